@@ -1,0 +1,3 @@
+module github.com/csiglab/csiglab
+
+go 1.26

@@ -1,0 +1,160 @@
+// Package metrics holds the typed records that machines emit while they run and
+// the results they leave at the end. It has no file and no clock: package
+// runfolder writes the records, drivers carry them.
+//
+// Windows close lazily, at the next event or at the end of the run, so that
+// measuring arms no timer; a window in which nothing happened has no record.
+package metrics
+
+import (
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// PortWindow is what one egress port did in one telemetry window.
+type PortWindow struct {
+	Node, Port int32
+	Start      clock.Time
+	TxPackets  int64 // packets whose transmission started in the window
+	TxBytes    int64 // their wire bytes
+	Marked     int64 // packets marked CE
+	Trimmed    int64
+	Dropped    int64
+	QueueMax   int64 // largest data queue in bytes
+	// QueueByteNS is the integral of the data queue over the window in
+	// byte-nanoseconds; divided by the interval it is the mean depth.
+	QueueByteNS int64
+}
+
+// FlowWindow is what the receiver of one flow got in one telemetry window.
+type FlowWindow struct {
+	Flow         int32
+	Start        clock.Time
+	Packets      int64 // first copies of data packets received whole
+	WireBytes    int64
+	PayloadBytes int64
+}
+
+// CCWindow is what the congestion controller of one flow did in one telemetry
+// window.
+type CCWindow struct {
+	Flow    int32
+	Start   clock.Time
+	Acks    int64
+	Delay   clock.Duration // sum over Acks of the delay fed to the controller
+	Actions [Actions]int64 // ACKs by the action taken
+	Cwnd    int64          // bytes, at the last ACK of the window
+	BaseRTT clock.Duration // at the last ACK of the window
+}
+
+// Action is what a controller did with an ACK.
+type Action uint8
+
+// Actions of the NSCC quadrants, and of controllers in general.
+const (
+	ActionNoop         Action = iota // nothing
+	ActionProportional               // proportional increase
+	ActionFast                       // fast increase
+	ActionFair                       // fair increase
+	ActionDecrease                   // multiplicative decrease
+	ActionQuickAdapt                 // quick adapt, or ignored because of it
+	Actions                          // number of actions
+)
+
+// String returns the action's column name.
+func (a Action) String() string { return actionNames[a] }
+
+var actionNames = [Actions]string{"noop", "proportional_increase", "fast_increase", "fair_increase", "multiplicative_decrease", "quick_adapt"}
+
+// SignalWindow is the CSIG samples that one flow's sender got in one telemetry
+// window, by signal type and locator.
+type SignalWindow struct {
+	Flow     int32
+	Type     uint8 // csig signal type
+	Locator  uint16
+	Start    clock.Time
+	Samples  int64
+	PointSum int64 // sum of the decoded points, in the type's unit (B/s, ppm, ns)
+	PointMax int64
+	PointMin int64
+}
+
+// PortTotals is what one port did over the whole run. The ingress half counts
+// what arrived on the port, the egress half what was sent through it.
+// Conservation: EnqueuedPackets = TxPackets + DroppedPackets + QueuedPackets;
+// EnqueuedBytes = TxBytes + DroppedBytes + CutBytes + QueuedBytes.
+type PortTotals struct {
+	Node, Port                     int32
+	RxPackets, RxBytes             int64
+	EnqueuedPackets, EnqueuedBytes int64
+	TxPackets, TxBytes             int64
+	DroppedPackets, DroppedBytes   int64
+	TrimmedPackets, CutBytes       int64 // trimmed, and the bytes that trimming removed
+	QueuedPackets, QueuedBytes     int64 // still queued at the end
+	MarkedPackets                  int64
+	QueueMax                       int64
+	LostPackets, CorruptPackets    int64 // by the link in the direction out of this port
+	LastDeparture                  clock.Time
+	FirstDeparture                 clock.Time
+	QueueByteNS                    int64 // integral of the data queue over the run
+}
+
+// SenderTotals is one flow seen by its sender. Times are clock.Never when the
+// event has not happened.
+type SenderTotals struct {
+	Flow          int32
+	Start         clock.Time // when the transfer became ready to send
+	Done          clock.Time // arrival of the ACK that completes the flow
+	NewPackets    int64      // first transmissions
+	Retransmitted int64
+	AcksReceived  int64
+	NacksReceived int64
+	Timeouts      int64
+	BaseRTT       clock.Duration
+	Cwnd          int64
+}
+
+// ReceiverTotals is one flow seen by its receiver.
+type ReceiverTotals struct {
+	Flow             int32
+	Done             clock.Time // last byte received
+	DeliveredWhole   int64      // data packets, duplicates included
+	Duplicates       int64
+	DeliveredTrimmed int64
+	AcksSent         int64
+	NacksSent        int64
+	PayloadBytes     int64 // distinct
+}
+
+// DropCount is a number of packets dropped at a node for one reason.
+type DropCount struct {
+	Reason  string
+	Packets int64
+}
+
+// NodeResult is all that a node leaves at the end of a run.
+type NodeResult struct {
+	Node      int32
+	Name      string
+	TraceHash [32]byte // SHA-256 over the node's events
+	Events    int64
+	Ports     []PortTotals
+	Senders   []SenderTotals
+	Receivers []ReceiverTotals
+	Drops     []DropCount // in a fixed order
+
+	PortWindows   []PortWindow
+	FlowWindows   []FlowWindow
+	CCWindows     []CCWindow
+	SignalWindows []SignalWindow
+}
+
+// FlowInfo names a flow for reports.
+type FlowInfo struct {
+	Flow     int32
+	Name     string // "<src>-<dst>", with "#2" and so on appended for repeats
+	Src, Dst int32
+	Size     units.ByteSize
+	Packets  int64
+	Job      int32
+}

@@ -1,0 +1,178 @@
+// Package units holds link rates and sizes, and the exact time a packet takes
+// on a link.
+package units
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+)
+
+// BitRate is a rate in bit/s; 1 Gbps is 1e9 bit/s.
+type BitRate int64
+
+// Units of rate.
+const (
+	BitPerSecond BitRate = 1
+	Kbps                 = 1000 * BitPerSecond
+	Mbps                 = 1000 * Kbps
+	Gbps                 = 1000 * Mbps
+	Tbps                 = 1000 * Gbps
+)
+
+// ByteSize is a size in bytes.
+type ByteSize int64
+
+// Units of size.
+const (
+	Byte ByteSize = 1
+	KB            = 1000 * Byte
+	MB            = 1000 * KB
+	GB            = 1000 * MB
+	TB            = 1000 * GB
+	KiB           = 1024 * Byte
+	MiB           = 1024 * KiB
+	GiB           = 1024 * MiB
+)
+
+// NoLimit is the size of a queue or window without a bound.
+const NoLimit ByteSize = math.MaxInt64
+
+type unit struct {
+	name string
+	size int64
+}
+
+var rateUnits = []unit{
+	{"Tbps", int64(Tbps)}, {"Gbps", int64(Gbps)}, {"Mbps", int64(Mbps)}, {"kbps", int64(Kbps)}, {"bps", 1},
+}
+
+var sizeUnits = []unit{
+	{"TB", int64(TB)}, {"GB", int64(GB)}, {"MB", int64(MB)}, {"kB", int64(KB)}, {"B", 1},
+	{"GiB", int64(GiB)}, {"MiB", int64(MiB)}, {"KiB", int64(KiB)},
+}
+
+// ParseBitRate reads a decimal number and a unit: bps kbps Mbps Gbps Tbps
+// (case does not matter). A number without a unit is an error.
+func ParseBitRate(text string) (BitRate, error) {
+	v, err := parse("rate", text, "100Gbps", rateUnits)
+	return BitRate(v), err
+}
+
+// ParseByteSize reads a decimal number and a unit: B kB MB GB TB (powers of
+// 1000) or KiB MiB GiB (powers of 1024). A number without a unit is an error.
+func ParseByteSize(text string) (ByteSize, error) {
+	v, err := parse("size", text, "64kB", sizeUnits)
+	return ByteSize(v), err
+}
+
+func parse(what, text, example string, table []unit) (int64, error) {
+	number, name := clock.SplitUnit(text)
+	names := make([]string, len(table))
+	for i, u := range table {
+		names[i] = u.name
+		// "Gb" is not "GB": the case of a size's unit matters, that of a rate's
+		// does not.
+		if number == "" || u.name != name && (what != "rate" || !strings.EqualFold(u.name, name)) {
+			continue
+		}
+		v, err := clock.Scale(number, u.size)
+		if err != nil {
+			return 0, fmt.Errorf("%s %q: %w", what, text, err)
+		}
+		return v, nil
+	}
+	switch {
+	case number == "":
+		return 0, fmt.Errorf("%q is not a %s; write a number and a unit, such as %s", text, what, example)
+	case name == "":
+		return 0, fmt.Errorf("%s %q: %w; write a number and one of %s", what, text, clock.ErrNoUnit, strings.Join(names, " "))
+	}
+	return 0, fmt.Errorf("%s %q: unknown unit %q; use one of %s", what, text, name, strings.Join(names, " "))
+}
+
+// String prints r exactly; it parses back to the same value.
+func (r BitRate) String() string { return format(int64(r), rateUnits) }
+
+// String prints s exactly in powers of 1000; it parses back to the same value.
+func (s ByteSize) String() string { return format(int64(s), sizeUnits[:5]) }
+
+func format(v int64, table []unit) string {
+	sign := ""
+	if v < 0 {
+		sign, v = "-", -v
+	}
+	for _, u := range table {
+		if v >= u.size {
+			return sign + clock.FormatDecimal(v, u.size) + u.name
+		}
+	}
+	return sign + clock.FormatDecimal(v, 1) + table[len(table)-1].name
+}
+
+// picosecondBits is the number of bit·ps/s in a byte-second: 8 bits * 1e12 ps.
+const picosecondBits = 8_000_000_000_000
+
+// Serialisation returns the time size takes at rate r, rounded down to the
+// picosecond. r must be positive and size not negative.
+func (r BitRate) Serialisation(size ByteSize) clock.Duration {
+	t, _ := r.serialise(size, 0)
+	return t
+}
+
+// Volume returns the bytes that rate r carries in d, rounded down. Neither may
+// be negative.
+func (r BitRate) Volume(d clock.Duration) ByteSize {
+	hi, lo := bits.Mul64(uint64(r), uint64(d))
+	q, _ := bits.Div64(hi, lo, picosecondBits)
+	return ByteSize(q)
+}
+
+func (r BitRate) serialise(size ByteSize, remainder int64) (clock.Duration, int64) {
+	hi, lo := bits.Mul64(uint64(size), picosecondBits)
+	lo, carry := bits.Add64(lo, uint64(remainder), 0)
+	q, rest := bits.Div64(hi+carry, lo, uint64(r))
+	return clock.Duration(q), int64(rest)
+}
+
+// Serialiser gives the transmission times of one port. Ethernet rates are a
+// whole number of picoseconds per byte; for a rate that is not, the remainder
+// of one packet is carried to the next and cleared when the port idles, so that
+// a busy port holds its rate exactly. The zero value is not usable.
+type Serialiser struct {
+	rate      BitRate
+	perByte   clock.Duration // 0 when not whole
+	remainder int64
+	busyUntil clock.Time
+}
+
+// NewSerialiser returns the serialiser of a port of the given rate, which must
+// be positive.
+func NewSerialiser(rate BitRate) Serialiser {
+	s := Serialiser{rate: rate}
+	if picosecondBits%int64(rate) == 0 {
+		s.perByte = clock.Duration(picosecondBits / int64(rate))
+	}
+	return s
+}
+
+// Rate returns the port's rate.
+func (s *Serialiser) Rate() BitRate { return s.rate }
+
+// Departure returns when the last bit of a packet of the given size leaves, if
+// its first bit leaves at now. Calls are in order of time.
+func (s *Serialiser) Departure(now clock.Time, size ByteSize) clock.Time {
+	if s.perByte != 0 {
+		return now + clock.Time(clock.Duration(size)*s.perByte)
+	}
+	if now > s.busyUntil {
+		s.remainder = 0
+	}
+	t, rest := s.rate.serialise(size, s.remainder)
+	s.remainder = rest
+	s.busyUntil = now + clock.Time(t)
+	return s.busyUntil
+}

@@ -1,0 +1,214 @@
+// Package topologies describes a fabric as a graph of hosts, switches and
+// links. It is pure description: no packet and no system call is made here.
+// Generators and importers build a Graph; drivers and backends realise it.
+package topologies
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// Kind tells hosts from switches.
+type Kind uint8
+
+// Kinds of node.
+const (
+	Host Kind = iota
+	Switch
+)
+
+// Tier is a switch's level in a tree, counted from the hosts. The zero value is
+// TierHost.
+type Tier uint8
+
+// Tiers of a tree; a leaf-spine fabric has ToR (leaf) and Agg (spine).
+const (
+	TierHost Tier = iota
+	TierToR
+	TierAgg
+	TierCore
+)
+
+// String returns host, tor, agg or core.
+func (t Tier) String() string {
+	if int(t) < len(tierNames) {
+		return tierNames[t]
+	}
+	return fmt.Sprintf("tier%d", int(t))
+}
+
+var tierNames = [...]string{"host", "tor", "agg", "core"}
+
+// Node is a host or a switch. Its id is its position in Graph.Nodes.
+type Node struct {
+	Name  string // unique, [a-z0-9-]+, such as h0, tor3, agg1, core0
+	Kind  Kind
+	Tier  Tier
+	Pod   int            // -1 outside a pod
+	Index int            // position among the nodes of its tier
+	Delay clock.Duration // time from the last bit in to the egress queue; 0 for hosts
+}
+
+// End is one end of a link: a node and one of its ports. Ports of a node count
+// from 0 without gaps.
+type End struct {
+	Node, Port int
+}
+
+// Link joins two ends with the same rate and propagation delay in each
+// direction. Its id is its position in Graph.Links.
+type Link struct {
+	A, B  End // A is the end nearer to the hosts
+	Rate  units.BitRate
+	Delay clock.Duration
+}
+
+// Graph is a fabric. Hosts come first in Nodes, so that host i is node i.
+type Graph struct {
+	Name  string
+	Nodes []Node
+	Links []Link
+}
+
+// Hosts returns the number of hosts.
+func (g *Graph) Hosts() int {
+	n := 0
+	for n < len(g.Nodes) && g.Nodes[n].Kind == Host {
+		n++
+	}
+	return n
+}
+
+// Connect adds a link between the next free ports of a and b and returns its
+// id.
+func (g *Graph) Connect(a, b int, rate units.BitRate, delay clock.Duration) int {
+	g.Links = append(g.Links, Link{
+		A: End{a, g.Ports(a)}, B: End{b, g.Ports(b)}, Rate: rate, Delay: delay,
+	})
+	return len(g.Links) - 1
+}
+
+// Ports returns the number of ports of node n. It walks all links; callers with
+// many questions use Adjacency.
+func (g *Graph) Ports(n int) int {
+	count := 0
+	for _, l := range g.Links {
+		if l.A.Node == n {
+			count++
+		}
+		if l.B.Node == n {
+			count++
+		}
+	}
+	return count
+}
+
+// Adjacent is what a port leads to.
+type Adjacent struct {
+	Link int
+	Peer End
+}
+
+// Adjacency returns, per node and port, the link and the peer's end.
+func (g *Graph) Adjacency() [][]Adjacent {
+	adjacency := make([][]Adjacent, len(g.Nodes))
+	put := func(from, to End, link int) {
+		ports := adjacency[from.Node]
+		for len(ports) <= from.Port {
+			ports = append(ports, Adjacent{Link: -1})
+		}
+		ports[from.Port] = Adjacent{Link: link, Peer: to}
+		adjacency[from.Node] = ports
+	}
+	for id, l := range g.Links {
+		put(l.A, l.B, id)
+		put(l.B, l.A, id)
+	}
+	return adjacency
+}
+
+// LinkName returns the name of a link: its two nodes, the end nearer to the
+// hosts first, and, where the pair has several links, the port of the first.
+// Example: "tor0-agg0", "tor0:2-agg0".
+func (g *Graph) LinkName(id int) string {
+	l := g.Links[id]
+	for other, o := range g.Links {
+		if other != id && o.A.Node == l.A.Node && o.B.Node == l.B.Node {
+			return fmt.Sprintf("%s:%d-%s", g.Nodes[l.A.Node].Name, l.A.Port, g.Nodes[l.B.Node].Name)
+		}
+	}
+	return g.Nodes[l.A.Node].Name + "-" + g.Nodes[l.B.Node].Name
+}
+
+// ErrInvalid is wrapped by every error of Validate.
+var ErrInvalid = errors.New("invalid topology")
+
+// Validate checks that names are unique, hosts come first with one link each,
+// ports have no gaps, rates and delays are positive and every host reaches every
+// other.
+func (g *Graph) Validate() error {
+	hosts := g.Hosts()
+	if hosts == 0 {
+		return fmt.Errorf("%w: no hosts", ErrInvalid)
+	}
+	names := make(map[string]bool, len(g.Nodes))
+	for i, n := range g.Nodes {
+		if n.Name == "" || names[n.Name] {
+			return fmt.Errorf("%w: node %d: name %q is empty or taken", ErrInvalid, i, n.Name)
+		}
+		names[n.Name] = true
+		if n.Kind == Host && i >= hosts {
+			return fmt.Errorf("%w: host %s comes after a switch", ErrInvalid, n.Name)
+		}
+	}
+	for id, l := range g.Links {
+		for _, e := range []End{l.A, l.B} {
+			if e.Node < 0 || e.Node >= len(g.Nodes) {
+				return fmt.Errorf("%w: link %d names node %d of %d", ErrInvalid, id, e.Node, len(g.Nodes))
+			}
+		}
+		if l.A.Node == l.B.Node {
+			return fmt.Errorf("%w: link %s joins a node to itself", ErrInvalid, g.LinkName(id))
+		}
+		if l.Rate <= 0 {
+			return fmt.Errorf("%w: link %s: rate %v is not positive", ErrInvalid, g.LinkName(id), l.Rate)
+		}
+		if l.Delay <= 0 {
+			return fmt.Errorf("%w: link %s: delay %v is not positive; a link without delay has no lookahead", ErrInvalid, g.LinkName(id), l.Delay)
+		}
+	}
+	adjacency := g.Adjacency()
+	for i, ports := range adjacency {
+		if g.Nodes[i].Kind == Host && len(ports) != 1 {
+			return fmt.Errorf("%w: host %s has %d links, want 1", ErrInvalid, g.Nodes[i].Name, len(ports))
+		}
+		for p, a := range ports {
+			if a.Link < 0 {
+				return fmt.Errorf("%w: node %s: port %d has no link", ErrInvalid, g.Nodes[i].Name, p)
+			}
+		}
+	}
+	return g.connected(adjacency)
+}
+
+func (g *Graph) connected(adjacency [][]Adjacent) error {
+	seen := make([]bool, len(g.Nodes))
+	seen[0] = true
+	for queue := []int{0}; len(queue) > 0; queue = queue[1:] {
+		for _, a := range adjacency[queue[0]] {
+			if next := a.Peer.Node; !seen[next] {
+				seen[next] = true
+				queue = append(queue, next)
+			}
+		}
+	}
+	for i, ok := range seen {
+		if !ok {
+			return fmt.Errorf("%w: node %s is not reachable from %s", ErrInvalid, g.Nodes[i].Name, g.Nodes[0].Name)
+		}
+	}
+	return nil
+}

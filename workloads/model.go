@@ -1,0 +1,113 @@
+// Package workloads describes traffic as transfers between hosts and the
+// dependencies among them. Generators and trace readers build a Workload; the
+// hosts' players run it.
+package workloads
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// None is the absent trigger.
+const None = -1
+
+// Transfer is one message from a host to another over its own flow. Its id is
+// its position in Workload.Transfers.
+type Transfer struct {
+	Label    string // the input's own id, for messages; may be empty
+	Job      int
+	Src, Dst int // hosts
+	Size     units.ByteSize
+	// Start is when the transfer starts, if After is None; otherwise it is the
+	// time that passes between the trigger's firing and the start.
+	Start clock.Duration
+	After int // trigger that starts it, or None
+	// SendDone and RecvDone are triggers hit when the sender has its last byte
+	// acknowledged and when the receiver has every byte, or None.
+	SendDone, RecvDone int
+	Priority           int
+}
+
+// TriggerKind says how hits fire a trigger.
+type TriggerKind uint8
+
+// Kinds of trigger, with the semantics of htsim's connection matrices.
+const (
+	OneShot   TriggerKind = iota // fires at its first hit, once
+	MultiShot                    // fires at every hit
+	Barrier                      // fires at its Count-th hit, once
+)
+
+// Trigger starts the transfers whose After names it. Its id is its position in
+// Workload.Triggers.
+type Trigger struct {
+	Label string // the input's own id
+	Kind  TriggerKind
+	Count int // hits that a barrier waits for
+}
+
+// Workload is a run's traffic.
+type Workload struct {
+	Name      string
+	Hosts     int // number of hosts it is written for
+	Transfers []Transfer
+	Triggers  []Trigger
+}
+
+// Bytes returns the payload bytes of all transfers.
+func (w *Workload) Bytes() units.ByteSize {
+	var sum units.ByteSize
+	for _, t := range w.Transfers {
+		sum += t.Size
+	}
+	return sum
+}
+
+// ErrInvalid is wrapped by every error of Validate.
+var ErrInvalid = errors.New("invalid workload")
+
+// Validate checks that hosts and triggers exist, sizes are positive, no
+// transfer goes to its own host and every trigger can fire.
+func (w *Workload) Validate() error {
+	if len(w.Transfers) == 0 {
+		return fmt.Errorf("%w: no transfers", ErrInvalid)
+	}
+	hits := make([]int, len(w.Triggers))
+	hit := func(trigger int) bool {
+		if trigger == None {
+			return true
+		}
+		if trigger < 0 || trigger >= len(w.Triggers) {
+			return false
+		}
+		hits[trigger]++
+		return true
+	}
+	for i, t := range w.Transfers {
+		name := fmt.Sprintf("transfer %d (%d->%d)", i+1, t.Src, t.Dst)
+		switch {
+		case t.Src < 0 || t.Src >= w.Hosts || t.Dst < 0 || t.Dst >= w.Hosts:
+			return fmt.Errorf("%w: %s: hosts go from 0 to %d", ErrInvalid, name, w.Hosts-1)
+		case t.Src == t.Dst:
+			return fmt.Errorf("%w: %s: source and destination are the same host", ErrInvalid, name)
+		case t.Size <= 0:
+			return fmt.Errorf("%w: %s: size %v is not positive", ErrInvalid, name, t.Size)
+		case t.Start < 0:
+			return fmt.Errorf("%w: %s: start %v is before the run", ErrInvalid, name, t.Start)
+		case !hit(t.SendDone) || !hit(t.RecvDone) || t.After != None && (t.After < 0 || t.After >= len(w.Triggers)):
+			return fmt.Errorf("%w: %s: unknown trigger", ErrInvalid, name)
+		}
+	}
+	for i, t := range w.Triggers {
+		switch {
+		case hits[i] == 0:
+			return fmt.Errorf("%w: trigger %s: no transfer hits it, so it never fires", ErrInvalid, t.Label)
+		case t.Kind == Barrier && (t.Count < 1 || t.Count > hits[i]):
+			return fmt.Errorf("%w: barrier %s waits for %d hits, %d can come", ErrInvalid, t.Label, t.Count, hits[i])
+		}
+	}
+	return nil
+}
