@@ -1,0 +1,188 @@
+// Package experiment is the experiment file: strict YAML in, a resolved
+// Experiment out. It knows units, names and defaults; it knows no machine and
+// deploys nothing. Every error names file, line and column.
+package experiment
+
+import (
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// Schema is the version of the file format that this package reads.
+const Schema = 1
+
+// Experiment is one resolved experiment: every default filled in, every unit
+// parsed. Field names in YAML are given in backquotes.
+type Experiment struct {
+	Schema      int            `yaml:"schema"`
+	Name        string         `yaml:"name"` // [a-z0-9-]+
+	Description string         `yaml:"description"`
+	Topology    Topology       `yaml:"topology"`
+	Links       Links          `yaml:"links"`
+	CSIG        CSIG           `yaml:"csig"`
+	Hosts       Hosts          `yaml:"hosts"`
+	Workload    Workload       `yaml:"workload"`
+	Telemetry   Telemetry      `yaml:"telemetry"`
+	Measure     Window         `yaml:"measure"`   // rates are measured in this window
+	End         clock.Duration `yaml:"end"`       // the run ends here, exclusive; 0 = when all is done
+	Variants    []Variant      `yaml:"variants"`  // at least one after resolution ("run" by default)
+	Seeds       []uint64       `yaml:"seeds"`     // default 1
+	TieSeed     uint64         `yaml:"tie_seed"`  // 0: receives of one instant in port order
+	Derived     []Derived      `yaml:"derived"`   // metrics computed from metrics, in order
+	Expect      []string       `yaml:"expect"`    // assertions over medians: baseline.fairness_ratio > 3.7
+	Published   []Published    `yaml:"published"` // figures to compare with in the report
+	Runtime     string         `yaml:"runtime"`   // inproc | netns
+	Clock       string         `yaml:"clock"`     // virtual | lockstep
+}
+
+// Topology is a generator with its parameters, or a file.
+type Topology struct {
+	File    string   `yaml:"file"`     // htsim .topo, relative to the experiment file
+	FatTree *FatTree `yaml:"fat_tree"` // generator; exactly one of the fields is set
+}
+
+// FatTree are the parameters of a fat tree (3 tiers) or leaf-spine (2 tiers).
+type FatTree struct {
+	Hosts   int    `yaml:"hosts"`
+	PodSize int    `yaml:"pod"`   // hosts per pod
+	Tiers   []Tier `yaml:"tiers"` // from the hosts up: tor, agg, core
+}
+
+// Tier is one level of switches. Down links lead towards the hosts.
+type Tier struct {
+	Down           int            `yaml:"down"`           // down ports per switch
+	Up             int            `yaml:"up"`             // up ports per switch; 0 at the top
+	Oversubscribed int            `yaml:"oversubscribed"` // default: down/up
+	Bundle         int            `yaml:"bundle"`         // default 1
+	Rate           units.BitRate  `yaml:"rate"`           // of the down links
+	Delay          clock.Duration `yaml:"delay"`          // of the down links
+	SwitchDelay    clock.Duration `yaml:"switch_delay"`
+}
+
+// Links are the queues and sizes of every link.
+type Links struct {
+	MTU          units.ByteSize `yaml:"mtu"`           // wire size of a full data packet, header included; default 4150B
+	Header       units.ByteSize `yaml:"header"`        // wire size charged for headers, and of ACK, NACK and trimmed packets; default 64B
+	Queue        units.ByteSize `yaml:"queue"`         // data queue of a switch port; 0 or "auto": 1 BDP with trimming, 5 without
+	ControlQueue units.ByteSize `yaml:"control_queue"` // 0 or "auto": twice the data queue
+	Trim         bool           `yaml:"trim"`          // default true
+	ECN          ECN            `yaml:"ecn"`
+	CountTag     bool           `yaml:"count_tag"` // charge the CSIG tag's bytes; default false
+}
+
+// ECN is the marking of switch ports: never at or below Low, linear between, always at or above High.
+type ECN struct {
+	Enabled bool           `yaml:"enabled"` // default true
+	Low     units.ByteSize `yaml:"low"`     // 0 or "auto": 0.2 BDP
+	High    units.ByteSize `yaml:"high"`    // 0 or "auto": 0.8 BDP
+}
+
+// CSIG is the domain's configuration; see package csig.
+type CSIG struct {
+	Format      string            `yaml:"format"`  // none | compact | wide
+	Dialect     string            `yaml:"dialect"` // uec-0.50 | draft-01
+	TPIDCompact uint16            `yaml:"tpid_compact"`
+	TPIDWide    uint16            `yaml:"tpid_wide"`
+	Signal      string            `yaml:"signal"`     // type that hosts ask for unless CC or LB choose: delay | abw | abw-c | nqd
+	Interval    clock.Duration    `yaml:"interval"`   // ABW window t; default 128us
+	Meter       string            `yaml:"meter"`      // tumbling | sliding
+	Delay       string            `yaml:"delay"`      // residence | wait
+	NQD         string            `yaml:"nqd"`        // occupancy | drain
+	Quantisers  map[string]string `yaml:"quantisers"` // signal type -> table name of package csig, for the chosen format
+	Decode      string            `yaml:"decode"`     // midpoint | lower | geometric
+	TrimRule    string            `yaml:"trim_rule"`  // force_local | measured | none
+	Init        string            `yaml:"init"`       // every | none | "1/N" (one packet in N)
+	Ports       []CSIGPort        `yaml:"ports"`      // exceptions from "update" at every egress port, later wins
+}
+
+// CSIGPort sets the policy of some egress ports.
+type CSIGPort struct {
+	Switch string `yaml:"switch"` // node name or pattern with *, such as tor* or agg0
+	Port   int    `yaml:"port"`   // -1 or "all": every port
+	Type   string `yaml:"type"`   // signal type or "all"
+	Policy string `yaml:"policy"` // update | pass | strip | terminate
+}
+
+// Hosts is the transport with its CC and LB.
+type Hosts struct {
+	CC       Algorithm      `yaml:"cc"`        // default nscc
+	LB       Algorithm      `yaml:"lb"`        // default mixed
+	AckEvery units.ByteSize `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
+	MinRTO   clock.Duration `yaml:"min_rto"`   // 0 or "auto": 15us + 6 queues
+}
+
+// Algorithm names an algorithm of a table and sets its parameters. In YAML it is
+// a name, or a mapping with the key name and one key per parameter, which are
+// those that the table declares.
+type Algorithm struct {
+	Name   string
+	Params map[string]string // parameter -> text, checked against the table
+}
+
+// Workload is explicit transfers or a file.
+type Workload struct {
+	File         string         `yaml:"file"`       // htsim .cm or .tm, relative to the experiment file
+	StartUnit    string         `yaml:"start_unit"` // of the file: auto | ps | us
+	Transfers    []Transfer     `yaml:"transfers"`
+	Permutation  *Permutation   `yaml:"permutation"`
+	Incast       *Incast        `yaml:"incast"`
+	StartJitter  clock.Duration `yaml:"start_jitter"`  // each start is moved by a random time in [0, this); default 1us, 0 for files
+	ControlDelay clock.Duration `yaml:"control_delay"` // of a dependency that crosses hosts; 0 or "auto": the smallest link delay
+}
+
+// Transfer is one message. In YAML also short: "1 -> 10 200MB".
+type Transfer struct {
+	Src   int            `yaml:"src"`
+	Dst   int            `yaml:"dst"`
+	Size  units.ByteSize `yaml:"size"`
+	Start clock.Duration `yaml:"start"`
+}
+
+// Permutation sends from every host to another, each receiving from one.
+type Permutation struct {
+	Size units.ByteSize `yaml:"size"`
+	Seed uint64         `yaml:"seed"`
+}
+
+// Incast sends from FanIn hosts to one.
+type Incast struct {
+	Dst   int            `yaml:"dst"`
+	FanIn int            `yaml:"fan_in"`
+	Size  units.ByteSize `yaml:"size"`
+}
+
+// Telemetry is what is recorded.
+type Telemetry struct {
+	Interval clock.Duration `yaml:"interval"` // of the windows; default 100us
+}
+
+// Window is a span of model time; To 0 means the end of the run.
+type Window struct {
+	From clock.Duration `yaml:"from"`
+	To   clock.Duration `yaml:"to"`
+}
+
+// Variant is a named set of overrides: dotted path -> YAML value, applied to
+// the file before it is resolved.
+type Variant struct {
+	Name string
+	Set  map[string]any
+}
+
+// Derived is a metric computed from a variant's metrics, such as
+// fairness_ratio.
+type Derived struct {
+	Name string `yaml:"name"`
+	Expr string `yaml:"expr"`
+}
+
+// Published is a figure from a publication to compare a metric with.
+type Published struct {
+	Variant string  `yaml:"variant"`
+	Metric  string  `yaml:"metric"`
+	Value   float64 `yaml:"value"`
+	Low     float64 `yaml:"low"` // the band in which the median is called reproduced
+	High    float64 `yaml:"high"`
+	Source  string  `yaml:"source"`
+	Note    string  `yaml:"note"` // the known cause when the median lies outside
+}
