@@ -1,3 +1,5 @@
 module github.com/csiglab/csiglab
 
 go 1.26
+
+require github.com/cespare/xxhash/v2 v2.3.0 // indirect

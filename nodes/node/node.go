@@ -1,0 +1,73 @@
+// Package node is the contract between a machine (a host or a switch) and the
+// driver that gives it packets and time. The Stepper is the half of a driver
+// that every clock shares: it keeps the canonical order within a node and
+// records the trace. Package sim drives many Steppers in virtual time, package
+// emu one per real node.
+package node
+
+import (
+	"math/bits"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// Machine is a protocol core: plain Go without goroutine, socket or clock.
+//
+// At one instant a driver makes its calls in this order: Transmit for ports that
+// become free, ascending; Receive, ascending by (port, link sequence);
+// HandleTimeout. After every call it drains Transmit: each port that is free and
+// in Ready, ascending.
+type Machine interface {
+	// Receive takes a packet whose last bit arrived on port at now. The machine
+	// owns it from then on.
+	Receive(now clock.Time, port int, p *wire.Packet)
+	// Transmit is called when port is free. ok is false when the port has
+	// nothing to send now, and the port is then no longer in Ready. Otherwise
+	// the packet, which the driver owns from then on, begins to leave at now and
+	// its last bit leaves at departs.
+	Transmit(now clock.Time, port int) (p *wire.Packet, departs clock.Time, ok bool)
+	// HandleTimeout tells that NextTimeout has come. An early or stale call
+	// changes nothing.
+	HandleTimeout(now clock.Time)
+	// NextTimeout is the machine's next deadline, or clock.Never.
+	NextTimeout() clock.Time
+	// Ready is the set of ports that may have something to send. The machine
+	// owns it and keeps it current; a driver only reads it.
+	Ready() PortSet
+	// Result closes the machine's windows at end and returns what it measured.
+	Result(end clock.Time) metrics.NodeResult
+}
+
+// PortSet is a set of ports; bit p%64 of word p/64 is port p.
+type PortSet []uint64
+
+// NewPortSet returns an empty set with room for n ports.
+func NewPortSet(n int) PortSet { return make(PortSet, (n+63)/64) }
+
+// Add puts port into the set.
+func (s PortSet) Add(port int) { s[port>>6] |= 1 << (port & 63) }
+
+// Remove takes port out of the set.
+func (s PortSet) Remove(port int) { s[port>>6] &^= 1 << (port & 63) }
+
+// Has tells whether port is in the set.
+func (s PortSet) Has(port int) bool { return s[port>>6]>>(port&63)&1 != 0 }
+
+// Next returns the smallest port of the set that is not less than port, or -1.
+func (s PortSet) Next(port int) int {
+	w := port >> 6
+	if w >= len(s) {
+		return -1
+	}
+	if rest := s[w] >> (port & 63); rest != 0 {
+		return port + bits.TrailingZeros64(rest)
+	}
+	for w++; w < len(s); w++ {
+		if s[w] != 0 {
+			return w<<6 + bits.TrailingZeros64(s[w])
+		}
+	}
+	return -1
+}

@@ -1,0 +1,105 @@
+package node
+
+import (
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// Departure is a packet on its way out of a port. The driver owns the packet.
+type Departure struct {
+	Port    int
+	Departs clock.Time
+	Packet  *wire.Packet
+}
+
+// Stepper drives one machine by the rules of the contract, knows which ports are
+// busy, and folds every packet in and out into the node's trace. A driver calls
+// it in canonical order and after each call takes Departures and Frees.
+type Stepper struct {
+	Machine Machine
+	// Departures are the packets that the last call sent, in the order of
+	// sending. Valid until the next call.
+	Departures []Departure
+	// Frees are the ports for which the last call wants PortFree at FreeAt.
+	// Valid until the next call.
+	Frees []int
+
+	trace    *Trace
+	ready    PortSet
+	armed    PortSet      // a PortFree is due
+	freeAt   []clock.Time // per port: when the current packet's last bit leaves
+	received []portCount
+}
+
+type portCount struct{ packets, bytes int64 }
+
+// NewStepper returns the stepper of a machine with the given number of ports.
+func NewStepper(m Machine, ports int) *Stepper {
+	return &Stepper{
+		Machine:  m,
+		trace:    NewTrace(),
+		ready:    m.Ready(),
+		armed:    NewPortSet(ports),
+		freeAt:   make([]clock.Time, ports),
+		received: make([]portCount, ports),
+	}
+}
+
+// Receive gives the machine a packet.
+func (s *Stepper) Receive(now clock.Time, port int, p *wire.Packet) {
+	s.received[port].packets++
+	s.received[port].bytes += int64(p.Size)
+	s.trace.Add(now, port, Received, p)
+	s.Machine.Receive(now, port, p)
+	s.drain(now)
+}
+
+// PortFree tells that a port named in Frees has reached FreeAt.
+func (s *Stepper) PortFree(now clock.Time, port int) {
+	s.armed.Remove(port)
+	s.drain(now)
+}
+
+// Timeout tells that NextTimeout has come.
+func (s *Stepper) Timeout(now clock.Time) {
+	s.Machine.HandleTimeout(now)
+	s.drain(now)
+}
+
+// NextTimeout is the machine's next deadline.
+func (s *Stepper) NextTimeout() clock.Time { return s.Machine.NextTimeout() }
+
+// FreeAt returns when the packet that port is sending will have left.
+func (s *Stepper) FreeAt(port int) clock.Time { return s.freeAt[port] }
+
+// Result returns what the machine measured, with the trace and the ingress
+// counts filled in.
+func (s *Stepper) Result(end clock.Time) metrics.NodeResult {
+	r := s.Machine.Result(end)
+	r.TraceHash, r.Events = s.trace.Sum(), s.trace.Events()
+	for i := range r.Ports {
+		count := s.received[r.Ports[i].Port]
+		r.Ports[i].RxPackets, r.Ports[i].RxBytes = count.packets, count.bytes
+	}
+	return r
+}
+
+func (s *Stepper) drain(now clock.Time) {
+	s.Departures, s.Frees = s.Departures[:0], s.Frees[:0]
+	for port := s.ready.Next(0); port >= 0; port = s.ready.Next(port + 1) {
+		for s.freeAt[port] <= now {
+			p, departs, ok := s.Machine.Transmit(now, port)
+			if !ok {
+				break
+			}
+			s.trace.Add(now, port, Sent, p)
+			s.freeAt[port] = departs
+			s.Departures = append(s.Departures, Departure{Port: port, Departs: departs, Packet: p})
+		}
+		if s.freeAt[port] > now && s.ready.Has(port) && !s.armed.Has(port) {
+			s.armed.Add(port)
+			s.Frees = append(s.Frees, port)
+		}
+	}
+}

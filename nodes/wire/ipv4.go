@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// EtherTypeIPv4 is the EtherType of IPv4.
+const EtherTypeIPv4 = 0x0800
+
+// ECN codepoints (RFC 3168 §5).
+const (
+	NotECT = 0
+	ECT1   = 1
+	ECT0   = 2
+	CE     = 3
+)
+
+// DSCP values. UEC leaves them to the operator; these are ours.
+const (
+	DSCPTrimmable = 10 // data that a switch may trim
+	DSCPTrimmed   = 11 // the headers of a trimmed packet
+	DSCPControl   = 46 // ACK and NACK
+)
+
+// TTL that hosts send with.
+const initialTTL = 64
+
+// Offsets in the IPv4 header.
+const (
+	ipTOS      = 1
+	ipTotalLen = 2
+	ipTTL      = 8
+	ipProtocol = 9
+	ipChecksum = 10
+	ipSource   = 12
+	ipDest     = 16
+)
+
+const protocolUDP = 17
+
+// Source and Destination return the IPv4 addresses.
+func (p *Packet) Source() uint32      { return p.u32(p.l3 + ipSource) }
+func (p *Packet) Destination() uint32 { return p.u32(p.l3 + ipDest) }
+
+// ECN returns the ECN codepoint.
+func (p *Packet) ECN() uint8 { return p.buf[p.l3+ipTOS] & 3 }
+
+// DSCP returns the differentiated services codepoint.
+func (p *Packet) DSCP() uint8 { return p.buf[p.l3+ipTOS] >> 2 }
+
+// MarkCE sets the ECN codepoint to CE.
+func (p *Packet) MarkCE() { p.setTOS(p.buf[p.l3+ipTOS] | CE) }
+
+func (p *Packet) setTOS(v uint8) {
+	at := p.l3 + ipTOS
+	p.adjust(uint16(p.buf[at]), uint16(v)) // the version octet shares the word and cancels out
+	p.buf[at] = v
+}
+
+// DecrementTTL takes one hop off the packet's life; false means that it has
+// none left and must be dropped.
+func (p *Packet) DecrementTTL() bool {
+	at := p.l3 + ipTTL
+	if p.buf[at] <= 1 {
+		return false
+	}
+	p.adjust(uint16(p.buf[at])<<8, uint16(p.buf[at]-1)<<8)
+	p.buf[at]--
+	return true
+}
+
+// adjust updates the header checksum for a 16-bit word that changes from old to
+// new (RFC 1624 §3, eq. 3).
+func (p *Packet) adjust(old, new uint16) {
+	at := p.l3 + ipChecksum
+	sum := uint32(^p.u16(at)) + uint32(^old) + uint32(new)
+	sum = sum>>16 + sum&0xffff
+	sum += sum >> 16
+	p.put16(at, ^uint16(sum))
+}
+
+// Trim cuts the payload, as a switch does instead of dropping: what is left is
+// the headers, with the DSCP that says so.
+func (p *Packet) Trim(s Sizes) {
+	cut := uint16(p.PayloadLen)
+	p.PayloadLen, p.Payload = 0, nil
+	length := p.u16(p.l3 + ipTotalLen)
+	p.adjust(length, length-cut)
+	p.put16(p.l3+ipTotalLen, length-cut)
+	p.put16(p.udp()+4, p.u16(p.udp()+4)-cut)
+	p.setTOS(DSCPTrimmed<<2 | p.ECN())
+	p.Size = s.Of(p)
+}
+
+// Trimmed tells whether a switch has cut the payload.
+func (p *Packet) Trimmed() bool { return p.DSCP() == DSCPTrimmed }
+
+// checksum returns the IPv4 header checksum of h, whose checksum field is zero
+// or counted in.
+func checksum(h []byte) uint16 {
+	var sum uint64
+	for i := 0; i < IPv4Len; i += 4 {
+		sum += uint64(binary.BigEndian.Uint32(h[i:]))
+	}
+	sum = sum>>32 + sum&0xffffffff
+	sum = sum>>16 + sum&0xffff
+	sum = sum>>16 + sum&0xffff
+	sum += sum >> 16
+	return ^uint16(sum)
+}
+
+// putIPv4UDP writes the IPv4 and UDP headers for a payload of the given length
+// after them. The UDP checksum is 0, which IPv4 allows: a switch that trims or a
+// test that elides payloads would break it.
+func (p *Packet) putIPv4UDP(a Addresses, dscp, ecn uint8, length int) {
+	at := p.l3
+	p.buf[at] = 0x45
+	p.buf[at+ipTOS] = dscp<<2 | ecn
+	p.put16(at+ipTotalLen, uint16(IPv4Len+UDPLen+length))
+	p.put32(at+4, 0x00004000) // identification 0, don't fragment
+	p.buf[at+ipTTL] = initialTTL
+	p.buf[at+ipProtocol] = protocolUDP
+	p.put16(at+ipChecksum, 0)
+	p.put32(at+ipSource, a.Source)
+	p.put32(at+ipDest, a.Destination)
+	p.put16(at+ipChecksum, checksum(p.buf[at:]))
+	udp := p.udp()
+	p.put16(udp, a.SourcePort)
+	p.put16(udp+2, UETPort)
+	p.put16(udp+4, uint16(UDPLen+length))
+	p.put16(udp+6, 0)
+}
+
+// SourcePort returns the UDP source port, which carries the entropy value.
+func (p *Packet) SourcePort() uint16 { return p.u16(p.udp()) }
+
+// Hash returns a 64-bit hash of the 5-tuple under a seed. It never reads the
+// CSIG tag, so that signalling cannot move a packet to another path.
+func (p *Packet) Hash(seed uint64) uint64 {
+	addresses := binary.BigEndian.Uint64(p.buf[p.l3+ipSource:])
+	ports := uint64(p.u32(p.udp()))<<8 | uint64(p.buf[p.l3+ipProtocol])
+	return Mix(addresses^seed, ports^0x9e3779b97f4a7c15)
+}
+
+// Mix hashes two words into one by a folded multiplication.
+func Mix(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a^0xa0761d6478bd642f, b^0xe7037ed1a0b428db)
+	h := hi ^ lo
+	hi, lo = bits.Mul64(h^0x8ebc6af09c88c6e3, 0x589965cc75374cc3)
+	return hi ^ lo
+}
+
+// FrameOverhead is what Ethernet adds to the length of a foreign frame: the
+// FCS.
+const FrameOverhead units.ByteSize = 4

@@ -1,0 +1,167 @@
+// Package wire is the packet as machines see it: header bytes exactly as on the
+// wire, edited in place, and the formats of Ethernet, IPv4, UDP and the
+// UET-like transport. docs/wire.md has every field.
+//
+// The package knows no policy: what to mark, trim or tag is the machines'
+// business. The CSIG tag's content belongs to package csig; here it is bytes at
+// an offset.
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// MaxHeader is the room for the headers of a packet: Ethernet 14, CSIG 8, IPv4
+// 20, UDP 8 and 48 for the longest transport header, rounded up.
+const MaxHeader = 112
+
+// Fixed header lengths in bytes.
+const (
+	EthernetLen = 14
+	IPv4Len     = 20
+	UDPLen      = 8
+)
+
+// Packet is one packet. It has one owner at a time; machines pass it on with
+// Receive and Transmit and return it to its Pool where it ends. Apart from
+// EnqueuedAt it holds nothing that is not on the wire or derived from it.
+type Packet struct {
+	buf [MaxHeader]byte
+	len uint8 // header bytes in buf, up to the end of the transport header
+	l3  uint8 // offset of the IPv4 header
+	tag uint8 // length of the CSIG tag in bytes; 0 without one
+	at  uint8 // offset of the CSIG tag
+
+	// Size is the declared wire size: what serialisers, queues and meters
+	// charge. It follows from the payload's length and the header parameter
+	// (Sizes.Of).
+	Size units.ByteSize
+	// PayloadLen is the payload's length on the wire.
+	PayloadLen int
+	// Payload is the payload itself where real frames carry it; nil in virtual
+	// time and with elided payloads. The driver that set it owns it.
+	Payload []byte
+	// EnqueuedAt is when the packet entered the queue it is in.
+	EnqueuedAt clock.Time
+}
+
+// Header returns the header bytes. They are the packet's own until it is put
+// back.
+func (p *Packet) Header() []byte { return p.buf[:p.len] }
+
+// Tag returns the CSIG tag, TPID included, or nil. Edits change the packet.
+func (p *Packet) Tag() []byte {
+	if p.tag == 0 {
+		return nil
+	}
+	return p.buf[p.at : p.at+p.tag]
+}
+
+// StripTag removes the CSIG tag; without one it does nothing.
+func (p *Packet) StripTag() {
+	if p.tag == 0 {
+		return
+	}
+	copy(p.buf[p.at:], p.buf[p.at+p.tag:p.len])
+	p.len -= p.tag
+	p.l3 -= p.tag
+	p.tag = 0
+}
+
+// InsertTag makes room for a tag of n bytes as the last tag before the
+// EtherType and returns it for the caller to fill. The packet must have none.
+func (p *Packet) InsertTag(n int) []byte {
+	if p.tag != 0 {
+		panic("wire: packet has a tag already")
+	}
+	at := p.l3 - 2
+	copy(p.buf[int(at)+n:], p.buf[at:p.len])
+	p.len += uint8(n)
+	p.l3 += uint8(n)
+	p.tag, p.at = uint8(n), at
+	return p.buf[at : int(at)+n]
+}
+
+// Sizes are the parameters that give a packet its declared wire size.
+type Sizes struct {
+	Header   units.ByteSize // charged for the headers of data, and for whole ACK, NACK and trimmed packets
+	CountTag bool           // charge the bytes of the CSIG tag
+}
+
+// Of returns the declared wire size of p.
+func (s Sizes) Of(p *Packet) units.ByteSize {
+	size := s.Header + units.ByteSize(p.PayloadLen)
+	if s.CountTag {
+		size += units.ByteSize(p.tag)
+	}
+	return size
+}
+
+// MAC returns the address of a node's port: locally administered, unique in a
+// fabric.
+func MAC(node, port int) [6]byte {
+	return [6]byte{0x02, byte(node >> 16), byte(node >> 8), byte(node), byte(port >> 8), byte(port)}
+}
+
+// HostIP returns the IPv4 address of host i: 10.0.0.0 plus i+1.
+func HostIP(i int) uint32 { return 10<<24 + uint32(i) + 1 }
+
+// HostOf returns the host whose address is ip, -1 if none can be.
+func HostOf(ip uint32) int {
+	if ip>>24 != 10 {
+		return -1
+	}
+	return int(ip&0xffffff) - 1
+}
+
+// SetMACs writes both MAC addresses.
+func (p *Packet) SetMACs(destination, source [6]byte) {
+	copy(p.buf[0:6], destination[:])
+	copy(p.buf[6:12], source[:])
+}
+
+func (p *Packet) u16(at uint8) uint16      { return binary.BigEndian.Uint16(p.buf[at:]) }
+func (p *Packet) u32(at uint8) uint32      { return binary.BigEndian.Uint32(p.buf[at:]) }
+func (p *Packet) put16(at uint8, v uint16) { binary.BigEndian.PutUint16(p.buf[at:], v) }
+func (p *Packet) put32(at uint8, v uint32) { binary.BigEndian.PutUint32(p.buf[at:], v) }
+func (p *Packet) put64(at uint8, v uint64) { binary.BigEndian.PutUint64(p.buf[at:], v) }
+func (p *Packet) udp() uint8               { return p.l3 + IPv4Len }
+func (p *Packet) l4() uint8                { return p.l3 + IPv4Len + UDPLen }
+
+// Pool recycles packets of one goroutine, so that a packet-hop allocates
+// nothing once the pool has grown to the packets in flight. The zero value is
+// ready.
+type Pool struct {
+	free []*Packet
+	out  int
+}
+
+// Get returns a packet whose fields are undefined except Payload, which is nil.
+func (q *Pool) Get() *Packet {
+	q.out++
+	if n := len(q.free); n > 0 {
+		p := q.free[n-1]
+		q.free = q.free[:n-1]
+		return p
+	}
+	return new(Packet)
+}
+
+// Put takes back a packet that its owner has done with.
+func (q *Pool) Put(p *Packet) {
+	q.out--
+	p.Payload = nil
+	q.free = append(q.free, p)
+}
+
+// Out returns how many packets are in use.
+func (q *Pool) Out() int { return q.out }
+
+// String describes the packet for messages.
+func (p *Packet) String() string {
+	return fmt.Sprintf("%s flow %d psn %d", p.Kind(), p.Flow(), p.PSN())
+}

@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// EtherTypes of tags that Parse steps over.
+const (
+	etherTypeCTag = 0x8100
+	etherTypeSTag = 0x88a8
+)
+
+// Errors of Parse. A packet that does not parse is dropped and counted; it is
+// not an error of the node.
+var (
+	ErrTruncated = errors.New("wire: truncated frame")
+	ErrForeign   = errors.New("wire: not a frame of this transport")
+	ErrChecksum  = errors.New("wire: wrong IPv4 header checksum")
+	ErrLength    = errors.New("wire: lengths disagree")
+)
+
+// Format tells Parse what a fabric's frames look like.
+type Format struct {
+	Sizes
+	TPIDCompact, TPIDWide uint16 // EtherTypes of the CSIG tags; 0 = none
+	Elided                bool   // frames end with the transport header
+}
+
+// Parse reads a frame, from the destination MAC address to the end of the
+// payload, into p: headers are copied, Payload is a slice of the frame (nil when
+// elided or empty). It checks every length and the IPv4 checksum. On error p's
+// contents are undefined.
+func (p *Packet) Parse(frame []byte, f Format) error {
+	p.tag, p.at = 0, 0
+	at := EthernetLen - 2
+	for {
+		if len(frame) < at+2 || at > EthernetLen-2+16 {
+			return ErrTruncated
+		}
+		etherType := binary.BigEndian.Uint16(frame[at:])
+		tag := 0
+		switch {
+		case etherType == EtherTypeIPv4:
+			at += 2
+		case etherType == etherTypeCTag || etherType == etherTypeSTag:
+			at += 4
+			continue
+		case p.tag == 0 && etherType == f.TPIDCompact && etherType != 0:
+			tag = 4
+		case p.tag == 0 && etherType == f.TPIDWide && etherType != 0:
+			tag = 8
+		default:
+			return ErrForeign
+		}
+		if tag == 0 {
+			break
+		}
+		p.tag, p.at = uint8(tag), uint8(at)
+		at += tag
+	}
+	if len(frame) < at+IPv4Len+UDPLen+ControlLen {
+		return ErrTruncated
+	}
+	ip := frame[at:]
+	switch {
+	case ip[0] != 0x45 || ip[ipProtocol] != protocolUDP:
+		return ErrForeign
+	case checksum(ip) != 0:
+		return ErrChecksum
+	case binary.BigEndian.Uint16(ip[IPv4Len+2:]) != UETPort:
+		return ErrForeign
+	}
+	total := int(binary.BigEndian.Uint16(ip[ipTotalLen:]))
+	if total != IPv4Len+int(binary.BigEndian.Uint16(ip[IPv4Len+4:])) {
+		return ErrLength
+	}
+	transport, n := ip[IPv4Len+UDPLen:], 0
+	switch Kind(transport[0] >> 3) {
+	case Data:
+		n = DataLen
+	case Ack:
+		n = AckLen
+	case Nack:
+		n = NackLen
+	case Control:
+		n = ControlLen
+	default:
+		return ErrForeign
+	}
+	payload := total - IPv4Len - UDPLen - n
+	head := at + IPv4Len + UDPLen + n
+	if payload < 0 {
+		return ErrLength
+	}
+	end := head + payload
+	if f.Elided {
+		end = head
+	}
+	if len(frame) < end {
+		return ErrTruncated
+	}
+	p.l3, p.len = uint8(at), uint8(head)
+	copy(p.buf[:head], frame)
+	p.PayloadLen, p.Payload = payload, nil
+	if end > head {
+		p.Payload = frame[head:end]
+	}
+	p.Size = f.Of(p)
+	return nil
+}

@@ -1,0 +1,264 @@
+package wire
+
+import "encoding/binary"
+
+// UETPort is the UDP destination port of UET (IANA: uet, 4793).
+const UETPort = 4793
+
+// Entropy values live in the UDP source port, in the dynamic range.
+const (
+	EntropyBase  = 49152
+	EntropyRange = 16384
+)
+
+// Kind is the type of a transport packet; the numbers are UET's PDS types.
+type Kind uint8
+
+// Kinds of packet.
+const (
+	Data Kind = 2  // RUD request
+	Ack  Kind = 9  // acknowledgement with congestion state
+	Nack Kind = 10 // negative acknowledgement
+	// Control is ours: a dependency of the workload that crosses hosts.
+	Control Kind = 11
+)
+
+// String returns the kind's name.
+func (k Kind) String() string {
+	switch k {
+	case Data:
+		return "data"
+	case Ack:
+		return "ack"
+	case Nack:
+		return "nack"
+	case Control:
+		return "control"
+	}
+	return "unknown"
+}
+
+// Flags of the transport header (7 bits).
+type Flags uint8
+
+// Flags. Data carries AckRequest, Retransmit and EndOfMessage; Ack carries
+// ECNEcho and RetransmitEcho, Nack ECNEcho.
+const (
+	AckRequest     Flags = 1 << iota // the sender wants an ACK at once
+	Retransmit                       // not the first transmission
+	EndOfMessage                     // the flow's last PSN
+	ECNEcho                          // the triggering packet was marked CE
+	RetransmitEcho                   // the triggering packet was a retransmission
+)
+
+// Lengths of the transport headers in bytes.
+const (
+	DataLen    = 16
+	AckLen     = 48
+	NackLen    = 24
+	ControlLen = 16
+)
+
+// Nack codes (UET_TRIMMED, UET_TRIMMED_LASTHOP).
+const (
+	NackTrimmed        = 0x01
+	NackTrimmedLastHop = 0x02
+)
+
+// Offsets in the transport header.
+const (
+	tpType         = 0  // type 5, next header 4, flags 7 bits
+	tpAux          = 2  // data: payload length; ack, nack: EV of the trigger
+	tpPSN          = 4  // data: PSN; ack: next PSN expected; nack: PSN refused
+	tpFlow         = 8  //
+	tpTransmission = 12 // data, nack: transmission of the packet, from 1
+	tpAcked        = 12 // ack: PSN that triggered it
+	tpSackBase     = 16
+	tpSackBits     = 20
+	tpReceived     = 28
+	tpOutOfOrder   = 36
+	tpPenalty      = 38
+	tpAckEcho      = 39 // CSIG echo: length of the tag, then the tag without TPID
+	tpNackCode     = 13
+	tpNackEcho     = 14
+)
+
+// EchoLen is the longest CSIG echo: a wide tag without its TPID.
+const EchoLen = 6
+
+// Addresses are the ends of a flow.
+type Addresses struct {
+	Source, Destination uint32
+	SourcePort          uint16
+}
+
+// Build writes Ethernet, IPv4, UDP and the fixed part of the transport header
+// of a packet with the given payload length, without a tag, MAC addresses
+// unset. The rest of the transport header is zero.
+func (p *Packet) Build(a Addresses, kind Kind, flags Flags, ecn uint8, payload int) {
+	n, dscp := AckLen, uint8(DSCPControl)
+	switch kind {
+	case Data:
+		n, dscp = DataLen, DSCPTrimmable
+	case Nack:
+		n = NackLen
+	case Control:
+		n = ControlLen
+	}
+	p.l3, p.tag = EthernetLen, 0
+	p.len = uint8(EthernetLen + IPv4Len + UDPLen + n)
+	p.PayloadLen, p.Payload = payload, nil
+	binary.BigEndian.PutUint16(p.buf[EthernetLen-2:], EtherTypeIPv4)
+	p.putIPv4UDP(a, dscp, ecn, n+payload)
+	at := p.l4()
+	clear(p.buf[at : int(at)+n])
+	p.setType(kind, flags)
+}
+
+func (p *Packet) setType(kind Kind, flags Flags) {
+	p.put16(p.l4()+tpType, uint16(kind)<<11|uint16(flags))
+}
+
+// Kind returns the transport packet's type.
+func (p *Packet) Kind() Kind { return Kind(p.buf[p.l4()+tpType] >> 3) }
+
+// Flags returns the transport header's flags.
+func (p *Packet) Flags() Flags { return Flags(p.buf[p.l4()+tpType+1] & 0x7f) }
+
+// PSN returns the packet sequence number: of data, the one a NACK refuses, or
+// the next one that an ACK expects.
+func (p *Packet) PSN() uint32 { return p.u32(p.l4() + tpPSN) }
+
+// Flow returns the flow id.
+func (p *Packet) Flow() uint32 { return p.u32(p.l4() + tpFlow) }
+
+// Transmission returns which transmission of its PSN a data packet, or the
+// packet that a NACK refuses, is, counted from 1; it stops at 255.
+func (p *Packet) Transmission() uint8 { return p.buf[p.l4()+tpTransmission] }
+
+// SetData writes the fields of a data packet.
+func (p *Packet) SetData(flow, psn uint32, transmission uint8) {
+	at := p.l4()
+	p.put16(at+tpAux, uint16(p.PayloadLen))
+	p.put32(at+tpPSN, psn)
+	p.put32(at+tpFlow, flow)
+	p.buf[at+tpTransmission] = transmission
+}
+
+// Retarget turns a data packet built for a flow into another of the same
+// payload length: flags, source port, PSN and transmission change.
+func (p *Packet) Retarget(flags Flags, sourcePort uint16, psn uint32, transmission uint8) {
+	at := p.l4()
+	p.setType(Data, flags)
+	p.put16(p.udp(), sourcePort)
+	p.put32(at+tpPSN, psn)
+	p.buf[at+tpTransmission] = transmission
+}
+
+// CopyHeader makes p's headers those of template; EnqueuedAt stays undefined.
+func (p *Packet) CopyHeader(template *Packet) {
+	n := int(template.len)
+	copy(p.buf[:n], template.buf[:n])
+	p.len, p.l3, p.tag, p.at = template.len, template.l3, template.tag, template.at
+	p.Size, p.PayloadLen, p.Payload = template.Size, template.PayloadLen, nil
+}
+
+// OriginalPayload returns the payload length that a data packet was sent with,
+// trimmed or not.
+func (p *Packet) OriginalPayload() int { return int(p.u16(p.l4() + tpAux)) }
+
+// EV returns the entropy value that an ACK or NACK echoes.
+func (p *Packet) EV() uint16 { return p.u16(p.l4() + tpAux) }
+
+// AckFields are the contents of an ACK besides its flags.
+type AckFields struct {
+	Flow       uint32
+	EV         uint16 // entropy value of the trigger
+	Cumulative uint32 // next PSN expected
+	Acked      uint32 // PSN that triggered the ACK
+	SackBase   uint32 // PSN of the bitmap's lowest bit
+	SackBits   uint64
+	Received   uint64 // wire bytes of distinct data received, cumulative
+	OutOfOrder uint16 // packets held beyond a hole
+	Penalty    uint8  // receiver window penalty, 255 = none
+}
+
+// SetAck writes the fields of an ACK.
+func (p *Packet) SetAck(f AckFields) {
+	at := p.l4()
+	p.put16(at+tpAux, f.EV)
+	p.put32(at+tpPSN, f.Cumulative)
+	p.put32(at+tpFlow, f.Flow)
+	p.put32(at+tpAcked, f.Acked)
+	p.put32(at+tpSackBase, f.SackBase)
+	p.put64(at+tpSackBits, f.SackBits)
+	p.put64(at+tpReceived, f.Received)
+	p.put16(at+tpOutOfOrder, f.OutOfOrder)
+	p.buf[at+tpPenalty] = f.Penalty
+}
+
+// Ack returns the fields of an ACK.
+func (p *Packet) Ack() AckFields {
+	at := p.l4()
+	b := p.buf[at : int(at)+AckLen]
+	return AckFields{
+		EV:         binary.BigEndian.Uint16(b[tpAux:]),
+		Cumulative: binary.BigEndian.Uint32(b[tpPSN:]),
+		Flow:       binary.BigEndian.Uint32(b[tpFlow:]),
+		Acked:      binary.BigEndian.Uint32(b[tpAcked:]),
+		SackBase:   binary.BigEndian.Uint32(b[tpSackBase:]),
+		SackBits:   binary.BigEndian.Uint64(b[tpSackBits:]),
+		Received:   binary.BigEndian.Uint64(b[tpReceived:]),
+		OutOfOrder: binary.BigEndian.Uint16(b[tpOutOfOrder:]),
+		Penalty:    b[tpPenalty],
+	}
+}
+
+// SetNack writes the fields of a NACK for the given data packet.
+func (p *Packet) SetNack(flow uint32, ev uint16, psn uint32, transmission, code uint8) {
+	at := p.l4()
+	p.put16(at+tpAux, ev)
+	p.put32(at+tpPSN, psn)
+	p.put32(at+tpFlow, flow)
+	p.buf[at+tpTransmission] = transmission
+	p.buf[at+tpNackCode] = code
+}
+
+// NackCode returns why a NACK was sent.
+func (p *Packet) NackCode() uint8 { return p.buf[p.l4()+tpNackCode] }
+
+// SetControl writes a control message: a hit of, or a start by, a trigger of the
+// workload. Flow holds the trigger, PSN the code.
+func (p *Packet) SetControl(trigger, code uint32) {
+	p.put32(p.l4()+tpPSN, code)
+	p.put32(p.l4()+tpFlow, trigger)
+}
+
+// SetEcho copies a tag, TPID included, into the echo of an ACK or NACK; nil
+// leaves the echo empty.
+func (p *Packet) SetEcho(tag []byte) {
+	if len(tag) <= 2 {
+		return
+	}
+	at := p.echoAt()
+	p.buf[at] = uint8(len(tag) - 2)
+	copy(p.buf[at+1:], tag[2:])
+}
+
+// Echo copies the echoed tag, without TPID, into b and returns its length in
+// bytes: 0 without an echo, 2 compact, 6 wide.
+func (p *Packet) Echo(b *[EchoLen]byte) int {
+	at := p.echoAt()
+	n := int(p.buf[at])
+	if n > EchoLen {
+		return 0
+	}
+	return copy(b[:n], p.buf[at+1:])
+}
+
+func (p *Packet) echoAt() uint8 {
+	if p.Kind() == Nack {
+		return p.l4() + tpNackEcho
+	}
+	return p.l4() + tpAckEcho
+}
