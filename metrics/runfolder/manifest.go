@@ -1,0 +1,176 @@
+package runfolder
+
+import (
+	"time"
+
+	"github.com/csiglab/csiglab/metrics"
+)
+
+// Schema is the version of the folder's files that this package writes and
+// reads.
+const Schema = 1
+
+// Manifest says what was run, where and how; it is manifest.json. Times of the
+// model are in microseconds, as in the tables. The writer fills in Schema,
+// Complete, Reason, Finished, Runs and Tables.
+type Manifest struct {
+	Schema   int    `json:"schema"`
+	Complete bool   `json:"complete"`         // false until Finish
+	Reason   string `json:"reason,omitempty"` // why it is not complete
+
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitempty"`
+	Version     string    `json:"version"`   // of csiglab
+	GoVersion   string    `json:"goVersion"` // that built it
+	Machine     Machine   `json:"machine"`
+	Command     []string  `json:"command"` // the command line, program first
+	Runtime     string    `json:"runtime"`
+	Clock       string    `json:"clock"`
+	Dilation    float64   `json:"dilation"` // wall seconds per model second; 0 when the clock has no such ratio
+	Started     time.Time `json:"started"`
+	Finished    time.Time `json:"finished,omitzero"`
+
+	IntervalUS float64 `json:"intervalUs"` // of the telemetry windows
+	Measure    Window  `json:"measure"`    // rates are measured in this window
+
+	Nodes    []Node    `json:"nodes"`
+	Ports    []Port    `json:"ports"`
+	Flows    []Flow    `json:"flows"`
+	Variants []Variant `json:"variants"` // in the order of the experiment file
+
+	Published    []Published      `json:"published,omitempty"`
+	Expectations []string         `json:"expectations,omitempty"`
+	Runs         []Run            `json:"runs"`             // by variant in the order of Variants, then seed
+	Tables       map[string]int64 `json:"tables,omitempty"` // table -> rows
+}
+
+// Machine is the computer that ran the experiment.
+type Machine struct {
+	CPU    string `json:"cpu"`    // model name
+	Cores  int    `json:"cores"`  // that the process may use
+	Kernel string `json:"kernel"` // such as "Linux 6.12.1 amd64"
+}
+
+// Window is a span of model time. ToUS 0 means the end of the run.
+type Window struct {
+	FromUS float64 `json:"fromUs"`
+	ToUS   float64 `json:"toUs"`
+}
+
+// Kinds of nodes.
+const (
+	KindHost   = "host"
+	KindSwitch = "switch"
+)
+
+// Node names a node.
+type Node struct {
+	Node int32  `json:"node"`
+	Name string `json:"name"`
+	Kind string `json:"kind"` // KindHost or KindSwitch
+}
+
+// Port is one end of a link, and the direction out of it.
+type Port struct {
+	Node     int32  `json:"node"`
+	Port     int32  `json:"port"`
+	Peer     int32  `json:"peer"` // the node at the other end
+	PeerPort int32  `json:"peerPort"`
+	RateBPS  int64  `json:"rateBps"`
+	Link     string `json:"link"`
+}
+
+// Flow is a metrics.FlowInfo in JSON; either converts to the other.
+type Flow struct {
+	Flow    int32  `json:"flow"`
+	Name    string `json:"name"`
+	Src     int32  `json:"src"`
+	Dst     int32  `json:"dst"`
+	Size    int64  `json:"size"` // bytes
+	Packets int64  `json:"packets"`
+	Job     int32  `json:"job"`
+}
+
+// Flows returns the flows of a plan as the manifest keeps them, in the same
+// order.
+func Flows(infos []metrics.FlowInfo) []Flow {
+	flows := make([]Flow, len(infos))
+	for i, f := range infos {
+		flows[i] = Flow{Flow: f.Flow, Name: f.Name, Src: f.Src, Dst: f.Dst, Size: int64(f.Size), Packets: f.Packets, Job: f.Job}
+	}
+	return flows
+}
+
+// Variant is what charts and readers need to know of a variant.
+type Variant struct {
+	Name           string  `json:"name"`
+	TargetQDelayUS float64 `json:"targetQdelayUs,omitempty"` // the delay that CC steers to; 0 = it has none
+	MTU            int64   `json:"mtu"`                      // wire bytes of a full data packet
+	Header         int64   `json:"header"`                   // wire bytes charged for headers
+	CC             string  `json:"cc"`
+	LB             string  `json:"lb"`
+	CSIG           string  `json:"csig"` // format, or "none"
+
+	Ports []Port `json:"ports,omitempty"` // set when they differ from the manifest's
+	Flows []Flow `json:"flows,omitempty"` // set when they differ from the manifest's
+}
+
+// Published is a figure from a publication that a metric's median is compared
+// with. The band is not used when Low and High are both 0.
+type Published struct {
+	Variant string  `json:"variant"`
+	Metric  string  `json:"metric"`
+	Value   float64 `json:"value"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+	Source  string  `json:"source,omitempty"`
+	Note    string  `json:"note,omitempty"` // the known cause when the median lies outside
+}
+
+// Run is how one seed of one variant went.
+type Run struct {
+	Variant     string     `json:"variant"`
+	Seed        uint64     `json:"seed"`
+	TraceHash   string     `json:"traceHash"`
+	NodeHashes  []NodeHash `json:"nodeHashes"`
+	WallSeconds float64    `json:"wallSeconds"`
+	CPUSeconds  float64    `json:"cpuSeconds"`
+	DataPackets int64      `json:"dataPackets"`
+	Valid       bool       `json:"valid"`
+	Reasons     []string   `json:"reasons,omitempty"` // why it is not valid
+	Checks      []Check    `json:"checks,omitempty"`
+}
+
+// NodeHash is the trace hash of one node, in hexadecimal.
+type NodeHash struct {
+	Node string `json:"node"`
+	Hash string `json:"hash"`
+}
+
+// Check is one test of a run's trustworthiness, such as conservation, parity or
+// the fidelity of its timing.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"` // what was compared, or what is wrong
+}
+
+// PortsOf returns the ports of a variant.
+func (m *Manifest) PortsOf(variant string) []Port {
+	for _, v := range m.Variants {
+		if v.Name == variant && v.Ports != nil {
+			return v.Ports
+		}
+	}
+	return m.Ports
+}
+
+// FlowsOf returns the flows of a variant.
+func (m *Manifest) FlowsOf(variant string) []Flow {
+	for _, v := range m.Variants {
+		if v.Name == variant && v.Flows != nil {
+			return v.Flows
+		}
+	}
+	return m.Flows
+}

@@ -1,0 +1,388 @@
+package runfolder
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/google/go-cmp/cmp"
+)
+
+func manifest() Manifest {
+	return Manifest{
+		Name: "two-flow", Version: "0.1", GoVersion: "go1.26", Machine: Machine{CPU: "cpu", Cores: 2, Kernel: "Linux"},
+		Command: []string{"csiglab", "run", "two-flow"}, Runtime: "inproc", Clock: "virtual",
+		Started: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), IntervalUS: 100, Measure: Window{FromUS: 2000, ToUS: 14000},
+		Nodes:     []Node{{0, "host0", KindHost}, {1, "tor0", KindSwitch}},
+		Ports:     []Port{{Node: 1, Port: 0, Peer: 0, PeerPort: 0, RateBPS: 100e9, Link: "host0-tor0"}},
+		Flows:     Flows([]metrics.FlowInfo{{Flow: 0, Name: "0-1", Src: 0, Dst: 1, Size: 5000, Packets: 2, Job: 3}, {Flow: 1, Name: "1-0", Src: 1, Dst: 0, Size: 9000, Packets: 3}}),
+		Variants:  []Variant{{Name: "base", TargetQDelayUS: 10.5, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", CSIG: "none"}, {Name: "alt", CC: "nscc"}},
+		Published: []Published{{Variant: "base", Metric: "ratio", Value: 5, Low: 4.4, High: 5.1, Source: "paper", Note: "why"}},
+	}
+}
+
+// result returns one node with a record of every kind; k makes its numbers
+// differ from other results'.
+func result(k int64) metrics.NodeResult {
+	at := clock.Time(100*clock.Microsecond) + clock.Time(k)
+	return metrics.NodeResult{
+		Node: 1, Name: "tor0", TraceHash: [32]byte{byte(k)},
+		PortWindows:   []metrics.PortWindow{{Node: 1, Port: 2, Start: at, TxPackets: 3 + k, TxBytes: 4, Marked: 5, Trimmed: 6, Dropped: 7, QueueMax: 8, QueueByteNS: 1<<62 + k}},
+		FlowWindows:   []metrics.FlowWindow{{Flow: 1, Start: at, Packets: 10 + k, WireBytes: 11, PayloadBytes: 12}},
+		CCWindows:     []metrics.CCWindow{{Flow: 1, Start: at, Acks: 21, Delay: clock.Duration(1234567 + k), Actions: [metrics.Actions]int64{1, 2, 3, 4, 5, 6}, Cwnd: 22, BaseRTT: 23 * clock.Microsecond}},
+		SignalWindows: []metrics.SignalWindow{{Flow: 1, Type: 2, Locator: 40000, Start: at, Samples: 3, PointSum: 4 + k, PointMax: 5, PointMin: -6}},
+		Senders:       []metrics.SenderTotals{{Flow: 0, Start: at, Done: at + 7, NewPackets: 1, Retransmitted: 2, AcksReceived: 3, NacksReceived: 4, Timeouts: 5, BaseRTT: 6 * clock.Microsecond, Cwnd: 7}},
+		Receivers:     []metrics.ReceiverTotals{{Flow: 0, Done: clock.Never, DeliveredWhole: 8, Duplicates: 9, DeliveredTrimmed: 10, PayloadBytes: 11}},
+	}
+}
+
+func summary() Summary {
+	return NewSummary("two-flow",
+		RunMetrics{Variant: "base", Seed: 1, TraceHash: [32]byte{1}, Metrics: map[string]float64{"ratio": 4, "bad": math.NaN()}})
+}
+
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func finished(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "runs", "two-flow-1")
+	w := must(Create(dir, manifest()))(t)
+	if err := w.Experiment([]byte("schema: 1\n")); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(2) {
+		data := RunData{Nodes: []metrics.NodeResult{result(int64(seed))}, TraceHash: [32]byte{1, 2}, Wall: 2 * time.Second, CPU: time.Second, DataPackets: 5}
+		if err := w.AddRun("base", seed, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slog.New(w.Log()).Info("hello", "seed", 1)
+	if err := w.Finish(summary()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestRoundTrip(t *testing.T) {
+	dir := finished(t)
+	f := must(Open(dir))(t)
+
+	want := manifest()
+	want.Schema, want.Complete, want.Finished = Schema, true, f.Manifest.Finished
+	want.Tables = map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 2, "phases": 2}
+	for seed := range uint64(2) {
+		want.Runs = append(want.Runs, Run{Variant: "base", Seed: seed, TraceHash: "0102" + strings.Repeat("0", 60),
+			NodeHashes:  []NodeHash{{"tor0", fmt.Sprintf("%02x", seed) + strings.Repeat("0", 62)}},
+			WallSeconds: 2, CPUSeconds: 1, DataPackets: 5, Valid: true})
+	}
+	if d := cmp.Diff(f.Manifest, want); d != "" {
+		t.Errorf("manifest (-got +want):\n%s", d)
+	}
+	wantSummary := summary()
+	if d := cmp.Diff(f.Summary, wantSummary); d != "" {
+		t.Errorf("summary (-got +want):\n%s", d)
+	}
+	if got := string(must(f.Experiment())(t)); got != "schema: 1\n" {
+		t.Errorf("experiment %q", got)
+	}
+	var line map[string]any
+	if err := json.Unmarshal(must(os.ReadFile(filepath.Join(dir, LogFile)))(t), &line); err != nil || line["msg"] != "hello" {
+		t.Errorf("log line %v, %v", line, err)
+	}
+
+	start := []float64{100, 100.000001}
+	done := []float64{100.000007, 100.000008}
+	delay := []float64{1.234567, 1.234568}
+	var ports []PortRow
+	var flows []FlowRow
+	var cc []CCRow
+	var signals []SignalRow
+	var phases []PhaseRow
+	for k := range int64(2) {
+		seed := uint64(k)
+		ports = append(ports, PortRow{"base", seed, 1, "tor0", 2, start[k], 3 + k, 4, 5, 6, 7, 8, 1<<62 + k})
+		flows = append(flows, FlowRow{"base", seed, 1, "1-0", start[k], 10 + k, 11, 12})
+		cc = append(cc, CCRow{"base", seed, 1, "1-0", start[k], 21, delay[k], 1, 2, 3, 4, 5, 6, 22, 23})
+		signals = append(signals, SignalRow{"base", seed, 1, "1-0", 2, 40000, start[k], 3, 4 + k, 5, -6})
+		phases = append(phases, PhaseRow{"base", seed, 3, 0, "0-1", &start[k], &done[k], nil, 1, 2, 3, 4, 5, 8, 9, 10, 11, 6, 7})
+	}
+	for _, d := range []string{
+		cmp.Diff(must(f.Ports())(t), ports), cmp.Diff(must(f.Flows())(t), flows), cmp.Diff(must(f.CC())(t), cc),
+		cmp.Diff(must(f.Signals())(t), signals), cmp.Diff(must(f.Phases())(t), phases),
+	} {
+		if d != "" {
+			t.Errorf("table (-got +want):\n%s", d)
+		}
+	}
+	if got, want := cc[0].Actions(), ([metrics.Actions]int64{1, 2, 3, 4, 5, 6}); got != want {
+		t.Errorf("actions %v, want %v", got, want)
+	}
+}
+
+func TestAddRunFromSeveralGoroutines(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	w := must(Create(dir, manifest()))(t)
+	var wg sync.WaitGroup
+	for seed := uint64(16); seed > 0; seed-- {
+		wg.Go(func() {
+			if err := w.AddRun([]string{"base", "alt"}[seed%2], seed, RunData{Nodes: []metrics.NodeResult{result(int64(seed))}}); err != nil {
+				t.Error(err)
+			}
+			slog.New(w.Log()).Info("done")
+		})
+	}
+	wg.Wait()
+	if err := w.Finish(summary()); err != nil {
+		t.Fatal(err)
+	}
+	f := must(Open(dir))(t)
+	seen := map[uint64]int64{}
+	for _, r := range must(f.Ports())(t) {
+		seen[r.Seed] = r.TxPackets
+	}
+	var order []uint64
+	for _, r := range f.Manifest.Runs {
+		order = append(order, r.Seed)
+	}
+	if want := []uint64{2, 4, 6, 8, 10, 12, 14, 16, 1, 3, 5, 7, 9, 11, 13, 15}; !cmp.Equal(order, want) {
+		t.Errorf("runs %v, want %v", order, want)
+	}
+	for seed := uint64(1); seed <= 16; seed++ {
+		if seen[seed] != int64(3+seed) {
+			t.Errorf("seed %d: %d packets, want %d", seed, seen[seed], 3+seed)
+		}
+	}
+}
+
+func TestWriterRefuses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	w := must(Create(dir, manifest()))(t)
+	if _, err := Create(dir, manifest()); !errors.Is(err, ErrNotEmpty) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("second Create: %v", err)
+	}
+	if _, err := Create(filepath.Join(dir, ManifestFile, "x"), manifest()); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, ManifestFile)) {
+		t.Errorf("Create below a file: %v", err)
+	}
+	unknown := metrics.NodeResult{Name: "tor0", FlowWindows: []metrics.FlowWindow{{Flow: 9}}}
+	if err := w.AddRun("base", 1, RunData{Nodes: []metrics.NodeResult{unknown}}); err == nil || !strings.Contains(err.Error(), "flow 9") {
+		t.Errorf("unknown flow: %v", err)
+	}
+	if err := w.AddRun("base", 1, RunData{}); err != nil {
+		t.Error(err)
+	}
+	if err := w.AddRun("base", 1, RunData{}); err == nil {
+		t.Error("the same run twice: no error")
+	}
+	if err := w.Finish(summary()); err != nil {
+		t.Error(err)
+	}
+	if err := w.AddRun("base", 2, RunData{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("AddRun after Finish: %v", err)
+	}
+	if err := w.Finish(summary()); !errors.Is(err, ErrClosed) {
+		t.Errorf("second Finish: %v", err)
+	}
+	if err := w.Abort("late"); err != nil {
+		t.Error(err)
+	}
+	if f := must(Open(dir))(t); f.Manifest.Reason != "" {
+		t.Errorf("Abort after Finish changed the manifest: %q", f.Manifest.Reason)
+	}
+}
+
+// A full disk must not go unnoticed: /dev/full fails every write.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full: ", err)
+	}
+	w := must(Create(filepath.Join(t.TempDir(), "r"), manifest()))(t)
+	if err := w.ports.close(); err != nil {
+		t.Fatal(err)
+	}
+	w.ports = newTableOn[PortRow](full)
+	err = w.AddRun("base", 1, RunData{Nodes: []metrics.NodeResult{result(1)}})
+	if err == nil {
+		err = w.Finish(summary())
+	}
+	if err == nil || !strings.Contains(err.Error(), "/dev/full") || !strings.Contains(err.Error(), w.Dir()) {
+		t.Errorf("write to a full disk: %v", err)
+	}
+	if _, err := Open(w.Dir()); !errors.Is(err, ErrIncomplete) {
+		t.Errorf("Open: %v", err)
+	}
+}
+
+func TestIncomplete(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	w := must(Create(dir, manifest()))(t)
+	if err := w.AddRun("base", 1, RunData{Nodes: []metrics.NodeResult{result(1)}}); err != nil {
+		t.Fatal(err)
+	}
+	// As kill -9 leaves it.
+	if _, err := Open(dir); !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("before Finish: %v", err)
+	}
+	if err := w.Abort("node tor0 went missing"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "node tor0 went missing") {
+		t.Errorf("after Abort: %v", err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	write := func(name, text string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	remove := func(name string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cut := func(name string, keep int64) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			if err := os.Truncate(filepath.Join(dir, name), keep); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(t *testing.T, dir string)
+		is     error
+		has    string
+	}{
+		{"no folder", func(t *testing.T, dir string) { os.RemoveAll(dir) }, fs.ErrNotExist, "r"},
+		{"no manifest", remove(ManifestFile), ErrForeign, "has no manifest.json"},
+		{"empty manifest", write(ManifestFile, "{}"), ErrForeign, "schema 0"},
+		{"later schema", write(ManifestFile, `{"schema":99}`), ErrForeign, "schema 99"},
+		{"cut manifest", cut(ManifestFile, 40), ErrDamaged, "manifest.json"},
+		{"no summary", remove(SummaryFile), ErrDamaged, "summary.json is missing"},
+		{"other summary", write(SummaryFile, `{"schema":1,"name":"other"}`), ErrDamaged, `"other"`},
+		{"no table", remove("ports.parquet"), fs.ErrNotExist, "ports.parquet"},
+		{"table without its footer", cut("ports.parquet", 60), ErrDamaged, "ports.parquet"},
+		{"empty table", cut("ports.parquet", 0), ErrDamaged, "ports.parquet"},
+		{"text as a table", write("ports.parquet", strings.Repeat("not parquet ", 20)), ErrDamaged, "ports.parquet"},
+		{"another table", func(t *testing.T, dir string) {
+			if err := os.Rename(filepath.Join(dir, "cc.parquet"), filepath.Join(dir, "ports.parquet")); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrDamaged, "column node is missing"},
+		{"a table of another run", func(t *testing.T, dir string) {
+			w := must(Create(filepath.Join(dir, "other"), manifest()))(t)
+			if err := w.Finish(summary()); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(filepath.Join(dir, "other", "ports.parquet"), filepath.Join(dir, "ports.parquet")); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrDamaged, "0 rows, the manifest says 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := finished(t)
+			c.damage(t, dir)
+			f, err := Open(dir)
+			if err == nil {
+				_, err = f.Ports()
+			}
+			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.has) {
+				t.Errorf("error %v, want %v with %q", err, c.is, c.has)
+			}
+		})
+	}
+}
+
+// A damaged byte anywhere ends in rows or an error, never in a panic.
+func TestDamagedBytes(t *testing.T) {
+	dir := finished(t)
+	f := must(Open(dir))(t)
+	path := filepath.Join(dir, "phases.parquet")
+	whole := must(os.ReadFile(path))(t)
+	for i := 0; i < len(whole); i += 3 {
+		b := append([]byte(nil), whole...)
+		b[i] ^= 0xff
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if rows, err := f.Phases(); err == nil && len(rows) != 2 {
+			t.Errorf("byte %d flipped: %d rows without an error", i, len(rows))
+		}
+	}
+}
+
+func TestNewSummary(t *testing.T) {
+	run := func(variant string, seed uint64, m map[string]float64) RunMetrics {
+		return RunMetrics{Variant: variant, Seed: seed, TraceHash: [32]byte{byte(seed)}, Metrics: m}
+	}
+	s := NewSummary("x",
+		run("a", 3, map[string]float64{"odd": 9, "partial": 1, "inf": math.Inf(1)}),
+		run("a", 1, map[string]float64{"odd": 1, "nan": math.NaN()}),
+		run("a", 2, map[string]float64{"odd": 5, "partial": 2}),
+		run("b", 1, map[string]float64{"even": 1}), run("b", 2, map[string]float64{"even": 4}))
+	if got, want := s.Variants["a"].Metrics, map[string]float64{"odd": 5}; !cmp.Equal(got, want) {
+		t.Errorf("medians %v, want %v", got, want)
+	}
+	if got, want := s.Variants["b"].Metrics["even"], 2.5; got != want {
+		t.Errorf("median of two %v, want %v", got, want)
+	}
+	// "SHA-256 of the runs' hashes in seed order" (issue 2).
+	var raw []byte
+	for seed := range 3 {
+		raw = append(raw, append([]byte{byte(seed + 1)}, make([]byte, 31)...)...)
+	}
+	h := sha256.Sum256(raw)
+	if got, want := s.Variants["a"].TraceHash, hex.EncodeToString(h[:]); got != want {
+		t.Errorf("hash %s, want %s", got, want)
+	}
+	if got := s.Variants["a"].Runs[0]; got.Seed != 1 || !cmp.Equal(got.Metrics, map[string]float64{"odd": 1}) {
+		t.Errorf("first run %+v", got)
+	}
+	if b, err := json.Marshal(s); err != nil || !strings.Contains(string(b), `"valid":true,"reasons":[],`) || !strings.Contains(string(b), `"expectations":[]`) {
+		t.Errorf("json %s, %v", b, err)
+	}
+}
+
+func TestFinishDropsWhatJSONLacks(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	w := must(Create(dir, manifest()))(t)
+	s := Summary{Name: "two-flow", Variants: map[string]VariantSummary{"a": {Metrics: map[string]float64{"x": math.Inf(-1), "y": 2}}},
+		Expectations: []Expectation{{Expr: "a.x > 1", Value: math.NaN()}, {Expr: "a.y > 1", OK: true, Value: 2.0}}}
+	if err := w.Finish(s); err != nil {
+		t.Fatal(err)
+	}
+	f := must(Open(dir))(t)
+	if got, want := f.Summary.Variants["a"].Metrics, map[string]float64{"y": 2}; !cmp.Equal(got, want) {
+		t.Errorf("metrics %v, want %v", got, want)
+	}
+	if got, want := f.Summary.Expectations, []Expectation{{Expr: "a.x > 1"}, {Expr: "a.y > 1", OK: true, Value: 2.0}}; !cmp.Equal(got, want) {
+		t.Errorf("expectations %v, want %v", got, want)
+	}
+}

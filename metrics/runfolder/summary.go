@@ -1,0 +1,144 @@
+package runfolder
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Summary is the outcome of an experiment; it is summary.json and what
+// `csiglab run --json` prints. It holds neither NaN nor infinities: a metric
+// without a finite value is absent.
+type Summary struct {
+	Schema       int                       `json:"schema"`
+	Name         string                    `json:"name"`
+	Valid        bool                      `json:"valid"`
+	Reasons      []string                  `json:"reasons"` // why it is not valid
+	Variants     map[string]VariantSummary `json:"variants"`
+	Expectations []Expectation             `json:"expectations"`
+}
+
+// VariantSummary is the outcome of one variant.
+type VariantSummary struct {
+	Metrics   map[string]float64 `json:"metrics"`   // medians over the runs
+	TraceHash string             `json:"traceHash"` // SHA-256 of the runs' hashes in the order of Runs
+	Runs      []RunSummary       `json:"runs"`      // by seed, ascending
+}
+
+// RunSummary is the outcome of one seed.
+type RunSummary struct {
+	Seed      uint64             `json:"seed"`
+	Metrics   map[string]float64 `json:"metrics"`
+	TraceHash string             `json:"traceHash"`
+}
+
+// Expectation is an assertion and its outcome. Value is what the expression
+// came to, a number or a bool, or nil.
+type Expectation struct {
+	Expr  string `json:"expr"`
+	OK    bool   `json:"ok"`
+	Value any    `json:"value"`
+}
+
+// RunMetrics is what NewSummary needs of one run.
+type RunMetrics struct {
+	Variant   string
+	Seed      uint64
+	TraceHash [32]byte
+	Metrics   map[string]float64
+}
+
+// NewSummary returns the summary of runs, valid and without expectations. A
+// variant's metric is the median over its runs (the mean of the middle two when
+// they are even in number) and is absent unless every run has a finite value.
+// Its trace hash is the SHA-256 over the runs' hashes of 32 bytes each, by
+// ascending seed.
+func NewSummary(name string, runs ...RunMetrics) Summary {
+	s := Summary{Schema: Schema, Name: name, Valid: true, Reasons: []string{}, Variants: map[string]VariantSummary{}, Expectations: []Expectation{}}
+	runs = slices.SortedStableFunc(slices.Values(runs), func(a, b RunMetrics) int { return cmp.Compare(a.Seed, b.Seed) })
+	hashes := map[string][]byte{}
+	for _, r := range runs {
+		v := s.Variants[r.Variant]
+		v.Runs = append(v.Runs, RunSummary{Seed: r.Seed, Metrics: finite(r.Metrics), TraceHash: hex.EncodeToString(r.TraceHash[:])})
+		s.Variants[r.Variant] = v
+		hashes[r.Variant] = append(hashes[r.Variant], r.TraceHash[:]...)
+	}
+	for variant, v := range s.Variants {
+		h := sha256.Sum256(hashes[variant])
+		v.TraceHash = hex.EncodeToString(h[:])
+		v.Metrics = medians(v.Runs)
+		s.Variants[variant] = v
+	}
+	return s
+}
+
+func medians(runs []RunSummary) map[string]float64 {
+	m := map[string]float64{}
+	for name := range runs[0].Metrics {
+		values := make([]float64, 0, len(runs))
+		for _, r := range runs {
+			if v, ok := r.Metrics[name]; ok {
+				values = append(values, v)
+			}
+		}
+		if len(values) == len(runs) {
+			m[name] = Median(values)
+		}
+	}
+	return m
+}
+
+// Median returns the median of values, the mean of the middle two when they are
+// even in number, and NaN when there are none. It does not change values.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	s := slices.Sorted(slices.Values(values))
+	if n := len(s); n%2 == 0 {
+		return s[n/2-1]/2 + s[n/2]/2
+	}
+	return s[len(s)/2]
+}
+
+// normalise makes s fit for JSON: no nil where a list or map belongs and no
+// number that JSON lacks. It leaves the caller's maps and lists as they are.
+func (s Summary) normalise() Summary {
+	s.Schema = Schema
+	if s.Reasons == nil {
+		s.Reasons = []string{}
+	}
+	variants := make(map[string]VariantSummary, len(s.Variants))
+	for name, v := range s.Variants {
+		v.Metrics = finite(v.Metrics)
+		runs := make([]RunSummary, len(v.Runs))
+		for i, r := range v.Runs {
+			r.Metrics = finite(r.Metrics)
+			runs[i] = r
+		}
+		v.Runs = runs
+		variants[name] = v
+	}
+	s.Variants = variants
+	expectations := make([]Expectation, len(s.Expectations))
+	for i, e := range s.Expectations {
+		if f, ok := e.Value.(float64); ok && !isFinite(f) {
+			e.Value = nil
+		}
+		expectations[i] = e
+	}
+	s.Expectations = expectations
+	return s
+}
+
+func finite(metrics map[string]float64) map[string]float64 {
+	m := make(map[string]float64, len(metrics))
+	maps.Copy(m, metrics)
+	maps.DeleteFunc(m, func(_ string, v float64) bool { return !isFinite(v) })
+	return m
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
