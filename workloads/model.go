@@ -37,11 +37,12 @@ type TriggerKind uint8
 // Kinds of trigger, with the semantics of htsim's connection matrices.
 const (
 	OneShot   TriggerKind = iota // fires at its first hit, once
-	MultiShot                    // fires at every hit
+	MultiShot                    // every hit starts the next waiting transfer, in the order of their ids
 	Barrier                      // fires at its Count-th hit, once
 )
 
-// Trigger starts the transfers whose After names it. Its id is its position in
+// Trigger starts the transfers whose After names it: OneShot and Barrier all of
+// them when it fires, MultiShot one per hit. Its id is its position in
 // Workload.Triggers.
 type Trigger struct {
 	Label string // the input's own id
@@ -108,6 +109,69 @@ func (w *Workload) Validate() error {
 		case t.Kind == Barrier && (t.Count < 1 || t.Count > hits[i]):
 			return fmt.Errorf("%w: barrier %s waits for %d hits, %d can come", ErrInvalid, t.Label, t.Count, hits[i])
 		}
+	}
+	if stuck := w.Stuck(); stuck != None {
+		t := w.Transfers[stuck]
+		return fmt.Errorf("%w: transfer %d (%d->%d) can never start: what trigger %s waits for never happens", ErrInvalid, stuck+1, t.Src, t.Dst, w.Triggers[t.After].Label)
+	}
+	return nil
+}
+
+// Stuck returns the first transfer that cannot start even if every transfer
+// that starts completes, or None. Triggers must exist.
+func (w *Workload) Stuck() int {
+	waiting := make([][]int, len(w.Triggers))
+	started := make([]bool, len(w.Transfers))
+	var queue []int
+	start := func(id int) {
+		started[id] = true
+		queue = append(queue, id)
+	}
+	for id, t := range w.Transfers {
+		if t.After == None {
+			start(id)
+		} else {
+			waiting[t.After] = append(waiting[t.After], id)
+		}
+	}
+	hits := make([]int, len(w.Triggers))
+	hit := func(id int) {
+		if id == None {
+			return
+		}
+		hits[id]++
+		t := w.Triggers[id]
+		ready := 0
+		switch {
+		case t.Kind == MultiShot:
+			ready = min(1, len(waiting[id]))
+		case t.Kind == OneShot, hits[id] >= t.Count:
+			ready = len(waiting[id])
+		}
+		for _, next := range waiting[id][:ready] {
+			start(next)
+		}
+		waiting[id] = waiting[id][ready:]
+	}
+	for len(queue) > 0 {
+		t := w.Transfers[queue[0]]
+		queue = queue[1:]
+		hit(t.SendDone)
+		hit(t.RecvDone)
+	}
+	for id, ok := range started {
+		if !ok {
+			return id
+		}
+	}
+	return None
+}
+
+// Fits returns an error when the workload is written for another number of
+// hosts than the topology has.
+func (w *Workload) Fits(hosts int) error {
+	if w.Hosts != hosts {
+		return fmt.Errorf("%w: %s is written for %d hosts, the topology has %d", ErrInvalid, w.Name, w.Hosts, hosts)
 	}
 	return nil
 }

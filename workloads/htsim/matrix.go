@@ -1,0 +1,352 @@
+// Package htsim reads the connection matrices (.cm, .tm) of the htsim
+// simulator as workloads. It is stricter than htsim, which skips header lines
+// that it does not know and stops at run time on triggers that cannot work.
+//
+// A file has the header lines Nodes, Connections, Triggers and Failures, then
+// one line per flow, trigger or failure:
+//
+//	<src>-><dst> [id n] (start t | trigger n) size bytes
+//	             [send_done_trigger n] [recv_done_trigger n] [prio n]
+//	trigger id n (oneshot | multishot | barrier count n)
+//	failure switch_type (TOR | AGG | CORE) switch_id n link_id n
+//
+// Words are separated by spaces, "#" begins a comment. Source:
+// htsim/sim/datacenter/connection_matrix.cpp and htsim/sim/trigger.cpp of
+// ultraethernet/uet-htsim.
+package htsim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/topologies/htsim/lines"
+	"github.com/csiglab/csiglab/workloads"
+)
+
+// Error names a place of a file and what is wrong with it.
+type Error = lines.Error
+
+// StartUnit is the unit of a file's start times, which the files do not say.
+type StartUnit uint8
+
+// Units of start times. htsim's reader takes picoseconds, some of its writers
+// and older files use microseconds. Auto takes the file's largest start, if it is
+// above 0 and below 1000, as a sign of microseconds.
+const (
+	Auto StartUnit = iota
+	Picoseconds
+	Microseconds
+)
+
+var startUnits = []string{"auto", "ps", "us"}
+
+// String returns auto, ps or us.
+func (u StartUnit) String() string {
+	if int(u) < len(startUnits) {
+		return startUnits[u]
+	}
+	return fmt.Sprintf("start unit %d", int(u))
+}
+
+// ParseStartUnit reads auto, ps or us; the empty text is auto.
+func ParseStartUnit(text string) (StartUnit, error) {
+	if text == "" {
+		return Auto, nil
+	}
+	for i, name := range startUnits {
+		if name == text {
+			return StartUnit(i), nil
+		}
+	}
+	return Auto, fmt.Errorf("start unit %q: use %s", text, lines.Alternatives(startUnits))
+}
+
+// Options of ReadMatrix; the zero value is htsim's file as it is, with Auto.
+type Options struct {
+	StartUnit StartUnit
+}
+
+// Limits; a value past them is a mistake rather than traffic.
+const (
+	maxHosts = 1 << 20
+	maxID    = math.MaxUint32
+	maxBytes = 1_000_000_000_000_000_000 // of all transfers
+	// autoLimit is the start below which Auto reads microseconds; see
+	// reference/formats.md 3: the files with microseconds hold 1 to 40.
+	autoLimit = 1000
+)
+
+// matrix is the state of one ReadMatrix.
+type matrix struct {
+	*lines.Reader
+	header   map[string]count
+	hosts    int
+	flows    []flow
+	triggers []trigger
+	byID     map[int64]int // trigger id -> position in triggers
+	flowLine map[int64]int // flow id -> its line
+	failure  lines.Pos     // of the first failure; Line 0: none
+	failures int
+	bytes    int64
+}
+
+// count is a header line.
+type count struct {
+	word  lines.Word
+	value int64
+}
+
+// trigger is a trigger line with where it is.
+type trigger struct {
+	at, countAt lines.Pos
+	workloads.Trigger
+}
+
+// ReadMatrix reads a connection matrix. name stands for the file in errors,
+// which are *Error; its last element without extension becomes the workload's
+// name. Transfers and triggers are in the order of the file, labelled with their
+// ids; the workload passes Validate. Notes tell the user what was assumed, such
+// as the unit of start times.
+func ReadMatrix(name string, r io.Reader, o Options) (w *workloads.Workload, notes []string, err error) {
+	m := &matrix{
+		Reader: lines.NewReader(name, r), header: make(map[string]count),
+		byID: make(map[int64]int), flowLine: make(map[int64]int),
+	}
+	if err := m.read(); err != nil {
+		return nil, nil, err
+	}
+	if err := m.checkCounts(); err != nil {
+		return nil, nil, err
+	}
+	if m.failure.Line > 0 {
+		return nil, nil, m.Errorf(m.failure, "failures are not supported yet; remove the failure lines to run without them")
+	}
+	unit, notes := m.startUnit(o.StartUnit)
+	w = &workloads.Workload{Name: strings.TrimSuffix(path.Base(name), path.Ext(name)), Hosts: m.hosts}
+	if err := m.transfers(w, unit); err != nil {
+		return nil, nil, err
+	}
+	more, err := m.checkTriggers(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := w.Validate(); err != nil {
+		// Whatever Validate finds, the checks above should have found with its
+		// position.
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return w, append(notes, more...), nil
+}
+
+// Words that begin a line.
+const (
+	wordNodes       = "Nodes"
+	wordConnections = "Connections"
+	wordTriggers    = "Triggers"
+	wordFailures    = "Failures"
+	wordTrigger     = "trigger"
+	wordFailure     = "failure"
+	arrow           = "->"
+)
+
+// read takes the file line by line.
+func (m *matrix) read() error {
+	body := 0 // its first line
+	for {
+		words, err := m.Next()
+		if err != nil {
+			return err
+		}
+		if words == nil {
+			return nil
+		}
+		first := words[0]
+		switch {
+		case first.Text == wordNodes, first.Text == wordConnections, first.Text == wordTriggers, first.Text == wordFailures:
+			if body > 0 {
+				return m.Errorf(first.Pos, "%s belongs before the first flow, which is in line %d", first.Text, body)
+			}
+			if err := m.readHeader(words); err != nil {
+				return err
+			}
+			continue
+		case strings.Contains(first.Text, arrow), first.Text == wordTrigger, first.Text == wordFailure:
+		default:
+			return m.Unknown("word", first, wordNodes, wordConnections, wordTriggers, wordFailures, wordTrigger, wordFailure, "<src>-><dst>")
+		}
+		if body == 0 {
+			body = first.Line
+			if err := m.checkHeader(first.Pos); err != nil {
+				return err
+			}
+		}
+		switch first.Text {
+		case wordTrigger:
+			err = m.readTrigger(words)
+		case wordFailure:
+			err = m.readFailure(words)
+		default:
+			err = m.readFlow(words)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (m *matrix) readHeader(words []lines.Word) error {
+	key := words[0]
+	if earlier, ok := m.header[key.Text]; ok {
+		return m.Errorf(key.Pos, "%s was set in line %d", key.Text, earlier.word.Line)
+	}
+	if len(words) == 1 {
+		return m.Errorf(key.End(), "the line ends after %s, want its number", key.Text)
+	}
+	if len(words) > 2 {
+		return m.Errorf(words[2].Pos, "unexpected %q after the number of %s", words[2].Text, strings.ToLower(key.Text))
+	}
+	low, high := int64(0), int64(maxID)
+	switch key.Text {
+	case wordNodes:
+		low, high = 2, maxHosts
+	case wordConnections:
+		low = 1
+	}
+	v, err := m.Int(key.Text, words[1], low, high)
+	if err != nil {
+		return err
+	}
+	m.header[key.Text] = count{words[1], v}
+	return nil
+}
+
+// checkHeader makes sure that the header is whole when the body begins.
+func (m *matrix) checkHeader(at lines.Pos) error {
+	for _, key := range []string{wordNodes, wordConnections} {
+		if _, ok := m.header[key]; !ok {
+			return m.Errorf(at, "%s is missing before the first flow", key)
+		}
+	}
+	m.hosts = int(m.header[wordNodes].value)
+	return nil
+}
+
+// checkCounts compares the header's numbers with the lines.
+func (m *matrix) checkCounts() error {
+	if len(m.header) == 0 && len(m.flows) == 0 {
+		return m.Errorf(m.Last(), "the file is empty")
+	}
+	if err := m.checkHeader(m.Last()); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		key, what string
+		found     int
+		first     lines.Pos
+	}{
+		{wordConnections, "connections", len(m.flows), lines.Pos{}},
+		{wordTriggers, "triggers", len(m.triggers), m.firstTrigger()},
+		{wordFailures, "failures", m.failures, m.failure},
+	} {
+		header, ok := m.header[c.key]
+		switch {
+		case !ok && c.found > 0:
+			return m.Errorf(c.first, "the header has no %s line, the file has %d %s", c.key, c.found, c.what)
+		case ok && header.value != int64(c.found):
+			return m.Errorf(header.word.Pos, "header says %d %s, the file has %d", header.value, c.what, c.found)
+		}
+	}
+	return nil
+}
+
+func (m *matrix) firstTrigger() lines.Pos {
+	if len(m.triggers) == 0 {
+		return lines.Pos{}
+	}
+	return m.triggers[0].at
+}
+
+// startUnit settles the unit of start times.
+func (m *matrix) startUnit(wish StartUnit) (StartUnit, []string) {
+	if wish != Auto {
+		return wish, nil
+	}
+	largest := 0.0
+	for _, f := range m.flows {
+		if f.start.Text != "" {
+			v, err := strconv.ParseFloat(f.start.Text, 64)
+			if err == nil { // otherwise transfers refuses it
+				largest = max(largest, v)
+			}
+		}
+	}
+	if largest == 0 || largest >= autoLimit {
+		return Picoseconds, nil
+	}
+	return Microseconds, []string{fmt.Sprintf(
+		"start times are read as microseconds, because the largest is %g and htsim's files with picoseconds have no start between 0 and %d; choose start unit ps to read them as picoseconds",
+		largest, autoLimit)}
+}
+
+// startTime reads a start time in unit.
+func (m *matrix) startTime(w lines.Word, unit StartUnit) (clock.Duration, error) {
+	if strings.HasPrefix(w.Text, "-") {
+		return 0, m.Errorf(w.Pos, "start %s is negative", w.Text)
+	}
+	factor, name := clock.Picosecond, "picoseconds"
+	if unit == Microseconds {
+		factor, name = clock.Microsecond, "microseconds"
+	}
+	v, err := clock.Scale(w.Text, int64(factor))
+	switch {
+	case errors.Is(err, clock.ErrTooFine):
+		return 0, m.Errorf(w.Pos, "start %s, read as %s, is not a whole number of picoseconds", w.Text, name)
+	case errors.Is(err, clock.ErrTooLarge):
+		return 0, m.Errorf(w.Pos, "start %s, read as %s, is past the longest run", w.Text, name)
+	case err != nil:
+		return 0, m.Errorf(w.Pos, "start %q is not a number", w.Text)
+	}
+	return clock.Duration(v), nil
+}
+
+// transfers appends the flows and triggers to w.
+func (m *matrix) transfers(w *workloads.Workload, unit StartUnit) error {
+	for _, t := range m.triggers {
+		w.Triggers = append(w.Triggers, t.Trigger)
+	}
+	for _, f := range m.flows {
+		t := workloads.Transfer{
+			Label: f.id.Text, Src: f.src, Dst: f.dst, Size: units.ByteSize(f.size), Priority: f.priority,
+			After: workloads.None, SendDone: workloads.None, RecvDone: workloads.None,
+		}
+		if f.start.Text != "" {
+			start, err := m.startTime(f.start, unit)
+			if err != nil {
+				return err
+			}
+			t.Start = start
+		}
+		for _, use := range []struct {
+			ref  ref
+			into *int
+		}{{f.after, &t.After}, {f.sendDone, &t.SendDone}, {f.recvDone, &t.RecvDone}} {
+			if use.ref.id == 0 {
+				continue
+			}
+			position, ok := m.byID[use.ref.id]
+			if !ok {
+				return m.Errorf(use.ref.at, "trigger %d is not defined", use.ref.id)
+			}
+			*use.into = position
+		}
+		w.Transfers = append(w.Transfers, t)
+	}
+	return nil
+}
