@@ -3,6 +3,7 @@ package htsim
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/topologies/htsim/lines"
@@ -35,14 +36,14 @@ func (m *matrix) fields(what string, words, rest []lines.Word, keys, flags []str
 	for i := 0; i < len(rest); i++ {
 		key := rest[i]
 		switch {
-		case !contains(keys, key.Text) && !contains(flags, key.Text):
-			return m.Unknown("word", key, append(append([]string(nil), keys...), flags...)...)
+		case !slices.Contains(keys, key.Text) && !slices.Contains(flags, key.Text):
+			return m.Unknown("word", key, slices.Concat(keys, flags)...)
 		case seen[key.Text]:
 			return m.Errorf(key.Pos, "%s is given twice", key.Text)
 		}
 		seen[key.Text] = true
 		var value lines.Word
-		if contains(keys, key.Text) {
+		if slices.Contains(keys, key.Text) {
 			if i++; i == len(rest) {
 				return m.Errorf(words[len(words)-1].End(), "the %s ends after %s, want its value", what, key.Text)
 			}
@@ -53,15 +54,6 @@ func (m *matrix) fields(what string, words, rest []lines.Word, keys, flags []str
 		}
 	}
 	return nil
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // readFlow takes a line <src>-><dst> ….
@@ -116,12 +108,11 @@ func (m *matrix) readFlow(words []lines.Word) error {
 	case size.Text == "":
 		return m.Errorf(words[len(words)-1].End(), "the flow has no size")
 	}
-	if f.start.Text != "" {
-		// Any unit reads a number or fails on the same words; the unit itself is
-		// settled at the end.
-		if _, err := m.startTime(f.start, Picoseconds); err != nil && !isDecimal(f.start.Text) {
-			return err
-		}
+	switch text := f.start.Text; {
+	case strings.HasPrefix(text, "-"):
+		return m.Errorf(f.start.Pos, "start %s is negative", text)
+	case text != "" && !isDecimal(text):
+		return m.Errorf(f.start.Pos, "start %q is not a number", text)
 	}
 	if f.size, err = m.flowSize(size); err != nil {
 		return err
@@ -256,7 +247,7 @@ func (m *matrix) readFailure(words []lines.Word) error {
 	if err := m.fields("failure", words, words[1:], keys, nil, func(key, value lines.Word) error {
 		found[key.Text] = true
 		if key.Text == "switch_type" {
-			if types := []string{"TOR", "AGG", "CORE"}; !contains(types, value.Text) {
+			if types := []string{"TOR", "AGG", "CORE"}; !slices.Contains(types, value.Text) {
 				return m.Unknown("switch type", value, types...)
 			}
 			return nil

@@ -281,10 +281,8 @@ func (m *matrix) startUnit(wish StartUnit) (StartUnit, []string) {
 	largest := 0.0
 	for _, f := range m.flows {
 		if f.start.Text != "" {
-			v, err := strconv.ParseFloat(f.start.Text, 64)
-			if err == nil { // otherwise transfers refuses it
-				largest = max(largest, v)
-			}
+			v, _ := strconv.ParseFloat(f.start.Text, 64) // a decimal; infinite if too large
+			largest = max(largest, v)
 		}
 	}
 	if largest == 0 || largest >= autoLimit {
@@ -295,23 +293,18 @@ func (m *matrix) startUnit(wish StartUnit) (StartUnit, []string) {
 		largest, autoLimit)}
 }
 
-// startTime reads a start time in unit.
+// startTime reads a start time, which is a decimal number, in unit.
 func (m *matrix) startTime(w lines.Word, unit StartUnit) (clock.Duration, error) {
-	if strings.HasPrefix(w.Text, "-") {
-		return 0, m.Errorf(w.Pos, "start %s is negative", w.Text)
-	}
 	factor, name := clock.Picosecond, "picoseconds"
 	if unit == Microseconds {
 		factor, name = clock.Microsecond, "microseconds"
 	}
 	v, err := clock.Scale(w.Text, int64(factor))
-	switch {
-	case errors.Is(err, clock.ErrTooFine):
+	if errors.Is(err, clock.ErrTooFine) {
 		return 0, m.Errorf(w.Pos, "start %s, read as %s, is not a whole number of picoseconds", w.Text, name)
-	case errors.Is(err, clock.ErrTooLarge):
-		return 0, m.Errorf(w.Pos, "start %s, read as %s, is past the longest run", w.Text, name)
-	case err != nil:
-		return 0, m.Errorf(w.Pos, "start %q is not a number", w.Text)
+	}
+	if err != nil {
+		return 0, m.Errorf(w.Pos, "start %s, read as %s: %v", w.Text, name, err)
 	}
 	return clock.Duration(v), nil
 }

@@ -1,0 +1,150 @@
+package topologies
+
+import "github.com/csiglab/csiglab/nodes/clock"
+
+// Paths answers questions about the shortest paths between hosts: those with
+// the fewest links. Where several have as few, it takes the one with the largest
+// delay. It keeps what it has computed, so it is for one goroutine.
+type Paths struct {
+	graph     *Graph
+	adjacency [][]Adjacent
+	attached  []int // host -> its switch
+	rows      map[int][]reach
+}
+
+// reach is a switch as seen from another.
+type reach struct {
+	hops  int            // links between them; -1: not reachable
+	delay clock.Duration // of the links and of the switches after the first
+	via   int            // the last link
+}
+
+// Longest is the result of Paths.Longest.
+type Longest struct {
+	Src, Dst int // hosts, the first pair found
+	Links    int
+	Delay    clock.Duration // one way: links and switches, without serialisation
+}
+
+// NewPaths returns the Paths of a valid graph, which must not change.
+func NewPaths(g *Graph) *Paths {
+	p := &Paths{graph: g, adjacency: g.Adjacency(), rows: make(map[int][]reach)}
+	p.attached = make([]int, g.Hosts())
+	for h := range p.attached {
+		p.attached[h] = p.adjacency[h][0].Peer.Node
+	}
+	return p
+}
+
+// Between returns the number of links and the one-way delay (links and
+// switches, without serialisation) of the path between two different hosts.
+func (p *Paths) Between(src, dst int) (links int, delay clock.Duration) {
+	from := p.attached[src]
+	r := p.row(from)[p.attached[dst]]
+	return r.hops + 2, p.hostDelay(src) + p.graph.Nodes[from].Delay + r.delay + p.hostDelay(dst)
+}
+
+// Links returns the ids of the path's links, from src to dst.
+func (p *Paths) Links(src, dst int) []int {
+	from, at := p.attached[src], p.attached[dst]
+	row := p.row(from)
+	ids := make([]int, row[at].hops+2)
+	ids[0], ids[len(ids)-1] = p.adjacency[src][0].Link, p.adjacency[dst][0].Link
+	for i := len(ids) - 2; i > 0; i-- {
+		id := row[at].via
+		ids[i] = id
+		l := p.graph.Links[id]
+		at = l.A.Node + l.B.Node - at
+	}
+	return ids
+}
+
+// Longest returns the path with the largest delay and, among those, the most
+// links. Hosts of one switch differ by the delay of their own link alone, so the
+// search is over pairs of switches. A graph with one host has no path: the
+// result is zero.
+func (p *Paths) Longest() Longest {
+	type rack struct{ sw, first, second int } // its two hosts farthest away; second may be -1
+	var racks []rack
+	position := make(map[int]int)
+	for h, sw := range p.attached {
+		i, ok := position[sw]
+		if !ok {
+			position[sw] = len(racks)
+			racks = append(racks, rack{sw, h, -1})
+			continue
+		}
+		switch r := &racks[i]; {
+		case p.hostDelay(h) > p.hostDelay(r.first):
+			r.first, r.second = h, r.first
+		case r.second < 0 || p.hostDelay(h) > p.hostDelay(r.second):
+			r.second = h
+		}
+	}
+	var best Longest
+	consider := func(src, dst, links int, delay clock.Duration) {
+		if delay > best.Delay || delay == best.Delay && links > best.Links {
+			best = Longest{src, dst, links, delay}
+		}
+	}
+	for i, from := range racks {
+		own := p.hostDelay(from.first) + p.graph.Nodes[from.sw].Delay
+		if from.second >= 0 {
+			consider(from.first, from.second, 2, own+p.hostDelay(from.second))
+		}
+		row := p.search(from.sw)
+		for _, to := range racks[i+1:] {
+			r := row[to.sw]
+			consider(from.first, to.first, r.hops+2, own+r.delay+p.hostDelay(to.first))
+		}
+	}
+	return best
+}
+
+func (p *Paths) hostDelay(h int) clock.Duration {
+	return p.graph.Links[p.adjacency[h][0].Link].Delay
+}
+
+func (p *Paths) row(from int) []reach {
+	row, ok := p.rows[from]
+	if !ok {
+		row = p.search(from)
+		p.rows[from] = row
+	}
+	return row
+}
+
+// search returns every node as seen from switch from, over switches alone.
+func (p *Paths) search(from int) []reach {
+	row := make([]reach, len(p.graph.Nodes))
+	for i := range row {
+		row[i].hops = -1
+	}
+	row[from].hops = 0
+	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		for _, a := range p.adjacency[at] {
+			next := a.Peer.Node
+			if p.graph.Nodes[next].Kind == Host {
+				continue
+			}
+			delay := row[at].delay + p.graph.Links[a.Link].Delay + p.graph.Nodes[next].Delay
+			switch r := &row[next]; {
+			case r.hops < 0:
+				*r = reach{row[at].hops + 1, delay, a.Link}
+				queue = append(queue, next)
+			case r.hops == row[at].hops+1 && delay > r.delay:
+				r.delay, r.via = delay, a.Link
+			}
+		}
+	}
+	return row
+}
+
+// LongestPath returns the number of links and the one-way delay (links and
+// switches, without serialisation) of the longest of the shortest paths between
+// two hosts.
+func LongestPath(g *Graph) (links int, delay clock.Duration) {
+	longest := NewPaths(g).Longest()
+	return longest.Links, longest.Delay
+}

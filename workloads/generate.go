@@ -1,0 +1,105 @@
+package workloads
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// add appends a transfer that starts at 0, labelled with its number from 1.
+func (w *Workload) add(src, dst int, size units.ByteSize) *Transfer {
+	w.Transfers = append(w.Transfers, Transfer{
+		Label: fmt.Sprint(len(w.Transfers) + 1), Src: src, Dst: dst, Size: size,
+		After: None, SendDone: None, RecvDone: None,
+	})
+	return &w.Transfers[len(w.Transfers)-1]
+}
+
+// checkPositive refuses numbers of hosts and sizes that make no traffic.
+func checkPositive(name string, hosts int, size units.ByteSize) error {
+	if hosts < 2 {
+		return fmt.Errorf("%w: %s: %d hosts, want 2 or more", ErrInvalid, name, hosts)
+	}
+	if size <= 0 {
+		return fmt.Errorf("%w: %s: size %v is not positive", ErrInvalid, name, size)
+	}
+	return nil
+}
+
+// Permutation returns one transfer from every host to another, each host
+// receiving from one. The choice is uniform over all permutations that leave no
+// host in its place and depends on the seed alone. Transfers are in the order of
+// their sources.
+func Permutation(hosts int, size units.ByteSize, seed uint64) (*Workload, error) {
+	if err := checkPositive("permutation", hosts, size); err != nil {
+		return nil, err
+	}
+	random := rand.New(rand.NewPCG(seed, 0x7065726d)) // "perm": a stream of its own
+	// About one permutation in e leaves no host in its place.
+	destination := random.Perm(hosts)
+	for fixedPoint(destination) {
+		destination = random.Perm(hosts)
+	}
+	w := &Workload{Name: "permutation", Hosts: hosts}
+	for src, dst := range destination {
+		w.add(src, dst, size)
+	}
+	return w, nil
+}
+
+func fixedPoint(destination []int) bool {
+	for src, dst := range destination {
+		if src == dst {
+			return true
+		}
+	}
+	return false
+}
+
+// Incast returns transfers from fanIn hosts, the lowest but dst, to dst.
+func Incast(hosts, dst, fanIn int, size units.ByteSize) (*Workload, error) {
+	if err := checkPositive("incast", hosts, size); err != nil {
+		return nil, err
+	}
+	if dst < 0 || dst >= hosts {
+		return nil, fmt.Errorf("%w: incast: destination %d, hosts go from 0 to %d", ErrInvalid, dst, hosts-1)
+	}
+	if fanIn < 1 || fanIn > hosts-1 {
+		return nil, fmt.Errorf("%w: incast: fan-in %d, want 1 to %d", ErrInvalid, fanIn, hosts-1)
+	}
+	w := &Workload{Name: "incast", Hosts: hosts}
+	for src := 0; len(w.Transfers) < fanIn; src++ {
+		if src != dst {
+			w.add(src, dst, size)
+		}
+	}
+	return w, nil
+}
+
+// AllToAll returns a transfer of size from every host to every other. Host i
+// sends to i+1, i+2, … modulo hosts. With parallel 0 all start at once;
+// otherwise each host has that many under way: a transfer starts when the one
+// parallel places before it from the same host has its last byte acknowledged.
+func AllToAll(hosts, parallel int, size units.ByteSize) (*Workload, error) {
+	if err := checkPositive("all-to-all", hosts, size); err != nil {
+		return nil, err
+	}
+	if parallel < 0 {
+		return nil, fmt.Errorf("%w: all-to-all: parallel %d is negative", ErrInvalid, parallel)
+	}
+	w := &Workload{Name: "all-to-all", Hosts: hosts}
+	for src := range hosts {
+		first := len(w.Transfers)
+		for step := 1; step < hosts; step++ {
+			t := w.add(src, (src+step)%hosts, size)
+			if parallel == 0 || step <= parallel {
+				continue
+			}
+			t.After = len(w.Triggers)
+			w.Transfers[first+step-1-parallel].SendDone = t.After
+			w.Triggers = append(w.Triggers, Trigger{Label: fmt.Sprint(t.After + 1), Kind: OneShot})
+		}
+	}
+	return w, nil
+}
