@@ -1,0 +1,225 @@
+package metrics
+
+import (
+	"github.com/csiglab/csiglab/nodes/clock"
+)
+
+// Windows are aligned to the start of the run: window i of interval d is
+// [i*d, (i+1)*d).
+func windowStart(now clock.Time, interval clock.Duration) clock.Time {
+	return now - now%clock.Time(interval)
+}
+
+// PortRecorder keeps the totals and windows of one egress port. Calls come in
+// order of time. Build it with NewPortRecorder.
+type PortRecorder struct {
+	Totals  PortTotals
+	Windows []PortWindow
+
+	interval clock.Duration
+	current  PortWindow
+	end      clock.Time // of the current window
+	depth    int64      // data queue in bytes
+	since    clock.Time // of that depth
+	area     int64      // integral of depth in byte-ps since the window began
+}
+
+// NewPortRecorder returns the recorder of a port with windows of the given
+// length, which must be positive.
+func NewPortRecorder(node, port int, interval clock.Duration) PortRecorder {
+	id := PortWindow{Node: int32(node), Port: int32(port)}
+	return PortRecorder{
+		Totals:   PortTotals{Node: id.Node, Port: id.Port, FirstDeparture: clock.Never},
+		interval: interval,
+		current:  id,
+		end:      clock.Time(interval),
+	}
+}
+
+// Enqueue counts a packet that came to the port.
+func (r *PortRecorder) Enqueue(size int64) {
+	r.Totals.EnqueuedPackets++
+	r.Totals.EnqueuedBytes += size
+}
+
+// Depth tells the data queue's depth from now on.
+func (r *PortRecorder) Depth(now clock.Time, bytes int64) {
+	r.roll(now)
+	r.area += r.depth * int64(now.Sub(r.since))
+	r.since, r.depth = now, bytes
+	if bytes > r.current.QueueMax {
+		r.current.QueueMax = bytes
+	}
+}
+
+// Transmit counts a packet whose transmission starts at now.
+func (r *PortRecorder) Transmit(now, departs clock.Time, size int64, marked bool) {
+	r.roll(now)
+	r.current.TxPackets++
+	r.current.TxBytes += size
+	r.Totals.TxPackets++
+	r.Totals.TxBytes += size
+	r.Totals.LastDeparture = departs
+	if r.Totals.FirstDeparture == clock.Never {
+		r.Totals.FirstDeparture = now
+	}
+	if marked {
+		r.current.Marked++
+		r.Totals.MarkedPackets++
+	}
+}
+
+// Trim counts a packet of which trimming removed cut bytes.
+func (r *PortRecorder) Trim(now clock.Time, cut int64) {
+	r.roll(now)
+	r.current.Trimmed++
+	r.Totals.TrimmedPackets++
+	r.Totals.CutBytes += cut
+}
+
+// Drop counts a packet that came to the port and was dropped.
+func (r *PortRecorder) Drop(now clock.Time, size int64) {
+	r.roll(now)
+	r.current.Dropped++
+	r.Totals.DroppedPackets++
+	r.Totals.DroppedBytes += size
+}
+
+// Close ends the last window at end, with what is still queued.
+func (r *PortRecorder) Close(end clock.Time, queuedPackets, queuedBytes int64) {
+	r.Depth(end, r.depth)
+	r.closeWindow(end)
+	r.Totals.QueuedPackets, r.Totals.QueuedBytes = queuedPackets, queuedBytes
+}
+
+// roll closes the windows that end at or before now. Those in which nothing
+// happened and nothing was queued leave no record.
+func (r *PortRecorder) roll(now clock.Time) {
+	for now >= r.end {
+		r.closeWindow(r.end)
+		r.current.Start, r.current.QueueMax = r.end, r.depth
+		if r.depth == 0 {
+			r.current.Start = windowStart(now, r.interval)
+		}
+		r.end = r.current.Start.Add(r.interval)
+	}
+}
+
+func (r *PortRecorder) closeWindow(at clock.Time) {
+	r.area += r.depth * int64(at.Sub(r.since))
+	r.since = at
+	w := &r.current
+	w.QueueByteNS = r.area / int64(clock.Nanosecond)
+	r.Totals.QueueByteNS += w.QueueByteNS
+	r.Totals.QueueMax = max(r.Totals.QueueMax, w.QueueMax)
+	if w.TxPackets|w.Trimmed|w.Dropped|w.QueueMax != 0 {
+		r.Windows = append(r.Windows, *w)
+	}
+	*w = PortWindow{Node: w.Node, Port: w.Port}
+	r.area = 0
+}
+
+// FlowRecorder keeps the windows of one flow at its receiver.
+type FlowRecorder struct {
+	Windows  []FlowWindow
+	interval clock.Duration
+	current  FlowWindow
+	end      clock.Time
+}
+
+// NewFlowRecorder returns the recorder of a flow with windows of the given
+// length, which must be positive.
+func NewFlowRecorder(flow int, interval clock.Duration) FlowRecorder {
+	return FlowRecorder{interval: interval, current: FlowWindow{Flow: int32(flow)}, end: clock.Time(interval)}
+}
+
+// Receive counts a data packet.
+func (r *FlowRecorder) Receive(now clock.Time, wire, payload int64) {
+	if now >= r.end {
+		r.Close()
+		r.current.Start = windowStart(now, r.interval)
+		r.end = r.current.Start.Add(r.interval)
+	}
+	r.current.Packets++
+	r.current.WireBytes += wire
+	r.current.PayloadBytes += payload
+}
+
+// Close ends the last window.
+func (r *FlowRecorder) Close() {
+	if r.current.Packets != 0 {
+		r.Windows = append(r.Windows, r.current)
+	}
+	r.current = FlowWindow{Flow: r.current.Flow}
+}
+
+// CCRecorder keeps the windows of one flow's congestion controller.
+type CCRecorder struct {
+	Windows  []CCWindow
+	interval clock.Duration
+	current  CCWindow
+	end      clock.Time
+}
+
+// NewCCRecorder returns the recorder of a flow with windows of the given length,
+// which must be positive.
+func NewCCRecorder(flow int, interval clock.Duration) CCRecorder {
+	return CCRecorder{interval: interval, current: CCWindow{Flow: int32(flow)}, end: clock.Time(interval)}
+}
+
+// Ack counts an ACK, the action it was answered with and the delay it was judged
+// by.
+func (r *CCRecorder) Ack(now clock.Time, action Action, delay clock.Duration, cwnd int64, baseRTT clock.Duration) {
+	if now >= r.end {
+		r.Close()
+		r.current.Start = windowStart(now, r.interval)
+		r.end = r.current.Start.Add(r.interval)
+	}
+	r.current.Acks++
+	r.current.Delay += delay
+	r.current.Actions[action]++
+	r.current.Cwnd, r.current.BaseRTT = cwnd, baseRTT
+}
+
+// Close ends the last window.
+func (r *CCRecorder) Close() {
+	if r.current.Acks != 0 {
+		r.Windows = append(r.Windows, r.current)
+	}
+	r.current = CCWindow{Flow: r.current.Flow}
+}
+
+// SignalRecorder keeps the windows of one flow's CSIG samples. A window has one
+// record per (type, locator) seen in it, in order of first appearance.
+type SignalRecorder struct {
+	Windows  []SignalWindow
+	interval clock.Duration
+	flow     int32
+	current  int // Windows[current:] is the open window
+	start    clock.Time
+}
+
+// NewSignalRecorder returns the recorder of a flow with windows of the given
+// length, which must be positive.
+func NewSignalRecorder(flow int, interval clock.Duration) SignalRecorder {
+	return SignalRecorder{interval: interval, flow: int32(flow)}
+}
+
+// Sample counts a sample.
+func (r *SignalRecorder) Sample(now clock.Time, signal uint8, locator uint16, point int64) {
+	if start := windowStart(now, r.interval); start != r.start {
+		r.start, r.current = start, len(r.Windows)
+	}
+	for i := r.current; i < len(r.Windows); i++ {
+		if w := &r.Windows[i]; w.Type == signal && w.Locator == locator {
+			w.Samples++
+			w.PointSum += point
+			w.PointMax, w.PointMin = max(w.PointMax, point), min(w.PointMin, point)
+			return
+		}
+	}
+	r.Windows = append(r.Windows, SignalWindow{
+		Flow: r.flow, Type: signal, Locator: locator, Start: r.start,
+		Samples: 1, PointSum: point, PointMax: point, PointMin: point,
+	})
+}

@@ -1,0 +1,72 @@
+// Package balance holds the load balancers of the host's transport, one file
+// each, and the table that names them. A balancer chooses the entropy value (EV)
+// of each packet, which the switches' ECMP turns into a path, and learns from
+// what comes back. The transport drives it.
+package balance
+
+import (
+	"math/rand/v2"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+)
+
+// Balancer chooses entropy values for one flow. It belongs to one goroutine.
+type Balancer interface {
+	// Next returns the EV of the next packet, below wire.EntropyRange.
+	Next(now clock.Time) uint16
+	// OnFeedback tells what became of a packet.
+	OnFeedback(now clock.Time, f Feedback)
+}
+
+// Outcome is what became of a packet.
+type Outcome uint8
+
+// Outcomes.
+const (
+	Good    Outcome = iota // acknowledged, not marked
+	Marked                 // acknowledged, marked CE
+	Trimmed                // refused by a NACK
+	Lost                   // timed out
+)
+
+// Feedback is the outcome of a packet that was sent with an EV.
+type Feedback struct {
+	EV      uint16
+	Outcome Outcome
+}
+
+// Config is what a balancer is built from.
+type Config struct {
+	Paths  int // number of EVs, a power of two from 1 to 4096
+	Random *rand.Rand
+}
+
+// DefaultPaths is the number of EVs of the reference simulator.
+const DefaultPaths = 64
+
+// MaxPaths is the largest number of EVs.
+const MaxPaths = 4096
+
+// Algorithm is an entry of the table. All take the parameter paths.
+type Algorithm struct {
+	Name string
+	Doc  string
+	New  func(Config) Balancer
+}
+
+// Table is every algorithm, by name.
+var Table = []Algorithm{
+	{"single", "one EV for the whole flow", newSingle},
+	{"oblivious", "every EV in turn, whatever comes back", newOblivious},
+	{"mixed", "EVs that came back clean first, else the walk that skips penalised ones (the reference's default)", newMixed},
+}
+
+// Lookup returns the algorithm of the given name.
+func Lookup(name string) (Algorithm, bool) {
+	for _, a := range Table {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Algorithm{}, false
+}

@@ -1,0 +1,133 @@
+// Package congestion holds the congestion controllers of the host's transport,
+// one file each, and the table that names them. A controller is told what
+// happened to its flow, one struct per event, and answers with a window. It
+// sends nothing and reads no clock; the transport drives it.
+package congestion
+
+import (
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// Controller decides how much one flow may have in flight. It belongs to one
+// goroutine.
+type Controller interface {
+	OnAck(now clock.Time, a *Ack)
+	OnNack(now clock.Time, n *Nack)
+	OnTimeout(now clock.Time, t *Timeout)
+	// Output returns what the controller asks for. The pointer stays the same
+	// and its contents change with each event.
+	Output() *Output
+}
+
+// Output is what a controller asks of the transport and tells the records.
+type Output struct {
+	Window     units.ByteSize // wire bytes that may be in flight
+	PacingRate units.BitRate  // 0: as fast as the link
+	WantSignal bool           // Signal is wanted in the next packets
+	Signal     csig.Type
+
+	// For the records: what the last ACK was answered with, the delay it was
+	// judged by, and the running minimum of the RTT.
+	Action  metrics.Action
+	Delay   clock.Duration
+	BaseRTT clock.Duration
+}
+
+// Signal is a CSIG sample that came with an event. A missing sample says
+// nothing about the path: it is not headroom.
+type Signal struct {
+	Valid  bool
+	Sample csig.Sample
+	Age    clock.Duration // since the packet that carried it was sent
+}
+
+// Ack is an acknowledgement.
+type Ack struct {
+	Acked    units.ByteSize // wire bytes that it reports as newly received
+	Inflight units.ByteSize // after it
+	RTT      clock.Duration // of the packet that triggered it; valid if HasRTT
+	HasRTT   bool           // false when the packet is not known or the sample ambiguous
+	ECN      bool           // the packet was marked CE
+	EV       uint16         // its entropy value
+	Penalty  uint8          // receiver window penalty; 255 = none
+	CSIG     Signal
+}
+
+// Nack is a packet that a switch trimmed. It has been taken out of Inflight.
+type Nack struct {
+	Size     units.ByteSize // wire size of the packet as sent
+	Inflight units.ByteSize
+	RTT      clock.Duration
+	HasRTT   bool
+	LastHop  bool // trimmed at the last hop
+	EV       uint16
+	CSIG     Signal
+}
+
+// Timeout is a packet given up for lost. It has been taken out of Inflight.
+type Timeout struct {
+	Size     units.ByteSize
+	Inflight units.ByteSize
+}
+
+// Path is what a controller may know of its network at construction.
+type Path struct {
+	LinkRate   units.BitRate  // of the sender's link
+	NetworkRTT clock.Duration // round trip of a full packet and its ACK over the longest path
+	MTU        units.ByteSize // wire size of a full data packet
+	Header     units.ByteSize
+	Trim       bool // switches trim instead of dropping
+}
+
+// ParamKind is the type of a parameter's text.
+type ParamKind string
+
+// Kinds of parameter.
+const (
+	Bool     ParamKind = "bool"
+	Number   ParamKind = "number"
+	Int      ParamKind = "int"
+	Duration ParamKind = "duration"
+	Size     ParamKind = "size"
+	Enum     ParamKind = "enum"
+)
+
+// Param is a parameter of an algorithm as experiment files set it.
+type Param struct {
+	Name    string
+	Kind    ParamKind
+	Default string
+	Values  []string // of an Enum
+	Doc     string
+}
+
+// Algorithm is an entry of the table.
+type Algorithm struct {
+	Name   string
+	Doc    string
+	Params []Param
+	// New returns a controller. Params are complete and of their kinds; an
+	// error names the parameter whose value makes no sense.
+	New func(p Path, params Values) (Controller, error)
+	// Constants returns the figures that reports show beside the flows, such as
+	// target_qdelay_us.
+	Constants func(p Path, params Values) map[string]float64
+}
+
+// Table is every algorithm, by name.
+var Table = []Algorithm{
+	nscc,
+}
+
+// Lookup returns the algorithm of the given name.
+func Lookup(name string) (Algorithm, bool) {
+	for _, a := range Table {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Algorithm{}, false
+}

@@ -1,0 +1,335 @@
+package congestion
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// nscc is the network signal based congestion control of UET, by the rules of
+// the public reference simulator (ultraethernet/uet-htsim @40ccb05, uec.cpp;
+// constants also in UE specification §3.6.13, table 3-82).
+//
+// An ACK falls into one of four quadrants by its ECN echo and its queueing
+// delay:
+//
+//	             | delay < target        | delay >= target
+//	not marked   | proportional increase | fair increase
+//	marked       | nothing               | multiplicative decrease
+//
+// With csig: max-delay the queueing delay is the largest per-hop delay that the
+// packet's CSIG tag brought back, instead of RTT minus base RTT; the rules stay.
+var nscc = Algorithm{
+	Name:      "nscc",
+	Doc:       "UET network signal based congestion control; csig: max-delay feeds it the CSIG per-hop delay",
+	Params:    nsccParams,
+	New:       newNSCC,
+	Constants: nsccConstants,
+}
+
+var nsccParams = []Param{
+	{Name: "csig", Kind: Enum, Default: "none", Values: []string{"none", "max-delay"}, Doc: "signal that replaces RTT minus base RTT as the queueing delay"},
+	{Name: "base_rtt_from_nack", Kind: Bool, Default: "true", Doc: "let base RTT learn from NACKs of trimmed packets too, as the reference does"},
+	{Name: "target_qdelay", Kind: Duration, Default: auto, Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
+	{Name: "cwnd", Kind: Size, Default: auto, Doc: "initial window; auto: the largest, 1.5 BDP"},
+	{Name: "gamma", Kind: Number, Default: "0.8", Doc: "gain of the multiplicative decrease"},
+	{Name: "delay_alpha", Kind: Number, Default: "0.0125", Doc: "gain of the average delay"},
+	{Name: "quick_adapt", Kind: Bool, Default: "true", Doc: "cut the window to what was acknowledged after heavy loss"},
+}
+
+// Constants of the reference.
+const (
+	refRate          = 100 * units.Gbps
+	refRTT           = 12 * clock.Microsecond
+	refBDP           = 150_000.0 // bytes: refRate * refRTT
+	targetTrimming   = 0.75      // of network RTT
+	targetDropping   = 1.0
+	alphaScale       = 4.0
+	fairScale        = 5.0
+	etaScale         = 0.15
+	fastScale        = 0.25
+	maxCut           = 0.5
+	maxWindowBDP     = 1.5
+	fastBelow        = clock.Microsecond // "delay is about 0"
+	outlierRTTs      = 5                 // a delay above this many base RTTs enters the average undamped
+	damping          = 0.25              // of base RTT: what an unmarked sample above the target counts as
+	quickAdaptGate   = 3                 // window >> gate: less than this acknowledged means heavy loss
+	quickAdaptDelays = 4                 // targets: so much delay counts as loss
+	adjustPackets    = 8                 // an adjustment at the latest after so many packets
+)
+
+type nsccState struct {
+	out  Output
+	path Path
+
+	// Constants of the flow.
+	useCSIG     bool
+	rttFromNack bool
+	quickAdapt  bool
+	target      clock.Duration
+	alpha       float64 // bytes per ps
+	fair        float64 // bytes
+	eta         int64
+	fastGain    float64
+	gamma       float64
+	gain        float64 // of the average delay
+	adjustBytes int64
+
+	cwnd      int64
+	maxWindow int64
+	baseRTT   clock.Duration
+	avgDelay  clock.Duration
+
+	increase   float64 // collected since the last adjustment, byte²
+	received   int64   // bytes acknowledged since then
+	lastAdjust clock.Time
+	lastCut    clock.Time
+
+	fastCount int64
+	fastMode  bool
+
+	qaEnd         clock.Time // end of the quick adapt window; 0: none yet
+	qaAchieved    int64
+	qaTriggered   bool
+	bytesToIgnore int64
+	bytesIgnored  int64
+}
+
+func nsccTarget(p Path, r *reader) clock.Duration {
+	if t := r.duration("target_qdelay"); t != 0 {
+		return t
+	}
+	share := targetDropping
+	if p.Trim {
+		share = targetTrimming
+	}
+	return clock.Duration(share * float64(p.NetworkRTT))
+}
+
+func nsccConstants(p Path, v Values) map[string]float64 {
+	return map[string]float64{"target_qdelay_us": nsccTarget(p, read("nscc", nsccParams, v)).Microseconds()}
+}
+
+func newNSCC(p Path, v Values) (Controller, error) {
+	r := read("nscc", nsccParams, v)
+	target := nsccTarget(p, r)
+	initial := r.size("cwnd")
+	mss := float64(p.MTU - p.Header)
+	a := float64(bdp(p.NetworkRTT, p.LinkRate)) / refBDP
+	b := float64(target) / float64(refRTT)
+	c := &nsccState{
+		path:        p,
+		useCSIG:     r.text("csig") == "max-delay",
+		rttFromNack: r.bool("base_rtt_from_nack"),
+		quickAdapt:  r.bool("quick_adapt"),
+		gamma:       r.number("gamma"),
+		gain:        r.number("delay_alpha"),
+		target:      target,
+		alpha:       alphaScale * mss * a * b / float64(target),
+		fair:        fairScale * mss * a,
+		eta:         int64(etaScale * mss * a),
+		fastGain:    fastScale * a,
+		adjustBytes: adjustPackets * int64(p.MTU),
+	}
+	switch {
+	case r.err != nil:
+		return nil, r.err
+	case target <= 0:
+		return nil, fmt.Errorf("nscc: parameter target_qdelay: %v is not positive", target)
+	case c.gamma <= 0 || c.gamma > 1:
+		return nil, fmt.Errorf("nscc: parameter gamma: %v is not in (0, 1]", c.gamma)
+	case c.gain <= 0 || c.gain > 1:
+		return nil, fmt.Errorf("nscc: parameter delay_alpha: %v is not in (0, 1]", c.gain)
+	}
+	c.setBaseRTT(p.NetworkRTT)
+	c.cwnd = c.maxWindow
+	if initial != 0 {
+		c.cwnd = int64(initial)
+	}
+	c.bound()
+	c.out.WantSignal, c.out.Signal = c.useCSIG, csig.Delay
+	c.publish()
+	return c, nil
+}
+
+func bdp(rtt clock.Duration, rate units.BitRate) units.ByteSize { return rate.Volume(rtt) }
+
+func (c *nsccState) Output() *Output { return &c.out }
+
+func (c *nsccState) OnAck(now clock.Time, a *Ack) {
+	acked := int64(a.Acked)
+	c.qaAchieved += acked
+	c.received += acked
+	c.bytesIgnored += acked
+	if a.Penalty != 255 {
+		c.cwnd -= acked * int64(255-a.Penalty) / 255
+		c.cwnd = max(c.cwnd, int64(c.path.MTU))
+	}
+	delay := c.delaySample(a)
+	c.out.Delay = delay
+	c.out.Action = c.update(now, a.ECN, delay, acked, a.Inflight)
+	c.publish()
+}
+
+// delaySample returns the queueing delay that the ACK is judged by and feeds the
+// average. Without a valid sample it is the average.
+func (c *nsccState) delaySample(a *Ack) clock.Duration {
+	if a.HasRTT && a.RTT < c.baseRTT {
+		c.setBaseRTT(a.RTT)
+	}
+	if c.useCSIG && a.CSIG.Valid {
+		// A trimmed packet's value is forced; it says loss, not delay.
+		if s := a.CSIG.Sample; s.Type == csig.Delay && !s.DoNotUpdate {
+			delay := clock.Duration(s.Point) * clock.Nanosecond
+			c.average(delay, a.ECN)
+			return delay
+		}
+	}
+	if !a.HasRTT {
+		return c.avgDelay
+	}
+	delay := a.RTT - c.baseRTT
+	c.average(delay, a.ECN)
+	return delay
+}
+
+// average is the reference's exponential average with its damper: a sample above
+// the target that no switch marked pulls the average towards a quarter of base
+// RTT.
+func (c *nsccState) average(delay clock.Duration, marked bool) {
+	sample := float64(delay)
+	if !marked && delay > c.target {
+		sample = damping * float64(c.baseRTT)
+	} else if delay > outlierRTTs*c.baseRTT {
+		sample = float64(delay)
+	}
+	c.avgDelay = clock.Duration(float64((1-c.gain)*float64(c.avgDelay)) + float64(c.gain*sample))
+}
+
+func (c *nsccState) update(now clock.Time, marked bool, delay clock.Duration, acked int64, inflight units.ByteSize) metrics.Action {
+	if c.adapt(now, false, marked, delay, inflight) {
+		return metrics.ActionQuickAdapt
+	}
+	var action metrics.Action
+	switch {
+	case !marked && delay >= c.target:
+		action = metrics.ActionFair
+		c.increase += float64(c.fair * float64(acked))
+	case !marked:
+		action = metrics.ActionProportional
+		if c.fastIncrease(delay, acked) {
+			action = metrics.ActionFast
+		} else {
+			c.increase += float64(c.alpha * float64(acked) * float64(c.target-delay))
+		}
+	case delay >= c.target:
+		action = metrics.ActionDecrease
+		c.decrease(now)
+	}
+	c.bound()
+	if c.received > c.adjustBytes || now.Sub(c.lastAdjust) > c.path.NetworkRTT {
+		c.adjust(now)
+	}
+	c.bound()
+	return action
+}
+
+// fastIncrease grows the window at once when the path has been idle for a whole
+// window.
+func (c *nsccState) fastIncrease(delay clock.Duration, acked int64) bool {
+	if delay >= fastBelow {
+		c.fastCount, c.fastMode = 0, false
+		return false
+	}
+	c.fastCount += acked
+	if c.fastCount <= c.cwnd && !c.fastMode {
+		return false
+	}
+	c.cwnd += int64(float64(acked) * c.fastGain)
+	c.fastMode = true
+	return true
+}
+
+// decrease cuts by the average delay, at most once per base RTT.
+func (c *nsccState) decrease(now clock.Time) {
+	c.fastCount, c.fastMode = 0, false
+	if c.avgDelay <= c.target || now.Sub(c.lastCut) <= c.baseRTT {
+		return
+	}
+	avg := float64(c.avgDelay)
+	factor := max(1-float64(c.gamma*(avg-float64(c.target))/avg), maxCut)
+	c.cwnd = max(int64(float64(c.cwnd)*factor), int64(c.path.MTU))
+	c.lastCut = now
+}
+
+// adjust spends what the increases have collected.
+func (c *nsccState) adjust(now clock.Time) {
+	c.cwnd += int64(c.increase / float64(c.cwnd))
+	if now.Sub(c.lastAdjust) >= c.path.NetworkRTT {
+		c.cwnd += c.eta
+		c.lastAdjust = now
+	}
+	c.increase, c.received = 0, 0
+}
+
+// adapt is quick adapt: after heavy loss the window becomes what was
+// acknowledged in the last base RTT plus target, and signals of the flight that
+// was under way are ignored. It tells whether the event is dealt with.
+func (c *nsccState) adapt(now clock.Time, loss, marked bool, delay clock.Duration, inflight units.ByteSize) (done bool) {
+	switch {
+	case !c.quickAdapt:
+		return false
+	case c.bytesIgnored < c.bytesToIgnore && marked:
+		done = true
+	case now > c.qaEnd:
+		if c.qaEnd != 0 && (c.qaTriggered || loss || delay > quickAdaptDelays*c.target) && c.qaAchieved < c.maxWindow>>quickAdaptGate {
+			c.cwnd = max(c.qaAchieved, int64(c.path.MTU))
+			c.bytesToIgnore, c.bytesIgnored = int64(inflight), 0
+			c.qaTriggered = false
+			done = true
+		}
+		c.qaAchieved = 0
+		c.qaEnd = now.Add(c.baseRTT + c.target)
+	}
+	if done {
+		c.increase, c.received = 0, 0
+	}
+	return done
+}
+
+func (c *nsccState) OnNack(now clock.Time, n *Nack) {
+	if c.rttFromNack && n.HasRTT && n.RTT < c.baseRTT {
+		c.setBaseRTT(n.RTT)
+	}
+	c.bytesIgnored += int64(n.Size)
+	c.average(c.path.NetworkRTT, true) // a trim counts as one network RTT of queue
+	c.qaTriggered = true
+	if !c.adapt(now, true, true, 0, n.Inflight) {
+		c.cwnd -= int64(n.Size)
+	}
+	c.bound()
+	c.publish()
+}
+
+func (c *nsccState) OnTimeout(_ clock.Time, t *Timeout) {
+	c.cwnd -= int64(t.Size)
+	c.bound()
+	c.publish()
+}
+
+func (c *nsccState) setBaseRTT(rtt clock.Duration) {
+	c.baseRTT = rtt
+	c.maxWindow = int64(maxWindowBDP * float64(bdp(rtt, c.path.LinkRate)))
+}
+
+func (c *nsccState) bound() {
+	c.cwnd = max(min(c.cwnd, c.maxWindow), int64(c.path.MTU))
+}
+
+func (c *nsccState) publish() {
+	c.out.Window = units.ByteSize(c.cwnd)
+	c.out.BaseRTT = c.baseRTT
+}

@@ -1,0 +1,127 @@
+package congestion
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// Values are parameters by name, as text. A missing one has its default.
+type Values map[string]string
+
+// Check tells whether every value is known and of its kind.
+func (a Algorithm) Check(v Values) error {
+	for name, text := range v {
+		if err := a.checkOne(name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a Algorithm) checkOne(name, text string) error {
+	for _, p := range a.Params {
+		if p.Name != name {
+			continue
+		}
+		if err := p.check(text); err != nil {
+			return fmt.Errorf("%s: parameter %s: %w", a.Name, name, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("%s has no parameter %q", a.Name, name)
+}
+
+func (p Param) check(text string) (err error) {
+	if text == p.Default {
+		return nil // the default may be a word such as auto
+	}
+	switch p.Kind {
+	case Bool:
+		_, err = strconv.ParseBool(text)
+	case Number:
+		_, err = strconv.ParseFloat(text, 64)
+	case Int:
+		_, err = strconv.Atoi(text)
+	case Duration:
+		_, err = clock.ParseDuration(text)
+	case Size:
+		_, err = units.ParseByteSize(text)
+	case Enum:
+		err = fmt.Errorf("%q is none of %q", text, p.Values)
+		for _, v := range p.Values {
+			if v == text {
+				err = nil
+			}
+		}
+	}
+	return err
+}
+
+// reader reads the parameters of one algorithm and keeps the first error.
+type reader struct {
+	algorithm Algorithm
+	values    Values
+	err       error
+}
+
+// read starts reading; the algorithm is passed without its functions, whose
+// initialisation would otherwise refer to itself.
+func read(name string, params []Param, v Values) *reader {
+	a := Algorithm{Name: name, Params: params}
+	return &reader{algorithm: a, values: v, err: a.Check(v)}
+}
+
+func (r *reader) text(name string) string {
+	if v, ok := r.values[name]; ok {
+		return v
+	}
+	for _, p := range r.algorithm.Params {
+		if p.Name == name {
+			return p.Default
+		}
+	}
+	panic("congestion: undeclared parameter " + name)
+}
+
+func (r *reader) fail(err error) {
+	if err != nil && r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *reader) bool(name string) bool {
+	v, err := strconv.ParseBool(r.text(name))
+	r.fail(err)
+	return v
+}
+
+func (r *reader) number(name string) float64 {
+	v, err := strconv.ParseFloat(r.text(name), 64)
+	r.fail(err)
+	return v
+}
+
+// duration returns 0 for "auto".
+func (r *reader) duration(name string) clock.Duration {
+	if r.text(name) == auto {
+		return 0
+	}
+	v, err := clock.ParseDuration(r.text(name))
+	r.fail(err)
+	return v
+}
+
+// size returns 0 for "auto".
+func (r *reader) size(name string) units.ByteSize {
+	if r.text(name) == auto {
+		return 0
+	}
+	v, err := units.ParseByteSize(r.text(name))
+	r.fail(err)
+	return v
+}
+
+const auto = "auto"
