@@ -1,0 +1,189 @@
+package csig
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Format is the shape of a domain's tags. The zero value is FormatNone: the
+// domain has no tags.
+type Format uint8
+
+// Formats of tag.
+const (
+	FormatNone    Format = iota
+	FormatCompact        // TPID and 2 bytes: 5 bits of signal
+	FormatWide           // TPID and 6 bytes: 20 bits of signal
+)
+
+// Size returns the bytes of a tag, TPID included: 0, 4 or 8.
+func (f Format) Size() int { return int(f) * 4 }
+
+// String returns none, compact or wide.
+func (f Format) String() string { return name(formatNames, int(f), "format") }
+
+var formatNames = []string{"none", "compact", "wide"}
+
+// ParseFormat reads none, compact or wide; empty text is none.
+func ParseFormat(text string) (Format, error) {
+	i, err := parseName("format", text, formatNames)
+	return Format(i), err
+}
+
+// Dialect is the revision of the tag's layout. The zero value is UEC050.
+type Dialect uint8
+
+// Dialects; the two share no locator field, so that a domain must not mix them
+// (csig-and-workloads.md 1.2 C1, 1.6).
+const (
+	UEC050  Dialect = iota // locator of 6 or 15 bits, then the D bit
+	Draft01                // locator of 7 or 16 bits, no D bit
+)
+
+// String returns uec-0.50 or draft-01.
+func (d Dialect) String() string { return name(dialectNames, int(d), "dialect") }
+
+var dialectNames = []string{"uec-0.50", "draft-01"}
+
+// ParseDialect reads uec-0.50 or draft-01; empty text is uec-0.50.
+func ParseDialect(text string) (Dialect, error) {
+	i, err := parseName("dialect", text, dialectNames)
+	return Dialect(i), err
+}
+
+// Type is the signal that a tag carries (csig-and-workloads.md 1.3).
+type Type uint8
+
+// Types of signal and the unit of their raw values.
+const (
+	ABW   Type = iota // minimum over the path of the available bandwidth, bytes/s
+	ABWC              // minimum of the available share of a port, ppm
+	Delay             // maximum of the per-hop delay, ns
+	NQD               // maximum of the normalised queue depth, ppm
+	Types             // number of types
+)
+
+// InvalidType is what Peek returns for bytes that are no tag of the domain.
+const InvalidType Type = 0xff
+
+// Min tells whether hops keep the smallest value; otherwise they keep the
+// greatest.
+func (t Type) Min() bool { return t == ABW || t == ABWC }
+
+// Known tells whether t is one of the four types.
+func (t Type) Known() bool { return t < Types }
+
+// String returns abw, abw-c, delay or nqd.
+func (t Type) String() string { return name(typeNames, int(t), "type") }
+
+var typeNames = []string{"abw", "abw-c", "delay", "nqd"}
+
+var typeAliases = map[string]Type{
+	"abwc": ABWC, "abw/c": ABWC,
+	"min-abw": ABW, "min-abw-c": ABWC, "max-delay": Delay, "max-nqd": NQD,
+}
+
+// ParseType reads abw, abw-c, delay or nqd, also with the aggregation in front
+// (min-abw, max-delay). Case does not matter.
+func ParseType(text string) (Type, error) {
+	if t, ok := typeAliases[strings.ToLower(text)]; ok {
+		return t, nil
+	}
+	if text == "" {
+		return 0, fmt.Errorf("signal type: none given; use %s", choices(typeNames))
+	}
+	i, err := parseName("signal type", text, typeNames)
+	return Type(i), err
+}
+
+// TrimRule is what the hop that trims a packet writes into its tag before it
+// sets D. The zero value is TrimForceLocal.
+type TrimRule uint8
+
+// Trim rules (csig-and-workloads.md 1.7).
+const (
+	TrimForceLocal TrimRule = iota // the worst code of the type and the hop's locator
+	TrimMeasured                   // its value, if worse than the tag's
+	TrimNone                       // nothing
+)
+
+// String returns force_local, measured or none.
+func (r TrimRule) String() string { return name(trimNames, int(r), "trim rule") }
+
+var trimNames = []string{"force_local", "measured", "none"}
+
+// ParseTrimRule reads force_local, measured or none; empty text is force_local.
+func ParseTrimRule(text string) (TrimRule, error) {
+	i, err := parseName("trim rule", text, trimNames)
+	return TrimRule(i), err
+}
+
+// DecodeMode is which point of a code's interval stands for it. The zero value
+// is DecodeAuto.
+type DecodeMode uint8
+
+// Decode modes.
+const (
+	// DecodeAuto is lower for ABW, so that headroom is never overstated;
+	// geometric for the table delay-geo; midpoint for everything else.
+	DecodeAuto DecodeMode = iota
+	DecodeMidpoint
+	DecodeLower
+	// DecodeGeometric is the geometric mean of the edges; the midpoint where
+	// the lower edge is 0.
+	DecodeGeometric
+)
+
+// String returns auto, midpoint, lower or geometric.
+func (m DecodeMode) String() string { return name(decodeNames, int(m), "decode mode") }
+
+var decodeNames = []string{"auto", "midpoint", "lower", "geometric"}
+
+// ParseDecodeMode reads auto, midpoint, lower or geometric; empty text is auto.
+func ParseDecodeMode(text string) (DecodeMode, error) {
+	i, err := parseName("decode mode", text, decodeNames)
+	return DecodeMode(i), err
+}
+
+// Outcome is what Update did to a tag.
+type Outcome uint8
+
+// Outcomes of Update.
+const (
+	Updated  Outcome = iota // the hop's value and locator replaced the tag's
+	Kept                    // the tag's value is as bad or worse
+	Frozen                  // the D bit forbids updates
+	Unknown                 // unknown type, code or TPID: forwarded unchanged
+	Outcomes                // number of outcomes
+)
+
+// String returns updated, kept, frozen or unknown.
+func (o Outcome) String() string { return name(outcomeNames, int(o), "outcome") }
+
+var outcomeNames = []string{"updated", "kept", "frozen", "unknown"}
+
+func name(names []string, i int, what string) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("%s%d", strings.ReplaceAll(what, " ", ""), i)
+}
+
+// parseName returns the position of text in names, ignoring case; empty text is
+// the first.
+func parseName(what, text string, names []string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	for i, n := range names {
+		if strings.EqualFold(n, text) {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%s %q: unknown; use %s", what, text, choices(names))
+}
+
+func choices(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
