@@ -1,0 +1,252 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+)
+
+// derive fills the defaults that depend on other values.
+func (d *decoder) derive(e *Experiment) {
+	if e.Hosts.CC.Name == "" {
+		e.Hosts.CC = d.algorithm(nil, "hosts.cc", d.tables.CC, "nscc")
+	}
+	if e.Hosts.LB.Name == "" {
+		e.Hosts.LB = d.algorithm(nil, "hosts.lb", d.tables.LB, "mixed")
+	}
+	if e.Workload.File == "" && !d.given("workload.start_jitter") {
+		e.Workload.StartJitter = clock.Microsecond
+	}
+	if p := e.Workload.Permutation; p != nil && !d.given("workload.permutation.seed") {
+		p.Seed = 1
+	}
+	if f := e.Topology.FatTree; f != nil {
+		for i := range f.Tiers {
+			t := &f.Tiers[i]
+			if t.Bundle == 0 {
+				t.Bundle = 1
+			}
+			if t.Oversubscribed == 0 {
+				t.Oversubscribed = max(1, t.Down/max(1, t.Up))
+				if t.Up == 0 {
+					t.Oversubscribed = 1
+				}
+			}
+		}
+	}
+}
+
+// check tests what concerns several values.
+func (d *decoder) check(e *Experiment, declared []declaredVariant) {
+	d.exactlyOne("topology")
+	d.exactlyOne("workload")
+	hosts := d.fatTree(e.Topology.FatTree)
+	d.workload(e, hosts)
+	d.links(e)
+	d.csig(e)
+	if e.Measure.To != 0 && e.Measure.To <= e.Measure.From {
+		d.failAt("measure.to", fmt.Sprintf("the window ends at %v, before it begins at %v", e.Measure.To, e.Measure.From), "")
+	}
+	if e.End != 0 && e.Measure.To > e.End {
+		d.failAt("measure.to", fmt.Sprintf("the window ends at %v, after the run's end %v", e.Measure.To, e.End), "")
+	}
+	if e.End != 0 && e.Measure.From >= e.End {
+		d.failAt("measure.from", fmt.Sprintf("the window begins at %v, not before the run's end %v", e.Measure.From, e.End), "")
+	}
+	switch {
+	case e.Runtime == "inproc" && e.Clock == "lockstep":
+		d.failAt("clock", "lockstep needs runtime netns; the runtime inproc has no frames to keep in step", "")
+	case e.Runtime == "netns" && e.Clock == "virtual":
+		d.failAt("clock", "virtual needs runtime inproc; nodes of their own keep in step with lockstep", "lockstep")
+	}
+	d.seeds(e)
+	d.results(e, declared)
+}
+
+func (d *decoder) exactlyOne(path string) {
+	group := alternatives[path]
+	var given []string
+	for _, key := range group {
+		if d.given(join(path, key)) {
+			given = append(given, key)
+		}
+	}
+	switch {
+	case len(given) == 0:
+		d.failAt(path, "one of these keys is missing: "+strings.Join(group, ", "), "")
+	case len(given) > 1:
+		d.failAt(join(path, given[1]), fmt.Sprintf("excludes %s.%s; give one of them", path, given[0]), "")
+	}
+}
+
+// fatTree returns the number of hosts, or 0 when it is not known here. What the
+// radices must satisfy together is left to the generator.
+func (d *decoder) fatTree(f *FatTree) int {
+	if f == nil {
+		return 0
+	}
+	const path = "topology.fat_tree"
+	if n := len(f.Tiers); n != 2 && n != 3 {
+		d.failAt(path+".tiers", fmt.Sprintf("want 2 or 3 tiers, from the hosts up, got %d", n), "")
+		return 0
+	}
+	if f.Hosts%f.PodSize != 0 {
+		d.failAt(path+".pod", fmt.Sprintf("%d hosts cannot be split into pods of %d", f.Hosts, f.PodSize), "")
+	}
+	if down := f.Tiers[0].Down; f.PodSize%down != 0 {
+		d.failAt(path+".tiers[0].down", fmt.Sprintf("a pod of %d hosts cannot be split over ToRs with %d down ports", f.PodSize, down), "")
+	}
+	for i, t := range f.Tiers {
+		at := fmt.Sprintf("%s.tiers[%d].up", path, i)
+		switch top := i == len(f.Tiers)-1; {
+		case top && t.Up != 0:
+			d.failAt(at, "switches of the top tier have no up ports", "")
+		case !top && t.Up == 0:
+			d.failAt(at, "the key \"up\" is missing; only the top tier has no up ports", "")
+		}
+	}
+	return f.Hosts
+}
+
+func (d *decoder) workload(e *Experiment, hosts int) {
+	host := func(path string, id int) {
+		if hosts > 0 && id >= hosts {
+			d.failAt(path, fmt.Sprintf("no host %d; hosts go from 0 to %d", id, hosts-1), "")
+		}
+	}
+	w := e.Workload
+	if w.Transfers != nil && len(w.Transfers) == 0 {
+		d.failAt("workload.transfers", "the list is empty", "")
+	}
+	for i, t := range w.Transfers {
+		path := fmt.Sprintf("workload.transfers[%d]", i)
+		host(path+".src", t.Src)
+		host(path+".dst", t.Dst)
+		if t.Src == t.Dst {
+			d.failAt(path, fmt.Sprintf("host %d cannot send to itself", t.Src), "")
+		}
+		if e.End != 0 && t.Start >= e.End {
+			d.failAt(path+".start", fmt.Sprintf("starts at %v, not before the run's end %v", t.Start, e.End), "")
+		}
+	}
+	if w.Incast != nil {
+		host("workload.incast.dst", w.Incast.Dst)
+		if hosts > 0 && w.Incast.FanIn >= hosts {
+			d.failAt("workload.incast.fan_in", fmt.Sprintf("%d senders and a receiver need more than %d hosts", w.Incast.FanIn, hosts), "")
+		}
+	}
+	if w.StartUnit != "auto" && w.File == "" {
+		d.failAt("workload.start_unit", "is for a file's start times; here there is no workload.file", "")
+	}
+}
+
+func (d *decoder) links(e *Experiment) {
+	l := e.Links
+	if l.Header >= l.MTU {
+		d.failAt("links.header", fmt.Sprintf("a header of %v leaves no payload in a packet of %v", l.Header, l.MTU), "")
+	}
+	if l.Queue != 0 && l.Queue < l.MTU {
+		d.failAt("links.queue", fmt.Sprintf("%v does not hold one packet of %v", l.Queue, l.MTU), "")
+	}
+	if l.ECN.Low != 0 && l.ECN.High != 0 && l.ECN.Low > l.ECN.High {
+		d.failAt("links.ecn.low", fmt.Sprintf("%v lies above links.ecn.high, %v", l.ECN.Low, l.ECN.High), "")
+	}
+}
+
+func (d *decoder) csig(e *Experiment) {
+	c := e.CSIG
+	for i, tpid := range []uint16{c.TPIDCompact, c.TPIDWide} {
+		if slices.Contains(reserved, tpid) {
+			d.failAt([]string{"csig.tpid_compact", "csig.tpid_wide"}[i], fmt.Sprintf("%#04x is the EtherType of another protocol", tpid), "")
+		}
+	}
+	if c.TPIDCompact == c.TPIDWide {
+		d.failAt("csig.tpid_wide", fmt.Sprintf("%#04x is also tpid_compact; the formats need different ones", c.TPIDWide), "")
+	}
+	for _, signal := range slices.Sorted(maps.Keys(c.Quantisers)) {
+		path := "csig.quantisers." + signal
+		if !slices.Contains(signals, signal) {
+			d.failAt(path, unknown("signal", signal, signals).Error(), Nearest(signal, signals))
+			continue
+		}
+		if c.Format != "none" && d.tables.Quantisers != nil {
+			if err := d.tables.Quantisers(c.Format, signal, c.Quantisers[signal]); err != nil {
+				d.failAt(path, err.Error(), "")
+			}
+		}
+	}
+	if wish := e.Hosts.CC.Params["csig"]; wish != "" && wish != "none" && c.Format == "none" {
+		d.failAt("hosts.cc.csig", fmt.Sprintf("%s needs a CSIG tag; set csig.format to compact or wide", wish), "")
+	}
+}
+
+func (d *decoder) seeds(e *Experiment) {
+	if len(e.Seeds) == 0 || len(e.Seeds) > maxSeeds {
+		d.failAt("seeds", fmt.Sprintf("want 1 to %d seeds, got %d", maxSeeds, len(e.Seeds)), "")
+	}
+	seen := make(map[uint64]bool, len(e.Seeds))
+	for i, s := range e.Seeds {
+		if seen[s] {
+			d.failAt(fmt.Sprintf("seeds[%d]", i), fmt.Sprintf("seed %d is given twice", s), "")
+		}
+		seen[s] = true
+	}
+}
+
+func (d *decoder) cutSeeds(e *Experiment, n int) {
+	switch {
+	case n < 0 || n > len(e.Seeds):
+		d.errs = append(d.errs, &Error{File: fmt.Sprintf("--seeds %d", n), Msg: fmt.Sprintf("the experiment has %d; want 1 to %d", len(e.Seeds), len(e.Seeds))})
+	case n > 0:
+		e.Seeds = e.Seeds[:n]
+	}
+}
+
+// results checks what is computed from the metrics.
+func (d *decoder) results(e *Experiment, declared []declaredVariant) {
+	names := make([]string, len(declared))
+	for i, v := range declared {
+		names[i] = v.name
+	}
+	derived := map[string]bool{}
+	for i, m := range e.Derived {
+		path := fmt.Sprintf("derived[%d]", i)
+		if derived[m.Name] || functions[m.Name] != nil {
+			d.failAt(path+".name", fmt.Sprintf("the name %q is taken", m.Name), "")
+		}
+		derived[m.Name] = true
+		d.expression(path+".expr", func() error { _, err := compile(m.Expr, derivedScope, nil); return err })
+	}
+	for i, text := range e.Expect {
+		d.expression(fmt.Sprintf("expect[%d]", i), func() error { _, err := compile(text, expectScope, names); return err })
+	}
+	for i, p := range e.Published {
+		path := fmt.Sprintf("published[%d]", i)
+		if !slices.Contains(names, p.Variant) {
+			d.failAt(path+".variant", unknown("variant", p.Variant, names).Error(), Nearest(p.Variant, names))
+		}
+		if p.Low >= p.High {
+			d.failAt(path+".low", fmt.Sprintf("the band is empty: low %v is not below high %v", p.Low, p.High), "")
+		}
+	}
+}
+
+// expression reports an error of compile at its place within the value.
+func (d *decoder) expression(path string, compile func() error) {
+	err := compile()
+	if err == nil {
+		return
+	}
+	wrong := err.(*exprError)
+	at := d.node[path].at
+	if at.line > 0 && wrong.line == 1 {
+		at.column += wrong.column
+		if d.node[path].quoted {
+			at.column++
+		}
+	}
+	d.fail(at, path, wrong.msg, wrong.suggestion)
+}

@@ -1,0 +1,321 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// decoder fills an Experiment from a tree and collects what is wrong.
+type decoder struct {
+	tables Tables
+	errs   Errors
+	node   map[string]*tree // what was given, by path
+}
+
+func (d *decoder) fail(at origin, path, msg, suggestion string) {
+	d.errs = append(d.errs, &Error{
+		File: at.file, Line: at.line, Column: at.column,
+		Path: at.via + path, Msg: msg, Suggestion: suggestion,
+	})
+}
+
+// failAt reports an error at the value of a path, or at the nearest mapping
+// around it that the file has.
+func (d *decoder) failAt(path, msg, suggestion string) {
+	for p := path; ; p = p[:max(0, strings.LastIndexAny(p, ".["))] {
+		if t, ok := d.node[p]; ok || p == "" {
+			d.fail(t.at, path, msg, suggestion)
+			return
+		}
+	}
+}
+
+func (d *decoder) given(path string) bool { return d.node[path] != nil }
+
+var indexPattern = regexp.MustCompile(`\[[0-9]+\]`)
+
+func general(path string) string { return indexPattern.ReplaceAllString(path, "[]") }
+
+func (d *decoder) decode(t *tree, v reflect.Value, path string) {
+	d.node[path] = t
+	if t.kind == null {
+		d.fail(t.at, path, "the key has no value", "")
+		return
+	}
+	if a, ok := v.Addr().Interface().(*Algorithm); ok {
+		specs, fallback := d.tables.CC, "nscc"
+		if path == "hosts.lb" {
+			specs, fallback = d.tables.LB, "mixed"
+		}
+		*a = d.algorithm(t, path, specs, fallback)
+		return
+	}
+	want := scalar
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.decode(t, v.Elem(), path)
+		return
+	case reflect.Struct, reflect.Map:
+		want = mapping
+	case reflect.Slice:
+		want = sequence
+	}
+	if t.kind != want && !(path == "seeds" && t.kind == scalar) {
+		d.fail(t.at, path, fmt.Sprintf("want %v, got %v", want, t.kind), "")
+		return
+	}
+	switch {
+	case v.Kind() == reflect.Struct:
+		d.structure(t, v, path)
+	case v.Kind() == reflect.Map:
+		m := reflect.MakeMap(v.Type())
+		for _, e := range t.keys {
+			value := reflect.New(v.Type().Elem()).Elem()
+			d.decode(e.value, value, join(path, e.name))
+			m.SetMapIndex(reflect.ValueOf(e.name), value)
+		}
+		v.Set(m)
+	case path == "seeds" && t.kind == scalar:
+		d.seedRange(t, v)
+	case v.Kind() == reflect.Slice:
+		list := reflect.MakeSlice(v.Type(), len(t.items), len(t.items))
+		for i, item := range t.items {
+			if path == "csig.ports" {
+				list.Index(i).Set(reflect.ValueOf(CSIGPort{Port: -1, Type: "all"}))
+			}
+			d.decode(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+		v.Set(list)
+	default:
+		if msg, suggestion := d.value(t, v, rules[general(path)]); msg != "" {
+			d.fail(t.at, path, msg, suggestion)
+		}
+	}
+}
+
+func (d *decoder) structure(t *tree, v reflect.Value, path string) {
+	known := keysOf(v.Type())
+	for _, e := range t.keys {
+		at := join(path, e.name)
+		i := slices.Index(known, e.name)
+		if i < 0 {
+			suggestion := Nearest(e.name, known)
+			if suggestion == "" {
+				suggestion = elsewhere(e.name)
+			}
+			d.fail(e.at, at, fmt.Sprintf("unknown key %q", e.name), suggestion)
+			continue
+		}
+		if at == "variants" {
+			continue
+		}
+		for j := range v.NumField() {
+			if v.Type().Field(j).Tag.Get("yaml") == e.name {
+				d.decode(e.value, v.Field(j), at)
+			}
+		}
+	}
+	for _, key := range required[general(path)] {
+		if t.get(key) == nil {
+			d.failAt(path, fmt.Sprintf("the key %q is missing", key), "")
+		}
+	}
+}
+
+// seedRange reads "1..5", which is short for the list of these seeds.
+func (d *decoder) seedRange(t *tree, v reflect.Value) {
+	first, last, ok := strings.Cut(t.text, "..")
+	low, err1 := strconv.ParseUint(first, 10, 32)
+	high, err2 := strconv.ParseUint(last, 10, 32)
+	if !ok || err1 != nil || err2 != nil || high < low || high-low >= maxSeeds {
+		d.fail(t.at, "seeds", fmt.Sprintf("%q is not a list of seeds; write [1, 2, 3] or 1..3, at most %d", t.text, maxSeeds), "")
+		return
+	}
+	var seeds []uint64
+	for s := low; s <= high; s++ {
+		seeds = append(seeds, s)
+	}
+	v.Set(reflect.ValueOf(seeds))
+}
+
+// value decodes a single value. It returns what is wrong with it, or "".
+func (d *decoder) value(t *tree, v reflect.Value, r rule) (msg, suggestion string) {
+	if r.word != "" && t.text == r.word {
+		v.SetInt(r.special)
+		return "", ""
+	}
+	print := func(n int64) string { return strconv.FormatInt(n, 10) }
+	var err error
+	switch p := v.Addr().Interface().(type) {
+	case *clock.Duration:
+		*p, err = clock.ParseDuration(t.text)
+		print = func(n int64) string { return clock.Duration(n).String() }
+		suggestion = suggestUnit(t.text, "duration")
+	case *units.ByteSize:
+		*p, err = units.ParseByteSize(t.text)
+		print = func(n int64) string { return units.ByteSize(n).String() }
+		suggestion = suggestUnit(t.text, "size")
+	case *units.BitRate:
+		*p, err = units.ParseBitRate(t.text)
+		print = func(n int64) string { return units.BitRate(n).String() }
+		suggestion = suggestUnit(t.text, "rate")
+	case *bool:
+		if t.quoted || t.text != "true" && t.text != "false" {
+			return fmt.Sprintf("%q is not true or false", t.text), nearestBool(t.text)
+		}
+		*p = t.text == "true"
+		return "", ""
+	case *string:
+		return d.text(t, p, r)
+	case *float64:
+		*p, err = parseNumber(t.text)
+	case *uint64:
+		*p, err = strconv.ParseUint(t.text, 10, 64)
+		if err != nil || t.quoted {
+			return fmt.Sprintf("%q is not a whole number from 0 to %d", t.text, uint64(math.MaxUint64)), ""
+		}
+		return "", ""
+	default: // int, uint16
+		var n int64
+		if n, err = strconv.ParseInt(t.text, 0, 64); err != nil || t.quoted {
+			return fmt.Sprintf("%q is not a whole number", t.text), ""
+		}
+		if v.CanUint() && n >= r.min && n <= r.max {
+			v.SetUint(uint64(n))
+		} else if !v.CanUint() {
+			v.SetInt(n)
+		} else {
+			return fmt.Sprintf("%#x lies outside %#x to %#x", n, r.min, r.max), ""
+		}
+	}
+	if err != nil {
+		return err.Error(), suggestion
+	}
+	if !v.CanInt() {
+		return "", ""
+	}
+	switch n := v.Int(); {
+	case r.word != "" && n == r.special:
+	case n < r.min:
+		return fmt.Sprintf("%s is too small; the least is %s", t.text, print(r.min)), ""
+	case r.max != 0 && n > r.max:
+		return fmt.Sprintf("%s is too large; the most is %s", t.text, print(r.max)), ""
+	}
+	return "", ""
+}
+
+func (d *decoder) text(t *tree, p *string, r rule) (msg, suggestion string) {
+	*p = t.text
+	switch {
+	case r.enum != nil && !slices.Contains(r.enum, t.text):
+		return unknown("value", t.text, r.enum).Error(), Nearest(t.text, r.enum)
+	case r.pattern != nil && !r.pattern.MatchString(t.text):
+		return fmt.Sprintf("%q is not %s", t.text, r.want), ""
+	case r.file:
+		name, err := inputFile(t.at.dir, t.text)
+		if err != nil {
+			return err.Error(), nearestFile(name)
+		}
+		*p = name
+	}
+	return "", ""
+}
+
+// inputFile returns the absolute name of a file given relative to dir, which
+// must be a file that can be read.
+func inputFile(dir, name string) (string, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return name, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		var path *fs.PathError
+		errors.As(err, &path)
+		return name, fmt.Errorf("file %s: %w", name, path.Err)
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	info, err := f.Stat()
+	if err != nil {
+		return name, fmt.Errorf("file %s: %w", name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return name, fmt.Errorf("file %s: not a regular file", name)
+	}
+	return name, nil
+}
+
+// nearestFile returns the file in name's folder whose name is like it, or "".
+func nearestFile(name string) string {
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && e.Name() != filepath.Base(name) {
+			names = append(names, e.Name())
+		}
+	}
+	return Nearest(filepath.Base(name), names)
+}
+
+func parseNumber(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q is not a number", text)
+	}
+	return v, nil
+}
+
+func nearestBool(text string) string {
+	switch strings.ToLower(text) {
+	case "yes", "on", "y", "1", "true":
+		return "true"
+	case "no", "off", "n", "0", "false":
+		return "false"
+	}
+	return ""
+}
+
+// suggestUnit returns text with the unit that was probably meant, when the unit
+// is a known one in the wrong case or another spelling.
+func suggestUnit(text, what string) string {
+	number, unit := clock.SplitUnit(text)
+	spellings := map[string]map[string]string{
+		"rate": {
+			"g": "Gbps", "gb": "Gbps", "gbit": "Gbps", "gb/s": "Gbps", "gbit/s": "Gbps", "gbits": "Gbps",
+			"m": "Mbps", "mb": "Mbps", "mbit": "Mbps", "mb/s": "Mbps", "mbit/s": "Mbps",
+			"t": "Tbps", "tb": "Tbps", "tbit": "Tbps", "tb/s": "Tbps", "tbit/s": "Tbps",
+		},
+		"size": {
+			"b": "B", "byte": "B", "bytes": "B", "k": "kB", "kb": "kB", "m": "MB", "mb": "MB", "g": "GB", "gb": "GB",
+			"t": "TB", "tb": "TB", "ki": "KiB", "kib": "KiB", "mi": "MiB", "mib": "MiB", "gi": "GiB", "gib": "GiB",
+		},
+		"duration": {
+			"u": "us", "usec": "us", "µ": "us", "μs": "us", "msec": "ms", "nsec": "ns", "sec": "s", "seconds": "s",
+			"second": "s", "minutes": "min", "m": "min", "hour": "h", "hours": "h", "micros": "us",
+			"us": "us", "ns": "ns", "ms": "ms", "s": "s", "ps": "ps",
+		},
+	}
+	if known := spellings[what][strings.ToLower(unit)]; number != "" && known != "" && known != unit {
+		return number + known
+	}
+	return ""
+}

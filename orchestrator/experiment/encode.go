@@ -1,0 +1,232 @@
+package experiment
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Marshal returns the resolved experiment as YAML, every default written out
+// and the variants as their differences from it. Parse of the text gives an
+// equal Experiment and equal variants.
+func (e *Experiment) Marshal() ([]byte, error) {
+	t := encode(reflect.ValueOf(e).Elem(), "")
+	t.remove("variants")
+	if len(e.Variants) > 0 {
+		variants := &tree{kind: mapping}
+		for _, v := range e.Variants {
+			set := &tree{kind: mapping}
+			for _, path := range slices.Sorted(maps.Keys(v.Set)) {
+				value, err := fromAny(v.Set[path])
+				if err != nil {
+					return nil, fmt.Errorf("variant %s: %s: %w", v.Name, path, err)
+				}
+				set.put(path, origin{}, value)
+			}
+			variants.put(v.Name, origin{}, set)
+		}
+		t.put("variants", origin{}, variants)
+	}
+	var b bytes.Buffer
+	write(&b, t, 0)
+	return b.Bytes(), nil
+}
+
+// encode is the inverse of decode. Empty texts, lists and mappings and unset
+// pointers are left out, which means the same.
+func encode(v reflect.Value, path string) *tree {
+	r := rules[general(path)]
+	plain := func(text string) *tree { return &tree{kind: scalar, text: text} }
+	if a, ok := v.Interface().(Algorithm); ok {
+		t := &tree{kind: mapping}
+		t.put("name", origin{}, &tree{kind: scalar, text: a.Name, quoted: !bare(a.Name)})
+		for _, p := range slices.Sorted(maps.Keys(a.Params)) {
+			t.put(p, origin{}, plain(a.Params[p]))
+		}
+		return t
+	}
+	if v.CanInt() && r.word != "" && v.Int() == r.special {
+		return plain(r.word)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return encode(v.Elem(), path)
+	case reflect.Struct:
+		t := &tree{kind: mapping}
+		for i := range v.NumField() {
+			key := v.Type().Field(i).Tag.Get("yaml")
+			if key == "" || empty(v.Field(i)) {
+				continue
+			}
+			t.put(key, origin{}, encode(v.Field(i), join(path, key)))
+		}
+		return t
+	case reflect.Map:
+		t := &tree{kind: mapping}
+		for _, key := range slices.Sorted(maps.Keys(v.Interface().(map[string]string))) {
+			t.put(key, origin{}, encode(v.MapIndex(reflect.ValueOf(key)), join(path, key)))
+		}
+		return t
+	case reflect.Slice:
+		t := &tree{kind: sequence}
+		for i := range v.Len() {
+			t.items = append(t.items, encode(v.Index(i), fmt.Sprintf("%s[%d]", path, i)))
+		}
+		return t
+	case reflect.String:
+		return &tree{kind: scalar, text: v.String(), quoted: !bare(v.String())}
+	case reflect.Float64:
+		return plain(strconv.FormatFloat(v.Float(), 'g', -1, 64))
+	}
+	if r.hex {
+		return plain(fmt.Sprintf("0x%04X", v.Uint()))
+	}
+	return plain(fmt.Sprint(v.Interface())) // numbers, bool and, by String, values with units
+}
+
+func empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.String:
+		return v.IsZero() || v.Kind() != reflect.Pointer && v.Len() == 0
+	}
+	return false
+}
+
+// difference returns what turns base into e, by path. It is exact: merging it
+// over base's text gives e again.
+func difference(base, e *Experiment) map[string]any {
+	set := map[string]any{}
+	diff(encode(reflect.ValueOf(base).Elem(), ""), encode(reflect.ValueOf(e).Elem(), ""), "", set)
+	return set
+}
+
+func diff(a, b *tree, path string, set map[string]any) {
+	if a != nil && a.kind == mapping && b.kind == mapping {
+		whole := false // a key of the base that is gone cannot be written as an override
+		for _, e := range a.keys {
+			whole = whole || b.get(e.name) == nil && slices.Contains(algorithms, path)
+		}
+		if slices.Contains(algorithms, path) && a.get("name").text != b.get("name").text {
+			whole = true
+		}
+		if !whole {
+			for _, e := range b.keys {
+				if e.name != "variants" {
+					diff(a.get(e.name), e.value, join(path, e.name), set)
+				}
+			}
+			return
+		}
+	}
+	if want := toAny(b); a == nil || !reflect.DeepEqual(toAny(a), want) {
+		set[path] = want
+	}
+}
+
+func toAny(t *tree) any {
+	switch t.kind {
+	case mapping:
+		m := make(map[string]any, len(t.keys))
+		for _, e := range t.keys {
+			m[e.name] = toAny(e.value)
+		}
+		return m
+	case sequence:
+		list := make([]any, len(t.items))
+		for i, item := range t.items {
+			list[i] = toAny(item)
+		}
+		return list
+	}
+	return t.text
+}
+
+func fromAny(v any) (*tree, error) {
+	switch v := v.(type) {
+	case string:
+		return &tree{kind: scalar, text: v, quoted: !bare(v) && !plainNumber.MatchString(v)}, nil
+	case map[string]any:
+		t := &tree{kind: mapping}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			value, err := fromAny(v[key])
+			if err != nil {
+				return nil, err
+			}
+			t.put(key, origin{}, value)
+		}
+		return t, nil
+	case []any:
+		t := &tree{kind: sequence}
+		for _, item := range v {
+			value, err := fromAny(item)
+			if err != nil {
+				return nil, err
+			}
+			t.items = append(t.items, value)
+		}
+		return t, nil
+	}
+	return nil, fmt.Errorf("a %T cannot be written", v)
+}
+
+var (
+	plainText   = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$`)
+	plainNumber = regexp.MustCompile(`^(true|false|-?[0-9][0-9A-Za-z.+-]*)$`)
+)
+
+// bare tells whether a text needs no quotes to be read back as this text.
+func bare(text string) bool {
+	switch strings.ToLower(text) {
+	case "true", "false", "null", "yes", "no", "on", "off", "y", "n":
+		return false
+	}
+	return plainText.MatchString(text)
+}
+
+func write(b *bytes.Buffer, t *tree, indent int) {
+	pad := strings.Repeat("  ", indent)
+	switch t.kind {
+	case mapping:
+		for _, e := range t.keys {
+			b.WriteString(pad + quote(e.name, !bare(e.name)) + ":")
+			writeValue(b, e.value, indent+1)
+		}
+	case sequence:
+		for _, item := range t.items {
+			if item.kind != mapping || len(item.keys) == 0 {
+				b.WriteString(pad + "-")
+				writeValue(b, item, indent+1)
+				continue
+			}
+			var inner bytes.Buffer
+			write(&inner, item, indent+1)
+			b.WriteString(pad + "- " + strings.TrimPrefix(inner.String(), pad+"  "))
+		}
+	}
+}
+
+func writeValue(b *bytes.Buffer, t *tree, indent int) {
+	switch {
+	case t.kind == scalar:
+		b.WriteString(" " + quote(t.text, t.quoted) + "\n")
+	case t.kind == mapping && len(t.keys) == 0:
+		b.WriteString(" {}\n")
+	case t.kind == sequence && len(t.items) == 0:
+		b.WriteString(" []\n")
+	default:
+		b.WriteString("\n")
+		write(b, t, indent)
+	}
+}
+
+func quote(text string, quoted bool) string {
+	if quoted {
+		return strconv.Quote(text)
+	}
+	return text
+}

@@ -1,0 +1,392 @@
+package experiment
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+//go:embed library/*.yaml
+var library embed.FS
+
+const (
+	maxFile  = 16 << 20 // bytes of an experiment file
+	maxSeeds = 10000
+)
+
+// Names returns the names of the embedded experiments, in alphabetical order.
+func Names() []string {
+	entries, err := fs.ReadDir(library, "library")
+	if err != nil {
+		panic("experiment: no library: " + err.Error())
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = strings.TrimSuffix(e.Name(), ".yaml")
+	}
+	return names
+}
+
+// Options are the layers above the file, and the tables of names.
+type Options struct {
+	// Override are values by path that win over the file, its variants
+	// included, later ones over earlier ones. The path "variants.NAME.PATH"
+	// changes one variant alone.
+	Override []Override
+	// Env is the environment as of os.Environ. CSIGLAB_<PATH>, the path in upper
+	// case with _ for . and -, wins over the file and loses to Override. Other
+	// variables that begin with CSIGLAB_ are errors, except those in Reserved.
+	Env      []string
+	Reserved []string // names of variables that are not the experiment's
+	Seeds    int      // use only the first so many seeds; 0 is all
+	Tables   Tables
+}
+
+// Override is a value for a path.
+type Override struct {
+	Path   string
+	Value  string // a YAML value
+	Origin string // how messages name it, such as "--set hosts.cc=nscc"
+}
+
+// ParseSet splits "path=value" of an option such as --set.
+func ParseSet(option, text string) (Override, error) {
+	path, value, ok := strings.Cut(text, "=")
+	o := Override{Path: strings.TrimSpace(path), Value: value, Origin: option + " " + text}
+	if !ok || o.Path == "" || strings.Contains(o.Path, "..") || strings.Trim(o.Path, ".") != o.Path {
+		return o, &Error{File: o.Origin, Msg: "want path=value, such as hosts.cc.csig=none"}
+	}
+	return o, nil
+}
+
+// Set is an experiment with its variants.
+type Set struct {
+	Source   string      // path, or the name of an embedded experiment
+	Base     *Experiment // without a variant's overrides; its Variants has each variant's difference from it
+	Variants []Resolved  // at least one
+}
+
+// Resolved is one variant as a whole experiment. Its Variants is nil; what
+// variants share (seeds, expectations, ...) is the same in each.
+type Resolved struct {
+	Name       string
+	Experiment *Experiment
+}
+
+// Load reads the experiment of that name, or at that path, and resolves it. Its
+// error is an Errors or an *Error.
+func Load(nameOrPath string, opts Options) (*Set, error) {
+	if slices.Contains(Names(), nameOrPath) {
+		data, err := library.ReadFile("library/" + nameOrPath + ".yaml")
+		if err != nil {
+			panic("experiment: " + err.Error())
+		}
+		return Parse(nameOrPath, "", data, opts)
+	}
+	data, err := readFile(nameOrPath)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(nameOrPath, filepath.Dir(nameOrPath), data, opts)
+}
+
+func readFile(path string) ([]byte, error) {
+	fail := func(msg, suggestion string) ([]byte, error) {
+		return nil, &Error{File: path, Msg: msg, Suggestion: suggestion}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		suggestion := Nearest(path, Names())
+		if suggestion == "" {
+			suggestion = nearestFile(path)
+		}
+		return fail("no such file, nor an embedded experiment; embedded: "+strings.Join(Names(), " "), suggestion)
+	case err != nil:
+		return fail(cause(err).Error(), "")
+	case info.IsDir():
+		return fail("a directory; name a file in it", "")
+	case info.Size() > maxFile:
+		return fail(fmt.Sprintf("%d bytes is too large for an experiment; the most is %d", info.Size(), maxFile), "")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fail(cause(err).Error(), "")
+	}
+	return data, nil
+}
+
+// cause strips the operation and the path, which the message has already.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// Parse resolves the text of an experiment. source is its name in messages, dir
+// the folder that the names of its files are relative to.
+func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
+	file, err := parseTree(data, origin{file: source, dir: dir}, false)
+	if err != nil {
+		return nil, err
+	}
+	if file.kind != mapping {
+		return nil, &Error{File: source, Line: file.at.line, Column: file.at.column, Msg: fmt.Sprintf("want a mapping, got %v", file.kind)}
+	}
+	normalise(file)
+	layers, err := parseLayers(opts)
+	if err != nil {
+		return nil, err
+	}
+	declared, err := parseVariants(file.get("variants"))
+	if err != nil {
+		return nil, err
+	}
+	base := file.clone()
+	for _, l := range layers {
+		if name, path, ok := splitVariant(l.path); ok {
+			i := slices.IndexFunc(declared, func(v declaredVariant) bool { return v.name == name })
+			if i < 0 {
+				names := make([]string, len(declared))
+				for j, v := range declared {
+					names[j] = v.name
+				}
+				return nil, &Error{File: l.value.at.file, Path: l.path, Msg: unknown("variant", name, names).Error(), Suggestion: Nearest(name, names)}
+			}
+			declared[i].later = append(declared[i].later, layer{path, l.value})
+			continue
+		}
+		if err := base.merge(l.path, l.value.at, l.value); err != nil {
+			return nil, err
+		}
+		for i := range declared {
+			declared[i].later = append(declared[i].later, l)
+		}
+	}
+	return resolve(source, base, declared, opts)
+}
+
+// layer is one override, parsed.
+type layer struct {
+	path  string
+	value *tree
+}
+
+// declaredVariant is a variant with its own overrides and those that win over
+// them.
+type declaredVariant struct {
+	name   string
+	at     origin
+	own    []layer
+	later  []layer
+	nested *tree
+}
+
+func splitVariant(path string) (name, rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, "variants.")
+	if !ok {
+		return "", "", false
+	}
+	name, rest, ok = strings.Cut(rest, ".")
+	return name, rest, ok
+}
+
+// parseLayers returns the environment's values, then the overrides.
+func parseLayers(opts Options) ([]layer, error) {
+	var layers []layer
+	variables := map[string]string{}
+	var names []string
+	for _, path := range Paths(opts.Tables) {
+		name := "CSIGLAB_" + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(path))
+		variables[name] = path
+		names = append(names, name)
+	}
+	var named []Override
+	for _, pair := range slices.Sorted(slices.Values(opts.Env)) {
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, "CSIGLAB_") || slices.Contains(opts.Reserved, name) {
+			continue
+		}
+		path, ok := variables[name]
+		if !ok {
+			return nil, &Error{File: "environment variable " + name, Msg: "sets nothing that an experiment has", Suggestion: Nearest(name, names)}
+		}
+		o := Override{Path: path, Value: value, Origin: "environment variable " + name}
+		if strings.HasSuffix(path, ".name") { // before the parameters that it would start afresh
+			named = slices.Insert(named, 0, o)
+		} else {
+			named = append(named, o)
+		}
+	}
+	for _, o := range append(named, opts.Override...) {
+		value, err := parseTree([]byte(o.Value), origin{file: o.Origin}, true)
+		if err != nil {
+			return nil, err
+		}
+		if value.kind == null {
+			return nil, &Error{File: o.Origin, Path: o.Path, Msg: "the value is empty"}
+		}
+		layers = append(layers, layer{o.Path, nest(o.Path, value)})
+	}
+	return layers, nil
+}
+
+// nest normalises a value that stands at a path.
+func nest(path string, value *tree) *tree {
+	if path == "workload.transfers" || path == "workload" {
+		whole := &tree{kind: mapping}
+		if err := whole.overlay("", strings.Split(path, "."), value.at, value); err == nil {
+			normalise(whole)
+			value = whole
+			for _, name := range strings.Split(path, ".") {
+				value = value.get(name)
+			}
+		}
+	}
+	return value
+}
+
+// normalise expands the short form of transfers, so that overrides can reach
+// into them.
+func normalise(t *tree) {
+	transfers := t.get("workload").get("transfers")
+	if transfers == nil {
+		return
+	}
+	for i, item := range transfers.items {
+		if long := longTransfer(item); long != nil {
+			transfers.items[i] = long
+		}
+	}
+}
+
+// longTransfer turns "1 -> 10 200MB" or "1 -> 10 200MB at 5us" into a mapping,
+// or returns nil.
+func longTransfer(t *tree) *tree {
+	if t.kind != scalar {
+		return nil
+	}
+	fields := strings.Fields(strings.Replace(t.text, "->", " -> ", 1))
+	if len(fields) != 4 && (len(fields) != 6 || fields[4] != "at") || fields[1] != "->" {
+		return nil
+	}
+	long := &tree{kind: mapping, at: t.at}
+	set := func(name, text string) {
+		long.keys = append(long.keys, entry{name, t.at, &tree{kind: scalar, at: t.at, text: text}})
+	}
+	set("src", fields[0])
+	set("dst", fields[2])
+	set("size", fields[3])
+	if len(fields) == 6 {
+		set("start", fields[5])
+	}
+	return long
+}
+
+func parseVariants(t *tree) ([]declaredVariant, error) {
+	if t == nil {
+		return []declaredVariant{{name: "run"}}, nil
+	}
+	if t.kind != mapping || len(t.keys) == 0 {
+		return nil, &Error{File: t.at.file, Line: t.at.line, Column: t.at.column, Path: "variants",
+			Msg: fmt.Sprintf("want a mapping from each variant's name to its overrides, got %v", t.kind)}
+	}
+	var errs Errors
+	var list []declaredVariant
+	for _, e := range t.keys {
+		v := declaredVariant{name: e.name, at: e.at}
+		path := "variants." + e.name
+		bad := func(at origin, path, msg, suggestion string) {
+			errs = append(errs, &Error{File: at.file, Line: at.line, Column: at.column, Path: path, Msg: msg, Suggestion: suggestion})
+		}
+		switch {
+		case !namePattern.MatchString(e.name):
+			bad(e.at, path, fmt.Sprintf("%q is not %s", e.name, rules["name"].want), "")
+		case e.value.kind != mapping && e.value.kind != null:
+			bad(e.value.at, path, fmt.Sprintf("want a mapping from paths to values, got %v", e.value.kind), "")
+		}
+		for _, o := range e.value.keys {
+			top, _, _ := strings.Cut(o.name, ".")
+			if slices.Contains(fixed, top) {
+				bad(o.at, path+"."+o.name, fmt.Sprintf("a variant cannot change %s, which all variants share", top), "")
+				continue
+			}
+			value := nest(o.name, o.value)
+			value.mark(path + ".")
+			at := o.at
+			at.via = path + "."
+			value.at.line, value.at.column = orPosition(value.at, at)
+			v.own = append(v.own, layer{o.name, value})
+		}
+		list = append(list, v)
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return list, nil
+}
+
+func orPosition(at, fallback origin) (line, column int) {
+	if at.line == 0 {
+		return fallback.line, fallback.column
+	}
+	return at.line, at.column
+}
+
+// resolve decodes the base and every variant.
+func resolve(source string, base *tree, declared []declaredVariant, opts Options) (*Set, error) {
+	whole, errs := decodeTree(base, declared, opts)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	set := &Set{Source: source, Base: whole}
+	for _, v := range declared {
+		t := base.clone()
+		for _, l := range slices.Concat(v.own, v.later) {
+			at := l.value.at
+			if err := t.merge(l.path, at, l.value); err != nil {
+				return nil, err
+			}
+		}
+		resolved, more := decodeTree(t, declared, opts)
+		for _, e := range more {
+			if !slices.ContainsFunc(errs, func(o *Error) bool { return *o == *e }) {
+				errs = append(errs, e)
+			}
+		}
+		set.Variants = append(set.Variants, Resolved{v.name, resolved})
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	for _, v := range set.Variants {
+		set.Base.Variants = append(set.Base.Variants, Variant{v.Name, difference(set.Base, v.Experiment)})
+	}
+	return set, nil
+}
+
+func decodeTree(t *tree, declared []declaredVariant, opts Options) (*Experiment, Errors) {
+	d := &decoder{tables: opts.Tables, node: map[string]*tree{}}
+	e := defaults()
+	d.decode(t, reflect.ValueOf(e).Elem(), "")
+	if len(d.errs) == 0 {
+		d.derive(e)
+		d.check(e, declared)
+		d.cutSeeds(e, opts.Seeds)
+	}
+	slices.SortStableFunc(d.errs, func(a, b *Error) int {
+		if a.File != b.File || a.Line == b.Line {
+			return 0
+		}
+		return a.Line - b.Line
+	})
+	return e, d.errs
+}

@@ -1,0 +1,276 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/google/go-cmp/cmp"
+)
+
+// testTables stands for the tables of the hosts' packages.
+func testTables() Tables {
+	return Tables{
+		CC: []AlgorithmSpec{
+			{Name: "nscc", Params: []ParamSpec{
+				{Name: "csig", Kind: Enum, Values: []string{"none", "max-delay"}, Default: "none"},
+				{Name: "base_rtt_from_nack", Kind: Bool, Default: "true"},
+				{Name: "target_qdelay", Kind: Duration},
+				{Name: "gain", Kind: Number, Default: "0.8"},
+			}},
+			{Name: "swift", Params: []ParamSpec{{Name: "base_target", Kind: Duration, Default: "20us"}, {Name: "min_cwnd", Kind: Size}, {Name: "floor", Kind: Rate}, {Name: "hops", Kind: Int, Default: "5"}}},
+		},
+		LB: []AlgorithmSpec{{Name: "mixed", Params: []ParamSpec{{Name: "paths", Kind: Int, Default: "64"}}}, {Name: "single"}},
+		Quantisers: func(format, signal, name string) error {
+			if format != "compact" || signal != "delay" || name != "delay-lin-500ns" {
+				return fmt.Errorf("no quantiser %q for %s in format %s", name, signal, format)
+			}
+			return nil
+		},
+	}
+}
+
+// small is a valid experiment that the tests change.
+const small = `schema: 1
+name: small
+topology:
+  fat_tree:
+    hosts: 4
+    pod: 4
+    tiers:
+      - {down: 2, up: 1, rate: 100Gbps, delay: 1us}
+      - {down: 2, rate: 100Gbps, delay: 1us}
+workload:
+  transfers:
+    - 1 -> 2 2MB
+    - {src: 0, dst: 3, size: 64kB, start: 5us}
+`
+
+func parse(t *testing.T, text string, overrides ...string) *Set {
+	t.Helper()
+	opts := Options{Tables: testTables()}
+	for _, o := range overrides {
+		set, err := ParseSet("--set", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Override = append(opts.Override, set)
+	}
+	set, err := Parse("x.yaml", t.TempDir(), []byte(text), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func TestDefaultsAreFilledIn(t *testing.T) {
+	set := parse(t, small)
+	want := &Experiment{
+		Schema: 1, Name: "small",
+		Topology: Topology{FatTree: &FatTree{Hosts: 4, PodSize: 4, Tiers: []Tier{
+			{Down: 2, Up: 1, Oversubscribed: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: clock.Microsecond},
+			{Down: 2, Oversubscribed: 1, Bundle: 1, Rate: 100 * units.Gbps, Delay: clock.Microsecond},
+		}}},
+		Links: Links{MTU: 4150, Header: 64, Trim: true, ECN: ECN{Enabled: true}},
+		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Signal: "delay",
+			Interval: 128 * clock.Microsecond, Meter: "tumbling", Delay: "residence", NQD: "occupancy",
+			Decode: "midpoint", TrimRule: "force_local", Init: "every"},
+		Hosts: Hosts{
+			CC:       Algorithm{"nscc", map[string]string{"csig": "none", "base_rtt_from_nack": "true", "gain": "0.8"}},
+			LB:       Algorithm{"mixed", map[string]string{"paths": "64"}},
+			AckEvery: 16384,
+		},
+		Workload: Workload{StartUnit: "auto", StartJitter: clock.Microsecond, Transfers: []Transfer{
+			{Src: 1, Dst: 2, Size: 2 * units.MB},
+			{Src: 0, Dst: 3, Size: 64 * units.KB, Start: 5 * clock.Microsecond},
+		}},
+		Telemetry: Telemetry{Interval: 100 * clock.Microsecond},
+		Variants:  []Variant{{"run", map[string]any{}}},
+		Seeds:     []uint64{1}, Runtime: "inproc", Clock: "virtual",
+	}
+	if diff := cmp.Diff(set.Base, want); diff != "" {
+		t.Errorf("base, got - want +:\n%s", diff)
+	}
+	if len(set.Variants) != 1 || set.Variants[0].Name != "run" {
+		t.Errorf("variants: got %v, want run alone", set.Variants)
+	}
+}
+
+func TestLayersWinInOrder(t *testing.T) {
+	t.Parallel()
+	text := small + "links: {mtu: 1500B}\nvariants:\n  a: {links.mtu: 2000B}\n  b: {hosts: {cc: {gain: 0.5}}, links.trim: false}\n"
+	mtus := func(env []string, sets ...string) string {
+		opts := Options{Tables: testTables(), Env: env}
+		for _, s := range sets {
+			o, err := ParseSet("--set", s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts.Override = append(opts.Override, o)
+		}
+		set, err := Parse("x.yaml", "", []byte(text), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(set.Base.Links.MTU, set.Variants[0].Experiment.Links.MTU, set.Variants[1].Experiment.Links.MTU)
+	}
+	for _, c := range []struct {
+		env, sets []string
+		want      string
+	}{
+		{nil, nil, "1.5kB 2kB 1.5kB"},
+		{[]string{"CSIGLAB_LINKS_MTU=3kB"}, nil, "3kB 3kB 3kB"},
+		{[]string{"CSIGLAB_LINKS_MTU=3kB"}, []string{"links.mtu=4kB"}, "4kB 4kB 4kB"},
+		{nil, []string{"links.mtu=4kB", "links.mtu=5kB"}, "5kB 5kB 5kB"},
+		{nil, []string{"links.mtu=4kB", "variants.a.links.mtu=9kB"}, "4kB 9kB 4kB"},
+	} {
+		if got := mtus(c.env, c.sets...); got != c.want {
+			t.Errorf("env %q, set %q: got base, a, b %s, want %s", c.env, c.sets, got, c.want)
+		}
+	}
+}
+
+func TestNamingAnAlgorithmStartsItAfresh(t *testing.T) {
+	text := small + "hosts: {cc: {name: nscc, gain: 0.5}}\n"
+	for _, c := range []struct {
+		sets []string
+		want Algorithm
+	}{
+		{[]string{"hosts.cc.csig=none"}, Algorithm{"nscc", map[string]string{"csig": "none", "base_rtt_from_nack": "true", "gain": "0.5"}}},
+		{[]string{"hosts.cc=swift", "hosts.cc.hops=3"}, Algorithm{"swift", map[string]string{"base_target": "20us", "hops": "3"}}},
+		{[]string{"hosts.cc.name=swift"}, Algorithm{"swift", map[string]string{"base_target": "20us", "hops": "5"}}},
+		{[]string{"hosts.cc={name: swift, min_cwnd: 1000B}"}, Algorithm{"swift", map[string]string{"base_target": "20us", "hops": "5", "min_cwnd": "1kB"}}},
+	} {
+		if diff := cmp.Diff(parse(t, text, c.sets...).Base.Hosts.CC, c.want); diff != "" {
+			t.Errorf("--set %q, got - want +:\n%s", c.sets, diff)
+		}
+	}
+}
+
+func TestOverridesReachIntoLists(t *testing.T) {
+	set := parse(t, small, "workload.transfers.0.size=3MB", "topology.fat_tree.tiers[1].rate=400Gbps", "seeds=7..9")
+	if got, want := set.Base.Workload.Transfers[0].Size, 3*units.MB; got != want {
+		t.Errorf("size: got %v, want %v", got, want)
+	}
+	if got, want := set.Base.Topology.FatTree.Tiers[1].Rate, 400*units.Gbps; got != want {
+		t.Errorf("rate: got %v, want %v", got, want)
+	}
+	if diff := cmp.Diff(set.Base.Seeds, []uint64{7, 8, 9}); diff != "" {
+		t.Errorf("seeds, got - want +:\n%s", diff)
+	}
+}
+
+func TestAnOverrideReplacesTheAlternative(t *testing.T) {
+	set := parse(t, small, "workload.incast={fan_in: 3, size: 2MB}")
+	if set.Base.Workload.Transfers != nil || set.Base.Workload.Incast == nil {
+		t.Errorf("workload: got %+v, want an incast alone", set.Base.Workload)
+	}
+}
+
+// roundTrip marshals a set and reads the text back without any other layer.
+func roundTrip(t *testing.T, set *Set, tables Tables) {
+	t.Helper()
+	text, err := set.Base.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse(set.Source, "", text, Options{Tables: tables})
+	if err != nil {
+		t.Fatalf("%v\nof:\n%s", err, text)
+	}
+	if diff := cmp.Diff(again, set); diff != "" {
+		t.Errorf("%s: reread - original +:\n%s\nof:\n%s", set.Source, diff, text)
+	}
+	twice, err := again.Base.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(twice), string(text)); diff != "" {
+		t.Errorf("%s: text of the second time - first +:\n%s", set.Source, diff)
+	}
+}
+
+func TestEmbeddedExperimentsLoadAndRoundTrip(t *testing.T) {
+	for _, name := range Names() {
+		set, err := Load(name, Options{Tables: testTables()})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if set.Base.Name != name {
+			t.Errorf("%s: the file names itself %q", name, set.Base.Name)
+		}
+		roundTrip(t, set, testTables())
+	}
+}
+
+func TestRoundTripOfEverything(t *testing.T) {
+	text := small + `description: "two lines:\n  a # and \"quotes\""
+csig:
+  format: compact
+  quantisers: {delay: delay-lin-500ns}
+  init: 1/4
+  tpid_wide: 0x9999
+  ports:
+    - {switch: agg*, policy: strip}
+    - {switch: tor0, port: 1, type: nqd, policy: pass}
+links: {queue: auto, control_queue: 100kB, ecn: {enabled: true, low: 20kB, high: 30.5kB}}
+hosts: {min_rto: 20us, cc: {name: nscc, target_qdelay: 10.5us}}
+end: 1ms
+measure: {to: 0.5ms}
+tie_seed: 18446744073709551615
+seeds: [3, 1]
+variants:
+  plain: {}
+  other:
+    hosts.cc: swift
+    hosts.lb: single
+    csig: {format: none, ports: []}
+    workload.permutation: {size: 1MB}
+    topology.fat_tree.tiers.0.rate: 50Gbps
+  again:
+    hosts.cc: nscc
+    csig.quantisers.delay: delay-lin-500ns
+derived: [{name: slow, expr: 'm("fct_us.max") / 2'}]
+expect: ['plain.slow < 3 and other["a#2"] > 1']
+published: [{variant: plain, metric: slow, value: 1e-3, low: 0, high: .5, source: "x: y"}]
+`
+	set := parse(t, text, "links.mtu=4000B", "variants.plain.links.trim=false")
+	if got := len(set.Variants); got != 3 {
+		t.Fatalf("variants: got %d, want 3", got)
+	}
+	if p := set.Variants[1].Experiment.Workload.Permutation; p == nil || p.Seed != 1 {
+		t.Errorf("permutation of other: got %+v, want seed 1", p)
+	}
+	roundTrip(t, set, testTables())
+}
+
+func TestSeedsTakesTheFirst(t *testing.T) {
+	set, err := Load("three-flow", Options{Tables: testTables(), Seeds: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []*Experiment{set.Base, set.Variants[2].Experiment} {
+		if diff := cmp.Diff(e.Seeds, []uint64{1, 2}); diff != "" {
+			t.Errorf("seeds, got - want +:\n%s", diff)
+		}
+	}
+}
+
+func TestThreeFlowVariants(t *testing.T) {
+	set, err := Load("three-flow", Options{Tables: testTables()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, v := range set.Variants {
+		e := v.Experiment
+		got = append(got, strings.Join([]string{v.Name, e.CSIG.Format, e.Hosts.CC.Params["csig"], e.CSIG.Quantisers["delay"]}, " "))
+	}
+	want := []string{"baseline none none ", "csig compact max-delay delay-lin-500ns", "csig-wide wide max-delay "}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("variants, got - want +:\n%s", diff)
+	}
+}

@@ -1,0 +1,288 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// origin is where a piece of the tree was written.
+type origin struct {
+	file         string // shown in messages
+	line, column int    // 0 for options and variables
+	dir          string // relative file names are taken from here
+	via          string // "variants.NAME." for a variant's override
+}
+
+type kind uint8
+
+const (
+	scalar kind = iota
+	mapping
+	sequence
+	null
+)
+
+func (k kind) String() string {
+	return [...]string{"a single value", "a mapping", "a list", "nothing"}[k]
+}
+
+// tree is a YAML value with the place it was written at. Layers (file,
+// environment, options, variants) are merged as trees, so that every value of
+// the result still knows its origin.
+type tree struct {
+	kind   kind
+	at     origin
+	text   string // of a scalar
+	quoted bool
+	keys   []entry // of a mapping, in order
+	items  []*tree // of a sequence
+}
+
+type entry struct {
+	name  string
+	at    origin
+	value *tree
+}
+
+func (t *tree) get(name string) *tree {
+	if t == nil {
+		return nil
+	}
+	for _, e := range t.keys {
+		if e.name == name {
+			return e.value
+		}
+	}
+	return nil
+}
+
+func (t *tree) put(name string, at origin, value *tree) {
+	for i := range t.keys {
+		if t.keys[i].name == name {
+			t.keys[i] = entry{name, at, value}
+			return
+		}
+	}
+	t.keys = append(t.keys, entry{name, at, value})
+}
+
+func (t *tree) remove(names ...string) {
+	t.keys = slices.DeleteFunc(t.keys, func(e entry) bool { return slices.Contains(names, e.name) })
+}
+
+func (t *tree) clone() *tree {
+	c := *t
+	c.keys = slices.Clone(t.keys)
+	for i := range c.keys {
+		c.keys[i].value = c.keys[i].value.clone()
+	}
+	c.items = slices.Clone(t.items)
+	for i := range c.items {
+		c.items[i] = c.items[i].clone()
+	}
+	return &c
+}
+
+// mark sets the via of t and of everything in it.
+func (t *tree) mark(via string) {
+	t.at.via = via
+	for i := range t.keys {
+		t.keys[i].at.via = via
+		t.keys[i].value.mark(via)
+	}
+	for _, item := range t.items {
+		item.mark(via)
+	}
+}
+
+// parseTree reads one YAML document. at names its origin; with inline set the
+// text is a value from the command line, whose lines mean nothing.
+func parseTree(data []byte, at origin, inline bool) (*tree, error) {
+	b := treeBuilder{at: at, inline: inline}
+	if i := slices.Index(data, 0); i >= 0 {
+		line := 1 + strings.Count(string(data[:i]), "\n")
+		return nil, b.fail(&token.Position{Line: line, Column: i - strings.LastIndex(string(data[:i]), "\n")}, "a zero byte; this is not a text file", "")
+	}
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	var syntax *yaml.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, b.fail(syntax.Token.Position, "not valid YAML: "+syntax.Message, "")
+	case err != nil:
+		return nil, b.fail(nil, "not valid YAML: "+err.Error(), "")
+	}
+	docs := slices.DeleteFunc(file.Docs, func(d *ast.DocumentNode) bool { return d.Body == nil })
+	switch {
+	case len(docs) == 0 && inline:
+		return &tree{kind: null, at: at}, nil
+	case len(docs) == 0:
+		return nil, b.fail(&token.Position{Line: 1, Column: 1}, "the file is empty", "")
+	case len(docs) > 1:
+		return nil, b.fail(docs[1].Body.GetToken().Position, "a second document; one file holds one experiment", "")
+	}
+	t := b.build(docs[0].Body, "")
+	if len(b.errs) > 0 {
+		return nil, b.errs
+	}
+	return t, nil
+}
+
+type treeBuilder struct {
+	at     origin
+	inline bool
+	errs   Errors
+}
+
+func (b *treeBuilder) place(p *token.Position) origin {
+	at := b.at
+	if !b.inline && p != nil {
+		at.line, at.column = p.Line, p.Column
+	}
+	return at
+}
+
+func (b *treeBuilder) fail(p *token.Position, msg, path string) Errors {
+	at := b.place(p)
+	b.errs = append(b.errs, &Error{File: at.file, Line: at.line, Column: at.column, Path: path, Msg: msg})
+	return b.errs
+}
+
+func (b *treeBuilder) build(n ast.Node, path string) *tree {
+	t := &tree{at: b.place(n.GetToken().Position)}
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		t.kind = mapping
+		b.entries(t, n.Values, path)
+	case *ast.MappingValueNode:
+		t.kind = mapping
+		b.entries(t, []*ast.MappingValueNode{n}, path)
+	case *ast.SequenceNode:
+		t.kind = sequence
+		for i, v := range n.Values {
+			t.items = append(t.items, b.build(v, fmt.Sprintf("%s[%d]", path, i)))
+		}
+		if len(n.Values) > 0 {
+			t.at = t.items[0].at
+		}
+	case *ast.NullNode:
+		t.kind = null
+	case *ast.StringNode:
+		t.text = n.Value
+		t.quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
+	case *ast.LiteralNode:
+		t.text, t.quoted = n.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		t.text = n.GetToken().Value
+	default:
+		b.fail(n.GetToken().Position, fmt.Sprintf("a %s of YAML is not used here; write the value out", strings.ToLower(n.Type().String())), path)
+	}
+	return t
+}
+
+func (b *treeBuilder) entries(t *tree, values []*ast.MappingValueNode, path string) {
+	for i, v := range values {
+		key := v.Key.GetToken()
+		name := key.Value
+		if i == 0 {
+			t.at = b.place(key.Position)
+		}
+		if _, ok := v.Key.(*ast.MergeKeyNode); ok {
+			b.fail(key.Position, "a merge key of YAML is not used here; write the values out", path)
+			continue
+		}
+		at := join(path, name)
+		if first := t.get(name); first != nil {
+			msg := "the key is given twice"
+			for _, e := range t.keys {
+				if e.name == name && e.at.line > 0 {
+					msg += fmt.Sprintf("; the first is in line %d", e.at.line)
+				}
+			}
+			b.fail(key.Position, msg, at)
+			continue
+		}
+		t.keys = append(t.keys, entry{name, b.place(key.Position), b.build(v.Value, at)})
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// alternatives lists, per mapping, the keys of which one excludes the others.
+// An override that sets one removes the rest.
+var alternatives = map[string][]string{
+	"topology": {"file", "fat_tree"},
+	"workload": {"file", "transfers", "permutation", "incast"},
+}
+
+// algorithms are the paths whose value is an Algorithm.
+var algorithms = []string{"hosts.cc", "hosts.lb"}
+
+// merge lays an override over t at a dotted path; numbers, also in brackets,
+// count the items of a list. Mappings merge key by key, except that naming an
+// algorithm starts it afresh. The path's correctness is left to the decoder.
+func (t *tree) merge(path string, at origin, value *tree) error {
+	path = strings.NewReplacer("[", ".", "]", "").Replace(path)
+	return t.overlay("", strings.Split(path, "."), at, value)
+}
+
+func (t *tree) overlay(path string, rest []string, at origin, value *tree) error {
+	if len(rest) == 0 {
+		fresh := value.kind != mapping || slices.Contains(algorithms, path) && value.get("name") != nil
+		if fresh || t.kind != mapping {
+			*t = *value.clone()
+			return nil
+		}
+		for _, e := range value.keys {
+			if err := t.overlay(path, []string{e.name}, e.at, e.value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	name := rest[0]
+	if t.kind == sequence {
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(t.items) {
+			return &Error{File: at.file, Line: at.line, Column: at.column, Path: at.via + join(path, name),
+				Msg: fmt.Sprintf("%q is not one of the list's %d items; the first is 0", name, len(t.items))}
+		}
+		return t.items[i].overlay(fmt.Sprintf("%s[%d]", path, i), rest[1:], at, value)
+	}
+	named := slices.Contains(algorithms, path)
+	switch {
+	case t.kind == scalar && named:
+		algorithm := t.clone()
+		*t = tree{kind: mapping, at: t.at, keys: []entry{{"name", t.at, algorithm}}}
+	case t.kind != mapping:
+		*t = tree{kind: mapping, at: at}
+	}
+	if named && name == "name" {
+		t.keys = nil
+	}
+	if group := alternatives[path]; slices.Contains(group, name) {
+		for _, other := range group {
+			if other != name {
+				t.remove(other)
+			}
+		}
+	}
+	child := t.get(name)
+	if child == nil {
+		child = &tree{kind: null, at: at}
+	}
+	t.put(name, at, child)
+	return child.overlay(join(path, name), rest[1:], at, value)
+}
