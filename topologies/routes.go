@@ -27,7 +27,7 @@ func NextHops(g *Graph) []Routes {
 	}
 	var key []byte
 	var ports []uint16
-	// assign sets the route of switch n to ports.
+	// group returns the group of switch n whose ports are ports.
 	group := func(n int) uint16 {
 		key = key[:0]
 		for _, p := range ports {
