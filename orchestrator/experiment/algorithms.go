@@ -31,8 +31,10 @@ type ParamSpec struct {
 	Name    string
 	Kind    ParamKind
 	Values  []string // of an Enum
-	Default string   // "" when the algorithm derives it
+	Default string   // may be a word instead of the kind, such as auto; "" is no default
 	Doc     string
+	// Check tests what the kind does not, on a text of the kind; nil for nothing.
+	Check func(text string) error
 }
 
 // ParamKind is the type of a parameter's text.
@@ -52,6 +54,17 @@ const (
 // parse checks a parameter's text and returns it in its canonical form, in
 // which equal values have equal texts.
 func (p *ParamSpec) parse(text string) (canonical, suggestion string, err error) {
+	canonical, suggestion, err = p.parseKind(text)
+	if err == nil && p.Check != nil {
+		return canonical, "", p.Check(canonical)
+	}
+	return canonical, suggestion, err
+}
+
+func (p *ParamSpec) parseKind(text string) (canonical, suggestion string, err error) {
+	if text == p.Default {
+		return text, "", nil // it may be a word, such as auto
+	}
 	switch p.Kind {
 	case Bool:
 		if text != "true" && text != "false" {

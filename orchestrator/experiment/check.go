@@ -118,7 +118,7 @@ func (d *decoder) workload(e *Experiment, hosts int) {
 		}
 	}
 	w := e.Workload
-	if w.Transfers != nil && len(w.Transfers) == 0 {
+	if d.given("workload.transfers") && len(w.Transfers) == 0 {
 		d.failAt("workload.transfers", "the list is empty", "")
 	}
 	for i, t := range w.Transfers {

@@ -78,6 +78,8 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		return
 	}
 	switch {
+	case want != scalar && v.Kind() != reflect.Struct && t.kind == want && len(t.keys)+len(t.items) == 0:
+		v.SetZero() // an empty list is as good as none
 	case v.Kind() == reflect.Struct:
 		d.structure(t, v, path)
 	case v.Kind() == reflect.Map:

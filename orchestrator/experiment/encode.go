@@ -16,7 +16,6 @@ import (
 // equal Experiment and equal variants.
 func (e *Experiment) Marshal() ([]byte, error) {
 	t := encode(reflect.ValueOf(e).Elem(), "")
-	t.remove("variants")
 	if len(e.Variants) > 0 {
 		variants := &tree{kind: mapping}
 		for _, v := range e.Variants {
@@ -60,7 +59,7 @@ func encode(v reflect.Value, path string) *tree {
 		t := &tree{kind: mapping}
 		for i := range v.NumField() {
 			key := v.Type().Field(i).Tag.Get("yaml")
-			if key == "" || empty(v.Field(i)) {
+			if key == "" || empty(v.Field(i)) || key == "variants" && path == "" {
 				continue
 			}
 			t.put(key, origin{}, encode(v.Field(i), join(path, key)))
@@ -115,10 +114,13 @@ func diff(a, b *tree, path string, set map[string]any) {
 			whole = true
 		}
 		if !whole {
-			for _, e := range b.keys {
-				if e.name != "variants" {
-					diff(a.get(e.name), e.value, join(path, e.name), set)
+			for _, e := range a.keys { // a list that became empty is left out of the text
+				if b.get(e.name) == nil && e.value.kind == sequence && !slices.Contains(alternatives[path], e.name) {
+					set[join(path, e.name)] = []any{}
 				}
+			}
+			for _, e := range b.keys {
+				diff(a.get(e.name), e.value, join(path, e.name), set)
 			}
 			return
 		}

@@ -17,7 +17,7 @@ func testTables() Tables {
 			{Name: "nscc", Params: []ParamSpec{
 				{Name: "csig", Kind: Enum, Values: []string{"none", "max-delay"}, Default: "none"},
 				{Name: "base_rtt_from_nack", Kind: Bool, Default: "true"},
-				{Name: "target_qdelay", Kind: Duration},
+				{Name: "target_qdelay", Kind: Duration, Default: "auto"},
 				{Name: "gain", Kind: Number, Default: "0.8"},
 			}},
 			{Name: "swift", Params: []ParamSpec{{Name: "base_target", Kind: Duration, Default: "20us"}, {Name: "min_cwnd", Kind: Size}, {Name: "floor", Kind: Rate}, {Name: "hops", Kind: Int, Default: "5"}}},
@@ -76,9 +76,9 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 		Links: Links{MTU: 4150, Header: 64, Trim: true, ECN: ECN{Enabled: true}},
 		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Signal: "delay",
 			Interval: 128 * clock.Microsecond, Meter: "tumbling", Delay: "residence", NQD: "occupancy",
-			Decode: "midpoint", TrimRule: "force_local", Init: "every"},
+			Decode: "auto", TrimRule: "force_local", Init: "every"},
 		Hosts: Hosts{
-			CC:       Algorithm{"nscc", map[string]string{"csig": "none", "base_rtt_from_nack": "true", "gain": "0.8"}},
+			CC:       Algorithm{"nscc", map[string]string{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.8"}},
 			LB:       Algorithm{"mixed", map[string]string{"paths": "64"}},
 			AckEvery: 16384,
 		},
@@ -138,7 +138,7 @@ func TestNamingAnAlgorithmStartsItAfresh(t *testing.T) {
 		sets []string
 		want Algorithm
 	}{
-		{[]string{"hosts.cc.csig=none"}, Algorithm{"nscc", map[string]string{"csig": "none", "base_rtt_from_nack": "true", "gain": "0.5"}}},
+		{[]string{"hosts.cc.csig=none"}, Algorithm{"nscc", map[string]string{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.5"}}},
 		{[]string{"hosts.cc=swift", "hosts.cc.hops=3"}, Algorithm{"swift", map[string]string{"base_target": "20us", "hops": "3"}}},
 		{[]string{"hosts.cc.name=swift"}, Algorithm{"swift", map[string]string{"base_target": "20us", "hops": "5"}}},
 		{[]string{"hosts.cc={name: swift, min_cwnd: 1000B}"}, Algorithm{"swift", map[string]string{"base_target": "20us", "hops": "5", "min_cwnd": "1kB"}}},
@@ -194,7 +194,7 @@ func roundTrip(t *testing.T, set *Set, tables Tables) {
 
 func TestEmbeddedExperimentsLoadAndRoundTrip(t *testing.T) {
 	for _, name := range Names() {
-		set, err := Load(name, Options{Tables: testTables()})
+		set, err := Load(name, Options{Tables: StandardTables()})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -202,7 +202,7 @@ func TestEmbeddedExperimentsLoadAndRoundTrip(t *testing.T) {
 		if set.Base.Name != name {
 			t.Errorf("%s: the file names itself %q", name, set.Base.Name)
 		}
-		roundTrip(t, set, testTables())
+		roundTrip(t, set, StandardTables())
 	}
 }
 

@@ -93,7 +93,7 @@ var rules = map[string]rule{
 	"csig.meter":          oneOf("tumbling", "sliding"),
 	"csig.delay":          oneOf("residence", "wait"),
 	"csig.nqd":            oneOf("occupancy", "drain"),
-	"csig.decode":         oneOf("midpoint", "lower", "geometric"),
+	"csig.decode":         oneOf("auto", "midpoint", "lower", "geometric"),
 	"csig.trim_rule":      oneOf("force_local", "measured", "none"),
 	"csig.init":           {pattern: initPattern, want: "every, none or 1/N, one packet in N"},
 	"csig.ports[].switch": {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
@@ -147,7 +147,7 @@ func defaults() *Experiment {
 			Format: "none", Dialect: "uec-0.50",
 			TPIDCompact: 0x88B5, TPIDWide: 0x88B6, // IEEE 802 local experimental EtherTypes 1 and 2
 			Signal: "delay", Interval: 128 * clock.Microsecond, Meter: "tumbling",
-			Delay: "residence", NQD: "occupancy", Decode: "midpoint", TrimRule: "force_local", Init: "every",
+			Delay: "residence", NQD: "occupancy", Decode: "auto", TrimRule: "force_local", Init: "every",
 		},
 		Hosts:     Hosts{AckEvery: 16384 * units.Byte},
 		Workload:  Workload{StartUnit: "auto"},
