@@ -139,7 +139,7 @@ func (f FatTree) derive() (shape, error) {
 	}
 	s.aggsPerPod = tor.RadixUp / b1
 	if want := s.torsPerPod * b1; agg.RadixDown != want {
-		reason := fmt.Sprintf("a pod has %d tors, and a bundle %d links", s.torsPerPod, b1)
+		reason := fmt.Sprintf("a pod has %d tors, bundle %d", s.torsPerPod, b1)
 		if per := agg.RadixDown / s.torsPerPod; per > 0 && agg.RadixDown%s.torsPerPod == 0 && tor.RadixUp%per == 0 {
 			reason += fmt.Sprintf(" (a bundle of %d would fit)", per)
 		}
@@ -156,7 +156,7 @@ func (f FatTree) derive() (shape, error) {
 		}
 		s.coresPerAgg = agg.RadixUp / b2
 		if want := s.pods * b2; core.RadixDown != want {
-			reason := fmt.Sprintf("a core reaches one agg in each of %d pods over %d links", s.pods, b2)
+			reason := fmt.Sprintf("a core reaches one agg in each of %d pods, bundle %d", s.pods, b2)
 			if per := core.RadixDown / s.pods; per > 0 && core.RadixDown%s.pods == 0 && agg.RadixUp%per == 0 {
 				reason += fmt.Sprintf(" (a bundle of %d would fit)", per)
 			}
@@ -221,8 +221,8 @@ func (f FatTree) checkRanges() error {
 			return &ShapeError{i, FieldRadixUp, fmt.Sprint(t.RadixUp), fmt.Sprintf("1 to %d", MaxRadix), ""}
 		case i == top && t.RadixUp != 0:
 			return &ShapeError{i, FieldRadixUp, fmt.Sprint(t.RadixUp), "0", "the top tier has no up links"}
-		case t.Oversubscribed < 0 || i == top && t.Oversubscribed > 1:
-			return &ShapeError{i, FieldOversubscribed, fmt.Sprint(t.Oversubscribed), "1 or more, and 1 at the top", ""}
+		case t.Oversubscribed < 0 || t.Oversubscribed > MaxRadix || i == top && t.Oversubscribed > 1:
+			return &ShapeError{i, FieldOversubscribed, fmt.Sprint(t.Oversubscribed), fmt.Sprintf("1 to %d, and 1 at the top", MaxRadix), ""}
 		case t.Bundle < 0 || t.Bundle > MaxRadix:
 			return &ShapeError{i, FieldBundle, fmt.Sprint(t.Bundle), fmt.Sprintf("1 to %d", MaxRadix), ""}
 		case i == 0 && t.Bundle > 1:

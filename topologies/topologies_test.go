@@ -153,9 +153,9 @@ func TestFatTreeMisfits(t *testing.T) {
 		{func(f *topologies.FatTree) { f.Tiers[1].Rate = 75 * units.Gbps }, "fat tree: tier 0: oversubscribed is 2, want the rate below over the rate above, which is 200Gbps over 75Gbps: 2 down links at 100Gbps, up links at 75Gbps, oversubscribed 2"},
 		{func(f *topologies.FatTree) { f.Tiers[0].Bundle = 2 }, "fat tree: tier 0: bundle is 2, want 1: a host has one link"},
 		{func(f *topologies.FatTree) { f.Tiers[1].Bundle = 2 }, "fat tree: tier 0: radix_up is 1, want a multiple of 2: up links come in bundles of tier 1"},
-		{func(f *topologies.FatTree) { f.Tiers[1].RadixDown, f.Tiers[1].Oversubscribed = 4, 4 }, "fat tree: tier 1: radix_down is 4, want 2: a pod has 2 tors, and a bundle 1 links"},
+		{func(f *topologies.FatTree) { f.Tiers[1].RadixDown, f.Tiers[1].Oversubscribed = 4, 4 }, "fat tree: tier 1: radix_down is 4, want 2: a pod has 2 tors, bundle 1"},
 		{func(f *topologies.FatTree) { f.Tiers[2].Bundle = 2 }, "fat tree: tier 1: radix_up is 1, want a multiple of 2: up links come in bundles of tier 2"},
-		{func(f *topologies.FatTree) { f.Tiers[2].RadixDown = 8 }, "fat tree: tier 2: radix_down is 8, want 4: a core reaches one agg in each of 4 pods over 1 links"},
+		{func(f *topologies.FatTree) { f.Tiers[2].RadixDown = 8 }, "fat tree: tier 2: radix_down is 8, want 4: a core reaches one agg in each of 4 pods, bundle 1"},
 		{func(f *topologies.FatTree) { f.Tiers[2].RadixUp = 1 }, "fat tree: tier 2: radix_up is 1, want 0: the top tier has no up links"},
 		{func(f *topologies.FatTree) { f.Tiers[2].Delay = 0 }, "fat tree: tier 2: delay is 0s, want more than 0 and at most 1s: a link without delay has no lookahead"},
 		{func(f *topologies.FatTree) { f.Tiers[1].SwitchDelay = -1 }, "fat tree: tier 1: switch_delay is -1ps, want 0 to 1s"},
@@ -176,7 +176,7 @@ func TestFatTreeMisfits(t *testing.T) {
 	}
 	f := bundled()
 	f.Tiers[2].Bundle = 1
-	if _, err := f.Build(); err == nil || err.Error() != "fat tree: tier 2: radix_down is 4, want 2: a core reaches one agg in each of 2 pods over 1 links (a bundle of 2 would fit)" {
+	if _, err := f.Build(); err == nil || err.Error() != "fat tree: tier 2: radix_down is 4, want 2: a core reaches one agg in each of 2 pods, bundle 1 (a bundle of 2 would fit)" {
 		t.Errorf("missing bundle: %v", err)
 	}
 }

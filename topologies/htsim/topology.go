@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path"
 	"strings"
 
@@ -328,8 +327,8 @@ func WriteTopology(w io.Writer, f topologies.FatTree) error {
 		over := max(1, t.Oversubscribed)
 		if !top && t.Oversubscribed == 0 {
 			down, up := int64(t.RadixDown)*int64(t.Rate), int64(t.RadixUp)*int64(f.Tiers[i+1].Rate)
-			if down%up != 0 || down/up > math.MaxInt32 {
-				return fmt.Errorf("htsim topology: tier %d: oversubscription %v over %v is not a whole number", i, units.BitRate(down), units.BitRate(up))
+			if down%up != 0 || down/up > topologies.MaxRadix {
+				return fmt.Errorf("htsim topology: tier %d: oversubscription %v over %v is not a whole number up to %d", i, units.BitRate(down), units.BitRate(up), topologies.MaxRadix)
 			}
 			over = int(down / up)
 		}
