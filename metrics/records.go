@@ -124,6 +124,9 @@ type ReceiverTotals struct {
 	AcksSent         int64
 	NacksSent        int64
 	PayloadBytes     int64 // distinct
+	// MeasuredWire and MeasuredPayload are the bytes of distinct packets that
+	// arrived in the measuring window.
+	MeasuredWire, MeasuredPayload int64
 }
 
 // DropCount is a number of packets dropped at a node for one reason.

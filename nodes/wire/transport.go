@@ -119,6 +119,9 @@ func (p *Packet) setType(kind Kind, flags Flags) {
 	p.put16(p.l4()+tpType, uint16(kind)<<11|uint16(flags))
 }
 
+// SetFlags writes the flags.
+func (p *Packet) SetFlags(f Flags) { p.buf[p.l4()+tpType+1] = uint8(f) }
+
 // Kind returns the transport packet's type.
 func (p *Packet) Kind() Kind { return Kind(p.buf[p.l4()+tpType] >> 3) }
 

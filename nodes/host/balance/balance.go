@@ -5,7 +5,9 @@
 package balance
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strconv"
 
 	"github.com/csiglab/csiglab/nodes/clock"
 )
@@ -69,4 +71,21 @@ func Lookup(name string) (Algorithm, bool) {
 		}
 	}
 	return Algorithm{}, false
+}
+
+// Parse reads the parameters that every algorithm takes: paths, the number of
+// EVs, a power of two.
+func Parse(params map[string]string) (Config, error) {
+	cfg := Config{Paths: DefaultPaths}
+	for name, text := range params {
+		if name != "paths" {
+			return cfg, fmt.Errorf("unknown parameter %q", name)
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > MaxPaths || n&(n-1) != 0 {
+			return cfg, fmt.Errorf("parameter paths: %q is not a power of two from 1 to %d", text, MaxPaths)
+		}
+		cfg.Paths = n
+	}
+	return cfg, nil
 }

@@ -1,12 +1,15 @@
 package balance
 
-import "github.com/csiglab/csiglab/nodes/clock"
+import (
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/fifo"
+)
 
 // mixed re-uses EVs that came back clean, oldest first, and when there are none
 // walks all EVs past the penalised ones (uet-htsim: mixed, which is reps_legacy
 // over bitmap). Feedback goes to both halves.
 type mixed struct {
-	good fifo
+	good fifo.Queue[uint16]
 	walk penaltyWalk
 }
 
@@ -15,7 +18,7 @@ func newMixed(c Config) Balancer {
 }
 
 func (m *mixed) Next(clock.Time) uint16 {
-	if ev, ok := m.good.pop(); ok {
+	if ev, ok := m.good.Pop(); ok {
 		return ev
 	}
 	return m.walk.pick()
@@ -23,7 +26,7 @@ func (m *mixed) Next(clock.Time) uint16 {
 
 func (m *mixed) OnFeedback(_ clock.Time, f Feedback) {
 	if f.Outcome == Good {
-		m.good.push(f.EV)
+		m.good.Push(f.EV)
 	}
 	m.walk.punish(f)
 }
@@ -64,32 +67,4 @@ func (p *penaltyWalk) punish(f Feedback) {
 	case Lost:
 		p.penalty[i] = maxPenalty
 	}
-}
-
-// fifo is a queue of EVs in a ring that grows by doubling.
-type fifo struct {
-	ring       []uint16 // length 0 or a power of two
-	head, size int
-}
-
-func (q *fifo) push(ev uint16) {
-	if q.size == len(q.ring) {
-		grown := make([]uint16, max(16, 2*len(q.ring)))
-		for i := range q.size {
-			grown[i] = q.ring[(q.head+i)&(len(q.ring)-1)]
-		}
-		q.ring, q.head = grown, 0
-	}
-	q.ring[(q.head+q.size)&(len(q.ring)-1)] = ev
-	q.size++
-}
-
-func (q *fifo) pop() (uint16, bool) {
-	if q.size == 0 {
-		return 0, false
-	}
-	ev := q.ring[q.head]
-	q.head = (q.head + 1) & (len(q.ring) - 1)
-	q.size--
-	return ev, true
 }

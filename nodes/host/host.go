@@ -1,0 +1,410 @@
+// Package host is the host machine: a NIC, the transport's flows on it with
+// their congestion control and load balancing, and the player that starts them.
+// It is driven through package node and touches no network itself.
+package host
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/fifo"
+	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/host/player"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// NIC is the port that leads to the fabric. Ports after it are control ports.
+const NIC = 0
+
+// Config is all that a host is built from: plain data.
+type Config struct {
+	Node       int
+	Name       string
+	IP         uint32
+	MAC        [6]byte
+	NextHopMAC [6]byte
+	Rate       units.BitRate // of the NIC
+	Control    int           // number of control ports
+
+	MTU      units.ByteSize
+	Sizes    wire.Sizes
+	RTO      clock.Duration
+	AckEvery units.ByteSize
+	CC       Algorithm
+	LB       Algorithm
+	Path     congestion.Path
+
+	CSIG    *csig.Config // nil without CSIG
+	Tagging transport.Tagging
+
+	Sends, Receives []Flow
+	Player          player.Config
+
+	Seed    uint64
+	Measure transport.Span
+	Records clock.Duration
+}
+
+// Algorithm names an algorithm and its parameters.
+type Algorithm struct {
+	Name   string
+	Params map[string]string
+}
+
+// Flow is one transfer that this host sends or receives. Its id is the
+// transfer's.
+type Flow struct {
+	ID   int
+	Peer uint32 // address of the other end
+	Size units.ByteSize
+}
+
+// controlBurst is how many control packets may pass a waiting data packet before
+// it is its turn (uet-htsim: 10 to 1).
+const controlBurst = 10
+
+// Host is the machine.
+type Host struct {
+	cfg    Config
+	pool   *wire.Pool
+	player *player.Player
+
+	senders   map[uint32]*flow
+	receivers map[uint32]*transport.Receiver
+	flows     []*flow // senders in order of id
+
+	ready    node.PortSet
+	nic      units.Serialiser
+	control  wire.Queue // ACKs and NACKs
+	burst    int        // control packets sent while data waited
+	eligible fifo.Queue[*flow]
+	messages []wire.Queue // by control port, from 0
+
+	timeout clock.Time // never later than the earliest flow's
+	port    metrics.PortRecorder
+	drops   [dropReasons]int64
+}
+
+type flow struct {
+	*transport.Sender
+	id     int
+	queued bool // in Host.eligible
+}
+
+type dropReason uint8
+
+const (
+	dropUnknownFlow dropReason = iota
+	dropMisdirected
+	dropUnexpected
+	dropReasons
+)
+
+var dropNames = [dropReasons]string{"unknown flow", "not my address", "unexpected kind"}
+
+// New returns the machine of cfg, drawing packets from pool. An error names the
+// part of the configuration that makes no sense.
+func New(cfg Config, pool *wire.Pool) (*Host, error) {
+	h := &Host{
+		cfg:       cfg,
+		pool:      pool,
+		player:    player.New(cfg.Player),
+		senders:   make(map[uint32]*flow, len(cfg.Sends)),
+		receivers: make(map[uint32]*transport.Receiver, len(cfg.Receives)),
+		ready:     node.NewPortSet(1 + cfg.Control),
+		nic:       units.NewSerialiser(cfg.Rate),
+		messages:  make([]wire.Queue, cfg.Control),
+		timeout:   clock.Never,
+		port:      metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records),
+	}
+	var domain *csig.Domain
+	if cfg.CSIG != nil {
+		var err error
+		if domain, err = csig.NewDomain(*cfg.CSIG); err != nil {
+			return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
+		}
+	}
+	for _, f := range cfg.Sends {
+		s, err := h.newSender(f, domain)
+		if err != nil {
+			return nil, fmt.Errorf("host %s: flow %d: %w", cfg.Name, f.ID, err)
+		}
+		fl := &flow{Sender: s, id: f.ID}
+		h.senders[uint32(f.ID)] = fl
+		h.flows = append(h.flows, fl)
+	}
+	for _, f := range cfg.Receives {
+		h.receivers[uint32(f.ID)] = transport.NewReceiver(transport.ReceiverConfig{
+			Flow:     uint32(f.ID),
+			Ends:     h.ends(f),
+			Sizes:    cfg.Sizes,
+			AckEvery: cfg.AckEvery,
+			Measure:  cfg.Measure,
+			Records:  cfg.Records,
+		})
+	}
+	return h, nil
+}
+
+// Purposes of random generators; each (host, purpose, flow) has its own.
+const (
+	randomBalance = 1
+	randomTagging = 2
+)
+
+func (h *Host) random(purpose, flow int) *rand.Rand {
+	return rand.New(rand.NewPCG(h.cfg.Seed, wire.Mix(uint64(h.cfg.Node)<<8|uint64(purpose), uint64(flow))))
+}
+
+func (h *Host) ends(f Flow) transport.Ends {
+	return transport.Ends{LocalIP: h.cfg.IP, RemoteIP: f.Peer, LocalMAC: h.cfg.MAC, RemoteMAC: h.cfg.NextHopMAC}
+}
+
+func (h *Host) newSender(f Flow, domain *csig.Domain) (*transport.Sender, error) {
+	cc, err := newController(h.cfg.CC, h.cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	lb, err := newBalancer(h.cfg.LB, h.random(randomBalance, f.ID))
+	if err != nil {
+		return nil, err
+	}
+	tagging := h.cfg.Tagging
+	if tagging.Every > 1 {
+		// A random phase keeps sampling from locking onto a collective's period.
+		tagging.Phase = h.random(randomTagging, f.ID).IntN(tagging.Every)
+	}
+	return transport.NewSender(transport.SenderConfig{
+		Flow:    uint32(f.ID),
+		Ends:    h.ends(f),
+		Size:    f.Size,
+		MTU:     h.cfg.MTU,
+		Sizes:   h.cfg.Sizes,
+		RTO:     h.cfg.RTO,
+		CC:      cc,
+		LB:      lb,
+		Domain:  domain,
+		Tagging: tagging,
+		Records: h.cfg.Records,
+	}), nil
+}
+
+func newController(a Algorithm, path congestion.Path) (congestion.Controller, error) {
+	algorithm, ok := congestion.Lookup(a.Name)
+	if !ok {
+		return nil, fmt.Errorf("unknown congestion control %q", a.Name)
+	}
+	return algorithm.New(path, a.Params)
+}
+
+func newBalancer(a Algorithm, random *rand.Rand) (balance.Balancer, error) {
+	algorithm, ok := balance.Lookup(a.Name)
+	if !ok {
+		return nil, fmt.Errorf("unknown load balancer %q", a.Name)
+	}
+	cfg, err := balance.Parse(a.Params)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Random = random
+	return algorithm.New(cfg), nil
+}
+
+// Ready is the set of ports that may have something to send.
+func (h *Host) Ready() node.PortSet { return h.ready }
+
+// Receive takes a packet from the fabric or a control port.
+func (h *Host) Receive(now clock.Time, port int, p *wire.Packet) {
+	switch kind := p.Kind(); {
+	case port != NIC:
+		if kind != wire.Control || !h.player.OnMessage(now, p.Flow(), p.PSN()) {
+			h.drops[dropUnexpected]++
+		}
+		h.flush()
+	case p.Destination() != h.cfg.IP:
+		h.drops[dropMisdirected]++
+	case kind == wire.Data:
+		h.receiveData(now, p)
+	default:
+		h.receiveReply(now, kind, p)
+	}
+	h.pool.Put(p)
+}
+
+func (h *Host) receiveData(now clock.Time, p *wire.Packet) {
+	r, ok := h.receivers[p.Flow()]
+	if !ok {
+		h.drops[dropUnknownFlow]++
+		return
+	}
+	reply := h.pool.Get()
+	if !r.OnData(now, p, reply) {
+		h.pool.Put(reply)
+	} else {
+		h.control.Push(reply)
+		h.port.Enqueue(int64(reply.Size))
+		h.ready.Add(NIC)
+	}
+	if r.Complete(now) {
+		h.player.OnReceived(now, int(p.Flow()))
+		h.flush()
+	}
+}
+
+func (h *Host) receiveReply(now clock.Time, kind wire.Kind, p *wire.Packet) {
+	f, ok := h.senders[p.Flow()]
+	if !ok {
+		h.drops[dropUnknownFlow]++
+		return
+	}
+	switch kind {
+	case wire.Ack:
+		done := f.Done()
+		f.OnAck(now, p)
+		if !done && f.Done() {
+			h.timeout = h.earliest() // the flow's timer is cancelled
+			h.player.OnSent(now, f.id)
+			h.flush()
+		}
+	case wire.Nack:
+		f.OnNack(now, p)
+	default:
+		h.drops[dropUnexpected]++
+		return
+	}
+	h.offer(f)
+}
+
+// offer puts a flow that can send in the NIC's round-robin.
+func (h *Host) offer(f *flow) {
+	if !f.queued && f.CanSend() {
+		f.queued = true
+		h.eligible.Push(f)
+		h.ready.Add(NIC)
+	}
+}
+
+// flush queues the player's control messages.
+func (h *Host) flush() {
+	for _, m := range h.player.Outbox() {
+		p := h.pool.Get()
+		p.Build(wire.Addresses{Source: h.cfg.IP}, wire.Control, 0, wire.NotECT, 0)
+		p.SetMACs([6]byte{}, h.cfg.MAC)
+		p.SetControl(m.Trigger, m.Code)
+		p.Size = h.cfg.Sizes.Of(p)
+		h.messages[m.Port-1].Push(p)
+		h.ready.Add(m.Port)
+	}
+}
+
+// Transmit returns the next packet of a port. On the NIC control packets pass
+// data, at most controlBurst at a time, and flows take turns. A control port is
+// not a link of the fabric: its messages leave at once.
+func (h *Host) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, bool) {
+	if port != NIC {
+		p := h.messages[port-1].Pop()
+		if h.messages[port-1].Len() == 0 {
+			h.ready.Remove(port)
+		}
+		return p, now, p != nil
+	}
+	p := h.next(now)
+	if p == nil {
+		h.ready.Remove(NIC)
+		return nil, 0, false
+	}
+	departs := h.nic.Departure(now, p.Size)
+	h.port.Transmit(now, departs, int64(p.Size), false)
+	return p, departs, true
+}
+
+func (h *Host) next(now clock.Time) *wire.Packet {
+	if h.control.Len() > 0 && (h.eligible.Len() == 0 || h.burst < controlBurst) {
+		if h.eligible.Len() > 0 {
+			h.burst++
+		}
+		return h.control.Pop()
+	}
+	for {
+		f, ok := h.eligible.Pop()
+		if !ok {
+			return h.control.Pop()
+		}
+		f.queued = false
+		if !f.CanSend() {
+			continue // the window closed while the flow waited
+		}
+		h.burst = 0
+		p := h.pool.Get()
+		f.Send(now, p)
+		h.port.Enqueue(int64(p.Size))
+		h.timeout = min(h.timeout, f.NextTimeout())
+		h.offer(f)
+		return p
+	}
+}
+
+// NextTimeout is the machine's next deadline: a flow's timer or the start of a
+// transfer.
+func (h *Host) NextTimeout() clock.Time { return min(h.timeout, h.player.NextStart()) }
+
+// HandleTimeout serves the timers that are due, in order of flow, and then
+// starts the transfers that are due.
+func (h *Host) HandleTimeout(now clock.Time) {
+	if now >= h.timeout {
+		for _, f := range h.flows {
+			f.HandleTimeout(now)
+			h.offer(f)
+		}
+		h.timeout = h.earliest()
+	}
+	for {
+		id, ok := h.player.Due(now)
+		if !ok {
+			return
+		}
+		f := h.senders[uint32(id)]
+		f.Start(now)
+		h.offer(f)
+	}
+}
+
+func (h *Host) earliest() clock.Time {
+	at := clock.Never
+	for _, f := range h.flows {
+		at = min(at, f.NextTimeout())
+	}
+	return at
+}
+
+// Result closes all windows and returns what was measured.
+func (h *Host) Result(end clock.Time) metrics.NodeResult {
+	h.port.Close(end, int64(h.control.Len()), int64(h.control.Bytes()))
+	r := metrics.NodeResult{
+		Node: int32(h.cfg.Node), Name: h.cfg.Name,
+		Ports:       []metrics.PortTotals{h.port.Totals},
+		PortWindows: h.port.Windows,
+	}
+	for _, f := range h.flows {
+		totals, cc, signals := f.Result()
+		r.Senders = append(r.Senders, totals)
+		r.CCWindows = append(r.CCWindows, cc...)
+		r.SignalWindows = append(r.SignalWindows, signals...)
+	}
+	for _, f := range h.cfg.Receives {
+		totals, windows := h.receivers[uint32(f.ID)].Result()
+		r.Receivers = append(r.Receivers, totals)
+		r.FlowWindows = append(r.FlowWindows, windows...)
+	}
+	for i, n := range h.drops {
+		r.Drops = append(r.Drops, metrics.DropCount{Reason: dropNames[i], Packets: n})
+	}
+	return r
+}

@@ -1,0 +1,223 @@
+// Package player runs one host's part of a workload: it says when the host's
+// transfers start, by the clock or by the triggers that other transfers hit. A
+// dependency that crosses hosts is a control message, which the host machine
+// sends on a port of its own and which takes the link's delay.
+package player
+
+import (
+	"container/heap"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/workloads"
+)
+
+// Local is the port of a target or home that is this host itself.
+const Local = -1
+
+// Config is one host's part of a workload: plain data.
+type Config struct {
+	Starts   []Start
+	Hits     []Hit
+	Triggers []Trigger
+}
+
+// Start is a transfer that this host sends.
+type Start struct {
+	Transfer int
+	Job      int
+	At       clock.Time     // when it starts, if it waits for no trigger
+	After    int            // the trigger it waits for, or workloads.None
+	Delay    clock.Duration // between the trigger's firing and the start
+}
+
+// Hit is a trigger that something at this host hits.
+type Hit struct {
+	Transfer int
+	Received bool // hit when the transfer is received here; otherwise when it is acknowledged here
+	Trigger  int
+	Port     int // control port that leads to the trigger's home, or Local
+}
+
+// Trigger is a trigger whose hits are counted at this host.
+type Trigger struct {
+	ID      int
+	Kind    workloads.TriggerKind
+	Count   int
+	Targets []Target // in order of transfer
+}
+
+// Target is a transfer that a trigger starts.
+type Target struct {
+	Transfer int
+	Port     int // control port that leads to its sender, or Local
+}
+
+// Message is a control message to send.
+type Message struct {
+	Port          int
+	Trigger, Code uint32
+}
+
+// codeHit is the code of a message that hits a trigger; a message that starts
+// transfer t has code t+1.
+const codeHit = 0
+
+// Player is the state of one host's part of the workload.
+type Player struct {
+	due      dueHeap
+	waiting  map[int]Start // by transfer
+	hits     map[hitKey][]Hit
+	triggers map[int]*triggerState
+	outbox   []Message
+}
+
+type hitKey struct {
+	transfer int
+	received bool
+}
+
+type triggerState struct {
+	Trigger
+	hits  int
+	fired int // one-shot and barrier: 1 after firing; multi-shot: next target
+}
+
+// New returns a player at the start of the run.
+func New(cfg Config) *Player {
+	p := &Player{waiting: map[int]Start{}, hits: map[hitKey][]Hit{}, triggers: map[int]*triggerState{}}
+	for _, s := range cfg.Starts {
+		if s.After == workloads.None {
+			p.due = append(p.due, s)
+		} else {
+			p.waiting[s.Transfer] = s
+		}
+	}
+	heap.Init(&p.due)
+	for _, h := range cfg.Hits {
+		k := hitKey{h.Transfer, h.Received}
+		p.hits[k] = append(p.hits[k], h)
+	}
+	for _, t := range cfg.Triggers {
+		p.triggers[t.ID] = &triggerState{Trigger: t}
+	}
+	return p
+}
+
+// NextStart is when the next transfer starts, or clock.Never.
+func (p *Player) NextStart() clock.Time {
+	if len(p.due) == 0 {
+		return clock.Never
+	}
+	return p.due[0].At
+}
+
+// Due returns the next transfer that starts at or before now, in order of
+// (time, job, transfer).
+func (p *Player) Due(now clock.Time) (transfer int, ok bool) {
+	if p.NextStart() > now {
+		return 0, false
+	}
+	return heap.Pop(&p.due).(Start).Transfer, true
+}
+
+// OnSent tells that a transfer's last byte has been acknowledged.
+func (p *Player) OnSent(now clock.Time, transfer int) { p.hit(now, hitKey{transfer, false}) }
+
+// OnReceived tells that a transfer's last byte has been received.
+func (p *Player) OnReceived(now clock.Time, transfer int) { p.hit(now, hitKey{transfer, true}) }
+
+// OnMessage takes a control message. A message that names no trigger or transfer
+// of this host is ignored; ok is then false.
+func (p *Player) OnMessage(now clock.Time, trigger, code uint32) (ok bool) {
+	if code == codeHit {
+		t, ok := p.triggers[int(trigger)]
+		if ok {
+			p.count(now, t)
+		}
+		return ok
+	}
+	return p.start(now, int(code)-1)
+}
+
+// Outbox returns the messages to send since the last call, in order. The slice
+// is valid until the next call of any method.
+func (p *Player) Outbox() []Message {
+	out := p.outbox
+	p.outbox = p.outbox[:0]
+	return out
+}
+
+func (p *Player) hit(now clock.Time, k hitKey) {
+	for _, h := range p.hits[k] {
+		if h.Port != Local {
+			p.outbox = append(p.outbox, Message{Port: h.Port, Trigger: uint32(h.Trigger), Code: codeHit})
+			continue
+		}
+		p.count(now, p.triggers[h.Trigger])
+	}
+}
+
+// count takes one hit. A one-shot fires at the first, a barrier at the last, a
+// multi-shot starts its next target at each.
+func (p *Player) count(now clock.Time, t *triggerState) {
+	t.hits++
+	switch t.Kind {
+	case workloads.MultiShot:
+		if t.fired < len(t.Targets) {
+			t.fired++
+			p.fire(now, t.ID, t.Targets[t.fired-1])
+		}
+		return
+	case workloads.Barrier:
+		if t.hits < t.Count {
+			return
+		}
+	}
+	if t.fired == 0 {
+		t.fired = 1
+		for _, target := range t.Targets {
+			p.fire(now, t.ID, target)
+		}
+	}
+}
+
+func (p *Player) fire(now clock.Time, trigger int, target Target) {
+	if target.Port != Local {
+		p.outbox = append(p.outbox, Message{Port: target.Port, Trigger: uint32(trigger), Code: uint32(target.Transfer) + 1})
+		return
+	}
+	p.start(now, target.Transfer)
+}
+
+func (p *Player) start(now clock.Time, transfer int) bool {
+	s, ok := p.waiting[transfer]
+	if !ok {
+		return false
+	}
+	delete(p.waiting, transfer)
+	s.At = now.Add(s.Delay)
+	heap.Push(&p.due, s)
+	return true
+}
+
+type dueHeap []Start
+
+func (h dueHeap) Len() int { return len(h) }
+func (h dueHeap) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	if a.At != b.At {
+		return a.At < b.At
+	}
+	if a.Job != b.Job {
+		return a.Job < b.Job
+	}
+	return a.Transfer < b.Transfer
+}
+func (h dueHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *dueHeap) Push(x any)   { *h = append(*h, x.(Start)) }
+func (h *dueHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}

@@ -1,0 +1,220 @@
+package transport
+
+import (
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// ReceiverConfig is what a Receiver is built from.
+type ReceiverConfig struct {
+	Flow     uint32
+	Ends     Ends // from the receiver's point of view
+	Sizes    wire.Sizes
+	AckEvery units.ByteSize // accepted bytes between coalesced ACKs
+	Measure  Span           // totals are counted inside it too
+	Records  clock.Duration // telemetry interval
+}
+
+// Span is a window of model time, To exclusive.
+type Span struct{ From, To clock.Time }
+
+// Receiver is the receiving half of a flow.
+type Receiver struct {
+	cfg ReceiverConfig
+
+	cum        uint32   // every PSN below has been received
+	beyond     []uint64 // bitmap of PSNs in (cum, cum+64*len), PSN p at bit p mod 64*len
+	outOfOrder int      // number of bits set
+	last       uint32   // last PSN of the flow, once known
+	lastKnown  bool
+	told       bool // Complete has said so
+
+	accepted units.ByteSize // wire bytes of distinct packets
+	unacked  units.ByteSize // of those, since the last ACK
+
+	ack, nack wire.Packet // templates
+
+	totals metrics.ReceiverTotals
+	log    metrics.FlowRecorder
+}
+
+// NewReceiver returns a receiver.
+func NewReceiver(cfg ReceiverConfig) *Receiver {
+	r := &Receiver{
+		cfg:    cfg,
+		beyond: make([]uint64, 4),
+		log:    metrics.NewFlowRecorder(int(cfg.Flow), cfg.Records),
+	}
+	r.totals = metrics.ReceiverTotals{Flow: int32(cfg.Flow), Done: clock.Never}
+	r.build(&r.ack, wire.Ack)
+	r.build(&r.nack, wire.Nack)
+	return r
+}
+
+func (r *Receiver) build(p *wire.Packet, kind wire.Kind) {
+	e := r.cfg.Ends
+	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: SourcePort(r.cfg.Flow, 0)}, kind, 0, wire.NotECT, 0)
+	p.SetMACs(e.RemoteMAC, e.LocalMAC)
+	p.Size = r.cfg.Sizes.Of(p)
+}
+
+// OnData takes a data packet of this flow, trimmed or whole, and writes the ACK
+// or NACK that it wants into reply, if it wants one.
+func (r *Receiver) OnData(now clock.Time, p, reply *wire.Packet) bool {
+	if p.Trimmed() {
+		r.refuse(p, reply)
+		return true
+	}
+	psn, flags := p.PSN(), p.Flags()
+	first := r.totals.DeliveredWhole == 0
+	r.totals.DeliveredWhole++
+	if flags&wire.EndOfMessage != 0 {
+		r.last, r.lastKnown = psn, true
+	}
+	fresh := r.accept(psn)
+	if fresh {
+		r.count(now, p)
+	} else {
+		r.totals.Duplicates++
+	}
+	// ACK at once if marked, asked for, first of the flow, or a duplicate;
+	// otherwise every AckEvery bytes.
+	marked := p.ECN() == wire.CE
+	urgent := marked || flags&wire.AckRequest != 0
+	if !urgent && !first && fresh && r.unacked < r.cfg.AckEvery {
+		return false
+	}
+	r.acknowledge(p, reply, psn, marked, urgent)
+	return true
+}
+
+func (r *Receiver) count(now clock.Time, p *wire.Packet) {
+	payload := units.ByteSize(p.PayloadLen)
+	size := r.cfg.Sizes.Header + payload
+	r.accepted += size
+	r.unacked += size
+	r.totals.PayloadBytes += int64(payload)
+	r.log.Receive(now, int64(size), int64(payload))
+	if now >= r.cfg.Measure.From && now < r.cfg.Measure.To {
+		r.totals.MeasuredWire += int64(size)
+		r.totals.MeasuredPayload += int64(payload)
+	}
+	if r.lastKnown && r.cum > r.last && r.totals.Done == clock.Never {
+		r.totals.Done = now
+	}
+}
+
+func (r *Receiver) acknowledge(p, reply *wire.Packet, psn uint32, marked, urgent bool) {
+	var flags wire.Flags
+	if marked {
+		flags |= wire.ECNEcho
+	}
+	if p.Flags()&wire.Retransmit != 0 {
+		flags |= wire.RetransmitEcho
+	}
+	base := psn
+	if !urgent {
+		base = max(r.cum+1, max(psn, 63)-63)
+	}
+	reply.CopyHeader(&r.ack)
+	reply.SetFlags(flags)
+	reply.SetAck(wire.AckFields{
+		Flow:       r.cfg.Flow,
+		EV:         EntropyOf(r.cfg.Flow, p.SourcePort()),
+		Cumulative: r.cum,
+		Acked:      psn,
+		SackBase:   base,
+		SackBits:   r.sack(base),
+		Received:   uint64(r.accepted),
+		OutOfOrder: uint16(min(r.outOfOrder, 1<<16-1)),
+		Penalty:    255,
+	})
+	reply.SetEcho(p.Tag())
+	r.unacked = 0
+	r.totals.AcksSent++
+}
+
+func (r *Receiver) refuse(p, reply *wire.Packet) {
+	r.totals.DeliveredTrimmed++
+	var flags wire.Flags
+	if p.ECN() == wire.CE {
+		flags = wire.ECNEcho
+	}
+	reply.CopyHeader(&r.nack)
+	reply.SetFlags(flags)
+	reply.SetNack(r.cfg.Flow, EntropyOf(r.cfg.Flow, p.SourcePort()), p.PSN(), p.Transmission(), wire.NackTrimmed)
+	reply.SetEcho(p.Tag())
+	r.totals.NacksSent++
+}
+
+// accept records a PSN and tells whether it is new.
+func (r *Receiver) accept(psn uint32) bool {
+	if psn < r.cum || r.has(psn) {
+		return false
+	}
+	if psn == r.cum {
+		r.cum++
+		for r.outOfOrder > 0 && r.has(r.cum) {
+			r.flip(r.cum)
+			r.outOfOrder--
+			r.cum++
+		}
+		return true
+	}
+	for psn-r.cum >= r.span() {
+		r.grow()
+	}
+	r.flip(psn)
+	r.outOfOrder++
+	return true
+}
+
+func (r *Receiver) span() uint32 { return uint32(len(r.beyond)) * 64 }
+
+func (r *Receiver) has(psn uint32) bool {
+	return psn-r.cum < r.span() && r.beyond[psn%r.span()/64]>>(psn%64)&1 != 0
+}
+
+func (r *Receiver) flip(psn uint32) { r.beyond[psn%r.span()/64] ^= 1 << (psn % 64) }
+
+func (r *Receiver) grow() {
+	old, span := r.beyond, r.span()
+	r.beyond = make([]uint64, 2*len(old))
+	for psn := r.cum; psn-r.cum < span; psn++ {
+		if old[psn%span/64]>>(psn%64)&1 != 0 {
+			r.flip(psn)
+		}
+	}
+}
+
+// sack returns which of the 64 PSNs from base have been received beyond the
+// cumulative acknowledgement.
+func (r *Receiver) sack(base uint32) (bits uint64) {
+	if r.outOfOrder == 0 {
+		return 0
+	}
+	for i := range uint32(64) {
+		if psn := base + i; psn >= r.cum && r.has(psn) {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}
+
+// Complete tells whether the flow's last byte arrived with the packet received
+// at now.
+func (r *Receiver) Complete(now clock.Time) bool {
+	if r.totals.Done != now || r.told {
+		return false
+	}
+	r.told = true
+	return true
+}
+
+// Result closes the flow's windows and returns what was measured.
+func (r *Receiver) Result() (metrics.ReceiverTotals, []metrics.FlowWindow) {
+	r.log.Close()
+	return r.totals, r.log.Windows
+}

@@ -1,0 +1,450 @@
+// Package transport is the reliable transport of the host: UET-like, over IPv4
+// and UDP. A Sender and a Receiver are the two halves of a flow, plain state
+// machines that the host machine drives: it hands them packets and the time,
+// asks them for packets, and owns the NIC. Rules follow the public reference
+// simulator (ultraethernet/uet-htsim @40ccb05) unless a line says otherwise.
+package transport
+
+import (
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/fifo"
+	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// Ends are the addresses that a flow's packets carry.
+type Ends struct {
+	LocalIP, RemoteIP   uint32
+	LocalMAC, RemoteMAC [6]byte // RemoteMAC is the next hop's
+}
+
+// SenderConfig is what a Sender is built from.
+type SenderConfig struct {
+	Flow    uint32
+	Ends    Ends
+	Size    units.ByteSize // payload bytes of the flow, positive
+	MTU     units.ByteSize // wire size of a full data packet
+	Sizes   wire.Sizes
+	RTO     clock.Duration
+	CC      congestion.Controller
+	LB      balance.Balancer
+	Domain  *csig.Domain // nil without CSIG
+	Tagging Tagging
+	Records clock.Duration // telemetry interval
+}
+
+// Tagging is the CSIG init policy of a sender.
+type Tagging struct {
+	Every  int       // one packet in Every carries a tag; 1 all, 0 none
+	Phase  int       // of the first tagged packet, below Every
+	Signal csig.Type // asked for unless the controller wants another
+}
+
+// A packet of the window is in one of these states. The life of a PSN:
+//
+//	unsent -> outstanding -> acked
+//	             |   ^         ^
+//	  NACK, RTO  v   | resent  | ACK of an earlier copy
+//	          refused ---------+
+type state uint8
+
+const (
+	unsent state = iota
+	outstanding
+	refused // waits for its retransmission
+	acked
+)
+
+type slot struct {
+	sentAt        clock.Time
+	ev            uint16 // entropy value of the last transmission
+	transmissions uint8
+	state         state
+}
+
+// Sender is the sending half of a flow.
+type Sender struct {
+	cfg     SenderConfig
+	packets uint32 // of the flow
+	cc      *congestion.Output
+
+	next uint32 // first PSN not sent yet
+	cum  uint32 // every PSN below is acknowledged
+	ring []slot // PSN p in [cum, next) is at p & (len-1)
+	rtx  fifo.Queue[uint32]
+
+	outstanding units.ByteSize // wire bytes of PSNs in that state
+	known       units.ByteSize // wire bytes of PSNs known to be received
+	reported    units.ByteSize // wire bytes that the receiver says it has
+
+	timeout  clock.Time // never later than the oldest outstanding packet's
+	untilTag int
+
+	full  wire.Packet // template of a full-size packet, tag included
+	ready bool        // the flow has started
+
+	totals  metrics.SenderTotals
+	ccLog   metrics.CCRecorder
+	signals metrics.SignalRecorder
+}
+
+// NewSender returns a sender that waits for Start.
+func NewSender(cfg SenderConfig) *Sender {
+	mss := cfg.MTU - cfg.Sizes.Header
+	s := &Sender{
+		cfg:      cfg,
+		packets:  uint32((cfg.Size + mss - 1) / mss),
+		cc:       cfg.CC.Output(),
+		ring:     make([]slot, 64),
+		timeout:  clock.Never,
+		untilTag: cfg.Tagging.Phase,
+		ccLog:    metrics.NewCCRecorder(int(cfg.Flow), cfg.Records),
+		signals:  metrics.NewSignalRecorder(int(cfg.Flow), cfg.Records),
+	}
+	s.totals = metrics.SenderTotals{Flow: int32(cfg.Flow), Start: clock.Never, Done: clock.Never}
+	s.build(&s.full, int(mss))
+	return s
+}
+
+// Packets returns the number of data packets of a flow of size payload bytes.
+func Packets(size, mtu, header units.ByteSize) int64 {
+	mss := mtu - header
+	return int64((size + mss - 1) / mss)
+}
+
+// build writes the headers that all packets of the flow with this payload share.
+func (s *Sender) build(p *wire.Packet, payload int) {
+	e := s.cfg.Ends
+	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.EntropyBase}, wire.Data, 0, wire.ECT0, payload)
+	p.SetMACs(e.RemoteMAC, e.LocalMAC)
+	p.SetData(s.cfg.Flow, 0, 1)
+	p.Size = s.cfg.Sizes.Of(p)
+}
+
+// Start makes the flow ready to send.
+func (s *Sender) Start(now clock.Time) {
+	s.ready = true
+	s.totals.Start = now
+}
+
+// Done tells whether every byte is acknowledged.
+func (s *Sender) Done() bool { return s.cum == s.packets }
+
+// Inflight returns the wire bytes that are sent, neither known to have arrived
+// nor given up. The receiver's byte count is ahead of the PSNs that its ACKs
+// name when packets are reordered; it counts too.
+func (s *Sender) Inflight() units.ByteSize {
+	return max(0, s.outstanding-max(0, s.reported-s.known))
+}
+
+// CanSend tells whether the window lets the next packet out.
+func (s *Sender) CanSend() bool {
+	if !s.ready {
+		return false
+	}
+	var size units.ByteSize
+	if psn, ok := s.nextRefused(); ok {
+		size = s.sizeOf(psn)
+	} else if s.next < s.packets {
+		size = s.sizeOf(s.next)
+	} else {
+		return false
+	}
+	return s.cc.Window >= s.Inflight()+size
+}
+
+// nextRefused returns the first PSN that waits for retransmission, passing over
+// those whose earlier copy has been acknowledged meanwhile.
+func (s *Sender) nextRefused() (uint32, bool) {
+	for {
+		psn, ok := s.rtx.Peek()
+		if !ok || psn >= s.cum && s.slot(psn).state == refused {
+			return psn, ok
+		}
+		s.rtx.Pop()
+	}
+}
+
+// Send writes the next packet into p. It may be called after CanSend.
+func (s *Sender) Send(now clock.Time, p *wire.Packet) {
+	psn, again := s.nextRefused()
+	var flags wire.Flags
+	if again {
+		s.rtx.Pop()
+		s.totals.Retransmitted++
+		flags = wire.Retransmit | wire.AckRequest
+	} else {
+		psn = s.next
+		s.next++
+		if s.next-s.cum > uint32(len(s.ring)) {
+			s.grow()
+		}
+		*s.slot(psn) = slot{}
+		s.totals.NewPackets++
+	}
+	sl := s.slot(psn)
+	sl.state, sl.sentAt = outstanding, now
+	if sl.transmissions < 255 {
+		sl.transmissions++
+	}
+	size := s.sizeOf(psn)
+	s.outstanding += size
+	if s.timeout == clock.Never {
+		s.timeout = now.Add(s.cfg.RTO)
+	}
+	// An ACK is wanted when the flow has nothing more to send now: at its end,
+	// and when a packet like this one would not fit in the window.
+	if s.next == s.packets || s.Inflight()+size >= s.cc.Window {
+		flags |= wire.AckRequest
+	}
+	if psn == s.packets-1 {
+		flags |= wire.EndOfMessage
+		s.build(p, s.payload(psn))
+	} else {
+		p.CopyHeader(&s.full)
+	}
+	sl.ev = s.cfg.LB.Next(now)
+	p.Retarget(flags, SourcePort(s.cfg.Flow, sl.ev), psn, sl.transmissions)
+	s.tag(p)
+}
+
+// tag puts a fresh CSIG tag on p if the init policy says so.
+func (s *Sender) tag(p *wire.Packet) {
+	if s.cfg.Domain == nil || s.cfg.Tagging.Every == 0 {
+		return
+	}
+	if s.untilTag > 0 {
+		s.untilTag--
+		return
+	}
+	s.untilTag = s.cfg.Tagging.Every - 1
+	signal := s.cfg.Tagging.Signal
+	if s.cc.WantSignal {
+		signal = s.cc.Signal
+	}
+	s.cfg.Domain.Init(p.InsertTag(s.cfg.Domain.Format().Size()), signal)
+	p.Size = s.cfg.Sizes.Of(p)
+}
+
+// SourcePort returns the UDP source port that carries an entropy value:
+// 49152 + ((hash(flow) + EV) mod 16384).
+func SourcePort(flow uint32, ev uint16) uint16 {
+	return wire.EntropyBase + uint16((flowHash(flow)+uint64(ev))%wire.EntropyRange)
+}
+
+// EntropyOf is the inverse of SourcePort.
+func EntropyOf(flow uint32, port uint16) uint16 {
+	return uint16((uint64(port) - wire.EntropyBase - flowHash(flow)) % wire.EntropyRange)
+}
+
+func flowHash(flow uint32) uint64 { return wire.Mix(uint64(flow), 0x63736967) % wire.EntropyRange }
+
+// OnAck takes an ACK of this flow.
+func (s *Sender) OnAck(now clock.Time, p *wire.Packet) {
+	f := p.Ack()
+	s.totals.AcksReceived++
+	event := congestion.Ack{EV: f.EV, ECN: p.Flags()&wire.ECNEcho != 0, Penalty: f.Penalty}
+	if got := units.ByteSize(f.Received); got > s.reported {
+		event.Acked, s.reported = got-s.reported, got
+	}
+	event.RTT, event.HasRTT = s.sample(now, f.Acked, p.Flags()&wire.RetransmitEcho != 0)
+	event.CSIG = s.signal(now, p, f.Acked)
+	s.acknowledge(f)
+	outcome := balance.Good
+	if event.ECN {
+		outcome = balance.Marked
+	}
+	s.cfg.LB.OnFeedback(now, balance.Feedback{EV: f.EV, Outcome: outcome})
+	event.Inflight = s.Inflight()
+	s.cfg.CC.OnAck(now, &event)
+	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
+	if s.Done() && s.totals.Done == clock.Never {
+		s.totals.Done = now
+		s.timeout = clock.Never
+	}
+}
+
+// sample returns the RTT that the packet psn gives, if it is still outstanding
+// and it is clear which transmission came back: the first, or the only
+// retransmission (Karn's rule, relaxed by the echo).
+func (s *Sender) sample(now clock.Time, psn uint32, echo bool) (clock.Duration, bool) {
+	if psn < s.cum || psn >= s.next {
+		return 0, false
+	}
+	sl := s.slot(psn)
+	if sl.state != outstanding || !(sl.transmissions == 1 && !echo || sl.transmissions == 2 && echo) {
+		return 0, false
+	}
+	return now.Sub(sl.sentAt), true
+}
+
+// signal decodes the tag that an ACK or NACK echoes.
+func (s *Sender) signal(now clock.Time, p *wire.Packet, psn uint32) (sig congestion.Signal) {
+	var tag [2 + wire.EchoLen]byte
+	n := p.Echo((*[wire.EchoLen]byte)(tag[2:]))
+	if n == 0 || s.cfg.Domain == nil || n+2 != s.cfg.Domain.Format().Size() {
+		return sig
+	}
+	tpid := s.cfg.Domain.TPID()
+	tag[0], tag[1] = byte(tpid>>8), byte(tpid)
+	sig.Sample, sig.Valid = s.cfg.Domain.Decode(tag[:n+2])
+	if !sig.Valid {
+		return sig
+	}
+	if psn >= s.cum && psn < s.next {
+		sig.Age = now.Sub(s.slot(psn).sentAt)
+	}
+	if !sig.Sample.DoNotUpdate {
+		s.signals.Sample(now, uint8(sig.Sample.Type), sig.Sample.Locator, int64(sig.Sample.Point))
+	}
+	return sig
+}
+
+func (s *Sender) acknowledge(f wire.AckFields) {
+	for psn := s.cum; psn < f.Cumulative && psn < s.next; psn++ {
+		s.markAcked(psn)
+	}
+	bits := f.SackBits
+	for psn := f.SackBase; bits != 0; psn, bits = psn+1, bits>>1 {
+		if bits&1 != 0 {
+			s.markAcked(psn)
+		}
+	}
+	s.markAcked(f.Acked)
+	for s.cum < s.next && s.slot(s.cum).state == acked {
+		s.cum++
+	}
+}
+
+func (s *Sender) markAcked(psn uint32) {
+	if psn < s.cum || psn >= s.next {
+		return
+	}
+	sl := s.slot(psn)
+	switch sl.state {
+	case acked:
+		return
+	case outstanding:
+		s.outstanding -= s.sizeOf(psn)
+	}
+	sl.state = acked
+	s.known += s.sizeOf(psn)
+}
+
+// OnNack takes a NACK of this flow: a switch trimmed the packet. A NACK for a
+// transmission that is not the last is stale.
+func (s *Sender) OnNack(now clock.Time, p *wire.Packet) {
+	s.totals.NacksReceived++
+	psn := p.PSN()
+	if psn < s.cum || psn >= s.next {
+		return
+	}
+	sl := s.slot(psn)
+	if sl.state != outstanding || sl.transmissions != p.Transmission() {
+		return
+	}
+	event := congestion.Nack{
+		Size:    s.sizeOf(psn),
+		EV:      p.EV(),
+		RTT:     now.Sub(sl.sentAt),
+		HasRTT:  true, // the NACK names the transmission
+		LastHop: p.NackCode() == wire.NackTrimmedLastHop,
+		CSIG:    s.signal(now, p, psn),
+	}
+	s.refuse(psn)
+	// A trim at the last hop says nothing about the path (UE specification
+	// §3.6.12): it counts as good, or as marked when it was.
+	outcome := balance.Trimmed
+	if event.LastHop {
+		outcome = balance.Good
+		if p.Flags()&wire.ECNEcho != 0 {
+			outcome = balance.Marked
+		}
+	}
+	s.cfg.LB.OnFeedback(now, balance.Feedback{EV: event.EV, Outcome: outcome})
+	event.Inflight = s.Inflight()
+	s.cfg.CC.OnNack(now, &event)
+}
+
+func (s *Sender) refuse(psn uint32) {
+	s.slot(psn).state = refused
+	s.outstanding -= s.sizeOf(psn)
+	s.rtx.Push(psn)
+}
+
+// NextTimeout is when HandleTimeout wants to be called.
+func (s *Sender) NextTimeout() clock.Time { return s.timeout }
+
+// HandleTimeout gives up the oldest outstanding packet if it has been out for
+// RTO. The timer is lazy: it is set for a packet and found stale when that one
+// is acknowledged.
+func (s *Sender) HandleTimeout(now clock.Time) {
+	if now < s.timeout {
+		return
+	}
+	s.timeout = clock.Never
+	oldest, psn := s.oldest()
+	if oldest == clock.Never {
+		return
+	}
+	if due := oldest.Add(s.cfg.RTO); due > now {
+		s.timeout = due
+		return
+	}
+	s.totals.Timeouts++
+	s.refuse(psn)
+	s.cfg.LB.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev})
+	s.cfg.CC.OnTimeout(now, &congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()})
+	if oldest, _ = s.oldest(); oldest != clock.Never {
+		s.timeout = max(oldest.Add(s.cfg.RTO), now)
+	}
+}
+
+// oldest returns the outstanding packet sent first.
+func (s *Sender) oldest() (at clock.Time, psn uint32) {
+	at = clock.Never
+	for p := s.cum; p < s.next; p++ {
+		if sl := s.slot(p); sl.state == outstanding && sl.sentAt < at {
+			at, psn = sl.sentAt, p
+		}
+	}
+	return at, psn
+}
+
+// Result closes the flow's windows and returns what was measured.
+func (s *Sender) Result() (metrics.SenderTotals, []metrics.CCWindow, []metrics.SignalWindow) {
+	s.ccLog.Close()
+	s.totals.BaseRTT, s.totals.Cwnd = s.cc.BaseRTT, int64(s.cc.Window)
+	return s.totals, s.ccLog.Windows, s.signals.Windows
+}
+
+func (s *Sender) payload(psn uint32) int {
+	mss := s.cfg.MTU - s.cfg.Sizes.Header
+	if psn == s.packets-1 {
+		return int(s.cfg.Size - units.ByteSize(psn)*mss)
+	}
+	return int(mss)
+}
+
+// sizeOf returns the wire size of a PSN, its tag not counted: windows are in
+// bytes of the packet that the transport made.
+func (s *Sender) sizeOf(psn uint32) units.ByteSize {
+	if psn == s.packets-1 {
+		return s.cfg.Sizes.Header + units.ByteSize(s.payload(psn))
+	}
+	return s.cfg.MTU
+}
+
+func (s *Sender) slot(psn uint32) *slot { return &s.ring[psn&uint32(len(s.ring)-1)] }
+
+func (s *Sender) grow() {
+	old := s.ring
+	s.ring = make([]slot, 2*len(old))
+	for psn := s.cum; psn < s.next-1; psn++ {
+		*s.slot(psn) = old[psn&uint32(len(old)-1)]
+	}
+}
