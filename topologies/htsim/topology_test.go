@@ -3,6 +3,7 @@ package htsim_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -264,4 +265,10 @@ func FuzzReadTopology(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func ExampleReadTopology() {
+	_, err := htsim.ReadTopology("x.topo", strings.NewReader("Nodes 16\nTiers 3\nPodsiz 4\n"))
+	fmt.Println(err)
+	// Output: x.topo:3:1: unknown key "Podsiz" (did you mean "Podsize"?)
 }

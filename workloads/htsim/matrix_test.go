@@ -2,6 +2,7 @@ package htsim_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -327,4 +328,11 @@ func FuzzReadMatrix(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func ExampleReadMatrix() {
+	file := strings.NewReader("Nodes 4\nConnections 1\n0->1 start 40 sise 9\n")
+	_, _, err := htsim.ReadMatrix("x.cm", file, htsim.Options{})
+	fmt.Println(err)
+	// Output: x.cm:3:15: unknown word "sise" (did you mean "size"?)
 }
