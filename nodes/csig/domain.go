@@ -50,18 +50,20 @@ type Config struct {
 // the packet path. It is immutable after NewDomain and safe for concurrent use.
 // No method that takes a packet's bytes allocates.
 type Domain struct {
-	config    Config // with every default filled in
-	scheme    *Scheme
-	size      int // of a tag; noTag without tags, so that every buffer is too short
-	tpid      uint16
-	wide      bool
-	lmShift   uint8
-	lmMask    uint16
-	dMask     uint16 // D bit of the word that holds the locator; 0 in draft-01
-	trim      TrimRule
-	overrideD [Types]bool
-	bands     [Types]bands  // compact
-	linear    [Types]linear // wide
+	config Config // with every default filled in
+	scheme *Scheme
+	// quantisers have their edges or steps filled in.
+	quantisers [Types]Quantiser
+	size       int // of a tag; noTag without tags, so that every buffer is too short
+	tpid       uint16
+	wide       bool
+	lmShift    uint8
+	lmMask     uint16
+	dMask      uint16 // D bit of the word that holds the locator; 0 in draft-01
+	trim       TrimRule
+	overrideD  [Types]bool
+	bands      [Types]bands  // compact
+	linear     [Types]linear // wide
 }
 
 const noTag = math.MaxInt
@@ -105,7 +107,10 @@ func NewDomain(c Config) (*Domain, error) {
 		if err != nil {
 			return nil, fmt.Errorf("csig: quantiser of %v: %w", t, err)
 		}
-		c.Quantisers[t] = q
+		d.quantisers[t], c.Quantisers[t] = q, q
+		if q.Name != "" {
+			c.Quantisers[t] = Quantiser{Name: q.Name}
+		}
 		switch mode := q.mode(t, c.Decode); c.Format {
 		case FormatCompact:
 			d.bands[t] = newBands(q, t, mode)
@@ -157,7 +162,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Config returns the configuration with its defaults filled in. Its slices are
+// Config returns the configuration with its defaults filled in; NewDomain makes
+// the same domain of it. Its slices are
 // the domain's own: callers must not change them.
 func (d *Domain) Config() Config { return d.config }
 

@@ -24,7 +24,7 @@ import (
 //	delay     delay-geo          linear(16ns)
 //	nqd       pct-lin32          linear(1ppm)
 //
-// Names for the compact format: abw-geo(RATE), pct-lin32, delay-geo,
+// Names for the compact format: abw-geo(RATE), abw-geo alone for MaxRate, pct-lin32, delay-geo,
 // delay-lin(STEP), also written delay-lin-STEP, and edges(V, V, …), which may be
 // followed by bands(CODE, CODE, …). For the wide format: linear(STEP) and
 // linear(STEP, BASE). Values carry units: a rate for abw, % or ppm for abw-c and
@@ -63,8 +63,10 @@ func (q Quantiser) resolve(t Type, f Format, maxRate units.BitRate) (Quantiser, 
 		text := q.Name
 		if text == "" {
 			text = defaultQuantiser(t, f, maxRate)
+		} else if text == "abw-geo" {
+			text = geometricABW(maxRate)
 		}
-		parsed, err := parseQuantiser(text, t, maxRate)
+		parsed, err := parseQuantiser(text, t)
 		if err != nil {
 			return q, err
 		}
@@ -168,16 +170,18 @@ func defaultQuantiser(t Type, f Format, maxRate units.BitRate) string {
 	case f == FormatWide:
 		return "linear(1ppm)"
 	case t == ABW:
-		return "abw-geo"
+		return geometricABW(maxRate)
 	case t == Delay:
 		return "delay-geo"
 	}
 	return "pct-lin32"
 }
 
+func geometricABW(maxRate units.BitRate) string { return fmt.Sprintf("abw-geo(%v)", maxRate/8*8) }
+
 // parseQuantiser reads a name as the comment of Quantiser lists them. It does
 // not check the result.
-func parseQuantiser(text string, t Type, maxRate units.BitRate) (Quantiser, error) {
+func parseQuantiser(text string, t Type) (Quantiser, error) {
 	fail := func(format string, arguments ...any) (Quantiser, error) {
 		return Quantiser{}, fmt.Errorf("%q: %w: "+format, append([]any{text, ErrQuantiser}, arguments...)...)
 	}
@@ -205,7 +209,7 @@ func parseQuantiser(text string, t Type, maxRate units.BitRate) (Quantiser, erro
 				return fail("%v", err)
 			}
 		}
-		q := b.build(values, maxRate)
+		q := b.build(values)
 		if hasBands {
 			if q.Bands, err = parseBands(bandText); err != nil {
 				return fail("%v", err)
@@ -227,31 +231,28 @@ type table struct {
 	name, usage string
 	types       []Type
 	least, most int // number of values in parentheses
-	build       func(values []uint64, maxRate units.BitRate) Quantiser
+	build       func(values []uint64) Quantiser
 }
 
 var anyType = []Type{ABW, ABWC, Delay, NQD}
 
 var tables = []table{
-	{"abw-geo", "abw-geo(RATE)", []Type{ABW}, 0, 1, func(v []uint64, maxRate units.BitRate) Quantiser {
-		if len(v) == 0 {
-			v = []uint64{uint64(maxRate / 8)}
-		}
+	{"abw-geo", "abw-geo(RATE)", []Type{ABW}, 1, 1, func(v []uint64) Quantiser {
 		return geometric(v[0], 31, 8, -8*31)
 	}},
-	{"pct-lin32", "pct-lin32", []Type{ABWC, NQD}, 0, 0, func([]uint64, units.BitRate) Quantiser {
+	{"pct-lin32", "pct-lin32", []Type{ABWC, NQD}, 0, 0, func([]uint64) Quantiser {
 		return even(fullShare / maxBands)
 	}},
-	{"delay-geo", "delay-geo", []Type{Delay}, 0, 0, func([]uint64, units.BitRate) Quantiser {
+	{"delay-geo", "delay-geo", []Type{Delay}, 0, 0, func([]uint64) Quantiser {
 		return geometric(250, 3, 1, 0)
 	}},
-	{"delay-lin", "delay-lin(STEP)", []Type{Delay}, 1, 1, func(v []uint64, _ units.BitRate) Quantiser {
+	{"delay-lin", "delay-lin(STEP)", []Type{Delay}, 1, 1, func(v []uint64) Quantiser {
 		return even(v[0])
 	}},
-	{"edges", "edges(V, V, …)", anyType, 2, maxBands, func(v []uint64, _ units.BitRate) Quantiser {
+	{"edges", "edges(V, V, …)", anyType, 2, maxBands, func(v []uint64) Quantiser {
 		return Quantiser{Edges: v}
 	}},
-	{"linear", "linear(STEP) or linear(STEP, BASE)", anyType, 1, 2, func(v []uint64, _ units.BitRate) Quantiser {
+	{"linear", "linear(STEP) or linear(STEP, BASE)", anyType, 1, 2, func(v []uint64) Quantiser {
 		q := Quantiser{Step: v[0]}
 		if len(v) == 2 {
 			q.Base = v[1]
