@@ -129,9 +129,9 @@ type ReceiverTotals struct {
 	MeasuredWire, MeasuredPayload int64
 }
 
-// DropCount is a number of packets dropped at a node for one reason.
-type DropCount struct {
-	Reason  string
+// Count is a number of packets to which one thing happened.
+type Count struct {
+	Name    string
 	Packets int64
 }
 
@@ -144,7 +144,8 @@ type NodeResult struct {
 	Ports     []PortTotals
 	Senders   []SenderTotals
 	Receivers []ReceiverTotals
-	Drops     []DropCount // in a fixed order
+	Drops     []Count // packets dropped, by reason, in a fixed order
+	Tags      []Count // tagged packets that left a switch, by what it did to the tag, in a fixed order
 
 	PortWindows   []PortWindow
 	FlowWindows   []FlowWindow

@@ -404,7 +404,7 @@ func (h *Host) Result(end clock.Time) metrics.NodeResult {
 		r.FlowWindows = append(r.FlowWindows, windows...)
 	}
 	for i, n := range h.drops {
-		r.Drops = append(r.Drops, metrics.DropCount{Reason: dropNames[i], Packets: n})
+		r.Drops = append(r.Drops, metrics.Count{Name: dropNames[i], Packets: n})
 	}
 	return r
 }

@@ -20,9 +20,10 @@ const (
 
 // DSCP values. UEC leaves them to the operator; these are ours.
 const (
-	DSCPTrimmable = 10 // data that a switch may trim
-	DSCPTrimmed   = 11 // the headers of a trimmed packet
-	DSCPControl   = 46 // ACK and NACK
+	DSCPTrimmable      = 10 // data that a switch may trim
+	DSCPTrimmed        = 11 // the headers of a trimmed packet
+	DSCPTrimmedLastHop = 12 // the same, trimmed by the port that leads to the receiver
+	DSCPControl        = 46 // ACK and NACK
 )
 
 // TTL that hosts send with.
@@ -84,19 +85,28 @@ func (p *Packet) adjust(old, new uint16) {
 
 // Trim cuts the payload, as a switch does instead of dropping: what is left is
 // the headers, with the DSCP that says so.
-func (p *Packet) Trim(s Sizes) {
+func (p *Packet) Trim(s Sizes, lastHop bool) {
 	cut := uint16(p.PayloadLen)
 	p.PayloadLen, p.Payload = 0, nil
 	length := p.u16(p.l3 + ipTotalLen)
 	p.adjust(length, length-cut)
 	p.put16(p.l3+ipTotalLen, length-cut)
 	p.put16(p.udp()+4, p.u16(p.udp()+4)-cut)
-	p.setTOS(DSCPTrimmed<<2 | p.ECN())
+	dscp := uint8(DSCPTrimmed)
+	if lastHop {
+		dscp = DSCPTrimmedLastHop
+	}
+	p.setTOS(dscp<<2 | p.ECN())
 	p.Size = s.Of(p)
 }
 
 // Trimmed tells whether a switch has cut the payload.
-func (p *Packet) Trimmed() bool { return p.DSCP() == DSCPTrimmed }
+func (p *Packet) Trimmed() bool {
+	return p.DSCP() == DSCPTrimmed || p.DSCP() == DSCPTrimmedLastHop
+}
+
+// TrimmedLastHop tells whether the port that leads to the receiver did it.
+func (p *Packet) TrimmedLastHop() bool { return p.DSCP() == DSCPTrimmedLastHop }
 
 // checksum returns the IPv4 header checksum of h, whose checksum field is zero
 // or counted in.

@@ -1,0 +1,196 @@
+// Package sim drives machines in virtual time: one goroutine, discrete events, no
+// network. It gives the same calls in the same order as emu gives over real
+// frames, so that both leave the same trace.
+package sim
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/fifo"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// Node is a machine and its number of ports.
+type Node struct {
+	Machine node.Machine
+	Ports   int
+}
+
+// Config is what a simulation is built from.
+type Config struct {
+	Nodes   []Node
+	Links   []Link
+	TieSeed uint64     // permutes receives of one instant; 0: port order
+	End     clock.Time // exclusive; clock.Never: until nothing is due
+	// Progress, if not nil, is called now and then with the model time and
+	// ends the run when it answers false.
+	Progress func(now clock.Time) bool
+}
+
+// Link joins two ports, with the same delay in each direction.
+type Link struct {
+	A, B  topologies.End
+	Delay clock.Duration // positive
+}
+
+// Sim is a simulation. It belongs to one goroutine.
+type Sim struct {
+	cfg    Config
+	nodes  []simNode
+	events eventHeap
+	now    clock.Time
+	count  int64
+}
+
+type simNode struct {
+	*node.Stepper
+	out   []direction // by port
+	timer clock.Time  // of the timeout event that is queued; Never without one
+}
+
+// direction is one direction of a link: packets in flight, in order.
+type direction struct {
+	to     topologies.End
+	delay  clock.Duration
+	flight fifo.Queue[flying]
+}
+
+type flying struct {
+	packet  *wire.Packet
+	arrives clock.Time
+}
+
+// New returns a simulation at the start of its run. It panics if a link names a
+// port that does not exist or has no delay, which a validated plan never does.
+func New(cfg Config) *Sim {
+	s := &Sim{cfg: cfg, nodes: make([]simNode, len(cfg.Nodes))}
+	for i, n := range cfg.Nodes {
+		s.nodes[i] = simNode{
+			Stepper: node.NewStepper(n.Machine, n.Ports),
+			out:     make([]direction, n.Ports),
+			timer:   clock.Never,
+		}
+	}
+	for _, l := range cfg.Links {
+		if l.Delay <= 0 {
+			panic(fmt.Sprintf("sim: link %v-%v has no delay", l.A, l.B))
+		}
+		s.nodes[l.A.Node].out[l.A.Port] = direction{to: l.B, delay: l.Delay}
+		s.nodes[l.B.Node].out[l.B.Port] = direction{to: l.A, delay: l.Delay}
+	}
+	for i := range s.nodes {
+		s.arm(int32(i))
+	}
+	return s
+}
+
+// progressEvery is the number of events between two calls of Progress.
+const progressEvery = 1 << 16
+
+// Run processes events until none is left or the end has come. It answers false
+// when Progress stopped it.
+func (s *Sim) Run() bool {
+	for len(s.events) > 0 && s.events[0].at < s.cfg.End {
+		e := s.events.pop()
+		s.now = e.at
+		s.step(e)
+		s.count++
+		if s.count%progressEvery == 0 && s.cfg.Progress != nil && !s.cfg.Progress(s.now) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Sim) step(e event) {
+	n := &s.nodes[e.node]
+	switch e.order & (3 << 62) {
+	case classFree:
+		n.PortFree(e.at, int(e.port))
+	case classReceive:
+		s.receive(n, e)
+	case classTimeout:
+		if n.timer != e.at {
+			return // a later event took its place
+		}
+		n.timer = clock.Never
+		if n.NextTimeout() <= e.at {
+			n.Timeout(e.at)
+		} else {
+			n.Departures, n.Frees = n.Departures[:0], n.Frees[:0]
+		}
+	}
+	for _, d := range n.Departures {
+		s.depart(n, d)
+	}
+	for _, port := range n.Frees {
+		s.events.push(event{at: n.FreeAt(port), order: classFree | uint64(port), node: e.node, port: int32(port)})
+	}
+	s.arm(e.node)
+}
+
+// receive delivers the head of the link that leads to the event's port.
+func (s *Sim) receive(n *simNode, e event) {
+	back := n.out[e.port].to
+	link := &s.nodes[back.Node].out[back.Port]
+	f, _ := link.flight.Pop()
+	if next, ok := link.flight.Peek(); ok {
+		s.arrive(link.to, next.arrives)
+	}
+	n.Receive(e.at, int(e.port), f.packet)
+}
+
+func (s *Sim) depart(n *simNode, d node.Departure) {
+	link := &n.out[d.Port]
+	arrives := d.Departs.Add(link.delay)
+	if link.flight.Len() == 0 {
+		s.arrive(link.to, arrives)
+	}
+	link.flight.Push(flying{d.Packet, arrives})
+}
+
+// arrive queues the arrival of the packet at the head of a link.
+func (s *Sim) arrive(to topologies.End, at clock.Time) {
+	tie := node.TieKey(s.cfg.TieSeed, to.Node, at, to.Port)
+	s.events.push(event{
+		at:    at,
+		order: classReceive | uint64(tie)<<30 | uint64(to.Port),
+		node:  int32(to.Node), port: int32(to.Port),
+	})
+}
+
+// arm queues the node's next timeout if it is earlier than the one queued.
+func (s *Sim) arm(id int32) {
+	n := &s.nodes[id]
+	if next := n.NextTimeout(); next < n.timer {
+		n.timer = next
+		s.events.push(event{at: next, order: classTimeout, node: id})
+	}
+}
+
+// Now returns the time of the last event.
+func (s *Sim) Now() clock.Time { return s.now }
+
+// Events returns the number of events processed.
+func (s *Sim) Events() int64 { return s.count }
+
+// Results closes all windows and returns what each node measured. It is called
+// once, after Run.
+func (s *Sim) Results() []metrics.NodeResult {
+	end := s.now
+	if s.cfg.End != clock.Never && len(s.events) > 0 {
+		end = s.cfg.End
+	}
+	results := make([]metrics.NodeResult, len(s.nodes))
+	for i := range s.nodes {
+		results[i] = s.nodes[i].Result(end)
+	}
+	return results
+}
+
+// InFlight returns the packets on links, by the node and port that sent them.
+func (s *Sim) InFlight(node, port int) int { return s.nodes[node].out[port].flight.Len() }

@@ -1,0 +1,59 @@
+// Package buffer is the buffer of a switch's egress port: a data queue and a
+// control queue with strict priority, each with a limit in wire bytes. What to
+// do when a packet does not fit is the dataplane's business.
+package buffer
+
+import (
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// Limits are the sizes of the two queues.
+type Limits struct {
+	Data, Control units.ByteSize
+}
+
+// Port is the buffer of one egress port.
+type Port struct {
+	limits        Limits
+	data, control wire.Queue
+}
+
+// NewPort returns an empty buffer.
+func NewPort(l Limits) Port { return Port{limits: l} }
+
+// DataFits tells whether the data queue has room for p.
+func (b *Port) DataFits(p *wire.Packet) bool { return b.data.Bytes()+p.Size <= b.limits.Data }
+
+// ControlFits tells whether the control queue has room for p.
+func (b *Port) ControlFits(p *wire.Packet) bool { return b.control.Bytes()+p.Size <= b.limits.Control }
+
+// PushData puts p at the tail of the data queue, whether it fits or not.
+func (b *Port) PushData(p *wire.Packet) { b.data.Push(p) }
+
+// PushControl puts p at the tail of the control queue, whether it fits or not.
+func (b *Port) PushControl(p *wire.Packet) { b.control.Push(p) }
+
+// PopDataTail takes back the data packet that was pushed last; nil without one.
+func (b *Port) PopDataTail() *wire.Packet { return b.data.PopTail() }
+
+// Pop takes the next packet to send, control first; nil when empty. fromData
+// tells which queue it was in.
+func (b *Port) Pop() (p *wire.Packet, fromData bool) {
+	if p := b.control.Pop(); p != nil {
+		return p, false
+	}
+	return b.data.Pop(), true
+}
+
+// Data returns the wire bytes in the data queue.
+func (b *Port) Data() units.ByteSize { return b.data.Bytes() }
+
+// Len returns the packets in both queues.
+func (b *Port) Len() int { return b.data.Len() + b.control.Len() }
+
+// Bytes returns the wire bytes in both queues.
+func (b *Port) Bytes() units.ByteSize { return b.data.Bytes() + b.control.Bytes() }
+
+// Limits returns the queues' sizes.
+func (b *Port) Limits() Limits { return b.limits }

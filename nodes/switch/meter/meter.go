@@ -1,0 +1,143 @@
+// Package meter measures the signals that a switch writes into CSIG tags:
+// available bandwidth over an interval, and the depth of a queue. Delay needs no
+// meter, it follows from the packet's own times.
+package meter
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// Mode is how bandwidth windows follow each other.
+type Mode uint8
+
+// Modes.
+const (
+	Tumbling Mode = iota // the last closed window; its age is one to two intervals
+	Sliding              // the sum of sub-windows; its age is at most a sub-window more than the interval
+)
+
+// ParseMode reads "tumbling" or "sliding".
+func ParseMode(text string) (Mode, error) {
+	switch text {
+	case "tumbling", "":
+		return Tumbling, nil
+	case "sliding":
+		return Sliding, nil
+	}
+	return 0, fmt.Errorf("unknown meter %q; use tumbling or sliding", text)
+}
+
+// subWindows is the number of sub-windows of a sliding meter.
+const subWindows = 8
+
+// Bandwidth measures the available bandwidth of an egress port: its rate less
+// what it sent over an interval (csig-and-workloads.md 2.1: ABW = p - m/t).
+// Preamble, gap and MAC-generated frames are not counted. Before the first
+// window has closed the port counts as idle.
+type Bandwidth struct {
+	rate     units.BitRate
+	interval clock.Duration
+
+	sub   clock.Duration // length of a window
+	ring  [subWindows]int64
+	count int   // windows in an interval
+	at    int   // ring position of the window that closes next
+	sum   int64 // bytes of the windows in the interval
+	open  int64 // bytes of the open window
+	end   clock.Time
+}
+
+// NewBandwidth returns the meter of a port. interval must be at least 8 ps.
+func NewBandwidth(rate units.BitRate, interval clock.Duration, mode Mode) Bandwidth {
+	b := Bandwidth{rate: rate, interval: interval, sub: interval, count: 1}
+	if mode == Sliding {
+		b.sub, b.count = interval/subWindows, subWindows
+	}
+	b.end = clock.Time(b.sub)
+	return b
+}
+
+// Transmit counts a packet whose transmission starts at now. Calls are in order
+// of time.
+func (b *Bandwidth) Transmit(now clock.Time, size units.ByteSize) {
+	b.roll(now)
+	b.open += int64(size)
+}
+
+// Available returns the available bandwidth in byte/s.
+func (b *Bandwidth) Available(now clock.Time) uint64 {
+	b.roll(now)
+	hi, lo := bits.Mul64(uint64(b.sum), uint64(clock.Second))
+	used, _ := bits.Div64(hi, lo, uint64(b.interval))
+	capacity := uint64(b.rate) / 8
+	return capacity - min(used, capacity)
+}
+
+// Relative returns the available bandwidth in ppm of the rate.
+func (b *Bandwidth) Relative(now clock.Time) uint64 {
+	hi, lo := bits.Mul64(b.Available(now), 8*partsPerMillion)
+	ppm, _ := bits.Div64(hi, lo, uint64(b.rate))
+	return min(ppm, partsPerMillion)
+}
+
+const partsPerMillion = 1_000_000
+
+func (b *Bandwidth) roll(now clock.Time) {
+	if now < b.end {
+		return
+	}
+	// Idle time of a whole interval or more empties every window at once.
+	passed := int64(now.Sub(b.end)/b.sub) + 1
+	for range min(passed, int64(b.count)+1) {
+		b.sum += b.open - b.ring[b.at]
+		b.ring[b.at], b.open = b.open, 0
+		if b.at++; b.at == b.count {
+			b.at = 0
+		}
+	}
+	b.end = b.end.Add(clock.Duration(passed) * b.sub)
+}
+
+// DepthMode is what the depth of a queue is compared with.
+type DepthMode uint8
+
+// Depth modes (csig-and-workloads.md 2.4).
+const (
+	Occupancy DepthMode = iota // share of the queue's limit
+	Drain                      // time to drain, as a share of a domain constant
+)
+
+// ParseDepthMode reads "occupancy" or "drain".
+func ParseDepthMode(text string) (DepthMode, error) {
+	switch text {
+	case "occupancy", "":
+		return Occupancy, nil
+	case "drain":
+		return Drain, nil
+	}
+	return 0, fmt.Errorf("unknown queue depth mode %q; use occupancy or drain", text)
+}
+
+// Depth normalises the depth of a queue.
+type Depth struct{ full units.ByteSize }
+
+// NewDepth returns the meter of a queue of the given limit behind a port of the
+// given rate; tau is the constant of Drain.
+func NewDepth(mode DepthMode, limit units.ByteSize, rate units.BitRate, tau clock.Duration) Depth {
+	if mode == Drain {
+		limit = rate.Volume(tau)
+	}
+	return Depth{full: max(limit, 1)}
+}
+
+// Of returns the normalised depth of a queue of the given size in ppm, at most
+// one million. The queue is taken at dequeue, the departing packet not counted.
+func (d Depth) Of(queue units.ByteSize) uint64 {
+	hi, lo := bits.Mul64(uint64(min(queue, d.full)), partsPerMillion)
+	ppm, _ := bits.Div64(hi, lo, uint64(d.full))
+	return ppm
+}
