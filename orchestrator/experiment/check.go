@@ -1,12 +1,14 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/topologies"
 )
 
 // derive fills the defaults that depend on other values.
@@ -28,12 +30,6 @@ func (d *decoder) derive(e *Experiment) {
 			t := &f.Tiers[i]
 			if t.Bundle == 0 {
 				t.Bundle = 1
-			}
-			if t.Oversubscribed == 0 {
-				t.Oversubscribed = max(1, t.Down/max(1, t.Up))
-				if t.Up == 0 {
-					t.Oversubscribed = 1
-				}
 			}
 		}
 	}
@@ -82,33 +78,41 @@ func (d *decoder) exactlyOne(path string) {
 	}
 }
 
-// fatTree returns the number of hosts, or 0 when it is not known here. What the
-// radices must satisfy together is left to the generator.
+// fatTree returns the number of hosts, or 0 when it is not known here.
 func (d *decoder) fatTree(f *FatTree) int {
 	if f == nil {
 		return 0
 	}
-	const path = "topology.fat_tree"
-	if n := len(f.Tiers); n != 2 && n != 3 {
-		d.failAt(path+".tiers", fmt.Sprintf("want 2 or 3 tiers, from the hosts up, got %d", n), "")
+	var shape *topologies.ShapeError
+	if err := f.Generator().Check(); errors.As(err, &shape) {
+		path, key := "topology.fat_tree", shapeKeys[shape.Field]
+		if shape.Tier != topologies.NoTier {
+			path = fmt.Sprintf("%s.tiers[%d]", path, shape.Tier)
+		}
+		d.failAt(join(path, key), shape.Describe(key), "")
 		return 0
 	}
-	if f.Hosts%f.PodSize != 0 {
-		d.failAt(path+".pod", fmt.Sprintf("%d hosts cannot be split into pods of %d", f.Hosts, f.PodSize), "")
-	}
-	if down := f.Tiers[0].Down; f.PodSize%down != 0 {
-		d.failAt(path+".tiers[0].down", fmt.Sprintf("a pod of %d hosts cannot be split over ToRs with %d down ports", f.PodSize, down), "")
-	}
-	for i, t := range f.Tiers {
-		at := fmt.Sprintf("%s.tiers[%d].up", path, i)
-		switch top := i == len(f.Tiers)-1; {
-		case top && t.Up != 0:
-			d.failAt(at, "switches of the top tier have no up ports", "")
-		case !top && t.Up == 0:
-			d.failAt(at, "the key \"up\" is missing; only the top tier has no up ports", "")
-		}
-	}
 	return f.Hosts
+}
+
+// shapeKeys are the keys of the fields that a generator complains about.
+var shapeKeys = map[topologies.Field]string{
+	topologies.FieldHosts: "hosts", topologies.FieldPodSize: "pod", topologies.FieldTiers: "tiers",
+	topologies.FieldRate: "rate", topologies.FieldDelay: "delay", topologies.FieldSwitchDelay: "switch_delay",
+	topologies.FieldRadixDown: "down", topologies.FieldRadixUp: "up",
+	topologies.FieldOversubscribed: "oversubscribed", topologies.FieldBundle: "bundle",
+}
+
+// Generator returns the parameters for package topologies.
+func (f *FatTree) Generator() topologies.FatTree {
+	g := topologies.FatTree{Hosts: f.Hosts, PodSize: f.PodSize}
+	for _, t := range f.Tiers {
+		g.Tiers = append(g.Tiers, topologies.FatTreeTier{
+			Rate: t.Rate, Delay: t.Delay, SwitchDelay: t.SwitchDelay,
+			RadixDown: t.Down, RadixUp: t.Up, Oversubscribed: t.Oversubscribed, Bundle: t.Bundle,
+		})
+	}
+	return g
 }
 
 func (d *decoder) workload(e *Experiment, hosts int) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
@@ -36,7 +37,7 @@ var functions = map[string]any{
 		s, err := total(v)
 		return s / float64(len(v)), err
 	},
-	"sum": total,
+	"sum": func(v ...float64) (float64, error) { return total(v) },
 	"min": func(v ...float64) (float64, error) {
 		_, err := total(v)
 		return slices.Min(append(v, math.Inf(1))), err
@@ -45,7 +46,7 @@ var functions = map[string]any{
 		_, err := total(v)
 		return slices.Max(append(v, math.Inf(-1))), err
 	},
-	"median": func(v ...float64) (float64, error) { _, err := total(v); return Median(v), err },
+	"median": func(v ...float64) (float64, error) { _, err := total(v); return runfolder.Median(v), err },
 	"abs":    math.Abs,
 	"between": func(value, low, high float64) bool {
 		return low <= value && value <= high
@@ -61,20 +62,6 @@ func total(v []float64) (float64, error) {
 		sum += x
 	}
 	return sum, nil
-}
-
-// Median returns the middle of v, or the mean of the two in the middle; NaN for
-// none. It leaves v as it is.
-func Median(v []float64) float64 {
-	if len(v) == 0 {
-		return math.NaN()
-	}
-	sorted := slices.Sorted(slices.Values(v))
-	n := len(sorted)
-	if n%2 == 1 {
-		return sorted[n/2]
-	}
-	return (sorted[n/2-1] + sorted[n/2]) / 2
 }
 
 // overSeeds are the functions whose argument is computed per seed.
@@ -221,6 +208,12 @@ func (p *patcher) fail(at ast.Node, msg, suggestion string) {
 }
 
 func (p *patcher) call(n *ast.CallNode) {
+	if metric, ok := n.Callee.(*ast.CallNode); ok && p.scope == derivedScope { // patched as if it were a metric
+		if name, ok := metric.Arguments[0].(*ast.StringNode); ok {
+			p.fail(n, fmt.Sprintf("unknown function %q", name.Value), Nearest(name.Value, slices.Sorted(maps.Keys(functions))))
+		}
+		return
+	}
 	callee, ok := n.Callee.(*ast.IdentifierNode)
 	if !ok || p.scope != expectScope {
 		return
@@ -379,7 +372,7 @@ func EvalExpect(exprs []string, runs map[string][]map[string]float64) []Expectat
 	variants := slices.Sorted(maps.Keys(runs))
 	medians := make(map[string]map[string]float64, len(runs))
 	for _, v := range variants {
-		medians[v] = Medians(runs[v])
+		medians[v] = mediansOf(runs[v])
 	}
 	out := make([]Expectation, len(exprs))
 	for i, text := range exprs {
@@ -388,9 +381,9 @@ func EvalExpect(exprs []string, runs map[string][]map[string]float64) []Expectat
 	return out
 }
 
-// Medians returns, for each metric that every run has, the median over the
+// mediansOf returns, for each metric that every run has, the median over the
 // runs.
-func Medians(runs []map[string]float64) map[string]float64 {
+func mediansOf(runs []map[string]float64) map[string]float64 {
 	medians := map[string]float64{}
 	if len(runs) == 0 {
 		return medians
@@ -403,7 +396,7 @@ func Medians(runs []map[string]float64) map[string]float64 {
 			}
 		}
 		if len(values) == len(runs) {
-			medians[name] = Median(values)
+			medians[name] = runfolder.Median(values)
 		}
 	}
 	return medians

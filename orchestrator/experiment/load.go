@@ -161,10 +161,10 @@ func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
 				}
 				return nil, &Error{File: l.value.at.file, Path: l.path, Msg: unknown("variant", name, names).Error(), Suggestion: Nearest(name, names)}
 			}
-			declared[i].later = append(declared[i].later, layer{path, l.value})
+			declared[i].later = append(declared[i].later, layer{path, l.at, l.value})
 			continue
 		}
-		if err := base.merge(l.path, l.value.at, l.value); err != nil {
+		if err := base.merge(l.path, l.at, l.value); err != nil {
 			return nil, err
 		}
 		for i := range declared {
@@ -177,17 +177,16 @@ func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
 // layer is one override, parsed.
 type layer struct {
 	path  string
+	at    origin // of the path
 	value *tree
 }
 
 // declaredVariant is a variant with its own overrides and those that win over
 // them.
 type declaredVariant struct {
-	name   string
-	at     origin
-	own    []layer
-	later  []layer
-	nested *tree
+	name  string
+	own   []layer
+	later []layer
 }
 
 func splitVariant(path string) (name, rest string, ok bool) {
@@ -234,7 +233,7 @@ func parseLayers(opts Options) ([]layer, error) {
 		if value.kind == null {
 			return nil, &Error{File: o.Origin, Path: o.Path, Msg: "the value is empty"}
 		}
-		layers = append(layers, layer{o.Path, nest(o.Path, value)})
+		layers = append(layers, layer{o.Path, value.at, nest(o.Path, value)})
 	}
 	return layers, nil
 }
@@ -302,7 +301,7 @@ func parseVariants(t *tree) ([]declaredVariant, error) {
 	var errs Errors
 	var list []declaredVariant
 	for _, e := range t.keys {
-		v := declaredVariant{name: e.name, at: e.at}
+		v := declaredVariant{name: e.name}
 		path := "variants." + e.name
 		bad := func(at origin, path, msg, suggestion string) {
 			errs = append(errs, &Error{File: at.file, Line: at.line, Column: at.column, Path: path, Msg: msg, Suggestion: suggestion})
@@ -323,8 +322,7 @@ func parseVariants(t *tree) ([]declaredVariant, error) {
 			value.mark(path + ".")
 			at := o.at
 			at.via = path + "."
-			value.at.line, value.at.column = orPosition(value.at, at)
-			v.own = append(v.own, layer{o.name, value})
+			v.own = append(v.own, layer{o.name, at, value})
 		}
 		list = append(list, v)
 	}
@@ -332,13 +330,6 @@ func parseVariants(t *tree) ([]declaredVariant, error) {
 		return nil, errs
 	}
 	return list, nil
-}
-
-func orPosition(at, fallback origin) (line, column int) {
-	if at.line == 0 {
-		return fallback.line, fallback.column
-	}
-	return at.line, at.column
 }
 
 // resolve decodes the base and every variant.
@@ -351,8 +342,7 @@ func resolve(source string, base *tree, declared []declaredVariant, opts Options
 	for _, v := range declared {
 		t := base.clone()
 		for _, l := range slices.Concat(v.own, v.later) {
-			at := l.value.at
-			if err := t.merge(l.path, at, l.value); err != nil {
+			if err := t.merge(l.path, l.at, l.value); err != nil {
 				return nil, err
 			}
 		}

@@ -70,8 +70,8 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	want := &Experiment{
 		Schema: 1, Name: "small",
 		Topology: Topology{FatTree: &FatTree{Hosts: 4, PodSize: 4, Tiers: []Tier{
-			{Down: 2, Up: 1, Oversubscribed: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: clock.Microsecond},
-			{Down: 2, Oversubscribed: 1, Bundle: 1, Rate: 100 * units.Gbps, Delay: clock.Microsecond},
+			{Down: 2, Up: 1, Bundle: 1, Rate: 100 * units.Gbps, Delay: clock.Microsecond},
+			{Down: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: clock.Microsecond},
 		}}},
 		Links: Links{MTU: 4150, Header: 64, Trim: true, ECN: ECN{Enabled: true}},
 		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Signal: "delay",

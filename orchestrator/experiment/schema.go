@@ -71,7 +71,7 @@ var rules = map[string]rule{
 	"topology.fat_tree.pod":                    {min: 1, max: 1 << 20},
 	"topology.fat_tree.tiers[].down":           {min: 1, max: 4096},
 	"topology.fat_tree.tiers[].up":             {min: 0, max: 4096},
-	"topology.fat_tree.tiers[].oversubscribed": {min: 1, max: 4096},
+	"topology.fat_tree.tiers[].oversubscribed": {min: 1, max: 4096, word: "auto"},
 	"topology.fat_tree.tiers[].bundle":         {min: 1, max: 4096},
 	"topology.fat_tree.tiers[].rate":           between(minRate, maxRate),
 	"topology.fat_tree.tiers[].delay":          between(minDelay, maxDelay),

@@ -126,7 +126,8 @@ func parseTree(data []byte, at origin, inline bool) (*tree, error) {
 	case len(docs) == 0:
 		return nil, b.fail(&token.Position{Line: 1, Column: 1}, "the file is empty", "")
 	case len(docs) > 1:
-		return nil, b.fail(docs[1].Body.GetToken().Position, "a second document; one file holds one experiment", "")
+		second := b.build(docs[1].Body, "").at
+		return nil, Errors{{File: second.file, Line: second.line, Column: second.column, Msg: "a second document; one file holds one experiment"}}
 	}
 	t := b.build(docs[0].Body, "")
 	if len(b.errs) > 0 {
@@ -182,7 +183,7 @@ func (b *treeBuilder) build(n ast.Node, path string) *tree {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		t.text = n.GetToken().Value
 	default:
-		b.fail(n.GetToken().Position, fmt.Sprintf("a %s of YAML is not used here; write the value out", strings.ToLower(n.Type().String())), path)
+		b.fail(n.GetToken().Position, fmt.Sprintf("the %s of YAML is not used here; write the value out", strings.ToLower(n.Type().String())), path)
 	}
 	return t
 }
@@ -195,7 +196,7 @@ func (b *treeBuilder) entries(t *tree, values []*ast.MappingValueNode, path stri
 			t.at = b.place(key.Position)
 		}
 		if _, ok := v.Key.(*ast.MergeKeyNode); ok {
-			b.fail(key.Position, "a merge key of YAML is not used here; write the values out", path)
+			b.fail(key.Position, "the merge key of YAML is not used here; write the values out", path)
 			continue
 		}
 		at := join(path, name)

@@ -52,7 +52,7 @@ type FatTree struct {
 type Tier struct {
 	Down           int            `yaml:"down"`           // down ports per switch
 	Up             int            `yaml:"up"`             // up ports per switch; 0 at the top
-	Oversubscribed int            `yaml:"oversubscribed"` // default: down/up
+	Oversubscribed int            `yaml:"oversubscribed"` // rate down over rate up; 0 or "auto": whatever the numbers give
 	Bundle         int            `yaml:"bundle"`         // default 1
 	Rate           units.BitRate  `yaml:"rate"`           // of the down links
 	Delay          clock.Duration `yaml:"delay"`          // of the down links
