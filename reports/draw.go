@@ -1,0 +1,298 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"image/color"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// paint is a colour that the page decides on: a CSS variable of its style
+// sheet. gonum draws it as an RGB value that markup replaces by the variable.
+type paint int
+
+// Paints of charts. Those of flows follow paintFlow, those of actions
+// paintAction.
+const (
+	paintText paint = iota
+	paintAxis
+	paintGrid
+	paintShade
+	paintTarget
+	paintRest
+	paintMean
+	paintMax
+	paintBarText
+	paintFlow
+	paintAction = paintFlow + maxGroups
+)
+
+// RGBA implements color.Color: red 254, green 0, blue 8p+4. gonum's way from
+// here to text may lose one of red and blue.
+func (p paint) RGBA() (r, g, b, a uint32) {
+	return color.NRGBA{0xFE, 0, uint8(8*p + 4), 0xFF}.RGBA()
+}
+
+// variable returns the CSS variable that holds the paint.
+func (p paint) variable() string {
+	switch {
+	case p >= paintAction:
+		return fmt.Sprintf("--action-%d", p-paintAction)
+	case p >= paintFlow:
+		return fmt.Sprintf("--flow-%d", p-paintFlow)
+	}
+	return [...]string{"--ink", "--axis", "--grid", "--shade", "--target", "--rest", "--mean", "--max", "--bar-ink"}[p]
+}
+
+// dashes tell lines apart without colour; a flow's style takes them in turn.
+var dashes = [][]vg.Length{nil, {7, 3}, {2, 2.5}, {9, 3, 2, 3}, {4, 2}, {12, 3}, {1, 2}, {6, 2, 1, 2, 1, 2}}
+
+// lineStyle returns how a line of a style is drawn.
+func lineStyle(style int) draw.LineStyle {
+	switch style {
+	case styleRest:
+		return draw.LineStyle{Color: paintRest, Width: 1.5, Dashes: []vg.Length{1, 2}}
+	case styleMean:
+		return draw.LineStyle{Color: paintMean, Width: 1.8}
+	case styleMax:
+		return draw.LineStyle{Color: paintMax, Width: 1, Dashes: []vg.Length{2, 2}}
+	}
+	return draw.LineStyle{Color: paintFlow + paint(style), Width: 1.8, Dashes: dashes[style]}
+}
+
+// Sizes of drawings in the units of their view box, near to CSS pixels.
+const (
+	textSize   font.Length = 11.5
+	lineHeight             = 230
+	rowHeight              = 30
+)
+
+// width returns the width of each of n panels beside each other.
+func width(n int) vg.Length {
+	switch n {
+	case 1:
+		return 900
+	case 2:
+		return 560
+	}
+	return 390
+}
+
+// drawPanel returns a panel as inline SVG whose colours are CSS variables.
+func drawPanel(p Panel, panels int) (template.HTML, error) {
+	pl := plot.New()
+	pl.BackgroundColor = nil
+	text := font.Font{Typeface: "Liberation", Variant: "Sans", Size: textSize}
+	for _, a := range []*plot.Axis{&pl.X, &pl.Y} {
+		a.Label.TextStyle.Font, a.Tick.Label.Font = text, text
+		a.Label.TextStyle.Color, a.Tick.Label.Color = paintText, paintText
+		a.LineStyle = draw.LineStyle{Color: paintAxis, Width: 1}
+		a.Tick.LineStyle = a.LineStyle
+		a.Tick.Length = 4
+		a.Label.Padding = 4
+		a.Padding = 0
+	}
+	pl.X.Label.Text, pl.Y.Label.Text = p.XLabel, p.YLabel
+	pl.X.Min, pl.X.Max = 0, p.XMax
+	height := vg.Length(lineHeight)
+	var err error
+	if p.Bars != nil {
+		height = vg.Length(rowHeight*len(p.Bars) + 50)
+		err = addBars(pl, p, width(panels))
+	} else {
+		err = addLines(pl, p)
+	}
+	if err != nil {
+		return "", fmt.Errorf("chart %s: %w", p.Title, err)
+	}
+	canvas := vgsvg.New(width(panels), height)
+	// Room for the half of the last tick's label that stands out.
+	pl.Draw(draw.Crop(draw.New(canvas), 0, -12, 0, -6))
+	var b bytes.Buffer
+	if _, err := canvas.WriteTo(&b); err != nil {
+		return "", fmt.Errorf("chart %s: %w", p.Title, err)
+	}
+	return markup(b.String(), width(panels), height), nil
+}
+
+func addLines(pl *plot.Plot, p Panel) error {
+	ticks, top := niceTicks(p.YMax)
+	pl.Y.Min, pl.Y.Max = 0, top
+	pl.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	pl.Y.LineStyle.Width, pl.Y.Tick.Length = 0, 0
+	pl.Y.Padding = 6
+	times, _ := niceTicks(p.XMax)
+	pl.X.Tick.Marker = plot.ConstantTicks(times)
+
+	if p.Shade[1] > p.Shade[0] {
+		area, err := plotter.NewPolygon(plotter.XYs{{X: p.Shade[0], Y: 0}, {X: p.Shade[1], Y: 0}, {X: p.Shade[1], Y: top}, {X: p.Shade[0], Y: top}})
+		if err != nil {
+			return err
+		}
+		area.Color, area.LineStyle.Width = paintShade, 0
+		pl.Add(area)
+	}
+	grid := plotter.NewGrid()
+	grid.Vertical.Width = 0
+	grid.Horizontal = draw.LineStyle{Color: paintGrid, Width: 1}
+	pl.Add(grid)
+	for _, l := range p.Lines {
+		for _, piece := range pieces(l) {
+			if len(piece) == 1 {
+				dot, err := plotter.NewScatter(piece)
+				if err != nil {
+					return err
+				}
+				dot.GlyphStyle = draw.GlyphStyle{Color: lineStyle(l.Style).Color, Radius: 2.5, Shape: draw.CircleGlyph{}}
+				pl.Add(dot)
+				continue
+			}
+			line, err := plotter.NewLine(piece)
+			if err != nil {
+				return err
+			}
+			line.LineStyle = lineStyle(l.Style)
+			pl.Add(line)
+		}
+	}
+	for _, m := range p.Marks {
+		line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: m.Y}, {X: p.XMax, Y: m.Y}})
+		if err != nil {
+			return err
+		}
+		line.LineStyle = draw.LineStyle{Color: paintTarget, Width: 1.4}
+		label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: p.XMax, Y: m.Y}}, Labels: []string{m.Name}})
+		if err != nil {
+			return err
+		}
+		style := &label.TextStyle[0]
+		style.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Weight: xfont.WeightBold, Size: textSize}
+		style.Color, style.XAlign, style.YAlign = paintTarget, draw.XRight, draw.YBottom
+		label.Offset = vg.Point{Y: 3}
+		pl.Add(line, label)
+	}
+	return nil
+}
+
+// pieces cuts a line at its gaps.
+func pieces(l Line) []plotter.XYs {
+	var all []plotter.XYs
+	var piece plotter.XYs
+	for i := range l.X {
+		if math.IsNaN(l.Y[i]) {
+			if piece != nil {
+				all = append(all, piece)
+			}
+			piece = nil
+			continue
+		}
+		piece = append(piece, plotter.XY{X: l.X[i], Y: l.Y[i]})
+	}
+	if piece != nil {
+		all = append(all, piece)
+	}
+	return all
+}
+
+func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
+	names := make([]string, len(p.Bars))
+	row := func(i int) float64 { return float64(len(p.Bars) - 1 - i) } // the first on top
+	for i, b := range p.Bars {
+		names[len(names)-1-i] = b.Name
+	}
+	var below *plotter.BarChart
+	starts := make([]float64, len(p.Bars))
+	var labels plotter.XYLabels
+	for a := range p.Bars[0].Parts {
+		values := make(plotter.Values, len(p.Bars))
+		for i, b := range p.Bars {
+			share := b.Parts[a] * 100
+			values[int(row(i))] = share
+			// A label of three characters needs about 26 units.
+			if share/100*float64(width)*0.75 > 26 {
+				labels.XYs = append(labels.XYs, plotter.XY{X: starts[i] + share/2, Y: row(i)})
+				labels.Labels = append(labels.Labels, strconv.FormatFloat(share, 'f', 0, 64))
+			}
+			starts[i] += share
+		}
+		bars, err := plotter.NewBarChart(values, rowHeight*0.66)
+		if err != nil {
+			return err
+		}
+		bars.Horizontal = true
+		bars.Color, bars.LineStyle.Width = paintAction+paint(a), 0
+		if below != nil {
+			bars.StackOn(below)
+		}
+		below = bars
+		pl.Add(bars)
+	}
+	if len(labels.Labels) > 0 {
+		text, err := plotter.NewLabels(labels)
+		if err != nil {
+			return err
+		}
+		for i := range text.TextStyle {
+			text.TextStyle[i].Font = font.Font{Typeface: "Liberation", Variant: "Sans", Size: textSize}
+			text.TextStyle[i].Color, text.TextStyle[i].XAlign, text.TextStyle[i].YAlign = paintBarText, draw.XCenter, draw.YCenter
+		}
+		pl.Add(text)
+	}
+	pl.NominalY(names...)
+	pl.Y.Min, pl.Y.Max = -0.5, float64(len(names))-0.5
+	pl.Y.LineStyle.Width, pl.Y.Tick.Length = 0, 0
+	pl.Y.Padding = 4
+	pl.X.Min, pl.X.Max = 0, 100
+	pl.X.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 25, Label: "25"}, {Value: 50, Label: "50"}, {Value: 75, Label: "75"}, {Value: 100, Label: "100"}}
+	return nil
+}
+
+// niceTicks returns three to six ticks from 0 that are whole multiples of 1, 2,
+// 2.5 or 5 times a power of ten, and the end of an axis that shows top.
+func niceTicks(top float64) ([]plot.Tick, float64) {
+	if !(top > 0) {
+		top = 1
+	}
+	power := math.Pow(10, math.Floor(math.Log10(top/4)))
+	step := power
+	for _, f := range []float64{1, 2, 2.5, 5, 10} {
+		if step = f * power; top/step <= 5 {
+			break
+		}
+	}
+	var ticks []plot.Tick
+	for i := 0; float64(i)*step <= top*1.0001; i++ {
+		ticks = append(ticks, plot.Tick{Value: float64(i) * step, Label: number(float64(i) * step)})
+	}
+	return ticks, max(top*1.06, ticks[len(ticks)-1].Value)
+}
+
+var (
+	paintValue = regexp.MustCompile("#F[DE]00([0-9A-F]{2})")
+	fontFamily = regexp.MustCompile(`font-family:[^;"]*;?(font-variant:[^;"]*;?)?`)
+)
+
+// markup turns gonum's SVG document into an element of a page: it scales with
+// its column, takes the page's fonts and its colours.
+func markup(svg string, width, height vg.Length) template.HTML {
+	_, body, _ := strings.Cut(svg, "<svg")
+	_, body, _ = strings.Cut(body, ">")
+	body = fontFamily.ReplaceAllString(body, "")
+	body = paintValue.ReplaceAllStringFunc(body, func(value string) string {
+		n, _ := strconv.ParseUint(value[5:], 16, 8)
+		return "var(" + paint(n/8).variable() + ")"
+	})
+	return template.HTML(fmt.Sprintf(`<svg class="chart" viewBox="0 0 %g %g" xmlns="http://www.w3.org/2000/svg" aria-hidden="true">`, width, height) + body)
+}
