@@ -98,3 +98,15 @@ func TestNoAllocations(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkNewDomain is what a node of a large fabric pays once.
+func BenchmarkNewDomain(b *testing.B) {
+	for _, test := range benchmarkDomains {
+		b.Run(test.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				newDomain(b, test.config)
+			}
+		})
+	}
+}
