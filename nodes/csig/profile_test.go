@@ -35,6 +35,21 @@ func TestMixedProfilesAreRefused(t *testing.T) {
 	}
 }
 
+// The same ranges with other codes are another profile; codes that are spelt out
+// as the default ones are not.
+func TestBandIdsAreProfile(t *testing.T) {
+	with := func(bands []uint8) *Domain {
+		return newDomain(t, Config{Format: FormatCompact, Quantisers: one(NQD, Quantiser{Edges: []uint64{0, 5}, Bands: bands})})
+	}
+	plain, same, other := with(nil), with([]uint8{0, 1}), with([]uint8{16, 17})
+	if err := Agree([]Member{{"tor0", plain}, {"tor1", same}}); err != nil || plain.Profile() != same.Profile() {
+		t.Errorf("codes spelt out: %v, %08x and %08x", err, plain.Profile(), same.Profile())
+	}
+	if err := Agree([]Member{{"tor0", plain}, {"tor1", other}}); !errors.Is(err, ErrMixedProfiles) || plain.Profile() == other.Profile() {
+		t.Errorf("other codes: %v, %08x and %08x, want ErrMixedProfiles", err, plain.Profile(), other.Profile())
+	}
+}
+
 func TestAgreement(t *testing.T) {
 	a := newDomain(t, Config{Format: FormatCompact})
 	// What only the ends of the domain use may differ.
