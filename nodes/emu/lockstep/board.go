@@ -1,0 +1,261 @@
+// Package lockstep decides how far each node of a fabric may advance in model
+// time when all of them run at their own pace: conservative parallel simulation
+// with one Board that every node reads and writes. The Board is a pure state
+// machine over a slice of words. Its callers hold a lock around each call, keep
+// the words where all nodes reach them (ordinary memory for the threads of one
+// process, shared memory for processes) and wake the nodes that Woken names.
+//
+// # What the Board knows
+//
+// For each node k the bound LB(k): no event that k holds, read or still on its
+// way in a frame already counted, is earlier. For each pair the distance
+// dist(k,n): the smallest sum of lookaheads over paths of at least one link from
+// k to n. A link's lookahead is the least time between an event at its sender
+// and the arrival that the event causes.
+//
+// # Why it is safe
+//
+// The horizon H(n) = min over all k, n included, of LB(k) + dist(k,n). Any event
+// that n does not hold yet is caused, over a path of links, by an event that
+// some node k holds now, which is at LB(k) or later; each link of the path adds
+// at least its lookahead, so the event arrives at H(n) or later. A node that
+// processes what is strictly earlier than H(n) processes it in the order of a
+// sequential run. The term of n itself is its echo: what it causes elsewhere and
+// what comes back.
+//
+// # Why horizons only grow
+//
+// A turn of n raises LB(n), and lowers LB(m) to the arrival a of a frame that n
+// sent. Since a >= LB(n) before the turn + lookahead, the new term
+// a + dist(m,j) is at least the old LB(n) + dist(n,j), which was in every H(j)
+// already. So H(j) changes only when the bound of its smallest term does, its
+// blocker, and a turn of n looks again only at the sleepers that n blocks.
+//
+// # Why it does not stop
+//
+// All lookaheads are positive. The node with the smallest bound has a horizon
+// beyond that bound, hence it runs or is woken. Bounds are times of real events
+// and not promises that creep by one lookahead per round, so a gap in which no
+// node has an event is crossed in one turn.
+//
+// The run is over when every bound has reached the end (never, in a run without
+// one).
+package lockstep
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+)
+
+// Link is one direction of a link.
+type Link struct {
+	From, To  int            // nodes
+	Lookahead clock.Duration // positive
+}
+
+// Report is what a node did in its turn.
+type Report struct {
+	Next clock.Time // the earliest event that it holds; clock.Never without one
+	Last clock.Time // the latest event that it has processed since the start
+	Sent []Sent     // frames already on the wire; the Board keeps no reference
+}
+
+// Sent counts the frames of one turn on one link.
+type Sent struct {
+	Link   int
+	Frames int64
+	First  clock.Time // earliest arrival among them
+}
+
+// Verdict is what a node may do after its turn.
+type Verdict uint8
+
+// Verdicts.
+const (
+	Wait Verdict = iota // sleep until woken, then Ask
+	Go                  // process every event before the horizon
+	Done                // the run is over
+)
+
+// States of a node on the Board.
+const (
+	asleep int64 = iota
+	woken        // named by Woken, has not asked yet
+	running
+)
+
+// Board is the shared state. Everything but wake and the tables lives in words.
+type Board struct {
+	words []int64
+
+	nodes int
+	end   clock.Time
+	to    []int
+	in    [][]int
+	wake  []int
+
+	// Views into words.
+	head    []int64
+	bound   []int64 // LB
+	pending []int64 // earliest arrival counted since the node's last grant
+	horizon []int64 // H at the last look
+	blocker []int64 // the node of H's smallest term
+	state   []int64
+	sent    []int64 // per link, cumulative
+	dist    []int64 // [to*nodes+from]
+}
+
+// Words of head.
+const (
+	headDone = iota
+	headGrants
+	headLast
+	headWords
+)
+
+// unreachable is a distance that no horizon reaches; twice it does not
+// overflow.
+const unreachable = int64(1) << 62
+
+// Words returns how many words a Board needs.
+func Words(nodes, links int) int { return headWords + 5*nodes + links + nodes*nodes }
+
+// New returns the Board of a fabric over words, which all nodes share. Every
+// caller gives the same nodes, links and end. Exactly one of them calls Reset
+// before the first turn.
+func New(words []int64, nodes int, links []Link, end clock.Time) (*Board, error) {
+	if len(words) != Words(nodes, len(links)) {
+		return nil, fmt.Errorf("lockstep: %d words, want %d", len(words), Words(nodes, len(links)))
+	}
+	b := &Board{words: words, nodes: nodes, end: end, in: make([][]int, nodes), wake: make([]int, 0, nodes)}
+	for id, l := range links {
+		if l.Lookahead <= 0 {
+			return nil, fmt.Errorf("lockstep: link %d from node %d to %d: lookahead %v is not positive", id, l.From, l.To, l.Lookahead)
+		}
+		b.to = append(b.to, l.To)
+		b.in[l.To] = append(b.in[l.To], id)
+	}
+	take := func(n int) (view []int64) {
+		view, words = words[:n:n], words[n:]
+		return view
+	}
+	b.head = take(headWords)
+	b.bound, b.pending, b.horizon, b.blocker, b.state = take(nodes), take(nodes), take(nodes), take(nodes), take(nodes)
+	b.sent, b.dist = take(len(links)), take(nodes*nodes)
+	return b, nil
+}
+
+// Reset writes the state before the first turn: no node may advance until every
+// node has reported once, since all bounds are 0.
+func (b *Board) Reset(links []Link) {
+	clear(b.words)
+	for n := range b.nodes {
+		b.pending[n] = int64(clock.Never)
+		b.state[n] = running
+	}
+	distances(b.dist, b.nodes, links)
+}
+
+// In returns the links that lead to node n, in ascending order. The Board owns
+// the slice.
+func (b *Board) In(n int) []int { return b.in[n] }
+
+// Count returns how many frames were sent on link since the start. After a Go, a
+// node must have read that many from each of its links before it advances.
+func (b *Board) Count(link int) int64 { return b.sent[link] }
+
+// Grants returns how many turns were granted since the start.
+func (b *Board) Grants() int64 { return b.head[headGrants] }
+
+// Last returns the latest event that any node has processed.
+func (b *Board) Last() clock.Time { return clock.Time(b.head[headLast]) }
+
+// Earliest returns the smallest bound: all nodes have passed every earlier
+// instant.
+func (b *Board) Earliest() clock.Time {
+	least := int64(clock.Never)
+	for _, t := range b.bound {
+		least = min(least, t)
+	}
+	return clock.Time(least)
+}
+
+// Stuck returns the nodes that the others wait for: those that were woken or
+// granted and have not reported back.
+func (b *Board) Stuck() []int {
+	var stuck []int
+	for n, s := range b.state {
+		if s != asleep {
+			stuck = append(stuck, n)
+		}
+	}
+	return stuck
+}
+
+// Woken returns the nodes that the last Turn put back on their feet. Valid until
+// the next call.
+func (b *Board) Woken() []int { return b.wake }
+
+// Turn ends a turn of node n, whose frames are on the wire, and begins the next
+// one if its horizon allows. The horizon is exclusive and not beyond the end.
+func (b *Board) Turn(n int, r Report) (clock.Time, Verdict) {
+	b.wake = b.wake[:0]
+	b.head[headLast] = max(b.head[headLast], int64(r.Last))
+	for _, s := range r.Sent {
+		m := b.to[s.Link]
+		b.sent[s.Link] += s.Frames
+		b.pending[m] = min(b.pending[m], int64(s.First))
+		b.bound[m] = min(b.bound[m], int64(s.First))
+	}
+	b.bound[n] = min(int64(r.Next), b.pending[n])
+	horizon, verdict := b.look(n)
+	for m, s := range b.state {
+		if s != asleep || m == n {
+			continue
+		}
+		if int(b.blocker[m]) == n {
+			b.measure(m)
+		}
+		if verdict == Done || b.bound[m] < b.horizon[m] {
+			b.state[m] = woken
+			b.wake = append(b.wake, m)
+		}
+	}
+	return horizon, verdict
+}
+
+// Ask is what a node does first when it was woken. It wakes nobody.
+func (b *Board) Ask(n int) (clock.Time, Verdict) {
+	b.wake = b.wake[:0]
+	return b.look(n)
+}
+
+func (b *Board) look(n int) (clock.Time, Verdict) {
+	b.measure(n)
+	switch {
+	case b.bound[n] < b.horizon[n]:
+		b.state[n] = running
+		b.pending[n] = int64(clock.Never)
+		b.head[headGrants]++
+		return clock.Time(b.horizon[n]), Go
+	case b.head[headDone] != 0 || b.bound[n] >= int64(b.end) && b.Earliest() >= b.end:
+		b.head[headDone] = 1
+		return b.end, Done
+	}
+	b.state[n] = asleep
+	return 0, Wait
+}
+
+// measure computes the horizon of m and its blocker.
+func (b *Board) measure(m int) {
+	horizon, blocker := int64(b.end), int64(m)
+	row := b.dist[m*b.nodes:][:b.nodes]
+	for k, t := range b.bound {
+		// A sum that overflows is negative and stands for never.
+		if h := t + row[k]; h >= 0 && h < horizon {
+			horizon, blocker = h, int64(k)
+		}
+	}
+	b.horizon[m], b.blocker[m] = horizon, blocker
+}

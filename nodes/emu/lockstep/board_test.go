@@ -1,0 +1,328 @@
+package lockstep_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+)
+
+// event is something that happens at a toy node. What it causes follows from
+// its id alone, so that every schedule must give the same history.
+type event struct {
+	At clock.Time
+	ID uint64
+}
+
+type toy struct {
+	links []lockstep.Link
+	out   [][]int // per node
+	end   clock.Time
+}
+
+type flight struct {
+	link int
+	event
+}
+
+// effect returns what event e at node n causes: at most two frames and a local
+// event, on average a little less than one in all, so that histories die out.
+func (y *toy) effect(n int, e event) (frames []flight, local []event) {
+	rng := rand.New(rand.NewPCG(e.ID, uint64(n)))
+	for range max(0, rng.IntN(10)-1) / 4 { // 0 to 2, mean 0.6
+		link := y.out[n][rng.IntN(len(y.out[n]))]
+		at := e.At.Add(y.links[link].Lookahead + clock.Duration(rng.IntN(3)*rng.IntN(5000)))
+		frames = append(frames, flight{link, event{at, rng.Uint64()}})
+	}
+	if rng.IntN(3) == 0 {
+		local = append(local, event{e.At.Add(clock.Duration(rng.IntN(20000))), rng.Uint64()})
+	}
+	return frames, local
+}
+
+func earlier(a, b event) int {
+	if a.At != b.At {
+		return int(a.At - b.At)
+	}
+	if a.ID < b.ID {
+		return -1
+	}
+	return 1
+}
+
+func insert(queue []event, e event) []event {
+	at, _ := slices.BinarySearchFunc(queue, e, earlier)
+	return slices.Insert(queue, at, e)
+}
+
+func randomToy(rng *rand.Rand) (*toy, int, [][]event) {
+	nodes := 2 + rng.IntN(8)
+	y := &toy{out: make([][]int, nodes), end: clock.Time(100_000 + rng.IntN(400_000))}
+	join := func(a, b int) {
+		la := clock.Duration(1 + rng.IntN(3000))
+		for _, l := range []lockstep.Link{{From: a, To: b, Lookahead: la}, {From: b, To: a, Lookahead: la}} {
+			y.out[l.From] = append(y.out[l.From], len(y.links))
+			y.links = append(y.links, l)
+		}
+	}
+	for n := 1; n < nodes; n++ {
+		join(rng.IntN(n), n)
+	}
+	for range rng.IntN(3) {
+		if a, b := rng.IntN(nodes), rng.IntN(nodes); a != b {
+			join(a, b)
+		}
+	}
+	start := make([][]event, nodes)
+	for range 1 + rng.IntN(20) {
+		n := rng.IntN(nodes)
+		start[n] = insert(start[n], event{clock.Time(rng.IntN(int(y.end))), rng.Uint64()})
+	}
+	return y, nodes, start
+}
+
+// sequential is the reference: one queue, one event after the other.
+func (y *toy) sequential(start [][]event) [][]event {
+	type held struct {
+		event
+		node int
+	}
+	var queue []held
+	for n, events := range start {
+		for _, e := range events {
+			queue = append(queue, held{e, n})
+		}
+	}
+	history := make([][]event, len(start))
+	for len(queue) > 0 {
+		i := 0
+		for j := range queue {
+			if earlier(queue[j].event, queue[i].event) < 0 {
+				i = j
+			}
+		}
+		e := queue[i]
+		queue = slices.Delete(queue, i, i+1)
+		if e.At >= y.end {
+			break
+		}
+		history[e.node] = append(history[e.node], e.event)
+		frames, local := y.effect(e.node, e.event)
+		for _, f := range frames {
+			queue = append(queue, held{f.event, y.links[f.link].To})
+		}
+		for _, l := range local {
+			queue = append(queue, held{l, e.node})
+		}
+	}
+	return history
+}
+
+// TestRandomSchedules runs random fabrics under random schedules: nodes act in
+// any order, are woken late and read frames only when they must. Every node must
+// see the history of a sequential run, and no schedule may come to a halt.
+func TestRandomSchedules(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		y, nodes, queues := randomToy(rng)
+		want := y.sequential(queues)
+		for n := range queues {
+			queues[n] = slices.Clone(queues[n])
+		}
+
+		board, err := lockstep.New(make([]int64, lockstep.Words(nodes, len(y.links))), nodes, y.links, y.end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		board.Reset(y.links)
+		history := make([][]event, nodes)
+		wires := make([][]event, len(y.links))
+		read := make([]int64, len(y.links))
+		last := make([]clock.Time, nodes)
+
+		type waiting struct {
+			node    int
+			horizon clock.Time // of a granted turn
+			granted bool
+		}
+		var ready []waiting
+		done := 0
+		follow := func(n int, horizon clock.Time, v lockstep.Verdict) {
+			switch v {
+			case lockstep.Go:
+				ready = append(ready, waiting{n, horizon, true})
+			case lockstep.Done:
+				done++
+			}
+			for _, m := range board.Woken() {
+				ready = append(ready, waiting{node: m})
+			}
+		}
+		next := func(n int) clock.Time {
+			if len(queues[n]) == 0 {
+				return clock.Never
+			}
+			return queues[n][0].At
+		}
+		for _, n := range rng.Perm(nodes) {
+			h, v := board.Turn(n, lockstep.Report{Next: next(n)})
+			follow(n, h, v)
+		}
+		for len(ready) > 0 {
+			i := rng.IntN(len(ready))
+			w := ready[i]
+			ready = slices.Delete(ready, i, i+1)
+			n := w.node
+			if !w.granted {
+				h, v := board.Ask(n)
+				follow(n, h, v)
+				continue
+			}
+			for _, link := range board.In(n) {
+				for read[link] < board.Count(link) {
+					e := wires[link][0]
+					wires[link] = wires[link][1:]
+					read[link]++
+					if e.At < last[n] {
+						t.Fatalf("seed %d: node %d has reached %v and reads a frame that arrived at %v", seed, n, last[n], e.At)
+					}
+					queues[n] = insert(queues[n], e)
+				}
+			}
+			var sent []lockstep.Sent
+			for len(queues[n]) > 0 && queues[n][0].At < w.horizon {
+				e := queues[n][0]
+				queues[n] = queues[n][1:]
+				last[n] = e.At
+				history[n] = append(history[n], e)
+				frames, local := y.effect(n, e)
+				for _, f := range frames {
+					wires[f.link] = append(wires[f.link], f.event)
+					sent = append(sent, lockstep.Sent{Link: f.link, Frames: 1, First: f.At})
+				}
+				for _, l := range local {
+					queues[n] = insert(queues[n], l)
+				}
+			}
+			h, v := board.Turn(n, lockstep.Report{Next: next(n), Last: last[n], Sent: sent})
+			follow(n, h, v)
+		}
+		if done != nodes {
+			t.Fatalf("seed %d: %d of %d nodes are done and nobody may advance", seed, done, nodes)
+		}
+		if diff := cmp.Diff(history, want); diff != "" {
+			t.Fatalf("seed %d: histories differ from the sequential run (-got +want):\n%s", seed, diff)
+		}
+		if got, want := board.Last(), slices.Max(last); got != want {
+			t.Errorf("seed %d: Last = %v, want %v", seed, got, want)
+		}
+	}
+}
+
+// TestIdleGap: a gap of a second between events costs turns by the event, not by
+// the lookahead of a microsecond.
+func TestIdleGap(t *testing.T) {
+	links := []lockstep.Link{
+		{From: 0, To: 1, Lookahead: clock.Microsecond}, {From: 1, To: 0, Lookahead: clock.Microsecond},
+		{From: 1, To: 2, Lookahead: clock.Microsecond}, {From: 2, To: 1, Lookahead: clock.Microsecond},
+	}
+	board, err := lockstep.New(make([]int64, lockstep.Words(3, len(links))), 3, links, clock.Never)
+	if err != nil {
+		t.Fatal(err)
+	}
+	board.Reset(links)
+	const gaps = 5
+	timers := []int{gaps, 0, gaps} // left at each node
+	at := []clock.Time{0, clock.Never, clock.Time(clock.Second) / 2}
+	var ready []int
+	done := 0
+	var follow func(n int, h clock.Time, v lockstep.Verdict)
+	follow = func(n int, h clock.Time, v lockstep.Verdict) {
+		ready = append(ready, board.Woken()...)
+		if v == lockstep.Done {
+			done++
+		}
+		if v != lockstep.Go {
+			return
+		}
+		for at[n] < h {
+			if timers[n]--; timers[n] == 0 {
+				at[n] = clock.Never
+				break
+			}
+			at[n] = at[n].Add(clock.Second)
+		}
+		h, v = board.Turn(n, lockstep.Report{Next: at[n]})
+		follow(n, h, v)
+	}
+	for n := range 3 {
+		h, v := board.Turn(n, lockstep.Report{Next: at[n]})
+		follow(n, h, v)
+	}
+	for len(ready) > 0 {
+		n := ready[0]
+		ready = ready[1:]
+		h, v := board.Ask(n)
+		follow(n, h, v)
+	}
+	if done != 3 {
+		t.Fatalf("%d of 3 nodes are done", done)
+	}
+	if got, want := board.Grants(), int64(2*gaps); got != want {
+		t.Errorf("%d grants for %d events a second apart, want %d", got, 2*gaps, want)
+	}
+}
+
+func TestNewRefusesLinksWithoutLookahead(t *testing.T) {
+	_, err := lockstep.New(make([]int64, lockstep.Words(2, 1)), 2, []lockstep.Link{{From: 0, To: 1}}, clock.Never)
+	if err == nil {
+		t.Error("a link without lookahead was accepted")
+	}
+}
+
+// BenchmarkTurn measures turns of a ring of 12 nodes, each of which hands a
+// frame to the next: ns per grant of the algorithm alone.
+func BenchmarkTurn(b *testing.B) {
+	const nodes = 12
+	var links []lockstep.Link
+	for n := range nodes {
+		links = append(links,
+			lockstep.Link{From: n, To: (n + 1) % nodes, Lookahead: clock.Microsecond},
+			lockstep.Link{From: (n + 1) % nodes, To: n, Lookahead: clock.Microsecond})
+	}
+	board, err := lockstep.New(make([]int64, lockstep.Words(nodes, len(links))), nodes, links, clock.Never)
+	if err != nil {
+		b.Fatal(err)
+	}
+	board.Reset(links)
+	next := make([]clock.Time, nodes)
+	var queue []int
+	for n := range nodes {
+		if _, v := board.Turn(n, lockstep.Report{Next: next[n]}); v == lockstep.Go {
+			queue = append(queue, n)
+		}
+		queue = append(queue, board.Woken()...)
+	}
+	sent := make([]lockstep.Sent, 1)
+	b.ResetTimer()
+	for board.Grants() < int64(b.N) {
+		n := queue[0]
+		queue = append(queue[:0], queue[1:]...)
+		h, v := board.Ask(n)
+		if v != lockstep.Go {
+			continue
+		}
+		next[n] = h
+		sent[0] = lockstep.Sent{Link: 2 * n, Frames: 1, First: h.Add(clock.Microsecond)}
+		_, v = board.Turn(n, lockstep.Report{Next: h, Last: h, Sent: sent})
+		if v == lockstep.Go {
+			queue = append(queue, n)
+		}
+		queue = append(queue, board.Woken()...)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "grants/s")
+}
