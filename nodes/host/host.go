@@ -376,6 +376,14 @@ func (h *Host) HandleTimeout(now clock.Time) {
 	}
 }
 
+// Delivered returns the payload bytes received so far, for progress displays.
+func (h *Host) Delivered() (bytes int64) {
+	for _, r := range h.receivers {
+		bytes += r.Delivered()
+	}
+	return bytes
+}
+
 func (h *Host) earliest() clock.Time {
 	at := clock.Never
 	for _, f := range h.flows {

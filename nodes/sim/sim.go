@@ -175,6 +175,10 @@ func (s *Sim) arm(id int32) {
 // Now returns the time of the last event.
 func (s *Sim) Now() clock.Time { return s.now }
 
+// Drained tells whether nothing is due any more, so that the run ended by
+// itself.
+func (s *Sim) Drained() bool { return len(s.events) == 0 }
+
 // Events returns the number of events processed.
 func (s *Sim) Events() int64 { return s.count }
 
@@ -191,6 +195,3 @@ func (s *Sim) Results() []metrics.NodeResult {
 	}
 	return results
 }
-
-// InFlight returns the packets on links, by the node and port that sent them.
-func (s *Sim) InFlight(node, port int) int { return s.nodes[node].out[port].flight.Len() }

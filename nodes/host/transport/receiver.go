@@ -29,6 +29,7 @@ type Receiver struct {
 	outOfOrder int      // number of bits set
 	last       uint32   // last PSN of the flow, once known
 	lastKnown  bool
+	owed       bool // a packet beyond a hole asked for an ACK; one more when it closes
 	told       bool // Complete has said so
 
 	accepted units.ByteSize // wire bytes of distinct packets
@@ -79,11 +80,14 @@ func (r *Receiver) OnData(now clock.Time, p, reply *wire.Packet) bool {
 	} else {
 		r.totals.Duplicates++
 	}
-	// ACK at once if marked, asked for, first of the flow, or a duplicate;
-	// otherwise every AckEvery bytes.
+	// ACK at once if marked, asked for, first of the flow, a duplicate, or when
+	// it closes the hole before a packet that asked; otherwise every AckEvery
+	// bytes.
 	marked := p.ECN() == wire.CE
 	urgent := marked || flags&wire.AckRequest != 0
-	if !urgent && !first && fresh && r.unacked < r.cfg.AckEvery {
+	closes := r.owed && r.outOfOrder == 0
+	r.owed = (r.owed || flags&wire.AckRequest != 0) && r.outOfOrder > 0
+	if !urgent && !first && fresh && !closes && r.unacked < r.cfg.AckEvery {
 		return false
 	}
 	r.acknowledge(p, reply, psn, marked, urgent)
@@ -216,6 +220,9 @@ func (r *Receiver) Complete(now clock.Time) bool {
 	r.told = true
 	return true
 }
+
+// Delivered returns the distinct payload bytes received so far.
+func (r *Receiver) Delivered() int64 { return r.totals.PayloadBytes }
 
 // Result closes the flow's windows and returns what was measured.
 func (r *Receiver) Result() (metrics.ReceiverTotals, []metrics.FlowWindow) {

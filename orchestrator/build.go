@@ -1,0 +1,314 @@
+package orchestrator
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
+	"github.com/csiglab/csiglab/nodes/switch/buffer"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/switch/forward"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/topologies"
+	topohtsim "github.com/csiglab/csiglab/topologies/htsim"
+	"github.com/csiglab/csiglab/workloads"
+	loadhtsim "github.com/csiglab/csiglab/workloads/htsim"
+)
+
+// ReadTopology reads a .topo file and builds its graph. Its error wraps
+// ErrConfiguration.
+func ReadTopology(file string) (*topologies.Graph, error) {
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: topology: %w", ErrConfiguration, err)
+	}
+	defer r.Close()
+	tree, err := topohtsim.ReadTopology(file, r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfiguration, err)
+	}
+	return buildFatTree(tree)
+}
+
+// ReadWorkload reads a .cm or .tm file. Its error wraps ErrConfiguration; notes
+// are what the user should know of how it was read.
+func ReadWorkload(file, startUnit string) (w *workloads.Workload, notes []string, err error) {
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: workload: %w", ErrConfiguration, err)
+	}
+	defer r.Close()
+	var opts loadhtsim.Options
+	if startUnit != "" {
+		if opts.StartUnit, err = loadhtsim.ParseStartUnit(startUnit); err != nil {
+			return nil, nil, fmt.Errorf("%w: workload: start_unit: %w", ErrConfiguration, err)
+		}
+	}
+	w, notes, err = loadhtsim.ReadMatrix(file, r, opts)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrConfiguration, err)
+	}
+	return w, notes, nil
+}
+
+func buildTopology(t experiment.Topology) (*topologies.Graph, error) {
+	if t.File != "" {
+		return ReadTopology(t.File)
+	}
+	return buildFatTree(t.FatTree.Generator())
+}
+
+func buildFatTree(t topologies.FatTree) (*topologies.Graph, error) {
+	g, err := t.Build()
+	if err != nil {
+		return nil, fmt.Errorf("%w: topology: %w", ErrConfiguration, err)
+	}
+	return g, nil
+}
+
+func buildWorkload(w experiment.Workload, hosts int) (*workloads.Workload, error) {
+	var load *workloads.Workload
+	var err error
+	switch {
+	case w.File != "":
+		load, _, err = ReadWorkload(w.File, w.StartUnit)
+	case w.Permutation != nil:
+		load, err = workloads.Permutation(hosts, w.Permutation.Size, w.Permutation.Seed)
+	case w.Incast != nil:
+		load, err = workloads.Incast(hosts, w.Incast.Dst, w.Incast.FanIn, w.Incast.Size)
+	default:
+		load = &workloads.Workload{Hosts: hosts}
+		for _, t := range w.Transfers {
+			load.Transfers = append(load.Transfers, workloads.Transfer{
+				Src: t.Src, Dst: t.Dst, Size: t.Size, Start: t.Start,
+				After: workloads.None, SendDone: workloads.None, RecvDone: workloads.None,
+			})
+		}
+	}
+	if err != nil {
+		return nil, configuration("workload", err)
+	}
+	if err := load.Fits(hosts); err != nil {
+		return nil, configuration("workload", err)
+	}
+	if err := load.Validate(); err != nil {
+		return nil, configuration("workload", err)
+	}
+	return load, nil
+}
+
+func configuration(what string, err error) error {
+	return fmt.Errorf("%w: %s: %w", ErrConfiguration, what, err)
+}
+
+// configureCSIG fills in the domain's part of the fabric; without a format
+// there is none.
+func (f *fabric) configureCSIG() error {
+	c := f.experiment.CSIG
+	format, err := csig.ParseFormat(c.Format)
+	if err != nil || format == csig.FormatNone {
+		return err
+	}
+	cfg := csig.Config{Format: format, TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide, Interval: c.Interval}
+	for _, l := range f.graph.Links {
+		cfg.MaxRate = max(cfg.MaxRate, l.Rate)
+	}
+	if cfg.Dialect, err = csig.ParseDialect(c.Dialect); err != nil {
+		return err
+	}
+	if cfg.Decode, err = csig.ParseDecodeMode(c.Decode); err != nil {
+		return err
+	}
+	if cfg.TrimRule, err = csig.ParseTrimRule(c.TrimRule); err != nil {
+		return err
+	}
+	for signal, table := range c.Quantisers {
+		t, err := csig.ParseType(signal)
+		if err != nil {
+			return err
+		}
+		cfg.Quantisers[t].Name = table
+	}
+	domain, err := csig.NewDomain(cfg)
+	if err != nil {
+		return err
+	}
+	cfg = domain.Config()
+	f.csig = &cfg
+	if f.tagging.Signal, err = csig.ParseType(c.Signal); err != nil {
+		return err
+	}
+	if f.tagging.Every, err = parseInit(c.Init); err != nil {
+		return err
+	}
+	f.switchCSIG = &dataplane.CSIG{Domain: cfg, Tau: f.path.NetworkRTT}
+	if f.switchCSIG.Meter, err = meter.ParseMode(c.Meter); err != nil {
+		return err
+	}
+	if f.switchCSIG.Depth, err = meter.ParseDepthMode(c.NQD); err != nil {
+		return err
+	}
+	if f.switchCSIG.Delay, err = dataplane.ParseDelayMode(c.Delay); err != nil {
+		return err
+	}
+	directory, err := domain.Locators().Assign(f.places())
+	if err != nil {
+		return err
+	}
+	f.locators = directory.Locators
+	return nil
+}
+
+// parseInit reads the init policy: every, none or 1/N.
+func parseInit(text string) (every int, err error) {
+	switch text {
+	case "every", "":
+		return 1, nil
+	case "none":
+		return 0, nil
+	}
+	n, ok := strings.CutPrefix(text, "1/")
+	if every, err = strconv.Atoi(n); !ok || err != nil || every < 1 {
+		return 0, fmt.Errorf("init %q is none of every, none, 1/N", text)
+	}
+	return every, nil
+}
+
+// places describes every switch port for the locators, in order of node and
+// port.
+func (f *fabric) places() []csig.Place {
+	var places []csig.Place
+	adjacency := f.graph.Adjacency()
+	for n := f.graph.Hosts(); n < len(f.graph.Nodes); n++ {
+		node := f.graph.Nodes[n]
+		for i, a := range adjacency[n] {
+			place := csig.Place{
+				Switch: node.Index, Port: i + 1, Peer: a.Peer.Node, Tier: locatorTier(node.Tier),
+				Dir: csig.Up, Rate: f.graph.Links[a.Link].Rate,
+			}
+			if f.graph.Nodes[a.Peer.Node].Tier < node.Tier {
+				place.Dir = csig.Down
+			}
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+func locatorTier(t topologies.Tier) csig.Tier {
+	switch t {
+	case topologies.TierToR:
+		return csig.TierToR
+	case topologies.TierAgg:
+		return csig.TierAgg
+	case topologies.TierCore:
+		return csig.TierCore
+	}
+	return csig.TierOther
+}
+
+func (f *fabric) switchConfig(n int, seed uint64, p *Plan, adjacency []topologies.Adjacent, locators []uint16) (dataplane.Config, error) {
+	e, node := f.experiment, f.graph.Nodes[n]
+	cfg := dataplane.Config{
+		Node:  n,
+		Name:  node.Name,
+		Delay: node.Delay,
+		Forward: forward.Config{
+			Group: f.routes[n].Group,
+			Ports: f.routes[n].Ports,
+			Seed:  wire.Mix(seed, uint64(n)),
+		},
+		Sizes:   p.Sizes,
+		Buffer:  buffer.Limits{Data: f.queue, Control: e.Links.ControlQueue},
+		ECN:     f.marking(),
+		Trim:    e.Links.Trim,
+		CSIG:    f.switchCSIG,
+		Seed:    seed,
+		Records: p.Interval,
+	}
+	if cfg.Buffer.Control == 0 {
+		cfg.Buffer.Control = 2 * f.queue
+	}
+	for i, a := range adjacency {
+		port := dataplane.Port{
+			Rate:    f.graph.Links[a.Link].Rate,
+			MAC:     wire.MAC(n, i),
+			PeerMAC: wire.MAC(a.Peer.Node, a.Peer.Port),
+			LastHop: f.graph.Nodes[a.Peer.Node].Kind == topologies.Host,
+		}
+		if i < len(locators) {
+			port.Locator = locators[i]
+		}
+		if err := applyPolicies(e.CSIG.Ports, node.Name, i, &port); err != nil {
+			return cfg, configuration("csig.ports", err)
+		}
+		cfg.Ports = append(cfg.Ports, port)
+	}
+	return cfg, nil
+}
+
+func (f *fabric) marking() aqm.Linear {
+	ecn := f.experiment.Links.ECN
+	if !ecn.Enabled {
+		return aqm.Off
+	}
+	marking := aqm.Linear{Low: ecn.Low, High: ecn.High}
+	if marking.Low == 0 {
+		marking.Low = f.share(2)
+	}
+	if marking.High == 0 {
+		marking.High = f.share(8)
+	}
+	return marking
+}
+
+// applyPolicies sets the port's policies from the rules, later ones winning. A
+// port that terminates tags is the domain's edge: what comes in there has its
+// tags removed.
+func applyPolicies(rules []experiment.CSIGPort, name string, index int, port *dataplane.Port) error {
+	for _, rule := range rules {
+		matches, err := path.Match(rule.Switch, name)
+		if err != nil {
+			return fmt.Errorf("switch %q: %w", rule.Switch, err)
+		}
+		if !matches || rule.Port >= 0 && rule.Port != index {
+			continue
+		}
+		policy, err := dataplane.ParsePolicy(rule.Policy)
+		if err != nil {
+			return err
+		}
+		for t := range csig.Types {
+			if rule.Type == "all" || rule.Type == "" || rule.Type == t.String() {
+				port.Policies[t] = policy
+			}
+		}
+		port.Outside = policy == dataplane.Terminate
+	}
+	return nil
+}
+
+// controlDelay is the delay of dependencies that cross hosts.
+func (f *fabric) controlDelay() clock.Duration {
+	if d := f.experiment.Workload.ControlDelay; d != 0 {
+		return d
+	}
+	least := f.graph.Links[0].Delay
+	for _, l := range f.graph.Links {
+		least = min(least, l.Delay)
+	}
+	return least
+}
+
+// maxTransfer is the largest transfer that PSNs of 32 bits can number.
+func maxTransfer(links experiment.Links) units.ByteSize {
+	return (1<<32 - 2) * (links.MTU - links.Header)
+}

@@ -1,0 +1,89 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/sim"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// outcome is what a backend returns of one run.
+type outcome struct {
+	results []metrics.NodeResult // in node order
+	end     clock.Time           // of the model
+	drained bool                 // ended because nothing was due, not because of Plan.End
+	wall    time.Duration
+	cpu     time.Duration // of the event loop with its records
+	invalid []string      // reasons why the backend does not trust the run
+	checks  []check
+}
+
+// virtual runs a plan in virtual time. fraction, which may be nil, is told the
+// share of the payload that has been delivered.
+func virtual(ctx context.Context, p *Plan, fraction func(float64)) (*outcome, error) {
+	pool := new(wire.Pool)
+	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End}
+	hosts := make([]*host.Host, len(p.Hosts))
+	for i, c := range p.Hosts {
+		h, err := host.New(c, pool)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrConfiguration, err)
+		}
+		hosts[i] = h
+		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: h, Ports: 1 + c.Control})
+	}
+	for _, c := range p.Switches {
+		s, err := dataplane.New(c, pool)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrConfiguration, err)
+		}
+		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: s, Ports: len(c.Ports)})
+	}
+	for _, l := range p.Graph.Links {
+		cfg.Links = append(cfg.Links, sim.Link{A: l.A, B: l.B, Delay: l.Delay})
+	}
+	for _, l := range p.Control {
+		cfg.Links = append(cfg.Links, sim.Link{A: l.A, B: l.B, Delay: l.Delay})
+	}
+	total := float64(p.Workload.Bytes())
+	cfg.Progress = func(clock.Time) bool {
+		if fraction != nil {
+			var delivered int64
+			for _, h := range hosts {
+				delivered += h.Delivered()
+			}
+			fraction(float64(delivered) / total)
+		}
+		return ctx.Err() == nil
+	}
+	s := sim.New(cfg)
+
+	// CPU time is the thread's, so that runs on other cores do not count.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start, cpu := time.Now(), threadCPU()
+	if !s.Run() {
+		return nil, ctx.Err()
+	}
+	out := &outcome{wall: time.Since(start), cpu: threadCPU() - cpu, end: s.Now()}
+	out.results = s.Results()
+	out.drained = s.Drained()
+	return out, nil
+}
+
+func threadCPU() time.Duration {
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &ru); err != nil {
+		return 0
+	}
+	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+}

@@ -1,0 +1,154 @@
+package orchestrator
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// flowState is both halves of a flow.
+type flowState struct {
+	info     metrics.FlowInfo
+	sender   metrics.SenderTotals
+	receiver metrics.ReceiverTotals
+}
+
+func flowStates(p *Plan, results []metrics.NodeResult) []flowState {
+	flows := make([]flowState, len(p.Flows))
+	for i, info := range p.Flows {
+		flows[i].info = info
+	}
+	for _, r := range results {
+		for _, s := range r.Senders {
+			flows[s.Flow].sender = s
+		}
+		for _, v := range r.Receivers {
+			flows[v.Flow].receiver = v
+		}
+	}
+	return flows
+}
+
+// measure returns the metrics of a run. The suffix of a name is its unit;
+// docs/metrics.md describes them.
+func measure(p *Plan, out *outcome) map[string]float64 {
+	m := map[string]float64{"cpu_seconds": out.cpu.Seconds(), "model_ms": clock.Duration(out.end).Seconds() * 1e3}
+	for name, v := range p.Constants {
+		m[name] = v
+	}
+	flows := flowStates(p, out.results)
+	var fcts []float64
+	for _, f := range flows {
+		m["packets.new"] += float64(f.sender.NewPackets)
+		m["packets.retransmitted"] += float64(f.sender.Retransmitted)
+		m["packets.timeouts"] += float64(f.sender.Timeouts)
+		m["packets.acks"] += float64(f.receiver.AcksSent)
+		m["packets.nacks"] += float64(f.receiver.NacksSent)
+		if f.sender.Done == clock.Never {
+			m["flows.incomplete"]++
+		} else {
+			fct := f.sender.Done.Sub(f.sender.Start).Microseconds()
+			m["fct_us."+f.info.Name] = fct
+			fcts = append(fcts, fct)
+		}
+		if f.receiver.Done != clock.Never && f.sender.Start != clock.Never {
+			m["fct_rx_us."+f.info.Name] = f.receiver.Done.Sub(f.sender.Start).Microseconds()
+		}
+		m["base_rtt_us."+f.info.Name] = f.sender.BaseRTT.Microseconds()
+		measureRate(m, p, f, out.end)
+	}
+	m["flows.incomplete"] += 0
+	m["data_packets"] = m["packets.new"] + m["packets.retransmitted"]
+	if len(fcts) > 0 {
+		slices.Sort(fcts)
+		var sum float64
+		for _, v := range fcts {
+			sum += v
+		}
+		m["fct_us.min"], m["fct_us.max"] = fcts[0], fcts[len(fcts)-1]
+		m["fct_us.mean"] = sum / float64(len(fcts))
+		m["fct_us.p99"] = fcts[int(math.Ceil(0.99*float64(len(fcts))))-1]
+	}
+	measurePorts(m, out.results)
+	measureCC(m, p, out)
+	return m
+}
+
+// measureRate adds a flow's mean rates over the measuring window, which ends
+// with the flow where the experiment gives it no end.
+func measureRate(m map[string]float64, p *Plan, f flowState, end clock.Time) {
+	from, to := p.Measure.From, p.Measure.To
+	if to == clock.Never {
+		from, to = max(from, f.sender.Start), min(f.receiver.Done, end)
+	}
+	if from == clock.Never || to <= from {
+		return
+	}
+	gbps := func(bytes int64) float64 { return float64(bytes) * 8 / to.Sub(from).Seconds() / float64(units.Gbps) }
+	m["rate_gbps."+f.info.Name] = gbps(f.receiver.MeasuredWire)
+	m["goodput_gbps."+f.info.Name] = gbps(f.receiver.MeasuredPayload)
+}
+
+func measurePorts(m map[string]float64, results []metrics.NodeResult) {
+	m["trims"], m["drops"], m["marks"] = 0, 0, 0
+	for _, r := range results {
+		for _, p := range r.Ports {
+			m["trims"] += float64(p.TrimmedPackets)
+			m["marks"] += float64(p.MarkedPackets)
+		}
+		for _, d := range r.Drops {
+			m["drops"] += float64(d.Packets)
+		}
+		for _, t := range r.Tags {
+			m["tags."+t.Name] += float64(t.Packets)
+		}
+	}
+}
+
+// measureCC adds what each flow's controller did with the ACKs of the measuring
+// window: the share of each action and the mean delay it was fed.
+func measureCC(m map[string]float64, p *Plan, out *outcome) {
+	type sum struct {
+		acks    int64
+		delay   clock.Duration
+		actions [metrics.Actions]int64
+	}
+	sums := make([]sum, len(p.Flows))
+	for _, r := range out.results {
+		for _, w := range r.CCWindows {
+			if w.Start < p.Measure.From || w.Start >= p.Measure.To {
+				continue
+			}
+			s := &sums[w.Flow]
+			s.acks += w.Acks
+			s.delay += w.Delay
+			for a, n := range w.Actions {
+				s.actions[a] += n
+			}
+		}
+	}
+	for i, s := range sums {
+		if s.acks == 0 {
+			continue
+		}
+		name := p.Flows[i].Name
+		m["cc_delay_us."+name] = s.delay.Microseconds() / float64(s.acks)
+		for a, n := range s.actions {
+			m[fmt.Sprintf("cc_share.%s.%s", name, metrics.Action(a))] = float64(n) / float64(s.acks)
+		}
+	}
+}
+
+// traceHash combines the nodes' hashes in node order.
+func traceHash(results []metrics.NodeResult) [32]byte {
+	h := sha256.New()
+	for i := range results {
+		h.Write(results[i].TraceHash[:])
+	}
+	return [32]byte(h.Sum(nil))
+}

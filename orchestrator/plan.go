@@ -1,0 +1,232 @@
+// Package orchestrator turns an experiment into plans, runs them on a backend
+// and a clock, and leaves a run folder. It knows what the parts are built from;
+// what they do is theirs.
+package orchestrator
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/workloads"
+)
+
+// ErrConfiguration is wrapped by errors that the experiment causes.
+var ErrConfiguration = errors.New("configuration")
+
+// Plan is one variant with one seed, compiled: what every node is built from.
+// Nothing is decided later.
+type Plan struct {
+	Graph    *topologies.Graph
+	Workload *workloads.Workload
+	Hosts    []host.Config      // node i is host i
+	Switches []dataplane.Config // node len(Hosts)+i is switch i
+	Control  []ControlLink
+	Flows    []metrics.FlowInfo // by flow id
+	Sizes    wire.Sizes
+	Format   wire.Format
+	TieSeed  uint64
+	End      clock.Time // exclusive; clock.Never: until all is done
+	Measure  transport.Span
+	Interval clock.Duration
+	Path     congestion.Path
+	// Constants are figures that follow from the configuration alone, such as
+	// target_qdelay_us; they become metrics.
+	Constants map[string]float64
+}
+
+// ControlLink joins control ports of two hosts between which dependencies of the
+// workload run. It is no link of the fabric: its messages take Delay and nothing
+// else.
+type ControlLink struct {
+	A, B  topologies.End
+	Delay clock.Duration
+}
+
+// fabric is what does not depend on the seed.
+type fabric struct {
+	experiment *experiment.Experiment
+	graph      *topologies.Graph
+	workload   *workloads.Workload
+	routes     []topologies.Routes
+	path       congestion.Path
+	queue      units.ByteSize
+	bdpPackets units.ByteSize
+	csig       *csig.Config
+	locators   []uint16 // of switch ports, in order of node and port
+	tagging    transport.Tagging
+	switchCSIG *dataplane.CSIG
+}
+
+// Compile returns the plan of a resolved experiment under a seed. Its error
+// wraps ErrConfiguration.
+func Compile(e *experiment.Experiment, seed uint64) (*Plan, error) {
+	f, err := newFabric(e)
+	if err != nil {
+		return nil, err
+	}
+	return f.plan(seed)
+}
+
+func newFabric(e *experiment.Experiment) (*fabric, error) {
+	graph, err := buildTopology(e.Topology)
+	if err != nil {
+		return nil, err
+	}
+	workload, err := buildWorkload(e.Workload, graph.Hosts())
+	if err != nil {
+		return nil, err
+	}
+	f := &fabric{experiment: e, graph: graph, workload: workload, routes: topologies.NextHops(graph)}
+	f.sizePath()
+	if err := f.configureCSIG(); err != nil {
+		return nil, fmt.Errorf("%w: csig: %w", ErrConfiguration, err)
+	}
+	return f, nil
+}
+
+// sizePath derives what the reference simulator derives from the topology: the
+// network RTT, and from it queues and thresholds (congestion-control.md 1.1,
+// 1.9).
+func (f *fabric) sizePath() {
+	links := f.experiment.Links
+	longest := topologies.NewPaths(f.graph).Longest()
+	rate := f.graph.Links[f.graph.Adjacency()[0][0].Link].Rate
+	rtt := 2*longest.Delay +
+		clock.Duration(longest.Links)*(rate.Serialisation(links.MTU)+rate.Serialisation(links.Header))
+	f.path = congestion.Path{LinkRate: rate, NetworkRTT: rtt, MTU: links.MTU, Header: links.Header, Trim: links.Trim}
+	f.bdpPackets = (rate.Volume(rtt) + links.MTU - 1) / links.MTU
+	f.queue = links.Queue
+	if f.queue == 0 {
+		f.queue = f.bdpPackets * links.MTU
+		if !links.Trim {
+			f.queue *= 5
+		}
+	}
+}
+
+// share returns the given tenths of the BDP, in whole packets rounded up.
+func (f *fabric) share(tenths units.ByteSize) units.ByteSize {
+	return (f.bdpPackets*tenths + 9) / 10 * f.path.MTU
+}
+
+// rto is the reference's: 15 us and six full queues.
+func (f *fabric) rto() clock.Duration {
+	if d := f.experiment.Hosts.MinRTO; d != 0 {
+		return d
+	}
+	return 15*clock.Microsecond + 6*f.path.LinkRate.Serialisation(f.queue)
+}
+
+func (f *fabric) plan(seed uint64) (*Plan, error) {
+	e := f.experiment
+	p := &Plan{
+		Graph:     f.graph,
+		Workload:  f.workload,
+		Flows:     flowInfos(f.workload, e.Links),
+		Sizes:     wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag},
+		TieSeed:   e.TieSeed,
+		End:       clock.Never,
+		Measure:   transport.Span{From: clock.Time(e.Measure.From), To: clock.Never},
+		Interval:  e.Telemetry.Interval,
+		Path:      f.path,
+		Constants: map[string]float64{},
+	}
+	p.Format = wire.Format{Sizes: p.Sizes}
+	if f.csig != nil {
+		p.Format.TPIDCompact, p.Format.TPIDWide = f.csig.TPIDCompact, f.csig.TPIDWide
+	}
+	if e.End != 0 {
+		p.End = clock.Time(e.End)
+	}
+	if e.Measure.To != 0 {
+		p.Measure.To = clock.Time(e.Measure.To)
+	}
+	cc, ok := congestion.Lookup(e.Hosts.CC.Name)
+	if !ok {
+		return nil, fmt.Errorf("%w: unknown congestion control %q", ErrConfiguration, e.Hosts.CC.Name)
+	}
+	if cc.Constants != nil {
+		p.Constants = cc.Constants(f.path, e.Hosts.CC.Params)
+	}
+	adjacency := f.graph.Adjacency()
+	for h := range f.graph.Hosts() {
+		p.Hosts = append(p.Hosts, f.host(h, seed, p, adjacency))
+	}
+	f.assignWorkload(p, seed)
+	locators := f.locators
+	for n := f.graph.Hosts(); n < len(f.graph.Nodes); n++ {
+		s, err := f.switchConfig(n, seed, p, adjacency[n], locators)
+		if err != nil {
+			return nil, err
+		}
+		locators = locators[min(len(adjacency[n]), len(locators)):]
+		p.Switches = append(p.Switches, s)
+	}
+	return p, nil
+}
+
+func (f *fabric) host(h int, seed uint64, p *Plan, adjacency [][]topologies.Adjacent) host.Config {
+	e := f.experiment
+	up := adjacency[h][0]
+	return host.Config{
+		Node:       h,
+		Name:       f.graph.Nodes[h].Name,
+		IP:         wire.HostIP(h),
+		MAC:        wire.MAC(h, 0),
+		NextHopMAC: wire.MAC(up.Peer.Node, up.Peer.Port),
+		Rate:       f.graph.Links[up.Link].Rate,
+		MTU:        e.Links.MTU,
+		Sizes:      p.Sizes,
+		RTO:        f.rto(),
+		AckEvery:   e.Hosts.AckEvery,
+		CC:         host.Algorithm{Name: e.Hosts.CC.Name, Params: e.Hosts.CC.Params},
+		LB:         host.Algorithm{Name: e.Hosts.LB.Name, Params: e.Hosts.LB.Params},
+		Path:       f.path,
+		CSIG:       f.csig,
+		Tagging:    f.tagging,
+		Seed:       seed,
+		Measure:    p.Measure,
+		Records:    p.Interval,
+	}
+}
+
+func flowInfos(w *workloads.Workload, links experiment.Links) []metrics.FlowInfo {
+	flows := make([]metrics.FlowInfo, len(w.Transfers))
+	repeats := map[[2]int]int{}
+	for i, t := range w.Transfers {
+		name := fmt.Sprintf("%d-%d", t.Src, t.Dst)
+		pair := [2]int{t.Src, t.Dst}
+		if repeats[pair]++; repeats[pair] > 1 {
+			name = fmt.Sprintf("%s#%d", name, repeats[pair])
+		}
+		flows[i] = metrics.FlowInfo{
+			Flow: int32(i), Name: name, Src: int32(t.Src), Dst: int32(t.Dst), Job: int32(t.Job),
+			Size: t.Size, Packets: transport.Packets(t.Size, links.MTU, links.Header),
+		}
+	}
+	return flows
+}
+
+// Purposes of random generators that belong to no node.
+const randomJitter = 1
+
+// jitter returns how much the start of a transfer is moved.
+func jitter(seed uint64, transfer int, limit clock.Duration) clock.Duration {
+	if limit <= 0 {
+		return 0
+	}
+	r := rand.New(rand.NewPCG(seed, wire.Mix(randomJitter, uint64(transfer))))
+	return clock.Duration(r.Int64N(int64(limit)))
+}
