@@ -1,0 +1,326 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+// ErrInfrastructure is wrapped by errors of the machine, not of the experiment:
+// a node died, a frame went missing, the disk is full.
+var ErrInfrastructure = errors.New("infrastructure")
+
+// Runtimes and clocks.
+const (
+	RuntimeInproc = "inproc"
+	RuntimeNetns  = "netns"
+	ClockVirtual  = "virtual"
+	ClockLockstep = "lockstep"
+)
+
+// Options are how to run, as against what to run.
+type Options struct {
+	Out         string // the run folder; empty: runs/<name>-<time>-<id>
+	Runtime     string // overrides the experiment's
+	Clock       string // overrides the experiment's
+	Payload     string // of real frames: full (default) or elide
+	Processes   string // of netns: node (default) or one
+	CheckParity bool   // run in virtual time too and compare the traces
+	Inject      []string
+	Capture     string // LINK=FILE: capture a link of a netns run
+	Parallel    int    // runs at once in virtual time; 0: one per core
+	Progress    func(Progress)
+	Version     string
+	Command     []string
+}
+
+// Progress is how far an experiment has come.
+type Progress struct {
+	Done, Total int // runs
+	Variant     string
+	Seed        uint64
+	Fraction    float64       // of the whole experiment, 0 to 1
+	ETA         time.Duration // estimated time left; 0: not known yet
+}
+
+// Result is what an experiment left.
+type Result struct {
+	Folder  string
+	Summary *runfolder.Summary
+}
+
+// job is one run of the experiment.
+type job struct {
+	variant int
+	seed    uint64
+	plan    *Plan
+}
+
+// Run runs every variant with every seed and writes the run folder. Its error
+// wraps ErrConfiguration or ErrInfrastructure, or is the context's; a run that
+// is not to be trusted is no error but an invalid Summary.
+func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error) {
+	r, err := newRunner(set, opts)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := r.compile()
+	if err != nil {
+		return nil, err
+	}
+	w, err := runfolder.Create(r.folder(), r.manifest(jobs))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInfrastructure, err)
+	}
+	r.writer, r.log = w, slog.New(w.Log())
+	summary, err := r.run(ctx, jobs)
+	if err != nil {
+		reason := err.Error()
+		if ctx.Err() != nil {
+			reason = "interrupted"
+		}
+		return &Result{Folder: w.Dir()}, errors.Join(err, w.Abort(reason))
+	}
+	if err := w.Finish(*summary); err != nil {
+		return &Result{Folder: w.Dir()}, fmt.Errorf("%w: %w", ErrInfrastructure, err)
+	}
+	return &Result{Folder: w.Dir(), Summary: summary}, nil
+}
+
+type runner struct {
+	set      *experiment.Set
+	opts     Options
+	runtime  string
+	clock    string
+	started  time.Time
+	writer   *runfolder.Writer
+	log      *slog.Logger
+	progress *tracker
+}
+
+func newRunner(set *experiment.Set, opts Options) (*runner, error) {
+	r := &runner{set: set, opts: opts, runtime: set.Base.Runtime, clock: set.Base.Clock, started: time.Now()}
+	if opts.Runtime != "" {
+		r.runtime = opts.Runtime
+		if opts.Clock == "" {
+			r.clock = map[string]string{RuntimeInproc: ClockVirtual, RuntimeNetns: ClockLockstep}[opts.Runtime]
+		}
+	}
+	if opts.Clock != "" {
+		r.clock = opts.Clock
+		if opts.Runtime == "" {
+			r.runtime = map[string]string{ClockVirtual: RuntimeInproc, ClockLockstep: RuntimeNetns}[opts.Clock]
+		}
+	}
+	if r.runtime == "" {
+		r.runtime, r.clock = RuntimeInproc, ClockVirtual
+	}
+	switch [2]string{r.runtime, r.clock} {
+	case [2]string{RuntimeInproc, ClockVirtual}:
+		if len(opts.Inject) > 0 || opts.Capture != "" {
+			return nil, fmt.Errorf("%w: --inject and --capture need real frames; add --runtime netns", ErrConfiguration)
+		}
+	case [2]string{RuntimeNetns, ClockLockstep}:
+	default:
+		return nil, fmt.Errorf("%w: runtime %q does not run under clock %q; use inproc with virtual, or netns with lockstep",
+			ErrConfiguration, r.runtime, r.clock)
+	}
+	return r, nil
+}
+
+// folder is where the run is written: the one asked for, or a fresh one below
+// runs.
+func (r *runner) folder() string {
+	if r.opts.Out != "" {
+		return r.opts.Out
+	}
+	id := fmt.Sprintf("%s-%s-%05x", r.set.Base.Name, r.started.UTC().Format("20060102-150405"), r.started.Nanosecond()&0xfffff)
+	return filepath.Join("runs", id)
+}
+
+// compile makes the plans of all runs, by variant and then seed, so that a
+// mistake is found before anything is deployed.
+func (r *runner) compile() ([]job, error) {
+	var jobs []job
+	for i, v := range r.set.Variants {
+		f, err := newFabric(v.Experiment)
+		if err != nil {
+			return nil, fmt.Errorf("variant %s: %w", v.Name, err)
+		}
+		for _, seed := range v.Experiment.Seeds {
+			p, err := f.plan(seed)
+			if err != nil {
+				return nil, fmt.Errorf("variant %s: %w", v.Name, err)
+			}
+			jobs = append(jobs, job{variant: i, seed: seed, plan: p})
+		}
+	}
+	return jobs, nil
+}
+
+func (r *runner) run(ctx context.Context, jobs []job) (*runfolder.Summary, error) {
+	text, err := r.set.Base.Marshal()
+	if err == nil {
+		err = r.writer.Experiment(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInfrastructure, err)
+	}
+	r.progress = newTracker(len(jobs), r.opts.Progress)
+	workers := r.opts.Parallel
+	if workers <= 0 {
+		workers = runtime.NumCPU()
+	}
+	if r.runtime != RuntimeInproc {
+		workers = 1 // real nodes fill the machine
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	next := make(chan int)
+	done := make([]*runfolder.RunMetrics, len(jobs))
+	errs := make([]error, len(jobs))
+	reasons := make([][]string, len(jobs))
+	var wg sync.WaitGroup
+	for range min(workers, len(jobs)) {
+		wg.Go(func() {
+			for i := range next {
+				if done[i], reasons[i], errs[i] = r.one(ctx, i, jobs[i]); errs[i] != nil {
+					cancel()
+				}
+				jobs[i].plan = nil // let the memory go
+			}
+		})
+	}
+	for i := range jobs {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	// The first error that is not the cancellation that it caused.
+	var first error
+	for _, err := range errs {
+		if err != nil && (first == nil || errors.Is(first, context.Canceled)) {
+			first = err
+		}
+	}
+	if first != nil {
+		return nil, first
+	}
+	return r.summarise(done, reasons), nil
+}
+
+// one runs one variant with one seed and adds it to the folder.
+func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetrics, []string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	name := r.set.Variants[j.variant].Name
+	fraction := func(f float64) { r.progress.update(index, name, j.seed, f) }
+	fraction(0)
+	fail := func(err error) error { return fmt.Errorf("variant %s, seed %d: %w", name, j.seed, err) }
+	out, err := r.backend(ctx, j.plan, fraction)
+	if err != nil {
+		return nil, nil, fail(err)
+	}
+	out.checks = append(out.checks, conservation(j.plan, out), complete(j.plan, out))
+	if r.opts.CheckParity {
+		c, err := parity(ctx, j.plan, out)
+		if err != nil {
+			return nil, nil, fail(err)
+		}
+		out.checks = append(out.checks, c)
+	}
+	metrics := measure(j.plan, out)
+	derived, err := experiment.EvalDerived(r.set.Variants[j.variant].Experiment.Derived, metrics)
+	if err != nil {
+		return nil, nil, fail(fmt.Errorf("%w: %w", ErrConfiguration, err))
+	}
+	for k, v := range derived {
+		metrics[k] = v
+	}
+	data := runfolder.RunData{
+		Nodes: out.results, TraceHash: traceHash(out.results), Wall: out.wall, CPU: out.cpu,
+		DataPackets: int64(metrics["data_packets"]), Invalid: out.invalid,
+	}
+	for _, c := range out.checks {
+		data.Checks = append(data.Checks, runfolder.Check{Name: c.name, OK: c.ok, Detail: c.detail})
+		if !c.ok {
+			data.Invalid = append(data.Invalid, c.name+": "+c.detail)
+		}
+	}
+	if err := r.writer.AddRun(name, j.seed, data); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrInfrastructure, err)
+	}
+	r.log.Info("run done", "variant", name, "seed", j.seed, "wall", out.wall.String(), "cpu", out.cpu.String(), "invalid", data.Invalid)
+	r.progress.finish(index, name, j.seed)
+	for i := range data.Invalid {
+		data.Invalid[i] = fmt.Sprintf("variant %s, seed %d: %s", name, j.seed, data.Invalid[i])
+	}
+	return &runfolder.RunMetrics{Variant: name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: metrics}, data.Invalid, nil
+}
+
+// backend runs a plan where the options say.
+func (r *runner) backend(ctx context.Context, p *Plan, fraction func(float64)) (*outcome, error) {
+	if r.runtime == RuntimeNetns {
+		return r.lockstep(ctx, p, fraction)
+	}
+	return virtual(ctx, p, fraction)
+}
+
+// parity runs the plan again in virtual time and compares every node's trace.
+func parity(ctx context.Context, p *Plan, out *outcome) (check, error) {
+	c := check{name: "parity"}
+	again, err := virtual(ctx, p, nil)
+	if err != nil {
+		return c, err
+	}
+	for i := range out.results {
+		if got, want := out.results[i], again.results[i]; got.TraceHash != want.TraceHash {
+			c.detail = fmt.Sprintf("the trace of %s differs from the virtual run's (%d events against %d)", got.Name, got.Events, want.Events)
+			return c, nil
+		}
+	}
+	c.ok = true
+	c.detail = fmt.Sprintf("all %d nodes have the trace of a virtual run", len(out.results))
+	return c, nil
+}
+
+func (r *runner) summarise(done []*runfolder.RunMetrics, reasons [][]string) *runfolder.Summary {
+	runs := make([]runfolder.RunMetrics, len(done))
+	byVariant := map[string][]map[string]float64{}
+	for i, d := range done {
+		runs[i] = *d
+		byVariant[d.Variant] = append(byVariant[d.Variant], d.Metrics)
+	}
+	s := runfolder.NewSummary(r.set.Base.Name, runs...)
+	s.Reasons = append(s.Reasons, slices.Concat(reasons...)...)
+	s.Valid = len(s.Reasons) == 0
+	for _, e := range experiment.EvalExpect(r.set.Base.Expect, byVariant) {
+		x := runfolder.Expectation{Expr: e.Expr, OK: e.OK, Value: e.Value}
+		if e.Err != "" {
+			s.Reasons = append(s.Reasons, fmt.Sprintf("expectation %s: %s", e.Expr, e.Err))
+			s.Valid = false
+		}
+		s.Expectations = append(s.Expectations, x)
+	}
+	return &s
+}
+
+// hostname of the machine's kernel and so on are read once for the manifest.
+func kernel() string {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return runtime.GOOS
+	}
+	return fmt.Sprintf("Linux %s %s", string(release[:max(0, len(release)-1)]), runtime.GOARCH)
+}

@@ -1,0 +1,72 @@
+package orchestrator
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// Figures of docs/performance.md that predictions are made of.
+const (
+	virtualHop  = 170e-9 // seconds of CPU for a packet-hop in virtual time
+	lockstepHop = 4.5e-6 // wall seconds for a frame-hop in lockstep on two cores
+	acksPerData = 0.8
+)
+
+// Validate compiles every variant, deploys nothing and predicts how long the
+// experiment takes. Its error wraps ErrConfiguration.
+func Validate(set *experiment.Set) (*Validation, error) {
+	v := &Validation{}
+	for i, variant := range set.Variants {
+		f, err := newFabric(variant.Experiment)
+		if err != nil {
+			return nil, fmt.Errorf("variant %s: %w", variant.Name, err)
+		}
+		for _, seed := range variant.Experiment.Seeds[:1] {
+			if _, err := f.plan(seed); err != nil {
+				return nil, fmt.Errorf("variant %s: %w", variant.Name, err)
+			}
+		}
+		hops, length := f.estimate()
+		runs := len(variant.Experiment.Seeds)
+		v.Runs += runs
+		v.VirtualSeconds += float64(runs) * float64(hops) * virtualHop / float64(runtime.NumCPU())
+		v.LockstepSeconds += float64(runs) * float64(hops) * lockstepHop
+		if i == 0 {
+			v.Hosts, v.Switches, v.Links = f.graph.Hosts(), len(f.graph.Nodes)-f.graph.Hosts(), len(f.graph.Links)
+			v.Counts = f.graph.Counts()
+			v.Flows, v.Bytes = len(f.workload.Transfers), int64(f.workload.Bytes())
+			v.PacketHops, v.ModelTime = hops, length
+		}
+	}
+	return v, nil
+}
+
+// estimate returns the transmissions of a run, ACKs included, and how long the
+// most loaded link needs for its bytes if each transfer takes one shortest path.
+func (f *fabric) estimate() (hops int64, length clock.Duration) {
+	paths := topologies.NewPaths(f.graph)
+	links := f.experiment.Links
+	load := make([]clock.Duration, 2*len(f.graph.Links)) // by link and direction
+	for _, t := range f.workload.Transfers {
+		packets := transport.Packets(t.Size, links.MTU, links.Header)
+		route := paths.Links(t.Src, t.Dst)
+		hops += int64(float64(packets) * (1 + acksPerData) * float64(len(route)))
+		at := t.Src
+		for _, id := range route {
+			l := f.graph.Links[id]
+			direction := 0
+			if l.A.Node != at {
+				direction = 1
+			}
+			at = l.A.Node + l.B.Node - at
+			load[2*id+direction] += l.Rate.Serialisation(t.Size)
+			length = max(length, load[2*id+direction])
+		}
+	}
+	return hops, length
+}
