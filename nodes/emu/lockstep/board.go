@@ -83,6 +83,7 @@ const (
 	asleep int64 = iota
 	woken        // named by Woken, has not asked yet
 	running
+	absent // before its first Turn
 )
 
 // Board is the shared state. Everything but wake and the tables lives in words.
@@ -111,6 +112,7 @@ const (
 	headDone = iota
 	headGrants
 	headLast
+	headPresent // nodes that are not absent
 	headWords
 )
 
@@ -146,13 +148,14 @@ func New(words []int64, nodes int, links []Link, end clock.Time) (*Board, error)
 	return b, nil
 }
 
-// Reset writes the state before the first turn: no node may advance until every
-// node has reported once, since all bounds are 0.
+// Reset writes the state before the first turn. No node may advance until every
+// node has reported once, so that no frame is sent to one that does not listen
+// yet.
 func (b *Board) Reset(links []Link) {
 	clear(b.words)
 	for n := range b.nodes {
 		b.pending[n] = int64(clock.Never)
-		b.state[n] = running
+		b.state[n] = absent
 	}
 	distances(b.dist, b.nodes, links)
 }
@@ -182,7 +185,7 @@ func (b *Board) Earliest() clock.Time {
 }
 
 // Stuck returns the nodes that the others wait for: those that were woken or
-// granted and have not reported back.
+// granted and have not reported back, or have not reported at all.
 func (b *Board) Stuck() []int {
 	var stuck []int
 	for n, s := range b.state {
@@ -209,12 +212,17 @@ func (b *Board) Turn(n int, r Report) (clock.Time, Verdict) {
 		b.bound[m] = min(b.bound[m], int64(s.First))
 	}
 	b.bound[n] = min(int64(r.Next), b.pending[n])
+	begins := false
+	if b.state[n] == absent {
+		b.head[headPresent]++
+		begins = b.head[headPresent] == int64(b.nodes)
+	}
 	horizon, verdict := b.look(n)
 	for m, s := range b.state {
 		if s != asleep || m == n {
 			continue
 		}
-		if int(b.blocker[m]) == n {
+		if begins || int(b.blocker[m]) == n {
 			b.measure(m)
 		}
 		if verdict == Done || b.bound[m] < b.horizon[m] {
@@ -232,6 +240,10 @@ func (b *Board) Ask(n int) (clock.Time, Verdict) {
 }
 
 func (b *Board) look(n int) (clock.Time, Verdict) {
+	if b.head[headPresent] < int64(b.nodes) {
+		b.state[n] = asleep
+		return 0, Wait
+	}
 	b.measure(n)
 	switch {
 	case b.bound[n] < b.horizon[n]:

@@ -1,0 +1,50 @@
+// Package netio moves frames between the ports of real nodes in batches: over
+// AF_PACKET sockets on network interfaces, and in memory for tests. It knows
+// nothing of packets, models or time; the drivers of package emu call it.
+package netio
+
+import (
+	"errors"
+	"time"
+)
+
+// Conn is all ports of one node. It belongs to one goroutine.
+type Conn interface {
+	// Receive fills batch with frames that have arrived, in order of arrival per
+	// port, and returns how many. When there are none it waits for the first, no
+	// longer than wait, and returns 0 without an error if none came. The data is
+	// the Conn's and valid until the next call of Receive.
+	Receive(batch []Frame, wait time.Duration) (int, error)
+	// Send puts frames on the wire, in order per port, and returns when the Conn
+	// needs their bytes no more. An error means that the rest was not sent.
+	Send(batch []Message) error
+	// Drops returns how many frames have been lost for want of room on their way
+	// in since the start.
+	Drops() (int64, error)
+	// Close frees the ports; frames not yet received are lost.
+	Close() error
+}
+
+// Frame is a frame that has arrived, from the destination MAC address on,
+// without FCS.
+type Frame struct {
+	Port int
+	Data []byte
+}
+
+// Message is a frame to be sent: Header, Payload and Trailer in a row. Any of
+// them but Header may be empty. The caller owns the bytes.
+type Message struct {
+	Port                     int
+	Header, Payload, Trailer []byte
+}
+
+// Len returns the length of the frame.
+func (m *Message) Len() int { return len(m.Header) + len(m.Payload) + len(m.Trailer) }
+
+// ErrClosed reports a Conn whose other end, or itself, is gone.
+var ErrClosed = errors.New("netio: closed")
+
+// Slots is the number of frames that a Conn keeps until they are received. A
+// fabric under lockstep never had more than 16 waiting (datapath.md).
+const Slots = 512

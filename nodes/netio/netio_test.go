@@ -1,0 +1,172 @@
+package netio_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/netio/netiotest"
+)
+
+func TestMemory(t *testing.T) {
+	netiotest.Run(t, func(*testing.T) (a, b netio.Conn) {
+		x, y := netio.NewMemory(netiotest.Ports), netio.NewMemory(netiotest.Ports)
+		for p := range netiotest.Ports {
+			netio.Join(x, p, y, p)
+		}
+		return x, y
+	})
+}
+
+func TestPacket(t *testing.T) {
+	netiotest.Run(t, func(t *testing.T) (a, b netio.Conn) {
+		x, y := openPair(t, nil)
+		return x, y
+	})
+}
+
+// TestPacketKeepsVLANTag: the kernel takes the outer VLAN tag off a frame, the
+// Conn puts it back.
+func TestPacketKeepsVLANTag(t *testing.T) {
+	a, b := openPair(t, nil)
+	for _, tpid := range []uint16{unix.ETH_P_8021Q, unix.ETH_P_8021AD, 0x9999} {
+		f := make([]byte, 100)
+		for i := range f {
+			f[i] = byte(i)
+		}
+		binary.BigEndian.PutUint16(f[12:], tpid)
+		binary.BigEndian.PutUint16(f[14:], 0x1234)
+		binary.BigEndian.PutUint16(f[16:], 0x88b5)
+		if err := a.Send([]netio.Message{{Port: 1, Header: f}}); err != nil {
+			t.Fatal(err)
+		}
+		batch := make([]netio.Frame, 2)
+		n, err := b.Receive(batch, 5*time.Second)
+		if n != 1 || err != nil {
+			t.Fatalf("TPID %#x: Receive = %d, %v, want 1, nil", tpid, n, err)
+		}
+		if got := batch[0]; got.Port != 1 || string(got.Data) != string(f) {
+			t.Errorf("TPID %#x: got port %d %x, want port 1 %x", tpid, got.Port, got.Data, f)
+		}
+	}
+}
+
+// TestPacketIgnoresItsOwn: a Conn does not see what it sends, nor what arrives
+// on an interface that is not its port.
+func TestPacketIgnoresItsOwn(t *testing.T) {
+	var stranger *netio.Packet
+	a, _ := openPair(t, func(outside int) {
+		var err error
+		if stranger, err = netio.OpenPacket([]int{outside}, netiotest.MaxFrame); err != nil {
+			t.Error(err)
+		}
+	})
+	defer stranger.Close()
+	if err := a.Send([]netio.Message{{Header: make([]byte, 60)}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]netio.Conn{"sender": a, "stranger": stranger} {
+		if n, err := c.Receive(make([]netio.Frame, 1), 50*time.Millisecond); n != 0 || err != nil {
+			t.Errorf("%s: Receive = %d, %v, want 0, nil", name, n, err)
+		}
+	}
+}
+
+// openPair returns two Conns joined by veth pairs, each in a namespace that
+// nobody else sees and that ends with it. more, if not nil, runs in the first
+// one's namespace with the index of its loopback interface.
+func openPair(t *testing.T, more func(loopback int)) (a, b *netio.Packet) {
+	if os.Geteuid() != 0 {
+		t.Skip("a private network namespace needs root; the tests of orchestrator/netns cover user namespaces")
+	}
+	var err error
+	outer := inNewNamespace(func() {
+		for p := range netiotest.Ports {
+			if err == nil {
+				err = netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name("a", p), MTU: netiotest.MaxFrame}, PeerName: name("b", p)})
+			}
+		}
+		self, e := os.Open("/proc/thread-self/ns/net")
+		if err = errors.Join(err, e); err != nil {
+			return
+		}
+		defer self.Close()
+		inner := inNewNamespace(func() {
+			target, e := os.Open("/proc/thread-self/ns/net")
+			if err = e; err != nil {
+				return
+			}
+			defer target.Close()
+			home, e := netlink.NewHandleAt(netns.NsHandle(self.Fd()))
+			if err = e; err != nil {
+				return
+			}
+			defer home.Close()
+			for p := range netiotest.Ports {
+				l, e := home.LinkByName(name("b", p))
+				if e == nil {
+					e = home.LinkSetNsFd(l, int(target.Fd()))
+				}
+				err = errors.Join(err, e)
+			}
+			if err == nil {
+				b, err = openUp("b")
+			}
+		})
+		if err = errors.Join(err, inner); err == nil {
+			a, err = openUp("a")
+		}
+		if err == nil && more != nil {
+			more(1)
+		}
+	})
+	if err = errors.Join(err, outer); err != nil {
+		t.Skipf("no private network namespaces: %v", err)
+	}
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return a, b
+}
+
+func name(side string, port int) string { return fmt.Sprintf("%s%d", side, port) }
+
+func openUp(side string) (*netio.Packet, error) {
+	var indices []int
+	for p := range netiotest.Ports {
+		l, err := netlink.LinkByName(name(side, p))
+		if err == nil {
+			err = errors.Join(netlink.LinkSetMTU(l, netiotest.MaxFrame), netlink.LinkSetUp(l))
+		}
+		if err != nil {
+			return nil, err
+		}
+		indices = append(indices, l.Attrs().Index)
+	}
+	return netio.OpenPacket(indices, netiotest.MaxFrame)
+}
+
+// inNewNamespace runs f on a thread of its own in a new network namespace without
+// IPv6, which would send router solicitations.
+func inNewNamespace(f func()) error {
+	failed := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread ends with its namespace
+		err := unix.Unshare(unix.CLONE_NEWNET)
+		if err == nil {
+			if err = os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0); errors.Is(err, os.ErrNotExist) {
+				err = nil
+			}
+			f()
+		}
+		failed <- err
+	}()
+	return <-failed
+}

@@ -1,0 +1,266 @@
+package netio
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"os"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Packet is a Conn over AF_PACKET: one TPACKET_V2 receive ring for all its
+// interfaces, which tells the port by the interface's index, and one socket to
+// send from. TPACKET_V3 would add its block timeout to every frame at low rates,
+// and AF_XDP gains nothing on veth (datapath.md).
+type Packet struct {
+	rx, tx    int
+	ring      []byte
+	slotSize  int
+	perBlock  int
+	blockSize int
+	slots     int
+	next      int // slot that the kernel fills next, seen from here
+	held      int // slots before next that belong to the last batch
+	indices   []int32
+	ports     map[int32]int
+	drops     int64
+
+	messages  []mmsghdr
+	vectors   []unix.Iovec
+	addresses []unix.RawSockaddrLinklayer
+}
+
+type mmsghdr struct {
+	header unix.Msghdr
+	length uint32
+	_      [4]byte
+}
+
+// vlanTagLen is the length of an 802.1Q tag.
+const vlanTagLen = 4
+
+// blockPages is the number of pages in a block of the ring: small enough that
+// the kernel finds it in one piece.
+const blockPages = 16
+
+// OpenPacket opens the interfaces of the given indices, which are ports 0, 1, …,
+// in the network namespace of the calling thread. Frames on other interfaces of
+// the namespace take up room until Receive is called. No frame longer than maxFrame
+// bytes arrives whole. It needs CAP_NET_RAW in that namespace; the Conn may then
+// be used from any thread.
+func OpenPacket(indices []int, maxFrame int) (*Packet, error) {
+	c := &Packet{rx: -1, tx: -1, ports: make(map[int32]int, len(indices))}
+	for port, index := range indices {
+		c.indices = append(c.indices, int32(index))
+		c.ports[int32(index)] = port
+	}
+	if err := c.open(maxFrame); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("netio: packet socket: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Packet) open(maxFrame int) (err error) {
+	if c.tx, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
+		return err
+	}
+	// Without a protocol the socket receives nothing until it is bound, when all
+	// its options stand.
+	if c.rx, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
+		return err
+	}
+	for _, o := range []struct{ name, value int }{
+		{unix.PACKET_VERSION, unix.TPACKET_V2},
+		{unix.PACKET_IGNORE_OUTGOING, 1},
+		// Room to put back the outer VLAN tag, which the kernel takes off.
+		{unix.PACKET_RESERVE, vlanTagLen},
+	} {
+		if err := unix.SetsockoptInt(c.rx, unix.SOL_PACKET, o.name, o.value); err != nil {
+			return fmt.Errorf("option %d: %w", o.name, err)
+		}
+	}
+	// A slot holds the ring's header, the address, alignment, room for a tag and
+	// the frame (Documentation/networking/packet_mmap.rst).
+	c.slotSize = align(align(unix.SizeofTpacket2Hdr+unix.SizeofSockaddrLinklayer+vlanTagLen, 16)+16+vlanTagLen+maxFrame, 128)
+	c.blockSize = max(blockPages*os.Getpagesize(), 1<<bits.Len(uint(c.slotSize-1)))
+	c.perBlock = c.blockSize / c.slotSize
+	blocks := (Slots + c.perBlock - 1) / c.perBlock
+	c.slots = blocks * c.perBlock
+	request := unix.TpacketReq{
+		Block_size: uint32(c.blockSize), Block_nr: uint32(blocks),
+		Frame_size: uint32(c.slotSize), Frame_nr: uint32(c.slots),
+	}
+	if err := unix.SetsockoptTpacketReq(c.rx, unix.SOL_PACKET, unix.PACKET_RX_RING, &request); err != nil {
+		return fmt.Errorf("receive ring of %d slots of %d B: %w", c.slots, c.slotSize, err)
+	}
+	if c.ring, err = unix.Mmap(c.rx, 0, blocks*c.blockSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return fmt.Errorf("map receive ring: %w", err)
+	}
+	return unix.Bind(c.rx, &unix.SockaddrLinklayer{Protocol: hostToNet(unix.ETH_P_ALL)})
+}
+
+func align(n, to int) int { return (n + to - 1) / to * to }
+
+func hostToNet(v uint16) uint16 {
+	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
+}
+
+// header returns the ring's header of a slot.
+func (c *Packet) header(slot int) *unix.Tpacket2Hdr {
+	at := slot/c.perBlock*c.blockSize + slot%c.perBlock*c.slotSize
+	return (*unix.Tpacket2Hdr)(unsafe.Pointer(&c.ring[at]))
+}
+
+// Receive implements Conn.
+func (c *Packet) Receive(batch []Frame, wait time.Duration) (int, error) {
+	c.release()
+	if n := c.read(batch); n > 0 || wait <= 0 {
+		return n, nil
+	}
+	deadline := time.Now().Add(wait)
+	for {
+		left := time.Until(deadline)
+		if left <= 0 {
+			return 0, nil
+		}
+		fds := []unix.PollFd{{Fd: int32(c.rx), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, int(left/time.Millisecond)+1); err != nil && err != unix.EINTR {
+			return 0, fmt.Errorf("netio: poll: %w", err)
+		}
+		if n := c.read(batch); n > 0 {
+			return n, nil
+		}
+		if fds[0].Revents&unix.POLLERR != 0 {
+			return 0, fmt.Errorf("%w: an interface went down", ErrClosed)
+		}
+	}
+}
+
+// release gives the slots of the last batch back to the kernel.
+func (c *Packet) release() {
+	for ; c.held > 0; c.held-- {
+		slot := (c.next - c.held + c.slots) % c.slots
+		atomic.StoreUint32(&c.header(slot).Status, unix.TP_STATUS_KERNEL)
+	}
+}
+
+func (c *Packet) read(batch []Frame) (n int) {
+	for n < len(batch) && c.held < c.slots {
+		h := c.header(c.next)
+		status := atomic.LoadUint32(&h.Status)
+		if status&unix.TP_STATUS_USER == 0 {
+			break
+		}
+		c.next = (c.next + 1) % c.slots
+		c.held++
+		address := (*unix.RawSockaddrLinklayer)(unsafe.Add(unsafe.Pointer(h), align(unix.SizeofTpacket2Hdr, 16)))
+		port, ours := c.ports[address.Ifindex]
+		if !ours {
+			if n == 0 {
+				c.release()
+			}
+			continue
+		}
+		data := unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(h), int(h.Mac))), int(h.Snaplen))
+		if status&unix.TP_STATUS_VLAN_VALID != 0 && len(data) >= 12 {
+			data = restoreTag(data, h, status)
+		}
+		batch[n] = Frame{Port: port, Data: data}
+		n++
+	}
+	return n
+}
+
+// restoreTag puts the outer VLAN tag back between the addresses and the
+// EtherType: it moves the addresses into the reserve before the frame.
+func restoreTag(data []byte, h *unix.Tpacket2Hdr, status uint32) []byte {
+	tpid := uint16(unix.ETH_P_8021Q)
+	if status&unix.TP_STATUS_VLAN_TPID_VALID != 0 {
+		tpid = h.Vlan_tpid
+	}
+	whole := unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&data[0]), -vlanTagLen)), len(data)+vlanTagLen)
+	copy(whole, data[:12])
+	binary.BigEndian.PutUint16(whole[12:], tpid)
+	binary.BigEndian.PutUint16(whole[14:], h.Vlan_tci)
+	return whole
+}
+
+// Send implements Conn.
+func (c *Packet) Send(batch []Message) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	c.prepare(batch)
+	for at := 0; at < len(batch); {
+		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(c.tx),
+			uintptr(unsafe.Pointer(&c.messages[at])), uintptr(len(batch)-at), 0, 0, 0)
+		switch errno {
+		case 0:
+			at += int(n)
+		case unix.EINTR, unix.EAGAIN, unix.ENOBUFS:
+			// ENOBUFS: the interface's queue is full; veth empties it at once.
+		default:
+			return fmt.Errorf("netio: port %d: send %d B: %w", batch[at].Port, batch[at].Len(), errno)
+		}
+	}
+	return nil
+}
+
+// vectorsPer is the number of parts of a Message.
+const vectorsPer = 3
+
+func (c *Packet) prepare(batch []Message) {
+	if len(c.messages) < len(batch) {
+		c.messages = make([]mmsghdr, len(batch))
+		c.vectors = make([]unix.Iovec, vectorsPer*len(batch))
+		c.addresses = make([]unix.RawSockaddrLinklayer, len(batch))
+	}
+	for i := range batch {
+		m := &batch[i]
+		address, vectors := &c.addresses[i], c.vectors[vectorsPer*i:][:vectorsPer]
+		*address = unix.RawSockaddrLinklayer{Family: unix.AF_PACKET, Ifindex: c.indices[m.Port], Halen: 6}
+		copy(address.Addr[:], m.Header)
+		used := 0
+		for _, part := range [][]byte{m.Header, m.Payload, m.Trailer} {
+			if len(part) > 0 {
+				vectors[used].Base = &part[0]
+				vectors[used].SetLen(len(part))
+				used++
+			}
+		}
+		h := &c.messages[i].header
+		h.Name, h.Namelen = (*byte)(unsafe.Pointer(address)), unix.SizeofSockaddrLinklayer
+		h.Iov = &vectors[0]
+		h.SetIovlen(used)
+	}
+}
+
+// Drops implements Conn. The kernel's counter starts anew at each look.
+func (c *Packet) Drops() (int64, error) {
+	stats, err := unix.GetsockoptTpacketStats(c.rx, unix.SOL_PACKET, unix.PACKET_STATISTICS)
+	if err != nil {
+		return c.drops, fmt.Errorf("netio: statistics: %w", err)
+	}
+	c.drops += int64(stats.Drops)
+	return c.drops, nil
+}
+
+// Close implements Conn.
+func (c *Packet) Close() error {
+	if c.ring != nil {
+		unix.Munmap(c.ring)
+		c.ring = nil
+	}
+	for _, fd := range []*int{&c.rx, &c.tx} {
+		if *fd >= 0 {
+			unix.Close(*fd)
+			*fd = -1
+		}
+	}
+	return nil
+}
