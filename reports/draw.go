@@ -35,6 +35,7 @@ const (
 	paintMean
 	paintMax
 	paintBarText
+	paintPaper
 	paintFlow
 	paintAction = paintFlow + maxGroups
 )
@@ -53,7 +54,7 @@ func (p paint) variable() string {
 	case p >= paintFlow:
 		return fmt.Sprintf("--flow-%d", p-paintFlow)
 	}
-	return [...]string{"--ink", "--axis", "--grid", "--shade", "--target", "--rest", "--mean", "--max", "--bar-ink"}[p]
+	return [...]string{"--ink", "--axis", "--grid", "--shade", "--target", "--rest", "--mean", "--max", "--bar-ink", "--paper"}[p]
 }
 
 // dashes tell lines apart without colour; a flow's style takes them in turn.
@@ -65,18 +66,18 @@ func lineStyle(style int) draw.LineStyle {
 	case styleRest:
 		return draw.LineStyle{Color: paintRest, Width: 1.5, Dashes: []vg.Length{1, 2}}
 	case styleMean:
-		return draw.LineStyle{Color: paintMean, Width: 1.8}
+		return draw.LineStyle{Color: paintMean, Width: 1.4}
 	case styleMax:
 		return draw.LineStyle{Color: paintMax, Width: 1, Dashes: []vg.Length{2, 2}}
 	}
-	return draw.LineStyle{Color: paintFlow + paint(style), Width: 1.8, Dashes: dashes[style]}
+	return draw.LineStyle{Color: paintFlow + paint(style), Width: 1.6, Dashes: dashes[style]}
 }
 
 // Sizes of drawings in the units of their view box, near to CSS pixels.
 const (
 	textSize   font.Length = 11.5
-	lineHeight             = 230
-	rowHeight              = 30
+	lineHeight vg.Length   = 250
+	rowHeight  vg.Length   = 30
 )
 
 // width returns the width of each of n panels beside each other.
@@ -106,10 +107,10 @@ func drawPanel(p Panel, panels int) (template.HTML, error) {
 	}
 	pl.X.Label.Text, pl.Y.Label.Text = p.XLabel, p.YLabel
 	pl.X.Min, pl.X.Max = 0, p.XMax
-	height := vg.Length(lineHeight)
+	height := lineHeight
 	var err error
 	if p.Bars != nil {
-		height = vg.Length(rowHeight*len(p.Bars) + 50)
+		height = rowHeight*vg.Length(len(p.Bars)) + 50
 		err = addBars(pl, p, width(panels))
 	} else {
 		err = addLines(pl, p)
@@ -118,8 +119,8 @@ func drawPanel(p Panel, panels int) (template.HTML, error) {
 		return "", fmt.Errorf("chart %s: %w", p.Title, err)
 	}
 	canvas := vgsvg.New(width(panels), height)
-	// Room for the half of the last tick's label that stands out.
-	pl.Draw(draw.Crop(draw.New(canvas), 0, -12, 0, -6))
+	// Room for a wider font, and for the half of the last tick's label.
+	pl.Draw(draw.Crop(draw.New(canvas), 4, -12, 2, -6))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return "", fmt.Errorf("chart %s: %w", p.Title, err)
@@ -133,7 +134,7 @@ func addLines(pl *plot.Plot, p Panel) error {
 	pl.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	pl.Y.LineStyle.Width, pl.Y.Tick.Length = 0, 0
 	pl.Y.Padding = 6
-	times, _ := niceTicks(p.XMax)
+	times, _ := niceTicks(p.XMax / 1.06)
 	pl.X.Tick.Marker = plot.ConstantTicks(times)
 
 	if p.Shade[1] > p.Shade[0] {
@@ -180,7 +181,8 @@ func addLines(pl *plot.Plot, p Panel) error {
 		style := &label.TextStyle[0]
 		style.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Weight: xfont.WeightBold, Size: textSize}
 		style.Color, style.XAlign, style.YAlign = paintTarget, draw.XRight, draw.YBottom
-		label.Offset = vg.Point{Y: 3}
+		// Right of it is room for readers whose font is wider than Liberation.
+		label.Offset = vg.Point{X: -14, Y: 3}
 		pl.Add(line, label)
 	}
 	return nil
@@ -220,10 +222,15 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 		for i, b := range p.Bars {
 			share := b.Parts[a] * 100
 			values[int(row(i))] = share
-			// A label of three characters needs about 26 units.
-			if share/100*float64(width)*0.75 > 26 {
+			// Numbers need about 22 units, with the action's name about 52.
+			text := strconv.FormatFloat(share, 'f', 0, 64)
+			space := share / 100 * float64(width) * 0.75
+			if space > 52 {
+				text = actionLabels[a].short + " " + text
+			}
+			if space > 22 {
 				labels.XYs = append(labels.XYs, plotter.XY{X: starts[i] + share/2, Y: row(i)})
-				labels.Labels = append(labels.Labels, strconv.FormatFloat(share, 'f', 0, 64))
+				labels.Labels = append(labels.Labels, text)
 			}
 			starts[i] += share
 		}
@@ -232,7 +239,7 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 			return err
 		}
 		bars.Horizontal = true
-		bars.Color, bars.LineStyle.Width = paintAction+paint(a), 0
+		bars.Color, bars.LineStyle = paintAction+paint(a), draw.LineStyle{Color: paintPaper, Width: 1.2}
 		if below != nil {
 			bars.StackOn(below)
 		}
@@ -260,7 +267,8 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 }
 
 // niceTicks returns three to six ticks from 0 that are whole multiples of 1, 2,
-// 2.5 or 5 times a power of ten, and the end of an axis that shows top.
+// 2.5 or 5 times a power of ten, and the end of an axis that shows top with some
+// room.
 func niceTicks(top float64) ([]plot.Tick, float64) {
 	if !(top > 0) {
 		top = 1
@@ -272,11 +280,12 @@ func niceTicks(top float64) ([]plot.Tick, float64) {
 			break
 		}
 	}
+	top *= 1.06
 	var ticks []plot.Tick
-	for i := 0; float64(i)*step <= top*1.0001; i++ {
+	for i := 0; float64(i)*step <= top; i++ {
 		ticks = append(ticks, plot.Tick{Value: float64(i) * step, Label: number(float64(i) * step)})
 	}
-	return ticks, max(top*1.06, ticks[len(ticks)-1].Value)
+	return ticks, top
 }
 
 var (

@@ -186,7 +186,7 @@ func (d *data) sharing() string {
 		others /= float64(n)
 		text := fmt.Sprintf("%s against %s Gb/s in %s", number(math.Round(rates[slow]*10)/10), number(math.Round(others*10)/10), v.Name)
 		if rates[slow] > 0 {
-			text += fmt.Sprintf(" (1 : %s)", number(math.Round(others/rates[slow]*100)/100))
+			text += fmt.Sprintf(" (1\u00a0:\u00a0%s)", number(math.Round(others/rates[slow]*100)/100))
 		}
 		parts = append(parts, text)
 	}

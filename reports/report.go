@@ -106,22 +106,16 @@ func verdict(s *runfolder.Summary, published *Table) Verdict {
 		v.State, v.Headline = StateBad, fmt.Sprintf("Valid, but %d of %d expectations failed", total-held, total)
 	case total == 0:
 		v.Headline = "Valid; the experiment states no expectation"
-	case total == 1:
-		v.Headline = "Valid, and its one expectation holds"
 	default:
-		v.Headline = fmt.Sprintf("Valid, and all %d expectations hold", total)
+		v.Headline = fmt.Sprintf("Valid; %d of %d expectations hold", held, total)
 	}
 	if published != nil {
-		outside := 0
+		judged := map[string]int{}
 		for _, row := range published.Rows {
-			if row[len(row)-1].State == StateBad {
-				outside++
-			}
+			judged[row[verdictColumn].State]++
 		}
-		if outside > 0 {
-			v.Headline += fmt.Sprintf("; %d of %d published figures are not reproduced", outside, len(published.Rows))
-		} else {
-			v.Headline += "; every published figure is reproduced"
+		if n := judged[StateGood] + judged[StateBad]; n > 0 {
+			v.Headline += fmt.Sprintf("; %d of %d published figures reproduced", judged[StateGood], n)
 		}
 	}
 	return v

@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -261,7 +262,7 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 		if d := cmp.Diff(panel.Lines, lines, approximately); d != "" {
 			t.Errorf("%s: throughput (-got +want):\n%s", variant, d)
 		}
-		if panel.Title != variant || panel.Shade != [2]float64{2, 14} || panel.XMax != 32 || panel.Subtitle != "seed 2 of 3, nearest to the medians" {
+		if panel.Title != variant || panel.Shade != [2]float64{2, 14} || panel.XMax != 32 || panel.Subtitle != "seed 2, of 3 the nearest to the medians" {
 			t.Errorf("%s: panel %q %q, shade %v, x to %v", variant, panel.Title, panel.Subtitle, panel.Shade, panel.XMax)
 		}
 		panel = chartOf(t, r, "delays").Panels[v]
@@ -312,7 +313,7 @@ func TestFindings(t *testing.T) {
 	for _, want := range []string{
 		"The bottlenecks are s1 → s2 (100 % busy; mean queue ", "kB in baseline, ", "kB in csig-wide) and s0 → s1 (100 % busy; ",
 		"Flow 0-3 crosses both; s1 → s2 also limits 2-3, s0 → s1 also limits 0-1.",
-		"Flow 0-3 suffers: against the mean of the other 2 it gets 17.7 against 82.1 Gb/s in baseline (1 : 4.6", "30.1 against 69.7 Gb/s in csig (1 : 2.3",
+		"Flow 0-3 suffers: against the mean of the other 2 it gets 17.7 against 82.1 Gb/s in baseline (1\u00a0:\u00a04.6", "30.1 against 69.7 Gb/s in csig (1\u00a0:\u00a02.3",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("findings lack %q:\n%s", want, text)
@@ -339,11 +340,11 @@ func TestVerdict(t *testing.T) {
 		name, state, headline string
 		change                func(*runfolder.Manifest, *runfolder.Summary)
 	}{
-		{"all good", StateGood, "Valid, and all 2 expectations hold; 1 of 2 published figures are not reproduced", nil},
-		{"a failure", StateBad, "Valid, but 1 of 2 expectations failed; 1 of 2", func(_ *runfolder.Manifest, s *runfolder.Summary) { s.Expectations[0].OK = false }},
+		{"all good", StateGood, "Valid; 2 of 2 expectations hold; 1 of 2 published figures reproduced", nil},
+		{"a failure", StateBad, "Valid, but 1 of 2 expectations failed; 1 of 2 published", func(_ *runfolder.Manifest, s *runfolder.Summary) { s.Expectations[0].OK = false }},
 		{"invalid", StateBad, "The run is not valid", func(_ *runfolder.Manifest, s *runfolder.Summary) { s.Valid, s.Reasons = false, []string{"late timers"} }},
 		{"nothing asked", StateGood, "Valid; the experiment states no expectation", func(m *runfolder.Manifest, s *runfolder.Summary) { m.Published, s.Expectations = nil, nil }},
-		{"reproduced", StateGood, "every published figure is reproduced", func(m *runfolder.Manifest, _ *runfolder.Summary) { m.Published = m.Published[:1] }},
+		{"reproduced", StateGood, "; 1 of 1 published figures reproduced", func(m *runfolder.Manifest, _ *runfolder.Summary) { m.Published = m.Published[:1] }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := build(t, threeFlow().folder(t, c.change)).Verdict
@@ -362,9 +363,9 @@ func TestPublished(t *testing.T) {
 		m.Published = append(m.Published, runfolder.Published{Variant: "csig", Metric: "absent", Value: 1, Low: 0.5, High: 2})
 	}))
 	want := [][]Cell{
-		{{Text: "baseline"}, {Text: "fairness_ratio (: 1)"}, {Text: "4.668"}, {Text: "4.638 … 4.698 (3)"}, {Text: "5"}, {Text: "4.4 … 5.1"}, {Text: "slides"}, {"✓ reproduced", StateGood}},
-		{{Text: "csig"}, {Text: "fairness_ratio (: 1)"}, {Text: "2.346"}, {Text: "2.316 … 2.376 (3)"}, {Text: "2.3"}, {Text: "2.2 … 2.31"}, {Text: "slides"}, {"✗ outside: start-up trims", StateBad}},
-		{{Text: "csig"}, {Text: "absent"}, {Text: "–"}, {Text: "–"}, {Text: "1"}, {Text: "0.5 … 2"}, {}, {"✗ not measured", StateBad}},
+		{{Text: "baseline"}, {Text: "fairness_ratio"}, {Text: "4.668"}, {Text: "4.638 … 4.698 (3)"}, {Text: "5"}, {Text: "4.4 … 5.1"}, {"✓ reproduced", StateGood}, {Text: "slides"}},
+		{{Text: "csig"}, {Text: "fairness_ratio"}, {Text: "2.346"}, {Text: "2.316 … 2.376 (3)"}, {Text: "2.3"}, {Text: "2.2 … 2.31"}, {"✗ outside: start-up trims", StateBad}, {Text: "slides"}},
+		{{Text: "csig"}, {Text: "absent"}, {Text: "–"}, {Text: "–"}, {Text: "1"}, {Text: "0.5 … 2"}, {"✗ not measured", StateBad}, {}},
 	}
 	if d := cmp.Diff(r.Published.Rows, want); d != "" {
 		t.Errorf("published (-got +want):\n%s", d)
@@ -440,13 +441,48 @@ func TestLongRunIsThinned(t *testing.T) {
 	}
 }
 
-func TestIncompleteFolder(t *testing.T) {
-	w, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), threeFlow().manifest())
-	if err != nil {
+func TestDamagedTable(t *testing.T) {
+	f := threeFlow().folder(t, nil)
+	path := filepath.Join(f.Dir, "cc.parquet")
+	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runfolder.Open(w.Dir()); !errors.Is(err, runfolder.ErrIncomplete) {
-		t.Errorf("Open: %v", err)
+	if _, err := Build(f); !errors.Is(err, runfolder.ErrDamaged) || !strings.Contains(err.Error(), path) {
+		t.Errorf("Build: %v", err)
+	}
+}
+
+// A run without a record, and one of a single window, have a report too.
+func TestHardlyAnything(t *testing.T) {
+	for _, windows := range []int{0, 1} {
+		w, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), runfolder.Manifest{
+			Name: "tiny", IntervalUS: 100, Variants: []runfolder.Variant{{Name: "run"}},
+			Nodes: []runfolder.Node{{Node: 0, Name: "h0", Kind: runfolder.KindHost}}, Flows: []runfolder.Flow{{Name: "0-1"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		node := metrics.NodeResult{Name: "h0", FlowWindows: []metrics.FlowWindow{{WireBytes: 4150}}[:windows]}
+		if err := w.AddRun("run", 1, runfolder.RunData{Nodes: []metrics.NodeResult{node}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Finish(runfolder.NewSummary("tiny")); err != nil {
+			t.Fatal(err)
+		}
+		f, err := runfolder.Open(w.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := build(t, f)
+		var html, markdown bytes.Buffer
+		if err := errors.Join(WriteHTML(&html, r), WriteMarkdown(&markdown, r)); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(r.Charts); got != windows {
+			t.Errorf("%d windows: %d charts, want %d", windows, got, windows)
+		}
+		if got := strings.Contains(html.String(), "fill:var(--flow-0)"); got != (windows == 1) {
+			t.Errorf("%d windows: a dot for the single point: %v", windows, got)
+		}
 	}
 }
 
@@ -467,7 +503,7 @@ func TestPaints(t *testing.T) {
 		if got, want := string(markup("<svg><x y='"+hex(p)+"'/></svg>", 1, 1)), "var("+p.variable()+")"; !strings.Contains(got, want) {
 			t.Errorf("paint %d drawn as %s, want %s", p, got, want)
 		}
-		if n := strings.Count(page, p.variable()+":"); n != 2 {
+		if n := strings.Count(page, p.variable()+": "); n != 2 {
 			t.Errorf("%s is defined %d times, want once for light and once for dark", p.variable(), n)
 		}
 	}
@@ -509,7 +545,7 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("line has %d bars, the table's head %d: %s", bars, columns, line)
 		}
 	}
-	for _, want := range []string{"**Valid, and all 2 expectations hold", `✗ outside: a \| b |`, "| baseline | fairness\\_ratio (: 1) | 4.668 |"} {
+	for _, want := range []string{"**Valid; 2 of 2 expectations hold", `✗ outside: a \| b |`, "| baseline | fairness\\_ratio | 4.668 |"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("markdown lacks %q:\n%s", want, b.String())
 		}

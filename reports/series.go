@@ -98,7 +98,7 @@ func (d *data) throughput() Chart {
 
 // queues draws the data queues of the ports that limit the flows.
 func (d *data) queues(ports []bottleneck) Chart {
-	c := Chart{ID: "queues", Title: "Queue depth of the busiest switch ports", Caption: "Data queue, mean and largest of every point, " + d.perPoint() + "."}
+	c := Chart{ID: "queues", Title: "Queue depth of the busiest switch ports", Caption: "Data queue, mean and largest of every point, " + d.perPoint() + ". The figures beside the names are of the measured span; in brackets, the time that the link takes to drain."}
 	if len(ports) > 0 && ports[0].full {
 		c.Title = "Queue depth of the bottlenecks"
 	}
@@ -118,7 +118,7 @@ func (d *data) queues(ports []bottleneck) Chart {
 				continue
 			}
 			p := d.timePanel(port.name+", "+v.Name, "Queue (kB)")
-			p.Subtitle = fmt.Sprintf("while measured: %s busy, mean %s, peak %s", percent(use.utilisation), depth(use.meanQueue, port.port.RateBPS), depth(use.peakQueue, port.port.RateBPS))
+			p.Subtitle = fmt.Sprintf("%s busy · mean %s · peak %s", percent(use.utilisation), depth(use.meanQueue, port.port.RateBPS), depth(use.peakQueue, port.port.RateBPS))
 			mean, peak := Line{Name: "mean", Style: styleMean}, Line{Name: "largest", Style: styleMax}
 			// A window without a record is one without a packet.
 			for i := range d.index(d.ends[run{v.Name, d.seeds[v.Name]}]-d.bin/2) + 1 {
@@ -172,8 +172,11 @@ func (d *data) delays() Chart {
 	return c
 }
 
-// actionLabels are short names of metrics.Action for charts.
-var actionLabels = [metrics.Actions]string{"no-op", "proportional increase", "fast increase", "fair increase", "multiplicative decrease", "quick adapt"}
+// actionLabels are the names of metrics.Action in legends and in bars.
+var actionLabels = [metrics.Actions]struct{ name, short string }{
+	{"no-op", "no-op"}, {"proportional increase (PI)", "PI"}, {"fast increase (FI)", "FI"}, {"fair increase", "fair"},
+	{"multiplicative decrease (MD)", "MD"}, {"quick adapt (QA)", "QA"},
+}
 
 // actions draws how often controllers did what, over the whole run.
 func (d *data) actions() Chart {
@@ -212,7 +215,7 @@ func (d *data) actions() Chart {
 	}
 	for a, label := range actionLabels {
 		if used[a] {
-			c.Legend = append(c.Legend, Key{label, a, true})
+			c.Legend = append(c.Legend, Key{label.name, a, true})
 		}
 	}
 	return c
@@ -237,7 +240,7 @@ func (d *data) seedNote(variant string) string {
 	if n < 2 {
 		return ""
 	}
-	return fmt.Sprintf("seed %d of %d, nearest to the medians", d.seeds[variant], n)
+	return fmt.Sprintf("seed %d, of %d the nearest to the medians", d.seeds[variant], n)
 }
 
 // add appends a panel that has something to show.

@@ -13,13 +13,16 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
+// verdictColumn is the column of published that holds the outcome.
+const verdictColumn = 6
+
 // published compares medians with published figures.
 func published(m *runfolder.Manifest, s *runfolder.Summary) *Table {
 	if len(m.Published) == 0 {
 		return nil
 	}
 	t := &Table{Columns: []Column{{Name: "Variant"}, {Name: "Metric"}, {Name: "Median", Number: true}, {Name: "Over the seeds", Number: true},
-		{Name: "Published", Number: true}, {Name: "Band", Number: true}, {Name: "Source"}, {Name: "Verdict"}}}
+		{Name: "Published", Number: true}, {Name: "Band", Number: true}, {Name: "Verdict"}, {Name: "Source"}}}
 	for _, p := range m.Published {
 		measured, ok := s.Variants[p.Variant].Metrics[p.Metric]
 		median, band := "–", "–"
@@ -42,7 +45,7 @@ func published(m *runfolder.Manifest, s *runfolder.Summary) *Table {
 			}
 		}
 		t.Rows = append(t.Rows, []Cell{{Text: p.Variant}, {Text: withUnit(p.Metric)}, {Text: median}, {Text: spread(s.Variants[p.Variant], p.Metric)},
-			{Text: number(p.Value)}, {Text: band}, {Text: p.Source}, outcome})
+			{Text: number(p.Value)}, {Text: band}, outcome, {Text: p.Source}})
 	}
 	return t
 }
@@ -260,7 +263,7 @@ func metric(metrics map[string]float64, name string) string {
 // metricUnits are the units that the first part of a metric's name ends in.
 var metricUnits = []struct{ suffix, unit string }{
 	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
-	{"_packets", "packets"}, {"packets", "packets"}, {"trims", "packets"}, {"drops", "packets"}, {"_ratio", ": 1"}, {"_share", "of 1"},
+	{"_packets", "packets"}, {"packets", "packets"}, {"trims", "packets"}, {"drops", "packets"},
 }
 
 // unit returns the unit of a metric, or "" when its name has none.
