@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) clean() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "clean [RUN]",
+		Short: "Remove what runs left behind when they were killed; folders stay",
+		Long: "Remove what runs left behind when they were killed: processes, network namespaces and state.\n" +
+			"The run's folder stays. Without RUN, runs that are still under way are left alone; --all ends them too.",
+		Args: atMostOne("one run"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			id := ""
+			if len(args) == 1 {
+				if all {
+					return usage("run %q and --all exclude each other", args[0])
+				}
+				id = args[0]
+			}
+			removed, err := a.lab.clean(id, all)
+			for _, what := range removed {
+				fmt.Fprintln(a.stdout, "removed", what)
+			}
+			if err != nil {
+				return runError(err, nil)
+			}
+			if len(removed) == 0 {
+				fmt.Fprintln(a.stdout, "nothing to remove")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "every run, also those under way")
+	return cmd
+}

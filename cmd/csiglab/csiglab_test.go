@@ -1,0 +1,425 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestMain lets doctor start this test's program as the probe.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == probeName {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// fakeLab answers with a summary and remembers what it was asked.
+type fakeLab struct {
+	set      *experiment.Set
+	options  runOptions
+	summary  runfolder.Summary
+	err      error
+	ran      int
+	runs     []runInfo
+	cleaned  []string
+	progress []progress
+}
+
+func (f *fakeLab) lab() lab {
+	return lab{
+		run: func(_ context.Context, set *experiment.Set, opts runOptions) (*runResult, error) {
+			f.set, f.options = set, opts
+			f.ran++
+			for _, p := range f.progress {
+				opts.Progress(p)
+			}
+			return &runResult{Folder: "runs/x", Report: "runs/x/report.html", Summary: &f.summary}, f.err
+		},
+		validate: func(set *experiment.Set) (*forecast, error) {
+			f.set = set
+			return &forecast{Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, Seconds: 1.5}, f.err
+		},
+		list: func() ([]runInfo, error) { return f.runs, f.err },
+		clean: func(id string, all bool) ([]string, error) {
+			f.cleaned = append(f.cleaned, fmt.Sprintf("%q %v", id, all))
+			return []string{"namespace 17"}, f.err
+		},
+	}
+}
+
+func csiglab(f *fakeLab, env []string, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = execute(context.Background(), f.lab(), args, env, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// write makes a file in a fresh folder and returns its name.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const topo = `Nodes 4
+Tiers 2
+Podsize 4
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down 2
+Radix_Up 1
+Oversubscribed 2
+Downlink_Latency_ns 1000
+Tier 1
+Downlink_speed_Gbps 100
+Radix_Down 2
+Downlink_Latency_ns 1000
+`
+
+const matrix = "Nodes 4\nConnections 2\n0->3 id 1 start 0 size 1000000\n1->2 id 2 start 0 size 500000\n"
+
+// TestWrongUse lists command lines that end in exit code 2 before anything
+// runs, with what they are told. FILE is a file of the given text.
+func TestWrongUse(t *testing.T) {
+	t.Parallel()
+	const head = "schema: 1\nname: x\n"
+	for _, c := range []struct {
+		args string
+		file string
+		env  string
+		want string
+	}{
+		{args: "rnu three-flow", want: `unknown command "rnu" (did you mean "run"?); see csiglab --help`},
+		{args: "run three-flow --runtme netns", want: `unknown flag: --runtme (did you mean "--runtime"?); see csiglab run --help`},
+		{args: "run three-flow bidir", want: `want an experiment, got 2: ["three-flow" "bidir"]; see csiglab run --help`},
+		{args: "run", want: "name an experiment, or give --topology and --workload; embedded: bidir incast one three-flow"},
+		{args: "run three-flwo", want: `three-flwo: no such file, nor an embedded experiment; embedded: bidir incast one three-flow (did you mean "three-flow"?)`},
+		{args: "run /", want: "/: a directory; name a file in it"},
+		{args: "run three-flow --seeds 0", want: "--seeds 0: want at least 1"},
+		{args: "run three-flow --seeds 6", want: "--seeds 6: the experiment has 5; want 1 to 5"},
+		{args: "run three-flow --seeds two", want: `invalid argument "two" for "--seeds" flag`},
+		{args: "run three-flow --set hosts.cc.csgi=none", want: `--set hosts.cc.csgi=none: hosts.cc.csgi: nscc has no such parameter (did you mean "csig"?)`},
+		{args: "run three-flow --set links.mtu", want: "--set links.mtu: want path=value"},
+		{args: "run three-flow --set links.mtu=1500", want: `--set links.mtu=1500: links.mtu: size "1500": a unit is missing`},
+		{args: "run three-flow --set hosts.lb.paths=3", want: "hosts.lb.paths: 3 is not a power of two from 1 to 4096"},
+		{args: "run three-flow --runtime netsn", want: `--runtime netsn: runtime: unknown value "netsn"; known: inproc netns (did you mean "netns"?)`},
+		{args: "run three-flow --clock lockstep", want: "--clock lockstep: clock: lockstep needs runtime netns"},
+		{args: "run three-flow --payload none", want: `--payload "none": want one of full, elide`},
+		{args: "run three-flow --parallel -1", want: "--parallel -1: want at least 1"},
+		{args: "run three-flow --cc nscc", want: "--cc goes with --topology; change an experiment with --set"},
+		{args: "run three-flow", env: "CSIGLAB_PARALLEL=many", want: `environment variable CSIGLAB_PARALLEL: "many": `},
+		{args: "run three-flow", env: "CSIGLAB_LINK_MTU=1kB", want: `CSIGLAB_LINK_MTU: sets nothing that an experiment has (did you mean "CSIGLAB_LINKS_MTU"?)`},
+		{args: "run three-flow", env: "CSIGLAB_END=5", want: `environment variable CSIGLAB_END: end: duration "5": a unit is missing`},
+		{args: "run --topology FILE", file: topo, want: ": needs --workload"},
+		{args: "run --workload FILE", file: matrix, want: ": needs --topology"},
+		{args: "run three-flow --topology FILE", file: topo, want: `experiment "three-flow" and --topology or --workload exclude each other`},
+		{args: "run --topology FILE --workload nowhere.cm", file: topo, want: "--workload nowhere.cm: workload.file: file "},
+		{args: "run --topology FILE --workload FILE --cc swfit", file: topo, want: `--cc swfit: hosts.cc.name: unknown algorithm "swfit"`},
+		{args: "run --topology FILE --workload FILE --csig max-dealy", file: topo, want: `hosts.cc.csig: unknown value "max-dealy"; known: none max-delay (did you mean "max-delay"?)`},
+		{args: "run --topology FILE --workload FILE --csig max-delay --format none", file: topo, want: "--csig max-delay: hosts.cc.csig: max-delay needs a CSIG tag"},
+		{args: "validate FILE", file: head + "topolgy: {}\nworkload: {}\n", want: `FILE:3:1: topolgy: unknown key "topolgy" (did you mean "topology"?)`},
+		{args: "validate FILE", file: head + "topology: {fat_tree: {hosts: 16\n", want: "FILE:3:22: not valid YAML"},
+		{args: "validate FILE", file: "", want: "FILE:1:1: the file is empty"},
+		{args: "validate FILE", file: head, want: `FILE:1:1: the key "topology" is missing`},
+		{args: "validate --topology FILE", file: strings.Replace(topo, "Podsize 4", "Podsize four", 1), want: "FILE:3:"},
+		{args: "validate --topology FILE", file: strings.Replace(topo, "Radix_Down", "Radix_Dwon", 1), want: "FILE:6:1: "},
+		{args: "validate --topology FILE", file: topo[:60], want: "FILE:"},
+		{args: "validate --topology nowhere.topo", want: "nowhere.topo: no such file or directory"},
+		{args: "validate --workload FILE", file: strings.Replace(matrix, "0->3", "3->3", 1), want: "FILE:3:"},
+		{args: "validate --workload FILE", file: strings.Replace(matrix, "0->3", "0->4", 1), want: "FILE:3:"},
+		{args: "validate --workload FILE", file: strings.Replace(matrix, "Connections 2", "Connections 3", 1), want: "FILE:"},
+		{args: "validate --workload FILE --start-unit ms", file: matrix, want: "--start-unit: "},
+		{args: "report", want: "name one run's folder"},
+		{args: "report nowhere", want: "open run folder nowhere: "},
+		{args: "report FILE", file: "x", want: "this is not a run folder of csiglab"},
+		{args: "clean r1 --all", want: `run "r1" and --all exclude each other`},
+		{args: "ps now", want: `unknown command "now" for "csiglab ps"`},
+		{args: probeName + " here", want: "this is for doctor, in a network namespace of its own"},
+	} {
+		t.Run(c.args+" "+c.env, func(t *testing.T) {
+			t.Parallel()
+			file := write(t, "input", c.file)
+			args := strings.Fields(strings.ReplaceAll(c.args, "FILE", file))
+			var env []string
+			if c.env != "" {
+				env = []string{c.env}
+			}
+			var f fakeLab
+			code, stdout, stderr := csiglab(&f, env, args...)
+			if want := strings.ReplaceAll(c.want, "FILE", file); code != exitUsage || !strings.Contains(stderr, want) {
+				t.Errorf("exit %d, want %d\ngot  %swant %s", code, exitUsage, stderr, want)
+			}
+			if stdout != "" || f.ran != 0 {
+				t.Errorf("%d runs, standard output %q; want none", f.ran, stdout)
+			}
+		})
+	}
+}
+
+func TestNoPermission(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read every file")
+	}
+	file := write(t, "x.yaml", "schema: 1\n")
+	if err := os.Chmod(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"run", file}, {"validate", "--topology", file}, {"run", "--topology", file, "--workload", file}} {
+		code, _, stderr := csiglab(&fakeLab{}, nil, args...)
+		if code != exitUsage || !strings.Contains(stderr, "permission denied") {
+			t.Errorf("%q: exit %d, %s; want %d and permission denied", args, code, stderr, exitUsage)
+		}
+	}
+}
+
+func summaryOf(set map[string]float64, expectations ...runfolder.Expectation) runfolder.Summary {
+	var runs []runfolder.RunMetrics
+	for variant, ratio := range set {
+		runs = append(runs, runfolder.RunMetrics{Variant: variant, Seed: 1, Metrics: map[string]float64{"fairness_ratio": ratio, "trims": 7}})
+	}
+	s := runfolder.NewSummary("three-flow", runs...)
+	s.Expectations = expectations
+	return s
+}
+
+func TestExitCodes(t *testing.T) {
+	valid := summaryOf(map[string]float64{"baseline": 4.6, "csig": 2.3})
+	failed := summaryOf(nil, runfolder.Expectation{Expr: "a.b > 1", Value: 0.5})
+	invalid := valid
+	invalid.Valid, invalid.Reasons = false, []string{"a frame is missing on link tor0-agg0"}
+	for _, c := range []struct {
+		name    string
+		summary runfolder.Summary
+		err     error
+		want    int
+		says    string
+	}{
+		{"all held", valid, nil, 0, "report  runs/x/report.html"},
+		{"an expectation failed", failed, nil, 1, "FAILED  a.b > 1  is 0.5"},
+		{"configuration", valid, fmt.Errorf("%w: no such queue", orchestrator.ErrConfiguration), 2, "csiglab: configuration: no such queue"},
+		{"invalid", invalid, nil, 3, "  a frame is missing on link tor0-agg0"},
+		{"infrastructure", valid, errors.New("node agg0 died"), 3, "node agg0 died\nthe run is incomplete; what it left is in runs/x"},
+	} {
+		f := &fakeLab{summary: c.summary, err: c.err}
+		code, stdout, stderr := csiglab(f, nil, "run", "three-flow")
+		if code != c.want || !strings.Contains(stdout+stderr, c.says) {
+			t.Errorf("%s: exit %d, want %d; said:\n%s%s\nwant: %s", c.name, code, c.want, stdout, stderr, c.says)
+		}
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := (&fakeLab{}).lab()
+	l.run = func(ctx context.Context, _ *experiment.Set, _ runOptions) (*runResult, error) {
+		cancel()
+		return nil, context.Cause(ctx)
+	}
+	var out, errs bytes.Buffer
+	if code := execute(ctx, l, []string{"run", "three-flow"}, nil, &out, &errs); code != exitInfrastructure || errs.String() != "csiglab: interrupted\n" {
+		t.Errorf("exit %d, %q; want %d and interrupted", code, errs.String(), exitInfrastructure)
+	}
+}
+
+func TestJSONIsAlone(t *testing.T) {
+	f := &fakeLab{
+		summary:  summaryOf(map[string]float64{"baseline": 4.6}),
+		progress: []progress{{Done: 1, Total: 2, Variant: "baseline", Seed: 1, ETA: 3 * time.Second}, {Done: 2, Total: 2, Variant: "csig", Seed: 1}},
+	}
+	code, stdout, stderr := csiglab(f, nil, "run", "three-flow", "--json")
+	var got runfolder.Summary
+	if err := json.Unmarshal([]byte(stdout), &got); code != 0 || err != nil {
+		t.Fatalf("exit %d, %v of %s", code, err, stdout)
+	}
+	if diff := cmp.Diff(got, f.summary); diff != "" {
+		t.Errorf("got - want +:\n%s", diff)
+	}
+	if want := "1 of 2 runs done: baseline, seed 1, about 3s left\n2 of 2 runs done: csig, seed 1\n"; stderr != want {
+		t.Errorf("progress: got %q, want %q", stderr, want)
+	}
+}
+
+func TestRunPassesItsFlags(t *testing.T) {
+	f := &fakeLab{summary: summaryOf(nil)}
+	code, _, stderr := csiglab(f, []string{"CSIGLAB_OUT=from-env", "CSIGLAB_PARALLEL=3", "CSIGLAB_LINKS_TRIM=false", "HOME=/"},
+		"run", "three-flow", "--runtime", "netns", "--seeds", "2", "--set", "links.mtu=2000B", "--check-parity",
+		"--processes", "one", "--payload", "elide", "--inject", "drop=tor0-agg0:7", "--parallel", "4")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	o := f.options
+	o.Progress, o.Version = nil, ""
+	want := runOptions{
+		Out: "from-env", Payload: "elide", Processes: "one", CheckParity: true, Inject: []string{"drop=tor0-agg0:7"}, Parallel: 4,
+		Command: append([]string{"csiglab"}, "run", "three-flow", "--runtime", "netns", "--seeds", "2", "--set", "links.mtu=2000B", "--check-parity",
+			"--processes", "one", "--payload", "elide", "--inject", "drop=tor0-agg0:7", "--parallel", "4"),
+	}
+	if diff := cmp.Diff(o, want); diff != "" {
+		t.Errorf("options, got - want +:\n%s", diff)
+	}
+	e := f.set.Variants[1].Experiment
+	got := fmt.Sprint(e.Runtime, " ", e.Clock, " ", e.Links.MTU, e.Links.Trim, e.Seeds)
+	if want := "netns lockstep 2kB false [1 2]"; got != want {
+		t.Errorf("experiment: got %s, want %s", got, want)
+	}
+}
+
+func TestRunWithoutAnExperiment(t *testing.T) {
+	topology, workload := write(t, "Fat_Tree.topo", topo), write(t, "two.cm", matrix)
+	for _, c := range []struct{ args, want string }{
+		{"", "none none mixed [1]"},
+		{"--csig max-delay --seed 7", "compact max-delay mixed [7]"},
+		{"--csig max-delay --format wide --lb single --cc nscc", "wide max-delay single [1]"},
+	} {
+		f := &fakeLab{summary: summaryOf(nil)}
+		args := append([]string{"run", "--topology", topology, "--workload", workload}, strings.Fields(c.args)...)
+		if code, _, stderr := csiglab(f, nil, args...); code != 0 {
+			t.Errorf("%s: exit %d: %s", c.args, code, stderr)
+			continue
+		}
+		e := f.set.Variants[0].Experiment
+		got := fmt.Sprint(e.CSIG.Format, " ", e.Hosts.CC.Params["csig"], " ", e.Hosts.LB.Name, " ", e.Seeds)
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.args, got, c.want)
+		}
+		if e.Topology.File != topology || e.Workload.File != workload || e.Workload.StartJitter != 0 || f.set.Variants[0].Name != "run" || e.Name != "run-fat-tree-two" {
+			t.Errorf("%s: got variant %s of %+v", c.args, f.set.Variants[0].Name, e)
+		}
+	}
+}
+
+func TestValidateFiles(t *testing.T) {
+	topology, workload := write(t, "x.topo", topo), write(t, "y.cm", matrix)
+	for _, c := range []struct{ args, want string }{
+		{"--topology " + topology, `{"hosts":4,"pods":1,"tors":2,"aggs":1,"cores":0,"links":{"host":4,"tor_agg":2,"agg_core":0}}`},
+		{"--topology " + topology + " --workload " + workload, `{"hosts":4,"pods":1,"tors":2,"aggs":1,"cores":0,"links":{"host":4,"tor_agg":2,"agg_core":0},"flows":2,"bytes":1500000}`},
+		{"--workload " + workload, `{"bytes":1500000,"flows":2,"hosts":4}`},
+	} {
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"validate", "--json"}, strings.Fields(c.args)...)...)
+		if code != 0 || strings.TrimSpace(stdout) != c.want {
+			t.Errorf("%s: exit %d, %s\ngot  %swant %s", c.args, code, stderr, stdout, c.want)
+		}
+	}
+	other := write(t, "z.cm", strings.Replace(matrix, "Nodes 4", "Nodes 8", 1))
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "validate", "--topology", topology, "--workload", other); code != exitUsage || !strings.Contains(stderr, "8") {
+		t.Errorf("8 hosts on 4: exit %d, %s; want %d and the number", code, stderr, exitUsage)
+	}
+}
+
+func TestValidateExperiment(t *testing.T) {
+	code, stdout, stderr := csiglab(&fakeLab{}, nil, "validate", "three-flow", "--json")
+	want := `{"name":"three-flow","variants":["baseline","csig","csig-wide"],"seeds":5,"hosts":16,"switches":13,"links":36,"flows":3,"bytes":600000000,"predictedSeconds":1.5}`
+	if code != 0 || strings.TrimSpace(stdout) != want {
+		t.Errorf("exit %d %s\ngot  %swant %s", code, stderr, stdout, want)
+	}
+}
+
+func TestVerdictTable(t *testing.T) {
+	f := &fakeLab{summary: summaryOf(map[string]float64{"baseline": 4.65, "csig": 2.1},
+		runfolder.Expectation{Expr: "csig.fairness_ratio < 3", OK: true, Value: 2.1})}
+	code, stdout, _ := csiglab(f, nil, "demo")
+	for _, want := range []string{
+		"three-flow, median of 5 seeds  baseline  csig  csig-wide\n",
+		"fairness_ratio                 4.65      2.1   -\n",
+		"trims                          7         7     -\n",
+		"baseline fairness_ratio  5       4.65  4.4 to 5.1  reproduced\n",
+		"csig fairness_ratio      2.3     2.1   2.2 to 2.4  outside the band\n",
+		"\ncsig fairness_ratio: The decoding of 500 ns buckets",
+		"OK  csig.fairness_ratio < 3  is 2.1\n",
+		"report  runs/x/report.html\n",
+	} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("exit %d; %q is not in:\n%s", code, want, stdout)
+		}
+	}
+	if strings.Contains(stdout, "INVALID") || strings.Contains(stdout, "drops") {
+		t.Errorf("a valid run without drops says:\n%s", stdout)
+	}
+}
+
+func TestPsAndClean(t *testing.T) {
+	f := &fakeLab{runs: []runInfo{{ID: "r1", Name: "three-flow", State: stateLeft, Detail: "12 namespaces"}}}
+	if code, stdout, _ := csiglab(f, nil, "ps"); code != 0 || !strings.Contains(stdout, "r1   three-flow  left over") {
+		t.Errorf("ps: exit %d:\n%s", code, stdout)
+	}
+	for _, args := range []string{"clean", "clean r1", "clean --all"} {
+		if code, stdout, _ := csiglab(f, nil, strings.Fields(args)...); code != 0 || stdout != "removed namespace 17\n" {
+			t.Errorf("%s: exit %d: %s", args, code, stdout)
+		}
+	}
+	if diff := cmp.Diff(f.cleaned, []string{`"" false`, `"r1" false`, `"" true`}); diff != "" {
+		t.Errorf("cleaned, got - want +:\n%s", diff)
+	}
+}
+
+// TestDoctor holds that every check that fails names a fix, and that leftovers
+// are reported.
+func TestDoctor(t *testing.T) {
+	f := &fakeLab{runs: []runInfo{{ID: "r1", State: stateLeft}, {ID: "r2", State: stateRunning}}}
+	code, stdout, stderr := csiglab(f, nil, "doctor", "--json", "--out", t.TempDir())
+	var got []finding
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	healthy, names := exitOK, map[string]finding{}
+	for _, f := range got {
+		names[f.Name] = f
+		if !f.OK && !f.Optional {
+			healthy = exitInfrastructure
+		}
+		if f.Detail == "" || f.OK != (f.Fix == "") {
+			t.Errorf("%+v: want a detail, and a fix when it failed", f)
+		}
+	}
+	if code != healthy {
+		t.Errorf("exit %d, want %d for %s", code, healthy, stdout)
+	}
+	for _, name := range []string{"kernel namespaces", "user namespaces", "veth links", "AF_PACKET", "cores", "disk", "csig-switch", "csig-host", "docker"} {
+		if _, ok := names[name]; !ok {
+			t.Errorf("no check of %s", name)
+		}
+	}
+	if left := names["leftover runs"]; left.OK || left.Detail != "r1" {
+		t.Errorf("leftovers: got %+v, want r1", left)
+	}
+}
+
+func TestDoctorOnAPathThatIsNoFolder(t *testing.T) {
+	if d := disk(filepath.Join(write(t, "file", ""), "runs")); d.OK || d.Fix == "" {
+		t.Errorf("got %+v, want a failure with a fix", d)
+	}
+	if d := disk(filepath.Join(t.TempDir(), "not", "yet")); d.Detail == "" || strings.Contains(d.Detail, "no such") {
+		t.Errorf("got %+v, want the folder above", d)
+	}
+}
+
+func TestProbeLeavesDoctorsNetworkAlone(t *testing.T) {
+	own, err := os.Readlink(ownNetwork)
+	if err != nil {
+		t.Skip(err)
+	}
+	if code, stdout, stderr := csiglab(&fakeLab{}, nil, probeName, own); code != exitUsage || stdout != "" {
+		t.Errorf("exit %d, %s%s; want %d and nothing done", code, stdout, stderr, exitUsage)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if code, stdout, _ := csiglab(&fakeLab{}, nil, "version"); code != 0 || !strings.HasPrefix(stdout, "csiglab ") {
+		t.Errorf("exit %d: %s", code, stdout)
+	}
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/spf13/cobra"
+)
+
+// selection are the flags that choose an experiment and change it.
+type selection struct {
+	topology, workload        string
+	cc, lb, csig, format      string
+	seed                      uint64
+	runtime, clock, startUnit string
+	seeds                     int
+	set                       []string
+}
+
+func (s *selection) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.topology, "topology", "", "htsim topology `FILE` (.topo), instead of an experiment")
+	f.StringVar(&s.workload, "workload", "", "htsim connection matrix `FILE` (.cm), with --topology")
+}
+
+func (s *selection) moreFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.cc, "cc", "", "congestion control, with --topology (default nscc)")
+	f.StringVar(&s.lb, "lb", "", "load balancing, with --topology (default mixed)")
+	f.StringVar(&s.csig, "csig", "", "signal for the congestion control, with --topology: none or max-delay")
+	f.StringVar(&s.format, "format", "", "CSIG tag, with --topology: compact or wide (default compact if --csig asks for a signal)")
+	f.Uint64Var(&s.seed, "seed", 1, "seed, with --topology")
+	f.StringVar(&s.startUnit, "start-unit", "", "unit of the start times in --workload: auto, ps or us")
+	f.StringVar(&s.runtime, "runtime", "", "where the nodes run: inproc or netns")
+	f.StringVar(&s.clock, "clock", "", "virtual or lockstep (default lockstep with --runtime netns)")
+	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
+	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (again and again)")
+}
+
+// fromFiles tells whether there is no experiment file.
+func (s *selection) fromFiles() bool { return s.topology != "" || s.workload != "" }
+
+// load returns the chosen experiment, resolved. Its error has exit code 2.
+func (s *selection) load(a *app, cmd *cobra.Command, args []string) (*experiment.Set, error) {
+	set, err := s.parse(a, cmd, args)
+	var exit *exitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, &exitError{exitUsage, err}
+	}
+	return set, err
+}
+
+func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experiment.Set, error) {
+	if cmd.Flags().Changed("seeds") && s.seeds < 1 {
+		return nil, usage("--seeds %d: want at least 1", s.seeds)
+	}
+	opts := experiment.Options{
+		Env: a.env, Reserved: reserved(), Seeds: s.seeds, Tables: experiment.StandardTables(),
+	}
+	if s.fromFiles() {
+		if err := s.checkFiles(cmd, args); err != nil {
+			return nil, err
+		}
+		opts.Override = s.fileOverrides(cmd)
+	} else {
+		if len(args) == 0 {
+			return nil, usage("name an experiment, or give --topology and --workload; embedded: %s", strings.Join(experiment.Names(), " "))
+		}
+		for _, flag := range []string{"cc", "lb", "csig", "format", "seed", "start-unit"} {
+			if cmd.Flags().Changed(flag) {
+				return nil, usage("--%s goes with --topology; change an experiment with --set, such as --set hosts.cc=nscc", flag)
+			}
+		}
+	}
+	put := func(path, value, origin string) {
+		opts.Override = append(opts.Override, experiment.Override{Path: path, Value: value, Origin: origin})
+	}
+	if s.runtime != "" {
+		put("runtime", s.runtime, "--runtime "+s.runtime)
+	}
+	if s.clock != "" {
+		put("clock", s.clock, "--clock "+s.clock)
+	} else if s.runtime == "netns" {
+		put("clock", "lockstep", "--runtime netns")
+	}
+	for _, text := range s.set {
+		o, err := experiment.ParseSet("--set", text)
+		if err != nil {
+			return nil, err
+		}
+		opts.Override = append(opts.Override, o)
+	}
+	if s.fromFiles() {
+		return experiment.Parse("command line", "", []byte("schema: 1\nname: "+s.name()+"\ntopology: {}\nworkload: {}\n"), opts)
+	}
+	return experiment.Load(args[0], opts)
+}
+
+func (s *selection) checkFiles(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 0:
+		return usage("experiment %q and --topology or --workload exclude each other", args[0])
+	case s.topology == "":
+		return usage("--workload %s: needs --topology", s.workload)
+	case s.workload == "":
+		return usage("--topology %s: needs --workload", s.topology)
+	case cmd.Flags().Changed("seeds"):
+		return usage("--seeds %d: there is one seed without an experiment; choose it with --seed", s.seeds)
+	}
+	return nil
+}
+
+// fileOverrides makes the experiment of a topology and a matrix. The rest are
+// the defaults, which are the reference simulator's.
+func (s *selection) fileOverrides(cmd *cobra.Command) []experiment.Override {
+	format := s.format
+	origin := "--format " + s.format
+	if format == "" && s.csig != "" && s.csig != "none" {
+		format, origin = "compact", "--csig "+s.csig
+	}
+	var list []experiment.Override
+	for _, o := range []struct{ path, value, origin string }{
+		{"topology.file", s.topology, "--topology " + s.topology},
+		{"workload.file", s.workload, "--workload " + s.workload},
+		{"workload.start_unit", s.startUnit, "--start-unit " + s.startUnit},
+		{"hosts.cc", s.cc, "--cc " + s.cc},
+		{"hosts.cc.csig", s.csig, "--csig " + s.csig},
+		{"hosts.lb", s.lb, "--lb " + s.lb},
+		{"csig.format", format, origin},
+	} {
+		if o.value != "" {
+			list = append(list, experiment.Override{Path: o.path, Value: fmt.Sprintf("%q", o.value), Origin: o.origin})
+		}
+	}
+	if cmd.Flags().Changed("seed") {
+		list = append(list, experiment.Override{Path: "seeds", Value: fmt.Sprintf("[%d]", s.seed), Origin: fmt.Sprintf("--seed %d", s.seed)})
+	}
+	return list
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// name returns the experiment's name, made of those of the files.
+func (s *selection) name() string {
+	var parts []string
+	for _, file := range []string{s.topology, s.workload} {
+		base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+		if part := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(base), "-"), "-"); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	name := strings.Join(append([]string{"run"}, parts...), "-")
+	return strings.Trim(name[:min(len(name), 64)], "-")
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/spf13/cobra"
+)
+
+// runFlags are the flags of run and demo.
+type runFlags struct {
+	selection
+	options runOptions
+	json    bool
+}
+
+func (r *runFlags) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.options.Out, "out", "runs", "`DIR` in which the run's folder is made")
+	f.IntVar(&r.options.Parallel, "parallel", 0, "runs at a time (default: one per core)")
+	f.BoolVar(&r.json, "json", false, "print summary.json on standard output and nothing else there")
+}
+
+func (a *app) run() *cobra.Command {
+	var r runFlags
+	cmd := &cobra.Command{
+		Use:   "run [EXPERIMENT]",
+		Short: "Run an experiment: a file, or the name of one that is built in",
+		Long: "Run an experiment: a file, or the name of one that is built in.\n" +
+			"Without one, --topology and --workload give the files of a run with the reference simulator's defaults.",
+		Example: "  csiglab run three-flow\n" +
+			"  csiglab run three-flow --runtime netns --clock lockstep --seeds 1 --check-parity\n" +
+			"  csiglab run --topology x.topo --workload y.cm --csig max-delay --set links.trim=false",
+		Args: atMostOne("an experiment"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, err := r.load(a, cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.perform(cmd, set, &r)
+		},
+	}
+	r.selection.flags(cmd)
+	r.moreFlags(cmd)
+	r.flags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&r.options.CheckParity, "check-parity", false, "run in virtual time too and compare the traces")
+	f.StringVar(&r.options.Payload, "payload", "full", "full frames, or elide: headers only (runtime netns)")
+	f.StringVar(&r.options.Processes, "processes", "many", "a process for each node (many), or all nodes in one (runtime netns)")
+	f.StringArrayVar(&r.options.Inject, "inject", nil, "lose or damage a frame, for tests: `drop=LINK:N` or flip=LINK:N (runtime netns)")
+	return cmd
+}
+
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usage("want %s, got %d: %q; see %s --help", what, len(args), args, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// perform runs a set and prints what came of it.
+func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) error {
+	if err := choice("payload", r.options.Payload, "full", "elide"); err != nil {
+		return err
+	}
+	if err := choice("processes", r.options.Processes, "many", "one"); err != nil {
+		return err
+	}
+	if r.options.Parallel < 0 {
+		return usage("--parallel %d: want at least 1", r.options.Parallel)
+	}
+	r.options.Version = buildVersion()
+	r.options.Command = append([]string{"csiglab"}, a.args...)
+	bar := newProgress(a.stderr)
+	r.options.Progress = bar.update
+	result, err := a.lab.run(cmd.Context(), set, r.options)
+	bar.close()
+	if err != nil {
+		return runError(err, result)
+	}
+	if r.json {
+		if err := printJSON(a.stdout, result.Summary); err != nil {
+			return err
+		}
+	} else {
+		writeVerdict(a.stdout, set, result)
+	}
+	return outcome(result.Summary)
+}
+
+// runError keeps the class of the orchestrator's errors and says where the
+// incomplete folder is.
+func runError(err error, result *runResult) error {
+	code := exitInfrastructure
+	var wrong *experiment.Error
+	if errors.Is(err, orchestrator.ErrConfiguration) || errors.As(err, &wrong) {
+		code = exitUsage
+	}
+	if result != nil && result.Folder != "" {
+		err = fmt.Errorf("%w\nthe run is incomplete; what it left is in %s", err, result.Folder)
+	}
+	return &exitError{code, err}
+}
+
+// outcome turns a summary into the command's end.
+func outcome(s *runfolder.Summary) error {
+	if !s.Valid {
+		return &exitError{code: exitInfrastructure}
+	}
+	for _, e := range s.Expectations {
+		if !e.OK {
+			return &exitError{code: exitFailed}
+		}
+	}
+	return nil
+}
+
+func printJSON(w interface{ Write([]byte) (int, error) }, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return &exitError{exitInfrastructure, fmt.Errorf("standard output: %w", err)}
+	}
+	return nil
+}
