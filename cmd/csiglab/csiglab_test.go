@@ -29,28 +29,34 @@ func TestMain(m *testing.M) {
 // fakeLab answers with a summary and remembers what it was asked.
 type fakeLab struct {
 	set      *experiment.Set
-	options  runOptions
+	options  orchestrator.Options
 	summary  runfolder.Summary
 	err      error
 	ran      int
 	runs     []runInfo
 	cleaned  []string
-	progress []progress
+	progress []orchestrator.Progress
 }
 
 func (f *fakeLab) lab() lab {
 	return lab{
-		run: func(_ context.Context, set *experiment.Set, opts runOptions) (*runResult, error) {
+		run: func(_ context.Context, set *experiment.Set, opts orchestrator.Options) (*orchestrator.Result, error) {
 			f.set, f.options = set, opts
 			f.ran++
 			for _, p := range f.progress {
 				opts.Progress(p)
 			}
-			return &runResult{Folder: "runs/x", Report: "runs/x/report.html", Summary: &f.summary}, f.err
+			return &orchestrator.Result{Folder: "runs/x", Summary: &f.summary}, f.err
 		},
-		validate: func(set *experiment.Set) (*forecast, error) {
+		validate: func(set *experiment.Set) (*orchestrator.Validation, error) {
 			f.set = set
-			return &forecast{Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, Seconds: 1.5}, f.err
+			return &orchestrator.Validation{Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, VirtualSeconds: 1.5, LockstepSeconds: 60}, f.err
+		},
+		report: func(folder string) (string, error) {
+			if folder != "runs/x" {
+				return writeReport(folder)
+			}
+			return folder + "/report.html", nil
 		},
 		list: func() ([]runInfo, error) { return f.runs, f.err },
 		clean: func(id string, all bool) ([]string, error) {
@@ -118,7 +124,7 @@ func TestWrongUse(t *testing.T) {
 		{args: "run three-flow --set links.mtu=1500", want: `--set links.mtu=1500: links.mtu: size "1500": a unit is missing`},
 		{args: "run three-flow --set hosts.lb.paths=3", want: "hosts.lb.paths: 3 is not a power of two from 1 to 4096"},
 		{args: "run three-flow --runtime netsn", want: `--runtime netsn: runtime: unknown value "netsn"; known: inproc netns (did you mean "netns"?)`},
-		{args: "run three-flow --clock lockstep", want: "--clock lockstep: clock: lockstep needs runtime netns"},
+		{args: "run three-flow --runtime inproc --clock lockstep", want: "--clock lockstep: clock: lockstep needs runtime netns"},
 		{args: "run three-flow --payload none", want: `--payload "none": want one of full, elide`},
 		{args: "run three-flow --parallel -1", want: "--parallel -1: want at least 1"},
 		{args: "run three-flow --cc nscc", want: "--cc goes with --topology; change an experiment with --set"},
@@ -145,6 +151,7 @@ func TestWrongUse(t *testing.T) {
 		{args: "validate --workload FILE", file: strings.Replace(matrix, "Connections 2", "Connections 3", 1), want: "FILE:"},
 		{args: "validate --workload FILE --start-unit ms", file: matrix, want: "--start-unit: "},
 		{args: "report", want: "name one run's folder"},
+		{args: "run three-flow --processes many", want: `--processes "many": want one of node, one`},
 		{args: "report nowhere", want: "open run folder nowhere: "},
 		{args: "report FILE", file: "x", want: "this is not a run folder of csiglab"},
 		{args: "clean r1 --all", want: `run "r1" and --all exclude each other`},
@@ -226,7 +233,7 @@ func TestExitCodes(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := (&fakeLab{}).lab()
-	l.run = func(ctx context.Context, _ *experiment.Set, _ runOptions) (*runResult, error) {
+	l.run = func(ctx context.Context, _ *experiment.Set, _ orchestrator.Options) (*orchestrator.Result, error) {
 		cancel()
 		return nil, context.Cause(ctx)
 	}
@@ -239,7 +246,7 @@ func TestInterrupted(t *testing.T) {
 func TestJSONIsAlone(t *testing.T) {
 	f := &fakeLab{
 		summary:  summaryOf(map[string]float64{"baseline": 4.6}),
-		progress: []progress{{Done: 1, Total: 2, Variant: "baseline", Seed: 1, ETA: 3 * time.Second}, {Done: 2, Total: 2, Variant: "csig", Seed: 1}},
+		progress: []orchestrator.Progress{{Done: 1, Total: 2, Variant: "baseline", Seed: 1, ETA: 3 * time.Second}, {Done: 2, Total: 2, Variant: "csig", Seed: 1}},
 	}
 	code, stdout, stderr := csiglab(f, nil, "run", "three-flow", "--json")
 	var got runfolder.Summary
@@ -264,7 +271,7 @@ func TestRunPassesItsFlags(t *testing.T) {
 	}
 	o := f.options
 	o.Progress, o.Version = nil, ""
-	want := runOptions{
+	want := orchestrator.Options{
 		Out: "from-env", Payload: "elide", Processes: "one", CheckParity: true, Inject: []string{"drop=tor0-agg0:7"}, Parallel: 4,
 		Command: append([]string{"csiglab"}, "run", "three-flow", "--runtime", "netns", "--seeds", "2", "--set", "links.mtu=2000B", "--check-parity",
 			"--processes", "one", "--payload", "elide", "--inject", "drop=tor0-agg0:7", "--parallel", "4"),
@@ -322,8 +329,8 @@ func TestValidateFiles(t *testing.T) {
 }
 
 func TestValidateExperiment(t *testing.T) {
-	code, stdout, stderr := csiglab(&fakeLab{}, nil, "validate", "three-flow", "--json")
-	want := `{"name":"three-flow","variants":["baseline","csig","csig-wide"],"seeds":5,"hosts":16,"switches":13,"links":36,"flows":3,"bytes":600000000,"predictedSeconds":1.5}`
+	code, stdout, stderr := csiglab(&fakeLab{}, nil, "validate", "three-flow", "--clock", "lockstep", "--json")
+	want := `{"name":"three-flow","variants":["baseline","csig","csig-wide"],"seeds":5,"hosts":16,"switches":13,"links":36,"flows":3,"bytes":600000000,"predictedSeconds":60}`
 	if code != 0 || strings.TrimSpace(stdout) != want {
 		t.Errorf("exit %d %s\ngot  %swant %s", code, stderr, stdout, want)
 	}

@@ -27,6 +27,6 @@ func (a *app) demo() *cobra.Command {
 		},
 	}
 	r.flags(cmd)
-	r.options.Payload, r.options.Processes = "full", "many"
+	r.options.Payload, r.options.Processes = "full", "node"
 	return cmd
 }

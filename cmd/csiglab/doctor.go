@@ -82,7 +82,10 @@ func (a *app) examine(cmd *cobra.Command, out string) []finding {
 		kernelNamespaces(),
 	}
 	list = append(list, a.privateNetwork(cmd)...)
-	list = append(list, cores(), disk(out), helper("csig-switch"), helper("csig-host"), a.leftovers(), docker())
+	list = append(list, cores(), disk(out), helper("csig-switch"), helper("csig-host"), docker())
+	if a.lab.list != nil {
+		list = append(list, a.leftovers())
+	}
 	return list
 }
 

@@ -35,8 +35,8 @@ func (s *selection) moreFlags(cmd *cobra.Command) {
 	f.StringVar(&s.format, "format", "", "CSIG tag, with --topology: compact or wide (default compact if --csig asks for a signal)")
 	f.Uint64Var(&s.seed, "seed", 1, "seed, with --topology")
 	f.StringVar(&s.startUnit, "start-unit", "", "unit of the start times in --workload: auto, ps or us")
-	f.StringVar(&s.runtime, "runtime", "", "where the nodes run: inproc or netns")
-	f.StringVar(&s.clock, "clock", "", "virtual or lockstep (default lockstep with --runtime netns)")
+	f.StringVar(&s.runtime, "runtime", "", "where the nodes run: inproc (with clock virtual) or netns (with lockstep)")
+	f.StringVar(&s.clock, "clock", "", "virtual or lockstep")
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (again and again)")
 }
@@ -84,8 +84,15 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 	}
 	if s.clock != "" {
 		put("clock", s.clock, "--clock "+s.clock)
-	} else if s.runtime == "netns" {
-		put("clock", "lockstep", "--runtime netns")
+	}
+	// Each runtime has one clock yet, so that either flag implies the other.
+	for _, pair := range [][2]string{{"inproc", "virtual"}, {"netns", "lockstep"}} {
+		switch {
+		case s.runtime == pair[0] && s.clock == "":
+			put("clock", pair[1], "--runtime "+s.runtime)
+		case s.clock == pair[1] && s.runtime == "":
+			put("runtime", pair[0], "--clock "+s.clock)
+		}
 	}
 	for _, text := range s.set {
 		o, err := experiment.ParseSet("--set", text)

@@ -1,55 +1,33 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/reports"
 )
 
-// lab is what the commands need of package orchestrator. Tests put a fake in
-// its place.
+// lab is what the commands do through other packages. Tests put a fake in its
+// place.
 type lab struct {
-	run      func(ctx context.Context, set *experiment.Set, opts runOptions) (*runResult, error)
-	validate func(set *experiment.Set) (*forecast, error)
-	list     func() ([]runInfo, error)
-	clean    func(id string, all bool) ([]string, error)
+	run      func(context.Context, *experiment.Set, orchestrator.Options) (*orchestrator.Result, error)
+	validate func(*experiment.Set) (*orchestrator.Validation, error)
+	report   func(folder string) (file string, err error)
+	// list and clean are nil where nothing can be left behind; then there is
+	// no command for it.
+	list  func() ([]runInfo, error)
+	clean func(id string, all bool) ([]string, error)
 }
 
-// runOptions are how an experiment is run, not what is run.
-type runOptions struct {
-	Out         string // folder in which the run's folder is made
-	Payload     string // full | elide
-	Processes   string // many | one
-	CheckParity bool
-	Inject      []string // faults of the emulator's links, for tests
-	Parallel    int      // runs at a time; 0: as many as there are cores
-	Progress    func(progress)
-	Version     string
-	Command     []string
-}
-
-// progress is how far the runs are.
-type progress struct {
-	Done, Total int // runs
-	Variant     string
-	Seed        uint64
-	Fraction    float64 // of all the work, 0 to 1
-	ETA         time.Duration
-}
-
-// runResult is what a run left.
-type runResult struct {
-	Folder, Report string
-	Summary        *runfolder.Summary
-}
-
-// forecast is what is known of an experiment before it is run.
-type forecast struct {
-	Hosts, Switches, Links, Flows int
-	Bytes                         int64
-	Seconds                       float64 // predicted wall time of all runs
+func newLab() lab {
+	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport}
 }
 
 // runInfo is a run that is under way, or whose remains are.
@@ -66,3 +44,37 @@ const (
 	stateRunning = "running"
 	stateLeft    = "left over"
 )
+
+// writeReport writes the report of a run's folder into it.
+func writeReport(folder string) (string, error) {
+	r, err := buildReport(folder)
+	if err != nil {
+		return "", err
+	}
+	var text bytes.Buffer
+	if err := reports.WriteHTML(&text, r); err != nil {
+		return "", err
+	}
+	file := filepath.Join(folder, runfolder.ReportFile)
+	fresh, err := os.CreateTemp(folder, runfolder.ReportFile)
+	if err != nil {
+		return "", err
+	}
+	_, err = fresh.Write(text.Bytes())
+	err = errors.Join(err, fresh.Chmod(0o644), fresh.Close())
+	if err == nil {
+		err = os.Rename(fresh.Name(), file)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.Remove(fresh.Name()))
+	}
+	return file, nil
+}
+
+func buildReport(folder string) (*reports.Report, error) {
+	f, err := runfolder.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	return reports.Build(f)
+}

@@ -6,12 +6,13 @@ import (
 	"os"
 	"time"
 
+	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
 // progressView shows how far the runs are: a bar on a terminal, elsewhere a
-// line for each run that ends. It is used from one goroutine.
+// line for each run that ends. Calls of update do not overlap.
 type progressView struct {
 	w    io.Writer
 	bar  *progressbar.ProgressBar // nil without a terminal
@@ -30,7 +31,7 @@ func newProgress(w io.Writer) *progressView {
 	return p
 }
 
-func (p *progressView) update(now progress) {
+func (p *progressView) update(now orchestrator.Progress) {
 	left := ""
 	if now.ETA > 0 {
 		left = fmt.Sprintf(", about %v left", now.ETA.Round(time.Second))

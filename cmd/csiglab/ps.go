@@ -16,7 +16,7 @@ func (a *app) ps() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			runs, err := a.lab.list()
 			if err != nil {
-				return &exitError{exitInfrastructure, err}
+				return infrastructure(err)
 			}
 			t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(t, "RUN\tEXPERIMENT\tSTATE\tSTARTED\tDETAIL")

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 
-	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/spf13/cobra"
 )
@@ -23,31 +19,19 @@ func (a *app) report() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			folder, err := runfolder.Open(args[0])
-			if err != nil {
-				return folderError(err)
-			}
-			r, err := reports.Build(folder)
-			if err != nil {
-				return folderError(err)
-			}
-			var text bytes.Buffer
 			if markdown {
-				if err := reports.WriteMarkdown(&text, r); err != nil {
-					return &exitError{exitInfrastructure, err}
+				r, err := buildReport(args[0])
+				if err != nil {
+					return folderError(err)
 				}
-				_, err := a.stdout.Write(text.Bytes())
-				return err
+				return infrastructure(reports.WriteMarkdown(a.stdout, r))
 			}
-			if err := reports.WriteHTML(&text, r); err != nil {
-				return &exitError{exitInfrastructure, err}
+			file, err := a.lab.report(args[0])
+			if err != nil {
+				return folderError(err)
 			}
-			name := filepath.Join(args[0], "report.html")
-			if err := os.WriteFile(name, text.Bytes(), 0o644); err != nil {
-				return &exitError{exitInfrastructure, err}
-			}
-			fmt.Fprintln(a.stdout, name)
-			return nil
+			_, err = fmt.Fprintln(a.stdout, file)
+			return infrastructure(err)
 		},
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the report as Markdown instead")

@@ -43,6 +43,14 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
+// infrastructure gives an error of the machine its exit code.
+func infrastructure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitInfrastructure, err}
+}
+
 // app is what the commands share.
 type app struct {
 	lab            lab
@@ -83,7 +91,7 @@ func exitCode(err error) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.Is(err, context.Canceled):
-		return exitInfrastructure
+		return exitInfrastructure // an interrupted run has no result
 	}
 	return exitUsage
 }
@@ -121,7 +129,10 @@ func (a *app) root() *cobra.Command {
 		}
 		return usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
-	root.AddCommand(a.demo(), a.run(), a.report(), a.validate(), a.doctor(), a.probe(), a.ps(), a.clean(), a.version())
+	root.AddCommand(a.demo(), a.run(), a.report(), a.validate(), a.doctor(), a.probe(), a.version())
+	if a.lab.list != nil {
+		root.AddCommand(a.ps(), a.clean())
+	}
 	return root
 }
 

@@ -14,13 +14,13 @@ import (
 // runFlags are the flags of run and demo.
 type runFlags struct {
 	selection
-	options runOptions
+	options orchestrator.Options
 	json    bool
 }
 
 func (r *runFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.options.Out, "out", "runs", "`DIR` in which the run's folder is made")
+	f.StringVar(&r.options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
 	f.IntVar(&r.options.Parallel, "parallel", 0, "runs at a time (default: one per core)")
 	f.BoolVar(&r.json, "json", false, "print summary.json on standard output and nothing else there")
 }
@@ -50,8 +50,9 @@ func (a *app) run() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&r.options.CheckParity, "check-parity", false, "run in virtual time too and compare the traces")
 	f.StringVar(&r.options.Payload, "payload", "full", "full frames, or elide: headers only (runtime netns)")
-	f.StringVar(&r.options.Processes, "processes", "many", "a process for each node (many), or all nodes in one (runtime netns)")
+	f.StringVar(&r.options.Processes, "processes", "node", "a process for each node, or one for all (runtime netns)")
 	f.StringArrayVar(&r.options.Inject, "inject", nil, "lose or damage a frame, for tests: `drop=LINK:N` or flip=LINK:N (runtime netns)")
+	f.StringVar(&r.options.Capture, "capture", "", "capture a link, as `LINK=FILE` (runtime netns)")
 	return cmd
 }
 
@@ -69,7 +70,7 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	if err := choice("payload", r.options.Payload, "full", "elide"); err != nil {
 		return err
 	}
-	if err := choice("processes", r.options.Processes, "many", "one"); err != nil {
+	if err := choice("processes", r.options.Processes, "node", "one"); err != nil {
 		return err
 	}
 	if r.options.Parallel < 0 {
@@ -84,22 +85,26 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	if err != nil {
 		return runError(err, result)
 	}
+	report, err := a.lab.report(result.Folder)
+	if err != nil {
+		return infrastructure(fmt.Errorf("report of %s: %w", result.Folder, err))
+	}
 	if r.json {
 		if err := printJSON(a.stdout, result.Summary); err != nil {
 			return err
 		}
 	} else {
-		writeVerdict(a.stdout, set, result)
+		writeVerdict(a.stdout, set, result, report)
 	}
 	return outcome(result.Summary)
 }
 
 // runError keeps the class of the orchestrator's errors and says where the
 // incomplete folder is.
-func runError(err error, result *runResult) error {
+func runError(err error, result *orchestrator.Result) error {
 	code := exitInfrastructure
 	var wrong *experiment.Error
-	if errors.Is(err, orchestrator.ErrConfiguration) || errors.As(err, &wrong) {
+	if errors.Is(err, orchestrator.ErrConfiguration) || errors.Is(err, runfolder.ErrNotEmpty) || errors.As(err, &wrong) {
 		code = exitUsage
 	}
 	if result != nil && result.Folder != "" {
@@ -125,7 +130,7 @@ func printJSON(w interface{ Write([]byte) (int, error) }, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return &exitError{exitInfrastructure, fmt.Errorf("standard output: %w", err)}
+		return infrastructure(fmt.Errorf("standard output: %w", err))
 	}
 	return nil
 }

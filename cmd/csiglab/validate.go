@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/topologies"
 	topohtsim "github.com/csiglab/csiglab/topologies/htsim"
 	"github.com/csiglab/csiglab/workloads"
@@ -56,8 +57,11 @@ func (a *app) validate() *cobra.Command {
 				return runError(err, nil)
 			}
 			c := experimentCheck{
-				Name: set.Base.Name, Seeds: len(set.Base.Seeds),
-				Hosts: f.Hosts, Switches: f.Switches, Links: f.Links, Flows: f.Flows, Bytes: f.Bytes, Seconds: f.Seconds,
+				Name: set.Base.Name, Seeds: len(set.Base.Seeds), Hosts: f.Hosts, Switches: f.Switches, Links: f.Links,
+				Flows: f.Flows, Bytes: f.Bytes, Seconds: f.VirtualSeconds,
+			}
+			if set.Base.Clock == orchestrator.ClockLockstep {
+				c.Seconds = f.LockstepSeconds
 			}
 			for _, v := range set.Variants {
 				c.Variants = append(c.Variants, v.Name)
@@ -75,8 +79,8 @@ func (a *app) validate() *cobra.Command {
 	s.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.startUnit, "start-unit", "auto", "unit of the start times in --workload: auto, ps or us")
-	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run: inproc or netns")
-	f.StringVar(&s.clock, "clock", "", "virtual or lockstep (default lockstep with --runtime netns)")
+	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run: inproc (with clock virtual) or netns (with lockstep)")
+	f.StringVar(&s.clock, "clock", "", "virtual or lockstep")
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (again and again)")
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -17,7 +18,7 @@ var keyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qde
 
 // writeVerdict prints what a run came to: the variants' medians, the comparison
 // with published figures, the expectations and where the report is.
-func writeVerdict(w io.Writer, set *experiment.Set, result *runResult) {
+func writeVerdict(w io.Writer, set *experiment.Set, result *orchestrator.Result, report string) {
 	s := result.Summary
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%s, median of %s", s.Name, plural(len(set.Base.Seeds), "seed"))
@@ -63,7 +64,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, result *runResult) {
 		}
 	}
 	fmt.Fprintln(w, "run    ", result.Folder)
-	fmt.Fprintln(w, "report ", result.Report)
+	fmt.Fprintln(w, "report ", report)
 }
 
 func shownMetrics(set *experiment.Set) []string {

@@ -1,3 +1,0 @@
-package main
-
-func newLab() lab { return lab{} }

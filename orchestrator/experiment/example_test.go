@@ -1,0 +1,47 @@
+package experiment_test
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+func ExampleLoad() {
+	tag, err := experiment.ParseSet("--set", "variants.csig.csig.decode=lower")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	set, err := experiment.Load("three-flow", experiment.Options{
+		Override: []experiment.Override{tag}, Seeds: 2, Tables: experiment.StandardTables(),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, v := range set.Variants {
+		fmt.Println(v.Name, v.Experiment.CSIG.Format, v.Experiment.CSIG.Decode, v.Experiment.Seeds)
+	}
+	// Output:
+	// baseline none auto [1 2]
+	// csig compact lower [1 2]
+	// csig-wide wide auto [1 2]
+}
+
+func ExampleEvalExpect() {
+	runs := map[string][]map[string]float64{
+		"before": {{"fct_us.max": 200}, {"fct_us.max": 240}},
+		"after":  {{"fct_us.max": 190}, {"fct_us.max": 200}},
+	}
+	for _, e := range experiment.EvalExpect([]string{
+		`after["fct_us.max"] < 200`,
+		`every_seed(after["fct_us.max"] < before["fct_us.max"])`,
+		`max_over_seeds(before["fct_us.max"] / after["fct_us.max"]) < 1.1`,
+	}, runs) {
+		fmt.Println(e.OK, e.Value)
+	}
+	// Output:
+	// true 195
+	// true <nil>
+	// false 1.2
+}
