@@ -95,9 +95,7 @@ const progressEvery = 1 << 16
 // when Progress stopped it.
 func (s *Sim) Run() bool {
 	for len(s.events) > 0 && s.events[0].at < s.cfg.End {
-		e := s.events.pop()
-		s.now = e.at
-		s.step(e)
+		s.step(s.events.pop())
 		s.count++
 		if s.count%progressEvery == 0 && s.cfg.Progress != nil && !s.cfg.Progress(s.now) {
 			return false
@@ -115,15 +113,16 @@ func (s *Sim) step(e event) {
 		s.receive(n, e)
 	case classTimeout:
 		if n.timer != e.at {
-			return // a later event took its place
+			return // an earlier event took its place
 		}
 		n.timer = clock.Never
-		if n.NextTimeout() <= e.at {
-			n.Timeout(e.at)
-		} else {
-			n.Departures, n.Frees = n.Departures[:0], n.Frees[:0]
+		if n.NextTimeout() > e.at {
+			s.arm(e.node) // the deadline has moved
+			return
 		}
+		n.Timeout(e.at)
 	}
+	s.now = e.at
 	for _, d := range n.Departures {
 		s.depart(n, d)
 	}
