@@ -129,7 +129,7 @@ func (d *data) limits(ports []bottleneck) string {
 		for _, v := range d.manifest.Variants {
 			if u, ok := b.use[v.Name]; ok {
 				low, high = min(low, u.utilisation), max(high, u.utilisation)
-				queues = append(queues, number(math.Round(u.meanQueue/100)/10)+" kB in "+v.Name)
+				queues = append(queues, depth(u.meanQueue, 0)+" in "+v.Name)
 			}
 		}
 		busy := percent(high)

@@ -117,7 +117,9 @@ func (s *synthetic) run(variant string, seed uint64) []metrics.NodeResult {
 				delay = 0.4
 			}
 			w := metrics.CCWindow{Flow: int32(f), Start: at, Acks: acks, Delay: clock.Duration(float64(acks) * delay * noise(0.15) * float64(clock.Microsecond)), Cwnd: 63000, BaseRTT: 12 * clock.Microsecond}
-			if f == 0 {
+			if i >= early {
+				w.Actions[metrics.ActionQuickAdapt] = acks
+			} else if f == 0 {
 				w.Actions[metrics.ActionDecrease], w.Actions[metrics.ActionFast] = acks*3/4, acks-acks*3/4
 			} else {
 				w.Actions[metrics.ActionNoop], w.Actions[metrics.ActionProportional] = acks/2, acks-acks/2
@@ -253,9 +255,11 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 				l.X, l.Y = append(l.X, ms(w.Start)-0.1), append(l.Y, math.NaN())
 			}
 			l.X, l.Y = append(l.X, ms(w.Start)), append(l.Y, w.Delay.Microseconds()/float64(w.Acks))
-			acks[w.Flow] += float64(w.Acks)
-			for a, k := range w.Actions {
-				shares[w.Flow][a] += float64(k)
+			if at := clock.Duration(w.Start); at >= 2*clock.Millisecond && at < 14*clock.Millisecond {
+				acks[w.Flow] += float64(w.Acks)
+				for a, k := range w.Actions {
+					shares[w.Flow][a] += float64(k)
+				}
 			}
 		}
 		panel := chartOf(t, r, "throughput").Panels[v]

@@ -174,19 +174,20 @@ func (d *data) delays() Chart {
 
 // actionLabels are the names of metrics.Action in legends and in bars.
 var actionLabels = [metrics.Actions]struct{ name, short string }{
-	{"no-op", "no-op"}, {"proportional increase (PI)", "PI"}, {"fast increase (FI)", "FI"}, {"fair increase", "fair"},
+	{"no-op", "no-op"}, {"proportional increase (PI)", "PI"}, {"fast increase", "fast"}, {"fair increase (FI)", "FI"},
 	{"multiplicative decrease (MD)", "MD"}, {"quick adapt (QA)", "QA"},
 }
 
-// actions draws how often controllers did what, over the whole run.
+// actions draws how often controllers did what while rates were measured.
 func (d *data) actions() Chart {
-	c := Chart{ID: "actions", Title: "What congestion control did", Caption: "Share of the ACKs of the whole run, by the action taken."}
+	c := Chart{ID: "actions", Title: "What congestion control did", Caption: "Share of the ACKs, by the action taken, from " + measured(d.manifest) + "."}
 	used := [metrics.Actions]bool{}
 	for _, v := range d.manifest.Variants {
 		counts := make([][metrics.Actions]int64, len(d.groups))
+		from, to := d.measured(run{v.Name, d.seeds[v.Name]})
 		for i := range d.ccRows {
 			w := &d.ccRows[i]
-			if w.Variant == v.Name && d.shown(w.Variant, w.Seed) {
+			if w.Variant == v.Name && d.shown(w.Variant, w.Seed) && w.StartUS >= from && w.StartUS < to {
 				for a, n := range w.Actions() {
 					counts[d.group[w.FlowName]][a] += n
 				}
@@ -295,6 +296,9 @@ func (c *Chart) finish(d *data) {
 // depth prints a queue in bytes and as the time that the link takes for it.
 func depth(bytes float64, rate int64) string {
 	text := number(math.Round(bytes/100)/10) + " kB"
+	if bytes >= 1e4 {
+		text = number(math.Round(bytes/1000)) + " kB"
+	}
 	if rate > 0 {
 		text += " (" + number(math.Round(bytes*8e7/float64(rate))/10) + " µs)"
 	}

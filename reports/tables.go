@@ -263,7 +263,8 @@ func metric(metrics map[string]float64, name string) string {
 // metricUnits are the units that the first part of a metric's name ends in.
 var metricUnits = []struct{ suffix, unit string }{
 	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
-	{"_packets", "packets"}, {"packets", "packets"}, {"trims", "packets"}, {"drops", "packets"},
+	{"_packets", "packets"}, {"packets", "packets"}, {"trims", "packets"}, {"drops", "packets"}, {"marks", "packets"},
+	{"tags", "tags"}, {"flows", "flows"},
 }
 
 // unit returns the unit of a metric, or "" when its name has none.
