@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -132,59 +133,45 @@ var (
 	ErrTooFine  = errors.New("the value is finer than its smallest unit")
 )
 
-// Scale returns the decimal number times unit as an exact integer. The result
-// must be whole (ErrTooFine) and fit in 63 bits (ErrTooLarge).
+// Scale returns the decimal number times unit, which must be positive, as an
+// exact integer. The result must be whole (ErrTooFine) and fit in 64 bits with
+// its sign (ErrTooLarge).
 func Scale(number string, unit int64) (int64, error) {
-	sign := int64(1)
-	switch {
-	case strings.HasPrefix(number, "-"):
-		sign, number = -1, number[1:]
-	case strings.HasPrefix(number, "+"):
-		number = number[1:]
+	digits := strings.TrimPrefix(number, "+")
+	negative := strings.HasPrefix(number, "-")
+	if negative {
+		digits = number[1:]
 	}
-	whole, fraction, _ := strings.Cut(number, ".")
-	if whole == "" && fraction == "" {
+	whole, fraction, _ := strings.Cut(digits, ".")
+	if whole+fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
 		return 0, fmt.Errorf("%q is not a number", number)
 	}
-	var w int64
-	if whole != "" {
-		var err error
-		if w, err = strconv.ParseInt(whole, 10, 64); err != nil {
-			if errors.Is(err, strconv.ErrRange) {
-				return 0, ErrTooLarge
-			}
-			return 0, fmt.Errorf("%q is not a number", number)
-		}
+	whole, fraction = strings.TrimLeft(whole, "0"), strings.TrimRight(fraction, "0")
+	switch {
+	case len(whole) > maxDigits:
+		return 0, ErrTooLarge
+	case len(fraction) > maxDigits:
+		return 0, ErrTooFine // 10^-63 of anything that fits is not whole
 	}
-	if w > math.MaxInt64/unit {
+	v, _ := new(big.Int).SetString("0"+whole+fraction, 10)
+	v.Mul(v, big.NewInt(unit))
+	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(len(fraction))), nil)
+	v, rest := v.QuoRem(v, power, new(big.Int))
+	switch {
+	case rest.Sign() != 0:
+		return 0, ErrTooFine
+	case negative:
+		v.Neg(v)
+	}
+	if !v.IsInt64() {
 		return 0, ErrTooLarge
 	}
-	v := w * unit
-	scale := unit
-	for _, c := range fraction {
-		if c < '0' || c > '9' {
-			return 0, fmt.Errorf("%q is not a number", number)
-		}
-		if c == '0' && scale%10 != 0 {
-			continue // trailing zeros below the smallest unit
-		}
-		if scale%10 != 0 {
-			digit := int64(c-'0') * scale
-			if digit%10 != 0 {
-				return 0, ErrTooFine
-			}
-			v, scale = v+digit/10, 1
-			continue
-		}
-		scale /= 10
-		add := int64(c-'0') * scale
-		if v > math.MaxInt64-add {
-			return 0, ErrTooLarge
-		}
-		v += add
-	}
-	return sign * v, nil
+	return v.Int64(), nil
 }
+
+// maxDigits bounds the digits on either side of the point: a unit of 63 bits
+// divides into fewer decimal places.
+const maxDigits = 63
 
 // FormatDecimal prints value/unit exactly, without trailing zeros. unit must be
 // a power of ten; value must not be negative.

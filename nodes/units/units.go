@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strconv"
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/clock"
@@ -102,7 +103,10 @@ func (s ByteSize) String() string { return format(int64(s), sizeUnits[:5]) }
 
 func format(v int64, table []unit) string {
 	sign := ""
-	if v < 0 {
+	switch {
+	case v == math.MinInt64: // has no positive counterpart
+		return strconv.FormatInt(v, 10) + table[len(table)-1].name
+	case v < 0:
 		sign, v = "-", -v
 	}
 	for _, u := range table {
@@ -117,16 +121,20 @@ func format(v int64, table []unit) string {
 const picosecondBits = 8_000_000_000_000
 
 // Serialisation returns the time size takes at rate r, rounded down to the
-// picosecond. r must be positive and size not negative.
+// picosecond; a time that no Duration can hold is the longest Duration. r must
+// be positive and size not negative.
 func (r BitRate) Serialisation(size ByteSize) clock.Duration {
 	t, _ := r.serialise(size, 0)
 	return t
 }
 
-// Volume returns the bytes that rate r carries in d, rounded down. Neither may
-// be negative.
+// Volume returns the bytes that rate r carries in d, rounded down, or NoLimit
+// when they cannot be counted. Neither may be negative.
 func (r BitRate) Volume(d clock.Duration) ByteSize {
 	hi, lo := bits.Mul64(uint64(r), uint64(d))
+	if hi >= picosecondBits/2 {
+		return NoLimit
+	}
 	q, _ := bits.Div64(hi, lo, picosecondBits)
 	return ByteSize(q)
 }
@@ -134,7 +142,13 @@ func (r BitRate) Volume(d clock.Duration) ByteSize {
 func (r BitRate) serialise(size ByteSize, remainder int64) (clock.Duration, int64) {
 	hi, lo := bits.Mul64(uint64(size), picosecondBits)
 	lo, carry := bits.Add64(lo, uint64(remainder), 0)
+	if hi+carry >= uint64(r) {
+		return math.MaxInt64, 0
+	}
 	q, rest := bits.Div64(hi+carry, lo, uint64(r))
+	if q > math.MaxInt64 {
+		return math.MaxInt64, 0
+	}
 	return clock.Duration(q), int64(rest)
 }
 
@@ -173,6 +187,6 @@ func (s *Serialiser) Departure(now clock.Time, size ByteSize) clock.Time {
 	}
 	t, rest := s.rate.serialise(size, s.remainder)
 	s.remainder = rest
-	s.busyUntil = now + clock.Time(t)
+	s.busyUntil = now.Add(t)
 	return s.busyUntil
 }
