@@ -54,7 +54,6 @@ const (
 	maxCut           = 0.5
 	maxWindowBDP     = 1.5
 	fastBelow        = clock.Microsecond // "delay is about 0"
-	outlierRTTs      = 5                 // a delay above this many base RTTs enters the average undamped
 	damping          = 0.25              // of base RTT: what an unmarked sample above the target counts as
 	quickAdaptGate   = 3                 // window >> gate: less than this acknowledged means heavy loss
 	quickAdaptDelays = 4                 // targets: so much delay counts as loss
@@ -99,14 +98,11 @@ type nsccState struct {
 }
 
 func nsccTarget(p Path, r *reader) clock.Duration {
-	if t := r.duration("target_qdelay"); t != 0 {
-		return t
-	}
 	share := targetDropping
 	if p.Trim {
 		share = targetTrimming
 	}
-	return clock.Duration(share * float64(p.NetworkRTT))
+	return r.duration("target_qdelay", clock.Duration(share*float64(p.NetworkRTT)))
 }
 
 func nsccConstants(p Path, v Values) map[string]float64 {
@@ -116,7 +112,6 @@ func nsccConstants(p Path, v Values) map[string]float64 {
 func newNSCC(p Path, v Values) (Controller, error) {
 	r := read("nscc", nsccParams, v)
 	target := nsccTarget(p, r)
-	initial := r.size("cwnd")
 	mss := float64(p.MTU - p.Header)
 	a := float64(bdp(p.NetworkRTT, p.LinkRate)) / refBDP
 	b := float64(target) / float64(refRTT)
@@ -134,9 +129,14 @@ func newNSCC(p Path, v Values) (Controller, error) {
 		fastGain:    fastScale * a,
 		adjustBytes: adjustPackets * int64(p.MTU),
 	}
+	c.setBaseRTT(p.NetworkRTT)
+	c.cwnd = int64(r.size("cwnd", units.ByteSize(c.maxWindow)))
 	switch {
 	case r.err != nil:
 		return nil, r.err
+	case c.cwnd < int64(p.MTU) || c.cwnd > c.maxWindow:
+		return nil, fmt.Errorf("nscc: parameter cwnd: %v is not from one packet, %v, to the largest window, %v",
+			units.ByteSize(c.cwnd), p.MTU, units.ByteSize(c.maxWindow))
 	case target <= 0:
 		return nil, fmt.Errorf("nscc: parameter target_qdelay: %v is not positive", target)
 	case c.gamma <= 0 || c.gamma > 1:
@@ -144,12 +144,6 @@ func newNSCC(p Path, v Values) (Controller, error) {
 	case c.gain <= 0 || c.gain > 1:
 		return nil, fmt.Errorf("nscc: parameter delay_alpha: %v is not in (0, 1]", c.gain)
 	}
-	c.setBaseRTT(p.NetworkRTT)
-	c.cwnd = c.maxWindow
-	if initial != 0 {
-		c.cwnd = int64(initial)
-	}
-	c.bound()
 	c.out.WantSignal, c.out.Signal = c.useCSIG, csig.Delay
 	c.publish()
 	return c, nil
@@ -198,13 +192,12 @@ func (c *nsccState) delaySample(a *Ack) clock.Duration {
 
 // average is the reference's exponential average with its damper: a sample above
 // the target that no switch marked pulls the average towards a quarter of base
-// RTT.
+// RTT. (The reference's case for samples above five base RTTs differs from the
+// ordinary one in its gain only, which is the same by default.)
 func (c *nsccState) average(delay clock.Duration, marked bool) {
 	sample := float64(delay)
 	if !marked && delay > c.target {
 		sample = damping * float64(c.baseRTT)
-	} else if delay > outlierRTTs*c.baseRTT {
-		sample = float64(delay)
 	}
 	c.avgDelay = clock.Duration(float64((1-c.gain)*float64(c.avgDelay)) + float64(c.gain*sample))
 }
@@ -322,7 +315,7 @@ func (c *nsccState) OnTimeout(_ clock.Time, t *Timeout) {
 
 func (c *nsccState) setBaseRTT(rtt clock.Duration) {
 	c.baseRTT = rtt
-	c.maxWindow = int64(maxWindowBDP * float64(bdp(rtt, c.path.LinkRate)))
+	c.maxWindow = max(int64(maxWindowBDP*float64(bdp(rtt, c.path.LinkRate))), int64(c.path.MTU))
 }
 
 func (c *nsccState) bound() {

@@ -2,6 +2,9 @@ package congestion
 
 import (
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/csiglab/csiglab/nodes/clock"
@@ -13,8 +16,8 @@ type Values map[string]string
 
 // Check tells whether every value is known and of its kind.
 func (a Algorithm) Check(v Values) error {
-	for name, text := range v {
-		if err := a.checkOne(name, text); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(v)) { // the same error every time
+		if err := a.checkOne(name, v[name]); err != nil {
 			return err
 		}
 	}
@@ -42,7 +45,10 @@ func (p Param) check(text string) (err error) {
 	case Bool:
 		_, err = strconv.ParseBool(text)
 	case Number:
-		_, err = strconv.ParseFloat(text, 64)
+		var n float64
+		if n, err = strconv.ParseFloat(text, 64); err == nil && (math.IsNaN(n) || math.IsInf(n, 0)) {
+			err = fmt.Errorf("%q is not a finite number", text)
+		}
 	case Int:
 		_, err = strconv.Atoi(text)
 	case Duration:
@@ -50,11 +56,8 @@ func (p Param) check(text string) (err error) {
 	case Size:
 		_, err = units.ParseByteSize(text)
 	case Enum:
-		err = fmt.Errorf("%q is none of %q", text, p.Values)
-		for _, v := range p.Values {
-			if v == text {
-				err = nil
-			}
+		if !slices.Contains(p.Values, text) {
+			err = fmt.Errorf("%q is none of %q", text, p.Values)
 		}
 	}
 	return err
@@ -104,20 +107,20 @@ func (r *reader) number(name string) float64 {
 	return v
 }
 
-// duration returns 0 for "auto".
-func (r *reader) duration(name string) clock.Duration {
+// duration returns standard for "auto".
+func (r *reader) duration(name string, standard clock.Duration) clock.Duration {
 	if r.text(name) == auto {
-		return 0
+		return standard
 	}
 	v, err := clock.ParseDuration(r.text(name))
 	r.fail(err)
 	return v
 }
 
-// size returns 0 for "auto".
-func (r *reader) size(name string) units.ByteSize {
+// size returns standard for "auto".
+func (r *reader) size(name string, standard units.ByteSize) units.ByteSize {
 	if r.text(name) == auto {
-		return 0
+		return standard
 	}
 	v, err := units.ParseByteSize(r.text(name))
 	r.fail(err)
