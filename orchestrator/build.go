@@ -28,12 +28,12 @@ import (
 func ReadTopology(file string) (*topologies.Graph, error) {
 	r, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("%w: topology: %w", ErrConfiguration, err)
+		return nil, configuration(fmt.Errorf("topology: %w", err))
 	}
 	defer r.Close()
 	tree, err := topohtsim.ReadTopology(file, r)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfiguration, err)
+		return nil, configuration(err)
 	}
 	return buildFatTree(tree)
 }
@@ -43,18 +43,18 @@ func ReadTopology(file string) (*topologies.Graph, error) {
 func ReadWorkload(file, startUnit string) (w *workloads.Workload, notes []string, err error) {
 	r, err := os.Open(file)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: workload: %w", ErrConfiguration, err)
+		return nil, nil, configuration(fmt.Errorf("workload: %w", err))
 	}
 	defer r.Close()
 	var opts loadhtsim.Options
 	if startUnit != "" {
 		if opts.StartUnit, err = loadhtsim.ParseStartUnit(startUnit); err != nil {
-			return nil, nil, fmt.Errorf("%w: workload: start_unit: %w", ErrConfiguration, err)
+			return nil, nil, configuration(fmt.Errorf("workload: start_unit: %w", err))
 		}
 	}
 	w, notes, err = loadhtsim.ReadMatrix(file, r, opts)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrConfiguration, err)
+		return nil, nil, configuration(err)
 	}
 	return w, notes, nil
 }
@@ -69,7 +69,7 @@ func buildTopology(t experiment.Topology) (*topologies.Graph, error) {
 func buildFatTree(t topologies.FatTree) (*topologies.Graph, error) {
 	g, err := t.Build()
 	if err != nil {
-		return nil, fmt.Errorf("%w: topology: %w", ErrConfiguration, err)
+		return nil, configuration(fmt.Errorf("topology: %w", err))
 	}
 	return g, nil
 }
@@ -94,19 +94,15 @@ func buildWorkload(w experiment.Workload, hosts int) (*workloads.Workload, error
 		}
 	}
 	if err != nil {
-		return nil, configuration("workload", err)
+		return nil, configuration(fmt.Errorf("workload: %w", err))
 	}
 	if err := load.Fits(hosts); err != nil {
-		return nil, configuration("workload", err)
+		return nil, configuration(fmt.Errorf("workload: %w", err))
 	}
 	if err := load.Validate(); err != nil {
-		return nil, configuration("workload", err)
+		return nil, configuration(fmt.Errorf("workload: %w", err))
 	}
 	return load, nil
-}
-
-func configuration(what string, err error) error {
-	return fmt.Errorf("%w: %s: %w", ErrConfiguration, what, err)
 }
 
 // configureCSIG fills in the domain's part of the fabric; without a format
@@ -248,7 +244,7 @@ func (f *fabric) switchConfig(n int, seed uint64, p *Plan, adjacency []topologie
 			port.Locator = locators[i]
 		}
 		if err := applyPolicies(e.CSIG.Ports, node.Name, i, &port); err != nil {
-			return cfg, configuration("csig.ports", err)
+			return cfg, configuration(fmt.Errorf("csig.ports: %w", err))
 		}
 		cfg.Ports = append(cfg.Ports, port)
 	}

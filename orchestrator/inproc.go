@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"time"
 
@@ -36,7 +35,7 @@ func virtual(ctx context.Context, p *Plan, fraction func(float64)) (*outcome, er
 	for i, c := range p.Hosts {
 		h, err := host.New(c, pool)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrConfiguration, err)
+			return nil, configuration(err)
 		}
 		hosts[i] = h
 		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: h, Ports: 1 + c.Control})
@@ -44,7 +43,7 @@ func virtual(ctx context.Context, p *Plan, fraction func(float64)) (*outcome, er
 	for _, c := range p.Switches {
 		s, err := dataplane.New(c, pool)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrConfiguration, err)
+			return nil, configuration(err)
 		}
 		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: s, Ports: len(c.Ports)})
 	}

@@ -1,13 +1,13 @@
 package orchestrator
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"runtime"
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/topologies"
 )
 
@@ -112,17 +112,10 @@ func cpuModel() string {
 	return "unknown"
 }
 
-// Validation is what is known of an experiment before it runs.
-type Validation struct {
-	Hosts, Switches, Links int
-	Counts                 topologies.Counts
-	Flows                  int
-	Bytes                  int64
-	Runs                   int
-	// PacketHops is the estimated number of transmissions of one run, and
-	// ModelTime the fluid bound on its length.
-	PacketHops int64
-	ModelTime  clock.Duration
-	// Predicted wall seconds of all runs, in virtual time and in lockstep.
-	VirtualSeconds, LockstepSeconds float64
+func kernel() string {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return runtime.GOOS
+	}
+	return fmt.Sprintf("Linux %s %s", string(release[:max(0, len(release)-1)]), runtime.GOARCH)
 }

@@ -4,7 +4,6 @@
 package orchestrator
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -21,9 +20,6 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/workloads"
 )
-
-// ErrConfiguration is wrapped by errors that the experiment causes.
-var ErrConfiguration = errors.New("configuration")
 
 // Plan is one variant with one seed, compiled: what every node is built from.
 // Nothing is decided later.
@@ -91,7 +87,7 @@ func newFabric(e *experiment.Experiment) (*fabric, error) {
 	f := &fabric{experiment: e, graph: graph, workload: workload, routes: topologies.NextHops(graph)}
 	f.sizePath()
 	if err := f.configureCSIG(); err != nil {
-		return nil, fmt.Errorf("%w: csig: %w", ErrConfiguration, err)
+		return nil, configuration(fmt.Errorf("csig: %w", err))
 	}
 	return f, nil
 }
@@ -155,7 +151,7 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 	}
 	cc, ok := congestion.Lookup(e.Hosts.CC.Name)
 	if !ok {
-		return nil, fmt.Errorf("%w: unknown congestion control %q", ErrConfiguration, e.Hosts.CC.Name)
+		return nil, configuration(fmt.Errorf("unknown congestion control %q", e.Hosts.CC.Name))
 	}
 	if cc.Constants != nil {
 		p.Constants = cc.Constants(f.path, e.Hosts.CC.Params)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,10 +14,6 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
-
-// ErrInfrastructure is wrapped by errors of the machine, not of the experiment:
-// a node died, a frame went missing, the disk is full.
-var ErrInfrastructure = errors.New("infrastructure")
 
 // Runtimes and clocks.
 const (
@@ -80,7 +75,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	}
 	w, err := runfolder.Create(r.folder(), r.manifest(jobs))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInfrastructure, err)
+		return nil, infrastructure(err)
 	}
 	r.writer, r.log = w, slog.New(w.Log())
 	summary, err := r.run(ctx, jobs)
@@ -92,7 +87,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 		return &Result{Folder: w.Dir()}, errors.Join(err, w.Abort(reason))
 	}
 	if err := w.Finish(*summary); err != nil {
-		return &Result{Folder: w.Dir()}, fmt.Errorf("%w: %w", ErrInfrastructure, err)
+		return &Result{Folder: w.Dir()}, infrastructure(err)
 	}
 	return &Result{Folder: w.Dir(), Summary: summary}, nil
 }
@@ -128,12 +123,11 @@ func newRunner(set *experiment.Set, opts Options) (*runner, error) {
 	switch [2]string{r.runtime, r.clock} {
 	case [2]string{RuntimeInproc, ClockVirtual}:
 		if len(opts.Inject) > 0 || opts.Capture != "" {
-			return nil, fmt.Errorf("%w: --inject and --capture need real frames; add --runtime netns", ErrConfiguration)
+			return nil, configuration(errors.New("--inject and --capture need real frames; add --runtime netns"))
 		}
 	case [2]string{RuntimeNetns, ClockLockstep}:
 	default:
-		return nil, fmt.Errorf("%w: runtime %q does not run under clock %q; use inproc with virtual, or netns with lockstep",
-			ErrConfiguration, r.runtime, r.clock)
+		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use inproc with virtual, or netns with lockstep", r.runtime, r.clock))
 	}
 	return r, nil
 }
@@ -155,17 +149,25 @@ func (r *runner) compile() ([]job, error) {
 	for i, v := range r.set.Variants {
 		f, err := newFabric(v.Experiment)
 		if err != nil {
-			return nil, fmt.Errorf("variant %s: %w", v.Name, err)
+			return nil, r.inVariant(v.Name, err)
 		}
 		for _, seed := range v.Experiment.Seeds {
 			p, err := f.plan(seed)
 			if err != nil {
-				return nil, fmt.Errorf("variant %s: %w", v.Name, err)
+				return nil, r.inVariant(v.Name, err)
 			}
 			jobs = append(jobs, job{variant: i, seed: seed, plan: p})
 		}
 	}
 	return jobs, nil
+}
+
+// inVariant names the variant in an error where there are several.
+func (r *runner) inVariant(name string, err error) error {
+	if len(r.set.Variants) == 1 {
+		return err
+	}
+	return fmt.Errorf("variant %s: %w", name, err)
 }
 
 func (r *runner) run(ctx context.Context, jobs []job) (*runfolder.Summary, error) {
@@ -174,7 +176,7 @@ func (r *runner) run(ctx context.Context, jobs []job) (*runfolder.Summary, error
 		err = r.writer.Experiment(text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInfrastructure, err)
+		return nil, infrastructure(err)
 	}
 	r.progress = newTracker(len(jobs), r.opts.Progress)
 	workers := r.opts.Parallel
@@ -243,7 +245,7 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 	metrics := measure(j.plan, out)
 	derived, err := experiment.EvalDerived(r.set.Variants[j.variant].Experiment.Derived, metrics)
 	if err != nil {
-		return nil, nil, fail(fmt.Errorf("%w: %w", ErrConfiguration, err))
+		return nil, nil, fail(configuration(err))
 	}
 	for k, v := range derived {
 		metrics[k] = v
@@ -259,7 +261,7 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 		}
 	}
 	if err := r.writer.AddRun(name, j.seed, data); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrInfrastructure, err)
+		return nil, nil, infrastructure(err)
 	}
 	r.log.Info("run done", "variant", name, "seed", j.seed, "wall", out.wall.String(), "cpu", out.cpu.String(), "invalid", data.Invalid)
 	r.progress.finish(index, name, j.seed)
@@ -314,13 +316,4 @@ func (r *runner) summarise(done []*runfolder.RunMetrics, reasons [][]string) *ru
 		s.Expectations = append(s.Expectations, x)
 	}
 	return &s
-}
-
-// hostname of the machine's kernel and so on are read once for the manifest.
-func kernel() string {
-	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		return runtime.GOOS
-	}
-	return fmt.Sprintf("Linux %s %s", string(release[:max(0, len(release)-1)]), runtime.GOARCH)
 }

@@ -17,6 +17,21 @@ const (
 	acksPerData = 0.8
 )
 
+// Validation is what is known of an experiment before it runs.
+type Validation struct {
+	Hosts, Switches, Links int
+	Counts                 topologies.Counts
+	Flows                  int
+	Bytes                  int64
+	Runs                   int
+	// PacketHops is the estimated number of transmissions of one run, and
+	// ModelTime the fluid bound on its length.
+	PacketHops int64
+	ModelTime  clock.Duration
+	// Predicted wall seconds of all runs, in virtual time and in lockstep.
+	VirtualSeconds, LockstepSeconds float64
+}
+
 // Validate compiles every variant, deploys nothing and predicts how long the
 // experiment takes. Its error wraps ErrConfiguration.
 func Validate(set *experiment.Set) (*Validation, error) {
