@@ -174,6 +174,15 @@ func (b *Board) Grants() int64 { return b.head[headGrants] }
 // Last returns the latest event that any node has processed.
 func (b *Board) Last() clock.Time { return clock.Time(b.head[headLast]) }
 
+// End returns when a run that is Done ended: its end if somebody still holds an
+// event, the last event otherwise.
+func (b *Board) End() clock.Time {
+	if b.Earliest() == clock.Never {
+		return b.Last()
+	}
+	return b.end
+}
+
 // Earliest returns the smallest bound: all nodes have passed every earlier
 // instant.
 func (b *Board) Earliest() clock.Time {
@@ -218,6 +227,9 @@ func (b *Board) Turn(n int, r Report) (clock.Time, Verdict) {
 		begins = b.head[headPresent] == int64(b.nodes)
 	}
 	horizon, verdict := b.look(n)
+	if b.head[headPresent] < int64(b.nodes) {
+		return horizon, verdict
+	}
 	for m, s := range b.state {
 		if s != asleep || m == n {
 			continue

@@ -168,9 +168,12 @@ func TestRandomSchedules(t *testing.T) {
 			}
 			return queues[n][0].At
 		}
-		for _, n := range rng.Perm(nodes) {
+		for i, n := range rng.Perm(nodes) {
 			h, v := board.Turn(n, lockstep.Report{Next: next(n)})
 			follow(n, h, v)
+			if i < nodes-1 && len(ready) > 0 {
+				t.Fatalf("seed %d: nodes may advance after %d of %d have reported", seed, i+1, nodes)
+			}
 		}
 		for len(ready) > 0 {
 			i := rng.IntN(len(ready))

@@ -1,0 +1,374 @@
+// Package emu drives one machine of a fabric of real nodes over real frames. A
+// Node keeps the machine's events in canonical order and turns packets into
+// frames and back; package lockstep tells it how far it may go. Nodes run as
+// threads of one process (RunThreads) or as one process each (Shared); either
+// way the machine is called as package sim calls it, and leaves the same trace.
+//
+// emu is no simulator: what is in flight is in the kernel, on a link between two
+// interfaces.
+package emu
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// Config describes one node of a fabric. It is plain data.
+type Config struct {
+	Node    int
+	Name    string
+	Host    bool   // the node makes and checks payloads; a switch carries them
+	Ports   []Port // by port
+	Format  wire.Format
+	TieSeed uint64
+	Run     uint32 // marks the run's frames
+	Elide   bool   // frames end with the transport header
+	Damage  []Damage
+	// FrameTimeout is how long a frame that was sent may take to become
+	// readable, in wall time. 0 means DefaultFrameTimeout.
+	FrameTimeout time.Duration
+}
+
+// DefaultFrameTimeout is thousands of times what a frame took in the worst case
+// measured (datapath.md).
+const DefaultFrameTimeout = 3 * time.Second
+
+// Port is one end of a link.
+type Port struct {
+	Link    string // name
+	Peer    string // name of the node at the other end
+	Delay   clock.Duration
+	In, Out int // the link's directions on the Board
+}
+
+// Damage is done to one frame that a node sends.
+type Damage struct {
+	Port   int
+	Number int64 // which frame of the port, counted from 1
+	Flip   bool  // flip a bit of the transport header; otherwise lose the frame
+}
+
+// LinkError reports a link that lost or damaged a frame.
+type LinkError struct {
+	Link     string // name, such as tor0-agg0
+	From, To string // names of the sending and the receiving node
+	Frame    int64  // which frame of that direction, counted from 1
+	Reason   string
+}
+
+func (e *LinkError) Error() string {
+	return fmt.Sprintf("link %s: frame %d from %s to %s %s", e.Link, e.Frame, e.From, e.To, e.Reason)
+}
+
+// Node drives one machine. It belongs to one goroutine at a time.
+type Node struct {
+	cfg     Config
+	stepper *node.Stepper
+	pool    *wire.Pool
+	conn    netio.Conn
+	ports   []portState
+	events  queue
+	now     clock.Time
+	report  lockstep.Report
+
+	frames  []netio.Frame
+	outbox  outbox
+	buffers [][]byte // free payload buffers
+	foreign int64
+	sent    int64
+	timeout time.Duration
+}
+
+type portState struct {
+	Port
+	sent     int64
+	read     int64          // frames 1..read have been read
+	ahead    map[int64]bool // read out of order, beyond read
+	expected int64
+	report   int // place in report.Sent, -1 without one
+}
+
+// receiveBatch is how many frames a Node reads at a time.
+const receiveBatch = 64
+
+// New returns the driver of machine m, which draws its packets from pool, over
+// conn. The port numbers of all three are the same.
+func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn) *Node {
+	n := &Node{
+		cfg:     cfg,
+		stepper: node.NewStepper(m, len(cfg.Ports)),
+		pool:    pool,
+		conn:    conn,
+		ports:   make([]portState, len(cfg.Ports)),
+		frames:  make([]netio.Frame, receiveBatch),
+		timeout: cfg.FrameTimeout,
+	}
+	if n.timeout == 0 {
+		n.timeout = DefaultFrameTimeout
+	}
+	n.cfg.Format.Elided = cfg.Elide
+	for i, p := range cfg.Ports {
+		n.ports[i] = portState{Port: p, report: -1}
+	}
+	return n
+}
+
+// Start returns the node's first report.
+func (n *Node) Start() lockstep.Report { return lockstep.Report{Next: n.next()} }
+
+// Expect tells how many frames were sent to a port since the start. Turn reads
+// that many before it advances.
+func (n *Node) Expect(port int, frames int64) { n.ports[port].expected = frames }
+
+// Turn processes every event before horizon and puts on the wire what they send.
+// The report is valid until the next turn. A *LinkError names the link that
+// broke the run.
+func (n *Node) Turn(horizon clock.Time) (lockstep.Report, error) {
+	if err := n.read(); err != nil {
+		return lockstep.Report{}, err
+	}
+	n.report.Sent = n.report.Sent[:0]
+	for {
+		now, timer := n.events.next(), n.timer()
+		if min(now, timer) >= horizon {
+			break
+		}
+		if timer < now {
+			n.now = timer
+			n.stepper.Timeout(timer)
+		} else {
+			n.now = now
+			e := n.events.pop()
+			if e.packet == nil {
+				n.stepper.PortFree(now, int(e.port))
+			} else {
+				n.stepper.Receive(now, int(e.port), e.packet)
+			}
+		}
+		for _, d := range n.stepper.Departures {
+			if err := n.depart(d); err != nil {
+				return lockstep.Report{}, err
+			}
+		}
+		for _, port := range n.stepper.Frees {
+			n.events.push(event{at: n.stepper.FreeAt(port), order: uint64(port), port: int32(port)})
+		}
+	}
+	if err := n.flush(); err != nil {
+		return lockstep.Report{}, err
+	}
+	for _, s := range n.report.Sent {
+		n.ports[s.Link].report = -1
+	}
+	for i := range n.report.Sent {
+		n.report.Sent[i].Link = n.ports[n.report.Sent[i].Link].Out
+	}
+	n.report.Next, n.report.Last = n.next(), n.now
+	return n.report, nil
+}
+
+// timer is the machine's next deadline; one in the past is due now.
+func (n *Node) timer() clock.Time { return max(n.stepper.NextTimeout(), n.now) }
+
+func (n *Node) next() clock.Time { return min(n.events.next(), n.timer()) }
+
+// Result returns what the machine measured until end.
+func (n *Node) Result(end clock.Time) metrics.NodeResult { return n.stepper.Result(end) }
+
+// Sent returns how many frames the node has put on the wire.
+func (n *Node) Sent() int64 { return n.sent }
+
+// Foreign returns how many frames arrived that are not of this run.
+func (n *Node) Foreign() int64 { return n.foreign }
+
+// Close closes the node's Conn.
+func (n *Node) Close() error { return n.conn.Close() }
+
+// read reads until no port lacks a frame.
+func (n *Node) read() error {
+	var since time.Time
+	for tries := 0; ; tries++ {
+		port := n.lacking()
+		if port < 0 {
+			return nil
+		}
+		// The kernel delivers within the sender's system call as a rule. Where it
+		// does not, ask again before sleeping.
+		wait := time.Duration(0)
+		if tries > 3 {
+			if since.IsZero() {
+				since = time.Now()
+			}
+			wait = min(n.timeout, 100*time.Millisecond)
+		}
+		got, err := n.conn.Receive(n.frames, wait)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", n.cfg.Name, err)
+		}
+		for i := range n.frames[:got] {
+			if err := n.accept(n.frames[i]); err != nil {
+				return err
+			}
+		}
+		if got > 0 || wait == 0 {
+			continue
+		}
+		drops, err := n.conn.Drops()
+		if err != nil {
+			return fmt.Errorf("node %s: %w", n.cfg.Name, err)
+		}
+		if drops > 0 {
+			return n.broken(port, fmt.Sprintf("did not arrive: %d frames found no room", drops))
+		}
+		if time.Since(since) >= n.timeout {
+			return n.broken(port, fmt.Sprintf("did not arrive within %v", n.timeout))
+		}
+	}
+}
+
+// lacking returns a port on which a frame is due that has not been read, or -1.
+func (n *Node) lacking() int {
+	for i := range n.ports {
+		if n.ports[i].read < n.ports[i].expected {
+			return i
+		}
+	}
+	return -1
+}
+
+// broken blames the first frame that port lacks.
+func (n *Node) broken(port int, reason string) error {
+	p := &n.ports[port]
+	return &LinkError{Link: p.Link, From: p.Peer, To: n.cfg.Name, Frame: p.read + 1, Reason: reason}
+}
+
+// accept takes in a frame: a packet and when it arrives.
+func (n *Node) accept(f netio.Frame) error {
+	arrival, sequence, ok := readTrailer(f.Data, n.cfg.Run)
+	if !ok {
+		n.foreign++
+		return nil
+	}
+	port := &n.ports[f.Port]
+	blame := func(reason string) error {
+		return &LinkError{Link: port.Link, From: port.Peer, To: n.cfg.Name, Frame: sequence, Reason: reason}
+	}
+	switch {
+	case sequence == port.read+1:
+		port.read++
+		for port.ahead[port.read+1] {
+			port.read++
+			delete(port.ahead, port.read)
+		}
+	case sequence <= port.read || port.ahead[sequence]:
+		return blame("arrived twice")
+	default: // queued behind another processor's frames
+		if port.ahead == nil {
+			port.ahead = make(map[int64]bool)
+		}
+		port.ahead[sequence] = true
+	}
+	p := n.pool.Get()
+	if err := p.Parse(f.Data[:len(f.Data)-trailerLen], n.cfg.Format); err != nil {
+		return blame("arrived damaged: " + err.Error())
+	}
+	if arrival < n.now {
+		panic(fmt.Sprintf("emu: node %s has reached %v and reads a frame that arrived at %v", n.cfg.Name, n.now, arrival))
+	}
+	switch {
+	case p.Payload == nil:
+	case n.cfg.Host:
+		if !samePayload(p) {
+			return blame("arrived with a damaged payload")
+		}
+		p.Payload = nil
+	default:
+		p.Payload = append(n.buffer(), p.Payload...)
+	}
+	tie := node.TieKey(n.cfg.TieSeed, n.cfg.Node, arrival, f.Port)
+	n.events.push(event{
+		at:       arrival,
+		order:    receiveClass | uint64(tie)<<30 | uint64(f.Port),
+		sequence: sequence,
+		port:     int32(f.Port),
+		packet:   p,
+	})
+	return nil
+}
+
+// buffer returns an empty payload buffer. It comes back when the packet departs;
+// that of a packet which the machine drops or trims is left to the collector.
+func (n *Node) buffer() []byte {
+	if last := len(n.buffers) - 1; last >= 0 {
+		b := n.buffers[last]
+		n.buffers = n.buffers[:last]
+		return b
+	}
+	return make([]byte, 0, bufferSize)
+}
+
+// bufferSize holds the payload of a packet of the reference simulator's MTU; a
+// longer one makes its buffer grow.
+const bufferSize = 4352
+
+var errNoPayload = errors.New("the machine has lost a packet's payload")
+
+// depart makes a frame of a packet that leaves.
+func (n *Node) depart(d node.Departure) error {
+	port := &n.ports[d.Port]
+	port.sent++
+	arrival := d.Departs.Add(port.Delay)
+	if port.report < 0 {
+		port.report = len(n.report.Sent)
+		n.report.Sent = append(n.report.Sent, lockstep.Sent{Link: d.Port, First: arrival})
+	}
+	n.report.Sent[port.report].Frames++
+
+	payload := d.Packet.Payload
+	switch {
+	case n.cfg.Elide || d.Packet.PayloadLen == 0:
+		payload = nil
+	case n.cfg.Host:
+		payload = payloadOf(d.Packet)
+	case len(payload) != d.Packet.PayloadLen:
+		return fmt.Errorf("node %s: port %d: %v: %w", n.cfg.Name, d.Port, d.Packet, errNoPayload)
+	}
+	drop, flip := false, false
+	for _, i := range n.cfg.Damage {
+		if i.Port == d.Port && i.Number == port.sent {
+			drop, flip = drop || !i.Flip, flip || i.Flip
+		}
+	}
+	n.outbox.add(n.cfg.Run, d, payload, arrival, port.sent, flip)
+	if drop {
+		n.outbox.withdraw()
+	}
+	if n.outbox.full() {
+		return n.flush()
+	}
+	return nil
+}
+
+// flush puts the frames of the outbox on the wire and recycles their packets.
+func (n *Node) flush() error {
+	if err := n.conn.Send(n.outbox.messages); err != nil {
+		return fmt.Errorf("node %s: %w", n.cfg.Name, err)
+	}
+	n.sent += int64(len(n.outbox.messages))
+	for _, p := range n.outbox.packets {
+		if p.Payload != nil {
+			n.buffers = append(n.buffers, p.Payload[:0])
+		}
+		n.pool.Put(p)
+	}
+	n.outbox.clear()
+	return nil
+}

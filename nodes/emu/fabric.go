@@ -1,0 +1,133 @@
+package emu
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// Fabric is what the drivers of all nodes are told. It is plain data.
+type Fabric struct {
+	Graph        *topologies.Graph
+	Control      []ControlLink
+	Format       wire.Format // with the declared sizes
+	TieSeed      uint64
+	End          clock.Time // exclusive; clock.Never: until nothing is due
+	Run          uint32     // marks the run's frames
+	Elide        bool
+	Inject       []Injection
+	FrameTimeout time.Duration // 0: DefaultFrameTimeout
+}
+
+// ControlLink joins two hosts beside the fabric, for dependencies of the workload
+// that cross hosts. A message on it takes Delay and no time to serialise.
+type ControlLink struct {
+	A, B  topologies.End
+	Delay clock.Duration
+}
+
+// Injection is damage to one frame of a link, for tests.
+type Injection struct {
+	Link    int   // id in the graph
+	Reverse bool  // from B to A
+	Number  int64 // which frame of that direction, from 1
+	Flip    bool  // flip a bit of its transport header; otherwise lose it
+}
+
+// Wires returns the ends of all links, those of the graph first and the control
+// links after them, and their names.
+func (f *Fabric) Wires() (ends [][2]topologies.End, names []string) {
+	for id, l := range f.Graph.Links {
+		ends = append(ends, [2]topologies.End{l.A, l.B})
+		names = append(names, f.Graph.LinkName(id))
+	}
+	for _, c := range f.Control {
+		ends = append(ends, [2]topologies.End{c.A, c.B})
+		names = append(names, f.Graph.Nodes[c.A.Node].Name+"~"+f.Graph.Nodes[c.B.Node].Name)
+	}
+	return ends, names
+}
+
+// Configs returns the driver's configuration of each node, in order, and the
+// directions of all links: link i of Wires is 2i from A to B and 2i+1 back.
+func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
+	configs := make([]Config, len(f.Graph.Nodes))
+	for i, n := range f.Graph.Nodes {
+		configs[i] = Config{
+			Node: i, Name: n.Name, Host: n.Kind == topologies.Host,
+			Format: f.Format, TieSeed: f.TieSeed, Run: f.Run, Elide: f.Elide, FrameTimeout: f.FrameTimeout,
+		}
+	}
+	var links []lockstep.Link
+	wires, names := f.Wires()
+	for id, w := range wires {
+		delay, lookahead := f.lookahead(id)
+		for side, end := range w {
+			peer := w[1-side]
+			out := 2*id + side
+			links = append(links, lockstep.Link{From: end.Node, To: peer.Node, Lookahead: lookahead})
+			c := &configs[end.Node]
+			for len(c.Ports) <= end.Port {
+				c.Ports = append(c.Ports, Port{})
+			}
+			c.Ports[end.Port] = Port{
+				Link: names[id], Peer: f.Graph.Nodes[peer.Node].Name, Delay: delay,
+				In: out ^ 1, Out: out,
+			}
+		}
+	}
+	for _, i := range f.Inject {
+		from := f.Graph.Links[i.Link].A
+		if i.Reverse {
+			from = f.Graph.Links[i.Link].B
+		}
+		c := &configs[from.Node]
+		c.Damage = append(c.Damage, Damage{Port: from.Port, Number: i.Number, Flip: i.Flip})
+	}
+	return configs, links
+}
+
+// lookahead returns a wire's delay, and the least time between an event at one
+// end and the arrival that it causes at the other: the delay and the time of the
+// smallest frame.
+func (f *Fabric) lookahead(wire int) (delay, lookahead clock.Duration) {
+	if wire >= len(f.Graph.Links) {
+		delay = f.Control[wire-len(f.Graph.Links)].Delay
+		return delay, delay
+	}
+	l := f.Graph.Links[wire]
+	return l.Delay, l.Delay + l.Rate.Serialisation(f.Format.Header)
+}
+
+// ParseInjection reads drop=LINK:N or flip=LINK:N. LINK is the name of a link,
+// for frames from the end nearer to the hosts, or the same with the far end
+// first, for frames the other way.
+func ParseInjection(text string, g *topologies.Graph) (Injection, error) {
+	i := Injection{Link: -1}
+	action, rest, ok := strings.Cut(text, "=")
+	colon := strings.LastIndexByte(rest, ':')
+	if !ok || colon < 0 || action != "drop" && action != "flip" {
+		return i, fmt.Errorf("injection %q: want drop=LINK:N or flip=LINK:N", text)
+	}
+	i.Flip = action == "flip"
+	var err error
+	if i.Number, err = strconv.ParseInt(rest[colon+1:], 10, 64); err != nil || i.Number < 1 {
+		return i, fmt.Errorf("injection %q: %q is not the number of a frame; the first is 1", text, rest[colon+1:])
+	}
+	name := rest[:colon]
+	for id, l := range g.Links {
+		forward := g.LinkName(id)
+		far := g.Nodes[l.B.Node].Name
+		if name == forward || name == far+"-"+strings.TrimSuffix(forward, "-"+far) {
+			i.Link, i.Reverse = id, name != forward
+			return i, nil
+		}
+	}
+	return i, fmt.Errorf("injection %q: no link is called %q; links are called like %q", text, name, g.LinkName(0))
+}

@@ -1,0 +1,108 @@
+package emu
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// A trailer follows the Ethernet payload of each frame: magic 4, run 4, arrival
+// 8, link sequence 8, big endian. It is beyond the IP total length, so that a
+// capture decodes as if it were padding.
+const (
+	trailerMagic = 0xc516_1ab1
+	trailerLen   = 24
+)
+
+// TrailerLen is what a frame needs beyond the packet's bytes.
+const TrailerLen = trailerLen
+
+// Arrival returns the model time at which a captured frame arrives at the far
+// end of its link; ok is false for a frame without a trailer.
+func Arrival(frame []byte) (at clock.Time, ok bool) {
+	if len(frame) < trailerLen {
+		return 0, false
+	}
+	t := frame[len(frame)-trailerLen:]
+	return clock.Time(binary.BigEndian.Uint64(t[8:])), binary.BigEndian.Uint32(t) == trailerMagic
+}
+
+func appendTrailer(b []byte, run uint32, arrival clock.Time, sequence int64) []byte {
+	b = binary.BigEndian.AppendUint32(b, trailerMagic)
+	b = binary.BigEndian.AppendUint32(b, run)
+	b = binary.BigEndian.AppendUint64(b, uint64(arrival))
+	return binary.BigEndian.AppendUint64(b, uint64(sequence))
+}
+
+// readTrailer returns the contents of a frame's trailer; ok is false when the
+// frame is not of the run.
+func readTrailer(frame []byte, run uint32) (arrival clock.Time, sequence int64, ok bool) {
+	arrival, ok = Arrival(frame)
+	if !ok {
+		return 0, 0, false
+	}
+	t := frame[len(frame)-trailerLen:]
+	return arrival, int64(binary.BigEndian.Uint64(t[16:])), binary.BigEndian.Uint32(t[4:]) == run
+}
+
+// pattern is what payloads are cut from: random bytes, at an offset that the flow
+// and the PSN give, so that the host at the end knows what must have arrived.
+var pattern = func() []byte {
+	b := make([]byte, patternOffsets+1<<16)
+	rand.NewChaCha8([32]byte{}).Read(b)
+	return b
+}()
+
+const patternOffsets = 1 << 16
+
+// payloadOf returns the payload of a data packet; nobody may write to it.
+func payloadOf(p *wire.Packet) []byte {
+	at := wire.Mix(uint64(p.Flow()), uint64(p.PSN())) % patternOffsets
+	return pattern[at:][:p.PayloadLen]
+}
+
+func samePayload(p *wire.Packet) bool { return bytes.Equal(p.Payload, payloadOf(p)) }
+
+// outbox collects the frames of a turn.
+type outbox struct {
+	messages []netio.Message
+	packets  []*wire.Packet // whose bytes messages refer to
+	trailers []byte
+}
+
+// outboxSize is how many frames go out with one call at most: few enough that a
+// full outbox does not overrun the receiver's backlog of 1000.
+const outboxSize = 256
+
+func (o *outbox) full() bool { return len(o.packets) >= outboxSize }
+
+func (o *outbox) add(run uint32, d node.Departure, payload []byte, arrival clock.Time, sequence int64, flip bool) {
+	if o.trailers == nil {
+		o.trailers = make([]byte, 0, outboxSize*trailerLen) // never moves: messages refer to it
+	}
+	at := len(o.trailers)
+	o.trailers = appendTrailer(o.trailers, run, arrival, sequence)
+	header := d.Packet.Header()
+	if flip {
+		// The last byte of each transport header is reserved: the packet still
+		// parses and only the trace tells.
+		header = bytes.Clone(header)
+		header[len(header)-1] ^= 1
+	}
+	o.messages = append(o.messages, netio.Message{
+		Port: d.Port, Header: header, Payload: payload, Trailer: o.trailers[at:],
+	})
+	o.packets = append(o.packets, d.Packet)
+}
+
+// withdraw takes the last frame off the wire; its packet stays to be recycled.
+func (o *outbox) withdraw() { o.messages = o.messages[:len(o.messages)-1] }
+
+func (o *outbox) clear() {
+	o.messages, o.packets, o.trailers = o.messages[:0], o.packets[:0], o.trailers[:0]
+}

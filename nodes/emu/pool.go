@@ -1,0 +1,142 @@
+package emu
+
+import (
+	"context"
+	"sync"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+)
+
+// Pool runs nodes of one process: a few goroutines take turns with any node that
+// may advance.
+type Pool struct {
+	nodes []*Node
+
+	mu     sync.Mutex
+	wake   *sync.Cond
+	board  *lockstep.Board
+	ready  []int // nodes that were woken and that nobody runs yet, in order
+	idle   int   // goroutines that wait for a ready node
+	done   int
+	failed error
+}
+
+// NewPool returns a Pool of all nodes of a fabric, node i at place i.
+func NewPool(nodes []*Node, links []lockstep.Link, end clock.Time) (*Pool, error) {
+	board, err := lockstep.New(make([]int64, lockstep.Words(len(nodes), len(links))), len(nodes), links, end)
+	if err != nil {
+		return nil, err
+	}
+	board.Reset(links)
+	p := &Pool{nodes: nodes, board: board}
+	p.wake = sync.NewCond(&p.mu)
+	return p, nil
+}
+
+// Run runs the nodes on the given number of goroutines until the run is over, a
+// node fails or ctx ends. It is called once.
+func (p *Pool) Run(ctx context.Context, goroutines int) error {
+	stop := context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.fail(context.Cause(ctx))
+	})
+	defer stop()
+	p.mu.Lock()
+	for id, n := range p.nodes {
+		horizon, verdict := p.board.Turn(id, n.Start())
+		p.enlist()
+		for verdict == lockstep.Go && p.failed == nil { // the last one
+			horizon, verdict = p.turn(id, horizon)
+		}
+		p.settle(verdict)
+	}
+	p.mu.Unlock()
+	var all sync.WaitGroup
+	for range goroutines {
+		all.Go(p.work)
+	}
+	all.Wait()
+	return p.failed
+}
+
+// Now returns the model time that all nodes have reached.
+func (p *Pool) Now() clock.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.board.Earliest()
+}
+
+// Grants returns how many turns were granted.
+func (p *Pool) Grants() int64 { return p.board.Grants() }
+
+// End returns when the run ended, in model time.
+func (p *Pool) End() clock.Time { return p.board.End() }
+
+func (p *Pool) work() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		for len(p.ready) == 0 && !p.over() {
+			p.idle++
+			p.wake.Wait()
+			p.idle--
+		}
+		if p.over() {
+			return
+		}
+		id := p.ready[0]
+		p.ready = append(p.ready[:0], p.ready[1:]...)
+		horizon, verdict := p.board.Ask(id)
+		for verdict == lockstep.Go && p.failed == nil {
+			horizon, verdict = p.turn(id, horizon)
+		}
+		p.settle(verdict)
+	}
+}
+
+func (p *Pool) over() bool { return p.failed != nil || p.done == len(p.nodes) }
+
+// turn lets a node advance, with the lock released meanwhile.
+func (p *Pool) turn(id int, horizon clock.Time) (clock.Time, lockstep.Verdict) {
+	n := p.nodes[id]
+	for port := range n.ports {
+		n.Expect(port, p.board.Count(n.ports[port].In))
+	}
+	p.mu.Unlock()
+	report, err := n.Turn(horizon)
+	p.mu.Lock()
+	if err != nil {
+		p.fail(err)
+		return 0, lockstep.Wait
+	}
+	next, verdict := p.board.Turn(id, report)
+	p.enlist()
+	return next, verdict
+}
+
+// enlist takes note of the nodes that the last turn woke.
+func (p *Pool) enlist() {
+	p.ready = append(p.ready, p.board.Woken()...)
+	if p.idle > 0 && len(p.ready) > 0 {
+		p.wake.Signal()
+	}
+}
+
+// settle takes note of the verdict on a node that stops running.
+func (p *Pool) settle(verdict lockstep.Verdict) {
+	if verdict == lockstep.Done {
+		p.done++
+	}
+	if p.over() {
+		p.wake.Broadcast()
+	}
+}
+
+func (p *Pool) fail(err error) {
+	if p.failed == nil {
+		p.failed = err
+	}
+	p.wake.Broadcast()
+}
