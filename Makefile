@@ -1,0 +1,41 @@
+# csiglab is built and tested by the go command alone; these targets name the
+# usual calls. `make` or `make help` lists them.
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.release=$(VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race demo bench lint check ci clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
+
+build: ## build csiglab, csig-switch and csig-host into bin/, static
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+test: ## run every test; needs neither root nor docker
+	go test ./...
+
+race: ## run every test under the race detector, as CI does; needs a C compiler
+	go test -race -timeout 14m ./...
+
+demo: build ## run the three-flow experiment and name its report
+	bin/csiglab demo
+
+bench: ## run the benchmarks, one package after the other
+	go test -run '^$$' -bench . -benchmem -benchtime 2s \
+		$$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n 1 dirname | sort -u)
+
+lint: ## gofmt, go vet and staticcheck
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt -w" $$unformatted; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+check: lint ## lint, then the rules on imports, purity, comments and file length
+	go test ./docs/arrows
+
+ci: ## what CI runs; on Debian it may install packages, if CI=true
+	.ci/run
+
+clean: ## remove what build wrote; runs/ stays
+	rm -rf bin

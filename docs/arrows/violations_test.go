@@ -1,0 +1,162 @@
+package arrows
+
+import (
+	"maps"
+	"strings"
+)
+
+// violation is a module made up to break one rule.
+type violation struct {
+	name    string
+	sources map[string]string
+	want    string // a part of the problem; empty where there is none
+}
+
+// file makes the source of a package: its comment, its clause and the body.
+func file(name, body string) string {
+	return "// Package " + name + " is made up.\npackage " + name + "\n" + body
+}
+
+// importing makes the source of a package that imports others of the module.
+func importing(name string, dirs ...string) string {
+	var b strings.Builder
+	for _, dir := range dirs {
+		b.WriteString("import _ \"" + modulePath + "/" + dir + "\"\n")
+	}
+	return file(name, b.String())
+}
+
+// machine makes a module of one machine with the given body.
+func machine(body string) map[string]string {
+	return map[string]string{"nodes/link/link.go": file("link", body)}
+}
+
+// below are packages for the others to import.
+var below = map[string]string{
+	"nodes/units/units.go":                  file("units", ""),
+	"nodes/wire/wire.go":                    file("wire", ""),
+	"nodes/host/host.go":                    file("host", ""),
+	"nodes/host/player/player.go":           file("player", ""),
+	"nodes/host/congestion/congestion.go":   file("congestion", ""),
+	"nodes/host/congestion/nscc/nscc.go":    file("nscc", ""),
+	"nodes/switch/aqm/aqm.go":               file("aqm", ""),
+	"nodes/switch/aqm/aqmtest/aqmtest.go":   file("aqmtest", "import _ \"testing\"\nimport _ \""+modulePath+"/nodes/switch/aqm\""),
+	"nodes/switch/buffer/buffer.go":         file("buffer", ""),
+	"nodes/sim/sim.go":                      file("sim", "import _ \"time\""),
+	"nodes/emu/emu.go":                      file("emu", "import _ \"sync\""),
+	"nodes/netio/netio.go":                  file("netio", "import _ \"os\""),
+	"metrics/metrics.go":                    file("metrics", ""),
+	"metrics/runfolder/runfolder.go":        file("runfolder", ""),
+	"topologies/topologies.go":              file("topologies", ""),
+	"topologies/htsim/htsim.go":             file("htsim", ""),
+	"orchestrator/orchestrator.go":          file("orchestrator", ""),
+	"orchestrator/experiment/experiment.go": file("experiment", ""),
+	"reports/reports.go":                    file("reports", ""),
+	"cmd/csiglab/main.go":                   "// Command csiglab is made up.\npackage main\nfunc main() {}\n",
+	"docs/arrows/arrows_test.go":            file("arrows", ""),
+}
+
+// with adds a file to those below, or replaces one.
+func with(name, source string) map[string]string {
+	sources := maps.Clone(below)
+	sources[name] = source
+	return sources
+}
+
+var violations = []violation{
+	{"none", below, ""},
+
+	{"unknown package", with("nodes/extra/extra.go", file("extra", "")), "nodes/extra has no layer"},
+	{"unknown top level", with("internal/util/util.go", file("util", "")), "internal/util has no layer"},
+	{"code among the tests", with("docs/arrows/code.go", file("arrows", "")), "docs/arrows holds tests only"},
+	{"import of an unknown package", with("nodes/sim/sim.go", importing("sim", "nodes/extra")), "nodes/extra, which has no layer"},
+
+	{"own layer", with("nodes/units/units.go", importing("units", "nodes/clock")), "no package nodes/clock"},
+	{"layer 0 up", with("nodes/units/units.go", importing("units", "nodes/wire")), "nodes/units (layer 0) imports nodes/wire (layer 1)"},
+	{"graph imports its reader", with("topologies/topologies.go", importing("topologies", "topologies/htsim")), "imports go down"},
+	{"player imports host", with("nodes/host/player/player.go", importing("player", "nodes/host")), "nodes/host/player (layer 2) imports nodes/host (layer 3)"},
+	{"machine imports driver", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/sim")), "(layer 3) imports nodes/sim (layer 4)"},
+	{"driver imports orchestrator", with("nodes/sim/sim.go", importing("sim", "orchestrator")), "(layer 4) imports orchestrator (layer 5)"},
+	{"command imported", with("orchestrator/orchestrator.go", importing("orchestrator", "cmd/csiglab")), "imports cmd/csiglab"},
+	{"command imports command", with("cmd/csig-host/main.go", "// Command csig-host is made up.\npackage main\nimport _ \""+modulePath+"/cmd/csiglab\"\n"), "commands are the top"},
+
+	{"host imports switch", with("nodes/host/host.go", importing("host", "nodes/switch/aqm")), "host and switch meet"},
+	{"switch imports host", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/host")), "host and switch meet"},
+	{"switch imports player", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/host/player")), "host and switch meet"},
+	{"sim imports emu", with("nodes/sim/sim.go", importing("sim", "nodes/emu")), "know nothing of each other"},
+	{"emu imports sim", with("nodes/emu/lockstep/lockstep.go", importing("lockstep", "nodes/sim")), "know nothing of each other"},
+	{"congestion is a leaf", with("nodes/host/congestion/congestion.go", importing("congestion", "nodes/host/congestion/nscc")), "are leaves"},
+	{"aqm is a leaf", with("nodes/switch/aqm/aqm.go", importing("aqm", "nodes/switch/buffer")), "are leaves"},
+	{"leaf imports below", with("nodes/switch/aqm/aqm.go", importing("aqm", "nodes/wire")), ""},
+	{"reports imports orchestrator", with("reports/reports.go", importing("reports", "orchestrator/experiment")), "reads a run folder and nothing else"},
+	{"reports imports sim", with("reports/reports.go", importing("reports", "nodes/sim")), "reads a run folder and nothing else"},
+	{"reports imports units", with("reports/reports.go", importing("reports", "nodes/units", "metrics/runfolder")), ""},
+	{"orchestrator imports reports", with("orchestrator/orchestrator.go", importing("orchestrator", "reports")), "cmd joins the two"},
+	{"test support in the product", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/switch/aqm/aqmtest")), "is for tests of nodes/switch/aqm"},
+	{"test imports anything", with("reports/reports_test.go", importing("reports", "orchestrator", "nodes/sim")), ""},
+
+	{"net", machine(`import _ "net"`), "may not import net"},
+	{"os", machine(`import _ "os"`), "may not import os"},
+	{"sync", machine(`import _ "sync"`), "may not import sync"},
+	{"atomic", machine(`import _ "sync/atomic"`), "may not import sync/atomic"},
+	{"time", machine(`import _ "time"`), "may not import time"},
+	{"log", machine(`import _ "log/slog"`), "may not import log/slog"},
+	{"runtime", machine(`import _ "runtime"`), "may not import runtime"},
+	{"syscall", machine(`import _ "syscall"`), "may not import syscall"},
+	{"x/sys", machine(`import _ "golang.org/x/sys/unix"`), "may not import golang.org/x/sys/unix"},
+	{"unsafe", machine(`import _ "unsafe"`), "may not import unsafe"},
+	{"cgo", machine(`import "C"`), "may not import C"},
+	{"bufio", machine(`import _ "bufio"`), "may not import bufio"},
+	{"math/rand", machine(`import _ "math/rand"`), "may not import math/rand"},
+	{"renamed", machine(`import errors "os"; var _ = errors.Args`), "may not import os"},
+	{"in the second file", map[string]string{
+		"nodes/link/link.go": file("link", ""), "nodes/link/more.go": "package link\nimport _ \"net\"\n",
+	}, "nodes/link/more.go:2:8: a machine may not import net"},
+	{"test of a machine", map[string]string{
+		"nodes/link/link.go": file("link", ""), "nodes/link/link_test.go": "package link\nimport _ \"os\"\nfunc f() { go f() }\n",
+	}, ""},
+
+	{"goroutine", machine("func f() { go f() }"), "starts no goroutine"},
+	{"channel", machine("type t struct{ c chan int }"), "has no channel"},
+	{"select", machine("func f() { select {} }"), "has no select"},
+	{"fmt.Println", machine(`import "fmt"; func f() { fmt.Println() }`), "may not use fmt.Println"},
+	{"fmt.Sprint", machine(`import "fmt"; func f() string { return fmt.Sprint() }`), ""},
+	{"println", machine("func f() { println() }"), "prints nothing: println"},
+	{"a function called println", machine("func println() {}; func f() { println() }"), ""},
+	{"global source", machine(`import "math/rand/v2"; func f() int { return rand.IntN(2) }`), "math/rand/v2.IntN uses the global one"},
+	{"global source, generic", machine(`import r "math/rand/v2"; func f() int { return r.N[int](2) }`), "math/rand/v2.N uses the global one"},
+	{"global source, dot", machine(`import . "math/rand/v2"; var f = Float64`), "math/rand/v2.Float64 uses the global one"},
+	{"own source", machine(`import "math/rand/v2"; func f() int { return rand.New(rand.NewPCG(1, 2)).IntN(2) }`), ""},
+	{"build constraint", map[string]string{"nodes/link/link.go": "//go:build linux\n\n" + file("link", "")}, "no //go:build"},
+	{"linkname", machine("//go:linkname f runtime.f\nfunc f() {}"), "no //go:linkname"},
+	{"wrong types", machine("var x int = true"), "type check: cannot use true"},
+
+	{"range over a map", machine("func f(m map[int]int) { for range m {} }"), "a range over a map has a random order"},
+	{"range over a named map", machine("type t map[int]int; func f(m t) { for k, v := range m { m[v] = k } }"), "a range over a map has a random order"},
+	{"range over a map elsewhere", map[string]string{
+		"nodes/wire/wire.go": file("wire", "var Table map[string]int"),
+		"nodes/link/link.go": file("link", "import \""+modulePath+"/nodes/wire\"\nfunc f() { for range wire.Table {} }"),
+	}, "nodes/link/link.go:4:12: a range over a map"},
+	{"range over a generic map", machine("func f[M ~map[int]int](m M) { for range m {} }"), "a range over a map has a random order"},
+	{"range over a slice", machine("func f(m []int) { for range m {} }"), ""},
+	{"explained", machine("func f(m map[int]int) (n int) {\n// order: a sum does not depend on it\nfor _, v := range m { n += v }\nreturn n }"), ""},
+	{"explained beside", machine("func f(m map[int]int) (n int) {\nfor _, v := range m { // order: a sum\nn += v }\nreturn n }"), ""},
+	{"explained without reason", machine("func f(m map[int]int) (n int) {\n// order:\nfor _, v := range m { n += v }\nreturn n }"), "a range over a map has a random order"},
+	{"explained too far away", machine("func f(m map[int]int) (n int) {\n// order: a sum\n\nfor _, v := range m { n += v }\nreturn n }"), "a range over a map has a random order"},
+	{"sorted after", machine(`import "slices"; func f(m map[int]int) (l []int) { for k := range m { l = append(l, k) }; slices.Sort(l); return l }`), ""},
+	{"sorted before", machine(`import "slices"; func f(m map[int]int) (l []int) { slices.Sort(l); for k := range m { l = append(l, k) }; return l }`), "a range over a map has a random order"},
+	{"another one sorted", machine(`import "slices"; func f(m map[int]int) (l, o []int) { for k := range m { l = append(l, k) }; slices.Sort(o); return l, o }`), "a range over a map has a random order"},
+	{"keys", machine(`import ("maps"; "slices"); func f(m map[int]int) []int { return slices.Collect(maps.Keys(m)) }`), "maps.Keys has a random order"},
+	{"sorted keys", machine(`import ("maps"; "slices"); func f(m map[int]int) []int { return slices.Sorted(maps.Keys(m)) }`), ""},
+	{"delete some", machine(`import "maps"; func f(m map[int]int) { maps.DeleteFunc(m, func(k, v int) bool { return k < v }) }`), "maps.DeleteFunc, which goes through a map"},
+
+	{"no package comment", map[string]string{"nodes/link/link.go": "package link\n"}, "nodes/link has no package comment"},
+	{"package comment of another", map[string]string{"nodes/link/link.go": "// Package lnk is misspelt.\npackage link\n"}, "no package comment"},
+	{"600 lines", machine(strings.Repeat("\n", longestFile-2)), ""},
+	{"601 lines", machine(strings.Repeat("\n", longestFile-1)), "601 lines"},
+	{"long test", map[string]string{
+		"nodes/link/link.go": file("link", ""), "nodes/link/link_test.go": "package link\n" + strings.Repeat("\n", longestFile),
+	}, "nodes/link/link_test.go:1:1: 601 lines"},
+	{"reminder", machine("// TODO: later\n"), "write TODO(name): why it matters"},
+	{"owned reminder", machine("// TODO(ada): the sum overflows after a day\n"), ""},
+}
