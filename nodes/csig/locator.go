@@ -259,6 +259,7 @@ func (d *Directory) Ports(locator uint16) []Place { return d.ports[locator] }
 // Shared returns the number of ports whose locator another port has too.
 func (d *Directory) Shared() int {
 	n := 0
+	// order: a count
 	for _, p := range d.ports {
 		if len(p) > 1 {
 			n += len(p)

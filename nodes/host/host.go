@@ -378,6 +378,7 @@ func (h *Host) HandleTimeout(now clock.Time) {
 
 // Delivered returns the payload bytes received so far, for progress displays.
 func (h *Host) Delivered() (bytes int64) {
+	// order: a sum
 	for _, r := range h.receivers {
 		bytes += r.Delivered()
 	}

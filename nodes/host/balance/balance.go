@@ -6,7 +6,9 @@ package balance
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/csiglab/csiglab/nodes/clock"
@@ -77,7 +79,8 @@ func Lookup(name string) (Algorithm, bool) {
 // EVs, a power of two.
 func Parse(params map[string]string) (Config, error) {
 	cfg := Config{Paths: DefaultPaths}
-	for name, text := range params {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		text := params[name]
 		if name != "paths" {
 			return cfg, fmt.Errorf("unknown parameter %q", name)
 		}
