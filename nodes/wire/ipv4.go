@@ -33,6 +33,7 @@ const initialTTL = 64
 const (
 	ipTOS      = 1
 	ipTotalLen = 2
+	ipFragment = 6
 	ipTTL      = 8
 	ipProtocol = 9
 	ipChecksum = 10

@@ -11,6 +11,10 @@ const (
 	etherTypeSTag = 0x88a8
 )
 
+// maxTagBytes are the bytes of tags that Parse steps over: an S-tag, a C-tag and
+// a wide CSIG tag.
+const maxTagBytes = 16
+
 // Errors of Parse. A packet that does not parse is dropped and counted; it is
 // not an error of the node.
 var (
@@ -35,7 +39,10 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 	p.tag, p.at = 0, 0
 	at := EthernetLen - 2
 	for {
-		if len(frame) < at+2 || at > EthernetLen-2+16 {
+		switch {
+		case at > EthernetLen-2+maxTagBytes:
+			return ErrForeign
+		case len(frame) < at+2:
 			return ErrTruncated
 		}
 		etherType := binary.BigEndian.Uint16(frame[at:])
@@ -64,7 +71,7 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 	}
 	ip := frame[at:]
 	switch {
-	case ip[0] != 0x45 || ip[ipProtocol] != protocolUDP:
+	case ip[0] != 0x45 || ip[ipProtocol] != protocolUDP || fragmented(ip):
 		return ErrForeign
 	case checksum(ip) != 0:
 		return ErrChecksum
@@ -108,4 +115,10 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 	}
 	p.Size = f.Of(p)
 	return nil
+}
+
+// fragmented tells whether an IPv4 header is that of a fragment: more fragments
+// follow, or the offset is not 0 (RFC 791 §3.1).
+func fragmented(ip []byte) bool {
+	return binary.BigEndian.Uint16(ip[ipFragment:])&0x3fff != 0
 }
