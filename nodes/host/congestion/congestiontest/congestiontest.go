@@ -1,0 +1,262 @@
+// Package congestiontest is the suite that every congestion controller of the
+// table passes.
+package congestiontest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// Paths are what the suite builds controllers for, by name: the 3-tier fat tree
+// at 100 Gbps and the 2-tier one at 800 Gbps of the reference's check values
+// (reference/congestion-control.md 1.1), and a slow network that drops.
+var Paths = map[string]congestion.Path{
+	"3-tier 100G": {LinkRate: 100 * units.Gbps, NetworkRTT: 14_022_720, MTU: 4150, Header: 64, Trim: true},
+	"2-tier 800G": {LinkRate: 800 * units.Gbps, NetworkRTT: 8_168_560, MTU: 4150, Header: 64, Trim: true},
+	"1G drops":    {LinkRate: units.Gbps, NetworkRTT: 200 * clock.Microsecond, MTU: 1500, Header: 64},
+}
+
+// Limit tells the largest window that a controller may ask for on a path.
+type Limit func(congestion.Path) units.ByteSize
+
+// seed starts every random stream of the suite.
+const seed = 20251
+
+// Run runs the suite on an algorithm. Its parameters are tried at their
+// defaults and, one at a time, at every value of the enumerated and boolean ones.
+func Run(t *testing.T, a congestion.Algorithm, limit Limit) {
+	t.Logf("seed %d", seed)
+	for name, path := range Paths {
+		for _, values := range choices(a) {
+			t.Run(fmt.Sprintf("%s/%v", name, values), func(t *testing.T) {
+				for stream := range uint64(4) {
+					walk(t, build(t, a, path, values), path, limit(path), seed+stream)
+				}
+				checkDeterminism(t, a, path, values)
+				checkAllocations(t, build(t, a, path, values), path)
+			})
+		}
+	}
+	t.Run("parameters", func(t *testing.T) { checkParameters(t, a) })
+}
+
+// choices lists the values to try: none, every default by name, and each choice.
+func choices(a congestion.Algorithm) []congestion.Values {
+	all := []congestion.Values{{}, {}}
+	for _, p := range a.Params {
+		all[1][p.Name] = p.Default
+		values := p.Values
+		if p.Kind == congestion.Bool {
+			values = []string{"true", "false"}
+		}
+		for _, v := range values {
+			if v != p.Default {
+				all = append(all, congestion.Values{p.Name: v})
+			}
+		}
+	}
+	return all
+}
+
+func build(t *testing.T, a congestion.Algorithm, path congestion.Path, values congestion.Values) congestion.Controller {
+	t.Helper()
+	c, err := a.New(path, values)
+	if err != nil {
+		t.Fatalf("%s with %v: %v", a.Name, values, err)
+	}
+	return c
+}
+
+// walk feeds a random stream of events and checks the output after each.
+func walk(t *testing.T, c congestion.Controller, path congestion.Path, limit units.ByteSize, seed uint64) {
+	t.Helper()
+	out := c.Output()
+	check := func(step int) {
+		t.Helper()
+		switch {
+		case c.Output() != out:
+			t.Fatalf("seed %d, event %d: the output pointer moved", seed, step)
+		case out.Window < path.MTU || out.Window > limit:
+			t.Fatalf("seed %d, event %d: window %v, want %v to %v", seed, step, out.Window, path.MTU, limit)
+		case out.PacingRate < 0 || out.Action >= metrics.Actions || out.Delay < 0 || out.BaseRTT <= 0:
+			t.Fatalf("seed %d, event %d: output %+v makes no sense", seed, step, *out)
+		case out.WantSignal && out.Signal >= csig.Types:
+			t.Fatalf("seed %d, event %d: asks for signal %v", seed, step, out.Signal)
+		}
+	}
+	check(-1)
+	s := newStream(path, seed)
+	for step := range 5000 {
+		s.next(c)
+		check(step)
+	}
+}
+
+func checkDeterminism(t *testing.T, a congestion.Algorithm, path congestion.Path, values congestion.Values) {
+	t.Helper()
+	one, two := build(t, a, path, values), build(t, a, path, values)
+	first, second := newStream(path, seed), newStream(path, seed)
+	for step := range 2000 {
+		first.next(one)
+		second.next(two)
+		if diff := cmp.Diff(*one.Output(), *two.Output()); diff != "" {
+			t.Fatalf("seed %d, event %d: the same events gave different outputs:\n%s", seed, step, diff)
+		}
+	}
+}
+
+func checkAllocations(t *testing.T, c congestion.Controller, path congestion.Path) {
+	t.Helper()
+	s := newStream(path, seed)
+	if n := testing.AllocsPerRun(1000, func() { s.next(c) }); n != 0 {
+		t.Errorf("%v allocations per event, want 0", n)
+	}
+}
+
+// wrong has texts that no parameter of a kind takes.
+var wrong = map[congestion.ParamKind][]string{
+	congestion.Bool:     {"", "maybe", "2"},
+	congestion.Number:   {"", "many", "1 2", "NaN", "Inf", "-Inf", "0x"},
+	congestion.Int:      {"", "1.5", "x"},
+	congestion.Duration: {"", "10", "10 parsecs", "us", "-1us"},
+	congestion.Size:     {"", "10", "10 gallons", "B", "-1B"},
+	congestion.Enum:     {"", "no such value"},
+}
+
+func checkParameters(t *testing.T, a congestion.Algorithm) {
+	path := Paths["3-tier 100G"]
+	if a.Doc == "" {
+		t.Errorf("%s has no doc", a.Name)
+	}
+	if found, ok := congestion.Lookup(a.Name); !ok || found.Name != a.Name {
+		t.Errorf("Lookup(%q) = %q, %v", a.Name, found.Name, ok)
+	}
+	for name, v := range a.Constants(path, nil) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			t.Errorf("constant %s is %v", name, v)
+		}
+	}
+	for _, p := range a.Params {
+		if p.Doc == "" {
+			t.Errorf("parameter %s has no doc", p.Name)
+		}
+		for _, text := range wrong[p.Kind] {
+			refused(t, a, path, p.Name, text)
+		}
+	}
+	refused(t, a, path, "no_such_parameter", "1")
+}
+
+// refused checks that New refuses a value with an error that names the
+// algorithm and the parameter.
+func refused(t *testing.T, a congestion.Algorithm, path congestion.Path, name, text string) {
+	t.Helper()
+	c, err := a.New(path, congestion.Values{name: text})
+	switch {
+	case err == nil:
+		t.Errorf("%s: %q is accepted", name, text)
+	case c != nil:
+		t.Errorf("%s: %q gives an error and a controller", name, text)
+	case !strings.Contains(err.Error(), name) || !strings.HasPrefix(err.Error(), a.Name):
+		t.Errorf("%s: %q: error %q does not name algorithm and parameter", name, text, err)
+	}
+}
+
+// stream is a random sequence of events: some of them plausible, some extreme.
+type stream struct {
+	random *rand.Rand
+	path   congestion.Path
+	now    clock.Time
+	ack    congestion.Ack
+	nack   congestion.Nack
+	out    congestion.Timeout
+}
+
+func newStream(path congestion.Path, seed uint64) *stream {
+	return &stream{random: rand.New(rand.NewPCG(seed, 1)), path: path}
+}
+
+// next gives the controller one event.
+func (s *stream) next(c congestion.Controller) {
+	r := s.random
+	switch r.IntN(20) {
+	case 0: // the same instant
+	case 1:
+		s.now = s.now.Add(clock.Duration(r.Int64N(int64(clock.Millisecond))))
+	default:
+		s.now = s.now.Add(clock.Duration(r.Int64N(int64(s.path.NetworkRTT / 8))))
+	}
+	inflight := units.ByteSize(r.Int64N(64)) * s.path.MTU
+	switch kind := r.IntN(100); {
+	case kind < 85:
+		s.ack = congestion.Ack{
+			Acked:    units.ByteSize(r.Int64N(8)) * s.path.MTU,
+			Inflight: inflight,
+			RTT:      s.rtt(),
+			HasRTT:   r.IntN(10) > 0,
+			ECN:      r.IntN(3) == 0,
+			EV:       uint16(r.IntN(64)),
+			Penalty:  255,
+			CSIG:     s.signal(),
+		}
+		if r.IntN(50) == 0 {
+			s.ack.Penalty = uint8(r.IntN(256))
+		}
+		if r.IntN(200) == 0 {
+			s.ack.Acked = units.ByteSize(r.Int64N(int64(units.GB)))
+		}
+		c.OnAck(s.now, &s.ack)
+	case kind < 97:
+		s.nack = congestion.Nack{
+			Size:     s.path.MTU,
+			Inflight: inflight,
+			RTT:      s.rtt(),
+			HasRTT:   r.IntN(10) > 0,
+			LastHop:  r.IntN(2) == 0,
+			CSIG:     s.signal(),
+		}
+		c.OnNack(s.now, &s.nack)
+	default:
+		s.out = congestion.Timeout{Size: s.path.MTU, Inflight: inflight}
+		c.OnTimeout(s.now, &s.out)
+	}
+}
+
+func (s *stream) rtt() clock.Duration {
+	base := int64(s.path.NetworkRTT)
+	switch s.random.IntN(100) {
+	case 0:
+		return clock.Duration(1 + s.random.Int64N(base))
+	case 1:
+		return clock.Duration(1 + s.random.Int64N(1000*base))
+	}
+	return clock.Duration(base*9/10 + s.random.Int64N(2*base))
+}
+
+func (s *stream) signal() congestion.Signal {
+	r := s.random
+	if r.IntN(4) == 0 {
+		return congestion.Signal{}
+	}
+	point := uint64(r.Int64N(int64(2 * s.path.NetworkRTT / clock.Nanosecond)))
+	return congestion.Signal{
+		Valid: true,
+		Age:   s.path.NetworkRTT,
+		Sample: csig.Sample{
+			Format: csig.FormatCompact, Type: csig.Type(r.IntN(int(csig.Types))),
+			Low: point, High: point, Point: point,
+			DoNotUpdate: r.IntN(8) == 0, Saturated: r.IntN(16) == 0,
+		},
+	}
+}

@@ -1,0 +1,496 @@
+package congestion
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// Sections are those of reference/congestion-control.md.
+
+// The networks of the check values of 1.1: hops of 1 us, a full packet and its
+// ACK serialised on every link.
+var (
+	threeTier = Path{LinkRate: 100 * units.Gbps, NetworkRTT: 12*clock.Microsecond + 6*(332_000+5_120), MTU: 4150, Header: 64, Trim: true}
+	twoTier   = Path{LinkRate: 800 * units.Gbps, NetworkRTT: 8*clock.Microsecond + 4*(41_500+640), MTU: 4150, Header: 64, Trim: true}
+)
+
+const packet = 4150
+
+func newState(t *testing.T, p Path, v Values) *nsccState {
+	t.Helper()
+	c, err := newNSCC(p, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(*nsccState)
+}
+
+func near(got, want float64) bool { return math.Abs(got-want) <= 5e-6*want }
+
+func TestNSCCConstants(t *testing.T) {
+	// 1.1 "Check values (print of the program)"; 1.2 "maxwnd = 1.5*bdp".
+	for _, test := range []struct {
+		name                       string
+		path                       Path
+		target                     clock.Duration
+		alpha, fair, eta, fastGain float64
+		window                     units.ByteSize
+	}{
+		{"3-tier 100G", threeTier, 10_517_040, 1.59158e-3, 23873.7, 716, 0.29214, 262_926},
+		{"2-tier 800G", twoTier, 6_126_420, 7.41705e-3, 111256, 3337, 5.44571 / 4, 1_225_284},
+	} {
+		c := newState(t, test.path, nil)
+		if c.target != test.target {
+			t.Errorf("%s: target %v, want %v", test.name, c.target, test.target)
+		}
+		for _, f := range []struct {
+			name      string
+			got, want float64
+		}{
+			{"alpha", c.alpha, test.alpha}, {"fi", c.fair, test.fair}, {"eta", float64(c.eta), test.eta}, {"fi_scale", c.fastGain, test.fastGain},
+		} {
+			if !near(f.got, f.want) {
+				t.Errorf("%s: %s = %v, want %v", test.name, f.name, f.got, f.want)
+			}
+		}
+		if c.out.Window != test.window {
+			t.Errorf("%s: first window %d, want %d", test.name, c.out.Window, test.window)
+		}
+	}
+	// "0.75*net_rtt with trimming; 1.0*net_rtt with trimming disabled"
+	drops := threeTier
+	drops.Trim = false
+	if c := newState(t, drops, nil); c.target != drops.NetworkRTT {
+		t.Errorf("target without trimming %v, want %v", c.target, drops.NetworkRTT)
+	}
+	if got := nsccConstants(threeTier, Values{"target_qdelay": "7us"})["target_qdelay_us"]; got != 7 {
+		t.Errorf("target_qdelay_us = %v with a target of 7us", got)
+	}
+}
+
+func TestNSCCRefuses(t *testing.T) {
+	for name, texts := range map[string][]string{
+		"cwnd":          {"0B", "4149B", "262927B", "-4150B"},
+		"target_qdelay": {"0us", "-1us"},
+		"gamma":         {"0", "-0.5", "1.01", "NaN"},
+		"delay_alpha":   {"0", "1.5", "NaN"},
+		"csig":          {"max-abw"},
+	} {
+		for _, text := range texts {
+			if _, err := newNSCC(threeTier, Values{name: text}); err == nil || !strings.Contains(err.Error(), "nscc: parameter "+name) {
+				t.Errorf("%s = %q: error %v, want one that names the parameter", name, text, err)
+			}
+		}
+	}
+	for name, texts := range map[string][]string{"cwnd": {"4150B", "262926B"}, "gamma": {"1"}, "delay_alpha": {"1"}} {
+		for _, text := range texts {
+			if _, err := newNSCC(threeTier, Values{name: text}); err != nil {
+				t.Errorf("%s = %q: %v", name, text, err)
+			}
+		}
+	}
+}
+
+// ack is an ACK of one packet whose RTT is base RTT plus delay.
+func ack(c *nsccState, delay clock.Duration, marked bool) *Ack {
+	return &Ack{Acked: packet, RTT: c.baseRTT + delay, HasRTT: true, ECN: marked, Penalty: 255}
+}
+
+// early is before the first adjustment period has passed.
+const early = clock.Time(10 * clock.Microsecond)
+
+func TestNSCCQuadrants(t *testing.T) {
+	// 1.4: "!skip && delay >= target: FAIR INCREASE inc_bytes += fi * newly;
+	// !skip && delay < target: PROPORTIONAL INC inc_bytes += alpha*newly*(target-delay);
+	// skip && delay >= target: MULTIPLICATIVE DEC; skip && delay < target: NOOP".
+	const target = clock.Duration(10_517_040)
+	for _, test := range []struct {
+		delay    clock.Duration
+		marked   bool
+		action   metrics.Action
+		increase float64
+	}{
+		{target, false, metrics.ActionFair, 23873.71 * packet},
+		{target + 1, false, metrics.ActionFair, 23873.71 * packet},
+		{target - 1, false, metrics.ActionProportional, 1.591579e-3 * packet},
+		{target - clock.Microsecond, false, metrics.ActionProportional, 1.591579e-3 * packet * 1e6},
+		{target, true, metrics.ActionDecrease, 0},
+		{target - 1, true, metrics.ActionNoop, 0},
+		{0, true, metrics.ActionNoop, 0},
+	} {
+		c := newState(t, threeTier, Values{"cwnd": "100kB"})
+		c.OnAck(early, ack(c, test.delay, test.marked))
+		if c.out.Action != test.action || c.out.Delay != test.delay {
+			t.Errorf("delay %v, marked %v: %v for %v, want %v", test.delay, test.marked, c.out.Action, c.out.Delay, test.action)
+		}
+		if !near(c.increase, test.increase) {
+			t.Errorf("delay %v, marked %v: increase %v, want %v", test.delay, test.marked, c.increase, test.increase)
+		}
+		if c.out.Window != 100_000 {
+			t.Errorf("delay %v, marked %v: window %d, want 100000 until an adjustment", test.delay, test.marked, c.out.Window)
+		}
+	}
+}
+
+func TestNSCCFastIncrease(t *testing.T) {
+	// 1.4: "if delay < 1 us: fi_count += newly; if (fi_count > cwnd or already in
+	// fast mode): cwnd += fi_scale*newly immediately; if delay >= 1 us:
+	// fi_count=0, mode=off".
+	c := newState(t, threeTier, Values{"cwnd": "8300B"})
+	const step = 1212 // 0.29214 * 4150, rounded down
+	for i, test := range []struct {
+		delay  clock.Duration
+		action metrics.Action
+		window units.ByteSize
+	}{
+		{0, metrics.ActionProportional, 8300},                          // 4150 acknowledged
+		{0, metrics.ActionProportional, 8300},                          // 8300: not more than the window
+		{0, metrics.ActionFast, 8300 + step},                           //
+		{clock.Microsecond - 1, metrics.ActionFast, 8300 + 2*step},     // still about zero
+		{clock.Microsecond, metrics.ActionProportional, 8300 + 2*step}, // ends it
+		{0, metrics.ActionProportional, 8300 + 2*step},                 // counts again from zero
+		{20 * clock.Microsecond, metrics.ActionFair, 8300 + 2*step},    // fair increase leaves the count
+		{0, metrics.ActionProportional, 8300 + 2*step},                 // 8300 of 10724
+		{0, metrics.ActionFast, 8300 + 3*step},                         // 12450
+	} {
+		c.received, c.increase = 0, 0 // no adjustment between
+		c.OnAck(early, ack(c, test.delay, false))
+		if c.out.Action != test.action || c.out.Window != test.window {
+			t.Errorf("ACK %d: %v, window %d, want %v, %d", i+1, c.out.Action, c.out.Window, test.action, test.window)
+		}
+	}
+	// Multiplicative decrease: "mode off, fi_count=0".
+	c.OnAck(early, ack(c, 20*clock.Microsecond, true))
+	if c.fastMode || c.fastCount != 0 {
+		t.Error("a decrease left fast mode on")
+	}
+}
+
+func TestNSCCAverage(t *testing.T) {
+	// 1.3: "if (!skip && d > target) avg = (1-g)*avg + g*0.25*base_rtt … else avg
+	// = (1-g)*avg + g*d", g = 0.0125.
+	const target, before = clock.Duration(10_517_040), 8 * clock.Microsecond
+	base := threeTier.NetworkRTT
+	for _, test := range []struct {
+		name   string
+		delay  clock.Duration
+		marked bool
+		sample clock.Duration
+	}{
+		{"at the target, not damped", target, false, target},
+		{"above the target, damped", target + 1, false, base / 4},
+		{"above the target, marked", target + 1, true, target + 1},
+		{"an outlier, marked", 6 * base, true, 6 * base},
+		{"an outlier, damped", 6 * base, false, base / 4},
+		{"below", 0, false, 0},
+	} {
+		c := newState(t, threeTier, nil)
+		c.avgDelay = before
+		c.OnAck(early, ack(c, test.delay, test.marked))
+		want := 0.9875*float64(before) + 0.0125*float64(test.sample)
+		if got := float64(c.avgDelay); math.Abs(got-want) > 1 {
+			t.Errorf("%s: average %v ps, want %v", test.name, got, want)
+		}
+	}
+	// "If no valid sample: delay = avg_delay", which stays.
+	c := newState(t, threeTier, nil)
+	c.avgDelay = before
+	c.OnAck(early, &Ack{Acked: packet, Penalty: 255, ECN: true})
+	if c.avgDelay != before || c.out.Delay != before {
+		t.Errorf("without a sample: average %v, delay %v, want %v", c.avgDelay, c.out.Delay, before)
+	}
+}
+
+func TestNSCCDecrease(t *testing.T) {
+	// 1.4: "if avg_delay > target and now-last_dec > base_rtt: cwnd *= max(1 -
+	// gamma*(avg_delay-target)/avg_delay, 0.5); floor mtu. Uses the EWMA
+	// avg_delay, not the sample; gate on the sample."
+	base := threeTier.NetworkRTT
+	const target = clock.Duration(10_517_040)
+	const now = clock.Time(clock.Millisecond)
+	for _, test := range []struct {
+		name     string
+		avg      clock.Duration
+		sinceCut clock.Duration
+		cwnd     int64
+		want     int64
+	}{
+		{"average of two targets", 2 * target, base + 1, 200_000, 120_000}, // 1 - 0.8/2
+		{"at most half", 20 * target, base + 1, 200_000, 100_000},
+		{"not below a packet", 20 * target, base + 1, 5_000, packet},
+		{"once per base RTT", 2 * target, base, 200_000, 200_000},
+		{"average at the target", target, base + 1, 200_000, 200_000},
+		{"average below, sample above", target / 2, base + 1, 200_000, 200_000},
+	} {
+		c := newState(t, threeTier, nil)
+		c.cwnd, c.avgDelay, c.lastCut, c.lastAdjust = test.cwnd, test.avg, now.Add(-test.sinceCut), now
+		// The sample equals the average where it is above the target, so that
+		// the average stays.
+		c.OnAck(now, ack(c, max(test.avg, target), true))
+		if c.out.Action != metrics.ActionDecrease || math.Abs(float64(int64(c.out.Window)-test.want)) > 1 {
+			t.Errorf("%s: %v to %d, want a decrease to %d", test.name, c.out.Action, c.out.Window, test.want)
+		}
+		wantCut := now
+		if test.want == test.cwnd {
+			wantCut = now.Add(-test.sinceCut)
+		}
+		if c.lastCut != wantCut {
+			t.Errorf("%s: last cut at %v, want %v", test.name, c.lastCut, wantCut)
+		}
+	}
+}
+
+func TestNSCCAdjust(t *testing.T) {
+	// 1.4: "if received_bytes > adjust_bytes_threshold OR now-last_adjust_time >
+	// adjust_period: fulfill_adjustment()"; "fulfill_adjustment: cwnd +=
+	// inc_bytes/cwnd; if now-last_adjust >= adjust_period {cwnd += eta;
+	// last_adjust=now}; inc_bytes=0; received_bytes=0".
+	const now = clock.Time(clock.Millisecond)
+	period := threeTier.NetworkRTT
+	fair := 23 * clock.Microsecond // above the target
+	for _, test := range []struct {
+		name     string
+		received int64
+		since    clock.Duration
+		window   units.ByteSize
+	}{
+		{"8 packets are not more than 8 MTU", 7 * packet, 0, 100_000},
+		// 23873.71 B * 4150 B / 100000 B = 990
+		{"9 packets", 8 * packet, 0, 100_990},
+		{"a period", 0, period, 100_000},
+		{"more than a period", 0, period + 1, 100_990 + 716},
+		{"9 packets and a period", 8 * packet, period, 100_990 + 716},
+	} {
+		c := newState(t, threeTier, Values{"cwnd": "100kB"})
+		c.received, c.lastAdjust = test.received, now.Add(-test.since)
+		c.OnAck(now, ack(c, fair, false))
+		if c.out.Window != test.window {
+			t.Errorf("%s: window %d, want %d", test.name, c.out.Window, test.window)
+		}
+		if adjusted := test.window != 100_000; adjusted != (c.increase == 0 && c.received == 0) {
+			t.Errorf("%s: %v collected over %d bytes", test.name, c.increase, c.received)
+		}
+	}
+}
+
+func TestNSCCQuickAdapt(t *testing.T) {
+	// 1.5, line by line; 1.1 "qa_gate = 3 -> threshold = maxwnd >> 3;
+	// qa_threshold = 4*target_Qdelay".
+	const now = clock.Time(clock.Millisecond)
+	type state struct {
+		end       clock.Time
+		achieved  int64
+		triggered bool
+	}
+	const gate = 262_926 >> 3
+	const heavy = 4*10_517_040 + clock.Duration(1)
+	for _, test := range []struct {
+		name   string
+		state  state
+		delay  clock.Duration
+		action metrics.Action
+		window units.ByteSize
+	}{
+		{"the first call only starts the window", state{0, 0, true}, heavy, metrics.ActionFair, 100_000},
+		{"inside the window", state{now, 0, true}, heavy, metrics.ActionFair, 100_000},
+		{"heavy delay, nothing else achieved", state{now - 1, 0, false}, heavy, metrics.ActionQuickAdapt, packet},
+		{"delay at the threshold", state{now - 1, 0, false}, heavy - 1, metrics.ActionFair, 100_000},
+		{"triggered by a NACK", state{now - 1, 2 * packet, true}, 11 * clock.Microsecond, metrics.ActionQuickAdapt, 3 * packet},
+		{"not triggered", state{now - 1, 2 * packet, false}, 11 * clock.Microsecond, metrics.ActionFair, 100_000},
+		{"window is what was achieved", state{now - 1, 4 * packet, true}, heavy, metrics.ActionQuickAdapt, 5 * packet},
+		{"just under an eighth of the largest window", state{now - 1, gate - packet - 1, true}, heavy, metrics.ActionQuickAdapt, gate - 1},
+		{"an eighth of the largest window", state{now - 1, gate - packet, true}, heavy, metrics.ActionFair, 100_000},
+	} {
+		c := newState(t, threeTier, Values{"cwnd": "100kB"})
+		c.lastAdjust = now
+		c.qaEnd, c.qaAchieved, c.qaTriggered = test.state.end, test.state.achieved, test.state.triggered
+		a := ack(c, test.delay, false)
+		a.Inflight = 50_000
+		c.OnAck(now, a)
+		if c.out.Action != test.action || c.out.Window != test.window {
+			t.Errorf("%s: %v, window %d, want %v, %d", test.name, c.out.Action, c.out.Window, test.action, test.window)
+		}
+		if test.state.end < now {
+			// "achieved_bytes = 0; qa_endtime = now + base_rtt + target"
+			if want := now.Add(c.baseRTT + c.target); c.qaEnd != want || c.qaAchieved != 0 {
+				t.Errorf("%s: window to %v with %d achieved, want to %v with 0", test.name, c.qaEnd, c.qaAchieved, want)
+			}
+		}
+		if c.out.Action == metrics.ActionQuickAdapt && (c.bytesToIgnore != 50_000 || c.bytesIgnored != 0 || c.qaTriggered || c.increase != 0 || c.received != 0) {
+			t.Errorf("%s: left %+v", test.name, *c)
+		}
+	}
+}
+
+func TestNSCCQuickAdaptIgnores(t *testing.T) {
+	// 1.5: "if bytes_ignored < bytes_to_ignore && skip: done=true"; 1.3: an ACK's
+	// bytes count as ignored first; 1.6: a NACK's too.
+	c := newState(t, threeTier, Values{"cwnd": "100kB"})
+	c.qaEnd = clock.Never - 1
+	c.bytesToIgnore = 3 * packet
+	c.OnAck(early, ack(c, 0, true))
+	if c.out.Action != metrics.ActionQuickAdapt {
+		t.Errorf("a marked ACK of the flight: %v, want it ignored", c.out.Action)
+	}
+	c.OnAck(early, ack(c, 2*clock.Microsecond, false))
+	if c.out.Action != metrics.ActionProportional {
+		t.Errorf("an unmarked ACK of the flight: %v, want it heard", c.out.Action)
+	}
+	c.OnNack(early, &Nack{Size: packet})
+	if c.out.Window != 100_000-packet {
+		t.Errorf("a NACK with everything ignored: window %d, want %d", c.out.Window, 100_000-packet)
+	}
+	off := newState(t, threeTier, Values{"quick_adapt": "false", "cwnd": "100kB"})
+	off.qaEnd = 1
+	off.OnNack(early, &Nack{Size: packet})
+	if off.out.Window != 100_000-packet {
+		t.Errorf("quick adapt off: window %d after a NACK, want %d", off.out.Window, 100_000-packet)
+	}
+}
+
+func TestNSCCNack(t *testing.T) {
+	// 1.6: "bytes_ignored += pkt; update_delay(base_rtt + net_rtt, update_avg,
+	// skip=true); trigger_qa=true; if !quick_adapt(loss=true, skip=true,
+	// delay=0): cwnd -= pkt; clamp".
+	c := newState(t, threeTier, Values{"cwnd": "100kB"})
+	c.OnNack(early, &Nack{Size: packet, Inflight: 50_000})
+	if c.out.Window != 100_000-packet || !c.qaTriggered || c.bytesIgnored != packet {
+		t.Errorf("window %d, triggered %v, ignored %d", c.out.Window, c.qaTriggered, c.bytesIgnored)
+	}
+	if want := clock.Duration(0.0125 * float64(threeTier.NetworkRTT)); c.avgDelay < want-1 || c.avgDelay > want {
+		t.Errorf("average %v, want %v", c.avgDelay, want)
+	}
+	// A NACK after the window is itself a loss: no ACK is needed to adapt.
+	at := c.qaEnd + 1
+	c.qaAchieved = 5 * packet
+	c.OnNack(at, &Nack{Size: packet, Inflight: 50_000})
+	if c.out.Window != 5*packet || c.bytesToIgnore != 50_000 {
+		t.Errorf("after the window: window %d, to ignore %d, want %d, 50000", c.out.Window, c.bytesToIgnore, 5*packet)
+	}
+	// It is now within the flight to be ignored.
+	c.OnNack(at, &Nack{Size: packet, Inflight: 45_850})
+	if c.out.Window != 5*packet {
+		t.Errorf("in the ignored flight: window %d, want %d", c.out.Window, 5*packet)
+	}
+	small := newState(t, threeTier, Values{"cwnd": "5kB"})
+	small.OnNack(early, &Nack{Size: packet})
+	if small.out.Window != packet {
+		t.Errorf("window %d, want one packet", small.out.Window)
+	}
+}
+
+func TestNSCCTimeout(t *testing.T) {
+	// 1.6: "cwnd=max(cwnd-pkt, mtu)".
+	c := newState(t, threeTier, Values{"cwnd": "10kB"})
+	for _, want := range []units.ByteSize{5850, 4150, 4150} {
+		c.OnTimeout(early, &Timeout{Size: packet})
+		if c.out.Window != want {
+			t.Errorf("window %d, want %d", c.out.Window, want)
+		}
+	}
+}
+
+func TestNSCCBaseRTT(t *testing.T) {
+	// 1.2: "base_rtt is a running minimum … maxwnd=1.5*bdp. (Also from NACK
+	// samples unless -disable_base_rtt_update_on_nack.)" A 4-link flow at 100G
+	// has 9.348 us and 175284.
+	pod := 8*clock.Microsecond + 4*(332_000+5_120)
+	for _, test := range []struct {
+		name   string
+		values Values
+		event  func(c *nsccState)
+		base   clock.Duration
+		window units.ByteSize
+	}{
+		{"ACK", nil, func(c *nsccState) { c.OnAck(early, &Ack{Acked: packet, RTT: pod, HasRTT: true, Penalty: 255}) }, pod, 175_284},
+		{"ACK without a sample", nil, func(c *nsccState) { c.OnAck(early, &Ack{Acked: packet, RTT: pod, Penalty: 255}) }, threeTier.NetworkRTT, 262_926},
+		{"NACK", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod, HasRTT: true}) }, pod, 175_284},
+		{"NACK, parameter off", Values{"base_rtt_from_nack": "false"}, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod, HasRTT: true}) }, threeTier.NetworkRTT, 262_926},
+		{"NACK without a sample", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod}) }, threeTier.NetworkRTT, 262_926},
+		// "in the 3-flow run the startup trims leave base_rtt = 13.361 us, maxwnd 250518"
+		{"three-flow's victim", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: 13_360_960, HasRTT: true}) }, 13_360_960, 250_518},
+	} {
+		c := newState(t, threeTier, test.values)
+		test.event(c)
+		if c.out.BaseRTT != test.base || c.out.Window != test.window {
+			t.Errorf("%s: base RTT %v, window %d, want %v, %d", test.name, c.out.BaseRTT, c.out.Window, test.base, test.window)
+		}
+	}
+	// The sample that lowers base RTT has no queueing delay, and a later longer
+	// one does not raise it.
+	c := newState(t, threeTier, nil)
+	c.OnAck(early, &Ack{Acked: packet, RTT: pod, HasRTT: true, Penalty: 255})
+	if c.out.Delay != 0 {
+		t.Errorf("delay of the least RTT %v, want 0", c.out.Delay)
+	}
+	c.OnAck(early, &Ack{Acked: packet, RTT: pod + 3*clock.Microsecond, HasRTT: true, Penalty: 255})
+	if c.out.Delay != 3*clock.Microsecond || c.baseRTT != pod {
+		t.Errorf("delay %v over base RTT %v, want 3us over %v", c.out.Delay, c.baseRTT, pod)
+	}
+}
+
+func TestNSCCReceiverPenalty(t *testing.T) {
+	// 1.3: "if ack.rcv_wnd_pen<255, cwnd -= newly*(1-pen/255), floor mtu".
+	for penalty, want := range map[uint8]units.ByteSize{255: 100_000, 0: 100_000 - packet, 51: 100_000 - 3320, 254: 100_000 - 16} {
+		c := newState(t, threeTier, Values{"cwnd": "100kB"})
+		a := ack(c, 0, true)
+		a.Penalty = penalty
+		c.OnAck(early, a)
+		if c.out.Window != want {
+			t.Errorf("penalty %d: window %d, want %d", penalty, c.out.Window, want)
+		}
+	}
+}
+
+func TestNSCCMaxDelay(t *testing.T) {
+	// Section 2: "the sender uses delay := csig and avg_delay is fed with csig
+	// instead of raw_rtt−base_rtt (base_rtt, maxwnd, QA timing, NACK handling
+	// unchanged)". A missing sample is not headroom: RTT serves; nor is a value
+	// with D set, which trimming may have forced (csig-and-workloads.md 1.7).
+	const rttDelay = 4 * clock.Microsecond
+	sample := csig.Sample{Type: csig.Delay, Point: 2750}
+	frozen, headroom := sample, sample
+	frozen.DoNotUpdate = true
+	headroom.Type = csig.ABW
+	for _, test := range []struct {
+		name   string
+		values Values
+		signal Signal
+		hasRTT bool
+		want   clock.Duration
+	}{
+		{"sample", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, true, 2750 * clock.Nanosecond},
+		{"sample, no RTT", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, false, 2750 * clock.Nanosecond},
+		{"absent", Values{"csig": "max-delay"}, Signal{}, true, rttDelay},
+		{"absent, no RTT", Values{"csig": "max-delay"}, Signal{}, false, 0},
+		{"D set", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: frozen}, true, rttDelay},
+		{"another signal", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: headroom}, true, rttDelay},
+		{"not asked for", nil, Signal{Valid: true, Sample: sample}, true, rttDelay},
+	} {
+		c := newState(t, threeTier, test.values)
+		a := ack(c, rttDelay, false)
+		a.CSIG, a.HasRTT = test.signal, test.hasRTT
+		c.OnAck(early, a)
+		if c.out.Delay != test.want {
+			t.Errorf("%s: delay %v, want %v", test.name, c.out.Delay, test.want)
+		}
+		if want := 0.0125 * float64(test.want); math.Abs(float64(c.avgDelay)-want) > 1 {
+			t.Errorf("%s: average %v ps, want %v", test.name, int64(c.avgDelay), want)
+		}
+		if c.out.WantSignal != (test.values != nil) || c.out.WantSignal && c.out.Signal != csig.Delay {
+			t.Errorf("%s: asks %v for %v", test.name, c.out.WantSignal, c.out.Signal)
+		}
+	}
+	// Base RTT still learns from RTT.
+	c := newState(t, threeTier, Values{"csig": "max-delay"})
+	c.OnAck(early, &Ack{Acked: packet, RTT: 9 * clock.Microsecond, HasRTT: true, Penalty: 255, CSIG: Signal{Valid: true, Sample: sample}})
+	if c.out.BaseRTT != 9*clock.Microsecond || c.out.Delay != 2750*clock.Nanosecond {
+		t.Errorf("base RTT %v, delay %v, want 9us, 2.75us", c.out.BaseRTT, c.out.Delay)
+	}
+}

@@ -1,0 +1,69 @@
+package congestion_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/host/congestion/congestiontest"
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// limits has the largest window of each algorithm of the table.
+var limits = map[string]congestiontest.Limit{
+	// "maxwnd = 1.5*bdp" (1.2), of the network RTT, since base RTT only falls.
+	"nscc": func(p congestion.Path) units.ByteSize { return 3 * p.LinkRate.Volume(p.NetworkRTT) / 2 },
+}
+
+func TestSuite(t *testing.T) {
+	for _, a := range congestion.Table {
+		t.Run(a.Name, func(t *testing.T) {
+			limit, ok := limits[a.Name]
+			if !ok {
+				t.Fatal("no limit of its window is known here")
+			}
+			congestiontest.Run(t, a, limit)
+		})
+	}
+}
+
+func TestLookupUnknown(t *testing.T) {
+	if a, ok := congestion.Lookup("no such"); ok {
+		t.Errorf("Lookup(no such) = %q, want nothing", a.Name)
+	}
+}
+
+// A controller starts at its largest window and shrinks it when a packet is
+// trimmed.
+func ExampleLookup() {
+	algorithm, ok := congestion.Lookup("nscc")
+	if !ok {
+		fmt.Println("no such algorithm")
+		return
+	}
+	path := congestion.Path{
+		LinkRate:   100 * units.Gbps,
+		NetworkRTT: 14_022_720 * clock.Picosecond,
+		MTU:        4150,
+		Header:     64,
+		Trim:       true,
+	}
+	controller, err := algorithm.New(path, congestion.Values{"csig": "max-delay"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out := controller.Output()
+	fmt.Println(out.Window, out.WantSignal, out.Signal)
+	controller.OnNack(0, &congestion.Nack{Size: 4150, Inflight: 41500})
+	fmt.Println(out.Window)
+	fmt.Println(algorithm.Constants(path, nil))
+	_, err = algorithm.New(path, congestion.Values{"gama": "0.5"})
+	fmt.Println(err)
+	// Output:
+	// 262.926kB true delay
+	// 258.776kB
+	// map[target_qdelay_us:10.51704]
+	// nscc has no parameter "gama"
+}
