@@ -1,0 +1,253 @@
+package balance
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// seed starts every random stream of these tests.
+const seed = 20252
+
+func config(paths int, seed uint64) Config {
+	return Config{Paths: paths, Random: rand.New(rand.NewPCG(seed, 0))}
+}
+
+// TestSuite is what every balancer of the table passes.
+func TestSuite(t *testing.T) {
+	t.Logf("seed %d", seed)
+	for _, a := range Table {
+		for _, paths := range []int{1, 2, 64, MaxPaths} {
+			t.Run(fmt.Sprintf("%s/%d", a.Name, paths), func(t *testing.T) {
+				one, two, other := a.New(config(paths, seed)), a.New(config(paths, seed)), a.New(config(paths, seed+1))
+				evs, different := stream(t, one, 3*paths+1000), stream(t, other, 3*paths+1000)
+				if diff := cmp.Diff(evs, stream(t, two, len(evs))); diff != "" {
+					t.Errorf("the same seed gave other EVs:\n%s", diff)
+				}
+				if slices.Equal(evs, different) {
+					t.Errorf("two seeds gave the same EVs: %v…", evs[:8])
+				}
+				// No more paths than asked for: EVs of a flow differ in their lower bits only.
+				for _, ev := range evs {
+					if ev&^uint16(paths-1) != evs[0]&^uint16(paths-1) {
+						t.Fatalf("EVs %d and %d of one flow differ beyond %d paths", evs[0], ev, paths)
+					}
+				}
+				if n := testing.AllocsPerRun(1000, func() {
+					one.OnFeedback(0, Feedback{EV: one.Next(0), Outcome: Good})
+				}); n != 0 {
+					t.Errorf("%v allocations per packet, want 0", n)
+				}
+			})
+		}
+		if a.Doc == "" {
+			t.Errorf("%s has no doc", a.Name)
+		}
+		if got, ok := Lookup(a.Name); !ok || got.Name != a.Name {
+			t.Errorf("Lookup(%q) = %q, %v", a.Name, got.Name, ok)
+		}
+	}
+	if a, ok := Lookup("no such"); ok {
+		t.Errorf("Lookup(no such) = %q, want nothing", a.Name)
+	}
+}
+
+// stream drives a balancer with random feedback and returns its EVs. Feedback
+// names EVs that were sent and, now and then, one that was not.
+func stream(t *testing.T, b Balancer, n int) []uint16 {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 9))
+	evs := make([]uint16, n)
+	for i := range evs {
+		evs[i] = b.Next(0)
+		if evs[i] >= wire.EntropyRange {
+			t.Fatalf("EV %d, want below %d", evs[i], wire.EntropyRange)
+		}
+		if random.IntN(2) == 0 {
+			b.OnFeedback(0, Feedback{EV: evs[random.IntN(i+1)], Outcome: Outcome(random.IntN(4))})
+		}
+	}
+	return evs
+}
+
+// lap returns the lower bits of the next paths EVs.
+func lap(b Balancer, paths int) []int {
+	evs := make([]int, paths)
+	for i := range evs {
+		evs[i] = int(b.Next(0)) & (paths - 1)
+	}
+	return evs
+}
+
+func TestSingleKeepsItsEV(t *testing.T) {
+	b := newSingle(config(64, seed))
+	first := b.Next(0)
+	for _, o := range []Outcome{Good, Marked, Trimmed, Lost} {
+		b.OnFeedback(0, Feedback{EV: first, Outcome: o})
+		if got := b.Next(0); got != first {
+			t.Errorf("EV %d after outcome %d, want %d", got, o, first)
+		}
+	}
+}
+
+// 1.10: "oblivious: ev = (i ^ xor) & (N-1), i cycles 0..N-1, xor re-drawn each
+// cycle"; so does mixed as long as nothing comes back.
+func TestLapVisitsEveryEVOnce(t *testing.T) {
+	for _, name := range []string{"oblivious", "mixed"} {
+		a, _ := Lookup(name)
+		for _, paths := range []int{1, 2, 64, MaxPaths} {
+			b := a.New(config(paths, seed))
+			masks := map[int]bool{}
+			for n := range 8 {
+				evs := lap(b, paths)
+				mask := evs[0]
+				masks[mask] = true
+				for i, ev := range evs {
+					if ev != i^mask {
+						t.Fatalf("%s, %d paths, lap %d: EV %d is %d, want %d", name, paths, n, i, ev, i^mask)
+					}
+				}
+			}
+			if paths >= 64 && len(masks) < 4 {
+				t.Errorf("%s, %d paths: %d masks in 8 laps", name, paths, len(masks))
+			}
+		}
+	}
+}
+
+func TestObliviousDoesNotListen(t *testing.T) {
+	deaf, told := newOblivious(config(64, seed)), newOblivious(config(64, seed))
+	for i := range 200 {
+		want, got := deaf.Next(0), told.Next(0)
+		if got != want {
+			t.Fatalf("EV %d is %d with feedback, %d without", i, got, want)
+		}
+		told.OnFeedback(0, Feedback{EV: got, Outcome: Outcome(i % 4)})
+	}
+}
+
+// 1.10: "bitmap: per-ev penalty counters (ECN +1, NACK +4, timeout +15, cap 15)".
+func TestPenalties(t *testing.T) {
+	for _, test := range []struct {
+		outcomes []Outcome
+		want     uint8
+	}{
+		{nil, 0},
+		{[]Outcome{Good, Good}, 0},
+		{[]Outcome{Marked}, 1},
+		{[]Outcome{Marked, Good}, 1}, // a clean ACK does not forgive
+		{[]Outcome{Trimmed}, 4},
+		{[]Outcome{Marked, Trimmed, Marked}, 6},
+		{[]Outcome{Trimmed, Trimmed, Trimmed, Marked, Marked}, 14},
+		{[]Outcome{Trimmed, Trimmed, Trimmed, Trimmed}, 15},
+		{[]Outcome{Lost}, 15},
+		{[]Outcome{Lost, Marked}, 15},
+		{[]Outcome{Lost, Lost}, 15},
+	} {
+		m := newMixed(config(8, seed)).(*mixed)
+		ev := m.walk.walk.upper | 5
+		for _, o := range test.outcomes {
+			m.OnFeedback(0, Feedback{EV: ev, Outcome: o})
+		}
+		want := make([]uint8, 8)
+		want[5] = test.want
+		if diff := cmp.Diff(want, m.walk.penalty); diff != "" {
+			t.Errorf("outcomes %v: penalties (-want +got)\n%s", test.outcomes, diff)
+		}
+	}
+}
+
+// 1.10: "while penalty>0: decrement only the first one met and skip on; give up
+// after N".
+func TestPenaltyWalk(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		penalties []uint8 // in the order of the walk
+		picks     []int   // positions in the walk, each EV's first
+		after     []uint8
+	}{
+		{"none penalised", []uint8{0, 0, 0, 0}, []int{0, 1, 2, 3}, []uint8{0, 0, 0, 0}},
+		{"the first is passed over", []uint8{2, 0, 0, 0}, []int{1}, []uint8{1, 0, 0, 0}},
+		{"only the first of two is reduced", []uint8{2, 3, 0, 0}, []int{2}, []uint8{1, 3, 0, 0}},
+		{"each pick reduces one", []uint8{0, 1, 0, 4}, []int{0, 2}, []uint8{0, 0, 0, 4}},
+	} {
+		m := newMixed(config(len(test.penalties), seed)).(*mixed)
+		mask := int(m.walk.walk.mask)
+		for i, n := range test.penalties {
+			m.walk.penalty[i^mask] = n
+		}
+		for n, position := range test.picks {
+			if got := int(m.Next(0)) & (len(test.penalties) - 1); got != position^mask {
+				t.Errorf("%s: pick %d is EV %d, want %d", test.name, n, got, position^mask)
+			}
+		}
+		for i, want := range test.after {
+			if got := m.walk.penalty[i^mask]; got != want {
+				t.Errorf("%s: penalty of position %d is %d, want %d", test.name, i, got, want)
+			}
+		}
+	}
+	// With every EV penalised a pick gives up after N and reduces one of them.
+	m := newMixed(config(4, seed)).(*mixed)
+	for i := range m.walk.penalty {
+		m.walk.penalty[i] = maxPenalty
+	}
+	for picks := 1; picks <= 3; picks++ {
+		m.Next(0)
+		sum := 0
+		for _, n := range m.walk.penalty {
+			sum += int(n)
+		}
+		if want := 4*maxPenalty - picks; sum != want {
+			t.Errorf("all penalised: penalties sum to %d after %d picks, want %d", sum, picks, want)
+		}
+	}
+}
+
+// 1.10: "mixed (default): take an ev from the reps_legacy FIFO if any, else the
+// bitmap walk; feedback goes to both"; "reps_legacy: FIFO of GOOD evs".
+func TestMixedReusesGoodEVsFirst(t *testing.T) {
+	m := newMixed(config(64, seed)).(*mixed)
+	m.OnFeedback(0, Feedback{EV: 9, Outcome: Good})
+	m.OnFeedback(0, Feedback{EV: 8, Outcome: Marked})
+	m.OnFeedback(0, Feedback{EV: 7, Outcome: Good})
+	m.OnFeedback(0, Feedback{EV: 9, Outcome: Good})
+	m.OnFeedback(0, Feedback{EV: 9, Outcome: Trimmed}) // does not take it from the queue
+	walked := m.walk.walk.next
+	for i, want := range []uint16{9, 7, 9} {
+		if got := m.Next(0); got != want {
+			t.Errorf("pick %d is EV %d, want %d", i, got, want)
+		}
+	}
+	if m.walk.walk.next != walked {
+		t.Error("the walk went on while good EVs were left")
+	}
+	if m.Next(0); m.walk.walk.next == walked {
+		t.Error("without good EVs the walk did not go on")
+	}
+}
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]int{"1": 1, "2": 2, "64": 64, "4096": MaxPaths} {
+		if cfg, err := Parse(map[string]string{"paths": text}); err != nil || cfg.Paths != want {
+			t.Errorf("paths %q: %d, %v, want %d", text, cfg.Paths, err, want)
+		}
+	}
+	if cfg, err := Parse(nil); err != nil || cfg.Paths != DefaultPaths {
+		t.Errorf("no parameters: %d paths, %v, want %d", cfg.Paths, err, DefaultPaths)
+	}
+	for _, text := range []string{"", "0", "-64", "3", "63", "8192", "64.0", "many"} {
+		if _, err := Parse(map[string]string{"paths": text}); err == nil || !strings.Contains(err.Error(), "paths") {
+			t.Errorf("paths %q: error %v, want one that names paths", text, err)
+		}
+	}
+	if _, err := Parse(map[string]string{"path": "64"}); err == nil || !strings.Contains(err.Error(), `"path"`) {
+		t.Errorf("unknown parameter: error %v, want one that names it", err)
+	}
+}
