@@ -57,19 +57,37 @@ const blockPages = 16
 // bytes arrives whole. It needs CAP_NET_RAW in that namespace; the Conn may then
 // be used from any thread.
 func OpenPacket(indices []int, maxFrame int) (*Packet, error) {
-	c := &Packet{rx: -1, tx: -1, ports: make(map[int32]int, len(indices))}
+	return open(indices, maxFrame, max(Slots, slotsPerPort*len(indices)), true)
+}
+
+// OpenTap opens one interface, which is port 0, to look on: it receives the
+// interface's frames in both directions. It keeps many times more of them than
+// a port does, since nobody waits for it.
+func OpenTap(index, maxFrame int) (*Packet, error) {
+	return open([]int{index}, maxFrame, tapSlots, false)
+}
+
+// tapSlots is 36 MB with the reference simulator's MTU.
+const tapSlots = 8192
+
+func open(indices []int, maxFrame, slots int, ignoreOutgoing bool) (*Packet, error) {
+	c := &Packet{rx: -1, tx: -1, slots: slots, ports: make(map[int32]int, len(indices))}
 	for port, index := range indices {
 		c.indices = append(c.indices, int32(index))
 		c.ports[int32(index)] = port
 	}
-	if err := c.open(maxFrame); err != nil {
+	if err := c.open(maxFrame, ignoreOutgoing); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("netio: packet socket: %w", err)
 	}
 	return c, nil
 }
 
-func (c *Packet) open(maxFrame int) (err error) {
+func (c *Packet) open(maxFrame int, ignoreOutgoing bool) (err error) {
+	ignore := 0
+	if ignoreOutgoing {
+		ignore = 1
+	}
 	if c.tx, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
 		return err
 	}
@@ -80,7 +98,7 @@ func (c *Packet) open(maxFrame int) (err error) {
 	}
 	for _, o := range []struct{ name, value int }{
 		{unix.PACKET_VERSION, unix.TPACKET_V2},
-		{unix.PACKET_IGNORE_OUTGOING, 1},
+		{unix.PACKET_IGNORE_OUTGOING, ignore},
 		// Room to put back the outer VLAN tag, which the kernel takes off.
 		{unix.PACKET_RESERVE, vlanTagLen},
 	} {
@@ -93,7 +111,7 @@ func (c *Packet) open(maxFrame int) (err error) {
 	c.slotSize = align(align(unix.SizeofTpacket2Hdr+unix.SizeofSockaddrLinklayer+vlanTagLen, 16)+16+vlanTagLen+maxFrame, 128)
 	c.blockSize = max(blockPages*os.Getpagesize(), 1<<bits.Len(uint(c.slotSize-1)))
 	c.perBlock = c.blockSize / c.slotSize
-	blocks := (max(Slots, slotsPerPort*len(c.indices)) + c.perBlock - 1) / c.perBlock
+	blocks := (c.slots + c.perBlock - 1) / c.perBlock
 	c.slots = blocks * c.perBlock
 	request := unix.TpacketReq{
 		Block_size: uint32(c.blockSize), Block_nr: uint32(blocks),

@@ -1,0 +1,97 @@
+package emu
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// Files that a node's process inherits besides the standard three.
+const (
+	FileSpec   = 3 // a ProcessSpec, gob
+	FileShared = 4 // the memory of Shared
+	FileReport = 5 // takes a ProcessReport, gob
+)
+
+// ProcessSpec is what a node's process is told.
+type ProcessSpec struct {
+	Config
+	Machine    []byte // the machine's configuration, gob
+	Interfaces []int  // indices of the ports' interfaces in the process's namespace
+	MaxFrame   int    // the longest frame, trailer included
+	Nodes      int    // of the fabric
+	Links      []lockstep.Link
+	End        clock.Time
+}
+
+// ProcessReport is what a node's process answers. Link or Failure is set when the
+// run has failed.
+type ProcessReport struct {
+	Result  metrics.NodeResult
+	Sent    int64
+	Foreign int64
+	Link    *LinkError
+	Failure string
+}
+
+// Builder returns a machine from its configuration.
+type Builder func(config []byte, pool *wire.Pool) (node.Machine, error)
+
+// Main is the whole of a node's process: it drives one machine from the files
+// that it inherits, and returns the exit code.
+func Main(build Builder) int {
+	runtime.LockOSThread()
+	spec, shared, out := os.NewFile(FileSpec, "spec"), os.NewFile(FileShared, "shared"), os.NewFile(FileReport, "report")
+	report, err := drive(spec, shared, build)
+	var link *LinkError
+	switch {
+	case errors.As(err, &link):
+		report = &ProcessReport{Link: link}
+	case err != nil:
+		report = &ProcessReport{Failure: err.Error()}
+	}
+	err = errors.Join(err, gob.NewEncoder(out).Encode(report), out.Close())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	return 0
+}
+
+func drive(in io.Reader, memory *os.File, build Builder) (*ProcessReport, error) {
+	var spec ProcessSpec
+	if err := gob.NewDecoder(in).Decode(&spec); err != nil {
+		return nil, fmt.Errorf("read the node's description: %w (this program is started by csiglab)", err)
+	}
+	shared, err := OpenShared(memory, spec.Nodes, spec.Links, spec.End)
+	if err != nil {
+		return nil, err
+	}
+	defer shared.Close()
+	conn, err := netio.OpenPacket(spec.Interfaces, spec.MaxFrame)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	pool := new(wire.Pool)
+	m, err := build(spec.Machine, pool)
+	if err != nil {
+		return nil, err
+	}
+	n := New(spec.Config, m, pool, conn)
+	end, err := shared.Run(n)
+	if err != nil {
+		return nil, err
+	}
+	return &ProcessReport{Result: n.Result(end), Sent: n.Sent(), Foreign: n.Foreign()}, nil
+}

@@ -1,0 +1,183 @@
+package netns
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// Files of the supervisor.
+const (
+	fileSpec    = 3
+	fileMessage = 4
+	fileAlive   = 5
+)
+
+// Supervise turns the program into a supervisor, and ends it, if that is what it
+// was started for; otherwise it does nothing. main calls it first of all.
+func Supervise() {
+	if len(os.Args) != 2 || os.Args[1] != supervisorArgument || os.Getenv(environmentRun) == "" {
+		return
+	}
+	runtime.LockOSThread() // the nodes die with this thread
+	unix.CloseOnExec(fileSpec)
+	unix.CloseOnExec(fileMessage)
+	unix.CloseOnExec(fileAlive)
+	s := &supervisor{
+		out:   gob.NewEncoder(os.NewFile(fileMessage, "messages")),
+		alive: os.NewFile(fileAlive, "alive"),
+	}
+	err := gob.NewDecoder(os.NewFile(fileSpec, "spec")).Decode(&s.fabric)
+	var outcome *Outcome
+	if err == nil {
+		outcome, err = s.run()
+	}
+	m := message{Outcome: outcome}
+	if err != nil {
+		m = message{Failure: asFailure(err)}
+	}
+	if s.out.Encode(m) != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+type supervisor struct {
+	fabric Fabric
+	out    *gob.Encoder
+	alive  *os.File
+	last   time.Time
+}
+
+func (s *supervisor) run() (*Outcome, error) {
+	begin := time.Now()
+	d, err := deploy(&s.fabric)
+	if err != nil {
+		return nil, err
+	}
+	var tap *tap
+	if s.fabric.Capture != nil {
+		if tap, err = openTap(d, &s.fabric); err != nil {
+			return nil, err
+		}
+	}
+	var out *Outcome
+	if s.fabric.OneProcess {
+		out, err = s.oneProcess(d, begin)
+	} else {
+		out, err = s.processes(d, begin)
+	}
+	if tap != nil {
+		captured, missed, tapErr := tap.close()
+		if err == nil {
+			out.Captured, out.Missed = captured, missed
+		}
+		err = errors.Join(err, tapErr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Drained = s.fabric.End == clock.Never || out.End < s.fabric.End
+	out.Counters, err = d.counters()
+	return out, err
+}
+
+// progressEvery is how often the supervisor tells the model time.
+const progressEvery = 100 * time.Millisecond
+
+func (s *supervisor) progress(now clock.Time) {
+	if time.Since(s.last) < progressEvery || now == clock.Never {
+		return
+	}
+	s.last = time.Now()
+	s.out.Encode(message{Now: now})
+}
+
+// build returns the machine of a node.
+func build(spec NodeSpec, pool *wire.Pool) (node.Machine, error) {
+	if spec.Host != nil {
+		return Host(spec.Host, pool)
+	}
+	return Switch(spec.Switch, pool)
+}
+
+// Host is the Builder of hosts.
+func Host(config []byte, pool *wire.Pool) (node.Machine, error) {
+	var c host.Config
+	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&c); err != nil {
+		return nil, fmt.Errorf("read the host's configuration: %w", err)
+	}
+	return host.New(c, pool)
+}
+
+// Switch is the Builder of switches.
+func Switch(config []byte, pool *wire.Pool) (node.Machine, error) {
+	var c dataplane.Config
+	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&c); err != nil {
+		return nil, fmt.Errorf("read the switch's configuration: %w", err)
+	}
+	return dataplane.New(c, pool)
+}
+
+// oneProcess drives all nodes here.
+func (s *supervisor) oneProcess(d *deployment, begin time.Time) (*Outcome, error) {
+	configs, links := s.fabric.Configs()
+	nodes := make([]*emu.Node, len(configs))
+	for i, c := range configs {
+		conn, err := d.spaces[i].conn(s.fabric.maxFrame())
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", c.Name, err)
+		}
+		pool := new(wire.Pool)
+		m, err := build(s.fabric.Nodes[i], pool)
+		if err != nil {
+			return nil, err
+		}
+		nodes[i] = emu.New(c, m, pool, conn)
+	}
+	board, err := emu.NewPool(nodes, links, s.fabric.End)
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{Setup: time.Since(begin)}
+	started := time.Now()
+	done := make(chan error, 1)
+	go func() { done <- board.Run(context.Background(), runtime.GOMAXPROCS(0)) }()
+	ticker := time.NewTicker(progressEvery)
+	defer ticker.Stop()
+	for running := true; running; {
+		select {
+		case err := <-done:
+			if err != nil {
+				return nil, err
+			}
+			running = false
+		case <-ticker.C:
+			s.progress(board.Now())
+		}
+	}
+	out.End, out.Grants = board.End(), board.Grants()
+	out.Results = make([]metrics.NodeResult, len(nodes))
+	for i, n := range nodes {
+		out.Results[i] = n.Result(out.End)
+		out.Frames += n.Sent()
+		out.Foreign += n.Foreign()
+	}
+	out.Wall = time.Since(started)
+	return out, nil
+}
