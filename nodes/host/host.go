@@ -104,10 +104,11 @@ const (
 	dropUnknownFlow dropReason = iota
 	dropMisdirected
 	dropUnexpected
+	dropBeyond
 	dropReasons
 )
 
-var dropNames = [dropReasons]string{"unknown flow", "not my address", "unexpected kind"}
+var dropNames = [dropReasons]string{"unknown flow", "not my address", "unexpected kind", "beyond the flow's end"}
 
 // New returns the machine of cfg, drawing packets from pool. An error names the
 // part of the configuration that makes no sense.
@@ -144,6 +145,7 @@ func New(cfg Config, pool *wire.Pool) (*Host, error) {
 		h.receivers[uint32(f.ID)] = transport.NewReceiver(transport.ReceiverConfig{
 			Flow:     uint32(f.ID),
 			Ends:     h.ends(f),
+			Packets:  transport.Packets(f.Size, cfg.MTU, cfg.Sizes.Header),
 			Sizes:    cfg.Sizes,
 			AckEvery: cfg.AckEvery,
 			Measure:  cfg.Measure,
@@ -244,6 +246,11 @@ func (h *Host) receiveData(now clock.Time, p *wire.Packet) {
 		h.drops[dropUnknownFlow]++
 		return
 	}
+	if !r.Expects(p) {
+		h.drops[dropBeyond]++
+		return
+	}
+	done := r.Done()
 	reply := h.pool.Get()
 	if !r.OnData(now, p, reply) {
 		h.pool.Put(reply)
@@ -252,7 +259,7 @@ func (h *Host) receiveData(now clock.Time, p *wire.Packet) {
 		h.port.Enqueue(int64(reply.Size))
 		h.ready.Add(NIC)
 	}
-	if r.Complete(now) {
+	if !done && r.Done() {
 		h.player.OnReceived(now, int(p.Flow()))
 		h.flush()
 	}

@@ -10,7 +10,8 @@ import (
 // ReceiverConfig is what a Receiver is built from.
 type ReceiverConfig struct {
 	Flow     uint32
-	Ends     Ends // from the receiver's point of view
+	Ends     Ends  // from the receiver's point of view
+	Packets  int64 // data packets of the flow
 	Sizes    wire.Sizes
 	AckEvery units.ByteSize // accepted bytes between coalesced ACKs
 	Measure  Span           // totals are counted inside it too
@@ -27,10 +28,7 @@ type Receiver struct {
 	cum        uint32   // every PSN below has been received
 	beyond     []uint64 // bitmap of PSNs in (cum, cum+64*len), PSN p at bit p mod 64*len
 	outOfOrder int      // number of bits set
-	last       uint32   // last PSN of the flow, once known
-	lastKnown  bool
-	owed       bool // a packet beyond a hole asked for an ACK; one more when it closes
-	told       bool // Complete has said so
+	owed       bool     // a packet beyond a hole asked for an ACK; one more when it closes
 
 	accepted units.ByteSize // wire bytes of distinct packets
 	unacked  units.ByteSize // of those, since the last ACK
@@ -61,8 +59,11 @@ func (r *Receiver) build(p *wire.Packet, kind wire.Kind) {
 	p.Size = r.cfg.Sizes.Of(p)
 }
 
-// OnData takes a data packet of this flow, trimmed or whole, and writes the ACK
-// or NACK that it wants into reply, if it wants one.
+// Expects tells whether the flow has a packet of p's PSN.
+func (r *Receiver) Expects(p *wire.Packet) bool { return int64(p.PSN()) < r.cfg.Packets }
+
+// OnData takes an expected data packet of this flow, trimmed or whole, and
+// writes the ACK or NACK that it wants into reply, if it wants one.
 func (r *Receiver) OnData(now clock.Time, p, reply *wire.Packet) bool {
 	if p.Trimmed() {
 		r.refuse(p, reply)
@@ -71,9 +72,6 @@ func (r *Receiver) OnData(now clock.Time, p, reply *wire.Packet) bool {
 	psn, flags := p.PSN(), p.Flags()
 	first := r.totals.DeliveredWhole == 0
 	r.totals.DeliveredWhole++
-	if flags&wire.EndOfMessage != 0 {
-		r.last, r.lastKnown = psn, true
-	}
 	fresh := r.accept(psn)
 	if fresh {
 		r.count(now, p)
@@ -105,7 +103,7 @@ func (r *Receiver) count(now clock.Time, p *wire.Packet) {
 		r.totals.MeasuredWire += int64(size)
 		r.totals.MeasuredPayload += int64(payload)
 	}
-	if r.lastKnown && r.cum > r.last && r.totals.Done == clock.Never {
+	if r.Done() {
 		r.totals.Done = now
 	}
 }
@@ -181,6 +179,8 @@ func (r *Receiver) accept(psn uint32) bool {
 
 func (r *Receiver) span() uint32 { return uint32(len(r.beyond)) * 64 }
 
+// has tells whether a PSN beyond cum has been received; it has none of those
+// below, which wrap around to far beyond.
 func (r *Receiver) has(psn uint32) bool {
 	return psn-r.cum < r.span() && r.beyond[psn%r.span()/64]>>(psn%64)&1 != 0
 }
@@ -204,22 +204,15 @@ func (r *Receiver) sack(base uint32) (bits uint64) {
 		return 0
 	}
 	for i := range uint32(64) {
-		if psn := base + i; psn >= r.cum && r.has(psn) {
+		if r.has(base + i) {
 			bits |= 1 << i
 		}
 	}
 	return bits
 }
 
-// Complete tells whether the flow's last byte arrived with the packet received
-// at now.
-func (r *Receiver) Complete(now clock.Time) bool {
-	if r.totals.Done != now || r.told {
-		return false
-	}
-	r.told = true
-	return true
-}
+// Done tells whether the receiver has every byte.
+func (r *Receiver) Done() bool { return int64(r.cum) == r.cfg.Packets }
 
 // Delivered returns the distinct payload bytes received so far.
 func (r *Receiver) Delivered() int64 { return r.totals.PayloadBytes }

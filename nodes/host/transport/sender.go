@@ -84,7 +84,7 @@ type Sender struct {
 	timeout  clock.Time // never later than the oldest outstanding packet's
 	untilTag int
 
-	full  wire.Packet // template of a full-size packet, tag included
+	full  wire.Packet // template of a full-size packet, without a tag
 	ready bool        // the flow has started
 
 	totals  metrics.SenderTotals
@@ -97,7 +97,7 @@ func NewSender(cfg SenderConfig) *Sender {
 	mss := cfg.MTU - cfg.Sizes.Header
 	s := &Sender{
 		cfg:      cfg,
-		packets:  uint32((cfg.Size + mss - 1) / mss),
+		packets:  uint32(Packets(cfg.Size, cfg.MTU, cfg.Sizes.Header)),
 		cc:       cfg.CC.Output(),
 		ring:     make([]slot, 64),
 		timeout:  clock.Never,
