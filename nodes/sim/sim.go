@@ -106,23 +106,26 @@ func (s *Sim) Run() bool {
 
 func (s *Sim) step(e event) {
 	n := &s.nodes[e.node]
-	switch e.order & (3 << 62) {
+	class := e.order & (3 << 62)
+	if class == classTimeout {
+		if n.timer != e.at {
+			return // another event took its place
+		}
+		n.timer = clock.Never
+		if n.NextTimeout() > e.at { // cancelled or moved: as if it had never been
+			s.arm(e.node)
+			return
+		}
+	}
+	s.now = e.at
+	switch class {
 	case classFree:
 		n.PortFree(e.at, int(e.port))
 	case classReceive:
 		s.receive(n, e)
 	case classTimeout:
-		if n.timer != e.at {
-			return // an earlier event took its place
-		}
-		n.timer = clock.Never
-		if n.NextTimeout() > e.at {
-			s.arm(e.node) // the deadline has moved
-			return
-		}
 		n.Timeout(e.at)
 	}
-	s.now = e.at
 	for _, d := range n.Departures {
 		s.depart(n, d)
 	}
@@ -162,10 +165,11 @@ func (s *Sim) arrive(to topologies.End, at clock.Time) {
 	})
 }
 
-// arm queues the node's next timeout if it is earlier than the one queued.
+// arm queues the node's next timeout if it is earlier than the one queued. A
+// deadline in the past is due now.
 func (s *Sim) arm(id int32) {
 	n := &s.nodes[id]
-	if next := n.NextTimeout(); next < n.timer {
+	if next := max(n.NextTimeout(), s.now); next < n.timer {
 		n.timer = next
 		s.events.push(event{at: next, order: classTimeout, node: id})
 	}
@@ -176,7 +180,14 @@ func (s *Sim) Now() clock.Time { return s.now }
 
 // Drained tells whether nothing is due any more, so that the run ended by
 // itself.
-func (s *Sim) Drained() bool { return len(s.events) == 0 }
+func (s *Sim) Drained() bool {
+	for _, e := range s.events {
+		if e.order&(3<<62) != classTimeout || s.nodes[e.node].NextTimeout() != clock.Never {
+			return false
+		}
+	}
+	return true
+}
 
 // Events returns the number of events processed.
 func (s *Sim) Events() int64 { return s.count }
@@ -185,7 +196,7 @@ func (s *Sim) Events() int64 { return s.count }
 // once, after Run.
 func (s *Sim) Results() []metrics.NodeResult {
 	end := s.now
-	if s.cfg.End != clock.Never && len(s.events) > 0 {
+	if s.cfg.End != clock.Never && !s.Drained() {
 		end = s.cfg.End
 	}
 	results := make([]metrics.NodeResult, len(s.nodes))
