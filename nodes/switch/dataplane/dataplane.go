@@ -279,6 +279,7 @@ func (s *Switch) overflow(now clock.Time, out *port, p *wire.Packet) *wire.Packe
 		s.trim(now, out, last)
 	}
 	if !out.buffer.DataFits(p) { // what was trimmed was smaller
+		out.record.Depth(now, int64(out.buffer.Data()))
 		s.trim(now, out, p)
 		return nil
 	}
@@ -317,14 +318,15 @@ func (s *Switch) Transmit(now clock.Time, egress int) (*wire.Packet, clock.Time,
 		}
 	}
 	// The delay signal covers the packet's own serialisation, so departs comes
-	// first; a tag that is then removed still crossed this port.
-	departs := out.line.Departure(now, p.Size)
-	out.record.Transmit(now, departs, int64(p.Size), marked)
-	if tag := p.Tag(); tag != nil && s.domain != nil {
-		s.handleTag(now, departs, out, p, tag)
-	}
+	// first; a tag that is then removed is charged to this port for the last time.
+	size := p.Size
+	departs := out.line.Departure(now, size)
+	out.record.Transmit(now, departs, int64(size), marked)
 	if s.domain != nil {
-		out.abw.Transmit(now, p.Size)
+		if tag := p.Tag(); tag != nil {
+			s.handleTag(now, departs, out, p, tag)
+		}
+		out.abw.Transmit(now, size)
 	}
 	return p, departs, true
 }
@@ -350,6 +352,7 @@ func (s *Switch) handleTag(now, departs clock.Time, out *port, p *wire.Packet, t
 		s.tags[tagStripped]++
 	}
 	p.StripTag()
+	p.Size = s.cfg.Sizes.Of(p)
 }
 
 // signal returns the port's own value of a signal, in the raw unit of its type.
