@@ -87,7 +87,7 @@ func (r *PortRecorder) Drop(now clock.Time, size int64) {
 
 // Close ends the last window at end, with what is still queued.
 func (r *PortRecorder) Close(end clock.Time, queuedPackets, queuedBytes int64) {
-	r.Depth(end, r.depth)
+	r.roll(end - 1) // a window that would start at the end has no time in it
 	r.closeWindow(end)
 	r.Totals.QueuedPackets, r.Totals.QueuedBytes = queuedPackets, queuedBytes
 }
