@@ -108,8 +108,12 @@ func (e *NodeError) Error() string { return "node " + e.Name + ": " + e.Reason }
 // ErrUnavailable is wrapped when this machine or user cannot run real nodes.
 var ErrUnavailable = errors.New("network namespaces are not available")
 
-// environmentRun names the environment variable that marks a run's processes.
-const environmentRun = "CSIGLAB_RUN"
+// Environment variables that mark a run's processes: with the run's id, and with
+// the node's name.
+const (
+	environmentRun  = "CSIGLAB_RUN"
+	environmentNode = "CSIGLAB_NODE"
+)
 
 // supervisorArgument is the hidden subcommand of the supervisor.
 const supervisorArgument = "netns-supervisor"

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -31,6 +30,8 @@ func TestMain(m *testing.M) {
 			os.Exit(emu.Main(netns.Host))
 		case "test-switch":
 			os.Exit(emu.Main(netns.Switch))
+		case "test-run":
+			os.Exit(runUntilKilled())
 		}
 	}
 	os.Exit(m.Run())
@@ -210,5 +211,3 @@ func BenchmarkThreeFlow(b *testing.B) {
 		}
 	}
 }
-
-var _ = exec.Command

@@ -92,6 +92,7 @@ func (s *supervisor) start(p *process, in *space, f *Fabric, i int, spec emu.Pro
 	}
 	p.report = report
 	p.cmd = exec.Command(line[0], line[1:]...)
+	p.cmd.Env = append(os.Environ(), environmentNode+"="+p.name)
 	p.cmd.Stderr = &p.stderr
 	p.cmd.ExtraFiles = []*os.File{specRead, shared.File, reportWrite, s.alive}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
