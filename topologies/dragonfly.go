@@ -7,13 +7,14 @@ import (
 	"github.com/csiglab/csiglab/nodes/units"
 )
 
-// DragonflySpec are the parameters of a full-size Dragonfly (Kim et al., ISCA
-// 2008): Routers per group joined all to all, Global links per router, and
-// Routers*Global+1 groups of which each pair shares one link.
+// DragonflySpec are the parameters of a Dragonfly (Kim et al., ISCA 2008):
+// Routers per group joined all to all, Global links per router. At full size it
+// has Routers*Global+1 groups of which each pair shares one link.
 type DragonflySpec struct {
 	HostsPerRouter int // p
 	Routers        int // a, per group
 	Global         int // h, per router
+	Groups         int // 0: full size; fewer share as many links per pair as each can have
 	Rate           units.BitRate
 	GlobalRate     units.BitRate // 0: Rate
 	Delay          clock.Duration
@@ -21,12 +22,14 @@ type DragonflySpec struct {
 	SwitchDelay    clock.Duration
 }
 
-// Dragonfly returns the graph with the absolute arrangement of global links:
-// port j of group G, counted over its routers, leads to group j, or j+1 from j=G
-// on. Routers are r0…, of tier ToR, and their pod is their group. A router's
-// ports are its hosts, the other routers of its group in order, its global links.
-// Every parameter must be positive.
-func Dragonfly(s DragonflySpec) (*Graph, error) {
+// Check tells whether Dragonfly will succeed. Its error wraps ErrInvalid.
+func (s DragonflySpec) Check() error {
+	_, err := s.complete()
+	return err
+}
+
+// complete returns the spec with the zero values replaced by what they mean.
+func (s DragonflySpec) complete() (DragonflySpec, error) {
 	p, a, h := s.HostsPerRouter, s.Routers, s.Global
 	if s.GlobalRate == 0 {
 		s.GlobalRate = s.Rate
@@ -34,19 +37,49 @@ func Dragonfly(s DragonflySpec) (*Graph, error) {
 	if s.GlobalDelay == 0 {
 		s.GlobalDelay = s.Delay
 	}
-	switch {
-	case p < 1 || a < 1 || h < 1 || p > MaxRadix || a > MaxRadix || h > MaxRadix || p+a+h-1 > MaxRadix:
-		return nil, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d: each must be positive and a router has at most %d ports", ErrInvalid, p, a, h, MaxRadix)
-	case a*p*(a*h+1) > MaxHosts:
-		return nil, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d has %d hosts, the limit is %d", ErrInvalid, p, a, h, a*p*(a*h+1), MaxHosts)
-	case s.Rate <= 0 || s.Rate > MaxRate || s.GlobalRate < 0 || s.GlobalRate > MaxRate:
-		return nil, fmt.Errorf("%w: dragonfly: rates %v and %v must be positive and at most %v", ErrInvalid, s.Rate, s.GlobalRate, MaxRate)
-	case s.Delay <= 0 || s.Delay > MaxDelay || s.GlobalDelay < 0 || s.GlobalDelay > MaxDelay || s.SwitchDelay < 0 || s.SwitchDelay > MaxDelay:
-		return nil, fmt.Errorf("%w: dragonfly: delays %v, %v and %v: those of links must be positive, all at most %v", ErrInvalid, s.Delay, s.GlobalDelay, s.SwitchDelay, MaxDelay)
+	if p < 1 || a < 1 || h < 1 || p > MaxRadix || a > MaxRadix || h > MaxRadix || p+a+h-1 > MaxRadix {
+		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d: each must be positive and a router has at most %d ports", ErrInvalid, p, a, h, MaxRadix)
 	}
-	groups := a*h + 1
+	full := a*h + 1
+	if s.Groups == 0 {
+		s.Groups = full
+	}
+	if s.Groups < 2 || s.Groups > full {
+		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d: %d groups, want 2 to %d, as a group has %d global links", ErrInvalid, p, a, h, s.Groups, full, full-1)
+	}
+	hosts := a * p * s.Groups
+	links := hosts + s.Groups*(a*(a-1)/2) + s.Groups*a*h/2
+	switch {
+	case hosts > MaxHosts:
+		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d has %d hosts, the limit is %d", ErrInvalid, p, a, h, hosts, MaxHosts)
+	case links > maxFabricLinks:
+		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d has %d links, the limit is %d", ErrInvalid, p, a, h, links, maxFabricLinks)
+	case s.Rate <= 0 || s.Rate > MaxRate || s.GlobalRate < 0 || s.GlobalRate > MaxRate:
+		return s, fmt.Errorf("%w: dragonfly: rates %v and %v must be positive and at most %v", ErrInvalid, s.Rate, s.GlobalRate, MaxRate)
+	case s.Delay <= 0 || s.Delay > MaxDelay || s.GlobalDelay < 0 || s.GlobalDelay > MaxDelay || s.SwitchDelay < 0 || s.SwitchDelay > MaxDelay:
+		return s, fmt.Errorf("%w: dragonfly: delays %v, %v and %v: those of links must be positive, all at most %v", ErrInvalid, s.Delay, s.GlobalDelay, s.SwitchDelay, MaxDelay)
+	}
+	return s, nil
+}
+
+// Dragonfly returns the graph with the absolute arrangement of global links:
+// global port j of group G, counted over its routers, leads to group j, or j+1
+// from j=G on. With g groups below full size the arrangement is repeated every
+// g-1 ports, and ports beyond the last whole repetition do not exist. Routers
+// are r0…, of tier ToR, and their pod is their group. A router's ports are its
+// hosts, the other routers of its group in order, its global links. The error
+// is that of Check.
+func Dragonfly(s DragonflySpec) (*Graph, error) {
+	s, err := s.complete()
+	if err != nil {
+		return nil, err
+	}
+	p, a, h, groups := s.HostsPerRouter, s.Routers, s.Global, s.Groups
 	hosts := a * p * groups
 	g := &Graph{Name: fmt.Sprintf("dragonfly-%d-%d-%d", p, a, h)}
+	if groups <= a*h {
+		g.Name += fmt.Sprintf("-%d", groups)
+	}
 	g.addTier(Host, TierHost, hosts, a*p, 0)
 	g.addTier(Switch, TierToR, a*groups, a, s.SwitchDelay)
 	for i := range a * groups {
@@ -66,11 +99,13 @@ func Dragonfly(s DragonflySpec) (*Graph, error) {
 		}
 	}
 	global := func(group, port int) End { return End{router(group, port/h), p + a - 1 + port%h} }
-	for group := range groups {
-		for peer := group + 1; peer < groups; peer++ {
-			g.Links = append(g.Links, Link{
-				A: global(group, peer-1), B: global(peer, group), Rate: s.GlobalRate, Delay: s.GlobalDelay,
-			})
+	for first := 0; first+groups-1 <= a*h; first += groups - 1 {
+		for group := range groups {
+			for peer := group + 1; peer < groups; peer++ {
+				g.Links = append(g.Links, Link{
+					A: global(group, first+peer-1), B: global(peer, first+group), Rate: s.GlobalRate, Delay: s.GlobalDelay,
+				})
+			}
 		}
 	}
 	return g, nil

@@ -2,13 +2,14 @@ package topologies
 
 import "github.com/csiglab/csiglab/nodes/clock"
 
-// Paths answers questions about the shortest paths between hosts: those with
-// the fewest links. Where several have as few, it takes the one with the largest
-// delay. It keeps what it has computed, so it is for one goroutine.
+// Paths answers questions about the minimal paths between hosts (see search),
+// those that NextHops follows. Where there are several, it takes the one with
+// the largest delay. It keeps what it has computed, so it is for one goroutine.
 type Paths struct {
 	graph     *Graph
 	adjacency [][]Adjacent
 	attached  []int // host -> its switch
+	distances *search
 	rows      map[int][]reach
 }
 
@@ -29,6 +30,7 @@ type Longest struct {
 // NewPaths returns the Paths of a valid graph, which must not change.
 func NewPaths(g *Graph) *Paths {
 	p := &Paths{graph: g, adjacency: g.Adjacency(), rows: make(map[int][]reach)}
+	p.distances = newSearch(g, p.adjacency)
 	p.attached = make([]int, g.Hosts())
 	for h := range p.attached {
 		p.attached[h] = p.adjacency[h][0].Peer.Node
@@ -121,20 +123,16 @@ func (p *Paths) search(from int) []reach {
 		row[i].hops = -1
 	}
 	row[from].hops = 0
-	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
+	p.distances.from(from)
+	for _, at := range p.distances.order { // what comes before a node on a path is final
 		for _, a := range p.adjacency[at] {
 			next := a.Peer.Node
-			if p.graph.Nodes[next].Kind == Host {
+			if !p.distances.precedes(at, next) {
 				continue
 			}
 			delay := row[at].delay + p.graph.Links[a.Link].Delay + p.graph.Nodes[next].Delay
-			switch r := &row[next]; {
-			case r.hops < 0:
+			if r := &row[next]; r.hops < 0 || delay > r.delay {
 				*r = reach{row[at].hops + 1, delay, a.Link}
-				queue = append(queue, next)
-			case r.hops == row[at].hops+1 && delay > r.delay:
-				r.delay, r.via = delay, a.Link
 			}
 		}
 	}
@@ -142,7 +140,7 @@ func (p *Paths) search(from int) []reach {
 }
 
 // LongestPath returns the number of links and the one-way delay (links and
-// switches, without serialisation) of the longest of the shortest paths between
+// switches, without serialisation) of the longest of the minimal paths between
 // two hosts.
 func LongestPath(g *Graph) (links int, delay clock.Duration) {
 	longest := NewPaths(g).Longest()

@@ -2,8 +2,8 @@ package topologies
 
 import "slices"
 
-// Routes are the next hops of one switch: the egress ports on shortest paths
-// (fewest links) to each host. Hosts that share a set of ports share a group, so
+// Routes are the next hops of one switch: the egress ports on minimal paths (see
+// search) to each host. Hosts that share a set of ports share a group, so
 // that the routes of a large fabric stay small. The zero value has no routes.
 type Routes struct {
 	Group []uint16   // host -> position in Ports
@@ -41,21 +41,21 @@ func NextHops(g *Graph) []Routes {
 		}
 		return id
 	}
-	distance := make([]int, len(g.Nodes))
+	distances := newSearch(g, adjacency)
 	towards := make([]uint16, len(g.Nodes)) // group of each switch towards the rack
 	rack := -1                              // the switch that towards leads to
 	for h := range hosts {
 		own := adjacency[h][0].Peer
 		if own.Node != rack {
 			rack = own.Node
-			hopsFrom(g, adjacency, rack, distance)
+			distances.from(rack)
 			for n := hosts; n < len(g.Nodes); n++ {
-				if n == rack || distance[n] < 0 {
+				if n == rack || distances.to[n] == unreached {
 					continue
 				}
 				ports = ports[:0]
 				for port, a := range adjacency[n] {
-					if peer := a.Peer.Node; g.Nodes[peer].Kind == Switch && distance[peer] == distance[n]-1 {
+					if distances.precedes(a.Peer.Node, n) {
 						ports = append(ports, uint16(port))
 					}
 				}
@@ -69,21 +69,4 @@ func NextHops(g *Graph) []Routes {
 		routes[rack].Group[h] = group(rack)
 	}
 	return routes
-}
-
-// hopsFrom fills distance with the number of links from a switch to every
-// other over switches; -1 where there is none, and for hosts.
-func hopsFrom(g *Graph, adjacency [][]Adjacent, from int, distance []int) {
-	for i := range distance {
-		distance[i] = -1
-	}
-	distance[from] = 0
-	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
-		for _, a := range adjacency[queue[0]] {
-			if next := a.Peer.Node; g.Nodes[next].Kind == Switch && distance[next] < 0 {
-				distance[next] = distance[queue[0]] + 1
-				queue = append(queue, next)
-			}
-		}
-	}
 }

@@ -3,7 +3,6 @@ package topologies_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -270,119 +269,6 @@ func TestPathsOnUnevenFabric(t *testing.T) {
 	}
 }
 
-// Each next hop is one link nearer to the destination, and none is left out:
-// checked against distances found by walking the graph from each host.
-func TestNextHops(t *testing.T) {
-	dragonfly, err := topologies.Dragonfly(topologies.DragonflySpec{HostsPerRouter: 1, Routers: 2, Global: 1, Rate: units.Gbps, Delay: us})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range []*topologies.Graph{build(t, threeFlow()), build(t, bundled()), kary(t, 4), dragonfly} {
-		routes := topologies.NextHops(g)
-		adjacency := g.Adjacency()
-		for h := range g.Hosts() {
-			distance := map[int]int{h: 0}
-			for queue := []int{h}; len(queue) > 0; queue = queue[1:] {
-				for _, a := range adjacency[queue[0]] {
-					if _, ok := distance[a.Peer.Node]; !ok {
-						distance[a.Peer.Node] = distance[queue[0]] + 1
-						queue = append(queue, a.Peer.Node)
-					}
-				}
-			}
-			for n := g.Hosts(); n < len(g.Nodes); n++ {
-				var want []uint16
-				for port, a := range adjacency[n] {
-					if distance[a.Peer.Node] < distance[n] {
-						want = append(want, uint16(port))
-					}
-				}
-				if got := routes[n].To(h); !slices.Equal(got, want) {
-					t.Errorf("%s: %s to h%d: ports %v, want %v", g.Name, g.Nodes[n].Name, h, got, want)
-				}
-			}
-		}
-	}
-}
-
-// Each group pair has one link, every global port is used once, the router
-// diameter is 3 (csig-and-workloads.md 6.2, with its table).
-func TestDragonfly(t *testing.T) {
-	for _, row := range []struct {
-		p, a, h, groups, routers, hosts, radix, global, local int
-		distances                                             []int // from all routers of group 0; nil: not published
-	}{
-		{1, 2, 1, 3, 6, 6, 3, 3, 3, nil},
-		{2, 4, 2, 9, 36, 72, 7, 36, 54, []int{4, 20, 51, 69}},
-		{3, 6, 3, 19, 114, 342, 11, 171, 285, nil},
-		{4, 8, 4, 33, 264, 1056, 15, 528, 924, []int{8, 88, 469, 1547}},
-		{8, 16, 8, 129, 2064, 16512, 31, 8256, 15480, nil},
-	} {
-		g, err := topologies.Dragonfly(topologies.DragonflySpec{HostsPerRouter: row.p, Routers: row.a, Global: row.h, Rate: units.Gbps, Delay: us})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		want := topologies.Counts{Hosts: row.hosts, Pods: row.groups, ToRs: row.routers, Links: topologies.LinkCounts{Host: row.hosts, TorTor: row.global + row.local}}
-		if diff := cmp.Diff(g.Counts(), want); diff != "" {
-			t.Errorf("%s: counts (got -, want +):\n%s", g.Name, diff)
-		}
-		pairs := make(map[[2]int]int)
-		for _, l := range g.Links[row.hosts:] {
-			if a, b := g.Nodes[l.A.Node].Pod, g.Nodes[l.B.Node].Pod; a != b {
-				pairs[[2]int{min(a, b), max(a, b)}]++
-			}
-		}
-		for pair, n := range pairs {
-			if n != 1 {
-				t.Errorf("%s: groups %v share %d links, want 1", g.Name, pair, n)
-			}
-		}
-		if len(pairs) != row.global {
-			t.Errorf("%s: %d pairs of groups have a link, want %d", g.Name, len(pairs), row.global)
-		}
-		adjacency := g.Adjacency()
-		for n := row.hosts; n < len(g.Nodes); n++ {
-			if len(adjacency[n]) != row.radix {
-				t.Fatalf("%s: %s has %d ports, want %d", g.Name, g.Nodes[n].Name, len(adjacency[n]), row.radix)
-			}
-		}
-		if row.hosts > 2000 {
-			continue // all pairs of routers take seconds
-		}
-		if links, _ := topologies.LongestPath(g); links != 5 {
-			t.Errorf("%s: longest path has %d links, want 5", g.Name, links)
-		}
-		if row.distances == nil {
-			continue
-		}
-		p := topologies.NewPaths(g)
-		got := make([]int, 4)
-		for from := range row.a {
-			for to := range row.routers {
-				links := 2
-				if from != to {
-					links, _ = p.Between(from*row.p, to*row.p)
-				}
-				got[links-2]++
-			}
-		}
-		if !slices.Equal(got, row.distances) {
-			t.Errorf("%s: routers at 0, 1, 2, 3 hops: %v, want %v", g.Name, got, row.distances)
-		}
-	}
-	for _, s := range []topologies.DragonflySpec{
-		{}, {HostsPerRouter: 64, Routers: 128, Global: 64, Rate: 1, Delay: 1},
-		{HostsPerRouter: 1, Routers: 2, Global: 1, Delay: 1}, {HostsPerRouter: 1, Routers: 2, Global: 1, Rate: 1},
-	} {
-		if _, err := topologies.Dragonfly(s); !errors.Is(err, topologies.ErrInvalid) {
-			t.Errorf("%+v: error %v, want ErrInvalid", s, err)
-		}
-	}
-}
-
 func BenchmarkNextHops8192(b *testing.B) {
 	g := kary(b, 32)
 	for b.Loop() {
@@ -424,13 +310,4 @@ func ExampleLeafSpine() {
 	}
 	fmt.Println(len(topologies.NextHops(g)[32].To(31)), "ways from the first leaf to the last host")
 	// Output: 2 ways from the first leaf to the last host
-}
-
-func ExampleDragonfly() {
-	g, err := topologies.Dragonfly(topologies.DragonflySpec{HostsPerRouter: 2, Routers: 4, Global: 2, Rate: 100 * units.Gbps, Delay: clock.Microsecond})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(g.Counts().Pods, "groups,", g.Hosts(), "hosts")
-	// Output: 9 groups, 72 hosts
 }
