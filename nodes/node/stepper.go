@@ -11,6 +11,7 @@ type Departure struct {
 	Port    int
 	Departs clock.Time
 	Packet  *wire.Packet
+	Digest  uint64 // of Packet, for ReceiveSent
 }
 
 // Stepper drives one machine by the rules of the contract, knows which ports are
@@ -24,6 +25,8 @@ type Stepper struct {
 	// Frees are the ports for which the last call wants PortFree at FreeAt.
 	// Valid until the next call.
 	Frees []int
+	// Tap, if not nil, sees every packet that enters the machine or leaves it.
+	Tap Tap
 
 	trace    *Trace
 	ready    PortSet
@@ -31,6 +34,10 @@ type Stepper struct {
 	freeAt   []clock.Time // per port: when the current packet's last bit leaves
 	received []portCount
 }
+
+// Tap is told of a packet: one received, before the machine gets it, or one that
+// the machine has sent. It must neither keep nor change it.
+type Tap func(now clock.Time, port int, event Event, p *wire.Packet)
 
 type portCount struct{ packets, bytes int64 }
 
@@ -48,9 +55,18 @@ func NewStepper(m Machine, ports int) *Stepper {
 
 // Receive gives the machine a packet.
 func (s *Stepper) Receive(now clock.Time, port int, p *wire.Packet) {
+	s.ReceiveSent(now, port, p, Digest(p))
+}
+
+// ReceiveSent is Receive for a driver that hands over the very packet of a
+// Departure, untouched, and so knows its Digest.
+func (s *Stepper) ReceiveSent(now clock.Time, port int, p *wire.Packet, digest uint64) {
 	s.received[port].packets++
 	s.received[port].bytes += int64(p.Size)
-	s.trace.Add(now, port, Received, p)
+	s.trace.Add(now, port, Received, digest, p.Size)
+	if s.Tap != nil {
+		s.Tap(now, port, Received, p)
+	}
 	s.Machine.Receive(now, port, p)
 	s.drain(now)
 }
@@ -93,9 +109,13 @@ func (s *Stepper) drain(now clock.Time) {
 			if !ok {
 				break
 			}
-			s.trace.Add(now, port, Sent, p)
+			digest := Digest(p)
+			s.trace.Add(now, port, Sent, digest, p.Size)
+			if s.Tap != nil {
+				s.Tap(now, port, Sent, p)
+			}
 			s.freeAt[port] = departs
-			s.Departures = append(s.Departures, Departure{Port: port, Departs: departs, Packet: p})
+			s.Departures = append(s.Departures, Departure{Port: port, Departs: departs, Packet: p, Digest: digest})
 		}
 		if s.freeAt[port] > now && s.ready.Has(port) && !s.armed.Has(port) {
 			s.armed.Add(port)

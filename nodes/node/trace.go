@@ -8,6 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 )
 
@@ -44,8 +45,11 @@ func NewTrace() *Trace {
 	return &Trace{hash: sha256.New(), buf: make([]byte, 0, 64*eventLen)}
 }
 
-// Add appends an event.
-func (t *Trace) Add(now clock.Time, port int, event Event, p *wire.Packet) {
+// Digest is what the header bytes of a packet enter a trace as.
+func Digest(p *wire.Packet) uint64 { return xxhash.Sum64(p.Header()) }
+
+// Add appends an event of a packet with the given Digest and wire size.
+func (t *Trace) Add(now clock.Time, port int, event Event, digest uint64, size units.ByteSize) {
 	if len(t.buf) == cap(t.buf) {
 		t.hash.Write(t.buf)
 		t.buf = t.buf[:0]
@@ -54,8 +58,8 @@ func (t *Trace) Add(now clock.Time, port int, event Event, p *wire.Packet) {
 	t.buf = t.buf[:n+eventLen]
 	b := t.buf[n:]
 	binary.LittleEndian.PutUint64(b, uint64(now))
-	binary.LittleEndian.PutUint64(b[8:], xxhash.Sum64(p.Header()))
-	binary.LittleEndian.PutUint64(b[16:], uint64(uint32(p.Size))|uint64(port)<<32|uint64(event)<<48)
+	binary.LittleEndian.PutUint64(b[8:], digest)
+	binary.LittleEndian.PutUint64(b[16:], uint64(uint32(size))|uint64(port)<<32|uint64(event)<<48)
 	t.events++
 }
 

@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/csiglab/csiglab/nodes/clock"
+import (
+	"math/bits"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+)
 
 // event is something that is due at a node. Events of one node at one instant
 // are ordered by order: class first, then tie key, then port.
@@ -18,21 +22,58 @@ const (
 	classTimeout
 )
 
-func (a event) before(b event) bool {
-	return a.at < b.at || a.at == b.at && a.order < b.order
+// before is 1 if a comes before b, else 0. It compares (at, order) as one number
+// of 128 bits, without a branch: which event is earlier cannot be predicted. at
+// is never negative.
+func (a *event) before(b *event) int {
+	_, borrow := bits.Sub64(a.order, b.order, 0)
+	_, borrow = bits.Sub64(uint64(a.at), uint64(b.at), borrow)
+	return int(borrow)
 }
 
 // eventHeap is a 4-ary heap: shallower than a binary one, and the children share
-// a cache line or two.
-type eventHeap []event
+// a cache line or two. Taking the first event leaves a hole at the root, because
+// most events cause another, which then sinks from there: one pass instead of
+// the two of a removal and an insertion. The zero value is empty.
+type eventHeap struct {
+	events []event
+	hole   bool // events[0] has been taken
+}
+
+// first returns when the first event is due; clock.Never without one.
+func (h *eventHeap) first() clock.Time {
+	h.fill()
+	if len(h.events) == 0 {
+		return clock.Never
+	}
+	return h.events[0].at
+}
+
+// take removes the first event. It may be called after first has answered
+// otherwise than clock.Never.
+func (h *eventHeap) take() event {
+	h.hole = true
+	return h.events[0]
+}
+
+// list returns the events in no order. The heap owns them.
+func (h *eventHeap) list() []event {
+	h.fill()
+	return h.events
+}
 
 func (h *eventHeap) push(e event) {
-	*h = append(*h, e)
-	q := *h
+	if h.hole {
+		h.hole = false
+		h.sink(e)
+		return
+	}
+	h.events = append(h.events, e)
+	q := h.events
 	i := len(q) - 1
 	for i > 0 {
 		parent := (i - 1) / 4
-		if !e.before(q[parent]) {
+		if e.before(&q[parent]) == 0 {
 			break
 		}
 		q[i] = q[parent]
@@ -41,39 +82,49 @@ func (h *eventHeap) push(e event) {
 	q[i] = e
 }
 
-// pop takes the first event; the heap must not be empty.
-func (h *eventHeap) pop() event {
-	q := *h
-	first := q[0]
-	n := len(q) - 1
-	last := q[n]
-	q = q[:n]
-	*h = q
-	if n > 0 {
-		q.siftDown(last)
+// fill closes the hole with the last event.
+func (h *eventHeap) fill() {
+	if !h.hole {
+		return
 	}
-	return first
+	h.hole = false
+	last := len(h.events) - 1
+	e := h.events[last]
+	h.events = h.events[:last]
+	if last > 0 {
+		h.sink(e)
+	}
 }
 
-// siftDown puts e, which takes the place of the root, where it belongs.
-func (q eventHeap) siftDown(e event) {
-	i, n := 0, len(q)
+// sink puts e, which takes the place of the root, where it belongs.
+func (h *eventHeap) sink(e event) {
+	q := h.events
+	i := 0
 	for {
 		child := 4*i + 1
-		if child >= n {
+		if child >= len(q) {
 			break
 		}
-		least := child
-		for c := child + 1; c < min(child+4, n); c++ {
-			if q[c].before(q[least]) {
-				least = c
-			}
-		}
-		if !q[least].before(e) {
+		least := leastOf(q[child:min(child+4, len(q))])
+		if q[child+least].before(&e) == 0 {
 			break
 		}
-		q[i] = q[least]
-		i = least
+		q[i] = q[child+least]
+		i = child + least
 	}
 	q[i] = e
+}
+
+// leastOf returns the position of the earliest of one to four events.
+func leastOf(q []event) int {
+	if len(q) == 4 {
+		a := q[1].before(&q[0])
+		b := 2 + q[3].before(&q[2])
+		return a + (b-a)*q[b].before(&q[a])
+	}
+	least := 0
+	for i := 1; i < len(q); i++ {
+		least += (i - least) * q[i].before(&q[least])
+	}
+	return least
 }

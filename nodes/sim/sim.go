@@ -14,10 +14,11 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// Node is a machine and its number of ports.
+// Node is a machine and its number of ports. Tap, if not nil, sees its packets.
 type Node struct {
 	Machine node.Machine
 	Ports   int
+	Tap     node.Tap
 }
 
 // Config is what a simulation is built from.
@@ -61,6 +62,7 @@ type direction struct {
 
 type flying struct {
 	packet  *wire.Packet
+	digest  uint64
 	arrives clock.Time
 }
 
@@ -74,6 +76,7 @@ func New(cfg Config) *Sim {
 			out:     make([]direction, n.Ports),
 			timer:   clock.Never,
 		}
+		s.nodes[i].Tap = n.Tap
 	}
 	for _, l := range cfg.Links {
 		if l.Delay <= 0 {
@@ -94,8 +97,8 @@ const progressEvery = 1 << 16
 // Run processes events until none is left or the end has come. It answers false
 // when Progress stopped it.
 func (s *Sim) Run() bool {
-	for len(s.events) > 0 && s.events[0].at < s.cfg.End {
-		s.step(s.events.pop())
+	for s.events.first() < s.cfg.End {
+		s.step(s.events.take())
 		s.count++
 		if s.count%progressEvery == 0 && s.cfg.Progress != nil && !s.cfg.Progress(s.now) {
 			return false
@@ -143,7 +146,7 @@ func (s *Sim) receive(n *simNode, e event) {
 	if next, ok := link.flight.Peek(); ok {
 		s.arrive(link.to, next.arrives)
 	}
-	n.Receive(e.at, int(e.port), f.packet)
+	n.ReceiveSent(e.at, int(e.port), f.packet, f.digest)
 }
 
 func (s *Sim) depart(n *simNode, d node.Departure) {
@@ -152,7 +155,7 @@ func (s *Sim) depart(n *simNode, d node.Departure) {
 	if link.flight.Len() == 0 {
 		s.arrive(link.to, arrives)
 	}
-	link.flight.Push(flying{d.Packet, arrives})
+	link.flight.Push(flying{d.Packet, d.Digest, arrives})
 }
 
 // arrive queues the arrival of the packet at the head of a link.
@@ -181,7 +184,7 @@ func (s *Sim) Now() clock.Time { return s.now }
 // Drained tells whether nothing is due any more, so that the run ended by
 // itself.
 func (s *Sim) Drained() bool {
-	for _, e := range s.events {
+	for _, e := range s.events.list() {
 		if e.order&(3<<62) != classTimeout || s.nodes[e.node].NextTimeout() != clock.Never {
 			return false
 		}
