@@ -1,0 +1,319 @@
+package transport_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// faults are what a pipe does to packets, in per mille.
+type faults struct {
+	drop, trim, duplicate, mark int
+	jitter                      clock.Duration // reorders
+}
+
+// pipe joins a sender and a receiver. It is a driver in small: a NIC at each
+// end, a delay between, and faults in both directions.
+type pipe struct {
+	t        *testing.T
+	random   *rand.Rand
+	faults   faults
+	sender   *transport.Sender
+	receiver *transport.Receiver
+	domain   *csig.Domain
+	cc       *congestion.Output
+
+	now     clock.Time
+	nicFree clock.Time
+	flying  []arrival
+
+	packets                              uint32
+	arrived                              map[uint32]bool // PSNs that came whole
+	sent, whole, trimmed, dropped, twins int64           // data packets
+	acks, nacks                          int64           // that the receiver sent
+}
+
+type arrival struct {
+	at     clock.Time
+	packet *wire.Packet
+}
+
+const (
+	pipeDelay    = 5 * clock.Microsecond
+	perPacket    = 332 * clock.Nanosecond
+	patience     = clock.Time(10 * clock.Second) // model time
+	extraPackets = 1000                          // transmissions beyond four a packet mean a loop
+)
+
+// run drives the flow until nothing is due.
+func (p *pipe) run() {
+	p.sender.Start(0)
+	for {
+		next := p.sender.NextTimeout()
+		send := p.sender.CanSend()
+		if send {
+			next = min(next, max(p.now, p.nicFree))
+		}
+		if len(p.flying) > 0 {
+			next = min(next, p.flying[0].at)
+		}
+		if next == clock.Never {
+			return
+		}
+		p.now = max(p.now, next)
+		if p.now > patience || p.sent > 4*int64(p.packets)+extraPackets {
+			p.t.Fatalf("still busy at %v after %d transmissions of %d packets", p.now, p.sent, p.packets)
+		}
+		switch {
+		case send && p.nicFree <= p.now:
+			p.transmit()
+		case len(p.flying) > 0 && p.flying[0].at <= p.now:
+			a := p.flying[0]
+			p.flying = p.flying[1:]
+			p.deliver(a.packet)
+		default:
+			p.sender.HandleTimeout(p.now)
+		}
+		// The window is kept at the moment of sending; in flight is never
+		// negative and never more than was sent.
+		if got := p.sender.Inflight(); got < 0 || got > units.ByteSize(p.packets)*mtu {
+			p.t.Fatalf("%v in flight", got)
+		}
+	}
+}
+
+func (p *pipe) transmit() {
+	packet := new(wire.Packet)
+	p.sender.Send(p.now, packet)
+	p.nicFree = p.now.Add(perPacket)
+	p.sent++
+	if got := p.sender.Inflight(); got > p.cc.Window {
+		p.t.Fatalf("%v in flight after sending, the window is %v", got, p.cc.Window)
+	}
+	if p.domain != nil && packet.Tag() != nil {
+		p.domain.Update(packet.Tag(), uint64(p.random.IntN(16000)), 3)
+	}
+	if p.chance(p.faults.mark) {
+		packet.MarkCE()
+	}
+	if p.chance(p.faults.trim) {
+		packet.Trim(sizes, p.chance(500))
+	}
+	p.fly(packet)
+}
+
+// fly puts a packet on its way, unless it is lost, and perhaps a twin of it.
+func (p *pipe) fly(packet *wire.Packet) {
+	data := packet.Kind() == wire.Data
+	if p.chance(p.faults.drop) {
+		if data {
+			p.dropped++
+		}
+		return
+	}
+	p.launch(packet)
+	if p.chance(p.faults.duplicate) {
+		twin := *packet
+		if data {
+			p.twins++
+		}
+		p.launch(&twin)
+	}
+}
+
+func (p *pipe) launch(packet *wire.Packet) {
+	at := p.now.Add(pipeDelay)
+	if p.faults.jitter > 0 {
+		at = at.Add(clock.Duration(p.random.Int64N(int64(p.faults.jitter))))
+	}
+	i, _ := slices.BinarySearchFunc(p.flying, at+1, func(a arrival, at clock.Time) int { return cmp.Compare(a.at, at) })
+	p.flying = slices.Insert(p.flying, i, arrival{at, packet})
+}
+
+func (p *pipe) deliver(packet *wire.Packet) {
+	switch packet.Kind() {
+	case wire.Ack:
+		p.sender.OnAck(p.now, packet)
+	case wire.Nack:
+		p.sender.OnNack(p.now, packet)
+	default:
+		if !p.receiver.Expects(packet) {
+			p.t.Fatalf("PSN %d of a flow of %d packets", packet.PSN(), p.packets)
+		}
+		if packet.Trimmed() {
+			p.trimmed++
+		} else {
+			p.whole++
+			p.arrived[packet.PSN()] = true
+		}
+		done := p.receiver.Done()
+		reply := new(wire.Packet)
+		if p.receiver.OnData(p.now, packet, reply) {
+			if reply.Kind() == wire.Ack {
+				p.acks++
+			} else {
+				p.nacks++
+			}
+			p.fly(reply)
+		}
+		if complete := len(p.arrived) == int(p.packets); p.receiver.Done() != complete || done && !complete {
+			p.t.Fatalf("the receiver says done %v with %d of %d packets", p.receiver.Done(), len(p.arrived), p.packets)
+		}
+	}
+}
+
+func (p *pipe) chance(perMille int) bool { return p.random.IntN(1000) < perMille }
+
+func newPipe(t *testing.T, seed uint64, size units.ByteSize, f faults, cc congestion.Values, d *csig.Domain) *pipe {
+	t.Helper()
+	path := congestion.Path{LinkRate: 100 * units.Gbps, NetworkRTT: 2*pipeDelay + perPacket, MTU: mtu, Header: header, Trim: true}
+	nscc, _ := congestion.Lookup("nscc")
+	controller, err := nscc.New(path, cc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed, _ := balance.Lookup("mixed")
+	return &pipe{
+		t: t, random: rand.New(rand.NewPCG(seed, 0)), faults: f, domain: d, cc: controller.Output(),
+		packets: uint32(transport.Packets(size, mtu, header)),
+		arrived: map[uint32]bool{},
+		sender: transport.NewSender(transport.SenderConfig{
+			Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto,
+			CC: controller, LB: mixed.New(balance.Config{Paths: 64, Random: rand.New(rand.NewPCG(seed, 1))}),
+			Domain: d, Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: 10 * clock.Microsecond,
+		}),
+		receiver: transport.NewReceiver(transport.ReceiverConfig{
+			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384,
+			Measure: transport.Span{To: clock.Never}, Records: 10 * clock.Microsecond,
+		}),
+	}
+}
+
+// TestEveryTransferCompletes: whatever a pipe does, each byte is delivered once,
+// nothing stays in flight, no timer stays armed, and packets are conserved.
+func TestEveryTransferCompletes(t *testing.T) {
+	d := domain(t, csig.FormatCompact)
+	const seeds = 12
+	for name, f := range map[string]faults{
+		"clean":          {},
+		"marks":          {mark: 300},
+		"reorders":       {jitter: 20 * clock.Microsecond},
+		"reorders a lot": {jitter: 300 * clock.Microsecond}, // beyond RTO
+		"trims":          {trim: 200},
+		"drops":          {drop: 50},
+		"duplicates":     {duplicate: 200, jitter: 2 * clock.Microsecond},
+		"everything":     {drop: 60, trim: 150, duplicate: 60, mark: 200, jitter: 30 * clock.Microsecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(seeds) {
+				random := rand.New(rand.NewPCG(seed, 2))
+				size := []units.ByteSize{1, mss, mss + 1, 20 * mss, units.ByteSize(1 + random.Int64N(int64(300*mss)))}[seed%5]
+				values := []congestion.Values{nil, {"csig": "max-delay"}, {"cwnd": "4150B", "quick_adapt": "false"}}[seed%3]
+				p := newPipe(t, seed, size, f, values, d)
+				p.run()
+				if err := p.check(size); err != nil {
+					t.Errorf("seed %d, %v, %v: %v", seed, size, values, err)
+				}
+			}
+		})
+	}
+}
+
+func (p *pipe) check(size units.ByteSize) error {
+	s, _, _ := p.sender.Result()
+	r, windows := p.receiver.Result()
+	var counted int64
+	for _, w := range windows {
+		counted += w.PayloadBytes
+	}
+	switch {
+	case !p.sender.Done() || !p.receiver.Done() || s.Done == clock.Never || r.Done == clock.Never || r.Done > s.Done:
+		return fmt.Errorf("sender done at %v, receiver at %v", s.Done, r.Done)
+	case p.sender.Inflight() != 0 || p.sender.NextTimeout() != clock.Never || p.sender.CanSend():
+		return fmt.Errorf("%v left in flight, timeout %v", p.sender.Inflight(), p.sender.NextTimeout())
+	case r.PayloadBytes != int64(size) || counted != int64(size) || r.MeasuredPayload != int64(size):
+		return fmt.Errorf("%d payload bytes delivered, %d in the windows, want each of %d once", r.PayloadBytes, counted, int64(size))
+	case s.NewPackets != int64(p.packets) || s.NewPackets+s.Retransmitted != p.sent:
+		return fmt.Errorf("%d new and %d again, %d seen of %d packets", s.NewPackets, s.Retransmitted, p.sent, p.packets)
+	// Design: transmissions = delivered whole + delivered trimmed + dropped.
+	case p.sent+p.twins != r.DeliveredWhole+r.DeliveredTrimmed+p.dropped:
+		return fmt.Errorf("%d transmissions and %d twins, %d delivered whole, %d trimmed, %d dropped", p.sent, p.twins, r.DeliveredWhole, r.DeliveredTrimmed, p.dropped)
+	case r.DeliveredWhole != p.whole || r.DeliveredTrimmed != p.trimmed || r.DeliveredWhole-r.Duplicates != int64(p.packets):
+		return fmt.Errorf("receiver counts %d whole, %d trimmed, %d duplicates; %d and %d came", r.DeliveredWhole, r.DeliveredTrimmed, r.Duplicates, p.whole, p.trimmed)
+	case r.AcksSent != p.acks || r.NacksSent != p.nacks:
+		return fmt.Errorf("receiver counts %d ACKs, %d NACKs; %d and %d came out", r.AcksSent, r.NacksSent, p.acks, p.nacks)
+	case p.faults == (faults{mark: p.faults.mark}) && (s.Retransmitted != 0 || s.Timeouts != 0):
+		return fmt.Errorf("%d retransmissions, %d timeouts where nothing was lost", s.Retransmitted, s.Timeouts)
+	}
+	return nil
+}
+
+// In steady state neither half allocates.
+func TestAllocations(t *testing.T) {
+	const warm, measured = 2000, 2000
+	for _, f := range []faults{{}, {trim: 100, mark: 200}} {
+		random := rand.New(rand.NewPCG(1, 0))
+		sender, receiver := steady(t, 2*(warm+measured)*mss)
+		sender.Start(0)
+		var now clock.Time
+		var packet, reply wire.Packet
+		step := func() {
+			now = now.Add(perPacket)
+			if !sender.CanSend() {
+				t.Fatal("the window is closed")
+			}
+			sender.Send(now, &packet)
+			if random.IntN(1000) < f.mark {
+				packet.MarkCE()
+			}
+			if random.IntN(1000) < f.trim {
+				packet.Trim(sizes, false)
+			}
+			if !receiver.OnData(now, &packet, &reply) {
+				return
+			}
+			if reply.Kind() == wire.Ack {
+				sender.OnAck(now, &reply)
+			} else {
+				sender.OnNack(now, &reply)
+			}
+		}
+		for range warm {
+			step()
+		}
+		if n := testing.AllocsPerRun(measured, step); n != 0 {
+			t.Errorf("%+v: %v allocations per packet, want 0", f, n)
+		}
+	}
+}
+
+// steady returns a flow whose records never close a window.
+func steady(t *testing.T, size units.ByteSize) (*transport.Sender, *transport.Receiver) {
+	cc := &quiet{out: congestion.Output{Window: 20 * mtu}}
+	mixed, _ := balance.Lookup("mixed")
+	return transport.NewSender(transport.SenderConfig{
+			Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc,
+			LB:     mixed.New(balance.Config{Paths: 64, Random: rand.New(rand.NewPCG(1, 1))}),
+			Domain: domain(t, csig.FormatCompact), Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: clock.Second,
+		}), transport.NewReceiver(transport.ReceiverConfig{
+			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384, Records: clock.Second,
+		})
+}
+
+// quiet gives a window and remembers nothing.
+type quiet struct{ out congestion.Output }
+
+func (q *quiet) OnAck(clock.Time, *congestion.Ack)         {}
+func (q *quiet) OnNack(clock.Time, *congestion.Nack)       {}
+func (q *quiet) OnTimeout(clock.Time, *congestion.Timeout) {}
+func (q *quiet) Output() *congestion.Output                { return &q.out }
