@@ -114,7 +114,7 @@ func (p *Player) NextStart() clock.Time {
 // Due returns the next transfer that starts at or before now, in order of
 // (time, job, transfer).
 func (p *Player) Due(now clock.Time) (transfer int, ok bool) {
-	if p.NextStart() > now {
+	if len(p.due) == 0 || p.due[0].At > now {
 		return 0, false
 	}
 	return heap.Pop(&p.due).(Start).Transfer, true
@@ -126,8 +126,9 @@ func (p *Player) OnSent(now clock.Time, transfer int) { p.hit(now, hitKey{transf
 // OnReceived tells that a transfer's last byte has been received.
 func (p *Player) OnReceived(now clock.Time, transfer int) { p.hit(now, hitKey{transfer, true}) }
 
-// OnMessage takes a control message. A message that names no trigger or transfer
-// of this host is ignored; ok is then false.
+// OnMessage takes a control message. A message that names no trigger of this
+// host, or no transfer that waits here for the trigger, is ignored; ok is then
+// false.
 func (p *Player) OnMessage(now clock.Time, trigger, code uint32) (ok bool) {
 	if code == codeHit {
 		t, ok := p.triggers[int(trigger)]
@@ -136,7 +137,7 @@ func (p *Player) OnMessage(now clock.Time, trigger, code uint32) (ok bool) {
 		}
 		return ok
 	}
-	return p.start(now, int(code)-1)
+	return p.start(now, int(trigger), int(code)-1)
 }
 
 // Outbox returns the messages to send since the last call, in order. The slice
@@ -186,12 +187,12 @@ func (p *Player) fire(now clock.Time, trigger int, target Target) {
 		p.outbox = append(p.outbox, Message{Port: target.Port, Trigger: uint32(trigger), Code: uint32(target.Transfer) + 1})
 		return
 	}
-	p.start(now, target.Transfer)
+	p.start(now, trigger, target.Transfer)
 }
 
-func (p *Player) start(now clock.Time, transfer int) bool {
+func (p *Player) start(now clock.Time, trigger, transfer int) bool {
 	s, ok := p.waiting[transfer]
-	if !ok {
+	if !ok || s.After != trigger {
 		return false
 	}
 	delete(p.waiting, transfer)
