@@ -3,11 +3,17 @@ package emu_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/netio"
@@ -142,11 +148,14 @@ func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]me
 	return results, board, nil
 }
 
-func sameTraces(t *testing.T, got, want []metrics.NodeResult) {
+// same checks that every node saw the same events and measured the same.
+func same(t *testing.T, got, want []metrics.NodeResult) {
 	t.Helper()
 	for i := range want {
 		if got[i].TraceHash != want[i].TraceHash {
 			t.Errorf("node %s: trace of %d events differs from the reference's %d", want[i].Name, got[i].Events, want[i].Events)
+		} else if diff := cmp.Diff(got[i], want[i], cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("node %s: same trace, other results (-got +want):\n%s", want[i].Name, diff)
 		}
 	}
 }
@@ -168,8 +177,43 @@ func TestParity(t *testing.T) {
 			if err != nil {
 				t.Fatalf("tie seed %d, %d goroutines: %v", tie, goroutines, err)
 			}
-			sameTraces(t, got, want)
+			same(t, got, want)
 		}
+	}
+}
+
+// dependencies is a workload whose transfers start one after another, at
+// different hosts.
+const dependencies = `Nodes 8
+Connections 4
+Triggers 2
+1->5 id 1 start 0 size 100000 send_done_trigger 1
+0->2 id 2 start 0 size 100000 send_done_trigger 1
+3->7 id 3 trigger 1 size 100000 recv_done_trigger 2
+4->6 id 4 trigger 2 size 100000
+trigger id 1 barrier count 2
+trigger id 2 oneshot
+`
+
+// TestControlLinks: dependencies between hosts travel on links of their own.
+func TestControlLinks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dependencies.cm")
+	if err := os.WriteFile(file, []byte(dependencies), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	start, rest, _ := strings.Cut(experimentText, "workload:")
+	_, rest, _ = strings.Cut(rest, "csig:")
+	p := compile(t, start+"workload: {file: "+file+"}\ncsig:"+rest)
+	if len(p.Control) == 0 {
+		t.Fatal("the plan has no control links")
+	}
+	got, _, err := run(t, p, fabric(p), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, virtual(t, p))
+	if done := got[6].Receivers[0].Done; done == clock.Never {
+		t.Error("the last transfer did not complete")
 	}
 }
 
@@ -180,7 +224,7 @@ func TestEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameTraces(t, got, virtual(t, p))
+	same(t, got, virtual(t, p))
 	if board.End() != p.End {
 		t.Errorf("run ended at %v, want %v", board.End(), p.End)
 	}

@@ -225,7 +225,8 @@ func (c *Packet) Send(batch []Message) error {
 		case 0:
 			at += int(n)
 		case unix.EINTR, unix.EAGAIN, unix.ENOBUFS:
-			// ENOBUFS: the interface's queue is full; veth empties it at once.
+			// ENOBUFS: the receiver's backlog was full and the frame was dropped, so
+			// it is sent again.
 		default:
 			return fmt.Errorf("netio: port %d: send %d B: %w", batch[at].Port, batch[at].Len(), errno)
 		}

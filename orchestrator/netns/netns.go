@@ -127,9 +127,10 @@ type message struct {
 
 // failure is an error that crosses processes.
 type failure struct {
-	Node *NodeError
-	Link *emu.LinkError
-	Text string
+	Node        *NodeError
+	Link        *emu.LinkError
+	Unavailable bool // wraps ErrUnavailable, with which Text begins
+	Text        string
 }
 
 func (f *failure) err() error {
@@ -138,12 +139,14 @@ func (f *failure) err() error {
 		return f.Link
 	case f.Node != nil:
 		return f.Node
+	case f.Unavailable:
+		return fmt.Errorf("%w%s", ErrUnavailable, strings.TrimPrefix(f.Text, ErrUnavailable.Error()))
 	}
 	return errors.New(f.Text)
 }
 
 func asFailure(err error) *failure {
-	f := &failure{Text: err.Error()}
+	f := &failure{Text: err.Error(), Unavailable: errors.Is(err, ErrUnavailable)}
 	if !errors.As(err, &f.Link) {
 		errors.As(err, &f.Node)
 	}
@@ -323,7 +326,11 @@ func supervised(ctx context.Context, id string, f *Fabric, progress func(clock.T
 // isolation puts the supervisor into namespaces of its own. Root needs no user
 // namespace.
 func isolation() *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	attr := &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNET,
+		Pdeathsig:  syscall.SIGKILL,
+		Setpgid:    true, // Ctrl-C on the terminal is csiglab's to handle
+	}
 	if os.Geteuid() != 0 {
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}

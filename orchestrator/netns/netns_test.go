@@ -9,6 +9,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/host"
@@ -147,11 +150,14 @@ func run(t testing.TB, f netns.Fabric) (*netns.Outcome, error) {
 	return out, err
 }
 
-func sameTraces(t testing.TB, got, want []metrics.NodeResult) {
+// same checks that every node saw the same events and measured the same.
+func same(t testing.TB, got, want []metrics.NodeResult) {
 	t.Helper()
 	for i := range want {
 		if got[i].TraceHash != want[i].TraceHash {
 			t.Errorf("node %s: trace of %d events differs from the reference's %d", want[i].Name, got[i].Events, want[i].Events)
+		} else if diff := cmp.Diff(got[i], want[i], cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("node %s: same trace, other results (-got +want):\n%s", want[i].Name, diff)
 		}
 	}
 }
@@ -170,7 +176,7 @@ func TestParity(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				sameTraces(t, out.Results, want)
+				same(t, out.Results, want)
 				if c := out.Counters; out.Frames == 0 || c.TxPackets != out.Frames || c.RxPackets != out.Frames || c.Dropped != 0 || out.Foreign != 0 {
 					t.Errorf("nodes sent %d frames and saw %d foreign ones; interfaces counted %+v", out.Frames, out.Foreign, c)
 				}
@@ -201,7 +207,7 @@ func BenchmarkThreeFlow(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					sameTraces(b, out.Results, want)
+					same(b, out.Results, want)
 					b.ReportMetric(out.Wall.Seconds(), "wall-s")
 					b.ReportMetric(out.CPU.Seconds(), "cpu-s")
 					b.ReportMetric(float64(out.Grants)/out.Wall.Seconds(), "grants/s")
