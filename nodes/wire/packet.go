@@ -28,7 +28,8 @@ const (
 
 // Packet is one packet. It has one owner at a time; machines pass it on with
 // Receive and Transmit and return it to its Pool where it ends. Apart from
-// EnqueuedAt it holds nothing that is not on the wire or derived from it.
+// EnqueuedAt, and Ahead and Behind for captures, it holds nothing that is not on
+// the wire or derived from it.
 type Packet struct {
 	buf [MaxHeader]byte
 	len uint8 // header bytes in buf, up to the end of the transport header
@@ -47,6 +48,10 @@ type Packet struct {
 	Payload []byte
 	// EnqueuedAt is when the packet entered the queue it is in.
 	EnqueuedAt clock.Time
+	// Ahead and Behind are what a Queue held when the packet entered it and when
+	// it left, the packet itself not counted. They are for captures: no machine
+	// reads them, and they are undefined for a packet that was in no Queue.
+	Ahead, Behind units.ByteSize
 }
 
 // Header returns the header bytes. They are the packet's own until it is put

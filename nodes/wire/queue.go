@@ -20,6 +20,7 @@ func (q *Queue) Bytes() units.ByteSize { return q.bytes }
 
 // Push puts p at the tail. Its Size must not change while it is queued.
 func (q *Queue) Push(p *Packet) {
+	p.Ahead = q.bytes
 	q.packets.Push(p)
 	q.bytes += p.Size
 }
@@ -33,6 +34,7 @@ func (q *Queue) PopTail() *Packet { return q.take(q.packets.PopTail()) }
 func (q *Queue) take(p *Packet, ok bool) *Packet {
 	if ok {
 		q.bytes -= p.Size
+		p.Behind = q.bytes
 	}
 	return p
 }

@@ -1,0 +1,159 @@
+// Package capture writes the packets of chosen ports as a pcapng file that
+// Wireshark reads: one interface per port, model time, and comments with what a
+// frame cannot show, such as the queue it left and the port that its CSIG tag
+// names. It decides nothing about a run: drivers give it packets through a
+// node.Tap.
+package capture
+
+import (
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// Dissector is the text of a Wireshark dissector in Lua for the tag in both
+// formats and dialects, the transport and the trailer of real frames.
+//
+//go:embed csig.lua
+var Dissector string
+
+// Config says what a file holds.
+type Config struct {
+	Ports  []Port       // at least one
+	Format wire.Format  // of the fabric's frames
+	Domain *csig.Domain // nil without tags
+	// Meaning says in words which ports a locator stands for; nil: the number is
+	// all there is.
+	Meaning func(locator uint16) string
+	Comment string // about the whole file
+}
+
+// Record is a packet at a port.
+type Record struct {
+	At   clock.Time // Sent: when the first bit left; otherwise when the last one came
+	Port int        // place in Config.Ports
+	Sent bool
+	// Frame is the frame from the destination MAC address on, or its beginning;
+	// Length is the length of the whole. Write keeps neither.
+	Frame  []byte
+	Length int
+	Queue  *Queue // that the packet has left; nil for none
+}
+
+// Queue is what a packet met in the queue that it left: the wire bytes in it,
+// the packet not counted, and the time since its last bit had arrived.
+type Queue struct {
+	Ahead, Behind units.ByteSize
+	Waited        clock.Duration
+}
+
+// Writer writes one file. It belongs to one goroutine. The first error stays and
+// makes all calls after it do nothing.
+type Writer struct {
+	cfg    Config
+	ng     *pcapgo.NgWriter
+	packet wire.Packet // scratch
+	last   clock.Time
+	err    error
+}
+
+// ErrOrder reports a record that is earlier than the one before it.
+var ErrOrder = errors.New("capture: records are not in order of time")
+
+// NewWriter begins a file. The caller closes out after Close.
+func NewWriter(out io.Writer, c Config) (*Writer, error) {
+	if len(c.Ports) == 0 {
+		return nil, errors.New("capture: no ports")
+	}
+	c.Format.Elided = true // a record may have a frame's beginning only
+	options := pcapgo.DefaultNgWriterOptions
+	options.SectionInfo = pcapgo.NgSectionInfo{Application: "csiglab", Comment: c.Comment}
+	ng, err := pcapgo.NewNgWriterInterface(out, ngInterface(c.Ports[0]), options)
+	for i := 1; i < len(c.Ports) && err == nil; i++ {
+		_, err = ng.AddInterface(ngInterface(c.Ports[i]))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("capture: %w", err)
+	}
+	return &Writer{cfg: c, ng: ng}, nil
+}
+
+func ngInterface(p Port) pcapgo.NgInterface {
+	return pcapgo.NgInterface{Name: p.Name, Description: p.Description, LinkType: layers.LinkTypeEthernet}
+}
+
+// Tap returns what writes the packets of a node's captured ports as a driver
+// tells of them, nil if there are none. Without a payload in the packet, which
+// virtual time does not have, the file has the headers and says how long the
+// frame was.
+func (w *Writer) Tap(id int) node.Tap {
+	places := map[int]int{} // by port
+	for i, p := range w.cfg.Ports {
+		if p.Node == id {
+			places[p.Port] = i
+		}
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	var frame []byte
+	return func(now clock.Time, port int, event node.Event, p *wire.Packet) {
+		place, ok := places[port]
+		if !ok {
+			return
+		}
+		frame = append(append(frame[:0], p.Header()...), p.Payload...)
+		r := Record{At: now, Port: place, Sent: event == node.Sent, Frame: frame, Length: len(p.Header()) + p.PayloadLen}
+		if r.Sent && !w.cfg.Ports[place].Host {
+			r.Queue = &Queue{Ahead: p.Ahead, Behind: p.Behind, Waited: now.Sub(p.EnqueuedAt)}
+		}
+		w.Write(r)
+	}
+}
+
+// Write adds a record. Records come in order of time.
+func (w *Writer) Write(r Record) {
+	if w.err != nil {
+		return
+	}
+	if r.At < w.last {
+		w.err = fmt.Errorf("%w: %v after %v at %s", ErrOrder, r.At, w.last, w.cfg.Ports[r.Port].Name)
+		return
+	}
+	w.last = r.At
+	direction := pcapgo.NgEpbFlagDirectionInbound
+	if r.Sent {
+		direction = pcapgo.NgEpbFlagDirectionOutbound
+	}
+	info := gopacket.CaptureInfo{
+		Timestamp:      time.Unix(0, int64(r.At)/int64(clock.Nanosecond)),
+		CaptureLength:  len(r.Frame),
+		Length:         max(r.Length, len(r.Frame)),
+		InterfaceIndex: r.Port,
+	}
+	w.err = w.ng.WritePacketWithOptions(info, r.Frame, pcapgo.NgPacketOptions{
+		Comments: w.comments(r),
+		Flags:    &pcapgo.NgEpbFlags{Direction: direction},
+	})
+}
+
+// Err returns the first error.
+func (w *Writer) Err() error { return w.err }
+
+// Close writes what is buffered and returns the first error.
+func (w *Writer) Close() error {
+	return cmp.Or(w.err, w.ng.Flush())
+}

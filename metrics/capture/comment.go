@@ -1,0 +1,96 @@
+package capture
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// comments returns what a record's frame does not show.
+func (w *Writer) comments(r Record) []string {
+	var lines []string
+	p := &w.packet
+	ours := p.Parse(r.Frame, w.cfg.Format) == nil
+	if q := r.Queue; q != nil && ours {
+		name := "control"
+		if p.DSCP() == wire.DSCPTrimmable {
+			name = "data"
+		}
+		lines = append(lines, fmt.Sprintf("%s queue: %d B at enqueue, %d B at dequeue, %v in the switch",
+			name, int64(q.Ahead), int64(q.Behind), q.Waited))
+	}
+	if w.cfg.Domain != nil && ours {
+		if tag := p.Tag(); tag != nil {
+			lines = append(lines, "csig "+w.tag(tag))
+		}
+		var echo [2 + wire.EchoLen]byte
+		if n := w.echo(&echo); n > 0 {
+			lines = append(lines, "csig echo "+w.tag(echo[:n]))
+		}
+	}
+	if ps := r.At % clock.Time(clock.Nanosecond); ps != 0 {
+		lines = append(lines, fmt.Sprintf("time + %d ps", int64(ps)))
+	}
+	return lines
+}
+
+// echo writes the tag that an ACK or NACK echoes, with a TPID, into b and returns
+// its length, 0 without one.
+func (w *Writer) echo(b *[2 + wire.EchoLen]byte) int {
+	if kind := w.packet.Kind(); kind != wire.Ack && kind != wire.Nack {
+		return 0
+	}
+	n := w.packet.Echo((*[wire.EchoLen]byte)(b[2:]))
+	if n == 0 {
+		return 0
+	}
+	binary.BigEndian.PutUint16(b[:], w.cfg.Domain.TPID())
+	return 2 + n
+}
+
+// tag says in words what a tag means.
+func (w *Writer) tag(b []byte) string {
+	fields, err := w.cfg.Domain.ParseTag(b)
+	if err != nil {
+		return "of another domain"
+	}
+	if !fields.Type.Known() {
+		return fmt.Sprintf("type %d: unknown", fields.Type)
+	}
+	text := fields.Type.String()
+	switch s, ok := w.cfg.Domain.Decode(b); {
+	case fields.Locator == 0:
+		return text + ": no port has written it yet"
+	case !ok:
+		text += fmt.Sprintf(" %d: no code of the quantiser", fields.Signal)
+	case s.High == math.MaxUint64 || s.Saturated:
+		text += fmt.Sprintf(" %s or more", quantity(s.Type, s.Low))
+	default:
+		text += fmt.Sprintf(" %s to %s", quantity(s.Type, s.Low), quantity(s.Type, s.High))
+	}
+	where := fmt.Sprintf("locator %d", fields.Locator)
+	if w.cfg.Meaning != nil {
+		where = w.cfg.Meaning(fields.Locator)
+	}
+	text += ", written by " + where
+	if fields.DoNotUpdate {
+		text += "; trimmed on the way, do not update"
+	}
+	return text
+}
+
+// quantity is a raw value in units that people use.
+func quantity(t csig.Type, raw uint64) string {
+	switch t {
+	case csig.ABW:
+		return fmt.Sprintf("%.4g Gbps", float64(raw)*8/float64(units.Gbps))
+	case csig.Delay:
+		return fmt.Sprintf("%d ns", raw)
+	}
+	return fmt.Sprintf("%.4g%%", float64(raw)/1e4) // from ppm
+}

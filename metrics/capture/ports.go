@@ -1,0 +1,103 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// Port is a port whose packets are captured.
+type Port struct {
+	Node, Port  int
+	Name        string // such as tor0:p3
+	Description string
+	Host        bool
+}
+
+// ErrLink reports the name of a link that a graph does not have.
+var ErrLink = errors.New("no such link")
+
+// Ports returns both ends of the named links (Graph.LinkName), in the order of
+// the names. A link that the graph does not have, or that is named twice, is an
+// error; the first wraps ErrLink.
+func Ports(g *topologies.Graph, links []string) ([]Port, error) {
+	ids := make(map[string]int, len(g.Links))
+	if len(links) > 0 {
+		for id := range g.Links {
+			ids[g.LinkName(id)] = id
+		}
+	}
+	var ports []Port
+	seen := map[string]bool{}
+	for _, name := range links {
+		id, ok := ids[name]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("capture %q: %w", name, ErrLink)
+		case seen[name]:
+			return nil, fmt.Errorf("capture %q: named twice", name)
+		}
+		seen[name] = true
+		l := g.Links[id]
+		ports = append(ports, end(g, name, l, l.A, l.B), end(g, name, l, l.B, l.A))
+	}
+	return ports, nil
+}
+
+func end(g *topologies.Graph, link string, l topologies.Link, at, peer topologies.End) Port {
+	return Port{
+		Node: at.Node, Port: at.Port,
+		Name:        portName(g, at),
+		Description: fmt.Sprintf("link %s to %s, %v, %v", link, portName(g, peer), l.Rate, l.Delay),
+		Host:        g.Nodes[at.Node].Kind == topologies.Host,
+	}
+}
+
+func portName(g *topologies.Graph, e topologies.End) string {
+	return fmt.Sprintf("%s:p%d", g.Nodes[e.Node].Name, e.Port)
+}
+
+// mostPlaces is how many ports of a shared locator are named.
+const mostPlaces = 3
+
+// Meaning returns what Config.Meaning asks for, for the locators of d that were
+// assigned to ports of g: the names of the ports, where they are and where they
+// lead. A Place's Switch must be the index of a node in its tier, its Port the
+// number of a port from 1.
+func Meaning(g *topologies.Graph, d *csig.Directory) func(locator uint16) string {
+	type key struct {
+		tier  string
+		index int
+	}
+	nodes := map[key]int{}
+	for i, n := range g.Nodes {
+		nodes[key{n.Tier.String(), n.Index}] = i
+	}
+	words := map[uint16]string{}
+	return func(locator uint16) string {
+		if text, ok := words[locator]; ok {
+			return text
+		}
+		var names []string
+		places := d.Ports(locator)
+		for _, p := range places[:min(len(places), mostPlaces)] {
+			name := p.String()
+			if n, ok := nodes[key{p.Tier.String(), p.Switch}]; ok {
+				name = fmt.Sprintf("%s (%v, %v, to %s)", portName(g, topologies.End{Node: n, Port: p.Port - 1}), p.Tier, p.Dir, g.Nodes[p.Peer].Name)
+			}
+			names = append(names, name)
+		}
+		text := strings.Join(names, " or ")
+		switch more := len(places) - len(names); {
+		case len(places) == 0:
+			text = fmt.Sprintf("locator %d, which no port has", locator)
+		case more > 0:
+			text += fmt.Sprintf(" or one of %d others", more)
+		}
+		words[locator] = text
+		return text
+	}
+}
