@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -138,18 +139,25 @@ func Switch(config []byte, pool *wire.Pool) (node.Machine, error) {
 func (s *supervisor) oneProcess(d *deployment, begin time.Time) (*Outcome, error) {
 	configs, links := s.fabric.Configs()
 	nodes := make([]*emu.Node, len(configs))
-	for i, c := range configs {
+	// The kernel takes its time to open and close a packet socket, but can do many
+	// at once.
+	err := eachAtOnce(len(nodes), func(i int) error {
 		conn, err := d.spaces[i].conn(s.fabric.maxFrame())
 		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", c.Name, err)
+			return fmt.Errorf("node %s: %w", configs[i].Name, err)
 		}
 		pool := new(wire.Pool)
 		m, err := build(s.fabric.Nodes[i], pool)
 		if err != nil {
-			return nil, err
+			return errors.Join(err, conn.Close())
 		}
-		nodes[i] = emu.New(c, m, pool, conn)
+		nodes[i] = emu.New(configs[i], m, pool, conn)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	defer eachAtOnce(len(nodes), func(i int) error { return nodes[i].Close() })
 	board, err := emu.NewPool(nodes, links, s.fabric.End)
 	if err != nil {
 		return nil, err
@@ -180,4 +188,15 @@ func (s *supervisor) oneProcess(d *deployment, begin time.Time) (*Outcome, error
 	}
 	out.Wall = time.Since(started)
 	return out, nil
+}
+
+// eachAtOnce calls f for 0 to n-1, all at once.
+func eachAtOnce(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = f(i) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
