@@ -56,7 +56,7 @@ func (t *Trace) Add(now clock.Time, port int, event Event, digest uint64, size u
 	}
 	n := len(t.buf)
 	t.buf = t.buf[:n+eventLen]
-	b := t.buf[n:]
+	b := t.buf[n : n+eventLen : n+eventLen]
 	binary.LittleEndian.PutUint64(b, uint64(now))
 	binary.LittleEndian.PutUint64(b[8:], digest)
 	binary.LittleEndian.PutUint64(b[16:], uint64(uint32(size))|uint64(port)<<32|uint64(event)<<48)

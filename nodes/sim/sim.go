@@ -49,8 +49,9 @@ type Sim struct {
 
 type simNode struct {
 	*node.Stepper
-	out   []direction // by port
-	timer clock.Time  // of the timeout event that is queued; Never without one
+	out   []*direction // by port: towards the peer
+	in    []*direction // by port: from the peer
+	timer clock.Time   // of the timeout event that is queued; Never without one
 }
 
 // direction is one direction of a link: packets in flight, in order.
@@ -73,7 +74,8 @@ func New(cfg Config) *Sim {
 	for i, n := range cfg.Nodes {
 		s.nodes[i] = simNode{
 			Stepper: node.NewStepper(n.Machine, n.Ports),
-			out:     make([]direction, n.Ports),
+			out:     make([]*direction, n.Ports),
+			in:      make([]*direction, n.Ports),
 			timer:   clock.Never,
 		}
 		s.nodes[i].Tap = n.Tap
@@ -82,13 +84,18 @@ func New(cfg Config) *Sim {
 		if l.Delay <= 0 {
 			panic(fmt.Sprintf("sim: link %v-%v has no delay", l.A, l.B))
 		}
-		s.nodes[l.A.Node].out[l.A.Port] = direction{to: l.B, delay: l.Delay}
-		s.nodes[l.B.Node].out[l.B.Port] = direction{to: l.A, delay: l.Delay}
+		s.connect(l.A, l.B, l.Delay)
+		s.connect(l.B, l.A, l.Delay)
 	}
 	for i := range s.nodes {
 		s.arm(int32(i))
 	}
 	return s
+}
+
+func (s *Sim) connect(from, to topologies.End, delay clock.Duration) {
+	d := &direction{to: to, delay: delay}
+	s.nodes[from.Node].out[from.Port], s.nodes[to.Node].in[to.Port] = d, d
 }
 
 // progressEvery is the number of events between two calls of Progress.
@@ -140,8 +147,7 @@ func (s *Sim) step(e event) {
 
 // receive delivers the head of the link that leads to the event's port.
 func (s *Sim) receive(n *simNode, e event) {
-	back := n.out[e.port].to
-	link := &s.nodes[back.Node].out[back.Port]
+	link := n.in[e.port]
 	f, _ := link.flight.Pop()
 	if next, ok := link.flight.Peek(); ok {
 		s.arrive(link.to, next.arrives)
@@ -150,7 +156,7 @@ func (s *Sim) receive(n *simNode, e event) {
 }
 
 func (s *Sim) depart(n *simNode, d node.Departure) {
-	link := &n.out[d.Port]
+	link := n.out[d.Port]
 	arrives := d.Departs.Add(link.delay)
 	if link.flight.Len() == 0 {
 		s.arrive(link.to, arrives)
