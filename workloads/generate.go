@@ -77,6 +77,10 @@ func Incast(hosts, dst, fanIn int, size units.ByteSize) (*Workload, error) {
 	return w, nil
 }
 
+// MaxTransfers is the most that AllToAll makes; more is a mistake rather than a
+// workload.
+const MaxTransfers = 1 << 22
+
 // AllToAll returns a transfer of size from every host to every other. Host i
 // sends to i+1, i+2, … modulo hosts. With parallel 0 all start at once;
 // otherwise each host has that many under way: a transfer starts when the one
@@ -87,6 +91,9 @@ func AllToAll(hosts, parallel int, size units.ByteSize) (*Workload, error) {
 	}
 	if parallel < 0 {
 		return nil, fmt.Errorf("%w: all-to-all: parallel %d is negative", ErrInvalid, parallel)
+	}
+	if hosts*(hosts-1) > MaxTransfers {
+		return nil, fmt.Errorf("%w: all-to-all: %d transfers among %d hosts, the limit is %d", ErrInvalid, hosts*(hosts-1), hosts, MaxTransfers)
 	}
 	w := &Workload{Name: "all-to-all", Hosts: hosts}
 	for src := range hosts {

@@ -170,6 +170,7 @@ func TestGeneratorsRefuse(t *testing.T) {
 	for name, make := range map[string]func() (*workloads.Workload, error){
 		"one host":        func() (*workloads.Workload, error) { return workloads.Permutation(1, units.MB, 1) },
 		"no size":         func() (*workloads.Workload, error) { return workloads.Permutation(4, 0, 1) },
+		"too many":        func() (*workloads.Workload, error) { return workloads.AllToAll(2049, 0, units.MB) },
 		"unknown host":    func() (*workloads.Workload, error) { return workloads.Incast(4, 4, 1, units.MB) },
 		"fan-in too wide": func() (*workloads.Workload, error) { return workloads.Incast(4, 0, 4, units.MB) },
 		"negative limit":  func() (*workloads.Workload, error) { return workloads.AllToAll(4, -1, units.MB) },
