@@ -1,11 +1,117 @@
 package orchestrator
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"encoding/gob"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/netns"
+)
+
+// Payloads of real frames.
+const (
+	PayloadFull  = "full"
+	PayloadElide = "elide"
+)
+
+// Processes of runtime netns.
+const (
+	ProcessesMany = "many" // one for each node
+	ProcessesOne  = "one"
 )
 
 // lockstep runs a plan with real frames between network namespaces.
 func (r *runner) lockstep(ctx context.Context, p *Plan, fraction func(float64)) (*outcome, error) {
-	return nil, infrastructure(errors.New("runtime netns is not wired yet"))
+	f, err := r.netnsFabric(p)
+	if err != nil {
+		return nil, err
+	}
+	// The end is not known before it has come; the fluid bound is close where a
+	// link is the bottleneck.
+	_, bound := estimate(p.Graph, p.Workload, p.Path)
+	got, err := netns.Run(ctx, f, func(now clock.Time) { fraction(min(float64(now)/float64(bound), 0.99)) })
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, infrastructure(err)
+	}
+	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.Wall, cpu: got.CPU}
+	out.checks = append(out.checks, checkFrames(p, got))
+	return out, nil
+}
+
+func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {
+	f := netns.Fabric{
+		Fabric: emu.Fabric{
+			Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Elide: r.opts.Payload == PayloadElide,
+		},
+		Name:       r.set.Base.Name,
+		Folder:     r.writer.Dir(),
+		MaxPayload: p.Path.MTU - p.Path.Header,
+		OneProcess: r.opts.Processes == ProcessesOne,
+	}
+	if folder, err := filepath.Abs(f.Folder); err == nil {
+		f.Folder = folder
+	}
+	for _, c := range p.Control {
+		f.Control = append(f.Control, emu.ControlLink(c))
+	}
+	for _, text := range r.opts.Inject {
+		i, err := emu.ParseInjection(text, p.Graph)
+		if err != nil {
+			return f, configuration(fmt.Errorf("--inject: %w", err))
+		}
+		f.Inject = append(f.Inject, i)
+	}
+	for _, c := range p.Hosts {
+		f.Nodes = append(f.Nodes, netns.NodeSpec{Host: encode(c)})
+	}
+	for _, c := range p.Switches {
+		f.Nodes = append(f.Nodes, netns.NodeSpec{Switch: encode(c)})
+	}
+	return f, nil
+}
+
+// encode returns the gob of a node's configuration, which is plain data.
+func encode(config any) []byte {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(config); err != nil {
+		panic("orchestrator: node configuration: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// checkFrames compares the frames that the nodes sent with what the interfaces
+// of all namespaces counted.
+func checkFrames(p *Plan, got *netns.Outcome) check {
+	c := check{name: "frames", ok: true}
+	var packets int64
+	for _, n := range got.Results {
+		for _, t := range n.Ports {
+			packets += t.TxPackets
+		}
+	}
+	var wrong []string
+	compare := func(what string, n int64) {
+		if n != got.Frames {
+			wrong = append(wrong, fmt.Sprintf("%s %d", what, n))
+		}
+	}
+	if len(p.Control) == 0 { // control messages are frames but no packets of a port
+		compare("packets sent", packets)
+	}
+	compare("frames that interfaces sent", got.Counters.TxPackets)
+	compare("frames that interfaces received", got.Counters.RxPackets)
+	c.detail = fmt.Sprintf("%d frames sent, %d and %d counted by the interfaces at both ends of the links", got.Frames, got.Counters.TxPackets, got.Counters.RxPackets)
+	if len(wrong) > 0 {
+		c.ok = false
+		c.detail = fmt.Sprintf("%d frames sent, but %s", got.Frames, strings.Join(wrong, ", "))
+	}
+	return c
 }

@@ -3,11 +3,14 @@ package orchestrator
 import (
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/workloads"
 )
 
 // Figures of docs/performance.md that predictions are made of.
@@ -24,6 +27,7 @@ type Validation struct {
 	Flows                  int
 	Bytes                  int64
 	Runs                   int
+	Notes                  []string // of how the inputs were read
 	// PacketHops is the estimated number of transmissions of one run, and
 	// ModelTime the fluid bound on its length.
 	PacketHops int64
@@ -46,7 +50,12 @@ func Validate(set *experiment.Set) (*Validation, error) {
 				return nil, fmt.Errorf("variant %s: %w", variant.Name, err)
 			}
 		}
-		hops, length := f.estimate()
+		for _, n := range f.notes {
+			if !slices.Contains(v.Notes, n) {
+				v.Notes = append(v.Notes, n)
+			}
+		}
+		hops, length := estimate(f.graph, f.workload, f.path)
 		runs := len(variant.Experiment.Seeds)
 		v.Runs += runs
 		v.VirtualSeconds += float64(runs) * float64(hops) * virtualHop / float64(runtime.NumCPU())
@@ -63,17 +72,16 @@ func Validate(set *experiment.Set) (*Validation, error) {
 
 // estimate returns the transmissions of a run, ACKs included, and how long the
 // most loaded link needs for its bytes if each transfer takes one shortest path.
-func (f *fabric) estimate() (hops int64, length clock.Duration) {
-	paths := topologies.NewPaths(f.graph)
-	links := f.experiment.Links
-	load := make([]clock.Duration, 2*len(f.graph.Links)) // by link and direction
-	for _, t := range f.workload.Transfers {
-		packets := transport.Packets(t.Size, links.MTU, links.Header)
+func estimate(g *topologies.Graph, w *workloads.Workload, path congestion.Path) (hops int64, length clock.Duration) {
+	paths := topologies.NewPaths(g)
+	load := make([]clock.Duration, 2*len(g.Links)) // by link and direction
+	for _, t := range w.Transfers {
+		packets := transport.Packets(t.Size, path.MTU, path.Header)
 		route := paths.Links(t.Src, t.Dst)
 		hops += int64(float64(packets) * (1 + acksPerData) * float64(len(route)))
 		at := t.Src
 		for _, id := range route {
-			l := f.graph.Links[id]
+			l := g.Links[id]
 			direction := 0
 			if l.A.Node != at {
 				direction = 1

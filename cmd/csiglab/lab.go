@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/reports"
 )
 
@@ -19,15 +23,31 @@ import (
 type lab struct {
 	run      func(context.Context, *experiment.Set, orchestrator.Options) (*orchestrator.Result, error)
 	validate func(*experiment.Set) (*orchestrator.Validation, error)
-	report   func(folder string) (file string, err error)
-	// list and clean are nil where nothing can be left behind; then there is
-	// no command for it.
-	list  func() ([]runInfo, error)
-	clean func(id string, all bool) ([]string, error)
+	report   func(folder string) (file string, findings []string, err error)
+	list     func() ([]runInfo, error)
+	clean    func(id string, all bool) ([]string, error)
 }
 
 func newLab() lab {
-	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport}
+	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: netns.Clean}
+}
+
+// listRuns returns the runs of this user's that have processes, now or once.
+func listRuns() ([]runInfo, error) {
+	found, err := netns.List()
+	if err != nil {
+		return nil, err
+	}
+	var runs []runInfo
+	for _, r := range found {
+		info := runInfo{ID: r.ID, Name: r.Name, Started: r.Started, State: stateRunning}
+		if !r.Running {
+			info.State = stateLeft
+		}
+		info.Detail = fmt.Sprintf("%s, %s", plural(len(r.Processes), "process"), r.Folder)
+		runs = append(runs, info)
+	}
+	return runs, nil
 }
 
 // runInfo is a run that is under way, or whose remains are.
@@ -45,30 +65,47 @@ const (
 	stateLeft    = "left over"
 )
 
-// writeReport writes the report of a run's folder into it.
-func writeReport(folder string) (string, error) {
+// writeReport writes the report of a run's folder into it. It returns the
+// report's file and what it found.
+func writeReport(folder string) (file string, findings []string, err error) {
 	r, err := buildReport(folder)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	var text bytes.Buffer
 	if err := reports.WriteHTML(&text, r); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	file := filepath.Join(folder, runfolder.ReportFile)
-	fresh, err := os.CreateTemp(folder, runfolder.ReportFile)
+	file = filepath.Join(folder, runfolder.ReportFile)
+	if err := replaceFile(file, text.Bytes()); err != nil {
+		return "", nil, fmt.Errorf("%s: %w", file, cause(err))
+	}
+	return file, r.Findings, nil
+}
+
+// replaceFile writes a file as a whole: a reader sees the old or the new one.
+func replaceFile(name string, data []byte) error {
+	fresh, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name))
 	if err != nil {
-		return "", err
+		return err
 	}
-	_, err = fresh.Write(text.Bytes())
-	err = errors.Join(err, fresh.Chmod(0o644), fresh.Close())
-	if err == nil {
-		err = os.Rename(fresh.Name(), file)
+	_, err = fresh.Write(data)
+	if err = cmp.Or(err, fresh.Chmod(0o644), fresh.Close()); err == nil {
+		err = os.Rename(fresh.Name(), name)
 	}
 	if err != nil {
-		return "", errors.Join(err, os.Remove(fresh.Name()))
+		os.Remove(fresh.Name()) //nolint:errcheck // the first error says more
 	}
-	return file, nil
+	return err
+}
+
+// cause strips the operation and the path, which the message has already.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }
 
 func buildReport(folder string) (*reports.Report, error) {

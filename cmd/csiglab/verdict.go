@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
@@ -17,8 +18,9 @@ import (
 var keyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qdelay_us", "trims", "drops", "packets.retransmitted"}
 
 // writeVerdict prints what a run came to: the variants' medians, the comparison
-// with published figures, the expectations and where the report is.
-func writeVerdict(w io.Writer, set *experiment.Set, result *orchestrator.Result, report string) {
+// with published figures, the expectations, what limits the flows and who
+// suffers, and where the report is.
+func writeVerdict(w io.Writer, set *experiment.Set, result *orchestrator.Result, findings []string, report string) {
 	s := result.Summary
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%s, median of %s", s.Name, plural(len(set.Base.Seeds), "seed"))
@@ -37,7 +39,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, result *orchestrator.Result,
 			fmt.Fprintln(t, row)
 		}
 	}
-	t.Flush() //nolint:errcheck // the terminal is gone; the folder has everything
+	t.Flush() //nolint:errcheck // text in memory
 
 	writePublished(w, set.Base.Published, s)
 	if len(s.Expectations) > 0 {
@@ -57,6 +59,12 @@ func writeVerdict(w io.Writer, set *experiment.Set, result *orchestrator.Result,
 		t.Flush() //nolint:errcheck // as above
 	}
 	fmt.Fprintln(w)
+	if s.Valid && len(findings) > 0 {
+		for _, text := range findings {
+			fmt.Fprintln(w, text)
+		}
+		fmt.Fprintln(w)
+	}
 	if !s.Valid {
 		fmt.Fprintln(w, "INVALID: do not use these figures.")
 		for _, reason := range s.Reasons {
@@ -118,6 +126,9 @@ func number(v float64, ok bool) string {
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "s") {
+		return fmt.Sprintf("%d %ses", n, noun)
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
