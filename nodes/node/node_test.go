@@ -1,0 +1,331 @@
+package node_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+func TestPortSetAgainstMap(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	for _, ports := range []int{1, 63, 64, 65, 300} {
+		s, slow := node.NewPortSet(ports), map[int]bool{}
+		for range 2000 {
+			p := r.IntN(ports)
+			if r.IntN(2) == 0 {
+				s.Add(p)
+				slow[p] = true
+			} else {
+				s.Remove(p)
+				delete(slow, p)
+			}
+			from := r.IntN(ports + 1)
+			want := -1
+			for q := from; q < ports && want < 0; q++ {
+				if slow[q] {
+					want = q
+				}
+			}
+			if got := s.Next(from); got != want || s.Has(p) != slow[p] {
+				t.Fatalf("seed %d, %d ports: Next(%d) = %d, Has(%d) = %v, want %d, %v", seed, ports, from, got, p, s.Has(p), want, slow[p])
+			}
+		}
+	}
+}
+
+// toy is a machine that logs its calls. Receive sends the packet out of the
+// ports that the test has put in route.
+type toy struct {
+	log     []string
+	ready   node.PortSet
+	queues  [][]*wire.Packet
+	takes   clock.Time // time of a packet on the wire
+	route   []int
+	timeout clock.Time
+	// lazy leaves ports in Ready although they are empty.
+	lazy bool
+}
+
+func newToy(ports int) *toy {
+	return &toy{ready: node.NewPortSet(ports), queues: make([][]*wire.Packet, ports), takes: 10, timeout: clock.Never}
+}
+
+func (m *toy) Receive(now clock.Time, port int, p *wire.Packet) {
+	m.log = append(m.log, fmt.Sprintf("%d receive %d", now, port))
+	for _, out := range m.route {
+		m.queues[out] = append(m.queues[out], p)
+		m.ready.Add(out)
+	}
+}
+
+func (m *toy) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, bool) {
+	q := m.queues[port]
+	m.log = append(m.log, fmt.Sprintf("%d transmit %d of %d", now, port, len(q)))
+	if len(q) == 0 {
+		m.ready.Remove(port)
+		return nil, 0, false
+	}
+	m.queues[port] = q[1:]
+	if len(q) == 1 && !m.lazy {
+		m.ready.Remove(port)
+	}
+	return q[0], now + m.takes, true
+}
+
+func (m *toy) HandleTimeout(now clock.Time) { m.log = append(m.log, fmt.Sprintf("%d timeout", now)) }
+func (m *toy) NextTimeout() clock.Time      { return m.timeout }
+func (m *toy) Ready() node.PortSet          { return m.ready }
+func (m *toy) Result(clock.Time) metrics.NodeResult {
+	return metrics.NodeResult{Ports: []metrics.PortTotals{{Port: 2}, {Port: 0}}}
+}
+
+func packet(size int) *wire.Packet {
+	p := new(wire.Packet)
+	p.Build(wire.Addresses{}, wire.Data, 0, wire.ECT0, size-64)
+	p.SetMACs(wire.MAC(1, 2), wire.MAC(3, 4))
+	p.Size = wire.Sizes{Header: 64}.Of(p)
+	return p
+}
+
+// sent returns the ports of the last call's departures.
+func sent(s *node.Stepper) (ports []int) {
+	for _, d := range s.Departures {
+		ports = append(ports, d.Port)
+	}
+	return ports
+}
+
+// "The driver drains Transmit in ascending port order after every call"
+// (design).
+func TestStepperDrainsAscending(t *testing.T) {
+	m := newToy(130)
+	s := node.NewStepper(m, 130)
+	m.route = []int{129, 3, 64, 0}
+	s.Receive(5, 1, packet(100))
+	if want := []int{0, 3, 64, 129}; !slices.Equal(sent(s), want) || len(s.Frees) != 0 {
+		t.Errorf("sent on ports %v, wants PortFree for %v, want %v and none", sent(s), s.Frees, want)
+	}
+	for _, d := range s.Departures {
+		if d.Departs != 15 || s.FreeAt(d.Port) != 15 || d.Digest != node.Digest(d.Packet) {
+			t.Errorf("departure %+v, free at %v, want 15", d, s.FreeAt(d.Port))
+		}
+	}
+}
+
+// A port that sends is left alone until it is free, and PortFree is asked for
+// once.
+func TestStepperWaitsForABusyPort(t *testing.T) {
+	m := newToy(3)
+	s := node.NewStepper(m, 3)
+	m.route = []int{2}
+	s.Receive(0, 0, packet(100)) // leaves at once, port 2 is busy until 10
+	steps := []struct {
+		name  string
+		call  func()
+		sent  []int
+		frees []int
+	}{
+		{"second packet waits", func() { s.Receive(1, 0, packet(100)) }, nil, []int{2}},
+		{"third asks for nothing more", func() { s.Receive(2, 1, packet(100)) }, nil, nil},
+		{"a timeout neither", func() { s.Timeout(3) }, nil, nil},
+		{"free: one leaves, another waits", func() { s.PortFree(10, 2) }, []int{2}, []int{2}},
+		{"free: the last leaves", func() { s.PortFree(20, 2) }, []int{2}, nil},
+		{"idle since 30: leaves at once", func() { s.Receive(30, 0, packet(100)) }, []int{2}, nil},
+	}
+	for _, step := range steps {
+		step.call()
+		if got := sent(s); !slices.Equal(got, step.sent) || !slices.Equal(s.Frees, step.frees) {
+			t.Errorf("%s: sent %v, frees %v, want %v, %v", step.name, got, s.Frees, step.sent, step.frees)
+		}
+	}
+	want := []string{
+		"0 receive 0", "0 transmit 2 of 1", "1 receive 0", "2 receive 1", "3 timeout",
+		"10 transmit 2 of 2", "20 transmit 2 of 1", "30 receive 0", "30 transmit 2 of 1",
+	}
+	if diff := cmp.Diff(m.log, want); diff != "" {
+		t.Errorf("calls (-got +want):\n%s", diff)
+	}
+}
+
+// Two ports that become free at one instant: the first call's drain serves both,
+// and the second port's own PortFree arms it again.
+func TestStepperTwoPortsFreeAtOnce(t *testing.T) {
+	m := newToy(2)
+	s := node.NewStepper(m, 2)
+	m.route = []int{0, 1}
+	for now := range clock.Time(3) {
+		s.Receive(now, 0, packet(100))
+	}
+	s.PortFree(10, 0)
+	if !slices.Equal(sent(s), []int{0, 1}) || !slices.Equal(s.Frees, []int{0}) {
+		t.Errorf("free 0: sent %v, frees %v, want [0 1], [0]", sent(s), s.Frees)
+	}
+	s.PortFree(10, 1)
+	if len(s.Departures) != 0 || !slices.Equal(s.Frees, []int{1}) {
+		t.Errorf("free 1: sent %v, frees %v, want none, [1]", sent(s), s.Frees)
+	}
+}
+
+// A port without serialisation, such as a control port, sends all it has.
+func TestStepperPortThatTakesNoTime(t *testing.T) {
+	m := newToy(1)
+	m.takes, m.lazy = 0, true
+	s := node.NewStepper(m, 1)
+	m.route = []int{0, 0, 0}
+	s.Receive(7, 0, packet(100))
+	if got := sent(s); !slices.Equal(got, []int{0, 0, 0}) || len(s.Frees) != 0 {
+		t.Errorf("sent %v, frees %v, want three packets and none", got, s.Frees)
+	}
+}
+
+func TestStepperResult(t *testing.T) {
+	m := newToy(3)
+	s := node.NewStepper(m, 3)
+	s.Receive(1, 0, packet(100))
+	s.Receive(2, 2, packet(200))
+	s.Receive(3, 2, packet(300))
+	r := s.Result(10)
+	want := []metrics.PortTotals{{Port: 2, RxPackets: 2, RxBytes: 500}, {Port: 0, RxPackets: 1, RxBytes: 100}}
+	if diff := cmp.Diff(r.Ports, want); diff != "" || r.Events != 3 {
+		t.Errorf("%d events, ports (-got +want):\n%s", r.Events, diff)
+	}
+	if r.TraceHash == node.NewTrace().Sum() {
+		t.Error("the trace hash is that of an empty trace")
+	}
+}
+
+// The sum changes with the time, the port, the event, the order, and every bit
+// of the header and size, and with nothing else.
+func TestTrace(t *testing.T) {
+	type event struct {
+		now    clock.Time
+		port   int
+		event  node.Event
+		packet *wire.Packet
+	}
+	sum := func(events ...event) [32]byte {
+		tr := node.NewTrace()
+		for _, e := range events {
+			tr.Add(e.now, e.port, e.event, node.Digest(e.packet), e.packet.Size)
+		}
+		if tr.Events() != int64(len(events)) {
+			t.Errorf("Events() = %d, want %d", tr.Events(), len(events))
+		}
+		return tr.Sum()
+	}
+	base := func() []event {
+		return []event{
+			{1, 0, node.Received, packet(100)}, {1, 1, node.Sent, packet(200)}, {1 << 40, 1, node.Sent, packet(300)},
+		}
+	}
+	want := sum(base()...)
+	seen := map[[32]byte]string{want: "unchanged"}
+	if again := sum(base()...); again != want {
+		t.Fatal("the same events give two sums")
+	}
+	differs := func(name string, change func(e []event) []event) {
+		got := sum(change(base())...)
+		if other, ok := seen[got]; ok {
+			t.Errorf("%s: the same sum as %s", name, other)
+		}
+		seen[got] = name
+	}
+	differs("time", func(e []event) []event { e[1].now++; return e })
+	differs("far time", func(e []event) []event { e[2].now += 1 << 62; return e })
+	differs("port", func(e []event) []event { e[1].port = 2; return e })
+	differs("event", func(e []event) []event { e[1].event = node.Received; return e })
+	differs("order", func(e []event) []event { e[0], e[1] = e[1], e[0]; return e })
+	differs("one less", func(e []event) []event { return e[:2] })
+	differs("one more", func(e []event) []event { return append(e, e[2]) })
+	differs("size", func(e []event) []event { e[1].packet.Size++; return e })
+	for i := range packet(100).Header() {
+		differs(fmt.Sprintf("header byte %d", i), func(e []event) []event { e[1].packet.Header()[i] ^= 1; return e })
+	}
+
+	same := base()
+	same[0].packet.EnqueuedAt = 99 // not on the wire
+	same[0].packet.Payload = []byte{1}
+	if got := sum(same...); got != want {
+		t.Error("a field that is not on the wire changes the sum")
+	}
+	// Sums do not depend on when the buffer is flushed.
+	tr := node.NewTrace()
+	for i := range 200 {
+		tr.Add(clock.Time(i), 0, node.Sent, uint64(i), 64)
+	}
+	once := tr.Sum()
+	tr = node.NewTrace()
+	for i := range 200 {
+		tr.Add(clock.Time(i), 0, node.Sent, uint64(i), 64)
+		if i%7 == 0 {
+			tr.Sum()
+		}
+	}
+	if got := tr.Sum(); got != once {
+		t.Error("asking for the sum in between changes it")
+	}
+}
+
+func TestTieKeyPermutes(t *testing.T) {
+	// A seed orders the ports of a node differently at different instants and
+	// nodes; over many instants every order of three ports comes up.
+	orders := map[string]int{}
+	const instants = 3000
+	for i := range instants {
+		ports := []int{0, 1, 2}
+		slices.SortFunc(ports, func(a, b int) int {
+			return int(int64(node.TieKey(7, 4, clock.Time(i), a)) - int64(node.TieKey(7, 4, clock.Time(i), b)))
+		})
+		orders[fmt.Sprint(ports)]++
+	}
+	for order, n := range orders {
+		if n < instants/6*3/4 || n > instants/6*5/4 {
+			t.Errorf("order %s came up %d times in %d, want about %d", order, n, instants, instants/6)
+		}
+	}
+	if len(orders) != 6 {
+		t.Errorf("%d orders of three ports came up, want 6", len(orders))
+	}
+	if node.TieKey(1, 0, 5, 0) == node.TieKey(2, 0, 5, 0) || node.TieKey(1, 0, 5, 0) == node.TieKey(1, 1, 5, 0) {
+		t.Error("seed or node does not enter the key")
+	}
+}
+
+func ExampleNewStepper() {
+	m := newToy(2)
+	s := node.NewStepper(m, 2)
+	m.route = []int{1}
+	s.Receive(0, 0, packet(100))
+	s.Receive(4, 0, packet(100))
+	fmt.Println("port 1 is busy until", int64(s.FreeAt(1)), "and then wants", s.Frees)
+	s.PortFree(10, 1)
+	fmt.Println(len(s.Departures), "departs at", int64(s.Departures[0].Departs))
+	// Output:
+	// port 1 is busy until 10 and then wants [1]
+	// 1 departs at 20
+}
+
+func ExampleNewPortSet() {
+	s := node.NewPortSet(100)
+	s.Add(70)
+	s.Add(3)
+	fmt.Println(s.Next(0), s.Next(4), s.Next(71))
+	// Output: 3 70 -1
+}
+
+func ExampleNewTrace() {
+	a, b := node.NewTrace(), node.NewTrace()
+	a.Add(1, 0, node.Sent, node.Digest(packet(100)), 100)
+	b.Add(2, 0, node.Sent, node.Digest(packet(100)), 100)
+	fmt.Println(a.Events(), a.Sum() == b.Sum())
+	// Output: 1 false
+}
