@@ -139,6 +139,9 @@ func (m *matrix) flowSize(w lines.Word) (int64, error) {
 	if size <= 0 {
 		return 0, m.Errorf(w.Pos, "size %s is not positive", w.Text)
 	}
+	if most := m.options.MaxSize; most != 0 && size > int64(most) {
+		return 0, m.Errorf(w.Pos, "size %s is too large; the most that packets of this MTU can number is %d", w.Text, int64(most))
+	}
 	if size > maxBytes-m.bytes {
 		return 0, m.Errorf(w.Pos, "size %s: the flows up to here carry more than %d bytes", w.Text, int64(maxBytes))
 	}

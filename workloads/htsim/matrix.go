@@ -71,6 +71,8 @@ func ParseStartUnit(text string) (StartUnit, error) {
 // Options of ReadMatrix; the zero value is htsim's file as it is, with Auto.
 type Options struct {
 	StartUnit StartUnit
+	Hosts     int            // that the topology has, and so must the file; 0: any number
+	MaxSize   units.ByteSize // of a flow; 0: any
 }
 
 // Limits; a value past them is a mistake rather than traffic.
@@ -86,6 +88,7 @@ const (
 // matrix is the state of one ReadMatrix.
 type matrix struct {
 	*lines.Reader
+	options  Options
 	header   map[string]count
 	hosts    int
 	flows    []flow
@@ -116,7 +119,7 @@ type trigger struct {
 // as the unit of start times.
 func ReadMatrix(name string, r io.Reader, o Options) (w *workloads.Workload, notes []string, err error) {
 	m := &matrix{
-		Reader: lines.NewReader(name, r), header: make(map[string]count),
+		Reader: lines.NewReader(name, r), options: o, header: make(map[string]count),
 		byID: make(map[int64]int), flowLine: make(map[int64]int),
 	}
 	if err := m.read(); err != nil {
@@ -234,7 +237,11 @@ func (m *matrix) checkHeader(at lines.Pos) error {
 			return m.Errorf(at, "%s is missing before the first flow", key)
 		}
 	}
-	m.hosts = int(m.header[wordNodes].value)
+	nodes := m.header[wordNodes]
+	m.hosts = int(nodes.value)
+	if want := m.options.Hosts; want != 0 && m.hosts != want {
+		return m.Errorf(nodes.word.Pos, "the file is written for %d hosts, the topology has %d", m.hosts, want)
+	}
 	return nil
 }
 
