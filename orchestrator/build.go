@@ -2,108 +2,20 @@ package orchestrator
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"strconv"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
-	topohtsim "github.com/csiglab/csiglab/topologies/htsim"
-	"github.com/csiglab/csiglab/workloads"
-	loadhtsim "github.com/csiglab/csiglab/workloads/htsim"
 )
-
-// ReadTopology reads a .topo file and builds its graph. Its error wraps
-// ErrConfiguration.
-func ReadTopology(file string) (*topologies.Graph, error) {
-	r, err := os.Open(file)
-	if err != nil {
-		return nil, configuration(fmt.Errorf("topology: %w", err))
-	}
-	defer r.Close()
-	tree, err := topohtsim.ReadTopology(file, r)
-	if err != nil {
-		return nil, configuration(err)
-	}
-	return buildFatTree(tree)
-}
-
-// ReadWorkload reads a .cm or .tm file. Its error wraps ErrConfiguration; notes
-// are what the user should know of how it was read.
-func ReadWorkload(file, startUnit string) (w *workloads.Workload, notes []string, err error) {
-	r, err := os.Open(file)
-	if err != nil {
-		return nil, nil, configuration(fmt.Errorf("workload: %w", err))
-	}
-	defer r.Close()
-	var opts loadhtsim.Options
-	if startUnit != "" {
-		if opts.StartUnit, err = loadhtsim.ParseStartUnit(startUnit); err != nil {
-			return nil, nil, configuration(fmt.Errorf("workload: start_unit: %w", err))
-		}
-	}
-	w, notes, err = loadhtsim.ReadMatrix(file, r, opts)
-	if err != nil {
-		return nil, nil, configuration(err)
-	}
-	return w, notes, nil
-}
-
-func buildTopology(t experiment.Topology) (*topologies.Graph, error) {
-	if t.File != "" {
-		return ReadTopology(t.File)
-	}
-	return buildFatTree(t.FatTree.Generator())
-}
-
-func buildFatTree(t topologies.FatTree) (*topologies.Graph, error) {
-	g, err := t.Build()
-	if err != nil {
-		return nil, configuration(fmt.Errorf("topology: %w", err))
-	}
-	return g, nil
-}
-
-func buildWorkload(w experiment.Workload, hosts int) (*workloads.Workload, error) {
-	var load *workloads.Workload
-	var err error
-	switch {
-	case w.File != "":
-		load, _, err = ReadWorkload(w.File, w.StartUnit)
-	case w.Permutation != nil:
-		load, err = workloads.Permutation(hosts, w.Permutation.Size, w.Permutation.Seed)
-	case w.Incast != nil:
-		load, err = workloads.Incast(hosts, w.Incast.Dst, w.Incast.FanIn, w.Incast.Size)
-	default:
-		load = &workloads.Workload{Hosts: hosts}
-		for _, t := range w.Transfers {
-			load.Transfers = append(load.Transfers, workloads.Transfer{
-				Src: t.Src, Dst: t.Dst, Size: t.Size, Start: t.Start,
-				After: workloads.None, SendDone: workloads.None, RecvDone: workloads.None,
-			})
-		}
-	}
-	if err != nil {
-		return nil, configuration(fmt.Errorf("workload: %w", err))
-	}
-	if err := load.Fits(hosts); err != nil {
-		return nil, configuration(fmt.Errorf("workload: %w", err))
-	}
-	if err := load.Validate(); err != nil {
-		return nil, configuration(fmt.Errorf("workload: %w", err))
-	}
-	return load, nil
-}
 
 // configureCSIG fills in the domain's part of the fabric; without a format
 // there is none.
@@ -160,6 +72,35 @@ func (f *fabric) configureCSIG() error {
 		return err
 	}
 	f.locators = directory.Locators
+	return f.checkPorts()
+}
+
+// checkPorts refuses a rule of csig.ports that no port of the fabric matches.
+func (f *fabric) checkPorts() error {
+	adjacency := f.graph.Adjacency()
+	for i, rule := range f.experiment.CSIG.Ports {
+		matched, most := false, 0
+		var names []string
+		for n := f.graph.Hosts(); n < len(f.graph.Nodes); n++ {
+			name := f.graph.Nodes[n].Name
+			names = append(names, name)
+			if ok, err := path.Match(rule.Switch, name); err != nil {
+				return fmt.Errorf("ports[%d]: switch %q: %w", i, rule.Switch, err)
+			} else if ok {
+				matched, most = true, max(most, len(adjacency[n])-1)
+			}
+		}
+		switch {
+		case !matched:
+			hint := ""
+			if near := experiment.Nearest(rule.Switch, names); near != "" {
+				hint = fmt.Sprintf(" (did you mean %q?)", near)
+			}
+			return fmt.Errorf("ports[%d]: no switch is called %q; they go from %s to %s%s", i, rule.Switch, names[0], names[len(names)-1], hint)
+		case rule.Port > most:
+			return fmt.Errorf("ports[%d]: %s has no port %d; ports go from 0 to %d", i, rule.Switch, rule.Port, most)
+		}
+	}
 	return nil
 }
 
@@ -292,19 +233,20 @@ func applyPolicies(rules []experiment.CSIGPort, name string, index int, port *da
 	return nil
 }
 
-// controlDelay is the delay of dependencies that cross hosts.
-func (f *fabric) controlDelay() clock.Duration {
-	if d := f.experiment.Workload.ControlDelay; d != 0 {
-		return d
-	}
+// setControlDelay settles the delay of dependencies that cross hosts. It is
+// never less than the smallest link delay, so that clocks that keep in step
+// look as far ahead with dependencies as without.
+func (f *fabric) setControlDelay() error {
 	least := f.graph.Links[0].Delay
 	for _, l := range f.graph.Links {
 		least = min(least, l.Delay)
 	}
-	return least
-}
-
-// maxTransfer is the largest transfer that PSNs of 32 bits can number.
-func maxTransfer(links experiment.Links) units.ByteSize {
-	return (1<<32 - 2) * (links.MTU - links.Header)
+	f.controlDelay = least
+	if d := f.experiment.Workload.ControlDelay; d != 0 {
+		f.controlDelay = d
+	}
+	if f.controlDelay < least {
+		return configuration(fmt.Errorf("workload.control_delay: %v is below the smallest link delay, %v", f.controlDelay, least))
+	}
+	return nil
 }

@@ -13,7 +13,7 @@ import (
 // dependencies, and adds the control links that cross-host dependencies need.
 func (f *fabric) assignWorkload(p *Plan, seed uint64) {
 	w := f.workload
-	links := &controlLinks{plan: p, delay: f.controlDelay(), ports: map[[2]int]int{}}
+	links := &controlLinks{plan: p, delay: f.controlDelay, ports: map[[2]int]int{}}
 	homes := triggerHomes(w)
 	triggers := make([]player.Trigger, len(w.Triggers))
 	for i, t := range w.Triggers {

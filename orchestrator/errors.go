@@ -1,6 +1,14 @@
 package orchestrator
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
 
 // Classes of error; test with errors.Is. They do not appear in the text.
 var (
@@ -33,3 +41,33 @@ func infrastructure(err error) error {
 	}
 	return classified{err, ErrInfrastructure}
 }
+
+// createError is the error of a run folder that cannot be made: the user's, who
+// chose its place, unless the machine is at fault.
+func createError(folder string, err error) error {
+	if errors.Is(err, runfolder.ErrNotEmpty) {
+		return configuration(err)
+	}
+	for _, class := range []error{fs.ErrPermission, fs.ErrNotExist, unix.ENOTDIR, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP, unix.EINVAL} {
+		if errors.Is(err, class) {
+			var path *fs.PathError
+			if errors.As(err, &path) {
+				err = path.Err
+			}
+			return configuration(fmt.Errorf("run folder %s: %w; choose another with --out", folder, err))
+		}
+	}
+	return writeError(folder, err)
+}
+
+// writeError is the error of a run folder that cannot be written. A full disk
+// fails every file of it, which one line tells better.
+func writeError(folder string, err error) error {
+	var errno unix.Errno
+	if diskFull(err) && errors.As(err, &errno) {
+		err = fmt.Errorf("run folder %s: %w; make room, or choose another disk with --out", folder, errno)
+	}
+	return infrastructure(err)
+}
+
+func diskFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

@@ -40,6 +40,9 @@ type Plan struct {
 	// Constants are figures that follow from the configuration alone, such as
 	// target_qdelay_us; they become metrics.
 	Constants map[string]float64
+	// Notes are what the user should know of how the inputs were read, such as a
+	// value that is not used.
+	Notes []string
 }
 
 // ControlLink joins control ports of two hosts between which dependencies of the
@@ -52,17 +55,19 @@ type ControlLink struct {
 
 // fabric is what does not depend on the seed.
 type fabric struct {
-	experiment *experiment.Experiment
-	graph      *topologies.Graph
-	workload   *workloads.Workload
-	routes     []topologies.Routes
-	path       congestion.Path
-	queue      units.ByteSize
-	bdpPackets units.ByteSize
-	csig       *csig.Config
-	locators   []uint16 // of switch ports, in order of node and port
-	tagging    transport.Tagging
-	switchCSIG *dataplane.CSIG
+	experiment   *experiment.Experiment
+	graph        *topologies.Graph
+	workload     *workloads.Workload
+	notes        []string
+	routes       []topologies.Routes
+	path         congestion.Path
+	queue        units.ByteSize
+	bdpPackets   units.ByteSize
+	controlDelay clock.Duration
+	csig         *csig.Config
+	locators     []uint16 // of switch ports, in order of node and port
+	tagging      transport.Tagging
+	switchCSIG   *dataplane.CSIG
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -76,15 +81,13 @@ func Compile(e *experiment.Experiment, seed uint64) (*Plan, error) {
 }
 
 func newFabric(e *experiment.Experiment) (*fabric, error) {
-	graph, err := buildTopology(e.Topology)
-	if err != nil {
-		return nil, err
+	f := &fabric{experiment: e}
+	for _, step := range []func() error{f.buildTopology, f.buildWorkload, f.setControlDelay} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
-	workload, err := buildWorkload(e.Workload, graph.Hosts())
-	if err != nil {
-		return nil, err
-	}
-	f := &fabric{experiment: e, graph: graph, workload: workload, routes: topologies.NextHops(graph)}
+	f.routes = topologies.NextHops(f.graph)
 	f.sizePath()
 	if err := f.configureCSIG(); err != nil {
 		return nil, configuration(fmt.Errorf("csig: %w", err))
@@ -138,6 +141,7 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 		Interval:  e.Telemetry.Interval,
 		Path:      f.path,
 		Constants: map[string]float64{},
+		Notes:     f.notes,
 	}
 	p.Format = wire.Format{Sizes: p.Sizes}
 	if f.csig != nil {
@@ -152,6 +156,9 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 	cc, ok := congestion.Lookup(e.Hosts.CC.Name)
 	if !ok {
 		return nil, configuration(fmt.Errorf("unknown congestion control %q", e.Hosts.CC.Name))
+	}
+	if _, err := cc.New(f.path, e.Hosts.CC.Params); err != nil { // before a host is built
+		return nil, configuration(fmt.Errorf("hosts.cc: %w", err))
 	}
 	if cc.Constants != nil {
 		p.Constants = cc.Constants(f.path, e.Hosts.CC.Params)

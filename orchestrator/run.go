@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -51,7 +52,10 @@ type Progress struct {
 // Result is what an experiment left.
 type Result struct {
 	Folder  string
-	Summary *runfolder.Summary
+	Summary *runfolder.Summary // nil when the run did not end well
+	// Notes are what the user should know besides: what was assumed of the
+	// inputs, what of them is not used. log.jsonl has them too.
+	Notes []string
 }
 
 // job is one run of the experiment.
@@ -73,23 +77,44 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	w, err := runfolder.Create(r.folder(), r.manifest(jobs))
+	folder := r.folder()
+	w, err := runfolder.Create(folder, r.manifest(jobs))
 	if err != nil {
-		return nil, infrastructure(err)
+		return nil, createError(folder, err)
 	}
 	r.writer, r.log = w, slog.New(w.Log())
+	for _, j := range jobs {
+		for _, n := range j.plan.Notes {
+			r.note(n)
+		}
+	}
 	summary, err := r.run(ctx, jobs)
+	result := &Result{Folder: folder, Notes: r.notes}
 	if err != nil {
 		reason := err.Error()
 		if ctx.Err() != nil {
 			reason = "interrupted"
 		}
-		return &Result{Folder: w.Dir()}, errors.Join(err, w.Abort(reason))
+		if abort := w.Abort(reason); abort != nil && !diskFull(err) { // its manifest says incomplete from the start
+			err = errors.Join(err, abort)
+		}
+		return result, err
 	}
 	if err := w.Finish(*summary); err != nil {
-		return &Result{Folder: w.Dir()}, infrastructure(err)
+		return result, writeError(folder, err)
 	}
-	return &Result{Folder: w.Dir(), Summary: summary}, nil
+	result.Summary = summary
+	return result, nil
+}
+
+// note keeps what the user should know, once.
+func (r *runner) note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.notes, text) {
+		r.notes = append(r.notes, text)
+		r.log.Info("note", "text", text)
+	}
 }
 
 type runner struct {
@@ -101,6 +126,9 @@ type runner struct {
 	writer   *runfolder.Writer
 	log      *slog.Logger
 	progress *tracker
+
+	mu    sync.Mutex
+	notes []string
 }
 
 func newRunner(set *experiment.Set, opts Options) (*runner, error) {
@@ -176,7 +204,7 @@ func (r *runner) run(ctx context.Context, jobs []job) (*runfolder.Summary, error
 		err = r.writer.Experiment(text)
 	}
 	if err != nil {
-		return nil, infrastructure(err)
+		return nil, writeError(r.writer.Dir(), err)
 	}
 	r.progress = newTracker(len(jobs), r.opts.Progress)
 	workers := r.opts.Parallel
@@ -242,6 +270,9 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 		}
 		out.checks = append(out.checks, c)
 	}
+	if to := j.plan.Measure.To; to != clock.Never && out.drained && out.end < to {
+		r.note(fmt.Sprintf("variant %s: the measuring window goes on to %v, when the run has ended; rates count the rest as idle", name, clock.Duration(to)))
+	}
 	metrics := measure(j.plan, out)
 	derived, err := experiment.EvalDerived(r.set.Variants[j.variant].Experiment.Derived, metrics)
 	if err != nil {
@@ -261,7 +292,7 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 		}
 	}
 	if err := r.writer.AddRun(name, j.seed, data); err != nil {
-		return nil, nil, infrastructure(err)
+		return nil, nil, writeError(r.writer.Dir(), err)
 	}
 	r.log.Info("run done", "variant", name, "seed", j.seed, "wall", out.wall.String(), "cpu", out.cpu.String(), "invalid", data.Invalid)
 	r.progress.finish(index, name, j.seed)

@@ -42,7 +42,7 @@ func Open(dir string) (*Folder, error) {
 func (f *Folder) open() error {
 	info, err := os.Stat(f.Dir)
 	if err != nil {
-		return err
+		return cause(err)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("%w: it is a file", ErrForeign)
@@ -99,12 +99,21 @@ func (f *Folder) Phases() ([]PhaseRow, error) { return readTable[PhaseRow](f, ta
 func readJSON(path string, v any) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", filepath.Base(path), cause(err))
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%s: %w: %w", filepath.Base(path), ErrDamaged, err)
 	}
 	return nil
+}
+
+// cause strips the operation and the path, which the message has already.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }
 
 func readTable[T any](f *Folder, name string) (rows []T, err error) {
@@ -113,8 +122,11 @@ func readTable[T any](f *Folder, name string) (rows []T, err error) {
 		return fmt.Errorf("read %s: %w: %s", path, ErrDamaged, fmt.Sprintf(format, args...))
 	}
 	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read %s: %w: %w", path, ErrDamaged, cause(err))
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read table: %w", err)
+		return nil, fmt.Errorf("read %s: %w", path, cause(err))
 	}
 	defer file.Close()
 	// The Parquet reader panics on some damaged pages.

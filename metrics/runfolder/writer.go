@@ -254,10 +254,14 @@ func (w *Writer) writeJSON(name string, v any) error {
 func (w *Writer) writeFile(name string, data []byte) error {
 	path := w.path(name)
 	part := path + ".part"
-	if err := os.WriteFile(part, data, 0o644); err != nil {
-		return err
+	err := os.WriteFile(part, data, 0o644)
+	if err == nil {
+		err = os.Rename(part, path)
 	}
-	return os.Rename(part, path)
+	if err != nil {
+		os.Remove(part) //nolint:errcheck // the first error says more
+	}
+	return err
 }
 
 // table is a Parquet file that is being written. Its footer comes last: a file

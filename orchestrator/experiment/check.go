@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/topologies"
 )
 
@@ -121,6 +122,12 @@ func (d *decoder) workload(e *Experiment, hosts int) {
 			d.failAt(path, fmt.Sprintf("no host %d; hosts go from 0 to %d", id, hosts-1), "")
 		}
 	}
+	most := e.Links.MaxTransfer()
+	size := func(path string, size units.ByteSize) {
+		if most > 0 && size > most { // a header as large as the MTU is another error
+			d.failAt(path, fmt.Sprintf("%v is too large; packets of links.mtu %v can number %v", size, e.Links.MTU, most), "")
+		}
+	}
 	w := e.Workload
 	if d.given("workload.transfers") && len(w.Transfers) == 0 {
 		d.failAt("workload.transfers", "the list is empty", "")
@@ -129,6 +136,7 @@ func (d *decoder) workload(e *Experiment, hosts int) {
 		path := fmt.Sprintf("workload.transfers[%d]", i)
 		host(path+".src", t.Src)
 		host(path+".dst", t.Dst)
+		size(path+".size", t.Size)
 		if t.Src == t.Dst {
 			d.failAt(path, fmt.Sprintf("host %d cannot send to itself", t.Src), "")
 		}
@@ -136,7 +144,11 @@ func (d *decoder) workload(e *Experiment, hosts int) {
 			d.failAt(path+".start", fmt.Sprintf("starts at %v, not before the run's end %v", t.Start, e.End), "")
 		}
 	}
+	if w.Permutation != nil {
+		size("workload.permutation.size", w.Permutation.Size)
+	}
 	if w.Incast != nil {
+		size("workload.incast.size", w.Incast.Size)
 		host("workload.incast.dst", w.Incast.Dst)
 		if hosts > 0 && w.Incast.FanIn >= hosts {
 			d.failAt("workload.incast.fan_in", fmt.Sprintf("%d senders and a receiver need more than %d hosts", w.Incast.FanIn, hosts), "")

@@ -228,8 +228,11 @@ func (d *decoder) text(t *tree, p *string, r rule) (msg, suggestion string) {
 		return fmt.Sprintf("%q is not %s", t.text, r.want), ""
 	case r.file:
 		name, err := inputFile(t.at.dir, t.text)
+		if errors.Is(err, fs.ErrNotExist) {
+			suggestion = nearestFile(name)
+		}
 		if err != nil {
-			return err.Error(), nearestFile(name)
+			return err.Error(), suggestion
 		}
 		*p = name
 	}

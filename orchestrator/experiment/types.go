@@ -70,6 +70,10 @@ type Links struct {
 	CountTag     bool           `yaml:"count_tag"` // charge the CSIG tag's bytes; default false
 }
 
+// MaxTransfer returns the size of the largest transfer that sequence numbers of
+// 32 bits can number: one per packet, of MTU less header.
+func (l Links) MaxTransfer() units.ByteSize { return (1<<32 - 2) * (l.MTU - l.Header) }
+
 // ECN is the marking of switch ports: never at or below Low, linear between, always at or above High.
 type ECN struct {
 	Enabled bool           `yaml:"enabled"` // default true
