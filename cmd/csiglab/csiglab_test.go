@@ -52,11 +52,11 @@ func (f *fakeLab) lab() lab {
 			f.set = set
 			return &orchestrator.Validation{Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, VirtualSeconds: 1.5, LockstepSeconds: 60}, f.err
 		},
-		report: func(folder string) (string, error) {
+		report: func(folder string) (string, []string, error) {
 			if folder != "runs/x" {
 				return writeReport(folder)
 			}
-			return folder + "/report.html", nil
+			return folder + "/report.html", []string{"The bottleneck is tor0 → agg0."}, nil
 		},
 		list: func() ([]runInfo, error) { return f.runs, f.err },
 		clean: func(id string, all bool) ([]string, error) {
@@ -115,6 +115,10 @@ func TestWrongUse(t *testing.T) {
 		{args: "run three-flow bidir", want: `want an experiment, got 2: ["three-flow" "bidir"]; see csiglab run --help`},
 		{args: "run", want: "name an experiment, or give --topology and --workload; embedded: bidir incast one three-flow"},
 		{args: "run three-flwo", want: `three-flwo: no such file, nor an embedded experiment; embedded: bidir incast one three-flow (did you mean "three-flow"?)`},
+		{args: "run x.topo", want: "x.topo: not an experiment; topologies and matrices go with --topology"},
+		{args: "run three-flow --payload elide", want: "--payload elide: needs --runtime netns; the runtime inproc has no frames"},
+		{args: "run three-flow --processes one", want: "--processes one: needs --runtime netns"},
+		{args: "run three-flow --parallel 0", want: "--parallel 0: want at least 1"},
 		{args: "run /", want: "/: a directory; name a file in it"},
 		{args: "run three-flow --seeds 0", want: "--seeds 0: want at least 1"},
 		{args: "run three-flow --seeds 6", want: "--seeds 6: the experiment has 5; want 1 to 5"},
@@ -145,6 +149,10 @@ func TestWrongUse(t *testing.T) {
 		{args: "validate --topology FILE", file: strings.Replace(topo, "Podsize 4", "Podsize four", 1), want: "FILE:3:"},
 		{args: "validate --topology FILE", file: strings.Replace(topo, "Radix_Down", "Radix_Dwon", 1), want: "FILE:6:1: "},
 		{args: "validate --topology FILE", file: topo[:60], want: "FILE:"},
+		{args: "validate --topology FILE --workload FILE", file: topo, want: "FILE:2:1: unknown word \"Tiers\""},
+		{args: "validate --topology FILE --set links.mtu=1kB", file: topo, want: "--set goes with an experiment"},
+		{args: "validate --topology FILE --start-unit us", file: topo, want: "--start-unit goes with --workload"},
+		{args: "validate --topology /", want: "/: not a regular file"},
 		{args: "validate --topology nowhere.topo", want: "nowhere.topo: no such file or directory"},
 		{args: "validate --workload FILE", file: strings.Replace(matrix, "0->3", "3->3", 1), want: "FILE:3:"},
 		{args: "validate --workload FILE", file: strings.Replace(matrix, "0->3", "0->4", 1), want: "FILE:3:"},
@@ -175,6 +183,24 @@ func TestWrongUse(t *testing.T) {
 				t.Errorf("%d runs, standard output %q; want none", f.ran, stdout)
 			}
 		})
+	}
+}
+
+// TestStandardOutputIsFull holds that a result that cannot be printed is an
+// error, not a success without a result.
+func TestStandardOutputIsFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close() //nolint:errcheck // a device
+	for _, args := range []string{"run three-flow", "run three-flow --json", "validate three-flow", "validate three-flow --json"} {
+		var errs bytes.Buffer
+		f := &fakeLab{summary: summaryOf(nil)}
+		code := execute(context.Background(), f.lab(), strings.Fields(args), nil, full, &errs)
+		if want := "csiglab: standard output: no space left on device\n"; code != exitInfrastructure || errs.String() != want {
+			t.Errorf("%s: exit %d, %q; want %d, %q", args, code, errs.String(), exitInfrastructure, want)
+		}
 	}
 }
 
@@ -235,11 +261,12 @@ func TestInterrupted(t *testing.T) {
 	l := (&fakeLab{}).lab()
 	l.run = func(ctx context.Context, _ *experiment.Set, _ orchestrator.Options) (*orchestrator.Result, error) {
 		cancel()
-		return nil, context.Cause(ctx)
+		return &orchestrator.Result{Folder: "runs/x", Notes: []string{"prio is not used"}}, fmt.Errorf("variant a: %w", context.Cause(ctx))
 	}
+	const want = "note: prio is not used\ncsiglab: interrupted\nthe run is incomplete; what it left is in runs/x\n"
 	var out, errs bytes.Buffer
-	if code := execute(ctx, l, []string{"run", "three-flow"}, nil, &out, &errs); code != exitInfrastructure || errs.String() != "csiglab: interrupted\n" {
-		t.Errorf("exit %d, %q; want %d and interrupted", code, errs.String(), exitInfrastructure)
+	if code := execute(ctx, l, []string{"run", "three-flow"}, nil, &out, &errs); code != exitInfrastructure || errs.String() != want {
+		t.Errorf("exit %d, %q; want %d, %q", code, errs.String(), exitInfrastructure, want)
 	}
 }
 
@@ -347,7 +374,7 @@ func TestVerdictTable(t *testing.T) {
 		"baseline fairness_ratio  5       4.65  4.4 to 5.1  reproduced\n",
 		"csig fairness_ratio      2.3     2.1   2.2 to 2.4  outside the band\n",
 		"\ncsig fairness_ratio: The decoding of 500 ns buckets",
-		"OK  csig.fairness_ratio < 3  is 2.1\n",
+		"OK  csig.fairness_ratio < 3  is 2.1\n\nThe bottleneck is tor0 → agg0.\n\n",
 		"report  runs/x/report.html\n",
 	} {
 		if code != 0 || !strings.Contains(stdout, want) {

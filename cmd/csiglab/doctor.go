@@ -40,7 +40,7 @@ func (a *app) doctor() *cobra.Command {
 				healthy = healthy && (f.OK || f.Optional)
 			}
 			if asJSON {
-				if err := printJSON(a.stdout, findings); err != nil {
+				if err := a.printJSON(findings); err != nil {
 					return err
 				}
 			} else {

@@ -70,6 +70,10 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 		if len(args) == 0 {
 			return nil, usage("name an experiment, or give --topology and --workload; embedded: %s", strings.Join(experiment.Names(), " "))
 		}
+		switch strings.ToLower(filepath.Ext(args[0])) {
+		case ".topo", ".cm", ".tm":
+			return nil, usage("%s: not an experiment; topologies and matrices go with --topology FILE --workload FILE", args[0])
+		}
 		for _, flag := range []string{"cc", "lb", "csig", "format", "seed", "start-unit"} {
 			if cmd.Flags().Changed(flag) {
 				return nil, usage("--%s goes with --topology; change an experiment with --set, such as --set hosts.cc=nscc", flag)

@@ -29,7 +29,7 @@ func (a *app) probe() *cobra.Command {
 			if err != nil || own == args[0] || !strings.HasPrefix(args[0], "net:") {
 				return usage("this is for doctor, in a network namespace of its own; here is %s", own)
 			}
-			return printJSON(a.stdout, []finding{probeVeth(), probePacket()})
+			return a.printJSON([]finding{probeVeth(), probePacket()})
 		},
 	}
 }

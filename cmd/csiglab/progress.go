@@ -33,7 +33,7 @@ func newProgress(w io.Writer) *progressView {
 
 func (p *progressView) update(now orchestrator.Progress) {
 	left := ""
-	if now.ETA > 0 {
+	if now.ETA >= time.Second {
 		left = fmt.Sprintf(", about %v left", now.ETA.Round(time.Second))
 	}
 	if p.bar != nil {

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/csiglab/csiglab/reports"
 	"github.com/spf13/cobra"
@@ -24,14 +24,17 @@ func (a *app) report() *cobra.Command {
 				if err != nil {
 					return folderError(err)
 				}
-				return infrastructure(reports.WriteMarkdown(a.stdout, r))
+				var text strings.Builder
+				if err := reports.WriteMarkdown(&text, r); err != nil {
+					return infrastructure(err)
+				}
+				return a.print(text.String())
 			}
-			file, err := a.lab.report(args[0])
+			file, _, err := a.lab.report(args[0])
 			if err != nil {
 				return folderError(err)
 			}
-			_, err = fmt.Fprintln(a.stdout, file)
-			return infrastructure(err)
+			return a.print(file + "\n")
 		},
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the report as Markdown instead")

@@ -75,8 +75,6 @@ func execute(ctx context.Context, l lab, args, env []string, stdout, stderr io.W
 	var exit *exitError
 	switch {
 	case errors.As(err, &exit) && exit.err == nil:
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "csiglab: interrupted")
 	default:
 		fmt.Fprintf(stderr, "csiglab: %v\n", err)
 	}
@@ -204,7 +202,8 @@ func choice(flag, value string, known ...string) error {
 // folderError gives an error of a run folder its exit code: a name that is no
 // run folder is the user's, one that does not hold a whole run is the run's.
 func folderError(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, runfolder.ErrForeign) || errors.Is(err, fs.ErrPermission) {
+	damaged := errors.Is(err, runfolder.ErrDamaged) || errors.Is(err, runfolder.ErrIncomplete)
+	if !damaged && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, runfolder.ErrForeign) || errors.Is(err, fs.ErrPermission)) {
 		return &exitError{exitUsage, err}
 	}
 	return &exitError{exitInfrastructure, err}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
@@ -73,7 +76,13 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	if err := choice("processes", r.options.Processes, "node", "one"); err != nil {
 		return err
 	}
-	if r.options.Parallel < 0 {
+	for _, flag := range []string{"payload", "processes"} {
+		if cmd.Flags().Changed(flag) && set.Base.Runtime != orchestrator.RuntimeNetns {
+			return usage("--%s %s: needs --runtime netns; the runtime %s has no frames and no processes of nodes",
+				flag, cmd.Flag(flag).Value, set.Base.Runtime)
+		}
+	}
+	if r.options.Parallel < 0 || r.options.Parallel == 0 && cmd.Flags().Changed("parallel") {
 		return usage("--parallel %d: want at least 1", r.options.Parallel)
 	}
 	r.options.Version = buildVersion()
@@ -82,19 +91,25 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	r.options.Progress = bar.update
 	result, err := a.lab.run(cmd.Context(), set, r.options)
 	bar.close()
+	if result != nil {
+		a.notes(result.Notes)
+	}
 	if err != nil {
 		return runError(err, result)
 	}
-	report, err := a.lab.report(result.Folder)
+	report, findings, err := a.lab.report(result.Folder)
 	if err != nil {
-		return infrastructure(fmt.Errorf("report of %s: %w", result.Folder, err))
+		return infrastructure(fmt.Errorf("report: %w\nthe run is whole; csiglab report %s writes its report", err, result.Folder))
 	}
 	if r.json {
-		if err := printJSON(a.stdout, result.Summary); err != nil {
-			return err
-		}
+		err = a.printJSON(result.Summary)
 	} else {
-		writeVerdict(a.stdout, set, result, report)
+		var text strings.Builder
+		writeVerdict(&text, set, result, findings, report)
+		err = a.print(text.String())
+	}
+	if err != nil {
+		return err
 	}
 	return outcome(result.Summary)
 }
@@ -104,7 +119,10 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 func runError(err error, result *orchestrator.Result) error {
 	code := exitInfrastructure
 	var wrong *experiment.Error
-	if errors.Is(err, orchestrator.ErrConfiguration) || errors.Is(err, runfolder.ErrNotEmpty) || errors.As(err, &wrong) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		err = errors.New("interrupted")
+	case errors.Is(err, orchestrator.ErrConfiguration) || errors.As(err, &wrong):
 		code = exitUsage
 	}
 	if result != nil && result.Folder != "" {
@@ -126,11 +144,27 @@ func outcome(s *runfolder.Summary) error {
 	return nil
 }
 
-func printJSON(w interface{ Write([]byte) (int, error) }, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return infrastructure(fmt.Errorf("standard output: %w", err))
+// print writes a result on standard output.
+func (a *app) print(text string) error {
+	if _, err := io.WriteString(a.stdout, text); err != nil {
+		return infrastructure(fmt.Errorf("standard output: %w", cause(err)))
 	}
 	return nil
+}
+
+func (a *app) printJSON(v any) error {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return infrastructure(err)
+	}
+	return a.print(text.String())
+}
+
+// notes tells the user what was assumed and what is not used.
+func (a *app) notes(list []string) {
+	for _, n := range list {
+		fmt.Fprintln(a.stderr, "note:", n)
+	}
 }

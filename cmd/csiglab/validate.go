@@ -1,17 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/topologies"
-	topohtsim "github.com/csiglab/csiglab/topologies/htsim"
-	"github.com/csiglab/csiglab/workloads"
 	loadhtsim "github.com/csiglab/csiglab/workloads/htsim"
 	"github.com/spf13/cobra"
 )
@@ -46,6 +40,14 @@ func (a *app) validate() *cobra.Command {
 		Args:  atMostOne("an experiment"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.fromFiles() && len(args) == 0 {
+				for _, flag := range []string{"set", "seeds", "runtime", "clock"} {
+					if cmd.Flags().Changed(flag) {
+						return usage("--%s goes with an experiment; --topology and --workload are checked as they are", flag)
+					}
+				}
+				if cmd.Flags().Changed("start-unit") && s.workload == "" {
+					return usage("--start-unit goes with --workload")
+				}
 				return a.validateFiles(&s, asJSON)
 			}
 			set, err := s.load(a, cmd, args)
@@ -56,6 +58,7 @@ func (a *app) validate() *cobra.Command {
 			if err != nil {
 				return runError(err, nil)
 			}
+			a.notes(f.Notes)
 			c := experimentCheck{
 				Name: set.Base.Name, Seeds: len(set.Base.Seeds), Hosts: f.Hosts, Switches: f.Switches, Links: f.Links,
 				Flows: f.Flows, Bytes: f.Bytes, Seconds: f.VirtualSeconds,
@@ -67,13 +70,12 @@ func (a *app) validate() *cobra.Command {
 				c.Variants = append(c.Variants, v.Name)
 			}
 			if asJSON {
-				return printJSON(a.stdout, c)
+				return a.printJSON(c)
 			}
-			fmt.Fprintf(a.stdout, "%s is valid: %s x %s; %s, %d switches, %s; %s, %v\n", c.Name,
+			return a.print(fmt.Sprintf("%s is valid: %s x %s; %s, %d switches, %s; %s, %v\n"+
+				"predicted: %.1f s with runtime %s and clock %s\n", c.Name,
 				plural(len(c.Variants), "variant"), plural(c.Seeds, "seed"), plural(c.Hosts, "host"), c.Switches,
-				plural(c.Links, "link"), plural(c.Flows, "flow"), units.ByteSize(c.Bytes))
-			fmt.Fprintf(a.stdout, "predicted: %.1f s with runtime %s and clock %s\n", c.Seconds, set.Base.Runtime, set.Base.Clock)
-			return nil
+				plural(c.Links, "link"), plural(c.Flows, "flow"), units.ByteSize(c.Bytes), c.Seconds, set.Base.Runtime, set.Base.Clock))
 		},
 	}
 	s.flags(cmd)
@@ -90,77 +92,43 @@ func (a *app) validate() *cobra.Command {
 // validateFiles checks a topology, a workload, and that they fit.
 func (a *app) validateFiles(s *selection, asJSON bool) error {
 	var out inputCounts
-	hosts := 0
+	var opts orchestrator.MatrixOptions
 	if s.topology != "" {
-		tree, err := readInput(s.topology, topohtsim.ReadTopology)
+		graph, notes, err := orchestrator.ReadTopology(s.topology)
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}
-		graph, err := tree.Build()
-		if err != nil {
-			return usage("%s: %w", s.topology, err)
-		}
-		out.Counts, hosts = graph.Counts(), graph.Hosts()
+		a.notes(notes)
+		out.Counts, opts.Hosts = graph.Counts(), graph.Hosts()
 	}
 	if s.workload != "" {
-		load, err := s.readMatrix(a.stderr)
+		var err error
+		if opts.StartUnit, err = loadhtsim.ParseStartUnit(s.startUnit); err != nil {
+			return usage("--start-unit: %w", err)
+		}
+		load, notes, err := orchestrator.ReadWorkload(s.workload, opts)
 		if err != nil {
-			return err
+			return &exitError{exitUsage, err}
 		}
-		if s.topology != "" {
-			if err := load.Fits(hosts); err != nil {
-				return usage("%s: %w", s.workload, err)
-			}
-		}
+		a.notes(notes)
 		flows, bytes := len(load.Transfers), load.Bytes()
 		out.Flows, out.Bytes = &flows, &bytes
 		out.Hosts = load.Hosts
 	}
 	switch {
 	case asJSON && s.topology == "":
-		return printJSON(a.stdout, map[string]any{"hosts": out.Hosts, "flows": out.Flows, "bytes": out.Bytes})
+		return a.printJSON(map[string]any{"hosts": out.Hosts, "flows": out.Flows, "bytes": out.Bytes})
 	case asJSON:
-		return printJSON(a.stdout, out)
+		return a.printJSON(out)
 	}
+	text := ""
 	if s.topology != "" {
-		fmt.Fprintf(a.stdout, "%s is valid: %d hosts, %d pods, %d ToRs, %d Aggs, %d cores; links: %d to hosts, %d ToR-Agg, %d Agg-core\n",
-			s.topology, out.Counts.Hosts, out.Pods, out.ToRs, out.Aggs, out.Cores, out.Links.Host, out.Links.TorAgg, out.Links.AggCore)
+		text = fmt.Sprintf("%s is valid: %s, %s, %s, %s, %s; links: %d to hosts, %d ToR-Agg, %d Agg-core\n",
+			s.topology, plural(out.Counts.Hosts, "host"), plural(out.Pods, "pod"), plural(out.ToRs, "ToR"), plural(out.Aggs, "Agg"),
+			plural(out.Cores, "core"), out.Links.Host, out.Links.TorAgg, out.Links.AggCore)
 	}
 	if s.workload != "" {
-		fmt.Fprintf(a.stdout, "%s is valid: %s, %v\n", s.workload, plural(*out.Flows, "flow"), *out.Bytes)
+		text += fmt.Sprintf("%s is valid: %s, %v\n", s.workload, plural(*out.Flows, "flow"), *out.Bytes)
 	}
-	return nil
-}
-
-func (s *selection) readMatrix(notes io.Writer) (*workloads.Workload, error) {
-	unit, err := loadhtsim.ParseStartUnit(s.startUnit)
-	if err != nil {
-		return nil, usage("--start-unit: %w", err)
-	}
-	load, err := readInput(s.workload, func(name string, r io.Reader) (*workloads.Workload, error) {
-		w, list, err := loadhtsim.ReadMatrix(name, r, loadhtsim.Options{StartUnit: unit})
-		for _, note := range list {
-			fmt.Fprintln(notes, note)
-		}
-		return w, err
-	})
-	if err != nil {
-		return nil, &exitError{exitUsage, err}
-	}
-	return load, nil
-}
-
-// readInput opens a file and reads it.
-func readInput[T any](name string, read func(string, io.Reader) (T, error)) (T, error) {
-	var none T
-	f, err := os.Open(name)
-	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
-			err = path.Err
-		}
-		return none, fmt.Errorf("%s: %w", name, err)
-	}
-	defer f.Close() //nolint:errcheck // opened for reading
-	return read(name, f)
+	return a.print(text)
 }
