@@ -336,3 +336,22 @@ func ExampleReadMatrix() {
 	fmt.Println(err)
 	// Output: x.cm:3:15: unknown word "sise" (did you mean "size"?)
 }
+
+// TestOptions holds that a matrix must fit the topology and the sequence
+// numbers, and that the place of what does not is named.
+func TestOptions(t *testing.T) {
+	const text = "Nodes 4\nConnections 1\n0->3 id 1 start 0 size 1000\n"
+	for _, c := range []struct {
+		options htsim.Options
+		want    string
+	}{
+		{htsim.Options{Hosts: 4, MaxSize: 1000}, ""},
+		{htsim.Options{Hosts: 8}, "x.cm:1:7: the file is written for 4 hosts, the topology has 8"},
+		{htsim.Options{MaxSize: 999}, "x.cm:3:24: size 1000 is too large; the most that packets of this MTU can number is 999"},
+	} {
+		_, _, err := htsim.ReadMatrix("x.cm", strings.NewReader(text), c.options)
+		if got := fmt.Sprint(err); c.want == "" && err != nil || c.want != "" && got != c.want {
+			t.Errorf("%+v: got %v, want %s", c.options, err, c.want)
+		}
+	}
+}
