@@ -92,8 +92,9 @@ type portState struct {
 	sent     int64
 	read     int64          // frames 1..read have been read
 	ahead    map[int64]bool // read out of order, beyond read
-	expected int64
-	report   int // place in report.Sent, -1 without one
+	expected int64          // frames that must have been read before the node advances
+	credit   int64          // frames that may still be sent in this turn
+	report   int            // place in report.Sent, -1 without one
 }
 
 // receiveBatch is how many frames a Node reads at a time.
@@ -124,19 +125,25 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn) *Node {
 // Start returns the node's first report.
 func (n *Node) Start() lockstep.Report { return lockstep.Report{Next: n.next()} }
 
-// Expect tells how many frames were sent to a port since the start. Turn reads
-// that many before it advances.
-func (n *Node) Expect(port int, frames int64) { n.ports[port].expected = frames }
+// grant takes from the board what the next turn needs to know. The caller holds
+// the board's lock.
+func (n *Node) grant(b *lockstep.Board) {
+	for i := range n.ports {
+		p := &n.ports[i]
+		p.expected, p.credit = b.Count(p.In), b.Credit(p.Out)
+	}
+}
 
-// Turn processes every event before horizon and puts on the wire what they send.
-// The report is valid until the next turn. A *LinkError names the link that
+// turn reads what must be read, processes every event before horizon, 0 for none,
+// and puts on the wire what they send. It ends early when a link has no room for
+// more. The report is valid until the next turn. A *LinkError names the link that
 // broke the run.
-func (n *Node) Turn(horizon clock.Time) (lockstep.Report, error) {
+func (n *Node) turn(horizon clock.Time) (lockstep.Report, error) {
 	if err := n.read(); err != nil {
 		return lockstep.Report{}, err
 	}
-	n.report.Sent = n.report.Sent[:0]
-	for {
+	n.report.Sent, n.report.Blocked = n.report.Sent[:0], false
+	for !n.report.Blocked {
 		now, timer := n.events.next(), n.timer()
 		if min(now, timer) >= horizon {
 			break
@@ -325,6 +332,9 @@ var errNoPayload = errors.New("the machine has lost a packet's payload")
 func (n *Node) depart(d node.Departure) error {
 	port := &n.ports[d.Port]
 	port.sent++
+	if port.credit--; port.credit <= 0 {
+		n.report.Blocked, n.report.Full = true, port.Out
+	}
 	arrival := d.Departs.Add(port.Delay)
 	if port.report < 0 {
 		port.report = len(n.report.Sent)

@@ -217,6 +217,19 @@ func TestControlLinks(t *testing.T) {
 	}
 }
 
+// TestFastLinks: at 800 Gb/s with small packets more frames fit between two turns
+// of a receiver than it has room for; senders wait and nothing is lost.
+func TestFastLinks(t *testing.T) {
+	text := strings.ReplaceAll(experimentText, "100Gbps", "800Gbps")
+	text = strings.Replace(text, "{queue: 30kB}", "{queue: 30kB, mtu: 200B}", 1)
+	p := compile(t, text)
+	got, _, err := run(t, p, fabric(p), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, virtual(t, p))
+}
+
 // TestEnd: a run that ends in the middle ends at the same event.
 func TestEnd(t *testing.T) {
 	p := compile(t, experimentText+"end: 40us\n")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
 )
@@ -82,6 +83,9 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
 			}
 		}
 	}
+	for i := range links {
+		links[i].Room = room(len(configs[links[i].To].Ports))
+	}
 	for _, i := range f.Inject {
 		from := f.Graph.Links[i.Link].A
 		if i.Reverse {
@@ -104,6 +108,11 @@ func (f *Fabric) lookahead(wire int) (delay, lookahead clock.Duration) {
 	l := f.Graph.Links[wire]
 	return l.Delay, l.Delay + l.Rate.Serialisation(f.Format.Header)
 }
+
+// room returns how many frames of one link may be unread at a node: its share of
+// the node's slots, of which an eighth is left for messages that go out at one
+// instant and for foreign frames.
+func room(ports int) int64 { return int64(netio.SlotsOf(ports) * 7 / 8 / ports) }
 
 // ParseInjection reads drop=LINK:N or flip=LINK:N. LINK is the name of a link,
 // for frames from the end nearer to the hosts, or the same with the far end

@@ -28,7 +28,7 @@ func NewPool(nodes []*Node, links []lockstep.Link, end clock.Time) (*Pool, error
 	if err != nil {
 		return nil, err
 	}
-	board.Reset(links)
+	board.Reset()
 	p := &Pool{nodes: nodes, board: board}
 	p.wake = sync.NewCond(&p.mu)
 	return p, nil
@@ -47,7 +47,7 @@ func (p *Pool) Run(ctx context.Context, goroutines int) error {
 	for id, n := range p.nodes {
 		horizon, verdict := p.board.Turn(id, n.Start())
 		p.enlist()
-		for verdict == lockstep.Go && p.failed == nil { // the last one
+		for verdict.Turn() && p.failed == nil { // the last one
 			horizon, verdict = p.turn(id, horizon)
 		}
 		p.settle(verdict)
@@ -89,7 +89,7 @@ func (p *Pool) work() {
 		id := p.ready[0]
 		p.ready = append(p.ready[:0], p.ready[1:]...)
 		horizon, verdict := p.board.Ask(id)
-		for verdict == lockstep.Go && p.failed == nil {
+		for verdict.Turn() && p.failed == nil {
 			horizon, verdict = p.turn(id, horizon)
 		}
 		p.settle(verdict)
@@ -101,11 +101,9 @@ func (p *Pool) over() bool { return p.failed != nil || p.done == len(p.nodes) }
 // turn lets a node advance, with the lock released meanwhile.
 func (p *Pool) turn(id int, horizon clock.Time) (clock.Time, lockstep.Verdict) {
 	n := p.nodes[id]
-	for port := range n.ports {
-		n.Expect(port, p.board.Count(n.ports[port].In))
-	}
+	n.grant(p.board)
 	p.mu.Unlock()
-	report, err := n.Turn(horizon)
+	report, err := n.turn(horizon)
 	p.mu.Lock()
 	if err != nil {
 		p.fail(err)

@@ -58,7 +58,7 @@ func NewShared(nodes int, links []lockstep.Link, end clock.Time) (*Shared, error
 		file.Close()
 		return nil, err
 	}
-	s.Board.Reset(links)
+	s.Board.Reset()
 	return s, nil
 }
 
@@ -97,10 +97,8 @@ func (s *Shared) Run(n *Node) (clock.Time, error) {
 	for {
 		var bell uint32
 		switch verdict {
-		case lockstep.Go:
-			for port := range n.ports {
-				n.Expect(port, s.Board.Count(n.ports[port].In))
-			}
+		case lockstep.Go, lockstep.Read:
+			n.grant(s.Board)
 		case lockstep.Wait:
 			bell = atomic.LoadUint32(s.bell(id))
 		}
@@ -116,9 +114,9 @@ func (s *Shared) Run(n *Node) (clock.Time, error) {
 			s.sleep(id, bell)
 			s.lock(id)
 			horizon, verdict = s.Board.Ask(id)
-		case lockstep.Go:
+		case lockstep.Go, lockstep.Read:
 			var err error
-			if report, err = n.Turn(horizon); err != nil {
+			if report, err = n.turn(horizon); err != nil {
 				return 0, err
 			}
 			s.lock(id)

@@ -7,7 +7,7 @@ import (
 )
 
 // Memory is a Conn without a network: ports joined in memory. It drops what finds
-// its Slots full, as a ring does.
+// its slots full, as a ring does.
 type Memory struct {
 	mu      sync.Mutex
 	arrived chan struct{} // holds a token when queue may have frames
@@ -84,7 +84,7 @@ func (m *Memory) put(f Frame) {
 	defer m.mu.Unlock()
 	switch {
 	case m.closed:
-	case len(m.queue) == Slots:
+	case len(m.queue) == SlotsOf(len(m.peers)):
 		m.drops++
 	default:
 		m.queue = append(m.queue, f)

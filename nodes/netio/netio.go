@@ -45,6 +45,14 @@ func (m *Message) Len() int { return len(m.Header) + len(m.Payload) + len(m.Trai
 // ErrClosed reports a Conn whose other end, or itself, is gone.
 var ErrClosed = errors.New("netio: closed")
 
-// Slots is the number of frames that a Conn keeps until they are received. A
-// fabric under lockstep never had more than 16 waiting (datapath.md).
+// Slots is the least number of frames that a Conn keeps until they are received.
+// A fabric of 100 Gb/s under lockstep never had more than 16 waiting
+// (datapath.md).
 const Slots = 512
+
+// slotsPerPort is the least number per port, for nodes with many of them.
+const slotsPerPort = 32
+
+// SlotsOf returns how many frames a Conn with the given number of ports keeps
+// until they are received.
+func SlotsOf(ports int) int { return max(Slots, slotsPerPort*ports) }

@@ -43,10 +43,6 @@ type mmsghdr struct {
 // vlanTagLen is the length of an 802.1Q tag.
 const vlanTagLen = 4
 
-// slotsPerPort is the least room per port, for nodes with many of them: twice
-// what a link of 400 Gb/s with full packets brings in 2 us.
-const slotsPerPort = 32
-
 // blockPages is the number of pages in a block of the ring: small enough that
 // the kernel finds it in one piece.
 const blockPages = 16
@@ -57,7 +53,7 @@ const blockPages = 16
 // bytes arrives whole. It needs CAP_NET_RAW in that namespace; the Conn may then
 // be used from any thread.
 func OpenPacket(indices []int, maxFrame int) (*Packet, error) {
-	return open(indices, maxFrame, max(Slots, slotsPerPort*len(indices)), true)
+	return open(indices, maxFrame, SlotsOf(len(indices)), true)
 }
 
 // OpenTap opens one interface, which is port 0, to look on: it receives the

@@ -38,12 +38,20 @@
 // and not promises that creep by one lookahead per round, so a gap in which no
 // node has an event is crossed in one turn.
 //
+// # Room
+//
+// A receiver keeps a limited number of unread frames per link. A sender whose
+// turn has used up the room of a link ends the turn, and goes on when the
+// receiver has read: a receiver that may not advance is woken to read only.
+// Reading waits for nobody, so this cannot come to a halt either.
+//
 // The run is over when every bound has reached the end (never, in a run without
 // one).
 package lockstep
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/csiglab/csiglab/nodes/clock"
 )
@@ -52,6 +60,7 @@ import (
 type Link struct {
 	From, To  int            // nodes
 	Lookahead clock.Duration // positive
+	Room      int64          // frames that may be on it unread, positive
 }
 
 // Report is what a node did in its turn.
@@ -59,6 +68,9 @@ type Report struct {
 	Next clock.Time // the earliest event that it holds; clock.Never without one
 	Last clock.Time // the latest event that it has processed since the start
 	Sent []Sent     // frames already on the wire; the Board keeps no reference
+	// Blocked says that the turn ended early because link Full has no room.
+	Blocked bool
+	Full    int
 }
 
 // Sent counts the frames of one turn on one link.
@@ -74,9 +86,13 @@ type Verdict uint8
 // Verdicts.
 const (
 	Wait Verdict = iota // sleep until woken, then Ask
-	Go                  // process every event before the horizon
+	Go                  // read, and process every event before the horizon
+	Read                // read, and report again
 	Done                // the run is over
 )
+
+// Turn tells whether the verdict is a turn: Go or Read.
+func (v Verdict) Turn() bool { return v == Go || v == Read }
 
 // States of a node on the Board.
 const (
@@ -92,7 +108,7 @@ type Board struct {
 
 	nodes int
 	end   clock.Time
-	to    []int
+	links []Link
 	in    [][]int
 	wake  []int
 
@@ -103,7 +119,11 @@ type Board struct {
 	horizon []int64 // H at the last look
 	blocker []int64 // the node of H's smallest term
 	state   []int64
+	blocked []int64 // the link without room that the node waits for, plus 1; 0: none
+	asked   []int64 // 1: a sender waits for the node to read
 	sent    []int64 // per link, cumulative
+	seen    []int64 // sent, when the receiver was last told to read
+	read    []int64 // what the receiver is known to have read
 	dist    []int64 // [to*nodes+from]
 }
 
@@ -121,7 +141,7 @@ const (
 const unreachable = int64(1) << 62
 
 // Words returns how many words a Board needs.
-func Words(nodes, links int) int { return headWords + 5*nodes + links + nodes*nodes }
+func Words(nodes, links int) int { return headWords + 7*nodes + 3*links + nodes*nodes }
 
 // New returns the Board of a fabric over words, which all nodes share. Every
 // caller gives the same nodes, links and end. Exactly one of them calls Reset
@@ -130,12 +150,14 @@ func New(words []int64, nodes int, links []Link, end clock.Time) (*Board, error)
 	if len(words) != Words(nodes, len(links)) {
 		return nil, fmt.Errorf("lockstep: %d words, want %d", len(words), Words(nodes, len(links)))
 	}
-	b := &Board{words: words, nodes: nodes, end: end, in: make([][]int, nodes), wake: make([]int, 0, nodes)}
+	b := &Board{words: words, nodes: nodes, end: end, links: slices.Clone(links), in: make([][]int, nodes), wake: make([]int, 0, nodes)}
 	for id, l := range links {
 		if l.Lookahead <= 0 {
 			return nil, fmt.Errorf("lockstep: link %d from node %d to %d: lookahead %v is not positive", id, l.From, l.To, l.Lookahead)
 		}
-		b.to = append(b.to, l.To)
+		if l.Room <= 0 {
+			return nil, fmt.Errorf("lockstep: link %d from node %d to %d: room for %d frames is none", id, l.From, l.To, l.Room)
+		}
 		b.in[l.To] = append(b.in[l.To], id)
 	}
 	take := func(n int) (view []int64) {
@@ -144,29 +166,37 @@ func New(words []int64, nodes int, links []Link, end clock.Time) (*Board, error)
 	}
 	b.head = take(headWords)
 	b.bound, b.pending, b.horizon, b.blocker, b.state = take(nodes), take(nodes), take(nodes), take(nodes), take(nodes)
-	b.sent, b.dist = take(len(links)), take(nodes*nodes)
+	b.blocked, b.asked = take(nodes), take(nodes)
+	b.sent, b.seen, b.read = take(len(links)), take(len(links)), take(len(links))
+	b.dist = take(nodes * nodes)
 	return b, nil
 }
 
 // Reset writes the state before the first turn. No node may advance until every
 // node has reported once, so that no frame is sent to one that does not listen
 // yet.
-func (b *Board) Reset(links []Link) {
+func (b *Board) Reset() {
 	clear(b.words)
 	for n := range b.nodes {
 		b.pending[n] = int64(clock.Never)
 		b.state[n] = absent
 	}
-	distances(b.dist, b.nodes, links)
+	distances(b.dist, b.nodes, b.links)
 }
 
 // In returns the links that lead to node n, in ascending order. The Board owns
 // the slice.
 func (b *Board) In(n int) []int { return b.in[n] }
 
-// Count returns how many frames were sent on link since the start. After a Go, a
-// node must have read that many from each of its links before it advances.
+// Count returns how many frames were sent on link since the start. After a Go or
+// a Read, a node must have read that many from each of its links before it does
+// anything else.
 func (b *Board) Count(link int) int64 { return b.sent[link] }
+
+// Credit returns how many frames there is room for on link.
+func (b *Board) Credit(link int) int64 {
+	return b.links[link].Room - (b.sent[link] - b.read[link])
+}
 
 // Grants returns how many turns were granted since the start.
 func (b *Board) Grants() int64 { return b.head[headGrants] }
@@ -210,17 +240,25 @@ func (b *Board) Stuck() []int {
 func (b *Board) Woken() []int { return b.wake }
 
 // Turn ends a turn of node n, whose frames are on the wire, and begins the next
-// one if its horizon allows. The horizon is exclusive and not beyond the end.
+// one if its horizon allows. The horizon is exclusive and not beyond the end; with
+// Read it is 0.
 func (b *Board) Turn(n int, r Report) (clock.Time, Verdict) {
 	b.wake = b.wake[:0]
 	b.head[headLast] = max(b.head[headLast], int64(r.Last))
+	for _, l := range b.in[n] {
+		b.read[l] = b.seen[l]
+	}
 	for _, s := range r.Sent {
-		m := b.to[s.Link]
+		m := b.links[s.Link].To
 		b.sent[s.Link] += s.Frames
 		b.pending[m] = min(b.pending[m], int64(s.First))
 		b.bound[m] = min(b.bound[m], int64(s.First))
 	}
 	b.bound[n] = min(int64(r.Next), b.pending[n])
+	if r.Blocked {
+		b.blocked[n] = int64(r.Full) + 1
+		b.asked[b.links[r.Full].To] = 1
+	}
 	begins := false
 	if b.state[n] == absent {
 		b.head[headPresent]++
@@ -237,7 +275,7 @@ func (b *Board) Turn(n int, r Report) (clock.Time, Verdict) {
 		if begins || int(b.blocker[m]) == n {
 			b.measure(m)
 		}
-		if verdict == Done || b.bound[m] < b.horizon[m] {
+		if verdict == Done || b.asked[m] != 0 || b.mayGo(m) {
 			b.state[m] = woken
 			b.wake = append(b.wake, m)
 		}
@@ -258,17 +296,36 @@ func (b *Board) look(n int) (clock.Time, Verdict) {
 	}
 	b.measure(n)
 	switch {
-	case b.bound[n] < b.horizon[n]:
-		b.state[n] = running
-		b.pending[n] = int64(clock.Never)
+	case b.mayGo(n):
+		b.blocked[n] = 0
 		b.head[headGrants]++
+		b.start(n)
 		return clock.Time(b.horizon[n]), Go
+	case b.asked[n] != 0:
+		b.start(n)
+		return 0, Read
 	case b.head[headDone] != 0 || b.bound[n] >= int64(b.end) && b.Earliest() >= b.end:
 		b.head[headDone] = 1
 		return b.end, Done
 	}
 	b.state[n] = asleep
 	return 0, Wait
+}
+
+// mayGo tells whether n has an event before its horizon and no full link before
+// it.
+func (b *Board) mayGo(n int) bool {
+	return b.bound[n] < b.horizon[n] && (b.blocked[n] == 0 || b.Credit(int(b.blocked[n]-1)) > 0)
+}
+
+// start begins a turn of n, which reads all frames that are counted now.
+func (b *Board) start(n int) {
+	b.state[n] = running
+	b.pending[n] = int64(clock.Never)
+	b.asked[n] = 0
+	for _, l := range b.in[n] {
+		b.seen[l] = b.sent[l]
+	}
 }
 
 // measure computes the horizon of m and its blocker.

@@ -63,8 +63,8 @@ func randomToy(rng *rand.Rand) (*toy, int, [][]event) {
 	nodes := 2 + rng.IntN(8)
 	y := &toy{out: make([][]int, nodes), end: clock.Time(100_000 + rng.IntN(400_000))}
 	join := func(a, b int) {
-		la := clock.Duration(1 + rng.IntN(3000))
-		for _, l := range []lockstep.Link{{From: a, To: b, Lookahead: la}, {From: b, To: a, Lookahead: la}} {
+		la, room := clock.Duration(1+rng.IntN(3000)), int64(1+rng.IntN(5))
+		for _, l := range []lockstep.Link{{From: a, To: b, Lookahead: la, Room: room}, {From: b, To: a, Lookahead: la, Room: room}} {
 			y.out[l.From] = append(y.out[l.From], len(y.links))
 			y.links = append(y.links, l)
 		}
@@ -126,6 +126,7 @@ func (y *toy) sequential(start [][]event) [][]event {
 // any order, are woken late and read frames only when they must. Every node must
 // see the history of a sequential run, and no schedule may come to a halt.
 func TestRandomSchedules(t *testing.T) {
+	blocks := 0
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		y, nodes, queues := randomToy(rng)
@@ -138,7 +139,7 @@ func TestRandomSchedules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		board.Reset(y.links)
+		board.Reset()
 		history := make([][]event, nodes)
 		wires := make([][]event, len(y.links))
 		read := make([]int64, len(y.links))
@@ -146,14 +147,14 @@ func TestRandomSchedules(t *testing.T) {
 
 		type waiting struct {
 			node    int
-			horizon clock.Time // of a granted turn
+			horizon clock.Time // of a granted turn; 0: read only
 			granted bool
 		}
 		var ready []waiting
 		done := 0
 		follow := func(n int, horizon clock.Time, v lockstep.Verdict) {
 			switch v {
-			case lockstep.Go:
+			case lockstep.Go, lockstep.Read:
 				ready = append(ready, waiting{n, horizon, true})
 			case lockstep.Done:
 				done++
@@ -196,8 +197,12 @@ func TestRandomSchedules(t *testing.T) {
 					queues[n] = insert(queues[n], e)
 				}
 			}
-			var sent []lockstep.Sent
-			for len(queues[n]) > 0 && queues[n][0].At < w.horizon {
+			report := lockstep.Report{}
+			credit := make([]int64, len(y.links))
+			for _, link := range y.out[n] {
+				credit[link] = board.Credit(link)
+			}
+			for len(queues[n]) > 0 && queues[n][0].At < w.horizon && !report.Blocked {
 				e := queues[n][0]
 				queues[n] = queues[n][1:]
 				last[n] = e.At
@@ -205,13 +210,22 @@ func TestRandomSchedules(t *testing.T) {
 				frames, local := y.effect(n, e)
 				for _, f := range frames {
 					wires[f.link] = append(wires[f.link], f.event)
-					sent = append(sent, lockstep.Sent{Link: f.link, Frames: 1, First: f.At})
+					report.Sent = append(report.Sent, lockstep.Sent{Link: f.link, Frames: 1, First: f.At})
+					if credit[f.link]--; credit[f.link] <= 0 {
+						report.Blocked, report.Full = true, f.link
+						blocks++
+					}
+					// One event may send two frames.
+					if unread, room := int64(len(wires[f.link])), y.links[f.link].Room; unread > room+1 {
+						t.Fatalf("seed %d: %d frames are unread on link %d with room for %d", seed, unread, f.link, room)
+					}
 				}
 				for _, l := range local {
 					queues[n] = insert(queues[n], l)
 				}
 			}
-			h, v := board.Turn(n, lockstep.Report{Next: next(n), Last: last[n], Sent: sent})
+			report.Next, report.Last = next(n), last[n]
+			h, v := board.Turn(n, report)
 			follow(n, h, v)
 		}
 		if done != nodes {
@@ -224,20 +238,23 @@ func TestRandomSchedules(t *testing.T) {
 			t.Errorf("seed %d: Last = %v, want %v", seed, got, want)
 		}
 	}
+	if blocks < 100 {
+		t.Errorf("%d turns ended for want of room in all schedules, want many", blocks)
+	}
 }
 
 // TestIdleGap: a gap of a second between events costs turns by the event, not by
 // the lookahead of a microsecond.
 func TestIdleGap(t *testing.T) {
 	links := []lockstep.Link{
-		{From: 0, To: 1, Lookahead: clock.Microsecond}, {From: 1, To: 0, Lookahead: clock.Microsecond},
-		{From: 1, To: 2, Lookahead: clock.Microsecond}, {From: 2, To: 1, Lookahead: clock.Microsecond},
+		{From: 0, To: 1, Lookahead: clock.Microsecond, Room: 100}, {From: 1, To: 0, Lookahead: clock.Microsecond, Room: 100},
+		{From: 1, To: 2, Lookahead: clock.Microsecond, Room: 100}, {From: 2, To: 1, Lookahead: clock.Microsecond, Room: 100},
 	}
 	board, err := lockstep.New(make([]int64, lockstep.Words(3, len(links))), 3, links, clock.Never)
 	if err != nil {
 		t.Fatal(err)
 	}
-	board.Reset(links)
+	board.Reset()
 	const gaps = 5
 	timers := []int{gaps, 0, gaps} // left at each node
 	at := []clock.Time{0, clock.Never, clock.Time(clock.Second) / 2}
@@ -280,10 +297,14 @@ func TestIdleGap(t *testing.T) {
 	}
 }
 
-func TestNewRefusesLinksWithoutLookahead(t *testing.T) {
-	_, err := lockstep.New(make([]int64, lockstep.Words(2, 1)), 2, []lockstep.Link{{From: 0, To: 1}}, clock.Never)
-	if err == nil {
-		t.Error("a link without lookahead was accepted")
+func TestNewRefuses(t *testing.T) {
+	for what, link := range map[string]lockstep.Link{
+		"a link without lookahead": {From: 0, To: 1, Room: 1},
+		"a link without room":      {From: 0, To: 1, Lookahead: 1},
+	} {
+		if _, err := lockstep.New(make([]int64, lockstep.Words(2, 1)), 2, []lockstep.Link{link}, clock.Never); err == nil {
+			t.Errorf("%s was accepted", what)
+		}
 	}
 }
 
@@ -294,14 +315,14 @@ func BenchmarkTurn(b *testing.B) {
 	var links []lockstep.Link
 	for n := range nodes {
 		links = append(links,
-			lockstep.Link{From: n, To: (n + 1) % nodes, Lookahead: clock.Microsecond},
-			lockstep.Link{From: (n + 1) % nodes, To: n, Lookahead: clock.Microsecond})
+			lockstep.Link{From: n, To: (n + 1) % nodes, Lookahead: clock.Microsecond, Room: 100},
+			lockstep.Link{From: (n + 1) % nodes, To: n, Lookahead: clock.Microsecond, Room: 100})
 	}
 	board, err := lockstep.New(make([]int64, lockstep.Words(nodes, len(links))), nodes, links, clock.Never)
 	if err != nil {
 		b.Fatal(err)
 	}
-	board.Reset(links)
+	board.Reset()
 	next := make([]clock.Time, nodes)
 	var queue []int
 	for n := range nodes {

@@ -11,8 +11,8 @@ import (
 // the other's event, or the answer to its own, could reach it.
 func ExampleNew() {
 	links := []lockstep.Link{
-		{From: 0, To: 1, Lookahead: clock.Microsecond},
-		{From: 1, To: 0, Lookahead: clock.Microsecond},
+		{From: 0, To: 1, Lookahead: clock.Microsecond, Room: 64},
+		{From: 1, To: 0, Lookahead: clock.Microsecond, Room: 64},
 	}
 	words := make([]int64, lockstep.Words(2, len(links)))
 	board, err := lockstep.New(words, 2, links, clock.Never)
@@ -20,7 +20,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	board.Reset(links)
+	board.Reset()
 	at := func(d clock.Duration) lockstep.Report { return lockstep.Report{Next: clock.Time(d)} }
 	_, verdict := board.Turn(0, at(5*clock.Microsecond))
 	fmt.Println("node 0 may go:", verdict == lockstep.Go)
