@@ -221,7 +221,7 @@ func TestControlLinks(t *testing.T) {
 // of a receiver than it has room for; senders wait and nothing is lost.
 func TestFastLinks(t *testing.T) {
 	text := strings.ReplaceAll(experimentText, "100Gbps", "800Gbps")
-	text = strings.Replace(text, "{queue: 30kB}", "{queue: 30kB, mtu: 200B}", 1)
+	text = strings.Replace(text, "{queue: 30kB}", "{queue: 30kB, mtu: 256B}", 1)
 	p := compile(t, text)
 	got, _, err := run(t, p, fabric(p), 2)
 	if err != nil {
