@@ -1,0 +1,97 @@
+package forward_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/csiglab/csiglab/nodes/switch/forward"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// table has host 0 behind port 2, hosts 1 and 2 behind four uplinks, host 3
+// behind three, and host 4 nowhere.
+var table = forward.Config{
+	Group: []uint16{0, 1, 1, 2, 3},
+	Ports: [][]uint16{{2}, {4, 5, 6, 7}, {4, 6, 9}, {}},
+	Seed:  1,
+}
+
+func packet(src, dst int, sourcePort uint16) *wire.Packet {
+	p := new(wire.Packet)
+	p.Build(wire.Addresses{Source: wire.HostIP(src), Destination: wire.HostIP(dst), SourcePort: sourcePort}, wire.Data, 0, wire.ECT0, 0)
+	return p
+}
+
+func TestLookup(t *testing.T) {
+	tab := forward.NewTable(table)
+	for port := range uint16(100) {
+		if got, ok := tab.Lookup(packet(1, 0, port)); got != 2 || !ok {
+			t.Fatalf("host 0: port %d, %v, want 2", got, ok)
+		}
+	}
+	for _, dst := range []int{4, 5, 1000, 1<<24 - 2} {
+		if got, ok := tab.Lookup(packet(1, dst, 0)); ok {
+			t.Errorf("host %d: port %d, want no route", dst, got)
+		}
+	}
+	for _, ip := range []uint32{0, 10 << 24, 192<<24 + 1} {
+		p := new(wire.Packet)
+		p.Build(wire.Addresses{Destination: ip}, wire.Data, 0, 0, 0)
+		if got, ok := tab.Lookup(p); ok {
+			t.Errorf("address %#x: port %d, want no route", ip, got)
+		}
+	}
+}
+
+// ECMP spreads flows evenly, keeps a flow where it is, and each switch decides
+// for itself.
+func TestSpread(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	cfg := table
+	const flows = 12000
+	for _, dst := range []int{1, 3} {
+		paths := cfg.Ports[cfg.Group[dst]]
+		index := map[int]int{}
+		for i, p := range paths {
+			index[int(p)] = i
+		}
+		n := len(paths)
+		both := make([]int, n*n)
+		cfg.Seed = r.Uint64()
+		first := forward.NewTable(cfg)
+		cfg.Seed = r.Uint64()
+		second := forward.NewTable(cfg)
+		for i := range flows {
+			p := packet(i%16+8, dst, uint16(wire.EntropyBase+i))
+			a, ok1 := first.Lookup(p)
+			b, ok2 := second.Lookup(p)
+			x, known1 := index[a]
+			y, known2 := index[b]
+			if !ok1 || !ok2 || !known1 || !known2 {
+				t.Fatalf("seed %d: ports %d, %d for host %d, want among %v", seed, a, b, dst, paths)
+			}
+			if again, _ := first.Lookup(p); again != a {
+				t.Fatalf("seed %d: a flow moved from port %d to %d", seed, a, again)
+			}
+			both[x*n+y]++
+		}
+		want := float64(flows) / float64(n*n)
+		for pair, got := range both {
+			if math.Abs(float64(got)-want) > 6*math.Sqrt(want) {
+				t.Errorf("seed %d: %d of %d flows took paths %d and %d, want about %.0f", seed, got, flows, pair/n, pair%n, want)
+			}
+		}
+	}
+}
+
+func ExampleNewTable() {
+	t := forward.NewTable(forward.Config{Group: []uint16{0, 1}, Ports: [][]uint16{{3}, {}}})
+	fmt.Println(t.Lookup(packet(1, 0, 50000)))
+	fmt.Println(t.Lookup(packet(0, 1, 50000)))
+	// Output:
+	// 3 true
+	// 0 false
+}
