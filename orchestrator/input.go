@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	topohtsim "github.com/csiglab/csiglab/topologies/htsim"
 	"github.com/csiglab/csiglab/workloads"
@@ -92,15 +93,9 @@ func open(file string) (*os.File, error) {
 	return r, nil
 }
 
-func (f *fabric) buildTopology() (err error) {
-	t := f.experiment.Topology
-	if t.File != "" {
-		var notes []string
-		f.graph, notes, err = ReadTopology(t.File)
-		f.notes = append(f.notes, notes...)
-		return err
-	}
-	f.graph, err = buildFatTree(t.FatTree.Generator())
+func (f *fabric) buildTopology() error {
+	t, err := BuildTopology(f.experiment.Topology)
+	f.graph, f.notes = t.Graph, append(f.notes, t.Notes...)
 	return err
 }
 
@@ -131,6 +126,8 @@ func (f *fabric) buildWorkload() error {
 		load, err = workloads.Permutation(hosts, w.Permutation.Size, w.Permutation.Seed)
 	case w.Incast != nil:
 		load, err = workloads.Incast(hosts, w.Incast.Dst, w.Incast.FanIn, w.Incast.Size)
+	case w.AllToAll != nil:
+		load, err = buildAllToAll(w.AllToAll, hosts)
 	default:
 		load = &workloads.Workload{Hosts: hosts}
 		for _, t := range w.Transfers {
@@ -148,4 +145,17 @@ func (f *fabric) buildWorkload() error {
 	}
 	f.workload = load
 	return nil
+}
+
+func buildAllToAll(a *experiment.AllToAll, hosts int) (*workloads.Workload, error) {
+	part := a.Hosts
+	if part == 0 {
+		part = hosts
+	}
+	load, err := workloads.AllToAll(part, a.Parallel, a.Size)
+	if err != nil {
+		return nil, err
+	}
+	load.Hosts = hosts
+	return load, nil
 }

@@ -6,6 +6,7 @@ package orchestrator
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
@@ -100,10 +101,8 @@ func newFabric(e *experiment.Experiment) (*fabric, error) {
 // 1.9).
 func (f *fabric) sizePath() {
 	links := f.experiment.Links
-	longest := topologies.NewPaths(f.graph).Longest()
 	rate := f.graph.Links[f.graph.Adjacency()[0][0].Link].Rate
-	rtt := 2*longest.Delay +
-		clock.Duration(longest.Links)*(rate.Serialisation(links.MTU)+rate.Serialisation(links.Header))
+	rtt := networkRTT(f.graph, links)
 	f.path = congestion.Path{LinkRate: rate, NetworkRTT: rtt, MTU: links.MTU, Header: links.Header, Trim: links.Trim}
 	f.bdpPackets = (rate.Volume(rtt) + links.MTU - 1) / links.MTU
 	f.queue = links.Queue
@@ -113,6 +112,23 @@ func (f *fabric) sizePath() {
 			f.queue *= 5
 		}
 	}
+}
+
+// networkRTT returns the time of a full packet from a host to the farthest other
+// one over idle links, and of its ACK back. Departs from the reference where
+// links differ: that charges as many links as the path with the largest delay
+// has, each at the rate of the hosts' links.
+func networkRTT(g *topologies.Graph, links experiment.Links) clock.Duration {
+	there := topologies.Graph{Nodes: slices.Clone(g.Nodes), Links: slices.Clone(g.Links)}
+	for i := range there.Nodes {
+		there.Nodes[i].Delay *= 2
+	}
+	for i := range there.Links {
+		l := &there.Links[i]
+		l.Delay = 2*l.Delay + l.Rate.Serialisation(links.MTU) + l.Rate.Serialisation(links.Header)
+	}
+	_, rtt := topologies.LongestPath(&there)
+	return rtt
 }
 
 // share returns the given tenths of the BDP, in whole packets rounded up.

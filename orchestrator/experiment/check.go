@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,7 +8,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/units"
-	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/workloads"
 )
 
 // derive fills the defaults that depend on other values.
@@ -34,13 +33,16 @@ func (d *decoder) derive(e *Experiment) {
 			}
 		}
 	}
+	if l := e.Topology.LeafSpine; l != nil && l.Bundle == 0 {
+		l.Bundle = 1
+	}
 }
 
 // check tests what concerns several values.
 func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.exactlyOne("topology")
 	d.exactlyOne("workload")
-	hosts := d.fatTree(e.Topology.FatTree)
+	hosts := d.topology(e.Topology)
 	d.workload(e, hosts)
 	d.links(e)
 	d.csig(e)
@@ -79,43 +81,6 @@ func (d *decoder) exactlyOne(path string) {
 	}
 }
 
-// fatTree returns the number of hosts, or 0 when it is not known here.
-func (d *decoder) fatTree(f *FatTree) int {
-	if f == nil {
-		return 0
-	}
-	var shape *topologies.ShapeError
-	if err := f.Generator().Check(); errors.As(err, &shape) {
-		path, key := "topology.fat_tree", shapeKeys[shape.Field]
-		if shape.Tier != topologies.NoTier {
-			path = fmt.Sprintf("%s.tiers[%d]", path, shape.Tier)
-		}
-		d.failAt(join(path, key), shape.Describe(key), "")
-		return 0
-	}
-	return f.Hosts
-}
-
-// shapeKeys are the keys of the fields that a generator complains about.
-var shapeKeys = map[topologies.Field]string{
-	topologies.FieldHosts: "hosts", topologies.FieldPodSize: "pod", topologies.FieldTiers: "tiers",
-	topologies.FieldRate: "rate", topologies.FieldDelay: "delay", topologies.FieldSwitchDelay: "switch_delay",
-	topologies.FieldRadixDown: "down", topologies.FieldRadixUp: "up",
-	topologies.FieldOversubscribed: "oversubscribed", topologies.FieldBundle: "bundle",
-}
-
-// Generator returns the parameters for package topologies.
-func (f *FatTree) Generator() topologies.FatTree {
-	g := topologies.FatTree{Hosts: f.Hosts, PodSize: f.PodSize}
-	for _, t := range f.Tiers {
-		g.Tiers = append(g.Tiers, topologies.FatTreeTier{
-			Rate: t.Rate, Delay: t.Delay, SwitchDelay: t.SwitchDelay,
-			RadixDown: t.Down, RadixUp: t.Up, Oversubscribed: t.Oversubscribed, Bundle: t.Bundle,
-		})
-	}
-	return g
-}
-
 func (d *decoder) workload(e *Experiment, hosts int) {
 	host := func(path string, id int) {
 		if hosts > 0 && id >= hosts {
@@ -152,6 +117,21 @@ func (d *decoder) workload(e *Experiment, hosts int) {
 		host("workload.incast.dst", w.Incast.Dst)
 		if hosts > 0 && w.Incast.FanIn >= hosts {
 			d.failAt("workload.incast.fan_in", fmt.Sprintf("%d senders and a receiver need more than %d hosts", w.Incast.FanIn, hosts), "")
+		}
+	}
+	if w.AllToAll != nil {
+		size("workload.all_to_all.size", w.AllToAll.Size)
+	}
+	if a := w.AllToAll; a != nil && hosts > 0 {
+		n := a.Hosts
+		switch {
+		case n > hosts:
+			d.failAt("workload.all_to_all.hosts", fmt.Sprintf("%d is too large; the topology has %d hosts", n, hosts), "")
+		case n == 0:
+			n = hosts
+		}
+		if n*(n-1) > workloads.MaxTransfers {
+			d.failAt("workload.all_to_all", fmt.Sprintf("%d hosts would send %d messages; the most is %d", n, n*(n-1), workloads.MaxTransfers), "")
 		}
 	}
 	if w.StartUnit != "auto" && w.File == "" {

@@ -30,6 +30,7 @@ func Names() []string {
 	for i, e := range entries {
 		names[i] = strings.TrimSuffix(e.Name(), ".yaml")
 	}
+	slices.Sort(names) // the files' order is that with .yaml
 	return names
 }
 

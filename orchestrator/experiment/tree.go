@@ -224,8 +224,8 @@ func join(path, name string) string {
 // alternatives lists, per mapping, the keys of which one excludes the others.
 // An override that sets one removes the rest.
 var alternatives = map[string][]string{
-	"topology": {"file", "fat_tree"},
-	"workload": {"file", "transfers", "permutation", "incast"},
+	"topology": {"file", "fat_tree", "k_ary", "leaf_spine", "dragonfly"},
+	"workload": {"file", "transfers", "permutation", "incast", "all_to_all"},
 }
 
 // algorithms are the paths whose value is an Algorithm.

@@ -37,8 +37,11 @@ type Experiment struct {
 
 // Topology is a generator with its parameters, or a file.
 type Topology struct {
-	File    string   `yaml:"file"`     // htsim .topo, relative to the experiment file
-	FatTree *FatTree `yaml:"fat_tree"` // generator; exactly one of the fields is set
+	File      string     `yaml:"file"` // htsim .topo, relative to the experiment file
+	FatTree   *FatTree   `yaml:"fat_tree"`
+	KAry      *KAry      `yaml:"k_ary"`
+	LeafSpine *LeafSpine `yaml:"leaf_spine"`
+	Dragonfly *Dragonfly `yaml:"dragonfly"` // exactly one of the fields is set
 }
 
 // FatTree are the parameters of a fat tree (3 tiers) or leaf-spine (2 tiers).
@@ -57,6 +60,42 @@ type Tier struct {
 	Rate           units.BitRate  `yaml:"rate"`           // of the down links
 	Delay          clock.Duration `yaml:"delay"`          // of the down links
 	SwitchDelay    clock.Duration `yaml:"switch_delay"`
+}
+
+// KAry are the parameters of a fat tree of equal switches without
+// oversubscription: k pods, k^3/4 hosts.
+type KAry struct {
+	K           int            `yaml:"k"` // ports per switch, even
+	Rate        units.BitRate  `yaml:"rate"`
+	Delay       clock.Duration `yaml:"delay"`
+	SwitchDelay clock.Duration `yaml:"switch_delay"`
+}
+
+// LeafSpine are the parameters of a fabric in which every leaf reaches every
+// spine.
+type LeafSpine struct {
+	Leaves       int            `yaml:"leaves"`
+	Spines       int            `yaml:"spines"`
+	HostsPerLeaf int            `yaml:"hosts_per_leaf"`
+	Bundle       int            `yaml:"bundle"`     // links per leaf and spine; default 1
+	Rate         units.BitRate  `yaml:"rate"`       // of the hosts' links
+	SpineRate    units.BitRate  `yaml:"spine_rate"` // 0 or "auto": rate
+	Delay        clock.Duration `yaml:"delay"`
+	SwitchDelay  clock.Duration `yaml:"switch_delay"`
+}
+
+// Dragonfly are the parameters of groups of routers: those of a group are joined
+// all to all, groups by global links in the absolute arrangement.
+type Dragonfly struct {
+	P           int            `yaml:"p"`      // hosts per router
+	A           int            `yaml:"a"`      // routers per group
+	H           int            `yaml:"h"`      // global links per router
+	Groups      int            `yaml:"groups"` // 0 or "auto": a*h+1, full size
+	Rate        units.BitRate  `yaml:"rate"`
+	GlobalRate  units.BitRate  `yaml:"global_rate"` // 0 or "auto": rate
+	Delay       clock.Duration `yaml:"delay"`
+	GlobalDelay clock.Duration `yaml:"global_delay"` // 0 or "auto": delay
+	SwitchDelay clock.Duration `yaml:"switch_delay"`
 }
 
 // Links are the queues and sizes of every link.
@@ -130,6 +169,7 @@ type Workload struct {
 	Transfers    []Transfer     `yaml:"transfers"`
 	Permutation  *Permutation   `yaml:"permutation"`
 	Incast       *Incast        `yaml:"incast"`
+	AllToAll     *AllToAll      `yaml:"all_to_all"`
 	StartJitter  clock.Duration `yaml:"start_jitter"`  // each start is moved by a random time in [0, this); default 1us, 0 for files
 	ControlDelay clock.Duration `yaml:"control_delay"` // of a dependency that crosses hosts; 0 or "auto": the smallest link delay
 }
@@ -153,6 +193,13 @@ type Incast struct {
 	Dst   int            `yaml:"dst"`
 	FanIn int            `yaml:"fan_in"`
 	Size  units.ByteSize `yaml:"size"`
+}
+
+// AllToAll sends from every host to every other.
+type AllToAll struct {
+	Size     units.ByteSize `yaml:"size"`     // of each message
+	Parallel int            `yaml:"parallel"` // messages that a host has under way; 0 or "all": no limit
+	Hosts    int            `yaml:"hosts"`    // the first so many; 0 or "all": every host
 }
 
 // Telemetry is what is recorded.
