@@ -1,0 +1,297 @@
+package dataplane_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
+	"github.com/csiglab/csiglab/nodes/switch/buffer"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+const full = clock.Time(332 * clock.Nanosecond) // a packet of 4150 B at 100 Gb/s
+
+func TestForwards(t *testing.T) {
+	r := newRig(t, config())
+	p := r.data(2, 4150)
+	r.receive(1000, 3, p)
+	if len(r.sent) != 1 {
+		t.Fatalf("%d packets sent, want 1 at once", len(r.sent))
+	}
+	d := r.sent[0]
+	if d.Port != 2 || d.at != 1000 || d.Departs != 1000+full || d.Packet != p {
+		t.Errorf("sent on port %d at %d, departs %d, want 2, 1000, %d", d.Port, d.at, d.Departs, 1000+full)
+	}
+	destination, source := macs(p)
+	if destination != 0x02_000002_0000 || source != 0x02_000009_0002 {
+		t.Errorf("MAC addresses %012x from %012x, want those of port 2 and its peer", destination, source)
+	}
+	if ttl := p.Header()[wire.EthernetLen+8]; ttl != 63 {
+		t.Errorf("TTL %d, want 63", ttl)
+	}
+	if err := valid(p, r.domain); err != nil {
+		t.Error(err)
+	}
+	r.wants(nil, nil)
+}
+
+// "strict priority for high" (congestion-control.md 1.9).
+func TestControlGoesFirst(t *testing.T) {
+	r := newRig(t, config())
+	r.receive(0, 3, r.data(1, 4150), r.data(1, 4150), r.ack(1), r.data(1, 4150), r.ack(1))
+	r.receive(full+1, 3, r.ack(1)) // the wire is busy with an ACK
+	r.run(forever)
+	want := []string{"data", "ack", "ack", "ack", "data", "data"}
+	if got := r.kinds(); !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
+	}
+}
+
+// "from the low-queue length *after* removing the departing packet"
+// (congestion-control.md 1.9).
+func TestECNAfterRemovingTheDepartingPacket(t *testing.T) {
+	cfg := config()
+	cfg.ECN = aqm.Linear{Low: 2 * 4150, High: 2 * 4150} // a step: marks with two packets behind
+	r := newRig(t, cfg)
+	var packets []*wire.Packet
+	for range 5 {
+		packets = append(packets, r.data(1, 4150))
+	}
+	packets[2].Header()[wire.EthernetLen+1] &^= 3 // Not-ECT
+	fixChecksum(packets[2])
+	r.receive(0, 3, packets...)
+	r.run(forever)
+	// Queues behind them when they leave: 0, 3, 2, 1, 0 packets.
+	want := []uint8{wire.ECT0, wire.CE, wire.NotECT, wire.ECT0, wire.ECT0}
+	for i, p := range packets {
+		if p.ECN() != want[i] {
+			t.Errorf("packet %d left with ECN %d, want %d", i, p.ECN(), want[i])
+		}
+		if err := valid(p, r.domain); err != nil {
+			t.Errorf("packet %d: %v", i, err)
+		}
+	}
+	if got := r.port(1).MarkedPackets; got != 1 {
+		t.Errorf("%d packets counted as marked, want 1", got)
+	}
+}
+
+func TestECNSparesControlAndMarkedPackets(t *testing.T) {
+	cfg := config()
+	cfg.ECN = aqm.Linear{} // marks everything
+	r := newRig(t, cfg)
+	marked, ack := r.data(1, 4150), r.ack(1)
+	marked.MarkCE()
+	ack.MarkCE() // a control packet that claims to be ECN-capable
+	r.receive(0, 3, marked, ack)
+	r.run(forever)
+	if got := r.port(1).MarkedPackets; got != 0 {
+		t.Errorf("%d packets counted as marked, want none that was not marked here", got)
+	}
+}
+
+// fixChecksum recomputes the IPv4 checksum of an untagged packet.
+func fixChecksum(p *wire.Packet) {
+	h := p.Header()[wire.EthernetLen:][:wire.IPv4Len]
+	h[10], h[11] = 0, 0
+	sum := 0
+	for i := 0; i < len(h); i += 2 {
+		sum += int(h[i])<<8 + int(h[i+1])
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	h[10], h[11] = byte(^sum>>8), byte(^sum)
+}
+
+// "Overflow: with prob. 1/2 trim the arriving packet, else trim the most
+// recently enqueued packet … and enqueue the new one" (congestion-control.md
+// 1.9).
+func TestTrimmingCoin(t *testing.T) {
+	const rounds = 2000
+	arriving := 0
+	for seed := range uint64(rounds) {
+		cfg := config()
+		cfg.Seed = seed
+		cfg.Buffer.Data = 2 * 4150
+		cfg.Ports[1].LastHop = seed%2 == 0
+		r := newRig(t, cfg)
+		var packets []*wire.Packet
+		for range 4 { // one on the wire, two queued, one too many
+			packets = append(packets, r.data(1, 4150))
+		}
+		r.receive(0, 3, packets...)
+		switch {
+		case packets[3].Trimmed() && !packets[2].Trimmed():
+			arriving++
+		case packets[2].Trimmed() && !packets[3].Trimmed():
+		default:
+			t.Fatalf("seed %d: trimmed: %v %v, want one of the last two", seed, packets[2].Trimmed(), packets[3].Trimmed())
+		}
+		if packets[0].Trimmed() || packets[1].Trimmed() {
+			t.Fatalf("seed %d: an earlier packet was trimmed", seed)
+		}
+		for _, p := range packets {
+			if p.Trimmed() && (p.Size != 64 || p.TrimmedLastHop() != cfg.Ports[1].LastHop) {
+				t.Fatalf("seed %d: trimmed packet of %v, last hop %v", seed, p.Size, p.TrimmedLastHop())
+			}
+		}
+		r.run(forever)
+		if got, want := r.kinds(), []string{"data", "trimmed", "data", "data"}; !slices.Equal(got, want) {
+			t.Fatalf("seed %d: order %v, want %v", seed, got, want)
+		}
+		if got := r.port(1); got.TrimmedPackets != 1 || got.CutBytes != 4086 || got.QueueMax != 2*4150 {
+			t.Fatalf("seed %d: %d trimmed, %d bytes cut, queue %d", seed, got.TrimmedPackets, got.CutBytes, got.QueueMax)
+		}
+	}
+	if math.Abs(float64(arriving)-rounds/2) > 6*math.Sqrt(rounds)/2 {
+		t.Errorf("the arriving packet was trimmed %d of %d times, want half", arriving, rounds)
+	}
+}
+
+// A small tail makes too little room: then the arriving packet is trimmed too,
+// and the queue's recorded depth falls by the tail at once.
+func TestTrimmedTailTooSmall(t *testing.T) {
+	for seed := range uint64(64) {
+		cfg := config()
+		cfg.Seed = seed
+		cfg.Buffer.Data = 4150 + 1000
+		cfg.Records = clock.Nanosecond * 1000
+		r := newRig(t, cfg)
+		packets := []*wire.Packet{r.data(1, 4150), r.data(1, 4150), r.data(1, 1000), r.data(1, 4150)}
+		r.receive(0, 3, packets...)
+		if !packets[3].Trimmed() {
+			t.Fatalf("seed %d: the arriving packet fitted", seed)
+		}
+		if !packets[2].Trimmed() {
+			continue // the coin chose the arriving packet
+		}
+		r.run(forever)
+		// 4150 B wait for 332 ns and two trimmed packets of 5.12 ns.
+		want := int64(4150) * 342_240 / 1000
+		if got := r.port(1).QueueByteNS; got != want {
+			t.Errorf("seed %d: queue integral %d byte-ns, want %d", seed, got, want)
+		}
+		return
+	}
+	t.Error("64 seeds never trimmed the tail")
+}
+
+func TestWithoutTrimmingPacketsDrop(t *testing.T) {
+	cfg := config()
+	cfg.Trim = false
+	cfg.Buffer.Data = 2 * 4150
+	r := newRig(t, cfg)
+	for range 5 {
+		r.receive(0, 3, r.data(1, 4150))
+	}
+	r.run(forever)
+	r.wants(map[string]int64{"data queue full": 2}, nil)
+	if got := r.port(1); got.TxPackets != 3 || got.DroppedPackets != 2 || got.DroppedBytes != 2*4150 || got.TrimmedPackets != 0 {
+		t.Errorf("%+v", got)
+	}
+	returnsEverything(t, r)
+}
+
+func TestControlQueueLimit(t *testing.T) {
+	cfg := config()
+	cfg.Buffer = buffer.Limits{Data: 4150, Control: 3 * 64}
+	r := newRig(t, cfg)
+	r.receive(0, 3, r.data(1, 4150)) // on the wire
+	for range 5 {
+		r.receive(0, 3, r.ack(1))
+	}
+	r.receive(0, 3, r.data(1, 4150), r.data(1, 4150)) // one waits, one is trimmed and finds no room
+	r.run(forever)
+	r.wants(map[string]int64{"control queue full": 3}, nil)
+	if got := r.port(1); got.DroppedPackets != 3 || got.DroppedBytes != 3*64 || got.CutBytes != 4086 {
+		t.Errorf("%+v", got)
+	}
+	returnsEverything(t, r)
+}
+
+func TestDropsWithoutAPort(t *testing.T) {
+	r := newRig(t, config())
+	old := r.data(1, 4150)
+	for range 63 {
+		old.DecrementTTL()
+	}
+	r.receive(0, 3, r.data(4, 4150), r.data(77, 64), old)
+	r.run(forever)
+	r.wants(map[string]int64{"no route": 2, "TTL exceeded": 1}, nil)
+	for _, p := range r.result().Ports {
+		if p.EnqueuedPackets != 0 || p.TxPackets != 0 {
+			t.Errorf("port %d: %+v, want nothing", p.Port, p)
+		}
+	}
+	returnsEverything(t, r)
+}
+
+// returnsEverything checks that no packet is lost from the pool: what is out is
+// what was sent.
+func returnsEverything(t *testing.T, r *rig) {
+	t.Helper()
+	if got := r.pool.Out(); got != len(r.sent) {
+		t.Errorf("%d packets out of the pool, %d were sent", got, len(r.sent))
+	}
+}
+
+// The switch's own delay moves packets later and keeps their order.
+func TestDelayKeepsOrder(t *testing.T) {
+	cfg := config()
+	cfg.Delay = 500 * clock.Nanosecond
+	r := newRig(t, cfg)
+	var packets []*wire.Packet
+	rnd, seed := random()
+	now := clock.Time(0)
+	arrivals := map[*wire.Packet]clock.Time{}
+	for range 200 {
+		p := r.data(rnd.IntN(3), 64)
+		packets, arrivals[p] = append(packets, p), now
+		r.receive(now, 3, p)
+		now += clock.Time(rnd.IntN(20_000))
+	}
+	if len(r.sent) == len(packets) {
+		t.Errorf("seed %d: nothing was delayed", seed)
+	}
+	r.run(forever)
+	last := map[int]int{}
+	for _, d := range r.sent {
+		if wait := d.at.Sub(arrivals[d.Packet]); wait < cfg.Delay {
+			t.Fatalf("seed %d: a packet left after %v, want at least %v", seed, wait, cfg.Delay)
+		}
+		i := slices.Index(packets, d.Packet)
+		if i < last[d.Port] {
+			t.Fatalf("seed %d: port %d: packet %d left after packet %d", seed, d.Port, i, last[d.Port])
+		}
+		last[d.Port] = i
+	}
+	if len(r.sent) != len(packets) {
+		t.Errorf("seed %d: %d of %d packets left", seed, len(r.sent), len(packets))
+	}
+	// An early call changes nothing.
+	p := r.data(1, 64)
+	r.receive(now+clock.Time(clock.Microsecond), 3, p)
+	sent := len(r.sent)
+	r.sw.HandleTimeout(r.now + 1)
+	if r.sw.NextTimeout() != r.now.Add(cfg.Delay) || len(r.sent) != sent {
+		t.Error("an early HandleTimeout did something")
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	cfg := config()
+	cfg.ECN = aqm.Linear{Low: 2, High: 1}
+	if _, err := dataplane.New(cfg, new(wire.Pool)); err == nil || !strings.Contains(err.Error(), "switch tor0: aqm") {
+		t.Errorf("thresholds in the wrong order: %v", err)
+	}
+	cfg = withCSIG(config(), 1)
+	cfg.CSIG.Domain.TPIDCompact = 0x0800
+	if _, err := dataplane.New(cfg, new(wire.Pool)); err == nil || !strings.Contains(err.Error(), "switch tor0: csig") {
+		t.Errorf("a TPID that is IPv4's: %v", err)
+	}
+}

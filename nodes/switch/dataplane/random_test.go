@@ -1,0 +1,207 @@
+package dataplane_test
+
+import (
+	"testing"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// "port packets: in = out + dropped + queued; port bytes: in = out + dropped +
+// cut by trimming + queued" (design: Trust), on random traffic, at every
+// instant, and no queue above its limit.
+func TestConservation(t *testing.T) {
+	for round := range 60 {
+		rnd, seed := random()
+		cfg := config()
+		if round%3 > 0 {
+			cfg = withCSIG(cfg, formats[round%2])
+			for i := range cfg.Ports {
+				for typ := range cfg.Ports[i].Policies {
+					cfg.Ports[i].Policies[typ] = dataplane.Policy(rnd.IntN(4))
+				}
+			}
+		}
+		cfg.Seed = rnd.Uint64()
+		cfg.Trim = round%4 != 0
+		cfg.ECN = aqm.Linear{Low: 4150, High: 6 * 4150}
+		cfg.Buffer.Data = 8 * 4150
+		cfg.Buffer.Control = []units.ByteSize{200, 4150, 100_000}[rnd.IntN(3)]
+		cfg.Delay = []clock.Duration{0, 300 * clock.Nanosecond}[rnd.IntN(2)]
+		cfg.Sizes.CountTag = rnd.IntN(2) == 0
+		cfg.Ports[0].Outside = rnd.IntN(2) == 0
+		r := newRig(t, cfg)
+		now, received := clock.Time(0), 0
+		for range 1500 {
+			now += clock.Time(rnd.IntN(250_000))
+			dst, port := rnd.IntN(6), rnd.IntN(4)
+			if rnd.IntN(2) == 0 {
+				dst = 1 // a hot spot
+			}
+			var p *wire.Packet
+			switch rnd.IntN(4) {
+			case 0:
+				p = r.ack(dst)
+			case 1:
+				p = r.data(dst, 64+rnd.IntN(4087))
+			default:
+				p = r.tagged(dst, 4150-rnd.IntN(2)*2000, csig.Type(rnd.IntN(4)))
+			}
+			p.Size = cfg.Sizes.Of(p)
+			r.receive(now, port, p)
+			received++
+			if rnd.IntN(200) == 0 {
+				now += clock.Time(20 * clock.Microsecond)
+			}
+		}
+		check := func(drained bool) {
+			t.Helper()
+			result := r.result()
+			var enqueued, dropped, queued, tx int64
+			for _, p := range result.Ports {
+				if p.EnqueuedPackets != p.TxPackets+p.DroppedPackets+p.QueuedPackets {
+					t.Fatalf("seed %d: port %d: %d packets in, %d out + %d dropped + %d queued", seed, p.Port,
+						p.EnqueuedPackets, p.TxPackets, p.DroppedPackets, p.QueuedPackets)
+				}
+				if p.EnqueuedBytes != p.TxBytes+p.DroppedBytes+p.CutBytes+p.QueuedBytes {
+					t.Fatalf("seed %d: port %d: %d bytes in, %d out + %d dropped + %d cut + %d queued", seed, p.Port,
+						p.EnqueuedBytes, p.TxBytes, p.DroppedBytes, p.CutBytes, p.QueuedBytes)
+				}
+				if p.QueueMax > int64(cfg.Buffer.Data) {
+					t.Fatalf("seed %d: port %d: queue of %d B, limit %d", seed, p.Port, p.QueueMax, cfg.Buffer.Data)
+				}
+				enqueued, dropped, queued, tx = enqueued+p.EnqueuedPackets, dropped+p.DroppedPackets, queued+p.QueuedPackets, tx+p.TxPackets
+			}
+			var allDrops int64
+			for _, d := range result.Drops {
+				allDrops += d.Packets
+			}
+			if inside := int64(received) - tx - allDrops - queued; inside < 0 || drained && (inside != 0 || queued != 0) {
+				t.Fatalf("seed %d: %d received, %d sent, %d dropped, %d queued", seed, received, tx, allDrops, queued)
+			}
+			if int64(received) < enqueued || tx != int64(len(r.sent)) {
+				t.Fatalf("seed %d: %d received, %d enqueued, %d sent of %d", seed, received, enqueued, tx, len(r.sent))
+			}
+		}
+		check(false)
+		r.run(forever)
+		check(true)
+		returnsEverything(t, r)
+		for _, d := range r.sent {
+			if err := valid(d.Packet, r.domain); err != nil {
+				t.Fatalf("seed %d: a packet left that does not parse: %v", seed, err)
+			}
+			if d.Packet.Size != cfg.Sizes.Of(d.Packet) {
+				t.Fatalf("seed %d: a packet left with a size of %v, its bytes say %v", seed, d.Packet.Size, cfg.Sizes.Of(d.Packet))
+			}
+		}
+	}
+}
+
+// The wire is never idle while packets wait, and never sends two at once.
+func TestPortsAreWorkConserving(t *testing.T) {
+	rnd, seed := random()
+	r := newRig(t, config())
+	now := clock.Time(0)
+	for range 3000 {
+		now += clock.Time(rnd.IntN(400_000))
+		r.receive(now, 3, r.data(rnd.IntN(2), 64+rnd.IntN(4087)))
+	}
+	r.run(forever)
+	free := map[int]clock.Time{}
+	var queueing int
+	for _, d := range r.sent {
+		if d.at < free[d.Port] {
+			t.Fatalf("seed %d: port %d sends at %v and is busy until %v", seed, d.Port, d.at, free[d.Port])
+		}
+		if d.at > d.Packet.EnqueuedAt && d.at != free[d.Port] {
+			t.Fatalf("seed %d: port %d was idle from %v to %v while a packet of %v waited", seed, d.Port, free[d.Port], d.at, d.Packet.EnqueuedAt)
+		}
+		if d.at > d.Packet.EnqueuedAt {
+			queueing++
+		}
+		free[d.Port] = d.Departs
+	}
+	if queueing == 0 {
+		t.Errorf("seed %d: nothing ever waited: the test is void", seed)
+	}
+}
+
+// The same arrivals give the same trace, another seed another one.
+func TestDeterminism(t *testing.T) {
+	trace := func(seed uint64) [32]byte {
+		cfg := withCSIG(config(), csig.FormatWide)
+		cfg.Seed, cfg.ECN = seed, aqm.Linear{Low: 0, High: 20 * 4150}
+		r := newRig(t, cfg)
+		for i := range 2000 {
+			r.receive(clock.Time(i)*150_000, i%4, r.tagged(i%2, 4150, csig.Delay))
+		}
+		r.run(forever)
+		return r.result().TraceHash
+	}
+	first := trace(1)
+	if trace(1) != first {
+		t.Error("the same run gives another trace")
+	}
+	if trace(2) == first {
+		t.Error("another seed gives the same trace: nothing was drawn")
+	}
+}
+
+func TestNothingAllocatesPerPacket(t *testing.T) {
+	for name, cfg := range map[string]dataplane.Config{"plain": config(), "csig": withCSIG(config(), csig.FormatCompact)} {
+		cfg.ECN = aqm.Linear{Low: 0, High: 20 * 4150}
+		cfg.Records = clock.Hour
+		cfg.Delay = 100 * clock.Nanosecond
+		cfg.Buffer.Data = 2 * 4150
+		pool := new(wire.Pool)
+		sw, err := dataplane.New(cfg, pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := node.NewStepper(sw, len(cfg.Ports))
+		template := (&rig{pool: pool}).data(1, 4150)
+		domain, err := csig.NewDomain(csig.Config{Format: csig.FormatCompact})
+		if err != nil {
+			t.Fatal(err)
+		}
+		domain.Init(template.InsertTag(4), csig.Delay)
+		now := clock.Time(0)
+		// A turn: five packets arrive, queue, are marked, trimmed and leave.
+		turn := func() {
+			now += clock.Time(100 * clock.Microsecond)
+			for range 5 {
+				p := pool.Get()
+				p.CopyHeader(template)
+				s.Receive(now, 3, p)
+			}
+			now = now.Add(cfg.Delay)
+			s.Timeout(now)
+			for {
+				for _, d := range s.Departures {
+					pool.Put(d.Packet)
+				}
+				if len(s.Frees) == 0 {
+					break
+				}
+				now = s.FreeAt(1)
+				s.PortFree(now, 1)
+			}
+		}
+		for range 100 {
+			turn()
+		}
+		if allocs := testing.AllocsPerRun(500, turn); allocs != 0 {
+			t.Errorf("%s: five packets cost %v allocations", name, allocs)
+		}
+		if got := s.Result(now).Ports[1]; got.TrimmedPackets == 0 || got.MarkedPackets == 0 || got.QueuedPackets != 0 || pool.Out() != 1 {
+			t.Errorf("%s: %d trimmed, %d marked, %d queued, %d out: the turn is not what it should be", name,
+				got.TrimmedPackets, got.MarkedPackets, got.QueuedPackets, pool.Out())
+		}
+	}
+}
