@@ -193,7 +193,8 @@ func TestPenaltyWalk(t *testing.T) {
 			}
 		}
 	}
-	// With every EV penalised a pick gives up after N and reduces one of them.
+	// With every EV penalised a pick gives up after passing over N, which is a
+	// lap, takes the next, and has reduced one of them.
 	m := newMixed(config(4, seed)).(*mixed)
 	for i := range m.walk.penalty {
 		m.walk.penalty[i] = maxPenalty
@@ -206,6 +207,9 @@ func TestPenaltyWalk(t *testing.T) {
 		}
 		if want := 4*maxPenalty - picks; sum != want {
 			t.Errorf("all penalised: penalties sum to %d after %d picks, want %d", sum, picks, want)
+		}
+		if got := int(m.walk.walk.next); got != picks {
+			t.Errorf("all penalised: the walk is at position %d after %d picks, want %d", got, picks, picks)
 		}
 	}
 }

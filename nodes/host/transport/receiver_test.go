@@ -78,6 +78,21 @@ func TestAckRules(t *testing.T) {
 	}
 }
 
+func TestAckEveryIsReached(t *testing.T) {
+	// "accepted bytes since last ACK >= -sack_threshold"
+	for every, want := range map[units.ByteSize]int{2*mtu - 1: 2, 2 * mtu: 2, 2*mtu + 1: 3} {
+		r := newReceiver(100*mss, every)
+		r.OnData(0, data(0, 0, false), new(wire.Packet))
+		n := 1
+		for !r.OnData(0, data(uint32(n), 0, false), new(wire.Packet)) {
+			n++
+		}
+		if n != want {
+			t.Errorf("every %v: ACK after %d packets, want %d", every, n, want)
+		}
+	}
+}
+
 // 1.8: "ACK fields: cumulative_ack (next expected PSN), ref_ack+64-bit bitmap
 // (base = the PSN itself if ECN/AR, else max(psn-63, cum+1)), acked_psn
 // (trigger), ev (path id of trigger), ecn_echo, recvd_bytes (cumulative),
@@ -214,6 +229,30 @@ func TestReordering(t *testing.T) {
 		if totals, _ := r.Result(); totals.Done != packets-1 || r.Delivered() != int64(packets*mss) {
 			t.Errorf("seed %d: done at %v with %d bytes", seed, totals.Done, r.Delivered())
 		}
+	}
+}
+
+// The first PSN that does not fit in the bitmap of 256 is the 256th beyond the
+// one expected.
+func TestReorderingByTheBitmapsLength(t *testing.T) {
+	r := newReceiver(257*mss, units.NoLimit)
+	ack := func(psn uint32) wire.AckFields {
+		var reply wire.Packet
+		if !r.OnData(0, data(psn, wire.AckRequest, false), &reply) {
+			t.Fatalf("no ACK of PSN %d", psn)
+		}
+		return reply.Ack()
+	}
+	for n, psn := range []uint32{255, 256, 256, 255} { // the last two are duplicates
+		if a := ack(psn); a.Cumulative != 0 || int(a.OutOfOrder) != min(n+1, 2) || a.SackBits&1 != 1 {
+			t.Errorf("step %d, PSN %d: cumulative %d, %d beyond, SACK %#x", n, psn, a.Cumulative, a.OutOfOrder, a.SackBits)
+		}
+	}
+	for psn := range uint32(255) {
+		ack(psn)
+	}
+	if totals, _ := r.Result(); !r.Done() || totals.Duplicates != 2 {
+		t.Errorf("done %v, %d duplicates, want 2", r.Done(), totals.Duplicates)
 	}
 }
 

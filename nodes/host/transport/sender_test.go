@@ -147,6 +147,9 @@ func TestRetransmissionOrder(t *testing.T) {
 	}
 	// An ACK of an earlier copy of 1 comes before its turn.
 	s.ack(wire.AckFields{Acked: 1, SackBase: 1, SackBits: 1, Received: uint64(mtu)}, 0)
+	if s.Inflight() != 3*mtu { // 0, 2 and 5: the refused ones are out already
+		t.Errorf("%v in flight, want 3 packets", s.Inflight())
+	}
 	for _, want := range []struct {
 		psn          uint32
 		transmission uint8
@@ -296,6 +299,9 @@ func TestTimeout(t *testing.T) {
 	// PSN 0 is acknowledged: the timer is stale, and is set for PSN 1.
 	s.ack(wire.AckFields{Cumulative: 1, Acked: 0, Received: uint64(mtu)}, 0)
 	s.lb.feedback = nil
+	if s.HandleTimeout(due - 1); s.NextTimeout() != due {
+		t.Errorf("an early call moved a stale timer to %v, want %v", s.NextTimeout(), due)
+	}
 	s.HandleTimeout(due)
 	if want := due.Add(clock.Microsecond); s.NextTimeout() != want || s.Inflight() != 2*mtu || len(s.cc.timeouts) != 0 || len(s.lb.feedback) != 0 {
 		t.Fatalf("a stale call: timeout %v, want %v; in flight %v, %d events", s.NextTimeout(), want, s.Inflight(), len(s.cc.timeouts))
@@ -443,6 +449,7 @@ func TestEchoedSignal(t *testing.T) {
 			c.Domain, c.Tagging = d, transport.Tagging{Every: 2, Signal: csig.Delay}
 		})
 		r := newReceiver(100*mss, 1)
+		forced := false
 		reply := func() *wire.Packet {
 			p, out := s.send(), new(wire.Packet)
 			if p.Tag() != nil {
@@ -450,6 +457,9 @@ func TestEchoedSignal(t *testing.T) {
 			}
 			if p.PSN() >= 2 {
 				p.Trim(sizes, false)
+			}
+			if forced { // the trimming hop forces the value and sets D
+				d.Trim(p.Tag(), 0, 6)
 			}
 			if !r.OnData(s.now, p, out) {
 				t.Fatal("no reply")
@@ -472,6 +482,13 @@ func TestEchoedSignal(t *testing.T) {
 			if got.Valid && (got.Sample.Type != csig.Delay || got.Sample.Low > 10_600 || got.Sample.High < 10_600 || got.Sample.Locator != 5 || got.Age != clock.Microsecond) {
 				t.Errorf("%v, PSN %d: sample %+v, want delay 10600 of locator 5, 1us old", format, psn, got)
 			}
+		}
+		// A forced value is shown to the controller, which must look at D, but is
+		// no measurement for the records.
+		forced = true
+		s.OnNack(s.now, reply())
+		if got := s.cc.nacks[len(s.cc.nacks)-1].CSIG; !got.Valid || !got.Sample.DoNotUpdate {
+			t.Errorf("%v: sample of a trimmed packet %+v, want D set", format, got)
 		}
 		if _, _, windows := s.Result(); len(windows) != 1 || windows[0].Samples != 2 {
 			t.Errorf("%v: signal windows %+v, want one of two samples", format, windows)
