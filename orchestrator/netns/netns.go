@@ -239,8 +239,12 @@ func hash(text string) (h uint64) {
 	return h
 }
 
+// grace is how long a supervisor that is told to end may take to bury its nodes;
 // patience is how long processes may take to die.
-const patience = 3 * time.Second
+const (
+	grace    = time.Second
+	patience = 3 * time.Second
+)
 
 // supervised starts the supervisor and listens to it until it ends.
 func supervised(ctx context.Context, id string, f *Fabric, progress func(clock.Time)) (*Outcome, error) {
@@ -277,7 +281,15 @@ func supervised(ctx context.Context, id string, f *Fabric, progress func(clock.T
 	for _, file := range []*os.File{specRead, write, aliveWrite} {
 		file.Close()
 	}
-	stop := context.AfterFunc(ctx, func() { cmd.Process.Kill() })
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(grace):
+			cmd.Process.Kill()
+		}
+	})
 	defer stop()
 	go func() {
 		gob.NewEncoder(specWrite).Encode(f)
@@ -301,6 +313,7 @@ func supervised(ctx context.Context, id string, f *Fabric, progress func(clock.T
 		}
 	}
 	waited := cmd.Wait()
+	close(ended)
 	aliveRead.SetReadDeadline(time.Now().Add(patience))
 	if _, err := aliveRead.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		_, err = Clean(id, true)

@@ -2,6 +2,7 @@ package netns
 
 import (
 	"bytes"
+	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -36,7 +38,7 @@ type ended struct {
 }
 
 // processes starts a process per node and waits for all.
-func (s *supervisor) processes(d *deployment, begin time.Time) (*Outcome, error) {
+func (s *supervisor) processes(ctx context.Context, d *deployment, begin time.Time) (*Outcome, error) {
 	f := &s.fabric
 	configs, links := f.Configs()
 	shared, err := emu.NewShared(len(configs), links, f.End)
@@ -45,10 +47,12 @@ func (s *supervisor) processes(d *deployment, begin time.Time) (*Outcome, error)
 	}
 	defer shared.Close()
 	all := make([]*process, 0, len(configs))
+	var waiting sync.WaitGroup
 	defer func() {
 		for _, p := range all {
 			p.cmd.Process.Kill()
 		}
+		waiting.Wait() // so that none is left for init to bury
 	}()
 	ends := make(chan ended, len(configs))
 	affinity := newAffinity(f.Graph)
@@ -63,13 +67,13 @@ func (s *supervisor) processes(d *deployment, begin time.Time) (*Outcome, error)
 			return nil, fmt.Errorf("start node %s: %w", c.Name, err)
 		}
 		all = append(all, p)
-		go func() { ends <- p.wait(i) }()
+		waiting.Go(func() { ends <- p.wait(i) })
 	}
 	affinity.restore()
 	if err := unix.Setns(int(d.home.Fd()), unix.CLONE_NEWNET); err != nil {
 		return nil, err
 	}
-	return s.collect(all, shared, ends, begin)
+	return s.collect(ctx, all, shared, ends, begin)
 }
 
 // start starts the process of node i in its namespace. The calling thread, which
@@ -128,7 +132,7 @@ func (p *process) wait(node int) ended {
 const tick = 20 * time.Millisecond
 
 // collect waits until every process has reported.
-func (s *supervisor) collect(all []*process, shared *emu.Shared, ends <-chan ended, begin time.Time) (*Outcome, error) {
+func (s *supervisor) collect(ctx context.Context, all []*process, shared *emu.Shared, ends <-chan ended, begin time.Time) (*Outcome, error) {
 	out := &Outcome{Results: make([]metrics.NodeResult, len(all))}
 	started := time.Time{}
 	watch := watchdog{shared: shared, all: all, limit: s.fabric.FrameTimeout}
@@ -136,6 +140,8 @@ func (s *supervisor) collect(all []*process, shared *emu.Shared, ends <-chan end
 	defer ticker.Stop()
 	for left := len(all); left > 0; {
 		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		case e := <-ends:
 			if err := all[e.node].failure(e); err != nil {
 				return nil, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"sync"
 	"time"
@@ -46,7 +47,9 @@ func Supervise() {
 	err := gob.NewDecoder(os.NewFile(fileSpec, "spec")).Decode(&s.fabric)
 	var outcome *Outcome
 	if err == nil {
-		outcome, err = s.run()
+		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
+		outcome, err = s.run(ctx)
+		stop()
 	}
 	m := message{Outcome: outcome}
 	if err != nil {
@@ -65,7 +68,7 @@ type supervisor struct {
 	last   time.Time
 }
 
-func (s *supervisor) run() (*Outcome, error) {
+func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 	begin := time.Now()
 	d, err := deploy(&s.fabric)
 	if err != nil {
@@ -79,9 +82,9 @@ func (s *supervisor) run() (*Outcome, error) {
 	}
 	var out *Outcome
 	if s.fabric.OneProcess {
-		out, err = s.oneProcess(d, begin)
+		out, err = s.oneProcess(ctx, d, begin)
 	} else {
-		out, err = s.processes(d, begin)
+		out, err = s.processes(ctx, d, begin)
 	}
 	if tap != nil {
 		captured, missed, tapErr := tap.close()
@@ -136,7 +139,7 @@ func Switch(config []byte, pool *wire.Pool) (node.Machine, error) {
 }
 
 // oneProcess drives all nodes here.
-func (s *supervisor) oneProcess(d *deployment, begin time.Time) (*Outcome, error) {
+func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.Time) (*Outcome, error) {
 	configs, links := s.fabric.Configs()
 	nodes := make([]*emu.Node, len(configs))
 	// The kernel takes its time to open and close a packet socket, but can do many
@@ -165,7 +168,7 @@ func (s *supervisor) oneProcess(d *deployment, begin time.Time) (*Outcome, error
 	out := &Outcome{Setup: time.Since(begin)}
 	started := time.Now()
 	done := make(chan error, 1)
-	go func() { done <- board.Run(context.Background(), runtime.GOMAXPROCS(0)) }()
+	go func() { done <- board.Run(ctx, runtime.GOMAXPROCS(0)) }()
 	ticker := time.NewTicker(progressEvery)
 	defer ticker.Stop()
 	for running := true; running; {
