@@ -1,0 +1,192 @@
+package experiment
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// guide is docs/experiment.md, which these tests hold to what the code does.
+func guide(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "experiment.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// documentedKey is a row of a table whose first column is "key".
+type documentedKey struct{ path, fallback string }
+
+var (
+	row    = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\| *([^|]*?) *\\|.*\\|$")
+	sample = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+)
+
+func documentedKeys(t *testing.T) []documentedKey {
+	t.Helper()
+	var keys []documentedKey
+	for _, m := range row.FindAllStringSubmatch(guide(t), -1) {
+		keys = append(keys, documentedKey{m[1], m[3]})
+	}
+	if len(keys) < 50 {
+		t.Fatalf("found %d keys; the tables have another form", len(keys))
+	}
+	return keys
+}
+
+// schemaPaths returns every path that an experiment file may have: single
+// values, lists and what is in them.
+func schemaPaths() map[string]bool {
+	paths := map[string]bool{"variants": true}
+	walkPaths(reflect.TypeFor[Experiment](), "", func(path string, _ bool) { paths[path] = true })
+	for _, path := range Paths(StandardTables()) {
+		paths[path] = true
+	}
+	// What a list of single values holds has no row of its own.
+	maps.DeleteFunc(paths, func(path string, _ bool) bool { return strings.HasSuffix(path, "[]") })
+	return paths
+}
+
+func TestEveryKeyIsDocumented(t *testing.T) {
+	known, found := schemaPaths(), map[string]bool{}
+	for _, k := range documentedKeys(t) {
+		if !known[k.path] {
+			t.Errorf("docs/experiment.md describes %s, which does not exist", k.path)
+		}
+		if found[k.path] {
+			t.Errorf("docs/experiment.md describes %s twice", k.path)
+		}
+		found[k.path] = true
+	}
+	for _, path := range slices.Sorted(maps.Keys(known)) {
+		if !found[path] {
+			t.Errorf("docs/experiment.md does not describe %s", path)
+		}
+	}
+}
+
+// everything is an experiment of each thing that has defaults of its own.
+const everything = `schema: 1
+name: x
+topology: TOPOLOGY
+workload: WORKLOAD
+csig: {ports: [{switch: tor0, policy: pass}]}
+`
+
+// TestDocumentedDefaults compares the tables' defaults with those that a
+// resolved experiment has.
+func TestDocumentedDefaults(t *testing.T) {
+	resolved := map[string]string{}
+	for _, topology := range []string{
+		"{fat_tree: {hosts: 2, pod: 2, tiers: [{down: 1, up: 1, rate: 1Gbps, delay: 1us}, {down: 2, rate: 1Gbps, delay: 1us}]}}",
+		"{k_ary: {k: 4, rate: 1Gbps, delay: 1us}}",
+		"{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}}",
+		"{dragonfly: {p: 1, a: 2, h: 1, rate: 1Gbps, delay: 1us}}",
+	} {
+		for _, workload := range []string{"{transfers: [{src: 0, dst: 1, size: 1B}]}", "{permutation: {size: 1B}}", "{incast: {fan_in: 1, size: 1B}}", "{all_to_all: {size: 1B}}"} {
+			text := strings.NewReplacer("TOPOLOGY", topology, "WORKLOAD", workload).Replace(everything)
+			set, err := Parse("x", "", []byte(text), Options{Tables: StandardTables()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			flatten(encode(reflect.ValueOf(set.Base).Elem(), ""), "", resolved)
+		}
+	}
+	needed := map[string]bool{}
+	for mapping, keys := range required {
+		for _, key := range keys {
+			needed[join(mapping, key)] = true
+		}
+	}
+	resolved["seeds"] = "1"
+	resolved["hosts.cc"], resolved["hosts.lb"] = resolved["hosts.cc.name"], resolved["hosts.lb.name"]
+	resolved["variants"] = "run"
+	for _, k := range documentedKeys(t) {
+		switch want, ok := resolved[k.path]; {
+		case needed[k.path]:
+			if k.fallback != "required" {
+				t.Errorf("%s is required; docs/experiment.md says %q", k.path, k.fallback)
+			}
+		case !ok && k.fallback != "":
+			t.Errorf("%s has no default; docs/experiment.md says %q", k.path, k.fallback)
+		case ok && !sameValue(k.fallback, want):
+			t.Errorf("the default of %s is %q; docs/experiment.md says %q", k.path, want, k.fallback)
+		}
+	}
+}
+
+func sameValue(a, b string) bool {
+	x, err1 := units.ParseByteSize(a)
+	y, err2 := units.ParseByteSize(b)
+	return a == b || err1 == nil && err2 == nil && x == y
+}
+
+// flatten adds the single values of a tree by general path. Of several items of
+// a list the last counts.
+func flatten(t *tree, path string, into map[string]string) {
+	switch t.kind {
+	case scalar:
+		into[path] = t.text
+	case mapping:
+		for _, e := range t.keys {
+			flatten(e.value, join(path, e.name), into)
+		}
+	case sequence:
+		for _, item := range t.items {
+			flatten(item, path+"[]", into)
+		}
+	}
+}
+
+func TestDocumentedExample(t *testing.T) {
+	examples := sample.FindAllStringSubmatch(guide(t), -1)
+	if len(examples) == 0 {
+		t.Fatal("docs/experiment.md has no example")
+	}
+	for _, m := range examples {
+		set, err := Parse("docs/experiment.md", "", []byte(m[1]), Options{Tables: StandardTables()})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if len(set.Variants) != 2 || len(set.Base.Expect) != 2 {
+			t.Errorf("%d variants and %d expectations, want 2 and 2", len(set.Variants), len(set.Base.Expect))
+		}
+	}
+}
+
+// TestDocumentedNames holds that functions, algorithms and the values of
+// settings with a fixed choice are named.
+func TestDocumentedNames(t *testing.T) {
+	text := guide(t)
+	names := append([]string{"m("}, overSeeds...)
+	for name := range functions {
+		names = append(names, name+"(")
+	}
+	tables := StandardTables()
+	for _, specs := range [][]AlgorithmSpec{tables.CC, tables.LB} {
+		for _, s := range specs {
+			names = append(names, "`"+s.Name+"`")
+			for _, p := range s.Params {
+				names = append(names, p.Values...)
+			}
+		}
+	}
+	for _, r := range rules {
+		names = append(names, r.enum...)
+	}
+	for _, name := range names {
+		if !strings.Contains(text, name) {
+			t.Errorf("docs/experiment.md does not name %s", name)
+		}
+	}
+}
