@@ -6,8 +6,8 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// affinity pins the nodes of a subtree to one processor: most frames then go
-// between neighbours that share a cache and never run at once anyway.
+// affinity pins the nodes of a pod to one processor: most frames then go between
+// neighbours that share its cache. The nodes above the pods are dealt out.
 type affinity struct {
 	all  unix.CPUSet // what the supervisor may use
 	cpus []int
@@ -32,7 +32,7 @@ func newAffinity(g *topologies.Graph) *affinity {
 		if n.Pod >= 0 {
 			a.of[i] = n.Pod * len(a.cpus) / pods
 		} else {
-			a.of[i] = n.Index * len(a.cpus) / (n.Index + 1) % max(1, len(a.cpus))
+			a.of[i] = n.Index % max(1, len(a.cpus))
 		}
 	}
 	return a
