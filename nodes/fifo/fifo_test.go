@@ -21,7 +21,7 @@ func TestAgainstSlice(t *testing.T) {
 		// Phases of growing and of draining, so that the ring wraps and grows at
 		// every offset.
 		switch op := r.IntN(10); {
-		case op < 4 || op < 7 && step/500%4 == 0:
+		case op < 4 || op < 7 && step/500%8 == 0:
 			q.Push(step)
 			slow = append(slow, step)
 			continue

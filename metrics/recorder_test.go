@@ -1,0 +1,361 @@
+package metrics_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+)
+
+// portEvent is one call of a recorder.
+type portEvent struct {
+	now    clock.Time
+	kind   int // 0 depth, 1 transmit, 2 trim, 3 drop
+	size   int64
+	marked bool
+}
+
+// slowWindows works out a port's windows from the whole history: it walks every
+// window and every event.
+func slowWindows(events []portEvent, end clock.Time, interval clock.Duration) (windows []metrics.PortWindow) {
+	depthAt := func(t clock.Time) (depth int64) { // before the events at t
+		for _, e := range events {
+			if e.kind == 0 && e.now < t {
+				depth = e.size
+			}
+		}
+		return depth
+	}
+	for start := clock.Time(0); start <= end; start = start.Add(interval) {
+		w := metrics.PortWindow{Node: 3, Port: 4, Start: start}
+		stop := min(start.Add(interval), end)
+		depth, since, area := depthAt(start), start, int64(0)
+		if start < end {
+			w.QueueMax = depth
+		}
+		for _, e := range events {
+			if e.now < start || e.now >= start.Add(interval) {
+				continue
+			}
+			w.QueueMax = max(w.QueueMax, depth)
+			switch e.kind {
+			case 0:
+				area += depth * int64(e.now.Sub(since))
+				depth, since = e.size, e.now
+				w.QueueMax = max(w.QueueMax, depth)
+			case 1:
+				w.TxPackets++
+				w.TxBytes += e.size
+				if e.marked {
+					w.Marked++
+				}
+			case 2:
+				w.Trimmed++
+			case 3:
+				w.Dropped++
+			}
+		}
+		if stop > since {
+			area += depth * int64(stop.Sub(since))
+		}
+		w.QueueByteNS = area / int64(clock.Nanosecond)
+		if w.TxPackets+w.Trimmed+w.Dropped+w.QueueMax > 0 {
+			windows = append(windows, w)
+		}
+	}
+	return windows
+}
+
+func TestPortRecorderAgainstHistory(t *testing.T) {
+	const interval = 10 * clock.Microsecond
+	for range 300 {
+		seed := rand.Uint64()
+		r := rand.New(rand.NewPCG(seed, 0))
+		rec := metrics.NewPortRecorder(3, 4, interval)
+		var events []portEvent
+		now, depth := clock.Time(0), int64(0)
+		for range 100 {
+			switch r.IntN(12) {
+			case 0: // idle for some windows
+				now += clock.Time(r.Int64N(int64(5 * interval)))
+			case 1: // to the very edge of a window
+				now += clock.Time(interval) - now%clock.Time(interval)
+			case 2: // at the same instant
+			default:
+				now += clock.Time(r.Int64N(int64(interval) / 4))
+			}
+			e := portEvent{now: now, kind: r.IntN(4), size: 1 + r.Int64N(9000), marked: r.IntN(2) == 0}
+			switch e.kind {
+			case 0:
+				if e.size = r.Int64N(100_000); r.IntN(2) == 0 {
+					e.size = 0
+				}
+				depth = e.size
+				rec.Depth(now, e.size)
+			case 1:
+				rec.Transmit(now, now+100, e.size, e.marked)
+			case 2:
+				rec.Trim(now, e.size)
+			case 3:
+				rec.Drop(now, e.size)
+			}
+			events = append(events, e)
+		}
+		end := now
+		if r.IntN(2) == 0 {
+			end += clock.Time(r.Int64N(int64(3 * interval)))
+		}
+		if r.IntN(4) == 0 {
+			end += clock.Time(interval) - end%clock.Time(interval)
+		}
+		rec.Close(end, 7, depth)
+		want := slowWindows(events, end, interval)
+		if diff := cmp.Diff(rec.Windows, want); diff != "" {
+			t.Fatalf("seed %d, end %v: windows (-got +want):\n%s", seed, end, diff)
+		}
+		wantTotals := metrics.PortTotals{Node: 3, Port: 4, QueuedPackets: 7, QueuedBytes: depth, FirstDeparture: clock.Never}
+		for _, e := range events {
+			switch e.kind {
+			case 1:
+				wantTotals.TxPackets++
+				wantTotals.TxBytes += e.size
+				if e.marked {
+					wantTotals.MarkedPackets++
+				}
+				wantTotals.FirstDeparture = min(wantTotals.FirstDeparture, e.now)
+				wantTotals.LastDeparture = e.now + 100
+			case 2:
+				wantTotals.TrimmedPackets++
+				wantTotals.CutBytes += e.size
+			case 3:
+				wantTotals.DroppedPackets++
+				wantTotals.DroppedBytes += e.size
+			}
+		}
+		for _, w := range want {
+			wantTotals.QueueMax = max(wantTotals.QueueMax, w.QueueMax)
+			wantTotals.QueueByteNS += w.QueueByteNS
+		}
+		if diff := cmp.Diff(rec.Totals, wantTotals); diff != "" {
+			t.Fatalf("seed %d: totals (-got +want):\n%s", seed, diff)
+		}
+	}
+}
+
+func TestPortRecorderEnqueue(t *testing.T) {
+	r := metrics.NewPortRecorder(0, 0, clock.Microsecond)
+	r.Enqueue(100)
+	r.Enqueue(50)
+	if r.Totals.EnqueuedPackets != 2 || r.Totals.EnqueuedBytes != 150 {
+		t.Errorf("%d packets, %d bytes, want 2, 150", r.Totals.EnqueuedPackets, r.Totals.EnqueuedBytes)
+	}
+}
+
+// Skipping idle time costs nothing, however long it is.
+func TestPortRecorderSkipsIdleTime(t *testing.T) {
+	r := metrics.NewPortRecorder(0, 0, clock.Microsecond)
+	r.Transmit(5, 6, 100, false)
+	late := clock.Time(100 * 24 * clock.Hour)
+	r.Transmit(late, late+1, 100, false)
+	r.Close(late+1, 0, 0)
+	want := []metrics.PortWindow{
+		{TxPackets: 1, TxBytes: 100},
+		{Start: late, TxPackets: 1, TxBytes: 100},
+	}
+	if diff := cmp.Diff(r.Windows, want); diff != "" {
+		t.Errorf("windows (-got +want):\n%s", diff)
+	}
+}
+
+// A queue that stands at the end of the run leaves no window of no time.
+func TestPortRecorderEndsOnAnEdge(t *testing.T) {
+	r := metrics.NewPortRecorder(0, 0, clock.Microsecond)
+	r.Depth(0, 1000)
+	r.Close(clock.Time(2*clock.Microsecond), 1, 1000)
+	want := []metrics.PortWindow{
+		{QueueMax: 1000, QueueByteNS: 1000 * 1000},
+		{Start: clock.Time(clock.Microsecond), QueueMax: 1000, QueueByteNS: 1000 * 1000},
+	}
+	if diff := cmp.Diff(r.Windows, want); diff != "" {
+		t.Errorf("windows (-got +want):\n%s", diff)
+	}
+}
+
+// times returns n ascending instants with gaps of several windows among them.
+func times(r *rand.Rand, n int, interval clock.Duration) []clock.Time {
+	list, now := make([]clock.Time, n), clock.Time(0)
+	for i := range list {
+		switch r.IntN(8) {
+		case 0:
+			now += clock.Time(r.Int64N(int64(4 * interval)))
+		case 1:
+			now += clock.Time(interval) - now%clock.Time(interval)
+		default:
+			now += clock.Time(r.Int64N(int64(interval) / 3))
+		}
+		list[i] = now
+	}
+	return list
+}
+
+func TestFlowRecorderAgainstHistory(t *testing.T) {
+	const interval = 10 * clock.Microsecond
+	for range 200 {
+		seed := rand.Uint64()
+		r := rand.New(rand.NewPCG(seed, 0))
+		rec := metrics.NewFlowRecorder(5, interval)
+		var want []metrics.FlowWindow
+		for _, now := range times(r, 80, interval) {
+			wire, payload := r.Int64N(9000), r.Int64N(9000)
+			rec.Receive(now, wire, payload)
+			start := now - now%clock.Time(interval)
+			if n := len(want); n == 0 || want[n-1].Start != start {
+				want = append(want, metrics.FlowWindow{Flow: 5, Start: start})
+			}
+			w := &want[len(want)-1]
+			w.Packets++
+			w.WireBytes += wire
+			w.PayloadBytes += payload
+		}
+		rec.Close()
+		rec.Close() // harmless
+		if diff := cmp.Diff(rec.Windows, want); diff != "" {
+			t.Fatalf("seed %d: windows (-got +want):\n%s", seed, diff)
+		}
+	}
+}
+
+func TestCCRecorderAgainstHistory(t *testing.T) {
+	const interval = 10 * clock.Microsecond
+	for range 200 {
+		seed := rand.Uint64()
+		r := rand.New(rand.NewPCG(seed, 0))
+		rec := metrics.NewCCRecorder(5, interval)
+		var want []metrics.CCWindow
+		for _, now := range times(r, 80, interval) {
+			action, delay := metrics.Action(r.IntN(int(metrics.Actions))), clock.Duration(r.IntN(1000))
+			cwnd, base := r.Int64N(100_000), clock.Duration(r.IntN(1000))
+			rec.Ack(now, action, delay, cwnd, base)
+			start := now - now%clock.Time(interval)
+			if n := len(want); n == 0 || want[n-1].Start != start {
+				want = append(want, metrics.CCWindow{Flow: 5, Start: start})
+			}
+			w := &want[len(want)-1]
+			w.Acks++
+			w.Delay += delay
+			w.Actions[action]++
+			w.Cwnd, w.BaseRTT = cwnd, base
+		}
+		rec.Close()
+		if diff := cmp.Diff(rec.Windows, want); diff != "" {
+			t.Fatalf("seed %d: windows (-got +want):\n%s", seed, diff)
+		}
+	}
+}
+
+func TestSignalRecorderAgainstHistory(t *testing.T) {
+	const interval = 10 * clock.Microsecond
+	type key struct {
+		start   clock.Time
+		typ     uint8
+		locator uint16
+	}
+	for range 200 {
+		seed := rand.Uint64()
+		r := rand.New(rand.NewPCG(seed, 0))
+		rec := metrics.NewSignalRecorder(5, interval)
+		position := map[key]int{}
+		var want []metrics.SignalWindow
+		for _, now := range times(r, 120, interval) {
+			k := key{now - now%clock.Time(interval), uint8(r.IntN(2)), uint16(r.IntN(3))}
+			point := r.Int64N(2000) - 1000
+			rec.Sample(now, k.typ, k.locator, point)
+			i, ok := position[k]
+			if !ok {
+				i = len(want)
+				position[k] = i
+				want = append(want, metrics.SignalWindow{Flow: 5, Type: k.typ, Locator: k.locator, Start: k.start, PointMax: point, PointMin: point})
+			}
+			w := &want[i]
+			w.Samples++
+			w.PointSum += point
+			w.PointMax, w.PointMin = max(w.PointMax, point), min(w.PointMin, point)
+		}
+		if diff := cmp.Diff(rec.Windows, want); diff != "" {
+			t.Fatalf("seed %d: windows (-got +want):\n%s", seed, diff)
+		}
+	}
+}
+
+func TestActionNames(t *testing.T) {
+	seen := map[string]bool{}
+	for a := range metrics.Actions {
+		if name := a.String(); name == "" || seen[name] {
+			t.Errorf("action %d is called %q, which is empty or taken", a, name)
+		} else {
+			seen[name] = true
+		}
+	}
+}
+
+// Within a window nothing allocates.
+func TestRecordersDoNotAllocate(t *testing.T) {
+	port := metrics.NewPortRecorder(0, 0, clock.Hour)
+	flow := metrics.NewFlowRecorder(0, clock.Hour)
+	cc := metrics.NewCCRecorder(0, clock.Hour)
+	signals := metrics.NewSignalRecorder(0, clock.Hour)
+	now := clock.Time(0)
+	signals.Sample(now, 2, 1, 1)
+	if allocs := testing.AllocsPerRun(1000, func() {
+		now += 1000
+		port.Enqueue(100)
+		port.Depth(now, 100)
+		port.Transmit(now, now, 100, true)
+		flow.Receive(now, 100, 100)
+		cc.Ack(now, metrics.ActionFair, 5, 5, 5)
+		signals.Sample(now, 2, 1, 5)
+	}); allocs != 0 {
+		t.Errorf("an event costs %v allocations", allocs)
+	}
+}
+
+func ExampleNewPortRecorder() {
+	r := metrics.NewPortRecorder(0, 1, 100*clock.Microsecond)
+	r.Depth(0, 4150)
+	r.Depth(clock.Time(clock.Microsecond), 0)
+	r.Transmit(clock.Time(clock.Microsecond), clock.Time(2*clock.Microsecond), 4150, false)
+	r.Close(clock.Time(clock.Millisecond), 0, 0)
+	for _, w := range r.Windows {
+		fmt.Println(w.Start, w.TxPackets, w.QueueMax, w.QueueByteNS)
+	}
+	// Output: 0s 1 4150 4150000
+}
+
+func ExampleNewFlowRecorder() {
+	r := metrics.NewFlowRecorder(7, 100*clock.Microsecond)
+	r.Receive(0, 4150, 4086)
+	r.Receive(clock.Time(clock.Millisecond), 4150, 4086)
+	r.Close()
+	fmt.Println(len(r.Windows), r.Windows[1].Start, r.Windows[1].PayloadBytes)
+	// Output: 2 1ms 4086
+}
+
+func ExampleNewCCRecorder() {
+	r := metrics.NewCCRecorder(7, 100*clock.Microsecond)
+	r.Ack(5, metrics.ActionFair, clock.Microsecond, 100_000, clock.Microsecond)
+	r.Close()
+	fmt.Println(r.Windows[0].Acks, r.Windows[0].Actions[metrics.ActionFair], r.Windows[0].Cwnd)
+	// Output: 1 1 100000
+}
+
+func ExampleNewSignalRecorder() {
+	r := metrics.NewSignalRecorder(7, 100*clock.Microsecond)
+	r.Sample(5, 2, 11, 300)
+	r.Sample(6, 2, 11, 500)
+	fmt.Println(r.Windows[0].Samples, r.Windows[0].PointSum, r.Windows[0].PointMax)
+	// Output: 2 800 500
+}
