@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics/capture"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
@@ -72,6 +73,7 @@ func (f *fabric) configureCSIG() error {
 		return err
 	}
 	f.locators = directory.Locators
+	f.capture.Domain, f.capture.Meaning = domain, capture.Meaning(f.graph, directory)
 	return f.checkPorts()
 }
 

@@ -27,8 +27,9 @@ type outcome struct {
 }
 
 // virtual runs a plan in virtual time. fraction, which may be nil, is told the
-// share of the payload that has been delivered.
-func virtual(ctx context.Context, p *Plan, fraction func(float64)) (*outcome, error) {
+// share of the payload that has been delivered; pcap, which may be nil too, what
+// the plan captures.
+func virtual(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing) (*outcome, error) {
 	pool := new(wire.Pool)
 	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End}
 	hosts := make([]*host.Host, len(p.Hosts))
@@ -47,6 +48,11 @@ func virtual(ctx context.Context, p *Plan, fraction func(float64)) (*outcome, er
 		}
 		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: s, Ports: len(c.Ports)})
 	}
+	if pcap != nil {
+		for i := range cfg.Nodes {
+			cfg.Nodes[i].Tap = pcap.Tap(i)
+		}
+	}
 	for _, l := range p.Graph.Links {
 		cfg.Links = append(cfg.Links, sim.Link{A: l.A, B: l.B, Delay: l.Delay})
 	}
@@ -62,7 +68,7 @@ func virtual(ctx context.Context, p *Plan, fraction func(float64)) (*outcome, er
 			}
 			fraction(float64(delivered) / total)
 		}
-		return ctx.Err() == nil
+		return ctx.Err() == nil && !pcap.failed()
 	}
 	s := sim.New(cfg)
 
@@ -70,7 +76,7 @@ func virtual(ctx context.Context, p *Plan, fraction func(float64)) (*outcome, er
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	start, cpu := time.Now(), threadCPU()
-	if !s.Run() {
+	if !s.Run() && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	out := &outcome{wall: time.Since(start), cpu: threadCPU() - cpu, end: s.Now()}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/capture"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
@@ -41,6 +42,9 @@ type Plan struct {
 	// Constants are figures that follow from the configuration alone, such as
 	// target_qdelay_us; they become metrics.
 	Constants map[string]float64
+	// Capture has the ports whose packets are captured, if any, and how to read
+	// them.
+	Capture capture.Config
 	// Notes are what the user should know of how the inputs were read, such as a
 	// value that is not used.
 	Notes []string
@@ -69,6 +73,7 @@ type fabric struct {
 	locators     []uint16 // of switch ports, in order of node and port
 	tagging      transport.Tagging
 	switchCSIG   *dataplane.CSIG
+	capture      capture.Config // without Format
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -87,6 +92,9 @@ func newFabric(e *experiment.Experiment) (*fabric, error) {
 		if err := step(); err != nil {
 			return nil, err
 		}
+	}
+	if err := f.setCapture(); err != nil {
+		return nil, err
 	}
 	f.routes = topologies.NextHops(f.graph)
 	f.sizePath()
@@ -157,12 +165,14 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 		Interval:  e.Telemetry.Interval,
 		Path:      f.path,
 		Constants: map[string]float64{},
+		Capture:   f.capture,
 		Notes:     f.notes,
 	}
 	p.Format = wire.Format{Sizes: p.Sizes}
 	if f.csig != nil {
 		p.Format.TPIDCompact, p.Format.TPIDWide = f.csig.TPIDCompact, f.csig.TPIDWide
 	}
+	p.Capture.Format = p.Format
 	if e.End != 0 {
 		p.End = clock.Time(e.End)
 	}

@@ -33,8 +33,7 @@ type Options struct {
 	Processes   string // of netns: node (default) or one
 	CheckParity bool   // run in virtual time too and compare the traces
 	Inject      []string
-	Capture     string // LINK=FILE: capture a link of a netns run
-	Parallel    int    // runs at once in virtual time; 0: one per core
+	Parallel    int // runs at once in virtual time; 0: one per core
 	Progress    func(Progress)
 	Version     string
 	Command     []string
@@ -150,8 +149,8 @@ func newRunner(set *experiment.Set, opts Options) (*runner, error) {
 	}
 	switch [2]string{r.runtime, r.clock} {
 	case [2]string{RuntimeInproc, ClockVirtual}:
-		if len(opts.Inject) > 0 || opts.Capture != "" {
-			return nil, configuration(errors.New("--inject and --capture need real frames; add --runtime netns"))
+		if len(opts.Inject) > 0 {
+			return nil, configuration(errors.New("--inject needs real frames; add --runtime netns"))
 		}
 	case [2]string{RuntimeNetns, ClockLockstep}:
 	default:
@@ -258,7 +257,14 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 	fraction := func(f float64) { r.progress.update(index, name, j.seed, f) }
 	fraction(0)
 	fail := func(err error) error { return fmt.Errorf("variant %s, seed %d: %w", name, j.seed, err) }
-	out, err := r.backend(ctx, j.plan, fraction)
+	pcap, err := newCapture(j.plan, r.writer.Dir(), name, j.seed)
+	if err != nil {
+		return nil, nil, fail(writeError(r.writer.Dir(), err))
+	}
+	out, err := r.backend(ctx, j.plan, fraction, pcap)
+	if wrong := pcap.close(); err == nil && wrong != nil {
+		err = writeError(r.writer.Dir(), wrong)
+	}
 	if err != nil {
 		return nil, nil, fail(err)
 	}
@@ -303,17 +309,20 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 }
 
 // backend runs a plan where the options say.
-func (r *runner) backend(ctx context.Context, p *Plan, fraction func(float64)) (*outcome, error) {
+func (r *runner) backend(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing) (*outcome, error) {
 	if r.runtime == RuntimeNetns {
+		if pcap != nil {
+			return nil, configuration(errors.New("capture: runtime netns has none yet; use inproc"))
+		}
 		return r.lockstep(ctx, p, fraction)
 	}
-	return virtual(ctx, p, fraction)
+	return virtual(ctx, p, fraction, pcap)
 }
 
 // parity runs the plan again in virtual time and compares every node's trace.
 func parity(ctx context.Context, p *Plan, out *outcome) (check, error) {
 	c := check{name: "parity"}
-	again, err := virtual(ctx, p, nil)
+	again, err := virtual(ctx, p, nil, nil)
 	if err != nil {
 		return c, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -18,6 +19,7 @@ type selection struct {
 	seed                      uint64
 	runtime, clock, startUnit string
 	seeds                     int
+	capture                   []string
 	set                       []string
 }
 
@@ -38,6 +40,7 @@ func (s *selection) moreFlags(cmd *cobra.Command) {
 	f.StringVar(&s.runtime, "runtime", "", "where the nodes run: inproc (with clock virtual) or netns (with lockstep)")
 	f.StringVar(&s.clock, "clock", "", "virtual or lockstep")
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
+	f.StringArrayVar(&s.capture, "capture", nil, "write the packets of `LINK`, such as tor0-agg0, to pcapng files in the run's folder (again and again)")
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (again and again)")
 }
 
@@ -97,6 +100,13 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 		case s.clock == pair[1] && s.runtime == "":
 			put("runtime", pair[0], "--clock "+s.clock)
 		}
+	}
+	if len(s.capture) > 0 {
+		var quoted []string
+		for _, link := range s.capture {
+			quoted = append(quoted, strconv.Quote(link))
+		}
+		put("capture", "["+strings.Join(quoted, ", ")+"]", "--capture "+strings.Join(s.capture, " --capture "))
 	}
 	for _, text := range s.set {
 		o, err := experiment.ParseSet("--set", text)

@@ -127,7 +127,7 @@ func (a *app) root() *cobra.Command {
 		}
 		return usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
-	root.AddCommand(a.demo(), a.run(), a.report(), a.validate(), a.doctor(), a.probe(), a.version())
+	root.AddCommand(a.demo(), a.run(), a.report(), a.validate(), a.doctor(), a.probe(), a.dissector(), a.version())
 	if a.lab.list != nil {
 		root.AddCommand(a.ps(), a.clean())
 	}

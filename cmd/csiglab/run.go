@@ -55,7 +55,6 @@ func (a *app) run() *cobra.Command {
 	f.StringVar(&r.options.Payload, "payload", "full", "full frames, or elide: headers only (runtime netns)")
 	f.StringVar(&r.options.Processes, "processes", "node", "a process for each node, or one for all (runtime netns)")
 	f.StringArrayVar(&r.options.Inject, "inject", nil, "lose or damage a frame, for tests: `drop=LINK:N` or flip=LINK:N (runtime netns)")
-	f.StringVar(&r.options.Capture, "capture", "", "capture a link, as `LINK=FILE` (runtime netns)")
 	return cmd
 }
 

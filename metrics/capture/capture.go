@@ -35,8 +35,8 @@ type Config struct {
 	Ports  []Port       // at least one
 	Format wire.Format  // of the fabric's frames
 	Domain *csig.Domain // nil without tags
-	// Meaning says in words which ports a locator stands for; nil: the number is
-	// all there is.
+	// Meaning says in words which ports a locator stands for, always the same; nil:
+	// the number is all there is.
 	Meaning func(locator uint16) string
 	Comment string // about the whole file
 }
@@ -65,7 +65,8 @@ type Queue struct {
 type Writer struct {
 	cfg    Config
 	ng     *pcapgo.NgWriter
-	packet wire.Packet // scratch
+	packet wire.Packet       // scratch
+	words  map[uint16]string // what Meaning has said
 	last   clock.Time
 	err    error
 }
@@ -88,7 +89,7 @@ func NewWriter(out io.Writer, c Config) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("capture: %w", err)
 	}
-	return &Writer{cfg: c, ng: ng}, nil
+	return &Writer{cfg: c, ng: ng, words: map[uint16]string{}}, nil
 }
 
 func ngInterface(p Port) pcapgo.NgInterface {

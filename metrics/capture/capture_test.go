@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/metrics/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
@@ -24,37 +23,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
 )
-
-// tshark returns the named fields of each frame of a file. Options go before the
-// fields. Several values of a field are separated by commas.
-func tshark(t *testing.T, file string, options []string, fields ...string) [][]string {
-	t.Helper()
-	program, err := exec.LookPath("tshark")
-	if err != nil {
-		t.Skip("tshark is not installed")
-	}
-	script := filepath.Join(t.TempDir(), "csig.lua")
-	if err := os.WriteFile(script, []byte(capture.Dissector), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	args := append([]string{"-X", "lua_script:" + script, "-r", file}, options...)
-	args = append(args, "-T", "fields", "-E", "separator=\t")
-	for _, f := range fields {
-		args = append(args, "-e", f)
-	}
-	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "LC_ALL=C")
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil || strings.Contains(stderr.String(), "Lua") {
-		t.Fatalf("tshark %q: %v: %s", args, err, stderr.String())
-	}
-	var rows [][]string
-	for line := range strings.Lines(stdout.String()) {
-		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
-	}
-	return rows
-}
 
 var profiles = []struct {
 	format  csig.Format
@@ -207,7 +175,7 @@ func TestDissectorAgreesWithOurDecoder(t *testing.T) {
 			}
 			file := write(t, capture.Config{Format: formatOf(domain), Domain: domain}, frames)
 			psn := []string{"csiglab.psn", "csiglab.ack.cumulative"}
-			rows := tshark(t, file, []string{"-o", "csig.dialect:" + profile.dialect.String()},
+			rows := capturetest.Tshark(t, file, []string{"-o", "csig.dialect:" + profile.dialect.String()},
 				"_ws.malformed", "csiglab.type", "csiglab.flow", psn[0], psn[1],
 				"csig.t", "csig.s", "csig.lm", "csig.d", "csig.r",
 				"csiglab.echo.t", "csiglab.echo.s", "csiglab.echo.lm", "csiglab.echo.d", "csiglab.echo.r")
@@ -231,7 +199,7 @@ func TestDissectorTransport(t *testing.T) {
 		frames = append(frames, append(bytes.Clone(p.Header()), p.Payload...))
 	}
 	file := write(t, capture.Config{Format: formatOf(domain), Domain: domain}, frames)
-	got := tshark(t, file, nil, "csiglab.flags", "csiglab.flags.ack_request", "csiglab.flags.ecn_echo",
+	got := capturetest.Tshark(t, file, nil, "csiglab.flags", "csiglab.flags.ack_request", "csiglab.flags.ecn_echo",
 		"csiglab.payload_length", "csiglab.trimmed", "csiglab.transmission", "csiglab.ev", "csiglab.ack.psn",
 		"csiglab.ack.sack_base", "csiglab.ack.sack_bits", "csiglab.ack.received", "csiglab.ack.out_of_order",
 		"csiglab.ack.penalty", "csiglab.nack.code", "_ws.col.Protocol")
@@ -286,7 +254,7 @@ func TestDissectorStacks(t *testing.T) {
 			}
 		}
 		file := write(t, capture.Config{Format: formatOf(domain), Domain: domain}, frames)
-		got := tshark(t, file, []string{"-o", "csig.dialect:" + profile.dialect.String()},
+		got := capturetest.Tshark(t, file, []string{"-o", "csig.dialect:" + profile.dialect.String()},
 			"_ws.malformed", "csig.t", "csig.s", "csig.lm", "ieee8021ad.id", "vlan.id", "csiglab.flow")
 		flow := text(p.Flow())
 		want := [][]string{
@@ -309,10 +277,10 @@ func TestDissectorTPIDs(t *testing.T) {
 	}
 	p := packets(t, domain)[9]
 	file := write(t, capture.Config{Format: formatOf(domain), Domain: domain}, [][]byte{p.Header()})
-	if got, want := tshark(t, file, nil, "csig.s", "csiglab.type"), [][]string{{"", ""}}; !cmp.Equal(got, want) {
+	if got, want := capturetest.Tshark(t, file, nil, "csig.s", "csiglab.type"), [][]string{{"", ""}}; !cmp.Equal(got, want) {
 		t.Errorf("with the default TPIDs: got %q, want %q", got, want)
 	}
-	got := tshark(t, file, []string{"-o", "csig.tpid_wide:0x88b6,0xccdd"}, "csig.s", "csiglab.type")
+	got := capturetest.Tshark(t, file, []string{"-o", "csig.tpid_wide:0x88b6,0xccdd"}, "csig.s", "csiglab.type")
 	if want := [][]string{{"19", "2"}}; !cmp.Equal(got, want) {
 		t.Errorf("with the right TPID: got %q, want %q", got, want)
 	}
@@ -331,7 +299,7 @@ func TestDissectorTrailer(t *testing.T) {
 		frames = append(frames, append(append(bytes.Clone(p.Header()), p.Payload...), trailer...))
 	}
 	file := write(t, capture.Config{Format: formatOf(domain), Domain: domain}, frames)
-	got := tshark(t, file, nil, "_ws.malformed", "csiglab.type", "csiglab_trailer.run", "csiglab_trailer.arrival", "csiglab_trailer.sequence", "eth.fcs")
+	got := capturetest.Tshark(t, file, nil, "_ws.malformed", "csiglab.type", "csiglab_trailer.run", "csiglab_trailer.arrival", "csiglab_trailer.sequence", "eth.fcs")
 	want := [][]string{
 		{"", "2", "0xabcdef01", "33000000123", "1099511627776", ""},
 		{"", "9", "0xabcdef01", "33000000123", "1099511627776", ""},
@@ -369,7 +337,7 @@ func TestTap(t *testing.T) {
 	if err := errors.Join(w.Close(), out.Close()); err != nil {
 		t.Fatal(err)
 	}
-	got := tshark(t, file, []string{"-E", "aggregator=;"}, "frame.interface_name", "frame.interface_description", "frame.time_epoch", "frame.packet_flags_direction",
+	got := capturetest.Tshark(t, file, []string{"-E", "aggregator=;"}, "frame.interface_name", "frame.interface_description", "frame.time_epoch", "frame.packet_flags_direction",
 		"frame.cap_len", "frame.len", "frame.comment")
 	tag := p.Tag()
 	sample, _ := domain.Decode(tag)
@@ -480,8 +448,8 @@ func TestMeaning(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	// Compact locators have 3 bits for the port: 30 ports share 7 locators.
-	shared := len(directory.Ports(directory.Locators[0])) - 3
-	want := "tor0:p0 (tor, up, to agg0) or tor0:p7 (tor, up, to agg0) or tor0:p14 (tor, up, to agg0) or one of " + strconv.Itoa(shared) + " others"
+	shared := len(directory.Ports(directory.Locators[0]))
+	want := "one of " + strconv.Itoa(shared) + " ports (tor, up): tor0:p0 tor0:p7 tor0:p14 …"
 	if got := meaning(directory.Locators[0]); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -73,14 +73,22 @@ func (w *Writer) tag(b []byte) string {
 	default:
 		text += fmt.Sprintf(" %s to %s", quantity(s.Type, s.Low), quantity(s.Type, s.High))
 	}
-	where := fmt.Sprintf("locator %d", fields.Locator)
-	if w.cfg.Meaning != nil {
-		where = w.cfg.Meaning(fields.Locator)
-	}
-	text += ", written by " + where
+	text += ", written by " + w.meaning(fields.Locator)
 	if fields.DoNotUpdate {
 		text += "; trimmed on the way, do not update"
 	}
+	return text
+}
+
+func (w *Writer) meaning(locator uint16) string {
+	if text, ok := w.words[locator]; ok {
+		return text
+	}
+	text := fmt.Sprintf("locator %d", locator)
+	if w.cfg.Meaning != nil {
+		text = w.cfg.Meaning(locator)
+	}
+	w.words[locator] = text
 	return text
 }
 

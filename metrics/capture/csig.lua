@@ -99,6 +99,9 @@ end
 
 local dissect_trailer -- below
 
+-- cut tells that the payload being dissected was not captured.
+local cut = false
+
 -- dissect_csig takes what follows the TPID: the tag, the next EtherType and what
 -- that says.
 local function dissect_csig(tvb, pinfo, tree, format)
@@ -124,10 +127,21 @@ local function dissect_csig(tvb, pinfo, tree, format)
 		return tvb:len()
 	end
 	local inner = tvb(len + 2):tvb()
-	local before = inner:reported_len()
-	if ETHERTYPE:try(next, inner, pinfo, tree) == 0 then
+	local before, outer = inner:reported_len(), cut
+	local missing = tvb:reported_len() - tvb:len()
+	if missing > 0 then
+		-- A range cannot be longer than what was captured, and a network layer
+		-- that finds less than its length says is called malformed.
+		cut = true
+		local whole = tvb(len + 2):bytes()
+		before = whole:len() + missing
+		whole:set_size(before)
+		inner = whole:tvb("Behind the tag, 0 where not captured")
+	end
+	if ETHERTYPE:try(next, inner, pinfo, tree) == 0 and not cut then
 		Dissector.get("data"):call(inner, pinfo, tree)
 	end
+	cut = outer
 	-- The network layer has shortened inner to its own length; Ethernet does not
 	-- see that through us, so that the trailer is ours to show.
 	local used = inner:reported_len()
@@ -287,7 +301,7 @@ function lab.dissector(tvb, pinfo, tree)
 	end
 	sub:append_text(", " .. info)
 	pinfo.cols.info = info
-	if tvb:len() > len then
+	if tvb:len() > len and not cut then
 		Dissector.get("data"):call(tvb(len):tvb(), pinfo, tree)
 	end
 	return tvb:len()

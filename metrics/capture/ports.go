@@ -3,6 +3,7 @@ package capture
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -64,9 +65,9 @@ func portName(g *topologies.Graph, e topologies.End) string {
 const mostPlaces = 3
 
 // Meaning returns what Config.Meaning asks for, for the locators of d that were
-// assigned to ports of g: the names of the ports, where they are and where they
-// lead. A Place's Switch must be the index of a node in its tier, its Port the
-// number of a port from 1.
+// assigned to ports of g: the names of the ports, their tier and direction. A
+// Place's Switch must be the index of a node in its tier, its Port the number of
+// a port from 1.
 func Meaning(g *topologies.Graph, d *csig.Directory) func(locator uint16) string {
 	type key struct {
 		tier  string
@@ -76,28 +77,33 @@ func Meaning(g *topologies.Graph, d *csig.Directory) func(locator uint16) string
 	for i, n := range g.Nodes {
 		nodes[key{n.Tier.String(), n.Index}] = i
 	}
-	words := map[uint16]string{}
+	name := func(p csig.Place) string {
+		if n, ok := nodes[key{p.Tier.String(), p.Switch}]; ok {
+			return portName(g, topologies.End{Node: n, Port: p.Port - 1})
+		}
+		return p.String()
+	}
 	return func(locator uint16) string {
-		if text, ok := words[locator]; ok {
-			return text
+		places := d.Ports(locator)
+		switch len(places) {
+		case 0:
+			return fmt.Sprintf("locator %d, which no port has", locator)
+		case 1:
+			p := places[0]
+			return fmt.Sprintf("%s (%v, %v, to %s)", name(p), p.Tier, p.Dir, g.Nodes[p.Peer].Name)
 		}
 		var names []string
-		places := d.Ports(locator)
 		for _, p := range places[:min(len(places), mostPlaces)] {
-			name := p.String()
-			if n, ok := nodes[key{p.Tier.String(), p.Switch}]; ok {
-				name = fmt.Sprintf("%s (%v, %v, to %s)", portName(g, topologies.End{Node: n, Port: p.Port - 1}), p.Tier, p.Dir, g.Nodes[p.Peer].Name)
-			}
-			names = append(names, name)
+			names = append(names, name(p))
 		}
-		text := strings.Join(names, " or ")
-		switch more := len(places) - len(names); {
-		case len(places) == 0:
-			text = fmt.Sprintf("locator %d, which no port has", locator)
-		case more > 0:
-			text += fmt.Sprintf(" or one of %d others", more)
+		if len(places) > mostPlaces {
+			names = append(names, "…")
 		}
-		words[locator] = text
-		return text
+		where := ""
+		alike := func(p csig.Place) bool { return p.Tier == places[0].Tier && p.Dir == places[0].Dir }
+		if !slices.ContainsFunc(places, func(p csig.Place) bool { return !alike(p) }) {
+			where = fmt.Sprintf(" (%v, %v)", places[0].Tier, places[0].Dir)
+		}
+		return fmt.Sprintf("one of %d ports%s: %s", len(places), where, strings.Join(names, " "))
 	}
 }

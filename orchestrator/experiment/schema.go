@@ -65,6 +65,7 @@ var rules = map[string]rule{
 
 	"measure.from":       between(0, maxLength),
 	"telemetry.interval": between(clock.Microsecond, maxDelay),
+	"capture[]":          {pattern: regexp.MustCompile(`^[a-z0-9-]+(:[0-9]+)?-[a-z0-9-]+$`), want: "the name of a link, such as tor0-agg0"},
 
 	"topology.file":                            {file: true},
 	"topology.fat_tree.hosts":                  {min: 2, max: 1 << 20},

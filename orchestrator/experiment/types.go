@@ -23,6 +23,7 @@ type Experiment struct {
 	Hosts       Hosts          `yaml:"hosts"`
 	Workload    Workload       `yaml:"workload"`
 	Telemetry   Telemetry      `yaml:"telemetry"`
+	Capture     []string       `yaml:"capture"`   // links whose packets are written as pcapng, such as tor0-agg0
 	Measure     Window         `yaml:"measure"`   // rates are measured in this window
 	End         clock.Duration `yaml:"end"`       // the run ends here, exclusive; 0 = when all is done
 	Variants    []Variant      `yaml:"variants"`  // at least one after resolution ("run" by default)

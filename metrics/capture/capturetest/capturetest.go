@@ -1,0 +1,50 @@
+// Package capturetest lets tests read captures with tshark and csiglab's
+// dissector.
+package capturetest
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/metrics/capture"
+)
+
+// Malformed is a display filter for frames that tshark cannot read in whole: the
+// pseudo protocol, experts of the group Malformed, and errors in the dissector.
+const Malformed = `_ws.malformed || _ws.expert.group == "Malformed" || _ws.lua.error`
+
+// Tshark returns the named fields of each frame of a file, the values of one
+// field joined by commas. Options, such as a filter, go before the fields. The
+// test is skipped where tshark is not installed.
+func Tshark(t *testing.T, file string, options []string, fields ...string) [][]string {
+	t.Helper()
+	program, err := exec.LookPath("tshark")
+	if err != nil {
+		t.Skip("tshark is not installed")
+	}
+	script := filepath.Join(t.TempDir(), "csig.lua")
+	if err := os.WriteFile(script, []byte(capture.Dissector), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"-X", "lua_script:" + script, "-r", file}, options...)
+	args = append(args, "-T", "fields", "-E", "separator=\t")
+	for _, f := range fields {
+		args = append(args, "-e", f)
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "LC_ALL=C")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil || strings.Contains(stderr.String(), "Lua") {
+		t.Fatalf("tshark %q: %v: %s", args, err, stderr.String())
+	}
+	var rows [][]string
+	for line := range strings.Lines(stdout.String()) {
+		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+	}
+	return rows
+}

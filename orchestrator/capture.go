@@ -1,0 +1,74 @@
+package orchestrator
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+// setCapture finds the ports of the links that the experiment captures.
+func (f *fabric) setCapture() error {
+	var err error
+	if f.capture.Ports, err = capture.Ports(f.graph, f.experiment.Capture); err == nil {
+		return nil
+	}
+	if !errors.Is(err, capture.ErrLink) {
+		return configuration(err)
+	}
+	var names []string
+	for id := range f.graph.Links {
+		names = append(names, f.graph.LinkName(id))
+	}
+	for _, name := range f.experiment.Capture {
+		if near := experiment.Nearest(name, names); near != "" && near != name {
+			return configuration(fmt.Errorf("%w (did you mean %q?)", err, near))
+		}
+	}
+	return configuration(fmt.Errorf("%w; links are called like %s", err, strings.Join(names[:min(3, len(names))], ", ")))
+}
+
+// capturing is the capture of a run as it is written.
+type capturing struct {
+	*capture.Writer
+	buffer *bufio.Writer
+	file   *os.File
+}
+
+// newCapture begins the capture of a run; nil if its plan has none.
+func newCapture(p *Plan, folder, variant string, seed uint64) (*capturing, error) {
+	if len(p.Capture.Ports) == 0 {
+		return nil, nil
+	}
+	c := p.Capture
+	c.Comment = fmt.Sprintf("variant %s, seed %d; times are model time from the start of the run", variant, seed)
+	file, err := os.Create(filepath.Join(folder, fmt.Sprintf("%s-%d.pcapng", variant, seed)))
+	if err != nil {
+		return nil, err
+	}
+	out := &capturing{file: file, buffer: bufio.NewWriterSize(file, 1<<20)}
+	if out.Writer, err = capture.NewWriter(out.buffer, c); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return out, nil
+}
+
+// close ends the capture; nil is fine.
+func (c *capturing) close() error {
+	if c == nil {
+		return nil
+	}
+	err := errors.Join(c.Writer.Close(), c.buffer.Flush(), c.file.Close())
+	if err != nil {
+		return fmt.Errorf("capture %s: %w", c.file.Name(), err)
+	}
+	return nil
+}
+
+// failed tells whether writing has failed.
+func (c *capturing) failed() bool { return c != nil && c.Err() != nil }

@@ -1,0 +1,189 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/csiglab/csiglab/metrics/capture/capturetest"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+// captureText is an incast with trimming, so that all kinds of packet and the D
+// bit occur, captured above and below a ToR.
+const captureText = `
+schema: 1
+name: captured
+topology:
+  fat_tree:
+    hosts: 8
+    pod: 4
+    tiers:
+      - {down: 2, up: 2, rate: 100Gbps, delay: 1us, switch_delay: 500ns}
+      - {down: 2, up: 2, rate: 100Gbps, delay: 1us}
+      - {down: 2, rate: 100Gbps, delay: 1us}
+links: {queue: 30kB}
+csig: {format: %s, dialect: %s, signal: %s}
+workload:
+  transfers:
+    - 1 -> 5 100kB
+    - 0 -> 5 100kB
+    - 6 -> 5 100kB
+    - 5 -> 0 100kB
+capture: [%s]
+`
+
+func runCaptured(t *testing.T, format, dialect, signal, links string) (set *experiment.Set, folder string, hash string) {
+	t.Helper()
+	set, err := experiment.Parse("captured.yaml", "", fmt.Appendf(nil, captureText, format, dialect, signal, links),
+		experiment.Options{Tables: experiment.StandardTables()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder = filepath.Join(t.TempDir(), "run")
+	result, err := Run(context.Background(), set, Options{Out: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !result.Summary.Valid {
+		t.Fatalf("not valid: %q", result.Summary.Reasons)
+	}
+	return set, folder, result.Summary.Variants["run"].Runs[0].TraceHash
+}
+
+// In both formats and dialects tshark reads a virtual run's capture without a
+// malformed frame, and finds in each what our own decoder finds.
+func TestCaptureVirtual(t *testing.T) {
+	for _, c := range []struct{ format, dialect, signal string }{
+		{"compact", "uec-0.50", "delay"}, {"compact", "draft-01", "abw"},
+		{"wide", "uec-0.50", "nqd"}, {"wide", "draft-01", "delay"},
+	} {
+		t.Run(c.format+" "+c.dialect, func(t *testing.T) {
+			set, folder, hash := runCaptured(t, c.format, c.dialect, c.signal, "tor2-agg2, h5-tor2")
+			_, _, without := runCaptured(t, c.format, c.dialect, c.signal, "")
+			if hash != without {
+				t.Errorf("trace hash %s, without a capture %s", hash, without)
+			}
+			checkCapture(t, set, filepath.Join(folder, "run-1.pcapng"))
+		})
+	}
+}
+
+// checkCapture compares tshark's reading of a capture with ours.
+func checkCapture(t *testing.T, set *experiment.Set, file string) {
+	t.Helper()
+	plan, err := Compile(set.Variants[0].Experiment, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	domain := plan.Capture.Domain
+	format := plan.Format
+	format.Elided = true
+	options := []string{"-o", "csig.dialect:" + domain.Dialect().String()}
+	if rows := capturetest.Tshark(t, file, append(options, "-Y", capturetest.Malformed), "frame.number"); len(rows) > 0 {
+		t.Errorf("%d malformed frames, the first is %s", len(rows), rows[0])
+	}
+
+	var want [][]string
+	kinds := map[wire.Kind]int{}
+	filters := map[string]int{}
+	readCapture(t, file, func(name string, frame []byte, length int) {
+		var p wire.Packet
+		if err := p.Parse(frame, format); err != nil {
+			t.Fatalf("frame %d of %s: %v", len(want), name, err)
+		}
+		kinds[p.Kind()]++
+		if whole := len(p.Header()) + p.PayloadLen; length != whole {
+			t.Fatalf("frame %d of %s has length %d, its headers say %d", len(want), name, length, whole)
+		}
+		row := []string{name, fmt.Sprint(uint8(p.Kind())), fmt.Sprint(p.Flow()), "", "", "", ""}
+		if b := p.Tag(); b != nil {
+			tag, err := domain.ParseTag(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row[3], row[4], row[5] = fmt.Sprint(uint8(tag.Type)), fmt.Sprint(tag.Signal), fmt.Sprint(tag.Locator)
+			filters[fmt.Sprintf("csig.t == %d", tag.Type)]++
+			filters[fmt.Sprintf("csig.lm == %d", tag.Locator)]++
+			filters[fmt.Sprintf("csig.s == %d", tag.Signal)]++
+			if domain.Dialect() == csig.UEC050 {
+				row[6] = "0"
+				if tag.DoNotUpdate {
+					row[6] = "1"
+				}
+				filters["csig.d == "+row[6]]++
+			}
+		}
+		want = append(want, row)
+	})
+	if kinds[wire.Data] == 0 || kinds[wire.Ack] == 0 || kinds[wire.Nack] == 0 {
+		t.Errorf("the capture has packets %v, want data, ACKs and NACKs", kinds)
+	}
+	if domain.Dialect() == csig.UEC050 && filters["csig.d == 1"] == 0 {
+		t.Error("no packet has the D bit, though some are trimmed")
+	}
+	got := capturetest.Tshark(t, file, options, "frame.interface_name", "csiglab.type", "csiglab.flow", "csig.t", "csig.s", "csig.lm", "csig.d")
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("interface, type, flow, tag: tshark - our decoder +:\n%s", diff)
+	}
+	tried := map[string]bool{} // one value of each field, any
+	for filter, n := range filters {
+		field, _, _ := strings.Cut(filter, " ")
+		if tried[field] {
+			continue
+		}
+		tried[field] = true
+		if rows := capturetest.Tshark(t, file, append(options, "-Y", filter), "frame.number"); len(rows) != n {
+			t.Errorf("filter %s finds %d frames, want %d", filter, len(rows), n)
+		}
+	}
+}
+
+func readCapture(t *testing.T, file string, frame func(port string, b []byte, length int)) {
+	t.Helper()
+	in, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	r, err := pcapgo.NewNgReader(in, pcapgo.DefaultNgReaderOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		b, info, err := r.ReadPacketData()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		port, err := r.Interface(info.InterfaceIndex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frame(port.Name, b, info.Length)
+	}
+}
+
+func TestCaptureUnknownLink(t *testing.T) {
+	set, err := experiment.Parse("captured.yaml", "", fmt.Appendf(nil, captureText, "none", "uec-0.50", "delay", "tor2-agg9"),
+		experiment.Options{Tables: experiment.StandardTables()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Compile(set.Variants[0].Experiment, 1)
+	if want := `capture "tor2-agg9": no such link (did you mean "tor2-agg`; !errors.Is(err, ErrConfiguration) || !strings.HasPrefix(fmt.Sprint(err), want) {
+		t.Errorf("got %v, want a configuration error that begins with %s", err, want)
+	}
+}
