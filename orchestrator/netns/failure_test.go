@@ -69,13 +69,13 @@ func TestDropNamesTheLink(t *testing.T) {
 	}
 	for _, one := range []bool{false, true} {
 		f := fabric(t, p)
-		f.OneProcess, f.Inject, f.FrameTimeout = one, []emu.Injection{i}, 300*time.Millisecond
+		f.OneProcess, f.Inject, f.FrameTimeout = one, []emu.Injection{i}, time.Second
 		_, err = run(t, f)
 		var got *emu.LinkError
 		if !errors.As(err, &got) {
 			t.Fatalf("one process %v: error %v, want a LinkError", one, err)
 		}
-		want := emu.LinkError{Link: "h5-tor2", From: "tor2", To: "h5", Frame: 3, Reason: "did not arrive within 300ms"}
+		want := emu.LinkError{Link: "h5-tor2", From: "tor2", To: "h5", Frame: 3, Reason: "did not arrive within 1s"}
 		if *got != want {
 			t.Errorf("one process %v: got %+v, want %+v", one, *got, want)
 		}
