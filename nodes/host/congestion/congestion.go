@@ -12,7 +12,7 @@ import (
 )
 
 // Controller decides how much one flow may have in flight. It belongs to one
-// goroutine.
+// goroutine. The events are the transport's and valid until the call returns.
 type Controller interface {
 	OnAck(now clock.Time, a *Ack)
 	OnNack(now clock.Time, n *Nack)

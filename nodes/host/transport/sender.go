@@ -87,6 +87,11 @@ type Sender struct {
 	full  wire.Packet // template of a full-size packet, without a tag
 	ready bool        // the flow has started
 
+	// What the controller was told last; here because a pointer that goes to an
+	// interface would be a new object each time.
+	ack  congestion.Ack
+	nack congestion.Nack
+
 	totals  metrics.SenderTotals
 	ccLog   metrics.CCRecorder
 	signals metrics.SignalRecorder
@@ -247,7 +252,8 @@ func flowHash(flow uint32) uint64 { return wire.Mix(uint64(flow), 0x63736967) % 
 func (s *Sender) OnAck(now clock.Time, p *wire.Packet) {
 	f := p.Ack()
 	s.totals.AcksReceived++
-	event := congestion.Ack{EV: f.EV, ECN: p.Flags()&wire.ECNEcho != 0, Penalty: f.Penalty}
+	event := &s.ack
+	*event = congestion.Ack{EV: f.EV, ECN: p.Flags()&wire.ECNEcho != 0, Penalty: f.Penalty}
 	if got := units.ByteSize(f.Received); got > s.reported {
 		event.Acked, s.reported = got-s.reported, got
 	}
@@ -260,7 +266,7 @@ func (s *Sender) OnAck(now clock.Time, p *wire.Packet) {
 	}
 	s.cfg.LB.OnFeedback(now, balance.Feedback{EV: f.EV, Outcome: outcome})
 	event.Inflight = s.Inflight()
-	s.cfg.CC.OnAck(now, &event)
+	s.cfg.CC.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
 	if s.Done() && s.totals.Done == clock.Never {
 		s.totals.Done = now
@@ -347,7 +353,8 @@ func (s *Sender) OnNack(now clock.Time, p *wire.Packet) {
 	if sl.state != outstanding || sl.transmissions != p.Transmission() {
 		return
 	}
-	event := congestion.Nack{
+	event := &s.nack
+	*event = congestion.Nack{
 		Size:    s.sizeOf(psn),
 		EV:      p.EV(),
 		RTT:     now.Sub(sl.sentAt),
@@ -367,7 +374,7 @@ func (s *Sender) OnNack(now clock.Time, p *wire.Packet) {
 	}
 	s.cfg.LB.OnFeedback(now, balance.Feedback{EV: event.EV, Outcome: outcome})
 	event.Inflight = s.Inflight()
-	s.cfg.CC.OnNack(now, &event)
+	s.cfg.CC.OnNack(now, event)
 }
 
 func (s *Sender) refuse(psn uint32) {
