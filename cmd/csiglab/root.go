@@ -127,7 +127,7 @@ func (a *app) root() *cobra.Command {
 		}
 		return usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
-	root.AddCommand(a.demo(), a.run(), a.report(), a.validate(), a.doctor(), a.probe(), a.dissector(), a.version())
+	root.AddCommand(a.demo(), a.run(), a.report(), a.validate(), a.graph(), a.topo(), a.doctor(), a.probe(), a.dissector(), a.version())
 	if a.lab.list != nil {
 		root.AddCommand(a.ps(), a.clean())
 	}
@@ -144,6 +144,9 @@ func didYouMean(text string, known []string) string {
 // settings are the flags that an environment variable can set too, because they
 // are about csiglab and not about one experiment: CSIGLAB_OUT and so on.
 var settings = []string{"out", "payload", "processes", "parallel"}
+
+// noSetting annotates a flag that has the name of a setting and another meaning.
+const noSetting = "no setting"
 
 func variable(flag string) string {
 	return "CSIGLAB_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
@@ -164,6 +167,9 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 	for _, name := range settings {
 		flag := cmd.Flags().Lookup(name)
 		if flag == nil {
+			continue
+		}
+		if _, own := flag.Annotations[noSetting]; own {
 			continue
 		}
 		if err := layers.BindPFlag(name, flag); err != nil {

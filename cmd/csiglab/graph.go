@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/topologies/draw"
+	"github.com/csiglab/csiglab/topologies/htsim"
+	"github.com/spf13/cobra"
+)
+
+// fabricFlags choose a topology, the format that it is written in and the file.
+type fabricFlags struct {
+	topology, variant, format, out string
+	set                            []string
+}
+
+func (f *fabricFlags) flags(cmd *cobra.Command, format, formats string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.topology, "topology", "", "htsim topology `FILE` (.topo), instead of an experiment")
+	flags.StringVar(&f.variant, "variant", "", "variant of the experiment (default: the first)")
+	flags.StringArrayVar(&f.set, "set", nil, "override a value of the experiment, as `PATH=VALUE` (again and again)")
+	flags.StringVar(&f.format, "format", format, formats)
+	flags.StringVar(&f.out, "out", "", "write `FILE` instead of standard output")
+	flags.Lookup("out").Annotations = map[string][]string{noSetting: nil}
+}
+
+// load builds the chosen topology. Its graph has a name. The error has exit code
+// 2.
+func (f *fabricFlags) load(a *app, cmd *cobra.Command, args []string) (orchestrator.Topology, error) {
+	chosen, name, err := f.choose(a, cmd, args)
+	if err != nil {
+		return orchestrator.Topology{}, err
+	}
+	t, err := orchestrator.BuildTopology(chosen)
+	if err != nil {
+		return t, &exitError{exitUsage, err}
+	}
+	a.notes(t.Notes)
+	if t.Graph.Name == "" {
+		t.Graph.Name = name
+	}
+	return t, nil
+}
+
+func (f *fabricFlags) choose(a *app, cmd *cobra.Command, args []string) (t experiment.Topology, name string, err error) {
+	switch {
+	case f.topology != "" && len(args) > 0:
+		return t, "", usage("experiment %q and --topology exclude each other", args[0])
+	case f.topology != "" && (f.variant != "" || len(f.set) > 0):
+		return t, "", usage("--variant and --set change an experiment; here there is only --topology %s", f.topology)
+	case f.topology != "":
+		return experiment.Topology{File: f.topology}, "", nil
+	case len(args) == 0:
+		return t, "", usage("name an experiment, or give --topology; embedded: %s", strings.Join(experiment.Names(), " "))
+	case strings.EqualFold(filepath.Ext(args[0]), ".topo"):
+		return t, "", usage("%s: not an experiment; draw a topology with --topology %s", args[0], args[0])
+	}
+	opts := experiment.Options{Env: a.env, Reserved: reserved(), Tables: experiment.StandardTables()}
+	for _, text := range f.set {
+		o, err := experiment.ParseSet("--set", text)
+		if err != nil {
+			return t, "", &exitError{exitUsage, err}
+		}
+		opts.Override = append(opts.Override, o)
+	}
+	set, err := experiment.Load(args[0], opts)
+	if err != nil {
+		return t, "", &exitError{exitUsage, err}
+	}
+	if f.variant == "" {
+		return set.Variants[0].Experiment.Topology, set.Base.Name, nil
+	}
+	var names []string
+	for _, v := range set.Variants {
+		names = append(names, v.Name)
+	}
+	i := slices.Index(names, f.variant)
+	if i < 0 {
+		return t, "", usage("--variant %q: %s has %s%s", f.variant, set.Base.Name, strings.Join(names, ", "), didYouMean(f.variant, names))
+	}
+	return set.Variants[i].Experiment.Topology, set.Base.Name, nil
+}
+
+// emit writes what write makes, all of it or nothing. What the topology cannot
+// be written as is the user's error.
+func (f *fabricFlags) emit(a *app, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if f.out == "" {
+		return a.print(text.String())
+	}
+	file, err := os.Create(f.out)
+	if err != nil {
+		return usage("--out %s: %w", f.out, cause(err))
+	}
+	_, err = file.Write(text.Bytes())
+	if err = errors.Join(err, file.Close()); err != nil {
+		return infrastructure(fmt.Errorf("--out %s: %w", f.out, cause(err)))
+	}
+	return nil
+}
+
+func (a *app) graph() *cobra.Command {
+	var f fabricFlags
+	cmd := &cobra.Command{
+		Use:   "graph [EXPERIMENT]",
+		Short: "Draw the topology of an experiment, or of a file",
+		Example: "  csiglab graph three-flow --out three-flow.svg\n" +
+			"  csiglab graph dragonfly --format mermaid\n" +
+			"  csiglab graph --topology x.topo > x.svg",
+		Args: atMostOne("an experiment"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := choice("format", f.format, "svg", "mermaid"); err != nil {
+				return err
+			}
+			t, err := f.load(a, cmd, args)
+			if err != nil {
+				return err
+			}
+			if f.format == "svg" {
+				return f.emit(a, func(w io.Writer) error { return draw.SVG(w, t.Graph) })
+			}
+			return f.emit(a, func(w io.Writer) error {
+				lines, err := draw.Mermaid(w, t.Graph)
+				if lines > draw.MermaidLinks {
+					a.notes([]string{fmt.Sprintf("%d lines; Mermaid draws at most %d unless its setting maxEdges is raised", lines, draw.MermaidLinks)})
+				}
+				return err
+			})
+		},
+	}
+	f.flags(cmd, "svg", "svg or mermaid")
+	return cmd
+}
+
+func (a *app) topo() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "topo",
+		Short: "Write topologies for other tools",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return usage("unknown command %q%s; see csiglab topo --help", args[0], didYouMean(args[0], []string{"export"}))
+		},
+	}
+	cmd.AddCommand(a.topoExport())
+	return cmd
+}
+
+func (a *app) topoExport() *cobra.Command {
+	var f fabricFlags
+	cmd := &cobra.Command{
+		Use:   "export [EXPERIMENT]",
+		Short: "Write the topology of an experiment, or of a file, in the format of another tool",
+		Example: "  csiglab topo export three-flow --format htsim --out three-flow.topo\n" +
+			"  csiglab topo export dragonfly --format dot | dot -Tpdf > dragonfly.pdf",
+		Args: atMostOne("an experiment"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := choice("format", f.format, "htsim", "dot"); err != nil {
+				return err
+			}
+			t, err := f.load(a, cmd, args)
+			if err != nil {
+				return err
+			}
+			if f.format == "dot" {
+				return f.emit(a, func(w io.Writer) error { return draw.DOT(w, t.Graph) })
+			}
+			if t.Tree == nil {
+				return usage("topology %s: htsim's format has fat trees and leaf-spine fabrics only", t.Graph.Name)
+			}
+			return f.emit(a, func(w io.Writer) error { return htsim.WriteTopology(w, *t.Tree) })
+		},
+	}
+	f.flags(cmd, "", "htsim (.topo) or dot (Graphviz)")
+	return cmd
+}
