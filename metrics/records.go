@@ -110,6 +110,7 @@ type SenderTotals struct {
 	AcksReceived  int64
 	NacksReceived int64
 	Timeouts      int64
+	Probes        int64
 	BaseRTT       clock.Duration
 	Cwnd          int64
 }

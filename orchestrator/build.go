@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
@@ -55,7 +56,7 @@ func (f *fabric) configureCSIG() error {
 	if f.tagging.Signal, err = csig.ParseType(c.Signal); err != nil {
 		return err
 	}
-	if f.tagging.Every, err = parseInit(c.Init); err != nil {
+	if err := f.parseInit(c.Init); err != nil {
 		return err
 	}
 	f.switchCSIG = &dataplane.CSIG{Domain: cfg, Tau: f.path.NetworkRTT}
@@ -106,19 +107,30 @@ func (f *fabric) checkPorts() error {
 	return nil
 }
 
-// parseInit reads the init policy: every, none or 1/N.
-func parseInit(text string) (every int, err error) {
-	switch text {
-	case "every", "":
-		return 1, nil
-	case "none":
-		return 0, nil
+// parseInit sets the init policy: every, none, 1/N or probe/INTERVAL.
+func (f *fabric) parseInit(text string) (err error) {
+	share, interval := "", ""
+	switch {
+	case text == "every" || text == "":
+		share = "1"
+	case text == "none":
+		share = "0"
+	case strings.HasPrefix(text, "1/"):
+		share = strings.TrimPrefix(text, "1/")
+	case strings.HasPrefix(text, "probe/"):
+		interval = strings.TrimPrefix(text, "probe/")
+	default:
+		return fmt.Errorf("init %q is none of every, none, 1/N, probe/INTERVAL", text)
 	}
-	n, ok := strings.CutPrefix(text, "1/")
-	if every, err = strconv.Atoi(n); !ok || err != nil || every < 1 {
-		return 0, fmt.Errorf("init %q is none of every, none, 1/N", text)
+	if interval != "" {
+		f.tagging.Probe, err = clock.ParseDuration(interval)
+	} else {
+		f.tagging.Every, err = strconv.Atoi(share)
 	}
-	return every, nil
+	if err != nil || f.tagging.Every < 0 || f.tagging.Probe < 0 {
+		return fmt.Errorf("init %q is none of every, none, 1/N, probe/INTERVAL", text)
+	}
+	return nil
 }
 
 // places describes every switch port for the locators, in order of node and

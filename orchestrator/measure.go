@@ -47,6 +47,7 @@ func measure(p *Plan, out *outcome) map[string]float64 {
 		m["packets.new"] += float64(f.sender.NewPackets)
 		m["packets.retransmitted"] += float64(f.sender.Retransmitted)
 		m["packets.timeouts"] += float64(f.sender.Timeouts)
+		m["packets.probes"] += float64(f.sender.Probes)
 		m["packets.acks"] += float64(f.receiver.AcksSent)
 		m["packets.nacks"] += float64(f.receiver.NacksSent)
 		if f.sender.Done == clock.Never {

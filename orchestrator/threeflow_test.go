@@ -88,6 +88,27 @@ func TestBaseRTTFromNack(t *testing.T) {
 	}
 }
 
+// The init policies: one packet in four, and probes instead of tagged data, feed
+// the controller nearly as well as a tag on every packet.
+func TestInitPolicies(t *testing.T) {
+	baseline := measureVariant(t, "baseline")
+	for _, policy := range []string{"1/4", "probe/10us"} {
+		m := measureVariant(t, "csig-wide", "csig.init="+policy)
+		ratio := (m["rate_gbps.0-2"] + m["rate_gbps.9-10"]) / 2 / m["rate_gbps.1-10"]
+		if ratio < 1.8 || ratio > 2.8 {
+			t.Errorf("init %s: fairness ratio %.2f, want about 2.3", policy, ratio)
+		}
+		probes := m["packets.probes"] > 0
+		if want := policy == "probe/10us"; probes != want {
+			t.Errorf("init %s: %v probes", policy, m["packets.probes"])
+		}
+		t.Logf("init %s: fairness ratio %.3f, %v probes", policy, ratio, m["packets.probes"])
+	}
+	if baseline["packets.probes"] != 0 {
+		t.Errorf("baseline: %v probes", baseline["packets.probes"])
+	}
+}
+
 func measureVariant(t *testing.T, variant string, overrides ...string) map[string]float64 {
 	t.Helper()
 	opts := experiment.Options{Tables: experiment.StandardTables()}

@@ -234,6 +234,8 @@ func (h *Host) Receive(now clock.Time, port int, p *wire.Packet) {
 		h.drops[dropMisdirected]++
 	case kind == wire.Data:
 		h.receiveData(now, p)
+	case kind == wire.Probe:
+		h.receiveProbe(p)
 	default:
 		h.receiveReply(now, kind, p)
 	}
@@ -255,14 +257,30 @@ func (h *Host) receiveData(now clock.Time, p *wire.Packet) {
 	if !r.OnData(now, p, reply) {
 		h.pool.Put(reply)
 	} else {
-		h.control.Push(reply)
-		h.port.Enqueue(int64(reply.Size))
-		h.ready.Add(NIC)
+		h.queueControl(reply)
 	}
 	if !done && r.Done() {
 		h.player.OnReceived(now, int(p.Flow()))
 		h.flush()
 	}
+}
+
+func (h *Host) receiveProbe(p *wire.Packet) {
+	r, ok := h.receivers[p.Flow()]
+	if !ok {
+		h.drops[dropUnknownFlow]++
+		return
+	}
+	reply := h.pool.Get()
+	r.OnProbe(p, reply)
+	h.queueControl(reply)
+}
+
+// queueControl puts a packet that is not data in the NIC's control queue.
+func (h *Host) queueControl(p *wire.Packet) {
+	h.control.Push(p)
+	h.port.Enqueue(int64(p.Size))
+	h.ready.Add(NIC)
 }
 
 func (h *Host) receiveReply(now clock.Time, kind wire.Kind, p *wire.Packet) {
@@ -282,6 +300,8 @@ func (h *Host) receiveReply(now clock.Time, kind wire.Kind, p *wire.Packet) {
 		}
 	case wire.Nack:
 		f.OnNack(now, p)
+	case wire.ProbeReply:
+		f.OnProbeReply(now, p)
 	default:
 		h.drops[dropUnexpected]++
 		return
@@ -368,6 +388,11 @@ func (h *Host) HandleTimeout(now clock.Time) {
 	if now >= h.timeout {
 		for _, f := range h.flows {
 			f.HandleTimeout(now)
+			if f.ProbeDue(now) {
+				p := h.pool.Get()
+				f.Probe(now, p)
+				h.queueControl(p)
+			}
 			h.offer(f)
 		}
 		h.timeout = h.earliest()
@@ -379,6 +404,7 @@ func (h *Host) HandleTimeout(now clock.Time) {
 		}
 		f := h.senders[uint32(id)]
 		f.Start(now)
+		h.timeout = min(h.timeout, f.NextTimeout())
 		h.offer(f)
 	}
 }

@@ -82,17 +82,8 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 	if total != IPv4Len+int(binary.BigEndian.Uint16(ip[IPv4Len+4:])) {
 		return ErrLength
 	}
-	transport, n := ip[IPv4Len+UDPLen:], 0
-	switch Kind(transport[0] >> 3) {
-	case Data:
-		n = DataLen
-	case Ack:
-		n = AckLen
-	case Nack:
-		n = NackLen
-	case Control:
-		n = ControlLen
-	default:
+	n := Kind(ip[IPv4Len+UDPLen] >> 3).headerLen()
+	if n == 0 {
 		return ErrForeign
 	}
 	payload := total - IPv4Len - UDPLen - n

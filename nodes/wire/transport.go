@@ -19,8 +19,11 @@ const (
 	Data Kind = 2  // RUD request
 	Ack  Kind = 9  // acknowledgement with congestion state
 	Nack Kind = 10 // negative acknowledgement
-	// Control is ours: a dependency of the workload that crosses hosts.
-	Control Kind = 11
+	// The rest are ours: a dependency of the workload that crosses hosts, and a
+	// packet made to carry a CSIG tag, with its answer.
+	Control    Kind = 11
+	Probe      Kind = 12
+	ProbeReply Kind = 13
 )
 
 // String returns the kind's name.
@@ -34,8 +37,28 @@ func (k Kind) String() string {
 		return "nack"
 	case Control:
 		return "control"
+	case Probe:
+		return "probe"
+	case ProbeReply:
+		return "probe reply"
 	}
 	return "unknown"
+}
+
+// headerLen returns the length of the kind's transport header; 0 for an unknown
+// kind.
+func (k Kind) headerLen() int {
+	switch k {
+	case Data, Probe:
+		return DataLen
+	case Ack:
+		return AckLen
+	case Nack, ProbeReply:
+		return NackLen
+	case Control:
+		return ControlLen
+	}
+	return 0
 }
 
 // Flags of the transport header (7 bits).
@@ -96,14 +119,9 @@ type Addresses struct {
 // of a packet with the given payload length, without a tag, MAC addresses
 // unset. The rest of the transport header is zero.
 func (p *Packet) Build(a Addresses, kind Kind, flags Flags, ecn uint8, payload int) {
-	n, dscp := AckLen, uint8(DSCPControl)
-	switch kind {
-	case Data:
-		n, dscp = DataLen, DSCPTrimmable
-	case Nack:
-		n = NackLen
-	case Control:
-		n = ControlLen
+	n, dscp := kind.headerLen(), uint8(DSCPControl)
+	if kind == Data || kind == Probe {
+		dscp = DSCPTrimmable
 	}
 	p.l3, p.tag = EthernetLen, 0
 	p.len = uint8(EthernetLen + IPv4Len + UDPLen + n)
@@ -139,7 +157,7 @@ func (p *Packet) Flow() uint32 { return p.u32(p.l4() + tpFlow) }
 // packet that a NACK refuses, is, counted from 1; it stops at 255.
 func (p *Packet) Transmission() uint8 { return p.buf[p.l4()+tpTransmission] }
 
-// SetData writes the fields of a data packet.
+// SetData writes the fields of a data packet or a probe.
 func (p *Packet) SetData(flow, psn uint32, transmission uint8) {
 	at := p.l4()
 	p.put16(at+tpAux, uint16(p.PayloadLen))
@@ -217,7 +235,8 @@ func (p *Packet) Ack() AckFields {
 	}
 }
 
-// SetNack writes the fields of a NACK for the given data packet.
+// SetNack writes the fields of a NACK for the given data packet, or of the answer
+// to a probe, whose code is 0.
 func (p *Packet) SetNack(flow uint32, ev uint16, psn uint32, transmission, code uint8) {
 	at := p.l4()
 	p.put16(at+tpAux, ev)
@@ -260,7 +279,7 @@ func (p *Packet) Echo(b *[EchoLen]byte) int {
 }
 
 func (p *Packet) echoAt() uint8 {
-	if p.Kind() == Nack {
+	if p.Kind() != Ack {
 		return p.l4() + tpNackEcho
 	}
 	return p.l4() + tpAckEcho

@@ -26,7 +26,7 @@ type rule struct {
 
 var (
 	namePattern   = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
-	initPattern   = regexp.MustCompile(`^(every|none|1/[1-9][0-9]{0,8})$`)
+	initPattern   = regexp.MustCompile(`^(every|none|1/[1-9][0-9]{0,8}|probe/[1-9][0-9]{0,8}(ns|us|ms))$`)
 	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 	signals       = []string{"delay", "abw", "abw-c", "nqd"}
 )
@@ -118,7 +118,7 @@ var rules = map[string]rule{
 	"csig.nqd":            oneOf("occupancy", "drain"),
 	"csig.decode":         oneOf("auto", "midpoint", "lower", "geometric"),
 	"csig.trim_rule":      oneOf("force_local", "measured", "none"),
-	"csig.init":           {pattern: initPattern, want: "every, none or 1/N, one packet in N"},
+	"csig.init":           {pattern: initPattern, want: "every, none, 1/N (one packet in N) or probe/INTERVAL, such as probe/20us"},
 	"csig.ports[].switch": {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
 	"csig.ports[].port":   {min: 0, max: 1 << 16, word: "all", special: -1},
 	"csig.ports[].type":   oneOf(append([]string{"all"}, signals...)...),

@@ -135,7 +135,7 @@ type CSIG struct {
 	Quantisers  map[string]string `yaml:"quantisers"` // signal type -> table name of package csig, for the chosen format
 	Decode      string            `yaml:"decode"`     // auto | midpoint | lower | geometric; see csig.DecodeMode
 	TrimRule    string            `yaml:"trim_rule"`  // force_local | measured | none
-	Init        string            `yaml:"init"`       // every | none | "1/N" (one packet in N)
+	Init        string            `yaml:"init"`       // every | none | "1/N" (one packet in N) | "probe/INTERVAL" (probes of each sending flow)
 	Ports       []CSIGPort        `yaml:"ports"`      // exceptions from "update" at every egress port, later wins
 }
 

@@ -175,8 +175,9 @@ func (c *nsccState) delaySample(a *Ack) clock.Duration {
 		c.setBaseRTT(a.RTT)
 	}
 	if c.useCSIG && a.CSIG.Valid {
-		// A trimmed packet's value is forced; it says loss, not delay.
-		if s := a.CSIG.Sample; s.Type == csig.Delay && !s.DoNotUpdate {
+		// A trimmed packet's value is forced; it says loss, not delay. Locator 0
+		// means that no hop has written the value: absence is not headroom.
+		if s := a.CSIG.Sample; s.Type == csig.Delay && !s.DoNotUpdate && s.Locator != 0 {
 			delay := clock.Duration(s.Point) * clock.Nanosecond
 			c.average(delay, a.ECN)
 			return delay

@@ -454,8 +454,9 @@ func TestNSCCMaxDelay(t *testing.T) {
 	// unchanged)". A missing sample is not headroom: RTT serves; nor is a value
 	// with D set, which trimming may have forced (csig-and-workloads.md 1.7).
 	const rttDelay = 4 * clock.Microsecond
-	sample := csig.Sample{Type: csig.Delay, Point: 2750}
-	frozen, headroom := sample, sample
+	sample := csig.Sample{Type: csig.Delay, Locator: 1, Point: 2750}
+	frozen, headroom, untouched := sample, sample, sample
+	untouched.Locator, untouched.Point = 0, 0 // no hop has written it
 	frozen.DoNotUpdate = true
 	headroom.Type = csig.ABW
 	for _, test := range []struct {
@@ -470,6 +471,7 @@ func TestNSCCMaxDelay(t *testing.T) {
 		{"absent", Values{"csig": "max-delay"}, Signal{}, true, rttDelay},
 		{"absent, no RTT", Values{"csig": "max-delay"}, Signal{}, false, 0},
 		{"D set", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: frozen}, true, rttDelay},
+		{"no hop", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: untouched}, true, rttDelay},
 		{"another signal", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: headroom}, true, rttDelay},
 		{"not asked for", nil, Signal{Valid: true, Sample: sample}, true, rttDelay},
 	} {

@@ -95,7 +95,7 @@ func apply(c *nsccState, words []string) (string, error) {
 		case "csig":
 			var d clock.Duration
 			d, err = clock.ParseDuration(words[i])
-			a.CSIG = Signal{Valid: true, Sample: csig.Sample{Type: csig.Delay, Point: uint64(d / clock.Nanosecond)}}
+			a.CSIG = Signal{Valid: true, Sample: csig.Sample{Type: csig.Delay, Locator: 1, Point: uint64(d / clock.Nanosecond)}}
 		default:
 			err = fmt.Errorf("unknown word %q", word)
 		}

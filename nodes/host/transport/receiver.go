@@ -33,7 +33,7 @@ type Receiver struct {
 	accepted units.ByteSize // wire bytes of distinct packets
 	unacked  units.ByteSize // of those, since the last ACK
 
-	ack, nack wire.Packet // templates
+	ack, nack, answer wire.Packet // templates
 
 	totals metrics.ReceiverTotals
 	log    metrics.FlowRecorder
@@ -49,6 +49,7 @@ func NewReceiver(cfg ReceiverConfig) *Receiver {
 	r.totals = metrics.ReceiverTotals{Flow: int32(cfg.Flow), Done: clock.Never}
 	r.build(&r.ack, wire.Ack)
 	r.build(&r.nack, wire.Nack)
+	r.build(&r.answer, wire.ProbeReply)
 	return r
 }
 

@@ -39,9 +39,10 @@ type SenderConfig struct {
 
 // Tagging is the CSIG init policy of a sender.
 type Tagging struct {
-	Every  int       // one packet in Every carries a tag; 1 all, 0 none
-	Phase  int       // of the first tagged packet, below Every
-	Signal csig.Type // asked for unless the controller wants another
+	Every  int            // one data packet in Every carries a tag; 1 all, 0 none
+	Phase  int            // of the first tagged packet, below Every
+	Probe  clock.Duration // between probes of a flow that has data to send; 0: no probes
+	Signal csig.Type      // asked for unless the controller wants another
 }
 
 // A packet of the window is in one of these states. The life of a PSN:
@@ -81,8 +82,8 @@ type Sender struct {
 	known       units.ByteSize // wire bytes of PSNs known to be received
 	reported    units.ByteSize // wire bytes that the receiver says it has
 
-	timeout  clock.Time // never later than the oldest outstanding packet's
-	untilTag int
+	timeout    clock.Time // never later than the oldest outstanding packet's
+	signalling signalling
 
 	full  wire.Packet // template of a full-size packet, without a tag
 	ready bool        // the flow has started
@@ -101,14 +102,14 @@ type Sender struct {
 func NewSender(cfg SenderConfig) *Sender {
 	mss := cfg.MTU - cfg.Sizes.Header
 	s := &Sender{
-		cfg:      cfg,
-		packets:  uint32(Packets(cfg.Size, cfg.MTU, cfg.Sizes.Header)),
-		cc:       cfg.CC.Output(),
-		ring:     make([]slot, 64),
-		timeout:  clock.Never,
-		untilTag: cfg.Tagging.Phase,
-		ccLog:    metrics.NewCCRecorder(int(cfg.Flow), cfg.Records),
-		signals:  metrics.NewSignalRecorder(int(cfg.Flow), cfg.Records),
+		cfg:        cfg,
+		packets:    uint32(Packets(cfg.Size, cfg.MTU, cfg.Sizes.Header)),
+		cc:         cfg.CC.Output(),
+		ring:       make([]slot, 64),
+		timeout:    clock.Never,
+		signalling: newSignalling(cfg.Domain, cfg.Tagging),
+		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records),
+		signals:    metrics.NewSignalRecorder(int(cfg.Flow), cfg.Records),
 	}
 	s.totals = metrics.SenderTotals{Flow: int32(cfg.Flow), Start: clock.Never, Done: clock.Never}
 	s.build(&s.full, int(mss))
@@ -134,6 +135,7 @@ func (s *Sender) build(p *wire.Packet, payload int) {
 func (s *Sender) Start(now clock.Time) {
 	s.ready = true
 	s.totals.Start = now
+	s.signalling.start(now)
 }
 
 // Done tells whether every byte is acknowledged.
@@ -214,25 +216,9 @@ func (s *Sender) Send(now clock.Time, p *wire.Packet) {
 	}
 	sl.ev = s.cfg.LB.Next(now)
 	p.Retarget(flags, SourcePort(s.cfg.Flow, sl.ev), psn, sl.transmissions)
-	s.tag(p)
-}
-
-// tag puts a fresh CSIG tag on p if the init policy says so.
-func (s *Sender) tag(p *wire.Packet) {
-	if s.cfg.Domain == nil || s.cfg.Tagging.Every == 0 {
-		return
+	if s.signalling.tag(p, s.cc) {
+		p.Size = s.cfg.Sizes.Of(p)
 	}
-	if s.untilTag > 0 {
-		s.untilTag--
-		return
-	}
-	s.untilTag = s.cfg.Tagging.Every - 1
-	signal := s.cfg.Tagging.Signal
-	if s.cc.WantSignal {
-		signal = s.cc.Signal
-	}
-	s.cfg.Domain.Init(p.InsertTag(s.cfg.Domain.Format().Size()), signal)
-	p.Size = s.cfg.Sizes.Of(p)
 }
 
 // SourcePort returns the UDP source port that carries an entropy value:
@@ -258,7 +244,9 @@ func (s *Sender) OnAck(now clock.Time, p *wire.Packet) {
 		event.Acked, s.reported = got-s.reported, got
 	}
 	event.RTT, event.HasRTT = s.sample(now, f.Acked, p.Flags()&wire.RetransmitEcho != 0)
-	event.CSIG = s.signal(now, p, f.Acked)
+	if event.CSIG = s.signal(now, p, f.Acked); !event.CSIG.Valid {
+		event.CSIG = s.signalling.latest(now, s.cc.BaseRTT)
+	}
 	s.acknowledge(f)
 	outcome := balance.Good
 	if event.ECN {
@@ -270,7 +258,7 @@ func (s *Sender) OnAck(now clock.Time, p *wire.Packet) {
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
 	if s.Done() && s.totals.Done == clock.Never {
 		s.totals.Done = now
-		s.timeout = clock.Never
+		s.timeout, s.signalling.nextProbe = clock.Never, clock.Never
 	}
 }
 
@@ -288,25 +276,17 @@ func (s *Sender) sample(now clock.Time, psn uint32, echo bool) (clock.Duration, 
 	return now.Sub(sl.sentAt), true
 }
 
-// signal decodes the tag that an ACK or NACK echoes.
+// signal returns the sample that comes with an ACK or NACK for the packet psn.
 func (s *Sender) signal(now clock.Time, p *wire.Packet, psn uint32) (sig congestion.Signal) {
-	var tag [2 + wire.EchoLen]byte
-	n := p.Echo((*[wire.EchoLen]byte)(tag[2:]))
-	if n == 0 || s.cfg.Domain == nil || n+2 != s.cfg.Domain.Format().Size() {
-		return sig
-	}
-	tpid := s.cfg.Domain.TPID()
-	tag[0], tag[1] = byte(tpid>>8), byte(tpid)
-	sig.Sample, sig.Valid = s.cfg.Domain.Decode(tag[:n+2])
-	if !sig.Valid {
+	if sig.Sample, sig.Valid = s.signalling.decode(p); !sig.Valid {
 		return sig
 	}
 	if psn >= s.cum && psn < s.next {
-		sig.Age = now.Sub(s.slot(psn).sentAt)
+		sentAt := s.slot(psn).sentAt
+		sig.Age = now.Sub(sentAt)
+		s.signalling.hold(sig.Sample, sentAt)
 	}
-	if !sig.Sample.DoNotUpdate {
-		s.signals.Sample(now, uint8(sig.Sample.Type), sig.Sample.Locator, int64(sig.Sample.Point))
-	}
+	s.recordSample(now, sig.Sample)
 	return sig
 }
 
@@ -383,8 +363,8 @@ func (s *Sender) refuse(psn uint32) {
 	s.rtx.Push(psn)
 }
 
-// NextTimeout is when HandleTimeout wants to be called.
-func (s *Sender) NextTimeout() clock.Time { return s.timeout }
+// NextTimeout is when HandleTimeout or Probe wants to be called.
+func (s *Sender) NextTimeout() clock.Time { return min(s.timeout, s.signalling.nextProbe) }
 
 // HandleTimeout gives up the oldest outstanding packet if it has been out for
 // RTO. The timer is lazy: it is set for a packet and found stale when that one

@@ -255,7 +255,7 @@ func (s *stream) signal() congestion.Signal {
 		Age:   s.path.NetworkRTT,
 		Sample: csig.Sample{
 			Format: csig.FormatCompact, Type: csig.Type(r.IntN(int(csig.Types))),
-			Low: point, High: point, Point: point,
+			Low: point, High: point, Point: point, Locator: uint16(r.IntN(4)),
 			DoNotUpdate: r.IntN(8) == 0, Saturated: r.IntN(16) == 0,
 		},
 	}
