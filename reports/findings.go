@@ -151,6 +151,16 @@ func (d *data) limits(ports []bottleneck) string {
 	return "The bottlenecks are " + strings.Join(names, " and ") + "."
 }
 
+// mixedSizes reports whether the flows' sizes differ so much that their rates
+// over their own time do not compare: a short flow's is that of its start.
+func (d *data) mixedSizes() bool {
+	least, most := int64(math.MaxInt64), int64(0)
+	for _, f := range d.flows {
+		least, most = min(least, f.Size), max(most, f.Size)
+	}
+	return most > 2*least
+}
+
 // sharing compares the slowest flow of the first variant with the others.
 func (d *data) sharing() string {
 	first := d.rates[d.manifest.Variants[0].Name]
@@ -160,7 +170,7 @@ func (d *data) sharing() string {
 			flows = append(flows, f.Name)
 		}
 	}
-	if len(flows) < 2 {
+	if len(flows) < 2 || d.manifest.Measure.ToUS == 0 && d.mixedSizes() {
 		return ""
 	}
 	slow := slices.MinFunc(flows, func(a, b string) int { return cmp.Compare(first[a], first[b]) })
@@ -192,10 +202,10 @@ func (d *data) sharing() string {
 	}
 	who := fmt.Sprintf("Flow %s suffers: against the mean of the other %d it gets ", slow, len(flows)-1)
 	switch {
-	case len(flows) == 2:
-		who = fmt.Sprintf("Flow %s suffers: against the other it gets ", slow)
 	case first[slow] >= 0.9*first[fast]:
 		who = fmt.Sprintf("The flows share evenly in %s; the slowest, %s, against the mean of the others gets ", d.manifest.Variants[0].Name, slow)
+	case len(flows) == 2:
+		who = fmt.Sprintf("Flow %s suffers: against the other it gets ", slow)
 	}
 	return who + strings.Join(parts, ", ") + "."
 }
