@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/metrics/capture/spool"
+	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -72,3 +75,31 @@ func (c *capturing) close() error {
 
 // failed tells whether writing has failed.
 func (c *capturing) failed() bool { return c != nil && c.Err() != nil }
+
+// merge writes what the nodes of a run with real frames have captured.
+func (c *capturing) merge(from emu.Capture) (err error) {
+	var spools []*spool.Reader
+	defer func() {
+		for _, s := range spools {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	for _, name := range from.Spools() {
+		s, err := spool.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the node saw no frame
+		}
+		if err != nil {
+			return err
+		}
+		spools = append(spools, s)
+	}
+	return c.Merge(spools)
+}
+
+// removeSpools removes what merge has read, or a run that failed has left.
+func removeSpools(c emu.Capture) {
+	for _, name := range c.Spools() {
+		os.Remove(name)
+	}
+}

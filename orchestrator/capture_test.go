@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,8 +16,10 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
 // captureText is an incast with trimming, so that all kinds of packet and the D
@@ -43,7 +46,13 @@ workload:
 capture: [%s]
 `
 
-func runCaptured(t *testing.T, format, dialect, signal, links string) (set *experiment.Set, folder string, hash string) {
+// TestMain lets the test binary be the supervisor of real nodes.
+func TestMain(m *testing.M) {
+	netns.Supervise()
+	os.Exit(m.Run())
+}
+
+func runCaptured(t *testing.T, opts Options, format, dialect, signal, links string) (set *experiment.Set, folder string, hash string) {
 	t.Helper()
 	set, err := experiment.Parse("captured.yaml", "", fmt.Appendf(nil, captureText, format, dialect, signal, links),
 		experiment.Options{Tables: experiment.StandardTables()})
@@ -51,7 +60,11 @@ func runCaptured(t *testing.T, format, dialect, signal, links string) (set *expe
 		t.Fatal(err)
 	}
 	folder = filepath.Join(t.TempDir(), "run")
-	result, err := Run(context.Background(), set, Options{Out: folder})
+	opts.Out = folder
+	result, err := Run(context.Background(), set, opts)
+	if errors.Is(err, netns.ErrUnavailable) {
+		t.Skip(err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,18 +82,50 @@ func TestCaptureVirtual(t *testing.T) {
 		{"wide", "uec-0.50", "nqd"}, {"wide", "draft-01", "delay"},
 	} {
 		t.Run(c.format+" "+c.dialect, func(t *testing.T) {
-			set, folder, hash := runCaptured(t, c.format, c.dialect, c.signal, "tor2-agg2, h5-tor2")
-			_, _, without := runCaptured(t, c.format, c.dialect, c.signal, "")
+			set, folder, hash := runCaptured(t, Options{}, c.format, c.dialect, c.signal, "tor2-agg2, h5-tor2")
+			_, _, without := runCaptured(t, Options{}, c.format, c.dialect, c.signal, "")
 			if hash != without {
 				t.Errorf("trace hash %s, without a capture %s", hash, without)
 			}
-			checkCapture(t, set, filepath.Join(folder, "run-1.pcapng"))
+			checkCapture(t, set, filepath.Join(folder, "run-1.pcapng"), 0)
 		})
 	}
 }
 
-// checkCapture compares tshark's reading of a capture with ours.
-func checkCapture(t *testing.T, set *experiment.Set, file string) {
+// A capture of real frames has their payloads and trailers, and is otherwise that
+// of a virtual run: same times, same ports, same comments.
+func TestCaptureLockstep(t *testing.T) {
+	const links = "tor2-agg2, h5-tor2"
+	lockstep := Options{Runtime: RuntimeNetns, Processes: ProcessesOne}
+	set, real, hash := runCaptured(t, lockstep, "wide", "uec-0.50", "delay", links)
+	_, virtual, want := runCaptured(t, Options{}, "wide", "uec-0.50", "delay", links)
+	if hash != want {
+		t.Errorf("trace hash %s, in virtual time %s", hash, want)
+	}
+	fields := []string{"frame.time_epoch", "frame.interface_name", "frame.packet_flags_direction", "csig.s", "csiglab.type", "csiglab.flow", "csiglab.psn", "frame.comment"}
+	read := func(folder string) [][]string {
+		rows := capturetest.Tshark(t, filepath.Join(folder, "run-1.pcapng"), nil, fields...)
+		slices.SortFunc(rows, slices.Compare) // events of one instant come in another order
+		return rows
+	}
+	if diff := cmp.Diff(read(real), read(virtual)); diff != "" {
+		t.Errorf("%q: lockstep - virtual +:\n%s", fields, diff)
+	}
+	checkCapture(t, set, filepath.Join(real, "run-1.pcapng"), emu.TrailerLen)
+	if left, _ := filepath.Glob(filepath.Join(real, ".capture*")); len(left) > 0 {
+		t.Errorf("the run left %q", left)
+	}
+	// With elided payloads a frame is shown as cut off.
+	lockstep.Payload = PayloadElide
+	set, elided, _ := runCaptured(t, lockstep, "wide", "uec-0.50", "delay", links)
+	if rows := capturetest.Tshark(t, filepath.Join(elided, "run-1.pcapng"), []string{"-Y", capturetest.Malformed}, "frame.number"); len(rows) > 0 {
+		t.Errorf("with elided payloads %d frames of %s are malformed", len(rows), set.Base.Name)
+	}
+}
+
+// checkCapture compares tshark's reading of a capture with ours. Frames end with
+// a trailer of the given length.
+func checkCapture(t *testing.T, set *experiment.Set, file string, trailer int) {
 	t.Helper()
 	plan, err := Compile(set.Variants[0].Experiment, 1)
 	if err != nil {
@@ -103,7 +148,7 @@ func checkCapture(t *testing.T, set *experiment.Set, file string) {
 			t.Fatalf("frame %d of %s: %v", len(want), name, err)
 		}
 		kinds[p.Kind()]++
-		if whole := len(p.Header()) + p.PayloadLen; length != whole {
+		if whole := len(p.Header()) + p.PayloadLen + trailer; length != whole {
 			t.Fatalf("frame %d of %s has length %d, its headers say %d", len(want), name, length, whole)
 		}
 		row := []string{name, fmt.Sprint(uint8(p.Kind())), fmt.Sprint(p.Flow()), "", "", "", ""}

@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/topologies"
 )
 
 // Payloads of real frames.
@@ -26,10 +27,17 @@ const (
 )
 
 // lockstep runs a plan with real frames between network namespaces.
-func (r *runner) lockstep(ctx context.Context, p *Plan, fraction func(float64)) (*outcome, error) {
+func (r *runner) lockstep(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing) (*outcome, error) {
 	f, err := r.netnsFabric(p)
 	if err != nil {
 		return nil, err
+	}
+	if pcap != nil {
+		f.Spools = emu.Capture{Folder: f.Folder}
+		for _, port := range p.Capture.Ports {
+			f.Spools.Ports = append(f.Spools.Ports, topologies.End{Node: port.Node, Port: port.Port})
+		}
+		defer removeSpools(f.Spools)
 	}
 	// The end is not known before it has come; the fluid bound is close where a
 	// link is the bottleneck.
@@ -40,6 +48,11 @@ func (r *runner) lockstep(ctx context.Context, p *Plan, fraction func(float64)) 
 			return nil, err
 		}
 		return nil, infrastructure(err)
+	}
+	if pcap != nil {
+		if err := pcap.merge(f.Spools); err != nil {
+			return nil, writeError(f.Folder, err)
+		}
 	}
 	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.Wall, cpu: got.CPU}
 	out.checks = append(out.checks, checkFrames(p, got))

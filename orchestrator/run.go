@@ -311,10 +311,7 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 // backend runs a plan where the options say.
 func (r *runner) backend(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing) (*outcome, error) {
 	if r.runtime == RuntimeNetns {
-		if pcap != nil {
-			return nil, configuration(errors.New("capture: runtime netns has none yet; use inproc"))
-		}
-		return r.lockstep(ctx, p, fraction)
+		return r.lockstep(ctx, p, fraction, pcap)
 	}
 	return virtual(ctx, p, fraction, pcap)
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
+	"github.com/csiglab/csiglab/metrics/capture/spool"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 )
 
@@ -41,24 +41,8 @@ type Config struct {
 	Comment string // about the whole file
 }
 
-// Record is a packet at a port.
-type Record struct {
-	At   clock.Time // Sent: when the first bit left; otherwise when the last one came
-	Port int        // place in Config.Ports
-	Sent bool
-	// Frame is the frame from the destination MAC address on, or its beginning;
-	// Length is the length of the whole. Write keeps neither.
-	Frame  []byte
-	Length int
-	Queue  *Queue // that the packet has left; nil for none
-}
-
-// Queue is what a packet met in the queue that it left: the wire bytes in it,
-// the packet not counted, and the time since its last bit had arrived.
-type Queue struct {
-	Ahead, Behind units.ByteSize
-	Waited        clock.Duration
-}
+// Record is a packet at a port; Port is a place in Config.Ports.
+type Record = spool.Record
 
 // Writer writes one file. It belongs to one goroutine. The first error stays and
 // makes all calls after it do nothing.
@@ -119,13 +103,13 @@ func (w *Writer) Tap(id int) node.Tap {
 		frame = append(append(frame[:0], p.Header()...), p.Payload...)
 		r := Record{At: now, Port: place, Sent: event == node.Sent, Frame: frame, Length: len(p.Header()) + p.PayloadLen}
 		if r.Sent && !w.cfg.Ports[place].Host {
-			r.Queue = &Queue{Ahead: p.Ahead, Behind: p.Behind, Waited: now.Sub(p.EnqueuedAt)}
+			r.Queue = &spool.Queue{Ahead: p.Ahead, Behind: p.Behind, Waited: now.Sub(p.EnqueuedAt)}
 		}
 		w.Write(r)
 	}
 }
 
-// Write adds a record. Records come in order of time.
+// Write adds a record and keeps nothing of it. Records come in order of time.
 func (w *Writer) Write(r Record) {
 	if w.err != nil {
 		return

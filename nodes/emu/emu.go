@@ -32,6 +32,7 @@ type Config struct {
 	Run     uint32 // marks the run's frames
 	Elide   bool   // frames end with the transport header
 	Damage  []Damage
+	Spool   *Spool // nil: no frame is captured
 	// FrameTimeout is how long a frame that was sent may take to become
 	// readable, in wall time. 0 means DefaultFrameTimeout.
 	FrameTimeout time.Duration
@@ -84,6 +85,7 @@ type Node struct {
 	buffers [][]byte // free payload buffers
 	foreign int64
 	sent    int64
+	spool   *spooled // nil: no frame is captured
 	timeout time.Duration
 }
 
@@ -116,6 +118,9 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn) *Node {
 		n.timeout = DefaultFrameTimeout
 	}
 	n.cfg.Format.Elided = cfg.Elide
+	if cfg.Spool != nil {
+		n.spool = &spooled{Spool: cfg.Spool}
+	}
 	for i, p := range cfg.Ports {
 		n.ports[i] = portState{Port: p, report: -1}
 	}
@@ -157,6 +162,9 @@ func (n *Node) turn(horizon clock.Time) (lockstep.Report, error) {
 			if e.packet == nil {
 				n.stepper.PortFree(now, int(e.port))
 			} else {
+				if n.spool != nil {
+					n.spoolReceived(e)
+				}
 				n.stepper.Receive(now, int(e.port), e.packet)
 			}
 		}
@@ -358,6 +366,9 @@ func (n *Node) depart(d node.Departure) error {
 		}
 	}
 	n.outbox.add(n.cfg.Run, d, payload, arrival, port.sent, flip)
+	if n.spool != nil {
+		n.spoolSent(d)
+	}
 	if drop {
 		n.outbox.withdraw()
 	}

@@ -140,6 +140,9 @@ func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]me
 	}
 	var results []metrics.NodeResult
 	for _, n := range nodes {
+		if err := n.CloseCapture(); err != nil {
+			t.Error(err)
+		}
 		if n.Foreign() != 0 {
 			t.Errorf("%d foreign frames", n.Foreign())
 		}

@@ -23,6 +23,7 @@ type Fabric struct {
 	Run          uint32     // marks the run's frames
 	Elide        bool
 	Inject       []Injection
+	Spools       Capture
 	FrameTimeout time.Duration // 0: DefaultFrameTimeout
 }
 
@@ -63,6 +64,7 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
 		configs[i] = Config{
 			Node: i, Name: n.Name, Host: n.Kind == topologies.Host,
 			Format: f.Format, TieSeed: f.TieSeed, Run: f.Run, Elide: f.Elide, FrameTimeout: f.FrameTimeout,
+			Spool: f.Spools.of(i),
 		}
 	}
 	var links []lockstep.Link

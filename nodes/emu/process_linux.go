@@ -90,7 +90,7 @@ func drive(in io.Reader, memory *os.File, build Builder) (*ProcessReport, error)
 	}
 	n := New(spec.Config, m, pool, conn)
 	end, err := shared.Run(n)
-	if err != nil {
+	if err = errors.Join(err, n.CloseCapture()); err != nil {
 		return nil, err
 	}
 	return &ProcessReport{Result: n.Result(end), Sent: n.Sent(), Foreign: n.Foreign()}, nil

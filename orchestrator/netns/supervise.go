@@ -178,6 +178,11 @@ func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.T
 				return nil, err
 			}
 			running = false
+			for _, n := range nodes {
+				if err := n.CloseCapture(); err != nil {
+					return nil, err
+				}
+			}
 		case <-ticker.C:
 			s.progress(board.Now())
 		}
