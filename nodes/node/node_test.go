@@ -187,6 +187,34 @@ func TestStepperPortThatTakesNoTime(t *testing.T) {
 	}
 }
 
+// A tap sees what the trace sees, in its order, and changes nothing.
+func TestStepperTap(t *testing.T) {
+	run := func(tapped bool) (seen []string, sum [32]byte) {
+		m := newToy(3)
+		s := node.NewStepper(m, 3)
+		if tapped {
+			s.Tap = func(now clock.Time, port int, event node.Event, p *wire.Packet) {
+				seen = append(seen, fmt.Sprintf("%d port %d event %d of %d B", now, port, event, p.Size))
+			}
+		}
+		m.route = []int{1}
+		s.Receive(0, 0, packet(100))
+		s.Receive(4, 0, packet(200))
+		s.PortFree(10, 1)
+		return seen, s.Result(20).TraceHash
+	}
+	seen, tapped := run(true)
+	want := []string{
+		"0 port 0 event 1 of 100 B", "0 port 1 event 2 of 100 B", "4 port 0 event 1 of 200 B", "10 port 1 event 2 of 200 B",
+	}
+	if diff := cmp.Diff(seen, want); diff != "" {
+		t.Errorf("seen (-got +want):\n%s", diff)
+	}
+	if _, sum := run(false); sum != tapped {
+		t.Error("the trace hash depends on the tap")
+	}
+}
+
 func TestStepperResult(t *testing.T) {
 	m := newToy(3)
 	s := node.NewStepper(m, 3)
