@@ -22,7 +22,7 @@ const (
 
 // Processes of runtime netns.
 const (
-	ProcessesMany = "many" // one for each node
+	ProcessesNode = "node" // one for each node
 	ProcessesOne  = "one"
 )
 
