@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -242,8 +243,8 @@ func applyPolicies(rules []experiment.CSIGPort, name string, index int, port *da
 				port.Policies[t] = policy
 			}
 		}
-		port.Outside = policy == dataplane.Terminate
 	}
+	port.Outside = slices.Contains(port.Policies[:], dataplane.Terminate)
 	return nil
 }
 

@@ -57,7 +57,7 @@ var sizeUnits = []unit{
 }
 
 // ParseBitRate reads a decimal number and a unit: bps kbps Mbps Gbps Tbps
-// (case does not matter). A number without a unit is an error.
+// (the case of the prefix does not matter; GBps is refused). A number without a unit is an error.
 func ParseBitRate(text string) (BitRate, error) {
 	v, err := parse("rate", text, "100Gbps", rateUnits)
 	return BitRate(v), err
@@ -75,9 +75,9 @@ func parse(what, text, example string, table []unit) (int64, error) {
 	names := make([]string, len(table))
 	for i, u := range table {
 		names[i] = u.name
-		// "Gb" is not "GB": the case of a size's unit matters, that of a rate's
-		// does not.
-		if number == "" || u.name != name && (what != "rate" || !strings.EqualFold(u.name, name)) {
+		// "Gb" is not "GB": the case of a size's unit matters, and that of the
+		// bit or byte in a rate's.
+		if number == "" || u.name != name && (what != "rate" || !strings.EqualFold(u.name, name) || strings.Contains(name, "B")) {
 			continue
 		}
 		v, err := clock.Scale(number, u.size)
