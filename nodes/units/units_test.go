@@ -47,6 +47,7 @@ func TestParseRefuses(t *testing.T) {
 		{rate, "fast", nil, "not a rate"},
 		{rate, "100", clock.ErrNoUnit, "Gbps"},
 		{rate, "100G", nil, `unknown unit "G"`},
+		{rate, "100GBps", nil, `unknown unit "GBps"`}, // bytes
 		{rate, "0.5bps", clock.ErrTooFine, `rate "0.5bps"`},
 		{rate, "10000000000Tbps", clock.ErrTooLarge, "rate"},
 		{size, "64", clock.ErrNoUnit, "KiB"},
