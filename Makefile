@@ -5,13 +5,20 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.release=$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race demo bench lint check ci clean
+.PHONY: help build images test race demo bench lint check ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
 
 build: ## build csiglab, csig-switch and csig-host into bin/, static
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+images: build ## build the images of csig-switch and csig-host with docker, tagged by content
+	@for part in switch host; do \
+		image=csiglab/csig-$$part:$$(cat nodes/$$part/Dockerfile bin/csig-$$part | sha256sum | cut -c 1-12); \
+		tar -c -C nodes/$$part Dockerfile -C ../../bin csig-$$part | docker build --quiet --network none --tag $$image - >/dev/null || exit 1; \
+		echo $$image; \
+	done
 
 test: ## run every test; needs neither root nor docker
 	go test ./...

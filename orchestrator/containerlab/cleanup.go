@@ -1,0 +1,170 @@
+package containerlab
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/client"
+	"github.com/docker/docker/pkg/stdcopy"
+)
+
+// Summary is a lab that the engine knows, whether or not it is whole.
+type Summary struct {
+	RunID      string
+	Lab        string
+	Topology   string // path of the topology file, which may be gone
+	Created    time.Time
+	Containers int
+	Running    int // of Containers
+}
+
+// List returns the labs of this engine, the oldest first.
+func (e *Engine) List(ctx context.Context) ([]Summary, error) {
+	containers, err := e.containers(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	labs := make(map[string]*Summary)
+	for _, c := range containers {
+		id, created := c.Labels[LabelRun], time.Unix(c.Created, 0)
+		s := labs[id]
+		if s == nil {
+			s = &Summary{RunID: id, Lab: c.Labels[LabelLab], Topology: c.Labels["clab-topo-file"], Created: created}
+			labs[id] = s
+		}
+		s.Containers++
+		if c.State == container.StateRunning {
+			s.Running++
+		}
+		if created.Before(s.Created) {
+			s.Created = created
+		}
+	}
+	list := make([]Summary, 0, len(labs))
+	for _, s := range labs { // sorted below
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b Summary) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.RunID, b.RunID))
+	})
+	return list, nil
+}
+
+// Destroy takes away a lab that Deploy returned: its containers and, with them,
+// its links. It may be called again.
+func (e *Engine) Destroy(ctx context.Context, d *Deployed) error {
+	if err := e.remove(ctx, d.RunID); err != nil {
+		return fmt.Errorf("destroy run %s: %w", d.RunID, err)
+	}
+	return nil
+}
+
+// settleTime is how long after the death of a csiglab the engine may still make a
+// container that it had been asked for.
+const settleTime = 500 * time.Millisecond
+
+// Clean takes away whatever carries a run's id, also what a csiglab left that was
+// killed in the middle of a deployment. No file is needed; an id that nothing
+// carries is no error.
+func (e *Engine) Clean(ctx context.Context, runID string) error {
+	if runID == "" {
+		return errors.New("clean: no run id")
+	}
+	for quiet := false; ; quiet = true {
+		left, err := e.containers(ctx, runID)
+		if err == nil && len(left) == 0 && quiet {
+			return nil
+		}
+		if err == nil {
+			err = e.remove(ctx, runID)
+		}
+		if err != nil {
+			return fmt.Errorf("clean run %s: %w", runID, err)
+		}
+		select {
+		case <-time.After(settleTime):
+		case <-ctx.Done():
+			return fmt.Errorf("clean run %s: %w", runID, ctx.Err())
+		}
+	}
+}
+
+// containers returns the containers of a run, or of all runs if runID is empty.
+func (e *Engine) containers(ctx context.Context, runID string) ([]container.Summary, error) {
+	label := LabelRun
+	if runID != "" {
+		label += "=" + runID
+	}
+	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	if err != nil {
+		return nil, fmt.Errorf("list containers: %w", err)
+	}
+	return list, nil
+}
+
+// removers is how many containers are removed at a time: it is mostly waiting for
+// the kernel.
+const removers = 16
+
+// remove removes the containers of a run.
+func (e *Engine) remove(ctx context.Context, runID string) error {
+	list, err := e.containers(ctx, runID)
+	if err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	failures := make([]error, len(list))
+	slots := make(chan struct{}, removers)
+	for i, c := range list {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			failures[i] = e.removeContainer(ctx, c.ID)
+		})
+	}
+	all.Wait()
+	return errors.Join(failures...)
+}
+
+func (e *Engine) removeContainer(ctx context.Context, id string) error {
+	for {
+		err := e.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		switch {
+		case err == nil || errdefs.IsNotFound(err):
+			return nil
+		case !errdefs.IsConflict(err):
+			return fmt.Errorf("remove container %.12s: %w", id, err)
+		}
+		// Somebody else is removing it: wait until it is gone.
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("remove container %.12s: %w", id, ctx.Err())
+		}
+	}
+}
+
+// tail returns the last lines that a container wrote, after ": ", or nothing.
+func tail(ctx context.Context, docker *client.Client, id string) string {
+	logs, err := docker.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "5"})
+	if err != nil {
+		return "" // the exit code is told all the same
+	}
+	defer logs.Close()
+	var text bytes.Buffer
+	if _, err := stdcopy.StdCopy(&text, &text, io.LimitReader(logs, 1<<14)); err != nil || text.Len() == 0 {
+		return ""
+	}
+	return ": " + strings.Join(strings.Split(strings.TrimSpace(text.String()), "\n"), "; ")
+}

@@ -1,0 +1,107 @@
+// Package containerlab deploys a fabric as containers: a container without
+// privileges per node, a veth pair per link. It writes the fabric as a
+// containerlab topology, realises it through containerlab's library and cleans
+// up by the run's id. It starts what the images hold and knows nothing of what
+// happens in them; the backend in orchestrator drives it.
+//
+// Containerlab's own Deploy is not used: it reads /proc/modules, which not every
+// kernel has, makes certificates, and edits /etc/hosts and the SSH client's
+// configuration. Its steps (parse, resolve links, deploy nodes, deploy links) do
+// none of that.
+package containerlab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/docker/docker/client"
+
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// Labels of every container of a lab.
+const (
+	LabelRun = "csiglab.run" // Lab.RunID
+	LabelLab = "csiglab.lab" // Lab.Name
+)
+
+// Limits of a container where its settings give none. An idle switch takes 8 MB
+// (datapath.md) and a Go program a handful of threads.
+const (
+	DefaultMemory = 256 * units.MiB
+	DefaultPIDs   = 256
+)
+
+// ErrInvalid is wrapped by the errors of a Lab that cannot be written.
+var ErrInvalid = errors.New("invalid lab")
+
+// Lab is a fabric to deploy.
+type Lab struct {
+	Name   string // of the experiment, [a-z0-9-]+
+	RunID  string // [a-z0-9-]+; no two labs at a time may share it
+	Folder string // takes the topology file; paths in Binds may be relative to it
+	Graph  *topologies.Graph
+	Nodes  []NodeSettings // as Graph.Nodes
+	MTU    int            // of every interface; what the longest frame has after its Ethernet header
+}
+
+// NodeSettings is what a node's container runs.
+type NodeSettings struct {
+	Image  string
+	Cmd    []string          // arguments after the image's entry point
+	Env    map[string]string // besides what containerlab adds (CLAB_…)
+	Binds  []string          // source:target or source:target:ro
+	Labels map[string]string // besides LabelRun and LabelLab
+	Memory units.ByteSize    // whole MiB; 0 means DefaultMemory
+	PIDs   int               // 0 means DefaultPIDs
+}
+
+// Deployed is a lab that runs.
+type Deployed struct {
+	RunID    string
+	Topology string // path of the topology file
+	Nodes    []Node // as Graph.Nodes
+}
+
+// Node is the container of a node.
+type Node struct {
+	Name       string // of the container
+	ID         string // of the container
+	PID        int    // of its first process, in the machine's PID namespace
+	Interfaces []int  // per port, the interface's index in the container's namespace
+}
+
+// Interface returns the name of a port's interface in its container: eth1 for
+// port 0, as containerlab keeps eth0 for management.
+func Interface(port int) string { return fmt.Sprintf("eth%d", port+1) }
+
+// Engine is a connection to the Docker engine of this machine. Its methods may be
+// called from several goroutines.
+type Engine struct {
+	docker *client.Client
+}
+
+// Open connects to the engine that DOCKER_HOST names, by default
+// unix:///var/run/docker.sock. The engine must share this machine's network
+// namespaces, so anything but a Unix socket is refused.
+func Open(ctx context.Context) (*Engine, error) {
+	docker, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+	if err != nil {
+		return nil, fmt.Errorf("open the docker engine: %w", err)
+	}
+	if host := docker.DaemonHost(); !strings.HasPrefix(host, "unix://") {
+		docker.Close()
+		return nil, fmt.Errorf("open the docker engine: DOCKER_HOST %q is not a Unix socket of this machine", host)
+	}
+	if _, err := docker.Ping(ctx); err != nil {
+		docker.Close()
+		return nil, fmt.Errorf("open the docker engine: %w", err)
+	}
+	return &Engine{docker}, nil
+}
+
+// Close ends the connection. Labs stay.
+func (e *Engine) Close() error { return e.docker.Close() }

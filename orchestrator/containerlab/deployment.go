@@ -1,0 +1,218 @@
+package containerlab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+	"github.com/google/shlex"
+	"github.com/srl-labs/containerlab/nodes"
+	clab "github.com/srl-labs/containerlab/runtime"
+	"github.com/srl-labs/containerlab/runtime/docker"
+	"github.com/srl-labs/containerlab/types"
+	"github.com/vishvananda/netlink"
+)
+
+// deployment is containerlab's Docker runtime, except for how a container is made
+// and started: with what a topology cannot say, and with nothing written on the
+// host (containerlab links every namespace under /run/netns). It serves one
+// deployment.
+type deployment struct {
+	*docker.DockerRuntime
+	ctx      context.Context // of the deployment
+	end      context.CancelCauseFunc
+	settings map[string]*NodeSettings
+	sysctls  map[string]string
+
+	mu      sync.Mutex
+	started map[string]*started // by the node's name
+	ready   chan string         // names, as they enter started
+}
+
+// started is a container that runs and its network namespace, held open.
+type started struct {
+	id  string
+	pid int
+	net *os.File
+}
+
+func newDeployment(ctx context.Context, e *Engine, lab *Lab) *deployment {
+	d := &deployment{
+		DockerRuntime: clab.ContainerRuntimes[docker.RuntimeName]().(*docker.DockerRuntime),
+		settings:      make(map[string]*NodeSettings), started: make(map[string]*started),
+		ready: make(chan string, len(lab.Graph.Nodes)),
+	}
+	d.ctx, d.end = context.WithCancelCause(ctx)
+	d.Client = e.docker
+	for i, n := range lab.Graph.Nodes {
+		d.settings[n.Name] = &lab.Nodes[i]
+	}
+	// Router solicitations and MLD reports are frames that nobody asked for.
+	if _, err := os.Stat("/proc/sys/net/ipv6"); err == nil {
+		d.sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
+	}
+	return d
+}
+
+// Init does not open a connection of its own.
+func (d *deployment) Init(options ...clab.RuntimeOption) error {
+	for _, o := range options {
+		o(d)
+	}
+	return nil
+}
+
+// WithMgmtNet does not look for a management network: there is none.
+func (d *deployment) WithMgmtNet(*types.MgmtNet) {}
+
+// requestTime bounds a request to the engine that is not given up when the
+// deployment is: a request that is given up halfway leaves a container behind
+// later.
+const requestTime = 2 * time.Minute
+
+// request returns a context for a request, unless the deployment has ended.
+func (d *deployment) request() (context.Context, context.CancelFunc, error) {
+	if err := d.ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), requestTime)
+	return ctx, cancel, nil
+}
+
+// failed ends the deployment at the first error of a node.
+func (d *deployment) failed(node string, err error) error {
+	if err != nil {
+		d.end(fmt.Errorf("node %s: %w", node, err))
+	}
+	return err
+}
+
+// CreateContainer makes the container of a node.
+func (d *deployment) CreateContainer(_ context.Context, n *types.NodeConfig) (string, error) {
+	id, err := d.create(n)
+	return id, d.failed(n.ShortName, err)
+}
+
+// StartContainer starts the container of a node and takes hold of its network
+// namespace.
+func (d *deployment) StartContainer(_ context.Context, id string, n clab.Node) (any, error) {
+	s, err := d.start(id)
+	if err == nil {
+		d.mu.Lock()
+		d.started[n.Config().ShortName] = s
+		d.mu.Unlock()
+		d.ready <- n.Config().ShortName // has room for all nodes
+	}
+	return nil, d.failed(n.Config().ShortName, err)
+}
+
+func (d *deployment) create(n *types.NodeConfig) (string, error) {
+	ctx, cancel, err := d.request()
+	if err != nil {
+		return "", err
+	}
+	defer cancel()
+	cmd, err := shlex.Split(n.Cmd)
+	if err != nil {
+		return "", fmt.Errorf("command %q: %w", n.Cmd, err)
+	}
+	env := make([]string, 0, len(n.Env))
+	for name, value := range n.Env { // the order of variables means nothing
+		env = append(env, name+"="+value)
+	}
+	s := d.settings[n.ShortName]
+	pids := s.pids()
+	created, err := d.Client.ContainerCreate(ctx,
+		&container.Config{Image: n.Image, Cmd: cmd, Env: env, Labels: n.Labels, Hostname: n.ShortName},
+		&container.HostConfig{
+			NetworkMode: container.NetworkMode(n.NetworkMode), Privileged: n.Privileged,
+			CapDrop: []string{"ALL"}, CapAdd: n.CapAdd, SecurityOpt: n.SecurityOpts,
+			ReadonlyRootfs: true, Binds: n.Binds, Sysctls: d.sysctls,
+			RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
+			Resources:     container.Resources{Memory: int64(s.memory()), MemorySwap: int64(s.memory()), PidsLimit: &pids},
+			LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m"}},
+		}, nil, nil, n.LongName)
+	return created.ID, err
+}
+
+func (d *deployment) start(id string) (*started, error) {
+	ctx, cancel, err := d.request()
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	if err := d.Client.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+		return nil, err
+	}
+	info, err := d.Client.ContainerInspect(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if info.State.Pid == 0 {
+		return nil, exited(ctx, d.Client, id)
+	}
+	net, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", info.State.Pid))
+	if err != nil {
+		return nil, fmt.Errorf("%w (%w)", exited(ctx, d.Client, id), err)
+	}
+	return &started{id, info.State.Pid, net}, nil
+}
+
+// close lets go of the namespaces: one that is held outlives its container.
+func (d *deployment) close() {
+	d.end(nil)
+	for _, s := range d.started {
+		s.net.Close()
+	}
+}
+
+// exitTime bounds the wait for the engine to notice that a process is gone.
+const exitTime = 2 * time.Second
+
+// exited returns the error of a container whose process is gone: its exit code
+// and the last lines that it wrote.
+func exited(ctx context.Context, docker *client.Client, id string) error {
+	noticed, cancel := context.WithTimeout(ctx, exitTime)
+	defer cancel()
+	done, failed := docker.ContainerWait(noticed, id, container.WaitConditionNotRunning)
+	select {
+	case <-done:
+	case <-failed: // the state below tells
+	}
+	info, err := docker.ContainerInspect(ctx, id)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("container %s is %s, exit code %d%s", strings.TrimPrefix(info.Name, "/"), info.State.Status, info.State.ExitCode, tail(ctx, docker, id))
+}
+
+// node is containerlab's node, except that links are attached through the
+// namespace that the runtime holds. Containerlab would ask the engine twice for
+// each end and leave the namespace open until the next garbage collection.
+type node struct {
+	nodes.Node
+	deployment *deployment
+}
+
+func (n *node) AddLinkToContainer(_ context.Context, link netlink.Link, setup func(ns.NetNS) error) error {
+	if err := n.deployment.ctx.Err(); err != nil {
+		return err
+	}
+	n.deployment.mu.Lock()
+	s := n.deployment.started[n.GetShortName()]
+	n.deployment.mu.Unlock()
+	if err := netlink.LinkSetNsFd(link, int(s.net.Fd())); err != nil {
+		return fmt.Errorf("move an interface to node %s: %w", n.GetShortName(), err)
+	}
+	return within(s.net, func() error { return setup(nil) })
+}
+
+// UpdateConfigWithRuntimeInfo does nothing: what it would ask of the engine is
+// known, or belongs to the management network.
+func (n *node) UpdateConfigWithRuntimeInfo(context.Context) error { return nil }

@@ -1,0 +1,231 @@
+package containerlab
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// capabilities is all that a node may do: set up its interfaces and open packet
+// sockets.
+var capabilities = []string{"NET_ADMIN", "NET_RAW"}
+
+// file is a containerlab topology (formats.md §1), as far as csiglab writes it.
+type file struct {
+	Name     string       `yaml:"name"`
+	Mgmt     mgmt         `yaml:"mgmt"`
+	Topology fileTopology `yaml:"topology"`
+}
+
+type mgmt struct {
+	SkipWhenUnused bool `yaml:"skip-when-unused"`
+}
+
+type fileTopology struct {
+	Defaults fileDefaults  `yaml:"defaults"`
+	Nodes    yaml.MapSlice `yaml:"nodes"` // name -> fileNode
+	Links    []fileLink    `yaml:"links"`
+}
+
+type fileDefaults struct {
+	Kind            string            `yaml:"kind"`
+	NetworkMode     string            `yaml:"network-mode"`
+	Privileged      bool              `yaml:"privileged"`
+	CapAdd          []string          `yaml:"cap-add,flow"`
+	SecurityOpts    []string          `yaml:"security-opts,flow"`
+	RestartPolicy   string            `yaml:"restart-policy"`
+	ImagePullPolicy string            `yaml:"image-pull-policy"`
+	Labels          map[string]string `yaml:"labels"`
+}
+
+type fileNode struct {
+	Image  string            `yaml:"image"`
+	Group  string            `yaml:"group"`
+	Cmd    string            `yaml:"cmd,omitempty"`
+	Env    map[string]string `yaml:"env,omitempty"`
+	Binds  []string          `yaml:"binds,omitempty"`
+	Labels map[string]string `yaml:"labels,omitempty"`
+	Memory string            `yaml:"memory"`
+}
+
+type fileLink struct {
+	Type      string     `yaml:"type"`
+	Endpoints []endpoint `yaml:"endpoints"`
+	MTU       int        `yaml:"mtu"`
+	Vars      linkVars   `yaml:"vars,flow"`
+}
+
+type endpoint struct {
+	Node      string `yaml:"node"`
+	Interface string `yaml:"interface"`
+}
+
+// linkVars is what containerlab stores for a link without looking at it.
+type linkVars struct {
+	Rate  string `yaml:"rate"`
+	Delay string `yaml:"delay"`
+}
+
+// WriteTopology writes the lab as a containerlab topology, which containerlab's
+// own command deploys as it is. A lab without RunID or Folder can be written, for
+// export. What a topology cannot say (a read-only root, no other capability, the
+// limit on processes) is not in it: Deploy adds that. Errors wrap ErrInvalid or
+// come from w.
+func WriteTopology(w io.Writer, lab Lab) error {
+	if err := lab.validate(); err != nil {
+		return err
+	}
+	text, err := lab.render()
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// name is the lab's name for containerlab: two runs of an experiment may stand
+// side by side.
+func (lab *Lab) name() string {
+	if lab.RunID == "" {
+		return lab.Name
+	}
+	return lab.Name + "-" + lab.RunID
+}
+
+// container returns the name that containerlab gives to a node's container.
+func (lab *Lab) container(node int) string {
+	return "clab-" + lab.name() + "-" + lab.Graph.Nodes[node].Name
+}
+
+// path returns the path of the topology file.
+func (lab *Lab) path() string { return filepath.Join(lab.Folder, lab.Name+".clab.yml") }
+
+func (lab *Lab) render() ([]byte, error) {
+	labels := map[string]string{LabelLab: lab.Name}
+	if lab.RunID != "" {
+		labels[LabelRun] = lab.RunID
+	}
+	f := file{Name: lab.name(), Mgmt: mgmt{SkipWhenUnused: true}, Topology: fileTopology{
+		Defaults: fileDefaults{
+			Kind: "linux", NetworkMode: "none", CapAdd: capabilities,
+			SecurityOpts:    []string{"no-new-privileges:true"},
+			RestartPolicy:   "no", // a container that starts again has lost its links
+			ImagePullPolicy: "Never", Labels: labels,
+		},
+		Links: make([]fileLink, 0, len(lab.Graph.Links)),
+	}}
+	for i, n := range lab.Graph.Nodes {
+		s := lab.Nodes[i]
+		f.Topology.Nodes = append(f.Topology.Nodes, yaml.MapItem{Key: n.Name, Value: fileNode{
+			Image: s.Image, Group: n.Tier.String(), Cmd: quote(s.Cmd), Env: s.Env, Binds: s.Binds, Labels: s.Labels,
+			Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
+		}})
+	}
+	for _, l := range lab.Graph.Links {
+		end := func(e topologies.End) endpoint {
+			return endpoint{lab.Graph.Nodes[e.Node].Name, Interface(e.Port)}
+		}
+		f.Topology.Links = append(f.Topology.Links, fileLink{
+			Type: "veth", Endpoints: []endpoint{end(l.A), end(l.B)}, MTU: lab.MTU,
+			Vars: linkVars{Rate: l.Rate.String(), Delay: l.Delay.String()},
+		})
+	}
+	text, err := yaml.MarshalWithOptions(f, yaml.IndentSequence(true))
+	if err != nil {
+		return nil, fmt.Errorf("write topology %s: %w", lab.Name, err)
+	}
+	// Containerlab reads the file as a Go template and expands variables in it.
+	for _, line := range bytes.Split(text, []byte("\n")) {
+		if bytes.Contains(line, []byte("{{")) || bytes.Contains(line, []byte("$")) {
+			return nil, fmt.Errorf("%w %q: %q: containerlab would expand {{ or $", ErrInvalid, lab.Name, bytes.TrimSpace(line))
+		}
+	}
+	return text, nil
+}
+
+func (s *NodeSettings) memory() units.ByteSize {
+	if s.Memory == 0 {
+		return DefaultMemory
+	}
+	return s.Memory
+}
+
+func (s *NodeSettings) pids() int64 {
+	if s.PIDs == 0 {
+		return DefaultPIDs
+	}
+	return int64(s.PIDs)
+}
+
+var (
+	word    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+	unquote = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+)
+
+// Bounds of an interface's MTU: IPv4's smallest (RFC 791 §3.1) and what a veth
+// takes.
+const (
+	minMTU = 68
+	maxMTU = 65535
+)
+
+func (lab *Lab) validate() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("%w %q: "+format, append([]any{ErrInvalid, lab.Name}, args...)...)
+	}
+	switch {
+	case !word.MatchString(lab.Name):
+		return fail("the name is not of a-z, 0-9 and -")
+	case lab.RunID != "" && !word.MatchString(lab.RunID):
+		return fail("run id %q is not of a-z, 0-9 and -", lab.RunID)
+	case lab.Graph == nil:
+		return fail("it has no graph")
+	case len(lab.Nodes) != len(lab.Graph.Nodes):
+		return fail("settings for %d of %d nodes", len(lab.Nodes), len(lab.Graph.Nodes))
+	case lab.MTU < minMTU || lab.MTU > maxMTU:
+		return fail("mtu %d is not in %d to %d", lab.MTU, minMTU, maxMTU)
+	}
+	if err := lab.Graph.Validate(); err != nil {
+		return fail("%w", err)
+	}
+	for i, s := range lab.Nodes {
+		name := lab.Graph.Nodes[i].Name
+		switch {
+		case !word.MatchString(name):
+			return fail("node %q: the name is not of a-z, 0-9 and -", name)
+		case s.Image == "":
+			return fail("node %s: no image", name)
+		case s.Memory < 0 || s.Memory%units.MiB != 0:
+			return fail("node %s: memory %d bytes is not whole MiB", name, int64(s.Memory))
+		case s.PIDs < 0:
+			return fail("node %s: limit of %d processes", name, s.PIDs)
+		}
+		for _, b := range s.Binds {
+			part := strings.Split(b, ":")
+			if len(part) < 2 || len(part) > 3 || part[0] == "" || !filepath.IsAbs(part[1]) || len(part) == 3 && part[2] != "ro" {
+				return fail("node %s: bind %q is not source:target or source:target:ro", name, b)
+			}
+		}
+	}
+	return nil
+}
+
+// quote joins arguments into a line that containerlab splits as a shell does.
+func quote(args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = a
+		if !unquote.MatchString(a) {
+			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'"'"'`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
