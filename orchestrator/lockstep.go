@@ -75,12 +75,9 @@ func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {
 	for _, c := range p.Control {
 		f.Control = append(f.Control, emu.ControlLink(c))
 	}
-	for _, text := range r.opts.Inject {
-		i, err := emu.ParseInjection(text, p.Graph)
-		if err != nil {
-			return f, configuration(fmt.Errorf("--inject: %w", err))
-		}
-		f.Inject = append(f.Inject, i)
+	var err error
+	if f.Inject, err = r.injections(p); err != nil {
+		return f, err
 	}
 	for _, c := range p.Hosts {
 		f.Nodes = append(f.Nodes, netns.NodeSpec{Host: encode(c)})
@@ -89,6 +86,40 @@ func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {
 		f.Nodes = append(f.Nodes, netns.NodeSpec{Switch: encode(c)})
 	}
 	return f, nil
+}
+
+// injections returns the faults that the options ask for.
+func (r *runner) injections(p *Plan) (list []emu.Injection, err error) {
+	for _, text := range r.opts.Inject {
+		i, err := emu.ParseInjection(text, p.Graph)
+		if err != nil {
+			return nil, configuration(fmt.Errorf("--inject: %w", err))
+		}
+		list = append(list, i)
+	}
+	return list, nil
+}
+
+// ready finds out, before anything is made, what would keep real nodes from
+// running.
+func (r *runner) ready(jobs []job) error {
+	if r.runtime != RuntimeNetns {
+		return nil
+	}
+	for _, j := range jobs {
+		if _, err := r.injections(j.plan); err != nil {
+			return r.inVariant(r.set.Variants[j.variant].Name, err)
+		}
+	}
+	if r.opts.Processes == ProcessesOne {
+		return nil
+	}
+	for _, program := range []string{"csig-host", "csig-switch"} {
+		if _, err := netns.FindProgram(program); err != nil {
+			return infrastructure(err)
+		}
+	}
+	return nil
 }
 
 // encode returns the gob of a node's configuration, which is plain data.

@@ -73,6 +73,9 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 		return nil, err
 	}
 	jobs, err := r.compile()
+	if err == nil {
+		err = r.ready(jobs)
+	}
 	if err != nil {
 		return nil, err
 	}
