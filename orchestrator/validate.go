@@ -16,7 +16,7 @@ import (
 // Figures of docs/performance.md that predictions are made of.
 const (
 	virtualHop  = 170e-9 // seconds of CPU for a packet-hop in virtual time
-	lockstepHop = 4.5e-6 // wall seconds for a frame-hop in lockstep on two cores
+	lockstepHop = 3.5e-6 // wall seconds for a frame-hop in lockstep on two cores
 	acksPerData = 0.8
 )
 
