@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -256,8 +257,8 @@ func checkReports(t *testing.T, g *topologies.Graph, dir string) {
 	}
 }
 
-// checkLinks checks that each port is up, has its MTU and is the other end of the
-// port that the graph says.
+// checkLinks checks that each port is up, has its MTU, is the other end of the
+// port that the graph says, and that the kernel has sent nothing of its own.
 func checkLinks(t *testing.T, g *topologies.Graph, d *containerlab.Deployed, mtu int) {
 	t.Helper()
 	find := func(e topologies.End) netlink.Link {
@@ -281,28 +282,33 @@ func checkLinks(t *testing.T, g *topologies.Graph, d *containerlab.Deployed, mtu
 		for _, ends := range [][2]topologies.End{{l.A, l.B}, {l.B, l.A}} {
 			here, there := ends[0], ends[1]
 			a := find(here).Attrs()
-			got := []any{a.MTU, a.OperState, a.Index, a.ParentIndex}
-			want := []any{mtu, netlink.LinkOperState(netlink.OperUp), d.Nodes[here.Node].Interfaces[here.Port], d.Nodes[there.Node].Interfaces[there.Port]}
+			got := []any{a.MTU, a.OperState, a.Index, a.ParentIndex, a.Statistics.RxPackets}
+			want := []any{mtu, netlink.LinkOperState(netlink.OperUp), d.Nodes[here.Node].Interfaces[here.Port], d.Nodes[there.Node].Interfaces[there.Port], uint64(0)}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("link %s at %s: mtu, state, index, peer (-want +got):\n%s", g.LinkName(id), g.Nodes[here.Node].Name, diff)
+				t.Errorf("link %s at %s: mtu, state, index, peer, frames (-want +got):\n%s", g.LinkName(id), g.Nodes[here.Node].Name, diff)
 			}
 		}
 	}
 }
 
 func testSideBySide(t *testing.T, b *bench) {
-	var labs []*containerlab.Deployed
-	for _, run := range []string{"r1", "r2"} {
+	runs := []string{"r1", "r2"}
+	labs, failures := make([]*containerlab.Deployed, 2), make([]error, 2)
+	var both sync.WaitGroup
+	for i, run := range runs {
 		lab, _ := b.lab(t, pair(), run)
-		d, err := b.engine.Deploy(t.Context(), lab)
-		if err != nil {
-			t.Fatal(err)
-		}
-		labs = append(labs, d)
+		both.Go(func() { labs[i], failures[i] = b.engine.Deploy(t.Context(), lab) })
+	}
+	both.Wait()
+	if err := errors.Join(failures...); err != nil {
+		t.Fatal(err)
+	}
+	for i, run := range runs {
+		lab, _ := b.lab(t, pair(), run)
 		if _, err := b.engine.Deploy(t.Context(), lab); err == nil || !strings.Contains(err.Error(), "run id "+run+" has 3 containers already") {
 			t.Fatalf("the same run again: got %v, want an error that it has 3 containers", err)
 		}
-		if err := os.Remove(d.Topology); err != nil {
+		if err := os.Remove(labs[i].Topology); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -43,8 +43,11 @@ type started struct {
 }
 
 func newDeployment(ctx context.Context, e *Engine, lab *Lab) *deployment {
+	library.Lock()
+	newDocker := clab.ContainerRuntimes[docker.RuntimeName]
+	library.Unlock()
 	d := &deployment{
-		DockerRuntime: clab.ContainerRuntimes[docker.RuntimeName]().(*docker.DockerRuntime),
+		DockerRuntime: newDocker().(*docker.DockerRuntime),
 		settings:      make(map[string]*NodeSettings), started: make(map[string]*started),
 		ready: make(chan string, len(lab.Graph.Nodes)),
 	}
