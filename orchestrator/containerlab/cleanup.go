@@ -134,6 +134,11 @@ func (e *Engine) remove(ctx context.Context, runID string) error {
 		})
 	}
 	all.Wait()
+	for _, err := range failures {
+		if client.IsErrConnectionFailed(err) {
+			return err // the others say the same
+		}
+	}
 	return errors.Join(failures...)
 }
 

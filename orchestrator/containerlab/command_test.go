@@ -26,7 +26,7 @@ func testCommand(t *testing.T, b *bench) {
 	path := filepath.Join(lab.Folder, "three-flow.clab.yml")
 	run := func(args ...string) time.Duration {
 		cmd := exec.Command(command, append(args, "--topo", path)...)
-		cmd.Env = append(os.Environ(), "CLAB_VERSION_CHECK=disable")
+		cmd.Env = append(os.Environ(), "CLAB_VERSION_CHECK=disable", "TMPDIR="+lab.Folder) // it keeps a copy of the file in TMPDIR
 		start := time.Now()
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", cmd, err, out)
