@@ -87,6 +87,12 @@ type Node struct {
 	sent    int64
 	spool   *spooled // nil: no frame is captured
 	timeout time.Duration
+
+	// In real time frames may be lost and come late.
+	paced        bool
+	received     int64
+	displaced    int64
+	displacedMax clock.Duration
 }
 
 type portState struct {
@@ -147,47 +153,58 @@ func (n *Node) turn(horizon clock.Time) (lockstep.Report, error) {
 	if err := n.read(); err != nil {
 		return lockstep.Report{}, err
 	}
-	n.report.Sent, n.report.Blocked = n.report.Sent[:0], false
+	n.beginReport()
 	for !n.report.Blocked {
-		now, timer := n.events.next(), n.timer()
-		if min(now, timer) >= horizon {
+		if n.next() >= horizon {
 			break
 		}
-		if timer < now {
-			n.now = timer
-			n.stepper.Timeout(timer)
-		} else {
-			n.now = now
-			e := n.events.pop()
-			if e.packet == nil {
-				n.stepper.PortFree(now, int(e.port))
-			} else {
-				if n.spool != nil {
-					n.spoolReceived(e)
-				}
-				n.stepper.Receive(now, int(e.port), e.packet)
-			}
-		}
+		n.step()
 		for _, d := range n.stepper.Departures {
 			if err := n.depart(d); err != nil {
 				return lockstep.Report{}, err
 			}
 		}
-		for _, port := range n.stepper.Frees {
-			n.events.push(event{at: n.stepper.FreeAt(port), order: uint64(port), port: int32(port)})
-		}
 	}
 	if err := n.flush(); err != nil {
 		return lockstep.Report{}, err
 	}
-	for _, s := range n.report.Sent {
-		n.ports[s.Link].report = -1
-	}
-	for i := range n.report.Sent {
-		n.report.Sent[i].Link = n.ports[n.report.Sent[i].Link].Out
-	}
+	n.endReport()
 	n.report.Next, n.report.Last = n.next(), n.now
 	return n.report, nil
+}
+
+func (n *Node) beginReport() { n.report.Sent, n.report.Blocked = n.report.Sent[:0], false }
+
+// endReport puts the links' numbers on the board into the report.
+func (n *Node) endReport() {
+	for i := range n.report.Sent {
+		sent := &n.report.Sent[i]
+		n.ports[sent.Link].report = -1
+		sent.Link = n.ports[sent.Link].Out
+	}
+}
+
+// step processes the next event: a port that becomes free, a packet that arrives,
+// or, last at its instant, the machine's deadline.
+func (n *Node) step() {
+	if now, timer := n.events.next(), n.timer(); timer < now {
+		n.now = timer
+		n.stepper.Timeout(timer)
+	} else {
+		n.now = now
+		e := n.events.pop()
+		if e.packet == nil {
+			n.stepper.PortFree(now, int(e.port))
+		} else {
+			if n.spool != nil {
+				n.spoolReceived(e)
+			}
+			n.stepper.Receive(now, int(e.port), e.packet)
+		}
+	}
+	for _, port := range n.stepper.Frees {
+		n.events.push(event{at: n.stepper.FreeAt(port), order: uint64(port), port: int32(port)})
+	}
 }
 
 // timer is the machine's next deadline; one in the past is due now.
@@ -276,27 +293,21 @@ func (n *Node) accept(f netio.Frame) error {
 	blame := func(reason string) error {
 		return &LinkError{Link: port.Link, From: port.Peer, To: n.cfg.Name, Frame: sequence, Reason: reason}
 	}
-	switch {
-	case sequence == port.read+1:
-		port.read++
-		for port.ahead[port.read+1] {
-			port.read++
-			delete(port.ahead, port.read)
-		}
-	case sequence <= port.read || port.ahead[sequence]:
+	n.received++
+	if !n.paced && !port.take(sequence) {
 		return blame("arrived twice")
-	default: // queued behind another processor's frames
-		if port.ahead == nil {
-			port.ahead = make(map[int64]bool)
-		}
-		port.ahead[sequence] = true
 	}
 	p := n.pool.Get()
 	if err := p.Parse(f.Data[:len(f.Data)-trailerLen], n.cfg.Format); err != nil {
 		return blame("arrived damaged: " + err.Error())
 	}
 	if arrival < n.now {
-		panic(fmt.Sprintf("emu: node %s has reached %v and reads a frame that arrived at %v", n.cfg.Name, n.now, arrival))
+		if !n.paced {
+			panic(fmt.Sprintf("emu: node %s has reached %v and reads a frame that arrived at %v", n.cfg.Name, n.now, arrival))
+		}
+		n.displaced++
+		n.displacedMax = max(n.displacedMax, n.now.Sub(arrival))
+		arrival = n.now
 	}
 	switch {
 	case p.Payload == nil:
@@ -317,6 +328,27 @@ func (n *Node) accept(f netio.Frame) error {
 		packet:   p,
 	})
 	return nil
+}
+
+// take notes that a frame has been read, and tells whether it is new. Frames may
+// come out of order when several processors send.
+func (p *portState) take(sequence int64) bool {
+	switch {
+	case sequence == p.read+1:
+		p.read++
+		for p.ahead[p.read+1] {
+			p.read++
+			delete(p.ahead, p.read)
+		}
+	case sequence <= p.read || p.ahead[sequence]:
+		return false
+	default:
+		if p.ahead == nil {
+			p.ahead = make(map[int64]bool)
+		}
+		p.ahead[sequence] = true
+	}
+	return true
 }
 
 // buffer returns an empty payload buffer. It comes back when the packet departs;

@@ -25,6 +25,7 @@ type Fabric struct {
 	Inject       []Injection
 	Spools       Capture
 	FrameTimeout time.Duration // 0: DefaultFrameTimeout
+	Wall         *Wall         // real time; nil: lockstep
 }
 
 // ControlLink joins two hosts beside the fabric, for dependencies of the workload

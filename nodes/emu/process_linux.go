@@ -19,7 +19,7 @@ import (
 // Files that a node's process inherits besides the standard three.
 const (
 	FileSpec   = 3 // a ProcessSpec, gob
-	FileShared = 4 // the memory of Shared
+	FileShared = 4 // the memory of Shared, or of SharedSheet
 	FileReport = 5 // takes a ProcessReport, gob
 )
 
@@ -32,6 +32,7 @@ type ProcessSpec struct {
 	Nodes      int    // of the fabric
 	Links      []lockstep.Link
 	End        clock.Time
+	Wall       *Wall // nil: lockstep
 }
 
 // ProcessReport is what a node's process answers. Link or Failure is set when the
@@ -40,6 +41,7 @@ type ProcessReport struct {
 	Result  metrics.NodeResult
 	Sent    int64
 	Foreign int64
+	Timing  *Timing // of a run in real time
 	Link    *LinkError
 	Failure string
 }
@@ -73,11 +75,6 @@ func drive(in io.Reader, memory *os.File, build Builder) (*ProcessReport, error)
 	if err := gob.NewDecoder(in).Decode(&spec); err != nil {
 		return nil, fmt.Errorf("read the node's description: %w (this program is started by csiglab)", err)
 	}
-	shared, err := OpenShared(memory, spec.Nodes, spec.Links, spec.End)
-	if err != nil {
-		return nil, err
-	}
-	defer shared.Close()
 	conn, err := netio.OpenPacket(spec.Interfaces, spec.MaxFrame)
 	if err != nil {
 		return nil, err
@@ -89,9 +86,40 @@ func drive(in io.Reader, memory *os.File, build Builder) (*ProcessReport, error)
 		return nil, err
 	}
 	n := New(spec.Config, m, pool, conn)
-	end, err := shared.Run(n)
+	var end clock.Time
+	report := new(ProcessReport)
+	if spec.Wall != nil {
+		end, report.Timing, err = pace(memory, n, &spec)
+	} else {
+		end, err = keepStep(memory, n, &spec)
+	}
 	if err = errors.Join(err, n.CloseCapture()); err != nil {
 		return nil, err
 	}
-	return &ProcessReport{Result: n.Result(end), Sent: n.Sent(), Foreign: n.Foreign()}, nil
+	report.Result, report.Sent, report.Foreign = n.Result(end), n.Sent(), n.Foreign()
+	return report, nil
+}
+
+func keepStep(memory *os.File, n *Node, spec *ProcessSpec) (clock.Time, error) {
+	shared, err := OpenShared(memory, spec.Nodes, spec.Links, spec.End)
+	if err != nil {
+		return 0, err
+	}
+	defer shared.Close()
+	return shared.Run(n)
+}
+
+func pace(memory *os.File, n *Node, spec *ProcessSpec) (clock.Time, *Timing, error) {
+	sheet, err := openSheet(memory, spec.Nodes)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer sheet.Close()
+	noCollections()
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), 1+spareProcessors))
+	timings, end, err := newPacer(*spec.Wall, spec.End, []*Node{n}, spec.Links, sheet.Sheet).drive()
+	if err != nil || len(timings) == 0 {
+		return 0, nil, err
+	}
+	return end, &timings[0], nil
 }

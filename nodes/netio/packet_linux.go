@@ -259,6 +259,9 @@ func (c *Packet) prepare(batch []Message) {
 	}
 }
 
+// Descriptor returns the file that poll(2) calls readable when a frame has come.
+func (c *Packet) Descriptor() int { return c.rx }
+
 // Drops implements Conn. The kernel's counter starts anew at each look.
 func (c *Packet) Drops() (int64, error) {
 	stats, err := unix.GetsockoptTpacketStats(c.rx, unix.SOL_PACKET, unix.PACKET_STATISTICS)

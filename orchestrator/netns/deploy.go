@@ -76,6 +76,11 @@ func deploy(f *Fabric) (*deployment, error) {
 			}
 		}
 	}
+	if f.Wall != nil {
+		if err := d.shape(f); err != nil {
+			return nil, err
+		}
+	}
 	for _, s := range d.spaces {
 		if err := s.settle(); err != nil {
 			return nil, fmt.Errorf("node %s: %w", s.name, err)

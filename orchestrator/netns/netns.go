@@ -1,6 +1,6 @@
 // Package netns is the backend that runs a fabric with real frames on this
 // machine: every node in a network namespace of its own, veth pairs for links,
-// the lockstep clock between them.
+// and between them the lockstep clock or, dilated, the wall clock.
 //
 // Run starts a supervisor, which is the calling program again, in a private
 // network namespace and, for an unprivileged user, in a user namespace. The
@@ -90,6 +90,9 @@ type Outcome struct {
 	Wall     time.Duration // from then until the last result
 	Captured int64         // frames in the capture
 	Missed   int64         // frames that the capture missed
+	Timing   *emu.Timing   // of a run in real time
+	Behind   time.Duration // how late a run in real time was when it was given up; 0: it was not
+	Shaped   []Shaped      // its links' shapers, by node and port
 }
 
 // Counters are the sums over the interfaces of all namespaces.

@@ -19,6 +19,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/topologies"
 )
 
@@ -37,48 +38,65 @@ type ended struct {
 	err    error              // of waiting for it
 }
 
+// fleet is the processes of all nodes.
+type fleet struct {
+	all     []*process // by node
+	ends    chan ended
+	waiting sync.WaitGroup
+}
+
+// bury ends what still runs and waits, so that none is left for init to bury.
+func (f *fleet) bury() {
+	for _, p := range f.all {
+		p.cmd.Process.Kill()
+	}
+	f.waiting.Wait()
+}
+
 // processes starts a process per node and waits for all.
 func (s *supervisor) processes(ctx context.Context, d *deployment, begin time.Time) (*Outcome, error) {
-	f := &s.fabric
-	configs, links := f.Configs()
-	shared, err := emu.NewShared(len(configs), links, f.End)
+	configs, links := s.fabric.Configs()
+	shared, err := emu.NewShared(len(configs), links, s.fabric.End)
 	if err != nil {
 		return nil, err
 	}
 	defer shared.Close()
-	all := make([]*process, 0, len(configs))
-	var waiting sync.WaitGroup
-	defer func() {
-		for _, p := range all {
-			p.cmd.Process.Kill()
-		}
-		waiting.Wait() // so that none is left for init to bury
-	}()
-	ends := make(chan ended, len(configs))
+	nodes, err := s.spawn(d, configs, links, shared.File)
+	defer nodes.bury()
+	if err != nil {
+		return nil, err
+	}
+	return s.collect(ctx, nodes.all, shared, nodes.ends, begin)
+}
+
+// spawn starts the processes, which share a file of memory. Those that are
+// started when it fails are in the fleet.
+func (s *supervisor) spawn(d *deployment, configs []emu.Config, links []lockstep.Link, shared *os.File) (*fleet, error) {
+	f := &s.fabric
+	nodes := &fleet{ends: make(chan ended, len(configs))}
 	affinity := newAffinity(f.Graph)
 	for i, c := range configs {
 		p := &process{name: c.Name}
-		affinity.pin(i)
+		if f.Wall == nil { // in real time a node must not wait for a processor while another is idle
+			affinity.pin(i)
+		}
 		err := s.start(p, &d.spaces[i], f, i, emu.ProcessSpec{
 			Config: c, Machine: f.Nodes[i].config(), Interfaces: d.spaces[i].indices,
-			MaxFrame: f.maxFrame(), Nodes: len(configs), Links: links, End: f.End,
+			MaxFrame: f.maxFrame(), Nodes: len(configs), Links: links, End: f.End, Wall: f.Wall,
 		}, shared)
 		if err != nil {
-			return nil, fmt.Errorf("start node %s: %w", c.Name, err)
+			return nodes, fmt.Errorf("start node %s: %w", c.Name, err)
 		}
-		all = append(all, p)
-		waiting.Go(func() { ends <- p.wait(i) })
+		nodes.all = append(nodes.all, p)
+		nodes.waiting.Go(func() { nodes.ends <- p.wait(i) })
 	}
 	affinity.restore()
-	if err := unix.Setns(int(d.home.Fd()), unix.CLONE_NEWNET); err != nil {
-		return nil, err
-	}
-	return s.collect(ctx, all, shared, ends, begin)
+	return nodes, unix.Setns(int(d.home.Fd()), unix.CLONE_NEWNET)
 }
 
 // start starts the process of node i in its namespace. The calling thread, which
 // the process inherits the namespace from, stays in it.
-func (s *supervisor) start(p *process, in *space, f *Fabric, i int, spec emu.ProcessSpec, shared *emu.Shared) error {
+func (s *supervisor) start(p *process, in *space, f *Fabric, i int, spec emu.ProcessSpec, shared *os.File) error {
 	specRead, specWrite, err := os.Pipe()
 	if err != nil {
 		return err
@@ -98,7 +116,7 @@ func (s *supervisor) start(p *process, in *space, f *Fabric, i int, spec emu.Pro
 	p.cmd = exec.Command(line[0], line[1:]...)
 	p.cmd.Env = append(os.Environ(), environmentNode+"="+p.name)
 	p.cmd.Stderr = &p.stderr
-	p.cmd.ExtraFiles = []*os.File{specRead, shared.File, reportWrite, s.alive}
+	p.cmd.ExtraFiles = []*os.File{specRead, shared, reportWrite, s.alive}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := unix.Setns(int(in.file.Fd()), unix.CLONE_NEWNET); err != nil {
 		specWrite.Close()

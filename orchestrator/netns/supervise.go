@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -81,9 +82,14 @@ func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 		}
 	}
 	var out *Outcome
-	if s.fabric.OneProcess {
+	switch {
+	case s.fabric.Wall != nil && s.fabric.OneProcess:
+		out, err = s.paceOneProcess(ctx, d, begin)
+	case s.fabric.Wall != nil:
+		out, err = s.paceProcesses(ctx, d, begin)
+	case s.fabric.OneProcess:
 		out, err = s.oneProcess(ctx, d, begin)
-	} else {
+	default:
 		out, err = s.processes(ctx, d, begin)
 	}
 	if tap != nil {
@@ -96,8 +102,10 @@ func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Drained = s.fabric.End == clock.Never || out.End < s.fabric.End
-	out.Counters, err = d.counters()
+	out.Drained = out.Behind == 0 && (s.fabric.End == clock.Never || out.End < s.fabric.End)
+	if out.Counters, err = d.counters(); err == nil && s.fabric.Wall != nil {
+		out.Shaped, err = d.shaped(&s.fabric)
+	}
 	return out, err
 }
 
@@ -138,13 +146,13 @@ func Switch(config []byte, pool *wire.Pool) (node.Machine, error) {
 	return dataplane.New(c, pool)
 }
 
-// oneProcess drives all nodes here.
-func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.Time) (*Outcome, error) {
+// drivers returns the drivers of all nodes, to be run here.
+func (s *supervisor) drivers(d *deployment) (nodes []*emu.Node, links []lockstep.Link, err error) {
 	configs, links := s.fabric.Configs()
-	nodes := make([]*emu.Node, len(configs))
+	nodes = make([]*emu.Node, len(configs))
 	// The kernel takes its time to open and close a packet socket, but can do many
 	// at once.
-	err := eachAtOnce(len(nodes), func(i int) error {
+	err = eachAtOnce(len(nodes), func(i int) error {
 		conn, err := d.spaces[i].conn(s.fabric.maxFrame())
 		if err != nil {
 			return fmt.Errorf("node %s: %w", configs[i].Name, err)
@@ -157,10 +165,20 @@ func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.T
 		nodes[i] = emu.New(configs[i], m, pool, conn)
 		return nil
 	})
+	return nodes, links, err
+}
+
+func closeAll(nodes []*emu.Node) {
+	eachAtOnce(len(nodes), func(i int) error { return nodes[i].Close() }) //nolint:errcheck // the process ends
+}
+
+// oneProcess drives all nodes here.
+func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.Time) (*Outcome, error) {
+	nodes, links, err := s.drivers(d)
 	if err != nil {
 		return nil, err
 	}
-	defer eachAtOnce(len(nodes), func(i int) error { return nodes[i].Close() })
+	defer closeAll(nodes)
 	board, err := emu.NewPool(nodes, links, s.fabric.End)
 	if err != nil {
 		return nil, err
@@ -178,24 +196,27 @@ func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.T
 				return nil, err
 			}
 			running = false
-			for _, n := range nodes {
-				if err := n.CloseCapture(); err != nil {
-					return nil, err
-				}
-			}
 		case <-ticker.C:
 			s.progress(board.Now())
 		}
 	}
 	out.End, out.Grants = board.End(), board.Grants()
-	out.Results = make([]metrics.NodeResult, len(nodes))
-	for i, n := range nodes {
-		out.Results[i] = n.Result(out.End)
-		out.Frames += n.Sent()
-		out.Foreign += n.Foreign()
-	}
 	out.Wall = time.Since(started)
-	return out, nil
+	return out, out.take(nodes)
+}
+
+// take ends the nodes of this process and adds what they measured.
+func (o *Outcome) take(nodes []*emu.Node) error {
+	o.Results = make([]metrics.NodeResult, len(nodes))
+	for i, n := range nodes {
+		if err := n.CloseCapture(); err != nil {
+			return err
+		}
+		o.Results[i] = n.Result(o.End)
+		o.Frames += n.Sent()
+		o.Foreign += n.Foreign()
+	}
+	return nil
 }
 
 // eachAtOnce calls f for 0 to n-1, all at once.
