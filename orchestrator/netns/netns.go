@@ -38,6 +38,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/watch"
 )
 
 // Fabric is a run: what to build and how to run it.
@@ -50,6 +51,7 @@ type Fabric struct {
 	// OneProcess drives all nodes in the supervisor, over the same namespaces and
 	// links, instead of a process for each.
 	OneProcess bool
+	Calibrate  bool // measure how well the machine keeps real time; no node runs
 	Capture    *Capture
 	// HostProgram and SwitchProgram are command lines of the nodes' programs;
 	// empty: csig-host and csig-switch, beside this executable or on PATH.
@@ -93,6 +95,8 @@ type Outcome struct {
 	Timing   *emu.Timing   // of a run in real time
 	Behind   time.Duration // how late a run in real time was when it was given up; 0: it was not
 	Shaped   []Shaped      // its links' shapers, by node and port
+
+	Calibration *emu.Calibration // of Fabric.Calibrate
 }
 
 // Counters are the sums over the interfaces of all namespaces.
@@ -101,12 +105,7 @@ type Counters struct {
 }
 
 // NodeError reports a node that died or came to a halt.
-type NodeError struct {
-	Name   string
-	Reason string
-}
-
-func (e *NodeError) Error() string { return "node " + e.Name + ": " + e.Reason }
+type NodeError = watch.NodeError
 
 // ErrUnavailable is wrapped when this machine or user cannot run real nodes.
 var ErrUnavailable = errors.New("network namespaces are not available")

@@ -10,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/watch"
 )
 
 // Times of a run in real time.
@@ -35,27 +36,27 @@ func (s *supervisor) paceProcesses(ctx context.Context, d *deployment, begin tim
 	}
 	out := &Outcome{Results: make([]metrics.NodeResult, len(configs)), Timing: &emu.Timing{RealTime: true}}
 	left := len(configs)
-	take := func(e ended) error {
-		if err := nodes.all[e.node].failure(e); err != nil {
+	take := func(e watch.Ended) error {
+		if err := e.Failure(nodes.all[e.Node].name); err != nil {
 			return err
 		}
-		if e.report.Timing == nil {
-			return &NodeError{Name: nodes.all[e.node].name, Reason: "ended before the run"}
+		if e.Report.Timing == nil {
+			return &NodeError{Name: nodes.all[e.Node].name, Reason: "ended before the run"}
 		}
-		out.Results[e.node] = e.report.Result
-		out.Frames += e.report.Sent
-		out.Foreign += e.report.Foreign
-		out.Timing.Merge(*e.report.Timing)
+		out.Results[e.Node] = e.Report.Result
+		out.Frames += e.Report.Sent
+		out.Foreign += e.Report.Foreign
+		out.Timing.Merge(*e.Report.Timing)
 		left--
 		return nil
 	}
 	started, err := s.keep(ctx, sheet.Sheet, configs, func() error {
 		select {
 		case e := <-nodes.ends:
-			if err := nodes.all[e.node].failure(e); err != nil {
+			if err := e.Failure(nodes.all[e.Node].name); err != nil {
 				return err
 			}
-			return &NodeError{Name: nodes.all[e.node].name, Reason: "ended during the run"}
+			return &NodeError{Name: nodes.all[e.Node].name, Reason: "ended during the run"}
 		default:
 			return nil
 		}
@@ -128,7 +129,7 @@ func (s *supervisor) paceOneProcess(ctx context.Context, d *deployment, begin ti
 // is over. broken, asked now and then, tells what has failed meanwhile. keep
 // fills in the run's end and returns when it started.
 func (s *supervisor) keep(ctx context.Context, sheet *emu.Sheet, configs []emu.Config, broken func() error, out *Outcome) (started time.Time, err error) {
-	ticker := time.NewTicker(tick)
+	ticker := time.NewTicker(watch.Tick)
 	defer ticker.Stop()
 	var start time.Duration // 0 before
 	for begin := time.Now(); ; {
