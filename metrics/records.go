@@ -93,7 +93,6 @@ type PortTotals struct {
 	QueuedPackets, QueuedBytes     int64 // still queued at the end
 	MarkedPackets                  int64
 	QueueMax                       int64
-	LostPackets, CorruptPackets    int64 // by the link in the direction out of this port
 	LastDeparture                  clock.Time
 	FirstDeparture                 clock.Time
 	QueueByteNS                    int64 // integral of the data queue over the run

@@ -35,8 +35,8 @@ func (f *fabricFlags) flags(cmd *cobra.Command, format, formats string) {
 
 // load builds the chosen topology. Its graph has a name. The error has exit code
 // 2.
-func (f *fabricFlags) load(a *app, cmd *cobra.Command, args []string) (orchestrator.Topology, error) {
-	chosen, name, err := f.choose(a, cmd, args)
+func (f *fabricFlags) load(a *app, args []string) (orchestrator.Topology, error) {
+	chosen, name, err := f.choose(a, args)
 	if err != nil {
 		return orchestrator.Topology{}, err
 	}
@@ -51,7 +51,7 @@ func (f *fabricFlags) load(a *app, cmd *cobra.Command, args []string) (orchestra
 	return t, nil
 }
 
-func (f *fabricFlags) choose(a *app, cmd *cobra.Command, args []string) (t experiment.Topology, name string, err error) {
+func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name string, err error) {
 	switch {
 	case f.topology != "" && len(args) > 0:
 		return t, "", usage("experiment %q and --topology exclude each other", args[0])
@@ -120,11 +120,11 @@ func (a *app) graph() *cobra.Command {
 			"  csiglab graph dragonfly --format mermaid\n" +
 			"  csiglab graph --topology x.topo > x.svg",
 		Args: atMostOne("an experiment"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			if err := choice("format", f.format, "svg", "mermaid"); err != nil {
 				return err
 			}
-			t, err := f.load(a, cmd, args)
+			t, err := f.load(a, args)
 			if err != nil {
 				return err
 			}
@@ -168,11 +168,11 @@ func (a *app) topoExport() *cobra.Command {
 		Example: "  csiglab topo export three-flow --format htsim --out three-flow.topo\n" +
 			"  csiglab topo export dragonfly --format dot | dot -Tpdf > dragonfly.pdf",
 		Args: atMostOne("an experiment"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			if err := choice("format", f.format, "htsim", "dot"); err != nil {
 				return err
 			}
-			t, err := f.load(a, cmd, args)
+			t, err := f.load(a, args)
 			if err != nil {
 				return err
 			}

@@ -173,9 +173,6 @@ func NewSerialiser(rate BitRate) Serialiser {
 	return s
 }
 
-// Rate returns the port's rate.
-func (s *Serialiser) Rate() BitRate { return s.rate }
-
 // Departure returns when the last bit of a packet of the given size leaves, if
 // its first bit leaves at now. Calls are in order of time.
 func (s *Serialiser) Departure(now clock.Time, size ByteSize) clock.Time {

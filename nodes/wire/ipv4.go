@@ -3,8 +3,6 @@ package wire
 import (
 	"encoding/binary"
 	"math/bits"
-
-	"github.com/csiglab/csiglab/nodes/units"
 )
 
 // EtherTypeIPv4 is the EtherType of IPv4.
@@ -43,8 +41,10 @@ const (
 
 const protocolUDP = 17
 
-// Source and Destination return the IPv4 addresses.
-func (p *Packet) Source() uint32      { return p.u32(p.l3 + ipSource) }
+// Source returns the IPv4 address of the sender.
+func (p *Packet) Source() uint32 { return p.u32(p.l3 + ipSource) }
+
+// Destination returns the IPv4 address of the receiver.
 func (p *Packet) Destination() uint32 { return p.u32(p.l3 + ipDest) }
 
 // ECN returns the ECN codepoint.
@@ -163,7 +163,3 @@ func Mix(a, b uint64) uint64 {
 	hi, lo = bits.Mul64(h^0x8ebc6af09c88c6e3, 0x589965cc75374cc3)
 	return hi ^ lo
 }
-
-// FrameOverhead is what Ethernet adds to the length of a foreign frame: the
-// FCS.
-const FrameOverhead units.ByteSize = 4

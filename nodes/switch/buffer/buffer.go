@@ -54,6 +54,3 @@ func (b *Port) Len() int { return b.data.Len() + b.control.Len() }
 
 // Bytes returns the wire bytes in both queues.
 func (b *Port) Bytes() units.ByteSize { return b.data.Bytes() + b.control.Bytes() }
-
-// Limits returns the queues' sizes.
-func (b *Port) Limits() Limits { return b.limits }
