@@ -44,7 +44,10 @@ func listRuns() ([]runInfo, error) {
 		if !r.Running {
 			info.State = stateLeft
 		}
-		info.Detail = fmt.Sprintf("%s, %s", plural(len(r.Processes), "process"), r.Folder)
+		info.Detail = plural(len(r.Processes), "process")
+		if r.Folder != "" {
+			info.Detail += ", " + r.Folder
+		}
 		runs = append(runs, info)
 	}
 	return runs, nil
@@ -94,7 +97,7 @@ func replaceFile(name string, data []byte) error {
 		err = os.Rename(fresh.Name(), name)
 	}
 	if err != nil {
-		os.Remove(fresh.Name()) //nolint:errcheck // the first error says more
+		os.Remove(fresh.Name()) // the first error says more
 	}
 	return err
 }
