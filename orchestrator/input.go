@@ -32,7 +32,7 @@ func readTree(file string) (tree topologies.FatTree, notes []string, err error) 
 	if err != nil {
 		return tree, nil, err
 	}
-	defer r.Close() //nolint:errcheck // opened for reading
+	defer r.Close() // opened for reading
 	tree, err = topohtsim.ReadTopology(file, r)
 	if err != nil {
 		return tree, nil, configuration(err)
@@ -53,7 +53,7 @@ func ReadWorkload(file string, opts MatrixOptions) (w *workloads.Workload, notes
 	if err != nil {
 		return nil, nil, err
 	}
-	defer r.Close() //nolint:errcheck // opened for reading
+	defer r.Close() // opened for reading
 	w, list, err := loadhtsim.ReadMatrix(file, r, opts)
 	if err != nil {
 		return nil, nil, configuration(err)

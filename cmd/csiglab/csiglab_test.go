@@ -214,7 +214,7 @@ func TestStandardOutputIsFull(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	defer full.Close() //nolint:errcheck // a device
+	defer full.Close()
 	for _, args := range []string{"run three-flow", "run three-flow --json", "validate three-flow", "validate three-flow --json"} {
 		var errs bytes.Buffer
 		f := &fakeLab{summary: summaryOf(nil)}

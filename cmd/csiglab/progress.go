@@ -38,7 +38,7 @@ func (p *progressView) update(now orchestrator.Progress) {
 	}
 	if p.bar != nil {
 		p.bar.Describe(fmt.Sprintf("%d of %s%s", now.Done, plural(now.Total, "run"), left))
-		p.bar.Set(int(now.Fraction * barSteps)) //nolint:errcheck // a bar that cannot be drawn is no error
+		p.bar.Set(int(now.Fraction * barSteps)) // a bar that cannot be drawn is no error
 		return
 	}
 	if now.Done > p.done {
@@ -49,6 +49,6 @@ func (p *progressView) update(now orchestrator.Progress) {
 
 func (p *progressView) close() {
 	if p.bar != nil {
-		p.bar.Finish() //nolint:errcheck // as above
+		p.bar.Finish() // as above
 	}
 }

@@ -39,7 +39,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, result *orchestrator.Result,
 			fmt.Fprintln(t, row)
 		}
 	}
-	t.Flush() //nolint:errcheck // text in memory
+	t.Flush() // cannot fail: text in memory
 
 	writePublished(w, set.Base.Published, s)
 	if len(s.Expectations) > 0 {
@@ -56,7 +56,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, result *orchestrator.Result,
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\n", state, e.Expr, value)
 		}
-		t.Flush() //nolint:errcheck // as above
+		t.Flush() // cannot fail: text in memory
 	}
 	fmt.Fprintln(w)
 	if s.Valid && len(findings) > 0 {
@@ -106,7 +106,7 @@ func writePublished(w io.Writer, published []experiment.Published, s *runfolder.
 		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s to %s\t%s\n", p.Variant, p.Metric,
 			number(p.Value, true), number(value, ok), number(p.Low, true), number(p.High, true), verdict)
 	}
-	t.Flush() //nolint:errcheck // as above
+	t.Flush() // cannot fail: text in memory
 	for _, note := range notes {
 		fmt.Fprintln(w, note)
 	}

@@ -259,7 +259,7 @@ func (w *Writer) writeFile(name string, data []byte) error {
 		err = os.Rename(part, path)
 	}
 	if err != nil {
-		os.Remove(part) //nolint:errcheck // the first error says more
+		os.Remove(part) // the first error says more
 	}
 	return err
 }

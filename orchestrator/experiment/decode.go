@@ -255,7 +255,7 @@ func inputFile(dir, name string) (string, error) {
 		errors.As(err, &path)
 		return name, fmt.Errorf("file %s: %w", name, path.Err)
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
+	defer f.Close() // opened for reading
 	info, err := f.Stat()
 	if err != nil {
 		return name, fmt.Errorf("file %s: %w", name, err)
