@@ -10,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/capture"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/spelling"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -97,7 +98,7 @@ func (f *fabric) checkPorts() error {
 		switch {
 		case !matched:
 			hint := ""
-			if near := experiment.Nearest(rule.Switch, names); near != "" {
+			if near := spelling.Nearest(rule.Switch, names); near != "" {
 				hint = fmt.Sprintf(" (did you mean %q?)", near)
 			}
 			return fmt.Errorf("ports[%d]: no switch is called %q; they go from %s to %s%s", i, rule.Switch, names[0], names[len(names)-1], hint)

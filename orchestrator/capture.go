@@ -12,7 +12,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/capture"
 	"github.com/csiglab/csiglab/metrics/capture/spool"
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/nodes/spelling"
 )
 
 // setCapture finds the ports of the links that the experiment captures.
@@ -29,7 +29,7 @@ func (f *fabric) setCapture() error {
 		names = append(names, f.graph.LinkName(id))
 	}
 	for _, name := range f.experiment.Capture {
-		if near := experiment.Nearest(name, names); near != "" && near != name {
+		if near := spelling.Nearest(name, names); near != "" && near != name {
 			return configuration(fmt.Errorf("%w (did you mean %q?)", err, near))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/nodes/spelling"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
@@ -135,7 +135,7 @@ func (a *app) root() *cobra.Command {
 }
 
 func didYouMean(text string, known []string) string {
-	if near := experiment.Nearest(text, known); near != "" {
+	if near := spelling.Nearest(text, known); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return ""

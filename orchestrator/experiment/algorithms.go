@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/spelling"
 	"github.com/csiglab/csiglab/nodes/units"
 )
 
@@ -94,7 +95,7 @@ func (p *ParamSpec) parseKind(text string) (canonical, suggestion string, err er
 		return v.String(), suggestUnit(text, "rate"), err
 	case Enum:
 		if !slices.Contains(p.Values, text) {
-			return "", Nearest(text, p.Values), unknown("value", text, p.Values)
+			return "", spelling.Nearest(text, p.Values), unknown("value", text, p.Values)
 		}
 		return text, "", nil
 	}
@@ -140,7 +141,7 @@ func (d *decoder) algorithm(t *tree, path string, specs []AlgorithmSpec, fallbac
 	index := slices.IndexFunc(specs, func(s AlgorithmSpec) bool { return s.Name == a.Name })
 	if index < 0 && specs != nil {
 		names := specNames(specs)
-		d.failAt(join(path, "name"), unknown("algorithm", a.Name, names).Error(), Nearest(a.Name, names))
+		d.failAt(join(path, "name"), unknown("algorithm", a.Name, names).Error(), spelling.Nearest(a.Name, names))
 		return a
 	}
 	var params []ParamSpec
@@ -162,7 +163,7 @@ func (d *decoder) algorithm(t *tree, path string, specs []AlgorithmSpec, fallbac
 		switch {
 		case specs != nil && i < 0:
 			names := paramNames(params)
-			d.fail(e.at, at, fmt.Sprintf("%s has no such parameter", a.Name), Nearest(e.name, names))
+			d.fail(e.at, at, fmt.Sprintf("%s has no such parameter", a.Name), spelling.Nearest(e.name, names))
 		case e.value.kind != scalar:
 			d.fail(e.value.at, at, fmt.Sprintf("want a single value, got %v", e.value.kind), "")
 		case specs == nil:

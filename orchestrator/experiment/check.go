@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/spelling"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/workloads"
 )
@@ -165,7 +166,7 @@ func (d *decoder) csig(e *Experiment) {
 	for _, signal := range slices.Sorted(maps.Keys(c.Quantisers)) {
 		path := "csig.quantisers." + signal
 		if !slices.Contains(signals, signal) {
-			d.failAt(path, unknown("signal", signal, signals).Error(), Nearest(signal, signals))
+			d.failAt(path, unknown("signal", signal, signals).Error(), spelling.Nearest(signal, signals))
 			continue
 		}
 		if c.Format != "none" && d.tables.Quantisers != nil {
@@ -222,7 +223,7 @@ func (d *decoder) results(e *Experiment, declared []declaredVariant) {
 	for i, p := range e.Published {
 		path := fmt.Sprintf("published[%d]", i)
 		if !slices.Contains(names, p.Variant) {
-			d.failAt(path+".variant", unknown("variant", p.Variant, names).Error(), Nearest(p.Variant, names))
+			d.failAt(path+".variant", unknown("variant", p.Variant, names).Error(), spelling.Nearest(p.Variant, names))
 		}
 		if p.Low >= p.High {
 			d.failAt(path+".low", fmt.Sprintf("the band is empty: low %v is not below high %v", p.Low, p.High), "")

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/spelling"
 	"github.com/csiglab/csiglab/nodes/units"
 )
 
@@ -114,7 +115,7 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 		at := join(path, e.name)
 		i := slices.Index(known, e.name)
 		if i < 0 {
-			suggestion := Nearest(e.name, known)
+			suggestion := spelling.Nearest(e.name, known)
 			if suggestion == "" {
 				suggestion = elsewhere(e.name)
 			}
@@ -223,7 +224,7 @@ func (d *decoder) text(t *tree, p *string, r rule) (msg, suggestion string) {
 	*p = t.text
 	switch {
 	case r.enum != nil && !slices.Contains(r.enum, t.text):
-		return unknown("value", t.text, r.enum).Error(), Nearest(t.text, r.enum)
+		return unknown("value", t.text, r.enum).Error(), spelling.Nearest(t.text, r.enum)
 	case r.pattern != nil && !r.pattern.MatchString(t.text):
 		return fmt.Sprintf("%q is not %s", t.text, r.want), ""
 	case r.file:
@@ -278,7 +279,7 @@ func nearestFile(name string) string {
 			names = append(names, e.Name())
 		}
 	}
-	return Nearest(filepath.Base(name), names)
+	return spelling.Nearest(filepath.Base(name), names)
 }
 
 func parseNumber(text string) (float64, error) {

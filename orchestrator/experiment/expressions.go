@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/spelling"
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
@@ -199,7 +200,7 @@ func metricCall(arguments ...string) ast.Node {
 
 func (p *patcher) variant(at ast.Node, name string) {
 	if !slices.Contains(p.variants, name) {
-		p.fail(at, unknown("variant", name, p.variants).Error(), Nearest(name, p.variants))
+		p.fail(at, unknown("variant", name, p.variants).Error(), spelling.Nearest(name, p.variants))
 	}
 }
 
@@ -210,7 +211,7 @@ func (p *patcher) fail(at ast.Node, msg, suggestion string) {
 func (p *patcher) call(n *ast.CallNode) {
 	if metric, ok := n.Callee.(*ast.CallNode); ok && p.scope == derivedScope { // patched as if it were a metric
 		if name, ok := metric.Arguments[0].(*ast.StringNode); ok {
-			p.fail(n, fmt.Sprintf("unknown function %q", name.Value), Nearest(name.Value, slices.Sorted(maps.Keys(functions))))
+			p.fail(n, fmt.Sprintf("unknown function %q", name.Value), spelling.Nearest(name.Value, slices.Sorted(maps.Keys(functions))))
 		}
 		return
 	}
@@ -252,7 +253,7 @@ func (p *patcher) explain(err error) *exprError {
 		if slices.Contains(p.variants, name) {
 			e.msg = fmt.Sprintf("%s is a variant; write %s.METRIC", name, name)
 		} else {
-			e.suggestion = Nearest(name, append(known, p.variants...))
+			e.suggestion = spelling.Nearest(name, append(known, p.variants...))
 		}
 	}
 	return e
@@ -324,7 +325,7 @@ func lookup(metrics map[string]float64, prefix, name string) (float64, error) {
 	if ok {
 		return v, nil
 	}
-	if near := Nearest(name, slices.Sorted(maps.Keys(metrics))); near != "" {
+	if near := spelling.Nearest(name, slices.Sorted(maps.Keys(metrics))); near != "" {
 		return 0, fmt.Errorf("%w %q (did you mean %q?)", ErrUnknownMetric, prefix+name, prefix+near)
 	}
 	return 0, fmt.Errorf("%w %q", ErrUnknownMetric, prefix+name)

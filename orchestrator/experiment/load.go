@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/csiglab/csiglab/nodes/spelling"
 )
 
 //go:embed library/*.yaml
@@ -104,7 +106,7 @@ func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		suggestion := Nearest(path, Names())
+		suggestion := spelling.Nearest(path, Names())
 		if suggestion == "" {
 			suggestion = nearestFile(path)
 		}
@@ -160,7 +162,7 @@ func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
 				for j, v := range declared {
 					names[j] = v.name
 				}
-				return nil, &Error{File: l.value.at.file, Path: l.path, Msg: unknown("variant", name, names).Error(), Suggestion: Nearest(name, names)}
+				return nil, &Error{File: l.value.at.file, Path: l.path, Msg: unknown("variant", name, names).Error(), Suggestion: spelling.Nearest(name, names)}
 			}
 			declared[i].later = append(declared[i].later, layer{path, l.at, l.value})
 			continue
@@ -217,7 +219,7 @@ func parseLayers(opts Options) ([]layer, error) {
 		}
 		path, ok := variables[name]
 		if !ok {
-			return nil, &Error{File: "environment variable " + name, Msg: "sets nothing that an experiment has", Suggestion: Nearest(name, names)}
+			return nil, &Error{File: "environment variable " + name, Msg: "sets nothing that an experiment has", Suggestion: spelling.Nearest(name, names)}
 		}
 		o := Override{Path: path, Value: value, Origin: "environment variable " + name}
 		if strings.HasSuffix(path, ".name") { // before the parameters that it would start afresh

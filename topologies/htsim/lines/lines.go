@@ -10,6 +10,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/csiglab/csiglab/nodes/spelling"
 )
 
 // Pos is a place in a file; lines and columns count from 1, columns in bytes.
@@ -100,7 +102,7 @@ func (r *Reader) Errorf(at Pos, format string, args ...any) *Error {
 // Unknown returns the *Error for a word that is none of names.
 func (r *Reader) Unknown(what string, w Word, names ...string) *Error {
 	err := r.Errorf(w.Pos, "unknown %s %q", what, w.Text)
-	if err.Suggestion = Suggest(w.Text, names); err.Suggestion == "" {
+	if err.Suggestion = spelling.Nearest(w.Text, names); err.Suggestion == "" {
 		err.Msg += "; use " + Alternatives(names)
 	}
 	return err
@@ -142,44 +144,4 @@ func Alternatives(names []string) string {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-}
-
-// Suggest returns the name nearest to text by edit distance, case aside, or ""
-// if none is within a third of its length. Of equals it returns the first.
-func Suggest(text string, names []string) string {
-	best, nearest := "", 0
-	if len(text) > 64 {
-		return ""
-	}
-	for _, name := range names {
-		d := distance(strings.ToLower(text), strings.ToLower(name))
-		if d <= max(1, len(name)/3) && (best == "" || d < nearest) {
-			best, nearest = name, d
-		}
-	}
-	return best
-}
-
-// distance is the number of insertions, deletions, substitutions and swaps of
-// neighbours that turn a into b.
-func distance(a, b string) int {
-	before, previous, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		before, previous, row = previous, row, before
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			same := 1
-			if a[i-1] == b[j-1] {
-				same = 0
-			}
-			row[j] = min(previous[j]+1, row[j-1]+1, previous[j-1]+same)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }

@@ -55,15 +55,3 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("long line: %v", err)
 	}
 }
-
-func TestSuggest(t *testing.T) {
-	names := []string{"Radix_Up", "Radix_Down", "Bundle", "id", "size"}
-	for text, want := range map[string]string{
-		"radix_up": "Radix_Up", "Radix_Donw": "Radix_Down", "bundel": "Bundle", "Radix": "", "di": "id", "sise": "size",
-		"zzz": "", "": "", strings.Repeat("x", 1000): "",
-	} {
-		if got := lines.Suggest(text, names); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}

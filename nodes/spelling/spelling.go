@@ -1,0 +1,50 @@
+// Package spelling finds the name that a misspelt one was probably meant to be,
+// for the suggestions of error messages.
+package spelling
+
+import "strings"
+
+// maxText is the longest text that is compared, in bytes: no name is as long.
+const maxText = 256
+
+// Nearest returns the name that text is probably a misspelling of, case aside:
+// the one with the smallest edit distance, of equals the first. It is "" if none
+// is near, which is two edits or a third of the text, whichever is more, and
+// fewer than would replace the whole name.
+func Nearest(text string, names []string) string {
+	if text == "" || len(text) > maxText {
+		return ""
+	}
+	nearest, least := "", 1+max(2, len(text)/3)
+	for _, name := range names {
+		d := distance(strings.ToLower(text), strings.ToLower(name))
+		if d < least && d < len(name) {
+			nearest, least = name, d
+		}
+	}
+	return nearest
+}
+
+// distance is the number of insertions, deletions, replacements and swaps of
+// neighbours that turn a into b.
+func distance(a, b string) int {
+	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before, above, row = above, row, before
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
