@@ -50,11 +50,15 @@ type ProcessReport struct {
 type Builder func(config []byte, pool *wire.Pool) (node.Machine, error)
 
 // Main is the whole of a node's process: it drives one machine from the files
-// that it inherits, and returns the exit code.
+// that it inherits or is handed over a socket, and returns the exit code.
 func Main(build Builder) int {
 	runtime.LockOSThread()
-	spec, shared, out := os.NewFile(FileSpec, "spec"), os.NewFile(FileShared, "shared"), os.NewFile(FileReport, "report")
-	report, err := drive(spec, shared, build)
+	given, err := takeFiles()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	report, err := drive(given.spec, given.shared, build)
 	var link *LinkError
 	switch {
 	case errors.As(err, &link):
@@ -62,7 +66,8 @@ func Main(build Builder) int {
 	case err != nil:
 		report = &ProcessReport{Failure: err.Error()}
 	}
-	err = errors.Join(err, gob.NewEncoder(out).Encode(report), out.Close())
+	err = errors.Join(err, gob.NewEncoder(given.report).Encode(report), given.report.Close())
+	given.linger()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 3

@@ -64,7 +64,8 @@ type NodeSpec struct {
 	Host, Switch []byte
 }
 
-func (s NodeSpec) config() []byte {
+// Config returns the gob.
+func (s NodeSpec) Config() []byte {
 	if s.Host != nil {
 		return s.Host
 	}

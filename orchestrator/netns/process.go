@@ -71,7 +71,7 @@ func (s *supervisor) spawn(d *deployment, configs []emu.Config, links []lockstep
 			affinity.pin(i)
 		}
 		err := s.start(p, &d.spaces[i], f, i, emu.ProcessSpec{
-			Config: c, Machine: f.Nodes[i].config(), Interfaces: d.spaces[i].indices,
+			Config: c, Machine: f.Nodes[i].Config(), Interfaces: d.spaces[i].indices,
 			MaxFrame: f.maxFrame(), Nodes: len(configs), Links: links, End: f.End, Wall: f.Wall,
 		}, shared)
 		if err != nil {

@@ -1,0 +1,95 @@
+package emu
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Environment variables of a node's process that inherits no files, because it
+// runs in a container: the Unix socket (SOCK_SEQPACKET) that hands it FileSpec,
+// FileShared and FileReport, in this order, in one message of one byte, once it
+// has sent its node's name. The process ends when that connection is closed, so
+// that its interfaces live until the orchestrator has read their counters.
+const (
+	EnvironmentSocket = "CSIGLAB_SOCKET"
+	EnvironmentNode   = "CSIGLAB_NODE"
+)
+
+// handedOver is how many files a socket hands over.
+const handedOver = 3
+
+// files are what a node's process is given.
+type files struct {
+	spec, shared, report *os.File
+	socket               int // -1: the files are inherited
+}
+
+// takeFiles returns the files of this process.
+func takeFiles() (*files, error) {
+	path := os.Getenv(EnvironmentSocket)
+	if path == "" {
+		return &files{os.NewFile(FileSpec, "spec"), os.NewFile(FileShared, "shared"), os.NewFile(FileReport, "report"), -1}, nil
+	}
+	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open a socket: %w", err)
+	}
+	fds, err := receiveFiles(socket, path)
+	if err != nil {
+		unix.Close(socket)
+		return nil, fmt.Errorf("socket %s: %w", path, err)
+	}
+	return &files{os.NewFile(uintptr(fds[0]), "spec"), os.NewFile(uintptr(fds[1]), "shared"), os.NewFile(uintptr(fds[2]), "report"), socket}, nil
+}
+
+func receiveFiles(socket int, path string) ([]int, error) {
+	if err := unix.Connect(socket, &unix.SockaddrUnix{Name: path}); err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if err := unix.Send(socket, []byte(os.Getenv(EnvironmentNode)), 0); err != nil {
+		return nil, fmt.Errorf("send the node's name: %w", err)
+	}
+	control := make([]byte, unix.CmsgSpace(4*handedOver))
+	for {
+		n, controlled, _, _, err := unix.Recvmsg(socket, make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("receive files: %w", err)
+		case n == 0:
+			return nil, fmt.Errorf("receive files: the run ended before it began")
+		}
+		messages, err := unix.ParseSocketControlMessage(control[:controlled])
+		if err != nil {
+			return nil, fmt.Errorf("receive files: %w", err)
+		}
+		var fds []int
+		for _, m := range messages {
+			got, err := unix.ParseUnixRights(&m)
+			if err != nil {
+				return nil, fmt.Errorf("receive files: %w", err)
+			}
+			fds = append(fds, got...)
+		}
+		if len(fds) != handedOver {
+			return nil, fmt.Errorf("receive files: got %d, want %d", len(fds), handedOver)
+		}
+		return fds, nil
+	}
+}
+
+// linger waits until the connection that handed the files over is closed.
+func (f *files) linger() {
+	if f.socket < 0 {
+		return
+	}
+	for {
+		n, err := unix.Read(f.socket, make([]byte, 1))
+		if err != unix.EINTR && n <= 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package containers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/nodes/emu"
+)
+
+// rooms is the directory of the runs' folders, mounted is where a container sees
+// that of its run.
+const (
+	rooms      = "/run/csiglab"
+	prefix     = "lab-"
+	mounted    = "/run/csiglab"
+	socketName = "nodes.sock"
+)
+
+// room is the folder through which a run's nodes meet the orchestrator. It is
+// locked as long as that lives.
+type room struct {
+	folder string
+	lock   *os.File
+	socket *net.UnixListener
+	calls  []*net.UnixConn // by node
+}
+
+func openRoom(id string) (_ *room, err error) {
+	r := &room{folder: filepath.Join(rooms, prefix+id)}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("make the run's folder: %w", errors.Join(err, r.close()))
+		}
+	}()
+	if err := os.MkdirAll(r.folder, 0o700); err != nil {
+		return nil, err
+	}
+	if r.lock, err = os.Open(r.folder); err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(r.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, err
+	}
+	r.socket, err = net.ListenUnix("unixpacket", &net.UnixAddr{Net: "unixpacket", Name: filepath.Join(r.folder, socketName)})
+	return r, err
+}
+
+// locked tells whether the orchestrator of a run lives.
+func locked(folder string) bool {
+	f, err := os.Open(folder)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
+// Limits of how long the nodes' calls may take; a node calls as its process
+// starts, before its links exist.
+const (
+	callTime = 30 * time.Second
+	nameLen  = 256
+)
+
+// gather waits for the calls of all nodes. missing makes the error of a node that
+// does not call.
+func (r *room) gather(ctx context.Context, names []string, missing func(node int) error) error {
+	r.calls = make([]*net.UnixConn, len(names))
+	limit := time.Now().Add(callTime)
+	stop := context.AfterFunc(ctx, func() { r.socket.SetDeadline(time.Now()) })
+	defer stop()
+	if err := r.socket.SetDeadline(limit); err != nil {
+		return err
+	}
+	for range names {
+		call, err := r.socket.AcceptUnix()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return missing(slices.Index(r.calls, nil))
+		}
+		if err != nil {
+			return fmt.Errorf("wait for the nodes: %w", err)
+		}
+		name := make([]byte, nameLen)
+		call.SetReadDeadline(limit)
+		n, err := call.Read(name)
+		node := slices.Index(names, string(name[:n]))
+		if err != nil || node < 0 || r.calls[node] != nil {
+			call.Close()
+			return fmt.Errorf("wait for the nodes: a call of %q is not expected: %v", name[:n], err)
+		}
+		r.calls[node] = call
+	}
+	return nil
+}
+
+// handOver tells a node what to do and gives it the shared memory. It returns the
+// file of the node's report.
+func (r *room) handOver(node int, spec *emu.ProcessSpec, shared *os.File) (*os.File, error) {
+	specRead, specWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer specRead.Close()
+	report, reportWrite, err := os.Pipe()
+	if err != nil {
+		specWrite.Close()
+		return nil, err
+	}
+	defer reportWrite.Close()
+	rights := unix.UnixRights(int(specRead.Fd()), int(shared.Fd()), int(reportWrite.Fd()))
+	if _, _, err := r.calls[node].WriteMsgUnix([]byte{0}, rights, nil); err != nil {
+		specWrite.Close()
+		report.Close()
+		return nil, err
+	}
+	go writeSpec(specWrite, spec)
+	return report, nil
+}
+
+// hangUp closes the nodes' connections, upon which they end.
+func (r *room) hangUp() {
+	for _, c := range r.calls {
+		if c != nil {
+			c.Close()
+		}
+	}
+	r.calls = nil
+}
+
+func (r *room) close() error {
+	r.hangUp()
+	if r.socket != nil {
+		r.socket.Close()
+	}
+	err := os.RemoveAll(r.folder)
+	if r.lock != nil {
+		r.lock.Close()
+	}
+	return err
+}
