@@ -181,6 +181,25 @@ func (d *data) completion() Table {
 	return t
 }
 
+// realTime tells how well the worst of the runs kept real time, or "".
+func realTime(m *runfolder.Manifest) string {
+	var worst *runfolder.Fidelity
+	var lost, displaced, frames int64
+	for _, r := range m.Runs {
+		if f := r.Fidelity; f != nil {
+			lost, displaced, frames = lost+f.Lost, displaced+f.Displaced, frames+f.Frames
+			if worst == nil || f.LatenessShare > worst.LatenessShare {
+				worst = f
+			}
+		}
+	}
+	if worst == nil {
+		return ""
+	}
+	return fmt.Sprintf("to %s µs of wall time for 99 %% of events, %s %% of the smallest delay; of %d frames %d were lost and %d came too late",
+		number(worst.LatenessP99US), number(100*worst.LatenessShare), frames, lost, displaced)
+}
+
 func how(m *runfolder.Manifest, s *runfolder.Summary) []Fact {
 	clock := m.Clock
 	if m.Dilation > 0 {
@@ -203,6 +222,9 @@ func how(m *runfolder.Manifest, s *runfolder.Summary) []Fact {
 		{"Machine", fmt.Sprintf("%s, %d cores, %s", m.Machine.CPU, m.Machine.Cores, m.Machine.Kernel)},
 		{"Measured from", measured(m)},
 		{"Telemetry windows", number(m.IntervalUS) + " µs"},
+	}
+	if text := realTime(m); text != "" {
+		facts = append(facts, Fact{"Kept real time", text})
 	}
 	for _, v := range m.Variants {
 		text := fmt.Sprintf("CC %s, LB %s, CSIG %s, MTU %d B with %d B of headers", v.CC, v.LB, v.CSIG, v.MTU, v.Header)

@@ -139,6 +139,37 @@ type Run struct {
 	Valid       bool       `json:"valid"`
 	Reasons     []string   `json:"reasons,omitempty"` // why it is not valid
 	Checks      []Check    `json:"checks,omitempty"`
+	Fidelity    *Fidelity  `json:"fidelity,omitempty"` // of a run in real time
+}
+
+// Fidelity is how well a run kept real time. Times ending in US are microseconds:
+// of lateness in wall time, of the others in model time.
+type Fidelity struct {
+	Dilation        float64 `json:"dilation"`        // wall seconds per model second
+	RealTime        bool    `json:"realTime"`        // the threads had a real-time priority
+	SmallestDelayUS float64 `json:"smallestDelayUs"` // that matters
+	Events          int64   `json:"events"`
+	LatenessP50US   float64 `json:"latenessP50Us"`
+	LatenessP99US   float64 `json:"latenessP99Us"`
+	LatenessMaxUS   float64 `json:"latenessMaxUs"`
+	LatenessShare   float64 `json:"latenessShare"` // the 99th percentile, of the smallest delay in wall time
+	Frames          int64   `json:"frames"`
+	Lost            int64   `json:"lost"`           // frames that the harness lost
+	Shaped          int64   `json:"shaped"`         // of these, dropped by the links' shapers
+	Displaced       int64   `json:"displaced"`      // packets that came too late for their moment
+	DisplacedMaxUS  float64 `json:"displacedMaxUs"` // the worst of them
+	CPUShare        float64 `json:"cpuShare"`       // of all cores, while the run was deployed
+	Behind          float64 `json:"behindSeconds"`  // how late the run was when it was given up; 0 = it was not
+
+	Links []LinkRate `json:"links,omitempty"` // busy directions of links, in order of nodes and ports
+}
+
+// LinkRate is how fast a busy port sent in wall time.
+type LinkRate struct {
+	Node    int32   `json:"node"`
+	Port    int32   `json:"port"`
+	Packets int64   `json:"packets"` // that left back to back
+	Rate    float64 `json:"rate"`    // achieved, as a share of the nominal rate
 }
 
 // NodeHash is the trace hash of one node, in hexadecimal.

@@ -61,6 +61,7 @@ type RunData struct {
 	DataPackets int64
 	Invalid     []string // reasons why the run is not valid; none = valid
 	Checks      []Check
+	Fidelity    *Fidelity // of a run in real time
 }
 
 // Writer writes one run folder. Its methods may be called from several
@@ -152,7 +153,7 @@ func (w *Writer) AddRun(variant string, seed uint64, d RunData) error {
 	run := Run{
 		Variant: variant, Seed: seed, TraceHash: hex.EncodeToString(d.TraceHash[:]), NodeHashes: make([]NodeHash, len(d.Nodes)),
 		WallSeconds: d.Wall.Seconds(), CPUSeconds: d.CPU.Seconds(), DataPackets: d.DataPackets,
-		Valid: len(d.Invalid) == 0, Reasons: d.Invalid, Checks: d.Checks,
+		Valid: len(d.Invalid) == 0, Reasons: d.Invalid, Checks: d.Checks, Fidelity: d.Fidelity,
 	}
 	for i := range d.Nodes {
 		run.NodeHashes[i] = NodeHash{d.Nodes[i].Name, hex.EncodeToString(d.Nodes[i].TraceHash[:])}

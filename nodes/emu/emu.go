@@ -90,6 +90,7 @@ type Node struct {
 
 	// In real time frames may be lost and come late.
 	paced        bool
+	numbered     int64 // frames sent, those that were lost for a test among them
 	received     int64
 	displaced    int64
 	displacedMax clock.Duration
@@ -212,8 +213,9 @@ func (n *Node) timer() clock.Time { return max(n.stepper.NextTimeout(), n.now) }
 
 func (n *Node) next() clock.Time { return min(n.events.next(), n.timer()) }
 
-// Result returns what the machine measured until end.
-func (n *Node) Result(end clock.Time) metrics.NodeResult { return n.stepper.Result(end) }
+// Result returns what the machine measured until end, or until its last event
+// where a run in real time is given up before that.
+func (n *Node) Result(end clock.Time) metrics.NodeResult { return n.stepper.Result(max(end, n.now)) }
 
 // Sent returns how many frames the node has put on the wire.
 func (n *Node) Sent() int64 { return n.sent }
@@ -372,6 +374,7 @@ var errNoPayload = errors.New("the machine has lost a packet's payload")
 func (n *Node) depart(d node.Departure) error {
 	port := &n.ports[d.Port]
 	port.sent++
+	n.numbered++
 	if port.credit--; port.credit <= 0 {
 		n.report.Blocked, n.report.Full = true, port.Out
 	}

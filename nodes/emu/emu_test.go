@@ -15,6 +15,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
@@ -110,8 +111,8 @@ func virtual(t testing.TB, p *orchestrator.Plan) []metrics.NodeResult {
 	return s.Results()
 }
 
-// run drives the plan over links in memory.
-func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]metrics.NodeResult, *emu.Pool, error) {
+// drivers returns the drivers of a plan's nodes, over links in memory.
+func drivers(t testing.TB, p *orchestrator.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Link) {
 	t.Helper()
 	configs, links := f.Configs()
 	conns := make([]*netio.Memory, len(configs))
@@ -131,6 +132,13 @@ func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]me
 		}
 		nodes[i] = emu.New(c, m, pool, conns[i])
 	}
+	return nodes, links
+}
+
+// run drives the plan over links in memory.
+func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]metrics.NodeResult, *emu.Pool, error) {
+	t.Helper()
+	nodes, links := drivers(t, p, f)
 	board, err := emu.NewPool(nodes, links, f.End)
 	if err != nil {
 		t.Fatal(err)

@@ -71,11 +71,11 @@ type Timing struct {
 	Lateness Lateness
 	// Displaced counts the packets that the machine got after the moment at which
 	// they had to arrive had passed for it, DisplacedMax the longest such time.
-	Displaced    int64
-	DisplacedMax clock.Duration
-	Received     int64 // frames
-	RealTime     bool  // the threads had a real-time priority, all of them
-	Ports        []PortTiming
+	Displaced      int64
+	DisplacedMax   clock.Duration
+	Sent, Received int64 // frames
+	RealTime       bool  // the threads had a real-time priority, all of them
+	Ports          []PortTiming
 }
 
 // PortTiming is how fast a port really sent, over the packets that left back to
@@ -100,6 +100,7 @@ func (t *Timing) Merge(o Timing) {
 	t.Lateness.Merge(o.Lateness)
 	t.Displaced += o.Displaced
 	t.DisplacedMax = max(t.DisplacedMax, o.DisplacedMax)
+	t.Sent += o.Sent
 	t.Received += o.Received
 	t.RealTime = t.RealTime && o.RealTime
 	t.Ports = append(t.Ports, o.Ports...)

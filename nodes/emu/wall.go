@@ -154,7 +154,7 @@ func (k *Pacer) turn(p *paced) error {
 		return err
 	}
 	p.endReport()
-	k.sheet.publish(p.cfg.Node, Standing{Next: p.next(), Last: p.now, Sent: p.sent, Received: p.received}, k.epoch+k.clock.now())
+	k.sheet.publish(p.cfg.Node, Standing{Next: p.next(), Last: p.now, Sent: p.numbered, Received: p.received}, k.epoch+k.clock.now())
 	return nil
 }
 
@@ -209,7 +209,7 @@ func (k *Pacer) timings() []Timing {
 	all := make([]Timing, len(k.nodes))
 	for i, p := range k.nodes {
 		all[i] = p.timing
-		all[i].Displaced, all[i].DisplacedMax, all[i].Received = p.displaced, p.displacedMax, p.received
+		all[i].Displaced, all[i].DisplacedMax, all[i].Sent, all[i].Received = p.displaced, p.displacedMax, p.numbered, p.received
 		for _, t := range p.trains {
 			all[i].Ports = append(all[i].Ports, t.timing)
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/units"
 )
 
@@ -89,17 +88,4 @@ func (d *deployment) shaped(f *Fabric) (list []Shaped, err error) {
 		}
 	}
 	return list, nil
-}
-
-// smallest returns the smallest delay that matters in a fabric: that of a link,
-// or the time of a full packet on the fastest one.
-func (f *Fabric) smallest() clock.Duration {
-	shortest := clock.Duration(math.MaxInt64)
-	for _, l := range f.Graph.Links {
-		shortest = min(shortest, l.Delay, l.Rate.Serialisation(f.MaxPayload+f.Format.Header))
-	}
-	for _, c := range f.Control {
-		shortest = min(shortest, c.Delay)
-	}
-	return shortest
 }

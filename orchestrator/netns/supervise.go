@@ -75,6 +75,9 @@ func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.fabric.Calibrate {
+		return s.calibrate(d)
+	}
 	var tap *tap
 	if s.fabric.Capture != nil {
 		if tap, err = openTap(d, &s.fabric); err != nil {

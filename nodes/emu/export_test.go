@@ -1,0 +1,55 @@
+package emu
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+)
+
+// sleeper is a waker whose sleeps end late, by the runtime's clock.
+type sleeper struct {
+	start time.Time
+	lag   func() time.Duration
+}
+
+func (s *sleeper) now() time.Duration { return time.Since(s.start) }
+
+// wait looks for frames now and then, as it cannot be woken by them.
+func (s *sleeper) wait(until time.Duration, frames bool) {
+	d := min(until-s.now(), restless)
+	if frames {
+		d = min(d, 20*time.Microsecond)
+	}
+	time.Sleep(d + s.lag())
+}
+
+// PaceAsleep drives each node on a goroutine of its own, for testing/synctest.
+// lag returns how late a node's next sleep ends.
+func PaceAsleep(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, lag func(node int) time.Duration) (Timing, Standing, error) {
+	sheet := newSheet(make([]int64, sheetWords(len(nodes))), len(nodes))
+	start := time.Now()
+	timing := Timing{RealTime: true}
+	errs := make([]error, len(nodes))
+	pacers := make([]*Pacer, len(nodes))
+	var all sync.WaitGroup
+	for i, n := range nodes {
+		pacers[i] = newPacer(w, end, []*Node{n}, links, sheet)
+		pacers[i].clock = &sleeper{start, func() time.Duration { return lag(i) }}
+		all.Go(func() { _, errs[i] = pacers[i].run() })
+	}
+	for over := false; !over; {
+		time.Sleep(quietFor / 2)
+		var at Standing
+		if at, over = sheet.Over(time.Since(start), end); over {
+			sheet.Stop(at.Last)
+		}
+	}
+	all.Wait()
+	for _, p := range pacers {
+		timing.Merge(p.timings()[0])
+	}
+	return timing, sheet.Look(), errors.Join(errs...)
+}
