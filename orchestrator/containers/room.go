@@ -34,7 +34,7 @@ type room struct {
 }
 
 func openRoom(id string) (_ *room, err error) {
-	r := &room{folder: filepath.Join(rooms, prefix+id)}
+	r := &room{folder: folderOf(id)}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("make the run's folder: %w", errors.Join(err, r.close()))
