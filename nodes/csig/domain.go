@@ -75,6 +75,10 @@ var ErrTPID = errors.New("unusable TPID")
 // S-tag, LLDP, MACsec, old double tags.
 var reservedTPIDs = []uint16{0x0800, 0x0806, 0x8100, 0x86dd, 0x8808, 0x88a8, 0x88cc, 0x88e5, 0x9100}
 
+// ReservedTPID tells whether an EtherType means another protocol already, so that
+// no tag can have it.
+func ReservedTPID(tpid uint16) bool { return slices.Contains(reservedTPIDs, tpid) }
+
 // NewDomain checks a configuration, fills in its defaults and compiles it. The
 // caller keeps c; its slices are copied. Wrong TPIDs wrap ErrTPID, wrong
 // quantisers ErrQuantiser, wrong locators ErrLocator.
@@ -155,7 +159,7 @@ func (c *Config) check() error {
 		if f.value < 0x0600 {
 			return fmt.Errorf("%s 0x%04X: %w: below 0x0600 it is a length", f.key, f.value, ErrTPID)
 		}
-		if slices.Contains(reservedTPIDs, f.value) {
+		if ReservedTPID(f.value) {
 			return fmt.Errorf("%s 0x%04X: %w: this EtherType means another protocol", f.key, f.value, ErrTPID)
 		}
 	}
@@ -163,8 +167,8 @@ func (c *Config) check() error {
 }
 
 // Config returns the configuration with its defaults filled in; NewDomain makes
-// the same domain of it. Its slices are
-// the domain's own: callers must not change them.
+// the same domain of it. Its slices are the domain's own: callers must not
+// change them.
 func (d *Domain) Config() Config { return d.config }
 
 // Format returns the format of the domain's tags.

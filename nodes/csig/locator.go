@@ -208,12 +208,11 @@ func (s *Scheme) pack(p Place) uint16 {
 }
 
 // Assign gives every egress port of a fabric its locator, 0 for all without
-// tags. Where numbers do not
-// fit into the fields of a structured scheme they are folded: the switch's
-// modulo 2^width, the port's onto 1 to 2^width-1, so that ports share locators
-// but tier and direction stay true. Directory.Shared tells how many. A registry
-// with labels must have one for every port; one without must have room for all.
-// Otherwise the error wraps ErrLocator.
+// tags. Where numbers do not fit into the fields of a structured scheme they are
+// folded: the switch's modulo 2^width, the port's onto 1 to 2^width-1, so that
+// ports share locators but tier and direction stay true. Directory.Shared tells
+// how many. A registry with labels must have one for every port; one without
+// must have room for all. Otherwise the error wraps ErrLocator.
 func (s *Scheme) Assign(places []Place) (*Directory, error) {
 	d := &Directory{Locators: make([]uint16, len(places)), ports: make(map[uint16][]Place)}
 	if s.kind == Registry && len(s.labels) == 0 && len(places) > int(s.max) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/spelling"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/workloads"
@@ -156,7 +157,7 @@ func (d *decoder) links(e *Experiment) {
 func (d *decoder) csig(e *Experiment) {
 	c := e.CSIG
 	for i, tpid := range []uint16{c.TPIDCompact, c.TPIDWide} {
-		if slices.Contains(reserved, tpid) {
+		if csig.ReservedTPID(tpid) {
 			d.failAt([]string{"csig.tpid_compact", "csig.tpid_wide"}[i], fmt.Sprintf("%#04x is the EtherType of another protocol", tpid), "")
 		}
 	}

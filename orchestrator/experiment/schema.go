@@ -192,9 +192,6 @@ func defaults() *Experiment {
 // variants of an experiment share them.
 var fixed = []string{"schema", "name", "description", "variants", "seeds", "derived", "expect", "published", "runtime", "clock"}
 
-// reserved are the EtherTypes that a TPID must not be.
-var reserved = []uint16{0x0800, 0x0806, 0x8100, 0x8808, 0x86DD, 0x88A8, 0x88CC, 0x88E5, 0x9100}
-
 func unknown(what, text string, known []string) error {
 	return fmt.Errorf("unknown %s %q; known: %s", what, text, strings.Join(known, " "))
 }
