@@ -119,7 +119,11 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 			if suggestion == "" {
 				suggestion = elsewhere(e.name)
 			}
-			d.fail(e.at, at, fmt.Sprintf("unknown key %q", e.name), suggestion)
+			msg := fmt.Sprintf("unknown key %q", e.name)
+			if suggestion == "" {
+				msg = unknown("key", e.name, known).Error()
+			}
+			d.fail(e.at, at, msg, suggestion)
 			continue
 		}
 		if at == "variants" {

@@ -25,6 +25,8 @@ func TestWrongInput(t *testing.T) {
 			want: `x.yaml:5:5: topology.fat_tree.host: unknown key "host" (did you mean "hosts"?)`},
 		{name: "key of another section", old: "name: small", new: "name: small\nlinks: {min_rto: 5us}",
 			want: `x.yaml:3:9: links.min_rto: unknown key "min_rto" (did you mean "hosts.min_rto"?)`},
+		{name: "key like no other", old: "hosts: 4", new: "hosts: 4\n    frobnicate: 1",
+			want: `x.yaml:6:5: topology.fat_tree.frobnicate: unknown key "frobnicate"; known: hosts pod tiers`},
 		{name: "missing key", old: "    hosts: 4\n", new: "",
 			want: `x.yaml:5:5: topology.fat_tree: the key "hosts" is missing`},
 		{name: "schema of another version", old: "schema: 1", new: "schema: 2",
