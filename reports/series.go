@@ -293,14 +293,15 @@ func (c *Chart) finish(d *data) {
 	}
 }
 
-// depth prints a queue in bytes and as the time that the link takes for it.
+// depth prints a queue in bytes and as the time that the link takes for it. No
+// line breaks between a number and its unit.
 func depth(bytes float64, rate int64) string {
-	text := number(math.Round(bytes/100)/10) + " kB"
+	text := number(math.Round(bytes/100)/10) + "\u00a0kB"
 	if bytes >= 1e4 {
-		text = number(math.Round(bytes/1000)) + " kB"
+		text = number(math.Round(bytes/1000)) + "\u00a0kB"
 	}
 	if rate > 0 {
-		text += " (" + number(math.Round(bytes*8e7/float64(rate))/10) + " µs)"
+		text += " (" + number(math.Round(bytes*8e7/float64(rate))/10) + "\u00a0µs)"
 	}
 	return text
 }
