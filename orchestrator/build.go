@@ -77,11 +77,11 @@ func (f *fabric) configureCSIG() error {
 	}
 	f.locators = directory.Locators
 	f.capture.Domain, f.capture.Meaning = domain, capture.Meaning(f.graph, directory)
-	return f.checkPorts()
+	return f.checkPortRules()
 }
 
-// checkPorts refuses a rule of csig.ports that no port of the fabric matches.
-func (f *fabric) checkPorts() error {
+// checkPortRules refuses a rule of csig.ports that no port of the fabric matches.
+func (f *fabric) checkPortRules() error {
 	adjacency := f.graph.Adjacency()
 	for i, rule := range f.experiment.CSIG.Ports {
 		matched, most := false, 0

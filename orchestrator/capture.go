@@ -24,10 +24,7 @@ func (f *fabric) setCapture() error {
 	if !errors.Is(err, capture.ErrLink) {
 		return configuration(err)
 	}
-	var names []string
-	for id := range f.graph.Links {
-		names = append(names, f.graph.LinkName(id))
-	}
+	names := f.graph.LinkNames()
 	for _, name := range f.experiment.Capture {
 		if near := spelling.Nearest(name, names); near != "" && near != name {
 			return configuration(fmt.Errorf("%w (did you mean %q?)", err, near))

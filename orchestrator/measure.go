@@ -37,7 +37,11 @@ func flowStates(p *Plan, results []metrics.NodeResult) []flowState {
 // measure returns the metrics of a run. The suffix of a name is its unit;
 // docs/metrics.md describes them.
 func measure(p *Plan, out *outcome) map[string]float64 {
-	m := map[string]float64{"cpu_seconds": out.cpu.Seconds(), "model_ms": clock.Duration(out.end).Seconds() * 1e3}
+	m := map[string]float64{
+		"cpu_seconds":      out.cpu.Seconds(),
+		"model_ms":         clock.Duration(out.end).Seconds() * 1e3,
+		"flows.incomplete": 0,
+	}
 	for name, v := range p.Constants {
 		m[name] = v
 	}
@@ -63,7 +67,6 @@ func measure(p *Plan, out *outcome) map[string]float64 {
 		m["base_rtt_us."+f.info.Name] = f.sender.BaseRTT.Microseconds()
 		measureRate(m, p, f, out.end)
 	}
-	m["flows.incomplete"] += 0
 	m["data_packets"] = m["packets.new"] + m["packets.retransmitted"]
 	if len(fcts) > 0 {
 		slices.Sort(fcts)
