@@ -166,12 +166,3 @@ func (w *Workload) Stuck() int {
 	}
 	return None
 }
-
-// Fits returns an error when the workload is written for another number of
-// hosts than the topology has.
-func (w *Workload) Fits(hosts int) error {
-	if w.Hosts != hosts {
-		return fmt.Errorf("%w: %s is written for %d hosts, the topology has %d", ErrInvalid, w.Name, w.Hosts, hosts)
-	}
-	return nil
-}

@@ -59,16 +59,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestFits(t *testing.T) {
-	w := workloads.Workload{Name: "w", Hosts: 4}
-	if err := w.Fits(4); err != nil {
-		t.Error(err)
-	}
-	if err := w.Fits(8); !errors.Is(err, workloads.ErrInvalid) || !strings.Contains(err.Error(), "w is written for 4 hosts, the topology has 8") {
-		t.Errorf("on 8 hosts: %v", err)
-	}
-}
-
 // Every host sends once and receives once, never to itself, and the seed alone
 // decides.
 func TestPermutation(t *testing.T) {

@@ -143,9 +143,6 @@ func TestRead(t *testing.T) {
 	if len(notes) != 0 {
 		t.Errorf("notes %q, want none", notes)
 	}
-	if err := w.Fits(16); !errors.Is(err, workloads.ErrInvalid) {
-		t.Errorf("on 16 hosts: %v, want ErrInvalid", err)
-	}
 }
 
 // 0 < max(start) < 1000 is taken as microseconds, larger as picoseconds
