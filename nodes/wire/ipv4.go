@@ -153,13 +153,24 @@ func (p *Packet) SourcePort() uint16 { return p.u16(p.udp()) }
 func (p *Packet) Hash(seed uint64) uint64 {
 	addresses := binary.BigEndian.Uint64(p.buf[p.l3+ipSource:])
 	ports := uint64(p.u32(p.udp()))<<8 | uint64(p.buf[p.l3+ipProtocol])
-	return Mix(addresses^seed, ports^0x9e3779b97f4a7c15)
+	return Mix(addresses^seed, ports^golden)
 }
+
+// Secrets of Mix: those of wyhash, odd numbers with as many ones as zeros.
+const (
+	secret0 = 0xa0761d6478bd642f
+	secret1 = 0xe7037ed1a0b428db
+	secret2 = 0x8ebc6af09c88c6e3
+	secret3 = 0x589965cc75374cc3
+)
+
+// golden is 2^64 over the golden ratio, odd.
+const golden = 0x9e3779b97f4a7c15
 
 // Mix hashes two words into one by a folded multiplication.
 func Mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a^0xa0761d6478bd642f, b^0xe7037ed1a0b428db)
+	hi, lo := bits.Mul64(a^secret0, b^secret1)
 	h := hi ^ lo
-	hi, lo = bits.Mul64(h^0x8ebc6af09c88c6e3, 0x589965cc75374cc3)
+	hi, lo = bits.Mul64(h^secret2, secret3)
 	return hi ^ lo
 }

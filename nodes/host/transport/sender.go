@@ -232,7 +232,10 @@ func EntropyOf(flow uint32, port uint16) uint16 {
 	return uint16((uint64(port) - wire.EntropyBase - flowHash(flow)) % wire.EntropyRange)
 }
 
-func flowHash(flow uint32) uint64 { return wire.Mix(uint64(flow), 0x63736967) % wire.EntropyRange }
+func flowHash(flow uint32) uint64 {
+	const letters = 0x63736967 // csig: a stream of its own
+	return wire.Mix(uint64(flow), letters) % wire.EntropyRange
+}
 
 // OnAck takes an ACK of this flow.
 func (s *Sender) OnAck(now clock.Time, p *wire.Packet) {
