@@ -3,11 +3,13 @@ package orchestrator
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/sim"
@@ -24,6 +26,13 @@ type outcome struct {
 	cpu     time.Duration // of the event loop with its records
 	invalid []string      // reasons why the backend does not trust the run
 	checks  []check
+
+	fidelity *runfolder.Fidelity // of a run in real time
+}
+
+// trusted tells whether nothing speaks against the run.
+func (o *outcome) trusted() bool {
+	return len(o.invalid) == 0 && !slices.ContainsFunc(o.checks, func(c check) bool { return !c.ok })
 }
 
 // virtual runs a plan in virtual time. fraction, which may be nil, is told the

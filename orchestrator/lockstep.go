@@ -26,8 +26,8 @@ const (
 	ProcessesOne  = "one"
 )
 
-// lockstep runs a plan with real frames between network namespaces.
-func (r *runner) lockstep(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing) (*outcome, error) {
+// real runs a plan with real frames between network namespaces.
+func (r *runner) real(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing) (*outcome, error) {
 	f, err := r.netnsFabric(p)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,12 @@ func (r *runner) lockstep(ctx context.Context, p *Plan, fraction func(float64), 
 		}
 	}
 	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.Wall, cpu: got.CPU}
-	out.checks = append(out.checks, checkFrames(p, got))
+	if r.wall != nil {
+		out.fidelity = fidelity(p, *r.wall, got)
+		out.checks = append(out.checks, checkFidelity(p, out.fidelity, r.set.Base.Wall.Budget))
+	} else {
+		out.checks = append(out.checks, checkFrames(p, got))
+	}
 	return out, nil
 }
 
@@ -63,6 +68,7 @@ func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {
 	f := netns.Fabric{
 		Fabric: emu.Fabric{
 			Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Elide: r.opts.Payload == PayloadElide,
+			Wall: r.wall,
 		},
 		Name:       r.set.Base.Name,
 		Folder:     r.writer.Dir(),

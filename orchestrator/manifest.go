@@ -31,6 +31,9 @@ func (r *runner) manifest(jobs []job) runfolder.Manifest {
 		},
 		Expectations: base.Expect,
 	}
+	if r.wall != nil {
+		m.Dilation = r.wall.Dilation
+	}
 	for _, p := range base.Published {
 		m.Published = append(m.Published, runfolder.Published{
 			Variant: p.Variant, Metric: p.Metric, Value: p.Value, Low: p.Low, High: p.High, Source: p.Source, Note: p.Note,

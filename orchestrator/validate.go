@@ -32,23 +32,27 @@ type Validation struct {
 	// ModelTime the fluid bound on its length.
 	PacketHops int64
 	ModelTime  clock.Duration
-	// Predicted wall seconds of all runs, in virtual time and in lockstep.
-	VirtualSeconds, LockstepSeconds float64
+	// Predicted wall seconds of all runs, in virtual time, in lockstep and in real
+	// time; the last with the dilation that auto would choose unless one is set.
+	VirtualSeconds, LockstepSeconds, WallSeconds float64
 }
 
 // Validate compiles every variant, deploys nothing and predicts how long the
 // experiment takes. Its error wraps ErrConfiguration.
 func Validate(set *experiment.Set) (*Validation, error) {
 	v := &Validation{}
+	c, ok := cachedCalibration()
+	if !ok {
+		c = measured
+	}
 	for i, variant := range set.Variants {
 		f, err := newFabric(variant.Experiment)
 		if err != nil {
 			return nil, fmt.Errorf("variant %s: %w", variant.Name, err)
 		}
-		for _, seed := range variant.Experiment.Seeds[:1] {
-			if _, err := f.plan(seed); err != nil {
-				return nil, fmt.Errorf("variant %s: %w", variant.Name, err)
-			}
+		p, err := f.plan(variant.Experiment.Seeds[0])
+		if err != nil {
+			return nil, fmt.Errorf("variant %s: %w", variant.Name, err)
 		}
 		for _, n := range f.notes {
 			if !slices.Contains(v.Notes, n) {
@@ -60,6 +64,11 @@ func Validate(set *experiment.Set) (*Validation, error) {
 		v.Runs += runs
 		v.VirtualSeconds += float64(runs) * float64(hops) * virtualHop / float64(runtime.NumCPU())
 		v.LockstepSeconds += float64(runs) * float64(hops) * lockstepHop
+		dilation := float64(set.Base.Wall.Dilation)
+		if dilation == 0 {
+			dilation = c.dilation(p)
+		}
+		v.WallSeconds += float64(runs) * length.Seconds() * dilation
 		if i == 0 {
 			v.Hosts, v.Switches, v.Links = f.graph.Hosts(), len(f.graph.Nodes)-f.graph.Hosts(), len(f.graph.Links)
 			v.Counts = f.graph.Counts()

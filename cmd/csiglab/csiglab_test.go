@@ -118,6 +118,11 @@ func TestWrongUse(t *testing.T) {
 		{args: "run x.topo", want: "x.topo: not an experiment; topologies and matrices go with --topology"},
 		{args: "run three-flow --payload elide", want: "--payload elide: needs --runtime netns; the runtime inproc has no frames"},
 		{args: "run three-flow --processes one", want: "--processes one: needs --runtime netns"},
+		{args: "run three-flow --dilation 10", want: "--dilation 10: needs --clock wall; virtual has no wall seconds"},
+		{args: "run three-flow --clock wall --dilation=-1", want: "--dilation -1: wall.dilation: -1 is too small; the least is 1"},
+		{args: "run three-flow --clock wall --check-parity", want: "--check-parity: clock wall does not claim the trace of a virtual run"},
+		{args: "run three-flow --runtime inproc --clock wall", want: "--clock wall: clock: wall needs runtime netns"},
+		{args: "run three-flow --clock wall --set wall.budget.rate=-1", want: "wall.budget.rate: -1 is not a share"},
 		{args: "run three-flow --parallel 0", want: "--parallel 0: want at least 1"},
 		{args: "run /", want: "/: a directory; name a file in it"},
 		{args: "run three-flow --seeds 0", want: "--seeds 0: want at least 1"},
@@ -318,7 +323,7 @@ func TestRunPassesItsFlags(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	o := f.options
-	o.Progress, o.Version = nil, ""
+	o.Progress, o.Announce, o.Version = nil, nil, ""
 	want := orchestrator.Options{
 		Out: "from-env", Payload: "elide", Processes: "one", CheckParity: true, Inject: []string{"drop=tor0-agg0:7"}, Parallel: 4,
 		Command: append([]string{"csiglab"}, "run", "three-flow", "--runtime", "netns", "--seeds", "2", "--set", "links.mtu=2000B", "--check-parity",

@@ -18,6 +18,7 @@ type selection struct {
 	cc, lb, csig, format      string
 	seed                      uint64
 	runtime, clock, startUnit string
+	dilation                  string
 	seeds                     int
 	capture                   []string
 	set                       []string
@@ -37,8 +38,9 @@ func (s *selection) moreFlags(cmd *cobra.Command) {
 	f.StringVar(&s.format, "format", "", "CSIG tag, with --topology: compact or wide (default compact if --csig asks for a signal)")
 	f.Uint64Var(&s.seed, "seed", 1, "seed, with --topology")
 	f.StringVar(&s.startUnit, "start-unit", "", "unit of the start times in --workload: auto, ps or us")
-	f.StringVar(&s.runtime, "runtime", "", "where the nodes run: inproc (with clock virtual) or netns (with lockstep)")
-	f.StringVar(&s.clock, "clock", "", "virtual or lockstep")
+	f.StringVar(&s.runtime, "runtime", "", "where the nodes run: inproc (with clock virtual) or netns (with lockstep or wall)")
+	f.StringVar(&s.clock, "clock", "", "virtual, lockstep or wall")
+	f.StringVar(&s.dilation, "dilation", "", "wall seconds per model second, `N` or auto (clock wall)")
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
 	f.StringArrayVar(&s.capture, "capture", nil, "write the packets of `LINK`, such as tor0-agg0, to pcapng files in the run's folder (again and again)")
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (again and again)")
@@ -92,10 +94,13 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 	if s.clock != "" {
 		put("clock", s.clock, "--clock "+s.clock)
 	}
-	// Each runtime has one clock yet, so that either flag implies the other.
-	for _, pair := range [][2]string{{"inproc", "virtual"}, {"netns", "lockstep"}} {
+	if s.dilation != "" {
+		put("wall.dilation", s.dilation, "--dilation "+s.dilation)
+	}
+	// A runtime implies a clock, the first that it has here, and a clock a runtime.
+	for _, pair := range [][2]string{{"inproc", "virtual"}, {"netns", "lockstep"}, {"netns", "wall"}} {
 		switch {
-		case s.runtime == pair[0] && s.clock == "":
+		case s.runtime == pair[0] && s.clock == "" && pair[1] != "wall":
 			put("clock", pair[1], "--runtime "+s.runtime)
 		case s.clock == pair[1] && s.runtime == "":
 			put("runtime", pair[0], "--clock "+s.clock)

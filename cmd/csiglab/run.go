@@ -81,6 +81,12 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 				flag, cmd.Flag(flag).Value, set.Base.Runtime)
 		}
 	}
+	if r.dilation != "" && set.Base.Clock != orchestrator.ClockWall {
+		return usage("--dilation %s: needs --clock wall; %s has no wall seconds", r.dilation, set.Base.Clock)
+	}
+	if r.options.CheckParity && set.Base.Clock == orchestrator.ClockWall {
+		return usage("--check-parity: clock wall does not claim the trace of a virtual run; use --clock lockstep")
+	}
 	if r.options.Parallel < 0 || r.options.Parallel == 0 && cmd.Flags().Changed("parallel") {
 		return usage("--parallel %d: want at least 1", r.options.Parallel)
 	}
@@ -88,6 +94,7 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	r.options.Command = append([]string{"csiglab"}, a.args...)
 	bar := newProgress(a.stderr)
 	r.options.Progress = bar.update
+	r.options.Announce = func(text string) { fmt.Fprintln(a.stderr, text) }
 	result, err := a.lab.run(cmd.Context(), set, r.options)
 	bar.close()
 	if result != nil {

@@ -63,8 +63,11 @@ func (a *app) validate() *cobra.Command {
 				Name: set.Base.Name, Seeds: len(set.Base.Seeds), Hosts: f.Hosts, Switches: f.Switches, Links: f.Links,
 				Flows: f.Flows, Bytes: f.Bytes, Seconds: f.VirtualSeconds,
 			}
-			if set.Base.Clock == orchestrator.ClockLockstep {
+			switch set.Base.Clock {
+			case orchestrator.ClockLockstep:
 				c.Seconds = f.LockstepSeconds
+			case orchestrator.ClockWall:
+				c.Seconds = f.WallSeconds
 			}
 			for _, v := range set.Variants {
 				c.Variants = append(c.Variants, v.Name)
@@ -81,8 +84,8 @@ func (a *app) validate() *cobra.Command {
 	s.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.startUnit, "start-unit", "auto", "unit of the start times in --workload: auto, ps or us")
-	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run: inproc (with clock virtual) or netns (with lockstep)")
-	f.StringVar(&s.clock, "clock", "", "virtual or lockstep")
+	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run: inproc (with clock virtual) or netns (with lockstep or wall)")
+	f.StringVar(&s.clock, "clock", "", "virtual, lockstep or wall")
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (again and again)")
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")

@@ -60,8 +60,18 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	switch {
 	case e.Runtime == "inproc" && e.Clock == "lockstep":
 		d.failAt("clock", "lockstep needs runtime netns; the runtime inproc has no frames to keep in step", "")
+	case e.Runtime == "inproc" && e.Clock == "wall":
+		d.failAt("clock", "wall needs runtime netns; the runtime inproc has no frames to send in time", "")
 	case e.Runtime == "netns" && e.Clock == "virtual":
 		d.failAt("clock", "virtual needs runtime inproc; nodes of their own keep in step with lockstep", "lockstep")
+	}
+	for _, share := range []struct {
+		path  string
+		value float64
+	}{{"lateness", e.Wall.Budget.Lateness}, {"displaced", e.Wall.Budget.Displaced}, {"rate", e.Wall.Budget.Rate}} {
+		if share.value < 0 {
+			d.failAt("wall.budget."+share.path, fmt.Sprintf("%v is not a share; want 0 or more, such as 0.05 for 5 %%", share.value), "")
+		}
 	}
 	d.seeds(e)
 	d.results(e, declared)

@@ -88,7 +88,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 		}},
 		Telemetry: Telemetry{Interval: 100 * clock.Microsecond},
 		Variants:  []Variant{{"run", map[string]any{}}},
-		Seeds:     []uint64{1}, Runtime: "inproc", Clock: "virtual",
+		Seeds:     []uint64{1}, Runtime: "inproc", Clock: "virtual", Wall: Wall{Budget: Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05}},
 	}
 	if diff := cmp.Diff(set.Base, want); diff != "" {
 		t.Errorf("base, got - want +:\n%s", diff)

@@ -58,10 +58,12 @@ var rules = map[string]rule{
 	"end":         auto(clock.Nanosecond, maxLength),
 	"measure.to":  auto(clock.Nanosecond, maxLength),
 	"runtime":     oneOf("inproc", "netns"),
-	"clock":       oneOf("virtual", "lockstep"),
+	"clock":       oneOf("virtual", "lockstep", "wall"),
 	"seeds[]":     {min: 0},
 	"expect[]":    {},
 	"description": {},
+
+	"wall.dilation": {min: 1, max: 1_000_000_000, word: "auto"},
 
 	"measure.from":       between(0, maxLength),
 	"telemetry.interval": between(clock.Microsecond, maxDelay),
@@ -185,12 +187,13 @@ func defaults() *Experiment {
 		Seeds:     []uint64{1},
 		Runtime:   "inproc",
 		Clock:     "virtual",
+		Wall:      Wall{Budget: Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05}},
 	}
 }
 
 // fixed are the top-level keys that a variant cannot change, because the
 // variants of an experiment share them.
-var fixed = []string{"schema", "name", "description", "variants", "seeds", "derived", "expect", "published", "runtime", "clock"}
+var fixed = []string{"schema", "name", "description", "variants", "seeds", "derived", "expect", "published", "runtime", "clock", "wall"}
 
 func unknown(what, text string, known []string) error {
 	return fmt.Errorf("unknown %s %q; known: %s", what, text, strings.Join(known, " "))

@@ -33,7 +33,22 @@ type Experiment struct {
 	Expect      []string       `yaml:"expect"`    // assertions over medians: baseline.fairness_ratio > 3.7
 	Published   []Published    `yaml:"published"` // figures to compare with in the report
 	Runtime     string         `yaml:"runtime"`   // inproc | netns
-	Clock       string         `yaml:"clock"`     // virtual | lockstep
+	Clock       string         `yaml:"clock"`     // virtual | lockstep | wall
+	Wall        Wall           `yaml:"wall"`      // of clock wall
+}
+
+// Wall is the wall clock's dilation, and how far from real time a run may be.
+type Wall struct {
+	Dilation int    `yaml:"dilation"` // wall seconds per model second; 0 or "auto": the least that this machine keeps
+	Budget   Budget `yaml:"budget"`
+}
+
+// Budget is what makes a run in real time invalid when it is exceeded. Values are
+// shares, so that 0.05 is 5 %.
+type Budget struct {
+	Lateness  float64 `yaml:"lateness"`  // 99th percentile, of the smallest delay; default 0.25
+	Displaced float64 `yaml:"displaced"` // packets that came too late for their moment; default 0.01
+	Rate      float64 `yaml:"rate"`      // by which a busy link is off its rate; default 0.05
 }
 
 // Topology is a generator with its parameters, or a file.

@@ -1,0 +1,99 @@
+package orchestrator
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/netns"
+)
+
+// A port is busy when it sent back to back for this share of the run, and often
+// enough to tell a rate.
+const (
+	busyShare   = 0.05
+	busyPackets = 100
+)
+
+// fidelity returns how well a run kept real time.
+func fidelity(p *Plan, w emu.Wall, got *netns.Outcome) *runfolder.Fidelity {
+	t := got.Timing
+	smallest := smallestDelay(p)
+	relative := func(d time.Duration) float64 { return float64(d) / (smallest.Seconds() * w.Dilation * 1e9) }
+	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
+	f := &runfolder.Fidelity{
+		Dilation:        w.Dilation,
+		SmallestDelayUS: smallest.Microseconds(),
+		RealTime:        t.RealTime,
+		Events:          t.Lateness.Events,
+		LatenessP50US:   us(t.Lateness.Quantile(0.5)),
+		LatenessP99US:   us(t.Lateness.Quantile(0.99)),
+		LatenessMaxUS:   us(t.Lateness.Max),
+		LatenessShare:   relative(t.Lateness.Quantile(0.99)),
+		Frames:          t.Sent,
+		Lost:            t.Sent - t.Received,
+		Displaced:       t.Displaced,
+		DisplacedMaxUS:  t.DisplacedMax.Microseconds(),
+		CPUShare:        got.CPU.Seconds() / (got.Setup + got.Wall).Seconds() / float64(runtime.NumCPU()),
+		Behind:          got.Behind.Seconds(),
+	}
+	for _, s := range got.Shaped {
+		f.Shaped += s.Dropped
+	}
+	for _, port := range t.Ports {
+		if port.Packets >= busyPackets && float64(port.Model) >= busyShare*float64(got.End) {
+			f.Links = append(f.Links, runfolder.LinkRate{
+				Node: int32(port.Node), Port: int32(port.Port), Packets: port.Packets, Rate: port.Rate(w.Dilation),
+			})
+		}
+	}
+	slices.SortFunc(f.Links, func(a, b runfolder.LinkRate) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port))
+	})
+	return f
+}
+
+// checkFidelity compares a run with its budget.
+func checkFidelity(p *Plan, f *runfolder.Fidelity, b experiment.Budget) check {
+	var over []string
+	exceeds := func(format string, args ...any) { over = append(over, fmt.Sprintf(format, args...)) }
+	late := fmt.Sprintf("events were %.0f us late (p99), %.2g of the smallest delay %.3g us times %v", f.LatenessP99US, f.LatenessShare, f.SmallestDelayUS, f.Dilation)
+	if f.Behind > 0 {
+		exceeds("the run was given up when it was %.1f s behind", f.Behind)
+	}
+	if f.LatenessShare > b.Lateness {
+		exceeds("%s; the budget is %v", late, b.Lateness)
+	}
+	if share := float64(f.Displaced) / float64(max(1, f.Frames)); share > b.Displaced {
+		exceeds("%d of %d packets came too late for their moment, by up to %.3g us of model time; the budget is %v", f.Displaced, f.Frames, f.DisplacedMaxUS, b.Displaced)
+	}
+	if f.Lost > 0 && f.Behind == 0 {
+		exceeds("%d frames were lost on their way", f.Lost)
+	}
+	worst, wrong := runfolder.LinkRate{Rate: 1}, 0
+	for _, l := range f.Links {
+		if off(l) > b.Rate {
+			wrong++
+		}
+		if off(l) >= off(worst) {
+			worst = l
+		}
+	}
+	if wrong > 0 {
+		exceeds("%d of %d busy links were off their rate; %s port %d sent at %.3g of it; the budget is %v",
+			wrong, len(f.Links), p.Graph.Nodes[worst.Node].Name, worst.Port, worst.Rate, b.Rate)
+	}
+	if len(over) > 0 {
+		return check{name: "fidelity", detail: strings.Join(over, "; ") + "; a larger --dilation helps"}
+	}
+	return check{name: "fidelity", ok: true, detail: fmt.Sprintf("%s; %d of %d packets displaced, no frame lost, %d busy links within %.2g of their rate",
+		late, f.Displaced, f.Frames, len(f.Links), off(worst))}
+}
+
+func off(l runfolder.LinkRate) float64 { return max(l.Rate-1, 1-l.Rate) }

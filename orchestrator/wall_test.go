@@ -1,0 +1,185 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/netns"
+)
+
+// shortThreeFlow is the csig variant of three-flow with 20 MB flows.
+func shortThreeFlow(t *testing.T, set ...string) *experiment.Set {
+	t.Helper()
+	opts := experiment.Options{Tables: experiment.StandardTables(), Seeds: 1}
+	for _, text := range append([]string{
+		`workload.transfers=["1 -> 10 20MB", "0 -> 2 20MB", "9 -> 10 20MB"]`, "measure={from: 0us, to: 2ms}",
+	}, set...) {
+		o, err := experiment.ParseSet("--set", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Override = append(opts.Override, o)
+	}
+	s, err := experiment.Load("three-flow", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range s.Variants {
+		if v.Name == "csig" {
+			s.Variants = s.Variants[i : i+1]
+			s.Base.Expect, s.Base.Published = nil, nil
+			return s
+		}
+	}
+	t.Fatal("three-flow has no variant csig")
+	return nil
+}
+
+// buildNodes puts the nodes' programs on PATH.
+func buildNodes(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command("go", "build", "-o", dir, "./cmd/csig-host", "./cmd/csig-switch")
+	cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+func runWall(t *testing.T, set *experiment.Set) (*runfolder.Summary, *runfolder.Fidelity) {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "run")
+	result, err := Run(context.Background(), set, Options{Out: folder, Clock: ClockWall, Announce: func(s string) { t.Log(s) }})
+	if errors.Is(err, netns.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := runfolder.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := f.Manifest.Runs[0]
+	if run.Fidelity == nil || run.Fidelity.Dilation != f.Manifest.Dilation {
+		t.Fatalf("the run has fidelity %+v, the manifest dilation %v", run.Fidelity, f.Manifest.Dilation)
+	}
+	t.Logf("took %.1f s; fidelity %+v", run.WallSeconds, *run.Fidelity)
+	return result.Summary, run.Fidelity
+}
+
+// In real time, at a dilation that this machine keeps, goodputs are within 15 %
+// of the virtual ones, and the run is valid.
+func TestWallThreeFlow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("without a real-time priority the dilation is too large for a test")
+	}
+	buildNodes(t)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // calibrate under the load of now
+	got, fidelity := runWall(t, shortThreeFlow(t))
+	if !got.Valid || !fidelity.RealTime || fidelity.Lost != 0 || fidelity.Frames < 100000 || len(fidelity.Links) == 0 {
+		t.Errorf("valid %v, reasons %q, fidelity %+v", got.Valid, got.Reasons, *fidelity)
+	}
+	result, err := Run(context.Background(), shortThreeFlow(t), Options{Out: filepath.Join(t.TempDir(), "virtual")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := result.Summary.Variants["csig"].Metrics
+	for _, name := range []string{"goodput_gbps.1-10", "goodput_gbps.0-2", "goodput_gbps.9-10"} {
+		g, w := got.Variants["csig"].Metrics[name], want[name]
+		if w == 0 || math.Abs(g/w-1) > 0.15 {
+			t.Errorf("%s is %.2f, in virtual time %.2f", name, g, w)
+		}
+		t.Logf("%s: %.3f, in virtual time %.3f, error %+.3f %%", name, g, w, 100*(g/w-1))
+	}
+}
+
+// A dilation that no machine keeps gives an invalid run that says why.
+func TestWallTooFast(t *testing.T) {
+	buildNodes(t)
+	got, fidelity := runWall(t, shortThreeFlow(t, "wall.dilation=1"))
+	if got.Valid || fidelity.LatenessShare < 1 {
+		t.Errorf("valid %v, lateness %v of the smallest delay", got.Valid, fidelity.LatenessShare)
+	}
+	if reasons := strings.Join(got.Reasons, "\n"); !strings.Contains(reasons, "fidelity: ") || !strings.Contains(reasons, "of the smallest delay 0.332 us times 1; the budget is 0.25") {
+		t.Errorf("reasons %q do not name the lateness and its budget", got.Reasons)
+	}
+}
+
+func TestWallHasNoParity(t *testing.T) {
+	_, err := Run(context.Background(), shortThreeFlow(t), Options{Clock: ClockWall, CheckParity: true, Out: t.TempDir()})
+	if !errors.Is(err, ErrConfiguration) {
+		t.Errorf("--check-parity in real time: error %v, want one of configuration", err)
+	}
+}
+
+// The dilation follows lateness and the smallest delay, or CPU and the load,
+// whichever asks for more.
+func TestDilation(t *testing.T) {
+	p, err := Compile(shortThreeFlow(t).Variants[0].Experiment, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := smallestDelay(p); got != 332*clock.Nanosecond { // 4150 B at 100 Gb/s; links have 1 us
+		t.Errorf("smallest delay %v, want 332ns", got)
+	}
+	late := calibration{Lateness: 83 * time.Microsecond, FrameHop: time.Nanosecond}
+	if got := late.dilation(p); got != 5000 { // 83 us / (5 % of 332 ns)
+		t.Errorf("dilation for 83us of lateness is %v, want 5000", got)
+	}
+	late.Lateness = 84 * time.Microsecond
+	if got := late.dilation(p); got != 5100 { // 5060, rounded up to two digits
+		t.Errorf("dilation for 84us of lateness is %v, want 5100", got)
+	}
+	busy := calibration{Lateness: time.Nanosecond, FrameHop: 20 * time.Microsecond}
+	once := busy.dilation(p)
+	busy.FrameHop *= 10
+	if ten := busy.dilation(p); once < 2 || ten < 9*once || ten > 11*once {
+		t.Errorf("dilation for 20us of CPU per frame-hop is %v, for 200us %v, want ten times as much", once, ten)
+	}
+	if got := (&calibration{Lateness: 1, FrameHop: 1}).dilation(p); got != 1 {
+		t.Errorf("dilation of a perfect machine is %v, want 1", got)
+	}
+}
+
+// Each part of the budget fails on its own.
+func TestFidelityBudget(t *testing.T) {
+	p, err := Compile(shortThreeFlow(t).Variants[0].Experiment, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	budget := experiment.Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05}
+	good := runfolder.Fidelity{Dilation: 4000, LatenessShare: 0.25, Frames: 1000, Displaced: 10, Links: []runfolder.LinkRate{{Rate: 0.96}, {Node: 1, Rate: 1.04}}}
+	for _, c := range []struct {
+		change func(f *runfolder.Fidelity)
+		want   string
+	}{
+		{func(*runfolder.Fidelity) {}, ""},
+		{func(f *runfolder.Fidelity) { f.LatenessShare = 0.26 }, "0.26 of the smallest delay"},
+		{func(f *runfolder.Fidelity) { f.Displaced = 11 }, "11 of 1000 packets came too late"},
+		{func(f *runfolder.Fidelity) { f.Lost = 1 }, "1 frames were lost"},
+		{func(f *runfolder.Fidelity) { f.Links = append(f.Links, runfolder.LinkRate{Node: 2, Rate: 0.9}) }, "1 of 3 busy links were off their rate; h2 port 0 sent at 0.9 of it"},
+		{func(f *runfolder.Fidelity) { f.Behind = 2.5 }, "given up when it was 2.5 s behind"},
+	} {
+		f := good
+		c.change(&f)
+		got := checkFidelity(p, &f, budget)
+		if got.ok != (c.want == "") || !strings.Contains(got.detail, c.want) {
+			t.Errorf("check of %+v: ok %v, %q; want %q", f, got.ok, got.detail, c.want)
+		}
+	}
+}
