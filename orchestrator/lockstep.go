@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/netns"
@@ -26,7 +27,7 @@ const (
 	ProcessesOne  = "one"
 )
 
-// real runs a plan with real frames between network namespaces.
+// real runs a plan with real frames between network namespaces or containers.
 func (r *runner) real(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing) (*outcome, error) {
 	f, err := r.netnsFabric(p)
 	if err != nil {
@@ -42,7 +43,12 @@ func (r *runner) real(ctx context.Context, p *Plan, fraction func(float64), pcap
 	// The end is not known before it has come; the fluid bound is close where a
 	// link is the bottleneck.
 	_, bound := estimate(p.Graph, p.Workload, p.Path)
-	got, err := netns.Run(ctx, f, func(now clock.Time) { fraction(min(float64(now)/float64(bound), 0.99)) })
+	progress := func(now clock.Time) { fraction(min(float64(now)/float64(bound), 0.99)) }
+	run := r.namespaces
+	if r.runtime == RuntimeContainerlab {
+		run = r.containers
+	}
+	out, err := run(ctx, p, f, progress)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
@@ -54,12 +60,21 @@ func (r *runner) real(ctx context.Context, p *Plan, fraction func(float64), pcap
 			return nil, writeError(f.Folder, err)
 		}
 	}
+	return out, nil
+}
+
+// namespaces runs a fabric in network namespaces.
+func (r *runner) namespaces(ctx context.Context, p *Plan, f netns.Fabric, progress func(clock.Time)) (*outcome, error) {
+	got, err := netns.Run(ctx, f, progress)
+	if err != nil {
+		return nil, err
+	}
 	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.Wall, cpu: got.CPU}
 	if r.wall != nil {
 		out.fidelity = fidelity(p, *r.wall, got)
 		out.checks = append(out.checks, checkFidelity(p, out.fidelity, r.set.Base.Wall.Budget))
 	} else {
-		out.checks = append(out.checks, checkFrames(p, got))
+		out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.Counters.TxPackets, got.Counters.RxPackets))
 	}
 	return out, nil
 }
@@ -108,24 +123,23 @@ func (r *runner) injections(p *Plan) (list []emu.Injection, err error) {
 
 // ready finds out, before anything is made, what would keep real nodes from
 // running.
-func (r *runner) ready(jobs []job) error {
-	if r.runtime != RuntimeNetns {
+func (r *runner) ready(ctx context.Context, jobs []job) error {
+	if r.runtime == RuntimeInproc {
 		return nil
 	}
 	for _, j := range jobs {
 		if _, err := r.injections(j.plan); err != nil {
 			return r.inVariant(r.set.Variants[j.variant].Name, err)
 		}
+		if err := r.readyForContainers(ctx, j); err != nil {
+			return err
+		}
 	}
 	if r.opts.Processes == ProcessesOne {
 		return nil
 	}
-	for _, program := range []string{"csig-host", "csig-switch"} {
-		if _, err := netns.FindProgram(program); err != nil {
-			return infrastructure(err)
-		}
-	}
-	return nil
+	_, err := nodePrograms()
+	return infrastructure(err)
 }
 
 // encode returns the gob of a node's configuration, which is plain data.
@@ -138,30 +152,30 @@ func encode(config any) []byte {
 }
 
 // checkFrames compares the frames that the nodes sent with what the interfaces
-// of all namespaces counted.
-func checkFrames(p *Plan, got *netns.Outcome) check {
+// of the nodes counted.
+func checkFrames(p *Plan, results []metrics.NodeResult, frames, sent, received int64) check {
 	c := check{name: "frames", ok: true}
 	var packets int64
-	for _, n := range got.Results {
+	for _, n := range results {
 		for _, t := range n.Ports {
 			packets += t.TxPackets
 		}
 	}
 	var wrong []string
 	compare := func(what string, n int64) {
-		if n != got.Frames {
+		if n != frames {
 			wrong = append(wrong, fmt.Sprintf("%s %d", what, n))
 		}
 	}
 	if len(p.Control) == 0 { // control messages are frames but no packets of a port
 		compare("packets sent", packets)
 	}
-	compare("frames that interfaces sent", got.Counters.TxPackets)
-	compare("frames that interfaces received", got.Counters.RxPackets)
-	c.detail = fmt.Sprintf("%d frames sent, %d and %d counted by the interfaces at both ends of the links", got.Frames, got.Counters.TxPackets, got.Counters.RxPackets)
+	compare("frames that interfaces sent", sent)
+	compare("frames that interfaces received", received)
+	c.detail = fmt.Sprintf("%d frames sent, %d and %d counted by the interfaces at both ends of the links", frames, sent, received)
 	if len(wrong) > 0 {
 		c.ok = false
-		c.detail = fmt.Sprintf("%d frames sent, but %s", got.Frames, strings.Join(wrong, ", "))
+		c.detail = fmt.Sprintf("%d frames sent, but %s", frames, strings.Join(wrong, ", "))
 	}
 	return c
 }

@@ -19,11 +19,12 @@ import (
 
 // Runtimes and clocks.
 const (
-	RuntimeInproc = "inproc"
-	RuntimeNetns  = "netns"
-	ClockVirtual  = "virtual"
-	ClockLockstep = "lockstep"
-	ClockWall     = "wall"
+	RuntimeInproc       = "inproc"
+	RuntimeNetns        = "netns"
+	RuntimeContainerlab = "containerlab"
+	ClockVirtual        = "virtual"
+	ClockLockstep       = "lockstep"
+	ClockWall           = "wall"
 )
 
 // Options are how to run, as against what to run.
@@ -77,7 +78,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	}
 	jobs, err := r.compile()
 	if err == nil {
-		err = r.ready(jobs)
+		err = r.ready(ctx, jobs)
 	}
 	if err != nil {
 		return nil, err
@@ -147,7 +148,7 @@ func newRunner(set *experiment.Set, opts Options) (*runner, error) {
 	if opts.Runtime != "" {
 		r.runtime = opts.Runtime
 		if opts.Clock == "" {
-			r.clock = map[string]string{RuntimeInproc: ClockVirtual, RuntimeNetns: ClockLockstep}[opts.Runtime]
+			r.clock = map[string]string{RuntimeInproc: ClockVirtual, RuntimeNetns: ClockLockstep, RuntimeContainerlab: ClockLockstep}[opts.Runtime]
 		}
 	}
 	if opts.Clock != "" {
@@ -164,13 +165,13 @@ func newRunner(set *experiment.Set, opts Options) (*runner, error) {
 		if len(opts.Inject) > 0 {
 			return nil, configuration(errors.New("--inject needs real frames; add --runtime netns"))
 		}
-	case [2]string{RuntimeNetns, ClockLockstep}:
+	case [2]string{RuntimeNetns, ClockLockstep}, [2]string{RuntimeContainerlab, ClockLockstep}:
 	case [2]string{RuntimeNetns, ClockWall}:
 		if opts.CheckParity {
 			return nil, configuration(errors.New("--check-parity: clock wall does not claim the trace of a virtual run; use lockstep"))
 		}
 	default:
-		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use inproc with virtual, or netns with lockstep or wall", r.runtime, r.clock))
+		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use inproc with virtual, netns with lockstep or wall, or containerlab with lockstep", r.runtime, r.clock))
 	}
 	return r, nil
 }
@@ -326,7 +327,7 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 
 // backend runs a plan where the options say.
 func (r *runner) backend(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing) (*outcome, error) {
-	if r.runtime == RuntimeNetns {
+	if r.runtime != RuntimeInproc {
 		return r.real(ctx, p, fraction, pcap)
 	}
 	return virtual(ctx, p, fraction, pcap)

@@ -11,7 +11,7 @@ func (a *app) clean() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean [RUN]",
 		Short: "Remove what runs left behind when they were killed; folders stay",
-		Long: "Remove what runs left behind when they were killed: processes, network namespaces and state.\n" +
+		Long: "Remove what runs left behind when they were killed: processes, network namespaces, containers and state.\n" +
 			"The run's folder stays. Without RUN, runs that are still under way are left alone; --all ends them too.",
 		Args: atMostOne("one run"),
 		RunE: func(_ *cobra.Command, args []string) error {

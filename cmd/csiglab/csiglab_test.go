@@ -132,7 +132,7 @@ func TestWrongUse(t *testing.T) {
 		{args: "run three-flow --set links.mtu", want: "--set links.mtu: want path=value"},
 		{args: "run three-flow --set links.mtu=1500", want: `--set links.mtu=1500: links.mtu: size "1500": a unit is missing`},
 		{args: "run three-flow --set hosts.lb.paths=3", want: "hosts.lb.paths: 3 is not a power of two from 1 to 4096"},
-		{args: "run three-flow --runtime netsn", want: `--runtime netsn: runtime: unknown value "netsn"; known: inproc netns (did you mean "netns"?)`},
+		{args: "run three-flow --runtime netsn", want: `--runtime netsn: runtime: unknown value "netsn"; known: inproc netns containerlab (did you mean "netns"?)`},
 		{args: "run three-flow --runtime inproc --clock lockstep", want: "--clock lockstep: clock: lockstep needs runtime netns"},
 		{args: "run three-flow --payload none", want: `--payload "none": want one of full, elide`},
 		{args: "run three-flow --parallel -1", want: "--parallel -1: want at least 1"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/reports"
@@ -29,7 +30,7 @@ type lab struct {
 }
 
 func newLab() lab {
-	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: netns.Clean}
+	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: cleanRuns}
 }
 
 // listRuns returns the runs of this user's that have processes, now or once.
@@ -50,7 +51,30 @@ func listRuns() ([]runInfo, error) {
 		}
 		runs = append(runs, info)
 	}
+	labs, err := containers.List(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range labs {
+		info := runInfo{ID: l.ID, Name: l.Name, Started: l.Started, State: stateRunning}
+		if !l.Running {
+			info.State = stateLeft
+		}
+		info.Detail = fmt.Sprintf("%s, %s", plural(l.Containers, "container"), cmp.Or(l.Folder, "no folder known"))
+		runs = append(runs, info)
+	}
 	return runs, nil
+}
+
+// cleanRuns removes what runs left behind, in network namespaces and in
+// containers.
+func cleanRuns(id string, all bool) ([]string, error) {
+	removed, err := netns.Clean(id, all)
+	if err != nil {
+		return removed, err
+	}
+	more, err := containers.Clean(context.Background(), id, all)
+	return append(removed, more...), err
 }
 
 // runInfo is a run that is under way, or whose remains are.

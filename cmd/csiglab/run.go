@@ -52,9 +52,9 @@ func (a *app) run() *cobra.Command {
 	r.flags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&r.options.CheckParity, "check-parity", false, "run in virtual time too and compare the traces")
-	f.StringVar(&r.options.Payload, "payload", "full", "full frames, or elide: headers only (runtime netns)")
+	f.StringVar(&r.options.Payload, "payload", "full", "full frames, or elide: headers only (real frames)")
 	f.StringVar(&r.options.Processes, "processes", "node", "a process for each node, or one for all (runtime netns)")
-	f.StringArrayVar(&r.options.Inject, "inject", nil, "lose or damage a frame, for tests: `drop=LINK:N` or flip=LINK:N (runtime netns)")
+	f.StringArrayVar(&r.options.Inject, "inject", nil, "lose or damage a frame, for tests: `drop=LINK:N` or flip=LINK:N (real frames)")
 	return cmd
 }
 
@@ -76,9 +76,13 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 		return err
 	}
 	for _, flag := range []string{"payload", "processes"} {
-		if cmd.Flags().Changed(flag) && set.Base.Runtime != orchestrator.RuntimeNetns {
+		switch {
+		case !cmd.Flags().Changed(flag) || set.Base.Runtime == orchestrator.RuntimeNetns:
+		case set.Base.Runtime == orchestrator.RuntimeInproc:
 			return usage("--%s %s: needs --runtime netns; the runtime %s has no frames and no processes of nodes",
 				flag, cmd.Flag(flag).Value, set.Base.Runtime)
+		case r.options.Processes == orchestrator.ProcessesOne:
+			return usage("--processes one: needs --runtime netns; a container holds one node")
 		}
 	}
 	if r.dilation != "" && set.Base.Clock != orchestrator.ClockWall {

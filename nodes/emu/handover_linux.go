@@ -3,6 +3,7 @@ package emu
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,9 @@ const (
 	EnvironmentSocket = "CSIGLAB_SOCKET"
 	EnvironmentNode   = "CSIGLAB_NODE"
 )
+
+// callEvery is how often a node tries to reach a socket that nobody listens at.
+const callEvery = 100 * time.Millisecond
 
 // handedOver is how many files a socket hands over.
 const handedOver = 3
@@ -45,8 +49,16 @@ func takeFiles() (*files, error) {
 }
 
 func receiveFiles(socket int, path string) ([]int, error) {
-	if err := unix.Connect(socket, &unix.SockaddrUnix{Name: path}); err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
+	// A topology may be deployed by others than csiglab; then the node waits.
+	for {
+		err := unix.Connect(socket, &unix.SockaddrUnix{Name: path})
+		if err == nil {
+			break
+		}
+		if err != unix.EINTR && err != unix.ENOENT && err != unix.ECONNREFUSED {
+			return nil, fmt.Errorf("connect: %w", err)
+		}
+		time.Sleep(callEvery)
 	}
 	if err := unix.Send(socket, []byte(os.Getenv(EnvironmentNode)), 0); err != nil {
 		return nil, fmt.Errorf("send the node's name: %w", err)

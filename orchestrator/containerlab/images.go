@@ -47,25 +47,41 @@ func dockerfile(program string) []byte {
 	return fmt.Appendf(nil, "FROM scratch\nCOPY %[1]s /%[1]s\nENTRYPOINT [\"/%[1]s\"]\n", program)
 }
 
-func (e *Engine) ensureImage(ctx context.Context, program, path string) (string, error) {
-	binary, err := os.ReadFile(path)
+// Tags returns the images that EnsureImages would, which need not exist.
+func Tags(b Binaries) (Images, error) {
+	host, _, err := tag("csig-host", b.Host)
 	if err != nil {
-		return "", fmt.Errorf("image of %s: %w", program, err)
+		return Images{}, err
+	}
+	sw, _, err := tag("csig-switch", b.Switch)
+	return Images{Switch: sw, Host: host}, err
+}
+
+// tag returns the tag of a program's image, and the program.
+func tag(program, path string) (tag string, binary []byte, err error) {
+	if binary, err = os.ReadFile(path); err != nil {
+		return "", nil, fmt.Errorf("image of %s: %w", program, err)
 	}
 	if err := checkStatic(binary); err != nil {
-		return "", fmt.Errorf("image of %s: %s: %w", program, path, err)
+		return "", nil, fmt.Errorf("image of %s: %s: %w", program, path, err)
 	}
-	recipe := dockerfile(program)
 	hash := sha256.New()
-	hash.Write(recipe)
+	hash.Write(dockerfile(program))
 	hash.Write(binary)
-	tag := fmt.Sprintf("csiglab/%s:%x", program, hash.Sum(nil)[:6])
+	return fmt.Sprintf("csiglab/%s:%x", program, hash.Sum(nil)[:6]), binary, nil
+}
+
+func (e *Engine) ensureImage(ctx context.Context, program, path string) (string, error) {
+	tag, binary, err := tag(program, path)
+	if err != nil {
+		return "", err
+	}
 	if _, err := e.docker.ImageInspect(ctx, tag); err == nil {
 		return tag, nil
 	} else if !errdefs.IsNotFound(err) {
 		return "", fmt.Errorf("image %s: %w", tag, err)
 	}
-	if err := e.buildImage(ctx, tag, archive(map[string][]byte{"Dockerfile": recipe, program: binary})); err != nil {
+	if err := e.buildImage(ctx, tag, archive(map[string][]byte{"Dockerfile": dockerfile(program), program: binary})); err != nil {
 		return "", fmt.Errorf("build image %s: %w", tag, err)
 	}
 	return tag, nil

@@ -24,7 +24,7 @@ type Info struct {
 }
 
 // List returns the runs in containers: those under way, and those whose csiglab
-// was killed. Without an engine only their folders tell.
+// was killed. Without an engine only their marks tell.
 func List(ctx context.Context) ([]Info, error) {
 	list, engine, err := find(ctx)
 	if engine != nil {
@@ -105,7 +105,7 @@ func Clean(ctx context.Context, id string, all bool) (removed []string, err erro
 		if err := os.RemoveAll(folderOf(r.ID)); err != nil {
 			return removed, fmt.Errorf("clean run %s: %w", r.ID, err)
 		}
-		what := "folder of run " + r.ID
+		what := "mark of run " + r.ID
 		if r.Containers > 0 {
 			what = fmt.Sprintf("%d containers of run %s", r.Containers, r.ID)
 		}

@@ -87,7 +87,8 @@ const destroyTime = 2 * time.Minute
 // be nil, is told now and then the model time that all nodes have passed. A
 // *emu.LinkError names the link that lost a frame, a *watch.NodeError the node
 // that died or hangs; an error of the machine wraps ErrUnavailable. However it
-// ends, nothing of the lab is left but the topology file in f.Folder. When ctx
+// ends, nothing of the lab is left but the topology file and an empty folder in
+// f.Folder. When ctx
 // ends, the error is its cause.
 func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome, err error) {
 	if err := Check(ctx, len(f.Control)); err != nil {
@@ -107,7 +108,7 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 	rand.Read(b[:])
 	id := hex.EncodeToString(b[:6])
 	f.Run = binary.NativeEndian.Uint32(b[6:])
-	room, err := openRoom(id)
+	room, err := openRoom(id, f.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 	out = &Outcome{Images: time.Since(began)}
 
 	began = time.Now()
-	deployed, err := engine.Deploy(ctx, f.lab(id, room, images))
+	deployed, err := engine.Deploy(ctx, f.lab(id, images))
 	if err != nil {
 		return nil, ended(ctx, err)
 	}
@@ -152,7 +153,7 @@ func ended(ctx context.Context, err error) error {
 func (f *Fabric) maxFrame() int { return wire.MaxHeader + int(f.MaxPayload) + emu.TrailerLen }
 
 // lab returns what to deploy.
-func (f *Fabric) lab(id string, room *room, images containerlab.Images) containerlab.Lab {
+func (f *Fabric) lab(id string, images containerlab.Images) containerlab.Lab {
 	lab := containerlab.Lab{
 		Name: f.Name, RunID: id, Folder: f.Folder, Graph: f.Graph,
 		MTU: f.maxFrame() - wire.EthernetLen,
@@ -160,8 +161,8 @@ func (f *Fabric) lab(id string, room *room, images containerlab.Images) containe
 	for _, n := range f.Graph.Nodes {
 		s := containerlab.NodeSettings{
 			Image: images.Switch,
-			Env:   map[string]string{emu.EnvironmentSocket: mounted + "/" + socketName, emu.EnvironmentNode: n.Name},
-			Binds: []string{room.folder + ":" + mounted},
+			Env:   Environment(n.Name),
+			Binds: []string{meeting + ":" + mounted},
 		}
 		if n.Kind == topologies.Host {
 			s.Image = images.Host
@@ -172,6 +173,12 @@ func (f *Fabric) lab(id string, room *room, images containerlab.Images) containe
 		lab.Nodes = append(lab.Nodes, s)
 	}
 	return lab
+}
+
+// Environment returns the environment of a node's program in a container. It
+// waits until csiglab is at its socket.
+func Environment(node string) map[string]string {
+	return map[string]string{emu.EnvironmentSocket: mounted + "/" + socketName, emu.EnvironmentNode: node}
 }
 
 // run is a lab that has been deployed and what drives it.

@@ -15,41 +15,52 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 )
 
-// rooms is the directory of the runs' folders, mounted is where a container sees
-// that of its run.
+// rooms is the directory of the runs' marks. A run's nodes and the orchestrator
+// meet in the folder meeting of the run's folder, which containers see as mounted.
 const (
 	rooms      = "/run/csiglab"
 	prefix     = "lab-"
+	meeting    = "nodes"
 	mounted    = "/run/csiglab"
 	socketName = "nodes.sock"
 )
 
-// room is the folder through which a run's nodes meet the orchestrator. It is
-// locked as long as that lives.
+// room is where a run's nodes meet the orchestrator, and the mark of the run, a
+// folder that is locked as long as the orchestrator lives.
 type room struct {
-	folder string
+	mark   string
 	lock   *os.File
+	folder *os.File
 	socket *net.UnixListener
 	calls  []*net.UnixConn // by node
 }
 
-func openRoom(id string) (_ *room, err error) {
-	r := &room{folder: folderOf(id)}
+func openRoom(id, runFolder string) (_ *room, err error) {
+	r := &room{mark: folderOf(id)}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("make the run's folder: %w", errors.Join(err, r.close()))
+			err = fmt.Errorf("make a place to meet the nodes: %w", errors.Join(err, r.close()))
 		}
 	}()
-	if err := os.MkdirAll(r.folder, 0o700); err != nil {
+	if err := os.MkdirAll(r.mark, 0o700); err != nil {
 		return nil, err
 	}
-	if r.lock, err = os.Open(r.folder); err != nil {
+	if r.lock, err = os.Open(r.mark); err != nil {
 		return nil, err
 	}
 	if err := unix.Flock(int(r.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, err
 	}
-	r.socket, err = net.ListenUnix("unixpacket", &net.UnixAddr{Net: "unixpacket", Name: filepath.Join(r.folder, socketName)})
+	path := filepath.Join(runFolder, meeting)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
+	}
+	if r.folder, err = os.Open(path); err != nil {
+		return nil, err
+	}
+	// A socket's path has room for 107 bytes, which a run's folder may exceed.
+	name := fmt.Sprintf("/proc/self/fd/%d/%s", r.folder.Fd(), socketName)
+	r.socket, err = net.ListenUnix("unixpacket", &net.UnixAddr{Net: "unixpacket", Name: name})
 	return r, err
 }
 
@@ -143,7 +154,10 @@ func (r *room) close() error {
 	if r.socket != nil {
 		r.socket.Close()
 	}
-	err := os.RemoveAll(r.folder)
+	if r.folder != nil {
+		r.folder.Close() // stays, so that the topology file can be deployed again
+	}
+	err := os.RemoveAll(r.mark)
 	if r.lock != nil {
 		r.lock.Close()
 	}

@@ -57,7 +57,7 @@ var rules = map[string]rule{
 	"name":        {pattern: namePattern, want: "up to 64 of a-z 0-9 and -"},
 	"end":         auto(clock.Nanosecond, maxLength),
 	"measure.to":  auto(clock.Nanosecond, maxLength),
-	"runtime":     oneOf("inproc", "netns"),
+	"runtime":     oneOf("inproc", "netns", "containerlab"),
 	"clock":       oneOf("virtual", "lockstep", "wall"),
 	"seeds[]":     {min: 0},
 	"expect[]":    {},

@@ -32,7 +32,7 @@ type Experiment struct {
 	Derived     []Derived      `yaml:"derived"`   // metrics computed from metrics, in order
 	Expect      []string       `yaml:"expect"`    // assertions over medians: baseline.fairness_ratio > 3.7
 	Published   []Published    `yaml:"published"` // figures to compare with in the report
-	Runtime     string         `yaml:"runtime"`   // inproc | netns
+	Runtime     string         `yaml:"runtime"`   // inproc | netns | containerlab
 	Clock       string         `yaml:"clock"`     // virtual | lockstep | wall
 	Wall        Wall           `yaml:"wall"`      // of clock wall
 }

@@ -134,7 +134,7 @@ func TestWrongInput(t *testing.T) {
 		{name: "window the wrong way round", old: "name: small", new: "name: small\nmeasure: {from: 3ms, to: 2ms}",
 			want: `x.yaml:3:26: measure.to: the window ends at 2ms, before it begins at 3ms`},
 		{name: "clock that the runtime has not", old: "name: small", new: "name: small\nclock: lockstep",
-			want: `x.yaml:3:8: clock: lockstep needs runtime netns; the runtime inproc has no frames to keep in step`},
+			want: `x.yaml:3:8: clock: lockstep needs runtime netns or containerlab; the runtime inproc has no frames to keep in step`},
 		{name: "broken expression", old: "name: small", new: "name: small\nexpect:\n  - run.a > (2",
 			want: `x.yaml:4:14: expect[0]: unexpected token EOF`},
 		{name: "expression that is no assertion", old: "name: small", new: "name: small\nexpect:\n  - \"run.a + 1\"",

@@ -1,0 +1,332 @@
+package containers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/containers"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+// victimEnv holds the run folder of the run that this test binary is to do
+// instead of tests, until it is killed.
+const victimEnv = "CONTAINERS_TEST_RUN"
+
+func TestMain(m *testing.M) {
+	if folder, ok := os.LookupEnv(victimEnv); ok {
+		set, err := small("300MB")
+		if err == nil {
+			_, err = orchestrator.Run(context.Background(), set, options(folder))
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// nodes is how many nodes small has.
+const nodes = 8 + 4 + 4 + 4
+
+// small returns a fat tree of 8 hosts in which flows share links and some packets
+// are trimmed.
+func small(size string) (*experiment.Set, error) {
+	text := strings.ReplaceAll(`
+schema: 1
+name: small
+topology:
+  fat_tree:
+    hosts: 8
+    pod: 4
+    tiers:
+      - {down: 2, up: 2, rate: 100Gbps, delay: 1us}
+      - {down: 2, up: 2, rate: 100Gbps, delay: 1us}
+      - {down: 2, rate: 100Gbps, delay: 1us}
+links: {queue: 30kB}
+workload:
+  transfers: [1 -> 5 SIZE, 0 -> 5 SIZE, 3 -> 5 SIZE, 4 -> 7 SIZE]
+csig: {format: compact}
+hosts:
+  cc: {name: nscc, csig: max-delay}
+seeds: [7]
+`, "SIZE", size)
+	return experiment.Parse("test.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
+}
+
+func options(folder string) orchestrator.Options {
+	return orchestrator.Options{Out: folder, Runtime: orchestrator.RuntimeContainerlab, CheckParity: true}
+}
+
+// TestContainers needs root and dockerd; it is skipped without.
+func TestContainers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("containers take a while")
+	}
+	docker := containerlabtest.Docker(t)
+	programs := t.TempDir()
+	build := exec.Command("go", "build", "-trimpath", "-o", programs, "./cmd/csig-host", "./cmd/csig-switch")
+	build.Dir, build.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build, err, out)
+	}
+	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *client.Client)
+	}{
+		{"small", testSmall}, {"three-flow", testThreeFlow}, {"cancel", testCancel},
+		{"container killed", testContainerKilled}, {"csiglab killed", testKilled},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(t, docker)
+			empty(t, docker)
+		})
+	}
+}
+
+// empty checks that nothing is left of any run.
+func empty(t *testing.T, docker *client.Client) {
+	t.Helper()
+	if left := list(t, docker); len(left) > 0 {
+		t.Errorf("%d containers are left, such as %q", len(left), left[0].Names)
+	}
+	runs, err := containers.List(t.Context())
+	if err != nil || len(runs) > 0 {
+		t.Errorf("runs %+v are left, error %v", runs, err)
+	}
+}
+
+func list(t *testing.T, docker *client.Client) []container.Summary {
+	t.Helper()
+	found, err := docker.ContainerList(context.Background(), container.ListOptions{All: true})
+	if err != nil {
+		t.Error(err)
+	}
+	return found
+}
+
+// deployed waits until at least n containers of a run are up, and calls found with them.
+func deployed(t *testing.T, docker *client.Client, n int, found func([]container.Summary)) (done chan struct{}) {
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			all := list(t, docker)
+			running := slices.DeleteFunc(slices.Clone(all), func(c container.Summary) bool { return c.State != container.StateRunning })
+			if len(running) >= n {
+				found(all)
+				return
+			}
+		}
+		t.Errorf("there were never %d containers", n)
+	}()
+	return done
+}
+
+// unprivileged checks what the containers of a run may do.
+func unprivileged(t *testing.T, docker *client.Client) func([]container.Summary) {
+	return func(all []container.Summary) {
+		for _, c := range all {
+			info, err := docker.ContainerInspect(context.Background(), c.ID)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			h := info.HostConfig
+			got := fmt.Sprintf("%v %v %v %v %v", h.Privileged, h.ReadonlyRootfs, h.NetworkMode, h.CapDrop, h.CapAdd)
+			if want := "false true none [ALL] [CAP_NET_ADMIN CAP_NET_RAW]"; got != want {
+				t.Errorf("%s: privileged, read-only, network, capabilities are %s, want %s", info.Name, got, want)
+				return
+			}
+		}
+	}
+}
+
+// sameAsVirtual runs a set in containers and in virtual time.
+func sameAsVirtual(t *testing.T, docker *client.Client, set *experiment.Set, size int) {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "run")
+	seen := deployed(t, docker, size, unprivileged(t, docker))
+	got, err := orchestrator.Run(t.Context(), set, options(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-seen
+	if !got.Summary.Valid {
+		t.Errorf("not valid: %q", got.Summary.Reasons)
+	}
+	want, err := orchestrator.Run(t.Context(), set, orchestrator.Options{Out: filepath.Join(t.TempDir(), "virtual")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range want.Summary.Variants {
+		if diff := cmp.Diff(got.Summary.Variants[name].Runs[0].TraceHash, v.Runs[0].TraceHash); diff != "" {
+			t.Errorf("variant %s: trace hash in containers - in virtual time +:\n%s", name, diff)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, set.Base.Name+".clab.yml")); err != nil {
+		t.Error(err)
+	}
+	checkFrames(t, folder)
+	t.Log(got.Notes)
+}
+
+// checkFrames checks that the interfaces' counters have been compared and agree.
+func checkFrames(t *testing.T, folder string) {
+	t.Helper()
+	f, err := runfolder.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range f.Manifest.Runs {
+		for _, c := range r.Checks {
+			if c.Name == "frames" && c.OK && !strings.HasPrefix(c.Detail, "0 ") {
+				return
+			}
+		}
+	}
+	t.Error("the run has no good check of frames")
+}
+
+func testSmall(t *testing.T, docker *client.Client) {
+	set, err := small("200kB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameAsVirtual(t, docker, set, nodes)
+}
+
+func testThreeFlow(t *testing.T, docker *client.Client) {
+	opts := experiment.Options{Tables: experiment.StandardTables(), Seeds: 1}
+	short, err := experiment.ParseSet("test", "workload.transfers=[1 -> 10 1MB, 0 -> 2 1MB, 9 -> 10 1MB]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Override = append(opts.Override, short)
+	set, err := experiment.Load("three-flow", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Variants, set.Base.Expect = set.Variants[1:2], nil
+	set.Variants[0].Experiment.Derived = nil // of a window that such short flows do not reach
+	sameAsVirtual(t, docker, set, 29)
+}
+
+// An interrupted run leaves nothing, neither during the deployment nor after it.
+func testCancel(t *testing.T, docker *client.Client) {
+	set, err := small("300MB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{3, nodes} {
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := deployed(t, docker, n, func([]container.Summary) { cancel() })
+		_, err := orchestrator.Run(ctx, set, options(filepath.Join(t.TempDir(), "run")))
+		<-seen
+		cancel()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("interrupted at %d containers: error %v", n, err)
+		}
+		empty(t, docker)
+	}
+}
+
+// A container that dies ends the run, with its node's name.
+func testContainerKilled(t *testing.T, docker *client.Client) {
+	set, err := small("300MB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := deployed(t, docker, nodes, func(all []container.Summary) {
+		i := slices.IndexFunc(all, func(c container.Summary) bool { return strings.HasSuffix(c.Names[0], "-agg1") })
+		if err := docker.ContainerKill(context.Background(), all[i].ID, "KILL"); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err = orchestrator.Run(t.Context(), set, options(filepath.Join(t.TempDir(), "run")))
+	<-seen
+	if !errors.Is(err, orchestrator.ErrInfrastructure) || !strings.Contains(fmt.Sprint(err), "agg1") {
+		t.Errorf("error %v, want one of the infrastructure that names agg1", err)
+	}
+}
+
+// kill -9 of csiglab leaves containers, which Clean finds and removes, once.
+func testKilled(t *testing.T, docker *client.Client) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), victimEnv+"="+filepath.Join(t.TempDir(), "run"))
+	cmd.Stderr = os.Stderr
+	seen := deployed(t, docker, nodes, func([]container.Summary) {})
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-seen
+	find := func() containers.Info {
+		runs, err := containers.List(t.Context())
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("runs %+v, error %v, want one run", runs, err)
+		}
+		return runs[0]
+	}
+	r := find()
+	if !r.Running || r.Name != "small" || r.Containers != nodes {
+		t.Errorf("the run is listed as %+v", r)
+	}
+	if _, err := containers.Clean(t.Context(), r.ID, false); err == nil {
+		t.Error("Clean touched a run that is under way")
+	}
+	cmd.Process.Signal(syscall.SIGKILL)
+	cmd.Wait() //nolint:errcheck // it was killed
+	if r = find(); r.Running {
+		t.Errorf("after kill -9 the run is listed as %+v", r)
+	}
+	for i, want := range []int{1, 0} {
+		removed, err := containers.Clean(t.Context(), "", false)
+		if err != nil || len(removed) != want {
+			t.Errorf("Clean %d removed %q, %v, want %d things", i+1, removed, err, want)
+		}
+	}
+}
+
+// What containers cannot do is refused before anything is deployed.
+func TestControlLinksAreRefused(t *testing.T) {
+	if err := containers.Check(t.Context(), 2); !errors.Is(err, containers.ErrUnsupported) {
+		t.Errorf("error %v, want ErrUnsupported", err)
+	}
+}
+
+func TestNoEngine(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+	if err := containers.Check(t.Context(), 0); !errors.Is(err, containers.ErrUnavailable) {
+		t.Errorf("error %v, want ErrUnavailable", err)
+	}
+	if _, err := containers.Run(t.Context(), containers.Fabric{Binaries: containerlab.Binaries{}}, nil); !errors.Is(err, containers.ErrUnavailable) {
+		t.Errorf("error %v, want ErrUnavailable", err)
+	}
+	for _, clean := range []bool{false, true} {
+		var err error
+		if clean {
+			_, err = containers.Clean(t.Context(), "no-such-run", false)
+		} else {
+			_, err = containers.List(t.Context())
+		}
+		if err != nil {
+			t.Errorf("clean %v: error %v: without an engine there is nothing to do", clean, err)
+		}
+	}
+}
