@@ -127,7 +127,7 @@ func TestWrongUse(t *testing.T) {
 		{args: "run /", want: "/: a directory; name a file in it"},
 		{args: "run three-flow --seeds 0", want: "--seeds 0: want at least 1"},
 		{args: "run three-flow --seeds 6", want: "--seeds 6: the experiment has 5; want 1 to 5"},
-		{args: "run three-flow --seeds two", want: `invalid argument "two" for "--seeds" flag`},
+		{args: "run three-flow --seeds two", want: `invalid argument "two" for "--seeds" flag: want a whole number; see csiglab run --help`},
 		{args: "run three-flow --set hosts.cc.csgi=none", want: `--set hosts.cc.csgi=none: hosts.cc.csgi: nscc has no such parameter (did you mean "csig"?)`},
 		{args: "run three-flow --set links.mtu", want: "--set links.mtu: want path=value"},
 		{args: "run three-flow --set links.mtu=1500", want: `--set links.mtu=1500: links.mtu: size "1500": a unit is missing`},

@@ -125,6 +125,10 @@ func (a *app) root() *cobra.Command {
 		if name, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
 			hint = didYouMean(name, names)
 		}
+		var value *pflag.InvalidValueError
+		if errors.As(err, &value) {
+			err = wrongValue(value)
+		}
 		return usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
 	root.AddCommand(a.demo(), a.run(), a.report(), a.validate(), a.graph(), a.topo(), a.doctor(), a.probe(), a.dissector(), a.version())
@@ -132,6 +136,15 @@ func (a *app) root() *cobra.Command {
 		root.AddCommand(a.ps(), a.clean())
 	}
 	return root
+}
+
+// wrongValue says what a flag wants instead of which function did not parse it.
+func wrongValue(err *pflag.InvalidValueError) error {
+	want, ok := map[string]string{"int": "a whole number", "bool": "true or false"}[err.GetFlag().Value.Type()]
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("invalid argument %q for %q flag: want %s", err.GetValue(), "--"+err.GetFlag().Name, want)
 }
 
 func didYouMean(text string, known []string) string {
