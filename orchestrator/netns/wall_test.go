@@ -1,0 +1,172 @@
+package netns_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/netns"
+)
+
+// slow is a dilation that any machine keeps which grants a real-time priority:
+// the wire has 20 ms for a frame.
+const slow = 20000
+
+// TestWall: real frames in real time. At such a dilation nothing comes too late,
+// and then every node sees what it sees in virtual time.
+func TestWall(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs a real-time priority")
+	}
+	p := parse(t, experimentText)
+	want := virtual(t, p)
+	for _, one := range []bool{false, true} {
+		t.Run(fmt.Sprintf("one=%v", one), func(t *testing.T) {
+			f := fabric(t, p)
+			f.OneProcess, f.Wall = one, &emu.Wall{Dilation: slow}
+			out, err := run(t, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			timing := out.Timing
+			t.Logf("wall %v, CPU %v; late %v (p50), %v (p99), %v at most; %d displaced", out.Wall, out.CPU,
+				timing.Lateness.Quantile(0.5), timing.Lateness.Quantile(0.99), timing.Lateness.Max, timing.Displaced)
+			if !timing.RealTime || timing.Sent != out.Frames || timing.Received != out.Frames || out.Frames == 0 || out.Behind != 0 || !out.Drained {
+				t.Errorf("real time %v, %d frames, %d sent, %d received, behind %v, drained %v",
+					timing.RealTime, out.Frames, timing.Sent, timing.Received, out.Behind, out.Drained)
+			}
+			if timing.Displaced == 0 {
+				same(t, out.Results, want)
+			} else if share := float64(timing.Displaced) / float64(out.Frames); share > 0.01 {
+				t.Errorf("%.3f of the packets were displaced", share)
+			}
+			// A run takes at least its dilated model time.
+			if least := f.Wall.At(out.End); out.Wall < least || out.Wall > least+5*time.Second {
+				t.Errorf("the run took %v, its model time is %v dilated", out.Wall, least)
+			}
+			shaped(t, f, out)
+		})
+	}
+}
+
+// shaped checks that the kernel shaped every end of every link, at 1.1 times the
+// link's rate in wall time and a little for what frames are longer than packets,
+// and lost nothing.
+func shaped(t *testing.T, f netns.Fabric, out *netns.Outcome) {
+	t.Helper()
+	if len(out.Shaped) != 2*len(f.Graph.Links) {
+		t.Fatalf("%d interfaces are shaped, want both ends of %d links", len(out.Shaped), len(f.Graph.Links))
+	}
+	var packets int64
+	for _, s := range out.Shaped {
+		packets += s.Packets
+		if nominal := 100e9 / slow; float64(s.Rate) < 1.1*nominal || float64(s.Rate) > 1.15*nominal || s.Dropped != 0 {
+			t.Errorf("shaper %+v, the link's rate is %v", s, nominal)
+		}
+	}
+	if packets != out.Frames {
+		t.Errorf("the shapers passed %d frames of %d", packets, out.Frames)
+	}
+}
+
+// TestShapersAreSeen looks at a run's interfaces with tc while it is under way.
+func TestShapersAreSeen(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs to enter the nodes' namespaces")
+	}
+	for _, program := range []string{"tc", "nsenter"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	f := fabric(t, parse(t, experimentText))
+	f.Wall = &emu.Wall{Dilation: slow}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		_, err := netns.Run(ctx, f, nil)
+		done <- err
+	}()
+	ports, output := 0, ""
+	for begin := time.Now(); ports < 2*len(f.Graph.Links) && time.Since(begin) < 20*time.Second; time.Sleep(50 * time.Millisecond) {
+		ports, output = 0, ""
+		runs, err := netns.List()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runs {
+			if r.Name != t.Name() {
+				continue
+			}
+			for _, pid := range r.Processes {
+				text, err := exec.Command("nsenter", "-t", fmt.Sprint(pid), "-n", "tc", "-s", "qdisc", "show").Output()
+				if err == nil && strings.Contains(string(text), "dev p0 ") {
+					ports += strings.Count(string(text), "qdisc tbf 1: dev p")
+					output = string(text)
+				}
+			}
+		}
+	}
+	cancel()
+	if err := <-done; errors.Is(err, netns.ErrUnavailable) {
+		t.Skip(err)
+	} else if err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if ports != 2*len(f.Graph.Links) {
+		t.Errorf("tc shows %d interfaces with tbf, want both ends of %d links; the last node's:\n%s", ports, len(f.Graph.Links), output)
+	}
+	t.Logf("one node's:\n%s", output)
+}
+
+// A node that dies in real time is named.
+func TestWallNamesTheNodeThatDied(t *testing.T) {
+	f := fabric(t, parse(t, experimentText))
+	f.Wall = &emu.Wall{Dilation: 100 * slow}
+	go func() {
+		for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(20 * time.Millisecond) {
+			runs, _ := netns.List()
+			for _, r := range runs {
+				if r.Name == t.Name() && len(r.Processes) > len(f.Nodes) { // all, and the supervisor
+					time.Sleep(300 * time.Millisecond)
+					if node, err := os.FindProcess(r.Processes[len(r.Processes)-1]); err == nil {
+						node.Kill()
+						return
+					}
+				}
+			}
+		}
+	}()
+	begin := time.Now()
+	_, err := run(t, f)
+	var node *netns.NodeError
+	if !errors.As(err, &node) || !strings.Contains(node.Reason, "killed") {
+		t.Errorf("error %v after %v, want a node that was killed", err, time.Since(begin))
+	}
+}
+
+func TestCalibrate(t *testing.T) {
+	c, err := netns.Calibrate(context.Background())
+	if errors.Is(err, netns.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p99 := c.Lateness.Quantile(0.99)
+	t.Logf("late %v (p50), %v (p99), %v at most of %d; a frame-hop takes %v; real time %v",
+		c.Lateness.Quantile(0.5), p99, c.Lateness.Max, c.Lateness.Events, c.FrameHop, c.RealTime)
+	if c.Lateness.Events < 1500 || p99 < 100*time.Nanosecond || p99 == math.MaxInt64 {
+		t.Errorf("lateness p99 %v of %d timers", p99, c.Lateness.Events)
+	}
+	if c.FrameHop < time.Microsecond || c.FrameHop > time.Millisecond {
+		t.Errorf("a frame-hop takes %v of CPU, want some microseconds", c.FrameHop)
+	}
+}
