@@ -5,7 +5,6 @@ package orchestrator
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -15,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -248,14 +248,10 @@ func flowInfos(w *workloads.Workload, links experiment.Links) []metrics.FlowInfo
 	return flows
 }
 
-// Purposes of random generators that belong to no node.
-const randomJitter = 1
-
 // jitter returns how much the start of a transfer is moved.
 func jitter(seed uint64, transfer int, limit clock.Duration) clock.Duration {
 	if limit <= 0 {
 		return 0
 	}
-	r := rand.New(rand.NewPCG(seed, wire.Mix(randomJitter, uint64(transfer))))
-	return clock.Duration(r.Int64N(int64(limit)))
+	return clock.Duration(node.Random(seed, node.NoNode, node.RandomJitter, transfer).Int64N(int64(limit)))
 }

@@ -155,16 +155,6 @@ func New(cfg Config, pool *wire.Pool) (*Host, error) {
 	return h, nil
 }
 
-// Purposes of random generators; each (host, purpose, flow) has its own.
-const (
-	randomBalance = 1
-	randomTagging = 2
-)
-
-func (h *Host) random(purpose, flow int) *rand.Rand {
-	return rand.New(rand.NewPCG(h.cfg.Seed, wire.Mix(uint64(h.cfg.Node)<<8|uint64(purpose), uint64(flow))))
-}
-
 func (h *Host) ends(f Flow) transport.Ends {
 	return transport.Ends{LocalIP: h.cfg.IP, RemoteIP: f.Peer, LocalMAC: h.cfg.MAC, RemoteMAC: h.cfg.NextHopMAC}
 }
@@ -174,14 +164,14 @@ func (h *Host) newSender(f Flow, domain *csig.Domain) (*transport.Sender, error)
 	if err != nil {
 		return nil, err
 	}
-	lb, err := newBalancer(h.cfg.LB, h.random(randomBalance, f.ID))
+	lb, err := newBalancer(h.cfg.LB, node.Random(h.cfg.Seed, h.cfg.Node, node.RandomBalance, f.ID))
 	if err != nil {
 		return nil, err
 	}
 	tagging := h.cfg.Tagging
 	if tagging.Every > 1 {
 		// A random phase keeps sampling from locking onto a collective's period.
-		tagging.Phase = h.random(randomTagging, f.ID).IntN(tagging.Every)
+		tagging.Phase = node.Random(h.cfg.Seed, h.cfg.Node, node.RandomTagging, f.ID).IntN(tagging.Every)
 	}
 	return transport.NewSender(transport.SenderConfig{
 		Flow:    uint32(f.ID),

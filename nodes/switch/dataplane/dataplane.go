@@ -182,7 +182,7 @@ func New(cfg Config, pool *wire.Pool) (*Switch, error) {
 			Port:   p,
 			buffer: buffer.NewPort(cfg.Buffer),
 			line:   units.NewSerialiser(p.Rate),
-			random: rand.New(rand.NewPCG(cfg.Seed, wire.Mix(uint64(cfg.Node), uint64(i)))),
+			random: node.Random(cfg.Seed, cfg.Node, node.RandomPort, i),
 			record: metrics.NewPortRecorder(cfg.Node, i, cfg.Records),
 		}
 		if s.domain != nil {

@@ -1,0 +1,27 @@
+package node
+
+import (
+	"math/rand/v2"
+
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// Purpose is what a random generator is for.
+type Purpose uint8
+
+// Purposes.
+const (
+	RandomBalance Purpose = 1 + iota // load balancing of a flow
+	RandomTagging                    // phase of a flow's CSIG tags
+	RandomPort                       // marking and trimming of a switch port
+	RandomJitter                     // start of a transfer; belongs to no node
+)
+
+// NoNode is the node of generators that belong to none.
+const NoNode = 1<<24 - 1
+
+// Random returns the generator of a node for a purpose and a flow or port: no
+// two share a stream, so that what one draws changes nothing for another.
+func Random(seed uint64, node int, purpose Purpose, index int) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, wire.Mix(uint64(node)<<8|uint64(purpose), uint64(index))))
+}
