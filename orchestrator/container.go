@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containers"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/topologies"
 )
 
 // containers runs a fabric in containers, which are deployed for this run alone.
@@ -43,6 +46,22 @@ func (r *runner) readyForContainers(ctx context.Context, j job) error {
 		return r.inVariant(r.set.Variants[j.variant].Name, configuration(err))
 	}
 	return infrastructure(err)
+}
+
+// WriteContainerlab writes a fabric whose links are such as a containerlab
+// topology. The images are those of the nodes' programs that are installed here,
+// by content; a missing program is an error of the class ErrInfrastructure, a
+// name that containers cannot have one of ErrConfiguration.
+func WriteContainerlab(w io.Writer, g *topologies.Graph, links experiment.Links) error {
+	binaries, err := nodePrograms()
+	if err != nil {
+		return infrastructure(err)
+	}
+	images, err := containerlab.Tags(binaries)
+	if err != nil {
+		return infrastructure(err)
+	}
+	return configuration(containerlab.WriteTopology(w, containers.Lab(g.Name, g, links.MTU-links.Header, images)))
 }
 
 // nodePrograms finds the programs of the nodes.

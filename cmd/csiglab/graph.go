@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 type fabricFlags struct {
 	topology, variant, format, out string
 	set                            []string
+	links                          experiment.Links // of the experiment, once it is chosen
 }
 
 func (f *fabricFlags) flags(cmd *cobra.Command, format, formats string) {
@@ -58,6 +60,7 @@ func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name
 	case f.topology != "" && (f.variant != "" || len(f.set) > 0):
 		return t, "", usage("--variant and --set change an experiment; here there is only --topology %s", f.topology)
 	case f.topology != "":
+		f.links = experiment.DefaultLinks()
 		return experiment.Topology{File: f.topology}, "", nil
 	case len(args) == 0:
 		return t, "", usage("name an experiment, or give --topology; embedded: %s", strings.Join(experiment.Names(), " "))
@@ -77,6 +80,7 @@ func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name
 		return t, "", &exitError{exitUsage, err}
 	}
 	if f.variant == "" {
+		f.links = set.Variants[0].Experiment.Links
 		return set.Variants[0].Experiment.Topology, set.Base.Name, nil
 	}
 	var names []string
@@ -87,6 +91,7 @@ func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name
 	if i < 0 {
 		return t, "", usage("--variant %q: %s has %s%s", f.variant, set.Base.Name, strings.Join(names, ", "), didYouMean(f.variant, names))
 	}
+	f.links = set.Variants[i].Experiment.Links
 	return set.Variants[i].Experiment.Topology, set.Base.Name, nil
 }
 
@@ -166,10 +171,11 @@ func (a *app) topoExport() *cobra.Command {
 		Use:   "export [EXPERIMENT]",
 		Short: "Write the topology of an experiment, or of a file, in the format of another tool",
 		Example: "  csiglab topo export three-flow --format htsim --out three-flow.topo\n" +
-			"  csiglab topo export dragonfly --format dot | dot -Tpdf > dragonfly.pdf",
+			"  csiglab topo export dragonfly --format dot | dot -Tpdf > dragonfly.pdf\n" +
+			"  csiglab topo export dragonfly --format clab --out dragonfly.clab.yml",
 		Args: atMostOne("an experiment"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := choice("format", f.format, "htsim", "dot"); err != nil {
+			if err := choice("format", f.format, "htsim", "dot", "clab"); err != nil {
 				return err
 			}
 			t, err := f.load(a, args)
@@ -179,12 +185,16 @@ func (a *app) topoExport() *cobra.Command {
 			if f.format == "dot" {
 				return f.emit(a, func(w io.Writer) error { return draw.DOT(w, t.Graph) })
 			}
+			if f.format == "clab" {
+				t.Graph.Name = asName(cmp.Or(t.Graph.Name, filepath.Base(f.topology)))
+				return f.emit(a, func(w io.Writer) error { return orchestrator.WriteContainerlab(w, t.Graph, f.links) })
+			}
 			if t.Tree == nil {
 				return usage("topology %s: htsim's format has fat trees and leaf-spine fabrics only", t.Graph.Name)
 			}
 			return f.emit(a, func(w io.Writer) error { return htsim.WriteTopology(w, *t.Tree) })
 		},
 	}
-	f.flags(cmd, "", "htsim (.topo) or dot (Graphviz)")
+	f.flags(cmd, "", "htsim (.topo), dot (Graphviz) or clab (containerlab)")
 	return cmd
 }

@@ -150,35 +150,37 @@ func ended(ctx context.Context, err error) error {
 }
 
 // maxFrame returns the length of the longest frame, with tag and trailer.
-func (f *Fabric) maxFrame() int { return wire.MaxHeader + int(f.MaxPayload) + emu.TrailerLen }
+func maxFrame(payload units.ByteSize) int { return wire.MaxHeader + int(payload) + emu.TrailerLen }
 
 // lab returns what to deploy.
 func (f *Fabric) lab(id string, images containerlab.Images) containerlab.Lab {
-	lab := containerlab.Lab{
-		Name: f.Name, RunID: id, Folder: f.Folder, Graph: f.Graph,
-		MTU: f.maxFrame() - wire.EthernetLen,
-	}
-	for _, n := range f.Graph.Nodes {
-		s := containerlab.NodeSettings{
-			Image: images.Switch,
-			Env:   Environment(n.Name),
-			Binds: []string{meeting + ":" + mounted},
-		}
-		if n.Kind == topologies.Host {
-			s.Image = images.Host
-		}
+	lab := Lab(f.Name, f.Graph, f.MaxPayload, images)
+	lab.RunID, lab.Folder = id, f.Folder
+	for i := range lab.Nodes {
+		binds := []string{meeting + ":" + mounted}
 		if f.Spools.Folder != "" {
-			s.Binds = append(s.Binds, f.Spools.Folder+":"+f.Spools.Folder)
+			binds = append(binds, f.Spools.Folder+":"+f.Spools.Folder)
 		}
-		lab.Nodes = append(lab.Nodes, s)
+		lab.Nodes[i].Binds = binds
 	}
 	return lab
 }
 
-// Environment returns the environment of a node's program in a container. It
-// waits until csiglab is at its socket.
-func Environment(node string) map[string]string {
-	return map[string]string{emu.EnvironmentSocket: mounted + "/" + socketName, emu.EnvironmentNode: node}
+// Lab returns a fabric as containers that nobody drives yet: a node waits until
+// csiglab is at its socket. payload is the largest of a packet.
+func Lab(name string, g *topologies.Graph, payload units.ByteSize, images containerlab.Images) containerlab.Lab {
+	lab := containerlab.Lab{Name: name, Graph: g, MTU: maxFrame(payload) - wire.EthernetLen}
+	for _, n := range g.Nodes {
+		s := containerlab.NodeSettings{
+			Image: images.Switch,
+			Env:   map[string]string{emu.EnvironmentSocket: mounted + "/" + socketName, emu.EnvironmentNode: n.Name},
+		}
+		if n.Kind == topologies.Host {
+			s.Image = images.Host
+		}
+		lab.Nodes = append(lab.Nodes, s)
+	}
+	return lab
 }
 
 // run is a lab that has been deployed and what drives it.
@@ -211,7 +213,7 @@ func (r *run) drive(ctx context.Context, out *Outcome) error {
 		processes[i] = watch.Process{Name: c.Name, PID: r.deployed.Nodes[i].PID}
 		specs[i] = emu.ProcessSpec{
 			Config: c, Machine: f.Machines[i], Interfaces: r.deployed.Nodes[i].Interfaces,
-			MaxFrame: f.maxFrame(), Nodes: len(configs), Links: links, End: f.End,
+			MaxFrame: maxFrame(f.MaxPayload), Nodes: len(configs), Links: links, End: f.End,
 		}
 		names[i] = c.Name
 	}

@@ -303,6 +303,29 @@ func testKilled(t *testing.T, docker *client.Client) {
 	}
 }
 
+// Every embedded experiment's fabric can be written for containerlab.
+func TestLabOfEveryExperiment(t *testing.T) {
+	for _, name := range experiment.Names() {
+		set, err := experiment.Load(name, experiment.Options{Tables: experiment.StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := set.Variants[0].Experiment
+		built, err := orchestrator.BuildTopology(e.Topology)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab := containers.Lab(name, built.Graph, e.Links.MTU-e.Links.Header, containerlab.Images{Switch: "s:1", Host: "h:1"})
+		var text strings.Builder
+		if err := containerlab.WriteTopology(&text, lab); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, want := strings.Count(text.String(), "image: h:1"), built.Graph.Hosts(); got != want {
+			t.Errorf("%s: %d containers with the hosts' image, want %d", name, got, want)
+		}
+	}
+}
+
 // What containers cannot do is refused before anything is deployed.
 func TestControlLinksAreRefused(t *testing.T) {
 	if err := containers.Check(t.Context(), 2); !errors.Is(err, containers.ErrUnsupported) {

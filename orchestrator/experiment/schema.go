@@ -167,6 +167,9 @@ var required = map[string][]string{
 	"published[]":               {"variant", "metric", "value", "low", "high", "source"},
 }
 
+// DefaultLinks are the links of an experiment that says nothing of them.
+func DefaultLinks() Links { return defaults().Links }
+
 // defaults is the experiment that a file starts from. Its transport and queue
 // values are those of the NSCC reference simulator.
 func defaults() *Experiment {
