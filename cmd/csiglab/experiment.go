@@ -170,12 +170,17 @@ func (s *selection) fileOverrides(cmd *cobra.Command) []experiment.Override {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
+// asName returns a text with what names may not have replaced.
+func asName(text string) string {
+	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
+}
+
 // name returns the experiment's name, made of those of the files.
 func (s *selection) name() string {
 	var parts []string
 	for _, file := range []string{s.topology, s.workload} {
 		base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-		if part := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(base), "-"), "-"); part != "" {
+		if part := asName(base); part != "" {
 			parts = append(parts, part)
 		}
 	}
