@@ -175,6 +175,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// interfaces returns the names of the interfaces here, without those of
+// containerlab, which other tests make at the same time.
 func interfaces(t *testing.T) (names []string) {
 	t.Helper()
 	all, err := net.Interfaces()
@@ -182,7 +184,9 @@ func interfaces(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	for _, i := range all {
-		names = append(names, i.Name)
+		if !strings.HasPrefix(i.Name, "clab-") && !strings.HasPrefix(i.Name, "br-") && !strings.HasPrefix(i.Name, "veth") {
+			names = append(names, i.Name)
+		}
 	}
 	return names
 }
