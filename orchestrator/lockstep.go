@@ -25,6 +25,8 @@ const (
 const (
 	ProcessesNode = "node" // one for each node
 	ProcessesOne  = "one"
+	// ProcessesSwitches has all switches in one, joined in memory; clock wall.
+	ProcessesSwitches = "switches"
 )
 
 // real runs a plan with real frames between network namespaces or containers.
@@ -89,6 +91,8 @@ func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {
 		Folder:     r.writer.Dir(),
 		MaxPayload: p.Path.MTU - p.Path.Header,
 		OneProcess: r.opts.Processes == ProcessesOne,
+
+		SwitchesTogether: r.opts.Processes == ProcessesSwitches,
 	}
 	if folder, err := filepath.Abs(f.Folder); err == nil {
 		f.Folder = folder

@@ -33,7 +33,7 @@ type Options struct {
 	Runtime     string // overrides the experiment's
 	Clock       string // overrides the experiment's
 	Payload     string // of real frames: full (default) or elide
-	Processes   string // of netns: node (default) or one
+	Processes   string // of netns: node (default), one, or, in real time, switches
 	CheckParity bool   // run in virtual time too and compare the traces
 	Inject      []string
 	Parallel    int // runs at once in virtual time; 0: one per core
@@ -172,6 +172,9 @@ func newRunner(set *experiment.Set, opts Options) (*runner, error) {
 		}
 	default:
 		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use inproc with virtual, netns with lockstep or wall, or containerlab with lockstep", r.runtime, r.clock))
+	}
+	if opts.Processes == ProcessesSwitches && r.clock != ClockWall {
+		return nil, configuration(fmt.Errorf("--processes %s: needs clock wall; %s is exact with a process for each node", opts.Processes, r.clock))
 	}
 	return r, nil
 }

@@ -53,7 +53,7 @@ func (a *app) run() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&r.options.CheckParity, "check-parity", false, "run in virtual time too and compare the traces")
 	f.StringVar(&r.options.Payload, "payload", "full", "full frames, or elide: headers only (real frames)")
-	f.StringVar(&r.options.Processes, "processes", "node", "a process for each node, or one for all (runtime netns)")
+	f.StringVar(&r.options.Processes, "processes", "node", "a process for each node, one for all, or for all switches (runtime netns; the last with clock wall)")
 	f.StringArrayVar(&r.options.Inject, "inject", nil, "lose or damage a frame, for tests: `drop=LINK:N` or flip=LINK:N (real frames)")
 	return cmd
 }
@@ -72,7 +72,7 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	if err := choice("payload", r.options.Payload, "full", "elide"); err != nil {
 		return err
 	}
-	if err := choice("processes", r.options.Processes, "node", "one"); err != nil {
+	if err := choice("processes", r.options.Processes, "node", "one", "switches"); err != nil {
 		return err
 	}
 	for _, flag := range []string{"payload", "processes"} {
@@ -87,6 +87,9 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	}
 	if r.dilation != "" && set.Base.Clock != orchestrator.ClockWall {
 		return usage("--dilation %s: needs --clock wall; %s has no wall seconds", r.dilation, set.Base.Clock)
+	}
+	if r.options.Processes == orchestrator.ProcessesSwitches && set.Base.Clock != orchestrator.ClockWall {
+		return usage("--processes switches: needs --clock wall; %s is exact with a process for each node", set.Base.Clock)
 	}
 	if r.options.CheckParity && set.Base.Clock == orchestrator.ClockWall {
 		return usage("--check-parity: clock wall does not claim the trace of a virtual run; use --clock lockstep")

@@ -114,6 +114,12 @@ func (k *Pacer) run() (clock.Time, error) {
 		if end, over := k.sheet.stopped(); over {
 			return end, nil
 		}
+		// What nodes of this pacer have sent each other wakes nobody.
+		for _, p := range k.nodes[:len(k.nodes)-1] {
+			if err := k.receive(p); err != nil {
+				return 0, err
+			}
+		}
 		k.rest()
 	}
 }

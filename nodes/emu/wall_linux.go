@@ -66,13 +66,15 @@ func (s *SharedSheet) Close() error { return errors.Join(unix.Munmap(s.memory), 
 type Keeper struct {
 	Sheet  *Sheet
 	pacers []*Pacer
-	place  []int // of each node: its pacer
 }
 
-// NewKeeper returns the Keeper of all nodes of a fabric, dealt out to the given
+// NewSheet returns a Sheet for the nodes of one process.
+func NewSheet(nodes int) *Sheet { return newSheet(make([]int64, sheetWords(nodes)), nodes) }
+
+// NewKeeper returns the Keeper of nodes of a fabric, dealt out to the given
 // number of threads.
-func NewKeeper(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, threads int) *Keeper {
-	k := &Keeper{Sheet: newSheet(make([]int64, sheetWords(len(nodes))), len(nodes))}
+func NewKeeper(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, sheet *Sheet, threads int) *Keeper {
+	k := &Keeper{Sheet: sheet}
 	threads = min(threads, len(nodes))
 	groups := make([][]*Node, threads)
 	for i, n := range nodes {

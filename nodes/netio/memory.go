@@ -12,6 +12,8 @@ type Memory struct {
 	mu      sync.Mutex
 	arrived chan struct{} // holds a token when queue may have frames
 	queue   []Frame
+	out     [][]byte // of the last batch, whose owner is the caller until the next
+	free    [][]byte // buffers of frames
 	drops   int64
 	closed  bool
 	peers   []peer // by port
@@ -59,7 +61,11 @@ func (m *Memory) take(batch []Frame) (int, error) {
 	if m.closed {
 		return 0, ErrClosed
 	}
+	m.free, m.out = append(m.free, m.out...), m.out[:0]
 	n := copy(batch, m.queue)
+	for _, f := range m.queue[:n] {
+		m.out = append(m.out, f.Data)
+	}
 	m.queue = append(m.queue[:0], m.queue[n:]...)
 	return n, nil
 }
@@ -72,14 +78,13 @@ func (m *Memory) Send(batch []Message) error {
 		if to.conn == nil {
 			return errors.New("netio: port leads nowhere")
 		}
-		data := make([]byte, 0, f.Len())
-		data = append(append(append(data, f.Header...), f.Payload...), f.Trailer...)
-		to.conn.put(Frame{Port: to.port, Data: data})
+		to.conn.put(to.port, f)
 	}
 	return nil
 }
 
-func (m *Memory) put(f Frame) {
+// put queues a copy of a frame.
+func (m *Memory) put(port int, f *Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -87,7 +92,12 @@ func (m *Memory) put(f Frame) {
 	case len(m.queue) == SlotsOf(len(m.peers)):
 		m.drops++
 	default:
-		m.queue = append(m.queue, f)
+		var data []byte
+		if last := len(m.free) - 1; last >= 0 {
+			data, m.free = m.free[last][:0], m.free[:last]
+		}
+		data = append(append(append(data, f.Header...), f.Payload...), f.Trailer...)
+		m.queue = append(m.queue, Frame{Port: port, Data: data})
 		select {
 		case m.arrived <- struct{}{}:
 		default:

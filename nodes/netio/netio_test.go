@@ -27,6 +27,25 @@ func TestMemory(t *testing.T) {
 	})
 }
 
+// Every other port of a Mixed is joined in memory.
+func TestMixed(t *testing.T) {
+	netiotest.Run(t, func(*testing.T) (a, b netio.Conn) {
+		var outer []int
+		for p := 0; p < netiotest.Ports; p += 2 {
+			outer = append(outer, p)
+		}
+		x, y := netio.NewMemory(len(outer)), netio.NewMemory(len(outer))
+		for p := range outer {
+			netio.Join(x, p, y, p)
+		}
+		v, w := netio.NewMixed(netiotest.Ports, x, outer), netio.NewMixed(netiotest.Ports, y, outer)
+		for p := 1; p < netiotest.Ports; p += 2 {
+			netio.Join(v.Memory, p, w.Memory, p)
+		}
+		return v, w
+	})
+}
+
 func TestPacket(t *testing.T) {
 	netiotest.Run(t, func(t *testing.T) (a, b netio.Conn) {
 		x, y := openPair(t, nil)

@@ -56,6 +56,9 @@ func deploy(f *Fabric) (*deployment, error) {
 	}
 	wires, names := f.Wires()
 	for id, w := range wires {
+		if f.inMemory(w) {
+			continue
+		}
 		a, b := &d.spaces[w[0].Node], &d.spaces[w[1].Node]
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = portName(w[0].Port)
@@ -138,7 +141,7 @@ func (s *space) raise(port int) error {
 func (s *space) settle() error {
 	deadline := time.Now().Add(patience)
 	for port, index := range s.indices {
-		for {
+		for index != 0 {
 			link, err := s.links.LinkByIndex(index)
 			if err != nil {
 				return err
@@ -182,6 +185,9 @@ func (s *space) conn(maxFrame int) (c *netio.Packet, err error) {
 func (d *deployment) counters() (sum Counters, err error) {
 	for _, s := range d.spaces {
 		for _, index := range s.indices {
+			if index == 0 {
+				continue
+			}
 			link, err := s.links.LinkByIndex(index)
 			if err != nil {
 				return sum, fmt.Errorf("node %s: counters: %w", s.name, err)

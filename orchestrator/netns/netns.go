@@ -51,8 +51,11 @@ type Fabric struct {
 	// OneProcess drives all nodes in the supervisor, over the same namespaces and
 	// links, instead of a process for each.
 	OneProcess bool
-	Calibrate  bool // measure how well the machine keeps real time; no node runs
-	Capture    *Capture
+	// SwitchesTogether drives the switches in the supervisor, over links in memory,
+	// and the hosts in a process each. It needs Wall.
+	SwitchesTogether bool
+	Calibrate        bool // measure how well the machine keeps real time; no node runs
+	Capture          *Capture
 	// HostProgram and SwitchProgram are command lines of the nodes' programs;
 	// empty: csig-host and csig-switch, beside this executable or on PATH.
 	HostProgram, SwitchProgram []string

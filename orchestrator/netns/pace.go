@@ -29,13 +29,23 @@ func (s *supervisor) paceProcesses(ctx context.Context, d *deployment, begin tim
 		return nil, err
 	}
 	defer sheet.Close()
+	var inside *paced // switches of this process
+	if s.fabric.SwitchesTogether {
+		here, err := s.together(d, configs)
+		if err != nil {
+			return nil, err
+		}
+		defer closeAll(here)
+		inside = pace(emu.NewKeeper(*s.fabric.Wall, s.fabric.End, here, links, sheet.Sheet, 1), here)
+		defer inside.stop()
+	}
 	nodes, err := s.spawn(d, configs, links, sheet.File)
 	defer nodes.bury()
 	if err != nil {
 		return nil, err
 	}
 	out := &Outcome{Results: make([]metrics.NodeResult, len(configs)), Timing: &emu.Timing{RealTime: true}}
-	left := len(configs)
+	left := len(nodes.all)
 	take := func(e watch.Ended) error {
 		if err := e.Failure(nodes.all[e.Node].name); err != nil {
 			return err
@@ -58,7 +68,7 @@ func (s *supervisor) paceProcesses(ctx context.Context, d *deployment, begin tim
 			}
 			return &NodeError{Name: nodes.all[e.Node].name, Reason: "ended during the run"}
 		default:
-			return nil
+			return inside.broken()
 		}
 	}, out)
 	if err != nil {
@@ -76,8 +86,68 @@ func (s *supervisor) paceProcesses(ctx context.Context, d *deployment, begin tim
 			return nil, errors.New("the run is over, but nodes do not end")
 		}
 	}
+	if inside != nil {
+		if err := inside.join(out); err != nil {
+			return nil, err
+		}
+	}
 	out.Setup, out.Wall = started.Sub(begin), time.Since(started)
 	return out, nil
+}
+
+// paced is nodes of this process under a keeper.
+type paced struct {
+	keeper  *emu.Keeper
+	nodes   []*emu.Node
+	ended   chan struct{}
+	timings []emu.Timing
+	err     error
+}
+
+func pace(k *emu.Keeper, nodes []*emu.Node) *paced {
+	p := &paced{keeper: k, nodes: nodes, ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		p.timings, p.err = k.Run()
+	}()
+	return p
+}
+
+// broken tells what made the nodes end before the run did.
+func (p *paced) broken() error {
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.ended:
+		if p.err == nil {
+			return errors.New("the nodes ended during the run")
+		}
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// stop ends the nodes, if they have not ended, so that their ports can be closed.
+func (p *paced) stop() {
+	select {
+	case <-p.ended:
+	default:
+		p.keeper.Sheet.Stop(0)
+		<-p.ended
+	}
+}
+
+// join waits for the nodes to end after the run and adds what they measured.
+func (p *paced) join(out *Outcome) error {
+	if <-p.ended; p.err != nil {
+		return p.err
+	}
+	for _, t := range p.timings {
+		out.Timing.Merge(t)
+	}
+	return out.take(p.nodes)
 }
 
 // paceOneProcess drives all nodes here, in real time.
@@ -88,41 +158,18 @@ func (s *supervisor) paceOneProcess(ctx context.Context, d *deployment, begin ti
 	}
 	defer closeAll(nodes)
 	configs, _ := s.fabric.Configs()
-	keeper := emu.NewKeeper(*s.fabric.Wall, s.fabric.End, nodes, links, runtime.NumCPU())
-	ended := make(chan struct{})
-	var timings []emu.Timing
-	var failed error
-	go func() {
-		timings, failed = keeper.Run()
-		close(ended)
-	}()
-	out := &Outcome{Timing: &emu.Timing{RealTime: true}}
-	started, err := s.keep(ctx, keeper.Sheet, configs, func() error {
-		select {
-		case <-ended:
-			if failed == nil {
-				return errors.New("the nodes ended during the run")
-			}
-			return failed
-		default:
-			return nil
-		}
-	}, out)
-	if err != nil {
-		keeper.Sheet.Stop(0)
-	}
-	<-ended
+	all := pace(emu.NewKeeper(*s.fabric.Wall, s.fabric.End, nodes, links, emu.NewSheet(len(nodes)), runtime.NumCPU()), nodes)
+	defer all.stop()
+	out := &Outcome{Results: make([]metrics.NodeResult, len(nodes)), Timing: &emu.Timing{RealTime: true}}
+	started, err := s.keep(ctx, all.keeper.Sheet, configs, all.broken, out)
 	if err == nil {
-		err = failed
+		err = all.join(out)
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range timings {
-		out.Timing.Merge(t)
-	}
 	out.Setup, out.Wall = started.Sub(begin), time.Since(started)
-	return out, out.take(nodes)
+	return out, nil
 }
 
 // keep starts a run in real time when every node is ready, and stops it when it

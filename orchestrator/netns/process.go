@@ -66,6 +66,9 @@ func (s *supervisor) spawn(d *deployment, configs []emu.Config, links []lockstep
 	nodes := &fleet{ends: make(chan watch.Ended, len(configs))}
 	affinity := newAffinity(f.Graph)
 	for i, c := range configs {
+		if f.SwitchesTogether && !c.Host {
+			continue
+		}
 		p := &process{name: c.Name}
 		if f.Wall == nil { // in real time a node must not wait for a processor while another is idle
 			affinity.pin(i)

@@ -7,6 +7,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/topologies"
 )
 
 // Shaped is what the kernel's shaper of one interface was set to and did.
@@ -42,6 +43,9 @@ func (f *Fabric) wireRate(link int) units.BitRate {
 // shape sets up the shaper of every interface of the graph's links.
 func (d *deployment) shape(f *Fabric) error {
 	for id, l := range f.Graph.Links {
+		if f.inMemory([2]topologies.End{l.A, l.B}) {
+			continue
+		}
 		for _, end := range [2]struct{ node, port int }{{l.A.Node, l.A.Port}, {l.B.Node, l.B.Port}} {
 			s := &d.spaces[end.node]
 			perSecond := max(1, uint64(f.wireRate(id))/8)

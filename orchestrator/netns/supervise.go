@@ -19,6 +19,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -160,15 +161,20 @@ func (s *supervisor) drivers(d *deployment) (nodes []*emu.Node, links []lockstep
 		if err != nil {
 			return fmt.Errorf("node %s: %w", configs[i].Name, err)
 		}
-		pool := new(wire.Pool)
-		m, err := build(s.fabric.Nodes[i], pool)
-		if err != nil {
-			return errors.Join(err, conn.Close())
-		}
-		nodes[i] = emu.New(configs[i], m, pool, conn)
-		return nil
+		nodes[i], err = s.driver(configs[i], conn)
+		return err
 	})
 	return nodes, links, err
+}
+
+// driver returns the driver of a node, which owns conn.
+func (s *supervisor) driver(c emu.Config, conn netio.Conn) (*emu.Node, error) {
+	pool := new(wire.Pool)
+	m, err := build(s.fabric.Nodes[c.Node], pool)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return emu.New(c, m, pool, conn), nil
 }
 
 func closeAll(nodes []*emu.Node) {
@@ -205,17 +211,18 @@ func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.T
 	}
 	out.End, out.Grants = board.End(), board.Grants()
 	out.Wall = time.Since(started)
+	out.Results = make([]metrics.NodeResult, len(nodes))
 	return out, out.take(nodes)
 }
 
 // take ends the nodes of this process and adds what they measured.
 func (o *Outcome) take(nodes []*emu.Node) error {
-	o.Results = make([]metrics.NodeResult, len(nodes))
-	for i, n := range nodes {
+	for _, n := range nodes {
 		if err := n.CloseCapture(); err != nil {
 			return err
 		}
-		o.Results[i] = n.Result(o.End)
+		result := n.Result(o.End)
+		o.Results[result.Node] = result
 		o.Frames += n.Sent()
 		o.Foreign += n.Foreign()
 	}

@@ -27,10 +27,10 @@ func TestWall(t *testing.T) {
 	}
 	p := parse(t, experimentText)
 	want := virtual(t, p)
-	for _, one := range []bool{false, true} {
-		t.Run(fmt.Sprintf("one=%v", one), func(t *testing.T) {
+	for _, processes := range []string{"node", "one", "switches"} {
+		t.Run(processes, func(t *testing.T) {
 			f := fabric(t, p)
-			f.OneProcess, f.Wall = one, &emu.Wall{Dilation: slow}
+			f.OneProcess, f.SwitchesTogether, f.Wall = processes == "one", processes == "switches", &emu.Wall{Dilation: slow}
 			out, err := run(t, f)
 			if err != nil {
 				t.Fatal(err)
@@ -61,8 +61,12 @@ func TestWall(t *testing.T) {
 // and lost nothing.
 func shaped(t *testing.T, f netns.Fabric, out *netns.Outcome) {
 	t.Helper()
-	if len(out.Shaped) != 2*len(f.Graph.Links) {
-		t.Fatalf("%d interfaces are shaped, want both ends of %d links", len(out.Shaped), len(f.Graph.Links))
+	links, frames := len(f.Graph.Links), out.Frames
+	if f.SwitchesTogether { // veth only at hosts
+		links, frames = f.Graph.Hosts(), out.Counters.TxPackets
+	}
+	if len(out.Shaped) != 2*links {
+		t.Fatalf("%d interfaces are shaped, want both ends of %d links", len(out.Shaped), links)
 	}
 	var packets int64
 	for _, s := range out.Shaped {
@@ -71,8 +75,8 @@ func shaped(t *testing.T, f netns.Fabric, out *netns.Outcome) {
 			t.Errorf("shaper %+v, the link's rate is %v", s, nominal)
 		}
 	}
-	if packets != out.Frames {
-		t.Errorf("the shapers passed %d frames of %d", packets, out.Frames)
+	if packets != frames || out.Counters.TxPackets != frames || frames == 0 {
+		t.Errorf("the shapers passed %d frames of %d, the interfaces %d", packets, frames, out.Counters.TxPackets)
 	}
 }
 
