@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
@@ -67,6 +68,10 @@ func (r *runner) real(ctx context.Context, p *Plan, fraction func(float64), pcap
 
 // namespaces runs a fabric in network namespaces.
 func (r *runner) namespaces(ctx context.Context, p *Plan, f netns.Fabric, progress func(clock.Time)) (*outcome, error) {
+	if r.wall != nil {
+		_, bound := estimate(p.Graph, p.Workload, p.Path)
+		f.Patience = time.Minute + 20*r.wall.At(clock.Time(bound))
+	}
 	got, err := netns.Run(ctx, f, progress)
 	if err != nil {
 		return nil, err

@@ -82,6 +82,7 @@ func runWall(t *testing.T, set *experiment.Set) (*runfolder.Summary, *runfolder.
 // In real time, at a dilation that this machine keeps, goodputs are within 15 %
 // of the virtual ones, and the run is valid.
 func TestWallThreeFlow(t *testing.T) {
+	needQuiet(t)
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
@@ -110,6 +111,7 @@ func TestWallThreeFlow(t *testing.T) {
 
 // A dilation that no machine keeps gives an invalid run that says why.
 func TestWallTooFast(t *testing.T) {
+	needQuiet(t)
 	buildNodes(t)
 	got, fidelity := runWall(t, shortThreeFlow(t, "wall.dilation=1"))
 	if got.Valid || fidelity.LatenessShare < 1 {
@@ -181,5 +183,14 @@ func TestFidelityBudget(t *testing.T) {
 		if got.ok != (c.want == "") || !strings.Contains(got.detail, c.want) {
 			t.Errorf("check of %+v: ok %v, %q; want %q", f, got.ok, got.detail, c.want)
 		}
+	}
+}
+
+// needQuiet skips a test that keeps real time, which a machine that is busy with
+// other packages' tests cannot.
+func needQuiet(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CSIGLAB_E2E") == "" {
+		t.Skip("needs a machine that does nothing else; set CSIGLAB_E2E=1 and go test -p 1")
 	}
 }

@@ -54,8 +54,11 @@ type Fabric struct {
 	// SwitchesTogether drives the switches in the supervisor, over links in memory,
 	// and the hosts in a process each. It needs Wall.
 	SwitchesTogether bool
-	Calibrate        bool // measure how well the machine keeps real time; no node runs
-	Capture          *Capture
+	// Patience ends a run in real time that takes longer, as one that falls behind
+	// for good; 0 is without bound.
+	Patience  time.Duration
+	Calibrate bool // measure how well the machine keeps real time; no node runs
+	Capture   *Capture
 	// HostProgram and SwitchProgram are command lines of the nodes' programs;
 	// empty: csig-host and csig-switch, beside this executable or on PATH.
 	HostProgram, SwitchProgram []string

@@ -203,8 +203,10 @@ func (s *supervisor) keep(ctx context.Context, sheet *emu.Sheet, configs []emu.C
 			return started, &NodeError{Name: configs[n].Name, Reason: fmt.Sprintf("has not shown life for %v", silentAfter)}
 		}
 		at, over := sheet.Over(now, s.fabric.End)
-		if behind := now - start - s.fabric.Wall.At(at.Next); behind > hopeless {
-			out.Behind, out.End = behind, at.Last
+		behind := now - start - s.fabric.Wall.At(at.Next)
+		endless := s.fabric.Patience > 0 && now-start > s.fabric.Patience
+		if behind > hopeless || endless {
+			out.Behind, out.End = max(behind, 1), at.Last
 			sheet.Stop(out.End)
 			return started, nil
 		}
