@@ -42,8 +42,11 @@ func TestWallIsVirtualWhenInTime(t *testing.T) {
 	want := virtual(t, p)
 	for _, lateBy := range []time.Duration{0, slack / 10, slack / 2} {
 		t.Run(fmt.Sprint(lateBy), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(1, uint64(lateBy)))
-			lag := func(int) time.Duration { return time.Duration(r.Int64N(int64(lateBy) + 1)) }
+			random := make([]*rand.Rand, len(p.Graph.Nodes)) // a goroutine's own
+			for i := range random {
+				random[i] = rand.New(rand.NewPCG(uint64(i), uint64(lateBy)))
+			}
+			lag := func(node int) time.Duration { return time.Duration(random[node].Int64N(int64(lateBy) + 1)) }
 			got, timing, at := pace(t, p, fabric(p), dilation, lag)
 			same(t, got, want)
 			if timing.Displaced != 0 || timing.Received != at.Sent || at.Sent == 0 {
