@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -34,18 +33,6 @@ func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progre
 	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.Wall, cpu: got.CPU}
 	out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.TxPackets, got.RxPackets))
 	return out, nil
-}
-
-// readyForContainers finds out what would keep a plan from running in containers.
-func (r *runner) readyForContainers(ctx context.Context, j job) error {
-	if r.runtime != RuntimeContainerlab {
-		return nil
-	}
-	err := containers.Check(ctx, len(j.plan.Control))
-	if errors.Is(err, containers.ErrUnsupported) {
-		return r.inVariant(r.set.Variants[j.variant].Name, configuration(err))
-	}
-	return infrastructure(err)
 }
 
 // WriteContainerlab writes a fabric whose links are such as a containerlab

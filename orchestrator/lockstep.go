@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/topologies"
 )
@@ -47,6 +48,9 @@ func (r *runner) real(ctx context.Context, p *Plan, fraction func(float64), pcap
 	// link is the bottleneck.
 	_, bound := estimate(p.Graph, p.Workload, p.Path)
 	progress := func(now clock.Time) { fraction(min(float64(now)/float64(bound), 0.99)) }
+	if r.wall != nil {
+		f.Patience = time.Minute + 20*r.wall.At(clock.Time(bound))
+	}
 	run := r.namespaces
 	if r.runtime == RuntimeContainerlab {
 		run = r.containers
@@ -68,10 +72,6 @@ func (r *runner) real(ctx context.Context, p *Plan, fraction func(float64), pcap
 
 // namespaces runs a fabric in network namespaces.
 func (r *runner) namespaces(ctx context.Context, p *Plan, f netns.Fabric, progress func(clock.Time)) (*outcome, error) {
-	if r.wall != nil {
-		_, bound := estimate(p.Graph, p.Workload, p.Path)
-		f.Patience = time.Minute + 20*r.wall.At(clock.Time(bound))
-	}
 	got, err := netns.Run(ctx, f, progress)
 	if err != nil {
 		return nil, err
@@ -140,8 +140,16 @@ func (r *runner) ready(ctx context.Context, jobs []job) error {
 		if _, err := r.injections(j.plan); err != nil {
 			return r.inVariant(r.set.Variants[j.variant].Name, err)
 		}
-		if err := r.readyForContainers(ctx, j); err != nil {
-			return err
+		if r.runtime != RuntimeContainerlab {
+			continue
+		}
+		if err := containers.Supports(len(j.plan.Control)); err != nil {
+			return r.inVariant(r.set.Variants[j.variant].Name, configuration(err))
+		}
+	}
+	if r.runtime == RuntimeContainerlab {
+		if err := containers.Check(ctx); err != nil {
+			return infrastructure(err)
 		}
 	}
 	if r.opts.Processes == ProcessesOne {

@@ -309,7 +309,7 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 	}
 	data := runfolder.RunData{
 		Nodes: out.results, TraceHash: traceHash(out.results), Wall: out.wall, CPU: out.cpu,
-		DataPackets: int64(metrics["data_packets"]), Invalid: out.invalid, Fidelity: out.fidelity,
+		DataPackets: int64(metrics["data_packets"]), Fidelity: out.fidelity,
 	}
 	for _, c := range out.checks {
 		data.Checks = append(data.Checks, runfolder.Check{Name: c.name, OK: c.ok, Detail: c.detail})

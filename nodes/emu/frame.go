@@ -8,6 +8,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 )
 
@@ -21,6 +22,10 @@ const (
 
 // TrailerLen is what a frame needs beyond the packet's bytes.
 const TrailerLen = trailerLen
+
+// MaxFrame returns the length of the longest frame of a fabric whose packets carry
+// at most so much payload, trailer included.
+func MaxFrame(payload units.ByteSize) int { return wire.MaxHeader + int(payload) + trailerLen }
 
 // Arrival returns the model time at which a captured frame arrives at the far
 // end of its link; ok is false for a frame without a trailer.

@@ -57,11 +57,17 @@ var ErrUnavailable = errors.New("containers are not available")
 // ErrUnsupported is wrapped when a fabric cannot run in containers.
 var ErrUnsupported = errors.New("not possible in containers")
 
-// Check returns what would keep a fabric with so many control links from running.
-func Check(ctx context.Context, control int) error {
+// Supports returns why a fabric with so many control links cannot run in
+// containers, if it cannot.
+func Supports(control int) error {
 	if control > 0 {
 		return fmt.Errorf("workload: %w: %d pairs of hosts have flows that wait for each other's; use runtime netns", ErrUnsupported, control)
 	}
+	return nil
+}
+
+// Check returns what would keep any fabric from running on this machine.
+func Check(ctx context.Context) error {
 	engine, err := open(ctx)
 	if err != nil {
 		return err
@@ -88,10 +94,9 @@ const destroyTime = 2 * time.Minute
 // *emu.LinkError names the link that lost a frame, a *watch.NodeError the node
 // that died or hangs; an error of the machine wraps ErrUnavailable. However it
 // ends, nothing of the lab is left but the topology file and an empty folder in
-// f.Folder. When ctx
-// ends, the error is its cause.
+// f.Folder. When ctx ends, the error is its cause.
 func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome, err error) {
-	if err := Check(ctx, len(f.Control)); err != nil {
+	if err := Supports(len(f.Control)); err != nil {
 		return nil, err
 	}
 	engine, err := open(ctx)
@@ -149,9 +154,6 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// maxFrame returns the length of the longest frame, with tag and trailer.
-func maxFrame(payload units.ByteSize) int { return wire.MaxHeader + int(payload) + emu.TrailerLen }
-
 // lab returns what to deploy.
 func (f *Fabric) lab(id string, images containerlab.Images) containerlab.Lab {
 	lab := Lab(f.Name, f.Graph, f.MaxPayload, images)
@@ -169,7 +171,7 @@ func (f *Fabric) lab(id string, images containerlab.Images) containerlab.Lab {
 // Lab returns a fabric as containers that nobody drives yet: a node waits until
 // csiglab is at its socket. payload is the largest of a packet.
 func Lab(name string, g *topologies.Graph, payload units.ByteSize, images containerlab.Images) containerlab.Lab {
-	lab := containerlab.Lab{Name: name, Graph: g, MTU: maxFrame(payload) - wire.EthernetLen}
+	lab := containerlab.Lab{Name: name, Graph: g, MTU: emu.MaxFrame(payload) - wire.EthernetLen}
 	for _, n := range g.Nodes {
 		s := containerlab.NodeSettings{
 			Image: images.Switch,
@@ -213,7 +215,7 @@ func (r *run) drive(ctx context.Context, out *Outcome) error {
 		processes[i] = watch.Process{Name: c.Name, PID: r.deployed.Nodes[i].PID}
 		specs[i] = emu.ProcessSpec{
 			Config: c, Machine: f.Machines[i], Interfaces: r.deployed.Nodes[i].Interfaces,
-			MaxFrame: maxFrame(f.MaxPayload), Nodes: len(configs), Links: links, End: f.End,
+			MaxFrame: emu.MaxFrame(f.MaxPayload), Nodes: len(configs), Links: links, End: f.End,
 		}
 		names[i] = c.Name
 	}

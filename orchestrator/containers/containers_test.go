@@ -337,14 +337,14 @@ func TestLabOfEveryExperiment(t *testing.T) {
 
 // What containers cannot do is refused before anything is deployed.
 func TestControlLinksAreRefused(t *testing.T) {
-	if err := containers.Check(t.Context(), 2); !errors.Is(err, containers.ErrUnsupported) {
+	if err := containers.Supports(2); !errors.Is(err, containers.ErrUnsupported) {
 		t.Errorf("error %v, want ErrUnsupported", err)
 	}
 }
 
 func TestNoEngine(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-	if err := containers.Check(t.Context(), 0); !errors.Is(err, containers.ErrUnavailable) {
+	if err := containers.Check(t.Context()); !errors.Is(err, containers.ErrUnavailable) {
 		t.Errorf("error %v, want ErrUnavailable", err)
 	}
 	if _, err := containers.Run(t.Context(), containers.Fabric{Binaries: containerlab.Binaries{}}, nil); !errors.Is(err, containers.ErrUnavailable) {

@@ -34,7 +34,7 @@ type deployment struct {
 const ethernetLen = wire.EthernetLen
 
 // maxFrame returns the length of the longest frame, with tag and trailer.
-func (f *Fabric) maxFrame() int { return wire.MaxHeader + int(f.MaxPayload) + emu.TrailerLen }
+func (f *Fabric) maxFrame() int { return emu.MaxFrame(f.MaxPayload) }
 
 // deploy creates the namespaces and links, all up and running.
 func deploy(f *Fabric) (*deployment, error) {
