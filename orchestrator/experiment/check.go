@@ -27,6 +27,9 @@ func (d *decoder) derive(e *Experiment) {
 	if p := e.Workload.Permutation; p != nil && !d.given("workload.permutation.seed") {
 		p.Seed = 1
 	}
+	if a := e.Applications; a != nil && a.MTU == 0 {
+		a.MTU = 1500 * units.Byte
+	}
 	if f := e.Topology.FatTree; f != nil {
 		for i := range f.Tiers {
 			t := &f.Tiers[i]
@@ -43,11 +46,14 @@ func (d *decoder) derive(e *Experiment) {
 // check tests what concerns several values.
 func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.exactlyOne("topology")
-	d.exactlyOne("workload")
+	if a := e.Applications; a == nil || slices.ContainsFunc(alternatives["workload"], func(key string) bool { return d.given(join("workload", key)) }) {
+		d.exactlyOne("workload")
+	}
 	hosts := d.topology(e.Topology)
 	d.workload(e, hosts)
 	d.links(e)
 	d.csig(e)
+	d.applications(e, hosts)
 	if e.Measure.To != 0 && e.Measure.To <= e.Measure.From {
 		d.failAt("measure.to", fmt.Sprintf("the window ends at %v, before it begins at %v", e.Measure.To, e.Measure.From), "")
 	}

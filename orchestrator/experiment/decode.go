@@ -136,7 +136,7 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 		}
 	}
 	for _, key := range required[general(path)] {
-		if t.get(key) == nil {
+		if t.get(key) == nil && (path != "" || t.get(excused[key]) == nil) {
 			d.failAt(path, fmt.Sprintf("the key %q is missing", key), "")
 		}
 	}

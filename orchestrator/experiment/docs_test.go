@@ -80,12 +80,22 @@ name: x
 topology: TOPOLOGY
 workload: WORKLOAD
 csig: {ports: [{switch: tor0, policy: pass}]}
-`
+REST`
 
 // TestDocumentedDefaults compares the tables' defaults with those that a
 // resolved experiment has.
 func TestDocumentedDefaults(t *testing.T) {
 	resolved := map[string]string{}
+	add := func(topology, workload, rest string) {
+		text := strings.NewReplacer("TOPOLOGY", topology, "WORKLOAD", workload, "REST", rest).Replace(everything)
+		set, err := Parse("x", "", []byte(text), Options{Tables: StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		flatten(encode(reflect.ValueOf(set.Base).Elem(), ""), "", resolved)
+	}
+	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 2, dst: 3, size: 1B}]}",
+		"runtime: netns\nclock: wall\napplications: {hosts: [0, 1], programs: [{host: 0, run: x}]}")
 	for _, topology := range []string{
 		"{fat_tree: {hosts: 2, pod: 2, tiers: [{down: 1, up: 1, rate: 1Gbps, delay: 1us}, {down: 2, rate: 1Gbps, delay: 1us}]}}",
 		"{k_ary: {k: 4, rate: 1Gbps, delay: 1us}}",
@@ -93,12 +103,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		"{dragonfly: {p: 1, a: 2, h: 1, rate: 1Gbps, delay: 1us}}",
 	} {
 		for _, workload := range []string{"{transfers: [{src: 0, dst: 1, size: 1B}]}", "{permutation: {size: 1B}}", "{incast: {fan_in: 1, size: 1B}}", "{all_to_all: {size: 1B}}"} {
-			text := strings.NewReplacer("TOPOLOGY", topology, "WORKLOAD", workload).Replace(everything)
-			set, err := Parse("x", "", []byte(text), Options{Tables: StandardTables()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			flatten(encode(reflect.ValueOf(set.Base).Elem(), ""), "", resolved)
+			add(topology, workload, "")
 		}
 	}
 	needed := map[string]bool{}

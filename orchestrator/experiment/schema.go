@@ -27,6 +27,7 @@ type rule struct {
 var (
 	namePattern   = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 	initPattern   = regexp.MustCompile(`^(every|none|1/[1-9][0-9]{0,8}|probe/[1-9][0-9]{0,8}(ns|us|ms))$`)
+	imagePattern  = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
 	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 	signals       = []string{"delay", "abw", "abw-c", "nqd"}
 )
@@ -48,7 +49,8 @@ const (
 	minDelay  = clock.Nanosecond
 	maxDelay  = clock.Second
 	maxQueue  = 100 * units.GB
-	maxLength = 24 * clock.Hour // of a run
+	maxLength = 24 * clock.Hour  // of a run
+	minMTU    = 576 * units.Byte // what every IPv4 host takes (RFC 791 §3.1)
 )
 
 // rules has the constraints of the values by path; [] stands for an index.
@@ -146,6 +148,15 @@ var rules = map[string]rule{
 	"workload.start_jitter":        between(0, maxDelay),
 	"workload.control_delay":       auto(minDelay, maxDelay),
 
+	"applications.hosts[]":          {min: 0, max: 1 << 20},
+	"applications.signals[]":        oneOf(signals...),
+	"applications.queue":            auto(256*units.Byte, maxQueue),
+	"applications.mtu":              between(minMTU, 65000*units.Byte),
+	"applications.image":            {pattern: imagePattern, want: "the name of an image, such as iperf3:1"},
+	"applications.programs[].host":  {min: 0, max: 1 << 20},
+	"applications.programs[].run":   {pattern: regexp.MustCompile(`\S`), want: "a command line"},
+	"applications.programs[].start": between(0, maxLength),
+
 	"derived[].name": {pattern: metricPattern, want: "letters, digits and _, such as fairness_ratio"},
 }
 
@@ -163,9 +174,14 @@ var required = map[string][]string{
 	"workload.permutation":      {"size"},
 	"workload.incast":           {"fan_in", "size"},
 	"workload.all_to_all":       {"size"},
+	"applications":              {"hosts"},
+	"applications.programs[]":   {"host", "run"},
 	"derived[]":                 {"name", "expr"},
 	"published[]":               {"variant", "metric", "value", "low", "high", "source"},
 }
+
+// excused are the keys of required that another one makes needless.
+var excused = map[string]string{"workload": "applications"}
 
 // DefaultLinks are the links of an experiment that says nothing of them.
 func DefaultLinks() Links { return defaults().Links }

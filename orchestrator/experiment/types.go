@@ -14,27 +14,29 @@ const Schema = 1
 // Experiment is one resolved experiment: every default filled in, every unit
 // parsed. Field names in YAML are given in backquotes.
 type Experiment struct {
-	Schema      int            `yaml:"schema"`
-	Name        string         `yaml:"name"` // [a-z0-9-]+
-	Description string         `yaml:"description"`
-	Topology    Topology       `yaml:"topology"`
-	Links       Links          `yaml:"links"`
-	CSIG        CSIG           `yaml:"csig"`
-	Hosts       Hosts          `yaml:"hosts"`
-	Workload    Workload       `yaml:"workload"`
-	Telemetry   Telemetry      `yaml:"telemetry"`
-	Capture     []string       `yaml:"capture"`   // links whose packets are written as pcapng, such as tor0-agg0
-	Measure     Window         `yaml:"measure"`   // rates are measured in this window
-	End         clock.Duration `yaml:"end"`       // the run ends here, exclusive; 0 = when all is done
-	Variants    []Variant      `yaml:"variants"`  // at least one after resolution ("run" by default)
-	Seeds       []uint64       `yaml:"seeds"`     // default 1
-	TieSeed     uint64         `yaml:"tie_seed"`  // 0: receives of one instant in port order
-	Derived     []Derived      `yaml:"derived"`   // metrics computed from metrics, in order
-	Expect      []string       `yaml:"expect"`    // assertions over medians: baseline.fairness_ratio > 3.7
-	Published   []Published    `yaml:"published"` // figures to compare with in the report
-	Runtime     string         `yaml:"runtime"`   // inproc | netns | containerlab
-	Clock       string         `yaml:"clock"`     // virtual | lockstep | wall
-	Wall        Wall           `yaml:"wall"`      // of clock wall
+	Schema      int      `yaml:"schema"`
+	Name        string   `yaml:"name"` // [a-z0-9-]+
+	Description string   `yaml:"description"`
+	Topology    Topology `yaml:"topology"`
+	Links       Links    `yaml:"links"`
+	CSIG        CSIG     `yaml:"csig"`
+	Hosts       Hosts    `yaml:"hosts"`
+	Workload    Workload `yaml:"workload"`
+	// Applications are programs over the kernel's TCP/IP; nil without.
+	Applications *Applications  `yaml:"applications"`
+	Telemetry    Telemetry      `yaml:"telemetry"`
+	Capture      []string       `yaml:"capture"`   // links whose packets are written as pcapng, such as tor0-agg0
+	Measure      Window         `yaml:"measure"`   // rates are measured in this window
+	End          clock.Duration `yaml:"end"`       // the run ends here, exclusive; 0 = when all is done
+	Variants     []Variant      `yaml:"variants"`  // at least one after resolution ("run" by default)
+	Seeds        []uint64       `yaml:"seeds"`     // default 1
+	TieSeed      uint64         `yaml:"tie_seed"`  // 0: receives of one instant in port order
+	Derived      []Derived      `yaml:"derived"`   // metrics computed from metrics, in order
+	Expect       []string       `yaml:"expect"`    // assertions over medians: baseline.fairness_ratio > 3.7
+	Published    []Published    `yaml:"published"` // figures to compare with in the report
+	Runtime      string         `yaml:"runtime"`   // inproc | netns | containerlab
+	Clock        string         `yaml:"clock"`     // virtual | lockstep | wall
+	Wall         Wall           `yaml:"wall"`      // of clock wall
 }
 
 // Wall is the wall clock's dilation, and how far from real time a run may be.
@@ -216,6 +218,25 @@ type AllToAll struct {
 	Size     units.ByteSize `yaml:"size"`     // of each message
 	Parallel int            `yaml:"parallel"` // messages that a host has under way; 0 or "all": no limit
 	Hosts    int            `yaml:"hosts"`    // the first so many; 0 or "all": every host
+}
+
+// Applications are hosts that run programs, unmodified and over the kernel's
+// TCP/IP, instead of the transport.
+type Applications struct {
+	Hosts    []int          `yaml:"hosts"`    // numbers; no transfer uses them
+	Signals  []string       `yaml:"signals"`  // signal types that tags ask for, packet by packet in turn; empty: CSIG.Signal
+	Queue    units.ByteSize `yaml:"queue"`    // of a host towards the fabric; 0 or "auto": the data queue of a switch port
+	MTU      units.ByteSize `yaml:"mtu"`      // of the programs' interface, IP header included; default 1500B
+	Image    string         `yaml:"image"`    // runtime containerlab: image of the container that programs run in; "": the host's files
+	Programs []Program      `yaml:"programs"` // started in the order of their start
+}
+
+// Program is a command that a host runs.
+type Program struct {
+	Host       int            `yaml:"host"`
+	Run        string         `yaml:"run"` // command line; see Args
+	Start      clock.Duration `yaml:"start"`
+	Background bool           `yaml:"background"` // the run does not wait for its end
 }
 
 // Telemetry is what is recorded.

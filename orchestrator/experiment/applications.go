@@ -1,0 +1,151 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/units"
+)
+
+// frameOverhead is what an application's frame takes on the wire beyond its IP
+// packet: the Ethernet header and the FCS.
+const frameOverhead = 18 * units.Byte
+
+// tagRoom is the longest CSIG tag, which counts with links.count_tag.
+const tagRoom = 8 * units.Byte
+
+// applications checks the programs against the rest.
+func (d *decoder) applications(e *Experiment, hosts int) {
+	a := e.Applications
+	if a == nil {
+		return
+	}
+	switch {
+	case e.Clock != "wall":
+		d.failAt("applications", fmt.Sprintf("programs need clock wall; %s has no time that they could live in", e.Clock), "")
+	case strings.HasPrefix(e.CSIG.Init, "probe/"):
+		d.failAt("csig.init", "probes are the transport's; with applications want every, none or 1/N", "every")
+	}
+	if len(a.Hosts) == 0 {
+		d.failAt("applications.hosts", "the list is empty", "")
+	}
+	seen := map[int]bool{}
+	for i, h := range a.Hosts {
+		path := fmt.Sprintf("applications.hosts[%d]", i)
+		if hosts > 0 && h >= hosts {
+			d.failAt(path, fmt.Sprintf("no host %d; hosts go from 0 to %d", h, hosts-1), "")
+		}
+		if seen[h] {
+			d.failAt(path, fmt.Sprintf("host %d is given twice", h), "")
+		}
+		seen[h] = true
+	}
+	room := e.Links.MTU - frameOverhead
+	why := "a frame takes 18B more"
+	if e.Links.CountTag && e.CSIG.Format != "none" {
+		room, why = room-tagRoom, "a frame with its tag takes 26B more"
+	}
+	if a.MTU > room {
+		d.failAt("applications.mtu", fmt.Sprintf("%v is too large; links.mtu %v leaves %v, as %s", a.MTU, e.Links.MTU, max(room, 0), why), "")
+	}
+	if a.Queue != 0 && a.Queue < a.MTU+frameOverhead {
+		d.failAt("applications.queue", fmt.Sprintf("%v does not hold one frame of %v", a.Queue, a.MTU+frameOverhead), "")
+	}
+	for i, p := range a.Programs {
+		path := fmt.Sprintf("applications.programs[%d]", i)
+		if !seen[p.Host] {
+			d.failAt(path+".host", fmt.Sprintf("host %d is not one of applications.hosts", p.Host), "")
+		}
+		if _, err := p.Args(); err != nil {
+			d.failAt(path+".run", err.Error(), "")
+		}
+		if e.End != 0 && p.Start >= e.End {
+			d.failAt(path+".start", fmt.Sprintf("starts at %v, not before the run's end %v", p.Start, e.End), "")
+		}
+	}
+	d.parted(e, seen, hosts)
+}
+
+// parted refuses transfers of hosts that run programs, which have no transport.
+// Those of a file are seen only when it is read.
+func (d *decoder) parted(e *Experiment, programs map[int]bool, hosts int) {
+	w := e.Workload
+	refuse := func(path string, host int) {
+		d.failAt(path, fmt.Sprintf("host %d is one of applications.hosts, which have no transport", host), "")
+	}
+	for i, t := range w.Transfers {
+		if programs[t.Src] {
+			refuse(fmt.Sprintf("workload.transfers[%d].src", i), t.Src)
+		}
+		if programs[t.Dst] {
+			refuse(fmt.Sprintf("workload.transfers[%d].dst", i), t.Dst)
+		}
+	}
+	first := slices.Min(append(slices.Clone(e.Applications.Hosts), 1<<30))
+	switch {
+	case w.Permutation != nil:
+		refuse("workload.permutation", first)
+	case w.Incast != nil && programs[w.Incast.Dst]:
+		refuse("workload.incast.dst", w.Incast.Dst)
+	case w.Incast != nil:
+		last := w.Incast.FanIn - 1 // of the senders, which are the first hosts besides dst
+		if w.Incast.Dst <= last {
+			last++
+		}
+		if first <= last {
+			refuse("workload.incast.fan_in", first)
+		}
+	case w.AllToAll != nil && (w.AllToAll.Hosts == 0 || first < w.AllToAll.Hosts):
+		refuse("workload.all_to_all", first)
+	}
+}
+
+var errUnclosed = errors.New("a quote is not closed")
+
+// Args splits the command line at spaces. Single and double quotes keep what is
+// between them together, and a backslash outside of single quotes the character
+// after it. Nothing else is expanded: a program that needs a shell names it, as
+// in sh -c "…".
+func (p Program) Args() ([]string, error) {
+	var args []string
+	var word strings.Builder
+	inWord := false
+	var quote rune
+	escaped := false
+	for _, c := range p.Run {
+		switch {
+		case escaped:
+			word.WriteRune(c)
+			escaped = false
+		case c == '\\' && quote != '\'':
+			escaped, inWord = true, true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, inWord = c, true
+		case quote == 0 && strings.ContainsRune(" \t\n", c):
+			if inWord {
+				args = append(args, word.String())
+			}
+			word.Reset()
+			inWord = false
+		default:
+			word.WriteRune(c)
+			inWord = true
+		}
+	}
+	switch {
+	case quote != 0:
+		return nil, errUnclosed
+	case escaped:
+		return nil, errors.New("a backslash is the last character")
+	case inWord:
+		args = append(args, word.String())
+	}
+	if len(args) == 0 || args[0] == "" {
+		return nil, errors.New("names no program")
+	}
+	return args, nil
+}
