@@ -1,6 +1,7 @@
-// Package spool holds the packets that one node captures until the run ends, when
-// package capture merges those of all nodes into one file. It is apart from
-// capture so that the nodes' programs need no decoder of frames.
+// Package spool carries the packets that one node captures: in a file until the
+// run ends, when package capture merges those of all nodes, or through a pipe to
+// who asks for them while the run is under way. It is apart from capture so that
+// the nodes' programs need no decoder of frames.
 package spool
 
 import (
@@ -25,6 +26,7 @@ type Record struct {
 	Frame  []byte
 	Length int
 	Queue  *Queue // that the packet has left; nil for none
+	Missed int64  // packets at the port since the record before that had no room
 }
 
 // Queue is what a packet met in the queue that it left: the wire bytes in it,
