@@ -1,0 +1,70 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// CommandError reports a command that cannot be run in a node.
+type CommandError struct {
+	Command string
+	Err     error
+}
+
+func (e *CommandError) Error() string { return fmt.Sprintf("%s: %v", e.Command, e.Err) }
+
+func (e *CommandError) Unwrap() error { return e.Err }
+
+// Enter turns this process into a command, of at least one word, in the network
+// namespace of a node, with the machine's files. Its input, output, signals and
+// exit code are then the command's. Enter returns only an error: a *CommandError
+// if it is the command's.
+func Enter(n Node, command, env []string) error {
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		var e *exec.Error
+		if errors.As(err, &e) {
+			err = e.Err
+		}
+		return &CommandError{command[0], err}
+	}
+	if n.User != "" {
+		return enterUser(n, path, command, env)
+	}
+	runtime.LockOSThread() // the command gets the namespace of the thread
+	defer runtime.UnlockOSThread()
+	space, err := os.Open(n.Network)
+	if err != nil {
+		return fmt.Errorf("node %s: enter its network namespace: %w", n.Name, err)
+	}
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return fmt.Errorf("node %s: %w", n.Name, err)
+	}
+	if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("node %s: enter its network namespace: %w", n.Name, err)
+	}
+	err = &CommandError{command[0], syscall.Exec(path, command, env)}
+	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
+		runtime.LockOSThread() // the thread ends with the goroutine
+	}
+	return err
+}
+
+// enterUser enters the node of a run without privileges. A process with several
+// threads, such as this, cannot enter a user namespace (setns(2)); nsenter of
+// util-linux can.
+func enterUser(n Node, path string, command, env []string) error {
+	nsenter, err := exec.LookPath("nsenter")
+	if err != nil {
+		return fmt.Errorf("node %s: to enter it without being root needs the program nsenter, of the package util-linux", n.Name)
+	}
+	args := append([]string{"nsenter", "--user=" + n.User, "--net=" + n.Network, "--preserve-credentials", "--", path}, command[1:]...)
+	return fmt.Errorf("node %s: %s: %w", n.Name, nsenter, syscall.Exec(nsenter, args, env))
+}

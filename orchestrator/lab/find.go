@@ -1,0 +1,106 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/spelling"
+)
+
+// UnknownError reports a run or node that there is not.
+type UnknownError struct {
+	What  string // run or node
+	Text  string // that the user gave
+	Known []string
+}
+
+// mostListed is how many names an error lists.
+const mostListed = 40
+
+func (e *UnknownError) Error() string {
+	text := fmt.Sprintf("%s %q: ", e.What, e.Text)
+	if len(e.Known) == 0 {
+		return text + "there is none under way; csiglab up EXPERIMENT starts a lab"
+	}
+	text += "there is no such " + e.What
+	if near := spelling.Nearest(e.Text, e.Known); near != "" {
+		text += fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	if len(e.Known) > mostListed {
+		return text + fmt.Sprintf("; known: %s and %d others", strings.Join(e.Known[:mostListed], " "), len(e.Known)-mostListed)
+	}
+	return text + "; known: " + strings.Join(e.Known, " ")
+}
+
+// AmbiguousError reports a text that stands for several runs.
+type AmbiguousError struct {
+	Text string
+	Runs []Run
+}
+
+func (e *AmbiguousError) Error() string {
+	text := fmt.Sprintf("run %q: there are %d of them, use an id:", e.Text, len(e.Runs))
+	for _, r := range e.Runs {
+		text += fmt.Sprintf("\n  %s  %s, %s, since %s, %s", r.ID, r.Name, r.State, r.Started.Format("15:04:05"), r.Folder)
+	}
+	return text
+}
+
+// Find returns the run that a text stands for: its id, the beginning of its id if
+// no other's begins so, or its experiment's name. Of several, those whose holder
+// lives are preferred. The error is an *UnknownError or an *AmbiguousError.
+func Find(runs []Run, text string) (Run, error) {
+	var found, alive []Run
+	var known []string
+	for _, r := range runs {
+		if r.ID == text {
+			return r, nil
+		}
+		if known = append(known, r.ID); r.Name != "" {
+			known = append(known, r.Name)
+		}
+		if text != "" && (strings.HasPrefix(r.ID, text) || r.Name == text) {
+			found = append(found, r)
+			if r.State != Dead {
+				alive = append(alive, r)
+			}
+		}
+	}
+	switch {
+	case len(alive) == 1:
+		return alive[0], nil
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		return Run{}, &UnknownError{What: "run", Text: text, Known: known}
+	}
+	return Run{}, &AmbiguousError{Text: text, Runs: found}
+}
+
+// Node returns the node of that name, or the host with that address. The error is
+// an *UnknownError if the run has no such node.
+func (r *Run) Node(text string) (Node, error) {
+	if len(r.Nodes) == 0 {
+		return Node{}, fmt.Errorf("run %s has no nodes yet", r.ID)
+	}
+	var known []string
+	addr, err := netip.ParseAddr(text)
+	byAddress := err == nil
+	for _, n := range r.Nodes {
+		if n.Name == text {
+			return n, nil
+		}
+		for _, a := range n.Addresses {
+			if byAddress && a == addr.Unmap().String() {
+				return n, nil
+			}
+		}
+		if byAddress {
+			known = append(known, n.Addresses...)
+		} else {
+			known = append(known, n.Name)
+		}
+	}
+	return Node{}, &UnknownError{What: "node", Text: text, Known: known}
+}

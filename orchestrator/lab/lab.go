@@ -1,0 +1,226 @@
+// Package lab keeps the list of the runs on this machine, so that another process
+// finds them: what each consists of, whether the csiglab that holds it lives, and
+// what it left behind. It enters the network namespace of a node and asks a
+// holder to end its run. It starts no run; the backends write their runs into the
+// list, and Clean asks them to remove what carries a run's id.
+//
+//	          Register         Describe           Hold              Remove
+//	(nothing) ───────▶ running ───────▶ running ───────▶ held ───────────▶ (nothing)
+//	                      └──── the process that holds it dies ──▶ dead ── Clean ─┘
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// Run is a run that is under way, or that left something behind. Its JSON is what
+// csiglab inspect prints.
+type Run struct {
+	ID       string    `json:"id"` // [0-9a-f]+
+	Name     string    `json:"name"`
+	Runtime  string    `json:"runtime"`
+	Clock    string    `json:"clock"`
+	Dilation float64   `json:"dilation,omitempty"` // wall seconds per model second, of clock wall
+	State    State     `json:"state"`              // not in the list's files
+	Folder   string    `json:"folder"`             // absolute
+	Started  time.Time `json:"started"`
+	PID      int       `json:"pid"`               // of the holder: the csiglab that runs it
+	Ticks    uint64    `json:"ticks"`             // since boot, when that process started
+	Held     bool      `json:"held"`              // a lab: it runs until it is told to end
+	Failure  string    `json:"failure,omitempty"` // why a lab ended by itself
+	Nodes    []Node    `json:"nodes"`             // none before they are deployed
+	Links    []Link    `json:"links"`
+
+	Processes  []int `json:"-"` // of the nodes and those above them, apart from the holder
+	Containers int   `json:"-"`
+}
+
+// State is what a run is at.
+type State string
+
+// States of a run.
+const (
+	Running State = "running"
+	Held    State = "held" // a lab that is up
+	Dead    State = "dead" // its holder is gone
+)
+
+// Node is a host or a switch that has been deployed.
+type Node struct {
+	Name        string      `json:"name"`
+	Kind        string      `json:"kind"`                  // host or switch
+	PID         int         `json:"pid"`                   // of the process that drives it
+	Container   string      `json:"container,omitempty"`   // its name
+	Application string      `json:"application,omitempty"` // name of the container of its programs
+	Addresses   []string    `json:"addresses,omitempty"`   // of a host, in the fabric
+	Network     string      `json:"network"`               // file of its network namespace
+	User        string      `json:"user,omitempty"`        // file of the user namespace that owns that, where it is not the machine's
+	Interfaces  []Interface `json:"interfaces"`            // by port
+}
+
+// Interface is a port's interface in its node's network namespace.
+type Interface struct {
+	Name          string `json:"name"` // empty where the link is in a process's memory
+	MAC           string `json:"mac"`
+	Link          string `json:"link"`
+	Peer          string `json:"peer"`
+	PeerInterface string `json:"peerInterface"`
+	RateBPS       int64  `json:"rateBps"` // of the model
+}
+
+// Link joins two nodes.
+type Link struct {
+	Name    string    `json:"name"`
+	Nodes   [2]string `json:"nodes"`
+	RateBPS int64     `json:"rateBps"` // of the model, as the next
+	DelayUS float64   `json:"delayUs"`
+	Memory  bool      `json:"memory,omitempty"` // in a process's memory, without interfaces
+}
+
+// Describe returns the nodes and links of a graph, without what a backend adds to
+// the nodes. port names the interface of a port; inMemory, which may be nil, tells
+// which links have none.
+func Describe(g *topologies.Graph, port func(int) string, inMemory func(link int) bool) ([]Node, []Link) {
+	nodes, links := make([]Node, len(g.Nodes)), make([]Link, len(g.Links))
+	for i, n := range g.Nodes {
+		nodes[i] = Node{Name: n.Name, Kind: "switch", Interfaces: []Interface{}}
+		if n.Kind == topologies.Host {
+			nodes[i].Kind, nodes[i].Addresses = "host", []string{address(wire.HostIP(i))}
+		}
+	}
+	names := g.LinkNames()
+	for id, l := range g.Links {
+		memory := inMemory != nil && inMemory(id)
+		links[id] = Link{
+			Name: names[id], Nodes: [2]string{g.Nodes[l.A.Node].Name, g.Nodes[l.B.Node].Name},
+			RateBPS: int64(l.Rate), DelayUS: l.Delay.Microseconds(), Memory: memory,
+		}
+		for _, end := range [][2]topologies.End{{l.A, l.B}, {l.B, l.A}} {
+			own, peer := end[0], end[1]
+			i := Interface{
+				MAC: mac(own.Node, own.Port), Link: names[id], Peer: g.Nodes[peer.Node].Name, RateBPS: int64(l.Rate),
+			}
+			if !memory {
+				i.Name, i.PeerInterface = port(own.Port), port(peer.Port)
+			}
+			n := &nodes[own.Node]
+			for len(n.Interfaces) <= own.Port {
+				n.Interfaces = append(n.Interfaces, Interface{})
+			}
+			n.Interfaces[own.Port] = i
+		}
+	}
+	return nodes, links
+}
+
+func address(ip uint32) string {
+	return fmt.Sprintf("%d.%d.%d.%d", byte(ip>>24), byte(ip>>16), byte(ip>>8), byte(ip))
+}
+
+func mac(node, port int) string {
+	m := wire.MAC(node, port)
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}
+
+// Entry is a run of this process in the list. Its methods may be called from
+// several goroutines, but not at once.
+type Entry struct{ run Run }
+
+// Register puts a run of this process into the list. Of r, the process and the
+// start are filled in.
+func Register(r Run) (*Entry, error) {
+	r.PID, r.Ticks, r.Started = os.Getpid(), ticksOf(os.Getpid()), time.Now().Round(time.Second)
+	e := &Entry{run: r}
+	if err := e.write(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Describe adds what has been deployed.
+func (e *Entry) Describe(nodes []Node, links []Link) error {
+	e.run.Nodes, e.run.Links = nodes, links
+	return e.write()
+}
+
+// Remove takes the run off the list, also when it has been taken off before.
+func (e *Entry) Remove() error { return forget(e.run.ID) }
+
+func (e *Entry) write() error {
+	if err := record(e.run); err != nil {
+		return fmt.Errorf("note the run: %w", err)
+	}
+	return nil
+}
+
+// Fail puts a lab of this process that has ended by itself into the list, so that
+// its user learns of it.
+func Fail(r Run, reason error) error {
+	r.Failure = reason.Error()
+	if err := record(r); err != nil {
+		return fmt.Errorf("note the lab's end: %w", err)
+	}
+	return nil
+}
+
+// folder returns the directory of the list, which is one user's.
+func folder() string {
+	switch dir := os.Getenv("XDG_RUNTIME_DIR"); {
+	case os.Geteuid() == 0:
+		return "/run/csiglab"
+	case dir != "":
+		return filepath.Join(dir, "csiglab")
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("csiglab-%d", os.Getuid()))
+}
+
+func file(id string) string { return filepath.Join(folder(), id+".json") }
+
+// record writes a run's file as a whole: a reader sees the old or the new one.
+func record(r Run) error {
+	dir := folder()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if info, err := os.Stat(dir); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+		return fmt.Errorf("%s is not this user's", dir)
+	}
+	r.State = ""
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	fresh := file(r.ID) + ".new"
+	err = os.WriteFile(fresh, append(text, '\n'), 0o600)
+	if err == nil {
+		err = os.Rename(fresh, file(r.ID))
+	}
+	if err != nil {
+		os.Remove(fresh) // the first error says more
+	}
+	return err
+}
+
+// forget removes the files of a run.
+func forget(id string) error {
+	var errs []error
+	for _, name := range []string{file(id), file(id) + ".new", socket(id)} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("forget run %s: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Backend knows what is left of runs on this machine, by the id that everything
+// of a run carries.
+type Backend interface {
+	// Find adds to the runs of the list what there is of each. It may append runs
+	// that are not on the list; they are dead.
+	Find(ctx context.Context, runs []Run) ([]Run, error)
+	// Remove removes what there is of a run and tells in words what it was. It may
+	// be repeated.
+	Remove(ctx context.Context, id string) (removed []string, err error)
+}
+
+// List returns this user's runs, the oldest first: those under way, and those
+// whose holder is gone.
+func List(ctx context.Context, backends ...Backend) ([]Run, error) {
+	files, err := filepath.Glob(filepath.Join(folder(), "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var runs []Run
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var r Run
+		if err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list runs: %s: %w", file, err)
+		}
+		runs = append(runs, r)
+	}
+	for _, b := range backends {
+		if runs, err = b.Find(ctx, runs); err != nil {
+			return nil, fmt.Errorf("list runs: %w", err)
+		}
+	}
+	for i := range runs {
+		switch r := &runs[i]; {
+		case !r.alive():
+			r.State = Dead
+		case r.Held:
+			r.State = Held
+		default:
+			r.State = Running
+		}
+	}
+	slices.SortFunc(runs, func(a, b Run) int {
+		return cmp.Or(a.Started.Compare(b.Started), strings.Compare(a.ID, b.ID))
+	})
+	return runs, nil
+}
+
+// Clean removes what the runs left whose holder is gone: of all, or of the one
+// that is chosen by its id or name if which is not empty. It finds them by their
+// id, needs no file of an experiment and may be repeated; a run that there is not
+// is no error. It returns what it removed, in words. A run whose holder lives is
+// left alone, and an error if it was chosen; with all it is ended first.
+func Clean(ctx context.Context, which string, all bool, backends ...Backend) (removed []string, err error) {
+	runs, err := List(ctx, backends...)
+	if err != nil {
+		return nil, err
+	}
+	if which != "" {
+		chosen, err := Find(runs, which)
+		var unknown *UnknownError
+		switch {
+		case errors.As(err, &unknown):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case chosen.State != Dead && !all:
+			return nil, fmt.Errorf("run %s is under way (process %d); end it first, or clean --all", chosen.ID, chosen.PID)
+		}
+		runs = []Run{chosen}
+	}
+	for _, r := range runs {
+		if r.State != Dead && !all {
+			continue
+		}
+		more, err := clean(ctx, r, backends)
+		removed = append(removed, more...)
+		if err != nil {
+			return removed, fmt.Errorf("clean run %s: %w", r.ID, err)
+		}
+	}
+	return removed, nil
+}
+
+// clean ends the holder of a run, if it lives, and removes what is left.
+func clean(ctx context.Context, r Run, backends []Backend) (removed []string, err error) {
+	if r.State != Dead {
+		if err := r.end(ctx); err != nil {
+			return nil, err
+		}
+		removed = append(removed, fmt.Sprintf("run %s, which was under way", r.ID))
+	}
+	for _, b := range backends {
+		more, err := b.Remove(ctx, r.ID)
+		removed = append(removed, more...)
+		if err != nil {
+			return removed, err
+		}
+	}
+	if _, err := os.Stat(file(r.ID)); errors.Is(err, fs.ErrNotExist) {
+		return removed, nil
+	}
+	if err := forget(r.ID); err != nil {
+		return removed, err
+	}
+	return append(removed, "the entry of run "+r.ID), nil
+}
+
+// endTime is how long a holder that is asked to end has for it; then it is killed.
+// The containers of a large fabric take that long.
+const endTime = 20 * time.Second
+
+// end ends the holder of a run. A pidfd keeps it from being another process by the
+// time of the signal.
+func (r *Run) end(ctx context.Context) error {
+	if r.PID == os.Getpid() {
+		return errors.New("it is this process's own")
+	}
+	p, err := os.FindProcess(r.PID)
+	if err != nil {
+		return nil // gone
+	}
+	defer p.Release()
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		if !r.alive() {
+			return nil
+		}
+		if err := p.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("end process %d: %w", r.PID, err)
+		}
+		for deadline := time.Now().Add(endTime); r.alive() && time.Now().Before(deadline); {
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+	if r.alive() {
+		return fmt.Errorf("process %d does not end", r.PID)
+	}
+	return nil
+}
+
+// alive tells whether the holder of a run lives.
+func (r *Run) alive() bool { return r.Ticks != 0 && ticksOf(r.PID) == r.Ticks }
+
+// ticksOf returns when a process started, in ticks since boot, and 0 when it is
+// gone, if only its parent has not noticed (proc(5), fields 3 and 22).
+func ticksOf(pid int) uint64 {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	const state, start = 3 - 3, 22 - 3 // fields before the name's end are cut off
+	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
+		return 0
+	}
+	ticks, err := strconv.ParseUint(fields[start], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return ticks
+}
