@@ -162,3 +162,10 @@ type FlowInfo struct {
 	Packets  int64
 	Job      int32
 }
+
+// Pair names the flow under which the packets that programs on one host send to
+// those on another are recorded.
+type Pair struct {
+	Flow                int32
+	Source, Destination int32 // hosts
+}

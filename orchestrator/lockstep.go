@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/topologies"
@@ -109,8 +110,8 @@ func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {
 	if f.Inject, err = r.injections(p); err != nil {
 		return f, err
 	}
-	for _, c := range p.Hosts {
-		f.Nodes = append(f.Nodes, netns.NodeSpec{Host: encode(c)})
+	for i := range p.Hosts {
+		f.Nodes = append(f.Nodes, netns.NodeSpec{Host: encode(host.Machine{Transport: &p.Hosts[i]})})
 	}
 	for _, c := range p.Switches {
 		f.Nodes = append(f.Nodes, netns.NodeSpec{Switch: encode(c)})

@@ -1,5 +1,5 @@
-// Command csig-host runs a host: its transport, congestion control and load balancer, over the packet
-// sockets of its network namespace. csiglab starts it and tells it everything
+// Command csig-host runs a host: its transport, congestion control and load balancer, or the shim below the
+// programs of the host, over the packet sockets of its network namespace. csiglab starts it and tells it everything
 // through inherited files; it has no options.
 package main
 
@@ -18,9 +18,9 @@ import (
 func main() { os.Exit(emu.Main(build)) }
 
 func build(config []byte, pool *wire.Pool) (node.Machine, error) {
-	var c host.Config
-	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&c); err != nil {
+	var m host.Machine
+	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&m); err != nil {
 		return nil, fmt.Errorf("read the host's configuration: %w", err)
 	}
-	return host.New(c, pool)
+	return m.New(pool)
 }

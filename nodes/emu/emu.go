@@ -48,6 +48,10 @@ type Port struct {
 	Peer    string // name of the node at the other end
 	Delay   clock.Duration
 	In, Out int // the link's directions on the Board
+	// Application tells that the port is no link of the fabric but leads to the
+	// interface of the host's programs: frames have no trailer there, and arrive
+	// when they are read. It needs real time.
+	Application bool
 }
 
 // Damage is done to one frame that a node sends.

@@ -26,6 +26,10 @@ type Fabric struct {
 	Spools       Capture
 	FrameTimeout time.Duration // 0: DefaultFrameTimeout
 	Wall         *Wall         // real time; nil: lockstep
+	// Applications are the hosts that run programs over the kernel's TCP/IP,
+	// ascending. Port shim.Application of their nodes, which is 1, leads to the
+	// interface of these programs and is in no list of links.
+	Applications []int
 }
 
 // ControlLink joins two hosts beside the fabric, for dependencies of the workload
@@ -61,10 +65,12 @@ func (f *Fabric) Wires() (ends [][2]topologies.End, names []string) {
 // directions of all links: link i of Wires is 2i from A to B and 2i+1 back.
 func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
 	configs := make([]Config, len(f.Graph.Nodes))
+	format := f.Format
+	format.Foreign = format.Foreign || len(f.Applications) > 0
 	for i, n := range f.Graph.Nodes {
 		configs[i] = Config{
 			Node: i, Name: n.Name, Host: n.Kind == topologies.Host,
-			Format: f.Format, TieSeed: f.TieSeed, Run: f.Run, Elide: f.Elide, FrameTimeout: f.FrameTimeout,
+			Format: format, TieSeed: f.TieSeed, Run: f.Run, Elide: f.Elide, FrameTimeout: f.FrameTimeout,
 			Spool: f.Spools.of(i),
 		}
 	}
@@ -85,6 +91,10 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
 				In: out ^ 1, Out: out,
 			}
 		}
+	}
+	for _, h := range f.Applications {
+		c := &configs[h]
+		c.Ports = append(c.Ports, Port{Link: c.Name + "-application", Peer: "application", Application: true})
 	}
 	for i := range links {
 		links[i].Room = room(len(configs[links[i].To].Ports))

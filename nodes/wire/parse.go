@@ -29,6 +29,9 @@ type Format struct {
 	Sizes
 	TPIDCompact, TPIDWide uint16 // EtherTypes of the CSIG tags; 0 = none
 	Elided                bool   // frames end with the transport header
+	// Foreign tells that hosts run programs over the kernel's TCP/IP: a frame that
+	// is not of our transport is then a packet of kind Foreign and no error.
+	Foreign bool
 }
 
 // Parse reads a frame, from the destination MAC address to the end of the

@@ -24,6 +24,9 @@ const (
 	Control    Kind = 11
 	Probe      Kind = 12
 	ProbeReply Kind = 13
+	// Foreign is a frame of another protocol, carried as it is. The number is none
+	// of a transport header.
+	Foreign Kind = 0xff
 )
 
 // String returns the kind's name.
@@ -41,6 +44,8 @@ func (k Kind) String() string {
 		return "probe"
 	case ProbeReply:
 		return "probe reply"
+	case Foreign:
+		return "foreign"
 	}
 	return "unknown"
 }

@@ -64,7 +64,7 @@ type Fabric struct {
 	HostProgram, SwitchProgram []string
 }
 
-// NodeSpec is the gob of a node's machine: of a host.Config or of a
+// NodeSpec is the gob of a node's machine: of a host.Machine or of a
 // dataplane.Config.
 type NodeSpec struct {
 	Host, Switch []byte

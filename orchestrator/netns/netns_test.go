@@ -102,8 +102,8 @@ func fabric(t testing.TB, p *orchestrator.Plan) netns.Fabric {
 	for _, c := range p.Control {
 		f.Control = append(f.Control, emu.ControlLink(c))
 	}
-	for _, c := range p.Hosts {
-		f.Nodes = append(f.Nodes, netns.NodeSpec{Host: encode(t, c)})
+	for i := range p.Hosts {
+		f.Nodes = append(f.Nodes, netns.NodeSpec{Host: encode(t, host.Machine{Transport: &p.Hosts[i]})})
 	}
 	for _, c := range p.Switches {
 		f.Nodes = append(f.Nodes, netns.NodeSpec{Switch: encode(t, c)})

@@ -134,11 +134,11 @@ func build(spec NodeSpec, pool *wire.Pool) (node.Machine, error) {
 
 // Host is the Builder of hosts.
 func Host(config []byte, pool *wire.Pool) (node.Machine, error) {
-	var c host.Config
-	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&c); err != nil {
+	var m host.Machine
+	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&m); err != nil {
 		return nil, fmt.Errorf("read the host's configuration: %w", err)
 	}
-	return host.New(c, pool)
+	return m.New(pool)
 }
 
 // Switch is the Builder of switches.

@@ -35,6 +35,7 @@ type Config struct {
 	ECN     aqm.Linear
 	Trim    bool // trim what does not fit; otherwise drop it
 	CSIG    *CSIG
+	Pairs   []metrics.Pair // of hosts with programs: the flows of their postcards
 	Seed    uint64
 	Records clock.Duration // telemetry interval
 }
