@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
 // victimEnv holds the run folder of the run that this test binary is to do
@@ -30,6 +32,7 @@ import (
 const victimEnv = "CONTAINERS_TEST_RUN"
 
 func TestMain(m *testing.M) {
+	netns.Supervise() // does not return in the supervisor of a netns run
 	if folder, ok := os.LookupEnv(victimEnv); ok {
 		set, err := small("300MB")
 		if err == nil {
@@ -90,7 +93,7 @@ func TestContainers(t *testing.T) {
 		name string
 		run  func(*testing.T, *client.Client)
 	}{
-		{"small", testSmall}, {"three-flow", testThreeFlow}, {"cancel", testCancel},
+		{"small", testSmall}, {"three-flow", testThreeFlow}, {"fabrics", testFabrics}, {"cancel", testCancel},
 		{"container killed", testContainerKilled}, {"csiglab killed", testKilled},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -148,7 +151,8 @@ func deployed(t *testing.T, docker *client.Client, n int, found func([]container
 	return done
 }
 
-// unprivileged checks what the containers of a run may do.
+// unprivileged checks what the containers of a run may do: nothing but use their
+// links, and see no folder but the run's own, which only root may enter.
 func unprivileged(t *testing.T, docker *client.Client) func([]container.Summary) {
 	return func(all []container.Summary) {
 		for _, c := range all {
@@ -158,10 +162,25 @@ func unprivileged(t *testing.T, docker *client.Client) func([]container.Summary)
 				return
 			}
 			h := info.HostConfig
-			got := fmt.Sprintf("%v %v %v %v %v", h.Privileged, h.ReadonlyRootfs, h.NetworkMode, h.CapDrop, h.CapAdd)
-			if want := "false true none [ALL] [CAP_NET_ADMIN CAP_NET_RAW]"; got != want {
-				t.Errorf("%s: privileged, read-only, network, capabilities are %s, want %s", info.Name, got, want)
-				return
+			if h.PidsLimit == nil || *h.PidsLimit <= 0 || h.Memory <= 0 || h.MemorySwap != h.Memory {
+				t.Errorf("%s: memory %d, with swap %d, processes %v, want limits", info.Name, h.Memory, h.MemorySwap, h.PidsLimit)
+			}
+			got := fmt.Sprintf("%v %v %v %v %v %v %v %v %v", h.Privileged, h.ReadonlyRootfs, h.NetworkMode, h.CapDrop, h.CapAdd,
+				h.SecurityOpt, len(h.Devices), h.PidMode, h.UTSMode)
+			if want := "false true none [ALL] [CAP_NET_ADMIN CAP_NET_RAW] [no-new-privileges:true] 0  "; got != want {
+				t.Errorf("%s: privileged, read-only, network, capabilities, security, devices and namespaces are %q, want %q", info.Name, got, want)
+			}
+			if len(info.Mounts) == 0 {
+				t.Errorf("%s: nothing is mounted, want the folder of the socket", info.Name)
+			}
+			for _, m := range info.Mounts {
+				// The folder may be gone by now, as the run goes on meanwhile.
+				if source, err := os.Stat(m.Source); err == nil && source.Mode() != fs.ModeDir|0o700 {
+					t.Errorf("%s: %s is mounted with mode %v, want a folder of mode 0700", info.Name, m.Source, source.Mode())
+				}
+			}
+			if t.Failed() {
+				return // the others are the same
 			}
 		}
 	}
