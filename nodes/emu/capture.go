@@ -56,67 +56,99 @@ func (c Capture) of(node int) *Spool {
 	return s
 }
 
-// spooled captures the frames of a node, byte for byte as they are on the wire.
-type spooled struct {
-	*Spool
-	out   *spool.Writer // nil before the first frame
-	err   error         // of opening it
-	frame []byte
+// taps captures the frames of a node, byte for byte as they are on the wire: in
+// its spool, and for those who have asked during the run.
+type taps struct {
+	*Spool               // nil: none
+	out    *spool.Writer // nil before the first frame
+	err    error         // of opening it
+	live   []*spool.Stream
+	frame  []byte
+}
+
+// wants tells whether the frames of a port are captured.
+func (t *taps) wants(port int) bool {
+	if t.Spool != nil {
+		if _, ok := t.Places[port]; ok {
+			return true
+		}
+	}
+	for _, s := range t.live {
+		if s.Port == port {
+			return true
+		}
+	}
+	return false
 }
 
 // CloseCapture ends the node's part of a capture, if it has any, and returns what
 // went wrong with it.
 func (n *Node) CloseCapture() error {
-	switch {
-	case n.spool == nil:
+	if n.taps == nil {
 		return nil
-	case n.spool.out == nil:
-		return n.spool.err
 	}
-	return n.spool.out.Close()
+	for _, s := range n.taps.live {
+		s.Close()
+	}
+	n.taps.live = nil
+	if n.taps.out == nil {
+		return n.taps.err
+	}
+	return n.taps.out.Close()
 }
 
 // spoolReceived captures a frame that the machine is about to get. It has been
 // parsed and checked, so that its bytes can be put together again.
 func (n *Node) spoolReceived(e event) {
-	place, ok := n.spool.Places[int(e.port)]
-	if !ok {
+	if !n.taps.wants(int(e.port)) {
 		return
 	}
 	payload := e.packet.Payload
 	if payload == nil && !n.cfg.Elide {
 		payload = payloadOf(e.packet)
 	}
-	n.spool.write(&spool.Record{At: e.at, Port: place}, e.packet, e.packet.Header(), payload,
+	n.taps.write(int(e.port), &spool.Record{At: e.at}, e.packet, e.packet.Header(), payload,
 		appendTrailer(nil, n.cfg.Run, e.at, e.sequence))
 }
 
 // spoolSent captures the frame that was put into the outbox last.
 func (n *Node) spoolSent(d node.Departure) {
-	place, ok := n.spool.Places[d.Port]
-	if !ok {
+	if !n.taps.wants(d.Port) {
 		return
 	}
-	r := &spool.Record{At: n.now, Port: place, Sent: true}
+	r := &spool.Record{At: n.now, Sent: true}
 	if p := d.Packet; !n.cfg.Host {
 		r.Queue = &spool.Queue{Ahead: p.Ahead, Behind: p.Behind, Waited: n.now.Sub(p.EnqueuedAt)}
 	}
 	m := n.outbox.messages[len(n.outbox.messages)-1]
-	n.spool.write(r, d.Packet, m.Header, m.Payload, m.Trailer)
+	n.taps.write(d.Port, r, d.Packet, m.Header, m.Payload, m.Trailer)
 }
 
 // write adds a record. A frame without its payload ends there, as if the capture
 // had cut it: decoders would take the trailer for payload.
-func (s *spooled) write(r *spool.Record, p *wire.Packet, header, payload, trailer []byte) {
-	s.frame = append(append(s.frame[:0], header...), payload...)
+func (t *taps) write(port int, r *spool.Record, p *wire.Packet, header, payload, trailer []byte) {
+	t.frame = append(append(t.frame[:0], header...), payload...)
 	if len(payload) == p.PayloadLen {
-		s.frame = append(s.frame, trailer...)
+		t.frame = append(t.frame, trailer...)
 	}
-	r.Frame, r.Length = s.frame, max(len(s.frame), len(header)+p.PayloadLen)
-	if s.out == nil && s.err == nil {
-		s.out, s.err = spool.Create(s.File)
+	r.Frame, r.Length = t.frame, max(len(t.frame), len(header)+p.PayloadLen)
+	for _, s := range t.live {
+		if s.Port == port {
+			s.Write(r)
+		}
 	}
-	if s.err == nil {
-		s.out.Write(r)
+	if t.Spool == nil {
+		return
+	}
+	place, ok := t.Places[port]
+	if !ok {
+		return
+	}
+	r.Port = place
+	if t.out == nil && t.err == nil {
+		t.out, t.err = spool.Create(t.File)
+	}
+	if t.err == nil {
+		t.out.Write(r)
 	}
 }

@@ -32,7 +32,8 @@ type Config struct {
 	Run     uint32 // marks the run's frames
 	Elide   bool   // frames end with the transport header
 	Damage  []Damage
-	Spool   *Spool // nil: no frame is captured
+	Spool   *Spool // nil: no frame is captured from the start
+	Live    Live
 	// FrameTimeout is how long a frame that was sent may take to become
 	// readable, in wall time. 0 means DefaultFrameTimeout.
 	FrameTimeout time.Duration
@@ -89,7 +90,7 @@ type Node struct {
 	buffers [][]byte // free payload buffers
 	foreign int64
 	sent    int64
-	spool   *spooled // nil: no frame is captured
+	taps    *taps // nil: no frame is captured
 	timeout time.Duration
 
 	// In real time frames may be lost and come late.
@@ -130,7 +131,7 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn) *Node {
 	}
 	n.cfg.Format.Elided = cfg.Elide
 	if cfg.Spool != nil {
-		n.spool = &spooled{Spool: cfg.Spool}
+		n.taps = &taps{Spool: cfg.Spool}
 	}
 	for i, p := range cfg.Ports {
 		n.ports[i] = portState{Port: p, report: -1}
@@ -201,7 +202,7 @@ func (n *Node) step() {
 		if e.packet == nil {
 			n.stepper.PortFree(now, int(e.port))
 		} else {
-			if n.spool != nil {
+			if n.taps != nil {
 				n.spoolReceived(e)
 			}
 			n.stepper.Receive(now, int(e.port), e.packet)
@@ -405,7 +406,7 @@ func (n *Node) depart(d node.Departure) error {
 		}
 	}
 	n.outbox.add(n.cfg.Run, d, payload, arrival, port.sent, flip)
-	if n.spool != nil {
+	if n.taps != nil {
 		n.spoolSent(d)
 	}
 	if drop {

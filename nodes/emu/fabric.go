@@ -24,6 +24,7 @@ type Fabric struct {
 	Elide        bool
 	Inject       []Injection
 	Spools       Capture
+	Live         Live          // in real time
 	FrameTimeout time.Duration // 0: DefaultFrameTimeout
 	Wall         *Wall         // real time; nil: lockstep
 	// Applications are the hosts that run programs over the kernel's TCP/IP,
@@ -71,7 +72,7 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
 		configs[i] = Config{
 			Node: i, Name: n.Name, Host: n.Kind == topologies.Host,
 			Format: format, TieSeed: f.TieSeed, Run: f.Run, Elide: f.Elide, FrameTimeout: f.FrameTimeout,
-			Spool: f.Spools.of(i),
+			Spool: f.Spools.of(i), Live: f.Live,
 		}
 	}
 	var links []lockstep.Link

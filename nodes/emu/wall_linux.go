@@ -33,13 +33,16 @@ type SharedSheet struct {
 	memory []byte
 }
 
+// sheetName is that of the memory's file, by which others find it.
+const sheetName = "csiglab-wall"
+
 // NewSharedSheet returns the Sheet of a new run.
 func NewSharedSheet(nodes int) (*SharedSheet, error) {
-	fd, err := unix.MemfdCreate("csiglab-wall", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate(sheetName, unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("emu: shared memory: %w", err)
 	}
-	file := os.NewFile(uintptr(fd), "csiglab-wall")
+	file := os.NewFile(uintptr(fd), sheetName)
 	if err = file.Truncate(int64(8 * sheetWords(nodes))); err == nil {
 		var s *SharedSheet
 		if s, err = openSheet(file, nodes); err == nil {
