@@ -72,6 +72,7 @@ type paced struct {
 	// slack is the wall time that the fastest link into the node gives a frame.
 	slack   time.Duration
 	lastGet time.Duration // when it read frames last
+	rung    int64         // how often somebody had rung when it looked for pipes last
 }
 
 // train is the packets that leave a port without a gap: its last.
@@ -158,6 +159,13 @@ func (k *Pacer) turn(p *paced) error {
 	}
 	if err := p.flush(); err != nil {
 		return err
+	}
+	if rung := k.sheet.rung(p.cfg.Node); rung != p.rung {
+		p.rung = rung
+		p.answer()
+	}
+	if p.taps != nil {
+		p.taps.sendLive()
 	}
 	p.endReport()
 	k.sheet.publish(p.cfg.Node, Standing{Next: p.next(), Last: p.now, Sent: p.numbered, Received: p.received}, k.epoch+k.clock.now())
