@@ -133,7 +133,7 @@ func checkFlows(p *Plan, out *outcome, inNetwork int64) string {
 func complete(p *Plan, out *outcome) check {
 	c := check{name: "completion", ok: true}
 	if !out.drained {
-		c.detail = fmt.Sprintf("the run was ended at %v", p.End)
+		c.detail = fmt.Sprintf("the run was ended at %v", out.end)
 		return c
 	}
 	for _, f := range flowStates(p, out.results) {

@@ -33,7 +33,8 @@ const (
 )
 
 // real runs a plan with real frames between network namespaces or containers.
-func (r *runner) real(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing) (*outcome, error) {
+func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *capturing) (*outcome, error) {
+	p := j.plan
 	f, err := r.netnsFabric(p)
 	if err != nil {
 		return nil, err
@@ -50,7 +51,13 @@ func (r *runner) real(ctx context.Context, p *Plan, fraction func(float64), pcap
 	_, bound := estimate(p.Graph, p.Workload, p.Path)
 	progress := func(now clock.Time) { fraction(min(float64(now)/float64(bound), 0.99)) }
 	if r.wall != nil {
-		f.Patience = time.Minute + 20*r.wall.At(clock.Time(bound))
+		f.Patience, f.Hold = time.Minute+20*r.wall.At(clock.Time(bound)), r.opts.Hold
+		f.Ready = func(id string) {
+			r.log.Info("started", "id", id)
+			if r.opts.Ready != nil {
+				r.opts.Ready(Started{ID: id, Folder: f.Folder, Runtime: r.runtime, Variant: r.set.Variants[j.variant].Name, Seed: j.seed})
+			}
+		}
 	}
 	run := r.namespaces
 	if r.runtime == RuntimeContainerlab {

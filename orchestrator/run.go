@@ -41,6 +41,22 @@ type Options struct {
 	Announce    func(string) // told what is to be known before the runs start; may be nil
 	Version     string
 	Command     []string
+	// Hold keeps a run in real time from being over, even if nothing is left to do,
+	// until it is closed; the run then ends at once and in order. Such an experiment
+	// has one run. nil: runs are not held.
+	Hold <-chan struct{}
+	// Ready is told when a run in real time starts: its nodes and links are all
+	// there. May be nil.
+	Ready func(Started)
+}
+
+// Started is a run in real time that has just started.
+type Started struct {
+	ID      string // the runtime's, by which it is found and cleaned
+	Folder  string
+	Runtime string
+	Variant string
+	Seed    uint64
 }
 
 // Progress is how far an experiment has come.
@@ -77,6 +93,9 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 		return nil, err
 	}
 	jobs, err := r.compile()
+	if err == nil && opts.Hold != nil && len(jobs) != 1 {
+		err = configuration(fmt.Errorf("a lab is one run, and %s has %d: name a variant and a seed", set.Base.Name, len(jobs)))
+	}
 	if err == nil {
 		err = r.ready(ctx, jobs)
 	}
@@ -172,6 +191,9 @@ func newRunner(set *experiment.Set, opts Options) (*runner, error) {
 		}
 	default:
 		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use inproc with virtual, netns with lockstep or wall, or containerlab with lockstep", r.runtime, r.clock))
+	}
+	if opts.Hold != nil && r.clock != ClockWall {
+		return nil, configuration(fmt.Errorf("a lab runs in real time, not under clock %s", r.clock))
 	}
 	if opts.Processes == ProcessesSwitches && r.clock != ClockWall {
 		return nil, configuration(fmt.Errorf("--processes %s: needs clock wall; %s is exact with a process for each node", opts.Processes, r.clock))
@@ -281,7 +303,7 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 	if err != nil {
 		return nil, nil, fail(writeError(r.writer.Dir(), err))
 	}
-	out, err := r.backend(ctx, j.plan, fraction, pcap)
+	out, err := r.backend(ctx, j, fraction, pcap)
 	if wrong := pcap.close(); err == nil && wrong != nil {
 		err = writeError(r.writer.Dir(), wrong)
 	}
@@ -329,11 +351,11 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 }
 
 // backend runs a plan where the options say.
-func (r *runner) backend(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing) (*outcome, error) {
+func (r *runner) backend(ctx context.Context, j job, fraction func(float64), pcap *capturing) (*outcome, error) {
 	if r.runtime != RuntimeInproc {
-		return r.real(ctx, p, fraction, pcap)
+		return r.real(ctx, j, fraction, pcap)
 	}
-	return virtual(ctx, p, fraction, pcap)
+	return virtual(ctx, j.plan, fraction, pcap)
 }
 
 // parity runs the plan again in virtual time and compares every node's trace.

@@ -11,7 +11,7 @@ import (
 // it tells them: when the run starts, how far each node is, and when the run is
 // over. It lives in memory that they share; every word has one writer.
 //
-//	prepared ──(every node is ready)──▶ started ──(nothing is due)──▶ stopped
+//	prepared ──(every node is ready)──▶ started ──(nothing is due before the limit)──▶ stopped
 type Sheet struct {
 	words []int64
 	nodes int
@@ -35,6 +35,7 @@ const (
 	wordStart = 0 // CLOCK_MONOTONIC in ns; 0 before
 	wordStop  = 1 // not 0: the run is over
 	wordEnd   = 2 // model time of its end
+	wordLimit = 3 // model time before which it ends; 0: only where the spec says
 
 	wordReady    = 0
 	wordNext     = 1
@@ -77,6 +78,19 @@ func (s *Sheet) Ready() bool {
 func (s *Sheet) Start(at time.Duration) { atomic.StoreInt64(&s.words[wordStart], int64(at)) }
 
 func (s *Sheet) start() time.Duration { return time.Duration(atomic.LoadInt64(&s.words[wordStart])) }
+
+// Limit ends the run before a model time that has not come yet: no node processes
+// what is due then or later, so that all of them end at the same moment of the
+// model.
+func (s *Sheet) Limit(end clock.Time) { atomic.StoreInt64(&s.words[wordLimit], int64(end)) }
+
+// limit returns what Limit has set, clock.Never before.
+func (s *Sheet) limit() clock.Time {
+	if end := clock.Time(atomic.LoadInt64(&s.words[wordLimit])); end != 0 {
+		return end
+	}
+	return clock.Never
+}
 
 // Stop ends the run at a model time.
 func (s *Sheet) Stop(end clock.Time) {

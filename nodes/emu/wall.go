@@ -148,6 +148,11 @@ func (k *Pacer) turn(p *paced) error {
 			due = p.next()
 			at = k.wall.At(due)
 		}
+		// A limit is set ahead of the clock. It is read after the clock was, so that
+		// what is due by now comes before a limit that is not seen yet.
+		if due >= k.sheet.limit() {
+			break
+		}
 		p.timing.Lateness.Add(now - at)
 		p.step()
 		for _, d := range p.stepper.Departures {
@@ -195,9 +200,9 @@ func (k *Pacer) receive(p *paced) error {
 // before the slack is over, so that it wakes nobody who wakes by then anyway.
 func (k *Pacer) rest() {
 	until, frames := time.Duration(math.MaxInt64), false
-	now := k.clock.now()
+	now, end := k.clock.now(), min(k.end, k.sheet.limit())
 	for _, p := range k.nodes {
-		if next := p.next(); next < k.end {
+		if next := p.next(); next < end {
 			until = min(until, k.wall.At(next))
 		}
 	}

@@ -38,6 +38,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/shape"
 	"github.com/csiglab/csiglab/orchestrator/watch"
 )
 
@@ -54,9 +55,13 @@ type Fabric struct {
 	// SwitchesTogether drives the switches in the supervisor, over links in memory,
 	// and the hosts in a process each. It needs Wall.
 	SwitchesTogether bool
-	// Patience ends a run in real time that takes longer, as one that falls behind
-	// for good; 0 is without bound.
-	Patience  time.Duration
+	// Patience, Hold and Ready are those of watch.Paced, of a run in real time; Ready
+	// is told the run's id. Held is filled in by Run.
+	Patience time.Duration
+	Hold     <-chan struct{}
+	Ready    func(id string)
+	Held     bool
+
 	Calibrate bool // measure how well the machine keeps real time; no node runs
 	Capture   *Capture
 	// HostProgram and SwitchProgram are command lines of the nodes' programs;
@@ -93,15 +98,15 @@ type Outcome struct {
 	Frames   int64                // sent by the nodes
 	Foreign  int64                // frames that the nodes received and that are not of the run
 	Counters Counters
-	Grants   int64         // turns granted by the safe horizon
-	CPU      time.Duration // of all processes, from their start
-	Setup    time.Duration // until every node was there
-	Wall     time.Duration // from then until the last result
-	Captured int64         // frames in the capture
-	Missed   int64         // frames that the capture missed
-	Timing   *emu.Timing   // of a run in real time
-	Behind   time.Duration // how late a run in real time was when it was given up; 0: it was not
-	Shaped   []Shaped      // its links' shapers, by node and port
+	Grants   int64          // turns granted by the safe horizon
+	CPU      time.Duration  // of all processes, from their start
+	Setup    time.Duration  // until every node was there
+	Wall     time.Duration  // from then until the last result
+	Captured int64          // frames in the capture
+	Missed   int64          // frames that the capture missed
+	Timing   *emu.Timing    // of a run in real time
+	Behind   time.Duration  // how late a run in real time was when it was given up; 0: it was not
+	Shaped   []shape.Shaped // its links' shapers, by node and port
 
 	Calibration *emu.Calibration // of Fabric.Calibrate
 }
@@ -130,6 +135,7 @@ const supervisorArgument = "netns-supervisor"
 // message is what the supervisor says on its pipe, gob after gob.
 type message struct {
 	Now     clock.Time
+	Started bool // a run in real time has
 	Outcome *Outcome
 	Failure *failure
 }
@@ -300,9 +306,16 @@ func supervised(ctx context.Context, id string, f *Fabric, progress func(clock.T
 		}
 	})
 	defer stop()
+	f.Held = f.Hold != nil
 	go func() {
-		gob.NewEncoder(specWrite).Encode(f)
-		specWrite.Close()
+		defer specWrite.Close()
+		gob.NewEncoder(specWrite).Encode(f) // without channels and functions
+		if f.Held {
+			select {
+			case <-f.Hold:
+			case <-ended:
+			}
+		}
 	}()
 
 	var outcome *Outcome
@@ -317,6 +330,10 @@ func supervised(ctx context.Context, id string, f *Fabric, progress func(clock.T
 			outcome = m.Outcome
 		case m.Failure != nil:
 			failed = m.Failure
+		case m.Started:
+			if f.Ready != nil {
+				f.Ready(id)
+			}
 		case progress != nil && ctx.Err() == nil:
 			progress(m.Now)
 		}

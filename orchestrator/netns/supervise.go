@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -46,7 +47,11 @@ func Supervise() {
 		out:   gob.NewEncoder(os.NewFile(fileMessage, "messages")),
 		alive: os.NewFile(fileAlive, "alive"),
 	}
-	err := gob.NewDecoder(os.NewFile(fileSpec, "spec")).Decode(&s.fabric)
+	spec := os.NewFile(fileSpec, "spec")
+	err := gob.NewDecoder(spec).Decode(&s.fabric)
+	if s.fabric.Held {
+		s.hold = untilEnd(spec)
+	}
 	var outcome *Outcome
 	if err == nil {
 		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
@@ -67,7 +72,19 @@ type supervisor struct {
 	fabric Fabric
 	out    *gob.Encoder
 	alive  *os.File
+	hold   <-chan struct{} // nil: the run is not held
 	last   time.Time
+}
+
+// untilEnd returns a channel that is closed at the end of what spec says after
+// the description: csiglab leaves it open for as long as the run is held.
+func untilEnd(spec *os.File) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		io.Copy(io.Discard, spec) //nolint:errcheck // whatever ends it
+	}()
+	return ended
 }
 
 func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
@@ -106,9 +123,11 @@ func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Drained = out.Behind == 0 && (s.fabric.End == clock.Never || out.End < s.fabric.End)
+	if s.fabric.Wall == nil {
+		out.Drained = s.fabric.End == clock.Never || out.End < s.fabric.End
+	}
 	if out.Counters, err = d.counters(); err == nil && s.fabric.Wall != nil {
-		out.Shaped, err = d.shaped(&s.fabric)
+		out.Shaped, err = d.shaped()
 	}
 	return out, err
 }

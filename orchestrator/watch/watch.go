@@ -1,6 +1,7 @@
-// Package watch waits for the processes of a lockstep run, collects what they
-// report, and says which is to blame when the run stops. It knows nothing of how
-// a process was started: every backend that has a process per node uses it.
+// Package watch waits for the processes of a run, collects what they report, and
+// says which is to blame when the run stops: Run under the lockstep clock, Paced,
+// which also starts and stops the run, in real time. It knows nothing of how a
+// process was started: every backend that has a process per node uses it.
 package watch
 
 import (
@@ -81,6 +82,21 @@ type Outcome struct {
 	Foreign int64                // frames that the nodes received and that are not of the run
 	Grants  int64                // turns granted by the safe horizon
 	Started time.Time            // when the first node went
+
+	// Of a run in real time.
+	Timing  *emu.Timing
+	Drained bool          // ended because nothing was due
+	Behind  time.Duration // how late the run was when it was given up; 0: it was not
+}
+
+// take adds the report of a process.
+func (o *Outcome) take(e Ended) {
+	o.Results[e.Node] = e.Report.Result
+	o.Frames += e.Report.Sent
+	o.Foreign += e.Report.Foreign
+	if e.Report.Timing != nil {
+		o.Timing.Merge(*e.Report.Timing)
+	}
 }
 
 // Tick is how often a run is looked at.
@@ -101,9 +117,7 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 			if err := e.Failure(r.Processes[e.Node].Name); err != nil {
 				return nil, err
 			}
-			out.Results[e.Node] = e.Report.Result
-			out.Frames += e.Report.Sent
-			out.Foreign += e.Report.Foreign
+			out.take(e)
 			left--
 		case now := <-ticker.C:
 			if out.Started.IsZero() && r.Shared.Board.Grants() > 0 {
