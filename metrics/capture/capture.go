@@ -39,6 +39,9 @@ type Config struct {
 	// the number is all there is.
 	Meaning func(locator uint16) string
 	Comment string // about the whole file
+	// Unordered lets records be earlier than those before them, as those of a
+	// capture that cannot wait until the last of a time has come.
+	Unordered bool
 }
 
 // Record is a packet at a port; Port is a place in Config.Ports.
@@ -114,7 +117,7 @@ func (w *Writer) Write(r Record) {
 	if w.err != nil {
 		return
 	}
-	if r.At < w.last {
+	if r.At < w.last && !w.cfg.Unordered {
 		w.err = fmt.Errorf("%w: %v after %v at %s", ErrOrder, r.At, w.last, w.cfg.Ports[r.Port].Name)
 		return
 	}
@@ -129,10 +132,22 @@ func (w *Writer) Write(r Record) {
 		Length:         max(r.Length, len(r.Frame)),
 		InterfaceIndex: r.Port,
 	}
-	w.err = w.ng.WritePacketWithOptions(info, r.Frame, pcapgo.NgPacketOptions{
+	options := pcapgo.NgPacketOptions{
 		Comments: w.comments(r),
 		Flags:    &pcapgo.NgEpbFlags{Direction: direction},
-	})
+	}
+	if missed := uint64(r.Missed); missed > 0 {
+		options.DropCount = &missed
+	}
+	w.err = w.ng.WritePacketWithOptions(info, r.Frame, options)
+}
+
+// Flush hands on what is buffered, for who reads while it is written.
+func (w *Writer) Flush() error {
+	if w.err == nil {
+		w.err = w.ng.Flush()
+	}
+	return w.err
 }
 
 // Err returns the first error.
