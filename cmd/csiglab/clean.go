@@ -9,12 +9,13 @@ import (
 func (a *app) clean() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "clean [RUN]",
-		Short: "Remove what runs left behind when they were killed; folders stay",
+		Use:   "clean [LAB]",
+		Short: "Remove what labs and runs left behind when they were killed; folders stay",
 		Long: "Remove what runs left behind when they were killed: processes, network namespaces, containers and state.\n" +
-			"The run's folder stays. Without RUN, runs that are still under way are left alone; --all ends them too.",
+			"The run's folder stays. LAB is an id, the beginning of one, or an experiment's name. Runs that are still\n" +
+			"under way are left alone; --all ends them too.",
 		Args: atMostOne("one run"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""
 			if len(args) == 1 {
 				if all {
@@ -22,12 +23,12 @@ func (a *app) clean() *cobra.Command {
 				}
 				id = args[0]
 			}
-			removed, err := a.lab.clean(id, all)
+			removed, err := a.lab.clean(cmd.Context(), id, all)
 			for _, what := range removed {
 				fmt.Fprintln(a.stdout, "removed", what)
 			}
 			if err != nil {
-				return runError(err, nil)
+				return labError(err)
 			}
 			if len(removed) == 0 {
 				fmt.Fprintln(a.stdout, "nothing to remove")

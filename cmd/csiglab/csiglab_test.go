@@ -15,6 +15,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	labs "github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -33,7 +34,7 @@ type fakeLab struct {
 	summary  runfolder.Summary
 	err      error
 	ran      int
-	runs     []runInfo
+	runs     []labs.Run
 	cleaned  []string
 	progress []orchestrator.Progress
 }
@@ -58,8 +59,8 @@ func (f *fakeLab) lab() lab {
 			}
 			return folder + "/report.html", []string{"The bottleneck is tor0 → agg0."}, nil
 		},
-		list: func() ([]runInfo, error) { return f.runs, f.err },
-		clean: func(id string, all bool) ([]string, error) {
+		list: func(context.Context) ([]labs.Run, error) { return f.runs, f.err },
+		clean: func(_ context.Context, id string, all bool) ([]string, error) {
 			f.cleaned = append(f.cleaned, fmt.Sprintf("%q %v", id, all))
 			return []string{"namespace 17"}, f.err
 		},
@@ -413,8 +414,8 @@ func TestVerdictTable(t *testing.T) {
 }
 
 func TestPsAndClean(t *testing.T) {
-	f := &fakeLab{runs: []runInfo{{ID: "r1", Name: "three-flow", State: stateLeft, Detail: "12 namespaces"}}}
-	if code, stdout, _ := csiglab(f, nil, "ps"); code != 0 || !strings.Contains(stdout, "r1   three-flow  left over") {
+	f := &fakeLab{runs: []labs.Run{{ID: "r1", Name: "three-flow", Runtime: "netns", Clock: "lockstep", State: labs.Dead}}}
+	if code, stdout, _ := csiglab(f, nil, "ps"); code != 0 || !strings.Contains(stdout, "r1   three-flow  netns    lockstep  dead   0 ") {
 		t.Errorf("ps: exit %d:\n%s", code, stdout)
 	}
 	for _, args := range []string{"clean", "clean r1", "clean --all"} {
@@ -430,7 +431,7 @@ func TestPsAndClean(t *testing.T) {
 // TestDoctor holds that every check that fails names a fix, and that leftovers
 // are reported.
 func TestDoctor(t *testing.T) {
-	f := &fakeLab{runs: []runInfo{{ID: "r1", State: stateLeft}, {ID: "r2", State: stateRunning}}}
+	f := &fakeLab{runs: []labs.Run{{ID: "r1", State: labs.Dead}, {ID: "r2", State: labs.Running}}}
 	code, stdout, stderr := csiglab(f, nil, "doctor", "--json", "--out", t.TempDir())
 	var got []finding
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/spf13/cobra"
+
+	labs "github.com/csiglab/csiglab/orchestrator/lab"
 )
 
 // finding is the outcome of one check of doctor.
@@ -84,7 +87,7 @@ func (a *app) examine(cmd *cobra.Command, out string) []finding {
 	list = append(list, a.privateNetwork(cmd)...)
 	list = append(list, cores(), disk(out), helper("csig-switch"), helper("csig-host"), docker())
 	if a.lab.list != nil {
-		list = append(list, a.leftovers())
+		list = append(list, a.leftovers(cmd.Context()))
 	}
 	return list
 }
@@ -216,16 +219,16 @@ func helper(name string) finding {
 	return finding{Name: name, OK: true, Detail: path}
 }
 
-func (a *app) leftovers() finding {
+func (a *app) leftovers(ctx context.Context) finding {
 	f := finding{Name: "leftover runs", OK: true, Optional: true, Detail: "none"}
-	runs, err := a.lab.list()
+	runs, err := a.lab.list(ctx)
 	if err != nil {
 		f.OK, f.Detail, f.Fix = false, err.Error(), "see csiglab ps"
 		return f
 	}
 	var ids []string
 	for _, r := range runs {
-		if r.State == stateLeft {
+		if r.State == labs.Dead {
 			ids = append(ids, r.ID)
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	labs "github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/reports"
 )
@@ -25,72 +25,27 @@ type lab struct {
 	run      func(context.Context, *experiment.Set, orchestrator.Options) (*orchestrator.Result, error)
 	validate func(*experiment.Set) (*orchestrator.Validation, error)
 	report   func(folder string) (file string, findings []string, err error)
-	list     func() ([]runInfo, error)
-	clean    func(id string, all bool) ([]string, error)
+	list     func(context.Context) ([]labs.Run, error)
+	clean    func(ctx context.Context, which string, all bool) ([]string, error)
+	enter    func(r *labs.Run, n labs.Node, command, env []string) error
 }
 
 func newLab() lab {
-	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: cleanRuns}
+	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: cleanRuns, enter: (*labs.Run).Enter}
 }
 
-// listRuns returns the runs of this user's that have processes, now or once.
-func listRuns() ([]runInfo, error) {
-	found, err := netns.List()
-	if err != nil {
-		return nil, err
-	}
-	var runs []runInfo
-	for _, r := range found {
-		info := runInfo{ID: r.ID, Name: r.Name, Started: r.Started, State: stateRunning}
-		if !r.Running {
-			info.State = stateLeft
-		}
-		info.Detail = plural(len(r.Processes), "process")
-		if r.Folder != "" {
-			info.Detail += ", " + r.Folder
-		}
-		runs = append(runs, info)
-	}
-	labs, err := containers.List(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range labs {
-		info := runInfo{ID: l.ID, Name: l.Name, Started: l.Started, State: stateRunning}
-		if !l.Running {
-			info.State = stateLeft
-		}
-		info.Detail = fmt.Sprintf("%s, %s", plural(l.Containers, "container"), cmp.Or(l.Folder, "no folder known"))
-		runs = append(runs, info)
-	}
-	return runs, nil
-}
+// backends know what runs have on this machine.
+var backends = []labs.Backend{netns.Remains{}, containers.Remains{}}
+
+// listRuns returns the runs of this user's that are under way or have left
+// something.
+func listRuns(ctx context.Context) ([]labs.Run, error) { return labs.List(ctx, backends...) }
 
 // cleanRuns removes what runs left behind, in network namespaces and in
 // containers.
-func cleanRuns(id string, all bool) ([]string, error) {
-	removed, err := netns.Clean(id, all)
-	if err != nil {
-		return removed, err
-	}
-	more, err := containers.Clean(context.Background(), id, all)
-	return append(removed, more...), err
+func cleanRuns(ctx context.Context, which string, all bool) ([]string, error) {
+	return labs.Clean(ctx, which, all, backends...)
 }
-
-// runInfo is a run that is under way, or whose remains are.
-type runInfo struct {
-	ID      string
-	Name    string
-	Started time.Time
-	State   string // stateRunning or stateLeft
-	Detail  string // such as the number of processes and namespaces
-}
-
-// States of a run.
-const (
-	stateRunning = "running"
-	stateLeft    = "left over"
-)
 
 // writeReport writes the report of a run's folder into it. It returns the
 // report's file and what it found.

@@ -6,24 +6,58 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	labs "github.com/csiglab/csiglab/orchestrator/lab"
 )
 
+// psEntry is a run in the output of ps --json.
+type psEntry struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Runtime    string     `json:"runtime"`
+	Clock      string     `json:"clock"`
+	State      labs.State `json:"state"`
+	Nodes      int        `json:"nodes"`
+	Processes  int        `json:"processes"`
+	Containers int        `json:"containers"`
+	Started    time.Time  `json:"started"`
+	Folder     string     `json:"folder"`
+	PID        int        `json:"pid"` // of the csiglab that runs it
+	Failure    string     `json:"failure,omitempty"`
+}
+
 func (a *app) ps() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "ps",
-		Short: "List runs that are under way, and those that left something behind",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			runs, err := a.lab.list()
+		Short: "List labs and runs that are under way, and those that left something behind",
+		Long: "List labs and runs that are under way, and those that left something behind.\n" +
+			"STATE: running; held, a lab that is up; dead, its csiglab is gone and csiglab clean removes the rest.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runs, err := a.lab.list(cmd.Context())
 			if err != nil {
 				return infrastructure(err)
 			}
-			t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "RUN\tEXPERIMENT\tSTATE\tSTARTED\tDETAIL")
+			entries := []psEntry{}
 			for _, r := range runs {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Name, r.State, r.Started.Format(time.DateTime), r.Detail)
+				entries = append(entries, psEntry{
+					ID: r.ID, Name: r.Name, Runtime: r.Runtime, Clock: r.Clock, State: r.State, Nodes: len(r.Nodes),
+					Processes: len(r.Processes), Containers: r.Containers, Started: r.Started, Folder: r.Folder, PID: r.PID, Failure: r.Failure,
+				})
+			}
+			if asJSON {
+				return a.printJSON(entries)
+			}
+			t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "RUN\tEXPERIMENT\tRUNTIME\tCLOCK\tSTATE\tNODES\tSTARTED\tFOLDER")
+			for _, e := range entries {
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
+					e.ID, e.Name, e.Runtime, e.Clock, e.State, e.Nodes, e.Started.Format(time.DateTime), e.Folder)
 			}
 			return t.Flush()
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list in JSON")
+	return cmd
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/spelling"
+	labs "github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
@@ -133,7 +134,7 @@ func (a *app) root() *cobra.Command {
 	})
 	root.AddCommand(a.demo(), a.run(), a.report(), a.validate(), a.graph(), a.topo(), a.doctor(), a.probe(), a.dissector(), a.version())
 	if a.lab.list != nil {
-		root.AddCommand(a.ps(), a.clean())
+		root.AddCommand(a.ps(), a.inspect(), a.exec(), a.clean())
 	}
 	return root
 }
@@ -201,7 +202,8 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 
 // reserved are the variables that are not an experiment's.
 func reserved() []string {
-	names := []string{"CSIGLAB_E2E"} // asks the tests for the slow ones
+	// The first asks the tests for the slow ones, the others mark what runs in a node.
+	names := []string{"CSIGLAB_E2E", labs.EnvironmentRun, labs.EnvironmentNode}
 	for _, flag := range settings {
 		names = append(names, variable(flag))
 	}

@@ -76,26 +76,27 @@ const settleTime = 500 * time.Millisecond
 
 // Clean takes away whatever carries a run's id, also what a csiglab left that was
 // killed in the middle of a deployment. No file is needed; an id that nothing
-// carries is no error.
-func (e *Engine) Clean(ctx context.Context, runID string) error {
+// carries is no error. It returns how many containers it found.
+func (e *Engine) Clean(ctx context.Context, runID string) (found int, err error) {
 	if runID == "" {
-		return errors.New("clean: no run id")
+		return 0, errors.New("clean: no run id")
 	}
 	for quiet := false; ; quiet = true {
 		left, err := e.containers(ctx, runID)
+		found = max(found, len(left))
 		if err == nil && len(left) == 0 && quiet {
-			return nil
+			return found, nil
 		}
 		if err == nil {
 			err = e.remove(ctx, runID)
 		}
 		if err != nil {
-			return fmt.Errorf("clean run %s: %w", runID, err)
+			return found, fmt.Errorf("clean run %s: %w", runID, err)
 		}
 		select {
 		case <-time.After(settleTime):
 		case <-ctx.Done():
-			return fmt.Errorf("clean run %s: %w", runID, ctx.Err())
+			return found, fmt.Errorf("clean run %s: %w", runID, ctx.Err())
 		}
 	}
 }

@@ -333,7 +333,7 @@ func testSideBySide(t *testing.T, b *bench) {
 	check("r1", "r2")
 	checkLinks(t, pair(), labs[0], 4400)
 	for range 2 {
-		if err := b.engine.Clean(t.Context(), "r1"); err != nil {
+		if _, err := b.engine.Clean(t.Context(), "r1"); err != nil {
 			t.Fatal(err)
 		}
 		check("r2")
@@ -434,7 +434,7 @@ func testKill(t *testing.T, b *bench) {
 		if err := os.RemoveAll(lab.Folder); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.engine.Clean(t.Context(), lab.RunID); err != nil {
+		if _, err := b.engine.Clean(t.Context(), lab.RunID); err != nil {
 			t.Fatal(err)
 		}
 		b.checkNothingLeft(t)

@@ -22,6 +22,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/watch"
 	"github.com/csiglab/csiglab/topologies"
 )
@@ -113,11 +114,19 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 	rand.Read(b[:])
 	id := hex.EncodeToString(b[:6])
 	f.Run = binary.NativeEndian.Uint32(b[6:])
-	room, err := openRoom(id, f.Folder)
+	if f.Live.Folder != "" {
+		f.Live.Folder = mounted
+	}
+	entry, err := lab.Register(f.entry(id))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, room.close()) }()
+	defer func() { err = errors.Join(err, entry.Remove()) }()
+	room, err := openRoom(f.Folder)
+	if err != nil {
+		return nil, err
+	}
+	defer room.close()
 	out = &Outcome{Images: time.Since(began)}
 
 	began = time.Now()
@@ -136,6 +145,9 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 			out.Destroy = time.Since(began)
 		}
 	}()
+	if err := entry.Describe(f.describe(deployed)); err != nil {
+		return nil, err
+	}
 	if progress == nil {
 		progress = func(clock.Time) {}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
@@ -115,13 +116,13 @@ func empty(t *testing.T, docker *client.Client) {
 }
 
 // ours returns the runs listed, except those under way on another engine.
-func ours(t *testing.T) []containers.Info {
+func ours(t *testing.T) []lab.Run {
 	t.Helper()
-	runs, err := containers.List(t.Context())
+	runs, err := lab.List(t.Context(), containers.Remains{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(runs, func(r containers.Info) bool { return r.Running && r.Containers == 0 })
+	return slices.DeleteFunc(runs, func(r lab.Run) bool { return r.State != lab.Dead && r.Containers == 0 })
 }
 
 func list(t *testing.T, docker *client.Client) []container.Summary {
@@ -304,7 +305,7 @@ func testKilled(t *testing.T, docker *client.Client) {
 		t.Fatal(err)
 	}
 	<-seen
-	find := func() containers.Info {
+	find := func() lab.Run {
 		runs := ours(t)
 		if len(runs) != 1 {
 			t.Fatalf("runs %+v, want one run", runs)
@@ -312,19 +313,19 @@ func testKilled(t *testing.T, docker *client.Client) {
 		return runs[0]
 	}
 	r := find()
-	if !r.Running || r.Name != "small" || r.Containers != nodes {
+	if r.State != lab.Running || r.Name != "small" || r.Containers != nodes {
 		t.Errorf("the run is listed as %+v", r)
 	}
-	if _, err := containers.Clean(t.Context(), r.ID, false); err == nil {
+	if _, err := lab.Clean(t.Context(), r.ID, false, containers.Remains{}); err == nil {
 		t.Error("Clean touched a run that is under way")
 	}
 	cmd.Process.Signal(syscall.SIGKILL)
 	cmd.Wait() //nolint:errcheck // it was killed
-	if r = find(); r.Running {
+	if r = find(); r.State != lab.Dead {
 		t.Errorf("after kill -9 the run is listed as %+v", r)
 	}
-	for i, want := range []int{1, 0} {
-		removed, err := containers.Clean(t.Context(), "", false)
+	for i, want := range []int{2, 0} { // the containers and the entry
+		removed, err := lab.Clean(t.Context(), r.ID, false, containers.Remains{})
 		if err != nil || len(removed) != want {
 			t.Errorf("Clean %d removed %q, %v, want %d things", i+1, removed, err, want)
 		}
@@ -343,9 +344,9 @@ func TestLabOfEveryExperiment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lab := containers.Lab(name, built.Graph, e.Links.MTU-e.Links.Header, containerlab.Images{Switch: "s:1", Host: "h:1"})
+		deploy := containers.Lab(name, built.Graph, e.Links.MTU-e.Links.Header, containerlab.Images{Switch: "s:1", Host: "h:1"})
 		var text strings.Builder
-		if err := containerlab.WriteTopology(&text, lab); err != nil {
+		if err := containerlab.WriteTopology(&text, deploy); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got, want := strings.Count(text.String(), "image: h:1"), built.Graph.Hosts(); got != want {
@@ -372,9 +373,9 @@ func TestNoEngine(t *testing.T) {
 	for _, clean := range []bool{false, true} {
 		var err error
 		if clean {
-			_, err = containers.Clean(t.Context(), "no-such-run", false)
+			_, err = lab.Clean(t.Context(), "no-such-run", false, containers.Remains{})
 		} else {
-			_, err = containers.List(t.Context())
+			_, err = lab.List(t.Context(), containers.Remains{})
 		}
 		if err != nil {
 			t.Errorf("clean %v: error %v: without an engine there is nothing to do", clean, err)

@@ -15,42 +15,29 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 )
 
-// rooms is the directory of the runs' marks. A run's nodes and the orchestrator
-// meet in the folder meeting of the run's folder, which containers see as mounted.
+// A run's nodes and the orchestrator meet in the folder meeting of the run's
+// folder, which containers see as mounted.
 const (
-	rooms      = "/run/csiglab"
-	prefix     = "lab-"
 	meeting    = "nodes"
 	mounted    = "/run/csiglab"
 	socketName = "nodes.sock"
 )
 
-// room is where a run's nodes meet the orchestrator, and the mark of the run, a
-// folder that is locked as long as the orchestrator lives.
+// room is where a run's nodes meet the orchestrator.
 type room struct {
-	mark   string
-	lock   *os.File
 	folder *os.File
 	socket *net.UnixListener
 	calls  []*net.UnixConn // by node
 }
 
-func openRoom(id, runFolder string) (_ *room, err error) {
-	r := &room{mark: folderOf(id)}
+func openRoom(runFolder string) (_ *room, err error) {
+	r := new(room)
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("make a place to meet the nodes: %w", errors.Join(err, r.close()))
+			r.close()
+			err = fmt.Errorf("make a place to meet the nodes: %w", err)
 		}
 	}()
-	if err := os.MkdirAll(r.mark, 0o700); err != nil {
-		return nil, err
-	}
-	if r.lock, err = os.Open(r.mark); err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(r.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, err
-	}
 	path := filepath.Join(runFolder, meeting)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -62,16 +49,6 @@ func openRoom(id, runFolder string) (_ *room, err error) {
 	name := fmt.Sprintf("/proc/self/fd/%d/%s", r.folder.Fd(), socketName)
 	r.socket, err = net.ListenUnix("unixpacket", &net.UnixAddr{Net: "unixpacket", Name: name})
 	return r, err
-}
-
-// locked tells whether the orchestrator of a run lives.
-func locked(folder string) bool {
-	f, err := os.Open(folder)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
 // Limits of how long the nodes' calls may take; a node calls as its process
@@ -149,7 +126,7 @@ func (r *room) hangUp() {
 	r.calls = nil
 }
 
-func (r *room) close() error {
+func (r *room) close() {
 	r.hangUp()
 	if r.socket != nil {
 		r.socket.Close()
@@ -157,9 +134,4 @@ func (r *room) close() error {
 	if r.folder != nil {
 		r.folder.Close() // stays, so that the topology file can be deployed again
 	}
-	err := os.RemoveAll(r.mark)
-	if r.lock != nil {
-		r.lock.Close()
-	}
-	return err
 }

@@ -6,9 +6,18 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+)
+
+// Environment variables of a run's processes on this machine: its id, by which
+// they are found, and the node's name.
+const (
+	EnvironmentRun  = "CSIGLAB_RUN"
+	EnvironmentNode = "CSIGLAB_NODE"
 )
 
 // CommandError reports a command that cannot be run in a node.
@@ -22,10 +31,15 @@ func (e *CommandError) Error() string { return fmt.Sprintf("%s: %v", e.Command, 
 func (e *CommandError) Unwrap() error { return e.Err }
 
 // Enter turns this process into a command, of at least one word, in the network
-// namespace of a node, with the machine's files. Its input, output, signals and
+// namespace of a node, with the machine's files. It belongs to the run and is
+// killed at its end. Its input, output, signals and
 // exit code are then the command's. Enter returns only an error: a *CommandError
 // if it is the command's.
-func Enter(n Node, command, env []string) error {
+func (r *Run) Enter(n Node, command, env []string) error {
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		return strings.HasPrefix(v, EnvironmentRun+"=") || strings.HasPrefix(v, EnvironmentNode+"=")
+	})
+	env = append(env, EnvironmentRun+"="+r.ID, EnvironmentNode+"="+n.Name)
 	path, err := exec.LookPath(command[0])
 	if err != nil {
 		var e *exec.Error

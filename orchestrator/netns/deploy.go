@@ -79,6 +79,9 @@ func deploy(f *Fabric) (*deployment, error) {
 			}
 		}
 	}
+	if err := d.attach(f); err != nil {
+		return nil, err
+	}
 	if f.Wall != nil {
 		if err := d.shape(f); err != nil {
 			return nil, err

@@ -21,6 +21,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
@@ -192,28 +193,28 @@ func interfaces(t *testing.T) (names []string) {
 }
 
 // ownRun returns the run of this test.
-func ownRun(t *testing.T) netns.RunInfo {
+func ownRun(t *testing.T) lab.Run {
 	t.Helper()
-	runs, err := netns.List()
+	runs, err := lab.List(context.Background(), netns.Remains{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range runs {
 		if r.PID == os.Getpid() && r.Name == t.Name() {
-			if !r.Running {
+			if r.State != lab.Running {
 				t.Errorf("run %s is listed as dead", r.ID)
 			}
 			return r
 		}
 	}
 	t.Fatal("the run is not listed")
-	return netns.RunInfo{}
+	return lab.Run{}
 }
 
 // nothingLeft checks that no run of this process is listed.
 func nothingLeft(t *testing.T) {
 	t.Helper()
-	runs, err := netns.List()
+	runs, err := lab.List(context.Background(), netns.Remains{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,8 +265,8 @@ func TestKilledRunner(t *testing.T) {
 		}
 		t.Fatalf("the run did not start: %s%s", said, rest)
 	}
-	find := func() (netns.RunInfo, bool) {
-		runs, err := netns.List()
+	find := func() (lab.Run, bool) {
+		runs, err := lab.List(context.Background(), netns.Remains{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,13 +275,13 @@ func TestKilledRunner(t *testing.T) {
 				return r, true
 			}
 		}
-		return netns.RunInfo{}, false
+		return lab.Run{}, false
 	}
 	r, ok := find()
-	if !ok || !r.Running || len(r.Processes) < 10 {
+	if !ok || r.State != lab.Running || len(r.Processes) < 10 {
 		t.Errorf("the run is listed as %+v", r)
 	}
-	if _, err := netns.Clean(r.ID, false); err == nil {
+	if _, err := lab.Clean(context.Background(), r.ID, false, netns.Remains{}); err == nil {
 		t.Error("Clean touched a run that is under way")
 	}
 	cmd.Process.Kill()
@@ -290,11 +291,11 @@ func TestKilledRunner(t *testing.T) {
 			break
 		}
 	}
-	if !ok || r.Running || len(r.Processes) > 0 {
+	if !ok || r.State != lab.Dead || len(r.Processes) > 0 {
 		t.Errorf("after kill -9 the run is listed as %+v, want no processes", r)
 	}
 	for i, want := range []int{1, 0} {
-		removed, err := netns.Clean(r.ID, false)
+		removed, err := lab.Clean(context.Background(), r.ID, false, netns.Remains{})
 		if err != nil || len(removed) != want {
 			t.Errorf("Clean %d removed %q, %v, want %d things", i+1, removed, err, want)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
@@ -35,7 +36,7 @@ func TestHold(t *testing.T) {
 			hold, started := make(chan struct{}), 0
 			f.Hold = hold
 			f.Ready = func(id string) {
-				runs, err := netns.List()
+				runs, err := lab.List(context.Background(), netns.Remains{})
 				found := false
 				for _, r := range runs {
 					found = found || r.ID == id

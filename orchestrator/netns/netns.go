@@ -38,6 +38,8 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/shape"
 	"github.com/csiglab/csiglab/orchestrator/watch"
 )
@@ -61,6 +63,9 @@ type Fabric struct {
 	Hold     <-chan struct{}
 	Ready    func(id string)
 	Held     bool
+
+	ApplicationMTU units.ByteSize // of the programs' interface on the hosts of Applications
+	Programs       []application.Program
 
 	Calibrate bool // measure how well the machine keeps real time; no node runs
 	Capture   *Capture
@@ -108,6 +113,8 @@ type Outcome struct {
 	Behind   time.Duration  // how late a run in real time was when it was given up; 0: it was not
 	Shaped   []shape.Shaped // its links' shapers, by node and port
 
+	Programs []application.Ended // as Fabric.Programs
+
 	Calibration *emu.Calibration // of Fabric.Calibrate
 }
 
@@ -125,8 +132,8 @@ var ErrUnavailable = errors.New("network namespaces are not available")
 // Environment variables that mark a run's processes: with the run's id, and with
 // the node's name.
 const (
-	environmentRun  = "CSIGLAB_RUN"
-	environmentNode = "CSIGLAB_NODE"
+	environmentRun  = lab.EnvironmentRun
+	environmentNode = lab.EnvironmentNode
 )
 
 // supervisorArgument is the hidden subcommand of the supervisor.
@@ -134,6 +141,7 @@ const supervisorArgument = "netns-supervisor"
 
 // message is what the supervisor says on its pipe, gob after gob.
 type message struct {
+	Places  *places
 	Now     clock.Time
 	Started bool // a run in real time has
 	Outcome *Outcome
@@ -179,7 +187,7 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (*Outcome, er
 	}
 	id := newRunID()
 	f.Run = wireRun(id)
-	entry, err := register(id, f.Name, f.Folder)
+	entry, err := lab.Register(f.entry(id))
 	if err != nil {
 		return nil, err
 	}
@@ -191,11 +199,11 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (*Outcome, er
 	go func() {
 		// The kernel kills the supervisor when the thread that started it ends.
 		runtime.LockOSThread()
-		out, err := supervised(ctx, id, &f, progress)
+		out, err := supervised(ctx, id, &f, entry, progress)
 		answers <- answer{out, err}
 	}()
 	a := <-answers
-	return a.out, errors.Join(a.err, entry.remove())
+	return a.out, errors.Join(a.err, entry.Remove())
 }
 
 // programs finds the programs of the nodes.
@@ -262,7 +270,7 @@ const (
 )
 
 // supervised starts the supervisor and listens to it until it ends.
-func supervised(ctx context.Context, id string, f *Fabric, progress func(clock.Time)) (*Outcome, error) {
+func supervised(ctx context.Context, id string, f *Fabric, entry *lab.Entry, progress func(clock.Time)) (*Outcome, error) {
 	specRead, specWrite, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -320,12 +328,17 @@ func supervised(ctx context.Context, id string, f *Fabric, progress func(clock.T
 
 	var outcome *Outcome
 	var failed *failure
+	var noted error // why the run could not be described to others
 	for decoder := gob.NewDecoder(read); ; {
 		var m message
 		if decoder.Decode(&m) != nil {
 			break
 		}
 		switch {
+		case m.Places != nil:
+			if noted = entry.Describe(f.describe(m.Places)); noted != nil {
+				cmd.Process.Signal(syscall.SIGTERM)
+			}
 		case m.Outcome != nil:
 			outcome = m.Outcome
 		case m.Failure != nil:
@@ -342,14 +355,15 @@ func supervised(ctx context.Context, id string, f *Fabric, progress func(clock.T
 	close(ended)
 	aliveRead.SetReadDeadline(time.Now().Add(patience))
 	if _, err := aliveRead.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		_, err = Clean(id, true)
-		if err != nil {
+		if _, err := (Remains{}).Remove(ctx, id); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case noted != nil:
+		return nil, noted
 	case failed != nil:
 		return nil, failed.err()
 	case outcome == nil:

@@ -52,7 +52,10 @@ func (s *supervisor) paceProcesses(ctx context.Context, d *deployment, begin tim
 func (s *supervisor) paced(sheet *emu.Sheet, configs []emu.Config) *watch.Paced {
 	run := &watch.Paced{
 		Sheet: sheet, Wall: *s.fabric.Wall, End: s.fabric.End, Patience: s.fabric.Patience, Hold: s.hold,
-		Ready: func() { s.out.Encode(message{Started: true}) }, Progress: s.progress,
+		Ready: s.started, Progress: s.progress,
+	}
+	if s.apps != nil {
+		run.Programs = s.apps.Done()
 	}
 	for _, c := range configs {
 		run.Names = append(run.Names, c.Name)
@@ -130,7 +133,12 @@ func (s *supervisor) paceOneProcess(ctx context.Context, d *deployment, begin ti
 	}
 	defer closeAll(nodes)
 	configs, _ := s.fabric.Configs()
-	all := pace(emu.NewKeeper(*s.fabric.Wall, s.fabric.End, nodes, links, emu.NewSheet(len(nodes)), runtime.NumCPU()), nodes)
+	sheet, err := emu.NewSharedSheet(len(nodes)) // for who captures
+	if err != nil {
+		return nil, err
+	}
+	defer sheet.Close()
+	all := pace(emu.NewKeeper(*s.fabric.Wall, s.fabric.End, nodes, links, sheet.Sheet, runtime.NumCPU()), nodes)
 	defer all.stop()
 	run := s.paced(all.keeper.Sheet, configs)
 	run.Broken = all.broken

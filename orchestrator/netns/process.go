@@ -23,6 +23,7 @@ import (
 // process is one node's process.
 type process struct {
 	name   string
+	node   int
 	cmd    *exec.Cmd
 	report *os.File
 	stderr tail
@@ -69,7 +70,7 @@ func (s *supervisor) spawn(d *deployment, configs []emu.Config, links []lockstep
 		if f.SwitchesTogether && !c.Host {
 			continue
 		}
-		p := &process{name: c.Name}
+		p := &process{name: c.Name, node: i}
 		if f.Wall == nil { // in real time a node must not wait for a processor while another is idle
 			affinity.pin(i)
 		}
@@ -84,6 +85,7 @@ func (s *supervisor) spawn(d *deployment, configs []emu.Config, links []lockstep
 		nodes.waiting.Go(func() { nodes.ends <- p.wait(i) })
 	}
 	affinity.restore()
+	s.tell(d, nodes)
 	return nodes, unix.Setns(int(d.home.Fd()), unix.CLONE_NEWNET)
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/application"
 )
 
 // Files of the supervisor.
@@ -36,6 +37,7 @@ const (
 // Supervise turns the program into a supervisor, and ends it, if that is what it
 // was started for; otherwise it does nothing. main calls it first of all.
 func Supervise() {
+	application.Init()
 	if len(os.Args) != 2 || os.Args[1] != supervisorArgument || os.Getenv(environmentRun) == "" {
 		return
 	}
@@ -72,7 +74,8 @@ type supervisor struct {
 	fabric Fabric
 	out    *gob.Encoder
 	alive  *os.File
-	hold   <-chan struct{} // nil: the run is not held
+	hold   <-chan struct{}  // nil: the run is not held
+	apps   *application.Set // nil: no programs
 	last   time.Time
 }
 
@@ -96,11 +99,18 @@ func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 	if s.fabric.Calibrate {
 		return s.calibrate(d)
 	}
+	s.tell(d, nil)
 	var tap *tap
 	if s.fabric.Capture != nil {
 		if tap, err = openTap(d, &s.fabric); err != nil {
 			return nil, err
 		}
+	}
+	if s.apps, err = s.programs(d); err != nil {
+		return nil, err
+	}
+	if s.apps != nil {
+		defer s.apps.Stop()
 	}
 	var out *Outcome
 	switch {
@@ -122,6 +132,10 @@ func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if s.apps != nil {
+		s.apps.Stop()
+		out.Programs = s.apps.Ended()
 	}
 	if s.fabric.Wall == nil {
 		out.Drained = s.fabric.End == clock.Never || out.End < s.fabric.End

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
@@ -103,7 +104,7 @@ func TestShapersAreSeen(t *testing.T) {
 	ports, output := 0, ""
 	for begin := time.Now(); ports < 2*len(f.Graph.Links) && time.Since(begin) < 20*time.Second; time.Sleep(50 * time.Millisecond) {
 		ports, output = 0, ""
-		runs, err := netns.List()
+		runs, err := lab.List(context.Background(), netns.Remains{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func TestWallNamesTheNodeThatDied(t *testing.T) {
 	f.Wall = &emu.Wall{Dilation: 100 * slow}
 	go func() {
 		for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(20 * time.Millisecond) {
-			runs, _ := netns.List()
+			runs, _ := lab.List(context.Background(), netns.Remains{})
 			for _, r := range runs {
 				if r.Name == t.Name() && len(r.Processes) > len(f.Nodes) { // all, and the supervisor
 					time.Sleep(300 * time.Millisecond)

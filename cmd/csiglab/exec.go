@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+
+	labs "github.com/csiglab/csiglab/orchestrator/lab"
+)
+
+// Exit codes of a command that cannot be started, as a shell has them (POSIX.1,
+// Shell Command Language §2.8.2).
+const (
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+func (a *app) exec() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "exec LAB NODE [--] COMMAND [ARG…]",
+		Short: "Run a command in the network of a node of a lab",
+		Long: "Run a command of this machine in the network namespace of a node. Its input, output, signals and exit\n" +
+			"code are the command's own; it is killed when the lab goes down. NODE is a node's name or a host's\n" +
+			"address. Where programs of the host run in a container of their own, the command runs in that.",
+		Example: "  csiglab exec three-flow h0 -- ip address\n" +
+			"  csiglab exec 3f2a 10.0.0.4 -- iperf3 -s",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 3 || len(args) == 3 && args[2] == "--" {
+				return usage("want a lab, a node and a command, got %q; see %s --help", args, cmd.CommandPath())
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeNodes,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := a.find(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if r.State == labs.Dead {
+				return infrastructure(errors.New("run " + r.ID + " is dead: its csiglab is gone; csiglab clean " + r.ID + " removes the rest"))
+			}
+			n, err := r.Node(args[1])
+			if err != nil {
+				return labError(err)
+			}
+			command := args[2:]
+			if command[0] == "--" {
+				command = command[1:]
+			}
+			return enterError(a.lab.enter(&r, n, command, a.env))
+		},
+	}
+	cmd.Flags().SetInterspersed(false) // what follows LAB is not csiglab's
+	return cmd
+}
+
+// enterError gives the error of a command that could not be started its exit code.
+func enterError(err error) error {
+	var command *labs.CommandError
+	switch {
+	case !errors.As(err, &command):
+		return infrastructure(err)
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+		return &exitError{exitNotFound, err}
+	}
+	return &exitError{exitNotExecutable, err}
+}
+
+// completeNodes proposes runs, and then nodes of the run that has been chosen.
+func (a *app) completeNodes(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return a.completeLabs(cmd, args, text)
+	case 1:
+		r, err := a.find(cmd.Context(), args[0])
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for _, n := range r.Nodes {
+			names = append(names, cobra.CompletionWithDesc(n.Name, n.Kind))
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
+}

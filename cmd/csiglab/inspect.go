@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/nodes/units"
+	labs "github.com/csiglab/csiglab/orchestrator/lab"
+)
+
+func (a *app) inspect() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "inspect LAB",
+		Short: "Show the nodes, interfaces and links of a lab or run that is under way",
+		Long: "Show the nodes, interfaces and links of a lab or run that is under way.\n" +
+			"LAB is an id, the beginning of one, or an experiment's name.",
+		Args:              exactly(1, "a lab"),
+		ValidArgsFunction: a.completeLabs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := a.find(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(r)
+			}
+			return a.print(describe(&r))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object in JSON")
+	return cmd
+}
+
+// exactly wants n arguments, of which what is the list.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage("want %s, got %d: %q; see %s --help", what, len(args), args, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// find returns the run that an argument stands for.
+func (a *app) find(ctx context.Context, text string) (labs.Run, error) {
+	runs, err := a.lab.list(ctx)
+	if err != nil {
+		return labs.Run{}, infrastructure(err)
+	}
+	r, err := labs.Find(runs, text)
+	if err != nil {
+		return r, labError(err)
+	}
+	return r, nil
+}
+
+// labError gives an error about a lab its exit code: a wrong name is the user's.
+func labError(err error) error {
+	var unknown *labs.UnknownError
+	var ambiguous *labs.AmbiguousError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &exitError{exitInfrastructure, errors.New("interrupted")}
+	case errors.As(err, &unknown) || errors.As(err, &ambiguous):
+		return &exitError{exitUsage, err}
+	}
+	return infrastructure(err)
+}
+
+// completeLabs proposes the runs under way as a first argument.
+func (a *app) completeLabs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	runs, err := a.lab.list(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, r := range runs {
+		names = append(names, cobra.CompletionWithDesc(r.ID, fmt.Sprintf("%s, %s", r.Name, r.State)))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// describe returns a run as text.
+func describe(r *labs.Run) string {
+	var text strings.Builder
+	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	pace := r.Clock
+	if r.Dilation != 0 {
+		pace += ", dilation " + strconv.FormatFloat(r.Dilation, 'g', -1, 64)
+	}
+	for _, row := range [][2]string{
+		{"run", r.ID}, {"experiment", r.Name}, {"runtime", r.Runtime}, {"clock", pace},
+		{"state", fmt.Sprintf("%s, since %s", r.State, r.Started.Format(time.DateTime))},
+		{"process", strconv.Itoa(r.PID)}, {"folder", r.Folder}, {"failure", r.Failure},
+	} {
+		if row[1] != "" {
+			fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
+		}
+	}
+	t.Flush() // cannot fail: text in memory
+	if len(r.Nodes) == 0 {
+		return text.String()
+	}
+	fmt.Fprintln(t, "\nNODE\tKIND\tPID\tADDRESS\tINTERFACES\tCONTAINER")
+	ends := map[string][]string{} // by link
+	for _, n := range r.Nodes {
+		var names []string
+		for _, i := range n.Interfaces {
+			end := n.Name
+			if i.Name != "" {
+				names, end = append(names, i.Name), end+" "+i.Name
+			}
+			ends[i.Link] = append(ends[i.Link], end)
+		}
+		container := n.Container
+		if n.Application != "" {
+			container += " " + n.Application
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", n.Name, n.Kind, n.PID, strings.Join(n.Addresses, " "), strings.Join(names, " "), container)
+	}
+	t.Flush() // as above
+	fmt.Fprintln(t, "\nLINK\tRATE\tDELAY\tENDS")
+	for _, l := range r.Links {
+		fmt.Fprintf(t, "%s\t%v\t%s us\t%s\n", l.Name, units.BitRate(l.RateBPS), number(l.DelayUS, true), strings.Join(ends[l.Name], ", "))
+	}
+	t.Flush() // as above
+	return text.String()
+}
