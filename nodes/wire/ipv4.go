@@ -39,7 +39,12 @@ const (
 	ipDest     = 16
 )
 
-const protocolUDP = 17
+// Protocols whose header begins with two ports.
+const (
+	protocolTCP  = 6
+	protocolUDP  = 17
+	protocolSCTP = 132
+)
 
 // Source returns the IPv4 address of the sender.
 func (p *Packet) Source() uint32 { return p.u32(p.l3 + ipSource) }
@@ -47,14 +52,30 @@ func (p *Packet) Source() uint32 { return p.u32(p.l3 + ipSource) }
 // Destination returns the IPv4 address of the receiver.
 func (p *Packet) Destination() uint32 { return p.u32(p.l3 + ipDest) }
 
-// ECN returns the ECN codepoint.
-func (p *Packet) ECN() uint8 { return p.buf[p.l3+ipTOS] & 3 }
+// ECN returns the ECN codepoint; NotECT of a packet that is not IP.
+func (p *Packet) ECN() uint8 {
+	if p.family > foreignIPv4 {
+		return p.foreignECN()
+	}
+	return p.buf[p.l3+ipTOS] & 3
+}
 
 // DSCP returns the differentiated services codepoint.
 func (p *Packet) DSCP() uint8 { return p.buf[p.l3+ipTOS] >> 2 }
 
-// MarkCE sets the ECN codepoint to CE.
-func (p *Packet) MarkCE() { p.setTOS(p.buf[p.l3+ipTOS] | CE) }
+// MarkCE sets the ECN codepoint to CE, of a packet that has one.
+func (p *Packet) MarkCE() {
+	if p.family > foreignIPv4 {
+		p.markForeign()
+		return
+	}
+	p.setTOS(p.buf[p.l3+ipTOS] | CE)
+}
+
+// Queues tells whether the packet belongs into the data queue of a switch, where
+// it waits, is marked and finds no room, and not into that of control packets,
+// which are few.
+func (p *Packet) Queues() bool { return p.family != ours || p.DSCP() == DSCPTrimmable }
 
 func (p *Packet) setTOS(v uint8) {
 	at := p.l3 + ipTOS
@@ -151,6 +172,9 @@ func (p *Packet) SourcePort() uint16 { return p.u16(p.udp()) }
 // Hash returns a 64-bit hash of the 5-tuple under a seed. It never reads the
 // CSIG tag, so that signalling cannot move a packet to another path.
 func (p *Packet) Hash(seed uint64) uint64 {
+	if p.family != ours {
+		return p.foreignHash(seed)
+	}
 	addresses := binary.BigEndian.Uint64(p.buf[p.l3+ipSource:])
 	ports := uint64(p.u32(p.udp()))<<8 | uint64(p.buf[p.l3+ipProtocol])
 	return Mix(addresses^seed, ports^golden)

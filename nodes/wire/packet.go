@@ -37,6 +37,9 @@ type Packet struct {
 	tag uint8 // length of the CSIG tag in bytes; 0 without one
 	at  uint8 // offset of the CSIG tag
 
+	family family // of a foreign packet
+	ports  uint8  // of a foreign packet: the distance of its ports from l3; 0 without
+
 	// Size is the declared wire size: what serialisers, queues and meters
 	// charge. It follows from the payload's length and the header parameter
 	// (Sizes.Of).
@@ -44,7 +47,8 @@ type Packet struct {
 	// PayloadLen is the payload's length on the wire.
 	PayloadLen int
 	// Payload is the payload itself where real frames carry it; nil in virtual
-	// time and with elided payloads. The driver that set it owns it.
+	// time and with elided payloads. The driver that set it owns it. Of a foreign
+	// packet it is what the header bytes leave of the frame.
 	Payload []byte
 	// EnqueuedAt is when the packet entered the queue it is in.
 	EnqueuedAt clock.Time
@@ -97,9 +101,13 @@ type Sizes struct {
 	CountTag bool           // charge the bytes of the CSIG tag
 }
 
-// Of returns the declared wire size of p.
+// Of returns the declared wire size of p: of a foreign packet the length of its
+// frame with the frame check sequence.
 func (s Sizes) Of(p *Packet) units.ByteSize {
 	size := s.Header + units.ByteSize(p.PayloadLen)
+	if p.family != ours {
+		size = units.ByteSize(int(p.len-p.tag)+p.PayloadLen) + fcsLen
+	}
 	if s.CountTag {
 		size += units.ByteSize(p.tag)
 	}
@@ -168,5 +176,8 @@ func (q *Pool) Out() int { return q.out }
 
 // String describes the packet for messages.
 func (p *Packet) String() string {
+	if p.family != ours {
+		return fmt.Sprintf("foreign %x from %x to %x, %d B", p.u16(p.l3-2), p.buf[6:12], p.buf[:6], int(p.len)+p.PayloadLen)
+	}
 	return fmt.Sprintf("%s flow %d psn %d", p.Kind(), p.Flow(), p.PSN())
 }

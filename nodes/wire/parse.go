@@ -11,9 +11,8 @@ const (
 	etherTypeSTag = 0x88a8
 )
 
-// maxTagBytes are the bytes of tags that Parse steps over: an S-tag, a C-tag and
-// a wide CSIG tag.
-const maxTagBytes = 16
+// maxVLANs is how many VLAN tags Parse steps over: an S-tag and a C-tag.
+const maxVLANs = 2
 
 // Errors of Parse. A packet that does not parse is dropped and counted; it is
 // not an error of the node.
@@ -36,50 +35,60 @@ type Format struct {
 
 // Parse reads a frame, from the destination MAC address to the end of the
 // payload, into p: headers are copied, Payload is a slice of the frame (nil when
-// elided or empty). It checks every length and the IPv4 checksum. On error p's
-// contents are undefined.
+// elided or empty). It checks every length and the IPv4 checksum. A foreign frame
+// is taken whole, whatever it holds. On error p's contents are undefined.
 func (p *Packet) Parse(frame []byte, f Format) error {
-	p.tag, p.at = 0, 0
-	at := EthernetLen - 2
+	p.tag, p.at, p.family = 0, 0, ours
+	if len(frame) < EthernetLen {
+		return ErrTruncated
+	}
+	at, vlans := EthernetLen-2, 0
 	for {
-		switch {
-		case at > EthernetLen-2+maxTagBytes:
-			return ErrForeign
-		case len(frame) < at+2:
-			return ErrTruncated
-		}
 		etherType := binary.BigEndian.Uint16(frame[at:])
-		tag := 0
+		tag, next := 0, at+vlanLen
 		switch {
 		case etherType == EtherTypeIPv4:
 			at += 2
-		case etherType == etherTypeCTag || etherType == etherTypeSTag:
-			at += 4
+		case (etherType == etherTypeCTag || etherType == etherTypeSTag) && vlans < maxVLANs:
+			vlans++
+			if len(frame) < next+2 {
+				return p.foreign(frame, at+2, f, ErrTruncated)
+			}
+			at = next
 			continue
 		case p.tag == 0 && etherType == f.TPIDCompact && etherType != 0:
 			tag = 4
 		case p.tag == 0 && etherType == f.TPIDWide && etherType != 0:
 			tag = 8
 		default:
-			return ErrForeign
+			return p.foreign(frame, at+2, f, ErrForeign)
 		}
 		if tag == 0 {
 			break
+		}
+		if len(frame) < at+tag+2 {
+			return p.foreign(frame, at+2, f, ErrTruncated)
 		}
 		p.tag, p.at = uint8(tag), uint8(at)
 		at += tag
 	}
 	if len(frame) < at+IPv4Len+UDPLen+ControlLen {
-		return ErrTruncated
+		if addressed(frame[at:]) {
+			return ErrTruncated
+		}
+		return p.foreign(frame, at, f, ErrTruncated)
 	}
 	ip := frame[at:]
 	switch {
 	case ip[0] != 0x45 || ip[ipProtocol] != protocolUDP || fragmented(ip):
-		return ErrForeign
+		return p.foreign(frame, at, f, ErrForeign)
 	case checksum(ip) != 0:
-		return ErrChecksum
+		if addressed(ip) {
+			return ErrChecksum
+		}
+		return p.foreign(frame, at, f, ErrChecksum)
 	case binary.BigEndian.Uint16(ip[IPv4Len+2:]) != UETPort:
-		return ErrForeign
+		return p.foreign(frame, at, f, ErrForeign)
 	}
 	total := int(binary.BigEndian.Uint16(ip[ipTotalLen:]))
 	if total != IPv4Len+int(binary.BigEndian.Uint16(ip[IPv4Len+4:])) {
@@ -87,7 +96,7 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 	}
 	n := Kind(ip[IPv4Len+UDPLen] >> 3).headerLen()
 	if n == 0 {
-		return ErrForeign
+		return p.foreign(frame, at, f, ErrForeign)
 	}
 	payload := total - IPv4Len - UDPLen - n
 	head := at + IPv4Len + UDPLen + n
@@ -109,6 +118,13 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 	}
 	p.Size = f.Of(p)
 	return nil
+}
+
+// addressed tells whether an IPv4 packet, of which ip may be only the beginning,
+// is for the transport's port.
+func addressed(ip []byte) bool {
+	return len(ip) >= IPv4Len+UDPLen && ip[0] == 0x45 && ip[ipProtocol] == protocolUDP && !fragmented(ip) &&
+		binary.BigEndian.Uint16(ip[IPv4Len+2:]) == UETPort
 }
 
 // fragmented tells whether an IPv4 header is that of a fragment: more fragments

@@ -70,8 +70,8 @@ func TestParseRefuses(t *testing.T) {
 			return b
 		}), wire.ErrLength},
 		{"unknown kind", edit(ip+28, 5<<3), wire.ErrForeign},
-		{"five VLAN tags", func(b []byte) []byte {
-			for range 5 {
+		{"three VLAN tags", func(b []byte) []byte {
+			for range 3 {
 				b = vlan(b, 12, 0x8100)
 			}
 			return b

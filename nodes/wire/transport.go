@@ -128,7 +128,7 @@ func (p *Packet) Build(a Addresses, kind Kind, flags Flags, ecn uint8, payload i
 	if kind == Data || kind == Probe {
 		dscp = DSCPTrimmable
 	}
-	p.l3, p.tag = EthernetLen, 0
+	p.l3, p.tag, p.family = EthernetLen, 0, ours
 	p.len = uint8(EthernetLen + IPv4Len + UDPLen + n)
 	p.PayloadLen, p.Payload = payload, nil
 	binary.BigEndian.PutUint16(p.buf[EthernetLen-2:], EtherTypeIPv4)
@@ -145,8 +145,14 @@ func (p *Packet) setType(kind Kind, flags Flags) {
 // SetFlags writes the flags.
 func (p *Packet) SetFlags(f Flags) { p.buf[p.l4()+tpType+1] = uint8(f) }
 
-// Kind returns the transport packet's type.
-func (p *Packet) Kind() Kind { return Kind(p.buf[p.l4()+tpType] >> 3) }
+// Kind returns the transport packet's type. What the transport header holds must
+// not be asked of a foreign packet.
+func (p *Packet) Kind() Kind {
+	if p.family != ours {
+		return Foreign
+	}
+	return Kind(p.buf[p.l4()+tpType] >> 3)
+}
 
 // Flags returns the transport header's flags.
 func (p *Packet) Flags() Flags { return Flags(p.buf[p.l4()+tpType+1] & 0x7f) }
@@ -186,6 +192,7 @@ func (p *Packet) CopyHeader(template *Packet) {
 	n := int(template.len)
 	copy(p.buf[:n], template.buf[:n])
 	p.len, p.l3, p.tag, p.at = template.len, template.l3, template.tag, template.at
+	p.family, p.ports = template.family, template.ports
 	p.Size, p.PayloadLen, p.Payload = template.Size, template.PayloadLen, nil
 }
 

@@ -1,0 +1,157 @@
+package wire
+
+import "encoding/binary"
+
+// family tells what is known of a foreign packet.
+type family uint8
+
+const (
+	ours         family = iota // a packet of our transport, not foreign
+	foreignIPv4                // l3 is the offset of a whole IPv4 header, with any options
+	foreignIPv6                // of a whole IPv6 header
+	foreignOther               // of anything
+)
+
+// foreignHeader is how many bytes of a foreign frame, its CSIG tag not counted,
+// are header bytes. Most frames without a load have no more. It leaves room for a
+// tag.
+const foreignHeader = MaxHeader - maxTagLen
+
+// maxTagLen is the length of a wide CSIG tag, vlanLen that of a VLAN tag, fcsLen
+// that of the frame check sequence, and ipv6Len that of an IPv6 header (RFC 8200
+// §3). In bytes.
+const (
+	maxTagLen = 8
+	vlanLen   = 4
+	fcsLen    = 4
+	ipv6Len   = 40
+)
+
+// Offsets in the IPv6 header.
+const (
+	ipv6NextHeader = 6
+	ipv6Source     = 8
+)
+
+// EtherTypes of protocols whose packets hosts answer themselves, or switches read.
+const (
+	EtherTypeARP  = 0x0806
+	EtherTypeIPv6 = 0x86dd
+)
+
+// foreign takes a frame that is not of our transport. l3 is the offset behind its
+// EtherType, and no tag that could be read is beyond it. In a fabric without
+// foreign frames it returns otherwise.
+func (p *Packet) foreign(frame []byte, l3 int, f Format, otherwise error) error {
+	if !f.Foreign {
+		return otherwise
+	}
+	head := min(len(frame), foreignHeader+int(p.tag))
+	copy(p.buf[:head], frame)
+	p.l3, p.len = uint8(l3), uint8(head)
+	p.family, p.ports = foreignOther, 0
+	switch h := p.buf[l3:head]; p.u16(p.l3 - 2) {
+	case EtherTypeIPv4:
+		if len(h) < IPv4Len || h[0]>>4 != 4 || int(h[0]&15)*4 < IPv4Len {
+			break
+		}
+		p.family = foreignIPv4
+		if !fragmented(h) {
+			p.findPorts(h, int(h[0]&15)*4, h[ipProtocol])
+		}
+	case EtherTypeIPv6:
+		if len(h) < ipv6Len || h[0]>>4 != 6 {
+			break
+		}
+		p.family = foreignIPv6
+		p.findPorts(h, ipv6Len, h[ipv6NextHeader])
+	}
+	p.PayloadLen, p.Payload = len(frame)-head, nil
+	if p.PayloadLen > 0 {
+		p.Payload = frame[head:]
+	}
+	p.Size = f.Of(p)
+	return nil
+}
+
+// findPorts notes where the ports are in an IP packet h whose header has n bytes.
+func (p *Packet) findPorts(h []byte, n int, protocol uint8) {
+	switch protocol {
+	case protocolTCP, protocolUDP, protocolSCTP:
+		if len(h) >= n+4 {
+			p.ports = uint8(n)
+		}
+	}
+}
+
+// EtherType returns what stands behind the tags: of an untagged packet bytes 12
+// and 13.
+func (p *Packet) EtherType() uint16 { return p.u16(p.l3 - 2) }
+
+// L3 returns the header bytes behind the EtherType, of the network layer.
+func (p *Packet) L3() []byte { return p.buf[p.l3:p.len] }
+
+// DestinationHost returns the host that the packet is for, -1 if there can be none.
+// Foreign packets are told by their MAC address, since it is the host's through
+// the whole fabric.
+func (p *Packet) DestinationHost() int {
+	if p.family != ours {
+		return HostOfMAC([6]byte(p.buf[0:6]))
+	}
+	return HostOf(p.Destination())
+}
+
+// SourceHost returns the host that the packet comes from, likewise.
+func (p *Packet) SourceHost() int {
+	if p.family != ours {
+		return HostOfMAC([6]byte(p.buf[6:12]))
+	}
+	return HostOf(p.Source())
+}
+
+// HostOfMAC returns the host whose NIC has the address, -1 if none can have it.
+func HostOfMAC(a [6]byte) int {
+	if a[0] != 0x02 || a[4] != 0 || a[5] != 0 {
+		return -1
+	}
+	return int(a[1])<<16 | int(a[2])<<8 | int(a[3])
+}
+
+// foreignECN returns the codepoint of a foreign packet that is not IPv4. IPv6 has
+// it in the traffic class, between version and flow label (RFC 8200 §3).
+func (p *Packet) foreignECN() uint8 {
+	if p.family != foreignIPv6 {
+		return NotECT
+	}
+	return p.buf[p.l3+1] >> 4 & 3
+}
+
+// markForeign is MarkCE of a foreign packet that is not IPv4. The header of IPv6 has
+// no checksum, and those of the layers above leave the traffic class out.
+func (p *Packet) markForeign() {
+	if p.family == foreignIPv6 {
+		p.buf[p.l3+1] |= CE << 4
+	}
+}
+
+// foreignHash is Hash of a foreign packet: over the 5-tuple, or what there is of
+// it. A fragment has no ports, and neither has IPv6 with extension headers, so that
+// all fragments of a packet take one way.
+func (p *Packet) foreignHash(seed uint64) uint64 {
+	var ports uint64
+	if p.ports != 0 {
+		ports = uint64(p.u32(p.l3+p.ports)) << 8
+	}
+	h := p.buf[p.l3:]
+	switch p.family {
+	case foreignIPv4:
+		return Mix(binary.BigEndian.Uint64(h[ipSource:])^seed, (ports|uint64(h[ipProtocol]))^golden)
+	case foreignIPv6:
+		a := h[ipv6Source : ipv6Source+32]
+		sum := Mix(binary.BigEndian.Uint64(a)^seed, binary.BigEndian.Uint64(a[8:])^golden)
+		sum = Mix(sum^binary.BigEndian.Uint64(a[16:]), binary.BigEndian.Uint64(a[24:])^golden)
+		return Mix(sum, (ports|uint64(h[ipv6NextHeader]))^golden)
+	}
+	// The addresses of Ethernet and the EtherType.
+	return Mix(binary.BigEndian.Uint64(p.buf[:])^seed, uint64(p.u32(8))<<16|uint64(p.EtherType())^golden)
+}
