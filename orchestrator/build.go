@@ -184,6 +184,7 @@ func (f *fabric) switchConfig(n int, seed uint64, p *Plan, adjacency []topologie
 		ECN:     f.marking(),
 		Trim:    e.Links.Trim,
 		CSIG:    f.switchCSIG,
+		Pairs:   p.Pairs,
 		Seed:    seed,
 		Records: p.Interval,
 	}

@@ -94,9 +94,13 @@ const (
 func (c *calibration) dilation(p *Plan) float64 {
 	late := c.Lateness.Seconds() / (latenessTarget * smallestDelay(p).Seconds())
 	hops, length := estimate(p.Graph, p.Workload, p.Path)
-	load := 0.0
+	perSecond := applicationLoad(p)
 	if length > 0 {
-		load = float64(hops) / length.Seconds() * c.FrameHop.Seconds() / (loadTarget * float64(runtime.NumCPU()))
+		perSecond += float64(hops) / length.Seconds()
+	}
+	load := 0.0
+	if perSecond > 0 {
+		load = perSecond * c.FrameHop.Seconds() / (loadTarget * float64(runtime.NumCPU()))
 	}
 	d := max(late, load, 1)
 	digits := math.Pow(10, max(0, math.Floor(math.Log10(d))-1))

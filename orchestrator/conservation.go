@@ -28,7 +28,7 @@ func conservation(p *Plan, out *outcome) check {
 		problem = checkFlows(p, out, inNetwork)
 	}
 	if c.ok = problem == ""; c.ok {
-		c.detail = fmt.Sprintf("ports, links and %d flows add up", len(p.Flows))
+		c.detail = fmt.Sprintf("ports, links and %d flows add up", len(p.Workload.Transfers))
 	} else {
 		c.detail = problem
 	}
@@ -143,6 +143,6 @@ func complete(p *Plan, out *outcome) check {
 			return c
 		}
 	}
-	c.detail = fmt.Sprintf("all %d transfers completed", len(p.Flows))
+	c.detail = fmt.Sprintf("all %d transfers completed", len(p.Workload.Transfers))
 	return c
 }

@@ -27,6 +27,7 @@ type outcome struct {
 	checks  []check
 
 	fidelity *runfolder.Fidelity // of a run in real time
+	programs []runfolder.Program
 }
 
 // trusted tells whether nothing speaks against the run.

@@ -137,8 +137,12 @@ func (f *fabric) buildWorkload() error {
 			})
 		}
 	}
-	if err == nil {
+	// Programs alone are a workload too.
+	if err == nil && (len(load.Transfers) > 0 || f.experiment.Applications == nil) {
 		err = load.Validate()
+	}
+	if err == nil {
+		err = f.parted(load)
 	}
 	if err != nil {
 		return configuration(fmt.Errorf("workload: %w", err))

@@ -12,7 +12,6 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/topologies"
@@ -49,9 +48,16 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 	// The end is not known before it has come; the fluid bound is close where a
 	// link is the bottleneck.
 	_, bound := estimate(p.Graph, p.Workload, p.Path)
-	progress := func(now clock.Time) { fraction(min(float64(now)/float64(bound), 0.99)) }
+	if len(p.Programs) > 0 {
+		bound = max(bound, clock.Duration(min(p.End, lastStart(p.Programs).Add(guessedProgram))))
+	}
+	progress := func(now clock.Time) { fraction(min(float64(now)/float64(max(bound, 1)), 0.99)) }
 	if r.wall != nil {
 		f.Patience, f.Hold = time.Minute+20*r.wall.At(clock.Time(bound)), r.opts.Hold
+		f.Programs = programsOf(p, f.Folder, r.set.Variants[j.variant].Name, j.seed)
+		if len(f.Programs) > 0 {
+			f.Patience = 0 // they take what they take
+		}
 		f.Ready = func(id string) {
 			r.log.Info("started", "id", id)
 			if r.opts.Ready != nil {
@@ -87,6 +93,7 @@ func (r *runner) namespaces(ctx context.Context, p *Plan, f netns.Fabric, progre
 	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.Wall, cpu: got.CPU}
 	if r.wall != nil {
 		out.fidelity = fidelity(p, *r.wall, got)
+		out.takePrograms(f.Programs, got.Programs, f.Folder)
 		out.checks = append(out.checks, checkFidelity(p, out.fidelity, r.set.Base.Wall.Budget))
 	} else {
 		out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.Counters.TxPackets, got.Counters.RxPackets))
@@ -98,11 +105,13 @@ func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {
 	f := netns.Fabric{
 		Fabric: emu.Fabric{
 			Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Elide: r.opts.Payload == PayloadElide,
-			Wall: r.wall,
+			Wall: r.wall, Applications: p.applicationHosts(),
 		},
+		ApplicationMTU: p.ApplicationMTU,
+
 		Name:       r.set.Base.Name,
 		Folder:     r.writer.Dir(),
-		MaxPayload: p.Path.MTU - p.Path.Header,
+		MaxPayload: max(p.Path.MTU-p.Path.Header, p.ApplicationMTU),
 		OneProcess: r.opts.Processes == ProcessesOne,
 
 		SwitchesTogether: r.opts.Processes == ProcessesSwitches,
@@ -118,7 +127,7 @@ func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {
 		return f, err
 	}
 	for i := range p.Hosts {
-		f.Nodes = append(f.Nodes, netns.NodeSpec{Host: encode(host.Machine{Transport: &p.Hosts[i]})})
+		f.Nodes = append(f.Nodes, netns.NodeSpec{Host: encode(p.Machine(i))})
 	}
 	for _, c := range p.Switches {
 		f.Nodes = append(f.Nodes, netns.NodeSpec{Switch: encode(c)})

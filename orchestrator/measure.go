@@ -18,12 +18,17 @@ type flowState struct {
 	receiver metrics.ReceiverTotals
 }
 
+// flowStates returns the flows of the workload. Those of programs have no sender
+// and receiver that we know.
 func flowStates(p *Plan, results []metrics.NodeResult) []flowState {
-	flows := make([]flowState, len(p.Flows))
-	for i, info := range p.Flows {
-		flows[i].info = info
+	flows := make([]flowState, len(p.Workload.Transfers))
+	for i := range flows {
+		flows[i].info = p.Flows[i]
 	}
-	for _, r := range results {
+	for i, r := range results {
+		if _, ok := p.Shims[i]; ok {
+			continue
+		}
 		for _, s := range r.Senders {
 			flows[s.Flow].sender = s
 		}

@@ -13,11 +13,13 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/workloads"
@@ -28,10 +30,10 @@ import (
 type Plan struct {
 	Graph    *topologies.Graph
 	Workload *workloads.Workload
-	Hosts    []host.Config      // node i is host i
+	Hosts    []host.Config      // node i is host i, unless it is one of Shims
 	Switches []dataplane.Config // node len(Hosts)+i is switch i
 	Control  []ControlLink
-	Flows    []metrics.FlowInfo // by flow id
+	Flows    []metrics.FlowInfo // by flow id: the workload's, then those of Pairs
 	Sizes    wire.Sizes
 	Format   wire.Format
 	TieSeed  uint64
@@ -39,6 +41,12 @@ type Plan struct {
 	Measure  transport.Span
 	Interval clock.Duration
 	Path     congestion.Path
+	// Shims are the hosts that run programs, by host, Pairs the flows between them.
+	Shims            map[int]shim.Config
+	Pairs            []metrics.Pair
+	Programs         []application.Program // without Output
+	ApplicationMTU   units.ByteSize
+	ApplicationImage string // see experiment.Applications
 	// Constants are figures that follow from the configuration alone, such as
 	// target_qdelay_us; they become metrics.
 	Constants map[string]float64
@@ -172,7 +180,6 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 	if f.csig != nil {
 		p.Format.TPIDCompact, p.Format.TPIDWide = f.csig.TPIDCompact, f.csig.TPIDWide
 	}
-	p.Capture.Format = p.Format
 	if e.End != 0 {
 		p.End = clock.Time(e.End)
 	}
@@ -194,6 +201,10 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 		p.Hosts = append(p.Hosts, f.host(h, seed, p, adjacency))
 	}
 	f.assignWorkload(p, seed)
+	if err := f.assignApplications(p, seed); err != nil {
+		return nil, err
+	}
+	p.Capture.Format = p.Format
 	locators := f.locators
 	for n := f.graph.Hosts(); n < len(f.graph.Nodes); n++ {
 		s, err := f.switchConfig(n, seed, p, adjacency[n], locators)

@@ -331,7 +331,10 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 	}
 	data := runfolder.RunData{
 		Nodes: out.results, TraceHash: traceHash(out.results), Wall: out.wall, CPU: out.cpu,
-		DataPackets: int64(metrics["data_packets"]), Fidelity: out.fidelity,
+		DataPackets: int64(metrics["data_packets"]), Fidelity: out.fidelity, Programs: out.programs,
+	}
+	for _, p := range out.programs {
+		r.log.Info("program", "variant", name, "seed", j.seed, "program", p)
 	}
 	for _, c := range out.checks {
 		data.Checks = append(data.Checks, runfolder.Check{Name: c.name, OK: c.ok, Detail: c.detail})

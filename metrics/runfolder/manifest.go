@@ -140,6 +140,20 @@ type Run struct {
 	Reasons     []string   `json:"reasons,omitempty"` // why it is not valid
 	Checks      []Check    `json:"checks,omitempty"`
 	Fidelity    *Fidelity  `json:"fidelity,omitempty"` // of a run in real time
+	Programs    []Program  `json:"programs,omitempty"` // of hosts that run some, in the experiment's order
+}
+
+// Program is one program of a run. Times are microseconds of model time.
+type Program struct {
+	Host    string   `json:"host"` // name of the node
+	Args    []string `json:"args"`
+	Output  string   `json:"output"`            // file in the run folder
+	StartUS *float64 `json:"startUs,omitempty"` // nil: it was not started
+	EndUS   *float64 `json:"endUs,omitempty"`
+	Code    int      `json:"code"`              // that it exited with
+	Signal  string   `json:"signal,omitempty"`  // that ended it
+	Stopped bool     `json:"stopped,omitempty"` // it was ended with the run; Code and Signal say nothing
+	Failure string   `json:"failure,omitempty"` // why it could not be started
 }
 
 // Fidelity is how well a run kept real time. Times ending in US are microseconds:

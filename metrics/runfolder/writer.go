@@ -62,6 +62,7 @@ type RunData struct {
 	Invalid     []string // reasons why the run is not valid; none = valid
 	Checks      []Check
 	Fidelity    *Fidelity // of a run in real time
+	Programs    []Program // of hosts that run some
 }
 
 // Writer writes one run folder. Its methods may be called from several
@@ -153,7 +154,7 @@ func (w *Writer) AddRun(variant string, seed uint64, d RunData) error {
 	run := Run{
 		Variant: variant, Seed: seed, TraceHash: hex.EncodeToString(d.TraceHash[:]), NodeHashes: make([]NodeHash, len(d.Nodes)),
 		WallSeconds: d.Wall.Seconds(), CPUSeconds: d.CPU.Seconds(), DataPackets: d.DataPackets,
-		Valid: len(d.Invalid) == 0, Reasons: d.Invalid, Checks: d.Checks, Fidelity: d.Fidelity,
+		Valid: len(d.Invalid) == 0, Reasons: d.Invalid, Checks: d.Checks, Fidelity: d.Fidelity, Programs: d.Programs,
 	}
 	for i := range d.Nodes {
 		run.NodeHashes[i] = NodeHash{d.Nodes[i].Name, hex.EncodeToString(d.Nodes[i].TraceHash[:])}

@@ -40,13 +40,16 @@ type Paced struct {
 	// closed; the run then ends at once, at the same model time at every node. nil:
 	// it is not held.
 	Hold <-chan struct{}
+	// Programs, while it is open, keeps the run from being over too, but does not
+	// end it. nil: there are none.
+	Programs <-chan struct{}
 	// Ends tells of the Processes nodes that have a process of their own; nil and 0
 	// for none.
 	Ends      <-chan Ended
 	Processes int
 	// Broken, asked now and then, tells what has failed of the others; may be nil.
 	Broken   func() error
-	Ready    func() // told once, when the run starts; may be nil
+	Ready    func(start time.Duration) // told once, when the run starts, on CLOCK_MONOTONIC; may be nil
 	Progress func(clock.Time)
 }
 
@@ -89,9 +92,9 @@ func (p *Paced) keep(ctx context.Context, out *Outcome) error {
 	}
 	out.Started = time.Now().Add(startIn)
 	if p.Ready != nil {
-		p.Ready()
+		p.Ready(start)
 	}
-	end, hold := p.End, p.Hold
+	end, hold, programs := p.End, p.Hold, p.Programs
 	var released time.Duration // 0: held, or never was
 	for {
 		select {
@@ -101,6 +104,9 @@ func (p *Paced) keep(ctx context.Context, out *Outcome) error {
 			hold, released = nil, emu.Monotonic()
 			end = min(end, max(1, p.Wall.Model(max(0, released-start)+releaseIn)))
 			p.Sheet.Limit(end)
+			continue
+		case <-programs:
+			programs = nil
 			continue
 		case <-ticker.C:
 		}
@@ -118,7 +124,7 @@ func (p *Paced) keep(ctx context.Context, out *Outcome) error {
 		switch {
 		case behind > hopeless || endless:
 			out.Behind, out.End = max(behind, 1), at.Last
-		case over && hold == nil:
+		case over && hold == nil && (programs == nil || released > 0):
 			out.Drained = at.Next == clock.Never
 			if out.End = min(end, at.Last); !out.Drained {
 				out.End = end

@@ -1,0 +1,157 @@
+package application
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// initArgument is the hidden subcommand of the programs' init.
+const initArgument = "programs-init"
+
+// Init turns the program into the init of a namespace of processes, if that is
+// what it was started for; otherwise it does nothing. It must come first of all.
+//
+// Such an init only buries the dead. All programs of a run are in its namespace,
+// and the kernel ends them with it, however deep their families are.
+func Init() {
+	if len(os.Args) != 2 || os.Args[1] != initArgument || os.Getpid() != 1 {
+		return
+	}
+	died := make(chan os.Signal, 1)
+	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	signal.Notify(died, unix.SIGCHLD)
+	for range died {
+		for {
+			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+			if pid <= 0 && !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+	}
+}
+
+// Local starts programs on this machine's files, each in the network namespace of
+// its host, which it calls by its name, and all of them in one namespace of
+// processes, which ends with this process or with Kill.
+type Local struct {
+	spaces      map[int]*os.File
+	environment []string
+	orders      chan func() // for the thread that starts programs
+	stop        sync.Once
+	init        *exec.Cmd
+	ended       chan struct{}
+}
+
+// NewLocal returns the starter of programs in the network namespaces of hosts, by
+// number. They get the environment of this process and more. Kill must be called
+// in the end.
+func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
+	l := &Local{spaces: spaces, environment: append(os.Environ(), more...), orders: make(chan func()), ended: make(chan struct{})}
+	started := make(chan error)
+	// The kernel ends the programs with the thread that started them.
+	go func() {
+		runtime.LockOSThread() // and never unlock: nobody else may get the thread
+		started <- l.begin()
+		for order := range l.orders {
+			order()
+		}
+	}()
+	if err := <-started; err != nil {
+		close(l.orders)
+		return nil, fmt.Errorf("namespace for programs: %w", err)
+	}
+	return l, nil
+}
+
+// begin starts the init.
+func (l *Local) begin() error {
+	if err := unix.Unshare(unix.CLONE_NEWPID | unix.CLONE_NEWUTS); err != nil {
+		return err
+	}
+	l.init = exec.Command("/proc/self/exe", initArgument)
+	l.init.Args[0] = os.Args[0]
+	l.init.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	if err := l.init.Start(); err != nil {
+		return err
+	}
+	go func() {
+		l.init.Wait() //nolint:errcheck // it is killed
+		close(l.ended)
+	}()
+	return nil
+}
+
+// Start implements Starter.
+func (l *Local) Start(p Program, output *os.File) (Process, error) {
+	path, err := lookPath(p.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, p.Args[1:]...)
+	cmd.Args[0] = p.Args[0]
+	cmd.Env = append(l.environment, "CSIGLAB_NODE="+p.Name)
+	cmd.Stdout, cmd.Stderr = output, output
+	// A session of its own: Ctrl-C on the terminal is csiglab's to handle.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	done := make(chan error, 1)
+	select {
+	case <-l.ended:
+		return nil, errNotStarted
+	case l.orders <- func() { done <- l.start(p, cmd) }:
+	}
+	if err := <-done; err != nil {
+		return nil, err
+	}
+	return &local{cmd}, nil
+}
+
+func (l *Local) start(p Program, cmd *exec.Cmd) error {
+	if err := unix.Setns(int(l.spaces[p.Host].Fd()), unix.CLONE_NEWNET); err != nil {
+		return err
+	}
+	if err := unix.Unshare(unix.CLONE_NEWUTS); err != nil {
+		return err
+	}
+	if err := unix.Sethostname([]byte(p.Name)); err != nil {
+		return err
+	}
+	return cmd.Start()
+}
+
+// Kill implements Starter. Nothing can be started afterwards.
+func (l *Local) Kill() {
+	l.init.Process.Kill() //nolint:errcheck // it may have ended
+	<-l.ended
+}
+
+type local struct{ cmd *exec.Cmd }
+
+func (p *local) Wait() (code int, signal string) {
+	p.cmd.Wait() //nolint:errcheck // its state tells
+	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		return 0, unix.SignalName(status.Signal())
+	}
+	return status.ExitStatus(), ""
+}
+
+// Stop asks the program, and what is in its session's group.
+func (p *local) Stop() { unix.Kill(-p.cmd.Process.Pid, unix.SIGTERM) } //nolint:errcheck // it may have ended
+
+// lookPath finds a program as a shell does.
+func lookPath(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	var failed *exec.Error
+	if errors.As(err, &failed) {
+		err = failed.Err
+	}
+	return path, err
+}

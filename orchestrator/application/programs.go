@@ -1,0 +1,236 @@
+package application
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu"
+)
+
+// Program is one program of a run.
+type Program struct {
+	Host       int
+	Name       string // of the host
+	Args       []string
+	Start      clock.Time
+	Background bool   // ends with the run, which does not wait for it
+	Output     string // file for what it writes, standard output and error
+}
+
+// Ended is what became of a program. Times are model times.
+type Ended struct {
+	Started clock.Time // clock.Never: it was not
+	Ended   clock.Time
+	Code    int    // that it exited with
+	Signal  string // that ended it, if one did
+	Stopped bool   // it was ended with the run; Code and Signal say nothing
+	Failure string // why it could not be started
+}
+
+// OK tells whether nothing is wrong with a program's end.
+func (e Ended) OK() bool { return e.Failure == "" && (e.Stopped || e.Code == 0 && e.Signal == "") }
+
+// String tells the end in words.
+func (e Ended) String() string {
+	switch {
+	case e.Failure != "":
+		return "could not be started: " + e.Failure
+	case e.Started == clock.Never:
+		return "was not started before the run ended"
+	case e.Stopped:
+		return "was ended with the run"
+	case e.Signal != "":
+		return fmt.Sprintf("was ended by signal %s at %v", e.Signal, clock.Duration(e.Ended))
+	}
+	return fmt.Sprintf("exited with %d at %v", e.Code, clock.Duration(e.Ended))
+}
+
+// Process is a program that runs.
+type Process interface {
+	// Wait returns when the program has ended: with its exit code, or with the name
+	// of the signal that ended it.
+	Wait() (code int, signal string)
+	// Stop asks it to end; it may take its time.
+	Stop()
+}
+
+// Starter starts a program where its host is.
+type Starter interface {
+	Start(p Program, output *os.File) (Process, error)
+	// Kill ends all that was started and what that has started, and returns when it
+	// is gone.
+	Kill()
+}
+
+// Set is the programs of one run. Begin starts it, Stop ends it.
+type Set struct {
+	programs []Program
+	wall     emu.Wall
+	end      clock.Time
+	starter  Starter
+	done     chan struct{} // closed when no program is left to wait for
+
+	mu       sync.Mutex
+	start    time.Duration // of the run on CLOCK_MONOTONIC
+	stopping bool
+	running  []Process // by program; nil: not started, or over
+	ended    []Ended
+	all      sync.WaitGroup
+	cancel   context.CancelFunc
+}
+
+// NewSet returns the programs of a run that ends at end, clock.Never for one that
+// ends when its programs have ended.
+func NewSet(programs []Program, w emu.Wall, end clock.Time, s Starter) *Set {
+	set := &Set{
+		programs: programs, wall: w, end: end, starter: s, done: make(chan struct{}),
+		running: make([]Process, len(programs)), ended: make([]Ended, len(programs)),
+	}
+	for i := range set.ended {
+		set.ended[i] = Ended{Started: clock.Never, Ended: clock.Never}
+	}
+	return set
+}
+
+// Done is closed when all programs that are not in the background have ended, or
+// the end of the run has come; those in the background have been ended then.
+func (s *Set) Done() <-chan struct{} { return s.done }
+
+// Begin starts each program at its time. start is that of the run on
+// CLOCK_MONOTONIC. It returns at once.
+func (s *Set) Begin(start time.Duration) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.mu.Lock()
+	s.start, s.cancel = start, cancel
+	s.mu.Unlock()
+	var wanted sync.WaitGroup
+	for i, p := range s.programs {
+		end := func() { s.all.Done() }
+		s.all.Add(1)
+		if !p.Background {
+			wanted.Add(1)
+			end = func() { wanted.Done(); s.all.Done() }
+		}
+		go func() {
+			defer end()
+			s.run(ctx, i)
+		}()
+	}
+	go func() {
+		defer close(s.done)
+		over := make(chan struct{})
+		go func() { wanted.Wait(); close(over) }()
+		select {
+		case <-over:
+		case <-ctx.Done():
+		case <-s.until(s.end):
+		}
+		s.Stop()
+	}()
+}
+
+// until returns a channel that tells when a model time has come; for clock.Never
+// it never does.
+func (s *Set) until(t clock.Time) <-chan time.Time {
+	if t == clock.Never {
+		return nil
+	}
+	return time.After(s.start + s.wall.At(t) - emu.Monotonic())
+}
+
+// now is the model time.
+func (s *Set) now() clock.Time { return s.wall.Model(max(0, emu.Monotonic()-s.start)) }
+
+// run runs one program at its time.
+func (s *Set) run(ctx context.Context, i int) {
+	p := s.programs[i]
+	select {
+	case <-s.until(p.Start):
+	case <-ctx.Done():
+		return
+	}
+	s.mu.Lock()
+	e := &s.ended[i]
+	if s.stopping {
+		s.mu.Unlock()
+		return
+	}
+	process, err := s.begin(p)
+	e.Started = s.now()
+	if err != nil {
+		e.Failure = err.Error()
+	}
+	s.running[i] = process
+	s.mu.Unlock()
+	if err != nil {
+		return
+	}
+	code, signal := process.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running[i] = nil
+	e.Ended, e.Code, e.Signal, e.Stopped = s.now(), code, signal, s.stopping
+}
+
+func (s *Set) begin(p Program) (Process, error) {
+	if err := os.MkdirAll(filepath.Dir(p.Output), 0o755); err != nil {
+		return nil, err
+	}
+	output, err := os.Create(p.Output)
+	if err != nil {
+		return nil, err
+	}
+	defer output.Close() // the program has its own
+	return s.starter.Start(p, output)
+}
+
+// stopWithin is how long programs may take to end when they are asked to.
+const stopWithin = 300 * time.Millisecond
+
+// Stop ends the programs that run and returns when all are gone. It may be called
+// again, and without Begin.
+func (s *Set) Stop() {
+	s.mu.Lock()
+	s.stopping = true
+	if s.cancel != nil {
+		s.cancel()
+	}
+	left := slices.DeleteFunc(slices.Clone(s.running), func(p Process) bool { return p == nil })
+	s.mu.Unlock()
+	for _, p := range left {
+		p.Stop()
+	}
+	gone := make(chan struct{})
+	go func() { s.all.Wait(); close(gone) }()
+	select {
+	case <-gone:
+	case <-time.After(stopWithin):
+	}
+	s.starter.Kill() // also what programs that have ended have left
+	<-gone
+}
+
+// Ended returns what became of each program, once Stop has returned.
+func (s *Set) Ended() []Ended {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.ended)
+}
+
+// Check returns an error for a program that cannot be started on this machine's
+// files.
+func (p Program) Check() error {
+	if _, err := lookPath(p.Args[0]); err != nil {
+		return fmt.Errorf("program %q of host %s: %w", p.Args[0], p.Name, err)
+	}
+	return nil
+}
+
+var errNotStarted = errors.New("the programs have been ended")

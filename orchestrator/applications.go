@@ -1,0 +1,198 @@
+package orchestrator
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/workloads"
+)
+
+// applicationOverhead is what a frame of a program charges beyond its IP packet:
+// Ethernet header and FCS.
+const applicationOverhead = 18
+
+// Machine returns the configuration of a host's node.
+func (p *Plan) Machine(h int) host.Machine {
+	if s, ok := p.Shims[h]; ok {
+		return host.Machine{Shim: &s}
+	}
+	return host.Machine{Transport: &p.Hosts[h]}
+}
+
+// applicationHosts returns the hosts that run programs, ascending.
+func (p *Plan) applicationHosts() []int {
+	var hosts []int
+	for h := range p.Hosts {
+		if _, ok := p.Shims[h]; ok {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts
+}
+
+// assignApplications gives hosts that run programs their shims, and names the
+// flows between them, which come after those of the workload.
+func (f *fabric) assignApplications(p *Plan, seed uint64) error {
+	a := f.experiment.Applications
+	if a == nil {
+		return nil
+	}
+	p.Programs, p.ApplicationMTU, p.ApplicationImage = nil, a.MTU, a.Image
+	p.Format.Foreign = true
+	hosts := slices.Sorted(slices.Values(a.Hosts))
+	name := func(h int) string { return f.graph.Nodes[h].Name }
+	for _, src := range hosts {
+		for _, dst := range hosts {
+			if src == dst {
+				continue
+			}
+			id := int32(len(p.Flows))
+			p.Flows = append(p.Flows, metrics.FlowInfo{
+				Flow: id, Name: fmt.Sprintf("%s-%s app", name(src), name(dst)), Src: int32(src), Dst: int32(dst),
+			})
+			p.Pairs = append(p.Pairs, metrics.Pair{Flow: id, Source: int32(src), Destination: int32(dst)})
+		}
+	}
+	signals, err := f.applicationSignals(a)
+	if err != nil {
+		return configuration(fmt.Errorf("applications.signals: %w", err))
+	}
+	p.Shims = map[int]shim.Config{}
+	for _, h := range hosts {
+		c := &p.Hosts[h]
+		s := shim.Config{
+			Node: h, Name: c.Name, Rate: c.Rate, Queue: a.Queue, Sizes: p.Sizes, CSIG: f.csig,
+			Seed: seed, Measure: p.Measure, Records: p.Interval,
+		}
+		if s.Queue == 0 {
+			s.Queue = f.queue
+		}
+		if f.csig != nil {
+			s.Signals, s.Every = signals, f.tagging.Every
+		}
+		for _, pair := range p.Pairs {
+			if int(pair.Source) == h || int(pair.Destination) == h {
+				s.Pairs = append(s.Pairs, pair)
+			}
+		}
+		p.Shims[h] = s
+	}
+	for _, program := range a.Programs {
+		args, err := program.Args()
+		if err != nil {
+			return configuration(fmt.Errorf("applications.programs: %w", err))
+		}
+		p.Programs = append(p.Programs, application.Program{
+			Host: program.Host, Name: name(program.Host), Args: args,
+			Start: clock.Time(program.Start), Background: program.Background,
+		})
+	}
+	return nil
+}
+
+func (f *fabric) applicationSignals(a *experiment.Applications) ([]csig.Type, error) {
+	if len(a.Signals) == 0 {
+		return []csig.Type{f.tagging.Signal}, nil
+	}
+	var signals []csig.Type
+	for _, text := range a.Signals {
+		t, err := csig.ParseType(text)
+		if err != nil {
+			return nil, err
+		}
+		signals = append(signals, t)
+	}
+	return signals, nil
+}
+
+// parted refuses transfers of hosts that run programs; they have no transport.
+func (f *fabric) parted(w *workloads.Workload) error {
+	a := f.experiment.Applications
+	if a == nil {
+		return nil
+	}
+	for i, t := range w.Transfers {
+		for _, h := range []int{t.Src, t.Dst} {
+			if !slices.Contains(a.Hosts, h) {
+				continue
+			}
+			label := t.Label
+			if label == "" {
+				label = fmt.Sprint(i)
+			}
+			return fmt.Errorf("transfer %s from %d to %d: host %d is one of applications.hosts, which have no transport", label, t.Src, t.Dst, h)
+		}
+	}
+	return nil
+}
+
+// programsOf returns the programs of a run, with the files that take what they
+// write below the run folder.
+func programsOf(p *Plan, folder, variant string, seed uint64) []application.Program {
+	programs := slices.Clone(p.Programs)
+	for i := range programs {
+		programs[i].Output = filepath.Join(folder, "programs", fmt.Sprintf("%s-%d", variant, seed), fmt.Sprintf("%s-%d.txt", programs[i].Name, i))
+	}
+	return programs
+}
+
+// takePrograms adds to the outcome how the programs of a run ended.
+func (o *outcome) takePrograms(programs []application.Program, ended []application.Ended, folder string) {
+	if len(programs) == 0 {
+		return
+	}
+	us := func(t clock.Time) *float64 {
+		if t == clock.Never {
+			return nil
+		}
+		v := clock.Duration(t).Microseconds()
+		return &v
+	}
+	c := check{name: "programs", ok: true, detail: fmt.Sprintf("all %d programs ended well", len(programs))}
+	for i, e := range ended {
+		output, err := filepath.Rel(folder, programs[i].Output)
+		if err != nil {
+			output = programs[i].Output
+		}
+		o.programs = append(o.programs, runfolder.Program{
+			Host: programs[i].Name, Args: programs[i].Args, Output: output, StartUS: us(e.Started), EndUS: us(e.Ended),
+			Code: e.Code, Signal: e.Signal, Stopped: e.Stopped, Failure: e.Failure,
+		})
+		if c.ok && !e.OK() {
+			c.ok = false
+			c.detail = fmt.Sprintf("%q on %s %v; what it wrote is in %s", programs[i].Args[0], programs[i].Name, e, output)
+		}
+	}
+	o.checks = append(o.checks, c)
+}
+
+// guessedProgram is how long a program is taken to run for the bar of progress.
+const guessedProgram = 10 * clock.Second
+
+func lastStart(programs []application.Program) (last clock.Time) {
+	for _, p := range programs {
+		last = max(last, p.Start)
+	}
+	return last
+}
+
+// applicationLoad bounds the frame-hops that programs cause in a model second:
+// each host sends full frames at the rate of its link, over the longest path.
+func applicationLoad(p *Plan) float64 {
+	hops, _ := topologies.LongestPath(p.Graph)
+	var perSecond float64
+	for _, s := range p.Shims {
+		perSecond += float64(s.Rate) / 8 / float64(p.ApplicationMTU+applicationOverhead) * float64(hops)
+	}
+	return perSecond
+}
