@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/capture"
@@ -18,26 +20,39 @@ import (
 // setCapture finds the ports of the links that the experiment captures.
 func (f *fabric) setCapture() error {
 	var err error
-	if f.capture.Ports, err = capture.Ports(f.graph, f.experiment.Capture); err == nil {
-		return nil
-	}
-	if !errors.Is(err, capture.ErrLink) {
-		return configuration(err)
-	}
-	names := f.graph.LinkNames()
-	for _, name := range f.experiment.Capture {
-		if near := spelling.Nearest(name, names); near != "" && near != name {
-			return configuration(fmt.Errorf("%w (did you mean %q?)", err, near))
+	f.capture.Ports, err = capture.Ports(f.graph, f.experiment.Capture)
+	if errors.Is(err, capture.ErrLink) {
+		names := f.graph.LinkNames()
+		for _, name := range f.experiment.Capture {
+			if !slices.Contains(names, name) {
+				return configuration(unknownLink(name, names))
+			}
 		}
 	}
-	return configuration(fmt.Errorf("%w; links are called like %s", err, strings.Join(names[:min(3, len(names))], ", ")))
+	return configuration(err)
+}
+
+// unknownLink is the error of a link that is captured and is not among those that
+// there are.
+func unknownLink(name string, names []string) error {
+	err := fmt.Errorf("capture %q: %w", name, capture.ErrLink)
+	near := ""
+	if a, b, ok := strings.Cut(name, "-"); ok && slices.Contains(names, b+"-"+a) {
+		near = b + "-" + a // from the hosts up, as all are
+	} else {
+		near = spelling.Nearest(name, names)
+	}
+	if near != "" {
+		return fmt.Errorf("%w (did you mean %q?)", err, near)
+	}
+	return fmt.Errorf("%w; links are called like %s", err, strings.Join(names[:min(3, len(names))], ", "))
 }
 
 // capturing is the capture of a run as it is written.
 type capturing struct {
 	*capture.Writer
 	buffer *bufio.Writer
-	file   *os.File
+	file   *os.File // nil: somebody else's
 }
 
 // newCapture begins the capture of a run; nil if its plan has none.
@@ -45,17 +60,30 @@ func newCapture(p *Plan, folder, variant string, seed uint64) (*capturing, error
 	if len(p.Capture.Ports) == 0 {
 		return nil, nil
 	}
-	c := p.Capture
-	c.Comment = fmt.Sprintf("variant %s, seed %d; times are model time from the start of the run", variant, seed)
-	file, err := os.Create(filepath.Join(folder, fmt.Sprintf("%s-%d.pcapng", variant, seed)))
+	file, err := os.Create(captureFile(folder, variant, seed))
 	if err != nil {
 		return nil, err
 	}
-	out := &capturing{file: file, buffer: bufio.NewWriterSize(file, 1<<20)}
-	if out.Writer, err = capture.NewWriter(out.buffer, c); err != nil {
+	out, err := writeCapture(p, file, variant, seed)
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+	out.file = file
 	return out, nil
+}
+
+// writeCapture begins a capture of what the plan captures.
+func writeCapture(p *Plan, to io.Writer, variant string, seed uint64) (_ *capturing, err error) {
+	c := p.Capture
+	c.Comment = fmt.Sprintf("variant %s, seed %d; times are model time from the start of the run", variant, seed)
+	out := &capturing{buffer: bufio.NewWriterSize(to, 1<<20)}
+	out.Writer, err = capture.NewWriter(out.buffer, c)
+	return out, err
+}
+
+// captureFile is where a run's capture is.
+func captureFile(folder, variant string, seed uint64) string {
+	return filepath.Join(folder, fmt.Sprintf("%s-%d.pcapng", variant, seed))
 }
 
 // close ends the capture; nil is fine.
@@ -63,8 +91,11 @@ func (c *capturing) close() error {
 	if c == nil {
 		return nil
 	}
-	err := errors.Join(c.Writer.Close(), c.buffer.Flush(), c.file.Close())
-	if err != nil {
+	err := errors.Join(c.Writer.Close(), c.buffer.Flush())
+	if c.file == nil {
+		return err
+	}
+	if err = errors.Join(err, c.file.Close()); err != nil {
 		return fmt.Errorf("capture %s: %w", c.file.Name(), err)
 	}
 	return nil

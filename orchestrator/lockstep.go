@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/capture/spool"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/containers"
@@ -53,6 +54,8 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 	}
 	progress := func(now clock.Time) { fraction(min(float64(now)/float64(max(bound, 1)), 0.99)) }
 	if r.wall != nil {
+		f.Live = emu.Live{Folder: f.Folder, About: r.set.Variants[j.variant].Name}
+		defer spool.RemovePipes(pipes(r.runtime, f.Folder))
 		f.Patience, f.Hold = time.Minute+20*r.wall.At(clock.Time(bound)), r.opts.Hold
 		f.Programs = programsOf(p, f.Folder, r.set.Variants[j.variant].Name, j.seed)
 		if len(f.Programs) > 0 {

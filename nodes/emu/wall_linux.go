@@ -71,9 +71,6 @@ type Keeper struct {
 	pacers []*Pacer
 }
 
-// NewSheet returns a Sheet for the nodes of one process.
-func NewSheet(nodes int) *Sheet { return newSheet(make([]int64, sheetWords(nodes)), nodes) }
-
 // NewKeeper returns the Keeper of nodes of a fabric, dealt out to the given
 // number of threads.
 func NewKeeper(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, sheet *Sheet, threads int) *Keeper {

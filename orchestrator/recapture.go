@@ -1,0 +1,137 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+// Recapture asks for the packets of one link in one run of a run folder.
+type Recapture struct {
+	Folder  string
+	Link    string
+	Variant string // empty: the first
+	Seed    uint64
+	AnySeed bool // the first of the variant's, instead of Seed
+	// Announce is told which run it is and where the packets come from; may be nil.
+	Announce func(string)
+	Version  string // of this csiglab
+}
+
+// Write writes the packets as pcapng: those that the run captured, or else, under
+// a clock that is exact, those of the same run once more in virtual time, which
+// must leave the same trace. Until it has returned nil, what it wrote is not to be
+// trusted. Its error wraps ErrConfiguration where the run or the link is not to be
+// had, ErrInfrastructure where the trace is another, or is one of package
+// runfolder's.
+func (c Recapture) Write(ctx context.Context, out io.Writer) error {
+	folder, err := runfolder.Open(c.Folder)
+	if err != nil {
+		return err
+	}
+	set, err := experiment.Load(filepath.Join(c.Folder, runfolder.ExperimentFile), experiment.Options{Tables: experiment.StandardTables()})
+	if err != nil {
+		return configuration(err)
+	}
+	run, err := c.find(folder)
+	if err != nil {
+		return configuration(err)
+	}
+	v := slices.IndexFunc(set.Variants, func(v experiment.Resolved) bool { return v.Name == run.Variant })
+	if v < 0 {
+		return configuration(fmt.Errorf("run folder %s: its %s has no variant %s", c.Folder, runfolder.ExperimentFile, run.Variant))
+	}
+	e := *set.Variants[v].Experiment
+	captured := slices.Contains(e.Capture, c.Link)
+	e.Capture = []string{c.Link}
+	plan, err := Compile(&e, run.Seed)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("variant %s, seed %d", run.Variant, run.Seed)
+	if captured {
+		switch err := c.copy(captureFile(c.Folder, run.Variant, run.Seed), plan.Capture.Ports, out); {
+		case err == nil:
+			c.announce(name + ": packets that the run captured")
+			return nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return infrastructure(err)
+		}
+	}
+	if folder.Manifest.Clock == ClockWall {
+		return configuration(fmt.Errorf("%s did not capture %s, and a run in real time cannot be had again; "+
+			"run the experiment with --capture %s, or capture a lab while it is up", name, c.Link, c.Link))
+	}
+	c.announce(name + ": runs again in virtual time")
+	pcap, err := writeCapture(plan, out, run.Variant, run.Seed)
+	if err != nil {
+		return infrastructure(err)
+	}
+	got, err := virtual(ctx, plan, nil, pcap)
+	if wrong := pcap.close(); err == nil && wrong != nil {
+		err = infrastructure(wrong)
+	}
+	if err != nil {
+		return err
+	}
+	if hash := traceHash(got.results); fmt.Sprintf("%x", hash) != run.TraceHash {
+		return infrastructure(fmt.Errorf("%s leaves the trace %.6x when it runs again, in the folder it has %.12s; "+
+			"the folder was written by csiglab %s, this is %s", name, hash, run.TraceHash, folder.Manifest.Version, c.Version))
+	}
+	c.announce(fmt.Sprintf("%s: the trace is that of the run (%.12s)", name, run.TraceHash))
+	return nil
+}
+
+func (c Recapture) announce(text string) {
+	if c.Announce != nil {
+		c.Announce(text)
+	}
+}
+
+// find returns the run that is asked for.
+func (c Recapture) find(folder *runfolder.Folder) (*runfolder.Run, error) {
+	var variants, seeds []string
+	for i, r := range folder.Manifest.Runs {
+		if !slices.Contains(variants, r.Variant) {
+			variants = append(variants, r.Variant)
+		}
+		if c.Variant != "" && r.Variant != c.Variant {
+			continue
+		}
+		if c.AnySeed || r.Seed == c.Seed {
+			return &folder.Manifest.Runs[i], nil
+		}
+		seeds = append(seeds, fmt.Sprint(r.Seed))
+	}
+	if len(seeds) == 0 {
+		return nil, fmt.Errorf("run folder %s has no variant %q; it has %s", c.Folder, c.Variant, strings.Join(variants, ", "))
+	}
+	return nil, fmt.Errorf("run folder %s has no seed %d of it; it has %s", c.Folder, c.Seed, strings.Join(seeds, ", "))
+}
+
+// copy copies the packets of ports from a run's capture.
+func (c Recapture) copy(file string, ports []capture.Port, out io.Writer) error {
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	var names []string
+	for _, p := range ports {
+		names = append(names, p.Name)
+	}
+	if err := capture.Select(out, in, names); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
