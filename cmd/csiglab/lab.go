@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,10 +29,14 @@ type lab struct {
 	list     func(context.Context) ([]labs.Run, error)
 	clean    func(ctx context.Context, which string, all bool) ([]string, error)
 	enter    func(r *labs.Run, n labs.Node, command, env []string) error
+
+	recapture func(orchestrator.Recapture, context.Context, io.Writer) error
+	live      func(orchestrator.LiveCapture, context.Context, io.Writer) (*orchestrator.Captured, error)
 }
 
 func newLab() lab {
-	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: cleanRuns, enter: (*labs.Run).Enter}
+	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: cleanRuns, enter: (*labs.Run).Enter,
+		recapture: orchestrator.Recapture.Write, live: orchestrator.LiveCapture.Write}
 }
 
 // backends know what runs have on this machine.

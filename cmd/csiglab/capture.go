@@ -1,0 +1,191 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/orchestrator"
+	labs "github.com/csiglab/csiglab/orchestrator/lab"
+)
+
+// captureFlags are the flags of capture.
+type captureFlags struct {
+	link     string
+	out      string
+	variant  string
+	seed     uint64
+	duration time.Duration
+	packets  int
+}
+
+func (a *app) capture() *cobra.Command {
+	var c captureFlags
+	cmd := &cobra.Command{
+		Use:   "capture RUN|LAB --link A-B",
+		Short: "Write the packets of a link as pcapng: of a run folder, or live of a lab",
+		Long: "Write the packets at both ends of a link as pcapng, for Wireshark: with interface names, model time, and\n" +
+			"comments with the queue that a packet left and the port that its CSIG tag names.\n\n" +
+			"Of a run's folder: what the run captured. If it did not capture the link, the same run once more in\n" +
+			"virtual time, which must leave the same trace; a run in real time cannot be had again.\n" +
+			"Of a lab, or of any run in real time that is under way: what the link carries from now on, until Ctrl-C.",
+		Example: "  csiglab capture runs/three-flow-20260101-120000-00000 --link tor0-agg0 --variant csig --out link.pcapng\n" +
+			"  csiglab capture three-flow --link tor0-agg0 --out - | wireshark -k -i -",
+		Args:              exactly(1, "a run's folder or a lab"),
+		ValidArgsFunction: a.completeLabs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.link == "" {
+				return usage("--link is missing: the name of a link, such as tor0-agg0")
+			}
+			c.out = cmp.Or(c.out, c.link+".pcapng")
+			info, err := os.Stat(args[0])
+			if err != nil || !info.IsDir() {
+				run, err := a.find(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return a.captureLab(cmd, run, &c)
+			}
+			runs, err := a.lab.list(cmd.Context())
+			if err != nil {
+				return infrastructure(err)
+			}
+			for _, r := range runs {
+				if held, err := os.Stat(r.Folder); err == nil && os.SameFile(held, info) && r.State != labs.Dead {
+					return a.captureLab(cmd, r, &c) // it is not over
+				}
+			}
+			return a.captureRun(cmd, args[0], &c)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.link, "link", "", "the link, such as `tor0-agg0`")
+	f.StringVar(&c.out, "out", "", "the pcapng `FILE`; - is standard output (default: LINK.pcapng)")
+	f.StringVar(&c.variant, "variant", "", "of a run's folder: which `variant` (default: the first)")
+	f.Uint64Var(&c.seed, "seed", 0, "of a run's folder: which `seed` (default: the first)")
+	f.DurationVar(&c.duration, "duration", 0, "of a lab: end after this time, as the clock on the wall has it, such as `10s`")
+	f.IntVar(&c.packets, "packets", 0, "of a lab: end after so many packets")
+	f.Lookup("out").Annotations = map[string][]string{noSetting: nil}
+	return cmd
+}
+
+// only refuses flags that are for something else.
+func only(cmd *cobra.Command, what string, flags ...string) error {
+	for _, name := range flags {
+		if cmd.Flags().Changed(name) {
+			return usage("--%s: %s", name, what)
+		}
+	}
+	return nil
+}
+
+// captureRun writes a file at once, when all of it is known to be right.
+func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) error {
+	if err := only(cmd, folder+" is a run's folder, of which all packets are written", "duration", "packets"); err != nil {
+		return err
+	}
+	dir := os.TempDir()
+	if c.out != stdoutName {
+		dir = filepath.Dir(c.out)
+	}
+	file, err := os.CreateTemp(dir, ".capture-*.pcapng")
+	if err != nil {
+		return usage("--out %s: %w", c.out, cause(err))
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	err = a.lab.recapture(orchestrator.Recapture{
+		Folder: folder, Link: c.link, Variant: c.variant, Seed: c.seed, AnySeed: !cmd.Flags().Changed("seed"),
+		Announce: a.say, Version: buildVersion(),
+	}, cmd.Context(), file)
+	if err != nil {
+		return captureError(err)
+	}
+	if c.out == stdoutName {
+		_, err = file.Seek(0, io.SeekStart)
+		if err == nil {
+			_, err = io.Copy(a.stdout, file)
+		}
+		if err != nil {
+			return infrastructure(fmt.Errorf("standard output: %w", cause(err)))
+		}
+		return nil
+	}
+	if err := cmp.Or(file.Chmod(0o644), file.Close(), os.Rename(file.Name(), c.out)); err != nil {
+		return infrastructure(fmt.Errorf("%s: %w", c.out, cause(err)))
+	}
+	a.say("wrote " + c.out)
+	return nil
+}
+
+// captureLab writes packets as they come.
+func (a *app) captureLab(cmd *cobra.Command, run labs.Run, c *captureFlags) error {
+	if err := only(cmd, "run "+run.ID+" is under way, and is captured as it is", "variant", "seed"); err != nil {
+		return err
+	}
+	if c.duration < 0 || c.duration == 0 && cmd.Flags().Changed("duration") {
+		return usage("--duration %v: want more than 0", c.duration)
+	}
+	if c.packets < 0 || c.packets == 0 && cmd.Flags().Changed("packets") {
+		return usage("--packets %d: want at least 1", c.packets)
+	}
+	if run.State == labs.Dead {
+		return infrastructure(fmt.Errorf("run %s is dead: its csiglab is gone; csiglab clean %s removes the rest", run.ID, run.ID))
+	}
+	if run.Clock != orchestrator.ClockWall {
+		return usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)
+	}
+	out := a.stdout
+	var file *os.File
+	if c.out != stdoutName {
+		var err error
+		if file, err = os.Create(c.out); err != nil {
+			return usage("--out %s: %w", c.out, cause(err))
+		}
+		defer file.Close()
+		out = file
+	}
+	capture := orchestrator.LiveCapture{Run: run, Link: c.link, Duration: c.duration, Packets: c.packets, Announce: a.say}
+	got, err := a.lab.live(capture, cmd.Context(), out)
+	if err == nil && file != nil {
+		err = infrastructure(file.Close())
+	}
+	if err != nil {
+		return captureError(err)
+	}
+	text := plural(got.Packets, "packet")
+	if got.Missed > 0 {
+		text += fmt.Sprintf(", %d more were missed because they came too fast", got.Missed)
+	}
+	if got.Ended {
+		text += "; the run has ended"
+	}
+	a.say(text)
+	return nil
+}
+
+// stdoutName stands for standard output.
+const stdoutName = "-"
+
+// say tells the user something beside the result.
+func (a *app) say(text string) { fmt.Fprintln(a.stderr, text) }
+
+// captureError gives an error its exit code.
+func captureError(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return infrastructure(errors.New("interrupted"))
+	case errors.Is(err, orchestrator.ErrConfiguration):
+		return &exitError{exitUsage, err}
+	case errors.Is(err, orchestrator.ErrInfrastructure):
+		return &exitError{exitInfrastructure, err}
+	}
+	return folderError(err)
+}
