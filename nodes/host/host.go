@@ -220,6 +220,8 @@ func (h *Host) Receive(now clock.Time, port int, p *wire.Packet) {
 			h.drops[dropUnexpected]++
 		}
 		h.flush()
+	case kind == wire.Foreign:
+		h.drops[dropUnexpected]++
 	case p.Destination() != h.cfg.IP:
 		h.drops[dropMisdirected]++
 	case kind == wire.Data:

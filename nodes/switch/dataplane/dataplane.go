@@ -1,5 +1,6 @@
 // Package dataplane is the switch machine: it forwards IPv4, queues per egress
-// port, marks, trims and drops, and writes its signals into CSIG tags. It is
+// port, marks, trims and drops, and writes its signals into CSIG tags. Foreign
+// packets it forwards by their MAC address, unchanged but for tag and mark. It is
 // driven through package node and touches no network itself.
 //
 // A packet's way: Receive -> (switch delay) -> forward -> data or control queue
@@ -35,7 +36,7 @@ type Config struct {
 	ECN     aqm.Linear
 	Trim    bool // trim what does not fit; otherwise drop it
 	CSIG    *CSIG
-	Pairs   []metrics.Pair // of hosts with programs: the flows of their postcards
+	Pairs   []metrics.Pair // of hosts with programs: the flows of foreign packets
 	Seed    uint64
 	Records clock.Duration // telemetry interval
 }
@@ -141,6 +142,7 @@ type Switch struct {
 	drops   [dropReasons]int64
 	tags    [tagOutcomes]int64
 	samples map[uint32]*metrics.SignalRecorder // of Terminate, by flow
+	pairs   map[[2]int]uint32                  // flows of foreign packets, by source and destination
 }
 
 type inPipeline struct {
@@ -168,6 +170,10 @@ func New(cfg Config, pool *wire.Pool) (*Switch, error) {
 		ports:   make([]port, len(cfg.Ports)),
 		ready:   node.NewPortSet(len(cfg.Ports)),
 		samples: map[uint32]*metrics.SignalRecorder{},
+		pairs:   make(map[[2]int]uint32, len(cfg.Pairs)),
+	}
+	for _, p := range cfg.Pairs {
+		s.pairs[[2]int{int(p.Source), int(p.Destination)}] = uint32(p.Flow)
 	}
 	if err := cfg.ECN.Check(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
@@ -234,15 +240,17 @@ func (s *Switch) forward(now clock.Time, p *wire.Packet) {
 		s.discard(dropNoRoute, p)
 		return
 	}
-	if !p.DecrementTTL() {
-		s.discard(dropTTL, p)
-		return
-	}
 	out := &s.ports[egress]
-	p.SetMACs(out.PeerMAC, out.MAC)
+	if p.Kind() != wire.Foreign {
+		if !p.DecrementTTL() {
+			s.discard(dropTTL, p)
+			return
+		}
+		p.SetMACs(out.PeerMAC, out.MAC)
+	}
 	out.record.Enqueue(int64(p.Size))
 	s.ready.Add(egress)
-	if p.DSCP() != wire.DSCPTrimmable {
+	if !p.Queues() {
 		s.enqueueControl(now, out, p)
 		return
 	}
@@ -265,9 +273,10 @@ func (s *Switch) enqueueControl(now clock.Time, out *port, p *wire.Packet) {
 }
 
 // overflow makes room for p by trimming it or the packet enqueued last, or drops
-// it. It returns the packet that is to enter the data queue, if any.
+// it. It returns the packet that is to enter the data queue, if any. Foreign
+// packets are not trimmed: nobody would know what is left of them.
 func (s *Switch) overflow(now clock.Time, out *port, p *wire.Packet) *wire.Packet {
-	if !s.cfg.Trim {
+	if !s.cfg.Trim || p.Kind() == wire.Foreign {
 		out.record.Drop(now, int64(p.Size))
 		s.discard(dropDataFull, p)
 		return nil
@@ -276,7 +285,13 @@ func (s *Switch) overflow(now clock.Time, out *port, p *wire.Packet) *wire.Packe
 		s.trim(now, out, p)
 		return nil
 	}
-	if last := out.buffer.PopDataTail(); last != nil {
+	switch last := out.buffer.PopDataTail(); {
+	case last == nil:
+	case last.Kind() == wire.Foreign:
+		out.buffer.PushData(last)
+		s.trim(now, out, p)
+		return nil
+	default:
 		s.trim(now, out, last)
 	}
 	if !out.buffer.DataFits(p) { // what was trimmed was smaller
@@ -379,7 +394,10 @@ func (s *Switch) postcard(now clock.Time, p *wire.Packet, tag []byte) {
 	if !ok {
 		return
 	}
-	flow := p.Flow()
+	flow, ok := s.flowOf(p)
+	if !ok {
+		return
+	}
 	r := s.samples[flow]
 	if r == nil {
 		r = new(metrics.SignalRecorder)
@@ -387,6 +405,16 @@ func (s *Switch) postcard(now clock.Time, p *wire.Packet, tag []byte) {
 		s.samples[flow] = r
 	}
 	r.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
+}
+
+// flowOf returns the flow that the packet is recorded under; false for a foreign
+// packet that no host with programs has sent to another.
+func (s *Switch) flowOf(p *wire.Packet) (uint32, bool) {
+	if p.Kind() != wire.Foreign {
+		return p.Flow(), true
+	}
+	flow, ok := s.pairs[[2]int{p.SourceHost(), p.DestinationHost()}]
+	return flow, ok
 }
 
 func (s *Switch) discard(reason dropReason, p *wire.Packet) {

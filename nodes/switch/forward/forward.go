@@ -23,7 +23,7 @@ func NewTable(cfg Config) Table { return Table{cfg} }
 
 // Lookup returns the egress port for p; ok is false without a route.
 func (t *Table) Lookup(p *wire.Packet) (port int, ok bool) {
-	host := wire.HostOf(p.Destination())
+	host := p.DestinationHost()
 	if host < 0 || host >= len(t.cfg.Group) {
 		return 0, false
 	}
