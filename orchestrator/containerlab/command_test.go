@@ -12,51 +12,26 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+
+	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 )
 
 // library is containerlab's module.
 const library = "github.com/srl-labs/containerlab"
 
+// commandEnv holds the path of containerlab's command.
+const commandEnv = "CONTAINERLAB_TEST_COMMAND"
+
 // testCommand deploys a topology file of Deploy with containerlab's own command,
 // as it is, and compares the time that both take to deploy and destroy it.
 func testCommand(t *testing.T, b *bench) {
-	command := buildCommand(t)
-	g := threeFlow(t)
-	lab, _ := b.lab(t, g, "r1")
-	path := filepath.Join(lab.Folder, "three-flow.clab.yml")
-	run := func(args ...string) time.Duration {
-		cmd := exec.Command(command, append(args, "--topo", path)...)
-		cmd.Env = append(os.Environ(), "CLAB_VERSION_CHECK=disable", "TMPDIR="+lab.Folder) // it keeps a copy of the file in TMPDIR
-		start := time.Now()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", cmd, err, out)
-		}
-		return time.Since(start)
-	}
 	// Best of some rounds, in turns: the machine has other work too.
 	ours, theirs := time.Hour, time.Hour
 	const rounds = 5
 	for i := range rounds {
-		start := time.Now()
-		d, err := b.engine.Deploy(t.Context(), lab)
-		if err != nil {
-			t.Fatal(err)
-		}
-		deploy := time.Since(start)
-		if err := b.engine.Destroy(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
-		whole := time.Since(start)
-		ours = min(ours, whole)
-
-		commandDeploy := run("deploy")
-		list, err := b.docker.ContainerList(t.Context(), container.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "csiglab.run=r1"), filters.Arg("status", "running"))})
-		if err != nil || len(list) != len(g.Nodes) {
-			t.Fatalf("containerlab made %d containers that run, want %d (%v)", len(list), len(g.Nodes), err)
-		}
-		commandDestroy := run("destroy", "--cleanup")
-		theirs = min(theirs, commandDeploy+commandDestroy)
-		t.Logf("round %d: csiglab %v to deploy, %v to destroy; containerlab %v and %v", i+1, deploy, whole-deploy, commandDeploy, commandDestroy)
+		a, c := b.race(t, os.Getenv(commandEnv))
+		t.Logf("round %d: csiglab %v to deploy, %v to destroy; containerlab %v and %v", i+1, a.deploy, a.destroy, c.deploy, c.destroy)
+		ours, theirs = min(ours, a.sum()), min(theirs, c.sum())
 		if i > 0 && ours <= theirs*11/10 {
 			return
 		}
@@ -64,14 +39,78 @@ func testCommand(t *testing.T, b *bench) {
 	t.Errorf("best of %d: deploy and destroy in %v, containerlab's command in %v: want at most 1.1 times that", rounds, ours, theirs)
 }
 
+// BenchmarkDeploy deploys and destroys the 29 containers and 28 links of
+// three-flow, in turns by this package and by containerlab's command. x/command
+// is the ratio of both.
+func BenchmarkDeploy(b *testing.B) {
+	containerlabtest.Program(b)
+	command := buildCommand(b)
+	bench, _ := newBench(b)
+	var ours, theirs times
+	n := 0
+	for b.Loop() {
+		a, c := bench.race(b, command)
+		ours, theirs = ours.plus(a), theirs.plus(c)
+		n++
+	}
+	for name, d := range map[string]time.Duration{
+		"s/deploy": ours.deploy, "s/destroy": ours.destroy, "s/command-deploy": theirs.deploy, "s/command-destroy": theirs.destroy,
+	} {
+		b.ReportMetric(d.Seconds()/float64(n), name)
+	}
+	b.ReportMetric(ours.sum().Seconds()/theirs.sum().Seconds(), "x/command")
+	b.ReportMetric(0, "ns/op") // of both together says nothing
+}
+
+// times is how long a lab took.
+type times struct{ deploy, destroy time.Duration }
+
+func (a times) sum() time.Duration { return a.deploy + a.destroy }
+func (a times) plus(b times) times { return times{a.deploy + b.deploy, a.destroy + b.destroy} }
+
+// race deploys and destroys three-flow, first here and then with containerlab's
+// command from the same file.
+func (b *bench) race(t testing.TB, command string) (ours, theirs times) {
+	t.Helper()
+	g := threeFlow(t)
+	lab, _ := b.lab(t, g, "r1")
+	start := time.Now()
+	d, err := b.engine.Deploy(t.Context(), lab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours.deploy = time.Since(start)
+	if err := b.engine.Destroy(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	ours.destroy = time.Since(start) - ours.deploy
+
+	run := func(args ...string) time.Duration {
+		cmd := exec.Command(command, append(args, "--topo", filepath.Join(lab.Folder, "three-flow.clab.yml"))...)
+		cmd.Env = append(os.Environ(), "CLAB_VERSION_CHECK=disable", "TMPDIR="+lab.Folder) // it keeps a copy of the file in TMPDIR
+		start := time.Now()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", cmd, err, out)
+		}
+		return time.Since(start)
+	}
+	theirs.deploy = run("deploy")
+	list, err := b.docker.ContainerList(t.Context(), container.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "csiglab.run=r1"), filters.Arg("status", "running"))})
+	if err != nil || len(list) != len(g.Nodes) {
+		t.Fatalf("containerlab made %d containers that run, want %d (%v)", len(list), len(g.Nodes), err)
+	}
+	theirs.destroy = run("destroy", "--cleanup")
+	return ours, theirs
+}
+
 // buildCommand builds containerlab's command from the module that this one uses.
 // It would stop at /proc/modules where the kernel has none: there it gets an
 // empty file to read.
-func buildCommand(t *testing.T) string {
+func buildCommand(t testing.TB) string {
 	t.Helper()
 	output := func(name string, args ...string) string {
 		cmd := exec.Command(name, args...)
-		cmd.Dir = repository(t)
+		cmd.Dir = containerlabtest.Repository(t)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
@@ -100,7 +139,7 @@ func buildCommand(t *testing.T) string {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"go.mod", "go.sum"} {
-			text, err := os.ReadFile(filepath.Join(repository(t), name))
+			text, err := os.ReadFile(filepath.Join(containerlabtest.Repository(t), name))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
@@ -65,18 +63,15 @@ func TestContainers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("containers take a while")
 	}
-	b := &bench{docker: containerlabtest.Docker(t)}
-	var err error
-	if b.engine, err = containerlab.Open(t.Context()); err != nil {
-		t.Fatal(err)
+	containerlabtest.Program(t)
+	if os.Getenv(commandEnv) == "" { // its modules may have to be fetched, for which Alone has no network
+		t.Setenv(commandEnv, buildCommand(t))
 	}
-	defer b.engine.Close()
-	program := buildProbe(t)
-	programs := containerlab.Binaries{Switch: program, Host: program}
-	if b.images, err = b.engine.EnsureImages(t.Context(), programs); err != nil {
-		t.Fatal(err)
+	if !containerlabtest.Alone(t) {
+		return
 	}
-	b.before = machine(t, b.docker)
+	b, programs := newBench(t)
+	b.before = containerlabtest.Machine(t, b.docker)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *bench)
@@ -95,8 +90,25 @@ func TestContainers(t *testing.T) {
 	}
 }
 
+// newBench starts an engine and builds the images of a lab's nodes.
+func newBench(t testing.TB) (*bench, containerlab.Binaries) {
+	t.Helper()
+	b := &bench{docker: containerlabtest.Docker(t)}
+	var err error
+	if b.engine, err = containerlab.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.engine.Close() })
+	program := buildProbe(t)
+	programs := containerlab.Binaries{Switch: program, Host: program}
+	if b.images, err = b.engine.EnsureImages(t.Context(), programs); err != nil {
+		t.Fatal(err)
+	}
+	return b, programs
+}
+
 // buildProbe builds the program that stands in for csig-switch and csig-host.
-func buildProbe(t *testing.T) string {
+func buildProbe(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "probe")
 	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "./testdata/probe")
@@ -109,7 +121,7 @@ func buildProbe(t *testing.T) string {
 
 // lab returns a lab whose nodes write their report into a folder of their own,
 // with the path of that folder.
-func (b *bench) lab(t *testing.T, g *topologies.Graph, run string) (lab containerlab.Lab, reports string) {
+func (b *bench) lab(t testing.TB, g *topologies.Graph, run string) (lab containerlab.Lab, reports string) {
 	t.Helper()
 	lab = newLab(g, containerlab.NodeSettings{})
 	lab.RunID, lab.Folder = run, t.TempDir()
@@ -129,65 +141,9 @@ func (b *bench) lab(t *testing.T, g *topologies.Graph, run string) (lab containe
 	return lab, reports
 }
 
-// machine lists what a lab could leave behind.
-func machine(t *testing.T, docker *client.Client) []string {
-	t.Helper()
-	var found []string
-	add := func(what, name string) { found = append(found, what+" "+name) }
-	containers, err := docker.ContainerList(context.Background(), container.ListOptions{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range containers {
-		add("container", strings.Join(c.Names, " "))
-	}
-	interfaces, err := netlink.LinkList()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range interfaces {
-		add("interface", l.Attrs().Name)
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, root := range []string{"/run", "/etc/hosts", "/etc/ssh/ssh_config.d", filepath.Join(home, ".clab"), filepath.Join(os.TempDir(), ".clab")} {
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			// The first container of an engine makes the folder of the shims' sockets.
-			if err == nil && !strings.HasPrefix("/run/containerd/s", path) {
-				add("file", path)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	hosts, err := os.ReadFile("/etc/hosts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	add("hosts", string(hosts))
-	return found
-}
-
-// checkNothingLeft waits for a machine that has nothing it did not have before.
-// The engine's processes end, and other tests of this machine come and go, in
-// their own time.
 func (b *bench) checkNothingLeft(t *testing.T) {
 	t.Helper()
-	var extra []string
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		extra = slices.DeleteFunc(machine(t, b.docker), func(s string) bool { return slices.Contains(b.before, s) })
-		if len(extra) == 0 {
-			return
-		}
-	}
-	t.Errorf("left behind:\n%s", strings.Join(extra, "\n"))
+	containerlabtest.NothingLeft(t, b.docker, b.before)
 }
 
 func testThreeFlow(t *testing.T, b *bench) {

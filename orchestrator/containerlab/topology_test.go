@@ -9,47 +9,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/topologies/htsim"
 )
 
-// repository returns the folder of go.mod.
-func repository(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
-// fixtures returns the folder of public files.
-func fixtures(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(repository(t), "../shared/fixtures")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("the public files are not beside this checkout")
-	}
-	return dir
-}
-
 // threeFlow is the fabric of the three-flow experiment: 16 hosts, 8 ToR, 4 Agg
 // and a core.
-func threeFlow(t *testing.T) *topologies.Graph {
+func threeFlow(t testing.TB) *topologies.Graph {
 	t.Helper()
 	tier := func(down, up int) topologies.FatTreeTier {
 		return topologies.FatTreeTier{Rate: 100 * units.Gbps, Delay: clock.Microsecond, RadixDown: down, RadixUp: up}
@@ -85,11 +55,8 @@ func newLab(g *topologies.Graph, s containerlab.NodeSettings) containerlab.Lab {
 // TestSchema: every topology that csiglab has or reads becomes a file that is
 // valid by containerlab's own schema.
 func TestSchema(t *testing.T) {
-	dir := fixtures(t)
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(dir, "srl-labs+containerlab/schemas/clab.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := containerlabtest.Fixtures(t)
+	validate := containerlabtest.Schema(t)
 	settings := containerlab.NodeSettings{
 		Image: "csiglab/csig-switch:0123456789ab", Cmd: []string{"a b"}, Env: map[string]string{"A": "1"},
 		Binds: []string{"nodes:/csiglab"}, Labels: map[string]string{"team": "fabric"},
@@ -105,7 +72,7 @@ func TestSchema(t *testing.T) {
 		}
 		graphs = append(graphs, g)
 	}
-	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".topo" {
 			return err
 		}
@@ -124,17 +91,6 @@ func TestSchema(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	validate := func(text []byte) error {
-		asJSON, err := yaml.YAMLToJSON(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(asJSON))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return schema.Validate(document)
 	}
 	for i, g := range graphs {
 		lab := newLab(g, settings)

@@ -209,9 +209,15 @@ func sameAsVirtual(t *testing.T, docker *client.Client, set *experiment.Set, siz
 			t.Errorf("variant %s: trace hash in containers - in virtual time +:\n%s", name, diff)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(folder, set.Base.Name+".clab.yml")); err != nil {
-		t.Error(err)
-	}
+	t.Run("schema", func(t *testing.T) {
+		topology, err := os.ReadFile(filepath.Join(folder, set.Base.Name+".clab.yml"))
+		if err == nil {
+			err = containerlabtest.Schema(t)(topology)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
 	checkFrames(t, folder)
 	t.Log(got.Notes)
 }
@@ -332,8 +338,10 @@ func testKilled(t *testing.T, docker *client.Client) {
 	}
 }
 
-// Every embedded experiment's fabric can be written for containerlab.
+// Every embedded experiment's fabric can be written for containerlab, valid by
+// its schema.
 func TestLabOfEveryExperiment(t *testing.T) {
+	validate := containerlabtest.Schema(t)
 	for _, name := range experiment.Names() {
 		set, err := experiment.Load(name, experiment.Options{Tables: experiment.StandardTables()})
 		if err != nil {
@@ -347,6 +355,9 @@ func TestLabOfEveryExperiment(t *testing.T) {
 		deploy := containers.Lab(name, built.Graph, e.Links.MTU-e.Links.Header, containerlab.Images{Switch: "s:1", Host: "h:1"})
 		var text strings.Builder
 		if err := containerlab.WriteTopology(&text, deploy); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := validate([]byte(text.String())); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got, want := strings.Count(text.String(), "image: h:1"), built.Graph.Hosts(); got != want {

@@ -1,9 +1,9 @@
 // Package containerlabtest gives tests a Docker engine of their own, which pulls
-// nothing and changes nothing on the machine's network.
+// nothing and changes nothing on the machine's network, and shows whether they
+// left the machine as it was.
 package containerlabtest
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -19,10 +19,52 @@ import (
 // startTime bounds the start of an engine; it takes about a second.
 const startTime = 30 * time.Second
 
+// Engine is a Docker engine of a test's own.
+type Engine struct {
+	Host   string // for DOCKER_HOST
+	Client *client.Client
+
+	program string
+	folder  string
+	process *exec.Cmd
+	exited  chan error
+}
+
 // Docker starts an engine, points DOCKER_HOST at it until the test ends, and
 // returns a client of it. The test is skipped where dockerd is not installed, or
 // not run by root.
-func Docker(t *testing.T) *client.Client {
+func Docker(t testing.TB) *client.Client {
+	t.Helper()
+	return New(t).Client
+}
+
+// New is Docker for tests that also stop and start the engine.
+func New(t testing.TB) *Engine {
+	t.Helper()
+	e := &Engine{program: Program(t), folder: scratch(t)}
+	t.Cleanup(func() { os.RemoveAll(e.folder) })
+	e.Host = "unix://" + filepath.Join(e.folder, "docker.sock")
+	t.Setenv("DOCKER_HOST", e.Host)
+	var err error
+	e.Client, err = client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Start(t)
+	t.Cleanup(func() {
+		if e.process != nil {
+			removeAll(t, e.Client)
+			if err := e.Stop(syscall.SIGTERM); err != nil {
+				t.Errorf("dockerd: %v\n%s", err, e.said())
+			}
+		}
+		e.Client.Close()
+	})
+	return e
+}
+
+// Program returns the path of dockerd, or skips the test if it could not start it.
+func Program(t testing.TB) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("a Docker engine needs root")
@@ -31,40 +73,37 @@ func Docker(t *testing.T) *client.Client {
 	if err != nil {
 		t.Skip("no dockerd: apt-get install --no-install-recommends docker.io iptables")
 	}
-	dir := scratch(t)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	host := "unix://" + filepath.Join(dir, "docker.sock")
-	var log bytes.Buffer
-	cmd := exec.Command(dockerd, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
-		"-H", host, "-p", filepath.Join(dir, "docker.pid"), "--iptables=false", "--ip6tables=false",
+	return dockerd
+}
+
+// Start starts the engine, with what it had, and waits until it answers.
+func (e *Engine) Start(t testing.TB) {
+	t.Helper()
+	in := func(name string) string { return filepath.Join(e.folder, name) }
+	cmd := exec.Command(e.program, "--data-root", in("data"), "--exec-root", in("exec"),
+		"-H", e.Host, "-p", in("docker.pid"), "--iptables=false", "--ip6tables=false",
 		"--ip-forward=false", "--ip-masq=false", "--bridge=none")
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
-	t.Setenv("DOCKER_HOST", host)
-	docker, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+	// Not a pipe: those that the engine leaves when it is killed would hold it open.
+	log, err := os.OpenFile(in(logName), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		removeAll(t, docker)
-		docker.Close()
-		cmd.Process.Signal(syscall.SIGTERM)
-		if err := <-exited; err != nil {
-			t.Errorf("dockerd: %v\n%s", err, log.String())
-		}
-	})
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e.process, e.exited = cmd, make(chan error, 1)
+	go func() { e.exited <- cmd.Wait() }()
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		if _, err = docker.Ping(t.Context()); err == nil {
-			return docker
+		_, err := e.Client.Ping(context.Background())
+		if err == nil {
+			return
 		}
 		select {
-		case died := <-exited:
-			exited <- nil
-			t.Fatalf("dockerd: %v\n%s", died, log.String())
+		case died := <-e.exited:
+			e.process = nil
+			t.Fatalf("dockerd: %v\n%s", died, e.said())
 		default:
 		}
 		if time.Since(start) > startTime {
@@ -73,10 +112,31 @@ func Docker(t *testing.T) *client.Client {
 	}
 }
 
+// logName is the file of what the engine says.
+const logName = "log"
+
+// said returns what the engine has said.
+func (e *Engine) said() string {
+	text, err := os.ReadFile(filepath.Join(e.folder, logName))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Stop ends the engine by a signal and returns how it ended. Unlike SIGTERM,
+// SIGKILL leaves its containers.
+func (e *Engine) Stop(signal syscall.Signal) error {
+	e.process.Process.Signal(signal)
+	err := <-e.exited
+	e.process = nil
+	return err
+}
+
 // scratch returns a folder for the engine, in memory where there is some: an
 // engine waits for the disk after each of its many small writes. Not t.TempDir,
 // as a Unix socket's path has room for 107 bytes.
-func scratch(t *testing.T) string {
+func scratch(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "docker")
 	if err != nil {
 		dir, err = os.MkdirTemp("", "docker")
@@ -89,7 +149,7 @@ func scratch(t *testing.T) string {
 
 // removeAll removes what a failed test left; otherwise the engine would wait ten
 // seconds for each container.
-func removeAll(t *testing.T, docker *client.Client) {
+func removeAll(t testing.TB, docker *client.Client) {
 	ctx := context.Background()
 	list, err := docker.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {

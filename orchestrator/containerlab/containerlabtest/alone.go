@@ -1,0 +1,75 @@
+package containerlabtest
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// aloneEnv holds the name of the test that Alone runs.
+const aloneEnv = "CSIGLAB_TEST_ALONE"
+
+// Alone lets a test look at the whole machine while others run: it runs the
+// calling test once more in namespaces of its own, where /run, /dev/shm and the
+// list of interfaces are empty and no process is but its own. There it returns
+// true; here it returns false when that has ended, and the caller returns. What
+// the test leaves in them is gone afterwards. The test is skipped without root.
+func Alone(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(aloneEnv) == t.Name() {
+		furnish(t)
+		return true
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("namespaces for a machine of its own need root")
+	}
+	args := []string{"-test.run", "^" + regexp.QuoteMeta(t.Name()) + "$", "-test.v", "-test.count", "1"}
+	for _, a := range os.Args[1:] { // the time that is left, and what tests are to do
+		if strings.HasPrefix(a, "-test.timeout") || strings.HasPrefix(a, "-test.short") {
+			args = append(args, a)
+		}
+	}
+	runtime.LockOSThread() // with which the kernel would kill the child
+	defer runtime.UnlockOSThread()
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = append(os.Environ(), aloneEnv+"="+t.Name())
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err != nil:
+		t.Errorf("alone: %v\n%s", err, out)
+	case bytes.Contains(out, []byte("--- SKIP: "+t.Name()+" ")):
+		t.Skipf("alone:\n%s", out)
+	case !bytes.Contains(out, []byte("--- PASS: "+t.Name()+" ")):
+		t.Errorf("alone: the test did not run\n%s", out)
+	default:
+		t.Logf("alone:\n%s", out)
+	}
+	return false
+}
+
+// furnish gives the namespaces of this process what a machine has.
+func furnish(t *testing.T) {
+	t.Helper()
+	for _, m := range []struct{ target, kind, options string }{
+		{"/proc", "proc", ""}, {"/run", "tmpfs", "mode=755"}, {"/dev/shm", "tmpfs", "mode=1777"},
+	} {
+		if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			t.Fatal("mounts of its own: ", err)
+		}
+		if err := unix.Mount(m.kind, m.target, m.kind, unix.MS_NOSUID|unix.MS_NODEV, m.options); err != nil {
+			t.Fatalf("mount %s: %v", m.target, err)
+		}
+	}
+}
