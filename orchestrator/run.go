@@ -195,6 +195,11 @@ func newRunner(set *experiment.Set, opts Options) (*runner, error) {
 	if opts.Hold != nil && r.clock != ClockWall {
 		return nil, configuration(fmt.Errorf("a lab runs in real time, not under clock %s", r.clock))
 	}
+	for _, v := range set.Variants {
+		if v.Experiment.Applications != nil && r.clock != ClockWall {
+			return nil, configuration(fmt.Errorf("applications: programs need clock wall; %s has no time that they could live in", r.clock))
+		}
+	}
 	if opts.Processes == ProcessesSwitches && r.clock != ClockWall {
 		return nil, configuration(fmt.Errorf("--processes %s: needs clock wall; %s is exact with a process for each node", opts.Processes, r.clock))
 	}

@@ -56,7 +56,7 @@ type Local struct {
 func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
 	l := &Local{spaces: spaces, environment: append(os.Environ(), more...), orders: make(chan func()), ended: make(chan struct{})}
 	started := make(chan error)
-	// The kernel ends the programs with the thread that started them.
+	// The kernel ends the init with the thread that started it.
 	go func() {
 		runtime.LockOSThread() // and never unlock: nobody else may get the thread
 		started <- l.begin()
@@ -71,22 +71,28 @@ func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
 	return l, nil
 }
 
-// begin starts the init.
+// begin starts the init, in a namespace of processes that those who are started
+// after it on this thread are in too.
 func (l *Local) begin() error {
-	if err := unix.Unshare(unix.CLONE_NEWPID | unix.CLONE_NEWUTS); err != nil {
-		return err
-	}
 	l.init = exec.Command("/proc/self/exe", initArgument)
 	l.init.Args[0] = os.Args[0]
-	l.init.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	l.init.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true, Cloneflags: unix.CLONE_NEWPID}
 	if err := l.init.Start(); err != nil {
 		return err
+	}
+	space, err := os.Open(fmt.Sprintf("/proc/%d/ns/pid", l.init.Process.Pid))
+	if err == nil {
+		err = unix.Setns(int(space.Fd()), unix.CLONE_NEWPID)
+		space.Close()
+	}
+	if err != nil {
+		l.init.Process.Kill() //nolint:errcheck // the first error says more
 	}
 	go func() {
 		l.init.Wait() //nolint:errcheck // it is killed
 		close(l.ended)
 	}()
-	return nil
+	return err
 }
 
 // Start implements Starter.
@@ -99,8 +105,10 @@ func (l *Local) Start(p Program, output *os.File) (Process, error) {
 	cmd.Args[0] = p.Args[0]
 	cmd.Env = append(l.environment, "CSIGLAB_NODE="+p.Name)
 	cmd.Stdout, cmd.Stderr = output, output
-	// A session of its own: Ctrl-C on the terminal is csiglab's to handle.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	// A session of its own: Ctrl-C on the terminal is csiglab's to handle. It dies
+	// with the init; Pdeathsig would look for its parent, which its namespace has
+	// not.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	done := make(chan error, 1)
 	select {
 	case <-l.ended:
