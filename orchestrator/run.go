@@ -164,33 +164,30 @@ type runner struct {
 
 func newRunner(set *experiment.Set, opts Options) (*runner, error) {
 	r := &runner{set: set, opts: opts, runtime: set.Base.Runtime, clock: set.Base.Clock, started: time.Now()}
-	if opts.Runtime != "" {
+	switch {
+	case opts.Runtime != "" && opts.Clock != "":
+		r.runtime, r.clock = opts.Runtime, opts.Clock
+	case opts.Runtime != "":
 		r.runtime = opts.Runtime
-		if opts.Clock == "" {
-			r.clock = map[string]string{RuntimeInproc: ClockVirtual, RuntimeNetns: ClockLockstep, RuntimeContainerlab: ClockLockstep}[opts.Runtime]
+		if clocks := experiment.ClocksOf(r.runtime); len(clocks) > 0 && !experiment.Fits(r.runtime, r.clock) {
+			r.clock = clocks[0]
 		}
-	}
-	if opts.Clock != "" {
+	case opts.Clock != "":
 		r.clock = opts.Clock
-		if opts.Runtime == "" {
-			r.runtime = map[string]string{ClockVirtual: RuntimeInproc, ClockLockstep: RuntimeNetns, ClockWall: RuntimeNetns}[opts.Clock]
+		if runtimes := experiment.RuntimesOf(r.clock); len(runtimes) > 0 && !experiment.Fits(r.runtime, r.clock) {
+			r.runtime = runtimes[0]
 		}
 	}
 	if r.runtime == "" {
 		r.runtime, r.clock = RuntimeInproc, ClockVirtual
 	}
-	switch [2]string{r.runtime, r.clock} {
-	case [2]string{RuntimeInproc, ClockVirtual}:
-		if len(opts.Inject) > 0 {
-			return nil, configuration(errors.New("--inject needs real frames; add --runtime netns"))
-		}
-	case [2]string{RuntimeNetns, ClockLockstep}, [2]string{RuntimeContainerlab, ClockLockstep}:
-	case [2]string{RuntimeNetns, ClockWall}:
-		if opts.CheckParity {
-			return nil, configuration(errors.New("--check-parity: clock wall does not claim the trace of a virtual run; use lockstep"))
-		}
-	default:
-		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use inproc with virtual, netns with lockstep or wall, or containerlab with lockstep", r.runtime, r.clock))
+	switch {
+	case !experiment.Fits(r.runtime, r.clock):
+		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use inproc with virtual, netns or containerlab with lockstep or wall", r.runtime, r.clock))
+	case r.runtime == RuntimeInproc && len(opts.Inject) > 0:
+		return nil, configuration(errors.New("--inject needs real frames; add --runtime netns"))
+	case r.clock == ClockWall && opts.CheckParity:
+		return nil, configuration(errors.New("--check-parity: clock wall does not claim the trace of a virtual run; use lockstep"))
 	}
 	if opts.Hold != nil && r.clock != ClockWall {
 		return nil, configuration(fmt.Errorf("a lab runs in real time, not under clock %s", r.clock))

@@ -38,7 +38,7 @@ func (s *selection) moreFlags(cmd *cobra.Command) {
 	f.StringVar(&s.format, "format", "", "CSIG tag, with --topology: compact or wide (default compact if --csig asks for a signal)")
 	f.Uint64Var(&s.seed, "seed", 1, "seed, with --topology")
 	f.StringVar(&s.startUnit, "start-unit", "", "unit of the start times in --workload: auto, ps or us")
-	f.StringVar(&s.runtime, "runtime", "", "where the nodes run: inproc (with clock virtual), netns (with lockstep or wall) or containerlab (with lockstep)")
+	f.StringVar(&s.runtime, "runtime", "", "where the nodes run: inproc (with clock virtual), netns or containerlab (with lockstep or wall)")
 	f.StringVar(&s.clock, "clock", "", "virtual, lockstep or wall")
 	f.StringVar(&s.dilation, "dilation", "", "wall seconds per model second, `N` or auto (clock wall)")
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
@@ -96,15 +96,6 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 	}
 	if s.dilation != "" {
 		put("wall.dilation", s.dilation, "--dilation "+s.dilation)
-	}
-	// A runtime implies a clock, the first that it has here, and a clock a runtime.
-	for _, pair := range [][2]string{{"inproc", "virtual"}, {"netns", "lockstep"}, {"netns", "wall"}, {"containerlab", "lockstep"}} {
-		switch {
-		case s.runtime == pair[0] && s.clock == "" && pair[1] != "wall":
-			put("clock", pair[1], "--runtime "+s.runtime)
-		case s.clock == pair[1] && s.runtime == "" && pair[0] != "containerlab":
-			put("runtime", pair[0], "--clock "+s.clock)
-		}
 	}
 	if len(s.capture) > 0 {
 		var quoted []string

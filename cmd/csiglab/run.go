@@ -81,8 +81,8 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 		case set.Base.Runtime == orchestrator.RuntimeInproc:
 			return usage("--%s %s: needs --runtime netns; the runtime %s has no frames and no processes of nodes",
 				flag, cmd.Flag(flag).Value, set.Base.Runtime)
-		case r.options.Processes == orchestrator.ProcessesOne:
-			return usage("--processes one: needs --runtime netns; a container holds one node")
+		case flag == "processes" && r.options.Processes != orchestrator.ProcessesNode:
+			return usage("--processes %s: needs --runtime netns; a container holds one node", r.options.Processes)
 		}
 	}
 	if r.dilation != "" && set.Base.Clock != orchestrator.ClockWall {

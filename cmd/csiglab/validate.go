@@ -84,7 +84,7 @@ func (a *app) validate() *cobra.Command {
 	s.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.startUnit, "start-unit", "auto", "unit of the start times in --workload: auto, ps or us")
-	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run: inproc (with clock virtual), netns (with lockstep or wall) or containerlab (with lockstep)")
+	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run: inproc (with clock virtual), netns or containerlab (with lockstep or wall)")
 	f.StringVar(&s.clock, "clock", "", "virtual, lockstep or wall")
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (again and again)")

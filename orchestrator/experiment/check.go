@@ -66,10 +66,8 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	switch {
 	case e.Runtime == "inproc" && e.Clock == "lockstep":
 		d.failAt("clock", "lockstep needs runtime netns or containerlab; the runtime inproc has no frames to keep in step", "")
-	case e.Runtime == "containerlab" && e.Clock == "wall":
-		d.failAt("clock", "wall needs runtime netns; containers keep in step with lockstep", "lockstep")
 	case e.Runtime == "inproc" && e.Clock == "wall":
-		d.failAt("clock", "wall needs runtime netns; the runtime inproc has no frames to send in time", "")
+		d.failAt("clock", "wall needs runtime netns or containerlab; the runtime inproc has no frames to send in time", "")
 	case e.Runtime != "inproc" && e.Clock == "virtual":
 		d.failAt("clock", "virtual needs runtime inproc; nodes of their own keep in step with lockstep", "lockstep")
 	}

@@ -174,6 +174,9 @@ func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
 			declared[i].later = append(declared[i].later, l)
 		}
 	}
+	if err := fitRuntime(base, layers); err != nil {
+		return nil, err
+	}
 	return resolve(source, base, declared, opts)
 }
 
