@@ -19,7 +19,10 @@ func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progre
 	if err != nil {
 		return nil, err
 	}
-	c := containers.Fabric{Fabric: f.Fabric, Name: f.Name, Folder: f.Folder, MaxPayload: f.MaxPayload, Binaries: binaries}
+	c := containers.Fabric{
+		Fabric: f.Fabric, Name: f.Name, Folder: f.Folder, MaxPayload: f.MaxPayload, Binaries: binaries,
+		Patience: f.Patience, Hold: f.Hold, Ready: f.Ready,
+	}
 	for _, n := range f.Nodes {
 		c.Machines = append(c.Machines, n.Config())
 	}
@@ -31,7 +34,13 @@ func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progre
 		len(c.Machines), got.Deploy.Seconds(), got.Setup.Seconds(), got.Destroy.Seconds()))
 	r.log.Info("containers", "images", got.Images.String(), "deploy", got.Deploy.String(), "setup", got.Setup.String(), "destroy", got.Destroy.String())
 	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.Wall, cpu: got.CPU}
-	out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.TxPackets, got.RxPackets))
+	if r.wall == nil {
+		out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.TxPackets, got.RxPackets))
+		return out, nil
+	}
+	r.judge(p, out, kept{
+		timing: got.Timing, shaped: got.Shaped, end: got.End, behind: got.Behind, cpu: got.CPU, lasted: got.Setup + got.Wall,
+	})
 	return out, nil
 }
 

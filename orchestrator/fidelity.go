@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/shape"
 )
 
 // A port is busy when it sent back to back for this share of the run, and often
@@ -21,9 +22,26 @@ const (
 	busyPackets = 100
 )
 
+// kept is what a backend knows of how a run kept real time.
+type kept struct {
+	timing *emu.Timing
+	shaped []shape.Shaped
+	end    clock.Time
+	behind time.Duration // 0: it was not given up
+	cpu    time.Duration // over all that the run lasted
+	lasted time.Duration
+}
+
+// judge adds to a run how well it kept real time, and whether that is within its
+// budget.
+func (r *runner) judge(p *Plan, out *outcome, got kept) {
+	out.fidelity = fidelity(p, *r.wall, got)
+	out.checks = append(out.checks, checkFidelity(p, out.fidelity, r.set.Base.Wall.Budget))
+}
+
 // fidelity returns how well a run kept real time.
-func fidelity(p *Plan, w emu.Wall, got *netns.Outcome) *runfolder.Fidelity {
-	t := got.Timing
+func fidelity(p *Plan, w emu.Wall, got kept) *runfolder.Fidelity {
+	t := got.timing
 	smallest := smallestDelay(p)
 	relative := func(d time.Duration) float64 { return float64(d) / (smallest.Seconds() * w.Dilation * 1e9) }
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
@@ -40,14 +58,14 @@ func fidelity(p *Plan, w emu.Wall, got *netns.Outcome) *runfolder.Fidelity {
 		Lost:            t.Sent - t.Received,
 		Displaced:       t.Displaced,
 		DisplacedMaxUS:  t.DisplacedMax.Microseconds(),
-		CPUShare:        got.CPU.Seconds() / (got.Setup + got.Wall).Seconds() / float64(runtime.NumCPU()),
-		Behind:          got.Behind.Seconds(),
+		CPUShare:        got.cpu.Seconds() / got.lasted.Seconds() / float64(runtime.NumCPU()),
+		Behind:          got.behind.Seconds(),
 	}
-	for _, s := range got.Shaped {
+	for _, s := range got.shaped {
 		f.Shaped += s.Dropped
 	}
 	for _, port := range t.Ports {
-		if port.Packets >= busyPackets && float64(port.Model) >= busyShare*float64(got.End) {
+		if port.Packets >= busyPackets && float64(port.Model) >= busyShare*float64(got.end) {
 			f.Links = append(f.Links, runfolder.LinkRate{
 				Node: int32(port.Node), Port: int32(port.Port), Packets: port.Packets, Rate: port.Rate(w.Dilation),
 			})

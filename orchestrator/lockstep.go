@@ -95,9 +95,10 @@ func (r *runner) namespaces(ctx context.Context, p *Plan, f netns.Fabric, progre
 	}
 	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.Wall, cpu: got.CPU}
 	if r.wall != nil {
-		out.fidelity = fidelity(p, *r.wall, got)
 		out.takePrograms(f.Programs, got.Programs, f.Folder)
-		out.checks = append(out.checks, checkFidelity(p, out.fidelity, r.set.Base.Wall.Budget))
+		r.judge(p, out, kept{
+			timing: got.Timing, shaped: got.Shaped, end: got.End, behind: got.Behind, cpu: got.CPU, lasted: got.Setup + got.Wall,
+		})
 	} else {
 		out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.Counters.TxPackets, got.Counters.RxPackets))
 	}
@@ -159,12 +160,6 @@ func (r *runner) ready(ctx context.Context, jobs []job) error {
 	for _, j := range jobs {
 		if _, err := r.injections(j.plan); err != nil {
 			return r.inVariant(r.set.Variants[j.variant].Name, err)
-		}
-		if r.runtime != RuntimeContainerlab {
-			continue
-		}
-		if err := containers.Supports(len(j.plan.Control)); err != nil {
-			return r.inVariant(r.set.Variants[j.variant].Name, configuration(err))
 		}
 	}
 	if r.runtime == RuntimeContainerlab {

@@ -39,7 +39,7 @@ func Calibrate(a, b netio.Conn) (*Calibration, error) {
 	for range threads {
 		all.Go(func() {
 			var late Lateness
-			realTime := onThread(func(w *thread) {
+			privileged := onThread(func(w *thread) {
 				for next := w.now(); late.Events < calibrateTimers; {
 					next += calibrateInterval
 					w.wait(next, false)
@@ -49,7 +49,7 @@ func Calibrate(a, b netio.Conn) (*Calibration, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			c.Lateness.Merge(late)
-			c.RealTime = c.RealTime && realTime
+			c.RealTime = c.RealTime && privileged
 		})
 	}
 	all.Wait()
@@ -64,18 +64,20 @@ func Calibrate(a, b netio.Conn) (*Calibration, error) {
 }
 
 // onThread calls f on a thread that paces and that nothing else uses afterwards.
-func onThread(f func(*thread)) (realTime bool) {
+// It tells whether the thread got a real-time priority.
+func onThread(f func(*thread)) (privileged bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		realTime = pacing()
+		pacing()
+		privileged = realTime()
 		w := &thread{}
 		w.calibrate()
 		f(w)
 	}()
 	<-done
-	return realTime
+	return privileged
 }
 
 // pingPong returns every frame that comes; serve begins.

@@ -37,7 +37,7 @@ const (
 	wordEnd   = 2 // model time of its end
 	wordLimit = 3 // model time before which it ends; 0: only where the spec says
 
-	wordReady    = 0
+	wordReady    = 0 // not 0: the node waits for the start; it is its thread's id
 	wordNext     = 1
 	wordLast     = 2
 	wordSent     = 3
@@ -62,7 +62,13 @@ func (s *Sheet) publish(node int, at Standing, beat time.Duration) {
 	atomic.StoreInt64(s.word(node, wordBeat), int64(beat))
 }
 
-func (s *Sheet) ready(node int) { atomic.StoreInt64(s.word(node, wordReady), 1) }
+// ready tells that a node waits for the start on the calling thread, which has
+// the given id in its PID namespace.
+func (s *Sheet) ready(node, thread int) { atomic.StoreInt64(s.word(node, wordReady), int64(thread)) }
+
+// Thread returns the id of the thread that drives a node, in the PID namespace of
+// its process; 0 before the node is ready.
+func (s *Sheet) Thread(node int) int { return int(atomic.LoadInt64(s.word(node, wordReady))) }
 
 // Ready tells whether every node waits for the start.
 func (s *Sheet) Ready() bool {

@@ -133,16 +133,15 @@ func noCollections() {
 // drive runs the pacer on a thread of its own, from the common start on.
 func (k *Pacer) drive() ([]Timing, clock.Time, error) {
 	runtime.LockOSThread() // never unlocked: nobody else may get a real-time thread
-	realTime := pacing()
+	pacing()
 	w := &thread{}
 	w.calibrate()
 	k.clock = w
 	for _, p := range k.nodes {
-		p.timing.RealTime = realTime
 		if s, ok := p.conn.(interface{ Descriptor() int }); ok {
 			w.fds = append(w.fds, unix.PollFd{Fd: int32(s.Descriptor()), Events: unix.POLLIN})
 		}
-		k.sheet.ready(p.cfg.Node)
+		k.sheet.ready(p.cfg.Node, unix.Gettid())
 	}
 	for k.sheet.start() == 0 {
 		if _, over := k.sheet.stopped(); over {
@@ -155,6 +154,9 @@ func (k *Pacer) drive() ([]Timing, clock.Time, error) {
 		w.wait(0, false)
 	}
 	w.resign = resignAfter
+	for _, p := range k.nodes {
+		p.timing.RealTime = realTime()
+	}
 	end, err := k.run()
 	return k.timings(), end, err
 }
@@ -162,15 +164,32 @@ func (k *Pacer) drive() ([]Timing, clock.Time, error) {
 // fifoPriority is above that of ordinary threads; which one does not matter.
 const fifoPriority = 10
 
-// pacing makes the calling thread fit to pace, and tells whether it got a
-// real-time priority.
-func pacing() bool {
+// pacing makes the calling thread fit to pace, as far as it is permitted. A
+// thread in a container gets its priority from outside (Raise), before the start.
+func pacing() {
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) //nolint:errcheck // lateness tells
-	return setPolicy(unix.SCHED_FIFO, fifoPriority)
+	setPolicy(0, unix.SCHED_FIFO, fifoPriority)    //nolint:errcheck // realTime tells
 }
 
-func setPolicy(policy, priority uint32) bool {
-	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy, Priority: priority}, 0) == nil
+// Raise gives the real-time priority of threads that pace to a thread, by its id
+// in the caller's PID namespace.
+func Raise(thread int) error {
+	if err := setPolicy(thread, unix.SCHED_FIFO, fifoPriority); err != nil {
+		return fmt.Errorf("emu: give thread %d a real-time priority: %w", thread, err)
+	}
+	return nil
+}
+
+// setPolicy changes the scheduling policy of a thread, 0 for the calling one. To
+// give up a real-time policy needs no privilege (sched(7)).
+func setPolicy(thread int, policy, priority uint32) error {
+	return unix.SchedSetAttr(thread, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy, Priority: priority}, 0)
+}
+
+// realTime tells whether the calling thread has a real-time priority.
+func realTime() bool {
+	attr, err := unix.SchedGetAttr(0, 0)
+	return err == nil && attr.Policy == unix.SCHED_FIFO
 }
 
 // thread is the waker of the calling thread. Its sleeps are raw system calls, see
@@ -196,7 +215,7 @@ func (t *thread) calibrate() { t.base, t.offset = time.Now(), Monotonic() }
 func (t *thread) now() time.Duration {
 	now := t.offset + time.Since(t.base) - t.start
 	if t.resign > 0 && now-t.slept > t.resign {
-		setPolicy(unix.SCHED_NORMAL, 0)
+		setPolicy(0, unix.SCHED_NORMAL, 0) //nolint:errcheck // nobody may forbid it
 		t.resign = 0
 	}
 	return now

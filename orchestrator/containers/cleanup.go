@@ -14,7 +14,11 @@ import (
 
 // entry returns the run for the list of runs.
 func (f *Fabric) entry(id string) lab.Run {
-	return lab.Run{ID: id, Name: f.Name, Runtime: runtimeName, Clock: "lockstep", Folder: f.Folder}
+	run := lab.Run{ID: id, Name: f.Name, Runtime: runtimeName, Clock: "lockstep", Folder: f.Folder}
+	if f.Wall != nil {
+		run.Clock = "wall"
+	}
+	return run
 }
 
 const runtimeName = "containerlab"

@@ -1,8 +1,9 @@
 // Package containers is the backend that runs a fabric with real frames in
 // containers: one without privileges per node, on the Docker engine of this
-// machine, and between them the lockstep clock. Package containerlab makes the
-// containers and links; this one tells the nodes in them what to do, over Unix
-// sockets in a folder that is mounted into each, and collects what they measured.
+// machine, and between them the lockstep clock or, dilated, the wall clock.
+// Package containerlab makes the containers and the links of the graph; this one
+// adds the control links, tells the nodes what to do, over Unix sockets in a folder
+// that is mounted into each, and collects what they measured.
 package containers
 
 import (
@@ -19,16 +20,17 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/shape"
 	"github.com/csiglab/csiglab/orchestrator/watch"
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// Fabric is a run: what to deploy and how to run it. Control links
-// are refused, real time is not driven.
+// Fabric is a run: what to deploy and how to run it.
 type Fabric struct {
 	emu.Fabric // Run is filled in by Run
 
@@ -37,35 +39,29 @@ type Fabric struct {
 	Machines   [][]byte       // gobs of the nodes' machines, as Graph.Nodes
 	MaxPayload units.ByteSize // of a packet
 	Binaries   containerlab.Binaries
+
+	// Patience, Hold and Ready are those of watch.Paced, of a run in real time; Ready
+	// is told the run's id.
+	Patience time.Duration
+	Hold     <-chan struct{}
+	Ready    func(id string)
 }
 
 // Outcome is what a run left.
 type Outcome struct {
 	watch.Outcome
-	Drained              bool          // ended because nothing was due, not at Fabric.End
-	TxPackets, RxPackets int64         // that the containers' interfaces counted
-	CPU                  time.Duration // of the nodes
-	Images               time.Duration // until the images were there
-	Deploy               time.Duration // from then until every link was up
-	Setup                time.Duration // from then until the first node went
-	Wall                 time.Duration // from then until the last result
+	Shaped               []shape.Shaped // of a run in real time: its links' shapers, by node and port
+	TxPackets, RxPackets int64          // that the containers' interfaces counted
+	CPU                  time.Duration  // of the nodes
+	Images               time.Duration  // until the images were there
+	Deploy               time.Duration  // from then until every link was up
+	Setup                time.Duration  // from then until the first node went
+	Wall                 time.Duration  // from then until the last result
 	Destroy              time.Duration
 }
 
 // ErrUnavailable is wrapped when this machine or user cannot run containers.
 var ErrUnavailable = errors.New("containers are not available")
-
-// ErrUnsupported is wrapped when a fabric cannot run in containers.
-var ErrUnsupported = errors.New("not possible in containers")
-
-// Supports returns why a fabric with so many control links cannot run in
-// containers, if it cannot.
-func Supports(control int) error {
-	if control > 0 {
-		return fmt.Errorf("workload: %w: %d pairs of hosts have flows that wait for each other's; use runtime netns", ErrUnsupported, control)
-	}
-	return nil
-}
 
 // Check returns what would keep any fabric from running on this machine.
 func Check(ctx context.Context) error {
@@ -97,9 +93,6 @@ const destroyTime = 2 * time.Minute
 // ends, nothing of the lab is left but the topology file and an empty folder in
 // f.Folder. When ctx ends, the error is its cause.
 func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome, err error) {
-	if err := Supports(len(f.Control)); err != nil {
-		return nil, err
-	}
 	engine, err := open(ctx)
 	if err != nil {
 		return nil, err
@@ -151,7 +144,7 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 	if progress == nil {
 		progress = func(clock.Time) {}
 	}
-	r := &run{fabric: &f, engine: engine, room: room, deployed: deployed, progress: progress}
+	r := &run{id: id, fabric: &f, engine: engine, room: room, deployed: deployed, progress: progress}
 	if err := r.drive(ctx, out); err != nil {
 		return nil, ended(ctx, err)
 	}
@@ -166,6 +159,10 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
+// wallMemory is the limit of a container in real time: its collector of garbage is
+// off until emu's limit of 512 MiB.
+const wallMemory = 768 * units.MiB
+
 // lab returns what to deploy.
 func (f *Fabric) lab(id string, images containerlab.Images) containerlab.Lab {
 	lab := Lab(f.Name, f.Graph, f.MaxPayload, images)
@@ -176,6 +173,9 @@ func (f *Fabric) lab(id string, images containerlab.Images) containerlab.Lab {
 			binds = append(binds, f.Spools.Folder+":"+f.Spools.Folder)
 		}
 		lab.Nodes[i].Binds = binds
+		if f.Wall != nil {
+			lab.Nodes[i].Memory = wallMemory
+		}
 	}
 	return lab
 }
@@ -199,64 +199,101 @@ func Lab(name string, g *topologies.Graph, payload units.ByteSize, images contai
 
 // run is a lab that has been deployed and what drives it.
 type run struct {
+	id       string
 	fabric   *Fabric
 	engine   *containerlab.Engine
 	room     *room
 	deployed *containerlab.Deployed
 	progress func(clock.Time)
+	names    []string // of the nodes
 }
 
 // drive tells the nodes what to do, waits for them and fills in out.
 func (r *run) drive(ctx context.Context, out *Outcome) error {
 	began := time.Now()
-	f := r.fabric
-	configs, links := f.Configs()
-	shared, err := emu.NewShared(len(configs), links, f.End)
-	if err != nil {
+	for _, n := range r.fabric.Graph.Nodes {
+		r.names = append(r.names, n.Name)
+	}
+	if err := r.control(); err != nil {
 		return err
 	}
-	defer shared.Close()
+	if r.fabric.Wall != nil {
+		if err := r.shape(); err != nil {
+			return err
+		}
+	}
 	if err := r.settle(); err != nil {
 		return err
-	}
-	ends := make(chan watch.Ended, len(configs))
-	processes := make([]watch.Process, len(configs))
-	specs := make([]emu.ProcessSpec, len(configs))
-	names := make([]string, len(configs))
-	for i, c := range configs {
-		processes[i] = watch.Process{Name: c.Name, PID: r.deployed.Nodes[i].PID}
-		specs[i] = emu.ProcessSpec{
-			Config: c, Machine: f.Machines[i], Interfaces: r.deployed.Nodes[i].Interfaces,
-			MaxFrame: emu.MaxFrame(f.MaxPayload), Nodes: len(configs), Links: links, End: f.End,
-		}
-		names[i] = c.Name
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	missing := func(node int) error {
-		return &watch.NodeError{Name: names[node], Reason: "has not called; it " + r.engine.Exit(ctx, r.deployed.Nodes[node])}
+		return &watch.NodeError{Name: r.names[node], Reason: "has not called; it " + r.engine.Exit(ctx, r.deployed.Nodes[node])}
 	}
-	if err := r.room.gather(ctx, names, missing); err != nil {
+	if err := r.room.gather(ctx, r.names, missing); err != nil {
 		return err
 	}
-	for i := range specs {
-		report, err := r.room.handOver(i, &specs[i], shared.File)
-		if err != nil {
-			return fmt.Errorf("hand over to node %s: %w", names[i], err)
-		}
-		go func() { ends <- r.wait(ctx, i, report) }()
+	clocked := r.keepStep
+	if r.fabric.Wall != nil {
+		clocked = r.pace
 	}
-	watched := watch.Run{Processes: processes, Shared: shared, Ends: ends, FrameTimeout: f.FrameTimeout, Progress: r.progress}
-	got, err := watched.Wait(ctx)
+	got, err := clocked(ctx)
 	if err != nil {
 		return err
 	}
 	out.Outcome, out.Wall, out.Setup = *got, time.Since(got.Started), got.Started.Sub(began)
-	out.Drained = f.End == clock.Never || got.End < f.End
-	for _, p := range processes {
-		out.CPU += cpuOf(p.PID)
+	for _, n := range r.deployed.Nodes {
+		out.CPU += cpuOf(n.PID)
+	}
+	if r.fabric.Wall != nil {
+		if out.Shaped, err = r.shaped(); err != nil {
+			return err
+		}
 	}
 	return r.count(out)
+}
+
+// keepStep runs the nodes under the lockstep clock.
+func (r *run) keepStep(ctx context.Context) (*watch.Outcome, error) {
+	f := r.fabric
+	configs, links := f.Configs()
+	shared, err := emu.NewShared(len(configs), links, f.End)
+	if err != nil {
+		return nil, err
+	}
+	defer shared.Close()
+	ends, err := r.start(ctx, configs, links, shared.File)
+	if err != nil {
+		return nil, err
+	}
+	watched := watch.Run{Shared: shared, Ends: ends, FrameTimeout: f.FrameTimeout, Progress: r.progress}
+	for i, n := range r.deployed.Nodes {
+		watched.Processes = append(watched.Processes, watch.Process{Name: r.names[i], PID: n.PID})
+	}
+	got, err := watched.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	got.Drained = f.End == clock.Never || got.End < f.End
+	return got, nil
+}
+
+// start tells the nodes what to do, and returns what tells of their ends.
+func (r *run) start(ctx context.Context, configs []emu.Config, links []lockstep.Link, shared *os.File) (<-chan watch.Ended, error) {
+	f := r.fabric
+	ends := make(chan watch.Ended, len(configs))
+	for i, c := range configs {
+		spec := emu.ProcessSpec{
+			Config: c, Machine: f.Machines[i], Interfaces: r.deployed.Nodes[i].Interfaces,
+			MaxFrame: emu.MaxFrame(f.MaxPayload), Nodes: len(configs), Links: links, End: f.End, Wall: f.Wall,
+		}
+		report, err := r.room.handOver(i, &spec, shared)
+		if err != nil {
+			return nil, fmt.Errorf("hand over to node %s: %w", c.Name, err)
+		}
+		go func() { ends <- r.wait(ctx, i, report) }()
+	}
+	return ends, nil
 }
 
 // wait reads the report of a node, which ends with the node's connection.

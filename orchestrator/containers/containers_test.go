@@ -94,7 +94,8 @@ func TestContainers(t *testing.T) {
 		name string
 		run  func(*testing.T, *client.Client)
 	}{
-		{"small", testSmall}, {"three-flow", testThreeFlow}, {"fabrics", testFabrics}, {"cancel", testCancel},
+		{"small", testSmall}, {"three-flow", testThreeFlow}, {"fabrics", testFabrics}, {"control links", testControlLinks},
+		{"wall", testWall}, {"cancel", testCancel},
 		{"container killed", testContainerKilled}, {"csiglab killed", testKilled},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -363,13 +364,6 @@ func TestLabOfEveryExperiment(t *testing.T) {
 		if got, want := strings.Count(text.String(), "image: h:1"), built.Graph.Hosts(); got != want {
 			t.Errorf("%s: %d containers with the hosts' image, want %d", name, got, want)
 		}
-	}
-}
-
-// What containers cannot do is refused before anything is deployed.
-func TestControlLinksAreRefused(t *testing.T) {
-	if err := containers.Supports(2); !errors.Is(err, containers.ErrUnsupported) {
-		t.Errorf("error %v, want ErrUnsupported", err)
 	}
 }
 

@@ -47,6 +47,8 @@ type Paced struct {
 	// for none.
 	Ends      <-chan Ended
 	Processes int
+	// Prepare is called once, when every node waits for the start; may be nil.
+	Prepare func() error
 	// Broken, asked now and then, tells what has failed of the others; may be nil.
 	Broken   func() error
 	Ready    func(start time.Duration) // told once, when the run starts, on CLOCK_MONOTONIC; may be nil
@@ -167,6 +169,11 @@ func (p *Paced) start(ctx context.Context, tick <-chan time.Time) (time.Duration
 			return 0, err
 		}
 		if p.Sheet.Ready() {
+			if p.Prepare != nil {
+				if err := p.Prepare(); err != nil {
+					return 0, err
+				}
+			}
 			start := emu.Monotonic() + startIn
 			p.Sheet.Start(start)
 			return start, nil

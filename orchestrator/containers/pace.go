@@ -1,0 +1,120 @@
+package containers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/shape"
+	"github.com/csiglab/csiglab/orchestrator/watch"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// pace runs the nodes in real time.
+func (r *run) pace(ctx context.Context) (*watch.Outcome, error) {
+	f := r.fabric
+	configs, links := f.Configs()
+	sheet, err := emu.NewSharedSheet(len(configs))
+	if err != nil {
+		return nil, err
+	}
+	defer sheet.Close()
+	ends, err := r.start(ctx, configs, links, sheet.File)
+	if err != nil {
+		return nil, err
+	}
+	paced := watch.Paced{
+		Sheet: sheet.Sheet, Wall: *f.Wall, End: f.End, Names: r.names, Patience: f.Patience, Hold: f.Hold,
+		Ends: ends, Processes: len(configs), Progress: r.progress,
+		Prepare: func() error { return r.raise(sheet.Sheet) },
+		Ready: func(time.Duration) {
+			if f.Ready != nil {
+				f.Ready(r.id)
+			}
+		},
+	}
+	return paced.Keep(ctx)
+}
+
+// raise gives the threads that pace a real-time priority, which a container may
+// not take by itself. They may give it up, and do as under any runtime. Where the
+// machine does not permit it the run goes on without, and its fidelity tells.
+func (r *run) raise(sheet *emu.Sheet) error {
+	for i, n := range r.deployed.Nodes {
+		thread, err := threadOf(n.PID, sheet.Thread(i))
+		if err != nil {
+			return fmt.Errorf("node %s: %w", r.names[i], err)
+		}
+		if emu.Raise(thread) != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// threadOf returns the id in this PID namespace of a thread of a process that
+// knows it as inner (NSpid of proc_pid_status(5)).
+func threadOf(pid, inner int) (int, error) {
+	tasks := fmt.Sprintf("/proc/%d/task", pid)
+	list, err := os.ReadDir(tasks)
+	if err != nil {
+		return 0, fmt.Errorf("threads of process %d: %w", pid, err)
+	}
+	for _, task := range list {
+		status, err := os.ReadFile(filepath.Join(tasks, task.Name(), "status"))
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		for line := range bytes.Lines(status) {
+			ids, ok := bytes.CutPrefix(line, []byte("NSpid:"))
+			if !ok {
+				continue
+			}
+			if fields := bytes.Fields(ids); string(fields[len(fields)-1]) == strconv.Itoa(inner) {
+				return strconv.Atoi(task.Name())
+			}
+		}
+	}
+	return 0, fmt.Errorf("process %d has no thread that it knows as %d", pid, inner)
+}
+
+// shape sets up the shaper of every interface of the graph's links.
+func (r *run) shape() error {
+	f := r.fabric
+	for id, l := range f.Graph.Links {
+		link := shape.Link{
+			Rate: l.Rate, Dilation: f.Wall.Dilation, Frame: emu.MaxFrame(f.MaxPayload), Packet: int(f.MaxPayload + f.Format.Header),
+		}
+		for _, end := range []topologies.End{l.A, l.B} {
+			n := r.deployed.Nodes[end.Node]
+			err := within(n.PID, func(h *netlink.Handle) error { return shape.Set(h, n.Interfaces[end.Port], link) })
+			if err != nil {
+				return fmt.Errorf("link %s: %s %s: %w", f.Graph.LinkName(id), r.names[end.Node], containerlab.Interface(end.Port), err)
+			}
+		}
+	}
+	return nil
+}
+
+// shaped reads what the shapers did.
+func (r *run) shaped() (list []shape.Shaped, err error) {
+	for i, n := range r.deployed.Nodes {
+		err := within(n.PID, func(h *netlink.Handle) error {
+			one, err := shape.Read(h, i, n.Interfaces)
+			list = append(list, one...)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", r.names[i], err)
+		}
+	}
+	return list, nil
+}
