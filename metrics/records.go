@@ -146,6 +146,7 @@ type NodeResult struct {
 	Receivers []ReceiverTotals
 	Drops     []Count // packets dropped, by reason, in a fixed order
 	Tags      []Count // tagged packets that left a switch, by what it did to the tag, in a fixed order
+	Programs  []Count // frames of a host's programs that did not enter the fabric, by what became of them, in a fixed order
 
 	PortWindows   []PortWindow
 	FlowWindows   []FlowWindow

@@ -216,7 +216,7 @@ func TestForeignHash(t *testing.T) {
 	}
 	const ip = wire.EthernetLen
 	for _, tc := range []struct {
-		frame         string
+		frame        string
 		moves, stays []int // offsets that must change the hash, and that must not
 	}{
 		{"TCP", []int{ip + 12, ip + 15, ip + 16, ip + 19, ip + 9, ip + 20, ip + 21, ip + 22, ip + 23}, []int{0, 6, ip + 1, ip + 4, ip + 8, ip + 10, ip + 24, ip + 40, 120}},
