@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/units"
 	labs "github.com/csiglab/csiglab/orchestrator/lab"
 )
@@ -91,18 +93,22 @@ func (a *app) completeLabs(cmd *cobra.Command, args []string, _ string) ([]strin
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
+// pace returns a run's clock and, of clock wall, its dilation.
+func pace(r *labs.Run) string {
+	if r.Dilation == 0 {
+		return "clock " + r.Clock
+	}
+	return "clock " + r.Clock + ", dilation " + strconv.FormatFloat(r.Dilation, 'g', -1, 64)
+}
+
 // describe returns a run as text.
 func describe(r *labs.Run) string {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	pace := r.Clock
-	if r.Dilation != 0 {
-		pace += ", dilation " + strconv.FormatFloat(r.Dilation, 'g', -1, 64)
-	}
 	for _, row := range [][2]string{
-		{"run", r.ID}, {"experiment", r.Name}, {"runtime", r.Runtime}, {"clock", pace},
+		{"run", r.ID}, {"experiment", r.Name}, {"runtime", r.Runtime + ", " + pace(r)},
 		{"state", fmt.Sprintf("%s, since %s", r.State, r.Started.Format(time.DateTime))},
-		{"process", strconv.Itoa(r.PID)}, {"folder", r.Folder}, {"failure", r.Failure},
+		{"process", strconv.Itoa(r.PID)}, {"folder", r.Folder},
 	} {
 		if row[1] != "" {
 			fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
@@ -132,7 +138,7 @@ func describe(r *labs.Run) string {
 	t.Flush() // as above
 	fmt.Fprintln(t, "\nLINK\tRATE\tDELAY\tENDS")
 	for _, l := range r.Links {
-		fmt.Fprintf(t, "%s\t%v\t%s us\t%s\n", l.Name, units.BitRate(l.RateBPS), number(l.DelayUS, true), strings.Join(ends[l.Name], ", "))
+		fmt.Fprintf(t, "%s\t%v\t%v\t%s\n", l.Name, units.BitRate(l.RateBPS), clock.Duration(math.Round(l.DelayUS*float64(clock.Microsecond))), strings.Join(ends[l.Name], ", "))
 	}
 	t.Flush() // as above
 	return text.String()

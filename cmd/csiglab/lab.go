@@ -29,6 +29,8 @@ type lab struct {
 	list     func(context.Context) ([]labs.Run, error)
 	clean    func(ctx context.Context, which string, all bool) ([]string, error)
 	enter    func(r *labs.Run, n labs.Node, command, env []string) error
+	start    func(ctx context.Context, args, env []string, stderr io.Writer) (id string, err error)
+	down     func(context.Context, labs.Run) (labs.Report, error)
 
 	recapture func(orchestrator.Recapture, context.Context, io.Writer) error
 	live      func(orchestrator.LiveCapture, context.Context, io.Writer) (*orchestrator.Captured, error)
@@ -36,6 +38,7 @@ type lab struct {
 
 func newLab() lab {
 	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: cleanRuns, enter: (*labs.Run).Enter,
+		start: startLab, down: labs.Down,
 		recapture: orchestrator.Recapture.Write, live: orchestrator.LiveCapture.Write}
 }
 

@@ -23,7 +23,6 @@ type psEntry struct {
 	Started    time.Time  `json:"started"`
 	Folder     string     `json:"folder"`
 	PID        int        `json:"pid"` // of the csiglab that runs it
-	Failure    string     `json:"failure,omitempty"`
 }
 
 func (a *app) ps() *cobra.Command {
@@ -43,7 +42,7 @@ func (a *app) ps() *cobra.Command {
 			for _, r := range runs {
 				entries = append(entries, psEntry{
 					ID: r.ID, Name: r.Name, Runtime: r.Runtime, Clock: r.Clock, State: r.State, Nodes: len(r.Nodes),
-					Processes: len(r.Processes), Containers: r.Containers, Started: r.Started, Folder: r.Folder, PID: r.PID, Failure: r.Failure,
+					Processes: len(r.Processes), Containers: r.Containers, Started: r.Started, Folder: r.Folder, PID: r.PID,
 				})
 			}
 			if asJSON {

@@ -28,6 +28,13 @@ func (r *runFlags) flags(cmd *cobra.Command) {
 	f.BoolVar(&r.json, "json", false, "print summary.json on standard output and nothing else there")
 }
 
+// processFlags are for runs with real frames.
+func (r *runFlags) processFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.options.Payload, "payload", "full", "full frames, or elide: headers only (real frames)")
+	f.StringVar(&r.options.Processes, "processes", "node", "a process for each node, one for all, or for all switches (runtime netns; the last with clock wall)")
+}
+
 func (a *app) run() *cobra.Command {
 	var r runFlags
 	cmd := &cobra.Command{
@@ -50,10 +57,9 @@ func (a *app) run() *cobra.Command {
 	r.selection.flags(cmd)
 	r.moreFlags(cmd)
 	r.flags(cmd)
+	r.processFlags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&r.options.CheckParity, "check-parity", false, "run in virtual time too and compare the traces")
-	f.StringVar(&r.options.Payload, "payload", "full", "full frames, or elide: headers only (real frames)")
-	f.StringVar(&r.options.Processes, "processes", "node", "a process for each node, one for all, or for all switches (runtime netns; the last with clock wall)")
 	f.StringArrayVar(&r.options.Inject, "inject", nil, "lose or damage a frame, for tests: `drop=LINK:N` or flip=LINK:N (real frames)")
 	return cmd
 }
@@ -67,8 +73,8 @@ func atMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// perform runs a set and prints what came of it.
-func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) error {
+// check refuses options that do not go with the experiment.
+func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
 	if err := choice("payload", r.options.Payload, "full", "elide"); err != nil {
 		return err
 	}
@@ -96,6 +102,14 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	}
 	if r.options.Parallel < 0 || r.options.Parallel == 0 && cmd.Flags().Changed("parallel") {
 		return usage("--parallel %d: want at least 1", r.options.Parallel)
+	}
+	return nil
+}
+
+// perform runs a set and prints what came of it.
+func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) error {
+	if err := r.check(cmd, set); err != nil {
+		return err
 	}
 	r.options.Version = buildVersion()
 	r.options.Command = append([]string{"csiglab"}, a.args...)

@@ -34,11 +34,11 @@ type Run struct {
 	State    State     `json:"state"`              // not in the list's files
 	Folder   string    `json:"folder"`             // absolute
 	Started  time.Time `json:"started"`
-	PID      int       `json:"pid"`               // of the holder: the csiglab that runs it
-	Ticks    uint64    `json:"ticks"`             // since boot, when that process started
-	Held     bool      `json:"held"`              // a lab: it runs until it is told to end
-	Failure  string    `json:"failure,omitempty"` // why a lab ended by itself
-	Nodes    []Node    `json:"nodes"`             // none before they are deployed
+	PID      int       `json:"pid"`           // of the holder: the csiglab that runs it
+	Ticks    uint64    `json:"ticks"`         // since boot, when that process started
+	Held     bool      `json:"held"`          // a lab: it runs until it is told to end
+	End      *Report   `json:"end,omitempty"` // of a lab that ended by itself
+	Nodes    []Node    `json:"nodes"`         // none before they are deployed
 	Links    []Link    `json:"links"`
 
 	Processes  []int `json:"-"` // of the nodes and those above them, apart from the holder
@@ -165,8 +165,8 @@ func (e *Entry) write() error {
 
 // Fail puts a lab of this process that has ended by itself into the list, so that
 // its user learns of it.
-func Fail(r Run, reason error) error {
-	r.Failure = reason.Error()
+func Fail(r Run, end Report) error {
+	r.End = &end
 	if err := record(r); err != nil {
 		return fmt.Errorf("note the lab's end: %w", err)
 	}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/netns"
+)
+
+// holdName is the command that up starts as a process of its own, the holder of
+// the lab. It says on the descriptor holdFile how the start went.
+const (
+	holdName = "hold"
+	holdFile = 3
+	// holdLog, in the run's folder, takes what the holder says once the lab is up.
+	holdLog = "lab.log"
+)
+
+// start is what a holder says.
+type start struct {
+	ID    string `json:"id"`   // of a lab that is up
+	Code  int    `json:"code"` // of one that did not come up
+	Error string `json:"error"`
+}
+
+func (a *app) hold() *cobra.Command {
+	var l labFlags
+	cmd := &cobra.Command{
+		Use:    holdName,
+		Short:  "Hold a lab, for up",
+		Hidden: true,
+		Args:   atMostOne("an experiment"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to := os.NewFile(holdFile, "up")
+			if info, err := to.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+				return usage("%s is for up, which starts it", holdName)
+			}
+			unix.CloseOnExec(holdFile)
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // an error of the write is enough
+			set, err := l.load(a, cmd, args)
+			if err != nil {
+				return err
+			}
+			h := &holding{app: a, to: to, hold: make(chan struct{})}
+			// A lab that is told to end before it is up has no result.
+			ctx, cancel := context.WithCancelCause(context.WithoutCancel(cmd.Context()))
+			defer cancel(nil)
+			context.AfterFunc(cmd.Context(), func() {
+				if !h.release() {
+					cancel(context.Canceled)
+				}
+			})
+			l.options.Hold = h.hold
+			l.options.Ready = func(s orchestrator.Started) {
+				if err := h.ready(s); err != nil {
+					cancel(err)
+				}
+			}
+			cmd.SetContext(ctx)
+			inner := *a
+			inner.stdout, inner.stderr = io.MultiWriter(a.stdout, &h.output), io.MultiWriter(a.stderr, &h.errors)
+			inner.lab.run = func(ctx context.Context, set *experiment.Set, opts orchestrator.Options) (*orchestrator.Result, error) {
+				result, err := a.lab.run(ctx, set, opts)
+				if result != nil { // who ends the lab may be in another directory
+					if folder, err := filepath.Abs(result.Folder); err == nil {
+						result.Folder = folder
+					}
+				}
+				return result, err
+			}
+			return h.end(inner.perform(cmd, set, &l.runFlags))
+		},
+	}
+	l.flags(cmd)
+	return cmd
+}
+
+// holding is a lab of this process.
+type holding struct {
+	app            *app
+	to             *os.File // to up, until the lab is up
+	hold           chan struct{}
+	output, errors lines
+
+	mu       sync.Mutex
+	up       bool
+	released bool
+	run      labs.Run
+	holder   *labs.Holder
+}
+
+// ready makes the lab one that can be asked to end, and tells up.
+func (h *holding) ready(s orchestrator.Started) error {
+	runs, err := labs.List(context.Background())
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.run, err = labs.Find(runs, s.ID); err != nil {
+		return err
+	}
+	if h.holder, err = labs.Hold(s.ID); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(s.Folder, holdLog))
+	if err != nil {
+		return fmt.Errorf("%s: %w", holdLog, err)
+	}
+	defer log.Close()
+	h.errors.reset()
+	if err := json.NewEncoder(h.to).Encode(start{ID: s.ID}); err != nil {
+		return errors.New("csiglab up has gone") // nobody knows of the lab
+	}
+	h.to.Close()
+	for _, fd := range []int{1, 2} {
+		if err := unix.Dup3(int(log.Fd()), fd, 0); err != nil {
+			return fmt.Errorf("%s: %w", holdLog, err)
+		}
+	}
+	h.up = true
+	go func() {
+		<-h.holder.Asked()
+		h.release()
+	}()
+	return nil
+}
+
+// release lets the run end, if the lab is up.
+func (h *holding) release() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.up && !h.released {
+		h.released = true
+		close(h.hold)
+	}
+	return h.up
+}
+
+// end tells how the run has ended to who asked for the lab's end, or to up, or
+// notes it for who asks later.
+func (h *holding) end(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	code := exitOK
+	if err != nil {
+		code = exitCode(err)
+	}
+	var told *exitError
+	silent := errors.As(err, &told) && told.err == nil
+	if !h.up {
+		text := ""
+		if err != nil && !silent {
+			text = err.Error()
+		}
+		json.NewEncoder(h.to).Encode(start{Code: code, Error: text}) //nolint:errcheck // nobody is there
+		if h.holder != nil {
+			h.holder.Close(labs.Report{Code: code, Errors: text}) //nolint:errcheck // as above
+		}
+		return &exitError{code: code} // up says it
+	}
+	// What csiglab exec has started in the nodes.
+	if _, left := (netns.Remains{}).Remove(context.Background(), h.run.ID); left != nil {
+		err = errors.Join(err, left)
+	}
+	if err != nil && !silent {
+		fmt.Fprintf(io.MultiWriter(h.app.stderr, &h.errors), "csiglab: %v\n", err)
+	}
+	report := labs.Report{Code: code, Output: h.output.text(), Errors: h.errors.text()}
+	if !h.released {
+		if err := labs.Fail(h.run, report); err != nil {
+			fmt.Fprintf(h.app.stderr, "csiglab: %v\n", err)
+		}
+	}
+	h.holder.Close(report) //nolint:errcheck // who asked has gone
+	return &exitError{code: code}
+}
+
+// lines collects what is written, by several goroutines.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *lines) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.b.Reset()
+}
+
+// endTime is how long a holder may take to end when up is interrupted, which is
+// for the containers of a large fabric; then it is killed.
+const endTime = 30 * time.Second
+
+// startLab starts a lab in a process of its own, which outlives this one, and
+// returns its id when it is up. If it does not come up, or ctx ends, nothing is
+// left of it. What it says until then goes to stderr.
+func startLab(ctx context.Context, args, env []string, stderr io.Writer) (id string, err error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return "", infrastructure(err)
+	}
+	defer read.Close()
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Args[0], cmd.Env = os.Args[0], env
+	cmd.Stdout, cmd.Stderr = stderr, stderr
+	cmd.ExtraFiles = []*os.File{write} // holdFile
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	write.Close()
+	if err != nil {
+		return "", infrastructure(fmt.Errorf("start the lab's process: %w", err))
+	}
+	stop := context.AfterFunc(ctx, func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		read.SetReadDeadline(time.Now().Add(endTime))
+	})
+	defer stop()
+	var s start
+	said := json.NewDecoder(read).Decode(&s)
+	if said == nil && s.ID != "" {
+		if ctx.Err() == nil {
+			return s.ID, infrastructure(cmd.Process.Release())
+		}
+		// It came up in the moment of the interrupt, and ends in order.
+	}
+	ended := time.AfterFunc(endTime, func() { cmd.Process.Kill() })
+	defer ended.Stop()
+	if errors.Is(said, os.ErrDeadlineExceeded) {
+		cmd.Process.Kill()
+	}
+	died := cmd.Wait()
+	if _, err := cleanHolder(cmd.Process.Pid); err != nil {
+		return "", infrastructure(err)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return "", infrastructure(errors.New("interrupted; nothing is left of the lab"))
+	case said != nil:
+		return "", infrastructure(fmt.Errorf("the lab's process %d ended before the lab was up: %v", cmd.Process.Pid, died))
+	case s.Error == "":
+		return "", &exitError{code: s.Code}
+	}
+	return "", &exitError{s.Code, errors.New(s.Error)}
+}
+
+// cleanHolder removes what a holder has left that has died.
+func cleanHolder(pid int) (removed []string, err error) {
+	ctx := context.Background()
+	runs, err := labs.List(ctx, backends...)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range runs {
+		if r.PID == pid && r.State == labs.Dead {
+			more, err := labs.Clean(ctx, r.ID, false, backends...)
+			removed = append(removed, more...)
+			if err != nil {
+				return removed, err
+			}
+		}
+	}
+	return removed, nil
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	labs "github.com/csiglab/csiglab/orchestrator/lab"
+)
+
+// labFlags are the flags of up and hold.
+type labFlags struct {
+	runFlags
+	variant string
+}
+
+func (l *labFlags) flags(cmd *cobra.Command) {
+	l.selection.flags(cmd)
+	l.moreFlags(cmd)
+	l.processFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&l.options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
+	f.BoolVar(&l.json, "json", false, "print what csiglab inspect --json prints")
+	f.StringVar(&l.variant, "variant", "", "variant of the experiment (default: the first)")
+}
+
+func (a *app) up() *cobra.Command {
+	var l labFlags
+	cmd := &cobra.Command{
+		Use:   "up [EXPERIMENT]",
+		Short: "Start a lab: an experiment in real time that goes on until csiglab down",
+		Long: "Start a lab: an experiment in real time that goes on until csiglab down, also when its traffic has ended.\n" +
+			"It is one run: of one variant, with the first seed.",
+		Example: "  csiglab up three-flow --variant csig\n" +
+			"  csiglab exec three-flow h0 -- ip address\n" +
+			"  csiglab down three-flow",
+		Args: atMostOne("an experiment"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, err := l.load(a, cmd, args)
+			if err == nil {
+				err = l.check(cmd, set)
+			}
+			if err != nil {
+				return err
+			}
+			id, err := a.lab.start(cmd.Context(), slices.Concat([]string{holdName}, a.args[1:]), a.env, a.stderr)
+			if err != nil {
+				return err
+			}
+			r, err := a.find(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if l.json {
+				return a.printJSON(r)
+			}
+			return a.print(started(&r))
+		},
+	}
+	l.flags(cmd)
+	return cmd
+}
+
+// load returns the experiment as one run in real time.
+func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.Set, error) {
+	switch {
+	case l.clock != "" && l.clock != orchestrator.ClockWall:
+		return nil, usage("--clock %s: a lab runs in real time, under clock wall", l.clock)
+	case l.runtime == orchestrator.RuntimeInproc:
+		return nil, usage("--runtime %s: a lab has real nodes; want netns or containerlab", l.runtime)
+	case cmd.Flags().Changed("seeds") && l.seeds != 1:
+		return nil, usage("--seeds %d: a lab is one run, with the first seed", l.seeds)
+	}
+	set, err := l.selection.load(a, cmd, args)
+	if err != nil {
+		return nil, err
+	}
+	if l.runtime == "" && set.Base.Runtime == orchestrator.RuntimeContainerlab {
+		l.runtime = set.Base.Runtime
+	}
+	l.clock = orchestrator.ClockWall
+	if set, err = l.selection.load(a, cmd, args); err != nil {
+		return nil, err
+	}
+	return set, l.one(set)
+}
+
+// one reduces a set to one run.
+func (l *labFlags) one(set *experiment.Set) error {
+	var names []string
+	for _, v := range set.Variants {
+		names = append(names, v.Name)
+	}
+	i := 0
+	if l.variant != "" {
+		if i = slices.Index(names, l.variant); i < 0 {
+			return usage("--variant %q: %s has %s%s", l.variant, set.Base.Name, strings.Join(names, ", "), didYouMean(l.variant, names))
+		}
+	}
+	set.Variants = set.Variants[i : i+1]
+	set.Base.Seeds = set.Base.Seeds[:1]
+	set.Variants[0].Experiment.Seeds = set.Base.Seeds
+	if len(names) > 1 { // which compare variants
+		set.Base.Expect, set.Variants[0].Experiment.Expect = nil, nil
+		set.Base.Published = slices.DeleteFunc(slices.Clone(set.Base.Published), func(p experiment.Published) bool { return p.Variant != names[i] })
+	}
+	return nil
+}
+
+// started tells about a lab that is up.
+func started(r *labs.Run) string {
+	var text strings.Builder
+	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "lab\t%s\n", r.ID)
+	fmt.Fprintf(t, "experiment\t%s\n", r.Name)
+	fmt.Fprintf(t, "runtime\t%s, %s, %s\n", r.Runtime, pace(r), plural(len(r.Nodes), "node"))
+	fmt.Fprintf(t, "folder\t%s\n", r.Folder)
+	short := r.ID[:min(len(r.ID), 6)]
+	next := []string{"csiglab inspect " + short}
+	if len(r.Nodes) > 0 {
+		next = append(next, fmt.Sprintf("csiglab exec %s %s -- ip address", short, r.Nodes[0].Name))
+	}
+	for i, command := range append(next, "csiglab down "+short) {
+		label := ""
+		if i == 0 {
+			label = "next"
+		}
+		fmt.Fprintf(t, "%s\t%s\n", label, command)
+	}
+	t.Flush() // cannot fail: text in memory
+	return text.String()
+}
