@@ -22,6 +22,7 @@ func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progre
 	c := containers.Fabric{
 		Fabric: f.Fabric, Name: f.Name, Folder: f.Folder, MaxPayload: f.MaxPayload, Binaries: binaries,
 		Patience: f.Patience, Hold: f.Hold, Ready: f.Ready,
+		ApplicationMTU: f.ApplicationMTU, Programs: f.Programs,
 	}
 	for _, n := range f.Nodes {
 		c.Machines = append(c.Machines, n.Config())
@@ -38,6 +39,7 @@ func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progre
 		out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.TxPackets, got.RxPackets))
 		return out, nil
 	}
+	out.takePrograms(f.Programs, got.Programs, f.Folder)
 	r.judge(p, out, kept{
 		timing: got.Timing, shaped: got.Shaped, end: got.End, behind: got.Behind, cpu: got.CPU, lasted: got.Setup + got.Wall,
 	})

@@ -51,10 +51,19 @@ type Local struct {
 }
 
 // NewLocal returns the starter of programs in the network namespaces of hosts, by
-// number. They get the environment of this process and more. Kill must be called
+// number, which it keeps open until Kill; the caller may close its files before.
+// The programs get the environment of this process and more. Kill must be called
 // in the end.
 func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
-	l := &Local{spaces: spaces, environment: append(os.Environ(), more...), orders: make(chan func()), ended: make(chan struct{})}
+	l := &Local{spaces: map[int]*os.File{}, environment: append(os.Environ(), more...), orders: make(chan func()), ended: make(chan struct{})}
+	for host, file := range spaces {
+		fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			l.close()
+			return nil, fmt.Errorf("network namespace of host %d: %w", host, err)
+		}
+		l.spaces[host] = os.NewFile(uintptr(fd), file.Name())
+	}
 	started := make(chan error)
 	// The kernel ends the init with the thread that started it.
 	go func() {
@@ -66,6 +75,7 @@ func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
 	}()
 	if err := <-started; err != nil {
 		close(l.orders)
+		l.close()
 		return nil, fmt.Errorf("namespace for programs: %w", err)
 	}
 	return l, nil
@@ -138,6 +148,13 @@ func (l *Local) start(p Program, cmd *exec.Cmd) error {
 func (l *Local) Kill() {
 	l.init.Process.Kill() //nolint:errcheck // it may have ended
 	<-l.ended
+	l.close()
+}
+
+func (l *Local) close() {
+	for _, file := range l.spaces {
+		file.Close()
+	}
 }
 
 type local struct{ cmd *exec.Cmd }

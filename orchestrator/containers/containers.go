@@ -23,6 +23,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/shape"
@@ -45,6 +46,9 @@ type Fabric struct {
 	Patience time.Duration
 	Hold     <-chan struct{}
 	Ready    func(id string)
+
+	ApplicationMTU units.ByteSize // of the programs' interface on the hosts of Applications
+	Programs       []application.Program
 }
 
 // Outcome is what a run left.
@@ -58,6 +62,7 @@ type Outcome struct {
 	Setup                time.Duration  // from then until the first node went
 	Wall                 time.Duration  // from then until the last result
 	Destroy              time.Duration
+	Programs             []application.Ended // as Fabric.Programs
 }
 
 // ErrUnavailable is wrapped when this machine or user cannot run containers.
@@ -205,7 +210,8 @@ type run struct {
 	room     *room
 	deployed *containerlab.Deployed
 	progress func(clock.Time)
-	names    []string // of the nodes
+	names    []string         // of the nodes
+	apps     *application.Set // nil: no programs
 }
 
 // drive tells the nodes what to do, waits for them and fills in out.
@@ -215,6 +221,9 @@ func (r *run) drive(ctx context.Context, out *Outcome) error {
 		r.names = append(r.names, n.Name)
 	}
 	if err := r.control(); err != nil {
+		return err
+	}
+	if err := r.attach(); err != nil {
 		return err
 	}
 	if r.fabric.Wall != nil {
@@ -237,9 +246,20 @@ func (r *run) drive(ctx context.Context, out *Outcome) error {
 	if r.fabric.Wall != nil {
 		clocked = r.pace
 	}
+	var err error
+	if r.apps, err = r.programs(); err != nil {
+		return err
+	}
+	if r.apps != nil {
+		defer r.apps.Stop()
+	}
 	got, err := clocked(ctx)
 	if err != nil {
 		return err
+	}
+	if r.apps != nil {
+		r.apps.Stop()
+		out.Programs = r.apps.Ended()
 	}
 	out.Outcome, out.Wall, out.Setup = *got, time.Since(got.Started), got.Started.Sub(began)
 	for _, n := range r.deployed.Nodes {

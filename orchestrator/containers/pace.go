@@ -35,11 +35,17 @@ func (r *run) pace(ctx context.Context) (*watch.Outcome, error) {
 		Sheet: sheet.Sheet, Wall: *f.Wall, End: f.End, Names: r.names, Patience: f.Patience, Hold: f.Hold,
 		Ends: ends, Processes: len(configs), Progress: r.progress,
 		Prepare: func() error { return r.raise(sheet.Sheet) },
-		Ready: func(time.Duration) {
+		Ready: func(start time.Duration) {
 			if f.Ready != nil {
 				f.Ready(r.id)
 			}
+			if r.apps != nil {
+				r.apps.Begin(start)
+			}
 		},
+	}
+	if r.apps != nil {
+		paced.Programs = r.apps.Done()
 	}
 	return paced.Keep(ctx)
 }
