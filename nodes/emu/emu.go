@@ -95,7 +95,8 @@ type Node struct {
 
 	// In real time frames may be lost and come late.
 	paced        bool
-	numbered     int64 // frames sent, those that were lost for a test among them
+	present      clock.Time // when the frames that are accepted now were read
+	numbered     int64      // frames sent, those that were lost for a test among them
 	received     int64
 	displaced    int64
 	displacedMax clock.Duration
@@ -222,10 +223,11 @@ func (n *Node) next() clock.Time { return min(n.events.next(), n.timer()) }
 // where a run in real time is given up before that.
 func (n *Node) Result(end clock.Time) metrics.NodeResult { return n.stepper.Result(max(end, n.now)) }
 
-// Sent returns how many frames the node has put on the wire.
+// Sent returns how many frames the node has put on links of the fabric.
 func (n *Node) Sent() int64 { return n.sent }
 
-// Foreign returns how many frames arrived that are not of this run.
+// Foreign returns how many frames arrived that are not of this run, or that a
+// program sent and that no machine can read.
 func (n *Node) Foreign() int64 { return n.foreign }
 
 // Close closes the node's Conn.
@@ -291,12 +293,16 @@ func (n *Node) broken(port int, reason string) error {
 
 // accept takes in a frame: a packet and when it arrives.
 func (n *Node) accept(f netio.Frame) error {
-	arrival, sequence, ok := readTrailer(f.Data, n.cfg.Run)
+	port := &n.ports[f.Port]
+	if port.Application {
+		n.acceptProgram(port, f)
+		return nil
+	}
+	data, arrival, sequence, ok := readTrailer(f.Data, n.cfg.Run)
 	if !ok {
 		n.foreign++
 		return nil
 	}
-	port := &n.ports[f.Port]
 	blame := func(reason string) error {
 		return &LinkError{Link: port.Link, From: port.Peer, To: n.cfg.Name, Frame: sequence, Reason: reason}
 	}
@@ -305,7 +311,7 @@ func (n *Node) accept(f netio.Frame) error {
 		return blame("arrived twice")
 	}
 	p := n.pool.Get()
-	if err := p.Parse(f.Data[:len(f.Data)-trailerLen], n.cfg.Format); err != nil {
+	if err := p.Parse(data, n.cfg.Format); err != nil {
 		return blame("arrived damaged: " + err.Error())
 	}
 	if arrival < n.now {
@@ -318,7 +324,7 @@ func (n *Node) accept(f netio.Frame) error {
 	}
 	switch {
 	case p.Payload == nil:
-	case n.cfg.Host:
+	case n.cfg.Host && p.Kind() != wire.Foreign:
 		if !samePayload(p) {
 			return blame("arrived with a damaged payload")
 		}
@@ -326,15 +332,19 @@ func (n *Node) accept(f netio.Frame) error {
 	default:
 		p.Payload = append(n.buffer(), p.Payload...)
 	}
-	tie := node.TieKey(n.cfg.TieSeed, n.cfg.Node, arrival, f.Port)
+	n.arrive(arrival, f.Port, sequence, p)
+	return nil
+}
+
+func (n *Node) arrive(at clock.Time, port int, sequence int64, p *wire.Packet) {
+	tie := node.TieKey(n.cfg.TieSeed, n.cfg.Node, at, port)
 	n.events.push(event{
-		at:       arrival,
-		order:    receiveClass | uint64(tie)<<30 | uint64(f.Port),
+		at:       at,
+		order:    receiveClass | uint64(tie)<<30 | uint64(port),
 		sequence: sequence,
-		port:     int32(f.Port),
+		port:     int32(port),
 		packet:   p,
 	})
-	return nil
 }
 
 // take notes that a frame has been read, and tells whether it is new. Frames may
@@ -378,6 +388,9 @@ var errNoPayload = errors.New("the machine has lost a packet's payload")
 // depart makes a frame of a packet that leaves.
 func (n *Node) depart(d node.Departure) error {
 	port := &n.ports[d.Port]
+	if port.Application {
+		return n.departProgram(d)
+	}
 	port.sent++
 	n.numbered++
 	if port.credit--; port.credit <= 0 {
@@ -390,11 +403,11 @@ func (n *Node) depart(d node.Departure) error {
 	}
 	n.report.Sent[port.report].Frames++
 
-	payload := d.Packet.Payload
+	payload, foreign := d.Packet.Payload, d.Packet.Kind() == wire.Foreign
 	switch {
-	case n.cfg.Elide || d.Packet.PayloadLen == 0:
+	case n.cfg.Elide && !foreign || d.Packet.PayloadLen == 0:
 		payload = nil
-	case n.cfg.Host:
+	case n.cfg.Host && !foreign:
 		payload = payloadOf(d.Packet)
 	case len(payload) != d.Packet.PayloadLen:
 		return fmt.Errorf("node %s: port %d: %v: %w", n.cfg.Name, d.Port, d.Packet, errNoPayload)
@@ -423,7 +436,7 @@ func (n *Node) flush() error {
 	if err := n.conn.Send(n.outbox.messages); err != nil {
 		return fmt.Errorf("node %s: %w", n.cfg.Name, err)
 	}
-	n.sent += int64(len(n.outbox.messages))
+	n.sent += int64(len(n.outbox.messages) - n.outbox.raw)
 	for _, p := range n.outbox.packets {
 		if p.Payload != nil {
 			n.buffers = append(n.buffers, p.Payload[:0])

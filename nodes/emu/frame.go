@@ -30,11 +30,28 @@ func MaxFrame(payload units.ByteSize) int { return wire.MaxHeader + int(payload)
 // Arrival returns the model time at which a captured frame arrives at the far
 // end of its link; ok is false for a frame without a trailer.
 func Arrival(frame []byte) (at clock.Time, ok bool) {
-	if len(frame) < trailerLen {
+	t := findTrailer(frame)
+	if t < 0 {
 		return 0, false
 	}
-	t := frame[len(frame)-trailerLen:]
-	return clock.Time(binary.BigEndian.Uint64(t[8:])), binary.BigEndian.Uint32(t) == trailerMagic
+	return clock.Time(binary.BigEndian.Uint64(frame[t+8:])), true
+}
+
+// shortest is what interfaces of hardware pad a frame to with zeros (IEEE 802.3, 64
+// B with the frame check sequence). Only a foreign frame can be shorter.
+const shortest = 60
+
+// findTrailer returns where the trailer of a frame begins, -1 without one.
+func findTrailer(frame []byte) int {
+	for at := len(frame) - trailerLen; at >= 0; at-- {
+		if binary.BigEndian.Uint32(frame[at:]) == trailerMagic {
+			return at
+		}
+		if len(frame) > shortest || frame[at+trailerLen-1] != 0 {
+			break
+		}
+	}
+	return -1
 }
 
 func appendTrailer(b []byte, run uint32, arrival clock.Time, sequence int64) []byte {
@@ -44,15 +61,15 @@ func appendTrailer(b []byte, run uint32, arrival clock.Time, sequence int64) []b
 	return binary.BigEndian.AppendUint64(b, uint64(sequence))
 }
 
-// readTrailer returns the contents of a frame's trailer; ok is false when the
-// frame is not of the run.
-func readTrailer(frame []byte, run uint32) (arrival clock.Time, sequence int64, ok bool) {
-	arrival, ok = Arrival(frame)
-	if !ok {
-		return 0, 0, false
+// readTrailer returns what is before a frame's trailer, and its contents; ok is
+// false when the frame is not of the run.
+func readTrailer(frame []byte, run uint32) (data []byte, arrival clock.Time, sequence int64, ok bool) {
+	at := findTrailer(frame)
+	if at < 0 {
+		return nil, 0, 0, false
 	}
-	t := frame[len(frame)-trailerLen:]
-	return arrival, int64(binary.BigEndian.Uint64(t[16:])), binary.BigEndian.Uint32(t[4:]) == run
+	t := frame[at:]
+	return frame[:at], clock.Time(binary.BigEndian.Uint64(t[8:])), int64(binary.BigEndian.Uint64(t[16:])), binary.BigEndian.Uint32(t[4:]) == run
 }
 
 // pattern is what payloads are cut from: random bytes, at an offset that the flow
@@ -78,6 +95,7 @@ type outbox struct {
 	messages []netio.Message
 	packets  []*wire.Packet // whose bytes messages refer to
 	trailers []byte
+	raw      int // messages to programs, without a trailer
 }
 
 // outboxSize is how many frames go out with one call at most: few enough that a
@@ -105,9 +123,16 @@ func (o *outbox) add(run uint32, d node.Departure, payload []byte, arrival clock
 	o.packets = append(o.packets, d.Packet)
 }
 
+// addRaw adds a frame without a trailer.
+func (o *outbox) addRaw(d node.Departure) {
+	o.messages = append(o.messages, netio.Message{Port: d.Port, Header: d.Packet.Header(), Payload: d.Packet.Payload})
+	o.packets = append(o.packets, d.Packet)
+	o.raw++
+}
+
 // withdraw takes the last frame off the wire; its packet stays to be recycled.
 func (o *outbox) withdraw() { o.messages = o.messages[:len(o.messages)-1] }
 
 func (o *outbox) clear() {
-	o.messages, o.packets, o.trailers = o.messages[:0], o.packets[:0], o.trailers[:0]
+	o.messages, o.packets, o.trailers, o.raw = o.messages[:0], o.packets[:0], o.trailers[:0], 0
 }

@@ -24,6 +24,11 @@ type Pool struct {
 
 // NewPool returns a Pool of all nodes of a fabric, node i at place i.
 func NewPool(nodes []*Node, links []lockstep.Link, end clock.Time) (*Pool, error) {
+	for _, n := range nodes {
+		if err := n.withoutPrograms(); err != nil {
+			return nil, err
+		}
+	}
 	board, err := lockstep.New(make([]int64, lockstep.Words(len(nodes), len(links))), len(nodes), links, end)
 	if err != nil {
 		return nil, err

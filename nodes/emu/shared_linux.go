@@ -89,6 +89,9 @@ func (s *Shared) Close() error {
 
 // Run drives a node until the run is over and returns the run's end.
 func (s *Shared) Run(n *Node) (clock.Time, error) {
+	if err := n.withoutPrograms(); err != nil {
+		return 0, err
+	}
 	id := n.cfg.Node
 	report := n.Start()
 	var woken []int

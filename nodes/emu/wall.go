@@ -69,6 +69,8 @@ type paced struct {
 	*Node
 	timing Timing
 	trains []train // by port
+	// programs tells that programs send frames to the node, which are due at once.
+	programs bool
 	// slack is the wall time that the fastest link into the node gives a frame.
 	slack   time.Duration
 	lastGet time.Duration // when it read frames last
@@ -97,6 +99,7 @@ func newPacer(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, shee
 		p := &paced{Node: n, trains: make([]train, len(n.ports)), slack: w.At(clock.Time(lookahead))}
 		for i := range p.trains {
 			p.trains[i].timing = PortTiming{Node: n.cfg.Node, Port: i}
+			p.programs = p.programs || n.ports[i].Application
 		}
 		k.nodes = append(k.nodes, p)
 	}
@@ -156,7 +159,9 @@ func (k *Pacer) turn(p *paced) error {
 		p.timing.Lateness.Add(now - at)
 		p.step()
 		for _, d := range p.stepper.Departures {
-			p.trains[d.Port].add(p.now, d.Departs, now)
+			if !p.ports[d.Port].Application {
+				p.trains[d.Port].add(p.now, d.Departs, now)
+			}
 			if err := p.depart(d); err != nil {
 				return err
 			}
@@ -180,6 +185,7 @@ func (k *Pacer) turn(p *paced) error {
 // receive reads what has come.
 func (k *Pacer) receive(p *paced) error {
 	p.lastGet = k.clock.now()
+	p.present = k.wall.Model(p.lastGet)
 	for {
 		got, err := p.conn.Receive(p.frames, 0)
 		if err != nil {
@@ -197,7 +203,8 @@ func (k *Pacer) receive(p *paced) error {
 }
 
 // rest sleeps until something is due. A frame that comes meanwhile is not due
-// before the slack is over, so that it wakes nobody who wakes by then anyway.
+// before the slack is over, so that it wakes nobody who wakes by then anyway; but
+// one of a program is due as it comes.
 func (k *Pacer) rest() {
 	until, frames := time.Duration(math.MaxInt64), false
 	now, end := k.clock.now(), min(k.end, k.sheet.limit())
@@ -207,7 +214,7 @@ func (k *Pacer) rest() {
 		}
 	}
 	for _, p := range k.nodes {
-		frames = frames || until-now > p.slack/2
+		frames = frames || p.programs || until-now > p.slack/2
 	}
 	if until > now {
 		k.clock.wait(min(until, now+restless), frames)

@@ -1,0 +1,47 @@
+package emu
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/node"
+)
+
+// acceptProgram takes in a frame of a host's programs, which is due as soon as it
+// has been read.
+func (n *Node) acceptProgram(port *portState, f netio.Frame) {
+	p := n.pool.Get()
+	if err := p.Parse(f.Data, n.cfg.Format); err != nil {
+		n.pool.Put(p)
+		n.foreign++
+		return
+	}
+	if p.Payload != nil {
+		p.Payload = append(n.buffer(), p.Payload...)
+	}
+	port.read++
+	n.arrive(max(n.present, n.now), f.Port, port.read, p)
+}
+
+// departProgram makes a frame of a packet for a host's programs, as it is.
+func (n *Node) departProgram(d node.Departure) error {
+	if len(d.Packet.Payload) != d.Packet.PayloadLen {
+		return fmt.Errorf("node %s: port %d: %v: %w", n.cfg.Name, d.Port, d.Packet, errNoPayload)
+	}
+	n.outbox.addRaw(d)
+	if n.outbox.full() {
+		return n.flush()
+	}
+	return nil
+}
+
+// withoutPrograms refuses a node whose programs send when they like: model time
+// that does not follow the clock would not wait for them.
+func (n *Node) withoutPrograms() error {
+	for i, p := range n.cfg.Ports {
+		if p.Application {
+			return fmt.Errorf("emu: node %s: port %d leads to programs, which need real time", n.cfg.Name, i)
+		}
+	}
+	return nil
+}
