@@ -28,6 +28,7 @@ type Packet struct {
 	indices   []int32
 	ports     map[int32]int
 	drops     int64
+	cut       int64 // frames that did not fit into a slot
 
 	messages  []mmsghdr
 	vectors   []unix.Iovec
@@ -48,9 +49,8 @@ const vlanTagLen = 4
 const blockPages = 16
 
 // OpenPacket opens the interfaces of the given indices, which are ports 0, 1, …,
-// in the network namespace of the calling thread. Frames on other interfaces of
-// the namespace take up room until Receive is called. No frame longer than maxFrame
-// bytes arrives whole. It needs CAP_NET_RAW in that namespace; the Conn may then
+// in the network namespace of the calling thread. A frame longer than maxFrame
+// bytes is lost. It needs CAP_NET_RAW in that namespace; the Conn may then
 // be used from any thread.
 func OpenPacket(indices []int, maxFrame int) (*Packet, error) {
 	return open(indices, maxFrame, SlotsOf(len(indices)), true)
@@ -119,8 +119,41 @@ func (c *Packet) open(maxFrame int, ignoreOutgoing bool) (err error) {
 	if c.ring, err = unix.Mmap(c.rx, 0, blocks*c.blockSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return fmt.Errorf("map receive ring: %w", err)
 	}
+	if err := c.filter(); err != nil {
+		return err
+	}
 	return unix.Bind(c.rx, &unix.SockaddrLinklayer{Protocol: hostToNet(unix.ETH_P_ALL)})
 }
+
+// filter keeps frames of other interfaces of the namespace, such as a host's
+// programs have, out of the ring.
+func (c *Packet) filter() error {
+	n := len(c.indices)
+	if n > maxFiltered {
+		return nil
+	}
+	// Classic BPF (Documentation/networking/filter.rst): the interface's index, then
+	// a comparison with each port's, which jumps to the last instruction.
+	program := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: filterIndex}}
+	for i, index := range c.indices {
+		program = append(program, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(n - i), K: uint32(index)})
+	}
+	program = append(program, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: filterWhole})
+	if err := unix.SetsockoptSockFprog(c.rx, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}); err != nil {
+		return fmt.Errorf("filter: %w", err)
+	}
+	return nil
+}
+
+const (
+	// maxFiltered is how many interfaces a jump reaches over; with more, Receive
+	// sorts the frames.
+	maxFiltered = 255
+	// filterIndex is SKF_AD_OFF + SKF_AD_IFINDEX (linux/filter.h), filterWhole more
+	// than any frame's length.
+	filterIndex = 0xffff_f000 + 8
+	filterWhole = 0x4_0000
+)
 
 func align(n, to int) int { return (n + to - 1) / to * to }
 
@@ -179,6 +212,13 @@ func (c *Packet) read(batch []Frame) (n int) {
 		address := (*unix.RawSockaddrLinklayer)(unsafe.Add(unsafe.Pointer(h), align(unix.SizeofTpacket2Hdr, 16)))
 		port, ours := c.ports[address.Ifindex]
 		if !ours {
+			if n == 0 {
+				c.release()
+			}
+			continue
+		}
+		if h.Snaplen < h.Len {
+			c.cut++
 			if n == 0 {
 				c.release()
 			}
@@ -266,10 +306,10 @@ func (c *Packet) Descriptor() int { return c.rx }
 func (c *Packet) Drops() (int64, error) {
 	stats, err := unix.GetsockoptTpacketStats(c.rx, unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err != nil {
-		return c.drops, fmt.Errorf("netio: statistics: %w", err)
+		return c.drops + c.cut, fmt.Errorf("netio: statistics: %w", err)
 	}
 	c.drops += int64(stats.Drops)
-	return c.drops, nil
+	return c.drops + c.cut, nil
 }
 
 // Close implements Conn.
