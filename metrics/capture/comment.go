@@ -15,16 +15,16 @@ import (
 func (w *Writer) comments(r Record) []string {
 	var lines []string
 	p := &w.packet
-	ours := p.Parse(r.Frame, w.cfg.Format) == nil
-	if q := r.Queue; q != nil && ours {
+	known := p.Parse(r.Frame, w.cfg.Format) == nil
+	if q := r.Queue; q != nil && known {
 		name := "control"
-		if p.DSCP() == wire.DSCPTrimmable {
+		if p.Queues() {
 			name = "data"
 		}
 		lines = append(lines, fmt.Sprintf("%s queue: %d B at enqueue, %d B at dequeue, %v in the switch",
 			name, int64(q.Ahead), int64(q.Behind), q.Waited))
 	}
-	if w.cfg.Domain != nil && ours {
+	if w.cfg.Domain != nil && known {
 		if tag := p.Tag(); tag != nil {
 			lines = append(lines, "csig "+w.tag(tag))
 		}
