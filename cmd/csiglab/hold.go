@@ -77,6 +77,7 @@ func (a *app) hold() *cobra.Command {
 			inner := *a
 			inner.stdout, inner.stderr = io.MultiWriter(a.stdout, &h.output), io.MultiWriter(a.stderr, &h.errors)
 			inner.lab.run = func(ctx context.Context, set *experiment.Set, opts orchestrator.Options) (*orchestrator.Result, error) {
+				opts.Progress = nil // nobody looks
 				result, err := a.lab.run(ctx, set, opts)
 				if result != nil { // who ends the lab may be in another directory
 					if folder, err := filepath.Abs(result.Folder); err == nil {

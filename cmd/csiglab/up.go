@@ -48,6 +48,10 @@ func (a *app) up() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if n := len(set.Base.Variants); n > 1 && l.variant == "" {
+				a.notes([]string{fmt.Sprintf("%s has %d variants; the lab is of %s, --variant chooses another; expectations, which compare them, are left out",
+					set.Base.Name, n, set.Variants[0].Name)})
+			}
 			id, err := a.lab.start(cmd.Context(), slices.Concat([]string{holdName}, a.args[1:]), a.env, a.stderr)
 			if err != nil {
 				return err

@@ -8,15 +8,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 )
 
 // entry returns the run for the list of runs.
 func (f *Fabric) entry(id string) lab.Run {
-	run := lab.Run{ID: id, Name: f.Name, Runtime: runtimeName, Clock: "lockstep", Folder: f.Folder}
+	run := lab.Run{ID: id, Name: f.Name, Runtime: runtimeName, Clock: "lockstep", Folder: f.Folder, Held: f.Hold != nil}
 	if f.Wall != nil {
-		run.Clock = "wall"
+		run.Clock, run.Dilation = "wall", f.Wall.Dilation
 	}
 	return run
 }
@@ -26,6 +27,7 @@ const runtimeName = "containerlab"
 // describe returns the nodes and links for the list of runs.
 func (f *Fabric) describe(d *containerlab.Deployed) ([]lab.Node, []lab.Link) {
 	nodes, links := lab.Describe(f.Graph, containerlab.Interface, nil)
+	lab.AddPrograms(nodes, f.Applications, application.Interface)
 	for i, n := range d.Nodes {
 		nodes[i].PID, nodes[i].Container = n.PID, n.Name
 		nodes[i].Network = fmt.Sprintf("/proc/%d/ns/net", n.PID)

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -62,20 +63,21 @@ type Node struct {
 	PID         int         `json:"pid"`                   // of the process that drives it
 	Container   string      `json:"container,omitempty"`   // its name
 	Application string      `json:"application,omitempty"` // name of the container of its programs
-	Addresses   []string    `json:"addresses,omitempty"`   // of a host, in the fabric
+	Addresses   []string    `json:"addresses,omitempty"`   // of a host, in the fabric: IPv4, and IPv6 where programs run
 	Network     string      `json:"network"`               // file of its network namespace
 	User        string      `json:"user,omitempty"`        // file of the user namespace that owns that, where it is not the machine's
 	Interfaces  []Interface `json:"interfaces"`            // by port
 }
 
-// Interface is a port's interface in its node's network namespace.
+// Interface is a port's interface in its node's network namespace. That of
+// programs leads to no link but to the node.
 type Interface struct {
 	Name          string `json:"name"` // empty where the link is in a process's memory
 	MAC           string `json:"mac"`
-	Link          string `json:"link"`
-	Peer          string `json:"peer"`
-	PeerInterface string `json:"peerInterface"`
-	RateBPS       int64  `json:"rateBps"` // of the model
+	Link          string `json:"link,omitempty"`
+	Peer          string `json:"peer,omitempty"`
+	PeerInterface string `json:"peerInterface,omitempty"`
+	RateBPS       int64  `json:"rateBps,omitempty"` // of the model
 }
 
 // Link joins two nodes.
@@ -123,8 +125,17 @@ func Describe(g *topologies.Graph, port func(int) string, inMemory func(link int
 	return nodes, links
 }
 
+// AddPrograms adds to hosts that run programs the interface that these have.
+func AddPrograms(nodes []Node, hosts []int, name string) {
+	for _, i := range hosts {
+		v6 := wire.HostIPv6(i)
+		nodes[i].Addresses = append(nodes[i].Addresses, netip.AddrFrom16(v6).String())
+		nodes[i].Interfaces = append(nodes[i].Interfaces, Interface{Name: name, MAC: mac(i, 0)})
+	}
+}
+
 func address(ip uint32) string {
-	return fmt.Sprintf("%d.%d.%d.%d", byte(ip>>24), byte(ip>>16), byte(ip>>8), byte(ip))
+	return netip.AddrFrom4([4]byte{byte(ip >> 24), byte(ip >> 16), byte(ip >> 8), byte(ip)}).String()
 }
 
 func mac(node, port int) string {

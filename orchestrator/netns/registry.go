@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 )
 
@@ -49,6 +50,7 @@ func (s *supervisor) tell(d *deployment, nodes *fleet) {
 func (f *Fabric) describe(p *places) ([]lab.Node, []lab.Link) {
 	wires, _ := f.Wires()
 	nodes, links := lab.Describe(f.Graph, portName, func(link int) bool { return f.inMemory(wires[link]) })
+	lab.AddPrograms(nodes, f.Applications, application.Interface)
 	for i := range nodes {
 		nodes[i].PID = p.PIDs[i]
 		nodes[i].Network = fmt.Sprintf("/proc/%d/fd/%d", p.Supervisor, p.Spaces[i])
