@@ -325,7 +325,11 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 	}
 	metrics := measure(j.plan, out)
 	derived, err := experiment.EvalDerived(r.set.Variants[j.variant].Experiment.Derived, metrics)
-	if err != nil && out.trusted() { // a run that came to nothing may lack a metric
+	switch {
+	case err == nil || !out.trusted(): // a run that came to nothing may lack a metric
+	case r.opts.Hold != nil: // and so may one that was ended before its traffic
+		r.note("left out: " + err.Error())
+	default:
 		return nil, nil, fail(configuration(err))
 	}
 	for k, v := range derived {

@@ -80,15 +80,9 @@ func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.
 	case cmd.Flags().Changed("seeds") && l.seeds != 1:
 		return nil, usage("--seeds %d: a lab is one run, with the first seed", l.seeds)
 	}
+	l.clock = orchestrator.ClockWall
 	set, err := l.selection.load(a, cmd, args)
 	if err != nil {
-		return nil, err
-	}
-	if l.runtime == "" && set.Base.Runtime == orchestrator.RuntimeContainerlab {
-		l.runtime = set.Base.Runtime
-	}
-	l.clock = orchestrator.ClockWall
-	if set, err = l.selection.load(a, cmd, args); err != nil {
 		return nil, err
 	}
 	return set, l.one(set)
