@@ -1,0 +1,460 @@
+package shim_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
+	"github.com/csiglab/csiglab/nodes/switch/buffer"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/switch/forward"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+const rate = 10 * units.Gbps
+
+// config is the shim of host 3, whose programs talk to those of hosts 5 and 9.
+func config() shim.Config {
+	return shim.Config{
+		Node: 3, Name: "h3", Rate: rate, Queue: 100 * units.KB,
+		Pairs: []metrics.Pair{
+			{Flow: 10, Source: 3, Destination: 5}, {Flow: 11, Source: 5, Destination: 3},
+			{Flow: 12, Source: 3, Destination: 9}, {Flow: 13, Source: 9, Destination: 3},
+		},
+		CSIG: &csig.Config{Format: csig.FormatCompact}, Signals: []csig.Type{csig.ABW, csig.Delay}, Every: 1,
+		Seed: 1, Measure: transport.Span{To: clock.Never}, Records: 100 * clock.Microsecond,
+	}
+}
+
+// rig drives a shim as a driver would, a call at a time.
+type rig struct {
+	t       testing.TB
+	pool    *wire.Pool
+	stepper *node.Stepper
+	format  wire.Format
+	domain  *csig.Domain // nil without CSIG
+	// out are the frames that each port sent, sizes what they were charged.
+	out   [shim.Ports][][]byte
+	sizes [shim.Ports][]units.ByteSize
+}
+
+func newRig(t testing.TB, cfg shim.Config) *rig {
+	t.Helper()
+	r := &rig{t: t, pool: new(wire.Pool), format: wire.Format{Sizes: cfg.Sizes, Foreign: true}}
+	s, err := shim.New(cfg, r.pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.CSIG != nil {
+		if r.domain, err = csig.NewDomain(*cfg.CSIG); err != nil {
+			t.Fatal(err)
+		}
+		r.format.TPIDCompact, r.format.TPIDWide = r.domain.Config().TPIDCompact, r.domain.Config().TPIDWide
+	}
+	r.stepper = node.NewStepper(s, shim.Ports)
+	return r
+}
+
+// receive gives the shim a frame, and takes what it sends at once.
+func (r *rig) receive(now clock.Time, port int, frame []byte) {
+	r.t.Helper()
+	p := r.pool.Get()
+	if err := p.Parse(frame, r.format); err != nil {
+		r.t.Fatalf("%x: %v", frame, err)
+	}
+	r.stepper.Receive(now, port, p)
+	r.take()
+}
+
+func (r *rig) take() {
+	for _, d := range r.stepper.Departures {
+		r.out[d.Port] = append(r.out[d.Port], slices.Concat(d.Packet.Header(), d.Packet.Payload))
+		r.sizes[d.Port] = append(r.sizes[d.Port], d.Packet.Size)
+		r.pool.Put(d.Packet)
+	}
+}
+
+// drain lets the NIC send all that it has queued.
+func (r *rig) drain() (now clock.Time) {
+	for r.stepper.Machine.Ready().Has(shim.NIC) {
+		now = r.stepper.FreeAt(shim.NIC)
+		r.stepper.PortFree(now, shim.NIC)
+		r.take()
+	}
+	return now
+}
+
+// frame returns an Ethernet frame of the given length between two hosts, of a
+// protocol that nobody knows.
+func frame(from, to, n int) []byte {
+	a, b := wire.MAC(to, 0), wire.MAC(from, 0)
+	f := slices.Concat(a[:], b[:], []byte{0x90, 0})
+	for len(f) < n {
+		f = append(f, byte(len(f)))
+	}
+	return f
+}
+
+func counts(t testing.TB, got []metrics.Count, want map[string]int64) {
+	t.Helper()
+	found := map[string]int64{}
+	for _, c := range got {
+		if c.Packets != 0 {
+			found[c.Name] = c.Packets
+		}
+	}
+	if diff := cmp.Diff(want, found, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
+// "Never changes what the application sees": whatever the tags, what one program
+// sends is what the other gets, with a switch in between that writes into them.
+func TestWhatProgramsSeeIsUnchanged(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	frames := map[string][]byte{"nothing but Ethernet": frame(3, 9, 14), "small": frame(3, 9, 60), "VLAN": vlan(frame(3, 9, 100), 0x8100),
+		"two VLANs": vlan(vlan(frame(3, 9, 100), 0x8100), 0x88a8), "three VLANs": vlan(vlan(vlan(frame(3, 9, 100), 0x8100), 0x8100), 0x8100),
+		"broken IPv4": frame(3, 9, 50), "cut tag": append(frame(3, 9, 60)[:12:12], 0x88, 0xb5, 1)}
+	frames["broken IPv4"][12] = 0x08
+	for i := range 50 {
+		f := frame(3, 9, 14+random.IntN(9000))
+		for j := 12; j < len(f); j++ {
+			f[j] = byte(random.Uint32())
+		}
+		f[12], f[13] = 0x08, 0x00
+		if i%2 == 0 {
+			f[12], f[13] = 0x86, 0xdd
+		}
+		frames[fmt.Sprint("random ", i)] = f
+	}
+	for _, format := range []csig.Format{csig.FormatNone, csig.FormatCompact, csig.FormatWide} {
+		for _, dialect := range []csig.Dialect{csig.UEC050, csig.Draft01} {
+			for _, every := range []int{0, 1, 3} {
+				for _, count := range []bool{false, true} {
+					name := fmt.Sprintf("%v, %v, every %d, count %v", format, dialect, every, count)
+					cfg := config()
+					cfg.CSIG = &csig.Config{Format: format, Dialect: dialect}
+					cfg.Every, cfg.Sizes.CountTag = every, count
+					far := cfg
+					far.Node, far.Pairs = 9, []metrics.Pair{{Flow: 12, Source: 3, Destination: 9}}
+					a, b, sw := newRig(t, cfg), newRig(t, far), newSwitch(t, cfg)
+					now := clock.Time(0)
+					for what, f := range frames {
+						sent := len(a.out[shim.NIC])
+						now = now.Add(clock.Millisecond)
+						a.receive(now, shim.Application, f)
+						if len(a.out[shim.NIC]) != sent+1 {
+							t.Fatalf("seed %d: %s: %s: not sent: %x", seed, name, what, f)
+						}
+						onWire := sw.pass(now, a.out[shim.NIC][sent])
+						b.receive(now, shim.NIC, onWire)
+						got := b.out[shim.Application]
+						if len(got) != sent+1 || !bytes.Equal(got[sent], f) {
+							t.Fatalf("seed %d: %s: %s: %x\nbecame %x\non the wire %x", seed, name, what, f, got[sent:], onWire)
+						}
+					}
+					if n := a.pool.Out() + b.pool.Out() + sw.pool.Out(); n != 0 {
+						t.Errorf("%s: %d packets are lost", name, n)
+					}
+					samples := int64(0)
+					for _, w := range b.stepper.Result(now).SignalWindows {
+						samples += w.Samples
+						if w.Locator != 7 && w.Type == uint8(csig.ABW) {
+							t.Errorf("%s: %d samples by locator %d, want the switch's port", name, w.Samples, w.Locator)
+						}
+					}
+					if tagged := int64(tags(a)); samples != tagged || (tagged != 0) != (every != 0 && format != csig.FormatNone) {
+						t.Errorf("%s: %d samples of %d tags", name, samples, tagged)
+					}
+				}
+			}
+		}
+	}
+}
+
+// tags returns how many frames a shim sent with a tag.
+func tags(r *rig) (n int) {
+	for _, f := range r.out[shim.NIC] {
+		var p wire.Packet
+		if err := p.Parse(f, r.format); err != nil {
+			r.t.Fatal(err)
+		}
+		if p.Tag() != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func vlan(f []byte, tpid uint16) []byte {
+	return slices.Concat(f[:12], []byte{byte(tpid >> 8), byte(tpid), 0, 5}, f[12:])
+}
+
+// aSwitch leads everything to host 9 through its port 1, whose locator is 7.
+type aSwitch struct {
+	*rig
+}
+
+func newSwitch(t testing.TB, c shim.Config) aSwitch {
+	t.Helper()
+	cfg := dataplane.Config{
+		Node: 20, Name: "tor0", Sizes: c.Sizes, Buffer: buffer.Limits{Data: units.MB, Control: units.MB}, ECN: aqm.Off,
+		CSIG: &dataplane.CSIG{Domain: *c.CSIG, Tau: clock.Microsecond}, Records: clock.Millisecond,
+		Ports:   []dataplane.Port{{Rate: rate, Locator: 6}, {Rate: rate, Locator: 7}},
+		Forward: forward.Config{Group: make([]uint16, 10), Ports: [][]uint16{{1}}},
+	}
+	pool := new(wire.Pool)
+	s, err := dataplane.New(cfg, pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The meters are busy already, so that the switch has less than the initial
+	// value of a tag to tell.
+	r := newRig(t, c)
+	r.pool, r.stepper = pool, node.NewStepper(s, 2)
+	sw := aSwitch{r}
+	for range 20 {
+		sw.receive(0, 0, frame(3, 9, 9000))
+	}
+	sw.drainTo(clock.Time(900 * clock.Microsecond))
+	sw.out = [shim.Ports][][]byte{}
+	return sw
+}
+
+func (s aSwitch) drainTo(end clock.Time) {
+	for s.stepper.FreeAt(1) < end && s.stepper.Machine.Ready().Has(1) {
+		s.stepper.PortFree(s.stepper.FreeAt(1), 1)
+		s.take()
+	}
+}
+
+func (s *aSwitch) pass(now clock.Time, f []byte) []byte {
+	s.out = [shim.Ports][][]byte{}
+	s.receive(now, 0, f)
+	return s.out[1][0]
+}
+
+// The tags to one destination ask for the signals in turn, one packet in Every has
+// one, and each destination has its own turn.
+func TestTagsInTurn(t *testing.T) {
+	for _, every := range []int{1, 4} {
+		cfg := config()
+		cfg.Every, cfg.Queue = every, units.NoLimit
+		r := newRig(t, cfg)
+		for range 10 * every {
+			r.receive(0, shim.Application, frame(3, 5, 60))
+			r.receive(0, shim.Application, frame(3, 9, 60))
+		}
+		r.drain()
+		var got [10][]string
+		for _, f := range r.out[shim.NIC] {
+			var p wire.Packet
+			if err := p.Parse(f, r.format); err != nil {
+				t.Fatal(err)
+			}
+			text := "-"
+			if tag := p.Tag(); tag != nil {
+				s, _ := r.domain.Peek(tag)
+				text = s.String()
+			}
+			got[p.DestinationHost()] = append(got[p.DestinationHost()], text)
+		}
+		for _, to := range []int{5, 9} {
+			// A whole turn, wherever the phase begins.
+			first := slices.IndexFunc(got[to], func(s string) bool { return s != "-" })
+			if first < 0 || first >= every {
+				t.Fatalf("every %d: host %d: first tag on packet %d", every, to, first)
+			}
+			for i, s := range got[to] {
+				want := "-"
+				if n := i - first; n >= 0 && n%every == 0 {
+					want = cfg.Signals[n/every%2].String()
+				}
+				if s != want {
+					t.Errorf("every %d: packet %d to host %d asks for %s, want %s", every, i, to, s, want)
+				}
+			}
+		}
+	}
+}
+
+// What arrives is counted by its source, and so are the samples.
+func TestRecords(t *testing.T) {
+	cfg := config()
+	cfg.Measure = transport.Span{From: clock.Time(150 * clock.Microsecond), To: clock.Time(250 * clock.Microsecond)}
+	r := newRig(t, cfg)
+	tagged := func(from int, n int, value uint64, locator uint16) []byte {
+		tag := make([]byte, 4)
+		r.domain.Init(tag, csig.Delay)
+		r.domain.Update(tag, value, locator)
+		f := frame(from, 3, n)
+		return slices.Concat(f[:12], tag, f[12:])
+	}
+	at := func(us int) clock.Time { return clock.Time(us) * clock.Time(clock.Microsecond) }
+	r.receive(at(10), shim.NIC, tagged(5, 1000, 5000, 40))
+	r.receive(at(20), shim.NIC, frame(5, 3, 500))
+	r.receive(at(160), shim.NIC, tagged(9, 200, 100_000, 41))
+	r.receive(at(170), shim.NIC, tagged(5, 1514, 100_000, 41))
+	r.receive(at(180), shim.Application, frame(3, 9, 1514))
+	got := r.stepper.Result(at(300))
+	point := func(value uint64) int64 {
+		s, _ := r.domain.Decode(tagged(5, 100, value, 1)[12:])
+		return int64(s.Point)
+	}
+	delay := uint8(csig.Delay)
+	want := metrics.NodeResult{
+		Node: 3, Name: "h3",
+		Senders: []metrics.SenderTotals{
+			{Flow: 10, Start: clock.Never, Done: clock.Never},
+			{Flow: 12, Start: at(180), Done: clock.Never, NewPackets: 1},
+		},
+		Receivers: []metrics.ReceiverTotals{
+			{Flow: 11, Done: clock.Never, DeliveredWhole: 3, PayloadBytes: 986 + 486 + 1500, MeasuredWire: 1518, MeasuredPayload: 1500},
+			{Flow: 13, Done: clock.Never, DeliveredWhole: 1, PayloadBytes: 186, MeasuredWire: 204, MeasuredPayload: 186},
+		},
+		FlowWindows: []metrics.FlowWindow{
+			{Flow: 11, Packets: 2, WireBytes: 1508, PayloadBytes: 986 + 486},
+			{Flow: 11, Start: at(100), Packets: 1, WireBytes: 1518, PayloadBytes: 1500},
+			{Flow: 13, Start: at(100), Packets: 1, WireBytes: 204, PayloadBytes: 186},
+		},
+		SignalWindows: []metrics.SignalWindow{
+			{Flow: 11, Type: delay, Locator: 40, Samples: 1, PointSum: point(5000), PointMax: point(5000), PointMin: point(5000)},
+			{Flow: 11, Type: delay, Locator: 41, Start: at(100), Samples: 1, PointSum: point(100_000), PointMax: point(100_000), PointMin: point(100_000)},
+			{Flow: 13, Type: delay, Locator: 41, Start: at(100), Samples: 1, PointSum: point(100_000), PointMax: point(100_000), PointMin: point(100_000)},
+		},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metrics.NodeResult{}, "TraceHash", "Events", "Ports", "PortWindows", "Drops", "Programs")); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	if len(got.Ports) != 1 || got.Ports[0].RxPackets != 4 || got.Ports[0].TxPackets != 1 || got.Ports[0].TxBytes != 1518 {
+		t.Errorf("ports %+v", got.Ports)
+	}
+}
+
+// The NIC sends at its rate, keeps what fits and drops the rest; nothing gets lost
+// on the way.
+func TestQueue(t *testing.T) {
+	for _, count := range []bool{false, true} {
+		cfg := config()
+		cfg.Queue, cfg.Sizes.CountTag = 10_000, count
+		size := units.ByteSize(1004)
+		if count {
+			size += 4
+		}
+		r := newRig(t, cfg)
+		for range 15 {
+			r.receive(0, shim.Application, frame(3, 9, 1000))
+		}
+		// One is being sent, nine fit, five do not.
+		before := r.stepper.Result(1)
+		if p := before.Ports[0]; p.EnqueuedPackets != 15 || p.TxPackets != 1 || p.QueuedPackets != 9 || p.DroppedPackets != 5 ||
+			p.EnqueuedBytes != p.TxBytes+p.DroppedBytes+p.QueuedBytes || p.QueueMax != int64(9*size) {
+			t.Errorf("count %v: %+v", count, p)
+		}
+		counts(t, before.Drops, map[string]int64{"NIC queue full": 5})
+		end := r.drain().Add(rate.Serialisation(size))
+		if want := clock.Time(10 * rate.Serialisation(size)); end != want || len(r.out[shim.NIC]) != 10 {
+			t.Errorf("count %v: %d frames within %v, want 10 within %v", count, len(r.out[shim.NIC]), end, want)
+		}
+		if out := r.pool.Out(); out != 0 {
+			t.Errorf("%d packets are lost", out)
+		}
+	}
+}
+
+// What cannot cross the fabric does not enter it.
+func TestRefusesWhatCannotCross(t *testing.T) {
+	broadcast, multicast := frame(3, 9, 100), frame(3, 9, 100)
+	copy(broadcast, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	multicast[0] = 0x33
+	var ours wire.Packet
+	ours.Build(wire.Addresses{Source: wire.HostIP(3), Destination: wire.HostIP(9)}, wire.Probe, 0, 0, 0)
+	ours.SetMACs(wire.MAC(9, 0), wire.MAC(3, 0))
+	for name, tc := range map[string]struct {
+		port  int
+		frame []byte
+		want  string
+	}{
+		"broadcast":             {shim.Application, broadcast, "broadcast or multicast"},
+		"multicast":             {shim.Application, multicast, "broadcast or multicast"},
+		"host without programs": {shim.Application, frame(3, 4, 100), "no programs there"},
+		"itself":                {shim.Application, frame(3, 3, 100), "no programs there"},
+		"address of a switch":   {shim.Application, slices.Concat([]byte{2, 0, 0, 9, 0, 1}, frame(3, 9, 100)[6:]), "no programs there"},
+		"another's source":      {shim.Application, frame(5, 9, 100), "not my source address"},
+		"a tag":                 {shim.Application, slices.Concat(frame(3, 9, 60)[:12], []byte{0x88, 0xb5, 0, 0}, frame(3, 9, 60)[12:]), "has a CSIG tag"},
+		"our transport":         {shim.Application, ours.Header(), "for the transport's port"},
+		"our transport, in":     {shim.NIC, ours.Header(), "unexpected kind"},
+		"to another":            {shim.NIC, frame(5, 9, 100), "not my address"},
+		"from a stranger":       {shim.NIC, frame(4, 3, 100), "not my address"},
+	} {
+		r := newRig(t, config())
+		r.receive(0, tc.port, tc.frame)
+		if n := len(r.out[0]) + len(r.out[1]); n != 0 || r.pool.Out() != 0 {
+			t.Errorf("%s: %d frames sent, %d packets lost", name, n, r.pool.Out())
+		}
+		result := r.stepper.Result(1)
+		refused, other := result.Programs, result.Drops
+		if tc.port == shim.NIC {
+			refused, other = other, refused
+		}
+		counts(t, refused, map[string]int64{tc.want: 1})
+		counts(t, other, nil)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit func(*shim.Config)
+		want string
+	}{
+		"tags without a signal": {func(c *shim.Config) { c.Signals = nil }, "every 1 with 0 signals"},
+		"negative every":        {func(c *shim.Config) { c.Every = -1 }, "every -1"},
+		"unknown signal":        {func(c *shim.Config) { c.Signals = []csig.Type{9} }, "signal 9"},
+		"domain":                {func(c *shim.Config) { c.CSIG.TPIDWide = 1 }, "tpid_wide"},
+		"pair of others":        {func(c *shim.Config) { c.Pairs[0].Source = 4 }, "flow 10 from host 4 to host 5"},
+		"pair with itself":      {func(c *shim.Config) { c.Pairs[0].Destination = 3 }, "flow 10 from host 3 to host 3"},
+		"same pair twice":       {func(c *shim.Config) { c.Pairs[2].Destination = 5 }, "flow 12 is the second"},
+	} {
+		cfg := config()
+		tc.edit(&cfg)
+		_, err := shim.New(cfg, new(wire.Pool))
+		if err == nil || !strings.HasPrefix(err.Error(), "shim h3: ") || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+func ExampleNew() {
+	var pool wire.Pool
+	s, err := shim.New(shim.Config{
+		Node: 0, Name: "host0", Rate: 10 * units.Gbps, Queue: 500 * units.KB, Records: clock.Millisecond,
+		CSIG: &csig.Config{Format: csig.FormatWide}, Signals: []csig.Type{csig.ABW}, Every: 1,
+		Pairs: []metrics.Pair{{Flow: 0, Source: 0, Destination: 1}, {Flow: 1, Source: 1, Destination: 0}},
+	}, &pool)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p := pool.Get()
+	to, from := wire.MAC(1, 0), wire.MAC(0, 0)
+	p.Parse(slices.Concat(to[:], from[:], []byte{0x90, 0x00}), wire.Format{Foreign: true}) //nolint:errcheck // it is whole
+	s.Receive(0, shim.Application, p)
+	p, _, _ = s.Transmit(0, shim.NIC)
+	fmt.Printf("%x\n", p.Header())
+	// Output: 02000001000002000000000088b600000fffff009000
+}
