@@ -15,16 +15,23 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
-// calibration is how well this machine keeps real time.
+// calibration is how well this machine keeps real time, with so many nodes.
 type calibration struct {
-	Kernel   string        `json:"kernel"`
-	CPU      string        `json:"cpu"`
-	Cores    int           `json:"cores"`
-	User     int           `json:"user"` // decides on the priority that threads get
-	At       time.Time     `json:"at"`
-	Lateness time.Duration `json:"latenessNs"` // 99th percentile of timers
-	FrameHop time.Duration `json:"frameHopNs"` // CPU time
-	RealTime bool          `json:"realTime"`
+	Kernel   string            `json:"kernel"`
+	CPU      string            `json:"cpu"`
+	Cores    int               `json:"cores"`
+	User     int               `json:"user"` // decides on the priority that threads get
+	At       time.Time         `json:"at"`
+	Wakers   int               `json:"wakers"`     // threads that paced
+	Loads    []calibrationLoad `json:"loads"`      // by rising share, at least one
+	FrameHop time.Duration     `json:"frameHopNs"` // CPU time
+	RealTime bool              `json:"realTime"`
+}
+
+// calibrationLoad is how late timers are under a load.
+type calibrationLoad struct {
+	Share    float64       `json:"share"`      // of the processors
+	Lateness time.Duration `json:"latenessNs"` // 99th percentile
 }
 
 // calibrationAge is how long a calibration is kept: a machine that others use too
@@ -33,36 +40,56 @@ const calibrationAge = 24 * time.Hour
 
 // measured is what datapath.md has of a 2-core machine under load, for
 // predictions where nothing was calibrated.
-var measured = calibration{Lateness: 95 * time.Microsecond, FrameHop: 20 * time.Microsecond}
+var measured = calibration{Loads: []calibrationLoad{{0.2, 95 * time.Microsecond}}, FrameHop: 20 * time.Microsecond}
+
+// mostWakers bounds the threads of a calibration; those of more nodes differ
+// little from as many.
+const mostWakers = 64
+
+// wakers returns how many threads stand for so many nodes: a power of two, so that
+// few calibrations serve all fabrics.
+func wakers(nodes int) int {
+	n := 2
+	for n < min(nodes, mostWakers) {
+		n *= 2
+	}
+	return n
+}
 
 // calibrationFile returns where the calibration is kept, or "".
-func calibrationFile() string {
+func calibrationFile(wakers int) string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(dir, "csiglab", "calibration.json")
+	return filepath.Join(dir, "csiglab", fmt.Sprintf("calibration-%d.json", wakers))
 }
 
-// cachedCalibration returns the calibration of this machine and user, if there is
-// one that is not too old.
-func cachedCalibration() (c calibration, ok bool) {
-	text, err := os.ReadFile(calibrationFile())
+// cachedCalibration returns the calibration of this machine and user for so many
+// nodes, if there is one that is not too old.
+func cachedCalibration(nodes int) (c calibration, ok bool) {
+	text, err := os.ReadFile(calibrationFile(wakers(nodes)))
 	if err != nil || json.Unmarshal(text, &c) != nil {
 		return c, false
 	}
-	want := c
-	want.Kernel, want.CPU, want.Cores, want.User = kernel(), cpuModel(), runtime.NumCPU(), os.Geteuid()
+	if c.Kernel != kernel() || c.CPU != cpuModel() || c.Cores != runtime.NumCPU() || c.User != os.Geteuid() || c.Wakers != wakers(nodes) {
+		return c, false
+	}
 	age := time.Since(c.At)
-	return c, c == want && c.Lateness > 0 && c.FrameHop > 0 && age >= 0 && age < calibrationAge
+	sound := len(c.Loads) > 0 && c.FrameHop > 0
+	for _, l := range c.Loads {
+		sound = sound && l.Lateness > 0 && l.Share > 0
+	}
+	return c, sound && age >= 0 && age < calibrationAge
 }
 
-// calibrate returns the calibration of this machine, measured now if need be.
-func calibrate(ctx context.Context) (calibration, error) {
-	if c, ok := cachedCalibration(); ok {
+// calibrate returns the calibration of this machine for so many nodes, measured
+// now if need be.
+func calibrate(ctx context.Context, nodes int) (calibration, error) {
+	if c, ok := cachedCalibration(nodes); ok {
 		return c, nil
 	}
-	got, err := netns.Calibrate(ctx)
+	got, err := netns.Calibrate(ctx, wakers(nodes))
 	if err != nil {
 		if ctx.Err() != nil {
 			return calibration{}, err
@@ -71,15 +98,35 @@ func calibrate(ctx context.Context) (calibration, error) {
 	}
 	c := calibration{
 		Kernel: kernel(), CPU: cpuModel(), Cores: runtime.NumCPU(), User: os.Geteuid(), At: time.Now().UTC(),
-		Lateness: got.Lateness.Quantile(0.99), FrameHop: got.FrameHop, RealTime: got.RealTime,
+		Wakers: wakers(nodes), FrameHop: got.FrameHop, RealTime: got.RealTime,
+	}
+	for _, l := range got.Loads {
+		c.Loads = append(c.Loads, calibrationLoad{l.Share, l.Lateness})
 	}
 	// Without a place to keep it, the next run calibrates again.
-	if file := calibrationFile(); file != "" && os.MkdirAll(filepath.Dir(file), 0o755) == nil {
+	if file := calibrationFile(c.Wakers); file != "" && os.MkdirAll(filepath.Dir(file), 0o755) == nil {
 		if text, err := json.Marshal(c); err == nil {
 			os.WriteFile(file, append(text, '\n'), 0o644) //nolint:errcheck // see above
 		}
 	}
 	return c, nil
+}
+
+// lateness returns how late timers are when nodes take a share of the processors:
+// interpolated between the loads that were measured, constant beyond them.
+func (c *calibration) lateness(share float64) time.Duration {
+	last := c.Loads[0]
+	for _, l := range c.Loads {
+		if share < l.Share {
+			if l.Share > last.Share {
+				part := (share - last.Share) / (l.Share - last.Share)
+				return last.Lateness + time.Duration(max(part, 0)*float64(l.Lateness-last.Lateness))
+			}
+			return last.Lateness
+		}
+		last = l
+	}
+	return last.Lateness
 }
 
 // Targets of the dilation that auto chooses.
@@ -88,23 +135,31 @@ const (
 	loadTarget     = 0.5  // of the processors
 )
 
-// dilation returns the smallest dilation under which this machine is predicted to
-// keep real time: late by no more than latenessTarget of the smallest delay, and
-// loaded by no more than loadTarget. It is rounded up to two digits.
+// dilation returns the smallest dilation, of two digits, under which this machine
+// is predicted to keep real time: late by no more than latenessTarget of the
+// smallest delay under the load that the run then is, which is no more than
+// loadTarget.
 func (c *calibration) dilation(p *Plan) float64 {
-	late := c.Lateness.Seconds() / (latenessTarget * smallestDelay(p).Seconds())
+	load, delay := c.load(p), smallestDelay(p).Seconds()
+	for step := 1.0; ; step *= 10 {
+		for digits := range 90 {
+			d := float64(10+digits) / 10 * step
+			if load/d <= loadTarget && c.lateness(load/d).Seconds() <= latenessTarget*delay*d {
+				return d
+			}
+		}
+	}
+}
+
+// load returns the share of the processors that a run takes at dilation 1; it is
+// more than all of them as a rule.
+func (c *calibration) load(p *Plan) float64 {
 	hops, length := estimate(p.Graph, p.Workload, p.Path)
 	perSecond := applicationLoad(p)
 	if length > 0 {
 		perSecond += float64(hops) / length.Seconds()
 	}
-	load := 0.0
-	if perSecond > 0 {
-		load = perSecond * c.FrameHop.Seconds() / (loadTarget * float64(runtime.NumCPU()))
-	}
-	d := max(late, load, 1)
-	digits := math.Pow(10, max(0, math.Floor(math.Log10(d))-1))
-	return math.Ceil(d/digits) * digits
+	return perSecond * c.FrameHop.Seconds() / float64(runtime.NumCPU())
 }
 
 // smallestDelay returns the smallest delay that matters: that of a link, or the
@@ -125,15 +180,19 @@ func (r *runner) dilate(ctx context.Context, jobs []job) error {
 	r.wall = &emu.Wall{Dilation: float64(r.set.Base.Wall.Dilation)}
 	why := "as given"
 	if r.wall.Dilation == 0 {
-		c, err := calibrate(ctx)
+		nodes := 0
+		for _, j := range jobs {
+			nodes = max(nodes, len(j.plan.Graph.Nodes))
+		}
+		c, err := calibrate(ctx, nodes)
 		if err != nil {
 			return err
 		}
 		for _, j := range jobs {
 			r.wall.Dilation = max(r.wall.Dilation, c.dilation(j.plan))
 		}
-		why = fmt.Sprintf("timers are up to %v late here (p99), a frame-hop takes %v of CPU, the smallest delay is %v",
-			c.Lateness.Round(time.Microsecond), c.FrameHop.Round(100*time.Nanosecond), smallestDelay(jobs[0].plan))
+		why = fmt.Sprintf("timers are %v late here (p99 of %d threads under this load), a frame-hop takes %v of CPU, the smallest delay is %v",
+			c.lateness(c.load(jobs[0].plan)/r.wall.Dilation).Round(time.Microsecond), c.Wakers, c.FrameHop.Round(100*time.Nanosecond), smallestDelay(jobs[0].plan))
 		if !c.RealTime {
 			why += "; threads get no real-time priority"
 		}

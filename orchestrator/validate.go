@@ -41,10 +41,6 @@ type Validation struct {
 // experiment takes. Its error wraps ErrConfiguration.
 func Validate(set *experiment.Set) (*Validation, error) {
 	v := &Validation{}
-	c, ok := cachedCalibration()
-	if !ok {
-		c = measured
-	}
 	for i, variant := range set.Variants {
 		f, err := newFabric(variant.Experiment)
 		if err != nil {
@@ -66,6 +62,10 @@ func Validate(set *experiment.Set) (*Validation, error) {
 		v.LockstepSeconds += float64(runs) * float64(hops) * lockstepHop
 		dilation := float64(set.Base.Wall.Dilation)
 		if dilation == 0 {
+			c, ok := cachedCalibration(len(f.graph.Nodes))
+			if !ok {
+				c = measured
+			}
 			dilation = c.dilation(p)
 		}
 		v.WallSeconds += float64(runs) * length.Seconds() * dilation

@@ -13,15 +13,15 @@ import (
 )
 
 // Calibrate measures how well this machine keeps real time, in namespaces like
-// those of a run. It takes about a second.
-func Calibrate(ctx context.Context) (*emu.Calibration, error) {
+// those of a run of so many nodes. It takes about two seconds.
+func Calibrate(ctx context.Context, nodes int) (*emu.Calibration, error) {
 	two := &topologies.Graph{
 		Name:  "calibration",
 		Nodes: []topologies.Node{{Name: "a", Pod: -1}, {Name: "b", Pod: -1, Index: 1}},
 		Links: []topologies.Link{{B: topologies.End{Node: 1}, Rate: units.Gbps, Delay: clock.Millisecond}},
 	}
 	f := Fabric{
-		Fabric: emu.Fabric{Graph: two}, Name: "calibration", Calibrate: true, OneProcess: true, MaxPayload: 4096,
+		Fabric: emu.Fabric{Graph: two}, Name: "calibration", Calibrate: nodes, OneProcess: true, MaxPayload: 4096,
 	}
 	out, err := Run(ctx, f, nil)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *supervisor) calibrate(d *deployment) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := emu.Calibrate(conns[0], conns[1])
+	c, err := emu.Calibrate(conns[0], conns[1], s.fabric.Calibrate)
 	for _, conn := range conns {
 		err = errors.Join(err, conn.Close())
 	}

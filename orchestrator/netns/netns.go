@@ -67,7 +67,7 @@ type Fabric struct {
 	ApplicationMTU units.ByteSize // of the programs' interface on the hosts of Applications
 	Programs       []application.Program
 
-	Calibrate bool // measure how well the machine keeps real time; no node runs
+	Calibrate int // not 0: measure how well the machine keeps real time with so many nodes; none runs
 	Capture   *Capture
 	// HostProgram and SwitchProgram are command lines of the nodes' programs;
 	// empty: csig-host and csig-switch, beside this executable or on PATH.

@@ -96,7 +96,7 @@ func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.fabric.Calibrate {
+	if s.fabric.Calibrate > 0 {
 		return s.calibrate(d)
 	}
 	s.tell(d, nil)
