@@ -111,7 +111,9 @@ func (c Recapture) find(folder *runfolder.Folder) (*runfolder.Run, error) {
 		if c.AnySeed || r.Seed == c.Seed {
 			return &folder.Manifest.Runs[i], nil
 		}
-		seeds = append(seeds, fmt.Sprint(r.Seed))
+		if seed := fmt.Sprint(r.Seed); !slices.Contains(seeds, seed) {
+			seeds = append(seeds, seed)
+		}
 	}
 	if len(seeds) == 0 {
 		return nil, fmt.Errorf("run folder %s has no variant %q; it has %s", c.Folder, c.Variant, strings.Join(variants, ", "))
