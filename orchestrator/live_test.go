@@ -216,4 +216,3 @@ func TestRecapture(t *testing.T) {
 		t.Errorf("with another experiment: %v", err)
 	}
 }
-
