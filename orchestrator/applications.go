@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
@@ -170,10 +171,77 @@ func (o *outcome) takePrograms(programs []application.Program, ended []applicati
 		})
 		if c.ok && !e.OK() {
 			c.ok = false
-			c.detail = fmt.Sprintf("%q on %s %v; what it wrote is in %s", programs[i].Args[0], programs[i].Name, e, output)
+			c.detail = fmt.Sprintf("%q on %s %v", programs[i].Args[0], programs[i].Name, e)
+			if e.Failure == "" {
+				c.detail += "; what it wrote is in " + output
+			}
 		}
 	}
 	o.checks = append(o.checks, c)
+}
+
+// measurePrograms adds what tags told of the paths between programs in the
+// measuring window: the share of samples that name each port, by signal, and the
+// mean of the available bandwidths.
+func measurePrograms(m map[string]float64, p *Plan, out *outcome) {
+	type sum struct {
+		samples, points int64
+		named           map[uint16]int64
+	}
+	ports := p.portNames()
+	for h := range p.Shims { // each flow's samples are at one host
+		sums := map[int32]*[csig.Types]sum{}
+		for _, w := range out.results[h].SignalWindows {
+			if w.Start < p.Measure.From || w.Start >= p.Measure.To || csig.Type(w.Type) >= csig.Types {
+				continue
+			}
+			if sums[w.Flow] == nil {
+				sums[w.Flow] = &[csig.Types]sum{}
+			}
+			s := &sums[w.Flow][w.Type]
+			if s.named == nil {
+				s.named = map[uint16]int64{}
+			}
+			s.samples += w.Samples
+			s.points += w.PointSum
+			s.named[w.Locator] += w.Samples
+		}
+		for flow, signals := range sums {
+			for t, s := range signals {
+				if s.samples == 0 {
+					continue
+				}
+				name := p.Flows[flow].Name
+				for locator, n := range s.named {
+					m[fmt.Sprintf("bottleneck_share.%s.%v.%s", name, csig.Type(t), ports[locator])] = float64(n) / float64(s.samples)
+				}
+				if csig.Type(t) == csig.ABW {
+					m["abw_gbps."+name] = float64(s.points) / float64(s.samples) * 8 / float64(units.Gbps)
+				}
+			}
+		}
+	}
+}
+
+// portNames returns the switch ports that each locator stands for, such as
+// tor0-agg0 for the one of tor0 that leads to agg0.
+func (p *Plan) portNames() map[uint16]string {
+	names := map[uint16]string{0: "none"}
+	adjacency := p.Graph.Adjacency()
+	for i, s := range p.Switches {
+		node := len(p.Hosts) + i
+		for port, cfg := range s.Ports {
+			if cfg.Locator == 0 {
+				continue
+			}
+			name := p.Graph.Nodes[node].Name + "-" + p.Graph.Nodes[adjacency[node][port].Peer.Node].Name
+			if before := names[cfg.Locator]; before != "" {
+				name = before + "+" + name
+			}
+			names[cfg.Locator] = name
+		}
+	}
+	return names
 }
 
 // guessedProgram is how long a program is taken to run for the bar of progress.

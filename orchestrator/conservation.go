@@ -28,7 +28,7 @@ func conservation(p *Plan, out *outcome) check {
 		problem = checkFlows(p, out, inNetwork)
 	}
 	if c.ok = problem == ""; c.ok {
-		c.detail = fmt.Sprintf("ports, links and %d flows add up", len(p.Workload.Transfers))
+		c.detail = fmt.Sprintf("ports, links and %d flows add up", len(p.Flows))
 	} else {
 		c.detail = problem
 	}
@@ -136,7 +136,7 @@ func complete(p *Plan, out *outcome) check {
 		c.detail = fmt.Sprintf("the run was ended at %v", out.end)
 		return c
 	}
-	for _, f := range flowStates(p, out.results) {
+	for _, f := range flowStates(p, out.results)[:len(p.Workload.Transfers)] {
 		if f.sender.Done == clock.Never {
 			c.ok = false
 			c.detail = fmt.Sprintf("flow %s did not complete, and nothing is left to do", f.info.Name)

@@ -18,17 +18,14 @@ type flowState struct {
 	receiver metrics.ReceiverTotals
 }
 
-// flowStates returns the flows of the workload. Those of programs have no sender
-// and receiver that we know.
+// flowStates returns the flows of the workload, then those of programs, which
+// have no beginning and end that we know of.
 func flowStates(p *Plan, results []metrics.NodeResult) []flowState {
-	flows := make([]flowState, len(p.Workload.Transfers))
-	for i := range flows {
-		flows[i].info = p.Flows[i]
+	flows := make([]flowState, len(p.Flows))
+	for i, info := range p.Flows {
+		flows[i].info = info
 	}
-	for i, r := range results {
-		if _, ok := p.Shims[i]; ok {
-			continue
-		}
+	for _, r := range results {
 		for _, s := range r.Senders {
 			flows[s.Flow].sender = s
 		}
@@ -52,7 +49,11 @@ func measure(p *Plan, out *outcome) map[string]float64 {
 	}
 	flows := flowStates(p, out.results)
 	var fcts []float64
-	for _, f := range flows {
+	transfers := len(p.Workload.Transfers)
+	for _, f := range flows[transfers:] {
+		measureRate(m, p, f, out.end)
+	}
+	for _, f := range flows[:transfers] {
 		m["packets.new"] += float64(f.sender.NewPackets)
 		m["packets.retransmitted"] += float64(f.sender.Retransmitted)
 		m["packets.timeouts"] += float64(f.sender.Timeouts)
@@ -85,6 +86,7 @@ func measure(p *Plan, out *outcome) map[string]float64 {
 	}
 	measurePorts(m, out.results)
 	measureCC(m, p, out)
+	measurePrograms(m, p, out)
 	return m
 }
 
