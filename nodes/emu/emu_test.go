@@ -16,7 +16,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
-	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/sim"
@@ -70,8 +69,9 @@ func machine(t testing.TB, p *orchestrator.Plan, i int, pool *wire.Pool) (m node
 	t.Helper()
 	var err error
 	if i < len(p.Hosts) {
-		m, err = host.New(p.Hosts[i], pool)
-		ports = 1 + p.Hosts[i].Control
+		c := p.Machine(i)
+		m, err = c.New(pool)
+		ports = c.Ports()
 	} else {
 		c := p.Switches[i-len(p.Hosts)]
 		m, err = dataplane.New(c, pool)
@@ -114,8 +114,13 @@ func virtual(t testing.TB, p *orchestrator.Plan) []metrics.NodeResult {
 // drivers returns the drivers of a plan's nodes, over links in memory.
 func drivers(t testing.TB, p *orchestrator.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Link) {
 	t.Helper()
+	return driversOver(t, p, f, map[int]*netio.Memory{})
+}
+
+// driversOver is drivers; it leaves the nodes' ports in conns.
+func driversOver(t testing.TB, p *orchestrator.Plan, f emu.Fabric, conns map[int]*netio.Memory) ([]*emu.Node, []lockstep.Link) {
+	t.Helper()
 	configs, links := f.Configs()
-	conns := make([]*netio.Memory, len(configs))
 	for i, c := range configs {
 		conns[i] = netio.NewMemory(len(c.Ports))
 	}

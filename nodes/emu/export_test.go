@@ -29,6 +29,11 @@ func (s *sleeper) wait(until time.Duration, frames bool) {
 // PaceAsleep drives each node on a goroutine of its own, for testing/synctest.
 // lag returns how late a node's next sleep ends.
 func PaceAsleep(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, lag func(node int) time.Duration) (Timing, Standing, error) {
+	return PaceAsleepWhile(w, end, nodes, links, lag, func() bool { return false })
+}
+
+// PaceAsleepWhile is PaceAsleep for a run that is not over while busy says so.
+func PaceAsleepWhile(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, lag func(node int) time.Duration, busy func() bool) (Timing, Standing, error) {
 	sheet := newSheet(make([]int64, sheetWords(len(nodes))), len(nodes))
 	start := time.Now()
 	timing := Timing{RealTime: true}
@@ -43,8 +48,10 @@ func PaceAsleep(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, la
 	for over := false; !over; {
 		time.Sleep(quietFor / 2)
 		var at Standing
-		if at, over = sheet.Over(time.Since(start), end); over {
+		if at, over = sheet.Over(time.Since(start), end); over && !busy() {
 			sheet.Stop(at.Last)
+		} else {
+			over = false
 		}
 	}
 	all.Wait()
@@ -53,3 +60,6 @@ func PaceAsleep(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, la
 	}
 	return timing, sheet.Look(), errors.Join(errs...)
 }
+
+// AppendTrailer appends a trailer to a frame.
+var AppendTrailer = appendTrailer

@@ -1,0 +1,249 @@
+package emu_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// programsText is the fabric of experimentText; hosts 0 and 5 run programs, the
+// others load it.
+const programsText = `
+schema: 1
+name: t
+topology:
+  fat_tree:
+    hosts: 8
+    pod: 4
+    tiers:
+      - {down: 2, up: 2, rate: 100Gbps, delay: 1us}
+      - {down: 2, up: 2, rate: 100Gbps, delay: 1us}
+      - {down: 2, rate: 100Gbps, delay: 1us}
+links: {queue: 30kB}
+workload:
+  transfers:
+    - 1 -> 4 300kB
+    - 3 -> 4 300kB
+    - 6 -> 7 300kB
+csig: {format: wide}
+hosts:
+  cc: {name: nscc}
+runtime: netns
+clock: wall
+applications:
+  hosts: [0, 5]
+  signals: [abw, delay]
+  programs: [{host: 0, run: "true"}]
+seeds: [7]
+`
+
+// withPrograms returns the drivers of a plan's nodes, over links in memory, and what
+// the programs of some hosts see of them.
+func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lockstep.Link, []*netio.Memory) {
+	t.Helper()
+	p := compile(t, programsText)
+	f.Graph, f.Format, f.TieSeed, f.End, f.Run, f.Applications = p.Graph, p.Format, p.TieSeed, p.End, 99, hosts
+	programs := make([]*netio.Memory, len(hosts))
+	conns := map[int]*netio.Memory{}
+	nodes, links := driversOver(t, p, f, conns)
+	for i, h := range hosts {
+		programs[i] = netio.NewMemory(1)
+		netio.Join(programs[i], 0, conns[h], shim.Application)
+	}
+	return nodes, links, programs
+}
+
+func programFrame(from, to, n int, random *rand.Rand) []byte {
+	a, b := wire.MAC(to, 0), wire.MAC(from, 0)
+	f := slices.Concat(a[:], b[:], []byte{0x90, 0x00})
+	for len(f) < n {
+		f = append(f, byte(random.Uint32()))
+	}
+	return f
+}
+
+func send(t testing.TB, c *netio.Memory, frame []byte) {
+	t.Helper()
+	if err := c.Send([]netio.Message{{Header: frame}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// receive returns the next frame within d, nil without one.
+func receive(t testing.TB, c *netio.Memory, d time.Duration) []byte {
+	t.Helper()
+	batch := make([]netio.Frame, 1)
+	n, err := c.Receive(batch, d)
+	if err != nil {
+		t.Error(err)
+	}
+	if n == 0 {
+		return nil
+	}
+	return bytes.Clone(batch[0].Data)
+}
+
+// Programs on two hosts talk across the fabric, beside the transport's traffic: each
+// frame comes as it was sent, after the time that the fabric takes for it, and each
+// tag leaves a sample.
+func TestProgramsTalkAcrossTheFabric(t *testing.T) {
+	const (
+		dilation = 3000
+		rounds   = 60
+	)
+	random := rand.New(rand.NewPCG(1, 2))
+	var results []metrics.NodeResult
+	synctest.Test(t, func(t *testing.T) {
+		nodes, links, programs := withPrograms(t, emu.Fabric{}, 0, 5)
+		var busy atomic.Bool
+		busy.Store(true)
+		go func() {
+			defer busy.Store(false)
+			// The frames do not wait for one another, and the fabric falls idle between
+			// some of them.
+			for round := range rounds {
+				there, back := programFrame(0, 5, 14+random.IntN(1500), random), programFrame(5, 0, 14+random.IntN(1500), random)
+				start := time.Now()
+				send(t, programs[0], there)
+				got := receive(t, programs[1], time.Second)
+				if !bytes.Equal(got, there) {
+					t.Errorf("round %d: host 5 got\n%x, want\n%x", round, got, there)
+				}
+				// Six links of 1 us at 100 Gb/s. A node takes along what is due within 60 us
+				// of the wall, and looks for frames now and then.
+				fabric := 6 * (clock.Microsecond + clock.Duration(len(there)+4)*80*clock.Picosecond)
+				least := emu.Wall{Dilation: dilation}.At(clock.Time(fabric))
+				// While the background flows last there may be a queue.
+				if took := time.Since(start); took < least-60*time.Microsecond || round > rounds/2 && took > least+time.Millisecond {
+					t.Errorf("round %d: %d B took %v, want %v", round, len(there), took, least)
+				}
+				send(t, programs[1], back)
+				if got := receive(t, programs[0], time.Second); !bytes.Equal(got, back) {
+					t.Errorf("round %d: host 0 got\n%x, want\n%x", round, got, back)
+				}
+			}
+		}()
+		timing, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: dilation}, clock.Never, nodes, links, punctual, busy.Load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What the programs send and get is no frame of a link.
+		if timing.Displaced != 0 || timing.Received != at.Sent {
+			t.Errorf("%d packets displaced, %d frames received of %d", timing.Displaced, timing.Received, at.Sent)
+		}
+		for _, port := range timing.Ports {
+			if port.Port == shim.Application && (port.Node == 0 || port.Node == 5) && port.Packets != 0 {
+				t.Errorf("the rate of the programs' interface was measured: %+v", port)
+			}
+		}
+		for i, n := range nodes {
+			if n.Foreign() != 0 {
+				t.Errorf("node %d: %d foreign frames", i, n.Foreign())
+			}
+			results = append(results, n.Result(at.Last+1))
+		}
+	})
+	for h, peer := range map[int]int{0: 5, 5: 0} {
+		r := results[h]
+		if r.Senders[0].NewPackets != rounds || r.Receivers[0].DeliveredWhole != rounds {
+			t.Errorf("host %d sent %d and got %d from %d, want %d", h, r.Senders[0].NewPackets, r.Receivers[0].DeliveredWhole, peer, rounds)
+		}
+		samples := map[csig.Type]int64{}
+		for _, w := range r.SignalWindows {
+			samples[csig.Type(w.Type)] += w.Samples
+			if w.Locator == 0 {
+				t.Errorf("host %d: %d samples that no port has written: %+v", h, w.Samples, w)
+			}
+		}
+		if samples[csig.ABW] != rounds/2 || samples[csig.Delay] != rounds/2 {
+			t.Errorf("host %d: samples %v, want %d of ABW and of Delay", h, samples, rounds/2)
+		}
+	}
+	if got := results[4].Receivers[0].PayloadBytes; got != 300_000 {
+		t.Errorf("a background flow brought %d B, want 300000", got)
+	}
+}
+
+// A program that asks for an address hears at once, and what is not for the fabric
+// stays outside.
+func TestProgramsAreAnsweredByTheShim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, links, programs := withPrograms(t, emu.Fabric{}, 0, 5)
+		var busy atomic.Bool
+		busy.Store(true)
+		go func() {
+			defer busy.Store(false)
+			me, peer := wire.MAC(0, 0), wire.MAC(5, 0)
+			request := slices.Concat(bytes.Repeat([]byte{0xff}, 6), me[:], []byte{8, 6, 0, 1, 8, 0, 6, 4, 0, 1},
+				me[:], []byte{10, 0, 0, 1}, make([]byte, 6), []byte{10, 0, 0, 6})
+			want := slices.Concat(me[:], peer[:], []byte{8, 6, 0, 1, 8, 0, 6, 4, 0, 2}, peer[:], []byte{10, 0, 0, 6}, me[:], []byte{10, 0, 0, 1})
+			start := time.Now()
+			send(t, programs[0], []byte{1, 2, 3}) // no frame
+			send(t, programs[0], request)
+			if got := receive(t, programs[0], time.Second); !bytes.Equal(got, want) {
+				t.Errorf("got %x, want %x", got, want)
+			}
+			if took := time.Since(start); took > time.Millisecond {
+				t.Errorf("answered within %v", took)
+			}
+			if got := receive(t, programs[1], 100*time.Millisecond); got != nil {
+				t.Errorf("host 5 got %x", got)
+			}
+		}()
+		if _, _, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 3000}, clock.Never, nodes, links, punctual, busy.Load); err != nil {
+			t.Fatal(err)
+		}
+		if got := nodes[0].Foreign(); got != 1 {
+			t.Errorf("%d frames that nobody can read, want 1", got)
+		}
+	})
+}
+
+// Programs do not wait for model time.
+func TestLockstepRefusesPrograms(t *testing.T) {
+	nodes, links, _ := withPrograms(t, emu.Fabric{}, 0, 5)
+	_, err := emu.NewPool(nodes, links, clock.Never)
+	if err == nil || !strings.Contains(err.Error(), "port 1 leads to programs, which need real time") {
+		t.Errorf("NewPool: %v", err)
+	}
+}
+
+// Interfaces of hardware pad short frames with zeros, behind the trailer.
+func TestTrailerBehindPadding(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for n := 14; n < 80; n++ {
+		for _, sequence := range []int64{1, 255, 256, 1 << 32, 1 << 56} {
+			at := clock.Time(random.Int64())
+			f := emu.AppendTrailer(programFrame(0, 5, n, random), 99, at, sequence)
+			for len(f) < 60 {
+				if got, ok := emu.Arrival(f); !ok || got != at {
+					t.Fatalf("%d B, padded to %d: arrival %v, %v, want %v", n, len(f), got, ok, at)
+				}
+				f = append(f, 0)
+			}
+			if got, ok := emu.Arrival(f); !ok || got != at {
+				t.Fatalf("%d B, padded to %d: arrival %v, %v, want %v", n, len(f), got, ok, at)
+			}
+			if _, ok := emu.Arrival(append(f, 1)); ok {
+				t.Fatalf("%d B: a trailer before a byte that is no padding", n)
+			}
+			if _, ok := emu.Arrival(f[:n]); ok && n >= 24 {
+				t.Fatalf("%d B: a trailer where there is none", n)
+			}
+		}
+	}
+}
