@@ -313,7 +313,7 @@ DissectorTable.get("udp.port"):add(UDP_PORT, lab)
 
 local TRAILER, MAGIC = 24, 0xc5161ab1
 
-local trailer = Proto("csiglab_trailer", "csiglab lockstep trailer")
+local trailer = Proto("csiglab_trailer", "csiglab trailer")
 
 local tf = {
 	magic    = ProtoField.uint32("csiglab_trailer.magic", "Magic", base.HEX),
