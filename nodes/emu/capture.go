@@ -104,7 +104,7 @@ func (n *Node) spoolReceived(e event) {
 		return
 	}
 	payload := e.packet.Payload
-	if payload == nil && !n.cfg.Elide {
+	if payload == nil && !n.cfg.Elide && e.packet.Kind() != wire.Foreign {
 		payload = payloadOf(e.packet)
 	}
 	n.taps.write(int(e.port), &spool.Record{At: e.at}, e.packet, e.packet.Header(), payload,
