@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +20,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMain lets doctor start this test's program as the probe.
+// TestMain lets doctor start this test's program as the probe, and TestLab as
+// csiglab.
 func TestMain(m *testing.M) {
+	asProgram()
 	if len(os.Args) == 3 && os.Args[1] == probeName {
 		main()
 	}
@@ -36,6 +39,9 @@ type fakeLab struct {
 	ran      int
 	runs     []labs.Run
 	cleaned  []string
+	did      []string // to labs
+	report   labs.Report
+	downErr  error
 	progress []orchestrator.Progress
 }
 
@@ -64,6 +70,26 @@ func (f *fakeLab) lab() lab {
 			f.cleaned = append(f.cleaned, fmt.Sprintf("%q %v", id, all))
 			return []string{"namespace 17"}, f.err
 		},
+		start: func(_ context.Context, args, _ []string, _ io.Writer) (string, error) {
+			f.did = append(f.did, strings.Join(args, " "))
+			return "lab1", f.err
+		},
+		down: func(_ context.Context, r labs.Run) (labs.Report, error) {
+			return f.report, f.downErr
+		},
+		enter: func(r *labs.Run, n labs.Node, command, _ []string) error {
+			f.did = append(f.did, fmt.Sprintf("%s %s %q", r.ID, n.Name, command))
+			return f.err
+		},
+	}
+}
+
+// twoRuns are a lab and a run of one name.
+func twoRuns() []labs.Run {
+	nodes := []labs.Node{{Name: "h0", Kind: "host", Addresses: []string{"10.0.0.1"}}, {Name: "tor0", Kind: "switch"}}
+	return []labs.Run{
+		{ID: "lab1", Name: "three-flow", Runtime: "netns", Clock: "wall", Dilation: 40, State: labs.Held, Held: true, Folder: "/runs/x", Nodes: nodes},
+		{ID: "run2", Name: "three-flow", Runtime: "netns", Clock: "lockstep", State: labs.Running, Nodes: nodes},
 	}
 }
 
@@ -114,8 +140,8 @@ func TestWrongUse(t *testing.T) {
 		{args: "rnu three-flow", want: `unknown command "rnu" (did you mean "run"?); see csiglab --help`},
 		{args: "run three-flow --runtme netns", want: `unknown flag: --runtme (did you mean "--runtime"?); see csiglab run --help`},
 		{args: "run three-flow bidir", want: `want an experiment, got 2: ["three-flow" "bidir"]; see csiglab run --help`},
-		{args: "run", want: "name an experiment, or give --topology and --workload; embedded: all-to-all bidir dragonfly dragonfly-72 incast one three-flow"},
-		{args: "run three-flwo", want: `three-flwo: no such file, nor an embedded experiment; embedded: all-to-all bidir dragonfly dragonfly-72 incast one three-flow (did you mean "three-flow"?)`},
+		{args: "run", want: "name an experiment, or give --topology and --workload; embedded: all-to-all bidir dragonfly dragonfly-72 incast iperf3 one three-flow"},
+		{args: "run three-flwo", want: `three-flwo: no such file, nor an embedded experiment; embedded: all-to-all bidir dragonfly dragonfly-72 incast iperf3 one three-flow (did you mean "three-flow"?)`},
 		{args: "run x.topo", want: "x.topo: not an experiment; topologies and matrices go with --topology"},
 		{args: "run three-flow --payload elide", want: "--payload elide: needs --runtime netns; the runtime inproc has no frames"},
 		{args: "run three-flow --processes one", want: "--processes one: needs --runtime netns"},
@@ -190,6 +216,36 @@ func TestWrongUse(t *testing.T) {
 		{args: "topo export all-to-all --format htsim --set topology.k_ary.rate=2.5Gbps", want: "rate 2.5Gbps is not a whole number of Gbps"},
 		{args: "topo export all-to-all --format htsim --set topology.k_ary.delay=1500ps", want: "must be whole nanoseconds"},
 		{args: "clean r1 --all", want: `run "r1" and --all exclude each other`},
+		{args: "up", want: "name an experiment, or give --topology and --workload; embedded: "},
+		{args: "up three-flow bidir", want: `want an experiment, got 2: ["three-flow" "bidir"]; see csiglab up --help`},
+		{args: "up three-flwo", want: `(did you mean "three-flow"?)`},
+		{args: "up three-flow --clock lockstep", want: "--clock lockstep: a lab runs in real time, under clock wall"},
+		{args: "up three-flow --runtime inproc", want: "--runtime inproc: a lab has real nodes; want netns or containerlab"},
+		{args: "up three-flow --runtime netsn", want: `unknown value "netsn"; known: inproc netns containerlab (did you mean "netns"?)`},
+		{args: "up three-flow --seeds 2", want: "--seeds 2: a lab is one run, with the first seed"},
+		{args: "up three-flow --variant csgi", want: `--variant "csgi": three-flow has baseline, csig, csig-wide (did you mean "csig"?)`},
+		{args: "up three-flow --dilation 0", want: "--dilation 0: wall.dilation: 0 is too small; the least is 1"},
+		{args: "up three-flow --processes many", want: `--processes "many": want one of node, one`},
+		{args: "up three-flow --runtime containerlab --processes one", want: "--processes one: needs --runtime netns"},
+		{args: "up three-flow --check-parity", want: "unknown flag: --check-parity"},
+		{args: "up three-flow --set links.mtu=1500", want: `links.mtu: size "1500": a unit is missing`},
+		{args: "up --topology FILE", file: topo, want: ": needs --workload"},
+		{args: "down", want: "name a lab, or give --all; csiglab ps lists them"},
+		{args: "down lab1 --all", want: `lab "lab1" and --all exclude each other`},
+		{args: "down lba1", want: `run "lba1": there is no such run (did you mean "lab1"?); known: lab1 three-flow`},
+		{args: "down lab1 nowhere", want: `run "nowhere": there is no such run; known: lab1 three-flow`},
+		{args: "down run2", want: "run run2 is no lab and ends by itself"},
+		{args: "down three-flow", want: "run \"three-flow\": there are 2 of them, use an id:\n  lab1  three-flow, held, since "},
+		{args: "inspect", want: "want a lab, got 0: []; see csiglab inspect --help"},
+		{args: "inspect lab1 run2", want: `want a lab, got 2: ["lab1" "run2"]`},
+		{args: "inspect nowhere", want: `run "nowhere": there is no such run; known: lab1 three-flow`},
+		{args: "exec", want: "want a lab, a node and a command, got []; see csiglab exec --help"},
+		{args: "exec lab1 h0 --", want: `want a lab, a node and a command, got ["lab1" "h0" "--"]`},
+		{args: "exec --it lab1 h0 -- sh", want: "unknown flag: --it; see csiglab exec --help"},
+		{args: "exec nowhere h0 -- true", want: `run "nowhere": there is no such run`},
+		{args: "exec three-flow h0 -- true", want: "there are 2 of them, use an id"},
+		{args: "exec lab1 h01 -- true", want: `node "h01": there is no such node (did you mean "h0"?); known: h0 tor0`},
+		{args: "exec lab1 10.0.0.7 -- true", want: `node "10.0.0.7": there is no such node (did you mean "10.0.0.1"?); known: 10.0.0.1`},
 		{args: "ps now", want: `unknown command "now" for "csiglab ps"`},
 		{args: probeName + " here", want: "this is for doctor, in a network namespace of its own"},
 	} {
@@ -201,13 +257,13 @@ func TestWrongUse(t *testing.T) {
 			if c.env != "" {
 				env = []string{c.env}
 			}
-			var f fakeLab
+			f := fakeLab{runs: twoRuns()}
 			code, stdout, stderr := csiglab(&f, env, args...)
 			if want := strings.ReplaceAll(c.want, "FILE", file); code != exitUsage || !strings.Contains(stderr, want) {
 				t.Errorf("exit %d, want %d\ngot  %swant %s", code, exitUsage, stderr, want)
 			}
-			if stdout != "" || f.ran != 0 {
-				t.Errorf("%d runs, standard output %q; want none", f.ran, stdout)
+			if stdout != "" || f.ran != 0 || len(f.did) > 0 {
+				t.Errorf("%d runs, %q, standard output %q; want none", f.ran, f.did, stdout)
 			}
 		})
 	}
@@ -425,6 +481,47 @@ func TestPsAndClean(t *testing.T) {
 	}
 	if diff := cmp.Diff(f.cleaned, []string{`"" false`, `"r1" false`, `"" true`}); diff != "" {
 		t.Errorf("cleaned, got - want +:\n%s", diff)
+	}
+}
+
+// TestLabCommands holds what the commands pass on and print.
+func TestLabCommands(t *testing.T) {
+	invalid := labs.Report{Code: exitInfrastructure, Output: "INVALID\n", Errors: "note: x\n"}
+	for _, c := range []struct {
+		args           string
+		report         labs.Report
+		downErr        error
+		code           int
+		stdout, stderr string
+		did            string
+	}{
+		{args: "up three-flow --variant csig --dilation 40", did: "[hold three-flow --variant csig --dilation 40]",
+			stdout: "lab         lab1\nexperiment  three-flow\nruntime     netns, clock wall, dilation 40, 2 nodes\nfolder      /runs/x\n" +
+				"next        csiglab inspect lab1\n            csiglab exec lab1 h0 -- ip address\n            csiglab down lab1\n"},
+		{args: "up three-flow", did: "[hold three-flow]", stdout: "lab         lab1",
+			stderr: "note: three-flow has 3 variants; the lab is of baseline, --variant chooses another; expectations, which compare them, are left out\n"},
+		{args: "exec run2 10.0.0.1 ip -br --json a", did: `[run2 h0 ["ip" "-br" "--json" "a"]]`},
+		{args: "exec lab1 tor0 -- sh -- x", did: `[lab1 tor0 ["sh" "--" "x"]]`},
+		{args: "down lab1", report: labs.Report{Output: "fine\n"}, stdout: "fine\n"},
+		{args: "down --all", report: invalid, code: exitInfrastructure, stdout: "INVALID\n", stderr: "note: x\n"},
+		{args: "down lab1", report: labs.Report{Code: exitFailed}, code: exitFailed},
+		{args: "down lab1", downErr: fmt.Errorf("end: %w", labs.ErrHolderDied), code: exitInfrastructure, stdout: "removed namespace 17\n",
+			stderr: "csiglab: lab lab1 has no result: end: its holder has died; its folder is /runs/x\n"},
+		{args: "down lab1", downErr: context.Canceled, code: exitInfrastructure, stderr: "csiglab: interrupted; lab lab1 still goes down\n"},
+		{args: "inspect lab1", stdout: "experiment  three-flow\nruntime     netns, clock wall, dilation 40\n"},
+		{args: "__complete exec lab1 t", stdout: "tor0\tswitch\n"},
+		{args: "__complete down ", stdout: "lab1\tthree-flow, held\nrun2\tthree-flow, running\n"},
+	} {
+		f := &fakeLab{runs: twoRuns(), report: c.report, downErr: c.downErr}
+		args := strings.Split(c.args, " ")
+		code, stdout, stderr := csiglab(f, nil, args...)
+		complete := args[0] == "__complete"
+		if code != c.code || !strings.Contains(stdout, c.stdout) || stderr != c.stderr && !complete {
+			t.Errorf("%s: exit %d, want %d\n%s%s\nwant\n%s%s", c.args, code, c.code, stdout, stderr, c.stdout, c.stderr)
+		}
+		if c.did != "" && fmt.Sprint(f.did) != c.did {
+			t.Errorf("%s: did %s, want %s", c.args, f.did, c.did)
+		}
 	}
 }
 

@@ -74,6 +74,7 @@ func (a *app) hold() *cobra.Command {
 				}
 			}
 			cmd.SetContext(ctx)
+			l.json = false // it was about up
 			inner := *a
 			inner.stdout, inner.stderr = io.MultiWriter(a.stdout, &h.output), io.MultiWriter(a.stderr, &h.errors)
 			inner.lab.run = func(ctx context.Context, set *experiment.Set, opts orchestrator.Options) (*orchestrator.Result, error) {
