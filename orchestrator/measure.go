@@ -118,6 +118,9 @@ func measurePorts(m map[string]float64, results []metrics.NodeResult) {
 		for _, t := range r.Tags {
 			m["tags."+t.Name] += float64(t.Packets)
 		}
+		for _, c := range r.Programs {
+			m["programs."+c.Name] += float64(c.Packets)
+		}
 	}
 }
 

@@ -87,8 +87,7 @@ const (
 )
 
 var programNames = [programEvents]string{
-	"ARP request answered", "neighbour solicitation answered", "broadcast or multicast", "no programs there",
-	"not my source address", "has a CSIG tag", "for the transport's port",
+	"arp_answered", "nd_answered", "multicast", "no_programs", "other_source", "csig_tag", "transport_port",
 }
 
 // New returns the machine of cfg, drawing packets from pool. An error names the

@@ -390,14 +390,14 @@ func TestRefusesWhatCannotCross(t *testing.T) {
 		frame []byte
 		want  string
 	}{
-		"broadcast":             {shim.Application, broadcast, "broadcast or multicast"},
-		"multicast":             {shim.Application, multicast, "broadcast or multicast"},
-		"host without programs": {shim.Application, frame(3, 4, 100), "no programs there"},
-		"itself":                {shim.Application, frame(3, 3, 100), "no programs there"},
-		"address of a switch":   {shim.Application, slices.Concat([]byte{2, 0, 0, 9, 0, 1}, frame(3, 9, 100)[6:]), "no programs there"},
-		"another's source":      {shim.Application, frame(5, 9, 100), "not my source address"},
-		"a tag":                 {shim.Application, slices.Concat(frame(3, 9, 60)[:12], []byte{0x88, 0xb5, 0, 0}, frame(3, 9, 60)[12:]), "has a CSIG tag"},
-		"our transport":         {shim.Application, ours.Header(), "for the transport's port"},
+		"broadcast":             {shim.Application, broadcast, "multicast"},
+		"multicast":             {shim.Application, multicast, "multicast"},
+		"host without programs": {shim.Application, frame(3, 4, 100), "no_programs"},
+		"itself":                {shim.Application, frame(3, 3, 100), "no_programs"},
+		"address of a switch":   {shim.Application, slices.Concat([]byte{2, 0, 0, 9, 0, 1}, frame(3, 9, 100)[6:]), "no_programs"},
+		"another's source":      {shim.Application, frame(5, 9, 100), "other_source"},
+		"a tag":                 {shim.Application, slices.Concat(frame(3, 9, 60)[:12], []byte{0x88, 0xb5, 0, 0}, frame(3, 9, 60)[12:]), "csig_tag"},
+		"our transport":         {shim.Application, ours.Header(), "transport_port"},
 		"our transport, in":     {shim.NIC, ours.Header(), "unexpected kind"},
 		"to another":            {shim.NIC, frame(5, 9, 100), "not my address"},
 		"from a stranger":       {shim.NIC, frame(4, 3, 100), "not my address"},
