@@ -224,7 +224,7 @@ func TestWrongUse(t *testing.T) {
 		{args: "up three-flow --runtime netsn", want: `unknown value "netsn"; known: inproc netns containerlab (did you mean "netns"?)`},
 		{args: "up three-flow --seeds 2", want: "--seeds 2: a lab is one run, with the first seed"},
 		{args: "up three-flow --variant csgi", want: `--variant "csgi": three-flow has baseline, csig, csig-wide (did you mean "csig"?)`},
-		{args: "up three-flow --dilation 0", want: "--dilation 0: wall.dilation: 0 is too small; the least is 1"},
+		{args: "up three-flow --dilation=-1", want: "--dilation -1: wall.dilation: -1 is too small; the least is 1"},
 		{args: "up three-flow --processes many", want: `--processes "many": want one of node, one`},
 		{args: "up three-flow --runtime containerlab --processes one", want: "--processes one: needs --runtime netns"},
 		{args: "up three-flow --check-parity", want: "unknown flag: --check-parity"},
