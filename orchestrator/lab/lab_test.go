@@ -1,0 +1,286 @@
+package lab_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// TestMain makes the program a holder if it is called as one: it registers the lab
+// of the given id, says so, waits to be asked, and does as told.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "hold" {
+		if err := hold(os.Args[2], os.Args[3]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func hold(id, how string) error {
+	run := lab.Run{ID: id, Name: "test", Runtime: "none", Clock: "wall", Folder: "/nowhere", Held: true}
+	e, err := lab.Register(run)
+	if err != nil {
+		return err
+	}
+	g := &topologies.Graph{Nodes: []topologies.Node{{Name: "h0"}, {Name: "tor0", Kind: topologies.Switch}}}
+	g.Connect(0, 1, 10*units.Gbps, clock.Microsecond)
+	if err := e.Describe(lab.Describe(g, func(p int) string { return fmt.Sprint("p", p) }, nil)); err != nil {
+		return err
+	}
+	h, err := lab.Hold(id)
+	if err != nil {
+		return err
+	}
+	fmt.Println("held")
+	<-h.Asked()
+	switch how {
+	case "dies":
+		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "fails":
+		runs, err := lab.List(context.Background())
+		if err != nil {
+			return err
+		}
+		r, err := lab.Find(runs, id)
+		if err != nil {
+			return err
+		}
+		if err := lab.Fail(r, lab.Report{Code: 3, Errors: "a node died\n"}); err != nil {
+			return err
+		}
+		return h.Close(lab.Report{Code: 3})
+	}
+	if err := e.Remove(); err != nil {
+		return err
+	}
+	return h.Close(lab.Report{Code: 1, Output: "the verdict\n", Errors: "a note\n"})
+}
+
+// holder starts a process that holds a lab, and returns it and the lab's id.
+func holder(t *testing.T, how string) (*exec.Cmd, string) {
+	t.Helper()
+	id := fmt.Sprintf("%x%x", os.Getpid(), time.Now().UnixNano())
+	cmd := exec.Command("/proc/self/exe", "hold", id, how)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait() //nolint:errcheck // it may have been killed
+		if _, err := lab.Clean(context.Background(), id, false); err != nil {
+			t.Error(err)
+		}
+	})
+	if said, _ := bufio.NewReader(out).ReadString('\n'); said != "held\n" {
+		t.Fatalf("the holder says %q", said)
+	}
+	go io.Copy(io.Discard, out)
+	return cmd, id
+}
+
+// left is a Backend that knows what is left of some runs.
+type left struct {
+	of      map[string]int // by id
+	unknown []lab.Run      // to the list
+}
+
+func (l *left) Find(_ context.Context, runs []lab.Run) ([]lab.Run, error) {
+	for i := range runs {
+		runs[i].Containers = l.of[runs[i].ID]
+	}
+	return append(runs, l.unknown...), nil
+}
+
+func (l *left) Remove(_ context.Context, id string) ([]string, error) {
+	if l.of[id] == 0 {
+		return nil, nil
+	}
+	l.of[id], l.unknown = 0, nil
+	return []string{"something of " + id}, nil
+}
+
+func find(t *testing.T, id string, backends ...lab.Backend) lab.Run {
+	t.Helper()
+	runs, err := lab.List(t.Context(), backends...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := lab.Find(runs, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A lab is listed while its holder lives and after, and cleaned only after.
+func TestListAndClean(t *testing.T) {
+	cmd, id := holder(t, "")
+	l := &left{of: map[string]int{id: 3}}
+	r := find(t, id, l)
+	if r.State != lab.Held || r.PID != cmd.Process.Pid || r.Containers != 3 || r.Name != "test" || len(r.Nodes) != 2 || len(r.Links) != 1 || time.Since(r.Started) > time.Hour {
+		t.Errorf("listed as %+v", r)
+	}
+	want := lab.Node{
+		Name: "h0", Kind: "host", Addresses: []string{"10.0.0.1"},
+		Interfaces: []lab.Interface{{Name: "p0", MAC: "02:00:00:00:00:00", Link: "h0-tor0", Peer: "tor0", PeerInterface: "p0", RateBPS: 1e10}},
+	}
+	if diff := cmp.Diff(r.Nodes[0], want); diff != "" {
+		t.Errorf("h0 (-got +want):\n%s", diff)
+	}
+	if removed, err := lab.Clean(t.Context(), id, false, l); err == nil || len(removed) > 0 || l.of[id] != 3 {
+		t.Errorf("Clean of a lab that is held removed %q, error %v", removed, err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait() //nolint:errcheck // it was killed
+	if r = find(t, id, l); r.State != lab.Dead {
+		t.Errorf("after its holder's death it is %s", r.State)
+	}
+	for i, want := range [][]string{{"something of " + id, "the entry of run " + id}, nil} {
+		removed, err := lab.Clean(t.Context(), id, false, l)
+		if diff := cmp.Diff(removed, want); diff != "" || err != nil {
+			t.Errorf("Clean %d: %v (-got +want):\n%s", i+1, err, diff)
+		}
+	}
+}
+
+// With all, the holder is ended first.
+func TestCleanEndsTheHolder(t *testing.T) {
+	cmd, id := holder(t, "")
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	removed, err := lab.Clean(t.Context(), id, true)
+	if want := []string{"run " + id + ", which was under way", "the entry of run " + id}; err != nil || !cmp.Equal(removed, want) {
+		t.Errorf("Clean: %q, %v, want %q", removed, err, want)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "terminated") {
+		t.Errorf("the holder ended with %v, want SIGTERM", err)
+	}
+}
+
+// What only a backend knows of is dead and can be cleaned.
+func TestCleanWithoutAnEntry(t *testing.T) {
+	l := &left{of: map[string]int{"0ff": 2}, unknown: []lab.Run{{ID: "0ff", Name: "lost"}}}
+	if r := find(t, "0ff", l); r.State != lab.Dead {
+		t.Errorf("it is %s", r.State)
+	}
+	removed, err := lab.Clean(t.Context(), "0ff", false, l)
+	if want := []string{"something of 0ff"}; err != nil || !cmp.Equal(removed, want) {
+		t.Errorf("Clean: %q, %v, want %q", removed, err, want)
+	}
+}
+
+func TestDown(t *testing.T) {
+	t.Run("in order", func(t *testing.T) {
+		_, id := holder(t, "")
+		got, err := lab.Down(t.Context(), find(t, id))
+		if want := (lab.Report{Code: 1, Output: "the verdict\n", Errors: "a note\n"}); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	})
+	t.Run("the holder dies", func(t *testing.T) {
+		cmd, id := holder(t, "dies")
+		go cmd.Wait() //nolint:errcheck // it dies
+		if _, err := lab.Down(t.Context(), find(t, id)); !errors.Is(err, lab.ErrHolderDied) {
+			t.Errorf("error %v, want ErrHolderDied", err)
+		}
+	})
+	t.Run("the holder is dead", func(t *testing.T) {
+		cmd, id := holder(t, "")
+		r := find(t, id)
+		cmd.Process.Kill()
+		cmd.Wait() //nolint:errcheck // it was killed
+		if _, err := lab.Down(t.Context(), r); !errors.Is(err, lab.ErrHolderDied) {
+			t.Errorf("error %v, want ErrHolderDied", err)
+		}
+	})
+	t.Run("given up", func(t *testing.T) {
+		cmd, id := holder(t, "")
+		r := find(t, id)
+		cmd.Process.Signal(syscall.SIGSTOP)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := lab.Down(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v, want the context's", err)
+		}
+	})
+	t.Run("it had ended by itself", func(t *testing.T) {
+		cmd, id := holder(t, "fails")
+		if _, err := lab.Down(t.Context(), find(t, id)); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait() //nolint:errcheck // its end is not the test
+		r := find(t, id)
+		if want := (lab.Report{Code: 3, Errors: "a node died\n"}); r.State != lab.Dead || r.End == nil || *r.End != want {
+			t.Errorf("listed as %+v with end %+v, want %+v", r, r.End, want)
+		}
+	})
+}
+
+func TestFind(t *testing.T) {
+	runs := []lab.Run{
+		{ID: "a1b2", Name: "x", State: lab.Held}, {ID: "a1c3", Name: "y", State: lab.Running}, {ID: "d4", Name: "y", State: lab.Dead},
+		{ID: "e5", Name: "z", State: lab.Dead}, {ID: "e6", Name: "z", State: lab.Dead}, {ID: "x", Name: "a1b2", State: lab.Held},
+	}
+	for _, c := range []struct{ text, want, err string }{
+		{"a1b2", "a1b2", ""}, // an id before a name
+		{"x", "x", ""},
+		{"a1b", "a1b2", ""},
+		{"a1c", "a1c3", ""},
+		{"d", "d4", ""},
+		{"y", "a1c3", ""}, // the one that lives
+		{"a1", "", `run "a1": there are 2 of them, use an id:`},
+		{"z", "", `run "z": there are 2 of them, use an id:`},
+		{"e5x", "", `run "e5x": there is no such run (did you mean "e5"?); known: a1b2 x a1c3 y d4 y e5 z e6 z x a1b2`},
+		{"", "", `run "": there is no such run; known: `},
+	} {
+		r, err := lab.Find(runs, c.text)
+		if r.ID != c.want || (err == nil) != (c.err == "") || err != nil && !strings.HasPrefix(err.Error(), c.err) {
+			t.Errorf("%q: got %q, %v; want %q, %s", c.text, r.ID, err, c.want, c.err)
+		}
+	}
+	if _, err := lab.Find(nil, "a"); err == nil || err.Error() != `run "a": there is none under way; csiglab up EXPERIMENT starts a lab` {
+		t.Errorf("without runs: %v", err)
+	}
+}
+
+func TestNode(t *testing.T) {
+	r := lab.Run{ID: "a", Nodes: []lab.Node{{Name: "h0", Addresses: []string{"10.0.0.1", "fd00:c51c::1"}}, {Name: "h1", Addresses: []string{"10.0.0.2"}}, {Name: "tor0"}}}
+	for text, want := range map[string]string{"h1": "h1", "tor0": "tor0", "10.0.0.2": "h1", "fd00:c51c:0::1": "h0", "::ffff:10.0.0.1": "h0"} {
+		if n, err := r.Node(text); err != nil || n.Name != want {
+			t.Errorf("%s: got %s, %v, want %s", text, n.Name, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"H1":       `node "H1": there is no such node (did you mean "h1"?); known: h0 h1 tor0`,
+		"10.0.0.9": `node "10.0.0.9": there is no such node (did you mean "10.0.0.1"?); known: 10.0.0.1 fd00:c51c::1 10.0.0.2`,
+	} {
+		if _, err := r.Node(text); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+	if _, err := (&lab.Run{ID: "a"}).Node("h0"); err == nil {
+		t.Error("a run without nodes has one")
+	}
+}
