@@ -48,9 +48,13 @@ const prefixLenIPv6 = 64
 // end, called shim, the port of the host's machine, whose index Attach returns.
 // Offloads are off at both ends: the kernel hands over frames as they would be on
 // a wire, each with its checksum.
-func Attach(namespace *os.File, host int, shim string, mtu units.ByteSize) (index int, err error) {
+//
+// fabric is the interface that leads to the fabric. It gets another address than
+// csig0, whose is that of the host: the kernel would take frames without a tag
+// from there, and the programs would get them twice.
+func Attach(namespace *os.File, host int, fabric, shim string, mtu units.ByteSize) (index int, err error) {
 	err = Within(namespace, func() error {
-		index, err = attach(host, shim, mtu)
+		index, err = attach(host, fabric, shim, mtu)
 		return err
 	})
 	if err != nil {
@@ -73,12 +77,20 @@ func Within(namespace *os.File, f func() error) (err error) {
 	return err
 }
 
-func attach(host int, shim string, mtu units.ByteSize) (int, error) {
+func attach(host int, fabric, shim string, mtu units.ByteSize) (int, error) {
 	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return 0, err
 	}
 	defer h.Close()
+	outer, err := h.LinkByName(fabric)
+	other := wire.MAC(host, 1)
+	if err == nil {
+		err = h.LinkSetHardwareAddr(outer, other[:])
+	}
+	if err != nil {
+		return 0, fmt.Errorf("address of %s: %w", fabric, err)
+	}
 	mac := wire.MAC(host, 0)
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU, attrs.HardwareAddr = Interface, int(mtu), mac[:]

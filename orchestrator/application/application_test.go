@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/nodes/clock"
@@ -49,7 +50,13 @@ func space(t *testing.T) (file *os.File) {
 
 func TestAttach(t *testing.T) {
 	ns := space(t)
-	index, err := application.Attach(ns, 258, "p1", 1400)
+	err := application.Within(ns, func() error {
+		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "p0", HardwareAddr: []byte{2, 0, 1, 2, 0, 0}}, PeerName: "far"})
+	})
+	if err != nil {
+		t.Skip("no veth: ", err)
+	}
+	index, err := application.Attach(ns, 258, "p0", "p1", 1400)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +76,7 @@ func TestAttach(t *testing.T) {
 		want []string
 	}{
 		{"ip -d addr show csig0", []string{"mtu 1400", "02:00:01:02:00:00", "inet 10.0.1.3/8", "inet6 fd00:c51c::103/64", "state UP"}},
+		{"ip link show p0", []string{"02:00:01:02:00:01"}},
 		{"ip link show p1", []string{"mtu 1400", fmt.Sprintf("%d: p1@csig0", index), "state UP"}},
 		{"ip addr show lo", []string{"127.0.0.1/8", ",UP,"}},
 		{"ip route", []string{"10.0.0.0/8 dev csig0"}},
@@ -93,7 +101,7 @@ func TestAttach(t *testing.T) {
 			}
 		}
 	}
-	if _, err := application.Attach(ns, 258, "p1", 1400); err == nil {
+	if _, err := application.Attach(ns, 258, "p0", "p1", 1400); err == nil {
 		t.Error("a second interface of the same name was made")
 	}
 }

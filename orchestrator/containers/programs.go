@@ -15,7 +15,7 @@ func (r *run) attach() error {
 	for _, host := range r.fabric.Applications {
 		n := &r.deployed.Nodes[host]
 		err := r.inSpace(host, func(space *os.File) error {
-			index, err := application.Attach(space, host, containerlab.Interface(shim.Application), r.fabric.ApplicationMTU)
+			index, err := application.Attach(space, host, containerlab.Interface(shim.NIC), containerlab.Interface(shim.Application), r.fabric.ApplicationMTU)
 			n.Interfaces = append(n.Interfaces, index)
 			return err
 		})

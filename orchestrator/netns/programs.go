@@ -14,7 +14,7 @@ import (
 func (d *deployment) attach(f *Fabric) error {
 	for _, host := range f.Applications {
 		s := &d.spaces[host]
-		index, err := application.Attach(s.file, host, portName(shim.Application), f.ApplicationMTU)
+		index, err := application.Attach(s.file, host, portName(shim.NIC), portName(shim.Application), f.ApplicationMTU)
 		if err != nil {
 			return fmt.Errorf("node %s: %w", s.name, err)
 		}
