@@ -216,7 +216,7 @@ type run struct {
 
 // drive tells the nodes what to do, waits for them and fills in out.
 func (r *run) drive(ctx context.Context, out *Outcome) error {
-	began := time.Now()
+	began, before := time.Now(), r.cpu()
 	for _, n := range r.fabric.Graph.Nodes {
 		r.names = append(r.names, n.Name)
 	}
@@ -262,9 +262,7 @@ func (r *run) drive(ctx context.Context, out *Outcome) error {
 		out.Programs = r.apps.Ended()
 	}
 	out.Outcome, out.Wall, out.Setup = *got, time.Since(got.Started), got.Started.Sub(began)
-	for _, n := range r.deployed.Nodes {
-		out.CPU += cpuOf(n.PID)
-	}
+	out.CPU = r.cpu() - before
 	if r.fabric.Wall != nil {
 		if out.Shaped, err = r.shaped(); err != nil {
 			return err

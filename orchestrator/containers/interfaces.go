@@ -76,6 +76,14 @@ func (r *run) count(out *Outcome) error {
 	})
 }
 
+// cpu returns the processor time that the nodes have taken so far.
+func (r *run) cpu() (sum time.Duration) {
+	for _, n := range r.deployed.Nodes {
+		sum += cpuOf(n.PID)
+	}
+	return sum
+}
+
 // cpuOf returns the processor time of a process, 0 when it is gone. The clock's
 // number is that of clock_getcpuclockid(3).
 func cpuOf(pid int) time.Duration {

@@ -1,12 +1,8 @@
 package containers
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -48,48 +44,6 @@ func (r *run) pace(ctx context.Context) (*watch.Outcome, error) {
 		paced.Programs = r.apps.Done()
 	}
 	return paced.Keep(ctx)
-}
-
-// raise gives the threads that pace a real-time priority, which a container may
-// not take by itself. They may give it up, and do as under any runtime. Where the
-// machine does not permit it the run goes on without, and its fidelity tells.
-func (r *run) raise(sheet *emu.Sheet) error {
-	for i, n := range r.deployed.Nodes {
-		thread, err := threadOf(n.PID, sheet.Thread(i))
-		if err != nil {
-			return fmt.Errorf("node %s: %w", r.names[i], err)
-		}
-		if emu.Raise(thread) != nil {
-			return nil
-		}
-	}
-	return nil
-}
-
-// threadOf returns the id in this PID namespace of a thread of a process that
-// knows it as inner (NSpid of proc_pid_status(5)).
-func threadOf(pid, inner int) (int, error) {
-	tasks := fmt.Sprintf("/proc/%d/task", pid)
-	list, err := os.ReadDir(tasks)
-	if err != nil {
-		return 0, fmt.Errorf("threads of process %d: %w", pid, err)
-	}
-	for _, task := range list {
-		status, err := os.ReadFile(filepath.Join(tasks, task.Name(), "status"))
-		if err != nil {
-			continue // it has ended meanwhile
-		}
-		for line := range bytes.Lines(status) {
-			ids, ok := bytes.CutPrefix(line, []byte("NSpid:"))
-			if !ok {
-				continue
-			}
-			if fields := bytes.Fields(ids); string(fields[len(fields)-1]) == strconv.Itoa(inner) {
-				return strconv.Atoi(task.Name())
-			}
-		}
-	}
-	return 0, fmt.Errorf("process %d has no thread that it knows as %d", pid, inner)
 }
 
 // shape sets up the shaper of every interface of the graph's links.

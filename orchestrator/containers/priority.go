@@ -1,0 +1,95 @@
+package containers
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/emu"
+)
+
+// raise gives the threads that pace a real-time priority, which a container may
+// not take by itself. They may give it up, and do as under any runtime. Where the
+// machine does not permit it the run goes on without, and its fidelity tells.
+func (r *run) raise(sheet *emu.Sheet) error {
+	group := ""
+	for i, n := range r.deployed.Nodes {
+		thread, err := threadOf(n.PID, sheet.Thread(i))
+		if err != nil {
+			return fmt.Errorf("node %s: %w", r.names[i], err)
+		}
+		if emu.Raise(thread) == nil {
+			continue
+		}
+		// With real-time group scheduling (CONFIG_RT_GROUP_SCHED, cgroup v1) a group
+		// has no real-time threads unless some of its parent's processor time is set
+		// aside for it, which throttles it to that. So the thread joins csiglab's own
+		// group, in which the nodes of runtime netns are too.
+		if group == "" {
+			if group = ownGroup(); group == "" {
+				return nil
+			}
+		}
+		if os.WriteFile(group, []byte(strconv.Itoa(thread)), 0) != nil || emu.Raise(thread) != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// threadOf returns the id in this PID namespace of a thread of a process that
+// knows it as inner (NSpid of proc_pid_status(5)).
+func threadOf(pid, inner int) (int, error) {
+	tasks := fmt.Sprintf("/proc/%d/task", pid)
+	list, err := os.ReadDir(tasks)
+	if err != nil {
+		return 0, fmt.Errorf("threads of process %d: %w", pid, err)
+	}
+	for _, task := range list {
+		status, err := os.ReadFile(filepath.Join(tasks, task.Name(), "status"))
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		for line := range bytes.Lines(status) {
+			ids, ok := bytes.CutPrefix(line, []byte("NSpid:"))
+			if !ok {
+				continue
+			}
+			if fields := bytes.Fields(ids); string(fields[len(fields)-1]) == strconv.Itoa(inner) {
+				return strconv.Atoi(task.Name())
+			}
+		}
+	}
+	return 0, fmt.Errorf("process %d has no thread that it knows as %d", pid, inner)
+}
+
+// ownGroup returns the file that takes threads into this process's group of the
+// controller cpu, cgroup v1 (cgroups(7)), or "" where there is none.
+func ownGroup() string {
+	const controller = "cpu"
+	mounts, err := os.ReadFile("/proc/self/mounts") // device, folder, type, options, ...
+	if err != nil {
+		return ""
+	}
+	groups, err := os.ReadFile("/proc/self/cgroup") // number:controllers:path
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(mounts)) {
+		mount := strings.Fields(line)
+		if len(mount) < 4 || mount[2] != "cgroup" || !slices.Contains(strings.Split(mount[3], ","), controller) {
+			continue
+		}
+		for line := range strings.Lines(string(groups)) {
+			part := strings.SplitN(strings.TrimSpace(line), ":", 3)
+			if len(part) == 3 && slices.Contains(strings.Split(part[1], ","), controller) {
+				return filepath.Join(mount[1], part[2], "tasks")
+			}
+		}
+	}
+	return ""
+}
