@@ -46,6 +46,9 @@ const (
 	togetherWithin = 60 * time.Microsecond
 	// turnEvents bounds a turn, so that a node with a backlog lets its frames go.
 	turnEvents = 64
+	// receiveBatches bounds how many frames are read without a look at the clock,
+	// where they come faster than they can be read.
+	receiveBatches = 16
 )
 
 // Pacer drives some nodes of a fabric in real time, on one goroutine. Every event
@@ -182,11 +185,11 @@ func (k *Pacer) turn(p *paced) error {
 	return nil
 }
 
-// receive reads what has come.
+// receive reads what has come, or a part of very much.
 func (k *Pacer) receive(p *paced) error {
 	p.lastGet = k.clock.now()
 	p.present = k.wall.Model(p.lastGet)
-	for {
+	for range receiveBatches {
 		got, err := p.conn.Receive(p.frames, 0)
 		if err != nil {
 			return fmt.Errorf("node %s: %w", p.cfg.Name, err)
@@ -200,6 +203,7 @@ func (k *Pacer) receive(p *paced) error {
 			return nil
 		}
 	}
+	return nil
 }
 
 // rest sleeps until something is due. A frame that comes meanwhile is not due
