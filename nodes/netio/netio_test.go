@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,6 +98,54 @@ func TestPacketIgnoresItsOwn(t *testing.T) {
 		if n, err := c.Receive(make([]netio.Frame, 1), 50*time.Millisecond); n != 0 || err != nil {
 			t.Errorf("%s: Receive = %d, %v, want 0, nil", name, n, err)
 		}
+	}
+}
+
+// A frame that a slot cannot hold is lost and counted, and what other interfaces of
+// the namespace receive neither takes up slots nor wakes anybody.
+func TestPacketTakesWholeFramesOfItsOwn(t *testing.T) {
+	var loop *netio.Packet
+	a, _ := openPair(t, func(loopback int) {
+		l, err := netlink.LinkByIndex(loopback)
+		if err == nil {
+			err = netlink.LinkSetUp(l)
+		}
+		if err == nil {
+			loop, err = netio.OpenPacket([]int{loopback}, 100)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	defer loop.Close()
+	frame := func(n int) netio.Message { return netio.Message{Header: make([]byte, n)} }
+	if err := loop.Send([]netio.Message{frame(80), frame(1000), frame(90), frame(2000)}); err != nil {
+		t.Fatal(err)
+	}
+	var lengths []int
+	batch := make([]netio.Frame, 1)
+	for {
+		n, err := loop.Receive(batch, 100*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			break
+		}
+		lengths = append(lengths, len(batch[0].Data))
+	}
+	if want := []int{80, 90}; !slices.Equal(lengths, want) {
+		t.Errorf("received frames of %v B, want %v", lengths, want)
+	}
+	if drops, err := loop.Drops(); drops != 2 || err != nil {
+		t.Errorf("Drops = %d, %v, want 2", drops, err)
+	}
+	fds := []unix.PollFd{{Fd: int32(a.Descriptor()), Events: unix.POLLIN}}
+	if n, err := unix.Poll(fds, 0); n != 0 || err != nil {
+		t.Errorf("a Conn on other interfaces can be read: %d, %v", n, err)
 	}
 }
 

@@ -50,8 +50,8 @@ const blockPages = 16
 
 // OpenPacket opens the interfaces of the given indices, which are ports 0, 1, …,
 // in the network namespace of the calling thread. A frame longer than maxFrame
-// bytes is lost. It needs CAP_NET_RAW in that namespace; the Conn may then
-// be used from any thread.
+// bytes may not fit into a slot, and is then lost and counted. It needs
+// CAP_NET_RAW in that namespace; the Conn may then be used from any thread.
 func OpenPacket(indices []int, maxFrame int) (*Packet, error) {
 	return open(indices, maxFrame, SlotsOf(len(indices)), true)
 }
