@@ -69,10 +69,14 @@ func load(f *runfolder.Folder) (*data, error) {
 	for _, n := range m.Nodes {
 		d.nodes[n.Node] = n
 	}
-	named := map[string]bool{}
+	named, heard := map[string]bool{}, map[string]bool{}
+	for i := range d.flowRows {
+		heard[d.flowRows[i].FlowName] = true
+	}
 	for _, v := range m.Variants {
 		for _, flow := range m.FlowsOf(v.Name) {
-			if !named[flow.Name] {
+			// Programs talk to few of those that they could talk to.
+			if !named[flow.Name] && (!ofPrograms(flow) || heard[flow.Name]) {
 				named[flow.Name] = true
 				d.flows = append(d.flows, flow)
 			}
@@ -95,6 +99,10 @@ func load(f *runfolder.Folder) (*data, error) {
 	d.groupFlows()
 	return d, nil
 }
+
+// ofPrograms tells whether a flow is all that programs of one host send to those
+// of another: it has no size, and what it takes is up to them.
+func ofPrograms(f runfolder.Flow) bool { return f.Size == 0 }
 
 // measured returns the measuring window of a run in us.
 func (d *data) measured(r run) (from, to float64) {

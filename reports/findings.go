@@ -166,7 +166,7 @@ func (d *data) sharing() string {
 	first := d.rates[d.manifest.Variants[0].Name]
 	var flows []string
 	for _, f := range d.flows {
-		if _, ok := first[f.Name]; ok {
+		if _, ok := first[f.Name]; ok && !ofPrograms(f) {
 			flows = append(flows, f.Name)
 		}
 	}
@@ -186,7 +186,7 @@ func (d *data) sharing() string {
 		}
 		others, n := 0.0, 0
 		for name, rate := range rates {
-			if name != slow {
+			if name != slow && slices.Contains(flows, name) {
 				others, n = others+rate, n+1
 			}
 		}

@@ -149,7 +149,10 @@ func (d *data) completion() Table {
 	for _, v := range d.manifest.Variants {
 		t.Columns = append(t.Columns, Column{v.Name + " (µs)", true}, Column{"over the seeds", true})
 	}
-	flows := slices.Clone(d.flows)
+	flows := slices.DeleteFunc(slices.Clone(d.flows), ofPrograms)
+	if len(flows) == 0 {
+		return Table{}
+	}
 	if len(flows) > maxCompletions {
 		first := byFlow[d.manifest.Variants[0].Name]
 		slowness := func(f runfolder.Flow) float64 {
@@ -175,6 +178,44 @@ func (d *data) completion() Table {
 			default:
 				row = append(row, Cell{Text: number(runfolder.Median(x.fct))}, Cell{Text: span(x.fct)})
 			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// leastNamed is the share of samples from which a port is listed.
+const leastNamed = 0.01
+
+// named lists the ports that tags of programs' packets named as the bottleneck, by
+// flow and signal.
+func (d *data) named() Table {
+	const prefix = "bottleneck_share."
+	t := Table{
+		Columns: []Column{{Name: "Flow"}, {Name: "Signal"}, {Name: "Port"}},
+		Note:    "Shares of the samples in the measuring window; medians over the seeds.",
+	}
+	names := map[string]bool{}
+	for _, v := range d.manifest.Variants {
+		t.Columns = append(t.Columns, Column{v.Name, true})
+		for name, share := range d.summary.Variants[v.Name].Metrics {
+			if strings.HasPrefix(name, prefix) && share >= leastNamed {
+				names[name] = true
+			}
+		}
+	}
+	for _, name := range sortedKeys(names) {
+		var row []Cell
+		for _, part := range strings.SplitN(strings.TrimPrefix(name, prefix), ".", 3) {
+			row = append(row, Cell{Text: part})
+		}
+		for _, v := range d.manifest.Variants {
+			share, ok := d.summary.Variants[v.Name].Metrics[name]
+			if !ok {
+				row = append(row, Cell{Text: "–"})
+				continue
+			}
+			row = append(row, Cell{Text: percent(share)})
 		}
 		t.Rows = append(t.Rows, row)
 	}
