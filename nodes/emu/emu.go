@@ -130,6 +130,7 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn) *Node {
 	if n.timeout == 0 {
 		n.timeout = DefaultFrameTimeout
 	}
+	pool.Release = func(payload []byte) { n.buffers = append(n.buffers, payload[:0]) }
 	n.cfg.Format.Elided = cfg.Elide
 	if cfg.Spool != nil {
 		n.taps = &taps{Spool: cfg.Spool}
@@ -368,8 +369,9 @@ func (p *portState) take(sequence int64) bool {
 	return true
 }
 
-// buffer returns an empty payload buffer. It comes back when the packet departs;
-// that of a packet which the machine drops or trims is left to the collector.
+// buffer returns an empty payload buffer. It comes back with its packet, when that
+// has departed or the machine drops it; that of a packet which the machine trims is
+// left to the collector.
 func (n *Node) buffer() []byte {
 	if last := len(n.buffers) - 1; last >= 0 {
 		b := n.buffers[last]
@@ -438,9 +440,6 @@ func (n *Node) flush() error {
 	}
 	n.sent += int64(len(n.outbox.messages) - n.outbox.raw)
 	for _, p := range n.outbox.packets {
-		if p.Payload != nil {
-			n.buffers = append(n.buffers, p.Payload[:0])
-		}
 		n.pool.Put(p)
 	}
 	n.outbox.clear()

@@ -12,6 +12,7 @@ import (
 func (n *Node) acceptProgram(port *portState, f netio.Frame) {
 	p := n.pool.Get()
 	if err := p.Parse(f.Data, n.cfg.Format); err != nil {
+		p.Payload = nil // if any, it is the Conn's
 		n.pool.Put(p)
 		n.foreign++
 		return

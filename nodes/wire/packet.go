@@ -149,6 +149,10 @@ func (p *Packet) l4() uint8                { return p.l3 + IPv4Len + UDPLen }
 // nothing once the pool has grown to the packets in flight. The zero value is
 // ready.
 type Pool struct {
+	// Release, if not nil, gets back the payload of each packet that is put back
+	// with one.
+	Release func(payload []byte)
+
 	free []*Packet
 	out  int
 }
@@ -167,7 +171,12 @@ func (q *Pool) Get() *Packet {
 // Put takes back a packet that its owner has done with.
 func (q *Pool) Put(p *Packet) {
 	q.out--
-	p.Payload = nil
+	if p.Payload != nil {
+		if q.Release != nil {
+			q.Release(p.Payload)
+		}
+		p.Payload = nil
+	}
 	q.free = append(q.free, p)
 }
 

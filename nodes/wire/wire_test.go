@@ -378,6 +378,25 @@ func TestMACsAreUnique(t *testing.T) {
 	}
 }
 
+// A payload goes back once, to who is asked for it.
+func TestPoolReleasesPayloads(t *testing.T) {
+	var q wire.Pool
+	q.Put(&wire.Packet{Payload: []byte{1}}) // to nobody
+	var got [][]byte
+	q.Release = func(payload []byte) { got = append(got, payload) }
+	for _, payload := range [][]byte{nil, {1}, nil, {2, 3}} {
+		p := q.Get()
+		if p.Payload != nil {
+			t.Errorf("a packet of the pool has payload %v", p.Payload)
+		}
+		p.Payload = payload
+		q.Put(p)
+	}
+	if want := [][]byte{{1}, {2, 3}}; !cmp.Equal(got, want) {
+		t.Errorf("released %v, want %v", got, want)
+	}
+}
+
 func TestPool(t *testing.T) {
 	var pool wire.Pool
 	p := pool.Get()
