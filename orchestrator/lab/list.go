@@ -178,7 +178,7 @@ func ticksOf(pid int) uint64 {
 		return 0
 	}
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	const state, start = 3 - 3, 22 - 3 // fields before the name's end are cut off
+	const state, start = 0, 19 // fields before the name's end are cut off
 	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
 		return 0
 	}
