@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == probeName {
 		main()
 	}
+	if os.Getenv(asCommandEnv) != "" && len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+		main()
+	}
 	os.Exit(m.Run())
 }
 

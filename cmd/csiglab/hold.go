@@ -179,7 +179,7 @@ func (h *holding) end(err error) error {
 		return &exitError{code: code} // up says it
 	}
 	// What csiglab exec has started in the nodes.
-	if _, left := (netns.Remains{}).Remove(context.Background(), h.run.ID); left != nil {
+	if _, left := (netns.Remains{}).Remove(context.Background(), h.run); left != nil {
 		err = errors.Join(err, left)
 	}
 	if err != nil && !silent {

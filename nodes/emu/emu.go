@@ -74,6 +74,25 @@ func (e *LinkError) Error() string {
 	return fmt.Sprintf("link %s: frame %d from %s to %s %s", e.Link, e.Frame, e.From, e.To, e.Reason)
 }
 
+// nodeError is an error of a node's driver other than a *LinkError.
+type nodeError struct {
+	name string
+	err  error
+}
+
+func (e *nodeError) Error() string { return fmt.Sprintf("node %s: %v", e.name, e.err) }
+func (e *nodeError) Unwrap() error { return e.err }
+
+// failed names the node in an error, and the link if the error is of one, as when
+// its interface is gone.
+func (n *Node) failed(err error) error {
+	var port *netio.PortError
+	if errors.As(err, &port) {
+		err = fmt.Errorf("link %s: %w", n.cfg.Ports[port.Port].Link, port.Err)
+	}
+	return &nodeError{n.cfg.Name, err}
+}
+
 // Node drives one machine. It belongs to one goroutine at a time.
 type Node struct {
 	cfg     Config
@@ -253,7 +272,7 @@ func (n *Node) read() error {
 		}
 		got, err := n.conn.Receive(n.frames, wait)
 		if err != nil {
-			return fmt.Errorf("node %s: %w", n.cfg.Name, err)
+			return n.failed(err)
 		}
 		for i := range n.frames[:got] {
 			if err := n.accept(n.frames[i]); err != nil {
@@ -265,7 +284,7 @@ func (n *Node) read() error {
 		}
 		drops, err := n.conn.Drops()
 		if err != nil {
-			return fmt.Errorf("node %s: %w", n.cfg.Name, err)
+			return n.failed(err)
 		}
 		if drops > 0 {
 			return n.broken(port, fmt.Sprintf("did not arrive: %d frames found no room", drops))
@@ -412,7 +431,7 @@ func (n *Node) depart(d node.Departure) error {
 	case n.cfg.Host && !foreign:
 		payload = payloadOf(d.Packet)
 	case len(payload) != d.Packet.PayloadLen:
-		return fmt.Errorf("node %s: port %d: %v: %w", n.cfg.Name, d.Port, d.Packet, errNoPayload)
+		return n.failed(fmt.Errorf("port %d: %v: %w", d.Port, d.Packet, errNoPayload))
 	}
 	drop, flip := false, false
 	for _, i := range n.cfg.Damage {
@@ -436,7 +455,7 @@ func (n *Node) depart(d node.Departure) error {
 // flush puts the frames of the outbox on the wire and recycles their packets.
 func (n *Node) flush() error {
 	if err := n.conn.Send(n.outbox.messages); err != nil {
-		return fmt.Errorf("node %s: %w", n.cfg.Name, err)
+		return n.failed(err)
 	}
 	n.sent += int64(len(n.outbox.messages) - n.outbox.raw)
 	for _, p := range n.outbox.packets {

@@ -60,9 +60,12 @@ func Main(build Builder) int {
 	}
 	report, err := drive(given.spec, given.shared, build)
 	var link *LinkError
+	var node *nodeError
 	switch {
 	case errors.As(err, &link):
 		report = &ProcessReport{Link: link}
+	case errors.As(err, &node): // who reads it knows the node
+		report = &ProcessReport{Failure: node.err.Error()}
 	case err != nil:
 		report = &ProcessReport{Failure: err.Error()}
 	}

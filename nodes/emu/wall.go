@@ -1,7 +1,6 @@
 package emu
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -192,7 +191,7 @@ func (k *Pacer) receive(p *paced) error {
 	for range receiveBatches {
 		got, err := p.conn.Receive(p.frames, 0)
 		if err != nil {
-			return fmt.Errorf("node %s: %w", p.cfg.Name, err)
+			return p.failed(err)
 		}
 		for i := range p.frames[:got] {
 			if err := p.accept(p.frames[i]); err != nil {

@@ -5,6 +5,7 @@ package netio
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -41,6 +42,15 @@ type Message struct {
 
 // Len returns the length of the frame.
 func (m *Message) Len() int { return len(m.Header) + len(m.Payload) + len(m.Trailer) }
+
+// PortError is an error of one port, as when its interface is gone.
+type PortError struct {
+	Port int
+	Err  error
+}
+
+func (e *PortError) Error() string { return fmt.Sprintf("netio: port %d: %v", e.Port, e.Err) }
+func (e *PortError) Unwrap() error { return e.Err }
 
 // ErrClosed reports a Conn whose other end, or itself, is gone.
 var ErrClosed = errors.New("netio: closed")

@@ -264,7 +264,7 @@ func (c *Packet) Send(batch []Message) error {
 			// ENOBUFS: the receiver's backlog was full and the frame was dropped, so
 			// it is sent again.
 		default:
-			return fmt.Errorf("netio: port %d: send %d B: %w", batch[at].Port, batch[at].Len(), errno)
+			return &PortError{batch[at].Port, fmt.Errorf("send %d B: %w", batch[at].Len(), errno)}
 		}
 	}
 	return nil

@@ -109,7 +109,7 @@ func (e *Engine) containers(ctx context.Context, runID string) ([]container.Summ
 	}
 	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {
-		return nil, fmt.Errorf("list containers: %w", err)
+		return nil, fmt.Errorf("list containers: %w", e.told(err))
 	}
 	return list, nil
 }
@@ -136,7 +136,7 @@ func (e *Engine) remove(ctx context.Context, runID string) error {
 	}
 	all.Wait()
 	for _, err := range failures {
-		if client.IsErrConnectionFailed(err) {
+		if errors.Is(err, ErrLost) {
 			return err // the others say the same
 		}
 	}
@@ -150,7 +150,7 @@ func (e *Engine) removeContainer(ctx context.Context, id string) error {
 		case err == nil || errdefs.IsNotFound(err):
 			return nil
 		case !errdefs.IsConflict(err):
-			return fmt.Errorf("remove container %.12s: %w", id, err)
+			return fmt.Errorf("remove container %.12s: %w", id, e.told(err))
 		}
 		// Somebody else is removing it: wait until it is gone.
 		select {

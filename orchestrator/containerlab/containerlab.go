@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/docker/docker/client"
@@ -101,6 +102,23 @@ func Open(ctx context.Context) (*Engine, error) {
 		return nil, fmt.Errorf("open the docker engine: %w", err)
 	}
 	return &Engine{docker}, nil
+}
+
+// ErrLost is wrapped when the engine ends, or is started again, while it is
+// needed.
+var ErrLost = errors.New("the docker engine does not answer any more")
+
+// told replaces what the client says of an engine that is gone, which is an
+// encoded URL.
+func (e *Engine) told(err error) error {
+	if !client.IsErrConnectionFailed(err) {
+		return err
+	}
+	var request *url.Error
+	if errors.As(err, &request) {
+		return fmt.Errorf("%w: %s: %w", ErrLost, e.docker.DaemonHost(), request.Err)
+	}
+	return fmt.Errorf("%w: nobody is at %s", ErrLost, e.docker.DaemonHost())
 }
 
 // Close ends the connection. Labs stay.

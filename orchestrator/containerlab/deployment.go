@@ -25,6 +25,7 @@ import (
 // deployment.
 type deployment struct {
 	*docker.DockerRuntime
+	engine   *Engine
 	ctx      context.Context // of the deployment
 	end      context.CancelCauseFunc
 	settings map[string]*NodeSettings
@@ -47,8 +48,8 @@ func newDeployment(ctx context.Context, e *Engine, lab *Lab) *deployment {
 	newDocker := clab.ContainerRuntimes[docker.RuntimeName]
 	library.Unlock()
 	d := &deployment{
-		DockerRuntime: newDocker().(*docker.DockerRuntime),
-		settings:      make(map[string]*NodeSettings), started: make(map[string]*started),
+		DockerRuntime: newDocker().(*docker.DockerRuntime), engine: e,
+		settings: make(map[string]*NodeSettings), started: make(map[string]*started),
 		ready: make(chan string, len(lab.Graph.Nodes)),
 	}
 	d.ctx, d.end = context.WithCancelCause(ctx)
@@ -91,6 +92,7 @@ func (d *deployment) request() (context.Context, context.CancelFunc, error) {
 // failed ends the deployment at the first error of a node.
 func (d *deployment) failed(node string, err error) error {
 	if err != nil {
+		err = d.engine.told(err)
 		d.end(fmt.Errorf("node %s: %w", node, err))
 	}
 	return err

@@ -9,6 +9,10 @@ import (
 	"github.com/docker/docker/api/types/container"
 )
 
+// asked is the exit code of a Go program in its container, without a word, upon
+// SIGTERM: the kernel does not let a namespace's first process die of that.
+const asked = 2
+
 // signalled is what the exit code of a process that a signal killed begins at.
 const signalled = 128
 
@@ -28,7 +32,7 @@ func (e *Engine) Exit(ctx context.Context, n Node) string {
 	case errdefs.IsNotFound(err):
 		return "ended: its container was removed"
 	case err != nil:
-		return fmt.Sprintf("ended: %v", err)
+		return fmt.Sprintf("ended: %v", e.told(err))
 	case info.State.Running:
 		return "ended without a result, but its container runs" + tail(ctx, e.docker, n.ID)
 	case info.State.OOMKilled:
@@ -37,5 +41,9 @@ func (e *Engine) Exit(ctx context.Context, n Node) string {
 		signal := syscall.Signal(info.State.ExitCode - signalled)
 		return fmt.Sprintf("was killed by signal %d (%v)", signal, signal)
 	}
-	return fmt.Sprintf("ended with code %d%s", info.State.ExitCode, tail(ctx, e.docker, n.ID))
+	text := tail(ctx, e.docker, n.ID)
+	if info.State.ExitCode == asked && text == "" {
+		return "was asked to end, as by docker stop or by an engine that is started again"
+	}
+	return fmt.Sprintf("ended with code %d%s", info.State.ExitCode, text)
 }

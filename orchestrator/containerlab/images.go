@@ -11,10 +11,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/build"
+	"github.com/docker/docker/api/types/image"
 )
 
 // Binaries are the paths of the programs that the images hold: static, for Linux.
@@ -27,7 +26,7 @@ type Images struct {
 	Switch, Host string
 }
 
-// EnsureImages returns the images of a switch and of a host, and builds those
+// EnsureImages returns the images of a switch and of a host, and makes those
 // that the engine does not have. Their tags are the first 12 hexadecimal digits
 // of the SHA-256 of the Dockerfile followed by the binary, as in the Makefile:
 // the same content is the same image. Nothing is pulled.
@@ -81,8 +80,8 @@ func (e *Engine) ensureImage(ctx context.Context, program, path string) (string,
 	} else if !errdefs.IsNotFound(err) {
 		return "", fmt.Errorf("image %s: %w", tag, err)
 	}
-	if err := e.buildImage(ctx, tag, archive(map[string][]byte{"Dockerfile": dockerfile(program), program: binary})); err != nil {
-		return "", fmt.Errorf("build image %s: %w", tag, err)
+	if err := e.makeImage(ctx, tag, program, binary); err != nil {
+		return "", fmt.Errorf("make image %s: %w", tag, e.told(err))
 	}
 	return tag, nil
 }
@@ -101,43 +100,37 @@ func checkStatic(binary []byte) error {
 	return nil
 }
 
-// archive returns a tar of programs and their Dockerfile; it depends on the
-// content alone.
-func archive(files map[string][]byte) *bytes.Buffer {
+// archive returns a tar of one program.
+func archive(program string, content []byte) *bytes.Buffer {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	for name, content := range files { // the order does not reach the image
-		header := &tar.Header{Name: filepath.Base(name), Mode: 0o755, Size: int64(len(content))}
-		if err := errors.Join(w.WriteHeader(header), second(w.Write(content))); err != nil {
-			panic("containerlab: a tar in memory: " + err.Error())
-		}
-	}
-	if err := w.Close(); err != nil {
+	err := w.WriteHeader(&tar.Header{Name: program, Mode: 0o755, Size: int64(len(content))})
+	_, written := w.Write(content)
+	if err := errors.Join(err, written, w.Close()); err != nil {
 		panic("containerlab: a tar in memory: " + err.Error())
 	}
 	return &out
 }
 
-func second(_ int, err error) error { return err }
-
-// buildImage builds an image of an archive with a Dockerfile.
-func (e *Engine) buildImage(ctx context.Context, tag string, files io.Reader) error {
-	response, err := e.docker.ImageBuild(ctx, files, build.ImageBuildOptions{
-		Tags: []string{tag}, Remove: true, ForceRemove: true, NoCache: true, NetworkMode: "none",
-	})
+// makeImage makes the image that dockerfile describes. It is imported, not built:
+// a build makes an image for each step, and those without a name stay when
+// csiglab is killed meanwhile.
+func (e *Engine) makeImage(ctx context.Context, tag, program string, binary []byte) error {
+	answer, err := e.docker.ImageImport(ctx, image.ImportSource{Source: archive(program, binary), SourceName: "-"}, tag,
+		image.ImportOptions{Changes: []string{fmt.Sprintf(`ENTRYPOINT ["/%s"]`, program)}})
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
-	// The build ends when its output does; a failure is in the output.
-	for d := json.NewDecoder(response.Body); ; {
+	defer answer.Close()
+	// It is done when the answer ends; a failure is in the answer.
+	for d := json.NewDecoder(answer); ; {
 		var line struct {
 			Error string `json:"error"`
 		}
 		if err := d.Decode(&line); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("read the build's output: %w", err)
+			return fmt.Errorf("read the engine's answer: %w", err)
 		}
 		if line.Error != "" {
 			return errors.New(line.Error)

@@ -3,7 +3,6 @@ package containers
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -42,25 +41,18 @@ type Remains struct{}
 // answerTime is how long an engine may take to answer before there is none.
 const answerTime = 5 * time.Second
 
-// engine returns the engine, nil if there is none.
-func (Remains) engine(ctx context.Context) *containerlab.Engine {
-	if os.Geteuid() != 0 {
-		return nil // who runs containers here is root
-	}
+// engine returns the engine, or why there is none.
+func (Remains) engine(ctx context.Context) (*containerlab.Engine, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	engine, err := containerlab.Open(ctx)
-	if err != nil {
-		return nil
-	}
-	return engine
+	return open(ctx) // who runs containers here is root
 }
 
 // Find counts the containers of the runs, and adds runs that only the engine
 // knows.
 func (r Remains) Find(ctx context.Context, runs []lab.Run) ([]lab.Run, error) {
-	engine := r.engine(ctx)
-	if engine == nil {
+	engine, err := r.engine(ctx)
+	if err != nil {
 		return runs, nil
 	}
 	defer engine.Close()
@@ -81,16 +73,20 @@ func (r Remains) Find(ctx context.Context, runs []lab.Run) ([]lab.Run, error) {
 	return runs, nil
 }
 
-// Remove removes the containers of a run.
-func (r Remains) Remove(ctx context.Context, id string) (removed []string, err error) {
-	engine := r.engine(ctx)
-	if engine == nil {
+// Remove removes the containers of a run. It is an error that there is no engine
+// to ask for those of a run in containers.
+func (r Remains) Remove(ctx context.Context, of lab.Run) (removed []string, err error) {
+	engine, err := r.engine(ctx)
+	if err != nil && of.Runtime == runtimeName {
+		return nil, fmt.Errorf("look for its containers: %w", err)
+	}
+	if err != nil {
 		return nil, nil
 	}
 	defer engine.Close()
-	n, err := engine.Clean(ctx, id)
+	n, err := engine.Clean(ctx, of.ID)
 	if n > 0 {
-		removed = append(removed, fmt.Sprintf("%d containers of run %s", n, id))
+		removed = append(removed, fmt.Sprintf("%d containers of run %s", n, of.ID))
 	}
 	return removed, err
 }

@@ -119,7 +119,13 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, entry.Remove()) }()
+	defer func() {
+		if errors.Is(err, containerlab.ErrLost) { // the run stays on the list
+			err = fmt.Errorf("%w\nwhen the engine is back, csiglab clean %s removes what is left of the run", err, id)
+			return
+		}
+		err = errors.Join(err, entry.Remove())
+	}()
 	room, err := openRoom(f.Folder)
 	if err != nil {
 		return nil, err

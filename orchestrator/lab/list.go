@@ -23,9 +23,9 @@ type Backend interface {
 	// Find adds to the runs of the list what there is of each. It may append runs
 	// that are not on the list; they are dead.
 	Find(ctx context.Context, runs []Run) ([]Run, error)
-	// Remove removes what there is of a run and tells in words what it was. It may
-	// be repeated.
-	Remove(ctx context.Context, id string) (removed []string, err error)
+	// Remove removes what there is of a run, of any backend, and tells in words what
+	// it was. It may be repeated.
+	Remove(ctx context.Context, r Run) (removed []string, err error)
 }
 
 // List returns this user's runs, the oldest first: those under way, and those
@@ -116,7 +116,7 @@ func clean(ctx context.Context, r Run, backends []Backend) (removed []string, er
 		removed = append(removed, fmt.Sprintf("run %s, which was under way", r.ID))
 	}
 	for _, b := range backends {
-		more, err := b.Remove(ctx, r.ID)
+		more, err := b.Remove(ctx, r)
 		removed = append(removed, more...)
 		if err != nil {
 			return removed, err

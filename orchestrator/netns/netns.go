@@ -355,7 +355,7 @@ func supervised(ctx context.Context, id string, f *Fabric, entry *lab.Entry, pro
 	close(ended)
 	aliveRead.SetReadDeadline(time.Now().Add(patience))
 	if _, err := aliveRead.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		if _, err := (Remains{}).Remove(ctx, id); err != nil {
+		if _, err := (Remains{}).Remove(ctx, lab.Run{ID: id}); err != nil {
 			return nil, err
 		}
 	}

@@ -76,7 +76,8 @@ func (Remains) Find(_ context.Context, runs []lab.Run) ([]lab.Run, error) {
 }
 
 // Remove kills the processes of a run.
-func (Remains) Remove(_ context.Context, id string) (removed []string, err error) {
+func (Remains) Remove(_ context.Context, r lab.Run) (removed []string, err error) {
+	id := r.ID
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		left := processes()[id]
 		if len(left) == 0 {

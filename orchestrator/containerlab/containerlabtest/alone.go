@@ -14,7 +14,7 @@ import (
 )
 
 // aloneEnv holds the name of the test that Alone runs.
-const aloneEnv = "CSIGLAB_TEST_ALONE"
+const aloneEnv = "CONTAINERLABTEST_ALONE"
 
 // Alone lets a test look at the whole machine while others run: it runs the
 // calling test once more in namespaces of its own, where /run, /dev/shm and the
@@ -24,7 +24,10 @@ const aloneEnv = "CSIGLAB_TEST_ALONE"
 func Alone(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(aloneEnv) == t.Name() {
-		furnish(t)
+		if os.Getpid() == 1 {
+			furnish(t)
+			beInit(t)
+		}
 		return true
 	}
 	if os.Geteuid() != 0 {
@@ -70,6 +73,29 @@ func furnish(t *testing.T) {
 		}
 		if err := unix.Mount(m.kind, m.target, m.kind, unix.MS_NOSUID|unix.MS_NODEV, m.options); err != nil {
 			t.Fatalf("mount %s: %v", m.target, err)
+		}
+	}
+}
+
+// beInit runs this program once more and buries what the kernel leaves to the
+// first process of a namespace, as an engine waits for processes of its
+// predecessor to disappear. It does not return.
+func beInit(t *testing.T) {
+	child, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			t.Fatal("wait for the test: ", err)
+		case pid == child && status.Signaled():
+			t.Fatalf("the test was killed by %v", status.Signal())
+		case pid == child:
+			os.Exit(status.ExitStatus())
 		}
 	}
 }

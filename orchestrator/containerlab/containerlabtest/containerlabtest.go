@@ -115,13 +115,14 @@ func (e *Engine) Start(t testing.TB) {
 // logName is the file of what the engine says.
 const logName = "log"
 
-// said returns what the engine has said.
+// said returns the last of what the engine has said.
 func (e *Engine) said() string {
 	text, err := os.ReadFile(filepath.Join(e.folder, logName))
 	if err != nil {
 		return err.Error()
 	}
-	return string(text)
+	const enough = 4000
+	return string(text[max(0, len(text)-enough):])
 }
 
 // Stop ends the engine by a signal and returns how it ended. Unlike SIGTERM,

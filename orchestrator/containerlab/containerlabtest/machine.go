@@ -54,6 +54,8 @@ func Machine(t *testing.T, docker *client.Client) []string {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				return nil
+			case err == nil && strings.HasPrefix(path, "/run/containerd/s/"):
+				add(ofEngine+"socket %s", path)
 			case err == nil && !existsAnyway(path):
 				add("file %s", path)
 			}
@@ -68,11 +70,23 @@ func Machine(t *testing.T, docker *client.Client) []string {
 		mounts, err := os.ReadFile("/proc/self/mounts")
 		check(err)
 		for line := range strings.Lines(string(mounts)) {
-			add("mount %s", strings.Fields(line)[1])
+			if target := strings.Fields(line)[1]; docker != nil && strings.HasPrefix(target, engineFolder(docker)) {
+				add(ofEngine+"mount %s", target)
+			} else {
+				add("mount %s", target)
+			}
 		}
 	}
 	slices.Sort(found)
 	return found
+}
+
+// ofEngine marks what an engine makes for a container, besides the container, and
+// may forget to remove when it is ended in the middle.
+const ofEngine = "engine's "
+
+func engineFolder(docker *client.Client) string {
+	return filepath.Dir(strings.TrimPrefix(docker.DaemonHost(), "unix://")) + "/"
 }
 
 // existsAnyway tells whether a folder below /run is made at the first use of an
@@ -116,10 +130,7 @@ func engineHas(t *testing.T, docker *client.Client) (found []string) {
 	return found
 }
 
-// processes lists the command lines of all processes but the engine's own two,
-// whose numbers change when it is started again. Those that have ended and
-// that nobody waits for are not counted: in a namespace of its own a test is
-// the one who should, and it waits for its children only.
+// processes lists the command lines of all processes but the engine's own.
 func processes(t *testing.T) (found []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -132,10 +143,13 @@ func processes(t *testing.T) (found []string) {
 		if err != nil || len(line) == 0 {
 			continue
 		}
-		switch filepath.Base(string(name)) {
-		case "dockerd", "containerd", "runc":
+		text := "process " + string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
+		switch program := filepath.Base(string(name)); {
+		case program == "dockerd", program == "containerd", program == "runc":
+		case strings.HasPrefix(program, "containerd-shim"):
+			found = append(found, ofEngine+text)
 		default:
-			found = append(found, "process "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+			found = append(found, text)
 		}
 	}
 	return found
@@ -148,9 +162,22 @@ const leaveTime = 10 * time.Second
 // that does not come to pass.
 func NothingLeft(t *testing.T, docker *client.Client, before []string) {
 	t.Helper()
+	nothingLeft(t, docker, before, func(string) bool { return false })
+}
+
+// NothingLeftButEngine is NothingLeft after an engine was ended in the middle, whose own
+// remains of its containers' processes do not count.
+func NothingLeftButEngine(t *testing.T, docker *client.Client, before []string) {
+	t.Helper()
+	nothingLeft(t, docker, before, func(what string) bool { return strings.HasPrefix(what, ofEngine) })
+}
+
+func nothingLeft(t *testing.T, docker *client.Client, before []string, ignore func(string) bool) {
+	t.Helper()
+	before = slices.DeleteFunc(slices.Clone(before), ignore)
 	diff := ""
 	for deadline := time.Now().Add(leaveTime); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if diff = cmp.Diff(before, Machine(t, docker)); diff == "" {
+		if diff = cmp.Diff(before, slices.DeleteFunc(Machine(t, docker), ignore)); diff == "" {
 			return
 		}
 	}
