@@ -34,7 +34,8 @@ type ParamSpec struct {
 	Values  []string // of an Enum
 	Default string   // may be a word instead of the kind, such as auto; "" is no default
 	Doc     string
-	// Check tests what the kind does not, on a text of the kind; nil for nothing.
+	// Check tests what the kind does not, on a text of the kind that is not the
+	// default; nil for nothing.
 	Check func(text string) error
 }
 
@@ -56,7 +57,7 @@ const (
 // which equal values have equal texts.
 func (p *ParamSpec) parse(text string) (canonical, suggestion string, err error) {
 	canonical, suggestion, err = p.parseKind(text)
-	if err == nil && p.Check != nil {
+	if err == nil && p.Check != nil && text != p.Default {
 		return canonical, "", p.Check(canonical)
 	}
 	return canonical, suggestion, err

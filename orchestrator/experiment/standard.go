@@ -17,7 +17,7 @@ func StandardTables() Tables {
 		spec := AlgorithmSpec{Name: a.Name, Doc: a.Doc}
 		for _, p := range a.Params {
 			spec.Params = append(spec.Params, ParamSpec{
-				Name: p.Name, Kind: ParamKind(p.Kind), Values: p.Values, Default: p.Default, Doc: p.Doc,
+				Name: p.Name, Kind: ParamKind(p.Kind), Values: p.Values, Default: p.Default, Doc: p.Doc, Check: p.Check,
 			})
 		}
 		t.CC = append(t.CC, spec)

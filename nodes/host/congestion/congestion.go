@@ -5,6 +5,8 @@
 package congestion
 
 import (
+	"fmt"
+
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -102,15 +104,30 @@ type Param struct {
 	Default string
 	Values  []string // of an Enum
 	Doc     string
+	// Check tests what the kind does not, on a text of the kind that is not the
+	// default; nil for nothing.
+	Check func(text string) error
 }
+
+// ParamError reports a parameter whose value makes no sense on a path.
+type ParamError struct {
+	Algorithm, Param string
+	Err              error
+}
+
+func (e *ParamError) Error() string {
+	return fmt.Sprintf("%s: parameter %s: %v", e.Algorithm, e.Param, e.Err)
+}
+
+func (e *ParamError) Unwrap() error { return e.Err }
 
 // Algorithm is an entry of the table.
 type Algorithm struct {
 	Name   string
 	Doc    string
 	Params []Param
-	// New returns a controller. Params are complete and of their kinds; an
-	// error names the parameter whose value makes no sense.
+	// New returns a controller. Params are complete, of their kinds and checked; a
+	// *ParamError names the one whose value makes no sense on this path.
 	New func(p Path, params Values) (Controller, error)
 	// Constants returns the figures that reports show beside the flows, such as
 	// target_qdelay_us.

@@ -33,10 +33,10 @@ var nscc = Algorithm{
 var nsccParams = []Param{
 	{Name: "csig", Kind: Enum, Default: "none", Values: []string{"none", "max-delay"}, Doc: "signal that replaces RTT minus base RTT as the queueing delay"},
 	{Name: "base_rtt_from_nack", Kind: Bool, Default: "true", Doc: "let base RTT learn from NACKs of trimmed packets too, as the reference does"},
-	{Name: "target_qdelay", Kind: Duration, Default: auto, Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
-	{Name: "cwnd", Kind: Size, Default: auto, Doc: "initial window; auto: the largest, 1.5 BDP"},
-	{Name: "gamma", Kind: Number, Default: "0.8", Doc: "gain of the multiplicative decrease"},
-	{Name: "delay_alpha", Kind: Number, Default: "0.0125", Doc: "gain of the average delay"},
+	{Name: "target_qdelay", Kind: Duration, Default: auto, Check: positiveDuration, Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
+	{Name: "cwnd", Kind: Size, Default: auto, Check: positiveSize, Doc: "initial window; auto: the largest, 1.5 BDP"},
+	{Name: "gamma", Kind: Number, Default: "0.8", Check: share, Doc: "gain of the multiplicative decrease"},
+	{Name: "delay_alpha", Kind: Number, Default: "0.0125", Check: share, Doc: "gain of the average delay"},
 	{Name: "quick_adapt", Kind: Bool, Default: "true", Doc: "cut the window to what was acknowledged after heavy loss"},
 }
 
@@ -135,14 +135,8 @@ func newNSCC(p Path, v Values) (Controller, error) {
 	case r.err != nil:
 		return nil, r.err
 	case c.cwnd < int64(p.MTU) || c.cwnd > c.maxWindow:
-		return nil, fmt.Errorf("nscc: parameter cwnd: %v is not from one packet, %v, to the largest window, %v",
-			units.ByteSize(c.cwnd), p.MTU, units.ByteSize(c.maxWindow))
-	case target <= 0:
-		return nil, fmt.Errorf("nscc: parameter target_qdelay: %v is not positive", target)
-	case c.gamma <= 0 || c.gamma > 1:
-		return nil, fmt.Errorf("nscc: parameter gamma: %v is not in (0, 1]", c.gamma)
-	case c.gain <= 0 || c.gain > 1:
-		return nil, fmt.Errorf("nscc: parameter delay_alpha: %v is not in (0, 1]", c.gain)
+		return nil, &ParamError{"nscc", "cwnd", fmt.Errorf("%v is not from one packet, %v, to the largest window, %v",
+			units.ByteSize(c.cwnd), p.MTU, units.ByteSize(c.maxWindow))}
 	}
 	c.out.WantSignal, c.out.Signal = c.useCSIG, csig.Delay
 	c.publish()

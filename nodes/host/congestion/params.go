@@ -30,7 +30,7 @@ func (a Algorithm) checkOne(name, text string) error {
 			continue
 		}
 		if err := p.check(text); err != nil {
-			return fmt.Errorf("%s: parameter %s: %w", a.Name, name, err)
+			return &ParamError{a.Name, name, err}
 		}
 		return nil
 	}
@@ -60,7 +60,36 @@ func (p Param) check(text string) (err error) {
 			err = fmt.Errorf("%q is none of %q", text, p.Values)
 		}
 	}
+	if err == nil && p.Check != nil {
+		err = p.Check(text)
+	}
 	return err
+}
+
+// Checks of parameters.
+
+// share is of a Number in (0, 1].
+func share(text string) error {
+	if v, err := strconv.ParseFloat(text, 64); err != nil || v <= 0 || v > 1 {
+		return fmt.Errorf("%s is not in (0, 1]", text)
+	}
+	return nil
+}
+
+// positiveDuration is of a Duration.
+func positiveDuration(text string) error {
+	if v, err := clock.ParseDuration(text); err != nil || v <= 0 {
+		return fmt.Errorf("%s is not positive", text)
+	}
+	return nil
+}
+
+// positiveSize is of a Size.
+func positiveSize(text string) error {
+	if v, err := units.ParseByteSize(text); err != nil || v <= 0 {
+		return fmt.Errorf("%s is not positive", text)
+	}
+	return nil
 }
 
 // reader reads the parameters of one algorithm and keeps the first error.
