@@ -66,7 +66,7 @@ func (f *fabric) assignApplications(p *Plan, seed uint64) error {
 	}
 	signals, err := f.applicationSignals(a)
 	if err != nil {
-		return configuration(fmt.Errorf("applications.signals: %w", err))
+		return at("applications.signals", err)
 	}
 	p.Shims = map[int]shim.Config{}
 	for _, h := range hosts {
@@ -91,7 +91,7 @@ func (f *fabric) assignApplications(p *Plan, seed uint64) error {
 	for _, program := range a.Programs {
 		args, err := program.Args()
 		if err != nil {
-			return configuration(fmt.Errorf("applications.programs: %w", err))
+			return at("applications.programs", err)
 		}
 		p.Programs = append(p.Programs, application.Program{
 			Host: program.Host, Name: name(program.Host), Args: args,

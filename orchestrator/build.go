@@ -90,7 +90,7 @@ func (f *fabric) checkPortRules() error {
 			name := f.graph.Nodes[n].Name
 			names = append(names, name)
 			if ok, err := path.Match(rule.Switch, name); err != nil {
-				return fmt.Errorf("ports[%d]: switch %q: %w", i, rule.Switch, err)
+				return at(fmt.Sprintf("csig.ports[%d].switch", i), fmt.Errorf("%q: %w", rule.Switch, err))
 			} else if ok {
 				matched, most = true, max(most, len(adjacency[n])-1)
 			}
@@ -101,9 +101,9 @@ func (f *fabric) checkPortRules() error {
 			if near := spelling.Nearest(rule.Switch, names); near != "" {
 				hint = fmt.Sprintf(" (did you mean %q?)", near)
 			}
-			return fmt.Errorf("ports[%d]: no switch is called %q; they go from %s to %s%s", i, rule.Switch, names[0], names[len(names)-1], hint)
+			return at(fmt.Sprintf("csig.ports[%d].switch", i), fmt.Errorf("no switch is called %q; they go from %s to %s%s", rule.Switch, names[0], names[len(names)-1], hint))
 		case rule.Port > most:
-			return fmt.Errorf("ports[%d]: %s has no port %d; ports go from 0 to %d", i, rule.Switch, rule.Port, most)
+			return at(fmt.Sprintf("csig.ports[%d].port", i), fmt.Errorf("%s has no port %d; ports go from 0 to %d", rule.Switch, rule.Port, most))
 		}
 	}
 	return nil
@@ -202,7 +202,7 @@ func (f *fabric) switchConfig(n int, seed uint64, p *Plan, adjacency []topologie
 			port.Locator = locators[i]
 		}
 		if err := applyPolicies(e.CSIG.Ports, node.Name, i, &port); err != nil {
-			return cfg, configuration(fmt.Errorf("csig.ports: %w", err))
+			return cfg, at("csig.ports", err)
 		}
 		cfg.Ports = append(cfg.Ports, port)
 	}
@@ -263,7 +263,7 @@ func (f *fabric) setControlDelay() error {
 		f.controlDelay = d
 	}
 	if f.controlDelay < least {
-		return configuration(fmt.Errorf("workload.control_delay: %v is below the smallest link delay, %v", f.controlDelay, least))
+		return at("workload.control_delay", fmt.Errorf("%v is below the smallest link delay, %v", f.controlDelay, least))
 	}
 	return nil
 }

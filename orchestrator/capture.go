@@ -23,19 +23,22 @@ func (f *fabric) setCapture() error {
 	f.capture.Ports, err = capture.Ports(f.graph, f.experiment.Capture)
 	if errors.Is(err, capture.ErrLink) {
 		names := f.graph.LinkNames()
-		for _, name := range f.experiment.Capture {
+		for i, name := range f.experiment.Capture {
 			if !slices.Contains(names, name) {
-				return configuration(unknownLink(name, names))
+				return at(fmt.Sprintf("capture[%d]", i), unknownLink(name, names))
 			}
 		}
 	}
-	return configuration(err)
+	if err != nil {
+		return at("capture", err)
+	}
+	return nil
 }
 
 // unknownLink is the error of a link that is captured and is not among those that
 // there are.
 func unknownLink(name string, names []string) error {
-	err := fmt.Errorf("capture %q: %w", name, capture.ErrLink)
+	err := fmt.Errorf("%q: %w", name, capture.ErrLink)
 	near := ""
 	if a, b, ok := strings.Cut(name, "-"); ok && slices.Contains(names, b+"-"+a) {
 		near = b + "-" + a // from the hosts up, as all are

@@ -228,7 +228,7 @@ func TestCaptureUnknownLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Compile(set.Variants[0].Experiment, 1)
-	if want := `capture "tor2-agg9": no such link (did you mean "tor2-agg`; !errors.Is(err, ErrConfiguration) || !strings.HasPrefix(fmt.Sprint(err), want) {
+	if want := `capture[0]: "tor2-agg9": no such link (did you mean "tor2-agg`; !errors.Is(err, ErrConfiguration) || !strings.HasPrefix(fmt.Sprint(err), want) {
 		t.Errorf("got %v, want a configuration error that begins with %s", err, want)
 	}
 }

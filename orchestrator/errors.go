@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
 // Classes of error; test with errors.Is. They do not appear in the text.
@@ -40,6 +41,39 @@ func infrastructure(err error) error {
 		return nil
 	}
 	return classified{err, ErrInfrastructure}
+}
+
+// located is an error in the value of a path of the experiment, whose place in the
+// file a Set knows.
+type located struct {
+	path string
+	err  error
+}
+
+func (l located) Error() string { return l.path + ": " + l.err.Error() }
+func (l located) Unwrap() error { return l.err }
+
+// at is a configuration error in the value of a path, or in a value of it that err
+// names already.
+func at(path string, err error) error {
+	if errors.As(err, new(located)) {
+		return configuration(err)
+	}
+	return configuration(located{path, err})
+}
+
+// inVariant says where in a file an error of a variant is, or, if that is no
+// single place, which of several variants it is.
+func inVariant(set *experiment.Set, variant int, err error) error {
+	v := &set.Variants[variant]
+	var l located
+	switch {
+	case errors.As(err, &l):
+		return configuration(v.At(l.path, l.err))
+	case len(set.Variants) == 1:
+		return err
+	}
+	return fmt.Errorf("variant %s: %w", v.Name, err)
 }
 
 // createError is the error of a run folder that cannot be made: the user's, who

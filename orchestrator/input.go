@@ -102,7 +102,7 @@ func (f *fabric) buildTopology() error {
 func buildFatTree(t topologies.FatTree) (*topologies.Graph, error) {
 	g, err := t.Build()
 	if err != nil {
-		return nil, configuration(fmt.Errorf("topology: %w", err))
+		return nil, at("topology", err)
 	}
 	return g, nil
 }
@@ -115,7 +115,7 @@ func (f *fabric) buildWorkload() error {
 	case w.File != "":
 		opts := MatrixOptions{Hosts: hosts, MaxSize: f.experiment.Links.MaxTransfer()}
 		if opts.StartUnit, err = loadhtsim.ParseStartUnit(w.StartUnit); err != nil {
-			return configuration(fmt.Errorf("workload.start_unit: %w", err))
+			return at("workload.start_unit", err)
 		}
 		var notes []string
 		if load, notes, err = ReadWorkload(w.File, opts); err != nil {
@@ -145,7 +145,7 @@ func (f *fabric) buildWorkload() error {
 		err = f.parted(load)
 	}
 	if err != nil {
-		return configuration(fmt.Errorf("workload: %w", err))
+		return at("workload", err)
 	}
 	f.workload = load
 	return nil

@@ -83,10 +83,10 @@ func checkNotes(t *testing.T, from string, got, wants []string) {
 // is run: they leave no folder.
 func TestRefusedPlans(t *testing.T) {
 	for _, c := range []struct{ more, want string }{
-		{"workload: {transfers: [0 -> 1 1MB], control_delay: 1ns}", "workload.control_delay: 1ns is below the smallest link delay, 1us"},
-		{"workload: {transfers: [0 -> 1 1MB]}\nhosts: {cc: {name: nscc, gamma: 2}}", "hosts.cc: nscc: parameter gamma: 2 is not in (0, 1]"},
-		{"workload: {transfers: [0 -> 1 1MB]}\ncsig: {format: compact, ports: [{switch: tro0, policy: pass}]}", `csig: ports[0]: no switch is called "tro0"; they go from tor0 to core3 (did you mean "tor0"?)`},
-		{"workload: {transfers: [0 -> 1 1MB]}\ncsig: {format: compact, ports: [{switch: tor*, port: 4, policy: pass}]}", "csig: ports[0]: tor* has no port 4; ports go from 0 to 3"},
+		{"workload: {transfers: [0 -> 1 1MB], control_delay: 1ns}", "test.yaml:12:52: workload.control_delay: 1ns is below the smallest link delay, 1us"},
+		{"workload: {transfers: [0 -> 1 1MB]}\nhosts: {cc: {name: nscc, cwnd: 100B}}", "test.yaml:13:32: hosts.cc.cwnd: 100B is not from one packet, 4.15kB, to the largest window, 262.926kB"},
+		{"workload: {transfers: [0 -> 1 1MB]}\ncsig: {format: compact, ports: [{switch: tro0, policy: pass}]}", `test.yaml:13:42: csig.ports[0].switch: no switch is called "tro0"; they go from tor0 to core3 (did you mean "tor0"?)`},
+		{"workload: {transfers: [0 -> 1 1MB]}\ncsig: {format: compact, ports: [{switch: tor*, port: 4, policy: pass}]}", "test.yaml:13:54: csig.ports[0].port: tor* has no port 4; ports go from 0 to 3"},
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
 		_, err := Run(context.Background(), parseText(t, fatTree16+c.more+"\n"), Options{Out: folder})

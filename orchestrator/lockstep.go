@@ -159,7 +159,7 @@ func (r *runner) ready(ctx context.Context, jobs []job) error {
 	}
 	for _, j := range jobs {
 		if _, err := r.injections(j.plan); err != nil {
-			return r.inVariant(r.set.Variants[j.variant].Name, err)
+			return inVariant(r.set, j.variant, err)
 		}
 	}
 	if r.runtime == RuntimeContainerlab {

@@ -4,6 +4,7 @@
 package orchestrator
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -107,7 +108,7 @@ func newFabric(e *experiment.Experiment) (*fabric, error) {
 	f.routes = topologies.NextHops(f.graph)
 	f.sizePath()
 	if err := f.configureCSIG(); err != nil {
-		return nil, configuration(fmt.Errorf("csig: %w", err))
+		return nil, at("csig", err) // where it is not known better
 	}
 	return f, nil
 }
@@ -191,7 +192,12 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 		return nil, configuration(fmt.Errorf("unknown congestion control %q", e.Hosts.CC.Name))
 	}
 	if _, err := cc.New(f.path, e.Hosts.CC.Params); err != nil { // before a host is built
-		return nil, configuration(fmt.Errorf("hosts.cc: %w", err))
+		path := "hosts.cc"
+		var param *congestion.ParamError
+		if errors.As(err, &param) {
+			path, err = path+"."+param.Param, param.Err
+		}
+		return nil, at(path, err)
 	}
 	if cc.Constants != nil {
 		p.Constants = cc.Constants(f.path, e.Hosts.CC.Params)

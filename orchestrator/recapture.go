@@ -55,6 +55,10 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	captured := slices.Contains(e.Capture, c.Link)
 	e.Capture = []string{c.Link}
 	plan, err := Compile(&e, run.Seed)
+	var l located
+	if errors.As(err, &l) { // of what the folder's file does not say
+		err = configuration(fmt.Errorf("capture %w", l.err))
+	}
 	if err != nil {
 		return err
 	}

@@ -220,25 +220,17 @@ func (r *runner) compile() ([]job, error) {
 	for i, v := range r.set.Variants {
 		f, err := newFabric(v.Experiment)
 		if err != nil {
-			return nil, r.inVariant(v.Name, err)
+			return nil, inVariant(r.set, i, err)
 		}
 		for _, seed := range v.Experiment.Seeds {
 			p, err := f.plan(seed)
 			if err != nil {
-				return nil, r.inVariant(v.Name, err)
+				return nil, inVariant(r.set, i, err)
 			}
 			jobs = append(jobs, job{variant: i, seed: seed, plan: p})
 		}
 	}
 	return jobs, nil
-}
-
-// inVariant names the variant in an error where there are several.
-func (r *runner) inVariant(name string, err error) error {
-	if len(r.set.Variants) == 1 {
-		return err
-	}
-	return fmt.Errorf("variant %s: %w", name, err)
 }
 
 func (r *runner) run(ctx context.Context, jobs []job) (*runfolder.Summary, error) {

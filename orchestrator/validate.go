@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 
@@ -44,11 +43,11 @@ func Validate(set *experiment.Set) (*Validation, error) {
 	for i, variant := range set.Variants {
 		f, err := newFabric(variant.Experiment)
 		if err != nil {
-			return nil, fmt.Errorf("variant %s: %w", variant.Name, err)
+			return nil, inVariant(set, i, err)
 		}
 		p, err := f.plan(variant.Experiment.Seeds[0])
 		if err != nil {
-			return nil, fmt.Errorf("variant %s: %w", variant.Name, err)
+			return nil, inVariant(set, i, err)
 		}
 		for _, n := range f.notes {
 			if !slices.Contains(v.Notes, n) {

@@ -80,6 +80,18 @@ type Set struct {
 type Resolved struct {
 	Name       string
 	Experiment *Experiment
+	node       map[string]*tree // what was given, by path
+}
+
+// At gives an error about the value of a path its place in the file: one that
+// shows only when the parts of a fabric are put together. The result is an *Error.
+func (r *Resolved) At(path string, err error) error {
+	if r.node == nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	d := decoder{node: r.node}
+	d.failAt(path, err.Error(), "")
+	return d.errs[0]
 }
 
 // Load reads the experiment of that name, or at that path, and resolves it. Its
@@ -340,7 +352,7 @@ func parseVariants(t *tree) ([]declaredVariant, error) {
 
 // resolve decodes the base and every variant.
 func resolve(source string, base *tree, declared []declaredVariant, opts Options) (*Set, error) {
-	whole, errs := decodeTree(base, declared, opts)
+	whole, _, errs := decodeTree(base, declared, opts)
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -352,13 +364,13 @@ func resolve(source string, base *tree, declared []declaredVariant, opts Options
 				return nil, err
 			}
 		}
-		resolved, more := decodeTree(t, declared, opts)
+		resolved, node, more := decodeTree(t, declared, opts)
 		for _, e := range more {
 			if !slices.ContainsFunc(errs, func(o *Error) bool { return *o == *e }) {
 				errs = append(errs, e)
 			}
 		}
-		set.Variants = append(set.Variants, Resolved{v.name, resolved})
+		set.Variants = append(set.Variants, Resolved{v.name, resolved, node})
 	}
 	if len(errs) > 0 {
 		return nil, errs
@@ -369,7 +381,7 @@ func resolve(source string, base *tree, declared []declaredVariant, opts Options
 	return set, nil
 }
 
-func decodeTree(t *tree, declared []declaredVariant, opts Options) (*Experiment, Errors) {
+func decodeTree(t *tree, declared []declaredVariant, opts Options) (*Experiment, map[string]*tree, Errors) {
 	d := &decoder{tables: opts.Tables, node: map[string]*tree{}}
 	e := defaults()
 	d.decode(t, reflect.ValueOf(e).Elem(), "")
@@ -384,5 +396,5 @@ func decodeTree(t *tree, declared []declaredVariant, opts Options) (*Experiment,
 		}
 		return a.Line - b.Line
 	})
-	return e, d.errs
+	return e, d.node, d.errs
 }
