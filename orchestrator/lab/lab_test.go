@@ -113,12 +113,12 @@ func (l *left) Find(_ context.Context, runs []lab.Run) ([]lab.Run, error) {
 	return append(runs, l.unknown...), nil
 }
 
-func (l *left) Remove(_ context.Context, id string) ([]string, error) {
-	if l.of[id] == 0 {
+func (l *left) Remove(_ context.Context, r lab.Run) ([]string, error) {
+	if l.of[r.ID] == 0 {
 		return nil, nil
 	}
-	l.of[id], l.unknown = 0, nil
-	return []string{"something of " + id}, nil
+	l.of[r.ID], l.unknown = 0, nil
+	return []string{"something of " + r.ID}, nil
 }
 
 func find(t *testing.T, id string, backends ...lab.Backend) lab.Run {
