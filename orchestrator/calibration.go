@@ -200,6 +200,7 @@ func (r *runner) dilate(ctx context.Context, jobs []job) error {
 	var total time.Duration
 	for _, j := range jobs {
 		_, length := estimate(j.plan.Graph, j.plan.Workload, j.plan.Path)
+		length = max(length, clock.Duration(lastStart(j.plan.Programs)))
 		total += r.wall.At(clock.Time(length))
 	}
 	r.announce(fmt.Sprintf("wall clock: dilation %v, %s; at least %v of wall time", r.wall.Dilation, why, total.Round(100*time.Millisecond)))

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 
@@ -48,6 +49,9 @@ func Validate(set *experiment.Set) (*Validation, error) {
 		p, err := f.plan(variant.Experiment.Seeds[0])
 		if err != nil {
 			return nil, inVariant(set, i, err)
+		}
+		if n := len(p.Programs); n > 0 {
+			f.notes = append(f.notes, fmt.Sprintf("%d programs on %d hosts take what they take, which is not predicted", n, len(p.Shims)))
 		}
 		for _, n := range f.notes {
 			if !slices.Contains(v.Notes, n) {
