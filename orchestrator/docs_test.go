@@ -100,6 +100,7 @@ func TestFilesAreDescribed(t *testing.T) {
 		same(t, heading, described(t, heading), tags(row, "parquet"))
 	}
 	same(t, "manifest.json", described(t, "### manifest.json"), tags(runfolder.Manifest{}, "json"))
+	same(t, "fidelity", described(t, "#### Fidelity"), tags(runfolder.Fidelity{}, "json"))
 
 	folder := filepath.Join(t.TempDir(), "run")
 	set := parseText(t, fatTree16+"workload: {transfers: [0 -> 1 1kB]}\n")
