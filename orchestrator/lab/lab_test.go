@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -74,8 +73,20 @@ func hold(id, how string) error {
 	return h.Close(lab.Report{Code: 1, Output: "the verdict\n", Errors: "a note\n"})
 }
 
+// process is one that holds a lab.
+type process struct {
+	*os.Process
+	ended chan struct{}
+	err   error // after ended
+}
+
+func (p *process) kill() {
+	p.Kill()
+	<-p.ended
+}
+
 // holder starts a process that holds a lab, and returns it and the lab's id.
-func holder(t *testing.T, how string) (*exec.Cmd, string) {
+func holder(t *testing.T, how string) (*process, string) {
 	t.Helper()
 	id := fmt.Sprintf("%x%x", os.Getpid(), time.Now().UnixNano())
 	cmd := exec.Command("/proc/self/exe", "hold", id, how)
@@ -86,18 +97,22 @@ func holder(t *testing.T, how string) (*exec.Cmd, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := &process{Process: cmd.Process, ended: make(chan struct{})}
+	said, _ := bufio.NewReader(out).ReadString('\n')
+	go func() {
+		p.err = cmd.Wait()
+		close(p.ended)
+	}()
 	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait() //nolint:errcheck // it may have been killed
+		p.kill()
 		if _, err := lab.Clean(context.Background(), id, false); err != nil {
 			t.Error(err)
 		}
 	})
-	if said, _ := bufio.NewReader(out).ReadString('\n'); said != "held\n" {
+	if said != "held\n" {
 		t.Fatalf("the holder says %q", said)
 	}
-	go io.Copy(io.Discard, out)
-	return cmd, id
+	return p, id
 }
 
 // left is a Backend that knows what is left of some runs.
@@ -136,10 +151,10 @@ func find(t *testing.T, id string, backends ...lab.Backend) lab.Run {
 
 // A lab is listed while its holder lives and after, and cleaned only after.
 func TestListAndClean(t *testing.T) {
-	cmd, id := holder(t, "")
+	p, id := holder(t, "")
 	l := &left{of: map[string]int{id: 3}}
 	r := find(t, id, l)
-	if r.State != lab.Held || r.PID != cmd.Process.Pid || r.Containers != 3 || r.Name != "test" || len(r.Nodes) != 2 || len(r.Links) != 1 || time.Since(r.Started) > time.Hour {
+	if r.State != lab.Held || r.PID != p.Pid || r.Containers != 3 || r.Name != "test" || len(r.Nodes) != 2 || len(r.Links) != 1 || time.Since(r.Started) > time.Hour {
 		t.Errorf("listed as %+v", r)
 	}
 	want := lab.Node{
@@ -152,8 +167,7 @@ func TestListAndClean(t *testing.T) {
 	if removed, err := lab.Clean(t.Context(), id, false, l); err == nil || len(removed) > 0 || l.of[id] != 3 {
 		t.Errorf("Clean of a lab that is held removed %q, error %v", removed, err)
 	}
-	cmd.Process.Kill()
-	cmd.Wait() //nolint:errcheck // it was killed
+	p.kill()
 	if r = find(t, id, l); r.State != lab.Dead {
 		t.Errorf("after its holder's death it is %s", r.State)
 	}
@@ -167,15 +181,13 @@ func TestListAndClean(t *testing.T) {
 
 // With all, the holder is ended first.
 func TestCleanEndsTheHolder(t *testing.T) {
-	cmd, id := holder(t, "")
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	p, id := holder(t, "")
 	removed, err := lab.Clean(t.Context(), id, true)
 	if want := []string{"run " + id + ", which was under way", "the entry of run " + id}; err != nil || !cmp.Equal(removed, want) {
 		t.Errorf("Clean: %q, %v, want %q", removed, err, want)
 	}
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "terminated") {
-		t.Errorf("the holder ended with %v, want SIGTERM", err)
+	if <-p.ended; p.err == nil || !strings.Contains(p.err.Error(), "terminated") {
+		t.Errorf("the holder ended with %v, want SIGTERM", p.err)
 	}
 }
 
@@ -200,25 +212,23 @@ func TestDown(t *testing.T) {
 		}
 	})
 	t.Run("the holder dies", func(t *testing.T) {
-		cmd, id := holder(t, "dies")
-		go cmd.Wait() //nolint:errcheck // it dies
+		_, id := holder(t, "dies")
 		if _, err := lab.Down(t.Context(), find(t, id)); !errors.Is(err, lab.ErrHolderDied) {
 			t.Errorf("error %v, want ErrHolderDied", err)
 		}
 	})
 	t.Run("the holder is dead", func(t *testing.T) {
-		cmd, id := holder(t, "")
+		p, id := holder(t, "")
 		r := find(t, id)
-		cmd.Process.Kill()
-		cmd.Wait() //nolint:errcheck // it was killed
+		p.kill()
 		if _, err := lab.Down(t.Context(), r); !errors.Is(err, lab.ErrHolderDied) {
 			t.Errorf("error %v, want ErrHolderDied", err)
 		}
 	})
 	t.Run("given up", func(t *testing.T) {
-		cmd, id := holder(t, "")
+		p, id := holder(t, "")
 		r := find(t, id)
-		cmd.Process.Signal(syscall.SIGSTOP)
+		p.Signal(syscall.SIGSTOP)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if _, err := lab.Down(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
@@ -226,11 +236,11 @@ func TestDown(t *testing.T) {
 		}
 	})
 	t.Run("it had ended by itself", func(t *testing.T) {
-		cmd, id := holder(t, "fails")
+		p, id := holder(t, "fails")
 		if _, err := lab.Down(t.Context(), find(t, id)); err != nil {
 			t.Fatal(err)
 		}
-		cmd.Wait() //nolint:errcheck // its end is not the test
+		<-p.ended
 		r := find(t, id)
 		if want := (lab.Report{Code: 3, Errors: "a node died\n"}); r.State != lab.Dead || r.End == nil || *r.End != want {
 			t.Errorf("listed as %+v with end %+v, want %+v", r, r.End, want)
