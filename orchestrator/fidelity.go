@@ -55,7 +55,7 @@ func fidelity(p *Plan, w emu.Wall, got kept) *runfolder.Fidelity {
 		LatenessMaxUS:   us(t.Lateness.Max),
 		LatenessShare:   relative(t.Lateness.Quantile(0.99)),
 		Frames:          t.Sent,
-		Lost:            t.Sent - t.Received,
+		Lost:            t.Sent - t.Received + t.Unread,
 		Displaced:       t.Displaced,
 		DisplacedMaxUS:  t.DisplacedMax.Microseconds(),
 		CPUShare:        got.cpu.Seconds() / got.lasted.Seconds() / float64(runtime.NumCPU()),

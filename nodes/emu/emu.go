@@ -34,6 +34,7 @@ type Config struct {
 	Damage  []Damage
 	Spool   *Spool // nil: no frame is captured from the start
 	Live    Live
+	Profile uint32 // of the run's CSIG domain, which machines with CSIG must have; 0: any
 	// FrameTimeout is how long a frame that was sent may take to become
 	// readable, in wall time. 0 means DefaultFrameTimeout.
 	FrameTimeout time.Duration
@@ -124,7 +125,8 @@ type Node struct {
 type portState struct {
 	Port
 	sent     int64
-	read     int64          // frames 1..read have been read
+	read     int64          // frames 1..read have been read, or, in real time, are lost
+	missed   int64          // of these, in real time
 	ahead    map[int64]bool // read out of order, beyond read
 	expected int64          // frames that must have been read before the node advances
 	credit   int64          // frames that may still be sent in this turn
@@ -327,7 +329,9 @@ func (n *Node) accept(f netio.Frame) error {
 		return &LinkError{Link: port.Link, From: port.Peer, To: n.cfg.Name, Frame: sequence, Reason: reason}
 	}
 	n.received++
-	if !n.paced && !port.take(sequence) {
+	if n.paced {
+		port.count(sequence)
+	} else if !port.take(sequence) {
 		return blame("arrived twice")
 	}
 	p := n.pool.Get()

@@ -56,7 +56,11 @@ func PaceAsleepWhile(w Wall, end clock.Time, nodes []*Node, links []lockstep.Lin
 	}
 	all.Wait()
 	for _, p := range pacers {
-		timing.Merge(p.timings()[0])
+		of, err := p.timings()
+		if err != nil {
+			return timing, Standing{}, err
+		}
+		timing.Merge(of[0])
 	}
 	return timing, sheet.Look(), errors.Join(errs...)
 }

@@ -25,6 +25,7 @@ type Fabric struct {
 	Inject       []Injection
 	Spools       Capture
 	Live         Live          // in real time
+	Profile      uint32        // of the CSIG domain (csig.Domain.Profile)
 	FrameTimeout time.Duration // 0: DefaultFrameTimeout
 	Wall         *Wall         // real time; nil: lockstep
 	// Applications are the hosts that run programs over the kernel's TCP/IP,
@@ -72,7 +73,7 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
 		configs[i] = Config{
 			Node: i, Name: n.Name, Host: n.Kind == topologies.Host,
 			Format: format, TieSeed: f.TieSeed, Run: f.Run, Elide: f.Elide, FrameTimeout: f.FrameTimeout,
-			Spool: f.Spools.of(i), Live: f.Live,
+			Spool: f.Spools.of(i), Live: f.Live, Profile: f.Profile,
 		}
 	}
 	var links []lockstep.Link

@@ -93,6 +93,9 @@ func drive(in io.Reader, memory *os.File, build Builder) (*ProcessReport, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := checkProfile(m, spec.Profile); err != nil {
+		return nil, err
+	}
 	n := New(spec.Config, m, pool, conn)
 	var end clock.Time
 	report := new(ProcessReport)
@@ -106,6 +109,19 @@ func drive(in io.Reader, memory *os.File, build Builder) (*ProcessReport, error)
 	}
 	report.Result, report.Sent, report.Foreign = n.Result(end), n.Sent(), n.Foreign()
 	return report, nil
+}
+
+// checkProfile refuses a machine that reads tags in another way than the others
+// will: this program is of another version than the one that started it.
+func checkProfile(m node.Machine, want uint32) error {
+	member, ok := m.(interface{ Profile() uint32 })
+	if !ok {
+		return nil
+	}
+	if got := member.Profile(); got != 0 && want != 0 && got != want {
+		return fmt.Errorf("its CSIG profile is %08x, the run's %08x: its program is of another version than csiglab", got, want)
+	}
+	return nil
 }
 
 func keepStep(memory *os.File, n *Node, spec *ProcessSpec) (clock.Time, error) {

@@ -36,6 +36,35 @@ func (n *Node) departProgram(d node.Departure) error {
 	return nil
 }
 
+// count notes that a frame of a link has been read in real time, when those before
+// it may be lost, or come later.
+func (p *portState) count(sequence int64) {
+	if sequence <= p.read {
+		p.missed--
+		return
+	}
+	p.missed += sequence - p.read - 1
+	p.read = sequence
+}
+
+// unread returns how many frames of programs were lost because the node did not
+// read them in time: what found no room, less what links have lost.
+func (n *Node) unread() (int64, error) {
+	if n.withoutPrograms() == nil {
+		return 0, nil
+	}
+	drops, err := n.conn.Drops()
+	if err != nil {
+		return 0, fmt.Errorf("node %s: %w", n.cfg.Name, err)
+	}
+	for i := range n.ports {
+		if !n.ports[i].Application {
+			drops -= n.ports[i].missed
+		}
+	}
+	return max(drops, 0), nil
+}
+
 // withoutPrograms refuses a node whose programs send when they like: model time
 // that does not follow the clock would not wait for them.
 func (n *Node) withoutPrograms() error {

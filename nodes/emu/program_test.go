@@ -213,6 +213,29 @@ func TestProgramsAreAnsweredByTheShim(t *testing.T) {
 	})
 }
 
+// What a program sends faster than the node reads is lost at its door, and counted.
+func TestFramesOfProgramsThatNobodyReadsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, links, programs := withPrograms(t, emu.Fabric{Inject: []emu.Injection{{Link: 5, Reverse: true, Number: 3}}}, 0, 5)
+		const extra = 37
+		frame := programFrame(0, 5, 60, rand.New(rand.NewPCG(1, 2)))
+		for range netio.SlotsOf(2) + extra { // before the nodes begin
+			send(t, programs[0], frame)
+		}
+		timing, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 3000}, clock.Never, nodes, links, punctual, func() bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A frame that its link has lost is not one of them.
+		if lost := at.Sent - timing.Received; timing.Unread != extra || lost != 1 {
+			t.Errorf("%d frames of programs unread, %d lost on links, want %d, 1", timing.Unread, lost, extra)
+		}
+		if got := nodes[0].Result(at.Last + 1).Senders[0].NewPackets; got == 0 {
+			t.Error("nothing was sent")
+		}
+	})
+}
+
 // Programs do not wait for model time.
 func TestLockstepRefusesPrograms(t *testing.T) {
 	nodes, links, _ := withPrograms(t, emu.Fabric{}, 0, 5)

@@ -73,7 +73,8 @@ type Timing struct {
 	// they had to arrive had passed for it, DisplacedMax the longest such time.
 	Displaced      int64
 	DisplacedMax   clock.Duration
-	Sent, Received int64 // frames
+	Sent, Received int64 // frames of links
+	Unread         int64 // frames of programs that were lost because nobody read them in time
 	RealTime       bool  // the threads had a real-time priority, all of them
 	Ports          []PortTiming
 }
@@ -102,6 +103,7 @@ func (t *Timing) Merge(o Timing) {
 	t.DisplacedMax = max(t.DisplacedMax, o.DisplacedMax)
 	t.Sent += o.Sent
 	t.Received += o.Received
+	t.Unread += o.Unread
 	t.RealTime = t.RealTime && o.RealTime
 	t.Ports = append(t.Ports, o.Ports...)
 }

@@ -234,14 +234,18 @@ func (t *train) add(begins, departs clock.Time, now time.Duration) {
 }
 
 // timings returns how the nodes kept real time.
-func (k *Pacer) timings() []Timing {
+func (k *Pacer) timings() ([]Timing, error) {
 	all := make([]Timing, len(k.nodes))
 	for i, p := range k.nodes {
 		all[i] = p.timing
 		all[i].Displaced, all[i].DisplacedMax, all[i].Sent, all[i].Received = p.displaced, p.displacedMax, p.numbered, p.received
+		var err error
+		if all[i].Unread, err = p.unread(); err != nil {
+			return nil, err
+		}
 		for _, t := range p.trains {
 			all[i].Ports = append(all[i].Ports, t.timing)
 		}
 	}
-	return all
+	return all, nil
 }

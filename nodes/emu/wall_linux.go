@@ -158,7 +158,11 @@ func (k *Pacer) drive() ([]Timing, clock.Time, error) {
 		p.timing.RealTime = realTime()
 	}
 	end, err := k.run()
-	return k.timings(), end, err
+	if err != nil {
+		return nil, 0, err
+	}
+	timings, err := k.timings()
+	return timings, end, err
 }
 
 // fifoPriority is above that of ordinary threads; which one does not matter.
