@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -209,7 +210,7 @@ func (f *faults) testContainerRemoved(t *testing.T) {
 func (f *faults) testInterfaceDeleted(t *testing.T) {
 	run := runContainers(four(t, lasting), filepath.Join(t.TempDir(), "run"))
 	start := time.Now()
-	code, said := run.runWhile(t, func() { deleteInterface(t, run.running(t)["r1"], "eth1") })
+	code, said := run.runWhile(t, func() { deleteInterface(t, fmt.Sprintf("/proc/%d/ns/net", run.running(t)["r1"]), "eth1") })
 	t.Logf("after %v:\n%s", time.Since(start), said)
 	failed(t, code, said, "link ", "no such device")
 	containerlabtest.NothingLeft(t, f.engine.Client, f.before)

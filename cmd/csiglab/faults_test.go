@@ -263,10 +263,11 @@ func (p *process) running(t *testing.T) map[string]int {
 	return nodesOfRuns()
 }
 
-// deleteInterface takes the interface of a node away, and with it the link.
-func deleteInterface(t *testing.T, pid int, name string) {
+// deleteInterface takes an interface in a network namespace away, and with it the
+// link.
+func deleteInterface(t *testing.T, space, name string) {
 	t.Helper()
-	cmd := exec.Command("nsenter", "--target", fmt.Sprint(pid), "--net", "ip", "link", "delete", name)
+	cmd := exec.Command("nsenter", "--net="+space, "ip", "link", "delete", name)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %v\n%s", cmd, err, out)
 	}

@@ -6,10 +6,12 @@ package spool
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/csiglab/csiglab/nodes/clock"
@@ -64,10 +66,16 @@ func (w *Writer) Write(r *Record) {
 
 // Close writes what is buffered and returns the first error.
 func (w *Writer) Close() error {
-	if err := errors.Join(w.err, w.buffer.Flush(), w.file.Close()); err != nil {
-		return fmt.Errorf("capture %s: %w", w.file.Name(), err)
+	flushed, closed := w.buffer.Flush(), w.file.Close()
+	err := cmp.Or(w.err, flushed, closed) // of a full disk all say the same
+	if err == nil {
+		return nil
 	}
-	return nil
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("capture %s: %w", w.file.Name(), err)
 }
 
 // Reader reads what a Writer wrote.

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+)
+
+// TestFaultsNetns does faults to runs in network namespaces: each ends with exit
+// code 3 and words about what broke, and csiglab clean makes the machine what it
+// was. It needs root, to look at all of that; it is skipped without.
+func TestFaultsNetns(t *testing.T) {
+	if !containerlabtest.Alone(t) {
+		return
+	}
+	f := newFaults(t, false)
+	t.Run("csiglab killed", f.testKilledNetns)
+	t.Run("supervisor killed", f.testSupervisorKilled)
+	t.Run("interface deleted", f.testInterfaceDeletedNetns)
+}
+
+func runNetns(experiment, folder string, more ...string) *process {
+	return csiglabProcess(append([]string{"run", experiment, "--runtime", "netns", "--clock", "lockstep", "--out", folder}, more...)...)
+}
+
+// supervisor returns the supervisor of the run of p, 0 if it has none, and how
+// many network namespaces it holds open.
+func (p *process) supervisor() (pid, spaces int) {
+	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, 0
+	}
+	for _, file := range children {
+		text, _ := os.ReadFile(file)
+		for _, field := range strings.Fields(string(text)) {
+			line, _ := os.ReadFile("/proc/" + field + "/cmdline")
+			if strings.HasSuffix(string(line), "netns-supervisor\x00") {
+				fmt.Sscan(field, &pid)
+			}
+		}
+	}
+	found := map[string]bool{}
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	for _, file := range files {
+		if target, err := os.Readlink(file); err == nil && strings.HasPrefix(target, "net:[") {
+			found[target] = true
+		}
+	}
+	return pid, len(found)
+}
+
+// testKilledNetns kills csiglab with kill -9 at each stage of a run.
+func (f *faults) testKilledNetns(t *testing.T) {
+	// The supervisor holds its own namespace and one for each node.
+	spaces := func(n int) func(*process) bool {
+		return func(p *process) bool { _, open := p.supervisor(); return open >= 1+n }
+	}
+	for _, stage := range []struct {
+		name string
+		flow string
+		come func(*process) bool
+	}{
+		{"a namespace made", lasting, spaces(1)},
+		{"namespaces made", lasting, spaces(nodes)},
+		{"a node started", lasting, func(*process) bool { return len(nodesOfRuns()) > 0 }},
+		{"nodes started", lasting, func(*process) bool { return len(nodesOfRuns()) == nodes }},
+	} {
+		t.Run(stage.name, func(t *testing.T) {
+			killed := runNetns(four(t, stage.flow), filepath.Join(t.TempDir(), "run"))
+			code, said := killed.runWhile(t, func() {
+				killed.eventually(t, stage.name, func() bool { return killed.cmd.Process != nil && stage.come(killed) })
+				killed.kill()
+			})
+			if code != -1 {
+				t.Errorf("exit code %d, not killed: %s", code, said)
+			}
+			f.clean(t)
+		})
+	}
+	for _, one := range []bool{false, true} {
+		t.Run(fmt.Sprintf("running, one process %v", one), func(t *testing.T) {
+			var more []string
+			if one {
+				more = []string{"--processes", "one"}
+			}
+			killed := runNetns(four(t, lasting), filepath.Join(t.TempDir(), "run"), more...)
+			code, said := killed.runWhile(t, func() {
+				if one {
+					killed.eventually(t, "all namespaces", func() bool { return killed.cmd.Process != nil && spaces(nodes)(killed) })
+				} else {
+					killed.running(t)
+				}
+				killed.kill()
+			})
+			if code != -1 {
+				t.Errorf("exit code %d, not killed: %s", code, said)
+			}
+			f.clean(t)
+		})
+	}
+}
+
+func (f *faults) testSupervisorKilled(t *testing.T) {
+	run := runNetns(four(t, lasting), filepath.Join(t.TempDir(), "run"))
+	code, said := run.runWhile(t, func() {
+		run.running(t)
+		pid, _ := run.supervisor()
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Errorf("supervisor %d: %v", pid, err)
+		}
+	})
+	failed(t, code, said, "node supervisor: ended early: signal: killed")
+	containerlabtest.NothingLeft(t, nil, f.before)
+	f.clean(t)
+}
+
+// testInterfaceDeletedNetns takes a link away from between running nodes.
+func (f *faults) testInterfaceDeletedNetns(t *testing.T) {
+	run := runNetns(four(t, lasting), filepath.Join(t.TempDir(), "run"))
+	code, said := run.runWhile(t, func() {
+		deleteInterface(t, fmt.Sprintf("/proc/%d/ns/net", run.running(t)["r1"]), "p0")
+	})
+	failed(t, code, said, "link h1-r1: ", "no such device")
+	containerlabtest.NothingLeft(t, nil, f.before)
+	f.clean(t)
+}
