@@ -87,6 +87,42 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// Foreign packets go where their MAC address leads, spread over the paths by their
+// ports, tagged or not.
+func TestForeignSpread(t *testing.T) {
+	tab := forward.NewTable(table)
+	for _, tc := range []struct{ host, paths int }{{0, 1}, {1, 4}, {3, 3}, {4, 0}, {5, 0}} {
+		seen := map[int]int{}
+		for i := range 400 {
+			inside := packet(7, 1, uint16(40000+i)) // the IP address is of no concern
+			inside.SetMACs(wire.MAC(tc.host, 0), wire.MAC(7, 0))
+			frame := inside.Header()
+			frame[wire.EthernetLen+9] = 6
+			var p wire.Packet
+			if err := p.Parse(frame, wire.Format{Foreign: true}); err != nil {
+				t.Fatal(err)
+			}
+			port, ok := tab.Lookup(&p)
+			if ok != (tc.paths > 0) {
+				t.Fatalf("host %d: port %d, %v", tc.host, port, ok)
+			}
+			seen[port]++
+			p.InsertTag(8)
+			if again, _ := tab.Lookup(&p); again != port {
+				t.Errorf("host %d: port %d, tagged %d", tc.host, port, again)
+			}
+		}
+		if tc.paths > 0 && len(seen) != tc.paths {
+			t.Errorf("host %d: ports %v, want %d", tc.host, seen, tc.paths)
+		}
+		for port, n := range seen {
+			if tc.paths > 0 && n < 400/tc.paths/2 {
+				t.Errorf("host %d: %d of 400 flows through port %d of %d", tc.host, n, port, tc.paths)
+			}
+		}
+	}
+}
+
 func ExampleNewTable() {
 	t := forward.NewTable(forward.Config{Group: []uint16{0, 1}, Ports: [][]uint16{{3}, {}}})
 	fmt.Println(t.Lookup(packet(1, 0, 50000)))
