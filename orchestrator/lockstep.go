@@ -109,7 +109,7 @@ func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {
 	f := netns.Fabric{
 		Fabric: emu.Fabric{
 			Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Elide: r.opts.Payload == PayloadElide,
-			Wall: r.wall, Applications: p.applicationHosts(),
+			Wall: r.wall, Applications: p.applicationHosts(), Profile: p.Capture.Domain.Profile(),
 		},
 		ApplicationMTU: p.ApplicationMTU,
 

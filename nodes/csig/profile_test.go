@@ -1,34 +1,28 @@
 package csig
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/units"
 )
 
-func TestMixedProfilesAreRefused(t *testing.T) {
+// Whatever changes what a tag means changes the profile.
+func TestProfile(t *testing.T) {
 	first := newDomain(t, Config{Format: FormatCompact})
-	for says, c := range map[string]Config{
-		"format wide":           {Format: FormatWide},
-		"dialect draft-01":      {Format: FormatCompact, Dialect: Draft01},
-		"tpid_compact 0x9900":   {Format: FormatCompact, TPIDCompact: 0x9900},
-		"tpid_wide 0xCCDD":      {Format: FormatCompact, TPIDWide: 0xccdd},
-		"interval 256us":        {Format: FormatCompact, Interval: 256 * clock.Microsecond},
-		"abw-geo(400Gbps)":      {Format: FormatCompact, MaxRate: 400 * units.Gbps},
-		"quantiser of delay":    {Format: FormatCompact, Quantisers: [Types]Quantiser{Delay: {Name: "delay-lin-500ns"}}},
-		"quantiser of nqd":      {Format: FormatCompact, Quantisers: [Types]Quantiser{NQD: {Edges: []uint64{0, 5}}}},
-		"bands [16 17]":         {Format: FormatCompact, Quantisers: [Types]Quantiser{NQD: {Edges: []uint64{0, 5}, Bands: []uint8{16, 17}}}},
-		"node tor1: format no":  {},
-		"but node tor0 has uec": {Format: FormatCompact, Dialect: Draft01},
+	for _, c := range []Config{
+		{Format: FormatWide},
+		{Format: FormatCompact, Dialect: Draft01},
+		{Format: FormatCompact, TPIDCompact: 0x9900},
+		{Format: FormatCompact, TPIDWide: 0xccdd},
+		{Format: FormatCompact, Interval: 256 * clock.Microsecond},
+		{Format: FormatCompact, MaxRate: 400 * units.Gbps},
+		{Format: FormatCompact, Quantisers: [Types]Quantiser{Delay: {Name: "delay-lin-500ns"}}},
+		{Format: FormatCompact, Quantisers: [Types]Quantiser{NQD: {Edges: []uint64{0, 5}}}},
+		{Format: FormatCompact, Quantisers: [Types]Quantiser{NQD: {Edges: []uint64{0, 5}, Bands: []uint8{16, 17}}}},
+		{},
 	} {
 		other := newDomain(t, c)
-		err := Agree([]Member{{"tor0", first}, {"agg0", first}, {"tor1", other}})
-		if !errors.Is(err, ErrMixedProfiles) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%+v: %v, want ErrMixedProfiles with %q", c, err, says)
-		}
 		if other.Profile() == first.Profile() {
 			t.Errorf("%+v: same profile %08x as the default", c, first.Profile())
 		}
@@ -42,22 +36,22 @@ func TestBandIdsAreProfile(t *testing.T) {
 		return newDomain(t, Config{Format: FormatCompact, Quantisers: one(NQD, Quantiser{Edges: []uint64{0, 5}, Bands: bands})})
 	}
 	plain, same, other := with(nil), with([]uint8{0, 1}), with([]uint8{16, 17})
-	if err := Agree([]Member{{"tor0", plain}, {"tor1", same}}); err != nil || plain.Profile() != same.Profile() {
-		t.Errorf("codes spelt out: %v, %08x and %08x", err, plain.Profile(), same.Profile())
+	if plain.Profile() != same.Profile() {
+		t.Errorf("codes spelt out: %08x and %08x", plain.Profile(), same.Profile())
 	}
-	if err := Agree([]Member{{"tor0", plain}, {"tor1", other}}); !errors.Is(err, ErrMixedProfiles) || plain.Profile() == other.Profile() {
-		t.Errorf("other codes: %v, %08x and %08x, want ErrMixedProfiles", err, plain.Profile(), other.Profile())
+	if plain.Profile() == other.Profile() {
+		t.Errorf("other codes: %08x and %08x", plain.Profile(), other.Profile())
 	}
 }
 
-func TestAgreement(t *testing.T) {
+func TestSameProfile(t *testing.T) {
 	a := newDomain(t, Config{Format: FormatCompact})
 	// What only the ends of the domain use may differ.
 	b := newDomain(t, Config{Format: FormatCompact, Decode: DecodeLower, Interval: DefaultInterval, Quantisers: [Types]Quantiser{Delay: {Name: "delay-geo"}}})
-	if err := Agree([]Member{{"tor0", a}, {"tor1", b}}); err != nil || a.Profile() != b.Profile() {
-		t.Errorf("same profile spelt differently: %v, %08x and %08x", err, a.Profile(), b.Profile())
+	if a.Profile() != b.Profile() || a.Profile() == 0 {
+		t.Errorf("same profile spelt differently: %08x and %08x", a.Profile(), b.Profile())
 	}
-	if err := Agree(nil); err != nil {
-		t.Errorf("no members: %v", err)
+	if got := (*Domain)(nil).Profile(); got != 0 {
+		t.Errorf("no domain has profile %08x, want 0", got)
 	}
 }

@@ -262,8 +262,8 @@ func TestQuantiserNames(t *testing.T) {
 	} {
 		named := newDomain(t, Config{Format: test.format, Quantisers: one(test.signal, Quantiser{Name: test.name})})
 		explicit := newDomain(t, Config{Format: test.format, Quantisers: one(test.signal, test.same)})
-		if err := Agree([]Member{{"named", named}, {"explicit", explicit}}); err != nil {
-			t.Errorf("%q: %v", test.name, err)
+		if named.Profile() != explicit.Profile() {
+			t.Errorf("%q: the name and what it stands for have other profiles", test.name)
 		}
 		again := newDomain(t, named.Config())
 		if again.Profile() != named.Profile() {

@@ -227,7 +227,7 @@ func TestInteropTrap(t *testing.T) {
 	if want := (Tag{Type: ABWC, Signal: 23, Locator: 2, DoNotUpdate: true}); got != want {
 		t.Errorf("read as uec-0.50: %+v, want %+v", got, want)
 	}
-	if err := Agree([]Member{{"tor0", uec}, {"tor1", draft}}); !errors.Is(err, ErrMixedProfiles) {
-		t.Errorf("Agree of uec-0.50 and draft-01: %v, want ErrMixedProfiles", err)
+	if uec.Profile() == draft.Profile() {
+		t.Errorf("uec-0.50 and draft-01 have the same profile, %08x", uec.Profile())
 	}
 }

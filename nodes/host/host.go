@@ -75,6 +75,7 @@ type Host struct {
 	cfg    Config
 	pool   *wire.Pool
 	player *player.Player
+	domain *csig.Domain // nil without CSIG
 
 	senders   map[uint32]*flow
 	receivers map[uint32]*transport.Receiver
@@ -125,15 +126,14 @@ func New(cfg Config, pool *wire.Pool) (*Host, error) {
 		timeout:   clock.Never,
 		port:      metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records),
 	}
-	var domain *csig.Domain
 	if cfg.CSIG != nil {
 		var err error
-		if domain, err = csig.NewDomain(*cfg.CSIG); err != nil {
+		if h.domain, err = csig.NewDomain(*cfg.CSIG); err != nil {
 			return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
 		}
 	}
 	for _, f := range cfg.Sends {
-		s, err := h.newSender(f, domain)
+		s, err := h.newSender(f)
 		if err != nil {
 			return nil, fmt.Errorf("host %s: flow %d: %w", cfg.Name, f.ID, err)
 		}
@@ -159,7 +159,7 @@ func (h *Host) ends(f Flow) transport.Ends {
 	return transport.Ends{LocalIP: h.cfg.IP, RemoteIP: f.Peer, LocalMAC: h.cfg.MAC, RemoteMAC: h.cfg.NextHopMAC}
 }
 
-func (h *Host) newSender(f Flow, domain *csig.Domain) (*transport.Sender, error) {
+func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 	cc, err := newController(h.cfg.CC, h.cfg.Path)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (h *Host) newSender(f Flow, domain *csig.Domain) (*transport.Sender, error)
 		RTO:     h.cfg.RTO,
 		CC:      cc,
 		LB:      lb,
-		Domain:  domain,
+		Domain:  h.domain,
 		Tagging: tagging,
 		Records: h.cfg.Records,
 	}), nil
@@ -400,6 +400,9 @@ func (h *Host) HandleTimeout(now clock.Time) {
 		h.offer(f)
 	}
 }
+
+// Profile returns that of the host's CSIG domain.
+func (h *Host) Profile() uint32 { return h.domain.Profile() }
 
 // Delivered returns the payload bytes received so far, for progress displays.
 func (h *Host) Delivered() (bytes int64) {

@@ -308,6 +308,9 @@ func (s *Shim) NextTimeout() clock.Time { return clock.Never }
 // HandleTimeout does nothing.
 func (s *Shim) HandleTimeout(clock.Time) {}
 
+// Profile returns that of the shim's CSIG domain.
+func (s *Shim) Profile() uint32 { return s.domain.Profile() }
+
 // Result closes all windows and returns what was measured. The port of the
 // programs has no totals: it is no link.
 func (s *Shim) Result(end clock.Time) metrics.NodeResult {

@@ -8,6 +8,9 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 )
 
+// Profile returns that of the switch's CSIG domain.
+func (s *Switch) Profile() uint32 { return s.domain.Profile() }
+
 // Result closes all windows and returns what was measured.
 func (s *Switch) Result(end clock.Time) metrics.NodeResult {
 	r := metrics.NodeResult{Node: int32(s.cfg.Node), Name: s.cfg.Name}
