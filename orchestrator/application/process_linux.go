@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/orchestrator/reaper"
 )
 
 // initArgument is the hidden subcommand of the programs' init.
@@ -25,17 +26,7 @@ func Init() {
 	if len(os.Args) != 2 || os.Args[1] != initArgument || os.Getpid() != 1 {
 		return
 	}
-	died := make(chan os.Signal, 1)
-	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
-	signal.Notify(died, unix.SIGCHLD)
-	for range died {
-		for {
-			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
-			if pid <= 0 && !errors.Is(err, unix.EINTR) {
-				break
-			}
-		}
-	}
+	reaper.Run() // for ever
 }
 
 // Local starts programs on this machine's files, each in the network namespace of

@@ -46,7 +46,8 @@ type Lab struct {
 	Folder string // takes the topology file; paths in Binds may be relative to it
 	Graph  *topologies.Graph
 	Nodes  []NodeSettings // as Graph.Nodes
-	MTU    int            // of every interface; what the longest frame has after its Ethernet header
+	Sides  []Side
+	MTU    int // of every interface; what the longest frame has after its Ethernet header
 }
 
 // NodeSettings is what a node's container runs.
@@ -65,6 +66,7 @@ type Deployed struct {
 	RunID    string
 	Topology string // path of the topology file
 	Nodes    []Node // as Graph.Nodes
+	Sides    []Node // as Lab.Sides, without Interfaces
 }
 
 // Node is the container of a node.

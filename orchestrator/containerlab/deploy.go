@@ -125,7 +125,15 @@ func (d *deployment) deploy(lab *Lab) error {
 		}
 		wired <- err
 	}()
-	err = c.DeployNodes(d.ctx, names, uint(workersPerCPU*runtime.NumCPU()))
+	workers := uint(workersPerCPU * runtime.NumCPU())
+	err = c.DeployNodes(d.ctx, names, workers)
+	if err == nil { // what shares the network of a container comes after it
+		names = names[:0]
+		for _, s := range lab.Sides {
+			names = append(names, lab.sideName(s))
+		}
+		err = c.DeployNodes(d.ctx, names, workers)
+	}
 	if err != nil {
 		d.end(err)
 	}
@@ -175,6 +183,10 @@ func (e *Engine) describe(ctx context.Context, d *deployment, lab *Lab) (*Deploy
 			return nil, fmt.Errorf("node %s: %w", lab.Graph.Nodes[i].Name, err)
 		}
 		lives.Nodes[i] = Node{Name: lab.container(i), ID: s.id, PID: s.pid, Interfaces: indices}
+	}
+	for _, s := range lab.Sides {
+		name := lab.sideName(s)
+		lives.Sides = append(lives.Sides, Node{Name: "clab-" + lab.name() + "-" + name, ID: d.started[name].id, PID: d.started[name].pid})
 	}
 	containers, err := e.containers(ctx, lab.RunID)
 	if err != nil {

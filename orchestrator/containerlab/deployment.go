@@ -29,6 +29,7 @@ type deployment struct {
 	ctx      context.Context // of the deployment
 	end      context.CancelCauseFunc
 	settings map[string]*NodeSettings
+	sides    map[string]string // names of nodes in whose network others are, by the others' names
 	sysctls  map[string]string
 
 	mu      sync.Mutex
@@ -50,12 +51,16 @@ func newDeployment(ctx context.Context, e *Engine, lab *Lab) *deployment {
 	d := &deployment{
 		DockerRuntime: newDocker().(*docker.DockerRuntime), engine: e,
 		settings: make(map[string]*NodeSettings), started: make(map[string]*started),
-		ready: make(chan string, len(lab.Graph.Nodes)),
+		ready: make(chan string, len(lab.Graph.Nodes)), sides: make(map[string]string),
 	}
 	d.ctx, d.end = context.WithCancelCause(ctx)
 	d.Client = e.docker
 	for i, n := range lab.Graph.Nodes {
 		d.settings[n.Name] = &lab.Nodes[i]
+	}
+	for _, side := range lab.Sides {
+		s := side.settings()
+		d.settings[lab.sideName(side)], d.sides[lab.sideName(side)] = &s, lab.Graph.Nodes[side.Node].Name
 	}
 	// Router solicitations and MLD reports are frames that nobody asked for.
 	if _, err := os.Stat("/proc/sys/net/ipv6"); err == nil {
@@ -112,7 +117,9 @@ func (d *deployment) StartContainer(_ context.Context, id string, n clab.Node) (
 		d.mu.Lock()
 		d.started[n.Config().ShortName] = s
 		d.mu.Unlock()
-		d.ready <- n.Config().ShortName // has room for all nodes
+		if d.sides[n.Config().ShortName] == "" {
+			d.ready <- n.Config().ShortName // has room for all nodes
+		}
 	}
 	return nil, d.failed(n.Config().ShortName, err)
 }
@@ -133,16 +140,24 @@ func (d *deployment) create(n *types.NodeConfig) (string, error) {
 	}
 	s := d.settings[n.ShortName]
 	pids := s.pids()
-	created, err := d.Client.ContainerCreate(ctx,
-		&container.Config{Image: n.Image, Cmd: cmd, Env: env, Labels: n.Labels, Hostname: n.ShortName},
-		&container.HostConfig{
-			NetworkMode: container.NetworkMode(n.NetworkMode), Privileged: n.Privileged,
-			CapDrop: []string{"ALL"}, CapAdd: n.CapAdd, SecurityOpt: n.SecurityOpts,
-			ReadonlyRootfs: true, Binds: n.Binds, Sysctls: d.sysctls,
-			RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
-			Resources:     container.Resources{Memory: int64(s.memory()), MemorySwap: int64(s.memory()), PidsLimit: &pids},
-			LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m"}},
-		}, nil, nil, n.LongName)
+	config := &container.Config{Image: n.Image, Cmd: cmd, Env: env, Labels: n.Labels, Hostname: n.ShortName}
+	host := &container.HostConfig{
+		NetworkMode: container.NetworkMode(n.NetworkMode), Privileged: n.Privileged,
+		CapDrop: []string{"ALL"}, CapAdd: n.CapAdd, SecurityOpt: n.SecurityOpts,
+		ReadonlyRootfs: true, Binds: n.Binds, Sysctls: d.sysctls,
+		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
+		Resources:     container.Resources{Memory: int64(s.memory()), MemorySwap: int64(s.memory()), PidsLimit: &pids},
+		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m"}},
+	}
+	if beside := d.sides[n.ShortName]; beside != "" {
+		d.mu.Lock()
+		host.NetworkMode = container.NetworkMode("container:" + d.started[beside].id)
+		d.mu.Unlock()
+		host.Sysctls, config.Hostname = nil, "" // are those of the network's container
+		config.Entrypoint = []string{n.Entrypoint}
+		host.Tmpfs = map[string]string{"/tmp": ""} // programs may want to write somewhere
+	}
+	created, err := d.Client.ContainerCreate(ctx, config, host, nil, nil, n.LongName)
 	return created.ID, err
 }
 

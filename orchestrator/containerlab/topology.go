@@ -47,13 +47,15 @@ type fileDefaults struct {
 }
 
 type fileNode struct {
-	Image  string            `yaml:"image"`
-	Group  string            `yaml:"group"`
-	Cmd    string            `yaml:"cmd,omitempty"`
-	Env    map[string]string `yaml:"env,omitempty"`
-	Binds  []string          `yaml:"binds,omitempty"`
-	Labels map[string]string `yaml:"labels,omitempty"`
-	Memory string            `yaml:"memory"`
+	Image       string            `yaml:"image"`
+	Group       string            `yaml:"group"`
+	NetworkMode string            `yaml:"network-mode,omitempty"`
+	Entrypoint  string            `yaml:"entrypoint,omitempty"`
+	Cmd         string            `yaml:"cmd,omitempty"`
+	Env         map[string]string `yaml:"env,omitempty"`
+	Binds       []string          `yaml:"binds,omitempty"`
+	Labels      map[string]string `yaml:"labels,omitempty"`
+	Memory      string            `yaml:"memory"`
 }
 
 type fileLink struct {
@@ -127,6 +129,13 @@ func (lab *Lab) render() ([]byte, error) {
 		f.Topology.Nodes = append(f.Topology.Nodes, yaml.MapItem{Key: n.Name, Value: fileNode{
 			Image: s.Image, Group: n.Tier.String(), Cmd: quote(s.Cmd), Env: s.Env, Binds: s.Binds, Labels: s.Labels,
 			Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
+		}})
+	}
+	for _, side := range lab.Sides {
+		s := side.settings()
+		f.Topology.Nodes = append(f.Topology.Nodes, yaml.MapItem{Key: lab.sideName(side), Value: fileNode{
+			Image: s.Image, Group: "programs", NetworkMode: "container:" + lab.Graph.Nodes[side.Node].Name,
+			Entrypoint: sideInit, Cmd: quote(s.Cmd), Binds: s.Binds, Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
 		}})
 	}
 	for _, l := range lab.Graph.Links {

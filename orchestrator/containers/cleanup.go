@@ -31,6 +31,9 @@ func (f *Fabric) describe(d *containerlab.Deployed) ([]lab.Node, []lab.Link) {
 		nodes[i].PID, nodes[i].Container = n.PID, n.Name
 		nodes[i].Network = fmt.Sprintf("/proc/%d/ns/net", n.PID)
 	}
+	for i, side := range d.Sides {
+		nodes[f.Applications[i]].Application = side.Name
+	}
 	return nodes, links
 }
 

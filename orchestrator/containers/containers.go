@@ -49,6 +49,9 @@ type Fabric struct {
 
 	ApplicationMTU units.ByteSize // of the programs' interface on the hosts of Applications
 	Programs       []application.Program
+	// ApplicationImage is that of a container beside each of these hosts', in which
+	// its programs run; "": they run on this machine's files.
+	ApplicationImage string
 }
 
 // Outcome is what a run left.
@@ -107,6 +110,11 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 	images, err := engine.EnsureImages(ctx, f.Binaries)
 	if err != nil {
 		return nil, err
+	}
+	if f.ApplicationImage != "" && len(f.Applications) > 0 {
+		if err := engine.CheckImage(ctx, f.ApplicationImage); err != nil {
+			return nil, fmt.Errorf("applications.image: %w", err)
+		}
 	}
 	var b [10]byte
 	rand.Read(b[:])
@@ -188,6 +196,11 @@ func (f *Fabric) lab(id string, images containerlab.Images) containerlab.Lab {
 			lab.Nodes[i].Memory = wallMemory
 		}
 	}
+	if f.ApplicationImage != "" {
+		for _, host := range f.Applications {
+			lab.Sides = append(lab.Sides, containerlab.Side{Node: host, Image: f.ApplicationImage, Init: f.Binaries.Host})
+		}
+	}
 	return lab
 }
 
@@ -253,7 +266,7 @@ func (r *run) drive(ctx context.Context, out *Outcome) error {
 		clocked = r.pace
 	}
 	var err error
-	if r.apps, err = r.programs(); err != nil {
+	if r.apps, err = r.programs(ctx); err != nil {
 		return err
 	}
 	if r.apps != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/containers"
@@ -33,6 +34,7 @@ import (
 const victimEnv = "CONTAINERS_TEST_RUN"
 
 func TestMain(m *testing.M) {
+	application.Init()
 	netns.Supervise() // does not return in the supervisor of a netns run
 	if folder, ok := os.LookupEnv(victimEnv); ok {
 		set, err := small("300MB")
@@ -95,7 +97,7 @@ func TestContainers(t *testing.T) {
 		run  func(*testing.T, *client.Client)
 	}{
 		{"small", testSmall}, {"three-flow", testThreeFlow}, {"fabrics", testFabrics}, {"control links", testControlLinks},
-		{"wall", testWall}, {"cancel", testCancel},
+		{"wall", testWall}, {"programs", testPrograms}, {"cancel", testCancel},
 		{"container killed", testContainerKilled}, {"csiglab killed", testKilled},
 	} {
 		t.Run(test.name, func(t *testing.T) {

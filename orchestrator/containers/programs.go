@@ -1,12 +1,17 @@
 package containers
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/lab"
 )
 
 // attach gives the hosts of f.Applications the interface of their programs, whose
@@ -36,12 +41,15 @@ func (r *run) inSpace(node int, do func(*os.File) error) error {
 	return do(space)
 }
 
-// programs returns the programs of the run, on this machine's files; nil without.
-// Stop must be called in the end.
-func (r *run) programs() (*application.Set, error) {
+// programs returns the programs of the run; nil without. Stop must be called in
+// the end. ctx is the run's.
+func (r *run) programs(ctx context.Context) (*application.Set, error) {
 	f := r.fabric
 	if len(f.Programs) == 0 {
 		return nil, nil
+	}
+	if f.ApplicationImage != "" {
+		return application.NewSet(f.Programs, *f.Wall, f.End, &beside{ctx, r}), nil
 	}
 	spaces := map[int]*os.File{}
 	defer func() {
@@ -62,3 +70,55 @@ func (r *run) programs() (*application.Set, error) {
 	}
 	return application.NewSet(f.Programs, *f.Wall, f.End, starter), nil
 }
+
+// beside starts programs in the containers beside their hosts'.
+type beside struct {
+	ctx context.Context
+	run *run
+}
+
+// Start implements application.Starter.
+func (b *beside) Start(p application.Program, output *os.File) (application.Process, error) {
+	fd, err := unix.FcntlInt(output.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	out := os.NewFile(uintptr(fd), output.Name())
+	env := []string{lab.EnvironmentRun + "=" + b.run.id, lab.EnvironmentNode + "=" + p.Name}
+	side := b.run.deployed.Sides[slices.Index(b.run.fabric.Applications, p.Host)]
+	command, err := b.run.engine.Start(b.ctx, side, p.Args, env, out)
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	return &inContainer{b.ctx, command, out}, nil
+}
+
+// Kill implements application.Starter.
+func (b *beside) Kill() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), destroyTime)
+	defer cancel()
+	for _, side := range b.run.deployed.Sides {
+		b.run.engine.Kill(ctx, side) //nolint:errcheck // the run's end removes the container
+	}
+}
+
+type inContainer struct {
+	ctx     context.Context
+	command *containerlab.Command
+	out     *os.File
+}
+
+func (p *inContainer) Wait() (code int, signal string) {
+	defer p.out.Close()
+	code = p.command.Wait()
+	if code > signalled {
+		return 0, unix.SignalName(unix.Signal(code - signalled))
+	}
+	return code, ""
+}
+
+// signalled is what the exit code of a program that a signal ended begins at.
+const signalled = 128
+
+func (p *inContainer) Stop() { p.command.Terminate(context.WithoutCancel(p.ctx)) }

@@ -1,0 +1,175 @@
+package containerlab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/csiglab/csiglab/orchestrator/reaper"
+)
+
+// Side is a container beside that of a node, in the same network: for programs
+// that the user brings in an image of theirs. Its init is the program of the
+// nodes' image of hosts, which waits: an image may have nothing that could.
+type Side struct {
+	Node  int // of Lab.Nodes
+	Image string
+	// Init is the path of a static program, which is mounted and started with the
+	// argument reaper.Argument.
+	Init string
+}
+
+// sideInit is where Init is in the container.
+const sideInit = "/.csiglab-init"
+
+// Limits of a side container.
+const (
+	sideMemory = 1024 // MiB
+	sidePIDs   = 1024
+)
+
+// sideName returns the name of a side's node in the topology.
+func (lab *Lab) sideName(s Side) string { return lab.Graph.Nodes[s.Node].Name + "-programs" }
+
+func (s Side) settings() NodeSettings {
+	return NodeSettings{
+		Image: s.Image, Cmd: []string{reaper.Argument}, Binds: []string{s.Init + ":" + sideInit + ":ro"},
+		Memory: sideMemory << 20, PIDs: sidePIDs,
+	}
+}
+
+// ErrNoImage is wrapped when the engine has not got an image.
+var ErrNoImage = errors.New("the engine has no such image, and none is pulled")
+
+// CheckImage returns an error that wraps ErrNoImage if the engine has not got an
+// image.
+func (e *Engine) CheckImage(ctx context.Context, image string) error {
+	_, err := e.docker.ImageInspect(ctx, image)
+	if errdefs.IsNotFound(err) {
+		return fmt.Errorf("image %s: %w", image, ErrNoImage)
+	}
+	return err
+}
+
+// Command is a program that was started in a container.
+type Command struct {
+	docker *client.Client
+	id     string
+	code   int
+	ended  chan struct{}
+}
+
+// Start runs a program in a container, with its own variables and env. What it
+// writes goes to out until Wait returns. ctx bounds all of it.
+func (e *Engine) Start(ctx context.Context, n Node, args, env []string, out io.Writer) (*Command, error) {
+	made, err := e.docker.ContainerExecCreate(ctx, n.ID, container.ExecOptions{Cmd: args, Env: env, AttachStdout: true, AttachStderr: true})
+	if err != nil {
+		return nil, err
+	}
+	stream, err := e.docker.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{})
+	if err != nil {
+		return nil, err
+	}
+	c := &Command{docker: e.docker, id: made.ID, ended: make(chan struct{})}
+	go func() {
+		defer close(c.ended)
+		c.follow(ctx, stream.Conn, stream.Reader, out)
+	}()
+	return c, nil
+}
+
+// pollEvery is how often the engine is asked whether a program has ended whose
+// output another has taken over; copyTime what is left for its last words.
+const (
+	pollEvery = 100 * time.Millisecond
+	copyTime  = 200 * time.Millisecond
+)
+
+// follow copies what the program writes until it ends, and learns its exit code.
+func (c *Command) follow(ctx context.Context, conn interface{ Close() error }, from io.Reader, out io.Writer) {
+	copied := make(chan struct{})
+	w := &gate{w: out}
+	go func() {
+		defer close(copied)
+		stdcopy.StdCopy(w, w, from) //nolint:errcheck // the program's end tells
+	}()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		over := false
+		select {
+		case <-copied:
+		case <-tick.C:
+		case <-ctx.Done():
+			over = true
+		}
+		info, err := c.docker.ContainerExecInspect(context.WithoutCancel(ctx), c.id)
+		if err != nil || !info.Running || over {
+			c.code = info.ExitCode
+			if err != nil {
+				c.code = -1 // its container is gone
+			}
+			break
+		}
+	}
+	select {
+	case <-copied:
+	case <-time.After(copyTime):
+	}
+	conn.Close()
+	w.shut()
+}
+
+// Wait returns the program's exit code, -1 if its container has gone.
+func (c *Command) Wait() int {
+	<-c.ended
+	return c.code
+}
+
+// Terminate asks the program to end.
+func (c *Command) Terminate(ctx context.Context) {
+	info, err := c.docker.ContainerExecInspect(ctx, c.id)
+	if err == nil && info.Running && info.Pid > 0 {
+		syscall.Kill(info.Pid, syscall.SIGTERM) //nolint:errcheck // it may have ended
+	}
+}
+
+// Kill ends everything in a container, which stays as it is.
+func (e *Engine) Kill(ctx context.Context, n Node) error {
+	err := e.docker.ContainerKill(ctx, n.ID, "KILL")
+	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
+		return nil // gone, or not running
+	}
+	return err
+}
+
+// gate passes on what is written until it is shut.
+type gate struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (g *gate) Write(b []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.w == nil {
+		return 0, os.ErrClosed
+	}
+	return g.w.Write(b)
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.w = nil
+}

@@ -1,0 +1,163 @@
+package containers_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/build"
+	"github.com/docker/docker/client"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+// image makes an image FROM scratch that holds a program of this machine and the
+// libraries that it needs.
+func image(t *testing.T, docker *client.Client, program, tag string) {
+	t.Helper()
+	libraries, err := exec.Command("ldd", program).CombinedOutput()
+	if err != nil {
+		t.Fatalf("ldd %s: %v\n%s", program, err, libraries)
+	}
+	files := append(regexp.MustCompile(`/\S+`).FindAllString(string(libraries), -1), program)
+	var context bytes.Buffer
+	w := tar.NewWriter(&context)
+	add := func(name string, content []byte) {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("Dockerfile", []byte("FROM scratch\nCOPY root /\n"))
+	for _, f := range files {
+		content, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add("root"+f, content)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := docker.ImageBuild(t.Context(), &context, build.ImageBuildOptions{Tags: []string{tag}, Remove: true, ForceRemove: true, NetworkMode: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); err != nil || strings.Contains(string(text), "errorDetail") {
+		t.Fatalf("%v\n%s", err, text)
+	}
+}
+
+const programsText = `
+schema: 1
+name: tcp
+topology:
+  leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 20Mbps, delay: 2ms}
+runtime: containerlab
+clock: wall
+wall: {dilation: 1}
+csig: {format: wide, interval: 20ms}
+applications:
+  hosts: [0, 1]
+  signals: [abw, delay]
+  IMAGE
+  programs:
+    - {host: 1, run: iperf3 -s, background: true}
+    - {host: 0, run: FIRST, start: 300ms}
+    - {host: 0, run: SECOND, start: 1500ms}
+`
+
+func runPrograms(t *testing.T, imageLine, first, second string) (*runfolder.Folder, *orchestrator.Result, error) {
+	t.Helper()
+	text := strings.NewReplacer("IMAGE", imageLine, "FIRST", first, "SECOND", second).Replace(programsText)
+	set, err := experiment.Parse("test.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "run")
+	result, err := orchestrator.Run(context.Background(), set, orchestrator.Options{Out: folder})
+	if err != nil {
+		return nil, result, err
+	}
+	f, wrong := runfolder.Open(folder)
+	if wrong != nil {
+		t.Fatal(wrong)
+	}
+	return f, result, err
+}
+
+// testPrograms is kernel TCP over tagged links between containers, in both
+// directions: with this machine's files, and in containers of an image of the
+// user's.
+func testPrograms(t *testing.T, docker *client.Client) {
+	program, err := exec.LookPath("iperf3")
+	if err != nil {
+		t.Skip("needs iperf3: ", err)
+	}
+	image(t, docker, program, "test/iperf3:1")
+	for _, line := range []string{"", "image: test/iperf3:1"} {
+		t.Run(line, func(t *testing.T) {
+			f, result, err := runPrograms(t, line, "iperf3 -c 10.0.0.2 -n 1M", "iperf3 -6 -c fd00:c51c::2 -n 1M -R")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range f.Manifest.Runs[0].Checks {
+				if !c.OK && c.Name != "fidelity" {
+					t.Errorf("%s: %s", c.Name, c.Detail)
+				}
+			}
+			m := result.Summary.Variants["run"].Metrics
+			if m["tags.updated"]+m["tags.kept"] < 1000 {
+				t.Errorf("switches saw %v tags", m["tags.updated"]+m["tags.kept"])
+			}
+			for i, p := range f.Manifest.Runs[0].Programs {
+				text, err := os.ReadFile(filepath.Join(f.Dir, p.Output))
+				if err != nil || p.Failure != "" || i > 0 && (p.Code != 0 || !strings.Contains(string(text), "iperf Done.")) {
+					t.Errorf("program %+v: %v\n%s", p, err, text)
+				}
+				if i == 0 && !p.Stopped {
+					t.Errorf("the server, in the background, was not ended with the run: %+v", p)
+				}
+			}
+			// The topology that is written names both containers of a host.
+			text, err := os.ReadFile(filepath.Join(f.Dir, "tcp.clab.yml"))
+			if has := strings.Contains(string(text), "network-mode: container:h0"); err != nil || has != (line != "") {
+				t.Errorf("%v: the topology has the programs' container: %v\n%s", err, has, text)
+			}
+		})
+	}
+	t.Run("what fails", func(t *testing.T) {
+		f, result, err := runPrograms(t, "image: test/iperf3:1", "no-such-program", "iperf3 --no-such-flag")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Summary.Valid || !strings.Contains(strings.Join(result.Summary.Reasons, "\n"), "programs: ") {
+			t.Errorf("valid %v, reasons %q", result.Summary.Valid, result.Summary.Reasons)
+		}
+		programs := f.Manifest.Runs[0].Programs
+		if p := programs[1]; p.Code == 0 && p.Failure == "" {
+			t.Errorf("a program that is not there: %+v", p)
+		}
+		if p := programs[2]; p.Code != 1 {
+			t.Errorf("a program with a wrong flag: %+v", p)
+		}
+	})
+	t.Run("no image", func(t *testing.T) {
+		_, _, err := runPrograms(t, "image: test/none:1", "x", "y")
+		if want := "image test/none:1: the engine has no such image"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	})
+}
