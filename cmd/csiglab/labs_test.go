@@ -154,10 +154,13 @@ func (u *tool) ps() (own []psEntry) {
 	return own
 }
 
+// named makes a name that no lab of another process has.
+func named(name string) string { return fmt.Sprintf("%s-%d", name, os.Getpid()) }
+
 // experiment writes labText under a name.
 func (u *tool) experiment(name string) {
 	u.Helper()
-	text := strings.Replace(labText, "NAME", name, 1)
+	text := strings.Replace(labText, "NAME", named(name), 1)
 	if err := os.WriteFile(filepath.Join(u.dir, name+".yaml"), []byte(text), 0o600); err != nil {
 		u.Fatal(err)
 	}
@@ -204,53 +207,56 @@ func (u *tool) eventually(what string, is func() bool) {
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-// TestLab uses labs in network namespaces as a user does.
+// TestLab uses labs as a user does, in network namespaces and, where there is a
+// Docker engine, in containers.
 func TestLab(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	programs := t.TempDir()
-	for _, name := range []string{"csiglab", "csig-host", "csig-switch"} {
-		if err := os.Symlink(self, filepath.Join(programs, name)); err != nil {
-			t.Fatal(err)
+	if os.Geteuid() == 0 {
+		// Programs under the race detector take seconds to start, and containers need
+		// static ones.
+		build := exec.Command("go", "build", "-trimpath", "-o", programs, "./cmd/csig-host", "./cmd/csig-switch", "./cmd/csiglab")
+		build.Dir, build.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", build, err, out)
 		}
-	}
-	if os.Geteuid() != 0 {
+	} else { // who has nothing that is compiled yet
 		if _, err := exec.LookPath("nsenter"); err != nil {
 			t.Skip(err)
 		}
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"csiglab", "csig-host", "csig-switch"} {
+			if err := os.Symlink(self, filepath.Join(programs, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	u := newTool(t, programs)
-	testLabs(u, "netns", "p")
-	testUpInterrupted(u, "netns", "three-flow") // which takes a while to deploy
-	if left := u.ps(); len(left) > 0 {
-		t.Errorf("left: %+v", left)
-	}
-}
-
-// TestLabInContainers does the same with a Docker engine.
-func TestLabInContainers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("containers take a while")
-	}
-	docker := containerlabtest.Docker(t)
-	programs := t.TempDir()
-	build := exec.Command("go", "build", "-trimpath", "-o", programs, "./cmd/csig-host", "./cmd/csig-switch", "./cmd/csiglab")
-	build.Dir, build.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build, err, out)
-	}
-	u := newTool(t, programs)
-	testLabs(u, "containerlab", "eth")
-	testUpInterrupted(u, "containerlab", "one.yaml")
-	if left := u.ps(); len(left) > 0 {
-		t.Errorf("left: %+v", left)
-	}
-	left, err := docker.ContainerList(context.Background(), container.ListOptions{All: true})
-	if err != nil || len(left) > 0 {
-		t.Errorf("%d containers are left, error %v", len(left), err)
-	}
+	t.Run("netns", func(t *testing.T) {
+		u := newTool(t, programs)
+		testLabs(u, "netns", "p")
+		testUpInterrupted(u, "netns", "three-flow") // which takes a while to deploy
+		if left := u.ps(); len(left) > 0 {
+			t.Errorf("left: %+v", left)
+		}
+	})
+	t.Run("containerlab", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("containers take a while")
+		}
+		docker := containerlabtest.Docker(t)
+		u := newTool(t, programs)
+		testLabs(u, "containerlab", "eth")
+		testUpInterrupted(u, "containerlab", "one.yaml")
+		if left := u.ps(); len(left) > 0 {
+			t.Errorf("left: %+v", left)
+		}
+		left, err := docker.ContainerList(context.Background(), container.ListOptions{All: true})
+		if err != nil || len(left) > 0 {
+			t.Errorf("%d containers are left, error %v", len(left), err)
+		}
+	})
 }
 
 // testLabs has two labs side by side and ends one in order, one by a node's death,
@@ -267,7 +273,7 @@ func testLabs(u *tool, runtime, port string) {
 		}
 	}
 	again := u.up(runtime, "one", "third")
-	if _, stderr := u.want(exitUsage, "exec", "one", "h0", "true"); !strings.Contains(stderr, one.ID) || !strings.Contains(stderr, again.ID) {
+	if _, stderr := u.want(exitUsage, "exec", named("one"), "h0", "true"); !strings.Contains(stderr, one.ID) || !strings.Contains(stderr, again.ID) {
 		u.Errorf("two labs of a name: %s, want both ids", stderr)
 	}
 
@@ -335,7 +341,7 @@ func testLabs(u *tool, runtime, port string) {
 	}
 	last := u.up(runtime, "last", "fourth")
 	kill(last)
-	if _, stderr := u.want(exitInfrastructure, "down", "last"); !strings.Contains(stderr, "its holder has died") {
+	if _, stderr := u.want(exitInfrastructure, "down", named("last")); !strings.Contains(stderr, "its holder has died") {
 		u.Errorf("down after the holder's death: %s", stderr)
 	}
 }
