@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/metrics/cause"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
@@ -84,11 +85,7 @@ func createError(folder string, err error) error {
 	}
 	for _, class := range []error{fs.ErrPermission, fs.ErrNotExist, unix.ENOTDIR, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP, unix.EINVAL} {
 		if errors.Is(err, class) {
-			var path *fs.PathError
-			if errors.As(err, &path) {
-				err = path.Err
-			}
-			return configuration(fmt.Errorf("run folder %s: %w; choose another with --out", folder, err))
+			return configuration(fmt.Errorf("run folder %s: %w; choose another with --out", folder, cause.Of(err)))
 		}
 	}
 	return writeError(folder, err)

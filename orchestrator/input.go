@@ -3,9 +3,9 @@ package orchestrator
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
+	"github.com/csiglab/csiglab/metrics/cause"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	topohtsim "github.com/csiglab/csiglab/topologies/htsim"
@@ -73,11 +73,7 @@ func ReadWorkload(file string, opts MatrixOptions) (w *workloads.Workload, notes
 // open opens a regular file; others, such as a folder, fail later and worse.
 func open(file string) (*os.File, error) {
 	fail := func(err error) (*os.File, error) {
-		var path *fs.PathError
-		if errors.As(err, &path) {
-			err = path.Err
-		}
-		return nil, configuration(fmt.Errorf("%s: %w", file, err))
+		return nil, configuration(fmt.Errorf("%s: %w", file, cause.Of(err)))
 	}
 	info, err := os.Stat(file)
 	if err != nil {

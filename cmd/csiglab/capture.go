@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/metrics/cause"
 	"github.com/csiglab/csiglab/orchestrator"
 	labs "github.com/csiglab/csiglab/orchestrator/lab"
 )
@@ -97,7 +98,7 @@ func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) err
 	}
 	file, err := os.CreateTemp(dir, ".capture-*.pcapng")
 	if err != nil {
-		return usage("--out %s: %w", c.out, cause(err))
+		return usage("--out %s: %w", c.out, cause.Of(err))
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()
@@ -114,12 +115,12 @@ func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) err
 			_, err = io.Copy(a.stdout, file)
 		}
 		if err != nil {
-			return infrastructure(fmt.Errorf("standard output: %w", cause(err)))
+			return infrastructure(fmt.Errorf("standard output: %w", cause.Of(err)))
 		}
 		return nil
 	}
 	if err := cmp.Or(file.Chmod(0o644), file.Close(), os.Rename(file.Name(), c.out)); err != nil {
-		return infrastructure(fmt.Errorf("%s: %w", c.out, cause(err)))
+		return infrastructure(fmt.Errorf("%s: %w", c.out, cause.Of(err)))
 	}
 	a.say("wrote " + c.out)
 	return nil
@@ -147,7 +148,7 @@ func (a *app) captureLab(cmd *cobra.Command, run labs.Run, c *captureFlags) erro
 	if c.out != stdoutName {
 		var err error
 		if file, err = os.Create(c.out); err != nil {
-			return usage("--out %s: %w", c.out, cause(err))
+			return usage("--out %s: %w", c.out, cause.Of(err))
 		}
 		defer file.Close()
 		out = file

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics/cause"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies/draw"
@@ -107,11 +108,11 @@ func (f *fabricFlags) emit(a *app, write func(io.Writer) error) error {
 	}
 	file, err := os.Create(f.out)
 	if err != nil {
-		return usage("--out %s: %w", f.out, cause(err))
+		return usage("--out %s: %w", f.out, cause.Of(err))
 	}
 	_, err = file.Write(text.Bytes())
 	if err = errors.Join(err, file.Close()); err != nil {
-		return infrastructure(fmt.Errorf("--out %s: %w", f.out, cause(err)))
+		return infrastructure(fmt.Errorf("--out %s: %w", f.out, cause.Of(err)))
 	}
 	return nil
 }

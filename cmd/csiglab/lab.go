@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/csiglab/csiglab/metrics/cause"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/containers"
@@ -68,7 +67,7 @@ func writeReport(folder string) (file string, findings []string, err error) {
 	}
 	file = filepath.Join(folder, runfolder.ReportFile)
 	if err := replaceFile(file, text.Bytes()); err != nil {
-		return "", nil, fmt.Errorf("%s: %w", file, cause(err))
+		return "", nil, fmt.Errorf("%s: %w", file, cause.Of(err))
 	}
 	return file, r.Findings, nil
 }
@@ -85,15 +84,6 @@ func replaceFile(name string, data []byte) error {
 	}
 	if err != nil {
 		os.Remove(fresh.Name()) // the first error says more
-	}
-	return err
-}
-
-// cause strips the operation and the path, which the message has already.
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics/cause"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -174,7 +175,7 @@ func outcome(s *runfolder.Summary) error {
 // print writes a result on standard output.
 func (a *app) print(text string) error {
 	if _, err := io.WriteString(a.stdout, text); err != nil {
-		return infrastructure(fmt.Errorf("standard output: %w", cause(err)))
+		return infrastructure(fmt.Errorf("standard output: %w", cause.Of(err)))
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/csiglab/csiglab/metrics/cause"
 )
 
 // Errors of Open and of the tables' readers.
@@ -42,7 +44,7 @@ func Open(dir string) (*Folder, error) {
 func (f *Folder) open() error {
 	info, err := os.Stat(f.Dir)
 	if err != nil {
-		return cause(err)
+		return cause.Of(err)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("%w: it is a file", ErrForeign)
@@ -99,21 +101,12 @@ func (f *Folder) Phases() ([]PhaseRow, error) { return readTable[PhaseRow](f, ta
 func readJSON(path string, v any) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Base(path), cause(err))
+		return fmt.Errorf("%s: %w", filepath.Base(path), cause.Of(err))
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%s: %w: %w", filepath.Base(path), ErrDamaged, err)
 	}
 	return nil
-}
-
-// cause strips the operation and the path, which the message has already.
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 func readTable[T any](f *Folder, name string) (rows []T, err error) {
@@ -123,10 +116,10 @@ func readTable[T any](f *Folder, name string) (rows []T, err error) {
 	}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: %w: %w", path, ErrDamaged, cause(err))
+		return nil, fmt.Errorf("read %s: %w: %w", path, ErrDamaged, cause.Of(err))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, cause(err))
+		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 	}
 	defer file.Close()
 	// The Parquet reader panics on some damaged pages.

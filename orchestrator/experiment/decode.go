@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics/cause"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/spelling"
 	"github.com/csiglab/csiglab/nodes/units"
@@ -256,9 +257,7 @@ func inputFile(dir, name string) (string, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		var path *fs.PathError
-		errors.As(err, &path)
-		return name, fmt.Errorf("file %s: %w", name, path.Err)
+		return name, fmt.Errorf("file %s: %w", name, cause.Of(err))
 	}
 	defer f.Close() // opened for reading
 	info, err := f.Stat()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics/cause"
 	"github.com/csiglab/csiglab/nodes/spelling"
 )
 
@@ -124,7 +125,7 @@ func readFile(path string) ([]byte, error) {
 		}
 		return fail("no such file, nor an embedded experiment; embedded: "+strings.Join(Names(), " "), suggestion)
 	case err != nil:
-		return fail(cause(err).Error(), "")
+		return fail(cause.Of(err).Error(), "")
 	case info.IsDir():
 		return fail("a directory; name a file in it", "")
 	case info.Size() > maxFile:
@@ -132,18 +133,9 @@ func readFile(path string) ([]byte, error) {
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return fail(cause(err).Error(), "")
+		return fail(cause.Of(err).Error(), "")
 	}
 	return data, nil
-}
-
-// cause strips the operation and the path, which the message has already.
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 // Parse resolves the text of an experiment. source is its name in messages, dir

@@ -11,9 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
+	"github.com/csiglab/csiglab/metrics/cause"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/units"
 )
@@ -71,11 +71,7 @@ func (w *Writer) Close() error {
 	if err == nil {
 		return nil
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = path.Err
-	}
-	return fmt.Errorf("capture %s: %w", w.file.Name(), err)
+	return fmt.Errorf("capture %s: %w", w.file.Name(), cause.Of(err))
 }
 
 // Reader reads what a Writer wrote.
