@@ -147,6 +147,20 @@ func programsOf(p *Plan, folder, variant string, seed uint64) []application.Prog
 	return programs
 }
 
+// checkPrograms finds out whether programs that run on this machine's files are
+// there.
+func (r *runner) checkPrograms(p *Plan) error {
+	if r.runtime == RuntimeContainerlab && p.ApplicationImage != "" {
+		return nil
+	}
+	for i, program := range p.Programs {
+		if err := program.Check(); err != nil {
+			return configuration(fmt.Errorf("applications.programs[%d]: %w", i, err))
+		}
+	}
+	return nil
+}
+
 // takePrograms adds to the outcome how the programs of a run ended.
 func (o *outcome) takePrograms(programs []application.Program, ended []application.Ended, folder string) {
 	if len(programs) == 0 {

@@ -161,6 +161,9 @@ func (r *runner) ready(ctx context.Context, jobs []job) error {
 		if _, err := r.injections(j.plan); err != nil {
 			return inVariant(r.set, j.variant, err)
 		}
+		if err := r.checkPrograms(j.plan); err != nil {
+			return inVariant(r.set, j.variant, err)
+		}
 	}
 	if r.runtime == RuntimeContainerlab {
 		if err := containers.Check(ctx); err != nil {

@@ -228,7 +228,7 @@ func (s *Set) Ended() []Ended {
 // files.
 func (p Program) Check() error {
 	if _, err := lookPath(p.Args[0]); err != nil {
-		return fmt.Errorf("program %q of host %s: %w", p.Args[0], p.Name, err)
+		return fmt.Errorf("run %q on %s: %w", p.Args[0], p.Name, err)
 	}
 	return nil
 }
