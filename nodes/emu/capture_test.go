@@ -15,9 +15,9 @@ import (
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/topologies"
 )
 
@@ -30,28 +30,21 @@ func sortRecords(records []spool.Record) {
 
 // tapped returns what taps see at ports of a run in virtual time.
 func tapped(t *testing.T, p *orchestrator.Plan, ports []topologies.End) []spool.Record {
+	t.Helper()
 	var records []spool.Record
-	var pool wire.Pool
-	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End}
-	for i, n := range p.Graph.Nodes {
-		m, count := machine(t, p, i, &pool)
-		tap := func(now clock.Time, port int, event node.Event, packet *wire.Packet) {
+	orchestratortest.Virtual(t, p, func(i int) node.Tap {
+		return func(now clock.Time, port int, event node.Event, packet *wire.Packet) {
 			place := slices.Index(ports, topologies.End{Node: i, Port: port})
 			if place < 0 {
 				return
 			}
 			r := spool.Record{At: now, Port: place, Sent: event == node.Sent, Frame: bytes.Clone(packet.Header()), Length: packet.PayloadLen}
-			if r.Sent && n.Kind == topologies.Switch {
+			if r.Sent && p.Graph.Nodes[i].Kind == topologies.Switch {
 				r.Queue = &spool.Queue{Ahead: packet.Ahead, Behind: packet.Behind, Waited: now.Sub(packet.EnqueuedAt)}
 			}
 			records = append(records, r)
 		}
-		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: count, Tap: tap})
-	}
-	for _, l := range p.Graph.Links {
-		cfg.Links = append(cfg.Links, sim.Link{A: l.A, B: l.B, Delay: l.Delay})
-	}
-	sim.New(cfg).Run()
+	})
 	sortRecords(records)
 	return records
 }
@@ -59,7 +52,7 @@ func tapped(t *testing.T, p *orchestrator.Plan, ports []topologies.End) []spool.
 // TestCapture: nodes capture, at the ports that are asked for, what a tap sees in
 // virtual time, with the payload and the trailer that were on the wire.
 func TestCapture(t *testing.T) {
-	p := compile(t, experimentText)
+	p := orchestratortest.Compile(t, orchestratortest.Small)
 	var ports []topologies.End
 	for id := range p.Graph.Links {
 		if name := p.Graph.LinkName(id); name == "h5-tor2" || name == "tor2-agg2" {
@@ -135,7 +128,7 @@ func shorten(t *testing.T, p *orchestrator.Plan, f emu.Fabric, r *spool.Record) 
 // Only nodes with captured ports have a spool, and one that cannot be written is
 // an error.
 func TestSpools(t *testing.T) {
-	p := compile(t, experimentText)
+	p := orchestratortest.Compile(t, orchestratortest.Small)
 	f := fabric(p)
 	f.Spools = emu.Capture{Folder: t.TempDir() + "/gone", Ports: []topologies.End{p.Graph.Links[0].A}}
 	configs, _ := f.Configs()

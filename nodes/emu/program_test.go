@@ -18,9 +18,10 @@ import (
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
-// programsText is the fabric of experimentText; hosts 0 and 5 run programs, the
+// programsText is the fabric of orchestratortest.Small; hosts 0 and 5 run programs, the
 // others load it.
 const programsText = `
 schema: 1
@@ -36,9 +37,9 @@ topology:
 links: {queue: 30kB}
 workload:
   transfers:
-    - 1 -> 4 300kB
-    - 3 -> 4 300kB
-    - 6 -> 7 300kB
+    - 1 -> 4 100kB
+    - 3 -> 4 100kB
+    - 6 -> 7 50kB
 csig: {format: wide}
 hosts:
   cc: {name: nscc}
@@ -55,7 +56,7 @@ seeds: [7]
 // the programs of some hosts see of them.
 func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lockstep.Link, []*netio.Memory) {
 	t.Helper()
-	p := compile(t, programsText)
+	p := orchestratortest.Compile(t, programsText)
 	f.Graph, f.Format, f.TieSeed, f.End, f.Run, f.Applications = p.Graph, p.Format, p.TieSeed, p.End, 99, hosts
 	programs := make([]*netio.Memory, len(hosts))
 	conns := map[int]*netio.Memory{}
@@ -103,7 +104,7 @@ func receive(t testing.TB, c *netio.Memory, d time.Duration) []byte {
 func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 	const (
 		dilation = 3000
-		rounds   = 60
+		rounds   = 24
 	)
 	random := rand.New(rand.NewPCG(1, 2))
 	var results []metrics.NodeResult
@@ -173,8 +174,8 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 			t.Errorf("host %d: samples %v, want %d of ABW and of Delay", h, samples, rounds/2)
 		}
 	}
-	if got := results[4].Receivers[0].PayloadBytes; got != 300_000 {
-		t.Errorf("a background flow brought %d B, want 300000", got)
+	if got := results[4].Receivers[0].PayloadBytes; got != 100_000 {
+		t.Errorf("a background flow brought %d B, want 100000", got)
 	}
 }
 

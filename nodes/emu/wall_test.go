@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
 // pace runs the plan in real time, which is synctest's, over links in memory.
@@ -38,8 +39,8 @@ func punctual(int) time.Duration { return 0 }
 func TestWallIsVirtualWhenInTime(t *testing.T) {
 	const dilation = 3000
 	slack := time.Duration(1005 * dilation) // 1 us and 64 B at 100 Gb/s
-	p := compile(t, experimentText)
-	want := virtual(t, p)
+	p := orchestratortest.Compile(t, orchestratortest.Small)
+	want := orchestratortest.Virtual(t, p, nil)
 	for _, lateBy := range []time.Duration{0, slack / 10, slack / 2} {
 		t.Run(fmt.Sprint(lateBy), func(t *testing.T) {
 			random := make([]*rand.Rand, len(p.Graph.Nodes)) // a goroutine's own
@@ -48,7 +49,7 @@ func TestWallIsVirtualWhenInTime(t *testing.T) {
 			}
 			lag := func(node int) time.Duration { return time.Duration(random[node].Int64N(int64(lateBy) + 1)) }
 			got, timing, at := pace(t, p, fabric(p), dilation, lag)
-			same(t, got, want)
+			orchestratortest.Same(t, got, want)
 			if timing.Displaced != 0 || timing.Received != at.Sent || at.Sent == 0 {
 				t.Errorf("%d packets displaced, %d frames received of %d", timing.Displaced, timing.Received, at.Sent)
 			}
@@ -67,7 +68,7 @@ func TestWallIsVirtualWhenInTime(t *testing.T) {
 // Sleeps that end later than the wire has time for displace packets, and the
 // record says so.
 func TestWallRecordsWhatCameTooLate(t *testing.T) {
-	p := compile(t, experimentText)
+	p := orchestratortest.Compile(t, orchestratortest.Small)
 	got, timing, _ := pace(t, p, fabric(p), 1, func(int) time.Duration { return 100 * time.Microsecond })
 	if timing.Displaced == 0 || timing.DisplacedMax < clock.Microsecond {
 		t.Errorf("%d packets displaced by up to %v, want many by more than the link's delay", timing.Displaced, timing.DisplacedMax)
@@ -75,7 +76,7 @@ func TestWallRecordsWhatCameTooLate(t *testing.T) {
 	if p50 := timing.Lateness.Quantile(0.5); p50 < 30*time.Microsecond {
 		t.Errorf("lateness p50 is %v when sleeps end 100us late", p50)
 	}
-	want := virtual(t, p)
+	want := orchestratortest.Virtual(t, p, nil)
 	if slices.EqualFunc(got, want, func(a, b metrics.NodeResult) bool { return a.TraceHash == b.TraceHash }) {
 		t.Error("the traces are those of virtual time all the same")
 	}
@@ -90,7 +91,7 @@ func TestWallRecordsWhatCameTooLate(t *testing.T) {
 
 // A frame that is lost is counted, and the run ends nevertheless.
 func TestWallCountsLostFrames(t *testing.T) {
-	p := compile(t, experimentText)
+	p := orchestratortest.Compile(t, orchestratortest.Small)
 	f := fabric(p)
 	for link := range 3 {
 		f.Inject = append(f.Inject, emu.Injection{Link: link, Number: 5})
@@ -106,7 +107,7 @@ func TestWallCountsLostFrames(t *testing.T) {
 
 // A run that is cut off ends there.
 func TestWallEnd(t *testing.T) {
-	p := compile(t, experimentText)
+	p := orchestratortest.Compile(t, orchestratortest.Small)
 	f := fabric(p)
 	f.End = clock.Time(40 * clock.Microsecond)
 	p.End = f.End
@@ -114,7 +115,7 @@ func TestWallEnd(t *testing.T) {
 	if at.Last >= f.End || at.Next < f.End {
 		t.Errorf("the last event is at %v, the next due at %v, the end was %v", at.Last, at.Next, f.End)
 	}
-	want := virtual(t, p)
+	want := orchestratortest.Virtual(t, p, nil)
 	for i := range want {
 		if got[i].TraceHash != want[i].TraceHash {
 			t.Errorf("node %s: other trace than in virtual time", want[i].Name)

@@ -1,6 +1,7 @@
 package netns_test
 
 import (
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -10,8 +11,8 @@ import (
 // TestBusyMachine: processes that take every core change how long a run takes
 // and nothing in it.
 func TestBusyMachine(t *testing.T) {
-	p := parse(t, experimentText)
-	want := virtual(t, p)
+	p := orchestratortest.Compile(t, orchestratortest.Small)
+	want := orchestratortest.Virtual(t, p, nil)
 	for range runtime.NumCPU() {
 		hog := exec.Command("/bin/sh", "-c", "while :; do :; done")
 		hog.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -35,6 +36,6 @@ func TestBusyMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, out.Results, want)
+	orchestratortest.Same(t, out.Results, want)
 	t.Logf("%d frames beside %d hogs: wall %v", out.Frames, runtime.NumCPU(), out.Wall)
 }

@@ -13,13 +13,14 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
 // TestCapture reads the frames of a link in the middle of the fabric with another
 // decoder: Ethernet, CSIG tag, IPv4 with a right checksum, UDP, whole payloads,
 // in order of model time per direction.
 func TestCapture(t *testing.T) {
-	p := parse(t, experimentText)
+	p := orchestratortest.Compile(t, orchestratortest.Small)
 	f := fabric(t, p)
 	link := -1
 	for id := range p.Graph.Links {

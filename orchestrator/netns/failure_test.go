@@ -23,10 +23,11 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
-// longText is experimentText with flows that take some seconds.
-var longText = strings.ReplaceAll(experimentText, "00kB", "00MB")
+// longText is orchestratortest.Small with flows that take some seconds.
+var longText = strings.ReplaceAll(orchestratortest.Small, "00kB", "00MB")
 
 // TestRootless runs the tests again as a user without privileges.
 func TestRootless(t *testing.T) {
@@ -63,7 +64,7 @@ func TestRootless(t *testing.T) {
 
 // TestDropNamesTheLink: a frame lost on a real link ends the run with its name.
 func TestDropNamesTheLink(t *testing.T) {
-	p := parse(t, experimentText)
+	p := orchestratortest.Compile(t, orchestratortest.Small)
 	i, err := emu.ParseInjection("drop=tor2-h5:3", p.Graph)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestDropNamesTheLink(t *testing.T) {
 // TestFlipBreaksParity: a bit that flips on a link shows in the trace of the
 // node that received it.
 func TestFlipBreaksParity(t *testing.T) {
-	p := parse(t, experimentText)
+	p := orchestratortest.Compile(t, orchestratortest.Small)
 	i, err := emu.ParseInjection("flip=h1-tor0:5", p.Graph)
 	if err != nil {
 		t.Fatal(err)
@@ -99,14 +100,14 @@ func TestFlipBreaksParity(t *testing.T) {
 		t.Fatal(err)
 	}
 	tor := p.Graph.Links[i.Link].B.Node
-	if out.Results[tor].TraceHash == virtual(t, p)[tor].TraceHash {
+	if out.Results[tor].TraceHash == orchestratortest.Virtual(t, p, nil)[tor].TraceHash {
 		t.Error("a flipped bit left the trace as it was")
 	}
 }
 
 // TestLostNode: a node that is killed or stopped ends the run with its name.
 func TestLostNode(t *testing.T) {
-	p := parse(t, longText)
+	p := orchestratortest.Compile(t, longText)
 	for signal, want := range map[syscall.Signal]string{
 		syscall.SIGKILL: "was killed by signal 9 (killed)",
 		syscall.SIGSTOP: "is stopped and all others wait for it",
@@ -145,7 +146,7 @@ func TestLostNode(t *testing.T) {
 // TestCancel: when the context ends, so does the run, at once and with all that
 // belongs to it. Meanwhile no interface appears outside.
 func TestCancel(t *testing.T) {
-	p := parse(t, longText)
+	p := orchestratortest.Compile(t, longText)
 	for _, one := range []bool{false, true} {
 		before := interfaces(t)
 		ctx, cancel := context.WithCancel(context.Background())

@@ -10,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
 // pairText is two hosts at switches that a third joins.
@@ -29,7 +30,7 @@ func TestHold(t *testing.T) {
 	for _, processes := range []string{"node", "one", "switches"} {
 		t.Run(processes, func(t *testing.T) {
 			t.Parallel()
-			p := parse(t, pairText)
+			p := orchestratortest.Compile(t, pairText)
 			f := fabric(t, p)
 			f.OneProcess, f.SwitchesTogether, f.Wall = processes == "one", processes == "switches", &emu.Wall{Dilation: 100}
 			f.Patience = time.Second // which does not bind a run that is held
@@ -74,7 +75,7 @@ func TestHold(t *testing.T) {
 // that moment.
 func TestReleaseInTheMiddle(t *testing.T) {
 	t.Parallel()
-	p := parse(t, pairText)
+	p := orchestratortest.Compile(t, pairText)
 	f := fabric(t, p)
 	f.Wall = &emu.Wall{Dilation: 2000} // the flow takes 10 s
 	hold := make(chan struct{})

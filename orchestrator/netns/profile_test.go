@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
 // A program that reads tags in another way than the rest of the run, because it is
@@ -16,10 +17,10 @@ func TestProfile(t *testing.T) {
 		text    string
 		refused bool
 	}{
-		{experimentText, true},
-		{strings.NewReplacer("csig: {format: compact}", "", "csig: max-delay", "csig: none").Replace(experimentText), false},
+		{orchestratortest.Small, true},
+		{strings.NewReplacer("csig: {format: compact}", "", "csig: max-delay", "csig: none").Replace(orchestratortest.Small), false},
 	} {
-		p := parse(t, c.text)
+		p := orchestratortest.Compile(t, c.text)
 		f := fabric(t, p)
 		f.Profile = p.Capture.Domain.Profile() + 1
 		_, err := run(t, f)

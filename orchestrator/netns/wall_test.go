@@ -13,6 +13,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
 // slow is a dilation that any machine keeps which grants a real-time priority:
@@ -26,8 +27,8 @@ func TestWall(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs a real-time priority")
 	}
-	p := parse(t, experimentText)
-	want := virtual(t, p)
+	p := orchestratortest.Compile(t, orchestratortest.Small)
+	want := orchestratortest.Virtual(t, p, nil)
 	for _, processes := range []string{"node", "one", "switches"} {
 		t.Run(processes, func(t *testing.T) {
 			f := fabric(t, p)
@@ -44,7 +45,7 @@ func TestWall(t *testing.T) {
 					timing.RealTime, out.Frames, timing.Sent, timing.Received, out.Behind, out.Drained)
 			}
 			if timing.Displaced == 0 {
-				same(t, out.Results, want)
+				orchestratortest.Same(t, out.Results, want)
 			} else if share := float64(timing.Displaced) / float64(out.Frames); share > 0.01 {
 				t.Errorf("%.3f of the packets were displaced", share)
 			}
@@ -92,7 +93,7 @@ func TestShapersAreSeen(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	f := fabric(t, parse(t, experimentText))
+	f := fabric(t, orchestratortest.Compile(t, orchestratortest.Small))
 	f.Wall = &emu.Wall{Dilation: slow}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -135,7 +136,7 @@ func TestShapersAreSeen(t *testing.T) {
 // A node that dies in real time is named.
 func TestWallNamesTheNodeThatDied(t *testing.T) {
 	needQuiet(t)
-	f := fabric(t, parse(t, experimentText))
+	f := fabric(t, orchestratortest.Compile(t, orchestratortest.Small))
 	f.Wall = &emu.Wall{Dilation: 100 * slow}
 	go func() {
 		for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(20 * time.Millisecond) {

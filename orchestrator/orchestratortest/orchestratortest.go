@@ -1,0 +1,128 @@
+// Package orchestratortest lets tests of what runs a plan compile one, build its
+// machines and drivers, and compare what they did with a run in virtual time.
+package orchestratortest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/sim"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+// Small is an experiment in a fat tree of 8 hosts and 12 switches in which flows
+// share links, a packet is trimmed now and then, and simultaneous arrivals are
+// common.
+const Small = `
+schema: 1
+name: t
+topology:
+  fat_tree:
+    hosts: 8
+    pod: 4
+    tiers:
+      - {down: 2, up: 2, rate: 100Gbps, delay: 1us}
+      - {down: 2, up: 2, rate: 100Gbps, delay: 1us}
+      - {down: 2, rate: 100Gbps, delay: 1us}
+links: {queue: 30kB}
+workload:
+  transfers:
+    - 1 -> 5 300kB
+    - 0 -> 5 300kB
+    - 3 -> 5 300kB
+    - 5 -> 2 300kB
+    - 4 -> 7 200kB
+csig: {format: compact}
+hosts:
+  cc: {name: nscc, csig: max-delay}
+seeds: [7]
+`
+
+// Compile returns the plan of the first variant of an experiment and its first
+// seed.
+func Compile(t testing.TB, text string) *orchestrator.Plan {
+	t.Helper()
+	set, err := experiment.Parse("test.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := orchestrator.Compile(set.Variants[0].Experiment, set.Variants[0].Experiment.Seeds[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Machine builds node i, which draws its packets from pool, and returns how many
+// ports it has.
+func Machine(t testing.TB, p *orchestrator.Plan, i int, pool *wire.Pool) (m node.Machine, ports int) {
+	t.Helper()
+	var err error
+	if i < len(p.Hosts) {
+		c := p.Machine(i)
+		m, err = c.New(pool)
+		ports = c.Ports()
+	} else {
+		c := p.Switches[i-len(p.Hosts)]
+		m, err = dataplane.New(c, pool)
+		ports = len(c.Ports)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, ports
+}
+
+// Fabric returns what the drivers of a plan's nodes are told.
+func Fabric(p *orchestrator.Plan) emu.Fabric {
+	f := emu.Fabric{Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Profile: p.Capture.Domain.Profile()}
+	for _, c := range p.Control {
+		f.Control = append(f.Control, emu.ControlLink(c))
+	}
+	return f
+}
+
+// Virtual runs a plan in virtual time. tap, which may be nil, returns the Tap of
+// each node.
+func Virtual(t testing.TB, p *orchestrator.Plan, tap func(node int) node.Tap) []metrics.NodeResult {
+	t.Helper()
+	var pool wire.Pool
+	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End}
+	for i := range p.Graph.Nodes {
+		m, ports := Machine(t, p, i, &pool)
+		n := sim.Node{Machine: m, Ports: ports}
+		if tap != nil {
+			n.Tap = tap(i)
+		}
+		cfg.Nodes = append(cfg.Nodes, n)
+	}
+	for _, l := range p.Graph.Links {
+		cfg.Links = append(cfg.Links, sim.Link{A: l.A, B: l.B, Delay: l.Delay})
+	}
+	for _, l := range p.Control {
+		cfg.Links = append(cfg.Links, sim.Link{A: l.A, B: l.B, Delay: l.Delay})
+	}
+	s := sim.New(cfg)
+	s.Run()
+	return s.Results()
+}
+
+// Same checks that every node saw the same events and measured the same.
+func Same(t testing.TB, got, want []metrics.NodeResult) {
+	t.Helper()
+	for i := range want {
+		if got[i].TraceHash != want[i].TraceHash {
+			t.Errorf("node %s: trace of %d events differs from the reference's %d", want[i].Name, got[i].Events, want[i].Events)
+		} else if diff := cmp.Diff(got[i], want[i], cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("node %s: same trace, other results (-got +want):\n%s", want[i].Name, diff)
+		}
+	}
+}
