@@ -2,8 +2,9 @@ package watch
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -43,8 +44,8 @@ type Paced struct {
 	// Programs, while it is open, keeps the run from being over too, but does not
 	// end it. nil: there are none.
 	Programs <-chan struct{}
-	// Ends tells of the Processes nodes that have a process of their own; nil and 0
-	// for none.
+	// Ends tells of the first Processes nodes, which have a process of their own; nil
+	// and 0 for none.
 	Ends      <-chan Ended
 	Processes int
 	// Prepare is called once, when every node waits for the start; may be nil.
@@ -65,6 +66,7 @@ func (p *Paced) Keep(ctx context.Context) (*Outcome, error) {
 	if err := p.keep(ctx, out); err != nil {
 		return nil, err
 	}
+	silent := slices.Clone(p.Names[:p.Processes])
 	for range p.Processes {
 		select {
 		case <-ctx.Done():
@@ -77,8 +79,9 @@ func (p *Paced) Keep(ctx context.Context) (*Outcome, error) {
 				return nil, &NodeError{Name: p.Names[e.Node], Reason: "ended before the run"}
 			}
 			out.take(e)
+			silent = slices.DeleteFunc(silent, func(name string) bool { return name == p.Names[e.Node] })
 		case <-time.After(reportWithin):
-			return nil, errors.New("the run is over, but nodes do not end")
+			return nil, &NodeError{Name: strings.Join(silent, ", "), Reason: fmt.Sprintf("has not ended %v after the run was over", reportWithin)}
 		}
 	}
 	return out, nil
