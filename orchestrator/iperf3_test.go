@@ -201,7 +201,13 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 		window int64
 		sample csig.Sample
 	}
-	sent := map[int64]units.ByteSize{} // by window
+	// A sliding meter has the last eight parts of the interval that are over.
+	const parts = 8
+	sub := e.CSIG.Interval / parts
+	if e.CSIG.Meter != "sliding" {
+		t.Fatalf("the meter is %s", e.CSIG.Meter)
+	}
+	sent := map[int64]units.ByteSize{} // by part
 	var tags []tagged
 	domain := plan.Capture.Domain
 	out := fmt.Sprintf("%s:", "tor0")
@@ -213,7 +219,7 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 		if !strings.HasPrefix(port, out) || p.SourceHost() > 1 {
 			return // the other end, or the other direction
 		}
-		window := int64(at) / int64(e.CSIG.Interval)
+		window := int64(at) / int64(sub)
 		sent[window] += plan.Sizes.Of(&p)
 		if s, ok := domain.Decode(p.Tag()); ok && s.Type == csig.ABW && s.Locator == locator {
 			tags = append(tags, tagged{window, s})
@@ -224,14 +230,18 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 	step := func(s csig.Sample) float64 { return float64(s.High) - float64(s.Low) + 1 }
 	wrong := 0
 	for _, tag := range tags {
-		want := max(0, capacity-float64(sent[tag.window-1])/e.CSIG.Interval.Seconds())
+		var bytes units.ByteSize
+		for w := tag.window - parts; w < tag.window; w++ {
+			bytes += sent[w]
+		}
+		want := max(0, capacity-float64(bytes)/e.CSIG.Interval.Seconds())
 		if want < float64(tag.sample.Low)-step(tag.sample) || want > float64(tag.sample.High)+step(tag.sample) {
 			if wrong++; wrong < 5 {
 				t.Errorf("window %d: the tag says %d to %d B/s, the capture %.0f", tag.window, tag.sample.Low, tag.sample.High, want)
 			}
 		}
 	}
-	t.Logf("%d tags of %s compared with the bytes of %d windows, %d more than a bucket off", len(tags), uplink, len(sent), wrong)
+	t.Logf("%d tags of %s compared with the bytes of %d parts of windows, %d more than a bucket off", len(tags), uplink, len(sent), wrong)
 	if len(tags) < 500 || wrong > 0 {
 		t.Errorf("%d of %d tags disagree with the capture", wrong, len(tags))
 	}
