@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os/exec"
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/orchestrator/containers"
 	labs "github.com/csiglab/csiglab/orchestrator/lab"
 )
 
@@ -56,10 +58,27 @@ func (a *app) exec() *cobra.Command {
 	return cmd
 }
 
+// enterNode runs a command in a node, instead of this process or in the container
+// of the host's programs.
+func enterNode(r *labs.Run, n labs.Node, command, env []string) error {
+	if n.Application == "" {
+		return r.Enter(n, command, env)
+	}
+	// Signals are the command's and do not end the wait for it.
+	code, err := containers.Exec(context.Background(), r, n, command)
+	if err == nil && code != 0 {
+		err = &exitError{code: code}
+	}
+	return err
+}
+
 // enterError gives the error of a command that could not be started its exit code.
 func enterError(err error) error {
 	var command *labs.CommandError
+	var own *exitError
 	switch {
+	case errors.As(err, &own):
+		return err
 	case !errors.As(err, &command):
 		return infrastructure(err)
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):

@@ -36,7 +36,7 @@ type lab struct {
 }
 
 func newLab() lab {
-	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: cleanRuns, enter: (*labs.Run).Enter,
+	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: cleanRuns, enter: enterNode,
 		start: startLab, down: labs.Down,
 		recapture: orchestrator.Recapture.Write, live: orchestrator.LiveCapture.Write}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -21,6 +22,8 @@ import (
 	labs "github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -249,6 +252,7 @@ func TestLab(t *testing.T) {
 		u := newTool(t, programs)
 		testLabs(u, "containerlab", "eth")
 		testUpInterrupted(u, "containerlab", "one.yaml")
+		testProgramsContainer(u, docker)
 		if left := u.ps(); len(left) > 0 {
 			t.Errorf("left: %+v", left)
 		}
@@ -490,4 +494,72 @@ func testUpInterrupted(u *tool, runtime, experiment string) {
 	if left := u.ps(); len(left) > 0 {
 		u.Errorf("up that failed leaves %+v", left)
 	}
+}
+
+// testProgramsContainer: where an image holds a host's programs, exec runs in its
+// container.
+func testProgramsContainer(u *tool, docker *client.Client) {
+	files, err := exec.Command("sh", "-c", `ldd /bin/sh | grep -o '/[^ ]*'; echo /bin/sh`).Output()
+	if err != nil {
+		u.Fatal(err)
+	}
+	tar := exec.Command("tar", "-c", "-h", "-C", "/")
+	for _, file := range strings.Fields(string(files)) {
+		tar.Args = append(tar.Args, strings.TrimPrefix(file, "/"))
+	}
+	root, err := tar.Output()
+	if err != nil {
+		u.Fatal(err)
+	}
+	made, err := docker.ImageImport(u.Context(), image.ImportSource{Source: bytes.NewReader(root), SourceName: "-"}, "test/sh:1", image.ImportOptions{})
+	if err != nil {
+		u.Fatal(err)
+	}
+	io.Copy(io.Discard, made)
+	made.Close()
+	u.experiment("programs")
+	stdout, _ := u.want(exitOK, "up", "programs.yaml", "--runtime", "containerlab", "--out", "fifth", "--json",
+		"--set", "applications={hosts: [0], image: test/sh:1}", "--set", "workload.transfers=[1 -> 2 100kB]")
+	r := u.parse(stdout)
+	if h0 := r.Nodes[0]; h0.Application == "" || h0.Interfaces[1].Name != "csig0" || len(h0.Addresses) != 2 {
+		u.Errorf("h0: %+v", h0)
+	}
+	for _, c := range []struct {
+		stdin  string
+		args   []string
+		code   int
+		stdout string
+	}{
+		{"in\n", []string{"10.0.0.1", "--", "sh", "-c", "read x; echo $x; echo /bin/* $CSIGLAB_NODE; echo >&2 err; exit 7"}, 7, "in\n/bin/sh h0\n"},
+		{"", []string{"h0", "--", "sh", "-c", "kill -9 $$"}, 128 + 9, ""},
+		{"", []string{"h0", "--", "no-such-command"}, exitNotExecutable, "*"}, // so says the engine
+		{"", []string{"h1", "--", "test", "-e", "/etc/passwd"}, 0, ""}, // without programs: this machine's files
+	} {
+		code, stdout, stderr := u.run(c.stdin, append([]string{"exec", r.ID}, c.args...)...)
+		if code != c.code || stdout != c.stdout && c.stdout != "*" || (c.code == 7) != (stderr == "err\n") {
+			u.Errorf("%q: exit %d, %q, %q; want %d, %q", c.args, code, stdout, stderr, c.code, c.stdout)
+		}
+	}
+	// The interfaces are those of the host's container, and Ctrl-C is the command's.
+	cmd := u.command("exec", r.ID, "h0", "--", "sh", "-c", `trap 'echo caught; exit 3' INT; while read line; do echo "$line"; done </proc/net/dev; echo ready; while :; do :; done`)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		u.Fatal(err)
+	}
+	lines, seen := bufio.NewScanner(out), ""
+	for lines.Scan() && lines.Text() != "ready" {
+		seen += lines.Text() + "\n"
+	}
+	cmd.Process.Signal(os.Interrupt)
+	last := ""
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	if code := u.code(cmd.Wait()); code != 3 || last != "caught" || !strings.Contains(seen, "csig0:") {
+		u.Errorf("Ctrl-C: exit %d, %q; want 3 and the command's word; it saw the interfaces\n%s", code, last, seen)
+	}
+	u.down(r.ID)
 }

@@ -1,0 +1,96 @@
+package containerlab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
+	"golang.org/x/term"
+)
+
+// Exec runs a program in a container with this process's input and output, a
+// terminal if they are one, and hands on the signals that come. It returns the
+// program's exit code, which is 128 + n if signal n killed it, and 126 or
+// 127 if the engine could not start it.
+func (e *Engine) Exec(ctx context.Context, name string, args, env []string, signals <-chan os.Signal) (code int, err error) {
+	options := container.ExecOptions{Cmd: args, Env: env, AttachStdin: true, AttachStdout: true, AttachStderr: true}
+	in := int(os.Stdin.Fd())
+	options.Tty = term.IsTerminal(in) && term.IsTerminal(int(os.Stdout.Fd()))
+	if options.Tty {
+		options.ConsoleSize = consoleSize(in)
+	}
+	made, err := e.docker.ContainerExecCreate(ctx, name, options)
+	if err != nil {
+		return 0, fmt.Errorf("container %s: %w", name, err)
+	}
+	stream, err := e.docker.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{Tty: options.Tty, ConsoleSize: options.ConsoleSize})
+	if err != nil {
+		return 0, fmt.Errorf("container %s: %w", name, err)
+	}
+	defer stream.Close()
+	if options.Tty { // keys, Ctrl-C too, are the program's
+		before, err := term.MakeRaw(in)
+		if err != nil {
+			return 0, fmt.Errorf("the terminal: %w", err)
+		}
+		defer term.Restore(in, before) //nolint:errcheck // nothing helps
+	}
+	go func() {
+		io.Copy(stream.Conn, os.Stdin) //nolint:errcheck // the program's end tells
+		stream.CloseWrite()
+	}()
+	copied := make(chan error, 1)
+	go func() {
+		var err error
+		if options.Tty {
+			_, err = io.Copy(os.Stdout, stream.Reader)
+		} else {
+			_, err = stdcopy.StdCopy(os.Stdout, os.Stderr, stream.Reader)
+		}
+		copied <- err
+	}()
+	for running := true; running; {
+		select {
+		case s := <-signals:
+			e.pass(ctx, made.ID, s, in)
+		case err := <-copied:
+			if err != nil {
+				return 0, fmt.Errorf("container %s: %w", name, err)
+			}
+			running = false
+		}
+	}
+	info, err := e.docker.ContainerExecInspect(ctx, made.ID)
+	if err != nil {
+		return 0, fmt.Errorf("container %s: %w", name, err)
+	}
+	return info.ExitCode, nil
+}
+
+// pass hands a signal on to a program in a container, or the size of the terminal
+// whose descriptor is in.
+func (e *Engine) pass(ctx context.Context, id string, s os.Signal, in int) {
+	if s == syscall.SIGWINCH {
+		if size := consoleSize(in); size != nil {
+			e.docker.ContainerExecResize(ctx, id, container.ResizeOptions{Height: size[0], Width: size[1]}) //nolint:errcheck // it may have ended
+		}
+		return
+	}
+	info, err := e.docker.ContainerExecInspect(ctx, id)
+	if n, ok := s.(syscall.Signal); ok && err == nil && info.Running && info.Pid > 0 {
+		syscall.Kill(info.Pid, n) //nolint:errcheck // as above
+	}
+}
+
+// consoleSize returns the height and width of a terminal, nil if it has none.
+func consoleSize(fd int) *[2]uint {
+	width, height, err := term.GetSize(fd)
+	if err != nil {
+		return nil
+	}
+	return &[2]uint{uint(height), uint(width)}
+}
