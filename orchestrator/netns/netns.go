@@ -68,7 +68,6 @@ type Fabric struct {
 	Programs       []application.Program
 
 	Calibrate int // not 0: measure how well the machine keeps real time with so many nodes; none runs
-	Capture   *Capture
 	// HostProgram and SwitchProgram are command lines of the nodes' programs;
 	// empty: csig-host and csig-switch, beside this executable or on PATH.
 	HostProgram, SwitchProgram []string
@@ -88,13 +87,6 @@ func (s NodeSpec) Config() []byte {
 	return s.Switch
 }
 
-// Capture asks for the frames of one link, both ways, as a pcap file whose times
-// are those of arrival in model time.
-type Capture struct {
-	Link int // id in the graph
-	File string
-}
-
 // Outcome is what a run left.
 type Outcome struct {
 	Results  []metrics.NodeResult // in node order
@@ -107,8 +99,6 @@ type Outcome struct {
 	CPU      time.Duration  // of all processes, from their start
 	Setup    time.Duration  // until every node was there
 	Wall     time.Duration  // from then until the last result
-	Captured int64          // frames in the capture
-	Missed   int64          // frames that the capture missed
 	Timing   *emu.Timing    // of a run in real time
 	Behind   time.Duration  // how late a run in real time was when it was given up; 0: it was not
 	Shaped   []shape.Shaped // its links' shapers, by node and port

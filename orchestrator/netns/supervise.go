@@ -100,12 +100,6 @@ func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 		return s.calibrate(d)
 	}
 	s.tell(d, nil)
-	var tap *tap
-	if s.fabric.Capture != nil {
-		if tap, err = openTap(d, &s.fabric); err != nil {
-			return nil, err
-		}
-	}
 	if s.apps, err = s.programs(d); err != nil {
 		return nil, err
 	}
@@ -122,13 +116,6 @@ func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 		out, err = s.oneProcess(ctx, d, begin)
 	default:
 		out, err = s.processes(ctx, d, begin)
-	}
-	if tap != nil {
-		captured, missed, tapErr := tap.close()
-		if err == nil {
-			out.Captured, out.Missed = captured, missed
-		}
-		err = errors.Join(err, tapErr)
 	}
 	if err != nil {
 		return nil, err
