@@ -25,6 +25,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // asProgram makes this test's program one of csiglab's, if it is called by the
@@ -261,6 +262,46 @@ func TestLab(t *testing.T) {
 			t.Errorf("%d containers are left, error %v", len(left), err)
 		}
 	})
+}
+
+// What a terminal shows is what the command says: nothing asks it for its colours.
+func TestNothingElseForTheTerminal(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer ptmx.Close()
+	n, err := unix.IoctlGetInt(int(ptmx.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer tty.Close()
+	for _, term := range []string{"TERM=xterm-256color", "X="} {
+		cmd := exec.Command(self, "version")
+		cmd.Args[0] = "csiglab"
+		cmd.Env = []string{term}
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		shown := make([]byte, 1<<12)
+		got, err := ptmx.Read(shown)
+		if text := string(shown[:got]); err != nil || !strings.HasPrefix(text, "csiglab ") || strings.Contains(text, "\x1b") {
+			t.Errorf("%s: the terminal got %q, error %v", term, text, err)
+		}
+	}
 }
 
 // testLabs has two labs side by side and ends one in order, one by a node's death,
@@ -533,7 +574,7 @@ func testProgramsContainer(u *tool, docker *client.Client) {
 		{"in\n", []string{"10.0.0.1", "--", "sh", "-c", "read x; echo $x; echo /bin/* $CSIGLAB_NODE; echo >&2 err; exit 7"}, 7, "in\n/bin/sh h0\n"},
 		{"", []string{"h0", "--", "sh", "-c", "kill -9 $$"}, 128 + 9, ""},
 		{"", []string{"h0", "--", "no-such-command"}, exitNotExecutable, "*"}, // so says the engine
-		{"", []string{"h1", "--", "test", "-e", "/etc/passwd"}, 0, ""}, // without programs: this machine's files
+		{"", []string{"h1", "--", "test", "-e", "/etc/passwd"}, 0, ""},        // without programs: this machine's files
 	} {
 		code, stdout, stderr := u.run(c.stdin, append([]string{"exec", r.ID}, c.args...)...)
 		if code != c.code || stdout != c.stdout && c.stdout != "*" || (c.code == 7) != (stderr == "err\n") {

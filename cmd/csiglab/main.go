@@ -8,10 +8,12 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/csiglab/csiglab/cmd/csiglab/terminal"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
 func main() {
+	terminal.Restore()
 	netns.Supervise() // does not return in the supervisor of a netns run
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the first Ctrl-C ends the run in order, the second at once
