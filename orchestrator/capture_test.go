@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/csiglab/csiglab/metrics/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -142,7 +140,8 @@ func checkCapture(t *testing.T, set *experiment.Set, file string, trailer int) {
 	var want [][]string
 	kinds := map[wire.Kind]int{}
 	filters := map[string]int{}
-	readCapture(t, file, func(name string, frame []byte, length int) {
+	capturetest.ReadFile(t, file, func(c capturetest.Packet) {
+		name, frame, length := c.Port, c.Data, c.Length
 		var p wire.Packet
 		if err := p.Parse(frame, format); err != nil {
 			t.Fatalf("frame %d of %s: %v", len(want), name, err)
@@ -191,33 +190,6 @@ func checkCapture(t *testing.T, set *experiment.Set, file string, trailer int) {
 		if rows := capturetest.Tshark(t, file, append(options, "-Y", filter), "frame.number"); len(rows) != n {
 			t.Errorf("filter %s finds %d frames, want %d", filter, len(rows), n)
 		}
-	}
-}
-
-func readCapture(t *testing.T, file string, frame func(port string, b []byte, length int)) {
-	t.Helper()
-	in, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	r, err := pcapgo.NewNgReader(in, pcapgo.DefaultNgReaderOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		b, info, err := r.ReadPacketData()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		port, err := r.Interface(info.InterfaceIndex)
-		if err != nil {
-			t.Fatal(err)
-		}
-		frame(port.Name, b, info.Length)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -15,14 +14,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gopacket/gopacket/pcapgo"
-
+	"github.com/csiglab/csiglab/metrics/capture/capturetest"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 )
@@ -332,22 +331,29 @@ func goodput(t *testing.T, text string) units.BitRate {
 	return 0
 }
 
-// Issue 3, must show 4, in full.
+// Issue 3, must show 4, in full, on both runtimes.
 func TestIperf3InFull(t *testing.T) {
 	needQuiet(t)
 	needIperf3(t)
 	buildNodes(t)
-	set := loadIperf3(t, "capture=["+uplink+"]")
-	f, summary := runPrograms(t, set, Options{})
-	checkNaming(t, set, f, 0.05, 0.95)
-	checkBandwidth(t, set, f)
-	if !summary.Valid {
-		t.Errorf("not valid: %q", summary.Reasons)
-	}
-	for _, e := range summary.Expectations {
-		if !e.OK {
-			t.Errorf("%s: %v", e.Expr, e.Value)
-		}
+	for _, runtime := range []string{RuntimeNetns, RuntimeContainerlab} {
+		t.Run(runtime, func(t *testing.T) {
+			if runtime == RuntimeContainerlab {
+				containerlabtest.Docker(t)
+			}
+			set := loadIperf3(t, "capture=["+uplink+"]", "runtime="+runtime)
+			f, summary := runPrograms(t, set, Options{})
+			checkNaming(t, set, f, 0.05, 0.95)
+			checkBandwidth(t, set, f)
+			if !summary.Valid {
+				t.Errorf("not valid: %q", summary.Reasons)
+			}
+			for _, e := range summary.Expectations {
+				if !e.OK {
+					t.Errorf("%s: %v", e.Expr, e.Value)
+				}
+			}
+		})
 	}
 }
 
@@ -392,31 +398,8 @@ func TestTagsAndGoodput(t *testing.T) {
 	}
 }
 
-// readTimes is readCapture with each frame's time.
+// readTimes reads a capture of real frames, without their trailers.
 func readTimes(t *testing.T, file string, frame func(port string, at clock.Time, b []byte)) {
 	t.Helper()
-	in, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	r, err := pcapgo.NewNgReader(in, pcapgo.DefaultNgReaderOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		b, info, err := r.ReadPacketData()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		port, err := r.Interface(info.InterfaceIndex)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b = b[:len(b)-emu.TrailerLen]
-		frame(port.Name, clock.Time(info.Timestamp.UnixNano())*clock.Time(clock.Nanosecond), b)
-	}
+	capturetest.ReadFile(t, file, func(p capturetest.Packet) { frame(p.Port, p.At, p.Data[:len(p.Data)-emu.TrailerLen]) })
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/csiglab/csiglab/metrics/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/emu"
@@ -94,7 +93,9 @@ func testCaptureWall(t *testing.T, runtime string) {
 			t.Errorf("the live capture has %q, the run's has not", row)
 		}
 	}
-	if frames := countPackets(t, &first); frames != 3 {
+	frames := 0
+	capturetest.Read(t, &first, func(capturetest.Packet) { frames++ })
+	if frames != 3 {
 		t.Errorf("a capture of 3 packets has %d", frames)
 	}
 	pipes, err := filepath.Glob(filepath.Join(folder, "*", ".live*"))
@@ -136,18 +137,6 @@ func captureLive(ctx context.Context, s Started, file string, few *bytes.Buffer)
 	defer out.Close()
 	c.Duration = 0
 	return c.Write(ctx, out)
-}
-
-func countPackets(t *testing.T, b *bytes.Buffer) (n int) {
-	t.Helper()
-	r, err := pcapgo.NewNgReader(b, pcapgo.DefaultNgReaderOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; err == nil; n++ {
-		_, _, err = r.ReadPacketData()
-	}
-	return n - 1
 }
 
 func testSelected(t *testing.T, folder string, want [][]string, fields []string) {

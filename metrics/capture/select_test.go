@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/metrics/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 )
@@ -81,23 +81,8 @@ func TestUnordered(t *testing.T) {
 		}
 		times = append(times, int64(at)/1000)
 	}
-	in, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	r, err := pcapgo.NewNgReader(in, pcapgo.DefaultNgReaderOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got []int64
-	for range times {
-		_, info, err := r.ReadPacketData()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, info.Timestamp.UnixNano())
-	}
+	capturetest.ReadFile(t, file, func(p capturetest.Packet) { got = append(got, int64(p.At)/1000) })
 	if diff := cmp.Diff(got, times); diff != "" {
 		t.Errorf("times: got - want +:\n%s", diff)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,37 +14,8 @@ import (
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/topologies/htsim"
+	"github.com/csiglab/csiglab/topologies/htsim/htsimtest"
 )
-
-// fixtures is where public input files lie beside a checkout.
-const fixtures = "../shared/fixtures"
-
-// fixture opens a public file in place and skips the test where it is absent.
-func fixture(t *testing.T, name string) *os.File {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if filepath.Dir(dir) == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	f, err := os.Open(filepath.Join(dir, fixtures, name))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("public file %s is not beside this checkout", name)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
 
 func counts(hosts, pods, tors, aggs, cores, torAgg, aggCore int) topologies.Counts {
 	return topologies.Counts{
@@ -70,7 +40,7 @@ func TestPublicFiles(t *testing.T) {
 		"astra-sim+astra-sim/examples/network/htsim/8nodes.topo": counts(8, 2, 4, 4, 4, 8, 16),
 	} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			f, err := htsim.ReadTopology(name, fixture(t, name))
+			f, err := htsim.ReadTopology(name, htsimtest.Open(t, name))
 			if err != nil {
 				t.Fatal(err)
 			}

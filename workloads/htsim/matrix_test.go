@@ -3,7 +3,6 @@ package htsim_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,39 +11,10 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/topologies/htsim/htsimtest"
 	"github.com/csiglab/csiglab/workloads"
 	"github.com/csiglab/csiglab/workloads/htsim"
 )
-
-// fixtures is where public input files lie beside a checkout.
-const fixtures = "../shared/fixtures"
-
-// fixture opens a public file in place and skips the test where it is absent.
-func fixture(t *testing.T, name string) *os.File {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if filepath.Dir(dir) == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	f, err := os.Open(filepath.Join(dir, fixtures, name))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("public file %s is not beside this checkout", name)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
 
 const public = "ultraethernet+uet-htsim/htsim/sim/datacenter/connection_matrices/"
 
@@ -72,7 +42,7 @@ func TestPublicFiles(t *testing.T) {
 		{"scenarios/collective.cm", result{"collective", 32, 32, 0, 60128 * units.MB, 0, 0}},
 	} {
 		t.Run(filepath.Base(c.file), func(t *testing.T) {
-			w, notes, err := htsim.ReadMatrix(c.file, fixture(t, c.file), htsim.Options{})
+			w, notes, err := htsim.ReadMatrix(c.file, htsimtest.Open(t, c.file), htsim.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +63,7 @@ func TestRefusedPublicFiles(t *testing.T) {
 		"test_cr_1f10m1p.cm": "test_cr_1f10m1p.cm:4:11: msg (several messages on one connection) is not supported yet; give each message a flow of its own",
 	} {
 		t.Run(file, func(t *testing.T) {
-			_, _, err := htsim.ReadMatrix(file, fixture(t, public+file), htsim.Options{})
+			_, _, err := htsim.ReadMatrix(file, htsimtest.Open(t, public+file), htsim.Options{})
 			if err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}

@@ -4,14 +4,61 @@ package capturetest
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/gopacket/gopacket/pcapgo"
+
 	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/nodes/clock"
 )
+
+// Packet is a packet of a capture.
+type Packet struct {
+	Port   string     // name of the interface
+	At     clock.Time // whole nanoseconds
+	Data   []byte     // what was captured; valid until the next packet
+	Length int        // of the whole frame
+}
+
+// Read reads a capture without tshark, by gopacket.
+func Read(t testing.TB, in io.Reader, each func(Packet)) {
+	t.Helper()
+	r, err := pcapgo.NewNgReader(in, pcapgo.DefaultNgReaderOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		data, info, err := r.ReadPacketData()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		port, err := r.Interface(info.InterfaceIndex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		each(Packet{port.Name, clock.Time(info.Timestamp.UnixNano()) * clock.Time(clock.Nanosecond), data, info.Length})
+	}
+}
+
+// ReadFile is Read of a file.
+func ReadFile(t testing.TB, name string, each func(Packet)) {
+	t.Helper()
+	in, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	Read(t, in, each)
+}
 
 // Malformed is a display filter for frames that tshark cannot read in whole: the
 // pseudo protocol, experts of the group Malformed, and errors in the dissector.

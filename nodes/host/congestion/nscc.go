@@ -33,8 +33,8 @@ var nscc = Algorithm{
 var nsccParams = []Param{
 	{Name: "csig", Kind: Enum, Default: "none", Values: []string{"none", "max-delay"}, Doc: "signal that replaces RTT minus base RTT as the queueing delay"},
 	{Name: "base_rtt_from_nack", Kind: Bool, Default: "true", Doc: "let base RTT learn from NACKs of trimmed packets too, as the reference does"},
-	{Name: "target_qdelay", Kind: Duration, Default: auto, Check: positiveDuration, Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
-	{Name: "cwnd", Kind: Size, Default: auto, Check: positiveSize, Doc: "initial window; auto: the largest, 1.5 BDP"},
+	{Name: "target_qdelay", Kind: Duration, Default: auto, Check: positive(clock.ParseDuration), Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
+	{Name: "cwnd", Kind: Size, Default: auto, Check: positive(units.ParseByteSize), Doc: "initial window; auto: the largest, 1.5 BDP"},
 	{Name: "gamma", Kind: Number, Default: "0.8", Check: share, Doc: "gain of the multiplicative decrease"},
 	{Name: "delay_alpha", Kind: Number, Default: "0.0125", Check: share, Doc: "gain of the average delay"},
 	{Name: "quick_adapt", Kind: Bool, Default: "true", Doc: "cut the window to what was acknowledged after heavy loss"},
@@ -102,7 +102,7 @@ func nsccTarget(p Path, r *reader) clock.Duration {
 	if p.Trim {
 		share = targetTrimming
 	}
-	return r.duration("target_qdelay", clock.Duration(share*float64(p.NetworkRTT)))
+	return orAuto(r, "target_qdelay", clock.ParseDuration, clock.Duration(share*float64(p.NetworkRTT)))
 }
 
 func nsccConstants(p Path, v Values) map[string]float64 {
@@ -130,7 +130,7 @@ func newNSCC(p Path, v Values) (Controller, error) {
 		adjustBytes: adjustPackets * int64(p.MTU),
 	}
 	c.setBaseRTT(p.NetworkRTT)
-	c.cwnd = int64(r.size("cwnd", units.ByteSize(c.maxWindow)))
+	c.cwnd = int64(orAuto(r, "cwnd", units.ParseByteSize, units.ByteSize(c.maxWindow)))
 	switch {
 	case r.err != nil:
 		return nil, r.err

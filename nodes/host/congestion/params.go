@@ -76,20 +76,14 @@ func share(text string) error {
 	return nil
 }
 
-// positiveDuration is of a Duration.
-func positiveDuration(text string) error {
-	if v, err := clock.ParseDuration(text); err != nil || v <= 0 {
-		return fmt.Errorf("%s is not positive", text)
+// positive is of what parse reads.
+func positive[T ~int64](parse func(string) (T, error)) func(string) error {
+	return func(text string) error {
+		if v, err := parse(text); err != nil || v <= 0 {
+			return fmt.Errorf("%s is not positive", text)
+		}
+		return nil
 	}
-	return nil
-}
-
-// positiveSize is of a Size.
-func positiveSize(text string) error {
-	if v, err := units.ParseByteSize(text); err != nil || v <= 0 {
-		return fmt.Errorf("%s is not positive", text)
-	}
-	return nil
 }
 
 // reader reads the parameters of one algorithm and keeps the first error.
@@ -136,22 +130,12 @@ func (r *reader) number(name string) float64 {
 	return v
 }
 
-// duration returns standard for "auto".
-func (r *reader) duration(name string, standard clock.Duration) clock.Duration {
+// orAuto reads a parameter that may be auto, which is standard.
+func orAuto[T any](r *reader, name string, parse func(string) (T, error), standard T) T {
 	if r.text(name) == auto {
 		return standard
 	}
-	v, err := clock.ParseDuration(r.text(name))
-	r.fail(err)
-	return v
-}
-
-// size returns standard for "auto".
-func (r *reader) size(name string, standard units.ByteSize) units.ByteSize {
-	if r.text(name) == auto {
-		return standard
-	}
-	v, err := units.ParseByteSize(r.text(name))
+	v, err := parse(r.text(name))
 	r.fail(err)
 	return v
 }
