@@ -135,7 +135,6 @@ func TestShapersAreSeen(t *testing.T) {
 
 // A node that dies in real time is named.
 func TestWallNamesTheNodeThatDied(t *testing.T) {
-	needQuiet(t)
 	f := fabric(t, orchestratortest.Compile(t, orchestratortest.Small))
 	f.Wall = &emu.Wall{Dilation: 100 * slow}
 	go func() {
