@@ -8,7 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/csiglab/csiglab/cmd/csiglab/terminal"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/terminal"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
