@@ -75,7 +75,7 @@ func Build(folder *runfolder.Folder) (*Report, error) {
 		Published: published(m, &folder.Summary),
 		Metrics:   keyMetrics(m, &folder.Summary), Details: allMetrics(m, &folder.Summary),
 		Completion: d.completion(), Named: d.named(),
-		How:        how(m, &folder.Summary), Runs: runs(m),
+		How: how(m, &folder.Summary), Runs: runs(m),
 	}
 	r.Verdict = verdict(&folder.Summary, r.Published)
 	ports := d.bottlenecks()
