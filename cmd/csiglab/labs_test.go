@@ -266,6 +266,7 @@ func testLabs(u *tool, runtime, port string) {
 	one, two := u.up(runtime, "one", "first"), u.up(runtime, "two", "second")
 	inspected(u, one, runtime, port)
 	ran(u, one)
+	captured(u, one)
 
 	// Each by its name; a beginning that stands for both is refused, as is a name.
 	for _, r := range u.ps() {

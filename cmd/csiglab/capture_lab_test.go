@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/capture/capturetest"
+	labs "github.com/csiglab/csiglab/orchestrator/lab"
+)
+
+// captured captures links of a lab, until Ctrl-C and for a while.
+func captured(u *tool, r labs.Run) {
+	u.Helper()
+	cmd := u.command("capture", r.ID, "--link", "tor0-agg0", "--out", "live.pcapng")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		u.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		u.Fatal(err)
+	}
+	said := bufio.NewReader(stderr)
+	if line, err := said.ReadString('\n'); err != nil || !strings.HasPrefix(line, "captures tor0:p") {
+		u.Fatalf("capture said %q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		u.Fatal(err)
+	}
+	rest, err := io.ReadAll(said)
+	if code := u.code(cmd.Wait()); err != nil || code != exitOK || !strings.Contains(string(rest), " packet") {
+		u.Errorf("capture after Ctrl-C: exit %d, said %q, %v", code, rest, err)
+	}
+	// The file is whole: it is read to its end, whatever the link carried.
+	check := func(p capturetest.Packet) {
+		if !strings.HasPrefix(p.Port, "tor") && !strings.HasPrefix(p.Port, "agg0") {
+			u.Errorf("a packet of %s", p.Port)
+		}
+	}
+	capturetest.ReadFile(u, filepath.Join(u.dir, "live.pcapng"), check)
+
+	stdout, _ := u.want(exitOK, "capture", r.Folder, "--link", "tor1-agg0", "--out", "-", "--duration", "50ms")
+	capturetest.Read(u, bytes.NewReader([]byte(stdout)), check)
+	if _, said := u.want(exitUsage, "capture", r.Name, "--link", "tor0-agg1", "--out", "x"); !strings.Contains(said, `(did you mean "tor0-agg0"?)`) {
+		u.Errorf("a link that is not there: %s", said)
+	}
+	if left, err := filepath.Glob(filepath.Join(r.Folder, ".live*")); err != nil || len(left) > 0 {
+		u.Errorf("captures left %q, %v", left, err)
+	}
+}
