@@ -47,6 +47,7 @@ capture: [%s]
 // TestMain lets the test binary be the supervisor of real nodes.
 func TestMain(m *testing.M) {
 	netns.Supervise()
+	beNode()
 	os.Exit(m.Run())
 }
 

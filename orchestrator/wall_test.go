@@ -13,6 +13,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 )
@@ -45,16 +46,40 @@ func shortThreeFlow(t *testing.T, set ...string) *experiment.Set {
 	return nil
 }
 
-// buildNodes puts the nodes' programs on PATH.
+// buildNodes puts the nodes' programs on PATH. An ordinary user may not be able to
+// build, as the module cache is another's: the programs are this one then.
 func buildNodes(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
-	cmd := exec.Command("go", "build", "-o", dir, "./cmd/csig-host", "./cmd/csig-switch")
-	cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if os.Geteuid() == 0 {
+		cmd := exec.Command("go", "build", "-o", dir, "./cmd/csig-host", "./cmd/csig-switch")
+		cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	} else {
+		self, err := os.Executable()
+		for _, name := range []string{"csig-host", "csig-switch"} {
+			if err == nil {
+				err = os.Symlink(self, filepath.Join(dir, name))
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// beNode turns this program into a node's, and ends it, if that is the name that
+// it was called by.
+func beNode() {
+	switch filepath.Base(os.Args[0]) {
+	case "csig-host":
+		os.Exit(emu.Main(netns.Host))
+	case "csig-switch":
+		os.Exit(emu.Main(netns.Switch))
+	}
 }
 
 // runIn runs a set and returns what came of it, or skips the test where the
