@@ -509,7 +509,7 @@ func TestLabCommands(t *testing.T) {
 		{args: "down --all", report: invalid, code: exitInfrastructure, stdout: "INVALID\n", stderr: "note: x\n"},
 		{args: "down lab1", report: labs.Report{Code: exitFailed}, code: exitFailed},
 		{args: "down lab1", downErr: fmt.Errorf("end: %w", labs.ErrHolderDied), code: exitInfrastructure, stdout: "removed namespace 17\n",
-			stderr: "csiglab: lab lab1 has no result: end: its holder has died; its folder is /runs/x\n"},
+			stderr: "csiglab: lab lab1 has no result: end: its holder has died; lab.log in /runs/x may say why\n"},
 		{args: "down lab1", downErr: context.Canceled, code: exitInfrastructure, stderr: "csiglab: interrupted; lab lab1 still goes down\n"},
 		{args: "inspect lab1", stdout: "experiment  three-flow\nruntime     netns, clock wall, dilation 40\n"},
 		{args: "__complete exec lab1 t", stdout: "tor0\tswitch\n"},

@@ -105,7 +105,7 @@ func (a *app) end(ctx context.Context, r labs.Run) func() int {
 	}
 	var removed []string
 	if errors.Is(err, labs.ErrHolderDied) {
-		err = fmt.Errorf("lab %s has no result: %w; its folder is %s", r.ID, err, r.Folder)
+		err = fmt.Errorf("lab %s has no result: %w; %s in %s may say why", r.ID, err, holdLog, r.Folder)
 		more, wrong := a.lab.clean(ctx, r.ID, false)
 		removed, err = more, errors.Join(err, wrong)
 	}

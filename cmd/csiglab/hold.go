@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -233,7 +234,8 @@ func startLab(ctx context.Context, args, env []string, stderr io.Writer) (id str
 	}
 	defer read.Close()
 	cmd := exec.Command("/proc/self/exe", args...)
-	cmd.Args[0], cmd.Env = os.Args[0], env
+	// In a node of another lab, up is a program of that lab, but its own lab is not.
+	cmd.Args[0], cmd.Env = os.Args[0], slices.DeleteFunc(slices.Clone(env), labs.Marks)
 	cmd.Stdout, cmd.Stderr = stderr, stderr
 	cmd.ExtraFiles = []*os.File{write} // holdFile
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

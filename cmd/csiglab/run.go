@@ -46,7 +46,8 @@ func (a *app) run() *cobra.Command {
 		Example: "  csiglab run three-flow\n" +
 			"  csiglab run three-flow --runtime netns --clock lockstep --seeds 1 --check-parity\n" +
 			"  csiglab run --topology x.topo --workload y.cm --csig max-delay --set links.trim=false",
-		Args: atMostOne("an experiment"),
+		Args:              atMostOne("an experiment"),
+		ValidArgsFunction: completeExperiments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := r.load(a, cmd, args)
 			if err != nil {

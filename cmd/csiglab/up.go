@@ -39,7 +39,8 @@ func (a *app) up() *cobra.Command {
 		Example: "  csiglab up three-flow --variant csig\n" +
 			"  csiglab exec three-flow h0 -- ip address\n" +
 			"  csiglab down three-flow",
-		Args: atMostOne("an experiment"),
+		Args:              atMostOne("an experiment"),
+		ValidArgsFunction: completeExperiments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := l.load(a, cmd, args)
 			if err == nil {
@@ -68,6 +69,14 @@ func (a *app) up() *cobra.Command {
 	}
 	l.flags(cmd)
 	return cmd
+}
+
+// completeExperiments proposes the embedded experiments, and files.
+func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return experiment.Names(), cobra.ShellCompDirectiveDefault
 }
 
 // load returns the experiment as one run in real time.

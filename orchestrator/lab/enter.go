@@ -20,6 +20,11 @@ const (
 	EnvironmentNode = "CSIGLAB_NODE"
 )
 
+// Marks tells whether a variable, as name=value, is one of those.
+func Marks(variable string) bool {
+	return strings.HasPrefix(variable, EnvironmentRun+"=") || strings.HasPrefix(variable, EnvironmentNode+"=")
+}
+
 // CommandError reports a command that cannot be run in a node.
 type CommandError struct {
 	Command string
@@ -36,9 +41,7 @@ func (e *CommandError) Unwrap() error { return e.Err }
 // exit code are then the command's. Enter returns only an error: a *CommandError
 // if it is the command's.
 func (r *Run) Enter(n Node, command, env []string) error {
-	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
-		return strings.HasPrefix(v, EnvironmentRun+"=") || strings.HasPrefix(v, EnvironmentNode+"=")
-	})
+	env = slices.DeleteFunc(slices.Clone(env), Marks)
 	env = append(env, EnvironmentRun+"="+r.ID, EnvironmentNode+"="+n.Name)
 	path, err := exec.LookPath(command[0])
 	if err != nil {
