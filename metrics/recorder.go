@@ -119,26 +119,41 @@ func (r *PortRecorder) closeWindow(at clock.Time) {
 	r.area = 0
 }
 
+// rolling tells when a window of a flow ends. The zero end makes the first event
+// begin a window.
+type rolling struct {
+	interval clock.Duration
+	end      clock.Time // of the window
+}
+
+// next tells whether now is beyond the window, and when the one it is in starts.
+func (r *rolling) next(now clock.Time) (start clock.Time, beyond bool) {
+	if now < r.end {
+		return 0, false
+	}
+	start = windowStart(now, r.interval)
+	r.end = start.Add(r.interval)
+	return start, true
+}
+
 // FlowRecorder keeps the windows of one flow at its receiver.
 type FlowRecorder struct {
-	Windows  []FlowWindow
-	interval clock.Duration
-	current  FlowWindow
-	end      clock.Time
+	Windows []FlowWindow
+	rolling rolling
+	current FlowWindow
 }
 
 // NewFlowRecorder returns the recorder of a flow with windows of the given
 // length, which must be positive.
 func NewFlowRecorder(flow int, interval clock.Duration) FlowRecorder {
-	return FlowRecorder{interval: interval, current: FlowWindow{Flow: int32(flow)}, end: clock.Time(interval)}
+	return FlowRecorder{rolling: rolling{interval: interval}, current: FlowWindow{Flow: int32(flow)}}
 }
 
 // Receive counts a data packet.
 func (r *FlowRecorder) Receive(now clock.Time, wire, payload int64) {
-	if now >= r.end {
+	if start, beyond := r.rolling.next(now); beyond {
 		r.Close()
-		r.current.Start = windowStart(now, r.interval)
-		r.end = r.current.Start.Add(r.interval)
+		r.current.Start = start
 	}
 	r.current.Packets++
 	r.current.WireBytes += wire
@@ -155,25 +170,23 @@ func (r *FlowRecorder) Close() {
 
 // CCRecorder keeps the windows of one flow's congestion controller.
 type CCRecorder struct {
-	Windows  []CCWindow
-	interval clock.Duration
-	current  CCWindow
-	end      clock.Time
+	Windows []CCWindow
+	rolling rolling
+	current CCWindow
 }
 
 // NewCCRecorder returns the recorder of a flow with windows of the given length,
 // which must be positive.
 func NewCCRecorder(flow int, interval clock.Duration) CCRecorder {
-	return CCRecorder{interval: interval, current: CCWindow{Flow: int32(flow)}, end: clock.Time(interval)}
+	return CCRecorder{rolling: rolling{interval: interval}, current: CCWindow{Flow: int32(flow)}}
 }
 
 // Ack counts an ACK, the action it was answered with and the delay it was judged
 // by.
 func (r *CCRecorder) Ack(now clock.Time, action Action, delay clock.Duration, cwnd int64, baseRTT clock.Duration) {
-	if now >= r.end {
+	if start, beyond := r.rolling.next(now); beyond {
 		r.Close()
-		r.current.Start = windowStart(now, r.interval)
-		r.end = r.current.Start.Add(r.interval)
+		r.current.Start = start
 	}
 	r.current.Acks++
 	r.current.Delay += delay
