@@ -6,7 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"sync"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +36,6 @@ type Local struct {
 	spaces      map[int]*os.File
 	environment []string
 	orders      chan func() // for the thread that starts programs
-	stop        sync.Once
 	init        *exec.Cmd
 	ended       chan struct{}
 }
@@ -46,7 +45,7 @@ type Local struct {
 // The programs get the environment of this process and more. Kill must be called
 // in the end.
 func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
-	l := &Local{spaces: map[int]*os.File{}, environment: append(os.Environ(), more...), orders: make(chan func()), ended: make(chan struct{})}
+	l := &Local{spaces: map[int]*os.File{}, environment: slices.Concat(os.Environ(), more), orders: make(chan func()), ended: make(chan struct{})}
 	for host, file := range spaces {
 		fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
@@ -59,13 +58,18 @@ func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
 	// The kernel ends the init with the thread that started it.
 	go func() {
 		runtime.LockOSThread() // and never unlock: nobody else may get the thread
-		started <- l.begin()
-		for order := range l.orders {
-			order()
+		err := l.begin()
+		started <- err
+		for err == nil {
+			select {
+			case order := <-l.orders:
+				order()
+			case <-l.ended:
+				return
+			}
 		}
 	}()
 	if err := <-started; err != nil {
-		close(l.orders)
 		l.close()
 		return nil, fmt.Errorf("namespace for programs: %w", err)
 	}
@@ -104,7 +108,7 @@ func (l *Local) Start(p Program, output *os.File) (Process, error) {
 	}
 	cmd := exec.Command(path, p.Args[1:]...)
 	cmd.Args[0] = p.Args[0]
-	cmd.Env = append(l.environment, "CSIGLAB_NODE="+p.Name)
+	cmd.Env = slices.Concat(l.environment, []string{"CSIGLAB_NODE=" + p.Name})
 	cmd.Stdout, cmd.Stderr = output, output
 	// A session of its own: Ctrl-C on the terminal is csiglab's to handle. It dies
 	// with the init; Pdeathsig would look for its parent, which its namespace has
