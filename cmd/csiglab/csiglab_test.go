@@ -87,12 +87,13 @@ func (f *fakeLab) lab() lab {
 	}
 }
 
-// twoRuns are a lab and a run of one name.
-func twoRuns() []labs.Run {
+// someRuns are a lab and a run of one name, and a lab that comes up.
+func someRuns() []labs.Run {
 	nodes := []labs.Node{{Name: "h0", Kind: "host", Addresses: []string{"10.0.0.1"}}, {Name: "tor0", Kind: "switch"}}
 	return []labs.Run{
 		{ID: "lab1", Name: "three-flow", Runtime: "netns", Clock: "wall", Dilation: 40, State: labs.Held, Held: true, Folder: "/runs/x", Nodes: nodes},
 		{ID: "run2", Name: "three-flow", Runtime: "netns", Clock: "lockstep", State: labs.Running, Nodes: nodes},
+		{ID: "lab3", Runtime: "netns", Clock: "wall", State: labs.Running, Held: true, PID: 17},
 	}
 }
 
@@ -235,13 +236,14 @@ func TestWrongUse(t *testing.T) {
 		{args: "up --topology FILE", file: topo, want: ": needs --workload"},
 		{args: "down", want: "name a lab, or give --all; csiglab ps lists them"},
 		{args: "down lab1 --all", want: `lab "lab1" and --all exclude each other`},
-		{args: "down lba1", want: `run "lba1": there is no such run (did you mean "lab1"?); known: lab1 three-flow`},
-		{args: "down lab1 nowhere", want: `run "nowhere": there is no such run; known: lab1 three-flow`},
+		{args: "down lba1", want: `run "lba1": there is no such run (did you mean "lab1"?); known: lab1 three-flow run2 three-flow lab3`},
+		{args: "down lab1 nowhere", want: `run "nowhere": there is no such run; known: lab1 three-flow run2 three-flow lab3`},
 		{args: "down run2", want: "run run2 is no lab and ends by itself"},
+		{args: "down lab3", want: "lab lab3 is not up yet; interrupt its csiglab up (process 17) to end it"},
 		{args: "down three-flow", want: "run \"three-flow\": there are 2 of them, use an id:\n  lab1  three-flow, held, since "},
 		{args: "inspect", want: "want a lab, got 0: []; see csiglab inspect --help"},
 		{args: "inspect lab1 run2", want: `want a lab, got 2: ["lab1" "run2"]`},
-		{args: "inspect nowhere", want: `run "nowhere": there is no such run; known: lab1 three-flow`},
+		{args: "inspect nowhere", want: `run "nowhere": there is no such run; known: lab1 three-flow run2 three-flow lab3`},
 		{args: "exec", want: "want a lab, a node and a command, got []; see csiglab exec --help"},
 		{args: "exec lab1 h0 --", want: `want a lab, a node and a command, got ["lab1" "h0" "--"]`},
 		{args: "exec --it lab1 h0 -- sh", want: "unknown flag: --it; see csiglab exec --help"},
@@ -260,7 +262,7 @@ func TestWrongUse(t *testing.T) {
 			if c.env != "" {
 				env = []string{c.env}
 			}
-			f := fakeLab{runs: twoRuns()}
+			f := fakeLab{runs: someRuns()}
 			code, stdout, stderr := csiglab(&f, env, args...)
 			if want := strings.ReplaceAll(c.want, "FILE", file); code != exitUsage || !strings.Contains(stderr, want) {
 				t.Errorf("exit %d, want %d\ngot  %swant %s", code, exitUsage, stderr, want)
@@ -513,9 +515,9 @@ func TestLabCommands(t *testing.T) {
 		{args: "down lab1", downErr: context.Canceled, code: exitInfrastructure, stderr: "csiglab: interrupted; lab lab1 still goes down\n"},
 		{args: "inspect lab1", stdout: "experiment  three-flow\nruntime     netns, clock wall, dilation 40\n"},
 		{args: "__complete exec lab1 t", stdout: "tor0\tswitch\n"},
-		{args: "__complete down ", stdout: "lab1\tthree-flow, held\nrun2\tthree-flow, running\n"},
+		{args: "__complete down ", stdout: "lab1\tthree-flow, held\nrun2\tthree-flow, running\nlab3\t, running\n"},
 	} {
-		f := &fakeLab{runs: twoRuns(), report: c.report, downErr: c.downErr}
+		f := &fakeLab{runs: someRuns(), report: c.report, downErr: c.downErr}
 		args := strings.Split(c.args, " ")
 		code, stdout, stderr := csiglab(f, nil, args...)
 		complete := args[0] == "__complete"

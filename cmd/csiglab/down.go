@@ -67,7 +67,7 @@ func (a *app) labsToEnd(ctx context.Context, names []string) ([]labs.Run, error)
 	var chosen []labs.Run
 	if len(names) == 0 {
 		for _, r := range runs {
-			if r.Held {
+			if r.Held && r.State != labs.Running {
 				chosen = append(chosen, r)
 			}
 		}
@@ -81,6 +81,8 @@ func (a *app) labsToEnd(ctx context.Context, names []string) ([]labs.Run, error)
 			return nil, labError(err)
 		case !r.Held:
 			return nil, usage("run %s is no lab and ends by itself; interrupt it, or csiglab clean", r.ID)
+		case r.State == labs.Running:
+			return nil, usage("lab %s is not up yet; interrupt its csiglab up (process %d) to end it", r.ID, r.PID)
 		case !twice[r.ID]:
 			twice[r.ID] = true
 			chosen = append(chosen, r)

@@ -51,9 +51,9 @@ type State string
 
 // States of a run.
 const (
-	Running State = "running"
-	Held    State = "held" // a lab that is up
-	Dead    State = "dead" // its holder is gone
+	Running State = "running" // or a lab that comes up
+	Held    State = "held"    // a lab that is up
+	Dead    State = "dead"    // its holder is gone
 )
 
 // Node is a host or a switch that has been deployed.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +44,12 @@ func hold(id, how string) error {
 	g.Connect(0, 1, 10*units.Gbps, clock.Microsecond)
 	if err := e.Describe(lab.Describe(g, func(p int) string { return fmt.Sprint("p", p) }, nil)); err != nil {
 		return err
+	}
+	if how == "comes up" {
+		end := make(chan os.Signal, 1)
+		signal.Notify(end, syscall.SIGTERM)
+		fmt.Println("held")
+		<-end
 	}
 	h, err := lab.Hold(id)
 	if err != nil {
@@ -176,6 +183,14 @@ func TestListAndClean(t *testing.T) {
 		if diff := cmp.Diff(removed, want); diff != "" || err != nil {
 			t.Errorf("Clean %d: %v (-got +want):\n%s", i+1, err, diff)
 		}
+	}
+}
+
+// A lab that comes up is not held yet.
+func TestComesUp(t *testing.T) {
+	_, id := holder(t, "comes up")
+	if r := find(t, id); r.State != lab.Running {
+		t.Errorf("it is %s, want %s", r.State, lab.Running)
 	}
 }
 

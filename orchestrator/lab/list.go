@@ -59,7 +59,7 @@ func List(ctx context.Context, backends ...Backend) ([]Run, error) {
 		switch r := &runs[i]; {
 		case !r.alive():
 			r.State = Dead
-		case r.Held:
+		case r.Held && r.up():
 			r.State = Held
 		default:
 			r.State = Running
@@ -165,6 +165,12 @@ func (r *Run) end(ctx context.Context) error {
 		return fmt.Errorf("process %d does not end", r.PID)
 	}
 	return nil
+}
+
+// up tells whether a lab can be asked to end, which it can once all of it runs.
+func (r *Run) up() bool {
+	_, err := os.Stat(socket(r.ID))
+	return err == nil
 }
 
 // alive tells whether the holder of a run lives.
