@@ -184,7 +184,7 @@ func TestPrograms(t *testing.T) {
 	}
 	want := []application.Ended{
 		{Code: 3}, {}, {Signal: "SIGTERM", Stopped: true},
-		{Failure: "executable file not found in $PATH"}, {Signal: "SIGKILL"},
+		{Started: clock.Never, Ended: clock.Never, Failure: "executable file not found in $PATH"}, {Signal: "SIGKILL"},
 		{Started: clock.Never, Ended: clock.Never},
 	}
 	if diff := cmp.Diff(want, ended); diff != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +27,7 @@ type Program struct {
 
 // Ended is what became of a program. Times are model times.
 type Ended struct {
-	Started clock.Time // clock.Never: it was not
+	Started clock.Time // clock.Never: it was not, or could not be
 	Ended   clock.Time
 	Code    int    // that it exited with
 	Signal  string // that ended it, if one did
@@ -142,7 +143,7 @@ func (s *Set) until(t clock.Time) <-chan time.Time {
 	if t == clock.Never {
 		return nil
 	}
-	return time.After(s.start + s.wall.At(t) - emu.Monotonic())
+	return time.After(s.start - emu.Monotonic() + min(s.wall.At(t), math.MaxInt64/2))
 }
 
 // now is the model time.
@@ -156,22 +157,21 @@ func (s *Set) run(ctx context.Context, i int) {
 	case <-ctx.Done():
 		return
 	}
-	s.mu.Lock()
-	e := &s.ended[i]
-	if s.stopping {
-		s.mu.Unlock()
+	if ctx.Err() != nil {
 		return
 	}
 	process, err := s.begin(p)
-	e.Started = s.now()
+	s.mu.Lock()
+	e := &s.ended[i]
 	if err != nil {
-		e.Failure = err.Error()
-	}
-	s.running[i] = process
-	s.mu.Unlock()
-	if err != nil {
+		if !s.stopping { // whose end may be why
+			e.Failure = err.Error()
+		}
+		s.mu.Unlock()
 		return
 	}
+	e.Started, s.running[i] = s.now(), process
+	s.mu.Unlock()
 	code, signal := process.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
