@@ -1,0 +1,30 @@
+package application_test
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/application"
+)
+
+// A program on host 0, in a namespace that a backend has made. It is not run here:
+// it takes privileges.
+func ExampleNewSet() {
+	namespace, err := os.Open("/proc/self/ns/net")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	starter, err := application.NewLocal(map[int]*os.File{0: namespace})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	programs := []application.Program{{Host: 0, Name: "h0", Args: []string{"ip", "address"}, Output: "h0-0.txt"}}
+	set := application.NewSet(programs, emu.Wall{Dilation: 1}, clock.Never, starter)
+	set.Begin(emu.Monotonic())
+	<-set.Done()
+	fmt.Println(set.Ended()[0])
+}
