@@ -21,8 +21,16 @@ import (
 
 // TestRealTime is short and asks nothing of the machine.
 func TestRealTime(t *testing.T) {
+	priority := false // whether threads get one in network namespaces
 	everyRuntime(t, func(t *testing.T, runtime string) {
-		t.Run("short run", func(t *testing.T) { testShortRun(t, runtime) })
+		t.Run("short run", func(t *testing.T) {
+			got := testShortRun(t, runtime)
+			if runtime == RuntimeNetns {
+				priority = got.RealTime
+			} else if got.RealTime != priority {
+				t.Errorf("real-time priority %v, in network namespaces %v", got.RealTime, priority)
+			}
+		})
 		t.Run("too fast", func(t *testing.T) { testTooFast(t, runtime) })
 		t.Run("released", func(t *testing.T) { testReleased(t, runtime) })
 	})
@@ -57,7 +65,7 @@ wall: {dilation: 200, budget: {lateness: 1000, displaced: 0.2, rate: 1}}
 // A short run in real time completes, its goodputs are near those in virtual time,
 // tc shows a tbf on both ends of every link while it is under way, and the manifest
 // has its fidelity.
-func testShortRun(t *testing.T, runtime string) {
+func testShortRun(t *testing.T, runtime string) runfolder.Fidelity {
 	set := parse(t, gentle)
 	result, err := Run(context.Background(), set, Options{Out: filepath.Join(t.TempDir(), "virtual")})
 	if err != nil {
@@ -90,6 +98,7 @@ func testShortRun(t *testing.T, runtime string) {
 		t.Errorf("fidelity %+v", f)
 	}
 	checkQdiscs(t, shown)
+	return f
 }
 
 // qdiscs returns what tc shows of the interfaces of a run's nodes.
