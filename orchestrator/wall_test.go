@@ -118,7 +118,7 @@ func TestWallThreeFlow(t *testing.T) {
 		if !got.Valid || !f.RealTime || f.Lost != 0 || f.Frames < 100000 || len(f.Links) == 0 {
 			t.Errorf("valid %v, reasons %q, fidelity %+v", got.Valid, got.Reasons, f)
 		}
-		if f.LatenessShare > latenessTarget {
+		if f.LatenessShare > 1.2*latenessTarget { // percentiles are known to an eighth
 			t.Errorf("events were %.3f of the smallest delay late (p99), auto aims at %v", f.LatenessShare, latenessTarget)
 		}
 		for _, name := range []string{"goodput_gbps.1-10", "goodput_gbps.0-2", "goodput_gbps.9-10"} {
