@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
@@ -25,7 +26,7 @@ func TestFaultsContainers(t *testing.T) {
 		t.Skip("containers take a while")
 	}
 	containerlabtest.Program(t)
-	if !containerlabtest.Alone(t) {
+	if !alone(t) {
 		return
 	}
 	f := newFaults(t, true)
@@ -56,6 +57,7 @@ type moment struct {
 	stage   containerlabtest.Stage
 	flow    string                     // brief or lasting
 	fresh   bool                       // the engine has no images before
+	quick   bool                       // tested without CSIGLAB_E2E=1 too
 	when    func(*testing.T, *process) // waits for more meanwhile; may be nil
 }
 
@@ -91,25 +93,28 @@ const (
 // testKilled kills csiglab with kill -9 at each stage of a run.
 func (f *faults) testKilled(t *testing.T) {
 	for _, m := range []moment{
-		{"image being made", makeImage, 1, containerlabtest.Sending, lasting, true, nil},
-		{"one image made", makeImage, 1, containerlabtest.Answered, lasting, true, nil},
-		{"images made", makeImage, 2, containerlabtest.Answered, lasting, true, nil},
-		{"no container yet", createContainer, 1, containerlabtest.Made, lasting, false, nil},
-		{"some containers made", createContainer, 2, containerlabtest.Answered, lasting, false, nil},
-		{"a container being made", createContainer, 3, containerlabtest.Made, lasting, false, nil},
-		{"some containers started", startContainer, 2, containerlabtest.Answered, lasting, false, nil},
-		{"some links made", startContainer, nodes, containerlabtest.Answered, lasting, false, func(t *testing.T, run *process) {
+		{"image being made", makeImage, 1, containerlabtest.Sending, lasting, true, true, nil},
+		{"one image made", makeImage, 1, containerlabtest.Answered, lasting, true, false, nil},
+		{"images made", makeImage, 2, containerlabtest.Answered, lasting, true, false, nil},
+		{"no container yet", createContainer, 1, containerlabtest.Made, lasting, false, false, nil},
+		{"some containers made", createContainer, 2, containerlabtest.Answered, lasting, false, false, nil},
+		{"a container being made", createContainer, 3, containerlabtest.Made, lasting, false, true, nil},
+		{"some containers started", startContainer, 2, containerlabtest.Answered, lasting, false, false, nil},
+		{"some links made", startContainer, nodes, containerlabtest.Answered, lasting, false, true, func(t *testing.T, run *process) {
 			run.eventually(t, "a link while a node is missing", func() bool {
 				count, _ := interfacesOf(slices.Collect(maps.Values(nodesOfRuns()))...)
 				return count >= 2
 			})
 		}},
 		// The lab is looked at before it starts and when it is whole.
-		{"nodes waiting", listContainers, 2, containerlabtest.Answered, lasting, false, nil},
-		{"destroying", removeContainer, 1, containerlabtest.Made, brief, false, nil},
-		{"a container removed", removeContainer, 2, containerlabtest.Answered, brief, false, nil},
+		{"nodes waiting", listContainers, 2, containerlabtest.Answered, lasting, false, true, nil},
+		{"destroying", removeContainer, 1, containerlabtest.Made, brief, false, false, nil},
+		{"a container removed", removeContainer, 2, containerlabtest.Answered, brief, false, true, nil},
 	} {
 		t.Run(m.name, func(t *testing.T) {
+			if !m.quick {
+				needTime(t)
+			}
 			if m.fresh {
 				f.removeImages(t)
 			}
@@ -143,14 +148,17 @@ var engineFaults = map[string]syscall.Signal{"restarted": syscall.SIGTERM, "kill
 func (f *faults) testEngineDeploying(t *testing.T) {
 	for name, signal := range engineFaults {
 		for _, m := range []moment{
-			{"creating", createContainer, 2, containerlabtest.Answered, lasting, false, nil},
-			{"starting", startContainer, 3, containerlabtest.Made, lasting, false, nil},
-			{"destroying", removeContainer, 2, containerlabtest.Made, brief, false, nil},
+			{"creating", createContainer, 2, containerlabtest.Answered, lasting, false, false, nil},
+			{"starting", startContainer, 3, containerlabtest.Made, lasting, false, true, nil},
+			{"destroying", removeContainer, 2, containerlabtest.Made, brief, false, true, nil},
 		} {
 			if signal == syscall.SIGTERM && m.request == startContainer {
 				continue // it ends the container that is being started after ten seconds
 			}
 			t.Run(name+" "+m.name, func(t *testing.T) {
+				if !m.quick {
+					needTime(t)
+				}
 				run := runContainers(four(t, m.flow), filepath.Join(t.TempDir(), "run"))
 				run.cmd.Env = append(os.Environ(), "DOCKER_HOST="+f.engine.Proxy(t, m.at(t, run, func() { f.engine.Stop(signal) })))
 				start := time.Now()
@@ -172,7 +180,10 @@ func (f *faults) testEngineDeploying(t *testing.T) {
 func (f *faults) testEngineRunning(t *testing.T) {
 	for name, signal := range engineFaults {
 		for _, atOnce := range []bool{true, false} {
-			t.Run(name, func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, started at once %v", name, atOnce), func(t *testing.T) {
+				if !atOnce {
+					needTime(t)
+				}
 				flow := lasting
 				if signal == syscall.SIGKILL && !atOnce {
 					flow = "300MB" // the nodes do not notice, and the run goes on to its end
@@ -186,7 +197,7 @@ func (f *faults) testEngineRunning(t *testing.T) {
 						f.engine.Start(t)
 					}
 				})
-				t.Logf("started at once %v; after %v:\n%s", atOnce, time.Since(start), said)
+				t.Logf("after %v:\n%s", time.Since(start), said)
 				failed(t, code, said)
 				if !atOnce {
 					f.engine.Start(t)
@@ -200,9 +211,16 @@ func (f *faults) testEngineRunning(t *testing.T) {
 // testContainerRemoved takes a container away, with force.
 func (f *faults) testContainerRemoved(t *testing.T) {
 	run := runContainers(four(t, lasting), filepath.Join(t.TempDir(), "run"))
-	code, said := run.runWhile(t, func() { syscall.Kill(run.running(t)["r1"], syscall.SIGKILL) })
-	failed(t, code, said, "node r1: was killed by signal 9")
-	containerlabtest.NothingLeft(t, f.engine.Client, f.before) // it cleans up by itself
+	code, said := run.runWhile(t, func() {
+		run.running(t)
+		for _, id := range f.containers(t, "-r1") {
+			if err := f.engine.Client.ContainerRemove(t.Context(), id, container.RemoveOptions{Force: true}); err != nil {
+				t.Errorf("remove a container: %v", err)
+			}
+		}
+	})
+	failed(t, code, said, "node r1: ") // was killed, or its container was removed
+	f.nothingLeft(t)                   // it cleans up by itself
 	f.clean(t)
 }
 
@@ -212,9 +230,24 @@ func (f *faults) testInterfaceDeleted(t *testing.T) {
 	start := time.Now()
 	code, said := run.runWhile(t, func() { deleteInterface(t, fmt.Sprintf("/proc/%d/ns/net", run.running(t)["r1"]), "eth1") })
 	t.Logf("after %v:\n%s", time.Since(start), said)
-	failed(t, code, said, "link ", "no such device")
-	containerlabtest.NothingLeft(t, f.engine.Client, f.before)
+	failed(t, code, said, "link h1-r1: ")
+	f.nothingLeft(t)
 	f.clean(t)
+}
+
+// containers returns the ids of the containers whose names end so.
+func (f *faults) containers(t *testing.T, suffix string) (ids []string) {
+	t.Helper()
+	all, err := f.engine.Client.ContainerList(t.Context(), container.ListOptions{All: true})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, c := range all {
+		if strings.HasSuffix(c.Names[0], suffix) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
 }
 
 // removeImages makes the engine one that has never run a node.

@@ -10,20 +10,18 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 )
 
 // TestFaultsDisk runs on disks that are full, from the start or after a while:
 // each run ends with exit code 3, says so, and cleans up by itself. It needs
 // root, for disks; with dockerd it runs containers too.
 func TestFaultsDisk(t *testing.T) {
-	if !containerlabtest.Alone(t) {
+	if !alone(t) {
 		return
 	}
 	t.Run("virtual", func(t *testing.T) {
 		f := newFaults(t, false)
-		f.testSmallDisks(t, 1, "--clock", "virtual")
+		f.testSmallDisks(t, 2, "--clock", "virtual")
 		f.testDiskFillsUpByCapture(t, "--clock", "virtual")
 	})
 	t.Run("netns", func(t *testing.T) {
@@ -75,7 +73,7 @@ func (f *faults) testSmallDisks(t *testing.T, step int, args ...string) {
 				full(t, code, said)
 				stages[stageOf(t, dir)] = true
 			}
-			f.clean(t)
+			f.nothingLeft(t)
 		})
 		if succeeded || t.Failed() {
 			break
@@ -134,7 +132,7 @@ func (f *faults) testDiskFillsUp(t *testing.T, args ...string) {
 			}
 		})
 		full(t, code, said)
-		f.clean(t)
+		f.nothingLeft(t)
 		manifest, err := os.ReadFile(filepath.Join(folder, "manifest.json"))
 		if err != nil || !strings.Contains(string(manifest), `"complete": false`) {
 			t.Errorf("the folder does not say that it is incomplete: %v\n%.200s", err, manifest)
@@ -159,7 +157,7 @@ func (f *faults) testDiskFillsUpByCapture(t *testing.T, args ...string) {
 		run := csiglabProcess(append([]string{"run", experiment, "--out", filepath.Join(dir, "run")}, args...)...)
 		code, said := run.run(t)
 		full(t, code, said)
-		f.clean(t)
+		f.nothingLeft(t)
 	})
 }
 

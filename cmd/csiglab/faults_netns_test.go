@@ -7,15 +7,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 )
 
 // TestFaultsNetns does faults to runs in network namespaces: each ends with exit
 // code 3 and words about what broke, and csiglab clean makes the machine what it
 // was. It needs root, to look at all of that; it is skipped without.
 func TestFaultsNetns(t *testing.T) {
-	if !containerlabtest.Alone(t) {
+	if !alone(t) {
 		return
 	}
 	f := newFaults(t, false)
@@ -73,7 +71,7 @@ func (f *faults) testKilledNetns(t *testing.T) {
 		t.Run(stage.name, func(t *testing.T) {
 			killed := runNetns(four(t, stage.flow), filepath.Join(t.TempDir(), "run"))
 			code, said := killed.runWhile(t, func() {
-				killed.eventually(t, stage.name, func() bool { return killed.cmd.Process != nil && stage.come(killed) })
+				killed.eventually(t, stage.name, func() bool { return stage.come(killed) })
 				killed.kill()
 			})
 			if code != -1 {
@@ -91,7 +89,7 @@ func (f *faults) testKilledNetns(t *testing.T) {
 			killed := runNetns(four(t, lasting), filepath.Join(t.TempDir(), "run"), more...)
 			code, said := killed.runWhile(t, func() {
 				if one {
-					killed.eventually(t, "all namespaces", func() bool { return killed.cmd.Process != nil && spaces(nodes)(killed) })
+					killed.eventually(t, "all namespaces", func() bool { return spaces(nodes)(killed) })
 				} else {
 					killed.running(t)
 				}
@@ -115,7 +113,7 @@ func (f *faults) testSupervisorKilled(t *testing.T) {
 		}
 	})
 	failed(t, code, said, "node supervisor: ended early: signal: killed")
-	containerlabtest.NothingLeft(t, nil, f.before)
+	f.nothingLeft(t)
 	f.clean(t)
 }
 
@@ -125,7 +123,7 @@ func (f *faults) testInterfaceDeletedNetns(t *testing.T) {
 	code, said := run.runWhile(t, func() {
 		deleteInterface(t, fmt.Sprintf("/proc/%d/ns/net", run.running(t)["r1"]), "p0")
 	})
-	failed(t, code, said, "link h1-r1: ", "no such device")
-	containerlabtest.NothingLeft(t, nil, f.before)
+	failed(t, code, said, "link h1-r1: ")
+	f.nothingLeft(t)
 	f.clean(t)
 }

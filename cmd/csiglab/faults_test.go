@@ -16,9 +16,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 )
 
-// asCommandEnv makes this test's program the csiglab command.
-const asCommandEnv = "TEST_AS_CSIGLAB"
-
 // Flows of the runs that faults are done to: one that has ended before the run is
 // destroyed, and one that goes on for some seconds.
 const (
@@ -37,6 +34,15 @@ type faults struct {
 	before []string // of the machine
 }
 
+// alone is containerlabtest.Alone with the programs built.
+func alone(t *testing.T) bool {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		t.Setenv(programsEnv, builtPrograms(t))
+	}
+	return containerlabtest.Alone(t)
+}
+
 // newFaults prepares a machine: with a Docker engine that has the images, if the
 // runtime needs them.
 func newFaults(t *testing.T, engine bool) *faults {
@@ -45,14 +51,7 @@ func newFaults(t *testing.T, engine bool) *faults {
 	if engine {
 		f.engine = containerlabtest.New(t)
 	}
-	programs := t.TempDir()
-	build := exec.Command("go", "build", "-trimpath", "-o", programs, "../csig-host", "../csig-switch")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build, err, out)
-	}
-	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
-	t.Setenv(asCommandEnv, "yes")
+	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH"))
 	f.look(t)
 	return f
 }
@@ -84,15 +83,14 @@ const nodes = 4
 
 // process is a csiglab that runs as a process of its own.
 type process struct {
-	cmd    *exec.Cmd
-	output bytes.Buffer
-	ended  chan struct{}
+	cmd            *exec.Cmd
+	output         bytes.Buffer
+	started, ended chan struct{}
 }
 
 // csiglabProcess returns a csiglab that has not been started.
 func csiglabProcess(args ...string) *process {
-	p := &process{cmd: exec.Command("/proc/self/exe", args...), ended: make(chan struct{})}
-	p.cmd.Args[0] = os.Args[0]
+	p := &process{cmd: exec.Command("csiglab", args...), started: make(chan struct{}), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	p.cmd.WaitDelay = time.Second // should a process that it left hold its output
 	return p
@@ -105,6 +103,7 @@ func (p *process) run(t *testing.T) (code int, said string) {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	close(p.started)
 	stop := time.AfterFunc(hangs, func() {
 		t.Errorf("csiglab %q hangs", p.cmd.Args[1:])
 		p.cmd.Process.Kill()
@@ -121,6 +120,7 @@ func (p *process) run(t *testing.T) (code int, said string) {
 
 // kill kills the process as kill -9 does, and waits until it is gone.
 func (p *process) kill() {
+	<-p.started
 	p.cmd.Process.Signal(syscall.SIGKILL)
 	<-p.ended
 }
@@ -147,6 +147,12 @@ func failed(t *testing.T, code int, said string, want ...string) {
 func (f *faults) clean(t *testing.T) {
 	t.Helper()
 	cleanTwice(t)
+	f.nothingLeft(t)
+}
+
+// nothingLeft checks that the machine is as it was.
+func (f *faults) nothingLeft(t *testing.T) {
+	t.Helper()
 	if f.engine != nil {
 		containerlabtest.NothingLeft(t, f.engine.Client, f.before)
 	} else {
@@ -193,6 +199,7 @@ func (p *process) runWhile(t *testing.T, do func()) (code int, said string) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		<-p.started
 		do()
 	}()
 	code, said = p.run(t)
@@ -261,6 +268,15 @@ func (p *process) running(t *testing.T) map[string]int {
 		return len(all) == nodes
 	})
 	return nodesOfRuns()
+}
+
+// needTime skips a test that takes long and finds what a quicker one is likely to
+// find too.
+func needTime(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CSIGLAB_E2E") == "" {
+		t.Skip("set CSIGLAB_E2E=1 for every stage")
+	}
 }
 
 // deleteInterface takes an interface in a network namespace away, and with it the

@@ -214,15 +214,9 @@ func alive(pid int) bool {
 // TestLab uses labs as a user does, in network namespaces and, where there is a
 // Docker engine, in containers.
 func TestLab(t *testing.T) {
-	programs := t.TempDir()
+	var programs string
 	if os.Geteuid() == 0 {
-		// Programs under the race detector take seconds to start, and containers need
-		// static ones.
-		build := exec.Command("go", "build", "-trimpath", "-o", programs, "./cmd/csig-host", "./cmd/csig-switch", "./cmd/csiglab")
-		build.Dir, build.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", build, err, out)
-		}
+		programs = builtPrograms(t)
 	} else { // who has nothing that is compiled yet
 		if _, err := exec.LookPath("nsenter"); err != nil {
 			t.Skip(err)
@@ -231,6 +225,7 @@ func TestLab(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		programs = t.TempDir()
 		for _, name := range []string{"csiglab", "csig-host", "csig-switch"} {
 			if err := os.Symlink(self, filepath.Join(programs, name)); err != nil {
 				t.Fatal(err)

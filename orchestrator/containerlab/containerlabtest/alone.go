@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,16 +66,39 @@ func Alone(t *testing.T) bool {
 // furnish gives the namespaces of this process what a machine has.
 func furnish(t *testing.T) {
 	t.Helper()
+	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal("mounts of its own: ", err)
+	}
+	// Others' mounts go when these remove the folders.
+	for _, target := range mountsBelow(t, "/run/", "/dev/shm/") {
+		if err := unix.Unmount(target, unix.MNT_DETACH); err != nil && err != unix.EINVAL { // it has gone
+			t.Fatalf("unmount %s: %v", target, err)
+		}
+	}
 	for _, m := range []struct{ target, kind, options string }{
 		{"/proc", "proc", ""}, {"/run", "tmpfs", "mode=755"}, {"/dev/shm", "tmpfs", "mode=1777"},
 	} {
-		if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-			t.Fatal("mounts of its own: ", err)
-		}
 		if err := unix.Mount(m.kind, m.target, m.kind, unix.MS_NOSUID|unix.MS_NODEV, m.options); err != nil {
 			t.Fatalf("mount %s: %v", m.target, err)
 		}
 	}
+}
+
+// mountsBelow returns the mounts below folders, the last first.
+func mountsBelow(t *testing.T, folders ...string) (targets []string) {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		target := strings.Fields(line)[1]
+		if slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(target, folder) }) {
+			targets = append(targets, target)
+		}
+	}
+	slices.Reverse(targets)
+	return targets
 }
 
 // beInit runs this program once more and buries what the kernel leaves to the

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,6 +27,8 @@ type Engine struct {
 
 	program string
 	folder  string
+
+	mu      sync.Mutex // guards what follows
 	process *exec.Cmd
 	exited  chan error
 }
@@ -52,7 +55,10 @@ func New(t testing.TB) *Engine {
 	}
 	e.Start(t)
 	t.Cleanup(func() {
-		if e.process != nil {
+		e.mu.Lock()
+		lives := e.process != nil
+		e.mu.Unlock()
+		if lives {
 			removeAll(t, e.Client)
 			if err := e.Stop(syscall.SIGTERM); err != nil {
 				t.Errorf("dockerd: %v\n%s", err, e.said())
@@ -93,16 +99,21 @@ func (e *Engine) Start(t testing.TB) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	e.process, e.exited = cmd, make(chan error, 1)
-	go func() { e.exited <- cmd.Wait() }()
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	e.mu.Lock()
+	e.process, e.exited = cmd, exited
+	e.mu.Unlock()
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		_, err := e.Client.Ping(context.Background())
 		if err == nil {
 			return
 		}
 		select {
-		case died := <-e.exited:
+		case died := <-exited:
+			e.mu.Lock()
 			e.process = nil
+			e.mu.Unlock()
 			t.Fatalf("dockerd: %v\n%s", died, e.said())
 		default:
 		}
@@ -128,6 +139,8 @@ func (e *Engine) said() string {
 // Stop ends the engine by a signal and returns how it ended. Unlike SIGTERM,
 // SIGKILL leaves its containers.
 func (e *Engine) Stop(signal syscall.Signal) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.process.Process.Signal(signal)
 	err := <-e.exited
 	e.process = nil
