@@ -224,6 +224,20 @@ func (lab *Lab) validate() error {
 			}
 		}
 	}
+	beside := map[int]bool{}
+	for _, s := range lab.Sides {
+		switch {
+		case s.Node < 0 || s.Node >= len(lab.Nodes):
+			return fail("a container beside node %d; nodes go from 0 to %d", s.Node, len(lab.Nodes)-1)
+		case beside[s.Node]:
+			return fail("two containers beside node %s", lab.Graph.Nodes[s.Node].Name)
+		case s.Image == "":
+			return fail("the container beside node %s: no image", lab.Graph.Nodes[s.Node].Name)
+		case !filepath.IsAbs(s.Init) || strings.Contains(s.Init, ":"):
+			return fail("the container beside node %s: init %q is not an absolute path that can be mounted", lab.Graph.Nodes[s.Node].Name, s.Init)
+		}
+		beside[s.Node] = true
+	}
 	return nil
 }
 
