@@ -90,7 +90,7 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	}
 	if hash := traceHash(got.results); fmt.Sprintf("%x", hash) != run.TraceHash {
 		return infrastructure(fmt.Errorf("%s leaves the trace %.6x when it runs again, in the folder it has %.12s; "+
-			"the folder was written by csiglab %s, this is %s", name, hash, run.TraceHash, folder.Manifest.Version, c.Version))
+			"the folder was written by csiglab %s, this is %s, and a file that the experiment names may have changed", name, hash, run.TraceHash, folder.Manifest.Version, c.Version))
 	}
 	c.announce(fmt.Sprintf("%s: the trace is that of the run (%.12s)", name, run.TraceHash))
 	return nil
