@@ -41,6 +41,9 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 	}
 	if pcap != nil {
 		f.Spools = emu.Capture{Folder: f.Folder}
+		if r.runtime == RuntimeContainerlab {
+			f.Spools.Folder = containers.SpoolFolder(f.Folder)
+		}
 		for _, port := range p.Capture.Ports {
 			f.Spools.Ports = append(f.Spools.Ports, topologies.End{Node: port.Node, Port: port.Port})
 		}

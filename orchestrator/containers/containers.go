@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/clock"
@@ -91,6 +92,10 @@ func open(ctx context.Context) (*containerlab.Engine, error) {
 	return engine, nil
 }
 
+// SpoolFolder returns where nodes leave what they capture for a run with such a
+// folder: Fabric.Spools is to name it. It is the one folder that they see.
+func SpoolFolder(run string) string { return filepath.Join(run, meeting) }
+
 // destroyTime bounds how long a lab may take to go away.
 const destroyTime = 2 * time.Minute
 
@@ -122,6 +127,9 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 	f.Run = binary.NativeEndian.Uint32(b[6:])
 	if f.Live.Folder != "" {
 		f.Live.Folder = mounted
+	}
+	if f.Spools.Folder != "" { // SpoolFolder, to the nodes
+		f.Spools.Folder = mounted
 	}
 	entry, err := lab.Register(f.entry(id))
 	if err != nil {
@@ -188,9 +196,6 @@ func (f *Fabric) lab(id string, images containerlab.Images) containerlab.Lab {
 	lab.RunID, lab.Folder = id, f.Folder
 	for i := range lab.Nodes {
 		binds := []string{meeting + ":" + mounted}
-		if f.Spools.Folder != "" {
-			binds = append(binds, f.Spools.Folder+":"+f.Spools.Folder)
-		}
 		lab.Nodes[i].Binds = binds
 		if f.Wall != nil {
 			lab.Nodes[i].Memory = wallMemory
