@@ -153,6 +153,32 @@ func gone(mark string) error {
 	return fmt.Errorf("a process with %q is left", mark)
 }
 
+// A lab that is held keeps its servers when no other program is left.
+func TestHeldPrograms(t *testing.T) {
+	s := set(t, clock.Never, application.Program{Args: []string{"true"}}, application.Program{Args: shell("exec sleep 3600"), Background: true})
+	hold := make(chan struct{})
+	s.Hold(hold)
+	s.Begin(emu.Monotonic())
+	for deadline := time.Now().Add(20 * time.Second); s.Ended()[0].Ended == clock.Never; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the first program does not end")
+		}
+	}
+	select {
+	case <-s.Done():
+		t.Error("the programs were over while they were held")
+	case <-time.After(50 * time.Millisecond):
+	}
+	if e := s.Ended()[1]; e.Ended != clock.Never {
+		t.Errorf("the program in the background %v while it was held", e)
+	}
+	close(hold)
+	done(t, s)
+	if e := s.Ended()[1]; !e.Stopped {
+		t.Errorf("the program in the background %v, want it ended with the run", e)
+	}
+}
+
 func TestPrograms(t *testing.T) {
 	mark := fmt.Sprintf("36%d", 1000+os.Getpid()%1000) // a number of seconds that no other sleep has
 	programs := []application.Program{

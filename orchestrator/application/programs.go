@@ -76,7 +76,8 @@ type Set struct {
 	wall     emu.Wall
 	end      clock.Time
 	starter  Starter
-	done     chan struct{} // closed when no program is left to wait for
+	hold     <-chan struct{} // nil: not held
+	done     chan struct{}   // closed when no program is left to wait for
 
 	mu       sync.Mutex
 	start    time.Duration // of the run on CLOCK_MONOTONIC
@@ -100,8 +101,13 @@ func NewSet(programs []Program, w emu.Wall, end clock.Time, s Starter) *Set {
 	return set
 }
 
-// Done is closed when all programs that are not in the background have ended, or
-// the end of the run has come; those in the background have been ended then.
+// Hold keeps the programs in the background, when all others have ended, until the
+// channel is closed. It is called before Begin.
+func (s *Set) Hold(until <-chan struct{}) { s.hold = until }
+
+// Done is closed when all programs that are not in the background have ended and
+// nothing holds the others, or the end of the run has come; those in the
+// background have been ended then.
 func (s *Set) Done() <-chan struct{} { return s.done }
 
 // Begin starts each program at its time. start is that of the run on
@@ -127,7 +133,15 @@ func (s *Set) Begin(start time.Duration) {
 	go func() {
 		defer close(s.done)
 		over := make(chan struct{})
-		go func() { wanted.Wait(); close(over) }()
+		go func() {
+			defer close(over)
+			if wanted.Wait(); s.hold != nil {
+				select {
+				case <-s.hold:
+				case <-ctx.Done():
+				}
+			}
+		}()
 		select {
 		case <-over:
 		case <-ctx.Done():

@@ -48,8 +48,21 @@ func (r *run) programs(ctx context.Context) (*application.Set, error) {
 	if len(f.Programs) == 0 {
 		return nil, nil
 	}
+	starter, err := r.starter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set := application.NewSet(f.Programs, *f.Wall, f.End, starter)
+	set.Hold(f.Hold)
+	return set, nil
+}
+
+// starter returns what starts the programs: in the containers beside the hosts',
+// or here.
+func (r *run) starter(ctx context.Context) (application.Starter, error) {
+	f := r.fabric
 	if f.ApplicationImage != "" {
-		return application.NewSet(f.Programs, *f.Wall, f.End, &beside{ctx, r}), nil
+		return &beside{ctx, r}, nil
 	}
 	spaces := map[int]*os.File{}
 	defer func() {
@@ -68,7 +81,7 @@ func (r *run) programs(ctx context.Context) (*application.Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return application.NewSet(f.Programs, *f.Wall, f.End, starter), nil
+	return starter, nil
 }
 
 // beside starts programs in the containers beside their hosts'.

@@ -37,7 +37,9 @@ func (s *supervisor) programs(d *deployment) (*application.Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return application.NewSet(s.fabric.Programs, *s.fabric.Wall, s.fabric.End, starter), nil
+	set := application.NewSet(s.fabric.Programs, *s.fabric.Wall, s.fabric.End, starter)
+	set.Hold(s.hold)
+	return set, nil
 }
 
 // started tells csiglab that the run has started, and lets the programs begin.
