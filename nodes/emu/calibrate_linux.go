@@ -36,10 +36,10 @@ const (
 	calibrateFrames = 1500
 	calibrateLength = 4096
 	// calibrateTogether is how many threads are due at the same instants. Nodes of a
-	// fabric are, as links are equal and flows start together: a three-flow run has
-	// the lateness of four such threads (p50 22 us, p99 90 us), not that of threads
-	// each by itself (20 and 80 us) or of eight (50 and 125 us).
-	calibrateTogether = 4
+	// fabric are, as links are equal and flows start together. On one machine the
+	// 99th percentile was 80 us with each thread by itself, 73 to 106 us with four
+	// together, 100 to 150 us with six; three-flow runs had 74 to 106 us.
+	calibrateTogether = 6
 )
 
 // calibrateShares are the loads aimed at, of all processors, up to what a run may
