@@ -12,9 +12,6 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/emu/lockstep"
-	"github.com/csiglab/csiglab/nodes/netio"
-	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
@@ -25,39 +22,10 @@ func fabric(p *orchestrator.Plan) emu.Fabric {
 	return f
 }
 
-// drivers returns the drivers of a plan's nodes, over links in memory.
-func drivers(t testing.TB, p *orchestrator.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Link) {
-	t.Helper()
-	return driversOver(t, p, f, map[int]*netio.Memory{})
-}
-
-// driversOver is drivers; it leaves the nodes' ports in conns.
-func driversOver(t testing.TB, p *orchestrator.Plan, f emu.Fabric, conns map[int]*netio.Memory) ([]*emu.Node, []lockstep.Link) {
-	t.Helper()
-	configs, links := f.Configs()
-	for i, c := range configs {
-		conns[i] = netio.NewMemory(len(c.Ports))
-	}
-	wires, _ := f.Wires()
-	for _, w := range wires {
-		netio.Join(conns[w[0].Node], w[0].Port, conns[w[1].Node], w[1].Port)
-	}
-	nodes := make([]*emu.Node, len(configs))
-	for i, c := range configs {
-		pool := new(wire.Pool)
-		m, ports := orchestratortest.Machine(t, p, i, pool)
-		if ports != len(c.Ports) {
-			t.Fatalf("node %s: machine has %d ports, fabric %d", c.Name, ports, len(c.Ports))
-		}
-		nodes[i] = emu.New(c, m, pool, conns[i])
-	}
-	return nodes, links
-}
-
 // run drives the plan over links in memory.
 func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]metrics.NodeResult, *emu.Pool, error) {
 	t.Helper()
-	nodes, links := drivers(t, p, f)
+	nodes, links, _ := orchestratortest.InMemory(t, p, f)
 	board, err := emu.NewPool(nodes, links, f.End)
 	if err != nil {
 		t.Fatal(err)

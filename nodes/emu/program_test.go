@@ -59,8 +59,7 @@ func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lock
 	p := orchestratortest.Compile(t, programsText)
 	f.Graph, f.Format, f.TieSeed, f.End, f.Run, f.Applications = p.Graph, p.Format, p.TieSeed, p.End, 99, hosts
 	programs := make([]*netio.Memory, len(hosts))
-	conns := map[int]*netio.Memory{}
-	nodes, links := driversOver(t, p, f, conns)
+	nodes, links, conns := orchestratortest.InMemory(t, p, f)
 	for i, h := range hosts {
 		programs[i] = netio.NewMemory(1)
 		netio.Join(programs[i], 0, conns[h], shim.Application)

@@ -19,7 +19,7 @@ import (
 func pace(t *testing.T, p *orchestrator.Plan, f emu.Fabric, dilation float64, lag func(node int) time.Duration) (results []metrics.NodeResult, timing emu.Timing, at emu.Standing) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links := drivers(t, p, f)
+		nodes, links, _ := orchestratortest.InMemory(t, p, f)
 		var err error
 		if timing, at, err = emu.PaceAsleep(emu.Wall{Dilation: dilation}, f.End, nodes, links, lag); err != nil {
 			t.Fatal(err)

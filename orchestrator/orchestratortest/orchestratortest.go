@@ -10,6 +10,8 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -88,6 +90,31 @@ func Fabric(p *orchestrator.Plan) emu.Fabric {
 		f.Control = append(f.Control, emu.ControlLink(c))
 	}
 	return f
+}
+
+// InMemory returns the drivers of a plan's nodes over links in memory, the directions
+// of these links, and each node's end of them.
+func InMemory(t testing.TB, p *orchestrator.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Link, []*netio.Memory) {
+	t.Helper()
+	configs, links := f.Configs()
+	conns := make([]*netio.Memory, len(configs))
+	for i, c := range configs {
+		conns[i] = netio.NewMemory(len(c.Ports))
+	}
+	wires, _ := f.Wires()
+	for _, w := range wires {
+		netio.Join(conns[w[0].Node], w[0].Port, conns[w[1].Node], w[1].Port)
+	}
+	nodes := make([]*emu.Node, len(configs))
+	for i, c := range configs {
+		pool := new(wire.Pool)
+		m, ports := Machine(t, p, i, pool)
+		if ports != len(c.Ports) {
+			t.Fatalf("node %s: machine has %d ports, fabric %d", c.Name, ports, len(c.Ports))
+		}
+		nodes[i] = emu.New(c, m, pool, conns[i])
+	}
+	return nodes, links, conns
 }
 
 // Virtual runs a plan in virtual time. tap, which may be nil, returns the Tap of

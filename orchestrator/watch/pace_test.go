@@ -1,0 +1,128 @@
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/watch"
+)
+
+// keep runs the small fabric in real time, over links in memory, and returns how
+// it was kept. adjust may change the run.
+func keep(t *testing.T, ctx context.Context, adjust func(*watch.Paced)) (*watch.Outcome, error) {
+	t.Helper()
+	p := orchestratortest.Compile(t, orchestratortest.Small)
+	f := orchestratortest.Fabric(p)
+	f.Run = 99
+	nodes, links, _ := orchestratortest.InMemory(t, p, f)
+	wall := emu.Wall{Dilation: 3000} // 0.4 s of wall time
+	sheet, err := emu.NewSharedSheet(len(nodes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sheet.Close()
+	keeper := emu.NewKeeper(wall, f.End, nodes, links, sheet.Sheet, 1)
+	paced := &watch.Paced{Sheet: keeper.Sheet, Wall: wall, End: f.End, Progress: func(clock.Time) {}}
+	for _, n := range p.Graph.Nodes {
+		paced.Names = append(paced.Names, n.Name)
+	}
+	adjust(paced)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := keeper.Run()
+		ended <- err
+	}()
+	out, err := paced.Keep(ctx)
+	if err != nil {
+		keeper.Sheet.Stop(0)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	return out, err
+}
+
+func TestKeepEndsWhenNothingIsDue(t *testing.T) {
+	ready := 0
+	out, err := keep(t, t.Context(), func(p *watch.Paced) { p.Ready = func(time.Duration) { ready++ } })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !out.Drained || out.Behind != 0 || out.End < clock.Time(50*clock.Microsecond) || ready != 1 {
+		t.Errorf("ended at %v, drained %v, behind %v, told %d times that it started", out.End, out.Drained, out.Behind, ready)
+	}
+}
+
+// A run that is held goes on when nothing is due, and Patience does not end it.
+func TestKeepHolds(t *testing.T) {
+	hold := make(chan struct{})
+	const held = 1500 * time.Millisecond
+	began := time.Now()
+	out, err := keep(t, t.Context(), func(p *watch.Paced) {
+		p.Hold, p.Patience = hold, held/3
+		p.Ready = func(time.Duration) { time.AfterFunc(held, func() { close(hold) }) }
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); out.Behind != 0 || took < held {
+		t.Errorf("ended after %v, behind %v; it was held for %v", took, out.Behind, held)
+	}
+}
+
+// Programs keep a run from being over, but neither past its end nor past the
+// caller's patience.
+func TestKeepWaitsForPrograms(t *testing.T) {
+	const wait = time.Second
+	for _, test := range []struct {
+		name   string
+		adjust func(p *watch.Paced, programs chan struct{})
+		gaveUp bool
+	}{
+		{"until they are over", func(p *watch.Paced, programs chan struct{}) {
+			p.Ready = func(time.Duration) { time.AfterFunc(wait, func() { close(programs) }) }
+		}, false},
+		{"until patience is", func(p *watch.Paced, _ chan struct{}) { p.Patience = wait }, true},
+	} {
+		began := time.Now()
+		out, err := keep(t, t.Context(), func(p *watch.Paced) {
+			programs := make(chan struct{})
+			p.Programs = programs
+			test.adjust(p, programs)
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		if took := time.Since(began); took < wait || out.Behind > 0 != test.gaveUp {
+			t.Errorf("%s: over after %v, behind %v", test.name, took, out.Behind)
+		}
+	}
+}
+
+func TestKeepFails(t *testing.T) {
+	broken := errors.New("broken")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	for _, test := range []struct {
+		name   string
+		adjust func(*watch.Paced)
+		want   string
+	}{
+		{"others break", func(p *watch.Paced) { p.Broken = func() error { return broken } }, "broken"},
+		{"not prepared", func(p *watch.Paced) { p.Prepare = func() error { return broken } }, "broken"},
+		{"a node ends", func(p *watch.Paced) {
+			ends := make(chan watch.Ended, 1)
+			ends <- watch.Ended{Node: 1, Reason: "was killed"}
+			p.Ends, p.Processes = ends, 2
+		}, "node h1: was killed"},
+		{"the caller ends it", func(p *watch.Paced) { p.Ready = func(time.Duration) { cancel(errors.New("enough")) } }, "enough"},
+	} {
+		if _, err := keep(t, ctx, test.adjust); err == nil || err.Error() != test.want {
+			t.Errorf("%s: error %v, want %q", test.name, err, test.want)
+		}
+	}
+}
