@@ -88,11 +88,13 @@ func (e *Engine) Start(ctx context.Context, n Node, args, env []string, out io.W
 	return c, nil
 }
 
-// pollEvery is how often the engine is asked whether a program has ended whose
-// output another has taken over; copyTime what is left for its last words.
+// Times of a program. Its output does not tell its end: another may have taken it
+// over, or it closed it and goes on.
 const (
-	pollEvery = 100 * time.Millisecond
-	copyTime  = 200 * time.Millisecond
+	pollEvery  = 100 * time.Millisecond // how often the engine is asked whether it has ended
+	closedPoll = 10 * time.Millisecond  // when its output has, which is its end as a rule
+	copyTime   = 200 * time.Millisecond // for its last words
+	answerTime = 10 * time.Second       // for the engine to say how it is, when the run is over
 )
 
 // follow copies what the program writes until it ends, and learns its exit code.
@@ -102,18 +104,20 @@ func (c *Command) follow(ctx context.Context, conn interface{ Close() error }, f
 	go func() {
 		defer close(copied)
 		stdcopy.StdCopy(w, w, from) //nolint:errcheck // the program's end tells
+		io.Copy(io.Discard, from)   //nolint:errcheck // where out fails: the program is not to wait
 	}()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for {
-		over := false
+	for closed, over := copied, false; ; {
 		select {
-		case <-copied:
+		case <-closed:
+			closed = nil
+			tick.Reset(closedPoll)
 		case <-tick.C:
 		case <-ctx.Done():
 			over = true
 		}
-		info, err := c.docker.ContainerExecInspect(context.WithoutCancel(ctx), c.id)
+		info, err := c.inspect(ctx)
 		if err != nil || !info.Running || over {
 			c.code = info.ExitCode
 			if err != nil {
@@ -130,15 +134,22 @@ func (c *Command) follow(ctx context.Context, conn interface{ Close() error }, f
 	w.shut()
 }
 
+// inspect asks the engine how the program is, also when ctx has ended.
+func (c *Command) inspect(ctx context.Context) (container.ExecInspect, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+	defer cancel()
+	return c.docker.ContainerExecInspect(ctx, c.id)
+}
+
 // Wait returns the program's exit code, -1 if its container has gone.
 func (c *Command) Wait() int {
 	<-c.ended
 	return c.code
 }
 
-// Terminate asks the program to end.
+// Terminate asks the program to end, also when ctx has ended.
 func (c *Command) Terminate(ctx context.Context) {
-	info, err := c.docker.ContainerExecInspect(ctx, c.id)
+	info, err := c.inspect(ctx)
 	if err == nil && info.Running && info.Pid > 0 {
 		syscall.Kill(info.Pid, syscall.SIGTERM) //nolint:errcheck // it may have ended
 	}

@@ -134,4 +134,4 @@ func (p *inContainer) Wait() (code int, signal string) {
 // signalled is what the exit code of a program that a signal ended begins at.
 const signalled = 128
 
-func (p *inContainer) Stop() { p.command.Terminate(context.WithoutCancel(p.ctx)) }
+func (p *inContainer) Stop() { p.command.Terminate(p.ctx) }
