@@ -40,10 +40,7 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 		return nil, err
 	}
 	if pcap != nil {
-		f.Spools = emu.Capture{Folder: f.Folder}
-		if r.runtime == RuntimeContainerlab {
-			f.Spools.Folder = containers.SpoolFolder(f.Folder)
-		}
+		f.Spools = emu.Capture{Folder: nodesFolder(r.runtime, f.Folder)}
 		for _, port := range p.Capture.Ports {
 			f.Spools.Ports = append(f.Spools.Ports, topologies.End{Node: port.Node, Port: port.Port})
 		}
@@ -57,13 +54,10 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 	}
 	progress := func(now clock.Time) { fraction(min(float64(now)/float64(max(bound, 1)), 0.99)) }
 	if r.wall != nil {
-		f.Live = emu.Live{Folder: f.Folder, About: r.set.Variants[j.variant].Name}
-		defer spool.RemovePipes(pipes(r.runtime, f.Folder))
+		f.Live = emu.Live{Folder: nodesFolder(r.runtime, f.Folder), About: r.set.Variants[j.variant].Name}
+		defer spool.RemovePipes(f.Live.Folder)
 		f.Patience, f.Hold = time.Minute+20*r.wall.At(clock.Time(bound)), r.opts.Hold
 		f.Programs = programsOf(p, f.Folder, r.set.Variants[j.variant].Name, j.seed)
-		if len(f.Programs) > 0 {
-			f.Patience = 0 // they take what they take
-		}
 		f.Ready = func(id string) {
 			r.log.Info("started", "id", id)
 			if r.opts.Ready != nil {

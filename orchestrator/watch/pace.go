@@ -34,8 +34,9 @@ type Paced struct {
 	Wall  emu.Wall
 	End   clock.Time // exclusive; clock.Never: until nothing is due
 	Names []string   // of the nodes
-	// Patience gives a run up that takes longer, as one that falls behind for good;
-	// 0 is without bound. It does not bind a run that is held.
+	// Patience gives a run up that takes longer, as one that falls behind for good,
+	// from when its programs, if any, have ended; 0 is without bound. It does not bind
+	// a run that is held.
 	Patience time.Duration
 	// Hold keeps the run from being over, even if nothing is due, until it is
 	// closed; the run then ends at once, at the same model time at every node. nil:
@@ -59,8 +60,8 @@ type Paced struct {
 // Keep starts the run when every node is ready, stops it when it is over and
 // collects the reports of the processes. A *emu.LinkError names a link, a
 // *NodeError a node that died or has come to a halt; when ctx ends, the error is
-// its cause. Every wait has a bound, but a run without Patience and End, or one
-// that is held, lasts as long as it is not over.
+// its cause. Every wait has a bound, but a run without Patience and End, one that
+// is held, or one whose programs go on, lasts as long as it is not over.
 func (p *Paced) Keep(ctx context.Context) (*Outcome, error) {
 	out := &Outcome{Results: make([]metrics.NodeResult, len(p.Names)), Timing: &emu.Timing{RealTime: true}}
 	if err := p.keep(ctx, out); err != nil {
@@ -101,6 +102,7 @@ func (p *Paced) keep(ctx context.Context, out *Outcome) error {
 	}
 	end, hold, programs := p.End, p.Hold, p.Programs
 	var released time.Duration // 0: held, or never was
+	patient := start           // since when Patience counts
 	for {
 		select {
 		case <-ctx.Done():
@@ -111,7 +113,7 @@ func (p *Paced) keep(ctx context.Context, out *Outcome) error {
 			p.Sheet.Limit(end)
 			continue
 		case <-programs:
-			programs = nil
+			programs, patient = nil, emu.Monotonic()
 			continue
 		case <-ticker.C:
 		}
@@ -124,7 +126,7 @@ func (p *Paced) keep(ctx context.Context, out *Outcome) error {
 		}
 		at, over := p.Sheet.Over(now, end)
 		behind := now - start - p.Wall.At(at.Next)
-		endless := p.Patience > 0 && p.Hold == nil && now-start > p.Patience ||
+		endless := p.Patience > 0 && p.Hold == nil && programs == nil && now-patient > p.Patience ||
 			released > 0 && now-released > releaseWithin
 		switch {
 		case behind > hopeless || endless:

@@ -75,30 +75,27 @@ func TestKeepHolds(t *testing.T) {
 	}
 }
 
-// Programs keep a run from being over, but neither past its end nor past the
-// caller's patience.
+// Programs keep a run from being over; the caller's patience counts from their end.
 func TestKeepWaitsForPrograms(t *testing.T) {
-	const wait = time.Second
 	for _, test := range []struct {
-		name   string
-		adjust func(p *watch.Paced, programs chan struct{})
-		gaveUp bool
+		name           string
+		last, patience time.Duration
+		gaveUp         bool
 	}{
-		{"until they are over", func(p *watch.Paced, programs chan struct{}) {
-			p.Ready = func(time.Duration) { time.AfterFunc(wait, func() { close(programs) }) }
-		}, false},
-		{"until patience is", func(p *watch.Paced, _ chan struct{}) { p.Patience = wait }, true},
+		{"longer than the run", time.Second, 0, false},
+		{"longer than patience", time.Second, 500 * time.Millisecond, false},
+		{"shorter than the run, which takes too long", 10 * time.Millisecond, 50 * time.Millisecond, true},
 	} {
 		began := time.Now()
 		out, err := keep(t, t.Context(), func(p *watch.Paced) {
 			programs := make(chan struct{})
-			p.Programs = programs
-			test.adjust(p, programs)
+			p.Programs, p.Patience = programs, test.patience
+			p.Ready = func(time.Duration) { time.AfterFunc(test.last, func() { close(programs) }) }
 		})
 		if err != nil {
 			t.Fatalf("%s: %v", test.name, err)
 		}
-		if took := time.Since(began); took < wait || out.Behind > 0 != test.gaveUp {
+		if took := time.Since(began); took < test.last || out.Behind > 0 != test.gaveUp {
 			t.Errorf("%s: over after %v, behind %v", test.name, took, out.Behind)
 		}
 	}
