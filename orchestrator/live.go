@@ -115,7 +115,7 @@ func (c LiveCapture) ends() ([]liveEnd, error) {
 // listen asks the nodes and waits for their answers. The sources are to be closed
 // in any case.
 func (c LiveCapture) listen(ends []liveEnd) (sources []*spool.Source, about string, err error) {
-	folder := pipes(c.Run.Runtime, c.Run.Folder)
+	folder := nodesFolder(c.Run.Runtime, c.Run.Folder)
 	for _, end := range ends {
 		s, err := spool.Listen(folder, end.node, end.port)
 		if err != nil {
@@ -141,9 +141,9 @@ func (c LiveCapture) listen(ends []liveEnd) (sources []*spool.Source, about stri
 	return sources, about, nil
 }
 
-// pipes returns the folder, in a run's folder, where its nodes look for who wants
-// their frames.
-func pipes(runtime, folder string) string {
+// nodesFolder returns the folder of a run, or in it, where its nodes leave what
+// they capture and look for who wants their frames.
+func nodesFolder(runtime, folder string) string {
 	if runtime == RuntimeContainerlab {
 		return containers.Meeting(folder)
 	}

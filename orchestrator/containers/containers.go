@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/clock"
@@ -34,7 +33,7 @@ import (
 
 // Fabric is a run: what to deploy and how to run it.
 type Fabric struct {
-	emu.Fabric // Run is filled in by Run
+	emu.Fabric // Run is filled in by Run; the folder of Live and Spools, if any, is Meeting
 
 	Name       string         // of the experiment
 	Folder     string         // of the run, absolute; takes the topology file
@@ -92,10 +91,6 @@ func open(ctx context.Context) (*containerlab.Engine, error) {
 	return engine, nil
 }
 
-// SpoolFolder returns where nodes leave what they capture for a run with such a
-// folder: Fabric.Spools is to name it. It is the one folder that they see.
-func SpoolFolder(run string) string { return filepath.Join(run, meeting) }
-
 // destroyTime bounds how long a lab may take to go away.
 const destroyTime = 2 * time.Minute
 
@@ -125,10 +120,10 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 	rand.Read(b[:])
 	id := hex.EncodeToString(b[:6])
 	f.Run = binary.NativeEndian.Uint32(b[6:])
-	if f.Live.Folder != "" {
+	if f.Live.Folder != "" { // as the nodes see it
 		f.Live.Folder = mounted
 	}
-	if f.Spools.Folder != "" { // SpoolFolder, to the nodes
+	if f.Spools.Folder != "" {
 		f.Spools.Folder = mounted
 	}
 	entry, err := lab.Register(f.entry(id))
