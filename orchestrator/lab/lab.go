@@ -195,16 +195,30 @@ func folder() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("csiglab-%d", os.Getuid()))
 }
 
+// checkFolder returns an error, which is fs.ErrNotExist where there is no list yet,
+// unless the folder of the list is what this user has made: whose name lies in a
+// place that all may write to may be another's.
+func checkFolder() error {
+	dir := folder()
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s is not a folder that is this user's alone", dir)
+	}
+	return nil
+}
+
 func file(id string) string { return filepath.Join(folder(), id+".json") }
 
 // record writes a run's file as a whole: a reader sees the old or the new one.
 func record(r Run) error {
-	dir := folder()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(folder(), 0o700); err != nil {
 		return err
 	}
-	if info, err := os.Stat(dir); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
-		return fmt.Errorf("%s is not this user's", dir)
+	if err := checkFolder(); err != nil {
+		return err
 	}
 	r.State = ""
 	text, err := json.Marshal(r)

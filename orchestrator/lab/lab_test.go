@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,6 +30,11 @@ func TestMain(m *testing.M) {
 			fmt.Println(err)
 			os.Exit(1)
 		}
+		os.Exit(0)
+	}
+	if len(os.Args) == 2 && os.Args[1] == "list" {
+		runs, err := lab.List(context.Background())
+		fmt.Println(len(runs), err)
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -182,6 +188,49 @@ func TestListAndClean(t *testing.T) {
 		removed, err := lab.Clean(t.Context(), id, false, l)
 		if diff := cmp.Diff(removed, want); diff != "" || err != nil {
 			t.Errorf("Clean %d: %v (-got +want):\n%s", i+1, err, diff)
+		}
+	}
+}
+
+// A list below /tmp is believed only if it is the user's own.
+func TestListOfAnother(t *testing.T) {
+	const nobody = 65534
+	user := os.Geteuid()
+	attr := new(syscall.SysProcAttr)
+	if user == 0 {
+		user = nobody
+		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+	dir, err := os.MkdirTemp("", "lab") // not t.TempDir, whose folders are one user's
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, fmt.Sprintf("csiglab-%d", user))
+	for _, test := range []struct {
+		name string
+		make func() error
+		want string
+	}{
+		{"none", func() error { return nil }, "0 <nil>\n"},
+		{"open to all", func() error {
+			return errors.Join(os.Mkdir(list, 0o700), os.Chown(list, user, -1), os.Chmod(list, 0o777))
+		}, "0 list runs: " + list + " is not a folder that is this user's alone\n"},
+		{"the user's", func() error { return os.Chmod(list, 0o700) }, "0 <nil>\n"},
+		{"a link", func() error {
+			return errors.Join(os.Rename(list, list+"-real"), os.Symlink(list+"-real", list))
+		}, "0 list runs: " + list + " is not a folder that is this user's alone\n"},
+	} {
+		if err := test.make(); err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		cmd := exec.Command("/proc/self/exe", "list")
+		cmd.Env, cmd.SysProcAttr = []string{"TMPDIR=" + dir}, attr
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != test.want {
+			t.Errorf("%s: got %q, %v, want %q", test.name, out, err, test.want)
 		}
 	}
 }

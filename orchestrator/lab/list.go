@@ -31,6 +31,9 @@ type Backend interface {
 // List returns this user's runs, the oldest first: those under way, and those
 // whose holder is gone.
 func List(ctx context.Context, backends ...Backend) ([]Run, error) {
+	if err := checkFolder(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
 	files, err := filepath.Glob(filepath.Join(folder(), "*.json"))
 	if err != nil {
 		return nil, err
