@@ -135,6 +135,12 @@ func (f *faults) testKilled(t *testing.T) {
 		if code != -1 {
 			t.Errorf("exit code %d, not killed: %s", code, said)
 		}
+		for until := time.Now().Add(10 * time.Second); len(nodesOfRuns()) > 0; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Error("nodes go on without csiglab: ", nodesOfRuns())
+				break
+			}
+		}
 		f.clean(t)
 	})
 }

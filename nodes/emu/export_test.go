@@ -7,26 +7,34 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/netio"
 )
 
-// sleeper is a waker whose sleeps end late, by the runtime's clock.
+// sleeper is a waker of one node, whose sleeps end late, by the runtime's clock.
 type sleeper struct {
-	start time.Time
-	lag   func() time.Duration
+	start   time.Time
+	lag     func() time.Duration
+	arrived <-chan struct{} // frames of the node
 }
 
 func (s *sleeper) now() time.Duration { return time.Since(s.start) }
 
-// wait looks for frames now and then, as it cannot be woken by them.
 func (s *sleeper) wait(until time.Duration, frames bool) {
-	d := min(until-s.now(), restless)
-	if frames {
-		d = min(d, 20*time.Microsecond)
+	arrived := s.arrived
+	if !frames {
+		arrived = nil
 	}
-	time.Sleep(d + s.lag())
+	timer := time.NewTimer(min(until-s.now(), restless))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-arrived:
+	}
+	time.Sleep(s.lag())
 }
 
-// PaceAsleep drives each node on a goroutine of its own, for testing/synctest.
+// PaceAsleep drives each node on a goroutine of its own, for testing/synctest. The
+// nodes' Conns are in memory.
 // lag returns how late a node's next sleep ends.
 func PaceAsleep(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, lag func(node int) time.Duration) (Timing, Standing, error) {
 	return PaceAsleepWhile(w, end, nodes, links, lag, func() bool { return false })
@@ -42,7 +50,7 @@ func PaceAsleepWhile(w Wall, end clock.Time, nodes []*Node, links []lockstep.Lin
 	var all sync.WaitGroup
 	for i, n := range nodes {
 		pacers[i] = newPacer(w, end, []*Node{n}, links, sheet)
-		pacers[i].clock = &sleeper{start, func() time.Duration { return lag(i) }}
+		pacers[i].clock = &sleeper{start, func() time.Duration { return lag(i) }, n.conn.(*netio.Memory).Arrived()}
 		all.Go(func() { _, errs[i] = pacers[i].run() })
 	}
 	for over := false; !over; {

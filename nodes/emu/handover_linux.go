@@ -3,6 +3,7 @@ package emu
 import (
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,8 +12,9 @@ import (
 // Environment variables of a node's process that inherits no files, because it
 // runs in a container: the Unix socket (SOCK_SEQPACKET) that hands it FileSpec,
 // FileShared and FileReport, in this order, in one message of one byte, once it
-// has sent its node's name. The process ends when that connection is closed, so
-// that its interfaces live until the orchestrator has read their counters.
+// has sent its node's name. The process ends when that connection is closed: its
+// interfaces live until the orchestrator has read their counters, and it does not
+// outlive an orchestrator that is killed.
 const (
 	EnvironmentSocket = "CSIGLAB_SOCKET"
 	EnvironmentNode   = "CSIGLAB_NODE"
@@ -28,13 +30,16 @@ const handedOver = 3
 type files struct {
 	spec, shared, report *os.File
 	socket               int // -1: the files are inherited
+
+	finished atomic.Bool   // the node is, so that linger may return
+	closed   chan struct{} // when the connection of socket is
 }
 
 // takeFiles returns the files of this process.
 func takeFiles() (*files, error) {
 	path := os.Getenv(EnvironmentSocket)
 	if path == "" {
-		return &files{os.NewFile(FileSpec, "spec"), os.NewFile(FileShared, "shared"), os.NewFile(FileReport, "report"), -1}, nil
+		return &files{spec: os.NewFile(FileSpec, "spec"), shared: os.NewFile(FileShared, "shared"), report: os.NewFile(FileReport, "report"), socket: -1}, nil
 	}
 	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -45,7 +50,12 @@ func takeFiles() (*files, error) {
 		unix.Close(socket)
 		return nil, fmt.Errorf("socket %s: %w", path, err)
 	}
-	return &files{os.NewFile(uintptr(fds[0]), "spec"), os.NewFile(uintptr(fds[1]), "shared"), os.NewFile(uintptr(fds[2]), "report"), socket}, nil
+	f := &files{
+		spec: os.NewFile(uintptr(fds[0]), "spec"), shared: os.NewFile(uintptr(fds[1]), "shared"), report: os.NewFile(uintptr(fds[2]), "report"),
+		socket: socket, closed: make(chan struct{}),
+	}
+	go f.watch()
+	return f, nil
 }
 
 func receiveFiles(socket int, path string) ([]int, error) {
@@ -93,15 +103,25 @@ func receiveFiles(socket int, path string) ([]int, error) {
 	}
 }
 
-// linger waits until the connection that handed the files over is closed.
-func (f *files) linger() {
-	if f.socket < 0 {
-		return
-	}
+// watch waits until the connection that handed the files over is closed, and ends
+// the process if the node is not finished then: nobody waits for it any more.
+func (f *files) watch() {
+	defer close(f.closed)
 	for {
 		n, err := unix.Read(f.socket, make([]byte, 1))
 		if err != unix.EINTR && n <= 0 {
-			return
+			break
 		}
+	}
+	if !f.finished.Load() {
+		fmt.Fprintln(os.Stderr, "the run ended before the node did")
+		os.Exit(exitFailed)
+	}
+}
+
+// linger waits until the connection that handed the files over is closed.
+func (f *files) linger() {
+	if f.socket >= 0 {
+		<-f.closed
 	}
 }

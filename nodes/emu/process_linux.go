@@ -49,6 +49,9 @@ type ProcessReport struct {
 // Builder returns a machine from its configuration.
 type Builder func(config []byte, pool *wire.Pool) (node.Machine, error)
 
+// exitFailed is the exit code of a node's process that could not do what it is for.
+const exitFailed = 3
+
 // Main is the whole of a node's process: it drives one machine from the files
 // that it inherits or is handed over a socket, and returns the exit code.
 func Main(build Builder) int {
@@ -56,9 +59,10 @@ func Main(build Builder) int {
 	given, err := takeFiles()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 3
+		return exitFailed
 	}
 	report, err := drive(given.spec, given.shared, build)
+	given.finished.Store(true)
 	var link *LinkError
 	var node *nodeError
 	switch {
@@ -73,7 +77,7 @@ func Main(build Builder) int {
 	given.linger()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 3
+		return exitFailed
 	}
 	return 0
 }
