@@ -10,7 +10,7 @@ import (
 // its slots full, as a ring does.
 type Memory struct {
 	mu      sync.Mutex
-	arrived chan struct{} // holds a token when queue may have frames
+	arrived chan struct{} // holds a token when queue has frames, and perhaps when not
 	queue   []Frame
 	out     [][]byte // of the last batch, whose owner is the caller until the next
 	free    [][]byte // buffers of frames
@@ -67,8 +67,23 @@ func (m *Memory) take(batch []Frame) (int, error) {
 		m.out = append(m.out, f.Data)
 	}
 	m.queue = append(m.queue[:0], m.queue[n:]...)
+	if len(m.queue) > 0 {
+		m.wake()
+	}
 	return n, nil
 }
+
+// wake leaves a token. The caller holds the lock.
+func (m *Memory) wake() {
+	select {
+	case m.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// Arrived returns a channel from which something can be received when a frame can
+// be, and now and then when none can. Who receives from it calls Receive next.
+func (m *Memory) Arrived() <-chan struct{} { return m.arrived }
 
 // Send implements Conn.
 func (m *Memory) Send(batch []Message) error {
@@ -98,10 +113,7 @@ func (m *Memory) put(port int, f *Message) {
 		}
 		data = append(append(append(data, f.Header...), f.Payload...), f.Trailer...)
 		m.queue = append(m.queue, Frame{Port: port, Data: data})
-		select {
-		case m.arrived <- struct{}{}:
-		default:
-		}
+		m.wake()
 	}
 }
 
@@ -117,9 +129,6 @@ func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed, m.queue = true, nil
-	select {
-	case m.arrived <- struct{}{}:
-	default:
-	}
+	m.wake()
 	return nil
 }
