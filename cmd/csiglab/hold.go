@@ -22,7 +22,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	labs "github.com/csiglab/csiglab/orchestrator/lab"
-	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
 // holdName is the command that up starts as a process of its own, the holder of
@@ -178,10 +177,6 @@ func (h *holding) end(err error) error {
 			h.holder.Close(labs.Report{Code: code, Errors: text}) //nolint:errcheck // as above
 		}
 		return &exitError{code: code} // up says it
-	}
-	// What csiglab exec has started in the nodes.
-	if _, left := (netns.Remains{}).Remove(context.Background(), h.run); left != nil {
-		err = errors.Join(err, left)
 	}
 	if err != nil && !silent {
 		fmt.Fprintf(io.MultiWriter(h.app.stderr, &h.errors), "csiglab: %v\n", err)

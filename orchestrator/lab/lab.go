@@ -164,8 +164,14 @@ func (e *Entry) Describe(nodes []Node, links []Link) error {
 	return e.write()
 }
 
-// Remove takes the run off the list, also when it has been taken off before.
-func (e *Entry) Remove() error { return forget(e.run.ID) }
+// Remove takes the run, which is over, off the list, also when it has been taken off
+// before, and kills what Enter has started in its nodes.
+func (e *Entry) Remove() error {
+	if _, err := Kill(e.run.ID); err != nil {
+		return err // it stays on the list
+	}
+	return forget(e.run.ID)
+}
 
 func (e *Entry) write() error {
 	if err := record(e.run); err != nil {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -189,6 +190,35 @@ func TestListAndClean(t *testing.T) {
 		if diff := cmp.Diff(removed, want); diff != "" || err != nil {
 			t.Errorf("Clean %d: %v (-got +want):\n%s", i+1, err, diff)
 		}
+	}
+}
+
+// What csiglab exec has started in a node ends with the run, if it is no lab too.
+func TestRemoveKills(t *testing.T) {
+	const id = "0abc"
+	e, err := lab.Register(lab.Run{ID: id, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("sleep", "60")
+	command.Env = append(os.Environ(), lab.EnvironmentRun+"="+id)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	if err := e.Remove(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("it goes on")
+		command.Process.Kill()
+	}
+	runs, err := lab.List(t.Context())
+	if err != nil || slices.ContainsFunc(runs, func(r lab.Run) bool { return r.ID == id }) {
+		t.Errorf("listed: %v, %v", runs, err)
 	}
 }
 

@@ -1,15 +1,9 @@
 package netns
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/lab"
@@ -62,13 +56,13 @@ func (f *Fabric) describe(p *places) ([]lab.Node, []lab.Link) {
 }
 
 // Remains is what runs in network namespaces have left; it is a lab.Backend. A
-// run's processes carry its id in their environment, also what lab.Enter has
-// started in its nodes; namespaces and links go with the processes.
+// run's processes carry its id in their environment; namespaces and links go with
+// the processes.
 type Remains struct{}
 
 // Find notes the processes of the runs.
 func (Remains) Find(_ context.Context, runs []lab.Run) ([]lab.Run, error) {
-	owned := processes()
+	owned := lab.Processes()
 	for i := range runs {
 		runs[i].Processes = owned[runs[i].ID]
 	}
@@ -77,62 +71,5 @@ func (Remains) Find(_ context.Context, runs []lab.Run) ([]lab.Run, error) {
 
 // Remove kills the processes of a run.
 func (Remains) Remove(_ context.Context, r lab.Run) (removed []string, err error) {
-	id := r.ID
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		left := processes()[id]
-		if len(left) == 0 {
-			return removed, nil
-		}
-		if time.Now().After(deadline) {
-			return removed, fmt.Errorf("processes %v do not end", left)
-		}
-		for _, pid := range left {
-			what := fmt.Sprintf("process %d of run %s", pid, id)
-			if killRun(pid, id) && !slices.Contains(removed, what) {
-				removed = append(removed, what)
-			}
-		}
-	}
-}
-
-// killRun kills a process if it still carries the run's id: a pidfd keeps the
-// process from being another one by the time of the signal.
-func killRun(pid int, id string) bool {
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return false
-	}
-	defer p.Release()
-	return runOf(pid) == id && p.Kill() == nil
-}
-
-// processes returns the processes of all runs, by id.
-func processes() map[string][]int {
-	byRun := map[string][]int{}
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, file := range files {
-		pid, err := strconv.Atoi(strings.Split(file, "/")[2])
-		if err != nil {
-			continue
-		}
-		if id := runOf(pid); id != "" {
-			byRun[id] = append(byRun[id], pid)
-		}
-	}
-	return byRun
-}
-
-// runOf returns the run that a process belongs to, "" for none or for a process
-// that has ended.
-func runOf(pid int) string {
-	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return ""
-	}
-	for variable := range bytes.SplitSeq(environment, []byte{0}) {
-		if id, ok := bytes.CutPrefix(variable, []byte(lab.EnvironmentRun+"=")); ok {
-			return string(id)
-		}
-	}
-	return ""
+	return lab.Kill(r.ID)
 }

@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// patience is how long processes may take to die.
+const patience = 3 * time.Second
+
+// Kill kills the processes of a run on this machine, also what Enter has started in
+// its nodes, and tells in words which.
+func Kill(id string) (removed []string, err error) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		left := Processes()[id]
+		if len(left) == 0 {
+			return removed, nil
+		}
+		if time.Now().After(deadline) {
+			return removed, fmt.Errorf("processes %v do not end", left)
+		}
+		for _, pid := range left {
+			what := fmt.Sprintf("process %d of run %s", pid, id)
+			if killRun(pid, id) && !slices.Contains(removed, what) {
+				removed = append(removed, what)
+			}
+		}
+	}
+}
+
+// killRun kills a process if it still carries the run's id: a pidfd keeps the
+// process from being another one by the time of the signal.
+func killRun(pid int, id string) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	defer p.Release()
+	return runOf(pid) == id && p.Kill() == nil
+}
+
+// Processes returns the processes of all runs that carry its id in their
+// environment, by id.
+func Processes() map[string][]int {
+	byRun := map[string][]int{}
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		pid, err := strconv.Atoi(strings.Split(file, "/")[2])
+		if err != nil {
+			continue
+		}
+		if id := runOf(pid); id != "" {
+			byRun[id] = append(byRun[id], pid)
+		}
+	}
+	return byRun
+}
+
+// runOf returns the run that a process belongs to, "" for none or for a process
+// that has ended.
+func runOf(pid int) string {
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return ""
+	}
+	for variable := range bytes.SplitSeq(environment, []byte{0}) {
+		if id, ok := bytes.CutPrefix(variable, []byte(EnvironmentRun+"=")); ok {
+			return string(id)
+		}
+	}
+	return ""
+}
