@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -123,7 +124,7 @@ func (l *Local) Start(p Program, output *os.File) (Process, error) {
 	if err := <-done; err != nil {
 		return nil, err
 	}
-	return &local{cmd}, nil
+	return &local{cmd: cmd}, nil
 }
 
 func (l *Local) start(p Program, cmd *exec.Cmd) error {
@@ -152,9 +153,20 @@ func (l *Local) close() {
 	}
 }
 
-type local struct{ cmd *exec.Cmd }
+type local struct {
+	cmd *exec.Cmd
+
+	mu   sync.Mutex
+	over bool // its number may be another's
+}
 
 func (p *local) Wait() (code int, signal string) {
+	// The number stays its own until it is buried.
+	for unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+	p.mu.Lock()
+	p.over = true
+	p.mu.Unlock()
 	p.cmd.Wait() //nolint:errcheck // its state tells
 	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
@@ -164,7 +176,13 @@ func (p *local) Wait() (code int, signal string) {
 }
 
 // Stop asks the program, and what is in its session's group.
-func (p *local) Stop() { unix.Kill(-p.cmd.Process.Pid, unix.SIGTERM) } //nolint:errcheck // it may have ended
+func (p *local) Stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		unix.Kill(-p.cmd.Process.Pid, unix.SIGTERM) //nolint:errcheck // its end tells
+	}
+}
 
 // lookPath finds a program as a shell does.
 func lookPath(name string) (string, error) {
