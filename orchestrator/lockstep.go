@@ -61,7 +61,7 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 		f.Ready = func(id string) {
 			r.log.Info("started", "id", id)
 			if r.opts.Ready != nil {
-				r.opts.Ready(Started{ID: id, Folder: f.Folder, Runtime: r.runtime, Variant: r.set.Variants[j.variant].Name, Seed: j.seed})
+				r.opts.Ready(Started{ID: id, Folder: f.Folder})
 			}
 		}
 	}

@@ -52,11 +52,8 @@ type Options struct {
 
 // Started is a run in real time that has just started.
 type Started struct {
-	ID      string // the runtime's, by which it is found and cleaned
-	Folder  string
-	Runtime string
-	Variant string
-	Seed    uint64
+	ID     string // the runtime's, by which it is found and cleaned
+	Folder string
 }
 
 // Progress is how far an experiment has come.
