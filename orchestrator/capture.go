@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,16 +40,46 @@ func (f *fabric) setCapture() error {
 // there are.
 func unknownLink(name string, names []string) error {
 	err := fmt.Errorf("%q: %w", name, capture.ErrLink)
-	near := ""
-	if a, b, ok := strings.Cut(name, "-"); ok && slices.Contains(names, b+"-"+a) {
-		near = b + "-" + a // from the hosts up, as all are
-	} else {
-		near = spelling.Nearest(name, names)
+	if near := nearestLink(name, names); near != "" {
+		err = fmt.Errorf("%w (did you mean %q?)", err, near)
 	}
-	if near != "" {
-		return fmt.Errorf("%w (did you mean %q?)", err, near)
+	// One of each tier says more than the first of a thousand.
+	var kinds, like []string
+	for _, n := range names {
+		kind := digits.ReplaceAllString(n, "")
+		if !slices.Contains(kinds, kind) {
+			kinds, like = append(kinds, kind), append(like, n)
+		}
 	}
-	return fmt.Errorf("%w; links are called like %s", err, strings.Join(names[:min(3, len(names))], ", "))
+	return fmt.Errorf("%w; the %d links are called like %s", err, len(names), strings.Join(like, ", "))
+}
+
+// digits are the numbers of nodes in names of links.
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// tierNames replace what others call the switches of a tier by what they are called
+// here: the top one is agg with two tiers and core with three.
+var tierNames = []*strings.Replacer{
+	strings.NewReplacer("leaf", "tor", "edge", "tor", "spine", "agg"),
+	strings.NewReplacer("leaf", "tor", "edge", "tor", "spine", "core"),
+}
+
+// nearestLink returns the link that a name was probably meant to be, "" if none is
+// near.
+func nearestLink(name string, names []string) string {
+	tries := []string{name}
+	for _, r := range tierNames {
+		tries = append(tries, r.Replace(strings.ToLower(name)))
+	}
+	for _, try := range tries {
+		if slices.Contains(names, try) {
+			return try
+		}
+		if a, b, ok := strings.Cut(try, "-"); ok && slices.Contains(names, b+"-"+a) {
+			return b + "-" + a // from the hosts up, as all are
+		}
+	}
+	return spelling.Nearest(name, names)
 }
 
 // capturing is the capture of a run as it is written.

@@ -109,7 +109,7 @@ func (c LiveCapture) ends() ([]liveEnd, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("run %s has no links yet", c.Run.ID)
 	}
-	return nil, fmt.Errorf("capture %w", unknownLink(c.Link, names))
+	return nil, fmt.Errorf("capture %w; csiglab inspect %s lists all", unknownLink(c.Link, names), c.Run.ID)
 }
 
 // listen asks the nodes and waits for their answers. The sources are to be closed

@@ -195,6 +195,8 @@ func TestRecapture(t *testing.T) {
 		want string
 	}{
 		{Recapture{Folder: folder, Link: "agg2-tor2", AnySeed: true}, `(did you mean "tor2-agg2"?)`},
+		{Recapture{Folder: folder, Link: "leaf2-spine2", AnySeed: true}, `(did you mean "tor2-agg2"?)`},
+		{Recapture{Folder: folder, Link: "something", AnySeed: true}, `links are called like h0-tor0, tor0-agg0, agg0-core0`},
 		{Recapture{Folder: folder, Link: "tor2-agg2", Seed: 9}, "has no seed 9 of it; it has 1"},
 		{Recapture{Folder: folder, Link: "tor2-agg2", Variant: "x", AnySeed: true}, `has no variant "x"; it has run`},
 	} {

@@ -144,18 +144,17 @@ func (a *app) captureLab(cmd *cobra.Command, run labs.Run, c *captureFlags) erro
 		return usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)
 	}
 	out := a.stdout
-	var file *os.File
+	file := &lateFile{name: c.out}
 	if c.out != stdoutName {
-		var err error
-		if file, err = os.Create(c.out); err != nil {
-			return usage("--out %s: %w", c.out, cause.Of(err))
-		}
 		defer file.Close()
 		out = file
 	}
 	capture := orchestrator.LiveCapture{Run: run, Link: c.link, Duration: c.duration, Packets: c.packets, Announce: a.say}
 	got, err := a.lab.live(capture, cmd.Context(), out)
-	if err == nil && file != nil {
+	if file.failed != nil {
+		return usage("--out %s: %w", c.out, cause.Of(file.failed))
+	}
+	if err == nil {
 		err = infrastructure(file.Close())
 	}
 	if err != nil {
@@ -170,6 +169,34 @@ func (a *app) captureLab(cmd *cobra.Command, run labs.Run, c *captureFlags) erro
 	}
 	a.say(text)
 	return nil
+}
+
+// lateFile is a file that is created when there is something to write, so that a
+// capture that cannot begin leaves what was there.
+type lateFile struct {
+	name   string
+	file   *os.File
+	failed error // why it could not be created
+}
+
+func (f *lateFile) Write(data []byte) (int, error) {
+	if f.file == nil {
+		if f.file, f.failed = os.Create(f.name); f.failed != nil {
+			f.file = nil
+			return 0, f.failed
+		}
+	}
+	return f.file.Write(data)
+}
+
+// Close closes the file if there is one.
+func (f *lateFile) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
 }
 
 // stdoutName stands for standard output.

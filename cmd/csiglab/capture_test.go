@@ -138,3 +138,28 @@ name: small
 topology: {fat_tree: {hosts: 2, pod: 2, tiers: [{down: 1, up: 1, rate: 100Gbps, delay: 1us}, {down: 2, rate: 100Gbps, delay: 1us}]}}
 workload: {transfers: [0 -> 1 100kB]}
 `
+
+// TestCaptureThatCannotBegin has a capture of a lab fail before its first packet:
+// no empty file takes the place of what was there.
+func TestCaptureThatCannotBegin(t *testing.T) {
+	l := captureLab(t, nil)
+	l.live = func(orchestrator.LiveCapture, context.Context, io.Writer) (*orchestrator.Captured, error) {
+		return nil, fmt.Errorf("%w: no such link", orchestrator.ErrConfiguration)
+	}
+	fresh, old := filepath.Join(t.TempDir(), "fresh"), filepath.Join(t.TempDir(), "old")
+	if err := os.WriteFile(old, []byte("packets"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{fresh, old} {
+		var said bytes.Buffer
+		if code := execute(t.Context(), l, []string{"capture", "up", "--link", "a-b", "--out", name}, nil, io.Discard, &said); code != exitUsage {
+			t.Errorf("--out %s: exit %d, want %d: %s", name, code, exitUsage, said.String())
+		}
+	}
+	if _, err := os.Stat(fresh); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("stat %s: %v, want none", fresh, err)
+	}
+	if got, err := os.ReadFile(old); err != nil || string(got) != "packets" {
+		t.Errorf("%s has %q, %v, want what it had", old, got, err)
+	}
+}
