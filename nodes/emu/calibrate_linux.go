@@ -59,6 +59,9 @@ func Calibrate(a, b netio.Conn, nodes int) (*Calibration, error) {
 		all.Go(func() { onThread(func(w *thread) { errs[i] = pingPong(w, conn, i == 0) }) })
 	}
 	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err // and no cost of a frame, from which the loads follow
+	}
 	c := &Calibration{RealTime: true, FrameHop: (processCPU() - before) / (2 * calibrateFrames)}
 	rounds := make([][]time.Duration, len(calibrateShares))
 	c.Loads = make([]Load, len(calibrateShares))
@@ -75,7 +78,7 @@ func Calibrate(a, b netio.Conn, nodes int) (*Calibration, error) {
 		slices.Sort(rounds[i])
 		c.Loads[i].Lateness = rounds[i][calibrateRounds/2]
 	}
-	return c, errors.Join(errs...)
+	return c, nil
 }
 
 // calibrateLoad has threads wake at random, some of them together, and work for

@@ -2,6 +2,7 @@ package emu
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
@@ -27,7 +28,7 @@ func (n *Node) acceptProgram(port *portState, f netio.Frame) {
 // departProgram makes a frame of a packet for a host's programs, as it is.
 func (n *Node) departProgram(d node.Departure) error {
 	if len(d.Packet.Payload) != d.Packet.PayloadLen {
-		return fmt.Errorf("node %s: port %d: %v: %w", n.cfg.Name, d.Port, d.Packet, errNoPayload)
+		return n.failed(fmt.Errorf("port %d: %v: %w", d.Port, d.Packet, errNoPayload))
 	}
 	n.outbox.addRaw(d)
 	if n.outbox.full() {
@@ -50,12 +51,12 @@ func (p *portState) count(sequence int64) {
 // unread returns how many frames of programs were lost because the node did not
 // read them in time: what found no room, less what links have lost.
 func (n *Node) unread() (int64, error) {
-	if n.withoutPrograms() == nil {
+	if n.programs() < 0 {
 		return 0, nil
 	}
 	drops, err := n.conn.Drops()
 	if err != nil {
-		return 0, fmt.Errorf("node %s: %w", n.cfg.Name, err)
+		return 0, n.failed(err)
 	}
 	for i := range n.ports {
 		if !n.ports[i].Application {
@@ -65,13 +66,16 @@ func (n *Node) unread() (int64, error) {
 	return max(drops, 0), nil
 }
 
+// programs returns the port that leads to programs, -1 without one.
+func (n *Node) programs() int {
+	return slices.IndexFunc(n.cfg.Ports, func(p Port) bool { return p.Application })
+}
+
 // withoutPrograms refuses a node whose programs send when they like: model time
 // that does not follow the clock would not wait for them.
 func (n *Node) withoutPrograms() error {
-	for i, p := range n.cfg.Ports {
-		if p.Application {
-			return fmt.Errorf("emu: node %s: port %d leads to programs, which need real time", n.cfg.Name, i)
-		}
+	if port := n.programs(); port >= 0 {
+		return fmt.Errorf("emu: node %s: port %d leads to programs, which need real time", n.cfg.Name, port)
 	}
 	return nil
 }

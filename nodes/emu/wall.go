@@ -71,8 +71,9 @@ type paced struct {
 	*Node
 	timing Timing
 	trains []train // by port
-	// programs tells that programs send frames to the node, which are due at once.
-	programs bool
+	// woken tells that a frame wakes the node whenever it comes: programs send some,
+	// which are due at once.
+	woken bool
 	// slack is the wall time that the fastest link into the node gives a frame.
 	slack   time.Duration
 	lastGet time.Duration // when it read frames last
@@ -98,10 +99,9 @@ func newPacer(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, shee
 			}
 		}
 		n.paced = true
-		p := &paced{Node: n, trains: make([]train, len(n.ports)), slack: w.At(clock.Time(lookahead))}
+		p := &paced{Node: n, trains: make([]train, len(n.ports)), woken: n.programs() >= 0, slack: w.At(clock.Time(lookahead))}
 		for i := range p.trains {
 			p.trains[i].timing = PortTiming{Node: n.cfg.Node, Port: i}
-			p.programs = p.programs || n.ports[i].Application
 		}
 		k.nodes = append(k.nodes, p)
 	}
@@ -217,7 +217,7 @@ func (k *Pacer) rest() {
 		}
 	}
 	for _, p := range k.nodes {
-		frames = frames || p.programs || until-now > p.slack/2
+		frames = frames || p.woken || until-now > p.slack/2
 	}
 	if until > now {
 		k.clock.wait(min(until, now+restless), frames)

@@ -32,8 +32,8 @@ const (
 // the wire or derived from it.
 type Packet struct {
 	buf [MaxHeader]byte
-	len uint8 // header bytes in buf, up to the end of the transport header
-	l3  uint8 // offset of the IPv4 header
+	len uint8 // header bytes in buf: up to the end of the transport header, or as many as foreign keeps
+	l3  uint8 // offset of the network layer's header: of IPv4, unless the packet is foreign
 	tag uint8 // length of the CSIG tag in bytes; 0 without one
 	at  uint8 // offset of the CSIG tag
 
