@@ -18,10 +18,6 @@ import (
 	"github.com/csiglab/csiglab/workloads"
 )
 
-// applicationOverhead is what a frame of a program charges beyond its IP packet:
-// Ethernet header and FCS.
-const applicationOverhead = 18
-
 // Machine returns the configuration of a host's node.
 func (p *Plan) Machine(h int) host.Machine {
 	if s, ok := p.Shims[h]; ok {
@@ -274,7 +270,7 @@ func applicationLoad(p *Plan) float64 {
 	hops, _ := topologies.LongestPath(p.Graph)
 	var perSecond float64
 	for _, s := range p.Shims {
-		perSecond += float64(s.Rate) / 8 / float64(p.ApplicationMTU+applicationOverhead) * float64(hops)
+		perSecond += float64(s.Rate) / 8 / float64(p.ApplicationMTU+experiment.FrameOverhead) * float64(hops)
 	}
 	return perSecond
 }

@@ -14,7 +14,8 @@ func (a *app) clean() *cobra.Command {
 		Long: "Remove what runs left behind when they were killed: processes, network namespaces, containers and state.\n" +
 			"The run's folder stays. LAB is an id, the beginning of one, or an experiment's name. Runs that are still\n" +
 			"under way are left alone; --all ends them too.",
-		Args: atMostOne("one run"),
+		Args:              atMostOne("one run"),
+		ValidArgsFunction: a.completeLabs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""
 			if len(args) == 1 {

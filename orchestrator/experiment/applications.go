@@ -9,9 +9,9 @@ import (
 	"github.com/csiglab/csiglab/nodes/units"
 )
 
-// frameOverhead is what an application's frame takes on the wire beyond its IP
-// packet: the Ethernet header and the FCS.
-const frameOverhead = 18 * units.Byte
+// FrameOverhead is what a frame of a program takes on the wire beyond its IP packet:
+// the Ethernet header and the FCS.
+const FrameOverhead = 18 * units.Byte
 
 // tagRoom is the longest CSIG tag, which counts with links.count_tag.
 const tagRoom = 8 * units.Byte
@@ -42,7 +42,7 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 		}
 		seen[h] = true
 	}
-	room := e.Links.MTU - frameOverhead
+	room := e.Links.MTU - FrameOverhead
 	why := "a frame takes 18B more"
 	if e.Links.CountTag && e.CSIG.Format != "none" {
 		room, why = room-tagRoom, "a frame with its tag takes 26B more"
@@ -50,8 +50,8 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 	if a.MTU > room {
 		d.failAt("applications.mtu", fmt.Sprintf("%v is too large; links.mtu %v leaves %v, as %s", a.MTU, e.Links.MTU, max(room, 0), why), "")
 	}
-	if a.Queue != 0 && a.Queue < a.MTU+frameOverhead {
-		d.failAt("applications.queue", fmt.Sprintf("%v does not hold one frame of %v", a.Queue, a.MTU+frameOverhead), "")
+	if a.Queue != 0 && a.Queue < a.MTU+FrameOverhead {
+		d.failAt("applications.queue", fmt.Sprintf("%v does not hold one frame of %v", a.Queue, a.MTU+FrameOverhead), "")
 	}
 	for i, p := range a.Programs {
 		path := fmt.Sprintf("applications.programs[%d]", i)
