@@ -18,6 +18,32 @@ import (
 	"github.com/csiglab/csiglab/nodes/netio/netiotest"
 )
 
+// Whoever waits for Arrived misses no frame, however few it takes at a time.
+func TestMemoryArrived(t *testing.T) {
+	a, b := netio.NewMemory(1), netio.NewMemory(1)
+	netio.Join(a, 0, b, 0)
+	for _, sent := range []int{3, 1, 2} {
+		for range sent {
+			if err := a.Send([]netio.Message{{Header: []byte{1}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		batch := make([]netio.Frame, 1)
+		for got := 0; got < sent; {
+			select {
+			case <-b.Arrived():
+			case <-time.After(10 * time.Second):
+				t.Fatalf("%d of %d frames, and then nothing arrived", got, sent)
+			}
+			n, err := b.Receive(batch, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += n
+		}
+	}
+}
+
 func TestMemory(t *testing.T) {
 	netiotest.Run(t, func(*testing.T) (a, b netio.Conn) {
 		x, y := netio.NewMemory(netiotest.Ports), netio.NewMemory(netiotest.Ports)
