@@ -88,7 +88,7 @@ func checkLinks(p *Plan, out *outcome) (inNetwork int64, problem string) {
 	return inNetwork, ""
 }
 
-// undelivered counts the packets that a switch dropped before any port had them.
+// undelivered counts the packets that a node dropped before a port had them.
 func undelivered(r metrics.NodeResult) (n int64) {
 	for _, d := range r.Drops {
 		n += d.Packets
@@ -104,7 +104,11 @@ func undelivered(r metrics.NodeResult) (n int64) {
 // over all flows is checked to lie within them.
 func checkFlows(p *Plan, out *outcome, inNetwork int64) string {
 	var missing, dropped int64
-	for _, r := range out.results {
+	for i, r := range out.results {
+		if i < len(p.Hosts) { // what finds no room at a host's port was not sent
+			dropped += undelivered(r)
+			continue
+		}
 		for _, d := range r.Drops {
 			dropped += d.Packets
 		}

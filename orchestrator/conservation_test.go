@@ -1,0 +1,35 @@
+package orchestrator
+
+import (
+	"testing"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/host"
+)
+
+// What found no room at the port of a host with programs was never on its way, and
+// accounts for nothing that is missing.
+func TestConservationOfFlowsWithoutWhatWasNotSent(t *testing.T) {
+	p := &Plan{Hosts: make([]host.Config, 2), Flows: []metrics.FlowInfo{{Name: "h0-h1 app"}}}
+	for _, tc := range []struct {
+		delivered, misdirected int64
+		ok                     bool
+	}{{10, 0, true}, {8, 0, false}, {8, 2, true}, {8, 1, false}} {
+		out := &outcome{results: []metrics.NodeResult{
+			{
+				Ports:   []metrics.PortTotals{{EnqueuedPackets: 15, TxPackets: 10, DroppedPackets: 5}},
+				Senders: []metrics.SenderTotals{{NewPackets: 10}},
+				Drops:   []metrics.Count{{Name: "NIC queue full", Packets: 5}},
+			},
+			{
+				Ports:     []metrics.PortTotals{{RxPackets: 10}},
+				Receivers: []metrics.ReceiverTotals{{Done: clock.Never, DeliveredWhole: tc.delivered}},
+				Drops:     []metrics.Count{{Name: "not my address", Packets: tc.misdirected}},
+			},
+		}}
+		if problem := checkFlows(p, out, 0); (problem == "") != tc.ok {
+			t.Errorf("of 10 packets sent %d are delivered, %d dropped: %q", tc.delivered, tc.misdirected, problem)
+		}
+	}
+}
