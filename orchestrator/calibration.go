@@ -208,7 +208,11 @@ func (r *runner) dilate(ctx context.Context, jobs []job) error {
 		length = max(length, clock.Duration(lastStart(j.plan.Programs)))
 		total += r.wall.At(clock.Time(length))
 	}
-	r.announce(fmt.Sprintf("wall clock: dilation %v, %s; at least %v of wall time", r.wall.Dilation, why, total.Round(100*time.Millisecond)))
+	text := fmt.Sprintf("wall clock: dilation %v, %s", r.wall.Dilation, why)
+	if total = total.Round(100 * time.Millisecond); total > 0 { // else nothing is known of it
+		text += fmt.Sprintf("; at least %v of wall time", total)
+	}
+	r.announce(text)
 	return nil
 }
 

@@ -51,7 +51,7 @@ func Validate(set *experiment.Set) (*Validation, error) {
 			return nil, inVariant(set, i, err)
 		}
 		if n := len(p.Programs); n > 0 {
-			f.notes = append(f.notes, fmt.Sprintf("%d programs on %d hosts take what they take, which is not predicted", n, len(p.Shims)))
+			f.notes = append(f.notes, fmt.Sprintf("how long programs take is not predicted; here are %d, on %d hosts", n, len(p.Shims)))
 		}
 		for _, n := range f.notes {
 			if !slices.Contains(v.Notes, n) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/csiglab/csiglab/metrics/capture/capturetest"
 	labs "github.com/csiglab/csiglab/orchestrator/lab"
@@ -27,8 +28,10 @@ func captured(u *tool, r labs.Run) {
 	if line, err := said.ReadString('\n'); err != nil || !strings.HasPrefix(line, "captures tor0:p") {
 		u.Fatalf("capture said %q, %v", line, err)
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		u.Fatal(err)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} { // at the same time: no second Ctrl-C
+		if err := cmd.Process.Signal(s); err != nil {
+			u.Fatal(err)
+		}
 	}
 	rest, err := io.ReadAll(said)
 	if code := u.code(cmd.Wait()); err != nil || code != exitOK || !strings.Contains(string(rest), " packet") {
