@@ -118,14 +118,17 @@ func empty(t *testing.T, docker *client.Client) {
 	}
 }
 
-// ours returns the runs listed, except those under way on another engine.
+// ours returns the runs listed, except those in no container and those under way on
+// another engine.
 func ours(t *testing.T) []lab.Run {
 	t.Helper()
 	runs, err := lab.List(t.Context(), containers.Remains{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(runs, func(r lab.Run) bool { return r.State != lab.Dead && r.Containers == 0 })
+	return slices.DeleteFunc(runs, func(r lab.Run) bool {
+		return r.Runtime != orchestrator.RuntimeContainerlab || r.State != lab.Dead && r.Containers == 0
+	})
 }
 
 func list(t *testing.T, docker *client.Client) []container.Summary {
