@@ -101,6 +101,9 @@ func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) err
 		return usage("--out %s: %w", c.out, cause.Of(err))
 	}
 	defer os.Remove(file.Name())
+	if c.out == stdoutName {
+		os.Remove(file.Name()) // now, as the end of a reader such as head kills csiglab; open, it lives on
+	}
 	defer file.Close()
 	err = a.lab.recapture(orchestrator.Recapture{
 		Folder: folder, Link: c.link, Variant: c.variant, Seed: c.seed, AnySeed: !cmd.Flags().Changed("seed"),
