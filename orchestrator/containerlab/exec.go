@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
@@ -80,11 +81,26 @@ func (e *Engine) pass(ctx context.Context, id string, s os.Signal, in int) {
 		}
 		return
 	}
-	info, err := e.docker.ContainerExecInspect(ctx, id)
-	if n, ok := s.(syscall.Signal); ok && err == nil && info.Running && info.Pid > 0 {
-		syscall.Kill(info.Pid, n) //nolint:errcheck // as above
+	// A program that has just been started may write before the engine knows its
+	// process.
+	for range passTries {
+		info, err := e.docker.ContainerExecInspect(ctx, id)
+		if err != nil || !info.Running {
+			return
+		}
+		if n, ok := s.(syscall.Signal); ok && info.Pid > 0 {
+			syscall.Kill(info.Pid, n) //nolint:errcheck // as above
+			return
+		}
+		time.Sleep(passEvery)
 	}
 }
+
+// A signal is tried so often, and as long apart.
+const (
+	passTries = 100
+	passEvery = 20 * time.Millisecond
+)
 
 // consoleSize returns the height and width of a terminal, nil if it has none.
 func consoleSize(fd int) *[2]uint {
