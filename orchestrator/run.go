@@ -308,6 +308,9 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 			return nil, nil, fail(err)
 		}
 		out.checks = append(out.checks, c)
+		if c.ok {
+			r.note("parity: " + c.detail)
+		}
 	}
 	if to := j.plan.Measure.To; to != clock.Never && out.drained && out.end < to {
 		r.note(fmt.Sprintf("variant %s: the measuring window goes on to %v, when the run has ended; rates count the rest as idle", name, clock.Duration(to)))

@@ -39,8 +39,8 @@ func RuntimesOf(clock string) (names []string) {
 }
 
 // fitRuntime has the runtime follow the clock, or the clock the runtime, where one
-// of them alone is given above the file. What the file says of the other stays if
-// the two fit.
+// of them alone is given above the file, or alone in it. What the file says of the
+// other stays if the two fit.
 func fitRuntime(base *tree, layers []layer) error {
 	given := func(path string) *origin {
 		for i := len(layers) - 1; i >= 0; i-- {
@@ -51,6 +51,14 @@ func fitRuntime(base *tree, layers []layer) error {
 		return nil
 	}
 	runtime, clock := given("runtime"), given("clock")
+	if runtime == nil && clock == nil {
+		if t := base.get("runtime"); t != nil {
+			runtime = &t.at
+		}
+		if t := base.get("clock"); t != nil {
+			clock = &t.at
+		}
+	}
 	if (runtime == nil) == (clock == nil) {
 		return nil
 	}

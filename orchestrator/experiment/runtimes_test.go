@@ -19,6 +19,8 @@ func TestRuntimeAndClockFit(t *testing.T) {
 		{"", "", "wall", "netns", "wall"},
 		{"", "", "lockstep", "netns", "lockstep"},
 		{"runtime: netns\nclock: wall\n", "", "", "netns", "wall"},
+		{"clock: wall\n", "", "", "netns", "wall"},
+		{"runtime: containerlab\n", "", "", "containerlab", "lockstep"},
 		{"runtime: netns\nclock: wall\n", "netns", "", "netns", "wall"},
 		{"runtime: netns\nclock: wall\n", "containerlab", "", "containerlab", "wall"},
 		{"runtime: netns\nclock: wall\n", "inproc", "", "inproc", "virtual"},
