@@ -22,6 +22,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	}
 	writeTable(b, "Expectations", &r.Verdict.Expectations)
 	writeTable(b, "Flow completion times", &r.Completion)
+	writeTable(b, "Programs", &r.Programs)
 	writeTable(b, "What tags named the bottleneck", &r.Named)
 	writeTable(b, "Key metrics", &r.Metrics)
 	writeTable(b, "Runs", &r.Runs)

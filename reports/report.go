@@ -21,6 +21,7 @@ type Report struct {
 	Metrics     Table
 	Details     Table // every metric, by seed
 	Completion  Table // flow completion times
+	Programs    Table // that ran on hosts
 	Named       Table // of programs: the ports that tags named
 	How         []Fact
 	Runs        Table
@@ -74,7 +75,7 @@ func Build(folder *runfolder.Folder) (*Report, error) {
 		Title: m.Name, Description: strings.TrimSpace(m.Description),
 		Published: published(m, &folder.Summary),
 		Metrics:   keyMetrics(m, &folder.Summary), Details: allMetrics(m, &folder.Summary),
-		Completion: d.completion(), Named: d.named(),
+		Completion: d.completion(), Programs: programs(m), Named: d.named(),
 		How: how(m, &folder.Summary), Runs: runs(m),
 	}
 	r.Verdict = verdict(&folder.Summary, r.Published)

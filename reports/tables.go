@@ -184,6 +184,44 @@ func (d *data) completion() Table {
 	return t
 }
 
+// programs lists what ran on hosts, and how it ended.
+func programs(m *runfolder.Manifest) Table {
+	t := Table{
+		Columns: []Column{{Name: "Variant"}, {Name: "Seed", Number: true}, {Name: "Host"}, {Name: "Program"}, {Name: "From (ms)", Number: true}, {Name: "To (ms)", Number: true}, {Name: "End"}},
+		Note:    "Model time. What they wrote is in the run folder, below programs/.",
+	}
+	at := func(us *float64) Cell {
+		if us == nil {
+			return Cell{Text: "–"}
+		}
+		return Cell{Text: number(*us / 1000)}
+	}
+	for _, r := range m.Runs {
+		for _, p := range r.Programs {
+			t.Rows = append(t.Rows, []Cell{{Text: r.Variant}, {Text: strconv.FormatUint(r.Seed, 10)}, {Text: p.Host}, {Text: strings.Join(p.Args, " ")},
+				at(p.StartUS), at(p.EndUS), ending(p)})
+		}
+	}
+	return t
+}
+
+// ending tells in words how a program ended.
+func ending(p runfolder.Program) Cell {
+	switch {
+	case p.Failure != "":
+		return Cell{"✗ " + p.Failure, StateBad}
+	case p.StartUS == nil:
+		return Cell{Text: "not started"}
+	case p.Stopped:
+		return Cell{Text: "ended with the run"}
+	case p.Signal != "":
+		return Cell{"✗ signal " + p.Signal, StateBad}
+	case p.Code != 0:
+		return Cell{fmt.Sprintf("✗ exit code %d", p.Code), StateBad}
+	}
+	return Cell{"✓ exit code 0", StateGood}
+}
+
 // leastNamed is the share of samples from which a port is listed.
 const leastNamed = 0.01
 

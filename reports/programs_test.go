@@ -1,0 +1,43 @@
+package reports
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
+
+func TestPrograms(t *testing.T) {
+	from, to := 200_000.0, 1_500_000.0
+	m := &runfolder.Manifest{Runs: []runfolder.Run{
+		{Variant: "a", Seed: 1},
+		{Variant: "b", Seed: 7, Programs: []runfolder.Program{
+			{Host: "h0", Args: []string{"iperf3", "-c", "10.0.0.4"}, StartUS: &from, EndUS: &to},
+			{Host: "h1", Args: []string{"sh"}, StartUS: &from, EndUS: &to, Code: 3},
+			{Host: "h1", Args: []string{"sh"}, StartUS: &from, EndUS: &to, Signal: "segmentation fault"},
+			{Host: "h3", Args: []string{"iperf3", "-s"}, StartUS: &from, EndUS: &to, Code: 1, Stopped: true},
+			{Host: "h3", Args: []string{"none"}, Failure: "no such file"},
+			{Host: "h3", Args: []string{"late"}},
+		}},
+	}}
+	var got [][]string
+	for _, row := range programs(m).Rows {
+		var texts []string
+		for _, c := range row {
+			texts = append(texts, c.Text)
+		}
+		got = append(got, texts)
+	}
+	want := [][]string{
+		{"b", "7", "h0", "iperf3 -c 10.0.0.4", "200", "1500", "✓ exit code 0"},
+		{"b", "7", "h1", "sh", "200", "1500", "✗ exit code 3"},
+		{"b", "7", "h1", "sh", "200", "1500", "✗ signal segmentation fault"},
+		{"b", "7", "h3", "iperf3 -s", "200", "1500", "ended with the run"},
+		{"b", "7", "h3", "none", "–", "–", "✗ no such file"},
+		{"b", "7", "h3", "late", "–", "–", "not started"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
