@@ -9,8 +9,11 @@ import (
 	"testing"
 )
 
-// agentScript is what mpirun calls in place of ssh: HOST COMMAND….
+// agentScript is what mpirun calls in place of ssh: HOST COMMAND…. The nodes share
+// /tmp and, below mpirun's, its host name, so that each daemon needs a place of its
+// own for its session.
 const agentScript = `#!/bin/sh
+export TMPDIR="$(mktemp -d "${0%/*}/$1.XXXXXX")"
 host=$1; shift
 exec csiglab exec "$CSIGLAB_RUN" "$host" -- sh -c "$*"
 `
