@@ -101,12 +101,17 @@ func (e *Engine) Clean(ctx context.Context, runID string) (found int, err error)
 	}
 }
 
+// listTime bounds the engine's answer to what containers there are.
+const listTime = 30 * time.Second
+
 // containers returns the containers of a run, or of all runs if runID is empty.
 func (e *Engine) containers(ctx context.Context, runID string) ([]container.Summary, error) {
 	label := LabelRun
 	if runID != "" {
 		label += "=" + runID
 	}
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
 	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {
 		return nil, fmt.Errorf("list containers: %w", e.told(err))
@@ -118,12 +123,19 @@ func (e *Engine) containers(ctx context.Context, runID string) ([]container.Summ
 // the kernel.
 const removers = 16
 
+// removeTime bounds the removal of a run's containers, of which some take a
+// second at a time: there are engines that stop for good (moby/moby#46661).
+const removeTime = time.Minute
+
 // remove removes the containers of a run.
 func (e *Engine) remove(ctx context.Context, runID string) error {
 	list, err := e.containers(ctx, runID)
 	if err != nil {
 		return err
 	}
+	given := ctx
+	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	defer cancel()
 	var all sync.WaitGroup
 	failures := make([]error, len(list))
 	slots := make(chan struct{}, removers)
@@ -135,6 +147,10 @@ func (e *Engine) remove(ctx context.Context, runID string) error {
 		})
 	}
 	all.Wait()
+	if ctx.Err() != nil && given.Err() == nil {
+		left := len(slices.DeleteFunc(failures, func(err error) bool { return err == nil }))
+		return fmt.Errorf("the docker engine has not removed %d of %d containers in %v: it has to be started again", left, len(list), removeTime)
+	}
 	for _, err := range failures {
 		if errors.Is(err, ErrLost) {
 			return err // the others say the same

@@ -52,10 +52,11 @@ func victim(text string) {
 // bench is what the tests with containers share: starting an engine takes a
 // second or two.
 type bench struct {
-	docker *client.Client
-	engine *containerlab.Engine
-	images containerlab.Images
-	before []string // of the machine
+	dockerd *containerlabtest.Engine
+	docker  *client.Client // of dockerd
+	engine  *containerlab.Engine
+	images  containerlab.Images
+	before  []string // of the machine
 }
 
 // TestContainers needs root and dockerd; it is skipped without.
@@ -93,7 +94,8 @@ func TestContainers(t *testing.T) {
 // newBench starts an engine and builds the images of a lab's nodes.
 func newBench(t testing.TB) (*bench, containerlab.Binaries) {
 	t.Helper()
-	b := &bench{docker: containerlabtest.Docker(t)}
+	b := &bench{dockerd: containerlabtest.New(t)}
+	b.docker = b.dockerd.Client
 	var err error
 	if b.engine, err = containerlab.Open(t.Context()); err != nil {
 		t.Fatal(err)
@@ -168,8 +170,8 @@ func testThreeFlow(t *testing.T, b *bench) {
 		for _, c := range h.CapAdd { // engines differ in how they repeat what they were told
 			added = append(added, strings.TrimPrefix(c, "CAP_"))
 		}
-		got := []any{h.Privileged, h.ReadonlyRootfs, string(h.NetworkMode), added, []string(h.CapDrop), h.SecurityOpt, h.Memory, *h.PidsLimit, string(h.RestartPolicy.Name), info.Config.Labels["csiglab.run"], info.Config.Labels["csiglab.lab"]}
-		want := []any{false, true, "none", []string{"NET_ADMIN", "NET_RAW"}, []string{"ALL"}, []string{"no-new-privileges:true"}, int64(64 << 20), int64(64), "no", "r1", "three-flow"}
+		got := []any{h.Privileged, h.ReadonlyRootfs, string(h.NetworkMode), added, []string(h.CapDrop), h.SecurityOpt, h.Memory, *h.PidsLimit, string(h.RestartPolicy.Name), info.Config.Labels["csiglab.run"], info.Config.Labels["csiglab.lab"], info.NetworkSettings.SandboxKey}
+		want := []any{false, true, "none", []string{"NET_ADMIN", "NET_RAW"}, []string{"ALL"}, []string{"no-new-privileges:true"}, int64(64 << 20), int64(64), "no", "r1", "three-flow", ""}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("node %s (-want +got):\n%s", g.Nodes[i].Name, diff)
 		}

@@ -140,7 +140,9 @@ func (d *deployment) create(n *types.NodeConfig) (string, error) {
 	}
 	s := d.settings[n.ShortName]
 	pids := s.pids()
-	config := &container.Config{Image: n.Image, Cmd: cmd, Env: env, Labels: n.Labels, Hostname: n.ShortName}
+	// Not even the network "none" of the engine: it is one more thing to allocate, and in Docker 20.10
+	// containers that leave a network at once may stop the engine for good (moby/moby#46661).
+	config := &container.Config{Image: n.Image, Cmd: cmd, Env: env, Labels: n.Labels, Hostname: n.ShortName, NetworkDisabled: true}
 	host := &container.HostConfig{
 		NetworkMode: container.NetworkMode(n.NetworkMode), Privileged: n.Privileged,
 		CapDrop: []string{"ALL"}, CapAdd: n.CapAdd, SecurityOpt: n.SecurityOpts,
@@ -153,7 +155,7 @@ func (d *deployment) create(n *types.NodeConfig) (string, error) {
 		d.mu.Lock()
 		host.NetworkMode = container.NetworkMode("container:" + d.started[beside].id)
 		d.mu.Unlock()
-		host.Sysctls, config.Hostname = nil, "" // are those of the network's container
+		host.Sysctls, config.Hostname, config.NetworkDisabled = nil, "", false // are those of the network's container
 		config.Entrypoint = []string{n.Entrypoint}
 		host.Tmpfs = map[string]string{"/tmp": ""} // programs may want to write somewhere
 	}

@@ -10,12 +10,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // aloneEnv holds the name of the test that Alone runs.
 const aloneEnv = "CONTAINERLABTEST_ALONE"
+
+// tellTime is how long before a test's deadline the one of its run in Alone is, so
+// that this says where it hung and not only the other that it waited.
+const tellTime = 20 * time.Second
 
 // Alone lets a test look at the whole machine while others run: it runs the
 // calling test once more in namespaces of its own, where /run, /dev/shm and the
@@ -35,10 +40,11 @@ func Alone(t *testing.T) bool {
 		t.Skip("namespaces for a machine of its own need root")
 	}
 	args := []string{"-test.run", "^" + regexp.QuoteMeta(t.Name()) + "$", "-test.v", "-test.count", "1"}
-	for _, a := range os.Args[1:] { // the time that is left, and what tests are to do
-		if strings.HasPrefix(a, "-test.timeout") || strings.HasPrefix(a, "-test.short") {
-			args = append(args, a)
-		}
+	if testing.Short() {
+		args = append(args, "-test.short")
+	}
+	if deadline, ok := t.Deadline(); ok {
+		args = append(args, "-test.timeout", (time.Until(deadline) - tellTime).String())
 	}
 	runtime.LockOSThread() // with which the kernel would kill the child
 	defer runtime.UnlockOSThread()

@@ -5,6 +5,7 @@ package containerlabtest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
 )
@@ -59,8 +61,12 @@ func New(t testing.TB) *Engine {
 		lives := e.process != nil
 		e.mu.Unlock()
 		if lives {
-			removeAll(t, e.Client)
-			if err := e.Stop(syscall.SIGTERM); err != nil {
+			signal := syscall.SIGTERM
+			if err := removeAll(e.Client); err != nil {
+				t.Errorf("dockerd: %v\n%s", err, e.said())
+				signal = syscall.SIGKILL // it would wait for its containers
+			}
+			if err := e.Stop(signal); err != nil && signal == syscall.SIGTERM {
 				t.Errorf("dockerd: %v\n%s", err, e.said())
 			}
 		}
@@ -161,17 +167,21 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
+// removeTime bounds the removal of what a test left.
+const removeTime = 30 * time.Second
+
 // removeAll removes what a failed test left; otherwise the engine would wait ten
 // seconds for each container.
-func removeAll(t testing.TB, docker *client.Client) {
-	ctx := context.Background()
+func removeAll(docker *client.Client) error {
+	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
+	defer cancel()
 	list, err := docker.ContainerList(ctx, container.ListOptions{All: true})
-	if err != nil {
-		t.Error(err)
-	}
 	for _, c := range list {
-		if err := docker.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true}); err != nil {
-			t.Error(err)
+		removed := docker.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true})
+		if errdefs.IsNotFound(removed) || errdefs.IsConflict(removed) { // it is being removed
+			continue
 		}
+		err = errors.Join(err, removed)
 	}
+	return err
 }
