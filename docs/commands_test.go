@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 )
 
 // root is the repository, seen from this folder, in which go test runs.
@@ -222,6 +224,9 @@ func TestCommands(t *testing.T) {
 			inCopy := filepath.Join(dir, "bin")
 			if err := os.Symlink(bin, inCopy); err != nil {
 				t.Fatal(err)
+			}
+			if _, err := exec.LookPath("dockerd"); err == nil && os.Geteuid() == 0 && strings.Contains(string(text), "docker info") {
+				containerlabtest.Docker(t) // of the test's own, which DOCKER_HOST names
 			}
 			r := runner{dir: dir, env: environment(inCopy), fail: t.Errorf, log: t.Logf}
 			r.run(t.Context(), blocks)
