@@ -123,10 +123,6 @@ func (e *Engine) containers(ctx context.Context, runID string) ([]container.Summ
 // the kernel.
 const removers = 16
 
-// removeTime bounds the removal of a run's containers, of which some take a
-// second at a time: there are engines that stop for good (moby/moby#46661).
-const removeTime = time.Minute
-
 // remove removes the containers of a run.
 func (e *Engine) remove(ctx context.Context, runID string) error {
 	list, err := e.containers(ctx, runID)
@@ -134,7 +130,7 @@ func (e *Engine) remove(ctx context.Context, runID string) error {
 		return err
 	}
 	given := ctx
-	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	ctx, cancel := context.WithTimeout(ctx, e.removeTime)
 	defer cancel()
 	var all sync.WaitGroup
 	failures := make([]error, len(list))
@@ -149,7 +145,7 @@ func (e *Engine) remove(ctx context.Context, runID string) error {
 	all.Wait()
 	if ctx.Err() != nil && given.Err() == nil {
 		left := len(slices.DeleteFunc(failures, func(err error) bool { return err == nil }))
-		return fmt.Errorf("the docker engine has not removed %d of %d containers in %v: it has to be started again", left, len(list), removeTime)
+		return fmt.Errorf("the docker engine has not removed %d of %d containers in %v: it has to be started again", left, len(list), e.removeTime)
 	}
 	for _, err := range failures {
 		if errors.Is(err, ErrLost) {

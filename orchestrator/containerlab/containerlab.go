@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/docker/docker/client"
 
@@ -84,8 +85,13 @@ func Interface(port int) string { return fmt.Sprintf("eth%d", port+1) }
 // Engine is a connection to the Docker engine of this machine. Its methods may be
 // called from several goroutines.
 type Engine struct {
-	docker *client.Client
+	docker     *client.Client
+	removeTime time.Duration // bounds the removal of a run's containers
 }
+
+// removeTime is Engine's: some containers take a second. There are engines that
+// stop for good while they remove (moby/moby#46661).
+const removeTime = time.Minute
 
 // Open connects to the engine that DOCKER_HOST names, by default
 // unix:///var/run/docker.sock. The engine must share this machine's network
@@ -103,7 +109,7 @@ func Open(ctx context.Context) (*Engine, error) {
 		docker.Close()
 		return nil, fmt.Errorf("open the docker engine: %w", err)
 	}
-	return &Engine{docker}, nil
+	return &Engine{docker, removeTime}, nil
 }
 
 // ErrLost is wrapped when the engine ends, or is started again, while it is
