@@ -22,6 +22,7 @@ type calibration struct {
 	Cores    int               `json:"cores"`
 	User     int               `json:"user"` // decides on the priority that threads get
 	At       time.Time         `json:"at"`
+	Busy     float64           `json:"busy"`       // load of others when it began, per processor
 	Wakers   int               `json:"wakers"`     // threads that paced
 	Loads    []calibrationLoad `json:"loads"`      // by rising share, at least one
 	FrameHop time.Duration     `json:"frameHopNs"` // CPU time
@@ -34,9 +35,42 @@ type calibrationLoad struct {
 	Lateness time.Duration `json:"latenessNs"` // 99th percentile
 }
 
-// calibrationAge is how long a calibration is kept: a machine that others use too
-// is not the same for long.
-const calibrationAge = 24 * time.Hour
+// How long a calibration is kept: a machine that others use too is not the same for
+// long, and what it was while they kept it busy says little of what it is.
+const (
+	calmAge  = 24 * time.Hour
+	busyAge  = 10 * time.Minute
+	busyLoad = 0.5 // per processor, of a machine that is busy
+)
+
+// fresh tells whether the calibration is still of use.
+func (c *calibration) fresh(now time.Time) bool {
+	age, most := now.Sub(c.At), calmAge
+	if c.busy() {
+		most = busyAge
+	}
+	return age >= 0 && age < most
+}
+
+func (c *calibration) busy() bool { return c.Busy >= busyLoad }
+
+// loadAverage is how many threads ran, or wanted to, over about the last minute
+// (proc_loadavg(5)).
+const loadAverage = "/proc/loadavg"
+
+// loadPerCPU returns the load average in a file like that, per processor, 0 where it
+// tells none.
+func loadPerCPU(file string) float64 {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	var load float64
+	if _, err := fmt.Sscan(string(text), &load); err != nil {
+		return 0
+	}
+	return load / float64(runtime.NumCPU())
+}
 
 // measured is what datapath.md has of a 2-core machine under load, for
 // predictions where nothing was calibrated.
@@ -75,12 +109,11 @@ func cachedCalibration(nodes int) (c calibration, ok bool) {
 	if c.Kernel != kernel() || c.CPU != cpuModel() || c.Cores != runtime.NumCPU() || c.User != os.Geteuid() || c.Wakers != wakers(nodes) {
 		return c, false
 	}
-	age := time.Since(c.At)
 	sound := len(c.Loads) > 0 && c.FrameHop > 0
 	for _, l := range c.Loads {
 		sound = sound && l.Lateness > 0 && l.Share > 0
 	}
-	return c, sound && age >= 0 && age < calibrationAge
+	return c, sound && c.fresh(time.Now())
 }
 
 // calibrate returns the calibration of this machine for so many nodes, measured
@@ -89,6 +122,7 @@ func calibrate(ctx context.Context, nodes int) (calibration, error) {
 	if c, ok := cachedCalibration(nodes); ok {
 		return c, nil
 	}
+	busy := loadPerCPU(loadAverage) // before the calibration's own threads count
 	got, err := netns.Calibrate(ctx, wakers(nodes))
 	if err != nil {
 		if ctx.Err() != nil {
@@ -98,7 +132,7 @@ func calibrate(ctx context.Context, nodes int) (calibration, error) {
 	}
 	c := calibration{
 		Kernel: kernel(), CPU: cpuModel(), Cores: runtime.NumCPU(), User: os.Geteuid(), At: time.Now().UTC(),
-		Wakers: wakers(nodes), FrameHop: got.FrameHop, RealTime: got.RealTime,
+		Busy: busy, Wakers: wakers(nodes), FrameHop: got.FrameHop, RealTime: got.RealTime,
 	}
 	for _, l := range got.Loads {
 		c.Loads = append(c.Loads, calibrationLoad{l.Share, l.Lateness})
@@ -200,6 +234,9 @@ func (r *runner) dilate(ctx context.Context, jobs []job) error {
 			c.lateness(c.load(jobs[0].plan)/r.wall.Dilation).Round(time.Microsecond), c.Wakers, c.FrameHop.Round(100*time.Nanosecond), smallestDelay(jobs[0].plan))
 		if !c.RealTime {
 			why += "; threads get no real-time priority"
+		}
+		if c.busy() {
+			why += fmt.Sprintf("; others were at work when that was measured, load %.1f per processor", c.Busy)
 		}
 	}
 	var total time.Duration
