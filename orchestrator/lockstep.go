@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/capture/spool"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/topologies"
@@ -163,8 +165,8 @@ func (r *runner) ready(ctx context.Context, jobs []job) error {
 		}
 	}
 	if r.runtime == RuntimeContainerlab {
-		if err := containers.Check(ctx); err != nil {
-			return infrastructure(err)
+		if err := r.checkContainers(ctx, jobs); err != nil {
+			return err
 		}
 	}
 	if r.opts.Processes == ProcessesOne {
@@ -172,6 +174,25 @@ func (r *runner) ready(ctx context.Context, jobs []job) error {
 	}
 	_, err := nodePrograms()
 	return infrastructure(err)
+}
+
+// checkContainers finds out whether containers can run, of the user's images too.
+func (r *runner) checkContainers(ctx context.Context, jobs []job) error {
+	checked := map[string]bool{}
+	for _, j := range jobs {
+		image := j.plan.ApplicationImage
+		if checked[image] {
+			continue
+		}
+		checked[image] = true
+		switch err := containers.Check(ctx, image); {
+		case errors.Is(err, containerlab.ErrNoImage):
+			return inVariant(r.set, j.variant, at("applications.image", err))
+		case err != nil:
+			return infrastructure(err)
+		}
+	}
+	return nil
 }
 
 // encode returns the gob of a node's configuration, which is plain data.

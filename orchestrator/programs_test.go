@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
@@ -106,6 +108,47 @@ func TestProgramMissing(t *testing.T) {
 	}
 	if _, err := os.Stat(folder); err == nil {
 		t.Error("it left a run folder")
+	}
+}
+
+// An image that the engine has not got is found out before anything is made, and
+// told where the experiment names it.
+func TestImageMissing(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("containers need root")
+	}
+	containerlabtest.Stub(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/images/here:1/json") {
+			fmt.Fprint(w, `{"Id": "sha256:1"}`)
+		} else if strings.Contains(r.URL.Path, "/images/") {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	})
+	const text = `
+schema: 1
+name: programs
+topology:
+  leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 20Mbps, delay: 2ms}
+runtime: containerlab
+clock: wall
+applications:
+  hosts: [0, 1]
+  image: here:1
+  programs:
+    - {host: 0, run: x}
+`
+	for _, test := range []struct{ text, want string }{
+		{strings.Replace(text, "here:1", "none:1", 1), "test.yaml:10:10: applications.image: none:1: "},
+		{text + "variants:\n  a: {}\n  b: {applications.image: none:2}\n", "test.yaml:15:27: variants.b.applications.image: none:2: "},
+	} {
+		folder := filepath.Join(t.TempDir(), "run")
+		_, err := Run(t.Context(), parseText(t, test.text), Options{Out: folder})
+		if want := test.want + "the engine has no such image, and none is pulled"; !errors.Is(err, ErrConfiguration) || err.Error() != want {
+			t.Errorf("got %v, want a configuration error: %s", err, want)
+		}
+		if _, err := os.Stat(folder); err == nil {
+			t.Error("it left a run folder")
+		}
 	}
 }
 

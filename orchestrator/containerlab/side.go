@@ -56,7 +56,7 @@ var ErrNoImage = errors.New("the engine has no such image, and none is pulled")
 func (e *Engine) CheckImage(ctx context.Context, image string) error {
 	_, err := e.docker.ImageInspect(ctx, image)
 	if errdefs.IsNotFound(err) {
-		return fmt.Errorf("image %s: %w", image, ErrNoImage)
+		return fmt.Errorf("%s: %w", image, ErrNoImage)
 	}
 	return err
 }

@@ -50,7 +50,7 @@ type Fabric struct {
 	ApplicationMTU units.ByteSize // of the programs' interface on the hosts of Applications
 	Programs       []application.Program
 	// ApplicationImage is that of a container beside each of these hosts', in which
-	// its programs run; "": they run on this machine's files.
+	// its programs run; "": they run on this machine's files. See Check.
 	ApplicationImage string
 }
 
@@ -71,13 +71,19 @@ type Outcome struct {
 // ErrUnavailable is wrapped when this machine or user cannot run containers.
 var ErrUnavailable = errors.New("containers are not available")
 
-// Check returns what would keep any fabric from running on this machine.
-func Check(ctx context.Context) error {
+// Check returns what would keep any fabric from running on this machine, or one
+// whose programs need an image ("" for none): the error wraps ErrUnavailable or
+// containerlab.ErrNoImage.
+func Check(ctx context.Context, image string) error {
 	engine, err := open(ctx)
 	if err != nil {
 		return err
 	}
-	return engine.Close()
+	defer engine.Close()
+	if image == "" {
+		return nil
+	}
+	return engine.CheckImage(ctx, image)
 }
 
 func open(ctx context.Context) (*containerlab.Engine, error) {
@@ -110,11 +116,6 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 	images, err := engine.EnsureImages(ctx, f.Binaries)
 	if err != nil {
 		return nil, err
-	}
-	if f.ApplicationImage != "" && len(f.Applications) > 0 {
-		if err := engine.CheckImage(ctx, f.ApplicationImage); err != nil {
-			return nil, fmt.Errorf("applications.image: %w", err)
-		}
 	}
 	var b [10]byte
 	rand.Read(b[:])

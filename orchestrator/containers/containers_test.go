@@ -374,7 +374,7 @@ func TestLabOfEveryExperiment(t *testing.T) {
 
 func TestNoEngine(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-	if err := containers.Check(t.Context()); !errors.Is(err, containers.ErrUnavailable) {
+	if err := containers.Check(t.Context(), ""); !errors.Is(err, containers.ErrUnavailable) {
 		t.Errorf("error %v, want ErrUnavailable", err)
 	}
 	if _, err := containers.Run(t.Context(), containers.Fabric{Binaries: containerlab.Binaries{}}, nil); !errors.Is(err, containers.ErrUnavailable) {

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -155,9 +156,10 @@ func testPrograms(t *testing.T, docker *client.Client) {
 		}
 	})
 	t.Run("no image", func(t *testing.T) {
-		_, _, err := runPrograms(t, "image: test/none:1", "x", "y")
-		if want := "image test/none:1: the engine has no such image"; err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
+		_, result, err := runPrograms(t, "image: test/none:1", "x", "y")
+		want := "test.yaml:13:10: applications.image: test/none:1: the engine has no such image, and none is pulled"
+		if !errors.Is(err, orchestrator.ErrConfiguration) || err.Error() != want || result != nil {
+			t.Errorf("got %v and %+v, want a configuration error before there is a run: %s", err, result, want)
 		}
 	})
 }
