@@ -128,18 +128,16 @@ func (f *faults) testKilled(t *testing.T) {
 	}
 	t.Run("running", func(t *testing.T) {
 		killed := runContainers(four(t, lasting), filepath.Join(t.TempDir(), "run"))
+		var pids []int
 		code, said := killed.runWhile(t, func() {
-			killed.running(t)
+			pids = slices.Collect(maps.Values(killed.running(t)))
 			killed.kill()
 		})
 		if code != -1 {
 			t.Errorf("exit code %d, not killed: %s", code, said)
 		}
-		for until := time.Now().Add(10 * time.Second); len(nodesOfRuns()) > 0; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(until) {
-				t.Error("nodes go on without csiglab: ", nodesOfRuns())
-				break
-			}
+		for _, pid := range pids { // nodes do not go on without csiglab
+			ended(t, pid)
 		}
 		f.clean(t)
 	})

@@ -16,26 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	labs "github.com/csiglab/csiglab/orchestrator/lab"
-	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
 )
-
-// asProgram makes this test's program one of csiglab's, if it is called by the
-// name of one.
-func asProgram() {
-	switch filepath.Base(os.Args[0]) {
-	case "csiglab":
-		main()
-	case "csig-host":
-		os.Exit(emu.Main(netns.Host))
-	case "csig-switch":
-		os.Exit(emu.Main(netns.Switch))
-	}
-}
 
 // labText is a fabric of seven nodes, slow enough for any machine, and a budget
 // that none exceeds.
@@ -78,7 +63,7 @@ func newTool(t *testing.T, programs string) *tool {
 		for _, r := range u.ps() {
 			u.run("", "clean", r.ID)
 			if syscall.Kill(r.PID, syscall.SIGKILL) == nil {
-				time.Sleep(100 * time.Millisecond)
+				ended(u, r.PID)
 				u.run("", "clean", r.ID)
 			}
 		}
@@ -195,22 +180,6 @@ func (u *tool) down(args ...string) {
 	}
 }
 
-// eventually waits for something.
-func (u *tool) eventually(what string, is func() bool) {
-	u.Helper()
-	for begin := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Since(begin) > limit {
-			u.Fatalf("%s: not after %v; ps: %+v", what, limit, u.ps())
-		}
-	}
-}
-
-// alive tells whether a process runs; one that nobody buries does not (proc(5)).
-func alive(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && !bytes.Contains(stat, []byte(") Z "))
-}
-
 // TestLab uses labs as a user does, in network namespaces and, where there is a
 // Docker engine, in containers.
 func TestLab(t *testing.T) {
@@ -281,15 +250,18 @@ func testLabs(u *tool, runtime, port string) {
 	// What has been started in a node ends with the lab, and not with another.
 	sleepers := map[string]*exec.Cmd{}
 	for _, r := range []labs.Run{one, two} {
-		cmd := u.command("exec", r.ID, "h1", "--", "sleep", "1000")
-		if err := cmd.Start(); err != nil {
+		cmd := u.command("exec", r.ID, "h1", "--", "sh", "-c", "echo; exec sleep 1000")
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
 			u.Fatal(err)
 		}
+		if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+			u.Fatalf("the program in h1: %v", err)
+		}
 		sleepers[r.ID] = cmd
-		u.eventually("the program in h1", func() bool {
-			name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", cmd.Process.Pid))
-			return string(name) == "sleep\n"
-		})
 	}
 	u.down(one.ID)
 	if code := u.code(sleepers[one.ID].Wait()); code != 128+int(syscall.SIGKILL) {
@@ -300,9 +272,7 @@ func testLabs(u *tool, runtime, port string) {
 			u.Error(err)
 		}
 	}
-	if alive(one.PID) {
-		u.eventually("the holder's end", func() bool { return !alive(one.PID) })
-	}
+	ended(u, one.PID)
 	u.want(exitUsage, "inspect", one.ID)
 	if out, _ := u.want(exitOK, "exec", two.ID, "h0", "echo", "here"); out != "here\n" || !alive(sleepers[two.ID].Process.Pid) {
 		u.Errorf("the other lab: %q", out)
@@ -313,7 +283,7 @@ func testLabs(u *tool, runtime, port string) {
 	if err := syscall.Kill(again.Nodes[agg].PID, syscall.SIGKILL); err != nil {
 		u.Fatal(err)
 	}
-	u.eventually("the lab's end", func() bool { return u.state(again.ID) == labs.Dead && !alive(again.PID) })
+	ended(u, again.PID)
 	if _, stderr := u.want(exitInfrastructure, "down", again.ID); !strings.Contains(stderr, "node agg0: ") || !strings.Contains(stderr, "ended by itself") {
 		u.Errorf("down after a node's death: %s", stderr)
 	}
@@ -327,7 +297,7 @@ func testLabs(u *tool, runtime, port string) {
 		if err := syscall.Kill(r.PID, syscall.SIGKILL); err != nil {
 			u.Fatal(err)
 		}
-		u.eventually("the holder's death", func() bool { return u.state(r.ID) == labs.Dead })
+		ended(u, r.PID)
 	}
 	kill(two)
 	u.want(exitInfrastructure, "exec", two.ID, "h0", "true")
@@ -345,16 +315,6 @@ func testLabs(u *tool, runtime, port string) {
 	if _, stderr := u.want(exitInfrastructure, "down", named("last")); !strings.Contains(stderr, "its holder has died") {
 		u.Errorf("down after the holder's death: %s", stderr)
 	}
-}
-
-func (u *tool) state(id string) labs.State {
-	u.Helper()
-	for _, r := range u.ps() {
-		if r.ID == id {
-			return r.State
-		}
-	}
-	return ""
 }
 
 // inspected checks what inspect says of labText.

@@ -5,9 +5,29 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/netns"
 )
+
+// asProgram makes this test's program one of csiglab's, if it is called by the
+// name of one.
+func asProgram() {
+	switch filepath.Base(os.Args[0]) {
+	case "csiglab":
+		main()
+	case "csig-host":
+		os.Exit(emu.Main(netns.Host))
+	case "csig-switch":
+		os.Exit(emu.Main(netns.Switch))
+	}
+}
 
 // built is where builtPrograms has put the programs.
 var built struct {
@@ -42,4 +62,29 @@ func builtPrograms(t *testing.T) string {
 		t.Fatal(built.err)
 	}
 	return built.folder
+}
+
+// alive tells whether a process runs; one that nobody buries does not.
+func alive(pid int) bool { return !endedWithin(pid, 0) }
+
+// ended waits until a process has ended.
+func ended(t testing.TB, pid int) {
+	t.Helper()
+	if !endedWithin(pid, limit) {
+		t.Fatalf("process %d goes on after %v", pid, limit)
+	}
+}
+
+func endedWithin(pid int, limit time.Duration) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return true
+	}
+	defer unix.Close(fd)
+	for until := time.Now().Add(limit); ; {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(max(time.Until(until), 0).Milliseconds()))
+		if !errors.Is(err, unix.EINTR) {
+			return n > 0
+		}
+	}
 }
