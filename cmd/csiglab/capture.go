@@ -39,7 +39,7 @@ func (a *app) capture() *cobra.Command {
 			"Of a lab, or of any run in real time that is under way: what the link carries from now on, until Ctrl-C.",
 		Example: "  csiglab capture runs/three-flow-20260101-120000-00000 --link tor0-agg0 --variant csig --out link.pcapng\n" +
 			"  csiglab capture three-flow --link tor0-agg0 --out - | wireshark -k -i -",
-		Args:              exactly(1, "a run's folder or a lab"),
+		Args:              one("a run's folder or a lab"),
 		ValidArgsFunction: a.completeLabs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.link == "" {
@@ -92,16 +92,19 @@ func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) err
 	if err := only(cmd, folder+" is a run's folder, of which all packets are written", "duration", "packets"); err != nil {
 		return err
 	}
-	dir := os.TempDir()
-	if c.out != stdoutName {
-		dir = filepath.Dir(c.out)
+	// A pipe, a device or a link is written to; it is not replaced.
+	info, err := os.Lstat(c.out)
+	through := c.out == stdoutName || err == nil && !info.Mode().IsRegular()
+	dir := filepath.Dir(c.out)
+	if through {
+		dir = os.TempDir()
 	}
 	file, err := os.CreateTemp(dir, ".capture-*.pcapng")
 	if err != nil {
 		return usage("--out %s: %w", c.out, cause.Of(err))
 	}
 	defer os.Remove(file.Name())
-	if c.out == stdoutName {
+	if through {
 		os.Remove(file.Name()) // now, as the end of a reader such as head kills csiglab; open, it lives on
 	}
 	defer file.Close()
@@ -112,18 +115,16 @@ func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) err
 	if err != nil {
 		return captureError(err)
 	}
-	if c.out == stdoutName {
+	if through {
+		out := a.output(c.out)
 		_, err = file.Seek(0, io.SeekStart)
 		if err == nil {
-			_, err = io.Copy(a.stdout, file)
+			_, err = io.Copy(out, file)
 		}
-		if err != nil {
-			return infrastructure(fmt.Errorf("standard output: %w", cause.Of(err)))
-		}
-		return nil
+		return out.end(infrastructure(err))
 	}
-	if err := cmp.Or(file.Chmod(0o644), file.Close(), os.Rename(file.Name(), c.out)); err != nil {
-		return infrastructure(fmt.Errorf("%s: %w", c.out, cause.Of(err)))
+	if err := moveTo(c.out, file); err != nil {
+		return infrastructure(fmt.Errorf("--out %s: %w", c.out, cause.Of(err)))
 	}
 	a.say("wrote " + c.out)
 	return nil
@@ -141,29 +142,24 @@ func (a *app) captureLab(cmd *cobra.Command, run labs.Run, c *captureFlags) erro
 		return usage("--packets %d: want at least 1", c.packets)
 	}
 	if run.State == labs.Dead {
-		return infrastructure(fmt.Errorf("run %s is dead: its csiglab is gone; csiglab clean %s removes the rest", run.ID, run.ID))
+		return dead(run)
 	}
 	if run.Clock != orchestrator.ClockWall {
 		return usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)
 	}
-	out := a.stdout
-	file := &lateFile{name: c.out}
-	if c.out != stdoutName {
-		defer file.Close()
-		out = file
-	}
+	out := a.output(c.out)
 	capture := orchestrator.LiveCapture{Run: run, Link: c.link, Duration: c.duration, Packets: c.packets, Announce: a.say}
 	got, err := a.lab.live(capture, cmd.Context(), out)
-	if file.failed != nil {
-		return usage("--out %s: %w", c.out, cause.Of(file.failed))
-	}
-	if err == nil {
-		err = infrastructure(file.Close())
-	}
 	if err != nil {
-		return captureError(err)
+		err = captureError(err)
+	}
+	if err := out.end(err); err != nil {
+		return err
 	}
 	text := plural(got.Packets, "packet")
+	if c.out != stdoutName {
+		text = "wrote " + c.out + ": " + text
+	}
 	if got.Missed > 0 {
 		text += fmt.Sprintf(", %d more were missed because they came too fast", got.Missed)
 	}
@@ -173,40 +169,6 @@ func (a *app) captureLab(cmd *cobra.Command, run labs.Run, c *captureFlags) erro
 	a.say(text)
 	return nil
 }
-
-// lateFile is a file that is created when there is something to write, so that a
-// capture that cannot begin leaves what was there.
-type lateFile struct {
-	name   string
-	file   *os.File
-	failed error // why it could not be created
-}
-
-func (f *lateFile) Write(data []byte) (int, error) {
-	if f.file == nil {
-		if f.file, f.failed = os.Create(f.name); f.failed != nil {
-			f.file = nil
-			return 0, f.failed
-		}
-	}
-	return f.file.Write(data)
-}
-
-// Close closes the file if there is one.
-func (f *lateFile) Close() error {
-	if f.file == nil {
-		return nil
-	}
-	err := f.file.Close()
-	f.file = nil
-	return err
-}
-
-// stdoutName stands for standard output.
-const stdoutName = "-"
-
-// say tells the user something beside the result.
-func (a *app) say(text string) { fmt.Fprintln(a.stderr, text) }
 
 // captureError gives an error its exit code.
 func captureError(err error) error {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/csiglab/csiglab/orchestrator"
 	labs "github.com/csiglab/csiglab/orchestrator/lab"
 )
@@ -109,6 +111,30 @@ func TestCaptureFile(t *testing.T) {
 	left, err := filepath.Glob(".capture*")
 	if more, _ := filepath.Glob("x-y*"); err != nil || len(left)+len(more) > 0 {
 		t.Errorf("captures that failed left %q %q, %v", left, more, err)
+	}
+}
+
+// A pipe at --out gets the packets, and stays.
+func TestCaptureIntoPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(pipe, os.O_RDWR, 0) // both ends: nothing waits for the other
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var said bytes.Buffer
+	if code := execute(t.Context(), captureLab(t, nil), []string{"capture", t.TempDir(), "--link", "a-b", "--out", pipe}, nil, io.Discard, &said); code != exitOK {
+		t.Fatalf("exit %d: %s", code, said.String())
+	}
+	if info, err := os.Stat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		t.Fatalf("the pipe is now %v, %v", info, err)
+	}
+	got := make([]byte, 1<<10)
+	if n, err := file.Read(got); err != nil || !strings.Contains(string(got[:n]), " a-b ") {
+		t.Errorf("read %q, %v", got[:n], err)
 	}
 }
 

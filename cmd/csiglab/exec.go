@@ -34,14 +34,15 @@ func (a *app) exec() *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: a.completeNodes,
+		ValidArgsFunction:     a.completeNodes,
+		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := a.find(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if r.State == labs.Dead {
-				return infrastructure(errors.New("run " + r.ID + " is dead: its csiglab is gone; csiglab clean " + r.ID + " removes the rest"))
+				return dead(r)
 			}
 			n, err := r.Node(args[1])
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,7 +95,10 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 	if s.clock != "" {
 		put("clock", s.clock, "--clock "+s.clock)
 	}
-	if s.dilation != "" {
+	if cmd.Flags().Changed("dilation") {
+		if n, err := strconv.ParseInt(s.dilation, 0, 64); s.dilation != "auto" && (err != nil || n < 1) {
+			return nil, usage("--dilation %s: want N at least 1, or auto", s.dilation)
+		}
 		put("wall.dilation", s.dilation, "--dilation "+s.dilation)
 	}
 	if len(s.capture) > 0 {
@@ -104,17 +108,27 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 		}
 		put("capture", "["+strings.Join(quoted, ", ")+"]", "--capture "+strings.Join(s.capture, " --capture "))
 	}
-	for _, text := range s.set {
-		o, err := experiment.ParseSet("--set", text)
-		if err != nil {
-			return nil, err
-		}
-		opts.Override = append(opts.Override, o)
+	more, err := overrides(s.set)
+	if err != nil {
+		return nil, err
 	}
+	opts.Override = append(opts.Override, more...)
 	if s.fromFiles() {
 		return experiment.Parse("command line", "", []byte("schema: 1\nname: "+s.name()+"\ntopology: {}\nworkload: {}\n"), opts)
 	}
 	return experiment.Load(args[0], opts)
+}
+
+// overrides reads --set.
+func overrides(set []string) (list []experiment.Override, err error) {
+	for _, text := range set {
+		o, err := experiment.ParseSet("--set", text)
+		if err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+		list = append(list, o)
+	}
+	return list, nil
 }
 
 func (s *selection) checkFiles(cmd *cobra.Command, args []string) error {
@@ -157,6 +171,22 @@ func (s *selection) fileOverrides(cmd *cobra.Command) []experiment.Override {
 		list = append(list, experiment.Override{Path: "seeds", Value: fmt.Sprintf("[%d]", s.seed), Origin: fmt.Sprintf("--seed %d", s.seed)})
 	}
 	return list
+}
+
+// variant returns the place of a variant; "" is the first.
+func variant(set *experiment.Set, name string) (int, error) {
+	if name == "" {
+		return 0, nil
+	}
+	var names []string
+	for _, v := range set.Variants {
+		names = append(names, v.Name)
+	}
+	i := slices.Index(names, name)
+	if i < 0 {
+		return 0, usage("--variant %q: %s has no such variant%s; known: %s", name, set.Base.Name, didYouMean(name, names), strings.Join(names, " "))
+	}
+	return i, nil
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)

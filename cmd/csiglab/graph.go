@@ -3,15 +3,11 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/metrics/cause"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies/draw"
@@ -32,7 +28,7 @@ func (f *fabricFlags) flags(cmd *cobra.Command, format, formats string) {
 	flags.StringVar(&f.variant, "variant", "", "variant of the experiment (default: the first)")
 	flags.StringArrayVar(&f.set, "set", nil, "override a value of the experiment, as `PATH=VALUE` (again and again)")
 	flags.StringVar(&f.format, "format", format, formats)
-	flags.StringVar(&f.out, "out", "", "write `FILE` instead of standard output")
+	flags.StringVar(&f.out, "out", stdoutName, "the `FILE`; - is standard output")
 	flags.Lookup("out").Annotations = map[string][]string{noSetting: nil}
 }
 
@@ -69,31 +65,20 @@ func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name
 		return t, "", usage("%s: not an experiment; draw a topology with --topology %s", args[0], args[0])
 	}
 	opts := experiment.Options{Env: a.env, Reserved: reserved(), Tables: experiment.StandardTables()}
-	for _, text := range f.set {
-		o, err := experiment.ParseSet("--set", text)
-		if err != nil {
-			return t, "", &exitError{exitUsage, err}
-		}
-		opts.Override = append(opts.Override, o)
+	if opts.Override, err = overrides(f.set); err != nil {
+		return t, "", err
 	}
 	set, err := experiment.Load(args[0], opts)
 	if err != nil {
 		return t, "", &exitError{exitUsage, err}
 	}
-	if f.variant == "" {
-		f.links = set.Variants[0].Experiment.Links
-		return set.Variants[0].Experiment.Topology, set.Base.Name, nil
+	i, err := variant(set, f.variant)
+	if err != nil {
+		return t, "", err
 	}
-	var names []string
-	for _, v := range set.Variants {
-		names = append(names, v.Name)
-	}
-	i := slices.Index(names, f.variant)
-	if i < 0 {
-		return t, "", usage("--variant %q: %s has %s%s", f.variant, set.Base.Name, strings.Join(names, ", "), didYouMean(f.variant, names))
-	}
-	f.links = set.Variants[i].Experiment.Links
-	return set.Variants[i].Experiment.Topology, set.Base.Name, nil
+	chosen := set.Variants[i].Experiment
+	f.links = chosen.Links
+	return chosen.Topology, set.Base.Name, nil
 }
 
 // emit writes what write makes, all of it or nothing. What the topology cannot
@@ -103,18 +88,7 @@ func (f *fabricFlags) emit(a *app, write func(io.Writer) error) error {
 	if err := write(&text); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if f.out == "" {
-		return a.print(text.String())
-	}
-	file, err := os.Create(f.out)
-	if err != nil {
-		return usage("--out %s: %w", f.out, cause.Of(err))
-	}
-	_, err = file.Write(text.Bytes())
-	if err = errors.Join(err, file.Close()); err != nil {
-		return infrastructure(fmt.Errorf("--out %s: %w", f.out, cause.Of(err)))
-	}
-	return nil
+	return a.write(f.out, text.Bytes())
 }
 
 func (a *app) graph() *cobra.Command {

@@ -19,6 +19,7 @@ func TestGraph(t *testing.T) {
 	}{
 		{[]string{"graph", "three-flow"}, []string{"<svg ", ">three-flow</text>", "16 hosts, 13 switches, 28 links", "</svg>"}},
 		{[]string{"graph", "three-flow", "--variant", "csig", "--format", "mermaid"}, []string{"%% three-flow: 16 hosts", "  core0 --- agg0\n"}},
+		{[]string{"graph", "three-flow", "--format", "mermaid", "--out", "-"}, []string{"%% three-flow: 16 hosts"}},
 		{[]string{"graph", "--topology", file}, []string{">four</text>", "4 hosts, 3 switches, 6 links"}},
 		{[]string{"graph", "dragonfly", "--format", "mermaid", "--set", "topology.dragonfly.global_delay=5us"}, []string{"global: 100Gbps, 5us", "  subgraph group_2 [\"group 2\"]\n"}},
 		{[]string{"topo", "export", "dragonfly-72", "--format", "dot"}, []string{`graph "dragonfly-2-4-2" {`, `"r0" -- "h0" [label="100Gbps", delay="1us"`}},

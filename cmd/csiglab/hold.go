@@ -165,11 +165,9 @@ func (h *holding) end(err error) error {
 	if err != nil {
 		code = exitCode(err)
 	}
-	var told *exitError
-	silent := errors.As(err, &told) && told.err == nil
 	if !h.up {
 		text := ""
-		if err != nil && !silent {
+		if err != nil && !told(err) {
 			text = err.Error()
 		}
 		json.NewEncoder(h.to).Encode(start{Code: code, Error: text}) //nolint:errcheck // nobody is there
@@ -178,7 +176,7 @@ func (h *holding) end(err error) error {
 		}
 		return &exitError{code: code} // up says it
 	}
-	if err != nil && !silent {
+	if err != nil && !told(err) {
 		fmt.Fprintf(io.MultiWriter(h.app.stderr, &h.errors), "csiglab: %v\n", err)
 	}
 	report := labs.Report{Code: code, Output: h.output.text(), Errors: h.errors.text()}
@@ -258,7 +256,7 @@ func startLab(ctx context.Context, args, env []string, stderr io.Writer) (id str
 		cmd.Process.Kill()
 	}
 	died := cmd.Wait()
-	if _, err := cleanHolder(cmd.Process.Pid); err != nil {
+	if err := cleanHolder(cmd.Process.Pid); err != nil {
 		return "", infrastructure(err)
 	}
 	switch {
@@ -273,20 +271,18 @@ func startLab(ctx context.Context, args, env []string, stderr io.Writer) (id str
 }
 
 // cleanHolder removes what a holder has left that has died.
-func cleanHolder(pid int) (removed []string, err error) {
+func cleanHolder(pid int) error {
 	ctx := context.Background()
-	runs, err := labs.List(ctx, backends...)
+	runs, err := listRuns(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, r := range runs {
 		if r.PID == pid && r.State == labs.Dead {
-			more, err := labs.Clean(ctx, r.ID, false, backends...)
-			removed = append(removed, more...)
-			if err != nil {
-				return removed, err
+			if _, err := cleanRuns(ctx, r.ID, false); err != nil {
+				return err
 			}
 		}
 	}
-	return removed, nil
+	return nil
 }

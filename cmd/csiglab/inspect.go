@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -24,7 +25,7 @@ func (a *app) inspect() *cobra.Command {
 		Short: "Show the nodes, interfaces and links of a lab or run that is under way",
 		Long: "Show the nodes, interfaces and links of a lab or run that is under way.\n" +
 			"LAB is an id, the beginning of one, or an experiment's name.",
-		Args:              exactly(1, "a lab"),
+		Args:              one("a lab"),
 		ValidArgsFunction: a.completeLabs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := a.find(cmd.Context(), args[0])
@@ -41,10 +42,10 @@ func (a *app) inspect() *cobra.Command {
 	return cmd
 }
 
-// exactly wants n arguments, of which what is the list.
-func exactly(n int, what string) cobra.PositionalArgs {
+// one wants one argument.
+func one(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) != 1 {
 			return usage("want %s, got %d: %q; see %s --help", what, len(args), args, cmd.CommandPath())
 		}
 		return nil
@@ -62,6 +63,11 @@ func (a *app) find(ctx context.Context, text string) (labs.Run, error) {
 		return r, labError(err)
 	}
 	return r, nil
+}
+
+// dead says that a run's csiglab is gone.
+func dead(r labs.Run) error {
+	return infrastructure(fmt.Errorf("run %s is dead: its csiglab is gone; csiglab clean %s removes the rest", r.ID, r.ID))
 }
 
 // labError gives an error about a lab its exit code: a wrong name is the user's.
@@ -118,7 +124,12 @@ func describe(r *labs.Run) string {
 	if len(r.Nodes) == 0 {
 		return text.String()
 	}
-	fmt.Fprintln(t, "\nNODE\tKIND\tPID\tADDRESS\tINTERFACES\tCONTAINER")
+	head := "\nNODE\tKIND\tPID\tADDRESS\tINTERFACES"
+	contained := slices.ContainsFunc(r.Nodes, func(n labs.Node) bool { return n.Container != "" })
+	if contained {
+		head += "\tCONTAINER"
+	}
+	fmt.Fprintln(t, head)
 	ends := map[string][]string{} // by link
 	for _, n := range r.Nodes {
 		var names []string
@@ -129,11 +140,11 @@ func describe(r *labs.Run) string {
 			}
 			ends[i.Link] = append(ends[i.Link], end)
 		}
-		container := n.Container
-		if n.Application != "" {
-			container += " " + n.Application
+		row := fmt.Sprintf("%s\t%s\t%d\t%s\t%s", n.Name, n.Kind, n.PID, strings.Join(n.Addresses, " "), strings.Join(names, " "))
+		if contained {
+			row += strings.TrimRight("\t"+n.Container+" "+n.Application, " ")
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", n.Name, n.Kind, n.PID, strings.Join(n.Addresses, " "), strings.Join(names, " "), container)
+		fmt.Fprintln(t, row)
 	}
 	t.Flush() // as above
 	fmt.Fprintln(t, "\nLINK\tRATE\tDELAY\tENDS")

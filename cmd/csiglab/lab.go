@@ -78,14 +78,22 @@ func replaceFile(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = fresh.Write(data)
-	if err = cmp.Or(err, fresh.Chmod(0o644), fresh.Close()); err == nil {
-		err = os.Rename(fresh.Name(), name)
+	if _, err = fresh.Write(data); err == nil {
+		err = moveTo(name, fresh)
 	}
 	if err != nil {
+		fresh.Close()
 		os.Remove(fresh.Name()) // the first error says more
 	}
 	return err
+}
+
+// moveTo closes a file and gives it another name.
+func moveTo(name string, file *os.File) error {
+	if err := cmp.Or(file.Chmod(0o644), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), name)
 }
 
 func buildReport(folder string) (*reports.Report, error) {

@@ -12,12 +12,7 @@ func (a *app) report() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write the report of a run's folder again",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage("name one run's folder; see %s --help", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:  one("a run's folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if markdown {
 				r, err := buildReport(args[0])

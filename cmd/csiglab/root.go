@@ -72,14 +72,16 @@ func execute(ctx context.Context, l lab, args, env []string, stdout, stderr io.W
 	if err == nil {
 		return exitOK
 	}
-	code := exitCode(err)
-	var exit *exitError
-	switch {
-	case errors.As(err, &exit) && exit.err == nil:
-	default:
+	if !told(err) {
 		fmt.Fprintf(stderr, "csiglab: %v\n", err)
 	}
-	return code
+	return exitCode(err)
+}
+
+// told tells whether the user has been told what an error is about.
+func told(err error) bool {
+	var exit *exitError
+	return errors.As(err, &exit) && exit.err == nil
 }
 
 // exitCode classifies an error. What nobody classified comes from cobra, which

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
-	"github.com/csiglab/csiglab/metrics/cause"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -117,7 +115,7 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	r.options.Command = append([]string{"csiglab"}, a.args...)
 	bar := newProgress(a.stderr)
 	r.options.Progress = bar.update
-	r.options.Announce = func(text string) { fmt.Fprintln(a.stderr, text) }
+	r.options.Announce = a.say
 	result, err := a.lab.run(cmd.Context(), set, r.options)
 	bar.close()
 	if result != nil {
@@ -175,10 +173,7 @@ func outcome(s *runfolder.Summary) error {
 
 // print writes a result on standard output.
 func (a *app) print(text string) error {
-	if _, err := io.WriteString(a.stdout, text); err != nil {
-		return infrastructure(fmt.Errorf("standard output: %w", cause.Of(err)))
-	}
-	return nil
+	return a.write(stdoutName, []byte(text))
 }
 
 func (a *app) printJSON(v any) error {
@@ -190,6 +185,9 @@ func (a *app) printJSON(v any) error {
 	}
 	return a.print(text.String())
 }
+
+// say tells the user something beside the result.
+func (a *app) say(text string) { fmt.Fprintln(a.stderr, text) }
 
 // notes tells the user what was assumed and what is not used.
 func (a *app) notes(list []string) {

@@ -24,6 +24,9 @@ func (l *labFlags) flags(cmd *cobra.Command) {
 	l.moreFlags(cmd)
 	l.processFlags(cmd)
 	f := cmd.Flags()
+	// Taken, as by run, but there is one clock and one run.
+	f.Lookup("clock").Hidden, f.Lookup("seeds").Hidden = true, true
+	f.Lookup("runtime").Usage = "where the nodes run: netns or containerlab"
 	f.StringVar(&l.options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
 	f.BoolVar(&l.json, "json", false, "print what csiglab inspect --json prints")
 	f.StringVar(&l.variant, "variant", "", "variant of the experiment (default: the first)")
@@ -99,22 +102,17 @@ func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.
 
 // one reduces a set to one run.
 func (l *labFlags) one(set *experiment.Set) error {
-	var names []string
-	for _, v := range set.Variants {
-		names = append(names, v.Name)
+	i, err := variant(set, l.variant)
+	if err != nil {
+		return err
 	}
-	i := 0
-	if l.variant != "" {
-		if i = slices.Index(names, l.variant); i < 0 {
-			return usage("--variant %q: %s has %s%s", l.variant, set.Base.Name, strings.Join(names, ", "), didYouMean(l.variant, names))
-		}
-	}
+	name, several := set.Variants[i].Name, len(set.Variants) > 1
 	set.Variants = set.Variants[i : i+1]
 	set.Base.Seeds = set.Base.Seeds[:1]
 	set.Variants[0].Experiment.Seeds = set.Base.Seeds
-	if len(names) > 1 { // which compare variants
+	if several { // which compare variants
 		set.Base.Expect, set.Variants[0].Experiment.Expect = nil, nil
-		set.Base.Published = slices.DeleteFunc(slices.Clone(set.Base.Published), func(p experiment.Published) bool { return p.Variant != names[i] })
+		set.Base.Published = slices.DeleteFunc(slices.Clone(set.Base.Published), func(p experiment.Published) bool { return p.Variant != name })
 	}
 	return nil
 }

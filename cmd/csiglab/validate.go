@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator"
@@ -28,7 +29,40 @@ type experimentCheck struct {
 	Links    int      `json:"links"`
 	Flows    int      `json:"flows"`
 	Bytes    int64    `json:"bytes"`
-	Seconds  float64  `json:"predictedSeconds"`
+	Seconds  float64  `json:"predictedSeconds,omitempty"` // of the flows; programs are not predicted
+	Programs int      `json:"programs,omitempty"`         // of the variant with the most
+}
+
+// text tells the same in words; where is the runtime and the clock.
+func (c *experimentCheck) text(where string) string {
+	var load []string
+	if c.Flows > 0 {
+		load = append(load, plural(c.Flows, "flow"), units.ByteSize(c.Bytes).String())
+	}
+	if c.Programs > 0 {
+		load = append(load, plural(c.Programs, "program"))
+	}
+	predicted := "predicted: " + seconds(c.Seconds)
+	switch {
+	case c.Programs > 0 && c.Seconds > 0:
+		predicted += ", longer if its programs take longer,"
+	case c.Programs > 0:
+		predicted = "takes as long as its programs,"
+	case c.Seconds == 0:
+		load = append(load, "no traffic")
+		predicted = "ends at once; csiglab up holds it as a lab,"
+	}
+	return fmt.Sprintf("%s is valid: %s x %s; %s, %s, %s; %s\n%s with %s\n", c.Name,
+		plural(len(c.Variants), "variant"), plural(c.Seeds, "seed"), plural(c.Hosts, "host"), plural(c.Switches, "switch"),
+		plural(c.Links, "link"), strings.Join(load, ", "), predicted, where)
+}
+
+// seconds prints a time that is not exact.
+func seconds(s float64) string {
+	if s < 0.1 {
+		return "less than 0.1 s"
+	}
+	return fmt.Sprintf("%.1f s", s)
 }
 
 func (a *app) validate() *cobra.Command {
@@ -71,14 +105,14 @@ func (a *app) validate() *cobra.Command {
 			}
 			for _, v := range set.Variants {
 				c.Variants = append(c.Variants, v.Name)
+				if hosts := v.Experiment.Applications; hosts != nil {
+					c.Programs = max(c.Programs, len(hosts.Programs))
+				}
 			}
 			if asJSON {
 				return a.printJSON(c)
 			}
-			return a.print(fmt.Sprintf("%s is valid: %s x %s; %s, %d switches, %s; %s, %v\n"+
-				"predicted: %.1f s with runtime %s and clock %s\n", c.Name,
-				plural(len(c.Variants), "variant"), plural(c.Seeds, "seed"), plural(c.Hosts, "host"), c.Switches,
-				plural(c.Links, "link"), plural(c.Flows, "flow"), units.ByteSize(c.Bytes), c.Seconds, set.Base.Runtime, set.Base.Clock))
+			return a.print(c.text(fmt.Sprintf("runtime %s and clock %s", set.Base.Runtime, set.Base.Clock)))
 		},
 	}
 	s.flags(cmd)

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator"
+)
+
+func TestValidateFiles(t *testing.T) {
+	topology, workload := write(t, "x.topo", topo), write(t, "y.cm", matrix)
+	for _, c := range []struct{ args, want string }{
+		{"--topology " + topology, `{"hosts":4,"pods":1,"tors":2,"aggs":1,"cores":0,"links":{"host":4,"tor_agg":2,"agg_core":0}}`},
+		{"--topology " + topology + " --workload " + workload, `{"hosts":4,"pods":1,"tors":2,"aggs":1,"cores":0,"links":{"host":4,"tor_agg":2,"agg_core":0},"flows":2,"bytes":1500000}`},
+		{"--workload " + workload, `{"bytes":1500000,"flows":2,"hosts":4}`},
+	} {
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"validate", "--json"}, strings.Fields(c.args)...)...)
+		if code != 0 || strings.TrimSpace(stdout) != c.want {
+			t.Errorf("%s: exit %d, %s\ngot  %swant %s", c.args, code, stderr, stdout, c.want)
+		}
+	}
+	other := write(t, "z.cm", strings.Replace(matrix, "Nodes 4", "Nodes 8", 1))
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "validate", "--topology", topology, "--workload", other); code != exitUsage || !strings.Contains(stderr, "8") {
+		t.Errorf("8 hosts on 4: exit %d, %s; want %d and the number", code, stderr, exitUsage)
+	}
+}
+
+func TestValidateExperiment(t *testing.T) {
+	code, stdout, stderr := csiglab(&fakeLab{}, nil, "validate", "three-flow", "--clock", "lockstep", "--json")
+	want := `{"name":"three-flow","variants":["baseline","csig","csig-wide"],"seeds":5,"hosts":16,"switches":13,"links":36,"flows":3,"bytes":600000000,"predictedSeconds":60}`
+	if code != 0 || strings.TrimSpace(stdout) != want {
+		t.Errorf("exit %d %s\ngot  %swant %s", code, stderr, stdout, want)
+	}
+}
+
+// What is predicted is what can be known.
+func TestValidateText(t *testing.T) {
+	l := (&fakeLab{}).lab()
+	l.validate = orchestrator.Validate
+	for _, c := range []struct{ args, want string }{
+		{"one", "1 variant x 1 seed; 16 hosts, 20 switches, 48 links; 1 flow, 2MB\npredicted: less than 0.1 s with runtime inproc and clock virtual\n"},
+		{"three-flow --clock lockstep --runtime netns", "3 flows, 600MB\npredicted: 64.8 s with runtime netns and clock lockstep\n"},
+		{"iperf3", "9 links; 7 programs\ntakes as long as its programs, with runtime netns and clock wall\n"},
+		{"../../docs/examples/lab.yaml", "6 links; no traffic\nends at once; csiglab up holds it as a lab, with runtime netns and clock wall\n"},
+		{"../../docs/examples/tcp.yaml --set workload.transfers=[{\"src\":1,\"dst\":2,\"size\":2500kB}]", "6 links; 1 flow, 2.5MB, 2 programs\npredicted: 2.0 s, longer if its programs take longer, with runtime netns and clock wall\n"},
+		{"../../docs/examples/lab.yaml --json", `"flows":0,"bytes":0}`},
+		{"../../docs/examples/tcp.yaml --json", `"bytes":0,"programs":2}`},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := execute(t.Context(), l, append([]string{"validate"}, strings.Fields(c.args)...), nil, &stdout, &stderr); code != exitOK || !strings.Contains(stdout.String(), c.want) {
+			t.Errorf("%s: exit %d, %s\ngot  %swant %s", c.args, code, stderr.String(), stdout.String(), c.want)
+		}
+	}
+}
