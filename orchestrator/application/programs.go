@@ -218,9 +218,11 @@ func (s *Set) Stop() {
 	}
 	left := slices.DeleteFunc(slices.Clone(s.running), func(p Process) bool { return p == nil })
 	s.mu.Unlock()
+	var asked sync.WaitGroup
 	for _, p := range left {
-		p.Stop()
+		asked.Go(p.Stop) // an engine may take its time for each
 	}
+	asked.Wait()
 	gone := make(chan struct{})
 	go func() { s.all.Wait(); close(gone) }()
 	select {

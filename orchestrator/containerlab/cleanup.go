@@ -15,7 +15,6 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/client"
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
@@ -101,16 +100,13 @@ func (e *Engine) Clean(ctx context.Context, runID string) (found int, err error)
 	}
 }
 
-// listTime bounds the engine's answer to what containers there are.
-const listTime = 30 * time.Second
-
 // containers returns the containers of a run, or of all runs if runID is empty.
 func (e *Engine) containers(ctx context.Context, runID string) ([]container.Summary, error) {
 	label := LabelRun
 	if runID != "" {
 		label += "=" + runID
 	}
-	ctx, cancel := context.WithTimeout(ctx, listTime)
+	ctx, cancel := e.ask(ctx)
 	defer cancel()
 	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {
@@ -174,8 +170,10 @@ func (e *Engine) removeContainer(ctx context.Context, id string) error {
 }
 
 // tail returns the last lines that a container wrote, after ": ", or nothing.
-func tail(ctx context.Context, docker *client.Client, id string) string {
-	logs, err := docker.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "5"})
+func (e *Engine) tail(ctx context.Context, id string) string {
+	ctx, cancel := e.ask(ctx)
+	defer cancel()
+	logs, err := e.docker.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "5"})
 	if err != nil {
 		return "" // the exit code is told all the same
 	}

@@ -1,9 +1,13 @@
 package containerlab
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,4 +37,54 @@ func TestEngineStops(t *testing.T) {
 	if err := e.Destroy(t.Context(), &Deployed{RunID: "r1"}); err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %q", err, want)
 	}
+}
+
+// TestEngineStopsAnswering asks an engine that gives no answer to one kind of request.
+func TestEngineStopsAnswering(t *testing.T) {
+	for _, test := range []struct {
+		stops string // the end of the request's path
+		ask   func(context.Context, *Engine) error
+		want  string
+	}{
+		{"/_ping", func(ctx context.Context, e *Engine) error { return e.ping(ctx) }, "it does not answer at unix://"},
+		{"/images/i:1/json", func(ctx context.Context, e *Engine) error { return e.CheckImage(ctx, "i:1") }, "image i:1: " + ErrLost.Error()},
+		{"/containers/json", func(ctx context.Context, e *Engine) error { _, err := e.List(ctx); return err }, "list containers: " + ErrLost.Error()},
+		{"/containers/c/exec", start, ErrLost.Error()},
+		{"/exec/x/start", start, ErrLost.Error()},
+		{"/exec/x/json", func(ctx context.Context, e *Engine) error { return e.pass(ctx, "x", syscall.SIGINT, 0) }, ErrLost.Error()},
+		{"/containers/c/json", func(ctx context.Context, e *Engine) error { return errors.New(e.Exit(ctx, Node{ID: "c"})) }, "ended: " + ErrLost.Error()},
+		{"/containers/c/logs", func(ctx context.Context, e *Engine) error { return errors.New(e.Exit(ctx, Node{ID: "c"})) }, "ended with code 3"},
+	} {
+		t.Run(test.stops, func(t *testing.T) {
+			stopped, stops := make(chan struct{}), ""
+			containerlabtest.Stub(t, func(w http.ResponseWriter, r *http.Request) {
+				switch path := r.URL.Path; {
+				case stops != "" && strings.HasSuffix(path, stops):
+					<-stopped
+				case strings.HasSuffix(path, "/exec"):
+					w.WriteHeader(http.StatusCreated)
+					fmt.Fprint(w, `{"Id": "x"}`)
+				case strings.HasSuffix(path, "/wait"):
+					fmt.Fprint(w, `{"StatusCode": 3}`)
+				case strings.HasSuffix(path, "/containers/c/json"):
+					fmt.Fprint(w, `{"State": {"ExitCode": 3}}`)
+				}
+			})
+			defer close(stopped)
+			e, err := Open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			stops, e.askTime = test.stops, 200*time.Millisecond
+			if err := test.ask(t.Context(), e); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+func start(ctx context.Context, e *Engine) error {
+	_, err := e.Start(ctx, Node{ID: "c"}, []string{"true"}, nil, io.Discard)
+	return err
 }

@@ -86,12 +86,16 @@ func Interface(port int) string { return fmt.Sprintf("eth%d", port+1) }
 // called from several goroutines.
 type Engine struct {
 	docker     *client.Client
+	askTime    time.Duration // bounds the answer to a question
 	removeTime time.Duration // bounds the removal of a run's containers
 }
 
-// removeTime is Engine's: some containers take a second. There are engines that
-// stop for good while they remove (moby/moby#46661).
-const removeTime = time.Minute
+// Bounds of Engine's: an engine may stop for good, as some do while they remove
+// (moby/moby#46661), where some containers take a second.
+const (
+	askTime    = 30 * time.Second
+	removeTime = time.Minute
+)
 
 // Open connects to the engine that DOCKER_HOST names, by default
 // unix:///var/run/docker.sock. The engine must share this machine's network
@@ -105,20 +109,39 @@ func Open(ctx context.Context) (*Engine, error) {
 		docker.Close()
 		return nil, fmt.Errorf("open the docker engine: DOCKER_HOST %q is not a Unix socket of this machine", host)
 	}
-	if _, err := docker.Ping(ctx); err != nil {
+	e := &Engine{docker, askTime, removeTime}
+	if err := e.ping(ctx); err != nil {
 		docker.Close()
 		return nil, fmt.Errorf("open the docker engine: %w", err)
 	}
-	return &Engine{docker, removeTime}, nil
+	return e, nil
 }
 
-// ErrLost is wrapped when the engine ends, or is started again, while it is
-// needed.
+func (e *Engine) ping(ctx context.Context) error {
+	ctx, cancel := e.ask(ctx)
+	defer cancel()
+	_, err := e.docker.Ping(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("it does not answer at %s", e.docker.DaemonHost())
+	}
+	return err
+}
+
+// ask returns the context of a question to the engine.
+func (e *Engine) ask(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, e.askTime)
+}
+
+// ErrLost is wrapped when the engine ends, is started again or stops for good while
+// it is needed.
 var ErrLost = errors.New("the docker engine does not answer any more")
 
 // told replaces what the client says of an engine that is gone, which is an
-// encoded URL.
+// encoded URL, or has not answered in time.
 func (e *Engine) told(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %s", ErrLost, e.docker.DaemonHost())
+	}
 	if !client.IsErrConnectionFailed(err) {
 		return err
 	}

@@ -194,7 +194,7 @@ func (e *Engine) describe(ctx context.Context, d *deployment, lab *Lab) (*Deploy
 	}
 	for _, c := range containers {
 		if c.State != container.StateRunning {
-			return nil, exited(ctx, e.docker, c.ID)
+			return nil, e.exited(ctx, c.ID)
 		}
 	}
 	return lives, ctx.Err()

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/client"
 	"github.com/google/shlex"
 	"github.com/srl-labs/containerlab/nodes"
 	clab "github.com/srl-labs/containerlab/runtime"
@@ -80,12 +78,11 @@ func (d *deployment) Init(options ...clab.RuntimeOption) error {
 // WithMgmtNet does not look for a management network: there is none.
 func (d *deployment) WithMgmtNet(*types.MgmtNet) {}
 
-// requestTime bounds a request to the engine that is not given up when the
-// deployment is: a request that is given up halfway leaves a container behind
-// later.
+// requestTime bounds a request to make or start something.
 const requestTime = 2 * time.Minute
 
-// request returns a context for a request, unless the deployment has ended.
+// request returns a context for a request, unless the deployment has ended. One that
+// is under way goes on then: given up halfway it leaves a container behind later.
 func (d *deployment) request() (context.Context, context.CancelFunc, error) {
 	if err := d.ctx.Err(); err != nil {
 		return nil, nil, err
@@ -177,11 +174,11 @@ func (d *deployment) start(id string) (*started, error) {
 		return nil, err
 	}
 	if info.State.Pid == 0 {
-		return nil, exited(ctx, d.Client, id)
+		return nil, d.engine.exited(ctx, id)
 	}
 	net, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", info.State.Pid))
 	if err != nil {
-		return nil, fmt.Errorf("%w (%w)", exited(ctx, d.Client, id), err)
+		return nil, fmt.Errorf("%w (%w)", d.engine.exited(ctx, id), err)
 	}
 	return &started{id, info.State.Pid, net}, nil
 }
@@ -192,26 +189,6 @@ func (d *deployment) close() {
 	for _, s := range d.started {
 		s.net.Close()
 	}
-}
-
-// exitTime bounds the wait for the engine to notice that a process is gone.
-const exitTime = 2 * time.Second
-
-// exited returns the error of a container whose process is gone: its exit code
-// and the last lines that it wrote.
-func exited(ctx context.Context, docker *client.Client, id string) error {
-	noticed, cancel := context.WithTimeout(ctx, exitTime)
-	defer cancel()
-	done, failed := docker.ContainerWait(noticed, id, container.WaitConditionNotRunning)
-	select {
-	case <-done:
-	case <-failed: // the state below tells
-	}
-	info, err := docker.ContainerInspect(ctx, id)
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("container %s is %s, exit code %d%s", strings.TrimPrefix(info.Name, "/"), info.State.Status, info.State.ExitCode, tail(ctx, docker, id))
 }
 
 // node is containerlab's node, except that links are attached through the

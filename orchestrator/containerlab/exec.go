@@ -2,12 +2,14 @@ package containerlab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"syscall"
 	"time"
 
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
 	"golang.org/x/term"
@@ -24,11 +26,7 @@ func (e *Engine) Exec(ctx context.Context, name string, args, env []string, sign
 	if options.Tty {
 		options.ConsoleSize = consoleSize(in)
 	}
-	made, err := e.docker.ContainerExecCreate(ctx, name, options)
-	if err != nil {
-		return 0, fmt.Errorf("container %s: %w", name, err)
-	}
-	stream, err := e.docker.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{Tty: options.Tty, ConsoleSize: options.ConsoleSize})
+	id, stream, err := e.begin(ctx, name, options)
 	if err != nil {
 		return 0, fmt.Errorf("container %s: %w", name, err)
 	}
@@ -57,7 +55,9 @@ func (e *Engine) Exec(ctx context.Context, name string, args, env []string, sign
 	for running := true; running; {
 		select {
 		case s := <-signals:
-			e.pass(ctx, made.ID, s, in)
+			if err := e.pass(ctx, id, s, in); err != nil {
+				return 0, fmt.Errorf("container %s: %w", name, err)
+			}
 		case err := <-copied:
 			if err != nil {
 				return 0, fmt.Errorf("container %s: %w", name, err)
@@ -65,35 +65,72 @@ func (e *Engine) Exec(ctx context.Context, name string, args, env []string, sign
 			running = false
 		}
 	}
-	info, err := e.docker.ContainerExecInspect(ctx, made.ID)
+	ctx, cancel := e.ask(ctx)
+	defer cancel()
+	info, err := e.docker.ContainerExecInspect(ctx, id)
 	if err != nil {
-		return 0, fmt.Errorf("container %s: %w", name, err)
+		return 0, fmt.Errorf("container %s: %w", name, e.told(err))
 	}
 	return info.ExitCode, nil
 }
 
+// begin starts a program in a container and returns its id and what it reads and
+// writes.
+func (e *Engine) begin(ctx context.Context, name string, options container.ExecOptions) (id string, stream types.HijackedResponse, err error) {
+	ctx, cancel := e.ask(ctx)
+	defer cancel()
+	made, err := e.docker.ContainerExecCreate(ctx, name, options)
+	if err != nil {
+		return "", stream, e.told(err)
+	}
+	attached := make(chan error, 1)
+	var late types.HijackedResponse
+	go func() { // the client waits for this answer whatever ctx says
+		var err error
+		late, err = e.docker.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{Tty: options.Tty, ConsoleSize: options.ConsoleSize})
+		attached <- err
+	}()
+	select {
+	case err := <-attached:
+		return made.ID, late, e.told(err)
+	case <-ctx.Done():
+		go func() {
+			if <-attached == nil {
+				late.Close()
+			}
+		}()
+		return "", stream, e.told(ctx.Err())
+	}
+}
+
 // pass hands a signal on to a program in a container, or the size of the terminal
-// whose descriptor is in.
-func (e *Engine) pass(ctx context.Context, id string, s os.Signal, in int) {
+// whose descriptor is in. Its error wraps ErrLost; a program that has ended is none.
+func (e *Engine) pass(ctx context.Context, id string, s os.Signal, in int) error {
+	ctx, cancel := e.ask(ctx)
+	defer cancel()
 	if s == syscall.SIGWINCH {
 		if size := consoleSize(in); size != nil {
 			e.docker.ContainerExecResize(ctx, id, container.ResizeOptions{Height: size[0], Width: size[1]}) //nolint:errcheck // it may have ended
 		}
-		return
+		return nil
 	}
 	// A program that has just been started may write before the engine knows its
 	// process.
 	for range passTries {
 		info, err := e.docker.ContainerExecInspect(ctx, id)
+		if err = e.told(err); errors.Is(err, ErrLost) {
+			return err
+		}
 		if err != nil || !info.Running {
-			return
+			return nil
 		}
 		if n, ok := s.(syscall.Signal); ok && info.Pid > 0 {
 			syscall.Kill(info.Pid, n) //nolint:errcheck // as above
-			return
+			return nil
 		}
 		time.Sleep(passEvery)
 	}
+	return nil
 }
 
 // A signal is tried so often, and as long apart.

@@ -3,7 +3,9 @@ package containerlab
 import (
 	"context"
 	"fmt"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -16,32 +18,53 @@ const asked = 2
 // signalled is what the exit code of a process that a signal killed begins at.
 const signalled = 128
 
+// exitTime bounds the wait for the engine to notice that a process is gone.
+const exitTime = 2 * time.Second
+
+// end returns how a container is whose process is gone, once the engine has noticed.
+func (e *Engine) end(ctx context.Context, id string) (container.InspectResponse, error) {
+	noticed, stop := context.WithTimeout(ctx, exitTime)
+	defer stop()
+	done, failed := e.docker.ContainerWait(noticed, id, container.WaitConditionNotRunning)
+	select {
+	case <-done:
+	case <-failed: // how it is tells
+	}
+	ctx, cancel := e.ask(ctx)
+	defer cancel()
+	info, err := e.docker.ContainerInspect(ctx, id)
+	return info, e.told(err)
+}
+
+// exited returns the error of a container whose process is gone: its exit code
+// and the last lines that it wrote.
+func (e *Engine) exited(ctx context.Context, id string) error {
+	info, err := e.end(ctx, id)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("container %s is %s, exit code %d%s", strings.TrimPrefix(info.Name, "/"), info.State.Status, info.State.ExitCode, e.tail(ctx, id))
+}
+
 // Exit tells in words how a node's container ended, with the last lines that it
 // wrote: "was killed by signal 9 (killed)". It waits up to two seconds for the
 // engine to notice.
 func (e *Engine) Exit(ctx context.Context, n Node) string {
-	noticed, cancel := context.WithTimeout(ctx, exitTime)
-	defer cancel()
-	done, failed := e.docker.ContainerWait(noticed, n.ID, container.WaitConditionNotRunning)
-	select {
-	case <-done:
-	case <-failed: // the state below tells
-	}
-	info, err := e.docker.ContainerInspect(ctx, n.ID)
+	info, err := e.end(ctx, n.ID)
 	switch {
 	case errdefs.IsNotFound(err):
 		return "ended: its container was removed"
 	case err != nil:
-		return fmt.Sprintf("ended: %v", e.told(err))
+		return fmt.Sprintf("ended: %v", err)
 	case info.State.Running:
-		return "ended without a result, but its container runs" + tail(ctx, e.docker, n.ID)
+		return "ended without a result, but its container runs" + e.tail(ctx, n.ID)
 	case info.State.OOMKilled:
 		return "was killed: out of the memory that its container may use"
 	case info.State.ExitCode > signalled:
 		signal := syscall.Signal(info.State.ExitCode - signalled)
 		return fmt.Sprintf("was killed by signal %d (%v)", signal, signal)
 	}
-	text := tail(ctx, e.docker, n.ID)
+	text := e.tail(ctx, n.ID)
 	if info.State.ExitCode == asked && text == "" {
 		return "was asked to end, as by docker stop or by an engine that is started again"
 	}

@@ -75,15 +75,34 @@ func (e *Engine) ensureImage(ctx context.Context, program, path string) (string,
 	if err != nil {
 		return "", err
 	}
-	if _, err := e.docker.ImageInspect(ctx, tag); err == nil {
+	switch err := e.CheckImage(ctx, tag); {
+	case err == nil:
 		return tag, nil
-	} else if !errdefs.IsNotFound(err) {
-		return "", fmt.Errorf("image %s: %w", tag, err)
+	case !errors.Is(err, ErrNoImage):
+		return "", err
 	}
 	if err := e.makeImage(ctx, tag, program, binary); err != nil {
 		return "", fmt.Errorf("make image %s: %w", tag, e.told(err))
 	}
 	return tag, nil
+}
+
+// ErrNoImage is wrapped when the engine has not got an image.
+var ErrNoImage = errors.New("the engine has no such image, and none is pulled")
+
+// CheckImage returns an error that wraps ErrNoImage if the engine has not got an
+// image.
+func (e *Engine) CheckImage(ctx context.Context, image string) error {
+	ctx, cancel := e.ask(ctx)
+	defer cancel()
+	_, err := e.docker.ImageInspect(ctx, image)
+	switch {
+	case errdefs.IsNotFound(err):
+		return fmt.Errorf("%s: %w", image, ErrNoImage)
+	case err != nil:
+		return fmt.Errorf("image %s: %w", image, e.told(err))
+	}
+	return nil
 }
 
 // checkStatic refuses a program that would not start in an empty image.
@@ -116,6 +135,8 @@ func archive(program string, content []byte) *bytes.Buffer {
 // a build makes an image for each step, and those without a name stay when
 // csiglab is killed meanwhile.
 func (e *Engine) makeImage(ctx context.Context, tag, program string, binary []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
 	answer, err := e.docker.ImageImport(ctx, image.ImportSource{Source: archive(program, binary), SourceName: "-"}, tag,
 		image.ImportOptions{Changes: []string{fmt.Sprintf(`ENTRYPOINT ["/%s"]`, program)}})
 	if err != nil {

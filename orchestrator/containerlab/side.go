@@ -2,8 +2,6 @@ package containerlab
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -14,6 +12,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
 	"github.com/docker/docker/pkg/stdcopy"
+	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/orchestrator/reaper"
 )
@@ -48,19 +47,6 @@ func (s Side) settings() NodeSettings {
 	}
 }
 
-// ErrNoImage is wrapped when the engine has not got an image.
-var ErrNoImage = errors.New("the engine has no such image, and none is pulled")
-
-// CheckImage returns an error that wraps ErrNoImage if the engine has not got an
-// image.
-func (e *Engine) CheckImage(ctx context.Context, image string) error {
-	_, err := e.docker.ImageInspect(ctx, image)
-	if errdefs.IsNotFound(err) {
-		return fmt.Errorf("%s: %w", image, ErrNoImage)
-	}
-	return err
-}
-
 // Command is a program that was started in a container.
 type Command struct {
 	docker *client.Client
@@ -72,15 +58,11 @@ type Command struct {
 // Start runs a program in a container, with its own variables and env. What it
 // writes goes to out until Wait returns. ctx bounds all of it.
 func (e *Engine) Start(ctx context.Context, n Node, args, env []string, out io.Writer) (*Command, error) {
-	made, err := e.docker.ContainerExecCreate(ctx, n.ID, container.ExecOptions{Cmd: args, Env: env, AttachStdout: true, AttachStderr: true})
+	id, stream, err := e.begin(ctx, n.ID, container.ExecOptions{Cmd: args, Env: env, AttachStdout: true, AttachStderr: true})
 	if err != nil {
 		return nil, err
 	}
-	stream, err := e.docker.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{})
-	if err != nil {
-		return nil, err
-	}
-	c := &Command{docker: e.docker, id: made.ID, ended: make(chan struct{})}
+	c := &Command{docker: e.docker, id: id, ended: make(chan struct{})}
 	go func() {
 		defer close(c.ended)
 		c.follow(ctx, stream.Conn, stream.Reader, out)
@@ -141,10 +123,14 @@ func (c *Command) inspect(ctx context.Context) (container.ExecInspect, error) {
 	return c.docker.ContainerExecInspect(ctx, c.id)
 }
 
-// Wait returns the program's exit code, -1 if its container has gone.
-func (c *Command) Wait() int {
+// Wait returns the program's exit code, -1 if its container has gone, or the name of
+// the signal that ended it.
+func (c *Command) Wait() (code int, signal string) {
 	<-c.ended
-	return c.code
+	if c.code > signalled {
+		return 0, unix.SignalName(unix.Signal(c.code - signalled))
+	}
+	return c.code, ""
 }
 
 // Terminate asks the program to end, also when ctx has ended.

@@ -124,14 +124,7 @@ type inContainer struct {
 
 func (p *inContainer) Wait() (code int, signal string) {
 	defer p.out.Close()
-	code = p.command.Wait()
-	if code > signalled {
-		return 0, unix.SignalName(unix.Signal(code - signalled))
-	}
-	return code, ""
+	return p.command.Wait()
 }
-
-// signalled is what the exit code of a program that a signal ended begins at.
-const signalled = 128
 
 func (p *inContainer) Stop() { p.command.Terminate(p.ctx) }
