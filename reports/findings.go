@@ -156,7 +156,9 @@ func (d *data) limits(ports []bottleneck) string {
 func (d *data) mixedSizes() bool {
 	least, most := int64(math.MaxInt64), int64(0)
 	for _, f := range d.flows {
-		least, most = min(least, f.Size), max(most, f.Size)
+		if !ofPrograms(f) {
+			least, most = min(least, f.Size), max(most, f.Size)
+		}
 	}
 	return most > 2*least
 }
@@ -185,8 +187,8 @@ func (d *data) sharing() string {
 			continue
 		}
 		others, n := 0.0, 0
-		for name, rate := range rates {
-			if name != slow && slices.Contains(flows, name) {
+		for _, name := range flows {
+			if rate, ok := rates[name]; ok && name != slow {
 				others, n = others+rate, n+1
 			}
 		}

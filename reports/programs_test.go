@@ -37,7 +37,7 @@ func TestPrograms(t *testing.T) {
 		{"b", "7", "h3", "none", "–", "–", "✗ no such file"},
 		{"b", "7", "h3", "late", "–", "–", "not started"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("rows (-got +want):\n%s", diff)
 	}
 }
