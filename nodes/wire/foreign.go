@@ -43,7 +43,10 @@ const (
 // EtherType, and no tag that could be read is beyond it. In a fabric without
 // foreign frames it returns otherwise.
 func (p *Packet) foreign(frame []byte, l3 int, f Format, otherwise error) error {
-	if !f.Foreign {
+	switch {
+	case len(frame) < EthernetLen:
+		return ErrTruncated
+	case !f.Foreign:
 		return otherwise
 	}
 	head := min(len(frame), foreignHeader+int(p.tag))
@@ -82,6 +85,12 @@ func (p *Packet) findPorts(h []byte, n int, protocol uint8) {
 			p.ports = uint8(n)
 		}
 	}
+}
+
+// ForTransport tells whether the packet is one of our transport, or a foreign one
+// for the transport's port, which nobody could tell from a broken one of ours.
+func (p *Packet) ForTransport() bool {
+	return p.family == ours || p.family == foreignIPv4 && addressed(p.L3())
 }
 
 // EtherType returns what stands behind the tags: of an untagged packet bytes 12

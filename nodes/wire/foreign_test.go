@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -254,11 +255,30 @@ func TestForeignIsNotBrokenTransport(t *testing.T) {
 	for name, edit := range map[string]func(b []byte) []byte{
 		"checksum":                    func(b []byte) []byte { b[14+10] ^= 1; return b },
 		"cut in the transport header": func(b []byte) []byte { return b[:14+28+3] },
+		"cut behind the UDP header":   func(b []byte) []byte { return b[:14+28] },
 		"UDP length":                  func(b []byte) []byte { b[14+25] ^= 1; return b },
+		"kind that there is not":      func(b []byte) []byte { b[14+28] = 'A'; return b },
+		"behind a VLAN tag, checksum": func(b []byte) []byte { b[14+10] ^= 1; return vlan(b, 12, 0x8100) },
 	} {
-		if err := q.Parse(edit(bytes.Clone(valid)), open); err == nil {
+		f := edit(bytes.Clone(valid))
+		if err := q.Parse(f, open); err == nil {
 			t.Errorf("%s: accepted as %v", name, q.Kind())
 		}
+		// A program's is a foreign packet, so that whoever drops it can say why.
+		if err := q.ParseForeign(f, open); err != nil || q.Kind() != wire.Foreign || !q.ForTransport() || !bytes.Equal(wholeOf(&q), f) {
+			t.Errorf("%s from a program: %v, %v, for the transport %v", name, err, q.Kind(), q.ForTransport())
+		}
+	}
+	if err := q.ParseForeign(valid, open); err != nil || q.Kind() != wire.Foreign || !q.ForTransport() {
+		t.Errorf("a program's like ours: %v, %v, for the transport %v", err, q.Kind(), q.ForTransport())
+	}
+	for _, f := range [][]byte{nil, valid[:13]} {
+		if err := q.ParseForeign(f, open); !errors.Is(err, wire.ErrTruncated) {
+			t.Errorf("%d B: ParseForeign = %v, want %v", len(f), err, wire.ErrTruncated)
+		}
+	}
+	if err := q.ParseForeign(valid, format); !errors.Is(err, wire.ErrForeign) {
+		t.Errorf("ParseForeign in a fabric of our transport alone = %v, want %v", err, wire.ErrForeign)
 	}
 	// A foreign packet leaves nothing behind in a packet that is used again.
 	if err := q.Parse(foreignFrames(t, r)["IPv6 TCP"], open); err != nil {
@@ -303,13 +323,19 @@ func FuzzForeign(f *testing.F) {
 			if len(b) >= wire.EthernetLen && !bytes.Contains(b, binary.BigEndian.AppendUint16(nil, wire.UETPort)) {
 				t.Fatalf("%x: %v, but it is nothing of the transport's", b, err)
 			}
+			if q.ParseForeign(b, open) == nil && !q.ForTransport() {
+				t.Fatalf("%x: %v, but a program may send it", b, err)
+			}
 			return
 		}
 		if p.Kind() != wire.Foreign {
 			return
 		}
-		if !bytes.Equal(wholeOf(&p), b) {
-			t.Fatalf("%x became %x", b, wholeOf(&p))
+		if err := q.ParseForeign(b, open); err != nil || q.ForTransport() || p.ForTransport() || q.Hash(7) != p.Hash(7) || !bytes.Equal(q.Tag(), p.Tag()) {
+			t.Fatalf("%x: from a program %v, for the transport %v, %v", b, err, q.ForTransport(), p.ForTransport())
+		}
+		if !bytes.Equal(wholeOf(&p), b) || !bytes.Equal(wholeOf(&q), b) {
+			t.Fatalf("%x became %x, from a program %x", b, wholeOf(&p), wholeOf(&q))
 		}
 		hash := p.Hash(7)
 		p.StripTag()

@@ -38,65 +38,30 @@ type Format struct {
 // elided or empty). It checks every length and the IPv4 checksum. A foreign frame
 // is taken whole, whatever it holds. On error p's contents are undefined.
 func (p *Packet) Parse(frame []byte, f Format) error {
-	p.tag, p.at, p.family = 0, 0, ours
-	if len(frame) < EthernetLen {
+	at, err := p.stepOver(frame, f)
+	if err != nil {
+		return p.foreign(frame, at, f, err)
+	}
+	switch ip := frame[at:]; {
+	case !addressed(ip):
+		err = ErrForeign
+		if len(ip) < IPv4Len+UDPLen {
+			err = ErrTruncated
+		}
+		return p.foreign(frame, at, f, err)
+	case len(ip) < IPv4Len+UDPLen+ControlLen:
 		return ErrTruncated
-	}
-	at, vlans := EthernetLen-2, 0
-	for {
-		etherType := binary.BigEndian.Uint16(frame[at:])
-		tag, next := 0, at+vlanLen
-		switch {
-		case etherType == EtherTypeIPv4:
-			at += 2
-		case (etherType == etherTypeCTag || etherType == etherTypeSTag) && vlans < maxVLANs:
-			vlans++
-			if len(frame) < next+2 {
-				return p.foreign(frame, at+2, f, ErrTruncated)
-			}
-			at = next
-			continue
-		case p.tag == 0 && etherType == f.TPIDCompact && etherType != 0:
-			tag = 4
-		case p.tag == 0 && etherType == f.TPIDWide && etherType != 0:
-			tag = 8
-		default:
-			return p.foreign(frame, at+2, f, ErrForeign)
-		}
-		if tag == 0 {
-			break
-		}
-		if len(frame) < at+tag+2 {
-			return p.foreign(frame, at+2, f, ErrTruncated)
-		}
-		p.tag, p.at = uint8(tag), uint8(at)
-		at += tag
-	}
-	if len(frame) < at+IPv4Len+UDPLen+ControlLen {
-		if addressed(frame[at:]) {
-			return ErrTruncated
-		}
-		return p.foreign(frame, at, f, ErrTruncated)
+	case checksum(ip) != 0:
+		return ErrChecksum
 	}
 	ip := frame[at:]
-	switch {
-	case ip[0] != 0x45 || ip[ipProtocol] != protocolUDP || fragmented(ip):
-		return p.foreign(frame, at, f, ErrForeign)
-	case checksum(ip) != 0:
-		if addressed(ip) {
-			return ErrChecksum
-		}
-		return p.foreign(frame, at, f, ErrChecksum)
-	case binary.BigEndian.Uint16(ip[IPv4Len+2:]) != UETPort:
-		return p.foreign(frame, at, f, ErrForeign)
-	}
 	total := int(binary.BigEndian.Uint16(ip[ipTotalLen:]))
 	if total != IPv4Len+int(binary.BigEndian.Uint16(ip[IPv4Len+4:])) {
 		return ErrLength
 	}
 	n := Kind(ip[IPv4Len+UDPLen] >> 3).headerLen()
 	if n == 0 {
-		return p.foreign(frame, at, f, ErrForeign)
+		return ErrForeign
 	}
 	payload := total - IPv4Len - UDPLen - n
 	head := at + IPv4Len + UDPLen + n
@@ -118,6 +83,47 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 	}
 	p.Size = f.Of(p)
 	return nil
+}
+
+// ParseForeign reads a frame of a host's programs into p, likewise: it is foreign
+// even where it looks like one of our transport, which ForTransport tells.
+func (p *Packet) ParseForeign(frame []byte, f Format) error {
+	at, _ := p.stepOver(frame, f)
+	return p.foreign(frame, at, f, ErrForeign)
+}
+
+// stepOver returns the offset behind the EtherType that follows a frame's tags: of
+// IPv4, unless it returns an error, too. It notes where the CSIG tag is.
+func (p *Packet) stepOver(frame []byte, f Format) (at int, err error) {
+	p.tag, p.at, p.family = 0, 0, ours
+	at = EthernetLen
+	if len(frame) < at {
+		return at, ErrTruncated
+	}
+	for vlans := 0; ; {
+		etherType := binary.BigEndian.Uint16(frame[at-2:])
+		n, csig := vlanLen, true
+		switch {
+		case etherType == EtherTypeIPv4:
+			return at, nil
+		case (etherType == etherTypeCTag || etherType == etherTypeSTag) && vlans < maxVLANs:
+			vlans++
+			csig = false
+		case p.tag == 0 && etherType == f.TPIDCompact && etherType != 0:
+			n = 4
+		case p.tag == 0 && etherType == f.TPIDWide && etherType != 0:
+			n = 8
+		default:
+			return at, ErrForeign
+		}
+		if len(frame) < at+n {
+			return at, ErrTruncated
+		}
+		if csig {
+			p.tag, p.at = uint8(n), uint8(at-2)
+		}
+		at += n
+	}
 }
 
 // addressed tells whether an IPv4 packet, of which ip may be only the beginning,

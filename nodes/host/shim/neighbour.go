@@ -99,8 +99,9 @@ func (s *Shim) answerARP(frame, arp []byte) bool {
 	return true
 }
 
-// advertise returns the frame of the neighbour advertisement that answers a valid
-// solicitation (RFC 4861 §7.1.1, §7.2.4).
+// advertise returns the frame of the neighbour advertisement that answers a
+// solicitation (RFC 4861 §7.2.4) whose hop limit, lengths, code and checksum are
+// right (§7.1.1). It does not look into options.
 func (s *Shim) advertise(frame, ip []byte) ([]byte, bool) {
 	if len(ip) < ipv6Len+ndOptions || ip[0]>>4 != 6 || ip[ipv6NextHeader] != protocolICMPv6 || ip[ipv6HopLimit] != hopLimitND {
 		return nil, false

@@ -180,10 +180,18 @@ func FuzzPrograms(f *testing.F) {
 	f.Add(solicit(f, ip6(3), ip6(9), 255, true))
 	f.Add(solicit(f, net.IPv6unspecified, ip6(9), 255, false))
 	f.Add(frame(3, 9, 100))
+	f.Add(vlan(vlan(frame(3, 9, 20), 0x8100), 0x88a8))
+	var ours wire.Packet
+	ours.Build(wire.Addresses{Source: wire.HostIP(3), Destination: wire.HostIP(9)}, wire.Ack, 0, 0, 0)
+	ours.SetMACs(wire.MAC(9, 0), wire.MAC(3, 0))
+	f.Add(bytes.Clone(ours.Header()))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := newRig(t, config())
 		p := r.pool.Get()
-		if p.Parse(b, r.format) != nil {
+		if p.ParseForeign(b, r.format) != nil {
+			if len(b) >= wire.EthernetLen {
+				t.Fatalf("%x: refused", b)
+			}
 			return
 		}
 		r.stepper.Receive(0, shim.Application, p)
@@ -193,7 +201,7 @@ func FuzzPrograms(f *testing.F) {
 		}
 		for _, got := range r.out[shim.NIC] {
 			var q wire.Packet
-			if err := q.Parse(got, r.format); err != nil || q.Tag() == nil {
+			if err := q.Parse(got, r.format); err != nil || q.Kind() != wire.Foreign || q.Tag() == nil {
 				t.Fatalf("%x: sent %x: %v", b, got, err)
 			}
 			if q.StripTag(); !bytes.Equal(slices.Concat(q.Header(), q.Payload), b) {

@@ -170,7 +170,7 @@ func (s *Shim) Receive(now clock.Time, port int, p *wire.Packet) {
 // send takes a frame of a program.
 func (s *Shim) send(now clock.Time, p *wire.Packet) {
 	switch {
-	case p.Kind() != wire.Foreign:
+	case p.ForTransport():
 		s.keep(programTransport, p)
 		return
 	case p.Tag() != nil: // which the far end would strip

@@ -73,7 +73,11 @@ func newRig(t testing.TB, cfg shim.Config) *rig {
 func (r *rig) receive(now clock.Time, port int, frame []byte) {
 	r.t.Helper()
 	p := r.pool.Get()
-	if err := p.Parse(frame, r.format); err != nil {
+	parse := p.Parse
+	if port == shim.Application {
+		parse = p.ParseForeign
+	}
+	if err := parse(frame, r.format); err != nil {
 		r.t.Fatalf("%x: %v", frame, err)
 	}
 	r.stepper.Receive(now, port, p)
@@ -385,6 +389,13 @@ func TestRefusesWhatCannotCross(t *testing.T) {
 	var ours wire.Packet
 	ours.Build(wire.Addresses{Source: wire.HostIP(3), Destination: wire.HostIP(9)}, wire.Probe, 0, 0, 0)
 	ours.SetMACs(wire.MAC(9, 0), wire.MAC(3, 0))
+	// forPort are bytes of a program for the transport's port, edited.
+	forPort := func(n int, at int, v byte) []byte {
+		f := bytes.Clone(ours.Header())
+		f[at] = v
+		return f[:n]
+	}
+	whole := len(ours.Header())
 	for name, tc := range map[string]struct {
 		port  int
 		frame []byte
@@ -398,6 +409,12 @@ func TestRefusesWhatCannotCross(t *testing.T) {
 		"another's source":      {shim.Application, frame(5, 9, 100), "other_source"},
 		"a tag":                 {shim.Application, slices.Concat(frame(3, 9, 60)[:12], []byte{0x88, 0xb5, 0, 0}, frame(3, 9, 60)[12:]), "csig_tag"},
 		"our transport":         {shim.Application, ours.Header(), "transport_port"},
+		"its port, no header":   {shim.Application, forPort(14+28, 0, 2), "transport_port"},
+		"its port, cut header":  {shim.Application, forPort(whole-1, 0, 2), "transport_port"},
+		"its port, other kind":  {shim.Application, forPort(whole, 14+28, 'A'), "transport_port"},
+		"its port, checksum":    {shim.Application, forPort(whole, 14+10, 1), "transport_port"},
+		"its port, UDP length":  {shim.Application, forPort(whole, 14+25, 200), "transport_port"},
+		"its port, VLAN":        {shim.Application, vlan(ours.Header(), 0x8100), "transport_port"},
 		"our transport, in":     {shim.NIC, ours.Header(), "unexpected kind"},
 		"to another":            {shim.NIC, frame(5, 9, 100), "not my address"},
 		"from a stranger":       {shim.NIC, frame(4, 3, 100), "not my address"},
