@@ -126,7 +126,8 @@ type portState struct {
 	Port
 	sent     int64
 	read     int64          // frames 1..read have been read, or, in real time, are lost
-	missed   int64          // of these, in real time
+	missed   int64          // of these, in real time; of a program's frames those that found a backlog
+	waiting  int            // frames of programs that have been read and not been processed
 	ahead    map[int64]bool // read out of order, beyond read
 	expected int64          // frames that must have been read before the node advances
 	credit   int64          // frames that may still be sent in this turn
@@ -225,6 +226,9 @@ func (n *Node) step() {
 		if e.packet == nil {
 			n.stepper.PortFree(now, int(e.port))
 		} else {
+			if port := &n.ports[e.port]; port.Application {
+				port.waiting--
+			}
 			if n.taps != nil {
 				n.spoolReceived(e)
 			}
@@ -248,8 +252,8 @@ func (n *Node) Result(end clock.Time) metrics.NodeResult { return n.stepper.Resu
 // Sent returns how many frames the node has put on links of the fabric.
 func (n *Node) Sent() int64 { return n.sent }
 
-// Foreign returns how many frames arrived that are not of this run, or that a
-// program sent and that no machine can read.
+// Foreign returns how many frames arrived that are not of this run, or are too
+// short to be frames.
 func (n *Node) Foreign() int64 { return n.foreign }
 
 // Close closes the node's Conn.

@@ -73,5 +73,26 @@ func PaceAsleepWhile(w Wall, end clock.Time, nodes []*Node, links []lockstep.Lin
 	return timing, sheet.Look(), errors.Join(errs...)
 }
 
+// ReadOnly has a node read, a number of times, what send has sent, and process
+// nothing of it.
+func ReadOnly(n *Node, times int, send func()) (Timing, error) {
+	k := newPacer(Wall{Dilation: 1}, clock.Never, []*Node{n}, nil, nil)
+	k.clock = &sleeper{start: time.Now()}
+	for range times {
+		send()
+		if err := k.receive(k.nodes[0]); err != nil {
+			return Timing{}, err
+		}
+	}
+	all, err := k.timings()
+	if err != nil {
+		return Timing{}, err
+	}
+	return all[0], nil
+}
+
+// ProgramBacklog is how many frames of programs a node keeps that wait.
+const ProgramBacklog = programBacklog
+
 // AppendTrailer appends a trailer to a frame.
 var AppendTrailer = appendTrailer

@@ -8,12 +8,20 @@ import (
 	"github.com/csiglab/csiglab/nodes/node"
 )
 
+// programBacklog is how many frames of programs a node keeps that it has read and
+// has had no time for: a burst, and no more memory than a run can spare for those
+// who send without end.
+const programBacklog = 16 * netio.Slots
+
 // acceptProgram takes in a frame of a host's programs, which is due as soon as it
 // has been read.
 func (n *Node) acceptProgram(port *portState, f netio.Frame) {
+	if port.waiting == programBacklog {
+		port.missed++
+		return
+	}
 	p := n.pool.Get()
-	if err := p.Parse(f.Data, n.cfg.Format); err != nil {
-		p.Payload = nil // if any, it is the Conn's
+	if err := p.ParseForeign(f.Data, n.cfg.Format); err != nil {
 		n.pool.Put(p)
 		n.foreign++
 		return
@@ -22,6 +30,7 @@ func (n *Node) acceptProgram(port *portState, f netio.Frame) {
 		p.Payload = append(n.buffer(), p.Payload...)
 	}
 	port.read++
+	port.waiting++
 	n.arrive(max(n.present, n.now), f.Port, port.read, p)
 }
 
@@ -48,8 +57,8 @@ func (p *portState) count(sequence int64) {
 	p.read = sequence
 }
 
-// unread returns how many frames of programs were lost because the node did not
-// read them in time: what found no room, less what links have lost.
+// unread returns how many frames of programs were lost because the node had no time
+// for them: what found no room in the Conn, less what links have lost, or here.
 func (n *Node) unread() (int64, error) {
 	if n.programs() < 0 {
 		return 0, nil
@@ -58,12 +67,15 @@ func (n *Node) unread() (int64, error) {
 	if err != nil {
 		return 0, n.failed(err)
 	}
+	var here int64
 	for i := range n.ports {
-		if !n.ports[i].Application {
-			drops -= n.ports[i].missed
+		if p := &n.ports[i]; p.Application {
+			here += p.missed
+		} else {
+			drops -= p.missed
 		}
 	}
-	return max(drops, 0), nil
+	return max(drops, 0) + here, nil
 }
 
 // programs returns the port that leads to programs, -1 without one.

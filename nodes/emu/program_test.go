@@ -21,20 +21,11 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
-// programsText is the fabric of orchestratortest.Small; hosts 0 and 5 run programs, the
-// others load it.
-const programsText = `
-schema: 1
-name: t
-topology:
-  fat_tree:
-    hosts: 8
-    pod: 4
-    tiers:
-      - {down: 2, up: 2, rate: 100Gbps, delay: 1us}
-      - {down: 2, up: 2, rate: 100Gbps, delay: 1us}
-      - {down: 2, rate: 100Gbps, delay: 1us}
-links: {queue: 30kB}
+// programsText returns the fabric of orchestratortest.Small; hosts 0 and 5 run
+// programs, others load it.
+func programsText() string {
+	fabric, _, _ := strings.Cut(orchestratortest.Small, "workload:")
+	return fabric + `
 workload:
   transfers:
     - 1 -> 4 100kB
@@ -51,12 +42,13 @@ applications:
   programs: [{host: 0, run: "true"}]
 seeds: [7]
 `
+}
 
 // withPrograms returns the drivers of a plan's nodes, over links in memory, and what
 // the programs of some hosts see of them.
 func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lockstep.Link, []*netio.Memory) {
 	t.Helper()
-	p := orchestratortest.Compile(t, programsText)
+	p := orchestratortest.Compile(t, programsText())
 	f.Graph, f.Format, f.TieSeed, f.End, f.Run, f.Applications = p.Graph, p.Format, p.TieSeed, p.End, 99, hosts
 	programs := make([]*netio.Memory, len(hosts))
 	nodes, links, conns := orchestratortest.InMemory(t, p, f)
@@ -238,6 +230,62 @@ func TestFramesOfProgramsThatNobodyReadsAreCounted(t *testing.T) {
 	})
 }
 
+// What a program sends faster than the node processes is lost as well, and counted:
+// it does not take up memory without end.
+func TestFloodOfAProgramIsBounded(t *testing.T) {
+	const (
+		times = 40
+		sent  = times * netio.Slots
+	)
+	me, peer := wire.MAC(0, 0), wire.MAC(5, 0)
+	random := rand.New(rand.NewPCG(1, 2))
+	// Both are processed in the instant in which they come.
+	for name, tc := range map[string]struct {
+		frame []byte
+		want  string
+	}{
+		"to another host": {programFrame(0, 5, 1500, random), ""},
+		"ARP": {slices.Concat(bytes.Repeat([]byte{0xff}, 6), me[:], []byte{8, 6, 0, 1, 8, 0, 6, 4, 0, 1},
+			me[:], []byte{10, 0, 0, 1}, make([]byte, 6), []byte{10, 0, 0, 6}), "arp_answered"},
+		"for UDP 4793, cut": {slices.Concat(peer[:], me[:], []byte{8, 0, 0x45, 0, 0, 29, 0, 0, 0x40, 0, 64, 17, 0x66, 0xcd, 10, 0, 0, 1, 10, 0, 0, 6},
+			[]byte{0xc0, 0, 0x12, 0xb9, 0, 9, 0, 0, 'H'}), "transport_port"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			nodes, links, programs := withPrograms(t, emu.Fabric{}, 0, 5)
+			timing, err := emu.ReadOnly(nodes[0], times, func() {
+				for range netio.Slots {
+					send(t, programs[0], tc.frame)
+				}
+			})
+			if want := int64(sent - emu.ProgramBacklog); err != nil || timing.Unread != want {
+				t.Errorf("%s: %d frames unread, %v, want %d", name, timing.Unread, err, want)
+			}
+			// Then there is time for what has been kept, and for more.
+			var busy atomic.Bool
+			busy.Store(true)
+			go func() {
+				defer busy.Store(false)
+				time.Sleep(time.Millisecond)
+				send(t, programs[0], tc.frame)
+			}()
+			after, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 1}, clock.Never, nodes, links, punctual, busy.Load)
+			if err != nil || after.Unread != timing.Unread {
+				t.Errorf("%s: %d frames unread at the end, %v, want %d", name, after.Unread, err, timing.Unread)
+			}
+			result := nodes[0].Result(at.Last + 1)
+			processed := result.Ports[0].EnqueuedPackets
+			for _, c := range result.Programs {
+				if c.Name == tc.want {
+					processed = c.Packets
+				}
+			}
+			if processed != emu.ProgramBacklog+1 || nodes[0].Foreign() != 0 {
+				t.Errorf("%s: %d frames processed, %d foreign, want %d, 0", name, processed, nodes[0].Foreign(), emu.ProgramBacklog+1)
+			}
+		})
+	}
+}
+
 // Programs do not wait for model time.
 func TestLockstepRefusesPrograms(t *testing.T) {
 	nodes, links, _ := withPrograms(t, emu.Fabric{}, 0, 5)
@@ -245,6 +293,43 @@ func TestLockstepRefusesPrograms(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "port 1 leads to programs, which need real time") {
 		t.Errorf("NewPool: %v", err)
 	}
+}
+
+// Frames on a link that are not of the run, as a kernel sends unasked, are counted
+// and change nothing, whatever they are.
+func TestStraysOnLinks(t *testing.T) {
+	p := orchestratortest.Compile(t, orchestratortest.Small)
+	random := rand.New(rand.NewPCG(1, 2))
+	strays := [][]byte{
+		emu.AppendTrailer(programFrame(0, 5, 100, random), fabric(p).Run+1, 5, 1), // of another run
+		emu.AppendTrailer(nil, fabric(p).Run, 5, 1)[:23],
+		append(emu.AppendTrailer(programFrame(0, 5, 100, random), fabric(p).Run, 5, 1), 1), // and a byte
+	}
+	for n := range 70 {
+		strays = append(strays, programFrame(0, 5, 14, random)[:min(n, 14)], programFrame(0, 5, n, random), make([]byte, n))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		nodes, links, conns := orchestratortest.InMemory(t, p, fabric(p))
+		for _, f := range strays {
+			send(t, conns[0], f) // to tor0, through port 0
+		}
+		timing, at, err := emu.PaceAsleep(emu.Wall{Dilation: 3000}, p.End, nodes, links, punctual)
+		if err != nil || timing.Received != at.Sent {
+			t.Fatalf("%v; %d frames received of %d", err, timing.Received, at.Sent)
+		}
+		var results []metrics.NodeResult
+		for i, n := range nodes {
+			want := int64(0)
+			if i == p.Graph.Links[0].B.Node {
+				want = int64(len(strays))
+			}
+			if n.Foreign() != want {
+				t.Errorf("node %d: %d foreign frames, want %d", i, n.Foreign(), want)
+			}
+			results = append(results, n.Result(at.Last))
+		}
+		orchestratortest.Same(t, results, orchestratortest.Virtual(t, p, nil))
+	})
 }
 
 // Interfaces of hardware pad short frames with zeros, behind the trailer.
