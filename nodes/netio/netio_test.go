@@ -106,6 +106,56 @@ func TestPacketKeepsVLANTag(t *testing.T) {
 	}
 }
 
+// Frames of programs that are no ordinary ones cross an interface byte for byte, or
+// are refused by name. The kernel loses those that end less than 2 B behind a
+// VLAN tag.
+func TestPacketCarriesStrangeFrames(t *testing.T) {
+	a, b := openPair(t, nil)
+	strange := func(n int, head ...byte) []byte {
+		f := append(append(make([]byte, 0, n), 2, 0, 0, 9, 0, 0, 2, 0, 0, 3, 0, 0), head...)
+		for len(f) < n {
+			f = append(f, byte(len(f)))
+		}
+		return f
+	}
+	multicast, fromGroup := strange(100, 0x86, 0xdd), strange(100, 8, 0)
+	multicast[0], fromGroup[6] = 0x33, 0x33
+	for name, f := range map[string][]byte{
+		"nothing but a header": strange(14, 0x90, 0),
+		"a byte":               strange(15, 0x90, 0),
+		"a length, LLC":        strange(60, 0, 46),
+		"two VLAN tags":        strange(100, 0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 8, 0),
+		"three VLAN tags":      strange(100, 0x81, 0, 0, 1, 0x81, 0, 0, 2, 0x81, 0, 0, 3, 8, 0),
+		"priority tag":         strange(100, 0x81, 0, 0xe0, 0, 8, 0),
+		"VLAN tag, two bytes":  strange(20, 0x81, 0, 0, 5, 8, 0),
+		"CSIG before VLAN":     strange(100, 0x88, 0xb5, 1, 2, 0x81, 0, 0, 5, 8, 0),
+		"multicast":            multicast,
+		"from a group":         fromGroup,
+		"broken IPv4":          strange(34, 8, 0, 0x4f),
+		"broken IPv6":          strange(40, 0x86, 0xdd, 0x60),
+		"the longest":          strange(netiotest.MaxFrame+14, 0x90, 0),
+	} {
+		if err := a.Send([]netio.Message{{Port: 1, Header: f[:14], Payload: f[14:]}}); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		batch := make([]netio.Frame, 2)
+		n, err := b.Receive(batch, 5*time.Second)
+		if n != 1 || err != nil {
+			t.Fatalf("%s: Receive = %d, %v, want 1, nil", name, n, err)
+		}
+		if got := batch[0]; got.Port != 1 || string(got.Data) != string(f) {
+			t.Errorf("%s: got port %d %x, want port 1 %x", name, got.Port, got.Data, f)
+		}
+	}
+	for name, f := range map[string][]byte{"too long": strange(netiotest.MaxFrame+15, 0x90, 0), "too short": strange(13)} {
+		var port *netio.PortError
+		if err := a.Send([]netio.Message{{Port: 1, Header: f}}); !errors.As(err, &port) || port.Port != 1 {
+			t.Errorf("%s: Send = %v, want an error of port 1", name, err)
+		}
+	}
+}
+
 // TestPacketIgnoresItsOwn: a Conn does not see what it sends, nor what arrives
 // on an interface that is not its port.
 func TestPacketIgnoresItsOwn(t *testing.T) {
