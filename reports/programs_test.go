@@ -40,4 +40,7 @@ func TestPrograms(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("rows (-got +want):\n%s", diff)
 	}
+	if got := unit("programs.arp_answered"); got != "packets" {
+		t.Errorf("unit %q, want packets", got)
+	}
 }

@@ -365,7 +365,7 @@ func metric(metrics map[string]float64, name string) string {
 var metricUnits = []struct{ suffix, unit string }{
 	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
 	{"_packets", "packets"}, {"packets", "packets"}, {"trims", "packets"}, {"drops", "packets"}, {"marks", "packets"},
-	{"tags", "tags"}, {"flows", "flows"},
+	{"programs", "packets"}, {"tags", "tags"}, {"flows", "flows"},
 }
 
 // unit returns the unit of a metric, or "" when its name has none.
