@@ -487,7 +487,7 @@ func TestLabCommands(t *testing.T) {
 		{args: "down lab1", downErr: fmt.Errorf("end: %w", labs.ErrHolderDied), code: exitInfrastructure, stdout: "removed namespace 17\n",
 			stderr: "csiglab: lab lab1 has no result: end: its holder has died; lab.log in /runs/x may say why\n"},
 		{args: "down lab1", downErr: context.Canceled, code: exitInfrastructure, stderr: "csiglab: interrupted; lab lab1 still goes down\n"},
-		{args: "inspect lab1", stdout: "experiment  three-flow\nruntime     netns, clock wall, dilation 40\n"},
+		{args: "inspect lab1", stdout: "experiment  three-flow\nruntime     netns, clock wall, dilation 40\nstate       held, started "},
 		{args: "__complete exec lab1 t", stdout: "tor0\tswitch\n"},
 		{args: "__complete down ", stdout: "lab1\tthree-flow, held\nrun2\tthree-flow, running\nlab3\t, running\n"},
 	} {

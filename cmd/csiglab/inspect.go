@@ -113,7 +113,7 @@ func describe(r *labs.Run) string {
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range [][2]string{
 		{"run", r.ID}, {"experiment", r.Name}, {"runtime", r.Runtime + ", " + pace(r)},
-		{"state", fmt.Sprintf("%s, since %s", r.State, r.Started.Format(time.DateTime))},
+		{"state", fmt.Sprintf("%s, started %s", r.State, r.Started.Format(time.DateTime))},
 		{"process", strconv.Itoa(r.PID)}, {"folder", r.Folder},
 	} {
 		if row[1] != "" {
