@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/capture"
 	"github.com/csiglab/csiglab/metrics/capture/spool"
-	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/containers"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 )
 
@@ -152,26 +149,19 @@ func nodesFolder(runtime, folder string) string {
 
 // config says how the packets of a variant are read.
 func (c LiveCapture) config(variant string) (capture.Config, error) {
-	set, err := experiment.Load(filepath.Join(c.Run.Folder, runfolder.ExperimentFile), experiment.Options{Tables: experiment.StandardTables()})
+	e, err := experimentOf(c.Run.Folder, variant)
 	if err != nil {
-		return capture.Config{}, configuration(err)
+		return capture.Config{}, err
 	}
-	for _, v := range set.Variants {
-		if v.Name != variant {
-			continue
-		}
-		e := *v.Experiment
-		e.Capture = []string{c.Link}
-		plan, err := Compile(&e, e.Seeds[0])
-		if err != nil {
-			return capture.Config{}, err
-		}
-		cfg := plan.Capture
-		cfg.Comment = fmt.Sprintf("run %s, variant %s; times are model time from the start of the run", c.Run.ID, variant)
-		cfg.Unordered = true
-		return cfg, nil
+	e.Capture = []string{c.Link}
+	plan, err := Compile(e, e.Seeds[0])
+	if err != nil {
+		return capture.Config{}, err
 	}
-	return capture.Config{}, infrastructure(fmt.Errorf("run %s says that it is variant %q, which its %s does not have", c.Run.ID, variant, runfolder.ExperimentFile))
+	cfg := plan.Capture
+	cfg.Comment = fmt.Sprintf("run %s, variant %s; times are model time from the start of the run", c.Run.ID, variant)
+	cfg.Unordered = true
+	return cfg, nil
 }
 
 // arrived is a record of a source, nil when that has ended.

@@ -39,22 +39,17 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	set, err := experiment.Load(filepath.Join(c.Folder, runfolder.ExperimentFile), experiment.Options{Tables: experiment.StandardTables()})
-	if err != nil {
-		return configuration(err)
-	}
 	run, err := c.find(folder)
 	if err != nil {
 		return configuration(err)
 	}
-	v := slices.IndexFunc(set.Variants, func(v experiment.Resolved) bool { return v.Name == run.Variant })
-	if v < 0 {
-		return configuration(fmt.Errorf("run folder %s: its %s has no variant %s", c.Folder, runfolder.ExperimentFile, run.Variant))
+	e, err := experimentOf(c.Folder, run.Variant)
+	if err != nil {
+		return err
 	}
-	e := *set.Variants[v].Experiment
 	captured := slices.Contains(e.Capture, c.Link)
 	e.Capture = []string{c.Link}
-	plan, err := Compile(&e, run.Seed)
+	plan, err := Compile(e, run.Seed)
 	var l located
 	if errors.As(err, &l) { // of what the folder's file does not say
 		err = configuration(fmt.Errorf("capture %w", l.err))
@@ -94,6 +89,21 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	}
 	c.announce(fmt.Sprintf("%s: the trace is that of the run (%.12s)", name, run.TraceHash))
 	return nil
+}
+
+// experimentOf reads the experiment of a run folder and returns its variant, which is
+// the caller's. Its error is the user's.
+func experimentOf(folder, variant string) (*experiment.Experiment, error) {
+	set, err := experiment.Load(filepath.Join(folder, runfolder.ExperimentFile), experiment.Options{Tables: experiment.StandardTables()})
+	if err != nil {
+		return nil, configuration(err)
+	}
+	for _, v := range set.Variants {
+		if v.Name == variant {
+			return v.Experiment, nil
+		}
+	}
+	return nil, configuration(fmt.Errorf("run folder %s: its %s has no variant %s", folder, runfolder.ExperimentFile, variant))
 }
 
 func (c Recapture) announce(text string) {
