@@ -12,16 +12,10 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/lab"
 )
 
-// entry returns the run for the list of runs.
-func (f *Fabric) entry(id string) lab.Run {
-	run := lab.Run{ID: id, Name: f.Name, Runtime: runtimeName, Clock: "lockstep", Folder: f.Folder, Held: f.Hold != nil}
-	if f.Wall != nil {
-		run.Clock, run.Dilation = "wall", f.Wall.Dilation
-	}
-	return run
-}
-
 const runtimeName = "containerlab"
+
+// network returns the file of a process's network namespace.
+func network(pid int) string { return fmt.Sprintf("/proc/%d/ns/net", pid) }
 
 // describe returns the nodes and links for the list of runs.
 func (f *Fabric) describe(d *containerlab.Deployed) ([]lab.Node, []lab.Link) {
@@ -29,7 +23,7 @@ func (f *Fabric) describe(d *containerlab.Deployed) ([]lab.Node, []lab.Link) {
 	lab.AddPrograms(nodes, f.Applications, application.Interface)
 	for i, n := range d.Nodes {
 		nodes[i].PID, nodes[i].Container = n.PID, n.Name
-		nodes[i].Network = fmt.Sprintf("/proc/%d/ns/net", n.PID)
+		nodes[i].Network = network(n.PID)
 	}
 	for i, side := range d.Sides {
 		nodes[f.Applications[i]].Application = side.Name

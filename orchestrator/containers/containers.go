@@ -127,7 +127,7 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 	if f.Spools.Folder != "" {
 		f.Spools.Folder = mounted
 	}
-	entry, err := lab.Register(f.entry(id))
+	entry, err := lab.Register(lab.Run{ID: id, Name: f.Name, Runtime: runtimeName, Folder: f.Folder, Held: f.Hold != nil}, f.Wall)
 	if err != nil {
 		return nil, err
 	}

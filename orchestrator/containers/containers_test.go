@@ -27,6 +27,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
 // victimEnv holds the run folder of the run that this test binary is to do
@@ -50,28 +51,9 @@ func TestMain(m *testing.M) {
 // nodes is how many nodes small has.
 const nodes = 8 + 4 + 4 + 4
 
-// small returns a fat tree of 8 hosts in which flows share links and some packets
-// are trimmed.
+// small returns the small fabric with flows of that size.
 func small(size string) (*experiment.Set, error) {
-	text := strings.ReplaceAll(`
-schema: 1
-name: small
-topology:
-  fat_tree:
-    hosts: 8
-    pod: 4
-    tiers:
-      - {down: 2, up: 2, rate: 100Gbps, delay: 1us}
-      - {down: 2, up: 2, rate: 100Gbps, delay: 1us}
-      - {down: 2, rate: 100Gbps, delay: 1us}
-links: {queue: 30kB}
-workload:
-  transfers: [1 -> 5 SIZE, 0 -> 5 SIZE, 3 -> 5 SIZE, 4 -> 7 SIZE]
-csig: {format: compact}
-hosts:
-  cc: {name: nscc, csig: max-delay}
-seeds: [7]
-`, "SIZE", size)
+	text := strings.ReplaceAll(orchestratortest.Small, "300kB", size)
 	return experiment.Parse("test.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
 }
 
@@ -325,7 +307,7 @@ func testKilled(t *testing.T, docker *client.Client) {
 		return runs[0]
 	}
 	r := find()
-	if r.State != lab.Running || r.Name != "small" || r.Containers != nodes {
+	if r.State != lab.Running || r.Name != "small-test" || r.Containers != nodes {
 		t.Errorf("the run is listed as %+v", r)
 	}
 	if _, err := lab.Clean(t.Context(), r.ID, false, containers.Remains{}); err == nil {

@@ -17,28 +17,36 @@ import (
 // attach gives the hosts of f.Applications the interface of their programs, whose
 // other end is a port of the host's node.
 func (r *run) attach() error {
-	for _, host := range r.fabric.Applications {
-		n := &r.deployed.Nodes[host]
-		err := r.inSpace(host, func(space *os.File) error {
-			index, err := application.Attach(space, host, containerlab.Interface(shim.NIC), containerlab.Interface(shim.Application), r.fabric.ApplicationMTU)
+	return r.inSpaces(func(spaces map[int]*os.File) error {
+		for _, host := range r.fabric.Applications {
+			index, err := application.Attach(spaces[host], host, containerlab.Interface(shim.NIC), containerlab.Interface(shim.Application), r.fabric.ApplicationMTU)
+			if err != nil {
+				return fmt.Errorf("node %s: %w", r.names[host], err)
+			}
+			n := &r.deployed.Nodes[host]
 			n.Interfaces = append(n.Interfaces, index)
-			return err
-		})
+		}
+		return nil
+	})
+}
+
+// inSpaces calls do with the network namespaces of the hosts of f.Applications, by
+// host.
+func (r *run) inSpaces(do func(map[int]*os.File) error) error {
+	spaces := map[int]*os.File{}
+	defer func() {
+		for _, s := range spaces {
+			s.Close() // one that is held outlives its container
+		}
+	}()
+	for _, host := range r.fabric.Applications {
+		space, err := os.Open(network(r.deployed.Nodes[host].PID))
 		if err != nil {
 			return fmt.Errorf("node %s: %w", r.names[host], err)
 		}
+		spaces[host] = space
 	}
-	return nil
-}
-
-// inSpace calls do with the network namespace of a node.
-func (r *run) inSpace(node int, do func(*os.File) error) error {
-	space, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", r.deployed.Nodes[node].PID))
-	if err != nil {
-		return err
-	}
-	defer space.Close() // one that is held outlives its container
-	return do(space)
+	return do(spaces)
 }
 
 // programs returns the programs of the run; nil without. Stop must be called in
@@ -59,29 +67,17 @@ func (r *run) programs(ctx context.Context) (*application.Set, error) {
 
 // starter returns what starts the programs: in the containers beside the hosts',
 // or here.
-func (r *run) starter(ctx context.Context) (application.Starter, error) {
-	f := r.fabric
-	if f.ApplicationImage != "" {
+func (r *run) starter(ctx context.Context) (starter application.Starter, err error) {
+	if r.fabric.ApplicationImage != "" {
 		return &beside{ctx, r}, nil
 	}
-	spaces := map[int]*os.File{}
-	defer func() {
-		for _, s := range spaces {
-			s.Close()
+	err = r.inSpaces(func(spaces map[int]*os.File) error {
+		if starter, err = application.NewLocal(spaces, lab.EnvironmentRun+"="+r.id); err != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-	}()
-	for _, host := range f.Applications {
-		space, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", r.deployed.Nodes[host].PID))
-		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", r.names[host], err)
-		}
-		spaces[host] = space
-	}
-	starter, err := application.NewLocal(spaces)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	return starter, nil
+		return nil
+	})
+	return starter, err
 }
 
 // beside starts programs in the containers beside their hosts'.

@@ -139,6 +139,16 @@ func testPrograms(t *testing.T, docker *client.Client) {
 			}
 		})
 	}
+	t.Run("variables", func(t *testing.T) {
+		f, _, err := runPrograms(t, "", `"sh -c 'echo $CSIGLAB_RUN $CSIGLAB_NODE'"`, "true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(f.Dir, f.Manifest.Runs[0].Programs[1].Output))
+		if !regexp.MustCompile("^[0-9a-f]{12} h0\n$").Match(text) || err != nil {
+			t.Errorf("the run and the node are %q (%v)", text, err)
+		}
+	})
 	t.Run("what fails", func(t *testing.T) {
 		f, result, err := runPrograms(t, "image: test/iperf3:1", "no-such-program", "iperf3 --no-such-flag")
 		if err != nil {

@@ -11,13 +11,15 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/nodes/emu"
 )
 
 // Environment variables of a run's processes on this machine: its id, by which
 // they are found, and the node's name.
 const (
 	EnvironmentRun  = "CSIGLAB_RUN"
-	EnvironmentNode = "CSIGLAB_NODE"
+	EnvironmentNode = emu.EnvironmentNode
 )
 
 // Marks tells whether a variable, as name=value, is one of those.
@@ -37,9 +39,8 @@ func (e *CommandError) Unwrap() error { return e.Err }
 
 // Enter turns this process into a command, of at least one word, in the network
 // namespace of a node, with the machine's files. It belongs to the run and is
-// killed at its end. Its input, output, signals and
-// exit code are then the command's. Enter returns only an error: a *CommandError
-// if it is the command's.
+// killed at its end. Its input, output, signals and exit code are then the
+// command's. Enter returns only an error: a *CommandError if it is the command's.
 func (r *Run) Enter(n Node, command, env []string) error {
 	env = slices.DeleteFunc(slices.Clone(env), Marks)
 	env = append(env, EnvironmentRun+"="+r.ID, EnvironmentNode+"="+n.Name)

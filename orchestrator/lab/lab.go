@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
 )
@@ -147,9 +148,13 @@ func mac(node, port int) string {
 // several goroutines, but not at once.
 type Entry struct{ run Run }
 
-// Register puts a run of this process into the list. Of r, the process and the
-// start are filled in.
-func Register(r Run) (*Entry, error) {
+// Register puts a run of this process into the list. Of r, the process, the start and
+// the clock are filled in, which is wall unless that is nil.
+func Register(r Run, wall *emu.Wall) (*Entry, error) {
+	r.Clock = "lockstep"
+	if wall != nil {
+		r.Clock, r.Dilation = "wall", wall.Dilation
+	}
 	r.PID, r.Ticks, r.Started = os.Getpid(), ticksOf(os.Getpid()), time.Now().Round(time.Second)
 	e := &Entry{run: r}
 	if err := e.write(); err != nil {

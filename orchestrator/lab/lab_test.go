@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/topologies"
@@ -42,8 +43,8 @@ func TestMain(m *testing.M) {
 }
 
 func hold(id, how string) error {
-	run := lab.Run{ID: id, Name: "test", Runtime: "none", Clock: "wall", Folder: "/nowhere", Held: true}
-	e, err := lab.Register(run)
+	run := lab.Run{ID: id, Name: "test", Runtime: "none", Folder: "/nowhere", Held: true}
+	e, err := lab.Register(run, &emu.Wall{Dilation: 20})
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func TestListAndClean(t *testing.T) {
 // What csiglab exec has started in a node ends with the run, if it is no lab too.
 func TestRemoveKills(t *testing.T) {
 	const id = "0abc"
-	e, err := lab.Register(lab.Run{ID: id, Name: "test"})
+	e, err := lab.Register(lab.Run{ID: id, Name: "test"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

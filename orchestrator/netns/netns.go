@@ -176,7 +176,7 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (*Outcome, er
 	}
 	id := newRunID()
 	f.Run = wireRun(id)
-	entry, err := lab.Register(f.entry(id))
+	entry, err := lab.Register(lab.Run{ID: id, Name: f.Name, Runtime: "netns", Folder: f.Folder, Held: f.Hold != nil}, f.Wall)
 	if err != nil {
 		return nil, err
 	}

@@ -9,15 +9,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/lab"
 )
 
-// entry returns the run for the list of runs.
-func (f *Fabric) entry(id string) lab.Run {
-	r := lab.Run{ID: id, Name: f.Name, Runtime: "netns", Clock: "lockstep", Folder: f.Folder, Held: f.Hold != nil}
-	if f.Wall != nil {
-		r.Clock, r.Dilation = "wall", f.Wall.Dilation
-	}
-	return r
-}
-
 // places is where the supervisor has put the nodes.
 type places struct {
 	Supervisor int   // its process

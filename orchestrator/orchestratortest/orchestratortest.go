@@ -25,7 +25,7 @@ import (
 // common.
 const Small = `
 schema: 1
-name: t
+name: small-test
 topology:
   fat_tree:
     hosts: 8
