@@ -34,7 +34,7 @@ func Calibrate(ctx context.Context, nodes int) (*emu.Calibration, error) {
 func (s *supervisor) calibrate(d *deployment) (*Outcome, error) {
 	conns := make([]*netio.Packet, len(d.spaces))
 	err := eachAtOnce(len(conns), func(i int) (err error) {
-		conns[i], err = d.spaces[i].conn(s.fabric.maxFrame())
+		conns[i], err = d.spaces[i].conn(d.spaces[i].indices, s.fabric.maxFrame())
 		return err
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/application"
 )
 
 // space is the network namespace of one node.
@@ -161,24 +162,10 @@ func (s *space) settle() error {
 	return nil
 }
 
-// within runs open on a thread in the namespace of s.
-func (s *space) within(open func() error) (err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		if err = unix.Setns(int(s.file.Fd()), unix.CLONE_NEWNET); err == nil {
-			err = open()
-		}
-	}()
-	<-done
-	return err
-}
-
-// conn opens the ports of s.
-func (s *space) conn(maxFrame int) (c *netio.Packet, err error) {
-	err = s.within(func() (err error) {
-		c, err = netio.OpenPacket(s.indices, maxFrame)
+// conn opens the ports of s whose interfaces have the given indices.
+func (s *space) conn(indices []int, maxFrame int) (c *netio.Packet, err error) {
+	err = application.Within(s.file, func() (err error) {
+		c, err = netio.OpenPacket(indices, maxFrame)
 		return err
 	})
 	return c, err

@@ -177,7 +177,7 @@ func (s *supervisor) drivers(d *deployment) (nodes []*emu.Node, links []lockstep
 	// The kernel takes its time to open and close a packet socket, but can do many
 	// at once.
 	err = eachAtOnce(len(nodes), func(i int) error {
-		conn, err := d.spaces[i].conn(s.fabric.maxFrame())
+		conn, err := d.spaces[i].conn(d.spaces[i].indices, s.fabric.maxFrame())
 		if err != nil {
 			return fmt.Errorf("node %s: %w", configs[i].Name, err)
 		}

@@ -31,13 +31,11 @@ func (s *supervisor) together(d *deployment, configs []emu.Config) ([]*emu.Node,
 		}
 		var outside netio.Conn = netio.NewMemory(0) // a switch without hosts
 		if len(indices) > 0 {
-			err := in.within(func() (err error) {
-				outside, err = netio.OpenPacket(indices, f.maxFrame())
-				return err
-			})
+			conn, err := in.conn(indices, f.maxFrame())
 			if err != nil {
 				return fmt.Errorf("node %s: %w", in.name, err)
 			}
+			outside = conn
 		}
 		conns[id] = netio.NewMixed(len(configs[id].Ports), outside, outer)
 		var err error

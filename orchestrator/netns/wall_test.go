@@ -3,10 +3,10 @@ package netns_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,36 +95,18 @@ func TestShapersAreSeen(t *testing.T) {
 	}
 	f := fabric(t, orchestratortest.Compile(t, orchestratortest.Small))
 	f.Wall = &emu.Wall{Dilation: slow}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		_, err := netns.Run(ctx, f, nil)
-		done <- err
-	}()
 	ports, output := 0, ""
-	for begin := time.Now(); ports < 2*len(f.Graph.Links) && time.Since(begin) < 20*time.Second; time.Sleep(50 * time.Millisecond) {
-		ports, output = 0, ""
-		runs, err := lab.List(context.Background(), netns.Remains{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range runs {
-			if r.Name != t.Name() {
-				continue
+	f.Ready = func(id string) {
+		for _, n := range started(t, id).Nodes {
+			text, err := exec.Command("nsenter", "--net="+n.Network, "tc", "-s", "qdisc", "show").Output()
+			if err != nil {
+				t.Error(err)
 			}
-			for _, pid := range r.Processes {
-				text, err := exec.Command("nsenter", "-t", fmt.Sprint(pid), "-n", "tc", "-s", "qdisc", "show").Output()
-				if err == nil && strings.Contains(string(text), "dev p0 ") {
-					ports += strings.Count(string(text), "qdisc tbf 1: dev p")
-					output = string(text)
-				}
-			}
+			ports += strings.Count(string(text), "qdisc tbf 1: dev p")
+			output = string(text)
 		}
 	}
-	cancel()
-	if err := <-done; errors.Is(err, netns.ErrUnavailable) {
-		t.Skip(err)
-	} else if err != nil && !errors.Is(err, context.Canceled) {
+	if _, err := run(t, f); err != nil {
 		t.Error(err)
 	}
 	if ports != 2*len(f.Graph.Links) {
@@ -137,26 +119,35 @@ func TestShapersAreSeen(t *testing.T) {
 func TestWallNamesTheNodeThatDied(t *testing.T) {
 	f := fabric(t, orchestratortest.Compile(t, orchestratortest.Small))
 	f.Wall = &emu.Wall{Dilation: 100 * slow}
-	go func() {
-		for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(20 * time.Millisecond) {
-			runs, _ := lab.List(context.Background(), netns.Remains{})
-			for _, r := range runs {
-				if r.Name == t.Name() && len(r.Processes) > len(f.Nodes) { // all, and the supervisor
-					time.Sleep(300 * time.Millisecond)
-					if node, err := os.FindProcess(r.Processes[len(r.Processes)-1]); err == nil {
-						node.Kill()
-						return
-					}
-				}
-			}
+	f.Ready = func(id string) {
+		run := started(t, id)
+		node, err := run.Node("tor0")
+		if err == nil {
+			err = syscall.Kill(node.PID, syscall.SIGKILL)
 		}
-	}()
-	begin := time.Now()
+		if err != nil {
+			t.Error(err)
+		}
+	}
 	_, err := run(t, f)
 	var node *netns.NodeError
-	if !errors.As(err, &node) || !strings.Contains(node.Reason, "killed") {
-		t.Errorf("error %v after %v, want a node that was killed", err, time.Since(begin))
+	if !errors.As(err, &node) || node.Name != "tor0" || !strings.Contains(node.Reason, "killed") {
+		t.Errorf("error %v, want tor0, which was killed", err)
 	}
+}
+
+// started returns a run from the list.
+func started(t *testing.T, id string) lab.Run {
+	t.Helper()
+	runs, err := lab.List(context.Background(), netns.Remains{})
+	if err != nil {
+		t.Error(err)
+	}
+	r, err := lab.Find(runs, id)
+	if err != nil {
+		t.Error(err)
+	}
+	return r
 }
 
 func TestCalibrate(t *testing.T) {

@@ -1,7 +1,6 @@
 package netns_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -18,21 +17,12 @@ import (
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/lab"
-	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
 // openTap opens a socket that sees the frames at a node's port of a link, both
 // ways.
-func openTap(id, node, link string, maxFrame int) (*netio.Packet, error) {
-	runs, err := lab.List(context.Background(), netns.Remains{})
-	if err != nil {
-		return nil, err
-	}
-	r, err := lab.Find(runs, id)
-	if err != nil {
-		return nil, err
-	}
+func openTap(r lab.Run, node, link string, maxFrame int) (*netio.Packet, error) {
 	n, err := r.Node(node)
 	if err != nil {
 		return nil, err
@@ -75,10 +65,11 @@ func TestFramesOnTheWire(t *testing.T) {
 	}
 	seen := make(chan sight, 1)
 	f.Ready = func(id string) {
+		r := started(t, id)
 		go func() {
 			var s sight
 			defer func() { seen <- s }()
-			conn, err := openTap(id, "tor0", "tor0-agg0", emu.MaxFrame(f.MaxPayload))
+			conn, err := openTap(r, "tor0", "tor0-agg0", emu.MaxFrame(f.MaxPayload))
 			if err != nil {
 				s.err = err
 				return

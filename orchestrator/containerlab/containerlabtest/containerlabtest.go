@@ -111,7 +111,9 @@ func (e *Engine) Start(t testing.TB) {
 	e.process, e.exited = cmd, exited
 	e.mu.Unlock()
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		_, err := e.Client.Ping(context.Background())
+		ctx, cancel := context.WithTimeout(context.Background(), startTime)
+		_, err := e.Client.Ping(ctx)
+		cancel()
 		if err == nil {
 			return
 		}
@@ -142,12 +144,18 @@ func (e *Engine) said() string {
 	return string(text[max(0, len(text)-enough):])
 }
 
+// stopTime bounds the end of an engine that is asked to.
+const stopTime = time.Minute
+
 // Stop ends the engine by a signal and returns how it ended. Unlike SIGTERM,
-// SIGKILL leaves its containers.
+// SIGKILL leaves its containers. An engine that does not end is killed.
 func (e *Engine) Stop(signal syscall.Signal) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.process.Process.Signal(signal)
+	process := e.process.Process
+	process.Signal(signal)
+	killer := time.AfterFunc(stopTime, func() { process.Kill() })
+	defer killer.Stop()
 	err := <-e.exited
 	e.process = nil
 	return err
