@@ -123,9 +123,9 @@ func (o *outbox) add(run uint32, d node.Departure, payload []byte, arrival clock
 	o.packets = append(o.packets, d.Packet)
 }
 
-// addRaw adds a frame without a trailer.
+// addRaw adds a frame without a trailer. Its length is up to the programs.
 func (o *outbox) addRaw(d node.Departure) {
-	o.messages = append(o.messages, netio.Message{Port: d.Port, Header: d.Packet.Header(), Payload: d.Packet.Payload})
+	o.messages = append(o.messages, netio.Message{Port: d.Port, Header: d.Packet.Header(), Payload: d.Packet.Payload, Droppable: true})
 	o.packets = append(o.packets, d.Packet)
 	o.raw++
 }

@@ -58,7 +58,8 @@ func (p *portState) count(sequence int64) {
 }
 
 // unread returns how many frames of programs were lost because the node had no time
-// for them: what found no room in the Conn, less what links have lost, or here.
+// for them, or their length no place: what found no room in the Conn, less what links
+// have lost, or here.
 func (n *Node) unread() (int64, error) {
 	if n.programs() < 0 {
 		return 0, nil

@@ -63,6 +63,10 @@ func (m *Mixed) Send(batch []Message) error {
 		}
 	}
 	if err := m.outside.Send(m.split); err != nil {
+		var of *PortError
+		if errors.As(err, &of) {
+			return &PortError{m.ports[of.Port], of.Err}
+		}
 		return err
 	}
 	m.split = m.split[:0]

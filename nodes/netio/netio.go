@@ -19,8 +19,8 @@ type Conn interface {
 	// Send puts frames on the wire, in order per port, and returns when the Conn
 	// needs their bytes no more. An error means that the rest was not sent.
 	Send(batch []Message) error
-	// Drops returns how many frames have been lost for want of room on their way
-	// in since the start.
+	// Drops returns how many frames have been lost since the start for want of room
+	// on their way in, or, of Droppable ones, because they were too long.
 	Drops() (int64, error)
 	// Close frees the ports; frames not yet received are lost.
 	Close() error
@@ -38,6 +38,9 @@ type Frame struct {
 type Message struct {
 	Port                     int
 	Header, Payload, Trailer []byte
+	// Droppable tells that the frame is lost and counted if the port cannot take its
+	// length. For others that is an error.
+	Droppable bool
 }
 
 // Len returns the length of the frame.

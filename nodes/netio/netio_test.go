@@ -73,6 +73,21 @@ func TestMixed(t *testing.T) {
 	})
 }
 
+// refuser is a Conn whose port 1 is gone.
+type refuser struct{ *netio.Memory }
+
+func (refuser) Send([]netio.Message) error { return &netio.PortError{Port: 1, Err: unix.ENETDOWN} }
+
+// An error of a port outside names the port as the caller knows it.
+func TestMixedNamesItsPort(t *testing.T) {
+	m := netio.NewMixed(4, refuser{netio.NewMemory(2)}, []int{1, 3})
+	var port *netio.PortError
+	err := m.Send([]netio.Message{{Port: 3, Header: []byte{1}}})
+	if !errors.As(err, &port) || port.Port != 3 || !errors.Is(err, unix.ENETDOWN) {
+		t.Errorf("Send = %v, want %v of port 3", err, unix.ENETDOWN)
+	}
+}
+
 func TestPacket(t *testing.T) {
 	netiotest.Run(t, func(t *testing.T) (a, b netio.Conn) {
 		x, y := openPair(t, nil)
@@ -153,6 +168,111 @@ func TestPacketCarriesStrangeFrames(t *testing.T) {
 		if err := a.Send([]netio.Message{{Port: 1, Header: f}}); !errors.As(err, &port) || port.Port != 1 {
 			t.Errorf("%s: Send = %v, want an error of port 1", name, err)
 		}
+	}
+}
+
+// A Droppable frame whose length the interface or its far end does not take is lost
+// and counted, and holds up no other.
+func TestPacketDropsWhatIsTooLong(t *testing.T) {
+	var a, b *netio.Packet
+	openPair(t, func(int) {
+		err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "near", MTU: 2000}, PeerName: "far", PeerMTU: 1000})
+		indices := map[string]int{}
+		for _, name := range []string{"near", "far"} {
+			var l netlink.Link
+			if err == nil {
+				l, err = netlink.LinkByName(name)
+			}
+			if err == nil {
+				indices[name], err = l.Attrs().Index, netlink.LinkSetUp(l)
+			}
+		}
+		if err == nil {
+			a, err = netio.OpenPacket([]int{indices["near"]}, netiotest.MaxFrame)
+		}
+		if err == nil {
+			b, err = netio.OpenPacket([]int{indices["far"]}, netiotest.MaxFrame)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	defer a.Close()
+	defer b.Close()
+	short := make([]byte, 60)
+	for _, too := range [][]byte{make([]byte, 2015), make([]byte, 1100)} {
+		before, err := a.Drops()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Send([]netio.Message{{Header: short}, {Header: too, Droppable: true}, {Header: short, Droppable: true}}); err != nil {
+			t.Fatalf("%d B: %v", len(too), err)
+		}
+		batch := make([]netio.Frame, 4)
+		for got := 0; got < 2; {
+			n, err := b.Receive(batch, 5*time.Second)
+			if n == 0 || err != nil {
+				t.Fatalf("%d B: Receive = %d, %v after %d frames, want 2", len(too), n, err, got)
+			}
+			for _, f := range batch[:n] {
+				if len(f.Data) != len(short) {
+					t.Errorf("%d B: a frame of %d B arrived", len(too), len(f.Data))
+				}
+			}
+			got += n
+		}
+		// Some kernels say nothing of what the far end of a veth pair drops.
+		silent := len(too) < 2000
+		if drops, err := a.Drops(); drops != before+1 && !(silent && drops == before) || err != nil {
+			t.Errorf("%d B: Drops = %d, %v, want %d", len(too), drops, err, before+1)
+		}
+	}
+}
+
+// A frame that is longer than its interface's MTU, as offloading makes them, is lost
+// and counted: no other interface would take it.
+func TestPacketTakesNoFrameBeyondTheMTU(t *testing.T) {
+	var loop *netio.Packet
+	openPair(t, func(loopback int) {
+		l, err := netlink.LinkByIndex(loopback)
+		for _, step := range []func() error{
+			func() error { return netlink.LinkSetUp(l) },
+			func() error { return netlink.LinkSetMTU(l, 500) },
+			func() (err error) { loop, err = netio.OpenPacket([]int{loopback}, netiotest.MaxFrame); return err },
+			func() error { return netlink.LinkSetMTU(l, 2000) },
+		} {
+			if err == nil {
+				err = step()
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	defer loop.Close()
+	for _, n := range []int{514 + 9, 60, 514 + 8} {
+		if err := loop.Send([]netio.Message{{Header: make([]byte, n)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var lengths []int
+	for batch := make([]netio.Frame, 4); len(lengths) < 2; {
+		n, err := loop.Receive(batch, 5*time.Second)
+		if n == 0 || err != nil {
+			t.Fatalf("Receive = %d, %v after frames of %v B", n, err, lengths)
+		}
+		for _, f := range batch[:n] {
+			lengths = append(lengths, len(f.Data))
+		}
+	}
+	if drops, err := loop.Drops(); !slices.Equal(lengths, []int{60, 522}) || drops != 1 || err != nil {
+		t.Errorf("received frames of %v B, %d drops, %v, want 60 and 522, 1", lengths, drops, err)
 	}
 }
 

@@ -27,8 +27,9 @@ type Packet struct {
 	held      int // slots before next that belong to the last batch
 	indices   []int32
 	ports     map[int32]int
+	longest   []int // by port: the longest frame that is received; nil for any
 	drops     int64
-	cut       int64 // frames that did not fit into a slot
+	cut       int64 // frames that did not fit into a slot, or were too long
 
 	messages  []mmsghdr
 	vectors   []unix.Iovec
@@ -41,8 +42,11 @@ type mmsghdr struct {
 	_      [4]byte
 }
 
-// vlanTagLen is the length of an 802.1Q tag.
-const vlanTagLen = 4
+// Lengths of Ethernet's header and of an 802.1Q tag.
+const (
+	ethernetLen = 14
+	vlanTagLen  = 4
+)
 
 // blockPages is the number of pages in a block of the ring: small enough that
 // the kernel finds it in one piece.
@@ -50,10 +54,40 @@ const blockPages = 16
 
 // OpenPacket opens the interfaces of the given indices, which are ports 0, 1, …,
 // in the network namespace of the calling thread. A frame longer than maxFrame
-// bytes may not fit into a slot, and is then lost and counted. It needs
+// bytes may not fit into a slot, and is then lost and counted. So is one that is
+// longer than its interface's MTU and two VLAN tags: programs that have turned
+// offloading on send such, and no other interface takes them. OpenPacket needs
 // CAP_NET_RAW in that namespace; the Conn may then be used from any thread.
 func OpenPacket(indices []int, maxFrame int) (*Packet, error) {
-	return open(indices, maxFrame, SlotsOf(len(indices)), true)
+	c, err := open(indices, maxFrame, SlotsOf(len(indices)), true)
+	if err != nil {
+		return nil, err
+	}
+	for _, index := range indices {
+		mtu, err := c.mtu(index)
+		if err != nil {
+			c.Close()
+			return nil, fmt.Errorf("netio: MTU of interface %d: %w", index, err)
+		}
+		c.longest = append(c.longest, ethernetLen+2*vlanTagLen+mtu)
+	}
+	return c, nil
+}
+
+// mtu asks in the namespace of the sockets, not in the thread's (netdevice(7)).
+func (c *Packet) mtu(index int) (int, error) {
+	r, err := unix.NewIfreq("")
+	if err != nil {
+		return 0, err
+	}
+	r.SetUint32(uint32(index))
+	if err := unix.IoctlIfreq(c.tx, unix.SIOCGIFNAME, r); err != nil {
+		return 0, err
+	}
+	if err := unix.IoctlIfreq(c.tx, unix.SIOCGIFMTU, r); err != nil {
+		return 0, err
+	}
+	return int(r.Uint32()), nil
 }
 
 // OpenTap opens one interface, which is port 0, to look on: it receives the
@@ -217,7 +251,7 @@ func (c *Packet) read(batch []Frame) (n int) {
 			}
 			continue
 		}
-		if h.Snaplen < h.Len {
+		if h.Snaplen < h.Len || c.longest != nil && int(h.Len) > c.longest[port] {
 			c.cut++
 			if n == 0 {
 				c.release()
@@ -254,21 +288,48 @@ func (c *Packet) Send(batch []Message) error {
 		return nil
 	}
 	c.prepare(batch)
+	var since time.Time // when the first frame that is left was refused first
 	for at := 0; at < len(batch); {
 		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(c.tx),
 			uintptr(unsafe.Pointer(&c.messages[at])), uintptr(len(batch)-at), 0, 0, 0)
+		m, patience := &batch[at], sendPatience
+		if m.Droppable {
+			patience = dropPatience
+		}
+		lost := m.Droppable
 		switch errno {
 		case 0:
 			at += int(n)
+			since = time.Time{}
+			continue
 		case unix.EINTR, unix.EAGAIN, unix.ENOBUFS:
-			// ENOBUFS: the receiver's backlog was full and the frame was dropped, so
-			// it is sent again.
+			// ENOBUFS: the far end has dropped the frame. It is sent again, since a full
+			// backlog passes; an interface whose MTU has become smaller does not.
+			if since.IsZero() {
+				since = time.Now()
+			}
+			if time.Since(since) < patience {
+				continue
+			}
+		case unix.EMSGSIZE:
 		default:
-			return &PortError{batch[at].Port, fmt.Errorf("send %d B: %w", batch[at].Len(), errno)}
+			lost = false
 		}
+		if !lost {
+			return &PortError{m.Port, fmt.Errorf("send %d B: %w", m.Len(), errno)}
+		}
+		c.cut++
+		at++
+		since = time.Time{}
 	}
 	return nil
 }
+
+// How long a frame is sent again that the far end drops.
+const (
+	sendPatience = 3 * time.Second
+	dropPatience = 100 * time.Microsecond // of a Droppable one: others wait meanwhile
+)
 
 // vectorsPer is the number of parts of a Message.
 const vectorsPer = 3
