@@ -63,7 +63,8 @@ type taps struct {
 	out    *spool.Writer // nil before the first frame
 	err    error         // of opening it
 	live   []*spool.Stream
-	frame  []byte
+	// frame and trailer are of the frame that is captured, kept for their room.
+	frame, trailer []byte
 }
 
 // wants tells whether the frames of a port are captured.
@@ -107,8 +108,8 @@ func (n *Node) spoolReceived(e event) {
 	if payload == nil && !n.cfg.Elide && e.packet.Kind() != wire.Foreign {
 		payload = payloadOf(e.packet)
 	}
-	n.taps.write(int(e.port), &spool.Record{At: e.at}, e.packet, e.packet.Header(), payload,
-		appendTrailer(nil, n.cfg.Run, e.at, e.sequence))
+	n.taps.trailer = appendTrailer(n.taps.trailer[:0], n.cfg.Run, e.at, e.sequence)
+	n.taps.write(int(e.port), &spool.Record{At: e.at}, e.packet, e.packet.Header(), payload, n.taps.trailer)
 }
 
 // spoolSent captures the frame that was put into the outbox last.

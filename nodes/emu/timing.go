@@ -74,7 +74,7 @@ type Timing struct {
 	Displaced      int64
 	DisplacedMax   clock.Duration
 	Sent, Received int64 // frames of links
-	Unread         int64 // frames of programs that were lost because nobody read them in time
+	Unread         int64 // frames of programs that nobody read in time, or that no interface took
 	RealTime       bool  // the threads had a real-time priority, all of them
 	Ports          []PortTiming
 }
