@@ -177,16 +177,17 @@ func (d *deployment) wire(c *core.CLab, g *topologies.Graph) error {
 func (e *Engine) describe(ctx context.Context, d *deployment, lab *Lab) (*Deployed, error) {
 	lives := &Deployed{RunID: lab.RunID, Topology: lab.path(), Nodes: make([]Node, len(lab.Graph.Nodes))}
 	for i, ports := range lab.Graph.Adjacency() {
-		s := d.started[lab.Graph.Nodes[i].Name]
+		name := lab.Graph.Nodes[i].Name
+		s := d.started[name]
 		indices, err := interfaces(s.net, len(ports), lab.MTU)
 		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", lab.Graph.Nodes[i].Name, err)
+			return nil, fmt.Errorf("node %s: %w", name, err)
 		}
-		lives.Nodes[i] = Node{Name: lab.container(i), ID: s.id, PID: s.pid, Interfaces: indices}
+		lives.Nodes[i] = Node{Name: lab.container(name), ID: s.id, PID: s.pid, Interfaces: indices}
 	}
 	for _, s := range lab.Sides {
 		name := lab.sideName(s)
-		lives.Sides = append(lives.Sides, Node{Name: "clab-" + lab.name() + "-" + name, ID: d.started[name].id, PID: d.started[name].pid})
+		lives.Sides = append(lives.Sides, Node{Name: lab.container(name), ID: d.started[name].id, PID: d.started[name].pid})
 	}
 	containers, err := e.containers(ctx, lab.RunID)
 	if err != nil {

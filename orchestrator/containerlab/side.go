@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator/reaper"
 )
 
@@ -33,7 +34,7 @@ const sideInit = "/.csiglab-init"
 
 // Limits of a side container.
 const (
-	sideMemory = 1024 // MiB
+	sideMemory = 1024 * units.MiB
 	sidePIDs   = 1024
 )
 
@@ -43,7 +44,7 @@ func (lab *Lab) sideName(s Side) string { return lab.Graph.Nodes[s.Node].Name + 
 func (s Side) settings() NodeSettings {
 	return NodeSettings{
 		Image: s.Image, Cmd: []string{reaper.Argument}, Binds: []string{s.Init + ":" + sideInit + ":ro"},
-		Memory: sideMemory << 20, PIDs: sidePIDs,
+		Memory: sideMemory, PIDs: sidePIDs,
 	}
 }
 

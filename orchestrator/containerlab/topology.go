@@ -102,10 +102,9 @@ func (lab *Lab) name() string {
 	return lab.Name + "-" + lab.RunID
 }
 
-// container returns the name that containerlab gives to a node's container.
-func (lab *Lab) container(node int) string {
-	return "clab-" + lab.name() + "-" + lab.Graph.Nodes[node].Name
-}
+// container returns the name that containerlab gives to the container of a node of
+// the topology.
+func (lab *Lab) container(node string) string { return "clab-" + lab.name() + "-" + node }
 
 // path returns the path of the topology file.
 func (lab *Lab) path() string { return filepath.Join(lab.Folder, lab.Name+".clab.yml") }
