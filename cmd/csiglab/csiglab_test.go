@@ -478,7 +478,7 @@ func TestLabCommands(t *testing.T) {
 			stdout: "lab         lab1\nexperiment  three-flow\nruntime     netns, clock wall, dilation 40, 2 nodes\nfolder      /runs/x\n" +
 				"next        csiglab inspect lab1\n            csiglab exec lab1 h0 -- ip address\n            csiglab down lab1\n"},
 		{args: "up three-flow", did: "[hold three-flow]", stdout: "lab         lab1",
-			stderr: "note: three-flow has 3 variants; the lab is of baseline, --variant chooses another; expectations, which compare them, are left out\n"},
+			stderr: "note: three-flow has 3 variants; the lab is of baseline, --variant chooses another\n"},
 		{args: "exec run2 10.0.0.1 ip -br --json a", did: `[run2 h0 ["ip" "-br" "--json" "a"]]`},
 		{args: "exec lab1 tor0 -- sh -- x", did: `[lab1 tor0 ["sh" "--" "x"]]`},
 		{args: "down lab1", report: labs.Report{Output: "fine\n"}, stdout: "fine\n"},

@@ -76,6 +76,7 @@ func (a *app) hold() *cobra.Command {
 			cmd.SetContext(ctx)
 			l.json = false // it was about up
 			inner := *a
+			inner.args = slices.Concat([]string{"up"}, a.args[1:]) // as its user called it
 			inner.stdout, inner.stderr = io.MultiWriter(a.stdout, &h.output), io.MultiWriter(a.stderr, &h.errors)
 			inner.lab.run = func(ctx context.Context, set *experiment.Set, opts orchestrator.Options) (*orchestrator.Result, error) {
 				opts.Progress = nil // nobody looks

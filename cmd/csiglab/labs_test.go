@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,8 +23,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// labText is a fabric of seven nodes, slow enough for any machine, and a budget
-// that none exceeds.
+// labText is a fabric of seven nodes, slow enough for any machine, a budget that
+// none exceeds, and an expectation that none meets: labs have none.
 const labText = `
 schema: 1
 name: NAME
@@ -37,6 +38,7 @@ topology:
 workload: {transfers: ["0 -> 3 100kB"]}
 csig: {format: compact}
 wall: {dilation: 100, budget: {lateness: 1000, displaced: 1, rate: 1}}
+expect: ["run.model_ms < 0"]
 seeds: [7]
 `
 
@@ -267,7 +269,11 @@ func testLabs(u *tool, runtime, port string) {
 	if code := u.code(sleepers[one.ID].Wait()); code != 128+int(syscall.SIGKILL) {
 		u.Errorf("a program in a node of a lab that went down ended with %d", code)
 	}
-	for _, name := range []string{"summary.json", "report.html", "manifest.json", "lab.log"} {
+	manifest, err := os.ReadFile(filepath.Join(u.dir, "first", "manifest.json"))
+	if err != nil || !regexp.MustCompile(`"csiglab",\s*"up",\s*"one.yaml"`).Match(manifest) {
+		u.Errorf("the lab's manifest does not name the command (%v): %s", err, manifest)
+	}
+	for _, name := range []string{"summary.json", "report.html", "lab.log"} {
 		if _, err := os.Stat(filepath.Join(u.dir, "first", name)); err != nil {
 			u.Error(err)
 		}

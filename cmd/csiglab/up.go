@@ -38,7 +38,7 @@ func (a *app) up() *cobra.Command {
 		Use:   "up [EXPERIMENT]",
 		Short: "Start a lab: an experiment in real time that goes on until csiglab down",
 		Long: "Start a lab: an experiment in real time that goes on until csiglab down, also when its traffic has ended.\n" +
-			"It is one run: of one variant, with the first seed.",
+			"It is one run: of one variant, with the first seed. The experiment's expectations are left out.",
 		Example: "  csiglab up three-flow --variant csig\n" +
 			"  csiglab exec three-flow h0 -- ip address\n" +
 			"  csiglab down three-flow",
@@ -53,8 +53,7 @@ func (a *app) up() *cobra.Command {
 				return err
 			}
 			if n := len(set.Base.Variants); n > 1 && l.variant == "" {
-				a.notes([]string{fmt.Sprintf("%s has %d variants; the lab is of %s, --variant chooses another; expectations, which compare them, are left out",
-					set.Base.Name, n, set.Variants[0].Name)})
+				a.notes([]string{fmt.Sprintf("%s has %d variants; the lab is of %s, --variant chooses another", set.Base.Name, n, set.Variants[0].Name)})
 			}
 			id, err := a.lab.start(cmd.Context(), slices.Concat([]string{holdName}, a.args[1:]), a.env, a.stderr)
 			if err != nil {
@@ -106,14 +105,13 @@ func (l *labFlags) one(set *experiment.Set) error {
 	if err != nil {
 		return err
 	}
-	name, several := set.Variants[i].Name, len(set.Variants) > 1
+	name := set.Variants[i].Name
 	set.Variants = set.Variants[i : i+1]
 	set.Base.Seeds = set.Base.Seeds[:1]
 	set.Variants[0].Experiment.Seeds = set.Base.Seeds
-	if several { // which compare variants
-		set.Base.Expect, set.Variants[0].Experiment.Expect = nil, nil
-		set.Base.Published = slices.DeleteFunc(slices.Clone(set.Base.Published), func(p experiment.Published) bool { return p.Variant != name })
-	}
+	// Expectations compare variants, and what has ended by itself.
+	set.Base.Expect, set.Variants[0].Experiment.Expect = nil, nil
+	set.Base.Published = slices.DeleteFunc(slices.Clone(set.Base.Published), func(p experiment.Published) bool { return p.Variant != name })
 	return nil
 }
 
