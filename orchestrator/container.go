@@ -41,7 +41,7 @@ func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progre
 	}
 	out.takePrograms(f.Programs, got.Programs, f.Folder)
 	r.judge(p, out, kept{
-		timing: got.Timing, shaped: got.Shaped, end: got.End, behind: got.Behind, cpu: got.CPU, lasted: got.Setup + got.Wall,
+		timing: got.Timing, shaped: got.Shaped, end: got.End, behind: got.Behind, foreign: got.Foreign, cpu: got.CPU, lasted: got.Setup + got.Wall,
 	})
 	return out, nil
 }

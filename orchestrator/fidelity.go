@@ -24,12 +24,13 @@ const (
 
 // kept is what a backend knows of how a run kept real time.
 type kept struct {
-	timing *emu.Timing
-	shaped []shape.Shaped
-	end    clock.Time
-	behind time.Duration // 0: it was not given up
-	cpu    time.Duration // over all that the run lasted
-	lasted time.Duration
+	timing  *emu.Timing
+	shaped  []shape.Shaped
+	end     clock.Time
+	behind  time.Duration // 0: it was not given up
+	foreign int64         // frames that are not of the run
+	cpu     time.Duration // over all that the run lasted
+	lasted  time.Duration
 }
 
 // judge adds to a run how well it kept real time, and whether that is within its
@@ -55,7 +56,9 @@ func fidelity(p *Plan, w emu.Wall, got kept) *runfolder.Fidelity {
 		LatenessMaxUS:   us(t.Lateness.Max),
 		LatenessShare:   relative(t.Lateness.Quantile(0.99)),
 		Frames:          t.Sent,
-		Lost:            t.Sent - t.Received + t.Unread,
+		Lost:            t.Sent - t.Received,
+		Unread:          t.Unread,
+		Foreign:         got.foreign,
 		Displaced:       t.Displaced,
 		DisplacedMaxUS:  t.DisplacedMax.Microseconds(),
 		CPUShare:        got.cpu.Seconds() / got.lasted.Seconds() / float64(runtime.NumCPU()),
@@ -81,6 +84,7 @@ func fidelity(p *Plan, w emu.Wall, got kept) *runfolder.Fidelity {
 func checkFidelity(p *Plan, f *runfolder.Fidelity, b experiment.Budget) check {
 	var over []string
 	exceeds := func(format string, args ...any) { over = append(over, fmt.Sprintf(format, args...)) }
+	advice := ""
 	late := fmt.Sprintf("events were %.0f us late (p99), %.2g of the smallest delay %.3g us times %v", f.LatenessP99US, f.LatenessShare, f.SmallestDelayUS, f.Dilation)
 	if f.Behind > 0 {
 		exceeds("the run was given up when it was %.1f s behind", f.Behind)
@@ -108,7 +112,13 @@ func checkFidelity(p *Plan, f *runfolder.Fidelity, b experiment.Budget) check {
 			wrong, len(f.Links), p.Graph.Nodes[worst.Node].Name, worst.Port, worst.Rate, b.Rate)
 	}
 	if len(over) > 0 {
-		return check{name: "fidelity", detail: strings.Join(over, "; ") + "; a larger --dilation helps"}
+		advice = "; a larger --dilation helps"
+	}
+	if f.Unread > 0 {
+		exceeds("%d frames of programs found no reader at their hosts: too many at a time, or longer than csig0's MTU", f.Unread)
+	}
+	if len(over) > 0 {
+		return check{name: "fidelity", detail: strings.Join(over, "; ") + advice}
 	}
 	return check{name: "fidelity", ok: true, detail: fmt.Sprintf("%s; %d of %d packets displaced, no frame lost, %d busy links within %.2g of their rate",
 		late, f.Displaced, f.Frames, len(f.Links), off(worst))}

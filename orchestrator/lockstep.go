@@ -96,7 +96,7 @@ func (r *runner) namespaces(ctx context.Context, p *Plan, f netns.Fabric, progre
 	if r.wall != nil {
 		out.takePrograms(f.Programs, got.Programs, f.Folder)
 		r.judge(p, out, kept{
-			timing: got.Timing, shaped: got.Shaped, end: got.End, behind: got.Behind, cpu: got.CPU, lasted: got.Setup + got.Wall,
+			timing: got.Timing, shaped: got.Shaped, end: got.End, behind: got.Behind, foreign: got.Foreign, cpu: got.CPU, lasted: got.Setup + got.Wall,
 		})
 	} else {
 		out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.Counters.TxPackets, got.Counters.RxPackets))

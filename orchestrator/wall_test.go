@@ -200,14 +200,16 @@ func TestFidelityBudget(t *testing.T) {
 		{func(*runfolder.Fidelity) {}, ""},
 		{func(f *runfolder.Fidelity) { f.LatenessShare = 0.26 }, "0.26 of the smallest delay"},
 		{func(f *runfolder.Fidelity) { f.Displaced = 11 }, "11 of 1000 packets came too late"},
-		{func(f *runfolder.Fidelity) { f.Lost = 1 }, "1 frames were lost"},
+		{func(f *runfolder.Fidelity) { f.Lost = 1 }, "1 frames were lost on their way; a larger --dilation helps"},
+		{func(f *runfolder.Fidelity) { f.Unread, f.Foreign = 2, 1 }, "2 frames of programs found no reader at their hosts: too many at a time, or longer than csig0's MTU"},
+		{func(f *runfolder.Fidelity) { f.Foreign = 1 }, ""},
 		{func(f *runfolder.Fidelity) { f.Links = append(f.Links, runfolder.LinkRate{Node: 2, Rate: 0.9}) }, "1 of 3 busy links were off their rate; h2 port 0 sent at 0.9 of it"},
 		{func(f *runfolder.Fidelity) { f.Behind = 2.5 }, "given up when it was 2.5 s behind"},
 	} {
 		f := good
 		c.change(&f)
 		got := checkFidelity(p, &f, budget)
-		if got.ok != (c.want == "") || !strings.Contains(got.detail, c.want) {
+		if got.ok != (c.want == "") || !strings.Contains(got.detail, c.want) || f.Unread > 0 && strings.Contains(got.detail, "dilation") {
 			t.Errorf("check of %+v: ok %v, %q; want %q", f, got.ok, got.detail, c.want)
 		}
 	}

@@ -266,7 +266,7 @@ func realTime(m *runfolder.Manifest) string {
 	var lost, displaced, frames int64
 	for _, r := range m.Runs {
 		if f := r.Fidelity; f != nil {
-			lost, displaced, frames = lost+f.Lost, displaced+f.Displaced, frames+f.Frames
+			lost, displaced, frames = lost+f.Lost+f.Unread, displaced+f.Displaced, frames+f.Frames
 			if worst == nil || f.LatenessShare > worst.LatenessShare {
 				worst = f
 			}

@@ -168,8 +168,10 @@ type Fidelity struct {
 	LatenessMaxUS   float64 `json:"latenessMaxUs"`
 	LatenessShare   float64 `json:"latenessShare"` // the 99th percentile, of the smallest delay in wall time
 	Frames          int64   `json:"frames"`
-	Lost            int64   `json:"lost"`           // frames that the harness lost
+	Lost            int64   `json:"lost"`           // frames that the harness lost on links
 	Shaped          int64   `json:"shaped"`         // of these, dropped by the links' shapers
+	Unread          int64   `json:"unread"`         // frames of programs that the harness lost between them and their nodes
+	Foreign         int64   `json:"foreign"`        // frames on links that no node sent, and runts of programs
 	Displaced       int64   `json:"displaced"`      // packets that came too late for their moment
 	DisplacedMaxUS  float64 `json:"displacedMaxUs"` // the worst of them
 	CPUShare        float64 `json:"cpuShare"`       // of all cores, while the run was deployed
