@@ -84,10 +84,10 @@ func (f *fabric) assignApplications(p *Plan, seed uint64) error {
 		}
 		p.Shims[h] = s
 	}
-	for _, program := range a.Programs {
+	for i, program := range a.Programs {
 		args, err := program.Args()
 		if err != nil {
-			return at("applications.programs", err)
+			return at(fmt.Sprintf("applications.programs[%d].run", i), err)
 		}
 		p.Programs = append(p.Programs, application.Program{
 			Host: program.Host, Name: name(program.Host), Args: args,
@@ -151,7 +151,7 @@ func (r *runner) checkPrograms(p *Plan) error {
 	}
 	for i, program := range p.Programs {
 		if err := program.Check(); err != nil {
-			return configuration(fmt.Errorf("applications.programs[%d]: %w", i, err))
+			return at(fmt.Sprintf("applications.programs[%d].run", i), err)
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func TestProgramMissing(t *testing.T) {
 	set.Variants[0].Experiment.Applications.Programs[0].Run = "no-such-program --flag"
 	folder := filepath.Join(t.TempDir(), "run")
 	_, err := Run(context.Background(), set, Options{Out: folder})
-	want := `applications.programs[0]: run "no-such-program" on h0: executable file not found in $PATH`
+	want := `test.yaml:12:41: applications.programs[0].run: run "no-such-program" on h0: executable file not found in $PATH`
 	if !errors.Is(err, ErrConfiguration) || err.Error() != want {
 		t.Errorf("got %v, want a configuration error: %s", err, want)
 	}
