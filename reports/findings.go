@@ -196,7 +196,8 @@ func (d *data) sharing() string {
 			continue
 		}
 		others /= float64(n)
-		text := fmt.Sprintf("%s against %s Gb/s in %s", number(math.Round(rates[slow]*10)/10), number(math.Round(others*10)/10), v.Name)
+		unit := scaleFor(max(rates[slow], others), scalesOfRates)
+		text := fmt.Sprintf("%s against %s %s in %s", number(math.Round(rates[slow]*unit.factor*10)/10), number(math.Round(others*unit.factor*10)/10), unit.unit, v.Name)
 		if rates[slow] > 0 {
 			text += fmt.Sprintf(" (1\u00a0:\u00a0%s)", number(math.Round(others/rates[slow]*100)/100))
 		}

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -19,6 +22,7 @@ func TestSharing(t *testing.T) {
 	}{
 		{"two alike", 0, [2]int64{5, 5}, [2]float64{95, 95.2}, "The flows share evenly in run", "suffers"},
 		{"two unlike", 0, [2]int64{5, 5}, [2]float64{30, 70}, "Flow a suffers: against the other it gets 30 against 70 Gb/s", "evenly"},
+		{"slow links", 0, [2]int64{5, 5}, [2]float64{0.003, 0.0071}, "it gets 3 against 7.1 Mb/s in run", "evenly"},
 		{"a short one over its own time", 0, [2]int64{5, 500}, [2]float64{30, 90}, "", "suffers"},
 		{"a short one over a window", 100, [2]int64{5, 500}, [2]float64{30, 90}, "Flow a suffers", "evenly"},
 	} {
@@ -53,5 +57,23 @@ func TestRatesOfOpenWindow(t *testing.T) {
 	d.measureRates()
 	if got := d.rates["run"]["a"]; got != 40 {
 		t.Errorf("rate over a window of 200 us: got %v, want 40", got)
+	}
+}
+
+// Charts have units that fit what is drawn.
+func TestScales(t *testing.T) {
+	d := &data{manifest: &runfolder.Manifest{Measure: runfolder.Window{FromUS: 500_000}}, bin: 2000}
+	for _, c := range []struct {
+		x, y, mark float64 // ms, Gb/s
+		want       Panel
+	}{
+		{2000, 40, 20, Panel{XLabel: "Time (s)", YLabel: "Throughput (Gb/s)", XMax: 2.001, YMax: 40, Shade: [2]float64{0.5, 2.001}, Lines: []Line{{X: []float64{2}, Y: []float64{40}}}, Marks: []Mark{{"half 20 Gb/s", 20}}}},
+		{800, 0.02, 0.04, Panel{XLabel: "Time (ms)", YLabel: "Throughput (Mb/s)", XMax: 801, YMax: 40, Shade: [2]float64{500, 801}, Lines: []Line{{X: []float64{800}, Y: []float64{20}}}, Marks: []Mark{{"half 40 Mb/s", 40}}}},
+	} {
+		chart := Chart{Panels: []Panel{{Lines: []Line{{X: []float64{c.x}, Y: []float64{c.y}}}, Marks: []Mark{{"half", c.mark}}}}}
+		chart.finish(d, "Throughput", scalesOfRates)
+		if diff := cmp.Diff(chart.Panels[0], c.want, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			t.Errorf("%v ms, %v Gb/s (-got +want):\n%s", c.x, c.y, diff)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func (d *data) throughput() Chart {
 				add(sums, d.group[w.FlowName], d.index(w.StartUS), float64(w.WireBytes))
 			}
 		}
-		p := d.timePanel(v.Name, "Throughput (Gb/s)")
+		p := Panel{Title: v.Name}
 		for g, sum := range sums {
 			if sum == nil {
 				continue
@@ -92,7 +92,7 @@ func (d *data) throughput() Chart {
 		}
 		c.add(p)
 	}
-	c.finish(d)
+	c.finish(d, "Throughput", scalesOfRates)
 	return c
 }
 
@@ -117,8 +117,10 @@ func (d *data) queues(ports []bottleneck) Chart {
 			if !ok {
 				continue
 			}
-			p := d.timePanel(port.name+", "+v.Name, "Queue (kB)")
-			p.Subtitle = fmt.Sprintf("%s busy · mean %s · peak %s", percent(use.utilisation), depth(use.meanQueue, port.port.RateBPS), depth(use.peakQueue, port.port.RateBPS))
+			p := Panel{
+				Title:    port.name + ", " + v.Name,
+				Subtitle: fmt.Sprintf("%s busy · mean %s · peak %s", percent(use.utilisation), depth(use.meanQueue, port.port.RateBPS), depth(use.peakQueue, port.port.RateBPS)),
+			}
 			mean, peak := Line{Name: "mean", Style: styleMean}, Line{Name: "largest", Style: styleMax}
 			// A window without a record is one without a packet.
 			for i := range d.index(d.ends[run{v.Name, d.seeds[v.Name]}]-d.bin/2) + 1 {
@@ -129,7 +131,7 @@ func (d *data) queues(ports []bottleneck) Chart {
 			c.add(p)
 		}
 	}
-	c.finish(d)
+	c.finish(d, "Queue", scalesOfSizes)
 	c.Legend = []Key{{"mean", styleMean, false}, {"largest", styleMax, false}}
 	return c
 }
@@ -147,7 +149,7 @@ func (d *data) delays() Chart {
 				add(acks, d.group[w.FlowName], d.index(w.StartUS), float64(w.Acks))
 			}
 		}
-		p := d.timePanel(v.Name, "Delay (µs)")
+		p := Panel{Title: v.Name}
 		for g := range delays {
 			if delays[g] == nil {
 				continue
@@ -164,11 +166,11 @@ func (d *data) delays() Chart {
 			p.Lines = append(p.Lines, line)
 		}
 		if v.TargetQDelayUS > 0 {
-			p.Marks = []Mark{{"target " + number(v.TargetQDelayUS) + " µs", v.TargetQDelayUS}}
+			p.Marks = []Mark{{"target", v.TargetQDelayUS}}
 		}
 		c.add(p)
 	}
-	c.finish(d)
+	c.finish(d, "Delay", scalesOfDelays)
 	return c
 }
 
@@ -222,8 +224,36 @@ func (d *data) actions() Chart {
 	return c
 }
 
-func (d *data) timePanel(title, y string) Panel {
-	return Panel{Title: title, XLabel: "Time (ms)", YLabel: y}
+// scale is a unit that values are drawn in, of which factor are one of the unit
+// that they are given in.
+type scale struct {
+	unit   string
+	factor float64
+}
+
+// Scales by falling unit; values are given in that of factor 1.
+var (
+	scalesOfTimes  = []scale{{"s", 1e-3}, {"ms", 1}}
+	scalesOfDelays = []scale{{"s", 1e-6}, {"ms", 1e-3}, {"µs", 1}}
+	scalesOfRates  = []scale{{"Gb/s", 1}, {"Mb/s", 1e3}, {"kb/s", 1e6}}
+	scalesOfSizes  = []scale{{"MB", 1e-3}, {"kB", 1}}
+)
+
+// scaleFor returns the greatest unit of which a value has at least one, or the
+// least one.
+func scaleFor(value float64, scales []scale) scale {
+	for _, s := range scales {
+		if value*s.factor >= 1 {
+			return s
+		}
+	}
+	return scales[len(scales)-1]
+}
+
+func (s scale) apply(values []float64) {
+	for i := range values {
+		values[i] *= s.factor
+	}
 }
 
 // perPoint says how much time a point stands for.
@@ -251,9 +281,9 @@ func (c *Chart) add(p Panel) {
 	}
 }
 
-// finish gives all panels the same scales, the measuring window and the seed,
-// and the chart the legend of its flows.
-func (c *Chart) finish(d *data) {
+// finish gives all panels of a quantity over time in ms the same scales, the
+// measuring window and the seed, and the chart the legend of its flows.
+func (c *Chart) finish(d *data, quantity string, scales []scale) {
 	x, y := 0.0, 0.0
 	seen := make([]bool, len(d.groups))
 	for _, p := range c.Panels {
@@ -272,14 +302,25 @@ func (c *Chart) finish(d *data) {
 			y = max(y, m.Y)
 		}
 	}
+	from, to := d.manifest.Measure.FromUS/1000, d.manifest.Measure.ToUS/1000
+	if to == 0 && from > 0 {
+		to = x
+	}
+	sx, sy := scaleFor(x, scalesOfTimes), scaleFor(y, scales)
 	for i := range c.Panels {
 		p := &c.Panels[i]
-		p.XMax, p.YMax = x, y
-		from, to := d.manifest.Measure.FromUS/1000, d.manifest.Measure.ToUS/1000
-		if to == 0 && from > 0 {
-			to = x
+		p.XMax, p.YMax = x*sx.factor, y*sy.factor
+		p.XLabel, p.YLabel = "Time ("+sx.unit+")", quantity+" ("+sy.unit+")"
+		p.Shade = [2]float64{min(from, x) * sx.factor, min(to, x) * sx.factor}
+		for _, l := range p.Lines {
+			sx.apply(l.X)
+			sy.apply(l.Y)
 		}
-		p.Shade = [2]float64{min(from, x), min(to, x)}
+		for j := range p.Marks {
+			m := &p.Marks[j]
+			m.Y *= sy.factor
+			m.Name += " " + number(m.Y) + " " + sy.unit
+		}
 	}
 	for i, v := range d.manifest.Variants {
 		if i < len(c.Panels) && c.Panels[i].Title == v.Name {
