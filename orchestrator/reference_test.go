@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/nodes/nodestest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -91,18 +91,8 @@ func TestReferenceFigures(t *testing.T) {
 	}
 }
 
-// shared returns a fixture's path, or skips.
-func shared(t testing.TB, parts ...string) string {
-	t.Helper()
-	path := filepath.Join(append([]string{"..", "..", "shared", "fixtures"}, parts...)...)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("fixture %s is not here: %v", filepath.Join(parts...), err)
-	}
-	return path
-}
-
 func htsimFile(t testing.TB, kind, name string) string {
-	return shared(t, "ultraethernet+uet-htsim", "htsim", "sim", "datacenter", kind, name)
+	return nodestest.Shared(t, filepath.Join("fixtures/ultraethernet+uet-htsim/htsim/sim/datacenter", kind, name))
 }
 
 // fatTree32 is a 1:1 fat tree for perm_32n, which fat-tree-16.topo is too small
@@ -119,7 +109,9 @@ const fatTree32 = `topology:
 
 // TestFixtures runs the reference's own connection matrices.
 func TestFixtures(t *testing.T) {
-	small := func(t *testing.T) string { return topologyFile(shared(t, "scenarios", "fat-tree-16.topo")) }
+	small := func(t *testing.T) string {
+		return topologyFile(nodestest.Shared(t, "fixtures/scenarios/fat-tree-16.topo"))
+	}
 	large := func(t *testing.T) string { return topologyFile(htsimFile(t, "topologies", "fat_tree_128_1os.topo")) }
 	for _, f := range []struct {
 		matrix       string
@@ -154,7 +146,7 @@ func TestFixtures(t *testing.T) {
 func topologyFile(path string) string { return fmt.Sprintf("topology: {file: %q}\n", path) }
 
 func TestRefusedMatrices(t *testing.T) {
-	small := topologyFile(shared(t, "scenarios", "fat-tree-16.topo"))
+	small := topologyFile(nodestest.Shared(t, "fixtures/scenarios/fat-tree-16.topo"))
 	for _, f := range []struct {
 		matrix string
 		want   []string

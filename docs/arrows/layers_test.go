@@ -12,7 +12,7 @@ import (
 // "/..." stands for the folder and what lies below it; the longest name that
 // matches wins. A package imports its own layer and those below it.
 var layers = [][]string{
-	{"nodes/units", "nodes/clock", "nodes/fifo", "nodes/spelling"},
+	{"nodes/units", "nodes/clock", "nodes/fifo", "nodes/spelling", "nodes/nodestest"},
 	{"nodes/csig", "nodes/wire", "topologies", "workloads", "metrics"},
 	{"nodes/node", "nodes/link", "nodes/host/player"},
 	{"nodes/host/...", "nodes/switch/..."},

@@ -4,12 +4,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/nodes/nodestest"
 )
 
 // newDomain returns the domain of c or ends the test.
@@ -91,32 +92,6 @@ func checkTag(t *testing.T, v tagVector) {
 	}
 }
 
-// referenceFile returns a file of ../shared/reference, or skips the test.
-func referenceFile(t *testing.T, name string) []byte {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "..", "shared", "reference", name))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("%s is not beside the repository: %v", name, err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func TestReferenceVectors(t *testing.T) {
 	type tag struct {
 		T   Type
@@ -133,7 +108,11 @@ func TestReferenceVectors(t *testing.T) {
 		Tables  map[string][]any                            `json:"compact_tables"`
 		Walk    map[string]struct{ Compact, Wide []string } `json:"sai_walk"`
 	}
-	if err := json.Unmarshal(referenceFile(t, "csig-vectors.json"), &reference); err != nil {
+	text, err := io.ReadAll(nodestest.Open(t, "reference/csig-vectors.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &reference)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	check := func(c Config, tags []tag) {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/docker/docker/api/types/image"
 
+	"github.com/csiglab/csiglab/nodes/nodestest"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 )
 
 func testImages(t *testing.T, b *bench, programs containerlab.Binaries) {
@@ -29,7 +29,7 @@ func testImages(t *testing.T, b *bench, programs containerlab.Binaries) {
 		{b.images.Host, "nodes/host/Dockerfile", programs.Host, "csig-host"},
 	} {
 		hash := sha256.New()
-		for _, path := range []string{filepath.Join(containerlabtest.Repository(t), row.dockerfile), row.binary} {
+		for _, path := range []string{filepath.Join(nodestest.Repository(t), row.dockerfile), row.binary} {
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)

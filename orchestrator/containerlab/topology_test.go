@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/nodestest"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
@@ -55,7 +56,7 @@ func newLab(g *topologies.Graph, s containerlab.NodeSettings) containerlab.Lab {
 // TestSchema: every topology that csiglab has or reads becomes a file that is
 // valid by containerlab's own schema.
 func TestSchema(t *testing.T) {
-	dir := containerlabtest.Fixtures(t)
+	dir := nodestest.Shared(t, "fixtures")
 	validate := containerlabtest.Schema(t)
 	settings := containerlab.NodeSettings{
 		Image: "csiglab/csig-switch:0123456789ab", Cmd: []string{"a b"}, Env: map[string]string{"A": "1"},

@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/nodestest"
 	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/topologies/htsim"
-	"github.com/csiglab/csiglab/topologies/htsim/htsimtest"
 )
 
 func counts(hosts, pods, tors, aggs, cores, torAgg, aggCore int) topologies.Counts {
@@ -40,7 +40,7 @@ func TestPublicFiles(t *testing.T) {
 		"astra-sim+astra-sim/examples/network/htsim/8nodes.topo": counts(8, 2, 4, 4, 4, 8, 16),
 	} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			f, err := htsim.ReadTopology(name, htsimtest.Open(t, name))
+			f, err := htsim.ReadTopology(name, nodestest.Open(t, "fixtures/"+name))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/nodes/nodestest"
 	"github.com/csiglab/csiglab/nodes/units"
-	"github.com/csiglab/csiglab/topologies/htsim/htsimtest"
 	"github.com/csiglab/csiglab/workloads"
 	"github.com/csiglab/csiglab/workloads/htsim"
 )
@@ -42,7 +42,7 @@ func TestPublicFiles(t *testing.T) {
 		{"scenarios/collective.cm", result{"collective", 32, 32, 0, 60128 * units.MB, 0, 0}},
 	} {
 		t.Run(filepath.Base(c.file), func(t *testing.T) {
-			w, notes, err := htsim.ReadMatrix(c.file, htsimtest.Open(t, c.file), htsim.Options{})
+			w, notes, err := htsim.ReadMatrix(c.file, nodestest.Open(t, "fixtures/"+c.file), htsim.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +63,7 @@ func TestRefusedPublicFiles(t *testing.T) {
 		"test_cr_1f10m1p.cm": "test_cr_1f10m1p.cm:4:11: msg (several messages on one connection) is not supported yet; give each message a flow of its own",
 	} {
 		t.Run(file, func(t *testing.T) {
-			_, _, err := htsim.ReadMatrix(file, htsimtest.Open(t, public+file), htsim.Options{})
+			_, _, err := htsim.ReadMatrix(file, nodestest.Open(t, "fixtures/"+public+file), htsim.Options{})
 			if err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}

@@ -1,0 +1,55 @@
+// Package nodestest gives tests files of the checkout, and public ones of the
+// folder shared beside it.
+package nodestest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Repository returns the folder of go.mod.
+func Repository(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Shared returns the path of a file or folder in ../shared, such as
+// "fixtures/x.topo", and skips the test where that is absent.
+func Shared(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(Repository(t), "..", "shared", name)
+	_, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skipf("%s is not beside this checkout: %v", name, err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Open opens a file in ../shared until the test ends, and skips the test where that
+// is absent.
+func Open(t testing.TB, name string) *os.File {
+	t.Helper()
+	f, err := os.Open(Shared(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
