@@ -141,7 +141,7 @@ func (e *Engine) remove(ctx context.Context, runID string) error {
 	all.Wait()
 	if ctx.Err() != nil && given.Err() == nil {
 		left := len(slices.DeleteFunc(failures, func(err error) bool { return err == nil }))
-		return fmt.Errorf("the docker engine has not removed %d of %d containers in %v: it has to be started again", left, len(list), e.removeTime)
+		return stoppedError(fmt.Sprintf("the docker engine has not removed %d of %d containers in %v: it has to be started again", left, len(list), e.removeTime))
 	}
 	for _, err := range failures {
 		if errors.Is(err, ErrLost) {

@@ -34,8 +34,8 @@ func TestEngineStops(t *testing.T) {
 	defer e.Close()
 	e.removeTime = 50 * time.Millisecond
 	want := "destroy run r1: the docker engine has not removed 2 of 3 containers in 50ms: it has to be started again"
-	if err := e.Destroy(t.Context(), &Deployed{RunID: "r1"}); err == nil || err.Error() != want {
-		t.Errorf("got error %v, want %q", err, want)
+	if err := e.Destroy(t.Context(), &Deployed{RunID: "r1"}); !errors.Is(err, ErrLost) || err.Error() != want {
+		t.Errorf("got error %v, want ErrLost as %q", err, want)
 	}
 }
 

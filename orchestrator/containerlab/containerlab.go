@@ -136,6 +136,13 @@ func (e *Engine) ask(ctx context.Context) (context.Context, context.CancelFunc) 
 // it is needed.
 var ErrLost = errors.New("the docker engine does not answer any more")
 
+// stoppedError is an ErrLost of an engine that answers, but does not do what it was
+// asked to.
+type stoppedError string
+
+func (e stoppedError) Error() string      { return string(e) }
+func (stoppedError) Is(target error) bool { return target == ErrLost }
+
 // told replaces what the client says of an engine that is gone, which is an
 // encoded URL, or has not answered in time.
 func (e *Engine) told(err error) error {
