@@ -164,7 +164,7 @@ func (e *Engine) removeContainer(ctx context.Context, id string) error {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("remove container %.12s: %w", id, ctx.Err())
+			return fmt.Errorf("remove container %.12s: %w", id, e.told(ctx.Err()))
 		}
 	}
 }

@@ -1,11 +1,12 @@
 package netns_test
 
 import (
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"os/exec"
 	"runtime"
 	"syscall"
 	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
 // TestBusyMachine: processes that take every core change how long a run takes

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,36 +16,35 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
 // openTap opens a socket that sees the frames at a node's port of a link, both
 // ways.
-func openTap(r lab.Run, node, link string, maxFrame int) (*netio.Packet, error) {
+func openTap(r lab.Run, node, link string, maxFrame int) (conn *netio.Packet, err error) {
 	n, err := r.Node(node)
 	if err != nil {
 		return nil, err
+	}
+	i := slices.IndexFunc(n.Interfaces, func(i lab.Interface) bool { return i.Link == link })
+	if i < 0 {
+		return nil, fmt.Errorf("%s has no link %s", node, link)
 	}
 	space, err := os.Open(n.Network)
 	if err != nil {
 		return nil, err
 	}
 	defer space.Close()
-	runtime.LockOSThread() // never unlocked: the thread ends in that namespace
-	if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
-		return nil, err
-	}
-	for _, i := range n.Interfaces {
-		if i.Link == link {
-			device, err := net.InterfaceByName(i.Name)
-			if err != nil {
-				return nil, err
-			}
-			return netio.OpenTap(device.Index, maxFrame)
+	err = application.Within(space, func() error {
+		device, err := net.InterfaceByName(n.Interfaces[i].Name)
+		if err == nil {
+			conn, err = netio.OpenTap(device.Index, maxFrame)
 		}
-	}
-	return nil, fmt.Errorf("%s has no link %s", node, link)
+		return err
+	})
+	return conn, err
 }
 
 // TestFramesOnTheWire reads the frames of a link in the middle of the fabric, as
