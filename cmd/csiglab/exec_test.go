@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -12,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	labs "github.com/csiglab/csiglab/orchestrator/lab"
-	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -125,24 +124,7 @@ func TestNothingElseForTheTerminal(t *testing.T) {
 // testProgramsContainer: where an image holds a host's programs, exec runs in its
 // container.
 func testProgramsContainer(u *tool, docker *client.Client) {
-	files, err := exec.Command("sh", "-c", `ldd /bin/sh | grep -o '/[^ ]*'; echo /bin/sh`).Output()
-	if err != nil {
-		u.Fatal(err)
-	}
-	tar := exec.Command("tar", "-c", "-h", "-C", "/")
-	for _, file := range strings.Fields(string(files)) {
-		tar.Args = append(tar.Args, strings.TrimPrefix(file, "/"))
-	}
-	root, err := tar.Output()
-	if err != nil {
-		u.Fatal(err)
-	}
-	made, err := docker.ImageImport(u.Context(), image.ImportSource{Source: bytes.NewReader(root), SourceName: "-"}, "test/sh:1", image.ImportOptions{})
-	if err != nil {
-		u.Fatal(err)
-	}
-	io.Copy(io.Discard, made)
-	made.Close()
+	containerlabtest.Image(u, docker, "/bin/sh", "test/sh:1")
 	u.experiment("programs")
 	stdout, _ := u.want(exitOK, "up", "programs.yaml", "--runtime", "containerlab", "--out", "fifth", "--json",
 		"--set", "applications={hosts: [0], image: test/sh:1}", "--set", "workload.transfers=[1 -> 2 100kB]")

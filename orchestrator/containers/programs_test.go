@@ -1,11 +1,8 @@
 package containers_test
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,53 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/client"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
-
-// image makes an image FROM scratch that holds a program of this machine and the
-// libraries that it needs.
-func image(t *testing.T, docker *client.Client, program, tag string) {
-	t.Helper()
-	libraries, err := exec.Command("ldd", program).CombinedOutput()
-	if err != nil {
-		t.Fatalf("ldd %s: %v\n%s", program, err, libraries)
-	}
-	files := append(regexp.MustCompile(`/\S+`).FindAllString(string(libraries), -1), program)
-	var context bytes.Buffer
-	w := tar.NewWriter(&context)
-	add := func(name string, content []byte) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(content); err != nil {
-			t.Fatal(err)
-		}
-	}
-	add("Dockerfile", []byte("FROM scratch\nCOPY root /\n"))
-	for _, f := range files {
-		content, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		add("root"+f, content)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := docker.ImageBuild(t.Context(), &context, build.ImageBuildOptions{Tags: []string{tag}, Remove: true, ForceRemove: true, NetworkMode: "none"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if text, err := io.ReadAll(answer.Body); err != nil || strings.Contains(string(text), "errorDetail") {
-		t.Fatalf("%v\n%s", err, text)
-	}
-}
 
 const programsText = `
 schema: 1
@@ -107,7 +64,7 @@ func testPrograms(t *testing.T, docker *client.Client) {
 	if err != nil {
 		t.Skip("needs iperf3: ", err)
 	}
-	image(t, docker, program, "test/iperf3:1")
+	containerlabtest.Image(t, docker, program, "test/iperf3:1")
 	for _, line := range []string{"", "image: test/iperf3:1"} {
 		t.Run(line, func(t *testing.T) {
 			f, result, err := runPrograms(t, line, "iperf3 -c 10.0.0.2 -n 1M", "iperf3 -6 -c fd00:c51c::2 -n 1M -R")
