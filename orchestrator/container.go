@@ -34,16 +34,10 @@ func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progre
 	r.note(fmt.Sprintf("%d containers: deployed in %.2f s, ready in %.2f s, destroyed in %.2f s",
 		len(c.Machines), got.Deploy.Seconds(), got.Setup.Seconds(), got.Destroy.Seconds()))
 	r.log.Info("containers", "images", got.Images.String(), "deploy", got.Deploy.String(), "setup", got.Setup.String(), "destroy", got.Destroy.String())
-	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.Wall, cpu: got.CPU}
-	if r.wall == nil {
-		out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.TxPackets, got.RxPackets))
-		return out, nil
-	}
-	out.takePrograms(f.Programs, got.Programs, f.Folder)
-	r.judge(p, out, kept{
-		timing: got.Timing, shaped: got.Shaped, end: got.End, behind: got.Behind, foreign: got.Foreign, cpu: got.CPU, lasted: got.Setup + got.Wall,
-	})
-	return out, nil
+	return r.realOutcome(p, f, left{
+		Outcome: got.Outcome, shaped: got.Shaped, programs: got.Programs, cpu: got.CPU, setup: got.Setup, wall: got.Wall,
+		tx: got.TxPackets, rx: got.RxPackets,
+	}), nil
 }
 
 // WriteContainerlab writes a fabric whose links are such as a containerlab

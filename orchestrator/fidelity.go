@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/shape"
+	"github.com/csiglab/csiglab/orchestrator/watch"
 )
 
 // A port is busy when it sent back to back for this share of the run, and often
@@ -22,27 +24,33 @@ const (
 	busyPackets = 100
 )
 
-// kept is what a backend knows of how a run kept real time.
-type kept struct {
-	timing  *emu.Timing
-	shaped  []shape.Shaped
-	end     clock.Time
-	behind  time.Duration // 0: it was not given up
-	foreign int64         // frames that are not of the run
-	cpu     time.Duration // over all that the run lasted
-	lasted  time.Duration
+// left is what a run of real nodes left, in any runtime.
+type left struct {
+	watch.Outcome
+	shaped      []shape.Shaped // of a run in real time
+	programs    []application.Ended
+	cpu         time.Duration // over all that the run lasted
+	setup, wall time.Duration // until every node was there, and from then on
+	tx, rx      int64         // frames that the interfaces counted
 }
 
-// judge adds to a run how well it kept real time, and whether that is within its
-// budget.
-func (r *runner) judge(p *Plan, out *outcome, got kept) {
+// realOutcome returns what a run with real nodes left, with how well it kept its
+// clock.
+func (r *runner) realOutcome(p *Plan, f netns.Fabric, got left) *outcome {
+	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.wall, cpu: got.cpu}
+	if r.wall == nil {
+		out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.tx, got.rx))
+		return out
+	}
+	out.takePrograms(f.Programs, got.programs, f.Folder)
 	out.fidelity = fidelity(p, *r.wall, got)
 	out.checks = append(out.checks, checkFidelity(p, out.fidelity, r.set.Base.Wall.Budget))
+	return out
 }
 
 // fidelity returns how well a run kept real time.
-func fidelity(p *Plan, w emu.Wall, got kept) *runfolder.Fidelity {
-	t := got.timing
+func fidelity(p *Plan, w emu.Wall, got left) *runfolder.Fidelity {
+	t := got.Timing
 	smallest := smallestDelay(p)
 	relative := func(d time.Duration) float64 { return float64(d) / (smallest.Seconds() * w.Dilation * 1e9) }
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
@@ -58,17 +66,17 @@ func fidelity(p *Plan, w emu.Wall, got kept) *runfolder.Fidelity {
 		Frames:          t.Sent,
 		Lost:            t.Sent - t.Received,
 		Unread:          t.Unread,
-		Foreign:         got.foreign,
+		Foreign:         got.Foreign,
 		Displaced:       t.Displaced,
 		DisplacedMaxUS:  t.DisplacedMax.Microseconds(),
-		CPUShare:        got.cpu.Seconds() / got.lasted.Seconds() / float64(runtime.NumCPU()),
-		Behind:          got.behind.Seconds(),
+		CPUShare:        got.cpu.Seconds() / (got.setup + got.wall).Seconds() / float64(runtime.NumCPU()),
+		Behind:          got.Behind.Seconds(),
 	}
 	for _, s := range got.shaped {
 		f.Shaped += s.Dropped
 	}
 	for _, port := range t.Ports {
-		if port.Packets >= busyPackets && float64(port.Model) >= busyShare*float64(got.end) {
+		if port.Packets >= busyPackets && float64(port.Model) >= busyShare*float64(got.End) {
 			f.Links = append(f.Links, runfolder.LinkRate{
 				Node: int32(port.Node), Port: int32(port.Port), Packets: port.Packets, Rate: port.Rate(w.Dilation),
 			})

@@ -92,16 +92,10 @@ func (r *runner) namespaces(ctx context.Context, p *Plan, f netns.Fabric, progre
 	if err != nil {
 		return nil, err
 	}
-	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.Wall, cpu: got.CPU}
-	if r.wall != nil {
-		out.takePrograms(f.Programs, got.Programs, f.Folder)
-		r.judge(p, out, kept{
-			timing: got.Timing, shaped: got.Shaped, end: got.End, behind: got.Behind, foreign: got.Foreign, cpu: got.CPU, lasted: got.Setup + got.Wall,
-		})
-	} else {
-		out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.Counters.TxPackets, got.Counters.RxPackets))
-	}
-	return out, nil
+	return r.realOutcome(p, f, left{
+		Outcome: got.Outcome, shaped: got.Shaped, programs: got.Programs, cpu: got.CPU, setup: got.Setup, wall: got.Wall,
+		tx: got.Counters.TxPackets, rx: got.Counters.RxPackets,
+	}), nil
 }
 
 func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {

@@ -32,7 +32,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/units"
@@ -88,19 +87,12 @@ func (s NodeSpec) Config() []byte {
 
 // Outcome is what a run left.
 type Outcome struct {
-	Results  []metrics.NodeResult // in node order
-	End      clock.Time           // of the model
-	Drained  bool                 // ended because nothing was due, not at Fabric.End
-	Frames   int64                // sent by the nodes
-	Foreign  int64                // frames that the nodes received and that are not of the run
+	watch.Outcome
 	Counters Counters
-	Grants   int64          // turns granted by the safe horizon
 	CPU      time.Duration  // of all processes, from their start
 	Setup    time.Duration  // until every node was there
 	Wall     time.Duration  // from then until the last result
-	Timing   *emu.Timing    // of a run in real time
-	Behind   time.Duration  // how late a run in real time was when it was given up; 0: it was not
-	Shaped   []shape.Shaped // its links' shapers, by node and port
+	Shaped   []shape.Shaped // of a run in real time: its links' shapers, by node and port
 
 	Programs []application.Ended // as Fabric.Programs
 

@@ -39,7 +39,7 @@ func (s *supervisor) paceProcesses(ctx context.Context, d *deployment, begin tim
 	if err != nil {
 		return nil, err
 	}
-	out := pacedOutcome(got, begin)
+	out := watched(got, begin)
 	if inside != nil {
 		if err := inside.join(out); err != nil {
 			return nil, err
@@ -63,11 +63,9 @@ func (s *supervisor) paced(sheet *emu.Sheet, configs []emu.Config) *watch.Paced 
 	return run
 }
 
-func pacedOutcome(got *watch.Outcome, begin time.Time) *Outcome {
-	return &Outcome{
-		Results: got.Results, End: got.End, Drained: got.Drained, Frames: got.Frames, Foreign: got.Foreign,
-		Timing: got.Timing, Behind: got.Behind, Setup: got.Started.Sub(begin), Wall: time.Since(got.Started),
-	}
+// watched returns the outcome of a run that has just ended.
+func watched(got *watch.Outcome, begin time.Time) *Outcome {
+	return &Outcome{Outcome: *got, Setup: got.Started.Sub(begin), Wall: time.Since(got.Started)}
 }
 
 // paced is nodes of this process under a keeper.
@@ -146,6 +144,6 @@ func (s *supervisor) paceOneProcess(ctx context.Context, d *deployment, begin ti
 	if err != nil {
 		return nil, err
 	}
-	out := pacedOutcome(got, begin)
+	out := watched(got, begin)
 	return out, all.join(out)
 }

@@ -161,8 +161,5 @@ func (s *supervisor) collect(ctx context.Context, nodes *fleet, shared *emu.Shar
 	if err != nil {
 		return nil, err
 	}
-	return &Outcome{
-		Results: got.Results, End: got.End, Frames: got.Frames, Foreign: got.Foreign, Grants: got.Grants,
-		Setup: got.Started.Sub(begin), Wall: time.Since(got.Started),
-	}, nil
+	return watched(got, begin), nil
 }
