@@ -1,13 +1,13 @@
 package metrics
 
 import (
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Windows are aligned to the start of the run: window i of interval d is
 // [i*d, (i+1)*d).
-func windowStart(now clock.Time, interval clock.Duration) clock.Time {
-	return now - now%clock.Time(interval)
+func windowStart(now units.Time, interval units.Duration) units.Time {
+	return now - now%units.Time(interval)
 }
 
 // PortRecorder keeps the totals and windows of one egress port. Calls come in
@@ -16,23 +16,23 @@ type PortRecorder struct {
 	Totals  PortTotals
 	Windows []PortWindow
 
-	interval clock.Duration
+	interval units.Duration
 	current  PortWindow
-	end      clock.Time // of the current window
+	end      units.Time // of the current window
 	depth    int64      // data queue in bytes
-	since    clock.Time // of that depth
+	since    units.Time // of that depth
 	area     int64      // integral of depth in byte-ps since the window began
 }
 
 // NewPortRecorder returns the recorder of a port with windows of the given
 // length, which must be positive.
-func NewPortRecorder(node, port int, interval clock.Duration) PortRecorder {
+func NewPortRecorder(node, port int, interval units.Duration) PortRecorder {
 	id := PortWindow{Node: int32(node), Port: int32(port)}
 	return PortRecorder{
-		Totals:   PortTotals{Node: id.Node, Port: id.Port, FirstDeparture: clock.Never},
+		Totals:   PortTotals{Node: id.Node, Port: id.Port, FirstDeparture: units.Never},
 		interval: interval,
 		current:  id,
-		end:      clock.Time(interval),
+		end:      units.Time(interval),
 	}
 }
 
@@ -43,7 +43,7 @@ func (r *PortRecorder) Enqueue(size int64) {
 }
 
 // Depth tells the data queue's depth from now on.
-func (r *PortRecorder) Depth(now clock.Time, bytes int64) {
+func (r *PortRecorder) Depth(now units.Time, bytes int64) {
 	r.roll(now)
 	r.area += r.depth * int64(now.Sub(r.since))
 	r.since, r.depth = now, bytes
@@ -53,14 +53,14 @@ func (r *PortRecorder) Depth(now clock.Time, bytes int64) {
 }
 
 // Transmit counts a packet whose transmission starts at now.
-func (r *PortRecorder) Transmit(now, departs clock.Time, size int64, marked bool) {
+func (r *PortRecorder) Transmit(now, departs units.Time, size int64, marked bool) {
 	r.roll(now)
 	r.current.TxPackets++
 	r.current.TxBytes += size
 	r.Totals.TxPackets++
 	r.Totals.TxBytes += size
 	r.Totals.LastDeparture = departs
-	if r.Totals.FirstDeparture == clock.Never {
+	if r.Totals.FirstDeparture == units.Never {
 		r.Totals.FirstDeparture = now
 	}
 	if marked {
@@ -70,7 +70,7 @@ func (r *PortRecorder) Transmit(now, departs clock.Time, size int64, marked bool
 }
 
 // Trim counts a packet of which trimming removed cut bytes.
-func (r *PortRecorder) Trim(now clock.Time, cut int64) {
+func (r *PortRecorder) Trim(now units.Time, cut int64) {
 	r.roll(now)
 	r.current.Trimmed++
 	r.Totals.TrimmedPackets++
@@ -78,7 +78,7 @@ func (r *PortRecorder) Trim(now clock.Time, cut int64) {
 }
 
 // Drop counts a packet that came to the port and was dropped.
-func (r *PortRecorder) Drop(now clock.Time, size int64) {
+func (r *PortRecorder) Drop(now units.Time, size int64) {
 	r.roll(now)
 	r.current.Dropped++
 	r.Totals.DroppedPackets++
@@ -86,7 +86,7 @@ func (r *PortRecorder) Drop(now clock.Time, size int64) {
 }
 
 // Close ends the last window at end, with what is still queued.
-func (r *PortRecorder) Close(end clock.Time, queuedPackets, queuedBytes int64) {
+func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 	r.roll(end - 1) // a window that would start at the end has no time in it
 	r.closeWindow(end)
 	r.Totals.QueuedPackets, r.Totals.QueuedBytes = queuedPackets, queuedBytes
@@ -94,7 +94,7 @@ func (r *PortRecorder) Close(end clock.Time, queuedPackets, queuedBytes int64) {
 
 // roll closes the windows that end at or before now. Those in which nothing
 // happened and nothing was queued leave no record.
-func (r *PortRecorder) roll(now clock.Time) {
+func (r *PortRecorder) roll(now units.Time) {
 	for now >= r.end {
 		r.closeWindow(r.end)
 		r.current.Start, r.current.QueueMax = r.end, r.depth
@@ -105,11 +105,11 @@ func (r *PortRecorder) roll(now clock.Time) {
 	}
 }
 
-func (r *PortRecorder) closeWindow(at clock.Time) {
+func (r *PortRecorder) closeWindow(at units.Time) {
 	r.area += r.depth * int64(at.Sub(r.since))
 	r.since = at
 	w := &r.current
-	w.QueueByteNS = r.area / int64(clock.Nanosecond)
+	w.QueueByteNS = r.area / int64(units.Nanosecond)
 	r.Totals.QueueByteNS += w.QueueByteNS
 	r.Totals.QueueMax = max(r.Totals.QueueMax, w.QueueMax)
 	if w.TxPackets|w.Trimmed|w.Dropped|w.QueueMax != 0 {
@@ -122,12 +122,12 @@ func (r *PortRecorder) closeWindow(at clock.Time) {
 // rolling tells when a window of a flow ends. The zero end makes the first event
 // begin a window.
 type rolling struct {
-	interval clock.Duration
-	end      clock.Time // of the window
+	interval units.Duration
+	end      units.Time // of the window
 }
 
 // next tells whether now is beyond the window, and when the one it is in starts.
-func (r *rolling) next(now clock.Time) (start clock.Time, beyond bool) {
+func (r *rolling) next(now units.Time) (start units.Time, beyond bool) {
 	if now < r.end {
 		return 0, false
 	}
@@ -145,12 +145,12 @@ type FlowRecorder struct {
 
 // NewFlowRecorder returns the recorder of a flow with windows of the given
 // length, which must be positive.
-func NewFlowRecorder(flow int, interval clock.Duration) FlowRecorder {
+func NewFlowRecorder(flow int, interval units.Duration) FlowRecorder {
 	return FlowRecorder{rolling: rolling{interval: interval}, current: FlowWindow{Flow: int32(flow)}}
 }
 
 // Receive counts a data packet.
-func (r *FlowRecorder) Receive(now clock.Time, wire, payload int64) {
+func (r *FlowRecorder) Receive(now units.Time, wire, payload int64) {
 	if start, beyond := r.rolling.next(now); beyond {
 		r.Close()
 		r.current.Start = start
@@ -177,13 +177,13 @@ type CCRecorder struct {
 
 // NewCCRecorder returns the recorder of a flow with windows of the given length,
 // which must be positive.
-func NewCCRecorder(flow int, interval clock.Duration) CCRecorder {
+func NewCCRecorder(flow int, interval units.Duration) CCRecorder {
 	return CCRecorder{rolling: rolling{interval: interval}, current: CCWindow{Flow: int32(flow)}}
 }
 
 // Ack counts an ACK, the action it was answered with and the delay it was judged
 // by.
-func (r *CCRecorder) Ack(now clock.Time, action Action, delay clock.Duration, cwnd int64, baseRTT clock.Duration) {
+func (r *CCRecorder) Ack(now units.Time, action Action, delay units.Duration, cwnd int64, baseRTT units.Duration) {
 	if start, beyond := r.rolling.next(now); beyond {
 		r.Close()
 		r.current.Start = start
@@ -206,20 +206,20 @@ func (r *CCRecorder) Close() {
 // record per (type, locator) seen in it, in order of first appearance.
 type SignalRecorder struct {
 	Windows  []SignalWindow
-	interval clock.Duration
+	interval units.Duration
 	flow     int32
 	current  int // Windows[current:] is the open window
-	start    clock.Time
+	start    units.Time
 }
 
 // NewSignalRecorder returns the recorder of a flow with windows of the given
 // length, which must be positive.
-func NewSignalRecorder(flow int, interval clock.Duration) SignalRecorder {
+func NewSignalRecorder(flow int, interval units.Duration) SignalRecorder {
 	return SignalRecorder{interval: interval, flow: int32(flow)}
 }
 
 // Sample counts a sample.
-func (r *SignalRecorder) Sample(now clock.Time, signal uint8, locator uint16, point int64) {
+func (r *SignalRecorder) Sample(now units.Time, signal uint8, locator uint16, point int64) {
 	if start := windowStart(now, r.interval); start != r.start {
 		r.start, r.current = start, len(r.Windows)
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // portEvent is one call of a recorder.
 type portEvent struct {
-	now    clock.Time
+	now    units.Time
 	kind   int // 0 depth, 1 transmit, 2 trim, 3 drop
 	size   int64
 	marked bool
@@ -21,8 +21,8 @@ type portEvent struct {
 
 // slowWindows works out a port's windows from the whole history: it walks every
 // window and every event.
-func slowWindows(events []portEvent, end clock.Time, interval clock.Duration) (windows []metrics.PortWindow) {
-	depthAt := func(t clock.Time) (depth int64) { // before the events at t
+func slowWindows(events []portEvent, end units.Time, interval units.Duration) (windows []metrics.PortWindow) {
+	depthAt := func(t units.Time) (depth int64) { // before the events at t
 		for _, e := range events {
 			if e.kind == 0 && e.now < t {
 				depth = e.size
@@ -30,7 +30,7 @@ func slowWindows(events []portEvent, end clock.Time, interval clock.Duration) (w
 		}
 		return depth
 	}
-	for start := clock.Time(0); start <= end; start = start.Add(interval) {
+	for start := units.Time(0); start <= end; start = start.Add(interval) {
 		w := metrics.PortWindow{Node: 3, Port: 4, Start: start}
 		stop := min(start.Add(interval), end)
 		depth, since, area := depthAt(start), start, int64(0)
@@ -62,7 +62,7 @@ func slowWindows(events []portEvent, end clock.Time, interval clock.Duration) (w
 		if stop > since {
 			area += depth * int64(stop.Sub(since))
 		}
-		w.QueueByteNS = area / int64(clock.Nanosecond)
+		w.QueueByteNS = area / int64(units.Nanosecond)
 		if w.TxPackets+w.Trimmed+w.Dropped+w.QueueMax > 0 {
 			windows = append(windows, w)
 		}
@@ -71,22 +71,22 @@ func slowWindows(events []portEvent, end clock.Time, interval clock.Duration) (w
 }
 
 func TestPortRecorderAgainstHistory(t *testing.T) {
-	const interval = 10 * clock.Microsecond
+	const interval = 10 * units.Microsecond
 	for range 300 {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
 		rec := metrics.NewPortRecorder(3, 4, interval)
 		var events []portEvent
-		now, depth := clock.Time(0), int64(0)
+		now, depth := units.Time(0), int64(0)
 		for range 100 {
 			switch r.IntN(12) {
 			case 0: // idle for some windows
-				now += clock.Time(r.Int64N(int64(5 * interval)))
+				now += units.Time(r.Int64N(int64(5 * interval)))
 			case 1: // to the very edge of a window
-				now += clock.Time(interval) - now%clock.Time(interval)
+				now += units.Time(interval) - now%units.Time(interval)
 			case 2: // at the same instant
 			default:
-				now += clock.Time(r.Int64N(int64(interval) / 4))
+				now += units.Time(r.Int64N(int64(interval) / 4))
 			}
 			e := portEvent{now: now, kind: r.IntN(4), size: 1 + r.Int64N(9000), marked: r.IntN(2) == 0}
 			switch e.kind {
@@ -107,17 +107,17 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 		}
 		end := now
 		if r.IntN(2) == 0 {
-			end += clock.Time(r.Int64N(int64(3 * interval)))
+			end += units.Time(r.Int64N(int64(3 * interval)))
 		}
 		if r.IntN(4) == 0 {
-			end += clock.Time(interval) - end%clock.Time(interval)
+			end += units.Time(interval) - end%units.Time(interval)
 		}
 		rec.Close(end, 7, depth)
 		want := slowWindows(events, end, interval)
 		if diff := cmp.Diff(rec.Windows, want); diff != "" {
 			t.Fatalf("seed %d, end %v: windows (-got +want):\n%s", seed, end, diff)
 		}
-		wantTotals := metrics.PortTotals{Node: 3, Port: 4, QueuedPackets: 7, QueuedBytes: depth, FirstDeparture: clock.Never}
+		wantTotals := metrics.PortTotals{Node: 3, Port: 4, QueuedPackets: 7, QueuedBytes: depth, FirstDeparture: units.Never}
 		for _, e := range events {
 			switch e.kind {
 			case 1:
@@ -147,7 +147,7 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 }
 
 func TestPortRecorderEnqueue(t *testing.T) {
-	r := metrics.NewPortRecorder(0, 0, clock.Microsecond)
+	r := metrics.NewPortRecorder(0, 0, units.Microsecond)
 	r.Enqueue(100)
 	r.Enqueue(50)
 	if r.Totals.EnqueuedPackets != 2 || r.Totals.EnqueuedBytes != 150 {
@@ -157,9 +157,9 @@ func TestPortRecorderEnqueue(t *testing.T) {
 
 // Skipping idle time costs nothing, however long it is.
 func TestPortRecorderSkipsIdleTime(t *testing.T) {
-	r := metrics.NewPortRecorder(0, 0, clock.Microsecond)
+	r := metrics.NewPortRecorder(0, 0, units.Microsecond)
 	r.Transmit(5, 6, 100, false)
-	late := clock.Time(100 * 24 * clock.Hour)
+	late := units.Time(100 * 24 * units.Hour)
 	r.Transmit(late, late+1, 100, false)
 	r.Close(late+1, 0, 0)
 	want := []metrics.PortWindow{
@@ -173,12 +173,12 @@ func TestPortRecorderSkipsIdleTime(t *testing.T) {
 
 // A queue that stands at the end of the run leaves no window of no time.
 func TestPortRecorderEndsOnAnEdge(t *testing.T) {
-	r := metrics.NewPortRecorder(0, 0, clock.Microsecond)
+	r := metrics.NewPortRecorder(0, 0, units.Microsecond)
 	r.Depth(0, 1000)
-	r.Close(clock.Time(2*clock.Microsecond), 1, 1000)
+	r.Close(units.Time(2*units.Microsecond), 1, 1000)
 	want := []metrics.PortWindow{
 		{QueueMax: 1000, QueueByteNS: 1000 * 1000},
-		{Start: clock.Time(clock.Microsecond), QueueMax: 1000, QueueByteNS: 1000 * 1000},
+		{Start: units.Time(units.Microsecond), QueueMax: 1000, QueueByteNS: 1000 * 1000},
 	}
 	if diff := cmp.Diff(r.Windows, want); diff != "" {
 		t.Errorf("windows (-got +want):\n%s", diff)
@@ -186,16 +186,16 @@ func TestPortRecorderEndsOnAnEdge(t *testing.T) {
 }
 
 // times returns n ascending instants with gaps of several windows among them.
-func times(r *rand.Rand, n int, interval clock.Duration) []clock.Time {
-	list, now := make([]clock.Time, n), clock.Time(0)
+func times(r *rand.Rand, n int, interval units.Duration) []units.Time {
+	list, now := make([]units.Time, n), units.Time(0)
 	for i := range list {
 		switch r.IntN(8) {
 		case 0:
-			now += clock.Time(r.Int64N(int64(4 * interval)))
+			now += units.Time(r.Int64N(int64(4 * interval)))
 		case 1:
-			now += clock.Time(interval) - now%clock.Time(interval)
+			now += units.Time(interval) - now%units.Time(interval)
 		default:
-			now += clock.Time(r.Int64N(int64(interval) / 3))
+			now += units.Time(r.Int64N(int64(interval) / 3))
 		}
 		list[i] = now
 	}
@@ -203,7 +203,7 @@ func times(r *rand.Rand, n int, interval clock.Duration) []clock.Time {
 }
 
 func TestFlowRecorderAgainstHistory(t *testing.T) {
-	const interval = 10 * clock.Microsecond
+	const interval = 10 * units.Microsecond
 	for range 200 {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -212,7 +212,7 @@ func TestFlowRecorderAgainstHistory(t *testing.T) {
 		for _, now := range times(r, 80, interval) {
 			wire, payload := r.Int64N(9000), r.Int64N(9000)
 			rec.Receive(now, wire, payload)
-			start := now - now%clock.Time(interval)
+			start := now - now%units.Time(interval)
 			if n := len(want); n == 0 || want[n-1].Start != start {
 				want = append(want, metrics.FlowWindow{Flow: 5, Start: start})
 			}
@@ -230,17 +230,17 @@ func TestFlowRecorderAgainstHistory(t *testing.T) {
 }
 
 func TestCCRecorderAgainstHistory(t *testing.T) {
-	const interval = 10 * clock.Microsecond
+	const interval = 10 * units.Microsecond
 	for range 200 {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
 		rec := metrics.NewCCRecorder(5, interval)
 		var want []metrics.CCWindow
 		for _, now := range times(r, 80, interval) {
-			action, delay := metrics.Action(r.IntN(int(metrics.Actions))), clock.Duration(r.IntN(1000))
-			cwnd, base := r.Int64N(100_000), clock.Duration(r.IntN(1000))
+			action, delay := metrics.Action(r.IntN(int(metrics.Actions))), units.Duration(r.IntN(1000))
+			cwnd, base := r.Int64N(100_000), units.Duration(r.IntN(1000))
 			rec.Ack(now, action, delay, cwnd, base)
-			start := now - now%clock.Time(interval)
+			start := now - now%units.Time(interval)
 			if n := len(want); n == 0 || want[n-1].Start != start {
 				want = append(want, metrics.CCWindow{Flow: 5, Start: start})
 			}
@@ -258,9 +258,9 @@ func TestCCRecorderAgainstHistory(t *testing.T) {
 }
 
 func TestSignalRecorderAgainstHistory(t *testing.T) {
-	const interval = 10 * clock.Microsecond
+	const interval = 10 * units.Microsecond
 	type key struct {
-		start   clock.Time
+		start   units.Time
 		typ     uint8
 		locator uint16
 	}
@@ -271,7 +271,7 @@ func TestSignalRecorderAgainstHistory(t *testing.T) {
 		position := map[key]int{}
 		var want []metrics.SignalWindow
 		for _, now := range times(r, 120, interval) {
-			k := key{now - now%clock.Time(interval), uint8(r.IntN(2)), uint16(r.IntN(3))}
+			k := key{now - now%units.Time(interval), uint8(r.IntN(2)), uint16(r.IntN(3))}
 			point := r.Int64N(2000) - 1000
 			rec.Sample(now, k.typ, k.locator, point)
 			i, ok := position[k]
@@ -304,11 +304,11 @@ func TestActionNames(t *testing.T) {
 
 // Within a window nothing allocates.
 func TestRecordersDoNotAllocate(t *testing.T) {
-	port := metrics.NewPortRecorder(0, 0, clock.Hour)
-	flow := metrics.NewFlowRecorder(0, clock.Hour)
-	cc := metrics.NewCCRecorder(0, clock.Hour)
-	signals := metrics.NewSignalRecorder(0, clock.Hour)
-	now := clock.Time(0)
+	port := metrics.NewPortRecorder(0, 0, units.Hour)
+	flow := metrics.NewFlowRecorder(0, units.Hour)
+	cc := metrics.NewCCRecorder(0, units.Hour)
+	signals := metrics.NewSignalRecorder(0, units.Hour)
+	now := units.Time(0)
 	signals.Sample(now, 2, 1, 1)
 	if allocs := testing.AllocsPerRun(1000, func() {
 		now += 1000
@@ -324,11 +324,11 @@ func TestRecordersDoNotAllocate(t *testing.T) {
 }
 
 func ExampleNewPortRecorder() {
-	r := metrics.NewPortRecorder(0, 1, 100*clock.Microsecond)
+	r := metrics.NewPortRecorder(0, 1, 100*units.Microsecond)
 	r.Depth(0, 4150)
-	r.Depth(clock.Time(clock.Microsecond), 0)
-	r.Transmit(clock.Time(clock.Microsecond), clock.Time(2*clock.Microsecond), 4150, false)
-	r.Close(clock.Time(clock.Millisecond), 0, 0)
+	r.Depth(units.Time(units.Microsecond), 0)
+	r.Transmit(units.Time(units.Microsecond), units.Time(2*units.Microsecond), 4150, false)
+	r.Close(units.Time(units.Millisecond), 0, 0)
 	for _, w := range r.Windows {
 		fmt.Println(w.Start, w.TxPackets, w.QueueMax, w.QueueByteNS)
 	}
@@ -336,24 +336,24 @@ func ExampleNewPortRecorder() {
 }
 
 func ExampleNewFlowRecorder() {
-	r := metrics.NewFlowRecorder(7, 100*clock.Microsecond)
+	r := metrics.NewFlowRecorder(7, 100*units.Microsecond)
 	r.Receive(0, 4150, 4086)
-	r.Receive(clock.Time(clock.Millisecond), 4150, 4086)
+	r.Receive(units.Time(units.Millisecond), 4150, 4086)
 	r.Close()
 	fmt.Println(len(r.Windows), r.Windows[1].Start, r.Windows[1].PayloadBytes)
 	// Output: 2 1ms 4086
 }
 
 func ExampleNewCCRecorder() {
-	r := metrics.NewCCRecorder(7, 100*clock.Microsecond)
-	r.Ack(5, metrics.ActionFair, clock.Microsecond, 100_000, clock.Microsecond)
+	r := metrics.NewCCRecorder(7, 100*units.Microsecond)
+	r.Ack(5, metrics.ActionFair, units.Microsecond, 100_000, units.Microsecond)
 	r.Close()
 	fmt.Println(r.Windows[0].Acks, r.Windows[0].Actions[metrics.ActionFair], r.Windows[0].Cwnd)
 	// Output: 1 1 100000
 }
 
 func ExampleNewSignalRecorder() {
-	r := metrics.NewSignalRecorder(7, 100*clock.Microsecond)
+	r := metrics.NewSignalRecorder(7, 100*units.Microsecond)
 	r.Sample(5, 2, 11, 300)
 	r.Sample(6, 2, 11, 500)
 	fmt.Println(r.Windows[0].Samples, r.Windows[0].PointSum, r.Windows[0].PointMax)

@@ -7,14 +7,13 @@
 package metrics
 
 import (
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // PortWindow is what one egress port did in one telemetry window.
 type PortWindow struct {
 	Node, Port int32
-	Start      clock.Time
+	Start      units.Time
 	TxPackets  int64 // packets whose transmission started in the window
 	TxBytes    int64 // their wire bytes
 	Marked     int64 // packets marked CE
@@ -29,7 +28,7 @@ type PortWindow struct {
 // FlowWindow is what the receiver of one flow got in one telemetry window.
 type FlowWindow struct {
 	Flow         int32
-	Start        clock.Time
+	Start        units.Time
 	Packets      int64 // first copies of data packets received whole
 	WireBytes    int64
 	PayloadBytes int64
@@ -39,12 +38,12 @@ type FlowWindow struct {
 // window.
 type CCWindow struct {
 	Flow    int32
-	Start   clock.Time
+	Start   units.Time
 	Acks    int64
-	Delay   clock.Duration // sum over Acks of the delay fed to the controller
+	Delay   units.Duration // sum over Acks of the delay fed to the controller
 	Actions [Actions]int64 // ACKs by the action taken
 	Cwnd    int64          // bytes, at the last ACK of the window
-	BaseRTT clock.Duration // at the last ACK of the window
+	BaseRTT units.Duration // at the last ACK of the window
 }
 
 // Action is what a controller did with an ACK.
@@ -72,7 +71,7 @@ type SignalWindow struct {
 	Flow     int32
 	Type     uint8 // csig signal type
 	Locator  uint16
-	Start    clock.Time
+	Start    units.Time
 	Samples  int64
 	PointSum int64 // sum of the decoded points, in the type's unit (B/s, ppm, ns)
 	PointMax int64
@@ -93,31 +92,31 @@ type PortTotals struct {
 	QueuedPackets, QueuedBytes     int64 // still queued at the end
 	MarkedPackets                  int64
 	QueueMax                       int64
-	LastDeparture                  clock.Time
-	FirstDeparture                 clock.Time
+	LastDeparture                  units.Time
+	FirstDeparture                 units.Time
 	QueueByteNS                    int64 // integral of the data queue over the run
 }
 
-// SenderTotals is one flow seen by its sender. Times are clock.Never when the
+// SenderTotals is one flow seen by its sender. Times are units.Never when the
 // event has not happened.
 type SenderTotals struct {
 	Flow          int32
-	Start         clock.Time // when the transfer became ready to send
-	Done          clock.Time // arrival of the ACK that completes the flow
+	Start         units.Time // when the transfer became ready to send
+	Done          units.Time // arrival of the ACK that completes the flow
 	NewPackets    int64      // first transmissions
 	Retransmitted int64
 	AcksReceived  int64
 	NacksReceived int64
 	Timeouts      int64
 	Probes        int64
-	BaseRTT       clock.Duration
+	BaseRTT       units.Duration
 	Cwnd          int64
 }
 
 // ReceiverTotals is one flow seen by its receiver.
 type ReceiverTotals struct {
 	Flow             int32
-	Done             clock.Time // last byte received
+	Done             units.Time // last byte received
 	DeliveredWhole   int64      // data packets, duplicates included
 	Duplicates       int64
 	DeliveredTrimmed int64

@@ -7,14 +7,13 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/shim"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
 
@@ -91,7 +90,7 @@ func (f *fabric) assignApplications(p *Plan, seed uint64) error {
 		}
 		p.Programs = append(p.Programs, application.Program{
 			Host: program.Host, Name: name(program.Host), Args: args,
-			Start: clock.Time(program.Start), Background: program.Background,
+			Start: units.Time(program.Start), Background: program.Background,
 		})
 	}
 	return nil
@@ -162,11 +161,11 @@ func (o *outcome) takePrograms(programs []application.Program, ended []applicati
 	if len(programs) == 0 {
 		return
 	}
-	us := func(t clock.Time) *float64 {
-		if t == clock.Never {
+	us := func(t units.Time) *float64 {
+		if t == units.Never {
 			return nil
 		}
-		v := clock.Duration(t).Microseconds()
+		v := units.Duration(t).Microseconds()
 		return &v
 	}
 	c := check{name: "programs", ok: true, detail: fmt.Sprintf("%d programs ended well, or with the run", len(programs))}
@@ -255,9 +254,9 @@ func (p *Plan) portNames() map[uint16]string {
 }
 
 // guessedProgram is how long a program is taken to run for the bar of progress.
-const guessedProgram = 10 * clock.Second
+const guessedProgram = 10 * units.Second
 
-func lastStart(programs []application.Program) (last clock.Time) {
+func lastStart(programs []application.Program) (last units.Time) {
 	for _, p := range programs {
 		last = max(last, p.Start)
 	}

@@ -11,11 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/units"
 )
 
 // besideText has programs on two hosts and a transfer between the others.
@@ -79,7 +78,7 @@ func TestPlanOfApplications(t *testing.T) {
 	}
 	want := []application.Program{
 		{Host: 2, Name: "h2", Args: []string{"iperf3", "-s"}, Background: true},
-		{Host: 0, Name: "h0", Args: strings.Fields("iperf3 -u -c 10.0.0.3 -l 9000 -b 4M -t 1"), Start: clock.Time(100 * clock.Millisecond)},
+		{Host: 0, Name: "h0", Args: strings.Fields("iperf3 -u -c 10.0.0.3 -l 9000 -b 4M -t 1"), Start: units.Time(100 * units.Millisecond)},
 	}
 	if diff := cmp.Diff(want, p.Programs); diff != "" {
 		t.Error("programs (-want +got)", diff)

@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/capture"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/spelling"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -19,6 +18,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // configureCSIG fills in the domain's part of the fabric; without a format
@@ -125,7 +125,7 @@ func (f *fabric) parseInit(text string) (err error) {
 		return fmt.Errorf("init %q is none of every, none, 1/N, probe/INTERVAL", text)
 	}
 	if interval != "" {
-		f.tagging.Probe, err = clock.ParseDuration(interval)
+		f.tagging.Probe, err = units.ParseDuration(interval)
 	} else {
 		f.tagging.Every, err = strconv.Atoi(share)
 	}

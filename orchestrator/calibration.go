@@ -10,9 +10,9 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/units"
 )
 
 // calibration is how well this machine keeps real time, with so many nodes.
@@ -203,8 +203,8 @@ func (c *calibration) load(p *Plan) float64 {
 
 // smallestDelay returns the smallest delay that matters: that of a link, or the
 // time of a full packet on the fastest one.
-func smallestDelay(p *Plan) clock.Duration {
-	shortest := clock.Duration(math.MaxInt64)
+func smallestDelay(p *Plan) units.Duration {
+	shortest := units.Duration(math.MaxInt64)
 	for _, l := range p.Graph.Links {
 		shortest = min(shortest, l.Delay, l.Rate.Serialisation(p.Path.MTU))
 	}
@@ -242,8 +242,8 @@ func (r *runner) dilate(ctx context.Context, jobs []job) error {
 	var total time.Duration
 	for _, j := range jobs {
 		_, length := estimate(j.plan.Graph, j.plan.Workload, j.plan.Path)
-		length = max(length, clock.Duration(lastStart(j.plan.Programs)))
-		total += r.wall.At(clock.Time(length))
+		length = max(length, units.Duration(lastStart(j.plan.Programs)))
+		total += r.wall.At(units.Time(length))
 	}
 	text := fmt.Sprintf("wall clock: dilation %v, %s", r.wall.Dilation, why)
 	if total = total.Round(100 * time.Millisecond); total > 0 { // else nothing is known of it

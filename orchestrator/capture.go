@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/capture"
 	"github.com/csiglab/csiglab/metrics/capture/spool"
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/spelling"
 )
 
 // setCapture finds the ports of the links that the experiment captures.

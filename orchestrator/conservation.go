@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // check is one test of a run's trustworthiness.
@@ -122,7 +122,7 @@ func checkFlows(p *Plan, out *outcome, inNetwork int64) string {
 		}
 		missing += sent - got
 		whole := f.receiver.DeliveredWhole - f.receiver.Duplicates
-		if f.receiver.Done != clock.Never && (whole != f.info.Packets || f.receiver.PayloadBytes != int64(f.info.Size)) {
+		if f.receiver.Done != units.Never && (whole != f.info.Packets || f.receiver.PayloadBytes != int64(f.info.Size)) {
 			return fmt.Sprintf("flow %s: complete with %d of %d packets and %d of %d bytes",
 				f.info.Name, whole, f.info.Packets, f.receiver.PayloadBytes, int64(f.info.Size))
 		}
@@ -141,7 +141,7 @@ func complete(p *Plan, out *outcome) check {
 		return c
 	}
 	for _, f := range flowStates(p, out.results)[:len(p.Workload.Transfers)] {
-		if f.sender.Done == clock.Never {
+		if f.sender.Done == units.Never {
 			c.ok = false
 			c.detail = fmt.Sprintf("flow %s did not complete, and nothing is left to do", f.info.Name)
 			return c

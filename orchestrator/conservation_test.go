@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/units"
 )
 
 // What found no room at the port of a host with programs was never on its way, and
@@ -24,7 +24,7 @@ func TestConservationOfFlowsWithoutWhatWasNotSent(t *testing.T) {
 			},
 			{
 				Ports:     []metrics.PortTotals{{RxPackets: 10}},
-				Receivers: []metrics.ReceiverTotals{{Done: clock.Never, DeliveredWhole: tc.delivered}},
+				Receivers: []metrics.ReceiverTotals{{Done: units.Never, DeliveredWhole: tc.delivered}},
 				Drops:     []metrics.Count{{Name: "not my address", Packets: tc.misdirected}},
 			},
 		}}

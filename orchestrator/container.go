@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // containers runs a fabric in containers, which are deployed for this run alone.
-func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progress func(clock.Time)) (*outcome, error) {
+func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progress func(units.Time)) (*outcome, error) {
 	binaries, err := nodePrograms()
 	if err != nil {
 		return nil, err

@@ -1,11 +1,11 @@
 package orchestrator
 
 import (
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
 
@@ -26,7 +26,7 @@ func (f *fabric) assignWorkload(p *Plan, seed uint64) {
 
 		start := t.Start + jitter(seed, i, f.experiment.Workload.StartJitter)
 		src.Player.Starts = append(src.Player.Starts, player.Start{
-			Transfer: i, Job: t.Job, After: t.After, At: clock.Time(start), Delay: start,
+			Transfer: i, Job: t.Job, After: t.After, At: units.Time(start), Delay: start,
 		})
 		if t.After != workloads.None {
 			triggers[t.After].Targets = append(triggers[t.After].Targets, player.Target{
@@ -84,7 +84,7 @@ func triggerHomes(w *workloads.Workload) []int {
 // controlLinks hands out control ports, one link for a pair of hosts.
 type controlLinks struct {
 	plan  *Plan
-	delay clock.Duration
+	delay units.Duration
 	ports map[[2]int]int // (from, to) -> port at from
 }
 

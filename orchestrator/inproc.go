@@ -10,17 +10,17 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // outcome is what a backend returns of one run.
 type outcome struct {
 	results []metrics.NodeResult // in node order
-	end     clock.Time           // of the model
+	end     units.Time           // of the model
 	drained bool                 // ended because nothing was due, not because of Plan.End
 	wall    time.Duration
 	cpu     time.Duration // of the event loop with its records
@@ -69,7 +69,7 @@ func virtual(ctx context.Context, p *Plan, fraction func(float64), pcap *capturi
 		cfg.Links = append(cfg.Links, sim.Link{A: l.A, B: l.B, Delay: l.Delay})
 	}
 	total := float64(p.Workload.Bytes())
-	cfg.Progress = func(clock.Time) bool {
+	cfg.Progress = func(units.Time) bool {
 		if fraction != nil {
 			var delivered int64
 			for _, h := range hosts {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/csiglab/csiglab/metrics/cause"
+	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	topohtsim "github.com/csiglab/csiglab/topologies/htsim"

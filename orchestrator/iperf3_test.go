@@ -16,14 +16,13 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/capture/capturetest"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/units"
 )
 
 // uplink is the link that the load of the experiment iperf3 fills, and
@@ -210,7 +209,7 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 	var tags []tagged
 	domain := plan.Capture.Domain
 	out := fmt.Sprintf("%s:", "tor0")
-	readTimes(t, filepath.Join(f.Dir, "run-1.pcapng"), func(port string, at clock.Time, frame []byte) {
+	readTimes(t, filepath.Join(f.Dir, "run-1.pcapng"), func(port string, at units.Time, frame []byte) {
 		var p wire.Packet
 		if err := p.Parse(frame, plan.Format); err != nil {
 			t.Fatal(err)
@@ -399,7 +398,7 @@ func TestTagsAndGoodput(t *testing.T) {
 }
 
 // readTimes reads a capture of real frames, without their trailers.
-func readTimes(t *testing.T, file string, frame func(port string, at clock.Time, b []byte)) {
+func readTimes(t *testing.T, file string, frame func(port string, at units.Time, b []byte)) {
 	t.Helper()
 	capturetest.ReadFile(t, file, func(p capturetest.Packet) { frame(p.Port, p.At, p.Data[:len(p.Data)-emu.TrailerLen]) })
 }

@@ -12,12 +12,12 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/capture/spool"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Payloads of real frames.
@@ -52,13 +52,13 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 	// link is the bottleneck.
 	_, bound := estimate(p.Graph, p.Workload, p.Path)
 	if len(p.Programs) > 0 {
-		bound = max(bound, clock.Duration(min(p.End, lastStart(p.Programs).Add(guessedProgram))))
+		bound = max(bound, units.Duration(min(p.End, lastStart(p.Programs).Add(guessedProgram))))
 	}
-	progress := func(now clock.Time) { fraction(min(float64(now)/float64(max(bound, 1)), 0.99)) }
+	progress := func(now units.Time) { fraction(min(float64(now)/float64(max(bound, 1)), 0.99)) }
 	if r.wall != nil {
 		f.Live = emu.Live{Folder: nodesFolder(r.runtime, f.Folder), About: r.set.Variants[j.variant].Name}
 		defer spool.RemovePipes(f.Live.Folder)
-		f.Patience, f.Hold = time.Minute+20*r.wall.At(clock.Time(bound)), r.opts.Hold
+		f.Patience, f.Hold = time.Minute+20*r.wall.At(units.Time(bound)), r.opts.Hold
 		f.Programs = programsOf(p, f.Folder, r.set.Variants[j.variant].Name, j.seed)
 		f.Ready = func(id string) {
 			r.log.Info("started", "id", id)
@@ -87,7 +87,7 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 }
 
 // namespaces runs a fabric in network namespaces.
-func (r *runner) namespaces(ctx context.Context, p *Plan, f netns.Fabric, progress func(clock.Time)) (*outcome, error) {
+func (r *runner) namespaces(ctx context.Context, p *Plan, f netns.Fabric, progress func(units.Time)) (*outcome, error) {
 	got, err := netns.Run(ctx, f, progress)
 	if err != nil {
 		return nil, err

@@ -7,8 +7,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // flowState is both halves of a flow.
@@ -41,7 +40,7 @@ func flowStates(p *Plan, results []metrics.NodeResult) []flowState {
 func measure(p *Plan, out *outcome) map[string]float64 {
 	m := map[string]float64{
 		"cpu_seconds":      out.cpu.Seconds(),
-		"model_ms":         clock.Duration(out.end).Seconds() * 1e3,
+		"model_ms":         units.Duration(out.end).Seconds() * 1e3,
 		"flows.incomplete": 0,
 	}
 	for name, v := range p.Constants {
@@ -60,14 +59,14 @@ func measure(p *Plan, out *outcome) map[string]float64 {
 		m["packets.probes"] += float64(f.sender.Probes)
 		m["packets.acks"] += float64(f.receiver.AcksSent)
 		m["packets.nacks"] += float64(f.receiver.NacksSent)
-		if f.sender.Done == clock.Never {
+		if f.sender.Done == units.Never {
 			m["flows.incomplete"]++
 		} else {
 			fct := f.sender.Done.Sub(f.sender.Start).Microseconds()
 			m["fct_us."+f.info.Name] = fct
 			fcts = append(fcts, fct)
 		}
-		if f.receiver.Done != clock.Never && f.sender.Start != clock.Never {
+		if f.receiver.Done != units.Never && f.sender.Start != units.Never {
 			m["fct_rx_us."+f.info.Name] = f.receiver.Done.Sub(f.sender.Start).Microseconds()
 		}
 		m["base_rtt_us."+f.info.Name] = f.sender.BaseRTT.Microseconds()
@@ -92,12 +91,12 @@ func measure(p *Plan, out *outcome) map[string]float64 {
 
 // measureRate adds a flow's mean rates over the measuring window, which ends
 // with the flow where the experiment gives it no end.
-func measureRate(m map[string]float64, p *Plan, f flowState, end clock.Time) {
+func measureRate(m map[string]float64, p *Plan, f flowState, end units.Time) {
 	from, to := p.Measure.From, p.Measure.To
-	if to == clock.Never {
+	if to == units.Never {
 		from, to = max(from, f.sender.Start), min(f.receiver.Done, end)
 	}
-	if from == clock.Never || to <= from {
+	if from == units.Never || to <= from {
 		return
 	}
 	gbps := func(bytes int64) float64 { return float64(bytes) * 8 / to.Sub(from).Seconds() / float64(units.Gbps) }
@@ -129,7 +128,7 @@ func measurePorts(m map[string]float64, results []metrics.NodeResult) {
 func measureCC(m map[string]float64, p *Plan, out *outcome) {
 	type sum struct {
 		acks    int64
-		delay   clock.Duration
+		delay   units.Duration
 		actions [metrics.Actions]int64
 	}
 	sums := make([]sum, len(p.Flows))

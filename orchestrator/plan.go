@@ -10,7 +10,6 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/capture"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -18,11 +17,11 @@ import (
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
 
@@ -38,9 +37,9 @@ type Plan struct {
 	Sizes    wire.Sizes
 	Format   wire.Format
 	TieSeed  uint64
-	End      clock.Time // exclusive; clock.Never: until all is done
+	End      units.Time // exclusive; units.Never: until all is done
 	Measure  transport.Span
-	Interval clock.Duration
+	Interval units.Duration
 	Path     congestion.Path
 	// Shims are the hosts that run programs, by host, Pairs the flows between them.
 	Shims            map[int]shim.Config
@@ -64,7 +63,7 @@ type Plan struct {
 // else.
 type ControlLink struct {
 	A, B  topologies.End
-	Delay clock.Duration
+	Delay units.Duration
 }
 
 // fabric is what does not depend on the seed.
@@ -77,7 +76,7 @@ type fabric struct {
 	path         congestion.Path
 	queue        units.ByteSize
 	bdpPackets   units.ByteSize
-	controlDelay clock.Duration
+	controlDelay units.Duration
 	csig         *csig.Config
 	locators     []uint16 // of switch ports, in order of node and port
 	tagging      transport.Tagging
@@ -135,7 +134,7 @@ func (f *fabric) sizePath() {
 // one over idle links, and of its ACK back. Departs from the reference where
 // links differ: that charges as many links as the path with the largest delay
 // has, each at the rate of the hosts' links.
-func networkRTT(g *topologies.Graph, links experiment.Links) clock.Duration {
+func networkRTT(g *topologies.Graph, links experiment.Links) units.Duration {
 	there := topologies.Graph{Nodes: slices.Clone(g.Nodes), Links: slices.Clone(g.Links)}
 	for i := range there.Nodes {
 		there.Nodes[i].Delay *= 2
@@ -154,11 +153,11 @@ func (f *fabric) share(tenths units.ByteSize) units.ByteSize {
 }
 
 // rto is the reference's: 15 us and six full queues.
-func (f *fabric) rto() clock.Duration {
+func (f *fabric) rto() units.Duration {
 	if d := f.experiment.Hosts.MinRTO; d != 0 {
 		return d
 	}
-	return 15*clock.Microsecond + 6*f.path.LinkRate.Serialisation(f.queue)
+	return 15*units.Microsecond + 6*f.path.LinkRate.Serialisation(f.queue)
 }
 
 func (f *fabric) plan(seed uint64) (*Plan, error) {
@@ -169,8 +168,8 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 		Flows:     flowInfos(f.workload, e.Links),
 		Sizes:     wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag},
 		TieSeed:   e.TieSeed,
-		End:       clock.Never,
-		Measure:   transport.Span{From: clock.Time(e.Measure.From), To: clock.Never},
+		End:       units.Never,
+		Measure:   transport.Span{From: units.Time(e.Measure.From), To: units.Never},
 		Interval:  e.Telemetry.Interval,
 		Path:      f.path,
 		Constants: map[string]float64{},
@@ -182,10 +181,10 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 		p.Format.TPIDCompact, p.Format.TPIDWide = f.csig.TPIDCompact, f.csig.TPIDWide
 	}
 	if e.End != 0 {
-		p.End = clock.Time(e.End)
+		p.End = units.Time(e.End)
 	}
 	if e.Measure.To != 0 {
-		p.Measure.To = clock.Time(e.Measure.To)
+		p.Measure.To = units.Time(e.Measure.To)
 	}
 	cc, ok := congestion.Lookup(e.Hosts.CC.Name)
 	if !ok {
@@ -266,9 +265,9 @@ func flowInfos(w *workloads.Workload, links experiment.Links) []metrics.FlowInfo
 }
 
 // jitter returns how much the start of a transfer is moved.
-func jitter(seed uint64, transfer int, limit clock.Duration) clock.Duration {
+func jitter(seed uint64, transfer int, limit units.Duration) units.Duration {
 	if limit <= 0 {
 		return 0
 	}
-	return clock.Duration(node.Random(seed, node.NoNode, node.RandomJitter, transfer).Int64N(int64(limit)))
+	return units.Duration(node.Random(seed, node.NoNode, node.RandomJitter, transfer).Int64N(int64(limit)))
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/nodestest"
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -92,7 +92,7 @@ func TestReferenceFigures(t *testing.T) {
 }
 
 func htsimFile(t testing.TB, kind, name string) string {
-	return nodestest.Shared(t, filepath.Join("fixtures/ultraethernet+uet-htsim/htsim/sim/datacenter", kind, name))
+	return checkout.Shared(t, filepath.Join("fixtures/ultraethernet+uet-htsim/htsim/sim/datacenter", kind, name))
 }
 
 // fatTree32 is a 1:1 fat tree for perm_32n, which fat-tree-16.topo is too small
@@ -110,7 +110,7 @@ const fatTree32 = `topology:
 // TestFixtures runs the reference's own connection matrices.
 func TestFixtures(t *testing.T) {
 	small := func(t *testing.T) string {
-		return topologyFile(nodestest.Shared(t, "fixtures/scenarios/fat-tree-16.topo"))
+		return topologyFile(checkout.Shared(t, "fixtures/scenarios/fat-tree-16.topo"))
 	}
 	large := func(t *testing.T) string { return topologyFile(htsimFile(t, "topologies", "fat_tree_128_1os.topo")) }
 	for _, f := range []struct {
@@ -146,7 +146,7 @@ func TestFixtures(t *testing.T) {
 func topologyFile(path string) string { return fmt.Sprintf("topology: {file: %q}\n", path) }
 
 func TestRefusedMatrices(t *testing.T) {
-	small := topologyFile(nodestest.Shared(t, "fixtures/scenarios/fat-tree-16.topo"))
+	small := topologyFile(checkout.Shared(t, "fixtures/scenarios/fat-tree-16.topo"))
 	for _, f := range []struct {
 		matrix string
 		want   []string

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Runtimes and clocks.
@@ -312,8 +312,8 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 			r.note("parity: " + c.detail)
 		}
 	}
-	if to := j.plan.Measure.To; to != clock.Never && out.drained && out.end < to {
-		r.note(fmt.Sprintf("variant %s: the measuring window goes on to %v, when the run has ended; rates count the rest as idle", name, clock.Duration(to)))
+	if to := j.plan.Measure.To; to != units.Never && out.drained && out.end < to {
+		r.note(fmt.Sprintf("variant %s: the measuring window goes on to %v, when the run has ended; rates count the rest as idle", name, units.Duration(to)))
 	}
 	metrics := measure(j.plan, out)
 	derived, err := experiment.EvalDerived(r.set.Variants[j.variant].Experiment.Derived, metrics)

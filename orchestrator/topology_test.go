@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -79,13 +79,13 @@ func TestBuildTopology(t *testing.T) {
 func TestNetworkRTTOfUnequalPaths(t *testing.T) {
 	for _, c := range []struct {
 		topology string
-		want     clock.Duration
+		want     units.Duration
 	}{
-		{"k_ary: {k: 4, rate: 100Gbps, delay: 1us}", 12*clock.Microsecond + 6*337120},
-		{"k_ary: {k: 4, rate: 100Gbps, delay: 1us, switch_delay: 100ns}", 13*clock.Microsecond + 6*337120},
-		{"leaf_spine: {leaves: 4, spines: 2, hosts_per_leaf: 8, rate: 100Gbps, spine_rate: 400Gbps, delay: 1us}", 8*clock.Microsecond + 2*337120 + 2*84280},
-		{"dragonfly: {p: 2, a: 4, h: 2, rate: 100Gbps, delay: 1us}", 10*clock.Microsecond + 5*337120},
-		{"dragonfly: {p: 2, a: 4, h: 2, rate: 100Gbps, global_rate: 400Gbps, delay: 1us, global_delay: 3us}", 14*clock.Microsecond + 4*337120 + 84280},
+		{"k_ary: {k: 4, rate: 100Gbps, delay: 1us}", 12*units.Microsecond + 6*337120},
+		{"k_ary: {k: 4, rate: 100Gbps, delay: 1us, switch_delay: 100ns}", 13*units.Microsecond + 6*337120},
+		{"leaf_spine: {leaves: 4, spines: 2, hosts_per_leaf: 8, rate: 100Gbps, spine_rate: 400Gbps, delay: 1us}", 8*units.Microsecond + 2*337120 + 2*84280},
+		{"dragonfly: {p: 2, a: 4, h: 2, rate: 100Gbps, delay: 1us}", 10*units.Microsecond + 5*337120},
+		{"dragonfly: {p: 2, a: 4, h: 2, rate: 100Gbps, global_rate: 400Gbps, delay: 1us, global_delay: 3us}", 14*units.Microsecond + 4*337120 + 84280},
 	} {
 		set := parseText(t, "schema: 1\nname: t\ntopology: {"+c.topology+"}\nworkload: {all_to_all: {size: 1kB}}\n")
 		p, err := Compile(set.Variants[0].Experiment, 1)

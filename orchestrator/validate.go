@@ -5,11 +5,11 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
 
@@ -31,7 +31,7 @@ type Validation struct {
 	// PacketHops is the estimated number of transmissions of one run, and
 	// ModelTime the fluid bound on its length.
 	PacketHops int64
-	ModelTime  clock.Duration
+	ModelTime  units.Duration
 	// Predicted wall seconds of all runs, in virtual time, in lockstep and in real
 	// time; the last with the dilation that auto would choose unless one is set.
 	VirtualSeconds, LockstepSeconds, WallSeconds float64
@@ -84,9 +84,9 @@ func Validate(set *experiment.Set) (*Validation, error) {
 
 // estimate returns the transmissions of a run, ACKs included, and how long the
 // most loaded link needs for its bytes if each transfer takes one shortest path.
-func estimate(g *topologies.Graph, w *workloads.Workload, path congestion.Path) (hops int64, length clock.Duration) {
+func estimate(g *topologies.Graph, w *workloads.Workload, path congestion.Path) (hops int64, length units.Duration) {
 	paths := topologies.NewPaths(g)
-	load := make([]clock.Duration, 2*len(g.Links)) // by link and direction
+	load := make([]units.Duration, 2*len(g.Links)) // by link and direction
 	for _, t := range w.Transfers {
 		packets := transport.Packets(t.Size, path.MTU, path.Header)
 		route := paths.Links(t.Src, t.Dst)

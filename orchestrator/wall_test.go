@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/units"
 )
 
 // shortThreeFlow is the csig variant of three-flow with 20 MB flows.
@@ -145,7 +145,7 @@ func TestDilation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := smallestDelay(p); got != 332*clock.Nanosecond { // 4150 B at 100 Gb/s; links have 1 us
+	if got := smallestDelay(p); got != 332*units.Nanosecond { // 4150 B at 100 Gb/s; links have 1 us
 		t.Errorf("smallest delay %v, want 332ns", got)
 	}
 	idle := func(late time.Duration) *calibration {

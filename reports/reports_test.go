@@ -15,8 +15,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -29,7 +28,7 @@ import (
 //	            ├── h1
 //	            └── h2
 const (
-	interval = 100 * clock.Microsecond
+	interval = 100 * units.Microsecond
 	windows  = 320 // of the slow flow
 	early    = 200 // of the others
 	rate     = 100e9
@@ -98,7 +97,7 @@ func (s *synthetic) run(variant string, seed uint64) []metrics.NodeResult {
 	n := metrics.NodeResult{Node: 5, Name: "s1", TraceHash: [32]byte{byte(seed)}}
 	rates, queues := s.rates[variant], s.queues[variant]
 	for i := range windows {
-		at := clock.Time(interval) * clock.Time(i)
+		at := units.Time(interval) * units.Time(i)
 		for f := range 3 {
 			gbps := rates[f] * noise(0.04) * (1 - math.Exp(-float64(i+1)/4))
 			if i >= early {
@@ -116,7 +115,7 @@ func (s *synthetic) run(variant string, seed uint64) []metrics.NodeResult {
 			if i >= early {
 				delay = 0.4
 			}
-			w := metrics.CCWindow{Flow: int32(f), Start: at, Acks: acks, Delay: clock.Duration(float64(acks) * delay * noise(0.15) * float64(clock.Microsecond)), Cwnd: 63000, BaseRTT: 12 * clock.Microsecond}
+			w := metrics.CCWindow{Flow: int32(f), Start: at, Acks: acks, Delay: units.Duration(float64(acks) * delay * noise(0.15) * float64(units.Microsecond)), Cwnd: 63000, BaseRTT: 12 * units.Microsecond}
 			if i >= early {
 				w.Actions[metrics.ActionQuickAdapt] = acks
 			} else if f == 0 {
@@ -139,20 +138,20 @@ func (s *synthetic) run(variant string, seed uint64) []metrics.NodeResult {
 				mean = 2000
 			}
 			n.PortWindows = append(n.PortWindows, metrics.PortWindow{Node: port[0], Port: port[1], Start: at, TxBytes: int64(share * rate / 8e6 * interval.Microseconds()),
-				QueueMax: int64(mean * (1.3 + 0.5*rng.Float64())), QueueByteNS: int64(mean) * int64(interval/clock.Nanosecond)})
+				QueueMax: int64(mean * (1.3 + 0.5*rng.Float64())), QueueByteNS: int64(mean) * int64(interval/units.Nanosecond)})
 		}
 		// A host's port and an idle switch port are no bottlenecks.
 		n.PortWindows = append(n.PortWindows, metrics.PortWindow{Node: 0, Port: 0, Start: at, TxBytes: int64(rate / 8e6 * 100), QueueByteNS: 1e12},
 			metrics.PortWindow{Node: 6, Port: 0, Start: at, TxBytes: int64(0.4 * rate / 8e6 * 100), QueueByteNS: 1e10})
 	}
 	for f := range int32(3) {
-		done := clock.Time(early * interval)
+		done := units.Time(early * interval)
 		if f == 0 {
-			done = clock.Time(windows * interval)
+			done = units.Time(windows * interval)
 		}
-		done += clock.Time(seed) * clock.Time(clock.Microsecond)
-		n.Senders = append(n.Senders, metrics.SenderTotals{Flow: f, Start: clock.Time(clock.Microsecond), Done: done, NewPackets: 48948})
-		n.Receivers = append(n.Receivers, metrics.ReceiverTotals{Flow: f, Done: done - clock.Time(6*clock.Microsecond)})
+		done += units.Time(seed) * units.Time(units.Microsecond)
+		n.Senders = append(n.Senders, metrics.SenderTotals{Flow: f, Start: units.Time(units.Microsecond), Done: done, NewPackets: 48948})
+		n.Receivers = append(n.Receivers, metrics.ReceiverTotals{Flow: f, Done: done - units.Time(6*units.Microsecond)})
 	}
 	return []metrics.NodeResult{n}
 }
@@ -235,7 +234,7 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 	r := build(t, s.folder(t, nil))
 	flows := []string{"0-3", "0-1", "2-3"}
 	names := []string{"baseline", "csig", "csig-wide"}
-	ms := func(at clock.Time) float64 { return clock.Duration(at).Microseconds()/1000 + 0.05 }
+	ms := func(at units.Time) float64 { return units.Duration(at).Microseconds()/1000 + 0.05 }
 
 	for v, variant := range names {
 		n := s.results[variant][0]
@@ -255,7 +254,7 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 				l.X, l.Y = append(l.X, ms(w.Start)-0.1), append(l.Y, math.NaN())
 			}
 			l.X, l.Y = append(l.X, ms(w.Start)), append(l.Y, w.Delay.Microseconds()/float64(w.Acks))
-			if at := clock.Duration(w.Start); at >= 2*clock.Millisecond && at < 14*clock.Millisecond {
+			if at := units.Duration(w.Start); at >= 2*units.Millisecond && at < 14*units.Millisecond {
 				acks[w.Flow] += float64(w.Acks)
 				for a, k := range w.Actions {
 					shares[w.Flow][a] += float64(k)

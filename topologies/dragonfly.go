@@ -3,8 +3,7 @@ package topologies
 import (
 	"fmt"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // DragonflySpec are the parameters of a Dragonfly (Kim et al., ISCA 2008):
@@ -17,9 +16,9 @@ type DragonflySpec struct {
 	Groups         int // 0: full size; fewer share as many links per pair as each can have
 	Rate           units.BitRate
 	GlobalRate     units.BitRate // 0: Rate
-	Delay          clock.Duration
-	GlobalDelay    clock.Duration // 0: Delay
-	SwitchDelay    clock.Duration
+	Delay          units.Duration
+	GlobalDelay    units.Duration // 0: Delay
+	SwitchDelay    units.Duration
 }
 
 // Check tells whether Dragonfly will succeed. Its error wraps ErrInvalid.

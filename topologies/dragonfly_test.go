@@ -6,9 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -275,7 +274,7 @@ func TestDragonfly(t *testing.T) {
 }
 
 func ExampleDragonfly() {
-	g, err := topologies.Dragonfly(topologies.DragonflySpec{HostsPerRouter: 2, Routers: 4, Global: 2, Rate: 100 * units.Gbps, Delay: clock.Microsecond})
+	g, err := topologies.Dragonfly(topologies.DragonflySpec{HostsPerRouter: 2, Routers: 4, Global: 2, Rate: 100 * units.Gbps, Delay: units.Microsecond})
 	if err != nil {
 		panic(err)
 	}

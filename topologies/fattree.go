@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // FatTree describes a fat tree of three tiers (ToR, Agg, Core) or a leaf-spine
@@ -22,8 +21,8 @@ type FatTree struct {
 // hosts; its "up" links are the down links of the tier above.
 type FatTreeTier struct {
 	Rate               units.BitRate  // of a down link
-	Delay              clock.Duration // of a down link, one way
-	SwitchDelay        clock.Duration // of a switch of this tier; 0 is legal
+	Delay              units.Duration // of a down link, one way
+	SwitchDelay        units.Duration // of a switch of this tier; 0 is legal
 	RadixDown, RadixUp int            // ports per switch; RadixUp is 0 at the top
 	Oversubscribed     int            // rate down over rate up; 0: whatever the radices and rates give
 	Bundle             int            // parallel down links per pair of switches; 0 means 1
@@ -35,7 +34,7 @@ const (
 	MaxHosts       = 1 << 20
 	MaxRadix       = 1 << 12
 	MaxRate        = 100 * units.Tbps
-	MaxDelay       = clock.Second
+	MaxDelay       = units.Second
 	MaxQueue       = units.TB
 	maxFabricLinks = 1 << 23
 )
@@ -296,7 +295,7 @@ func (f FatTree) Build() (*Graph, error) {
 
 // addTier appends count nodes, perPod of them to a pod (0: outside pods), and
 // returns the id of the first.
-func (g *Graph) addTier(kind Kind, tier Tier, count, perPod int, delay clock.Duration) int {
+func (g *Graph) addTier(kind Kind, tier Tier, count, perPod int, delay units.Duration) int {
 	first := len(g.Nodes)
 	prefix := tier.String()
 	if kind == Host {
@@ -318,7 +317,7 @@ func (g *Graph) addTier(kind Kind, tier Tier, count, perPod int, delay clock.Dur
 // even): k pods, k/2 ToRs and k/2 Aggs per pod, (k/2)^2 cores and k^3/4 hosts
 // (Al-Fares et al., SIGCOMM 2008). Core numbering is htsim's, not the paper's:
 // see Build.
-func KAryFatTree(k int, rate units.BitRate, delay clock.Duration) (FatTree, error) {
+func KAryFatTree(k int, rate units.BitRate, delay units.Duration) (FatTree, error) {
 	if k < 2 || k%2 != 0 || k > 160 {
 		return FatTree{}, fmt.Errorf("%w: fat tree of %d-port switches: the number of ports must be even, 2 to 160", ErrInvalid, k)
 	}
@@ -340,8 +339,8 @@ type LeafSpineSpec struct {
 	Bundle         int // links per leaf and spine; 0 means 1
 	HostRate       units.BitRate
 	SpineRate      units.BitRate // 0: HostRate
-	Delay          clock.Duration
-	SwitchDelay    clock.Duration
+	Delay          units.Duration
+	SwitchDelay    units.Duration
 }
 
 // LeafSpine returns the fabric in which every leaf reaches every spine. The

@@ -7,8 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Kind tells hosts from switches.
@@ -49,7 +48,7 @@ type Node struct {
 	Tier  Tier
 	Pod   int            // -1 outside a pod
 	Index int            // position among the nodes of its tier
-	Delay clock.Duration // time from the last bit in to the egress queue; 0 for hosts
+	Delay units.Duration // time from the last bit in to the egress queue; 0 for hosts
 }
 
 // End is one end of a link: a node and one of its ports. Ports of a node count
@@ -63,7 +62,7 @@ type End struct {
 type Link struct {
 	A, B  End // A is the end nearer to the hosts
 	Rate  units.BitRate
-	Delay clock.Duration
+	Delay units.Duration
 }
 
 // Graph is a fabric. Hosts come first in Nodes, so that host i is node i.
@@ -84,7 +83,7 @@ func (g *Graph) Hosts() int {
 
 // Connect adds a link between the next free ports of a and b and returns its
 // id.
-func (g *Graph) Connect(a, b int, rate units.BitRate, delay clock.Duration) int {
+func (g *Graph) Connect(a, b int, rate units.BitRate, delay units.Duration) int {
 	g.Links = append(g.Links, Link{
 		A: End{a, g.Ports(a)}, B: End{b, g.Ports(b)}, Rate: rate, Delay: delay,
 	})

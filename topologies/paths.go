@@ -1,6 +1,6 @@
 package topologies
 
-import "github.com/csiglab/csiglab/nodes/clock"
+import "github.com/csiglab/csiglab/units"
 
 // Paths answers questions about the minimal paths between hosts (see search),
 // those that NextHops follows. Where there are several, it takes the one with
@@ -16,7 +16,7 @@ type Paths struct {
 // reach is a switch as seen from another.
 type reach struct {
 	hops  int            // links between them; -1: not reachable
-	delay clock.Duration // of the links and of the switches after the first
+	delay units.Duration // of the links and of the switches after the first
 	via   int            // the last link
 }
 
@@ -24,7 +24,7 @@ type reach struct {
 type Longest struct {
 	Src, Dst int // hosts, the first pair found
 	Links    int
-	Delay    clock.Duration // one way: links and switches, without serialisation
+	Delay    units.Duration // one way: links and switches, without serialisation
 }
 
 // NewPaths returns the Paths of a valid graph, which must not change.
@@ -40,7 +40,7 @@ func NewPaths(g *Graph) *Paths {
 
 // Between returns the number of links and the one-way delay (links and
 // switches, without serialisation) of the path between two different hosts.
-func (p *Paths) Between(src, dst int) (links int, delay clock.Duration) {
+func (p *Paths) Between(src, dst int) (links int, delay units.Duration) {
 	from := p.attached[src]
 	r := p.row(from)[p.attached[dst]]
 	return r.hops + 2, p.hostDelay(src) + p.graph.Nodes[from].Delay + r.delay + p.hostDelay(dst)
@@ -84,7 +84,7 @@ func (p *Paths) Longest() Longest {
 		}
 	}
 	var best Longest
-	consider := func(src, dst, links int, delay clock.Duration) {
+	consider := func(src, dst, links int, delay units.Duration) {
 		if delay > best.Delay || delay == best.Delay && links > best.Links {
 			best = Longest{src, dst, links, delay}
 		}
@@ -103,7 +103,7 @@ func (p *Paths) Longest() Longest {
 	return best
 }
 
-func (p *Paths) hostDelay(h int) clock.Duration {
+func (p *Paths) hostDelay(h int) units.Duration {
 	return p.graph.Links[p.adjacency[h][0].Link].Delay
 }
 
@@ -142,7 +142,7 @@ func (p *Paths) search(from int) []reach {
 // LongestPath returns the number of links and the one-way delay (links and
 // switches, without serialisation) of the longest of the minimal paths between
 // two hosts.
-func LongestPath(g *Graph) (links int, delay clock.Duration) {
+func LongestPath(g *Graph) (links int, delay units.Duration) {
 	longest := NewPaths(g).Longest()
 	return longest.Links, longest.Delay
 }

@@ -7,12 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
-const us = clock.Microsecond
+const us = units.Microsecond
 
 func kary(t testing.TB, k int) *topologies.Graph {
 	t.Helper()
@@ -43,7 +42,7 @@ func threeFlow() topologies.FatTree {
 // bundled has two links per Agg and core, at half the rate.
 func bundled() topologies.FatTree {
 	tier := func(rate units.BitRate, down, up, bundle int) topologies.FatTreeTier {
-		return topologies.FatTreeTier{Rate: rate, Delay: us, SwitchDelay: 10 * clock.Nanosecond, RadixDown: down, RadixUp: up, Oversubscribed: 1, Bundle: bundle}
+		return topologies.FatTreeTier{Rate: rate, Delay: us, SwitchDelay: 10 * units.Nanosecond, RadixDown: down, RadixUp: up, Oversubscribed: 1, Bundle: bundle}
 	}
 	return topologies.FatTree{Name: "bundled", Hosts: 8, PodSize: 4, Tiers: []topologies.FatTreeTier{
 		tier(200*units.Gbps, 2, 2, 1), tier(200*units.Gbps, 2, 4, 1), tier(100*units.Gbps, 4, 0, 2)}}
@@ -131,7 +130,7 @@ func TestThreeFlowPath(t *testing.T) {
 		if diff := cmp.Diff(got, c.want); diff != "" {
 			t.Errorf("%d->%d (got -, want +):\n%s", c.src, c.dst, diff)
 		}
-		if links, delay := p.Between(c.src, c.dst); links != len(c.want) || delay != clock.Duration(len(c.want))*us {
+		if links, delay := p.Between(c.src, c.dst); links != len(c.want) || delay != units.Duration(len(c.want))*us {
 			t.Errorf("%d->%d: %d links, %v, want %d, %dus", c.src, c.dst, links, delay, len(c.want), len(c.want))
 		}
 	}
@@ -215,12 +214,12 @@ func TestLongestPath(t *testing.T) {
 		name  string
 		graph *topologies.Graph
 		links int
-		delay clock.Duration
+		delay units.Duration
 	}{
 		{"three-flow", build(t, threeFlow()), 6, 6 * us},
 		{"8192 hosts, 2 tiers", build(t, leafSpine), 4, 4 * us},
 		{"8192 hosts, 3 tiers", kary(t, 32), 6, 6 * us},
-		{"switch delay", build(t, bundled()), 6, 6*us + 50*clock.Nanosecond},
+		{"switch delay", build(t, bundled()), 6, 6*us + 50*units.Nanosecond},
 		{"one leaf", build(t, oneLeaf), 2, 2*us + us/2},
 	} {
 		if links, delay := topologies.LongestPath(c.graph); links != c.links || delay != c.delay {
@@ -234,13 +233,13 @@ func TestLongestPath(t *testing.T) {
 func TestPathsOnUnevenFabric(t *testing.T) {
 	g := build(t, bundled())
 	for i := range g.Links {
-		g.Links[i].Delay = clock.Duration(1000 + i*i*37%613)
+		g.Links[i].Delay = units.Duration(1000 + i*i*37%613)
 	}
 	for i := g.Hosts(); i < len(g.Nodes); i++ {
-		g.Nodes[i].Delay = clock.Duration(i * 7)
+		g.Nodes[i].Delay = units.Duration(i * 7)
 	}
 	p := topologies.NewPaths(g)
-	var longest clock.Duration
+	var longest units.Duration
 	for src := range g.Hosts() {
 		for dst := range g.Hosts() {
 			if src == dst {
@@ -248,7 +247,7 @@ func TestPathsOnUnevenFabric(t *testing.T) {
 			}
 			links, delay := p.Between(src, dst)
 			longest = max(longest, delay)
-			var sum clock.Duration
+			var sum units.Duration
 			at := src
 			ids := p.Links(src, dst)
 			for _, id := range ids {
@@ -284,7 +283,7 @@ func BenchmarkLongestPath8192(b *testing.B) {
 }
 
 func ExampleKAryFatTree() {
-	f, err := topologies.KAryFatTree(4, 100*units.Gbps, clock.Microsecond)
+	f, err := topologies.KAryFatTree(4, 100*units.Gbps, units.Microsecond)
 	if err != nil {
 		panic(err)
 	}
@@ -299,7 +298,7 @@ func ExampleKAryFatTree() {
 
 func ExampleLeafSpine() {
 	f, err := topologies.LeafSpine(topologies.LeafSpineSpec{
-		Leaves: 4, Spines: 2, HostsPerLeaf: 8, HostRate: 100 * units.Gbps, Delay: clock.Microsecond,
+		Leaves: 4, Spines: 2, HostsPerLeaf: 8, HostRate: 100 * units.Gbps, Delay: units.Microsecond,
 	})
 	if err != nil {
 		panic(err)

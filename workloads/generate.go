@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // add appends a transfer that starts at 0, labelled with its number from 1.

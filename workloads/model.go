@@ -7,8 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // None is the absent trigger.
@@ -23,7 +22,7 @@ type Transfer struct {
 	Size     units.ByteSize
 	// Start is when the transfer starts, if After is None; otherwise it is the
 	// time that passes between the trigger's firing and the start.
-	Start clock.Duration
+	Start units.Duration
 	After int // trigger that starts it, or None
 	// SendDone and RecvDone are triggers hit when the sender has its last byte
 	// acknowledged and when the receiver has every byte, or None.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 	"github.com/spf13/cobra"
 
 	labs "github.com/csiglab/csiglab/orchestrator/lab"

@@ -13,9 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
 	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/units"
 )
 
 func (a *app) inspect() *cobra.Command {
@@ -149,7 +148,7 @@ func describe(r *labs.Run) string {
 	t.Flush() // as above
 	fmt.Fprintln(t, "\nLINK\tRATE\tDELAY\tENDS")
 	for _, l := range r.Links {
-		fmt.Fprintf(t, "%s\t%v\t%v\t%s\n", l.Name, units.BitRate(l.RateBPS), clock.Duration(math.Round(l.DelayUS*float64(clock.Microsecond))), strings.Join(ends[l.Name], ", "))
+		fmt.Fprintf(t, "%s\t%v\t%v\t%s\n", l.Name, units.BitRate(l.RateBPS), units.Duration(math.Round(l.DelayUS*float64(units.Microsecond))), strings.Join(ends[l.Name], ", "))
 	}
 	t.Flush() // as above
 	return text.String()

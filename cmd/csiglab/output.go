@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/csiglab/csiglab/metrics/cause"
+	"github.com/csiglab/csiglab/internal/cause"
 )
 
 // stdoutName stands for standard output.

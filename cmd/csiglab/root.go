@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/spelling"
 	labs "github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

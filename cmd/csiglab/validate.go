@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 	loadhtsim "github.com/csiglab/csiglab/workloads/htsim"
 	"github.com/spf13/cobra"
 )

@@ -9,7 +9,7 @@ import (
 // TestModule checks the module that this test belongs to.
 func TestModule(t *testing.T) {
 	m := repository(t)
-	for _, dir := range []string{"nodes/clock", "cmd/csiglab", "docs/arrows"} {
+	for _, dir := range []string{"units", "cmd/csiglab", "docs/arrows"} {
 		if m.packages[dir] == nil {
 			t.Fatalf("the walk missed %s; it found %d packages", dir, len(m.packages))
 		}

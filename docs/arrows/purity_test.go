@@ -19,7 +19,7 @@ import (
 // machineImports is everything from outside the module that the layers of the
 // machines may import: arithmetic, text, bytes, hashes, seeded generators.
 // What is missing is missing on purpose: net, os, io, bufio, log and syscall
-// reach the world; time is the wall's (a machine uses nodes/clock); sync,
+// reach the world; time is the wall's (a machine uses units.Time); sync,
 // context and runtime are for goroutines; math/rand has a global source, and
 // crypto/rand and hash/maphash have nothing else; unsafe and reflect go behind
 // the types' backs.

@@ -28,12 +28,12 @@ func importing(name string, dirs ...string) string {
 
 // machine makes a module of one machine with the given body.
 func machine(body string) map[string]string {
-	return map[string]string{"nodes/link/link.go": file("link", body)}
+	return map[string]string{"nodes/node/node.go": file("node", body)}
 }
 
 // below are packages for the others to import.
 var below = map[string]string{
-	"nodes/units/units.go":                  file("units", ""),
+	"units/units.go":                        file("units", ""),
 	"nodes/wire/wire.go":                    file("wire", ""),
 	"nodes/host/host.go":                    file("host", ""),
 	"nodes/host/player/player.go":           file("player", ""),
@@ -71,8 +71,8 @@ var violations = []violation{
 	{"code among the tests", with("docs/arrows/code.go", file("arrows", "")), "docs/arrows holds tests only"},
 	{"import of an unknown package", with("nodes/sim/sim.go", importing("sim", "nodes/extra")), "nodes/extra, which has no layer"},
 
-	{"own layer", with("nodes/units/units.go", importing("units", "nodes/clock")), "no package nodes/clock"},
-	{"layer 0 up", with("nodes/units/units.go", importing("units", "nodes/wire")), "nodes/units (layer 0) imports nodes/wire (layer 1)"},
+	{"own layer", with("units/units.go", importing("units", "internal/fifo")), "no package internal/fifo"},
+	{"layer 0 up", with("units/units.go", importing("units", "nodes/wire")), "units (layer 0) imports nodes/wire (layer 1)"},
 	{"graph imports its reader", with("topologies/topologies.go", importing("topologies", "topologies/htsim")), "imports go down"},
 	{"player imports host", with("nodes/host/player/player.go", importing("player", "nodes/host")), "nodes/host/player (layer 2) imports nodes/host (layer 3)"},
 	{"machine imports driver", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/sim")), "(layer 3) imports nodes/sim (layer 4)"},
@@ -90,7 +90,7 @@ var violations = []violation{
 	{"leaf imports below", with("nodes/switch/aqm/aqm.go", importing("aqm", "nodes/wire")), ""},
 	{"reports imports orchestrator", with("reports/reports.go", importing("reports", "orchestrator/experiment")), "reads a run folder and nothing else"},
 	{"reports imports sim", with("reports/reports.go", importing("reports", "nodes/sim")), "reads a run folder and nothing else"},
-	{"reports imports units", with("reports/reports.go", importing("reports", "nodes/units", "metrics/runfolder")), ""},
+	{"reports imports units", with("reports/reports.go", importing("reports", "units", "metrics/runfolder")), ""},
 	{"orchestrator imports reports", with("orchestrator/orchestrator.go", importing("orchestrator", "reports")), "cmd joins the two"},
 	{"test support in the product", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/switch/aqm/aqmtest")), "is for tests of nodes/switch/aqm"},
 	{"test imports anything", with("reports/reports_test.go", importing("reports", "orchestrator", "nodes/sim")), ""},
@@ -110,10 +110,10 @@ var violations = []violation{
 	{"math/rand", machine(`import _ "math/rand"`), "may not import math/rand"},
 	{"renamed", machine(`import errors "os"; var _ = errors.Args`), "may not import os"},
 	{"in the second file", map[string]string{
-		"nodes/link/link.go": file("link", ""), "nodes/link/more.go": "package link\nimport _ \"net\"\n",
-	}, "nodes/link/more.go:2:8: a machine may not import net"},
+		"nodes/node/node.go": file("node", ""), "nodes/node/more.go": "package node\nimport _ \"net\"\n",
+	}, "nodes/node/more.go:2:8: a machine may not import net"},
 	{"test of a machine", map[string]string{
-		"nodes/link/link.go": file("link", ""), "nodes/link/link_test.go": "package link\nimport _ \"os\"\nfunc f() { go f() }\n",
+		"nodes/node/node.go": file("node", ""), "nodes/node/node_test.go": "package node\nimport _ \"os\"\nfunc f() { go f() }\n",
 	}, ""},
 
 	{"goroutine", machine("func f() { go f() }"), "starts no goroutine"},
@@ -127,7 +127,7 @@ var violations = []violation{
 	{"global source, generic", machine(`import r "math/rand/v2"; func f() int { return r.N[int](2) }`), "math/rand/v2.N uses the global one"},
 	{"global source, dot", machine(`import . "math/rand/v2"; var f = Float64`), "math/rand/v2.Float64 uses the global one"},
 	{"own source", machine(`import "math/rand/v2"; func f() int { return rand.New(rand.NewPCG(1, 2)).IntN(2) }`), ""},
-	{"build constraint", map[string]string{"nodes/link/link.go": "//go:build linux\n\n" + file("link", "")}, "no //go:build"},
+	{"build constraint", map[string]string{"nodes/node/node.go": "//go:build linux\n\n" + file("node", "")}, "no //go:build"},
 	{"linkname", machine("//go:linkname f runtime.f\nfunc f() {}"), "no //go:linkname"},
 	{"wrong types", machine("var x int = true"), "type check: cannot use true"},
 
@@ -135,8 +135,8 @@ var violations = []violation{
 	{"range over a named map", machine("type t map[int]int; func f(m t) { for k, v := range m { m[v] = k } }"), "a range over a map has a random order"},
 	{"range over a map elsewhere", map[string]string{
 		"nodes/wire/wire.go": file("wire", "var Table map[string]int"),
-		"nodes/link/link.go": file("link", "import \""+modulePath+"/nodes/wire\"\nfunc f() { for range wire.Table {} }"),
-	}, "nodes/link/link.go:4:12: a range over a map"},
+		"nodes/node/node.go": file("node", "import \""+modulePath+"/nodes/wire\"\nfunc f() { for range wire.Table {} }"),
+	}, "nodes/node/node.go:4:12: a range over a map"},
 	{"range over a generic map", machine("func f[M ~map[int]int](m M) { for range m {} }"), "a range over a map has a random order"},
 	{"range over a slice", machine("func f(m []int) { for range m {} }"), ""},
 	{"explained", machine("func f(m map[int]int) (n int) {\n// order: a sum does not depend on it\nfor _, v := range m { n += v }\nreturn n }"), ""},
@@ -150,13 +150,13 @@ var violations = []violation{
 	{"sorted keys", machine(`import ("maps"; "slices"); func f(m map[int]int) []int { return slices.Sorted(maps.Keys(m)) }`), ""},
 	{"delete some", machine(`import "maps"; func f(m map[int]int) { maps.DeleteFunc(m, func(k, v int) bool { return k < v }) }`), "maps.DeleteFunc, which goes through a map"},
 
-	{"no package comment", map[string]string{"nodes/link/link.go": "package link\n"}, "nodes/link has no package comment"},
-	{"package comment of another", map[string]string{"nodes/link/link.go": "// Package lnk is misspelt.\npackage link\n"}, "no package comment"},
+	{"no package comment", map[string]string{"nodes/node/node.go": "package node\n"}, "nodes/node has no package comment"},
+	{"package comment of another", map[string]string{"nodes/node/node.go": "// Package nod is misspelt.\npackage node\n"}, "no package comment"},
 	{"600 lines", machine(strings.Repeat("\n", longestFile-2)), ""},
 	{"601 lines", machine(strings.Repeat("\n", longestFile-1)), "601 lines"},
 	{"long test", map[string]string{
-		"nodes/link/link.go": file("link", ""), "nodes/link/link_test.go": "package link\n" + strings.Repeat("\n", longestFile),
-	}, "nodes/link/link_test.go:1:1: 601 lines"},
+		"nodes/node/node.go": file("node", ""), "nodes/node/node_test.go": "package node\n" + strings.Repeat("\n", longestFile),
+	}, "nodes/node/node_test.go:1:1: 601 lines"},
 	{"reminder", machine("// TODO: later\n"), "write TODO(name): why it matters"},
 	{"owned reminder", machine("// TODO(ada): the sum overflows after a day\n"), ""},
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/csiglab/csiglab/metrics/capture/spool"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Dissector is the text of a Wireshark dissector in Lua for the tag in both
@@ -54,7 +54,7 @@ type Writer struct {
 	ng     *pcapgo.NgWriter
 	packet wire.Packet       // scratch
 	words  map[uint16]string // what Meaning has said
-	last   clock.Time
+	last   units.Time
 	err    error
 }
 
@@ -98,7 +98,7 @@ func (w *Writer) Tap(id int) node.Tap {
 		return nil
 	}
 	var frame []byte
-	return func(now clock.Time, port int, event node.Event, p *wire.Packet) {
+	return func(now units.Time, port int, event node.Event, p *wire.Packet) {
 		place, ok := places[port]
 		if !ok {
 			return
@@ -127,7 +127,7 @@ func (w *Writer) Write(r Record) {
 		direction = pcapgo.NgEpbFlagDirectionOutbound
 	}
 	info := gopacket.CaptureInfo{
-		Timestamp:      time.Unix(0, int64(r.At)/int64(clock.Nanosecond)),
+		Timestamp:      time.Unix(0, int64(r.At)/int64(units.Nanosecond)),
 		CaptureLength:  len(r.Frame),
 		Length:         max(r.Length, len(r.Frame)),
 		InterfaceIndex: r.Port,

@@ -14,12 +14,11 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/capture"
 	"github.com/csiglab/csiglab/metrics/capture/capturetest"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 var profiles = []struct {
@@ -117,7 +116,7 @@ func write(t *testing.T, c capture.Config, frames [][]byte) string {
 		t.Fatal(err)
 	}
 	for i, frame := range frames {
-		w.Write(capture.Record{At: clock.Time(i) * 100_001, Port: i % 2, Frame: frame, Length: len(frame)})
+		w.Write(capture.Record{At: units.Time(i) * 100_001, Port: i % 2, Frame: frame, Length: len(frame)})
 	}
 	if err := errors.Join(w.Close(), out.Close()); err != nil {
 		t.Fatal(err)
@@ -363,7 +362,7 @@ func TestRead(t *testing.T) {
 		got = append(got, p)
 	})
 	for i, port := range []string{tor.Name, host.Name} {
-		want = append(want, capturetest.Packet{Port: port, At: clock.Time(i) * 100_000, Data: frame, Length: len(frame)})
+		want = append(want, capturetest.Packet{Port: port, At: units.Time(i) * 100_000, Data: frame, Length: len(frame)})
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("got - want +:\n%s", diff)
@@ -393,7 +392,7 @@ func fabric() *topologies.Graph {
 		{Name: "agg0", Kind: topologies.Switch, Tier: topologies.TierAgg},
 	}}
 	for _, pair := range [][2]int{{0, 2}, {1, 2}, {2, 3}, {2, 3}} {
-		g.Connect(pair[0], pair[1], 100*units.Gbps, clock.Microsecond)
+		g.Connect(pair[0], pair[1], 100*units.Gbps, units.Microsecond)
 	}
 	return g
 }

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // comments returns what a record's frame does not show.
@@ -33,7 +32,7 @@ func (w *Writer) comments(r Record) []string {
 			lines = append(lines, "csig echo "+w.tag(echo[:n]))
 		}
 	}
-	if ps := r.At % clock.Time(clock.Nanosecond); ps != 0 {
+	if ps := r.At % units.Time(units.Nanosecond); ps != 0 {
 		lines = append(lines, fmt.Sprintf("time + %d ps", int64(ps)))
 	}
 	return lines

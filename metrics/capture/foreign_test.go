@@ -15,9 +15,9 @@ import (
 	"github.com/csiglab/csiglab/metrics/capture"
 	"github.com/csiglab/csiglab/metrics/capture/capturetest"
 	"github.com/csiglab/csiglab/metrics/capture/spool"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // programFrames are frames as the kernel makes them for programs of host 3, for
@@ -138,7 +138,7 @@ func TestForeignComments(t *testing.T) {
 	}
 	var want [][]string
 	for _, f := range programFrames(t) {
-		w.Write(capture.Record{Sent: true, Frame: f, Queue: &spool.Queue{Ahead: 3000, Behind: 1500, Waited: clock.Microsecond}})
+		w.Write(capture.Record{Sent: true, Frame: f, Queue: &spool.Queue{Ahead: 3000, Behind: 1500, Waited: units.Microsecond}})
 		want = append(want, []string{"data queue: 3000 B at enqueue, 1500 B at dequeue, 1us in the switch"})
 	}
 	if err := w.Close(); err != nil {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/capture"
 	"github.com/csiglab/csiglab/metrics/capture/capturetest"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/units"
 )
 
 // The copy of one port is the file that a Writer makes of its packets alone.
@@ -33,7 +33,7 @@ func TestSelect(t *testing.T) {
 			if chosen != "" {
 				place = 0
 			}
-			w.Write(capture.Record{At: clock.Time(i) * 1500, Port: place, Frame: p.Header(), Length: 300, Missed: int64(i / 3)})
+			w.Write(capture.Record{At: units.Time(i) * 1500, Port: place, Frame: p.Header(), Length: 300, Missed: int64(i / 3)})
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func TestUnordered(t *testing.T) {
 		t.Fatal(err)
 	}
 	var times []int64
-	for _, at := range []clock.Time{5000, 4000, 9000} {
+	for _, at := range []units.Time{5000, 4000, 9000} {
 		w.Write(capture.Record{At: at, Frame: make([]byte, 60), Length: 60})
 		if err := w.Flush(); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/csiglab/csiglab/metrics/cause"
+	"github.com/csiglab/csiglab/internal/cause"
 )
 
 // Errors of Open and of the tables' readers.

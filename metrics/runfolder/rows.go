@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // PortRow is a row of ports.parquet: a metrics.PortWindow.
@@ -190,10 +190,10 @@ func newRows(variant string, seed uint64, nodes []metrics.NodeResult, flows []Fl
 
 // us returns t in microseconds. Below 2.5 hours it rounds back to the same
 // picosecond.
-func us(t clock.Time) float64 { return clock.Duration(t).Microseconds() }
+func us(t units.Time) float64 { return units.Duration(t).Microseconds() }
 
-func instant(t clock.Time) *float64 {
-	if t == clock.Never {
+func instant(t units.Time) *float64 {
+	if t == units.Never {
 		return nil
 	}
 	v := us(t)

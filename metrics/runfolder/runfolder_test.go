@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -37,15 +37,15 @@ func manifest() Manifest {
 // result returns one node with a record of every kind; k makes its numbers
 // differ from other results'.
 func result(k int64) metrics.NodeResult {
-	at := clock.Time(100*clock.Microsecond) + clock.Time(k)
+	at := units.Time(100*units.Microsecond) + units.Time(k)
 	return metrics.NodeResult{
 		Node: 1, Name: "tor0", TraceHash: [32]byte{byte(k)},
 		PortWindows:   []metrics.PortWindow{{Node: 1, Port: 2, Start: at, TxPackets: 3 + k, TxBytes: 4, Marked: 5, Trimmed: 6, Dropped: 7, QueueMax: 8, QueueByteNS: 1<<62 + k}},
 		FlowWindows:   []metrics.FlowWindow{{Flow: 1, Start: at, Packets: 10 + k, WireBytes: 11, PayloadBytes: 12}},
-		CCWindows:     []metrics.CCWindow{{Flow: 1, Start: at, Acks: 21, Delay: clock.Duration(1234567 + k), Actions: [metrics.Actions]int64{1, 2, 3, 4, 5, 6}, Cwnd: 22, BaseRTT: 23 * clock.Microsecond}},
+		CCWindows:     []metrics.CCWindow{{Flow: 1, Start: at, Acks: 21, Delay: units.Duration(1234567 + k), Actions: [metrics.Actions]int64{1, 2, 3, 4, 5, 6}, Cwnd: 22, BaseRTT: 23 * units.Microsecond}},
 		SignalWindows: []metrics.SignalWindow{{Flow: 1, Type: 2, Locator: 40000, Start: at, Samples: 3, PointSum: 4 + k, PointMax: 5, PointMin: -6}},
-		Senders:       []metrics.SenderTotals{{Flow: 0, Start: at, Done: at + 7, NewPackets: 1, Retransmitted: 2, AcksReceived: 3, NacksReceived: 4, Timeouts: 5, BaseRTT: 6 * clock.Microsecond, Cwnd: 7}},
-		Receivers:     []metrics.ReceiverTotals{{Flow: 0, Done: clock.Never, DeliveredWhole: 8, Duplicates: 9, DeliveredTrimmed: 10, PayloadBytes: 11}},
+		Senders:       []metrics.SenderTotals{{Flow: 0, Start: at, Done: at + 7, NewPackets: 1, Retransmitted: 2, AcksReceived: 3, NacksReceived: 4, Timeouts: 5, BaseRTT: 6 * units.Microsecond, Cwnd: 7}},
+		Receivers:     []metrics.ReceiverTotals{{Flow: 0, Done: units.Never, DeliveredWhole: 8, Duplicates: 9, DeliveredTrimmed: 10, PayloadBytes: 11}},
 	}
 }
 

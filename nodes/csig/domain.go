@@ -14,8 +14,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Defaults of Config. The TPIDs are the local experimental EtherTypes of IEEE
@@ -23,7 +22,7 @@ import (
 const (
 	DefaultTPIDCompact uint16 = 0x88b5
 	DefaultTPIDWide    uint16 = 0x88b6
-	DefaultInterval           = 128 * clock.Microsecond
+	DefaultInterval           = 128 * units.Microsecond
 	DefaultMaxRate            = 800 * units.Gbps
 )
 
@@ -33,7 +32,7 @@ type Config struct {
 	Format                Format
 	Dialect               Dialect        // default uec-0.50
 	TPIDCompact, TPIDWide uint16         // default 0x88B5 and 0x88B6
-	Interval              clock.Duration // window t of ABW and ABW/C; default 128us
+	Interval              units.Duration // window t of ABW and ABW/C; default 128us
 	// MaxRate is the fastest link's rate, Cmax of the default quantiser for
 	// ABW; default 800Gbps.
 	MaxRate    units.BitRate
@@ -178,7 +177,7 @@ func (d *Domain) Format() Format { return d.config.Format }
 func (d *Domain) Dialect() Dialect { return d.config.Dialect }
 
 // Interval returns the window t over which ABW and ABW/C are measured.
-func (d *Domain) Interval() clock.Duration { return d.config.Interval }
+func (d *Domain) Interval() units.Duration { return d.config.Interval }
 
 // TPID returns the EtherType of the domain's tags, 0 without tags.
 func (d *Domain) TPID() uint16 { return d.tpid }

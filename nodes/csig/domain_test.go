@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // banded is a compact domain whose codes are neither dense nor in order, as
@@ -302,7 +302,7 @@ func TestTrimMeasuredKeepsWorse(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	d := newDomain(t, Config{Format: FormatCompact})
 	c := d.Config()
-	if d.TPID() != 0x88b5 || c.TPIDWide != 0x88b6 || d.Interval() != 128*clock.Microsecond || d.MaxLocator() != 63 || d.Dialect() != UEC050 {
+	if d.TPID() != 0x88b5 || c.TPIDWide != 0x88b6 || d.Interval() != 128*units.Microsecond || d.MaxLocator() != 63 || d.Dialect() != UEC050 {
 		t.Errorf("defaults: %+v, locators up to %d", c, d.MaxLocator())
 	}
 	if again := newDomain(t, c); again.Profile() != d.Profile() {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // A delay tag crosses three switches; the second one has the longest queue.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 func fuzzDomains(f *testing.F) []*Domain {

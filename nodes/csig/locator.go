@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Tier is a switch's level as a locator holds it. The zero value is TierToR.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
 )
 

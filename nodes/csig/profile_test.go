@@ -3,8 +3,7 @@ package csig
 import (
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Whatever changes what a tag means changes the profile.
@@ -15,7 +14,7 @@ func TestProfile(t *testing.T) {
 		{Format: FormatCompact, Dialect: Draft01},
 		{Format: FormatCompact, TPIDCompact: 0x9900},
 		{Format: FormatCompact, TPIDWide: 0xccdd},
-		{Format: FormatCompact, Interval: 256 * clock.Microsecond},
+		{Format: FormatCompact, Interval: 256 * units.Microsecond},
 		{Format: FormatCompact, MaxRate: 400 * units.Gbps},
 		{Format: FormatCompact, Quantisers: [Types]Quantiser{Delay: {Name: "delay-lin-500ns"}}},
 		{Format: FormatCompact, Quantisers: [Types]Quantiser{NQD: {Edges: []uint64{0, 5}}}},

@@ -10,8 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Quantiser maps the raw values of one type to codes. It is given by Name, or
@@ -338,9 +337,9 @@ func parseValue(text string, t Type) (uint64, error) {
 		r, err = units.ParseBitRate(text)
 		v, unit = int64(r), 8
 	case Delay:
-		var d clock.Duration
-		d, err = clock.ParseDuration(text)
-		v, unit = int64(d), int64(clock.Nanosecond)
+		var d units.Duration
+		d, err = units.ParseDuration(text)
+		v, unit = int64(d), int64(units.Nanosecond)
 	default:
 		v, err = parseShare(text)
 		unit = 1
@@ -358,7 +357,7 @@ func parseValue(text string, t Type) (uint64, error) {
 
 // parseShare reads a percentage or parts per million as ppm.
 func parseShare(text string) (int64, error) {
-	number, unit := clock.SplitUnit(text)
+	number, unit := units.SplitUnit(text)
 	size := int64(1)
 	switch {
 	case number != "" && unit == "%":
@@ -366,7 +365,7 @@ func parseShare(text string) (int64, error) {
 	case number == "" || unit != "ppm":
 		return 0, fmt.Errorf("%q is not a share; write 12.5%% or 125000ppm", text)
 	}
-	return clock.Scale(number, size)
+	return units.Scale(number, size)
 }
 
 func parseBands(text string) ([]uint8, error) {

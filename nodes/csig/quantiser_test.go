@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 type wideVector struct {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/nodestest"
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // newDomain returns the domain of c or ends the test.
@@ -108,7 +108,7 @@ func TestReferenceVectors(t *testing.T) {
 		Tables  map[string][]any                            `json:"compact_tables"`
 		Walk    map[string]struct{ Compact, Wide []string } `json:"sai_walk"`
 	}
-	text, err := io.ReadAll(nodestest.Open(t, "reference/csig-vectors.json"))
+	text, err := io.ReadAll(checkout.Open(t, "reference/csig-vectors.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &reference)
 	}

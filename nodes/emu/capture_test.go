@@ -13,13 +13,13 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/capture/spool"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // sortRecords brings events of one instant into an order that all runs share.
@@ -34,7 +34,7 @@ func tapped(t *testing.T, p *orchestrator.Plan, ports []topologies.End) []spool.
 	t.Helper()
 	var records []spool.Record
 	orchestratortest.Virtual(t, p, func(i int) node.Tap {
-		return func(now clock.Time, port int, event node.Event, packet *wire.Packet) {
+		return func(now units.Time, port int, event node.Event, packet *wire.Packet) {
 			place := slices.Index(ports, topologies.End{Node: i, Port: port})
 			if place < 0 {
 				return
@@ -71,7 +71,7 @@ func TestCapture(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for last := clock.Time(0); ; {
+		for last := units.Time(0); ; {
 			record, err := r.Read()
 			if errors.Is(err, io.EOF) {
 				break
@@ -102,7 +102,7 @@ func TestCapture(t *testing.T) {
 func shorten(t *testing.T, p *orchestrator.Plan, f emu.Fabric, r *spool.Record) spool.Record {
 	t.Helper()
 	arrives, ok := emu.Arrival(r.Frame)
-	switch delay := clock.Microsecond; {
+	switch delay := units.Microsecond; {
 	case !ok:
 		t.Fatalf("a frame without a trailer at %v", r.At)
 	case r.Sent && arrives <= r.At.Add(delay):

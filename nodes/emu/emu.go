@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Config describes one node of a fabric. It is plain data.
@@ -48,7 +48,7 @@ const DefaultFrameTimeout = 3 * time.Second
 type Port struct {
 	Link    string // name
 	Peer    string // name of the node at the other end
-	Delay   clock.Duration
+	Delay   units.Duration
 	In, Out int // the link's directions on the Board
 	// Application tells that the port is no link of the fabric but leads to the
 	// interface of the host's programs: frames have no trailer there, and arrive
@@ -102,7 +102,7 @@ type Node struct {
 	conn    netio.Conn
 	ports   []portState
 	events  queue
-	now     clock.Time
+	now     units.Time
 	report  lockstep.Report
 
 	frames  []netio.Frame
@@ -115,11 +115,11 @@ type Node struct {
 
 	// In real time frames may be lost and come late.
 	paced        bool
-	present      clock.Time // when the frames that are accepted now were read
+	present      units.Time // when the frames that are accepted now were read
 	numbered     int64      // frames sent, those that were lost for a test among them
 	received     int64
 	displaced    int64
-	displacedMax clock.Duration
+	displacedMax units.Duration
 }
 
 type portState struct {
@@ -179,7 +179,7 @@ func (n *Node) grant(b *lockstep.Board) {
 // and puts on the wire what they send. It ends early when a link has no room for
 // more. The report is valid until the next turn. A *LinkError names the link that
 // broke the run.
-func (n *Node) turn(horizon clock.Time) (lockstep.Report, error) {
+func (n *Node) turn(horizon units.Time) (lockstep.Report, error) {
 	if err := n.read(); err != nil {
 		return lockstep.Report{}, err
 	}
@@ -241,13 +241,13 @@ func (n *Node) step() {
 }
 
 // timer is the machine's next deadline; one in the past is due now.
-func (n *Node) timer() clock.Time { return max(n.stepper.NextTimeout(), n.now) }
+func (n *Node) timer() units.Time { return max(n.stepper.NextTimeout(), n.now) }
 
-func (n *Node) next() clock.Time { return min(n.events.next(), n.timer()) }
+func (n *Node) next() units.Time { return min(n.events.next(), n.timer()) }
 
 // Result returns what the machine measured until end, or until its last event
 // where a run in real time is given up before that.
-func (n *Node) Result(end clock.Time) metrics.NodeResult { return n.stepper.Result(max(end, n.now)) }
+func (n *Node) Result(end units.Time) metrics.NodeResult { return n.stepper.Result(max(end, n.now)) }
 
 // Sent returns how many frames the node has put on links of the fabric.
 func (n *Node) Sent() int64 { return n.sent }
@@ -364,7 +364,7 @@ func (n *Node) accept(f netio.Frame) error {
 	return nil
 }
 
-func (n *Node) arrive(at clock.Time, port int, sequence int64, p *wire.Packet) {
+func (n *Node) arrive(at units.Time, port int, sequence int64, p *wire.Packet) {
 	tie := node.TieKey(n.cfg.TieSeed, n.cfg.Node, at, port)
 	n.events.push(event{
 		at:       at,

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/units"
 )
 
 func fabric(p *orchestrator.Plan) emu.Fabric {
@@ -98,7 +98,7 @@ func TestControlLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	orchestratortest.Same(t, got, orchestratortest.Virtual(t, p, nil))
-	if done := got[6].Receivers[0].Done; done == clock.Never {
+	if done := got[6].Receivers[0].Done; done == units.Never {
 		t.Error("the last transfer did not complete")
 	}
 }

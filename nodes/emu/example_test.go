@@ -3,11 +3,10 @@ package emu_test
 import (
 	"fmt"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Configs tells each node's driver about its ports; a link's lookahead is its
@@ -16,9 +15,9 @@ func ExampleFabric_Configs() {
 	g := &topologies.Graph{Nodes: []topologies.Node{
 		{Name: "h0"}, {Name: "h1"}, {Name: "tor0", Kind: topologies.Switch},
 	}}
-	g.Connect(0, 2, 100*units.Gbps, clock.Microsecond)
-	g.Connect(1, 2, 100*units.Gbps, clock.Microsecond)
-	f := emu.Fabric{Graph: g, Format: wire.Format{Sizes: wire.Sizes{Header: 64}}, End: clock.Never}
+	g.Connect(0, 2, 100*units.Gbps, units.Microsecond)
+	g.Connect(1, 2, 100*units.Gbps, units.Microsecond)
+	f := emu.Fabric{Graph: g, Format: wire.Format{Sizes: wire.Sizes{Header: 64}}, End: units.Never}
 	configs, links := f.Configs()
 	for _, c := range configs {
 		for port, p := range c.Ports {

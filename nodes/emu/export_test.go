@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/units"
 )
 
 // sleeper is a waker of one node, whose sleeps end late, by the runtime's clock.
@@ -36,12 +36,12 @@ func (s *sleeper) wait(until time.Duration, frames bool) {
 // PaceAsleep drives each node on a goroutine of its own, for testing/synctest. The
 // nodes' Conns are in memory.
 // lag returns how late a node's next sleep ends.
-func PaceAsleep(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, lag func(node int) time.Duration) (Timing, Standing, error) {
+func PaceAsleep(w Wall, end units.Time, nodes []*Node, links []lockstep.Link, lag func(node int) time.Duration) (Timing, Standing, error) {
 	return PaceAsleepWhile(w, end, nodes, links, lag, func() bool { return false })
 }
 
 // PaceAsleepWhile is PaceAsleep for a run that is not over while busy says so.
-func PaceAsleepWhile(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, lag func(node int) time.Duration, busy func() bool) (Timing, Standing, error) {
+func PaceAsleepWhile(w Wall, end units.Time, nodes []*Node, links []lockstep.Link, lag func(node int) time.Duration, busy func() bool) (Timing, Standing, error) {
 	sheet := newSheet(make([]int64, sheetWords(len(nodes))), len(nodes))
 	start := time.Now()
 	timing := Timing{RealTime: true}
@@ -76,7 +76,7 @@ func PaceAsleepWhile(w Wall, end clock.Time, nodes []*Node, links []lockstep.Lin
 // ReadOnly has a node read, a number of times, what send has sent, and process
 // nothing of it.
 func ReadOnly(n *Node, times int, send func()) (Timing, error) {
-	k := newPacer(Wall{Dilation: 1}, clock.Never, []*Node{n}, nil, nil)
+	k := newPacer(Wall{Dilation: 1}, units.Never, []*Node{n}, nil, nil)
 	k.clock = &sleeper{start: time.Now()}
 	for range times {
 		send()

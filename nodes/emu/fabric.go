@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Fabric is what the drivers of all nodes are told. It is plain data.
@@ -19,7 +19,7 @@ type Fabric struct {
 	Control      []ControlLink
 	Format       wire.Format // with the declared sizes
 	TieSeed      uint64
-	End          clock.Time // exclusive; clock.Never: until nothing is due
+	End          units.Time // exclusive; units.Never: until nothing is due
 	Run          uint32     // marks the run's frames
 	Elide        bool
 	Inject       []Injection
@@ -38,7 +38,7 @@ type Fabric struct {
 // that cross hosts. A message on it takes Delay and no time to serialise.
 type ControlLink struct {
 	A, B  topologies.End
-	Delay clock.Duration
+	Delay units.Duration
 }
 
 // Injection is damage to one frame of a link, for tests.
@@ -115,7 +115,7 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
 // lookahead returns a wire's delay, and the least time between an event at one
 // end and the arrival that it causes at the other: the delay and the time of the
 // smallest frame.
-func (f *Fabric) lookahead(wire int) (delay, lookahead clock.Duration) {
+func (f *Fabric) lookahead(wire int) (delay, lookahead units.Duration) {
 	if wire >= len(f.Graph.Links) {
 		delay = f.Control[wire-len(f.Graph.Links)].Delay
 		return delay, delay

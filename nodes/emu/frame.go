@@ -5,11 +5,10 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // A trailer follows the Ethernet payload of each frame: magic 4, run 4, arrival
@@ -29,12 +28,12 @@ func MaxFrame(payload units.ByteSize) int { return wire.MaxHeader + int(payload)
 
 // Arrival returns the model time at which a captured frame arrives at the far
 // end of its link; ok is false for a frame without a trailer.
-func Arrival(frame []byte) (at clock.Time, ok bool) {
+func Arrival(frame []byte) (at units.Time, ok bool) {
 	t := findTrailer(frame)
 	if t < 0 {
 		return 0, false
 	}
-	return clock.Time(binary.BigEndian.Uint64(frame[t+8:])), true
+	return units.Time(binary.BigEndian.Uint64(frame[t+8:])), true
 }
 
 // shortest is what interfaces of hardware pad a frame to with zeros (IEEE 802.3, 64
@@ -54,7 +53,7 @@ func findTrailer(frame []byte) int {
 	return -1
 }
 
-func appendTrailer(b []byte, run uint32, arrival clock.Time, sequence int64) []byte {
+func appendTrailer(b []byte, run uint32, arrival units.Time, sequence int64) []byte {
 	b = binary.BigEndian.AppendUint32(b, trailerMagic)
 	b = binary.BigEndian.AppendUint32(b, run)
 	b = binary.BigEndian.AppendUint64(b, uint64(arrival))
@@ -63,13 +62,13 @@ func appendTrailer(b []byte, run uint32, arrival clock.Time, sequence int64) []b
 
 // readTrailer returns what is before a frame's trailer, and its contents; ok is
 // false when the frame is not of the run.
-func readTrailer(frame []byte, run uint32) (data []byte, arrival clock.Time, sequence int64, ok bool) {
+func readTrailer(frame []byte, run uint32) (data []byte, arrival units.Time, sequence int64, ok bool) {
 	at := findTrailer(frame)
 	if at < 0 {
 		return nil, 0, 0, false
 	}
 	t := frame[at:]
-	return frame[:at], clock.Time(binary.BigEndian.Uint64(t[8:])), int64(binary.BigEndian.Uint64(t[16:])), binary.BigEndian.Uint32(t[4:]) == run
+	return frame[:at], units.Time(binary.BigEndian.Uint64(t[8:])), int64(binary.BigEndian.Uint64(t[16:])), binary.BigEndian.Uint32(t[4:]) == run
 }
 
 // pattern is what payloads are cut from: random bytes, at an offset that the flow
@@ -104,7 +103,7 @@ const outboxSize = 256
 
 func (o *outbox) full() bool { return len(o.packets) >= outboxSize }
 
-func (o *outbox) add(run uint32, d node.Departure, payload []byte, arrival clock.Time, sequence int64, flip bool) {
+func (o *outbox) add(run uint32, d node.Departure, payload []byte, arrival units.Time, sequence int64, flip bool) {
 	if o.trailers == nil {
 		o.trailers = make([]byte, 0, outboxSize*trailerLen) // never moves: messages refer to it
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Pool runs nodes of one process: a few goroutines take turns with any node that
@@ -23,7 +23,7 @@ type Pool struct {
 }
 
 // NewPool returns a Pool of all nodes of a fabric, node i at place i.
-func NewPool(nodes []*Node, links []lockstep.Link, end clock.Time) (*Pool, error) {
+func NewPool(nodes []*Node, links []lockstep.Link, end units.Time) (*Pool, error) {
 	for _, n := range nodes {
 		if err := n.withoutPrograms(); err != nil {
 			return nil, err
@@ -67,7 +67,7 @@ func (p *Pool) Run(ctx context.Context, goroutines int) error {
 }
 
 // Now returns the model time that all nodes have reached.
-func (p *Pool) Now() clock.Time {
+func (p *Pool) Now() units.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.board.Earliest()
@@ -77,7 +77,7 @@ func (p *Pool) Now() clock.Time {
 func (p *Pool) Grants() int64 { return p.board.Grants() }
 
 // End returns when the run ended, in model time.
-func (p *Pool) End() clock.Time { return p.board.End() }
+func (p *Pool) End() units.Time { return p.board.End() }
 
 func (p *Pool) work() {
 	p.mu.Lock()
@@ -104,7 +104,7 @@ func (p *Pool) work() {
 func (p *Pool) over() bool { return p.failed != nil || p.done == len(p.nodes) }
 
 // turn lets a node advance, with the lock released meanwhile.
-func (p *Pool) turn(id int, horizon clock.Time) (clock.Time, lockstep.Verdict) {
+func (p *Pool) turn(id int, horizon units.Time) (units.Time, lockstep.Verdict) {
 	n := p.nodes[id]
 	n.grant(p.board)
 	p.mu.Unlock()

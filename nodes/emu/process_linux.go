@@ -9,11 +9,11 @@ import (
 	"runtime"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Files that a node's process inherits besides the standard three.
@@ -31,7 +31,7 @@ type ProcessSpec struct {
 	MaxFrame   int    // the longest frame, trailer included
 	Nodes      int    // of the fabric
 	Links      []lockstep.Link
-	End        clock.Time
+	End        units.Time
 	Wall       *Wall // nil: lockstep
 }
 
@@ -101,7 +101,7 @@ func drive(in io.Reader, memory *os.File, build Builder) (*ProcessReport, error)
 		return nil, err
 	}
 	n := New(spec.Config, m, pool, conn)
-	var end clock.Time
+	var end units.Time
 	report := new(ProcessReport)
 	if spec.Wall != nil {
 		end, report.Timing, err = pace(memory, n, &spec)
@@ -128,7 +128,7 @@ func checkProfile(m node.Machine, want uint32) error {
 	return nil
 }
 
-func keepStep(memory *os.File, n *Node, spec *ProcessSpec) (clock.Time, error) {
+func keepStep(memory *os.File, n *Node, spec *ProcessSpec) (units.Time, error) {
 	shared, err := OpenShared(memory, spec.Nodes, spec.Links, spec.End)
 	if err != nil {
 		return 0, err
@@ -137,7 +137,7 @@ func keepStep(memory *os.File, n *Node, spec *ProcessSpec) (clock.Time, error) {
 	return shared.Run(n)
 }
 
-func pace(memory *os.File, n *Node, spec *ProcessSpec) (clock.Time, *Timing, error) {
+func pace(memory *os.File, n *Node, spec *ProcessSpec) (units.Time, *Timing, error) {
 	sheet, err := openSheet(memory, spec.Nodes)
 	if err != nil {
 		return 0, nil, err

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
@@ -19,6 +18,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/units"
 )
 
 // programsText returns the fabric of orchestratortest.Small; hosts 0 and 5 run
@@ -117,8 +117,8 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 				}
 				// Six links of 1 us at 100 Gb/s. A node takes along what is due within 60 us
 				// of the wall, and looks for frames now and then.
-				fabric := 6 * (clock.Microsecond + clock.Duration(len(there)+4)*80*clock.Picosecond)
-				least := emu.Wall{Dilation: dilation}.At(clock.Time(fabric))
+				fabric := 6 * (units.Microsecond + units.Duration(len(there)+4)*80*units.Picosecond)
+				least := emu.Wall{Dilation: dilation}.At(units.Time(fabric))
 				// While the background flows last there may be a queue.
 				if took := time.Since(start); took < least-60*time.Microsecond || round > rounds/2 && took > least+time.Millisecond {
 					t.Errorf("round %d: %d B took %v, want %v", round, len(there), took, least)
@@ -129,7 +129,7 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 				}
 			}
 		}()
-		timing, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: dilation}, clock.Never, nodes, links, punctual, busy.Load)
+		timing, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: dilation}, units.Never, nodes, links, punctual, busy.Load)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestProgramsAreAnsweredByTheShim(t *testing.T) {
 				t.Errorf("host 5 got %x", got)
 			}
 		}()
-		if _, _, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 3000}, clock.Never, nodes, links, punctual, busy.Load); err != nil {
+		if _, _, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 3000}, units.Never, nodes, links, punctual, busy.Load); err != nil {
 			t.Fatal(err)
 		}
 		if got := nodes[0].Foreign(); got != 1 {
@@ -216,7 +216,7 @@ func TestFramesOfProgramsThatNobodyReadsAreCounted(t *testing.T) {
 		for range netio.SlotsOf(2) + extra { // before the nodes begin
 			send(t, programs[0], frame)
 		}
-		timing, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 3000}, clock.Never, nodes, links, punctual, func() bool { return false })
+		timing, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 3000}, units.Never, nodes, links, punctual, func() bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				send(t, programs[0], tc.frame)
 			}()
-			after, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 1}, clock.Never, nodes, links, punctual, busy.Load)
+			after, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 1}, units.Never, nodes, links, punctual, busy.Load)
 			if err != nil || after.Unread != timing.Unread {
 				t.Errorf("%s: %d frames unread at the end, %v, want %d", name, after.Unread, err, timing.Unread)
 			}
@@ -289,7 +289,7 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 // Programs do not wait for model time.
 func TestLockstepRefusesPrograms(t *testing.T) {
 	nodes, links, _ := withPrograms(t, emu.Fabric{}, 0, 5)
-	_, err := emu.NewPool(nodes, links, clock.Never)
+	_, err := emu.NewPool(nodes, links, units.Never)
 	if err == nil || !strings.Contains(err.Error(), "port 1 leads to programs, which need real time") {
 		t.Errorf("NewPool: %v", err)
 	}
@@ -337,7 +337,7 @@ func TestTrailerBehindPadding(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for n := 14; n < 80; n++ {
 		for _, sequence := range []int64{1, 255, 256, 1 << 32, 1 << 56} {
-			at := clock.Time(random.Int64())
+			at := units.Time(random.Int64())
 			f := emu.AppendTrailer(programFrame(0, 5, n, random), 99, at, sequence)
 			for len(f) < 60 {
 				if got, ok := emu.Arrival(f); !ok || got != at {

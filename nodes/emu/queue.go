@@ -1,15 +1,15 @@
 package emu
 
 import (
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // event is a port that becomes free or a packet that arrives. Those of one
 // instant are ordered by order, class first, then by the link's sequence.
 // Timeouts come last and are not queued.
 type event struct {
-	at       clock.Time
+	at       units.Time
 	order    uint64
 	sequence int64
 	port     int32
@@ -33,10 +33,10 @@ func (a *event) before(b *event) bool {
 // queue is a binary heap of events.
 type queue []event
 
-// next returns when the first event is due, clock.Never without one.
-func (q queue) next() clock.Time {
+// next returns when the first event is due, units.Never without one.
+func (q queue) next() units.Time {
 	if len(q) == 0 {
-		return clock.Never
+		return units.Never
 	}
 	return q[0].at
 }

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Shared is a Board in memory that several processes map, with a lock and a
@@ -43,7 +43,7 @@ const (
 const waitLimit = 50 * time.Millisecond
 
 // NewShared returns the Board of a new run.
-func NewShared(nodes int, links []lockstep.Link, end clock.Time) (*Shared, error) {
+func NewShared(nodes int, links []lockstep.Link, end units.Time) (*Shared, error) {
 	fd, err := unix.MemfdCreate("csiglab-lockstep", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("emu: shared memory: %w", err)
@@ -64,7 +64,7 @@ func NewShared(nodes int, links []lockstep.Link, end clock.Time) (*Shared, error
 
 // OpenShared maps the Board that another process has created. The arguments are
 // those of NewShared.
-func OpenShared(file *os.File, nodes int, links []lockstep.Link, end clock.Time) (*Shared, error) {
+func OpenShared(file *os.File, nodes int, links []lockstep.Link, end units.Time) (*Shared, error) {
 	size := sharedSize(nodes, len(links))
 	memory, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Shared) Close() error {
 }
 
 // Run drives a node until the run is over and returns the run's end.
-func (s *Shared) Run(n *Node) (clock.Time, error) {
+func (s *Shared) Run(n *Node) (units.Time, error) {
 	if err := n.withoutPrograms(); err != nil {
 		return 0, err
 	}

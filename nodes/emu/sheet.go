@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Sheet is what the drivers of a run in real time tell each other's keeper, and
@@ -22,8 +22,8 @@ type Sheet struct {
 
 // Standing is how far all nodes are.
 type Standing struct {
-	Next     clock.Time // the earliest thing that is due anywhere, clock.Never without one
-	Last     clock.Time // the latest event so far
+	Next     units.Time // the earliest thing that is due anywhere, units.Never without one
+	Last     units.Time // the latest event so far
 	Sent     int64      // frames
 	Received int64
 }
@@ -88,25 +88,25 @@ func (s *Sheet) start() time.Duration { return time.Duration(atomic.LoadInt64(&s
 // Limit ends the run before a model time that has not come yet: no node processes
 // what is due then or later, so that all of them end at the same moment of the
 // model.
-func (s *Sheet) Limit(end clock.Time) { atomic.StoreInt64(&s.words[wordLimit], int64(end)) }
+func (s *Sheet) Limit(end units.Time) { atomic.StoreInt64(&s.words[wordLimit], int64(end)) }
 
-// limit returns what Limit has set, clock.Never before.
-func (s *Sheet) limit() clock.Time {
-	if end := clock.Time(atomic.LoadInt64(&s.words[wordLimit])); end != 0 {
+// limit returns what Limit has set, units.Never before.
+func (s *Sheet) limit() units.Time {
+	if end := units.Time(atomic.LoadInt64(&s.words[wordLimit])); end != 0 {
 		return end
 	}
-	return clock.Never
+	return units.Never
 }
 
 // Stop ends the run at a model time.
-func (s *Sheet) Stop(end clock.Time) {
+func (s *Sheet) Stop(end units.Time) {
 	atomic.StoreInt64(&s.words[wordEnd], int64(end))
 	atomic.StoreInt64(&s.words[wordStop], 1)
 }
 
-func (s *Sheet) stopped() (end clock.Time, ok bool) {
+func (s *Sheet) stopped() (end units.Time, ok bool) {
 	ok = atomic.LoadInt64(&s.words[wordStop]) != 0
-	return clock.Time(atomic.LoadInt64(&s.words[wordEnd])), ok
+	return units.Time(atomic.LoadInt64(&s.words[wordEnd])), ok
 }
 
 // Silent returns a node that has not taken a turn since the given time of
@@ -122,10 +122,10 @@ func (s *Sheet) Silent(since time.Duration) int {
 
 // Look adds up what the nodes have published.
 func (s *Sheet) Look() Standing {
-	at := Standing{Next: clock.Never}
+	at := Standing{Next: units.Never}
 	for n := range s.nodes {
-		at.Next = min(at.Next, clock.Time(atomic.LoadInt64(s.word(n, wordNext))))
-		at.Last = max(at.Last, clock.Time(atomic.LoadInt64(s.word(n, wordLast))))
+		at.Next = min(at.Next, units.Time(atomic.LoadInt64(s.word(n, wordNext))))
+		at.Last = max(at.Last, units.Time(atomic.LoadInt64(s.word(n, wordLast))))
 		at.Sent += atomic.LoadInt64(s.word(n, wordSent))
 		at.Received += atomic.LoadInt64(s.word(n, wordReceived))
 	}
@@ -142,7 +142,7 @@ const (
 // Over tells whether the run is over at a time of CLOCK_MONOTONIC: nothing is due
 // before end, every frame is read or lost, and it has been so for a while. It is
 // called again and again.
-func (s *Sheet) Over(now time.Duration, end clock.Time) (Standing, bool) {
+func (s *Sheet) Over(now time.Duration, end units.Time) (Standing, bool) {
 	at := s.Look()
 	if at != s.seen || at.Next < end {
 		s.seen, s.since = at, now

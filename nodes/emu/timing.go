@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Lateness is a histogram of how late events were, in wall time. Its buckets are
@@ -72,7 +72,7 @@ type Timing struct {
 	// Displaced counts the packets that the machine got after the moment at which
 	// they had to arrive had passed for it, DisplacedMax the longest such time.
 	Displaced      int64
-	DisplacedMax   clock.Duration
+	DisplacedMax   units.Duration
 	Sent, Received int64 // frames of links
 	Unread         int64 // frames of programs that nobody read in time, or that no interface took
 	RealTime       bool  // the threads had a real-time priority, all of them
@@ -84,7 +84,7 @@ type Timing struct {
 type PortTiming struct {
 	Node, Port int
 	Packets    int64          // that followed the one before without a gap
-	Model      clock.Duration // that they took on the link, in model time
+	Model      units.Duration // that they took on the link, in model time
 	Wall       time.Duration  // that they took in wall time
 }
 

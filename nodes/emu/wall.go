@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Wall is real time, dilated: a model second takes Dilation wall seconds. Rates
@@ -15,7 +15,7 @@ type Wall struct {
 }
 
 // At returns when a model time comes, since the start of the run.
-func (w Wall) At(t clock.Time) time.Duration {
+func (w Wall) At(t units.Time) time.Duration {
 	ns := float64(t) / 1000 * w.Dilation
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
@@ -24,8 +24,8 @@ func (w Wall) At(t clock.Time) time.Duration {
 }
 
 // Model returns the model time at a wall time since the start.
-func (w Wall) Model(d time.Duration) clock.Time {
-	return clock.Time(float64(d) / w.Dilation * 1000)
+func (w Wall) Model(d time.Duration) units.Time {
+	return units.Time(float64(d) / w.Dilation * 1000)
 }
 
 // waker is the wall clock of a Pacer: time since the common start of the run, and
@@ -60,7 +60,7 @@ const (
 // counted.
 type Pacer struct {
 	wall  Wall
-	end   clock.Time
+	end   units.Time
 	nodes []*paced
 	sheet *Sheet
 	clock waker
@@ -82,24 +82,24 @@ type paced struct {
 
 // train is the packets that leave a port without a gap: its last.
 type train struct {
-	begins, departs clock.Time
+	begins, departs units.Time
 	sentAt          time.Duration
 	started         bool
 	timing          PortTiming
 }
 
 // newPacer returns the Pacer of some nodes. links are the fabric's.
-func newPacer(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, sheet *Sheet) *Pacer {
+func newPacer(w Wall, end units.Time, nodes []*Node, links []lockstep.Link, sheet *Sheet) *Pacer {
 	k := &Pacer{wall: w, end: end, sheet: sheet}
 	for _, n := range nodes {
-		lookahead := clock.Duration(clock.Second)
+		lookahead := units.Duration(units.Second)
 		for _, l := range links {
 			if l.To == n.cfg.Node {
 				lookahead = min(lookahead, l.Lookahead)
 			}
 		}
 		n.paced = true
-		p := &paced{Node: n, trains: make([]train, len(n.ports)), woken: n.programs() >= 0, slack: w.At(clock.Time(lookahead))}
+		p := &paced{Node: n, trains: make([]train, len(n.ports)), woken: n.programs() >= 0, slack: w.At(units.Time(lookahead))}
 		for i := range p.trains {
 			p.trains[i].timing = PortTiming{Node: n.cfg.Node, Port: i}
 		}
@@ -110,7 +110,7 @@ func newPacer(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, shee
 
 // run drives the nodes until the sheet says that the run is over, and returns its
 // end.
-func (k *Pacer) run() (clock.Time, error) {
+func (k *Pacer) run() (units.Time, error) {
 	for {
 		for _, p := range k.nodes {
 			if err := k.turn(p); err != nil {
@@ -224,7 +224,7 @@ func (k *Pacer) rest() {
 	}
 }
 
-func (t *train) add(begins, departs clock.Time, now time.Duration) {
+func (t *train) add(begins, departs units.Time, now time.Duration) {
 	if t.started && begins == t.departs {
 		t.timing.Packets++
 		t.timing.Model += begins.Sub(t.begins)

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Monotonic returns CLOCK_MONOTONIC, which all processes of a machine share.
@@ -73,7 +73,7 @@ type Keeper struct {
 
 // NewKeeper returns the Keeper of nodes of a fabric, dealt out to the given
 // number of threads.
-func NewKeeper(w Wall, end clock.Time, nodes []*Node, links []lockstep.Link, sheet *Sheet, threads int) *Keeper {
+func NewKeeper(w Wall, end units.Time, nodes []*Node, links []lockstep.Link, sheet *Sheet, threads int) *Keeper {
 	k := &Keeper{Sheet: sheet}
 	threads = min(threads, len(nodes))
 	groups := make([][]*Node, threads)
@@ -131,7 +131,7 @@ func noCollections() {
 }
 
 // drive runs the pacer on a thread of its own, from the common start on.
-func (k *Pacer) drive() ([]Timing, clock.Time, error) {
+func (k *Pacer) drive() ([]Timing, units.Time, error) {
 	runtime.LockOSThread() // never unlocked: nobody else may get a real-time thread
 	pacing()
 	w := &thread{}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/units"
 )
 
 // pace runs the plan in real time, which is synctest's, over links in memory.
@@ -70,7 +70,7 @@ func TestWallIsVirtualWhenInTime(t *testing.T) {
 func TestWallRecordsWhatCameTooLate(t *testing.T) {
 	p := orchestratortest.Compile(t, orchestratortest.Small)
 	got, timing, _ := pace(t, p, fabric(p), 1, func(int) time.Duration { return 100 * time.Microsecond })
-	if timing.Displaced == 0 || timing.DisplacedMax < clock.Microsecond {
+	if timing.Displaced == 0 || timing.DisplacedMax < units.Microsecond {
 		t.Errorf("%d packets displaced by up to %v, want many by more than the link's delay", timing.Displaced, timing.DisplacedMax)
 	}
 	if p50 := timing.Lateness.Quantile(0.5); p50 < 30*time.Microsecond {
@@ -97,7 +97,7 @@ func TestWallCountsLostFrames(t *testing.T) {
 		f.Inject = append(f.Inject, emu.Injection{Link: link, Number: 5})
 	}
 	_, timing, at := pace(t, p, f, 3000, punctual)
-	if at.Next != clock.Never {
+	if at.Next != units.Never {
 		t.Errorf("the run ended when something was due at %v", at.Next)
 	}
 	if lost := at.Sent - timing.Received; lost != int64(len(f.Inject)) || timing.Sent != at.Sent {
@@ -109,7 +109,7 @@ func TestWallCountsLostFrames(t *testing.T) {
 func TestWallEnd(t *testing.T) {
 	p := orchestratortest.Compile(t, orchestratortest.Small)
 	f := fabric(p)
-	f.End = clock.Time(40 * clock.Microsecond)
+	f.End = units.Time(40 * units.Microsecond)
 	p.End = f.End
 	got, _, at := pace(t, p, f, 3000, punctual)
 	if at.Last >= f.End || at.Next < f.End {
@@ -160,6 +160,6 @@ func TestLateness(t *testing.T) {
 
 func ExampleWall() {
 	w := emu.Wall{Dilation: 4000}
-	fmt.Println(w.At(clock.Time(clock.Microsecond)), w.Model(4*time.Millisecond) == clock.Time(clock.Microsecond))
+	fmt.Println(w.At(units.Time(units.Microsecond)), w.Model(4*time.Millisecond) == units.Time(units.Microsecond))
 	// Output: 4ms true
 }

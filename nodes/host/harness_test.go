@@ -5,13 +5,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/nodes/host/transport"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
 
@@ -21,9 +20,9 @@ const (
 	mtu       units.ByteSize = 4150
 	header    units.ByteSize = 64
 	mss                      = mtu - header
-	perPacket                = 332 * clock.Nanosecond
-	linkDelay                = clock.Microsecond
-	rto                      = 50 * clock.Microsecond
+	perPacket                = 332 * units.Nanosecond
+	linkDelay                = units.Microsecond
+	rto                      = 50 * units.Microsecond
 )
 
 // config is that of host i of two that are joined back to back, with a control
@@ -37,12 +36,12 @@ func config(i int) host.Config {
 		CC:   host.Algorithm{Name: "nscc"},
 		LB:   host.Algorithm{Name: "mixed"},
 		Path: congestion.Path{LinkRate: 100 * units.Gbps, NetworkRTT: 2*linkDelay + perPacket + 5_120, MTU: mtu, Header: header, Trim: true},
-		Seed: 1, Measure: transport.Span{To: clock.Never}, Records: 100 * clock.Microsecond,
+		Seed: 1, Measure: transport.Span{To: units.Never}, Records: 100 * units.Microsecond,
 	}
 }
 
 // sends adds a flow from c's host to the other, which starts at the given time.
-func sends(c *host.Config, id int, size units.ByteSize, at clock.Time) {
+func sends(c *host.Config, id int, size units.ByteSize, at units.Time) {
 	c.Sends = append(c.Sends, host.Flow{ID: id, Peer: wire.HostIP(1 - c.Node), Size: size})
 	c.Player.Starts = append(c.Player.Starts, player.Start{Transfer: id, At: at, After: workloads.None})
 }
@@ -72,7 +71,7 @@ func data(pool *wire.Pool, flow, psn uint32, flags wire.Flags) *wire.Packet {
 }
 
 // transmit returns what the NIC sends next, driving it as a busy port.
-func transmit(t *testing.T, h *host.Host, pool *wire.Pool, now *clock.Time) (kind wire.Kind, flow uint32, ok bool) {
+func transmit(t *testing.T, h *host.Host, pool *wire.Pool, now *units.Time) (kind wire.Kind, flow uint32, ok bool) {
 	t.Helper()
 	if !h.Ready().Has(host.NIC) {
 		return 0, 0, false
@@ -98,16 +97,16 @@ type pair struct {
 	t       *testing.T
 	hosts   [2]*host.Host
 	pools   [2]*wire.Pool
-	freeAt  [2][2]clock.Time // by host and port
+	freeAt  [2][2]units.Time // by host and port
 	flying  []arrival
-	now     clock.Time
+	now     units.Time
 	sent    []event                                   // every packet, in order
-	disturb func(now clock.Time, h *host.Host)        // called before each step
-	fault   func(now clock.Time, p *wire.Packet) bool // tells whether a packet is lost
+	disturb func(now units.Time, h *host.Host)        // called before each step
+	fault   func(now units.Time, p *wire.Packet) bool // tells whether a packet is lost
 }
 
 type arrival struct {
-	at   clock.Time
+	at   units.Time
 	host int
 	port int
 	p    *wire.Packet
@@ -115,7 +114,7 @@ type arrival struct {
 
 // event is a packet that left.
 type event struct {
-	At     clock.Time
+	At     units.Time
 	Host   int
 	Port   int
 	Size   units.ByteSize
@@ -135,7 +134,7 @@ func newPair(t *testing.T, c [2]host.Config) *pair {
 func (p *pair) run() {
 	for {
 		p.drain()
-		next := clock.Never
+		next := units.Never
 		for i, h := range p.hosts {
 			next = min(next, h.NextTimeout())
 			for port := range p.freeAt[i] {
@@ -147,10 +146,10 @@ func (p *pair) run() {
 		if len(p.flying) > 0 {
 			next = min(next, p.flying[0].at)
 		}
-		if next == clock.Never {
+		if next == units.Never {
 			return
 		}
-		if next < p.now || next > clock.Time(clock.Second) {
+		if next < p.now || next > units.Time(units.Second) {
 			p.t.Fatalf("next event at %v, now is %v", next, p.now)
 		}
 		p.now = next
@@ -199,7 +198,7 @@ func (p *pair) drain() {
 }
 
 // launch moves a packet into the other host's pool and puts it on its way.
-func (p *pair) launch(from, port int, departs clock.Time, packet *wire.Packet) {
+func (p *pair) launch(from, port int, departs units.Time, packet *wire.Packet) {
 	moved := p.pools[1-from].Get()
 	*moved = *packet
 	p.pools[from].Put(packet)
@@ -208,6 +207,6 @@ func (p *pair) launch(from, port int, departs clock.Time, packet *wire.Packet) {
 		return
 	}
 	at := departs.Add(linkDelay)
-	i, _ := slices.BinarySearchFunc(p.flying, at+1, func(a arrival, at clock.Time) int { return cmp.Compare(a.at, at) })
+	i, _ := slices.BinarySearchFunc(p.flying, at+1, func(a arrival, at units.Time) int { return cmp.Compare(a.at, at) })
 	p.flying = slices.Insert(p.flying, i, arrival{at, 1 - from, port, moved})
 }

@@ -7,17 +7,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/fifo"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // NIC is the port that leads to the fabric. Ports after it are control ports.
@@ -35,7 +34,7 @@ type Config struct {
 
 	MTU      units.ByteSize
 	Sizes    wire.Sizes
-	RTO      clock.Duration
+	RTO      units.Duration
 	AckEvery units.ByteSize
 	CC       Algorithm
 	LB       Algorithm
@@ -49,7 +48,7 @@ type Config struct {
 
 	Seed    uint64
 	Measure transport.Span
-	Records clock.Duration
+	Records units.Duration
 }
 
 // Algorithm names an algorithm and its parameters.
@@ -88,7 +87,7 @@ type Host struct {
 	eligible fifo.Queue[*flow]
 	messages []wire.Queue // by control port, from 0
 
-	timeout clock.Time // never later than the earliest flow's
+	timeout units.Time // never later than the earliest flow's
 	port    metrics.PortRecorder
 	drops   [dropReasons]int64
 }
@@ -123,7 +122,7 @@ func New(cfg Config, pool *wire.Pool) (*Host, error) {
 		ready:     node.NewPortSet(1 + cfg.Control),
 		nic:       units.NewSerialiser(cfg.Rate),
 		messages:  make([]wire.Queue, cfg.Control),
-		timeout:   clock.Never,
+		timeout:   units.Never,
 		port:      metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records),
 	}
 	if cfg.CSIG != nil {
@@ -213,7 +212,7 @@ func newBalancer(a Algorithm, random *rand.Rand) (balance.Balancer, error) {
 func (h *Host) Ready() node.PortSet { return h.ready }
 
 // Receive takes a packet from the fabric or a control port.
-func (h *Host) Receive(now clock.Time, port int, p *wire.Packet) {
+func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 	switch kind := p.Kind(); {
 	case port != NIC:
 		if kind != wire.Control || !h.player.OnMessage(now, p.Flow(), p.PSN()) {
@@ -234,7 +233,7 @@ func (h *Host) Receive(now clock.Time, port int, p *wire.Packet) {
 	h.pool.Put(p)
 }
 
-func (h *Host) receiveData(now clock.Time, p *wire.Packet) {
+func (h *Host) receiveData(now units.Time, p *wire.Packet) {
 	r, ok := h.receivers[p.Flow()]
 	if !ok {
 		h.drops[dropUnknownFlow]++
@@ -275,7 +274,7 @@ func (h *Host) queueControl(p *wire.Packet) {
 	h.ready.Add(NIC)
 }
 
-func (h *Host) receiveReply(now clock.Time, kind wire.Kind, p *wire.Packet) {
+func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
 	f, ok := h.senders[p.Flow()]
 	if !ok {
 		h.drops[dropUnknownFlow]++
@@ -326,7 +325,7 @@ func (h *Host) flush() {
 // Transmit returns the next packet of a port. On the NIC control packets pass
 // data, at most controlBurst at a time, and flows take turns. A control port is
 // not a link of the fabric: its messages leave at once.
-func (h *Host) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, bool) {
+func (h *Host) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool) {
 	if port != NIC {
 		p := h.messages[port-1].Pop()
 		if h.messages[port-1].Len() == 0 {
@@ -344,7 +343,7 @@ func (h *Host) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, boo
 	return p, departs, true
 }
 
-func (h *Host) next(now clock.Time) *wire.Packet {
+func (h *Host) next(now units.Time) *wire.Packet {
 	if h.control.Len() > 0 && (h.eligible.Len() == 0 || h.burst < controlBurst) {
 		if h.eligible.Len() > 0 {
 			h.burst++
@@ -372,11 +371,11 @@ func (h *Host) next(now clock.Time) *wire.Packet {
 
 // NextTimeout is the machine's next deadline: a flow's timer or the start of a
 // transfer.
-func (h *Host) NextTimeout() clock.Time { return min(h.timeout, h.player.NextStart()) }
+func (h *Host) NextTimeout() units.Time { return min(h.timeout, h.player.NextStart()) }
 
 // HandleTimeout serves the timers that are due, in order of flow, and then
 // starts the transfers that are due.
-func (h *Host) HandleTimeout(now clock.Time) {
+func (h *Host) HandleTimeout(now units.Time) {
 	if now >= h.timeout {
 		for _, f := range h.flows {
 			f.HandleTimeout(now)
@@ -413,8 +412,8 @@ func (h *Host) Delivered() (bytes int64) {
 	return bytes
 }
 
-func (h *Host) earliest() clock.Time {
-	at := clock.Never
+func (h *Host) earliest() units.Time {
+	at := units.Never
 	for _, f := range h.flows {
 		at = min(at, f.NextTimeout())
 	}
@@ -422,7 +421,7 @@ func (h *Host) earliest() clock.Time {
 }
 
 // Result closes all windows and returns what was measured.
-func (h *Host) Result(end clock.Time) metrics.NodeResult {
+func (h *Host) Result(end units.Time) metrics.NodeResult {
 	h.port.Close(end, int64(h.control.Len()), int64(h.control.Bytes()))
 	r := metrics.NodeResult{
 		Node: int32(h.cfg.Node), Name: h.cfg.Name,

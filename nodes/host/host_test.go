@@ -11,13 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/nodes/host/transport"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
 
@@ -31,7 +30,7 @@ func TestRoundRobin(t *testing.T) {
 	h, pool := newHost(t, c)
 	h.HandleTimeout(0)
 	var got []uint32
-	for now := clock.Time(0); ; {
+	for now := units.Time(0); ; {
 		_, flow, ok := transmit(t, h, pool, &now)
 		if !ok {
 			break
@@ -46,13 +45,13 @@ func TestRoundRobin(t *testing.T) {
 		p := pool.Get()
 		p.Build(wire.Addresses{Source: wire.HostIP(1), Destination: wire.HostIP(0)}, wire.Ack, 0, wire.NotECT, 0)
 		p.SetAck(wire.AckFields{Flow: flow, Cumulative: uint32(cum), Acked: uint32(cum - 1), Received: uint64(cum) * uint64(mtu), Penalty: 255})
-		h.Receive(clock.Time(10*clock.Microsecond), host.NIC, p)
+		h.Receive(units.Time(10*units.Microsecond), host.NIC, p)
 	}
 	ack(8, 2)
 	ack(8, 2) // it is in the queue already
 	ack(3, 1)
 	got = nil
-	for now := clock.Time(10 * clock.Microsecond); ; {
+	for now := units.Time(10 * units.Microsecond); ; {
 		_, flow, ok := transmit(t, h, pool, &now)
 		if !ok {
 			break
@@ -76,7 +75,7 @@ func TestControlBurst(t *testing.T) {
 	h, pool := newHost(t, c)
 	order := func() string {
 		var b strings.Builder
-		for now := clock.Time(0); ; {
+		for now := units.Time(0); ; {
 			kind, _, ok := transmit(t, h, pool, &now)
 			if !ok {
 				return b.String()
@@ -172,10 +171,10 @@ func drops(h *host.Host) map[string]int64 {
 
 func TestTimeouts(t *testing.T) {
 	c := config(0)
-	sends(&c, 1, 2*mss, clock.Time(5*clock.Microsecond))
-	sends(&c, 2, mss, clock.Time(7*clock.Microsecond))
+	sends(&c, 1, 2*mss, units.Time(5*units.Microsecond))
+	sends(&c, 2, mss, units.Time(7*units.Microsecond))
 	h, pool := newHost(t, c)
-	at := func(us clock.Time) clock.Time { return us * clock.Time(clock.Microsecond) }
+	at := func(us units.Time) units.Time { return us * units.Time(units.Microsecond) }
 	h.HandleTimeout(at(5) - 1) // early
 	if h.NextTimeout() != at(5) || h.Ready().Next(0) >= 0 {
 		t.Fatalf("an early call: next %v, ready %v", h.NextTimeout(), h.Ready())
@@ -196,7 +195,7 @@ func TestTimeouts(t *testing.T) {
 	p.Build(wire.Addresses{Source: wire.HostIP(1), Destination: wire.HostIP(0)}, wire.Ack, 0, wire.NotECT, 0)
 	p.SetAck(wire.AckFields{Flow: 1, Cumulative: 2, Acked: 1, Received: uint64(2 * mtu), Penalty: 255})
 	h.Receive(at(8), host.NIC, p)
-	if h.NextTimeout() != clock.Never {
+	if h.NextTimeout() != units.Never {
 		t.Errorf("next %v with nothing sent or due", h.NextTimeout())
 	}
 	now = at(9)
@@ -223,7 +222,7 @@ func twoWay(seed uint64) (c [2]host.Config) {
 		c[i].Tagging = transport.Tagging{Every: 3, Signal: csig.Delay}
 	}
 	for id := range 4 {
-		sends(&c[id%2], id, units.ByteSize(id+1)*30*mss+7, clock.Time(id)*clock.Time(clock.Microsecond))
+		sends(&c[id%2], id, units.ByteSize(id+1)*30*mss+7, units.Time(id)*units.Time(units.Microsecond))
 		receives(&c[1-id%2], id, units.ByteSize(id+1)*30*mss+7)
 	}
 	// Transfer 4 of host 0 waits for a barrier there: transfer 0 acknowledged
@@ -238,9 +237,9 @@ func twoWay(seed uint64) (c [2]host.Config) {
 }
 
 // loses drops and trims some packets of the NIC, the same for the same seed.
-func loses(seed uint64) func(clock.Time, *wire.Packet) bool {
+func loses(seed uint64) func(units.Time, *wire.Packet) bool {
 	random := rand.New(rand.NewPCG(seed, 7))
-	return func(_ clock.Time, p *wire.Packet) bool {
+	return func(_ units.Time, p *wire.Packet) bool {
 		if p.Kind() == wire.Control {
 			return false
 		}
@@ -267,13 +266,13 @@ func TestPair(t *testing.T) {
 		for i, r := range results {
 			for _, s := range r.Senders {
 				done[s.Flow] = s
-				if s.Done == clock.Never {
+				if s.Done == units.Never {
 					t.Errorf("seed %d: flow %d is not acknowledged", seed, s.Flow)
 				}
 			}
 			for _, rx := range r.Receivers {
 				received += rx.PayloadBytes
-				if rx.Done == clock.Never {
+				if rx.Done == units.Never {
 					t.Errorf("seed %d: flow %d is not received", seed, rx.Flow)
 				}
 			}
@@ -286,7 +285,7 @@ func TestPair(t *testing.T) {
 					t.Errorf("seed %d: host %d dropped %d: %s", seed, i, d.Packets, d.Name)
 				}
 			}
-			if p.pools[i].Out() != 0 || p.hosts[i].NextTimeout() != clock.Never {
+			if p.pools[i].Out() != 0 || p.hosts[i].NextTimeout() != units.Never {
 				t.Errorf("seed %d: host %d keeps %d packets, next timeout %v", seed, i, p.pools[i].Out(), p.hosts[i].NextTimeout())
 			}
 		}
@@ -307,7 +306,7 @@ func TestPair(t *testing.T) {
 }
 
 func TestDeterminism(t *testing.T) {
-	run := func(config, faults uint64, disturb func(clock.Time, *host.Host)) []event {
+	run := func(config, faults uint64, disturb func(units.Time, *host.Host)) []event {
 		p := newPair(t, twoWay(config))
 		p.fault, p.disturb = loses(faults), disturb
 		p.run()
@@ -321,7 +320,7 @@ func TestDeterminism(t *testing.T) {
 		t.Error("another seed gave the same packets")
 	}
 	// Contract of node.Machine: "An early or stale call changes nothing."
-	early := func(now clock.Time, h *host.Host) {
+	early := func(now units.Time, h *host.Host) {
 		for range 2 {
 			if h.NextTimeout() > now {
 				h.HandleTimeout(now)
@@ -371,11 +370,11 @@ func TestTaggingPhase(t *testing.T) {
 	for id := range 40 {
 		sends(&c, id, 20*mss, 0)
 	}
-	c.Path.NetworkRTT = 14 * clock.Microsecond
+	c.Path.NetworkRTT = 14 * units.Microsecond
 	h, pool := newHost(t, c)
 	h.HandleTimeout(0)
 	first, count := map[uint32]uint32{}, map[uint32]int{}
-	for now := clock.Time(0); h.Ready().Has(host.NIC); {
+	for now := units.Time(0); h.Ready().Has(host.NIC); {
 		p, departs, ok := h.Transmit(now, host.NIC)
 		if !ok {
 			break
@@ -427,9 +426,9 @@ func TestNewRefuses(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	c := config(0)
 	receives(&c, 2, 100_000*mss)
-	c.Records = clock.Second
+	c.Records = units.Second
 	h, pool := newHost(t, c)
-	now, psn := clock.Time(0), uint32(0)
+	now, psn := units.Time(0), uint32(0)
 	step := func() {
 		h.Receive(now, host.NIC, data(pool, 2, psn, wire.AckRequest))
 		psn++
@@ -449,7 +448,7 @@ func TestAllocations(t *testing.T) {
 func ExampleNew() {
 	var pool wire.Pool
 	c := config(0)
-	sends(&c, 1, 5000, clock.Time(clock.Microsecond))
+	sends(&c, 1, 5000, units.Time(units.Microsecond))
 	h, err := host.New(c, &pool)
 	if err != nil {
 		fmt.Println(err)

@@ -9,8 +9,8 @@ import (
 	"math/bits"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Machine is a protocol core: plain Go without goroutine, socket or clock.
@@ -22,22 +22,22 @@ import (
 type Machine interface {
 	// Receive takes a packet whose last bit arrived on port at now. The machine
 	// owns it from then on.
-	Receive(now clock.Time, port int, p *wire.Packet)
+	Receive(now units.Time, port int, p *wire.Packet)
 	// Transmit is called when port is free. ok is false when the port has
 	// nothing to send now, and the port is then no longer in Ready. Otherwise
 	// the packet, which the driver owns from then on, begins to leave at now and
 	// its last bit leaves at departs.
-	Transmit(now clock.Time, port int) (p *wire.Packet, departs clock.Time, ok bool)
+	Transmit(now units.Time, port int) (p *wire.Packet, departs units.Time, ok bool)
 	// HandleTimeout tells that NextTimeout has come. An early or stale call
 	// changes nothing.
-	HandleTimeout(now clock.Time)
-	// NextTimeout is the machine's next deadline, or clock.Never.
-	NextTimeout() clock.Time
+	HandleTimeout(now units.Time)
+	// NextTimeout is the machine's next deadline, or units.Never.
+	NextTimeout() units.Time
 	// Ready is the set of ports that may have something to send. The machine
 	// owns it and keeps it current; a driver only reads it.
 	Ready() PortSet
 	// Result closes the machine's windows at end and returns what it measured.
-	Result(end clock.Time) metrics.NodeResult
+	Result(end units.Time) metrics.NodeResult
 }
 
 // PortSet is a set of ports; bit p%64 of word p/64 is port p.

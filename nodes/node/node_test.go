@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 func TestPortSetAgainstMap(t *testing.T) {
@@ -48,18 +48,18 @@ type toy struct {
 	log     []string
 	ready   node.PortSet
 	queues  [][]*wire.Packet
-	takes   clock.Time // time of a packet on the wire
+	takes   units.Time // time of a packet on the wire
 	route   []int
-	timeout clock.Time
+	timeout units.Time
 	// lazy leaves ports in Ready although they are empty.
 	lazy bool
 }
 
 func newToy(ports int) *toy {
-	return &toy{ready: node.NewPortSet(ports), queues: make([][]*wire.Packet, ports), takes: 10, timeout: clock.Never}
+	return &toy{ready: node.NewPortSet(ports), queues: make([][]*wire.Packet, ports), takes: 10, timeout: units.Never}
 }
 
-func (m *toy) Receive(now clock.Time, port int, p *wire.Packet) {
+func (m *toy) Receive(now units.Time, port int, p *wire.Packet) {
 	m.log = append(m.log, fmt.Sprintf("%d receive %d", now, port))
 	for _, out := range m.route {
 		m.queues[out] = append(m.queues[out], p)
@@ -67,7 +67,7 @@ func (m *toy) Receive(now clock.Time, port int, p *wire.Packet) {
 	}
 }
 
-func (m *toy) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, bool) {
+func (m *toy) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool) {
 	q := m.queues[port]
 	m.log = append(m.log, fmt.Sprintf("%d transmit %d of %d", now, port, len(q)))
 	if len(q) == 0 {
@@ -81,10 +81,10 @@ func (m *toy) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, bool
 	return q[0], now + m.takes, true
 }
 
-func (m *toy) HandleTimeout(now clock.Time) { m.log = append(m.log, fmt.Sprintf("%d timeout", now)) }
-func (m *toy) NextTimeout() clock.Time      { return m.timeout }
+func (m *toy) HandleTimeout(now units.Time) { m.log = append(m.log, fmt.Sprintf("%d timeout", now)) }
+func (m *toy) NextTimeout() units.Time      { return m.timeout }
 func (m *toy) Ready() node.PortSet          { return m.ready }
-func (m *toy) Result(clock.Time) metrics.NodeResult {
+func (m *toy) Result(units.Time) metrics.NodeResult {
 	return metrics.NodeResult{Ports: []metrics.PortTotals{{Port: 2}, {Port: 0}}}
 }
 
@@ -162,7 +162,7 @@ func TestStepperTwoPortsFreeAtOnce(t *testing.T) {
 	m := newToy(2)
 	s := node.NewStepper(m, 2)
 	m.route = []int{0, 1}
-	for now := range clock.Time(3) {
+	for now := range units.Time(3) {
 		s.Receive(now, 0, packet(100))
 	}
 	s.PortFree(10, 0)
@@ -193,7 +193,7 @@ func TestStepperTap(t *testing.T) {
 		m := newToy(3)
 		s := node.NewStepper(m, 3)
 		if tapped {
-			s.Tap = func(now clock.Time, port int, event node.Event, p *wire.Packet) {
+			s.Tap = func(now units.Time, port int, event node.Event, p *wire.Packet) {
 				seen = append(seen, fmt.Sprintf("%d port %d event %d of %d B", now, port, event, p.Size))
 			}
 		}
@@ -235,7 +235,7 @@ func TestStepperResult(t *testing.T) {
 // of the header and size, and with nothing else.
 func TestTrace(t *testing.T) {
 	type event struct {
-		now    clock.Time
+		now    units.Time
 		port   int
 		event  node.Event
 		packet *wire.Packet
@@ -288,12 +288,12 @@ func TestTrace(t *testing.T) {
 	// Sums do not depend on when the buffer is flushed.
 	tr := node.NewTrace()
 	for i := range 200 {
-		tr.Add(clock.Time(i), 0, node.Sent, uint64(i), 64)
+		tr.Add(units.Time(i), 0, node.Sent, uint64(i), 64)
 	}
 	once := tr.Sum()
 	tr = node.NewTrace()
 	for i := range 200 {
-		tr.Add(clock.Time(i), 0, node.Sent, uint64(i), 64)
+		tr.Add(units.Time(i), 0, node.Sent, uint64(i), 64)
 		if i%7 == 0 {
 			tr.Sum()
 		}
@@ -311,7 +311,7 @@ func TestTieKeyPermutes(t *testing.T) {
 	for i := range instants {
 		ports := []int{0, 1, 2}
 		slices.SortFunc(ports, func(a, b int) int {
-			return int(int64(node.TieKey(7, 4, clock.Time(i), a)) - int64(node.TieKey(7, 4, clock.Time(i), b)))
+			return int(int64(node.TieKey(7, 4, units.Time(i), a)) - int64(node.TieKey(7, 4, units.Time(i), b)))
 		})
 		orders[fmt.Sprint(ports)]++
 	}

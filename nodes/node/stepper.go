@@ -2,14 +2,14 @@ package node
 
 import (
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Departure is a packet on its way out of a port. The driver owns the packet.
 type Departure struct {
 	Port    int
-	Departs clock.Time
+	Departs units.Time
 	Packet  *wire.Packet
 	Digest  uint64 // of Packet, for ReceiveSent
 }
@@ -31,13 +31,13 @@ type Stepper struct {
 	trace    *Trace
 	ready    PortSet
 	armed    PortSet      // a PortFree is due
-	freeAt   []clock.Time // per port: when the current packet's last bit leaves
+	freeAt   []units.Time // per port: when the current packet's last bit leaves
 	received []portCount
 }
 
 // Tap is told of a packet: one received, before the machine gets it, or one that
 // the machine has sent. It must neither keep nor change it.
-type Tap func(now clock.Time, port int, event Event, p *wire.Packet)
+type Tap func(now units.Time, port int, event Event, p *wire.Packet)
 
 type portCount struct{ packets, bytes int64 }
 
@@ -48,19 +48,19 @@ func NewStepper(m Machine, ports int) *Stepper {
 		trace:    NewTrace(),
 		ready:    m.Ready(),
 		armed:    NewPortSet(ports),
-		freeAt:   make([]clock.Time, ports),
+		freeAt:   make([]units.Time, ports),
 		received: make([]portCount, ports),
 	}
 }
 
 // Receive gives the machine a packet.
-func (s *Stepper) Receive(now clock.Time, port int, p *wire.Packet) {
+func (s *Stepper) Receive(now units.Time, port int, p *wire.Packet) {
 	s.ReceiveSent(now, port, p, Digest(p))
 }
 
 // ReceiveSent is Receive for a driver that hands over the very packet of a
 // Departure, untouched, and so knows its Digest.
-func (s *Stepper) ReceiveSent(now clock.Time, port int, p *wire.Packet, digest uint64) {
+func (s *Stepper) ReceiveSent(now units.Time, port int, p *wire.Packet, digest uint64) {
 	s.received[port].packets++
 	s.received[port].bytes += int64(p.Size)
 	s.trace.Add(now, port, Received, digest, p.Size)
@@ -72,26 +72,26 @@ func (s *Stepper) ReceiveSent(now clock.Time, port int, p *wire.Packet, digest u
 }
 
 // PortFree tells that a port named in Frees has reached FreeAt.
-func (s *Stepper) PortFree(now clock.Time, port int) {
+func (s *Stepper) PortFree(now units.Time, port int) {
 	s.armed.Remove(port)
 	s.drain(now)
 }
 
 // Timeout tells that NextTimeout has come.
-func (s *Stepper) Timeout(now clock.Time) {
+func (s *Stepper) Timeout(now units.Time) {
 	s.Machine.HandleTimeout(now)
 	s.drain(now)
 }
 
 // NextTimeout is the machine's next deadline.
-func (s *Stepper) NextTimeout() clock.Time { return s.Machine.NextTimeout() }
+func (s *Stepper) NextTimeout() units.Time { return s.Machine.NextTimeout() }
 
 // FreeAt returns when the packet that port is sending will have left.
-func (s *Stepper) FreeAt(port int) clock.Time { return s.freeAt[port] }
+func (s *Stepper) FreeAt(port int) units.Time { return s.freeAt[port] }
 
 // Result returns what the machine measured, with the trace and the ingress
 // counts filled in.
-func (s *Stepper) Result(end clock.Time) metrics.NodeResult {
+func (s *Stepper) Result(end units.Time) metrics.NodeResult {
 	r := s.Machine.Result(end)
 	r.TraceHash, r.Events = s.trace.Sum(), s.trace.Events()
 	for i := range r.Ports {
@@ -101,7 +101,7 @@ func (s *Stepper) Result(end clock.Time) metrics.NodeResult {
 	return r
 }
 
-func (s *Stepper) drain(now clock.Time) {
+func (s *Stepper) drain(now units.Time) {
 	s.Departures, s.Frees = s.Departures[:0], s.Frees[:0]
 	for port := s.ready.Next(0); port >= 0; port = s.ready.Next(port + 1) {
 		for s.freeAt[port] <= now {

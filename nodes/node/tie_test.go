@@ -3,8 +3,8 @@ package node_test
 import (
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/units"
 )
 
 func TestTieKey(t *testing.T) {
@@ -18,7 +18,7 @@ func TestTieKey(t *testing.T) {
 	first := 0
 	const instants = 2000
 	for i := range instants {
-		if node.TieKey(1, 3, clock.Time(i*1000), 0) < node.TieKey(1, 3, clock.Time(i*1000), 1) {
+		if node.TieKey(1, 3, units.Time(i*1000), 0) < node.TieKey(1, 3, units.Time(i*1000), 1) {
 			first++
 		}
 	}

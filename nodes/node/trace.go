@@ -7,9 +7,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Event is what happened to a packet at a port.
@@ -49,7 +48,7 @@ func NewTrace() *Trace {
 func Digest(p *wire.Packet) uint64 { return xxhash.Sum64(p.Header()) }
 
 // Add appends an event of a packet with the given Digest and wire size.
-func (t *Trace) Add(now clock.Time, port int, event Event, digest uint64, size units.ByteSize) {
+func (t *Trace) Add(now units.Time, port int, event Event, digest uint64, size units.ByteSize) {
 	if len(t.buf) == cap(t.buf) {
 		t.hash.Write(t.buf)
 		t.buf = t.buf[:0]

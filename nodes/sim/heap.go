@@ -3,13 +3,13 @@ package sim
 import (
 	"math/bits"
 
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // event is something that is due at a node. Events of one node at one instant
 // are ordered by order: class first, then tie key, then port.
 type event struct {
-	at    clock.Time
+	at    units.Time
 	order uint64
 	node  int32
 	port  int32
@@ -40,17 +40,17 @@ type eventHeap struct {
 	hole   bool // events[0] has been taken
 }
 
-// first returns when the first event is due; clock.Never without one.
-func (h *eventHeap) first() clock.Time {
+// first returns when the first event is due; units.Never without one.
+func (h *eventHeap) first() units.Time {
 	h.fill()
 	if len(h.events) == 0 {
-		return clock.Never
+		return units.Never
 	}
 	return h.events[0].at
 }
 
 // take removes the first event. It may be called after first has answered
-// otherwise than clock.Never.
+// otherwise than units.Never.
 func (h *eventHeap) take() event {
 	h.hole = true
 	return h.events[0]

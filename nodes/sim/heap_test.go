@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // The heap gives events in the order that sorting gives, whatever the mix of
@@ -21,13 +21,13 @@ func TestHeapAgainstSort(t *testing.T) {
 		for step := range 500 {
 			if r.IntN(5) < 3 {
 				// order is unique, so that equal events cannot hide a mistake.
-				e := event{at: clock.Time(r.IntN(span)), order: uint64(r.IntN(4))<<62 | uint64(step), node: int32(step)}
+				e := event{at: units.Time(r.IntN(span)), order: uint64(r.IntN(4))<<62 | uint64(step), node: int32(step)}
 				h.push(e)
 				slow = append(slow, e)
 				continue
 			}
 			if len(slow) == 0 {
-				if at := h.first(); at != clock.Never {
+				if at := h.first(); at != units.Never {
 					t.Fatalf("seed %d, round %d: first of an empty heap is %v, want never", seed, round, at)
 				}
 				continue
@@ -63,11 +63,11 @@ func BenchmarkHeap(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
 			var h eventHeap
 			for i := range size {
-				h.push(event{at: clock.Time(r.IntN(1_000_000)), order: uint64(i)})
+				h.push(event{at: units.Time(r.IntN(1_000_000)), order: uint64(i)})
 			}
-			later := make([]clock.Time, 4096)
+			later := make([]units.Time, 4096)
 			for i := range later {
-				later[i] = clock.Time(r.IntN(1_000_000))
+				later[i] = units.Time(r.IntN(1_000_000))
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

@@ -6,12 +6,12 @@ package sim
 import (
 	"fmt"
 
+	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/fifo"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Node is a machine and its number of ports. Tap, if not nil, sees its packets.
@@ -26,16 +26,16 @@ type Config struct {
 	Nodes   []Node
 	Links   []Link
 	TieSeed uint64     // permutes receives of one instant; 0: port order
-	End     clock.Time // exclusive; clock.Never: until nothing is due
+	End     units.Time // exclusive; units.Never: until nothing is due
 	// Progress, if not nil, is called now and then with the model time and
 	// ends the run when it answers false.
-	Progress func(now clock.Time) bool
+	Progress func(now units.Time) bool
 }
 
 // Link joins two ports, with the same delay in each direction.
 type Link struct {
 	A, B  topologies.End
-	Delay clock.Duration // positive
+	Delay units.Duration // positive
 }
 
 // Sim is a simulation. It belongs to one goroutine.
@@ -43,7 +43,7 @@ type Sim struct {
 	cfg    Config
 	nodes  []simNode
 	events eventHeap
-	now    clock.Time
+	now    units.Time
 	count  int64
 }
 
@@ -51,20 +51,20 @@ type simNode struct {
 	*node.Stepper
 	out   []*direction // by port: towards the peer
 	in    []*direction // by port: from the peer
-	timer clock.Time   // of the timeout event that is queued; Never without one
+	timer units.Time   // of the timeout event that is queued; Never without one
 }
 
 // direction is one direction of a link: packets in flight, in order.
 type direction struct {
 	to     topologies.End
-	delay  clock.Duration
+	delay  units.Duration
 	flight fifo.Queue[flying]
 }
 
 type flying struct {
 	packet  *wire.Packet
 	digest  uint64
-	arrives clock.Time
+	arrives units.Time
 }
 
 // New returns a simulation at the start of its run. It panics if a link names a
@@ -76,7 +76,7 @@ func New(cfg Config) *Sim {
 			Stepper: node.NewStepper(n.Machine, n.Ports),
 			out:     make([]*direction, n.Ports),
 			in:      make([]*direction, n.Ports),
-			timer:   clock.Never,
+			timer:   units.Never,
 		}
 		s.nodes[i].Tap = n.Tap
 	}
@@ -93,7 +93,7 @@ func New(cfg Config) *Sim {
 	return s
 }
 
-func (s *Sim) connect(from, to topologies.End, delay clock.Duration) {
+func (s *Sim) connect(from, to topologies.End, delay units.Duration) {
 	d := &direction{to: to, delay: delay}
 	s.nodes[from.Node].out[from.Port], s.nodes[to.Node].in[to.Port] = d, d
 }
@@ -121,7 +121,7 @@ func (s *Sim) step(e event) {
 		if n.timer != e.at {
 			return // another event took its place
 		}
-		n.timer = clock.Never
+		n.timer = units.Never
 		if n.NextTimeout() > e.at { // cancelled or moved: as if it had never been
 			s.arm(e.node)
 			return
@@ -165,7 +165,7 @@ func (s *Sim) depart(n *simNode, d node.Departure) {
 }
 
 // arrive queues the arrival of the packet at the head of a link.
-func (s *Sim) arrive(to topologies.End, at clock.Time) {
+func (s *Sim) arrive(to topologies.End, at units.Time) {
 	tie := node.TieKey(s.cfg.TieSeed, to.Node, at, to.Port)
 	s.events.push(event{
 		at:    at,
@@ -185,13 +185,13 @@ func (s *Sim) arm(id int32) {
 }
 
 // Now returns the time of the last event.
-func (s *Sim) Now() clock.Time { return s.now }
+func (s *Sim) Now() units.Time { return s.now }
 
 // Drained tells whether nothing is due any more, so that the run ended by
 // itself.
 func (s *Sim) Drained() bool {
 	for _, e := range s.events.list() {
-		if e.order&(3<<62) != classTimeout || s.nodes[e.node].NextTimeout() != clock.Never {
+		if e.order&(3<<62) != classTimeout || s.nodes[e.node].NextTimeout() != units.Never {
 			return false
 		}
 	}
@@ -205,7 +205,7 @@ func (s *Sim) Events() int64 { return s.count }
 // once, after Run.
 func (s *Sim) Results() []metrics.NodeResult {
 	end := s.now
-	if s.cfg.End != clock.Never && !s.Drained() {
+	if s.cfg.End != units.Never && !s.Drained() {
 		end = s.cfg.End
 	}
 	results := make([]metrics.NodeResult, len(s.nodes))

@@ -8,30 +8,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // machine is a node whose behaviour a test writes down: what it does with a
 // packet and at a deadline. Its ports send what is queued, each packet taking
 // 100 ps.
 type machine struct {
-	onReceive func(now clock.Time, port int, p *wire.Packet)
-	onTimeout func(now clock.Time)
-	deadline  clock.Time
+	onReceive func(now units.Time, port int, p *wire.Packet)
+	onTimeout func(now units.Time)
+	deadline  units.Time
 	log       []string
 	ready     node.PortSet
 	queues    [][]*wire.Packet
-	end       clock.Time
+	end       units.Time
 }
 
 const serialisation = 100
 
 func newMachine(ports int) *machine {
-	return &machine{deadline: clock.Never, ready: node.NewPortSet(ports), queues: make([][]*wire.Packet, ports)}
+	return &machine{deadline: units.Never, ready: node.NewPortSet(ports), queues: make([][]*wire.Packet, ports)}
 }
 
 func (m *machine) send(port int, p *wire.Packet) {
@@ -39,14 +39,14 @@ func (m *machine) send(port int, p *wire.Packet) {
 	m.ready.Add(port)
 }
 
-func (m *machine) Receive(now clock.Time, port int, p *wire.Packet) {
+func (m *machine) Receive(now units.Time, port int, p *wire.Packet) {
 	m.log = append(m.log, fmt.Sprintf("%d port %d psn %d", now, port, p.PSN()))
 	if m.onReceive != nil {
 		m.onReceive(now, port, p)
 	}
 }
 
-func (m *machine) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, bool) {
+func (m *machine) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool) {
 	q := m.queues[port]
 	if len(q) == 0 {
 		m.ready.Remove(port)
@@ -59,17 +59,17 @@ func (m *machine) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, 
 	return q[0], now + serialisation, true
 }
 
-func (m *machine) HandleTimeout(now clock.Time) {
+func (m *machine) HandleTimeout(now units.Time) {
 	m.log = append(m.log, fmt.Sprintf("%d timeout", now))
-	m.deadline = clock.Never
+	m.deadline = units.Never
 	if m.onTimeout != nil {
 		m.onTimeout(now)
 	}
 }
 
-func (m *machine) NextTimeout() clock.Time { return m.deadline }
+func (m *machine) NextTimeout() units.Time { return m.deadline }
 func (m *machine) Ready() node.PortSet     { return m.ready }
-func (m *machine) Result(end clock.Time) metrics.NodeResult {
+func (m *machine) Result(end units.Time) metrics.NodeResult {
 	m.end = end
 	return metrics.NodeResult{Ports: []metrics.PortTotals{{}}}
 }
@@ -83,17 +83,17 @@ func packet(psn uint32) *wire.Packet {
 	return p
 }
 
-func link(a, aPort, b, bPort int, delay clock.Duration) sim.Link {
+func link(a, aPort, b, bPort int, delay units.Duration) sim.Link {
 	return sim.Link{A: topologies.End{Node: a, Port: aPort}, B: topologies.End{Node: b, Port: bPort}, Delay: delay}
 }
 
 // pingPong is two nodes that send a packet back and forth, from time 1000.
-func pingPong(delay clock.Duration) (a, b *machine, cfg sim.Config) {
+func pingPong(delay units.Duration) (a, b *machine, cfg sim.Config) {
 	a, b = newMachine(1), newMachine(1)
 	a.deadline = 1000
-	a.onTimeout = func(clock.Time) { a.send(0, packet(0)) }
+	a.onTimeout = func(units.Time) { a.send(0, packet(0)) }
 	for _, m := range []*machine{a, b} {
-		m.onReceive = func(_ clock.Time, port int, p *wire.Packet) {
+		m.onReceive = func(_ units.Time, port int, p *wire.Packet) {
 			p.SetData(0, p.PSN()+1, 1)
 			m.send(port, p)
 		}
@@ -101,7 +101,7 @@ func pingPong(delay clock.Duration) (a, b *machine, cfg sim.Config) {
 	return a, b, sim.Config{
 		Nodes: []sim.Node{{Machine: a, Ports: 1}, {Machine: b, Ports: 1}},
 		Links: []sim.Link{link(0, 0, 1, 0, delay)},
-		End:   clock.Never,
+		End:   units.Never,
 	}
 }
 
@@ -135,7 +135,7 @@ func TestPingPong(t *testing.T) {
 func TestDrains(t *testing.T) {
 	a, b, cfg := pingPong(900)
 	b.onReceive = nil
-	for _, end := range []clock.Time{clock.Never, 100_000} {
+	for _, end := range []units.Time{units.Never, 100_000} {
 		a.deadline, cfg.End = 1000, end
 		s := sim.New(cfg)
 		if !s.Run() || !s.Drained() || s.Now() != 2000 {
@@ -149,8 +149,8 @@ func TestDrains(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	cfg := echoes(3)
-	var calls []clock.Time
-	cfg.Progress = func(now clock.Time) bool {
+	var calls []units.Time
+	cfg.Progress = func(now units.Time) bool {
 		calls = append(calls, now)
 		return len(calls) < 3
 	}
@@ -172,12 +172,12 @@ func TestProgress(t *testing.T) {
 // time 0, so that they arrive at the hub in pairs at two instants.
 func star(leaves int, tieSeed uint64) (hub *machine, cfg sim.Config) {
 	hub = newMachine(leaves)
-	cfg = sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: leaves}}, TieSeed: tieSeed, End: clock.Never}
+	cfg = sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: leaves}}, TieSeed: tieSeed, End: units.Never}
 	// Leaves are linked in an order that is not that of the hub's ports.
 	for i := range leaves {
 		m := newMachine(1)
 		m.deadline = 0
-		m.onTimeout = func(clock.Time) {
+		m.onTimeout = func(units.Time) {
 			m.send(0, packet(0))
 			m.send(0, packet(1))
 		}
@@ -230,11 +230,11 @@ func TestSimultaneousArrivals(t *testing.T) {
 // in the order they left, before those of a later port.
 func TestLinkSequence(t *testing.T) {
 	hub := newMachine(2)
-	cfg := sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: 2}}, End: clock.Never}
+	cfg := sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: 2}}, End: units.Never}
 	for i := range 2 {
 		m := &instant{newMachine(1)}
 		m.deadline = 0
-		m.onTimeout = func(clock.Time) {
+		m.onTimeout = func(units.Time) {
 			for psn := range uint32(3) {
 				m.send(0, packet(psn))
 			}
@@ -255,7 +255,7 @@ func TestLinkSequence(t *testing.T) {
 // instant is a machine whose packets take no time on the wire.
 type instant struct{ *machine }
 
-func (m *instant) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, bool) {
+func (m *instant) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool) {
 	p, _, ok := m.machine.Transmit(now, port)
 	return p, now, ok
 }
@@ -279,23 +279,23 @@ func TestOrderOfClasses(t *testing.T) {
 func TestStaleTimers(t *testing.T) {
 	a, b, cfg := pingPong(900)
 	b.deadline = 5000
-	b.onReceive = func(now clock.Time, _ int, p *wire.Packet) {
+	b.onReceive = func(now units.Time, _ int, p *wire.Packet) {
 		switch p.PSN() {
 		case 0: // at 2000: later, then again earlier
 			b.deadline = 7000
 		case 1: // at 2100
 			b.deadline = 3000
 		case 2: // at 2200: cancelled
-			b.deadline = clock.Never
+			b.deadline = units.Never
 		case 3: // at 2300: overdue
 			b.deadline = 100
 		case 4: // at 2400: the last one, cancelled by the end
 			b.deadline = 9000
 		case 5: // at 2500
-			b.deadline = clock.Never
+			b.deadline = units.Never
 		}
 	}
-	a.onTimeout = func(clock.Time) {
+	a.onTimeout = func(units.Time) {
 		for psn := range uint32(6) {
 			a.send(0, packet(psn))
 		}
@@ -319,7 +319,7 @@ func TestDrainedWithAStaleTimer(t *testing.T) {
 	_, b, cfg := pingPong(900)
 	cfg.End = 8000
 	b.deadline = 9000
-	b.onReceive = func(clock.Time, int, *wire.Packet) { b.deadline = clock.Never }
+	b.onReceive = func(units.Time, int, *wire.Packet) { b.deadline = units.Never }
 	s := sim.New(cfg)
 	s.Run()
 	if s.Results(); !s.Drained() || b.end != 2000 {
@@ -340,7 +340,7 @@ func TestNewPanicsWithoutDelay(t *testing.T) {
 // Steps of a run allocate nothing once it is warm.
 func TestNothingAllocatesPerHop(t *testing.T) {
 	calls, cfg := 0, echoes(50)
-	cfg.Progress = func(clock.Time) bool { calls++; return false }
+	cfg.Progress = func(units.Time) bool { calls++; return false }
 	s := sim.New(cfg)
 	s.Run() // warm
 	if allocs := testing.AllocsPerRun(2, func() { s.Run() }); allocs != 0 || calls < 3 {
@@ -360,7 +360,7 @@ func echoes(packets int) sim.Config {
 	return sim.Config{
 		Nodes: []sim.Node{{Machine: a, Ports: 1}, {Machine: b, Ports: 1}},
 		Links: []sim.Link{link(0, 0, 1, 0, 700)},
-		End:   clock.Never,
+		End:   units.Never,
 	}
 }
 
@@ -368,15 +368,15 @@ func echoes(packets int) sim.Config {
 type echo struct {
 	ready node.PortSet
 	queue wire.Queue
-	start clock.Time
+	start units.Time
 }
 
-func (m *echo) Receive(_ clock.Time, port int, p *wire.Packet) {
+func (m *echo) Receive(_ units.Time, port int, p *wire.Packet) {
 	m.queue.Push(p)
 	m.ready.Add(port)
 }
 
-func (m *echo) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, bool) {
+func (m *echo) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool) {
 	p := m.queue.Pop()
 	if m.queue.Len() == 0 {
 		m.ready.Remove(port)
@@ -384,17 +384,17 @@ func (m *echo) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, boo
 	return p, now + serialisation, p != nil
 }
 
-func (m *echo) HandleTimeout(clock.Time) { m.start = 0 }
+func (m *echo) HandleTimeout(units.Time) { m.start = 0 }
 
-func (m *echo) NextTimeout() clock.Time {
+func (m *echo) NextTimeout() units.Time {
 	if m.start == 0 {
-		return clock.Never
+		return units.Never
 	}
 	return m.start
 }
 
 func (m *echo) Ready() node.PortSet                  { return m.ready }
-func (m *echo) Result(clock.Time) metrics.NodeResult { return metrics.NodeResult{} }
+func (m *echo) Result(units.Time) metrics.NodeResult { return metrics.NodeResult{} }
 
 func ExampleNew() {
 	a, b, cfg := pingPong(900)

@@ -11,8 +11,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // MaxHeader is the room for the headers of a packet: Ethernet 14, CSIG 8, IPv4
@@ -51,7 +50,7 @@ type Packet struct {
 	// packet it is what the header bytes leave of the frame.
 	Payload []byte
 	// EnqueuedAt is when the packet entered the queue it is in.
-	EnqueuedAt clock.Time
+	EnqueuedAt units.Time
 	// Ahead and Behind are what a Queue held when the packet entered it and when
 	// it left, the packet itself not counted. They are for captures: no machine
 	// reads them, and they are undefined for a packet that was in no Queue.

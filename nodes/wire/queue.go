@@ -1,8 +1,8 @@
 package wire
 
 import (
-	"github.com/csiglab/csiglab/nodes/fifo"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/internal/fifo"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Queue is a FIFO of packets that counts their wire bytes. The zero value is

@@ -15,9 +15,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/units"
 )
 
 func TestMain(m *testing.M) {
@@ -108,7 +108,7 @@ func TestAttach(t *testing.T) {
 
 // set returns the programs of a run at model time, which is real time; host 0 has
 // the namespace.
-func set(t *testing.T, end clock.Time, programs ...application.Program) *application.Set {
+func set(t *testing.T, end units.Time, programs ...application.Program) *application.Set {
 	t.Helper()
 	local, err := application.NewLocal(map[int]*os.File{0: space(t)}, "CSIGLAB_TEST=yes")
 	if err != nil {
@@ -155,11 +155,11 @@ func gone(mark string) error {
 
 // A lab that is held keeps its servers when no other program is left.
 func TestHeldPrograms(t *testing.T) {
-	s := set(t, clock.Never, application.Program{Args: []string{"true"}}, application.Program{Args: shell("exec sleep 3600"), Background: true})
+	s := set(t, units.Never, application.Program{Args: []string{"true"}}, application.Program{Args: shell("exec sleep 3600"), Background: true})
 	hold := make(chan struct{})
 	s.Hold(hold)
 	s.Begin(emu.Monotonic())
-	for deadline := time.Now().Add(20 * time.Second); s.Ended()[0].Ended == clock.Never; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); s.Ended()[0].Ended == units.Never; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the first program does not end")
 		}
@@ -169,7 +169,7 @@ func TestHeldPrograms(t *testing.T) {
 		t.Error("the programs were over while they were held")
 	case <-time.After(50 * time.Millisecond):
 	}
-	if e := s.Ended()[1]; e.Ended != clock.Never {
+	if e := s.Ended()[1]; e.Ended != units.Never {
 		t.Errorf("the program in the background %v while it was held", e)
 	}
 	close(hold)
@@ -183,13 +183,13 @@ func TestPrograms(t *testing.T) {
 	mark := fmt.Sprintf("36%d", 1000+os.Getpid()%1000) // a number of seconds that no other sleep has
 	programs := []application.Program{
 		{Args: shell("hostname; echo $CSIGLAB_NODE $CSIGLAB_TEST; ls /sys/class/net >/dev/null; echo err >&2; exit 3")},
-		{Args: []string{"true"}, Start: clock.Time(200 * clock.Millisecond)},
+		{Args: []string{"true"}, Start: units.Time(200 * units.Millisecond)},
 		{Args: shell("(setsid sleep " + mark + " &) ; exec sleep " + mark), Background: true},
 		{Args: []string{"no-such-program"}},
 		{Args: shell("kill -9 $$")},
-		{Args: []string{"true"}, Start: clock.Time(clock.Hour), Background: true},
+		{Args: []string{"true"}, Start: units.Time(units.Hour), Background: true},
 	}
-	s := set(t, clock.Never, programs...)
+	s := set(t, units.Never, programs...)
 	s.Begin(emu.Monotonic())
 	done(t, s)
 	ended := s.Ended()
@@ -200,18 +200,18 @@ func TestPrograms(t *testing.T) {
 	if diff := cmp.Diff("h0\nh0 yes\nerr\n", string(text)); diff != "" || err != nil {
 		t.Error("output of program 0:", err, diff)
 	}
-	if e := ended[1]; e.Started < clock.Time(200*clock.Millisecond) || e.Started > clock.Time(10*clock.Second) || e.Ended < e.Started {
-		t.Errorf("program 1 ran from %v to %v, want from 200ms on", clock.Duration(e.Started), clock.Duration(e.Ended))
+	if e := ended[1]; e.Started < units.Time(200*units.Millisecond) || e.Started > units.Time(10*units.Second) || e.Ended < e.Started {
+		t.Errorf("program 1 ran from %v to %v, want from 200ms on", units.Duration(e.Started), units.Duration(e.Ended))
 	}
 	for i := range ended { // times are checked above
-		if ended[i].Started != clock.Never {
+		if ended[i].Started != units.Never {
 			ended[i].Started, ended[i].Ended = 0, 0
 		}
 	}
 	want := []application.Ended{
 		{Code: 3}, {}, {Signal: "SIGTERM", Stopped: true},
-		{Started: clock.Never, Ended: clock.Never, Failure: "executable file not found in $PATH"}, {Signal: "SIGKILL"},
-		{Started: clock.Never, Ended: clock.Never},
+		{Started: units.Never, Ended: units.Never, Failure: "executable file not found in $PATH"}, {Signal: "SIGKILL"},
+		{Started: units.Never, Ended: units.Never},
 	}
 	if diff := cmp.Diff(want, ended); diff != "" {
 		t.Error("(-want +got)", diff)
@@ -225,7 +225,7 @@ func TestPrograms(t *testing.T) {
 
 // TestEndOfTheRun ends programs that would go on, and that do not want to.
 func TestEndOfTheRun(t *testing.T) {
-	s := set(t, clock.Time(300*clock.Millisecond), application.Program{Args: shell("trap '' TERM; while :; do sleep 1; done")})
+	s := set(t, units.Time(300*units.Millisecond), application.Program{Args: shell("trap '' TERM; while :; do sleep 1; done")})
 	began := time.Now()
 	s.Begin(emu.Monotonic())
 	done(t, s)
@@ -240,9 +240,9 @@ func TestEndOfTheRun(t *testing.T) {
 
 // TestStopBeforeBegin is a run that fails while it is deployed.
 func TestStopBeforeBegin(t *testing.T) {
-	s := set(t, clock.Never, application.Program{Args: []string{"true"}})
+	s := set(t, units.Never, application.Program{Args: []string{"true"}})
 	s.Stop()
-	if e := s.Ended()[0]; e.Started != clock.Never {
+	if e := s.Ended()[0]; e.Started != units.Never {
 		t.Errorf("got %+v, want it never started", e)
 	}
 }
@@ -252,7 +252,7 @@ func TestParentKilled(t *testing.T) {
 	space(t)
 	mark := fmt.Sprintf("37%d", 1000+os.Getpid()%1000)
 	if line := os.Getenv("APPLICATION_TEST_PARENT"); line != "" {
-		s := set(t, clock.Never, application.Program{Args: shell(line)})
+		s := set(t, units.Never, application.Program{Args: shell(line)})
 		s.Begin(emu.Monotonic())
 		done(t, s)
 		return

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/units"
 )
 
 // A program on host 0, in a namespace that a backend has made. It is not run here:
@@ -23,7 +23,7 @@ func ExampleNewSet() {
 		return
 	}
 	programs := []application.Program{{Host: 0, Name: "h0", Args: []string{"ip", "address"}, Output: "h0-0.txt"}}
-	set := application.NewSet(programs, emu.Wall{Dilation: 1}, clock.Never, starter)
+	set := application.NewSet(programs, emu.Wall{Dilation: 1}, units.Never, starter)
 	set.Begin(emu.Monotonic())
 	<-set.Done()
 	fmt.Println(set.Ended()[0])

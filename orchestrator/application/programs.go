@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Program is one program of a run.
@@ -20,15 +20,15 @@ type Program struct {
 	Host       int
 	Name       string // of the host
 	Args       []string
-	Start      clock.Time
+	Start      units.Time
 	Background bool   // ends with the run, which does not wait for it
 	Output     string // file for what it writes, standard output and error
 }
 
 // Ended is what became of a program. Times are model times.
 type Ended struct {
-	Started clock.Time // clock.Never: it was not, or could not be
-	Ended   clock.Time
+	Started units.Time // units.Never: it was not, or could not be
+	Ended   units.Time
 	Code    int    // that it exited with
 	Signal  string // that ended it, if one did
 	Stopped bool   // it was ended with the run; Code and Signal say nothing
@@ -43,14 +43,14 @@ func (e Ended) String() string {
 	switch {
 	case e.Failure != "":
 		return "could not be started: " + e.Failure
-	case e.Started == clock.Never:
+	case e.Started == units.Never:
 		return "was not started before the run ended"
 	case e.Stopped:
 		return "was ended with the run"
 	case e.Signal != "":
-		return fmt.Sprintf("was ended by signal %s at %v", e.Signal, clock.Duration(e.Ended))
+		return fmt.Sprintf("was ended by signal %s at %v", e.Signal, units.Duration(e.Ended))
 	}
-	return fmt.Sprintf("exited with %d at %v", e.Code, clock.Duration(e.Ended))
+	return fmt.Sprintf("exited with %d at %v", e.Code, units.Duration(e.Ended))
 }
 
 // Process is a program that runs.
@@ -74,7 +74,7 @@ type Starter interface {
 type Set struct {
 	programs []Program
 	wall     emu.Wall
-	end      clock.Time
+	end      units.Time
 	starter  Starter
 	hold     <-chan struct{} // nil: not held
 	done     chan struct{}   // closed when no program is left to wait for
@@ -88,15 +88,15 @@ type Set struct {
 	cancel   context.CancelFunc
 }
 
-// NewSet returns the programs of a run that ends at end, clock.Never for one that
+// NewSet returns the programs of a run that ends at end, units.Never for one that
 // ends when its programs have ended.
-func NewSet(programs []Program, w emu.Wall, end clock.Time, s Starter) *Set {
+func NewSet(programs []Program, w emu.Wall, end units.Time, s Starter) *Set {
 	set := &Set{
 		programs: programs, wall: w, end: end, starter: s, done: make(chan struct{}),
 		running: make([]Process, len(programs)), ended: make([]Ended, len(programs)),
 	}
 	for i := range set.ended {
-		set.ended[i] = Ended{Started: clock.Never, Ended: clock.Never}
+		set.ended[i] = Ended{Started: units.Never, Ended: units.Never}
 	}
 	return set
 }
@@ -151,17 +151,17 @@ func (s *Set) Begin(start time.Duration) {
 	}()
 }
 
-// until returns a channel that tells when a model time has come; for clock.Never
+// until returns a channel that tells when a model time has come; for units.Never
 // it never does.
-func (s *Set) until(t clock.Time) <-chan time.Time {
-	if t == clock.Never {
+func (s *Set) until(t units.Time) <-chan time.Time {
+	if t == units.Never {
 		return nil
 	}
 	return time.After(s.start - emu.Monotonic() + min(s.wall.At(t), math.MaxInt64/2))
 }
 
 // now is the model time.
-func (s *Set) now() clock.Time { return s.wall.Model(max(0, emu.Monotonic()-s.start)) }
+func (s *Set) now() units.Time { return s.wall.Model(max(0, emu.Monotonic()-s.start)) }
 
 // run runs one program at its time.
 func (s *Set) run(ctx context.Context, i int) {

@@ -17,7 +17,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 
-	"github.com/csiglab/csiglab/nodes/nodestest"
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 )
 
@@ -147,7 +147,7 @@ func buildCommand(t testing.TB) string {
 	t.Helper()
 	output := func(name string, args ...string) string {
 		cmd := exec.Command(name, args...)
-		cmd.Dir = nodestest.Repository(t)
+		cmd.Dir = checkout.Repository(t)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
@@ -176,7 +176,7 @@ func buildCommand(t testing.TB) string {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"go.mod", "go.sum"} {
-			text, err := os.ReadFile(filepath.Join(nodestest.Repository(t), name))
+			text, err := os.ReadFile(filepath.Join(checkout.Repository(t), name))
 			if err != nil {
 				t.Fatal(err)
 			}

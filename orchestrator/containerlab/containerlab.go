@@ -20,8 +20,8 @@ import (
 
 	"github.com/docker/docker/client"
 
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Labels of every container of a lab.

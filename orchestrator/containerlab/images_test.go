@@ -11,7 +11,7 @@ import (
 
 	"github.com/docker/docker/api/types/image"
 
-	"github.com/csiglab/csiglab/nodes/nodestest"
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 )
 
@@ -29,7 +29,7 @@ func testImages(t *testing.T, b *bench, programs containerlab.Binaries) {
 		{b.images.Host, "nodes/host/Dockerfile", programs.Host, "csig-host"},
 	} {
 		hash := sha256.New()
-		for _, path := range []string{filepath.Join(nodestest.Repository(t), row.dockerfile), row.binary} {
+		for _, path := range []string{filepath.Join(checkout.Repository(t), row.dockerfile), row.binary} {
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator/reaper"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Side is a container beside that of a node, in the same network: for programs

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/nodestest"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/topologies/htsim"
+	"github.com/csiglab/csiglab/units"
 )
 
 // threeFlow is the fabric of the three-flow experiment: 16 hosts, 8 ToR, 4 Agg
@@ -23,7 +22,7 @@ import (
 func threeFlow(t testing.TB) *topologies.Graph {
 	t.Helper()
 	tier := func(down, up int) topologies.FatTreeTier {
-		return topologies.FatTreeTier{Rate: 100 * units.Gbps, Delay: clock.Microsecond, RadixDown: down, RadixUp: up}
+		return topologies.FatTreeTier{Rate: 100 * units.Gbps, Delay: units.Microsecond, RadixDown: down, RadixUp: up}
 	}
 	f := topologies.FatTree{Name: "three-flow", Hosts: 16, PodSize: 4, Tiers: []topologies.FatTreeTier{tier(2, 1), tier(2, 1), tier(4, 0)}}
 	g, err := f.Build()
@@ -39,8 +38,8 @@ func pair() *topologies.Graph {
 		{Name: "h0", Pod: -1}, {Name: "h1", Pod: -1, Index: 1},
 		{Name: "tor0", Kind: topologies.Switch, Tier: topologies.TierToR, Pod: -1},
 	}}
-	g.Connect(0, 2, 100*units.Gbps, clock.Microsecond)
-	g.Connect(1, 2, 25*units.Gbps, 500*clock.Nanosecond)
+	g.Connect(0, 2, 100*units.Gbps, units.Microsecond)
+	g.Connect(1, 2, 25*units.Gbps, 500*units.Nanosecond)
 	return g
 }
 
@@ -56,7 +55,7 @@ func newLab(g *topologies.Graph, s containerlab.NodeSettings) containerlab.Lab {
 // TestSchema: every topology that csiglab has or reads becomes a file that is
 // valid by containerlab's own schema.
 func TestSchema(t *testing.T) {
-	dir := nodestest.Shared(t, "fixtures")
+	dir := checkout.Shared(t, "fixtures")
 	validate := containerlabtest.Schema(t)
 	settings := containerlab.NodeSettings{
 		Image: "csiglab/csig-switch:0123456789ab", Cmd: []string{"a b"}, Env: map[string]string{"A": "1"},
@@ -65,7 +64,7 @@ func TestSchema(t *testing.T) {
 	graphs := []*topologies.Graph{threeFlow(t), pair()}
 	for _, shape := range [][3]int{{1, 2, 1}, {2, 4, 2}} {
 		s := topologies.DragonflySpec{
-			HostsPerRouter: shape[0], Routers: shape[1], Global: shape[2], Rate: 100 * units.Gbps, Delay: clock.Microsecond,
+			HostsPerRouter: shape[0], Routers: shape[1], Global: shape[2], Rate: 100 * units.Gbps, Delay: units.Microsecond,
 		}
 		g, err := topologies.Dragonfly(s)
 		if err != nil {

@@ -18,10 +18,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
@@ -29,6 +27,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/shape"
 	"github.com/csiglab/csiglab/orchestrator/watch"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Fabric is a run: what to deploy and how to run it.
@@ -106,7 +105,7 @@ const destroyTime = 2 * time.Minute
 // that died or hangs; an error of the machine wraps ErrUnavailable. However it
 // ends, nothing of the lab is left but the topology file and an empty folder in
 // f.Folder. When ctx ends, the error is its cause.
-func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome, err error) {
+func Run(ctx context.Context, f Fabric, progress func(units.Time)) (out *Outcome, err error) {
 	engine, err := open(ctx)
 	if err != nil {
 		return nil, err
@@ -165,7 +164,7 @@ func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (out *Outcome
 		return nil, err
 	}
 	if progress == nil {
-		progress = func(clock.Time) {}
+		progress = func(units.Time) {}
 	}
 	r := &run{id: id, fabric: &f, engine: engine, room: room, deployed: deployed, progress: progress}
 	if err := r.drive(ctx, out); err != nil {
@@ -229,7 +228,7 @@ type run struct {
 	engine   *containerlab.Engine
 	room     *room
 	deployed *containerlab.Deployed
-	progress func(clock.Time)
+	progress func(units.Time)
 	names    []string         // of the nodes
 	apps     *application.Set // nil: no programs
 }
@@ -312,7 +311,7 @@ func (r *run) keepStep(ctx context.Context) (*watch.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	got.Drained = f.End == clock.Never || got.End < f.End
+	got.Drained = f.End == units.Never || got.End < f.End
 	return got, nil
 }
 

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/spelling"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Tables are the names that other packages define: the experiment file may use
@@ -86,7 +85,7 @@ func (p *ParamSpec) parseKind(text string) (canonical, suggestion string, err er
 		}
 		return strconv.FormatFloat(v, 'g', -1, 64), "", nil
 	case Duration:
-		v, err := clock.ParseDuration(text)
+		v, err := units.ParseDuration(text)
 		return v.String(), suggestUnit(text, "duration"), err
 	case Size:
 		v, err := units.ParseByteSize(text)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // FrameOverhead is what a frame of a program takes on the wire beyond its IP packet:

@@ -7,8 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // programs is a whole experiment with applications. Line 7 is that of
@@ -36,7 +35,7 @@ func TestApplications(t *testing.T) {
 		Hosts: []int{0, 3}, Signals: []string{"abw", "delay"}, MTU: 1500 * units.Byte,
 		Programs: []Program{
 			{Host: 3, Run: "iperf3 -s", Background: true},
-			{Host: 0, Run: "iperf3 -c 10.0.0.4", Start: 100 * clock.Millisecond},
+			{Host: 0, Run: "iperf3 -c 10.0.0.4", Start: 100 * units.Millisecond},
 		},
 	}
 	if diff := cmp.Diff(want, set.Base.Applications); diff != "" {
@@ -50,7 +49,7 @@ func TestApplications(t *testing.T) {
 	}
 	roundTrip(t, set, testTables())
 	b := set.Variants[1].Experiment.Applications
-	if b.Programs[1].Run != "true" || b.Programs[1].Start != 100*clock.Millisecond || len(b.Signals) != 0 {
+	if b.Programs[1].Run != "true" || b.Programs[1].Start != 100*units.Millisecond || len(b.Signals) != 0 {
 		t.Errorf("variant b has %+v", b)
 	}
 }

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/spelling"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
 
@@ -22,7 +21,7 @@ func (d *decoder) derive(e *Experiment) {
 		e.Hosts.LB = d.algorithm(nil, "hosts.lb", d.tables.LB, "mixed")
 	}
 	if e.Workload.File == "" && !d.given("workload.start_jitter") {
-		e.Workload.StartJitter = clock.Microsecond
+		e.Workload.StartJitter = units.Microsecond
 	}
 	if p := e.Workload.Permutation; p != nil && !d.given("workload.permutation.seed") {
 		p.Seed = 1

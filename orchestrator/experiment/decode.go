@@ -13,10 +13,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/csiglab/csiglab/metrics/cause"
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/spelling"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/units"
 )
 
 // decoder fills an Experiment from a tree and collects what is wrong.
@@ -168,9 +167,9 @@ func (d *decoder) value(t *tree, v reflect.Value, r rule) (msg, suggestion strin
 	print := func(n int64) string { return strconv.FormatInt(n, 10) }
 	var err error
 	switch p := v.Addr().Interface().(type) {
-	case *clock.Duration:
-		*p, err = clock.ParseDuration(t.text)
-		print = func(n int64) string { return clock.Duration(n).String() }
+	case *units.Duration:
+		*p, err = units.ParseDuration(t.text)
+		print = func(n int64) string { return units.Duration(n).String() }
 		suggestion = suggestUnit(t.text, "duration")
 	case *units.ByteSize:
 		*p, err = units.ParseByteSize(t.text)
@@ -306,7 +305,7 @@ func nearestBool(text string) string {
 // suggestUnit returns text with the unit that was probably meant, when the unit
 // is a known one in the wrong case or another spelling.
 func suggestUnit(text, what string) string {
-	number, unit := clock.SplitUnit(text)
+	number, unit := units.SplitUnit(text)
 	spellings := map[string]map[string]string{
 		"rate": {
 			"g": "Gbps", "gb": "Gbps", "gbit": "Gbps", "gb/s": "Gbps", "gbit/s": "Gbps", "gbits": "Gbps",

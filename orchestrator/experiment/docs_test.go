@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // guide is docs/experiment.md, which these tests hold to what the code does.

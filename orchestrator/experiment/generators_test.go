@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -23,7 +22,7 @@ const (
 )
 
 func TestGenerators(t *testing.T) {
-	const us = clock.Microsecond
+	const us = units.Microsecond
 	for _, c := range []struct {
 		topology, workload string
 		want               Topology

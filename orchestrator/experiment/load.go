@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/metrics/cause"
-	"github.com/csiglab/csiglab/nodes/spelling"
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/spelling"
 )
 
 //go:embed library/*.yaml

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -71,23 +70,23 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	want := &Experiment{
 		Schema: 1, Name: "small",
 		Topology: Topology{FatTree: &FatTree{Hosts: 4, PodSize: 4, Tiers: []Tier{
-			{Down: 2, Up: 1, Bundle: 1, Rate: 100 * units.Gbps, Delay: clock.Microsecond},
-			{Down: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: clock.Microsecond},
+			{Down: 2, Up: 1, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
+			{Down: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 		}}},
 		Links: Links{MTU: 4150, Header: 64, Trim: true, ECN: ECN{Enabled: true}},
 		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Signal: "delay",
-			Interval: 128 * clock.Microsecond, Meter: "tumbling", Delay: "residence", NQD: "occupancy",
+			Interval: 128 * units.Microsecond, Meter: "tumbling", Delay: "residence", NQD: "occupancy",
 			Decode: "auto", TrimRule: "force_local", Init: "every"},
 		Hosts: Hosts{
 			CC:       Algorithm{"nscc", map[string]string{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.8"}},
 			LB:       Algorithm{"mixed", map[string]string{"paths": "64"}},
 			AckEvery: 16384,
 		},
-		Workload: Workload{StartUnit: "auto", StartJitter: clock.Microsecond, Transfers: []Transfer{
+		Workload: Workload{StartUnit: "auto", StartJitter: units.Microsecond, Transfers: []Transfer{
 			{Src: 1, Dst: 2, Size: 2 * units.MB},
-			{Src: 0, Dst: 3, Size: 64 * units.KB, Start: 5 * clock.Microsecond},
+			{Src: 0, Dst: 3, Size: 64 * units.KB, Start: 5 * units.Microsecond},
 		}},
-		Telemetry: Telemetry{Interval: 100 * clock.Microsecond},
+		Telemetry: Telemetry{Interval: 100 * units.Microsecond},
 		Variants:  []Variant{{"run", map[string]any{}}},
 		Seeds:     []uint64{1}, Runtime: "inproc", Clock: "virtual", Wall: Wall{Budget: Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05}},
 	}

@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // rule is what a value must satisfy beyond its type.
@@ -46,10 +45,10 @@ func oneOf(values ...string) rule { return rule{enum: values} }
 const (
 	minRate   = units.Mbps
 	maxRate   = 100 * units.Tbps
-	minDelay  = clock.Nanosecond
-	maxDelay  = clock.Second
+	minDelay  = units.Nanosecond
+	maxDelay  = units.Second
 	maxQueue  = 100 * units.GB
-	maxLength = 24 * clock.Hour  // of a run
+	maxLength = 24 * units.Hour  // of a run
 	minMTU    = 576 * units.Byte // what every IPv4 host takes (RFC 791 §3.1)
 )
 
@@ -57,8 +56,8 @@ const (
 var rules = map[string]rule{
 	"schema":      {min: Schema, max: Schema},
 	"name":        {pattern: namePattern, want: "up to 64 of a-z 0-9 and -"},
-	"end":         auto(clock.Nanosecond, maxLength),
-	"measure.to":  auto(clock.Nanosecond, maxLength),
+	"end":         auto(units.Nanosecond, maxLength),
+	"measure.to":  auto(units.Nanosecond, maxLength),
 	"runtime":     oneOf("inproc", "netns", "containerlab"),
 	"clock":       oneOf("virtual", "lockstep", "wall"),
 	"seeds[]":     {min: 0},
@@ -68,7 +67,7 @@ var rules = map[string]rule{
 	"wall.dilation": {min: 1, max: 1_000_000_000, word: "auto"},
 
 	"measure.from":       between(0, maxLength),
-	"telemetry.interval": between(clock.Microsecond, maxDelay),
+	"telemetry.interval": between(units.Microsecond, maxDelay),
 	"capture[]":          {pattern: regexp.MustCompile(`^[a-z0-9-]+(:[0-9]+)?-[a-z0-9-]+$`), want: "the name of a link, such as tor0-agg0"},
 
 	"topology.file":                            {file: true},
@@ -116,7 +115,7 @@ var rules = map[string]rule{
 	"csig.tpid_compact":   {min: 0x0600, max: math.MaxUint16, hex: true},
 	"csig.tpid_wide":      {min: 0x0600, max: math.MaxUint16, hex: true},
 	"csig.signal":         oneOf(signals...),
-	"csig.interval":       between(100*clock.Nanosecond, maxDelay),
+	"csig.interval":       between(100*units.Nanosecond, maxDelay),
 	"csig.meter":          oneOf("tumbling", "sliding"),
 	"csig.delay":          oneOf("residence", "wait"),
 	"csig.nqd":            oneOf("occupancy", "drain"),
@@ -129,7 +128,7 @@ var rules = map[string]rule{
 	"csig.ports[].policy": oneOf("update", "pass", "strip", "terminate"),
 
 	"hosts.ack_every": between(units.Byte, units.GB),
-	"hosts.min_rto":   auto(clock.Microsecond, 10*clock.Second),
+	"hosts.min_rto":   auto(units.Microsecond, 10*units.Second),
 
 	"workload.file":                {file: true},
 	"workload.start_unit":          oneOf("auto", "ps", "us"),
@@ -197,12 +196,12 @@ func defaults() *Experiment {
 		CSIG: CSIG{
 			Format: "none", Dialect: "uec-0.50",
 			TPIDCompact: 0x88B5, TPIDWide: 0x88B6, // IEEE 802 local experimental EtherTypes 1 and 2
-			Signal: "delay", Interval: 128 * clock.Microsecond, Meter: "tumbling",
+			Signal: "delay", Interval: 128 * units.Microsecond, Meter: "tumbling",
 			Delay: "residence", NQD: "occupancy", Decode: "auto", TrimRule: "force_local", Init: "every",
 		},
 		Hosts:     Hosts{AckEvery: 16384 * units.Byte},
 		Workload:  Workload{StartUnit: "auto"},
-		Telemetry: Telemetry{Interval: 100 * clock.Microsecond},
+		Telemetry: Telemetry{Interval: 100 * units.Microsecond},
 		Seeds:     []uint64{1},
 		Runtime:   "inproc",
 		Clock:     "virtual",

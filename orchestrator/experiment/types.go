@@ -4,8 +4,7 @@
 package experiment
 
 import (
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Schema is the version of the file format that this package reads.
@@ -27,7 +26,7 @@ type Experiment struct {
 	Telemetry    Telemetry      `yaml:"telemetry"`
 	Capture      []string       `yaml:"capture"`   // links whose packets are written as pcapng, such as tor0-agg0
 	Measure      Window         `yaml:"measure"`   // rates are measured in this window
-	End          clock.Duration `yaml:"end"`       // the run ends here, exclusive; 0 = when all is done
+	End          units.Duration `yaml:"end"`       // the run ends here, exclusive; 0 = when all is done
 	Variants     []Variant      `yaml:"variants"`  // at least one after resolution ("run" by default)
 	Seeds        []uint64       `yaml:"seeds"`     // default 1
 	TieSeed      uint64         `yaml:"tie_seed"`  // 0: receives of one instant in port order
@@ -76,8 +75,8 @@ type Tier struct {
 	Oversubscribed int            `yaml:"oversubscribed"` // rate down over rate up; 0 or "auto": whatever the numbers give
 	Bundle         int            `yaml:"bundle"`         // default 1
 	Rate           units.BitRate  `yaml:"rate"`           // of the down links
-	Delay          clock.Duration `yaml:"delay"`          // of the down links
-	SwitchDelay    clock.Duration `yaml:"switch_delay"`
+	Delay          units.Duration `yaml:"delay"`          // of the down links
+	SwitchDelay    units.Duration `yaml:"switch_delay"`
 }
 
 // KAry are the parameters of a fat tree of equal switches without
@@ -85,8 +84,8 @@ type Tier struct {
 type KAry struct {
 	K           int            `yaml:"k"` // ports per switch, even
 	Rate        units.BitRate  `yaml:"rate"`
-	Delay       clock.Duration `yaml:"delay"`
-	SwitchDelay clock.Duration `yaml:"switch_delay"`
+	Delay       units.Duration `yaml:"delay"`
+	SwitchDelay units.Duration `yaml:"switch_delay"`
 }
 
 // LeafSpine are the parameters of a fabric in which every leaf reaches every
@@ -98,8 +97,8 @@ type LeafSpine struct {
 	Bundle       int            `yaml:"bundle"`     // links per leaf and spine; default 1
 	Rate         units.BitRate  `yaml:"rate"`       // of the hosts' links
 	SpineRate    units.BitRate  `yaml:"spine_rate"` // 0 or "auto": rate
-	Delay        clock.Duration `yaml:"delay"`
-	SwitchDelay  clock.Duration `yaml:"switch_delay"`
+	Delay        units.Duration `yaml:"delay"`
+	SwitchDelay  units.Duration `yaml:"switch_delay"`
 }
 
 // Dragonfly are the parameters of groups of routers: those of a group are joined
@@ -111,9 +110,9 @@ type Dragonfly struct {
 	Groups      int            `yaml:"groups"` // 0 or "auto": a*h+1, full size
 	Rate        units.BitRate  `yaml:"rate"`
 	GlobalRate  units.BitRate  `yaml:"global_rate"` // 0 or "auto": rate
-	Delay       clock.Duration `yaml:"delay"`
-	GlobalDelay clock.Duration `yaml:"global_delay"` // 0 or "auto": delay
-	SwitchDelay clock.Duration `yaml:"switch_delay"`
+	Delay       units.Duration `yaml:"delay"`
+	GlobalDelay units.Duration `yaml:"global_delay"` // 0 or "auto": delay
+	SwitchDelay units.Duration `yaml:"switch_delay"`
 }
 
 // Links are the queues and sizes of every link.
@@ -145,7 +144,7 @@ type CSIG struct {
 	TPIDCompact uint16            `yaml:"tpid_compact"`
 	TPIDWide    uint16            `yaml:"tpid_wide"`
 	Signal      string            `yaml:"signal"`     // type that hosts ask for unless CC or LB choose: delay | abw | abw-c | nqd
-	Interval    clock.Duration    `yaml:"interval"`   // ABW window t; default 128us
+	Interval    units.Duration    `yaml:"interval"`   // ABW window t; default 128us
 	Meter       string            `yaml:"meter"`      // tumbling | sliding
 	Delay       string            `yaml:"delay"`      // residence | wait
 	NQD         string            `yaml:"nqd"`        // occupancy | drain
@@ -169,7 +168,7 @@ type Hosts struct {
 	CC       Algorithm      `yaml:"cc"`        // default nscc
 	LB       Algorithm      `yaml:"lb"`        // default mixed
 	AckEvery units.ByteSize `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
-	MinRTO   clock.Duration `yaml:"min_rto"`   // 0 or "auto": 15us + 6 queues
+	MinRTO   units.Duration `yaml:"min_rto"`   // 0 or "auto": 15us + 6 queues
 }
 
 // Algorithm names an algorithm of a table and sets its parameters. In YAML it is
@@ -188,8 +187,8 @@ type Workload struct {
 	Permutation  *Permutation   `yaml:"permutation"`
 	Incast       *Incast        `yaml:"incast"`
 	AllToAll     *AllToAll      `yaml:"all_to_all"`
-	StartJitter  clock.Duration `yaml:"start_jitter"`  // each start is moved by a random time in [0, this); default 1us, 0 for files
-	ControlDelay clock.Duration `yaml:"control_delay"` // of a dependency that crosses hosts; 0 or "auto": the smallest link delay
+	StartJitter  units.Duration `yaml:"start_jitter"`  // each start is moved by a random time in [0, this); default 1us, 0 for files
+	ControlDelay units.Duration `yaml:"control_delay"` // of a dependency that crosses hosts; 0 or "auto": the smallest link delay
 }
 
 // Transfer is one message. In YAML also short: "1 -> 10 200MB".
@@ -197,7 +196,7 @@ type Transfer struct {
 	Src   int            `yaml:"src"`
 	Dst   int            `yaml:"dst"`
 	Size  units.ByteSize `yaml:"size"`
-	Start clock.Duration `yaml:"start"`
+	Start units.Duration `yaml:"start"`
 }
 
 // Permutation sends from every host to another, each receiving from one.
@@ -235,19 +234,19 @@ type Applications struct {
 type Program struct {
 	Host       int            `yaml:"host"`
 	Run        string         `yaml:"run"` // command line; see Args
-	Start      clock.Duration `yaml:"start"`
+	Start      units.Duration `yaml:"start"`
 	Background bool           `yaml:"background"` // the run does not wait for its end
 }
 
 // Telemetry is what is recorded.
 type Telemetry struct {
-	Interval clock.Duration `yaml:"interval"` // of the windows; default 100us
+	Interval units.Duration `yaml:"interval"` // of the windows; default 100us
 }
 
 // Window is a span of model time; To 0 means the end of the run.
 type Window struct {
-	From clock.Duration `yaml:"from"`
-	To   clock.Duration `yaml:"to"`
+	From units.Duration `yaml:"from"`
+	To   units.Duration `yaml:"to"`
 }
 
 // Variant is a named set of overrides: dotted path -> YAML value, applied to

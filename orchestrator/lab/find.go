@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/spelling"
+	"github.com/csiglab/csiglab/internal/spelling"
 )
 
 // UnknownError reports a run or node that there is not.

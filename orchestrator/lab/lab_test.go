@@ -17,11 +17,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // TestMain makes the program a holder if it is called as one: it registers the lab
@@ -49,7 +48,7 @@ func hold(id, how string) error {
 		return err
 	}
 	g := &topologies.Graph{Nodes: []topologies.Node{{Name: "h0"}, {Name: "tor0", Kind: topologies.Switch}}}
-	g.Connect(0, 1, 10*units.Gbps, clock.Microsecond)
+	g.Connect(0, 1, 10*units.Gbps, units.Microsecond)
 	if err := e.Describe(lab.Describe(g, func(p int) string { return fmt.Sprint("p", p) }, nil)); err != nil {
 		return err
 	}

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/netio"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Calibrate measures how well this machine keeps real time, in namespaces like
@@ -18,7 +17,7 @@ func Calibrate(ctx context.Context, nodes int) (*emu.Calibration, error) {
 	two := &topologies.Graph{
 		Name:  "calibration",
 		Nodes: []topologies.Node{{Name: "a", Pod: -1}, {Name: "b", Pod: -1, Index: 1}},
-		Links: []topologies.Link{{B: topologies.End{Node: 1}, Rate: units.Gbps, Delay: clock.Millisecond}},
+		Links: []topologies.Link{{B: topologies.End{Node: 1}, Rate: units.Gbps, Delay: units.Millisecond}},
 	}
 	f := Fabric{
 		Fabric: emu.Fabric{Graph: two}, Name: "calibration", Calibrate: nodes, OneProcess: true, MaxPayload: 4096,

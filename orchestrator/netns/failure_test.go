@@ -17,13 +17,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/units"
 )
 
 // longText is orchestratortest.Small with flows that take some seconds.
@@ -113,7 +113,7 @@ func TestLostNode(t *testing.T) {
 		syscall.SIGSTOP: "is stopped and all others wait for it",
 	} {
 		signalled := false
-		_, err := netns.Run(context.Background(), fabric(t, p), func(clock.Time) {
+		_, err := netns.Run(context.Background(), fabric(t, p), func(units.Time) {
 			if signalled {
 				return
 			}
@@ -153,7 +153,7 @@ func TestCancel(t *testing.T) {
 		f := fabric(t, p)
 		f.OneProcess = one
 		var cancelled time.Time
-		_, err := netns.Run(ctx, f, func(clock.Time) {
+		_, err := netns.Run(ctx, f, func(units.Time) {
 			if diff := cmp.Diff(interfaces(t), before); diff != "" {
 				t.Errorf("interfaces outside changed (-got +want):\n%s", diff)
 			}
@@ -241,7 +241,7 @@ func runUntilKilled() int {
 	var t testing.T
 	f := fabric(&t, p)
 	f.Name = "killed"
-	_, err = netns.Run(context.Background(), f, func(clock.Time) { fmt.Println("running") })
+	_, err = netns.Run(context.Background(), f, func(units.Time) { fmt.Println("running") })
 	fmt.Println(err)
 	return 1
 }

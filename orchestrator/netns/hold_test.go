@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/units"
 )
 
 // pairText is two hosts at switches that a third joins.
@@ -48,7 +48,7 @@ func TestHold(t *testing.T) {
 			}
 			// The flow takes 5 ms of model time, 0.5 s of wall time.
 			idle := time.Duration(0)
-			out, err := netns.Run(context.Background(), f, func(now clock.Time) {
+			out, err := netns.Run(context.Background(), f, func(now units.Time) {
 				if idle = f.Wall.At(now); idle > 2*time.Second && hold != nil {
 					close(hold)
 					hold = nil
@@ -63,7 +63,7 @@ func TestHold(t *testing.T) {
 			if started != 1 || out.Behind != 0 || !out.Drained || out.Wall < 2*time.Second || out.Wall > 20*time.Second {
 				t.Errorf("started %d times, behind %v, drained %v, took %v", started, out.Behind, out.Drained, out.Wall)
 			}
-			if done := out.Results[0].Senders[0].Done; done == clock.Never || done > out.End {
+			if done := out.Results[0].Senders[0].Done; done == units.Never || done > out.End {
 				t.Errorf("the flow completed at %v, the run ended at %v", done, out.End)
 			}
 		})
@@ -85,7 +85,7 @@ func TestReleaseInTheMiddle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Drained || out.Behind != 0 || out.Wall > 8*time.Second || out.End < clock.Time(clock.Millisecond) {
+	if out.Drained || out.Behind != 0 || out.Wall > 8*time.Second || out.End < units.Time(units.Millisecond) {
 		t.Errorf("drained %v, behind %v, took %v, ended at %v", out.Drained, out.Behind, out.Wall, out.End)
 	}
 	for id, l := range p.Graph.Links {

@@ -32,14 +32,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/shape"
 	"github.com/csiglab/csiglab/orchestrator/watch"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Fabric is a run: what to build and how to run it.
@@ -123,7 +122,7 @@ const supervisorArgument = "netns-supervisor"
 // message is what the supervisor says on its pipe, gob after gob.
 type message struct {
 	Places  *places
-	Now     clock.Time
+	Now     units.Time
 	Started bool // a run in real time has
 	Outcome *Outcome
 	Failure *failure
@@ -162,7 +161,7 @@ func asFailure(err error) *failure {
 // lost a frame, a *NodeError the node that died or hangs; an error of the machine
 // wraps ErrUnavailable. When ctx ends, so do all processes, and the error is its
 // cause. The program must call Supervise first of all.
-func Run(ctx context.Context, f Fabric, progress func(clock.Time)) (*Outcome, error) {
+func Run(ctx context.Context, f Fabric, progress func(units.Time)) (*Outcome, error) {
 	if err := f.programs(); err != nil {
 		return nil, err
 	}
@@ -251,7 +250,7 @@ const (
 )
 
 // supervised starts the supervisor and listens to it until it ends.
-func supervised(ctx context.Context, id string, f *Fabric, entry *lab.Entry, progress func(clock.Time)) (*Outcome, error) {
+func supervised(ctx context.Context, id string, f *Fabric, entry *lab.Entry, progress func(units.Time)) (*Outcome, error) {
 	specRead, specWrite, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/host"
@@ -25,6 +24,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Files of the supervisor.
@@ -125,7 +125,7 @@ func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 		out.Programs = s.apps.Ended()
 	}
 	if s.fabric.Wall == nil {
-		out.Drained = s.fabric.End == clock.Never || out.End < s.fabric.End
+		out.Drained = s.fabric.End == units.Never || out.End < s.fabric.End
 	}
 	if out.Counters, err = d.counters(); err == nil && s.fabric.Wall != nil {
 		out.Shaped, err = d.shaped()
@@ -136,8 +136,8 @@ func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
 // progressEvery is how often the supervisor tells the model time.
 const progressEvery = 100 * time.Millisecond
 
-func (s *supervisor) progress(now clock.Time) {
-	if time.Since(s.last) < progressEvery || now == clock.Never {
+func (s *supervisor) progress(now units.Time) {
+	if time.Since(s.last) < progressEvery || now == units.Never {
 		return
 	}
 	s.last = time.Now()

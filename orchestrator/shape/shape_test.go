@@ -3,7 +3,7 @@ package shape
 import (
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // A shaper lets through 1.1 times the link's rate in wall time, and more by as much

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Times of a run in real time.
@@ -32,7 +32,7 @@ const (
 type Paced struct {
 	Sheet *emu.Sheet
 	Wall  emu.Wall
-	End   clock.Time // exclusive; clock.Never: until nothing is due
+	End   units.Time // exclusive; units.Never: until nothing is due
 	Names []string   // of the nodes
 	// Patience gives a run up that takes longer, as one that falls behind for good,
 	// from when its programs, if any, have ended; 0 is without bound. It does not bind
@@ -54,7 +54,7 @@ type Paced struct {
 	// Broken, asked now and then, tells what has failed of the others; may be nil.
 	Broken   func() error
 	Ready    func(start time.Duration) // told once, when the run starts, on CLOCK_MONOTONIC; may be nil
-	Progress func(clock.Time)
+	Progress func(units.Time)
 }
 
 // Keep starts the run when every node is ready, stops it when it is over and
@@ -132,7 +132,7 @@ func (p *Paced) keep(ctx context.Context, out *Outcome) error {
 		case behind > hopeless || endless:
 			out.Behind, out.End = max(behind, 1), at.Last
 		case over && hold == nil && (programs == nil || released > 0):
-			out.Drained = at.Next == clock.Never
+			out.Drained = at.Next == units.Never
 			if out.End = min(end, at.Last); !out.Drained {
 				out.End = end
 			}

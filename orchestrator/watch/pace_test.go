@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/orchestrator/watch"
+	"github.com/csiglab/csiglab/units"
 )
 
 // keep runs the small fabric in real time, over links in memory, and returns how
@@ -27,7 +27,7 @@ func keep(t *testing.T, ctx context.Context, adjust func(*watch.Paced)) (*watch.
 	}
 	defer sheet.Close()
 	keeper := emu.NewKeeper(wall, f.End, nodes, links, sheet.Sheet, 1)
-	paced := &watch.Paced{Sheet: keeper.Sheet, Wall: wall, End: f.End, Progress: func(clock.Time) {}}
+	paced := &watch.Paced{Sheet: keeper.Sheet, Wall: wall, End: f.End, Progress: func(units.Time) {}}
 	for _, n := range p.Graph.Nodes {
 		paced.Names = append(paced.Names, n.Name)
 	}
@@ -53,7 +53,7 @@ func TestKeepEndsWhenNothingIsDue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !out.Drained || out.Behind != 0 || out.End < clock.Time(50*clock.Microsecond) || ready != 1 {
+	if !out.Drained || out.Behind != 0 || out.End < units.Time(50*units.Microsecond) || ready != 1 {
 		t.Errorf("ended at %v, drained %v, behind %v, told %d times that it started", out.End, out.Drained, out.Behind, ready)
 	}
 }

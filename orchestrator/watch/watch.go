@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Process is one node's process.
@@ -71,13 +71,13 @@ type Run struct {
 	Shared       *emu.Shared
 	Ends         <-chan Ended  // one for each process
 	FrameTimeout time.Duration // 0: emu.DefaultFrameTimeout
-	Progress     func(clock.Time)
+	Progress     func(units.Time)
 }
 
 // Outcome is what the processes reported.
 type Outcome struct {
 	Results []metrics.NodeResult // in node order
-	End     clock.Time           // of the model
+	End     units.Time           // of the model
 	Frames  int64                // sent by the nodes
 	Foreign int64                // frames that the nodes received and that are not of the run
 	Grants  int64                // turns granted by the safe horizon
@@ -158,7 +158,7 @@ func (w *watchdog) look(now time.Time) error {
 		return nil
 	}
 	still := now.Sub(w.moved)
-	if still < stoppedAfter || shared.Board.Earliest() == clock.Never {
+	if still < stoppedAfter || shared.Board.Earliest() == units.Never {
 		return nil
 	}
 	for _, p := range all {

@@ -8,9 +8,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // MaxNodes is the most that is drawn.
@@ -34,7 +33,7 @@ type edge struct {
 	kind      int // position in sketch.kinds
 	links     int
 	rate      units.BitRate
-	delay     clock.Duration
+	delay     units.Duration
 }
 
 // label is what an edge is, such as "100Gbps, 1us" or "2 x 100Gbps, 1us".

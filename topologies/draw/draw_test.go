@@ -12,14 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/topologies/draw"
+	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
 )
 
-const us = clock.Microsecond
+const us = units.Microsecond
 
 func tree(t testing.TB, f topologies.FatTree, err error) *topologies.Graph {
 	t.Helper()
@@ -414,7 +413,7 @@ func TestWriterThatFails(t *testing.T) {
 }
 
 func ExampleMermaid() {
-	f, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 1, Spines: 1, HostsPerLeaf: 2, HostRate: 100 * units.Gbps, Delay: clock.Microsecond})
+	f, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 1, Spines: 1, HostsPerLeaf: 2, HostRate: 100 * units.Gbps, Delay: units.Microsecond})
 	if err != nil {
 		panic(err)
 	}

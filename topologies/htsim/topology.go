@@ -16,10 +16,9 @@ import (
 	"path"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/topologies/htsim/lines"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Error names a place of a file and what is wrong with it. Where the parameters
@@ -52,10 +51,10 @@ var tierKeys = []tierKey{
 		func(t *topologies.FatTreeTier, v int64) { t.RadixDown = int(v) }},
 	{"Radix_Up", topologies.FieldRadixUp, true, 1, topologies.MaxRadix,
 		func(t *topologies.FatTreeTier, v int64) { t.RadixUp = int(v) }},
-	{"Downlink_Latency_ns", topologies.FieldDelay, true, 1, int64(topologies.MaxDelay / clock.Nanosecond),
-		func(t *topologies.FatTreeTier, v int64) { t.Delay = clock.Duration(v) * clock.Nanosecond }},
-	{"Switch_Latency_ns", topologies.FieldSwitchDelay, false, 0, int64(topologies.MaxDelay / clock.Nanosecond),
-		func(t *topologies.FatTreeTier, v int64) { t.SwitchDelay = clock.Duration(v) * clock.Nanosecond }},
+	{"Downlink_Latency_ns", topologies.FieldDelay, true, 1, int64(topologies.MaxDelay / units.Nanosecond),
+		func(t *topologies.FatTreeTier, v int64) { t.Delay = units.Duration(v) * units.Nanosecond }},
+	{"Switch_Latency_ns", topologies.FieldSwitchDelay, false, 0, int64(topologies.MaxDelay / units.Nanosecond),
+		func(t *topologies.FatTreeTier, v int64) { t.SwitchDelay = units.Duration(v) * units.Nanosecond }},
 	{"Oversubscribed", topologies.FieldOversubscribed, false, 1, topologies.MaxRadix,
 		func(t *topologies.FatTreeTier, v int64) { t.Oversubscribed = int(v) }},
 	{"Bundle", topologies.FieldBundle, false, 1, topologies.MaxRadix,
@@ -319,7 +318,7 @@ func WriteTopology(w io.Writer, f topologies.FatTree) error {
 		if t.Rate%units.Gbps != 0 {
 			return fmt.Errorf("htsim topology: tier %d: rate %v is not a whole number of Gbps", i, t.Rate)
 		}
-		if t.Delay%clock.Nanosecond != 0 || t.SwitchDelay%clock.Nanosecond != 0 {
+		if t.Delay%units.Nanosecond != 0 || t.SwitchDelay%units.Nanosecond != 0 {
 			return fmt.Errorf("htsim topology: tier %d: delays %v and %v must be whole nanoseconds", i, t.Delay, t.SwitchDelay)
 		}
 		fmt.Fprintf(out, "\n%s %d\n", keyTier, i)
@@ -337,7 +336,7 @@ func WriteTopology(w io.Writer, f topologies.FatTree) error {
 			fmt.Fprintf(out, "Radix_Up %d\n", t.RadixUp)
 		}
 		fmt.Fprintf(out, "Oversubscribed %d\nBundle %d\n", over, max(1, t.Bundle))
-		fmt.Fprintf(out, "Downlink_Latency_ns %d\nSwitch_Latency_ns %d\n", t.Delay/clock.Nanosecond, t.SwitchDelay/clock.Nanosecond)
+		fmt.Fprintf(out, "Downlink_Latency_ns %d\nSwitch_Latency_ns %d\n", t.Delay/units.Nanosecond, t.SwitchDelay/units.Nanosecond)
 		if t.QueueUp > 0 {
 			fmt.Fprintf(out, "Queue_Up %d\n", t.QueueUp)
 		}

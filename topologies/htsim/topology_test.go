@@ -10,11 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/nodestest"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/topologies/htsim"
+	"github.com/csiglab/csiglab/units"
 )
 
 func counts(hosts, pods, tors, aggs, cores, torAgg, aggCore int) topologies.Counts {
@@ -40,7 +39,7 @@ func TestPublicFiles(t *testing.T) {
 		"astra-sim+astra-sim/examples/network/htsim/8nodes.topo": counts(8, 2, 4, 4, 4, 8, 16),
 	} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			f, err := htsim.ReadTopology(name, nodestest.Open(t, "fixtures/"+name))
+			f, err := htsim.ReadTopology(name, checkout.Open(t, "fixtures/"+name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +97,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tier := topologies.FatTreeTier{Rate: 100 * units.Gbps, Delay: clock.Microsecond, RadixDown: 2, RadixUp: 2, Oversubscribed: 1, Bundle: 1}
+	tier := topologies.FatTreeTier{Rate: 100 * units.Gbps, Delay: units.Microsecond, RadixDown: 2, RadixUp: 2, Oversubscribed: 1, Bundle: 1}
 	want := topologies.FatTree{Name: "small", Hosts: 16, PodSize: 4, Tiers: []topologies.FatTreeTier{tier, tier, tier}}
 	want.Tiers[0].QueueUp, want.Tiers[0].QueueDown = 8300, 4150
 	want.Tiers[2].RadixDown, want.Tiers[2].RadixUp = 4, 0
@@ -181,7 +180,7 @@ func TestDiagnostics(t *testing.T) {
 func TestWriteRefuses(t *testing.T) {
 	for _, edit := range []func(f *topologies.FatTree){
 		func(f *topologies.FatTree) { f.Tiers[2].RadixDown = 3 },
-		func(f *topologies.FatTree) { f.Tiers[2].Delay = 1500 * clock.Picosecond },
+		func(f *topologies.FatTree) { f.Tiers[2].Delay = 1500 * units.Picosecond },
 		func(f *topologies.FatTree) {
 			for i := range f.Tiers {
 				f.Tiers[i].Rate = 2500 * units.Mbps

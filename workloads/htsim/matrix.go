@@ -24,9 +24,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/topologies/htsim/lines"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
 
@@ -301,19 +300,19 @@ func (m *matrix) startUnit(wish StartUnit) (StartUnit, []string) {
 }
 
 // startTime reads a start time, which is a decimal number, in unit.
-func (m *matrix) startTime(w lines.Word, unit StartUnit) (clock.Duration, error) {
-	factor, name := clock.Picosecond, "picoseconds"
+func (m *matrix) startTime(w lines.Word, unit StartUnit) (units.Duration, error) {
+	factor, name := units.Picosecond, "picoseconds"
 	if unit == Microseconds {
-		factor, name = clock.Microsecond, "microseconds"
+		factor, name = units.Microsecond, "microseconds"
 	}
-	v, err := clock.Scale(w.Text, int64(factor))
-	if errors.Is(err, clock.ErrTooFine) {
+	v, err := units.Scale(w.Text, int64(factor))
+	if errors.Is(err, units.ErrTooFine) {
 		return 0, m.Errorf(w.Pos, "start %s, read as %s, is not a whole number of picoseconds", w.Text, name)
 	}
 	if err != nil {
 		return 0, m.Errorf(w.Pos, "start %s, read as %s: %v", w.Text, name, err)
 	}
-	return clock.Duration(v), nil
+	return units.Duration(v), nil
 }
 
 // transfers appends the flows and triggers to w.

@@ -9,9 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/nodestest"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 	"github.com/csiglab/csiglab/workloads/htsim"
 )
@@ -23,7 +22,7 @@ func TestPublicFiles(t *testing.T) {
 		Name                       string
 		Hosts, Transfers, Triggers int
 		Bytes                      units.ByteSize
-		LastStart                  clock.Duration
+		LastStart                  units.Duration
 		Notes                      int
 	}
 	for _, c := range []struct {
@@ -33,7 +32,7 @@ func TestPublicFiles(t *testing.T) {
 		{public + "one.cm", result{"one", 16, 1, 0, 2 * units.MB, 0, 0}},
 		{public + "bidir.cm", result{"bidir", 16, 2, 0, 4 * units.MB, 0, 0}},
 		{public + "incast.cm", result{"incast", 16, 15, 0, 30 * units.MB, 0, 0}},
-		{public + "incast_3-1_overlapped.tm", result{"incast_3-1_overlapped", 128, 3, 0, 2500 * units.KB, 40 * clock.Microsecond, 1}},
+		{public + "incast_3-1_overlapped.tm", result{"incast_3-1_overlapped", 128, 3, 0, 2500 * units.KB, 40 * units.Microsecond, 1}},
 		{public + "outcast_incast.cm", result{"outcast_incast", 128, 21, 0, 42 * units.MB, 0, 0}},
 		{public + "perm_16n_16c_2MB.cm", result{"perm_16n_16c_2MB", 16, 16, 0, 32 * units.MB, 0, 0}},
 		{public + "perm_32n_32c_2MB.cm", result{"perm_32n_32c_2MB", 32, 32, 0, 64 * units.MB, 0, 0}},
@@ -42,7 +41,7 @@ func TestPublicFiles(t *testing.T) {
 		{"scenarios/collective.cm", result{"collective", 32, 32, 0, 60128 * units.MB, 0, 0}},
 	} {
 		t.Run(filepath.Base(c.file), func(t *testing.T) {
-			w, notes, err := htsim.ReadMatrix(c.file, nodestest.Open(t, "fixtures/"+c.file), htsim.Options{})
+			w, notes, err := htsim.ReadMatrix(c.file, checkout.Open(t, "fixtures/"+c.file), htsim.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +62,7 @@ func TestRefusedPublicFiles(t *testing.T) {
 		"test_cr_1f10m1p.cm": "test_cr_1f10m1p.cm:4:11: msg (several messages on one connection) is not supported yet; give each message a flow of its own",
 	} {
 		t.Run(file, func(t *testing.T) {
-			_, _, err := htsim.ReadMatrix(file, nodestest.Open(t, "fixtures/"+public+file), htsim.Options{})
+			_, _, err := htsim.ReadMatrix(file, checkout.Open(t, "fixtures/"+public+file), htsim.Options{})
 			if err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
@@ -97,7 +96,7 @@ func TestRead(t *testing.T) {
 	want := &workloads.Workload{
 		Name: "full", Hosts: 8,
 		Transfers: []workloads.Transfer{
-			{Label: "7", Src: 0, Dst: 1, Size: 100, Start: 5 * clock.Nanosecond, After: none, SendDone: 0, RecvDone: none, Priority: 3},
+			{Label: "7", Src: 0, Dst: 1, Size: 100, Start: 5 * units.Nanosecond, After: none, SendDone: 0, RecvDone: none, Priority: 3},
 			{Label: "8", Src: 1, Dst: 2, Size: 200, After: none, SendDone: none, RecvDone: 0},
 			{Label: "9", Src: 2, Dst: 3, Size: 300, After: 0, SendDone: none, RecvDone: 1},
 			{Label: "10", Src: 3, Dst: 4, Size: 400, After: 1, SendDone: 2, RecvDone: none},
@@ -121,18 +120,18 @@ func TestStartUnit(t *testing.T) {
 	for _, c := range []struct {
 		start string
 		unit  string
-		want  clock.Duration
+		want  units.Duration
 		notes int
 	}{
 		{"0", "auto", 0, 0},
 		{"0.000000", "", 0, 0},
-		{"1", "auto", clock.Microsecond, 1},
-		{"40.5", "auto", 40500 * clock.Nanosecond, 1},
+		{"1", "auto", units.Microsecond, 1},
+		{"40.5", "auto", 40500 * units.Nanosecond, 1},
 		{"999.999999", "auto", 999999999, 1},
 		{"1000", "auto", 1000, 0},
-		{"5000000.0", "auto", 5 * clock.Microsecond, 0},
+		{"5000000.0", "auto", 5 * units.Microsecond, 0},
 		{"40", "ps", 40, 0},
-		{"5000000", "us", 5 * clock.Second, 0},
+		{"5000000", "us", 5 * units.Second, 0},
 	} {
 		unit, err := htsim.ParseStartUnit(c.unit)
 		if err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/csiglab/csiglab/metrics/capture"
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Packet is a packet of a capture.
 type Packet struct {
 	Port   string     // name of the interface
-	At     clock.Time // whole nanoseconds
+	At     units.Time // whole nanoseconds
 	Data   []byte     // what was captured; valid until the next packet
 	Length int        // of the whole frame
 }
@@ -45,7 +45,7 @@ func Read(t testing.TB, in io.Reader, each func(Packet)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		each(Packet{port.Name, clock.Time(info.Timestamp.UnixNano()) * clock.Time(clock.Nanosecond), data, info.Length})
+		each(Packet{port.Name, units.Time(info.Timestamp.UnixNano()) * units.Time(units.Nanosecond), data, info.Length})
 	}
 }
 

@@ -13,14 +13,13 @@ import (
 	"io"
 	"os"
 
-	"github.com/csiglab/csiglab/metrics/cause"
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Record is a packet at a port.
 type Record struct {
-	At   clock.Time // Sent: when the first bit left; otherwise when the last one came
+	At   units.Time // Sent: when the first bit left; otherwise when the last one came
 	Port int        // place in the list of captured ports
 	Sent bool
 	// Frame is the frame from the destination MAC address on, or its beginning;
@@ -35,7 +34,7 @@ type Record struct {
 // the packet not counted, and the time since its last bit had arrived.
 type Queue struct {
 	Ahead, Behind units.ByteSize
-	Waited        clock.Duration
+	Waited        units.Duration
 }
 
 // Writer writes records to a file. The first error stays.

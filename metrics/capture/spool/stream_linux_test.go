@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/capture/spool"
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // join returns both ends of a pipe for port 3 of node 7.
@@ -46,14 +46,14 @@ func join(t *testing.T) (*spool.Stream, *spool.Source) {
 func TestStream(t *testing.T) {
 	out, in := join(t)
 	for i := range 3 {
-		out.Write(&spool.Record{At: clock.Time(i), Frame: []byte{byte(i)}, Length: 1})
+		out.Write(&spool.Record{At: units.Time(i), Frame: []byte{byte(i)}, Length: 1})
 	}
 	if !out.Flush() {
 		t.Error("nobody listens")
 	}
 	for i := range 3 {
 		r, err := in.Read()
-		if err != nil || r.At != clock.Time(i) || r.Frame[0] != byte(i) || r.Missed != 0 {
+		if err != nil || r.At != units.Time(i) || r.Frame[0] != byte(i) || r.Missed != 0 {
 			t.Errorf("record %d is %+v, %v", i, r, err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestStreamSlowReader(t *testing.T) {
 	const sent = 3000
 	r := &spool.Record{Frame: bytes.Repeat([]byte{1}, 4096), Length: 4096}
 	write := func(i int) {
-		r.At = clock.Time(i)
+		r.At = units.Time(i)
 		out.Write(r)
 		out.Flush()
 	}
@@ -84,7 +84,7 @@ func TestStreamSlowReader(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := clock.Time(int64(read) + missed + got.Missed); got.At != want {
+			if want := units.Time(int64(read) + missed + got.Missed); got.At != want {
 				t.Fatalf("record %v, want %v: %d were read, %d and %d missed", got.At, want, read, missed, got.Missed)
 			}
 			read, missed = read+1, missed+got.Missed

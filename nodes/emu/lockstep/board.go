@@ -53,20 +53,20 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Link is one direction of a link.
 type Link struct {
 	From, To  int            // nodes
-	Lookahead clock.Duration // positive
+	Lookahead units.Duration // positive
 	Room      int64          // frames that may be on it unread, positive
 }
 
 // Report is what a node did in its turn.
 type Report struct {
-	Next clock.Time // the earliest event that it holds; clock.Never without one
-	Last clock.Time // the latest event that it has processed since the start
+	Next units.Time // the earliest event that it holds; units.Never without one
+	Last units.Time // the latest event that it has processed since the start
 	Sent []Sent     // frames already on the wire; the Board keeps no reference
 	// Blocked says that the turn ended early because link Full has no room.
 	Blocked bool
@@ -77,7 +77,7 @@ type Report struct {
 type Sent struct {
 	Link   int
 	Frames int64
-	First  clock.Time // earliest arrival among them
+	First  units.Time // earliest arrival among them
 }
 
 // Verdict is what a node may do after its turn.
@@ -107,7 +107,7 @@ type Board struct {
 	words []int64
 
 	nodes int
-	end   clock.Time
+	end   units.Time
 	links []Link
 	in    [][]int
 	wake  []int
@@ -146,7 +146,7 @@ func Words(nodes, links int) int { return headWords + 7*nodes + 3*links + nodes*
 // New returns the Board of a fabric over words, which all nodes share. Every
 // caller gives the same nodes, links and end. Exactly one of them calls Reset
 // before the first turn.
-func New(words []int64, nodes int, links []Link, end clock.Time) (*Board, error) {
+func New(words []int64, nodes int, links []Link, end units.Time) (*Board, error) {
 	if len(words) != Words(nodes, len(links)) {
 		return nil, fmt.Errorf("lockstep: %d words, want %d", len(words), Words(nodes, len(links)))
 	}
@@ -178,7 +178,7 @@ func New(words []int64, nodes int, links []Link, end clock.Time) (*Board, error)
 func (b *Board) Reset() {
 	clear(b.words)
 	for n := range b.nodes {
-		b.pending[n] = int64(clock.Never)
+		b.pending[n] = int64(units.Never)
 		b.state[n] = absent
 	}
 	distances(b.dist, b.nodes, b.links)
@@ -202,12 +202,12 @@ func (b *Board) Credit(link int) int64 {
 func (b *Board) Grants() int64 { return b.head[headGrants] }
 
 // Last returns the latest event that any node has processed.
-func (b *Board) Last() clock.Time { return clock.Time(b.head[headLast]) }
+func (b *Board) Last() units.Time { return units.Time(b.head[headLast]) }
 
 // End returns when a run that is Done ended: its end if somebody still holds an
 // event, the last event otherwise.
-func (b *Board) End() clock.Time {
-	if b.Earliest() == clock.Never {
+func (b *Board) End() units.Time {
+	if b.Earliest() == units.Never {
 		return b.Last()
 	}
 	return b.end
@@ -215,12 +215,12 @@ func (b *Board) End() clock.Time {
 
 // Earliest returns the smallest bound: all nodes have passed every earlier
 // instant.
-func (b *Board) Earliest() clock.Time {
-	least := int64(clock.Never)
+func (b *Board) Earliest() units.Time {
+	least := int64(units.Never)
 	for _, t := range b.bound {
 		least = min(least, t)
 	}
-	return clock.Time(least)
+	return units.Time(least)
 }
 
 // Stuck returns the nodes that the others wait for: those that were woken or
@@ -242,7 +242,7 @@ func (b *Board) Woken() []int { return b.wake }
 // Turn ends a turn of node n, whose frames are on the wire, and begins the next
 // one if its horizon allows. The horizon is exclusive and not beyond the end; with
 // Read it is 0.
-func (b *Board) Turn(n int, r Report) (clock.Time, Verdict) {
+func (b *Board) Turn(n int, r Report) (units.Time, Verdict) {
 	b.wake = b.wake[:0]
 	b.head[headLast] = max(b.head[headLast], int64(r.Last))
 	for _, l := range b.in[n] {
@@ -284,12 +284,12 @@ func (b *Board) Turn(n int, r Report) (clock.Time, Verdict) {
 }
 
 // Ask is what a node does first when it was woken. It wakes nobody.
-func (b *Board) Ask(n int) (clock.Time, Verdict) {
+func (b *Board) Ask(n int) (units.Time, Verdict) {
 	b.wake = b.wake[:0]
 	return b.look(n)
 }
 
-func (b *Board) look(n int) (clock.Time, Verdict) {
+func (b *Board) look(n int) (units.Time, Verdict) {
 	if b.head[headPresent] < int64(b.nodes) {
 		b.state[n] = asleep
 		return 0, Wait
@@ -300,7 +300,7 @@ func (b *Board) look(n int) (clock.Time, Verdict) {
 		b.blocked[n] = 0
 		b.head[headGrants]++
 		b.start(n)
-		return clock.Time(b.horizon[n]), Go
+		return units.Time(b.horizon[n]), Go
 	case b.asked[n] != 0:
 		b.start(n)
 		return 0, Read
@@ -321,7 +321,7 @@ func (b *Board) mayGo(n int) bool {
 // start begins a turn of n, which reads all frames that are counted now.
 func (b *Board) start(n int) {
 	b.state[n] = running
-	b.pending[n] = int64(clock.Never)
+	b.pending[n] = int64(units.Never)
 	b.asked[n] = 0
 	for _, l := range b.in[n] {
 		b.seen[l] = b.sent[l]

@@ -7,21 +7,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/units"
 )
 
 // event is something that happens at a toy node. What it causes follows from
 // its id alone, so that every schedule must give the same history.
 type event struct {
-	At clock.Time
+	At units.Time
 	ID uint64
 }
 
 type toy struct {
 	links []lockstep.Link
 	out   [][]int // per node
-	end   clock.Time
+	end   units.Time
 }
 
 type flight struct {
@@ -35,11 +35,11 @@ func (y *toy) effect(n int, e event) (frames []flight, local []event) {
 	rng := rand.New(rand.NewPCG(e.ID, uint64(n)))
 	for range max(0, rng.IntN(10)-1) / 4 { // 0 to 2, mean 0.6
 		link := y.out[n][rng.IntN(len(y.out[n]))]
-		at := e.At.Add(y.links[link].Lookahead + clock.Duration(rng.IntN(3)*rng.IntN(5000)))
+		at := e.At.Add(y.links[link].Lookahead + units.Duration(rng.IntN(3)*rng.IntN(5000)))
 		frames = append(frames, flight{link, event{at, rng.Uint64()}})
 	}
 	if rng.IntN(3) == 0 {
-		local = append(local, event{e.At.Add(clock.Duration(rng.IntN(20000))), rng.Uint64()})
+		local = append(local, event{e.At.Add(units.Duration(rng.IntN(20000))), rng.Uint64()})
 	}
 	return frames, local
 }
@@ -61,9 +61,9 @@ func insert(queue []event, e event) []event {
 
 func randomToy(rng *rand.Rand) (*toy, int, [][]event) {
 	nodes := 2 + rng.IntN(8)
-	y := &toy{out: make([][]int, nodes), end: clock.Time(100_000 + rng.IntN(400_000))}
+	y := &toy{out: make([][]int, nodes), end: units.Time(100_000 + rng.IntN(400_000))}
 	join := func(a, b int) {
-		la, room := clock.Duration(1+rng.IntN(3000)), int64(1+rng.IntN(5))
+		la, room := units.Duration(1+rng.IntN(3000)), int64(1+rng.IntN(5))
 		for _, l := range []lockstep.Link{{From: a, To: b, Lookahead: la, Room: room}, {From: b, To: a, Lookahead: la, Room: room}} {
 			y.out[l.From] = append(y.out[l.From], len(y.links))
 			y.links = append(y.links, l)
@@ -80,7 +80,7 @@ func randomToy(rng *rand.Rand) (*toy, int, [][]event) {
 	start := make([][]event, nodes)
 	for range 1 + rng.IntN(20) {
 		n := rng.IntN(nodes)
-		start[n] = insert(start[n], event{clock.Time(rng.IntN(int(y.end))), rng.Uint64()})
+		start[n] = insert(start[n], event{units.Time(rng.IntN(int(y.end))), rng.Uint64()})
 	}
 	return y, nodes, start
 }
@@ -143,16 +143,16 @@ func TestRandomSchedules(t *testing.T) {
 		history := make([][]event, nodes)
 		wires := make([][]event, len(y.links))
 		read := make([]int64, len(y.links))
-		last := make([]clock.Time, nodes)
+		last := make([]units.Time, nodes)
 
 		type waiting struct {
 			node    int
-			horizon clock.Time // of a granted turn; 0: read only
+			horizon units.Time // of a granted turn; 0: read only
 			granted bool
 		}
 		var ready []waiting
 		done := 0
-		follow := func(n int, horizon clock.Time, v lockstep.Verdict) {
+		follow := func(n int, horizon units.Time, v lockstep.Verdict) {
 			switch v {
 			case lockstep.Go, lockstep.Read:
 				ready = append(ready, waiting{n, horizon, true})
@@ -163,9 +163,9 @@ func TestRandomSchedules(t *testing.T) {
 				ready = append(ready, waiting{node: m})
 			}
 		}
-		next := func(n int) clock.Time {
+		next := func(n int) units.Time {
 			if len(queues[n]) == 0 {
-				return clock.Never
+				return units.Never
 			}
 			return queues[n][0].At
 		}
@@ -247,21 +247,21 @@ func TestRandomSchedules(t *testing.T) {
 // the lookahead of a microsecond.
 func TestIdleGap(t *testing.T) {
 	links := []lockstep.Link{
-		{From: 0, To: 1, Lookahead: clock.Microsecond, Room: 100}, {From: 1, To: 0, Lookahead: clock.Microsecond, Room: 100},
-		{From: 1, To: 2, Lookahead: clock.Microsecond, Room: 100}, {From: 2, To: 1, Lookahead: clock.Microsecond, Room: 100},
+		{From: 0, To: 1, Lookahead: units.Microsecond, Room: 100}, {From: 1, To: 0, Lookahead: units.Microsecond, Room: 100},
+		{From: 1, To: 2, Lookahead: units.Microsecond, Room: 100}, {From: 2, To: 1, Lookahead: units.Microsecond, Room: 100},
 	}
-	board, err := lockstep.New(make([]int64, lockstep.Words(3, len(links))), 3, links, clock.Never)
+	board, err := lockstep.New(make([]int64, lockstep.Words(3, len(links))), 3, links, units.Never)
 	if err != nil {
 		t.Fatal(err)
 	}
 	board.Reset()
 	const gaps = 5
 	timers := []int{gaps, 0, gaps} // left at each node
-	at := []clock.Time{0, clock.Never, clock.Time(clock.Second) / 2}
+	at := []units.Time{0, units.Never, units.Time(units.Second) / 2}
 	var ready []int
 	done := 0
-	var follow func(n int, h clock.Time, v lockstep.Verdict)
-	follow = func(n int, h clock.Time, v lockstep.Verdict) {
+	var follow func(n int, h units.Time, v lockstep.Verdict)
+	follow = func(n int, h units.Time, v lockstep.Verdict) {
 		ready = append(ready, board.Woken()...)
 		if v == lockstep.Done {
 			done++
@@ -271,10 +271,10 @@ func TestIdleGap(t *testing.T) {
 		}
 		for at[n] < h {
 			if timers[n]--; timers[n] == 0 {
-				at[n] = clock.Never
+				at[n] = units.Never
 				break
 			}
-			at[n] = at[n].Add(clock.Second)
+			at[n] = at[n].Add(units.Second)
 		}
 		h, v = board.Turn(n, lockstep.Report{Next: at[n]})
 		follow(n, h, v)
@@ -302,7 +302,7 @@ func TestNewRefuses(t *testing.T) {
 		"a link without lookahead": {From: 0, To: 1, Room: 1},
 		"a link without room":      {From: 0, To: 1, Lookahead: 1},
 	} {
-		if _, err := lockstep.New(make([]int64, lockstep.Words(2, 1)), 2, []lockstep.Link{link}, clock.Never); err == nil {
+		if _, err := lockstep.New(make([]int64, lockstep.Words(2, 1)), 2, []lockstep.Link{link}, units.Never); err == nil {
 			t.Errorf("%s was accepted", what)
 		}
 	}
@@ -315,15 +315,15 @@ func BenchmarkTurn(b *testing.B) {
 	var links []lockstep.Link
 	for n := range nodes {
 		links = append(links,
-			lockstep.Link{From: n, To: (n + 1) % nodes, Lookahead: clock.Microsecond, Room: 100},
-			lockstep.Link{From: (n + 1) % nodes, To: n, Lookahead: clock.Microsecond, Room: 100})
+			lockstep.Link{From: n, To: (n + 1) % nodes, Lookahead: units.Microsecond, Room: 100},
+			lockstep.Link{From: (n + 1) % nodes, To: n, Lookahead: units.Microsecond, Room: 100})
 	}
-	board, err := lockstep.New(make([]int64, lockstep.Words(nodes, len(links))), nodes, links, clock.Never)
+	board, err := lockstep.New(make([]int64, lockstep.Words(nodes, len(links))), nodes, links, units.Never)
 	if err != nil {
 		b.Fatal(err)
 	}
 	board.Reset()
-	next := make([]clock.Time, nodes)
+	next := make([]units.Time, nodes)
 	var queue []int
 	for n := range nodes {
 		if _, v := board.Turn(n, lockstep.Report{Next: next[n]}); v == lockstep.Go {
@@ -341,7 +341,7 @@ func BenchmarkTurn(b *testing.B) {
 			continue
 		}
 		next[n] = h
-		sent[0] = lockstep.Sent{Link: 2 * n, Frames: 1, First: h.Add(clock.Microsecond)}
+		sent[0] = lockstep.Sent{Link: 2 * n, Frames: 1, First: h.Add(units.Microsecond)}
 		_, v = board.Turn(n, lockstep.Report{Next: h, Last: h, Sent: sent})
 		if v == lockstep.Go {
 			queue = append(queue, n)

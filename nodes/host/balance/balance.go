@@ -11,15 +11,15 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Balancer chooses entropy values for one flow. It belongs to one goroutine.
 type Balancer interface {
 	// Next returns the EV of the next packet, below wire.EntropyRange.
-	Next(now clock.Time) uint16
+	Next(now units.Time) uint16
 	// OnFeedback tells what became of a packet.
-	OnFeedback(now clock.Time, f Feedback)
+	OnFeedback(now units.Time, f Feedback)
 }
 
 // Outcome is what became of a packet.

@@ -1,8 +1,8 @@
 package balance
 
 import (
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/fifo"
+	"github.com/csiglab/csiglab/internal/fifo"
+	"github.com/csiglab/csiglab/units"
 )
 
 // mixed re-uses EVs that came back clean, oldest first, and when there are none
@@ -17,14 +17,14 @@ func newMixed(c Config) Balancer {
 	return &mixed{walk: penaltyWalk{walk: newWalk(c), penalty: make([]uint8, c.Paths)}}
 }
 
-func (m *mixed) Next(clock.Time) uint16 {
+func (m *mixed) Next(units.Time) uint16 {
 	if ev, ok := m.good.Pop(); ok {
 		return ev
 	}
 	return m.walk.pick()
 }
 
-func (m *mixed) OnFeedback(_ clock.Time, f Feedback) {
+func (m *mixed) OnFeedback(_ units.Time, f Feedback) {
 	if f.Outcome == Good {
 		m.good.Push(f.EV)
 	}

@@ -3,8 +3,8 @@ package balance
 import (
 	"math/rand/v2"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // single keeps one EV.
@@ -14,8 +14,8 @@ func newSingle(c Config) Balancer {
 	return &single{ev: uint16(c.Random.IntN(wire.EntropyRange))}
 }
 
-func (s *single) Next(clock.Time) uint16          { return s.ev }
-func (s *single) OnFeedback(clock.Time, Feedback) {}
+func (s *single) Next(units.Time) uint16          { return s.ev }
+func (s *single) OnFeedback(units.Time, Feedback) {}
 
 // walk visits every EV once per lap, in the order that a random mask gives the
 // lap: i XOR mask, for i from 0. Upper bits are drawn once per flow, so that two
@@ -51,5 +51,5 @@ type oblivious struct{ walk walk }
 
 func newOblivious(c Config) Balancer { return &oblivious{walk: newWalk(c)} }
 
-func (o *oblivious) Next(clock.Time) uint16          { return o.walk.upper | o.walk.step() }
-func (o *oblivious) OnFeedback(clock.Time, Feedback) {}
+func (o *oblivious) Next(units.Time) uint16          { return o.walk.upper | o.walk.step() }
+func (o *oblivious) OnFeedback(units.Time, Feedback) {}

@@ -8,17 +8,16 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Controller decides how much one flow may have in flight. It belongs to one
 // goroutine. The events are the transport's and valid until the call returns.
 type Controller interface {
-	OnAck(now clock.Time, a *Ack)
-	OnNack(now clock.Time, n *Nack)
-	OnTimeout(now clock.Time, t *Timeout)
+	OnAck(now units.Time, a *Ack)
+	OnNack(now units.Time, n *Nack)
+	OnTimeout(now units.Time, t *Timeout)
 	// Output returns what the controller asks for. The pointer stays the same
 	// and its contents change with each event.
 	Output() *Output
@@ -34,8 +33,8 @@ type Output struct {
 	// For the records: what the last ACK was answered with, the delay it was
 	// judged by, and the running minimum of the RTT.
 	Action  metrics.Action
-	Delay   clock.Duration
-	BaseRTT clock.Duration
+	Delay   units.Duration
+	BaseRTT units.Duration
 }
 
 // Signal is a CSIG sample that came with an event. A missing sample says
@@ -43,14 +42,14 @@ type Output struct {
 type Signal struct {
 	Valid  bool
 	Sample csig.Sample
-	Age    clock.Duration // since the packet that carried it was sent
+	Age    units.Duration // since the packet that carried it was sent
 }
 
 // Ack is an acknowledgement.
 type Ack struct {
 	Acked    units.ByteSize // wire bytes that it reports as newly received
 	Inflight units.ByteSize // after it
-	RTT      clock.Duration // of the packet that triggered it; valid if HasRTT
+	RTT      units.Duration // of the packet that triggered it; valid if HasRTT
 	HasRTT   bool           // false when the packet is not known or the sample ambiguous
 	ECN      bool           // the packet was marked CE
 	EV       uint16         // its entropy value
@@ -62,7 +61,7 @@ type Ack struct {
 type Nack struct {
 	Size     units.ByteSize // wire size of the packet as sent
 	Inflight units.ByteSize
-	RTT      clock.Duration
+	RTT      units.Duration
 	HasRTT   bool
 	LastHop  bool // trimmed at the last hop
 	EV       uint16
@@ -78,7 +77,7 @@ type Timeout struct {
 // Path is what a controller may know of its network at construction.
 type Path struct {
 	LinkRate   units.BitRate  // of the sender's link
-	NetworkRTT clock.Duration // round trip of a full packet and its ACK over the longest path
+	NetworkRTT units.Duration // round trip of a full packet and its ACK over the longest path
 	MTU        units.ByteSize // wire size of a full data packet
 	Header     units.ByteSize
 	Trim       bool // switches trim instead of dropping

@@ -4,9 +4,8 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // nscc is the network signal based congestion control of UET, by the rules of
@@ -33,7 +32,7 @@ var nscc = Algorithm{
 var nsccParams = []Param{
 	{Name: "csig", Kind: Enum, Default: "none", Values: []string{"none", "max-delay"}, Doc: "signal that replaces RTT minus base RTT as the queueing delay"},
 	{Name: "base_rtt_from_nack", Kind: Bool, Default: "true", Doc: "let base RTT learn from NACKs of trimmed packets too, as the reference does"},
-	{Name: "target_qdelay", Kind: Duration, Default: auto, Check: positive(clock.ParseDuration), Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
+	{Name: "target_qdelay", Kind: Duration, Default: auto, Check: positive(units.ParseDuration), Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
 	{Name: "cwnd", Kind: Size, Default: auto, Check: positive(units.ParseByteSize), Doc: "initial window; auto: the largest, 1.5 BDP"},
 	{Name: "gamma", Kind: Number, Default: "0.8", Check: share, Doc: "gain of the multiplicative decrease"},
 	{Name: "delay_alpha", Kind: Number, Default: "0.0125", Check: share, Doc: "gain of the average delay"},
@@ -43,7 +42,7 @@ var nsccParams = []Param{
 // Constants of the reference.
 const (
 	refRate          = 100 * units.Gbps
-	refRTT           = 12 * clock.Microsecond
+	refRTT           = 12 * units.Microsecond
 	refBDP           = 150_000.0 // bytes: refRate * refRTT
 	targetTrimming   = 0.75      // of network RTT
 	targetDropping   = 1.0
@@ -53,7 +52,7 @@ const (
 	fastScale        = 0.25
 	maxCut           = 0.5
 	maxWindowBDP     = 1.5
-	fastBelow        = clock.Microsecond // "delay is about 0"
+	fastBelow        = units.Microsecond // "delay is about 0"
 	damping          = 0.25              // of base RTT: what an unmarked sample above the target counts as
 	quickAdaptGate   = 3                 // window >> gate: less than this acknowledged means heavy loss
 	quickAdaptDelays = 4                 // targets: so much delay counts as loss
@@ -68,7 +67,7 @@ type nsccState struct {
 	useCSIG     bool
 	rttFromNack bool
 	quickAdapt  bool
-	target      clock.Duration
+	target      units.Duration
 	alpha       float64 // bytes per ps
 	fair        float64 // bytes
 	eta         int64
@@ -79,30 +78,30 @@ type nsccState struct {
 
 	cwnd      int64
 	maxWindow int64
-	baseRTT   clock.Duration
-	avgDelay  clock.Duration
+	baseRTT   units.Duration
+	avgDelay  units.Duration
 
 	increase   float64 // collected since the last adjustment, byte²
 	received   int64   // bytes acknowledged since then
-	lastAdjust clock.Time
-	lastCut    clock.Time
+	lastAdjust units.Time
+	lastCut    units.Time
 
 	fastCount int64
 	fastMode  bool
 
-	qaEnd         clock.Time // end of the quick adapt window; 0: none yet
+	qaEnd         units.Time // end of the quick adapt window; 0: none yet
 	qaAchieved    int64
 	qaTriggered   bool
 	bytesToIgnore int64
 	bytesIgnored  int64
 }
 
-func nsccTarget(p Path, r *reader) clock.Duration {
+func nsccTarget(p Path, r *reader) units.Duration {
 	share := targetDropping
 	if p.Trim {
 		share = targetTrimming
 	}
-	return orAuto(r, "target_qdelay", clock.ParseDuration, clock.Duration(share*float64(p.NetworkRTT)))
+	return orAuto(r, "target_qdelay", units.ParseDuration, units.Duration(share*float64(p.NetworkRTT)))
 }
 
 func nsccConstants(p Path, v Values) map[string]float64 {
@@ -143,11 +142,11 @@ func newNSCC(p Path, v Values) (Controller, error) {
 	return c, nil
 }
 
-func bdp(rtt clock.Duration, rate units.BitRate) units.ByteSize { return rate.Volume(rtt) }
+func bdp(rtt units.Duration, rate units.BitRate) units.ByteSize { return rate.Volume(rtt) }
 
 func (c *nsccState) Output() *Output { return &c.out }
 
-func (c *nsccState) OnAck(now clock.Time, a *Ack) {
+func (c *nsccState) OnAck(now units.Time, a *Ack) {
 	acked := int64(a.Acked)
 	c.qaAchieved += acked
 	c.received += acked
@@ -164,7 +163,7 @@ func (c *nsccState) OnAck(now clock.Time, a *Ack) {
 
 // delaySample returns the queueing delay that the ACK is judged by and feeds the
 // average. Without a valid sample it is the average.
-func (c *nsccState) delaySample(a *Ack) clock.Duration {
+func (c *nsccState) delaySample(a *Ack) units.Duration {
 	if a.HasRTT && a.RTT < c.baseRTT {
 		c.setBaseRTT(a.RTT)
 	}
@@ -172,7 +171,7 @@ func (c *nsccState) delaySample(a *Ack) clock.Duration {
 		// A trimmed packet's value is forced; it says loss, not delay. Locator 0
 		// means that no hop has written the value: absence is not headroom.
 		if s := a.CSIG.Sample; s.Type == csig.Delay && !s.DoNotUpdate && s.Locator != 0 {
-			delay := clock.Duration(s.Point) * clock.Nanosecond
+			delay := units.Duration(s.Point) * units.Nanosecond
 			c.average(delay, a.ECN)
 			return delay
 		}
@@ -189,15 +188,15 @@ func (c *nsccState) delaySample(a *Ack) clock.Duration {
 // the target that no switch marked pulls the average towards a quarter of base
 // RTT. (The reference's case for samples above five base RTTs differs from the
 // ordinary one in its gain only, which is the same by default.)
-func (c *nsccState) average(delay clock.Duration, marked bool) {
+func (c *nsccState) average(delay units.Duration, marked bool) {
 	sample := float64(delay)
 	if !marked && delay > c.target {
 		sample = damping * float64(c.baseRTT)
 	}
-	c.avgDelay = clock.Duration(float64((1-c.gain)*float64(c.avgDelay)) + float64(c.gain*sample))
+	c.avgDelay = units.Duration(float64((1-c.gain)*float64(c.avgDelay)) + float64(c.gain*sample))
 }
 
-func (c *nsccState) update(now clock.Time, marked bool, delay clock.Duration, acked int64, inflight units.ByteSize) metrics.Action {
+func (c *nsccState) update(now units.Time, marked bool, delay units.Duration, acked int64, inflight units.ByteSize) metrics.Action {
 	if c.adapt(now, false, marked, delay, inflight) {
 		return metrics.ActionQuickAdapt
 	}
@@ -227,7 +226,7 @@ func (c *nsccState) update(now clock.Time, marked bool, delay clock.Duration, ac
 
 // fastIncrease grows the window at once when the path has been idle for a whole
 // window.
-func (c *nsccState) fastIncrease(delay clock.Duration, acked int64) bool {
+func (c *nsccState) fastIncrease(delay units.Duration, acked int64) bool {
 	if delay >= fastBelow {
 		c.fastCount, c.fastMode = 0, false
 		return false
@@ -242,7 +241,7 @@ func (c *nsccState) fastIncrease(delay clock.Duration, acked int64) bool {
 }
 
 // decrease cuts by the average delay, at most once per base RTT.
-func (c *nsccState) decrease(now clock.Time) {
+func (c *nsccState) decrease(now units.Time) {
 	c.fastCount, c.fastMode = 0, false
 	if c.avgDelay <= c.target || now.Sub(c.lastCut) <= c.baseRTT {
 		return
@@ -254,7 +253,7 @@ func (c *nsccState) decrease(now clock.Time) {
 }
 
 // adjust spends what the increases have collected.
-func (c *nsccState) adjust(now clock.Time) {
+func (c *nsccState) adjust(now units.Time) {
 	c.cwnd += int64(c.increase / float64(c.cwnd))
 	if now.Sub(c.lastAdjust) >= c.path.NetworkRTT {
 		c.cwnd += c.eta
@@ -266,7 +265,7 @@ func (c *nsccState) adjust(now clock.Time) {
 // adapt is quick adapt: after heavy loss the window becomes what was
 // acknowledged in the last base RTT plus target, and signals of the flight that
 // was under way are ignored. It tells whether the event is dealt with.
-func (c *nsccState) adapt(now clock.Time, loss, marked bool, delay clock.Duration, inflight units.ByteSize) (done bool) {
+func (c *nsccState) adapt(now units.Time, loss, marked bool, delay units.Duration, inflight units.ByteSize) (done bool) {
 	switch {
 	case !c.quickAdapt:
 		return false
@@ -288,7 +287,7 @@ func (c *nsccState) adapt(now clock.Time, loss, marked bool, delay clock.Duratio
 	return done
 }
 
-func (c *nsccState) OnNack(now clock.Time, n *Nack) {
+func (c *nsccState) OnNack(now units.Time, n *Nack) {
 	if c.rttFromNack && n.HasRTT && n.RTT < c.baseRTT {
 		c.setBaseRTT(n.RTT)
 	}
@@ -302,13 +301,13 @@ func (c *nsccState) OnNack(now clock.Time, n *Nack) {
 	c.publish()
 }
 
-func (c *nsccState) OnTimeout(_ clock.Time, t *Timeout) {
+func (c *nsccState) OnTimeout(_ units.Time, t *Timeout) {
 	c.cwnd -= int64(t.Size)
 	c.bound()
 	c.publish()
 }
 
-func (c *nsccState) setBaseRTT(rtt clock.Duration) {
+func (c *nsccState) setBaseRTT(rtt units.Duration) {
 	c.baseRTT = rtt
 	c.maxWindow = max(int64(maxWindowBDP*float64(bdp(rtt, c.path.LinkRate))), int64(c.path.MTU))
 }

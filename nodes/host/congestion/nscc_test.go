@@ -6,9 +6,8 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Sections are those of reference/congestion-control.md.
@@ -16,8 +15,8 @@ import (
 // The networks of the check values of 1.1: hops of 1 us, a full packet and its
 // ACK serialised on every link.
 var (
-	threeTier = Path{LinkRate: 100 * units.Gbps, NetworkRTT: 12*clock.Microsecond + 6*(332_000+5_120), MTU: 4150, Header: 64, Trim: true}
-	twoTier   = Path{LinkRate: 800 * units.Gbps, NetworkRTT: 8*clock.Microsecond + 4*(41_500+640), MTU: 4150, Header: 64, Trim: true}
+	threeTier = Path{LinkRate: 100 * units.Gbps, NetworkRTT: 12*units.Microsecond + 6*(332_000+5_120), MTU: 4150, Header: 64, Trim: true}
+	twoTier   = Path{LinkRate: 800 * units.Gbps, NetworkRTT: 8*units.Microsecond + 4*(41_500+640), MTU: 4150, Header: 64, Trim: true}
 )
 
 const packet = 4150
@@ -38,7 +37,7 @@ func TestNSCCConstants(t *testing.T) {
 	for _, test := range []struct {
 		name                       string
 		path                       Path
-		target                     clock.Duration
+		target                     units.Duration
 		alpha, fair, eta, fastGain float64
 		window                     units.ByteSize
 	}{
@@ -98,20 +97,20 @@ func TestNSCCRefuses(t *testing.T) {
 }
 
 // ack is an ACK of one packet whose RTT is base RTT plus delay.
-func ack(c *nsccState, delay clock.Duration, marked bool) *Ack {
+func ack(c *nsccState, delay units.Duration, marked bool) *Ack {
 	return &Ack{Acked: packet, RTT: c.baseRTT + delay, HasRTT: true, ECN: marked, Penalty: 255}
 }
 
 // early is before the first adjustment period has passed.
-const early = clock.Time(10 * clock.Microsecond)
+const early = units.Time(10 * units.Microsecond)
 
 func TestNSCCQuadrants(t *testing.T) {
 	// 1.4: "!skip && delay >= target: FAIR INCREASE inc_bytes += fi * newly;
 	// !skip && delay < target: PROPORTIONAL INC inc_bytes += alpha*newly*(target-delay);
 	// skip && delay >= target: MULTIPLICATIVE DEC; skip && delay < target: NOOP".
-	const target = clock.Duration(10_517_040)
+	const target = units.Duration(10_517_040)
 	for _, test := range []struct {
-		delay    clock.Duration
+		delay    units.Duration
 		marked   bool
 		action   metrics.Action
 		increase float64
@@ -119,7 +118,7 @@ func TestNSCCQuadrants(t *testing.T) {
 		{target, false, metrics.ActionFair, 23873.71 * packet},
 		{target + 1, false, metrics.ActionFair, 23873.71 * packet},
 		{target - 1, false, metrics.ActionProportional, 1.591579e-3 * packet},
-		{target - clock.Microsecond, false, metrics.ActionProportional, 1.591579e-3 * packet * 1e6},
+		{target - units.Microsecond, false, metrics.ActionProportional, 1.591579e-3 * packet * 1e6},
 		{target, true, metrics.ActionDecrease, 0},
 		{target - 1, true, metrics.ActionNoop, 0},
 		{0, true, metrics.ActionNoop, 0},
@@ -145,17 +144,17 @@ func TestNSCCFastIncrease(t *testing.T) {
 	c := newState(t, threeTier, Values{"cwnd": "8300B"})
 	const step = 1212 // 0.29214 * 4150, rounded down
 	for i, test := range []struct {
-		delay  clock.Duration
+		delay  units.Duration
 		action metrics.Action
 		window units.ByteSize
 	}{
 		{0, metrics.ActionProportional, 8300},                          // 4150 acknowledged
 		{0, metrics.ActionProportional, 8300},                          // 8300: not more than the window
 		{0, metrics.ActionFast, 8300 + step},                           //
-		{clock.Microsecond - 1, metrics.ActionFast, 8300 + 2*step},     // still about zero
-		{clock.Microsecond, metrics.ActionProportional, 8300 + 2*step}, // ends it
+		{units.Microsecond - 1, metrics.ActionFast, 8300 + 2*step},     // still about zero
+		{units.Microsecond, metrics.ActionProportional, 8300 + 2*step}, // ends it
 		{0, metrics.ActionProportional, 8300 + 2*step},                 // counts again from zero
-		{20 * clock.Microsecond, metrics.ActionFair, 8300 + 2*step},    // fair increase leaves the count
+		{20 * units.Microsecond, metrics.ActionFair, 8300 + 2*step},    // fair increase leaves the count
 		{0, metrics.ActionProportional, 8300 + 2*step},                 // 8300 of 10724
 		{0, metrics.ActionFast, 8300 + 3*step},                         // 12450
 	} {
@@ -166,7 +165,7 @@ func TestNSCCFastIncrease(t *testing.T) {
 		}
 	}
 	// Multiplicative decrease: "mode off, fi_count=0".
-	c.OnAck(early, ack(c, 20*clock.Microsecond, true))
+	c.OnAck(early, ack(c, 20*units.Microsecond, true))
 	if c.fastMode || c.fastCount != 0 {
 		t.Error("a decrease left fast mode on")
 	}
@@ -175,13 +174,13 @@ func TestNSCCFastIncrease(t *testing.T) {
 func TestNSCCAverage(t *testing.T) {
 	// 1.3: "if (!skip && d > target) avg = (1-g)*avg + g*0.25*base_rtt … else avg
 	// = (1-g)*avg + g*d", g = 0.0125.
-	const target, before = clock.Duration(10_517_040), 8 * clock.Microsecond
+	const target, before = units.Duration(10_517_040), 8 * units.Microsecond
 	base := threeTier.NetworkRTT
 	for _, test := range []struct {
 		name   string
-		delay  clock.Duration
+		delay  units.Duration
 		marked bool
-		sample clock.Duration
+		sample units.Duration
 	}{
 		{"at the target, not damped", target, false, target},
 		{"above the target, damped", target + 1, false, base / 4},
@@ -212,12 +211,12 @@ func TestNSCCDecrease(t *testing.T) {
 	// gamma*(avg_delay-target)/avg_delay, 0.5); floor mtu. Uses the EWMA
 	// avg_delay, not the sample; gate on the sample."
 	base := threeTier.NetworkRTT
-	const target = clock.Duration(10_517_040)
-	const now = clock.Time(clock.Millisecond)
+	const target = units.Duration(10_517_040)
+	const now = units.Time(units.Millisecond)
 	for _, test := range []struct {
 		name     string
-		avg      clock.Duration
-		sinceCut clock.Duration
+		avg      units.Duration
+		sinceCut units.Duration
 		cwnd     int64
 		want     int64
 	}{
@@ -251,13 +250,13 @@ func TestNSCCAdjust(t *testing.T) {
 	// adjust_period: fulfill_adjustment()"; "fulfill_adjustment: cwnd +=
 	// inc_bytes/cwnd; if now-last_adjust >= adjust_period {cwnd += eta;
 	// last_adjust=now}; inc_bytes=0; received_bytes=0".
-	const now = clock.Time(clock.Millisecond)
+	const now = units.Time(units.Millisecond)
 	period := threeTier.NetworkRTT
-	fair := 23 * clock.Microsecond // above the target
+	fair := 23 * units.Microsecond // above the target
 	for _, test := range []struct {
 		name     string
 		received int64
-		since    clock.Duration
+		since    units.Duration
 		window   units.ByteSize
 	}{
 		{"8 packets are not more than 8 MTU", 7 * packet, 0, 100_000},
@@ -282,18 +281,18 @@ func TestNSCCAdjust(t *testing.T) {
 func TestNSCCQuickAdapt(t *testing.T) {
 	// 1.5, line by line; 1.1 "qa_gate = 3 -> threshold = maxwnd >> 3;
 	// qa_threshold = 4*target_Qdelay".
-	const now = clock.Time(clock.Millisecond)
+	const now = units.Time(units.Millisecond)
 	type state struct {
-		end       clock.Time
+		end       units.Time
 		achieved  int64
 		triggered bool
 	}
 	const gate = 262_926 >> 3
-	const heavy = 4*10_517_040 + clock.Duration(1)
+	const heavy = 4*10_517_040 + units.Duration(1)
 	for _, test := range []struct {
 		name   string
 		state  state
-		delay  clock.Duration
+		delay  units.Duration
 		action metrics.Action
 		window units.ByteSize
 	}{
@@ -301,8 +300,8 @@ func TestNSCCQuickAdapt(t *testing.T) {
 		{"inside the window", state{now, 0, true}, heavy, metrics.ActionFair, 100_000},
 		{"heavy delay, nothing else achieved", state{now - 1, 0, false}, heavy, metrics.ActionQuickAdapt, packet},
 		{"delay at the threshold", state{now - 1, 0, false}, heavy - 1, metrics.ActionFair, 100_000},
-		{"triggered by a NACK", state{now - 1, 2 * packet, true}, 11 * clock.Microsecond, metrics.ActionQuickAdapt, 3 * packet},
-		{"not triggered", state{now - 1, 2 * packet, false}, 11 * clock.Microsecond, metrics.ActionFair, 100_000},
+		{"triggered by a NACK", state{now - 1, 2 * packet, true}, 11 * units.Microsecond, metrics.ActionQuickAdapt, 3 * packet},
+		{"not triggered", state{now - 1, 2 * packet, false}, 11 * units.Microsecond, metrics.ActionFair, 100_000},
 		{"window is what was achieved", state{now - 1, 4 * packet, true}, heavy, metrics.ActionQuickAdapt, 5 * packet},
 		{"just under an eighth of the largest window", state{now - 1, gate - packet - 1, true}, heavy, metrics.ActionQuickAdapt, gate - 1},
 		{"an eighth of the largest window", state{now - 1, gate - packet, true}, heavy, metrics.ActionFair, 100_000},
@@ -332,13 +331,13 @@ func TestNSCCQuickAdaptIgnores(t *testing.T) {
 	// 1.5: "if bytes_ignored < bytes_to_ignore && skip: done=true"; 1.3: an ACK's
 	// bytes count as ignored first; 1.6: a NACK's too.
 	c := newState(t, threeTier, Values{"cwnd": "100kB"})
-	c.qaEnd = clock.Never - 1
+	c.qaEnd = units.Never - 1
 	c.bytesToIgnore = 3 * packet
 	c.OnAck(early, ack(c, 0, true))
 	if c.out.Action != metrics.ActionQuickAdapt {
 		t.Errorf("a marked ACK of the flight: %v, want it ignored", c.out.Action)
 	}
-	c.OnAck(early, ack(c, 2*clock.Microsecond, false))
+	c.OnAck(early, ack(c, 2*units.Microsecond, false))
 	if c.out.Action != metrics.ActionProportional {
 		t.Errorf("an unmarked ACK of the flight: %v, want it heard", c.out.Action)
 	}
@@ -363,7 +362,7 @@ func TestNSCCNack(t *testing.T) {
 	if c.out.Window != 100_000-packet || !c.qaTriggered || c.bytesIgnored != packet {
 		t.Errorf("window %d, triggered %v, ignored %d", c.out.Window, c.qaTriggered, c.bytesIgnored)
 	}
-	if want := clock.Duration(0.0125 * float64(threeTier.NetworkRTT)); c.avgDelay < want-1 || c.avgDelay > want {
+	if want := units.Duration(0.0125 * float64(threeTier.NetworkRTT)); c.avgDelay < want-1 || c.avgDelay > want {
 		t.Errorf("average %v, want %v", c.avgDelay, want)
 	}
 	// A NACK after the window is itself a loss: no ACK is needed to adapt.
@@ -400,12 +399,12 @@ func TestNSCCBaseRTT(t *testing.T) {
 	// 1.2: "base_rtt is a running minimum … maxwnd=1.5*bdp. (Also from NACK
 	// samples unless -disable_base_rtt_update_on_nack.)" A 4-link flow at 100G
 	// has 9.348 us and 175284.
-	pod := 8*clock.Microsecond + 4*(332_000+5_120)
+	pod := 8*units.Microsecond + 4*(332_000+5_120)
 	for _, test := range []struct {
 		name   string
 		values Values
 		event  func(c *nsccState)
-		base   clock.Duration
+		base   units.Duration
 		window units.ByteSize
 	}{
 		{"ACK", nil, func(c *nsccState) { c.OnAck(early, &Ack{Acked: packet, RTT: pod, HasRTT: true, Penalty: 255}) }, pod, 175_284},
@@ -429,8 +428,8 @@ func TestNSCCBaseRTT(t *testing.T) {
 	if c.out.Delay != 0 {
 		t.Errorf("delay of the least RTT %v, want 0", c.out.Delay)
 	}
-	c.OnAck(early, &Ack{Acked: packet, RTT: pod + 3*clock.Microsecond, HasRTT: true, Penalty: 255})
-	if c.out.Delay != 3*clock.Microsecond || c.baseRTT != pod {
+	c.OnAck(early, &Ack{Acked: packet, RTT: pod + 3*units.Microsecond, HasRTT: true, Penalty: 255})
+	if c.out.Delay != 3*units.Microsecond || c.baseRTT != pod {
 		t.Errorf("delay %v over base RTT %v, want 3us over %v", c.out.Delay, c.baseRTT, pod)
 	}
 }
@@ -453,7 +452,7 @@ func TestNSCCMaxDelay(t *testing.T) {
 	// instead of raw_rtt−base_rtt (base_rtt, maxwnd, QA timing, NACK handling
 	// unchanged)". A missing sample is not headroom: RTT serves; nor is a value
 	// with D set, which trimming may have forced (csig-and-workloads.md 1.7).
-	const rttDelay = 4 * clock.Microsecond
+	const rttDelay = 4 * units.Microsecond
 	sample := csig.Sample{Type: csig.Delay, Locator: 1, Point: 2750}
 	frozen, headroom, untouched := sample, sample, sample
 	untouched.Locator, untouched.Point = 0, 0 // no hop has written it
@@ -464,10 +463,10 @@ func TestNSCCMaxDelay(t *testing.T) {
 		values Values
 		signal Signal
 		hasRTT bool
-		want   clock.Duration
+		want   units.Duration
 	}{
-		{"sample", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, true, 2750 * clock.Nanosecond},
-		{"sample, no RTT", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, false, 2750 * clock.Nanosecond},
+		{"sample", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, true, 2750 * units.Nanosecond},
+		{"sample, no RTT", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, false, 2750 * units.Nanosecond},
 		{"absent", Values{"csig": "max-delay"}, Signal{}, true, rttDelay},
 		{"absent, no RTT", Values{"csig": "max-delay"}, Signal{}, false, 0},
 		{"D set", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: frozen}, true, rttDelay},
@@ -491,8 +490,8 @@ func TestNSCCMaxDelay(t *testing.T) {
 	}
 	// Base RTT still learns from RTT.
 	c := newState(t, threeTier, Values{"csig": "max-delay"})
-	c.OnAck(early, &Ack{Acked: packet, RTT: 9 * clock.Microsecond, HasRTT: true, Penalty: 255, CSIG: Signal{Valid: true, Sample: sample}})
-	if c.out.BaseRTT != 9*clock.Microsecond || c.out.Delay != 2750*clock.Nanosecond {
+	c.OnAck(early, &Ack{Acked: packet, RTT: 9 * units.Microsecond, HasRTT: true, Penalty: 255, CSIG: Signal{Valid: true, Sample: sample}})
+	if c.out.BaseRTT != 9*units.Microsecond || c.out.Delay != 2750*units.Nanosecond {
 		t.Errorf("base RTT %v, delay %v, want 9us, 2.75us", c.out.BaseRTT, c.out.Delay)
 	}
 }

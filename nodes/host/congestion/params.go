@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Values are parameters by name, as text. A missing one has its default.
@@ -52,7 +51,7 @@ func (p Param) check(text string) (err error) {
 	case Int:
 		_, err = strconv.Atoi(text)
 	case Duration:
-		_, err = clock.ParseDuration(text)
+		_, err = units.ParseDuration(text)
 	case Size:
 		_, err = units.ParseByteSize(text)
 	case Enum:

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // TestNSCCScripts plays testdata/*.txt. A script's answers come from a program
@@ -67,11 +66,11 @@ func play(t *testing.T, file string) {
 // apply gives c the event of a line and returns its answer as the script writes
 // it.
 func apply(c *nsccState, words []string) (string, error) {
-	at, err := clock.ParseDuration(words[0])
+	at, err := units.ParseDuration(words[0])
 	if err != nil {
 		return "", err
 	}
-	now := clock.Time(at)
+	now := units.Time(at)
 	size, err := units.ParseByteSize(words[2])
 	if err != nil {
 		return "", err
@@ -90,12 +89,12 @@ func apply(c *nsccState, words []string) (string, error) {
 		case "inflight":
 			a.Inflight, err = units.ParseByteSize(words[i])
 		case "rtt":
-			a.RTT, err = clock.ParseDuration(words[i])
+			a.RTT, err = units.ParseDuration(words[i])
 			a.HasRTT = true
 		case "csig":
-			var d clock.Duration
-			d, err = clock.ParseDuration(words[i])
-			a.CSIG = Signal{Valid: true, Sample: csig.Sample{Type: csig.Delay, Locator: 1, Point: uint64(d / clock.Nanosecond)}}
+			var d units.Duration
+			d, err = units.ParseDuration(words[i])
+			a.CSIG = Signal{Valid: true, Sample: csig.Sample{Type: csig.Delay, Locator: 1, Point: uint64(d / units.Nanosecond)}}
 		default:
 			err = fmt.Errorf("unknown word %q", word)
 		}

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/congestion/congestiontest"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // limits has the largest window of each algorithm of the table.
@@ -44,7 +43,7 @@ func ExampleLookup() {
 	}
 	path := congestion.Path{
 		LinkRate:   100 * units.Gbps,
-		NetworkRTT: 14_022_720 * clock.Picosecond,
+		NetworkRTT: 14_022_720 * units.Picosecond,
 		MTU:        4150,
 		Header:     64,
 		Trim:       true,

@@ -7,7 +7,7 @@ package player
 import (
 	"container/heap"
 
-	"github.com/csiglab/csiglab/nodes/clock"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
 
@@ -25,9 +25,9 @@ type Config struct {
 type Start struct {
 	Transfer int
 	Job      int
-	At       clock.Time     // when it starts, if it waits for no trigger
+	At       units.Time     // when it starts, if it waits for no trigger
 	After    int            // the trigger it waits for, or workloads.None
-	Delay    clock.Duration // between the trigger's firing and the start
+	Delay    units.Duration // between the trigger's firing and the start
 }
 
 // Hit is a trigger that something at this host hits.
@@ -103,17 +103,17 @@ func New(cfg Config) *Player {
 	return p
 }
 
-// NextStart is when the next transfer starts, or clock.Never.
-func (p *Player) NextStart() clock.Time {
+// NextStart is when the next transfer starts, or units.Never.
+func (p *Player) NextStart() units.Time {
 	if len(p.due) == 0 {
-		return clock.Never
+		return units.Never
 	}
 	return p.due[0].At
 }
 
 // Due returns the next transfer that starts at or before now, in order of
 // (time, job, transfer).
-func (p *Player) Due(now clock.Time) (transfer int, ok bool) {
+func (p *Player) Due(now units.Time) (transfer int, ok bool) {
 	if len(p.due) == 0 || p.due[0].At > now {
 		return 0, false
 	}
@@ -121,15 +121,15 @@ func (p *Player) Due(now clock.Time) (transfer int, ok bool) {
 }
 
 // OnSent tells that a transfer's last byte has been acknowledged.
-func (p *Player) OnSent(now clock.Time, transfer int) { p.hit(now, hitKey{transfer, false}) }
+func (p *Player) OnSent(now units.Time, transfer int) { p.hit(now, hitKey{transfer, false}) }
 
 // OnReceived tells that a transfer's last byte has been received.
-func (p *Player) OnReceived(now clock.Time, transfer int) { p.hit(now, hitKey{transfer, true}) }
+func (p *Player) OnReceived(now units.Time, transfer int) { p.hit(now, hitKey{transfer, true}) }
 
 // OnMessage takes a control message. A message that names no trigger of this
 // host, or no transfer that waits here for the trigger, is ignored; ok is then
 // false.
-func (p *Player) OnMessage(now clock.Time, trigger, code uint32) (ok bool) {
+func (p *Player) OnMessage(now units.Time, trigger, code uint32) (ok bool) {
 	if code == codeHit {
 		t, ok := p.triggers[int(trigger)]
 		if ok {
@@ -148,7 +148,7 @@ func (p *Player) Outbox() []Message {
 	return out
 }
 
-func (p *Player) hit(now clock.Time, k hitKey) {
+func (p *Player) hit(now units.Time, k hitKey) {
 	for _, h := range p.hits[k] {
 		if h.Port != Local {
 			p.outbox = append(p.outbox, Message{Port: h.Port, Trigger: uint32(h.Trigger), Code: codeHit})
@@ -160,7 +160,7 @@ func (p *Player) hit(now clock.Time, k hitKey) {
 
 // count takes one hit. A one-shot fires at the first, a barrier at the last, a
 // multi-shot starts its next target at each.
-func (p *Player) count(now clock.Time, t *triggerState) {
+func (p *Player) count(now units.Time, t *triggerState) {
 	t.hits++
 	switch t.Kind {
 	case workloads.MultiShot:
@@ -182,7 +182,7 @@ func (p *Player) count(now clock.Time, t *triggerState) {
 	}
 }
 
-func (p *Player) fire(now clock.Time, trigger int, target Target) {
+func (p *Player) fire(now units.Time, trigger int, target Target) {
 	if target.Port != Local {
 		p.outbox = append(p.outbox, Message{Port: target.Port, Trigger: uint32(trigger), Code: uint32(target.Transfer) + 1})
 		return
@@ -190,7 +190,7 @@ func (p *Player) fire(now clock.Time, trigger int, target Target) {
 	p.start(now, trigger, target.Transfer)
 }
 
-func (p *Player) start(now clock.Time, trigger, transfer int) bool {
+func (p *Player) start(now units.Time, trigger, transfer int) bool {
 	s, ok := p.waiting[transfer]
 	if !ok || s.After != trigger {
 		return false

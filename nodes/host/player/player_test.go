@@ -8,20 +8,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/host/player"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
 
 // started is a transfer and when it started.
 type started struct {
-	At       clock.Time
+	At       units.Time
 	Transfer int
 }
 
 // drain starts everything that is due up to the end of time.
 func drain(p *player.Player) (all []started) {
-	for at := p.NextStart(); at != clock.Never; at = p.NextStart() {
+	for at := p.NextStart(); at != units.Never; at = p.NextStart() {
 		id, ok := p.Due(at)
 		if !ok {
 			panic("nothing is due at NextStart")
@@ -82,7 +82,7 @@ func TestDueIsNotEarly(t *testing.T) {
 	if id, ok := p.Due(12); !ok || id != 3 {
 		t.Errorf("Due(12) = %d, %v, want 3", id, ok)
 	}
-	if id, ok := p.Due(clock.Never); ok || p.NextStart() != clock.Never {
+	if id, ok := p.Due(units.Never); ok || p.NextStart() != units.Never {
 		t.Errorf("transfer %d again, next start %v", id, p.NextStart())
 	}
 }
@@ -209,7 +209,7 @@ func TestRemoteTriggers(t *testing.T) {
 	if diff := cmp.Diff([]started{{16, 30}}, drain(c)); diff != "" {
 		t.Errorf("starts at C (-want +got)\n%s", diff)
 	}
-	if c.OnMessage(13, out[0].Trigger, out[0].Code) || c.NextStart() != clock.Never {
+	if c.OnMessage(13, out[0].Trigger, out[0].Code) || c.NextStart() != units.Never {
 		t.Error("a second start message starts the transfer again")
 	}
 }
@@ -240,14 +240,14 @@ func ExampleNew() {
 	p := player.New(player.Config{
 		Starts: []player.Start{
 			{Transfer: 1, At: 0, After: workloads.None},
-			{Transfer: 2, After: 0, Delay: 3 * clock.Microsecond},
+			{Transfer: 2, After: 0, Delay: 3 * units.Microsecond},
 		},
 		Hits:     []player.Hit{{Transfer: 0, Received: true, Trigger: 0, Port: player.Local}},
 		Triggers: []player.Trigger{{ID: 0, Kind: workloads.OneShot, Targets: []player.Target{{Transfer: 2, Port: player.Local}}}},
 	})
 	fmt.Println(p.Due(0))
 	fmt.Println(p.NextStart())
-	p.OnReceived(clock.Time(10*clock.Microsecond), 0)
+	p.OnReceived(units.Time(10*units.Microsecond), 0)
 	fmt.Println(p.NextStart())
 	// Output:
 	// 1 true

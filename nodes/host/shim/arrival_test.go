@@ -5,11 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/shim"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // tagged returns frame with bytes put in before its EtherType.
@@ -97,7 +96,7 @@ func TestFloodOfQuestions(t *testing.T) {
 	}
 	result := r.stepper.Result(2)
 	counts(t, result.Programs, map[string]int64{"arp_answered": questions, "nd_answered": questions, "multicast": questions})
-	if p := result.Ports[0]; p.EnqueuedPackets != 0 || result.Senders[0].Start != clock.Never {
+	if p := result.Ports[0]; p.EnqueuedPackets != 0 || result.Senders[0].Start != units.Never {
 		t.Errorf("port %+v, sender %+v", p, result.Senders[0])
 	}
 }

@@ -2,11 +2,10 @@ package shim
 
 import (
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Ports of the machine.
@@ -38,5 +37,5 @@ type Config struct {
 
 	Seed    uint64
 	Measure transport.Span
-	Records clock.Duration // telemetry interval
+	Records units.Duration // telemetry interval
 }

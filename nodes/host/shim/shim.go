@@ -18,12 +18,11 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Shim is the machine.
@@ -139,7 +138,7 @@ func (s *Shim) configure() (err error) {
 }
 
 func (s *Shim) newOutgoing(flow int32) *outgoing {
-	o := &outgoing{totals: metrics.SenderTotals{Flow: flow, Start: clock.Never, Done: clock.Never}}
+	o := &outgoing{totals: metrics.SenderTotals{Flow: flow, Start: units.Never, Done: units.Never}}
 	if s.cfg.Every > 1 {
 		// A random phase keeps sampling from locking onto a program's period.
 		o.untilTag = node.Random(s.cfg.Seed, s.cfg.Node, node.RandomTagging, int(flow)).IntN(s.cfg.Every)
@@ -149,7 +148,7 @@ func (s *Shim) newOutgoing(flow int32) *outgoing {
 
 func (s *Shim) newIncoming(flow int32) *incoming {
 	return &incoming{
-		totals:  metrics.ReceiverTotals{Flow: flow, Done: clock.Never},
+		totals:  metrics.ReceiverTotals{Flow: flow, Done: units.Never},
 		log:     metrics.NewFlowRecorder(int(flow), s.cfg.Records),
 		signals: metrics.NewSignalRecorder(int(flow), s.cfg.Records),
 	}
@@ -159,7 +158,7 @@ func (s *Shim) newIncoming(flow int32) *incoming {
 func (s *Shim) Ready() node.PortSet { return s.ready }
 
 // Receive takes a frame of a program or of the fabric.
-func (s *Shim) Receive(now clock.Time, port int, p *wire.Packet) {
+func (s *Shim) Receive(now units.Time, port int, p *wire.Packet) {
 	if port == Application {
 		s.send(now, p)
 	} else {
@@ -168,7 +167,7 @@ func (s *Shim) Receive(now clock.Time, port int, p *wire.Packet) {
 }
 
 // send takes a frame of a program.
-func (s *Shim) send(now clock.Time, p *wire.Packet) {
+func (s *Shim) send(now units.Time, p *wire.Packet) {
 	switch {
 	case p.ForTransport():
 		s.keep(programTransport, p)
@@ -195,8 +194,8 @@ func (s *Shim) send(now clock.Time, p *wire.Packet) {
 	}
 }
 
-func (s *Shim) enqueue(now clock.Time, to *outgoing, p *wire.Packet) {
-	if to.totals.Start == clock.Never {
+func (s *Shim) enqueue(now units.Time, to *outgoing, p *wire.Packet) {
+	if to.totals.Start == units.Never {
 		to.totals.Start = now
 	}
 	s.tag(to, p)
@@ -228,7 +227,7 @@ func (s *Shim) tag(to *outgoing, p *wire.Packet) {
 }
 
 // deliver takes a packet of the fabric.
-func (s *Shim) deliver(now clock.Time, p *wire.Packet) {
+func (s *Shim) deliver(now units.Time, p *wire.Packet) {
 	if p.Kind() != wire.Foreign {
 		s.drop(dropUnexpected, p)
 		return
@@ -253,7 +252,7 @@ func (s *Shim) deliver(now clock.Time, p *wire.Packet) {
 
 // count notes a packet without a tag. Its payload is what is behind the header of
 // Ethernet, so that the mean rates are those of IP.
-func (i *incoming) count(now clock.Time, p *wire.Packet, measure transport.Span) {
+func (i *incoming) count(now units.Time, p *wire.Packet, measure transport.Span) {
 	size, payload := int64(p.Size), int64(len(p.L3())+p.PayloadLen)
 	i.totals.DeliveredWhole++
 	i.totals.PayloadBytes += payload
@@ -283,7 +282,7 @@ func (s *Shim) drop(reason dropReason, p *wire.Packet) {
 
 // Transmit returns the next packet of a port. Towards the programs there is no
 // link: packets leave at once.
-func (s *Shim) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, bool) {
+func (s *Shim) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool) {
 	q := &s.queue
 	if port == Application {
 		q = &s.inbound
@@ -302,18 +301,18 @@ func (s *Shim) Transmit(now clock.Time, port int) (*wire.Packet, clock.Time, boo
 	return p, departs, true
 }
 
-// NextTimeout is clock.Never: the shim waits for nothing.
-func (s *Shim) NextTimeout() clock.Time { return clock.Never }
+// NextTimeout is units.Never: the shim waits for nothing.
+func (s *Shim) NextTimeout() units.Time { return units.Never }
 
 // HandleTimeout does nothing.
-func (s *Shim) HandleTimeout(clock.Time) {}
+func (s *Shim) HandleTimeout(units.Time) {}
 
 // Profile returns that of the shim's CSIG domain.
 func (s *Shim) Profile() uint32 { return s.domain.Profile() }
 
 // Result closes all windows and returns what was measured. The port of the
 // programs has no totals: it is no link.
-func (s *Shim) Result(end clock.Time) metrics.NodeResult {
+func (s *Shim) Result(end units.Time) metrics.NodeResult {
 	s.port.Close(end, int64(s.queue.Len()), int64(s.queue.Bytes()))
 	r := metrics.NodeResult{
 		Node: int32(s.cfg.Node), Name: s.cfg.Name,

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/host/transport"
@@ -21,8 +20,8 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 const rate = 10 * units.Gbps
@@ -36,7 +35,7 @@ func config() shim.Config {
 			{Flow: 12, Source: 3, Destination: 9}, {Flow: 13, Source: 9, Destination: 3},
 		},
 		CSIG: &csig.Config{Format: csig.FormatCompact}, Signals: []csig.Type{csig.ABW, csig.Delay}, Every: 1,
-		Seed: 1, Measure: transport.Span{To: clock.Never}, Records: 100 * clock.Microsecond,
+		Seed: 1, Measure: transport.Span{To: units.Never}, Records: 100 * units.Microsecond,
 	}
 }
 
@@ -70,7 +69,7 @@ func newRig(t testing.TB, cfg shim.Config) *rig {
 }
 
 // receive gives the shim a frame, and takes what it sends at once.
-func (r *rig) receive(now clock.Time, port int, frame []byte) {
+func (r *rig) receive(now units.Time, port int, frame []byte) {
 	r.t.Helper()
 	p := r.pool.Get()
 	parse := p.Parse
@@ -93,7 +92,7 @@ func (r *rig) take() {
 }
 
 // drain lets the NIC send all that it has queued.
-func (r *rig) drain() (now clock.Time) {
+func (r *rig) drain() (now units.Time) {
 	for r.stepper.Machine.Ready().Has(shim.NIC) {
 		now = r.stepper.FreeAt(shim.NIC)
 		r.stepper.PortFree(now, shim.NIC)
@@ -157,10 +156,10 @@ func TestWhatProgramsSeeIsUnchanged(t *testing.T) {
 					far := cfg
 					far.Node, far.Pairs = 9, []metrics.Pair{{Flow: 12, Source: 3, Destination: 9}}
 					a, b, sw := newRig(t, cfg), newRig(t, far), newSwitch(t, cfg)
-					now := clock.Time(0)
+					now := units.Time(0)
 					for what, f := range frames {
 						sent := len(a.out[shim.NIC])
-						now = now.Add(clock.Millisecond)
+						now = now.Add(units.Millisecond)
 						a.receive(now, shim.Application, f)
 						if len(a.out[shim.NIC]) != sent+1 {
 							t.Fatalf("seed %d: %s: %s: not sent: %x", seed, name, what, f)
@@ -218,7 +217,7 @@ func newSwitch(t testing.TB, c shim.Config) aSwitch {
 	t.Helper()
 	cfg := dataplane.Config{
 		Node: 20, Name: "tor0", Sizes: c.Sizes, Buffer: buffer.Limits{Data: units.MB, Control: units.MB}, ECN: aqm.Off,
-		CSIG: &dataplane.CSIG{Domain: *c.CSIG, Tau: clock.Microsecond}, Records: clock.Millisecond,
+		CSIG: &dataplane.CSIG{Domain: *c.CSIG, Tau: units.Microsecond}, Records: units.Millisecond,
 		Ports:   []dataplane.Port{{Rate: rate, Locator: 6}, {Rate: rate, Locator: 7}},
 		Forward: forward.Config{Group: make([]uint16, 10), Ports: [][]uint16{{1}}},
 	}
@@ -235,19 +234,19 @@ func newSwitch(t testing.TB, c shim.Config) aSwitch {
 	for range 20 {
 		sw.receive(0, 0, frame(3, 9, 9000))
 	}
-	sw.drainTo(clock.Time(900 * clock.Microsecond))
+	sw.drainTo(units.Time(900 * units.Microsecond))
 	sw.out = [shim.Ports][][]byte{}
 	return sw
 }
 
-func (s aSwitch) drainTo(end clock.Time) {
+func (s aSwitch) drainTo(end units.Time) {
 	for s.stepper.FreeAt(1) < end && s.stepper.Machine.Ready().Has(1) {
 		s.stepper.PortFree(s.stepper.FreeAt(1), 1)
 		s.take()
 	}
 }
 
-func (s *aSwitch) pass(now clock.Time, f []byte) []byte {
+func (s *aSwitch) pass(now units.Time, f []byte) []byte {
 	s.out = [shim.Ports][][]byte{}
 	s.receive(now, 0, f)
 	return s.out[1][0]
@@ -300,7 +299,7 @@ func TestTagsInTurn(t *testing.T) {
 // What arrives is counted by its source, and so are the samples.
 func TestRecords(t *testing.T) {
 	cfg := config()
-	cfg.Measure = transport.Span{From: clock.Time(150 * clock.Microsecond), To: clock.Time(250 * clock.Microsecond)}
+	cfg.Measure = transport.Span{From: units.Time(150 * units.Microsecond), To: units.Time(250 * units.Microsecond)}
 	r := newRig(t, cfg)
 	tagged := func(from int, n int, value uint64, locator uint16) []byte {
 		tag := make([]byte, 4)
@@ -309,7 +308,7 @@ func TestRecords(t *testing.T) {
 		f := frame(from, 3, n)
 		return slices.Concat(f[:12], tag, f[12:])
 	}
-	at := func(us int) clock.Time { return clock.Time(us) * clock.Time(clock.Microsecond) }
+	at := func(us int) units.Time { return units.Time(us) * units.Time(units.Microsecond) }
 	r.receive(at(10), shim.NIC, tagged(5, 1000, 5000, 40))
 	r.receive(at(20), shim.NIC, frame(5, 3, 500))
 	r.receive(at(160), shim.NIC, tagged(9, 200, 100_000, 41))
@@ -324,12 +323,12 @@ func TestRecords(t *testing.T) {
 	want := metrics.NodeResult{
 		Node: 3, Name: "h3",
 		Senders: []metrics.SenderTotals{
-			{Flow: 10, Start: clock.Never, Done: clock.Never},
-			{Flow: 12, Start: at(180), Done: clock.Never, NewPackets: 1},
+			{Flow: 10, Start: units.Never, Done: units.Never},
+			{Flow: 12, Start: at(180), Done: units.Never, NewPackets: 1},
 		},
 		Receivers: []metrics.ReceiverTotals{
-			{Flow: 11, Done: clock.Never, DeliveredWhole: 3, PayloadBytes: 986 + 486 + 1500, MeasuredWire: 1518, MeasuredPayload: 1500},
-			{Flow: 13, Done: clock.Never, DeliveredWhole: 1, PayloadBytes: 186, MeasuredWire: 204, MeasuredPayload: 186},
+			{Flow: 11, Done: units.Never, DeliveredWhole: 3, PayloadBytes: 986 + 486 + 1500, MeasuredWire: 1518, MeasuredPayload: 1500},
+			{Flow: 13, Done: units.Never, DeliveredWhole: 1, PayloadBytes: 186, MeasuredWire: 204, MeasuredPayload: 186},
 		},
 		FlowWindows: []metrics.FlowWindow{
 			{Flow: 11, Packets: 2, WireBytes: 1508, PayloadBytes: 986 + 486},
@@ -372,7 +371,7 @@ func TestQueue(t *testing.T) {
 		}
 		counts(t, before.Drops, map[string]int64{"NIC queue full": 5})
 		end := r.drain().Add(rate.Serialisation(size))
-		if want := clock.Time(10 * rate.Serialisation(size)); end != want || len(r.out[shim.NIC]) != 10 {
+		if want := units.Time(10 * rate.Serialisation(size)); end != want || len(r.out[shim.NIC]) != 10 {
 			t.Errorf("count %v: %d frames within %v, want 10 within %v", count, len(r.out[shim.NIC]), end, want)
 		}
 		if out := r.pool.Out(); out != 0 {
@@ -459,7 +458,7 @@ func TestNewRefuses(t *testing.T) {
 func ExampleNew() {
 	var pool wire.Pool
 	s, err := shim.New(shim.Config{
-		Node: 0, Name: "host0", Rate: 10 * units.Gbps, Queue: 500 * units.KB, Records: clock.Millisecond,
+		Node: 0, Name: "host0", Rate: 10 * units.Gbps, Queue: 500 * units.KB, Records: units.Millisecond,
 		CSIG: &csig.Config{Format: csig.FormatWide}, Signals: []csig.Type{csig.ABW}, Every: 1,
 		Pairs: []metrics.Pair{{Flow: 0, Source: 0, Destination: 1}, {Flow: 1, Source: 1, Destination: 0}},
 	}, &pool)

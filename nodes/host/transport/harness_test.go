@@ -3,13 +3,12 @@ package transport_test
 import (
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Sections are those of reference/congestion-control.md.
@@ -19,7 +18,7 @@ const (
 	header units.ByteSize = 64
 	mss                   = mtu - header
 	flow   uint32         = 7
-	rto                   = 100 * clock.Microsecond
+	rto                   = 100 * units.Microsecond
 )
 
 var (
@@ -36,9 +35,9 @@ type controller struct {
 	timeouts []congestion.Timeout
 }
 
-func (c *controller) OnAck(_ clock.Time, a *congestion.Ack)   { c.acks = append(c.acks, *a) }
-func (c *controller) OnNack(_ clock.Time, n *congestion.Nack) { c.nacks = append(c.nacks, *n) }
-func (c *controller) OnTimeout(_ clock.Time, t *congestion.Timeout) {
+func (c *controller) OnAck(_ units.Time, a *congestion.Ack)   { c.acks = append(c.acks, *a) }
+func (c *controller) OnNack(_ units.Time, n *congestion.Nack) { c.nacks = append(c.nacks, *n) }
+func (c *controller) OnTimeout(_ units.Time, t *congestion.Timeout) {
 	c.timeouts = append(c.timeouts, *t)
 }
 func (c *controller) Output() *congestion.Output { return &c.out }
@@ -49,11 +48,11 @@ type balancer struct {
 	feedback []balance.Feedback
 }
 
-func (b *balancer) Next(clock.Time) uint16 {
+func (b *balancer) Next(units.Time) uint16 {
 	b.next++
 	return b.next - 1
 }
-func (b *balancer) OnFeedback(_ clock.Time, f balance.Feedback) { b.feedback = append(b.feedback, f) }
+func (b *balancer) OnFeedback(_ units.Time, f balance.Feedback) { b.feedback = append(b.feedback, f) }
 
 // sender is a Sender with what drives it.
 type sender struct {
@@ -61,7 +60,7 @@ type sender struct {
 	t    *testing.T
 	cc   *controller
 	lb   *balancer
-	now  clock.Time
+	now  units.Time
 	sent map[uint32]*wire.Packet // last transmission by PSN
 }
 
@@ -72,7 +71,7 @@ func newSender(t *testing.T, size, window units.ByteSize, edit ...func(*transpor
 	s.cc.out.Window = window
 	cfg := transport.SenderConfig{
 		Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto,
-		CC: s.cc, LB: s.lb, Records: clock.Second,
+		CC: s.cc, LB: s.lb, Records: units.Second,
 	}
 	for _, e := range edit {
 		e(&cfg)
@@ -88,7 +87,7 @@ func (s *sender) send() *wire.Packet {
 	if !s.CanSend() {
 		s.t.Fatalf("the window of %v is closed with %v in flight", s.cc.out.Window, s.Inflight())
 	}
-	s.now = s.now.Add(clock.Microsecond)
+	s.now = s.now.Add(units.Microsecond)
 	p := new(wire.Packet)
 	s.Send(s.now, p)
 	s.sent[p.PSN()] = p

@@ -7,19 +7,18 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // faults are what a pipe does to packets, in per mille.
 type faults struct {
 	drop, trim, duplicate, mark int
-	jitter                      clock.Duration // reorders
+	jitter                      units.Duration // reorders
 }
 
 // pipe joins a sender and a receiver. It is a driver in small: a NIC at each
@@ -33,8 +32,8 @@ type pipe struct {
 	domain   *csig.Domain
 	cc       *congestion.Output
 
-	now     clock.Time
-	nicFree clock.Time
+	now     units.Time
+	nicFree units.Time
 	flying  []arrival
 
 	packets                              uint32
@@ -44,14 +43,14 @@ type pipe struct {
 }
 
 type arrival struct {
-	at     clock.Time
+	at     units.Time
 	packet *wire.Packet
 }
 
 const (
-	pipeDelay    = 5 * clock.Microsecond
-	perPacket    = 332 * clock.Nanosecond
-	patience     = clock.Time(10 * clock.Second) // model time
+	pipeDelay    = 5 * units.Microsecond
+	perPacket    = 332 * units.Nanosecond
+	patience     = units.Time(10 * units.Second) // model time
 	extraPackets = 1000                          // transmissions beyond four a packet mean a loop
 )
 
@@ -67,7 +66,7 @@ func (p *pipe) run() {
 		if len(p.flying) > 0 {
 			next = min(next, p.flying[0].at)
 		}
-		if next == clock.Never {
+		if next == units.Never {
 			return
 		}
 		p.now = max(p.now, next)
@@ -134,9 +133,9 @@ func (p *pipe) fly(packet *wire.Packet) {
 func (p *pipe) launch(packet *wire.Packet) {
 	at := p.now.Add(pipeDelay)
 	if p.faults.jitter > 0 {
-		at = at.Add(clock.Duration(p.random.Int64N(int64(p.faults.jitter))))
+		at = at.Add(units.Duration(p.random.Int64N(int64(p.faults.jitter))))
 	}
-	i, _ := slices.BinarySearchFunc(p.flying, at+1, func(a arrival, at clock.Time) int { return cmp.Compare(a.at, at) })
+	i, _ := slices.BinarySearchFunc(p.flying, at+1, func(a arrival, at units.Time) int { return cmp.Compare(a.at, at) })
 	p.flying = slices.Insert(p.flying, i, arrival{at, packet})
 }
 
@@ -190,11 +189,11 @@ func newPipe(t *testing.T, seed uint64, size units.ByteSize, f faults, cc conges
 		sender: transport.NewSender(transport.SenderConfig{
 			Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto,
 			CC: controller, LB: mixed.New(balance.Config{Paths: 64, Random: rand.New(rand.NewPCG(seed, 1))}),
-			Domain: d, Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: 10 * clock.Microsecond,
+			Domain: d, Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: 10 * units.Microsecond,
 		}),
 		receiver: transport.NewReceiver(transport.ReceiverConfig{
 			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384,
-			Measure: transport.Span{To: clock.Never}, Records: 10 * clock.Microsecond,
+			Measure: transport.Span{To: units.Never}, Records: 10 * units.Microsecond,
 		}),
 	}
 }
@@ -207,12 +206,12 @@ func TestEveryTransferCompletes(t *testing.T) {
 	for name, f := range map[string]faults{
 		"clean":          {},
 		"marks":          {mark: 300},
-		"reorders":       {jitter: 20 * clock.Microsecond},
-		"reorders a lot": {jitter: 300 * clock.Microsecond}, // beyond RTO
+		"reorders":       {jitter: 20 * units.Microsecond},
+		"reorders a lot": {jitter: 300 * units.Microsecond}, // beyond RTO
 		"trims":          {trim: 200},
 		"drops":          {drop: 50},
-		"duplicates":     {duplicate: 200, jitter: 2 * clock.Microsecond},
-		"everything":     {drop: 60, trim: 150, duplicate: 60, mark: 200, jitter: 30 * clock.Microsecond},
+		"duplicates":     {duplicate: 200, jitter: 2 * units.Microsecond},
+		"everything":     {drop: 60, trim: 150, duplicate: 60, mark: 200, jitter: 30 * units.Microsecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(seeds) {
@@ -237,9 +236,9 @@ func (p *pipe) check(size units.ByteSize) error {
 		counted += w.PayloadBytes
 	}
 	switch {
-	case !p.sender.Done() || !p.receiver.Done() || s.Done == clock.Never || r.Done == clock.Never || r.Done > s.Done:
+	case !p.sender.Done() || !p.receiver.Done() || s.Done == units.Never || r.Done == units.Never || r.Done > s.Done:
 		return fmt.Errorf("sender done at %v, receiver at %v", s.Done, r.Done)
-	case p.sender.Inflight() != 0 || p.sender.NextTimeout() != clock.Never || p.sender.CanSend():
+	case p.sender.Inflight() != 0 || p.sender.NextTimeout() != units.Never || p.sender.CanSend():
 		return fmt.Errorf("%v left in flight, timeout %v", p.sender.Inflight(), p.sender.NextTimeout())
 	case r.PayloadBytes != int64(size) || counted != int64(size) || r.MeasuredPayload != int64(size):
 		return fmt.Errorf("%d payload bytes delivered, %d in the windows, want each of %d once", r.PayloadBytes, counted, int64(size))
@@ -265,7 +264,7 @@ func TestAllocations(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 0))
 		sender, receiver := steady(t, 2*(warm+measured)*mss)
 		sender.Start(0)
-		var now clock.Time
+		var now units.Time
 		var packet, reply wire.Packet
 		step := func() {
 			now = now.Add(perPacket)
@@ -304,16 +303,16 @@ func steady(t *testing.T, size units.ByteSize) (*transport.Sender, *transport.Re
 	return transport.NewSender(transport.SenderConfig{
 			Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc,
 			LB:     mixed.New(balance.Config{Paths: 64, Random: rand.New(rand.NewPCG(1, 1))}),
-			Domain: domain(t, csig.FormatCompact), Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: clock.Second,
+			Domain: domain(t, csig.FormatCompact), Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: units.Second,
 		}), transport.NewReceiver(transport.ReceiverConfig{
-			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384, Records: clock.Second,
+			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384, Records: units.Second,
 		})
 }
 
 // quiet gives a window and remembers nothing.
 type quiet struct{ out congestion.Output }
 
-func (q *quiet) OnAck(clock.Time, *congestion.Ack)         {}
-func (q *quiet) OnNack(clock.Time, *congestion.Nack)       {}
-func (q *quiet) OnTimeout(clock.Time, *congestion.Timeout) {}
+func (q *quiet) OnAck(units.Time, *congestion.Ack)         {}
+func (q *quiet) OnNack(units.Time, *congestion.Nack)       {}
+func (q *quiet) OnTimeout(units.Time, *congestion.Timeout) {}
 func (q *quiet) Output() *congestion.Output                { return &q.out }

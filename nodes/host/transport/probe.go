@@ -1,10 +1,10 @@
 package transport
 
 import (
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // probesKept is how many probes may be under way before the time of sending of
@@ -19,20 +19,20 @@ type signalling struct {
 	tagging  Tagging
 	untilTag int
 
-	nextProbe clock.Time // clock.Never: none
+	nextProbe units.Time // units.Never: none
 	probes    uint32
-	sentAt    [probesKept]clock.Time // of the last probes, by number
+	sentAt    [probesKept]units.Time // of the last probes, by number
 
 	held   csig.Sample
-	heldAt clock.Time // when the packet that brought held was sent; clock.Never: none
+	heldAt units.Time // when the packet that brought held was sent; units.Never: none
 }
 
 func newSignalling(d *csig.Domain, t Tagging) signalling {
-	return signalling{domain: d, tagging: t, untilTag: t.Phase, nextProbe: clock.Never, heldAt: clock.Never}
+	return signalling{domain: d, tagging: t, untilTag: t.Phase, nextProbe: units.Never, heldAt: units.Never}
 }
 
 // start begins probing.
-func (g *signalling) start(now clock.Time) {
+func (g *signalling) start(now units.Time) {
 	if g.domain != nil && g.tagging.Probe > 0 {
 		g.nextProbe = now
 	}
@@ -75,7 +75,7 @@ func (g *signalling) decode(p *wire.Packet) (csig.Sample, bool) {
 
 // hold keeps a sample for the events that bring none. A trimmed packet's is not
 // kept: its value may be forced.
-func (g *signalling) hold(s csig.Sample, sentAt clock.Time) {
+func (g *signalling) hold(s csig.Sample, sentAt units.Time) {
 	if !s.DoNotUpdate {
 		g.held, g.heldAt = s, sentAt
 	}
@@ -84,8 +84,8 @@ func (g *signalling) hold(s csig.Sample, sentAt clock.Time) {
 // latest returns the sample held, while it is not older than twice the RTT or
 // twice the interval of the meters, whichever is longer (csig-and-workloads.md
 // 1.8).
-func (g *signalling) latest(now clock.Time, rtt clock.Duration) (sig congestion.Signal) {
-	if g.heldAt == clock.Never {
+func (g *signalling) latest(now units.Time, rtt units.Duration) (sig congestion.Signal) {
+	if g.heldAt == units.Never {
 		return sig
 	}
 	age := now.Sub(g.heldAt)
@@ -96,11 +96,11 @@ func (g *signalling) latest(now clock.Time, rtt clock.Duration) (sig congestion.
 }
 
 // ProbeDue tells whether a probe is to be sent.
-func (s *Sender) ProbeDue(now clock.Time) bool { return s.signalling.nextProbe <= now }
+func (s *Sender) ProbeDue(now units.Time) bool { return s.signalling.nextProbe <= now }
 
 // Probe writes the probe that is due into p: a packet without payload that
 // carries a tag and queues with data, so that it meets what data meets.
-func (s *Sender) Probe(now clock.Time, p *wire.Packet) {
+func (s *Sender) Probe(now units.Time, p *wire.Packet) {
 	g := &s.signalling
 	g.nextProbe = now.Add(g.tagging.Probe)
 	g.sentAt[g.probes%probesKept] = now
@@ -117,7 +117,7 @@ func (s *Sender) Probe(now clock.Time, p *wire.Packet) {
 }
 
 // OnProbeReply takes the answer to a probe of this flow.
-func (s *Sender) OnProbeReply(now clock.Time, p *wire.Packet) {
+func (s *Sender) OnProbeReply(now units.Time, p *wire.Packet) {
 	g := &s.signalling
 	number := p.PSN()
 	if number >= g.probes || g.probes-number > probesKept {
@@ -130,7 +130,7 @@ func (s *Sender) OnProbeReply(now clock.Time, p *wire.Packet) {
 }
 
 // recordSample keeps a sample for the records, trimmed packets' apart.
-func (s *Sender) recordSample(now clock.Time, sample csig.Sample) {
+func (s *Sender) recordSample(now units.Time, sample csig.Sample) {
 	if !sample.DoNotUpdate {
 		s.signals.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
 	}

@@ -3,12 +3,11 @@ package transport_test
 import (
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Issue 2: "an ACK carries the tag of the packet that triggered it"; so does a
@@ -41,17 +40,17 @@ func TestEchoedSignal(t *testing.T) {
 			p := reply()
 			var got congestion.Signal
 			if psn < 2 {
-				s.OnAck(s.now.Add(clock.Microsecond), p)
+				s.OnAck(s.now.Add(units.Microsecond), p)
 				got = s.cc.acks[len(s.cc.acks)-1].CSIG
 			} else {
-				s.OnNack(s.now.Add(clock.Microsecond), p)
+				s.OnNack(s.now.Add(units.Microsecond), p)
 				got = s.cc.nacks[len(s.cc.nacks)-1].CSIG
 			}
 			// An ACK without an echo brings the last sample, which is still young.
 			if want := psn%2 == 0 || psn == 1; got.Valid != want {
 				t.Errorf("%v, PSN %d: sample valid %v, want %v", format, psn, got.Valid, want)
 			}
-			if got.Valid && psn != 1 && (got.Sample.Type != csig.Delay || got.Sample.Low > 10_600 || got.Sample.High < 10_600 || got.Sample.Locator != 5 || got.Age != clock.Microsecond) {
+			if got.Valid && psn != 1 && (got.Sample.Type != csig.Delay || got.Sample.Low > 10_600 || got.Sample.High < 10_600 || got.Sample.Locator != 5 || got.Age != units.Microsecond) {
 				t.Errorf("%v, PSN %d: sample %+v, want delay 10600 of locator 5, 1us old", format, psn, got)
 			}
 		}
@@ -75,11 +74,11 @@ func TestSampleGetsOld(t *testing.T) {
 		c.Domain, c.Tagging = d, transport.Tagging{Every: 50, Signal: csig.Delay}
 	})
 	r := newReceiver(100*mss, 1)
-	var sent clock.Time
+	var sent units.Time
 	for _, test := range []struct {
-		after clock.Duration
+		after units.Duration
 		want  bool
-	}{{clock.Microsecond, true}, {2 * d.Interval(), true}, {2*d.Interval() + 1, false}} {
+	}{{units.Microsecond, true}, {2 * d.Interval(), true}, {2*d.Interval() + 1, false}} {
 		p, reply := s.send(), new(wire.Packet)
 		if p.Tag() != nil {
 			sent = s.now
@@ -98,7 +97,7 @@ func TestSampleGetsOld(t *testing.T) {
 func TestProbes(t *testing.T) {
 	d := domain(t, csig.FormatWide)
 	s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
-		c.Domain, c.Tagging = d, transport.Tagging{Probe: 10 * clock.Microsecond, Signal: csig.Delay}
+		c.Domain, c.Tagging = d, transport.Tagging{Probe: 10 * units.Microsecond, Signal: csig.Delay}
 	})
 	r := newReceiver(100*mss, 1)
 	start := s.now
@@ -106,7 +105,7 @@ func TestProbes(t *testing.T) {
 		t.Errorf("first probe at %v, want %v", got, start)
 	}
 	for i := range 3 {
-		at := start.Add(clock.Duration(i) * 10 * clock.Microsecond)
+		at := start.Add(units.Duration(i) * 10 * units.Microsecond)
 		if s.ProbeDue(at-1) || !s.ProbeDue(at) {
 			t.Fatalf("probe %d is not due exactly at %v", i, at)
 		}
@@ -117,7 +116,7 @@ func TestProbes(t *testing.T) {
 		}
 		d.Update(probe.Tag(), uint64(5000+1000*i), 5)
 		r.OnProbe(&probe, &answer)
-		s.OnProbeReply(at.Add(4*clock.Microsecond), &answer)
+		s.OnProbeReply(at.Add(4*units.Microsecond), &answer)
 	}
 	// Data goes without tags; its ACKs come with what the last probe found.
 	p, reply := s.send(), new(wire.Packet)
@@ -125,10 +124,10 @@ func TestProbes(t *testing.T) {
 		t.Errorf("data carries a tag %x", p.Tag())
 	}
 	r.OnData(s.now, p, reply)
-	at := start.Add(25 * clock.Microsecond)
+	at := start.Add(25 * units.Microsecond)
 	s.OnAck(at, reply)
 	got := s.cc.acks[0].CSIG
-	if !got.Valid || got.Sample.Low > 7000 || got.Sample.High < 7000 || got.Age != 5*clock.Microsecond {
+	if !got.Valid || got.Sample.Low > 7000 || got.Sample.High < 7000 || got.Age != 5*units.Microsecond {
 		t.Errorf("sample %+v, want a delay of 7000 ns, 5us old", got)
 	}
 	// A flow that is done sends no more.
@@ -138,7 +137,7 @@ func TestProbes(t *testing.T) {
 			s.OnAck(at, answer)
 		}
 	}
-	if !s.Done() || s.NextTimeout() != clock.Never {
+	if !s.Done() || s.NextTimeout() != units.Never {
 		t.Errorf("done %v, next timeout %v; want no more probes", s.Done(), s.NextTimeout())
 	}
 }

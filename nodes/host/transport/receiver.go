@@ -2,9 +2,8 @@ package transport
 
 import (
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // ReceiverConfig is what a Receiver is built from.
@@ -15,11 +14,11 @@ type ReceiverConfig struct {
 	Sizes    wire.Sizes
 	AckEvery units.ByteSize // accepted bytes between coalesced ACKs
 	Measure  Span           // totals are counted inside it too
-	Records  clock.Duration // telemetry interval
+	Records  units.Duration // telemetry interval
 }
 
 // Span is a window of model time, To exclusive.
-type Span struct{ From, To clock.Time }
+type Span struct{ From, To units.Time }
 
 // Receiver is the receiving half of a flow.
 type Receiver struct {
@@ -46,7 +45,7 @@ func NewReceiver(cfg ReceiverConfig) *Receiver {
 		beyond: make([]uint64, 4),
 		log:    metrics.NewFlowRecorder(int(cfg.Flow), cfg.Records),
 	}
-	r.totals = metrics.ReceiverTotals{Flow: int32(cfg.Flow), Done: clock.Never}
+	r.totals = metrics.ReceiverTotals{Flow: int32(cfg.Flow), Done: units.Never}
 	r.build(&r.ack, wire.Ack)
 	r.build(&r.nack, wire.Nack)
 	r.build(&r.answer, wire.ProbeReply)
@@ -65,7 +64,7 @@ func (r *Receiver) Expects(p *wire.Packet) bool { return int64(p.PSN()) < r.cfg.
 
 // OnData takes an expected data packet of this flow, trimmed or whole, and
 // writes the ACK or NACK that it wants into reply, if it wants one.
-func (r *Receiver) OnData(now clock.Time, p, reply *wire.Packet) bool {
+func (r *Receiver) OnData(now units.Time, p, reply *wire.Packet) bool {
 	if p.Trimmed() {
 		r.refuse(p, reply)
 		return true
@@ -93,7 +92,7 @@ func (r *Receiver) OnData(now clock.Time, p, reply *wire.Packet) bool {
 	return true
 }
 
-func (r *Receiver) count(now clock.Time, p *wire.Packet) {
+func (r *Receiver) count(now units.Time, p *wire.Packet) {
 	payload := units.ByteSize(p.PayloadLen)
 	size := r.cfg.Sizes.Header + payload
 	r.accepted += size

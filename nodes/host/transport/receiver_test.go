@@ -7,17 +7,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 func newReceiver(size, ackEvery units.ByteSize) *transport.Receiver {
 	return transport.NewReceiver(transport.ReceiverConfig{
 		Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header),
-		Sizes: sizes, AckEvery: ackEvery, Measure: transport.Span{To: clock.Never}, Records: clock.Second,
+		Sizes: sizes, AckEvery: ackEvery, Measure: transport.Span{To: units.Never}, Records: units.Second,
 	})
 }
 
@@ -71,7 +70,7 @@ func TestAckRules(t *testing.T) {
 				flags = wire.AckRequest
 			}
 			var reply wire.Packet
-			if got := r.OnData(clock.Time(n), data(s.psn, flags, s.kind == ce), &reply); got != s.want {
+			if got := r.OnData(units.Time(n), data(s.psn, flags, s.kind == ce), &reply); got != s.want {
 				t.Errorf("%s: step %d, PSN %d %s: ACK %v, want %v", test.name, n, s.psn, s.kind, got, s.want)
 			}
 		}
@@ -201,7 +200,7 @@ func TestReordering(t *testing.T) {
 		got, cum := map[uint32]bool{}, uint32(0)
 		for n, psn := range order {
 			var reply wire.Packet
-			if !r.OnData(clock.Time(n), data(psn, 0, false), &reply) {
+			if !r.OnData(units.Time(n), data(psn, 0, false), &reply) {
 				t.Fatalf("seed %d: no ACK of PSN %d", seed, psn)
 			}
 			got[psn] = true
@@ -273,7 +272,7 @@ func TestMeasuringWindow(t *testing.T) {
 		Measure: transport.Span{From: 2, To: 5}, Records: 3,
 	})
 	for n := range 8 {
-		r.OnData(clock.Time(n), data(uint32(n), 0, false), new(wire.Packet))
+		r.OnData(units.Time(n), data(uint32(n), 0, false), new(wire.Packet))
 	}
 	r.OnData(8, data(7, 0, false), new(wire.Packet)) // a duplicate is no goodput
 	totals, windows := r.Result()
@@ -309,13 +308,13 @@ func TestEchoOfUntaggedPacket(t *testing.T) {
 
 func ExampleNewReceiver() {
 	r := transport.NewReceiver(transport.ReceiverConfig{
-		Flow: 7, Packets: 10, Sizes: wire.Sizes{Header: 64}, AckEvery: 16384, Records: 100 * clock.Microsecond,
+		Flow: 7, Packets: 10, Sizes: wire.Sizes{Header: 64}, AckEvery: 16384, Records: 100 * units.Microsecond,
 	})
 	for psn, port := uint32(0), transport.SourcePort(7, 3); psn < 6; psn++ {
 		var p, reply wire.Packet
 		p.Build(wire.Addresses{SourcePort: port}, wire.Data, 0, wire.ECT0, 4086)
 		p.SetData(7, psn, 1)
-		if r.OnData(clock.Time(psn), &p, &reply) {
+		if r.OnData(units.Time(psn), &p, &reply) {
 			a := reply.Ack()
 			fmt.Println(a.Cumulative, a.Received, a.EV)
 		}

@@ -6,14 +6,13 @@
 package transport
 
 import (
+	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/fifo"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Ends are the addresses that a flow's packets carry.
@@ -29,19 +28,19 @@ type SenderConfig struct {
 	Size    units.ByteSize // payload bytes of the flow, positive
 	MTU     units.ByteSize // wire size of a full data packet
 	Sizes   wire.Sizes
-	RTO     clock.Duration
+	RTO     units.Duration
 	CC      congestion.Controller
 	LB      balance.Balancer
 	Domain  *csig.Domain // nil without CSIG
 	Tagging Tagging
-	Records clock.Duration // telemetry interval
+	Records units.Duration // telemetry interval
 }
 
 // Tagging is the CSIG init policy of a sender.
 type Tagging struct {
 	Every  int            // one data packet in Every carries a tag; 1 all, 0 none
 	Phase  int            // of the first tagged packet, below Every
-	Probe  clock.Duration // between probes of a flow that has data to send; 0: no probes
+	Probe  units.Duration // between probes of a flow that has data to send; 0: no probes
 	Signal csig.Type      // asked for unless the controller wants another
 }
 
@@ -61,7 +60,7 @@ const (
 )
 
 type slot struct {
-	sentAt        clock.Time
+	sentAt        units.Time
 	ev            uint16 // entropy value of the last transmission
 	transmissions uint8
 	state         state
@@ -82,7 +81,7 @@ type Sender struct {
 	known       units.ByteSize // wire bytes of PSNs known to be received
 	reported    units.ByteSize // wire bytes that the receiver says it has
 
-	timeout    clock.Time // never later than the oldest outstanding packet's
+	timeout    units.Time // never later than the oldest outstanding packet's
 	signalling signalling
 
 	full  wire.Packet // template of a full-size packet, without a tag
@@ -106,12 +105,12 @@ func NewSender(cfg SenderConfig) *Sender {
 		packets:    uint32(Packets(cfg.Size, cfg.MTU, cfg.Sizes.Header)),
 		cc:         cfg.CC.Output(),
 		ring:       make([]slot, 64),
-		timeout:    clock.Never,
+		timeout:    units.Never,
 		signalling: newSignalling(cfg.Domain, cfg.Tagging),
 		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records),
 		signals:    metrics.NewSignalRecorder(int(cfg.Flow), cfg.Records),
 	}
-	s.totals = metrics.SenderTotals{Flow: int32(cfg.Flow), Start: clock.Never, Done: clock.Never}
+	s.totals = metrics.SenderTotals{Flow: int32(cfg.Flow), Start: units.Never, Done: units.Never}
 	s.build(&s.full, int(mss))
 	return s
 }
@@ -132,7 +131,7 @@ func (s *Sender) build(p *wire.Packet, payload int) {
 }
 
 // Start makes the flow ready to send.
-func (s *Sender) Start(now clock.Time) {
+func (s *Sender) Start(now units.Time) {
 	s.ready = true
 	s.totals.Start = now
 	s.signalling.start(now)
@@ -177,7 +176,7 @@ func (s *Sender) nextRefused() (uint32, bool) {
 }
 
 // Send writes the next packet into p. It may be called after CanSend.
-func (s *Sender) Send(now clock.Time, p *wire.Packet) {
+func (s *Sender) Send(now units.Time, p *wire.Packet) {
 	psn, again := s.nextRefused()
 	var flags wire.Flags
 	if again {
@@ -200,7 +199,7 @@ func (s *Sender) Send(now clock.Time, p *wire.Packet) {
 	}
 	size := s.sizeOf(psn)
 	s.outstanding += size
-	if s.timeout == clock.Never {
+	if s.timeout == units.Never {
 		s.timeout = now.Add(s.cfg.RTO)
 	}
 	// An ACK is wanted when the flow has nothing more to send now: at its end,
@@ -238,7 +237,7 @@ func flowHash(flow uint32) uint64 {
 }
 
 // OnAck takes an ACK of this flow.
-func (s *Sender) OnAck(now clock.Time, p *wire.Packet) {
+func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	f := p.Ack()
 	s.totals.AcksReceived++
 	event := &s.ack
@@ -259,16 +258,16 @@ func (s *Sender) OnAck(now clock.Time, p *wire.Packet) {
 	event.Inflight = s.Inflight()
 	s.cfg.CC.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
-	if s.Done() && s.totals.Done == clock.Never {
+	if s.Done() && s.totals.Done == units.Never {
 		s.totals.Done = now
-		s.timeout, s.signalling.nextProbe = clock.Never, clock.Never
+		s.timeout, s.signalling.nextProbe = units.Never, units.Never
 	}
 }
 
 // sample returns the RTT that the packet psn gives, if it is still outstanding
 // and it is clear which transmission came back: the first, or the only
 // retransmission (Karn's rule, relaxed by the echo).
-func (s *Sender) sample(now clock.Time, psn uint32, echo bool) (clock.Duration, bool) {
+func (s *Sender) sample(now units.Time, psn uint32, echo bool) (units.Duration, bool) {
 	if psn < s.cum || psn >= s.next {
 		return 0, false
 	}
@@ -280,7 +279,7 @@ func (s *Sender) sample(now clock.Time, psn uint32, echo bool) (clock.Duration, 
 }
 
 // signal returns the sample that comes with an ACK or NACK for the packet psn.
-func (s *Sender) signal(now clock.Time, p *wire.Packet, psn uint32) (sig congestion.Signal) {
+func (s *Sender) signal(now units.Time, p *wire.Packet, psn uint32) (sig congestion.Signal) {
 	if sig.Sample, sig.Valid = s.signalling.decode(p); !sig.Valid {
 		return sig
 	}
@@ -326,7 +325,7 @@ func (s *Sender) markAcked(psn uint32) {
 
 // OnNack takes a NACK of this flow: a switch trimmed the packet. A NACK for a
 // transmission that is not the last is stale.
-func (s *Sender) OnNack(now clock.Time, p *wire.Packet) {
+func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	s.totals.NacksReceived++
 	psn := p.PSN()
 	if psn < s.cum || psn >= s.next {
@@ -367,18 +366,18 @@ func (s *Sender) refuse(psn uint32) {
 }
 
 // NextTimeout is when HandleTimeout or Probe wants to be called.
-func (s *Sender) NextTimeout() clock.Time { return min(s.timeout, s.signalling.nextProbe) }
+func (s *Sender) NextTimeout() units.Time { return min(s.timeout, s.signalling.nextProbe) }
 
 // HandleTimeout gives up the oldest outstanding packet if it has been out for
 // RTO. The timer is lazy: it is set for a packet and found stale when that one
 // is acknowledged.
-func (s *Sender) HandleTimeout(now clock.Time) {
+func (s *Sender) HandleTimeout(now units.Time) {
 	if now < s.timeout {
 		return
 	}
-	s.timeout = clock.Never
+	s.timeout = units.Never
 	oldest, psn := s.oldest()
-	if oldest == clock.Never {
+	if oldest == units.Never {
 		return
 	}
 	if due := oldest.Add(s.cfg.RTO); due > now {
@@ -389,14 +388,14 @@ func (s *Sender) HandleTimeout(now clock.Time) {
 	s.refuse(psn)
 	s.cfg.LB.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev})
 	s.cfg.CC.OnTimeout(now, &congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()})
-	if oldest, _ = s.oldest(); oldest != clock.Never {
+	if oldest, _ = s.oldest(); oldest != units.Never {
 		s.timeout = max(oldest.Add(s.cfg.RTO), now)
 	}
 }
 
 // oldest returns the outstanding packet sent first.
-func (s *Sender) oldest() (at clock.Time, psn uint32) {
-	at = clock.Never
+func (s *Sender) oldest() (at units.Time, psn uint32) {
+	at = units.Never
 	for p := s.cum; p < s.next; p++ {
 		if sl := s.slot(p); sl.state == outstanding && sl.sentAt < at {
 			at, psn = sl.sentAt, p

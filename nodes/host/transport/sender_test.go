@@ -8,13 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Section 1: "Flow of S payload bytes = ceil(S/mss) packets; bytes on wire = S +
@@ -59,8 +58,8 @@ func TestPacketsAndSizes(t *testing.T) {
 
 func TestNotReadyBeforeStart(t *testing.T) {
 	cc := &controller{out: congestion.Output{Window: units.NoLimit}}
-	s := transport.NewSender(transport.SenderConfig{Flow: flow, Size: 1, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc, LB: &balancer{}, Records: clock.Second})
-	if s.CanSend() || s.Done() || s.NextTimeout() != clock.Never {
+	s := transport.NewSender(transport.SenderConfig{Flow: flow, Size: 1, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc, LB: &balancer{}, Records: units.Second})
+	if s.CanSend() || s.Done() || s.NextTimeout() != units.Never {
 		t.Errorf("before Start: can send %v, done %v, timeout %v", s.CanSend(), s.Done(), s.NextTimeout())
 	}
 	s.Start(5)
@@ -173,7 +172,7 @@ func TestNack(t *testing.T) {
 	if s.Inflight() != 3*mtu || len(s.cc.nacks) != 1 {
 		t.Fatalf("in flight %v after %d NACKs, want 3 packets after 1", s.Inflight(), len(s.cc.nacks))
 	}
-	want := congestion.Nack{Size: mtu, Inflight: 3 * mtu, RTT: clock.Microsecond, HasRTT: true, EV: 2}
+	want := congestion.Nack{Size: mtu, Inflight: 3 * mtu, RTT: units.Microsecond, HasRTT: true, EV: 2}
 	if diff := cmp.Diff(want, s.cc.nacks[0]); diff != "" {
 		t.Errorf("NACK event (-want +got)\n%s", diff)
 	}
@@ -241,9 +240,9 @@ func TestRTTSample(t *testing.T) {
 			s.nack(0, uint8(n+1), wire.NackTrimmed, 0)
 			s.send()
 		}
-		s.now = s.now.Add(5 * clock.Microsecond)
+		s.now = s.now.Add(5 * units.Microsecond)
 		s.ack(wire.AckFields{Cumulative: 1, Acked: 0, Received: uint64(mtu)}, test.flags)
-		if a := s.cc.acks[0]; a.HasRTT != test.want || test.want && a.RTT != 5*clock.Microsecond {
+		if a := s.cc.acks[0]; a.HasRTT != test.want || test.want && a.RTT != 5*units.Microsecond {
 			t.Errorf("%s: RTT %v, %v, want %v", test.name, a.RTT, a.HasRTT, test.want)
 		}
 		s.ack(wire.AckFields{Cumulative: 1, Acked: 0, Received: uint64(mtu)}, test.flags)
@@ -288,7 +287,7 @@ func TestReceivedBytesCount(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	s := newSender(t, 100*mss, units.NoLimit)
 	s.sendAll(3) // at 1, 2 and 3 us
-	if want := clock.Time(clock.Microsecond).Add(rto); s.NextTimeout() != want {
+	if want := units.Time(units.Microsecond).Add(rto); s.NextTimeout() != want {
 		t.Fatalf("timeout at %v, want %v", s.NextTimeout(), want)
 	}
 	due := s.NextTimeout()
@@ -303,31 +302,31 @@ func TestTimeout(t *testing.T) {
 		t.Errorf("an early call moved a stale timer to %v, want %v", s.NextTimeout(), due)
 	}
 	s.HandleTimeout(due)
-	if want := due.Add(clock.Microsecond); s.NextTimeout() != want || s.Inflight() != 2*mtu || len(s.cc.timeouts) != 0 || len(s.lb.feedback) != 0 {
+	if want := due.Add(units.Microsecond); s.NextTimeout() != want || s.Inflight() != 2*mtu || len(s.cc.timeouts) != 0 || len(s.lb.feedback) != 0 {
 		t.Fatalf("a stale call: timeout %v, want %v; in flight %v, %d events", s.NextTimeout(), want, s.Inflight(), len(s.cc.timeouts))
 	}
 	s.HandleTimeout(s.NextTimeout())
 	if diff := cmp.Diff([]congestion.Timeout{{Size: mtu, Inflight: mtu}}, s.cc.timeouts); diff != "" {
 		t.Errorf("timeout events (-want +got)\n%s", diff)
 	}
-	if want := due.Add(2 * clock.Microsecond); s.NextTimeout() != want {
+	if want := due.Add(2 * units.Microsecond); s.NextTimeout() != want {
 		t.Errorf("next timeout %v, want %v", s.NextTimeout(), want)
 	}
 	if p := s.send(); p.PSN() != 1 || p.Flags()&wire.Retransmit == 0 {
 		t.Errorf("sent PSN %d, flags %#x, want 1 again", p.PSN(), p.Flags())
 	}
 	// The late driver: both are overdue, one goes at a time, without delay.
-	late := clock.Time(clock.Second)
+	late := units.Time(units.Second)
 	for n := range 2 {
 		s.HandleTimeout(late)
 		if n == 0 && s.NextTimeout() != late {
 			t.Errorf("next timeout %v, want %v", s.NextTimeout(), late)
 		}
 	}
-	if s.NextTimeout() != clock.Never || s.Inflight() != 0 || len(s.cc.timeouts) != 3 {
+	if s.NextTimeout() != units.Never || s.Inflight() != 0 || len(s.cc.timeouts) != 3 {
 		t.Errorf("timeout %v, in flight %v, %d events, want never, 0, 3", s.NextTimeout(), s.Inflight(), len(s.cc.timeouts))
 	}
-	s.HandleTimeout(late.Add(clock.Second))
+	s.HandleTimeout(late.Add(units.Second))
 	if len(s.cc.timeouts) != 3 {
 		t.Error("a timeout with nothing outstanding")
 	}
@@ -346,7 +345,7 @@ func TestCompletion(t *testing.T) {
 	}
 	s.now = 77
 	s.ack(wire.AckFields{Cumulative: 2, Acked: 1, Received: uint64(2 * mtu)}, 0)
-	if !s.Done() || s.NextTimeout() != clock.Never || s.CanSend() || s.Inflight() != 0 {
+	if !s.Done() || s.NextTimeout() != units.Never || s.CanSend() || s.Inflight() != 0 {
 		t.Errorf("done %v, timeout %v, can send %v, in flight %v", s.Done(), s.NextTimeout(), s.CanSend(), s.Inflight())
 	}
 	s.now = 99
@@ -476,7 +475,7 @@ func TestWideWindow(t *testing.T) {
 		if want := units.ByteSize(len(out)) * mtu; s.Inflight() != want {
 			t.Fatalf("PSN %d acknowledged: %v in flight, want %v", psn, s.Inflight(), want)
 		}
-		if a := s.cc.acks[len(s.cc.acks)-1]; a.Acked != mtu || !a.HasRTT || a.RTT != s.now.Sub(clock.Time(psn+1)*clock.Time(clock.Microsecond)) {
+		if a := s.cc.acks[len(s.cc.acks)-1]; a.Acked != mtu || !a.HasRTT || a.RTT != s.now.Sub(units.Time(psn+1)*units.Time(units.Microsecond)) {
 			t.Fatalf("PSN %d acknowledged: event %+v at %v", psn, a, s.now)
 		}
 	}
@@ -487,7 +486,7 @@ func TestWideWindow(t *testing.T) {
 
 func ExampleNewSender() {
 	algorithm, _ := congestion.Lookup("nscc")
-	cc, err := algorithm.New(congestion.Path{LinkRate: 100 * units.Gbps, NetworkRTT: 14 * clock.Microsecond, MTU: 4150, Header: 64, Trim: true}, nil)
+	cc, err := algorithm.New(congestion.Path{LinkRate: 100 * units.Gbps, NetworkRTT: 14 * units.Microsecond, MTU: 4150, Header: 64, Trim: true}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -498,13 +497,13 @@ func ExampleNewSender() {
 		Size:    5000,
 		MTU:     4150,
 		Sizes:   wire.Sizes{Header: 64},
-		RTO:     100 * clock.Microsecond,
+		RTO:     100 * units.Microsecond,
 		CC:      cc,
 		LB:      single.New(balance.Config{Paths: 1, Random: rand.New(rand.NewPCG(1, 2))}),
-		Records: 100 * clock.Microsecond,
+		Records: 100 * units.Microsecond,
 	})
 	s.Start(0)
-	for now := clock.Time(0); s.CanSend(); now = now.Add(332 * clock.Nanosecond) {
+	for now := units.Time(0); s.CanSend(); now = now.Add(332 * units.Nanosecond) {
 		var p wire.Packet
 		s.Send(now, &p)
 		fmt.Println(p.PSN(), p.Size, p.PayloadLen)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Linear marks departing packets with a probability that is 0 up to Low, rises

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // "p = 0 below Kmin, linear to 1 at Kmax, 1 above" (congestion-control.md 1.9).

@@ -4,8 +4,8 @@
 package buffer
 
 import (
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Limits are the sizes of the two queues.

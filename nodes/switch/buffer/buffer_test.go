@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 func packet(size units.ByteSize) *wire.Packet { return &wire.Packet{Size: size} }

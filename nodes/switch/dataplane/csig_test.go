@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 var formats = []csig.Format{csig.FormatCompact, csig.FormatWide}
@@ -18,7 +18,7 @@ var formats = []csig.Format{csig.FormatCompact, csig.FormatWide}
 func TestDelayCodes(t *testing.T) {
 	for _, format := range formats {
 		for _, mode := range []dataplane.DelayMode{dataplane.Residence, dataplane.Wait} {
-			for _, own := range []clock.Duration{0, 500 * clock.Nanosecond} {
+			for _, own := range []units.Duration{0, 500 * units.Nanosecond} {
 				cfg := withCSIG(config(), format)
 				cfg.CSIG.Delay, cfg.Delay = mode, own
 				r := newRig(t, cfg)
@@ -68,10 +68,10 @@ func TestSignals(t *testing.T) {
 	for _, format := range formats {
 		cfg := withCSIG(config(), format)
 		r := newRig(t, cfg)
-		const window = clock.Time(128 * clock.Microsecond)
+		const window = units.Time(128 * units.Microsecond)
 		// The first window carries 100 packets, 415000 B of 1600000 B.
 		for i := range 100 {
-			r.receive(clock.Time(i)*clock.Time(clock.Microsecond), 3, r.data(1, 4150))
+			r.receive(units.Time(i)*units.Time(units.Microsecond), 3, r.data(1, 4150))
 		}
 		// Later, five packets: two of them queue behind the one that is measured.
 		packets := map[csig.Type]*wire.Packet{}
@@ -171,7 +171,7 @@ func TestStripWithCountedTag(t *testing.T) {
 	p := r.tagged(1, 4150, csig.Delay)
 	p.Size = counted.Of(p)
 	r.receive(0, 3, p)
-	if d := r.sent[0]; d.Departs != clock.Time(4158*80) || p.Size != 4150 {
+	if d := r.sent[0]; d.Departs != units.Time(4158*80) || p.Size != 4150 {
 		t.Errorf("departs at %d with %v, want %d and 4150 B after", d.Departs, p.Size, 4158*80)
 	}
 	if got := r.port(1); got.EnqueuedBytes != 4158 || got.TxBytes != 4158 {

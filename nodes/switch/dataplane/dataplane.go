@@ -11,24 +11,23 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/fifo"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Config is all that a switch is built from: plain data.
 type Config struct {
 	Node    int
 	Name    string
-	Delay   clock.Duration // from the last bit in to the egress queue
+	Delay   units.Duration // from the last bit in to the egress queue
 	Ports   []Port
 	Forward forward.Config
 	Sizes   wire.Sizes
@@ -38,7 +37,7 @@ type Config struct {
 	CSIG    *CSIG
 	Pairs   []metrics.Pair // of hosts with programs: the flows of foreign packets
 	Seed    uint64
-	Records clock.Duration // telemetry interval
+	Records units.Duration // telemetry interval
 }
 
 // Port is one port.
@@ -59,7 +58,7 @@ type CSIG struct {
 	Meter  meter.Mode
 	Delay  DelayMode
 	Depth  meter.DepthMode
-	Tau    clock.Duration // constant of meter.Drain
+	Tau    units.Duration // constant of meter.Drain
 }
 
 // Policy is what an egress port does to the tags of one signal type.
@@ -147,7 +146,7 @@ type Switch struct {
 
 type inPipeline struct {
 	packet *wire.Packet
-	due    clock.Time
+	due    units.Time
 }
 
 type port struct {
@@ -204,7 +203,7 @@ func New(cfg Config, pool *wire.Pool) (*Switch, error) {
 func (s *Switch) Ready() node.PortSet { return s.ready }
 
 // Receive takes a packet from a port.
-func (s *Switch) Receive(now clock.Time, ingress int, p *wire.Packet) {
+func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 	p.EnqueuedAt = now
 	if s.ports[ingress].Outside && p.Tag() != nil {
 		p.StripTag()
@@ -219,22 +218,22 @@ func (s *Switch) Receive(now clock.Time, ingress int, p *wire.Packet) {
 }
 
 // NextTimeout is when the first packet leaves the pipeline.
-func (s *Switch) NextTimeout() clock.Time {
+func (s *Switch) NextTimeout() units.Time {
 	if first, ok := s.pipeline.Peek(); ok {
 		return first.due
 	}
-	return clock.Never
+	return units.Never
 }
 
 // HandleTimeout forwards the packets that leave the pipeline.
-func (s *Switch) HandleTimeout(now clock.Time) {
+func (s *Switch) HandleTimeout(now units.Time) {
 	for s.NextTimeout() <= now {
 		first, _ := s.pipeline.Pop()
 		s.forward(now, first.packet)
 	}
 }
 
-func (s *Switch) forward(now clock.Time, p *wire.Packet) {
+func (s *Switch) forward(now units.Time, p *wire.Packet) {
 	egress, ok := s.table.Lookup(p)
 	if !ok {
 		s.discard(dropNoRoute, p)
@@ -263,7 +262,7 @@ func (s *Switch) forward(now clock.Time, p *wire.Packet) {
 	out.record.Depth(now, int64(out.buffer.Data()))
 }
 
-func (s *Switch) enqueueControl(now clock.Time, out *port, p *wire.Packet) {
+func (s *Switch) enqueueControl(now units.Time, out *port, p *wire.Packet) {
 	if !out.buffer.ControlFits(p) {
 		out.record.Drop(now, int64(p.Size))
 		s.discard(dropControlFull, p)
@@ -275,7 +274,7 @@ func (s *Switch) enqueueControl(now clock.Time, out *port, p *wire.Packet) {
 // overflow makes room for p by trimming it or the packet enqueued last, or drops
 // it. It returns the packet that is to enter the data queue, if any. Foreign
 // packets are not trimmed: nobody would know what is left of them.
-func (s *Switch) overflow(now clock.Time, out *port, p *wire.Packet) *wire.Packet {
+func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packet {
 	if !s.cfg.Trim || p.Kind() == wire.Foreign {
 		out.record.Drop(now, int64(p.Size))
 		s.discard(dropDataFull, p)
@@ -302,7 +301,7 @@ func (s *Switch) overflow(now clock.Time, out *port, p *wire.Packet) *wire.Packe
 	return p
 }
 
-func (s *Switch) trim(now clock.Time, out *port, p *wire.Packet) {
+func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 	if tag := p.Tag(); tag != nil && s.domain != nil {
 		if t, _ := s.domain.Peek(tag); t < csig.Types && out.Policies[t] == Update {
 			s.domain.Trim(tag, s.signal(now, now, out, t, p), out.Locator)
@@ -315,7 +314,7 @@ func (s *Switch) trim(now clock.Time, out *port, p *wire.Packet) {
 }
 
 // Transmit returns the next packet of a port.
-func (s *Switch) Transmit(now clock.Time, egress int) (*wire.Packet, clock.Time, bool) {
+func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time, bool) {
 	out := &s.ports[egress]
 	p, fromData := out.buffer.Pop()
 	if out.buffer.Len() == 0 {
@@ -347,7 +346,7 @@ func (s *Switch) Transmit(now clock.Time, egress int) (*wire.Packet, clock.Time,
 	return p, departs, true
 }
 
-func (s *Switch) handleTag(now, departs clock.Time, out *port, p *wire.Packet, tag []byte) {
+func (s *Switch) handleTag(now, departs units.Time, out *port, p *wire.Packet, tag []byte) {
 	t, _ := s.domain.Peek(tag)
 	if t >= csig.Types {
 		s.tags[csig.Unknown]++
@@ -372,7 +371,7 @@ func (s *Switch) handleTag(now, departs clock.Time, out *port, p *wire.Packet, t
 }
 
 // signal returns the port's own value of a signal, in the raw unit of its type.
-func (s *Switch) signal(now, departs clock.Time, out *port, t csig.Type, p *wire.Packet) uint64 {
+func (s *Switch) signal(now, departs units.Time, out *port, t csig.Type, p *wire.Packet) uint64 {
 	switch t {
 	case csig.ABW:
 		return out.abw.Available(now)
@@ -385,11 +384,11 @@ func (s *Switch) signal(now, departs clock.Time, out *port, t csig.Type, p *wire
 	if s.cfg.CSIG.Delay == Wait {
 		delay = now.Sub(p.EnqueuedAt) - s.cfg.Delay
 	}
-	return uint64(delay / clock.Nanosecond)
+	return uint64(delay / units.Nanosecond)
 }
 
 // postcard records the sample that a tag holds where the domain ends.
-func (s *Switch) postcard(now clock.Time, p *wire.Packet, tag []byte) {
+func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte) {
 	sample, ok := s.domain.Decode(tag)
 	if !ok {
 		return

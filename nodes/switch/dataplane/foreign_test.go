@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // foreign returns a frame of TCP over IPv4 from host 3, whose frame on the wire has
@@ -159,7 +159,7 @@ func TestForeignTagsAreUpdated(t *testing.T) {
 	r.run(forever)
 	s, ok := r.domain.Decode(r.sent[1].Packet.Tag())
 	// The second waits for the first: twice 1518 B at 100 Gb/s.
-	if want := uint64(2 * 1518 * 80 * clock.Picosecond / clock.Nanosecond); !ok || s.Low > want || s.High < want || s.Locator != 11 {
+	if want := uint64(2 * 1518 * 80 * units.Picosecond / units.Nanosecond); !ok || s.Low > want || s.High < want || s.Locator != 11 {
 		t.Errorf("sample %+v, %v; want %d ns by locator 11", s, ok, want)
 	}
 }

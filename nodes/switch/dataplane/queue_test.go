@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
-const full = clock.Time(332 * clock.Nanosecond) // a packet of 4150 B at 100 Gb/s
+const full = units.Time(332 * units.Nanosecond) // a packet of 4150 B at 100 Gb/s
 
 func TestForwards(t *testing.T) {
 	r := newRig(t, config())
@@ -160,7 +160,7 @@ func TestTrimmedTailTooSmall(t *testing.T) {
 		cfg := config()
 		cfg.Seed = seed
 		cfg.Buffer.Data = 4150 + 1000
-		cfg.Records = clock.Nanosecond * 1000
+		cfg.Records = units.Nanosecond * 1000
 		r := newRig(t, cfg)
 		packets := []*wire.Packet{r.data(1, 4150), r.data(1, 4150), r.data(1, 1000), r.data(1, 4150)}
 		r.receive(0, 3, packets...)
@@ -243,17 +243,17 @@ func returnsEverything(t *testing.T, r *rig) {
 // The switch's own delay moves packets later and keeps their order.
 func TestDelayKeepsOrder(t *testing.T) {
 	cfg := config()
-	cfg.Delay = 500 * clock.Nanosecond
+	cfg.Delay = 500 * units.Nanosecond
 	r := newRig(t, cfg)
 	var packets []*wire.Packet
 	rnd, seed := random()
-	now := clock.Time(0)
-	arrivals := map[*wire.Packet]clock.Time{}
+	now := units.Time(0)
+	arrivals := map[*wire.Packet]units.Time{}
 	for range 200 {
 		p := r.data(rnd.IntN(3), 64)
 		packets, arrivals[p] = append(packets, p), now
 		r.receive(now, 3, p)
-		now += clock.Time(rnd.IntN(20_000))
+		now += units.Time(rnd.IntN(20_000))
 	}
 	if len(r.sent) == len(packets) {
 		t.Errorf("seed %d: nothing was delayed", seed)
@@ -275,7 +275,7 @@ func TestDelayKeepsOrder(t *testing.T) {
 	}
 	// An early call changes nothing.
 	p := r.data(1, 64)
-	r.receive(now+clock.Time(clock.Microsecond), 3, p)
+	r.receive(now+units.Time(units.Microsecond), 3, p)
 	sent := len(r.sent)
 	r.sw.HandleTimeout(r.now + 1)
 	if r.sw.NextTimeout() != r.now.Add(cfg.Delay) || len(r.sent) != sent {

@@ -3,13 +3,12 @@ package dataplane_test
 import (
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // "port packets: in = out + dropped + queued; port bytes: in = out + dropped +
@@ -32,13 +31,13 @@ func TestConservation(t *testing.T) {
 		cfg.ECN = aqm.Linear{Low: 4150, High: 6 * 4150}
 		cfg.Buffer.Data = 8 * 4150
 		cfg.Buffer.Control = []units.ByteSize{200, 4150, 100_000}[rnd.IntN(3)]
-		cfg.Delay = []clock.Duration{0, 300 * clock.Nanosecond}[rnd.IntN(2)]
+		cfg.Delay = []units.Duration{0, 300 * units.Nanosecond}[rnd.IntN(2)]
 		cfg.Sizes.CountTag = rnd.IntN(2) == 0
 		cfg.Ports[0].Outside = rnd.IntN(2) == 0
 		r := newRig(t, cfg)
-		now, received := clock.Time(0), 0
+		now, received := units.Time(0), 0
 		for range 1500 {
-			now += clock.Time(rnd.IntN(250_000))
+			now += units.Time(rnd.IntN(250_000))
 			dst, port := rnd.IntN(6), rnd.IntN(4)
 			if rnd.IntN(2) == 0 {
 				dst = 1 // a hot spot
@@ -56,7 +55,7 @@ func TestConservation(t *testing.T) {
 			r.receive(now, port, p)
 			received++
 			if rnd.IntN(200) == 0 {
-				now += clock.Time(20 * clock.Microsecond)
+				now += units.Time(20 * units.Microsecond)
 			}
 		}
 		check := func(drained bool) {
@@ -107,13 +106,13 @@ func TestConservation(t *testing.T) {
 func TestPortsAreWorkConserving(t *testing.T) {
 	rnd, seed := random()
 	r := newRig(t, config())
-	now := clock.Time(0)
+	now := units.Time(0)
 	for range 3000 {
-		now += clock.Time(rnd.IntN(400_000))
+		now += units.Time(rnd.IntN(400_000))
 		r.receive(now, 3, r.data(rnd.IntN(2), 64+rnd.IntN(4087)))
 	}
 	r.run(forever)
-	free := map[int]clock.Time{}
+	free := map[int]units.Time{}
 	var queueing int
 	for _, d := range r.sent {
 		if d.at < free[d.Port] {
@@ -139,7 +138,7 @@ func TestDeterminism(t *testing.T) {
 		cfg.Seed, cfg.ECN = seed, aqm.Linear{Low: 0, High: 20 * 4150}
 		r := newRig(t, cfg)
 		for i := range 2000 {
-			r.receive(clock.Time(i)*150_000, i%4, r.tagged(i%2, 4150, csig.Delay))
+			r.receive(units.Time(i)*150_000, i%4, r.tagged(i%2, 4150, csig.Delay))
 		}
 		r.run(forever)
 		return r.result().TraceHash
@@ -156,8 +155,8 @@ func TestDeterminism(t *testing.T) {
 func TestNothingAllocatesPerPacket(t *testing.T) {
 	for name, cfg := range map[string]dataplane.Config{"plain": config(), "csig": withCSIG(config(), csig.FormatCompact)} {
 		cfg.ECN = aqm.Linear{Low: 0, High: 20 * 4150}
-		cfg.Records = clock.Hour
-		cfg.Delay = 100 * clock.Nanosecond
+		cfg.Records = units.Hour
+		cfg.Delay = 100 * units.Nanosecond
 		cfg.Buffer.Data = 2 * 4150
 		pool := new(wire.Pool)
 		sw, err := dataplane.New(cfg, pool)
@@ -171,10 +170,10 @@ func TestNothingAllocatesPerPacket(t *testing.T) {
 			t.Fatal(err)
 		}
 		domain.Init(template.InsertTag(4), csig.Delay)
-		now := clock.Time(0)
+		now := units.Time(0)
 		// A turn: five packets arrive, queue, are marked, trimmed and leave.
 		turn := func() {
-			now += clock.Time(100 * clock.Microsecond)
+			now += units.Time(100 * units.Microsecond)
 			for range 5 {
 				p := pool.Get()
 				p.CopyHeader(template)

@@ -4,15 +4,15 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Profile returns that of the switch's CSIG domain.
 func (s *Switch) Profile() uint32 { return s.domain.Profile() }
 
 // Result closes all windows and returns what was measured.
-func (s *Switch) Result(end clock.Time) metrics.NodeResult {
+func (s *Switch) Result(end units.Time) metrics.NodeResult {
 	r := metrics.NodeResult{Node: int32(s.cfg.Node), Name: s.cfg.Name}
 	for i := range s.ports {
 		p := &s.ports[i]

@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
-	"github.com/csiglab/csiglab/nodes/units"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 var sizes = wire.Sizes{Header: 64}
@@ -30,7 +29,7 @@ func config() dataplane.Config {
 		ECN:     aqm.Off,
 		Trim:    true,
 		Seed:    1,
-		Records: 100 * clock.Microsecond,
+		Records: 100 * units.Microsecond,
 	}
 	for i := range 4 {
 		cfg.Ports = append(cfg.Ports, dataplane.Port{
@@ -47,7 +46,7 @@ func withCSIG(cfg dataplane.Config, format csig.Format) dataplane.Config {
 	if format == csig.FormatCompact {
 		domain.Quantisers[csig.Delay].Name = "delay-lin-500ns"
 	}
-	cfg.CSIG = &dataplane.CSIG{Domain: domain, Tau: 14 * clock.Microsecond}
+	cfg.CSIG = &dataplane.CSIG{Domain: domain, Tau: 14 * units.Microsecond}
 	return cfg
 }
 
@@ -58,14 +57,14 @@ type rig struct {
 	sw      *dataplane.Switch
 	stepper *node.Stepper
 	domain  *csig.Domain
-	now     clock.Time
+	now     units.Time
 	frees   []int // ports for which a PortFree is due
 	sent    []departure
 }
 
 type departure struct {
 	node.Departure
-	at clock.Time // when the first bit left
+	at units.Time // when the first bit left
 }
 
 func newRig(t *testing.T, cfg dataplane.Config) *rig {
@@ -110,7 +109,7 @@ func (r *rig) tagged(dst, size int, t csig.Type) *wire.Packet {
 }
 
 // receive lets packets arrive on a port at now, after what is due before.
-func (r *rig) receive(now clock.Time, port int, packets ...*wire.Packet) {
+func (r *rig) receive(now units.Time, port int, packets ...*wire.Packet) {
 	r.t.Helper()
 	r.run(now - 1)
 	r.free(now)
@@ -122,13 +121,13 @@ func (r *rig) receive(now clock.Time, port int, packets ...*wire.Packet) {
 }
 
 // run serves everything that is due up to and including until.
-func (r *rig) run(until clock.Time) {
+func (r *rig) run(until units.Time) {
 	for {
 		next := r.sw.NextTimeout()
 		for _, port := range r.frees {
 			next = min(next, r.stepper.FreeAt(port))
 		}
-		if next > until || next == clock.Never {
+		if next > until || next == units.Never {
 			return
 		}
 		r.now = next
@@ -141,7 +140,7 @@ func (r *rig) run(until clock.Time) {
 }
 
 // free makes the ports that become free at now send.
-func (r *rig) free(now clock.Time) {
+func (r *rig) free(now units.Time) {
 	for port := range 64 {
 		for i, f := range r.frees {
 			if f == port && r.stepper.FreeAt(port) <= now {
@@ -162,7 +161,7 @@ func (r *rig) collect() {
 	r.frees = append(r.frees, r.stepper.Frees...)
 }
 
-const forever = clock.Time(clock.Hour)
+const forever = units.Time(units.Hour)
 
 // result ends the run and returns what the switch measured.
 func (r *rig) result() metrics.NodeResult { return r.stepper.Result(r.now) }

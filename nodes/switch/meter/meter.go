@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Mode is how bandwidth windows follow each other.
@@ -40,45 +39,45 @@ const subWindows = 8
 // window has closed the port counts as idle.
 type Bandwidth struct {
 	rate     units.BitRate
-	interval clock.Duration
+	interval units.Duration
 
-	sub   clock.Duration // length of a window
+	sub   units.Duration // length of a window
 	ring  [subWindows]int64
 	count int   // windows in an interval
 	at    int   // ring position of the window that closes next
 	sum   int64 // bytes of the windows in the interval
 	open  int64 // bytes of the open window
-	end   clock.Time
+	end   units.Time
 }
 
 // NewBandwidth returns the meter of a port. interval must be at least 8 ps.
-func NewBandwidth(rate units.BitRate, interval clock.Duration, mode Mode) Bandwidth {
+func NewBandwidth(rate units.BitRate, interval units.Duration, mode Mode) Bandwidth {
 	b := Bandwidth{rate: rate, interval: interval, sub: interval, count: 1}
 	if mode == Sliding {
 		b.sub, b.count = interval/subWindows, subWindows
 	}
-	b.end = clock.Time(b.sub)
+	b.end = units.Time(b.sub)
 	return b
 }
 
 // Transmit counts a packet whose transmission starts at now. Calls are in order
 // of time.
-func (b *Bandwidth) Transmit(now clock.Time, size units.ByteSize) {
+func (b *Bandwidth) Transmit(now units.Time, size units.ByteSize) {
 	b.roll(now)
 	b.open += int64(size)
 }
 
 // Available returns the available bandwidth in byte/s.
-func (b *Bandwidth) Available(now clock.Time) uint64 {
+func (b *Bandwidth) Available(now units.Time) uint64 {
 	b.roll(now)
-	hi, lo := bits.Mul64(uint64(b.sum), uint64(clock.Second))
+	hi, lo := bits.Mul64(uint64(b.sum), uint64(units.Second))
 	used, _ := bits.Div64(hi, lo, uint64(b.interval))
 	capacity := uint64(b.rate) / 8
 	return capacity - min(used, capacity)
 }
 
 // Relative returns the available bandwidth in ppm of the rate.
-func (b *Bandwidth) Relative(now clock.Time) uint64 {
+func (b *Bandwidth) Relative(now units.Time) uint64 {
 	hi, lo := bits.Mul64(b.Available(now), 8*partsPerMillion)
 	ppm, _ := bits.Div64(hi, lo, uint64(b.rate))
 	return min(ppm, partsPerMillion)
@@ -86,7 +85,7 @@ func (b *Bandwidth) Relative(now clock.Time) uint64 {
 
 const partsPerMillion = 1_000_000
 
-func (b *Bandwidth) roll(now clock.Time) {
+func (b *Bandwidth) roll(now units.Time) {
 	if now < b.end {
 		return
 	}
@@ -99,7 +98,7 @@ func (b *Bandwidth) roll(now clock.Time) {
 			b.at = 0
 		}
 	}
-	b.end = b.end.Add(clock.Duration(passed) * b.sub)
+	b.end = b.end.Add(units.Duration(passed) * b.sub)
 }
 
 // DepthMode is what the depth of a queue is compared with.
@@ -127,7 +126,7 @@ type Depth struct{ full units.ByteSize }
 
 // NewDepth returns the meter of a queue of the given limit behind a port of the
 // given rate; tau is the constant of Drain.
-func NewDepth(mode DepthMode, limit units.ByteSize, rate units.BitRate, tau clock.Duration) Depth {
+func NewDepth(mode DepthMode, limit units.ByteSize, rate units.BitRate, tau units.Duration) Depth {
 	if mode == Drain {
 		limit = rate.Volume(tau)
 	}

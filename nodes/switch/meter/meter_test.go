@@ -7,19 +7,18 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 type transmission struct {
-	at   clock.Time
+	at   units.Time
 	size units.ByteSize
 }
 
 // slowAvailable sums what was sent in the last closed window, or in the last
 // eight closed sub-windows, over the whole history.
-func slowAvailable(history []transmission, now clock.Time, rate units.BitRate, interval clock.Duration, mode meter.Mode) uint64 {
+func slowAvailable(history []transmission, now units.Time, rate units.BitRate, interval units.Duration, mode meter.Mode) uint64 {
 	window, count := interval, int64(1)
 	if mode == meter.Sliding {
 		window, count = interval/8, 8
@@ -31,7 +30,7 @@ func slowAvailable(history []transmission, now clock.Time, rate units.BitRate, i
 			sent += int64(t.size)
 		}
 	}
-	used := new(big.Int).Mul(big.NewInt(sent), big.NewInt(int64(clock.Second)))
+	used := new(big.Int).Mul(big.NewInt(sent), big.NewInt(int64(units.Second)))
 	used.Quo(used, big.NewInt(int64(interval)))
 	capacity := int64(rate) / 8
 	if used.Cmp(big.NewInt(capacity)) >= 0 {
@@ -44,19 +43,19 @@ func TestBandwidthAgainstHistory(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, mode := range []meter.Mode{meter.Tumbling, meter.Sliding} {
-		for _, interval := range []clock.Duration{128 * clock.Microsecond, 100 * clock.Microsecond, 8 * clock.Nanosecond} {
+		for _, interval := range []units.Duration{128 * units.Microsecond, 100 * units.Microsecond, 8 * units.Nanosecond} {
 			rate := []units.BitRate{50 * units.Gbps, 100 * units.Gbps, 800 * units.Gbps}[r.IntN(3)]
 			b := meter.NewBandwidth(rate, interval, mode)
 			var history []transmission
-			now := clock.Time(0)
+			now := units.Time(0)
 			for step := range 3000 {
 				switch r.IntN(20) {
 				case 0: // idle for several windows
-					now += clock.Time(r.Int64N(int64(4 * interval)))
+					now += units.Time(r.Int64N(int64(4 * interval)))
 				case 1: // to the very edge of a window
-					now += clock.Time(interval/8) - now%clock.Time(interval/8)
+					now += units.Time(interval/8) - now%units.Time(interval/8)
 				default:
-					now += clock.Time(r.Int64N(int64(interval)/10 + 1))
+					now += units.Time(r.Int64N(int64(interval)/10 + 1))
 				}
 				if r.IntN(3) > 0 {
 					size := units.ByteSize(64 + r.IntN(9000))
@@ -79,50 +78,50 @@ func TestBandwidthAgainstHistory(t *testing.T) {
 
 // The figures of csig-and-workloads.md 2.1.
 func TestBandwidthFigures(t *testing.T) {
-	const interval = 128 * clock.Microsecond
+	const interval = 128 * units.Microsecond
 	for rate, capacity := range map[units.BitRate]units.ByteSize{
 		50 * units.Gbps: 800_000, 100 * units.Gbps: 1_600_000, 400 * units.Gbps: 6_400_000, 800 * units.Gbps: 12_800_000,
 	} {
 		b := meter.NewBandwidth(rate, interval, meter.Tumbling)
 		// "Initial value before the first full window: p."
 		b.Transmit(0, capacity)
-		if got := b.Available(clock.Time(interval) - 1); got != uint64(rate)/8 {
+		if got := b.Available(units.Time(interval) - 1); got != uint64(rate)/8 {
 			t.Errorf("%v: available %d in the first window, want all of %d", rate, got, uint64(rate)/8)
 		}
-		if got := b.Available(clock.Time(interval)); got != 0 {
+		if got := b.Available(units.Time(interval)); got != 0 {
 			t.Errorf("%v: available %d after a full window of %v, want 0", rate, got, capacity)
 		}
-		if got := b.Available(clock.Time(2 * interval)); got != uint64(rate)/8 {
+		if got := b.Available(units.Time(2 * interval)); got != uint64(rate)/8 {
 			t.Errorf("%v: available %d after an idle window, want %d", rate, got, uint64(rate)/8)
 		}
 	}
 	// "One 4160 B frame moves ABW/C by 0.260 % at 100G/128us."
 	b := meter.NewBandwidth(100*units.Gbps, interval, meter.Tumbling)
 	b.Transmit(5, 4160)
-	if got := b.Relative(clock.Time(interval)); got != 997_400 {
+	if got := b.Relative(units.Time(interval)); got != 997_400 {
 		t.Errorf("one frame leaves %d ppm, want 997400", got)
 	}
 	// Clamped, not wrapped, when a window holds more than the rate: a packet is
 	// counted where it starts.
-	b.Transmit(clock.Time(interval), 1_700_000)
-	if abw, rel := b.Available(clock.Time(2*interval)), b.Relative(clock.Time(2*interval)); abw != 0 || rel != 0 {
+	b.Transmit(units.Time(interval), 1_700_000)
+	if abw, rel := b.Available(units.Time(2*interval)), b.Relative(units.Time(2*interval)); abw != 0 || rel != 0 {
 		t.Errorf("an overfull window leaves %d B/s, %d ppm, want 0", abw, rel)
 	}
 }
 
 // A burst leaves a sliding meter after an interval and at most a sub-window.
 func TestSlidingAge(t *testing.T) {
-	const interval = 128 * clock.Microsecond
+	const interval = 128 * units.Microsecond
 	b := meter.NewBandwidth(100*units.Gbps, interval, meter.Sliding)
-	at := clock.Time(3*interval + 5*clock.Microsecond)
+	at := units.Time(3*interval + 5*units.Microsecond)
 	b.Transmit(at, 160_000)
-	seen, gone := clock.Never, clock.Never
-	for now := at; now < at+2*clock.Time(interval); now += clock.Time(100 * clock.Nanosecond) {
+	seen, gone := units.Never, units.Never
+	for now := at; now < at+2*units.Time(interval); now += units.Time(100 * units.Nanosecond) {
 		busy := b.Relative(now) < 1_000_000
-		if busy && seen == clock.Never {
+		if busy && seen == units.Never {
 			seen = now
 		}
-		if !busy && seen != clock.Never && gone == clock.Never {
+		if !busy && seen != units.Never && gone == units.Never {
 			gone = now
 		}
 	}
@@ -143,7 +142,7 @@ func TestDepth(t *testing.T) {
 			t.Errorf("occupancy of %d B of 178450 B = %d ppm, want %d", q, got, want)
 		}
 	}
-	const tau = 14 * clock.Microsecond // 175000 B at 100 Gb/s
+	const tau = 14 * units.Microsecond // 175000 B at 100 Gb/s
 	drain := meter.NewDepth(meter.Drain, 178_450, 100*units.Gbps, tau)
 	same := meter.NewDepth(meter.Occupancy, 175_000, 0, 0)
 	for _, q := range []units.ByteSize{0, 1, 43_750, 174_999, 175_000, 178_450} {
@@ -153,7 +152,7 @@ func TestDepth(t *testing.T) {
 		}
 	}
 	// Nothing overflows at 800G, without a limit, or with nothing to compare to.
-	fast := meter.NewDepth(meter.Drain, 0, 800*units.Gbps, clock.Second)
+	fast := meter.NewDepth(meter.Drain, 0, 800*units.Gbps, units.Second)
 	if got := fast.Of(50 * units.GB); got != 500_000 {
 		t.Errorf("50 GB at 800G and tau 1s = %d ppm, want 500000", got)
 	}
@@ -187,8 +186,8 @@ func TestParse(t *testing.T) {
 }
 
 func TestNothingAllocates(t *testing.T) {
-	b := meter.NewBandwidth(100*units.Gbps, 128*clock.Microsecond, meter.Sliding)
-	now := clock.Time(0)
+	b := meter.NewBandwidth(100*units.Gbps, 128*units.Microsecond, meter.Sliding)
+	now := units.Time(0)
 	var sum uint64
 	if allocs := testing.AllocsPerRun(1000, func() {
 		now += 332_000
@@ -200,9 +199,9 @@ func TestNothingAllocates(t *testing.T) {
 }
 
 func ExampleNewBandwidth() {
-	b := meter.NewBandwidth(100*units.Gbps, 128*clock.Microsecond, meter.Tumbling)
+	b := meter.NewBandwidth(100*units.Gbps, 128*units.Microsecond, meter.Tumbling)
 	b.Transmit(0, 400_000)
-	now := clock.Time(130 * clock.Microsecond)
+	now := units.Time(130 * units.Microsecond)
 	fmt.Println(b.Available(now), "B/s,", b.Relative(now), "ppm")
 	// Output: 9375000000 B/s, 750000 ppm
 }

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/spelling"
+	"github.com/csiglab/csiglab/internal/spelling"
 )
 
 // Pos is a place in a file; lines and columns count from 1, columns in bytes.

@@ -12,10 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/clock"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Paths are what the suite builds controllers for, by name: the 3-tier fat tree
@@ -24,7 +23,7 @@ import (
 var Paths = map[string]congestion.Path{
 	"3-tier 100G": {LinkRate: 100 * units.Gbps, NetworkRTT: 14_022_720, MTU: 4150, Header: 64, Trim: true},
 	"2-tier 800G": {LinkRate: 800 * units.Gbps, NetworkRTT: 8_168_560, MTU: 4150, Header: 64, Trim: true},
-	"1G drops":    {LinkRate: units.Gbps, NetworkRTT: 200 * clock.Microsecond, MTU: 1500, Header: 64},
+	"1G drops":    {LinkRate: units.Gbps, NetworkRTT: 200 * units.Microsecond, MTU: 1500, Header: 64},
 }
 
 // Limit tells the largest window that a controller may ask for on a path.
@@ -177,7 +176,7 @@ func refused(t *testing.T, a congestion.Algorithm, path congestion.Path, name, t
 type stream struct {
 	random *rand.Rand
 	path   congestion.Path
-	now    clock.Time
+	now    units.Time
 	ack    congestion.Ack
 	nack   congestion.Nack
 	out    congestion.Timeout
@@ -193,9 +192,9 @@ func (s *stream) next(c congestion.Controller) {
 	switch r.IntN(20) {
 	case 0: // the same instant
 	case 1:
-		s.now = s.now.Add(clock.Duration(r.Int64N(int64(clock.Millisecond))))
+		s.now = s.now.Add(units.Duration(r.Int64N(int64(units.Millisecond))))
 	default:
-		s.now = s.now.Add(clock.Duration(r.Int64N(int64(s.path.NetworkRTT / 8))))
+		s.now = s.now.Add(units.Duration(r.Int64N(int64(s.path.NetworkRTT / 8))))
 	}
 	inflight := units.ByteSize(r.Int64N(64)) * s.path.MTU
 	switch kind := r.IntN(100); {
@@ -233,15 +232,15 @@ func (s *stream) next(c congestion.Controller) {
 	}
 }
 
-func (s *stream) rtt() clock.Duration {
+func (s *stream) rtt() units.Duration {
 	base := int64(s.path.NetworkRTT)
 	switch s.random.IntN(100) {
 	case 0:
-		return clock.Duration(1 + s.random.Int64N(base))
+		return units.Duration(1 + s.random.Int64N(base))
 	case 1:
-		return clock.Duration(1 + s.random.Int64N(1000*base))
+		return units.Duration(1 + s.random.Int64N(1000*base))
 	}
-	return clock.Duration(base*9/10 + s.random.Int64N(2*base))
+	return units.Duration(base*9/10 + s.random.Int64N(2*base))
 }
 
 func (s *stream) signal() congestion.Signal {
@@ -249,7 +248,7 @@ func (s *stream) signal() congestion.Signal {
 	if r.IntN(4) == 0 {
 		return congestion.Signal{}
 	}
-	point := uint64(r.Int64N(int64(2 * s.path.NetworkRTT / clock.Nanosecond)))
+	point := uint64(r.Int64N(int64(2 * s.path.NetworkRTT / units.Nanosecond)))
 	return congestion.Signal{
 		Valid: true,
 		Age:   s.path.NetworkRTT,

@@ -1,6 +1,6 @@
-// Package nodestest gives tests files of the checkout, and public ones of the
+// Package checkout gives tests files of the checkout, and public ones of the
 // folder shared beside it.
-package nodestest
+package checkout
 
 import (
 	"errors"

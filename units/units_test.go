@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/clock"
-	"github.com/csiglab/csiglab/nodes/units"
+	"github.com/csiglab/csiglab/units"
 )
 
 func TestParse(t *testing.T) {
@@ -45,18 +44,18 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{rate, "", nil, "not a rate"},
 		{rate, "fast", nil, "not a rate"},
-		{rate, "100", clock.ErrNoUnit, "Gbps"},
+		{rate, "100", units.ErrNoUnit, "Gbps"},
 		{rate, "100G", nil, `unknown unit "G"`},
 		{rate, "100GBps", nil, `unknown unit "GBps"`}, // bytes
-		{rate, "0.5bps", clock.ErrTooFine, `rate "0.5bps"`},
-		{rate, "10000000000Tbps", clock.ErrTooLarge, "rate"},
-		{size, "64", clock.ErrNoUnit, "KiB"},
+		{rate, "0.5bps", units.ErrTooFine, `rate "0.5bps"`},
+		{rate, "10000000000Tbps", units.ErrTooLarge, "rate"},
+		{size, "64", units.ErrNoUnit, "KiB"},
 		{size, "64kb", nil, `unknown unit "kb"`}, // a kilobit is not a kilobyte
 		{size, "64Kb", nil, `unknown unit "Kb"`},
-		{size, "0.3KiB", clock.ErrTooFine, `size "0.3KiB"`},
-		{size, "0.0001kB", clock.ErrTooFine, "size"},
-		{size, "8589934592GiB", clock.ErrTooLarge, "size"},
-		{size, "9223372036854775808B", clock.ErrTooLarge, "size"},
+		{size, "0.3KiB", units.ErrTooFine, `size "0.3KiB"`},
+		{size, "0.0001kB", units.ErrTooFine, "size"},
+		{size, "8589934592GiB", units.ErrTooLarge, "size"},
+		{size, "9223372036854775808B", units.ErrTooLarge, "size"},
 	}
 	for _, tc := range tests {
 		err := tc.parse(tc.text)
@@ -109,17 +108,17 @@ func TestSerialisation(t *testing.T) {
 	tests := []struct {
 		rate units.BitRate
 		size units.ByteSize
-		want clock.Duration
+		want units.Duration
 	}{
 		// "Ethernet rates are whole picoseconds per byte (800G 10, 100G 80, 1.6T 5)" (design).
 		{800 * units.Gbps, 1, 10},
 		{100 * units.Gbps, 1, 80},
 		{1600 * units.Gbps, 1, 5},
-		{100 * units.Gbps, 4150, 332 * clock.Nanosecond},
+		{100 * units.Gbps, 4150, 332 * units.Nanosecond},
 		{3 * units.Gbps, 1, 2666},
-		{3 * units.Gbps, 3, 8 * clock.Nanosecond},
+		{3 * units.Gbps, 3, 8 * units.Nanosecond},
 		{100 * units.Gbps, 0, 0},
-		{units.BitPerSecond, 1, 8 * clock.Second},
+		{units.BitPerSecond, 1, 8 * units.Second},
 		{units.BitPerSecond, units.NoLimit, math.MaxInt64}, // does not fit
 		{100 * units.Gbps, units.NoLimit, math.MaxInt64},
 	}
@@ -133,15 +132,15 @@ func TestSerialisation(t *testing.T) {
 func TestVolume(t *testing.T) {
 	tests := []struct {
 		rate units.BitRate
-		d    clock.Duration
+		d    units.Duration
 		want units.ByteSize
 	}{
 		// Window capacities of csig-and-workloads.md 2.1.
-		{50 * units.Gbps, 128 * clock.Microsecond, 800_000},
-		{100 * units.Gbps, 128 * clock.Microsecond, 1_600_000},
-		{400 * units.Gbps, 128 * clock.Microsecond, 6_400_000},
-		{800 * units.Gbps, 128 * clock.Microsecond, 12_800_000},
-		{100 * units.Gbps, 100 * clock.Microsecond, 1_250_000},
+		{50 * units.Gbps, 128 * units.Microsecond, 800_000},
+		{100 * units.Gbps, 128 * units.Microsecond, 1_600_000},
+		{400 * units.Gbps, 128 * units.Microsecond, 6_400_000},
+		{800 * units.Gbps, 128 * units.Microsecond, 12_800_000},
+		{100 * units.Gbps, 100 * units.Microsecond, 1_250_000},
 		{100 * units.Gbps, 79, 0},
 		{math.MaxInt64, math.MaxInt64, units.NoLimit},
 	}
@@ -158,7 +157,7 @@ func TestSerialiserCarriesTheRemainder(t *testing.T) {
 	r, seed := random()
 	for _, rate := range []units.BitRate{3 * units.Gbps, 7_777_777_777, 99_999_999_999, 12_345, 100 * units.Gbps, 9 * units.Tbps} {
 		s := units.NewSerialiser(rate)
-		now, total := clock.Time(1234), int64(0)
+		now, total := units.Time(1234), int64(0)
 		for i := range 1000 {
 			size := units.ByteSize(64 + r.IntN(4087))
 			total += int64(size)

@@ -1,5 +1,6 @@
-// Package units holds link rates and sizes, and the exact time a packet takes
-// on a link.
+// Package units holds model time, link rates and sizes, and the exact time that a
+// packet takes on a link. Model time is integer picoseconds since the start of a
+// run; the package reads no clock: drivers hand the current time to machines.
 package units
 
 import (
@@ -8,8 +9,6 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
-
-	"github.com/csiglab/csiglab/nodes/clock"
 )
 
 // BitRate is a rate in bit/s; 1 Gbps is 1e9 bit/s.
@@ -71,7 +70,7 @@ func ParseByteSize(text string) (ByteSize, error) {
 }
 
 func parse(what, text, example string, table []unit) (int64, error) {
-	number, name := clock.SplitUnit(text)
+	number, name := SplitUnit(text)
 	names := make([]string, len(table))
 	for i, u := range table {
 		names[i] = u.name
@@ -80,7 +79,7 @@ func parse(what, text, example string, table []unit) (int64, error) {
 		if number == "" || u.name != name && (what != "rate" || !strings.EqualFold(u.name, name) || strings.Contains(name, "B")) {
 			continue
 		}
-		v, err := clock.Scale(number, u.size)
+		v, err := Scale(number, u.size)
 		if err != nil {
 			return 0, fmt.Errorf("%s %q: %w", what, text, err)
 		}
@@ -90,7 +89,7 @@ func parse(what, text, example string, table []unit) (int64, error) {
 	case number == "":
 		return 0, fmt.Errorf("%q is not a %s; write a number and a unit, such as %s", text, what, example)
 	case name == "":
-		return 0, fmt.Errorf("%s %q: %w; write a number and one of %s", what, text, clock.ErrNoUnit, strings.Join(names, " "))
+		return 0, fmt.Errorf("%s %q: %w; write a number and one of %s", what, text, ErrNoUnit, strings.Join(names, " "))
 	}
 	return 0, fmt.Errorf("%s %q: unknown unit %q; use one of %s", what, text, name, strings.Join(names, " "))
 }
@@ -111,10 +110,10 @@ func format(v int64, table []unit) string {
 	}
 	for _, u := range table {
 		if v >= u.size {
-			return sign + clock.FormatDecimal(v, u.size) + u.name
+			return sign + FormatDecimal(v, u.size) + u.name
 		}
 	}
-	return sign + clock.FormatDecimal(v, 1) + table[len(table)-1].name
+	return sign + FormatDecimal(v, 1) + table[len(table)-1].name
 }
 
 // picosecondBits is the number of bit·ps/s in a byte-second: 8 bits * 1e12 ps.
@@ -123,14 +122,14 @@ const picosecondBits = 8_000_000_000_000
 // Serialisation returns the time size takes at rate r, rounded down to the
 // picosecond; a time that no Duration can hold is the longest Duration. r must
 // be positive and size not negative.
-func (r BitRate) Serialisation(size ByteSize) clock.Duration {
+func (r BitRate) Serialisation(size ByteSize) Duration {
 	t, _ := r.serialise(size, 0)
 	return t
 }
 
 // Volume returns the bytes that rate r carries in d, rounded down, or NoLimit
 // when they cannot be counted. Neither may be negative.
-func (r BitRate) Volume(d clock.Duration) ByteSize {
+func (r BitRate) Volume(d Duration) ByteSize {
 	hi, lo := bits.Mul64(uint64(r), uint64(d))
 	if hi >= picosecondBits/2 {
 		return NoLimit
@@ -139,7 +138,7 @@ func (r BitRate) Volume(d clock.Duration) ByteSize {
 	return ByteSize(q)
 }
 
-func (r BitRate) serialise(size ByteSize, remainder int64) (clock.Duration, int64) {
+func (r BitRate) serialise(size ByteSize, remainder int64) (Duration, int64) {
 	hi, lo := bits.Mul64(uint64(size), picosecondBits)
 	lo, carry := bits.Add64(lo, uint64(remainder), 0)
 	if hi+carry >= uint64(r) {
@@ -149,7 +148,7 @@ func (r BitRate) serialise(size ByteSize, remainder int64) (clock.Duration, int6
 	if q > math.MaxInt64 {
 		return math.MaxInt64, 0
 	}
-	return clock.Duration(q), int64(rest)
+	return Duration(q), int64(rest)
 }
 
 // Serialiser gives the transmission times of one port. Ethernet rates are a
@@ -158,9 +157,9 @@ func (r BitRate) serialise(size ByteSize, remainder int64) (clock.Duration, int6
 // a busy port holds its rate exactly. The zero value is not usable.
 type Serialiser struct {
 	rate      BitRate
-	perByte   clock.Duration // 0 when not whole
+	perByte   Duration // 0 when not whole
 	remainder int64
-	busyUntil clock.Time
+	busyUntil Time
 }
 
 // NewSerialiser returns the serialiser of a port of the given rate, which must
@@ -168,16 +167,16 @@ type Serialiser struct {
 func NewSerialiser(rate BitRate) Serialiser {
 	s := Serialiser{rate: rate}
 	if picosecondBits%int64(rate) == 0 {
-		s.perByte = clock.Duration(picosecondBits / int64(rate))
+		s.perByte = Duration(picosecondBits / int64(rate))
 	}
 	return s
 }
 
 // Departure returns when the last bit of a packet of the given size leaves, if
 // its first bit leaves at now. Calls are in order of time.
-func (s *Serialiser) Departure(now clock.Time, size ByteSize) clock.Time {
+func (s *Serialiser) Departure(now Time, size ByteSize) Time {
 	if s.perByte != 0 {
-		return now + clock.Time(clock.Duration(size)*s.perByte)
+		return now + Time(Duration(size)*s.perByte)
 	}
 	if now > s.busyUntil {
 		s.remainder = 0

@@ -1,6 +1,4 @@
-// Package clock holds model time: integer picoseconds since the start of a
-// run. It reads no clock; drivers hand the current time to machines.
-package clock
+package units
 
 import (
 	"errors"

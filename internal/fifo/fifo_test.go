@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/fifo"
+	"github.com/csiglab/csiglab/internal/fifo"
 )
 
 func TestAgainstSlice(t *testing.T) {

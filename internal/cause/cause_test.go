@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics/cause"
+	"github.com/csiglab/csiglab/internal/cause"
 )
 
 func TestOf(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/spelling"
+	"github.com/csiglab/csiglab/internal/spelling"
 )
 
 func TestNearest(t *testing.T) {
