@@ -158,7 +158,7 @@ type FlowInfo struct {
 	Flow     int32
 	Name     string // "<src>-<dst>", with "#2" and so on appended for repeats
 	Src, Dst int32
-	Size     units.ByteSize
+	Size     units.Size
 	Packets  int64
 	Job      int32
 }

@@ -115,7 +115,7 @@ type span struct{ from, to float64 }
 func (s span) has(us float64) bool { return us >= s.from && us < s.to }
 
 // under returns when a flow had at least half of a rate.
-func under(t *testing.T, f *runfolder.Folder, flow string, rate units.BitRate) span {
+func under(t *testing.T, f *runfolder.Folder, flow string, rate units.Rate) span {
 	t.Helper()
 	rows, err := f.Flows()
 	if err != nil {
@@ -205,7 +205,7 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 	if e.CSIG.Meter != "sliding" {
 		t.Fatalf("the meter is %s", e.CSIG.Meter)
 	}
-	sent := map[int64]units.ByteSize{} // by part
+	sent := map[int64]units.Size{} // by part
 	var tags []tagged
 	domain := plan.Capture.Domain
 	out := fmt.Sprintf("%s:", "tor0")
@@ -228,7 +228,7 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 	step := func(s csig.Sample) float64 { return float64(s.High) - float64(s.Low) + 1 }
 	wrong := 0
 	for _, tag := range tags {
-		var bytes units.ByteSize
+		var bytes units.Size
 		for w := tag.window - parts; w < tag.window; w++ {
 			bytes += sent[w]
 		}
@@ -308,7 +308,7 @@ func TestUntaggedPackets(t *testing.T) {
 }
 
 // goodput returns the receiver's rate in what an iperf3 client wrote.
-func goodput(t *testing.T, text string) units.BitRate {
+func goodput(t *testing.T, text string) units.Rate {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -324,7 +324,7 @@ func goodput(t *testing.T, text string) units.BitRate {
 			break
 		}
 		unit := map[string]float64{"bits/sec": 1, "Kbits/sec": 1e3, "Mbits/sec": 1e6, "Gbits/sec": 1e9}[fields[i]]
-		return units.BitRate(value * unit)
+		return units.Rate(value * unit)
 	}
 	t.Errorf("iperf3 reports no goodput:\n%s", text)
 	return 0
@@ -366,7 +366,7 @@ func TestTagsAndGoodput(t *testing.T) {
 		`applications.programs=[{host: 2, run: "iperf3 -s", background: true},`+
 			`{host: 0, run: "iperf3 -c 10.0.0.3 -C cubic -t 8", start: 200ms}, {host: 0, run: "iperf3 -c 10.0.0.3 -C cubic -t 8 -R", start: 9s}]`,
 		"applications.hosts=[0, 2]", "measure={from: 0s, to: auto}", "expect=[]")
-	tags := map[bool]map[string]units.BitRate{}
+	tags := map[bool]map[string]units.Rate{}
 	for _, on := range []bool{true, false} {
 		one := *set
 		e := *set.Variants[0].Experiment
@@ -379,7 +379,7 @@ func TestTagsAndGoodput(t *testing.T) {
 		if on != (updated > 1000) {
 			t.Errorf("tags %v: switches updated %v", on, updated)
 		}
-		tags[on] = map[string]units.BitRate{}
+		tags[on] = map[string]units.Rate{}
 		for _, name := range []string{"h0-1.txt", "h0-2.txt"} {
 			text, err := os.ReadFile(filepath.Join(f.Dir, "programs", "run-1", name))
 			if err != nil {

@@ -45,7 +45,7 @@ type Plan struct {
 	Shims            map[int]shim.Config
 	Pairs            []metrics.Pair
 	Programs         []application.Program // without Output
-	ApplicationMTU   units.ByteSize
+	ApplicationMTU   units.Size
 	ApplicationImage string // see experiment.Applications
 	// Constants are figures that follow from the configuration alone, such as
 	// target_qdelay_us; they become metrics.
@@ -74,8 +74,8 @@ type fabric struct {
 	notes        []string
 	routes       []topologies.Routes
 	path         congestion.Path
-	queue        units.ByteSize
-	bdpPackets   units.ByteSize
+	queue        units.Size
+	bdpPackets   units.Size
 	controlDelay units.Duration
 	csig         *csig.Config
 	locators     []uint16 // of switch ports, in order of node and port
@@ -148,7 +148,7 @@ func networkRTT(g *topologies.Graph, links experiment.Links) units.Duration {
 }
 
 // share returns the given tenths of the BDP, in whole packets rounded up.
-func (f *fabric) share(tenths units.ByteSize) units.ByteSize {
+func (f *fabric) share(tenths units.Size) units.Size {
 	return (f.bdpPackets*tenths + 9) / 10 * f.path.MTU
 }
 

@@ -14,8 +14,8 @@ type DragonflySpec struct {
 	Routers        int // a, per group
 	Global         int // h, per router
 	Groups         int // 0: full size; fewer share as many links per pair as each can have
-	Rate           units.BitRate
-	GlobalRate     units.BitRate // 0: Rate
+	Rate           units.Rate
+	GlobalRate     units.Rate // 0: Rate
 	Delay          units.Duration
 	GlobalDelay    units.Duration // 0: Delay
 	SwitchDelay    units.Duration

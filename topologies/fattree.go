@@ -20,13 +20,13 @@ type FatTree struct {
 // FatTreeTier is one level of switches. Its "down" links lead towards the
 // hosts; its "up" links are the down links of the tier above.
 type FatTreeTier struct {
-	Rate               units.BitRate  // of a down link
+	Rate               units.Rate     // of a down link
 	Delay              units.Duration // of a down link, one way
 	SwitchDelay        units.Duration // of a switch of this tier; 0 is legal
 	RadixDown, RadixUp int            // ports per switch; RadixUp is 0 at the top
 	Oversubscribed     int            // rate down over rate up; 0: whatever the radices and rates give
 	Bundle             int            // parallel down links per pair of switches; 0 means 1
-	QueueUp, QueueDown units.ByteSize // per port; 0: not given. Build does not use them
+	QueueUp, QueueDown units.Size     // per port; 0: not given. Build does not use them
 }
 
 // Limits of a FatTree; a value past them is a mistake rather than a fabric.
@@ -189,7 +189,7 @@ func (f FatTree) checkOversubscription(t int) error {
 	}
 	want := fmt.Sprint(down / up)
 	if down%up != 0 {
-		want = fmt.Sprintf("the rate below over the rate above, which is %v over %v", units.BitRate(down), units.BitRate(up))
+		want = fmt.Sprintf("the rate below over the rate above, which is %v over %v", units.Rate(down), units.Rate(up))
 	}
 	return &ShapeError{t, FieldOversubscribed, fmt.Sprint(low.Oversubscribed), want, reason}
 }
@@ -317,7 +317,7 @@ func (g *Graph) addTier(kind Kind, tier Tier, count, perPod int, delay units.Dur
 // even): k pods, k/2 ToRs and k/2 Aggs per pod, (k/2)^2 cores and k^3/4 hosts
 // (Al-Fares et al., SIGCOMM 2008). Core numbering is htsim's, not the paper's:
 // see Build.
-func KAryFatTree(k int, rate units.BitRate, delay units.Duration) (FatTree, error) {
+func KAryFatTree(k int, rate units.Rate, delay units.Duration) (FatTree, error) {
 	if k < 2 || k%2 != 0 || k > 160 {
 		return FatTree{}, fmt.Errorf("%w: fat tree of %d-port switches: the number of ports must be even, 2 to 160", ErrInvalid, k)
 	}
@@ -337,8 +337,8 @@ type LeafSpineSpec struct {
 	Leaves, Spines int
 	HostsPerLeaf   int
 	Bundle         int // links per leaf and spine; 0 means 1
-	HostRate       units.BitRate
-	SpineRate      units.BitRate // 0: HostRate
+	HostRate       units.Rate
+	SpineRate      units.Rate // 0: HostRate
 	Delay          units.Duration
 	SwitchDelay    units.Duration
 }

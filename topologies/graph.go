@@ -61,7 +61,7 @@ type End struct {
 // direction. Its id is its position in Graph.Links.
 type Link struct {
 	A, B  End // A is the end nearer to the hosts
-	Rate  units.BitRate
+	Rate  units.Rate
 	Delay units.Duration
 }
 
@@ -83,7 +83,7 @@ func (g *Graph) Hosts() int {
 
 // Connect adds a link between the next free ports of a and b and returns its
 // id.
-func (g *Graph) Connect(a, b int, rate units.BitRate, delay units.Duration) int {
+func (g *Graph) Connect(a, b int, rate units.Rate, delay units.Duration) int {
 	g.Links = append(g.Links, Link{
 		A: End{a, g.Ports(a)}, B: End{b, g.Ports(b)}, Rate: rate, Delay: delay,
 	})

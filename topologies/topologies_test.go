@@ -41,7 +41,7 @@ func threeFlow() topologies.FatTree {
 
 // bundled has two links per Agg and core, at half the rate.
 func bundled() topologies.FatTree {
-	tier := func(rate units.BitRate, down, up, bundle int) topologies.FatTreeTier {
+	tier := func(rate units.Rate, down, up, bundle int) topologies.FatTreeTier {
 		return topologies.FatTreeTier{Rate: rate, Delay: us, SwitchDelay: 10 * units.Nanosecond, RadixDown: down, RadixUp: up, Oversubscribed: 1, Bundle: bundle}
 	}
 	return topologies.FatTree{Name: "bundled", Hosts: 8, PodSize: 4, Tiers: []topologies.FatTreeTier{

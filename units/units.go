@@ -11,35 +11,35 @@ import (
 	"strings"
 )
 
-// BitRate is a rate in bit/s; 1 Gbps is 1e9 bit/s.
-type BitRate int64
+// Rate is a rate in bit/s; 1 Gbps is 1e9 bit/s.
+type Rate int64
 
 // Units of rate.
 const (
-	BitPerSecond BitRate = 1
-	Kbps                 = 1000 * BitPerSecond
-	Mbps                 = 1000 * Kbps
-	Gbps                 = 1000 * Mbps
-	Tbps                 = 1000 * Gbps
+	BitPerSecond Rate = 1
+	Kbps              = 1000 * BitPerSecond
+	Mbps              = 1000 * Kbps
+	Gbps              = 1000 * Mbps
+	Tbps              = 1000 * Gbps
 )
 
-// ByteSize is a size in bytes.
-type ByteSize int64
+// Size is a size in bytes.
+type Size int64
 
 // Units of size.
 const (
-	Byte ByteSize = 1
-	KB            = 1000 * Byte
-	MB            = 1000 * KB
-	GB            = 1000 * MB
-	TB            = 1000 * GB
-	KiB           = 1024 * Byte
-	MiB           = 1024 * KiB
-	GiB           = 1024 * MiB
+	Byte Size = 1
+	KB        = 1000 * Byte
+	MB        = 1000 * KB
+	GB        = 1000 * MB
+	TB        = 1000 * GB
+	KiB       = 1024 * Byte
+	MiB       = 1024 * KiB
+	GiB       = 1024 * MiB
 )
 
 // NoLimit is the size of a queue or window without a bound.
-const NoLimit ByteSize = math.MaxInt64
+const NoLimit Size = math.MaxInt64
 
 type unit struct {
 	name string
@@ -55,18 +55,18 @@ var sizeUnits = []unit{
 	{"GiB", int64(GiB)}, {"MiB", int64(MiB)}, {"KiB", int64(KiB)},
 }
 
-// ParseBitRate reads a decimal number and a unit: bps kbps Mbps Gbps Tbps
+// ParseRate reads a decimal number and a unit: bps kbps Mbps Gbps Tbps
 // (the case of the prefix does not matter; GBps is refused). A number without a unit is an error.
-func ParseBitRate(text string) (BitRate, error) {
+func ParseRate(text string) (Rate, error) {
 	v, err := parse("rate", text, "100Gbps", rateUnits)
-	return BitRate(v), err
+	return Rate(v), err
 }
 
-// ParseByteSize reads a decimal number and a unit: B kB MB GB TB (powers of
+// ParseSize reads a decimal number and a unit: B kB MB GB TB (powers of
 // 1000) or KiB MiB GiB (powers of 1024). A number without a unit is an error.
-func ParseByteSize(text string) (ByteSize, error) {
+func ParseSize(text string) (Size, error) {
 	v, err := parse("size", text, "64kB", sizeUnits)
-	return ByteSize(v), err
+	return Size(v), err
 }
 
 func parse(what, text, example string, table []unit) (int64, error) {
@@ -95,10 +95,10 @@ func parse(what, text, example string, table []unit) (int64, error) {
 }
 
 // String prints r exactly; it parses back to the same value.
-func (r BitRate) String() string { return format(int64(r), rateUnits) }
+func (r Rate) String() string { return format(int64(r), rateUnits) }
 
 // String prints s exactly in powers of 1000; it parses back to the same value.
-func (s ByteSize) String() string { return format(int64(s), sizeUnits[:5]) }
+func (s Size) String() string { return format(int64(s), sizeUnits[:5]) }
 
 func format(v int64, table []unit) string {
 	sign := ""
@@ -122,23 +122,23 @@ const picosecondBits = 8_000_000_000_000
 // Serialisation returns the time size takes at rate r, rounded down to the
 // picosecond; a time that no Duration can hold is the longest Duration. r must
 // be positive and size not negative.
-func (r BitRate) Serialisation(size ByteSize) Duration {
+func (r Rate) Serialisation(size Size) Duration {
 	t, _ := r.serialise(size, 0)
 	return t
 }
 
 // Volume returns the bytes that rate r carries in d, rounded down, or NoLimit
 // when they cannot be counted. Neither may be negative.
-func (r BitRate) Volume(d Duration) ByteSize {
+func (r Rate) Volume(d Duration) Size {
 	hi, lo := bits.Mul64(uint64(r), uint64(d))
 	if hi >= picosecondBits/2 {
 		return NoLimit
 	}
 	q, _ := bits.Div64(hi, lo, picosecondBits)
-	return ByteSize(q)
+	return Size(q)
 }
 
-func (r BitRate) serialise(size ByteSize, remainder int64) (Duration, int64) {
+func (r Rate) serialise(size Size, remainder int64) (Duration, int64) {
 	hi, lo := bits.Mul64(uint64(size), picosecondBits)
 	lo, carry := bits.Add64(lo, uint64(remainder), 0)
 	if hi+carry >= uint64(r) {
@@ -156,7 +156,7 @@ func (r BitRate) serialise(size ByteSize, remainder int64) (Duration, int64) {
 // of one packet is carried to the next and cleared when the port idles, so that
 // a busy port holds its rate exactly. The zero value is not usable.
 type Serialiser struct {
-	rate      BitRate
+	rate      Rate
 	perByte   Duration // 0 when not whole
 	remainder int64
 	busyUntil Time
@@ -164,7 +164,7 @@ type Serialiser struct {
 
 // NewSerialiser returns the serialiser of a port of the given rate, which must
 // be positive.
-func NewSerialiser(rate BitRate) Serialiser {
+func NewSerialiser(rate Rate) Serialiser {
 	s := Serialiser{rate: rate}
 	if picosecondBits%int64(rate) == 0 {
 		s.perByte = Duration(picosecondBits / int64(rate))
@@ -174,7 +174,7 @@ func NewSerialiser(rate BitRate) Serialiser {
 
 // Departure returns when the last bit of a packet of the given size leaves, if
 // its first bit leaves at now. Calls are in order of time.
-func (s *Serialiser) Departure(now Time, size ByteSize) Time {
+func (s *Serialiser) Departure(now Time, size Size) Time {
 	if s.perByte != 0 {
 		return now + Time(Duration(size)*s.perByte)
 	}

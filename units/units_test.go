@@ -13,29 +13,29 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	rates := map[string]units.BitRate{
+	rates := map[string]units.Rate{
 		"100Gbps": 100 * units.Gbps, "1.6Tbps": 1600 * units.Gbps, "2.5 gbps": 2_500_000_000,
 		"9600bps": 9600, "10 kbps": 10_000, "0.001kbps": 1, "9223372036854775807bps": math.MaxInt64,
 	}
 	for text, want := range rates {
-		if got, err := units.ParseBitRate(text); err != nil || got != want {
-			t.Errorf("ParseBitRate(%q) = %d, %v, want %d", text, int64(got), err, int64(want))
+		if got, err := units.ParseRate(text); err != nil || got != want {
+			t.Errorf("ParseRate(%q) = %d, %v, want %d", text, int64(got), err, int64(want))
 		}
 	}
-	sizes := map[string]units.ByteSize{
+	sizes := map[string]units.Size{
 		"64B": 64, "1kB": 1000, "1KiB": 1024, "0.5KiB": 512, "0.25KiB": 256, "0.0009765625KiB": 1,
 		"1.5MiB": 1_572_864, "2MB": 2_000_000, "3GiB": 3 << 30, "1TB": units.TB, "0B": 0, "-1B": -1,
 	}
 	for text, want := range sizes {
-		if got, err := units.ParseByteSize(text); err != nil || got != want {
-			t.Errorf("ParseByteSize(%q) = %d, %v, want %d", text, int64(got), err, int64(want))
+		if got, err := units.ParseSize(text); err != nil || got != want {
+			t.Errorf("ParseSize(%q) = %d, %v, want %d", text, int64(got), err, int64(want))
 		}
 	}
 }
 
 func TestParseRefuses(t *testing.T) {
-	rate := func(s string) error { _, err := units.ParseBitRate(s); return err }
-	size := func(s string) error { _, err := units.ParseByteSize(s); return err }
+	rate := func(s string) error { _, err := units.ParseRate(s); return err }
+	size := func(s string) error { _, err := units.ParseSize(s); return err }
 	tests := []struct {
 		parse func(string) error
 		text  string
@@ -69,13 +69,13 @@ func TestParseRefuses(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	r, seed := random()
 	check := func(v int64) {
-		rate, err := units.ParseBitRate(units.BitRate(v).String())
+		rate, err := units.ParseRate(units.Rate(v).String())
 		if err != nil || int64(rate) != v {
-			t.Fatalf("seed %d: rate %d prints as %q, which parses as %d, %v", seed, v, units.BitRate(v), int64(rate), err)
+			t.Fatalf("seed %d: rate %d prints as %q, which parses as %d, %v", seed, v, units.Rate(v), int64(rate), err)
 		}
-		size, err := units.ParseByteSize(units.ByteSize(v).String())
+		size, err := units.ParseSize(units.Size(v).String())
 		if err != nil || int64(size) != v {
-			t.Fatalf("seed %d: size %d prints as %q, which parses as %d, %v", seed, v, units.ByteSize(v), int64(size), err)
+			t.Fatalf("seed %d: size %d prints as %q, which parses as %d, %v", seed, v, units.Size(v), int64(size), err)
 		}
 	}
 	for _, v := range []int64{0, 1, -1, 999, 1000, 1024, math.MaxInt64, math.MinInt64, math.MinInt64 + 1} {
@@ -91,14 +91,14 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if r, err := units.ParseBitRate(text); err == nil {
-			if again, err := units.ParseBitRate(r.String()); err != nil || again != r {
-				t.Errorf("ParseBitRate(%q) = %d, printed %q, parsed again %d, %v", text, int64(r), r, int64(again), err)
+		if r, err := units.ParseRate(text); err == nil {
+			if again, err := units.ParseRate(r.String()); err != nil || again != r {
+				t.Errorf("ParseRate(%q) = %d, printed %q, parsed again %d, %v", text, int64(r), r, int64(again), err)
 			}
 		}
-		if s, err := units.ParseByteSize(text); err == nil {
-			if again, err := units.ParseByteSize(s.String()); err != nil || again != s {
-				t.Errorf("ParseByteSize(%q) = %d, printed %q, parsed again %d, %v", text, int64(s), s, int64(again), err)
+		if s, err := units.ParseSize(text); err == nil {
+			if again, err := units.ParseSize(s.String()); err != nil || again != s {
+				t.Errorf("ParseSize(%q) = %d, printed %q, parsed again %d, %v", text, int64(s), s, int64(again), err)
 			}
 		}
 	})
@@ -106,8 +106,8 @@ func FuzzParse(f *testing.F) {
 
 func TestSerialisation(t *testing.T) {
 	tests := []struct {
-		rate units.BitRate
-		size units.ByteSize
+		rate units.Rate
+		size units.Size
 		want units.Duration
 	}{
 		// "Ethernet rates are whole picoseconds per byte (800G 10, 100G 80, 1.6T 5)" (design).
@@ -131,9 +131,9 @@ func TestSerialisation(t *testing.T) {
 
 func TestVolume(t *testing.T) {
 	tests := []struct {
-		rate units.BitRate
+		rate units.Rate
 		d    units.Duration
-		want units.ByteSize
+		want units.Size
 	}{
 		// Window capacities of csig-and-workloads.md 2.1.
 		{50 * units.Gbps, 128 * units.Microsecond, 800_000},
@@ -155,11 +155,11 @@ func TestVolume(t *testing.T) {
 // cleared when the port idles" (design).
 func TestSerialiserCarriesTheRemainder(t *testing.T) {
 	r, seed := random()
-	for _, rate := range []units.BitRate{3 * units.Gbps, 7_777_777_777, 99_999_999_999, 12_345, 100 * units.Gbps, 9 * units.Tbps} {
+	for _, rate := range []units.Rate{3 * units.Gbps, 7_777_777_777, 99_999_999_999, 12_345, 100 * units.Gbps, 9 * units.Tbps} {
 		s := units.NewSerialiser(rate)
 		now, total := units.Time(1234), int64(0)
 		for i := range 1000 {
-			size := units.ByteSize(64 + r.IntN(4087))
+			size := units.Size(64 + r.IntN(4087))
 			total += int64(size)
 			now = s.Departure(now, size)
 			exact := new(big.Int).Mul(big.NewInt(total), big.NewInt(8_000_000_000_000))
@@ -192,9 +192,9 @@ func ExampleNewSerialiser() {
 	// Output: 332ns 664ns
 }
 
-func ExampleParseByteSize() {
+func ExampleParseSize() {
 	for _, text := range []string{"64kB", "64KiB", "64"} {
-		fmt.Println(units.ParseByteSize(text))
+		fmt.Println(units.ParseSize(text))
 	}
 	// Output:
 	// 64kB <nil>

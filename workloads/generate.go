@@ -8,7 +8,7 @@ import (
 )
 
 // add appends a transfer that starts at 0, labelled with its number from 1.
-func (w *Workload) add(src, dst int, size units.ByteSize) *Transfer {
+func (w *Workload) add(src, dst int, size units.Size) *Transfer {
 	w.Transfers = append(w.Transfers, Transfer{
 		Label: fmt.Sprint(len(w.Transfers) + 1), Src: src, Dst: dst, Size: size,
 		After: None, SendDone: None, RecvDone: None,
@@ -17,7 +17,7 @@ func (w *Workload) add(src, dst int, size units.ByteSize) *Transfer {
 }
 
 // checkPositive refuses numbers of hosts and sizes that make no traffic.
-func checkPositive(name string, hosts int, size units.ByteSize) error {
+func checkPositive(name string, hosts int, size units.Size) error {
 	if hosts < 2 {
 		return fmt.Errorf("%w: %s: %d hosts, want 2 or more", ErrInvalid, name, hosts)
 	}
@@ -31,7 +31,7 @@ func checkPositive(name string, hosts int, size units.ByteSize) error {
 // receiving from one. The choice is uniform over all permutations that leave no
 // host in its place and depends on the seed alone. Transfers are in the order of
 // their sources.
-func Permutation(hosts int, size units.ByteSize, seed uint64) (*Workload, error) {
+func Permutation(hosts int, size units.Size, seed uint64) (*Workload, error) {
 	if err := checkPositive("permutation", hosts, size); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func fixedPoint(destination []int) bool {
 }
 
 // Incast returns transfers from fanIn hosts, the lowest but dst, to dst.
-func Incast(hosts, dst, fanIn int, size units.ByteSize) (*Workload, error) {
+func Incast(hosts, dst, fanIn int, size units.Size) (*Workload, error) {
 	if err := checkPositive("incast", hosts, size); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ const MaxTransfers = 1 << 22
 // sends to i+1, i+2, … modulo hosts. With parallel 0 all start at once;
 // otherwise each host has that many under way: a transfer starts when the one
 // parallel places before it from the same host has its last byte acknowledged.
-func AllToAll(hosts, parallel int, size units.ByteSize) (*Workload, error) {
+func AllToAll(hosts, parallel int, size units.Size) (*Workload, error) {
 	if err := checkPositive("all-to-all", hosts, size); err != nil {
 		return nil, err
 	}

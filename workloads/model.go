@@ -19,7 +19,7 @@ type Transfer struct {
 	Label    string // the input's own id, for messages; may be empty
 	Job      int
 	Src, Dst int // hosts
-	Size     units.ByteSize
+	Size     units.Size
 	// Start is when the transfer starts, if After is None; otherwise it is the
 	// time that passes between the trigger's firing and the start.
 	Start units.Duration
@@ -58,8 +58,8 @@ type Workload struct {
 }
 
 // Bytes returns the payload bytes of all transfers.
-func (w *Workload) Bytes() units.ByteSize {
-	var sum units.ByteSize
+func (w *Workload) Bytes() units.Size {
+	var sum units.Size
 	for _, t := range w.Transfers {
 		sum += t.Size
 	}

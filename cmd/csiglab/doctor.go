@@ -190,7 +190,7 @@ func disk(dir string) finding {
 		f.Detail = fmt.Sprintf("%s: %v", path, err)
 		return f
 	}
-	free := units.ByteSize(s.Bavail) * units.ByteSize(s.Bsize)
+	free := units.Size(s.Bavail) * units.Size(s.Bsize)
 	f.Detail = fmt.Sprintf("%.1f GB free in %s", float64(free)/float64(units.GB), path)
 	if err := syscall.Access(path, 2 /* W_OK */); err != nil {
 		f.Detail, f.Fix = fmt.Sprintf("%s: %v", path, err), "name a folder that you may write to with --out"

@@ -148,7 +148,7 @@ func describe(r *labs.Run) string {
 	t.Flush() // as above
 	fmt.Fprintln(t, "\nLINK\tRATE\tDELAY\tENDS")
 	for _, l := range r.Links {
-		fmt.Fprintf(t, "%s\t%v\t%v\t%s\n", l.Name, units.BitRate(l.RateBPS), units.Duration(math.Round(l.DelayUS*float64(units.Microsecond))), strings.Join(ends[l.Name], ", "))
+		fmt.Fprintf(t, "%s\t%v\t%v\t%s\n", l.Name, units.Rate(l.RateBPS), units.Duration(math.Round(l.DelayUS*float64(units.Microsecond))), strings.Join(ends[l.Name], ", "))
 	}
 	t.Flush() // as above
 	return text.String()

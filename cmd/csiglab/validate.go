@@ -15,8 +15,8 @@ import (
 // two are absent without a workload.
 type inputCounts struct {
 	topologies.Counts
-	Flows *int            `json:"flows,omitempty"`
-	Bytes *units.ByteSize `json:"bytes,omitempty"`
+	Flows *int        `json:"flows,omitempty"`
+	Bytes *units.Size `json:"bytes,omitempty"`
 }
 
 // experimentCheck is what validate prints of an experiment.
@@ -37,7 +37,7 @@ type experimentCheck struct {
 func (c *experimentCheck) text(where string) string {
 	var load []string
 	if c.Flows > 0 {
-		load = append(load, plural(c.Flows, "flow"), units.ByteSize(c.Bytes).String())
+		load = append(load, plural(c.Flows, "flow"), units.Size(c.Bytes).String())
 	}
 	if c.Programs > 0 {
 		load = append(load, plural(c.Programs, "program"))

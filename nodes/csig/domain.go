@@ -35,7 +35,7 @@ type Config struct {
 	Interval              units.Duration // window t of ABW and ABW/C; default 128us
 	// MaxRate is the fastest link's rate, Cmax of the default quantiser for
 	// ABW; default 800Gbps.
-	MaxRate    units.BitRate
+	MaxRate    units.Rate
 	Quantisers [Types]Quantiser // by type, for the chosen format
 	Decode     DecodeMode       // default auto
 	TrimRule   TrimRule         // default force_local

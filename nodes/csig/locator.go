@@ -46,7 +46,7 @@ type Place struct {
 	Peer   int // number of the node it leads to; what it counts is the caller's
 	Tier   Tier
 	Dir    Direction
-	Rate   units.BitRate
+	Rate   units.Rate
 }
 
 // LastHop tells whether the port leads to a host.

@@ -50,7 +50,7 @@ var ErrQuantiser = errors.New("unusable quantiser")
 const maxStep = 1 << 31 // SAI holds base and step in 32 bits
 
 // resolve turns a name or a zero value into edges or a step and checks them.
-func (q Quantiser) resolve(t Type, f Format, maxRate units.BitRate) (Quantiser, error) {
+func (q Quantiser) resolve(t Type, f Format, maxRate units.Rate) (Quantiser, error) {
 	explicit := q.Edges != nil || q.Bands != nil || q.Step != 0 || q.Base != 0
 	if f == FormatNone {
 		return Quantiser{}, nil
@@ -159,11 +159,11 @@ func (q Quantiser) mode(t Type, m DecodeMode) DecodeMode {
 	return DecodeMidpoint
 }
 
-func defaultQuantiser(t Type, f Format, maxRate units.BitRate) string {
+func defaultQuantiser(t Type, f Format, maxRate units.Rate) string {
 	switch {
 	case f == FormatWide && t == ABW:
 		shift := max(17, bits.Len64(uint64(maxRate/8-1)>>20))
-		return fmt.Sprintf("linear(%v)", units.BitRate(8)<<shift)
+		return fmt.Sprintf("linear(%v)", units.Rate(8)<<shift)
 	case f == FormatWide && t == Delay:
 		return "linear(16ns)"
 	case f == FormatWide:
@@ -176,7 +176,7 @@ func defaultQuantiser(t Type, f Format, maxRate units.BitRate) string {
 	return "pct-lin32"
 }
 
-func geometricABW(maxRate units.BitRate) string { return fmt.Sprintf("abw-geo(%v)", maxRate/8*8) }
+func geometricABW(maxRate units.Rate) string { return fmt.Sprintf("abw-geo(%v)", maxRate/8*8) }
 
 // parseQuantiser reads a name as the comment of Quantiser lists them. It does
 // not check the result.
@@ -333,8 +333,8 @@ func parseValue(text string, t Type) (uint64, error) {
 	var err error
 	switch t {
 	case ABW:
-		var r units.BitRate
-		r, err = units.ParseBitRate(text)
+		var r units.Rate
+		r, err = units.ParseRate(text)
 		v, unit = int64(r), 8
 	case Delay:
 		var d units.Duration

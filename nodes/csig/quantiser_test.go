@@ -50,7 +50,7 @@ func TestWideVectors(t *testing.T) {
 // csig-and-workloads.md 2.5: the smallest step that covers Cmax maps Cmax to
 // 762939 at every speed from 100G (2^14) to 1.6T (2^18).
 func TestWideStepOfSpeed(t *testing.T) {
-	for shift, rate := range map[uint]units.BitRate{14: 100 * units.Gbps, 15: 200 * units.Gbps, 16: 400 * units.Gbps, 17: 800 * units.Gbps, 18: 1600 * units.Gbps} {
+	for shift, rate := range map[uint]units.Rate{14: 100 * units.Gbps, 15: 200 * units.Gbps, 16: 400 * units.Gbps, 17: 800 * units.Gbps, 18: 1600 * units.Gbps} {
 		q := newLinear(Quantiser{Step: 1 << shift}, ABW, DecodeLower)
 		if got := q.code(uint64(rate / 8)); got != 762939 {
 			t.Errorf("%v at step 2^%d: code %d, want 762939", rate, shift, got)

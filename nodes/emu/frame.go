@@ -24,7 +24,7 @@ const TrailerLen = trailerLen
 
 // MaxFrame returns the length of the longest frame of a fabric whose packets carry
 // at most so much payload, trailer included.
-func MaxFrame(payload units.ByteSize) int { return wire.MaxHeader + int(payload) + trailerLen }
+func MaxFrame(payload units.Size) int { return wire.MaxHeader + int(payload) + trailerLen }
 
 // Arrival returns the model time at which a captured frame arrives at the far
 // end of its link; ok is false for a frame without a trailer.

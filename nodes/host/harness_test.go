@@ -17,12 +17,12 @@ import (
 // Sections are those of reference/congestion-control.md.
 
 const (
-	mtu       units.ByteSize = 4150
-	header    units.ByteSize = 64
-	mss                      = mtu - header
-	perPacket                = 332 * units.Nanosecond
-	linkDelay                = units.Microsecond
-	rto                      = 50 * units.Microsecond
+	mtu       units.Size = 4150
+	header    units.Size = 64
+	mss                  = mtu - header
+	perPacket            = 332 * units.Nanosecond
+	linkDelay            = units.Microsecond
+	rto                  = 50 * units.Microsecond
 )
 
 // config is that of host i of two that are joined back to back, with a control
@@ -41,13 +41,13 @@ func config(i int) host.Config {
 }
 
 // sends adds a flow from c's host to the other, which starts at the given time.
-func sends(c *host.Config, id int, size units.ByteSize, at units.Time) {
+func sends(c *host.Config, id int, size units.Size, at units.Time) {
 	c.Sends = append(c.Sends, host.Flow{ID: id, Peer: wire.HostIP(1 - c.Node), Size: size})
 	c.Player.Starts = append(c.Player.Starts, player.Start{Transfer: id, At: at, After: workloads.None})
 }
 
 // receives adds a flow from the other host to c's.
-func receives(c *host.Config, id int, size units.ByteSize) {
+func receives(c *host.Config, id int, size units.Size) {
 	c.Receives = append(c.Receives, host.Flow{ID: id, Peer: wire.HostIP(1 - c.Node), Size: size})
 }
 
@@ -117,7 +117,7 @@ type event struct {
 	At     units.Time
 	Host   int
 	Port   int
-	Size   units.ByteSize
+	Size   units.Size
 	Header string
 }
 

@@ -29,13 +29,13 @@ type Config struct {
 	IP         uint32
 	MAC        [6]byte
 	NextHopMAC [6]byte
-	Rate       units.BitRate // of the NIC
-	Control    int           // number of control ports
+	Rate       units.Rate // of the NIC
+	Control    int        // number of control ports
 
-	MTU      units.ByteSize
+	MTU      units.Size
 	Sizes    wire.Sizes
 	RTO      units.Duration
-	AckEvery units.ByteSize
+	AckEvery units.Size
 	CC       Algorithm
 	LB       Algorithm
 	Path     congestion.Path
@@ -62,7 +62,7 @@ type Algorithm struct {
 type Flow struct {
 	ID   int
 	Peer uint32 // address of the other end
-	Size units.ByteSize
+	Size units.Size
 }
 
 // controlBurst is how many control packets may pass a waiting data packet before

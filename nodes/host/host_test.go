@@ -222,8 +222,8 @@ func twoWay(seed uint64) (c [2]host.Config) {
 		c[i].Tagging = transport.Tagging{Every: 3, Signal: csig.Delay}
 	}
 	for id := range 4 {
-		sends(&c[id%2], id, units.ByteSize(id+1)*30*mss+7, units.Time(id)*units.Time(units.Microsecond))
-		receives(&c[1-id%2], id, units.ByteSize(id+1)*30*mss+7)
+		sends(&c[id%2], id, units.Size(id+1)*30*mss+7, units.Time(id)*units.Time(units.Microsecond))
+		receives(&c[1-id%2], id, units.Size(id+1)*30*mss+7)
 	}
 	// Transfer 4 of host 0 waits for a barrier there: transfer 0 acknowledged
 	// and transfer 2 received at host 1.

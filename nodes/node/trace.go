@@ -48,7 +48,7 @@ func NewTrace() *Trace {
 func Digest(p *wire.Packet) uint64 { return xxhash.Sum64(p.Header()) }
 
 // Add appends an event of a packet with the given Digest and wire size.
-func (t *Trace) Add(now units.Time, port int, event Event, digest uint64, size units.ByteSize) {
+func (t *Trace) Add(now units.Time, port int, event Event, digest uint64, size units.Size) {
 	if len(t.buf) == cap(t.buf) {
 		t.hash.Write(t.buf)
 		t.buf = t.buf[:0]

@@ -130,7 +130,7 @@ func TestForeignFramesAreCarriedAsTheyAre(t *testing.T) {
 		if got := wholeOf(&p); !bytes.Equal(got, f) {
 			t.Fatalf("seed %d: %s: %x became %x", seed, name, f, got)
 		}
-		if want := units.ByteSize(len(f) + 4); p.Size != want || p.PayloadLen != len(p.Payload) {
+		if want := units.Size(len(f) + 4); p.Size != want || p.PayloadLen != len(p.Payload) {
 			t.Errorf("%s: %v on the wire, %d B of payload, want %v, %d", name, p.Size, p.PayloadLen, want, len(p.Payload))
 		}
 		if s := p.String(); !strings.Contains(s, "foreign") {
@@ -146,7 +146,7 @@ func TestForeignFramesAreCarriedAsTheyAre(t *testing.T) {
 			if !bytes.Equal(q.Tag(), p.Tag()) || q.Kind() != wire.Foreign || q.Hash(seed) != hash || p.Hash(seed) != hash {
 				t.Errorf("%s: tag %x became %x; hash %x, %x, untagged %x", name, p.Tag(), q.Tag(), p.Hash(seed), q.Hash(seed), hash)
 			}
-			if want := units.ByteSize(len(f) + 4); open.Of(&q) != want || q.Size != want+units.ByteSize(n) {
+			if want := units.Size(len(f) + 4); open.Of(&q) != want || q.Size != want+units.Size(n) {
 				t.Errorf("%s with a tag of %d: %v, counted %v", name, n, open.Of(&q), q.Size)
 			}
 			q.StripTag()

@@ -42,7 +42,7 @@ type Packet struct {
 	// Size is the declared wire size: what serialisers, queues and meters
 	// charge. It follows from the payload's length and the header parameter
 	// (Sizes.Of).
-	Size units.ByteSize
+	Size units.Size
 	// PayloadLen is the payload's length on the wire.
 	PayloadLen int
 	// Payload is the payload itself where real frames carry it; nil in virtual
@@ -54,7 +54,7 @@ type Packet struct {
 	// Ahead and Behind are what a Queue held when the packet entered it and when
 	// it left, the packet itself not counted. They are for captures: no machine
 	// reads them, and they are undefined for a packet that was in no Queue.
-	Ahead, Behind units.ByteSize
+	Ahead, Behind units.Size
 }
 
 // Header returns the header bytes. They are the packet's own until it is put
@@ -96,19 +96,19 @@ func (p *Packet) InsertTag(n int) []byte {
 
 // Sizes are the parameters that give a packet its declared wire size.
 type Sizes struct {
-	Header   units.ByteSize // charged for the headers of data, and for whole ACK, NACK and trimmed packets
-	CountTag bool           // charge the bytes of the CSIG tag
+	Header   units.Size // charged for the headers of data, and for whole ACK, NACK and trimmed packets
+	CountTag bool       // charge the bytes of the CSIG tag
 }
 
 // Of returns the declared wire size of p: of a foreign packet the length of its
 // frame with the frame check sequence.
-func (s Sizes) Of(p *Packet) units.ByteSize {
-	size := s.Header + units.ByteSize(p.PayloadLen)
+func (s Sizes) Of(p *Packet) units.Size {
+	size := s.Header + units.Size(p.PayloadLen)
 	if p.family != ours {
-		size = units.ByteSize(int(p.len-p.tag)+p.PayloadLen) + fcsLen
+		size = units.Size(int(p.len-p.tag)+p.PayloadLen) + fcsLen
 	}
 	if s.CountTag {
-		size += units.ByteSize(p.tag)
+		size += units.Size(p.tag)
 	}
 	return size
 }

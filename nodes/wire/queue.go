@@ -9,14 +9,14 @@ import (
 // empty.
 type Queue struct {
 	packets fifo.Queue[*Packet]
-	bytes   units.ByteSize
+	bytes   units.Size
 }
 
 // Len returns the number of packets.
 func (q *Queue) Len() int { return q.packets.Len() }
 
 // Bytes returns the sum of the packets' wire sizes.
-func (q *Queue) Bytes() units.ByteSize { return q.bytes }
+func (q *Queue) Bytes() units.Size { return q.bytes }
 
 // Push puts p at the tail. Its Size must not change while it is queued.
 func (q *Queue) Push(p *Packet) {

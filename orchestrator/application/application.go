@@ -52,7 +52,7 @@ const prefixLenIPv6 = 64
 // fabric is the interface that leads to the fabric. It gets another address than
 // csig0, whose is that of the host: the kernel would take frames without a tag
 // from there, and the programs would get them twice.
-func Attach(namespace *os.File, host int, fabric, shim string, mtu units.ByteSize) (index int, err error) {
+func Attach(namespace *os.File, host int, fabric, shim string, mtu units.Size) (index int, err error) {
 	err = Within(namespace, func() error {
 		index, err = attach(host, fabric, shim, mtu)
 		return err
@@ -77,7 +77,7 @@ func Within(namespace *os.File, f func() error) (err error) {
 	return err
 }
 
-func attach(host int, fabric, shim string, mtu units.ByteSize) (int, error) {
+func attach(host int, fabric, shim string, mtu units.Size) (int, error) {
 	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return 0, err

@@ -58,7 +58,7 @@ type NodeSettings struct {
 	Env    map[string]string // besides what containerlab adds (CLAB_…)
 	Binds  []string          // source:target or source:target:ro
 	Labels map[string]string // besides LabelRun and LabelLab
-	Memory units.ByteSize    // whole MiB; 0 means DefaultMemory
+	Memory units.Size        // whole MiB; 0 means DefaultMemory
 	PIDs   int               // 0 means DefaultPIDs
 }
 

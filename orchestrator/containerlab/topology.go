@@ -159,7 +159,7 @@ func (lab *Lab) render() ([]byte, error) {
 	return text, nil
 }
 
-func (s *NodeSettings) memory() units.ByteSize {
+func (s *NodeSettings) memory() units.Size {
 	if s.Memory == 0 {
 		return DefaultMemory
 	}

@@ -34,10 +34,10 @@ import (
 type Fabric struct {
 	emu.Fabric // Run is filled in by Run; the folder of Live and Spools, if any, is Meeting
 
-	Name       string         // of the experiment
-	Folder     string         // of the run, absolute; takes the topology file
-	Machines   [][]byte       // gobs of the nodes' machines, as Graph.Nodes
-	MaxPayload units.ByteSize // of a packet
+	Name       string     // of the experiment
+	Folder     string     // of the run, absolute; takes the topology file
+	Machines   [][]byte   // gobs of the nodes' machines, as Graph.Nodes
+	MaxPayload units.Size // of a packet
 	Binaries   containerlab.Binaries
 
 	// Patience, Hold and Ready are those of watch.Paced, of a run in real time; Ready
@@ -46,7 +46,7 @@ type Fabric struct {
 	Hold     <-chan struct{}
 	Ready    func(id string)
 
-	ApplicationMTU units.ByteSize // of the programs' interface on the hosts of Applications
+	ApplicationMTU units.Size // of the programs' interface on the hosts of Applications
 	Programs       []application.Program
 	// ApplicationImage is that of a container beside each of these hosts', in which
 	// its programs run; "": they run on this machine's files. See Check.
@@ -206,7 +206,7 @@ func (f *Fabric) lab(id string, images containerlab.Images) containerlab.Lab {
 
 // Lab returns a fabric as containers that nobody drives yet: a node waits until
 // csiglab is at its socket. payload is the largest of a packet.
-func Lab(name string, g *topologies.Graph, payload units.ByteSize, images containerlab.Images) containerlab.Lab {
+func Lab(name string, g *topologies.Graph, payload units.Size, images containerlab.Images) containerlab.Lab {
 	lab := containerlab.Lab{Name: name, Graph: g, MTU: emu.MaxFrame(payload) - wire.EthernetLen}
 	for _, n := range g.Nodes {
 		s := containerlab.NodeSettings{

@@ -88,10 +88,10 @@ func (p *ParamSpec) parseKind(text string) (canonical, suggestion string, err er
 		v, err := units.ParseDuration(text)
 		return v.String(), suggestUnit(text, "duration"), err
 	case Size:
-		v, err := units.ParseByteSize(text)
+		v, err := units.ParseSize(text)
 		return v.String(), suggestUnit(text, "size"), err
 	case Rate:
-		v, err := units.ParseBitRate(text)
+		v, err := units.ParseRate(text)
 		return v.String(), suggestUnit(text, "rate"), err
 	case Enum:
 		if !slices.Contains(p.Values, text) {

@@ -105,7 +105,7 @@ func (d *decoder) workload(e *Experiment, hosts int) {
 		}
 	}
 	most := e.Links.MaxTransfer()
-	size := func(path string, size units.ByteSize) {
+	size := func(path string, size units.Size) {
 		if most > 0 && size > most { // a header as large as the MTU is another error
 			d.failAt(path, fmt.Sprintf("%v is too large; packets of links.mtu %v can number %v", size, e.Links.MTU, most), "")
 		}

@@ -171,13 +171,13 @@ func (d *decoder) value(t *tree, v reflect.Value, r rule) (msg, suggestion strin
 		*p, err = units.ParseDuration(t.text)
 		print = func(n int64) string { return units.Duration(n).String() }
 		suggestion = suggestUnit(t.text, "duration")
-	case *units.ByteSize:
-		*p, err = units.ParseByteSize(t.text)
-		print = func(n int64) string { return units.ByteSize(n).String() }
+	case *units.Size:
+		*p, err = units.ParseSize(t.text)
+		print = func(n int64) string { return units.Size(n).String() }
 		suggestion = suggestUnit(t.text, "size")
-	case *units.BitRate:
-		*p, err = units.ParseBitRate(t.text)
-		print = func(n int64) string { return units.BitRate(n).String() }
+	case *units.Rate:
+		*p, err = units.ParseRate(t.text)
+		print = func(n int64) string { return units.Rate(n).String() }
 		suggestion = suggestUnit(t.text, "rate")
 	case *bool:
 		if t.quoted || t.text != "true" && t.text != "false" {

@@ -130,8 +130,8 @@ func TestDocumentedDefaults(t *testing.T) {
 }
 
 func sameValue(a, b string) bool {
-	x, err1 := units.ParseByteSize(a)
-	y, err2 := units.ParseByteSize(b)
+	x, err1 := units.ParseSize(a)
+	y, err2 := units.ParseSize(b)
 	return a == b || err1 == nil && err2 == nil && x == y
 }
 

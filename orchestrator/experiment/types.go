@@ -74,7 +74,7 @@ type Tier struct {
 	Up             int            `yaml:"up"`             // up ports per switch; 0 at the top
 	Oversubscribed int            `yaml:"oversubscribed"` // rate down over rate up; 0 or "auto": whatever the numbers give
 	Bundle         int            `yaml:"bundle"`         // default 1
-	Rate           units.BitRate  `yaml:"rate"`           // of the down links
+	Rate           units.Rate     `yaml:"rate"`           // of the down links
 	Delay          units.Duration `yaml:"delay"`          // of the down links
 	SwitchDelay    units.Duration `yaml:"switch_delay"`
 }
@@ -83,7 +83,7 @@ type Tier struct {
 // oversubscription: k pods, k^3/4 hosts.
 type KAry struct {
 	K           int            `yaml:"k"` // ports per switch, even
-	Rate        units.BitRate  `yaml:"rate"`
+	Rate        units.Rate     `yaml:"rate"`
 	Delay       units.Duration `yaml:"delay"`
 	SwitchDelay units.Duration `yaml:"switch_delay"`
 }
@@ -95,8 +95,8 @@ type LeafSpine struct {
 	Spines       int            `yaml:"spines"`
 	HostsPerLeaf int            `yaml:"hosts_per_leaf"`
 	Bundle       int            `yaml:"bundle"`     // links per leaf and spine; default 1
-	Rate         units.BitRate  `yaml:"rate"`       // of the hosts' links
-	SpineRate    units.BitRate  `yaml:"spine_rate"` // 0 or "auto": rate
+	Rate         units.Rate     `yaml:"rate"`       // of the hosts' links
+	SpineRate    units.Rate     `yaml:"spine_rate"` // 0 or "auto": rate
 	Delay        units.Duration `yaml:"delay"`
 	SwitchDelay  units.Duration `yaml:"switch_delay"`
 }
@@ -108,8 +108,8 @@ type Dragonfly struct {
 	A           int            `yaml:"a"`      // routers per group
 	H           int            `yaml:"h"`      // global links per router
 	Groups      int            `yaml:"groups"` // 0 or "auto": a*h+1, full size
-	Rate        units.BitRate  `yaml:"rate"`
-	GlobalRate  units.BitRate  `yaml:"global_rate"` // 0 or "auto": rate
+	Rate        units.Rate     `yaml:"rate"`
+	GlobalRate  units.Rate     `yaml:"global_rate"` // 0 or "auto": rate
 	Delay       units.Duration `yaml:"delay"`
 	GlobalDelay units.Duration `yaml:"global_delay"` // 0 or "auto": delay
 	SwitchDelay units.Duration `yaml:"switch_delay"`
@@ -117,24 +117,24 @@ type Dragonfly struct {
 
 // Links are the queues and sizes of every link.
 type Links struct {
-	MTU          units.ByteSize `yaml:"mtu"`           // wire size of a full data packet, header included; default 4150B
-	Header       units.ByteSize `yaml:"header"`        // wire size charged for headers, and of ACK, NACK and trimmed packets; default 64B
-	Queue        units.ByteSize `yaml:"queue"`         // data queue of a switch port; 0 or "auto": 1 BDP with trimming, 5 without
-	ControlQueue units.ByteSize `yaml:"control_queue"` // 0 or "auto": twice the data queue
-	Trim         bool           `yaml:"trim"`          // default true
-	ECN          ECN            `yaml:"ecn"`
-	CountTag     bool           `yaml:"count_tag"` // charge the CSIG tag's bytes; default false
+	MTU          units.Size `yaml:"mtu"`           // wire size of a full data packet, header included; default 4150B
+	Header       units.Size `yaml:"header"`        // wire size charged for headers, and of ACK, NACK and trimmed packets; default 64B
+	Queue        units.Size `yaml:"queue"`         // data queue of a switch port; 0 or "auto": 1 BDP with trimming, 5 without
+	ControlQueue units.Size `yaml:"control_queue"` // 0 or "auto": twice the data queue
+	Trim         bool       `yaml:"trim"`          // default true
+	ECN          ECN        `yaml:"ecn"`
+	CountTag     bool       `yaml:"count_tag"` // charge the CSIG tag's bytes; default false
 }
 
 // MaxTransfer returns the size of the largest transfer that sequence numbers of
 // 32 bits can number: one per packet, of MTU less header.
-func (l Links) MaxTransfer() units.ByteSize { return (1<<32 - 2) * (l.MTU - l.Header) }
+func (l Links) MaxTransfer() units.Size { return (1<<32 - 2) * (l.MTU - l.Header) }
 
 // ECN is the marking of switch ports: never at or below Low, linear between, always at or above High.
 type ECN struct {
-	Enabled bool           `yaml:"enabled"` // default true
-	Low     units.ByteSize `yaml:"low"`     // 0 or "auto": 0.2 BDP
-	High    units.ByteSize `yaml:"high"`    // 0 or "auto": 0.8 BDP
+	Enabled bool       `yaml:"enabled"` // default true
+	Low     units.Size `yaml:"low"`     // 0 or "auto": 0.2 BDP
+	High    units.Size `yaml:"high"`    // 0 or "auto": 0.8 BDP
 }
 
 // CSIG is the domain's configuration; see package csig.
@@ -167,7 +167,7 @@ type CSIGPort struct {
 type Hosts struct {
 	CC       Algorithm      `yaml:"cc"`        // default nscc
 	LB       Algorithm      `yaml:"lb"`        // default mixed
-	AckEvery units.ByteSize `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
+	AckEvery units.Size     `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
 	MinRTO   units.Duration `yaml:"min_rto"`   // 0 or "auto": 15us + 6 queues
 }
 
@@ -195,39 +195,39 @@ type Workload struct {
 type Transfer struct {
 	Src   int            `yaml:"src"`
 	Dst   int            `yaml:"dst"`
-	Size  units.ByteSize `yaml:"size"`
+	Size  units.Size     `yaml:"size"`
 	Start units.Duration `yaml:"start"`
 }
 
 // Permutation sends from every host to another, each receiving from one.
 type Permutation struct {
-	Size units.ByteSize `yaml:"size"`
-	Seed uint64         `yaml:"seed"`
+	Size units.Size `yaml:"size"`
+	Seed uint64     `yaml:"seed"`
 }
 
 // Incast sends from FanIn hosts to one.
 type Incast struct {
-	Dst   int            `yaml:"dst"`
-	FanIn int            `yaml:"fan_in"`
-	Size  units.ByteSize `yaml:"size"`
+	Dst   int        `yaml:"dst"`
+	FanIn int        `yaml:"fan_in"`
+	Size  units.Size `yaml:"size"`
 }
 
 // AllToAll sends from every host to every other.
 type AllToAll struct {
-	Size     units.ByteSize `yaml:"size"`     // of each message
-	Parallel int            `yaml:"parallel"` // messages that a host has under way; 0 or "all": no limit
-	Hosts    int            `yaml:"hosts"`    // the first so many; 0 or "all": every host
+	Size     units.Size `yaml:"size"`     // of each message
+	Parallel int        `yaml:"parallel"` // messages that a host has under way; 0 or "all": no limit
+	Hosts    int        `yaml:"hosts"`    // the first so many; 0 or "all": every host
 }
 
 // Applications are hosts that run programs, unmodified and over the kernel's
 // TCP/IP, instead of the transport.
 type Applications struct {
-	Hosts    []int          `yaml:"hosts"`    // numbers; no transfer uses them
-	Signals  []string       `yaml:"signals"`  // signal types that tags ask for, packet by packet in turn; empty: CSIG.Signal
-	Queue    units.ByteSize `yaml:"queue"`    // of a host towards the fabric; 0 or "auto": the data queue of a switch port
-	MTU      units.ByteSize `yaml:"mtu"`      // of the programs' interface, IP header included; default 1500B
-	Image    string         `yaml:"image"`    // runtime containerlab: image of the container that programs run in; "": the host's files
-	Programs []Program      `yaml:"programs"` // started in the order of their start
+	Hosts    []int      `yaml:"hosts"`    // numbers; no transfer uses them
+	Signals  []string   `yaml:"signals"`  // signal types that tags ask for, packet by packet in turn; empty: CSIG.Signal
+	Queue    units.Size `yaml:"queue"`    // of a host towards the fabric; 0 or "auto": the data queue of a switch port
+	MTU      units.Size `yaml:"mtu"`      // of the programs' interface, IP header included; default 1500B
+	Image    string     `yaml:"image"`    // runtime containerlab: image of the container that programs run in; "": the host's files
+	Programs []Program  `yaml:"programs"` // started in the order of their start
 }
 
 // Program is a command that a host runs.

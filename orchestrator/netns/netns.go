@@ -47,7 +47,7 @@ type Fabric struct {
 
 	Name, Folder string // of the experiment, for List
 	Nodes        []NodeSpec
-	MaxPayload   units.ByteSize // of a packet
+	MaxPayload   units.Size // of a packet
 	// OneProcess drives all nodes in the supervisor, over the same namespaces and
 	// links, instead of a process for each.
 	OneProcess bool
@@ -61,7 +61,7 @@ type Fabric struct {
 	Ready    func(id string)
 	Held     bool
 
-	ApplicationMTU units.ByteSize // of the programs' interface on the hosts of Applications
+	ApplicationMTU units.Size // of the programs' interface on the hosts of Applications
 	Programs       []application.Program
 
 	Calibrate int // not 0: measure how well the machine keeps real time with so many nodes; none runs

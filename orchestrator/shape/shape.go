@@ -17,7 +17,7 @@ import (
 // Shaped is what the shaper of one interface was set to and did.
 type Shaped struct {
 	Node, Port int
-	Rate       units.BitRate // in wall time
+	Rate       units.Rate // in wall time
 	Packets    int64
 	Delayed    int64 // times that it held frames back
 	Dropped    int64
@@ -36,7 +36,7 @@ const (
 
 // Link is a link in wall time.
 type Link struct {
-	Rate     units.BitRate // in the model
+	Rate     units.Rate // in the model
 	Dilation float64
 	// Frame is the longest frame on the wire, in bytes, Packet the size that it is
 	// declared to have in the model: the shaper counts the former.
@@ -44,9 +44,9 @@ type Link struct {
 }
 
 // WireRate returns what the shaper of the link lets through, margin included.
-func (l Link) WireRate() units.BitRate {
+func (l Link) WireRate() units.Rate {
 	longer := max(1, float64(l.Frame)/float64(l.Packet))
-	return units.BitRate(math.Ceil(float64(l.Rate) / l.Dilation * margin * longer))
+	return units.Rate(math.Ceil(float64(l.Rate) / l.Dilation * margin * longer))
 }
 
 // Set puts a shaper on the interface with the given index, in the network
@@ -83,7 +83,7 @@ func Read(h *netlink.Handle, node int, indices []int) ([]Shaped, error) {
 		if !ok || !ours || tbf.Statistics == nil {
 			continue
 		}
-		one := Shaped{Node: node, Port: port, Rate: units.BitRate(tbf.Rate * 8)}
+		one := Shaped{Node: node, Port: port, Rate: units.Rate(tbf.Rate * 8)}
 		if b := tbf.Statistics.Basic; b != nil {
 			one.Packets = int64(b.Packets)
 		}

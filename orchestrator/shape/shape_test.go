@@ -11,7 +11,7 @@ import (
 func TestWireRate(t *testing.T) {
 	for _, c := range []struct {
 		link Link
-		want units.BitRate
+		want units.Rate
 	}{
 		{Link{Rate: 100 * units.Gbps, Dilation: 1000, Frame: 4000, Packet: 4000}, 110 * units.Mbps},
 		{Link{Rate: 100 * units.Gbps, Dilation: 1000, Frame: 4400, Packet: 4000}, 121 * units.Mbps},

@@ -32,7 +32,7 @@ type edge struct {
 	low, high int // nodes; low is in the lower tier, or comes first
 	kind      int // position in sketch.kinds
 	links     int
-	rate      units.BitRate
+	rate      units.Rate
 	delay     units.Duration
 }
 

@@ -46,7 +46,7 @@ type tierKey struct {
 
 var tierKeys = []tierKey{
 	{"Downlink_speed_Gbps", topologies.FieldRate, true, 1, int64(topologies.MaxRate / units.Gbps),
-		func(t *topologies.FatTreeTier, v int64) { t.Rate = units.BitRate(v) * units.Gbps }},
+		func(t *topologies.FatTreeTier, v int64) { t.Rate = units.Rate(v) * units.Gbps }},
 	{"Radix_Down", topologies.FieldRadixDown, true, 1, topologies.MaxRadix,
 		func(t *topologies.FatTreeTier, v int64) { t.RadixDown = int(v) }},
 	{"Radix_Up", topologies.FieldRadixUp, true, 1, topologies.MaxRadix,
@@ -60,9 +60,9 @@ var tierKeys = []tierKey{
 	{"Bundle", topologies.FieldBundle, false, 1, topologies.MaxRadix,
 		func(t *topologies.FatTreeTier, v int64) { t.Bundle = int(v) }},
 	{"Queue_Up", topologies.FieldQueueUp, false, 1, int64(topologies.MaxQueue),
-		func(t *topologies.FatTreeTier, v int64) { t.QueueUp = units.ByteSize(v) }},
+		func(t *topologies.FatTreeTier, v int64) { t.QueueUp = units.Size(v) }},
 	{"Queue_Down", topologies.FieldQueueDown, false, 1, int64(topologies.MaxQueue),
-		func(t *topologies.FatTreeTier, v int64) { t.QueueDown = units.ByteSize(v) }},
+		func(t *topologies.FatTreeTier, v int64) { t.QueueDown = units.Size(v) }},
 }
 
 // reader is the state of one ReadTopology.
@@ -327,7 +327,7 @@ func WriteTopology(w io.Writer, f topologies.FatTree) error {
 		if !top && t.Oversubscribed == 0 {
 			down, up := int64(t.RadixDown)*int64(t.Rate), int64(t.RadixUp)*int64(f.Tiers[i+1].Rate)
 			if down%up != 0 || down/up > topologies.MaxRadix {
-				return fmt.Errorf("htsim topology: tier %d: oversubscription %v over %v is not a whole number up to %d", i, units.BitRate(down), units.BitRate(up), topologies.MaxRadix)
+				return fmt.Errorf("htsim topology: tier %d: oversubscription %v over %v is not a whole number up to %d", i, units.Rate(down), units.Rate(up), topologies.MaxRadix)
 			}
 			over = int(down / up)
 		}

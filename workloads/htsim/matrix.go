@@ -70,8 +70,8 @@ func ParseStartUnit(text string) (StartUnit, error) {
 // Options of ReadMatrix; the zero value is htsim's file as it is, with Auto.
 type Options struct {
 	StartUnit StartUnit
-	Hosts     int            // that the topology has, and so must the file; 0: any number
-	MaxSize   units.ByteSize // of a flow; 0: any
+	Hosts     int        // that the topology has, and so must the file; 0: any number
+	MaxSize   units.Size // of a flow; 0: any
 }
 
 // Limits; a value past them is a mistake rather than traffic.
@@ -322,7 +322,7 @@ func (m *matrix) transfers(w *workloads.Workload, unit StartUnit) error {
 	}
 	for _, f := range m.flows {
 		t := workloads.Transfer{
-			Label: f.id.Text, Src: f.src, Dst: f.dst, Size: units.ByteSize(f.size), Priority: f.priority,
+			Label: f.id.Text, Src: f.src, Dst: f.dst, Size: units.Size(f.size), Priority: f.priority,
 			After: workloads.None, SendDone: workloads.None, RecvDone: workloads.None,
 		}
 		if f.start.Text != "" {

@@ -21,7 +21,7 @@ func TestPublicFiles(t *testing.T) {
 	type result struct {
 		Name                       string
 		Hosts, Transfers, Triggers int
-		Bytes                      units.ByteSize
+		Bytes                      units.Size
 		LastStart                  units.Duration
 		Notes                      int
 	}

@@ -33,7 +33,7 @@ type Record struct {
 // Queue is what a packet met in the queue that it left: the wire bytes in it,
 // the packet not counted, and the time since its last bit had arrived.
 type Queue struct {
-	Ahead, Behind units.ByteSize
+	Ahead, Behind units.Size
 	Waited        units.Duration
 }
 

@@ -25,9 +25,9 @@ type Controller interface {
 
 // Output is what a controller asks of the transport and tells the records.
 type Output struct {
-	Window     units.ByteSize // wire bytes that may be in flight
-	PacingRate units.BitRate  // 0: as fast as the link
-	WantSignal bool           // Signal is wanted in the next packets
+	Window     units.Size // wire bytes that may be in flight
+	PacingRate units.Rate // 0: as fast as the link
+	WantSignal bool       // Signal is wanted in the next packets
 	Signal     csig.Type
 
 	// For the records: what the last ACK was answered with, the delay it was
@@ -47,8 +47,8 @@ type Signal struct {
 
 // Ack is an acknowledgement.
 type Ack struct {
-	Acked    units.ByteSize // wire bytes that it reports as newly received
-	Inflight units.ByteSize // after it
+	Acked    units.Size     // wire bytes that it reports as newly received
+	Inflight units.Size     // after it
 	RTT      units.Duration // of the packet that triggered it; valid if HasRTT
 	HasRTT   bool           // false when the packet is not known or the sample ambiguous
 	ECN      bool           // the packet was marked CE
@@ -59,8 +59,8 @@ type Ack struct {
 
 // Nack is a packet that a switch trimmed. It has been taken out of Inflight.
 type Nack struct {
-	Size     units.ByteSize // wire size of the packet as sent
-	Inflight units.ByteSize
+	Size     units.Size // wire size of the packet as sent
+	Inflight units.Size
 	RTT      units.Duration
 	HasRTT   bool
 	LastHop  bool // trimmed at the last hop
@@ -70,16 +70,16 @@ type Nack struct {
 
 // Timeout is a packet given up for lost. It has been taken out of Inflight.
 type Timeout struct {
-	Size     units.ByteSize
-	Inflight units.ByteSize
+	Size     units.Size
+	Inflight units.Size
 }
 
 // Path is what a controller may know of its network at construction.
 type Path struct {
-	LinkRate   units.BitRate  // of the sender's link
+	LinkRate   units.Rate     // of the sender's link
 	NetworkRTT units.Duration // round trip of a full packet and its ACK over the longest path
-	MTU        units.ByteSize // wire size of a full data packet
-	Header     units.ByteSize
+	MTU        units.Size     // wire size of a full data packet
+	Header     units.Size
 	Trim       bool // switches trim instead of dropping
 }
 

@@ -33,7 +33,7 @@ var nsccParams = []Param{
 	{Name: "csig", Kind: Enum, Default: "none", Values: []string{"none", "max-delay"}, Doc: "signal that replaces RTT minus base RTT as the queueing delay"},
 	{Name: "base_rtt_from_nack", Kind: Bool, Default: "true", Doc: "let base RTT learn from NACKs of trimmed packets too, as the reference does"},
 	{Name: "target_qdelay", Kind: Duration, Default: auto, Check: positive(units.ParseDuration), Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
-	{Name: "cwnd", Kind: Size, Default: auto, Check: positive(units.ParseByteSize), Doc: "initial window; auto: the largest, 1.5 BDP"},
+	{Name: "cwnd", Kind: Size, Default: auto, Check: positive(units.ParseSize), Doc: "initial window; auto: the largest, 1.5 BDP"},
 	{Name: "gamma", Kind: Number, Default: "0.8", Check: share, Doc: "gain of the multiplicative decrease"},
 	{Name: "delay_alpha", Kind: Number, Default: "0.0125", Check: share, Doc: "gain of the average delay"},
 	{Name: "quick_adapt", Kind: Bool, Default: "true", Doc: "cut the window to what was acknowledged after heavy loss"},
@@ -129,20 +129,20 @@ func newNSCC(p Path, v Values) (Controller, error) {
 		adjustBytes: adjustPackets * int64(p.MTU),
 	}
 	c.setBaseRTT(p.NetworkRTT)
-	c.cwnd = int64(orAuto(r, "cwnd", units.ParseByteSize, units.ByteSize(c.maxWindow)))
+	c.cwnd = int64(orAuto(r, "cwnd", units.ParseSize, units.Size(c.maxWindow)))
 	switch {
 	case r.err != nil:
 		return nil, r.err
 	case c.cwnd < int64(p.MTU) || c.cwnd > c.maxWindow:
 		return nil, &ParamError{"nscc", "cwnd", fmt.Errorf("%v is not from one packet, %v, to the largest window, %v",
-			units.ByteSize(c.cwnd), p.MTU, units.ByteSize(c.maxWindow))}
+			units.Size(c.cwnd), p.MTU, units.Size(c.maxWindow))}
 	}
 	c.out.WantSignal, c.out.Signal = c.useCSIG, csig.Delay
 	c.publish()
 	return c, nil
 }
 
-func bdp(rtt units.Duration, rate units.BitRate) units.ByteSize { return rate.Volume(rtt) }
+func bdp(rtt units.Duration, rate units.Rate) units.Size { return rate.Volume(rtt) }
 
 func (c *nsccState) Output() *Output { return &c.out }
 
@@ -196,7 +196,7 @@ func (c *nsccState) average(delay units.Duration, marked bool) {
 	c.avgDelay = units.Duration(float64((1-c.gain)*float64(c.avgDelay)) + float64(c.gain*sample))
 }
 
-func (c *nsccState) update(now units.Time, marked bool, delay units.Duration, acked int64, inflight units.ByteSize) metrics.Action {
+func (c *nsccState) update(now units.Time, marked bool, delay units.Duration, acked int64, inflight units.Size) metrics.Action {
 	if c.adapt(now, false, marked, delay, inflight) {
 		return metrics.ActionQuickAdapt
 	}
@@ -265,7 +265,7 @@ func (c *nsccState) adjust(now units.Time) {
 // adapt is quick adapt: after heavy loss the window becomes what was
 // acknowledged in the last base RTT plus target, and signals of the flight that
 // was under way are ignored. It tells whether the event is dealt with.
-func (c *nsccState) adapt(now units.Time, loss, marked bool, delay units.Duration, inflight units.ByteSize) (done bool) {
+func (c *nsccState) adapt(now units.Time, loss, marked bool, delay units.Duration, inflight units.Size) (done bool) {
 	switch {
 	case !c.quickAdapt:
 		return false
@@ -317,6 +317,6 @@ func (c *nsccState) bound() {
 }
 
 func (c *nsccState) publish() {
-	c.out.Window = units.ByteSize(c.cwnd)
+	c.out.Window = units.Size(c.cwnd)
 	c.out.BaseRTT = c.baseRTT
 }

@@ -39,7 +39,7 @@ func TestNSCCConstants(t *testing.T) {
 		path                       Path
 		target                     units.Duration
 		alpha, fair, eta, fastGain float64
-		window                     units.ByteSize
+		window                     units.Size
 	}{
 		{"3-tier 100G", threeTier, 10_517_040, 1.59158e-3, 23873.7, 716, 0.29214, 262_926},
 		{"2-tier 800G", twoTier, 6_126_420, 7.41705e-3, 111256, 3337, 5.44571 / 4, 1_225_284},
@@ -146,7 +146,7 @@ func TestNSCCFastIncrease(t *testing.T) {
 	for i, test := range []struct {
 		delay  units.Duration
 		action metrics.Action
-		window units.ByteSize
+		window units.Size
 	}{
 		{0, metrics.ActionProportional, 8300},                          // 4150 acknowledged
 		{0, metrics.ActionProportional, 8300},                          // 8300: not more than the window
@@ -257,7 +257,7 @@ func TestNSCCAdjust(t *testing.T) {
 		name     string
 		received int64
 		since    units.Duration
-		window   units.ByteSize
+		window   units.Size
 	}{
 		{"8 packets are not more than 8 MTU", 7 * packet, 0, 100_000},
 		// 23873.71 B * 4150 B / 100000 B = 990
@@ -294,7 +294,7 @@ func TestNSCCQuickAdapt(t *testing.T) {
 		state  state
 		delay  units.Duration
 		action metrics.Action
-		window units.ByteSize
+		window units.Size
 	}{
 		{"the first call only starts the window", state{0, 0, true}, heavy, metrics.ActionFair, 100_000},
 		{"inside the window", state{now, 0, true}, heavy, metrics.ActionFair, 100_000},
@@ -387,7 +387,7 @@ func TestNSCCNack(t *testing.T) {
 func TestNSCCTimeout(t *testing.T) {
 	// 1.6: "cwnd=max(cwnd-pkt, mtu)".
 	c := newState(t, threeTier, Values{"cwnd": "10kB"})
-	for _, want := range []units.ByteSize{5850, 4150, 4150} {
+	for _, want := range []units.Size{5850, 4150, 4150} {
 		c.OnTimeout(early, &Timeout{Size: packet})
 		if c.out.Window != want {
 			t.Errorf("window %d, want %d", c.out.Window, want)
@@ -405,7 +405,7 @@ func TestNSCCBaseRTT(t *testing.T) {
 		values Values
 		event  func(c *nsccState)
 		base   units.Duration
-		window units.ByteSize
+		window units.Size
 	}{
 		{"ACK", nil, func(c *nsccState) { c.OnAck(early, &Ack{Acked: packet, RTT: pod, HasRTT: true, Penalty: 255}) }, pod, 175_284},
 		{"ACK without a sample", nil, func(c *nsccState) { c.OnAck(early, &Ack{Acked: packet, RTT: pod, Penalty: 255}) }, threeTier.NetworkRTT, 262_926},
@@ -436,7 +436,7 @@ func TestNSCCBaseRTT(t *testing.T) {
 
 func TestNSCCReceiverPenalty(t *testing.T) {
 	// 1.3: "if ack.rcv_wnd_pen<255, cwnd -= newly*(1-pen/255), floor mtu".
-	for penalty, want := range map[uint8]units.ByteSize{255: 100_000, 0: 100_000 - packet, 51: 100_000 - 3320, 254: 100_000 - 16} {
+	for penalty, want := range map[uint8]units.Size{255: 100_000, 0: 100_000 - packet, 51: 100_000 - 3320, 254: 100_000 - 16} {
 		c := newState(t, threeTier, Values{"cwnd": "100kB"})
 		a := ack(c, 0, true)
 		a.Penalty = penalty

@@ -53,7 +53,7 @@ func (p Param) check(text string) (err error) {
 	case Duration:
 		_, err = units.ParseDuration(text)
 	case Size:
-		_, err = units.ParseByteSize(text)
+		_, err = units.ParseSize(text)
 	case Enum:
 		if !slices.Contains(p.Values, text) {
 			err = fmt.Errorf("%q is none of %q", text, p.Values)

@@ -71,7 +71,7 @@ func apply(c *nsccState, words []string) (string, error) {
 		return "", err
 	}
 	now := units.Time(at)
-	size, err := units.ParseByteSize(words[2])
+	size, err := units.ParseSize(words[2])
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +87,7 @@ func apply(c *nsccState, words []string) (string, error) {
 		}
 		switch word {
 		case "inflight":
-			a.Inflight, err = units.ParseByteSize(words[i])
+			a.Inflight, err = units.ParseSize(words[i])
 		case "rtt":
 			a.RTT, err = units.ParseDuration(words[i])
 			a.HasRTT = true

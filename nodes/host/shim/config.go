@@ -21,8 +21,8 @@ const Ports = 2
 type Config struct {
 	Node  int // host Node has the addresses wire.HostIP(Node) and wire.MAC(Node, 0)
 	Name  string
-	Rate  units.BitRate  // of the NIC
-	Queue units.ByteSize // limit of the queue in front of the NIC, in wire bytes
+	Rate  units.Rate // of the NIC
+	Queue units.Size // limit of the queue in front of the NIC, in wire bytes
 	Sizes wire.Sizes
 
 	CSIG *csig.Config // nil: no tags

@@ -48,7 +48,7 @@ type rig struct {
 	domain  *csig.Domain // nil without CSIG
 	// out are the frames that each port sent, sizes what they were charged.
 	out   [shim.Ports][][]byte
-	sizes [shim.Ports][]units.ByteSize
+	sizes [shim.Ports][]units.Size
 }
 
 func newRig(t testing.TB, cfg shim.Config) *rig {
@@ -355,7 +355,7 @@ func TestQueue(t *testing.T) {
 	for _, count := range []bool{false, true} {
 		cfg := config()
 		cfg.Queue, cfg.Sizes.CountTag = 10_000, count
-		size := units.ByteSize(1004)
+		size := units.Size(1004)
 		if count {
 			size += 4
 		}

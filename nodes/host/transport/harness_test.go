@@ -14,11 +14,11 @@ import (
 // Sections are those of reference/congestion-control.md.
 
 const (
-	mtu    units.ByteSize = 4150
-	header units.ByteSize = 64
-	mss                   = mtu - header
-	flow   uint32         = 7
-	rto                   = 100 * units.Microsecond
+	mtu    units.Size = 4150
+	header units.Size = 64
+	mss               = mtu - header
+	flow   uint32     = 7
+	rto               = 100 * units.Microsecond
 )
 
 var (
@@ -65,7 +65,7 @@ type sender struct {
 }
 
 // newSender returns a started sender of a flow of so many payload bytes.
-func newSender(t *testing.T, size, window units.ByteSize, edit ...func(*transport.SenderConfig)) *sender {
+func newSender(t *testing.T, size, window units.Size, edit ...func(*transport.SenderConfig)) *sender {
 	t.Helper()
 	s := &sender{t: t, cc: &controller{}, lb: &balancer{}, sent: map[uint32]*wire.Packet{}}
 	s.cc.out.Window = window

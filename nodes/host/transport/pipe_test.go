@@ -85,7 +85,7 @@ func (p *pipe) run() {
 		}
 		// The window is kept at the moment of sending; in flight is never
 		// negative and never more than was sent.
-		if got := p.sender.Inflight(); got < 0 || got > units.ByteSize(p.packets)*mtu {
+		if got := p.sender.Inflight(); got < 0 || got > units.Size(p.packets)*mtu {
 			p.t.Fatalf("%v in flight", got)
 		}
 	}
@@ -173,7 +173,7 @@ func (p *pipe) deliver(packet *wire.Packet) {
 
 func (p *pipe) chance(perMille int) bool { return p.random.IntN(1000) < perMille }
 
-func newPipe(t *testing.T, seed uint64, size units.ByteSize, f faults, cc congestion.Values, d *csig.Domain) *pipe {
+func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc congestion.Values, d *csig.Domain) *pipe {
 	t.Helper()
 	path := congestion.Path{LinkRate: 100 * units.Gbps, NetworkRTT: 2*pipeDelay + perPacket, MTU: mtu, Header: header, Trim: true}
 	nscc, _ := congestion.Lookup("nscc")
@@ -216,7 +216,7 @@ func TestEveryTransferCompletes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(seeds) {
 				random := rand.New(rand.NewPCG(seed, 2))
-				size := []units.ByteSize{1, mss, mss + 1, 20 * mss, units.ByteSize(1 + random.Int64N(int64(300*mss)))}[seed%5]
+				size := []units.Size{1, mss, mss + 1, 20 * mss, units.Size(1 + random.Int64N(int64(300*mss)))}[seed%5]
 				values := []congestion.Values{nil, {"csig": "max-delay"}, {"cwnd": "4150B", "quick_adapt": "false"}}[seed%3]
 				p := newPipe(t, seed, size, f, values, d)
 				p.run()
@@ -228,7 +228,7 @@ func TestEveryTransferCompletes(t *testing.T) {
 	}
 }
 
-func (p *pipe) check(size units.ByteSize) error {
+func (p *pipe) check(size units.Size) error {
 	s, _, _ := p.sender.Result()
 	r, windows := p.receiver.Result()
 	var counted int64
@@ -297,7 +297,7 @@ func TestAllocations(t *testing.T) {
 }
 
 // steady returns a flow whose records never close a window.
-func steady(t *testing.T, size units.ByteSize) (*transport.Sender, *transport.Receiver) {
+func steady(t *testing.T, size units.Size) (*transport.Sender, *transport.Receiver) {
 	cc := &quiet{out: congestion.Output{Window: 20 * mtu}}
 	mixed, _ := balance.Lookup("mixed")
 	return transport.NewSender(transport.SenderConfig{

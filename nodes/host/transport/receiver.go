@@ -12,7 +12,7 @@ type ReceiverConfig struct {
 	Ends     Ends  // from the receiver's point of view
 	Packets  int64 // data packets of the flow
 	Sizes    wire.Sizes
-	AckEvery units.ByteSize // accepted bytes between coalesced ACKs
+	AckEvery units.Size     // accepted bytes between coalesced ACKs
 	Measure  Span           // totals are counted inside it too
 	Records  units.Duration // telemetry interval
 }
@@ -29,8 +29,8 @@ type Receiver struct {
 	outOfOrder int      // number of bits set
 	owed       bool     // a packet beyond a hole asked for an ACK; one more when it closes
 
-	accepted units.ByteSize // wire bytes of distinct packets
-	unacked  units.ByteSize // of those, since the last ACK
+	accepted units.Size // wire bytes of distinct packets
+	unacked  units.Size // of those, since the last ACK
 
 	ack, nack, answer wire.Packet // templates
 
@@ -93,7 +93,7 @@ func (r *Receiver) OnData(now units.Time, p, reply *wire.Packet) bool {
 }
 
 func (r *Receiver) count(now units.Time, p *wire.Packet) {
-	payload := units.ByteSize(p.PayloadLen)
+	payload := units.Size(p.PayloadLen)
 	size := r.cfg.Sizes.Header + payload
 	r.accepted += size
 	r.unacked += size

@@ -13,7 +13,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-func newReceiver(size, ackEvery units.ByteSize) *transport.Receiver {
+func newReceiver(size, ackEvery units.Size) *transport.Receiver {
 	return transport.NewReceiver(transport.ReceiverConfig{
 		Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header),
 		Sizes: sizes, AckEvery: ackEvery, Measure: transport.Span{To: units.Never}, Records: units.Second,
@@ -79,7 +79,7 @@ func TestAckRules(t *testing.T) {
 
 func TestAckEveryIsReached(t *testing.T) {
 	// "accepted bytes since last ACK >= -sack_threshold"
-	for every, want := range map[units.ByteSize]int{2*mtu - 1: 2, 2 * mtu: 2, 2*mtu + 1: 3} {
+	for every, want := range map[units.Size]int{2*mtu - 1: 2, 2 * mtu: 2, 2*mtu + 1: 3} {
 		r := newReceiver(100*mss, every)
 		r.OnData(0, data(0, 0, false), new(wire.Packet))
 		n := 1

@@ -25,8 +25,8 @@ type Ends struct {
 type SenderConfig struct {
 	Flow    uint32
 	Ends    Ends
-	Size    units.ByteSize // payload bytes of the flow, positive
-	MTU     units.ByteSize // wire size of a full data packet
+	Size    units.Size // payload bytes of the flow, positive
+	MTU     units.Size // wire size of a full data packet
 	Sizes   wire.Sizes
 	RTO     units.Duration
 	CC      congestion.Controller
@@ -77,9 +77,9 @@ type Sender struct {
 	ring []slot // PSN p in [cum, next) is at p & (len-1)
 	rtx  fifo.Queue[uint32]
 
-	outstanding units.ByteSize // wire bytes of PSNs in that state
-	known       units.ByteSize // wire bytes of PSNs known to be received
-	reported    units.ByteSize // wire bytes that the receiver says it has
+	outstanding units.Size // wire bytes of PSNs in that state
+	known       units.Size // wire bytes of PSNs known to be received
+	reported    units.Size // wire bytes that the receiver says it has
 
 	timeout    units.Time // never later than the oldest outstanding packet's
 	signalling signalling
@@ -116,7 +116,7 @@ func NewSender(cfg SenderConfig) *Sender {
 }
 
 // Packets returns the number of data packets of a flow of size payload bytes.
-func Packets(size, mtu, header units.ByteSize) int64 {
+func Packets(size, mtu, header units.Size) int64 {
 	mss := mtu - header
 	return int64((size + mss - 1) / mss)
 }
@@ -143,7 +143,7 @@ func (s *Sender) Done() bool { return s.cum == s.packets }
 // Inflight returns the wire bytes that are sent, neither known to have arrived
 // nor given up. The receiver's byte count is ahead of the PSNs that its ACKs
 // name when packets are reordered; it counts too.
-func (s *Sender) Inflight() units.ByteSize {
+func (s *Sender) Inflight() units.Size {
 	return max(0, s.outstanding-max(0, s.reported-s.known))
 }
 
@@ -152,7 +152,7 @@ func (s *Sender) CanSend() bool {
 	if !s.ready {
 		return false
 	}
-	var size units.ByteSize
+	var size units.Size
 	if psn, ok := s.nextRefused(); ok {
 		size = s.sizeOf(psn)
 	} else if s.next < s.packets {
@@ -242,7 +242,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	s.totals.AcksReceived++
 	event := &s.ack
 	*event = congestion.Ack{EV: f.EV, ECN: p.Flags()&wire.ECNEcho != 0, Penalty: f.Penalty}
-	if got := units.ByteSize(f.Received); got > s.reported {
+	if got := units.Size(f.Received); got > s.reported {
 		event.Acked, s.reported = got-s.reported, got
 	}
 	event.RTT, event.HasRTT = s.sample(now, f.Acked, p.Flags()&wire.RetransmitEcho != 0)
@@ -414,16 +414,16 @@ func (s *Sender) Result() (metrics.SenderTotals, []metrics.CCWindow, []metrics.S
 func (s *Sender) payload(psn uint32) int {
 	mss := s.cfg.MTU - s.cfg.Sizes.Header
 	if psn == s.packets-1 {
-		return int(s.cfg.Size - units.ByteSize(psn)*mss)
+		return int(s.cfg.Size - units.Size(psn)*mss)
 	}
 	return int(mss)
 }
 
 // sizeOf returns the wire size of a PSN, its tag not counted: windows are in
 // bytes of the packet that the transport made.
-func (s *Sender) sizeOf(psn uint32) units.ByteSize {
+func (s *Sender) sizeOf(psn uint32) units.Size {
 	if psn == s.packets-1 {
-		return s.cfg.Sizes.Header + units.ByteSize(s.payload(psn))
+		return s.cfg.Sizes.Header + units.Size(s.payload(psn))
 	}
 	return s.cfg.MTU
 }

@@ -20,9 +20,9 @@ import (
 // 64·npkts"; section 5: "490 pkts: 489×4150 B + a last short packet (2010 B)".
 func TestPacketsAndSizes(t *testing.T) {
 	for _, test := range []struct {
-		size    units.ByteSize
+		size    units.Size
 		packets int
-		last    units.ByteSize // wire size of the last packet
+		last    units.Size // wire size of the last packet
 	}{
 		{1, 1, 65}, {4085, 1, 4149}, {4086, 1, 4150}, {4087, 2, 65}, {8172, 2, 4150}, {2_000_000, 490, 2010},
 	} {
@@ -30,7 +30,7 @@ func TestPacketsAndSizes(t *testing.T) {
 			t.Errorf("%v: %d packets, want %d", test.size, got, test.packets)
 		}
 		s := newSender(t, test.size, units.NoLimit)
-		var wireBytes units.ByteSize
+		var wireBytes units.Size
 		var payload int
 		for n := range test.packets {
 			p := s.send()
@@ -50,7 +50,7 @@ func TestPacketsAndSizes(t *testing.T) {
 		if s.CanSend() {
 			t.Errorf("%v: more than %d packets", test.size, test.packets)
 		}
-		if payload != int(test.size) || wireBytes != test.size+64*units.ByteSize(test.packets) || s.Inflight() != wireBytes {
+		if payload != int(test.size) || wireBytes != test.size+64*units.Size(test.packets) || s.Inflight() != wireBytes {
 			t.Errorf("%v: sent %d payload bytes in %v on the wire, %v in flight", test.size, payload, wireBytes, s.Inflight())
 		}
 	}
@@ -97,7 +97,7 @@ func TestWindow(t *testing.T) {
 // therefore asks for an ACK on every packet."
 func TestAckRequest(t *testing.T) {
 	for _, test := range []struct {
-		window units.ByteSize
+		window units.Size
 		want   []bool // of the packets that the window lets out
 	}{
 		{4 * mtu, []bool{false, false, true, true}}, // 3 packets + 1 = window
@@ -409,7 +409,7 @@ func TestTagging(t *testing.T) {
 							t.Errorf("%v: the tag asks for %v, D %v", test.tagging, signal, frozen)
 						}
 						if count {
-							size += units.ByteSize(format.Size())
+							size += units.Size(format.Size())
 						}
 					}
 					if p.Size != size {
@@ -472,7 +472,7 @@ func TestWideWindow(t *testing.T) {
 			cum++
 		}
 		s.ack(wire.AckFields{Cumulative: cum, Acked: psn, SackBase: psn, SackBits: 1, Received: received}, 0)
-		if want := units.ByteSize(len(out)) * mtu; s.Inflight() != want {
+		if want := units.Size(len(out)) * mtu; s.Inflight() != want {
 			t.Fatalf("PSN %d acknowledged: %v in flight, want %v", psn, s.Inflight(), want)
 		}
 		if a := s.cc.acks[len(s.cc.acks)-1]; a.Acked != mtu || !a.HasRTT || a.RTT != s.now.Sub(units.Time(psn+1)*units.Time(units.Microsecond)) {

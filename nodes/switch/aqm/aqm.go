@@ -13,7 +13,7 @@ import (
 // linearly and is 1 from High on (uet-htsim compositequeue: decide_ECN). The
 // queue is taken after the departing packet has left it.
 type Linear struct {
-	Low, High units.ByteSize
+	Low, High units.Size
 }
 
 // Off marks nothing.
@@ -28,14 +28,14 @@ func (l Linear) Check() error {
 }
 
 // Mark decides for one packet. It draws only between the thresholds.
-func (l Linear) Mark(queue units.ByteSize, r *rand.Rand) bool {
+func (l Linear) Mark(queue units.Size, r *rand.Rand) bool {
 	switch {
 	case queue <= l.Low && queue < l.High || l.Low == units.NoLimit:
 		return false
 	case queue >= l.High:
 		return true
 	}
-	return units.ByteSize(r.Uint64N(uint64(l.High-l.Low))) < queue-l.Low
+	return units.Size(r.Uint64N(uint64(l.High-l.Low))) < queue-l.Low
 }
 
 // TrimArriving tosses the coin of a full queue: true trims the arriving packet,

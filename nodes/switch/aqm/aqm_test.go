@@ -17,7 +17,7 @@ func TestMarkProbability(t *testing.T) {
 	l := aqm.Linear{Low: 37350, High: 145250}
 	const draws = 20000
 	for _, tc := range []struct {
-		queue units.ByteSize
+		queue units.Size
 		want  float64
 	}{
 		{0, 0}, {37349, 0}, {37350, 0}, {37350 + 1079, 0.01}, {64325, 0.25}, {91300, 0.5}, {118275, 0.75},
@@ -42,7 +42,7 @@ func TestMarkProbability(t *testing.T) {
 func TestMarkDrawsOnlyBetween(t *testing.T) {
 	l := aqm.Linear{Low: 100, High: 200}
 	r, untouched := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(1, 2))
-	for _, queue := range []units.ByteSize{0, 100, 200, 300} {
+	for _, queue := range []units.Size{0, 100, 200, 300} {
 		l.Mark(queue, r)
 	}
 	aqm.Off.Mark(units.NoLimit, r)
@@ -54,12 +54,12 @@ func TestMarkDrawsOnlyBetween(t *testing.T) {
 func TestMarkAtAStep(t *testing.T) {
 	l := aqm.Linear{Low: 100, High: 100}
 	r := rand.New(rand.NewPCG(1, 2))
-	for queue, want := range map[units.ByteSize]bool{0: false, 99: false, 100: true, 101: true} {
+	for queue, want := range map[units.Size]bool{0: false, 99: false, 100: true, 101: true} {
 		if got := l.Mark(queue, r); got != want {
 			t.Errorf("step at 100: Mark(%d) = %v, want %v", queue, got, want)
 		}
 	}
-	for _, queue := range []units.ByteSize{0, 1, units.TB, units.NoLimit} {
+	for _, queue := range []units.Size{0, 1, units.TB, units.NoLimit} {
 		if aqm.Off.Mark(queue, r) {
 			t.Errorf("Off marked at %v", queue)
 		}

@@ -10,7 +10,7 @@ import (
 
 // Limits are the sizes of the two queues.
 type Limits struct {
-	Data, Control units.ByteSize
+	Data, Control units.Size
 }
 
 // Port is the buffer of one egress port.
@@ -47,10 +47,10 @@ func (b *Port) Pop() (p *wire.Packet, fromData bool) {
 }
 
 // Data returns the wire bytes in the data queue.
-func (b *Port) Data() units.ByteSize { return b.data.Bytes() }
+func (b *Port) Data() units.Size { return b.data.Bytes() }
 
 // Len returns the packets in both queues.
 func (b *Port) Len() int { return b.data.Len() + b.control.Len() }
 
 // Bytes returns the wire bytes in both queues.
-func (b *Port) Bytes() units.ByteSize { return b.data.Bytes() + b.control.Bytes() }
+func (b *Port) Bytes() units.Size { return b.data.Bytes() + b.control.Bytes() }

@@ -9,7 +9,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-func packet(size units.ByteSize) *wire.Packet { return &wire.Packet{Size: size} }
+func packet(size units.Size) *wire.Packet { return &wire.Packet{Size: size} }
 
 // Control goes first, whatever came first.
 func TestPopIsStrictPriority(t *testing.T) {
@@ -42,12 +42,12 @@ func TestFits(t *testing.T) {
 	b := buffer.NewPort(buffer.Limits{Data: 300, Control: 30})
 	b.PushData(packet(200))
 	b.PushControl(packet(20))
-	for size, want := range map[units.ByteSize]bool{99: true, 100: true, 101: false} {
+	for size, want := range map[units.Size]bool{99: true, 100: true, 101: false} {
 		if got := b.DataFits(packet(size)); got != want {
 			t.Errorf("DataFits of %d B behind 200 B of 300 B = %v, want %v", size, got, want)
 		}
 	}
-	for size, want := range map[units.ByteSize]bool{9: true, 10: true, 11: false} {
+	for size, want := range map[units.Size]bool{9: true, 10: true, 11: false} {
 		if got := b.ControlFits(packet(size)); got != want {
 			t.Errorf("ControlFits of %d B behind 20 B of 30 B = %v, want %v", size, got, want)
 		}

@@ -42,7 +42,7 @@ type Config struct {
 
 // Port is one port.
 type Port struct {
-	Rate     units.BitRate
+	Rate     units.Rate
 	MAC      [6]byte
 	PeerMAC  [6]byte
 	LastHop  bool // leads to a host

@@ -30,7 +30,7 @@ func TestConservation(t *testing.T) {
 		cfg.Trim = round%4 != 0
 		cfg.ECN = aqm.Linear{Low: 4150, High: 6 * 4150}
 		cfg.Buffer.Data = 8 * 4150
-		cfg.Buffer.Control = []units.ByteSize{200, 4150, 100_000}[rnd.IntN(3)]
+		cfg.Buffer.Control = []units.Size{200, 4150, 100_000}[rnd.IntN(3)]
 		cfg.Delay = []units.Duration{0, 300 * units.Nanosecond}[rnd.IntN(2)]
 		cfg.Sizes.CountTag = rnd.IntN(2) == 0
 		cfg.Ports[0].Outside = rnd.IntN(2) == 0

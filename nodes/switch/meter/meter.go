@@ -38,7 +38,7 @@ const subWindows = 8
 // Preamble, gap and MAC-generated frames are not counted. Before the first
 // window has closed the port counts as idle.
 type Bandwidth struct {
-	rate     units.BitRate
+	rate     units.Rate
 	interval units.Duration
 
 	sub   units.Duration // length of a window
@@ -51,7 +51,7 @@ type Bandwidth struct {
 }
 
 // NewBandwidth returns the meter of a port. interval must be at least 8 ps.
-func NewBandwidth(rate units.BitRate, interval units.Duration, mode Mode) Bandwidth {
+func NewBandwidth(rate units.Rate, interval units.Duration, mode Mode) Bandwidth {
 	b := Bandwidth{rate: rate, interval: interval, sub: interval, count: 1}
 	if mode == Sliding {
 		b.sub, b.count = interval/subWindows, subWindows
@@ -62,7 +62,7 @@ func NewBandwidth(rate units.BitRate, interval units.Duration, mode Mode) Bandwi
 
 // Transmit counts a packet whose transmission starts at now. Calls are in order
 // of time.
-func (b *Bandwidth) Transmit(now units.Time, size units.ByteSize) {
+func (b *Bandwidth) Transmit(now units.Time, size units.Size) {
 	b.roll(now)
 	b.open += int64(size)
 }
@@ -122,11 +122,11 @@ func ParseDepthMode(text string) (DepthMode, error) {
 }
 
 // Depth normalises the depth of a queue.
-type Depth struct{ full units.ByteSize }
+type Depth struct{ full units.Size }
 
 // NewDepth returns the meter of a queue of the given limit behind a port of the
 // given rate; tau is the constant of Drain.
-func NewDepth(mode DepthMode, limit units.ByteSize, rate units.BitRate, tau units.Duration) Depth {
+func NewDepth(mode DepthMode, limit units.Size, rate units.Rate, tau units.Duration) Depth {
 	if mode == Drain {
 		limit = rate.Volume(tau)
 	}
@@ -135,7 +135,7 @@ func NewDepth(mode DepthMode, limit units.ByteSize, rate units.BitRate, tau unit
 
 // Of returns the normalised depth of a queue of the given size in ppm, at most
 // one million. The queue is taken at dequeue, the departing packet not counted.
-func (d Depth) Of(queue units.ByteSize) uint64 {
+func (d Depth) Of(queue units.Size) uint64 {
 	hi, lo := bits.Mul64(uint64(min(queue, d.full)), partsPerMillion)
 	ppm, _ := bits.Div64(hi, lo, uint64(d.full))
 	return ppm

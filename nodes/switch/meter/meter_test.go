@@ -13,12 +13,12 @@ import (
 
 type transmission struct {
 	at   units.Time
-	size units.ByteSize
+	size units.Size
 }
 
 // slowAvailable sums what was sent in the last closed window, or in the last
 // eight closed sub-windows, over the whole history.
-func slowAvailable(history []transmission, now units.Time, rate units.BitRate, interval units.Duration, mode meter.Mode) uint64 {
+func slowAvailable(history []transmission, now units.Time, rate units.Rate, interval units.Duration, mode meter.Mode) uint64 {
 	window, count := interval, int64(1)
 	if mode == meter.Sliding {
 		window, count = interval/8, 8
@@ -44,7 +44,7 @@ func TestBandwidthAgainstHistory(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, mode := range []meter.Mode{meter.Tumbling, meter.Sliding} {
 		for _, interval := range []units.Duration{128 * units.Microsecond, 100 * units.Microsecond, 8 * units.Nanosecond} {
-			rate := []units.BitRate{50 * units.Gbps, 100 * units.Gbps, 800 * units.Gbps}[r.IntN(3)]
+			rate := []units.Rate{50 * units.Gbps, 100 * units.Gbps, 800 * units.Gbps}[r.IntN(3)]
 			b := meter.NewBandwidth(rate, interval, mode)
 			var history []transmission
 			now := units.Time(0)
@@ -58,7 +58,7 @@ func TestBandwidthAgainstHistory(t *testing.T) {
 					now += units.Time(r.Int64N(int64(interval)/10 + 1))
 				}
 				if r.IntN(3) > 0 {
-					size := units.ByteSize(64 + r.IntN(9000))
+					size := units.Size(64 + r.IntN(9000))
 					b.Transmit(now, size)
 					history = append(history, transmission{now, size})
 				}
@@ -79,7 +79,7 @@ func TestBandwidthAgainstHistory(t *testing.T) {
 // The figures of csig-and-workloads.md 2.1.
 func TestBandwidthFigures(t *testing.T) {
 	const interval = 128 * units.Microsecond
-	for rate, capacity := range map[units.BitRate]units.ByteSize{
+	for rate, capacity := range map[units.Rate]units.Size{
 		50 * units.Gbps: 800_000, 100 * units.Gbps: 1_600_000, 400 * units.Gbps: 6_400_000, 800 * units.Gbps: 12_800_000,
 	} {
 		b := meter.NewBandwidth(rate, interval, meter.Tumbling)
@@ -137,7 +137,7 @@ func TestSlidingAge(t *testing.T) {
 // coincide when q_limit = C*tau/8" (csig-and-workloads.md 2.4).
 func TestDepth(t *testing.T) {
 	occupancy := meter.NewDepth(meter.Occupancy, 178_450, 100*units.Gbps, 0)
-	for q, want := range map[units.ByteSize]uint64{0: 0, 1: 5, 89_225: 500_000, 178_449: 999_994, 178_450: 1_000_000, 200_000: 1_000_000, units.NoLimit: 1_000_000} {
+	for q, want := range map[units.Size]uint64{0: 0, 1: 5, 89_225: 500_000, 178_449: 999_994, 178_450: 1_000_000, 200_000: 1_000_000, units.NoLimit: 1_000_000} {
 		if got := occupancy.Of(q); got != want {
 			t.Errorf("occupancy of %d B of 178450 B = %d ppm, want %d", q, got, want)
 		}
@@ -145,7 +145,7 @@ func TestDepth(t *testing.T) {
 	const tau = 14 * units.Microsecond // 175000 B at 100 Gb/s
 	drain := meter.NewDepth(meter.Drain, 178_450, 100*units.Gbps, tau)
 	same := meter.NewDepth(meter.Occupancy, 175_000, 0, 0)
-	for _, q := range []units.ByteSize{0, 1, 43_750, 174_999, 175_000, 178_450} {
+	for _, q := range []units.Size{0, 1, 43_750, 174_999, 175_000, 178_450} {
 		want := min(1_000_000, uint64(q)*1_000_000/175_000)
 		if got := drain.Of(q); got != want || same.Of(q) != want {
 			t.Errorf("drain of %d B = %d ppm, occupancy of the same depth %d, want %d", q, got, same.Of(q), want)

@@ -27,7 +27,7 @@ var Paths = map[string]congestion.Path{
 }
 
 // Limit tells the largest window that a controller may ask for on a path.
-type Limit func(congestion.Path) units.ByteSize
+type Limit func(congestion.Path) units.Size
 
 // seed starts every random stream of the suite.
 const seed = 20251
@@ -78,7 +78,7 @@ func build(t *testing.T, a congestion.Algorithm, path congestion.Path, values co
 }
 
 // walk feeds a random stream of events and checks the output after each.
-func walk(t *testing.T, c congestion.Controller, path congestion.Path, limit units.ByteSize, seed uint64) {
+func walk(t *testing.T, c congestion.Controller, path congestion.Path, limit units.Size, seed uint64) {
 	t.Helper()
 	out := c.Output()
 	check := func(step int) {
@@ -196,11 +196,11 @@ func (s *stream) next(c congestion.Controller) {
 	default:
 		s.now = s.now.Add(units.Duration(r.Int64N(int64(s.path.NetworkRTT / 8))))
 	}
-	inflight := units.ByteSize(r.Int64N(64)) * s.path.MTU
+	inflight := units.Size(r.Int64N(64)) * s.path.MTU
 	switch kind := r.IntN(100); {
 	case kind < 85:
 		s.ack = congestion.Ack{
-			Acked:    units.ByteSize(r.Int64N(8)) * s.path.MTU,
+			Acked:    units.Size(r.Int64N(8)) * s.path.MTU,
 			Inflight: inflight,
 			RTT:      s.rtt(),
 			HasRTT:   r.IntN(10) > 0,
@@ -213,7 +213,7 @@ func (s *stream) next(c congestion.Controller) {
 			s.ack.Penalty = uint8(r.IntN(256))
 		}
 		if r.IntN(200) == 0 {
-			s.ack.Acked = units.ByteSize(r.Int64N(int64(units.GB)))
+			s.ack.Acked = units.Size(r.Int64N(int64(units.GB)))
 		}
 		c.OnAck(s.now, &s.ack)
 	case kind < 97:
