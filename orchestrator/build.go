@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"

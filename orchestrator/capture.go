@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/metrics/capture"
-	"github.com/csiglab/csiglab/metrics/capture/spool"
+	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/nodes/emu"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/metrics/capture/capturetest"
+	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/wire"

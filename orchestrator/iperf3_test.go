@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics/capture/capturetest"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/wire"

@@ -9,17 +9,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics/capture"
-	"github.com/csiglab/csiglab/metrics/capture/spool"
+	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/containers"
-	"github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // LiveCapture asks the nodes at both ends of a link of a run in real time for the
 // packets that it carries from now on.
 type LiveCapture struct {
-	Run      lab.Run
+	Run      runs.Run
 	Link     string
 	Duration time.Duration // wall time; 0: until ctx or the run ends
 	Packets  int           // 0: any number
@@ -94,11 +94,11 @@ func (c LiveCapture) ends() ([]liveEnd, error) {
 		}
 		var ends []liveEnd
 		for _, name := range l.Nodes {
-			node := slices.IndexFunc(c.Run.Nodes, func(n lab.Node) bool { return n.Name == name })
+			node := slices.IndexFunc(c.Run.Nodes, func(n runs.Node) bool { return n.Name == name })
 			if node < 0 {
 				return nil, fmt.Errorf("capture %s: run %s has no node %s", c.Link, c.Run.ID, name)
 			}
-			port := slices.IndexFunc(c.Run.Nodes[node].Interfaces, func(i lab.Interface) bool { return i.Link == c.Link })
+			port := slices.IndexFunc(c.Run.Nodes[node].Interfaces, func(i runs.Interface) bool { return i.Link == c.Link })
 			ends = append(ends, liveEnd{node, port})
 		}
 		return ends, nil

@@ -13,13 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/metrics/capture/capturetest"
+	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // realTime makes captureText a run in real time that any machine keeps, as far as
@@ -121,11 +121,11 @@ func ofPort(rows [][]string, port string) (list [][]string) {
 // captureLive captures a run that has just started: a few packets, then, beside
 // another capture that nobody reads, the rest.
 func captureLive(ctx context.Context, s Started, file string, few *bytes.Buffer) (*Captured, error) {
-	runs, err := lab.List(ctx, netns.Remains{}, containers.Remains{})
+	list, err := runs.List(ctx, netns.Remains{}, containers.Remains{})
 	if err != nil {
 		return nil, err
 	}
-	run, err := lab.Find(runs, s.ID)
+	run, err := runs.Find(list, s.ID)
 	if err != nil {
 		return nil, err
 	}

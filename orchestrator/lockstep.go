@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/metrics/capture/spool"
+	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containers"

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"

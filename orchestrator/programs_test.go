@@ -16,8 +16,8 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // programsText is an experiment of two hosts whose programs are lines of a shell.
@@ -42,8 +42,8 @@ applications:
 	return parseText(t, text)
 }
 
-// runs tells whether a process of this machine has a mark in its command line.
-func runs(mark string) bool {
+// running tells whether a process of this machine has a mark in its command line.
+func running(mark string) bool {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
 		if text, err := os.ReadFile(f); err == nil && bytes.Contains(text, []byte("sleep\x00"+mark)) {
@@ -188,13 +188,13 @@ func TestProgramsEndWithTheRun(t *testing.T) {
 		if end := result.Summary.Variants["run"].Metrics["model_ms"]; end > 301 {
 			t.Errorf("the run ended at %v ms", end)
 		}
-		await(t, "a program is left after the run's end", func() bool { return !runs(mark) })
+		await(t, "a program is left after the run's end", func() bool { return !running(mark) })
 	})
 	t.Run("interrupted", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		go func() {
-			for !runs(mark) && ctx.Err() == nil {
+			for !running(mark) && ctx.Err() == nil {
 				time.Sleep(20 * time.Millisecond)
 			}
 			cancel()
@@ -206,7 +206,7 @@ func TestProgramsEndWithTheRun(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want the context's error", err)
 		}
-		await(t, "a program is left after Ctrl-C", func() bool { return !runs(mark) })
+		await(t, "a program is left after Ctrl-C", func() bool { return !running(mark) })
 	})
 	t.Run("killed", func(t *testing.T) {
 		cmd := exec.Command("/proc/self/exe", "-test.run=^TestProgramsEndWithTheRun$")
@@ -216,17 +216,17 @@ func TestProgramsEndWithTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer cmd.Process.Kill() //nolint:errcheck // it may be dead
-		await(t, "the program does not start", func() bool { return runs(mark) })
+		await(t, "the program does not start", func() bool { return running(mark) })
 		cmd.Process.Kill()
-		await(t, "a program is left after kill -9 of its csiglab", func() bool { return !runs(mark) })
+		await(t, "a program is left after kill -9 of its csiglab", func() bool { return !running(mark) })
 		cmd.Wait() //nolint:errcheck // it was killed
-		list, err := lab.List(context.Background(), netns.Remains{})
+		list, err := runs.List(context.Background(), netns.Remains{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range list {
 			if r.Folder == folder {
-				if _, err := lab.Clean(context.Background(), r.ID, false, netns.Remains{}); err != nil {
+				if _, err := runs.Clean(context.Background(), r.ID, false, netns.Remains{}); err != nil {
 					t.Error(err)
 				}
 			}

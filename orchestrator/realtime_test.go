@@ -16,7 +16,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // TestRealTime is short and asks nothing of the machine.
@@ -111,13 +111,13 @@ func qdiscs(t *testing.T, folder string) string {
 			return ""
 		}
 	}
-	runs, err := lab.List(context.Background())
+	list, err := runs.List(context.Background())
 	if err != nil {
 		t.Error(err)
 		return ""
 	}
 	var shown strings.Builder
-	for _, r := range runs {
+	for _, r := range list {
 		if r.Folder != folder {
 			continue
 		}

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/metrics/capture"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/orchestrator"
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // captureFlags are the flags of capture.
@@ -54,12 +54,12 @@ func (a *app) capture() *cobra.Command {
 				}
 				return a.captureLab(cmd, run, &c)
 			}
-			runs, err := a.lab.list(cmd.Context())
+			list, err := a.lab.list(cmd.Context())
 			if err != nil {
 				return infrastructure(err)
 			}
-			for _, r := range runs {
-				if held, err := os.Stat(r.Folder); err == nil && os.SameFile(held, info) && r.State != labs.Dead {
+			for _, r := range list {
+				if held, err := os.Stat(r.Folder); err == nil && os.SameFile(held, info) && r.State != runs.Dead {
 					return a.captureLab(cmd, r, &c) // it is not over
 				}
 			}
@@ -131,7 +131,7 @@ func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) err
 }
 
 // captureLab writes packets as they come.
-func (a *app) captureLab(cmd *cobra.Command, run labs.Run, c *captureFlags) error {
+func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) error {
 	if err := only(cmd, "run "+run.ID+" is under way, and is captured as it is", "variant", "seed"); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (a *app) captureLab(cmd *cobra.Command, run labs.Run, c *captureFlags) erro
 	if c.packets < 0 || c.packets == 0 && cmd.Flags().Changed("packets") {
 		return usage("--packets %d: want at least 1", c.packets)
 	}
-	if run.State == labs.Dead {
+	if run.State == runs.Dead {
 		return dead(run)
 	}
 	if run.Clock != orchestrator.ClockWall {

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/csiglab/csiglab/metrics/capture/capturetest"
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/nodes/capture/capturetest"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // captured captures links of a lab, until Ctrl-C and for a while.
-func captured(u *tool, r labs.Run) {
+func captured(u *tool, r runs.Run) {
 	u.Helper()
 	cmd := u.command("capture", r.ID, "--link", "tor0-agg0", "--out", "live.pcapng")
 	stderr, err := cmd.StderrPipe()

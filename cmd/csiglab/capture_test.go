@@ -14,16 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/orchestrator"
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // captureLab answers a capture with the text of what it was asked.
 func captureLab(t *testing.T, err error) lab {
 	t.Helper()
-	f := fakeLab{runs: []labs.Run{
-		{ID: "aa11", Name: "up", Clock: orchestrator.ClockWall, State: labs.Held, Folder: t.TempDir()},
-		{ID: "bb22", Name: "steps", Clock: orchestrator.ClockLockstep, State: labs.Running, Folder: "runs/steps"},
-		{ID: "cc33", Name: "gone", Clock: orchestrator.ClockWall, State: labs.Dead},
+	f := fakeLab{runs: []runs.Run{
+		{ID: "aa11", Name: "up", Clock: orchestrator.ClockWall, State: runs.Held, Folder: t.TempDir()},
+		{ID: "bb22", Name: "steps", Clock: orchestrator.ClockLockstep, State: runs.Running, Folder: "runs/steps"},
+		{ID: "cc33", Name: "gone", Clock: orchestrator.ClockWall, State: runs.Dead},
 	}}
 	l := f.lab()
 	l.recapture = func(c orchestrator.Recapture, _ context.Context, out io.Writer) error {
@@ -43,7 +43,7 @@ func TestCapture(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := captureLab(t, nil)
-	runs, err := l.list(t.Context())
+	list, err := l.list(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestCapture(t *testing.T) {
 		{folder + " --link a-b --out - --variant v --seed 3", `run folder a-b "v" 3 false`, exitOK},
 		{"up --link a-b --out -", "live aa11 a-b 0s 0", exitOK},
 		{"aa --link a-b --out - --duration 2s --packets 7", "live aa11 a-b 2s 7", exitOK},
-		{runs[0].Folder + " --link a-b --out -", "live aa11 a-b 0s 0", exitOK}, // its folder, before it is over
+		{list[0].Folder + " --link a-b --out -", "live aa11 a-b 0s 0", exitOK}, // its folder, before it is over
 		{"", "want a run's folder or a lab", exitUsage},
 		{"up", "--link is missing", exitUsage},
 		{"nothing --link a-b", `there is no such run`, exitUsage},

@@ -16,7 +16,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -39,10 +39,10 @@ type fakeLab struct {
 	summary  runfolder.Summary
 	err      error
 	ran      int
-	runs     []labs.Run
+	runs     []runs.Run
 	cleaned  []string
 	did      []string // to labs
-	report   labs.Report
+	report   runs.Report
 	downErr  error
 	progress []orchestrator.Progress
 }
@@ -67,7 +67,7 @@ func (f *fakeLab) lab() lab {
 			}
 			return folder + "/report.html", []string{"The bottleneck is tor0 → agg0."}, nil
 		},
-		list: func(context.Context) ([]labs.Run, error) { return f.runs, f.err },
+		list: func(context.Context) ([]runs.Run, error) { return f.runs, f.err },
 		clean: func(_ context.Context, id string, all bool) ([]string, error) {
 			f.cleaned = append(f.cleaned, fmt.Sprintf("%q %v", id, all))
 			return []string{"namespace 17"}, f.err
@@ -76,10 +76,10 @@ func (f *fakeLab) lab() lab {
 			f.did = append(f.did, strings.Join(args, " "))
 			return "lab1", f.err
 		},
-		down: func(_ context.Context, r labs.Run) (labs.Report, error) {
+		down: func(_ context.Context, r runs.Run) (runs.Report, error) {
 			return f.report, f.downErr
 		},
-		enter: func(r *labs.Run, n labs.Node, command, _ []string) error {
+		enter: func(r *runs.Run, n runs.Node, command, _ []string) error {
 			f.did = append(f.did, fmt.Sprintf("%s %s %q", r.ID, n.Name, command))
 			return f.err
 		},
@@ -87,12 +87,12 @@ func (f *fakeLab) lab() lab {
 }
 
 // someRuns are a lab and a run of one name, and a lab that comes up.
-func someRuns() []labs.Run {
-	nodes := []labs.Node{{Name: "h0", Kind: "host", Addresses: []string{"10.0.0.1"}}, {Name: "tor0", Kind: "switch"}}
-	return []labs.Run{
-		{ID: "lab1", Name: "three-flow", Runtime: "netns", Clock: "wall", Dilation: 40, State: labs.Held, Held: true, Folder: "/runs/x", Nodes: nodes},
-		{ID: "run2", Name: "three-flow", Runtime: "netns", Clock: "lockstep", State: labs.Running, Nodes: nodes},
-		{ID: "lab3", Runtime: "netns", Clock: "wall", State: labs.Running, Held: true, PID: 17},
+func someRuns() []runs.Run {
+	nodes := []runs.Node{{Name: "h0", Kind: "host", Addresses: []string{"10.0.0.1"}}, {Name: "tor0", Kind: "switch"}}
+	return []runs.Run{
+		{ID: "lab1", Name: "three-flow", Runtime: "netns", Clock: "wall", Dilation: 40, State: runs.Held, Held: true, Folder: "/runs/x", Nodes: nodes},
+		{ID: "run2", Name: "three-flow", Runtime: "netns", Clock: "lockstep", State: runs.Running, Nodes: nodes},
+		{ID: "lab3", Runtime: "netns", Clock: "wall", State: runs.Running, Held: true, PID: 17},
 	}
 }
 
@@ -309,11 +309,11 @@ func TestNoPermission(t *testing.T) {
 }
 
 func summaryOf(set map[string]float64, expectations ...runfolder.Expectation) runfolder.Summary {
-	var runs []runfolder.RunMetrics
+	var list []runfolder.RunMetrics
 	for variant, ratio := range set {
-		runs = append(runs, runfolder.RunMetrics{Variant: variant, Seed: 1, Metrics: map[string]float64{"fairness_ratio": ratio, "trims": 7}})
+		list = append(list, runfolder.RunMetrics{Variant: variant, Seed: 1, Metrics: map[string]float64{"fairness_ratio": ratio, "trims": 7}})
 	}
-	s := runfolder.NewSummary("three-flow", runs...)
+	s := runfolder.NewSummary("three-flow", list...)
 	s.Expectations = expectations
 	return s
 }
@@ -449,7 +449,7 @@ func TestVerdictTable(t *testing.T) {
 }
 
 func TestPsAndClean(t *testing.T) {
-	f := &fakeLab{runs: []labs.Run{{ID: "r1", Name: "three-flow", Runtime: "netns", Clock: "lockstep", State: labs.Dead}}}
+	f := &fakeLab{runs: []runs.Run{{ID: "r1", Name: "three-flow", Runtime: "netns", Clock: "lockstep", State: runs.Dead}}}
 	if code, stdout, _ := csiglab(f, nil, "ps"); code != 0 || !strings.Contains(stdout, "r1   three-flow  netns    lockstep  dead   0 ") {
 		t.Errorf("ps: exit %d:\n%s", code, stdout)
 	}
@@ -465,10 +465,10 @@ func TestPsAndClean(t *testing.T) {
 
 // TestLabCommands holds what the commands pass on and print.
 func TestLabCommands(t *testing.T) {
-	invalid := labs.Report{Code: exitInfrastructure, Output: "INVALID\n", Errors: "note: x\n"}
+	invalid := runs.Report{Code: exitInfrastructure, Output: "INVALID\n", Errors: "note: x\n"}
 	for _, c := range []struct {
 		args           string
-		report         labs.Report
+		report         runs.Report
 		downErr        error
 		code           int
 		stdout, stderr string
@@ -481,10 +481,10 @@ func TestLabCommands(t *testing.T) {
 			stderr: "note: three-flow has 3 variants; the lab is of baseline, --variant chooses another\n"},
 		{args: "exec run2 10.0.0.1 ip -br --json a", did: `[run2 h0 ["ip" "-br" "--json" "a"]]`},
 		{args: "exec lab1 tor0 -- sh -- x", did: `[lab1 tor0 ["sh" "--" "x"]]`},
-		{args: "down lab1", report: labs.Report{Output: "fine\n"}, stdout: "fine\n"},
+		{args: "down lab1", report: runs.Report{Output: "fine\n"}, stdout: "fine\n"},
 		{args: "down --all", report: invalid, code: exitInfrastructure, stdout: "INVALID\n", stderr: "note: x\n"},
-		{args: "down lab1", report: labs.Report{Code: exitFailed}, code: exitFailed},
-		{args: "down lab1", downErr: fmt.Errorf("end: %w", labs.ErrHolderDied), code: exitInfrastructure, stdout: "removed namespace 17\n",
+		{args: "down lab1", report: runs.Report{Code: exitFailed}, code: exitFailed},
+		{args: "down lab1", downErr: fmt.Errorf("end: %w", runs.ErrHolderDied), code: exitInfrastructure, stdout: "removed namespace 17\n",
 			stderr: "csiglab: lab lab1 has no result: end: its holder has died; lab.log in /runs/x may say why\n"},
 		{args: "down lab1", downErr: context.Canceled, code: exitInfrastructure, stderr: "csiglab: interrupted; lab lab1 still goes down\n"},
 		{args: "inspect lab1", stdout: "experiment  three-flow\nruntime     netns, clock wall, dilation 40\nstate       held, started "},
@@ -507,7 +507,7 @@ func TestLabCommands(t *testing.T) {
 // TestDoctor holds that every check that fails names a fix, and that leftovers
 // are reported.
 func TestDoctor(t *testing.T) {
-	f := &fakeLab{runs: []labs.Run{{ID: "r1", State: labs.Dead}, {ID: "r2", State: labs.Running}}}
+	f := &fakeLab{runs: []runs.Run{{ID: "r1", State: runs.Dead}, {ID: "r2", State: runs.Running}}}
 	code, stdout, stderr := csiglab(f, nil, "doctor", "--json", "--out", t.TempDir())
 	var got []finding
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {

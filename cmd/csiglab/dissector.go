@@ -3,7 +3,7 @@ package main
 import (
 	"io"
 
-	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/spf13/cobra"
 )
 

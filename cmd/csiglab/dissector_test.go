@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 	"github.com/spf13/cobra"
 
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // finding is the outcome of one check of doctor.
@@ -221,14 +221,14 @@ func helper(name string) finding {
 
 func (a *app) leftovers(ctx context.Context) finding {
 	f := finding{Name: "leftover runs", OK: true, Optional: true, Detail: "none"}
-	runs, err := a.lab.list(ctx)
+	list, err := a.lab.list(ctx)
 	if err != nil {
 		f.OK, f.Detail, f.Fix = false, err.Error(), "see csiglab ps"
 		return f
 	}
 	var ids []string
-	for _, r := range runs {
-		if r.State == labs.Dead {
+	for _, r := range list {
+		if r.State == runs.Dead {
 			ids = append(ids, r.ID)
 		}
 	}

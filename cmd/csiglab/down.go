@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 func (a *app) down() *cobra.Command {
@@ -59,15 +59,15 @@ func (a *app) down() *cobra.Command {
 }
 
 // labsToEnd returns the labs that are named, or all without a name.
-func (a *app) labsToEnd(ctx context.Context, names []string) ([]labs.Run, error) {
-	runs, err := a.lab.list(ctx)
+func (a *app) labsToEnd(ctx context.Context, names []string) ([]runs.Run, error) {
+	list, err := a.lab.list(ctx)
 	if err != nil {
 		return nil, infrastructure(err)
 	}
-	var chosen []labs.Run
+	var chosen []runs.Run
 	if len(names) == 0 {
-		for _, r := range runs {
-			if r.Held && r.State != labs.Running {
+		for _, r := range list {
+			if r.Held && r.State != runs.Running {
 				chosen = append(chosen, r)
 			}
 		}
@@ -75,13 +75,13 @@ func (a *app) labsToEnd(ctx context.Context, names []string) ([]labs.Run, error)
 	}
 	twice := map[string]bool{}
 	for _, name := range names {
-		r, err := labs.Find(runs, name)
+		r, err := runs.Find(list, name)
 		switch {
 		case err != nil:
 			return nil, labError(err)
 		case !r.Held:
 			return nil, usage("run %s is no lab and ends by itself; interrupt it, or csiglab clean", r.ID)
-		case r.State == labs.Running:
+		case r.State == runs.Running:
 			return nil, usage("lab %s is not up yet; interrupt its csiglab up (process %d) to end it", r.ID, r.PID)
 		case !twice[r.ID]:
 			twice[r.ID] = true
@@ -92,8 +92,8 @@ func (a *app) labsToEnd(ctx context.Context, names []string) ([]labs.Run, error)
 }
 
 // end ends a lab and returns what tells of it, with the exit code.
-func (a *app) end(ctx context.Context, r labs.Run) func() int {
-	report, err := labs.Report{}, error(labs.ErrHolderDied)
+func (a *app) end(ctx context.Context, r runs.Run) func() int {
+	report, err := runs.Report{}, error(runs.ErrHolderDied)
 	switch {
 	case r.End != nil:
 		report, err = *r.End, nil
@@ -102,11 +102,11 @@ func (a *app) end(ctx context.Context, r labs.Run) func() int {
 		if _, wrong := a.lab.clean(ctx, r.ID, false); wrong != nil {
 			err = wrong
 		}
-	case r.State != labs.Dead:
+	case r.State != runs.Dead:
 		report, err = a.lab.down(ctx, r)
 	}
 	var removed []string
-	if errors.Is(err, labs.ErrHolderDied) {
+	if errors.Is(err, runs.ErrHolderDied) {
 		err = fmt.Errorf("lab %s has no result: %w; %s in %s may say why", r.ID, err, holdLog, r.Folder)
 		more, wrong := a.lab.clean(ctx, r.ID, false)
 		removed, err = more, errors.Join(err, wrong)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/orchestrator/containers"
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // Exit codes of a command that cannot be started, as a shell has them (POSIX.1,
@@ -41,7 +41,7 @@ func (a *app) exec() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if r.State == labs.Dead {
+			if r.State == runs.Dead {
 				return dead(r)
 			}
 			n, err := r.Node(args[1])
@@ -61,7 +61,7 @@ func (a *app) exec() *cobra.Command {
 
 // enterNode runs a command in a node, instead of this process or in the container
 // of the host's programs.
-func enterNode(r *labs.Run, n labs.Node, command, env []string) error {
+func enterNode(r *runs.Run, n runs.Node, command, env []string) error {
 	if n.Application == "" {
 		return r.Enter(n, command, env)
 	}
@@ -75,7 +75,7 @@ func enterNode(r *labs.Run, n labs.Node, command, env []string) error {
 
 // enterError gives the error of a command that could not be started its exit code.
 func enterError(err error) error {
-	var command *labs.CommandError
+	var command *runs.CommandError
 	var own *exitError
 	switch {
 	case errors.As(err, &own):

@@ -12,14 +12,14 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
 
 // ran checks that a command in a node has its own input, output, code and signals.
-func ran(u *tool, r labs.Run) {
+func ran(u *tool, r runs.Run) {
 	u.Helper()
 	for _, c := range []struct {
 		args           string // with tabs for spaces within one

@@ -21,7 +21,7 @@ import (
 
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // holdName is the command that up starts as a process of its own, the holder of
@@ -105,22 +105,22 @@ type holding struct {
 	mu       sync.Mutex
 	up       bool
 	released bool
-	run      labs.Run
-	holder   *labs.Holder
+	run      runs.Run
+	holder   *runs.Holder
 }
 
 // ready makes the lab one that can be asked to end, and tells up.
 func (h *holding) ready(s orchestrator.Started) error {
-	runs, err := labs.List(context.Background())
+	list, err := runs.List(context.Background())
 	if err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.run, err = labs.Find(runs, s.ID); err != nil {
+	if h.run, err = runs.Find(list, s.ID); err != nil {
 		return err
 	}
-	if h.holder, err = labs.Hold(s.ID); err != nil {
+	if h.holder, err = runs.Hold(s.ID); err != nil {
 		return err
 	}
 	log, err := os.Create(filepath.Join(s.Folder, holdLog))
@@ -173,16 +173,16 @@ func (h *holding) end(err error) error {
 		}
 		json.NewEncoder(h.to).Encode(start{Code: code, Error: text}) //nolint:errcheck // nobody is there
 		if h.holder != nil {
-			h.holder.Close(labs.Report{Code: code, Errors: text}) //nolint:errcheck // as above
+			h.holder.Close(runs.Report{Code: code, Errors: text}) //nolint:errcheck // as above
 		}
 		return &exitError{code: code} // up says it
 	}
 	if err != nil && !told(err) {
 		fmt.Fprintf(io.MultiWriter(h.app.stderr, &h.errors), "csiglab: %v\n", err)
 	}
-	report := labs.Report{Code: code, Output: h.output.text(), Errors: h.errors.text()}
+	report := runs.Report{Code: code, Output: h.output.text(), Errors: h.errors.text()}
 	if !h.released {
-		if err := labs.Fail(h.run, report); err != nil {
+		if err := runs.Fail(h.run, report); err != nil {
 			fmt.Fprintf(h.app.stderr, "csiglab: %v\n", err)
 		}
 	}
@@ -229,7 +229,7 @@ func startLab(ctx context.Context, args, env []string, stderr io.Writer) (id str
 	defer read.Close()
 	cmd := exec.Command("/proc/self/exe", args...)
 	// In a node of another lab, up is a program of that lab, but its own lab is not.
-	cmd.Args[0], cmd.Env = os.Args[0], slices.DeleteFunc(slices.Clone(env), labs.Marks)
+	cmd.Args[0], cmd.Env = os.Args[0], slices.DeleteFunc(slices.Clone(env), runs.Marks)
 	cmd.Stdout, cmd.Stderr = stderr, stderr
 	cmd.ExtraFiles = []*os.File{write} // holdFile
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -274,12 +274,12 @@ func startLab(ctx context.Context, args, env []string, stderr io.Writer) (id str
 // cleanHolder removes what a holder has left that has died.
 func cleanHolder(pid int) error {
 	ctx := context.Background()
-	runs, err := listRuns(ctx)
+	list, err := listRuns(ctx)
 	if err != nil {
 		return err
 	}
-	for _, r := range runs {
-		if r.PID == pid && r.State == labs.Dead {
+	for _, r := range list {
+		if r.PID == pid && r.State == runs.Dead {
 			if _, err := cleanRuns(ctx, r.ID, false); err != nil {
 				return err
 			}

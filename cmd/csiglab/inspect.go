@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -52,12 +52,12 @@ func one(what string) cobra.PositionalArgs {
 }
 
 // find returns the run that an argument stands for.
-func (a *app) find(ctx context.Context, text string) (labs.Run, error) {
-	runs, err := a.lab.list(ctx)
+func (a *app) find(ctx context.Context, text string) (runs.Run, error) {
+	list, err := a.lab.list(ctx)
 	if err != nil {
-		return labs.Run{}, infrastructure(err)
+		return runs.Run{}, infrastructure(err)
 	}
-	r, err := labs.Find(runs, text)
+	r, err := runs.Find(list, text)
 	if err != nil {
 		return r, labError(err)
 	}
@@ -65,14 +65,14 @@ func (a *app) find(ctx context.Context, text string) (labs.Run, error) {
 }
 
 // dead says that a run's csiglab is gone.
-func dead(r labs.Run) error {
+func dead(r runs.Run) error {
 	return infrastructure(fmt.Errorf("run %s is dead: its csiglab is gone; csiglab clean %s removes the rest", r.ID, r.ID))
 }
 
 // labError gives an error about a lab its exit code: a wrong name is the user's.
 func labError(err error) error {
-	var unknown *labs.UnknownError
-	var ambiguous *labs.AmbiguousError
+	var unknown *runs.UnknownError
+	var ambiguous *runs.AmbiguousError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &exitError{exitInfrastructure, errors.New("interrupted")}
@@ -87,19 +87,19 @@ func (a *app) completeLabs(cmd *cobra.Command, args []string, _ string) ([]strin
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	runs, err := a.lab.list(cmd.Context())
+	list, err := a.lab.list(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	var names []string
-	for _, r := range runs {
+	for _, r := range list {
 		names = append(names, cobra.CompletionWithDesc(r.ID, fmt.Sprintf("%s, %s", r.Name, r.State)))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // pace returns a run's clock and, of clock wall, its dilation.
-func pace(r *labs.Run) string {
+func pace(r *runs.Run) string {
 	if r.Dilation == 0 {
 		return "clock " + r.Clock
 	}
@@ -107,7 +107,7 @@ func pace(r *labs.Run) string {
 }
 
 // describe returns a run as text.
-func describe(r *labs.Run) string {
+func describe(r *runs.Run) string {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range [][2]string{
@@ -124,7 +124,7 @@ func describe(r *labs.Run) string {
 		return text.String()
 	}
 	head := "\nNODE\tKIND\tPID\tADDRESS\tINTERFACES"
-	contained := slices.ContainsFunc(r.Nodes, func(n labs.Node) bool { return n.Container != "" })
+	contained := slices.ContainsFunc(r.Nodes, func(n runs.Node) bool { return n.Container != "" })
 	if contained {
 		head += "\tCONTAINER"
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/reports"
 )
 
@@ -25,11 +25,11 @@ type lab struct {
 	run      func(context.Context, *experiment.Set, orchestrator.Options) (*orchestrator.Result, error)
 	validate func(*experiment.Set) (*orchestrator.Validation, error)
 	report   func(folder string) (file string, findings []string, err error)
-	list     func(context.Context) ([]labs.Run, error)
+	list     func(context.Context) ([]runs.Run, error)
 	clean    func(ctx context.Context, which string, all bool) ([]string, error)
-	enter    func(r *labs.Run, n labs.Node, command, env []string) error
+	enter    func(r *runs.Run, n runs.Node, command, env []string) error
 	start    func(ctx context.Context, args, env []string, stderr io.Writer) (id string, err error)
-	down     func(context.Context, labs.Run) (labs.Report, error)
+	down     func(context.Context, runs.Run) (runs.Report, error)
 
 	recapture func(orchestrator.Recapture, context.Context, io.Writer) error
 	live      func(orchestrator.LiveCapture, context.Context, io.Writer) (*orchestrator.Captured, error)
@@ -37,21 +37,21 @@ type lab struct {
 
 func newLab() lab {
 	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: cleanRuns, enter: enterNode,
-		start: startLab, down: labs.Down,
+		start: startLab, down: runs.Down,
 		recapture: orchestrator.Recapture.Write, live: orchestrator.LiveCapture.Write}
 }
 
 // backends know what runs have on this machine.
-var backends = []labs.Backend{netns.Remains{}, containers.Remains{}}
+var backends = []runs.Backend{netns.Remains{}, containers.Remains{}}
 
 // listRuns returns the runs of this user's that are under way or have left
 // something.
-func listRuns(ctx context.Context) ([]labs.Run, error) { return labs.List(ctx, backends...) }
+func listRuns(ctx context.Context) ([]runs.Run, error) { return runs.List(ctx, backends...) }
 
 // cleanRuns removes what runs left behind, in network namespaces and in
 // containers.
 func cleanRuns(ctx context.Context, which string, all bool) ([]string, error) {
-	return labs.Clean(ctx, which, all, backends...)
+	return runs.Clean(ctx, which, all, backends...)
 }
 
 // writeReport writes the report of a run's folder into it. It returns the

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
 )
@@ -154,14 +154,14 @@ func (u *tool) experiment(name string) {
 }
 
 // up starts a lab and returns what inspect says of it.
-func (u *tool) up(runtime, name, folder string) labs.Run {
+func (u *tool) up(runtime, name, folder string) runs.Run {
 	u.Helper()
 	u.experiment(name)
 	stdout, _ := u.want(exitOK, "up", name+".yaml", "--runtime", runtime, "--out", folder, "--json")
 	return u.parse(stdout)
 }
 
-func (u *tool) parse(text string) (r labs.Run) {
+func (u *tool) parse(text string) (r runs.Run) {
 	u.Helper()
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		u.Fatalf("%v in %s", err, text)
@@ -240,7 +240,7 @@ func testLabs(u *tool, runtime, port string) {
 
 	// Each by its name; a beginning that stands for both is refused, as is a name.
 	for _, r := range u.ps() {
-		if r.State != labs.Held || r.Clock != "wall" || r.Runtime != runtime || r.Nodes != 7 {
+		if r.State != runs.Held || r.Clock != "wall" || r.Runtime != runtime || r.Nodes != 7 {
 			u.Errorf("ps: %+v", r)
 		}
 	}
@@ -251,7 +251,7 @@ func testLabs(u *tool, runtime, port string) {
 
 	// What has been started in a node ends with the lab, and not with another.
 	sleepers := map[string]*exec.Cmd{}
-	for _, r := range []labs.Run{one, two} {
+	for _, r := range []runs.Run{one, two} {
 		cmd := u.command("exec", r.ID, "h1", "--", "sh", "-c", "echo; exec sleep 1000")
 		out, err := cmd.StdoutPipe()
 		if err == nil {
@@ -285,7 +285,7 @@ func testLabs(u *tool, runtime, port string) {
 	}
 
 	// A node dies: the lab ends by itself, and whoever asks is told why.
-	agg := slices.IndexFunc(again.Nodes, func(n labs.Node) bool { return n.Name == "agg0" })
+	agg := slices.IndexFunc(again.Nodes, func(n runs.Node) bool { return n.Name == "agg0" })
 	if err := syscall.Kill(again.Nodes[agg].PID, syscall.SIGKILL); err != nil {
 		u.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func testLabs(u *tool, runtime, port string) {
 	// left, once.
 	u.want(exitInfrastructure, "clean", two.ID)
 	u.want(exitOK, "exec", two.ID, "h0", "true")
-	kill := func(r labs.Run) {
+	kill := func(r runs.Run) {
 		if err := syscall.Kill(r.PID, syscall.SIGKILL); err != nil {
 			u.Fatal(err)
 		}
@@ -324,14 +324,14 @@ func testLabs(u *tool, runtime, port string) {
 }
 
 // inspected checks what inspect says of labText.
-func inspected(u *tool, r labs.Run, runtime, port string) {
+func inspected(u *tool, r runs.Run, runtime, port string) {
 	u.Helper()
 	first := map[string]int{"p": 0, "eth": 1}[port]
 	stdout, _ := u.want(exitOK, "inspect", r.ID[:8], "--json")
 	if got := u.parse(stdout); !cmp.Equal(got, r) {
 		u.Errorf("inspect differs from up (-inspect +up):\n%s", cmp.Diff(got, r))
 	}
-	if r.Dilation != 100 || r.Runtime != runtime || r.State != labs.Held || r.Folder != filepath.Join(u.dir, "first") || len(r.Nodes) != 7 || len(r.Links) != 6 {
+	if r.Dilation != 100 || r.Runtime != runtime || r.State != runs.Held || r.Folder != filepath.Join(u.dir, "first") || len(r.Nodes) != 7 || len(r.Links) != 6 {
 		u.Errorf("inspect: %+v", r)
 	}
 	h3 := r.Nodes[3]
@@ -340,16 +340,16 @@ func inspected(u *tool, r labs.Run, runtime, port string) {
 			u.Errorf("node %+v", n)
 		}
 	}
-	want := labs.Node{
+	want := runs.Node{
 		Name: "h3", Kind: "host", PID: h3.PID, Container: h3.Container, Addresses: []string{"10.0.0.4"}, Network: h3.Network, User: h3.User,
-		Interfaces: []labs.Interface{{
+		Interfaces: []runs.Interface{{
 			Name: fmt.Sprint(port, first), MAC: "02:00:00:03:00:00", Link: "h3-tor1", Peer: "tor1", PeerInterface: fmt.Sprint(port, first+1), RateBPS: 1e9,
 		}},
 	}
 	if diff := cmp.Diff(h3, want); diff != "" {
 		u.Errorf("h3 (-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff(r.Links[5], labs.Link{Name: "tor1-agg0", Nodes: [2]string{"tor1", "agg0"}, RateBPS: 1e9, DelayUS: 1000}); diff != "" {
+	if diff := cmp.Diff(r.Links[5], runs.Link{Name: "tor1-agg0", Nodes: [2]string{"tor1", "agg0"}, RateBPS: 1e9, DelayUS: 1000}); diff != "" {
 		u.Errorf("link (-got +want):\n%s", diff)
 	}
 	stdout, _ = u.want(exitOK, "inspect", r.Name)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // psEntry is a run in the output of ps --json.
@@ -16,7 +16,7 @@ type psEntry struct {
 	Name       string     `json:"name"`
 	Runtime    string     `json:"runtime"`
 	Clock      string     `json:"clock"`
-	State      labs.State `json:"state"`
+	State      runs.State `json:"state"`
 	Nodes      int        `json:"nodes"`
 	Processes  int        `json:"processes"`
 	Containers int        `json:"containers"`
@@ -34,12 +34,12 @@ func (a *app) ps() *cobra.Command {
 			"STATE: running; held, a lab that is up; dead, its csiglab is gone and csiglab clean removes the rest.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			runs, err := a.lab.list(cmd.Context())
+			list, err := a.lab.list(cmd.Context())
 			if err != nil {
 				return infrastructure(err)
 			}
 			entries := []psEntry{}
-			for _, r := range runs {
+			for _, r := range list {
 				entries = append(entries, psEntry{
 					ID: r.ID, Name: r.Name, Runtime: r.Runtime, Clock: r.Clock, State: r.State, Nodes: len(r.Nodes),
 					Processes: len(r.Processes), Containers: r.Containers, Started: r.Started, Folder: r.Folder, PID: r.PID,

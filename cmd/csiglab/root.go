@@ -10,7 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
@@ -205,7 +205,7 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 // reserved are the variables that are not an experiment's.
 func reserved() []string {
 	// The first asks the tests for the slow ones, the others mark what runs in a node.
-	names := []string{"CSIGLAB_E2E", labs.EnvironmentRun, labs.EnvironmentNode}
+	names := []string{"CSIGLAB_E2E", runs.EnvironmentRun, runs.EnvironmentNode}
 	for _, flag := range settings {
 		names = append(names, variable(flag))
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	labs "github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // labFlags are the flags of up and hold.
@@ -116,7 +116,7 @@ func (l *labFlags) one(set *experiment.Set) error {
 }
 
 // started tells about a lab that is up.
-func started(r *labs.Run) string {
+func started(r *runs.Run) string {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "lab\t%s\n", r.ID)

@@ -16,7 +16,7 @@ var layers = [][]string{
 	{"nodes/csig", "nodes/wire", "topologies", "workloads", "metrics"},
 	{"nodes/node", "nodes/host/player"},
 	{"nodes/host/...", "nodes/switch/..."},
-	{"nodes/sim", "nodes/emu/...", "nodes/netio/...", "topologies/htsim/...", "topologies/draw", "workloads/htsim/...", "metrics/runfolder", "internal/cause", "internal/checkout", "metrics/capture/..."},
+	{"nodes/sim", "nodes/emu/...", "nodes/netio/...", "topologies/htsim/...", "topologies/draw", "workloads/htsim/...", "metrics/runfolder", "internal/cause", "internal/checkout", "internal/lines", "nodes/capture/..."},
 	{"orchestrator/...", "reports"},
 	{"cmd/..."},
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/csiglab/csiglab/metrics/capture/spool"
+	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"

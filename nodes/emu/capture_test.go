@@ -12,7 +12,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/metrics/capture/spool"
+	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
-	"github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 const runtimeName = "containerlab"
@@ -18,9 +18,9 @@ const runtimeName = "containerlab"
 func network(pid int) string { return fmt.Sprintf("/proc/%d/ns/net", pid) }
 
 // describe returns the nodes and links for the list of runs.
-func (f *Fabric) describe(d *containerlab.Deployed) ([]lab.Node, []lab.Link) {
-	nodes, links := lab.Describe(f.Graph, containerlab.Interface, nil)
-	lab.AddPrograms(nodes, f.Applications, application.Interface)
+func (f *Fabric) describe(d *containerlab.Deployed) ([]runs.Node, []runs.Link) {
+	nodes, links := runs.Describe(f.Graph, containerlab.Interface, nil)
+	runs.AddPrograms(nodes, f.Applications, application.Interface)
 	for i, n := range d.Nodes {
 		nodes[i].PID, nodes[i].Container = n.PID, n.Name
 		nodes[i].Network = network(n.PID)
@@ -31,7 +31,7 @@ func (f *Fabric) describe(d *containerlab.Deployed) ([]lab.Node, []lab.Link) {
 	return nodes, links
 }
 
-// Remains is what runs in containers have left; it is a lab.Backend. Containers
+// Remains is what runs in containers have left; it is a runs.Backend. Containers
 // carry their run's id as a label. Without an engine there are none.
 type Remains struct{}
 
@@ -47,10 +47,10 @@ func (Remains) engine(ctx context.Context) (*containerlab.Engine, error) {
 
 // Find counts the containers of the runs, and adds runs that only the engine
 // knows.
-func (r Remains) Find(ctx context.Context, runs []lab.Run) ([]lab.Run, error) {
+func (r Remains) Find(ctx context.Context, list []runs.Run) ([]runs.Run, error) {
 	engine, err := r.engine(ctx)
 	if err != nil {
-		return runs, nil
+		return list, nil
 	}
 	defer engine.Close()
 	labs, err := engine.List(ctx)
@@ -58,21 +58,21 @@ func (r Remains) Find(ctx context.Context, runs []lab.Run) ([]lab.Run, error) {
 		return nil, err
 	}
 	for _, l := range labs {
-		i := slices.IndexFunc(runs, func(r lab.Run) bool { return r.ID == l.RunID })
+		i := slices.IndexFunc(list, func(r runs.Run) bool { return r.ID == l.RunID })
 		if i < 0 {
-			i = len(runs)
-			runs = append(runs, lab.Run{
+			i = len(list)
+			list = append(list, runs.Run{
 				ID: l.RunID, Name: l.Lab, Runtime: runtimeName, Folder: filepath.Dir(l.Topology), Started: l.Created,
 			})
 		}
-		runs[i].Containers = l.Containers
+		list[i].Containers = l.Containers
 	}
-	return runs, nil
+	return list, nil
 }
 
 // Remove removes the containers of a run. It is an error that there is no engine
 // to ask for those of a run in containers.
-func (r Remains) Remove(ctx context.Context, of lab.Run) (removed []string, err error) {
+func (r Remains) Remove(ctx context.Context, of runs.Run) (removed []string, err error) {
 	engine, err := r.engine(ctx)
 	if err != nil && of.Runtime == runtimeName {
 		return nil, fmt.Errorf("look for its containers: %w", err)

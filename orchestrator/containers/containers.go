@@ -23,7 +23,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
-	"github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/shape"
 	"github.com/csiglab/csiglab/orchestrator/watch"
 	"github.com/csiglab/csiglab/topologies"
@@ -126,7 +126,7 @@ func Run(ctx context.Context, f Fabric, progress func(units.Time)) (out *Outcome
 	if f.Spools.Folder != "" {
 		f.Spools.Folder = mounted
 	}
-	entry, err := lab.Register(lab.Run{ID: id, Name: f.Name, Runtime: runtimeName, Folder: f.Folder, Held: f.Hold != nil}, f.Wall)
+	entry, err := runs.Register(runs.Run{ID: id, Name: f.Name, Runtime: runtimeName, Folder: f.Folder, Held: f.Hold != nil}, f.Wall)
 	if err != nil {
 		return nil, err
 	}

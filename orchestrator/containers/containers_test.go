@@ -25,9 +25,9 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // victimEnv holds the run folder of the run that this test binary is to do
@@ -95,21 +95,21 @@ func empty(t *testing.T, docker *client.Client) {
 	if left := list(t, docker); len(left) > 0 {
 		t.Errorf("%d containers are left, such as %q", len(left), left[0].Names)
 	}
-	if runs := ours(t); len(runs) > 0 {
-		t.Errorf("runs %+v are left", runs)
+	if list := ours(t); len(list) > 0 {
+		t.Errorf("runs %+v are left", list)
 	}
 }
 
 // ours returns the runs listed, except those in no container and those under way on
 // another engine.
-func ours(t *testing.T) []lab.Run {
+func ours(t *testing.T) []runs.Run {
 	t.Helper()
-	runs, err := lab.List(t.Context(), containers.Remains{})
+	list, err := runs.List(t.Context(), containers.Remains{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(runs, func(r lab.Run) bool {
-		return r.Runtime != orchestrator.RuntimeContainerlab || r.State != lab.Dead && r.Containers == 0
+	return slices.DeleteFunc(list, func(r runs.Run) bool {
+		return r.Runtime != orchestrator.RuntimeContainerlab || r.State != runs.Dead && r.Containers == 0
 	})
 }
 
@@ -299,27 +299,27 @@ func testKilled(t *testing.T, docker *client.Client) {
 		t.Fatal(err)
 	}
 	<-seen
-	find := func() lab.Run {
-		runs := ours(t)
-		if len(runs) != 1 {
-			t.Fatalf("runs %+v, want one run", runs)
+	find := func() runs.Run {
+		list := ours(t)
+		if len(list) != 1 {
+			t.Fatalf("runs %+v, want one run", list)
 		}
-		return runs[0]
+		return list[0]
 	}
 	r := find()
-	if r.State != lab.Running || r.Name != "small-test" || r.Containers != nodes {
+	if r.State != runs.Running || r.Name != "small-test" || r.Containers != nodes {
 		t.Errorf("the run is listed as %+v", r)
 	}
-	if _, err := lab.Clean(t.Context(), r.ID, false, containers.Remains{}); err == nil {
+	if _, err := runs.Clean(t.Context(), r.ID, false, containers.Remains{}); err == nil {
 		t.Error("Clean touched a run that is under way")
 	}
 	cmd.Process.Signal(syscall.SIGKILL)
 	cmd.Wait() //nolint:errcheck // it was killed
-	if r = find(); r.State != lab.Dead {
+	if r = find(); r.State != runs.Dead {
 		t.Errorf("after kill -9 the run is listed as %+v", r)
 	}
 	for i, want := range []int{2, 0} { // the containers and the entry
-		removed, err := lab.Clean(t.Context(), r.ID, false, containers.Remains{})
+		removed, err := runs.Clean(t.Context(), r.ID, false, containers.Remains{})
 		if err != nil || len(removed) != want {
 			t.Errorf("Clean %d removed %q, %v, want %d things", i+1, removed, err, want)
 		}
@@ -365,9 +365,9 @@ func TestNoEngine(t *testing.T) {
 	for _, clean := range []bool{false, true} {
 		var err error
 		if clean {
-			_, err = lab.Clean(t.Context(), "no-such-run", false, containers.Remains{})
+			_, err = runs.Clean(t.Context(), "no-such-run", false, containers.Remains{})
 		} else {
-			_, err = lab.List(t.Context(), containers.Remains{})
+			_, err = runs.List(t.Context(), containers.Remains{})
 		}
 		if err != nil {
 			t.Errorf("clean %v: error %v: without an engine there is nothing to do", clean, err)

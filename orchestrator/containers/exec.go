@@ -6,13 +6,13 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // Exec runs a command in the container of a host's programs with this process's
 // input, output and signals, and returns its exit code (see
 // containerlab.Engine.Exec). The container ends it at the end of the run.
-func Exec(ctx context.Context, r *lab.Run, n lab.Node, command []string) (code int, err error) {
+func Exec(ctx context.Context, r *runs.Run, n runs.Node, command []string) (code int, err error) {
 	engine, err := open(ctx)
 	if err != nil {
 		return 0, err
@@ -21,6 +21,6 @@ func Exec(ctx context.Context, r *lab.Run, n lab.Node, command []string) (code i
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGWINCH)
 	defer signal.Stop(signals)
-	env := []string{lab.EnvironmentRun + "=" + r.ID, lab.EnvironmentNode + "=" + n.Name}
+	env := []string{runs.EnvironmentRun + "=" + r.ID, runs.EnvironmentNode + "=" + n.Name}
 	return engine.Exec(ctx, n.Application, command, env, signals)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
-	"github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // attach gives the hosts of f.Applications the interface of their programs, whose
@@ -72,7 +72,7 @@ func (r *run) starter(ctx context.Context) (starter application.Starter, err err
 		return &beside{ctx, r}, nil
 	}
 	err = r.inSpaces(func(spaces map[int]*os.File) error {
-		if starter, err = application.NewLocal(spaces, lab.EnvironmentRun+"="+r.id); err != nil {
+		if starter, err = application.NewLocal(spaces, runs.EnvironmentRun+"="+r.id); err != nil {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		return nil
@@ -93,7 +93,7 @@ func (b *beside) Start(p application.Program, output *os.File) (application.Proc
 		return nil, err
 	}
 	out := os.NewFile(uintptr(fd), output.Name())
-	env := []string{lab.EnvironmentRun + "=" + b.run.id, lab.EnvironmentNode + "=" + p.Name}
+	env := []string{runs.EnvironmentRun + "=" + b.run.id, runs.EnvironmentNode + "=" + p.Name}
 	side := b.run.deployed.Sides[slices.Index(b.run.fabric.Applications, p.Host)]
 	command, err := b.run.engine.Start(b.ctx, side, p.Args, env, out)
 	if err != nil {

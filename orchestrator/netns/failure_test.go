@@ -20,9 +20,9 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -194,32 +194,32 @@ func interfaces(t *testing.T) (names []string) {
 }
 
 // ownRun returns the run of this test.
-func ownRun(t *testing.T) lab.Run {
+func ownRun(t *testing.T) runs.Run {
 	t.Helper()
-	runs, err := lab.List(context.Background(), netns.Remains{})
+	list, err := runs.List(context.Background(), netns.Remains{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range runs {
+	for _, r := range list {
 		if r.PID == os.Getpid() && r.Name == t.Name() {
-			if r.State != lab.Running {
+			if r.State != runs.Running {
 				t.Errorf("run %s is listed as dead", r.ID)
 			}
 			return r
 		}
 	}
 	t.Fatal("the run is not listed")
-	return lab.Run{}
+	return runs.Run{}
 }
 
 // nothingLeft checks that no run of this process is listed.
 func nothingLeft(t *testing.T) {
 	t.Helper()
-	runs, err := lab.List(context.Background(), netns.Remains{})
+	list, err := runs.List(context.Background(), netns.Remains{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range runs {
+	for _, r := range list {
 		if r.PID == os.Getpid() {
 			t.Errorf("run %s is still listed, with processes %v", r.ID, r.Processes)
 		}
@@ -266,23 +266,23 @@ func TestKilledRunner(t *testing.T) {
 		}
 		t.Fatalf("the run did not start: %s%s", said, rest)
 	}
-	find := func() (lab.Run, bool) {
-		runs, err := lab.List(context.Background(), netns.Remains{})
+	find := func() (runs.Run, bool) {
+		list, err := runs.List(context.Background(), netns.Remains{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range runs {
+		for _, r := range list {
 			if r.PID == cmd.Process.Pid {
 				return r, true
 			}
 		}
-		return lab.Run{}, false
+		return runs.Run{}, false
 	}
 	r, ok := find()
-	if !ok || r.State != lab.Running || len(r.Processes) < 10 {
+	if !ok || r.State != runs.Running || len(r.Processes) < 10 {
 		t.Errorf("the run is listed as %+v", r)
 	}
-	if _, err := lab.Clean(context.Background(), r.ID, false, netns.Remains{}); err == nil {
+	if _, err := runs.Clean(context.Background(), r.ID, false, netns.Remains{}); err == nil {
 		t.Error("Clean touched a run that is under way")
 	}
 	cmd.Process.Kill()
@@ -292,11 +292,11 @@ func TestKilledRunner(t *testing.T) {
 			break
 		}
 	}
-	if !ok || r.State != lab.Dead || len(r.Processes) > 0 {
+	if !ok || r.State != runs.Dead || len(r.Processes) > 0 {
 		t.Errorf("after kill -9 the run is listed as %+v, want no processes", r)
 	}
 	for i, want := range []int{1, 0} {
-		removed, err := lab.Clean(context.Background(), r.ID, false, netns.Remains{})
+		removed, err := runs.Clean(context.Background(), r.ID, false, netns.Remains{})
 		if err != nil || len(removed) != want {
 			t.Errorf("Clean %d removed %q, %v, want %d things", i+1, removed, err, want)
 		}

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -37,13 +37,13 @@ func TestHold(t *testing.T) {
 			hold, started := make(chan struct{}), 0
 			f.Hold = hold
 			f.Ready = func(id string) {
-				runs, err := lab.List(context.Background(), netns.Remains{})
+				list, err := runs.List(context.Background(), netns.Remains{})
 				found := false
-				for _, r := range runs {
+				for _, r := range list {
 					found = found || r.ID == id
 				}
 				if started++; err != nil || !found {
-					t.Errorf("run %q has started and is not in the list %v, error %v", id, runs, err)
+					t.Errorf("run %q has started and is not in the list %v, error %v", id, list, err)
 				}
 			}
 			// The flow takes 5 ms of model time, 0.5 s of wall time.

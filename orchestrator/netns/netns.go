@@ -35,7 +35,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
-	"github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/shape"
 	"github.com/csiglab/csiglab/orchestrator/watch"
 	"github.com/csiglab/csiglab/units"
@@ -112,8 +112,8 @@ var ErrUnavailable = errors.New("network namespaces are not available")
 // Environment variables that mark a run's processes: with the run's id, and with
 // the node's name.
 const (
-	environmentRun  = lab.EnvironmentRun
-	environmentNode = lab.EnvironmentNode
+	environmentRun  = runs.EnvironmentRun
+	environmentNode = runs.EnvironmentNode
 )
 
 // supervisorArgument is the hidden subcommand of the supervisor.
@@ -167,7 +167,7 @@ func Run(ctx context.Context, f Fabric, progress func(units.Time)) (*Outcome, er
 	}
 	id := newRunID()
 	f.Run = wireRun(id)
-	entry, err := lab.Register(lab.Run{ID: id, Name: f.Name, Runtime: "netns", Folder: f.Folder, Held: f.Hold != nil}, f.Wall)
+	entry, err := runs.Register(runs.Run{ID: id, Name: f.Name, Runtime: "netns", Folder: f.Folder, Held: f.Hold != nil}, f.Wall)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ const (
 )
 
 // supervised starts the supervisor and listens to it until it ends.
-func supervised(ctx context.Context, id string, f *Fabric, entry *lab.Entry, progress func(units.Time)) (*Outcome, error) {
+func supervised(ctx context.Context, id string, f *Fabric, entry *runs.Entry, progress func(units.Time)) (*Outcome, error) {
 	specRead, specWrite, err := os.Pipe()
 	if err != nil {
 		return nil, err

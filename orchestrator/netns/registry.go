@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/csiglab/csiglab/orchestrator/application"
-	"github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // places is where the supervisor has put the nodes.
@@ -32,10 +32,10 @@ func (s *supervisor) tell(d *deployment, nodes *fleet) {
 }
 
 // describe returns the nodes and links for the list of runs.
-func (f *Fabric) describe(p *places) ([]lab.Node, []lab.Link) {
+func (f *Fabric) describe(p *places) ([]runs.Node, []runs.Link) {
 	wires, _ := f.Wires()
-	nodes, links := lab.Describe(f.Graph, portName, func(link int) bool { return f.inMemory(wires[link]) })
-	lab.AddPrograms(nodes, f.Applications, application.Interface)
+	nodes, links := runs.Describe(f.Graph, portName, func(link int) bool { return f.inMemory(wires[link]) })
+	runs.AddPrograms(nodes, f.Applications, application.Interface)
 	for i := range nodes {
 		nodes[i].PID = p.PIDs[i]
 		nodes[i].Network = fmt.Sprintf("/proc/%d/fd/%d", p.Supervisor, p.Spaces[i])
@@ -46,21 +46,21 @@ func (f *Fabric) describe(p *places) ([]lab.Node, []lab.Link) {
 	return nodes, links
 }
 
-// Remains is what runs in network namespaces have left; it is a lab.Backend. A
+// Remains is what runs in network namespaces have left; it is a runs.Backend. A
 // run's processes carry its id in their environment; namespaces and links go with
 // the processes.
 type Remains struct{}
 
 // Find notes the processes of the runs.
-func (Remains) Find(_ context.Context, runs []lab.Run) ([]lab.Run, error) {
-	owned := lab.Processes()
-	for i := range runs {
-		runs[i].Processes = owned[runs[i].ID]
+func (Remains) Find(_ context.Context, list []runs.Run) ([]runs.Run, error) {
+	owned := runs.Processes()
+	for i := range list {
+		list[i].Processes = owned[list[i].ID]
 	}
-	return runs, nil
+	return list, nil
 }
 
 // Remove kills the processes of a run.
-func (Remains) Remove(_ context.Context, r lab.Run) (removed []string, err error) {
-	return lab.Kill(r.ID)
+func (Remains) Remove(_ context.Context, r runs.Run) (removed []string, err error) {
+	return runs.Kill(r.ID)
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // slow is a dilation that any machine keeps which grants a real-time priority:
@@ -137,13 +137,13 @@ func TestWallNamesTheNodeThatDied(t *testing.T) {
 }
 
 // started returns a run from the list.
-func started(t *testing.T, id string) lab.Run {
+func started(t *testing.T, id string) runs.Run {
 	t.Helper()
-	runs, err := lab.List(context.Background(), netns.Remains{})
+	list, err := runs.List(context.Background(), netns.Remains{})
 	if err != nil {
 		t.Error(err)
 	}
-	r, err := lab.Find(runs, id)
+	r, err := runs.Find(list, id)
 	if err != nil {
 		t.Error(err)
 	}

@@ -17,18 +17,18 @@ import (
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
-	"github.com/csiglab/csiglab/orchestrator/lab"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // openTap opens a socket that sees the frames at a node's port of a link, both
 // ways.
-func openTap(r lab.Run, node, link string, maxFrame int) (conn *netio.Packet, err error) {
+func openTap(r runs.Run, node, link string, maxFrame int) (conn *netio.Packet, err error) {
 	n, err := r.Node(node)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(n.Interfaces, func(i lab.Interface) bool { return i.Link == link })
+	i := slices.IndexFunc(n.Interfaces, func(i runs.Interface) bool { return i.Link == link })
 	if i < 0 {
 		return nil, fmt.Errorf("%s has no link %s", node, link)
 	}

@@ -16,8 +16,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/topologies"
-	"github.com/csiglab/csiglab/topologies/htsim/lines"
 	"github.com/csiglab/csiglab/units"
 )
 

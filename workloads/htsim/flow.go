@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/topologies/htsim/lines"
+	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/workloads"
 )
 

@@ -24,7 +24,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/csiglab/csiglab/topologies/htsim/lines"
+	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )

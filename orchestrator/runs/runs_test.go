@@ -1,4 +1,4 @@
-package lab_test
+package runs_test
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/orchestrator/lab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -34,22 +34,22 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if len(os.Args) == 2 && os.Args[1] == "list" {
-		runs, err := lab.List(context.Background())
-		fmt.Println(len(runs), err)
+		list, err := runs.List(context.Background())
+		fmt.Println(len(list), err)
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
 func hold(id, how string) error {
-	run := lab.Run{ID: id, Name: "test", Runtime: "none", Folder: "/nowhere", Held: true}
-	e, err := lab.Register(run, &emu.Wall{Dilation: 20})
+	run := runs.Run{ID: id, Name: "test", Runtime: "none", Folder: "/nowhere", Held: true}
+	e, err := runs.Register(run, &emu.Wall{Dilation: 20})
 	if err != nil {
 		return err
 	}
 	g := &topologies.Graph{Nodes: []topologies.Node{{Name: "h0"}, {Name: "tor0", Kind: topologies.Switch}}}
 	g.Connect(0, 1, 10*units.Gbps, units.Microsecond)
-	if err := e.Describe(lab.Describe(g, func(p int) string { return fmt.Sprint("p", p) }, nil)); err != nil {
+	if err := e.Describe(runs.Describe(g, func(p int) string { return fmt.Sprint("p", p) }, nil)); err != nil {
 		return err
 	}
 	if how == "comes up" {
@@ -58,7 +58,7 @@ func hold(id, how string) error {
 		fmt.Println("held")
 		<-end
 	}
-	h, err := lab.Hold(id)
+	h, err := runs.Hold(id)
 	if err != nil {
 		return err
 	}
@@ -68,23 +68,23 @@ func hold(id, how string) error {
 	case "dies":
 		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "fails":
-		runs, err := lab.List(context.Background())
+		list, err := runs.List(context.Background())
 		if err != nil {
 			return err
 		}
-		r, err := lab.Find(runs, id)
+		r, err := runs.Find(list, id)
 		if err != nil {
 			return err
 		}
-		if err := lab.Fail(r, lab.Report{Code: 3, Errors: "a node died\n"}); err != nil {
+		if err := runs.Fail(r, runs.Report{Code: 3, Errors: "a node died\n"}); err != nil {
 			return err
 		}
-		return h.Close(lab.Report{Code: 3})
+		return h.Close(runs.Report{Code: 3})
 	}
 	if err := e.Remove(); err != nil {
 		return err
 	}
-	return h.Close(lab.Report{Code: 1, Output: "the verdict\n", Errors: "a note\n"})
+	return h.Close(runs.Report{Code: 1, Output: "the verdict\n", Errors: "a note\n"})
 }
 
 // process is one that holds a lab.
@@ -119,7 +119,7 @@ func holder(t *testing.T, how string) (*process, string) {
 	}()
 	t.Cleanup(func() {
 		p.kill()
-		if _, err := lab.Clean(context.Background(), id, false); err != nil {
+		if _, err := runs.Clean(context.Background(), id, false); err != nil {
 			t.Error(err)
 		}
 	})
@@ -132,17 +132,17 @@ func holder(t *testing.T, how string) (*process, string) {
 // left is a Backend that knows what is left of some runs.
 type left struct {
 	of      map[string]int // by id
-	unknown []lab.Run      // to the list
+	unknown []runs.Run     // to the list
 }
 
-func (l *left) Find(_ context.Context, runs []lab.Run) ([]lab.Run, error) {
-	for i := range runs {
-		runs[i].Containers = l.of[runs[i].ID]
+func (l *left) Find(_ context.Context, list []runs.Run) ([]runs.Run, error) {
+	for i := range list {
+		list[i].Containers = l.of[list[i].ID]
 	}
-	return append(runs, l.unknown...), nil
+	return append(list, l.unknown...), nil
 }
 
-func (l *left) Remove(_ context.Context, r lab.Run) ([]string, error) {
+func (l *left) Remove(_ context.Context, r runs.Run) ([]string, error) {
 	if l.of[r.ID] == 0 {
 		return nil, nil
 	}
@@ -150,13 +150,13 @@ func (l *left) Remove(_ context.Context, r lab.Run) ([]string, error) {
 	return []string{"something of " + r.ID}, nil
 }
 
-func find(t *testing.T, id string, backends ...lab.Backend) lab.Run {
+func find(t *testing.T, id string, backends ...runs.Backend) runs.Run {
 	t.Helper()
-	runs, err := lab.List(t.Context(), backends...)
+	list, err := runs.List(t.Context(), backends...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := lab.Find(runs, id)
+	r, err := runs.Find(list, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,25 +168,25 @@ func TestListAndClean(t *testing.T) {
 	p, id := holder(t, "")
 	l := &left{of: map[string]int{id: 3}}
 	r := find(t, id, l)
-	if r.State != lab.Held || r.PID != p.Pid || r.Containers != 3 || r.Name != "test" || len(r.Nodes) != 2 || len(r.Links) != 1 || time.Since(r.Started) > time.Hour {
+	if r.State != runs.Held || r.PID != p.Pid || r.Containers != 3 || r.Name != "test" || len(r.Nodes) != 2 || len(r.Links) != 1 || time.Since(r.Started) > time.Hour {
 		t.Errorf("listed as %+v", r)
 	}
-	want := lab.Node{
+	want := runs.Node{
 		Name: "h0", Kind: "host", Addresses: []string{"10.0.0.1"},
-		Interfaces: []lab.Interface{{Name: "p0", MAC: "02:00:00:00:00:00", Link: "h0-tor0", Peer: "tor0", PeerInterface: "p0", RateBPS: 1e10}},
+		Interfaces: []runs.Interface{{Name: "p0", MAC: "02:00:00:00:00:00", Link: "h0-tor0", Peer: "tor0", PeerInterface: "p0", RateBPS: 1e10}},
 	}
 	if diff := cmp.Diff(r.Nodes[0], want); diff != "" {
 		t.Errorf("h0 (-got +want):\n%s", diff)
 	}
-	if removed, err := lab.Clean(t.Context(), id, false, l); err == nil || len(removed) > 0 || l.of[id] != 3 {
+	if removed, err := runs.Clean(t.Context(), id, false, l); err == nil || len(removed) > 0 || l.of[id] != 3 {
 		t.Errorf("Clean of a lab that is held removed %q, error %v", removed, err)
 	}
 	p.kill()
-	if r = find(t, id, l); r.State != lab.Dead {
+	if r = find(t, id, l); r.State != runs.Dead {
 		t.Errorf("after its holder's death it is %s", r.State)
 	}
 	for i, want := range [][]string{{"something of " + id, "the entry of run " + id}, nil} {
-		removed, err := lab.Clean(t.Context(), id, false, l)
+		removed, err := runs.Clean(t.Context(), id, false, l)
 		if diff := cmp.Diff(removed, want); diff != "" || err != nil {
 			t.Errorf("Clean %d: %v (-got +want):\n%s", i+1, err, diff)
 		}
@@ -196,12 +196,12 @@ func TestListAndClean(t *testing.T) {
 // What csiglab exec has started in a node ends with the run, if it is no lab too.
 func TestRemoveKills(t *testing.T) {
 	const id = "0abc"
-	e, err := lab.Register(lab.Run{ID: id, Name: "test"}, nil)
+	e, err := runs.Register(runs.Run{ID: id, Name: "test"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	command := exec.Command("sleep", "60")
-	command.Env = append(os.Environ(), lab.EnvironmentRun+"="+id)
+	command.Env = append(os.Environ(), runs.EnvironmentRun+"="+id)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -216,9 +216,9 @@ func TestRemoveKills(t *testing.T) {
 		t.Error("it goes on")
 		command.Process.Kill()
 	}
-	runs, err := lab.List(t.Context())
-	if err != nil || slices.ContainsFunc(runs, func(r lab.Run) bool { return r.ID == id }) {
-		t.Errorf("listed: %v, %v", runs, err)
+	list, err := runs.List(t.Context())
+	if err != nil || slices.ContainsFunc(list, func(r runs.Run) bool { return r.ID == id }) {
+		t.Errorf("listed: %v, %v", list, err)
 	}
 }
 
@@ -268,15 +268,15 @@ func TestListOfAnother(t *testing.T) {
 // A lab that comes up is not held yet.
 func TestComesUp(t *testing.T) {
 	_, id := holder(t, "comes up")
-	if r := find(t, id); r.State != lab.Running {
-		t.Errorf("it is %s, want %s", r.State, lab.Running)
+	if r := find(t, id); r.State != runs.Running {
+		t.Errorf("it is %s, want %s", r.State, runs.Running)
 	}
 }
 
 // With all, the holder is ended first.
 func TestCleanEndsTheHolder(t *testing.T) {
 	p, id := holder(t, "")
-	removed, err := lab.Clean(t.Context(), id, true)
+	removed, err := runs.Clean(t.Context(), id, true)
 	if want := []string{"run " + id + ", which was under way", "the entry of run " + id}; err != nil || !cmp.Equal(removed, want) {
 		t.Errorf("Clean: %q, %v, want %q", removed, err, want)
 	}
@@ -287,11 +287,11 @@ func TestCleanEndsTheHolder(t *testing.T) {
 
 // What only a backend knows of is dead and can be cleaned.
 func TestCleanWithoutAnEntry(t *testing.T) {
-	l := &left{of: map[string]int{"0ff": 2}, unknown: []lab.Run{{ID: "0ff", Name: "lost"}}}
-	if r := find(t, "0ff", l); r.State != lab.Dead {
+	l := &left{of: map[string]int{"0ff": 2}, unknown: []runs.Run{{ID: "0ff", Name: "lost"}}}
+	if r := find(t, "0ff", l); r.State != runs.Dead {
 		t.Errorf("it is %s", r.State)
 	}
-	removed, err := lab.Clean(t.Context(), "0ff", false, l)
+	removed, err := runs.Clean(t.Context(), "0ff", false, l)
 	if want := []string{"something of 0ff"}; err != nil || !cmp.Equal(removed, want) {
 		t.Errorf("Clean: %q, %v, want %q", removed, err, want)
 	}
@@ -300,14 +300,14 @@ func TestCleanWithoutAnEntry(t *testing.T) {
 func TestDown(t *testing.T) {
 	t.Run("in order", func(t *testing.T) {
 		_, id := holder(t, "")
-		got, err := lab.Down(t.Context(), find(t, id))
-		if want := (lab.Report{Code: 1, Output: "the verdict\n", Errors: "a note\n"}); err != nil || got != want {
+		got, err := runs.Down(t.Context(), find(t, id))
+		if want := (runs.Report{Code: 1, Output: "the verdict\n", Errors: "a note\n"}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	})
 	t.Run("the holder dies", func(t *testing.T) {
 		_, id := holder(t, "dies")
-		if _, err := lab.Down(t.Context(), find(t, id)); !errors.Is(err, lab.ErrHolderDied) {
+		if _, err := runs.Down(t.Context(), find(t, id)); !errors.Is(err, runs.ErrHolderDied) {
 			t.Errorf("error %v, want ErrHolderDied", err)
 		}
 	})
@@ -315,7 +315,7 @@ func TestDown(t *testing.T) {
 		p, id := holder(t, "")
 		r := find(t, id)
 		p.kill()
-		if _, err := lab.Down(t.Context(), r); !errors.Is(err, lab.ErrHolderDied) {
+		if _, err := runs.Down(t.Context(), r); !errors.Is(err, runs.ErrHolderDied) {
 			t.Errorf("error %v, want ErrHolderDied", err)
 		}
 	})
@@ -325,27 +325,27 @@ func TestDown(t *testing.T) {
 		p.Signal(syscall.SIGSTOP)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if _, err := lab.Down(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := runs.Down(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v, want the context's", err)
 		}
 	})
 	t.Run("it had ended by itself", func(t *testing.T) {
 		p, id := holder(t, "fails")
-		if _, err := lab.Down(t.Context(), find(t, id)); err != nil {
+		if _, err := runs.Down(t.Context(), find(t, id)); err != nil {
 			t.Fatal(err)
 		}
 		<-p.ended
 		r := find(t, id)
-		if want := (lab.Report{Code: 3, Errors: "a node died\n"}); r.State != lab.Dead || r.End == nil || *r.End != want {
+		if want := (runs.Report{Code: 3, Errors: "a node died\n"}); r.State != runs.Dead || r.End == nil || *r.End != want {
 			t.Errorf("listed as %+v with end %+v, want %+v", r, r.End, want)
 		}
 	})
 }
 
 func TestFind(t *testing.T) {
-	runs := []lab.Run{
-		{ID: "a1b2", Name: "x", State: lab.Held}, {ID: "a1c3", Name: "y", State: lab.Running}, {ID: "d4", Name: "y", State: lab.Dead},
-		{ID: "e5", Name: "z", State: lab.Dead}, {ID: "e6", Name: "z", State: lab.Dead}, {ID: "x", Name: "a1b2", State: lab.Held},
+	list := []runs.Run{
+		{ID: "a1b2", Name: "x", State: runs.Held}, {ID: "a1c3", Name: "y", State: runs.Running}, {ID: "d4", Name: "y", State: runs.Dead},
+		{ID: "e5", Name: "z", State: runs.Dead}, {ID: "e6", Name: "z", State: runs.Dead}, {ID: "x", Name: "a1b2", State: runs.Held},
 	}
 	for _, c := range []struct{ text, want, err string }{
 		{"a1b2", "a1b2", ""}, // an id before a name
@@ -359,18 +359,18 @@ func TestFind(t *testing.T) {
 		{"e5x", "", `run "e5x": there is no such run (did you mean "e5"?); known: a1b2 x a1c3 y d4 y e5 z e6 z x a1b2`},
 		{"", "", `run "": there is no such run; known: `},
 	} {
-		r, err := lab.Find(runs, c.text)
+		r, err := runs.Find(list, c.text)
 		if r.ID != c.want || (err == nil) != (c.err == "") || err != nil && !strings.HasPrefix(err.Error(), c.err) {
 			t.Errorf("%q: got %q, %v; want %q, %s", c.text, r.ID, err, c.want, c.err)
 		}
 	}
-	if _, err := lab.Find(nil, "a"); err == nil || err.Error() != `run "a": there is none under way; csiglab up EXPERIMENT starts a lab` {
+	if _, err := runs.Find(nil, "a"); err == nil || err.Error() != `run "a": there is none under way; csiglab up EXPERIMENT starts a lab` {
 		t.Errorf("without runs: %v", err)
 	}
 }
 
 func TestNode(t *testing.T) {
-	r := lab.Run{ID: "a", Nodes: []lab.Node{{Name: "h0", Addresses: []string{"10.0.0.1", "fd00:c51c::1"}}, {Name: "h1", Addresses: []string{"10.0.0.2"}}, {Name: "tor0"}}}
+	r := runs.Run{ID: "a", Nodes: []runs.Node{{Name: "h0", Addresses: []string{"10.0.0.1", "fd00:c51c::1"}}, {Name: "h1", Addresses: []string{"10.0.0.2"}}, {Name: "tor0"}}}
 	for text, want := range map[string]string{"h1": "h1", "tor0": "tor0", "10.0.0.2": "h1", "fd00:c51c:0::1": "h0", "::ffff:10.0.0.1": "h0"} {
 		if n, err := r.Node(text); err != nil || n.Name != want {
 			t.Errorf("%s: got %s, %v, want %s", text, n.Name, err, want)
@@ -384,7 +384,7 @@ func TestNode(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
-	if _, err := (&lab.Run{ID: "a"}).Node("h0"); err == nil {
+	if _, err := (&runs.Run{ID: "a"}).Node("h0"); err == nil {
 		t.Error("a run without nodes has one")
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/topologies/htsim/lines"
+	"github.com/csiglab/csiglab/internal/lines"
 )
 
 func TestNext(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"github.com/csiglab/csiglab/metrics/capture"
+	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/units"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/metrics/capture"
-	"github.com/csiglab/csiglab/metrics/capture/capturetest"
+	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics/capture/spool"
+	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/units"
 )
 

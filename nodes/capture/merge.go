@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/csiglab/csiglab/metrics/capture/spool"
+	"github.com/csiglab/csiglab/nodes/capture/spool"
 )
 
 // Merge writes the records of spools in order of time, those of one instant in

@@ -12,9 +12,9 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"github.com/csiglab/csiglab/metrics/capture"
-	"github.com/csiglab/csiglab/metrics/capture/capturetest"
-	"github.com/csiglab/csiglab/metrics/capture/spool"
+	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/nodes/capture/capturetest"
+	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"

@@ -1,4 +1,4 @@
-// Package lab keeps the list of the runs on this machine, so that another process
+// Package runs keeps the list of the runs on this machine, so that another process
 // finds them: what each consists of, whether the csiglab that holds it lives, and
 // what it left behind. It enters the network namespace of a node and asks a
 // holder to end its run. It starts no run; the backends write their runs into the
@@ -7,7 +7,7 @@
 //	          Register         Describe           Hold              Remove
 //	(nothing) ───────▶ running ───────▶ running ───────▶ held ───────────▶ (nothing)
 //	                      └──── the process that holds it dies ──▶ dead ── Clean ─┘
-package lab
+package runs
 
 import (
 	"encoding/json"
