@@ -1,9 +1,10 @@
-package orchestrator
+package plan
 
 import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
 )
 
@@ -15,12 +16,12 @@ type Topology struct {
 }
 
 // BuildTopology reads or generates the topology of a resolved experiment. The
-// error wraps ErrConfiguration.
+// error wraps failure.ErrConfiguration.
 func BuildTopology(t experiment.Topology) (Topology, error) {
 	if t.Dragonfly != nil {
 		g, err := topologies.Dragonfly(t.Dragonfly.Generator())
 		if err != nil {
-			return Topology{}, configuration(fmt.Errorf("topology: %w", err))
+			return Topology{}, failure.Configuration(fmt.Errorf("topology: %w", err))
 		}
 		return Topology{Graph: g}, nil
 	}
@@ -41,7 +42,7 @@ func BuildTopology(t experiment.Topology) (Topology, error) {
 		tree = t.FatTree.Generator()
 	}
 	if err != nil {
-		return out, configuration(fmt.Errorf("topology: %w", err))
+		return out, failure.Configuration(fmt.Errorf("topology: %w", err))
 	}
 	out.Tree = &tree
 	out.Graph, err = buildFatTree(tree)

@@ -1,4 +1,4 @@
-package orchestrator
+package plan
 
 import (
 	"github.com/csiglab/csiglab/nodes/host"
@@ -10,44 +10,45 @@ import (
 )
 
 // assignWorkload gives every host its flows and its part of the workload's
-// dependencies, and adds the control links that cross-host dependencies need.
-func (f *fabric) assignWorkload(p *Plan, seed uint64) {
-	w := f.workload
-	links := &controlLinks{plan: p, delay: f.controlDelay, ports: map[[2]int]int{}}
+// dependencies. It returns the control links that dependencies across hosts need.
+func assignWorkload(s *Shape, hosts []host.Config, seed uint64) []Link {
+	w := s.workload
+	control := &controlLinks{graph: s.graph, hosts: hosts, delay: s.controlDelay, ports: map[[2]int]int{}}
 	homes := triggerHomes(w)
 	triggers := make([]player.Trigger, len(w.Triggers))
 	for i, t := range w.Triggers {
 		triggers[i] = player.Trigger{ID: i, Kind: t.Kind, Count: t.Count}
 	}
 	for i, t := range w.Transfers {
-		src, dst := &p.Hosts[t.Src], &p.Hosts[t.Dst]
+		src, dst := &hosts[t.Src], &hosts[t.Dst]
 		src.Sends = append(src.Sends, host.Flow{ID: i, Peer: wire.HostIP(t.Dst), Size: t.Size})
 		dst.Receives = append(dst.Receives, host.Flow{ID: i, Peer: wire.HostIP(t.Src), Size: t.Size})
 
-		start := t.Start + jitter(seed, i, f.experiment.Workload.StartJitter)
+		start := t.Start + jitter(seed, i, s.experiment.Workload.StartJitter)
 		src.Player.Starts = append(src.Player.Starts, player.Start{
 			Transfer: i, Job: t.Job, After: t.After, At: units.Time(start), Delay: start,
 		})
 		if t.After != workloads.None {
 			triggers[t.After].Targets = append(triggers[t.After].Targets, player.Target{
-				Transfer: i, Port: links.between(homes[t.After], t.Src),
+				Transfer: i, Port: control.between(homes[t.After], t.Src),
 			})
 		}
 		if t.SendDone != workloads.None {
 			src.Player.Hits = append(src.Player.Hits, player.Hit{
-				Transfer: i, Trigger: t.SendDone, Port: links.between(t.Src, homes[t.SendDone]),
+				Transfer: i, Trigger: t.SendDone, Port: control.between(t.Src, homes[t.SendDone]),
 			})
 		}
 		if t.RecvDone != workloads.None {
 			dst.Player.Hits = append(dst.Player.Hits, player.Hit{
-				Transfer: i, Received: true, Trigger: t.RecvDone, Port: links.between(t.Dst, homes[t.RecvDone]),
+				Transfer: i, Received: true, Trigger: t.RecvDone, Port: control.between(t.Dst, homes[t.RecvDone]),
 			})
 		}
 	}
 	for i, t := range triggers {
-		home := &p.Hosts[homes[i]].Player
+		home := &hosts[homes[i]].Player
 		home.Triggers = append(home.Triggers, t)
 	}
+	return control.links
 }
 
 // triggerHomes returns the host at which each trigger's hits are counted: where
@@ -83,9 +84,11 @@ func triggerHomes(w *workloads.Workload) []int {
 
 // controlLinks hands out control ports, one link for a pair of hosts.
 type controlLinks struct {
-	plan  *Plan
+	graph *topologies.Graph
+	hosts []host.Config
 	delay units.Duration
 	ports map[[2]int]int // (from, to) -> port at from
+	links []Link
 }
 
 // between returns the control port at a that leads to b, or player.Local.
@@ -97,11 +100,12 @@ func (c *controlLinks) between(a, b int) int {
 		return port
 	}
 	end := func(h int) topologies.End {
-		c.plan.Hosts[h].Control++
-		return topologies.End{Node: h, Port: host.NIC + c.plan.Hosts[h].Control}
+		c.hosts[h].Control++
+		return topologies.End{Node: h, Port: host.NIC + c.hosts[h].Control}
 	}
-	link := ControlLink{A: end(a), B: end(b), Delay: c.delay}
-	c.plan.Control = append(c.plan.Control, link)
+	link := Link{A: end(a), B: end(b), Delay: c.delay}
+	link.Name = controlName(c.graph, link.A, link.B)
+	c.links = append(c.links, link)
 	c.ports[[2]int{a, b}], c.ports[[2]int{b, a}] = link.A.Port, link.B.Port
 	return link.A.Port
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package plan
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
 	topohtsim "github.com/csiglab/csiglab/topologies/htsim"
 	"github.com/csiglab/csiglab/workloads"
@@ -17,7 +18,7 @@ import (
 type MatrixOptions = loadhtsim.Options
 
 // ReadTopology reads a .topo file and builds its graph. Notes tell the user
-// which of its values are not used. The error wraps ErrConfiguration.
+// which of its values are not used. The error wraps failure.ErrConfiguration.
 func ReadTopology(file string) (g *topologies.Graph, notes []string, err error) {
 	tree, notes, err := readTree(file)
 	if err != nil {
@@ -35,7 +36,7 @@ func readTree(file string) (tree topologies.FatTree, notes []string, err error) 
 	defer r.Close() // opened for reading
 	tree, err = topohtsim.ReadTopology(file, r)
 	if err != nil {
-		return tree, nil, configuration(err)
+		return tree, nil, failure.Configuration(err)
 	}
 	for _, t := range tree.Tiers {
 		if t.QueueUp != 0 || t.QueueDown != 0 {
@@ -47,7 +48,7 @@ func readTree(file string) (tree topologies.FatTree, notes []string, err error) 
 }
 
 // ReadWorkload reads a .cm or .tm file. Notes tell the user what was assumed and
-// what is not used. The error wraps ErrConfiguration.
+// what is not used. The error wraps failure.ErrConfiguration.
 func ReadWorkload(file string, opts MatrixOptions) (w *workloads.Workload, notes []string, err error) {
 	r, err := open(file)
 	if err != nil {
@@ -56,7 +57,7 @@ func ReadWorkload(file string, opts MatrixOptions) (w *workloads.Workload, notes
 	defer r.Close() // opened for reading
 	w, list, err := loadhtsim.ReadMatrix(file, r, opts)
 	if err != nil {
-		return nil, nil, configuration(err)
+		return nil, nil, failure.Configuration(err)
 	}
 	for _, n := range list {
 		notes = append(notes, file+": "+n)
@@ -73,7 +74,7 @@ func ReadWorkload(file string, opts MatrixOptions) (w *workloads.Workload, notes
 // open opens a regular file; others, such as a folder, fail later and worse.
 func open(file string) (*os.File, error) {
 	fail := func(err error) (*os.File, error) {
-		return nil, configuration(fmt.Errorf("%s: %w", file, cause.Of(err)))
+		return nil, failure.Configuration(fmt.Errorf("%s: %w", file, cause.Of(err)))
 	}
 	info, err := os.Stat(file)
 	if err != nil {
@@ -89,35 +90,26 @@ func open(file string) (*os.File, error) {
 	return r, nil
 }
 
-func (f *fabric) buildTopology() error {
-	t, err := BuildTopology(f.experiment.Topology)
-	f.graph, f.notes = t.Graph, append(f.notes, t.Notes...)
-	return err
-}
-
 func buildFatTree(t topologies.FatTree) (*topologies.Graph, error) {
 	g, err := t.Build()
 	if err != nil {
-		return nil, at("topology", err)
+		return nil, failure.At("topology", err)
 	}
 	return g, nil
 }
 
-func (f *fabric) buildWorkload() error {
-	w, hosts := f.experiment.Workload, f.graph.Hosts()
-	var load *workloads.Workload
-	var err error
+// buildWorkload reads or generates the workload of an experiment.
+func buildWorkload(e *experiment.Experiment, hosts int) (load *workloads.Workload, notes []string, err error) {
+	w := e.Workload
 	switch {
 	case w.File != "":
-		opts := MatrixOptions{Hosts: hosts, MaxSize: f.experiment.Links.MaxTransfer()}
+		opts := MatrixOptions{Hosts: hosts, MaxSize: e.Links.MaxTransfer()}
 		if opts.StartUnit, err = loadhtsim.ParseStartUnit(w.StartUnit); err != nil {
-			return at("workload.start_unit", err)
+			return nil, nil, failure.At("workload.start_unit", err)
 		}
-		var notes []string
 		if load, notes, err = ReadWorkload(w.File, opts); err != nil {
-			return err
+			return nil, nil, err
 		}
-		f.notes = append(f.notes, notes...)
 	case w.Permutation != nil:
 		load, err = workloads.Permutation(hosts, w.Permutation.Size, w.Permutation.Seed)
 	case w.Incast != nil:
@@ -134,17 +126,16 @@ func (f *fabric) buildWorkload() error {
 		}
 	}
 	// Programs alone are a workload too.
-	if err == nil && (len(load.Transfers) > 0 || f.experiment.Applications == nil) {
+	if err == nil && (len(load.Transfers) > 0 || e.Applications == nil) {
 		err = load.Validate()
 	}
 	if err == nil {
-		err = f.parted(load)
+		err = checkHosts(e.Applications, load)
 	}
 	if err != nil {
-		return at("workload", err)
+		return nil, nil, failure.At("workload", err)
 	}
-	f.workload = load
-	return nil
+	return load, notes, nil
 }
 
 func buildAllToAll(a *experiment.AllToAll, hosts int) (*workloads.Workload, error) {
