@@ -1,14 +1,16 @@
-package watch
+package backend
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -27,106 +29,250 @@ const (
 	reportWithin = 10 * time.Second
 )
 
-// Paced is a run in real time whose nodes have been started, in processes or in
-// this one.
-type Paced struct {
-	Sheet *emu.Sheet
-	Wall  emu.Wall
-	End   units.Time // exclusive; units.Never: until nothing is due
-	Names []string   // of the nodes
-	// Patience gives a run up that takes longer, as one that falls behind for good,
-	// from when its programs, if any, have ended; 0 is without bound. It does not bind
-	// a run that is held.
-	Patience time.Duration
-	// Hold keeps the run from being over, even if nothing is due, until it is
-	// closed; the run then ends at once, at the same model time at every node. nil:
-	// it is not held.
-	Hold <-chan struct{}
-	// Programs, while it is open, keeps the run from being over too, but does not
-	// end it. nil: there are none.
-	Programs <-chan struct{}
-	// Ends tells of the first Processes nodes, which have a process of their own; nil
-	// and 0 for none.
-	Ends      <-chan Ended
-	Processes int
-	// Prepare is called once, when every node waits for the start; may be nil.
-	Prepare func() error
-	// Broken, asked now and then, tells what has failed of the others; may be nil.
-	Broken   func() error
-	Ready    func(start time.Duration) // told once, when the run starts, on CLOCK_MONOTONIC; may be nil
-	Progress func(units.Time)
-}
-
-// Keep starts the run when every node is ready, stops it when it is over and
-// collects the reports of the processes. A *emu.LinkError names a link, a
-// *NodeError a node that died or has come to a halt; when ctx ends, the error is
-// its cause. Every wait has a bound, but a run without Patience and End, one that
-// is held, or one whose programs go on, lasts as long as it is not over.
-func (p *Paced) Keep(ctx context.Context) (*Outcome, error) {
-	out := &Outcome{Results: make([]metrics.NodeResult, len(p.Names)), Timing: &emu.Timing{RealTime: true}}
-	if err := p.keep(ctx, out); err != nil {
+// pace runs the nodes in real time.
+func pace(ctx context.Context, c *crew, control Control, programs *application.Set) (*Outcome, error) {
+	block, err := wall.NewSharedControlBlock(len(c.configs))
+	if err != nil {
 		return nil, err
 	}
-	silent := slices.Clone(p.Names[:p.Processes])
-	for range p.Processes {
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case e := <-p.Ends:
-			if err := e.Failure(p.Names[e.Node]); err != nil {
-				return nil, err
-			}
-			if e.Report.Timing == nil {
-				return nil, &NodeError{Name: p.Names[e.Node], Reason: "ended before the run"}
-			}
-			out.take(e)
-			silent = slices.DeleteFunc(silent, func(name string) bool { return name == p.Names[e.Node] })
-		case <-time.After(reportWithin):
-			return nil, &NodeError{Name: strings.Join(silent, ", "), Reason: fmt.Sprintf("has not ended %v after the run was over", reportWithin)}
-		}
+	defer block.Close()
+	if err := c.openInside(); err != nil {
+		return nil, err
 	}
-	return out, nil
+	inside := startInside(c, block.ControlBlock)
+	defer inside.stop()
+	if err := c.startProcesses(ctx, block.File); err != nil {
+		return nil, err
+	}
+	if err := control.deployed(c.deployment, c.run, c.pids()); err != nil {
+		return nil, err
+	}
+	p := pacing{
+		block: block.ControlBlock, clock: *c.run.Wall, end: c.run.Plan.End, patience: c.run.Patience,
+		prepare: func() error { return c.raise(block.ControlBlock) },
+		broken: func() error {
+			if err := c.broken(); err != nil {
+				return err
+			}
+			return inside.broken()
+		},
+		ready: func(start time.Duration) {
+			if control.Started != nil {
+				control.Started()
+			}
+			if programs != nil {
+				programs.Begin(start)
+			}
+		},
+		progress: control.progress(),
+	}
+	if c.run.Held {
+		p.hold = control.Hold
+	}
+	if programs != nil {
+		p.programs = programs.Done()
+	}
+	for _, config := range c.configs {
+		p.names = append(p.names, config.Name)
+	}
+	out := c.newOutcome()
+	out.Timing = &wall.Timing{RealTime: true}
+	if err := p.run(ctx, out); err != nil {
+		return nil, err
+	}
+	c.started = p.started
+	if err := c.collect(ctx, out); err != nil {
+		return nil, err
+	}
+	return out, inside.join(out)
 }
 
-// keep starts and stops the run and fills in how that went.
-func (p *Paced) keep(ctx context.Context, out *Outcome) error {
-	ticker := time.NewTicker(Tick)
+// raise gives the threads that pace in processes a real-time priority.
+func (c *crew) raise(block *wall.ControlBlock) error {
+	for _, p := range c.processes {
+		if err := c.deployment.Raise(p.node, block.Thread(p.node)); err != nil {
+			return fmt.Errorf("node %s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// broken returns why a process has ended before the run is over, nil if none has.
+func (c *crew) broken() error {
+	select {
+	case e := <-c.ends:
+		if err := c.failure(e); err != nil {
+			return err
+		}
+		return &NodeError{Name: c.processes[e.process].name, Reason: "ended during the run"}
+	default:
+		return nil
+	}
+}
+
+// collect waits for the reports of the processes once a run in real time is over.
+func (c *crew) collect(ctx context.Context, out *Outcome) error {
+	var silent []string
+	for _, p := range c.processes {
+		silent = append(silent, p.name)
+	}
+	for range c.processes {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case e := <-c.ends:
+			if err := c.failure(e); err != nil {
+				return err
+			}
+			name := c.processes[e.process].name
+			if e.report.Timing == nil {
+				return &NodeError{Name: name, Reason: "ended before the run"}
+			}
+			c.add(out, e)
+			silent = slices.DeleteFunc(silent, func(s string) bool { return s == name })
+		case <-time.After(reportWithin):
+			return &NodeError{Name: strings.Join(silent, ", "), Reason: fmt.Sprintf("has not ended %v after the run was over", reportWithin)}
+		}
+	}
+	return nil
+}
+
+// insideGroup is nodes of this process that are paced; nil for none.
+type insideGroup struct {
+	crew    *crew
+	group   *wall.PacerGroup
+	ended   chan struct{}
+	timings []wall.Timing
+	err     error
+}
+
+// startInside starts to pace the nodes that are driven here. They wait for the start
+// of the run.
+func startInside(c *crew, block *wall.ControlBlock) *insideGroup {
+	if len(c.inside) == 0 {
+		return nil
+	}
+	threads := runtime.NumCPU()
+	if len(c.inside) < len(c.configs) { // the other nodes need processors too
+		threads = 1
+	}
+	g := &insideGroup{crew: c, ended: make(chan struct{})}
+	g.group = wall.NewPacerGroup(*c.run.Wall, c.run.Plan.End, c.inside, c.links, block, threads)
+	go func() {
+		defer close(g.ended)
+		g.timings, g.err = g.group.Run()
+	}()
+	return g
+}
+
+// broken returns what made the nodes end before the run did, nil if they have not.
+func (g *insideGroup) broken() error {
+	if g == nil {
+		return nil
+	}
+	select {
+	case <-g.ended:
+		if g.err == nil {
+			return errors.New("the nodes ended during the run")
+		}
+		return g.err
+	default:
+		return nil
+	}
+}
+
+// stop ends the nodes, if they have not ended, so that their ports can be closed.
+func (g *insideGroup) stop() {
+	if g == nil {
+		return
+	}
+	select {
+	case <-g.ended:
+	default:
+		g.group.Block.Stop(0)
+		<-g.ended
+	}
+}
+
+// join waits for the nodes to end after the run and adds what they measured.
+func (g *insideGroup) join(out *Outcome) error {
+	if g == nil {
+		return nil
+	}
+	if <-g.ended; g.err != nil {
+		return g.err
+	}
+	for _, t := range g.timings {
+		out.Timing.Merge(t)
+	}
+	return g.crew.addInside(out)
+}
+
+// pacing starts and stops a run in real time whose nodes have been started.
+type pacing struct {
+	block    *wall.ControlBlock
+	clock    wall.Clock
+	end      units.Time // exclusive; units.Never: until nothing is due
+	names    []string   // of the nodes
+	patience time.Duration
+	// hold keeps the run from being over until it is closed. nil: the run is not held.
+	hold <-chan struct{}
+	// programs, while it is open, keeps the run from being over too, but does not
+	// end it. nil: there are none.
+	programs <-chan struct{}
+	prepare  func() error        // called once, when every node waits for the start; may be nil
+	broken   func() error        // returns what has failed so far; may be nil
+	ready    func(time.Duration) // called once, when the run starts, with the start on CLOCK_MONOTONIC; may be nil
+	progress func(units.Time)
+
+	started time.Time
+}
+
+// run starts the run when every node is ready, and stops it when it is over. It
+// fills in how that went. A *NodeError names a node that has come to a halt; when
+// ctx ends, the error is its cause. Every wait has a bound, but a run without
+// patience and end, one that is held, or one whose programs go on, lasts as long as
+// it is not over.
+func (p *pacing) run(ctx context.Context, out *Outcome) error {
+	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	start, err := p.start(ctx, ticker.C)
 	if err != nil {
 		return err
 	}
-	out.Started = time.Now().Add(startIn)
-	if p.Ready != nil {
-		p.Ready(start)
+	p.started = time.Now().Add(startIn)
+	if p.ready != nil {
+		p.ready(start)
 	}
-	end, hold, programs := p.End, p.Hold, p.Programs
+	end, hold, programs := p.end, p.hold, p.programs
 	var released time.Duration // 0: held, or never was
-	patient := start           // since when Patience counts
+	patient := start           // since when patience counts
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-hold:
-			hold, released = nil, emu.Monotonic()
-			end = min(end, max(1, p.Wall.Model(max(0, released-start)+releaseIn)))
-			p.Sheet.Limit(end)
+			hold, released = nil, wall.Monotonic()
+			end = min(end, max(1, p.clock.Model(max(0, released-start)+releaseIn)))
+			p.block.Limit(end)
 			continue
 		case <-programs:
-			programs, patient = nil, emu.Monotonic()
+			programs, patient = nil, wall.Monotonic()
 			continue
 		case <-ticker.C:
 		}
-		if err := p.broken(); err != nil {
-			return err
+		if p.broken != nil {
+			if err := p.broken(); err != nil {
+				return err
+			}
 		}
-		now := emu.Monotonic()
-		if n := p.Sheet.Silent(now - silentAfter); n >= 0 && now-start > silentAfter {
-			return &NodeError{Name: p.Names[n], Reason: fmt.Sprintf("has not shown life for %v", silentAfter)}
+		now := wall.Monotonic()
+		if n := p.block.Silent(now - silentAfter); n >= 0 && now-start > silentAfter {
+			return &NodeError{Name: p.names[n], Reason: fmt.Sprintf("has not shown life for %v", silentAfter)}
 		}
-		at, over := p.Sheet.Over(now, end)
-		behind := now - start - p.Wall.At(at.Next)
-		endless := p.Patience > 0 && p.Hold == nil && programs == nil && now-patient > p.Patience ||
+		at, over := p.block.Over(now, end)
+		behind := now - start - p.clock.At(at.Next)
+		endless := p.patience > 0 && p.hold == nil && programs == nil && now-patient > p.patience ||
 			released > 0 && now-released > releaseWithin
 		switch {
 		case behind > hopeless || endless:
@@ -137,50 +283,36 @@ func (p *Paced) keep(ctx context.Context, out *Outcome) error {
 				out.End = end
 			}
 		default:
-			p.Progress(min(p.Wall.Model(max(0, now-start)), end))
+			p.progress(min(p.clock.Model(max(0, now-start)), end))
 			continue
 		}
-		p.Sheet.Stop(out.End)
+		p.block.Stop(out.End)
 		return nil
 	}
-}
-
-// broken tells what has failed before the run is over.
-func (p *Paced) broken() error {
-	select {
-	case e := <-p.Ends:
-		if err := e.Failure(p.Names[e.Node]); err != nil {
-			return err
-		}
-		return &NodeError{Name: p.Names[e.Node], Reason: "ended during the run"}
-	default:
-	}
-	if p.Broken == nil {
-		return nil
-	}
-	return p.Broken()
 }
 
 // start waits until every node is ready and sets the common start, which it
 // returns.
-func (p *Paced) start(ctx context.Context, tick <-chan time.Time) (time.Duration, error) {
+func (p *pacing) start(ctx context.Context, tick <-chan time.Time) (time.Duration, error) {
 	for begin := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
 		case <-tick:
 		}
-		if err := p.broken(); err != nil {
-			return 0, err
+		if p.broken != nil {
+			if err := p.broken(); err != nil {
+				return 0, err
+			}
 		}
-		if p.Sheet.Ready() {
-			if p.Prepare != nil {
-				if err := p.Prepare(); err != nil {
+		if p.block.Ready() {
+			if p.prepare != nil {
+				if err := p.prepare(); err != nil {
 					return 0, err
 				}
 			}
-			start := emu.Monotonic() + startIn
-			p.Sheet.Start(start)
+			start := wall.Monotonic() + startIn
+			p.block.Start(start)
 			return start, nil
 		}
 		if time.Since(begin) > readyWithin {

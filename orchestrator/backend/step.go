@@ -1,144 +1,110 @@
-// Package watch waits for the processes of a run, collects what they report, and
-// says which is to blame when the run stops: Run under the lockstep clock, Paced,
-// which also starts and stops the run, in real time. It knows nothing of how a
-// process was started: every backend that has a process per node uses it.
-package watch
+package backend
 
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Process is one node's process.
-type Process struct {
-	Name string // of the node
-	PID  int    // in this process's PID namespace
-}
+// tick is how often a run under way is looked at.
+const tick = 20 * time.Millisecond
 
-// NodeError reports a node that died or came to a halt.
-type NodeError struct {
-	Name   string
-	Reason string
-}
-
-func (e *NodeError) Error() string { return "node " + e.Name + ": " + e.Reason }
-
-// Ended is what a process left.
-type Ended struct {
-	Node   int
-	Report *emu.ProcessReport // nil when it left none
-	Reason string             // why it failed, as far as its end tells; empty: it ended well
-}
-
-// Decode returns the report in what a process has written, nil if there is none.
-func Decode(content []byte) *emu.ProcessReport {
-	var report emu.ProcessReport
-	if gob.NewDecoder(bytes.NewReader(content)).Decode(&report) != nil {
-		return nil
+// step runs the nodes under the lockstep clock.
+func step(ctx context.Context, c *crew, control Control) (*Outcome, error) {
+	if c.run.Processes == OneProcess {
+		return stepInside(ctx, c, control.progress())
 	}
-	return &report
-}
-
-// Failure returns what is wrong with the process of node name, if anything: a
-// *emu.LinkError or a *NodeError.
-func (e Ended) Failure(name string) error {
-	switch {
-	case e.Report != nil && e.Report.Link != nil:
-		return e.Report.Link
-	case e.Report != nil && e.Report.Failure != "":
-		return &NodeError{Name: name, Reason: e.Report.Failure}
-	case e.Reason != "":
-		return &NodeError{Name: name, Reason: e.Reason}
-	case e.Report == nil:
-		return &NodeError{Name: name, Reason: "ended without a result"}
+	board, err := shared.New(len(c.configs), c.links, c.run.Plan.End)
+	if err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-// Run is a run whose processes have been started.
-type Run struct {
-	Processes    []Process // by node
-	Shared       *emu.Shared
-	Ends         <-chan Ended  // one for each process
-	FrameTimeout time.Duration // 0: emu.DefaultFrameTimeout
-	Progress     func(units.Time)
-}
-
-// Outcome is what the processes reported.
-type Outcome struct {
-	Results []metrics.NodeResult // in node order
-	End     units.Time           // of the model
-	Frames  int64                // sent by the nodes
-	Foreign int64                // frames that the nodes received and that are not of the run
-	Grants  int64                // turns granted by the safe horizon
-	Started time.Time            // when the first node went
-
-	// Of a run in real time.
-	Timing  *emu.Timing
-	Drained bool          // ended because nothing was due
-	Behind  time.Duration // how late the run was when it was given up; 0: it was not
-}
-
-// take adds the report of a process.
-func (o *Outcome) take(e Ended) {
-	o.Results[e.Node] = e.Report.Result
-	o.Frames += e.Report.Sent
-	o.Foreign += e.Report.Foreign
-	if e.Report.Timing != nil {
-		o.Timing.Merge(*e.Report.Timing)
+	defer board.Close()
+	if err := c.startProcesses(ctx, board.File); err != nil {
+		return nil, err
 	}
+	if err := control.deployed(c.deployment, c.run, c.pids()); err != nil {
+		return nil, err
+	}
+	return stepProcesses(ctx, c, board, control.progress())
 }
 
-// Tick is how often a run is looked at.
-const Tick = 20 * time.Millisecond
-
-// Wait returns when every process has reported, or with the first error: of a
-// process, of a run that stands still, or the cause of ctx's end.
-func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
-	out := &Outcome{Results: make([]metrics.NodeResult, len(r.Processes))}
-	dog := watchdog{run: r}
-	ticker := time.NewTicker(Tick)
+// stepInside drives all nodes in this process.
+func stepInside(ctx context.Context, c *crew, progress func(units.Time)) (*Outcome, error) {
+	if err := c.openInside(); err != nil {
+		return nil, err
+	}
+	pool, err := shared.NewPool(c.inside, c.links, c.run.Plan.End)
+	if err != nil {
+		return nil, err
+	}
+	c.started = time.Now()
+	done := make(chan error, 1)
+	go func() { done <- pool.Run(ctx, runtime.GOMAXPROCS(0)) }()
+	ticker := time.NewTicker(progressEvery)
 	defer ticker.Stop()
-	for left := len(r.Processes); left > 0; {
+	for running := true; running; {
+		select {
+		case err := <-done:
+			if err != nil {
+				return nil, err
+			}
+			running = false
+		case <-ticker.C:
+			progress(pool.Now())
+		}
+	}
+	out := c.newOutcome()
+	out.End, out.Grants, out.Drained = pool.End(), pool.Grants(), c.drained(pool.End())
+	return out, c.addInside(out)
+}
+
+// stepProcesses returns when every process has reported, or with the first error: of
+// a process, of a run that stands still, or the cause of ctx's end.
+func stepProcesses(ctx context.Context, c *crew, board *shared.Board, progress func(units.Time)) (*Outcome, error) {
+	out := c.newOutcome()
+	dog := watchdog{crew: c, board: board}
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for left := len(c.processes); left > 0; {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case e := <-r.Ends:
-			if err := e.Failure(r.Processes[e.Node].Name); err != nil {
+		case e := <-c.ends:
+			if err := c.failure(e); err != nil {
 				return nil, err
 			}
-			out.take(e)
+			c.add(out, e)
 			left--
 		case now := <-ticker.C:
-			if out.Started.IsZero() && r.Shared.Board.Grants() > 0 {
-				out.Started = now
+			if c.started.IsZero() && board.Grants() > 0 {
+				c.started = now
 			}
-			r.Progress(r.Shared.Board.Earliest())
+			progress(board.Earliest())
 			if err := dog.look(now); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if out.Started.IsZero() {
-		out.Started = time.Now()
+	if c.started.IsZero() {
+		c.started = time.Now()
 	}
-	out.Grants, out.End = r.Shared.Board.Grants(), r.Shared.Board.End()
+	out.Grants, out.End, out.Drained = board.Grants(), board.End(), c.drained(board.End())
 	return out, nil
 }
 
 // watchdog finds the node that the others wait for when nothing moves.
 type watchdog struct {
-	run    *Run
+	crew   *crew
+	board  *shared.Board
 	grants int64
 	moved  time.Time
 }
@@ -152,34 +118,34 @@ const (
 )
 
 func (w *watchdog) look(now time.Time) error {
-	shared, all := w.run.Shared, w.run.Processes
-	if g := shared.Board.Grants(); g != w.grants || w.moved.IsZero() {
+	board, all := w.board, w.crew.processes
+	if g := board.Grants(); g != w.grants || w.moved.IsZero() {
 		w.grants, w.moved = g, now
 		return nil
 	}
 	still := now.Sub(w.moved)
-	if still < stoppedAfter || shared.Board.Earliest() == units.Never {
+	if still < stoppedAfter || board.Earliest() == units.Never {
 		return nil
 	}
 	for _, p := range all {
-		if state := p.state(); state == 'T' || state == 't' {
-			return &NodeError{Name: p.Name, Reason: "is stopped and all others wait for it"}
+		if state := processState(p.pid); state == 'T' || state == 't' {
+			return &NodeError{Name: p.name, Reason: "is stopped and all others wait for it"}
 		}
 	}
-	limit := w.run.FrameTimeout
+	limit := w.crew.run.FrameTimeout
 	if limit == 0 {
 		limit = emu.DefaultFrameTimeout
 	}
 	if still < 2*limit+haltedAfter {
 		return nil
 	}
-	owes := shared.Board.Stuck()
-	if holder := shared.Holder(); holder >= 0 {
+	owes := board.Stuck()
+	if holder := board.Holder(); holder >= 0 {
 		owes = []int{holder}
 	}
 	var names []string
 	for _, n := range owes {
-		names = append(names, all[n].Name)
+		names = append(names, w.crew.configs[n].Name)
 	}
 	if len(names) == 0 {
 		return errors.New("all nodes wait and none may advance")
@@ -187,9 +153,9 @@ func (w *watchdog) look(now time.Time) error {
 	return &NodeError{Name: strings.Join(names, ", "), Reason: fmt.Sprintf("has not taken its turn for %v", still.Round(time.Second))}
 }
 
-// state returns the state letter of the process (proc(5)), 0 when it is gone.
-func (p Process) state() byte {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
+// processState returns the state letter of a process (proc(5)), 0 when it is gone.
+func processState(pid int) byte {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}

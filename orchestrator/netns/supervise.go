@@ -1,261 +1,92 @@
 package netns
 
 import (
-	"bytes"
 	"context"
 	"encoding/gob"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
-	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/emu/lockstep"
-	"github.com/csiglab/csiglab/nodes/host"
-	"github.com/csiglab/csiglab/nodes/netio"
-	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/switch/dataplane"
-	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/units"
 )
 
 // Files of the supervisor.
 const (
-	fileSpec    = 3
-	fileMessage = 4
-	fileAlive   = 5
+	fileOrder    = 3
+	fileMessages = 4
+	fileAlive    = 5
 )
 
 // Supervise turns the program into a supervisor, and ends it, if that is what it
 // was started for; otherwise it does nothing. main calls it first of all.
 func Supervise() {
 	application.Init()
-	if len(os.Args) != 2 || os.Args[1] != supervisorArgument || os.Getenv(environmentRun) == "" {
+	if len(os.Args) != 2 || os.Args[1] != supervisorArgument || os.Getenv(runs.EnvironmentRun) == "" {
 		return
 	}
 	runtime.LockOSThread() // the nodes die with this thread
-	unix.CloseOnExec(fileSpec)
-	unix.CloseOnExec(fileMessage)
-	unix.CloseOnExec(fileAlive)
-	s := &supervisor{
-		out:   gob.NewEncoder(os.NewFile(fileMessage, "messages")),
-		alive: os.NewFile(fileAlive, "alive"),
+	for _, fd := range []int{fileOrder, fileMessages, fileAlive} {
+		unix.CloseOnExec(fd)
 	}
-	spec := os.NewFile(fileSpec, "spec")
-	err := gob.NewDecoder(spec).Decode(&s.fabric)
-	if s.fabric.Held {
-		s.hold = untilEnd(spec)
-	}
-	var outcome *Outcome
+	in, out := os.NewFile(fileOrder, "order"), gob.NewEncoder(os.NewFile(fileMessages, "messages"))
+	var o order
+	err := gob.NewDecoder(in).Decode(&o)
+	var last message
 	if err == nil {
 		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
-		outcome, err = s.run(ctx)
+		last, err = obey(ctx, &o, in, out)
 		stop()
 	}
-	m := message{Outcome: outcome}
 	if err != nil {
-		m = message{Failure: asFailure(err)}
+		last = message{Failure: asFailure(err)}
 	}
-	if s.out.Encode(m) != nil {
+	if out.Encode(last) != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-type supervisor struct {
-	fabric Fabric
-	out    *gob.Encoder
-	alive  *os.File
-	hold   <-chan struct{}  // nil: the run is not held
-	apps   *application.Set // nil: no programs
-	last   time.Time
+// obey does what an order says. in is open for as long as a run is held.
+func obey(ctx context.Context, o *order, in *os.File, out *gob.Encoder) (last message, err error) {
+	d, l, err := deploy(o)
+	if err != nil {
+		return last, err
+	}
+	defer l.reap()
+	if o.Calibrate > 0 {
+		last.Calibration, err = backend.Calibrate(d, &o.Run, o.Calibrate)
+		return last, err
+	}
+	// Without csiglab, who reads the messages, the supervisor dies.
+	tell := func(m message) { out.Encode(m) } //nolint:errcheck // see above
+	control := backend.Control{
+		Deployed: func(nodes []runs.Node, links []runs.Link) error {
+			tell(message{Deployed: &deployed{Supervisor: os.Getpid(), Nodes: nodes, Links: links}})
+			return nil
+		},
+		Started:  func() { tell(message{Started: true}) },
+		Progress: func(now units.Time, _ float64) { tell(message{Now: now}) },
+	}
+	if o.Run.Held {
+		control.Hold = untilEnd(in)
+	}
+	last.Outcome, err = backend.Drive(ctx, d, &o.Run, control)
+	return last, err
 }
 
-// untilEnd returns a channel that is closed at the end of what spec says after
-// the description: csiglab leaves it open for as long as the run is held.
-func untilEnd(spec *os.File) <-chan struct{} {
+// untilEnd returns a channel that is closed at the end of a file: csiglab leaves the
+// order's pipe open for as long as the run is held.
+func untilEnd(in *os.File) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		io.Copy(io.Discard, spec) //nolint:errcheck // whatever ends it
+		io.Copy(io.Discard, in) //nolint:errcheck // whatever ends it
 	}()
 	return ended
-}
-
-func (s *supervisor) run(ctx context.Context) (*Outcome, error) {
-	begin := time.Now()
-	d, err := deploy(&s.fabric)
-	if err != nil {
-		return nil, err
-	}
-	if s.fabric.Calibrate > 0 {
-		return s.calibrate(d)
-	}
-	s.tell(d, nil)
-	if s.apps, err = s.programs(d); err != nil {
-		return nil, err
-	}
-	if s.apps != nil {
-		defer s.apps.Stop()
-	}
-	var out *Outcome
-	switch {
-	case s.fabric.Wall != nil && s.fabric.OneProcess:
-		out, err = s.paceOneProcess(ctx, d, begin)
-	case s.fabric.Wall != nil:
-		out, err = s.paceProcesses(ctx, d, begin)
-	case s.fabric.OneProcess:
-		out, err = s.oneProcess(ctx, d, begin)
-	default:
-		out, err = s.processes(ctx, d, begin)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if s.apps != nil {
-		s.apps.Stop()
-		out.Programs = s.apps.Ended()
-	}
-	if s.fabric.Wall == nil {
-		out.Drained = s.fabric.End == units.Never || out.End < s.fabric.End
-	}
-	if out.Counters, err = d.counters(); err == nil && s.fabric.Wall != nil {
-		out.Shaped, err = d.shaped()
-	}
-	return out, err
-}
-
-// progressEvery is how often the supervisor tells the model time.
-const progressEvery = 100 * time.Millisecond
-
-func (s *supervisor) progress(now units.Time) {
-	if time.Since(s.last) < progressEvery || now == units.Never {
-		return
-	}
-	s.last = time.Now()
-	s.out.Encode(message{Now: now})
-}
-
-// build returns the machine of a node.
-func build(spec NodeSpec, pool *wire.Pool) (node.Machine, error) {
-	if spec.Host != nil {
-		return Host(spec.Host, pool)
-	}
-	return Switch(spec.Switch, pool)
-}
-
-// Host is the Builder of hosts.
-func Host(config []byte, pool *wire.Pool) (node.Machine, error) {
-	var m host.Machine
-	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&m); err != nil {
-		return nil, fmt.Errorf("read the host's configuration: %w", err)
-	}
-	return m.New(pool)
-}
-
-// Switch is the Builder of switches.
-func Switch(config []byte, pool *wire.Pool) (node.Machine, error) {
-	var c dataplane.Config
-	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&c); err != nil {
-		return nil, fmt.Errorf("read the switch's configuration: %w", err)
-	}
-	return dataplane.New(c, pool)
-}
-
-// drivers returns the drivers of all nodes, to be run here.
-func (s *supervisor) drivers(d *deployment) (nodes []*emu.Node, links []lockstep.Link, err error) {
-	configs, links := s.fabric.Configs()
-	nodes = make([]*emu.Node, len(configs))
-	// The kernel takes its time to open and close a packet socket, but can do many
-	// at once.
-	err = eachAtOnce(len(nodes), func(i int) error {
-		conn, err := d.spaces[i].conn(d.spaces[i].indices, s.fabric.maxFrame())
-		if err != nil {
-			return fmt.Errorf("node %s: %w", configs[i].Name, err)
-		}
-		nodes[i], err = s.driver(configs[i], conn)
-		return err
-	})
-	return nodes, links, err
-}
-
-// driver returns the driver of a node, which owns conn.
-func (s *supervisor) driver(c emu.Config, conn netio.Conn) (*emu.Node, error) {
-	pool := new(wire.Pool)
-	m, err := build(s.fabric.Nodes[c.Node], pool)
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return emu.New(c, m, pool, conn), nil
-}
-
-func closeAll(nodes []*emu.Node) {
-	eachAtOnce(len(nodes), func(i int) error { return nodes[i].Close() }) //nolint:errcheck // the process ends
-}
-
-// oneProcess drives all nodes here.
-func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.Time) (*Outcome, error) {
-	nodes, links, err := s.drivers(d)
-	if err != nil {
-		return nil, err
-	}
-	defer closeAll(nodes)
-	board, err := emu.NewPool(nodes, links, s.fabric.End)
-	if err != nil {
-		return nil, err
-	}
-	out := &Outcome{Setup: time.Since(begin)}
-	started := time.Now()
-	done := make(chan error, 1)
-	go func() { done <- board.Run(ctx, runtime.GOMAXPROCS(0)) }()
-	ticker := time.NewTicker(progressEvery)
-	defer ticker.Stop()
-	for running := true; running; {
-		select {
-		case err := <-done:
-			if err != nil {
-				return nil, err
-			}
-			running = false
-		case <-ticker.C:
-			s.progress(board.Now())
-		}
-	}
-	out.End, out.Grants = board.End(), board.Grants()
-	out.Wall = time.Since(started)
-	out.Results = make([]metrics.NodeResult, len(nodes))
-	return out, out.take(nodes)
-}
-
-// take ends the nodes of this process and adds what they measured.
-func (o *Outcome) take(nodes []*emu.Node) error {
-	for _, n := range nodes {
-		if err := n.CloseCapture(); err != nil {
-			return err
-		}
-		result := n.Result(o.End)
-		o.Results[result.Node] = result
-		o.Frames += n.Sent()
-		o.Foreign += n.Foreign()
-	}
-	return nil
-}
-
-// eachAtOnce calls f for 0 to n-1, all at once.
-func eachAtOnce(n int, f func(i int) error) error {
-	errs := make([]error, n)
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { errs[i] = f(i) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }

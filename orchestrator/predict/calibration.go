@@ -1,18 +1,19 @@
-package orchestrator
+package predict
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/topologies"
 )
 
 // calibration is how well this machine keeps real time, with so many nodes.
@@ -106,7 +107,8 @@ func cachedCalibration(nodes int) (c calibration, ok bool) {
 	if err != nil || json.Unmarshal(text, &c) != nil {
 		return c, false
 	}
-	if c.Kernel != kernel() || c.CPU != cpuModel() || c.Cores != runtime.NumCPU() || c.User != os.Geteuid() || c.Wakers != wakers(nodes) {
+	here := Machine()
+	if c.Kernel != here.Kernel || c.CPU != here.CPU || c.Cores != here.Cores || c.User != os.Geteuid() || c.Wakers != wakers(nodes) {
 		return c, false
 	}
 	sound := len(c.Loads) > 0 && c.FrameHop > 0
@@ -128,10 +130,11 @@ func calibrate(ctx context.Context, nodes int) (calibration, error) {
 		if ctx.Err() != nil {
 			return calibration{}, err
 		}
-		return calibration{}, infrastructure(err)
+		return calibration{}, failure.Infrastructure(err)
 	}
+	here := Machine()
 	c := calibration{
-		Kernel: kernel(), CPU: cpuModel(), Cores: runtime.NumCPU(), User: os.Geteuid(), At: time.Now().UTC(),
+		Kernel: here.Kernel, CPU: here.CPU, Cores: here.Cores, User: os.Geteuid(), At: time.Now().UTC(),
 		Busy: busy, Wakers: wakers(nodes), FrameHop: got.FrameHop, RealTime: got.RealTime,
 	}
 	for _, l := range got.Loads {
@@ -178,8 +181,8 @@ const wakesPerHop = 2
 // is predicted to keep real time: late by no more than latenessTarget of the
 // smallest delay under the load that the run then is, which is no more than
 // loadTarget.
-func (c *calibration) dilation(p *Plan) float64 {
-	load, delay := c.load(p), smallestDelay(p).Seconds()
+func (c *calibration) dilation(p *plan.Plan) float64 {
+	load, delay := c.load(p), p.SmallestDelay().Seconds()
 	for step := 1.0; ; step *= 10 {
 		for digits := range 90 {
 			d := float64(10+digits) / 10 * step
@@ -192,70 +195,22 @@ func (c *calibration) dilation(p *Plan) float64 {
 
 // load returns the share of the processors that a run takes at dilation 1; it is
 // more than all of them as a rule.
-func (c *calibration) load(p *Plan) float64 {
-	hops, length := estimate(p.Graph, p.Workload, p.Path)
-	perSecond := applicationLoad(p)
-	if length > 0 {
-		perSecond += float64(hops) / length.Seconds()
+func (c *calibration) load(p *plan.Plan) float64 {
+	e := Run(p)
+	perSecond := programLoad(p)
+	if e.ModelTime > 0 {
+		perSecond += float64(e.PacketHops) / e.ModelTime.Seconds()
 	}
 	return perSecond * wakesPerHop * c.FrameHop.Seconds() / float64(runtime.NumCPU())
 }
 
-// smallestDelay returns the smallest delay that matters: that of a link, or the
-// time of a full packet on the fastest one.
-func smallestDelay(p *Plan) units.Duration {
-	shortest := units.Duration(math.MaxInt64)
-	for _, l := range p.Graph.Links {
-		shortest = min(shortest, l.Delay, l.Rate.Serialisation(p.Path.MTU))
+// programLoad bounds the frame-hops that programs cause in a model second: each host
+// sends full frames at the rate of its link, over the longest path.
+func programLoad(p *plan.Plan) float64 {
+	hops, _ := topologies.LongestPath(p.Graph)
+	var perSecond float64
+	for _, h := range p.ApplicationHosts() {
+		perSecond += float64(p.Nodes[h].Shim.Rate) / 8 / float64(p.ApplicationMTU+experiment.FrameOverhead) * float64(hops)
 	}
-	for _, l := range p.Control {
-		shortest = min(shortest, l.Delay)
-	}
-	return shortest
-}
-
-// dilate sets the dilation of all runs and tells the user how long they take.
-func (r *runner) dilate(ctx context.Context, jobs []job) error {
-	r.wall = &emu.Wall{Dilation: float64(r.set.Base.Wall.Dilation)}
-	why := "as given"
-	if r.wall.Dilation == 0 {
-		nodes := 0
-		for _, j := range jobs {
-			nodes = max(nodes, len(j.plan.Graph.Nodes))
-		}
-		c, err := calibrate(ctx, nodes)
-		if err != nil {
-			return err
-		}
-		for _, j := range jobs {
-			r.wall.Dilation = max(r.wall.Dilation, c.dilation(j.plan))
-		}
-		why = fmt.Sprintf("timers are %v late here (p99 of %d threads under this load), a frame-hop takes %v of CPU, the smallest delay is %v",
-			c.lateness(c.load(jobs[0].plan)/r.wall.Dilation).Round(time.Microsecond), c.Wakers, c.FrameHop.Round(100*time.Nanosecond), smallestDelay(jobs[0].plan))
-		if !c.RealTime {
-			why += "; threads get no real-time priority"
-		}
-		if c.busy() {
-			why += fmt.Sprintf("; others were at work when that was measured, load %.1f per processor", c.Busy)
-		}
-	}
-	var total time.Duration
-	for _, j := range jobs {
-		_, length := estimate(j.plan.Graph, j.plan.Workload, j.plan.Path)
-		length = max(length, units.Duration(lastStart(j.plan.Programs)))
-		total += r.wall.At(units.Time(length))
-	}
-	text := fmt.Sprintf("wall clock: dilation %v, %s", r.wall.Dilation, why)
-	if total = total.Round(100 * time.Millisecond); total > 0 { // else nothing is known of it
-		text += fmt.Sprintf("; at least %v of wall time", total)
-	}
-	r.announce(text)
-	return nil
-}
-
-// announce tells the user something before the runs start.
-func (r *runner) announce(text string) {
-	if r.opts.Announce != nil {
-		r.opts.Announce(text)
-	}
+	return perSecond
 }

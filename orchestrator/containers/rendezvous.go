@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"net"
@@ -12,33 +13,33 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/process"
 )
 
-// A run's nodes and the orchestrator meet in the folder meeting of the run's
+// A run's nodes call csiglab at a socket in the folder nodeFolder of the run's
 // folder, which containers see as mounted.
 const (
-	meeting    = "nodes"
+	nodeFolder = "nodes"
 	mounted    = "/run/csiglab"
 	socketName = "nodes.sock"
 )
 
-// room is where a run's nodes meet the orchestrator.
-type room struct {
+// rendezvous is the socket at which a run's nodes call csiglab.
+type rendezvous struct {
 	folder *os.File
 	socket *net.UnixListener
 	calls  []*net.UnixConn // by node
 }
 
-func openRoom(runFolder string) (_ *room, err error) {
-	r := new(room)
+func openRendezvous(runFolder string) (_ *rendezvous, err error) {
+	r := new(rendezvous)
 	defer func() {
 		if err != nil {
 			r.close()
-			err = fmt.Errorf("make a place to meet the nodes: %w", err)
+			err = fmt.Errorf("make the socket that the nodes call: %w", err)
 		}
 	}()
-	path := filepath.Join(runFolder, meeting)
+	path := filepath.Join(runFolder, nodeFolder)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ const (
 
 // gather waits for the calls of all nodes. missing makes the error of a node that
 // does not call.
-func (r *room) gather(ctx context.Context, names []string, missing func(node int) error) error {
+func (r *rendezvous) gather(ctx context.Context, names []string, missing func(node int) error) error {
 	r.calls = make([]*net.UnixConn, len(names))
 	limit := time.Now().Add(callTime)
 	stop := context.AfterFunc(ctx, func() { r.socket.SetDeadline(time.Now()) })
@@ -92,9 +93,9 @@ func (r *room) gather(ctx context.Context, names []string, missing func(node int
 	return nil
 }
 
-// handOver tells a node what to do and gives it the shared memory. It returns the
-// file of the node's report.
-func (r *room) handOver(node int, spec *emu.ProcessSpec, shared *os.File) (*os.File, error) {
+// handOver sends a node what it is to do and the memory that all nodes share. It
+// returns the file of the node's report.
+func (r *rendezvous) handOver(node int, spec *process.Spec, shared *os.File) (*os.File, error) {
 	specRead, specWrite, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -112,12 +113,17 @@ func (r *room) handOver(node int, spec *emu.ProcessSpec, shared *os.File) (*os.F
 		report.Close()
 		return nil, err
 	}
-	go writeSpec(specWrite, spec)
+	go func() {
+		// A node that dies meanwhile leaves no report, which says more than the
+		// broken pipe.
+		gob.NewEncoder(specWrite).Encode(spec) //nolint:errcheck // see above
+		specWrite.Close()
+	}()
 	return report, nil
 }
 
-// hangUp closes the nodes' connections, upon which they end.
-func (r *room) hangUp() {
+// disconnect closes the nodes' connections, upon which they end.
+func (r *rendezvous) disconnect() {
 	for _, c := range r.calls {
 		if c != nil {
 			c.Close()
@@ -126,8 +132,8 @@ func (r *room) hangUp() {
 	r.calls = nil
 }
 
-func (r *room) close() {
-	r.hangUp()
+func (r *rendezvous) close() {
+	r.disconnect()
 	if r.socket != nil {
 		r.socket.Close()
 	}

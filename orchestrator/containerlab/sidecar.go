@@ -18,10 +18,10 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Side is a container beside that of a node, in the same network: for programs
+// Sidecar is a container beside that of a node, in the same network: for programs
 // that the user brings in an image of theirs. Its init is the program of the
 // nodes' image of hosts, which waits: an image may have nothing that could.
-type Side struct {
+type Sidecar struct {
 	Node  int // of Lab.Nodes
 	Image string
 	// Init is the path of a static program, which is mounted and started with the
@@ -29,22 +29,22 @@ type Side struct {
 	Init string
 }
 
-// sideInit is where Init is in the container.
-const sideInit = "/.csiglab-init"
+// sidecarInit is where Init is in the container.
+const sidecarInit = "/.csiglab-init"
 
-// Limits of a side container.
+// Limits of a sidecar container.
 const (
-	sideMemory = 1024 * units.MiB
-	sidePIDs   = 1024
+	sidecarMemory = 1024 * units.MiB
+	sidecarPIDs   = 1024
 )
 
-// sideName returns the name of a side's node in the topology.
-func (lab *Lab) sideName(s Side) string { return lab.Graph.Nodes[s.Node].Name + "-programs" }
+// sidecarName returns the name of a sidecar's node in the topology.
+func (lab *Lab) sidecarName(s Sidecar) string { return lab.Graph.Nodes[s.Node].Name + "-programs" }
 
-func (s Side) settings() NodeSettings {
+func (s Sidecar) settings() NodeSettings {
 	return NodeSettings{
-		Image: s.Image, Cmd: []string{reaper.Argument}, Binds: []string{s.Init + ":" + sideInit + ":ro"},
-		Memory: sideMemory, PIDs: sidePIDs,
+		Image: s.Image, Cmd: []string{reaper.Argument}, Binds: []string{s.Init + ":" + sidecarInit + ":ro"},
+		Memory: sidecarMemory, PIDs: sidecarPIDs,
 	}
 }
 

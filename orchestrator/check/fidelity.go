@@ -1,4 +1,4 @@
-package orchestrator
+package check
 
 import (
 	"cmp"
@@ -9,12 +9,9 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/shape"
-	"github.com/csiglab/csiglab/orchestrator/watch"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
 // A port is busy when it sent back to back for this share of the run, and often
@@ -24,38 +21,14 @@ const (
 	busyPackets = 100
 )
 
-// left is what a run of real nodes left, in any runtime.
-type left struct {
-	watch.Outcome
-	shaped      []shape.Shaped // of a run in real time
-	programs    []application.Ended
-	cpu         time.Duration // over all that the run lasted
-	setup, wall time.Duration // until every node was there, and from then on
-	tx, rx      int64         // frames that the interfaces counted
-}
-
-// realOutcome returns what a run with real nodes left, with how well it kept its
-// clock.
-func (r *runner) realOutcome(p *Plan, f netns.Fabric, got left) *outcome {
-	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.wall, cpu: got.cpu}
-	if r.wall == nil {
-		out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.tx, got.rx))
-		return out
-	}
-	out.takePrograms(f.Programs, got.programs, f.Folder)
-	out.fidelity = fidelity(p, *r.wall, got)
-	out.checks = append(out.checks, checkFidelity(p, out.fidelity, r.set.Base.Wall.Budget))
-	return out
-}
-
-// fidelity returns how well a run kept real time.
-func fidelity(p *Plan, w emu.Wall, got left) *runfolder.Fidelity {
-	t := got.Timing
-	smallest := smallestDelay(p)
-	relative := func(d time.Duration) float64 { return float64(d) / (smallest.Seconds() * w.Dilation * 1e9) }
+// Measure returns how well a run kept real time, under a dilation.
+func Measure(p *plan.Plan, dilation float64, out *backend.Outcome) *runfolder.Fidelity {
+	t := out.Timing
+	smallest := p.SmallestDelay()
+	relative := func(d time.Duration) float64 { return float64(d) / (smallest.Seconds() * dilation * 1e9) }
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	f := &runfolder.Fidelity{
-		Dilation:        w.Dilation,
+		Dilation:        dilation,
 		SmallestDelayUS: smallest.Microseconds(),
 		RealTime:        t.RealTime,
 		Events:          t.Lateness.Events,
@@ -66,19 +39,19 @@ func fidelity(p *Plan, w emu.Wall, got left) *runfolder.Fidelity {
 		Frames:          t.Sent,
 		Lost:            t.Sent - t.Received,
 		Unread:          t.Unread,
-		Foreign:         got.Foreign,
+		Foreign:         out.Strays,
 		Displaced:       t.Displaced,
 		DisplacedMaxUS:  t.DisplacedMax.Microseconds(),
-		CPUShare:        got.cpu.Seconds() / (got.setup + got.wall).Seconds() / float64(runtime.NumCPU()),
-		Behind:          got.Behind.Seconds(),
+		CPUShare:        out.CPU.Seconds() / (out.Setup + out.Wall).Seconds() / float64(runtime.NumCPU()),
+		Behind:          out.Behind.Seconds(),
 	}
-	for _, s := range got.shaped {
+	for _, s := range out.Shaped {
 		f.Shaped += s.Dropped
 	}
 	for _, port := range t.Ports {
-		if port.Packets >= busyPackets && float64(port.Model) >= busyShare*float64(got.End) {
+		if port.Packets >= busyPackets && float64(port.Model) >= busyShare*float64(out.End) {
 			f.Links = append(f.Links, runfolder.LinkRate{
-				Node: int32(port.Node), Port: int32(port.Port), Packets: port.Packets, Rate: port.Rate(w.Dilation),
+				Node: int32(port.Node), Port: int32(port.Port), Packets: port.Packets, Rate: port.Rate(dilation),
 			})
 		}
 	}
@@ -88,8 +61,9 @@ func fidelity(p *Plan, w emu.Wall, got left) *runfolder.Fidelity {
 	return f
 }
 
-// checkFidelity compares a run with its budget.
-func checkFidelity(p *Plan, f *runfolder.Fidelity, b experiment.Budget) check {
+// Fidelity compares how well a run kept real time with its budget.
+func Fidelity(p *plan.Plan, f *runfolder.Fidelity, b experiment.Budget) runfolder.Check {
+	const name = "fidelity"
 	var over []string
 	exceeds := func(format string, args ...any) { over = append(over, fmt.Sprintf(format, args...)) }
 	advice := ""
@@ -126,10 +100,10 @@ func checkFidelity(p *Plan, f *runfolder.Fidelity, b experiment.Budget) check {
 		exceeds("%d frames of programs found no reader at their hosts: too many at a time, or longer than csig0's MTU", f.Unread)
 	}
 	if len(over) > 0 {
-		return check{name: "fidelity", detail: strings.Join(over, "; ") + advice}
+		return failed(name, strings.Join(over, "; ")+advice)
 	}
-	return check{name: "fidelity", ok: true, detail: fmt.Sprintf("%s; %d of %d packets displaced, no frame lost, %d busy links within %.2g of their rate",
-		late, f.Displaced, f.Frames, len(f.Links), off(worst))}
+	return passed(name, "%s; %d of %d packets displaced, no frame lost, %d busy links within %.2g of their rate",
+		late, f.Displaced, f.Frames, len(f.Links), off(worst))
 }
 
 func off(l runfolder.LinkRate) float64 { return max(l.Rate-1, 1-l.Rate) }
