@@ -228,9 +228,6 @@ var alternatives = map[string][]string{
 	"workload": {"file", "transfers", "permutation", "incast", "all_to_all"},
 }
 
-// algorithms are the paths whose value is an Algorithm.
-var algorithms = []string{"hosts.cc", "hosts.lb"}
-
 // merge lays an override over t at a dotted path; numbers, also in brackets,
 // count the items of a list. Mappings merge key by key, except that naming an
 // algorithm starts it afresh. The path's correctness is left to the decoder.
@@ -241,7 +238,7 @@ func (t *tree) merge(path string, at origin, value *tree) error {
 
 func (t *tree) overlay(path string, rest []string, at origin, value *tree) error {
 	if len(rest) == 0 {
-		fresh := value.kind != mapping || slices.Contains(algorithms, path) && value.get("name") != nil
+		fresh := value.kind != mapping || isChoice(path) && value.get("name") != nil
 		if fresh || t.kind != mapping {
 			*t = *value.clone()
 			return nil
@@ -262,7 +259,7 @@ func (t *tree) overlay(path string, rest []string, at origin, value *tree) error
 		}
 		return t.items[i].overlay(fmt.Sprintf("%s[%d]", path, i), rest[1:], at, value)
 	}
-	named := slices.Contains(algorithms, path)
+	named := isChoice(path)
 	switch {
 	case t.kind == scalar && named:
 		algorithm := t.clone()
