@@ -44,30 +44,21 @@ func classify(err, class error) error {
 	return classified{err, class}
 }
 
-// located is an error in the value of a path of the experiment. A Set knows where
-// in the file that path is.
-type located struct {
-	path string
-	err  error
-}
-
-func (l located) Error() string { return l.path + ": " + l.err.Error() }
-func (l located) Unwrap() error { return l.err }
-
 // At returns a configuration error in the value of a path, such as
 // "workload.control_delay". A place that err has already is kept.
 func At(path string, err error) error {
-	if errors.As(err, new(located)) {
+	var value *experiment.PathError
+	if errors.As(err, &value) {
 		return Configuration(err)
 	}
-	return Configuration(located{path, err})
+	return Configuration(&experiment.PathError{Path: path, Err: err})
 }
 
 // WithoutPlace returns the error that At was given, if err has a place, or err.
 func WithoutPlace(err error) (cause error, hadPlace bool) {
-	var l located
-	if errors.As(err, &l) {
-		return l.err, true
+	var value *experiment.PathError
+	if errors.As(err, &value) {
+		return value.Err, true
 	}
 	return err, false
 }
@@ -76,10 +67,10 @@ func WithoutPlace(err error) (cause error, hadPlace bool) {
 // and there are several variants, it names the variant.
 func InVariant(set *experiment.Set, variant int, err error) error {
 	v := &set.Variants[variant]
-	var l located
+	var value *experiment.PathError
 	switch {
-	case errors.As(err, &l):
-		return Configuration(v.At(l.path, l.err))
+	case errors.As(err, &value):
+		return Configuration(v.At(value.Path, value.Err))
 	case len(set.Variants) == 1:
 		return err
 	}

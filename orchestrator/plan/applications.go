@@ -87,9 +87,13 @@ func applicationSignals(a *experiment.Applications, t *tags) ([]csig.Type, error
 	return signals, nil
 }
 
-// checkHosts refuses transfers of hosts that run programs: they have no transport.
-func checkHosts(a *experiment.Applications, w *workloads.Workload) error {
+// checkWorkload refuses a workload without transfers, unless there are programs, and
+// transfers of hosts that run programs, which have no transport.
+func checkWorkload(w *workloads.Workload, a *experiment.Applications) error {
 	if a == nil {
+		if len(w.Transfers) == 0 {
+			return w.Validate()
+		}
 		return nil
 	}
 	for i, t := range w.Transfers {

@@ -3,8 +3,10 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -45,16 +47,19 @@ func Compile(e *experiment.Experiment, seed uint64) (*Plan, error) {
 // NewShape builds the topology and the workload of a resolved experiment and
 // checks them against the rest of it. Its error wraps failure.ErrConfiguration.
 func NewShape(e *experiment.Experiment) (*Shape, error) {
-	topology, err := BuildTopology(e.Topology)
+	topology, err := e.Topology.Build()
 	if err != nil {
-		return nil, err
+		return nil, failure.Configuration(err)
 	}
-	s := &Shape{experiment: e, graph: topology.Graph, notes: topology.Notes}
-	load, notes, err := buildWorkload(e, s.graph.Hosts())
+	s := &Shape{experiment: e, graph: topology.Graph}
+	load, notes, err := e.Workload.Build(s.graph.Hosts(), e.Links)
 	if err != nil {
-		return nil, err
+		return nil, failure.Configuration(err)
 	}
-	s.workload, s.notes = load, append(s.notes, notes...)
+	if err := checkWorkload(load, e.Applications); err != nil {
+		return nil, failure.At("workload", err)
+	}
+	s.workload, s.notes = load, slices.Concat(topology.Notes, notes)
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
 	}
@@ -145,20 +150,20 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 // configureCC checks the parameters of the congestion control, before a host is
 // built, and takes its constants.
 func configureCC(p *Plan, a experiment.Algorithm) error {
-	cc, ok := congestion.Lookup(a.Name)
+	cc, ok := congestion.Table.Lookup(a.Name)
 	if !ok {
 		return failure.Configuration(fmt.Errorf("unknown congestion control %q", a.Name))
 	}
 	if _, err := cc.New(p.Path, a.Params); err != nil {
 		path := "hosts.cc"
-		var param *congestion.ParamError
+		var param *algorithm.ParamError
 		if errors.As(err, &param) {
 			path, err = path+"."+param.Param, param.Err
 		}
 		return failure.At(path, err)
 	}
 	if cc.Constants != nil {
-		p.Constants = cc.Constants(p.Path, a.Params)
+		p.Constants = cc.Constants(p.Path, cc.Read(a.Params))
 	}
 	return nil
 }
@@ -178,8 +183,8 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Sizes:      p.Format.Sizes,
 		RTO:        s.sizing.rto(e.Hosts.MinRTO),
 		AckEvery:   e.Hosts.AckEvery,
-		CC:         host.Algorithm{Name: e.Hosts.CC.Name, Params: e.Hosts.CC.Params},
-		LB:         host.Algorithm{Name: e.Hosts.LB.Name, Params: e.Hosts.LB.Params},
+		CC:         e.Hosts.CC,
+		LB:         e.Hosts.LB,
 		Path:       p.Path,
 		CSIG:       p.CSIG,
 		Seed:       seed,
