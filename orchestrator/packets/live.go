@@ -1,4 +1,4 @@
-package orchestrator
+package packets
 
 import (
 	"cmp"
@@ -11,14 +11,15 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/capture/spool"
-	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/orchestrator/containers"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
-// LiveCapture asks the nodes at both ends of a link of a run in real time for the
+// Live asks the nodes at both ends of a link of a run in real time for the
 // packets that it carries from now on.
-type LiveCapture struct {
+type Live struct {
 	Run      runs.Run
 	Link     string
 	Duration time.Duration // wall time; 0: until ctx or the run ends
@@ -43,12 +44,12 @@ const (
 )
 
 // Write writes packets as pcapng as they come. When ctx ends, so does the capture,
-// in order and without an error. The error wraps ErrConfiguration if the run has
-// no such link, and ErrInfrastructure if it cannot be captured.
-func (c LiveCapture) Write(ctx context.Context, out io.Writer) (*Captured, error) {
+// in order and without an error. The error wraps failure.ErrConfiguration if the run has
+// no such link, and failure.ErrInfrastructure if it cannot be captured.
+func (c Live) Write(ctx context.Context, out io.Writer) (*Captured, error) {
 	ends, err := c.ends()
 	if err != nil {
-		return nil, configuration(err)
+		return nil, failure.Configuration(err)
 	}
 	sources, about, err := c.listen(ends)
 	defer func() {
@@ -57,7 +58,7 @@ func (c LiveCapture) Write(ctx context.Context, out io.Writer) (*Captured, error
 		}
 	}()
 	if err != nil {
-		return nil, infrastructure(fmt.Errorf("capture %s of run %s: %w", c.Link, c.Run.ID, err))
+		return nil, failure.Infrastructure(fmt.Errorf("capture %s of run %s: %w", c.Link, c.Run.ID, err))
 	}
 	cfg, err := c.config(about)
 	if err != nil {
@@ -65,17 +66,17 @@ func (c LiveCapture) Write(ctx context.Context, out io.Writer) (*Captured, error
 	}
 	w, err := capture.NewWriter(out, cfg)
 	if err != nil {
-		return nil, infrastructure(err)
+		return nil, failure.Infrastructure(err)
 	}
 	if err := w.Flush(); err != nil {
-		return nil, infrastructure(err)
+		return nil, failure.Infrastructure(err)
 	}
 	if c.Announce != nil {
 		c.Announce(fmt.Sprintf("captures %s and %s", cfg.Ports[0].Name, cfg.Ports[1].Name))
 	}
 	got, err := c.merge(ctx, sources, w)
 	if err = errors.Join(err, w.Close()); err != nil {
-		return got, infrastructure(err)
+		return got, failure.Infrastructure(err)
 	}
 	return got, nil
 }
@@ -85,7 +86,7 @@ type liveEnd struct{ node, port int }
 
 // ends finds the ends of the link, that of the node which the link's name begins
 // with first.
-func (c LiveCapture) ends() ([]liveEnd, error) {
+func (c Live) ends() ([]liveEnd, error) {
 	var names []string
 	for _, l := range c.Run.Links {
 		names = append(names, l.Name)
@@ -106,25 +107,25 @@ func (c LiveCapture) ends() ([]liveEnd, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("run %s has no links yet", c.Run.ID)
 	}
-	return nil, fmt.Errorf("capture %w; csiglab inspect %s lists all", unknownLink(c.Link, names), c.Run.ID)
+	return nil, fmt.Errorf("capture %w; csiglab inspect %s lists all", plan.UnknownLink(c.Link, names), c.Run.ID)
 }
 
 // listen asks the nodes and waits for their answers. The sources are to be closed
 // in any case.
-func (c LiveCapture) listen(ends []liveEnd) (sources []*spool.Source, about string, err error) {
-	folder := nodesFolder(c.Run.Runtime, c.Run.Folder)
+func (c Live) listen(ends []liveEnd) (sources []*spool.Source, about string, err error) {
+	folder := c.Run.NodeFolder
 	for _, end := range ends {
 		s, err := spool.Listen(folder, end.node, end.port)
 		if err != nil {
 			return sources, "", err
 		}
 		sources = append(sources, s)
-		sheet, err := emu.OpenSheet(c.Run.Nodes[end.node].PID, len(c.Run.Nodes))
+		block, err := wall.FindControlBlock(c.Run.Nodes[end.node].PID, len(c.Run.Nodes))
 		if err != nil {
 			return sources, "", err
 		}
-		sheet.Ring(end.node)
-		if err := sheet.Close(); err != nil {
+		block.RequestCapture(end.node)
+		if err := block.Close(); err != nil {
 			return sources, "", err
 		}
 	}
@@ -138,27 +139,18 @@ func (c LiveCapture) listen(ends []liveEnd) (sources []*spool.Source, about stri
 	return sources, about, nil
 }
 
-// nodesFolder returns the folder of a run, or in it, where its nodes leave what
-// they capture and look for who wants their frames.
-func nodesFolder(runtime, folder string) string {
-	if runtime == RuntimeContainerlab {
-		return containers.Meeting(folder)
-	}
-	return folder
-}
-
 // config says how the packets of a variant are read.
-func (c LiveCapture) config(variant string) (capture.Config, error) {
+func (c Live) config(variant string) (capture.Config, error) {
 	e, err := experimentOf(c.Run.Folder, variant)
 	if err != nil {
 		return capture.Config{}, err
 	}
 	e.Capture = []string{c.Link}
-	plan, err := Compile(e, e.Seeds[0])
+	compiled, err := plan.Compile(e, e.Seeds[0])
 	if err != nil {
 		return capture.Config{}, err
 	}
-	cfg := plan.Capture
+	cfg := compiled.Capture()
 	cfg.Comment = fmt.Sprintf("run %s, variant %s; times are model time from the start of the run", c.Run.ID, variant)
 	cfg.Unordered = true
 	return cfg, nil
@@ -172,7 +164,7 @@ type arrived struct {
 }
 
 // merge writes the records of the sources, whose places they get.
-func (c LiveCapture) merge(ctx context.Context, sources []*spool.Source, w *capture.Writer) (*Captured, error) {
+func (c Live) merge(ctx context.Context, sources []*spool.Source, w *capture.Writer) (*Captured, error) {
 	records, stop := make(chan arrived, 1024), make(chan struct{})
 	defer close(stop)
 	for place, s := range sources {

@@ -1,4 +1,4 @@
-package orchestrator
+package packets
 
 import (
 	"context"
@@ -13,7 +13,13 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/inproc"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Recapture asks for the packets of one link in one run of a run folder.
@@ -31,8 +37,8 @@ type Recapture struct {
 // Write writes the packets as pcapng: those that the run captured, or else, under
 // a clock that is exact, those of the same run once more in virtual time, which
 // must leave the same trace. Until it has returned nil, what it wrote is not to be
-// trusted. Its error wraps ErrConfiguration where the run or the link is not to be
-// had, ErrInfrastructure where the trace is another, or is one of package
+// trusted. Its error wraps failure.ErrConfiguration where the run or the link is not to be
+// had, failure.ErrInfrastructure where the trace is another, or is one of package
 // runfolder's.
 func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	folder, err := runfolder.Open(c.Folder)
@@ -41,7 +47,7 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	}
 	run, err := c.find(folder)
 	if err != nil {
-		return configuration(err)
+		return failure.Configuration(err)
 	}
 	e, err := experimentOf(c.Folder, run.Variant)
 	if err != nil {
@@ -52,43 +58,68 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	plan, err := Compile(e, run.Seed)
 	var value *experiment.PathError
 	if errors.As(err, &value) { // of what the folder's file does not say
-		err = configuration(fmt.Errorf("capture %w", value.Err))
+		err = failure.Configuration(fmt.Errorf("capture %w", value.Err))
 	}
 	if err != nil {
 		return err
 	}
 	name := fmt.Sprintf("variant %s, seed %d", run.Variant, run.Seed)
 	if captured {
-		switch err := c.copy(captureFile(c.Folder, run.Variant, run.Seed), plan.Capture.Ports, out); {
+		switch err := c.copy(fileName(c.Folder, run.Variant, run.Seed), p.Captured, out); {
 		case err == nil:
 			c.announce(name + ": packets that the run captured")
 			return nil
 		case !errors.Is(err, fs.ErrNotExist):
-			return infrastructure(err)
+			return failure.Infrastructure(err)
 		}
 	}
-	if folder.Manifest.Clock == ClockWall {
-		return configuration(fmt.Errorf("%s did not capture %s, and a run in real time cannot be had again; "+
+	if folder.Manifest.Clock == experiment.ClockWall {
+		return failure.Configuration(fmt.Errorf("%s did not capture %s, and a run in real time cannot be had again; "+
 			"run the experiment with --capture %s, or capture a lab while it is up", name, c.Link, c.Link))
 	}
 	c.announce(name + ": runs again in virtual time")
-	pcap, err := writeCapture(plan, out, run.Variant, run.Seed)
+	pcap, err := begin(p, out, run.Variant, run.Seed)
 	if err != nil {
-		return infrastructure(err)
+		return failure.Infrastructure(err)
 	}
-	got, err := virtual(ctx, plan, nil, pcap)
-	if wrong := pcap.close(); err == nil && wrong != nil {
-		err = infrastructure(wrong)
+	got, err := Virtual(ctx, p, pcap, nil)
+	if wrong := pcap.Close(); err == nil && wrong != nil {
+		err = failure.Infrastructure(wrong)
 	}
 	if err != nil {
 		return err
 	}
-	if hash := traceHash(got.results); fmt.Sprintf("%x", hash) != run.TraceHash {
-		return infrastructure(fmt.Errorf("%s leaves the trace %.6x when it runs again, in the folder it has %.12s; "+
+	if hash := measure.TraceHash(got.Nodes); fmt.Sprintf("%x", hash) != run.TraceHash {
+		return failure.Infrastructure(fmt.Errorf("%s leaves the trace %.6x when it runs again, in the folder it has %.12s; "+
 			"the folder was written by csiglab %s, this is %s, and a file that the experiment names may have changed", name, hash, run.TraceHash, folder.Manifest.Version, c.Version))
 	}
 	c.announce(fmt.Sprintf("%s: the trace is that of the run (%.12s)", name, run.TraceHash))
 	return nil
+}
+
+// Virtual runs a plan in virtual time and captures its packets in a File, which may
+// be nil. progress, which may be nil, is called now and then with the share of the
+// payload that has been delivered. The run ends early when the File cannot be
+// written.
+func Virtual(ctx context.Context, p *plan.Plan, pcap *File, progress func(delivered float64)) (*backend.Outcome, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := backend.Control{Progress: func(_ units.Time, delivered float64) {
+		if progress != nil {
+			progress(delivered)
+		}
+		if pcap.Failed() {
+			cancel()
+		}
+	}}
+	if pcap != nil {
+		c.Tap = pcap.Tap
+	}
+	out, err := inproc.Backend{}.Run(ctx, &backend.Run{Plan: p}, c)
+	if pcap.Failed() {
+		return nil, pcap.Err()
+	}
+	return out, err
 }
 
 // experimentOf reads the experiment of a run folder and returns its variant, which is
@@ -96,14 +127,14 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 func experimentOf(folder, variant string) (*experiment.Experiment, error) {
 	set, err := experiment.Load(filepath.Join(folder, runfolder.ExperimentFile), experiment.Options{Tables: experiment.StandardTables()})
 	if err != nil {
-		return nil, configuration(err)
+		return nil, failure.Configuration(err)
 	}
 	for _, v := range set.Variants {
 		if v.Name == variant {
 			return v.Experiment, nil
 		}
 	}
-	return nil, configuration(fmt.Errorf("run folder %s: its %s has no variant %s", folder, runfolder.ExperimentFile, variant))
+	return nil, failure.Configuration(fmt.Errorf("run folder %s: its %s has no variant %s", folder, runfolder.ExperimentFile, variant))
 }
 
 func (c Recapture) announce(text string) {

@@ -1,4 +1,7 @@
-package orchestrator
+// Package packets has the packets of a run as pcapng: those that a run writes while
+// it goes on or whose nodes left them (File), those of a run that is over (Recapture),
+// and those of a run under way (Live).
+package packets
 
 import (
 	"bufio"
@@ -8,97 +11,31 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
 
-	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// setCapture finds the ports of the links that the experiment captures.
-func (f *fabric) setCapture() error {
-	var err error
-	f.capture.Ports, err = capture.Ports(f.graph, f.experiment.Capture)
-	if errors.Is(err, capture.ErrLink) {
-		names := f.graph.LinkNames()
-		for i, name := range f.experiment.Capture {
-			if !slices.Contains(names, name) {
-				return at(fmt.Sprintf("capture[%d]", i), unknownLink(name, names))
-			}
-		}
-	}
-	if err != nil {
-		return at("capture", err)
-	}
-	return nil
-}
-
-// unknownLink is the error of a link that is captured and is not among those that
-// there are.
-func unknownLink(name string, names []string) error {
-	err := fmt.Errorf("%q: %w", name, capture.ErrLink)
-	if near := nearestLink(name, names); near != "" {
-		err = fmt.Errorf("%w (did you mean %q?)", err, near)
-	}
-	// One of each tier says more than the first of a thousand.
-	var kinds, like []string
-	for _, n := range names {
-		kind := digits.ReplaceAllString(n, "")
-		if !slices.Contains(kinds, kind) {
-			kinds, like = append(kinds, kind), append(like, n)
-		}
-	}
-	return fmt.Errorf("%w; the %d links are called like %s", err, len(names), strings.Join(like, ", "))
-}
-
-// digits are the numbers of nodes in names of links.
-var digits = regexp.MustCompile(`[0-9]+`)
-
-// tierNames replace what others call the switches of a tier by what they are called
-// here: the top one is agg with two tiers and core with three.
-var tierNames = []*strings.Replacer{
-	strings.NewReplacer("leaf", "tor", "edge", "tor", "spine", "agg"),
-	strings.NewReplacer("leaf", "tor", "edge", "tor", "spine", "core"),
-}
-
-// nearestLink returns the link that a name was probably meant to be, "" if none is
-// near.
-func nearestLink(name string, names []string) string {
-	tries := []string{name}
-	for _, r := range tierNames {
-		tries = append(tries, r.Replace(strings.ToLower(name)))
-	}
-	for _, try := range tries {
-		if slices.Contains(names, try) {
-			return try
-		}
-		if a, b, ok := strings.Cut(try, "-"); ok && slices.Contains(names, b+"-"+a) {
-			return b + "-" + a // from the hosts up, as all are
-		}
-	}
-	return spelling.Nearest(name, names)
-}
-
-// capturing is the capture of a run as it is written.
-type capturing struct {
+// File is the capture of a run as it is written. A nil File is one of a run that
+// captures nothing.
+type File struct {
 	*capture.Writer
 	buffer *bufio.Writer
 	file   *os.File // nil: somebody else's
 }
 
-// newCapture begins the capture of a run; nil if its plan has none.
-func newCapture(p *Plan, folder, variant string, seed uint64) (*capturing, error) {
-	if len(p.Capture.Ports) == 0 {
+// Create begins the capture of a run in its folder; nil if the plan captures nothing.
+func Create(p *plan.Plan, folder, variant string, seed uint64) (*File, error) {
+	if len(p.Captured) == 0 {
 		return nil, nil
 	}
-	file, err := os.Create(captureFile(folder, variant, seed))
+	file, err := os.Create(fileName(folder, variant, seed))
 	if err != nil {
 		return nil, err
 	}
-	out, err := writeCapture(p, file, variant, seed)
+	out, err := begin(p, file, variant, seed)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -106,22 +43,22 @@ func newCapture(p *Plan, folder, variant string, seed uint64) (*capturing, error
 	return out, nil
 }
 
-// writeCapture begins a capture of what the plan captures.
-func writeCapture(p *Plan, to io.Writer, variant string, seed uint64) (_ *capturing, err error) {
-	c := p.Capture
+// begin begins a capture of what the plan captures.
+func begin(p *plan.Plan, to io.Writer, variant string, seed uint64) (_ *File, err error) {
+	c := p.Capture()
 	c.Comment = fmt.Sprintf("variant %s, seed %d; times are model time from the start of the run", variant, seed)
-	out := &capturing{buffer: bufio.NewWriterSize(to, 1<<20)}
+	out := &File{buffer: bufio.NewWriterSize(to, 1<<20)}
 	out.Writer, err = capture.NewWriter(out.buffer, c)
 	return out, err
 }
 
-// captureFile is where a run's capture is.
-func captureFile(folder, variant string, seed uint64) string {
+// fileName is where a run's capture is.
+func fileName(folder, variant string, seed uint64) string {
 	return filepath.Join(folder, fmt.Sprintf("%s-%d.pcapng", variant, seed))
 }
 
-// close ends the capture; nil is fine.
-func (c *capturing) close() error {
+// Close ends the capture.
+func (c *File) Close() error {
 	if c == nil {
 		return nil
 	}
@@ -135,11 +72,11 @@ func (c *capturing) close() error {
 	return nil
 }
 
-// failed tells whether writing has failed.
-func (c *capturing) failed() bool { return c != nil && c.Err() != nil }
+// Failed reports whether writing has failed.
+func (c *File) Failed() bool { return c != nil && c.Err() != nil }
 
-// merge writes what the nodes of a run with real frames have captured.
-func (c *capturing) merge(from emu.Capture) (err error) {
+// Merge writes what the nodes of a run with real frames have captured.
+func (c *File) Merge(from emu.Capture) (err error) {
 	var spools []*spool.Reader
 	defer func() {
 		for _, s := range spools {
@@ -156,11 +93,11 @@ func (c *capturing) merge(from emu.Capture) (err error) {
 		}
 		spools = append(spools, s)
 	}
-	return c.Merge(spools)
+	return c.Writer.Merge(spools)
 }
 
-// removeSpools removes what merge has read, or a run that failed has left.
-func removeSpools(c emu.Capture) {
+// RemoveSpools removes what Merge has read, or a run that failed has left.
+func RemoveSpools(c emu.Capture) {
 	for _, name := range c.Spools() {
 		os.Remove(name)
 	}
