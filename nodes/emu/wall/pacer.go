@@ -1,86 +1,68 @@
-package emu
+package wall
 
 import (
 	"math"
 	"time"
 
+	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Wall is real time, dilated: a model second takes Dilation wall seconds. Rates
-// and delays are the model's everywhere but here.
-type Wall struct {
-	Dilation float64
-}
-
-// At returns when a model time comes, since the start of the run.
-func (w Wall) At(t units.Time) time.Duration {
-	ns := float64(t) / 1000 * w.Dilation
-	if ns >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return time.Duration(ns)
-}
-
-// Model returns the model time at a wall time since the start.
-func (w Wall) Model(d time.Duration) units.Time {
-	return units.Time(float64(d) / w.Dilation * 1000)
-}
-
-// waker is the wall clock of a Pacer: time since the common start of the run, and
-// sleep. wait returns at until or a little later; with frames set, also when one
-// can be read; and never much later than restless from now.
-type waker interface {
+// sleeper is the wall clock of a pacer: time since the common start of the run,
+// and sleep. wait returns at until or a little later; with frames set, also when a
+// frame can be read; and never much later than maxSleep from now.
+type sleeper interface {
 	now() time.Duration
 	wait(until time.Duration, frames bool)
 }
 
 const (
-	// restless is the longest sleep, after which a node looks whether the run is
-	// over and shows that it lives.
-	restless = 20 * time.Millisecond
-	// togetherWithin is how far ahead of its time an event is taken along: a wake
-	// costs 15 to 20 us of CPU (datapath.md).
-	togetherWithin = 60 * time.Microsecond
-	// turnEvents bounds a turn, so that a node with a backlog lets its frames go.
+	// maxSleep is the longest sleep, after which a pacer looks whether the run is
+	// over and publishes that its nodes are alive.
+	maxSleep = 20 * time.Millisecond
+	// batchWithin is how early an event may be processed together with those that
+	// are due: a wakeup costs 15 to 20 us of CPU (datapath.md).
+	batchWithin = 60 * time.Microsecond
+	// turnEvents bounds a turn, so that a node with a backlog sends its frames.
 	turnEvents = 64
-	// receiveBatches bounds how many frames are read without a look at the clock,
-	// where they come faster than they can be read.
+	// receiveBatches bounds how many batches are read between two looks at the
+	// clock, where frames come faster than they can be read.
 	receiveBatches = 16
 )
 
-// Pacer drives some nodes of a fabric in real time, on one goroutine. Every event
-// has its model time, as under any clock, and happens when that has come. A frame
-// is handed to the wire when its transmission begins, and tells when its last bit
-// arrives at the far end; the receiver keeps it until then. So the wire has the
-// link's delay and the serialisation, dilated, to deliver it, and a wait that
-// ends late moves no event unless it is later than that. An event that is late
-// happens at its own model time, so that rates and delays stay exact; lateness is
-// counted.
-type Pacer struct {
-	wall  Wall
+// pacer drives some nodes of a fabric in real time, on one goroutine. An event is
+// processed when its model time has come on the wall clock. A frame is handed to
+// the wire when its transmission begins, and carries the time at which its last
+// bit arrives at the far end; the receiver keeps it until then. So the wire has
+// the link's delay and the serialisation, dilated, to deliver the frame, and a
+// sleep that ends late moves no event unless it is later than that. An event that
+// is late is processed with its own model time, so that rates and delays stay
+// exact; its lateness is counted.
+type pacer struct {
+	clock Clock
 	end   units.Time
 	nodes []*paced
-	sheet *Sheet
-	clock waker
-	epoch time.Duration // the start on CLOCK_MONOTONIC, for the beat
+	block *ControlBlock
+	sleep sleeper
+	epoch time.Duration // the start on CLOCK_MONOTONIC, for publish
 }
 
+// paced is a node of a pacer.
 type paced struct {
-	*Node
+	*emu.Node
 	timing Timing
 	trains []train // by port
-	// woken tells that a frame wakes the node whenever it comes: programs send some,
-	// which are due at once.
-	woken bool
+	// wakes says that a frame wakes the node at any time: it has programs, whose
+	// frames are due at once.
+	wakes bool
 	// slack is the wall time that the fastest link into the node gives a frame.
-	slack   time.Duration
-	lastGet time.Duration // when it read frames last
-	rung    int64         // how often somebody had rung when it looked for pipes last
+	slack    time.Duration
+	polled   time.Duration // when it read frames last
+	requests int64         // number of requests for captures that it has served
 }
 
-// train is the packets that leave a port without a gap: its last.
+// train is the last packets that left a port back to back.
 type train struct {
 	begins, departs units.Time
 	sentAt          time.Duration
@@ -88,41 +70,40 @@ type train struct {
 	timing          PortTiming
 }
 
-// newPacer returns the Pacer of some nodes. links are the fabric's.
-func newPacer(w Wall, end units.Time, nodes []*Node, links []lockstep.Link, sheet *Sheet) *Pacer {
-	k := &Pacer{wall: w, end: end, sheet: sheet}
+// newPacer returns the pacer of some nodes. links are the fabric's.
+func newPacer(c Clock, end units.Time, nodes []*emu.Node, links []lockstep.Link, block *ControlBlock) *pacer {
+	k := &pacer{clock: c, end: end, block: block}
 	for _, n := range nodes {
 		lookahead := units.Duration(units.Second)
 		for _, l := range links {
-			if l.To == n.cfg.Node {
+			if l.To == n.ID() {
 				lookahead = min(lookahead, l.Lookahead)
 			}
 		}
-		n.paced = true
-		p := &paced{Node: n, trains: make([]train, len(n.ports)), woken: n.programs() >= 0, slack: w.At(units.Time(lookahead))}
+		n.BeginRealTime()
+		p := &paced{Node: n, trains: make([]train, n.Ports()), wakes: n.Application() >= 0, slack: c.At(units.Time(lookahead))}
 		for i := range p.trains {
-			p.trains[i].timing = PortTiming{Node: n.cfg.Node, Port: i}
+			p.trains[i].timing = PortTiming{Node: n.ID(), Port: i}
 		}
 		k.nodes = append(k.nodes, p)
 	}
 	return k
 }
 
-// run drives the nodes until the sheet says that the run is over, and returns its
-// end.
-func (k *Pacer) run() (units.Time, error) {
+// run drives the nodes until the run is stopped, and returns its end.
+func (k *pacer) run() (units.Time, error) {
 	for {
 		for _, p := range k.nodes {
 			if err := k.turn(p); err != nil {
 				return 0, err
 			}
 		}
-		if end, over := k.sheet.stopped(); over {
+		if end, over := k.block.stopped(); over {
 			return end, nil
 		}
-		// What nodes of this pacer have sent each other wakes nobody.
+		// Frames between nodes of this pacer wake nobody.
 		for _, p := range k.nodes[:len(k.nodes)-1] {
-			if err := k.receive(p); err != nil {
+			if err := k.poll(p); err != nil {
 				return 0, err
 			}
 		}
@@ -131,96 +112,78 @@ func (k *Pacer) run() (units.Time, error) {
 }
 
 // turn reads the frames of a node and processes what is due.
-func (k *Pacer) turn(p *paced) error {
-	if err := k.receive(p); err != nil {
+func (k *pacer) turn(p *paced) error {
+	if err := k.poll(p); err != nil {
 		return err
 	}
-	p.beginReport()
-	early := min(togetherWithin, p.slack/8)
+	early := min(batchWithin, p.slack/8)
+	application := p.Application()
 	for range turnEvents {
-		due := p.next()
+		due := p.Next()
 		if due >= k.end {
 			break
 		}
-		at, now := k.wall.At(due), k.clock.now()
+		at, now := k.clock.At(due), k.sleep.now()
 		if at > now+early {
 			break
 		}
-		if now-p.lastGet > p.slack/4 { // the backlog is long: frames may have come that are due before the rest
-			if err := k.receive(p); err != nil {
+		if now-p.polled > p.slack/4 { // the backlog is long: frames may have come that are due earlier than it
+			if err := k.poll(p); err != nil {
 				return err
 			}
-			due = p.next()
-			at = k.wall.At(due)
+			due = p.Next()
+			at = k.clock.At(due)
 		}
-		// A limit is set ahead of the clock. It is read after the clock was, so that
-		// what is due by now comes before a limit that is not seen yet.
-		if due >= k.sheet.limit() {
+		// A limit is set ahead of the clock. It is read after the clock, so that an
+		// event that is due by now comes before a limit that is not seen yet.
+		if due >= k.block.limit() {
 			break
 		}
 		p.timing.Lateness.Add(now - at)
-		p.step()
-		for _, d := range p.stepper.Departures {
-			if !p.ports[d.Port].Application {
-				p.trains[d.Port].add(p.now, d.Departs, now)
-			}
-			if err := p.depart(d); err != nil {
-				return err
+		if err := p.Step(); err != nil {
+			return err
+		}
+		for _, d := range p.Departures() {
+			if d.Port != application {
+				p.trains[d.Port].add(p.Now(), d.Departs, now)
 			}
 		}
 	}
-	if err := p.flush(); err != nil {
+	if err := p.Flush(); err != nil {
 		return err
 	}
-	if rung := k.sheet.rung(p.cfg.Node); rung != p.rung {
-		p.rung = rung
-		p.answer()
+	if requests := k.block.requests(p.ID()); requests != p.requests {
+		p.requests = requests
+		p.OpenLive()
 	}
-	if p.taps != nil {
-		p.taps.sendLive()
-	}
-	p.endReport()
-	k.sheet.publish(p.cfg.Node, Standing{Next: p.next(), Last: p.now, Sent: p.numbered, Received: p.received}, k.epoch+k.clock.now())
+	p.FlushLive()
+	counts := p.LinkCounts()
+	k.block.publish(p.ID(), Progress{Next: p.Next(), Last: p.Now(), Sent: counts.Sent, Received: counts.Received}, k.epoch+k.sleep.now())
 	return nil
 }
 
-// receive reads what has come, or a part of very much.
-func (k *Pacer) receive(p *paced) error {
-	p.lastGet = k.clock.now()
-	p.present = k.wall.Model(p.lastGet)
-	for range receiveBatches {
-		got, err := p.conn.Receive(p.frames, 0)
-		if err != nil {
-			return p.failed(err)
-		}
-		for i := range p.frames[:got] {
-			if err := p.accept(p.frames[i]); err != nil {
-				return err
-			}
-		}
-		if got == 0 {
-			return nil
-		}
-	}
-	return nil
+// poll reads frames that have come, or a part of very many.
+func (k *pacer) poll(p *paced) error {
+	p.polled = k.sleep.now()
+	return p.Poll(k.clock.Model(p.polled), receiveBatches)
 }
 
 // rest sleeps until something is due. A frame that comes meanwhile is not due
-// before the slack is over, so that it wakes nobody who wakes by then anyway; but
-// one of a program is due as it comes.
-func (k *Pacer) rest() {
+// before the slack is over: frames within the slack need no wakeup. A frame of a
+// program is due when it comes.
+func (k *pacer) rest() {
 	until, frames := time.Duration(math.MaxInt64), false
-	now, end := k.clock.now(), min(k.end, k.sheet.limit())
+	now, end := k.sleep.now(), min(k.end, k.block.limit())
 	for _, p := range k.nodes {
-		if next := p.next(); next < end {
-			until = min(until, k.wall.At(next))
+		if next := p.Next(); next < end {
+			until = min(until, k.clock.At(next))
 		}
 	}
 	for _, p := range k.nodes {
-		frames = frames || p.woken || until-now > p.slack/2
+		frames = frames || p.wakes || until-now > p.slack/2
 	}
 	if until > now {
-		k.clock.wait(min(until, now+restless), frames)
+		k.sleep.wait(min(until, now+maxSleep), frames)
 	}
 }
 
@@ -234,13 +197,14 @@ func (t *train) add(begins, departs units.Time, now time.Duration) {
 }
 
 // timings returns how the nodes kept real time.
-func (k *Pacer) timings() ([]Timing, error) {
+func (k *pacer) timings() ([]Timing, error) {
 	all := make([]Timing, len(k.nodes))
 	for i, p := range k.nodes {
+		counts := p.LinkCounts()
 		all[i] = p.timing
-		all[i].Displaced, all[i].DisplacedMax, all[i].Sent, all[i].Received = p.displaced, p.displacedMax, p.numbered, p.received
+		all[i].Displaced, all[i].DisplacedMax, all[i].Sent, all[i].Received = counts.Displaced, counts.DisplacedMax, counts.Sent, counts.Received
 		var err error
-		if all[i].Unread, err = p.unread(); err != nil {
+		if all[i].Unread, err = p.Unread(); err != nil {
 			return nil, err
 		}
 		for _, t := range p.trains {
