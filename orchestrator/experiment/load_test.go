@@ -69,7 +69,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	set := parse(t, small)
 	want := &Experiment{
 		Schema: 1, Name: "small",
-		Topology: Topology{FatTree: &FatTree{Hosts: 4, PodSize: 4, Tiers: []Tier{
+		Topology: Topology{FatTree{Hosts: 4, PodSize: 4, Tiers: []Tier{
 			{Down: 2, Up: 1, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 			{Down: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 		}}},
@@ -82,7 +82,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			LB:       Algorithm{"mixed", map[string]string{"paths": "64"}},
 			AckEvery: 16384,
 		},
-		Workload: Workload{StartUnit: "auto", StartJitter: units.Microsecond, Transfers: []Transfer{
+		Workload: Workload{StartUnit: "auto", StartJitter: units.Microsecond, Spec: Transfers{
 			{Src: 1, Dst: 2, Size: 2 * units.MB},
 			{Src: 0, Dst: 3, Size: 64 * units.KB, Start: 5 * units.Microsecond},
 		}},
@@ -151,10 +151,10 @@ func TestNamingAnAlgorithmStartsItAfresh(t *testing.T) {
 
 func TestOverridesReachIntoLists(t *testing.T) {
 	set := parse(t, small, "workload.transfers.0.size=3MB", "topology.fat_tree.tiers[1].rate=400Gbps", "seeds=7..9")
-	if got, want := set.Base.Workload.Transfers[0].Size, 3*units.MB; got != want {
+	if got, want := set.Base.Workload.Spec.(Transfers)[0].Size, 3*units.MB; got != want {
 		t.Errorf("size: got %v, want %v", got, want)
 	}
-	if got, want := set.Base.Topology.FatTree.Tiers[1].Rate, 400*units.Gbps; got != want {
+	if got, want := set.Base.Topology.Spec.(FatTree).Tiers[1].Rate, 400*units.Gbps; got != want {
 		t.Errorf("rate: got %v, want %v", got, want)
 	}
 	if diff := cmp.Diff(set.Base.Seeds, []uint64{7, 8, 9}); diff != "" {
@@ -164,7 +164,7 @@ func TestOverridesReachIntoLists(t *testing.T) {
 
 func TestAnOverrideReplacesTheAlternative(t *testing.T) {
 	set := parse(t, small, "workload.incast={fan_in: 3, size: 2MB}")
-	if set.Base.Workload.Transfers != nil || set.Base.Workload.Incast == nil {
+	if _, incast := set.Base.Workload.Spec.(Incast); !incast {
 		t.Errorf("workload: got %+v, want an incast alone", set.Base.Workload)
 	}
 }
@@ -241,7 +241,7 @@ published: [{variant: plain, metric: slow, value: 1e-3, low: 0, high: .5, source
 	if got := len(set.Variants); got != 3 {
 		t.Fatalf("variants: got %d, want 3", got)
 	}
-	if p := set.Variants[1].Experiment.Workload.Permutation; p == nil || p.Seed != 1 {
+	if p, ok := set.Variants[1].Experiment.Workload.Spec.(Permutation); !ok || p.Seed != 1 {
 		t.Errorf("permutation of other: got %+v, want seed 1", p)
 	}
 	roundTrip(t, set, testTables())

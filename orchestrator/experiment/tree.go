@@ -221,13 +221,6 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// alternatives lists, per mapping, the keys of which one excludes the others.
-// An override that sets one removes the rest.
-var alternatives = map[string][]string{
-	"topology": {"file", "fat_tree", "k_ary", "leaf_spine", "dragonfly"},
-	"workload": {"file", "transfers", "permutation", "incast", "all_to_all"},
-}
-
 // algorithms are the paths whose value is an Algorithm.
 var algorithms = []string{"hosts.cc", "hosts.lb"}
 
@@ -273,7 +266,7 @@ func (t *tree) overlay(path string, rest []string, at origin, value *tree) error
 	if named && name == "name" {
 		t.keys = nil
 	}
-	if group := alternatives[path]; slices.Contains(group, name) {
+	if group := alternatives(path); slices.Contains(group, name) {
 		for _, other := range group {
 			if other != name {
 				t.remove(other)
