@@ -13,7 +13,7 @@ import (
 // matches wins. A package imports its own layer and those below it.
 var layers = [][]string{
 	{"units", "internal/fifo", "internal/spelling"},
-	{"nodes/csig", "nodes/wire", "topologies", "workloads", "metrics"},
+	{"nodes/algorithm/...", "nodes/csig", "nodes/wire", "topologies", "workloads", "metrics"},
 	{"nodes/node", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
 	{"nodes/host/...", "nodes/switch/..."},
 	{"nodes/machine"},
