@@ -164,7 +164,7 @@ func (r *Run) fabric(folder string) emu.Fabric {
 	p := r.Plan
 	f := emu.Fabric{
 		Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Run: r.mark(), Elide: r.Elide,
-		Inject: r.Inject, Profile: p.Domain().Profile(), FrameTimeout: r.FrameTimeout, Wall: r.Wall,
+		Inject: r.Inject, Profile: p.Domain().Profile(), FrameTimeout: r.FrameTimeout,
 		Applications: p.ApplicationHosts(),
 	}
 	for _, l := range p.Control() {

@@ -2,8 +2,10 @@ package backend
 
 import (
 	"context"
+	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -60,7 +62,7 @@ func (c *crew) startProcesses(ctx context.Context, shared *os.File) error {
 		}
 		spec := &process.Spec{
 			Config: config, Machine: c.run.Plan.Nodes[i], Interfaces: c.net.spaces[i].interfaces,
-			MaxFrame: c.run.MaxFrame(), Nodes: len(c.configs), Links: c.links, End: c.run.Plan.End, Clock: c.run.Wall,
+			MaxFrame: c.run.MaxFrame(), Nodes: len(c.configs), Links: c.links, End: c.run.Plan.End, Wall: c.run.Wall,
 		}
 		p, err := c.deployment.Start(ctx, i, spec, shared)
 		if err != nil {
@@ -92,7 +94,7 @@ type ended struct {
 // read reads what a process reports until it ends.
 func (c *crew) read(place int, p *Process) ended {
 	e := ended{process: place}
-	report, err := process.ReadReport(p.Report)
+	report, err := readReport(p.Report)
 	p.Report.Close()
 	if err == nil {
 		e.report = report
@@ -235,4 +237,10 @@ func eachAtOnce(n int, f func(i int) error) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
+}
+
+// readReport reads the report of a process.
+func readReport(from io.Reader) (*process.Report, error) {
+	report := new(process.Report)
+	return report, gob.NewDecoder(from).Decode(report)
 }

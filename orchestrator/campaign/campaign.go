@@ -1,30 +1,38 @@
-package orchestrator
+// Package campaign runs an experiment: every variant with every seed, on a backend
+// and under a clock. It leaves a run folder. What a phase needs is its argument, and
+// what it makes is its result:
+//
+//	chooseMode ─▶ compile ─▶ checkReady ─▶ setClock ─▶ create the folder ─▶ execute ─▶ summarise
+package campaign
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
-// Runtimes and clocks.
+// Payloads of real frames.
 const (
-	RuntimeInproc       = "inproc"
-	RuntimeNetns        = "netns"
-	RuntimeContainerlab = "containerlab"
-	ClockVirtual        = "virtual"
-	ClockLockstep       = "lockstep"
-	ClockWall           = "wall"
+	PayloadFull  = "full"
+	PayloadElide = "elide"
 )
 
 // Options are how to run, as against what to run.
@@ -38,31 +46,22 @@ type Options struct {
 	Inject      []string
 	Parallel    int // runs at once in virtual time; 0: one per core
 	Progress    func(Progress)
-	Announce    func(string) // told what is to be known before the runs start; may be nil
+	Announce    func(string) // receives what the user should know before the runs start; may be nil
 	Version     string
 	Command     []string
 	// Hold keeps a run in real time from being over, even if nothing is left to do,
 	// until it is closed; the run then ends at once and in order. Such an experiment
 	// has one run. nil: runs are not held.
 	Hold <-chan struct{}
-	// Ready is told when a run in real time starts: its nodes and links are all
+	// Ready is called when a run in real time starts: its nodes and links are all
 	// there. May be nil.
 	Ready func(Started)
 }
 
 // Started is a run in real time that has just started.
 type Started struct {
-	ID     string // the runtime's, by which it is found and cleaned
+	ID     string // by which it is found and cleaned
 	Folder string
-}
-
-// Progress is how far an experiment has come.
-type Progress struct {
-	Done, Total int // runs
-	Variant     string
-	Seed        uint64
-	Fraction    float64       // of the whole experiment, 0 to 1
-	ETA         time.Duration // estimated time left; 0: not known yet
 }
 
 // Result is what an experiment left.
@@ -74,55 +73,44 @@ type Result struct {
 	Notes []string
 }
 
-// job is one run of the experiment.
-type job struct {
-	variant int
-	seed    uint64
-	plan    *Plan
-}
-
 // Run runs every variant with every seed and writes the run folder. Its error
-// wraps ErrConfiguration or ErrInfrastructure, or is the context's; a run that
-// is not to be trusted is no error but an invalid Summary.
+// wraps failure.ErrConfiguration or failure.ErrInfrastructure, or is the context's; a
+// run that is not to be trusted is no error but an invalid Summary.
 func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error) {
-	r, err := newRunner(set, opts)
+	started := time.Now()
+	m, err := chooseMode(set, opts)
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := r.compile()
-	if err == nil && opts.Hold != nil && len(jobs) != 1 {
-		err = configuration(fmt.Errorf("a lab is one run, and %s has %d: name a variant and a seed", set.Base.Name, len(jobs)))
-	}
-	if err == nil {
-		err = r.ready(ctx, jobs)
-	}
+	jobs, err := compile(set, opts)
 	if err != nil {
 		return nil, err
 	}
-	if r.clock == ClockWall {
-		if err := r.dilate(ctx, jobs); err != nil {
-			return nil, err
-		}
+	if err := checkReady(ctx, set, m, jobs); err != nil {
+		return nil, err
 	}
-	folder := r.folder()
-	w, err := runfolder.Create(folder, r.manifest(jobs))
+	if err := setClock(ctx, set, &m, jobs, opts.Announce); err != nil {
+		return nil, err
+	}
+	folder := folderOf(set, opts, started)
+	w, err := runfolder.Create(folder, newManifest(set, m, opts, jobs, started))
 	if err != nil {
 		return nil, createError(folder, err)
 	}
-	r.writer, r.log = w, slog.New(w.Log())
-	for _, j := range jobs {
-		for _, n := range j.plan.Notes {
-			r.note(n)
+	j := &journal{log: slog.New(w.Log())}
+	for _, one := range jobs {
+		for _, n := range one.plan.Notes {
+			j.note(n)
 		}
 	}
-	summary, err := r.run(ctx, jobs)
-	result := &Result{Folder: folder, Notes: r.notes}
+	summary, err := execute(ctx, set, m, opts, jobs, w, j)
+	result := &Result{Folder: folder, Notes: j.notes}
 	if err != nil {
 		reason := err.Error()
 		if ctx.Err() != nil {
 			reason = "interrupted"
 		}
-		if abort := w.Abort(reason); abort != nil && !diskFull(err) { // its manifest says incomplete from the start
+		if abort := w.Abort(reason); abort != nil && !failure.DiskFull(err) { // its manifest says incomplete from the start
 			err = errors.Join(err, abort)
 		}
 		return result, err
@@ -134,266 +122,176 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	return result, nil
 }
 
-// note keeps what the user should know, once.
-func (r *runner) note(text string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !slices.Contains(r.notes, text) {
-		r.notes = append(r.notes, text)
-		r.log.Info("note", "text", text)
-	}
+// mode is where the runs of an experiment run, and under which clock.
+type mode struct {
+	runtime  backend.Runtime
+	clock    string
+	wall     *wall.Clock // of clock wall
+	budget   experiment.Budget
+	realTime bool      // the clock is wall
 }
 
-type runner struct {
-	set      *experiment.Set
-	opts     Options
-	runtime  string
-	clock    string
-	started  time.Time
-	writer   *runfolder.Writer
-	log      *slog.Logger
-	progress *tracker
-	wall     *emu.Wall // of clock wall
+// chooseMode settles the runtime and the clock, and refuses options that do not go
+// with them.
+func chooseMode(set *experiment.Set, opts Options) (m mode, err error) {
+	name, clock := runtimes.Settle(opts.Runtime, opts.Clock, set.Base.Runtime, set.Base.Clock)
+	if name == "" {
+		name, clock = runtimes.Inproc, runtimes.Virtual
+	}
+	refuse := func(format string, args ...any) (mode, error) {
+		return m, failure.Configuration(fmt.Errorf(format, args...))
+	}
+	rt, ok := lookup(name)
+	if !ok || !runtimes.Fits(name, clock) {
+		return refuse("runtime %q does not run under clock %q; use %s", name, clock, runtimes.Summary())
+	}
+	m = mode{runtime: rt, clock: clock, realTime: clock == runtimes.Wall}
+	switch {
+	case clock == runtimes.Virtual && len(opts.Inject) > 0:
+		return refuse("--inject needs real frames; add --runtime netns")
+	case m.realTime && opts.CheckParity:
+		return refuse("--check-parity: clock wall does not claim the trace of a virtual run; use lockstep")
+	case opts.Hold != nil && !m.realTime:
+		return refuse("a lab runs in real time, not under clock %s", clock)
+	case opts.Processes == string(backend.SwitchProcess) && !m.realTime:
+		return refuse("--processes %s: needs clock wall; %s is exact with a process for each node", opts.Processes, clock)
+	}
+	for _, v := range set.Variants {
+		if v.Experiment.Applications != nil && !m.realTime {
+			return refuse("applications: programs need clock wall; %s has no time that they could live in", clock)
+		}
+	}
+	return m, nil
+}
+
+// job is one run of the experiment.
+type job struct {
+	variant int
+	name    string // of the variant
+	seed    uint64
+	plan    *plan.Plan
+	run     *backend.Run // without Folder and Wall
+}
+
+// compile makes the plans of all runs, by variant and then seed, so that a
+// mistake is found before anything is deployed.
+func compile(set *experiment.Set, opts Options) ([]job, error) {
+	var jobs []job
+	for i, v := range set.Variants {
+		shape, err := plan.NewShape(v.Experiment)
+		if err != nil {
+			return nil, failure.InVariant(set, i, err)
+		}
+		for _, seed := range v.Experiment.Seeds {
+			p, err := shape.Plan(seed)
+			if err != nil {
+				return nil, failure.InVariant(set, i, err)
+			}
+			r, err := newRun(set.Base.Name, v.Name, p, opts)
+			if err != nil {
+				return nil, failure.InVariant(set, i, err)
+			}
+			jobs = append(jobs, job{variant: i, name: v.Name, seed: seed, plan: p, run: r})
+		}
+	}
+	if opts.Hold != nil && len(jobs) != 1 {
+		return nil, failure.Configuration(fmt.Errorf("a lab is one run, and %s has %d: name a variant and a seed", set.Base.Name, len(jobs)))
+	}
+	return jobs, nil
+}
+
+// checkReady finds out, before anything is made, what would keep the runs from starting.
+func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) error {
+	checked := map[string]bool{} // by what runs differ in for a backend
+	for _, j := range jobs {
+		if m.runtime.Name != runtimes.Containerlab || j.plan.ApplicationImage == "" { // programs are this machine's
+			if at, err := j.run.CheckPrograms(); err != nil {
+				return failure.InVariant(set, j.variant, failure.At(fmt.Sprintf("applications.programs[%d].run", at), err))
+			}
+		}
+		if checked[j.plan.ApplicationImage] {
+			continue
+		}
+		checked[j.plan.ApplicationImage] = true
+		switch err := m.runtime.Check(ctx, j.run); {
+		case errors.Is(err, backend.ErrImage):
+			return failure.InVariant(set, j.variant, failure.At("applications.image", errors.Unwrap(err)))
+		case err != nil:
+			return failure.Infrastructure(err)
+		}
+	}
+	return nil
+}
+
+// setClock sets the dilation of all runs in real time and says how long they take.
+func setClock(ctx context.Context, set *experiment.Set, m *mode, jobs []job, announce func(string)) error {
+	if !m.realTime {
+		return nil
+	}
+	plans := make([]*plan.Plan, len(jobs))
+	for i, j := range jobs {
+		plans[i] = j.plan
+	}
+	clock, text, err := predict.Dilation(ctx, float64(set.Base.Wall.Dilation), plans)
+	if err != nil {
+		return err
+	}
+	m.wall, m.budget = &clock, set.Base.Wall.Budget
+	if announce != nil {
+		announce(text)
+	}
+	return nil
+}
+
+// folderOf returns where the run is written: the folder asked for, or a fresh one
+// below runs.
+func folderOf(set *experiment.Set, opts Options, started time.Time) string {
+	if opts.Out != "" {
+		return opts.Out
+	}
+	id := fmt.Sprintf("%s-%s-%05x", set.Base.Name, started.UTC().Format("20060102-150405"), started.Nanosecond()&0xfffff)
+	return filepath.Join("runs", id)
+}
+
+// journal keeps what the user should know. Its methods may be called from several
+// goroutines.
+type journal struct {
+	log *slog.Logger
 
 	mu    sync.Mutex
 	notes []string
 }
 
-func newRunner(set *experiment.Set, opts Options) (*runner, error) {
-	r := &runner{set: set, opts: opts, runtime: set.Base.Runtime, clock: set.Base.Clock, started: time.Now()}
-	switch {
-	case opts.Runtime != "" && opts.Clock != "":
-		r.runtime, r.clock = opts.Runtime, opts.Clock
-	case opts.Runtime != "":
-		r.runtime = opts.Runtime
-		if clocks := experiment.ClocksOf(r.runtime); len(clocks) > 0 && !experiment.Fits(r.runtime, r.clock) {
-			r.clock = clocks[0]
-		}
-	case opts.Clock != "":
-		r.clock = opts.Clock
-		if runtimes := experiment.RuntimesOf(r.clock); len(runtimes) > 0 && !experiment.Fits(r.runtime, r.clock) {
-			r.runtime = runtimes[0]
-		}
+// note keeps a text, once.
+func (j *journal) note(text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !slices.Contains(j.notes, text) {
+		j.notes = append(j.notes, text)
+		j.log.Info("note", "text", text)
 	}
-	if r.runtime == "" {
-		r.runtime, r.clock = RuntimeInproc, ClockVirtual
-	}
-	switch {
-	case !experiment.Fits(r.runtime, r.clock):
-		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use inproc with virtual, netns or containerlab with lockstep or wall", r.runtime, r.clock))
-	case r.runtime == RuntimeInproc && len(opts.Inject) > 0:
-		return nil, configuration(errors.New("--inject needs real frames; add --runtime netns"))
-	case r.clock == ClockWall && opts.CheckParity:
-		return nil, configuration(errors.New("--check-parity: clock wall does not claim the trace of a virtual run; use lockstep"))
-	}
-	if opts.Hold != nil && r.clock != ClockWall {
-		return nil, configuration(fmt.Errorf("a lab runs in real time, not under clock %s", r.clock))
-	}
-	for _, v := range set.Variants {
-		if v.Experiment.Applications != nil && r.clock != ClockWall {
-			return nil, configuration(fmt.Errorf("applications: programs need clock wall; %s has no time that they could live in", r.clock))
-		}
-	}
-	if opts.Processes == ProcessesSwitches && r.clock != ClockWall {
-		return nil, configuration(fmt.Errorf("--processes %s: needs clock wall; %s is exact with a process for each node", opts.Processes, r.clock))
-	}
-	return r, nil
 }
 
-// folder is where the run is written: the one asked for, or a fresh one below
-// runs.
-func (r *runner) folder() string {
-	if r.opts.Out != "" {
-		return r.opts.Out
+// createError is the error of a run folder that cannot be made: the user's, who
+// chose its place, unless the machine is at fault.
+func createError(folder string, err error) error {
+	if errors.Is(err, runfolder.ErrNotEmpty) {
+		return failure.Configuration(err)
 	}
-	id := fmt.Sprintf("%s-%s-%05x", r.set.Base.Name, r.started.UTC().Format("20060102-150405"), r.started.Nanosecond()&0xfffff)
-	return filepath.Join("runs", id)
+	for _, class := range []error{fs.ErrPermission, fs.ErrNotExist, unix.ENOTDIR, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP, unix.EINVAL} {
+		if errors.Is(err, class) {
+			return failure.Configuration(fmt.Errorf("run folder %s: %w; choose another with --out", folder, cause.Of(err)))
+		}
+	}
+	return writeError(folder, err)
 }
 
-// compile makes the plans of all runs, by variant and then seed, so that a
-// mistake is found before anything is deployed.
-func (r *runner) compile() ([]job, error) {
-	var jobs []job
-	for i, v := range r.set.Variants {
-		f, err := newFabric(v.Experiment)
-		if err != nil {
-			return nil, inVariant(r.set, i, err)
-		}
-		for _, seed := range v.Experiment.Seeds {
-			p, err := f.plan(seed)
-			if err != nil {
-				return nil, inVariant(r.set, i, err)
-			}
-			jobs = append(jobs, job{variant: i, seed: seed, plan: p})
-		}
+// writeError is the error of a run folder that cannot be written. A full disk
+// fails every file of it, which one line says better.
+func writeError(folder string, err error) error {
+	var errno unix.Errno
+	if failure.DiskFull(err) && errors.As(err, &errno) {
+		err = fmt.Errorf("run folder %s: %w; make room, or choose another disk with --out", folder, errno)
 	}
-	return jobs, nil
-}
-
-func (r *runner) run(ctx context.Context, jobs []job) (*runfolder.Summary, error) {
-	text, err := r.set.Base.Marshal()
-	if err == nil {
-		err = r.writer.Experiment(text)
-	}
-	if err != nil {
-		return nil, writeError(r.writer.Dir(), err)
-	}
-	r.progress = newTracker(len(jobs), r.opts.Progress)
-	workers := r.opts.Parallel
-	if workers <= 0 {
-		workers = runtime.NumCPU()
-	}
-	if r.runtime != RuntimeInproc {
-		workers = 1 // real nodes fill the machine
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	next := make(chan int)
-	done := make([]*runfolder.RunMetrics, len(jobs))
-	errs := make([]error, len(jobs))
-	reasons := make([][]string, len(jobs))
-	var wg sync.WaitGroup
-	for range min(workers, len(jobs)) {
-		wg.Go(func() {
-			for i := range next {
-				if done[i], reasons[i], errs[i] = r.one(ctx, i, jobs[i]); errs[i] != nil {
-					cancel()
-				}
-				jobs[i].plan = nil // let the memory go
-			}
-		})
-	}
-	for i := range jobs {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	// The first error that is not the cancellation that it caused.
-	var first error
-	for _, err := range errs {
-		if err != nil && (first == nil || errors.Is(first, context.Canceled)) {
-			first = err
-		}
-	}
-	if first != nil {
-		return nil, first
-	}
-	return r.summarise(done, reasons), nil
-}
-
-// one runs one variant with one seed and adds it to the folder.
-func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetrics, []string, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
-	}
-	name := r.set.Variants[j.variant].Name
-	fraction := func(f float64) { r.progress.update(index, name, j.seed, f) }
-	fraction(0)
-	fail := func(err error) error { return fmt.Errorf("variant %s, seed %d: %w", name, j.seed, err) }
-	pcap, err := newCapture(j.plan, r.writer.Dir(), name, j.seed)
-	if err != nil {
-		return nil, nil, fail(writeError(r.writer.Dir(), err))
-	}
-	out, err := r.backend(ctx, j, fraction, pcap)
-	if wrong := pcap.close(); err == nil && wrong != nil {
-		err = writeError(r.writer.Dir(), wrong)
-	}
-	if err != nil {
-		return nil, nil, fail(err)
-	}
-	out.checks = append(out.checks, conservation(j.plan, out), complete(j.plan, out))
-	if r.opts.CheckParity {
-		c, err := parity(ctx, j.plan, out)
-		if err != nil {
-			return nil, nil, fail(err)
-		}
-		out.checks = append(out.checks, c)
-		if c.ok {
-			r.note("parity: " + c.detail)
-		}
-	}
-	if to := j.plan.Measure.To; to != units.Never && out.drained && out.end < to {
-		r.note(fmt.Sprintf("variant %s: the measuring window goes on to %v, when the run has ended; rates count the rest as idle", name, units.Duration(to)))
-	}
-	metrics := measure(j.plan, out)
-	derived, err := experiment.EvalDerived(r.set.Variants[j.variant].Experiment.Derived, metrics)
-	switch {
-	case err == nil || !out.trusted(): // a run that came to nothing may lack a metric
-	case r.opts.Hold != nil: // and so may one that was ended before its traffic
-		r.note("left out: " + err.Error())
-	default:
-		return nil, nil, fail(configuration(err))
-	}
-	for k, v := range derived {
-		metrics[k] = v
-	}
-	data := runfolder.RunData{
-		Nodes: out.results, TraceHash: traceHash(out.results), Wall: out.wall, CPU: out.cpu,
-		DataPackets: int64(metrics["data_packets"]), Fidelity: out.fidelity, Programs: out.programs,
-	}
-	for _, p := range out.programs {
-		r.log.Info("program", "variant", name, "seed", j.seed, "program", p)
-	}
-	for _, c := range out.checks {
-		data.Checks = append(data.Checks, runfolder.Check{Name: c.name, OK: c.ok, Detail: c.detail})
-		if !c.ok {
-			data.Invalid = append(data.Invalid, c.name+": "+c.detail)
-		}
-	}
-	if err := r.writer.AddRun(name, j.seed, data); err != nil {
-		return nil, nil, writeError(r.writer.Dir(), err)
-	}
-	r.log.Info("run done", "variant", name, "seed", j.seed, "wall", out.wall.String(), "cpu", out.cpu.String(), "invalid", data.Invalid)
-	r.progress.finish(index, name, j.seed)
-	for i := range data.Invalid {
-		data.Invalid[i] = fmt.Sprintf("variant %s, seed %d: %s", name, j.seed, data.Invalid[i])
-	}
-	return &runfolder.RunMetrics{Variant: name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: metrics}, data.Invalid, nil
-}
-
-// backend runs a plan where the options say.
-func (r *runner) backend(ctx context.Context, j job, fraction func(float64), pcap *capturing) (*outcome, error) {
-	if r.runtime != RuntimeInproc {
-		return r.real(ctx, j, fraction, pcap)
-	}
-	return virtual(ctx, j.plan, fraction, pcap)
-}
-
-// parity runs the plan again in virtual time and compares every node's trace.
-func parity(ctx context.Context, p *Plan, out *outcome) (check, error) {
-	c := check{name: "parity"}
-	again, err := virtual(ctx, p, nil, nil)
-	if err != nil {
-		return c, err
-	}
-	for i := range out.results {
-		if got, want := out.results[i], again.results[i]; got.TraceHash != want.TraceHash {
-			c.detail = fmt.Sprintf("the trace of %s differs from the virtual run's (%d events against %d)", got.Name, got.Events, want.Events)
-			return c, nil
-		}
-	}
-	c.ok = true
-	c.detail = fmt.Sprintf("all %d nodes have the trace of a virtual run", len(out.results))
-	return c, nil
-}
-
-func (r *runner) summarise(done []*runfolder.RunMetrics, reasons [][]string) *runfolder.Summary {
-	runs := make([]runfolder.RunMetrics, len(done))
-	byVariant := map[string][]map[string]float64{}
-	for i, d := range done {
-		runs[i] = *d
-		byVariant[d.Variant] = append(byVariant[d.Variant], d.Metrics)
-	}
-	s := runfolder.NewSummary(r.set.Base.Name, runs...)
-	s.Reasons = append(s.Reasons, slices.Concat(reasons...)...)
-	s.Valid = len(s.Reasons) == 0
-	for _, e := range experiment.EvalExpect(r.set.Base.Expect, byVariant) {
-		x := runfolder.Expectation{Expr: e.Expr, OK: e.OK, Value: e.Value}
-		if e.Err != "" {
-			s.Reasons = append(s.Reasons, fmt.Sprintf("expectation %s: %s", e.Expr, e.Err))
-			s.Valid = false
-		}
-		s.Expectations = append(s.Expectations, x)
-	}
-	return &s
+	return failure.Infrastructure(err)
 }

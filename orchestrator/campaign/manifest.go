@@ -1,29 +1,29 @@
-package orchestrator
+package campaign
 
 import (
-	"fmt"
-	"os"
 	"reflect"
 	"runtime"
-	"strings"
+	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// manifest describes the runs to come.
-func (r *runner) manifest(jobs []job) runfolder.Manifest {
-	base := r.set.Base
+// newManifest describes the runs to come.
+func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started time.Time) runfolder.Manifest {
+	base := set.Base
 	m := runfolder.Manifest{
 		Name:        base.Name,
 		Description: base.Description,
-		Version:     r.opts.Version,
+		Version:     opts.Version,
 		GoVersion:   runtime.Version(),
-		Machine:     runfolder.Machine{CPU: cpuModel(), Cores: runtime.NumCPU(), Kernel: kernel()},
-		Command:     r.opts.Command,
-		Runtime:     r.runtime,
-		Clock:       r.clock,
-		Started:     r.started.UTC(),
+		Machine:     predict.Machine(),
+		Command:     opts.Command,
+		Runtime:     mo.runtime.Name,
+		Clock:       mo.clock,
+		Started:     started.UTC(),
 		IntervalUS:  base.Telemetry.Interval.Microseconds(),
 		Measure: runfolder.Window{
 			FromUS: base.Measure.From.Microseconds(),
@@ -31,8 +31,8 @@ func (r *runner) manifest(jobs []job) runfolder.Manifest {
 		},
 		Expectations: base.Expect,
 	}
-	if r.wall != nil {
-		m.Dilation = r.wall.Dilation
+	if mo.realTime {
+		m.Dilation = mo.wall.Dilation
 	}
 	for _, p := range base.Published {
 		m.Published = append(m.Published, runfolder.Published{
@@ -41,27 +41,26 @@ func (r *runner) manifest(jobs []job) runfolder.Manifest {
 	}
 	described := map[int]bool{}
 	for _, j := range jobs {
-		if described[j.variant] {
-			continue
+		if !described[j.variant] {
+			described[j.variant] = true
+			describe(&m, set.Variants[j.variant].Experiment, j)
 		}
-		described[j.variant] = true
-		r.describe(&m, j)
 	}
 	return m
 }
 
 // describe adds a variant, with its own ports and flows where they are not the
 // first variant's.
-func (r *runner) describe(m *runfolder.Manifest, j job) {
-	p, v := j.plan, r.set.Variants[j.variant]
+func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
+	p := j.plan
 	variant := runfolder.Variant{
-		Name:           v.Name,
+		Name:           j.name,
 		TargetQDelayUS: p.Constants["target_qdelay_us"],
-		MTU:            int64(v.Experiment.Links.MTU),
-		Header:         int64(v.Experiment.Links.Header),
-		CC:             v.Experiment.Hosts.CC.Name,
-		LB:             v.Experiment.Hosts.LB.Name,
-		CSIG:           v.Experiment.CSIG.Format,
+		MTU:            int64(e.Links.MTU),
+		Header:         int64(e.Links.Header),
+		CC:             e.Hosts.CC.Name,
+		LB:             e.Hosts.LB.Name,
+		CSIG:           e.CSIG.Format,
 	}
 	ports, flows := portTable(p.Graph), runfolder.Flows(p.Flows)
 	if len(m.Variants) == 0 {

@@ -1,9 +1,18 @@
-package orchestrator
+package campaign
 
 import (
 	"sync"
 	"time"
 )
+
+// Progress is how far an experiment has come.
+type Progress struct {
+	Done, Total int // runs
+	Variant     string
+	Seed        uint64
+	Fraction    float64       // of the whole experiment, 0 to 1
+	ETA         time.Duration // estimated time left; 0: not known yet
+}
 
 // tracker turns the fractions of single runs into the progress of the whole.
 type tracker struct {
@@ -26,7 +35,7 @@ func (t *tracker) update(run int, variant string, seed uint64, fraction float64)
 	defer t.mu.Unlock()
 	t.parts[run] = max(t.parts[run], min(fraction, 1))
 	if time.Since(t.reported) >= progressInterval {
-		t.tell(variant, seed)
+		t.send(variant, seed)
 	}
 }
 
@@ -35,11 +44,11 @@ func (t *tracker) finish(run int, variant string, seed uint64) {
 	defer t.mu.Unlock()
 	t.parts[run] = 1
 	t.done++
-	t.tell(variant, seed)
+	t.send(variant, seed)
 }
 
-// tell reports; t.mu is held.
-func (t *tracker) tell(variant string, seed uint64) {
+// send reports; t.mu is held.
+func (t *tracker) send(variant string, seed uint64) {
 	if t.report == nil {
 		return
 	}

@@ -83,7 +83,7 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out 
 	if err != nil {
 		return nil, err
 	}
-	images, err := engine.EnsureImages(ctx, containerlab.Binaries(programs))
+	images, err := engine.EnsureImages(ctx, containerlab.Binaries{Host: programs.Host, Switch: programs.Switch})
 	if err != nil {
 		return nil, err
 	}

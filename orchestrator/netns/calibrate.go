@@ -6,6 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
@@ -21,7 +22,7 @@ func Calibrate(ctx context.Context, nodes int) (*wall.Calibration, error) {
 		Links: []topologies.Link{{B: topologies.End{Node: 1}, Rate: units.Gbps, Delay: units.Millisecond}},
 	}
 	p := &plan.Plan{
-		Graph: two, Nodes: make([]plan.NodeSpec, 2), Links: []plan.Link{{B: topologies.End{Node: 1}, Delay: units.Millisecond, Name: "a-b"}},
+		Graph: two, Nodes: make([]machine.Spec, 2), Links: []plan.Link{{B: topologies.End{Node: 1}, Delay: units.Millisecond, Name: "a-b"}},
 		Path: congestion.Path{MTU: 4096},
 	}
 	var c *wall.Calibration

@@ -55,10 +55,9 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	}
 	captured := slices.Contains(e.Capture, c.Link)
 	e.Capture = []string{c.Link}
-	plan, err := Compile(e, run.Seed)
-	var value *experiment.PathError
-	if errors.As(err, &value) { // of what the folder's file does not say
-		err = failure.Configuration(fmt.Errorf("capture %w", value.Err))
+	p, err := plan.Compile(e, run.Seed)
+	if cause, had := failure.WithoutPlace(err); had { // the folder's file does not say it
+		err = failure.Configuration(fmt.Errorf("capture %w", cause))
 	}
 	if err != nil {
 		return err
@@ -73,7 +72,7 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 			return failure.Infrastructure(err)
 		}
 	}
-	if folder.Manifest.Clock == experiment.ClockWall {
+	if folder.Manifest.Clock == runtimes.Wall {
 		return failure.Configuration(fmt.Errorf("%s did not capture %s, and a run in real time cannot be had again; "+
 			"run the experiment with --capture %s, or capture a lab while it is up", name, c.Link, c.Link))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/units"
@@ -53,7 +54,7 @@ func (s *Shape) assignApplications(p *Plan, a *experiment.Applications, seed uin
 				c.Pairs = append(c.Pairs, pair)
 			}
 		}
-		p.Nodes[h] = NodeSpec{Shim: &c}
+		p.Nodes[h] = machine.Spec{Shim: &c}
 	}
 	for i, program := range a.Programs {
 		args, err := program.Args()

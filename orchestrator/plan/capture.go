@@ -75,4 +75,3 @@ func nearestLink(name string, names []string) string {
 	}
 	return spelling.Nearest(name, names)
 }
-

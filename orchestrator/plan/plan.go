@@ -11,10 +11,9 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
-	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
@@ -24,8 +23,8 @@ import (
 // Plan is one variant with one seed, compiled. Nothing is decided later.
 type Plan struct {
 	Graph *topologies.Graph
-	Nodes []NodeSpec // as Graph.Nodes: the hosts, then the switches
-	Links []Link     // as Graph.Links; then the control links
+	Nodes []machine.Spec // as Graph.Nodes: the hosts, then the switches
+	Links []Link         // as Graph.Links; then the control links
 
 	Flows     []metrics.FlowInfo // by flow id: the workload's transfers, then the flows of Pairs
 	Transfers int                // how many of Flows are transfers
@@ -50,13 +49,6 @@ type Plan struct {
 	// Notes are what the user should know of how the inputs were read, such as a
 	// value that is not used.
 	Notes []string
-}
-
-// NodeSpec is what a node is built from; exactly one field is set.
-type NodeSpec struct {
-	Host   *host.Config // the transport
-	Shim   *shim.Config // a host that runs programs over the kernel's TCP/IP
-	Switch *dataplane.Config
 }
 
 // Link joins ports of two nodes. A control link joins control ports of two hosts

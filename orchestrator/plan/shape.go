@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -100,7 +101,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	e := s.experiment
 	p := &Plan{
 		Graph:     s.graph,
-		Nodes:     make([]NodeSpec, len(s.graph.Nodes)),
+		Nodes:     make([]machine.Spec, len(s.graph.Nodes)),
 		Links:     graphLinks(s.graph),
 		Flows:     flowInfos(s.workload, e.Links),
 		Transfers: len(s.workload.Transfers),
