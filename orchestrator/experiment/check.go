@@ -16,11 +16,10 @@ import (
 
 // derive fills the defaults that depend on other values.
 func (d *decoder) derive(e *Experiment) {
-	if e.Hosts.CC.Name == "" {
-		e.Hosts.CC = d.algorithm(nil, "hosts.cc", d.tables.CC, "nscc")
-	}
-	if e.Hosts.LB.Name == "" {
-		e.Hosts.LB = d.algorithm(nil, "hosts.lb", d.tables.LB, "mixed")
+	for _, c := range choices {
+		if a := c.of(e); a.Name == "" {
+			*a = d.algorithm(nil, c)
+		}
 	}
 	if !e.Workload.matrix() && !d.given("workload.start_jitter") {
 		e.Workload.StartJitter = units.Microsecond

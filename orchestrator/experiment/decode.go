@@ -52,13 +52,11 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		d.fail(t.at, path, "the key has no value", "")
 		return
 	}
-	if a, ok := v.Addr().Interface().(*Algorithm); ok {
-		specs, fallback := d.tables.CC, "nscc"
-		if path == "hosts.lb" {
-			specs, fallback = d.tables.LB, "mixed"
+	for _, c := range choices {
+		if c.path == path {
+			v.Set(reflect.ValueOf(d.algorithm(t, c)))
+			return
 		}
-		*a = d.algorithm(t, path, specs, fallback)
-		return
 	}
 	want := scalar
 	switch v.Kind() {

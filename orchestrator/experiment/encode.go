@@ -113,9 +113,9 @@ func diff(a, b *tree, path string, set map[string]any) {
 	if a != nil && a.kind == mapping && b.kind == mapping {
 		whole := false // a key of the base that is gone cannot be written as an override
 		for _, e := range a.keys {
-			whole = whole || b.get(e.name) == nil && slices.Contains(algorithms, path)
+			whole = whole || b.get(e.name) == nil && isChoice(path)
 		}
-		if slices.Contains(algorithms, path) && a.get("name").text != b.get("name").text {
+		if isChoice(path) && a.get("name").text != b.get("name").text {
 			whole = true
 		}
 		if !whole {

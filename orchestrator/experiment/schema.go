@@ -186,11 +186,11 @@ func Paths(tables Tables) []string {
 			paths = append(paths, path)
 		}
 	})
-	for i, specs := range [][]AlgorithmSpec{tables.CC, tables.LB} {
-		paths = append(paths, algorithms[i], algorithms[i]+".name")
-		for _, spec := range specs {
+	for _, c := range choices {
+		paths = append(paths, c.path, join(c.path, "name"))
+		for _, spec := range c.table(&tables) {
 			for _, p := range spec.Params {
-				if path := algorithms[i] + "." + p.Name; !slices.Contains(paths, path) {
+				if path := join(c.path, p.Name); !slices.Contains(paths, path) {
 					paths = append(paths, path)
 				}
 			}

@@ -4,6 +4,7 @@
 package experiment
 
 import (
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -110,13 +111,10 @@ type Hosts struct {
 	MinRTO   units.Duration `yaml:"min_rto"`   // 0 or "auto": 15us + 6 queues
 }
 
-// Algorithm names an algorithm of a table and sets its parameters. In YAML it is
-// a name, or a mapping with the key name and one key per parameter, which are
-// those that the table declares.
-type Algorithm struct {
-	Name   string
-	Params map[string]string // parameter -> text, checked against the table
-}
+// Algorithm names an algorithm of a table and sets its parameters, each a text
+// that is checked against the table. In YAML it is a name, or a mapping with the
+// key name and one key per parameter, which are those that the table declares.
+type Algorithm = algorithm.Choice
 
 // Applications are hosts that run programs, unmodified and over the kernel's
 // TCP/IP, instead of the transport.
