@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
@@ -68,7 +68,7 @@ func (a *app) hold() *cobra.Command {
 				}
 			})
 			l.options.Hold = h.hold
-			l.options.Ready = func(s orchestrator.Started) {
+			l.options.Ready = func(s campaign.Started) {
 				if err := h.ready(s); err != nil {
 					cancel(err)
 				}
@@ -78,7 +78,7 @@ func (a *app) hold() *cobra.Command {
 			inner := *a
 			inner.args = slices.Concat([]string{"up"}, a.args[1:]) // as its user called it
 			inner.stdout, inner.stderr = io.MultiWriter(a.stdout, &h.output), io.MultiWriter(a.stderr, &h.errors)
-			inner.lab.run = func(ctx context.Context, set *experiment.Set, opts orchestrator.Options) (*orchestrator.Result, error) {
+			inner.lab.run = func(ctx context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
 				opts.Progress = nil // nobody looks
 				result, err := a.lab.run(ctx, set, opts)
 				if result != nil { // who ends the lab may be in another directory
@@ -100,7 +100,7 @@ type holding struct {
 	app            *app
 	to             *os.File // to up, until the lab is up
 	hold           chan struct{}
-	output, errors lines
+	output, errors buffer
 
 	mu       sync.Mutex
 	up       bool
@@ -110,7 +110,7 @@ type holding struct {
 }
 
 // ready makes the lab one that can be asked to end, and tells up.
-func (h *holding) ready(s orchestrator.Started) error {
+func (h *holding) ready(s campaign.Started) error {
 	list, err := runs.List(context.Background())
 	if err != nil {
 		return err
@@ -190,25 +190,25 @@ func (h *holding) end(err error) error {
 	return &exitError{code: code}
 }
 
-// lines collects what is written, by several goroutines.
-type lines struct {
+// buffer collects what several goroutines write.
+type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (l *lines) Write(b []byte) (int, error) {
+func (l *buffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(b)
 }
 
-func (l *lines) text() string {
+func (l *buffer) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
-func (l *lines) reset() {
+func (l *buffer) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.b.Reset()

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -20,7 +20,7 @@ var keyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qde
 // writeVerdict prints what a run came to: the variants' medians, the comparison
 // with published figures, the expectations, what limits the flows and who
 // suffers, and where the report is.
-func writeVerdict(w io.Writer, set *experiment.Set, result *orchestrator.Result, findings []string, report string) {
+func writeVerdict(w io.Writer, set *experiment.Set, result *campaign.Result, findings []string, report string) {
 	s := result.Summary
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%s, median of %s", s.Name, plural(len(set.Base.Seeds), "seed"))

@@ -314,3 +314,6 @@ func (t *table[T]) wrap(err error) error {
 	}
 	return fmt.Errorf("%s: %w", t.file.Name(), err)
 }
+
+// Valid reports whether nothing speaks against the run.
+func (d *RunData) Valid() bool { return len(d.Invalid) == 0 }

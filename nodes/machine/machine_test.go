@@ -16,7 +16,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -41,7 +41,7 @@ func TestSpecRefuses(t *testing.T) {
 
 // A Spec that crosses a process boundary is the same Spec.
 func TestSpecIsPlainData(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	for i, n := range p.Graph.Nodes {
 		want := p.Machine(i)
 		var b bytes.Buffer

@@ -29,6 +29,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/shape"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -38,7 +39,7 @@ import (
 type Backend interface {
 	// Check reports what would keep a run from starting on this machine, before
 	// anything is made. The error wraps ErrUnavailable, or ErrImage where the image
-	// of the run's programs is at fault.
+	// of the run's programs is at fault, or is a *ProgramError.
 	Check(ctx context.Context, r *Run) error
 	// Run deploys a run, drives it to its end and removes what it made, however it
 	// ends. The errors are those of Drive; when ctx ends, the error is its cause.
@@ -51,11 +52,9 @@ type Backend interface {
 	runs.Finder
 }
 
-// Runtime is a backend by its name, with the clocks that it runs under; the first is
-// taken where none is named.
+// Runtime is a backend with its name and its clocks.
 type Runtime struct {
-	Name   string
-	Clocks []string
+	runtimes.Runtime
 	Backend
 }
 
@@ -150,6 +149,15 @@ var (
 	ErrRemains = errors.New("something of the run is left")
 )
 
+// ProgramError reports a program of a run that cannot be started.
+type ProgramError struct {
+	Index int // in Plan.Programs
+	Err   error
+}
+
+func (e *ProgramError) Error() string { return e.Err.Error() }
+func (e *ProgramError) Unwrap() error { return e.Err }
+
 // NodeError reports a node that died or came to a halt.
 type NodeError struct {
 	Name   string
@@ -158,9 +166,9 @@ type NodeError struct {
 
 func (e *NodeError) Error() string { return "node " + e.Name + ": " + e.Reason }
 
-// fabric returns what the drivers of a run's nodes are told. folder is where nodes
+// Fabric returns what the drivers of a run's nodes are told. folder is where nodes
 // leave what they capture, as they see it.
-func (r *Run) fabric(folder string) emu.Fabric {
+func (r *Run) Fabric(folder string) emu.Fabric {
 	p := r.Plan
 	f := emu.Fabric{
 		Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Run: r.mark(), Elide: r.Elide,

@@ -43,7 +43,7 @@ type nodeProcess struct {
 }
 
 func (c *crew) configure() {
-	fabric := c.run.fabric(c.deployment.Folder)
+	fabric := c.run.Fabric(c.deployment.Folder)
 	c.configs, c.links = fabric.Configs()
 }
 

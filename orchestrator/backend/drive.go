@@ -79,15 +79,15 @@ func (r *Run) programs() []application.Program {
 	return list
 }
 
-// CheckPrograms returns an error for a program that cannot be started on this
-// machine's files, with the program's index.
-func (r *Run) CheckPrograms() (index int, err error) {
+// CheckPrograms returns a *ProgramError for a program that cannot be started on this
+// machine's files.
+func (r *Run) CheckPrograms() error {
 	for i, p := range r.programs() {
 		if err := p.Check(); err != nil {
-			return i, err
+			return &ProgramError{i, err}
 		}
 	}
-	return 0, nil
+	return nil
 }
 
 // deployed tells where the nodes are. pids has the processes of those that have one

@@ -11,15 +11,16 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // Perform gives a run with real nodes an id and runs it. While it lasts, the run is
 // on the list of runs. The errors are those of Backend.Run.
 func Perform(ctx context.Context, rt Runtime, r *Run, c Control) (*Outcome, error) {
 	r.ID = newID()
-	listed := runs.Run{ID: r.ID, Name: r.Name, Runtime: rt.Name, Folder: r.Folder, NodeFolder: rt.NodeFolder(r.Folder), Held: r.Held, Clock: "lockstep"}
+	listed := runs.Run{ID: r.ID, Name: r.Name, Runtime: rt.Name, Folder: r.Folder, NodeFolder: rt.NodeFolder(r.Folder), Held: r.Held, Clock: runtimes.Lockstep}
 	if r.Wall != nil {
-		listed.Clock, listed.Dilation = "wall", r.Wall.Dilation
+		listed.Clock, listed.Dilation = runtimes.Wall, r.Wall.Dilation
 	}
 	entry, err := runs.Register(listed)
 	if err != nil {

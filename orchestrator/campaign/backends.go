@@ -8,6 +8,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/inproc"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // table has every backend. A new one is its package and a line here.
@@ -15,6 +16,13 @@ var table = []backend.Runtime{
 	inproc.Runtime,
 	netns.Runtime,
 	containers.Runtime,
+}
+
+func init() {
+	// An experiment may name every runtime of the table.
+	for _, r := range table {
+		runtimes.Add(r.Runtime)
+	}
 }
 
 func lookup(name string) (backend.Runtime, bool) {

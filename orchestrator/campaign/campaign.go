@@ -128,7 +128,7 @@ type mode struct {
 	clock    string
 	wall     *wall.Clock // of clock wall
 	budget   experiment.Budget
-	realTime bool      // the clock is wall
+	realTime bool // the clock is wall
 }
 
 // chooseMode settles the runtime and the clock, and refuses options that do not go
@@ -202,20 +202,18 @@ func compile(set *experiment.Set, opts Options) ([]job, error) {
 
 // checkReady finds out, before anything is made, what would keep the runs from starting.
 func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) error {
-	checked := map[string]bool{} // by what runs differ in for a backend
+	checked := map[int]bool{} // variants
 	for _, j := range jobs {
-		if m.runtime.Name != runtimes.Containerlab || j.plan.ApplicationImage == "" { // programs are this machine's
-			if at, err := j.run.CheckPrograms(); err != nil {
-				return failure.InVariant(set, j.variant, failure.At(fmt.Sprintf("applications.programs[%d].run", at), err))
-			}
-		}
-		if checked[j.plan.ApplicationImage] {
+		if checked[j.variant] { // seeds change nothing that is checked
 			continue
 		}
-		checked[j.plan.ApplicationImage] = true
+		checked[j.variant] = true
+		var program *backend.ProgramError
 		switch err := m.runtime.Check(ctx, j.run); {
+		case errors.As(err, &program):
+			return failure.InVariant(set, j.variant, failure.At(fmt.Sprintf("applications.programs[%d].run", program.Index), program.Err))
 		case errors.Is(err, backend.ErrImage):
-			return failure.InVariant(set, j.variant, failure.At("applications.image", errors.Unwrap(err)))
+			return failure.InVariant(set, j.variant, failure.At("applications.image", err))
 		case err != nil:
 			return failure.Infrastructure(err)
 		}

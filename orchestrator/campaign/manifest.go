@@ -100,4 +100,3 @@ func portTable(g *topologies.Graph) []runfolder.Port {
 	}
 	return ports
 }
-

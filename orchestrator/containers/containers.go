@@ -18,12 +18,13 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Name is the name of the runtime.
-const Name = "containerlab"
+// Runtime is containers as a runtime.
+var Runtime = backend.Runtime{Runtime: runtimes.Get(runtimes.Containerlab), Backend: Backend{}}
 
 // Backend runs plans in containers. The zero value is ready to use.
 type Backend struct{}
@@ -36,18 +37,23 @@ func (Backend) Check(ctx context.Context, r *backend.Run) error {
 		return err
 	}
 	defer engine.Close()
-	if image := r.Plan.ApplicationImage; image != "" {
-		err := engine.CheckImage(ctx, image)
-		if errors.Is(err, containerlab.ErrNoImage) {
-			return fmt.Errorf("%w: %w", backend.ErrImage, err)
-		}
-		if err != nil {
-			return err
-		}
+	if image := r.Plan.ApplicationImage; image == "" {
+		err = r.CheckPrograms()
+	} else if err = engine.CheckImage(ctx, image); errors.Is(err, containerlab.ErrNoImage) {
+		err = &imageError{err}
+	}
+	if err != nil {
+		return err
 	}
 	_, err = backend.FindPrograms()
 	return err
 }
+
+// imageError is the error of an image of programs.
+type imageError struct{ error }
+
+func (e *imageError) Is(target error) bool { return target == backend.ErrImage }
+func (e *imageError) Unwrap() error        { return e.error }
 
 func open(ctx context.Context) (*containerlab.Engine, error) {
 	if os.Geteuid() != 0 {

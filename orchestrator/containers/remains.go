@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // answerTime is how long an engine may take to answer before there is none.
@@ -38,7 +39,7 @@ func (Backend) Find(ctx context.Context, list []runs.Run) ([]runs.Run, error) {
 		if i < 0 {
 			i = len(list)
 			list = append(list, runs.Run{
-				ID: l.RunID, Name: l.Lab, Runtime: Name, Folder: filepath.Dir(l.Topology), Started: l.Created,
+				ID: l.RunID, Name: l.Lab, Runtime: runtimes.Containerlab, Folder: filepath.Dir(l.Topology), Started: l.Created,
 			})
 		}
 		list[i].Containers = l.Containers
@@ -50,7 +51,7 @@ func (Backend) Find(ctx context.Context, list []runs.Run) ([]runs.Run, error) {
 // to ask for those of a run in containers.
 func (Backend) Remove(ctx context.Context, of runs.Run) (removed []string, err error) {
 	engine, err := ask(ctx)
-	if err != nil && of.Runtime == Name {
+	if err != nil && of.Runtime == runtimes.Containerlab {
 		return nil, fmt.Errorf("look for its containers: %w", err)
 	}
 	if err != nil {

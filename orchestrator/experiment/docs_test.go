@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/csiglab/csiglab/units"
 )
 
 // guide is docs/experiment.md, which these tests hold to what the code does.

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/algorithm"
-	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/units"
 )
 
 // testTables stands for the tables of the hosts' packages.
@@ -75,7 +76,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			{Down: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 		}}},
 		Links: Links{MTU: 4150, Header: 64, Trim: true, ECN: ECN{Enabled: true}},
-		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Signal: "delay",
+		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: "structured", Signal: "delay",
 			Interval: 128 * units.Microsecond, Meter: "tumbling", Delay: "residence", NQD: "occupancy",
 			Decode: "auto", TrimRule: "force_local", Init: "every"},
 		Hosts: Hosts{

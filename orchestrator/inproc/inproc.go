@@ -15,11 +15,12 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Name is the name of the runtime.
-const Name = "inproc"
+// Runtime is this process as a runtime.
+var Runtime = backend.Runtime{Runtime: runtimes.Get(runtimes.Inproc), Backend: Backend{}}
 
 // Backend runs plans in virtual time. The zero value is ready to use.
 type Backend struct{}

@@ -26,7 +26,7 @@ func Calibrate(ctx context.Context, nodes int) (*wall.Calibration, error) {
 		Path: congestion.Path{MTU: 4096},
 	}
 	var c *wall.Calibration
-	_, err := backend.Perform(ctx, backend.Runtime{Name: Name, Backend: calibrating{nodes: nodes, result: &c}},
+	_, err := backend.Perform(ctx, backend.Runtime{Runtime: Runtime.Runtime, Backend: calibrating{nodes: nodes, result: &c}},
 		&backend.Run{Name: two.Name, Plan: p, Processes: backend.OneProcess}, backend.Control{})
 	if err != nil {
 		return nil, fmt.Errorf("calibrate real time: %w", err)

@@ -18,16 +18,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/units"
 )
 
-// longText is orchestratortest.Small with flows that take some seconds.
-var longText = strings.ReplaceAll(orchestratortest.Small, "00kB", "00MB")
+// longText is backendtest.Small with flows that take some seconds.
+var longText = strings.ReplaceAll(backendtest.Small, "00kB", "00MB")
 
 // TestRootless runs the tests again as a user without privileges.
 func TestRootless(t *testing.T) {
@@ -64,7 +64,7 @@ func TestRootless(t *testing.T) {
 
 // TestDropNamesTheLink: a frame lost on a real link ends the run with its name.
 func TestDropNamesTheLink(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	i, err := emu.ParseInjection("drop=tor2-h5:3", p.Graph)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestDropNamesTheLink(t *testing.T) {
 // TestFlipBreaksParity: a bit that flips on a link shows in the trace of the
 // node that received it.
 func TestFlipBreaksParity(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	i, err := emu.ParseInjection("flip=h1-tor0:5", p.Graph)
 	if err != nil {
 		t.Fatal(err)
@@ -100,14 +100,14 @@ func TestFlipBreaksParity(t *testing.T) {
 		t.Fatal(err)
 	}
 	tor := p.Graph.Links[i.Link].B.Node
-	if out.Results[tor].TraceHash == orchestratortest.Virtual(t, p, nil)[tor].TraceHash {
+	if out.Results[tor].TraceHash == backendtest.Virtual(t, p, nil)[tor].TraceHash {
 		t.Error("a flipped bit left the trace as it was")
 	}
 }
 
 // TestLostNode: a node that is killed or stopped ends the run with its name.
 func TestLostNode(t *testing.T) {
-	p := orchestratortest.Compile(t, longText)
+	p := backendtest.Compile(t, longText)
 	for signal, want := range map[syscall.Signal]string{
 		syscall.SIGKILL: "was killed by signal 9 (killed)",
 		syscall.SIGSTOP: "is stopped and all others wait for it",
@@ -146,7 +146,7 @@ func TestLostNode(t *testing.T) {
 // TestCancel: when the context ends, so does the run, at once and with all that
 // belongs to it. Meanwhile no interface appears outside.
 func TestCancel(t *testing.T) {
-	p := orchestratortest.Compile(t, longText)
+	p := backendtest.Compile(t, longText)
 	for _, one := range []bool{false, true} {
 		before := interfaces(t)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -233,7 +233,7 @@ func runUntilKilled() int {
 		fmt.Println(err)
 		return 1
 	}
-	p, err := orchestrator.Compile(set.Variants[0].Experiment, 1)
+	p, err := plan.Compile(set.Variants[0].Experiment, 1)
 	if err != nil {
 		fmt.Println(err)
 		return 1

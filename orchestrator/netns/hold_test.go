@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/units"
 )
@@ -30,7 +30,7 @@ func TestHold(t *testing.T) {
 	for _, processes := range []string{"node", "one", "switches"} {
 		t.Run(processes, func(t *testing.T) {
 			t.Parallel()
-			p := orchestratortest.Compile(t, pairText)
+			p := backendtest.Compile(t, pairText)
 			f := fabric(t, p)
 			f.OneProcess, f.SwitchesTogether, f.Wall = processes == "one", processes == "switches", &wall.Clock{Dilation: 100}
 			f.Patience = time.Second // which does not bind a run that is held
@@ -75,7 +75,7 @@ func TestHold(t *testing.T) {
 // that moment.
 func TestReleaseInTheMiddle(t *testing.T) {
 	t.Parallel()
-	p := orchestratortest.Compile(t, pairText)
+	p := backendtest.Compile(t, pairText)
 	f := fabric(t, p)
 	f.Wall = &wall.Clock{Dilation: 2000} // the flow takes 10 s
 	hold := make(chan struct{})

@@ -34,11 +34,12 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Name is the name of the runtime.
-const Name = "netns"
+// Runtime is network namespaces as a runtime.
+var Runtime = backend.Runtime{Runtime: runtimes.Get(runtimes.Netns), Backend: Backend{}}
 
 // Backend runs plans in network namespaces. The zero value is ready to use.
 type Backend struct {
@@ -47,9 +48,12 @@ type Backend struct {
 	HostProgram, SwitchProgram []string
 }
 
-// Check implements backend.Backend. The nodes' programs must be there; whether
-// namespaces can be made shows when they are.
+// Check implements backend.Backend. The run's programs and those of its nodes must be
+// there; whether namespaces can be made shows when they are.
 func (b Backend) Check(_ context.Context, r *backend.Run) error {
+	if err := r.CheckPrograms(); err != nil {
+		return err
+	}
 	_, err := b.order(r)
 	return err
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/nodes/emu/process"
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
 // TestMain lets the test binary be the supervisor and the nodes' programs.
@@ -29,10 +29,10 @@ func TestMain(m *testing.M) {
 }
 
 // fabric returns the run of a plan, whose nodes' programs are this test binary.
-func fabric(t testing.TB, p *orchestrator.Plan) netns.Fabric {
+func fabric(t testing.TB, p *plan.Plan) netns.Fabric {
 	t.Helper()
 	f := netns.Fabric{
-		Fabric:        orchestratortest.Fabric(p),
+		Fabric:        backendtest.Fabric(p),
 		Name:          t.Name(),
 		MaxPayload:    p.Path.MTU - p.Path.Header,
 		HostProgram:   []string{"/proc/self/exe", "test-host"},
@@ -56,8 +56,8 @@ func run(t testing.TB, f netns.Fabric) (*netns.Outcome, error) {
 // TestParity: real frames between real namespaces leave the trace of the
 // sequential run, and the interfaces have counted every frame.
 func TestParity(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
-	want := orchestratortest.Virtual(t, p, nil)
+	p := backendtest.Compile(t, backendtest.Small)
+	want := backendtest.Virtual(t, p, nil)
 	for _, one := range []bool{false, true} {
 		for _, elide := range []bool{false, true} {
 			t.Run(fmt.Sprintf("one=%v,elide=%v", one, elide), func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestParity(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				orchestratortest.Same(t, out.Results, want)
+				backendtest.Same(t, out.Results, want)
 				if c := out.Counters; out.Frames == 0 || c.TxPackets != out.Frames || c.RxPackets != out.Frames || c.Dropped != 0 || out.Foreign != 0 {
 					t.Errorf("nodes sent %d frames and saw %d foreign ones; interfaces counted %+v", out.Frames, out.Foreign, c)
 				}
@@ -83,11 +83,11 @@ func BenchmarkThreeFlow(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := orchestrator.Compile(set.Variants[1].Experiment, 1)
+	p, err := plan.Compile(set.Variants[1].Experiment, 1)
 	if err != nil {
 		b.Fatal(err)
 	}
-	want := orchestratortest.Virtual(b, p, nil)
+	want := backendtest.Virtual(b, p, nil)
 	for _, one := range []bool{false, true} {
 		for _, elide := range []bool{false, true} {
 			b.Run(fmt.Sprintf("one=%v,elide=%v", one, elide), func(b *testing.B) {
@@ -98,7 +98,7 @@ func BenchmarkThreeFlow(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					orchestratortest.Same(b, out.Results, want)
+					backendtest.Same(b, out.Results, want)
 					b.ReportMetric(out.Wall.Seconds(), "wall-s")
 					b.ReportMetric(out.CPU.Seconds(), "cpu-s")
 					b.ReportMetric(float64(out.Grants)/out.Wall.Seconds(), "grants/s")

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 )
 
 // A program that reads tags in another way than the rest of the run, because it is
@@ -17,10 +18,10 @@ func TestProfile(t *testing.T) {
 		text    string
 		refused bool
 	}{
-		{orchestratortest.Small, true},
-		{strings.NewReplacer("csig: {format: compact}", "", "csig: max-delay", "csig: none").Replace(orchestratortest.Small), false},
+		{backendtest.Small, true},
+		{strings.NewReplacer("csig: {format: compact}", "", "csig: max-delay", "csig: none").Replace(backendtest.Small), false},
 	} {
-		p := orchestratortest.Compile(t, c.text)
+		p := backendtest.Compile(t, c.text)
 		f := fabric(t, p)
 		f.Profile = p.Capture.Domain.Profile() + 1
 		_, err := run(t, f)

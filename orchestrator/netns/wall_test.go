@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -27,8 +28,8 @@ func TestWall(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs a real-time priority")
 	}
-	p := orchestratortest.Compile(t, orchestratortest.Small)
-	want := orchestratortest.Virtual(t, p, nil)
+	p := backendtest.Compile(t, backendtest.Small)
+	want := backendtest.Virtual(t, p, nil)
 	for _, processes := range []string{"node", "one", "switches"} {
 		t.Run(processes, func(t *testing.T) {
 			f := fabric(t, p)
@@ -45,7 +46,7 @@ func TestWall(t *testing.T) {
 					timing.RealTime, out.Frames, timing.Sent, timing.Received, out.Behind, out.Drained)
 			}
 			if timing.Displaced == 0 {
-				orchestratortest.Same(t, out.Results, want)
+				backendtest.Same(t, out.Results, want)
 			} else if share := float64(timing.Displaced) / float64(out.Frames); share > 0.01 {
 				t.Errorf("%.3f of the packets were displaced", share)
 			}
@@ -93,7 +94,7 @@ func TestShapersAreSeen(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	f := fabric(t, orchestratortest.Compile(t, orchestratortest.Small))
+	f := fabric(t, backendtest.Compile(t, backendtest.Small))
 	f.Wall = &wall.Clock{Dilation: slow}
 	ports, output := 0, ""
 	f.Ready = func(id string) {
@@ -117,7 +118,7 @@ func TestShapersAreSeen(t *testing.T) {
 
 // A node that dies in real time is named.
 func TestWallNamesTheNodeThatDied(t *testing.T) {
-	f := fabric(t, orchestratortest.Compile(t, orchestratortest.Small))
+	f := fabric(t, backendtest.Compile(t, backendtest.Small))
 	f.Wall = &wall.Clock{Dilation: 100 * slow}
 	f.Ready = func(id string) {
 		run := started(t, id)

@@ -18,7 +18,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -55,7 +55,7 @@ func TestFramesOnTheWire(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs to enter a node's namespace")
 	}
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	f := fabric(t, p)
 	f.Wall = &wall.Clock{Dilation: 20000}
 	ended := make(chan struct{})

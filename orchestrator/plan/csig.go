@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -42,6 +43,9 @@ func newTags(g *topologies.Graph, c experiment.CSIG, path congestion.Path) (*tag
 	if cfg.TrimRule, err = csig.ParseTrimRule(c.TrimRule); err != nil {
 		return nil, err
 	}
+	if cfg.Locators.Kind, err = csig.ParseSchemeKind(c.Locators); err != nil {
+		return nil, err
+	}
 	for signal, table := range c.Quantisers {
 		t, err := csig.ParseType(signal)
 		if err != nil {
@@ -65,7 +69,7 @@ func newTags(g *topologies.Graph, c experiment.CSIG, path congestion.Path) (*tag
 	}
 	directory, err := domain.Locators().Assign(places(g))
 	if err != nil {
-		return nil, err
+		return nil, failure.At("csig.locators", err)
 	}
 	t.locators = directory.Locators
 	return t, checkPortRules(g, c.Ports)

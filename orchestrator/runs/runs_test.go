@@ -150,7 +150,7 @@ func (l *left) Remove(_ context.Context, r runs.Run) ([]string, error) {
 	return []string{"something of " + r.ID}, nil
 }
 
-func find(t *testing.T, id string, backends ...runs.Backend) runs.Run {
+func find(t *testing.T, id string, backends ...runs.Finder) runs.Run {
 	t.Helper()
 	list, err := runs.List(t.Context(), backends...)
 	if err != nil {

@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"bytes"
@@ -15,11 +15,15 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // realTime makes captureText a run in real time that any machine keeps, as far as
@@ -30,13 +34,13 @@ const realTime = "clock: wall\nwall: {dilation: 50000, budget: {lateness: 1000, 
 // it live: the same packets with the same times and comments from the moment on
 // that they ask.
 func TestCaptureWall(t *testing.T) {
-	for _, runtime := range []string{RuntimeNetns, RuntimeContainerlab} {
+	for _, runtime := range []string{runtimes.Netns, runtimes.Containerlab} {
 		t.Run(runtime, func(t *testing.T) { testCaptureWall(t, runtime) })
 	}
 }
 
 func testCaptureWall(t *testing.T, runtime string) {
-	if runtime == RuntimeContainerlab {
+	if runtime == runtimes.Containerlab {
 		containerlabtest.Docker(t)
 	}
 	buildNodes(t)
@@ -48,7 +52,7 @@ func testCaptureWall(t *testing.T, runtime string) {
 	folder := filepath.Join(t.TempDir(), "run")
 	live := filepath.Join(t.TempDir(), "live.pcapng")
 	type answer struct {
-		got *Captured
+		got *packets.Captured
 		err error
 	}
 	lives := make(chan answer, 1)
@@ -59,7 +63,7 @@ func testCaptureWall(t *testing.T, runtime string) {
 			lives <- answer{got, err}
 		}()
 	}}
-	if _, err = Run(t.Context(), set, opts); errors.Is(err, netns.ErrUnavailable) {
+	if _, err = Run(t.Context(), set, opts); errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -120,7 +124,7 @@ func ofPort(rows [][]string, port string) (list [][]string) {
 
 // captureLive captures a run that has just started: a few packets, then, beside
 // another capture that nobody reads, the rest.
-func captureLive(ctx context.Context, s Started, file string, few *bytes.Buffer) (*Captured, error) {
+func captureLive(ctx context.Context, s Started, file string, few *bytes.Buffer) (*packets.Captured, error) {
 	list, err := runs.List(ctx, netns.Remains{}, containers.Remains{})
 	if err != nil {
 		return nil, err
@@ -129,8 +133,8 @@ func captureLive(ctx context.Context, s Started, file string, few *bytes.Buffer)
 	if err != nil {
 		return nil, err
 	}
-	c := LiveCapture{Run: run, Link: "tor2-agg9"}
-	if _, err := c.Write(ctx, new(bytes.Buffer)); !errors.Is(err, ErrConfiguration) {
+	c := packets.Live{Run: run, Link: "tor2-agg9"}
+	if _, err := c.Write(ctx, new(bytes.Buffer)); !errors.Is(err, failure.ErrConfiguration) {
 		return nil, fmt.Errorf("a link that is not there: %w", err)
 	}
 	c.Link, c.Packets = "tor2-agg2", 3
@@ -158,28 +162,28 @@ func testSelected(t *testing.T, folder string, want [][]string, fields []string)
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if err := (Recapture{Folder: folder, Link: "tor2-agg2", AnySeed: true}).Write(t.Context(), out); err != nil {
+	if err := (packets.Recapture{Folder: folder, Link: "tor2-agg2", AnySeed: true}).Write(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(capturetest.Tshark(t, selected, nil, fields...), want); diff != "" {
 		t.Errorf("selected from the run's capture: got - want +:\n%s", diff)
 	}
-	err = Recapture{Folder: folder, Link: "tor0-agg0", AnySeed: true}.Write(t.Context(), new(bytes.Buffer))
-	if !errors.Is(err, ErrConfiguration) || !strings.Contains(fmt.Sprint(err), "did not capture tor0-agg0") {
+	err = packets.Recapture{Folder: folder, Link: "tor0-agg0", AnySeed: true}.Write(t.Context(), new(bytes.Buffer))
+	if !errors.Is(err, failure.ErrConfiguration) || !strings.Contains(fmt.Sprint(err), "did not capture tor0-agg0") {
 		t.Errorf("a link that a run in real time did not capture: %v", err)
 	}
 }
 
 // A run under an exact clock runs once more for a link that it did not capture.
 func TestRecapture(t *testing.T) {
-	set, folder, _ := runCaptured(t, Options{Runtime: RuntimeNetns, Processes: ProcessesOne}, "compact", "uec-0.50", "delay", "")
+	set, folder, _ := runCaptured(t, Options{Runtime: runtimes.Netns, Processes: ProcessesOne}, "compact", "uec-0.50", "delay", "")
 	_, captured, _ := runCaptured(t, Options{}, "compact", "uec-0.50", "delay", "tor2-agg2")
 	want, err := os.ReadFile(filepath.Join(captured, "run-1.pcapng"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var said []string
-	c := Recapture{Folder: folder, Link: "tor2-agg2", AnySeed: true, Announce: func(s string) { said = append(said, s) }}
+	c := packets.Recapture{Folder: folder, Link: "tor2-agg2", AnySeed: true, Announce: func(s string) { said = append(said, s) }}
 	var got bytes.Buffer
 	if err := c.Write(t.Context(), &got); err != nil {
 		t.Fatal(err)
@@ -191,17 +195,17 @@ func TestRecapture(t *testing.T) {
 		t.Errorf("said %q", said)
 	}
 	for _, wrong := range []struct {
-		c    Recapture
+		c    packets.Recapture
 		want string
 	}{
-		{Recapture{Folder: folder, Link: "agg2-tor2", AnySeed: true}, `(did you mean "tor2-agg2"?)`},
-		{Recapture{Folder: folder, Link: "leaf2-spine2", AnySeed: true}, `(did you mean "tor2-agg2"?)`},
-		{Recapture{Folder: folder, Link: "something", AnySeed: true}, `links are called like h0-tor0, tor0-agg0, agg0-core0`},
-		{Recapture{Folder: folder, Link: "tor2-agg2", Seed: 9}, "has no seed 9 of it; it has 1"},
-		{Recapture{Folder: folder, Link: "tor2-agg2", Variant: "x", AnySeed: true}, `has no variant "x"; it has run`},
+		{packets.Recapture{Folder: folder, Link: "agg2-tor2", AnySeed: true}, `(did you mean "tor2-agg2"?)`},
+		{packets.Recapture{Folder: folder, Link: "leaf2-spine2", AnySeed: true}, `(did you mean "tor2-agg2"?)`},
+		{packets.Recapture{Folder: folder, Link: "something", AnySeed: true}, `links are called like h0-tor0, tor0-agg0, agg0-core0`},
+		{packets.Recapture{Folder: folder, Link: "tor2-agg2", Seed: 9}, "has no seed 9 of it; it has 1"},
+		{packets.Recapture{Folder: folder, Link: "tor2-agg2", Variant: "x", AnySeed: true}, `has no variant "x"; it has run`},
 	} {
 		err := wrong.c.Write(t.Context(), new(bytes.Buffer))
-		if !errors.Is(err, ErrConfiguration) || !strings.Contains(fmt.Sprint(err), wrong.want) {
+		if !errors.Is(err, failure.ErrConfiguration) || !strings.Contains(fmt.Sprint(err), wrong.want) {
 			t.Errorf("%+v: got %v, want a configuration error with %q", wrong.c, err, wrong.want)
 		}
 	}
@@ -214,7 +218,7 @@ func TestRecapture(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "experiment.yaml"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Write(t.Context(), new(bytes.Buffer)); !errors.Is(err, ErrInfrastructure) || !strings.Contains(fmt.Sprint(err), "leaves the trace") {
+	if err := c.Write(t.Context(), new(bytes.Buffer)); !errors.Is(err, failure.ErrInfrastructure) || !strings.Contains(fmt.Sprint(err), "leaves the trace") {
 		t.Errorf("with another experiment: %v", err)
 	}
 }

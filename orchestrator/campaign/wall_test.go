@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"context"
@@ -13,8 +13,11 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/emu/process"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -86,7 +89,7 @@ func runIn(t *testing.T, set *experiment.Set, opts Options) *runfolder.Summary {
 	t.Helper()
 	opts.Announce = func(s string) { t.Log(s) }
 	result, err := Run(context.Background(), set, opts)
-	if errors.Is(err, netns.ErrUnavailable) {
+	if errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -111,7 +114,7 @@ func TestWallThreeFlow(t *testing.T) {
 	everyRuntime(t, func(t *testing.T, runtime string) {
 		t.Setenv("XDG_CACHE_HOME", t.TempDir()) // calibrate under the load of now
 		folder := filepath.Join(t.TempDir(), "run")
-		got := runIn(t, set, Options{Out: folder, Runtime: runtime, Clock: ClockWall})
+		got := runIn(t, set, Options{Out: folder, Runtime: runtime, Clock: runtimes.Wall})
 		f := fidelityOf(t, folder)
 		if !got.Valid || !f.RealTime || f.Lost != 0 || f.Frames < 100000 || len(f.Links) == 0 {
 			t.Errorf("valid %v, reasons %q, fidelity %+v", got.Valid, got.Reasons, f)
@@ -130,8 +133,8 @@ func TestWallThreeFlow(t *testing.T) {
 }
 
 func TestWallHasNoParity(t *testing.T) {
-	_, err := Run(context.Background(), shortThreeFlow(t), Options{Clock: ClockWall, CheckParity: true, Out: t.TempDir()})
-	if !errors.Is(err, ErrConfiguration) {
+	_, err := Run(context.Background(), shortThreeFlow(t), Options{Clock: runtimes.Wall, CheckParity: true, Out: t.TempDir()})
+	if !errors.Is(err, failure.ErrConfiguration) {
 		t.Errorf("--check-parity in real time: error %v, want one of configuration", err)
 	}
 }
@@ -139,7 +142,7 @@ func TestWallHasNoParity(t *testing.T) {
 // The dilation follows lateness and the smallest delay, or CPU and the load,
 // whichever asks for more.
 func TestDilation(t *testing.T) {
-	p, err := Compile(shortThreeFlow(t).Variants[0].Experiment, 1)
+	p, err := plan.Compile(shortThreeFlow(t).Variants[0].Experiment, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +188,7 @@ func TestDilation(t *testing.T) {
 
 // Each part of the budget fails on its own.
 func TestFidelityBudget(t *testing.T) {
-	p, err := Compile(shortThreeFlow(t).Variants[0].Experiment, 1)
+	p, err := plan.Compile(shortThreeFlow(t).Variants[0].Experiment, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"context"
@@ -10,9 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"golang.org/x/sys/unix"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/predict"
 )
 
 // Files of the reference's formats with values that csiglab does not use.
@@ -44,7 +47,7 @@ func noteSet(t *testing.T, more string) *experiment.Set {
 func TestNotes(t *testing.T) {
 	set := noteSet(t, "seeds: [1, 2]\nmeasure: {to: 1s}\n")
 	wants := []string{"Queue_Up and Queue_Down are not used", "start times are read as microseconds", "prio is not used"}
-	v, err := Validate(set)
+	v, err := predict.Validate(set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func TestRefusedPlans(t *testing.T) {
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
 		_, err := Run(context.Background(), parseText(t, fatTree16+c.more+"\n"), Options{Out: folder})
-		if !errors.Is(err, ErrConfiguration) || err.Error() != c.want {
+		if !errors.Is(err, failure.ErrConfiguration) || err.Error() != c.want {
 			t.Errorf("%s\ngot  %v\nwant %s", c.more, err, c.want)
 		}
 		if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
@@ -109,16 +112,16 @@ func TestFolderErrors(t *testing.T) {
 	set := parseText(t, fatTree16+"workload: {transfers: [0 -> 1 1MB]}\n")
 	below := filepath.Join(file, "run")
 	_, err := Run(context.Background(), set, Options{Out: below})
-	if want := "run folder " + below + ": not a directory; choose another with --out"; !errors.Is(err, ErrConfiguration) || err.Error() != want {
+	if want := "run folder " + below + ": not a directory; choose another with --out"; !errors.Is(err, failure.ErrConfiguration) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	_, err = Run(context.Background(), set, Options{Out: filepath.Dir(file)})
-	if !errors.Is(err, ErrConfiguration) || !errors.Is(err, runfolder.ErrNotEmpty) {
+	if !errors.Is(err, failure.ErrConfiguration) || !errors.Is(err, runfolder.ErrNotEmpty) {
 		t.Errorf("folder with a file: got %v", err)
 	}
 	full := &fs.PathError{Op: "write", Path: "x/ports.parquet", Err: unix.ENOSPC}
 	err = writeError("x", errors.Join(fmt.Errorf("x/ports.parquet: %w", full), full))
-	if want := "run folder x: no space left on device; make room, or choose another disk with --out"; !errors.Is(err, ErrInfrastructure) || err.Error() != want {
+	if want := "run folder x: no space left on device; make room, or choose another disk with --out"; !errors.Is(err, failure.ErrInfrastructure) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

@@ -1,6 +1,6 @@
-// Package orchestratortest lets tests of what runs a plan compile one, build its
+// Package backendtest lets tests of what runs a plan compile one, build its
 // machines and drivers, and compare what they did with a run in virtual time.
-package orchestratortest
+package backendtest
 
 import (
 	"testing"
@@ -13,10 +13,11 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/wire"
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/inproc"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
 // Small is an experiment in a fat tree of 8 hosts and 12 switches in which flows
@@ -49,43 +50,39 @@ seeds: [7]
 
 // Compile returns the plan of the first variant of an experiment and its first
 // seed.
-func Compile(t testing.TB, text string) *orchestrator.Plan {
+func Compile(t testing.TB, text string) *plan.Plan {
 	t.Helper()
 	set, err := experiment.Parse("test.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := orchestrator.Compile(set.Variants[0].Experiment, set.Variants[0].Experiment.Seeds[0])
+	p, err := plan.Compile(set.Variants[0].Experiment, set.Variants[0].Experiment.Seeds[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// Machine builds node i, which draws its packets from pool, and returns how many
-// ports it has.
-func Machine(t testing.TB, p *orchestrator.Plan, i int, pool *wire.Pool) (m node.Machine, ports int) {
+// Fabric returns what the drivers of a plan's nodes are told.
+func Fabric(p *plan.Plan) emu.Fabric {
+	f := (&backend.Run{Plan: p}).Fabric("")
+	f.Run = 0
+	return f
+}
+
+// Machine builds the machine of a node, which draws its packets from pool.
+func Machine(t testing.TB, p *plan.Plan, i int, pool *wire.Pool) node.Machine {
 	t.Helper()
-	spec := p.Machine(i)
-	m, err := spec.New(pool)
+	m, err := p.Nodes[i].New(pool)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m, spec.Ports()
-}
-
-// Fabric returns what the drivers of a plan's nodes are told.
-func Fabric(p *orchestrator.Plan) emu.Fabric {
-	f := emu.Fabric{Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Profile: p.Capture.Domain.Profile()}
-	for _, c := range p.Control {
-		f.Control = append(f.Control, emu.ControlLink(c))
-	}
-	return f
+	return m
 }
 
 // InMemory returns the drivers of a plan's nodes over links in memory, the directions
 // of these links, and each node's end of them.
-func InMemory(t testing.TB, p *orchestrator.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Link, []*netio.Memory) {
+func InMemory(t testing.TB, p *plan.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Link, []*netio.Memory) {
 	t.Helper()
 	configs, links := f.Configs()
 	conns := make([]*netio.Memory, len(configs))
@@ -99,38 +96,23 @@ func InMemory(t testing.TB, p *orchestrator.Plan, f emu.Fabric) ([]*emu.Node, []
 	nodes := make([]*emu.Node, len(configs))
 	for i, c := range configs {
 		pool := new(wire.Pool)
-		m, ports := Machine(t, p, i, pool)
-		if ports != len(c.Ports) {
+		if ports := p.Nodes[i].Ports(); ports != len(c.Ports) {
 			t.Fatalf("node %s: machine has %d ports, fabric %d", c.Name, ports, len(c.Ports))
 		}
-		nodes[i] = emu.New(c, m, pool, conns[i])
+		nodes[i] = emu.New(c, Machine(t, p, i, pool), pool, conns[i])
 	}
 	return nodes, links, conns
 }
 
 // Virtual runs a plan in virtual time. tap, which may be nil, returns the Tap of
 // each node.
-func Virtual(t testing.TB, p *orchestrator.Plan, tap func(node int) node.Tap) []metrics.NodeResult {
+func Virtual(t testing.TB, p *plan.Plan, tap func(node int) node.Tap) []metrics.NodeResult {
 	t.Helper()
-	var pool wire.Pool
-	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End}
-	for i := range p.Graph.Nodes {
-		m, ports := Machine(t, p, i, &pool)
-		n := sim.Node{Machine: m, Ports: ports}
-		if tap != nil {
-			n.Tap = tap(i)
-		}
-		cfg.Nodes = append(cfg.Nodes, n)
+	out, err := inproc.Backend{}.Run(t.Context(), &backend.Run{Plan: p}, backend.Control{Tap: tap})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, l := range p.Graph.Links {
-		cfg.Links = append(cfg.Links, sim.Link{A: l.A, B: l.B, Delay: l.Delay})
-	}
-	for _, l := range p.Control {
-		cfg.Links = append(cfg.Links, sim.Link{A: l.A, B: l.B, Delay: l.Delay})
-	}
-	s := sim.New(cfg)
-	s.Run()
-	return s.Results()
+	return out.Nodes
 }
 
 // Same checks that every node saw the same events and measured the same.

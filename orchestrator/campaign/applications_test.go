@@ -1,6 +1,7 @@
-package orchestrator
+package campaign
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -8,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -40,7 +41,7 @@ applications:
 
 func TestPlanOfApplications(t *testing.T) {
 	set := parseText(t, strings.Replace(besideText, "WORKLOAD", "transfers: [1 -> 3 300kB]", 1))
-	p, err := Compile(set.Variants[0].Experiment, 1)
+	p, err := plan.Compile(set.Variants[0].Experiment, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +97,9 @@ func TestApplicationsAndMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Compile(set.Variants[0].Experiment, 1)
+	_, err = plan.Compile(set.Variants[0].Experiment, 1)
 	want := "workload: transfer 9 from 3 to 0: host 0 is one of applications.hosts, which have no transport"
-	if !errors.Is(err, ErrConfiguration) || err.Error() != want {
+	if !errors.Is(err, failure.ErrConfiguration) || err.Error() != want {
 		t.Errorf("got %v, want a configuration error: %s", err, want)
 	}
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package predict
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 )
 
 // A calibration is kept for a day; that of a busy machine, which would choose a bad
@@ -56,7 +56,7 @@ func TestCalibrationNotesTheLoad(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	before := loadPerCPU(loadAverage)
 	c, err := calibrate(t.Context(), 2)
-	if errors.Is(err, netns.ErrUnavailable) {
+	if errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)
 	}
 	if err != nil {

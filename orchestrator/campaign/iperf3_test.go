@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"context"
@@ -19,9 +19,11 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -79,7 +81,7 @@ func runPrograms(t *testing.T, set *experiment.Set, opts Options) (*runfolder.Fo
 	t.Helper()
 	opts.Out = filepath.Join(t.TempDir(), "run")
 	result, err := Run(context.Background(), set, opts)
-	if errors.Is(err, netns.ErrUnavailable) {
+	if errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -134,7 +136,7 @@ func under(t *testing.T, f *runfolder.Folder, flow string, rate units.Rate) span
 // span, and how many there are.
 func named(t *testing.T, set *experiment.Set, f *runfolder.Folder, signal csig.Type, in span) (share float64, samples int64) {
 	t.Helper()
-	plan, err := Compile(set.Variants[0].Experiment, 1)
+	plan, err := plan.Compile(set.Variants[0].Experiment, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +185,7 @@ func checkNaming(t *testing.T, set *experiment.Set, f *runfolder.Folder, most, l
 func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 	t.Helper()
 	e := set.Variants[0].Experiment
-	plan, err := Compile(e, 1)
+	plan, err := plan.Compile(e, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,9 +335,9 @@ func TestIperf3InFull(t *testing.T) {
 	needQuiet(t)
 	needIperf3(t)
 	buildNodes(t)
-	for _, runtime := range []string{RuntimeNetns, RuntimeContainerlab} {
+	for _, runtime := range []string{runtimes.Netns, runtimes.Containerlab} {
 		t.Run(runtime, func(t *testing.T) {
-			if runtime == RuntimeContainerlab {
+			if runtime == runtimes.Containerlab {
 				containerlabtest.Docker(t)
 			}
 			set := loadIperf3(t, "capture=["+uplink+"]", "runtime="+runtime)

@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
 // permutation128 is 128 hosts under a fat tree of three tiers, each sending 2 MB
@@ -64,7 +65,7 @@ type tally struct {
 
 func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 	b.Helper()
-	p, err := Compile(e, seed)
+	p, err := plan.Compile(e, seed)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"errors"
@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
-	"github.com/google/go-cmp/cmp"
 )
 
 const fourHosts = `Nodes 4
@@ -67,8 +70,8 @@ func TestBuildTopology(t *testing.T) {
 		}
 	}
 	for _, topology := range []experiment.Topology{{}, {Spec: experiment.TopologyFile(file + "x")}, {Spec: experiment.KAry{K: 3}}, {Spec: experiment.LeafSpine{}}, {Spec: experiment.Dragonfly{}}} {
-		if _, err := Compile(&experiment.Experiment{Topology: topology}, 1); !errors.Is(err, ErrConfiguration) {
-			t.Errorf("%+v: got %v, want ErrConfiguration", topology, err)
+		if _, err := plan.Compile(&experiment.Experiment{Topology: topology}, 1); !errors.Is(err, failure.ErrConfiguration) {
+			t.Errorf("%+v: got %v, want failure.ErrConfiguration", topology, err)
 		}
 	}
 }
@@ -88,7 +91,7 @@ func TestNetworkRTTOfUnequalPaths(t *testing.T) {
 		{"dragonfly: {p: 2, a: 4, h: 2, rate: 100Gbps, global_rate: 400Gbps, delay: 1us, global_delay: 3us}", 14*units.Microsecond + 4*337120 + 84280},
 	} {
 		set := parseText(t, "schema: 1\nname: t\ntopology: {"+c.topology+"}\nworkload: {all_to_all: {size: 1kB}}\n")
-		p, err := Compile(set.Variants[0].Experiment, 1)
+		p, err := plan.Compile(set.Variants[0].Experiment, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +116,7 @@ func TestAllToAll(t *testing.T) {
 			}
 			e := set.Variants[0].Experiment
 			m, out := runVirtual(t, e, 1)
-			p, err := Compile(e, 1)
+			p, err := plan.Compile(e, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 

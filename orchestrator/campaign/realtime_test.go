@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // TestRealTime is short and asks nothing of the machine.
@@ -25,7 +26,7 @@ func TestRealTime(t *testing.T) {
 	everyRuntime(t, func(t *testing.T, runtime string) {
 		t.Run("short run", func(t *testing.T) {
 			got := testShortRun(t, runtime)
-			if runtime == RuntimeNetns {
+			if runtime == runtimes.Netns {
 				priority = got.RealTime
 			} else if got.RealTime != priority {
 				t.Errorf("real-time priority %v, in network namespaces %v", got.RealTime, priority)
@@ -41,10 +42,10 @@ func TestRealTime(t *testing.T) {
 func everyRuntime(t *testing.T, test func(t *testing.T, runtime string)) {
 	t.Helper()
 	buildNodes(t)
-	t.Run(RuntimeNetns, func(t *testing.T) { test(t, RuntimeNetns) })
-	t.Run(RuntimeContainerlab, func(t *testing.T) {
+	t.Run(runtimes.Netns, func(t *testing.T) { test(t, runtimes.Netns) })
+	t.Run(runtimes.Containerlab, func(t *testing.T) {
 		containerlabtest.Docker(t)
-		test(t, RuntimeContainerlab)
+		test(t, runtimes.Containerlab)
 	})
 }
 
@@ -76,7 +77,7 @@ func testShortRun(t *testing.T, runtime string) runfolder.Fidelity {
 	var shown string
 	var once sync.Once
 	got := runIn(t, set, Options{
-		Out: folder, Runtime: runtime, Clock: ClockWall,
+		Out: folder, Runtime: runtime, Clock: runtimes.Wall,
 		Progress: func(p Progress) {
 			if p.Fraction > 0.4 {
 				once.Do(func() { shown = qdiscs(t, folder) })
@@ -167,7 +168,7 @@ func testTooFast(t *testing.T, runtime string) {
 	text := strings.NewReplacer("1Gbps", "100Gbps", "1ms", "1us", "500kB", "3MB").Replace(gentle)
 	// Timers that are late for real make flows send again and again.
 	text = text[:strings.Index(text, "measure:")] + "end: 300ms\nwall: {dilation: 1}\n"
-	got := runIn(t, parse(t, text), Options{Out: folder, Runtime: runtime, Clock: ClockWall})
+	got := runIn(t, parse(t, text), Options{Out: folder, Runtime: runtime, Clock: runtimes.Wall})
 	f := fidelityOf(t, folder)
 	if got.Valid || f.LatenessShare < 1 {
 		t.Errorf("valid %v, lateness %v of the smallest delay", got.Valid, f.LatenessShare)
@@ -182,7 +183,7 @@ func testReleased(t *testing.T, runtime string) {
 	folder, hold := filepath.Join(t.TempDir(), "run"), make(chan struct{})
 	var once sync.Once
 	got := runIn(t, parse(t, strings.Replace(gentle, "dilation: 200", "dilation: 400", 1)), Options{
-		Out: folder, Runtime: runtime, Clock: ClockWall, Hold: hold,
+		Out: folder, Runtime: runtime, Clock: runtimes.Wall, Hold: hold,
 		Progress: func(p Progress) {
 			if p.Fraction > 0.5 {
 				once.Do(func() { close(hold) })

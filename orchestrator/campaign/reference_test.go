@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"context"
@@ -10,7 +10,10 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
 // fatTree16 is a fat tree of 16 hosts without oversubscription, the shape of
@@ -38,9 +41,9 @@ func parseText(t testing.TB, text string) *experiment.Set {
 }
 
 // runVirtual runs the first variant and checks what every run must hold.
-func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string]float64, *outcome) {
+func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string]float64, *backend.Outcome) {
 	t.Helper()
-	p, err := Compile(e, seed)
+	p, err := plan.Compile(e, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +158,8 @@ func TestRefusedMatrices(t *testing.T) {
 		{"perm_32n_32c_2MB.cm", []string{"32 hosts", "16"}},
 	} {
 		text := fmt.Sprintf("schema: 1\nname: t\n%sworkload: {file: %q}\n", small, htsimFile(t, "connection_matrices", f.matrix))
-		_, err := Compile(parseText(t, text).Variants[0].Experiment, 1)
-		if !errors.Is(err, ErrConfiguration) {
+		_, err := plan.Compile(parseText(t, text).Variants[0].Experiment, 1)
+		if !errors.Is(err, failure.ErrConfiguration) {
 			t.Errorf("%s: error %v, want a configuration error", f.matrix, err)
 			continue
 		}

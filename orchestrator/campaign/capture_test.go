@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"context"
@@ -15,9 +15,14 @@ import (
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // captureText is an incast with trimming, so that all kinds of packet and the D
@@ -61,7 +66,7 @@ func runCaptured(t *testing.T, opts Options, format, dialect, signal, links stri
 	folder = filepath.Join(t.TempDir(), "run")
 	opts.Out = folder
 	result, err := Run(context.Background(), set, opts)
-	if errors.Is(err, netns.ErrUnavailable) {
+	if errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -95,7 +100,7 @@ func TestCaptureVirtual(t *testing.T) {
 // of a virtual run: same times, same ports, same comments.
 func TestCaptureLockstep(t *testing.T) {
 	const links = "tor2-agg2, h5-tor2"
-	lockstep := Options{Runtime: RuntimeNetns, Processes: ProcessesOne}
+	lockstep := Options{Runtime: runtimes.Netns, Processes: ProcessesOne}
 	set, real, hash := runCaptured(t, lockstep, "wide", "uec-0.50", "delay", links)
 	_, virtual, want := runCaptured(t, Options{}, "wide", "uec-0.50", "delay", links)
 	if hash != want {
@@ -126,7 +131,7 @@ func TestCaptureLockstep(t *testing.T) {
 // a trailer of the given length.
 func checkCapture(t *testing.T, set *experiment.Set, file string, trailer int) {
 	t.Helper()
-	plan, err := Compile(set.Variants[0].Experiment, 1)
+	plan, err := plan.Compile(set.Variants[0].Experiment, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +205,8 @@ func TestCaptureUnknownLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Compile(set.Variants[0].Experiment, 1)
-	if want := `capture[0]: "tor2-agg9": no such link (did you mean "tor2-agg`; !errors.Is(err, ErrConfiguration) || !strings.HasPrefix(fmt.Sprint(err), want) {
+	_, err = plan.Compile(set.Variants[0].Experiment, 1)
+	if want := `capture[0]: "tor2-agg9": no such link (did you mean "tor2-agg`; !errors.Is(err, failure.ErrConfiguration) || !strings.HasPrefix(fmt.Sprint(err), want) {
 		t.Errorf("got %v, want a configuration error that begins with %s", err, want)
 	}
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"bytes"
@@ -14,10 +14,13 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // programsText is an experiment of two hosts whose programs are lines of a shell.
@@ -68,7 +71,7 @@ func TestProgramFails(t *testing.T) {
 	buildNodes(t)
 	folder := filepath.Join(t.TempDir(), "run")
 	result, err := Run(context.Background(), programsText(t, "sleep 0.5; echo well", "echo oh >&2; exit 7", "& echo ready; sleep 99999"), Options{Out: folder})
-	if errors.Is(err, netns.ErrUnavailable) {
+	if errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -103,7 +106,7 @@ func TestProgramMissing(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	_, err := Run(context.Background(), set, Options{Out: folder})
 	want := `test.yaml:12:41: applications.programs[0].run: run "no-such-program" on h0: executable file not found in $PATH`
-	if !errors.Is(err, ErrConfiguration) || err.Error() != want {
+	if !errors.Is(err, failure.ErrConfiguration) || err.Error() != want {
 		t.Errorf("got %v, want a configuration error: %s", err, want)
 	}
 	if _, err := os.Stat(folder); err == nil {
@@ -143,7 +146,7 @@ applications:
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
 		_, err := Run(t.Context(), parseText(t, test.text), Options{Out: folder})
-		if want := test.want + "the engine has no such image, and none is pulled"; !errors.Is(err, ErrConfiguration) || err.Error() != want {
+		if want := test.want + "the engine has no such image, and none is pulled"; !errors.Is(err, failure.ErrConfiguration) || err.Error() != want {
 			t.Errorf("got %v, want a configuration error: %s", err, want)
 		}
 		if _, err := os.Stat(folder); err == nil {
@@ -154,10 +157,10 @@ applications:
 
 // Programs need real time, whatever the options say.
 func TestProgramsNeedRealTime(t *testing.T) {
-	for _, opts := range []Options{{Clock: ClockVirtual}, {Clock: ClockLockstep}, {Runtime: RuntimeInproc}} {
+	for _, opts := range []Options{{Clock: runtimes.Virtual}, {Clock: runtimes.Lockstep}, {Runtime: runtimes.Inproc}} {
 		opts.Out = filepath.Join(t.TempDir(), "run")
 		_, err := Run(context.Background(), programsText(t, "true"), opts)
-		if want := "applications: programs need clock wall; "; !errors.Is(err, ErrConfiguration) || !strings.HasPrefix(fmt.Sprint(err), want) {
+		if want := "applications: programs need clock wall; "; !errors.Is(err, failure.ErrConfiguration) || !strings.HasPrefix(fmt.Sprint(err), want) {
 			t.Errorf("%+v: got %v, want a configuration error that begins with %q", opts, err, want)
 		}
 	}
@@ -179,7 +182,7 @@ func TestProgramsEndWithTheRun(t *testing.T) {
 			v.Experiment.End = 300e9 // 0.3 s
 		}
 		result, err := Run(context.Background(), set, Options{Out: filepath.Join(t.TempDir(), "run")})
-		if errors.Is(err, netns.ErrUnavailable) {
+		if errors.Is(err, backend.ErrUnavailable) {
 			t.Skip(err)
 		}
 		if err != nil || strings.Contains(strings.Join(result.Summary.Reasons, " "), "programs: ") {
@@ -200,7 +203,7 @@ func TestProgramsEndWithTheRun(t *testing.T) {
 			cancel()
 		}()
 		_, err := Run(ctx, programsText(t, line), Options{Out: filepath.Join(t.TempDir(), "run")})
-		if errors.Is(err, netns.ErrUnavailable) {
+		if errors.Is(err, backend.ErrUnavailable) {
 			t.Skip(err)
 		}
 		if !errors.Is(err, context.Canceled) {
