@@ -12,7 +12,9 @@ import (
 
 // TestAQM holds what links.aqm and links.ecn give to every switch.
 func TestAQM(t *testing.T) {
-	linear := func(params algorithm.Values) algorithm.Choice { return algorithm.Choice{Name: "linear", Params: params} }
+	linear := func(params algorithm.Values) algorithm.Choice {
+		return algorithm.Choice{Name: "linear", Params: params}
+	}
 	auto := linear(algorithm.Values{"low": "auto", "high": "auto"})
 	// 0.2 and 0.8 of 43 packets (congestion-control.md 1.9).
 	standard := aqm.Thresholds{Low: 9 * 4150, High: 35 * 4150}

@@ -34,8 +34,8 @@ type Experiment struct {
 	Derived      []Derived      `yaml:"derived"`   // metrics computed from metrics, in order
 	Expect       []string       `yaml:"expect"`    // assertions over medians: baseline.fairness_ratio > 3.7
 	Published    []Published    `yaml:"published"` // figures to compare with in the report
-	Runtime      string         `yaml:"runtime"`   // inproc | netns | containerlab
-	Clock        string         `yaml:"clock"`     // virtual | lockstep | wall
+	Runtime      string         `yaml:"runtime"`   // see package runtimes
+	Clock        string         `yaml:"clock"`     // see package runtimes
 	Wall         Wall           `yaml:"wall"`      // of clock wall
 }
 
@@ -78,20 +78,22 @@ type ECN struct {
 	High    units.Size `yaml:"high"`    // 0 or "auto": 0.8 BDP
 }
 
-// CSIG is the domain's configuration; see package csig.
+// CSIG is the domain's configuration. Names are those that the packages csig, meter
+// and dataplane read.
 type CSIG struct {
-	Format      string            `yaml:"format"`  // none | compact | wide
-	Dialect     string            `yaml:"dialect"` // uec-0.50 | draft-01
+	Format      string            `yaml:"format"`  // see csig.Format
+	Dialect     string            `yaml:"dialect"` // see csig.Dialect
 	TPIDCompact uint16            `yaml:"tpid_compact"`
 	TPIDWide    uint16            `yaml:"tpid_wide"`
-	Signal      string            `yaml:"signal"`     // type that hosts ask for unless CC or LB choose: delay | abw | abw-c | nqd
+	Locators    string            `yaml:"locators"`   // how ports get their locators; see csig.SchemeKind
+	Signal      string            `yaml:"signal"`     // type that hosts ask for unless CC or LB choose; see csig.Type
 	Interval    units.Duration    `yaml:"interval"`   // ABW window t; default 128us
-	Meter       string            `yaml:"meter"`      // tumbling | sliding
-	Delay       string            `yaml:"delay"`      // residence | wait
-	NQD         string            `yaml:"nqd"`        // occupancy | drain
+	Meter       string            `yaml:"meter"`      // see meter.Mode
+	Delay       string            `yaml:"delay"`      // see dataplane.DelayMode
+	NQD         string            `yaml:"nqd"`        // see meter.DepthMode
 	Quantisers  map[string]string `yaml:"quantisers"` // signal type -> table name of package csig, for the chosen format
-	Decode      string            `yaml:"decode"`     // auto | midpoint | lower | geometric; see csig.DecodeMode
-	TrimRule    string            `yaml:"trim_rule"`  // force_local | measured | none
+	Decode      string            `yaml:"decode"`     // see csig.DecodeMode
+	TrimRule    string            `yaml:"trim_rule"`  // see csig.TrimRule
 	Init        string            `yaml:"init"`       // every | none | "1/N" (one packet in N) | "probe/INTERVAL" (probes of each sending flow)
 	Ports       []CSIGPort        `yaml:"ports"`      // exceptions from "update" at every egress port, later wins
 }
@@ -101,7 +103,7 @@ type CSIGPort struct {
 	Switch string `yaml:"switch"` // node name or pattern with *, such as tor* or agg0
 	Port   int    `yaml:"port"`   // -1 or "all": every port
 	Type   string `yaml:"type"`   // signal type or "all"
-	Policy string `yaml:"policy"` // update | pass | strip | terminate
+	Policy string `yaml:"policy"` // see dataplane.Policy
 }
 
 // Hosts is the transport with its CC and LB.
