@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -61,11 +62,12 @@ func (f *fakeLab) lab() lab {
 			f.set = set
 			return &orchestrator.Validation{Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, VirtualSeconds: 1.5, LockstepSeconds: 60}, f.err
 		},
-		report: func(folder string) (string, []string, error) {
+		report: func(folder string) (string, *analysis.Result, error) {
 			if folder != "runs/x" {
 				return writeReport(folder)
 			}
-			return folder + "/report.html", []string{"The bottleneck is tor0 → agg0."}, nil
+			numbers, err := f.numbers()
+			return folder + "/report.html", numbers, err
 		},
 		list: func(context.Context) ([]runs.Run, error) { return f.runs, f.err },
 		clean: func(_ context.Context, id string, all bool) ([]string, error) {
@@ -84,6 +86,42 @@ func (f *fakeLab) lab() lab {
 			return f.err
 		},
 	}
+}
+
+// numbers returns the numbers of a run folder that has the summary and no record,
+// with a bottleneck.
+func (f *fakeLab) numbers() (*analysis.Result, error) {
+	parent, err := os.MkdirTemp("", "csiglab")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(parent)
+	m := runfolder.Manifest{Name: f.summary.Name, IntervalUS: 100}
+	for _, v := range f.set.Variants {
+		m.Variants = append(m.Variants, runfolder.Variant{Name: v.Name})
+	}
+	for _, p := range f.set.Base.Published {
+		m.Published = append(m.Published, runfolder.Published{Variant: p.Variant, Metric: p.Metric, Value: p.Value, Low: p.Low, High: p.High, Note: p.Note})
+	}
+	w, err := runfolder.Create(filepath.Join(parent, "x"), m)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Finish(f.summary); err != nil {
+		return nil, err
+	}
+	folder, err := runfolder.Open(w.Dir())
+	if err != nil {
+		return nil, err
+	}
+	for _, seed := range f.set.Base.Seeds {
+		folder.Manifest.Runs = append(folder.Manifest.Runs, runfolder.Run{Variant: m.Variants[0].Name, Seed: seed})
+	}
+	r, err := analysis.Read(folder)
+	if err == nil {
+		r.Findings.Ports = []analysis.Port{{From: "tor0", To: "agg0", Full: true, Use: []analysis.Use{{Variant: "csig", Utilisation: 0.99, MeanQueueBytes: 5e4}}}}
+	}
+	return r, err
 }
 
 // someRuns are a lab and a run of one name, and a lab that comes up.
@@ -436,7 +474,7 @@ func TestVerdictTable(t *testing.T) {
 		"baseline fairness_ratio  5       4.65  4.4 to 5.1  reproduced\n",
 		"csig fairness_ratio      2.3     2.1   2.2 to 2.4  outside the band\n",
 		"\ncsig fairness_ratio: The decoding of 500 ns buckets",
-		"OK  csig.fairness_ratio < 3  is 2.1\n\nThe bottleneck is tor0 → agg0.\n\n",
+		"OK  csig.fairness_ratio < 3  is 2.1\n\nThe bottleneck is tor0 → agg0 (99 % busy; mean queue 50\u00a0kB in csig).\n\n",
 		"report  runs/x/report.html\n",
 	} {
 		if code != 0 || !strings.Contains(stdout, want) {
