@@ -42,6 +42,9 @@ func (f *fabric) configureCSIG() error {
 	if cfg.TrimRule, err = csig.ParseTrimRule(c.TrimRule); err != nil {
 		return err
 	}
+	if cfg.Locators.Kind, err = csig.ParseSchemeKind(c.Locators); err != nil {
+		return err
+	}
 	for signal, table := range c.Quantisers {
 		t, err := csig.ParseType(signal)
 		if err != nil {
@@ -73,7 +76,7 @@ func (f *fabric) configureCSIG() error {
 	}
 	directory, err := domain.Locators().Assign(f.places())
 	if err != nil {
-		return err
+		return at("csig.locators", err)
 	}
 	f.locators = directory.Locators
 	f.capture.Domain, f.capture.Meaning = domain, capture.Meaning(f.graph, directory)

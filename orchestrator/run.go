@@ -12,19 +12,20 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
 )
 
 // Runtimes and clocks.
 const (
-	RuntimeInproc       = "inproc"
-	RuntimeNetns        = "netns"
-	RuntimeContainerlab = "containerlab"
-	ClockVirtual        = "virtual"
-	ClockLockstep       = "lockstep"
-	ClockWall           = "wall"
+	RuntimeInproc       = runtimes.Inproc
+	RuntimeNetns        = runtimes.Netns
+	RuntimeContainerlab = runtimes.Containerlab
+	ClockVirtual        = runtimes.Virtual
+	ClockLockstep       = runtimes.Lockstep
+	ClockWall           = runtimes.Wall
 )
 
 // Options are how to run, as against what to run.
@@ -153,34 +154,21 @@ type runner struct {
 	writer   *runfolder.Writer
 	log      *slog.Logger
 	progress *tracker
-	wall     *emu.Wall // of clock wall
+	wall     *wall.Clock // of clock wall
 
 	mu    sync.Mutex
 	notes []string
 }
 
 func newRunner(set *experiment.Set, opts Options) (*runner, error) {
-	r := &runner{set: set, opts: opts, runtime: set.Base.Runtime, clock: set.Base.Clock, started: time.Now()}
-	switch {
-	case opts.Runtime != "" && opts.Clock != "":
-		r.runtime, r.clock = opts.Runtime, opts.Clock
-	case opts.Runtime != "":
-		r.runtime = opts.Runtime
-		if clocks := experiment.ClocksOf(r.runtime); len(clocks) > 0 && !experiment.Fits(r.runtime, r.clock) {
-			r.clock = clocks[0]
-		}
-	case opts.Clock != "":
-		r.clock = opts.Clock
-		if runtimes := experiment.RuntimesOf(r.clock); len(runtimes) > 0 && !experiment.Fits(r.runtime, r.clock) {
-			r.runtime = runtimes[0]
-		}
-	}
+	r := &runner{set: set, opts: opts, started: time.Now()}
+	r.runtime, r.clock = runtimes.Settle(opts.Runtime, opts.Clock, set.Base.Runtime, set.Base.Clock)
 	if r.runtime == "" {
 		r.runtime, r.clock = RuntimeInproc, ClockVirtual
 	}
 	switch {
-	case !experiment.Fits(r.runtime, r.clock):
-		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use inproc with virtual, netns or containerlab with lockstep or wall", r.runtime, r.clock))
+	case !runtimes.Fits(r.runtime, r.clock):
+		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use %s", r.runtime, r.clock, runtimes.Summary()))
 	case r.runtime == RuntimeInproc && len(opts.Inject) > 0:
 		return nil, configuration(errors.New("--inject needs real frames; add --runtime netns"))
 	case r.clock == ClockWall && opts.CheckParity:

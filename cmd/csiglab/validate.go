@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
-	loadhtsim "github.com/csiglab/csiglab/workloads/htsim"
+	"github.com/csiglab/csiglab/workloads/htsim"
 	"github.com/spf13/cobra"
 )
 
@@ -98,9 +100,9 @@ func (a *app) validate() *cobra.Command {
 				Flows: f.Flows, Bytes: f.Bytes, Seconds: f.VirtualSeconds,
 			}
 			switch set.Base.Clock {
-			case orchestrator.ClockLockstep:
+			case runtimes.Lockstep:
 				c.Seconds = f.LockstepSeconds
-			case orchestrator.ClockWall:
+			case runtimes.Wall:
 				c.Seconds = f.WallSeconds
 			}
 			for _, v := range set.Variants {
@@ -117,9 +119,9 @@ func (a *app) validate() *cobra.Command {
 	}
 	s.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&s.startUnit, "start-unit", "auto", "unit of the start times in --workload: auto, ps or us")
-	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run: inproc (with clock virtual), netns or containerlab (with lockstep or wall)")
-	f.StringVar(&s.clock, "clock", "", "virtual, lockstep or wall")
+	f.StringVar(&s.startUnit, "start-unit", "auto", "unit of the start times in --workload: "+lines.Alternatives(htsim.StartUnits()))
+	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run, and with which clock: "+runtimes.Summary())
+	f.StringVar(&s.clock, "clock", "", lines.Alternatives(runtimes.Clocks()))
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (again and again)")
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
@@ -129,21 +131,21 @@ func (a *app) validate() *cobra.Command {
 // validateFiles checks a topology, a workload, and that they fit.
 func (a *app) validateFiles(s *selection, asJSON bool) error {
 	var out inputCounts
-	var opts orchestrator.MatrixOptions
+	hosts := 0
 	if s.topology != "" {
-		graph, notes, err := orchestrator.ReadTopology(s.topology)
+		t, err := experiment.Topology{Spec: experiment.TopologyFile(s.topology)}.Build()
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}
-		a.notes(notes)
-		out.Counts, opts.Hosts = graph.Counts(), graph.Hosts()
+		a.notes(t.Notes)
+		out.Counts, hosts = t.Graph.Counts(), t.Graph.Hosts()
 	}
 	if s.workload != "" {
-		var err error
-		if opts.StartUnit, err = loadhtsim.ParseStartUnit(s.startUnit); err != nil {
+		if _, err := htsim.ParseStartUnit(s.startUnit); err != nil {
 			return usage("--start-unit: %w", err)
 		}
-		load, notes, err := orchestrator.ReadWorkload(s.workload, opts)
+		file := experiment.Workload{Spec: experiment.WorkloadFile(s.workload), StartUnit: s.startUnit}
+		load, notes, err := file.Build(hosts, experiment.Links{})
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}

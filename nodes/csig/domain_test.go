@@ -367,7 +367,6 @@ func TestParseNames(t *testing.T) {
 	roundTrip("trim rule", 3, func(i int) string { return TrimRule(i).String() }, func(s string) (int, error) { v, err := ParseTrimRule(s); return int(v), err })
 	roundTrip("decode mode", 4, func(i int) string { return DecodeMode(i).String() }, func(s string) (int, error) { v, err := ParseDecodeMode(s); return int(v), err })
 	roundTrip("scheme", 2, func(i int) string { return SchemeKind(i).String() }, func(s string) (int, error) { v, err := ParseSchemeKind(s); return int(v), err })
-	roundTrip("position", 2, func(i int) string { return Position(i).String() }, func(s string) (int, error) { v, err := ParsePosition(s); return int(v), err })
 	for text, want := range map[string]Type{"abwc": ABWC, "ABW/C": ABWC, "max-delay": Delay, "min-abw": ABW} {
 		if got, err := ParseType(text); err != nil || got != want {
 			t.Errorf("type %q parses to %v, %v, want %v", text, got, err, want)

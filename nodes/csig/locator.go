@@ -66,6 +66,10 @@ func (k SchemeKind) String() string { return name(schemeNames, int(k), "scheme")
 
 var schemeNames = []string{"structured", "registry"}
 
+// SchemeKinds returns the names that ParseSchemeKind reads, in the order of their
+// values.
+func SchemeKinds() []string { return slices.Clone(schemeNames) }
+
 // ParseSchemeKind reads structured or registry; empty text is structured.
 func ParseSchemeKind(text string) (SchemeKind, error) {
 	i, err := parseName("locator scheme", text, schemeNames)

@@ -2,6 +2,7 @@ package csig
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,9 @@ func (f Format) String() string { return name(formatNames, int(f), "format") }
 
 var formatNames = []string{"none", "compact", "wide"}
 
+// Formats returns the names that ParseFormat reads, in the order of their values.
+func Formats() []string { return slices.Clone(formatNames) }
+
 // ParseFormat reads none, compact or wide; empty text is none.
 func ParseFormat(text string) (Format, error) {
 	i, err := parseName("format", text, formatNames)
@@ -44,6 +48,9 @@ const (
 func (d Dialect) String() string { return name(dialectNames, int(d), "dialect") }
 
 var dialectNames = []string{"uec-0.50", "draft-01"}
+
+// Dialects returns the names that ParseDialect reads, in the order of their values.
+func Dialects() []string { return slices.Clone(dialectNames) }
 
 // ParseDialect reads uec-0.50 or draft-01; empty text is uec-0.50.
 func ParseDialect(text string) (Dialect, error) {
@@ -77,6 +84,9 @@ func (t Type) Known() bool { return t < Types }
 func (t Type) String() string { return name(typeNames, int(t), "type") }
 
 var typeNames = []string{"abw", "abw-c", "delay", "nqd"}
+
+// TypeNames returns the name of each type of signal, in the order of their values.
+func TypeNames() []string { return slices.Clone(typeNames) }
 
 var typeAliases = map[string]Type{
 	"abwc": ABWC, "abw/c": ABWC,
@@ -112,6 +122,9 @@ func (r TrimRule) String() string { return name(trimNames, int(r), "trim rule") 
 
 var trimNames = []string{"force_local", "measured", "none"}
 
+// TrimRules returns the names that ParseTrimRule reads, in the order of their values.
+func TrimRules() []string { return slices.Clone(trimNames) }
+
 // ParseTrimRule reads force_local, measured or none; empty text is force_local.
 func ParseTrimRule(text string) (TrimRule, error) {
 	i, err := parseName("trim rule", text, trimNames)
@@ -138,6 +151,10 @@ const (
 func (m DecodeMode) String() string { return name(decodeNames, int(m), "decode mode") }
 
 var decodeNames = []string{"auto", "midpoint", "lower", "geometric"}
+
+// DecodeModes returns the names that ParseDecodeMode reads, in the order of their
+// values.
+func DecodeModes() []string { return slices.Clone(decodeNames) }
 
 // ParseDecodeMode reads auto, midpoint, lower or geometric; empty text is auto.
 func ParseDecodeMode(text string) (DecodeMode, error) {

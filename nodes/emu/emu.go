@@ -1,11 +1,16 @@
 // Package emu drives one machine of a fabric of real nodes over real frames. A
 // Node keeps the machine's events in canonical order and turns packets into
-// frames and back; package lockstep tells it how far it may go. Nodes run as
-// threads of one process (RunThreads) or as one process each (Shared); either
-// way the machine is called as package sim calls it, and leaves the same trace.
+// frames and back. It calls the machine as package sim does, so that both leave
+// the same trace. Fabric is the configuration of all nodes of a run.
 //
-// emu is no simulator: what is in flight is in the kernel, on a link between two
-// interfaces.
+// emu is no simulator: packets in flight are frames in the kernel, on a link
+// between two interfaces. Nor does a Node know how far it may advance. Two
+// packages drive Nodes and do:
+//
+//   - lockstep/shared: model time, each Node up to its safe horizon;
+//   - wall: real time, which may be dilated.
+//
+// Package process is a process that drives one Node, in either way.
 package emu
 
 import (
@@ -25,7 +30,7 @@ import (
 type Config struct {
 	Node    int
 	Name    string
-	Host    bool   // the node makes and checks payloads; a switch carries them
+	Host    bool   // the node fills in and checks payloads; a switch forwards them
 	Ports   []Port // by port
 	Format  wire.Format
 	TieSeed uint64
@@ -50,13 +55,13 @@ type Port struct {
 	Peer    string // name of the node at the other end
 	Delay   units.Duration
 	In, Out int // the link's directions on the Board
-	// Application tells that the port is no link of the fabric but leads to the
-	// interface of the host's programs: frames have no trailer there, and arrive
-	// when they are read. It needs real time.
+	// Application says that the port is no link of the fabric but leads to the
+	// interface of the host's programs. Frames there are raw: they have no trailer,
+	// and arrive when they are read. It needs real time.
 	Application bool
 }
 
-// Damage is done to one frame that a node sends.
+// Damage is a fault injected into one frame that a node sends.
 type Damage struct {
 	Port   int
 	Number int64 // which frame of the port, counted from 1
@@ -75,26 +80,30 @@ func (e *LinkError) Error() string {
 	return fmt.Sprintf("link %s: frame %d from %s to %s %s", e.Link, e.Frame, e.From, e.To, e.Reason)
 }
 
-// nodeError is an error of a node's driver other than a *LinkError.
-type nodeError struct {
-	name string
-	err  error
+// DriverError is an error of a node's driver other than a *LinkError.
+type DriverError struct {
+	Name string // of the node
+	Err  error
 }
 
-func (e *nodeError) Error() string { return fmt.Sprintf("node %s: %v", e.name, e.err) }
-func (e *nodeError) Unwrap() error { return e.err }
+func (e *DriverError) Error() string { return fmt.Sprintf("node %s: %v", e.Name, e.Err) }
 
-// failed names the node in an error, and the link if the error is of one, as when
-// its interface is gone.
+// Unwrap returns Err.
+func (e *DriverError) Unwrap() error { return e.Err }
+
+// failed adds the node's name to an error, and the link's name to an error of one
+// port, such as an interface that is gone.
 func (n *Node) failed(err error) error {
 	var port *netio.PortError
 	if errors.As(err, &port) {
 		err = fmt.Errorf("link %s: %w", n.cfg.Ports[port.Port].Link, port.Err)
 	}
-	return &nodeError{n.cfg.Name, err}
+	return &DriverError{Name: n.cfg.Name, Err: err}
 }
 
-// Node drives one machine. It belongs to one goroutine at a time.
+// Node drives one machine. It belongs to one goroutine at a time. In lockstep the
+// calls are Start, then Grant and Turn repeatedly; in real time BeginRealTime, then
+// Poll, Step and Flush repeatedly. Result, CloseCapture and Close end either.
 type Node struct {
 	cfg     Config
 	stepper *node.Stepper
@@ -108,18 +117,26 @@ type Node struct {
 	frames  []netio.Frame
 	outbox  outbox
 	buffers [][]byte // free payload buffers
-	foreign int64
+	strays  int64
 	sent    int64
 	taps    *taps // nil: no frame is captured
 	timeout time.Duration
 
 	// In real time frames may be lost and come late.
-	paced        bool
-	present      units.Time // when the frames that are accepted now were read
-	numbered     int64      // frames sent, those that were lost for a test among them
-	received     int64
-	displaced    int64
-	displacedMax units.Duration
+	realTime bool
+	present  units.Time // when the frames that are accepted now were read
+	counts   LinkCounts
+}
+
+// LinkCounts are what a node has counted on links of the fabric since the start.
+type LinkCounts struct {
+	Sent     int64 // frames, those among them that an injection has lost
+	Received int64 // frames of this run
+	// Displaced counts the packets that the machine got after the moment at which
+	// they had to arrive had passed for it, DisplacedMax is the longest such time.
+	// Both need real time.
+	Displaced    int64
+	DisplacedMax units.Duration
 }
 
 type portState struct {
@@ -163,60 +180,35 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn) *Node {
 	return n
 }
 
-// Start returns the node's first report.
-func (n *Node) Start() lockstep.Report { return lockstep.Report{Next: n.next()} }
+// ID returns the node's number in the fabric.
+func (n *Node) ID() int { return n.cfg.Node }
 
-// grant takes from the board what the next turn needs to know. The caller holds
-// the board's lock.
-func (n *Node) grant(b *lockstep.Board) {
-	for i := range n.ports {
-		p := &n.ports[i]
-		p.expected, p.credit = b.Count(p.In), b.Credit(p.Out)
-	}
-}
+// Ports returns the number of the node's ports.
+func (n *Node) Ports() int { return len(n.ports) }
 
-// turn reads what must be read, processes every event before horizon, 0 for none,
-// and puts on the wire what they send. It ends early when a link has no room for
-// more. The report is valid until the next turn. A *LinkError names the link that
-// broke the run.
-func (n *Node) turn(horizon units.Time) (lockstep.Report, error) {
-	if err := n.read(); err != nil {
-		return lockstep.Report{}, err
-	}
-	n.beginReport()
-	for !n.report.Blocked {
-		if n.next() >= horizon {
-			break
-		}
-		n.step()
-		for _, d := range n.stepper.Departures {
-			if err := n.depart(d); err != nil {
-				return lockstep.Report{}, err
-			}
+// Conn returns the Conn that New was given; it stays the node's.
+func (n *Node) Conn() netio.Conn { return n.conn }
+
+// Step processes the event that is due at Next and makes frames of the packets
+// that leave. Some frames may stay with the node until Flush.
+func (n *Node) Step() error {
+	n.process()
+	for _, d := range n.stepper.Departures {
+		if err := n.depart(d); err != nil {
+			return err
 		}
 	}
-	if err := n.flush(); err != nil {
-		return lockstep.Report{}, err
-	}
-	n.endReport()
-	n.report.Next, n.report.Last = n.next(), n.now
-	return n.report, nil
+	return nil
 }
 
-func (n *Node) beginReport() { n.report.Sent, n.report.Blocked = n.report.Sent[:0], false }
+// Departures returns the packets that the last Step sent, in the order of
+// sending, of which only the ports and times may be read: the packets themselves
+// may be in use again. Valid until the next Step.
+func (n *Node) Departures() []node.Departure { return n.stepper.Departures }
 
-// endReport puts the links' numbers on the board into the report.
-func (n *Node) endReport() {
-	for i := range n.report.Sent {
-		sent := &n.report.Sent[i]
-		n.ports[sent.Link].report = -1
-		sent.Link = n.ports[sent.Link].Out
-	}
-}
-
-// step processes the next event: a port that becomes free, a packet that arrives,
-// or, last at its instant, the machine's deadline.
-func (n *Node) step() {
+// process processes the next event: a port that becomes free, a packet that
+// arrives, or, last at an instant, the machine's deadline.
+func (n *Node) process() {
 	if now, timer := n.events.next(), n.timer(); timer < now {
 		n.now = timer
 		n.stepper.Timeout(timer)
@@ -243,97 +235,46 @@ func (n *Node) step() {
 // timer is the machine's next deadline; one in the past is due now.
 func (n *Node) timer() units.Time { return max(n.stepper.NextTimeout(), n.now) }
 
-func (n *Node) next() units.Time { return min(n.events.next(), n.timer()) }
+// Next returns when the node's next event is due, units.Never without one.
+func (n *Node) Next() units.Time { return min(n.events.next(), n.timer()) }
 
-// Result returns what the machine measured until end, or until its last event
-// where a run in real time is given up before that.
+// Now returns the model time of the last event that the node has processed.
+func (n *Node) Now() units.Time { return n.now }
+
+// LinkCounts returns what the node has counted on its links so far.
+func (n *Node) LinkCounts() LinkCounts { return n.counts }
+
+// Result returns what the machine measured until end, or until its last event if
+// that is later: a run in real time may be given up at an earlier end.
 func (n *Node) Result(end units.Time) metrics.NodeResult { return n.stepper.Result(max(end, n.now)) }
 
 // Sent returns how many frames the node has put on links of the fabric.
 func (n *Node) Sent() int64 { return n.sent }
 
-// Foreign returns how many frames arrived that are not of this run, or are too
+// Strays returns how many frames arrived that are not of this run, or are too
 // short to be frames.
-func (n *Node) Foreign() int64 { return n.foreign }
+func (n *Node) Strays() int64 { return n.strays }
 
 // Close closes the node's Conn.
 func (n *Node) Close() error { return n.conn.Close() }
-
-// read reads until no port lacks a frame.
-func (n *Node) read() error {
-	var since time.Time
-	for tries := 0; ; tries++ {
-		port := n.lacking()
-		if port < 0 {
-			return nil
-		}
-		// The kernel delivers within the sender's system call as a rule. Where it
-		// does not, ask again before sleeping.
-		wait := time.Duration(0)
-		if tries > 3 {
-			if since.IsZero() {
-				since = time.Now()
-			}
-			wait = min(n.timeout, 100*time.Millisecond)
-		}
-		got, err := n.conn.Receive(n.frames, wait)
-		if err != nil {
-			return n.failed(err)
-		}
-		for i := range n.frames[:got] {
-			if err := n.accept(n.frames[i]); err != nil {
-				return err
-			}
-		}
-		if got > 0 || wait == 0 {
-			continue
-		}
-		drops, err := n.conn.Drops()
-		if err != nil {
-			return n.failed(err)
-		}
-		if drops > 0 {
-			return n.broken(port, fmt.Sprintf("did not arrive: %d frames found no room", drops))
-		}
-		if time.Since(since) >= n.timeout {
-			return n.broken(port, fmt.Sprintf("did not arrive within %v", n.timeout))
-		}
-	}
-}
-
-// lacking returns a port on which a frame is due that has not been read, or -1.
-func (n *Node) lacking() int {
-	for i := range n.ports {
-		if n.ports[i].read < n.ports[i].expected {
-			return i
-		}
-	}
-	return -1
-}
-
-// broken blames the first frame that port lacks.
-func (n *Node) broken(port int, reason string) error {
-	p := &n.ports[port]
-	return &LinkError{Link: p.Link, From: p.Peer, To: n.cfg.Name, Frame: p.read + 1, Reason: reason}
-}
 
 // accept takes in a frame: a packet and when it arrives.
 func (n *Node) accept(f netio.Frame) error {
 	port := &n.ports[f.Port]
 	if port.Application {
-		n.acceptProgram(port, f)
+		n.acceptRaw(port, f)
 		return nil
 	}
 	data, arrival, sequence, ok := readTrailer(f.Data, n.cfg.Run)
 	if !ok {
-		n.foreign++
+		n.strays++
 		return nil
 	}
 	blame := func(reason string) error {
 		return &LinkError{Link: port.Link, From: port.Peer, To: n.cfg.Name, Frame: sequence, Reason: reason}
 	}
-	n.received++
-	if n.paced {
+	n.counts.Received++
+	if n.realTime {
 		port.count(sequence)
 	} else if !port.take(sequence) {
 		return blame("arrived twice")
@@ -343,11 +284,11 @@ func (n *Node) accept(f netio.Frame) error {
 		return blame("arrived damaged: " + err.Error())
 	}
 	if arrival < n.now {
-		if !n.paced {
+		if !n.realTime {
 			panic(fmt.Sprintf("emu: node %s has reached %v and reads a frame that arrived at %v", n.cfg.Name, n.now, arrival))
 		}
-		n.displaced++
-		n.displacedMax = max(n.displacedMax, n.now.Sub(arrival))
+		n.counts.Displaced++
+		n.counts.DisplacedMax = max(n.counts.DisplacedMax, n.now.Sub(arrival))
 		arrival = n.now
 	}
 	switch {
@@ -375,8 +316,8 @@ func (n *Node) arrive(at units.Time, port int, sequence int64, p *wire.Packet) {
 	})
 }
 
-// take notes that a frame has been read, and tells whether it is new. Frames may
-// come out of order when several processors send.
+// take records that a frame has been read, and reports whether it is new. Frames
+// may come out of order when several processors send.
 func (p *portState) take(sequence int64) bool {
 	switch {
 	case sequence == p.read+1:
@@ -396,9 +337,9 @@ func (p *portState) take(sequence int64) bool {
 	return true
 }
 
-// buffer returns an empty payload buffer. It comes back with its packet, when that
-// has departed or the machine drops it; that of a packet which the machine trims is
-// left to the collector.
+// buffer returns an empty payload buffer. The packet returns it when it has
+// departed or the machine has dropped it; when the machine trims the packet, the
+// buffer is left to the garbage collector.
 func (n *Node) buffer() []byte {
 	if last := len(n.buffers) - 1; last >= 0 {
 		b := n.buffers[last]
@@ -408,35 +349,30 @@ func (n *Node) buffer() []byte {
 	return make([]byte, 0, bufferSize)
 }
 
-// bufferSize holds the payload of a packet of the reference simulator's MTU; a
-// longer one makes its buffer grow.
+// bufferSize is enough for the payload of a packet of the reference simulator's
+// MTU; a longer payload makes its buffer grow.
 const bufferSize = 4352
 
 var errNoPayload = errors.New("the machine has lost a packet's payload")
 
-// depart makes a frame of a packet that leaves.
+// depart puts the frame of a packet that leaves into the outbox.
 func (n *Node) depart(d node.Departure) error {
 	port := &n.ports[d.Port]
 	if port.Application {
-		return n.departProgram(d)
+		return n.departRaw(d)
 	}
 	port.sent++
-	n.numbered++
-	if port.credit--; port.credit <= 0 {
-		n.report.Blocked, n.report.Full = true, port.Out
-	}
+	n.counts.Sent++
 	arrival := d.Departs.Add(port.Delay)
-	if port.report < 0 {
-		port.report = len(n.report.Sent)
-		n.report.Sent = append(n.report.Sent, lockstep.Sent{Link: d.Port, First: arrival})
+	if !n.realTime {
+		n.account(d.Port, arrival)
 	}
-	n.report.Sent[port.report].Frames++
 
-	payload, foreign := d.Packet.Payload, d.Packet.Kind() == wire.Foreign
+	payload, raw := d.Packet.Payload, d.Packet.Kind() == wire.Foreign
 	switch {
-	case n.cfg.Elide && !foreign || d.Packet.PayloadLen == 0:
+	case n.cfg.Elide && !raw || d.Packet.PayloadLen == 0:
 		payload = nil
-	case n.cfg.Host && !foreign:
+	case n.cfg.Host && !raw:
 		payload = payloadOf(d.Packet)
 	case len(payload) != d.Packet.PayloadLen:
 		return n.failed(fmt.Errorf("port %d: %v: %w", d.Port, d.Packet, errNoPayload))
@@ -455,13 +391,13 @@ func (n *Node) depart(d node.Departure) error {
 		n.outbox.withdraw()
 	}
 	if n.outbox.full() {
-		return n.flush()
+		return n.Flush()
 	}
 	return nil
 }
 
-// flush puts the frames of the outbox on the wire and recycles their packets.
-func (n *Node) flush() error {
+// Flush puts the frames of the outbox on the wire and recycles their packets.
+func (n *Node) Flush() error {
 	if err := n.conn.Send(n.outbox.messages); err != nil {
 		return n.failed(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/units"
@@ -23,10 +24,10 @@ func fabric(p *orchestrator.Plan) emu.Fabric {
 }
 
 // run drives the plan over links in memory.
-func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]metrics.NodeResult, *emu.Pool, error) {
+func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]metrics.NodeResult, *shared.Pool, error) {
 	t.Helper()
 	nodes, links, _ := orchestratortest.InMemory(t, p, f)
-	board, err := emu.NewPool(nodes, links, f.End)
+	board, err := shared.NewPool(nodes, links, f.End)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +39,8 @@ func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]me
 		if err := n.CloseCapture(); err != nil {
 			t.Error(err)
 		}
-		if n.Foreign() != 0 {
-			t.Errorf("%d foreign frames", n.Foreign())
+		if n.Strays() != 0 {
+			t.Errorf("%d stray frames", n.Strays())
 		}
 		results = append(results, n.Result(board.End()))
 	}

@@ -36,6 +36,10 @@ type Machine interface {
 	// Ready is the set of ports that may have something to send. The machine
 	// owns it and keeps it current; a driver only reads it.
 	Ready() PortSet
+	// Profile is the fingerprint of the machine's CSIG domain (csig.Domain.Profile),
+	// 0 without CSIG. Machines of one fabric with different fingerprints would read
+	// each other's tags wrongly.
+	Profile() uint32
 	// Result closes the machine's windows at end and returns what it measured.
 	Result(end units.Time) metrics.NodeResult
 }

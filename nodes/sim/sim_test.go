@@ -69,6 +69,7 @@ func (m *machine) HandleTimeout(now units.Time) {
 
 func (m *machine) NextTimeout() units.Time { return m.deadline }
 func (m *machine) Ready() node.PortSet     { return m.ready }
+func (m *machine) Profile() uint32         { return 0 }
 func (m *machine) Result(end units.Time) metrics.NodeResult {
 	m.end = end
 	return metrics.NodeResult{Ports: []metrics.PortTotals{{}}}
@@ -394,6 +395,7 @@ func (m *echo) NextTimeout() units.Time {
 }
 
 func (m *echo) Ready() node.PortSet                  { return m.ready }
+func (m *echo) Profile() uint32                      { return 0 }
 func (m *echo) Result(units.Time) metrics.NodeResult { return metrics.NodeResult{} }
 
 func ExampleNew() {

@@ -3,9 +3,10 @@ package experiment
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -23,8 +24,8 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 		return
 	}
 	switch {
-	case e.Clock != "wall":
-		d.failAt("applications", fmt.Sprintf("programs need clock wall; %s has no time that they could live in", e.Clock), "")
+	case e.Clock != runtimes.Wall:
+		d.failAt("applications", fmt.Sprintf("programs need clock %s; %s has no time that they could live in", runtimes.Wall, e.Clock), "")
 	case strings.HasPrefix(e.CSIG.Init, "probe/"):
 		d.failAt("csig.init", "probes are the transport's; with applications want every, none or 1/N", "every")
 	}
@@ -44,7 +45,7 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 	}
 	room := e.Links.MTU - FrameOverhead
 	why := "a frame takes 18B more"
-	if e.Links.CountTag && e.CSIG.Format != "none" {
+	if e.Links.CountTag && e.CSIG.Format != csig.FormatNone.String() {
 		room, why = room-tagRoom, "a frame with its tag takes 26B more"
 	}
 	if a.MTU > room {
@@ -64,41 +65,6 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 		if e.End != 0 && p.Start >= e.End {
 			d.failAt(path+".start", fmt.Sprintf("starts at %v, not before the run's end %v", p.Start, e.End), "")
 		}
-	}
-	d.parted(e, seen, hosts)
-}
-
-// parted refuses transfers of hosts that run programs, which have no transport.
-// Those of a file are seen only when it is read.
-func (d *decoder) parted(e *Experiment, programs map[int]bool, hosts int) {
-	w := e.Workload
-	refuse := func(path string, host int) {
-		d.failAt(path, fmt.Sprintf("host %d is one of applications.hosts, which have no transport", host), "")
-	}
-	for i, t := range w.Transfers {
-		if programs[t.Src] {
-			refuse(fmt.Sprintf("workload.transfers[%d].src", i), t.Src)
-		}
-		if programs[t.Dst] {
-			refuse(fmt.Sprintf("workload.transfers[%d].dst", i), t.Dst)
-		}
-	}
-	first := slices.Min(append(slices.Clone(e.Applications.Hosts), 1<<30))
-	switch {
-	case w.Permutation != nil:
-		refuse("workload.permutation", first)
-	case w.Incast != nil && programs[w.Incast.Dst]:
-		refuse("workload.incast.dst", w.Incast.Dst)
-	case w.Incast != nil:
-		last := w.Incast.FanIn - 1 // of the senders, which are the first hosts besides dst
-		if w.Incast.Dst <= last {
-			last++
-		}
-		if first <= last {
-			refuse("workload.incast.fan_in", first)
-		}
-	case w.AllToAll != nil && (w.AllToAll.Hosts == 0 || first < w.AllToAll.Hosts):
-		refuse("workload.all_to_all", first)
 	}
 }
 

@@ -33,6 +33,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -43,10 +45,11 @@ import (
 
 // Fabric is a run: what to build and how to run it.
 type Fabric struct {
-	emu.Fabric // Run is filled in by Run
+	emu.Fabric             // Run is filled in by Run
+	Wall       *wall.Clock // real time; nil: lockstep
 
 	Name, Folder string // of the experiment, for List
-	Nodes        []NodeSpec
+	Nodes        []machine.Spec
 	MaxPayload   units.Size // of a packet
 	// OneProcess drives all nodes in the supervisor, over the same namespaces and
 	// links, instead of a process for each.
@@ -70,20 +73,6 @@ type Fabric struct {
 	HostProgram, SwitchProgram []string
 }
 
-// NodeSpec is the gob of a node's machine: of a host.Machine or of a
-// dataplane.Config.
-type NodeSpec struct {
-	Host, Switch []byte
-}
-
-// Config returns the gob.
-func (s NodeSpec) Config() []byte {
-	if s.Host != nil {
-		return s.Host
-	}
-	return s.Switch
-}
-
 // Outcome is what a run left.
 type Outcome struct {
 	watch.Outcome
@@ -95,7 +84,7 @@ type Outcome struct {
 
 	Programs []application.Ended // as Fabric.Programs
 
-	Calibration *emu.Calibration // of Fabric.Calibrate
+	Calibration *wall.Calibration // of Fabric.Calibrate
 }
 
 // Counters are the sums over the interfaces of all namespaces.

@@ -1,7 +1,6 @@
 package netns
 
 import (
-	"bytes"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -18,10 +17,8 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
-	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
 	"github.com/csiglab/csiglab/nodes/netio"
-	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/units"
@@ -144,32 +141,6 @@ func (s *supervisor) progress(now units.Time) {
 	s.out.Encode(message{Now: now})
 }
 
-// build returns the machine of a node.
-func build(spec NodeSpec, pool *wire.Pool) (node.Machine, error) {
-	if spec.Host != nil {
-		return Host(spec.Host, pool)
-	}
-	return Switch(spec.Switch, pool)
-}
-
-// Host is the Builder of hosts.
-func Host(config []byte, pool *wire.Pool) (node.Machine, error) {
-	var m host.Machine
-	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&m); err != nil {
-		return nil, fmt.Errorf("read the host's configuration: %w", err)
-	}
-	return m.New(pool)
-}
-
-// Switch is the Builder of switches.
-func Switch(config []byte, pool *wire.Pool) (node.Machine, error) {
-	var c dataplane.Config
-	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&c); err != nil {
-		return nil, fmt.Errorf("read the switch's configuration: %w", err)
-	}
-	return dataplane.New(c, pool)
-}
-
 // drivers returns the drivers of all nodes, to be run here.
 func (s *supervisor) drivers(d *deployment) (nodes []*emu.Node, links []lockstep.Link, err error) {
 	configs, links := s.fabric.Configs()
@@ -190,7 +161,7 @@ func (s *supervisor) drivers(d *deployment) (nodes []*emu.Node, links []lockstep
 // driver returns the driver of a node, which owns conn.
 func (s *supervisor) driver(c emu.Config, conn netio.Conn) (*emu.Node, error) {
 	pool := new(wire.Pool)
-	m, err := build(s.fabric.Nodes[c.Node], pool)
+	m, err := s.fabric.Nodes[c.Node].New(pool)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -208,7 +179,7 @@ func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.T
 		return nil, err
 	}
 	defer closeAll(nodes)
-	board, err := emu.NewPool(nodes, links, s.fabric.End)
+	board, err := shared.NewPool(nodes, links, s.fabric.End)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +215,7 @@ func (o *Outcome) take(nodes []*emu.Node) error {
 		result := n.Result(o.End)
 		o.Results[result.Node] = result
 		o.Frames += n.Sent()
-		o.Foreign += n.Foreign()
+		o.Foreign += n.Strays()
 	}
 	return nil
 }

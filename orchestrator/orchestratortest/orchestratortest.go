@@ -14,7 +14,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/sim"
-	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -67,20 +66,12 @@ func Compile(t testing.TB, text string) *orchestrator.Plan {
 // ports it has.
 func Machine(t testing.TB, p *orchestrator.Plan, i int, pool *wire.Pool) (m node.Machine, ports int) {
 	t.Helper()
-	var err error
-	if i < len(p.Hosts) {
-		c := p.Machine(i)
-		m, err = c.New(pool)
-		ports = c.Ports()
-	} else {
-		c := p.Switches[i-len(p.Hosts)]
-		m, err = dataplane.New(c, pool)
-		ports = len(c.Ports)
-	}
+	spec := p.Machine(i)
+	m, err := spec.New(pool)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m, ports
+	return m, spec.Ports()
 }
 
 // Fabric returns what the drivers of a plan's nodes are told.

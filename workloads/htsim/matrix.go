@@ -21,6 +21,7 @@ import (
 	"io"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,10 @@ const (
 )
 
 var startUnits = []string{"auto", "ps", "us"}
+
+// StartUnits returns the names that ParseStartUnit reads, in the order of their
+// values.
+func StartUnits() []string { return slices.Clone(startUnits) }
 
 // String returns auto, ps or us.
 func (u StartUnit) String() string {

@@ -10,6 +10,8 @@ package dataplane
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
@@ -84,6 +86,9 @@ func ParsePolicy(text string) (Policy, error) {
 
 var policyNames = [...]string{"update", "pass", "strip", "terminate"}
 
+// Policies returns the names that ParsePolicy reads, in the order of their values.
+func Policies() []string { return slices.Clone(policyNames[:]) }
+
 // DelayMode is what the per-hop delay signal holds.
 type DelayMode uint8
 
@@ -95,16 +100,22 @@ const (
 	Wait
 )
 
-// ParseDelayMode reads residence or wait.
+// ParseDelayMode reads residence or wait; empty text is residence.
 func ParseDelayMode(text string) (DelayMode, error) {
-	switch text {
-	case "residence", "":
+	if text == "" {
 		return Residence, nil
-	case "wait":
-		return Wait, nil
 	}
-	return 0, fmt.Errorf("unknown delay mode %q; use residence or wait", text)
+	if i := slices.Index(delayModes, text); i >= 0 {
+		return DelayMode(i), nil
+	}
+	return 0, fmt.Errorf("unknown delay mode %q; use %s", text, strings.Join(delayModes, " or "))
 }
+
+var delayModes = []string{"residence", "wait"}
+
+// DelayModes returns the names that ParseDelayMode reads, in the order of their
+// values.
+func DelayModes() []string { return slices.Clone(delayModes) }
 
 type dropReason uint8
 

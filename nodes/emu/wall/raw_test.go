@@ -1,4 +1,4 @@
-package emu_test
+package wall_test
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -118,7 +120,7 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 				// Six links of 1 us at 100 Gb/s. A node takes along what is due within 60 us
 				// of the wall, and looks for frames now and then.
 				fabric := 6 * (units.Microsecond + units.Duration(len(there)+4)*80*units.Picosecond)
-				least := emu.Wall{Dilation: dilation}.At(units.Time(fabric))
+				least := wall.Clock{Dilation: dilation}.At(units.Time(fabric))
 				// While the background flows last there may be a queue.
 				if took := time.Since(start); took < least-60*time.Microsecond || round > rounds/2 && took > least+time.Millisecond {
 					t.Errorf("round %d: %d B took %v, want %v", round, len(there), took, least)
@@ -129,7 +131,7 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 				}
 			}
 		}()
-		timing, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: dilation}, units.Never, nodes, links, punctual, busy.Load)
+		timing, at, err := wall.PaceAsleepWhile(wall.Clock{Dilation: dilation}, units.Never, nodes, links, punctual, busy.Load)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,8 +145,8 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 			}
 		}
 		for i, n := range nodes {
-			if n.Foreign() != 0 {
-				t.Errorf("node %d: %d foreign frames", i, n.Foreign())
+			if n.Strays() != 0 {
+				t.Errorf("node %d: %d stray frames", i, n.Strays())
 			}
 			results = append(results, n.Result(at.Last+1))
 		}
@@ -198,10 +200,10 @@ func TestProgramsAreAnsweredByTheShim(t *testing.T) {
 				t.Errorf("host 5 got %x", got)
 			}
 		}()
-		if _, _, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 3000}, units.Never, nodes, links, punctual, busy.Load); err != nil {
+		if _, _, err := wall.PaceAsleepWhile(wall.Clock{Dilation: 3000}, units.Never, nodes, links, punctual, busy.Load); err != nil {
 			t.Fatal(err)
 		}
-		if got := nodes[0].Foreign(); got != 1 {
+		if got := nodes[0].Strays(); got != 1 {
 			t.Errorf("%d frames that nobody can read, want 1", got)
 		}
 	})
@@ -216,7 +218,7 @@ func TestFramesOfProgramsThatNobodyReadsAreCounted(t *testing.T) {
 		for range netio.SlotsOf(2) + extra { // before the nodes begin
 			send(t, programs[0], frame)
 		}
-		timing, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 3000}, units.Never, nodes, links, punctual, func() bool { return false })
+		timing, at, err := wall.PaceAsleepWhile(wall.Clock{Dilation: 3000}, units.Never, nodes, links, punctual, func() bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,12 +254,12 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			nodes, links, programs := withPrograms(t, emu.Fabric{}, 0, 5)
-			timing, err := emu.ReadOnly(nodes[0], times, func() {
+			timing, err := wall.ReadOnly(nodes[0], times, func() {
 				for range netio.Slots {
 					send(t, programs[0], tc.frame)
 				}
 			})
-			if want := int64(sent - emu.ProgramBacklog); err != nil || timing.Unread != want {
+			if want := int64(sent - emu.RawBacklog); err != nil || timing.Unread != want {
 				t.Errorf("%s: %d frames unread, %v, want %d", name, timing.Unread, err, want)
 			}
 			// Then there is time for what has been kept, and for more.
@@ -268,7 +270,7 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				send(t, programs[0], tc.frame)
 			}()
-			after, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 1}, units.Never, nodes, links, punctual, busy.Load)
+			after, at, err := wall.PaceAsleepWhile(wall.Clock{Dilation: 1}, units.Never, nodes, links, punctual, busy.Load)
 			if err != nil || after.Unread != timing.Unread {
 				t.Errorf("%s: %d frames unread at the end, %v, want %d", name, after.Unread, err, timing.Unread)
 			}
@@ -279,8 +281,8 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 					processed = c.Packets
 				}
 			}
-			if processed != emu.ProgramBacklog+1 || nodes[0].Foreign() != 0 {
-				t.Errorf("%s: %d frames processed, %d foreign, want %d, 0", name, processed, nodes[0].Foreign(), emu.ProgramBacklog+1)
+			if processed != emu.RawBacklog+1 || nodes[0].Strays() != 0 {
+				t.Errorf("%s: %d frames processed, %d stray, want %d, 0", name, processed, nodes[0].Strays(), emu.RawBacklog+1)
 			}
 		})
 	}
@@ -289,7 +291,7 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 // Programs do not wait for model time.
 func TestLockstepRefusesPrograms(t *testing.T) {
 	nodes, links, _ := withPrograms(t, emu.Fabric{}, 0, 5)
-	_, err := emu.NewPool(nodes, links, units.Never)
+	_, err := shared.NewPool(nodes, links, units.Never)
 	if err == nil || !strings.Contains(err.Error(), "port 1 leads to programs, which need real time") {
 		t.Errorf("NewPool: %v", err)
 	}
@@ -313,7 +315,7 @@ func TestStraysOnLinks(t *testing.T) {
 		for _, f := range strays {
 			send(t, conns[0], f) // to tor0, through port 0
 		}
-		timing, at, err := emu.PaceAsleep(emu.Wall{Dilation: 3000}, p.End, nodes, links, punctual)
+		timing, at, err := wall.PaceAsleep(wall.Clock{Dilation: 3000}, p.End, nodes, links, punctual)
 		if err != nil || timing.Received != at.Sent {
 			t.Fatalf("%v; %d frames received of %d", err, timing.Received, at.Sent)
 		}
@@ -323,37 +325,11 @@ func TestStraysOnLinks(t *testing.T) {
 			if i == p.Graph.Links[0].B.Node {
 				want = int64(len(strays))
 			}
-			if n.Foreign() != want {
-				t.Errorf("node %d: %d foreign frames, want %d", i, n.Foreign(), want)
+			if n.Strays() != want {
+				t.Errorf("node %d: %d stray frames, want %d", i, n.Strays(), want)
 			}
 			results = append(results, n.Result(at.Last))
 		}
 		orchestratortest.Same(t, results, orchestratortest.Virtual(t, p, nil))
 	})
-}
-
-// Interfaces of hardware pad short frames with zeros, behind the trailer.
-func TestTrailerBehindPadding(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	for n := 14; n < 80; n++ {
-		for _, sequence := range []int64{1, 255, 256, 1 << 32, 1 << 56} {
-			at := units.Time(random.Int64())
-			f := emu.AppendTrailer(programFrame(0, 5, n, random), 99, at, sequence)
-			for len(f) < 60 {
-				if got, ok := emu.Arrival(f); !ok || got != at {
-					t.Fatalf("%d B, padded to %d: arrival %v, %v, want %v", n, len(f), got, ok, at)
-				}
-				f = append(f, 0)
-			}
-			if got, ok := emu.Arrival(f); !ok || got != at {
-				t.Fatalf("%d B, padded to %d: arrival %v, %v, want %v", n, len(f), got, ok, at)
-			}
-			if _, ok := emu.Arrival(append(f, 1)); ok {
-				t.Fatalf("%d B: a trailer before a byte that is no padding", n)
-			}
-			if _, ok := emu.Arrival(f[:n]); ok && n >= 24 {
-				t.Fatalf("%d B: a trailer where there is none", n)
-			}
-		}
-	}
 }

@@ -1,0 +1,211 @@
+package shared
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Board is a lockstep.Board in memory that several processes map, with a lock and a
+// doorbell per node, all futexes. A file of memory (memfd) carries it from the
+// process that creates it to the nodes. Run holds the lock around its calls of the
+// lockstep.Board; other users may only read.
+//
+// Waits are raw system calls, which the Go scheduler does not see: that is the
+// largest single saving on this path (datapath.md), and safe because the process
+// that ends the wait is always another one. A wait has a limit, so that a garbage
+// collection that asks the waiting thread to stop is not delayed for long.
+type Board struct {
+	*lockstep.Board
+	File   *os.File // the memory, for processes to inherit
+	memory []byte
+	nodes  int
+}
+
+// Layout of the memory: the lock's line, a line per node, the Board's words.
+const (
+	line         = 64
+	lockWord     = 0
+	ownerWord    = 4
+	doorbellWord = 0
+	parkedWord   = 4
+)
+
+// waitLimit bounds a raw wait.
+const waitLimit = 50 * time.Millisecond
+
+// New returns the Board of a new run, which the caller closes. links are the
+// fabric's, end is exclusive.
+func New(nodes int, links []lockstep.Link, end units.Time) (*Board, error) {
+	fd, err := unix.MemfdCreate("csiglab-lockstep", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("lockstep: shared memory: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "csiglab-lockstep")
+	if err := file.Truncate(int64(sharedSize(nodes, len(links)))); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lockstep: shared memory: %w", err)
+	}
+	b, err := Open(file, nodes, links, end)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	b.Board.Reset()
+	return b, nil
+}
+
+// Open maps the Board that another process has created. The arguments are those of
+// New. Close closes the file as well.
+func Open(file *os.File, nodes int, links []lockstep.Link, end units.Time) (*Board, error) {
+	size := sharedSize(nodes, len(links))
+	memory, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("lockstep: map shared memory: %w", err)
+	}
+	words := unsafe.Slice((*int64)(unsafe.Pointer(&memory[line*(1+nodes)])), lockstep.Words(nodes, len(links)))
+	board, err := lockstep.New(words, nodes, links, end)
+	if err != nil {
+		unix.Munmap(memory)
+		return nil, err
+	}
+	return &Board{Board: board, File: file, memory: memory, nodes: nodes}, nil
+}
+
+func sharedSize(nodes, links int) int { return line*(1+nodes) + 8*lockstep.Words(nodes, links) }
+
+// Close unmaps the Board and closes its file.
+func (b *Board) Close() error {
+	unix.Munmap(b.memory)
+	return b.File.Close()
+}
+
+// Run drives a node until the run is over and returns the run's end. A node with
+// programs is refused.
+func (b *Board) Run(n *emu.Node) (units.Time, error) {
+	if err := n.CheckLockstep(); err != nil {
+		return 0, err
+	}
+	id := n.ID()
+	report := n.Start()
+	var woken []int
+	b.lock(id)
+	horizon, verdict := b.Board.Turn(id, report)
+	for {
+		var seen uint32 // what the node's doorbell showed
+		switch verdict {
+		case lockstep.Go, lockstep.Read:
+			n.Grant(b.Board)
+		case lockstep.Wait:
+			seen = atomic.LoadUint32(b.doorbell(id))
+		}
+		woken = append(woken[:0], b.Board.Woken()...)
+		b.unlock()
+		for _, m := range woken {
+			b.ring(m)
+		}
+		switch verdict {
+		case lockstep.Done:
+			return b.Board.End(), nil
+		case lockstep.Wait:
+			b.sleep(id, seen)
+			b.lock(id)
+			horizon, verdict = b.Board.Ask(id)
+		case lockstep.Go, lockstep.Read:
+			var err error
+			if report, err = n.Turn(horizon); err != nil {
+				return 0, err
+			}
+			b.lock(id)
+			horizon, verdict = b.Board.Turn(id, report)
+		}
+	}
+}
+
+// Holder returns the node that holds the lock, or -1.
+func (b *Board) Holder() int {
+	if atomic.LoadUint32(b.word(lockWord)) == unlocked {
+		return -1
+	}
+	return int(atomic.LoadUint32(b.word(ownerWord)))
+}
+
+func (b *Board) word(at int) *uint32 { return (*uint32)(unsafe.Pointer(&b.memory[at])) }
+
+func (b *Board) doorbell(n int) *uint32 { return b.word(line*(1+n) + doorbellWord) }
+func (b *Board) parked(n int) *uint32   { return b.word(line*(1+n) + parkedWord) }
+
+// sleep returns once the doorbell has been rung since it showed seen.
+func (b *Board) sleep(n int, seen uint32) {
+	doorbell, parked := b.doorbell(n), b.parked(n)
+	atomic.StoreUint32(parked, 1)
+	for atomic.LoadUint32(doorbell) == seen {
+		futexWait(doorbell, seen)
+	}
+	atomic.StoreUint32(parked, 0)
+}
+
+// ring rings a node's doorbell; only a node that sleeps costs a system call.
+func (b *Board) ring(n int) {
+	doorbell := b.doorbell(n)
+	atomic.AddUint32(doorbell, 1)
+	if atomic.LoadUint32(b.parked(n)) != 0 {
+		futexWake(doorbell)
+	}
+}
+
+// States of the lock (Drepper, Futexes Are Tricky, mutex 2).
+const (
+	unlocked uint32 = iota
+	locked
+	contended
+)
+
+// lockSpins is how often lock tries before it sleeps: about as long as another
+// node holds the lock.
+const lockSpins = 200
+
+func (b *Board) lock(id int) {
+	word := b.word(lockWord)
+	for range lockSpins {
+		if atomic.CompareAndSwapUint32(word, unlocked, locked) {
+			atomic.StoreUint32(b.word(ownerWord), uint32(id))
+			return
+		}
+	}
+	for atomic.SwapUint32(word, contended) != unlocked {
+		futexWait(word, contended)
+	}
+	atomic.StoreUint32(b.word(ownerWord), uint32(id))
+}
+
+func (b *Board) unlock() {
+	word := b.word(lockWord)
+	if atomic.SwapUint32(word, unlocked) == contended {
+		futexWake(word)
+	}
+}
+
+// Futex operations (futex(2)), shared between processes.
+const (
+	futexOpWait = 0
+	futexOpWake = 1
+)
+
+func futexWait(word *uint32, value uint32) {
+	limit := unix.NsecToTimespec(int64(waitLimit))
+	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(value), uintptr(unsafe.Pointer(&limit)), 0, 0)
+}
+
+func futexWake(word *uint32) {
+	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWake, 1, 0, 0, 0)
+}
