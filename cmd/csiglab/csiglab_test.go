@@ -88,42 +88,6 @@ func (f *fakeLab) lab() lab {
 	}
 }
 
-// numbers returns the numbers of a run folder that has the summary and no record,
-// with a bottleneck.
-func (f *fakeLab) numbers() (*analysis.Result, error) {
-	parent, err := os.MkdirTemp("", "csiglab")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(parent)
-	m := runfolder.Manifest{Name: f.summary.Name, IntervalUS: 100}
-	for _, v := range f.set.Variants {
-		m.Variants = append(m.Variants, runfolder.Variant{Name: v.Name})
-	}
-	for _, p := range f.set.Base.Published {
-		m.Published = append(m.Published, runfolder.Published{Variant: p.Variant, Metric: p.Metric, Value: p.Value, Low: p.Low, High: p.High, Note: p.Note})
-	}
-	w, err := runfolder.Create(filepath.Join(parent, "x"), m)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.Finish(f.summary); err != nil {
-		return nil, err
-	}
-	folder, err := runfolder.Open(w.Dir())
-	if err != nil {
-		return nil, err
-	}
-	for _, seed := range f.set.Base.Seeds {
-		folder.Manifest.Runs = append(folder.Manifest.Runs, runfolder.Run{Variant: m.Variants[0].Name, Seed: seed})
-	}
-	r, err := analysis.Read(folder)
-	if err == nil {
-		r.Findings.Ports = []analysis.Port{{From: "tor0", To: "agg0", Full: true, Use: []analysis.Use{{Variant: "csig", Utilisation: 0.99, MeanQueueBytes: 5e4}}}}
-	}
-	return r, err
-}
-
 // someRuns are a lab and a run of one name, and a lab that comes up.
 func someRuns() []runs.Run {
 	nodes := []runs.Node{{Name: "h0", Kind: "host", Addresses: []string{"10.0.0.1"}}, {Name: "tor0", Kind: "switch"}}
@@ -234,6 +198,8 @@ func TestWrongUse(t *testing.T) {
 		{args: "validate --workload FILE --start-unit ms", file: matrix, want: "--start-unit: "},
 		{args: "report", want: "want a run's folder, got 0: []; see csiglab report --help"},
 		{args: "run three-flow --processes many", want: `--processes "many": want one of node, one`},
+		{args: "report nowhere --markdown --json", want: "--markdown and --json exclude each other"},
+		{args: "report nowhere --json", want: "open run folder nowhere: "},
 		{args: "report nowhere", want: "open run folder nowhere: "},
 		{args: "report FILE", file: "x", want: "this is not a run folder of csiglab"},
 		{args: "graph", want: "name an experiment, or give --topology; embedded: "},

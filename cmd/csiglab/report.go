@@ -18,7 +18,7 @@ func (a *app) report() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case markdown && asJSON:
-				return usage("--markdown and --json: want one of them")
+				return usage("--markdown and --json exclude each other")
 			case markdown:
 				return a.printReport(args[0], reports.WriteMarkdown)
 			case asJSON:
