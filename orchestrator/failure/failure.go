@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -52,6 +53,16 @@ func At(path string, err error) error {
 		return Configuration(err)
 	}
 	return Configuration(&experiment.PathError{Path: path, Err: err})
+}
+
+// AtParam places the error of building an algorithm: at the parameter that it is
+// about, if any, of the algorithm at path.
+func AtParam(path string, err error) error {
+	var param *algorithm.ParamError
+	if errors.As(err, &param) {
+		path, err = path+"."+param.Param, param.Err
+	}
+	return At(path, err)
 }
 
 // WithoutPlace returns the error that At was given, if err has a place, or err.

@@ -1,12 +1,10 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -32,6 +30,7 @@ type Shape struct {
 	controlDelay units.Duration
 	captured     []capture.Port
 	sizing       sizing
+	marking      marking
 	tags         *tags // nil without CSIG
 }
 
@@ -69,6 +68,9 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	}
 	s.routes = topologies.NextHops(s.graph)
 	s.sizing = newSizing(s.graph, e.Links)
+	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
+		return nil, err
+	}
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.path); err != nil {
 		return nil, failure.At("csig", err) // where no narrower place is known
 	}
@@ -156,12 +158,7 @@ func configureCC(p *Plan, a experiment.Algorithm) error {
 		return failure.Configuration(fmt.Errorf("unknown congestion control %q", a.Name))
 	}
 	if _, err := cc.New(p.Path, a.Params); err != nil {
-		path := "hosts.cc"
-		var param *algorithm.ParamError
-		if errors.As(err, &param) {
-			path, err = path+"."+param.Param, param.Err
-		}
-		return failure.At(path, err)
+		return failure.AtParam("hosts.cc", err)
 	}
 	if cc.Constants != nil {
 		p.Constants = cc.Constants(p.Path, cc.Read(a.Params))

@@ -1,12 +1,16 @@
 package plan
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -76,17 +80,51 @@ func (s sizing) buffer(links experiment.Links) buffer.Limits {
 	return limits
 }
 
-// marking returns the ECN thresholds of a switch port.
-func (s sizing) marking(ecn experiment.ECN) aqm.Linear {
-	if !ecn.Enabled {
-		return aqm.Off
+// thresholds returns the ECN thresholds of a switch port.
+func (s sizing) thresholds(ecn experiment.ECN) (aqm.Thresholds, error) {
+	t := aqm.Thresholds{Low: ecn.Low, High: ecn.High}
+	if t.Low == 0 {
+		t.Low = s.share(2)
 	}
-	marking := aqm.Linear{Low: ecn.Low, High: ecn.High}
-	if marking.Low == 0 {
-		marking.Low = s.share(2)
+	if t.High == 0 {
+		t.High = s.share(8)
 	}
-	if marking.High == 0 {
-		marking.High = s.share(8)
+	if t.Low > t.High {
+		return t, failure.At("links.ecn.low", fmt.Errorf("%v lies above links.ecn.high, %v", t.Low, t.High))
 	}
-	return marking
+	return t, nil
+}
+
+// marking is the AQM policy of every switch port.
+type marking struct {
+	policy     algorithm.Choice
+	thresholds aqm.Thresholds
+}
+
+// newMarking settles the AQM policy, and refuses parameters that make no sense at one
+// of the rates.
+func newMarking(g *topologies.Graph, links experiment.Links, s sizing) (m marking, err error) {
+	if !links.ECN.Enabled {
+		return marking{policy: algorithm.Choice{Name: "none"}, thresholds: aqm.Thresholds{Low: links.ECN.Low, High: links.ECN.High}}, nil
+	}
+	m.policy = links.AQM
+	if m.thresholds, err = s.thresholds(links.ECN); err != nil {
+		return m, err
+	}
+	policy, ok := aqm.Table.Lookup(m.policy.Name)
+	if !ok {
+		return m, failure.At("links.aqm", fmt.Errorf("unknown AQM %q", m.policy.Name))
+	}
+	tried := map[units.Rate]bool{}
+	for _, l := range g.Links {
+		if tried[l.Rate] {
+			continue
+		}
+		tried[l.Rate] = true
+		port := aqm.Port{Rate: l.Rate, Queue: s.queue, ECN: m.thresholds, Random: rand.New(rand.NewPCG(0, 0))}
+		if _, err := policy.New(port, m.policy.Params); err != nil {
+			return m, failure.AtParam("links.aqm", err)
+		}
+	}
+	return m, nil
 }
