@@ -1,4 +1,4 @@
-package orchestrator
+package campaign
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -31,7 +32,7 @@ func TestAQM(t *testing.T) {
 		{"links: {aqm: linear, ecn: {enabled: false, low: 10kB, high: 20kB}}", algorithm.Choice{Name: "none"}, aqm.Thresholds{Low: 10 * units.KB, High: 20 * units.KB}},
 	} {
 		set := parseText(t, fatTree16+"workload: {transfers: [0 -> 8 1MB]}\n"+test.links+"\n")
-		p, err := Compile(set.Variants[0].Experiment, 1)
+		p, err := plan.Compile(set.Variants[0].Experiment, 1)
 		if err != nil {
 			t.Fatalf("%s: %v", test.links, err)
 		}

@@ -30,7 +30,7 @@ func loadLocators(t *testing.T, name string, sets ...string) *experiment.Set {
 
 // locators returns the number of switch ports of a plan, and how many ports have
 // each locator.
-func locators(p *Plan) (ports int, count map[uint16]int) {
+func locators(p *plan.Plan) (ports int, count map[uint16]int) {
 	count = map[uint16]int{}
 	for _, s := range p.Switches {
 		for _, port := range s.Ports {
