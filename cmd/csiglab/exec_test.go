@@ -11,13 +11,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
-
-	"github.com/csiglab/csiglab/internal/lines"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
-	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // ran checks that a command in a node has its own input, output, code and signals.

@@ -91,7 +91,7 @@ func TestControlLinks(t *testing.T) {
 	start, rest, _ := strings.Cut(backendtest.Small, "workload:")
 	_, rest, _ = strings.Cut(rest, "csig:")
 	p := backendtest.Compile(t, start+"workload: {file: "+file+"}\ncsig:"+rest)
-	if len(p.Control) == 0 {
+	if len(p.Control()) == 0 {
 		t.Fatal("the plan has no control links")
 	}
 	got, _, err := run(t, p, fabric(p), 2)

@@ -43,7 +43,7 @@ func TestSpecRefuses(t *testing.T) {
 func TestSpecIsPlainData(t *testing.T) {
 	p := backendtest.Compile(t, backendtest.Small)
 	for i, n := range p.Graph.Nodes {
-		want := p.Machine(i)
+		want := p.Nodes[i]
 		var b bytes.Buffer
 		if err := gob.NewEncoder(&b).Encode(want); err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestSpecIsPlainData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Name() != n.Name || m.Profile() != p.Capture.Domain.Profile() {
+		if got.Name() != n.Name || m.Profile() != p.Domain().Profile() {
 			t.Errorf("node %s: name %q, profile %08x", n.Name, got.Name(), m.Profile())
 		}
 	}

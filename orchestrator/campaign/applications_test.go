@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -9,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -57,7 +57,7 @@ func TestPlanOfApplications(t *testing.T) {
 	}
 	pairs := []metrics.Pair{{Flow: 1, Source: 0, Destination: 2}, {Flow: 2, Source: 2, Destination: 0}}
 	for host, programs := range []bool{true, false, true, false} {
-		m := p.Machine(host)
+		m := p.Nodes[host]
 		if (m.Shim != nil) != programs || (m.Host != nil) == programs {
 			t.Errorf("host %d: %+v", host, m)
 		}
@@ -69,17 +69,18 @@ func TestPlanOfApplications(t *testing.T) {
 			t.Errorf("host %d: %+v", host, *s)
 		}
 	}
-	for _, s := range p.Switches {
+	for _, n := range p.Nodes[p.Hosts():] {
+		s := n.Switch
 		if !cmp.Equal(s.Pairs, pairs) {
 			t.Errorf("switch %s has pairs %v", s.Name, s.Pairs)
 		}
 	}
-	if !p.Format.Foreign || !p.Capture.Format.Foreign || p.ApplicationMTU != 4*units.KB {
+	if !p.Format.Foreign || !p.Capture().Format.Foreign || p.ApplicationMTU != 4*units.KB {
 		t.Errorf("format %+v, MTU %v", p.Format, p.ApplicationMTU)
 	}
-	want := []application.Program{
-		{Host: 2, Name: "h2", Args: []string{"iperf3", "-s"}, Background: true},
-		{Host: 0, Name: "h0", Args: strings.Fields("iperf3 -u -c 10.0.0.3 -l 9000 -b 4M -t 1"), Start: units.Time(100 * units.Millisecond)},
+	want := []plan.Program{
+		{Host: 2, Args: []string{"iperf3", "-s"}, Background: true},
+		{Host: 0, Args: strings.Fields("iperf3 -u -c 10.0.0.3 -l 9000 -b 4M -t 1"), Start: units.Time(100 * units.Millisecond)},
 	}
 	if diff := cmp.Diff(want, p.Programs); diff != "" {
 		t.Error("programs (-want +got)", diff)

@@ -36,7 +36,8 @@ func TestAQM(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", test.links, err)
 		}
-		for _, s := range p.Switches {
+		for _, n := range p.Nodes[p.Hosts():] {
+			s := n.Switch
 			if diff := cmp.Diff(s.AQM, test.aqm); diff != "" {
 				t.Fatalf("%s: %s, got - want +:\n%s", test.links, s.Name, diff)
 			}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
@@ -73,7 +75,7 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 	// known share of all calls are at that share of all hops, near enough.
 	var calls, from, to int
 	var before, after runtime.MemStats
-	out, err := virtual(context.Background(), p, func(fraction float64) {
+	out, err := packets.Virtual(context.Background(), p, nil, func(fraction float64) {
 		switch calls++; {
 		case from == 0 && fraction >= 0.25:
 			from = calls
@@ -82,12 +84,12 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 			to = calls
 			runtime.ReadMemStats(&after)
 		}
-	}, nil)
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
 	var hops float64
-	for _, r := range out.results {
+	for _, r := range out.Nodes {
 		for _, port := range r.Ports {
 			hops += float64(port.TxPackets)
 		}
@@ -97,8 +99,8 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 		t.steadyAllocs += float64(after.Mallocs - before.Mallocs)
 	}
 	t.hops += hops
-	t.data += measure(p, out)["data_packets"]
-	t.cpu += out.cpu.Seconds()
+	t.data += measure.Metrics(p, out)["data_packets"]
+	t.cpu += out.CPU.Seconds()
 	t.runs++
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -100,7 +99,7 @@ func TestCaptureVirtual(t *testing.T) {
 // of a virtual run: same times, same ports, same comments.
 func TestCaptureLockstep(t *testing.T) {
 	const links = "tor2-agg2, h5-tor2"
-	lockstep := Options{Runtime: runtimes.Netns, Processes: ProcessesOne}
+	lockstep := Options{Runtime: runtimes.Netns, Processes: string(backend.OneProcess)}
 	set, real, hash := runCaptured(t, lockstep, "wide", "uec-0.50", "delay", links)
 	_, virtual, want := runCaptured(t, Options{}, "wide", "uec-0.50", "delay", links)
 	if hash != want {
@@ -131,12 +130,12 @@ func TestCaptureLockstep(t *testing.T) {
 // a trailer of the given length.
 func checkCapture(t *testing.T, set *experiment.Set, file string, trailer int) {
 	t.Helper()
-	plan, err := plan.Compile(set.Variants[0].Experiment, 1)
+	compiled, err := plan.Compile(set.Variants[0].Experiment, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	domain := plan.Capture.Domain
-	format := plan.Format
+	domain := compiled.Domain()
+	format := compiled.Format
 	format.Elided = true
 	options := []string{"-o", "csig.dialect:" + domain.Dialect().String()}
 	if rows := capturetest.Tshark(t, file, append(options, "-Y", capturetest.Malformed), "frame.number"); len(rows) > 0 {

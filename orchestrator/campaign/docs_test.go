@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -19,7 +20,7 @@ import (
 // higher one.
 func described(t *testing.T, heading string) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "docs", "metrics.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,14 +52,14 @@ hosts: {cc: {name: nscc, csig: max-delay}}
 	for a := range metrics.Actions {
 		actions = append(actions, a.String())
 	}
-	for _, r := range out.results {
+	for _, r := range out.Nodes {
 		for _, tag := range r.Tags {
 			if !slices.Contains(outcomes, tag.Name) {
 				outcomes = append(outcomes, tag.Name)
 			}
 		}
 	}
-	whole, err := os.ReadFile(filepath.Join("..", "docs", "metrics.md"))
+	whole, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

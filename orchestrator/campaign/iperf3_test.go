@@ -136,11 +136,11 @@ func under(t *testing.T, f *runfolder.Folder, flow string, rate units.Rate) span
 // span, and how many there are.
 func named(t *testing.T, set *experiment.Set, f *runfolder.Folder, signal csig.Type, in span) (share float64, samples int64) {
 	t.Helper()
-	plan, err := plan.Compile(set.Variants[0].Experiment, 1)
+	compiled, err := plan.Compile(set.Variants[0].Experiment, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, uplinks := plan.portNames(), int64(0)
+	names, uplinks := compiled.PortNames(), int64(0)
 	for r, err := range f.Signals() {
 		if err != nil {
 			t.Fatal(err)
@@ -185,12 +185,12 @@ func checkNaming(t *testing.T, set *experiment.Set, f *runfolder.Folder, most, l
 func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 	t.Helper()
 	e := set.Variants[0].Experiment
-	plan, err := plan.Compile(e, 1)
+	compiled, err := plan.Compile(e, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var locator uint16
-	for l, name := range plan.portNames() {
+	for l, name := range compiled.PortNames() {
 		if name == uplink {
 			locator = l
 		}
@@ -207,23 +207,23 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 	}
 	sent := map[int64]units.Size{} // by part
 	var tags []tagged
-	domain := plan.Capture.Domain
+	domain := compiled.Domain()
 	out := fmt.Sprintf("%s:", "tor0")
 	readTimes(t, filepath.Join(f.Dir, "run-1.pcapng"), func(port string, at units.Time, frame []byte) {
 		var p wire.Packet
-		if err := p.Parse(frame, plan.Format); err != nil {
+		if err := p.Parse(frame, compiled.Format); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(port, out) || p.SourceHost() > 1 {
 			return // the other end, or the other direction
 		}
 		window := int64(at) / int64(sub)
-		sent[window] += plan.Sizes.Of(&p)
+		sent[window] += compiled.Format.Sizes.Of(&p)
 		if s, ok := domain.Decode(p.Tag()); ok && s.Type == csig.ABW && s.Locator == locator {
 			tags = append(tags, tagged{window, s})
 		}
 	})
-	rate := plan.Graph.Links[0].Rate
+	rate := compiled.Graph.Links[0].Rate
 	capacity := float64(rate) / 8
 	step := func(s csig.Sample) float64 { return float64(s.High) - float64(s.Low) + 1 }
 	wrong := 0

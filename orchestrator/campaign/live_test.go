@@ -17,10 +17,8 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
-	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
-	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -125,7 +123,7 @@ func ofPort(rows [][]string, port string) (list [][]string) {
 // captureLive captures a run that has just started: a few packets, then, beside
 // another capture that nobody reads, the rest.
 func captureLive(ctx context.Context, s Started, file string, few *bytes.Buffer) (*packets.Captured, error) {
-	list, err := runs.List(ctx, netns.Remains{}, containers.Remains{})
+	list, err := runs.List(ctx, Finders()...)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +174,7 @@ func testSelected(t *testing.T, folder string, want [][]string, fields []string)
 
 // A run under an exact clock runs once more for a link that it did not capture.
 func TestRecapture(t *testing.T) {
-	set, folder, _ := runCaptured(t, Options{Runtime: runtimes.Netns, Processes: ProcessesOne}, "compact", "uec-0.50", "delay", "")
+	set, folder, _ := runCaptured(t, Options{Runtime: runtimes.Netns, Processes: string(backend.OneProcess)}, "compact", "uec-0.50", "delay", "")
 	_, captured, _ := runCaptured(t, Options{}, "compact", "uec-0.50", "delay", "tor2-agg2")
 	want, err := os.ReadFile(filepath.Join(captured, "run-1.pcapng"))
 	if err != nil {

@@ -32,7 +32,8 @@ func loadLocators(t *testing.T, name string, sets ...string) *experiment.Set {
 // each locator.
 func locators(p *plan.Plan) (ports int, count map[uint16]int) {
 	count = map[uint16]int{}
-	for _, s := range p.Switches {
+	for _, n := range p.Nodes[p.Hosts():] {
+		s := n.Switch
 		for _, port := range s.Ports {
 			ports++
 			count[port.Locator]++
@@ -64,7 +65,7 @@ func TestRegistryLocators(t *testing.T) {
 		m, out := runVirtual(t, e, 1)
 		metrics[scheme] = m
 		seen := 0
-		for _, r := range out.results {
+		for _, r := range out.Nodes {
 			for _, s := range r.SignalWindows {
 				seen++
 				if s.Locator != 0 && count[s.Locator] == 0 {

@@ -223,13 +223,13 @@ func TestProgramsEndWithTheRun(t *testing.T) {
 		cmd.Process.Kill()
 		await(t, "a program is left after kill -9 of its csiglab", func() bool { return !running(mark) })
 		cmd.Wait() //nolint:errcheck // it was killed
-		list, err := runs.List(context.Background(), netns.Remains{})
+		list, err := runs.List(context.Background(), netns.Backend{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range list {
 			if r.Folder == folder {
-				if _, err := runs.Clean(context.Background(), r.ID, false, netns.Remains{}); err != nil {
+				if _, err := runs.Clean(context.Background(), r.ID, false, netns.Backend{}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -10,9 +10,13 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/check"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
@@ -47,16 +51,16 @@ func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := virtual(context.Background(), p, nil, nil)
+	out, err := packets.Virtual(context.Background(), p, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []check{conservation(p, out), complete(p, out)} {
-		if !c.ok {
-			t.Errorf("%s: %s", c.name, c.detail)
+	for _, c := range []runfolder.Check{check.Conservation(p, out), check.Completion(p, out)} {
+		if !c.OK {
+			t.Errorf("%s: %s", c.Name, c.Detail)
 		}
 	}
-	return measure(p, out), out
+	return measure.Metrics(p, out), out
 }
 
 // The reference simulator's own results (congestion-control.md section 5).

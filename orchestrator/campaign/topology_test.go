@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -120,7 +121,7 @@ func TestAllToAll(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			hosts := len(p.Hosts)
+			hosts := p.Hosts()
 			if len(p.Flows) != hosts*(hosts-1) || m["flows.incomplete"] != 0 {
 				t.Errorf("%s: %d flows among %d hosts, %v incomplete", name, len(p.Flows), hosts, m["flows.incomplete"])
 			}
@@ -129,11 +130,11 @@ func TestAllToAll(t *testing.T) {
 			}
 			paths := topologies.NewPaths(p.Graph)
 			var got, want int64
-			for _, f := range flowStates(p, out.results) {
-				links, _ := paths.Between(int(f.info.Src), int(f.info.Dst))
-				want += int64(links) * (f.sender.NewPackets + f.sender.Retransmitted + f.receiver.AcksSent + f.receiver.NacksSent)
+			for _, f := range metrics.Flows(p.Flows, out.Nodes) {
+				links, _ := paths.Between(int(f.Info.Src), int(f.Info.Dst))
+				want += int64(links) * (f.Sender.NewPackets + f.Sender.Retransmitted + f.Receiver.AcksSent + f.Receiver.NacksSent)
 			}
-			for _, r := range out.results {
+			for _, r := range out.Nodes {
 				for _, port := range r.Ports {
 					got += port.TxPackets
 				}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
@@ -106,7 +107,7 @@ func empty(t *testing.T, docker *client.Client) {
 // another engine.
 func ours(t *testing.T) []runs.Run {
 	t.Helper()
-	list, err := runs.List(t.Context(), containers.Remains{})
+	list, err := runs.List(t.Context(), containers.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +313,7 @@ func testKilled(t *testing.T, docker *client.Client) {
 	if r.State != runs.Running || r.Name != "small-test" || r.Containers != nodes {
 		t.Errorf("the run is listed as %+v", r)
 	}
-	if _, err := runs.Clean(t.Context(), r.ID, false, containers.Remains{}); err == nil {
+	if _, err := runs.Clean(t.Context(), r.ID, false, containers.Backend{}); err == nil {
 		t.Error("Clean touched a run that is under way")
 	}
 	cmd.Process.Signal(syscall.SIGKILL)
@@ -321,7 +322,7 @@ func testKilled(t *testing.T, docker *client.Client) {
 		t.Errorf("after kill -9 the run is listed as %+v", r)
 	}
 	for i, want := range []int{2, 0} { // the containers and the entry
-		removed, err := runs.Clean(t.Context(), r.ID, false, containers.Remains{})
+		removed, err := runs.Clean(t.Context(), r.ID, false, containers.Backend{})
 		if err != nil || len(removed) != want {
 			t.Errorf("Clean %d removed %q, %v, want %d things", i+1, removed, err, want)
 		}
@@ -342,7 +343,7 @@ func TestLabOfEveryExperiment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		deploy := containers.Lab(name, built.Graph, e.Links.MTU-e.Links.Header, containerlab.Images{Switch: "s:1", Host: "h:1"})
+		deploy := containers.Lab(name, built.Graph, int(e.Links.MTU), containerlab.Images{Switch: "s:1", Host: "h:1"})
 		var text strings.Builder
 		if err := containerlab.WriteTopology(&text, deploy); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -358,18 +359,19 @@ func TestLabOfEveryExperiment(t *testing.T) {
 
 func TestNoEngine(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-	if err := containers.Check(t.Context(), ""); !errors.Is(err, containers.ErrUnavailable) {
+	r := &backend.Run{Plan: backendtest.Compile(t, backendtest.Small)}
+	if err := (containers.Backend{}).Check(t.Context(), r); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("error %v, want ErrUnavailable", err)
 	}
-	if _, err := containers.Run(t.Context(), containers.Fabric{Binaries: containerlab.Binaries{}}, nil); !errors.Is(err, containers.ErrUnavailable) {
+	if _, err := (containers.Backend{}).Run(t.Context(), r, backend.Control{}); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("error %v, want ErrUnavailable", err)
 	}
 	for _, clean := range []bool{false, true} {
 		var err error
 		if clean {
-			_, err = runs.Clean(t.Context(), "no-such-run", false, containers.Remains{})
+			_, err = runs.Clean(t.Context(), "no-such-run", false, containers.Backend{})
 		} else {
-			_, err = runs.List(t.Context(), containers.Remains{})
+			_, err = runs.List(t.Context(), containers.Backend{})
 		}
 		if err != nil {
 			t.Errorf("clean %v: error %v: without an engine there is nothing to do", clean, err)

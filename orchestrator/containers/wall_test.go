@@ -68,8 +68,8 @@ func testControlLinks(t *testing.T, _ *client.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Control) != 3 {
-		t.Fatalf("%d control links, want one for each dependency that crosses hosts", len(p.Control))
+	if len(p.Control()) != 3 {
+		t.Fatalf("%d control links, want one for each dependency that crosses hosts", len(p.Control()))
 	}
 	folder := filepath.Join(t.TempDir(), "run")
 	result, err := campaign.Run(t.Context(), set, options(folder))

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/units"
 )
 
 // guide is docs/experiment.md, which these tests hold to what the code does.

@@ -33,10 +33,10 @@ func TestBusyMachine(t *testing.T) {
 			close(released)
 		}()
 	}
-	out, err := run(t, fabric(t, p))
+	out, err := run(t, newRun(t, p))
 	if err != nil {
 		t.Fatal(err)
 	}
-	backendtest.Same(t, out.Results, want)
+	backendtest.Same(t, out.Nodes, want)
 	t.Logf("%d frames beside %d hogs: wall %v", out.Frames, runtime.NumCPU(), out.Wall)
 }

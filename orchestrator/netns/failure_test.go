@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
@@ -70,8 +71,8 @@ func TestDropNamesTheLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, one := range []bool{false, true} {
-		f := fabric(t, p)
-		f.OneProcess, f.Inject, f.FrameTimeout = one, []emu.Injection{i}, time.Second
+		f := newRun(t, p)
+		f.Processes, f.Inject, f.FrameTimeout = processes(one), []emu.Injection{i}, time.Second
 		_, err = run(t, f)
 		var got *emu.LinkError
 		if !errors.As(err, &got) {
@@ -93,14 +94,14 @@ func TestFlipBreaksParity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fabric(t, p)
+	f := newRun(t, p)
 	f.Inject = []emu.Injection{i}
 	out, err := run(t, f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tor := p.Graph.Links[i.Link].B.Node
-	if out.Results[tor].TraceHash == backendtest.Virtual(t, p, nil)[tor].TraceHash {
+	if out.Nodes[tor].TraceHash == backendtest.Virtual(t, p, nil)[tor].TraceHash {
 		t.Error("a flipped bit left the trace as it was")
 	}
 }
@@ -113,7 +114,7 @@ func TestLostNode(t *testing.T) {
 		syscall.SIGSTOP: "is stopped and all others wait for it",
 	} {
 		signalled := false
-		_, err := netns.Run(context.Background(), fabric(t, p), func(units.Time) {
+		_, err := perform(context.Background(), newRun(t, p), func(units.Time) {
 			if signalled {
 				return
 			}
@@ -129,14 +130,14 @@ func TestLostNode(t *testing.T) {
 			}
 			t.Error("there is no process of node agg1")
 		})
-		if errors.Is(err, netns.ErrUnavailable) {
+		if errors.Is(err, backend.ErrUnavailable) {
 			t.Skip(err)
 		}
-		var got *netns.NodeError
+		var got *backend.NodeError
 		if !errors.As(err, &got) {
 			t.Fatalf("%v: error %v, want a NodeError", signal, err)
 		}
-		if diff := cmp.Diff(*got, netns.NodeError{Name: "agg1", Reason: want}); diff != "" {
+		if diff := cmp.Diff(*got, backend.NodeError{Name: "agg1", Reason: want}); diff != "" {
 			t.Errorf("%v: (-got +want)\n%s", signal, diff)
 		}
 		nothingLeft(t)
@@ -150,10 +151,10 @@ func TestCancel(t *testing.T) {
 	for _, one := range []bool{false, true} {
 		before := interfaces(t)
 		ctx, cancel := context.WithCancel(context.Background())
-		f := fabric(t, p)
-		f.OneProcess = one
+		f := newRun(t, p)
+		f.Processes = processes(one)
 		var cancelled time.Time
-		_, err := netns.Run(ctx, f, func(units.Time) {
+		_, err := perform(ctx, f, func(units.Time) {
 			if diff := cmp.Diff(interfaces(t), before); diff != "" {
 				t.Errorf("interfaces outside changed (-got +want):\n%s", diff)
 			}
@@ -161,7 +162,7 @@ func TestCancel(t *testing.T) {
 			cancel()
 		})
 		cancel()
-		if errors.Is(err, netns.ErrUnavailable) {
+		if errors.Is(err, backend.ErrUnavailable) {
 			t.Skip(err)
 		}
 		if !errors.Is(err, context.Canceled) {
@@ -196,7 +197,7 @@ func interfaces(t *testing.T) (names []string) {
 // ownRun returns the run of this test.
 func ownRun(t *testing.T) runs.Run {
 	t.Helper()
-	list, err := runs.List(context.Background(), netns.Remains{})
+	list, err := runs.List(context.Background(), netns.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func ownRun(t *testing.T) runs.Run {
 // nothingLeft checks that no run of this process is listed.
 func nothingLeft(t *testing.T) {
 	t.Helper()
-	list, err := runs.List(context.Background(), netns.Remains{})
+	list, err := runs.List(context.Background(), netns.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,9 +240,9 @@ func runUntilKilled() int {
 		return 1
 	}
 	var t testing.T
-	f := fabric(&t, p)
+	f := newRun(&t, p)
 	f.Name = "killed"
-	_, err = netns.Run(context.Background(), f, func(units.Time) { fmt.Println("running") })
+	_, err = perform(context.Background(), f, func(units.Time) { fmt.Println("running") })
 	fmt.Println(err)
 	return 1
 }
@@ -267,7 +268,7 @@ func TestKilledRunner(t *testing.T) {
 		t.Fatalf("the run did not start: %s%s", said, rest)
 	}
 	find := func() (runs.Run, bool) {
-		list, err := runs.List(context.Background(), netns.Remains{})
+		list, err := runs.List(context.Background(), netns.Backend{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +283,7 @@ func TestKilledRunner(t *testing.T) {
 	if !ok || r.State != runs.Running || len(r.Processes) < 10 {
 		t.Errorf("the run is listed as %+v", r)
 	}
-	if _, err := runs.Clean(context.Background(), r.ID, false, netns.Remains{}); err == nil {
+	if _, err := runs.Clean(context.Background(), r.ID, false, netns.Backend{}); err == nil {
 		t.Error("Clean touched a run that is under way")
 	}
 	cmd.Process.Kill()
@@ -296,16 +297,9 @@ func TestKilledRunner(t *testing.T) {
 		t.Errorf("after kill -9 the run is listed as %+v, want no processes", r)
 	}
 	for i, want := range []int{1, 0} {
-		removed, err := runs.Clean(context.Background(), r.ID, false, netns.Remains{})
+		removed, err := runs.Clean(context.Background(), r.ID, false, netns.Backend{})
 		if err != nil || len(removed) != want {
 			t.Errorf("Clean %d removed %q, %v, want %d things", i+1, removed, err, want)
 		}
-	}
-}
-
-func TestMissingProgram(t *testing.T) {
-	_, err := netns.FindProgram("csig-no-such-program")
-	if !errors.Is(err, netns.ErrUnavailable) || !strings.Contains(err.Error(), "csig-no-such-program") {
-		t.Errorf("error %v, want one that names the program", err)
 	}
 }

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/nodes/emu/process"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
 )
 
 // TestMain lets the test binary be the supervisor and the nodes' programs.
@@ -19,7 +21,7 @@ func TestMain(m *testing.M) {
 	netns.Supervise()
 	if len(os.Args) == 2 {
 		switch os.Args[1] {
-		case "test-host", "test-switch":
+		case "test-node":
 			os.Exit(process.Main())
 		case "test-run":
 			os.Exit(runUntilKilled())
@@ -28,26 +30,50 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fabric returns the run of a plan, whose nodes' programs are this test binary.
-func fabric(t testing.TB, p *plan.Plan) netns.Fabric {
-	t.Helper()
-	f := netns.Fabric{
-		Fabric:        backendtest.Fabric(p),
-		Name:          t.Name(),
-		MaxPayload:    p.Path.MTU - p.Path.Header,
-		HostProgram:   []string{"/proc/self/exe", "test-host"},
-		SwitchProgram: []string{"/proc/self/exe", "test-switch"},
-	}
-	for i := range p.Graph.Nodes {
-		f.Nodes = append(f.Nodes, p.Machine(i))
-	}
-	return f
+// testRun is a run whose nodes' programs are this test binary.
+type testRun struct {
+	backend.Run
+	Hold  chan struct{}   // closed to end the run; it is held if this is not nil
+	Ready func(id string) // called when a run in real time starts; may be nil
 }
 
-func run(t testing.TB, f netns.Fabric) (*netns.Outcome, error) {
+// testBackend is the runtime of such runs.
+var testBackend = backend.Runtime{Runtime: netns.Runtime.Runtime, Backend: netns.Backend{
+	HostProgram:   []string{"/proc/self/exe", "test-node"},
+	SwitchProgram: []string{"/proc/self/exe", "test-node"},
+}}
+
+func newRun(t testing.TB, p *plan.Plan) *testRun {
 	t.Helper()
-	out, err := netns.Run(context.Background(), f, nil)
-	if errors.Is(err, netns.ErrUnavailable) {
+	return &testRun{Run: backend.Run{Name: t.Name(), Plan: p}}
+}
+
+// processes returns which nodes have a process of their own.
+func processes(one bool) backend.Processes {
+	if one {
+		return backend.OneProcess
+	}
+	return backend.ProcessPerNode
+}
+
+// perform runs a run to its end. progress may be nil.
+func perform(ctx context.Context, f *testRun, progress func(units.Time)) (*backend.Outcome, error) {
+	c := backend.Control{Hold: f.Hold, Started: func() {
+		if f.Ready != nil {
+			f.Ready(f.ID)
+		}
+	}}
+	if progress != nil {
+		c.Progress = func(now units.Time, _ float64) { progress(now) }
+	}
+	f.Held = f.Hold != nil
+	return backend.Perform(ctx, testBackend, &f.Run, c)
+}
+
+func run(t testing.TB, f *testRun) (*backend.Outcome, error) {
+	t.Helper()
+	out, err := perform(context.Background(), f, nil)
+	if errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)
 	}
 	return out, err
@@ -61,15 +87,15 @@ func TestParity(t *testing.T) {
 	for _, one := range []bool{false, true} {
 		for _, elide := range []bool{false, true} {
 			t.Run(fmt.Sprintf("one=%v,elide=%v", one, elide), func(t *testing.T) {
-				f := fabric(t, p)
-				f.OneProcess, f.Elide = one, elide
+				f := newRun(t, p)
+				f.Processes, f.Elide = processes(one), elide
 				out, err := run(t, f)
 				if err != nil {
 					t.Fatal(err)
 				}
-				backendtest.Same(t, out.Results, want)
-				if c := out.Counters; out.Frames == 0 || c.TxPackets != out.Frames || c.RxPackets != out.Frames || c.Dropped != 0 || out.Foreign != 0 {
-					t.Errorf("nodes sent %d frames and saw %d foreign ones; interfaces counted %+v", out.Frames, out.Foreign, c)
+				backendtest.Same(t, out.Nodes, want)
+				if c := out.Interfaces; out.Frames == 0 || c.TxPackets != out.Frames || c.RxPackets != out.Frames || c.Dropped != 0 || out.Strays != 0 {
+					t.Errorf("nodes sent %d frames and saw %d foreign ones; interfaces counted %+v", out.Frames, out.Strays, c)
 				}
 				t.Logf("%d frames, %d grants, setup %v, wall %v, CPU %v", out.Frames, out.Grants, out.Setup, out.Wall, out.CPU)
 			})
@@ -92,13 +118,13 @@ func BenchmarkThreeFlow(b *testing.B) {
 		for _, elide := range []bool{false, true} {
 			b.Run(fmt.Sprintf("one=%v,elide=%v", one, elide), func(b *testing.B) {
 				for range b.N {
-					f := fabric(b, p)
-					f.OneProcess, f.Elide = one, elide
+					f := newRun(b, p)
+					f.Processes, f.Elide = processes(one), elide
 					out, err := run(b, f)
 					if err != nil {
 						b.Fatal(err)
 					}
-					backendtest.Same(b, out.Results, want)
+					backendtest.Same(b, out.Nodes, want)
 					b.ReportMetric(out.Wall.Seconds(), "wall-s")
 					b.ReportMetric(out.CPU.Seconds(), "cpu-s")
 					b.ReportMetric(float64(out.Grants)/out.Wall.Seconds(), "grants/s")

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
-	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
 // A program that reads tags in another way than the rest of the run, because it is
@@ -22,12 +22,18 @@ func TestProfile(t *testing.T) {
 		{strings.NewReplacer("csig: {format: compact}", "", "csig: max-delay", "csig: none").Replace(backendtest.Small), false},
 	} {
 		p := backendtest.Compile(t, c.text)
-		f := fabric(t, p)
-		f.Profile = p.Capture.Domain.Profile() + 1
+		f := newRun(t, p)
+		other := csig.Config{Format: csig.FormatCompact}
+		if p.CSIG != nil {
+			other = *p.CSIG
+			other.TPIDCompact = 0x9999
+		}
+		withCSIG := p.CSIG != nil
+		p.CSIG = &other // of the run, not of its nodes
 		_, err := run(t, f)
-		var node *netns.NodeError
+		var node *backend.NodeError
 		if c.refused && (!errors.As(err, &node) || !strings.Contains(node.Reason, "its CSIG profile is")) || !c.refused && err != nil {
-			t.Errorf("csig %v: got %v, want a node's refusal: %v", p.Capture.Domain != nil, err, c.refused)
+			t.Errorf("csig %v: got %v, want a node's refusal: %v", withCSIG, err, c.refused)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestFramesOnTheWire(t *testing.T) {
 		t.Skip("needs to enter a node's namespace")
 	}
 	p := backendtest.Compile(t, backendtest.Small)
-	f := fabric(t, p)
+	f := newRun(t, p)
 	f.Wall = &wall.Clock{Dilation: 20000}
 	ended := make(chan struct{})
 	type sight struct {
@@ -69,7 +69,7 @@ func TestFramesOnTheWire(t *testing.T) {
 		go func() {
 			var s sight
 			defer func() { seen <- s }()
-			conn, err := openTap(r, "tor0", "tor0-agg0", emu.MaxFrame(f.MaxPayload))
+			conn, err := openTap(r, "tor0", "tor0-agg0", f.MaxFrame())
 			if err != nil {
 				s.err = err
 				return

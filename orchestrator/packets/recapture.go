@@ -65,7 +65,7 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	}
 	name := fmt.Sprintf("variant %s, seed %d", run.Variant, run.Seed)
 	if captured {
-		switch err := c.copy(fileName(c.Folder, run.Variant, run.Seed), p.Captured, out); {
+		switch err := c.copy(FileName(c.Folder, run.Variant, run.Seed), p.Captured, out); {
 		case err == nil:
 			c.announce(name + ": packets that the run captured")
 			return nil

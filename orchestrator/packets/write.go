@@ -31,7 +31,7 @@ func Create(p *plan.Plan, folder, variant string, seed uint64) (*File, error) {
 	if len(p.Captured) == 0 {
 		return nil, nil
 	}
-	file, err := os.Create(fileName(folder, variant, seed))
+	file, err := os.Create(FileName(folder, variant, seed))
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func begin(p *plan.Plan, to io.Writer, variant string, seed uint64) (_ *File, er
 	return out, err
 }
 
-// fileName is where a run's capture is.
-func fileName(folder, variant string, seed uint64) string {
+// FileName returns the file of a run's capture in its folder.
+func FileName(folder, variant string, seed uint64) string {
 	return filepath.Join(folder, fmt.Sprintf("%s-%d.pcapng", variant, seed))
 }
 

@@ -168,7 +168,7 @@ func (c *calibration) lateness(share float64) time.Duration {
 
 // Targets of the dilation that auto chooses.
 const (
-	latenessTarget = 0.05 // 99th percentile, of the smallest delay
+	LatenessTarget = 0.05 // 99th percentile, of the smallest delay
 	loadTarget     = 0.5  // of the processors
 )
 
@@ -178,7 +178,7 @@ const (
 const wakesPerHop = 2
 
 // dilation returns the smallest dilation, of two digits, under which this machine
-// is predicted to keep real time: late by no more than latenessTarget of the
+// is predicted to keep real time: late by no more than LatenessTarget of the
 // smallest delay under the load that the run then is, which is no more than
 // loadTarget.
 func (c *calibration) dilation(p *plan.Plan) float64 {
@@ -186,7 +186,7 @@ func (c *calibration) dilation(p *plan.Plan) float64 {
 	for step := 1.0; ; step *= 10 {
 		for digits := range 90 {
 			d := float64(10+digits) / 10 * step
-			if load/d <= loadTarget && c.lateness(load/d).Seconds() <= latenessTarget*delay*d {
+			if load/d <= loadTarget && c.lateness(load/d).Seconds() <= LatenessTarget*delay*d {
 				return d
 			}
 		}

@@ -35,7 +35,7 @@ func TestCalibrationIsKept(t *testing.T) {
 		{8, 11 * time.Minute, false},
 	} {
 		text, err := json.Marshal(calibration{
-			Kernel: kernel(), CPU: cpuModel(), Cores: runtime.NumCPU(), User: os.Geteuid(), At: time.Now().Add(-test.age),
+			Kernel: Machine().Kernel, CPU: Machine().CPU, Cores: runtime.NumCPU(), User: os.Geteuid(), At: time.Now().Add(-test.age),
 			Busy: test.busy, Wakers: wakers(nodes), Loads: []calibrationLoad{{0.2, time.Microsecond}}, FrameHop: time.Microsecond,
 		})
 		if err == nil {

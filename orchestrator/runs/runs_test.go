@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -42,8 +41,8 @@ func TestMain(m *testing.M) {
 }
 
 func hold(id, how string) error {
-	run := runs.Run{ID: id, Name: "test", Runtime: "none", Folder: "/nowhere", Held: true}
-	e, err := runs.Register(run, &wall.Clock{Dilation: 20})
+	run := runs.Run{ID: id, Name: "test", Runtime: "none", Folder: "/nowhere", Held: true, Clock: "wall", Dilation: 20}
+	e, err := runs.Register(run)
 	if err != nil {
 		return err
 	}
@@ -196,7 +195,7 @@ func TestListAndClean(t *testing.T) {
 // What csiglab exec has started in a node ends with the run, if it is no lab too.
 func TestRemoveKills(t *testing.T) {
 	const id = "0abc"
-	e, err := runs.Register(runs.Run{ID: id, Name: "test"}, nil)
+	e, err := runs.Register(runs.Run{ID: id, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
