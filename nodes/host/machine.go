@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -16,13 +17,14 @@ type Machine struct {
 	Shim      *shim.Config
 }
 
-// New returns the machine, drawing packets from pool.
-func (m Machine) New(pool *wire.Pool) (node.Machine, error) {
+// New returns the machine, which draws packets from pool and emits its records
+// into sink.
+func (m Machine) New(pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
 	switch {
 	case m.Transport != nil && m.Shim == nil:
-		return New(*m.Transport, pool)
+		return New(*m.Transport, pool, sink)
 	case m.Shim != nil && m.Transport == nil:
-		return shim.New(*m.Shim, pool)
+		return shim.New(*m.Shim, pool, sink)
 	}
 	return nil, errors.New("host: want the configuration of the transport or of the shim")
 }
