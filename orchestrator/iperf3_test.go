@@ -117,13 +117,12 @@ func (s span) has(us float64) bool { return us >= s.from && us < s.to }
 // under returns when a flow had at least half of a rate.
 func under(t *testing.T, f *runfolder.Folder, flow string, rate units.Rate) span {
 	t.Helper()
-	rows, err := f.Flows()
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := span{math.Inf(1), 0}
 	full := float64(rate) / 8 * f.Manifest.IntervalUS / 1e6 // bytes in a window
-	for _, r := range rows {
+	for r, err := range f.Flows() {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if r.FlowName == flow && float64(r.WireBytes) > full/2 {
 			s.from, s.to = min(s.from, r.StartUS), max(s.to, r.StartUS+f.Manifest.IntervalUS)
 		}
@@ -135,16 +134,15 @@ func under(t *testing.T, f *runfolder.Folder, flow string, rate units.Rate) span
 // span, and how many there are.
 func named(t *testing.T, set *experiment.Set, f *runfolder.Folder, signal csig.Type, in span) (share float64, samples int64) {
 	t.Helper()
-	rows, err := f.Signals()
-	if err != nil {
-		t.Fatal(err)
-	}
 	plan, err := Compile(set.Variants[0].Experiment, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	names, uplinks := plan.portNames(), int64(0)
-	for _, r := range rows {
+	for r, err := range f.Signals() {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if r.FlowName != measuredFlow || r.Type != int32(signal) || !in.has(r.StartUS) {
 			continue
 		}

@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -59,10 +60,10 @@ func load(f *runfolder.Folder) (*data, error) {
 	}
 	d := &data{manifest: m, summary: &f.Summary, nodes: map[int32]runfolder.Node{}, ends: map[run]float64{}}
 	var errs [4]error
-	d.portRows, errs[0] = f.Ports()
-	d.flowRows, errs[1] = f.Flows()
-	d.ccRows, errs[2] = f.CC()
-	d.phases, errs[3] = f.Phases()
+	d.portRows, errs[0] = collect(f.Ports())
+	d.flowRows, errs[1] = collect(f.Flows())
+	d.ccRows, errs[2] = collect(f.CC())
+	d.phases, errs[3] = collect(f.Phases())
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -98,6 +99,17 @@ func load(f *runfolder.Folder) (*data, error) {
 	d.chooseSeeds()
 	d.groupFlows()
 	return d, nil
+}
+
+// collect returns all rows of a table.
+func collect[T any](rows iter.Seq2[T, error]) (all []T, err error) {
+	for row, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+	}
+	return all, nil
 }
 
 // ofPrograms tells whether a flow is all that programs of one host send to those

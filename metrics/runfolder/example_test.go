@@ -48,13 +48,16 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	rows, err := f.Flows()
-	if err != nil {
-		fmt.Println(err)
-		return
+	fmt.Println(f.Summary.Variants["run"].Metrics["fct_us.0-1"])
+	for row, err := range f.Flows() {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(row.FlowName, row.WireBytes)
 	}
-	fmt.Println(f.Summary.Variants["run"].Metrics["fct_us.0-1"], rows[0].FlowName, rows[0].WireBytes)
 	// Output:
 	// incomplete before Finish: true
-	// 176.2 0-1 8300
+	// 176.2
+	// 0-1 8300
 }

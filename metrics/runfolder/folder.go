@@ -4,13 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/csiglab/csiglab/internal/cause"
 )
@@ -80,23 +77,27 @@ func (f *Folder) Experiment() ([]byte, error) {
 	return os.ReadFile(filepath.Join(f.Dir, ExperimentFile))
 }
 
-// Ports reads the windows of all ports, run after run in the order of writing.
-func (f *Folder) Ports() ([]PortRow, error) { return readTable[PortRow](f, tablePorts) }
+// Ports reads the windows of all ports, in the order of writing. Rows of
+// several runs may alternate.
+//
+// All readers of tables read a table in batches, so that memory does not grow
+// with its length. Each range over the result reads the table from its start.
+// After an error the reader yields no more rows; the rows before the error are
+// valid. Errors wrap ErrDamaged when the file cannot be decoded, lacks a column
+// or has another number of rows than the manifest says.
+func (f *Folder) Ports() iter.Seq2[PortRow, error] { return readTable[PortRow](f, tablePorts) }
 
-// Flows reads the windows of all receivers, run after run in the order of
-// writing.
-func (f *Folder) Flows() ([]FlowRow, error) { return readTable[FlowRow](f, tableFlows) }
+// Flows reads the windows of all receivers, as Ports does those of ports.
+func (f *Folder) Flows() iter.Seq2[FlowRow, error] { return readTable[FlowRow](f, tableFlows) }
 
-// Signals reads the windows of all CSIG samples, run after run in the order of
-// writing.
-func (f *Folder) Signals() ([]SignalRow, error) { return readTable[SignalRow](f, tableSignals) }
+// Signals reads the windows of all CSIG samples, as Ports does those of ports.
+func (f *Folder) Signals() iter.Seq2[SignalRow, error] { return readTable[SignalRow](f, tableSignals) }
 
-// CC reads the windows of all controllers, run after run in the order of
-// writing.
-func (f *Folder) CC() ([]CCRow, error) { return readTable[CCRow](f, tableCC) }
+// CC reads the windows of all controllers, as Ports does those of ports.
+func (f *Folder) CC() iter.Seq2[CCRow, error] { return readTable[CCRow](f, tableCC) }
 
-// Phases reads all transfers, run after run in the order of the flows.
-func (f *Folder) Phases() ([]PhaseRow, error) { return readTable[PhaseRow](f, tablePhases) }
+// Phases reads all transfers, as Ports reads the windows of ports.
+func (f *Folder) Phases() iter.Seq2[PhaseRow, error] { return readTable[PhaseRow](f, tablePhases) }
 
 func readJSON(path string, v any) error {
 	b, err := os.ReadFile(path)
@@ -107,52 +108,4 @@ func readJSON(path string, v any) error {
 		return fmt.Errorf("%s: %w: %w", filepath.Base(path), ErrDamaged, err)
 	}
 	return nil
-}
-
-func readTable[T any](f *Folder, name string) (rows []T, err error) {
-	path := filepath.Join(f.Dir, name+".parquet")
-	damaged := func(format string, args ...any) error {
-		return fmt.Errorf("read %s: %w: %s", path, ErrDamaged, fmt.Sprintf(format, args...))
-	}
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: %w: %w", path, ErrDamaged, cause.Of(err))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
-	}
-	defer file.Close()
-	// The Parquet reader panics on some damaged pages.
-	defer func() {
-		if p := recover(); p != nil {
-			rows, err = nil, damaged("%v", p)
-		}
-	}()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("read table: %w", err)
-	}
-	p, err := parquet.OpenFile(file, info.Size())
-	if err != nil {
-		return nil, damaged("%v", err)
-	}
-	for _, column := range parquet.SchemaOf(new(T)).Columns() {
-		if _, ok := p.Schema().Lookup(column...); !ok {
-			return nil, damaged("column %s is missing", strings.Join(column, "."))
-		}
-	}
-	if p.NumRows() != f.Manifest.Tables[name] {
-		return nil, damaged("it has %d rows, the manifest says %d", p.NumRows(), f.Manifest.Tables[name])
-	}
-	r := parquet.NewGenericReader[T](p)
-	defer r.Close()
-	rows = make([]T, p.NumRows())
-	n, err := r.Read(rows)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, damaged("%v", err)
-	}
-	if n != len(rows) {
-		return nil, damaged("it ends after %d of %d rows", n, len(rows))
-	}
-	return rows, nil
 }

@@ -1,0 +1,136 @@
+package runfolder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/csiglab/csiglab/internal/cause"
+)
+
+// batchRows is the number of rows that a reader holds in memory at a time.
+const batchRows = 512
+
+// readTable returns the rows of a table.
+func readTable[T any](f *Folder, name string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		r, err := openTable[T](filepath.Join(f.Dir, name+".parquet"), f.Manifest.Tables[name])
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		defer r.close()
+		batch := make([]T, batchRows)
+		for {
+			n, err := r.read(batch)
+			for _, row := range batch[:n] {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			switch {
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				yield(none, err)
+				return
+			}
+		}
+	}
+}
+
+// tableReader reads the Parquet file of one table. The Parquet package panics
+// on some damaged pages; tableReader returns these panics as errors.
+type tableReader[T any] struct {
+	path string
+	file *os.File
+	rows *parquet.GenericReader[T]
+	want int64 // rows that the manifest promises
+	have int64 // rows read
+}
+
+// openTable opens a table and checks its columns and its number of rows. The
+// caller closes the file.
+func openTable[T any](path string, want int64) (r *tableReader[T], err error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read %s: %w: %w", path, ErrDamaged, cause.Of(err))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
+	}
+	r = &tableReader[T]{path: path, file: file, want: want}
+	if err := r.open(); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *tableReader[T]) open() (err error) {
+	defer r.recovered(&err)
+	info, err := r.file.Stat()
+	if err != nil {
+		return fmt.Errorf("read table: %w", err)
+	}
+	p, err := parquet.OpenFile(r.file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return r.damaged("%v", err)
+	}
+	for _, column := range parquet.SchemaOf(new(T)).Columns() {
+		if _, ok := p.Schema().Lookup(column...); !ok {
+			return r.damaged("column %s is missing", strings.Join(column, "."))
+		}
+	}
+	if p.NumRows() != r.want {
+		return r.damaged("it has %d rows, the manifest says %d", p.NumRows(), r.want)
+	}
+	r.rows = parquet.NewGenericReader[T](p)
+	return nil
+}
+
+// read fills a batch from its start and returns how many rows it read. The
+// error is io.EOF after the last row.
+func (r *tableReader[T]) read(batch []T) (n int, err error) {
+	defer r.recovered(&err)
+	// Rows of the batch before must not share memory with those of this batch.
+	clear(batch)
+	n, err = r.rows.Read(batch)
+	r.have += int64(n)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return n, r.damaged("%v", err)
+	case n == 0 && r.have != r.want:
+		return 0, r.damaged("it ends after %d of %d rows", r.have, r.want)
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// close releases the table; it may be read in part.
+func (r *tableReader[T]) close() {
+	defer r.file.Close()
+	var err error // nobody asks for it: the rows that were wanted are read
+	defer r.recovered(&err)
+	r.rows.Close()
+}
+
+// recovered turns a panic of the Parquet package into an error.
+func (r *tableReader[T]) recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = r.damaged("%v", p)
+	}
+}
+
+func (r *tableReader[T]) damaged(format string, args ...any) error {
+	return fmt.Errorf("read %s: %w: %s", r.path, ErrDamaged, fmt.Sprintf(format, args...))
+}
