@@ -38,7 +38,7 @@ type ProcessSpec struct {
 // ProcessReport is what a node's process answers. Link or Failure is set when the
 // run has failed.
 type ProcessReport struct {
-	Result  metrics.NodeResult
+	Records metrics.Batch
 	Sent    int64
 	Foreign int64
 	Timing  *Timing // of a run in real time
@@ -46,8 +46,9 @@ type ProcessReport struct {
 	Failure string
 }
 
-// Builder returns a machine from its configuration.
-type Builder func(config []byte, pool *wire.Pool) (node.Machine, error)
+// Builder returns a machine from its configuration, which emits its records into
+// sink.
+type Builder func(config []byte, pool *wire.Pool, sink metrics.Sink) (node.Machine, error)
 
 // exitFailed is the exit code of a node's process that could not do what it is for.
 const exitFailed = 3
@@ -93,16 +94,16 @@ func drive(in io.Reader, memory *os.File, build Builder) (*ProcessReport, error)
 	}
 	defer conn.Close()
 	pool := new(wire.Pool)
-	m, err := build(spec.Machine, pool)
+	report := &ProcessReport{Records: metrics.Batch{Node: int32(spec.Node)}}
+	m, err := build(spec.Machine, pool, &report.Records)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkProfile(m, spec.Profile); err != nil {
 		return nil, err
 	}
-	n := New(spec.Config, m, pool, conn)
+	n := New(spec.Config, m, pool, conn, &report.Records)
 	var end units.Time
-	report := new(ProcessReport)
 	if spec.Wall != nil {
 		end, report.Timing, err = pace(memory, n, &spec)
 	} else {
@@ -111,7 +112,8 @@ func drive(in io.Reader, memory *os.File, build Builder) (*ProcessReport, error)
 	if err = errors.Join(err, n.CloseCapture()); err != nil {
 		return nil, err
 	}
-	report.Result, report.Sent, report.Foreign = n.Result(end), n.Sent(), n.Foreign()
+	n.Finish(end)
+	report.Sent, report.Foreign = n.Sent(), n.Foreign()
 	return report, nil
 }
 

@@ -32,6 +32,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
@@ -60,6 +61,8 @@ type Fabric struct {
 	Hold     <-chan struct{}
 	Ready    func(id string)
 	Held     bool
+	// Records takes the records of the nodes, batch by batch.
+	Records func(*metrics.Batch)
 
 	ApplicationMTU units.Size // of the programs' interface on the hosts of Applications
 	Programs       []application.Program
@@ -123,6 +126,7 @@ const supervisorArgument = "netns-supervisor"
 type message struct {
 	Places  *places
 	Now     units.Time
+	Records *metrics.Batch
 	Started bool // a run in real time has
 	Outcome *Outcome
 	Failure *failure
@@ -319,6 +323,8 @@ func supervised(ctx context.Context, id string, f *Fabric, entry *runs.Entry, pr
 			if noted = entry.Describe(f.describe(m.Places)); noted != nil {
 				cmd.Process.Signal(syscall.SIGTERM)
 			}
+		case m.Records != nil:
+			f.Records(m.Records)
 		case m.Outcome != nil:
 			outcome = m.Outcome
 		case m.Failure != nil:

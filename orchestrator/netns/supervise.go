@@ -77,6 +77,9 @@ type supervisor struct {
 	hold   <-chan struct{}  // nil: the run is not held
 	apps   *application.Set // nil: no programs
 	last   time.Time
+
+	mu      sync.Mutex // of out and records
+	records []*metrics.Batch
 }
 
 // untilEnd returns a channel that is closed at the end of what spec says after
@@ -145,29 +148,29 @@ func (s *supervisor) progress(now units.Time) {
 }
 
 // build returns the machine of a node.
-func build(spec NodeSpec, pool *wire.Pool) (node.Machine, error) {
+func build(spec NodeSpec, pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
 	if spec.Host != nil {
-		return Host(spec.Host, pool)
+		return Host(spec.Host, pool, sink)
 	}
-	return Switch(spec.Switch, pool)
+	return Switch(spec.Switch, pool, sink)
 }
 
 // Host is the Builder of hosts.
-func Host(config []byte, pool *wire.Pool) (node.Machine, error) {
+func Host(config []byte, pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
 	var m host.Machine
 	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&m); err != nil {
 		return nil, fmt.Errorf("read the host's configuration: %w", err)
 	}
-	return m.New(pool)
+	return m.New(pool, sink)
 }
 
 // Switch is the Builder of switches.
-func Switch(config []byte, pool *wire.Pool) (node.Machine, error) {
+func Switch(config []byte, pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
 	var c dataplane.Config
 	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&c); err != nil {
 		return nil, fmt.Errorf("read the switch's configuration: %w", err)
 	}
-	return dataplane.New(c, pool)
+	return dataplane.New(c, pool, sink)
 }
 
 // drivers returns the drivers of all nodes, to be run here.
@@ -190,11 +193,15 @@ func (s *supervisor) drivers(d *deployment) (nodes []*emu.Node, links []lockstep
 // driver returns the driver of a node, which owns conn.
 func (s *supervisor) driver(c emu.Config, conn netio.Conn) (*emu.Node, error) {
 	pool := new(wire.Pool)
-	m, err := build(s.fabric.Nodes[c.Node], pool)
+	sink := &metrics.Batch{Node: int32(c.Node)}
+	m, err := build(s.fabric.Nodes[c.Node], pool, sink)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return emu.New(c, m, pool, conn), nil
+	s.mu.Lock()
+	s.records = append(s.records, sink)
+	s.mu.Unlock()
+	return emu.New(c, m, pool, conn, sink), nil
 }
 
 func closeAll(nodes []*emu.Node) {
@@ -231,22 +238,30 @@ func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.T
 	}
 	out.End, out.Grants = board.End(), board.Grants()
 	out.Wall = time.Since(started)
-	out.Results = make([]metrics.NodeResult, len(nodes))
-	return out, out.take(nodes)
+	return out, s.take(out, nodes)
 }
 
 // take ends the nodes of this process and adds what they measured.
-func (o *Outcome) take(nodes []*emu.Node) error {
+func (s *supervisor) take(o *Outcome, nodes []*emu.Node) error {
 	for _, n := range nodes {
 		if err := n.CloseCapture(); err != nil {
 			return err
 		}
-		result := n.Result(o.End)
-		o.Results[result.Node] = result
+		n.Finish(o.End)
 		o.Frames += n.Sent()
 		o.Foreign += n.Foreign()
 	}
+	for _, b := range s.records {
+		s.record(b)
+	}
 	return nil
+}
+
+// record hands records on.
+func (s *supervisor) record(b *metrics.Batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.Encode(message{Records: b}) //nolint:errcheck // nobody listens any more
 }
 
 // eachAtOnce calls f for 0 to n-1, all at once.

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/units"
 )
@@ -76,7 +75,6 @@ type Run struct {
 
 // Outcome is what the processes reported.
 type Outcome struct {
-	Results []metrics.NodeResult // in node order
 	End     units.Time           // of the model
 	Frames  int64                // sent by the nodes
 	Foreign int64                // frames that the nodes received and that are not of the run
@@ -91,7 +89,6 @@ type Outcome struct {
 
 // take adds the report of a process.
 func (o *Outcome) take(e Ended) {
-	o.Results[e.Node] = e.Report.Result
 	o.Frames += e.Report.Sent
 	o.Foreign += e.Report.Foreign
 	if e.Report.Timing != nil {
@@ -105,7 +102,7 @@ const Tick = 20 * time.Millisecond
 // Wait returns when every process has reported, or with the first error: of a
 // process, of a run that stands still, or the cause of ctx's end.
 func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
-	out := &Outcome{Results: make([]metrics.NodeResult, len(r.Processes))}
+	out := new(Outcome)
 	dog := watchdog{run: r}
 	ticker := time.NewTicker(Tick)
 	defer ticker.Stop()
