@@ -8,8 +8,8 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
@@ -17,12 +17,15 @@ import (
 	"github.com/csiglab/csiglab/workloads"
 )
 
-// Machine returns the configuration of a host's node.
-func (p *Plan) Machine(h int) host.Machine {
-	if s, ok := p.Shims[h]; ok {
-		return host.Machine{Shim: &s}
+// Machine returns the description of a node's machine.
+func (p *Plan) Machine(node int) machine.Spec {
+	if node >= len(p.Hosts) {
+		return machine.Spec{Switch: &p.Switches[node-len(p.Hosts)]}
 	}
-	return host.Machine{Transport: &p.Hosts[h]}
+	if s, ok := p.Shims[node]; ok {
+		return machine.Spec{Shim: &s}
+	}
+	return machine.Spec{Host: &p.Hosts[node]}
 }
 
 // applicationHosts returns the hosts that run programs, ascending.

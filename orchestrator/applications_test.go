@@ -57,7 +57,7 @@ func TestPlanOfApplications(t *testing.T) {
 	pairs := []metrics.Pair{{Flow: 1, Source: 0, Destination: 2}, {Flow: 2, Source: 2, Destination: 0}}
 	for host, programs := range []bool{true, false, true, false} {
 		m := p.Machine(host)
-		if (m.Shim != nil) != programs || (m.Transport != nil) == programs {
+		if (m.Shim != nil) != programs || (m.Host != nil) == programs {
 			t.Errorf("host %d: %+v", host, m)
 		}
 		if !programs {

@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/units"
 )
@@ -216,7 +216,7 @@ func smallestDelay(p *Plan) units.Duration {
 
 // dilate sets the dilation of all runs and tells the user how long they take.
 func (r *runner) dilate(ctx context.Context, jobs []job) error {
-	r.wall = &emu.Wall{Dilation: float64(r.set.Base.Wall.Dilation)}
+	r.wall = &wall.Clock{Dilation: float64(r.set.Base.Wall.Dilation)}
 	why := "as given"
 	if r.wall.Dilation == 0 {
 		nodes := 0

@@ -20,12 +20,9 @@ func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progre
 		return nil, err
 	}
 	c := containers.Fabric{
-		Fabric: f.Fabric, Name: f.Name, Folder: f.Folder, MaxPayload: f.MaxPayload, Binaries: binaries,
+		Fabric: f.Fabric, Wall: f.Wall, Machines: f.Nodes, Name: f.Name, Folder: f.Folder, MaxPayload: f.MaxPayload, Binaries: binaries,
 		Patience: f.Patience, Hold: f.Hold, Ready: f.Ready, Records: f.Records,
 		ApplicationMTU: f.ApplicationMTU, Programs: f.Programs, ApplicationImage: p.ApplicationImage,
-	}
-	for _, n := range f.Nodes {
-		c.Machines = append(c.Machines, n.Config())
 	}
 	got, err := containers.Run(ctx, c, progress)
 	if err != nil {

@@ -44,33 +44,24 @@ func infrastructure(err error) error {
 	return classified{err, ErrInfrastructure}
 }
 
-// located is an error in the value of a path of the experiment, whose place in the
-// file a Set knows.
-type located struct {
-	path string
-	err  error
-}
-
-func (l located) Error() string { return l.path + ": " + l.err.Error() }
-func (l located) Unwrap() error { return l.err }
-
 // at is a configuration error in the value of a path, or in a value of it that err
 // names already.
 func at(path string, err error) error {
-	if errors.As(err, new(located)) {
+	var value *experiment.PathError
+	if errors.As(err, &value) {
 		return configuration(err)
 	}
-	return configuration(located{path, err})
+	return configuration(&experiment.PathError{Path: path, Err: err})
 }
 
 // inVariant says where in a file an error of a variant is, or, if that is no
 // single place, which of several variants it is.
 func inVariant(set *experiment.Set, variant int, err error) error {
 	v := &set.Variants[variant]
-	var l located
+	var value *experiment.PathError
 	switch {
-	case errors.As(err, &l):
-		return configuration(v.At(l.path, l.err))
+	case errors.As(err, &value):
+		return configuration(v.At(value.Path, value.Err))
 	case len(set.Variants) == 1:
 		return err
 	}

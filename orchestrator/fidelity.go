@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
@@ -51,7 +51,7 @@ func (r *runner) realOutcome(p *Plan, f netns.Fabric, got left) *outcome {
 }
 
 // fidelity returns how well a run kept real time.
-func fidelity(p *Plan, w emu.Wall, got left) *runfolder.Fidelity {
+func fidelity(p *Plan, w wall.Clock, got left) *runfolder.Fidelity {
 	t := got.Timing
 	smallest := smallestDelay(p)
 	relative := func(d time.Duration) float64 { return float64(d) / (smallest.Seconds() * w.Dilation * 1e9) }

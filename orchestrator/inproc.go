@@ -22,9 +22,9 @@ type outcome struct {
 	results []metrics.NodeTotals // in node order
 	cc      *ccSums
 	paths   *pathSums
-	dropped int64                // records that are in no table
-	end     units.Time           // of the model
-	drained bool                 // ended because nothing was due, not because of Plan.End
+	dropped int64      // records that are in no table
+	end     units.Time // of the model
+	drained bool       // ended because nothing was due, not because of Plan.End
 	wall    time.Duration
 	cpu     time.Duration // of the event loop with its records
 	checks  []check

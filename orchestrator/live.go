@@ -11,7 +11,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/capture/spool"
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
@@ -119,12 +119,12 @@ func (c LiveCapture) listen(ends []liveEnd) (sources []*spool.Source, about stri
 			return sources, "", err
 		}
 		sources = append(sources, s)
-		sheet, err := emu.OpenSheet(c.Run.Nodes[end.node].PID, len(c.Run.Nodes))
+		block, err := wall.FindControlBlock(c.Run.Nodes[end.node].PID, len(c.Run.Nodes))
 		if err != nil {
 			return sources, "", err
 		}
-		sheet.Ring(end.node)
-		if err := sheet.Close(); err != nil {
+		block.RequestCapture(end.node)
+		if err := block.Close(); err != nil {
 			return sources, "", err
 		}
 	}

@@ -1,9 +1,7 @@
 package orchestrator
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
@@ -107,8 +106,9 @@ func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {
 	f := netns.Fabric{
 		Fabric: emu.Fabric{
 			Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Elide: r.opts.Payload == PayloadElide,
-			Wall: r.wall, Applications: p.applicationHosts(), Profile: p.Capture.Domain.Profile(),
+			Applications: p.applicationHosts(), Profile: p.Capture.Domain.Profile(),
 		},
+		Wall:           r.wall,
 		ApplicationMTU: p.ApplicationMTU,
 
 		Name:       r.set.Base.Name,
@@ -128,11 +128,8 @@ func (r *runner) netnsFabric(p *Plan) (netns.Fabric, error) {
 	if f.Inject, err = r.injections(p); err != nil {
 		return f, err
 	}
-	for i := range p.Hosts {
-		f.Nodes = append(f.Nodes, netns.NodeSpec{Host: encode(p.Machine(i))})
-	}
-	for _, c := range p.Switches {
-		f.Nodes = append(f.Nodes, netns.NodeSpec{Switch: encode(c)})
+	for i := range p.Graph.Nodes {
+		f.Nodes = append(f.Nodes, p.Machine(i))
 	}
 	return f, nil
 }
@@ -192,15 +189,6 @@ func (r *runner) checkContainers(ctx context.Context, jobs []job) error {
 		}
 	}
 	return nil
-}
-
-// encode returns the gob of a node's configuration, which is plain data.
-func encode(config any) []byte {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(config); err != nil {
-		panic("orchestrator: node configuration: " + err.Error())
-	}
-	return b.Bytes()
 }
 
 // checkFrames compares the frames that the nodes sent with what the interfaces

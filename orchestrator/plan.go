@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
@@ -186,20 +187,20 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 	if e.Measure.To != 0 {
 		p.Measure.To = units.Time(e.Measure.To)
 	}
-	cc, ok := congestion.Lookup(e.Hosts.CC.Name)
+	cc, ok := congestion.Table.Lookup(e.Hosts.CC.Name)
 	if !ok {
 		return nil, configuration(fmt.Errorf("unknown congestion control %q", e.Hosts.CC.Name))
 	}
 	if _, err := cc.New(f.path, e.Hosts.CC.Params); err != nil { // before a host is built
 		path := "hosts.cc"
-		var param *congestion.ParamError
+		var param *algorithm.ParamError
 		if errors.As(err, &param) {
 			path, err = path+"."+param.Param, param.Err
 		}
 		return nil, at(path, err)
 	}
 	if cc.Constants != nil {
-		p.Constants = cc.Constants(f.path, e.Hosts.CC.Params)
+		p.Constants = cc.Constants(f.path, cc.Read(e.Hosts.CC.Params))
 	}
 	adjacency := f.graph.Adjacency()
 	for h := range f.graph.Hosts() {
@@ -236,8 +237,8 @@ func (f *fabric) host(h int, seed uint64, p *Plan, adjacency [][]topologies.Adja
 		Sizes:      p.Sizes,
 		RTO:        f.rto(),
 		AckEvery:   e.Hosts.AckEvery,
-		CC:         host.Algorithm{Name: e.Hosts.CC.Name, Params: e.Hosts.CC.Params},
-		LB:         host.Algorithm{Name: e.Hosts.LB.Name, Params: e.Hosts.LB.Params},
+		CC:         e.Hosts.CC,
+		LB:         e.Hosts.LB,
 		Path:       f.path,
 		CSIG:       f.csig,
 		Tagging:    f.tagging,

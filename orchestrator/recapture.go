@@ -50,9 +50,9 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	captured := slices.Contains(e.Capture, c.Link)
 	e.Capture = []string{c.Link}
 	plan, err := Compile(e, run.Seed)
-	var l located
-	if errors.As(err, &l) { // of what the folder's file does not say
-		err = configuration(fmt.Errorf("capture %w", l.err))
+	var value *experiment.PathError
+	if errors.As(err, &value) { // of what the folder's file does not say
+		err = configuration(fmt.Errorf("capture %w", value.Err))
 	}
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/units"
 )
@@ -153,7 +153,7 @@ type runner struct {
 	writer   *runfolder.Writer
 	log      *slog.Logger
 	progress *tracker
-	wall     *emu.Wall // of clock wall
+	wall     *wall.Clock // of clock wall
 
 	mu    sync.Mutex
 	notes []string

@@ -54,7 +54,7 @@ func TestBuildTopology(t *testing.T) {
 			topologies.Counts{Hosts: 72, Pods: 9, ToRs: 36, Links: topologies.LinkCounts{Host: 72, TorTor: 36 + 54}}},
 	} {
 		set := parseText(t, "schema: 1\nname: t\ntopology: {"+c.topology+"}\nworkload: {all_to_all: {size: 1kB}}\n")
-		got, err := BuildTopology(set.Base.Topology)
+		got, err := set.Base.Topology.Build()
 		if err != nil {
 			t.Errorf("%s: %v", c.topology, err)
 			continue
@@ -66,8 +66,8 @@ func TestBuildTopology(t *testing.T) {
 			t.Errorf("%s: tree %v, notes %q; want %v and %d", c.topology, got.Tree, got.Notes, c.tree, c.notes)
 		}
 	}
-	for _, topology := range []experiment.Topology{{File: file + "x"}, {KAry: &experiment.KAry{K: 3}}, {LeafSpine: &experiment.LeafSpine{}}, {Dragonfly: &experiment.Dragonfly{}}} {
-		if _, err := BuildTopology(topology); !errors.Is(err, ErrConfiguration) {
+	for _, topology := range []experiment.Topology{{}, {Spec: experiment.TopologyFile(file + "x")}, {Spec: experiment.KAry{K: 3}}, {Spec: experiment.LeafSpine{}}, {Spec: experiment.Dragonfly{}}} {
+		if _, err := Compile(&experiment.Experiment{Topology: topology}, 1); !errors.Is(err, ErrConfiguration) {
 			t.Errorf("%+v: got %v, want ErrConfiguration", topology, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/units"
@@ -75,10 +75,8 @@ func buildNodes(t *testing.T) {
 // it was called by.
 func beNode() {
 	switch filepath.Base(os.Args[0]) {
-	case "csig-host":
-		os.Exit(emu.Main(netns.Host))
-	case "csig-switch":
-		os.Exit(emu.Main(netns.Switch))
+	case "csig-host", "csig-switch":
+		os.Exit(process.Main())
 	}
 }
 

@@ -4,16 +4,10 @@
 package main
 
 import (
-	"bytes"
-	"encoding/gob"
-	"fmt"
 	"os"
 	"syscall"
 
-	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/host"
-	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/reaper"
 )
 
@@ -22,13 +16,5 @@ func main() {
 		reaper.Run(syscall.SIGTERM)
 		return
 	}
-	os.Exit(emu.Main(build))
-}
-
-func build(config []byte, pool *wire.Pool) (node.Machine, error) {
-	var m host.Machine
-	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&m); err != nil {
-		return nil, fmt.Errorf("read the host's configuration: %w", err)
-	}
-	return m.New(pool)
+	os.Exit(process.Main())
 }

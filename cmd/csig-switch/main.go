@@ -4,23 +4,9 @@
 package main
 
 import (
-	"bytes"
-	"encoding/gob"
-	"fmt"
 	"os"
 
-	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/switch/dataplane"
-	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/nodes/emu/process"
 )
 
-func main() { os.Exit(emu.Main(build)) }
-
-func build(config []byte, pool *wire.Pool) (node.Machine, error) {
-	var c dataplane.Config
-	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&c); err != nil {
-		return nil, fmt.Errorf("read the switch's configuration: %w", err)
-	}
-	return dataplane.New(c, pool)
-}
+func main() { os.Exit(process.Main()) }

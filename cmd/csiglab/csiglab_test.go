@@ -419,7 +419,7 @@ func TestRunWithoutAnExperiment(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: got %s, want %s", c.args, got, c.want)
 		}
-		if e.Topology.File != topology || e.Workload.File != workload || e.Workload.StartJitter != 0 || f.set.Variants[0].Name != "run" || e.Name != "run-fat-tree-two" {
+		if e.Topology.Spec != experiment.TopologyFile(topology) || e.Workload.Spec != experiment.WorkloadFile(workload) || e.Workload.StartJitter != 0 || f.set.Variants[0].Name != "run" || e.Name != "run-fat-tree-two" {
 			t.Errorf("%s: got variant %s of %+v", c.args, f.set.Variants[0].Name, e)
 		}
 	}

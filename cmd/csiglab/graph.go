@@ -34,12 +34,12 @@ func (f *fabricFlags) flags(cmd *cobra.Command, format, formats string) {
 
 // load builds the chosen topology. Its graph has a name. The error has exit code
 // 2.
-func (f *fabricFlags) load(a *app, args []string) (orchestrator.Topology, error) {
+func (f *fabricFlags) load(a *app, args []string) (experiment.Built, error) {
 	chosen, name, err := f.choose(a, args)
 	if err != nil {
-		return orchestrator.Topology{}, err
+		return experiment.Built{}, err
 	}
-	t, err := orchestrator.BuildTopology(chosen)
+	t, err := chosen.Build()
 	if err != nil {
 		return t, &exitError{exitUsage, err}
 	}
@@ -58,7 +58,7 @@ func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name
 		return t, "", usage("--variant and --set change an experiment; here there is only --topology %s", f.topology)
 	case f.topology != "":
 		f.links = experiment.DefaultLinks()
-		return experiment.Topology{File: f.topology}, "", nil
+		return experiment.Topology{Spec: experiment.TopologyFile(f.topology)}, "", nil
 	case len(args) == 0:
 		return t, "", usage("name an experiment, or give --topology; embedded: %s", strings.Join(experiment.Names(), " "))
 	case strings.EqualFold(filepath.Ext(args[0]), ".topo"):

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/google/go-cmp/cmp"
 )
@@ -52,11 +51,11 @@ func TestTopoExportHtsim(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := orchestrator.BuildTopology(set.Base.Topology)
+		want, err := set.Base.Topology.Build()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := orchestrator.BuildTopology(experiment.Topology{File: out})
+		got, err := experiment.Topology{Spec: experiment.TopologyFile(out)}.Build()
 		if err != nil {
 			t.Fatal(err)
 		}

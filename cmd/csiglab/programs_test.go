@@ -12,8 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/orchestrator/netns"
+	nodeprocess "github.com/csiglab/csiglab/nodes/emu/process"
 )
 
 // asProgram makes this test's program one of csiglab's, if it is called by the
@@ -22,10 +21,8 @@ func asProgram() {
 	switch filepath.Base(os.Args[0]) {
 	case "csiglab":
 		main()
-	case "csig-host":
-		os.Exit(emu.Main(netns.Host))
-	case "csig-switch":
-		os.Exit(emu.Main(netns.Switch))
+	case "csig-host", "csig-switch":
+		os.Exit(nodeprocess.Main())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	loadhtsim "github.com/csiglab/csiglab/workloads/htsim"
@@ -129,21 +130,21 @@ func (a *app) validate() *cobra.Command {
 // validateFiles checks a topology, a workload, and that they fit.
 func (a *app) validateFiles(s *selection, asJSON bool) error {
 	var out inputCounts
-	var opts orchestrator.MatrixOptions
+	hosts := 0
 	if s.topology != "" {
-		graph, notes, err := orchestrator.ReadTopology(s.topology)
+		t, err := experiment.Topology{Spec: experiment.TopologyFile(s.topology)}.Build()
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}
-		a.notes(notes)
-		out.Counts, opts.Hosts = graph.Counts(), graph.Hosts()
+		a.notes(t.Notes)
+		out.Counts, hosts = t.Graph.Counts(), t.Graph.Hosts()
 	}
 	if s.workload != "" {
-		var err error
-		if opts.StartUnit, err = loadhtsim.ParseStartUnit(s.startUnit); err != nil {
+		if _, err := loadhtsim.ParseStartUnit(s.startUnit); err != nil {
 			return usage("--start-unit: %w", err)
 		}
-		load, notes, err := orchestrator.ReadWorkload(s.workload, opts)
+		file := experiment.Workload{Spec: experiment.WorkloadFile(s.workload), StartUnit: s.startUnit}
+		load, notes, err := file.Build(hosts, experiment.Links{})
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}

@@ -75,14 +75,16 @@ func (e *LinkError) Error() string {
 	return fmt.Sprintf("link %s: frame %d from %s to %s %s", e.Link, e.Frame, e.From, e.To, e.Reason)
 }
 
-// nodeError is an error of a node's driver other than a *LinkError.
-type nodeError struct {
-	name string
-	err  error
+// DriverError is an error of a node's driver other than a *LinkError.
+type DriverError struct {
+	Name string // of the node
+	Err  error
 }
 
-func (e *nodeError) Error() string { return fmt.Sprintf("node %s: %v", e.name, e.err) }
-func (e *nodeError) Unwrap() error { return e.err }
+func (e *DriverError) Error() string { return fmt.Sprintf("node %s: %v", e.Name, e.Err) }
+
+// Unwrap returns Err.
+func (e *DriverError) Unwrap() error { return e.Err }
 
 // failed names the node in an error, and the link if the error is of one, as when
 // its interface is gone.
@@ -91,7 +93,7 @@ func (n *Node) failed(err error) error {
 	if errors.As(err, &port) {
 		err = fmt.Errorf("link %s: %w", n.cfg.Ports[port.Port].Link, port.Err)
 	}
-	return &nodeError{n.cfg.Name, err}
+	return &DriverError{Name: n.cfg.Name, Err: err}
 }
 
 // Node drives one machine. It belongs to one goroutine at a time.
@@ -108,18 +110,26 @@ type Node struct {
 	frames  []netio.Frame
 	outbox  outbox
 	buffers [][]byte // free payload buffers
-	foreign int64
+	strays  int64
 	sent    int64
 	taps    *taps // nil: no frame is captured
 	timeout time.Duration
 
 	// In real time frames may be lost and come late.
-	paced        bool
-	present      units.Time // when the frames that are accepted now were read
-	numbered     int64      // frames sent, those that were lost for a test among them
-	received     int64
-	displaced    int64
-	displacedMax units.Duration
+	realTime bool
+	present  units.Time // when the frames that are accepted now were read
+	counts   LinkCounts
+}
+
+// LinkCounts are what a node has counted on links of the fabric since the start.
+type LinkCounts struct {
+	Sent     int64 // frames, those among them that an injection has lost
+	Received int64 // frames of this run
+	// Displaced counts the packets that the machine got after the moment at which
+	// they had to arrive had passed for it, DisplacedMax is the longest such time.
+	// Both need real time.
+	Displaced    int64
+	DisplacedMax units.Duration
 }
 
 type portState struct {
@@ -163,60 +173,74 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn, sink metr
 	return n
 }
 
-// Start returns the node's first report.
-func (n *Node) Start() lockstep.Report { return lockstep.Report{Next: n.next()} }
+// ID returns the node's number in the fabric.
+func (n *Node) ID() int { return n.cfg.Node }
 
-// grant takes from the board what the next turn needs to know. The caller holds
-// the board's lock.
-func (n *Node) grant(b *lockstep.Board) {
+// Ports returns the number of the node's ports.
+func (n *Node) Ports() int { return len(n.ports) }
+
+// Conn returns the Conn that New was given; it stays the node's.
+func (n *Node) Conn() netio.Conn { return n.conn }
+
+// Start returns the node's first report to the Board of a run in lockstep.
+func (n *Node) Start() lockstep.Report { return lockstep.Report{Next: n.Next()} }
+
+// Grant takes from the Board what the next Turn needs to know. The caller holds
+// the Board's lock.
+func (n *Node) Grant(b *lockstep.Board) {
 	for i := range n.ports {
 		p := &n.ports[i]
 		p.expected, p.credit = b.Count(p.In), b.Credit(p.Out)
 	}
 }
 
-// turn reads what must be read, processes every event before horizon, 0 for none,
-// and puts on the wire what they send. It ends early when a link has no room for
-// more. The report is valid until the next turn. A *LinkError names the link that
-// broke the run.
-func (n *Node) turn(horizon units.Time) (lockstep.Report, error) {
+// Turn is a turn in lockstep, which Grant has prepared: it reads what must be
+// read, processes every event before horizon, 0 for none, and puts on the wire
+// what they send. It ends early when a link has no room for more. The report is
+// valid until the next Turn. A *LinkError names the link that broke the run.
+func (n *Node) Turn(horizon units.Time) (lockstep.Report, error) {
 	if err := n.read(); err != nil {
 		return lockstep.Report{}, err
 	}
-	n.beginReport()
-	for !n.report.Blocked {
-		if n.next() >= horizon {
-			break
-		}
-		n.step()
-		for _, d := range n.stepper.Departures {
-			if err := n.depart(d); err != nil {
-				return lockstep.Report{}, err
-			}
+	n.report.Sent, n.report.Blocked = n.report.Sent[:0], false
+	for !n.report.Blocked && n.Next() < horizon {
+		if err := n.Step(); err != nil {
+			return lockstep.Report{}, err
 		}
 	}
-	if err := n.flush(); err != nil {
+	if err := n.Flush(); err != nil {
 		return lockstep.Report{}, err
 	}
-	n.endReport()
-	n.report.Next, n.report.Last = n.next(), n.now
-	return n.report, nil
-}
-
-func (n *Node) beginReport() { n.report.Sent, n.report.Blocked = n.report.Sent[:0], false }
-
-// endReport puts the links' numbers on the board into the report.
-func (n *Node) endReport() {
+	// The report has ports where the Board wants links.
 	for i := range n.report.Sent {
 		sent := &n.report.Sent[i]
 		n.ports[sent.Link].report = -1
 		sent.Link = n.ports[sent.Link].Out
 	}
+	n.report.Next, n.report.Last = n.Next(), n.now
+	return n.report, nil
 }
 
-// step processes the next event: a port that becomes free, a packet that arrives,
-// or, last at its instant, the machine's deadline.
-func (n *Node) step() {
+// Step processes the event that is due at Next and makes frames of the packets
+// that leave. Some frames may stay with the node until Flush.
+func (n *Node) Step() error {
+	n.process()
+	for _, d := range n.stepper.Departures {
+		if err := n.depart(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Departures returns the packets that the last Step sent, in the order of
+// sending, of which only the ports and times may be read: the packets themselves
+// may be in use again. Valid until the next Step.
+func (n *Node) Departures() []node.Departure { return n.stepper.Departures }
+
+// process processes the next event: a port that becomes free, a packet that
+// arrives, or, last at its instant, the machine's deadline.
+func (n *Node) process() {
 	if now, timer := n.events.next(), n.timer(); timer < now {
 		n.now = timer
 		n.stepper.Timeout(timer)
@@ -243,7 +267,14 @@ func (n *Node) step() {
 // timer is the machine's next deadline; one in the past is due now.
 func (n *Node) timer() units.Time { return max(n.stepper.NextTimeout(), n.now) }
 
-func (n *Node) next() units.Time { return min(n.events.next(), n.timer()) }
+// Next returns when the node's next event is due, units.Never without one.
+func (n *Node) Next() units.Time { return min(n.events.next(), n.timer()) }
+
+// Now returns the model time of the last event that the node has processed.
+func (n *Node) Now() units.Time { return n.now }
+
+// LinkCounts returns what the node has counted on its links so far.
+func (n *Node) LinkCounts() LinkCounts { return n.counts }
 
 // Finish closes the machine, so that it emits what it measured until end, or until
 // its last event where a run in real time is given up before that.
@@ -252,9 +283,9 @@ func (n *Node) Finish(end units.Time) { n.stepper.Close(max(end, n.now)) }
 // Sent returns how many frames the node has put on links of the fabric.
 func (n *Node) Sent() int64 { return n.sent }
 
-// Foreign returns how many frames arrived that are not of this run, or are too
+// Strays returns how many frames arrived that are not of this run, or are too
 // short to be frames.
-func (n *Node) Foreign() int64 { return n.foreign }
+func (n *Node) Strays() int64 { return n.strays }
 
 // Close closes the node's Conn.
 func (n *Node) Close() error { return n.conn.Close() }
@@ -321,19 +352,19 @@ func (n *Node) broken(port int, reason string) error {
 func (n *Node) accept(f netio.Frame) error {
 	port := &n.ports[f.Port]
 	if port.Application {
-		n.acceptProgram(port, f)
+		n.acceptRaw(port, f)
 		return nil
 	}
 	data, arrival, sequence, ok := readTrailer(f.Data, n.cfg.Run)
 	if !ok {
-		n.foreign++
+		n.strays++
 		return nil
 	}
 	blame := func(reason string) error {
 		return &LinkError{Link: port.Link, From: port.Peer, To: n.cfg.Name, Frame: sequence, Reason: reason}
 	}
-	n.received++
-	if n.paced {
+	n.counts.Received++
+	if n.realTime {
 		port.count(sequence)
 	} else if !port.take(sequence) {
 		return blame("arrived twice")
@@ -343,11 +374,11 @@ func (n *Node) accept(f netio.Frame) error {
 		return blame("arrived damaged: " + err.Error())
 	}
 	if arrival < n.now {
-		if !n.paced {
+		if !n.realTime {
 			panic(fmt.Sprintf("emu: node %s has reached %v and reads a frame that arrived at %v", n.cfg.Name, n.now, arrival))
 		}
-		n.displaced++
-		n.displacedMax = max(n.displacedMax, n.now.Sub(arrival))
+		n.counts.Displaced++
+		n.counts.DisplacedMax = max(n.counts.DisplacedMax, n.now.Sub(arrival))
 		arrival = n.now
 	}
 	switch {
@@ -418,25 +449,20 @@ var errNoPayload = errors.New("the machine has lost a packet's payload")
 func (n *Node) depart(d node.Departure) error {
 	port := &n.ports[d.Port]
 	if port.Application {
-		return n.departProgram(d)
+		return n.departRaw(d)
 	}
 	port.sent++
-	n.numbered++
-	if port.credit--; port.credit <= 0 {
-		n.report.Blocked, n.report.Full = true, port.Out
-	}
+	n.counts.Sent++
 	arrival := d.Departs.Add(port.Delay)
-	if port.report < 0 {
-		port.report = len(n.report.Sent)
-		n.report.Sent = append(n.report.Sent, lockstep.Sent{Link: d.Port, First: arrival})
+	if !n.realTime {
+		n.account(d.Port, arrival)
 	}
-	n.report.Sent[port.report].Frames++
 
-	payload, foreign := d.Packet.Payload, d.Packet.Kind() == wire.Foreign
+	payload, raw := d.Packet.Payload, d.Packet.Kind() == wire.Foreign
 	switch {
-	case n.cfg.Elide && !foreign || d.Packet.PayloadLen == 0:
+	case n.cfg.Elide && !raw || d.Packet.PayloadLen == 0:
 		payload = nil
-	case n.cfg.Host && !foreign:
+	case n.cfg.Host && !raw:
 		payload = payloadOf(d.Packet)
 	case len(payload) != d.Packet.PayloadLen:
 		return n.failed(fmt.Errorf("port %d: %v: %w", d.Port, d.Packet, errNoPayload))
@@ -455,13 +481,26 @@ func (n *Node) depart(d node.Departure) error {
 		n.outbox.withdraw()
 	}
 	if n.outbox.full() {
-		return n.flush()
+		return n.Flush()
 	}
 	return nil
 }
 
-// flush puts the frames of the outbox on the wire and recycles their packets.
-func (n *Node) flush() error {
+// account adds a frame to the report of a turn in lockstep.
+func (n *Node) account(at int, arrival units.Time) {
+	port := &n.ports[at]
+	if port.credit--; port.credit <= 0 {
+		n.report.Blocked, n.report.Full = true, port.Out
+	}
+	if port.report < 0 {
+		port.report = len(n.report.Sent)
+		n.report.Sent = append(n.report.Sent, lockstep.Sent{Link: at, First: arrival})
+	}
+	n.report.Sent[port.report].Frames++
+}
+
+// Flush puts the frames of the outbox on the wire and recycles their packets.
+func (n *Node) Flush() error {
 	if err := n.conn.Send(n.outbox.messages); err != nil {
 		return n.failed(err)
 	}

@@ -27,7 +27,6 @@ type Fabric struct {
 	Live         Live          // in real time
 	Profile      uint32        // of the CSIG domain (csig.Domain.Profile)
 	FrameTimeout time.Duration // 0: DefaultFrameTimeout
-	Wall         *Wall         // real time; nil: lockstep
 	// Applications are the hosts that run programs over the kernel's TCP/IP,
 	// ascending. Port shim.Application of their nodes, which is 1, leads to the
 	// interface of these programs and is in no list of links.

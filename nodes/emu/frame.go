@@ -16,15 +16,13 @@ import (
 // capture decodes as if it were padding.
 const (
 	trailerMagic = 0xc516_1ab1
-	trailerLen   = 24
+	// TrailerLen is how many bytes a frame has beyond its packet's.
+	TrailerLen = 24
 )
-
-// TrailerLen is what a frame needs beyond the packet's bytes.
-const TrailerLen = trailerLen
 
 // MaxFrame returns the length of the longest frame of a fabric whose packets carry
 // at most so much payload, trailer included.
-func MaxFrame(payload units.Size) int { return wire.MaxHeader + int(payload) + trailerLen }
+func MaxFrame(payload units.Size) int { return wire.MaxHeader + int(payload) + TrailerLen }
 
 // Arrival returns the model time at which a captured frame arrives at the far
 // end of its link; ok is false for a frame without a trailer.
@@ -42,18 +40,20 @@ const shortest = 60
 
 // findTrailer returns where the trailer of a frame begins, -1 without one.
 func findTrailer(frame []byte) int {
-	for at := len(frame) - trailerLen; at >= 0; at-- {
+	for at := len(frame) - TrailerLen; at >= 0; at-- {
 		if binary.BigEndian.Uint32(frame[at:]) == trailerMagic {
 			return at
 		}
-		if len(frame) > shortest || frame[at+trailerLen-1] != 0 {
+		if len(frame) > shortest || frame[at+TrailerLen-1] != 0 {
 			break
 		}
 	}
 	return -1
 }
 
-func appendTrailer(b []byte, run uint32, arrival units.Time, sequence int64) []byte {
+// AppendTrailer appends the trailer of a frame that is the given one of its link's
+// direction, counted from 1, and arrives at the given time.
+func AppendTrailer(b []byte, run uint32, arrival units.Time, sequence int64) []byte {
 	b = binary.BigEndian.AppendUint32(b, trailerMagic)
 	b = binary.BigEndian.AppendUint32(b, run)
 	b = binary.BigEndian.AppendUint64(b, uint64(arrival))
@@ -105,10 +105,10 @@ func (o *outbox) full() bool { return len(o.packets) >= outboxSize }
 
 func (o *outbox) add(run uint32, d node.Departure, payload []byte, arrival units.Time, sequence int64, flip bool) {
 	if o.trailers == nil {
-		o.trailers = make([]byte, 0, outboxSize*trailerLen) // never moves: messages refer to it
+		o.trailers = make([]byte, 0, outboxSize*TrailerLen) // never moves: messages refer to it
 	}
 	at := len(o.trailers)
-	o.trailers = appendTrailer(o.trailers, run, arrival, sequence)
+	o.trailers = AppendTrailer(o.trailers, run, arrival, sequence)
 	header := d.Packet.Header()
 	if flip {
 		// The last byte of each transport header is reserved: the packet still

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/player"
@@ -34,8 +35,8 @@ func config(i int) host.Config {
 		IP: wire.HostIP(i), MAC: wire.MAC(i, 0), NextHopMAC: wire.MAC(1-i, 0),
 		Rate: 100 * units.Gbps, Control: 1,
 		MTU: mtu, Sizes: wire.Sizes{Header: header}, RTO: rto, AckEvery: 16384,
-		CC:   host.Algorithm{Name: "nscc"},
-		LB:   host.Algorithm{Name: "mixed"},
+		CC:   algorithm.Choice{Name: "nscc"},
+		LB:   algorithm.Choice{Name: "mixed"},
 		Path: congestion.Path{LinkRate: 100 * units.Gbps, NetworkRTT: 2*linkDelay + perPacket + 5_120, MTU: mtu, Header: header, Trim: true},
 		Seed: 1, Measure: transport.Span{To: units.Never}, Records: 100 * units.Microsecond,
 	}

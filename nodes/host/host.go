@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -36,8 +37,8 @@ type Config struct {
 	Sizes    wire.Sizes
 	RTO      units.Duration
 	AckEvery units.Size
-	CC       Algorithm
-	LB       Algorithm
+	CC       algorithm.Choice // of congestion.Table
+	LB       algorithm.Choice // of balance.Table
 	Path     congestion.Path
 
 	CSIG    *csig.Config // nil without CSIG
@@ -49,12 +50,6 @@ type Config struct {
 	Seed    uint64
 	Measure transport.Span
 	Records units.Duration
-}
-
-// Algorithm names an algorithm and its parameters.
-type Algorithm struct {
-	Name   string
-	Params map[string]string
 }
 
 // Flow is one transfer that this host sends or receives. Its id is the
@@ -192,25 +187,20 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 	}), nil
 }
 
-func newController(a Algorithm, path congestion.Path) (congestion.Controller, error) {
-	algorithm, ok := congestion.Lookup(a.Name)
+func newController(c algorithm.Choice, path congestion.Path) (congestion.Controller, error) {
+	a, ok := congestion.Table.Lookup(c.Name)
 	if !ok {
-		return nil, fmt.Errorf("unknown congestion control %q", a.Name)
+		return nil, fmt.Errorf("unknown congestion control %q", c.Name)
 	}
-	return algorithm.New(path, a.Params)
+	return a.New(path, c.Params)
 }
 
-func newBalancer(a Algorithm, random *rand.Rand) (balance.Balancer, error) {
-	algorithm, ok := balance.Lookup(a.Name)
+func newBalancer(c algorithm.Choice, random *rand.Rand) (balance.Balancer, error) {
+	a, ok := balance.Table.Lookup(c.Name)
 	if !ok {
-		return nil, fmt.Errorf("unknown load balancer %q", a.Name)
+		return nil, fmt.Errorf("unknown load balancer %q", c.Name)
 	}
-	cfg, err := balance.Parse(a.Params)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Random = random
-	return algorithm.New(cfg), nil
+	return a.New(random, c.Params)
 }
 
 // Ready is the set of ports that may have something to send.

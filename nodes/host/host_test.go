@@ -414,7 +414,7 @@ func TestNewRefuses(t *testing.T) {
 		`host h0: flow 3: unknown congestion control "ncss"`: func(c *host.Config) { c.CC.Name = "ncss" },
 		`host h0: flow 3: unknown load balancer "rps"`:       func(c *host.Config) { c.LB.Name = "rps" },
 		`host h0: flow 3: nscc has no parameter "gain"`:      func(c *host.Config) { c.CC.Params = map[string]string{"gain": "1"} },
-		`host h0: flow 3: parameter paths: "3" is not`:       func(c *host.Config) { c.LB.Params = map[string]string{"paths": "3"} },
+		`host h0: flow 3: mixed: parameter paths: 3 is not`:  func(c *host.Config) { c.LB.Params = map[string]string{"paths": "3"} },
 		`host h0: `: func(c *host.Config) {
 			c.CSIG = &csig.Config{Format: csig.FormatCompact, Quantisers: [csig.Types]csig.Quantiser{{Name: "no such"}}}
 		},

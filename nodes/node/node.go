@@ -36,6 +36,10 @@ type Machine interface {
 	// Ready is the set of ports that may have something to send. The machine
 	// owns it and keeps it current; a driver only reads it.
 	Ready() PortSet
+	// Profile is the fingerprint of the machine's CSIG domain (csig.Domain.Profile),
+	// 0 without CSIG. Machines of one fabric with different fingerprints would read
+	// each other's tags wrongly.
+	Profile() uint32
 	// Close closes the machine's windows at end and emits its totals into the sink
 	// that it got at its construction. It is the last call.
 	Close(end units.Time)

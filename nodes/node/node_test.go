@@ -85,6 +85,7 @@ func (m *toy) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool
 func (m *toy) HandleTimeout(now units.Time) { m.log = append(m.log, fmt.Sprintf("%d timeout", now)) }
 func (m *toy) NextTimeout() units.Time      { return m.timeout }
 func (m *toy) Ready() node.PortSet          { return m.ready }
+func (m *toy) Profile() uint32              { return 0 }
 func (m *toy) Close(units.Time) {
 	m.sink.Emit(&metrics.NodeTotals{Ports: []metrics.PortTotals{{Port: 2}, {Port: 0}}})
 }

@@ -70,6 +70,7 @@ func (m *machine) HandleTimeout(now units.Time) {
 
 func (m *machine) NextTimeout() units.Time { return m.deadline }
 func (m *machine) Ready() node.PortSet     { return m.ready }
+func (m *machine) Profile() uint32         { return 0 }
 func (m *machine) Close(end units.Time) {
 	m.end = end
 	m.records.Emit(&metrics.NodeTotals{Ports: []metrics.PortTotals{{}}})
@@ -396,6 +397,7 @@ func (m *echo) NextTimeout() units.Time {
 }
 
 func (m *echo) Ready() node.PortSet { return m.ready }
+func (m *echo) Profile() uint32     { return 0 }
 func (m *echo) Close(units.Time)    {}
 
 func ExampleNew() {

@@ -15,7 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/units"
 )
@@ -119,7 +119,7 @@ func set(t *testing.T, end units.Time, programs ...application.Program) *applica
 		programs[i].Name = "h0"
 		programs[i].Output = filepath.Join(dir, "programs", fmt.Sprintf("%d.txt", i))
 	}
-	s := application.NewSet(programs, emu.Wall{Dilation: 1}, end, local)
+	s := application.NewSet(programs, wall.Clock{Dilation: 1}, end, local)
 	t.Cleanup(s.Stop)
 	return s
 }
@@ -158,7 +158,7 @@ func TestHeldPrograms(t *testing.T) {
 	s := set(t, units.Never, application.Program{Args: []string{"true"}}, application.Program{Args: shell("exec sleep 3600"), Background: true})
 	hold := make(chan struct{})
 	s.Hold(hold)
-	s.Begin(emu.Monotonic())
+	s.Begin(wall.Monotonic())
 	for deadline := time.Now().Add(20 * time.Second); s.Ended()[0].Ended == units.Never; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the first program does not end")
@@ -190,7 +190,7 @@ func TestPrograms(t *testing.T) {
 		{Args: []string{"true"}, Start: units.Time(units.Hour), Background: true},
 	}
 	s := set(t, units.Never, programs...)
-	s.Begin(emu.Monotonic())
+	s.Begin(wall.Monotonic())
 	done(t, s)
 	ended := s.Ended()
 	if err := gone(mark); err != nil {
@@ -227,7 +227,7 @@ func TestPrograms(t *testing.T) {
 func TestEndOfTheRun(t *testing.T) {
 	s := set(t, units.Time(300*units.Millisecond), application.Program{Args: shell("trap '' TERM; while :; do sleep 1; done")})
 	began := time.Now()
-	s.Begin(emu.Monotonic())
+	s.Begin(wall.Monotonic())
 	done(t, s)
 	if took := time.Since(began); took < 300*time.Millisecond {
 		t.Errorf("the run ended after %v", took)
@@ -253,7 +253,7 @@ func TestParentKilled(t *testing.T) {
 	mark := fmt.Sprintf("37%d", 1000+os.Getpid()%1000)
 	if line := os.Getenv("APPLICATION_TEST_PARENT"); line != "" {
 		s := set(t, units.Never, application.Program{Args: shell(line)})
-		s.Begin(emu.Monotonic())
+		s.Begin(wall.Monotonic())
 		done(t, s)
 		return
 	}

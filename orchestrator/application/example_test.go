@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/units"
 )
@@ -23,8 +23,8 @@ func ExampleNewSet() {
 		return
 	}
 	programs := []application.Program{{Host: 0, Name: "h0", Args: []string{"ip", "address"}, Output: "h0-0.txt"}}
-	set := application.NewSet(programs, emu.Wall{Dilation: 1}, units.Never, starter)
-	set.Begin(emu.Monotonic())
+	set := application.NewSet(programs, wall.Clock{Dilation: 1}, units.Never, starter)
+	set.Begin(wall.Monotonic())
 	<-set.Done()
 	fmt.Println(set.Ended()[0])
 }

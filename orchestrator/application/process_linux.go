@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/reaper"
 )
 
@@ -110,7 +110,7 @@ func (l *Local) Start(p Program, output *os.File) (Process, error) {
 	}
 	cmd := exec.Command(path, p.Args[1:]...)
 	cmd.Args[0] = p.Args[0]
-	cmd.Env = slices.Concat(l.environment, []string{emu.EnvironmentNode + "=" + p.Name})
+	cmd.Env = slices.Concat(l.environment, []string{process.EnvironmentNode + "=" + p.Name})
 	cmd.Stdout, cmd.Stderr = output, output
 	// A session of its own: Ctrl-C on the terminal is csiglab's to handle. It dies
 	// with the init; Pdeathsig would look for its parent, which its namespace has

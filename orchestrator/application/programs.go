@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -73,7 +73,7 @@ type Starter interface {
 // Set is the programs of one run. Begin starts it, Stop ends it.
 type Set struct {
 	programs []Program
-	wall     emu.Wall
+	wall     wall.Clock
 	end      units.Time
 	starter  Starter
 	hold     <-chan struct{} // nil: not held
@@ -90,7 +90,7 @@ type Set struct {
 
 // NewSet returns the programs of a run that ends at end, units.Never for one that
 // ends when its programs have ended.
-func NewSet(programs []Program, w emu.Wall, end units.Time, s Starter) *Set {
+func NewSet(programs []Program, w wall.Clock, end units.Time, s Starter) *Set {
 	set := &Set{
 		programs: programs, wall: w, end: end, starter: s, done: make(chan struct{}),
 		running: make([]Process, len(programs)), ended: make([]Ended, len(programs)),
@@ -157,11 +157,11 @@ func (s *Set) until(t units.Time) <-chan time.Time {
 	if t == units.Never {
 		return nil
 	}
-	return time.After(s.start - emu.Monotonic() + min(s.wall.At(t), math.MaxInt64/2))
+	return time.After(s.start - wall.Monotonic() + min(s.wall.At(t), math.MaxInt64/2))
 }
 
 // now is the model time.
-func (s *Set) now() units.Time { return s.wall.Model(max(0, emu.Monotonic()-s.start)) }
+func (s *Set) now() units.Time { return s.wall.Model(max(0, wall.Monotonic()-s.start)) }
 
 // run runs one program at its time.
 func (s *Set) run(ctx context.Context, i int) {

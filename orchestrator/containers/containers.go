@@ -14,12 +14,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
+	"github.com/csiglab/csiglab/nodes/emu/process"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
@@ -34,10 +38,11 @@ import (
 type Fabric struct {
 	emu.Fabric // Run is filled in by Run; the folder of Live and Spools, if any, is Meeting
 
-	Name       string     // of the experiment
-	Folder     string     // of the run, absolute; takes the topology file
-	Machines   [][]byte   // gobs of the nodes' machines, as Graph.Nodes
-	MaxPayload units.Size // of a packet
+	Wall       *wall.Clock    // real time; nil: lockstep
+	Name       string         // of the experiment
+	Folder     string         // of the run, absolute; takes the topology file
+	Machines   []machine.Spec // as Graph.Nodes
+	MaxPayload units.Size     // of a packet
 	Binaries   containerlab.Binaries
 
 	// Patience, Hold and Ready are those of watch.Paced, of a run in real time; Ready
@@ -45,6 +50,8 @@ type Fabric struct {
 	Patience time.Duration
 	Hold     <-chan struct{}
 	Ready    func(id string)
+	// Records takes the records of the nodes, batch by batch, from several goroutines.
+	Records func(*metrics.Batch)
 
 	ApplicationMTU units.Size // of the programs' interface on the hosts of Applications
 	Programs       []application.Program
@@ -211,7 +218,7 @@ func Lab(name string, g *topologies.Graph, payload units.Size, images containerl
 	for _, n := range g.Nodes {
 		s := containerlab.NodeSettings{
 			Image: images.Switch,
-			Env:   map[string]string{emu.EnvironmentSocket: mounted + "/" + socketName, emu.EnvironmentNode: n.Name},
+			Env:   map[string]string{process.EnvironmentSocket: mounted + "/" + socketName, process.EnvironmentNode: n.Name},
 		}
 		if n.Kind == topologies.Host {
 			s.Image = images.Host
@@ -294,16 +301,16 @@ func (r *run) drive(ctx context.Context, out *Outcome) error {
 func (r *run) keepStep(ctx context.Context) (*watch.Outcome, error) {
 	f := r.fabric
 	configs, links := f.Configs()
-	shared, err := emu.NewShared(len(configs), links, f.End)
+	board, err := shared.New(len(configs), links, f.End)
 	if err != nil {
 		return nil, err
 	}
-	defer shared.Close()
-	ends, err := r.start(ctx, configs, links, shared.File)
+	defer board.Close()
+	ends, err := r.start(ctx, configs, links, board.File)
 	if err != nil {
 		return nil, err
 	}
-	watched := watch.Run{Shared: shared, Ends: ends, FrameTimeout: f.FrameTimeout, Progress: r.progress}
+	watched := watch.Run{Shared: board, Ends: ends, FrameTimeout: f.FrameTimeout, Progress: r.progress}
 	for i, n := range r.deployed.Nodes {
 		watched.Processes = append(watched.Processes, watch.Process{Name: r.names[i], PID: n.PID})
 	}
@@ -316,15 +323,15 @@ func (r *run) keepStep(ctx context.Context) (*watch.Outcome, error) {
 }
 
 // start tells the nodes what to do, and returns what tells of their ends.
-func (r *run) start(ctx context.Context, configs []emu.Config, links []lockstep.Link, shared *os.File) (<-chan watch.Ended, error) {
+func (r *run) start(ctx context.Context, configs []emu.Config, links []lockstep.Link, memory *os.File) (<-chan watch.Ended, error) {
 	f := r.fabric
 	ends := make(chan watch.Ended, len(configs))
 	for i, c := range configs {
-		spec := emu.ProcessSpec{
+		spec := process.Spec{
 			Config: c, Machine: f.Machines[i], Interfaces: r.deployed.Nodes[i].Interfaces,
 			MaxFrame: emu.MaxFrame(f.MaxPayload), Nodes: len(configs), Links: links, End: f.End, Wall: f.Wall,
 		}
-		report, err := r.room.handOver(i, &spec, shared)
+		report, err := r.room.handOver(i, &spec, memory)
 		if err != nil {
 			return nil, fmt.Errorf("hand over to node %s: %w", c.Name, err)
 		}
@@ -337,19 +344,19 @@ func (r *run) start(ctx context.Context, configs []emu.Config, links []lockstep.
 func (r *run) wait(ctx context.Context, node int, report *os.File) watch.Ended {
 	defer report.Close()
 	e := watch.Ended{Node: node}
-	content, err := io.ReadAll(report)
-	if err == nil {
-		e.Report = watch.Decode(content)
-	}
+	e.Report, _ = process.ReadReport(report, r) // without one, the end of the container says why
 	if e.Report == nil {
 		e.Reason = r.engine.Exit(ctx, r.deployed.Nodes[node])
 	}
 	return e
 }
 
+// Consume hands on the records of a node.
+func (r *run) Consume(b *metrics.Batch) { r.fabric.Records(b) }
+
 // writeSpec tells a node what to do; a node that dies meanwhile leaves no report,
 // which tells more than the broken pipe.
-func writeSpec(to *os.File, spec *emu.ProcessSpec) {
+func writeSpec(to *os.File, spec *process.Spec) {
 	gob.NewEncoder(to).Encode(spec) //nolint:errcheck // see above
 	to.Close()
 }

@@ -336,7 +336,7 @@ func TestLabOfEveryExperiment(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := set.Variants[0].Experiment
-		built, err := orchestrator.BuildTopology(e.Topology)
+		built, err := e.Topology.Build()
 		if err != nil {
 			t.Fatal(err)
 		}

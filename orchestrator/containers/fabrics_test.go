@@ -34,7 +34,7 @@ func loadFabric(t *testing.T, name string) (*experiment.Set, shape) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	built, err := orchestrator.BuildTopology(set.Base.Topology)
+	built, err := set.Base.Topology.Build()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/shape"
 	"github.com/csiglab/csiglab/orchestrator/watch"
@@ -18,19 +19,19 @@ import (
 func (r *run) pace(ctx context.Context) (*watch.Outcome, error) {
 	f := r.fabric
 	configs, links := f.Configs()
-	sheet, err := emu.NewSharedSheet(len(configs))
+	block, err := wall.NewSharedControlBlock(len(configs))
 	if err != nil {
 		return nil, err
 	}
-	defer sheet.Close()
-	ends, err := r.start(ctx, configs, links, sheet.File)
+	defer block.Close()
+	ends, err := r.start(ctx, configs, links, block.File)
 	if err != nil {
 		return nil, err
 	}
 	paced := watch.Paced{
-		Sheet: sheet.Sheet, Wall: *f.Wall, End: f.End, Names: r.names, Patience: f.Patience, Hold: f.Hold,
+		Block: block.ControlBlock, Wall: *f.Wall, End: f.End, Names: r.names, Patience: f.Patience, Hold: f.Hold,
 		Ends: ends, Processes: len(configs), Progress: r.progress,
-		Prepare: func() error { return r.raise(sheet.Sheet) },
+		Prepare: func() error { return r.raise(block.ControlBlock) },
 		Ready: func(start time.Duration) {
 			if f.Ready != nil {
 				f.Ready(r.id)

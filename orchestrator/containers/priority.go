@@ -9,20 +9,20 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 )
 
 // raise gives the threads that pace a real-time priority, which a container may
 // not take by itself. They may give it up, and do as under any runtime. Where the
 // machine does not permit it the run goes on without, and its fidelity tells.
-func (r *run) raise(sheet *emu.Sheet) error {
+func (r *run) raise(block *wall.ControlBlock) error {
 	group := ""
 	for i, n := range r.deployed.Nodes {
-		thread, err := threadOf(n.PID, sheet.Thread(i))
+		thread, err := threadOf(n.PID, block.Thread(i))
 		if err != nil {
 			return fmt.Errorf("node %s: %w", r.names[i], err)
 		}
-		if emu.Raise(thread) == nil {
+		if wall.Raise(thread) == nil {
 			continue
 		}
 		// With real-time group scheduling (CONFIG_RT_GROUP_SCHED, cgroup v1) a group
@@ -34,7 +34,7 @@ func (r *run) raise(sheet *emu.Sheet) error {
 				return nil
 			}
 		}
-		if os.WriteFile(group, []byte(strconv.Itoa(thread)), 0) != nil || emu.Raise(thread) != nil {
+		if os.WriteFile(group, []byte(strconv.Itoa(thread)), 0) != nil || wall.Raise(thread) != nil {
 			return nil
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/process"
 )
 
 // A run's nodes and the orchestrator meet in the folder meeting of the run's
@@ -94,7 +94,7 @@ func (r *room) gather(ctx context.Context, names []string, missing func(node int
 
 // handOver tells a node what to do and gives it the shared memory. It returns the
 // file of the node's report.
-func (r *room) handOver(node int, spec *emu.ProcessSpec, shared *os.File) (*os.File, error) {
+func (r *room) handOver(node int, spec *process.Spec, shared *os.File) (*os.File, error) {
 	specRead, specWrite, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -3,106 +3,52 @@ package experiment
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 )
 
 // Tables are the names that other packages define: the experiment file may use
 // these and no others. A nil slice or function accepts every name, which is for
 // tests that do not care.
 type Tables struct {
-	CC, LB []AlgorithmSpec
+	CC, LB []algorithm.Spec
 	// Quantisers returns an error when a format (compact, wide) has no quantiser
 	// of that name for that signal type.
 	Quantisers func(format, signal, name string) error
 }
 
-// AlgorithmSpec is one algorithm of a table.
-type AlgorithmSpec struct {
-	Name   string
-	Doc    string
-	Params []ParamSpec
+// choice is a key whose value is an Algorithm.
+type choice struct {
+	path     string
+	fallback string // name of the default
+	table    func(*Tables) []algorithm.Spec
+	of       func(*Experiment) *Algorithm
 }
 
-// ParamSpec is one parameter of an algorithm.
-type ParamSpec struct {
-	Name    string
-	Kind    ParamKind
-	Values  []string // of an Enum
-	Default string   // may be a word instead of the kind, such as auto; "" is no default
-	Doc     string
-	// Check tests what the kind does not, on a text of the kind that is not the
-	// default; nil for nothing.
-	Check func(text string) error
+var choices = []choice{
+	{"hosts.cc", "nscc", func(t *Tables) []algorithm.Spec { return t.CC }, func(e *Experiment) *Algorithm { return &e.Hosts.CC }},
+	{"hosts.lb", "mixed", func(t *Tables) []algorithm.Spec { return t.LB }, func(e *Experiment) *Algorithm { return &e.Hosts.LB }},
 }
 
-// ParamKind is the type of a parameter's text.
-type ParamKind string
-
-// Kinds of parameter.
-const (
-	Bool     ParamKind = "bool"
-	Number   ParamKind = "number" // a real number
-	Int      ParamKind = "int"
-	Duration ParamKind = "duration"
-	Size     ParamKind = "size"
-	Rate     ParamKind = "rate"
-	Enum     ParamKind = "enum"
-)
-
-// parse checks a parameter's text and returns it in its canonical form, in
-// which equal values have equal texts.
-func (p *ParamSpec) parse(text string) (canonical, suggestion string, err error) {
-	canonical, suggestion, err = p.parseKind(text)
-	if err == nil && p.Check != nil && text != p.Default {
-		return canonical, "", p.Check(canonical)
-	}
-	return canonical, suggestion, err
+// isChoice reports whether the value of a path is an Algorithm.
+func isChoice(path string) bool {
+	return slices.ContainsFunc(choices, func(c choice) bool { return c.path == path })
 }
 
-func (p *ParamSpec) parseKind(text string) (canonical, suggestion string, err error) {
-	if text == p.Default {
-		return text, "", nil // it may be a word, such as auto
-	}
+// suggestion returns what was probably meant by a text that is no value of the
+// parameter, or "".
+func suggestion(p algorithm.Param, text string) string {
 	switch p.Kind {
-	case Bool:
-		if text != "true" && text != "false" {
-			return "", nearestBool(text), fmt.Errorf("%q is not true or false", text)
-		}
-		return text, "", nil
-	case Int:
-		v, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return "", "", fmt.Errorf("%q is not a whole number", text)
-		}
-		return strconv.FormatInt(v, 10), "", nil
-	case Number:
-		v, err := parseNumber(text)
-		if err != nil {
-			return "", "", err
-		}
-		return strconv.FormatFloat(v, 'g', -1, 64), "", nil
-	case Duration:
-		v, err := units.ParseDuration(text)
-		return v.String(), suggestUnit(text, "duration"), err
-	case Size:
-		v, err := units.ParseSize(text)
-		return v.String(), suggestUnit(text, "size"), err
-	case Rate:
-		v, err := units.ParseRate(text)
-		return v.String(), suggestUnit(text, "rate"), err
-	case Enum:
-		if !slices.Contains(p.Values, text) {
-			return "", spelling.Nearest(text, p.Values), unknown("value", text, p.Values)
-		}
-		return text, "", nil
+	case algorithm.Bool:
+		return nearestBool(text)
+	case algorithm.Duration, algorithm.Size, algorithm.Rate:
+		return suggestUnit(text, string(p.Kind))
 	}
-	panic("experiment: parameter " + p.Name + " has the unknown kind " + string(p.Kind))
+	return spelling.Nearest(text, p.Values)
 }
 
-func specNames(specs []AlgorithmSpec) []string {
+func specNames(specs []algorithm.Spec) []string {
 	names := make([]string, len(specs))
 	for i, s := range specs {
 		names[i] = s.Name
@@ -110,7 +56,7 @@ func specNames(specs []AlgorithmSpec) []string {
 	return names
 }
 
-func paramNames(params []ParamSpec) []string {
+func paramNames(params []algorithm.Param) []string {
 	names := make([]string, len(params))
 	for i, p := range params {
 		names[i] = p.Name
@@ -118,11 +64,12 @@ func paramNames(params []ParamSpec) []string {
 	return names
 }
 
-// algorithm decodes hosts.cc and hosts.lb: a name, or a mapping with the key
-// name and one key per parameter. Parameters that are not given take the
-// table's defaults.
-func (d *decoder) algorithm(t *tree, path string, specs []AlgorithmSpec, fallback string) Algorithm {
-	a := Algorithm{Name: fallback, Params: map[string]string{}}
+// algorithm decodes the value of a choice: a name, or a mapping with the key
+// name and one key per parameter; nil is the default. Parameters that are not
+// given take the table's defaults.
+func (d *decoder) algorithm(t *tree, c choice) Algorithm {
+	specs := c.table(&d.tables)
+	a := Algorithm{Name: c.fallback, Params: algorithm.Values{}}
 	var given []entry
 	switch {
 	case t == nil:
@@ -131,24 +78,24 @@ func (d *decoder) algorithm(t *tree, path string, specs []AlgorithmSpec, fallbac
 	case t.kind == mapping:
 		given = t.keys
 		if name := t.get("name"); name != nil {
-			d.node[join(path, "name")] = name
+			d.node[join(c.path, "name")] = name
 			a.Name = name.text
 		}
 	default:
-		d.fail(t.at, path, fmt.Sprintf("want an algorithm's name or a mapping, got %v", t.kind), "")
+		d.fail(t.at, c.path, fmt.Sprintf("want an algorithm's name or a mapping, got %v", t.kind), "")
 		return a
 	}
-	index := slices.IndexFunc(specs, func(s AlgorithmSpec) bool { return s.Name == a.Name })
-	if index < 0 && specs != nil {
-		names := specNames(specs)
-		d.failAt(join(path, "name"), unknown("algorithm", a.Name, names).Error(), spelling.Nearest(a.Name, names))
-		return a
-	}
-	var params []ParamSpec
+	var spec algorithm.Spec
 	if specs != nil {
-		params = specs[index].Params
+		i := slices.IndexFunc(specs, func(s algorithm.Spec) bool { return s.Name == a.Name })
+		if i < 0 {
+			names := specNames(specs)
+			d.failAt(join(c.path, "name"), unknown("algorithm", a.Name, names).Error(), spelling.Nearest(a.Name, names))
+			return a
+		}
+		spec = specs[i]
 	}
-	for _, p := range params {
+	for _, p := range spec.Params {
 		if p.Default != "" {
 			a.Params[p.Name] = p.Default
 		}
@@ -157,21 +104,20 @@ func (d *decoder) algorithm(t *tree, path string, specs []AlgorithmSpec, fallbac
 		if e.name == "name" {
 			continue
 		}
-		at := join(path, e.name)
+		at := join(c.path, e.name)
 		d.node[at] = e.value
-		i := slices.IndexFunc(params, func(p ParamSpec) bool { return p.Name == e.name })
+		p, known := spec.Param(e.name)
 		switch {
-		case specs != nil && i < 0:
-			names := paramNames(params)
-			d.fail(e.at, at, fmt.Sprintf("%s has no such parameter", a.Name), spelling.Nearest(e.name, names))
+		case specs != nil && !known:
+			d.fail(e.at, at, fmt.Sprintf("%s has no such parameter", a.Name), spelling.Nearest(e.name, paramNames(spec.Params)))
 		case e.value.kind != scalar:
 			d.fail(e.value.at, at, fmt.Sprintf("want a single value, got %v", e.value.kind), "")
 		case specs == nil:
 			a.Params[e.name] = e.value.text
 		default:
-			text, suggestion, err := params[i].parse(e.value.text)
+			text, err := p.Parse(e.value.text)
 			if err != nil {
-				d.fail(e.value.at, at, err.Error(), suggestion)
+				d.fail(e.value.at, at, err.Error(), suggestion(p, e.value.text))
 				continue
 			}
 			a.Params[e.name] = text

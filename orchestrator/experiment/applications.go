@@ -3,7 +3,6 @@ package experiment
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/units"
@@ -64,41 +63,6 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 		if e.End != 0 && p.Start >= e.End {
 			d.failAt(path+".start", fmt.Sprintf("starts at %v, not before the run's end %v", p.Start, e.End), "")
 		}
-	}
-	d.parted(e, seen, hosts)
-}
-
-// parted refuses transfers of hosts that run programs, which have no transport.
-// Those of a file are seen only when it is read.
-func (d *decoder) parted(e *Experiment, programs map[int]bool, hosts int) {
-	w := e.Workload
-	refuse := func(path string, host int) {
-		d.failAt(path, fmt.Sprintf("host %d is one of applications.hosts, which have no transport", host), "")
-	}
-	for i, t := range w.Transfers {
-		if programs[t.Src] {
-			refuse(fmt.Sprintf("workload.transfers[%d].src", i), t.Src)
-		}
-		if programs[t.Dst] {
-			refuse(fmt.Sprintf("workload.transfers[%d].dst", i), t.Dst)
-		}
-	}
-	first := slices.Min(append(slices.Clone(e.Applications.Hosts), 1<<30))
-	switch {
-	case w.Permutation != nil:
-		refuse("workload.permutation", first)
-	case w.Incast != nil && programs[w.Incast.Dst]:
-		refuse("workload.incast.dst", w.Incast.Dst)
-	case w.Incast != nil:
-		last := w.Incast.FanIn - 1 // of the senders, which are the first hosts besides dst
-		if w.Incast.Dst <= last {
-			last++
-		}
-		if first <= last {
-			refuse("workload.incast.fan_in", first)
-		}
-	case w.AllToAll != nil && (w.AllToAll.Hosts == 0 || first < w.AllToAll.Hosts):
-		refuse("workload.all_to_all", first)
 	}
 }
 

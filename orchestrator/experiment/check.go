@@ -3,52 +3,37 @@ package experiment
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
-	"github.com/csiglab/csiglab/workloads"
 )
 
 // derive fills the defaults that depend on other values.
 func (d *decoder) derive(e *Experiment) {
-	if e.Hosts.CC.Name == "" {
-		e.Hosts.CC = d.algorithm(nil, "hosts.cc", d.tables.CC, "nscc")
+	for _, c := range choices {
+		if a := c.of(e); a.Name == "" {
+			*a = d.algorithm(nil, c)
+		}
 	}
-	if e.Hosts.LB.Name == "" {
-		e.Hosts.LB = d.algorithm(nil, "hosts.lb", d.tables.LB, "mixed")
-	}
-	if e.Workload.File == "" && !d.given("workload.start_jitter") {
+	if !e.Workload.matrix() && !d.given("workload.start_jitter") {
 		e.Workload.StartJitter = units.Microsecond
-	}
-	if p := e.Workload.Permutation; p != nil && !d.given("workload.permutation.seed") {
-		p.Seed = 1
 	}
 	if a := e.Applications; a != nil && a.MTU == 0 {
 		a.MTU = 1500 * units.Byte
-	}
-	if f := e.Topology.FatTree; f != nil {
-		for i := range f.Tiers {
-			t := &f.Tiers[i]
-			if t.Bundle == 0 {
-				t.Bundle = 1
-			}
-		}
-	}
-	if l := e.Topology.LeafSpine; l != nil && l.Bundle == 0 {
-		l.Bundle = 1
 	}
 }
 
 // check tests what concerns several values.
 func (d *decoder) check(e *Experiment, declared []declaredVariant) {
-	d.exactlyOne("topology")
-	if a := e.Applications; a == nil || slices.ContainsFunc(alternatives["workload"], func(key string) bool { return d.given(join("workload", key)) }) {
-		d.exactlyOne("workload")
+	d.exactlyOne(topologySection)
+	if e.Applications == nil || e.Workload.Spec != nil {
+		d.exactlyOne(workloadSection)
 	}
-	hosts := d.topology(e.Topology)
+	hosts := d.topology(e)
 	d.workload(e, hosts)
 	d.links(e)
 	d.csig(e)
@@ -83,7 +68,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 }
 
 func (d *decoder) exactlyOne(path string) {
-	group := alternatives[path]
+	group := alternatives(path)
 	var given []string
 	for _, key := range group {
 		if d.given(join(path, key)) {
@@ -98,60 +83,22 @@ func (d *decoder) exactlyOne(path string) {
 	}
 }
 
+// topology has the topology's kind check its value. It returns the number of hosts,
+// or 0 when that is not known before the topology is built.
+func (d *decoder) topology(e *Experiment) int {
+	if e.Topology.Spec == nil {
+		return 0
+	}
+	kind := kindOf(topologySection, reflect.TypeOf(e.Topology.Spec))
+	return e.Topology.Spec.Check(&Check{decoder: d, experiment: e, path: join(topologySection, kind.Name)})
+}
+
 func (d *decoder) workload(e *Experiment, hosts int) {
-	host := func(path string, id int) {
-		if hosts > 0 && id >= hosts {
-			d.failAt(path, fmt.Sprintf("no host %d; hosts go from 0 to %d", id, hosts-1), "")
-		}
+	if w := e.Workload; w.Spec != nil {
+		kind := kindOf(workloadSection, reflect.TypeOf(w.Spec))
+		w.Spec.Check(&Check{decoder: d, experiment: e, path: join(workloadSection, kind.Name), hosts: hosts})
 	}
-	most := e.Links.MaxTransfer()
-	size := func(path string, size units.Size) {
-		if most > 0 && size > most { // a header as large as the MTU is another error
-			d.failAt(path, fmt.Sprintf("%v is too large; packets of links.mtu %v can number %v", size, e.Links.MTU, most), "")
-		}
-	}
-	w := e.Workload
-	if d.given("workload.transfers") && len(w.Transfers) == 0 {
-		d.failAt("workload.transfers", "the list is empty", "")
-	}
-	for i, t := range w.Transfers {
-		path := fmt.Sprintf("workload.transfers[%d]", i)
-		host(path+".src", t.Src)
-		host(path+".dst", t.Dst)
-		size(path+".size", t.Size)
-		if t.Src == t.Dst {
-			d.failAt(path, fmt.Sprintf("host %d cannot send to itself", t.Src), "")
-		}
-		if e.End != 0 && t.Start >= e.End {
-			d.failAt(path+".start", fmt.Sprintf("starts at %v, not before the run's end %v", t.Start, e.End), "")
-		}
-	}
-	if w.Permutation != nil {
-		size("workload.permutation.size", w.Permutation.Size)
-	}
-	if w.Incast != nil {
-		size("workload.incast.size", w.Incast.Size)
-		host("workload.incast.dst", w.Incast.Dst)
-		if hosts > 0 && w.Incast.FanIn >= hosts {
-			d.failAt("workload.incast.fan_in", fmt.Sprintf("%d senders and a receiver need more than %d hosts", w.Incast.FanIn, hosts), "")
-		}
-	}
-	if w.AllToAll != nil {
-		size("workload.all_to_all.size", w.AllToAll.Size)
-	}
-	if a := w.AllToAll; a != nil && hosts > 0 {
-		n := a.Hosts
-		switch {
-		case n > hosts:
-			d.failAt("workload.all_to_all.hosts", fmt.Sprintf("%d is too large; the topology has %d hosts", n, hosts), "")
-		case n == 0:
-			n = hosts
-		}
-		if n*(n-1) > workloads.MaxTransfers {
-			d.failAt("workload.all_to_all", fmt.Sprintf("%d hosts would send %d messages; the most is %d", n, n*(n-1), workloads.MaxTransfers), "")
-		}
-	}
-	if w.StartUnit != "auto" && w.File == "" {
+	if e.Workload.StartUnit != "auto" && !e.Workload.matrix() {
 		d.failAt("workload.start_unit", "is for a file's start times; here there is no workload.file", "")
 	}
 }

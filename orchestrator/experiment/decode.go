@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 )
@@ -55,13 +52,11 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		d.fail(t.at, path, "the key has no value", "")
 		return
 	}
-	if a, ok := v.Addr().Interface().(*Algorithm); ok {
-		specs, fallback := d.tables.CC, "nscc"
-		if path == "hosts.lb" {
-			specs, fallback = d.tables.LB, "mixed"
+	for _, c := range choices {
+		if c.path == path {
+			v.Set(reflect.ValueOf(d.algorithm(t, c)))
+			return
 		}
-		*a = d.algorithm(t, path, specs, fallback)
-		return
 	}
 	want := scalar
 	switch v.Kind() {
@@ -110,34 +105,43 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 }
 
 func (d *decoder) structure(t *tree, v reflect.Value, path string) {
-	known := keysOf(v.Type())
+	known, keys := members(v.Type()), keysOf(v.Type())
 	for _, e := range t.keys {
 		at := join(path, e.name)
-		i := slices.Index(known, e.name)
+		i := slices.Index(keys, e.name)
 		if i < 0 {
-			suggestion := spelling.Nearest(e.name, known)
+			suggestion := spelling.Nearest(e.name, keys)
 			if suggestion == "" {
 				suggestion = elsewhere(e.name)
 			}
 			msg := fmt.Sprintf("unknown key %q", e.name)
 			if suggestion == "" {
-				msg = unknown("key", e.name, known).Error()
+				msg = unknown("key", e.name, keys).Error()
 			}
 			d.fail(e.at, at, msg, suggestion)
 			continue
 		}
-		if at == "variants" {
-			continue
-		}
-		for j := range v.NumField() {
-			if v.Type().Field(j).Tag.Get("yaml") == e.name {
-				d.decode(e.value, v.Field(j), at)
-			}
+		switch m := known[i]; {
+		case at == "variants":
+		case m.kind != nil:
+			value := reflect.New(m.kind).Elem()
+			d.decode(e.value, value, at)
+			v.Field(m.field).Set(value)
+		default:
+			d.decode(e.value, v.Field(m.field), at)
 		}
 	}
 	for _, key := range required[general(path)] {
 		if t.get(key) == nil && (path != "" || t.get(excused[key]) == nil) {
 			d.failAt(path, fmt.Sprintf("the key %q is missing", key), "")
+		}
+	}
+	for _, m := range known {
+		rule := general(join(path, m.key))
+		if text, ok := fallbacks[rule]; ok && m.kind == nil && t.get(m.key) == nil {
+			if msg, _ := d.value(&tree{kind: scalar, text: text}, v.Field(m.field), rules[rule]); msg != "" {
+				panic(fmt.Sprintf("experiment: the default of %s: %s", rule, msg))
+			}
 		}
 	}
 }
@@ -159,10 +163,13 @@ func (d *decoder) seedRange(t *tree, v reflect.Value) {
 }
 
 // value decodes a single value. It returns what is wrong with it, or "".
-func (d *decoder) value(t *tree, v reflect.Value, r rule) (msg, suggestion string) {
+func (d *decoder) value(t *tree, v reflect.Value, r Rule) (msg, suggestion string) {
 	if r.word != "" && t.text == r.word {
 		v.SetInt(r.special)
 		return "", ""
+	}
+	if v.Kind() == reflect.String {
+		return d.text(t, v.Addr().Convert(reflect.TypeFor[*string]()).Interface().(*string), r)
 	}
 	print := func(n int64) string { return strconv.FormatInt(n, 10) }
 	var err error
@@ -185,8 +192,6 @@ func (d *decoder) value(t *tree, v reflect.Value, r rule) (msg, suggestion strin
 		}
 		*p = t.text == "true"
 		return "", ""
-	case *string:
-		return d.text(t, p, r)
 	case *float64:
 		*p, err = parseNumber(t.text)
 	case *uint64:
@@ -224,7 +229,7 @@ func (d *decoder) value(t *tree, v reflect.Value, r rule) (msg, suggestion strin
 	return "", ""
 }
 
-func (d *decoder) text(t *tree, p *string, r rule) (msg, suggestion string) {
+func (d *decoder) text(t *tree, p *string, r Rule) (msg, suggestion string) {
 	*p = t.text
 	switch {
 	case r.enum != nil && !slices.Contains(r.enum, t.text):
@@ -242,46 +247,6 @@ func (d *decoder) text(t *tree, p *string, r rule) (msg, suggestion string) {
 		*p = name
 	}
 	return "", ""
-}
-
-// inputFile returns the absolute name of a file given relative to dir, which
-// must be a file that can be read.
-func inputFile(dir, name string) (string, error) {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	name, err := filepath.Abs(name)
-	if err != nil {
-		return name, err
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return name, fmt.Errorf("file %s: %w", name, cause.Of(err))
-	}
-	defer f.Close() // opened for reading
-	info, err := f.Stat()
-	if err != nil {
-		return name, fmt.Errorf("file %s: %w", name, err)
-	}
-	if !info.Mode().IsRegular() {
-		return name, fmt.Errorf("file %s: not a regular file", name)
-	}
-	return name, nil
-}
-
-// nearestFile returns the file in name's folder whose name is like it, or "".
-func nearestFile(name string) string {
-	entries, err := os.ReadDir(filepath.Dir(name))
-	if err != nil {
-		return ""
-	}
-	var names []string
-	for _, e := range entries {
-		if e.Type().IsRegular() && e.Name() != filepath.Base(name) {
-			names = append(names, e.Name())
-		}
-	}
-	return spelling.Nearest(filepath.Base(name), names)
 }
 
 func parseNumber(text string) (float64, error) {

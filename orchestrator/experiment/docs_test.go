@@ -178,8 +178,8 @@ func TestDocumentedNames(t *testing.T) {
 		names = append(names, name+"(")
 	}
 	tables := StandardTables()
-	for _, specs := range [][]AlgorithmSpec{tables.CC, tables.LB} {
-		for _, s := range specs {
+	for _, c := range choices {
+		for _, s := range c.table(&tables) {
 			names = append(names, "`"+s.Name+"`")
 			for _, p := range s.Params {
 				names = append(names, p.Values...)

@@ -57,12 +57,17 @@ func encode(v reflect.Value, path string) *tree {
 		return encode(v.Elem(), path)
 	case reflect.Struct:
 		t := &tree{kind: mapping}
-		for i := range v.NumField() {
-			key := v.Type().Field(i).Tag.Get("yaml")
-			if key == "" || empty(v.Field(i)) || key == "variants" && path == "" {
+		for _, m := range members(v.Type()) {
+			field := v.Field(m.field)
+			if m.kind != nil {
+				if field = field.Elem(); !field.IsValid() || field.Type() != m.kind {
+					continue // another kind, or none
+				}
+			}
+			if empty(field) || m.key == "variants" && path == "" {
 				continue
 			}
-			t.put(key, origin{}, encode(v.Field(i), join(path, key)))
+			t.put(m.key, origin{}, encode(field, join(path, m.key)))
 		}
 		return t
 	case reflect.Map:
@@ -108,14 +113,14 @@ func diff(a, b *tree, path string, set map[string]any) {
 	if a != nil && a.kind == mapping && b.kind == mapping {
 		whole := false // a key of the base that is gone cannot be written as an override
 		for _, e := range a.keys {
-			whole = whole || b.get(e.name) == nil && slices.Contains(algorithms, path)
+			whole = whole || b.get(e.name) == nil && isChoice(path)
 		}
-		if slices.Contains(algorithms, path) && a.get("name").text != b.get("name").text {
+		if isChoice(path) && a.get("name").text != b.get("name").text {
 			whole = true
 		}
 		if !whole {
 			for _, e := range a.keys { // a list that became empty is left out of the text
-				if b.get(e.name) == nil && e.value.kind == sequence && !slices.Contains(alternatives[path], e.name) {
+				if b.get(e.name) == nil && e.value.kind == sequence && !slices.Contains(alternatives(path), e.name) {
 					set[join(path, e.name)] = []any{}
 				}
 			}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -51,4 +52,32 @@ func (e Errors) Unwrap() []error {
 		list[i] = one
 	}
 	return list
+}
+
+// PathError is an error in the value of a path of the experiment. Resolved.At
+// finds the place of the path in the file.
+type PathError struct {
+	Path string
+	Err  error
+}
+
+// Error returns the path and the error.
+func (e *PathError) Error() string { return e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns the error without the path.
+func (e *PathError) Unwrap() error { return e.Err }
+
+// inputError is an error in an input file, which names the file and the place.
+type inputError struct{ error }
+
+// Unwrap returns the error itself.
+func (e inputError) Unwrap() error { return e.error }
+
+// inValue makes an error one of the value of a path, unless it has a place already.
+func inValue(path string, err error) error {
+	var value *PathError
+	if err == nil || errors.As(err, &value) || errors.As(err, new(inputError)) {
+		return err
+	}
+	return &PathError{path, err}
 }

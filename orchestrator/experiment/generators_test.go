@@ -28,22 +28,22 @@ func TestGenerators(t *testing.T) {
 		want               Topology
 		load               AllToAll
 	}{
-		{kAry, allToAll, Topology{KAry: &KAry{K: 4, Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
+		{kAry, allToAll, Topology{KAry{K: 4, Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
 		{"k_ary: {k: 8, rate: 100Gbps, delay: 1us, switch_delay: 500ns}", "all_to_all: {size: 1MB, parallel: 2, hosts: 128}",
-			Topology{KAry: &KAry{K: 8, Rate: 100 * units.Gbps, Delay: us, SwitchDelay: us / 2}}, AllToAll{Size: units.MB, Parallel: 2, Hosts: 128}},
+			Topology{KAry{K: 8, Rate: 100 * units.Gbps, Delay: us, SwitchDelay: us / 2}}, AllToAll{Size: units.MB, Parallel: 2, Hosts: 128}},
 		{leafSpine, "all_to_all: {size: 4kB, parallel: all, hosts: all}",
-			Topology{LeafSpine: &LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 1, Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
+			Topology{LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 1, Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
 		{"leaf_spine: {leaves: 4, spines: 2, hosts_per_leaf: 8, bundle: 2, rate: 100Gbps, spine_rate: 400Gbps, delay: 1us, switch_delay: 0us}", allToAll,
-			Topology{LeafSpine: &LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 2, Rate: 100 * units.Gbps, SpineRate: 400 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
-		{dragonfly, allToAll, Topology{Dragonfly: &Dragonfly{P: 1, A: 2, H: 1, Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
+			Topology{LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 2, Rate: 100 * units.Gbps, SpineRate: 400 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
+		{dragonfly, allToAll, Topology{Dragonfly{P: 1, A: 2, H: 1, Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
 		{"dragonfly: {p: 2, a: 4, h: 2, groups: 5, rate: 200Gbps, global_rate: 400Gbps, delay: 1us, global_delay: 3us, switch_delay: 100ns}", "all_to_all: {size: 4kB, hosts: 40}",
-			Topology{Dragonfly: &Dragonfly{P: 2, A: 4, H: 2, Groups: 5, Rate: 200 * units.Gbps, GlobalRate: 400 * units.Gbps, Delay: us, GlobalDelay: 3 * us, SwitchDelay: us / 10}}, AllToAll{Size: 4 * units.KB, Hosts: 40}},
+			Topology{Dragonfly{P: 2, A: 4, H: 2, Groups: 5, Rate: 200 * units.Gbps, GlobalRate: 400 * units.Gbps, Delay: us, GlobalDelay: 3 * us, SwitchDelay: us / 10}}, AllToAll{Size: 4 * units.KB, Hosts: 40}},
 	} {
 		set := parse(t, generated(c.topology, c.workload))
 		if diff := cmp.Diff(set.Base.Topology, c.want); diff != "" {
 			t.Errorf("%s, got - want +:\n%s", c.topology, diff)
 		}
-		if diff := cmp.Diff(*set.Base.Workload.AllToAll, c.load); diff != "" {
+		if diff := cmp.Diff(set.Base.Workload.Spec, WorkloadSpec(c.load)); diff != "" {
 			t.Errorf("%s, got - want +:\n%s", c.workload, diff)
 		}
 		roundTrip(t, set, testTables())
@@ -53,7 +53,8 @@ func TestGenerators(t *testing.T) {
 func TestAGeneratorReplacesAnother(t *testing.T) {
 	set := parse(t, small+"variants:\n  tree: {}\n  fly: {topology."+dragonfly+", workload."+allToAll+"}\n")
 	e := set.Variants[1].Experiment
-	if e.Topology.FatTree != nil || e.Topology.Dragonfly == nil || e.Workload.Transfers != nil || e.Workload.AllToAll == nil {
+	_, fly := e.Topology.Spec.(Dragonfly)
+	if _, all := e.Workload.Spec.(AllToAll); !fly || !all {
 		t.Errorf("got %+v and %+v, want a Dragonfly and an all-to-all alone", e.Topology, e.Workload)
 	}
 	roundTrip(t, set, testTables())

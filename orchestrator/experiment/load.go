@@ -250,52 +250,58 @@ func parseLayers(opts Options) ([]layer, error) {
 
 // nest normalises a value that stands at a path.
 func nest(path string, value *tree) *tree {
-	if path == "workload.transfers" || path == "workload" {
-		whole := &tree{kind: mapping}
-		if err := whole.overlay("", strings.Split(path, "."), value.at, value); err == nil {
-			normalise(whole)
-			value = whole
-			for _, name := range strings.Split(path, ".") {
-				value = value.get(name)
+	short := false
+	for section := range kinds {
+		short = short || path == section
+		for _, k := range kinds[section] {
+			short = short || path == join(section, k.Name)
+		}
+	}
+	if !short {
+		return value
+	}
+	names := strings.Split(path, ".")
+	whole := &tree{kind: mapping}
+	if err := whole.overlay("", names, value.at, value); err != nil {
+		return value
+	}
+	normalise(whole)
+	for _, name := range names {
+		whole = whole.get(name)
+	}
+	return whole
+}
+
+// normalise expands the items that are written in the short form of a kind, so
+// that overrides can reach into them.
+func normalise(t *tree) {
+	for section := range kinds {
+		for _, k := range kinds[section] {
+			list := t.get(section).get(k.Name)
+			if k.Short == nil || list == nil {
+				continue
+			}
+			for i, item := range list.items {
+				if long := expand(item, k.Short); long != nil {
+					list.items[i] = long
+				}
 			}
 		}
 	}
-	return value
 }
 
-// normalise expands the short form of transfers, so that overrides can reach
-// into them.
-func normalise(t *tree) {
-	transfers := t.get("workload").get("transfers")
-	if transfers == nil {
-		return
-	}
-	for i, item := range transfers.items {
-		if long := longTransfer(item); long != nil {
-			transfers.items[i] = long
-		}
-	}
-}
-
-// longTransfer turns "1 -> 10 200MB" or "1 -> 10 200MB at 5us" into a mapping,
-// or returns nil.
-func longTransfer(t *tree) *tree {
+// expand returns the mapping that a text is short for, or nil.
+func expand(t *tree, short func(string) []KeyText) *tree {
 	if t.kind != scalar {
 		return nil
 	}
-	fields := strings.Fields(strings.Replace(t.text, "->", " -> ", 1))
-	if len(fields) != 4 && (len(fields) != 6 || fields[4] != "at") || fields[1] != "->" {
+	keys := short(t.text)
+	if keys == nil {
 		return nil
 	}
 	long := &tree{kind: mapping, at: t.at}
-	set := func(name, text string) {
-		long.keys = append(long.keys, entry{name, t.at, &tree{kind: scalar, at: t.at, text: text}})
-	}
-	set("src", fields[0])
-	set("dst", fields[2])
-	set("size", fields[3])
-	if len(fields) == 6 {
-		set("start", fields[5])
+	for _, k := range keys {
+		long.keys = append(long.keys, entry{k.Key, t.at, &tree{kind: scalar, at: t.at, text: k.Text}})
 	}
 	return long
 }

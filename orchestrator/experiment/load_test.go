@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -13,16 +14,16 @@ import (
 // testTables stands for the tables of the hosts' packages.
 func testTables() Tables {
 	return Tables{
-		CC: []AlgorithmSpec{
-			{Name: "nscc", Params: []ParamSpec{
-				{Name: "csig", Kind: Enum, Values: []string{"none", "max-delay"}, Default: "none"},
-				{Name: "base_rtt_from_nack", Kind: Bool, Default: "true"},
-				{Name: "target_qdelay", Kind: Duration, Default: "auto"},
-				{Name: "gain", Kind: Number, Default: "0.8"},
+		CC: []algorithm.Spec{
+			{Name: "nscc", Params: []algorithm.Param{
+				{Name: "csig", Kind: algorithm.Enum, Values: []string{"none", "max-delay"}, Default: "none"},
+				{Name: "base_rtt_from_nack", Kind: algorithm.Bool, Default: "true"},
+				{Name: "target_qdelay", Kind: algorithm.Duration, Default: "auto"},
+				{Name: "gain", Kind: algorithm.Number, Default: "0.8"},
 			}},
-			{Name: "swift", Params: []ParamSpec{{Name: "base_target", Kind: Duration, Default: "20us"}, {Name: "min_cwnd", Kind: Size}, {Name: "floor", Kind: Rate}, {Name: "hops", Kind: Int, Default: "5"}}},
+			{Name: "swift", Params: []algorithm.Param{{Name: "base_target", Kind: algorithm.Duration, Default: "20us"}, {Name: "min_cwnd", Kind: algorithm.Size}, {Name: "floor", Kind: algorithm.Rate}, {Name: "hops", Kind: algorithm.Int, Default: "5"}}},
 		},
-		LB: []AlgorithmSpec{{Name: "mixed", Params: []ParamSpec{{Name: "paths", Kind: Int, Default: "64"}}}, {Name: "single"}},
+		LB: []algorithm.Spec{{Name: "mixed", Params: []algorithm.Param{{Name: "paths", Kind: algorithm.Int, Default: "64"}}}, {Name: "single"}},
 		Quantisers: func(format, signal, name string) error {
 			if format != "compact" || signal != "delay" || name != "delay-lin-500ns" {
 				return fmt.Errorf("no quantiser %q for %s in format %s", name, signal, format)
@@ -69,7 +70,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	set := parse(t, small)
 	want := &Experiment{
 		Schema: 1, Name: "small",
-		Topology: Topology{FatTree: &FatTree{Hosts: 4, PodSize: 4, Tiers: []Tier{
+		Topology: Topology{FatTree{Hosts: 4, PodSize: 4, Tiers: []Tier{
 			{Down: 2, Up: 1, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 			{Down: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 		}}},
@@ -78,11 +79,11 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			Interval: 128 * units.Microsecond, Meter: "tumbling", Delay: "residence", NQD: "occupancy",
 			Decode: "auto", TrimRule: "force_local", Init: "every"},
 		Hosts: Hosts{
-			CC:       Algorithm{"nscc", map[string]string{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.8"}},
-			LB:       Algorithm{"mixed", map[string]string{"paths": "64"}},
+			CC:       Algorithm{Name: "nscc", Params: algorithm.Values{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.8"}},
+			LB:       Algorithm{Name: "mixed", Params: algorithm.Values{"paths": "64"}},
 			AckEvery: 16384,
 		},
-		Workload: Workload{StartUnit: "auto", StartJitter: units.Microsecond, Transfers: []Transfer{
+		Workload: Workload{StartUnit: "auto", StartJitter: units.Microsecond, Spec: Transfers{
 			{Src: 1, Dst: 2, Size: 2 * units.MB},
 			{Src: 0, Dst: 3, Size: 64 * units.KB, Start: 5 * units.Microsecond},
 		}},
@@ -138,10 +139,10 @@ func TestNamingAnAlgorithmStartsItAfresh(t *testing.T) {
 		sets []string
 		want Algorithm
 	}{
-		{[]string{"hosts.cc.csig=none"}, Algorithm{"nscc", map[string]string{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.5"}}},
-		{[]string{"hosts.cc=swift", "hosts.cc.hops=3"}, Algorithm{"swift", map[string]string{"base_target": "20us", "hops": "3"}}},
-		{[]string{"hosts.cc.name=swift"}, Algorithm{"swift", map[string]string{"base_target": "20us", "hops": "5"}}},
-		{[]string{"hosts.cc={name: swift, min_cwnd: 1000B}"}, Algorithm{"swift", map[string]string{"base_target": "20us", "hops": "5", "min_cwnd": "1kB"}}},
+		{[]string{"hosts.cc.csig=none"}, Algorithm{Name: "nscc", Params: algorithm.Values{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.5"}}},
+		{[]string{"hosts.cc=swift", "hosts.cc.hops=3"}, Algorithm{Name: "swift", Params: algorithm.Values{"base_target": "20us", "hops": "3"}}},
+		{[]string{"hosts.cc.name=swift"}, Algorithm{Name: "swift", Params: algorithm.Values{"base_target": "20us", "hops": "5"}}},
+		{[]string{"hosts.cc={name: swift, min_cwnd: 1000B}"}, Algorithm{Name: "swift", Params: algorithm.Values{"base_target": "20us", "hops": "5", "min_cwnd": "1kB"}}},
 	} {
 		if diff := cmp.Diff(parse(t, text, c.sets...).Base.Hosts.CC, c.want); diff != "" {
 			t.Errorf("--set %q, got - want +:\n%s", c.sets, diff)
@@ -151,10 +152,10 @@ func TestNamingAnAlgorithmStartsItAfresh(t *testing.T) {
 
 func TestOverridesReachIntoLists(t *testing.T) {
 	set := parse(t, small, "workload.transfers.0.size=3MB", "topology.fat_tree.tiers[1].rate=400Gbps", "seeds=7..9")
-	if got, want := set.Base.Workload.Transfers[0].Size, 3*units.MB; got != want {
+	if got, want := set.Base.Workload.Spec.(Transfers)[0].Size, 3*units.MB; got != want {
 		t.Errorf("size: got %v, want %v", got, want)
 	}
-	if got, want := set.Base.Topology.FatTree.Tiers[1].Rate, 400*units.Gbps; got != want {
+	if got, want := set.Base.Topology.Spec.(FatTree).Tiers[1].Rate, 400*units.Gbps; got != want {
 		t.Errorf("rate: got %v, want %v", got, want)
 	}
 	if diff := cmp.Diff(set.Base.Seeds, []uint64{7, 8, 9}); diff != "" {
@@ -164,7 +165,7 @@ func TestOverridesReachIntoLists(t *testing.T) {
 
 func TestAnOverrideReplacesTheAlternative(t *testing.T) {
 	set := parse(t, small, "workload.incast={fan_in: 3, size: 2MB}")
-	if set.Base.Workload.Transfers != nil || set.Base.Workload.Incast == nil {
+	if _, incast := set.Base.Workload.Spec.(Incast); !incast {
 		t.Errorf("workload: got %+v, want an incast alone", set.Base.Workload)
 	}
 }
@@ -241,7 +242,7 @@ published: [{variant: plain, metric: slow, value: 1e-3, low: 0, high: .5, source
 	if got := len(set.Variants); got != 3 {
 		t.Fatalf("variants: got %d, want 3", got)
 	}
-	if p := set.Variants[1].Experiment.Workload.Permutation; p == nil || p.Seed != 1 {
+	if p, ok := set.Variants[1].Experiment.Workload.Spec.(Permutation); !ok || p.Seed != 1 {
 		t.Errorf("permutation of other: got %+v, want seed 1", p)
 	}
 	roundTrip(t, set, testTables())

@@ -221,16 +221,6 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// alternatives lists, per mapping, the keys of which one excludes the others.
-// An override that sets one removes the rest.
-var alternatives = map[string][]string{
-	"topology": {"file", "fat_tree", "k_ary", "leaf_spine", "dragonfly"},
-	"workload": {"file", "transfers", "permutation", "incast", "all_to_all"},
-}
-
-// algorithms are the paths whose value is an Algorithm.
-var algorithms = []string{"hosts.cc", "hosts.lb"}
-
 // merge lays an override over t at a dotted path; numbers, also in brackets,
 // count the items of a list. Mappings merge key by key, except that naming an
 // algorithm starts it afresh. The path's correctness is left to the decoder.
@@ -241,7 +231,7 @@ func (t *tree) merge(path string, at origin, value *tree) error {
 
 func (t *tree) overlay(path string, rest []string, at origin, value *tree) error {
 	if len(rest) == 0 {
-		fresh := value.kind != mapping || slices.Contains(algorithms, path) && value.get("name") != nil
+		fresh := value.kind != mapping || isChoice(path) && value.get("name") != nil
 		if fresh || t.kind != mapping {
 			*t = *value.clone()
 			return nil
@@ -262,7 +252,7 @@ func (t *tree) overlay(path string, rest []string, at origin, value *tree) error
 		}
 		return t.items[i].overlay(fmt.Sprintf("%s[%d]", path, i), rest[1:], at, value)
 	}
-	named := slices.Contains(algorithms, path)
+	named := isChoice(path)
 	switch {
 	case t.kind == scalar && named:
 		algorithm := t.clone()
@@ -273,7 +263,7 @@ func (t *tree) overlay(path string, rest []string, at origin, value *tree) error
 	if named && name == "name" {
 		t.keys = nil
 	}
-	if group := alternatives[path]; slices.Contains(group, name) {
+	if group := alternatives(path); slices.Contains(group, name) {
 		for _, other := range group {
 			if other != name {
 				t.remove(other)

@@ -4,6 +4,7 @@
 package experiment
 
 import (
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -50,69 +51,6 @@ type Budget struct {
 	Lateness  float64 `yaml:"lateness"`  // 99th percentile, of the smallest delay; default 0.25
 	Displaced float64 `yaml:"displaced"` // packets that came too late for their moment; default 0.01
 	Rate      float64 `yaml:"rate"`      // by which a busy link is off its rate; default 0.05
-}
-
-// Topology is a generator with its parameters, or a file.
-type Topology struct {
-	File      string     `yaml:"file"` // htsim .topo, relative to the experiment file
-	FatTree   *FatTree   `yaml:"fat_tree"`
-	KAry      *KAry      `yaml:"k_ary"`
-	LeafSpine *LeafSpine `yaml:"leaf_spine"`
-	Dragonfly *Dragonfly `yaml:"dragonfly"` // exactly one of the fields is set
-}
-
-// FatTree are the parameters of a fat tree (3 tiers) or leaf-spine (2 tiers).
-type FatTree struct {
-	Hosts   int    `yaml:"hosts"`
-	PodSize int    `yaml:"pod"`   // hosts per pod
-	Tiers   []Tier `yaml:"tiers"` // from the hosts up: tor, agg, core
-}
-
-// Tier is one level of switches. Down links lead towards the hosts.
-type Tier struct {
-	Down           int            `yaml:"down"`           // down ports per switch
-	Up             int            `yaml:"up"`             // up ports per switch; 0 at the top
-	Oversubscribed int            `yaml:"oversubscribed"` // rate down over rate up; 0 or "auto": whatever the numbers give
-	Bundle         int            `yaml:"bundle"`         // default 1
-	Rate           units.Rate     `yaml:"rate"`           // of the down links
-	Delay          units.Duration `yaml:"delay"`          // of the down links
-	SwitchDelay    units.Duration `yaml:"switch_delay"`
-}
-
-// KAry are the parameters of a fat tree of equal switches without
-// oversubscription: k pods, k^3/4 hosts.
-type KAry struct {
-	K           int            `yaml:"k"` // ports per switch, even
-	Rate        units.Rate     `yaml:"rate"`
-	Delay       units.Duration `yaml:"delay"`
-	SwitchDelay units.Duration `yaml:"switch_delay"`
-}
-
-// LeafSpine are the parameters of a fabric in which every leaf reaches every
-// spine.
-type LeafSpine struct {
-	Leaves       int            `yaml:"leaves"`
-	Spines       int            `yaml:"spines"`
-	HostsPerLeaf int            `yaml:"hosts_per_leaf"`
-	Bundle       int            `yaml:"bundle"`     // links per leaf and spine; default 1
-	Rate         units.Rate     `yaml:"rate"`       // of the hosts' links
-	SpineRate    units.Rate     `yaml:"spine_rate"` // 0 or "auto": rate
-	Delay        units.Duration `yaml:"delay"`
-	SwitchDelay  units.Duration `yaml:"switch_delay"`
-}
-
-// Dragonfly are the parameters of groups of routers: those of a group are joined
-// all to all, groups by global links in the absolute arrangement.
-type Dragonfly struct {
-	P           int            `yaml:"p"`      // hosts per router
-	A           int            `yaml:"a"`      // routers per group
-	H           int            `yaml:"h"`      // global links per router
-	Groups      int            `yaml:"groups"` // 0 or "auto": a*h+1, full size
-	Rate        units.Rate     `yaml:"rate"`
-	GlobalRate  units.Rate     `yaml:"global_rate"` // 0 or "auto": rate
-	Delay       units.Duration `yaml:"delay"`
-	GlobalDelay units.Duration `yaml:"global_delay"` // 0 or "auto": delay
-	SwitchDelay units.Duration `yaml:"switch_delay"`
 }
 
 // Links are the queues and sizes of every link.
@@ -171,53 +109,10 @@ type Hosts struct {
 	MinRTO   units.Duration `yaml:"min_rto"`   // 0 or "auto": 15us + 6 queues
 }
 
-// Algorithm names an algorithm of a table and sets its parameters. In YAML it is
-// a name, or a mapping with the key name and one key per parameter, which are
-// those that the table declares.
-type Algorithm struct {
-	Name   string
-	Params map[string]string // parameter -> text, checked against the table
-}
-
-// Workload is explicit transfers or a file.
-type Workload struct {
-	File         string         `yaml:"file"`       // htsim .cm or .tm, relative to the experiment file
-	StartUnit    string         `yaml:"start_unit"` // of the file: auto | ps | us
-	Transfers    []Transfer     `yaml:"transfers"`
-	Permutation  *Permutation   `yaml:"permutation"`
-	Incast       *Incast        `yaml:"incast"`
-	AllToAll     *AllToAll      `yaml:"all_to_all"`
-	StartJitter  units.Duration `yaml:"start_jitter"`  // each start is moved by a random time in [0, this); default 1us, 0 for files
-	ControlDelay units.Duration `yaml:"control_delay"` // of a dependency that crosses hosts; 0 or "auto": the smallest link delay
-}
-
-// Transfer is one message. In YAML also short: "1 -> 10 200MB".
-type Transfer struct {
-	Src   int            `yaml:"src"`
-	Dst   int            `yaml:"dst"`
-	Size  units.Size     `yaml:"size"`
-	Start units.Duration `yaml:"start"`
-}
-
-// Permutation sends from every host to another, each receiving from one.
-type Permutation struct {
-	Size units.Size `yaml:"size"`
-	Seed uint64     `yaml:"seed"`
-}
-
-// Incast sends from FanIn hosts to one.
-type Incast struct {
-	Dst   int        `yaml:"dst"`
-	FanIn int        `yaml:"fan_in"`
-	Size  units.Size `yaml:"size"`
-}
-
-// AllToAll sends from every host to every other.
-type AllToAll struct {
-	Size     units.Size `yaml:"size"`     // of each message
-	Parallel int        `yaml:"parallel"` // messages that a host has under way; 0 or "all": no limit
-	Hosts    int        `yaml:"hosts"`    // the first so many; 0 or "all": every host
-}
+// Algorithm names an algorithm of a table and sets its parameters, each a text
+// that is checked against the table. In YAML it is a name, or a mapping with the
+// key name and one key per parameter, which are those that the table declares.
+type Algorithm = algorithm.Choice
 
 // Applications are hosts that run programs, unmodified and over the kernel's
 // TCP/IP, instead of the transport.

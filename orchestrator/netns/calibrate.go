@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -13,7 +14,7 @@ import (
 
 // Calibrate measures how well this machine keeps real time, in namespaces like
 // those of a run of so many nodes. It takes about two seconds.
-func Calibrate(ctx context.Context, nodes int) (*emu.Calibration, error) {
+func Calibrate(ctx context.Context, nodes int) (*wall.Calibration, error) {
 	two := &topologies.Graph{
 		Name:  "calibration",
 		Nodes: []topologies.Node{{Name: "a", Pod: -1}, {Name: "b", Pod: -1, Index: 1}},
@@ -39,7 +40,7 @@ func (s *supervisor) calibrate(d *deployment) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := emu.Calibrate(conns[0], conns[1], s.fabric.Calibrate)
+	c, err := wall.Calibrate(conns[0], conns[1], s.fabric.Calibrate)
 	for _, conn := range conns {
 		err = errors.Join(err, conn.Close())
 	}

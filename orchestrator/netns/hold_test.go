@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -32,7 +32,7 @@ func TestHold(t *testing.T) {
 			t.Parallel()
 			p := orchestratortest.Compile(t, pairText)
 			f := fabric(t, p)
-			f.OneProcess, f.SwitchesTogether, f.Wall = processes == "one", processes == "switches", &emu.Wall{Dilation: 100}
+			f.OneProcess, f.SwitchesTogether, f.Wall = processes == "one", processes == "switches", &wall.Clock{Dilation: 100}
 			f.Patience = time.Second // which does not bind a run that is held
 			hold, started := make(chan struct{}), 0
 			f.Hold = hold
@@ -48,7 +48,7 @@ func TestHold(t *testing.T) {
 			}
 			// The flow takes 5 ms of model time, 0.5 s of wall time.
 			idle := time.Duration(0)
-			out, err := netns.Run(context.Background(), f, func(now units.Time) {
+			out, err := runWith(t, f, func(now units.Time) {
 				if idle = f.Wall.At(now); idle > 2*time.Second && hold != nil {
 					close(hold)
 					hold = nil
@@ -77,7 +77,7 @@ func TestReleaseInTheMiddle(t *testing.T) {
 	t.Parallel()
 	p := orchestratortest.Compile(t, pairText)
 	f := fabric(t, p)
-	f.Wall = &emu.Wall{Dilation: 2000} // the flow takes 10 s
+	f.Wall = &wall.Clock{Dilation: 2000} // the flow takes 10 s
 	hold := make(chan struct{})
 	f.Hold = hold
 	f.Ready = func(string) { time.AfterFunc(2*time.Second, func() { close(hold) }) }

@@ -34,6 +34,8 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -44,10 +46,11 @@ import (
 
 // Fabric is a run: what to build and how to run it.
 type Fabric struct {
-	emu.Fabric // Run is filled in by Run
+	emu.Fabric             // Run is filled in by Run
+	Wall       *wall.Clock // real time; nil: lockstep
 
 	Name, Folder string // of the experiment, for List
-	Nodes        []NodeSpec
+	Nodes        []machine.Spec
 	MaxPayload   units.Size // of a packet
 	// OneProcess drives all nodes in the supervisor, over the same namespaces and
 	// links, instead of a process for each.
@@ -61,7 +64,8 @@ type Fabric struct {
 	Hold     <-chan struct{}
 	Ready    func(id string)
 	Held     bool
-	// Records takes the records of the nodes, batch by batch.
+	// Records takes the records of the nodes, batch by batch, on one goroutine; nil:
+	// nobody keeps them.
 	Records func(*metrics.Batch)
 
 	ApplicationMTU units.Size // of the programs' interface on the hosts of Applications
@@ -71,20 +75,6 @@ type Fabric struct {
 	// HostProgram and SwitchProgram are command lines of the nodes' programs;
 	// empty: csig-host and csig-switch, beside this executable or on PATH.
 	HostProgram, SwitchProgram []string
-}
-
-// NodeSpec is the gob of a node's machine: of a host.Machine or of a
-// dataplane.Config.
-type NodeSpec struct {
-	Host, Switch []byte
-}
-
-// Config returns the gob.
-func (s NodeSpec) Config() []byte {
-	if s.Host != nil {
-		return s.Host
-	}
-	return s.Switch
 }
 
 // Outcome is what a run left.
@@ -98,7 +88,7 @@ type Outcome struct {
 
 	Programs []application.Ended // as Fabric.Programs
 
-	Calibration *emu.Calibration // of Fabric.Calibrate
+	Calibration *wall.Calibration // of Fabric.Calibrate
 }
 
 // Counters are the sums over the interfaces of all namespaces.
@@ -324,7 +314,9 @@ func supervised(ctx context.Context, id string, f *Fabric, entry *runs.Entry, pr
 				cmd.Process.Signal(syscall.SIGTERM)
 			}
 		case m.Records != nil:
-			f.Records(m.Records)
+			if f.Records != nil {
+				f.Records(m.Records)
+			}
 		case m.Outcome != nil:
 			outcome = m.Outcome
 		case m.Failure != nil:

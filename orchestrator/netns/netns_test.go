@@ -1,20 +1,18 @@
 package netns_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/units"
 )
 
 // TestMain lets the test binary be the supervisor and the nodes' programs.
@@ -22,24 +20,13 @@ func TestMain(m *testing.M) {
 	netns.Supervise()
 	if len(os.Args) == 2 {
 		switch os.Args[1] {
-		case "test-host":
-			os.Exit(emu.Main(netns.Host))
-		case "test-switch":
-			os.Exit(emu.Main(netns.Switch))
+		case "test-host", "test-switch":
+			os.Exit(process.Main())
 		case "test-run":
 			os.Exit(runUntilKilled())
 		}
 	}
 	os.Exit(m.Run())
-}
-
-func encode(t testing.TB, v any) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(v); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // fabric returns the run of a plan, whose nodes' programs are this test binary.
@@ -52,22 +39,32 @@ func fabric(t testing.TB, p *orchestrator.Plan) netns.Fabric {
 		HostProgram:   []string{"/proc/self/exe", "test-host"},
 		SwitchProgram: []string{"/proc/self/exe", "test-switch"},
 	}
-	for i := range p.Hosts {
-		f.Nodes = append(f.Nodes, netns.NodeSpec{Host: encode(t, host.Machine{Transport: &p.Hosts[i]})})
-	}
-	for _, c := range p.Switches {
-		f.Nodes = append(f.Nodes, netns.NodeSpec{Switch: encode(t, c)})
+	for i := range p.Graph.Nodes {
+		f.Nodes = append(f.Nodes, p.Machine(i))
 	}
 	return f
 }
 
-func run(t testing.TB, f netns.Fabric) (*netns.Outcome, error) {
+// outcome is what a run left, with the records of its nodes.
+type outcome struct {
+	*netns.Outcome
+	Results []orchestratortest.Result
+}
+
+func run(t testing.TB, f netns.Fabric) (outcome, error) {
 	t.Helper()
-	out, err := netns.Run(context.Background(), f, nil)
+	return runWith(t, f, nil)
+}
+
+func runWith(t testing.TB, f netns.Fabric, progress func(units.Time)) (outcome, error) {
+	t.Helper()
+	records := orchestratortest.NewRecords(len(f.Graph.Nodes))
+	f.Records = records.Consume
+	out, err := netns.Run(context.Background(), f, progress)
 	if errors.Is(err, netns.ErrUnavailable) {
 		t.Skip(err)
 	}
-	return out, err
+	return outcome{out, records.Results()}, err
 }
 
 // TestParity: real frames between real namespaces leave the trace of the

@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/watch"
 )
 
 // paceProcesses is processes in real time.
 func (s *supervisor) paceProcesses(ctx context.Context, d *deployment, begin time.Time) (*Outcome, error) {
 	configs, links := s.fabric.Configs()
-	sheet, err := emu.NewSharedSheet(len(configs))
+	block, err := wall.NewSharedControlBlock(len(configs))
 	if err != nil {
 		return nil, err
 	}
-	defer sheet.Close()
+	defer block.Close()
 	var inside *paced // switches of this process
 	if s.fabric.SwitchesTogether {
 		here, err := s.together(d, configs)
@@ -25,15 +26,15 @@ func (s *supervisor) paceProcesses(ctx context.Context, d *deployment, begin tim
 			return nil, err
 		}
 		defer closeAll(here)
-		inside = pace(emu.NewKeeper(*s.fabric.Wall, s.fabric.End, here, links, sheet.Sheet, 1), here)
+		inside = pace(wall.NewPacerGroup(*s.fabric.Wall, s.fabric.End, here, links, block.ControlBlock, 1), here)
 		defer inside.stop()
 	}
-	nodes, err := s.spawn(d, configs, links, sheet.File)
+	nodes, err := s.spawn(d, configs, links, block.File)
 	defer nodes.bury()
 	if err != nil {
 		return nil, err
 	}
-	run := s.paced(sheet.Sheet, configs)
+	run := s.paced(block.ControlBlock, configs)
 	run.Ends, run.Processes, run.Broken = nodes.ends, len(nodes.all), inside.broken
 	got, err := run.Keep(ctx)
 	if err != nil {
@@ -49,9 +50,9 @@ func (s *supervisor) paceProcesses(ctx context.Context, d *deployment, begin tim
 }
 
 // paced returns what keeps the run, as far as it is the same for all processes.
-func (s *supervisor) paced(sheet *emu.Sheet, configs []emu.Config) *watch.Paced {
+func (s *supervisor) paced(block *wall.ControlBlock, configs []emu.Config) *watch.Paced {
 	run := &watch.Paced{
-		Sheet: sheet, Wall: *s.fabric.Wall, End: s.fabric.End, Patience: s.fabric.Patience, Hold: s.hold,
+		Block: block, Wall: *s.fabric.Wall, End: s.fabric.End, Patience: s.fabric.Patience, Hold: s.hold,
 		Ready: s.started, Progress: s.progress,
 	}
 	if s.apps != nil {
@@ -68,17 +69,17 @@ func watched(got *watch.Outcome, begin time.Time) *Outcome {
 	return &Outcome{Outcome: *got, Setup: got.Started.Sub(begin), Wall: time.Since(got.Started)}
 }
 
-// paced is nodes of this process under a keeper.
+// paced is nodes of this process under a group.
 type paced struct {
-	keeper  *emu.Keeper
+	group   *wall.PacerGroup
 	nodes   []*emu.Node
 	ended   chan struct{}
-	timings []emu.Timing
+	timings []wall.Timing
 	err     error
 }
 
-func pace(k *emu.Keeper, nodes []*emu.Node) *paced {
-	p := &paced{keeper: k, nodes: nodes, ended: make(chan struct{})}
+func pace(k *wall.PacerGroup, nodes []*emu.Node) *paced {
+	p := &paced{group: k, nodes: nodes, ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
 		p.timings, p.err = k.Run()
@@ -107,7 +108,7 @@ func (p *paced) stop() {
 	select {
 	case <-p.ended:
 	default:
-		p.keeper.Sheet.Stop(0)
+		p.group.Block.Stop(0)
 		<-p.ended
 	}
 }
@@ -131,14 +132,14 @@ func (s *supervisor) paceOneProcess(ctx context.Context, d *deployment, begin ti
 	}
 	defer closeAll(nodes)
 	configs, _ := s.fabric.Configs()
-	sheet, err := emu.NewSharedSheet(len(nodes)) // for who captures
+	block, err := wall.NewSharedControlBlock(len(nodes)) // for who captures
 	if err != nil {
 		return nil, err
 	}
-	defer sheet.Close()
-	all := pace(emu.NewKeeper(*s.fabric.Wall, s.fabric.End, nodes, links, sheet.Sheet, runtime.NumCPU()), nodes)
+	defer block.Close()
+	all := pace(wall.NewPacerGroup(*s.fabric.Wall, s.fabric.End, nodes, links, block.ControlBlock, runtime.NumCPU()), nodes)
 	defer all.stop()
-	run := s.paced(all.keeper.Sheet, configs)
+	run := s.paced(all.group.Block, configs)
 	run.Broken = all.broken
 	got, err := run.Keep(ctx)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -14,14 +13,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
+	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/watch"
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// process is one node's process.
-type process struct {
+// child is one node's process.
+type child struct {
 	name   string
 	node   int
 	cmd    *exec.Cmd
@@ -31,7 +33,7 @@ type process struct {
 
 // fleet is the processes of all nodes.
 type fleet struct {
-	all     []*process // by node
+	all     []*child // by node
 	ends    chan watch.Ended
 	waiting sync.WaitGroup
 }
@@ -47,17 +49,17 @@ func (f *fleet) bury() {
 // processes starts a process per node and waits for all.
 func (s *supervisor) processes(ctx context.Context, d *deployment, begin time.Time) (*Outcome, error) {
 	configs, links := s.fabric.Configs()
-	shared, err := emu.NewShared(len(configs), links, s.fabric.End)
+	board, err := shared.New(len(configs), links, s.fabric.End)
 	if err != nil {
 		return nil, err
 	}
-	defer shared.Close()
-	nodes, err := s.spawn(d, configs, links, shared.File)
+	defer board.Close()
+	nodes, err := s.spawn(d, configs, links, board.File)
 	defer nodes.bury()
 	if err != nil {
 		return nil, err
 	}
-	return s.collect(ctx, nodes, shared, begin)
+	return s.collect(ctx, nodes, board, begin)
 }
 
 // spawn starts the processes, which share a file of memory. Those that are
@@ -70,19 +72,19 @@ func (s *supervisor) spawn(d *deployment, configs []emu.Config, links []lockstep
 		if f.SwitchesTogether && !c.Host {
 			continue
 		}
-		p := &process{name: c.Name, node: i}
+		p := &child{name: c.Name, node: i}
 		if f.Wall == nil { // in real time a node must not wait for a processor while another is idle
 			affinity.pin(i)
 		}
-		err := s.start(p, &d.spaces[i], f, i, emu.ProcessSpec{
-			Config: c, Machine: f.Nodes[i].Config(), Interfaces: d.spaces[i].indices,
+		err := s.start(p, &d.spaces[i], f, i, process.Spec{
+			Config: c, Machine: f.Nodes[i], Interfaces: d.spaces[i].indices,
 			MaxFrame: f.maxFrame(), Nodes: len(configs), Links: links, End: f.End, Wall: f.Wall,
 		}, shared)
 		if err != nil {
 			return nodes, fmt.Errorf("start node %s: %w", c.Name, err)
 		}
 		nodes.all = append(nodes.all, p)
-		nodes.waiting.Go(func() { nodes.ends <- p.wait(i) })
+		nodes.waiting.Go(func() { nodes.ends <- p.wait(i, s) })
 	}
 	affinity.restore()
 	s.tell(d, nodes)
@@ -91,7 +93,7 @@ func (s *supervisor) spawn(d *deployment, configs []emu.Config, links []lockstep
 
 // start starts the process of node i in its namespace. The calling thread, which
 // the process inherits the namespace from, stays in it.
-func (s *supervisor) start(p *process, in *space, f *Fabric, i int, spec emu.ProcessSpec, shared *os.File) error {
+func (s *supervisor) start(p *child, in *space, f *Fabric, i int, spec process.Spec, shared *os.File) error {
 	specRead, specWrite, err := os.Pipe()
 	if err != nil {
 		return err
@@ -128,14 +130,11 @@ func (s *supervisor) start(p *process, in *space, f *Fabric, i int, spec emu.Pro
 	return nil
 }
 
-// wait reads the report and waits for the process.
-func (p *process) wait(node int) watch.Ended {
+// wait hands on the records, reads the report and waits for the process.
+func (p *child) wait(node int, to metrics.Consumer) watch.Ended {
 	e := watch.Ended{Node: node}
-	content, err := io.ReadAll(p.report)
+	e.Report, _ = process.ReadReport(p.report, to) // without one, the end of the process says why
 	p.report.Close()
-	if err == nil {
-		e.Report = watch.Decode(content)
-	}
 	var exit *exec.ExitError
 	switch err := p.cmd.Wait(); {
 	case errors.As(err, &exit):
@@ -152,8 +151,8 @@ func (p *process) wait(node int) watch.Ended {
 }
 
 // collect waits until every process has reported.
-func (s *supervisor) collect(ctx context.Context, nodes *fleet, shared *emu.Shared, begin time.Time) (*Outcome, error) {
-	run := watch.Run{Shared: shared, Ends: nodes.ends, FrameTimeout: s.fabric.FrameTimeout, Progress: s.progress}
+func (s *supervisor) collect(ctx context.Context, nodes *fleet, board *shared.Board, begin time.Time) (*Outcome, error) {
+	run := watch.Run{Shared: board, Ends: nodes.ends, FrameTimeout: s.fabric.FrameTimeout, Progress: s.progress}
 	for _, p := range nodes.all {
 		run.Processes = append(run.Processes, watch.Process{Name: p.name, PID: p.cmd.Process.Pid})
 	}

@@ -1,7 +1,6 @@
 package netns
 
 import (
-	"bytes"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -16,12 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/stream"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
-	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
 	"github.com/csiglab/csiglab/nodes/netio"
-	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/units"
@@ -46,8 +44,9 @@ func Supervise() {
 	unix.CloseOnExec(fileMessage)
 	unix.CloseOnExec(fileAlive)
 	s := &supervisor{
-		out:   gob.NewEncoder(os.NewFile(fileMessage, "messages")),
-		alive: os.NewFile(fileAlive, "alive"),
+		out:     gob.NewEncoder(os.NewFile(fileMessage, "messages")),
+		alive:   os.NewFile(fileAlive, "alive"),
+		records: map[*emu.Node]*stream.Buffer{},
 	}
 	spec := os.NewFile(fileSpec, "spec")
 	err := gob.NewDecoder(spec).Decode(&s.fabric)
@@ -64,7 +63,7 @@ func Supervise() {
 	if err != nil {
 		m = message{Failure: asFailure(err)}
 	}
-	if s.out.Encode(m) != nil {
+	if s.say(m) != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
@@ -79,7 +78,19 @@ type supervisor struct {
 	last   time.Time
 
 	mu      sync.Mutex // of out and records
-	records []*metrics.Batch
+	records map[*emu.Node]*stream.Buffer
+}
+
+// say sends csiglab a message; several goroutines do.
+func (s *supervisor) say(m message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Encode(m)
+}
+
+// Consume sends csiglab records of a node.
+func (s *supervisor) Consume(b *metrics.Batch) {
+	s.say(message{Records: b}) //nolint:errcheck // without csiglab the supervisor dies
 }
 
 // untilEnd returns a channel that is closed at the end of what spec says after
@@ -144,33 +155,7 @@ func (s *supervisor) progress(now units.Time) {
 		return
 	}
 	s.last = time.Now()
-	s.out.Encode(message{Now: now})
-}
-
-// build returns the machine of a node.
-func build(spec NodeSpec, pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
-	if spec.Host != nil {
-		return Host(spec.Host, pool, sink)
-	}
-	return Switch(spec.Switch, pool, sink)
-}
-
-// Host is the Builder of hosts.
-func Host(config []byte, pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
-	var m host.Machine
-	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&m); err != nil {
-		return nil, fmt.Errorf("read the host's configuration: %w", err)
-	}
-	return m.New(pool, sink)
-}
-
-// Switch is the Builder of switches.
-func Switch(config []byte, pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
-	var c dataplane.Config
-	if err := gob.NewDecoder(bytes.NewReader(config)).Decode(&c); err != nil {
-		return nil, fmt.Errorf("read the switch's configuration: %w", err)
-	}
-	return dataplane.New(c, pool, sink)
+	s.say(message{Now: now}) //nolint:errcheck // without csiglab the supervisor dies
 }
 
 // drivers returns the drivers of all nodes, to be run here.
@@ -193,15 +178,20 @@ func (s *supervisor) drivers(d *deployment) (nodes []*emu.Node, links []lockstep
 // driver returns the driver of a node, which owns conn.
 func (s *supervisor) driver(c emu.Config, conn netio.Conn) (*emu.Node, error) {
 	pool := new(wire.Pool)
-	sink := &metrics.Batch{Node: int32(c.Node)}
-	m, err := build(s.fabric.Nodes[c.Node], pool, sink)
+	overflow := stream.Block
+	if s.fabric.Wall != nil {
+		overflow = stream.Drop
+	}
+	records := stream.NewBuffer(c.Node, overflow, s)
+	m, err := s.fabric.Nodes[c.Node].New(pool, records)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
+	node := emu.New(c, m, pool, conn, records)
 	s.mu.Lock()
-	s.records = append(s.records, sink)
+	s.records[node] = records
 	s.mu.Unlock()
-	return emu.New(c, m, pool, conn, sink), nil
+	return node, nil
 }
 
 func closeAll(nodes []*emu.Node) {
@@ -215,7 +205,7 @@ func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.T
 		return nil, err
 	}
 	defer closeAll(nodes)
-	board, err := emu.NewPool(nodes, links, s.fabric.End)
+	board, err := shared.NewPool(nodes, links, s.fabric.End)
 	if err != nil {
 		return nil, err
 	}
@@ -247,21 +237,14 @@ func (s *supervisor) take(o *Outcome, nodes []*emu.Node) error {
 		if err := n.CloseCapture(); err != nil {
 			return err
 		}
+		records := s.records[n]
+		records.Finish()
 		n.Finish(o.End)
+		records.Close()
 		o.Frames += n.Sent()
-		o.Foreign += n.Foreign()
-	}
-	for _, b := range s.records {
-		s.record(b)
+		o.Foreign += n.Strays()
 	}
 	return nil
-}
-
-// record hands records on.
-func (s *supervisor) record(b *metrics.Batch) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.out.Encode(message{Records: b}) //nolint:errcheck // nobody listens any more
 }
 
 // eachAtOnce calls f for 0 to n-1, all at once.

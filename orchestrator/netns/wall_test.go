@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -32,7 +32,7 @@ func TestWall(t *testing.T) {
 	for _, processes := range []string{"node", "one", "switches"} {
 		t.Run(processes, func(t *testing.T) {
 			f := fabric(t, p)
-			f.OneProcess, f.SwitchesTogether, f.Wall = processes == "one", processes == "switches", &emu.Wall{Dilation: slow}
+			f.OneProcess, f.SwitchesTogether, f.Wall = processes == "one", processes == "switches", &wall.Clock{Dilation: slow}
 			out, err := run(t, f)
 			if err != nil {
 				t.Fatal(err)
@@ -53,7 +53,7 @@ func TestWall(t *testing.T) {
 			if least := f.Wall.At(out.End); out.Wall < least || out.Wall > least+5*time.Second {
 				t.Errorf("the run took %v, its model time is %v dilated", out.Wall, least)
 			}
-			shaped(t, f, out)
+			shaped(t, f, out.Outcome)
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestShapersAreSeen(t *testing.T) {
 		}
 	}
 	f := fabric(t, orchestratortest.Compile(t, orchestratortest.Small))
-	f.Wall = &emu.Wall{Dilation: slow}
+	f.Wall = &wall.Clock{Dilation: slow}
 	ports, output := 0, ""
 	f.Ready = func(id string) {
 		for _, n := range started(t, id).Nodes {
@@ -118,7 +118,7 @@ func TestShapersAreSeen(t *testing.T) {
 // A node that dies in real time is named.
 func TestWallNamesTheNodeThatDied(t *testing.T) {
 	f := fabric(t, orchestratortest.Compile(t, orchestratortest.Small))
-	f.Wall = &emu.Wall{Dilation: 100 * slow}
+	f.Wall = &wall.Clock{Dilation: 100 * slow}
 	f.Ready = func(id string) {
 		run := started(t, id)
 		node, err := run.Node("tor0")

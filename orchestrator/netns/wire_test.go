@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
@@ -56,7 +57,7 @@ func TestFramesOnTheWire(t *testing.T) {
 	}
 	p := orchestratortest.Compile(t, orchestratortest.Small)
 	f := fabric(t, p)
-	f.Wall = &emu.Wall{Dilation: 20000}
+	f.Wall = &wall.Clock{Dilation: 20000}
 	ended := make(chan struct{})
 	type sight struct {
 		frames [][]byte

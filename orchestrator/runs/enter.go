@@ -12,14 +12,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/process"
 )
 
 // Environment variables of a run's processes on this machine: its id, by which
 // they are found, and the node's name.
 const (
 	EnvironmentRun  = "CSIGLAB_RUN"
-	EnvironmentNode = emu.EnvironmentNode
+	EnvironmentNode = process.EnvironmentNode
 )
 
 // Marks tells whether a variable, as name=value, is one of those.

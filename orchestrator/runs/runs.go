@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
 )
@@ -150,7 +150,7 @@ type Entry struct{ run Run }
 
 // Register puts a run of this process into the list. Of r, the process, the start and
 // the clock are filled in, which is wall unless that is nil.
-func Register(r Run, wall *emu.Wall) (*Entry, error) {
+func Register(r Run, wall *wall.Clock) (*Entry, error) {
 	r.Clock = "lockstep"
 	if wall != nil {
 		r.Clock, r.Dilation = "wall", wall.Dilation

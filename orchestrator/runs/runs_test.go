@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 
 func hold(id, how string) error {
 	run := runs.Run{ID: id, Name: "test", Runtime: "none", Folder: "/nowhere", Held: true}
-	e, err := runs.Register(run, &emu.Wall{Dilation: 20})
+	e, err := runs.Register(run, &wall.Clock{Dilation: 20})
 	if err != nil {
 		return err
 	}

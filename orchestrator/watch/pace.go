@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -29,8 +29,8 @@ const (
 // Paced is a run in real time whose nodes have been started, in processes or in
 // this one.
 type Paced struct {
-	Sheet *emu.Sheet
-	Wall  emu.Wall
+	Block *wall.ControlBlock
+	Wall  wall.Clock
 	End   units.Time // exclusive; units.Never: until nothing is due
 	Names []string   // of the nodes
 	// Patience gives a run up that takes longer, as one that falls behind for good,
@@ -62,7 +62,7 @@ type Paced struct {
 // its cause. Every wait has a bound, but a run without Patience and End, one that
 // is held, or one whose programs go on, lasts as long as it is not over.
 func (p *Paced) Keep(ctx context.Context) (*Outcome, error) {
-	out := &Outcome{Timing: &emu.Timing{RealTime: true}}
+	out := &Outcome{Timing: &wall.Timing{RealTime: true}}
 	if err := p.keep(ctx, out); err != nil {
 		return nil, err
 	}
@@ -107,23 +107,23 @@ func (p *Paced) keep(ctx context.Context, out *Outcome) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-hold:
-			hold, released = nil, emu.Monotonic()
+			hold, released = nil, wall.Monotonic()
 			end = min(end, max(1, p.Wall.Model(max(0, released-start)+releaseIn)))
-			p.Sheet.Limit(end)
+			p.Block.Limit(end)
 			continue
 		case <-programs:
-			programs, patient = nil, emu.Monotonic()
+			programs, patient = nil, wall.Monotonic()
 			continue
 		case <-ticker.C:
 		}
 		if err := p.broken(); err != nil {
 			return err
 		}
-		now := emu.Monotonic()
-		if n := p.Sheet.Silent(now - silentAfter); n >= 0 && now-start > silentAfter {
+		now := wall.Monotonic()
+		if n := p.Block.Silent(now - silentAfter); n >= 0 && now-start > silentAfter {
 			return &NodeError{Name: p.Names[n], Reason: fmt.Sprintf("has not shown life for %v", silentAfter)}
 		}
-		at, over := p.Sheet.Over(now, end)
+		at, over := p.Block.Over(now, end)
 		behind := now - start - p.Wall.At(at.Next)
 		endless := p.Patience > 0 && p.Hold == nil && programs == nil && now-patient > p.Patience ||
 			released > 0 && now-released > releaseWithin
@@ -139,7 +139,7 @@ func (p *Paced) keep(ctx context.Context, out *Outcome) error {
 			p.Progress(min(p.Wall.Model(max(0, now-start)), end))
 			continue
 		}
-		p.Sheet.Stop(out.End)
+		p.Block.Stop(out.End)
 		return nil
 	}
 }
@@ -172,14 +172,14 @@ func (p *Paced) start(ctx context.Context, tick <-chan time.Time) (time.Duration
 		if err := p.broken(); err != nil {
 			return 0, err
 		}
-		if p.Sheet.Ready() {
+		if p.Block.Ready() {
 			if p.Prepare != nil {
 				if err := p.Prepare(); err != nil {
 					return 0, err
 				}
 			}
-			start := emu.Monotonic() + startIn
-			p.Sheet.Start(start)
+			start := wall.Monotonic() + startIn
+			p.Block.Start(start)
 			return start, nil
 		}
 		if time.Since(begin) > readyWithin {

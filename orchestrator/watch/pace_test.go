@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/orchestrator/watch"
 	"github.com/csiglab/csiglab/units"
@@ -19,27 +19,27 @@ func keep(t *testing.T, ctx context.Context, adjust func(*watch.Paced)) (*watch.
 	p := orchestratortest.Compile(t, orchestratortest.Small)
 	f := orchestratortest.Fabric(p)
 	f.Run = 99
-	nodes, links, _ := orchestratortest.InMemory(t, p, f)
-	wall := emu.Wall{Dilation: 3000} // 0.4 s of wall time
-	sheet, err := emu.NewSharedSheet(len(nodes))
+	nodes, links, _, _ := orchestratortest.InMemory(t, p, f)
+	clock := wall.Clock{Dilation: 3000} // 0.4 s of wall time
+	block, err := wall.NewSharedControlBlock(len(nodes))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sheet.Close()
-	keeper := emu.NewKeeper(wall, f.End, nodes, links, sheet.Sheet, 1)
-	paced := &watch.Paced{Sheet: keeper.Sheet, Wall: wall, End: f.End, Progress: func(units.Time) {}}
+	defer block.Close()
+	group := wall.NewPacerGroup(clock, f.End, nodes, links, block.ControlBlock, 1)
+	paced := &watch.Paced{Block: group.Block, Wall: clock, End: f.End, Progress: func(units.Time) {}}
 	for _, n := range p.Graph.Nodes {
 		paced.Names = append(paced.Names, n.Name)
 	}
 	adjust(paced)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := keeper.Run()
+		_, err := group.Run()
 		ended <- err
 	}()
 	out, err := paced.Keep(ctx)
 	if err != nil {
-		keeper.Sheet.Stop(0)
+		group.Block.Stop(0)
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -7,7 +7,6 @@ package watch
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,9 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
+	"github.com/csiglab/csiglab/nodes/emu/process"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -35,17 +37,8 @@ func (e *NodeError) Error() string { return "node " + e.Name + ": " + e.Reason }
 // Ended is what a process left.
 type Ended struct {
 	Node   int
-	Report *emu.ProcessReport // nil when it left none
-	Reason string             // why it failed, as far as its end tells; empty: it ended well
-}
-
-// Decode returns the report in what a process has written, nil if there is none.
-func Decode(content []byte) *emu.ProcessReport {
-	var report emu.ProcessReport
-	if gob.NewDecoder(bytes.NewReader(content)).Decode(&report) != nil {
-		return nil
-	}
-	return &report
+	Report *process.Report // nil when it left none
+	Reason string          // why it failed, as far as its end tells; empty: it ended well
 }
 
 // Failure returns what is wrong with the process of node name, if anything: a
@@ -67,7 +60,7 @@ func (e Ended) Failure(name string) error {
 // Run is a run whose processes have been started.
 type Run struct {
 	Processes    []Process // by node
-	Shared       *emu.Shared
+	Shared       *shared.Board
 	Ends         <-chan Ended  // one for each process
 	FrameTimeout time.Duration // 0: emu.DefaultFrameTimeout
 	Progress     func(units.Time)
@@ -75,14 +68,14 @@ type Run struct {
 
 // Outcome is what the processes reported.
 type Outcome struct {
-	End     units.Time           // of the model
-	Frames  int64                // sent by the nodes
-	Foreign int64                // frames that the nodes received and that are not of the run
-	Grants  int64                // turns granted by the safe horizon
-	Started time.Time            // when the first node went
+	End     units.Time // of the model
+	Frames  int64      // sent by the nodes
+	Foreign int64      // frames that the nodes received and that are not of the run
+	Grants  int64      // turns granted by the safe horizon
+	Started time.Time  // when the first node went
 
 	// Of a run in real time.
-	Timing  *emu.Timing
+	Timing  *wall.Timing
 	Drained bool          // ended because nothing was due
 	Behind  time.Duration // how late the run was when it was given up; 0: it was not
 }
@@ -90,7 +83,7 @@ type Outcome struct {
 // take adds the report of a process.
 func (o *Outcome) take(e Ended) {
 	o.Frames += e.Report.Sent
-	o.Foreign += e.Report.Foreign
+	o.Foreign += e.Report.Strays
 	if e.Report.Timing != nil {
 		o.Timing.Merge(*e.Report.Timing)
 	}
@@ -149,13 +142,13 @@ const (
 )
 
 func (w *watchdog) look(now time.Time) error {
-	shared, all := w.run.Shared, w.run.Processes
-	if g := shared.Board.Grants(); g != w.grants || w.moved.IsZero() {
+	board, all := w.run.Shared, w.run.Processes
+	if g := board.Grants(); g != w.grants || w.moved.IsZero() {
 		w.grants, w.moved = g, now
 		return nil
 	}
 	still := now.Sub(w.moved)
-	if still < stoppedAfter || shared.Board.Earliest() == units.Never {
+	if still < stoppedAfter || board.Earliest() == units.Never {
 		return nil
 	}
 	for _, p := range all {
@@ -170,8 +163,8 @@ func (w *watchdog) look(now time.Time) error {
 	if still < 2*limit+haltedAfter {
 		return nil
 	}
-	owes := shared.Board.Stuck()
-	if holder := shared.Holder(); holder >= 0 {
+	owes := board.Stuck()
+	if holder := board.Holder(); holder >= 0 {
 		owes = []int{holder}
 	}
 	var names []string

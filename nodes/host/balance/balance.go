@@ -6,11 +6,10 @@ package balance
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -39,56 +38,38 @@ type Feedback struct {
 	Outcome Outcome
 }
 
-// Config is what a balancer is built from.
-type Config struct {
-	Paths  int // number of EVs, a power of two from 1 to 4096
-	Random *rand.Rand
-}
-
-// DefaultPaths is the number of EVs of the reference simulator.
-const DefaultPaths = 64
-
 // MaxPaths is the largest number of EVs.
 const MaxPaths = 4096
 
-// Algorithm is an entry of the table. All take the parameter paths.
+// paths is the parameter of balancers that choose among several EVs.
+var paths = algorithm.Param{
+	Name: "paths", Kind: algorithm.Int, Default: "64", // as the reference simulator
+	Doc: "number of entropy values, a power of two",
+	Check: func(text string) error {
+		if n, err := strconv.Atoi(text); err != nil || n < 1 || n > MaxPaths || n&(n-1) != 0 {
+			return fmt.Errorf("%s is not a power of two from 1 to %d", text, MaxPaths)
+		}
+		return nil
+	},
+}
+
+// Algorithm is an entry of the table.
 type Algorithm struct {
-	Name string
-	Doc  string
-	New  func(Config) Balancer
+	algorithm.Spec
+	// Build returns a balancer, which draws from random alone. The reader's
+	// parameters are of their kinds and checked.
+	Build func(random *rand.Rand, r *algorithm.Reader) Balancer
 }
 
-// Table is every algorithm, by name.
-var Table = []Algorithm{
-	{"single", "one EV for the whole flow", newSingle},
-	{"oblivious", "every EV in turn, whatever comes back", newOblivious},
-	{"mixed", "EVs that came back clean first, else the walk that skips penalised ones (the reference's default)", newMixed},
+// New returns a balancer with the given parameters. An *algorithm.ParamError
+// names the one whose value makes no sense.
+func (a Algorithm) New(random *rand.Rand, params algorithm.Values) (Balancer, error) {
+	return algorithm.Build(a.Spec, params, func(r *algorithm.Reader) Balancer { return a.Build(random, r) })
 }
 
-// Lookup returns the algorithm of the given name.
-func Lookup(name string) (Algorithm, bool) {
-	for _, a := range Table {
-		if a.Name == name {
-			return a, true
-		}
-	}
-	return Algorithm{}, false
-}
-
-// Parse reads the parameters that every algorithm takes: paths, the number of
-// EVs, a power of two.
-func Parse(params map[string]string) (Config, error) {
-	cfg := Config{Paths: DefaultPaths}
-	for _, name := range slices.Sorted(maps.Keys(params)) {
-		text := params[name]
-		if name != "paths" {
-			return cfg, fmt.Errorf("unknown parameter %q", name)
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > MaxPaths || n&(n-1) != 0 {
-			return cfg, fmt.Errorf("parameter paths: %q is not a power of two from 1 to %d", text, MaxPaths)
-		}
-		cfg.Paths = n
-	}
-	return cfg, nil
+// Table is every algorithm.
+var Table = algorithm.Table[Algorithm]{
+	single,
+	oblivious,
+	mixed,
 }

@@ -1,79 +1,27 @@
 package balance
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 )
 
 // seed starts every random stream of these tests.
 const seed = 20252
 
-func config(paths int, seed uint64) Config {
-	return Config{Paths: paths, Random: rand.New(rand.NewPCG(seed, 0))}
-}
-
-// TestSuite is what every balancer of the table passes.
-func TestSuite(t *testing.T) {
-	t.Logf("seed %d", seed)
-	for _, a := range Table {
-		for _, paths := range []int{1, 2, 64, MaxPaths} {
-			t.Run(fmt.Sprintf("%s/%d", a.Name, paths), func(t *testing.T) {
-				one, two, other := a.New(config(paths, seed)), a.New(config(paths, seed)), a.New(config(paths, seed+1))
-				evs, different := stream(t, one, 3*paths+1000), stream(t, other, 3*paths+1000)
-				if diff := cmp.Diff(evs, stream(t, two, len(evs))); diff != "" {
-					t.Errorf("the same seed gave other EVs:\n%s", diff)
-				}
-				if slices.Equal(evs, different) {
-					t.Errorf("two seeds gave the same EVs: %v…", evs[:8])
-				}
-				// No more paths than asked for: EVs of a flow differ in their lower bits only.
-				for _, ev := range evs {
-					if ev&^uint16(paths-1) != evs[0]&^uint16(paths-1) {
-						t.Fatalf("EVs %d and %d of one flow differ beyond %d paths", evs[0], ev, paths)
-					}
-				}
-				if n := testing.AllocsPerRun(1000, func() {
-					one.OnFeedback(0, Feedback{EV: one.Next(0), Outcome: Good})
-				}); n != 0 {
-					t.Errorf("%v allocations per packet, want 0", n)
-				}
-			})
-		}
-		if a.Doc == "" {
-			t.Errorf("%s has no doc", a.Name)
-		}
-		if got, ok := Lookup(a.Name); !ok || got.Name != a.Name {
-			t.Errorf("Lookup(%q) = %q, %v", a.Name, got.Name, ok)
-		}
-	}
-	if a, ok := Lookup("no such"); ok {
-		t.Errorf("Lookup(no such) = %q, want nothing", a.Name)
-	}
-}
-
-// stream drives a balancer with random feedback and returns its EVs. Feedback
-// names EVs that were sent and, now and then, one that was not.
-func stream(t *testing.T, b Balancer, n int) []uint16 {
+// build returns a balancer over a number of paths.
+func build(t *testing.T, a Algorithm, paths int) Balancer {
 	t.Helper()
-	random := rand.New(rand.NewPCG(seed, 9))
-	evs := make([]uint16, n)
-	for i := range evs {
-		evs[i] = b.Next(0)
-		if evs[i] >= wire.EntropyRange {
-			t.Fatalf("EV %d, want below %d", evs[i], wire.EntropyRange)
-		}
-		if random.IntN(2) == 0 {
-			b.OnFeedback(0, Feedback{EV: evs[random.IntN(i+1)], Outcome: Outcome(random.IntN(4))})
-		}
+	b, err := a.New(rand.New(rand.NewPCG(seed, 0)), algorithm.Values{"paths": strconv.Itoa(paths)})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return evs
+	return b
 }
 
 // lap returns the lower bits of the next paths EVs.
@@ -86,7 +34,7 @@ func lap(b Balancer, paths int) []int {
 }
 
 func TestSingleKeepsItsEV(t *testing.T) {
-	b := newSingle(config(64, seed))
+	b := build(t, single, 64)
 	first := b.Next(0)
 	for _, o := range []Outcome{Good, Marked, Trimmed, Lost} {
 		b.OnFeedback(0, Feedback{EV: first, Outcome: o})
@@ -99,10 +47,9 @@ func TestSingleKeepsItsEV(t *testing.T) {
 // 1.10: "oblivious: ev = (i ^ xor) & (N-1), i cycles 0..N-1, xor re-drawn each
 // cycle"; so does mixed as long as nothing comes back.
 func TestLapVisitsEveryEVOnce(t *testing.T) {
-	for _, name := range []string{"oblivious", "mixed"} {
-		a, _ := Lookup(name)
+	for _, a := range []Algorithm{oblivious, mixed} {
 		for _, paths := range []int{1, 2, 64, MaxPaths} {
-			b := a.New(config(paths, seed))
+			b := build(t, a, paths)
 			masks := map[int]bool{}
 			for n := range 8 {
 				evs := lap(b, paths)
@@ -110,19 +57,19 @@ func TestLapVisitsEveryEVOnce(t *testing.T) {
 				masks[mask] = true
 				for i, ev := range evs {
 					if ev != i^mask {
-						t.Fatalf("%s, %d paths, lap %d: EV %d is %d, want %d", name, paths, n, i, ev, i^mask)
+						t.Fatalf("%s, %d paths, lap %d: EV %d is %d, want %d", a.Name, paths, n, i, ev, i^mask)
 					}
 				}
 			}
 			if paths >= 64 && len(masks) < 4 {
-				t.Errorf("%s, %d paths: %d masks in 8 laps", name, paths, len(masks))
+				t.Errorf("%s, %d paths: %d masks in 8 laps", a.Name, paths, len(masks))
 			}
 		}
 	}
 }
 
 func TestObliviousDoesNotListen(t *testing.T) {
-	deaf, told := newOblivious(config(64, seed)), newOblivious(config(64, seed))
+	deaf, told := build(t, oblivious, 64), build(t, oblivious, 64)
 	for i := range 200 {
 		want, got := deaf.Next(0), told.Next(0)
 		if got != want {
@@ -150,7 +97,7 @@ func TestPenalties(t *testing.T) {
 		{[]Outcome{Lost, Marked}, 15},
 		{[]Outcome{Lost, Lost}, 15},
 	} {
-		m := newMixed(config(8, seed)).(*mixed)
+		m := build(t, mixed, 8).(*mixedState)
 		ev := m.walk.walk.upper | 5
 		for _, o := range test.outcomes {
 			m.OnFeedback(0, Feedback{EV: ev, Outcome: o})
@@ -177,7 +124,7 @@ func TestPenaltyWalk(t *testing.T) {
 		{"only the first of two is reduced", []uint8{2, 3, 0, 0}, []int{2}, []uint8{1, 3, 0, 0}},
 		{"each pick reduces one", []uint8{0, 1, 0, 4}, []int{0, 2}, []uint8{0, 0, 0, 4}},
 	} {
-		m := newMixed(config(len(test.penalties), seed)).(*mixed)
+		m := build(t, mixed, len(test.penalties)).(*mixedState)
 		mask := int(m.walk.walk.mask)
 		for i, n := range test.penalties {
 			m.walk.penalty[i^mask] = n
@@ -195,7 +142,7 @@ func TestPenaltyWalk(t *testing.T) {
 	}
 	// With every EV penalised a pick gives up after passing over N, which is a
 	// lap, takes the next, and has reduced one of them.
-	m := newMixed(config(4, seed)).(*mixed)
+	m := build(t, mixed, 4).(*mixedState)
 	for i := range m.walk.penalty {
 		m.walk.penalty[i] = maxPenalty
 	}
@@ -217,7 +164,7 @@ func TestPenaltyWalk(t *testing.T) {
 // 1.10: "mixed (default): take an ev from the reps_legacy FIFO if any, else the
 // bitmap walk; feedback goes to both"; "reps_legacy: FIFO of GOOD evs".
 func TestMixedReusesGoodEVsFirst(t *testing.T) {
-	m := newMixed(config(64, seed)).(*mixed)
+	m := build(t, mixed, 64).(*mixedState)
 	m.OnFeedback(0, Feedback{EV: 9, Outcome: Good})
 	m.OnFeedback(0, Feedback{EV: 8, Outcome: Marked})
 	m.OnFeedback(0, Feedback{EV: 7, Outcome: Good})
@@ -237,21 +184,22 @@ func TestMixedReusesGoodEVsFirst(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestPaths(t *testing.T) {
 	for text, want := range map[string]int{"1": 1, "2": 2, "64": 64, "4096": MaxPaths} {
-		if cfg, err := Parse(map[string]string{"paths": text}); err != nil || cfg.Paths != want {
-			t.Errorf("paths %q: %d, %v, want %d", text, cfg.Paths, err, want)
+		if b, err := mixed.New(rand.New(rand.NewPCG(seed, 0)), algorithm.Values{"paths": text}); err != nil || len(b.(*mixedState).walk.penalty) != want {
+			t.Errorf("paths %q: %v, want %d", text, err, want)
 		}
 	}
-	if cfg, err := Parse(nil); err != nil || cfg.Paths != DefaultPaths {
-		t.Errorf("no parameters: %d paths, %v, want %d", cfg.Paths, err, DefaultPaths)
+	// The number of EVs of the reference simulator.
+	if b, err := mixed.New(rand.New(rand.NewPCG(seed, 0)), nil); err != nil || len(b.(*mixedState).walk.penalty) != 64 {
+		t.Errorf("no parameters: %v, want 64 paths", err)
 	}
 	for _, text := range []string{"", "0", "-64", "3", "63", "8192", "64.0", "many"} {
-		if _, err := Parse(map[string]string{"paths": text}); err == nil || !strings.Contains(err.Error(), "paths") {
+		if _, err := mixed.New(nil, algorithm.Values{"paths": text}); err == nil || !strings.Contains(err.Error(), "paths") {
 			t.Errorf("paths %q: error %v, want one that names paths", text, err)
 		}
 	}
-	if _, err := Parse(map[string]string{"path": "64"}); err == nil || !strings.Contains(err.Error(), `"path"`) {
+	if _, err := mixed.New(nil, algorithm.Values{"path": "64"}); err == nil || !strings.Contains(err.Error(), `"path"`) {
 		t.Errorf("unknown parameter: error %v, want one that names it", err)
 	}
 }

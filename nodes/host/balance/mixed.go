@@ -1,30 +1,43 @@
 package balance
 
 import (
+	"math/rand/v2"
+
 	"github.com/csiglab/csiglab/internal/fifo"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/units"
 )
 
 // mixed re-uses EVs that came back clean, oldest first, and when there are none
 // walks all EVs past the penalised ones (uet-htsim: mixed, which is reps_legacy
 // over bitmap). Feedback goes to both halves.
-type mixed struct {
+var mixed = Algorithm{
+	Spec: algorithm.Spec{
+		Name:   "mixed",
+		Doc:    "EVs that came back clean first, else the walk that skips penalised ones (the reference's default)",
+		Params: []algorithm.Param{paths},
+	},
+	Build: newMixed,
+}
+
+type mixedState struct {
 	good fifo.Queue[uint16]
 	walk penaltyWalk
 }
 
-func newMixed(c Config) Balancer {
-	return &mixed{walk: penaltyWalk{walk: newWalk(c), penalty: make([]uint8, c.Paths)}}
+func newMixed(random *rand.Rand, r *algorithm.Reader) Balancer {
+	n := r.Int("paths")
+	return &mixedState{walk: penaltyWalk{walk: newWalk(random, n), penalty: make([]uint8, n)}}
 }
 
-func (m *mixed) Next(units.Time) uint16 {
+func (m *mixedState) Next(units.Time) uint16 {
 	if ev, ok := m.good.Pop(); ok {
 		return ev
 	}
 	return m.walk.pick()
 }
 
-func (m *mixed) OnFeedback(_ units.Time, f Feedback) {
+func (m *mixedState) OnFeedback(_ units.Time, f Feedback) {
 	if f.Outcome == Good {
 		m.good.Push(f.EV)
 	}

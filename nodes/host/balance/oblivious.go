@@ -3,19 +3,26 @@ package balance
 import (
 	"math/rand/v2"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
 
-// single keeps one EV.
-type single struct{ ev uint16 }
-
-func newSingle(c Config) Balancer {
-	return &single{ev: uint16(c.Random.IntN(wire.EntropyRange))}
+// single keeps one EV. It takes paths, which it does not use, so that flows can
+// be compared with one path and with several by the name alone.
+var single = Algorithm{
+	Spec:  algorithm.Spec{Name: "single", Doc: "one EV for the whole flow", Params: []algorithm.Param{paths}},
+	Build: newSingle,
 }
 
-func (s *single) Next(units.Time) uint16          { return s.ev }
-func (s *single) OnFeedback(units.Time, Feedback) {}
+type singleState struct{ ev uint16 }
+
+func newSingle(random *rand.Rand, _ *algorithm.Reader) Balancer {
+	return &singleState{ev: uint16(random.IntN(wire.EntropyRange))}
+}
+
+func (s *singleState) Next(units.Time) uint16          { return s.ev }
+func (s *singleState) OnFeedback(units.Time, Feedback) {}
 
 // walk visits every EV once per lap, in the order that a random mask gives the
 // lap: i XOR mask, for i from 0. Upper bits are drawn once per flow, so that two
@@ -28,11 +35,11 @@ type walk struct {
 	mask   uint16
 }
 
-func newWalk(c Config) walk {
-	lap := uint16(c.Paths)
-	w := walk{random: c.Random, lap: lap}
-	w.upper = uint16(c.Random.IntN(wire.EntropyRange)) &^ (lap - 1)
-	w.mask = uint16(c.Random.IntN(int(lap)))
+func newWalk(random *rand.Rand, paths int) walk {
+	lap := uint16(paths)
+	w := walk{random: random, lap: lap}
+	w.upper = uint16(random.IntN(wire.EntropyRange)) &^ (lap - 1)
+	w.mask = uint16(random.IntN(paths))
 	return w
 }
 
@@ -47,9 +54,16 @@ func (w *walk) step() uint16 {
 }
 
 // oblivious walks and does not listen (uet-htsim: oblivious).
-type oblivious struct{ walk walk }
+var oblivious = Algorithm{
+	Spec:  algorithm.Spec{Name: "oblivious", Doc: "every EV in turn, whatever comes back", Params: []algorithm.Param{paths}},
+	Build: newOblivious,
+}
 
-func newOblivious(c Config) Balancer { return &oblivious{walk: newWalk(c)} }
+type obliviousState struct{ walk walk }
 
-func (o *oblivious) Next(units.Time) uint16          { return o.walk.upper | o.walk.step() }
-func (o *oblivious) OnFeedback(units.Time, Feedback) {}
+func newOblivious(random *rand.Rand, r *algorithm.Reader) Balancer {
+	return &obliviousState{walk: newWalk(random, r.Int("paths"))}
+}
+
+func (o *obliviousState) Next(units.Time) uint16          { return o.walk.upper | o.walk.step() }
+func (o *obliviousState) OnFeedback(units.Time, Feedback) {}

@@ -5,9 +5,8 @@
 package congestion
 
 import (
-	"fmt"
-
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
 )
@@ -83,67 +82,24 @@ type Path struct {
 	Trim       bool // switches trim instead of dropping
 }
 
-// ParamKind is the type of a parameter's text.
-type ParamKind string
-
-// Kinds of parameter.
-const (
-	Bool     ParamKind = "bool"
-	Number   ParamKind = "number"
-	Int      ParamKind = "int"
-	Duration ParamKind = "duration"
-	Size     ParamKind = "size"
-	Enum     ParamKind = "enum"
-)
-
-// Param is a parameter of an algorithm as experiment files set it.
-type Param struct {
-	Name    string
-	Kind    ParamKind
-	Default string
-	Values  []string // of an Enum
-	Doc     string
-	// Check tests what the kind does not, on a text of the kind that is not the
-	// default; nil for nothing.
-	Check func(text string) error
-}
-
-// ParamError reports a parameter whose value makes no sense on a path.
-type ParamError struct {
-	Algorithm, Param string
-	Err              error
-}
-
-func (e *ParamError) Error() string {
-	return fmt.Sprintf("%s: parameter %s: %v", e.Algorithm, e.Param, e.Err)
-}
-
-func (e *ParamError) Unwrap() error { return e.Err }
-
 // Algorithm is an entry of the table.
 type Algorithm struct {
-	Name   string
-	Doc    string
-	Params []Param
-	// New returns a controller. Params are complete, of their kinds and checked; a
-	// *ParamError names the one whose value makes no sense on this path.
-	New func(p Path, params Values) (Controller, error)
+	algorithm.Spec
+	// Build returns a controller. The reader's parameters are of their kinds and
+	// checked; Build calls Fail for one whose value makes no sense on this path.
+	Build func(p Path, r *algorithm.Reader) Controller
 	// Constants returns the figures that reports show beside the flows, such as
 	// target_qdelay_us.
-	Constants func(p Path, params Values) map[string]float64
+	Constants func(p Path, r *algorithm.Reader) map[string]float64
 }
 
-// Table is every algorithm, by name.
-var Table = []Algorithm{
+// New returns a controller with the given parameters. An *algorithm.ParamError
+// names the one whose value makes no sense.
+func (a Algorithm) New(p Path, params algorithm.Values) (Controller, error) {
+	return algorithm.Build(a.Spec, params, func(r *algorithm.Reader) Controller { return a.Build(p, r) })
+}
+
+// Table is every algorithm.
+var Table = algorithm.Table[Algorithm]{
 	nscc,
-}
-
-// Lookup returns the algorithm of the given name.
-func Lookup(name string) (Algorithm, bool) {
-	for _, a := range Table {
-		if a.Name == name {
-			return a, true
-		}
-	}
-	return Algorithm{}, false
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
 )
@@ -22,21 +23,21 @@ import (
 // With csig: max-delay the queueing delay is the largest per-hop delay that the
 // packet's CSIG tag brought back, instead of RTT minus base RTT; the rules stay.
 var nscc = Algorithm{
-	Name:      "nscc",
-	Doc:       "UET network signal based congestion control; csig: max-delay feeds it the CSIG per-hop delay",
-	Params:    nsccParams,
-	New:       newNSCC,
+	Spec: algorithm.Spec{
+		Name: "nscc",
+		Doc:  "UET network signal based congestion control; csig: max-delay feeds it the CSIG per-hop delay",
+		Params: []algorithm.Param{
+			{Name: "csig", Kind: algorithm.Enum, Default: "none", Values: []string{"none", "max-delay"}, Doc: "signal that replaces RTT minus base RTT as the queueing delay"},
+			{Name: "base_rtt_from_nack", Kind: algorithm.Bool, Default: "true", Doc: "let base RTT learn from NACKs of trimmed packets too, as the reference does"},
+			{Name: "target_qdelay", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
+			{Name: "cwnd", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "initial window; auto: the largest, 1.5 BDP"},
+			{Name: "gamma", Kind: algorithm.Number, Default: "0.8", Check: algorithm.Share, Doc: "gain of the multiplicative decrease"},
+			{Name: "delay_alpha", Kind: algorithm.Number, Default: "0.0125", Check: algorithm.Share, Doc: "gain of the average delay"},
+			{Name: "quick_adapt", Kind: algorithm.Bool, Default: "true", Doc: "cut the window to what was acknowledged after heavy loss"},
+		},
+	},
+	Build:     newNSCC,
 	Constants: nsccConstants,
-}
-
-var nsccParams = []Param{
-	{Name: "csig", Kind: Enum, Default: "none", Values: []string{"none", "max-delay"}, Doc: "signal that replaces RTT minus base RTT as the queueing delay"},
-	{Name: "base_rtt_from_nack", Kind: Bool, Default: "true", Doc: "let base RTT learn from NACKs of trimmed packets too, as the reference does"},
-	{Name: "target_qdelay", Kind: Duration, Default: auto, Check: positive(units.ParseDuration), Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
-	{Name: "cwnd", Kind: Size, Default: auto, Check: positive(units.ParseSize), Doc: "initial window; auto: the largest, 1.5 BDP"},
-	{Name: "gamma", Kind: Number, Default: "0.8", Check: share, Doc: "gain of the multiplicative decrease"},
-	{Name: "delay_alpha", Kind: Number, Default: "0.0125", Check: share, Doc: "gain of the average delay"},
-	{Name: "quick_adapt", Kind: Bool, Default: "true", Doc: "cut the window to what was acknowledged after heavy loss"},
 }
 
 // Constants of the reference.
@@ -96,31 +97,30 @@ type nsccState struct {
 	bytesIgnored  int64
 }
 
-func nsccTarget(p Path, r *reader) units.Duration {
+func nsccTarget(p Path, r *algorithm.Reader) units.Duration {
 	share := targetDropping
 	if p.Trim {
 		share = targetTrimming
 	}
-	return orAuto(r, "target_qdelay", units.ParseDuration, units.Duration(share*float64(p.NetworkRTT)))
+	return algorithm.OrAuto(r, "target_qdelay", r.Duration, units.Duration(share*float64(p.NetworkRTT)))
 }
 
-func nsccConstants(p Path, v Values) map[string]float64 {
-	return map[string]float64{"target_qdelay_us": nsccTarget(p, read("nscc", nsccParams, v)).Microseconds()}
+func nsccConstants(p Path, r *algorithm.Reader) map[string]float64 {
+	return map[string]float64{"target_qdelay_us": nsccTarget(p, r).Microseconds()}
 }
 
-func newNSCC(p Path, v Values) (Controller, error) {
-	r := read("nscc", nsccParams, v)
+func newNSCC(p Path, r *algorithm.Reader) Controller {
 	target := nsccTarget(p, r)
 	mss := float64(p.MTU - p.Header)
 	a := float64(bdp(p.NetworkRTT, p.LinkRate)) / refBDP
 	b := float64(target) / float64(refRTT)
 	c := &nsccState{
 		path:        p,
-		useCSIG:     r.text("csig") == "max-delay",
-		rttFromNack: r.bool("base_rtt_from_nack"),
-		quickAdapt:  r.bool("quick_adapt"),
-		gamma:       r.number("gamma"),
-		gain:        r.number("delay_alpha"),
+		useCSIG:     r.Text("csig") == "max-delay",
+		rttFromNack: r.Bool("base_rtt_from_nack"),
+		quickAdapt:  r.Bool("quick_adapt"),
+		gamma:       r.Number("gamma"),
+		gain:        r.Number("delay_alpha"),
 		target:      target,
 		alpha:       alphaScale * mss * a * b / float64(target),
 		fair:        fairScale * mss * a,
@@ -129,17 +129,14 @@ func newNSCC(p Path, v Values) (Controller, error) {
 		adjustBytes: adjustPackets * int64(p.MTU),
 	}
 	c.setBaseRTT(p.NetworkRTT)
-	c.cwnd = int64(orAuto(r, "cwnd", units.ParseSize, units.Size(c.maxWindow)))
-	switch {
-	case r.err != nil:
-		return nil, r.err
-	case c.cwnd < int64(p.MTU) || c.cwnd > c.maxWindow:
-		return nil, &ParamError{"nscc", "cwnd", fmt.Errorf("%v is not from one packet, %v, to the largest window, %v",
-			units.Size(c.cwnd), p.MTU, units.Size(c.maxWindow))}
+	c.cwnd = int64(algorithm.OrAuto(r, "cwnd", r.Size, units.Size(c.maxWindow)))
+	if c.cwnd < int64(p.MTU) || c.cwnd > c.maxWindow {
+		r.Fail("cwnd", fmt.Errorf("%v is not from one packet, %v, to the largest window, %v",
+			units.Size(c.cwnd), p.MTU, units.Size(c.maxWindow)))
 	}
 	c.out.WantSignal, c.out.Signal = c.useCSIG, csig.Delay
 	c.publish()
-	return c, nil
+	return c
 }
 
 func bdp(rtt units.Duration, rate units.Rate) units.Size { return rate.Volume(rtt) }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
 )
@@ -21,9 +22,9 @@ var (
 
 const packet = 4150
 
-func newState(t *testing.T, p Path, v Values) *nsccState {
+func newState(t *testing.T, p Path, v algorithm.Values) *nsccState {
 	t.Helper()
-	c, err := newNSCC(p, v)
+	c, err := nscc.New(p, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestNSCCConstants(t *testing.T) {
 	if c := newState(t, drops, nil); c.target != drops.NetworkRTT {
 		t.Errorf("target without trimming %v, want %v", c.target, drops.NetworkRTT)
 	}
-	if got := nsccConstants(threeTier, Values{"target_qdelay": "7us"})["target_qdelay_us"]; got != 7 {
+	if got := nscc.Constants(threeTier, nscc.Read(algorithm.Values{"target_qdelay": "7us"}))["target_qdelay_us"]; got != 7 {
 		t.Errorf("target_qdelay_us = %v with a target of 7us", got)
 	}
 }
@@ -82,14 +83,14 @@ func TestNSCCRefuses(t *testing.T) {
 		"csig":          {"max-abw"},
 	} {
 		for _, text := range texts {
-			if _, err := newNSCC(threeTier, Values{name: text}); err == nil || !strings.Contains(err.Error(), "nscc: parameter "+name) {
+			if _, err := nscc.New(threeTier, algorithm.Values{name: text}); err == nil || !strings.Contains(err.Error(), "nscc: parameter "+name) {
 				t.Errorf("%s = %q: error %v, want one that names the parameter", name, text, err)
 			}
 		}
 	}
 	for name, texts := range map[string][]string{"cwnd": {"4150B", "262926B"}, "gamma": {"1"}, "delay_alpha": {"1"}} {
 		for _, text := range texts {
-			if _, err := newNSCC(threeTier, Values{name: text}); err != nil {
+			if _, err := nscc.New(threeTier, algorithm.Values{name: text}); err != nil {
 				t.Errorf("%s = %q: %v", name, text, err)
 			}
 		}
@@ -123,7 +124,7 @@ func TestNSCCQuadrants(t *testing.T) {
 		{target - 1, true, metrics.ActionNoop, 0},
 		{0, true, metrics.ActionNoop, 0},
 	} {
-		c := newState(t, threeTier, Values{"cwnd": "100kB"})
+		c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 		c.OnAck(early, ack(c, test.delay, test.marked))
 		if c.out.Action != test.action || c.out.Delay != test.delay {
 			t.Errorf("delay %v, marked %v: %v for %v, want %v", test.delay, test.marked, c.out.Action, c.out.Delay, test.action)
@@ -141,7 +142,7 @@ func TestNSCCFastIncrease(t *testing.T) {
 	// 1.4: "if delay < 1 us: fi_count += newly; if (fi_count > cwnd or already in
 	// fast mode): cwnd += fi_scale*newly immediately; if delay >= 1 us:
 	// fi_count=0, mode=off".
-	c := newState(t, threeTier, Values{"cwnd": "8300B"})
+	c := newState(t, threeTier, algorithm.Values{"cwnd": "8300B"})
 	const step = 1212 // 0.29214 * 4150, rounded down
 	for i, test := range []struct {
 		delay  units.Duration
@@ -266,7 +267,7 @@ func TestNSCCAdjust(t *testing.T) {
 		{"more than a period", 0, period + 1, 100_990 + 716},
 		{"9 packets and a period", 8 * packet, period, 100_990 + 716},
 	} {
-		c := newState(t, threeTier, Values{"cwnd": "100kB"})
+		c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 		c.received, c.lastAdjust = test.received, now.Add(-test.since)
 		c.OnAck(now, ack(c, fair, false))
 		if c.out.Window != test.window {
@@ -306,7 +307,7 @@ func TestNSCCQuickAdapt(t *testing.T) {
 		{"just under an eighth of the largest window", state{now - 1, gate - packet - 1, true}, heavy, metrics.ActionQuickAdapt, gate - 1},
 		{"an eighth of the largest window", state{now - 1, gate - packet, true}, heavy, metrics.ActionFair, 100_000},
 	} {
-		c := newState(t, threeTier, Values{"cwnd": "100kB"})
+		c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 		c.lastAdjust = now
 		c.qaEnd, c.qaAchieved, c.qaTriggered = test.state.end, test.state.achieved, test.state.triggered
 		a := ack(c, test.delay, false)
@@ -330,7 +331,7 @@ func TestNSCCQuickAdapt(t *testing.T) {
 func TestNSCCQuickAdaptIgnores(t *testing.T) {
 	// 1.5: "if bytes_ignored < bytes_to_ignore && skip: done=true"; 1.3: an ACK's
 	// bytes count as ignored first; 1.6: a NACK's too.
-	c := newState(t, threeTier, Values{"cwnd": "100kB"})
+	c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 	c.qaEnd = units.Never - 1
 	c.bytesToIgnore = 3 * packet
 	c.OnAck(early, ack(c, 0, true))
@@ -345,7 +346,7 @@ func TestNSCCQuickAdaptIgnores(t *testing.T) {
 	if c.out.Window != 100_000-packet {
 		t.Errorf("a NACK with everything ignored: window %d, want %d", c.out.Window, 100_000-packet)
 	}
-	off := newState(t, threeTier, Values{"quick_adapt": "false", "cwnd": "100kB"})
+	off := newState(t, threeTier, algorithm.Values{"quick_adapt": "false", "cwnd": "100kB"})
 	off.qaEnd = 1
 	off.OnNack(early, &Nack{Size: packet})
 	if off.out.Window != 100_000-packet {
@@ -357,7 +358,7 @@ func TestNSCCNack(t *testing.T) {
 	// 1.6: "bytes_ignored += pkt; update_delay(base_rtt + net_rtt, update_avg,
 	// skip=true); trigger_qa=true; if !quick_adapt(loss=true, skip=true,
 	// delay=0): cwnd -= pkt; clamp".
-	c := newState(t, threeTier, Values{"cwnd": "100kB"})
+	c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 	c.OnNack(early, &Nack{Size: packet, Inflight: 50_000})
 	if c.out.Window != 100_000-packet || !c.qaTriggered || c.bytesIgnored != packet {
 		t.Errorf("window %d, triggered %v, ignored %d", c.out.Window, c.qaTriggered, c.bytesIgnored)
@@ -377,7 +378,7 @@ func TestNSCCNack(t *testing.T) {
 	if c.out.Window != 5*packet {
 		t.Errorf("in the ignored flight: window %d, want %d", c.out.Window, 5*packet)
 	}
-	small := newState(t, threeTier, Values{"cwnd": "5kB"})
+	small := newState(t, threeTier, algorithm.Values{"cwnd": "5kB"})
 	small.OnNack(early, &Nack{Size: packet})
 	if small.out.Window != packet {
 		t.Errorf("window %d, want one packet", small.out.Window)
@@ -386,7 +387,7 @@ func TestNSCCNack(t *testing.T) {
 
 func TestNSCCTimeout(t *testing.T) {
 	// 1.6: "cwnd=max(cwnd-pkt, mtu)".
-	c := newState(t, threeTier, Values{"cwnd": "10kB"})
+	c := newState(t, threeTier, algorithm.Values{"cwnd": "10kB"})
 	for _, want := range []units.Size{5850, 4150, 4150} {
 		c.OnTimeout(early, &Timeout{Size: packet})
 		if c.out.Window != want {
@@ -402,7 +403,7 @@ func TestNSCCBaseRTT(t *testing.T) {
 	pod := 8*units.Microsecond + 4*(332_000+5_120)
 	for _, test := range []struct {
 		name   string
-		values Values
+		values algorithm.Values
 		event  func(c *nsccState)
 		base   units.Duration
 		window units.Size
@@ -410,7 +411,7 @@ func TestNSCCBaseRTT(t *testing.T) {
 		{"ACK", nil, func(c *nsccState) { c.OnAck(early, &Ack{Acked: packet, RTT: pod, HasRTT: true, Penalty: 255}) }, pod, 175_284},
 		{"ACK without a sample", nil, func(c *nsccState) { c.OnAck(early, &Ack{Acked: packet, RTT: pod, Penalty: 255}) }, threeTier.NetworkRTT, 262_926},
 		{"NACK", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod, HasRTT: true}) }, pod, 175_284},
-		{"NACK, parameter off", Values{"base_rtt_from_nack": "false"}, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod, HasRTT: true}) }, threeTier.NetworkRTT, 262_926},
+		{"NACK, parameter off", algorithm.Values{"base_rtt_from_nack": "false"}, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod, HasRTT: true}) }, threeTier.NetworkRTT, 262_926},
 		{"NACK without a sample", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod}) }, threeTier.NetworkRTT, 262_926},
 		// "in the 3-flow run the startup trims leave base_rtt = 13.361 us, maxwnd 250518"
 		{"three-flow's victim", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: 13_360_960, HasRTT: true}) }, 13_360_960, 250_518},
@@ -437,7 +438,7 @@ func TestNSCCBaseRTT(t *testing.T) {
 func TestNSCCReceiverPenalty(t *testing.T) {
 	// 1.3: "if ack.rcv_wnd_pen<255, cwnd -= newly*(1-pen/255), floor mtu".
 	for penalty, want := range map[uint8]units.Size{255: 100_000, 0: 100_000 - packet, 51: 100_000 - 3320, 254: 100_000 - 16} {
-		c := newState(t, threeTier, Values{"cwnd": "100kB"})
+		c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 		a := ack(c, 0, true)
 		a.Penalty = penalty
 		c.OnAck(early, a)
@@ -460,18 +461,18 @@ func TestNSCCMaxDelay(t *testing.T) {
 	headroom.Type = csig.ABW
 	for _, test := range []struct {
 		name   string
-		values Values
+		values algorithm.Values
 		signal Signal
 		hasRTT bool
 		want   units.Duration
 	}{
-		{"sample", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, true, 2750 * units.Nanosecond},
-		{"sample, no RTT", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, false, 2750 * units.Nanosecond},
-		{"absent", Values{"csig": "max-delay"}, Signal{}, true, rttDelay},
-		{"absent, no RTT", Values{"csig": "max-delay"}, Signal{}, false, 0},
-		{"D set", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: frozen}, true, rttDelay},
-		{"no hop", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: untouched}, true, rttDelay},
-		{"another signal", Values{"csig": "max-delay"}, Signal{Valid: true, Sample: headroom}, true, rttDelay},
+		{"sample", algorithm.Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, true, 2750 * units.Nanosecond},
+		{"sample, no RTT", algorithm.Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, false, 2750 * units.Nanosecond},
+		{"absent", algorithm.Values{"csig": "max-delay"}, Signal{}, true, rttDelay},
+		{"absent, no RTT", algorithm.Values{"csig": "max-delay"}, Signal{}, false, 0},
+		{"D set", algorithm.Values{"csig": "max-delay"}, Signal{Valid: true, Sample: frozen}, true, rttDelay},
+		{"no hop", algorithm.Values{"csig": "max-delay"}, Signal{Valid: true, Sample: untouched}, true, rttDelay},
+		{"another signal", algorithm.Values{"csig": "max-delay"}, Signal{Valid: true, Sample: headroom}, true, rttDelay},
 		{"not asked for", nil, Signal{Valid: true, Sample: sample}, true, rttDelay},
 	} {
 		c := newState(t, threeTier, test.values)
@@ -489,7 +490,7 @@ func TestNSCCMaxDelay(t *testing.T) {
 		}
 	}
 	// Base RTT still learns from RTT.
-	c := newState(t, threeTier, Values{"csig": "max-delay"})
+	c := newState(t, threeTier, algorithm.Values{"csig": "max-delay"})
 	c.OnAck(early, &Ack{Acked: packet, RTT: 9 * units.Microsecond, HasRTT: true, Penalty: 255, CSIG: Signal{Valid: true, Sample: sample}})
 	if c.out.BaseRTT != 9*units.Microsecond || c.out.Delay != 2750*units.Nanosecond {
 		t.Errorf("base RTT %v, delay %v, want 9us, 2.75us", c.out.BaseRTT, c.out.Delay)

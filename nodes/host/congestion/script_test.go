@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
 )
@@ -38,7 +39,7 @@ func play(t *testing.T, file string) {
 			continue
 		}
 		if params, ok := strings.CutPrefix(line, "params"); ok {
-			values := Values{}
+			values := algorithm.Values{}
 			for _, p := range strings.Fields(params) {
 				name, text, _ := strings.Cut(p, "=")
 				values[name] = text

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/algorithm/algorithmtest"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/congestion/congestiontest"
 	"github.com/csiglab/csiglab/units"
@@ -27,16 +29,12 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-func TestLookupUnknown(t *testing.T) {
-	if a, ok := congestion.Lookup("no such"); ok {
-		t.Errorf("Lookup(no such) = %q, want nothing", a.Name)
-	}
-}
+func TestTable(t *testing.T) { algorithmtest.Table(t, congestion.Table) }
 
 // A controller starts at its largest window and shrinks it when a packet is
 // trimmed.
-func ExampleLookup() {
-	algorithm, ok := congestion.Lookup("nscc")
+func ExampleAlgorithm_New() {
+	nscc, ok := congestion.Table.Lookup("nscc")
 	if !ok {
 		fmt.Println("no such algorithm")
 		return
@@ -48,7 +46,7 @@ func ExampleLookup() {
 		Header:     64,
 		Trim:       true,
 	}
-	controller, err := algorithm.New(path, congestion.Values{"csig": "max-delay"})
+	controller, err := nscc.New(path, algorithm.Values{"csig": "max-delay"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -57,8 +55,8 @@ func ExampleLookup() {
 	fmt.Println(out.Window, out.WantSignal, out.Signal)
 	controller.OnNack(0, &congestion.Nack{Size: 4150, Inflight: 41500})
 	fmt.Println(out.Window)
-	fmt.Println(algorithm.Constants(path, nil))
-	_, err = algorithm.New(path, congestion.Values{"gama": "0.5"})
+	fmt.Println(nscc.Constants(path, nscc.Read(nil)))
+	_, err = nscc.New(path, algorithm.Values{"gama": "0.5"})
 	fmt.Println(err)
 	// Output:
 	// 262.926kB true delay

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -175,15 +176,25 @@ func (p *pipe) deliver(packet *wire.Packet) {
 
 func (p *pipe) chance(perMille int) bool { return p.random.IntN(1000) < perMille }
 
-func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc congestion.Values, d *csig.Domain) *pipe {
+// mixed returns a balancer over 64 paths.
+func mixed(t *testing.T, seed uint64) balance.Balancer {
+	t.Helper()
+	a, _ := balance.Table.Lookup("mixed")
+	b, err := a.New(rand.New(rand.NewPCG(seed, 1)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc algorithm.Values, d *csig.Domain) *pipe {
 	t.Helper()
 	path := congestion.Path{LinkRate: 100 * units.Gbps, NetworkRTT: 2*pipeDelay + perPacket, MTU: mtu, Header: header, Trim: true}
-	nscc, _ := congestion.Lookup("nscc")
+	nscc, _ := congestion.Table.Lookup("nscc")
 	controller, err := nscc.New(path, cc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mixed, _ := balance.Lookup("mixed")
 	p := &pipe{
 		t: t, random: rand.New(rand.NewPCG(seed, 0)), faults: f, domain: d, cc: controller.Output(),
 		packets: uint32(transport.Packets(size, mtu, header)),
@@ -191,7 +202,7 @@ func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc congestion
 	}
 	p.sender = transport.NewSender(transport.SenderConfig{
 		Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto,
-		CC: controller, LB: mixed.New(balance.Config{Paths: 64, Random: rand.New(rand.NewPCG(seed, 1))}),
+		CC: controller, LB: mixed(t, seed),
 		Domain: d, Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: 10 * units.Microsecond, Sink: &p.records,
 	})
 	p.receiver = transport.NewReceiver(transport.ReceiverConfig{
@@ -220,7 +231,7 @@ func TestEveryTransferCompletes(t *testing.T) {
 			for seed := range uint64(seeds) {
 				random := rand.New(rand.NewPCG(seed, 2))
 				size := []units.Size{1, mss, mss + 1, 20 * mss, units.Size(1 + random.Int64N(int64(300*mss)))}[seed%5]
-				values := []congestion.Values{nil, {"csig": "max-delay"}, {"cwnd": "4150B", "quick_adapt": "false"}}[seed%3]
+				values := []algorithm.Values{nil, {"csig": "max-delay"}, {"cwnd": "4150B", "quick_adapt": "false"}}[seed%3]
 				p := newPipe(t, seed, size, f, values, d)
 				p.run()
 				if err := p.check(size); err != nil {
@@ -301,10 +312,9 @@ func TestAllocations(t *testing.T) {
 // steady returns a flow whose records never close a window.
 func steady(t *testing.T, size units.Size) (*transport.Sender, *transport.Receiver) {
 	cc := &quiet{out: congestion.Output{Window: 20 * mtu}}
-	mixed, _ := balance.Lookup("mixed")
 	return transport.NewSender(transport.SenderConfig{
 			Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc,
-			LB:     mixed.New(balance.Config{Paths: 64, Random: rand.New(rand.NewPCG(1, 1))}),
+			LB:     mixed(t, 1),
 			Domain: domain(t, csig.FormatCompact), Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: units.Second, Sink: metrics.Discard,
 		}), transport.NewReceiver(transport.ReceiverConfig{
 			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384, Records: units.Second, Sink: metrics.Discard,

@@ -486,13 +486,18 @@ func TestWideWindow(t *testing.T) {
 }
 
 func ExampleNewSender() {
-	algorithm, _ := congestion.Lookup("nscc")
-	cc, err := algorithm.New(congestion.Path{LinkRate: 100 * units.Gbps, NetworkRTT: 14 * units.Microsecond, MTU: 4150, Header: 64, Trim: true}, nil)
+	nscc, _ := congestion.Table.Lookup("nscc")
+	cc, err := nscc.New(congestion.Path{LinkRate: 100 * units.Gbps, NetworkRTT: 14 * units.Microsecond, MTU: 4150, Header: 64, Trim: true}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	single, _ := balance.Lookup("single")
+	single, _ := balance.Table.Lookup("single")
+	lb, err := single.New(rand.New(rand.NewPCG(1, 2)), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	s := transport.NewSender(transport.SenderConfig{
 		Flow:    1,
 		Size:    5000,
@@ -500,8 +505,9 @@ func ExampleNewSender() {
 		Sizes:   wire.Sizes{Header: 64},
 		RTO:     100 * units.Microsecond,
 		CC:      cc,
-		LB:      single.New(balance.Config{Paths: 1, Random: rand.New(rand.NewPCG(1, 2))}),
-		Records: 100 * units.Microsecond, Sink: metrics.Discard,
+		LB:      lb,
+		Records: 100 * units.Microsecond,
+		Sink:    metrics.Discard,
 	})
 	s.Start(0)
 	for now := units.Time(0); s.CanSend(); now = now.Add(332 * units.Nanosecond) {

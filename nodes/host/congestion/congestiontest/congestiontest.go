@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/algorithm/algorithmtest"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/units"
@@ -37,7 +38,7 @@ const seed = 20251
 func Run(t *testing.T, a congestion.Algorithm, limit Limit) {
 	t.Logf("seed %d", seed)
 	for name, path := range Paths {
-		for _, values := range choices(a) {
+		for _, values := range algorithmtest.Choices(a.Spec) {
 			t.Run(fmt.Sprintf("%s/%v", name, values), func(t *testing.T) {
 				for stream := range uint64(4) {
 					walk(t, build(t, a, path, values), path, limit(path), seed+stream)
@@ -50,25 +51,7 @@ func Run(t *testing.T, a congestion.Algorithm, limit Limit) {
 	t.Run("parameters", func(t *testing.T) { checkParameters(t, a) })
 }
 
-// choices lists the values to try: none, every default by name, and each choice.
-func choices(a congestion.Algorithm) []congestion.Values {
-	all := []congestion.Values{{}, {}}
-	for _, p := range a.Params {
-		all[1][p.Name] = p.Default
-		values := p.Values
-		if p.Kind == congestion.Bool {
-			values = []string{"true", "false"}
-		}
-		for _, v := range values {
-			if v != p.Default {
-				all = append(all, congestion.Values{p.Name: v})
-			}
-		}
-	}
-	return all
-}
-
-func build(t *testing.T, a congestion.Algorithm, path congestion.Path, values congestion.Values) congestion.Controller {
+func build(t *testing.T, a congestion.Algorithm, path congestion.Path, values algorithm.Values) congestion.Controller {
 	t.Helper()
 	c, err := a.New(path, values)
 	if err != nil {
@@ -102,7 +85,7 @@ func walk(t *testing.T, c congestion.Controller, path congestion.Path, limit uni
 	}
 }
 
-func checkDeterminism(t *testing.T, a congestion.Algorithm, path congestion.Path, values congestion.Values) {
+func checkDeterminism(t *testing.T, a congestion.Algorithm, path congestion.Path, values algorithm.Values) {
 	t.Helper()
 	one, two := build(t, a, path, values), build(t, a, path, values)
 	first, second := newStream(path, seed), newStream(path, seed)
@@ -123,53 +106,17 @@ func checkAllocations(t *testing.T, c congestion.Controller, path congestion.Pat
 	}
 }
 
-// wrong has texts that no parameter of a kind takes.
-var wrong = map[congestion.ParamKind][]string{
-	congestion.Bool:     {"", "maybe", "2"},
-	congestion.Number:   {"", "many", "1 2", "NaN", "Inf", "-Inf", "0x"},
-	congestion.Int:      {"", "1.5", "x"},
-	congestion.Duration: {"", "10", "10 parsecs", "us", "-1us"},
-	congestion.Size:     {"", "10", "10 gallons", "B", "-1B"},
-	congestion.Enum:     {"", "no such value"},
-}
-
 func checkParameters(t *testing.T, a congestion.Algorithm) {
 	path := Paths["3-tier 100G"]
-	if a.Doc == "" {
-		t.Errorf("%s has no doc", a.Name)
-	}
-	if found, ok := congestion.Lookup(a.Name); !ok || found.Name != a.Name {
-		t.Errorf("Lookup(%q) = %q, %v", a.Name, found.Name, ok)
-	}
-	for name, v := range a.Constants(path, nil) {
+	for name, v := range a.Constants(path, a.Read(nil)) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			t.Errorf("constant %s is %v", name, v)
 		}
 	}
-	for _, p := range a.Params {
-		if p.Doc == "" {
-			t.Errorf("parameter %s has no doc", p.Name)
-		}
-		for _, text := range wrong[p.Kind] {
-			refused(t, a, path, p.Name, text)
-		}
-	}
-	refused(t, a, path, "no_such_parameter", "1")
-}
-
-// refused checks that New refuses a value with an error that names the
-// algorithm and the parameter.
-func refused(t *testing.T, a congestion.Algorithm, path congestion.Path, name, text string) {
-	t.Helper()
-	c, err := a.New(path, congestion.Values{name: text})
-	switch {
-	case err == nil:
-		t.Errorf("%s: %q is accepted", name, text)
-	case c != nil:
-		t.Errorf("%s: %q gives an error and a controller", name, text)
-	case !strings.Contains(err.Error(), name) || !strings.HasPrefix(err.Error(), a.Name):
-		t.Errorf("%s: %q: error %q does not name algorithm and parameter", name, text, err)
-	}
+	algorithmtest.Parameters(t, a.Spec, func(v algorithm.Values) (bool, error) {
+		c, err := a.New(path, v)
+		return c != nil, err
+	})
 }
 
 // stream is a random sequence of events: some of them plausible, some extreme.

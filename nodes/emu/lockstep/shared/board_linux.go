@@ -1,4 +1,4 @@
-package emu
+package shared
 
 import (
 	"fmt"
@@ -10,65 +10,67 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Shared is a Board in memory that several processes map, with a lock and a
+// Board is a lockstep.Board in memory that several processes map, with a lock and a
 // doorbell per node, all futexes. A file of memory (memfd) carries it from the
-// process that creates it to the nodes.
+// process that creates it to the nodes. Run holds the lock around its calls of the
+// lockstep.Board; other users may only read.
 //
 // Waits are raw system calls, which the Go scheduler does not see: that is the
 // largest single saving on this path (datapath.md), and safe because the process
-// that ends the wait is always another one. A wait has a limit, so that a
-// collection of garbage that asks the waiting thread to stop is not held up for
-// long.
-type Shared struct {
-	File   *os.File
-	Board  *lockstep.Board
+// that ends the wait is always another one. A wait has a limit, so that a garbage
+// collection that asks the waiting thread to stop is not delayed for long.
+type Board struct {
+	*lockstep.Board
+	File   *os.File // the memory, for processes to inherit
 	memory []byte
 	nodes  int
 }
 
 // Layout of the memory: the lock's line, a line per node, the Board's words.
 const (
-	line       = 64
-	lockWord   = 0
-	ownerWord  = 4
-	bellWord   = 0
-	parkedWord = 4
+	line         = 64
+	lockWord     = 0
+	ownerWord    = 4
+	doorbellWord = 0
+	parkedWord   = 4
 )
 
 // waitLimit bounds a raw wait.
 const waitLimit = 50 * time.Millisecond
 
-// NewShared returns the Board of a new run.
-func NewShared(nodes int, links []lockstep.Link, end units.Time) (*Shared, error) {
+// New returns the Board of a new run, which the caller closes. links are the
+// fabric's, end is exclusive.
+func New(nodes int, links []lockstep.Link, end units.Time) (*Board, error) {
 	fd, err := unix.MemfdCreate("csiglab-lockstep", unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("emu: shared memory: %w", err)
+		return nil, fmt.Errorf("lockstep: shared memory: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "csiglab-lockstep")
 	if err := file.Truncate(int64(sharedSize(nodes, len(links)))); err != nil {
 		file.Close()
-		return nil, fmt.Errorf("emu: shared memory: %w", err)
+		return nil, fmt.Errorf("lockstep: shared memory: %w", err)
 	}
-	s, err := OpenShared(file, nodes, links, end)
+	b, err := Open(file, nodes, links, end)
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
-	s.Board.Reset()
-	return s, nil
+	b.Board.Reset()
+	return b, nil
 }
 
-// OpenShared maps the Board that another process has created. The arguments are
-// those of NewShared.
-func OpenShared(file *os.File, nodes int, links []lockstep.Link, end units.Time) (*Shared, error) {
+// Open maps the Board that another process has created. The arguments are those of
+// New. Close closes the file as well.
+func Open(file *os.File, nodes int, links []lockstep.Link, end units.Time) (*Board, error) {
 	size := sharedSize(nodes, len(links))
 	memory, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("emu: map shared memory: %w", err)
+		return nil, fmt.Errorf("lockstep: map shared memory: %w", err)
 	}
 	words := unsafe.Slice((*int64)(unsafe.Pointer(&memory[line*(1+nodes)])), lockstep.Words(nodes, len(links)))
 	board, err := lockstep.New(words, nodes, links, end)
@@ -76,87 +78,88 @@ func OpenShared(file *os.File, nodes int, links []lockstep.Link, end units.Time)
 		unix.Munmap(memory)
 		return nil, err
 	}
-	return &Shared{File: file, Board: board, memory: memory, nodes: nodes}, nil
+	return &Board{Board: board, File: file, memory: memory, nodes: nodes}, nil
 }
 
 func sharedSize(nodes, links int) int { return line*(1+nodes) + 8*lockstep.Words(nodes, links) }
 
 // Close unmaps the Board and closes its file.
-func (s *Shared) Close() error {
-	unix.Munmap(s.memory)
-	return s.File.Close()
+func (b *Board) Close() error {
+	unix.Munmap(b.memory)
+	return b.File.Close()
 }
 
-// Run drives a node until the run is over and returns the run's end.
-func (s *Shared) Run(n *Node) (units.Time, error) {
-	if err := n.withoutPrograms(); err != nil {
+// Run drives a node until the run is over and returns the run's end. A node with
+// programs is refused.
+func (b *Board) Run(n *emu.Node) (units.Time, error) {
+	if err := n.CheckLockstep(); err != nil {
 		return 0, err
 	}
-	id := n.cfg.Node
+	id := n.ID()
 	report := n.Start()
 	var woken []int
-	s.lock(id)
-	horizon, verdict := s.Board.Turn(id, report)
+	b.lock(id)
+	horizon, verdict := b.Board.Turn(id, report)
 	for {
-		var bell uint32
+		var seen uint32 // what the node's doorbell showed
 		switch verdict {
 		case lockstep.Go, lockstep.Read:
-			n.grant(s.Board)
+			n.Grant(b.Board)
 		case lockstep.Wait:
-			bell = atomic.LoadUint32(s.bell(id))
+			seen = atomic.LoadUint32(b.doorbell(id))
 		}
-		woken = append(woken[:0], s.Board.Woken()...)
-		s.unlock()
+		woken = append(woken[:0], b.Board.Woken()...)
+		b.unlock()
 		for _, m := range woken {
-			s.ring(m)
+			b.ring(m)
 		}
 		switch verdict {
 		case lockstep.Done:
-			return s.Board.End(), nil
+			return b.Board.End(), nil
 		case lockstep.Wait:
-			s.sleep(id, bell)
-			s.lock(id)
-			horizon, verdict = s.Board.Ask(id)
+			b.sleep(id, seen)
+			b.lock(id)
+			horizon, verdict = b.Board.Ask(id)
 		case lockstep.Go, lockstep.Read:
 			var err error
-			if report, err = n.turn(horizon); err != nil {
+			if report, err = n.Turn(horizon); err != nil {
 				return 0, err
 			}
-			s.lock(id)
-			horizon, verdict = s.Board.Turn(id, report)
+			b.lock(id)
+			horizon, verdict = b.Board.Turn(id, report)
 		}
 	}
 }
 
 // Holder returns the node that holds the lock, or -1.
-func (s *Shared) Holder() int {
-	if atomic.LoadUint32(s.word(lockWord)) == unlocked {
+func (b *Board) Holder() int {
+	if atomic.LoadUint32(b.word(lockWord)) == unlocked {
 		return -1
 	}
-	return int(atomic.LoadUint32(s.word(ownerWord)))
+	return int(atomic.LoadUint32(b.word(ownerWord)))
 }
 
-func (s *Shared) word(at int) *uint32 { return (*uint32)(unsafe.Pointer(&s.memory[at])) }
+func (b *Board) word(at int) *uint32 { return (*uint32)(unsafe.Pointer(&b.memory[at])) }
 
-func (s *Shared) bell(n int) *uint32   { return s.word(line*(1+n) + bellWord) }
-func (s *Shared) parked(n int) *uint32 { return s.word(line*(1+n) + parkedWord) }
+func (b *Board) doorbell(n int) *uint32 { return b.word(line*(1+n) + doorbellWord) }
+func (b *Board) parked(n int) *uint32   { return b.word(line*(1+n) + parkedWord) }
 
 // sleep returns once the doorbell has been rung since it showed seen.
-func (s *Shared) sleep(n int, seen uint32) {
-	bell, parked := s.bell(n), s.parked(n)
+func (b *Board) sleep(n int, seen uint32) {
+	doorbell, parked := b.doorbell(n), b.parked(n)
 	atomic.StoreUint32(parked, 1)
-	for atomic.LoadUint32(bell) == seen {
-		futexWait(bell, seen)
+	for atomic.LoadUint32(doorbell) == seen {
+		futexWait(doorbell, seen)
 	}
 	atomic.StoreUint32(parked, 0)
 }
 
 // ring rings a node's doorbell; the system call is only for a node that sleeps.
-func (s *Shared) ring(n int) {
-	bell := s.bell(n)
-	atomic.AddUint32(bell, 1)
-	if atomic.LoadUint32(s.parked(n)) != 0 {
-		futexWake(bell)
+func (b *Board) ring(n int) {
+	doorbell := b.doorbell(n)
+	atomic.AddUint32(doorbell, 1)
+	if atomic.LoadUint32(b.parked(n)) != 0 {
+		futexWake(doorbell)
 	}
 }
 
@@ -171,22 +174,22 @@ const (
 // node holds it.
 const lockSpins = 200
 
-func (s *Shared) lock(id int) {
-	word := s.word(lockWord)
+func (b *Board) lock(id int) {
+	word := b.word(lockWord)
 	for range lockSpins {
 		if atomic.CompareAndSwapUint32(word, unlocked, locked) {
-			atomic.StoreUint32(s.word(ownerWord), uint32(id))
+			atomic.StoreUint32(b.word(ownerWord), uint32(id))
 			return
 		}
 	}
 	for atomic.SwapUint32(word, contended) != unlocked {
 		futexWait(word, contended)
 	}
-	atomic.StoreUint32(s.word(ownerWord), uint32(id))
+	atomic.StoreUint32(b.word(ownerWord), uint32(id))
 }
 
-func (s *Shared) unlock() {
-	word := s.word(lockWord)
+func (b *Board) unlock() {
+	word := b.word(lockWord)
 	if atomic.SwapUint32(word, unlocked) == contended {
 		futexWake(word)
 	}

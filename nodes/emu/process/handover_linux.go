@@ -1,9 +1,8 @@
-package emu
+package process
 
 import (
 	"fmt"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,16 +10,16 @@ import (
 
 // Environment variables of a node's process that inherits no files, because it
 // runs in a container: the Unix socket (SOCK_SEQPACKET) that hands it FileSpec,
-// FileShared and FileReport, in this order, in one message of one byte, once it
-// has sent its node's name. The process ends when that connection is closed: its
-// interfaces live until the orchestrator has read their counters, and it does not
-// outlive an orchestrator that is killed.
+// FileShared and FileReport, in this order, in one message of one byte, after it
+// has sent its node's name. Main returns when that connection is closed: the
+// interfaces exist until the orchestrator has read their counters, and the process
+// does not outlive an orchestrator that is killed.
 const (
 	EnvironmentSocket = "CSIGLAB_SOCKET"
 	EnvironmentNode   = "CSIGLAB_NODE"
 )
 
-// callEvery is how often a node tries to reach a socket that nobody listens at.
+// callEvery is how often a node tries to connect to a socket without a listener.
 const callEvery = 100 * time.Millisecond
 
 // handedOver is how many files a socket hands over.
@@ -30,9 +29,8 @@ const handedOver = 3
 type files struct {
 	spec, shared, report *os.File
 	socket               int // -1: the files are inherited
-
-	finished atomic.Bool   // the node is, so that linger may return
-	closed   chan struct{} // when the connection of socket is
+	// closed is closed when the connection of socket is; nil for inherited files.
+	closed chan struct{}
 }
 
 // takeFiles returns the files of this process.
@@ -103,25 +101,20 @@ func receiveFiles(socket int, path string) ([]int, error) {
 	}
 }
 
-// watch waits until the connection that handed the files over is closed, and ends
-// the process if the node is not finished then: nobody waits for it any more.
+// watch closes f.closed when the connection that handed the files over is closed.
 func (f *files) watch() {
 	defer close(f.closed)
 	for {
 		n, err := unix.Read(f.socket, make([]byte, 1))
 		if err != unix.EINTR && n <= 0 {
-			break
+			return
 		}
-	}
-	if !f.finished.Load() {
-		fmt.Fprintln(os.Stderr, "the run ended before the node did")
-		os.Exit(exitFailed)
 	}
 }
 
 // linger waits until the connection that handed the files over is closed.
 func (f *files) linger() {
-	if f.socket >= 0 {
+	if f.closed != nil {
 		<-f.closed
 	}
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/csiglab/csiglab/nodes/node"
 )
 
-// programBacklog is how many frames of programs a node keeps that it has read and
-// has had no time for: a burst, and no more memory than a run can spare for those
-// who send without end.
-const programBacklog = 16 * netio.Slots
+// RawBacklog is how many raw frames a node keeps at most that it has read and has
+// had no time for: a burst, within memory that a run can spare for programs that
+// send without end.
+const RawBacklog = 16 * netio.Slots
 
-// acceptProgram takes in a frame of a host's programs, which is due as soon as it
+// acceptRaw takes in a raw frame of a host's programs, which is due as soon as it
 // has been read.
-func (n *Node) acceptProgram(port *portState, f netio.Frame) {
-	if port.waiting == programBacklog {
+func (n *Node) acceptRaw(port *portState, f netio.Frame) {
+	if port.waiting == RawBacklog {
 		port.missed++
 		return
 	}
 	p := n.pool.Get()
 	if err := p.ParseForeign(f.Data, n.cfg.Format); err != nil {
 		n.pool.Put(p)
-		n.foreign++
+		n.strays++
 		return
 	}
 	if p.Payload != nil {
@@ -34,14 +34,14 @@ func (n *Node) acceptProgram(port *portState, f netio.Frame) {
 	n.arrive(max(n.present, n.now), f.Port, port.read, p)
 }
 
-// departProgram makes a frame of a packet for a host's programs, as it is.
-func (n *Node) departProgram(d node.Departure) error {
+// departRaw makes a frame of a packet for a host's programs, as it is.
+func (n *Node) departRaw(d node.Departure) error {
 	if len(d.Packet.Payload) != d.Packet.PayloadLen {
 		return n.failed(fmt.Errorf("port %d: %v: %w", d.Port, d.Packet, errNoPayload))
 	}
 	n.outbox.addRaw(d)
 	if n.outbox.full() {
-		return n.flush()
+		return n.Flush()
 	}
 	return nil
 }
@@ -57,11 +57,11 @@ func (p *portState) count(sequence int64) {
 	p.read = sequence
 }
 
-// unread returns how many frames of programs were lost because the node had no time
-// for them, or their length no place: what found no room in the Conn, less what links
-// have lost, or here.
-func (n *Node) unread() (int64, error) {
-	if n.programs() < 0 {
+// Unread returns how many raw frames were lost because the node had no time for
+// them, or because they were too long for a slot of its Conn: the frames that the
+// Conn dropped, without those of links, and the frames beyond RawBacklog.
+func (n *Node) Unread() (int64, error) {
+	if n.Application() < 0 {
 		return 0, nil
 	}
 	drops, err := n.conn.Drops()
@@ -79,15 +79,16 @@ func (n *Node) unread() (int64, error) {
 	return max(drops, 0) + here, nil
 }
 
-// programs returns the port that leads to programs, -1 without one.
-func (n *Node) programs() int {
+// Application returns the port that leads to the host's programs, -1 without one.
+// Raw frames from it are due when they are read.
+func (n *Node) Application() int {
 	return slices.IndexFunc(n.cfg.Ports, func(p Port) bool { return p.Application })
 }
 
-// withoutPrograms refuses a node whose programs send when they like: model time
-// that does not follow the clock would not wait for them.
-func (n *Node) withoutPrograms() error {
-	if port := n.programs(); port >= 0 {
+// CheckLockstep refuses a node with programs. They send at any wall time, and
+// model time that does not follow the wall clock would not wait for them.
+func (n *Node) CheckLockstep() error {
+	if port := n.Application(); port >= 0 {
 		return fmt.Errorf("emu: node %s: port %d leads to programs, which need real time", n.cfg.Name, port)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package emu_test
+package wall_test
 
 import (
 	"bytes"
@@ -10,10 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -46,17 +47,17 @@ seeds: [7]
 
 // withPrograms returns the drivers of a plan's nodes, over links in memory, and what
 // the programs of some hosts see of them.
-func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lockstep.Link, []*netio.Memory) {
+func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lockstep.Link, []*netio.Memory, *orchestratortest.Records) {
 	t.Helper()
 	p := orchestratortest.Compile(t, programsText())
 	f.Graph, f.Format, f.TieSeed, f.End, f.Run, f.Applications = p.Graph, p.Format, p.TieSeed, p.End, 99, hosts
 	programs := make([]*netio.Memory, len(hosts))
-	nodes, links, conns := orchestratortest.InMemory(t, p, f)
+	nodes, links, conns, records := orchestratortest.InMemory(t, p, f)
 	for i, h := range hosts {
 		programs[i] = netio.NewMemory(1)
 		netio.Join(programs[i], 0, conns[h], shim.Application)
 	}
-	return nodes, links, programs
+	return nodes, links, programs, records
 }
 
 func programFrame(from, to, n int, random *rand.Rand) []byte {
@@ -98,9 +99,9 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 		rounds   = 24
 	)
 	random := rand.New(rand.NewPCG(1, 2))
-	var results []metrics.NodeResult
+	var results []orchestratortest.Result
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, programs := withPrograms(t, emu.Fabric{}, 0, 5)
+		nodes, links, programs, records := withPrograms(t, emu.Fabric{}, 0, 5)
 		var busy atomic.Bool
 		busy.Store(true)
 		go func() {
@@ -118,7 +119,7 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 				// Six links of 1 us at 100 Gb/s. A node takes along what is due within 60 us
 				// of the wall, and looks for frames now and then.
 				fabric := 6 * (units.Microsecond + units.Duration(len(there)+4)*80*units.Picosecond)
-				least := emu.Wall{Dilation: dilation}.At(units.Time(fabric))
+				least := wall.Clock{Dilation: dilation}.At(units.Time(fabric))
 				// While the background flows last there may be a queue.
 				if took := time.Since(start); took < least-60*time.Microsecond || round > rounds/2 && took > least+time.Millisecond {
 					t.Errorf("round %d: %d B took %v, want %v", round, len(there), took, least)
@@ -129,7 +130,7 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 				}
 			}
 		}()
-		timing, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: dilation}, units.Never, nodes, links, punctual, busy.Load)
+		timing, at, err := wall.PaceAsleepWhile(wall.Clock{Dilation: dilation}, units.Never, nodes, links, punctual, busy.Load)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,11 +144,12 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 			}
 		}
 		for i, n := range nodes {
-			if n.Foreign() != 0 {
-				t.Errorf("node %d: %d foreign frames", i, n.Foreign())
+			if n.Strays() != 0 {
+				t.Errorf("node %d: %d stray frames", i, n.Strays())
 			}
-			results = append(results, n.Result(at.Last+1))
+			n.Finish(at.Last + 1)
 		}
+		results = records.Results()
 	})
 	for h, peer := range map[int]int{0: 5, 5: 0} {
 		r := results[h]
@@ -155,7 +157,7 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 			t.Errorf("host %d sent %d and got %d from %d, want %d", h, r.Senders[0].NewPackets, r.Receivers[0].DeliveredWhole, peer, rounds)
 		}
 		samples := map[csig.Type]int64{}
-		for _, w := range r.SignalWindows {
+		for _, w := range r.Windows.Signals {
 			samples[csig.Type(w.Type)] += w.Samples
 			// A small frame that waits nowhere is no later than a fresh tag says: its delay
 			// is within the quantiser's first step of 16 ns, whose middle is 8.
@@ -176,7 +178,7 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 // stays outside.
 func TestProgramsAreAnsweredByTheShim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, programs := withPrograms(t, emu.Fabric{}, 0, 5)
+		nodes, links, programs, _ := withPrograms(t, emu.Fabric{}, 0, 5)
 		var busy atomic.Bool
 		busy.Store(true)
 		go func() {
@@ -198,10 +200,10 @@ func TestProgramsAreAnsweredByTheShim(t *testing.T) {
 				t.Errorf("host 5 got %x", got)
 			}
 		}()
-		if _, _, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 3000}, units.Never, nodes, links, punctual, busy.Load); err != nil {
+		if _, _, err := wall.PaceAsleepWhile(wall.Clock{Dilation: 3000}, units.Never, nodes, links, punctual, busy.Load); err != nil {
 			t.Fatal(err)
 		}
-		if got := nodes[0].Foreign(); got != 1 {
+		if got := nodes[0].Strays(); got != 1 {
 			t.Errorf("%d frames that nobody can read, want 1", got)
 		}
 	})
@@ -210,13 +212,13 @@ func TestProgramsAreAnsweredByTheShim(t *testing.T) {
 // What a program sends faster than the node reads is lost at its door, and counted.
 func TestFramesOfProgramsThatNobodyReadsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, programs := withPrograms(t, emu.Fabric{Inject: []emu.Injection{{Link: 5, Reverse: true, Number: 3}}}, 0, 5)
+		nodes, links, programs, records := withPrograms(t, emu.Fabric{Inject: []emu.Injection{{Link: 5, Reverse: true, Number: 3}}}, 0, 5)
 		const extra = 37
 		frame := programFrame(0, 5, 60, rand.New(rand.NewPCG(1, 2)))
 		for range netio.SlotsOf(2) + extra { // before the nodes begin
 			send(t, programs[0], frame)
 		}
-		timing, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 3000}, units.Never, nodes, links, punctual, func() bool { return false })
+		timing, at, err := wall.PaceAsleepWhile(wall.Clock{Dilation: 3000}, units.Never, nodes, links, punctual, func() bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +226,8 @@ func TestFramesOfProgramsThatNobodyReadsAreCounted(t *testing.T) {
 		if lost := at.Sent - timing.Received; timing.Unread != extra || lost != 1 {
 			t.Errorf("%d frames of programs unread, %d lost on links, want %d, 1", timing.Unread, lost, extra)
 		}
-		if got := nodes[0].Result(at.Last + 1).Senders[0].NewPackets; got == 0 {
+		nodes[0].Finish(at.Last + 1)
+		if got := records.Results()[0].Senders[0].NewPackets; got == 0 {
 			t.Error("nothing was sent")
 		}
 	})
@@ -251,13 +254,13 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 			[]byte{0xc0, 0, 0x12, 0xb9, 0, 9, 0, 0, 'H'}), "transport_port"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			nodes, links, programs := withPrograms(t, emu.Fabric{}, 0, 5)
-			timing, err := emu.ReadOnly(nodes[0], times, func() {
+			nodes, links, programs, records := withPrograms(t, emu.Fabric{}, 0, 5)
+			timing, err := wall.ReadOnly(nodes[0], times, func() {
 				for range netio.Slots {
 					send(t, programs[0], tc.frame)
 				}
 			})
-			if want := int64(sent - emu.ProgramBacklog); err != nil || timing.Unread != want {
+			if want := int64(sent - emu.RawBacklog); err != nil || timing.Unread != want {
 				t.Errorf("%s: %d frames unread, %v, want %d", name, timing.Unread, err, want)
 			}
 			// Then there is time for what has been kept, and for more.
@@ -268,19 +271,20 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				send(t, programs[0], tc.frame)
 			}()
-			after, at, err := emu.PaceAsleepWhile(emu.Wall{Dilation: 1}, units.Never, nodes, links, punctual, busy.Load)
+			after, at, err := wall.PaceAsleepWhile(wall.Clock{Dilation: 1}, units.Never, nodes, links, punctual, busy.Load)
 			if err != nil || after.Unread != timing.Unread {
 				t.Errorf("%s: %d frames unread at the end, %v, want %d", name, after.Unread, err, timing.Unread)
 			}
-			result := nodes[0].Result(at.Last + 1)
+			nodes[0].Finish(at.Last + 1)
+			result := records.Results()[0]
 			processed := result.Ports[0].EnqueuedPackets
 			for _, c := range result.Programs {
 				if c.Name == tc.want {
 					processed = c.Packets
 				}
 			}
-			if processed != emu.ProgramBacklog+1 || nodes[0].Foreign() != 0 {
-				t.Errorf("%s: %d frames processed, %d foreign, want %d, 0", name, processed, nodes[0].Foreign(), emu.ProgramBacklog+1)
+			if processed != emu.RawBacklog+1 || nodes[0].Strays() != 0 {
+				t.Errorf("%s: %d frames processed, %d stray, want %d, 0", name, processed, nodes[0].Strays(), emu.RawBacklog+1)
 			}
 		})
 	}
@@ -288,8 +292,8 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 
 // Programs do not wait for model time.
 func TestLockstepRefusesPrograms(t *testing.T) {
-	nodes, links, _ := withPrograms(t, emu.Fabric{}, 0, 5)
-	_, err := emu.NewPool(nodes, links, units.Never)
+	nodes, links, _, _ := withPrograms(t, emu.Fabric{}, 0, 5)
+	_, err := shared.NewPool(nodes, links, units.Never)
 	if err == nil || !strings.Contains(err.Error(), "port 1 leads to programs, which need real time") {
 		t.Errorf("NewPool: %v", err)
 	}
@@ -309,51 +313,24 @@ func TestStraysOnLinks(t *testing.T) {
 		strays = append(strays, programFrame(0, 5, 14, random)[:min(n, 14)], programFrame(0, 5, n, random), make([]byte, n))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, conns := orchestratortest.InMemory(t, p, fabric(p))
+		nodes, links, conns, records := orchestratortest.InMemory(t, p, fabric(p))
 		for _, f := range strays {
 			send(t, conns[0], f) // to tor0, through port 0
 		}
-		timing, at, err := emu.PaceAsleep(emu.Wall{Dilation: 3000}, p.End, nodes, links, punctual)
+		timing, at, err := wall.PaceAsleep(wall.Clock{Dilation: 3000}, p.End, nodes, links, punctual)
 		if err != nil || timing.Received != at.Sent {
 			t.Fatalf("%v; %d frames received of %d", err, timing.Received, at.Sent)
 		}
-		var results []metrics.NodeResult
 		for i, n := range nodes {
 			want := int64(0)
 			if i == p.Graph.Links[0].B.Node {
 				want = int64(len(strays))
 			}
-			if n.Foreign() != want {
-				t.Errorf("node %d: %d foreign frames, want %d", i, n.Foreign(), want)
+			if n.Strays() != want {
+				t.Errorf("node %d: %d stray frames, want %d", i, n.Strays(), want)
 			}
-			results = append(results, n.Result(at.Last))
+			n.Finish(at.Last)
 		}
-		orchestratortest.Same(t, results, orchestratortest.Virtual(t, p, nil))
+		orchestratortest.Same(t, records.Results(), orchestratortest.Virtual(t, p, nil))
 	})
-}
-
-// Interfaces of hardware pad short frames with zeros, behind the trailer.
-func TestTrailerBehindPadding(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	for n := 14; n < 80; n++ {
-		for _, sequence := range []int64{1, 255, 256, 1 << 32, 1 << 56} {
-			at := units.Time(random.Int64())
-			f := emu.AppendTrailer(programFrame(0, 5, n, random), 99, at, sequence)
-			for len(f) < 60 {
-				if got, ok := emu.Arrival(f); !ok || got != at {
-					t.Fatalf("%d B, padded to %d: arrival %v, %v, want %v", n, len(f), got, ok, at)
-				}
-				f = append(f, 0)
-			}
-			if got, ok := emu.Arrival(f); !ok || got != at {
-				t.Fatalf("%d B, padded to %d: arrival %v, %v, want %v", n, len(f), got, ok, at)
-			}
-			if _, ok := emu.Arrival(append(f, 1)); ok {
-				t.Fatalf("%d B: a trailer before a byte that is no padding", n)
-			}
-			if _, ok := emu.Arrival(f[:n]); ok && n >= 24 {
-				t.Fatalf("%d B: a trailer where there is none", n)
-			}
-		}
-	}
 }

@@ -2,26 +2,35 @@ package balance_test
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"testing"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/algorithm/algorithmtest"
 	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/host/balance/balancetest"
 )
+
+func TestSuite(t *testing.T) {
+	for _, a := range balance.Table {
+		t.Run(a.Name, func(t *testing.T) { balancetest.Run(t, a) })
+	}
+}
+
+func TestTable(t *testing.T) { algorithmtest.Table(t, balance.Table) }
 
 // A flow over four paths: one turns out congested and is passed over, another
 // comes back clean and is taken again.
-func ExampleParse() {
-	algorithm, ok := balance.Lookup("mixed")
+func ExampleAlgorithm_New() {
+	mixed, ok := balance.Table.Lookup("mixed")
 	if !ok {
 		fmt.Println("no such algorithm")
 		return
 	}
-	cfg, err := balance.Parse(map[string]string{"paths": "4"})
+	b, err := mixed.New(balancetest.Random(1), algorithm.Values{"paths": "4"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	cfg.Random = rand.New(rand.NewPCG(1, 2))
-	b := algorithm.New(cfg)
 	var sent []uint16
 	for range 4 {
 		sent = append(sent, b.Next(0))
@@ -32,12 +41,12 @@ func ExampleParse() {
 	for range 3 {
 		fmt.Println(b.Next(0) == sent[0])
 	}
-	_, err = balance.Parse(map[string]string{"paths": "5"})
+	_, err = mixed.New(nil, algorithm.Values{"paths": "5"})
 	fmt.Println(err)
 	// Output:
 	// true
 	// false
 	// false
 	// false
-	// parameter paths: "5" is not a power of two from 1 to 4096
+	// mixed: parameter paths: 5 is not a power of two from 1 to 4096
 }

@@ -1,17 +1,21 @@
-package emu
+// Package shared runs nodes in lockstep: it holds the Board that they share, takes
+// its lock around each call, and wakes the nodes that may go on. A Pool is for the
+// nodes of one process, a Board for nodes in a process each.
+package shared
 
 import (
 	"context"
 	"sync"
 
+	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Pool runs nodes of one process: a few goroutines take turns with any node that
-// may advance.
+// Pool runs nodes of one process in lockstep: each of a few goroutines takes any
+// node that may advance, lets it have its turn, and takes the next.
 type Pool struct {
-	nodes []*Node
+	nodes []*emu.Node
 
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -22,10 +26,11 @@ type Pool struct {
 	failed error
 }
 
-// NewPool returns a Pool of all nodes of a fabric, node i at place i.
-func NewPool(nodes []*Node, links []lockstep.Link, end units.Time) (*Pool, error) {
+// NewPool returns a Pool of all nodes of a fabric, node i at place i. links are the
+// fabric's, end is exclusive. Nodes with programs are refused.
+func NewPool(nodes []*emu.Node, links []lockstep.Link, end units.Time) (*Pool, error) {
 	for _, n := range nodes {
-		if err := n.withoutPrograms(); err != nil {
+		if err := n.CheckLockstep(); err != nil {
 			return nil, err
 		}
 	}
@@ -106,9 +111,9 @@ func (p *Pool) over() bool { return p.failed != nil || p.done == len(p.nodes) }
 // turn lets a node advance, with the lock released meanwhile.
 func (p *Pool) turn(id int, horizon units.Time) (units.Time, lockstep.Verdict) {
 	n := p.nodes[id]
-	n.grant(p.board)
+	n.Grant(p.board)
 	p.mu.Unlock()
-	report, err := n.turn(horizon)
+	report, err := n.Turn(horizon)
 	p.mu.Lock()
 	if err != nil {
 		p.fail(err)
@@ -119,7 +124,7 @@ func (p *Pool) turn(id int, horizon units.Time) (units.Time, lockstep.Verdict) {
 	return next, verdict
 }
 
-// enlist takes note of the nodes that the last turn woke.
+// enlist records the nodes that the last turn woke.
 func (p *Pool) enlist() {
 	p.ready = append(p.ready, p.board.Woken()...)
 	if p.idle > 0 && len(p.ready) > 0 {
@@ -127,7 +132,7 @@ func (p *Pool) enlist() {
 	}
 }
 
-// settle takes note of the verdict on a node that stops running.
+// settle records the verdict on a node that stops running.
 func (p *Pool) settle(verdict lockstep.Verdict) {
 	if verdict == lockstep.Done {
 		p.done++

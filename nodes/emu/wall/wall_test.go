@@ -1,4 +1,4 @@
-package emu_test
+package wall_test
 
 import (
 	"fmt"
@@ -8,25 +8,32 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/units"
 )
 
+func fabric(p *orchestrator.Plan) emu.Fabric {
+	f := orchestratortest.Fabric(p)
+	f.Run = 99
+	return f
+}
+
 // pace runs the plan in real time, which is synctest's, over links in memory.
-func pace(t *testing.T, p *orchestrator.Plan, f emu.Fabric, dilation float64, lag func(node int) time.Duration) (results []metrics.NodeResult, timing emu.Timing, at emu.Standing) {
+func pace(t *testing.T, p *orchestrator.Plan, f emu.Fabric, dilation float64, lag func(node int) time.Duration) (results []orchestratortest.Result, timing wall.Timing, at wall.Progress) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, _ := orchestratortest.InMemory(t, p, f)
+		nodes, links, _, records := orchestratortest.InMemory(t, p, f)
 		var err error
-		if timing, at, err = emu.PaceAsleep(emu.Wall{Dilation: dilation}, f.End, nodes, links, lag); err != nil {
+		if timing, at, err = wall.PaceAsleep(wall.Clock{Dilation: dilation}, f.End, nodes, links, lag); err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range nodes {
-			results = append(results, n.Result(at.Last))
+			n.Finish(at.Last)
 		}
+		results = records.Results()
 	})
 	return results, timing, at
 }
@@ -77,7 +84,7 @@ func TestWallRecordsWhatCameTooLate(t *testing.T) {
 		t.Errorf("lateness p50 is %v when sleeps end 100us late", p50)
 	}
 	want := orchestratortest.Virtual(t, p, nil)
-	if slices.EqualFunc(got, want, func(a, b metrics.NodeResult) bool { return a.TraceHash == b.TraceHash }) {
+	if slices.EqualFunc(got, want, func(a, b orchestratortest.Result) bool { return a.TraceHash == b.TraceHash }) {
 		t.Error("the traces are those of virtual time all the same")
 	}
 	slow := false
@@ -101,7 +108,7 @@ func TestWallCountsLostFrames(t *testing.T) {
 		t.Errorf("the run ended when something was due at %v", at.Next)
 	}
 	if lost := at.Sent - timing.Received; lost != int64(len(f.Inject)) || timing.Sent != at.Sent {
-		t.Errorf("%d frames sent, %d seen by the keeper, %d received; want %d lost", timing.Sent, at.Sent, timing.Received, len(f.Inject))
+		t.Errorf("%d frames sent, %d seen by the supervisor, %d received; want %d lost", timing.Sent, at.Sent, timing.Received, len(f.Inject))
 	}
 }
 
@@ -126,7 +133,7 @@ func TestWallEnd(t *testing.T) {
 // Quantiles against a sorted slice: never below, and above by an eighth at most.
 func TestLateness(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var whole, part emu.Lateness
+	var whole, part wall.Lateness
 	var all []time.Duration
 	for i := range 5000 {
 		d := time.Duration(r.Int64N(1 << r.IntN(40)))
@@ -148,7 +155,7 @@ func TestLateness(t *testing.T) {
 	if whole.Max != all[len(all)-1] || whole.Events != 5000 {
 		t.Errorf("%d events, max %v, want 5000, %v", whole.Events, whole.Max, all[len(all)-1])
 	}
-	var none emu.Lateness
+	var none wall.Lateness
 	if got := none.Quantile(0.99); got != 0 {
 		t.Errorf("quantile of nothing is %v, want 0", got)
 	}
@@ -158,8 +165,8 @@ func TestLateness(t *testing.T) {
 	}
 }
 
-func ExampleWall() {
-	w := emu.Wall{Dilation: 4000}
+func ExampleClock() {
+	w := wall.Clock{Dilation: 4000}
 	fmt.Println(w.At(units.Time(units.Microsecond)), w.Model(4*time.Millisecond) == units.Time(units.Microsecond))
 	// Output: 4ms true
 }

@@ -1,4 +1,4 @@
-package emu
+package wall
 
 import (
 	"errors"
@@ -36,14 +36,14 @@ const (
 	calibrateFrames = 1500
 	calibrateLength = 4096
 	// calibrateTogether is how many threads are due at the same instants. Nodes of a
-	// fabric are, as links are equal and flows start together. On one machine the
+	// fabric are so too, as links are equal and flows start together. On one machine the
 	// 99th percentile was 80 us with each thread by itself, 73 to 106 us with four
 	// together, 100 to 150 us with six; three-flow runs had 74 to 106 us.
 	calibrateTogether = 6
 )
 
-// calibrateShares are the loads aimed at, of all processors, up to what a run may
-// take.
+// calibrateShares are the wanted loads, as shares of all processors, up to the
+// load that a run may cause.
 var calibrateShares = []float64{0.08, 0.2, 0.5}
 
 // Calibrate measures frames between the only ports of a and b, which are joined,
@@ -56,11 +56,11 @@ func Calibrate(a, b netio.Conn, nodes int) (*Calibration, error) {
 	var all sync.WaitGroup
 	errs := make([]error, 2)
 	for i, conn := range []netio.Conn{a, b} {
-		all.Go(func() { onThread(func(w *thread) { errs[i] = pingPong(w, conn, i == 0) }) })
+		all.Go(func() { onThread(func(w *threadSleeper) { errs[i] = pingPong(w, conn, i == 0) }) })
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return nil, err // and no cost of a frame, from which the loads follow
+		return nil, err // without the cost of a frame there are no loads
 	}
 	c := &Calibration{RealTime: true, FrameHop: (processCPU() - before) / (2 * calibrateFrames)}
 	rounds := make([][]time.Duration, len(calibrateShares))
@@ -95,7 +95,7 @@ func calibrateLoad(threads int, share float64, hop time.Duration) (late Lateness
 	for i := range threads {
 		all.Go(func() {
 			var mine Lateness
-			privileged := onThread(func(w *thread) {
+			privileged := onThread(func(w *threadSleeper) {
 				w.start = start
 				random := rand.New(rand.NewPCG(uint64(i/calibrateTogether), 0))
 				for next := time.Duration(0); ; {
@@ -122,19 +122,19 @@ func calibrateLoad(threads int, share float64, hop time.Duration) (late Lateness
 	return late, taken, realTime
 }
 
-// startIn is from when threads are made to when they pace.
+// startIn is the time from the creation of threads until they pace.
 const startIn = 20 * time.Millisecond
 
-// onThread calls f on a thread that paces and that nothing else uses afterwards.
-// It tells whether the thread got a real-time priority.
-func onThread(f func(*thread)) (privileged bool) {
+// onThread calls f on a thread that paces and that no other goroutine uses
+// afterwards. It reports whether the thread got a real-time priority.
+func onThread(f func(*threadSleeper)) (privileged bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		pacing()
-		privileged = realTime()
-		w := &thread{}
+		prepareThread()
+		privileged = isRealTime()
+		w := &threadSleeper{}
 		w.calibrate()
 		f(w)
 	}()
@@ -143,7 +143,7 @@ func onThread(f func(*thread)) (privileged bool) {
 }
 
 // pingPong returns every frame that comes; serve begins.
-func pingPong(w *thread, conn netio.Conn, serve bool) error {
+func pingPong(w *threadSleeper, conn netio.Conn, serve bool) error {
 	if s, ok := conn.(interface{ Descriptor() int }); ok {
 		w.fds = []unix.PollFd{{Fd: int32(s.Descriptor()), Events: unix.POLLIN}}
 	}
@@ -164,9 +164,9 @@ func pingPong(w *thread, conn netio.Conn, serve bool) error {
 		}
 		if got += n; n == 0 {
 			if w.now()-began > calibrateLimit {
-				return fmt.Errorf("emu: calibration: frame %d of %d did not come back within %v", got+1, calibrateFrames, calibrateLimit)
+				return fmt.Errorf("wall: calibration: frame %d of %d did not come back within %v", got+1, calibrateFrames, calibrateLimit)
 			}
-			w.wait(w.now()+restless, true)
+			w.wait(w.now()+maxSleep, true)
 		}
 		if !serve && got == calibrateFrames {
 			return conn.Send(message) // the last

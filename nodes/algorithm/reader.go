@@ -1,0 +1,102 @@
+package algorithm
+
+import (
+	"github.com/csiglab/csiglab/units"
+)
+
+// Reader reads the parameters of one algorithm by name: the value that was set,
+// or else the default. It keeps the first error, so that the reads in a row need
+// no checks. A parameter that the algorithm does not declare, or reads by
+// another kind than it declares, is our own mistake: that panics.
+type Reader struct {
+	spec   Spec
+	values Values
+	err    error
+}
+
+// Read returns a reader of the values. Its error is that of Check from the
+// start.
+func (s Spec) Read(v Values) *Reader { return &Reader{spec: s, values: v, err: s.Check(v)} }
+
+// Build checks the values of an algorithm's parameters and then calls build,
+// which reads them and may call Fail. With an error the result is the zero T.
+func Build[T any](s Spec, v Values, build func(*Reader) T) (T, error) {
+	var none T
+	r := s.Read(v)
+	if r.err != nil {
+		return none, r.err
+	}
+	built := build(r)
+	if r.err != nil {
+		return none, r.err
+	}
+	return built, nil
+}
+
+// Err returns the first error, nil without one.
+func (r *Reader) Err() error { return r.err }
+
+// Fail refuses the value of a parameter for a reason that depends on more than
+// its text.
+func (r *Reader) Fail(name string, err error) {
+	if r.err == nil {
+		r.err = &ParamError{r.spec.Name, name, err}
+	}
+}
+
+// Text returns the text of a parameter of any kind.
+func (r *Reader) Text(name string) string {
+	p := r.param(name)
+	if v, ok := r.values[name]; ok {
+		return v
+	}
+	return p.Default
+}
+
+// OrAuto reads a parameter by one of the reader's methods, such as r.Size; the
+// text Auto stands for the given value.
+func OrAuto[T any](r *Reader, name string, read func(name string) T, auto T) T {
+	if r.Text(name) == Auto {
+		return auto
+	}
+	return read(name)
+}
+
+// Bool returns a parameter of that kind.
+func (r *Reader) Bool(name string) bool { return read(r, name, Bool, parseBool) }
+
+// Number returns a parameter of that kind.
+func (r *Reader) Number(name string) float64 { return read(r, name, Number, parseNumber) }
+
+// Int returns a parameter of that kind.
+func (r *Reader) Int(name string) int { return read(r, name, Int, parseInt) }
+
+// Duration returns a parameter of that kind.
+func (r *Reader) Duration(name string) units.Duration {
+	return read(r, name, Duration, units.ParseDuration)
+}
+
+// Size returns a parameter of that kind.
+func (r *Reader) Size(name string) units.Size { return read(r, name, Size, units.ParseSize) }
+
+// Rate returns a parameter of that kind.
+func (r *Reader) Rate(name string) units.Rate { return read(r, name, Rate, units.ParseRate) }
+
+func (r *Reader) param(name string) Param {
+	p, ok := r.spec.Param(name)
+	if !ok {
+		panic("algorithm: " + r.spec.Name + " reads the undeclared parameter " + name)
+	}
+	return p
+}
+
+func read[T any](r *Reader, name string, kind Kind, parse func(string) (T, error)) T {
+	if p := r.param(name); p.Kind != kind {
+		panic("algorithm: " + r.spec.Name + " reads the parameter " + name + " as " + string(kind) + "; it is declared as " + string(p.Kind))
+	}
+	v, err := parse(r.Text(name))
+	if err != nil {
+		r.Fail(name, err)
+	}
+	return v
+}

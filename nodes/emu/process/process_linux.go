@@ -1,0 +1,213 @@
+// Package process is a node's own process: Main receives a description of the node
+// (Spec), drives its machine in lockstep or in real time, writes the records while it
+// does so, and answers with a Report. The commands csig-host and csig-switch are nothing else. A backend of the
+// orchestrator starts such processes, hands them their files, and reads the
+// reports.
+//
+// Main returns the exit code and ends no process by itself: its caller does so at
+// once.
+package process
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/stream"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/nodes/machine"
+	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Files that a node's process inherits besides the standard three.
+const (
+	FileSpec   = 3 // a Spec, gob
+	FileShared = 4 // the memory of a shared.Board, or of a wall.SharedControlBlock
+	FileReport = 5 // takes records and a Report, see ReadReport
+)
+
+// Spec describes a node to its process. It is plain data.
+type Spec struct {
+	emu.Config
+	Machine    machine.Spec
+	Interfaces []int           // indices of the ports' interfaces in the process's namespace
+	MaxFrame   int             // the longest frame, trailer included
+	Nodes      int             // of the fabric
+	Links      []lockstep.Link // of the fabric
+	End        units.Time      // exclusive
+	Wall       *wall.Clock     // nil: lockstep
+}
+
+// message is what a process writes to its report file, gob after gob: the records of
+// its node while it runs, and last a Report.
+type message struct {
+	Records *metrics.Batch
+	Report  *Report
+}
+
+// Report is what a node's process answers at its end. Link or Failure is set when
+// the run has failed, and nothing else then.
+type Report struct {
+	Sent    int64        // frames on links of the fabric
+	Strays  int64        // frames received that are not of the run
+	Timing  *wall.Timing // of a run in real time
+	Link    *emu.LinkError
+	Failure string
+}
+
+// exitFailed is the exit code of a process whose node has failed.
+const exitFailed = 3
+
+// Main is the whole of a node's process: it drives one machine from the files
+// that it inherits or is handed over a socket, and returns the exit code. After it
+// has returned the process has to exit: where the run ended before the node did,
+// the node is still driven.
+func Main() int {
+	given, err := takeFiles()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitFailed
+	}
+	driven := make(chan struct{})
+	records := &sender{encoder: gob.NewEncoder(given.report)}
+	var report *Report
+	go func() {
+		defer close(driven)
+		runtime.LockOSThread()
+		report, err = drive(given.spec, given.shared, records)
+	}()
+	select {
+	case <-driven:
+	case <-given.closed: // nobody waits for the node any more
+		fmt.Fprintln(os.Stderr, "the run ended before the node did")
+		return exitFailed
+	}
+	var link *emu.LinkError
+	var driver *emu.DriverError
+	switch {
+	case errors.As(err, &link):
+		report = &Report{Link: link}
+	case errors.As(err, &driver): // the reader knows the node's name
+		report = &Report{Failure: driver.Err.Error()}
+	case err != nil:
+		report = &Report{Failure: err.Error()}
+	}
+	err = errors.Join(err, records.err, records.encoder.Encode(message{Report: report}), given.report.Close())
+	given.linger()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitFailed
+	}
+	return 0
+}
+
+// sender writes the records of the node to the report file.
+type sender struct {
+	encoder *gob.Encoder
+	err     error
+}
+
+// Consume implements metrics.Consumer. After an error it drops what it gets: the node
+// need not wait for a reader that is gone.
+func (s *sender) Consume(b *metrics.Batch) {
+	if s.err == nil {
+		s.err = s.encoder.Encode(message{Records: b})
+	}
+}
+
+// ReadReport reads what a process writes to its report file, hands the records on as
+// they come, and returns the report. The error is io.EOF if the process has ended
+// without one.
+func ReadReport(from io.Reader, to metrics.Consumer) (*Report, error) {
+	for decoder := gob.NewDecoder(from); ; {
+		var m message
+		if err := decoder.Decode(&m); err != nil {
+			return nil, err
+		}
+		if m.Report != nil {
+			return m.Report, nil
+		}
+		if m.Records != nil {
+			to.Consume(m.Records)
+		}
+	}
+}
+
+func drive(in io.Reader, memory *os.File, to metrics.Consumer) (*Report, error) {
+	var spec Spec
+	if err := gob.NewDecoder(in).Decode(&spec); err != nil {
+		return nil, fmt.Errorf("read the node's description: %w (this program is started by csiglab)", err)
+	}
+	conn, err := netio.OpenPacket(spec.Interfaces, spec.MaxFrame)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	pool := new(wire.Pool)
+	overflow := stream.Block
+	if spec.Wall != nil {
+		overflow = stream.Drop
+	}
+	records := stream.NewBuffer(spec.Node, overflow, to)
+	defer records.Close()
+	m, err := spec.Machine.New(pool, records)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkProfile(m, spec.Profile); err != nil {
+		return nil, err
+	}
+	n := emu.New(spec.Config, m, pool, conn, records)
+	var end units.Time
+	report := new(Report)
+	if spec.Wall != nil {
+		end, report.Timing, err = pace(memory, n, &spec)
+	} else {
+		end, err = keepStep(memory, n, &spec)
+	}
+	if err = errors.Join(err, n.CloseCapture()); err != nil {
+		return nil, err
+	}
+	records.Finish()
+	n.Finish(end)
+	report.Sent, report.Strays = n.Sent(), n.Strays()
+	return report, nil
+}
+
+// checkProfile refuses a machine that would read tags in another way than the
+// machines of other processes: this program is of another version than the one
+// that started it.
+func checkProfile(m node.Machine, want uint32) error {
+	if got := m.Profile(); got != 0 && want != 0 && got != want {
+		return fmt.Errorf("its CSIG profile is %08x, the run's %08x: its program is of another version than csiglab", got, want)
+	}
+	return nil
+}
+
+func keepStep(memory *os.File, n *emu.Node, spec *Spec) (units.Time, error) {
+	board, err := shared.Open(memory, spec.Nodes, spec.Links, spec.End)
+	if err != nil {
+		return 0, err
+	}
+	defer board.Close()
+	return board.Run(n)
+}
+
+func pace(memory *os.File, n *emu.Node, spec *Spec) (units.Time, *wall.Timing, error) {
+	block, err := wall.OpenControlBlock(memory, spec.Nodes)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer block.Close()
+	return wall.Pace(*spec.Wall, spec.End, n, spec.Links, block.ControlBlock)
+}

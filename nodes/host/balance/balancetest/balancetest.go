@@ -1,0 +1,112 @@
+// Package balancetest is the suite that every load balancer of the table passes.
+package balancetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/algorithm/algorithmtest"
+	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// seed starts every random stream of the suite.
+const seed = 20252
+
+// Random returns a generator that starts from seed.
+func Random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// Run runs the suite on an algorithm. Its parameters are tried at their
+// defaults and, one at a time, at every value of the enumerated and boolean
+// ones. A parameter paths bounds the EVs of a flow, and is tried at several
+// numbers with each of these.
+func Run(t *testing.T, a balance.Algorithm) {
+	t.Logf("seed %d", seed)
+	numbers := []int{0} // has no parameter paths
+	if _, ok := a.Param("paths"); ok {
+		numbers = []int{1, 2, 64, balance.MaxPaths}
+	}
+	for _, values := range algorithmtest.Choices(a.Spec) {
+		for _, paths := range numbers {
+			if paths > 0 {
+				values["paths"] = strconv.Itoa(paths)
+			}
+			t.Run(fmt.Sprint(values), func(t *testing.T) {
+				checkStreams(t, a, values, paths)
+				checkAllocations(t, build(t, a, values, seed))
+			})
+		}
+	}
+	t.Run("parameters", func(t *testing.T) {
+		algorithmtest.Parameters(t, a.Spec, func(v algorithm.Values) (bool, error) {
+			b, err := a.New(Random(seed), v)
+			return b != nil, err
+		})
+	})
+}
+
+func build(t *testing.T, a balance.Algorithm, values algorithm.Values, seed uint64) balance.Balancer {
+	t.Helper()
+	b, err := a.New(Random(seed), values)
+	if err != nil {
+		t.Fatalf("%s with %v: %v", a.Name, values, err)
+	}
+	return b
+}
+
+// checkStreams checks that EVs follow from the seed and the feedback alone, that
+// two seeds give different ones, and that there are no more than paths.
+func checkStreams(t *testing.T, a balance.Algorithm, values algorithm.Values, paths int) {
+	t.Helper()
+	n := 3*paths + 1000
+	evs := stream(t, build(t, a, values, seed), n)
+	if diff := cmp.Diff(evs, stream(t, build(t, a, values, seed), n)); diff != "" {
+		t.Errorf("the same seed gave other EVs:\n%s", diff)
+	}
+	if slices.Equal(evs, stream(t, build(t, a, values, seed+1), n)) {
+		t.Errorf("two seeds gave the same EVs: %v…", evs[:8])
+	}
+	if paths == 0 {
+		return
+	}
+	// No more paths than asked for: EVs of a flow differ in their lower bits only.
+	for _, ev := range evs {
+		if ev&^uint16(paths-1) != evs[0]&^uint16(paths-1) {
+			t.Fatalf("EVs %d and %d of one flow differ beyond %d paths", evs[0], ev, paths)
+		}
+	}
+}
+
+func checkAllocations(t *testing.T, b balance.Balancer) {
+	t.Helper()
+	stream(t, b, 1000) // what grows has grown
+	if n := testing.AllocsPerRun(1000, func() {
+		b.OnFeedback(0, balance.Feedback{EV: b.Next(0), Outcome: balance.Good})
+	}); n != 0 {
+		t.Errorf("%v allocations per packet, want 0", n)
+	}
+}
+
+// stream drives a balancer with random feedback and returns its EVs. Feedback
+// names EVs that were sent and, now and then, one that was not.
+func stream(t *testing.T, b balance.Balancer, n int) []uint16 {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 9))
+	evs := make([]uint16, n)
+	for i := range evs {
+		evs[i] = b.Next(0)
+		if evs[i] >= wire.EntropyRange {
+			t.Fatalf("EV %d, want below %d", evs[i], wire.EntropyRange)
+		}
+		if random.IntN(2) == 0 {
+			b.OnFeedback(0, balance.Feedback{EV: evs[random.IntN(i+1)], Outcome: balance.Outcome(random.IntN(4))})
+		}
+	}
+	return evs
+}

@@ -1,0 +1,87 @@
+// Package machine describes the machine of any node of a fabric as plain data and
+// builds it, so that one description can be compiled, sent to another process, and
+// turned into a machine there. It holds no behaviour of its own: that is in
+// nodes/host, nodes/host/shim and nodes/switch/dataplane. Drivers (nodes/sim,
+// nodes/emu) get machines from it.
+package machine
+
+import (
+	"errors"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/wire"
+)
+
+// Spec is the configuration of one node's machine. Exactly one field is set. It is
+// plain data, which package gob can encode.
+type Spec struct {
+	Host   *host.Config      // a host with our transport
+	Shim   *shim.Config      // a host whose programs run over the kernel's transport
+	Switch *dataplane.Config // a switch
+}
+
+// ErrSpec reports a Spec that is none: no field is set, or more than one.
+var ErrSpec = errors.New("machine: want the configuration of one machine: a host, a shim or a switch")
+
+// New returns the machine, which draws its packets from pool and emits its records
+// into sink. An error names the node and the value that is wrong; it is ErrSpec if
+// the Spec is none.
+func (s Spec) New(pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
+	switch {
+	case s.kinds() != 1:
+		return nil, ErrSpec
+	case s.Host != nil:
+		return made(host.New(*s.Host, pool, sink))
+	case s.Shim != nil:
+		return made(shim.New(*s.Shim, pool, sink))
+	}
+	return made(dataplane.New(*s.Switch, pool, sink))
+}
+
+// made returns a machine, or nil with an error, where the nil pointer to a machine
+// would be no nil node.Machine.
+func made[M node.Machine](m M, err error) (node.Machine, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (s Spec) kinds() (n int) {
+	for _, set := range []bool{s.Host != nil, s.Shim != nil, s.Switch != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+// Ports returns the number of the machine's ports, 0 for a Spec that is none.
+func (s Spec) Ports() int {
+	switch {
+	case s.Host != nil:
+		return 1 + s.Host.Control
+	case s.Shim != nil:
+		return shim.Ports
+	case s.Switch != nil:
+		return len(s.Switch.Ports)
+	}
+	return 0
+}
+
+// Name returns the node's name, "" for a Spec that is none.
+func (s Spec) Name() string {
+	switch {
+	case s.Host != nil:
+		return s.Host.Name
+	case s.Shim != nil:
+		return s.Shim.Name
+	case s.Switch != nil:
+		return s.Switch.Name
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+package experiment
+
+import (
+	"strings"
+
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Dragonfly are the parameters of groups of routers: those of a group are joined
+// all to all, groups by global links in the absolute arrangement.
+type Dragonfly struct {
+	P           int            `yaml:"p"`      // hosts per router
+	A           int            `yaml:"a"`      // routers per group
+	H           int            `yaml:"h"`      // global links per router
+	Groups      int            `yaml:"groups"` // 0 or "auto": a*h+1, full size
+	Rate        units.Rate     `yaml:"rate"`
+	GlobalRate  units.Rate     `yaml:"global_rate"` // 0 or "auto": rate
+	Delay       units.Duration `yaml:"delay"`
+	GlobalDelay units.Duration `yaml:"global_delay"` // 0 or "auto": delay
+	SwitchDelay units.Duration `yaml:"switch_delay"`
+}
+
+var _ = RegisterTopology(TopologyKind{
+	Kind: Kind{
+		Name: "dragonfly", Doc: "groups of routers joined all to all, with global links between the groups", Rank: 50,
+		Keys: []Key{
+			{Path: "p", Required: true, Rule: Between(1, maxPorts), Doc: "hosts per router"},
+			{Path: "a", Required: true, Rule: Between(1, maxPorts), Doc: "routers per group, joined all to all"},
+			{Path: "h", Required: true, Rule: Between(1, maxPorts), Doc: "links of a router to other groups"},
+			{Path: "groups", Default: "auto", Rule: Between(2, maxHosts).Or("auto"), Doc: "groups; auto: a·h+1, as many as there can be"},
+			{Path: "rate", Required: true, Rule: Between(minRate, maxRate), Doc: "of hosts' links and within a group"},
+			{Path: "global_rate", Default: "auto", Rule: Between(minRate, maxRate).Or("auto"), Doc: "between groups; auto: the same"},
+			{Path: "delay", Required: true, Rule: Between(minDelay, maxDelay), Doc: "of hosts' links and within a group"},
+			{Path: "global_delay", Default: "auto", Rule: Between(minDelay, maxDelay).Or("auto"), Doc: "between groups; auto: the same"},
+			{Path: "switch_delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "of every router"},
+		},
+	},
+	Spec: Dragonfly{},
+})
+
+// Check implements TopologySpec.
+func (f Dragonfly) Check(c *Check) int {
+	groups := f.Groups
+	switch full := f.A*f.H + 1; {
+	case groups == 0:
+		groups = full
+	case groups > full:
+		c.Fail("groups", "%d is too large; the most is %d, as a group has %d global links", groups, full, full-1)
+		return 0
+	}
+	if err := f.generator().Check(); err != nil {
+		c.Fail("", "%s", strings.TrimPrefix(err.Error(), topologies.ErrInvalid.Error()+": "))
+		return 0
+	}
+	return f.P * f.A * groups
+}
+
+// Build implements TopologySpec. A Dragonfly is no fat tree.
+func (f Dragonfly) Build() (Built, error) {
+	graph, err := topologies.Dragonfly(f.generator())
+	return Built{Graph: graph}, err
+}
+
+func (f Dragonfly) generator() topologies.DragonflySpec {
+	return topologies.DragonflySpec{
+		HostsPerRouter: f.P, Routers: f.A, Global: f.H, Groups: f.Groups,
+		Rate: f.Rate, GlobalRate: f.GlobalRate, Delay: f.Delay, GlobalDelay: f.GlobalDelay, SwitchDelay: f.SwitchDelay,
+	}
+}

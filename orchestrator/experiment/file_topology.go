@@ -1,0 +1,39 @@
+package experiment
+
+import "github.com/csiglab/csiglab/topologies/htsim"
+
+// TopologyFile is the name of an htsim .topo file.
+type TopologyFile string
+
+var _ = RegisterTopology(TopologyKind{
+	Kind: Kind{
+		Name: "file", Doc: "an htsim topology file", Rank: 10,
+		Keys: []Key{{Doc: "htsim `.topo` file; see [htsim files](#htsim-files)", Rule: InputFile()}},
+	},
+	Spec: TopologyFile(""),
+})
+
+// Check implements TopologySpec: the file is read when the topology is built.
+func (TopologyFile) Check(*Check) int { return 0 }
+
+// Build implements TopologySpec.
+func (f TopologyFile) Build() (Built, error) {
+	name := string(f)
+	r, err := openInput(name)
+	if err != nil {
+		return Built{}, err
+	}
+	defer r.Close() // opened for reading
+	tree, err := htsim.ReadTopology(name, r)
+	if err != nil {
+		return Built{}, inputError{err}
+	}
+	b, err := buildTree(tree, nil)
+	for _, t := range tree.Tiers {
+		if t.QueueUp != 0 || t.QueueDown != 0 {
+			b.Notes = append(b.Notes, name+": Queue_Up and Queue_Down are not used, as in the reference simulator; set the size of queues with links.queue")
+			break
+		}
+	}
+	return b, err
+}

@@ -1,0 +1,71 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/spelling"
+)
+
+// inputFile returns the absolute name of a file given relative to dir, which
+// must be a file that can be read.
+func inputFile(dir, name string) (string, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return name, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return name, fmt.Errorf("file %s: %w", name, cause.Of(err))
+	}
+	defer f.Close() // opened for reading
+	info, err := f.Stat()
+	if err != nil {
+		return name, fmt.Errorf("file %s: %w", name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return name, fmt.Errorf("file %s: not a regular file", name)
+	}
+	return name, nil
+}
+
+// nearestFile returns the file in name's folder whose name is like it, or "".
+func nearestFile(name string) string {
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && e.Name() != filepath.Base(name) {
+			names = append(names, e.Name())
+		}
+	}
+	return spelling.Nearest(filepath.Base(name), names)
+}
+
+// openInput opens a regular file. Others, such as a folder, would fail later and
+// with a worse message. The error is an inputError.
+func openInput(file string) (*os.File, error) {
+	fail := func(err error) (*os.File, error) {
+		return nil, inputError{fmt.Errorf("%s: %w", file, cause.Of(err))}
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return fail(err)
+	}
+	if !info.Mode().IsRegular() {
+		return fail(errors.New("not a regular file"))
+	}
+	r, err := os.Open(file)
+	if err != nil {
+		return fail(err)
+	}
+	return r, nil
+}

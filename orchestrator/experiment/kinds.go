@@ -1,0 +1,249 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/units"
+)
+
+// Kind is what a kind of topology and a kind of workload have in common: a key
+// below topology or workload, the keys below it, and what they may say. Each kind
+// has a file of its own, which registers it.
+type Kind struct {
+	Name string // the key, such as fat_tree
+	Doc  string // one line
+	// Rank is the place of the kind in messages and lists: lower ranks come first,
+	// equal ranks in the order of their names. The order in which kinds are
+	// registered does not matter.
+	Rank int
+	// Keys are the keys below the name, in the order of the documentation: one for
+	// each key of the value's type.
+	Keys []Key
+	// Short expands an item of the kind's list that is written as one text. It
+	// returns nil for a text that it does not know. nil: there is no short form.
+	Short func(text string) []KeyText
+}
+
+// Key is one key of a kind.
+type Key struct {
+	// Path is the key below the kind's name, such as rate, tiers[].rate or, where
+	// the kind is a list, [].src. It is empty for the kind's value itself, which is
+	// a list or a single value then.
+	Path     string
+	Doc      string // one line
+	Required bool
+	Default  string // as in the file; empty without
+	Rule     Rule   // of a single value
+}
+
+// KeyText is a key with the text of its value.
+type KeyText struct{ Key, Text string }
+
+// TopologyKind is an entry of the table of topologies.
+type TopologyKind struct {
+	Kind
+	Spec TopologySpec // any value of the kind's type, such as FatTree{}
+}
+
+// WorkloadKind is an entry of the table of workloads.
+type WorkloadKind struct {
+	Kind
+	Spec WorkloadSpec // any value of the kind's type, such as Incast{}
+	// Matrix says that the transfers come from a file with start times of its own:
+	// workload.start_unit applies, and starts have no jitter unless it is given.
+	Matrix bool
+}
+
+var (
+	topologyKinds []TopologyKind
+	workloadKinds []WorkloadKind
+)
+
+// RegisterTopology adds a kind to the table of topologies. The type of k.Spec is a
+// struct with yaml tags, a text or a slice of such structs. RegisterTopology is
+// for variables of packages, as in
+//
+//	var _ = RegisterTopology(TopologyKind{…})
+//
+// so that every kind is there before anything runs; it is not safe beside other
+// calls. It returns the entry and panics if the entry contradicts its type or the
+// table, which is an error in the program.
+func RegisterTopology(k TopologyKind) TopologyKind {
+	register(topologySection, &k.Kind, reflect.TypeOf(k.Spec))
+	topologyKinds = append(topologyKinds, k)
+	slices.SortFunc(topologyKinds, func(a, b TopologyKind) int { return byRank(a.Kind, b.Kind) })
+	return k
+}
+
+// RegisterWorkload adds a kind to the table of workloads, as RegisterTopology does
+// to the table of topologies.
+func RegisterWorkload(k WorkloadKind) WorkloadKind {
+	register(workloadSection, &k.Kind, reflect.TypeOf(k.Spec))
+	workloadKinds = append(workloadKinds, k)
+	slices.SortFunc(workloadKinds, func(a, b WorkloadKind) int { return byRank(a.Kind, b.Kind) })
+	return k
+}
+
+// Topologies returns the table of topologies, ordered by rank.
+func Topologies() []TopologyKind { return slices.Clone(topologyKinds) }
+
+// Workloads returns the table of workloads, ordered by rank.
+func Workloads() []WorkloadKind { return slices.Clone(workloadKinds) }
+
+// Sections of the experiment file of which one kind fills a part.
+const (
+	topologySection = "topology"
+	workloadSection = "workload"
+)
+
+// sectionOf has the sections by the type of the field that holds the kind's value.
+var sectionOf = map[reflect.Type]string{
+	reflect.TypeFor[TopologySpec](): topologySection,
+	reflect.TypeFor[WorkloadSpec](): workloadSection,
+}
+
+// registered is a kind with the type of its values.
+type registered struct {
+	Kind
+	value reflect.Type
+}
+
+// kinds has the kinds of each section, ordered by rank.
+var kinds = map[string][]registered{}
+
+func byRank(a, b Kind) int {
+	return cmp.Or(cmp.Compare(a.Rank, b.Rank), strings.Compare(a.Name, b.Name))
+}
+
+// register adds a kind's keys to the schema.
+func register(section string, k *Kind, value reflect.Type) {
+	fail := func(format string, args ...any) {
+		panic(fmt.Sprintf("experiment: %s %s: ", section, k.Name) + fmt.Sprintf(format, args...))
+	}
+	if value == nil {
+		fail("no Spec")
+	}
+	for _, other := range kinds[section] {
+		if other.Name == k.Name || other.value == value {
+			fail("the name or the type belongs to %s", other.Name)
+		}
+	}
+	root := join(section, k.Name)
+	missing := map[string]bool{}
+	walkPaths(value, root, func(path string, _ bool) { missing[path] = true })
+	for _, key := range k.Keys {
+		path := below(root, key.Path)
+		if !missing[path] {
+			fail("the type has no key %q, or it is given twice", key.Path)
+		}
+		delete(missing, path)
+		rules[path] = key.Rule
+		if dot := strings.LastIndex(path, "."); key.Required {
+			required[path[:dot]] = append(required[path[:dot]], path[dot+1:])
+		}
+		if key.Default != "" {
+			fallbacks[path] = key.Default
+		}
+	}
+	for path := range missing {
+		if !strings.HasSuffix(path, "[]") {
+			fail("Keys has no entry for %s", path)
+		}
+	}
+	kinds[section] = append(kinds[section], registered{*k, value})
+	slices.SortFunc(kinds[section], func(a, b registered) int { return byRank(a.Kind, b.Kind) })
+}
+
+// fallbacks has the defaults of the kinds' keys by path; [] stands for an index.
+var fallbacks = map[string]string{}
+
+// alternatives returns the keys of a mapping of which one excludes the others: the
+// names of the section's kinds. An override that sets one removes the rest.
+func alternatives(section string) []string {
+	var names []string
+	for _, k := range kinds[section] {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// kindOf returns the kind of a value, which must be registered.
+func kindOf(section string, value reflect.Type) Kind {
+	for _, k := range kinds[section] {
+		if k.value == value {
+			return k.Kind
+		}
+	}
+	panic(fmt.Sprintf("experiment: %v is no kind of %s", value, section))
+}
+
+// below joins a path and the path of a key below it, which may begin with an index.
+func below(path, key string) string {
+	if key == "" || key[0] == '[' {
+		return path + key
+	}
+	return join(path, key)
+}
+
+// Check lets a kind test its value against the rest of the experiment. Keys are
+// those below the kind's name, as in Key.Path but with an index where that has [].
+type Check struct {
+	decoder    *decoder
+	experiment *Experiment
+	path       string // of the kind's value
+	hosts      int
+}
+
+// Fail reports that the value of a key is wrong.
+func (c *Check) Fail(key, format string, args ...any) {
+	c.decoder.failAt(below(c.path, key), fmt.Sprintf(format, args...), "")
+}
+
+// Hosts returns the number of hosts of the topology; 0 while it is not known.
+func (c *Check) Hosts() int { return c.hosts }
+
+// Host reports a host that the topology does not have.
+func (c *Check) Host(key string, host int) {
+	if c.hosts > 0 && host >= c.hosts {
+		c.Fail(key, "no host %d; hosts go from 0 to %d", host, c.hosts-1)
+	}
+}
+
+// Size reports a transfer that is too large for the sequence numbers.
+func (c *Check) Size(key string, size units.Size) {
+	// A header as large as the MTU is another error.
+	if most := c.experiment.Links.MaxTransfer(); most > 0 && size > most {
+		c.Fail(key, "%v is too large; packets of links.mtu %v can number %v", size, c.experiment.Links.MTU, most)
+	}
+}
+
+// Start reports a transfer that starts after the run's end.
+func (c *Check) Start(key string, start units.Duration) {
+	if end := c.experiment.End; end != 0 && start >= end {
+		c.Fail(key, "starts at %v, not before the run's end %v", start, end)
+	}
+}
+
+// FirstProgram returns the host with the smallest number of those that run
+// programs, which have no transport; ok is false without programs.
+func (c *Check) FirstProgram() (host int, ok bool) {
+	if a := c.experiment.Applications; a != nil && len(a.Hosts) > 0 {
+		return slices.Min(a.Hosts), true
+	}
+	return 0, false
+}
+
+// Transport reports a host that a transfer uses although it runs programs. It
+// reports whether that is so.
+func (c *Check) Transport(key string, host int) (wrong bool) {
+	a := c.experiment.Applications
+	if a == nil || !slices.Contains(a.Hosts, host) {
+		return false
+	}
+	c.Fail(key, "host %d is one of applications.hosts, which have no transport", host)
+	return true
+}

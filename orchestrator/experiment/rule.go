@@ -1,0 +1,53 @@
+package experiment
+
+import (
+	"regexp"
+
+	"github.com/csiglab/csiglab/units"
+)
+
+// Rule is what a value must satisfy beyond its type. The zero value allows every
+// text and every number from 0.
+type Rule struct {
+	min, max int64          // of numbers and of values with a unit; max 0 is no bound
+	word     string         // text that stands for special, such as auto for 0
+	special  int64          // value that word stands for, besides the range
+	enum     []string       // the only texts allowed
+	pattern  *regexp.Regexp // that a text must match
+	want     string         // the pattern in words
+	file     bool           // a file name, taken from the folder of the experiment
+	hex      bool           // printed as 0x...
+}
+
+// Between allows the numbers from low to high, both included. A high of 0 is no
+// bound.
+func Between[T ~int | ~int64](low, high T) Rule { return Rule{min: int64(low), max: int64(high)} }
+
+// Or returns the rule with a word that stands for the value 0, such as auto.
+func (r Rule) Or(word string) Rule {
+	r.word, r.special = word, 0
+	return r
+}
+
+// OneOf allows these texts and no others.
+func OneOf(values ...string) Rule { return Rule{enum: values} }
+
+// InputFile asks for the name of a regular file that can be read. A relative name
+// is taken from the folder of the experiment file.
+func InputFile() Rule { return Rule{file: true} }
+
+// The bounds are what separates a typing error from an experiment: a rate of
+// 100 Tbps is 60 times the fastest Ethernet port, a link of 1 s goes twice to
+// the moon.
+const (
+	minRate     = units.Mbps
+	maxRate     = 100 * units.Tbps
+	minDelay    = units.Nanosecond
+	maxDelay    = units.Second
+	maxQueue    = 100 * units.GB
+	maxLength   = 24 * units.Hour  // of a run
+	minMTU      = 576 * units.Byte // what every IPv4 host takes (RFC 791 §3.1)
+	maxTransfer = 1000 * units.TB
+	maxHosts    = 1 << 20
+	maxPorts    = 4096
+)

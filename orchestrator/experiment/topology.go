@@ -1,0 +1,48 @@
+package experiment
+
+import (
+	"errors"
+
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// Topology is the fabric: the value of one kind of topology.
+type Topology struct {
+	Spec TopologySpec // nil: none is given, which only an unresolved experiment has
+}
+
+// TopologySpec is the value of a kind of topology: what the keys below the kind's
+// name say. Its type is registered with RegisterTopology.
+type TopologySpec interface {
+	// Check reports values that do not fit one another. It returns the number of
+	// hosts, or 0 if that is not known before the topology is built.
+	Check(c *Check) (hosts int)
+	// Build returns the topology.
+	Build() (Built, error)
+}
+
+// Built is a topology as a graph.
+type Built struct {
+	Graph *topologies.Graph
+	Tree  *topologies.FatTree // what Graph was built from; nil if it is no fat tree or leaf-spine fabric
+	Notes []string            // what the user should know of how a file was read
+}
+
+// Build reads or generates the topology. Its error is a *PathError, unless it is
+// about a place in an input file.
+func (t Topology) Build() (Built, error) {
+	if t.Spec == nil {
+		return Built{}, &PathError{topologySection, errors.New("none is given")}
+	}
+	b, err := t.Spec.Build()
+	return b, inValue(topologySection, err)
+}
+
+// buildTree returns the graph of a fat tree. A generator's error is passed on.
+func buildTree(tree topologies.FatTree, err error) (Built, error) {
+	if err != nil {
+		return Built{}, err
+	}
+	graph, err := tree.Build()
+	return Built{Graph: graph, Tree: &tree}, err
+}

@@ -1,0 +1,79 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
+)
+
+// Transfers are explicit messages.
+type Transfers []Transfer
+
+// Transfer is one message. In YAML also short: "1 -> 10 200MB".
+type Transfer struct {
+	Src   int            `yaml:"src"`
+	Dst   int            `yaml:"dst"`
+	Size  units.Size     `yaml:"size"`
+	Start units.Duration `yaml:"start"`
+}
+
+var _ = RegisterWorkload(WorkloadKind{
+	Kind: Kind{
+		Name: "transfers", Doc: "messages, one by one", Rank: 20,
+		Keys: []Key{
+			{Path: "", Doc: "messages, in short `1 -> 10 200MB` or `1 -> 10 200MB at 5us`"},
+			{Path: "[].src", Required: true, Rule: Between(0, maxHosts), Doc: "host that sends"},
+			{Path: "[].dst", Required: true, Rule: Between(0, maxHosts), Doc: "host that receives, another one"},
+			{Path: "[].size", Required: true, Rule: Between(units.Byte, maxTransfer), Doc: "payload; at most 2³² packets"},
+			{Path: "[].start", Default: "0s", Rule: Between(0, maxLength), Doc: "when it starts, before jitter"},
+		},
+		Short: shortTransfer,
+	},
+	Spec: Transfers(nil),
+})
+
+// shortTransfer reads "1 -> 10 200MB" or "1 -> 10 200MB at 5us".
+func shortTransfer(text string) []KeyText {
+	fields := strings.Fields(strings.Replace(text, "->", " -> ", 1))
+	if len(fields) != 4 && (len(fields) != 6 || fields[4] != "at") || fields[1] != "->" {
+		return nil
+	}
+	long := []KeyText{{"src", fields[0]}, {"dst", fields[2]}, {"size", fields[3]}}
+	if len(fields) == 6 {
+		long = append(long, KeyText{"start", fields[5]})
+	}
+	return long
+}
+
+// Check implements WorkloadSpec.
+func (l Transfers) Check(c *Check) {
+	if len(l) == 0 {
+		c.Fail("", "the list is empty")
+	}
+	for i, t := range l {
+		item := fmt.Sprintf("[%d]", i)
+		c.Host(item+".src", t.Src)
+		c.Host(item+".dst", t.Dst)
+		c.Size(item+".size", t.Size)
+		if t.Src == t.Dst {
+			c.Fail(item, "host %d cannot send to itself", t.Src)
+		}
+		c.Start(item+".start", t.Start)
+		c.Transport(item+".src", t.Src)
+		c.Transport(item+".dst", t.Dst)
+	}
+}
+
+// Build implements WorkloadSpec.
+func (l Transfers) Build(in WorkloadInput) (*workloads.Workload, []string, error) {
+	load := &workloads.Workload{Hosts: in.Hosts}
+	for _, t := range l {
+		load.Transfers = append(load.Transfers, workloads.Transfer{
+			Src: t.Src, Dst: t.Dst, Size: t.Size, Start: t.Start,
+			After: workloads.None, SendDone: workloads.None, RecvDone: workloads.None,
+		})
+	}
+	return load, nil, nil
+}

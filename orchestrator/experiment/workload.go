@@ -1,0 +1,56 @@
+package experiment
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
+)
+
+// Workload is the traffic: the value of one kind of workload, and what all kinds
+// share.
+type Workload struct {
+	StartUnit    string         `yaml:"start_unit"` // of a file's start times; see htsim.StartUnit
+	Spec         WorkloadSpec   // nil: none is given, which is allowed beside applications
+	StartJitter  units.Duration `yaml:"start_jitter"`  // each start is moved by a random time in [0, this); default 1us, 0 for files
+	ControlDelay units.Duration `yaml:"control_delay"` // of a dependency that crosses hosts; 0 or "auto": the smallest link delay
+}
+
+// WorkloadSpec is the value of a kind of workload: what the keys below the kind's
+// name say. Its type is registered with RegisterWorkload.
+type WorkloadSpec interface {
+	// Check reports values that do not fit one another or the topology.
+	Check(c *Check)
+	// Build returns the workload. Notes are what the user should know of how a file
+	// was read. Workload.Build validates the result.
+	Build(in WorkloadInput) (load *workloads.Workload, notes []string, err error)
+}
+
+// WorkloadInput is what a workload is built for.
+type WorkloadInput struct {
+	Hosts     int // of the topology; 0: not known, which only a file allows
+	Links     Links
+	StartUnit string // see Workload
+}
+
+// Build reads or generates the workload for a topology of so many hosts. Without a
+// kind it has no transfers; one with transfers is valid. The error is a
+// *PathError, unless it is about a place in an input file.
+func (w Workload) Build(hosts int, links Links) (load *workloads.Workload, notes []string, err error) {
+	if w.Spec == nil {
+		return &workloads.Workload{Hosts: hosts}, nil, nil
+	}
+	load, notes, err = w.Spec.Build(WorkloadInput{Hosts: hosts, Links: links, StartUnit: w.StartUnit})
+	if err == nil && len(load.Transfers) > 0 {
+		err = load.Validate()
+	}
+	return load, notes, inValue(workloadSection, err)
+}
+
+// matrix reports whether the transfers come from a file.
+func (w Workload) matrix() bool {
+	return slices.ContainsFunc(workloadKinds, func(k WorkloadKind) bool {
+		return k.Matrix && reflect.TypeOf(k.Spec) == reflect.TypeOf(w.Spec)
+	})
+}
