@@ -113,7 +113,9 @@ func TestDocumentedDefaults(t *testing.T) {
 		}
 	}
 	resolved["seeds"] = "1"
-	resolved["hosts.cc"], resolved["hosts.lb"] = resolved["hosts.cc.name"], resolved["hosts.lb.name"]
+	for _, c := range choices {
+		resolved[c.path] = resolved[join(c.path, "name")]
+	}
 	resolved["variants"] = "run"
 	for _, k := range documentedKeys(t) {
 		switch want, ok := resolved[k.path]; {

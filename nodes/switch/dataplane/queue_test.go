@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -55,7 +54,7 @@ func TestControlGoesFirst(t *testing.T) {
 // leaving packet.
 func TestECNAfterRemovingTheDepartingPacket(t *testing.T) {
 	cfg := config()
-	cfg.ECN = aqm.Linear{Low: 2 * 4150, High: 2 * 4150} // a step: marks with two packets behind
+	marking(&cfg, 2*4150, 2*4150) // a step: marks with two packets behind
 	r := newRig(t, cfg)
 	var packets []*wire.Packet
 	for range 5 {
@@ -82,7 +81,7 @@ func TestECNAfterRemovingTheDepartingPacket(t *testing.T) {
 
 func TestECNSparesControlAndMarkedPackets(t *testing.T) {
 	cfg := config()
-	cfg.ECN = aqm.Linear{} // marks everything
+	marking(&cfg, 0, 0) // marks everything
 	r := newRig(t, cfg)
 	marked, ack := r.data(1, 4150), r.ack(1)
 	marked.MarkCE()
@@ -284,9 +283,13 @@ func TestDelayKeepsOrder(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	cfg := config()
-	cfg.ECN = aqm.Linear{Low: 2, High: 1}
+	marking(&cfg, 2, 1)
 	if _, err := dataplane.New(cfg, new(wire.Pool)); err == nil || !strings.Contains(err.Error(), "switch tor0: aqm") {
 		t.Errorf("thresholds in the wrong order: %v", err)
+	}
+	cfg.AQM.Name = "linaer"
+	if _, err := dataplane.New(cfg, new(wire.Pool)); err == nil || !strings.Contains(err.Error(), `switch tor0: unknown AQM "linaer"`) {
+		t.Errorf("an AQM that does not exist: %v", err)
 	}
 	cfg = withCSIG(config(), 1)
 	cfg.CSIG.Domain.TPIDCompact = 0x0800
