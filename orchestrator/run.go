@@ -14,17 +14,18 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
 )
 
 // Runtimes and clocks.
 const (
-	RuntimeInproc       = "inproc"
-	RuntimeNetns        = "netns"
-	RuntimeContainerlab = "containerlab"
-	ClockVirtual        = "virtual"
-	ClockLockstep       = "lockstep"
-	ClockWall           = "wall"
+	RuntimeInproc       = runtimes.Inproc
+	RuntimeNetns        = runtimes.Netns
+	RuntimeContainerlab = runtimes.Containerlab
+	ClockVirtual        = runtimes.Virtual
+	ClockLockstep       = runtimes.Lockstep
+	ClockWall           = runtimes.Wall
 )
 
 // Options are how to run, as against what to run.
@@ -160,27 +161,14 @@ type runner struct {
 }
 
 func newRunner(set *experiment.Set, opts Options) (*runner, error) {
-	r := &runner{set: set, opts: opts, runtime: set.Base.Runtime, clock: set.Base.Clock, started: time.Now()}
-	switch {
-	case opts.Runtime != "" && opts.Clock != "":
-		r.runtime, r.clock = opts.Runtime, opts.Clock
-	case opts.Runtime != "":
-		r.runtime = opts.Runtime
-		if clocks := experiment.ClocksOf(r.runtime); len(clocks) > 0 && !experiment.Fits(r.runtime, r.clock) {
-			r.clock = clocks[0]
-		}
-	case opts.Clock != "":
-		r.clock = opts.Clock
-		if runtimes := experiment.RuntimesOf(r.clock); len(runtimes) > 0 && !experiment.Fits(r.runtime, r.clock) {
-			r.runtime = runtimes[0]
-		}
-	}
+	r := &runner{set: set, opts: opts, started: time.Now()}
+	r.runtime, r.clock = runtimes.Settle(opts.Runtime, opts.Clock, set.Base.Runtime, set.Base.Clock)
 	if r.runtime == "" {
 		r.runtime, r.clock = RuntimeInproc, ClockVirtual
 	}
 	switch {
-	case !experiment.Fits(r.runtime, r.clock):
-		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use inproc with virtual, netns or containerlab with lockstep or wall", r.runtime, r.clock))
+	case !runtimes.Fits(r.runtime, r.clock):
+		return nil, configuration(fmt.Errorf("runtime %q does not run under clock %q; use %s", r.runtime, r.clock, runtimes.Summary()))
 	case r.runtime == RuntimeInproc && len(opts.Inject) > 0:
 		return nil, configuration(errors.New("--inject needs real frames; add --runtime netns"))
 	case r.clock == ClockWall && opts.CheckParity:
@@ -299,6 +287,9 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 		return nil, nil, fail(writeError(r.writer.Dir(), errors.Join(err, pcap.close())))
 	}
 	out, err := r.backend(ctx, j, fraction, pcap, writer)
+	if wrong := writer.Err(); err == nil && wrong != nil {
+		err = writeError(r.writer.Dir(), wrong)
+	}
 	if wrong := pcap.close(); err == nil && wrong != nil {
 		err = writeError(r.writer.Dir(), wrong)
 	}
@@ -359,7 +350,7 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 }
 
 // backend runs a plan where the options say; to takes its records.
-func (r *runner) backend(ctx context.Context, j job, fraction func(float64), pcap *capturing, to *runfolder.RunWriter) (*outcome, error) {
+func (r *runner) backend(ctx context.Context, j job, fraction func(float64), pcap *capturing, to keeper) (*outcome, error) {
 	if r.runtime != RuntimeInproc {
 		return r.real(ctx, j, fraction, pcap, to)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // captureFlags are the flags of capture.
@@ -144,7 +145,7 @@ func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) erro
 	if run.State == runs.Dead {
 		return dead(run)
 	}
-	if run.Clock != orchestrator.ClockWall {
+	if run.Clock != runtimes.Wall {
 		return usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)
 	}
 	out := a.output(c.out)

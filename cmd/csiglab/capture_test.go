@@ -15,15 +15,16 @@ import (
 
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // captureLab answers a capture with the text of what it was asked.
 func captureLab(t *testing.T, err error) lab {
 	t.Helper()
 	f := fakeLab{runs: []runs.Run{
-		{ID: "aa11", Name: "up", Clock: orchestrator.ClockWall, State: runs.Held, Folder: t.TempDir()},
-		{ID: "bb22", Name: "steps", Clock: orchestrator.ClockLockstep, State: runs.Running, Folder: "runs/steps"},
-		{ID: "cc33", Name: "gone", Clock: orchestrator.ClockWall, State: runs.Dead},
+		{ID: "aa11", Name: "up", Clock: runtimes.Wall, State: runs.Held, Folder: t.TempDir()},
+		{ID: "bb22", Name: "steps", Clock: runtimes.Lockstep, State: runs.Running, Folder: "runs/steps"},
+		{ID: "cc33", Name: "gone", Clock: runtimes.Wall, State: runs.Dead},
 	}}
 	l := f.lab()
 	l.recapture = func(c orchestrator.Recapture, _ context.Context, out io.Writer) error {

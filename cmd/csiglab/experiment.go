@@ -9,7 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/workloads/htsim"
 	"github.com/spf13/cobra"
 )
 
@@ -38,9 +41,9 @@ func (s *selection) moreFlags(cmd *cobra.Command) {
 	f.StringVar(&s.csig, "csig", "", "signal for the congestion control, with --topology: none or max-delay")
 	f.StringVar(&s.format, "format", "", "CSIG tag, with --topology: compact or wide (default compact if --csig asks for a signal)")
 	f.Uint64Var(&s.seed, "seed", 1, "seed, with --topology")
-	f.StringVar(&s.startUnit, "start-unit", "", "unit of the start times in --workload: auto, ps or us")
-	f.StringVar(&s.runtime, "runtime", "", "where the nodes run: inproc (with clock virtual), netns or containerlab (with lockstep or wall)")
-	f.StringVar(&s.clock, "clock", "", "virtual, lockstep or wall")
+	f.StringVar(&s.startUnit, "start-unit", "", "unit of the start times in --workload: "+lines.Alternatives(htsim.StartUnits()))
+	f.StringVar(&s.runtime, "runtime", "", "where the nodes run, and with which clock: "+runtimes.Summary())
+	f.StringVar(&s.clock, "clock", "", lines.Alternatives(runtimes.Clocks()))
 	f.StringVar(&s.dilation, "dilation", "", "wall seconds per model second, `N` or auto (clock wall)")
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
 	f.StringArrayVar(&s.capture, "capture", nil, "write the packets of `LINK`, such as tor0-agg0, to pcapng files in the run's folder (again and again)")

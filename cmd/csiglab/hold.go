@@ -100,7 +100,7 @@ type holding struct {
 	app            *app
 	to             *os.File // to up, until the lab is up
 	hold           chan struct{}
-	output, errors lines
+	output, errors buffer
 
 	mu       sync.Mutex
 	up       bool
@@ -190,25 +190,25 @@ func (h *holding) end(err error) error {
 	return &exitError{code: code}
 }
 
-// lines collects what is written, by several goroutines.
-type lines struct {
+// buffer collects what several goroutines write.
+type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (l *lines) Write(b []byte) (int, error) {
+func (l *buffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(b)
 }
 
-func (l *lines) text() string {
+func (l *buffer) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
-func (l *lines) reset() {
+func (l *buffer) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.b.Reset()

@@ -10,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/spf13/cobra"
 )
 
@@ -83,21 +84,21 @@ func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
 	}
 	for _, flag := range []string{"payload", "processes"} {
 		switch {
-		case !cmd.Flags().Changed(flag) || set.Base.Runtime == orchestrator.RuntimeNetns:
-		case set.Base.Runtime == orchestrator.RuntimeInproc:
+		case !cmd.Flags().Changed(flag) || set.Base.Runtime == runtimes.Netns:
+		case set.Base.Runtime == runtimes.Inproc:
 			return usage("--%s %s: needs --runtime netns; the runtime %s has no frames and no processes of nodes",
 				flag, cmd.Flag(flag).Value, set.Base.Runtime)
 		case flag == "processes" && r.options.Processes != orchestrator.ProcessesNode:
 			return usage("--processes %s: needs --runtime netns; a container holds one node", r.options.Processes)
 		}
 	}
-	if r.dilation != "" && set.Base.Clock != orchestrator.ClockWall {
+	if r.dilation != "" && set.Base.Clock != runtimes.Wall {
 		return usage("--dilation %s: needs --clock wall; %s has no wall seconds", r.dilation, set.Base.Clock)
 	}
-	if r.options.Processes == orchestrator.ProcessesSwitches && set.Base.Clock != orchestrator.ClockWall {
+	if r.options.Processes == orchestrator.ProcessesSwitches && set.Base.Clock != runtimes.Wall {
 		return usage("--processes switches: needs --clock wall; %s is exact with a process for each node", set.Base.Clock)
 	}
-	if r.options.CheckParity && set.Base.Clock == orchestrator.ClockWall {
+	if r.options.CheckParity && set.Base.Clock == runtimes.Wall {
 		return usage("--check-parity: clock wall does not claim the trace of a virtual run; use --clock lockstep")
 	}
 	if r.options.Parallel < 0 || r.options.Parallel == 0 && cmd.Flags().Changed("parallel") {
@@ -124,7 +125,7 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	if err != nil {
 		return runError(err, result)
 	}
-	report, findings, err := a.lab.report(result.Folder)
+	report, numbers, err := a.lab.report(result.Folder)
 	if err != nil {
 		return infrastructure(fmt.Errorf("report: %w\nthe run is whole; csiglab report %s writes its report", err, result.Folder))
 	}
@@ -132,7 +133,7 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 		err = a.printJSON(result.Summary)
 	} else {
 		var text strings.Builder
-		writeVerdict(&text, set, result, findings, report)
+		writeVerdict(&text, set, numbers, result.Folder, report)
 		err = a.print(text.String())
 	}
 	if err != nil {

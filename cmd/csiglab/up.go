@@ -8,9 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // labFlags are the flags of up and hold.
@@ -26,7 +27,7 @@ func (l *labFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	// Taken, as by run, but there is one clock and one run.
 	f.Lookup("clock").Hidden, f.Lookup("seeds").Hidden = true, true
-	f.Lookup("runtime").Usage = "where the nodes run: netns or containerlab"
+	f.Lookup("runtime").Usage = "where the nodes run: " + lines.Alternatives(runtimes.Of(runtimes.Wall))
 	f.StringVar(&l.options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
 	f.BoolVar(&l.json, "json", false, "print what csiglab inspect --json prints")
 	f.StringVar(&l.variant, "variant", "", "variant of the experiment (default: the first)")
@@ -84,14 +85,14 @@ func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, c
 // load returns the experiment as one run in real time.
 func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.Set, error) {
 	switch {
-	case l.clock != "" && l.clock != orchestrator.ClockWall:
+	case l.clock != "" && l.clock != runtimes.Wall:
 		return nil, usage("--clock %s: a lab runs in real time, under clock wall", l.clock)
-	case l.runtime == orchestrator.RuntimeInproc:
-		return nil, usage("--runtime %s: a lab has real nodes; want netns or containerlab", l.runtime)
+	case l.runtime == runtimes.Inproc:
+		return nil, usage("--runtime %s: a lab has real nodes; want %s", l.runtime, lines.Alternatives(runtimes.Of(runtimes.Wall)))
 	case cmd.Flags().Changed("seeds") && l.seeds != 1:
 		return nil, usage("--seeds %d: a lab is one run, with the first seed", l.seeds)
 	}
-	l.clock = orchestrator.ClockWall
+	l.clock = runtimes.Wall
 	set, err := l.selection.load(a, cmd, args)
 	if err != nil {
 		return nil, err

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
-	loadhtsim "github.com/csiglab/csiglab/workloads/htsim"
+	"github.com/csiglab/csiglab/workloads/htsim"
 	"github.com/spf13/cobra"
 )
 
@@ -99,9 +100,9 @@ func (a *app) validate() *cobra.Command {
 				Flows: f.Flows, Bytes: f.Bytes, Seconds: f.VirtualSeconds,
 			}
 			switch set.Base.Clock {
-			case orchestrator.ClockLockstep:
+			case runtimes.Lockstep:
 				c.Seconds = f.LockstepSeconds
-			case orchestrator.ClockWall:
+			case runtimes.Wall:
 				c.Seconds = f.WallSeconds
 			}
 			for _, v := range set.Variants {
@@ -118,9 +119,9 @@ func (a *app) validate() *cobra.Command {
 	}
 	s.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&s.startUnit, "start-unit", "auto", "unit of the start times in --workload: auto, ps or us")
-	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run: inproc (with clock virtual), netns or containerlab (with lockstep or wall)")
-	f.StringVar(&s.clock, "clock", "", "virtual, lockstep or wall")
+	f.StringVar(&s.startUnit, "start-unit", "auto", "unit of the start times in --workload: "+lines.Alternatives(htsim.StartUnits()))
+	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run, and with which clock: "+runtimes.Summary())
+	f.StringVar(&s.clock, "clock", "", lines.Alternatives(runtimes.Clocks()))
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (again and again)")
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
@@ -140,7 +141,7 @@ func (a *app) validateFiles(s *selection, asJSON bool) error {
 		out.Counts, hosts = t.Graph.Counts(), t.Graph.Hosts()
 	}
 	if s.workload != "" {
-		if _, err := loadhtsim.ParseStartUnit(s.startUnit); err != nil {
+		if _, err := htsim.ParseStartUnit(s.startUnit); err != nil {
 			return usage("--start-unit: %w", err)
 		}
 		file := experiment.Workload{Spec: experiment.WorkloadFile(s.workload), StartUnit: s.startUnit}

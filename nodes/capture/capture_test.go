@@ -230,7 +230,7 @@ func vlan(frame []byte, skip int, etherType, tci uint16) []byte {
 	return append(append(bytes.Clone(frame[:12+skip]), tag...), frame[12+skip:]...)
 }
 
-// The stacks of csig-and-workloads.md 1.5.
+// The stacks of docs/references.md#tag-position.
 func TestDissectorStacks(t *testing.T) {
 	for _, profile := range profiles {
 		domain := newDomain(t, profile.format, profile.dialect)
@@ -245,8 +245,10 @@ func TestDissectorStacks(t *testing.T) {
 			vlan(vlan(plain, n, 0x8100, 0x6064), 0, 0x88a8, 0x60c8), // S-tag, CSIG, C-tag
 		}
 		for i, f := range frames {
-			walked, err := domain.Walk(f)
-			if err != nil || walked.Tag < 0 || walked.EtherType != wire.EtherTypeIPv4 {
+			var walked csig.Frame
+			tpids := csig.TPIDs{Compact: domain.Config().TPIDCompact, Wide: domain.Config().TPIDWide}
+			err := tpids.Walk(f, &walked)
+			if err != nil || walked.Tag == 0 || walked.EtherType != wire.EtherTypeIPv4 {
 				t.Fatalf("frame %d: our own decoder reads %+v, %v", i, walked, err)
 			}
 		}

@@ -55,12 +55,14 @@ func BenchmarkDecode(b *testing.B) {
 
 func BenchmarkWalk(b *testing.B) {
 	d := newDomain(b, Config{Format: FormatCompact})
+	tpids := TPIDs{Compact: d.Config().TPIDCompact, Wide: d.Config().TPIDWide}
+	var f Frame
 	for _, s := range stacks[:5] {
 		b.Run(s.name, func(b *testing.B) {
 			header := unhex(b, s.header)
 			b.ReportAllocs()
 			for b.Loop() {
-				if f, err := d.Walk(header); err != nil || f.Tag < 0 {
+				if err := tpids.Walk(header, &f); err != nil || f.Tag == 0 {
 					b.Fatal(f, err)
 				}
 			}
@@ -74,22 +76,22 @@ func TestNoAllocations(t *testing.T) {
 	for _, test := range benchmarkDomains {
 		d := newDomain(t, test.config)
 		allocations := testing.AllocsPerRun(100, func() {
-			f, err := d.Walk(header)
+			f, err := walk(d, header)
 			if err != nil {
 				t.Fatal(err)
 			}
-			tagged, err := d.Insert(header, f, LastTag, Delay)
+			tagged, err := f.Insert(header, d.Format())
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, _ = d.Walk(tagged)
 			tag := tagged[f.Tag:]
+			d.Init(tag, Delay)
 			d.Update(tag, 1000, 3)
 			d.Trim(tag, 1000, 4)
 			if s, ok := d.Decode(tag); !ok || s.Locator != 4 {
 				t.Fatal(s, ok)
 			}
-			if _, err := Strip(tagged, f); err != nil {
+			if _, err := f.Strip(tagged); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 // Tier is a switch's level as a locator holds it. The zero value is TierToR.
 type Tier uint8
 
-// Tiers (csig-and-workloads.md 1.9).
+// Tiers (docs/references.md#locators).
 const (
 	TierToR   Tier = iota // or leaf
 	TierAgg               // or spine
@@ -65,6 +65,10 @@ const (
 func (k SchemeKind) String() string { return name(schemeNames, int(k), "scheme") }
 
 var schemeNames = []string{"structured", "registry"}
+
+// SchemeKinds returns the names that ParseSchemeKind reads, in the order of their
+// values.
+func SchemeKinds() []string { return slices.Clone(schemeNames) }
 
 // ParseSchemeKind reads structured or registry; empty text is structured.
 func ParseSchemeKind(text string) (SchemeKind, error) {

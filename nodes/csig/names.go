@@ -2,6 +2,7 @@ package csig
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,9 @@ func (f Format) String() string { return name(formatNames, int(f), "format") }
 
 var formatNames = []string{"none", "compact", "wide"}
 
+// Formats returns the names that ParseFormat reads, in the order of their values.
+func Formats() []string { return slices.Clone(formatNames) }
+
 // ParseFormat reads none, compact or wide; empty text is none.
 func ParseFormat(text string) (Format, error) {
 	i, err := parseName("format", text, formatNames)
@@ -34,7 +38,7 @@ func ParseFormat(text string) (Format, error) {
 type Dialect uint8
 
 // Dialects; the two share no locator field, so that a domain must not mix them
-// (csig-and-workloads.md 1.2 C1, 1.6).
+// (docs/references.md#open-choices).
 const (
 	UEC050  Dialect = iota // locator of 6 or 15 bits, then the D bit
 	Draft01                // locator of 7 or 16 bits, no D bit
@@ -45,13 +49,16 @@ func (d Dialect) String() string { return name(dialectNames, int(d), "dialect") 
 
 var dialectNames = []string{"uec-0.50", "draft-01"}
 
+// Dialects returns the names that ParseDialect reads, in the order of their values.
+func Dialects() []string { return slices.Clone(dialectNames) }
+
 // ParseDialect reads uec-0.50 or draft-01; empty text is uec-0.50.
 func ParseDialect(text string) (Dialect, error) {
 	i, err := parseName("dialect", text, dialectNames)
 	return Dialect(i), err
 }
 
-// Type is the signal that a tag carries (csig-and-workloads.md 1.3).
+// Type is the signal that a tag carries (docs/references.md#signal-types).
 type Type uint8
 
 // Types of signal and the unit of their raw values.
@@ -78,6 +85,9 @@ func (t Type) String() string { return name(typeNames, int(t), "type") }
 
 var typeNames = []string{"abw", "abw-c", "delay", "nqd"}
 
+// TypeNames returns the name of each type of signal, in the order of their values.
+func TypeNames() []string { return slices.Clone(typeNames) }
+
 var typeAliases = map[string]Type{
 	"abwc": ABWC, "abw/c": ABWC,
 	"min-abw": ABW, "min-abw-c": ABWC, "max-delay": Delay, "max-nqd": NQD,
@@ -100,7 +110,7 @@ func ParseType(text string) (Type, error) {
 // sets D. The zero value is TrimForceLocal.
 type TrimRule uint8
 
-// Trim rules (csig-and-workloads.md 1.7).
+// Trim rules (docs/references.md#trimming-and-d).
 const (
 	TrimForceLocal TrimRule = iota // the worst code of the type and the hop's locator
 	TrimMeasured                   // its value, if worse than the tag's
@@ -111,6 +121,9 @@ const (
 func (r TrimRule) String() string { return name(trimNames, int(r), "trim rule") }
 
 var trimNames = []string{"force_local", "measured", "none"}
+
+// TrimRules returns the names that ParseTrimRule reads, in the order of their values.
+func TrimRules() []string { return slices.Clone(trimNames) }
 
 // ParseTrimRule reads force_local, measured or none; empty text is force_local.
 func ParseTrimRule(text string) (TrimRule, error) {
@@ -138,6 +151,10 @@ const (
 func (m DecodeMode) String() string { return name(decodeNames, int(m), "decode mode") }
 
 var decodeNames = []string{"auto", "midpoint", "lower", "geometric"}
+
+// DecodeModes returns the names that ParseDecodeMode reads, in the order of their
+// values.
+func DecodeModes() []string { return slices.Clone(decodeNames) }
 
 // ParseDecodeMode reads auto, midpoint, lower or geometric; empty text is auto.
 func ParseDecodeMode(text string) (DecodeMode, error) {

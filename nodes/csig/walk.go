@@ -7,6 +7,7 @@ import (
 
 // EtherTypes that Walk steps over or stops at.
 const (
+	etherTypeIPv4   = 0x0800
 	etherTypeCTag   = 0x8100 // IEEE 802.1Q
 	etherTypeSTag   = 0x88a8 // IEEE 802.1ad
 	etherTypeOldTag = 0x9100 // outer tag before 802.1ad
@@ -17,7 +18,10 @@ const (
 // ends with 8 more bytes of SCI if bit SC is set.
 const (
 	macAddresses = 12
+	minEtherType = 0x0600 // what is below is a length (IEEE 802.3 §3.2.6)
+	etherTypeLen = 2
 	vlanLen      = 4
+	wideLen      = 8
 	secTagLen    = 8
 	sciLen       = 8
 
@@ -27,161 +31,149 @@ const (
 	secTagChanged   = 0x04 // bit C
 )
 
-// maxTags bounds the tags of any kind that Walk accepts in one frame.
-const maxTags = 8
+// MaxTags is how many tags Walk steps over in one frame, the first CSIG tag not
+// counted.
+const MaxTags = 8
 
 // Errors of Walk, Insert and Strip.
 var (
 	ErrTruncated = errors.New("csig: truncated frame")
 	ErrTags      = errors.New("csig: too many tags in a frame")
 	ErrTagged    = errors.New("csig: the frame has a tag already")
-	ErrProtected = errors.New("csig: the frame is encrypted by MACsec")
 )
 
-// Frame is what Walk finds in front of the network layer. Offsets count from
-// the destination MAC address.
+// TPIDs are the EtherTypes of the CSIG tags that a fabric may carry. Zero means
+// that the fabric has no tags of that format.
+type TPIDs struct{ Compact, Wide uint16 }
+
+// Frame is what stands in front of the network layer of a frame, as Walk finds it.
+// Offsets count from the destination MAC address; Walk goes no further than 255.
 type Frame struct {
-	Tag       int    // offset of the first CSIG tag's TPID; -1 without one
-	Format    Format // of that tag
-	EtherType uint16 // of the network layer; a length if below 0x0600
-	L3        int    // offset of the network layer, the byte after the EtherType
-	VLANs     int    // number of VLAN tags
-	STag      int    // offset of the first S-tag's EtherType; -1 without one
-	// Second tells that another CSIG tag follows the first: such a frame is
-	// forwarded unchanged and counted (csig-and-workloads.md 1.7).
+	Tag    uint8  // offset of the first CSIG tag's TPID; 0 without one
+	Format Format // of that tag; FormatNone without one
+	L3     uint8  // offset of the network layer, the byte behind EtherType
+	// Second reports whether another CSIG tag follows the first
+	// (docs/references.md#hop-update).
 	Second bool
 	MACsec bool // the frame has a SecTAG
-	// Protected tells that what follows the SecTAG cannot be read: EtherType
-	// is MACsec's and L3 the offset of the ciphertext.
-	Protected bool
+	// EtherType is the one at which Walk stopped: of the network layer, a length if
+	// below 0x0600, or MACsec's when a SecTAG hides what follows it.
+	EtherType uint16
 }
 
-// Walk steps over the tags of an Ethernet frame: VLAN tags, one SecTAG and CSIG
-// tags of both formats in any order (csig-and-workloads.md 1.5). It needs the
-// frame only up to the network layer, keeps nothing of it, and returns
-// ErrTruncated for one that ends before and ErrTags for one with more than
-// eight tags.
-func (d *Domain) Walk(frame []byte) (Frame, error) {
-	f := Frame{Tag: -1, STag: -1}
+// Walk steps over the tags of an Ethernet frame and writes into f what it finds:
+// VLAN tags, one SecTAG and CSIG tags of both formats in any order
+// (docs/references.md#tag-position). It stops at a second SecTAG, and at one behind which
+// the bytes are encrypted or changed. It reads the frame only up to the network
+// layer and keeps nothing of it.
+//
+// Walk returns ErrTruncated for a frame that ends before the network layer or
+// within a SecTAG, and ErrTags for one with more than MaxTags tags. f then
+// describes the frame up to the tag that is cut off or one too many, and has its
+// EtherType.
+func (t TPIDs) Walk(frame []byte, f *Frame) error {
+	*f = Frame{L3: macAddresses + etherTypeLen}
 	at := macAddresses
-	for range maxTags + 1 {
-		if len(frame) < at+2 {
-			return Frame{}, ErrTruncated
-		}
-		f.EtherType = binary.BigEndian.Uint16(frame[at:])
-		switch f.EtherType {
-		case etherTypeSTag, etherTypeCTag, etherTypeOldTag:
-			if f.EtherType == etherTypeSTag && f.STag < 0 {
-				f.STag = at
-			}
-			f.VLANs++
-			at += vlanLen
-		case d.config.TPIDCompact:
-			at = f.tagAt(at, FormatCompact)
-		case d.config.TPIDWide:
-			at = f.tagAt(at, FormatWide)
-		case etherTypeMACsec:
-			if len(frame) < at+secTagLen {
-				return Frame{}, ErrTruncated
-			}
-			control := frame[at+2]
-			// A second SecTAG, one of another version, and one over changed
-			// bytes hide what follows.
-			f.Protected = f.MACsec || control&(secTagVersion|secTagEncrypted|secTagChanged) != 0
-			f.MACsec = true
-			at += secTagLen
-			if control&secTagSCI != 0 {
-				at += sciLen
-			}
-			if f.Protected {
-				f.L3 = at
-				return f, f.fits(frame)
-			}
-		default:
-			f.L3 = at + 2
-			return f, nil
-		}
-	}
-	return Frame{}, ErrTags
-}
-
-func (f *Frame) tagAt(at int, format Format) int {
-	if f.Tag >= 0 {
-		f.Second = true
-	} else {
-		f.Tag, f.Format = at, format
-	}
-	return at + format.Size()
-}
-
-func (f *Frame) fits(frame []byte) error {
-	if len(frame) < f.L3 {
-		*f = Frame{}
+	if len(frame) < at+etherTypeLen {
 		return ErrTruncated
 	}
+	for others := 0; ; {
+		etherType := binary.BigEndian.Uint16(frame[at:])
+		f.EtherType, f.L3 = etherType, uint8(at+etherTypeLen)
+		n, format := vlanLen, FormatNone
+		switch {
+		case etherType == etherTypeIPv4 || etherType < minEtherType:
+			return nil
+		case etherType == t.Compact:
+			format = FormatCompact
+		case etherType == t.Wide:
+			n, format = wideLen, FormatWide
+		case etherType == etherTypeCTag || etherType == etherTypeSTag || etherType == etherTypeOldTag:
+		case etherType == etherTypeMACsec:
+			length, readable := parseSecTag(frame[at:])
+			if f.MACsec || !readable {
+				return f.hidden(frame, at+length)
+			}
+			n = length
+		default:
+			return nil
+		}
+		at += n
+		if len(frame) < at+etherTypeLen {
+			return ErrTruncated
+		}
+		if format != FormatNone && f.Tag == 0 {
+			f.Tag, f.Format = uint8(at-n), format
+			continue
+		}
+		if others++; others > MaxTags {
+			return ErrTags
+		}
+		f.Second = f.Second || format != FormatNone
+		f.MACsec = f.MACsec || etherType == etherTypeMACsec
+	}
+}
+
+// hidden ends the walk at a SecTAG, which ends at the given offset.
+func (f *Frame) hidden(frame []byte, end int) error {
+	if len(frame) < end {
+		return ErrTruncated
+	}
+	f.MACsec = true
 	return nil
 }
 
-// Position is where Insert puts a tag. The zero value is LastTag.
-type Position uint8
-
-// Positions; they differ in frames with an S-tag only
-// (csig-and-workloads.md 1.2 C9).
-const (
-	LastTag   Position = iota // before the network layer's EtherType
-	AfterSTag                 // behind the first S-tag, before the C-tag
-)
-
-// String returns last or after-s-tag.
-func (p Position) String() string { return name(positionNames, int(p), "position") }
-
-var positionNames = []string{"last", "after-s-tag"}
-
-// ParsePosition reads last or after-s-tag; empty text is last.
-func ParsePosition(text string) (Position, error) {
-	i, err := parseName("tag position", text, positionNames)
-	return Position(i), err
+// parseSecTag returns the length of the SecTAG that begins at b[0], EtherType
+// included, and reports whether the bytes behind it are those of the frame: not
+// encrypted, not changed, and of a version that is known. A SecTAG that is cut off
+// is longer than b.
+func parseSecTag(b []byte) (n int, readable bool) {
+	if len(b) < secTagLen {
+		return secTagLen, true
+	}
+	control := b[2]
+	n = secTagLen
+	if control&secTagSCI != 0 {
+		n += sciLen
+	}
+	return n, control&(secTagVersion|secTagEncrypted|secTagChanged) == 0
 }
 
-// Insert puts a fresh tag of type t into the frame that begins with header,
-// which Walk described as f, and returns the longer header. It grows header as
-// append does, without allocating when the capacity suffices. It returns
-// ErrTagged, ErrProtected, ErrTruncated when f reaches beyond header, or
-// ErrNoTag in a domain without tags.
-func (d *Domain) Insert(header []byte, f Frame, position Position, t Type) ([]byte, error) {
+// Insert makes room for a CSIG tag, the last one in front of the EtherType at which
+// Walk stopped, and describes the frame with it. header is the beginning of the
+// frame that f describes. Insert returns the longer header, in which the tag's
+// content is undefined. It grows header as append does, without allocating when the
+// capacity suffices. It returns ErrTagged, ErrNoTag for FormatNone, or ErrTruncated
+// when f reaches beyond header.
+func (f *Frame) Insert(header []byte, format Format) ([]byte, error) {
+	at, n := int(f.L3)-etherTypeLen, format.Size()
 	switch {
-	case d.size == noTag:
+	case format == FormatNone:
 		return header, ErrNoTag
-	case f.Tag >= 0:
+	case f.Tag != 0:
 		return header, ErrTagged
-	case f.Protected:
-		return header, ErrProtected
-	case f.L3 < macAddresses+2 || f.L3 > len(header):
+	case at < macAddresses || int(f.L3) > len(header):
 		return header, ErrTruncated
 	}
-	at := f.L3 - 2
-	if position == AfterSTag && f.STag >= 0 {
-		at = f.STag + vlanLen
-	}
-	end := len(header)
-	for range d.size {
-		header = append(header, 0)
-	}
-	copy(header[at+d.size:], header[at:end])
-	d.Init(header[at:], t)
+	var room [wideLen]byte
+	header = append(header, room[:n]...)
+	copy(header[at+n:], header[at:])
+	f.Tag, f.Format, f.L3 = uint8(at), format, f.L3+uint8(n)
 	return header, nil
 }
 
-// Strip removes the first CSIG tag of the frame that begins with header, which
-// Walk described as f, and returns the shorter header. It returns ErrNoTag, or
-// ErrTruncated when f reaches beyond header.
-func Strip(header []byte, f Frame) ([]byte, error) {
-	switch end := f.Tag + f.Format.Size(); {
-	case f.Tag < 0 || f.Format == FormatNone:
+// Strip removes the first CSIG tag of the frame that begins with header, which f
+// describes, and describes the frame without it. It returns the shorter header,
+// ErrNoTag, or ErrTruncated when f reaches beyond header.
+func (f *Frame) Strip(header []byte) ([]byte, error) {
+	at, n := int(f.Tag), f.Format.Size()
+	switch {
+	case at == 0:
 		return header, ErrNoTag
-	case end > len(header):
+	case at+n > len(header):
 		return header, ErrTruncated
-	default:
-		return append(header[:f.Tag], header[end:]...), nil
 	}
+	header = append(header[:at], header[at+n:]...)
+	f.Tag, f.Format, f.L3 = 0, FormatNone, f.L3-uint8(n)
+	return header, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// Spool tells a node where to put the frames of some of its ports.
+// Spool is the file in which a node captures the frames of some of its ports.
 type Spool struct {
 	File   string      // must not exist; every node has its own
 	Places map[int]int // by port: its place in the list of captured ports
@@ -57,7 +57,7 @@ func (c Capture) of(node int) *Spool {
 }
 
 // taps captures the frames of a node, byte for byte as they are on the wire: in
-// its spool, and for those who have asked during the run.
+// its spool, and in the pipes of live captures.
 type taps struct {
 	*Spool               // nil: none
 	out    *spool.Writer // nil before the first frame
@@ -67,7 +67,7 @@ type taps struct {
 	frame, trailer []byte
 }
 
-// wants tells whether the frames of a port are captured.
+// wants reports whether the frames of a port are captured.
 func (t *taps) wants(port int) bool {
 	if t.Spool != nil {
 		if _, ok := t.Places[port]; ok {
@@ -82,8 +82,8 @@ func (t *taps) wants(port int) bool {
 	return false
 }
 
-// CloseCapture ends the node's part of a capture, if it has any, and returns what
-// went wrong with it.
+// CloseCapture ends the node's part of a capture, if it has any, and returns the
+// first error of writing it.
 func (n *Node) CloseCapture() error {
 	if n.taps == nil {
 		return nil

@@ -1,11 +1,16 @@
 // Package emu drives one machine of a fabric of real nodes over real frames. A
 // Node keeps the machine's events in canonical order and turns packets into
-// frames and back; package lockstep tells it how far it may go. Nodes run as
-// threads of one process (RunThreads) or as one process each (Shared); either
-// way the machine is called as package sim calls it, and leaves the same trace.
+// frames and back. It calls the machine as package sim does, so that both leave
+// the same trace. Fabric is the configuration of all nodes of a run.
 //
-// emu is no simulator: what is in flight is in the kernel, on a link between two
-// interfaces.
+// emu is no simulator: packets in flight are frames in the kernel, on a link
+// between two interfaces. Nor does a Node know how far it may advance. Two
+// packages drive Nodes and do:
+//
+//   - lockstep/shared: model time, each Node up to its safe horizon;
+//   - wall: real time, which may be dilated.
+//
+// Package process is a process that drives one Node, in either way.
 package emu
 
 import (
@@ -25,7 +30,7 @@ import (
 type Config struct {
 	Node    int
 	Name    string
-	Host    bool   // the node makes and checks payloads; a switch carries them
+	Host    bool   // the node fills in and checks payloads; a switch forwards them
 	Ports   []Port // by port
 	Format  wire.Format
 	TieSeed uint64
@@ -50,13 +55,13 @@ type Port struct {
 	Peer    string // name of the node at the other end
 	Delay   units.Duration
 	In, Out int // the link's directions on the Board
-	// Application tells that the port is no link of the fabric but leads to the
-	// interface of the host's programs: frames have no trailer there, and arrive
-	// when they are read. It needs real time.
+	// Application says that the port is no link of the fabric but leads to the
+	// interface of the host's programs. Frames there are raw: they have no trailer,
+	// and arrive when they are read. It needs real time.
 	Application bool
 }
 
-// Damage is done to one frame that a node sends.
+// Damage is a fault injected into one frame that a node sends.
 type Damage struct {
 	Port   int
 	Number int64 // which frame of the port, counted from 1
@@ -86,8 +91,8 @@ func (e *DriverError) Error() string { return fmt.Sprintf("node %s: %v", e.Name,
 // Unwrap returns Err.
 func (e *DriverError) Unwrap() error { return e.Err }
 
-// failed names the node in an error, and the link if the error is of one, as when
-// its interface is gone.
+// failed adds the node's name to an error, and the link's name to an error of one
+// port, such as an interface that is gone.
 func (n *Node) failed(err error) error {
 	var port *netio.PortError
 	if errors.As(err, &port) {
@@ -96,7 +101,9 @@ func (n *Node) failed(err error) error {
 	return &DriverError{Name: n.cfg.Name, Err: err}
 }
 
-// Node drives one machine. It belongs to one goroutine at a time.
+// Node drives one machine. It belongs to one goroutine at a time. In lockstep the
+// calls are Start, then Grant and Turn repeatedly; in real time BeginRealTime, then
+// Poll, Step and Flush repeatedly. Result, CloseCapture and Close end either.
 type Node struct {
 	cfg     Config
 	stepper *node.Stepper
@@ -182,45 +189,6 @@ func (n *Node) Ports() int { return len(n.ports) }
 // Conn returns the Conn that New was given; it stays the node's.
 func (n *Node) Conn() netio.Conn { return n.conn }
 
-// Start returns the node's first report to the Board of a run in lockstep.
-func (n *Node) Start() lockstep.Report { return lockstep.Report{Next: n.Next()} }
-
-// Grant takes from the Board what the next Turn needs to know. The caller holds
-// the Board's lock.
-func (n *Node) Grant(b *lockstep.Board) {
-	for i := range n.ports {
-		p := &n.ports[i]
-		p.expected, p.credit = b.Count(p.In), b.Credit(p.Out)
-	}
-}
-
-// Turn is a turn in lockstep, which Grant has prepared: it reads what must be
-// read, processes every event before horizon, 0 for none, and puts on the wire
-// what they send. It ends early when a link has no room for more. The report is
-// valid until the next Turn. A *LinkError names the link that broke the run.
-func (n *Node) Turn(horizon units.Time) (lockstep.Report, error) {
-	if err := n.read(); err != nil {
-		return lockstep.Report{}, err
-	}
-	n.report.Sent, n.report.Blocked = n.report.Sent[:0], false
-	for !n.report.Blocked && n.Next() < horizon {
-		if err := n.Step(); err != nil {
-			return lockstep.Report{}, err
-		}
-	}
-	if err := n.Flush(); err != nil {
-		return lockstep.Report{}, err
-	}
-	// The report has ports where the Board wants links.
-	for i := range n.report.Sent {
-		sent := &n.report.Sent[i]
-		n.ports[sent.Link].report = -1
-		sent.Link = n.ports[sent.Link].Out
-	}
-	n.report.Next, n.report.Last = n.Next(), n.now
-	return n.report, nil
-}
-
 // Step processes the event that is due at Next and makes frames of the packets
 // that leave. Some frames may stay with the node until Flush.
 func (n *Node) Step() error {
@@ -239,7 +207,7 @@ func (n *Node) Step() error {
 func (n *Node) Departures() []node.Departure { return n.stepper.Departures }
 
 // process processes the next event: a port that becomes free, a packet that
-// arrives, or, last at its instant, the machine's deadline.
+// arrives, or, last at an instant, the machine's deadline.
 func (n *Node) process() {
 	if now, timer := n.events.next(), n.timer(); timer < now {
 		n.now = timer
@@ -277,7 +245,8 @@ func (n *Node) Now() units.Time { return n.now }
 func (n *Node) LinkCounts() LinkCounts { return n.counts }
 
 // Finish closes the machine, so that it emits what it measured until end, or until
-// its last event where a run in real time is given up before that.
+// its last event if that is later: a run in real time may be given up at an earlier
+// end.
 func (n *Node) Finish(end units.Time) { n.stepper.Close(max(end, n.now)) }
 
 // Sent returns how many frames the node has put on links of the fabric.
@@ -289,64 +258,6 @@ func (n *Node) Strays() int64 { return n.strays }
 
 // Close closes the node's Conn.
 func (n *Node) Close() error { return n.conn.Close() }
-
-// read reads until no port lacks a frame.
-func (n *Node) read() error {
-	var since time.Time
-	for tries := 0; ; tries++ {
-		port := n.lacking()
-		if port < 0 {
-			return nil
-		}
-		// The kernel delivers within the sender's system call as a rule. Where it
-		// does not, ask again before sleeping.
-		wait := time.Duration(0)
-		if tries > 3 {
-			if since.IsZero() {
-				since = time.Now()
-			}
-			wait = min(n.timeout, 100*time.Millisecond)
-		}
-		got, err := n.conn.Receive(n.frames, wait)
-		if err != nil {
-			return n.failed(err)
-		}
-		for i := range n.frames[:got] {
-			if err := n.accept(n.frames[i]); err != nil {
-				return err
-			}
-		}
-		if got > 0 || wait == 0 {
-			continue
-		}
-		drops, err := n.conn.Drops()
-		if err != nil {
-			return n.failed(err)
-		}
-		if drops > 0 {
-			return n.broken(port, fmt.Sprintf("did not arrive: %d frames found no room", drops))
-		}
-		if time.Since(since) >= n.timeout {
-			return n.broken(port, fmt.Sprintf("did not arrive within %v", n.timeout))
-		}
-	}
-}
-
-// lacking returns a port on which a frame is due that has not been read, or -1.
-func (n *Node) lacking() int {
-	for i := range n.ports {
-		if n.ports[i].read < n.ports[i].expected {
-			return i
-		}
-	}
-	return -1
-}
-
-// broken blames the first frame that port lacks.
-func (n *Node) broken(port int, reason string) error {
-	p := &n.ports[port]
-	return &LinkError{Link: p.Link, From: p.Peer, To: n.cfg.Name, Frame: p.read + 1, Reason: reason}
-}
 
 // accept takes in a frame: a packet and when it arrives.
 func (n *Node) accept(f netio.Frame) error {
@@ -406,8 +317,8 @@ func (n *Node) arrive(at units.Time, port int, sequence int64, p *wire.Packet) {
 	})
 }
 
-// take notes that a frame has been read, and tells whether it is new. Frames may
-// come out of order when several processors send.
+// take records that a frame has been read, and reports whether it is new. Frames
+// may come out of order when several processors send.
 func (p *portState) take(sequence int64) bool {
 	switch {
 	case sequence == p.read+1:
@@ -427,9 +338,9 @@ func (p *portState) take(sequence int64) bool {
 	return true
 }
 
-// buffer returns an empty payload buffer. It comes back with its packet, when that
-// has departed or the machine drops it; that of a packet which the machine trims is
-// left to the collector.
+// buffer returns an empty payload buffer. The packet returns it when it has
+// departed or the machine has dropped it; when the machine trims the packet, the
+// buffer is left to the garbage collector.
 func (n *Node) buffer() []byte {
 	if last := len(n.buffers) - 1; last >= 0 {
 		b := n.buffers[last]
@@ -439,13 +350,13 @@ func (n *Node) buffer() []byte {
 	return make([]byte, 0, bufferSize)
 }
 
-// bufferSize holds the payload of a packet of the reference simulator's MTU; a
-// longer one makes its buffer grow.
+// bufferSize is enough for the payload of a packet of the reference simulator's
+// MTU; a longer payload makes its buffer grow.
 const bufferSize = 4352
 
 var errNoPayload = errors.New("the machine has lost a packet's payload")
 
-// depart makes a frame of a packet that leaves.
+// depart puts the frame of a packet that leaves into the outbox.
 func (n *Node) depart(d node.Departure) error {
 	port := &n.ports[d.Port]
 	if port.Application {
@@ -484,19 +395,6 @@ func (n *Node) depart(d node.Departure) error {
 		return n.Flush()
 	}
 	return nil
-}
-
-// account adds a frame to the report of a turn in lockstep.
-func (n *Node) account(at int, arrival units.Time) {
-	port := &n.ports[at]
-	if port.credit--; port.credit <= 0 {
-		n.report.Blocked, n.report.Full = true, port.Out
-	}
-	if port.report < 0 {
-		port.report = len(n.report.Sent)
-		n.report.Sent = append(n.report.Sent, lockstep.Sent{Link: at, First: arrival})
-	}
-	n.report.Sent[port.report].Frames++
 }
 
 // Flush puts the frames of the outbox on the wire and recycles their packets.

@@ -9,7 +9,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Configs tells each node's driver about its ports; a link's lookahead is its
+// Configs gives each node's driver its ports; a link's lookahead is its
 // delay and the time of the smallest frame.
 func ExampleFabric_Configs() {
 	g := &topologies.Graph{Nodes: []topologies.Node{

@@ -13,7 +13,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Fabric is what the drivers of all nodes are told. It is plain data.
+// Fabric configures the drivers of all nodes of a run. It is plain data.
 type Fabric struct {
 	Graph        *topologies.Graph
 	Control      []ControlLink
@@ -29,7 +29,7 @@ type Fabric struct {
 	FrameTimeout time.Duration // 0: DefaultFrameTimeout
 	// Applications are the hosts that run programs over the kernel's TCP/IP,
 	// ascending. Port shim.Application of their nodes, which is 1, leads to the
-	// interface of these programs and is in no list of links.
+	// interface of these programs; no list of links has it.
 	Applications []int
 }
 
@@ -98,7 +98,7 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
 		c.Ports = append(c.Ports, Port{Link: c.Name + "-application", Peer: "application", Application: true})
 	}
 	for i := range links {
-		links[i].Room = room(len(configs[links[i].To].Ports))
+		links[i].Capacity = capacity(len(configs[links[i].To].Ports))
 	}
 	for _, i := range f.Inject {
 		from := f.Graph.Links[i.Link].A
@@ -123,10 +123,10 @@ func (f *Fabric) lookahead(wire int) (delay, lookahead units.Duration) {
 	return l.Delay, l.Delay + l.Rate.Serialisation(f.Format.Header)
 }
 
-// room returns how many frames of one link may be unread at a node: its share of
-// the node's slots, of which an eighth is left for messages that go out at one
-// instant and for foreign frames.
-func room(ports int) int64 { return int64(netio.SlotsOf(ports) * 7 / 8 / ports) }
+// capacity returns how many frames of one link may be unread at a node: its share
+// of the node's slots, of which an eighth is left for messages that leave at one
+// instant and for strays.
+func capacity(ports int) int64 { return int64(netio.SlotsOf(ports) * 7 / 8 / ports) }
 
 // ParseInjection reads drop=LINK:N or flip=LINK:N. LINK is the name of a link,
 // for frames from the end nearer to the hosts, or the same with the far end

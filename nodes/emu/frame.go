@@ -34,8 +34,8 @@ func Arrival(frame []byte) (at units.Time, ok bool) {
 	return units.Time(binary.BigEndian.Uint64(frame[t+8:])), true
 }
 
-// shortest is what interfaces of hardware pad a frame to with zeros (IEEE 802.3, 64
-// B with the frame check sequence). Only a foreign frame can be shorter.
+// shortest is the length to which hardware interfaces pad a frame with zeros (IEEE
+// 802.3, 64 B with the frame check sequence). Only a raw frame can be shorter.
 const shortest = 60
 
 // findTrailer returns where the trailer of a frame begins, -1 without one.
@@ -71,8 +71,8 @@ func readTrailer(frame []byte, run uint32) (data []byte, arrival units.Time, seq
 	return frame[:at], units.Time(binary.BigEndian.Uint64(t[8:])), int64(binary.BigEndian.Uint64(t[16:])), binary.BigEndian.Uint32(t[4:]) == run
 }
 
-// pattern is what payloads are cut from: random bytes, at an offset that the flow
-// and the PSN give, so that the host at the end knows what must have arrived.
+// pattern is the random bytes that payloads are cut from, at an offset computed
+// from the flow and the PSN, so that the receiving host knows the right payload.
 var pattern = func() []byte {
 	b := make([]byte, patternOffsets+1<<16)
 	rand.NewChaCha8([32]byte{}).Read(b)
@@ -81,7 +81,7 @@ var pattern = func() []byte {
 
 const patternOffsets = 1 << 16
 
-// payloadOf returns the payload of a data packet; nobody may write to it.
+// payloadOf returns the payload of a data packet, which is read-only.
 func payloadOf(p *wire.Packet) []byte {
 	at := wire.Mix(uint64(p.Flow()), uint64(p.PSN())) % patternOffsets
 	return pattern[at:][:p.PayloadLen]
@@ -94,7 +94,7 @@ type outbox struct {
 	messages []netio.Message
 	packets  []*wire.Packet // whose bytes messages refer to
 	trailers []byte
-	raw      int // messages to programs, without a trailer
+	raw      int // raw messages to programs, without a trailer
 }
 
 // outboxSize is how many frames go out with one call at most: few enough that a
@@ -112,7 +112,7 @@ func (o *outbox) add(run uint32, d node.Departure, payload []byte, arrival units
 	header := d.Packet.Header()
 	if flip {
 		// The last byte of each transport header is reserved: the packet still
-		// parses and only the trace tells.
+		// parses and only the trace hash shows the change.
 		header = bytes.Clone(header)
 		header[len(header)-1] ^= 1
 	}
@@ -122,7 +122,7 @@ func (o *outbox) add(run uint32, d node.Departure, payload []byte, arrival units
 	o.packets = append(o.packets, d.Packet)
 }
 
-// addRaw adds a frame without a trailer. Its length is up to the programs.
+// addRaw adds a raw frame, of any length.
 func (o *outbox) addRaw(d node.Departure) {
 	o.messages = append(o.messages, netio.Message{Port: d.Port, Header: d.Packet.Header(), Payload: d.Packet.Payload, Droppable: true})
 	o.packets = append(o.packets, d.Packet)

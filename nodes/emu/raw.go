@@ -46,8 +46,8 @@ func (n *Node) departRaw(d node.Departure) error {
 	return nil
 }
 
-// count notes that a frame of a link has been read in real time, when those before
-// it may be lost, or come later.
+// count records that a frame of a link has been read in real time, where earlier
+// frames may be lost or come later.
 func (p *portState) count(sequence int64) {
 	if sequence <= p.read {
 		p.missed--
@@ -83,13 +83,4 @@ func (n *Node) Unread() (int64, error) {
 // Raw frames from it are due when they are read.
 func (n *Node) Application() int {
 	return slices.IndexFunc(n.cfg.Ports, func(p Port) bool { return p.Application })
-}
-
-// CheckLockstep refuses a node with programs. They send at any wall time, and
-// model time that does not follow the wall clock would not wait for them.
-func (n *Node) CheckLockstep() error {
-	if port := n.Application(); port >= 0 {
-		return fmt.Errorf("emu: node %s: port %d leads to programs, which need real time", n.cfg.Name, port)
-	}
-	return nil
 }

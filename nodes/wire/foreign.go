@@ -12,19 +12,11 @@ const (
 	foreignOther               // of anything
 )
 
-// foreignHeader is how many bytes of a foreign frame, its CSIG tag not counted,
-// are header bytes. Most frames without a load have no more. It leaves room for a
-// tag.
-const foreignHeader = MaxHeader - maxTagLen
-
-// maxTagLen is the length of a wide CSIG tag, vlanLen that of a VLAN tag, fcsLen
-// that of the frame check sequence, and ipv6Len that of an IPv6 header (RFC 8200
-// §3). In bytes.
+// fcsLen is the length of the frame check sequence, and ipv6Len that of an IPv6
+// header (RFC 8200 §3). In bytes.
 const (
-	maxTagLen = 8
-	vlanLen   = 4
-	fcsLen    = 4
-	ipv6Len   = 40
+	fcsLen  = 4
+	ipv6Len = 40
 )
 
 // Offsets in the IPv6 header.
@@ -39,22 +31,23 @@ const (
 	EtherTypeIPv6 = 0x86dd
 )
 
-// foreign takes a frame that is not of our transport. l3 is the offset behind its
-// EtherType, and no tag that could be read is beyond it. In a fabric without
-// foreign frames it returns otherwise.
-func (p *Packet) foreign(frame []byte, l3 int, f Format, otherwise error) error {
+// foreign takes a frame that is not of our transport, over whose tags walk has
+// stepped. In a fabric without foreign frames it returns otherwise.
+func (p *Packet) foreign(frame []byte, f Format, otherwise error) error {
 	switch {
 	case len(frame) < EthernetLen:
 		return ErrTruncated
 	case !f.Foreign:
 		return otherwise
 	}
-	head := min(len(frame), foreignHeader+int(p.tag))
+	// All tags that Walk steps over are within that; most frames without a load have
+	// no more.
+	head := min(len(frame), maxUntagged+p.front.Format.Size())
 	copy(p.buf[:head], frame)
-	p.l3, p.len = uint8(l3), uint8(head)
-	p.family, p.ports = foreignOther, 0
-	switch h := p.buf[l3:head]; p.u16(p.l3 - 2) {
-	case EtherTypeIPv4:
+	p.len, p.family, p.ports = uint8(head), foreignOther, 0
+	switch h := p.buf[p.front.L3:head]; {
+	case p.opaque():
+	case p.front.EtherType == EtherTypeIPv4:
 		if len(h) < IPv4Len || h[0]>>4 != 4 || int(h[0]&15)*4 < IPv4Len {
 			break
 		}
@@ -62,7 +55,7 @@ func (p *Packet) foreign(frame []byte, l3 int, f Format, otherwise error) error 
 		if !fragmented(h) {
 			p.findPorts(h, int(h[0]&15)*4, h[ipProtocol])
 		}
-	case EtherTypeIPv6:
+	case p.front.EtherType == EtherTypeIPv6:
 		if len(h) < ipv6Len || h[0]>>4 != 6 {
 			break
 		}
@@ -95,10 +88,10 @@ func (p *Packet) ForTransport() bool {
 
 // EtherType returns what stands behind the tags: of an untagged packet bytes 12
 // and 13.
-func (p *Packet) EtherType() uint16 { return p.u16(p.l3 - 2) }
+func (p *Packet) EtherType() uint16 { return p.front.EtherType }
 
 // L3 returns the header bytes behind the EtherType, of the network layer.
-func (p *Packet) L3() []byte { return p.buf[p.l3:p.len] }
+func (p *Packet) L3() []byte { return p.buf[p.front.L3:p.len] }
 
 // DestinationHost returns the host that the packet is for, -1 if there can be none.
 // Foreign packets are told by their MAC address, since it is the host's through
@@ -132,14 +125,14 @@ func (p *Packet) foreignECN() uint8 {
 	if p.family != foreignIPv6 {
 		return NotECT
 	}
-	return p.buf[p.l3+1] >> 4 & 3
+	return p.buf[p.front.L3+1] >> 4 & 3
 }
 
 // markForeign is MarkCE of a foreign packet that is not IPv4. The header of IPv6 has
 // no checksum, and those of the layers above leave the traffic class out.
 func (p *Packet) markForeign() {
 	if p.family == foreignIPv6 {
-		p.buf[p.l3+1] |= CE << 4
+		p.buf[p.front.L3+1] |= CE << 4
 	}
 }
 
@@ -149,9 +142,9 @@ func (p *Packet) markForeign() {
 func (p *Packet) foreignHash(seed uint64) uint64 {
 	var ports uint64
 	if p.ports != 0 {
-		ports = uint64(p.u32(p.l3+p.ports)) << 8
+		ports = uint64(p.u32(p.front.L3+p.ports)) << 8
 	}
-	h := p.buf[p.l3:]
+	h := p.buf[p.front.L3:]
 	switch p.family {
 	case foreignIPv4:
 		return Mix(binary.BigEndian.Uint64(h[ipSource:])^seed, (ports|uint64(h[ipProtocol]))^golden)

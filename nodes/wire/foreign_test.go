@@ -100,7 +100,13 @@ func foreignFrames(t testing.TB, r *rand.Rand) map[string][]byte {
 	tcpFrame := frames["TCP"]
 	frames["C-tag"] = vlan(tcpFrame, 12, 0x8100)
 	frames["S-tag, C-tag"] = vlan(vlan(tcpFrame, 12, 0x8100), 12, 0x88a8)
-	frames["three VLAN tags"] = vlan(vlan(vlan(tcpFrame, 12, 0x8100), 12, 0x8100), 12, 0x8100)
+	frames["three VLAN tags"] = vlans(tcpFrame, 3)
+	frames["eight VLAN tags"] = vlans(tcpFrame, 8)
+	frames["nine VLAN tags"] = vlans(tcpFrame, 9)
+	frames["SecTAG"] = secTag(tcpFrame, 12, 0)
+	frames["SecTAG with SCI, C-tag"] = secTag(vlan(frames["IPv6 TCP"], 12, 0x8100), 12, 0x20)
+	frames["ciphertext"] = secTag(tcpFrame, 12, 0x2c)
+	frames["SecTAG cut short"] = secTag(tcpFrame, 12, 0x20)[:27]
 	frames["VLAN tag cut short"] = vlan(tcpFrame, 12, 0x8100)[:17]
 	frames["CSIG tag cut short"] = append(bytes.Clone(tcpFrame[:12]), 0x88, 0xb6, 1, 2, 3)
 	return frames
@@ -171,7 +177,7 @@ func TestForeignECN(t *testing.T) {
 		decoded := gopacket.NewPacket(f, layers.LayerTypeEthernet, gopacket.NoCopy)
 		v4, _ := decoded.NetworkLayer().(*layers.IPv4)
 		v6, _ := decoded.NetworkLayer().(*layers.IPv6)
-		if (v4 != nil && v4.Version == 4 || v6 != nil) && decoded.ErrorLayer() == nil && name != "three VLAN tags" {
+		if (v4 != nil && v4.Version == 4 || v6 != nil) && decoded.ErrorLayer() == nil && name != "nine VLAN tags" {
 			want = wire.ECT0
 		}
 		if got := p.ECN(); got != want {
@@ -292,6 +298,39 @@ func TestForeignIsNotBrokenTransport(t *testing.T) {
 	q.Build(wire.Addresses{}, wire.Ack, 0, wire.NotECT, 0)
 	if q.Kind() != wire.Ack || q.ECN() != wire.NotECT || open.Of(&q) != 64 {
 		t.Errorf("built over a foreign packet: %v, ECN %d, %v", q.Kind(), q.ECN(), open.Of(&q))
+	}
+}
+
+// Behind a SecTAG that leaves the frame readable, a tag goes where
+// TestInsertAndStrip of package csig has it; in front of one that does not. What is
+// protected is neither marked nor hashed.
+func TestTagOfProtectedFrames(t *testing.T) {
+	r, seed := random()
+	frames := foreignFrames(t, r)
+	for name, at := range map[string]int{"SecTAG": 20, "SecTAG with SCI, C-tag": 32, "ciphertext": 12, "SecTAG cut short": 12} {
+		f := frames[name]
+		var p, q wire.Packet
+		if err := p.Parse(f, open); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		addTag(r, &p, 4)
+		want := append(append(bytes.Clone(f[:at]), p.Tag()...), f[at:]...)
+		if got := wholeOf(&p); !bytes.Equal(got, want) {
+			t.Errorf("seed %d: %s: tagged %x, want %x", seed, name, got, want)
+		}
+		if err := q.Parse(want, open); err != nil || !bytes.Equal(q.Tag(), p.Tag()) {
+			t.Errorf("%s: tag %x, %v, want %x", name, q.Tag(), err, p.Tag())
+		}
+		hash := q.Hash(seed)
+		if q.MarkCE(); !bytes.Equal(wholeOf(&q), want) {
+			t.Errorf("%s: marked %x, want %x", name, wholeOf(&q), want)
+		}
+		for i := at + 22; i < len(want); i++ { // from within the addresses of IP
+			want[i] ^= 1
+		}
+		if err := q.Parse(want, open); err != nil || q.Hash(seed) != hash {
+			t.Errorf("%s: %v, hash %x, of other IP addresses %x", name, err, hash, q.Hash(seed))
+		}
 	}
 }
 

@@ -47,21 +47,21 @@ const (
 )
 
 // Source returns the IPv4 address of the sender.
-func (p *Packet) Source() uint32 { return p.u32(p.l3 + ipSource) }
+func (p *Packet) Source() uint32 { return p.u32(p.front.L3 + ipSource) }
 
 // Destination returns the IPv4 address of the receiver.
-func (p *Packet) Destination() uint32 { return p.u32(p.l3 + ipDest) }
+func (p *Packet) Destination() uint32 { return p.u32(p.front.L3 + ipDest) }
 
 // ECN returns the ECN codepoint; NotECT of a packet that is not IP.
 func (p *Packet) ECN() uint8 {
 	if p.family > foreignIPv4 {
 		return p.foreignECN()
 	}
-	return p.buf[p.l3+ipTOS] & 3
+	return p.buf[p.front.L3+ipTOS] & 3
 }
 
 // DSCP returns the differentiated services codepoint.
-func (p *Packet) DSCP() uint8 { return p.buf[p.l3+ipTOS] >> 2 }
+func (p *Packet) DSCP() uint8 { return p.buf[p.front.L3+ipTOS] >> 2 }
 
 // MarkCE sets the ECN codepoint to CE, of a packet that has one.
 func (p *Packet) MarkCE() {
@@ -69,7 +69,7 @@ func (p *Packet) MarkCE() {
 		p.markForeign()
 		return
 	}
-	p.setTOS(p.buf[p.l3+ipTOS] | CE)
+	p.setTOS(p.buf[p.front.L3+ipTOS] | CE)
 }
 
 // Queues tells whether the packet belongs into the data queue of a switch, where
@@ -78,7 +78,7 @@ func (p *Packet) MarkCE() {
 func (p *Packet) Queues() bool { return p.family != ours || p.DSCP() == DSCPTrimmable }
 
 func (p *Packet) setTOS(v uint8) {
-	at := p.l3 + ipTOS
+	at := p.front.L3 + ipTOS
 	p.adjust(uint16(p.buf[at]), uint16(v)) // the version octet shares the word and cancels out
 	p.buf[at] = v
 }
@@ -86,7 +86,7 @@ func (p *Packet) setTOS(v uint8) {
 // DecrementTTL takes one hop off the packet's life; false means that it has
 // none left and must be dropped.
 func (p *Packet) DecrementTTL() bool {
-	at := p.l3 + ipTTL
+	at := p.front.L3 + ipTTL
 	if p.buf[at] <= 1 {
 		return false
 	}
@@ -98,7 +98,7 @@ func (p *Packet) DecrementTTL() bool {
 // adjust updates the header checksum for a 16-bit word that changes from old to
 // new (RFC 1624 §3, eq. 3).
 func (p *Packet) adjust(old, new uint16) {
-	at := p.l3 + ipChecksum
+	at := p.front.L3 + ipChecksum
 	sum := uint32(^p.u16(at)) + uint32(^old) + uint32(new)
 	sum = sum>>16 + sum&0xffff
 	sum += sum >> 16
@@ -110,9 +110,9 @@ func (p *Packet) adjust(old, new uint16) {
 func (p *Packet) Trim(s Sizes, lastHop bool) {
 	cut := uint16(p.PayloadLen)
 	p.PayloadLen, p.Payload = 0, nil
-	length := p.u16(p.l3 + ipTotalLen)
+	length := p.u16(p.front.L3 + ipTotalLen)
 	p.adjust(length, length-cut)
-	p.put16(p.l3+ipTotalLen, length-cut)
+	p.put16(p.front.L3+ipTotalLen, length-cut)
 	p.put16(p.udp()+4, p.u16(p.udp()+4)-cut)
 	dscp := uint8(DSCPTrimmed)
 	if lastHop {
@@ -148,7 +148,7 @@ func checksum(h []byte) uint16 {
 // after them. The UDP checksum is 0, which IPv4 allows: a switch that trims or a
 // test that elides payloads would break it.
 func (p *Packet) putIPv4UDP(a Addresses, dscp, ecn uint8, length int) {
-	at := p.l3
+	at := p.front.L3
 	p.buf[at] = 0x45
 	p.buf[at+ipTOS] = dscp<<2 | ecn
 	p.put16(at+ipTotalLen, uint16(IPv4Len+UDPLen+length))
@@ -175,8 +175,8 @@ func (p *Packet) Hash(seed uint64) uint64 {
 	if p.family != ours {
 		return p.foreignHash(seed)
 	}
-	addresses := binary.BigEndian.Uint64(p.buf[p.l3+ipSource:])
-	ports := uint64(p.u32(p.udp()))<<8 | uint64(p.buf[p.l3+ipProtocol])
+	addresses := binary.BigEndian.Uint64(p.buf[p.front.L3+ipSource:])
+	ports := uint64(p.u32(p.udp()))<<8 | uint64(p.buf[p.front.L3+ipProtocol])
 	return Mix(addresses^seed, ports^golden)
 }
 

@@ -11,12 +11,18 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
 )
 
 // MaxHeader is the room for the headers of a packet: Ethernet 14, CSIG 8, IPv4
-// 20, UDP 8 and 48 for the longest transport header, rounded up.
+// 20, UDP 8, 48 for the longest transport header, and three VLAN tags, rounded up.
+// Shorter headers leave room for more tags. With it a Packet has three cache lines.
 const MaxHeader = 112
+
+// maxUntagged is how long the headers may be without a CSIG tag, so that a wide one
+// can be put on.
+const maxUntagged = MaxHeader - 8
 
 // Fixed header lengths in bytes.
 const (
@@ -32,9 +38,9 @@ const (
 type Packet struct {
 	buf [MaxHeader]byte
 	len uint8 // header bytes in buf: up to the end of the transport header, or as many as foreign keeps
-	l3  uint8 // offset of the network layer's header: of IPv4, unless the packet is foreign
-	tag uint8 // length of the CSIG tag in bytes; 0 without one
-	at  uint8 // offset of the CSIG tag
+	// front tells where the CSIG tag is, and the network layer's header: of IPv4,
+	// unless the packet is foreign.
+	front csig.Frame
 
 	family family // of a foreign packet
 	ports  uint8  // of a foreign packet: the distance of its ports from l3; 0 without
@@ -63,35 +69,29 @@ func (p *Packet) Header() []byte { return p.buf[:p.len] }
 
 // Tag returns the CSIG tag, TPID included, or nil. Edits change the packet.
 func (p *Packet) Tag() []byte {
-	if p.tag == 0 {
+	at, n := p.front.Tag, uint8(p.front.Format.Size())
+	if n == 0 {
 		return nil
 	}
-	return p.buf[p.at : p.at+p.tag]
+	return p.buf[at : at+n]
 }
 
 // StripTag removes the CSIG tag; without one it does nothing.
 func (p *Packet) StripTag() {
-	if p.tag == 0 {
-		return
+	if header, err := p.front.Strip(p.Header()); err == nil {
+		p.len = uint8(len(header))
 	}
-	copy(p.buf[p.at:], p.buf[p.at+p.tag:p.len])
-	p.len -= p.tag
-	p.l3 -= p.tag
-	p.tag = 0
 }
 
-// InsertTag makes room for a tag of n bytes as the last tag before the
+// InsertTag makes room for a tag of n bytes, 4 or 8, as the last tag before the
 // EtherType and returns it for the caller to fill. The packet must have none.
 func (p *Packet) InsertTag(n int) []byte {
-	if p.tag != 0 {
-		panic("wire: packet has a tag already")
+	header, err := p.front.Insert(p.Header(), csig.Format(n/4))
+	if err != nil {
+		panic("wire: " + err.Error())
 	}
-	at := p.l3 - 2
-	copy(p.buf[int(at)+n:], p.buf[at:p.len])
-	p.len += uint8(n)
-	p.l3 += uint8(n)
-	p.tag, p.at = uint8(n), at
-	return p.buf[at : int(at)+n]
+	p.len = uint8(len(header))
+	return p.Tag()
 }
 
 // Sizes are the parameters that give a packet its declared wire size.
@@ -105,10 +105,10 @@ type Sizes struct {
 func (s Sizes) Of(p *Packet) units.Size {
 	size := s.Header + units.Size(p.PayloadLen)
 	if p.family != ours {
-		size = units.Size(int(p.len-p.tag)+p.PayloadLen) + fcsLen
+		size = units.Size(int(p.len)-p.front.Format.Size()+p.PayloadLen) + fcsLen
 	}
 	if s.CountTag {
-		size += units.Size(p.tag)
+		size += units.Size(p.front.Format.Size())
 	}
 	return size
 }
@@ -141,8 +141,8 @@ func (p *Packet) u32(at uint8) uint32      { return binary.BigEndian.Uint32(p.bu
 func (p *Packet) put16(at uint8, v uint16) { binary.BigEndian.PutUint16(p.buf[at:], v) }
 func (p *Packet) put32(at uint8, v uint32) { binary.BigEndian.PutUint32(p.buf[at:], v) }
 func (p *Packet) put64(at uint8, v uint64) { binary.BigEndian.PutUint64(p.buf[at:], v) }
-func (p *Packet) udp() uint8               { return p.l3 + IPv4Len }
-func (p *Packet) l4() uint8                { return p.l3 + IPv4Len + UDPLen }
+func (p *Packet) udp() uint8               { return p.front.L3 + IPv4Len }
+func (p *Packet) l4() uint8                { return p.front.L3 + IPv4Len + UDPLen }
 
 // Pool recycles packets of one goroutine, so that a packet-hop allocates
 // nothing once the pool has grown to the packets in flight. The zero value is
@@ -185,7 +185,7 @@ func (q *Pool) Out() int { return q.out }
 // String describes the packet for messages.
 func (p *Packet) String() string {
 	if p.family != ours {
-		return fmt.Sprintf("foreign %x from %x to %x, %d B", p.u16(p.l3-2), p.buf[6:12], p.buf[:6], int(p.len)+p.PayloadLen)
+		return fmt.Sprintf("foreign %x from %x to %x, %d B", p.EtherType(), p.buf[6:12], p.buf[:6], int(p.len)+p.PayloadLen)
 	}
 	return fmt.Sprintf("%s flow %d psn %d", p.Kind(), p.Flow(), p.PSN())
 }

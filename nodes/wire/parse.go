@@ -3,16 +3,9 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
-)
 
-// EtherTypes of tags that Parse steps over.
-const (
-	etherTypeCTag = 0x8100
-	etherTypeSTag = 0x88a8
+	"github.com/csiglab/csiglab/nodes/csig"
 )
-
-// maxVLANs is how many VLAN tags Parse steps over: an S-tag and a C-tag.
-const maxVLANs = 2
 
 // Errors of Parse. A packet that does not parse is dropped and counted; it is
 // not an error of the node.
@@ -21,6 +14,7 @@ var (
 	ErrForeign   = errors.New("wire: not a frame of this transport")
 	ErrChecksum  = errors.New("wire: wrong IPv4 header checksum")
 	ErrLength    = errors.New("wire: lengths disagree")
+	ErrHeaders   = errors.New("wire: no room for headers behind so many tags")
 )
 
 // Format tells Parse what a fabric's frames look like.
@@ -38,17 +32,17 @@ type Format struct {
 // elided or empty). It checks every length and the IPv4 checksum. A foreign frame
 // is taken whole, whatever it holds. On error p's contents are undefined.
 func (p *Packet) Parse(frame []byte, f Format) error {
-	at, err := p.stepOver(frame, f)
-	if err != nil {
-		return p.foreign(frame, at, f, err)
+	if err := p.walk(frame, f); err != nil {
+		return p.foreign(frame, f, err)
 	}
+	at := int(p.front.L3)
 	switch ip := frame[at:]; {
 	case !addressed(ip):
-		err = ErrForeign
+		err := ErrForeign
 		if len(ip) < IPv4Len+UDPLen {
 			err = ErrTruncated
 		}
-		return p.foreign(frame, at, f, err)
+		return p.foreign(frame, f, err)
 	case len(ip) < IPv4Len+UDPLen+ControlLen:
 		return ErrTruncated
 	case checksum(ip) != 0:
@@ -65,8 +59,11 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 	}
 	payload := total - IPv4Len - UDPLen - n
 	head := at + IPv4Len + UDPLen + n
-	if payload < 0 {
+	switch {
+	case payload < 0:
 		return ErrLength
+	case head-p.front.Format.Size() > maxUntagged:
+		return ErrHeaders
 	}
 	end := head + payload
 	if f.Elided {
@@ -75,7 +72,7 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 	if len(frame) < end {
 		return ErrTruncated
 	}
-	p.l3, p.len = uint8(at), uint8(head)
+	p.len, p.family = uint8(head), ours
 	copy(p.buf[:head], frame)
 	p.PayloadLen, p.Payload = payload, nil
 	if end > head {
@@ -88,43 +85,26 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 // ParseForeign reads a frame of a host's programs into p, likewise: it is foreign
 // even where it looks like one of our transport, which ForTransport tells.
 func (p *Packet) ParseForeign(frame []byte, f Format) error {
-	at, _ := p.stepOver(frame, f)
-	return p.foreign(frame, at, f, ErrForeign)
+	p.walk(frame, f) //nolint:errcheck // what it refuses is foreign all the same
+	return p.foreign(frame, f, ErrForeign)
 }
 
-// stepOver returns the offset behind the EtherType that follows a frame's tags: of
-// IPv4, unless it returns an error, too. It notes where the CSIG tag is.
-func (p *Packet) stepOver(frame []byte, f Format) (at int, err error) {
-	p.tag, p.at, p.family = 0, 0, ours
-	at = EthernetLen
-	if len(frame) < at {
-		return at, ErrTruncated
+// walk steps over a frame's tags into p.front, and returns an error unless IPv4
+// follows that may be of our transport.
+func (p *Packet) walk(frame []byte, f Format) error {
+	switch err := (csig.TPIDs{Compact: f.TPIDCompact, Wide: f.TPIDWide}).Walk(frame, &p.front); {
+	case err == csig.ErrTruncated:
+		return ErrTruncated
+	case err != nil || p.front.EtherType != EtherTypeIPv4 || p.opaque():
+		return ErrForeign
 	}
-	for vlans := 0; ; {
-		etherType := binary.BigEndian.Uint16(frame[at-2:])
-		n, csig := vlanLen, true
-		switch {
-		case etherType == EtherTypeIPv4:
-			return at, nil
-		case (etherType == etherTypeCTag || etherType == etherTypeSTag) && vlans < maxVLANs:
-			vlans++
-			csig = false
-		case p.tag == 0 && etherType == f.TPIDCompact && etherType != 0:
-			n = 4
-		case p.tag == 0 && etherType == f.TPIDWide && etherType != 0:
-			n = 8
-		default:
-			return at, ErrForeign
-		}
-		if len(frame) < at+n {
-			return at, ErrTruncated
-		}
-		if csig {
-			p.tag, p.at = uint8(n), uint8(at-2)
-		}
-		at += n
-	}
+	return nil
 }
+
+// opaque reports whether what follows a frame's tags is nothing for switches to
+// read or edit: a SecTAG protects it from one end to the other, or it has a second
+// CSIG tag (docs/references.md#hop-update).
+func (p *Packet) opaque() bool { return p.front.MACsec || p.front.Second }
 
 // addressed tells whether an IPv4 packet, of which ip may be only the beginning,
 // is for the transport's port.

@@ -21,6 +21,24 @@ func vlan(frame []byte, at int, etherType uint16) []byte {
 	return append(append(bytes.Clone(frame[:at]), tag...), frame[at:]...)
 }
 
+// vlans returns frame with n C-tags put in front.
+func vlans(frame []byte, n int) []byte {
+	for range n {
+		frame = vlan(frame, 12, 0x8100)
+	}
+	return frame
+}
+
+// secTag returns frame with a SecTAG of the given control bits put in at offset,
+// with an SCI if the bits say so.
+func secTag(frame []byte, at int, control byte) []byte {
+	tag := []byte{0x88, 0xe5, control, 0, 0, 0, 0, 1}
+	if control&0x20 != 0 {
+		tag = append(tag, 2, 0, 0, 0, 0, 1, 0, 1)
+	}
+	return append(append(bytes.Clone(frame[:at]), tag...), frame[at:]...)
+}
+
 func TestParseRefuses(t *testing.T) {
 	r, _ := random()
 	p := build(r, wire.Data)
@@ -70,12 +88,7 @@ func TestParseRefuses(t *testing.T) {
 			return b
 		}), wire.ErrLength},
 		{"unknown kind", edit(ip+28, 5<<3), wire.ErrForeign},
-		{"three VLAN tags", func(b []byte) []byte {
-			for range 3 {
-				b = vlan(b, 12, 0x8100)
-			}
-			return b
-		}, wire.ErrForeign},
+		{"nine VLAN tags", func(b []byte) []byte { return vlans(b, 9) }, wire.ErrForeign},
 		{"an endless stack of VLAN tags", func(b []byte) []byte {
 			return append(b[:12], bytes.Repeat([]byte{0x81, 0x00, 0, 1}, 1000)...)
 		}, wire.ErrForeign},
@@ -83,6 +96,17 @@ func TestParseRefuses(t *testing.T) {
 			tag := []byte{0x88, 0xb5, 0, 0}
 			return append(append(append(bytes.Clone(b[:12]), tag...), tag...), b[12:]...)
 		}, wire.ErrForeign},
+		{"two CSIG tags with a VLAN tag between them", func(b []byte) []byte {
+			tag := []byte{0x88, 0xb5, 0, 0}
+			return append(append(bytes.Clone(b[:12]), tag...), vlan(append(append(bytes.Clone(b[:12]), tag...), b[12:]...), 12, 0x8100)[12:]...)
+		}, wire.ErrForeign},
+		{"a SecTAG", func(b []byte) []byte { return secTag(b, 12, 0) }, wire.ErrForeign},
+		{"a SecTAG behind a CSIG tag", func(b []byte) []byte {
+			return append(append(bytes.Clone(b[:12]), 0x88, 0xb5, 0, 0), secTag(b, 12, 0)[12:]...)
+		}, wire.ErrForeign},
+		{"ciphertext", func(b []byte) []byte { return secTag(b, 12, 0x0c) }, wire.ErrForeign},
+		{"cut within a VLAN tag", func(b []byte) []byte { return vlan(b, 12, 0x9100)[:17] }, wire.ErrTruncated},
+		{"cut within a SecTAG", func(b []byte) []byte { return secTag(b, 12, 0x20)[:27] }, wire.ErrTruncated},
 		{"cut within a CSIG tag", func(b []byte) []byte { return append(bytes.Clone(b[:12]), 0x88, 0xb6, 0, 0, 0) }, wire.ErrTruncated},
 	}
 	var q wire.Packet
@@ -113,6 +137,10 @@ func TestParseVLANs(t *testing.T) {
 			"C-tag":                  vlan(plain, 12, 0x8100),
 			"S-tag, C-tag":           vlan(vlan(plain, 12, 0x8100), 12, 0x88a8),
 			"S-tag, CSIG, C-tag":     vlan(vlan(plain, 12+n, 0x8100), 12, 0x88a8),
+			"old double tag":         vlan(vlan(plain, 12, 0x8100), 12, 0x9100),
+			"three C-tags":           vlans(plain, 3),
+			"eight C-tags":           vlans(plain, 8),
+			"eight around the CSIG":  vlans(vlan(vlan(plain, 12+n, 0x8100), 12+n, 0x88a8), 6),
 			"trailer after the data": append(bytes.Clone(plain), make([]byte, 24)...),
 		} {
 			var q wire.Packet
@@ -129,6 +157,37 @@ func TestParseVLANs(t *testing.T) {
 			if len(q.Header()) != headerLen-n || q.Source() != p.Source() || q.Tag() != nil {
 				t.Errorf("seed %d: %s: stripped header of %d bytes, want %d", seed, name, len(q.Header()), headerLen-n)
 			}
+		}
+	}
+}
+
+// The longest headers that Parse takes have room for a tag: an ACK's behind three
+// VLAN tags, the others' behind eight.
+func TestLongestHeaders(t *testing.T) {
+	r, seed := random()
+	for _, kind := range kinds {
+		p, n := build(r, kind), 8
+		if kind == wire.Ack {
+			n = 3
+		}
+		f := vlans(frame(r, p), n)
+		var q, again wire.Packet
+		if err := q.Parse(f, format); err != nil {
+			t.Fatalf("seed %d: %v behind %d VLAN tags: %v", seed, kind, n, err)
+		}
+		addTag(r, &q, 8)
+		// The tag is the last one before the EtherType.
+		if got, want := q.Header()[:12+4*n+8], append(bytes.Clone(f[:12+4*n]), q.Tag()...); !bytes.Equal(got, want) {
+			t.Errorf("seed %d: %v: tagged header begins with %x, want %x", seed, kind, got, want)
+		}
+		if err := again.Parse(append(bytes.Clone(q.Header()), q.Payload...), format); err != nil || !bytes.Equal(again.Tag(), q.Tag()) {
+			t.Errorf("seed %d: %v, tagged: tag %x, %v, want %x", seed, kind, again.Tag(), err, q.Tag())
+		}
+		if len(q.Header()) > wire.MaxHeader {
+			t.Errorf("seed %d: %v: %d bytes of headers, room for %d", seed, kind, len(q.Header()), wire.MaxHeader)
+		}
+		if err := q.Parse(vlans(frame(r, p), 4), format); kind == wire.Ack && !errors.Is(err, wire.ErrHeaders) {
+			t.Errorf("seed %d: an ACK behind four VLAN tags: Parse = %v, want %v", seed, err, wire.ErrHeaders)
 		}
 	}
 }
@@ -187,8 +246,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// "never feed tag bits, nor the tag's presence, into the ECMP hash"
-// (csig-and-workloads.md 1.5), and trimming keeps the path.
+// Neither the tag nor its presence enters the ECMP hash
+// (docs/references.md#tag-position), and trimming keeps the path.
 func TestHashIgnoresTheTag(t *testing.T) {
 	r, seed := random()
 	for range 500 {
@@ -301,6 +360,34 @@ func BenchmarkParse(b *testing.B) {
 		if err := q.Parse(f, format); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkParseForeign is what a frame of a program costs, and a stack of tags.
+func BenchmarkParseForeign(b *testing.B) {
+	r, _ := random()
+	frames := foreignFrames(b, r)
+	for _, name := range []string{"TCP", "S-tag, C-tag", "ARP"} {
+		b.Run(name, func(b *testing.B) {
+			var q wire.Packet
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := q.ParseForeign(frames[name], open); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkTag puts a tag on a packet and takes it off.
+func BenchmarkTag(b *testing.B) {
+	r, _ := random()
+	p := build(r, wire.Data)
+	b.ReportAllocs()
+	for b.Loop() {
+		binary.BigEndian.PutUint16(p.InsertTag(4), tpidCompact)
+		p.StripTag()
 	}
 }
 

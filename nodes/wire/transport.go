@@ -1,6 +1,10 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/csiglab/csiglab/nodes/csig"
+)
 
 // UETPort is the UDP destination port of UET (IANA: uet, 4793).
 const UETPort = 4793
@@ -128,7 +132,7 @@ func (p *Packet) Build(a Addresses, kind Kind, flags Flags, ecn uint8, payload i
 	if kind == Data || kind == Probe {
 		dscp = DSCPTrimmable
 	}
-	p.l3, p.tag, p.family = EthernetLen, 0, ours
+	p.front, p.family = csig.Frame{L3: EthernetLen, EtherType: EtherTypeIPv4}, ours
 	p.len = uint8(EthernetLen + IPv4Len + UDPLen + n)
 	p.PayloadLen, p.Payload = payload, nil
 	binary.BigEndian.PutUint16(p.buf[EthernetLen-2:], EtherTypeIPv4)
@@ -191,7 +195,7 @@ func (p *Packet) Retarget(flags Flags, sourcePort uint16, psn uint32, transmissi
 func (p *Packet) CopyHeader(template *Packet) {
 	n := int(template.len)
 	copy(p.buf[:n], template.buf[:n])
-	p.len, p.l3, p.tag, p.at = template.len, template.l3, template.tag, template.at
+	p.len, p.front = template.len, template.front
 	p.family, p.ports = template.family, template.ports
 	p.Size, p.PayloadLen, p.Payload = template.Size, template.PayloadLen, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -22,8 +24,8 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 		return
 	}
 	switch {
-	case e.Clock != "wall":
-		d.failAt("applications", fmt.Sprintf("programs need clock wall; %s has no time that they could live in", e.Clock), "")
+	case e.Clock != runtimes.Wall:
+		d.failAt("applications", fmt.Sprintf("programs need clock %s; %s has no time that they could live in", runtimes.Wall, e.Clock), "")
 	case strings.HasPrefix(e.CSIG.Init, "probe/"):
 		d.failAt("csig.init", "probes are the transport's; with applications want every, none or 1/N", "every")
 	}
@@ -43,7 +45,7 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 	}
 	room := e.Links.MTU - FrameOverhead
 	why := "a frame takes 18B more"
-	if e.Links.CountTag && e.CSIG.Format != "none" {
+	if e.Links.CountTag && e.CSIG.Format != csig.FormatNone.String() {
 		room, why = room-tagRoom, "a frame with its tag takes 26B more"
 	}
 	if a.MTU > room {

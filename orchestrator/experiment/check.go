@@ -9,7 +9,9 @@ import (
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/htsim"
 )
 
 // derive fills the defaults that depend on other values.
@@ -47,13 +49,9 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	if e.End != 0 && e.Measure.From >= e.End {
 		d.failAt("measure.from", fmt.Sprintf("the window begins at %v, not before the run's end %v", e.Measure.From, e.End), "")
 	}
-	switch {
-	case e.Runtime == "inproc" && e.Clock == "lockstep":
-		d.failAt("clock", "lockstep needs runtime netns or containerlab; the runtime inproc has no frames to keep in step", "")
-	case e.Runtime == "inproc" && e.Clock == "wall":
-		d.failAt("clock", "wall needs runtime netns or containerlab; the runtime inproc has no frames to send in time", "")
-	case e.Runtime != "inproc" && e.Clock == "virtual":
-		d.failAt("clock", "virtual needs runtime inproc; nodes of their own keep in step with lockstep", "lockstep")
+	if !runtimes.Fits(e.Runtime, e.Clock) {
+		msg, suggestion := runtimes.Misfit(e.Runtime, e.Clock)
+		d.failAt("clock", msg, suggestion)
 	}
 	for _, share := range []struct {
 		path  string
@@ -98,7 +96,7 @@ func (d *decoder) workload(e *Experiment, hosts int) {
 		kind := kindOf(workloadSection, reflect.TypeOf(w.Spec))
 		w.Spec.Check(&Check{decoder: d, experiment: e, path: join(workloadSection, kind.Name), hosts: hosts})
 	}
-	if e.Workload.StartUnit != "auto" && !e.Workload.matrix() {
+	if e.Workload.StartUnit != htsim.Auto.String() && !e.Workload.matrix() {
 		d.failAt("workload.start_unit", "is for a file's start times; here there is no workload.file", "")
 	}
 }
@@ -132,13 +130,13 @@ func (d *decoder) csig(e *Experiment) {
 			d.failAt(path, unknown("signal", signal, signals).Error(), spelling.Nearest(signal, signals))
 			continue
 		}
-		if c.Format != "none" && d.tables.Quantisers != nil {
+		if c.Format != csig.FormatNone.String() && d.tables.Quantisers != nil {
 			if err := d.tables.Quantisers(c.Format, signal, c.Quantisers[signal]); err != nil {
 				d.failAt(path, err.Error(), "")
 			}
 		}
 	}
-	if wish := e.Hosts.CC.Params["csig"]; wish != "" && wish != "none" && c.Format == "none" {
+	if wish := e.Hosts.CC.Params["csig"]; wish != "" && wish != "none" && c.Format == csig.FormatNone.String() {
 		d.failAt("hosts.cc.csig", fmt.Sprintf("%s needs a CSIG tag; set csig.format to compact or wide", wish), "")
 	}
 }

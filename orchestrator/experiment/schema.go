@@ -8,7 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/htsim"
 )
 
 var (
@@ -16,8 +21,14 @@ var (
 	initPattern   = regexp.MustCompile(`^(every|none|1/[1-9][0-9]{0,8}|probe/[1-9][0-9]{0,8}(ns|us|ms))$`)
 	imagePattern  = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
 	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
-	signals       = []string{"delay", "abw", "abw-c", "nqd"}
 )
+
+// signals are the types of signal, the default of csig.signal first.
+var signals = func() []string {
+	names := csig.TypeNames()
+	i := slices.Index(names, csig.Delay.String())
+	return slices.Concat(names[i:i+1], names[:i], names[i+1:])
+}()
 
 // rules has the constraints of the values by path; [] stands for an index. The
 // kinds of topology and workload add theirs; see RegisterTopology.
@@ -26,8 +37,8 @@ var rules = map[string]Rule{
 	"name":        {pattern: namePattern, want: "up to 64 of a-z 0-9 and -"},
 	"end":         Between(units.Nanosecond, maxLength).Or("auto"),
 	"measure.to":  Between(units.Nanosecond, maxLength).Or("auto"),
-	"runtime":     OneOf("inproc", "netns", "containerlab"),
-	"clock":       OneOf("virtual", "lockstep", "wall"),
+	"runtime":     OneOf(runtimes.Names()...),
+	"clock":       OneOf(runtimes.Clocks()...),
 	"seeds[]":     {min: 0},
 	"expect[]":    {},
 	"description": {},
@@ -45,27 +56,28 @@ var rules = map[string]Rule{
 	"links.ecn.low":       Between(units.Byte, maxQueue).Or("auto"),
 	"links.ecn.high":      Between(units.Byte, maxQueue).Or("auto"),
 
-	"csig.format":         OneOf("none", "compact", "wide"),
-	"csig.dialect":        OneOf("uec-0.50", "draft-01"),
+	"csig.format":         OneOf(csig.Formats()...),
+	"csig.dialect":        OneOf(csig.Dialects()...),
 	"csig.tpid_compact":   {min: 0x0600, max: math.MaxUint16, hex: true},
 	"csig.tpid_wide":      {min: 0x0600, max: math.MaxUint16, hex: true},
 	"csig.signal":         OneOf(signals...),
 	"csig.interval":       Between(100*units.Nanosecond, maxDelay),
-	"csig.meter":          OneOf("tumbling", "sliding"),
-	"csig.delay":          OneOf("residence", "wait"),
-	"csig.nqd":            OneOf("occupancy", "drain"),
-	"csig.decode":         OneOf("auto", "midpoint", "lower", "geometric"),
-	"csig.trim_rule":      OneOf("force_local", "measured", "none"),
+	"csig.meter":          OneOf(meter.Modes()...),
+	"csig.delay":          OneOf(dataplane.DelayModes()...),
+	"csig.nqd":            OneOf(meter.DepthModes()...),
+	"csig.decode":         OneOf(csig.DecodeModes()...),
+	"csig.trim_rule":      OneOf(csig.TrimRules()...),
+	"csig.locators":       OneOf(csig.SchemeKinds()...),
 	"csig.init":           {pattern: initPattern, want: "every, none, 1/N (one packet in N) or probe/INTERVAL, such as probe/20us"},
 	"csig.ports[].switch": {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
 	"csig.ports[].port":   {min: 0, max: 1 << 16, word: "all", special: -1},
 	"csig.ports[].type":   OneOf(append([]string{"all"}, signals...)...),
-	"csig.ports[].policy": OneOf("update", "pass", "strip", "terminate"),
+	"csig.ports[].policy": OneOf(dataplane.Policies()...),
 
 	"hosts.ack_every": Between(units.Byte, units.GB),
 	"hosts.min_rto":   Between(units.Microsecond, 10*units.Second).Or("auto"),
 
-	"workload.start_unit":    OneOf("auto", "ps", "us"),
+	"workload.start_unit":    OneOf(htsim.StartUnits()...),
 	"workload.start_jitter":  Between(0, maxDelay),
 	"workload.control_delay": Between(minDelay, maxDelay).Or("auto"),
 
@@ -107,17 +119,19 @@ func defaults() *Experiment {
 			ECN: ECN{Enabled: true},
 		},
 		CSIG: CSIG{
-			Format: "none", Dialect: "uec-0.50",
+			Format: csig.FormatNone.String(), Dialect: csig.UEC050.String(),
 			TPIDCompact: 0x88B5, TPIDWide: 0x88B6, // IEEE 802 local experimental EtherTypes 1 and 2
-			Signal: "delay", Interval: 128 * units.Microsecond, Meter: "tumbling",
-			Delay: "residence", NQD: "occupancy", Decode: "auto", TrimRule: "force_local", Init: "every",
+			Locators: csig.Structured.String(), Signal: signals[0], Interval: 128 * units.Microsecond,
+			Meter: meter.Modes()[meter.Tumbling], Delay: dataplane.DelayModes()[dataplane.Residence],
+			NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
+			TrimRule: csig.TrimForceLocal.String(), Init: "every",
 		},
 		Hosts:     Hosts{AckEvery: 16384 * units.Byte},
-		Workload:  Workload{StartUnit: "auto"},
+		Workload:  Workload{StartUnit: htsim.Auto.String()},
 		Telemetry: Telemetry{Interval: 100 * units.Microsecond},
 		Seeds:     []uint64{1},
-		Runtime:   "inproc",
-		Clock:     "virtual",
+		Runtime:   runtimes.Inproc,
+		Clock:     runtimes.Virtual,
 		Wall:      Wall{Budget: Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05}},
 	}
 }

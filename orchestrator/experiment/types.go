@@ -34,8 +34,8 @@ type Experiment struct {
 	Derived      []Derived      `yaml:"derived"`   // metrics computed from metrics, in order
 	Expect       []string       `yaml:"expect"`    // assertions over medians: baseline.fairness_ratio > 3.7
 	Published    []Published    `yaml:"published"` // figures to compare with in the report
-	Runtime      string         `yaml:"runtime"`   // inproc | netns | containerlab
-	Clock        string         `yaml:"clock"`     // virtual | lockstep | wall
+	Runtime      string         `yaml:"runtime"`   // see package runtimes
+	Clock        string         `yaml:"clock"`     // see package runtimes
 	Wall         Wall           `yaml:"wall"`      // of clock wall
 }
 
@@ -60,6 +60,7 @@ type Links struct {
 	Queue        units.Size `yaml:"queue"`         // data queue of a switch port; 0 or "auto": 1 BDP with trimming, 5 without
 	ControlQueue units.Size `yaml:"control_queue"` // 0 or "auto": twice the data queue
 	Trim         bool       `yaml:"trim"`          // default true
+	AQM          Algorithm  `yaml:"aqm"`           // default linear; not used unless ECN is enabled
 	ECN          ECN        `yaml:"ecn"`
 	CountTag     bool       `yaml:"count_tag"` // charge the CSIG tag's bytes; default false
 }
@@ -68,27 +69,31 @@ type Links struct {
 // 32 bits can number: one per packet, of MTU less header.
 func (l Links) MaxTransfer() units.Size { return (1<<32 - 2) * (l.MTU - l.Header) }
 
-// ECN is the marking of switch ports: never at or below Low, linear between, always at or above High.
+// ECN says whether switch ports mark, and the thresholds of AQM policies that
+// have none of their own. Policy linear marks no packet at or below Low, every
+// one at or above High.
 type ECN struct {
 	Enabled bool       `yaml:"enabled"` // default true
 	Low     units.Size `yaml:"low"`     // 0 or "auto": 0.2 BDP
 	High    units.Size `yaml:"high"`    // 0 or "auto": 0.8 BDP
 }
 
-// CSIG is the domain's configuration; see package csig.
+// CSIG is the domain's configuration. Names are those that the packages csig, meter
+// and dataplane read.
 type CSIG struct {
-	Format      string            `yaml:"format"`  // none | compact | wide
-	Dialect     string            `yaml:"dialect"` // uec-0.50 | draft-01
+	Format      string            `yaml:"format"`  // see csig.Format
+	Dialect     string            `yaml:"dialect"` // see csig.Dialect
 	TPIDCompact uint16            `yaml:"tpid_compact"`
 	TPIDWide    uint16            `yaml:"tpid_wide"`
-	Signal      string            `yaml:"signal"`     // type that hosts ask for unless CC or LB choose: delay | abw | abw-c | nqd
+	Locators    string            `yaml:"locators"`   // how ports get their locators; see csig.SchemeKind
+	Signal      string            `yaml:"signal"`     // type that hosts ask for unless CC or LB choose; see csig.Type
 	Interval    units.Duration    `yaml:"interval"`   // ABW window t; default 128us
-	Meter       string            `yaml:"meter"`      // tumbling | sliding
-	Delay       string            `yaml:"delay"`      // residence | wait
-	NQD         string            `yaml:"nqd"`        // occupancy | drain
+	Meter       string            `yaml:"meter"`      // see meter.Mode
+	Delay       string            `yaml:"delay"`      // see dataplane.DelayMode
+	NQD         string            `yaml:"nqd"`        // see meter.DepthMode
 	Quantisers  map[string]string `yaml:"quantisers"` // signal type -> table name of package csig, for the chosen format
-	Decode      string            `yaml:"decode"`     // auto | midpoint | lower | geometric; see csig.DecodeMode
-	TrimRule    string            `yaml:"trim_rule"`  // force_local | measured | none
+	Decode      string            `yaml:"decode"`     // see csig.DecodeMode
+	TrimRule    string            `yaml:"trim_rule"`  // see csig.TrimRule
 	Init        string            `yaml:"init"`       // every | none | "1/N" (one packet in N) | "probe/INTERVAL" (probes of each sending flow)
 	Ports       []CSIGPort        `yaml:"ports"`      // exceptions from "update" at every egress port, later wins
 }
@@ -98,7 +103,7 @@ type CSIGPort struct {
 	Switch string `yaml:"switch"` // node name or pattern with *, such as tor* or agg0
 	Port   int    `yaml:"port"`   // -1 or "all": every port
 	Type   string `yaml:"type"`   // signal type or "all"
-	Policy string `yaml:"policy"` // update | pass | strip | terminate
+	Policy string `yaml:"policy"` // see dataplane.Policy
 }
 
 // Hosts is the transport with its CC and LB.

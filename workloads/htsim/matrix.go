@@ -21,6 +21,7 @@ import (
 	"io"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,10 @@ const (
 )
 
 var startUnits = []string{"auto", "ps", "us"}
+
+// StartUnits returns the names that ParseStartUnit reads, in the order of their
+// values.
+func StartUnits() []string { return slices.Clone(startUnits) }
 
 // String returns auto, ps or us.
 func (u StartUnit) String() string {
@@ -80,7 +85,7 @@ const (
 	maxID    = math.MaxUint32
 	maxBytes = 1_000_000_000_000_000_000 // of all transfers
 	// autoLimit is the start below which Auto reads microseconds; see
-	// reference/formats.md 3: the files with microseconds hold 1 to 40.
+	// docs/references.md#htsim-connection-matrices: the files with microseconds hold 1 to 40.
 	autoLimit = 1000
 )
 

@@ -19,9 +19,9 @@
 // that n does not hold yet is caused, over a path of links, by an event that
 // some node k holds now, which is at LB(k) or later; each link of the path adds
 // at least its lookahead, so the event arrives at H(n) or later. A node that
-// processes what is strictly earlier than H(n) processes it in the order of a
-// sequential run. The term of n itself is its echo: what it causes elsewhere and
-// what comes back.
+// processes only events strictly earlier than H(n) processes them in the order of
+// a sequential run. The term of n itself is its echo: an event of n causes frames
+// to other nodes, and these may cause frames back to n.
 //
 // # Why horizons only grow
 //
@@ -38,12 +38,12 @@
 // and not promises that creep by one lookahead per round, so a gap in which no
 // node has an event is crossed in one turn.
 //
-// # Room
+// # Capacity
 //
 // A receiver keeps a limited number of unread frames per link. A sender whose
-// turn has used up the room of a link ends the turn, and goes on when the
+// turn has used up the capacity of a link ends the turn, and continues when the
 // receiver has read: a receiver that may not advance is woken to read only.
-// Reading waits for nobody, so this cannot come to a halt either.
+// Reading waits for no other node, so this cannot come to a halt either.
 //
 // The run is over when every bound has reached the end (never, in a run without
 // one).
@@ -60,7 +60,7 @@ import (
 type Link struct {
 	From, To  int            // nodes
 	Lookahead units.Duration // positive
-	Room      int64          // frames that may be on it unread, positive
+	Capacity  int64          // frames that may be on it unread, positive
 }
 
 // Report is what a node did in its turn.
@@ -68,7 +68,7 @@ type Report struct {
 	Next units.Time // the earliest event that it holds; units.Never without one
 	Last units.Time // the latest event that it has processed since the start
 	Sent []Sent     // frames already on the wire; the Board keeps no reference
-	// Blocked says that the turn ended early because link Full has no room.
+	// Blocked says that the turn ended early because link Full has no capacity left.
 	Blocked bool
 	Full    int
 }
@@ -91,7 +91,7 @@ const (
 	Done                // the run is over
 )
 
-// Turn tells whether the verdict is a turn: Go or Read.
+// Turn reports whether the verdict is a turn: Go or Read.
 func (v Verdict) Turn() bool { return v == Go || v == Read }
 
 // States of a node on the Board.
@@ -119,7 +119,7 @@ type Board struct {
 	horizon []int64 // H at the last look
 	blocker []int64 // the node of H's smallest term
 	state   []int64
-	blocked []int64 // the link without room that the node waits for, plus 1; 0: none
+	blocked []int64 // the full link that the node waits for, plus 1; 0: none
 	asked   []int64 // 1: a sender waits for the node to read
 	sent    []int64 // per link, cumulative
 	seen    []int64 // sent, when the receiver was last told to read
@@ -155,8 +155,8 @@ func New(words []int64, nodes int, links []Link, end units.Time) (*Board, error)
 		if l.Lookahead <= 0 {
 			return nil, fmt.Errorf("lockstep: link %d from node %d to %d: lookahead %v is not positive", id, l.From, l.To, l.Lookahead)
 		}
-		if l.Room <= 0 {
-			return nil, fmt.Errorf("lockstep: link %d from node %d to %d: room for %d frames is none", id, l.From, l.To, l.Room)
+		if l.Capacity <= 0 {
+			return nil, fmt.Errorf("lockstep: link %d from node %d to %d: a capacity of %d frames is not positive", id, l.From, l.To, l.Capacity)
 		}
 		b.in[l.To] = append(b.in[l.To], id)
 	}
@@ -193,9 +193,9 @@ func (b *Board) In(n int) []int { return b.in[n] }
 // anything else.
 func (b *Board) Count(link int) int64 { return b.sent[link] }
 
-// Credit returns how many frames there is room for on link.
+// Credit returns how many more frames may be sent on link.
 func (b *Board) Credit(link int) int64 {
-	return b.links[link].Room - (b.sent[link] - b.read[link])
+	return b.links[link].Capacity - (b.sent[link] - b.read[link])
 }
 
 // Grants returns how many turns were granted since the start.
@@ -235,8 +235,8 @@ func (b *Board) Stuck() []int {
 	return stuck
 }
 
-// Woken returns the nodes that the last Turn put back on their feet. Valid until
-// the next call.
+// Woken returns the nodes that may go on after the last Turn; the caller wakes
+// them. Valid until the next call.
 func (b *Board) Woken() []int { return b.wake }
 
 // Turn ends a turn of node n, whose frames are on the wire, and begins the next
@@ -312,7 +312,7 @@ func (b *Board) look(n int) (units.Time, Verdict) {
 	return 0, Wait
 }
 
-// mayGo tells whether n has an event before its horizon and no full link before
+// mayGo reports whether n has an event before its horizon and no full link before
 // it.
 func (b *Board) mayGo(n int) bool {
 	return b.bound[n] < b.horizon[n] && (b.blocked[n] == 0 || b.Credit(int(b.blocked[n]-1)) > 0)

@@ -64,7 +64,7 @@ func randomToy(rng *rand.Rand) (*toy, int, [][]event) {
 	y := &toy{out: make([][]int, nodes), end: units.Time(100_000 + rng.IntN(400_000))}
 	join := func(a, b int) {
 		la, room := units.Duration(1+rng.IntN(3000)), int64(1+rng.IntN(5))
-		for _, l := range []lockstep.Link{{From: a, To: b, Lookahead: la, Room: room}, {From: b, To: a, Lookahead: la, Room: room}} {
+		for _, l := range []lockstep.Link{{From: a, To: b, Lookahead: la, Capacity: room}, {From: b, To: a, Lookahead: la, Capacity: room}} {
 			y.out[l.From] = append(y.out[l.From], len(y.links))
 			y.links = append(y.links, l)
 		}
@@ -216,7 +216,7 @@ func TestRandomSchedules(t *testing.T) {
 						blocks++
 					}
 					// One event may send two frames.
-					if unread, room := int64(len(wires[f.link])), y.links[f.link].Room; unread > room+1 {
+					if unread, room := int64(len(wires[f.link])), y.links[f.link].Capacity; unread > room+1 {
 						t.Fatalf("seed %d: %d frames are unread on link %d with room for %d", seed, unread, f.link, room)
 					}
 				}
@@ -247,8 +247,8 @@ func TestRandomSchedules(t *testing.T) {
 // the lookahead of a microsecond.
 func TestIdleGap(t *testing.T) {
 	links := []lockstep.Link{
-		{From: 0, To: 1, Lookahead: units.Microsecond, Room: 100}, {From: 1, To: 0, Lookahead: units.Microsecond, Room: 100},
-		{From: 1, To: 2, Lookahead: units.Microsecond, Room: 100}, {From: 2, To: 1, Lookahead: units.Microsecond, Room: 100},
+		{From: 0, To: 1, Lookahead: units.Microsecond, Capacity: 100}, {From: 1, To: 0, Lookahead: units.Microsecond, Capacity: 100},
+		{From: 1, To: 2, Lookahead: units.Microsecond, Capacity: 100}, {From: 2, To: 1, Lookahead: units.Microsecond, Capacity: 100},
 	}
 	board, err := lockstep.New(make([]int64, lockstep.Words(3, len(links))), 3, links, units.Never)
 	if err != nil {
@@ -299,8 +299,8 @@ func TestIdleGap(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for what, link := range map[string]lockstep.Link{
-		"a link without lookahead": {From: 0, To: 1, Room: 1},
-		"a link without room":      {From: 0, To: 1, Lookahead: 1},
+		"a link without lookahead": {From: 0, To: 1, Capacity: 1},
+		"a link without capacity":  {From: 0, To: 1, Lookahead: 1},
 	} {
 		if _, err := lockstep.New(make([]int64, lockstep.Words(2, 1)), 2, []lockstep.Link{link}, units.Never); err == nil {
 			t.Errorf("%s was accepted", what)
@@ -315,8 +315,8 @@ func BenchmarkTurn(b *testing.B) {
 	var links []lockstep.Link
 	for n := range nodes {
 		links = append(links,
-			lockstep.Link{From: n, To: (n + 1) % nodes, Lookahead: units.Microsecond, Room: 100},
-			lockstep.Link{From: (n + 1) % nodes, To: n, Lookahead: units.Microsecond, Room: 100})
+			lockstep.Link{From: n, To: (n + 1) % nodes, Lookahead: units.Microsecond, Capacity: 100},
+			lockstep.Link{From: (n + 1) % nodes, To: n, Lookahead: units.Microsecond, Capacity: 100})
 	}
 	board, err := lockstep.New(make([]int64, lockstep.Words(nodes, len(links))), nodes, links, units.Never)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // the other's event, or the answer to its own, could reach it.
 func ExampleNew() {
 	links := []lockstep.Link{
-		{From: 0, To: 1, Lookahead: units.Microsecond, Room: 64},
-		{From: 1, To: 0, Lookahead: units.Microsecond, Room: 64},
+		{From: 0, To: 1, Lookahead: units.Microsecond, Capacity: 64},
+		{From: 1, To: 0, Lookahead: units.Microsecond, Capacity: 64},
 	}
 	words := make([]int64, lockstep.Words(2, len(links)))
 	board, err := lockstep.New(words, 2, links, units.Never)

@@ -55,9 +55,13 @@ func TestTagsThatArrive(t *testing.T) {
 		"cut, wide":                       {&compact, tagged(plain, tag(wide))[:21], tagged(plain, tag(wide))[:21], 0},
 		"another TPID":                    {&compact, tagged(plain, tag(moved)), tagged(plain, tag(moved)), 0},
 		"standard TPID where it is moved": {&moved, tagged(plain, tag(compact)), tagged(plain, tag(compact)), 0},
-		"behind three VLAN tags": {&compact, vlan(vlan(vlan(tagged(plain, tag(compact)), 0x8100), 0x8100), 0x8100),
-			vlan(vlan(vlan(tagged(plain, tag(compact)), 0x8100), 0x8100), 0x8100), 0},
-		"without CSIG": {nil, tagged(plain, tag(compact)), tagged(plain, tag(compact)), 0},
+		"behind three VLAN tags":          {&compact, vlans(tagged(plain, tag(compact)), 3), vlans(plain, 3), 1},
+		"behind eight VLAN tags":          {&wide, vlans(tagged(plain, tag(wide)), 8), vlans(plain, 8), 1},
+		"behind nine VLAN tags":           {&compact, vlans(tagged(plain, tag(compact)), 9), vlans(tagged(plain, tag(compact)), 9), 0},
+		"before nine VLAN tags":           {&compact, tagged(vlans(plain, 9), tag(compact)), vlans(plain, 9), 1},
+		"behind a SecTAG":                 {&compact, secTag(tagged(plain, tag(compact)), 0), secTag(plain, 0), 1},
+		"behind ciphertext's SecTAG":      {&compact, secTag(tagged(plain, tag(compact)), 0x0c), secTag(tagged(plain, tag(compact)), 0x0c), 0},
+		"without CSIG":                    {nil, tagged(plain, tag(compact)), tagged(plain, tag(compact)), 0},
 	} {
 		cfg := config()
 		cfg.CSIG, cfg.Every = tc.domain, 0
@@ -80,6 +84,19 @@ func TestTagsThatArrive(t *testing.T) {
 		}
 		counts(t, result.Drops, nil)
 	}
+}
+
+// vlans returns frame with n C-tags put in front.
+func vlans(frame []byte, n int) []byte {
+	for range n {
+		frame = vlan(frame, 0x8100)
+	}
+	return frame
+}
+
+// secTag returns frame with a SecTAG of MACsec, whose control bits are given.
+func secTag(frame []byte, control byte) []byte {
+	return tagged(frame, []byte{0x88, 0xe5, control, 0, 0, 0, 0, 1})
 }
 
 // A flood of questions is answered one by one and leaves nothing behind; it is

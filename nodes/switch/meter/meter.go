@@ -6,6 +6,8 @@ package meter
 import (
 	"fmt"
 	"math/bits"
+	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/units"
 )
@@ -19,22 +21,33 @@ const (
 	Sliding              // the sum of sub-windows; its age is at most a sub-window more than the interval
 )
 
-// ParseMode reads "tumbling" or "sliding".
+// ParseMode reads tumbling or sliding; empty text is tumbling.
 func ParseMode(text string) (Mode, error) {
-	switch text {
-	case "tumbling", "":
-		return Tumbling, nil
-	case "sliding":
-		return Sliding, nil
+	i, err := parseName("meter", text, modes)
+	return Mode(i), err
+}
+
+var modes = []string{"tumbling", "sliding"}
+
+// Modes returns the names that ParseMode reads, in the order of their values.
+func Modes() []string { return slices.Clone(modes) }
+
+// parseName returns the position of text in names; empty text is the first.
+func parseName(what, text string, names []string) (int, error) {
+	if text == "" {
+		return 0, nil
 	}
-	return 0, fmt.Errorf("unknown meter %q; use tumbling or sliding", text)
+	if i := slices.Index(names, text); i >= 0 {
+		return i, nil
+	}
+	return 0, fmt.Errorf("unknown %s %q; use %s", what, text, strings.Join(names, " or "))
 }
 
 // subWindows is the number of sub-windows of a sliding meter.
 const subWindows = 8
 
 // Bandwidth measures the available bandwidth of an egress port: its rate less
-// what it sent over an interval (csig-and-workloads.md 2.1: ABW = p - m/t).
+// what it sent over an interval (docs/references.md#available-bandwidth).
 // Preamble, gap and MAC-generated frames are not counted. Before the first
 // window has closed the port counts as idle.
 type Bandwidth struct {
@@ -104,22 +117,23 @@ func (b *Bandwidth) roll(now units.Time) {
 // DepthMode is what the depth of a queue is compared with.
 type DepthMode uint8
 
-// Depth modes (csig-and-workloads.md 2.4).
+// Depth modes (docs/references.md#queue-depth).
 const (
 	Occupancy DepthMode = iota // share of the queue's limit
 	Drain                      // time to drain, as a share of a domain constant
 )
 
-// ParseDepthMode reads "occupancy" or "drain".
+// ParseDepthMode reads occupancy or drain; empty text is occupancy.
 func ParseDepthMode(text string) (DepthMode, error) {
-	switch text {
-	case "occupancy", "":
-		return Occupancy, nil
-	case "drain":
-		return Drain, nil
-	}
-	return 0, fmt.Errorf("unknown queue depth mode %q; use occupancy or drain", text)
+	i, err := parseName("queue depth mode", text, depthModes)
+	return DepthMode(i), err
 }
+
+var depthModes = []string{"occupancy", "drain"}
+
+// DepthModes returns the names that ParseDepthMode reads, in the order of their
+// values.
+func DepthModes() []string { return slices.Clone(depthModes) }
 
 // Depth normalises the depth of a queue.
 type Depth struct{ full units.Size }

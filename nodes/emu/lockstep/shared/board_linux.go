@@ -154,7 +154,7 @@ func (b *Board) sleep(n int, seen uint32) {
 	atomic.StoreUint32(parked, 0)
 }
 
-// ring rings a node's doorbell; the system call is only for a node that sleeps.
+// ring rings a node's doorbell; only a node that sleeps costs a system call.
 func (b *Board) ring(n int) {
 	doorbell := b.doorbell(n)
 	atomic.AddUint32(doorbell, 1)
@@ -170,8 +170,8 @@ const (
 	contended
 )
 
-// lockSpins is how often lock looks before it sleeps: about as long as another
-// node holds it.
+// lockSpins is how often lock tries before it sleeps: about as long as another
+// node holds the lock.
 const lockSpins = 200
 
 func (b *Board) lock(id int) {
