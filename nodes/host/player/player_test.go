@@ -53,7 +53,7 @@ func local(transfers ...int) (targets []player.Target) {
 	return targets
 }
 
-// Design: "application events, by (job, transfer)" at one instant.
+// Events at one instant are in the order of job and transfer.
 func TestStartsInOrder(t *testing.T) {
 	starts := []player.Start{
 		{Transfer: 0, Job: 1, At: 5}, {Transfer: 1, Job: 0, At: 7}, {Transfer: 2, Job: 0, At: 5},
