@@ -332,7 +332,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// Design: control messages take their declared delay alone; all leave at the
+// Control messages take their declared delay alone; all leave at the
 // instant they arise, in order.
 func TestControlPort(t *testing.T) {
 	c := config(0)

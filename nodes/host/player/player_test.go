@@ -168,8 +168,7 @@ func TestDelayAfterTrigger(t *testing.T) {
 	}
 }
 
-// Design: "A dependency that crosses hosts (a trigger, a barrier) is a control
-// message".
+// A dependency that crosses hosts is a control message (docs/wire.md#control).
 func TestRemoteTriggers(t *testing.T) {
 	// The trigger lives at host B, is hit at A, starts transfers at B and C.
 	const toB, toC = 2, 5

@@ -353,8 +353,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// Design: "The EV travels in the UDP source port, 49152 + ((hash(flow) + EV) mod
-// 16384)."
+// The EV travels in the UDP source port (docs/wire.md#udp).
 func TestSourcePort(t *testing.T) {
 	for _, flow := range []uint32{0, 1, 7, 1 << 20, 1<<32 - 1} {
 		seen := map[uint16]bool{}
