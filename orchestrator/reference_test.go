@@ -71,7 +71,7 @@ func runKept(t testing.TB, e *experiment.Experiment, seed uint64) (map[string]fl
 	return measure(p, out), out, kept
 }
 
-// The reference simulator's own results (congestion-control.md section 5).
+// The reference simulator's own results (docs/references.md#reference-results).
 // Deterministic ones are exact if store-and-forward, headers and ACK rules are;
 // ours agree to the last digit that it prints.
 var references = []struct {
