@@ -9,7 +9,7 @@ type Flow struct {
 
 // Flows joins what the two ends of each flow left. infos are by flow id. The flows of
 // programs have no beginning and end that is known.
-func Flows(infos []FlowInfo, nodes []NodeResult) []Flow {
+func Flows(infos []FlowInfo, nodes []NodeTotals) []Flow {
 	flows := make([]Flow, len(infos))
 	for i, info := range infos {
 		flows[i].Info = info

@@ -107,18 +107,20 @@ type Control struct {
 	// whose nodes share the caller's memory calls it; the nodes of others leave what
 	// they capture in NodeFolder.
 	Tap func(node int) node.Tap
+	// Records receives the records of the nodes while the run goes on, from several
+	// goroutines at once.
+	Records metrics.Consumer
 	// Note is told what a user may want to know of the backend's own work.
 	Note func(text string)
 }
 
-// Outcome is what a run left. It is plain data.
+// Outcome is what a run left besides its records. It is plain data.
 type Outcome struct {
-	Nodes   []metrics.NodeResult // as Plan.Nodes
-	End     units.Time           // of the model
-	Drained bool                 // the run ended because nothing was due, not because of Plan.End
-	Setup   time.Duration        // until the first node went
-	Wall    time.Duration        // from then until the last result
-	CPU     time.Duration        // of all processes, or of the event loop in virtual time
+	End     units.Time    // of the model
+	Drained bool          // the run ended because nothing was due, not because of Plan.End
+	Setup   time.Duration // until the first node went
+	Wall    time.Duration // from then until the last result
+	CPU     time.Duration // of all processes, or of the event loop in virtual time
 
 	// Of a run with real nodes.
 	Frames     int64    // that the nodes sent

@@ -2,15 +2,14 @@ package backend
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/stream"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/emu/process"
@@ -28,11 +27,27 @@ type crew struct {
 	configs    []emu.Config // by node
 	links      []lockstep.Link
 
-	inside    []*emu.Node   // driven here
+	records   metrics.Consumer
+	inside    []*insideNode // driven here
 	processes []nodeProcess // of the others
 	ends      chan ended    // one for each process
 	reading   sync.WaitGroup
 	started   time.Time // when the first node went
+}
+
+// insideNode is a node that is driven in this process.
+type insideNode struct {
+	*emu.Node
+	records *stream.Buffer
+}
+
+// insideNodes returns the drivers of the nodes that are driven here.
+func (c *crew) insideNodes() []*emu.Node {
+	nodes := make([]*emu.Node, len(c.inside))
+	for i, n := range c.inside {
+		nodes[i] = n.Node
+	}
+	return nodes
 }
 
 // nodeProcess is the process of a node.
@@ -94,11 +109,8 @@ type ended struct {
 // read reads what a process reports until it ends.
 func (c *crew) read(place int, p *Process) ended {
 	e := ended{process: place}
-	report, err := readReport(p.Report)
+	e.report, _ = process.ReadReport(p.Report, c.records) // without a report, the process's end says why
 	p.Report.Close()
-	if err == nil {
-		e.report = report
-	}
 	e.reason = p.Wait(e.report != nil)
 	return e
 }
@@ -122,7 +134,6 @@ func (c *crew) failure(e ended) error {
 
 // add adds the report of a process to an outcome.
 func (c *crew) add(out *Outcome, e ended) {
-	out.Nodes[c.processes[e.process].node] = e.report.Result
 	out.Frames += e.report.Sent
 	out.Strays += e.report.Strays
 	if e.report.Timing != nil {
@@ -139,7 +150,7 @@ func (c *crew) openInside() error {
 			ids = append(ids, i)
 		}
 	}
-	drivers, conns := make([]*emu.Node, len(ids)), make(map[int]*netio.Mixed, len(ids))
+	drivers, conns := make([]*insideNode, len(ids)), make(map[int]*netio.Mixed, len(ids))
 	var mu sync.Mutex
 	err := eachAtOnce(len(ids), func(at int) (err error) {
 		i := ids[at]
@@ -196,13 +207,18 @@ func (c *crew) open(i int) (netio.Conn, error) {
 }
 
 // driver returns the driver of a node, which owns conn.
-func (c *crew) driver(i int, conn netio.Conn) (*emu.Node, error) {
+func (c *crew) driver(i int, conn netio.Conn) (*insideNode, error) {
 	pool := new(wire.Pool)
-	m, err := c.run.Plan.Nodes[i].New(pool)
+	overflow := stream.Block
+	if c.run.Wall != nil {
+		overflow = stream.Drop
+	}
+	records := stream.NewBuffer(i, overflow, c.records)
+	m, err := c.run.Plan.Nodes[i].New(pool, records)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return emu.New(c.configs[i], m, pool, conn), nil
+	return &insideNode{emu.New(c.configs[i], m, pool, conn, records), records}, nil
 }
 
 // addInside ends the nodes that were driven here and adds what they measured.
@@ -211,16 +227,13 @@ func (c *crew) addInside(out *Outcome) error {
 		if err := n.CloseCapture(); err != nil {
 			return err
 		}
-		out.Nodes[n.ID()] = n.Result(out.End)
+		n.records.Finish()
+		n.Finish(out.End)
+		n.records.Close()
 		out.Frames += n.Sent()
 		out.Strays += n.Strays()
 	}
 	return nil
-}
-
-// newOutcome returns the outcome of a run that has not begun.
-func (c *crew) newOutcome() *Outcome {
-	return &Outcome{Nodes: make([]metrics.NodeResult, len(c.configs))}
 }
 
 // drained reports whether a run that ended at a model time ended by itself.
@@ -237,10 +250,4 @@ func eachAtOnce(n int, f func(i int) error) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-// readReport reads the report of a process.
-func readReport(from io.Reader) (*process.Report, error) {
-	report := new(process.Report)
-	return report, gob.NewDecoder(from).Decode(report)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/units"
@@ -32,7 +33,7 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 	if programs != nil {
 		defer programs.Stop()
 	}
-	nodes := &crew{run: r, deployment: d, net: net}
+	nodes := &crew{run: r, deployment: d, net: net, records: c.records()}
 	nodes.configure()
 	defer nodes.close()
 	var got *Outcome
@@ -114,6 +115,19 @@ func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int) error {
 	}
 	return c.Deployed(nodes, links)
 }
+
+// records returns what takes the records of a run.
+func (c *Control) records() metrics.Consumer {
+	if c.Records == nil {
+		return discard{}
+	}
+	return c.Records
+}
+
+// discard is a metrics.Consumer that keeps nothing.
+type discard struct{}
+
+func (discard) Consume(*metrics.Batch) {}
 
 // progressEvery is how often the model time is reported.
 const progressEvery = 100 * time.Millisecond

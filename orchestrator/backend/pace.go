@@ -75,8 +75,7 @@ func pace(ctx context.Context, c *crew, control Control, programs *application.S
 	for _, config := range c.configs {
 		p.names = append(p.names, config.Name)
 	}
-	out := c.newOutcome()
-	out.Timing = &wall.Timing{RealTime: true}
+	out := &Outcome{Timing: &wall.Timing{RealTime: true}}
 	if err := p.run(ctx, out); err != nil {
 		return nil, err
 	}
@@ -157,7 +156,7 @@ func startInside(c *crew, block *wall.ControlBlock) *insideGroup {
 		threads = 1
 	}
 	g := &insideGroup{crew: c, ended: make(chan struct{})}
-	g.group = wall.NewPacerGroup(*c.run.Wall, c.run.Plan.End, c.inside, c.links, block, threads)
+	g.group = wall.NewPacerGroup(*c.run.Wall, c.run.Plan.End, c.insideNodes(), c.links, block, threads)
 	go func() {
 		defer close(g.ended)
 		g.timings, g.err = g.group.Run()

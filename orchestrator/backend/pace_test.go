@@ -19,7 +19,7 @@ func keep(t *testing.T, ctx context.Context, adjust func(*backend.Pacing)) (*bac
 	p := backendtest.Compile(t, backendtest.Small)
 	f := backendtest.Fabric(p)
 	f.Run = 99
-	nodes, links, _ := backendtest.InMemory(t, p, f)
+	nodes, links, _, _ := backendtest.InMemory(t, p, f)
 	clock := wall.Clock{Dilation: 3000} // 0.4 s of wall time
 	block, err := wall.NewSharedControlBlock(len(nodes))
 	if err != nil {

@@ -42,7 +42,7 @@ func stepInside(ctx context.Context, c *crew, progress func(units.Time)) (*Outco
 	if err := c.openInside(); err != nil {
 		return nil, err
 	}
-	pool, err := shared.NewPool(c.inside, c.links, c.run.Plan.End)
+	pool, err := shared.NewPool(c.insideNodes(), c.links, c.run.Plan.End)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func stepInside(ctx context.Context, c *crew, progress func(units.Time)) (*Outco
 			progress(pool.Now())
 		}
 	}
-	out := c.newOutcome()
+	out := new(Outcome)
 	out.End, out.Grants, out.Drained = pool.End(), pool.Grants(), c.drained(pool.End())
 	return out, c.addInside(out)
 }
@@ -70,7 +70,7 @@ func stepInside(ctx context.Context, c *crew, progress func(units.Time)) (*Outco
 // stepProcesses returns when every process has reported, or with the first error: of
 // a process, of a run that stands still, or the cause of ctx's end.
 func stepProcesses(ctx context.Context, c *crew, board *shared.Board, progress func(units.Time)) (*Outcome, error) {
-	out := c.newOutcome()
+	out := new(Outcome)
 	dog := watchdog{crew: c, board: board}
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

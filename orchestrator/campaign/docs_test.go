@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 

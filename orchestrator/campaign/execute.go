@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/check"
@@ -104,28 +105,38 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	if err != nil {
 		return fail(writeError(s.writer.Dir(), err))
 	}
-	out, err := s.run(ctx, j, pcap, fraction)
-	if wrong := pcap.Close(); wrong != nil && (err == nil || errors.Is(err, wrong)) {
-		err = writeError(s.writer.Dir(), wrong)
+	writer, err := s.writer.BeginRun(j.name, j.seed)
+	if err != nil {
+		return fail(writeError(s.writer.Dir(), errors.Join(err, pcap.Close())))
+	}
+	records := measure.NewRecords(j.plan, writer)
+	out, err := s.run(ctx, j, pcap, records, fraction)
+	for _, wrong := range []error{pcap.Close(), writer.Err()} {
+		if wrong != nil && (err == nil || errors.Is(err, wrong)) {
+			err = writeError(s.writer.Dir(), wrong)
+		}
 	}
 	if err != nil {
 		return fail(err)
 	}
-	data, err := s.judge(ctx, j, out)
+	if n := records.Dropped(); n > 0 {
+		s.journal.note(fmt.Sprintf("variant %s, seed %d: %d records were dropped, which came faster than they could be written; tables and charts lack them", j.name, j.seed, n))
+	}
+	data, err := s.judge(ctx, j, out, records.Nodes())
 	if err != nil {
 		return fail(err)
 	}
-	metrics := measure.Metrics(j.plan, out)
-	if err := s.derive(j, metrics, data.Valid()); err != nil {
+	values := measure.Metrics(j.plan, out, records)
+	if err := s.derive(j, values, data.Valid()); err != nil {
 		return fail(err)
 	}
-	data.DataPackets = int64(metrics["data_packets"])
-	if err := s.writer.AddRun(j.name, j.seed, data); err != nil {
+	data.DataPackets = int64(values["data_packets"])
+	if err := writer.End(data); err != nil {
 		return fail(writeError(s.writer.Dir(), err))
 	}
 	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
 	s.tracker.finish(index, j.name, j.seed)
-	f.metrics = runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: metrics}
+	f.metrics = runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: values}
 	for _, reason := range data.Invalid {
 		f.reasons = append(f.reasons, fmt.Sprintf("variant %s, seed %d: %s", j.name, j.seed, reason))
 	}
@@ -134,11 +145,11 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 
 // run runs a plan on the experiment's runtime. fraction is called with the share of
 // the run that is done.
-func (s *session) run(ctx context.Context, j job, pcap *packets.File, fraction func(float64)) (*backend.Outcome, error) {
+func (s *session) run(ctx context.Context, j job, pcap *packets.File, records *measure.Records, fraction func(float64)) (*backend.Outcome, error) {
 	if s.mode.clock == runtimes.Virtual {
-		return packets.Virtual(ctx, j.plan, pcap, fraction)
+		return packets.Virtual(ctx, j.plan, pcap, records, fraction)
 	}
-	out, err := s.runReal(ctx, j, pcap, fraction)
+	out, err := s.runReal(ctx, j, pcap, records, fraction)
 	switch {
 	case err == nil, ctx.Err() != nil, errors.Is(err, failure.ErrInfrastructure):
 		return out, err
@@ -148,8 +159,8 @@ func (s *session) run(ctx context.Context, j job, pcap *packets.File, fraction f
 
 // judge checks whether a run can be trusted. It returns what the run folder keeps of
 // the run.
-func (s *session) judge(ctx context.Context, j job, out *backend.Outcome) (d runfolder.RunData, err error) {
-	d = runfolder.RunData{Nodes: out.Nodes, TraceHash: measure.TraceHash(out.Nodes), Wall: out.Wall, CPU: out.CPU}
+func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes []metrics.NodeTotals) (d runfolder.RunData, err error) {
+	d = runfolder.RunData{Nodes: nodes, TraceHash: measure.TraceHash(nodes), Wall: out.Wall, CPU: out.CPU}
 	switch {
 	case s.mode.realTime:
 		if len(j.plan.Programs) > 0 {
@@ -160,15 +171,15 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome) (d run
 		d.Fidelity = check.Measure(j.plan, s.mode.wall.Dilation, out)
 		d.Checks = append(d.Checks, check.Fidelity(j.plan, d.Fidelity, s.mode.budget))
 	case s.mode.clock != runtimes.Virtual:
-		d.Checks = append(d.Checks, check.Frames(j.plan, out))
+		d.Checks = append(d.Checks, check.Frames(j.plan, out, nodes))
 	}
-	d.Checks = append(d.Checks, check.Conservation(j.plan, out), check.Completion(j.plan, out))
+	d.Checks = append(d.Checks, check.Conservation(j.plan, out, nodes), check.Completion(j.plan, out, nodes))
 	if s.opts.CheckParity {
-		again, err := packets.Virtual(ctx, j.plan, nil, nil)
-		if err != nil {
+		virtual := measure.NewRecords(j.plan, nil)
+		if _, err := packets.Virtual(ctx, j.plan, nil, virtual, nil); err != nil {
 			return d, err
 		}
-		parity := check.Parity(out, again)
+		parity := check.Parity(nodes, virtual.Nodes())
 		d.Checks = append(d.Checks, parity)
 		if parity.OK {
 			s.journal.note("parity: " + parity.Detail)
@@ -190,8 +201,8 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome) (d run
 
 // derive adds the experiment's derived metrics. A run that is not valid may lack what
 // they are computed from, and so may a lab that was ended before its traffic.
-func (s *session) derive(j job, metrics map[string]float64, valid bool) error {
-	derived, err := experiment.EvalDerived(s.set.Variants[j.variant].Experiment.Derived, metrics)
+func (s *session) derive(j job, values map[string]float64, valid bool) error {
+	derived, err := experiment.EvalDerived(s.set.Variants[j.variant].Experiment.Derived, values)
 	switch {
 	case err == nil || !valid:
 	case s.opts.Hold != nil:
@@ -200,7 +211,7 @@ func (s *session) derive(j job, metrics map[string]float64, valid bool) error {
 		return failure.Configuration(err)
 	}
 	for k, v := range derived {
-		metrics[k] = v
+		values[k] = v
 	}
 	return nil
 }

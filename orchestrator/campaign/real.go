@@ -10,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
@@ -54,7 +55,7 @@ const (
 )
 
 // runReal runs a plan with real nodes.
-func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, fraction func(float64)) (*backend.Outcome, error) {
+func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, records *measure.Records, fraction func(float64)) (*backend.Outcome, error) {
 	r, length := j.run, bound(j.plan)
 	r.Folder = s.writer.Dir()
 	if folder, err := filepath.Abs(r.Folder); err == nil {
@@ -62,6 +63,7 @@ func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, fracti
 	}
 	c := backend.Control{
 		Progress: func(now units.Time, _ float64) { fraction(min(float64(now)/float64(max(length, 1)), 0.99)) },
+		Records:  records,
 		Note:     s.journal.note,
 	}
 	nodeFolder := s.mode.runtime.NodeFolder(r.Folder)

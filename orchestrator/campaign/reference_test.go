@@ -10,13 +10,12 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/check"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
-	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
@@ -47,11 +46,25 @@ func parseText(t testing.TB, text string) *experiment.Set {
 // runVirtual runs the first variant and checks what every run must hold.
 func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string]float64, *backend.Outcome) {
 	t.Helper()
-	p, err := plan.Compile(e, seed)
+	m, out, _ := runKept(t, e, seed)
+	return m, out
+}
+
+// records keeps those of all nodes.
+type records struct{ metrics.Batch }
+
+func (r *records) Consume(b *metrics.Batch) { b.Each(r) }
+func (r *records) Err() error               { return nil }
+
+// runKept is runVirtual, with the run's records.
+func runKept(t testing.TB, e *experiment.Experiment, seed uint64) (map[string]float64, *outcome, *records) {
+	t.Helper()
+	kept := new(records)
+	p, err := Compile(e, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := packets.Virtual(context.Background(), p, nil, nil)
+	out, err := virtual(context.Background(), p, nil, nil, kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +73,10 @@ func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string
 			t.Errorf("%s: %s", c.Name, c.Detail)
 		}
 	}
-	return measure.Metrics(p, out), out
+	return measure(p, out), out, kept
 }
 
-// The reference simulator's own results (congestion-control.md section 5).
+// The reference simulator's own results (docs/references.md#reference-results).
 // Deterministic ones are exact if store-and-forward, headers and ACK rules are;
 // ours agree to the last digit that it prints.
 var references = []struct {

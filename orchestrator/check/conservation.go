@@ -1,5 +1,5 @@
-// Package check holds the tests of a run's trustworthiness, over its plan and its
-// outcome: conservation of packets, bytes and flows, completion, frames against
+// Package check holds the tests of a run's trustworthiness, over its plan, its
+// outcome and the totals of its nodes: conservation of packets, bytes and flows, completion, frames against
 // what interfaces counted, the ends of programs, and how well a run kept real time.
 package check
 
@@ -16,14 +16,14 @@ import (
 
 // Conservation checks that nothing came from nowhere or went nowhere: at every
 // port, on every link, and for every flow. A violation is a bug of csiglab.
-func Conservation(p *plan.Plan, out *backend.Outcome) runfolder.Check {
-	problem := checkPorts(p, out.Nodes)
+func Conservation(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runfolder.Check {
+	problem := checkPorts(p, nodes)
 	var inNetwork int64
 	if problem == "" {
-		inNetwork, problem = checkLinks(p, out)
+		inNetwork, problem = checkLinks(p, out.Drained, nodes)
 	}
 	if problem == "" {
-		problem = checkFlows(p, out, inNetwork)
+		problem = checkFlows(p, nodes, inNetwork)
 	}
 	if problem != "" {
 		return failed("conservation", problem)
@@ -41,7 +41,7 @@ func failed(name, detail string) runfolder.Check {
 
 // checkPorts: in = out + dropped + queued, in packets, and in bytes with what
 // trimming cut.
-func checkPorts(p *plan.Plan, results []metrics.NodeResult) string {
+func checkPorts(p *plan.Plan, results []metrics.NodeTotals) string {
 	for _, r := range results {
 		for _, t := range r.Ports {
 			if t.EnqueuedPackets != t.TxPackets+t.DroppedPackets+t.QueuedPackets {
@@ -62,19 +62,19 @@ func checkPorts(p *plan.Plan, results []metrics.NodeResult) string {
 
 // checkLinks: what one end sent, the other received, or is in flight when the
 // run was cut off. It returns the packets still inside the network.
-func checkLinks(p *plan.Plan, out *backend.Outcome) (inNetwork int64, problem string) {
-	at := func(e topologies.End) metrics.PortTotals { return out.Nodes[e.Node].Ports[e.Port] }
+func checkLinks(p *plan.Plan, drained bool, nodes []metrics.NodeTotals) (inNetwork int64, problem string) {
+	at := func(e topologies.End) metrics.PortTotals { return nodes[e.Node].Ports[e.Port] }
 	for id, l := range p.Graph.Links {
 		for _, d := range [][2]topologies.End{{l.A, l.B}, {l.B, l.A}} {
 			flying := at(d[0]).TxPackets - at(d[1]).RxPackets
-			if flying < 0 || flying > 0 && out.Drained {
+			if flying < 0 || flying > 0 && drained {
 				return 0, fmt.Sprintf("link %s: %s sent %d packets, %s received %d", p.Links[id].Name,
 					p.Graph.Nodes[d[0].Node].Name, at(d[0]).TxPackets, p.Graph.Nodes[d[1].Node].Name, at(d[1]).RxPackets)
 			}
 			inNetwork += flying
 		}
 	}
-	for _, r := range out.Nodes[p.Hosts():] {
+	for _, r := range nodes[p.Hosts():] {
 		var in, enqueued int64
 		for _, t := range r.Ports {
 			in += t.RxPackets
@@ -82,7 +82,7 @@ func checkLinks(p *plan.Plan, out *backend.Outcome) (inNetwork int64, problem st
 			inNetwork += t.QueuedPackets
 		}
 		inside := in - enqueued - undelivered(r)
-		if inside < 0 || inside > 0 && out.Drained {
+		if inside < 0 || inside > 0 && drained {
 			return 0, fmt.Sprintf("switch %s: %d packets in, %d to a port", r.Name, in, enqueued)
 		}
 		inNetwork += inside
@@ -91,7 +91,7 @@ func checkLinks(p *plan.Plan, out *backend.Outcome) (inNetwork int64, problem st
 }
 
 // undelivered counts the packets that a node dropped before a port had them.
-func undelivered(r metrics.NodeResult) (n int64) {
+func undelivered(r metrics.NodeTotals) (n int64) {
 	for _, d := range r.Drops {
 		n += d.Packets
 	}
@@ -104,9 +104,9 @@ func undelivered(r metrics.NodeResult) (n int64) {
 // checkFlows: transmissions = delivered whole + delivered trimmed + dropped + in
 // flight. Drops are not counted by flow, so with drops or a cut-off run the sum
 // over all flows is checked to lie within them.
-func checkFlows(p *plan.Plan, out *backend.Outcome, inNetwork int64) string {
+func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, inNetwork int64) string {
 	var missing, dropped int64
-	for i, r := range out.Nodes {
+	for i, r := range nodes {
 		if i < p.Hosts() { // what finds no room at a host's port was not sent
 			dropped += undelivered(r)
 			continue
@@ -115,7 +115,7 @@ func checkFlows(p *plan.Plan, out *backend.Outcome, inNetwork int64) string {
 			dropped += d.Packets
 		}
 	}
-	for _, f := range metrics.Flows(p.Flows, out.Nodes) {
+	for _, f := range metrics.Flows(p.Flows, nodes) {
 		sent := f.Sender.NewPackets + f.Sender.Retransmitted
 		got := f.Receiver.DeliveredWhole + f.Receiver.DeliveredTrimmed
 		if sent < got || sent > got+dropped+inNetwork {
@@ -136,12 +136,12 @@ func checkFlows(p *plan.Plan, out *backend.Outcome, inNetwork int64) string {
 }
 
 // Completion checks that a run that was not cut off finished its transfers.
-func Completion(p *plan.Plan, out *backend.Outcome) runfolder.Check {
+func Completion(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runfolder.Check {
 	const name = "completion"
 	if !out.Drained {
 		return passed(name, "the run was ended at %v", out.End)
 	}
-	for _, f := range metrics.Flows(p.Flows, out.Nodes)[:p.Transfers] {
+	for _, f := range metrics.Flows(p.Flows, nodes)[:p.Transfers] {
 		if f.Sender.Done == units.Never {
 			return failed(name, fmt.Sprintf("flow %s did not complete, and nothing is left to do", f.Info.Name))
 		}
@@ -150,12 +150,12 @@ func Completion(p *plan.Plan, out *backend.Outcome) runfolder.Check {
 }
 
 // Parity checks that every node of a run has the trace that it has in virtual time.
-func Parity(out, virtual *backend.Outcome) runfolder.Check {
+func Parity(nodes, virtual []metrics.NodeTotals) runfolder.Check {
 	const name = "parity"
-	for i := range out.Nodes {
-		if got, want := out.Nodes[i], virtual.Nodes[i]; got.TraceHash != want.TraceHash {
+	for i := range nodes {
+		if got, want := nodes[i], virtual[i]; got.TraceHash != want.TraceHash {
 			return failed(name, fmt.Sprintf("the trace of %s differs from the virtual run's (%d events against %d)", got.Name, got.Events, want.Events))
 		}
 	}
-	return passed(name, "all %d nodes have the trace of a virtual run", len(out.Nodes))
+	return passed(name, "all %d nodes have the trace of a virtual run", len(nodes))
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -13,10 +14,10 @@ import (
 
 // Frames compares the frames that the nodes of a run under lockstep sent with what
 // their interfaces counted.
-func Frames(p *plan.Plan, out *backend.Outcome) runfolder.Check {
+func Frames(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runfolder.Check {
 	const name = "frames"
 	var packets int64
-	for _, n := range out.Nodes {
+	for _, n := range nodes {
 		for _, t := range n.Ports {
 			packets += t.TxPackets
 		}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -37,10 +38,13 @@ func (Backend) Find(_ context.Context, list []runs.Run) ([]runs.Run, error) { re
 // Remove implements runs.Finder: a run in virtual time leaves nothing.
 func (Backend) Remove(context.Context, runs.Run) ([]string, error) { return nil, nil }
 
-// Run implements backend.Backend. It uses the plan, Control.Progress and Control.Tap
-// and nothing else. When ctx ends, the error is ctx's.
+// batchRecords is how many records of a node are handed on at a time.
+const batchRecords = 16
+
+// Run implements backend.Backend. It uses the plan, Control.Progress,
+// Control.Tap and Control.Records, and nothing else. When ctx ends, the error is ctx's.
 func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
-	s, err := build(ctx, r, c)
+	s, sinks, err := build(ctx, r, c)
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
@@ -51,26 +55,34 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*bac
 	if !s.Run() && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	out := &backend.Outcome{Wall: time.Since(start), CPU: threadCPU() - cpu, End: s.Now()}
-	out.Nodes = s.Results()
-	out.Drained = s.Drained()
+	out := &backend.Outcome{Wall: time.Since(start), CPU: threadCPU() - cpu, End: s.Now(), Drained: s.Drained()}
+	s.Close()
+	for _, sink := range sinks {
+		sink.Flush()
+	}
 	return out, nil
 }
 
 // build builds the machines of a plan and joins them.
-func build(ctx context.Context, r *backend.Run, c backend.Control) (*sim.Sim, error) {
+func build(ctx context.Context, r *backend.Run, c backend.Control) (*sim.Sim, []*metrics.Batcher, error) {
 	p, pool := r.Plan, new(wire.Pool)
+	sinks := make([]*metrics.Batcher, len(p.Nodes))
+	var records metrics.Consumer = new(metrics.Collector)
+	if c.Records != nil {
+		records = c.Records
+	}
 	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End}
 	var hosts []*host.Host
 	for i, spec := range p.Nodes {
-		m, err := spec.New(pool)
+		sinks[i] = metrics.NewBatcher(i, batchRecords, records)
+		m, err := spec.New(pool, sinks[i])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if h, ok := m.(*host.Host); ok {
 			hosts = append(hosts, h)
 		}
-		n := sim.Node{Machine: m, Ports: spec.Ports()}
+		n := sim.Node{Machine: m, Ports: spec.Ports(), Sink: sinks[i]}
 		if c.Tap != nil {
 			n.Tap = c.Tap(i)
 		}
@@ -90,7 +102,7 @@ func build(ctx context.Context, r *backend.Run, c backend.Control) (*sim.Sim, er
 		}
 		return ctx.Err() == nil
 	}
-	return sim.New(cfg), nil
+	return sim.New(cfg), sinks, nil
 }
 
 func threadCPU() time.Duration {

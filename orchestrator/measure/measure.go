@@ -5,19 +5,18 @@ package measure
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
 
 // Metrics returns the metrics of a run.
-func Metrics(p *plan.Plan, out *backend.Outcome) map[string]float64 {
+func Metrics(p *plan.Plan, out *backend.Outcome, r *Records) map[string]float64 {
+	nodes := r.Nodes()
 	m := map[string]float64{
 		"cpu_seconds":      out.CPU.Seconds(),
 		"model_ms":         units.Duration(out.End).Seconds() * 1e3,
@@ -26,7 +25,7 @@ func Metrics(p *plan.Plan, out *backend.Outcome) map[string]float64 {
 	for name, v := range p.Constants {
 		m[name] = v
 	}
-	flows := metrics.Flows(p.Flows, out.Nodes)
+	flows := metrics.Flows(p.Flows, nodes)
 	var fcts []float64
 	transfers := p.Transfers
 	for _, f := range flows[transfers:] {
@@ -63,9 +62,9 @@ func Metrics(p *plan.Plan, out *backend.Outcome) map[string]float64 {
 		m["fct_us.mean"] = sum / float64(len(fcts))
 		m["fct_us.p99"] = fcts[int(math.Ceil(0.99*float64(len(fcts))))-1]
 	}
-	measurePorts(m, out.Nodes)
-	measureCC(m, p, out)
-	measurePrograms(m, p, out)
+	measurePorts(m, nodes)
+	r.cc.measure(m)
+	r.paths.measure(m)
 	return m
 }
 
@@ -84,7 +83,7 @@ func measureRate(m map[string]float64, p *plan.Plan, f metrics.Flow, end units.T
 	m["goodput_gbps."+f.Info.Name] = gbps(f.Receiver.MeasuredPayload)
 }
 
-func measurePorts(m map[string]float64, nodes []metrics.NodeResult) {
+func measurePorts(m map[string]float64, nodes []metrics.NodeTotals) {
 	m["trims"], m["drops"], m["marks"] = 0, 0, 0
 	for _, r := range nodes {
 		for _, p := range r.Ports {
@@ -103,85 +102,8 @@ func measurePorts(m map[string]float64, nodes []metrics.NodeResult) {
 	}
 }
 
-// measureCC adds what each flow's controller did with the ACKs of the measuring
-// window: the share of each action and the mean delay it was fed.
-func measureCC(m map[string]float64, p *plan.Plan, out *backend.Outcome) {
-	type sum struct {
-		acks    int64
-		delay   units.Duration
-		actions [metrics.Actions]int64
-	}
-	sums := make([]sum, len(p.Flows))
-	for _, r := range out.Nodes {
-		for _, w := range r.CCWindows {
-			if w.Start < p.Measure.From || w.Start >= p.Measure.To {
-				continue
-			}
-			s := &sums[w.Flow]
-			s.acks += w.Acks
-			s.delay += w.Delay
-			for a, n := range w.Actions {
-				s.actions[a] += n
-			}
-		}
-	}
-	for i, s := range sums {
-		if s.acks == 0 {
-			continue
-		}
-		name := p.Flows[i].Name
-		m["cc_delay_us."+name] = s.delay.Microseconds() / float64(s.acks)
-		for a, n := range s.actions {
-			m[fmt.Sprintf("cc_share.%s.%s", name, metrics.Action(a))] = float64(n) / float64(s.acks)
-		}
-	}
-}
-
-// measurePrograms adds what tags said of the paths between programs in the
-// measuring window: the share of samples that name each port, by signal, and the
-// mean of the available bandwidths.
-func measurePrograms(m map[string]float64, p *plan.Plan, out *backend.Outcome) {
-	type sum struct {
-		samples, points int64
-		named           map[uint16]int64
-	}
-	ports := p.PortNames()
-	for _, h := range p.ApplicationHosts() { // each flow's samples are at one host
-		sums := map[int32]*[csig.Types]sum{}
-		for _, w := range out.Nodes[h].SignalWindows {
-			if w.Start < p.Measure.From || w.Start >= p.Measure.To || csig.Type(w.Type) >= csig.Types {
-				continue
-			}
-			if sums[w.Flow] == nil {
-				sums[w.Flow] = &[csig.Types]sum{}
-			}
-			s := &sums[w.Flow][w.Type]
-			if s.named == nil {
-				s.named = map[uint16]int64{}
-			}
-			s.samples += w.Samples
-			s.points += w.PointSum
-			s.named[w.Locator] += w.Samples
-		}
-		for flow, signals := range sums {
-			for t, s := range signals {
-				if s.samples == 0 {
-					continue
-				}
-				name := p.Flows[flow].Name
-				for locator, n := range s.named {
-					m[fmt.Sprintf("bottleneck_share.%s.%v.%s", name, csig.Type(t), ports[locator])] = float64(n) / float64(s.samples)
-				}
-				if csig.Type(t) == csig.ABW {
-					m["abw_gbps."+name] = float64(s.points) / float64(s.samples) * 8 / float64(units.Gbps)
-				}
-			}
-		}
-	}
-}
-
 // TraceHash combines the nodes' trace hashes in node order.
-func TraceHash(nodes []metrics.NodeResult) [32]byte {
+func TraceHash(nodes []metrics.NodeTotals) [32]byte {
 	h := sha256.New()
 	for i := range nodes {
 		h.Write(nodes[i].TraceHash[:])

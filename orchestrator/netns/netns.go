@@ -30,6 +30,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/backend"
@@ -97,6 +98,7 @@ const supervisorArgument = "netns-supervisor"
 // message is what the supervisor says on its pipe, gob after gob.
 type message struct {
 	Deployed    *deployed
+	Records     *metrics.Batch
 	Now         units.Time
 	Started     bool // a run in real time has
 	Outcome     *backend.Outcome
@@ -226,6 +228,10 @@ func listen(ctx context.Context, p *supervisorProcess, c backend.Control) (last 
 			}
 		case m.Outcome != nil, m.Calibration != nil, m.Failure != nil:
 			last = &m
+		case m.Records != nil:
+			if c.Records != nil {
+				c.Records.Consume(m.Records)
+			}
 		case m.Started:
 			if c.Started != nil {
 				c.Started()

@@ -76,7 +76,7 @@ func run(t testing.TB, f *testRun) (*backend.Outcome, error) {
 	if errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)
 	}
-	return out, err
+	return outcome{out, records.Results()}, err
 }
 
 // TestParity: real frames between real namespaces leave the trace of the

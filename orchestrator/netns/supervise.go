@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -64,12 +66,18 @@ func obey(ctx context.Context, o *order, in *os.File, out *gob.Encoder) (last me
 		return last, err
 	}
 	// Without csiglab, who reads the messages, the supervisor dies.
-	tell := func(m message) { out.Encode(m) } //nolint:errcheck // see above
+	var mu sync.Mutex
+	tell := func(m message) {
+		mu.Lock()
+		defer mu.Unlock()
+		out.Encode(m) //nolint:errcheck // see above
+	}
 	control := backend.Control{
 		Deployed: func(nodes []runs.Node, links []runs.Link) error {
 			tell(message{Deployed: &deployed{Supervisor: os.Getpid(), Nodes: nodes, Links: links}})
 			return nil
 		},
+		Records:  consumer(func(b *metrics.Batch) { tell(message{Records: b}) }),
 		Started:  func() { tell(message{Started: true}) },
 		Progress: func(now units.Time, _ float64) { tell(message{Now: now}) },
 	}
@@ -79,6 +87,11 @@ func obey(ctx context.Context, o *order, in *os.File, out *gob.Encoder) (last me
 	last.Outcome, err = backend.Drive(ctx, d, &o.Run, control)
 	return last, err
 }
+
+// consumer is a metrics.Consumer made of a function.
+type consumer func(*metrics.Batch)
+
+func (c consumer) Consume(b *metrics.Batch) { c(b) }
 
 // untilEnd returns a channel that is closed at the end of a file: csiglab leaves the
 // order's pipe open for as long as the run is held.

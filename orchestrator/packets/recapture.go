@@ -82,14 +82,15 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return failure.Infrastructure(err)
 	}
-	got, err := Virtual(ctx, p, pcap, nil)
+	records := measure.NewRecords(p, nil)
+	_, err = Virtual(ctx, p, pcap, records, nil)
 	if wrong := pcap.Close(); err == nil && wrong != nil {
 		err = failure.Infrastructure(wrong)
 	}
 	if err != nil {
 		return err
 	}
-	if hash := measure.TraceHash(got.Nodes); fmt.Sprintf("%x", hash) != run.TraceHash {
+	if hash := measure.TraceHash(records.Nodes()); fmt.Sprintf("%x", hash) != run.TraceHash {
 		return failure.Infrastructure(fmt.Errorf("%s leaves the trace %.6x when it runs again, in the folder it has %.12s; "+
 			"the folder was written by csiglab %s, this is %s, and a file that the experiment names may have changed", name, hash, run.TraceHash, folder.Manifest.Version, c.Version))
 	}
@@ -97,18 +98,18 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// Virtual runs a plan in virtual time and captures its packets in a File, which may
-// be nil. progress, which may be nil, is called now and then with the share of the
-// payload that has been delivered. The run ends early when the File cannot be
-// written.
-func Virtual(ctx context.Context, p *plan.Plan, pcap *File, progress func(delivered float64)) (*backend.Outcome, error) {
+// Virtual runs a plan in virtual time. It captures the packets in a File, which may be
+// nil, and hands on the records. progress, which may be nil, is called now and then
+// with the share of the payload that has been delivered. The run ends early when
+// packets or records cannot be kept.
+func Virtual(ctx context.Context, p *plan.Plan, pcap *File, records *measure.Records, progress func(delivered float64)) (*backend.Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := backend.Control{Progress: func(_ units.Time, delivered float64) {
+	c := backend.Control{Records: records, Progress: func(_ units.Time, delivered float64) {
 		if progress != nil {
 			progress(delivered)
 		}
-		if pcap.Failed() {
+		if pcap.Failed() || records.Err() != nil {
 			cancel()
 		}
 	}}
@@ -118,6 +119,9 @@ func Virtual(ctx context.Context, p *plan.Plan, pcap *File, progress func(delive
 	out, err := inproc.Backend{}.Run(ctx, &backend.Run{Plan: p}, c)
 	if pcap.Failed() {
 		return nil, pcap.Err()
+	}
+	if wrong := records.Err(); wrong != nil {
+		return nil, wrong
 	}
 	return out, err
 }

@@ -70,10 +70,11 @@ func Fabric(p *plan.Plan) emu.Fabric {
 	return f
 }
 
-// Machine builds the machine of a node, which draws its packets from pool.
-func Machine(t testing.TB, p *plan.Plan, i int, pool *wire.Pool) node.Machine {
+// Machine builds the machine of a node, which draws its packets from pool and emits
+// its records into sink.
+func Machine(t testing.TB, p *plan.Plan, i int, pool *wire.Pool, sink metrics.Sink) node.Machine {
 	t.Helper()
-	m, err := p.Nodes[i].New(pool)
+	m, err := p.Nodes[i].New(pool, sink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +82,8 @@ func Machine(t testing.TB, p *plan.Plan, i int, pool *wire.Pool) node.Machine {
 }
 
 // InMemory returns the drivers of a plan's nodes over links in memory, the directions
-// of these links, and each node's end of them.
-func InMemory(t testing.TB, p *plan.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Link, []*netio.Memory) {
+// of these links, each node's end of them, and the records of all nodes.
+func InMemory(t testing.TB, p *plan.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Link, []*netio.Memory, *Records) {
 	t.Helper()
 	configs, links := f.Configs()
 	conns := make([]*netio.Memory, len(configs))
@@ -93,30 +94,30 @@ func InMemory(t testing.TB, p *plan.Plan, f emu.Fabric) ([]*emu.Node, []lockstep
 	for _, w := range wires {
 		netio.Join(conns[w[0].Node], w[0].Port, conns[w[1].Node], w[1].Port)
 	}
-	nodes := make([]*emu.Node, len(configs))
+	nodes, records := make([]*emu.Node, len(configs)), NewRecords(len(configs))
 	for i, c := range configs {
 		pool := new(wire.Pool)
 		if ports := p.Nodes[i].Ports(); ports != len(c.Ports) {
 			t.Fatalf("node %s: machine has %d ports, fabric %d", c.Name, ports, len(c.Ports))
 		}
-		nodes[i] = emu.New(c, Machine(t, p, i, pool), pool, conns[i])
+		nodes[i] = emu.New(c, Machine(t, p, i, pool, records.Sink(i)), pool, conns[i], records.Sink(i))
 	}
-	return nodes, links, conns
+	return nodes, links, conns, records
 }
 
 // Virtual runs a plan in virtual time. tap, which may be nil, returns the Tap of
 // each node.
-func Virtual(t testing.TB, p *plan.Plan, tap func(node int) node.Tap) []metrics.NodeResult {
+func Virtual(t testing.TB, p *plan.Plan, tap func(node int) node.Tap) []Result {
 	t.Helper()
-	out, err := inproc.Backend{}.Run(t.Context(), &backend.Run{Plan: p}, backend.Control{Tap: tap})
-	if err != nil {
+	records := NewRecords(len(p.Nodes))
+	if _, err := (inproc.Backend{}).Run(t.Context(), &backend.Run{Plan: p}, backend.Control{Tap: tap, Records: records}); err != nil {
 		t.Fatal(err)
 	}
-	return out.Nodes
+	return records.Results()
 }
 
 // Same checks that every node saw the same events and measured the same.
-func Same(t testing.TB, got, want []metrics.NodeResult) {
+func Same(t testing.TB, got, want []Result) {
 	t.Helper()
 	for i := range want {
 		if got[i].TraceHash != want[i].TraceHash {
