@@ -75,7 +75,8 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 	// known share of all calls are at that share of all hops, near enough.
 	var calls, from, to int
 	var before, after runtime.MemStats
-	out, err := packets.Virtual(context.Background(), p, nil, func(fraction float64) {
+	records := measure.NewRecords(p, nil)
+	out, err := packets.Virtual(context.Background(), p, nil, records, func(fraction float64) {
 		switch calls++; {
 		case from == 0 && fraction >= 0.25:
 			from = calls
@@ -89,7 +90,7 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 		b.Fatal(err)
 	}
 	var hops float64
-	for _, r := range out.Nodes {
+	for _, r := range records.Nodes() {
 		for _, port := range r.Ports {
 			hops += float64(port.TxPackets)
 		}
@@ -99,7 +100,7 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 		t.steadyAllocs += float64(after.Mallocs - before.Mallocs)
 	}
 	t.hops += hops
-	t.data += measure.Metrics(p, out)["data_packets"]
+	t.data += measure.Metrics(p, out, records)["data_packets"]
 	t.cpu += out.CPU.Seconds()
 	t.runs++
 }

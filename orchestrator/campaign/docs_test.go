@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 

@@ -65,12 +65,10 @@ func TestRegistryLocators(t *testing.T) {
 		m, out := runVirtual(t, e, 1)
 		metrics[scheme] = m
 		seen := 0
-		for _, r := range out.Nodes {
-			for _, s := range r.SignalWindows {
-				seen++
-				if s.Locator != 0 && count[s.Locator] == 0 {
-					t.Errorf("%s: a tag has the locator %d, which no port has", scheme, s.Locator)
-				}
+		for _, s := range out.kept.Signals {
+			seen++
+			if s.Locator != 0 && count[s.Locator] == 0 {
+				t.Errorf("%s: a tag has the locator %d, which no port has", scheme, s.Locator)
 			}
 		}
 		if seen == 0 {

@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +15,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/check"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
@@ -44,10 +45,31 @@ func parseText(t testing.TB, text string) *experiment.Set {
 }
 
 // runVirtual runs the first variant and checks what every run must hold.
-func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string]float64, *backend.Outcome) {
+func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string]float64, *ran) {
 	t.Helper()
-	m, out, _ := runKept(t, e, seed)
-	return m, out
+	p, err := plan.Compile(e, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(ran)
+	records := measure.NewRecords(p, &r.kept)
+	if r.Outcome, err = packets.Virtual(t.Context(), p, nil, records, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.Nodes = records.Nodes()
+	for _, c := range []runfolder.Check{check.Conservation(p, r.Outcome, r.Nodes), check.Completion(p, r.Outcome, r.Nodes)} {
+		if !c.OK {
+			t.Errorf("%s: %s", c.Name, c.Detail)
+		}
+	}
+	return measure.Metrics(p, r.Outcome, records), r
+}
+
+// ran is what a run in virtual time left.
+type ran struct {
+	*backend.Outcome
+	Nodes []metrics.NodeTotals
+	kept  records
 }
 
 // records keeps those of all nodes.
@@ -55,26 +77,6 @@ type records struct{ metrics.Batch }
 
 func (r *records) Consume(b *metrics.Batch) { b.Each(r) }
 func (r *records) Err() error               { return nil }
-
-// runKept is runVirtual, with the run's records.
-func runKept(t testing.TB, e *experiment.Experiment, seed uint64) (map[string]float64, *outcome, *records) {
-	t.Helper()
-	kept := new(records)
-	p, err := Compile(e, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := virtual(context.Background(), p, nil, nil, kept)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []runfolder.Check{check.Conservation(p, out), check.Completion(p, out)} {
-		if !c.OK {
-			t.Errorf("%s: %s", c.Name, c.Detail)
-		}
-	}
-	return measure(p, out), out, kept
-}
 
 // The reference simulator's own results (docs/references.md#reference-results).
 // Deterministic ones are exact if store-and-forward, headers and ACK rules are;

@@ -1,11 +1,17 @@
 package experiment
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/units"
 )
 
 // guide is docs/experiment.md, which these tests hold to what the code does.

@@ -35,6 +35,14 @@ type testRun struct {
 	backend.Run
 	Hold  chan struct{}   // closed to end the run; it is held if this is not nil
 	Ready func(id string) // called when a run in real time starts; may be nil
+
+	Records *backendtest.Records // of its nodes, once it runs
+}
+
+// ranRun is what such a run left.
+type ranRun struct {
+	*backend.Outcome
+	Nodes []backendtest.Result
 }
 
 // testBackend is the runtime of such runs.
@@ -57,8 +65,9 @@ func processes(one bool) backend.Processes {
 }
 
 // perform runs a run to its end. progress may be nil.
-func perform(ctx context.Context, f *testRun, progress func(units.Time)) (*backend.Outcome, error) {
-	c := backend.Control{Hold: f.Hold, Started: func() {
+func perform(ctx context.Context, f *testRun, progress func(units.Time)) (*ranRun, error) {
+	f.Records = backendtest.NewRecords(len(f.Plan.Nodes))
+	c := backend.Control{Records: f.Records, Hold: f.Hold, Started: func() {
 		if f.Ready != nil {
 			f.Ready(f.ID)
 		}
@@ -67,16 +76,17 @@ func perform(ctx context.Context, f *testRun, progress func(units.Time)) (*backe
 		c.Progress = func(now units.Time, _ float64) { progress(now) }
 	}
 	f.Held = f.Hold != nil
-	return backend.Perform(ctx, testBackend, &f.Run, c)
+	out, err := backend.Perform(ctx, testBackend, &f.Run, c)
+	return &ranRun{out, f.Records.Results()}, err
 }
 
-func run(t testing.TB, f *testRun) (*backend.Outcome, error) {
+func run(t testing.TB, f *testRun) (*ranRun, error) {
 	t.Helper()
 	out, err := perform(context.Background(), f, nil)
 	if errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)
 	}
-	return outcome{out, records.Results()}, err
+	return out, err
 }
 
 // TestParity: real frames between real namespaces leave the trace of the

@@ -54,7 +54,7 @@ func TestWall(t *testing.T) {
 			if least := f.Wall.At(out.End); out.Wall < least || out.Wall > least+5*time.Second {
 				t.Errorf("the run took %v, its model time is %v dilated", out.Wall, least)
 			}
-			shaped(t, f, out.Outcome)
+			shaped(t, f, out)
 		})
 	}
 }
@@ -62,7 +62,7 @@ func TestWall(t *testing.T) {
 // shaped checks that the kernel shaped every end of every link, at 1.1 times the
 // link's rate in wall time and a little for what frames are longer than packets,
 // and lost nothing.
-func shaped(t *testing.T, f *testRun, out *backend.Outcome) {
+func shaped(t *testing.T, f *testRun, out *ranRun) {
 	t.Helper()
 	links, frames := len(f.Plan.Graph.Links), out.Frames
 	if f.Processes == backend.SwitchProcess { // veth only at hosts
