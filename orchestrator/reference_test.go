@@ -44,7 +44,7 @@ func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := virtual(context.Background(), p, nil, nil)
+	out, err := virtual(context.Background(), p, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

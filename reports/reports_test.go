@@ -39,7 +39,7 @@ type synthetic struct {
 	rates   map[string][3]float64 // variant -> mean Gb/s of the flows 0-3, 0-1, 2-3
 	queues  map[string][2]float64 // variant -> mean kB of s0->s1 and s1->s2
 	utilise float64               // share of the two links while all flows run
-	results map[string][]metrics.NodeResult
+	results map[string]*metrics.Batch
 }
 
 func threeFlow() *synthetic {
@@ -91,10 +91,11 @@ func (s *synthetic) manifest() runfolder.Manifest {
 
 // run returns the records of one run. The egress ports of the links between
 // switches are (4, 1) and (5, 3).
-func (s *synthetic) run(variant string, seed uint64) []metrics.NodeResult {
+func (s *synthetic) run(variant string, seed uint64) *metrics.Batch {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	noise := func(width float64) float64 { return 1 + width*(rng.Float64()-0.5) }
-	n := metrics.NodeResult{Node: 5, Name: "s1", TraceHash: [32]byte{byte(seed)}}
+	n := &metrics.Batch{Node: 5, Traces: []metrics.Trace{{Hash: [32]byte{byte(seed)}}}}
+	totals := metrics.NodeTotals{Node: 5, Name: "s1"}
 	rates, queues := s.rates[variant], s.queues[variant]
 	for i := range windows {
 		at := units.Time(interval) * units.Time(i)
@@ -106,7 +107,7 @@ func (s *synthetic) run(variant string, seed uint64) []metrics.NodeResult {
 				}
 			}
 			bytes := int64(gbps * 1000 / 8 * interval.Microseconds())
-			n.FlowWindows = append(n.FlowWindows, metrics.FlowWindow{Flow: int32(f), Start: at, Packets: bytes / 4150, WireBytes: bytes, PayloadBytes: bytes * 4086 / 4150})
+			n.Flows = append(n.Flows, metrics.FlowWindow{Flow: int32(f), Start: at, Packets: bytes / 4150, WireBytes: bytes, PayloadBytes: bytes * 4086 / 4150})
 			acks := bytes / 4150 * 2 / 3
 			delay := []float64{14.3, 6.8, 7.6}[f]
 			if variant != "baseline" {
@@ -126,7 +127,7 @@ func (s *synthetic) run(variant string, seed uint64) []metrics.NodeResult {
 			if f == 2 && i%37 == 5 {
 				continue // a window without an ACK
 			}
-			n.CCWindows = append(n.CCWindows, w)
+			n.CC = append(n.CC, w)
 		}
 		for k, port := range [][2]int32{{4, 1}, {5, 3}} {
 			share := s.utilise
@@ -137,11 +138,11 @@ func (s *synthetic) run(variant string, seed uint64) []metrics.NodeResult {
 			if i >= early {
 				mean = 2000
 			}
-			n.PortWindows = append(n.PortWindows, metrics.PortWindow{Node: port[0], Port: port[1], Start: at, TxBytes: int64(share * rate / 8e6 * interval.Microseconds()),
+			n.Ports = append(n.Ports, metrics.PortWindow{Node: port[0], Port: port[1], Start: at, TxBytes: int64(share * rate / 8e6 * interval.Microseconds()),
 				QueueMax: int64(mean * (1.3 + 0.5*rng.Float64())), QueueByteNS: int64(mean) * int64(interval/units.Nanosecond)})
 		}
 		// A host's port and an idle switch port are no bottlenecks.
-		n.PortWindows = append(n.PortWindows, metrics.PortWindow{Node: 0, Port: 0, Start: at, TxBytes: int64(rate / 8e6 * 100), QueueByteNS: 1e12},
+		n.Ports = append(n.Ports, metrics.PortWindow{Node: 0, Port: 0, Start: at, TxBytes: int64(rate / 8e6 * 100), QueueByteNS: 1e12},
 			metrics.PortWindow{Node: 6, Port: 0, Start: at, TxBytes: int64(0.4 * rate / 8e6 * 100), QueueByteNS: 1e10})
 	}
 	for f := range int32(3) {
@@ -150,17 +151,29 @@ func (s *synthetic) run(variant string, seed uint64) []metrics.NodeResult {
 			done = units.Time(windows * interval)
 		}
 		done += units.Time(seed) * units.Time(units.Microsecond)
-		n.Senders = append(n.Senders, metrics.SenderTotals{Flow: f, Start: units.Time(units.Microsecond), Done: done, NewPackets: 48948})
-		n.Receivers = append(n.Receivers, metrics.ReceiverTotals{Flow: f, Done: done - units.Time(6*units.Microsecond)})
+		totals.Senders = append(totals.Senders, metrics.SenderTotals{Flow: f, Start: units.Time(units.Microsecond), Done: done, NewPackets: 48948})
+		totals.Receivers = append(totals.Receivers, metrics.ReceiverTotals{Flow: f, Done: done - units.Time(6*units.Microsecond)})
 	}
-	return []metrics.NodeResult{n}
+	n.Totals = []metrics.NodeTotals{totals}
+	return n
+}
+
+// addRun writes a run of one node.
+func addRun(w *runfolder.Writer, variant string, seed uint64, node *metrics.Batch, d runfolder.RunData) error {
+	run, err := w.BeginRun(variant, seed)
+	if err != nil {
+		return err
+	}
+	run.Consume(node)
+	d.Nodes = []metrics.NodeTotals{node.NodeTotals()}
+	return run.End(d)
 }
 
 // folder writes the synthetic run and opens it.
 func (s *synthetic) folder(t *testing.T, change func(*runfolder.Manifest, *runfolder.Summary)) *runfolder.Folder {
 	t.Helper()
 	m := s.manifest()
-	s.results = map[string][]metrics.NodeResult{}
+	s.results = map[string]*metrics.Batch{}
 	var all []runfolder.RunMetrics
 	for _, v := range m.Variants {
 		for _, seed := range s.seeds {
@@ -183,11 +196,11 @@ func (s *synthetic) folder(t *testing.T, change func(*runfolder.Manifest, *runfo
 	}
 	for _, v := range m.Variants {
 		for _, seed := range s.seeds {
-			nodes := s.run(v.Name, seed)
+			node := s.run(v.Name, seed)
 			if seed == s.seeds[len(s.seeds)/2] {
-				s.results[v.Name] = nodes
+				s.results[v.Name] = node
 			}
-			if err := w.AddRun(v.Name, seed, runfolder.RunData{Nodes: nodes, TraceHash: [32]byte{byte(seed), 0xab}, Wall: 4 * time.Second, CPU: 250 * time.Millisecond, DataPackets: 146844,
+			if err := addRun(w, v.Name, seed, node, runfolder.RunData{TraceHash: [32]byte{byte(seed), 0xab}, Wall: 4 * time.Second, CPU: 250 * time.Millisecond, DataPackets: 146844,
 				Checks: []runfolder.Check{{Name: "conservation", OK: true}}}); err != nil {
 				t.Fatal(err)
 			}
@@ -237,18 +250,18 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 	ms := func(at units.Time) float64 { return units.Duration(at).Microseconds()/1000 + 0.05 }
 
 	for v, variant := range names {
-		n := s.results[variant][0]
+		n := s.results[variant]
 		lines, delays := make([]Line, 3), make([]Line, 3)
 		for f := range 3 {
 			lines[f], delays[f] = Line{Name: flows[f], Style: f}, Line{Name: flows[f], Style: f}
 		}
 		var shares [3][metrics.Actions]float64
 		var acks [3]float64
-		for _, w := range n.FlowWindows {
+		for _, w := range n.Flows {
 			l := &lines[w.Flow]
 			l.X, l.Y = append(l.X, ms(w.Start)), append(l.Y, float64(w.WireBytes)*8/1e9/interval.Seconds())
 		}
-		for _, w := range n.CCWindows {
+		for _, w := range n.CC {
 			l := &delays[w.Flow]
 			if len(l.X) > 0 && ms(w.Start)-l.X[len(l.X)-1] > 0.15 {
 				l.X, l.Y = append(l.X, ms(w.Start)-0.1), append(l.Y, math.NaN())
@@ -289,7 +302,7 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 		// The deeper queue comes first: s1 -> s2, then s0 -> s1.
 		for k, port := range [][2]int32{{5, 3}, {4, 1}} {
 			mean, peak := Line{Name: "mean", Style: styleMean}, Line{Name: "largest", Style: styleMax}
-			for _, w := range n.PortWindows {
+			for _, w := range n.Ports {
 				if w.Node == port[0] && w.Port == port[1] {
 					mean.X, mean.Y = append(mean.X, ms(w.Start)), append(mean.Y, float64(w.QueueByteNS)/1e8)
 					peak.X, peak.Y = append(peak.X, ms(w.Start)), append(peak.Y, float64(w.QueueMax)/1e3)
@@ -464,8 +477,8 @@ func TestHardlyAnything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		node := metrics.NodeResult{Name: "h0", FlowWindows: []metrics.FlowWindow{{WireBytes: 4150}}[:windows]}
-		if err := w.AddRun("run", 1, runfolder.RunData{Nodes: []metrics.NodeResult{node}}); err != nil {
+		node := &metrics.Batch{Flows: []metrics.FlowWindow{{WireBytes: 4150}}[:windows], Totals: []metrics.NodeTotals{{Name: "h0"}}}
+		if err := addRun(w, "run", 1, node, runfolder.RunData{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Finish(runfolder.NewSummary("tiny")); err != nil {

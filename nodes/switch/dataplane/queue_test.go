@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -286,12 +287,12 @@ func TestDelayKeepsOrder(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	cfg := config()
 	cfg.ECN = aqm.Linear{Low: 2, High: 1}
-	if _, err := dataplane.New(cfg, new(wire.Pool)); err == nil || !strings.Contains(err.Error(), "switch tor0: aqm") {
+	if _, err := dataplane.New(cfg, new(wire.Pool), metrics.Discard); err == nil || !strings.Contains(err.Error(), "switch tor0: aqm") {
 		t.Errorf("thresholds in the wrong order: %v", err)
 	}
 	cfg = withCSIG(config(), 1)
 	cfg.CSIG.Domain.TPIDCompact = 0x0800
-	if _, err := dataplane.New(cfg, new(wire.Pool)); err == nil || !strings.Contains(err.Error(), "switch tor0: csig") {
+	if _, err := dataplane.New(cfg, new(wire.Pool), metrics.Discard); err == nil || !strings.Contains(err.Error(), "switch tor0: csig") {
 		t.Errorf("a TPID that is IPv4's: %v", err)
 	}
 }
