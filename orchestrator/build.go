@@ -2,12 +2,14 @@ package orchestrator
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
@@ -184,7 +186,8 @@ func (f *fabric) switchConfig(n int, seed uint64, p *Plan, adjacency []topologie
 		},
 		Sizes:   p.Sizes,
 		Buffer:  buffer.Limits{Data: f.queue, Control: e.Links.ControlQueue},
-		ECN:     f.marking(),
+		AQM:     f.aqm,
+		ECN:     f.thresholds,
 		Trim:    e.Links.Trim,
 		CSIG:    f.switchCSIG,
 		Pairs:   p.Pairs,
@@ -212,19 +215,40 @@ func (f *fabric) switchConfig(n int, seed uint64, p *Plan, adjacency []topologie
 	return cfg, nil
 }
 
-func (f *fabric) marking() aqm.Linear {
-	ecn := f.experiment.Links.ECN
-	if !ecn.Enabled {
-		return aqm.Off
+// configureAQM settles the policy of every switch port, and refuses parameters
+// that make no sense at one of the rates.
+func (f *fabric) configureAQM() error {
+	links := f.experiment.Links
+	f.aqm, f.thresholds = links.AQM, aqm.Thresholds{Low: links.ECN.Low, High: links.ECN.High}
+	if !links.ECN.Enabled {
+		f.aqm = algorithm.Choice{Name: "none"}
+		return nil
 	}
-	marking := aqm.Linear{Low: ecn.Low, High: ecn.High}
-	if marking.Low == 0 {
-		marking.Low = f.share(2)
+	if f.thresholds.Low == 0 {
+		f.thresholds.Low = f.share(2)
 	}
-	if marking.High == 0 {
-		marking.High = f.share(8)
+	if f.thresholds.High == 0 {
+		f.thresholds.High = f.share(8)
 	}
-	return marking
+	if f.thresholds.Low > f.thresholds.High {
+		return at("links.ecn.low", fmt.Errorf("%v lies above links.ecn.high, %v", f.thresholds.Low, f.thresholds.High))
+	}
+	policy, ok := aqm.Table.Lookup(f.aqm.Name)
+	if !ok {
+		return at("links.aqm", fmt.Errorf("unknown AQM %q", f.aqm.Name))
+	}
+	tried := map[units.Rate]bool{}
+	for _, l := range f.graph.Links {
+		if tried[l.Rate] {
+			continue
+		}
+		tried[l.Rate] = true
+		port := aqm.Port{Rate: l.Rate, Queue: f.queue, ECN: f.thresholds, Random: rand.New(rand.NewPCG(0, 0))}
+		if _, err := policy.New(port, f.aqm.Params); err != nil {
+			return atParam("links.aqm", err)
+		}
+	}
+	return nil
 }
 
 // applyPolicies sets the port's policies from the rules, later ones winning. A

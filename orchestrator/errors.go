@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -52,6 +53,16 @@ func at(path string, err error) error {
 		return configuration(err)
 	}
 	return configuration(&experiment.PathError{Path: path, Err: err})
+}
+
+// atParam places the error of building an algorithm: at the parameter that it is
+// about, if any, of the algorithm at path.
+func atParam(path string, err error) error {
+	var param *algorithm.ParamError
+	if errors.As(err, &param) {
+		path, err = path+"."+param.Param, param.Err
+	}
+	return at(path, err)
 }
 
 // inVariant says where in a file an error of a variant is, or, if that is no

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
@@ -34,7 +33,7 @@ const (
 )
 
 // real runs a plan with real frames between network namespaces or containers.
-func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *capturing, to *runfolder.RunWriter) (*outcome, error) {
+func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *capturing, to keeper) (*outcome, error) {
 	p := j.plan
 	f, err := r.netnsFabric(p)
 	if err != nil {
@@ -78,9 +77,6 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 			return nil, err
 		}
 		return nil, infrastructure(err)
-	}
-	if err := records.err(); err != nil {
-		return nil, writeError(f.Folder, err)
 	}
 	if pcap != nil {
 		if err := pcap.merge(f.Spools); err != nil {

@@ -4,7 +4,6 @@
 package orchestrator
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
@@ -76,6 +76,8 @@ type fabric struct {
 	routes       []topologies.Routes
 	path         congestion.Path
 	queue        units.Size
+	aqm          algorithm.Choice
+	thresholds   aqm.Thresholds
 	bdpPackets   units.Size
 	controlDelay units.Duration
 	csig         *csig.Config
@@ -107,6 +109,9 @@ func newFabric(e *experiment.Experiment) (*fabric, error) {
 	}
 	f.routes = topologies.NextHops(f.graph)
 	f.sizePath()
+	if err := f.configureAQM(); err != nil {
+		return nil, err
+	}
 	if err := f.configureCSIG(); err != nil {
 		return nil, at("csig", err) // where it is not known better
 	}
@@ -114,8 +119,8 @@ func newFabric(e *experiment.Experiment) (*fabric, error) {
 }
 
 // sizePath derives what the reference simulator derives from the topology: the
-// network RTT, and from it queues and thresholds (congestion-control.md 1.1,
-// 1.9).
+// network RTT, and from it queues and thresholds
+// (docs/references.md#network-constants, #switch-queue).
 func (f *fabric) sizePath() {
 	links := f.experiment.Links
 	rate := f.graph.Links[f.graph.Adjacency()[0][0].Link].Rate
@@ -192,12 +197,7 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 		return nil, configuration(fmt.Errorf("unknown congestion control %q", e.Hosts.CC.Name))
 	}
 	if _, err := cc.New(f.path, e.Hosts.CC.Params); err != nil { // before a host is built
-		path := "hosts.cc"
-		var param *algorithm.ParamError
-		if errors.As(err, &param) {
-			path, err = path+"."+param.Param, param.Err
-		}
-		return nil, at(path, err)
+		return nil, atParam("hosts.cc", err)
 	}
 	if cc.Constants != nil {
 		p.Constants = cc.Constants(f.path, cc.Read(e.Hosts.CC.Params))

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
 // gathering takes the records of a run while it goes on: it hands the windows on to
@@ -15,10 +14,16 @@ type gathering struct {
 	totals *metrics.Collector
 	cc     *ccSums
 	paths  *pathSums
-	to     *runfolder.RunWriter // nil: the windows are not kept
+	to     keeper // nil: the windows are not kept
 }
 
-func newGathering(p *Plan, to *runfolder.RunWriter) *gathering {
+// keeper keeps the records of a run, as a *runfolder.RunWriter does.
+type keeper interface {
+	metrics.Consumer
+	Err() error // why it does not keep them, nil if it does
+}
+
+func newGathering(p *Plan, to keeper) *gathering {
 	return &gathering{totals: metrics.NewCollector(len(p.Graph.Nodes)), cc: newCCSums(p), paths: newPathSums(p), to: to}
 }
 
@@ -34,7 +39,7 @@ func (g *gathering) Consume(b *metrics.Batch) {
 	}
 }
 
-// err returns why the run folder does not take the records, nil if it does.
+// err returns why the records are not kept, nil if they are.
 func (g *gathering) err() error {
 	if g.to == nil {
 		return nil

@@ -287,6 +287,9 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 		return nil, nil, fail(writeError(r.writer.Dir(), errors.Join(err, pcap.close())))
 	}
 	out, err := r.backend(ctx, j, fraction, pcap, writer)
+	if wrong := writer.Err(); err == nil && wrong != nil {
+		err = writeError(r.writer.Dir(), wrong)
+	}
 	if wrong := pcap.close(); err == nil && wrong != nil {
 		err = writeError(r.writer.Dir(), wrong)
 	}
@@ -347,7 +350,7 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 }
 
 // backend runs a plan where the options say; to takes its records.
-func (r *runner) backend(ctx context.Context, j job, fraction func(float64), pcap *capturing, to *runfolder.RunWriter) (*outcome, error) {
+func (r *runner) backend(ctx context.Context, j job, fraction func(float64), pcap *capturing, to keeper) (*outcome, error) {
 	if r.runtime != RuntimeInproc {
 		return r.real(ctx, j, fraction, pcap, to)
 	}

@@ -80,9 +80,6 @@ func (r *RunWriter) Consume(b *metrics.Batch) {
 	}
 }
 
-// Dir returns the folder's path.
-func (r *RunWriter) Dir() string { return r.to.dir }
-
 // Err returns the first error of Consume, so that a run whose records cannot be
 // written need not go on.
 func (r *RunWriter) Err() error {

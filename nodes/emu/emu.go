@@ -46,7 +46,7 @@ type Config struct {
 }
 
 // DefaultFrameTimeout is thousands of times what a frame took in the worst case
-// measured (datapath.md).
+// measured (docs/references.md#lockstep-prototype).
 const DefaultFrameTimeout = 3 * time.Second
 
 // Port is one end of a link.
@@ -245,8 +245,8 @@ func (n *Node) Now() units.Time { return n.now }
 func (n *Node) LinkCounts() LinkCounts { return n.counts }
 
 // Finish closes the machine, so that it emits what it measured until end, or until
-// its last event if that is later: a run in real time may be given up at an
-// earlier end.
+// its last event if that is later: a run in real time may be given up at an earlier
+// end.
 func (n *Node) Finish(end units.Time) { n.stepper.Close(max(end, n.now)) }
 
 // Sent returns how many frames the node has put on links of the fabric.

@@ -12,7 +12,7 @@ import (
 // these and no others. A nil slice or function accepts every name, which is for
 // tests that do not care.
 type Tables struct {
-	CC, LB []algorithm.Spec
+	CC, LB, AQM []algorithm.Spec
 	// Quantisers returns an error when a format (compact, wide) has no quantiser
 	// of that name for that signal type.
 	Quantisers func(format, signal, name string) error
@@ -29,6 +29,7 @@ type choice struct {
 var choices = []choice{
 	{"hosts.cc", "nscc", func(t *Tables) []algorithm.Spec { return t.CC }, func(e *Experiment) *Algorithm { return &e.Hosts.CC }},
 	{"hosts.lb", "mixed", func(t *Tables) []algorithm.Spec { return t.LB }, func(e *Experiment) *Algorithm { return &e.Hosts.LB }},
+	{"links.aqm", "linear", func(t *Tables) []algorithm.Spec { return t.AQM }, func(e *Experiment) *Algorithm { return &e.Links.AQM }},
 }
 
 // isChoice reports whether the value of a path is an Algorithm.

@@ -23,7 +23,8 @@ func testTables() Tables {
 			}},
 			{Name: "swift", Params: []algorithm.Param{{Name: "base_target", Kind: algorithm.Duration, Default: "20us"}, {Name: "min_cwnd", Kind: algorithm.Size}, {Name: "floor", Kind: algorithm.Rate}, {Name: "hops", Kind: algorithm.Int, Default: "5"}}},
 		},
-		LB: []algorithm.Spec{{Name: "mixed", Params: []algorithm.Param{{Name: "paths", Kind: algorithm.Int, Default: "64"}}}, {Name: "single"}},
+		LB:  []algorithm.Spec{{Name: "mixed", Params: []algorithm.Param{{Name: "paths", Kind: algorithm.Int, Default: "64"}}}, {Name: "single"}},
+		AQM: []algorithm.Spec{{Name: "linear", Params: []algorithm.Param{{Name: "low", Kind: algorithm.Size, Default: "auto"}}}, {Name: "none"}},
 		Quantisers: func(format, signal, name string) error {
 			if format != "compact" || signal != "delay" || name != "delay-lin-500ns" {
 				return fmt.Errorf("no quantiser %q for %s in format %s", name, signal, format)
@@ -74,7 +75,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			{Down: 2, Up: 1, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 			{Down: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 		}}},
-		Links: Links{MTU: 4150, Header: 64, Trim: true, ECN: ECN{Enabled: true}},
+		Links: Links{MTU: 4150, Header: 64, Trim: true, AQM: Algorithm{Name: "linear", Params: algorithm.Values{"low": "auto"}}, ECN: ECN{Enabled: true}},
 		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: "structured", Signal: "delay",
 			Interval: 128 * units.Microsecond, Meter: "tumbling", Delay: "residence", NQD: "occupancy",
 			Decode: "auto", TrimRule: "force_local", Init: "every"},

@@ -4,12 +4,13 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
 )
 
 // StandardTables returns the algorithms and quantisers that csiglab's nodes
 // have.
 func StandardTables() Tables {
-	return Tables{CC: congestion.Table.Specs(), LB: balance.Table.Specs(), Quantisers: checkQuantiser}
+	return Tables{CC: congestion.Table.Specs(), LB: balance.Table.Specs(), AQM: aqm.Table.Specs(), Quantisers: checkQuantiser}
 }
 
 // checkQuantiser asks the csig package for a domain with this quantiser.

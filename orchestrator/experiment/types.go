@@ -60,6 +60,7 @@ type Links struct {
 	Queue        units.Size `yaml:"queue"`         // data queue of a switch port; 0 or "auto": 1 BDP with trimming, 5 without
 	ControlQueue units.Size `yaml:"control_queue"` // 0 or "auto": twice the data queue
 	Trim         bool       `yaml:"trim"`          // default true
+	AQM          Algorithm  `yaml:"aqm"`           // default linear; not used unless ECN is enabled
 	ECN          ECN        `yaml:"ecn"`
 	CountTag     bool       `yaml:"count_tag"` // charge the CSIG tag's bytes; default false
 }
@@ -68,7 +69,9 @@ type Links struct {
 // 32 bits can number: one per packet, of MTU less header.
 func (l Links) MaxTransfer() units.Size { return (1<<32 - 2) * (l.MTU - l.Header) }
 
-// ECN is the marking of switch ports: never at or below Low, linear between, always at or above High.
+// ECN says whether switch ports mark, and the thresholds of AQM policies that
+// have none of their own. Policy linear marks no packet at or below Low, every
+// one at or above High.
 type ECN struct {
 	Enabled bool       `yaml:"enabled"` // default true
 	Low     units.Size `yaml:"low"`     // 0 or "auto": 0.2 BDP

@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/node/nodetest"
-	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
@@ -198,7 +198,7 @@ type aSwitch struct {
 func newSwitch(t testing.TB, c shim.Config) aSwitch {
 	t.Helper()
 	cfg := dataplane.Config{
-		Node: 20, Name: "tor0", Sizes: c.Sizes, Buffer: buffer.Limits{Data: units.MB, Control: units.MB}, ECN: aqm.Off,
+		Node: 20, Name: "tor0", Sizes: c.Sizes, Buffer: buffer.Limits{Data: units.MB, Control: units.MB}, AQM: algorithm.Choice{Name: "none"},
 		CSIG: &dataplane.CSIG{Domain: *c.CSIG, Tau: units.Microsecond}, Records: units.Millisecond,
 		Ports:   []dataplane.Port{{Rate: rate, Locator: 6}, {Rate: rate, Locator: 7}},
 		Forward: forward.Config{Group: make([]uint16, 10), Ports: [][]uint16{{1}}},

@@ -1,41 +1,64 @@
-// Package aqm is what a switch port does about its data queue: mark with ECN,
-// and choose which packet to trim when the queue is full.
+// Package aqm is what a switch port does about its data queue: policies that
+// mark departing packets with ECN, one file each, the table that names them, and
+// the choice of the packet to trim when the queue is full. It holds no packet.
+// The dataplane asks the policy of a port about each departure.
 package aqm
 
 import (
-	"fmt"
 	"math/rand/v2"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Linear marks departing packets with a probability that is 0 up to Low, rises
-// linearly and is 1 from High on (uet-htsim compositequeue: decide_ECN). The
-// queue is taken after the departing packet has left it.
-type Linear struct {
+// Policy decides about the data packets of one port. It belongs to one goroutine.
+type Policy interface {
+	// Mark reports whether to mark a departing packet. Only packets whose senders
+	// understand ECN are asked about.
+	Mark(now units.Time, d Departure) bool
+}
+
+// Departure is a data packet whose transmission starts.
+type Departure struct {
+	Queue  units.Size     // data queue after the packet has left it
+	Waited units.Duration // time that the packet was in the queue
+}
+
+// Thresholds are the two of links.ecn: what a policy takes unless it is given
+// its own.
+type Thresholds struct {
 	Low, High units.Size
 }
 
-// Off marks nothing.
-var Off = Linear{Low: units.NoLimit, High: units.NoLimit}
-
-// Check refuses thresholds in the wrong order.
-func (l Linear) Check() error {
-	if l.Low < 0 || l.High < l.Low {
-		return fmt.Errorf("aqm: ECN thresholds %v and %v are not in order", l.Low, l.High)
-	}
-	return nil
+// Port is what a policy may know of its port at construction.
+type Port struct {
+	Rate  units.Rate // of the link
+	Queue units.Size // limit of the data queue
+	ECN   Thresholds
+	// Random is the port's generator. It also tosses the coin of trimming: a policy
+	// that decides without drawing leaves the other decisions of a run as they are.
+	Random *rand.Rand
 }
 
-// Mark decides for one packet. It draws only between the thresholds.
-func (l Linear) Mark(queue units.Size, r *rand.Rand) bool {
-	switch {
-	case queue <= l.Low && queue < l.High || l.Low == units.NoLimit:
-		return false
-	case queue >= l.High:
-		return true
-	}
-	return units.Size(r.Uint64N(uint64(l.High-l.Low))) < queue-l.Low
+// Algorithm is an entry of the table.
+type Algorithm struct {
+	algorithm.Spec
+	// Build returns the policy of a port. The reader's parameters are of their
+	// kinds and checked; Build calls Fail for one whose value makes no sense on this
+	// port.
+	Build func(p Port, r *algorithm.Reader) Policy
+}
+
+// New returns a policy with the given parameters. An *algorithm.ParamError names
+// the one whose value makes no sense.
+func (a Algorithm) New(p Port, params algorithm.Values) (Policy, error) {
+	return algorithm.Build(a.Spec, params, func(r *algorithm.Reader) Policy { return a.Build(p, r) })
+}
+
+// Table is every algorithm.
+var Table = algorithm.Table[Algorithm]{
+	linear,
+	none,
 }
 
 // TrimArriving tosses the coin of a full queue: true trims the arriving packet,

@@ -1,20 +1,38 @@
 package aqm_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/units"
 )
 
-// "p = 0 below Kmin, linear to 1 at Kmax, 1 above" (congestion-control.md 1.9).
+func policy(t *testing.T, name string, p aqm.Port, values algorithm.Values) aqm.Policy {
+	t.Helper()
+	a, ok := aqm.Table.Lookup(name)
+	if !ok {
+		t.Fatalf("no policy %s", name)
+	}
+	built, err := a.New(p, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built
+}
+
+func linear(t *testing.T, low, high units.Size, r *rand.Rand) aqm.Policy {
+	t.Helper()
+	return policy(t, "linear", aqm.Port{ECN: aqm.Thresholds{Low: low, High: high}, Random: r}, nil)
+}
+
+// docs/references.md#switch-queue: the probability is 0 below Low, linear to 1 at High.
 func TestMarkProbability(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
-	l := aqm.Linear{Low: 37350, High: 145250}
+	l := linear(t, 37350, 145250, r)
 	const draws = 20000
 	for _, tc := range []struct {
 		queue units.Size
@@ -25,7 +43,7 @@ func TestMarkProbability(t *testing.T) {
 	} {
 		marked := 0
 		for range draws {
-			if l.Mark(tc.queue, r) {
+			if l.Mark(0, aqm.Departure{Queue: tc.queue}) {
 				marked++
 			}
 		}
@@ -40,47 +58,53 @@ func TestMarkProbability(t *testing.T) {
 // "It draws only between the thresholds": what is decided leaves the generator
 // alone, so that other decisions of a run do not move.
 func TestMarkDrawsOnlyBetween(t *testing.T) {
-	l := aqm.Linear{Low: 100, High: 200}
 	r, untouched := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(1, 2))
+	l, off := linear(t, 100, 200, r), policy(t, "none", aqm.Port{Random: r}, nil)
 	for _, queue := range []units.Size{0, 100, 200, 300} {
-		l.Mark(queue, r)
+		l.Mark(0, aqm.Departure{Queue: queue})
 	}
-	aqm.Off.Mark(units.NoLimit, r)
+	off.Mark(0, aqm.Departure{Queue: units.NoLimit})
 	if r.Uint64() != untouched.Uint64() {
 		t.Error("a decided mark drew")
 	}
 }
 
 func TestMarkAtAStep(t *testing.T) {
-	l := aqm.Linear{Low: 100, High: 100}
 	r := rand.New(rand.NewPCG(1, 2))
+	l, off := linear(t, 100, 100, r), policy(t, "none", aqm.Port{Random: r}, nil)
 	for queue, want := range map[units.Size]bool{0: false, 99: false, 100: true, 101: true} {
-		if got := l.Mark(queue, r); got != want {
+		if got := l.Mark(0, aqm.Departure{Queue: queue}); got != want {
 			t.Errorf("step at 100: Mark(%d) = %v, want %v", queue, got, want)
 		}
 	}
 	for _, queue := range []units.Size{0, 1, units.TB, units.NoLimit} {
-		if aqm.Off.Mark(queue, r) {
-			t.Errorf("Off marked at %v", queue)
+		if off.Mark(0, aqm.Departure{Queue: queue}) {
+			t.Errorf("none marked at %v", queue)
 		}
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestThresholds(t *testing.T) {
+	l, _ := aqm.Table.Lookup("linear")
 	for _, tc := range []struct {
-		l  aqm.Linear
-		ok bool
+		port   aqm.Thresholds
+		values algorithm.Values
+		ok     bool
 	}{
-		{aqm.Off, true}, {aqm.Linear{}, true}, {aqm.Linear{Low: 1, High: 1}, true}, {aqm.Linear{Low: 1, High: 2}, true},
-		{aqm.Linear{Low: 2, High: 1}, false}, {aqm.Linear{Low: -1, High: 1}, false},
+		{aqm.Thresholds{}, nil, true}, {aqm.Thresholds{Low: 1, High: 1}, nil, true}, {aqm.Thresholds{Low: 1, High: 2}, nil, true},
+		{aqm.Thresholds{Low: 2, High: 1}, nil, false}, {aqm.Thresholds{Low: -1, High: 1}, nil, false},
+		{aqm.Thresholds{Low: 2, High: 1}, algorithm.Values{"low": "1B"}, true},
+		{aqm.Thresholds{Low: 2, High: 1}, algorithm.Values{"low": "auto", "high": "2B"}, true},
+		{aqm.Thresholds{Low: 1, High: 2}, algorithm.Values{"low": "3B"}, false},
+		{aqm.Thresholds{Low: 1, High: 2}, algorithm.Values{"high": "0B"}, false},
 	} {
-		if err := tc.l.Check(); (err == nil) != tc.ok {
-			t.Errorf("Check of %+v = %v, want ok %v", tc.l, err, tc.ok)
+		if _, err := l.New(aqm.Port{ECN: tc.port}, tc.values); (err == nil) != tc.ok {
+			t.Errorf("New with %+v and %v = %v, want ok %v", tc.port, tc.values, err, tc.ok)
 		}
 	}
 }
 
-// "With prob. 1/2 trim the arriving packet" (congestion-control.md 1.9).
+// docs/references.md#switch-queue: the coin is fair.
 func TestTrimArrivingIsFair(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -94,11 +118,4 @@ func TestTrimArrivingIsFair(t *testing.T) {
 	if math.Abs(float64(n)-draws/2) > 6*math.Sqrt(draws)/2 {
 		t.Errorf("seed %d: the arriving packet lost %d of %d times, want half", seed, n, draws)
 	}
-}
-
-func ExampleLinear() {
-	l := aqm.Linear{Low: 37350, High: 145250}
-	r := rand.New(rand.NewPCG(1, 1))
-	fmt.Println(l.Mark(30000, r), l.Mark(150000, r))
-	// Output: false true
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
@@ -33,8 +34,9 @@ type Config struct {
 	Ports   []Port
 	Forward forward.Config
 	Sizes   wire.Sizes
-	Buffer  buffer.Limits // of every port
-	ECN     aqm.Linear
+	Buffer  buffer.Limits    // of every port
+	AQM     algorithm.Choice // of aqm.Table, at every port
+	ECN     aqm.Thresholds
 	Trim    bool // trim what does not fit; otherwise drop it
 	CSIG    *CSIG
 	Pairs   []metrics.Pair // of hosts with programs: the flows of foreign packets
@@ -166,6 +168,7 @@ type port struct {
 	buffer buffer.Port
 	line   units.Serialiser
 	random *rand.Rand
+	aqm    aqm.Policy
 	record metrics.PortRecorder
 	abw    meter.Bandwidth
 	depth  meter.Depth
@@ -188,8 +191,9 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 	for _, p := range cfg.Pairs {
 		s.pairs[[2]int{int(p.Source), int(p.Destination)}] = uint32(p.Flow)
 	}
-	if err := cfg.ECN.Check(); err != nil {
-		return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
+	policy, ok := aqm.Table.Lookup(cfg.AQM.Name)
+	if !ok {
+		return nil, fmt.Errorf("switch %s: unknown AQM %q", cfg.Name, cfg.AQM.Name)
 	}
 	if cfg.CSIG != nil {
 		var err error
@@ -198,11 +202,17 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		}
 	}
 	for i, p := range cfg.Ports {
+		random := node.Random(cfg.Seed, cfg.Node, node.RandomPort, i)
+		marking, err := policy.New(aqm.Port{Rate: p.Rate, Queue: cfg.Buffer.Data, ECN: cfg.ECN, Random: random}, cfg.AQM.Params)
+		if err != nil {
+			return nil, fmt.Errorf("switch %s: aqm %w", cfg.Name, err)
+		}
 		s.ports[i] = port{
 			Port:   p,
 			buffer: buffer.NewPort(cfg.Buffer),
 			line:   units.NewSerialiser(p.Rate),
-			random: node.Random(cfg.Seed, cfg.Node, node.RandomPort, i),
+			random: random,
+			aqm:    marking,
 			record: metrics.NewPortRecorder(cfg.Node, i, cfg.Records, sink),
 		}
 		if s.domain != nil {
@@ -341,7 +351,7 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 	if fromData {
 		queue := out.buffer.Data()
 		out.record.Depth(now, int64(queue))
-		if ecn := p.ECN(); ecn != wire.NotECT && s.cfg.ECN.Mark(queue, out.random) {
+		if ecn := p.ECN(); ecn != wire.NotECT && out.aqm.Mark(now, aqm.Departure{Queue: queue, Waited: s.waited(now, p)}) {
 			marked = ecn != wire.CE
 			p.MarkCE()
 		}
@@ -396,9 +406,14 @@ func (s *Switch) signal(now, departs units.Time, out *port, t csig.Type, p *wire
 	}
 	delay := departs.Sub(p.EnqueuedAt)
 	if s.cfg.CSIG.Delay == Wait {
-		delay = now.Sub(p.EnqueuedAt) - s.cfg.Delay
+		delay = s.waited(now, p)
 	}
 	return uint64(delay / units.Nanosecond)
+}
+
+// waited returns the time that a packet was in the queue of its egress port.
+func (s *Switch) waited(now units.Time, p *wire.Packet) units.Duration {
+	return now.Sub(p.EnqueuedAt) - s.cfg.Delay
 }
 
 // postcard records the sample that a tag holds where the domain ends.

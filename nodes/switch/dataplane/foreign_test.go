@@ -7,7 +7,6 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -103,7 +102,7 @@ func TestForeignPacketsAreNeverTrimmed(t *testing.T) {
 func TestForeignPacketsAreMarkedIfTheyCanBe(t *testing.T) {
 	for _, tc := range []struct{ ecn, want uint8 }{{wire.NotECT, wire.NotECT}, {wire.ECT0, wire.CE}, {wire.ECT1, wire.CE}} {
 		cfg := config()
-		cfg.ECN = aqm.Linear{}
+		marking(&cfg, 0, 0)
 		r := newRig(t, cfg)
 		before := whole(r.foreign(1, 1518, tc.want))
 		r.receive(0, 3, r.foreign(1, 1518, tc.ecn), r.foreign(1, 1518, tc.ecn), r.foreign(1, 1518, tc.ecn))

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -40,7 +39,7 @@ func TestForwards(t *testing.T) {
 	r.wants(nil, nil)
 }
 
-// "strict priority for high" (congestion-control.md 1.9).
+// docs/references.md#switch-queue: control packets go first.
 func TestControlGoesFirst(t *testing.T) {
 	r := newRig(t, config())
 	r.receive(0, 3, r.data(1, 4150), r.data(1, 4150), r.ack(1), r.data(1, 4150), r.ack(1))
@@ -52,11 +51,11 @@ func TestControlGoesFirst(t *testing.T) {
 	}
 }
 
-// "from the low-queue length *after* removing the departing packet"
-// (congestion-control.md 1.9).
+// docs/references.md#switch-queue: marking goes by the data queue without the
+// leaving packet.
 func TestECNAfterRemovingTheDepartingPacket(t *testing.T) {
 	cfg := config()
-	cfg.ECN = aqm.Linear{Low: 2 * 4150, High: 2 * 4150} // a step: marks with two packets behind
+	marking(&cfg, 2*4150, 2*4150) // a step: marks with two packets behind
 	r := newRig(t, cfg)
 	var packets []*wire.Packet
 	for range 5 {
@@ -83,7 +82,7 @@ func TestECNAfterRemovingTheDepartingPacket(t *testing.T) {
 
 func TestECNSparesControlAndMarkedPackets(t *testing.T) {
 	cfg := config()
-	cfg.ECN = aqm.Linear{} // marks everything
+	marking(&cfg, 0, 0) // marks everything
 	r := newRig(t, cfg)
 	marked, ack := r.data(1, 4150), r.ack(1)
 	marked.MarkCE()
@@ -109,9 +108,8 @@ func fixChecksum(p *wire.Packet) {
 	h[10], h[11] = byte(^sum>>8), byte(^sum)
 }
 
-// "Overflow: with prob. 1/2 trim the arriving packet, else trim the most
-// recently enqueued packet … and enqueue the new one" (congestion-control.md
-// 1.9).
+// docs/references.md#switch-queue: a coin trims the packet that arrives, or the one
+// enqueued last, in whose place the new one is enqueued.
 func TestTrimmingCoin(t *testing.T) {
 	const rounds = 2000
 	arriving := 0
@@ -286,9 +284,13 @@ func TestDelayKeepsOrder(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	cfg := config()
-	cfg.ECN = aqm.Linear{Low: 2, High: 1}
+	marking(&cfg, 2, 1)
 	if _, err := dataplane.New(cfg, new(wire.Pool), metrics.Discard); err == nil || !strings.Contains(err.Error(), "switch tor0: aqm") {
 		t.Errorf("thresholds in the wrong order: %v", err)
+	}
+	cfg.AQM.Name = "linaer"
+	if _, err := dataplane.New(cfg, new(wire.Pool), metrics.Discard); err == nil || !strings.Contains(err.Error(), `switch tor0: unknown AQM "linaer"`) {
+		t.Errorf("an AQM that does not exist: %v", err)
 	}
 	cfg = withCSIG(config(), 1)
 	cfg.CSIG.Domain.TPIDCompact = 0x0800

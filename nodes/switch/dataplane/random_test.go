@@ -6,15 +6,14 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
 
-// "port packets: in = out + dropped + queued; port bytes: in = out + dropped +
-// cut by trimming + queued" (design: Trust), on random traffic, at every
-// instant, and no queue above its limit.
+// Conservation (docs/metrics.md#checks) at a port: packets in = out + dropped +
+// queued, bytes in = out + dropped + cut by trimming + queued, on random traffic, at
+// every instant, and no queue above its limit.
 func TestConservation(t *testing.T) {
 	for round := range 60 {
 		rnd, seed := random()
@@ -29,7 +28,7 @@ func TestConservation(t *testing.T) {
 		}
 		cfg.Seed = rnd.Uint64()
 		cfg.Trim = round%4 != 0
-		cfg.ECN = aqm.Linear{Low: 4150, High: 6 * 4150}
+		marking(&cfg, 4150, 6*4150)
 		cfg.Buffer.Data = 8 * 4150
 		cfg.Buffer.Control = []units.Size{200, 4150, 100_000}[rnd.IntN(3)]
 		cfg.Delay = []units.Duration{0, 300 * units.Nanosecond}[rnd.IntN(2)]
@@ -136,7 +135,8 @@ func TestPortsAreWorkConserving(t *testing.T) {
 func TestDeterminism(t *testing.T) {
 	trace := func(seed uint64) [32]byte {
 		cfg := withCSIG(config(), csig.FormatWide)
-		cfg.Seed, cfg.ECN = seed, aqm.Linear{Low: 0, High: 20 * 4150}
+		cfg.Seed = seed
+		marking(&cfg, 0, 20*4150)
 		r := newRig(t, cfg)
 		for i := range 2000 {
 			r.receive(units.Time(i)*150_000, i%4, r.tagged(i%2, 4150, csig.Delay))
@@ -155,7 +155,7 @@ func TestDeterminism(t *testing.T) {
 
 func TestNothingAllocatesPerPacket(t *testing.T) {
 	for name, cfg := range map[string]dataplane.Config{"plain": config(), "csig": withCSIG(config(), csig.FormatCompact)} {
-		cfg.ECN = aqm.Linear{Low: 0, High: 20 * 4150}
+		marking(&cfg, 0, 20*4150)
 		cfg.Records = units.Hour
 		cfg.Delay = 100 * units.Nanosecond
 		cfg.Buffer.Data = 2 * 4150

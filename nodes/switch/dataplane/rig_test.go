@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
@@ -26,7 +27,7 @@ func config() dataplane.Config {
 		Forward: forward.Config{Group: []uint16{0, 1, 2, 3, 4}, Ports: [][]uint16{{0}, {1}, {2}, {3}, {}}},
 		Sizes:   sizes,
 		Buffer:  buffer.Limits{Data: 10 * 4150, Control: 20 * 4150},
-		ECN:     aqm.Off,
+		AQM:     algorithm.Choice{Name: "none"},
 		Trim:    true,
 		Seed:    1,
 		Records: 100 * units.Microsecond,
@@ -37,6 +38,11 @@ func config() dataplane.Config {
 		})
 	}
 	return cfg
+}
+
+// marking makes the switch of cfg mark between two thresholds.
+func marking(cfg *dataplane.Config, low, high units.Size) {
+	cfg.AQM, cfg.ECN = algorithm.Choice{Name: "linear"}, aqm.Thresholds{Low: low, High: high}
 }
 
 // withCSIG puts the switch of cfg into a domain whose delay buckets are 500 ns
