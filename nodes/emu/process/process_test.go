@@ -98,7 +98,7 @@ func TestMainReportsItsFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Close()
-	report, err := process.ReadReport(reports, metrics.Consumers{})
+	report, err := process.ReadReport(reports, metrics.NewCollector(0))
 	if err != nil {
 		t.Fatal(err)
 	}
