@@ -113,6 +113,7 @@ type Variant struct {
 	LB             string  `json:"lb"`
 	CSIG           string  `json:"csig"` // format, or "none"
 
+	Nodes []Node `json:"nodes,omitempty"` // set when they differ from the manifest's
 	Ports []Port `json:"ports,omitempty"` // set when they differ from the manifest's
 	Flows []Flow `json:"flows,omitempty"` // set when they differ from the manifest's
 }
@@ -206,6 +207,16 @@ type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail,omitempty"` // what was compared, or what is wrong
+}
+
+// NodesOf returns the nodes of a variant.
+func (m *Manifest) NodesOf(variant string) []Node {
+	for _, v := range m.Variants {
+		if v.Name == variant && v.Nodes != nil {
+			return v.Nodes
+		}
+	}
+	return m.Nodes
 }
 
 // PortsOf returns the ports of a variant.

@@ -62,10 +62,13 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		LB:             e.Hosts.LB.Name,
 		CSIG:           e.CSIG.Format,
 	}
-	ports, flows := portTable(p.Graph), runfolder.Flows(p.Flows)
+	nodes, ports, flows := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows)
 	if len(m.Variants) == 0 {
-		m.Nodes, m.Ports, m.Flows = nodeTable(p.Graph), ports, flows
+		m.Nodes, m.Ports, m.Flows = nodes, ports, flows
 	} else {
+		if !reflect.DeepEqual(nodes, m.Nodes) {
+			variant.Nodes = nodes
+		}
 		if !reflect.DeepEqual(ports, m.Ports) {
 			variant.Ports = ports
 		}
