@@ -200,9 +200,11 @@ func compile(set *experiment.Set, opts Options) ([]job, error) {
 	return jobs, nil
 }
 
-// checkReady finds out, before anything is made, what would keep the runs from starting.
+// checkReady finds out, before anything is made, what would keep the runs from
+// starting. A mistake in any variant comes before a fault of the machine.
 func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) error {
 	checked := map[int]bool{} // variants
+	var fault error
 	for _, j := range jobs {
 		if checked[j.variant] { // seeds change nothing that is checked
 			continue
@@ -214,11 +216,11 @@ func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) er
 			return failure.InVariant(set, j.variant, failure.At(fmt.Sprintf("applications.programs[%d].run", program.Index), program.Err))
 		case errors.Is(err, backend.ErrImage):
 			return failure.InVariant(set, j.variant, failure.At("applications.image", err))
-		case err != nil:
-			return failure.Infrastructure(err)
+		case fault == nil:
+			fault = failure.Infrastructure(err)
 		}
 	}
-	return nil
+	return fault
 }
 
 // setClock sets the dilation of all runs in real time and says how long they take.
