@@ -172,34 +172,65 @@ func (r *FlowRecorder) Close() {
 type CCRecorder struct {
 	Windows []CCWindow
 	rolling rolling
-	current CCWindow
+	current CCWindow // without Actions
+	actions []Count  // of the current window: every action of the controller
 }
 
 // NewCCRecorder returns the recorder of a flow with windows of the given length,
-// which must be positive.
-func NewCCRecorder(flow int, interval units.Duration) CCRecorder {
-	return CCRecorder{rolling: rolling{interval: interval}, current: CCWindow{Flow: int32(flow)}}
+// which must be positive. Actions are the names of the controller's actions, by
+// index.
+func NewCCRecorder(flow int, interval units.Duration, actions []string) CCRecorder {
+	r := CCRecorder{rolling: rolling{interval: interval}, current: CCWindow{Flow: int32(flow)}}
+	for _, name := range actions {
+		r.actions = append(r.actions, Count{Name: name})
+	}
+	return r
 }
 
-// Ack counts an ACK, the action it was answered with and the delay it was judged
-// by.
-func (r *CCRecorder) Ack(now units.Time, action Action, delay units.Duration, cwnd int64, baseRTT units.Duration) {
+// Ack counts an ACK, the index of the action it was answered with and the delay
+// it was judged by. The index means nothing to a controller without actions.
+func (r *CCRecorder) Ack(now units.Time, action uint8, delay units.Duration, cwnd int64, baseRTT units.Duration) {
 	if start, beyond := r.rolling.next(now); beyond {
 		r.Close()
 		r.current.Start = start
 	}
 	r.current.Acks++
 	r.current.Delay += delay
-	r.current.Actions[action]++
+	if len(r.actions) > 0 {
+		r.actions[action].Packets++
+	}
 	r.current.Cwnd, r.current.BaseRTT = cwnd, baseRTT
 }
 
 // Close ends the last window.
 func (r *CCRecorder) Close() {
 	if r.current.Acks != 0 {
+		r.current.Actions = r.taken()
 		r.Windows = append(r.Windows, r.current)
 	}
 	r.current = CCWindow{Flow: r.current.Flow}
+}
+
+// taken returns the actions of the window that have an ACK, and starts the next
+// window's counts.
+func (r *CCRecorder) taken() []Count {
+	n := 0
+	for _, c := range r.actions {
+		if c.Packets > 0 {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	taken := make([]Count, 0, n)
+	for i, c := range r.actions {
+		if c.Packets > 0 {
+			taken = append(taken, c)
+			r.actions[i].Packets = 0
+		}
+	}
+	return taken
 }
 
 // SignalRecorder keeps the windows of one flow's CSIG samples. A window has one

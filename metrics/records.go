@@ -41,29 +41,10 @@ type CCWindow struct {
 	Start   units.Time
 	Acks    int64
 	Delay   units.Duration // sum over Acks of the delay fed to the controller
-	Actions [Actions]int64 // ACKs by the action taken
+	Actions []Count        // ACKs by the controller's actions; actions without any are left out
 	Cwnd    int64          // bytes, at the last ACK of the window
 	BaseRTT units.Duration // at the last ACK of the window
 }
-
-// Action is what a controller did with an ACK.
-type Action uint8
-
-// Actions of the NSCC quadrants, and of controllers in general.
-const (
-	ActionNoop         Action = iota // nothing
-	ActionProportional               // proportional increase
-	ActionFast                       // fast increase
-	ActionFair                       // fair increase
-	ActionDecrease                   // multiplicative decrease
-	ActionQuickAdapt                 // quick adapt, or ignored because of it
-	Actions                          // number of actions
-)
-
-// String returns the action's column name.
-func (a Action) String() string { return actionNames[a] }
-
-var actionNames = [Actions]string{"noop", "proportional_increase", "fast_increase", "fair_increase", "multiplicative_decrease", "quick_adapt"}
 
 // SignalWindow is the CSIG samples that one flow's sender got in one telemetry
 // window, by signal type and locator.
