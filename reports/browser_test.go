@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
 
 // browser starts a fresh headless Chromium and returns a tab of it.
@@ -118,13 +119,13 @@ const inspect = `[...document.querySelectorAll('svg.chart')].map(svg => {
 })`
 
 func TestBrowser(t *testing.T) {
-	r := build(t, threeFlow().folder(t, nil))
+	r := build(t, analysistest.ThreeFlow().Folder(t, nil))
 	path := filepath.Join(t.TempDir(), "report.html")
 	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteHTML(file, r); err != nil {
+	if err := WriteHTML(file, r.numbers); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.Close(); err != nil {

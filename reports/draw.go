@@ -17,14 +17,16 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/csiglab/csiglab/reports/analysis"
 )
 
 // paint is a colour that the page decides on: a CSS variable of its style
 // sheet. gonum draws it as an RGB value that markup replaces by the variable.
 type paint int
 
-// Paints of charts. Those of flows follow paintFlow, those of actions
-// paintAction.
+// Paints of charts. Those of flows follow paintFlow, those of the parts of bars
+// paintPart.
 const (
 	paintText paint = iota
 	paintAxis
@@ -37,8 +39,15 @@ const (
 	paintBarText
 	paintPaper
 	paintFlow
-	paintAction = paintFlow + maxGroups
+	paintPart = paintFlow + analysis.MaxGroups
 )
+
+// partPaints is the number of paints of parts. A bar with more parts uses them
+// again.
+const partPaints = 6
+
+// partPaint returns the paint of a part.
+func partPaint(style int) paint { return paintPart + paint(style%partPaints) }
 
 // RGBA implements color.Color: red 254, green 0, blue 8p+4. gonum's way from
 // here to text may lose one of red and blue.
@@ -49,8 +58,8 @@ func (p paint) RGBA() (r, g, b, a uint32) {
 // variable returns the CSS variable that holds the paint.
 func (p paint) variable() string {
 	switch {
-	case p >= paintAction:
-		return fmt.Sprintf("--action-%d", p-paintAction)
+	case p >= paintPart:
+		return fmt.Sprintf("--action-%d", p-paintPart)
 	case p >= paintFlow:
 		return fmt.Sprintf("--flow-%d", p-paintFlow)
 	}
@@ -222,11 +231,11 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 		for i, b := range p.Bars {
 			share := b.Parts[a] * 100
 			values[int(row(i))] = share
-			// Numbers need about 22 units, with the action's name about 52.
+			// Numbers need about 22 units, with the part's name about 52.
 			text := strconv.FormatFloat(share, 'f', 0, 64)
 			space := share / 100 * float64(width) * 0.75
 			if space > 52 {
-				text = actionLabels[a].short + " " + text
+				text = p.Parts[a] + " " + text
 			}
 			if space > 22 {
 				labels.XYs = append(labels.XYs, plotter.XY{X: starts[i] + share/2, Y: row(i)})
@@ -239,7 +248,7 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 			return err
 		}
 		bars.Horizontal = true
-		bars.Color, bars.LineStyle = paintAction+paint(a), draw.LineStyle{Color: paintPaper, Width: 1.2}
+		bars.Color, bars.LineStyle = partPaint(a), draw.LineStyle{Color: paintPaper, Width: 1.2}
 		if below != nil {
 			bars.StackOn(below)
 		}

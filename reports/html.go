@@ -8,16 +8,19 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot/vg"
+
+	"github.com/csiglab/csiglab/reports/analysis"
 )
 
 //go:embed report.html.tmpl
-var page string
+var pageText string
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"swatch": swatch}).Parse(page))
+var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"swatch": swatch}).Parse(pageText))
 
 // WriteHTML writes the report as one HTML file that needs no network and no
-// script. It follows the reader's choice of light or dark and prints light.
-func WriteHTML(w io.Writer, r *Report) error {
+// script. It follows the reader's choice of light or dark and prints light. It
+// draws charts by the package's table and by more, which comes first.
+func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 	type panel struct {
 		Panel
 		SVG template.HTML
@@ -28,10 +31,14 @@ func WriteHTML(w io.Writer, r *Report) error {
 		Drawn   []panel
 	}
 	v := struct {
-		*Report
+		*page
 		Drawn []chart
-	}{Report: r}
-	for _, c := range r.Charts {
+	}{page: newPage(r)}
+	charts, err := drawCharts(r, more)
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	for _, c := range charts {
 		drawn := chart{Chart: c, Columns: columns(c)}
 		for _, p := range c.Panels {
 			svg, err := drawPanel(p, drawn.Columns)
@@ -63,7 +70,7 @@ func columns(c Chart) int {
 // swatch returns a legend's sample of a line or of a bar's part.
 func swatch(k Key) template.HTML {
 	if k.Bar {
-		return template.HTML(fmt.Sprintf(`<svg class="swatch" viewBox="0 0 26 12" aria-hidden="true"><rect x="5" y="0" width="16" height="12" rx="2" fill="var(%s)"/></svg>`, (paintAction + paint(k.Style)).variable()))
+		return template.HTML(fmt.Sprintf(`<svg class="swatch" viewBox="0 0 26 12" aria-hidden="true"><rect x="5" y="0" width="16" height="12" rx="2" fill="var(%s)"/></svg>`, partPaint(k.Style).variable()))
 	}
 	s := lineStyle(k.Style)
 	return template.HTML(fmt.Sprintf(`<svg class="swatch" viewBox="0 0 26 12" aria-hidden="true"><line x1="0" y1="6" x2="26" y2="6" stroke="var(%s)" stroke-width="2.2" stroke-dasharray="%s"/></svg>`,

@@ -5,34 +5,35 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/csiglab/csiglab/reports/analysis"
 )
 
 // WriteMarkdown writes the report's verdict and tables, without charts.
-func WriteMarkdown(w io.Writer, r *Report) error {
+func WriteMarkdown(w io.Writer, r *analysis.Result) error {
+	p := newPage(r)
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "# %s\n\n**%s.**\n", escape(r.Title), escape(r.Verdict.Headline))
-	for _, text := range r.Verdict.Reasons {
+	fmt.Fprintf(b, "# %s\n\n**%s.**\n", escape(p.Title), escape(p.Verdict.Headline))
+	for _, text := range p.Verdict.Reasons {
 		fmt.Fprintf(b, "\n- %s", escape(text))
 	}
-	for _, text := range r.Findings {
+	for _, text := range p.Findings {
 		fmt.Fprintf(b, "\n%s\n", escape(text))
 	}
-	if r.Published != nil {
-		writeTable(b, "Against published figures", r.Published)
-	}
-	writeTable(b, "Expectations", &r.Verdict.Expectations)
-	writeTable(b, "Flow completion times", &r.Completion)
-	writeTable(b, "Programs", &r.Programs)
-	writeTable(b, "What tags named the bottleneck", &r.Named)
-	writeTable(b, "Key metrics", &r.Metrics)
-	writeTable(b, "Runs", &r.Runs)
+	writeTable(b, "Against published figures", &p.Published)
+	writeTable(b, "Expectations", &p.Expectations)
+	writeTable(b, "Flow completion times", &p.Completion)
+	writeTable(b, "Programs", &p.Programs)
+	writeTable(b, "What tags named the bottleneck", &p.Named)
+	writeTable(b, "Key metrics", &p.Metrics)
+	writeTable(b, "Runs", &p.Runs)
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
 }
 
-func writeTable(b *bufio.Writer, title string, t *Table) {
+func writeTable(b *bufio.Writer, title string, t *table) {
 	if len(t.Rows) == 0 {
 		return
 	}

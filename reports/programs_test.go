@@ -6,11 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
 
 func TestPrograms(t *testing.T) {
 	from, to := 200_000.0, 1_500_000.0
-	m := &runfolder.Manifest{Runs: []runfolder.Run{
+	f := analysistest.ThreeFlow().Folder(t, nil)
+	f.Manifest.Runs = []runfolder.Run{
 		{Variant: "a", Seed: 1},
 		{Variant: "b", Seed: 7, Programs: []runfolder.Program{
 			{Host: "h0", Args: []string{"iperf3", "-c", "10.0.0.4"}, StartUS: &from, EndUS: &to},
@@ -20,9 +22,9 @@ func TestPrograms(t *testing.T) {
 			{Host: "h3", Args: []string{"none"}, Failure: "no such file"},
 			{Host: "h3", Args: []string{"late"}},
 		}},
-	}}
+	}
 	var got [][]string
-	for _, row := range programs(m).Rows {
+	for _, row := range build(t, f).Programs.Rows {
 		var texts []string
 		for _, c := range row {
 			texts = append(texts, c.Text)
@@ -39,8 +41,5 @@ func TestPrograms(t *testing.T) {
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("rows (-got +want):\n%s", diff)
-	}
-	if got := unit("programs.arp_answered"); got != "packets" {
-		t.Errorf("unit %q, want packets", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -61,11 +62,12 @@ func (f *fakeLab) lab() lab {
 			f.set = set
 			return &orchestrator.Validation{Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, VirtualSeconds: 1.5, LockstepSeconds: 60}, f.err
 		},
-		report: func(folder string) (string, []string, error) {
+		report: func(folder string) (string, *analysis.Result, error) {
 			if folder != "runs/x" {
 				return writeReport(folder)
 			}
-			return folder + "/report.html", []string{"The bottleneck is tor0 → agg0."}, nil
+			numbers, err := f.numbers()
+			return folder + "/report.html", numbers, err
 		},
 		list: func(context.Context) ([]runs.Run, error) { return f.runs, f.err },
 		clean: func(_ context.Context, id string, all bool) ([]string, error) {
@@ -196,6 +198,8 @@ func TestWrongUse(t *testing.T) {
 		{args: "validate --workload FILE --start-unit ms", file: matrix, want: "--start-unit: "},
 		{args: "report", want: "want a run's folder, got 0: []; see csiglab report --help"},
 		{args: "run three-flow --processes many", want: `--processes "many": want one of node, one`},
+		{args: "report nowhere --markdown --json", want: "--markdown and --json exclude each other"},
+		{args: "report nowhere --json", want: "open run folder nowhere: "},
 		{args: "report nowhere", want: "open run folder nowhere: "},
 		{args: "report FILE", file: "x", want: "this is not a run folder of csiglab"},
 		{args: "graph", want: "name an experiment, or give --topology; embedded: "},
@@ -436,7 +440,7 @@ func TestVerdictTable(t *testing.T) {
 		"baseline fairness_ratio  5       4.65  4.4 to 5.1  reproduced\n",
 		"csig fairness_ratio      2.3     2.1   2.2 to 2.4  outside the band\n",
 		"\ncsig fairness_ratio: The decoding of 500 ns buckets",
-		"OK  csig.fairness_ratio < 3  is 2.1\n\nThe bottleneck is tor0 → agg0.\n\n",
+		"OK  csig.fairness_ratio < 3  is 2.1\n\nThe bottleneck is tor0 → agg0 (99 % busy; mean queue 50\u00a0kB in csig).\n\n",
 		"report  runs/x/report.html\n",
 	} {
 		if code != 0 || !strings.Contains(stdout, want) {

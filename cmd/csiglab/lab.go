@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/analysis"
 )
 
 // lab is what the commands do through other packages. Tests put a fake in its
@@ -24,7 +25,7 @@ import (
 type lab struct {
 	run      func(context.Context, *experiment.Set, orchestrator.Options) (*orchestrator.Result, error)
 	validate func(*experiment.Set) (*orchestrator.Validation, error)
-	report   func(folder string) (file string, findings []string, err error)
+	report   func(folder string) (file string, numbers *analysis.Result, err error)
 	list     func(context.Context) ([]runs.Run, error)
 	clean    func(ctx context.Context, which string, all bool) ([]string, error)
 	enter    func(r *runs.Run, n runs.Node, command, env []string) error
@@ -54,22 +55,22 @@ func cleanRuns(ctx context.Context, which string, all bool) ([]string, error) {
 	return runs.Clean(ctx, which, all, backends...)
 }
 
-// writeReport writes the report of a run's folder into it. It returns the
-// report's file and what it found.
-func writeReport(folder string) (file string, findings []string, err error) {
-	r, err := buildReport(folder)
+// writeReport writes the report of a run's folder into the folder. It returns the
+// report's file and its numbers.
+func writeReport(folder string) (file string, numbers *analysis.Result, err error) {
+	numbers, err = analyse(folder)
 	if err != nil {
 		return "", nil, err
 	}
 	var text bytes.Buffer
-	if err := reports.WriteHTML(&text, r); err != nil {
+	if err := reports.WriteHTML(&text, numbers); err != nil {
 		return "", nil, err
 	}
 	file = filepath.Join(folder, runfolder.ReportFile)
 	if err := replaceFile(file, text.Bytes()); err != nil {
 		return "", nil, fmt.Errorf("%s: %w", file, cause.Of(err))
 	}
-	return file, r.Findings, nil
+	return file, numbers, nil
 }
 
 // replaceFile writes a file as a whole: a reader sees the old or the new one.
@@ -96,10 +97,11 @@ func moveTo(name string, file *os.File) error {
 	return os.Rename(file.Name(), name)
 }
 
-func buildReport(folder string) (*reports.Report, error) {
+// analyse returns the numbers of a run's folder.
+func analyse(folder string) (*analysis.Result, error) {
 	f, err := runfolder.Open(folder)
 	if err != nil {
 		return nil, err
 	}
-	return reports.Build(f)
+	return analysis.Read(f)
 }

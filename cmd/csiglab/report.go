@@ -1,29 +1,28 @@
 package main
 
 import (
+	"io"
 	"strings"
 
 	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/spf13/cobra"
 )
 
 func (a *app) report() *cobra.Command {
-	var markdown bool
+	var markdown, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write the report of a run's folder again",
 		Args:  one("a run's folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if markdown {
-				r, err := buildReport(args[0])
-				if err != nil {
-					return folderError(err)
-				}
-				var text strings.Builder
-				if err := reports.WriteMarkdown(&text, r); err != nil {
-					return infrastructure(err)
-				}
-				return a.print(text.String())
+			switch {
+			case markdown && asJSON:
+				return usage("--markdown and --json exclude each other")
+			case markdown:
+				return a.printReport(args[0], reports.WriteMarkdown)
+			case asJSON:
+				return a.printReport(args[0], reports.WriteJSON)
 			}
 			file, _, err := a.lab.report(args[0])
 			if err != nil {
@@ -33,5 +32,19 @@ func (a *app) report() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the report as Markdown instead")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the numbers of the report as JSON instead")
 	return cmd
+}
+
+// printReport prints the report of a run's folder in another form.
+func (a *app) printReport(folder string, write func(io.Writer, *analysis.Result) error) error {
+	numbers, err := analyse(folder)
+	if err != nil {
+		return folderError(err)
+	}
+	var text strings.Builder
+	if err := write(&text, numbers); err != nil {
+		return infrastructure(err)
+	}
+	return a.print(text.String())
 }

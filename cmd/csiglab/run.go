@@ -125,7 +125,7 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	if err != nil {
 		return runError(err, result)
 	}
-	report, findings, err := a.lab.report(result.Folder)
+	report, numbers, err := a.lab.report(result.Folder)
 	if err != nil {
 		return infrastructure(fmt.Errorf("report: %w\nthe run is whole; csiglab report %s writes its report", err, result.Folder))
 	}
@@ -133,7 +133,7 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 		err = a.printJSON(result.Summary)
 	} else {
 		var text strings.Builder
-		writeVerdict(&text, set, result, findings, report)
+		writeVerdict(&text, set, numbers, result.Folder, report)
 		err = a.print(text.String())
 	}
 	if err != nil {

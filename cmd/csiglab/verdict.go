@@ -8,30 +8,29 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/analysis"
 )
 
 // keyMetrics are shown for every experiment, after its derived ones, in this
 // order and where a variant has them.
 var keyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qdelay_us", "trims", "drops", "packets.retransmitted"}
 
-// writeVerdict prints what a run came to: the variants' medians, the comparison
-// with published figures, the expectations, what limits the flows and who
-// suffers, and where the report is.
-func writeVerdict(w io.Writer, set *experiment.Set, result *orchestrator.Result, findings []string, report string) {
-	s := result.Summary
+// writeVerdict prints the numbers of a run in short: the variants' medians, the
+// comparison with published figures, the expectations, what limits the flows and
+// who suffers, and where the report is. The set says which metrics are derived.
+func writeVerdict(w io.Writer, set *experiment.Set, r *analysis.Result, folder, report string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s, median of %s", s.Name, plural(len(set.Base.Seeds), "seed"))
-	for _, v := range set.Variants {
+	fmt.Fprintf(t, "%s, median of %s", r.Name, plural(len(r.Setup.Seeds), "seed"))
+	for _, v := range r.Variants {
 		fmt.Fprintf(t, "\t%s", v.Name)
 	}
 	fmt.Fprintln(t)
 	for _, name := range shownMetrics(set) {
 		row, found := name, false
-		for _, v := range set.Variants {
-			value, ok := s.Variants[v.Name].Metrics[name]
+		for i := range r.Variants {
+			value, ok := r.Variants[i].Median(name)
 			found = found || ok
 			row += "\t" + number(value, ok)
 		}
@@ -41,11 +40,11 @@ func writeVerdict(w io.Writer, set *experiment.Set, result *orchestrator.Result,
 	}
 	t.Flush() // cannot fail: text in memory
 
-	writePublished(w, set.Base.Published, s)
-	if len(s.Expectations) > 0 {
+	writePublished(w, r.Verdict.Published)
+	if len(r.Verdict.Expectations) > 0 {
 		fmt.Fprintln(w)
 		t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for _, e := range s.Expectations {
+		for _, e := range r.Verdict.Expectations {
 			state := "OK"
 			if !e.OK {
 				state = "FAILED"
@@ -59,19 +58,19 @@ func writeVerdict(w io.Writer, set *experiment.Set, result *orchestrator.Result,
 		t.Flush() // cannot fail: text in memory
 	}
 	fmt.Fprintln(w)
-	if s.Valid && len(findings) > 0 {
+	if findings := reports.Findings(r); r.Verdict.Valid && len(findings) > 0 {
 		for _, text := range findings {
 			fmt.Fprintln(w, text)
 		}
 		fmt.Fprintln(w)
 	}
-	if !s.Valid {
+	if !r.Verdict.Valid {
 		fmt.Fprintln(w, "INVALID: do not use these figures.")
-		for _, reason := range s.Reasons {
+		for _, reason := range r.Verdict.Reasons {
 			fmt.Fprintln(w, "  "+reason)
 		}
 	}
-	fmt.Fprintln(w, "run    ", result.Folder)
+	fmt.Fprintln(w, "run    ", folder)
 	fmt.Fprintln(w, "report ", report)
 }
 
@@ -83,7 +82,7 @@ func shownMetrics(set *experiment.Set) []string {
 	return append(names, keyMetrics...)
 }
 
-func writePublished(w io.Writer, published []experiment.Published, s *runfolder.Summary) {
+func writePublished(w io.Writer, published []analysis.Comparison) {
 	if len(published) == 0 {
 		return
 	}
@@ -91,20 +90,20 @@ func writePublished(w io.Writer, published []experiment.Published, s *runfolder.
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "published\tfigure\there\tband\t")
 	var notes []string
-	for _, p := range published {
-		value, ok := s.Variants[p.Variant].Metrics[p.Metric]
-		verdict := "reproduced"
-		switch {
-		case !ok:
-			verdict = "not measured"
-		case value < p.Low || value > p.High:
-			verdict = "outside the band"
-			if p.Note != "" {
-				notes = append(notes, p.Variant+" "+p.Metric+": "+p.Note)
+	for _, c := range published {
+		outcome := string(c.Outcome)
+		if c.Outcome == analysis.Outside {
+			outcome += " the band"
+			if c.Note != "" {
+				notes = append(notes, c.Variant+" "+c.Metric+": "+c.Note)
 			}
 		}
-		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s to %s\t%s\n", p.Variant, p.Metric,
-			number(p.Value, true), number(value, ok), number(p.Low, true), number(p.High, true), verdict)
+		measured := number(0, false)
+		if c.Measured != nil {
+			measured = number(*c.Measured, true)
+		}
+		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s to %s\t%s\n", c.Variant, c.Metric,
+			number(c.Published, true), measured, number(c.Low, true), number(c.High, true), outcome)
 	}
 	t.Flush() // cannot fail: text in memory
 	for _, note := range notes {

@@ -136,7 +136,7 @@ type Constant struct {
 }
 
 // Published is a figure from a publication that a metric's median is compared
-// with. The band is not used when Low and High are both 0.
+// with. The median reproduces it when it lies in the band, ends included.
 type Published struct {
 	Variant string  `json:"variant"`
 	Metric  string  `json:"metric"`

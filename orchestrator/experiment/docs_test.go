@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -194,6 +195,54 @@ func TestDocumentedNames(t *testing.T) {
 	for _, name := range names {
 		if !strings.Contains(text, name) {
 			t.Errorf("docs/experiment.md does not name %s", name)
+		}
+	}
+}
+
+// TestDocumentedKinds holds that each kind of topology and workload has its table
+// rows, one after the other, with the words of its entry.
+func TestDocumentedKinds(t *testing.T) {
+	text := guide(t)
+	for _, s := range Catalogue(StandardTables()) {
+		if s.Path != topologySection && s.Path != workloadSection {
+			continue
+		}
+		var names []string
+		for _, e := range s.Entries {
+			names = append(names, e.Name)
+			var rows strings.Builder
+			for _, k := range e.Keys {
+				fallback := k.Default
+				if k.Required {
+					fallback = "required"
+				}
+				fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", below(join(s.Path, e.Name), k.Path), k.Type, fallback, k.Doc)
+			}
+			if want := strings.ReplaceAll(rows.String(), "|  |", "| |"); !strings.Contains(text, want) {
+				t.Errorf("docs/experiment.md does not have, in this order:\n%s", want)
+			}
+		}
+		last := len(names) - 1
+		if want := "Exactly one of " + strings.Join(names[:last], ", ") + " and " + names[last]; !strings.Contains(text, want) {
+			t.Errorf("docs/experiment.md does not say %q", want)
+		}
+	}
+}
+
+// TestDocumentedParameters holds that the parameters of algorithms are documented
+// with their type and default.
+func TestDocumentedParameters(t *testing.T) {
+	text := guide(t)
+	for _, s := range Catalogue(StandardTables()) {
+		for _, e := range s.Entries {
+			if s.Default == "" {
+				continue
+			}
+			for _, k := range e.Keys {
+				if want := fmt.Sprintf("| `%s` | %s | %s |", join(s.Path, k.Path), k.Type, k.Default); !strings.Contains(text, want) {
+					t.Errorf("docs/experiment.md has no row %s", want)
+				}
+			}
 		}
 	}
 }

@@ -8,7 +8,7 @@ type TopologyFile string
 var _ = RegisterTopology(TopologyKind{
 	Kind: Kind{
 		Name: "file", Doc: "an htsim topology file", Rank: 10,
-		Keys: []Key{{Doc: "htsim `.topo` file; see [htsim files](#htsim-files)", Rule: InputFile()}},
+		Keys: []Key{{Doc: "htsim `.topo` file", Rule: InputFile()}},
 	},
 	Spec: TopologyFile(""),
 })

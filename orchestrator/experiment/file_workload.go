@@ -11,7 +11,7 @@ type WorkloadFile string
 var _ = RegisterWorkload(WorkloadKind{
 	Kind: Kind{
 		Name: "file", Doc: "an htsim connection matrix", Rank: 10,
-		Keys: []Key{{Doc: "htsim `.cm` or `.tm` file; see [htsim files](#htsim-files)", Rule: InputFile()}},
+		Keys: []Key{{Doc: "htsim `.cm` or `.tm` file", Rule: InputFile()}},
 	},
 	Spec:   WorkloadFile(""),
 	Matrix: true,

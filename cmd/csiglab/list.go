@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) list() *cobra.Command {
+	sections := experiment.Catalogue(experiment.StandardTables())
+	var names []string
+	for _, s := range sections {
+		names = append(names, s.Name)
+	}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:       "list [" + strings.Join(names, "|") + "]",
+		Short:     "List the algorithms, topologies and workloads that an experiment may use, with their keys",
+		Example:   "  csiglab list topologies\n  csiglab list cc --json",
+		Args:      atMostOne("a table"),
+		ValidArgs: names,
+		RunE: func(_ *cobra.Command, args []string) error {
+			chosen := sections
+			if len(args) > 0 {
+				chosen = nil
+				for _, s := range sections {
+					if s.Name == args[0] {
+						chosen = []experiment.Section{s}
+					}
+				}
+				if chosen == nil {
+					return usage("unknown table %q%s; want one of %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
+				}
+			}
+			if asJSON {
+				tables := map[string][]experiment.Entry{}
+				for _, s := range chosen {
+					tables[s.Name] = s.Entries
+				}
+				return a.printJSON(tables)
+			}
+			return a.print(listText(chosen))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
+	return cmd
+}
+
+// listText returns the sections as text: a line for each entry, and below it one
+// for each of its keys.
+func listText(sections []experiment.Section) string {
+	var text bytes.Buffer
+	for i, s := range sections {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		if s.Default != "" {
+			fmt.Fprintf(&text, "%s: values of %s, by default %s\n", s.Name, s.Path, s.Default)
+		} else {
+			fmt.Fprintf(&text, "%s: keys of %s, of which it has one\n", s.Name, s.Path)
+		}
+		for _, e := range s.Entries {
+			fmt.Fprintf(&text, "\n  %s: %s\n", e.Name, e.Doc)
+			t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+			for _, k := range e.Keys {
+				fallback := k.Default
+				if k.Required {
+					fallback = "required"
+				}
+				fmt.Fprintf(t, "    %s\t%s\t%s\t%s\t%s\n", cmp.Or(k.Path, "(value)"), k.Type, cmp.Or(fallback, "-"), cmp.Or(k.Range, "-"), k.Doc)
+			}
+			t.Flush() //nolint:errcheck // a buffer takes everything
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,38 @@
+package changes_test
+
+import (
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
+)
+
+// Neighbours sends from every host to the next ones.
+type Neighbours struct {
+	Size  units.Size `yaml:"size"`
+	Reach int        `yaml:"reach"`
+}
+
+var _ = experiment.RegisterWorkload(experiment.WorkloadKind{
+	Kind: experiment.Kind{
+		Name: "neighbours", Doc: "messages from every host to the next ones", Rank: 60,
+		Keys: []experiment.Key{
+			{Path: "size", Required: true, Rule: experiment.Between(units.Byte, units.GB), Doc: "of each message"},
+			{Path: "reach", Default: "1", Rule: experiment.Between(1, 8), Doc: "how many next hosts"},
+		},
+	},
+	Spec: Neighbours{},
+})
+
+func (n Neighbours) Check(c *experiment.Check) {
+	c.Size("size", n.Size)
+	if c.Hosts() > 0 && n.Reach >= c.Hosts() {
+		c.Fail("reach", "%d is too far among %d hosts", n.Reach, c.Hosts())
+	}
+	if h, ok := c.FirstProgram(); ok {
+		c.Transport("", h)
+	}
+}
+
+func (n Neighbours) Build(in experiment.WorkloadInput) (*workloads.Workload, []string, error) {
+	return neighbourTransfers(in.Hosts, n.Reach, n.Size), []string{"neighbours are next by number"}, nil
+}

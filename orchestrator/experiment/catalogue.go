@@ -1,0 +1,159 @@
+package experiment
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Section is a table of names that an experiment file may use, as csiglab list
+// prints it.
+type Section struct {
+	Name    string // cc, lb, aqm, topologies, workloads
+	Path    string // of the key that takes one of the names: hosts.cc, topology
+	Default string // the entry that is taken where none is named; empty if one must be
+	Entries []Entry
+}
+
+// Entry is a name of a section.
+type Entry struct {
+	Name string     `json:"name"`
+	Doc  string     `json:"doc"` // one line
+	Keys []EntryKey `json:"keys"`
+}
+
+// EntryKey is a key that goes with a name: a parameter of an algorithm, or a key of
+// a kind of topology or workload.
+type EntryKey struct {
+	Path     string `json:"key"`  // see Key.Path
+	Type     string `json:"type"` // as in docs/experiment.md: number, rate, time, size, bool, name, text, file or list
+	Required bool   `json:"required,omitempty"`
+	Default  string `json:"default,omitempty"` // empty without
+	Range    string `json:"range,omitempty"`   // what the value may be, in words; empty: not told here
+	Doc      string `json:"doc"`               // one line
+}
+
+// Catalogue returns every section, in the order of the tables.
+func Catalogue(t Tables) []Section {
+	var list []Section
+	for _, c := range choices {
+		s := Section{Name: c.path[strings.LastIndex(c.path, ".")+1:], Path: c.path, Default: c.fallback}
+		for _, spec := range c.table(&t) {
+			s.Entries = append(s.Entries, algorithmEntry(spec))
+		}
+		list = append(list, s)
+	}
+	for _, s := range []Section{{Name: "topologies", Path: topologySection}, {Name: "workloads", Path: workloadSection}} {
+		for _, k := range kinds[s.Path] {
+			s.Entries = append(s.Entries, kindEntry(s.Path, k))
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func algorithmEntry(spec algorithm.Spec) Entry {
+	e := Entry{Name: spec.Name, Doc: spec.Doc, Keys: []EntryKey{}}
+	for _, p := range spec.Params {
+		e.Keys = append(e.Keys, EntryKey{
+			Path: p.Name, Type: paramType(p.Kind), Required: p.Default == "", Default: p.Default,
+			Range: strings.Join(p.Values, ", "), Doc: p.Doc,
+		})
+	}
+	return e
+}
+
+// paramType returns the documentation's word for the kind of a parameter.
+func paramType(k algorithm.Kind) string {
+	switch k {
+	case algorithm.Int, algorithm.Number:
+		return "number"
+	case algorithm.Duration:
+		return "time"
+	case algorithm.Enum:
+		return "name"
+	}
+	return string(k)
+}
+
+func kindEntry(section string, k registered) Entry {
+	e := Entry{Name: k.Name, Doc: k.Doc}
+	types := map[string]reflect.Type{}
+	walkTypes(k.value, "", types)
+	for _, key := range k.Keys {
+		t := types[key.Path]
+		e.Keys = append(e.Keys, EntryKey{
+			Path: key.Path, Type: keyType(t, key.Rule), Required: key.Required, Default: key.Default,
+			Range: key.Rule.text(t), Doc: key.Doc,
+		})
+	}
+	return e
+}
+
+// walkTypes collects the types of the keys below a type, by Key.Path.
+func walkTypes(t reflect.Type, path string, types map[string]reflect.Type) {
+	types[path] = t
+	switch t.Kind() {
+	case reflect.Struct:
+		for _, m := range members(t) {
+			walkTypes(t.Field(m.field).Type, join(path, m.key), types)
+		}
+	case reflect.Slice:
+		walkTypes(t.Elem(), path+"[]", types)
+	}
+}
+
+// keyType returns the documentation's word for the type of a key.
+func keyType(t reflect.Type, r Rule) string {
+	switch {
+	case t == reflect.TypeFor[units.Duration]():
+		return "time"
+	case t == reflect.TypeFor[units.Size]():
+		return "size"
+	case t == reflect.TypeFor[units.Rate]():
+		return "rate"
+	case r.file:
+		return "file"
+	case r.enum != nil:
+		return "name"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "bool"
+	case reflect.String:
+		return "text"
+	case reflect.Slice:
+		return "list"
+	}
+	return "number"
+}
+
+// text returns what a value of the type may be, in words; empty for a value that
+// the type alone describes.
+func (r Rule) text(t reflect.Type) string {
+	v := reflect.New(t).Elem()
+	number := func(n int64) string {
+		v.SetInt(n)
+		return fmt.Sprint(v.Interface()) // with its unit
+	}
+	var text string
+	switch {
+	case r.enum != nil:
+		return strings.Join(r.enum, ", ")
+	case r.want != "":
+		return r.want
+	case v.CanInt() && r.max != 0:
+		text = number(r.min) + " to " + number(r.max)
+	case v.CanInt():
+		text = number(r.min) + " or more"
+	case v.CanUint():
+		text = fmt.Sprint(r.min, " or more")
+	}
+	if r.word != "" {
+		text += " or " + r.word
+	}
+	return text
+}

@@ -1,0 +1,174 @@
+// Package analysis turns a run folder into typed numbers: the verdict, the
+// comparison with published figures, findings, completion times, what programs
+// did and the series of charts. It reads the folder and nothing else, so that it
+// works on last month's run. It makes no text and knows no colour, unit of an
+// axis or width of a page: package reports renders the numbers, and commands do
+// so on a terminal.
+//
+// Read passes over the tables of windows twice. The first pass finds when runs
+// end, how fast flows are and how ports are used; the second one collects the
+// charts, whose points and groups of flows depend on the first. Memory grows
+// with the numbers of flows and ports, not with the length of a run.
+package analysis
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
+
+// Result holds the numbers of one run folder. Lists by variant are in the order
+// of the experiment file.
+type Result struct {
+	Name        string       `json:"name"`
+	Description string       `json:"description,omitempty"`
+	Setup       Setup        `json:"setup"`
+	Verdict     Verdict      `json:"verdict"`
+	Variants    []Variant    `json:"variants"`
+	Findings    Findings     `json:"findings"`
+	Completion  []Completion `json:"completion"` // by flow; not the flows of programs
+	Programs    []Program    `json:"programs"`   // by run, in the experiment's order
+	Named       []NamedPort  `json:"named"`      // by flow, signal and port
+	Runs        []Run        `json:"runs"`       // by variant, then seed
+	Fidelity    *Fidelity    `json:"fidelity,omitempty"`
+
+	Groups  []Group `json:"groups"`  // the flows as charts show them
+	PointUS float64 `json:"pointUs"` // time between two points of a chart
+	Charts  []Chart `json:"charts"`  // without those that have no panel
+}
+
+// Setup says how and where the experiment was run.
+type Setup struct {
+	Command    []string          `json:"command"`
+	Version    string            `json:"version"`
+	GoVersion  string            `json:"goVersion"`
+	Machine    runfolder.Machine `json:"machine"`
+	Runtime    string            `json:"runtime"`
+	Clock      string            `json:"clock"`
+	Dilation   float64           `json:"dilation"` // 0 when the clock has none
+	Seeds      []uint64          `json:"seeds"`    // each once
+	Started    time.Time         `json:"started"`
+	Finished   time.Time         `json:"finished"`
+	Measure    runfolder.Window  `json:"measure"`
+	IntervalUS float64           `json:"intervalUs"` // of the telemetry windows
+}
+
+// Group is one flow, or several that charts show as their mean.
+type Group struct {
+	Flow  string `json:"flow,omitempty"` // "" when the group has several
+	Flows int    `json:"flows"`
+}
+
+// Values are the values of a line, one per point. NaN means that there is none;
+// it is null in JSON.
+type Values []float64
+
+// MarshalJSON implements json.Marshaler.
+func (v Values) MarshalJSON() ([]byte, error) {
+	values := make([]*float64, len(v))
+	for i := range v {
+		if !math.IsNaN(v[i]) {
+			values[i] = &v[i]
+		}
+	}
+	return json.Marshal(values)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Values) UnmarshalJSON(text []byte) error {
+	var values []*float64
+	if err := json.Unmarshal(text, &values); err != nil {
+		return err
+	}
+	*v = make(Values, len(values))
+	for i, value := range values {
+		if value == nil {
+			(*v)[i] = math.NaN()
+			continue
+		}
+		(*v)[i] = *value
+	}
+	return nil
+}
+
+// Read analyses a run folder. It collects the charts of this package's table and
+// those of more. Errors wrap runfolder.ErrDamaged when a table cannot be read.
+func Read(f *runfolder.Folder, more ...ChartKind) (*Result, error) {
+	r, err := read(f, more)
+	if err != nil {
+		return nil, fmt.Errorf("analyse run: %w", err)
+	}
+	return r, nil
+}
+
+func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
+	m, s := &f.Manifest, &f.Summary
+	if len(m.Variants) == 0 {
+		return nil, errors.New("the manifest names no variant")
+	}
+	if m.IntervalUS <= 0 {
+		return nil, errors.New("the manifest has no telemetry interval")
+	}
+	t := newTotals(m, chooseSeeds(m, s))
+	if err := t.read(f); err != nil {
+		return nil, err
+	}
+	flows := listFlows(m, t.heard)
+	rates := t.rates(s)
+	ports := busiestPorts(m, t)
+	r := &Result{
+		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m),
+		Verdict: verdict(m, s), Variants: variants(m, s, t.shown),
+		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: sharing(m, flows, rates)},
+		Programs: programs(m), Named: named(m, s), Runs: runs(m), Fidelity: fidelity(m),
+		PointUS: pointUS(m, t.longest()),
+	}
+	var err error
+	if r.Completion, err = completion(f, flows); err != nil {
+		return nil, err
+	}
+	var group map[string]int
+	r.Groups, group = groupFlows(flows, rates[m.Variants[0].Name])
+	r.Charts, err = readCharts(f, r, t, group, append(chartKinds[:len(chartKinds):len(chartKinds)], more...))
+	return r, err
+}
+
+func setup(m *runfolder.Manifest) Setup {
+	s := Setup{
+		Command: m.Command, Version: m.Version, GoVersion: m.GoVersion, Machine: m.Machine, Runtime: m.Runtime, Clock: m.Clock, Dilation: m.Dilation,
+		Seeds: []uint64{}, Started: m.Started, Finished: m.Finished, Measure: m.Measure, IntervalUS: m.IntervalUS,
+	}
+	seen := map[uint64]bool{}
+	for _, r := range m.Runs {
+		if !seen[r.Seed] {
+			seen[r.Seed] = true
+			s.Seeds = append(s.Seeds, r.Seed)
+		}
+	}
+	return s
+}
+
+// ofPrograms reports whether a flow stands for all that programs of one host
+// send to those of another. Such a flow has no size.
+func ofPrograms(f runfolder.Flow) bool { return f.Size == 0 }
+
+// listFlows returns the flows of all variants, each name once. Of the pairs of
+// hosts whose programs could talk to each other it lists those that did.
+func listFlows(m *runfolder.Manifest, heard map[string]bool) []runfolder.Flow {
+	var flows []runfolder.Flow
+	listed := map[string]bool{}
+	for _, v := range m.Variants {
+		for _, f := range m.FlowsOf(v.Name) {
+			if !listed[f.Name] && (!ofPrograms(f) || heard[f.Name]) {
+				listed[f.Name] = true
+				flows = append(flows, f)
+			}
+		}
+	}
+	return flows
+}

@@ -1,0 +1,249 @@
+package analysis
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+)
+
+func numbers(t *testing.T, f *runfolder.Folder) *Result {
+	t.Helper()
+	r, err := Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestVerdict(t *testing.T) {
+	r := numbers(t, analysistest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, s *runfolder.Summary) {
+		m.Published = append(m.Published, runfolder.Published{Variant: "csig", Metric: "absent", Value: 1, Low: 0.5, High: 2},
+			runfolder.Published{Variant: "baseline", Metric: "target_qdelay_us", Value: 10, Low: 10.517, High: 10.517})
+		s.Expectations[1].OK = false
+	}))
+	v := &r.Verdict
+	var outcomes []Outcome
+	for _, c := range v.Published {
+		outcomes = append(outcomes, c.Outcome)
+	}
+	// The band includes its ends.
+	if want := []Outcome{Reproduced, Outside, NotMeasured, Reproduced}; !cmp.Equal(outcomes, want) {
+		t.Errorf("outcomes %v, want %v", outcomes, want)
+	}
+	if v.Good() || !v.Valid || v.Held() != 1 || v.Count(Reproduced) != 2 || v.Count(Outside) != 1 || v.Count(NotMeasured) != 1 {
+		t.Errorf("verdict %+v", v)
+	}
+	ratio := (69.9 + 69.5) / 2 / 30.1 // of the seeds, and 0.03 more from one to the next
+	median := ratio + 0.03
+	want := []Comparison{
+		{Variant: "csig", Metric: "fairness_ratio", Measured: &median, Seeds: Spread{3, ratio, ratio + 0.06}, Published: 2.3, Low: 2.2, High: 2.31, Outcome: Outside, Source: "slides", Note: "start-up trims"},
+		{Variant: "csig", Metric: "absent", Published: 1, Low: 0.5, High: 2, Outcome: NotMeasured},
+	}
+	if diff := cmp.Diff(v.Published[1:3], want, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Errorf("comparisons (-got +want):\n%s", diff)
+	}
+}
+
+func TestFindings(t *testing.T) {
+	f := numbers(t, analysistest.ThreeFlow().Folder(t, nil)).Findings
+	if len(f.Ports) != 2 || f.Ports[0].PortID != (PortID{5, 3}) || f.Ports[1].PortID != (PortID{4, 1}) {
+		t.Fatalf("ports %+v, want the deeper queue of s1 -> s2 first", f.Ports)
+	}
+	if p := f.Ports[0]; p.From != "s1" || p.To != "s2" || p.Parallel || !p.Full || len(p.Use) != 3 || p.Busiest().Utilisation != 1 {
+		t.Errorf("port %+v", p)
+	}
+	if use, ok := f.Ports[1].In("baseline"); !ok || math.Abs(use.MeanQueueBytes-71_000) > 2000 || use.PeakQueueBytes < 1.3*60_000 {
+		t.Errorf("use %+v", use)
+	}
+	if diff := cmp.Diff(f.Crossings, &Crossings{All: []string{"0-3"}, Some: [][]string{{"2-3"}, {"0-1"}}}); diff != "" {
+		t.Errorf("crossings (-got +want):\n%s", diff)
+	}
+	if s := f.Sharing; s == nil || s.Slowest != "0-3" || s.Flows != 3 || s.Even || len(s.Rates) != 3 || math.Abs(s.Rates[1].SlowestGbps-30.1) > 0.2 {
+		t.Errorf("sharing %+v", s)
+	}
+	e := analysistest.ThreeFlow()
+	e.Utilise = 0.63
+	f = numbers(t, e.Folder(t, nil)).Findings
+	if len(f.Ports) == 0 || f.Ports[0].Full || f.Crossings != nil {
+		t.Errorf("findings of links that are not full: %+v", f)
+	}
+}
+
+// Over an open window the rate of a flow is the metric's, which is that of the
+// flow's own time.
+func TestRatesOfOpenWindow(t *testing.T) {
+	for open, want := range map[bool]float64{true: 80, false: 40} {
+		f := analysistest.OneWindow(t, open, 2, analysistest.Flow{Name: "a", Size: 5, Gbps: 40})
+		totals := newTotals(&f.Manifest, chooseSeeds(&f.Manifest, &f.Summary))
+		if err := totals.read(f); err != nil {
+			t.Fatal(err)
+		}
+		if got := totals.rates(&f.Summary)["run"]["a"]; got != want {
+			t.Errorf("open window %v: rate %v, want %v", open, got, want)
+		}
+	}
+}
+
+func TestManyFlows(t *testing.T) {
+	var flows []runfolder.Flow
+	rates := map[string]float64{}
+	for i := range 20 {
+		name := string(rune('a' + i))
+		flows = append(flows, runfolder.Flow{Name: name})
+		rates[name] = float64((i * 7) % 20)
+	}
+	groups, group := groupFlows(flows, rates)
+	// Slowest a d g j by rate 0 1 2 3, fastest by 17 18 19.
+	if len(groups) != MaxGroups || groups[MaxGroups-1] != (Group{Flows: 13}) {
+		t.Errorf("groups %v", groups)
+	}
+	for i, g := range groups[:MaxGroups-1] {
+		if r := rates[g.Flow]; r > 3 && r < 17 {
+			t.Errorf("flow %s of rate %v has its own line", g.Flow, r)
+		}
+		if group[g.Flow] != i {
+			t.Errorf("flow %s is in group %d, want %d", g.Flow, group[g.Flow], i)
+		}
+	}
+	if group["b"] != MaxGroups-1 {
+		t.Errorf("flow b is in group %d, want the last", group["b"])
+	}
+}
+
+func TestLongRunIsThinned(t *testing.T) {
+	r := numbers(t, analysistest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) { m.IntervalUS = 10 }))
+	// 31910 us in windows of 10 us are more than 800 points of 10, 20 or 30 us.
+	if r.PointUS != 40 {
+		t.Errorf("points of %v us, want 40", r.PointUS)
+	}
+}
+
+func TestDamagedTable(t *testing.T) {
+	for _, table := range []string{"ports", "flows", "cc", "phases"} {
+		f := analysistest.ThreeFlow().Folder(t, nil)
+		path := filepath.Join(f.Dir, table+".parquet")
+		if err := os.Truncate(path, 100); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(f); !errors.Is(err, runfolder.ErrDamaged) || !strings.Contains(err.Error(), path) {
+			t.Errorf("Read with damaged %s: %v", table, err)
+		}
+	}
+}
+
+// The order in which rows of several runs were written does not matter.
+func TestRunsThatAlternate(t *testing.T) {
+	f := analysistest.ThreeFlow().Folder(t, nil)
+	want := numbers(t, f)
+	alternate[runfolder.PortRow](t, f, "ports")
+	alternate[runfolder.FlowRow](t, f, "flows")
+	alternate[runfolder.CCRow](t, f, "cc")
+	alternate[runfolder.PhaseRow](t, f, "phases")
+	if diff := cmp.Diff(numbers(t, f), want, cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("rows in another order (-got +want):\n%s", diff)
+	}
+}
+
+// alternate writes a table again such that rows of all runs alternate, each run
+// in its order. All runs must have as many rows.
+func alternate[Row any](t *testing.T, f *runfolder.Folder, table string) {
+	t.Helper()
+	path := filepath.Join(f.Dir, table+".parquet")
+	rows, err := parquet.ReadFile[Row](path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := len(f.Manifest.Runs)
+	var mixed []Row
+	for i := range len(rows) / runs {
+		for r := range runs {
+			mixed = append(mixed, rows[r*len(rows)/runs+i])
+		}
+	}
+	if len(mixed) != len(rows) {
+		t.Fatalf("%s has %d rows of %d runs", table, len(rows), runs)
+	}
+	if err := parquet.WriteFile(path, mixed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPrograms(t *testing.T) {
+	at := 5.0
+	f := analysistest.ThreeFlow().Folder(t, nil)
+	f.Manifest.Runs[0].Programs = []runfolder.Program{
+		{Host: "h0", StartUS: &at}, {Host: "h0", StartUS: &at, Code: 3}, {Host: "h0", StartUS: &at, Signal: "killed", Code: -1},
+		{Host: "h0", StartUS: &at, Code: 1, Stopped: true}, {Host: "h0", Failure: "no such file"}, {Host: "h0"},
+	}
+	got := numbers(t, f).Programs
+	var endings []Ending
+	good := 0
+	for _, p := range got {
+		endings = append(endings, p.Ending)
+		if p.Good() {
+			good++
+		}
+	}
+	if want := []Ending{Exited, Exited, Killed, Stopped, Failed, NotStarted}; !cmp.Equal(endings, want) || good != 1 || got[1].Code != 3 || got[2].Code != 0 {
+		t.Errorf("programs %+v, want %v", got, want)
+	}
+}
+
+func TestFidelity(t *testing.T) {
+	f := analysistest.ThreeFlow().Folder(t, nil)
+	if got := numbers(t, f).Fidelity; got != nil {
+		t.Errorf("virtual time: %+v", got)
+	}
+	f.Manifest.Runs[1].Fidelity = &runfolder.Fidelity{LatenessP99US: 90, LatenessShare: 0.1, Frames: 1000, Lost: 1, Unread: 2, Displaced: 3}
+	f.Manifest.Runs[4].Fidelity = &runfolder.Fidelity{LatenessP99US: 80, LatenessShare: 0.2, Frames: 500, Displaced: 1}
+	if got, want := numbers(t, f).Fidelity, (&Fidelity{LatenessP99US: 80, LatenessShare: 0.2, Frames: 1500, Lost: 3, Displaced: 4}); !cmp.Equal(got, want) {
+		t.Errorf("fidelity %+v, want %+v", got, want)
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for metric, want := range map[string]string{"programs.arp_answered": "packets", "fct_us.0-1": "µs", "cpu_seconds": "s", "rate_gbps.0-1": "Gb/s", "fairness_ratio": ""} {
+		if got := unitOf(metric); got != want {
+			t.Errorf("%s: unit %q, want %q", metric, got, want)
+		}
+	}
+}
+
+// The JSON form holds all numbers.
+func TestJSON(t *testing.T) {
+	r := numbers(t, analysistest.ThreeFlow().Folder(t, nil))
+	gaps := 0
+	for _, c := range r.Charts {
+		for _, p := range c.Panels {
+			for _, l := range p.Lines {
+				for _, v := range l.Values {
+					if math.IsNaN(v) {
+						gaps++
+					}
+				}
+			}
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := &Result{}
+	if err := json.Unmarshal(text, back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(back, r, cmpopts.EquateNaNs()); diff != "" || gaps == 0 {
+		t.Errorf("%d gaps; after JSON (-got +want):\n%s", gaps, diff)
+	}
+}

@@ -1,0 +1,250 @@
+// Package analysistest writes run folders of a made-up experiment, for the tests
+// of packages that read run folders.
+package analysistest
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Interval is the length of the telemetry windows.
+const Interval = 100 * units.Microsecond
+
+// rate of all links, in bit/s.
+const rate = 100e9
+
+// Experiment is the made-up experiment: hosts 0 to 3 on a line of switches
+// s0 - s1 - s2. Flow 0-3 crosses both links between switches, 0-1 and 2-3 cross
+// one each.
+//
+//	h0 ── s0 ── s1 ── s2 ── h3
+//	            ├── h1
+//	            └── h2
+type Experiment struct {
+	Seeds   []uint64
+	Windows int                   // of the slow flow 0-3; the others end after 5/8 of them
+	Rates   map[string][3]float64 // variant -> mean Gb/s of the flows 0-3, 0-1, 2-3
+	Queues  map[string][2]float64 // variant -> mean kB of s0->s1 and s1->s2
+	Utilise float64               // share of the two links while all flows run
+	Open    bool                  // flow 0-3 does not complete with the first seed
+
+	// Results holds, after Folder, the records of the seed in the middle, whose
+	// rates are the medians, by variant.
+	Results map[string][]metrics.NodeResult
+}
+
+// ThreeFlow returns an experiment of three variants with three seeds each, in
+// which CSIG makes the slow flow faster.
+func ThreeFlow() *Experiment {
+	return &Experiment{
+		Seeds:   []uint64{1, 2, 3},
+		Windows: 320,
+		Rates:   map[string][3]float64{"baseline": {17.7, 82.3, 81.9}, "csig": {30.1, 69.9, 69.5}, "csig-wide": {30.3, 69.7, 69.6}},
+		Queues:  map[string][2]float64{"baseline": {71, 88}, "csig": {96, 109}, "csig-wide": {95, 108}},
+		Utilise: 1,
+	}
+}
+
+func (s *Experiment) manifest() runfolder.Manifest {
+	m := runfolder.Manifest{
+		Name: "three-flow", Description: "Three flows share two links <of> a line of switches.", Version: "0.1.0", GoVersion: "go1.26",
+		Machine: runfolder.Machine{CPU: "Imaginary 9000", Cores: 2, Kernel: "Linux 6.12"}, Command: []string{"csiglab", "run", "three-flow"},
+		Runtime: "inproc", Clock: "virtual", Started: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC),
+		IntervalUS: Interval.Microseconds(), Measure: runfolder.Window{FromUS: 2000, ToUS: 14000},
+	}
+	for i, name := range []string{"h0", "h1", "h2", "h3", "s0", "s1", "s2"} {
+		kind := runfolder.KindHost
+		if name[0] == 's' {
+			kind = runfolder.KindSwitch
+		}
+		m.Nodes = append(m.Nodes, runfolder.Node{Node: int32(i), Name: name, Kind: kind})
+	}
+	next := map[int32]int32{}
+	for _, l := range [][2]int32{{0, 4}, {1, 5}, {2, 5}, {3, 6}, {4, 5}, {5, 6}} {
+		a, b := l[0], l[1]
+		pa, pb := next[a], next[b]
+		next[a]++
+		next[b]++
+		name := m.Nodes[a].Name + "-" + m.Nodes[b].Name
+		m.Ports = append(m.Ports, runfolder.Port{Node: a, Port: pa, Peer: b, PeerPort: pb, RateBPS: rate, Link: name},
+			runfolder.Port{Node: b, Port: pb, Peer: a, PeerPort: pa, RateBPS: rate, Link: name})
+	}
+	m.Flows = runfolder.Flows([]metrics.FlowInfo{
+		{Flow: 0, Name: "0-3", Src: 0, Dst: 3, Size: 200 * units.MB}, {Flow: 1, Name: "0-1", Src: 0, Dst: 1, Size: 200 * units.MB}, {Flow: 2, Name: "2-3", Src: 2, Dst: 3, Size: 200 * units.MB}})
+	for _, v := range []string{"baseline", "csig", "csig-wide"} {
+		if _, ok := s.Rates[v]; ok {
+			m.Variants = append(m.Variants, runfolder.Variant{Name: v, TargetQDelayUS: 10.517, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", CSIG: "none"})
+		}
+	}
+	m.Published = []runfolder.Published{
+		{Variant: "baseline", Metric: "fairness_ratio", Value: 5, Low: 4.4, High: 5.1, Source: "slides"},
+		{Variant: "csig", Metric: "fairness_ratio", Value: 2.3, Low: 2.2, High: 2.31, Source: "slides", Note: "start-up trims"},
+	}
+	return m
+}
+
+// run returns the records of one run. The egress ports of the links between
+// switches are (4, 1) and (5, 3).
+func (s *Experiment) run(variant string, seed uint64) []metrics.NodeResult {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	noise := func(width float64) float64 { return 1 + width*(rng.Float64()-0.5) }
+	n := metrics.NodeResult{Node: 5, Name: "s1", TraceHash: [32]byte{byte(seed)}}
+	rates, queues, early := s.Rates[variant], s.Queues[variant], s.Windows*5/8
+	for i := range s.Windows {
+		at := units.Time(Interval) * units.Time(i)
+		for f := range 3 {
+			gbps := rates[f] * noise(0.04) * (1 - math.Exp(-float64(i+1)/4))
+			if i >= early {
+				if gbps = 99.5; f != 0 {
+					continue
+				}
+			}
+			bytes := int64(gbps * 1000 / 8 * Interval.Microseconds())
+			n.FlowWindows = append(n.FlowWindows, metrics.FlowWindow{Flow: int32(f), Start: at, Packets: bytes / 4150, WireBytes: bytes, PayloadBytes: bytes * 4086 / 4150})
+			acks := bytes / 4150 * 2 / 3
+			delay := []float64{14.3, 6.8, 7.6}[f]
+			if variant != "baseline" {
+				delay = []float64{10.8, 9.5, 10.9}[f]
+			}
+			if i >= early {
+				delay = 0.4
+			}
+			w := metrics.CCWindow{Flow: int32(f), Start: at, Acks: acks, Delay: units.Duration(float64(acks) * delay * noise(0.15) * float64(units.Microsecond)), Cwnd: 63000, BaseRTT: 12 * units.Microsecond}
+			if i >= early {
+				w.Actions[metrics.ActionQuickAdapt] = acks
+			} else if f == 0 {
+				w.Actions[metrics.ActionDecrease], w.Actions[metrics.ActionFast] = acks*3/4, acks-acks*3/4
+			} else {
+				w.Actions[metrics.ActionNoop], w.Actions[metrics.ActionProportional] = acks/2, acks-acks/2
+			}
+			if f == 2 && i%37 == 5 {
+				continue // a window without an ACK
+			}
+			n.CCWindows = append(n.CCWindows, w)
+		}
+		for k, port := range [][2]int32{{4, 1}, {5, 3}} {
+			share := s.Utilise
+			if i >= early {
+				share = 0.995
+			}
+			mean := queues[k] * 1000 * noise(0.3)
+			if i >= early {
+				mean = 2000
+			}
+			n.PortWindows = append(n.PortWindows, metrics.PortWindow{Node: port[0], Port: port[1], Start: at, TxBytes: int64(share * rate / 8e6 * Interval.Microseconds()),
+				QueueMax: int64(mean * (1.3 + 0.5*rng.Float64())), QueueByteNS: int64(mean) * int64(Interval/units.Nanosecond)})
+		}
+		// A host's port and an idle switch port are no bottlenecks.
+		n.PortWindows = append(n.PortWindows, metrics.PortWindow{Node: 0, Port: 0, Start: at, TxBytes: int64(rate / 8e6 * 100), QueueByteNS: 1e12},
+			metrics.PortWindow{Node: 6, Port: 0, Start: at, TxBytes: int64(0.4 * rate / 8e6 * 100), QueueByteNS: 1e10})
+	}
+	for f := range int32(3) {
+		done := units.Time(early) * units.Time(Interval)
+		if f == 0 {
+			done = units.Time(s.Windows) * units.Time(Interval)
+		}
+		done += units.Time(seed) * units.Time(units.Microsecond)
+		received := done - units.Time(6*units.Microsecond)
+		if f == 0 && s.Open && seed == s.Seeds[0] {
+			done = units.Never
+		}
+		n.Senders = append(n.Senders, metrics.SenderTotals{Flow: f, Start: units.Time(units.Microsecond), Done: done, NewPackets: 48948})
+		n.Receivers = append(n.Receivers, metrics.ReceiverTotals{Flow: f, Done: received})
+	}
+	return []metrics.NodeResult{n}
+}
+
+// Folder writes a run of the experiment and opens it. The change is made before
+// the folder is written; it may be nil.
+func (s *Experiment) Folder(t testing.TB, change func(*runfolder.Manifest, *runfolder.Summary)) *runfolder.Folder {
+	t.Helper()
+	m := s.manifest()
+	s.Results = map[string][]metrics.NodeResult{}
+	var all []runfolder.RunMetrics
+	for _, v := range m.Variants {
+		for _, seed := range s.Seeds {
+			r := s.Rates[v.Name]
+			jitter := float64(seed-s.Seeds[0]) * 0.03
+			all = append(all, runfolder.RunMetrics{Variant: v.Name, Seed: seed, TraceHash: [32]byte{byte(seed)}, Metrics: map[string]float64{
+				"fairness_ratio": (r[1]+r[2])/2/r[0] + jitter, "target_qdelay_us": 10.517, "fct_us.0-3": 32000 + float64(seed), "fct_us.max": 32000 + float64(seed),
+				"rate_gbps.0-3": r[0] + jitter, "rate_gbps.0-1": r[1], "rate_gbps.2-3": r[2], "packets.new": 146844, "not_a_number": math.NaN(),
+			}})
+		}
+	}
+	summary := runfolder.NewSummary(m.Name, all...)
+	summary.Expectations = []runfolder.Expectation{{Expr: "baseline.fairness_ratio > 3.7", OK: true, Value: 4.67}, {Expr: "csig.fairness_ratio < 2.45", OK: true, Value: true}}
+	if change != nil {
+		change(&m, &summary)
+	}
+	w, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range m.Variants {
+		for _, seed := range s.Seeds {
+			nodes := s.run(v.Name, seed)
+			if seed == s.Seeds[len(s.Seeds)/2] {
+				s.Results[v.Name] = nodes
+			}
+			if err := w.AddRun(v.Name, seed, runfolder.RunData{Nodes: nodes, TraceHash: [32]byte{byte(seed), 0xab}, Wall: 4 * time.Second, CPU: 250 * time.Millisecond, DataPackets: 146844,
+				Checks: []runfolder.Check{{Name: "conservation", OK: true}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Finish(summary); err != nil {
+		t.Fatal(err)
+	}
+	f, err := runfolder.Open(w.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// Flow is a flow of OneWindow. A flow without a size stands for programs.
+type Flow struct {
+	Name string
+	Size units.Size
+	Gbps float64 // on the wire
+}
+
+// OneWindow writes a run of one telemetry window, in which the flows get their
+// rates, and opens it. The measuring window is that window, or, if open, without
+// an end. Over an open window the metric rate_gbps of a flow is what its receiver
+// says times perMetric.
+func OneWindow(t testing.TB, open bool, perMetric float64, flows ...Flow) *runfolder.Folder {
+	t.Helper()
+	m := runfolder.Manifest{Name: "one-window", IntervalUS: Interval.Microseconds(), Measure: runfolder.Window{ToUS: Interval.Microseconds()}, Variants: []runfolder.Variant{{Name: "run"}}}
+	if open {
+		m.Measure.ToUS = 0
+	}
+	node, rates := metrics.NodeResult{Name: "h0"}, map[string]float64{}
+	for i, f := range flows {
+		m.Flows = append(m.Flows, runfolder.Flow{Flow: int32(i), Name: f.Name, Size: int64(f.Size)})
+		node.FlowWindows = append(node.FlowWindows, metrics.FlowWindow{Flow: int32(i), WireBytes: int64(f.Gbps * 1e9 / 8 * Interval.Seconds())})
+		rates["rate_gbps."+f.Name] = f.Gbps * perMetric
+	}
+	w, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AddRun("run", 1, runfolder.RunData{Nodes: []metrics.NodeResult{node}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(runfolder.NewSummary(m.Name, runfolder.RunMetrics{Variant: "run", Seed: 1, Metrics: rates})); err != nil {
+		t.Fatal(err)
+	}
+	f, err := runfolder.Open(w.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}

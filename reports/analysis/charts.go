@@ -1,0 +1,173 @@
+package analysis
+
+import (
+	"math"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
+
+// chartKinds is the table of charts, in the order of a report. A new chart is an
+// entry and a function here, and an entry and a function in reports/charts.go.
+var chartKinds = []ChartKind{
+	{"throughput", "Gb/s", throughput},
+	{"queues", "kB", queues},
+	{"delays", "µs", delays},
+	{"actions", "", actions},
+}
+
+// throughput collects the wire rate at the receivers.
+func throughput(s *Scope) Collector {
+	bytes := newTracks(len(s.Groups))
+	return Collector{
+		Flow: func(r runfolder.FlowRow) {
+			if group, ok := s.Group(r.FlowName); ok {
+				bytes[group].add(s.Point(r.StartUS), float64(r.WireBytes))
+			}
+		},
+		Panels: func() []Panel {
+			return panelOf(s.lines(bytes, func(group, point int) float64 {
+				return bytes[group].at(point) * 8 / 1000 / s.PointUS / float64(s.Groups[group].Flows)
+			}))
+		},
+	}
+}
+
+// queues collects the data queues of the ports that limit the flows. A window
+// without a row is one without a packet.
+func queues(s *Scope) Collector {
+	points := s.Point(s.EndUS-s.PointUS/2) + 1
+	means, peaks := map[PortID]Values{}, map[PortID]Values{}
+	for _, p := range s.Ports {
+		means[p.PortID], peaks[p.PortID] = make(Values, points), make(Values, points)
+	}
+	return Collector{
+		Port: func(r runfolder.PortRow) {
+			id, k := PortID{r.Node, r.Port}, s.Point(r.StartUS)
+			if mean, peak := means[id], peaks[id]; k < len(mean) {
+				mean[k] += float64(r.QueueByteNS) / (s.PointUS * 1000) / 1000
+				peak[k] = max(peak[k], float64(r.QueueMax)/1000)
+			}
+		},
+		Panels: func() (panels []Panel) {
+			for _, p := range s.Ports {
+				panels = append(panels, Panel{Port: &p.PortID, Lines: []Line{
+					{Statistic: Largest, Values: peaks[p.PortID]}, {Statistic: Mean, Values: means[p.PortID]},
+				}})
+			}
+			return panels
+		},
+	}
+}
+
+// delays collects the mean delay over the ACKs that controllers were fed, and
+// the delay that they steer to.
+func delays(s *Scope) Collector {
+	sums, acks := newTracks(len(s.Groups)), newTracks(len(s.Groups))
+	return Collector{
+		CC: func(r runfolder.CCRow) {
+			if group, ok := s.Group(r.FlowName); ok && r.Acks > 0 {
+				point := s.Point(r.StartUS)
+				sums[group].add(point, r.DelaySumUS)
+				acks[group].add(point, float64(r.Acks))
+			}
+		},
+		Panels: func() []Panel {
+			panels := panelOf(s.lines(sums, func(group, point int) float64 {
+				if n := acks[group].at(point); n > 0 {
+					return sums[group].at(point) / n
+				}
+				return math.NaN()
+			}))
+			if target := s.Variant.TargetQDelayUS; target > 0 && len(panels) > 0 {
+				panels[0].Levels = []Level{{"target", target}}
+			}
+			return panels
+		},
+	}
+}
+
+// actions collects how often controllers did what while rates were measured.
+func actions(s *Scope) Collector {
+	counts := make([][metrics.Actions]int64, len(s.Groups))
+	return Collector{
+		CC: func(r runfolder.CCRow) {
+			if group, ok := s.Group(r.FlowName); ok && s.Measured(r.StartUS) {
+				for a, n := range r.Actions() {
+					counts[group][a] += n
+				}
+			}
+		},
+		Panels: func() []Panel {
+			var bars []Bar
+			for i, group := range s.Groups {
+				bar, total := Bar{Group: group}, int64(0)
+				for a, n := range counts[i] {
+					bar.Parts = append(bar.Parts, Part{metrics.Action(a).String(), n})
+					total += n
+				}
+				if total > 0 {
+					bars = append(bars, bar)
+				}
+			}
+			if len(bars) == 0 {
+				return nil
+			}
+			return []Panel{{Bars: bars}}
+		},
+	}
+}
+
+// panelOf returns a panel of lines, or none when there is no line.
+func panelOf(lines []Line) []Panel {
+	if len(lines) == 0 {
+		return nil
+	}
+	return []Panel{{Lines: lines}}
+}
+
+// lines returns a line for each group that has a point. The line goes from the
+// group's first point to its last.
+func (s *Scope) lines(tracks []track, value func(group, point int) float64) []Line {
+	var lines []Line
+	for i, t := range tracks {
+		if len(t.sums) == 0 {
+			continue
+		}
+		l := Line{Group: s.Groups[i], First: t.first, Values: make(Values, len(t.sums))}
+		for k := range l.Values {
+			l.Values[k] = value(i, t.first+k)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// track sums values by point, from the first point that has a value to the last.
+type track struct {
+	first int
+	sums  []float64
+}
+
+func newTracks(n int) []track { return make([]track, n) }
+
+func (t *track) add(point int, v float64) {
+	switch {
+	case len(t.sums) == 0:
+		t.first = point
+	case point < t.first:
+		t.sums = append(make([]float64, t.first-point), t.sums...)
+		t.first = point
+	}
+	for point >= t.first+len(t.sums) {
+		t.sums = append(t.sums, 0)
+	}
+	t.sums[point-t.first] += v
+}
+
+func (t *track) at(point int) float64 {
+	if i := point - t.first; i >= 0 && i < len(t.sums) {
+		return t.sums[i]
+	}
+	return 0
+}

@@ -1,0 +1,153 @@
+package analysis
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
+
+// Variant is one variant and its metrics.
+type Variant struct {
+	Name           string   `json:"name"`
+	CC             string   `json:"cc"`
+	LB             string   `json:"lb"`
+	CSIG           string   `json:"csig"`   // format, or "none"
+	MTU            int64    `json:"mtu"`    // wire bytes of a full data packet
+	Header         int64    `json:"header"` // wire bytes charged for headers
+	TargetQDelayUS float64  `json:"targetQdelayUs,omitempty"`
+	TraceHash      string   `json:"traceHash,omitempty"`
+	Seeds          int      `json:"seeds"`   // that the variant ran with
+	Shown          uint64   `json:"shown"`   // the seed that charts show: its rates are nearest to the medians
+	Metrics        []Metric `json:"metrics"` // by name
+}
+
+// Median returns the median of a metric over the seeds. It reports whether there
+// is one.
+func (v *Variant) Median(metric string) (float64, bool) {
+	i, ok := slices.BinarySearchFunc(v.Metrics, metric, func(m Metric, name string) int { return cmp.Compare(m.Name, name) })
+	if !ok || v.Metrics[i].Median == nil {
+		return 0, false
+	}
+	return *v.Metrics[i].Median, true
+}
+
+// Metric is one metric of one variant.
+type Metric struct {
+	Name   string   `json:"name"`
+	Unit   string   `json:"unit,omitempty"`
+	OfFlow bool     `json:"ofFlow,omitempty"` // the metric is of one flow, not of the whole run
+	Median *float64 `json:"median,omitempty"` // nil unless every seed has a value
+	Seeds  Spread   `json:"seeds"`
+}
+
+func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint64) []Variant {
+	flows := map[string]bool{}
+	for _, v := range m.Variants {
+		for _, f := range m.FlowsOf(v.Name) {
+			flows[f.Name] = true
+		}
+	}
+	var all []Variant
+	for _, v := range m.Variants {
+		summary := s.Variants[v.Name]
+		all = append(all, Variant{
+			Name: v.Name, CC: v.CC, LB: v.LB, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, TargetQDelayUS: v.TargetQDelayUS,
+			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, flows),
+		})
+	}
+	return all
+}
+
+func metricsOf(s runfolder.VariantSummary, flows map[string]bool) []Metric {
+	names := map[string]bool{}
+	for name := range s.Metrics {
+		names[name] = true
+	}
+	for _, r := range s.Runs {
+		for name := range r.Metrics {
+			names[name] = true
+		}
+	}
+	metrics := make([]Metric, 0, len(names))
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		ofFlow := slices.ContainsFunc(strings.Split(name, "."), func(part string) bool { return flows[part] })
+		metric := Metric{Name: name, Unit: unitOf(name), OfFlow: ofFlow, Seeds: spreadOverSeeds(s, name)}
+		if median, ok := s.Metrics[name]; ok {
+			metric.Median = &median
+		}
+		metrics = append(metrics, metric)
+	}
+	return metrics
+}
+
+// spreadOverSeeds returns the range of a metric over the runs of a variant.
+func spreadOverSeeds(v runfolder.VariantSummary, metric string) Spread {
+	var values []float64
+	for _, r := range v.Runs {
+		if x, ok := r.Metrics[metric]; ok {
+			values = append(values, x)
+		}
+	}
+	return spreadOf(values)
+}
+
+// metricUnits are the units of metrics by the end of the first part of their
+// names (docs/metrics.md).
+var metricUnits = []struct{ suffix, unit string }{
+	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
+	{"_packets", "packets"}, {"packets", "packets"}, {"trims", "packets"}, {"drops", "packets"}, {"marks", "packets"},
+	{"programs", "packets"}, {"tags", "tags"}, {"flows", "flows"},
+}
+
+// unitOf returns the unit of a metric, or "" when its name has none.
+func unitOf(metric string) string {
+	base, _, _ := strings.Cut(metric, ".")
+	for _, u := range metricUnits {
+		if strings.HasSuffix(base, u.suffix) {
+			return u.unit
+		}
+	}
+	return ""
+}
+
+// NamedPort is a port that tags of programs' packets named as the bottleneck.
+type NamedPort struct {
+	Flow   string     `json:"flow"`
+	Signal string     `json:"signal"`
+	Port   string     `json:"port"`
+	Shares []*float64 `json:"shares"` // of the samples, median over the seeds, by variant; nil when there is none
+}
+
+// leastNamed is the share of the samples from which a port is listed.
+const leastNamed = 0.01
+
+// named lists the ports whose share is large enough in some variant.
+func named(m *runfolder.Manifest, s *runfolder.Summary) []NamedPort {
+	const prefix = "bottleneck_share."
+	names := map[string]bool{}
+	for _, v := range m.Variants {
+		for name, share := range s.Variants[v.Name].Metrics {
+			if strings.HasPrefix(name, prefix) && share >= leastNamed {
+				names[name] = true
+			}
+		}
+	}
+	ports := make([]NamedPort, 0, len(names))
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		flow, rest, _ := strings.Cut(strings.TrimPrefix(name, prefix), ".")
+		signal, port, _ := strings.Cut(rest, ".")
+		n := NamedPort{Flow: flow, Signal: signal, Port: port}
+		for _, v := range m.Variants {
+			var value *float64
+			if share, ok := s.Variants[v.Name].Metrics[name]; ok {
+				value = &share
+			}
+			n.Shares = append(n.Shares, value)
+		}
+		ports = append(ports, n)
+	}
+	return ports
+}

@@ -1,0 +1,181 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
+
+// run is one seed of one variant.
+type run struct {
+	variant string
+	seed    uint64
+}
+
+// totals are sums over whole tables, which the first pass makes.
+type totals struct {
+	manifest *runfolder.Manifest
+	shown    map[string]uint64               // variant -> the seed that charts show
+	heard    map[string]bool                 // flows of which a receiver got anything
+	ends     map[run]float64                 // when the last window of a run ends, in us
+	bytes    map[run]map[string]int64        // wire bytes of flows while measured
+	ports    map[string]map[PortID]*portSums // variant -> sums of the shown seed while measured
+}
+
+// portSums are the sums over the windows of a port.
+type portSums struct {
+	txBytes     int64
+	queueByteNS float64
+	queueMax    int64
+}
+
+func newTotals(m *runfolder.Manifest, shown map[string]uint64) *totals {
+	t := &totals{manifest: m, shown: shown, heard: map[string]bool{}, ends: map[run]float64{},
+		bytes: map[run]map[string]int64{}, ports: map[string]map[PortID]*portSums{}}
+	for _, v := range m.Variants {
+		t.ports[v.Name] = map[PortID]*portSums{}
+	}
+	return t
+}
+
+func (t *totals) read(f *runfolder.Folder) error {
+	for row, err := range f.Ports() {
+		if err != nil {
+			return err
+		}
+		t.extend(run{row.Variant, row.Seed}, row.StartUS)
+		if ports := t.ports[row.Variant]; ports != nil && t.isShown(row.Variant, row.Seed) && inWindow(t.manifest, row.StartUS) {
+			id := PortID{row.Node, row.Port}
+			sums := ports[id]
+			if sums == nil {
+				sums = &portSums{}
+				ports[id] = sums
+			}
+			sums.txBytes += row.TxBytes
+			sums.queueByteNS += float64(row.QueueByteNS)
+			sums.queueMax = max(sums.queueMax, row.QueueMax)
+		}
+	}
+	for row, err := range f.Flows() {
+		if err != nil {
+			return err
+		}
+		r := run{row.Variant, row.Seed}
+		t.extend(r, row.StartUS)
+		t.heard[row.FlowName] = true
+		flows := t.bytes[r]
+		if flows == nil {
+			flows = map[string]int64{}
+			t.bytes[r] = flows
+		}
+		if inWindow(t.manifest, row.StartUS) {
+			flows[row.FlowName] += row.WireBytes
+		}
+	}
+	return nil
+}
+
+// isShown reports whether charts show a run.
+func (t *totals) isShown(variant string, seed uint64) bool {
+	shown, ok := t.shown[variant]
+	return ok && shown == seed
+}
+
+func (t *totals) extend(r run, startUS float64) {
+	t.ends[r] = max(t.ends[r], startUS+t.manifest.IntervalUS)
+}
+
+// longest returns when the last window of all runs ends, in us.
+func (t *totals) longest() float64 {
+	longest := 0.0
+	for _, end := range t.ends {
+		longest = max(longest, end)
+	}
+	return longest
+}
+
+// inWindow reports whether a telemetry window starts in the measuring window.
+func inWindow(m *runfolder.Manifest, startUS float64) bool {
+	return startUS >= m.Measure.FromUS && (m.Measure.ToUS == 0 || startUS < m.Measure.ToUS)
+}
+
+// measured returns the length of a run's measuring window in us. It is 0 or less
+// when the run ends before the window.
+func (t *totals) measured(r run) float64 {
+	to := t.manifest.Measure.ToUS
+	if to == 0 {
+		to = t.ends[r]
+	}
+	return to - t.manifest.Measure.FromUS
+}
+
+// rates returns, by variant and flow, the Gb/s on the wire while measured: the
+// median over the seeds. A variant without a window of a flow has no entry.
+func (t *totals) rates(s *runfolder.Summary) map[string]map[string]float64 {
+	all := map[string]map[string][]float64{}
+	for r, flows := range t.bytes {
+		span := t.measured(r)
+		if all[r.variant] == nil {
+			all[r.variant] = map[string][]float64{}
+		}
+		for _, f := range t.manifest.FlowsOf(r.variant) {
+			if span > 0 {
+				all[r.variant][f.Name] = append(all[r.variant][f.Name], float64(flows[f.Name])*8/1000/span)
+			}
+		}
+	}
+	rates := map[string]map[string]float64{}
+	for variant, flows := range all {
+		rates[variant] = map[string]float64{}
+		for name, values := range flows {
+			rates[variant][name] = runfolder.Median(values)
+			// Over an open window the metric holds the rate over the flow's own
+			// time. Over the run's time, flows of one size would all be equal.
+			if rate, ok := s.Variants[variant].Metrics[ratePrefix+name]; ok && t.manifest.Measure.ToUS == 0 {
+				rates[variant][name] = rate
+			}
+		}
+	}
+	return rates
+}
+
+// ratePrefix begins the names of the metrics that are rates of flows.
+const ratePrefix = "rate_gbps."
+
+// chooseSeeds picks for each variant the seed whose rates are nearest to the
+// medians, as the sum of relative distances; the lowest of equals.
+func chooseSeeds(m *runfolder.Manifest, s *runfolder.Summary) map[string]uint64 {
+	seeds := map[string]uint64{}
+	for _, v := range m.Variants {
+		summary := s.Variants[v.Name]
+		var rates []string
+		for name, median := range summary.Metrics {
+			if strings.HasPrefix(name, ratePrefix) && median != 0 {
+				rates = append(rates, name)
+			}
+		}
+		slices.Sort(rates) // sums of floating-point numbers depend on their order
+		best := math.Inf(1)
+		for _, r := range summary.Runs {
+			distance := 0.0
+			for _, name := range rates {
+				median := summary.Metrics[name]
+				distance += math.Abs(r.Metrics[name]-median) / math.Abs(median)
+			}
+			if distance < best {
+				best, seeds[v.Name] = distance, r.Seed
+			}
+		}
+		if len(summary.Runs) == 0 {
+			for _, r := range m.Runs {
+				if r.Variant == v.Name {
+					seeds[v.Name] = r.Seed
+					break
+				}
+			}
+		}
+	}
+	return seeds
+}

@@ -1,0 +1,98 @@
+// Package reports renders the numbers of a run (package reports/analysis) as one
+// offline HTML file, as Markdown or as JSON. It words sentences, rounds numbers,
+// chooses units of axes and draws charts. It reads no file and computes no
+// metric.
+package reports
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/reports/analysis"
+)
+
+// page is what HTML and Markdown show, as text. Charts are apart: Markdown has
+// none.
+type page struct {
+	Title        string
+	Description  string
+	Verdict      banner
+	Findings     []string
+	Published    table
+	Expectations table
+	Metrics      table
+	Details      table // every metric
+	Completion   table
+	Programs     table
+	Named        table // ports that tags named
+	How          []fact
+	Runs         table
+}
+
+// States of the banner and of cells.
+const (
+	stateGood = "good"
+	stateBad  = "bad"
+)
+
+// banner is the verdict in short.
+type banner struct {
+	State    string // stateGood or stateBad
+	Headline string
+	Reasons  []string // why the experiment is not valid
+}
+
+// table is a table of text. Every row has as many cells as there are columns. A
+// table without rows is not shown.
+type table struct {
+	Columns []column
+	Rows    [][]cell
+	Note    string
+}
+
+// column is a column's heading; numbers are set flush right.
+type column struct {
+	Name   string
+	Number bool
+}
+
+// cell is one cell of a table. State is a state or "".
+type cell struct {
+	Text  string
+	State string
+}
+
+// fact is a name and its value.
+type fact struct{ Name, Value string }
+
+func newPage(r *analysis.Result) *page {
+	return &page{
+		Title: r.Name, Description: r.Description,
+		Verdict: newBanner(&r.Verdict), Findings: Findings(r),
+		Published: published(r.Verdict.Published), Expectations: expectations(r.Verdict.Expectations),
+		Metrics: keyMetrics(r), Details: allMetrics(r),
+		Completion: completion(r), Programs: programs(r.Programs), Named: named(r),
+		How: how(r), Runs: runs(r.Runs),
+	}
+}
+
+func newBanner(v *analysis.Verdict) banner {
+	b := banner{State: stateBad, Reasons: v.Reasons}
+	held, total := v.Held(), len(v.Expectations)
+	switch {
+	case !v.Valid:
+		b.Headline = "The run is not valid"
+	case held < total:
+		b.Headline = fmt.Sprintf("Valid, but %d of %d expectations failed", total-held, total)
+	case total == 0:
+		b.Headline = "Valid; the experiment states no expectation"
+	default:
+		b.Headline = fmt.Sprintf("Valid; %d of %d expectations hold", held, total)
+	}
+	if v.Good() {
+		b.State = stateGood
+	}
+	if n := len(v.Published); n > 0 {
+		b.Headline += fmt.Sprintf("; %d of %d published figures %s", v.Count(analysis.Reproduced), n, analysis.Reproduced)
+	}
+	return b
+}

@@ -1,0 +1,128 @@
+package reports
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/csiglab/csiglab/reports/analysis"
+)
+
+// Findings returns sentences that say what limits the flows and who suffers, the
+// most important one first.
+func Findings(r *analysis.Result) []string {
+	var all []string
+	for _, text := range []string{limits(r.Findings.Ports), crossings(&r.Findings), sharing(r)} {
+		if text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// limits says which ports limit the flows.
+func limits(ports []analysis.Port) string {
+	var names []string
+	for i := range ports {
+		names = append(names, busy(&ports[i]))
+	}
+	switch {
+	case len(ports) == 0:
+		return ""
+	case !ports[0].Full:
+		return fmt.Sprintf("No switch port is full while measured: the busiest, %s, is used to %s.", portName(&ports[0]), percent(ports[0].Busiest().Utilisation))
+	case len(ports) == 1:
+		return "The bottleneck is " + names[0] + "."
+	}
+	return "The bottlenecks are " + strings.Join(names, " and ") + "."
+}
+
+// busy names a port and says how busy it was.
+func busy(p *analysis.Port) string {
+	low, high := math.Inf(1), 0.0
+	var queues []string
+	for _, u := range p.Use {
+		low, high = min(low, u.Utilisation), max(high, u.Utilisation)
+		queues = append(queues, depth(u.MeanQueueBytes, 0)+" in "+u.Variant)
+	}
+	share := percent(high)
+	if percent(low) != share {
+		share = percent(low) + " to " + share
+	}
+	return fmt.Sprintf("%s (%s busy; mean queue %s)", portName(p), share, strings.Join(queues, ", "))
+}
+
+// portName names a port by the nodes of its link, and by its number when other
+// links join the same two.
+func portName(p *analysis.Port) string {
+	name := p.From + " → " + p.To
+	if p.Parallel {
+		return fmt.Sprintf("%s (port %d)", name, p.Port)
+	}
+	return name
+}
+
+// crossings says which flows must cross the ports.
+func crossings(f *analysis.Findings) string {
+	c := f.Crossings
+	if c == nil {
+		return ""
+	}
+	var parts []string
+	also := ""
+	switch len(c.All) {
+	case 0:
+	case 1:
+		parts, also = append(parts, "Flow "+c.All[0]+" crosses both"), "also "
+	default:
+		parts, also = append(parts, "Flows "+list(c.All)+" cross both"), "also "
+	}
+	var limits []string
+	for i, flows := range c.Some {
+		if len(flows) > 0 {
+			limits = append(limits, portName(&f.Ports[i])+" "+also+"limits "+list(flows))
+		}
+	}
+	if len(limits) > 0 {
+		parts = append(parts, strings.Join(limits, ", "))
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+// sharing says how the slowest flow fares beside the others.
+func sharing(r *analysis.Result) string {
+	s := r.Findings.Sharing
+	if s == nil {
+		return ""
+	}
+	var parts []string
+	for _, rates := range s.Rates {
+		slow, others := rates.SlowestGbps, rates.OthersGbps
+		unit := scaleFor(max(slow, others), scalesOfRates)
+		text := fmt.Sprintf("%s against %s %s in %s", number(math.Round(slow*unit.factor*10)/10), number(math.Round(others*unit.factor*10)/10), unit.unit, rates.Variant)
+		if slow > 0 {
+			text += fmt.Sprintf(" (1\u00a0:\u00a0%s)", number(math.Round(others/slow*100)/100))
+		}
+		parts = append(parts, text)
+	}
+	who := fmt.Sprintf("Flow %s suffers: against the mean of the other %d it gets ", s.Slowest, s.Flows-1)
+	switch {
+	case s.Even:
+		who = fmt.Sprintf("The flows share evenly in %s; the slowest, %s, against the mean of the others gets ", r.Variants[0].Name, s.Slowest)
+	case s.Flows == 2:
+		who = fmt.Sprintf("Flow %s suffers: against the other it gets ", s.Slowest)
+	}
+	return who + strings.Join(parts, ", ") + "."
+}
+
+// list joins names, the first few of many.
+func list(names []string) string {
+	const most = 6
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	if len(names) > 1 {
+		return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	}
+	return names[0]
+}

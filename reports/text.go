@@ -1,0 +1,130 @@
+package reports
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/reports/analysis"
+)
+
+// none stands for a value that there is not.
+const none = "–"
+
+// number prints v with four significant digits, or all digits of its whole part
+// when it has more, grouped by three with narrow spaces.
+func number(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return none
+	}
+	decimals := 0
+	if a := math.Abs(v); a > 0 && a < 1000 {
+		decimals = 3 - int(math.Floor(math.Log10(a)))
+	}
+	text := strconv.FormatFloat(v, 'f', min(decimals, 12), 64)
+	whole, fraction, _ := strings.Cut(text, ".")
+	fraction = strings.TrimRight(fraction, "0")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "−", whole[1:]
+	}
+	if len(whole) > 4 {
+		for i := len(whole) - 3; i > 0; i -= 3 {
+			whole = whole[:i] + "\u202f" + whole[i:]
+		}
+	}
+	if fraction != "" {
+		whole += "." + fraction
+	}
+	return sign + whole
+}
+
+// optional returns a cell with a number, or with the sign for none.
+func optional(v *float64) cell {
+	if v == nil {
+		return cell{Text: none}
+	}
+	return cell{Text: number(*v)}
+}
+
+// spread prints a range over the seeds as "min … max (n)".
+func spread(s analysis.Spread) string {
+	switch s.Count {
+	case 0:
+		return none
+	case 1:
+		return "one seed"
+	}
+	low, high := number(s.Min), number(s.Max)
+	if low == high {
+		return fmt.Sprintf("%s (%d)", low, s.Count)
+	}
+	return fmt.Sprintf("%s … %s (%d)", low, high, s.Count)
+}
+
+// depth prints a queue in bytes and as the time that the link takes for it. No
+// line breaks between a number and its unit.
+func depth(bytes float64, rate int64) string {
+	text := number(math.Round(bytes/100)/10) + "\u00a0kB"
+	if bytes >= 1e4 {
+		text = number(math.Round(bytes/1000)) + "\u00a0kB"
+	}
+	if rate > 0 {
+		text += " (" + number(math.Round(bytes*8e7/float64(rate))/10) + "\u00a0µs)"
+	}
+	return text
+}
+
+func percent(share float64) string { return number(math.Round(share*1000)/10) + " %" }
+
+// prefix returns the first digits of a hash.
+func prefix(hash string) string { return hash[:min(len(hash), 12)] }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// scale is a unit that values are shown in, and its factor: the number of these
+// units in one of the unit that the values are given in.
+type scale struct {
+	unit   string
+	factor float64
+}
+
+// Scales by falling unit; values are given in that of factor 1.
+var (
+	scalesOfTimes  = []scale{{"s", 1e-3}, {"ms", 1}}
+	scalesOfDelays = []scale{{"s", 1e-6}, {"ms", 1e-3}, {"µs", 1}}
+	scalesOfRates  = []scale{{"Gb/s", 1}, {"Mb/s", 1e3}, {"kb/s", 1e6}}
+	scalesOfSizes  = []scale{{"MB", 1e-3}, {"kB", 1}}
+)
+
+// scalesOf returns the scales of values that are given in a unit.
+func scalesOf(unit string) []scale {
+	for _, scales := range [][]scale{scalesOfDelays, scalesOfRates, scalesOfSizes} {
+		for _, s := range scales {
+			if s == (scale{unit, 1}) {
+				return scales
+			}
+		}
+	}
+	return []scale{{unit, 1}}
+}
+
+// scaleFor returns the greatest unit of which a value has at least one, or the
+// least one.
+func scaleFor(value float64, scales []scale) scale {
+	for _, s := range scales {
+		if value*s.factor >= 1 {
+			return s
+		}
+	}
+	return scales[len(scales)-1]
+}
+
+func (s scale) apply(values []float64) {
+	for i := range values {
+		values[i] *= s.factor
+	}
+}
