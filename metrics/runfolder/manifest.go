@@ -6,9 +6,13 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 )
 
-// Schema is the version of the folder's files that this package writes and
-// reads.
-const Schema = 1
+// Versions of the folder's files that this package writes and reads. Schema is
+// that of manifest.json and the tables; 2 has a variant's actions and constants,
+// and the column actions in cc.parquet.
+const (
+	Schema        = 2
+	SummarySchema = 1
+)
 
 // Manifest says what was run, where and how; it is manifest.json. Times of the
 // model are in microseconds, as in the tables. The writer fills in Schema,
