@@ -72,7 +72,7 @@ func loadPerCPU(file string) float64 {
 	return load / float64(runtime.NumCPU())
 }
 
-// measured is what datapath.md has of a 2-core machine under load, for
+// measured are the figures of a 2-core machine under load (docs/references.md#timers), for
 // predictions where nothing was calibrated.
 var measured = calibration{Loads: []calibrationLoad{{0.2, 95 * time.Microsecond}}, FrameHop: 20 * time.Microsecond}
 

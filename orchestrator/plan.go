@@ -121,8 +121,8 @@ func newFabric(e *experiment.Experiment) (*fabric, error) {
 }
 
 // sizePath derives what the reference simulator derives from the topology: the
-// network RTT, and from it queues and thresholds (congestion-control.md 1.1,
-// 1.9).
+// network RTT, and from it queues and thresholds
+// (docs/references.md#network-constants, #switch-queue).
 func (f *fabric) sizePath() {
 	links := f.experiment.Links
 	rate := f.graph.Links[f.graph.Adjacency()[0][0].Link].Rate

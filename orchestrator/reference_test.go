@@ -56,7 +56,7 @@ func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string
 	return measure(p, out), out
 }
 
-// The reference simulator's own results (congestion-control.md section 5).
+// The reference simulator's own results (docs/references.md#reference-results).
 // Deterministic ones are exact if store-and-forward, headers and ACK rules are;
 // ours agree to the last digit that it prints.
 var references = []struct {

@@ -105,8 +105,8 @@ func TestNextHops(t *testing.T) {
 	}
 }
 
-// "Minimal path at most local-global-local, one global hop"
-// (csig-and-workloads.md 6.2), whichever of its next hops each router takes. At
+// A minimal path has at most one local, one global and one local link
+// (docs/references.md#dragonflies), whichever of its next hops each router takes. At
 // full size there is one such path, although there may be others as short or
 // shorter with two global links.
 func TestDragonflyRoutesAreMinimal(t *testing.T) {
@@ -199,7 +199,7 @@ func TestDragonflyBelowFullSize(t *testing.T) {
 }
 
 // Each group pair has one link, every global port is used once, the router
-// diameter is 3 (csig-and-workloads.md 6.2, with its table).
+// diameter is 3 (docs/references.md#dragonflies, with its table).
 func TestDragonfly(t *testing.T) {
 	for _, row := range []struct {
 		p, a, h, groups, routers, hosts, radix, global, local int

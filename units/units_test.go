@@ -110,7 +110,7 @@ func TestSerialisation(t *testing.T) {
 		size units.Size
 		want units.Duration
 	}{
-		// "Ethernet rates are whole picoseconds per byte (800G 10, 100G 80, 1.6T 5)" (design).
+		// Ethernet's rates are whole picoseconds per byte.
 		{800 * units.Gbps, 1, 10},
 		{100 * units.Gbps, 1, 80},
 		{1600 * units.Gbps, 1, 5},
@@ -135,7 +135,7 @@ func TestVolume(t *testing.T) {
 		d    units.Duration
 		want units.Size
 	}{
-		// Window capacities of csig-and-workloads.md 2.1.
+		// What an interval holds (docs/references.md#available-bandwidth).
 		{50 * units.Gbps, 128 * units.Microsecond, 800_000},
 		{100 * units.Gbps, 128 * units.Microsecond, 1_600_000},
 		{400 * units.Gbps, 128 * units.Microsecond, 6_400_000},
@@ -151,8 +151,8 @@ func TestVolume(t *testing.T) {
 	}
 }
 
-// "a rate that is not [whole] carries its remainder from packet to packet,
-// cleared when the port idles" (design).
+// A rate that is not a whole number of picoseconds per byte carries its remainder
+// from packet to packet; the remainder is cleared when the port idles.
 func TestSerialiserCarriesTheRemainder(t *testing.T) {
 	r, seed := random()
 	for _, rate := range []units.Rate{3 * units.Gbps, 7_777_777_777, 99_999_999_999, 12_345, 100 * units.Gbps, 9 * units.Tbps} {

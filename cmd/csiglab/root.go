@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/viper"
 )
 
-// Exit codes, as design.md lists them. 4, inconclusive, is for comparisons.
+// Exit codes (docs/metrics.md#exit-codes). 4, inconclusive, is for comparisons.
 const (
 	exitOK             = 0 // all expectations held
 	exitFailed         = 1 // an expectation failed

@@ -230,7 +230,7 @@ func vlan(frame []byte, skip int, etherType, tci uint16) []byte {
 	return append(append(bytes.Clone(frame[:12+skip]), tag...), frame[12+skip:]...)
 }
 
-// The stacks of csig-and-workloads.md 1.5.
+// The stacks of docs/references.md#tag-position.
 func TestDissectorStacks(t *testing.T) {
 	for _, profile := range profiles {
 		domain := newDomain(t, profile.format, profile.dialect)

@@ -40,7 +40,7 @@ type Config struct {
 	Decode     DecodeMode       // default auto
 	TrimRule   TrimRule         // default force_local
 	// OverrideD lists the types that hops update in spite of the D bit
-	// (csig-and-workloads.md 1.2 C8); default none.
+	// (docs/references.md#open-choices); default none.
 	OverrideD [Types]bool
 	Locators  LocatorConfig
 }
@@ -223,7 +223,7 @@ func (d *Domain) Peek(b []byte) (t Type, doNotUpdate bool) {
 	return Type(word >> typeShift), word&d.dMask != 0
 }
 
-// Update is the compare-and-update of one hop (csig-and-workloads.md 1.7): it
+// Update is the compare-and-update of one hop (docs/references.md#hop-update): it
 // quantises value, in the raw unit of the tag's type, and overwrites signal and
 // locator when the code is strictly worse than the tag's. Of equal codes the
 // first hop's stays. D and reserved bits never change. locator must not exceed
@@ -319,7 +319,7 @@ type Sample struct {
 	// value is the initial one.
 	Locator uint16
 	// DoNotUpdate tells that the packet was trimmed: the value may be forced
-	// and must not feed a delay or headroom loop (csig-and-workloads.md 1.7).
+	// and must not feed a delay or headroom loop (docs/references.md#trimming-and-d).
 	DoNotUpdate bool
 	// Saturated tells that the code also stands for values beyond the
 	// quantiser's range. Point is then taken as if the range went on evenly.

@@ -12,7 +12,7 @@ import (
 // Tier is a switch's level as a locator holds it. The zero value is TierToR.
 type Tier uint8
 
-// Tiers (csig-and-workloads.md 1.9).
+// Tiers (docs/references.md#locators).
 const (
 	TierToR   Tier = iota // or leaf
 	TierAgg               // or spine

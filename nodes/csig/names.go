@@ -38,7 +38,7 @@ func ParseFormat(text string) (Format, error) {
 type Dialect uint8
 
 // Dialects; the two share no locator field, so that a domain must not mix them
-// (csig-and-workloads.md 1.2 C1, 1.6).
+// (docs/references.md#open-choices).
 const (
 	UEC050  Dialect = iota // locator of 6 or 15 bits, then the D bit
 	Draft01                // locator of 7 or 16 bits, no D bit
@@ -58,7 +58,7 @@ func ParseDialect(text string) (Dialect, error) {
 	return Dialect(i), err
 }
 
-// Type is the signal that a tag carries (csig-and-workloads.md 1.3).
+// Type is the signal that a tag carries (docs/references.md#signal-types).
 type Type uint8
 
 // Types of signal and the unit of their raw values.
@@ -110,7 +110,7 @@ func ParseType(text string) (Type, error) {
 // sets D. The zero value is TrimForceLocal.
 type TrimRule uint8
 
-// Trim rules (csig-and-workloads.md 1.7).
+// Trim rules (docs/references.md#trimming-and-d).
 const (
 	TrimForceLocal TrimRule = iota // the worst code of the type and the hop's locator
 	TrimMeasured                   // its value, if worse than the tag's

@@ -95,7 +95,7 @@ func (d *bands) decode(code uint16, s *Sample) bool {
 }
 
 // linear is the quantiser of a wide tag for one type: equal steps of a power of
-// two above a base, clamped at both ends (csig-and-workloads.md 2.5).
+// two above a base, clamped at both ends (docs/references.md#wide-quantiser).
 type linear struct {
 	base  uint64
 	shift uint8

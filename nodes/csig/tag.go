@@ -7,7 +7,7 @@ import (
 )
 
 // Layout of a tag behind its TPID; bit 0 is the most significant
-// (csig-and-workloads.md 1.1). The word that follows the TPID holds the locator
+// (docs/references.md#tag-layout). The word that follows the TPID holds the locator
 // in both formats.
 //
 //	compact, 16 bits   T 3, R 1, S 5, LM 6, D 1      draft-01: T 3, R 1, S 5, LM 7
@@ -53,7 +53,7 @@ func (d *Domain) setLayout(f Format, dialect Dialect) {
 }
 
 // initCode is the signal of a fresh tag: all ones for a minimum, 0 for a
-// maximum (csig-and-workloads.md 1.2 C4).
+// maximum (docs/references.md#open-choices).
 func initCode(t Type, width uint) uint32 {
 	if t.Min() {
 		return 1<<width - 1

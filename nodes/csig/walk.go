@@ -52,8 +52,8 @@ type Frame struct {
 	Tag    uint8  // offset of the first CSIG tag's TPID; 0 without one
 	Format Format // of that tag; FormatNone without one
 	L3     uint8  // offset of the network layer, the byte behind EtherType
-	// Second reports whether another CSIG tag follows the first: such a frame is
-	// forwarded unchanged and counted (csig-and-workloads.md 1.7).
+	// Second reports whether another CSIG tag follows the first
+	// (docs/references.md#hop-update).
 	Second bool
 	MACsec bool // the frame has a SecTAG
 	// EtherType is the one at which Walk stopped: of the network layer, a length if
@@ -63,7 +63,7 @@ type Frame struct {
 
 // Walk steps over the tags of an Ethernet frame and writes into f what it finds:
 // VLAN tags, one SecTAG and CSIG tags of both formats in any order
-// (csig-and-workloads.md 1.5). It stops at a second SecTAG, and at one behind which
+// (docs/references.md#tag-position). It stops at a second SecTAG, and at one behind which
 // the bytes are encrypted or changed. It reads the frame only up to the network
 // layer and keeps nothing of it.
 //

@@ -15,8 +15,6 @@ import (
 	"github.com/csiglab/csiglab/workloads"
 )
 
-// Sections are those of reference/congestion-control.md.
-
 const (
 	mtu       units.Size = 4150
 	header    units.Size = 64

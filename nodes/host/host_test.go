@@ -20,7 +20,7 @@ import (
 	"github.com/csiglab/csiglab/workloads"
 )
 
-// 1.7: "The NIC is a round-robin server over flows."
+// docs/references.md#sending: the NIC serves its flows in turn.
 func TestRoundRobin(t *testing.T) {
 	c := config(0)
 	c.CC.Params = map[string]string{"cwnd": "16600B"} // four packets each
@@ -66,7 +66,7 @@ func TestRoundRobin(t *testing.T) {
 	}
 }
 
-// 1.7: "Control packets (64 B) have priority 10:1 over data when both wait."
+// docs/references.md#sending: control packets go first, 10 to 1 while data waits.
 func TestControlBurst(t *testing.T) {
 	c := config(0)
 	c.CC.Params = map[string]string{"cwnd": "12450B"} // three packets
@@ -332,7 +332,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// Design: control messages take their declared delay alone; all leave at the
+// Control messages take their declared delay alone; all leave at the
 // instant they arise, in order.
 func TestControlPort(t *testing.T) {
 	c := config(0)

@@ -105,8 +105,7 @@ func sent(s *node.Stepper) (ports []int) {
 	return ports
 }
 
-// "The driver drains Transmit in ascending port order after every call"
-// (design).
+// The driver drains Transmit in ascending order of ports after every call.
 func TestStepperDrainsAscending(t *testing.T) {
 	m := newToy(130)
 	s := node.NewStepper(m, 130)

@@ -106,7 +106,7 @@ func pingPong(delay units.Duration) (a, b *machine, cfg sim.Config) {
 	}
 }
 
-// "arrival is departs plus the link's delay" (design): a hop takes 100 ps of
+// A packet arrives the link's delay after departs: a hop takes 100 ps of
 // serialisation and 900 of delay.
 func TestPingPong(t *testing.T) {
 	a, b, cfg := pingPong(900)
@@ -194,7 +194,7 @@ func runStar(leaves int, tieSeed uint64) []string {
 	return hub.log
 }
 
-// "receives, ascending (port, link sequence)" (design).
+// Receives at one instant are in ascending order of port and link sequence.
 func TestSimultaneousArrivals(t *testing.T) {
 	const leaves = 20
 	var want []string
@@ -261,7 +261,7 @@ func (m *instant) Transmit(now units.Time, port int) (*wire.Packet, units.Time, 
 	return p, now, ok
 }
 
-// At one instant: ports that become free, receives, then timers (design).
+// At one instant: ports that become free, receives, then timers.
 func TestOrderOfClasses(t *testing.T) {
 	a, b, cfg := pingPong(900)
 	b.onReceive = nil

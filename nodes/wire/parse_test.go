@@ -246,8 +246,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// "never feed tag bits, nor the tag's presence, into the ECMP hash"
-// (csig-and-workloads.md 1.5), and trimming keeps the path.
+// Neither the tag nor its presence enters the ECMP hash
+// (docs/references.md#tag-position), and trimming keeps the path.
 func TestHashIgnoresTheTag(t *testing.T) {
 	r, seed := random()
 	for range 500 {

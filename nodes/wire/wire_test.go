@@ -344,7 +344,7 @@ func TestInsertTagTwicePanics(t *testing.T) {
 }
 
 // The declared wire size: payload + header for data, header for the others, the
-// tag only when it is counted (design: Sizes).
+// tag only when it is counted (docs/wire.md#declared-wire-size).
 func TestSizes(t *testing.T) {
 	r, _ := random()
 	for _, kind := range kinds {

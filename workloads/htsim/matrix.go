@@ -85,7 +85,7 @@ const (
 	maxID    = math.MaxUint32
 	maxBytes = 1_000_000_000_000_000_000 // of all transfers
 	// autoLimit is the start below which Auto reads microseconds; see
-	// reference/formats.md 3: the files with microseconds hold 1 to 40.
+	// docs/references.md#htsim-connection-matrices: the files with microseconds hold 1 to 40.
 	autoLimit = 1000
 )
 

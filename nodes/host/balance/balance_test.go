@@ -44,8 +44,8 @@ func TestSingleKeepsItsEV(t *testing.T) {
 	}
 }
 
-// 1.10: "oblivious: ev = (i ^ xor) & (N-1), i cycles 0..N-1, xor re-drawn each
-// cycle"; so does mixed as long as nothing comes back.
+// docs/references.md#load-balancing: a lap of oblivious has each EV once, under a new
+// mask each time; so has one of mixed as long as nothing comes back.
 func TestLapVisitsEveryEVOnce(t *testing.T) {
 	for _, a := range []Algorithm{oblivious, mixed} {
 		for _, paths := range []int{1, 2, 64, MaxPaths} {
@@ -79,7 +79,7 @@ func TestObliviousDoesNotListen(t *testing.T) {
 	}
 }
 
-// 1.10: "bitmap: per-ev penalty counters (ECN +1, NACK +4, timeout +15, cap 15)".
+// Penalties of docs/references.md#load-balancing, bitmap.
 func TestPenalties(t *testing.T) {
 	for _, test := range []struct {
 		outcomes []Outcome
@@ -110,8 +110,8 @@ func TestPenalties(t *testing.T) {
 	}
 }
 
-// 1.10: "while penalty>0: decrement only the first one met and skip on; give up
-// after N".
+// docs/references.md#load-balancing, bitmap: a walk takes 1 off the first penalised EV
+// that it meets, and gives up after N.
 func TestPenaltyWalk(t *testing.T) {
 	for _, test := range []struct {
 		name      string
@@ -161,8 +161,8 @@ func TestPenaltyWalk(t *testing.T) {
 	}
 }
 
-// 1.10: "mixed (default): take an ev from the reps_legacy FIFO if any, else the
-// bitmap walk; feedback goes to both"; "reps_legacy: FIFO of GOOD evs".
+// docs/references.md#load-balancing, mixed: good EVs first, in the order in which they
+// came back, then the bitmap's walk; both get all feedback.
 func TestMixedReusesGoodEVsFirst(t *testing.T) {
 	m := build(t, mixed, 64).(*mixedState)
 	m.OnFeedback(0, Feedback{EV: 9, Outcome: Good})

@@ -10,9 +10,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Sections are those of reference/congestion-control.md.
-
-// The networks of the check values of 1.1: hops of 1 us, a full packet and its
+// The networks of the check values (docs/references.md#network-constants): hops of 1 us, a full packet and its
 // ACK serialised on every link.
 var (
 	threeTier = Path{LinkRate: 100 * units.Gbps, NetworkRTT: 12*units.Microsecond + 6*(332_000+5_120), MTU: 4150, Header: 64, Trim: true}
@@ -33,7 +31,7 @@ func newState(t *testing.T, p Path, v algorithm.Values) *nsccState {
 func near(got, want float64) bool { return math.Abs(got-want) <= 5e-6*want }
 
 func TestNSCCConstants(t *testing.T) {
-	// 1.1 "Check values (print of the program)"; 1.2 "maxwnd = 1.5*bdp".
+	// docs/references.md#network-constants, check values; #window-limits.
 	for _, test := range []struct {
 		name                       string
 		path                       Path
@@ -62,7 +60,7 @@ func TestNSCCConstants(t *testing.T) {
 			t.Errorf("%s: first window %d, want %d", test.name, c.out.Window, test.window)
 		}
 	}
-	// "0.75*net_rtt with trimming; 1.0*net_rtt with trimming disabled"
+	// 0.75 of the network RTT with trimming, 1.0 without.
 	drops := threeTier
 	drops.Trim = false
 	if c := newState(t, drops, nil); c.target != drops.NetworkRTT {
@@ -105,9 +103,7 @@ func ack(c *nsccState, delay units.Duration, marked bool) *Ack {
 const early = units.Time(10 * units.Microsecond)
 
 func TestNSCCQuadrants(t *testing.T) {
-	// 1.4: "!skip && delay >= target: FAIR INCREASE inc_bytes += fi * newly;
-	// !skip && delay < target: PROPORTIONAL INC inc_bytes += alpha*newly*(target-delay);
-	// skip && delay >= target: MULTIPLICATIVE DEC; skip && delay < target: NOOP".
+	// The four cases of docs/references.md#nscc-window.
 	const target = units.Duration(10_517_040)
 	for _, test := range []struct {
 		delay    units.Duration
@@ -138,9 +134,8 @@ func TestNSCCQuadrants(t *testing.T) {
 }
 
 func TestNSCCFastIncrease(t *testing.T) {
-	// 1.4: "if delay < 1 us: fi_count += newly; if (fi_count > cwnd or already in
-	// fast mode): cwnd += fi_scale*newly immediately; if delay >= 1 us:
-	// fi_count=0, mode=off".
+	// docs/references.md#nscc-window: fast increase, at once, after more than a window
+	// of bytes with delays under 1 us, and no longer than these last.
 	c := newState(t, threeTier, algorithm.Values{"cwnd": "8300B"})
 	const step = 1212 // 0.29214 * 4150, rounded down
 	for i, test := range []struct {
@@ -164,7 +159,7 @@ func TestNSCCFastIncrease(t *testing.T) {
 			t.Errorf("ACK %d: %v, window %d, want %v, %d", i+1, c.out.Action, c.out.Window, test.action, test.window)
 		}
 	}
-	// Multiplicative decrease: "mode off, fi_count=0".
+	// A multiplicative decrease ends it.
 	c.OnAck(early, ack(c, 20*units.Microsecond, true))
 	if c.fastMode || c.fastCount != 0 {
 		t.Error("a decrease left fast mode on")
@@ -172,8 +167,8 @@ func TestNSCCFastIncrease(t *testing.T) {
 }
 
 func TestNSCCAverage(t *testing.T) {
-	// 1.3: "if (!skip && d > target) avg = (1-g)*avg + g*0.25*base_rtt … else avg
-	// = (1-g)*avg + g*d", g = 0.0125.
+	// docs/references.md#ack-processing: the average delay has gain 0.0125; an unmarked
+	// sample above the target counts as a quarter of base RTT.
 	const target, before = units.Duration(10_517_040), 8 * units.Microsecond
 	base := threeTier.NetworkRTT
 	for _, test := range []struct {
@@ -197,7 +192,7 @@ func TestNSCCAverage(t *testing.T) {
 			t.Errorf("%s: average %v ps, want %v", test.name, got, want)
 		}
 	}
-	// "If no valid sample: delay = avg_delay", which stays.
+	// Without a sample the delay is the average, which stays.
 	c := newState(t, threeTier, nil)
 	c.avgDelay = before
 	c.OnAck(early, &Ack{Acked: packet, Penalty: 255, ECN: true})
@@ -207,9 +202,8 @@ func TestNSCCAverage(t *testing.T) {
 }
 
 func TestNSCCDecrease(t *testing.T) {
-	// 1.4: "if avg_delay > target and now-last_dec > base_rtt: cwnd *= max(1 -
-	// gamma*(avg_delay-target)/avg_delay, 0.5); floor mtu. Uses the EWMA
-	// avg_delay, not the sample; gate on the sample."
+	// docs/references.md#nscc-window: a decrease goes by the average delay, once per base
+	// RTT, at most to half and not below one MTU; the sample decides whether there is one.
 	base := threeTier.NetworkRTT
 	const target = units.Duration(10_517_040)
 	const now = units.Time(units.Millisecond)
@@ -246,10 +240,8 @@ func TestNSCCDecrease(t *testing.T) {
 }
 
 func TestNSCCAdjust(t *testing.T) {
-	// 1.4: "if received_bytes > adjust_bytes_threshold OR now-last_adjust_time >
-	// adjust_period: fulfill_adjustment()"; "fulfill_adjustment: cwnd +=
-	// inc_bytes/cwnd; if now-last_adjust >= adjust_period {cwnd += eta;
-	// last_adjust=now}; inc_bytes=0; received_bytes=0".
+	// docs/references.md#nscc-window: pending increases are applied after 8 MTU or a
+	// network RTT (strictly more), eta once that RTT has passed.
 	const now = units.Time(units.Millisecond)
 	period := threeTier.NetworkRTT
 	fair := 23 * units.Microsecond // above the target
@@ -279,8 +271,7 @@ func TestNSCCAdjust(t *testing.T) {
 }
 
 func TestNSCCQuickAdapt(t *testing.T) {
-	// 1.5, line by line; 1.1 "qa_gate = 3 -> threshold = maxwnd >> 3;
-	// qa_threshold = 4*target_Qdelay".
+	// docs/references.md#quick-adapt, rule by rule.
 	const now = units.Time(units.Millisecond)
 	type state struct {
 		end       units.Time
@@ -316,7 +307,7 @@ func TestNSCCQuickAdapt(t *testing.T) {
 			t.Errorf("%s: %v, window %d, want %v, %d", test.name, c.out.Action, c.out.Window, test.action, test.window)
 		}
 		if test.state.end < now {
-			// "achieved_bytes = 0; qa_endtime = now + base_rtt + target"
+			// The next period begins.
 			if want := now.Add(c.baseRTT + c.target); c.qaEnd != want || c.qaAchieved != 0 {
 				t.Errorf("%s: window to %v with %d achieved, want to %v with 0", test.name, c.qaEnd, c.qaAchieved, want)
 			}
@@ -328,8 +319,8 @@ func TestNSCCQuickAdapt(t *testing.T) {
 }
 
 func TestNSCCQuickAdaptIgnores(t *testing.T) {
-	// 1.5: "if bytes_ignored < bytes_to_ignore && skip: done=true"; 1.3: an ACK's
-	// bytes count as ignored first; 1.6: a NACK's too.
+	// docs/references.md#quick-adapt: the bytes of an ACK, and of a NACK, count as
+	// ignored first; while fewer are ignored than were to be, a marked ACK changes nothing.
 	c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 	c.qaEnd = units.Never - 1
 	c.bytesToIgnore = 3 * packet
@@ -354,9 +345,8 @@ func TestNSCCQuickAdaptIgnores(t *testing.T) {
 }
 
 func TestNSCCNack(t *testing.T) {
-	// 1.6: "bytes_ignored += pkt; update_delay(base_rtt + net_rtt, update_avg,
-	// skip=true); trigger_qa=true; if !quick_adapt(loss=true, skip=true,
-	// delay=0): cwnd -= pkt; clamp".
+	// docs/references.md#nack-and-timeout: a NACK triggers quick adapt and, if that does
+	// not act, takes the packet off the window.
 	c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 	c.OnNack(early, &Nack{Size: packet, Inflight: 50_000})
 	if c.out.Window != 100_000-packet || !c.qaTriggered || c.bytesIgnored != packet {
@@ -385,7 +375,7 @@ func TestNSCCNack(t *testing.T) {
 }
 
 func TestNSCCTimeout(t *testing.T) {
-	// 1.6: "cwnd=max(cwnd-pkt, mtu)".
+	// docs/references.md#nack-and-timeout: the packet off the window, not below one MTU.
 	c := newState(t, threeTier, algorithm.Values{"cwnd": "10kB"})
 	for _, want := range []units.Size{5850, 4150, 4150} {
 		c.OnTimeout(early, &Timeout{Size: packet})
@@ -396,9 +386,8 @@ func TestNSCCTimeout(t *testing.T) {
 }
 
 func TestNSCCBaseRTT(t *testing.T) {
-	// 1.2: "base_rtt is a running minimum … maxwnd=1.5*bdp. (Also from NACK
-	// samples unless -disable_base_rtt_update_on_nack.)" A 4-link flow at 100G
-	// has 9.348 us and 175284.
+	// docs/references.md#window-limits: base RTT is a running minimum, and the limit
+	// 1.5 BDP of it. A flow over 4 links at 100G has 9.348 us and 175284.
 	pod := 8*units.Microsecond + 4*(332_000+5_120)
 	for _, test := range []struct {
 		name   string
@@ -412,7 +401,7 @@ func TestNSCCBaseRTT(t *testing.T) {
 		{"NACK", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod, HasRTT: true}) }, pod, 175_284},
 		{"NACK, parameter off", algorithm.Values{"base_rtt_from_nack": "false"}, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod, HasRTT: true}) }, threeTier.NetworkRTT, 262_926},
 		{"NACK without a sample", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod}) }, threeTier.NetworkRTT, 262_926},
-		// "in the 3-flow run the startup trims leave base_rtt = 13.361 us, maxwnd 250518"
+		// docs/references.md#window-limits has this one.
 		{"three-flow's victim", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: 13_360_960, HasRTT: true}) }, 13_360_960, 250_518},
 	} {
 		c := newState(t, threeTier, test.values)
@@ -435,7 +424,7 @@ func TestNSCCBaseRTT(t *testing.T) {
 }
 
 func TestNSCCReceiverPenalty(t *testing.T) {
-	// 1.3: "if ack.rcv_wnd_pen<255, cwnd -= newly*(1-pen/255), floor mtu".
+	// docs/references.md#ack-processing (2): the receiver's penalty.
 	for penalty, want := range map[uint8]units.Size{255: 100_000, 0: 100_000 - packet, 51: 100_000 - 3320, 254: 100_000 - 16} {
 		c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 		a := ack(c, 0, true)
@@ -448,10 +437,9 @@ func TestNSCCReceiverPenalty(t *testing.T) {
 }
 
 func TestNSCCMaxDelay(t *testing.T) {
-	// Section 2: "the sender uses delay := csig and avg_delay is fed with csig
-	// instead of raw_rtt−base_rtt (base_rtt, maxwnd, QA timing, NACK handling
-	// unchanged)". A missing sample is not headroom: RTT serves; nor is a value
-	// with D set, which trimming may have forced (csig-and-workloads.md 1.7).
+	// docs/references.md#three-flow: the reflected delay takes the place of RTT - base
+	// RTT and nothing else changes. A missing sample is not headroom: RTT serves; nor is
+	// a value with D set, which trimming may have forced (#trimming-and-d).
 	const rttDelay = 4 * units.Microsecond
 	sample := csig.Sample{Type: csig.Delay, Locator: 1, Point: 2750}
 	frozen, headroom, untouched := sample, sample, sample

@@ -13,7 +13,7 @@ import (
 
 // limits has the largest window of each algorithm of the table.
 var limits = map[string]congestiontest.Limit{
-	// "maxwnd = 1.5*bdp" (1.2), of the network RTT, since base RTT only falls.
+	// 1.5 BDP of the network RTT, since base RTT only falls (docs/references.md#window-limits).
 	"nscc": func(p congestion.Path) units.Size { return 3 * p.LinkRate.Volume(p.NetworkRTT) / 2 },
 }
 

@@ -53,7 +53,7 @@ func local(transfers ...int) (targets []player.Target) {
 	return targets
 }
 
-// Design: "application events, by (job, transfer)" at one instant.
+// Events at one instant are in the order of job and transfer.
 func TestStartsInOrder(t *testing.T) {
 	starts := []player.Start{
 		{Transfer: 0, Job: 1, At: 5}, {Transfer: 1, Job: 0, At: 7}, {Transfer: 2, Job: 0, At: 5},
@@ -168,8 +168,7 @@ func TestDelayAfterTrigger(t *testing.T) {
 	}
 }
 
-// Design: "A dependency that crosses hosts (a trigger, a barrier) is a control
-// message".
+// A dependency that crosses hosts is a control message (docs/wire.md#control).
 func TestRemoteTriggers(t *testing.T) {
 	// The trigger lives at host B, is hit at A, starts transfers at B and C.
 	const toB, toC = 2, 5

@@ -11,8 +11,6 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Sections are those of reference/congestion-control.md.
-
 const (
 	mtu    units.Size = 4150
 	header units.Size = 64

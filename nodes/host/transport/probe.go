@@ -82,8 +82,8 @@ func (g *signalling) hold(s csig.Sample, sentAt units.Time) {
 }
 
 // latest returns the sample held, while it is not older than twice the RTT or
-// twice the interval of the meters, whichever is longer (csig-and-workloads.md
-// 1.8).
+// twice the interval of the meters, whichever is longer
+// (docs/references.md#reflection).
 func (g *signalling) latest(now units.Time, rtt units.Duration) (sig congestion.Signal) {
 	if g.heldAt == units.Never {
 		return sig

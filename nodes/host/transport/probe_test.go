@@ -67,7 +67,7 @@ func TestEchoedSignal(t *testing.T) {
 	}
 }
 
-// "sample validity = age <= max(2*RTT, 2*t)" (csig-and-workloads.md 1.8)
+// A sample is valid up to twice the RTT or the interval (docs/references.md#reflection).
 func TestSampleGetsOld(t *testing.T) {
 	d := domain(t, csig.FormatCompact)
 	s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {

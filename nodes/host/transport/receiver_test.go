@@ -33,10 +33,7 @@ func data(psn uint32, flags wire.Flags, ce bool) *wire.Packet {
 	return p
 }
 
-// 1.8: "ACK immediately when: packet is ECN-marked, or AR bit, or first data
-// packet, or duplicate, or the out-of-order hole closes with an AR pending, or
-// accepted bytes since last ACK >= -sack_threshold (default 16384 B → every 4
-// packets of 4150). Otherwise coalesce."
+// docs/references.md#acknowledging: when an ACK is sent at once, and when after 16,384 B.
 func TestAckRules(t *testing.T) {
 	const ar, ce = "AR", "CE"
 	type step struct {
@@ -78,7 +75,7 @@ func TestAckRules(t *testing.T) {
 }
 
 func TestAckEveryIsReached(t *testing.T) {
-	// "accepted bytes since last ACK >= -sack_threshold"
+	// The bytes since the last ACK may reach the threshold exactly.
 	for every, want := range map[units.Size]int{2*mtu - 1: 2, 2 * mtu: 2, 2*mtu + 1: 3} {
 		r := newReceiver(100*mss, every)
 		r.OnData(0, data(0, 0, false), new(wire.Packet))
@@ -92,10 +89,7 @@ func TestAckEveryIsReached(t *testing.T) {
 	}
 }
 
-// 1.8: "ACK fields: cumulative_ack (next expected PSN), ref_ack+64-bit bitmap
-// (base = the PSN itself if ECN/AR, else max(psn-63, cum+1)), acked_psn
-// (trigger), ev (path id of trigger), ecn_echo, recvd_bytes (cumulative),
-// rcv_wnd_pen, ooo count, rtx_echo. Size 64 B".
+// docs/references.md#acknowledging: the fields of an ACK, which takes 64 B.
 func TestAckFields(t *testing.T) {
 	receive := func(psns ...uint32) *transport.Receiver {
 		r := newReceiver(1000*mss, units.NoLimit)
@@ -150,7 +144,7 @@ func TestAckFields(t *testing.T) {
 	}
 }
 
-// 1.8: "Trimmed packet → 64 B NACK (ref psn, ev, last_hop flag, ecn)."
+// docs/references.md#acknowledging: the fields of a NACK, which takes 64 B.
 func TestNackFields(t *testing.T) {
 	for _, lastHop := range []bool{false, true} {
 		for _, ce := range []bool{false, true} {

@@ -16,8 +16,8 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Section 1: "Flow of S payload bytes = ceil(S/mss) packets; bytes on wire = S +
-// 64·npkts"; section 5: "490 pkts: 489×4150 B + a last short packet (2010 B)".
+// docs/references.md#sending: S bytes are ceil(S/MSS) packets with 64 B of header each;
+// 2,000,000 B are 489 full ones and one of 2010 B.
 func TestPacketsAndSizes(t *testing.T) {
 	for _, test := range []struct {
 		size    units.Size
@@ -68,7 +68,7 @@ func TestNotReadyBeforeStart(t *testing.T) {
 	}
 }
 
-// 1.7: "May send if … cwnd >= in_flight + next_pkt_size".
+// docs/references.md#sending: the window holds the bytes in flight and the next packet.
 func TestWindow(t *testing.T) {
 	s := newSender(t, 10*mss, 2*mtu-1)
 	s.send()
@@ -91,10 +91,9 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// 1.7: "An ACK-request bit (AR) is set when the backlog becomes 0, … or, with
-// in_flight already counting the packet being sent, in_flight + size(this
-// packet) >= cwnd, … and on every retransmission. A flow held at its window
-// therefore asks for an ACK on every packet."
+// docs/references.md#sending: a packet asks for an ACK if it ends the backlog, if
+// another of its size would not fit into the window behind it, and if it is a
+// retransmission. A flow held at its window therefore asks with every packet.
 func TestAckRequest(t *testing.T) {
 	for _, test := range []struct {
 		window units.Size
@@ -137,7 +136,7 @@ func TestAckRequest(t *testing.T) {
 	}
 }
 
-// 1.7: "Retransmissions first"; the queue is in the order of loss.
+// docs/references.md#sending: retransmissions go first, in the order of loss.
 func TestRetransmissionOrder(t *testing.T) {
 	s := newSender(t, 100*mss, units.NoLimit)
 	s.sendAll(6)
@@ -162,8 +161,8 @@ func TestRetransmissionOrder(t *testing.T) {
 	}
 }
 
-// 1.6: "the packet moves to the rtx queue, in_flight -= pkt_size". A NACK for a
-// transmission that is not the last, or for a PSN that is not outstanding, is
+// docs/references.md#nack-and-timeout: the packet is queued for retransmission and
+// leaves the bytes in flight. A NACK for a transmission that is not the last, or for a PSN that is not outstanding, is
 // stale.
 func TestNack(t *testing.T) {
 	s := newSender(t, 100*mss, units.NoLimit)
@@ -196,8 +195,7 @@ func TestNack(t *testing.T) {
 	}
 }
 
-// 1.6: "LB told PATH_NACK (or GOOD/ECN when the trim was at the last hop)"; 1.3:
-// "load balancer told (ev, ECN|GOOD)"; "on expiry: … LB told TIMEOUT".
+// What load balancing learns: docs/references.md#nack-and-timeout, #ack-processing.
 func TestFeedback(t *testing.T) {
 	s := newSender(t, 100*mss, units.NoLimit)
 	s.sendAll(8)
@@ -219,9 +217,9 @@ func TestFeedback(t *testing.T) {
 	}
 }
 
-// 1.3: "RTT sample: only if the packet named by acked_psn is still outstanding
-// and the sample is unambiguous (never retransmitted & echo=false, or
-// retransmitted exactly once & echo=true). raw_rtt = now - send_time."
+// docs/references.md#ack-processing (3): an RTT sample needs the packet that triggered
+// the ACK, outstanding and unambiguous: sent once without an echo of a retransmission,
+// or twice with one.
 func TestRTTSample(t *testing.T) {
 	const echo = wire.RetransmitEcho
 	for _, test := range []struct {
@@ -261,8 +259,8 @@ func TestRTTSample(t *testing.T) {
 	}
 }
 
-// 1.3: "newly = ack.recvd_bytes - last_recvd_bytes … If >0: … in_flight -=
-// newly": the count runs ahead of what the ACK names.
+// docs/references.md#ack-processing (1): the count of received bytes runs ahead of what
+// the ACK names.
 func TestReceivedBytesCount(t *testing.T) {
 	s := newSender(t, 100*mss, 4*mtu)
 	s.sendAll(4)
@@ -282,8 +280,8 @@ func TestReceivedBytesCount(t *testing.T) {
 	}
 }
 
-// 1.6: "RTO: … per-flow single timer on the oldest packet; on expiry: oldest
-// packet → rtx, in_flight -= pkt". An early or stale call changes nothing.
+// docs/references.md#nack-and-timeout: one timer per flow, for the oldest packet, which
+// is then retransmitted and leaves the bytes in flight. An early or stale call changes nothing.
 func TestTimeout(t *testing.T) {
 	s := newSender(t, 100*mss, units.NoLimit)
 	s.sendAll(3) // at 1, 2 and 3 us
@@ -335,7 +333,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// Design: "Completion cancels a flow's timers."
+// Completion cancels a flow's timers.
 func TestCompletion(t *testing.T) {
 	s := newSender(t, 2*mss, units.NoLimit)
 	s.sendAll(2)
@@ -355,8 +353,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// Design: "The EV travels in the UDP source port, 49152 + ((hash(flow) + EV) mod
-// 16384)."
+// The EV travels in the UDP source port (docs/wire.md#udp).
 func TestSourcePort(t *testing.T) {
 	for _, flow := range []uint32{0, 1, 7, 1 << 20, 1<<32 - 1} {
 		seen := map[uint16]bool{}

@@ -38,7 +38,7 @@ func TestForwards(t *testing.T) {
 	r.wants(nil, nil)
 }
 
-// "strict priority for high" (congestion-control.md 1.9).
+// docs/references.md#switch-queue: control packets go first.
 func TestControlGoesFirst(t *testing.T) {
 	r := newRig(t, config())
 	r.receive(0, 3, r.data(1, 4150), r.data(1, 4150), r.ack(1), r.data(1, 4150), r.ack(1))
@@ -50,8 +50,8 @@ func TestControlGoesFirst(t *testing.T) {
 	}
 }
 
-// "from the low-queue length *after* removing the departing packet"
-// (congestion-control.md 1.9).
+// docs/references.md#switch-queue: marking goes by the data queue without the
+// leaving packet.
 func TestECNAfterRemovingTheDepartingPacket(t *testing.T) {
 	cfg := config()
 	marking(&cfg, 2*4150, 2*4150) // a step: marks with two packets behind
@@ -107,9 +107,8 @@ func fixChecksum(p *wire.Packet) {
 	h[10], h[11] = byte(^sum>>8), byte(^sum)
 }
 
-// "Overflow: with prob. 1/2 trim the arriving packet, else trim the most
-// recently enqueued packet … and enqueue the new one" (congestion-control.md
-// 1.9).
+// docs/references.md#switch-queue: a coin trims the packet that arrives, or the one
+// enqueued last, in whose place the new one is enqueued.
 func TestTrimmingCoin(t *testing.T) {
 	const rounds = 2000
 	arriving := 0

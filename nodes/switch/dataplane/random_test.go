@@ -10,9 +10,9 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// "port packets: in = out + dropped + queued; port bytes: in = out + dropped +
-// cut by trimming + queued" (design: Trust), on random traffic, at every
-// instant, and no queue above its limit.
+// Conservation (docs/metrics.md#checks) at a port: packets in = out + dropped +
+// queued, bytes in = out + dropped + cut by trimming + queued, on random traffic, at
+// every instant, and no queue above its limit.
 func TestConservation(t *testing.T) {
 	for round := range 60 {
 		rnd, seed := random()

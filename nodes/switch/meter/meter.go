@@ -47,7 +47,7 @@ func parseName(what, text string, names []string) (int, error) {
 const subWindows = 8
 
 // Bandwidth measures the available bandwidth of an egress port: its rate less
-// what it sent over an interval (csig-and-workloads.md 2.1: ABW = p - m/t).
+// what it sent over an interval (docs/references.md#available-bandwidth).
 // Preamble, gap and MAC-generated frames are not counted. Before the first
 // window has closed the port counts as idle.
 type Bandwidth struct {
@@ -117,7 +117,7 @@ func (b *Bandwidth) roll(now units.Time) {
 // DepthMode is what the depth of a queue is compared with.
 type DepthMode uint8
 
-// Depth modes (csig-and-workloads.md 2.4).
+// Depth modes (docs/references.md#queue-depth).
 const (
 	Occupancy DepthMode = iota // share of the queue's limit
 	Drain                      // time to drain, as a share of a domain constant

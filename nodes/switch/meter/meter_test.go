@@ -76,7 +76,7 @@ func TestBandwidthAgainstHistory(t *testing.T) {
 	}
 }
 
-// The figures of csig-and-workloads.md 2.1.
+// The figures of docs/references.md#available-bandwidth.
 func TestBandwidthFigures(t *testing.T) {
 	const interval = 128 * units.Microsecond
 	for rate, capacity := range map[units.Rate]units.Size{
@@ -133,8 +133,8 @@ func TestSlidingAge(t *testing.T) {
 	}
 }
 
-// "occupancy: min(100, 100*q/q_limit). drain: min(100, 100*(8q/C)/tau) … The two
-// coincide when q_limit = C*tau/8" (csig-and-workloads.md 2.4).
+// docs/references.md#queue-depth: both modes stop at 100 % and are equal with a limit
+// of C*tau/8.
 func TestDepth(t *testing.T) {
 	occupancy := meter.NewDepth(meter.Occupancy, 178_450, 100*units.Gbps, 0)
 	for q, want := range map[units.Size]uint64{0: 0, 1: 5, 89_225: 500_000, 178_449: 999_994, 178_450: 1_000_000, 200_000: 1_000_000, units.NoLimit: 1_000_000} {

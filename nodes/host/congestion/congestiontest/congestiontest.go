@@ -20,7 +20,7 @@ import (
 
 // Paths are what the suite builds controllers for, by name: the 3-tier fat tree
 // at 100 Gbps and the 2-tier one at 800 Gbps of the reference's check values
-// (reference/congestion-control.md 1.1), and a slow network that drops.
+// (docs/references.md#network-constants), and a slow network that drops.
 var Paths = map[string]congestion.Path{
 	"3-tier 100G": {LinkRate: 100 * units.Gbps, NetworkRTT: 14_022_720, MTU: 4150, Header: 64, Trim: true},
 	"2-tier 800G": {LinkRate: 800 * units.Gbps, NetworkRTT: 8_168_560, MTU: 4150, Header: 64, Trim: true},
