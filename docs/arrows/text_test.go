@@ -9,7 +9,7 @@ import (
 // longestFile is the number of lines above which a file is split.
 const longestFile = 600
 
-// todo finds the word in a comment; ownedTODO is how style.md wants it.
+// todo finds the word in a comment; ownedTODO finds one with an owner and a reason.
 var (
 	todo      = regexp.MustCompile(`\bTODO\b`)
 	ownedTODO = regexp.MustCompile(`\bTODO\([a-z][a-z0-9-]*\): \S`)

@@ -46,7 +46,7 @@ type Config struct {
 }
 
 // DefaultFrameTimeout is thousands of times what a frame took in the worst case
-// measured (datapath.md).
+// measured (docs/references.md#lockstep-prototype).
 const DefaultFrameTimeout = 3 * time.Second
 
 // Port is one end of a link.

@@ -163,7 +163,7 @@ func addresses(h *netlink.Handle, link netlink.Link, host int) error {
 
 // offloads are what a wire does not have. With the checksum offload on, kernel
 // TCP through a forwarder in user space never connects; segmentation makes frames
-// that no link carries (datapath.md).
+// that no link carries (docs/references.md#kernel-behaviour).
 var offloads = []struct {
 	command uint32
 	name    string

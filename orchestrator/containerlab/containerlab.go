@@ -31,7 +31,7 @@ const (
 )
 
 // Limits of a container where its settings give none. An idle switch takes 8 MB
-// (datapath.md) and a Go program a handful of threads.
+// (docs/references.md#cost-of-a-hop) and a Go program a handful of threads.
 const (
 	DefaultMemory = 256 * units.MiB
 	DefaultPIDs   = 256

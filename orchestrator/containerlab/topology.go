@@ -18,7 +18,7 @@ import (
 // sockets.
 var capabilities = []string{"NET_ADMIN", "NET_RAW"}
 
-// file is a containerlab topology (formats.md §1), as far as csiglab writes it.
+// file is a containerlab topology (docs/references.md#containerlab-files), as far as csiglab writes it.
 type file struct {
 	Name     string       `yaml:"name"`
 	Mgmt     mgmt         `yaml:"mgmt"`

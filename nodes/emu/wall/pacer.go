@@ -22,7 +22,7 @@ const (
 	// over and publishes that its nodes are alive.
 	maxSleep = 20 * time.Millisecond
 	// batchWithin is how early an event may be processed together with those that
-	// are due: a wakeup costs 15 to 20 us of CPU (datapath.md).
+	// are due: a wakeup costs 15 to 20 us of CPU (docs/references.md#timers).
 	batchWithin = 60 * time.Microsecond
 	// turnEvents bounds a turn, so that a node with a backlog sends its frames.
 	turnEvents = 64

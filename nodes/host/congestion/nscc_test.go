@@ -439,7 +439,7 @@ func TestNSCCReceiverPenalty(t *testing.T) {
 func TestNSCCMaxDelay(t *testing.T) {
 	// docs/references.md#three-flow: the reflected delay takes the place of RTT - base
 	// RTT and nothing else changes. A missing sample is not headroom: RTT serves; nor is
-	// a value with D set, which trimming may have forced (#trimming-and-d).
+	// a value with D set, which trimming may have forced (docs/references.md#trimming-and-d).
 	const rttDelay = 4 * units.Microsecond
 	sample := csig.Sample{Type: csig.Delay, Locator: 1, Point: 2750}
 	frozen, headroom, untouched := sample, sample, sample

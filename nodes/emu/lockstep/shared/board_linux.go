@@ -21,7 +21,7 @@ import (
 // lockstep.Board; other users may only read.
 //
 // Waits are raw system calls, which the Go scheduler does not see: that is the
-// largest single saving on this path (datapath.md), and safe because the process
+// largest single saving on this path (docs/references.md#lockstep-prototype), and safe because the process
 // that ends the wait is always another one. A wait has a limit, so that a garbage
 // collection that asks the waiting thread to stop is not delayed for long.
 type Board struct {
