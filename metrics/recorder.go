@@ -10,12 +10,12 @@ func windowStart(now units.Time, interval units.Duration) units.Time {
 	return now - now%units.Time(interval)
 }
 
-// PortRecorder keeps the totals and windows of one egress port. Calls come in
-// order of time. Build it with NewPortRecorder.
+// PortRecorder keeps the totals of one egress port and emits its windows. Calls
+// come in order of time. Build it with NewPortRecorder.
 type PortRecorder struct {
-	Totals  PortTotals
-	Windows []PortWindow
+	Totals PortTotals
 
+	sink     Sink
 	interval units.Duration
 	current  PortWindow
 	end      units.Time // of the current window
@@ -25,11 +25,12 @@ type PortRecorder struct {
 }
 
 // NewPortRecorder returns the recorder of a port with windows of the given
-// length, which must be positive.
-func NewPortRecorder(node, port int, interval units.Duration) PortRecorder {
+// length, which must be positive, that emits into sink.
+func NewPortRecorder(node, port int, interval units.Duration, sink Sink) PortRecorder {
 	id := PortWindow{Node: int32(node), Port: int32(port)}
 	return PortRecorder{
 		Totals:   PortTotals{Node: id.Node, Port: id.Port, FirstDeparture: units.Never},
+		sink:     sink,
 		interval: interval,
 		current:  id,
 		end:      units.Time(interval),
@@ -42,7 +43,7 @@ func (r *PortRecorder) Enqueue(size int64) {
 	r.Totals.EnqueuedBytes += size
 }
 
-// Depth tells the data queue's depth from now on.
+// Depth sets the data queue's depth from now on.
 func (r *PortRecorder) Depth(now units.Time, bytes int64) {
 	r.roll(now)
 	r.area += r.depth * int64(now.Sub(r.since))
@@ -113,7 +114,7 @@ func (r *PortRecorder) closeWindow(at units.Time) {
 	r.Totals.QueueByteNS += w.QueueByteNS
 	r.Totals.QueueMax = max(r.Totals.QueueMax, w.QueueMax)
 	if w.TxPackets|w.Trimmed|w.Dropped|w.QueueMax != 0 {
-		r.Windows = append(r.Windows, *w)
+		r.sink.Emit(w)
 	}
 	*w = PortWindow{Node: w.Node, Port: w.Port}
 	r.area = 0
@@ -136,17 +137,18 @@ func (r *rolling) next(now units.Time) (start units.Time, beyond bool) {
 	return start, true
 }
 
-// FlowRecorder keeps the windows of one flow at its receiver.
+// FlowRecorder emits the windows of one flow at its receiver. Build it with
+// NewFlowRecorder.
 type FlowRecorder struct {
-	Windows []FlowWindow
+	sink    Sink
 	rolling rolling
 	current FlowWindow
 }
 
 // NewFlowRecorder returns the recorder of a flow with windows of the given
-// length, which must be positive.
-func NewFlowRecorder(flow int, interval units.Duration) FlowRecorder {
-	return FlowRecorder{rolling: rolling{interval: interval}, current: FlowWindow{Flow: int32(flow)}}
+// length, which must be positive, that emits into sink.
+func NewFlowRecorder(flow int, interval units.Duration, sink Sink) FlowRecorder {
+	return FlowRecorder{sink: sink, rolling: rolling{interval: interval}, current: FlowWindow{Flow: int32(flow)}}
 }
 
 // Receive counts a data packet.
@@ -163,24 +165,25 @@ func (r *FlowRecorder) Receive(now units.Time, wire, payload int64) {
 // Close ends the last window.
 func (r *FlowRecorder) Close() {
 	if r.current.Packets != 0 {
-		r.Windows = append(r.Windows, r.current)
+		r.sink.Emit(&r.current)
 	}
 	r.current = FlowWindow{Flow: r.current.Flow}
 }
 
-// CCRecorder keeps the windows of one flow's congestion controller.
+// CCRecorder emits the windows of one flow's congestion controller. Build it with
+// NewCCRecorder.
 type CCRecorder struct {
-	Windows []CCWindow
+	sink    Sink
 	rolling rolling
-	current CCWindow // without Actions
+	current CCWindow // without Actions until it closes
 	actions []Count  // of the current window: every action of the controller
 }
 
 // NewCCRecorder returns the recorder of a flow with windows of the given length,
-// which must be positive. Actions are the names of the controller's actions, by
-// index.
-func NewCCRecorder(flow int, interval units.Duration, actions []string) CCRecorder {
-	r := CCRecorder{rolling: rolling{interval: interval}, current: CCWindow{Flow: int32(flow)}}
+// which must be positive, that emits into sink. Actions are the names of the
+// controller's actions, by index.
+func NewCCRecorder(flow int, interval units.Duration, actions []string, sink Sink) CCRecorder {
+	r := CCRecorder{sink: sink, rolling: rolling{interval: interval}, current: CCWindow{Flow: int32(flow)}}
 	for _, name := range actions {
 		r.actions = append(r.actions, Count{Name: name})
 	}
@@ -205,65 +208,56 @@ func (r *CCRecorder) Ack(now units.Time, action uint8, delay units.Duration, cwn
 // Close ends the last window.
 func (r *CCRecorder) Close() {
 	if r.current.Acks != 0 {
-		r.current.Actions = r.taken()
-		r.Windows = append(r.Windows, r.current)
+		for i := range r.actions {
+			if a := &r.actions[i]; a.Packets > 0 {
+				r.current.Actions = append(r.current.Actions, *a)
+				a.Packets = 0
+			}
+		}
+		r.sink.Emit(&r.current)
 	}
-	r.current = CCWindow{Flow: r.current.Flow}
+	r.current = CCWindow{Flow: r.current.Flow, Actions: r.current.Actions[:0]}
 }
 
-// taken returns the actions of the window that have an ACK, and starts the next
-// window's counts.
-func (r *CCRecorder) taken() []Count {
-	n := 0
-	for _, c := range r.actions {
-		if c.Packets > 0 {
-			n++
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	taken := make([]Count, 0, n)
-	for i, c := range r.actions {
-		if c.Packets > 0 {
-			taken = append(taken, c)
-			r.actions[i].Packets = 0
-		}
-	}
-	return taken
-}
-
-// SignalRecorder keeps the windows of one flow's CSIG samples. A window has one
-// record per (type, locator) seen in it, in order of first appearance.
+// SignalRecorder emits the windows of one flow's CSIG samples. A window has one
+// record per (type, locator) seen in it, in order of first appearance. Build it
+// with NewSignalRecorder.
 type SignalRecorder struct {
-	Windows  []SignalWindow
+	sink     Sink
 	interval units.Duration
 	flow     int32
-	current  int // Windows[current:] is the open window
-	start    units.Time
+	start    units.Time     // of the open window
+	open     []SignalWindow // the records of the open window
 }
 
 // NewSignalRecorder returns the recorder of a flow with windows of the given
-// length, which must be positive.
-func NewSignalRecorder(flow int, interval units.Duration) SignalRecorder {
-	return SignalRecorder{interval: interval, flow: int32(flow)}
+// length, which must be positive, that emits into sink.
+func NewSignalRecorder(flow int, interval units.Duration, sink Sink) SignalRecorder {
+	return SignalRecorder{sink: sink, interval: interval, flow: int32(flow)}
 }
 
 // Sample counts a sample.
 func (r *SignalRecorder) Sample(now units.Time, signal uint8, locator uint16, point int64) {
 	if start := windowStart(now, r.interval); start != r.start {
-		r.start, r.current = start, len(r.Windows)
+		r.Close()
+		r.start = start
 	}
-	for i := r.current; i < len(r.Windows); i++ {
-		if w := &r.Windows[i]; w.Type == signal && w.Locator == locator {
+	for i := range r.open {
+		if w := &r.open[i]; w.Type == signal && w.Locator == locator {
 			w.Samples++
 			w.PointSum += point
 			w.PointMax, w.PointMin = max(w.PointMax, point), min(w.PointMin, point)
 			return
 		}
 	}
-	r.Windows = append(r.Windows, SignalWindow{
+	r.open = append(r.open, SignalWindow{
 		Flow: r.flow, Type: signal, Locator: locator, Start: r.start,
 		Samples: 1, PointSum: point, PointMax: point, PointMin: point,
 	})
+}
+
+// Close ends the last window.
+func (r *SignalRecorder) Close() {
+	each(r.open, r.sink)
+	r.open = r.open[:0]
 }

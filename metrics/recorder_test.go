@@ -75,7 +75,8 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 	for range 300 {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
-		rec := metrics.NewPortRecorder(3, 4, interval)
+		var got metrics.Batch
+		rec := metrics.NewPortRecorder(3, 4, interval, &got)
 		var events []portEvent
 		now, depth := units.Time(0), int64(0)
 		for range 100 {
@@ -114,7 +115,7 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 		}
 		rec.Close(end, 7, depth)
 		want := slowWindows(events, end, interval)
-		if diff := cmp.Diff(rec.Windows, want); diff != "" {
+		if diff := cmp.Diff(got.Ports, want); diff != "" {
 			t.Fatalf("seed %d, end %v: windows (-got +want):\n%s", seed, end, diff)
 		}
 		wantTotals := metrics.PortTotals{Node: 3, Port: 4, QueuedPackets: 7, QueuedBytes: depth, FirstDeparture: units.Never}
@@ -147,7 +148,7 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 }
 
 func TestPortRecorderEnqueue(t *testing.T) {
-	r := metrics.NewPortRecorder(0, 0, units.Microsecond)
+	r := metrics.NewPortRecorder(0, 0, units.Microsecond, metrics.Discard)
 	r.Enqueue(100)
 	r.Enqueue(50)
 	if r.Totals.EnqueuedPackets != 2 || r.Totals.EnqueuedBytes != 150 {
@@ -157,7 +158,8 @@ func TestPortRecorderEnqueue(t *testing.T) {
 
 // Skipping idle time costs nothing, however long it is.
 func TestPortRecorderSkipsIdleTime(t *testing.T) {
-	r := metrics.NewPortRecorder(0, 0, units.Microsecond)
+	var got metrics.Batch
+	r := metrics.NewPortRecorder(0, 0, units.Microsecond, &got)
 	r.Transmit(5, 6, 100, false)
 	late := units.Time(100 * 24 * units.Hour)
 	r.Transmit(late, late+1, 100, false)
@@ -166,21 +168,22 @@ func TestPortRecorderSkipsIdleTime(t *testing.T) {
 		{TxPackets: 1, TxBytes: 100},
 		{Start: late, TxPackets: 1, TxBytes: 100},
 	}
-	if diff := cmp.Diff(r.Windows, want); diff != "" {
+	if diff := cmp.Diff(got.Ports, want); diff != "" {
 		t.Errorf("windows (-got +want):\n%s", diff)
 	}
 }
 
 // A queue that stands at the end of the run leaves no window of no time.
 func TestPortRecorderEndsOnAnEdge(t *testing.T) {
-	r := metrics.NewPortRecorder(0, 0, units.Microsecond)
+	var got metrics.Batch
+	r := metrics.NewPortRecorder(0, 0, units.Microsecond, &got)
 	r.Depth(0, 1000)
 	r.Close(units.Time(2*units.Microsecond), 1, 1000)
 	want := []metrics.PortWindow{
 		{QueueMax: 1000, QueueByteNS: 1000 * 1000},
 		{Start: units.Time(units.Microsecond), QueueMax: 1000, QueueByteNS: 1000 * 1000},
 	}
-	if diff := cmp.Diff(r.Windows, want); diff != "" {
+	if diff := cmp.Diff(got.Ports, want); diff != "" {
 		t.Errorf("windows (-got +want):\n%s", diff)
 	}
 }
@@ -207,7 +210,8 @@ func TestFlowRecorderAgainstHistory(t *testing.T) {
 	for range 200 {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
-		rec := metrics.NewFlowRecorder(5, interval)
+		var got metrics.Batch
+		rec := metrics.NewFlowRecorder(5, interval, &got)
 		var want []metrics.FlowWindow
 		for _, now := range times(r, 80, interval) {
 			wire, payload := r.Int64N(9000), r.Int64N(9000)
@@ -223,7 +227,7 @@ func TestFlowRecorderAgainstHistory(t *testing.T) {
 		}
 		rec.Close()
 		rec.Close() // harmless
-		if diff := cmp.Diff(rec.Windows, want); diff != "" {
+		if diff := cmp.Diff(got.Flows, want); diff != "" {
 			t.Fatalf("seed %d: windows (-got +want):\n%s", seed, diff)
 		}
 	}
@@ -237,7 +241,8 @@ func TestCCRecorderAgainstHistory(t *testing.T) {
 	for range 200 {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
-		rec := metrics.NewCCRecorder(5, interval, actions)
+		var got metrics.Batch
+		rec := metrics.NewCCRecorder(5, interval, actions, &got)
 		var want []metrics.CCWindow
 		var counts [][]int64 // by window and action
 		for _, now := range times(r, 80, interval) {
@@ -263,7 +268,7 @@ func TestCCRecorderAgainstHistory(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(rec.Windows, want); diff != "" {
+		if diff := cmp.Diff(got.CC, want); diff != "" {
 			t.Fatalf("seed %d: windows (-got +want):\n%s", seed, diff)
 		}
 	}
@@ -279,7 +284,8 @@ func TestSignalRecorderAgainstHistory(t *testing.T) {
 	for range 200 {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
-		rec := metrics.NewSignalRecorder(5, interval)
+		var got metrics.Batch
+		rec := metrics.NewSignalRecorder(5, interval, &got)
 		position := map[key]int{}
 		var want []metrics.SignalWindow
 		for _, now := range times(r, 120, interval) {
@@ -297,7 +303,8 @@ func TestSignalRecorderAgainstHistory(t *testing.T) {
 			w.PointSum += point
 			w.PointMax, w.PointMin = max(w.PointMax, point), min(w.PointMin, point)
 		}
-		if diff := cmp.Diff(rec.Windows, want); diff != "" {
+		rec.Close()
+		if diff := cmp.Diff(got.Signals, want); diff != "" {
 			t.Fatalf("seed %d: windows (-got +want):\n%s", seed, diff)
 		}
 	}
@@ -305,10 +312,10 @@ func TestSignalRecorderAgainstHistory(t *testing.T) {
 
 // Within a window nothing allocates.
 func TestRecordersDoNotAllocate(t *testing.T) {
-	port := metrics.NewPortRecorder(0, 0, units.Hour)
-	flow := metrics.NewFlowRecorder(0, units.Hour)
-	cc := metrics.NewCCRecorder(0, units.Hour, actions)
-	signals := metrics.NewSignalRecorder(0, units.Hour)
+	port := metrics.NewPortRecorder(0, 0, units.Hour, metrics.Discard)
+	flow := metrics.NewFlowRecorder(0, units.Hour, metrics.Discard)
+	cc := metrics.NewCCRecorder(0, units.Hour, actions, metrics.Discard)
+	signals := metrics.NewSignalRecorder(0, units.Hour, metrics.Discard)
 	now := units.Time(0)
 	signals.Sample(now, 2, 1, 1)
 	if allocs := testing.AllocsPerRun(1000, func() {
@@ -325,38 +332,43 @@ func TestRecordersDoNotAllocate(t *testing.T) {
 }
 
 func ExampleNewPortRecorder() {
-	r := metrics.NewPortRecorder(0, 1, 100*units.Microsecond)
+	var got metrics.Batch
+	r := metrics.NewPortRecorder(0, 1, 100*units.Microsecond, &got)
 	r.Depth(0, 4150)
 	r.Depth(units.Time(units.Microsecond), 0)
 	r.Transmit(units.Time(units.Microsecond), units.Time(2*units.Microsecond), 4150, false)
 	r.Close(units.Time(units.Millisecond), 0, 0)
-	for _, w := range r.Windows {
+	for _, w := range got.Ports {
 		fmt.Println(w.Start, w.TxPackets, w.QueueMax, w.QueueByteNS)
 	}
 	// Output: 0s 1 4150 4150000
 }
 
 func ExampleNewFlowRecorder() {
-	r := metrics.NewFlowRecorder(7, 100*units.Microsecond)
+	var got metrics.Batch
+	r := metrics.NewFlowRecorder(7, 100*units.Microsecond, &got)
 	r.Receive(0, 4150, 4086)
 	r.Receive(units.Time(units.Millisecond), 4150, 4086)
 	r.Close()
-	fmt.Println(len(r.Windows), r.Windows[1].Start, r.Windows[1].PayloadBytes)
+	fmt.Println(len(got.Flows), got.Flows[1].Start, got.Flows[1].PayloadBytes)
 	// Output: 2 1ms 4086
 }
 
 func ExampleNewCCRecorder() {
-	r := metrics.NewCCRecorder(7, 100*units.Microsecond, []string{"hold", "grow"})
+	var got metrics.Batch
+	r := metrics.NewCCRecorder(7, 100*units.Microsecond, []string{"hold", "grow"}, &got)
 	r.Ack(5, 1, units.Microsecond, 100_000, units.Microsecond)
 	r.Close()
-	fmt.Println(r.Windows[0].Acks, r.Windows[0].Actions, r.Windows[0].Cwnd)
+	fmt.Println(got.CC[0].Acks, got.CC[0].Actions, got.CC[0].Cwnd)
 	// Output: 1 [{grow 1}] 100000
 }
 
 func ExampleNewSignalRecorder() {
-	r := metrics.NewSignalRecorder(7, 100*units.Microsecond)
+	var got metrics.Batch
+	r := metrics.NewSignalRecorder(7, 100*units.Microsecond, &got)
 	r.Sample(5, 2, 11, 300)
 	r.Sample(6, 2, 11, 500)
-	fmt.Println(r.Windows[0].Samples, r.Windows[0].PointSum, r.Windows[0].PointMax)
+	r.Close()
+	fmt.Println(got.Signals[0].Samples, got.Signals[0].PointSum, got.Signals[0].PointMax)
 	// Output: 2 800 500
 }

@@ -1,14 +1,110 @@
-// Package metrics holds the typed records that machines emit while they run and
-// the results they leave at the end. It has no file and no clock: package
-// runfolder writes the records, drivers carry them.
+// Package metrics holds the typed records that machines emit while they run, and
+// what carries them within a process: sinks and batches. It has no file, no clock
+// and no goroutine: package stream carries batches between goroutines, package
+// runfolder writes them to files.
 //
-// Windows close lazily, at the next event or at the end of the run, so that
-// measuring arms no timer; a window in which nothing happened has no record.
+// A node emits its records into a Sink that it gets at its construction: the
+// windows when they close, the totals at the end of the run. Windows close
+// lazily, at the next event or at the end of the run, so that measuring arms no
+// timer; a window in which nothing happened has no record. A record in a sink is
+// all that is left of a window, so that the memory of a node does not grow with
+// the length of its run.
+//
+// To add a table of records, change three files: this one, for the record's type,
+// its list in Batch and the four methods that name every list (appendTo, Each, Len
+// and Reset); package runfolder's rows.go, for its row and an entry of the tables;
+// and the machine that emits it.
 package metrics
 
 import (
+	"slices"
+
 	"github.com/csiglab/csiglab/units"
 )
+
+// Record is one record of a node: a pointer to one of the types that Batch lists.
+type Record interface{ appendTo(b *Batch) }
+
+// Sink takes the records of one node while the run goes on. The record is the
+// caller's again when Emit returns: a sink copies what it keeps. A sink belongs to
+// the goroutine of its node.
+type Sink interface{ Emit(r Record) }
+
+// Discard is a Sink that keeps nothing, for tests and benchmarks.
+var Discard Sink = discard{}
+
+type discard struct{}
+
+func (discard) Emit(Record) {}
+
+// Batch is records of one node, in the order in which the node emitted those of
+// each type. It is plain data, and a Sink that keeps everything. Its zero value is
+// an empty batch of node 0.
+type Batch struct {
+	Node    int32
+	Ports   []PortWindow
+	Flows   []FlowWindow
+	CC      []CCWindow
+	Signals []SignalWindow
+	Totals  []NodeTotals
+	Traces  []Trace
+	// Dropped is the number of records that the node emitted before these and that
+	// found no room in a bounded buffer.
+	Dropped int64
+}
+
+func (w *PortWindow) appendTo(b *Batch)   { b.Ports = append(b.Ports, *w) }
+func (w *FlowWindow) appendTo(b *Batch)   { b.Flows = append(b.Flows, *w) }
+func (w *SignalWindow) appendTo(b *Batch) { b.Signals = append(b.Signals, *w) }
+func (t *NodeTotals) appendTo(b *Batch)   { b.Totals = append(b.Totals, t.clone()) }
+func (w *CCWindow) appendTo(b *Batch) {
+	n := len(b.CC)
+	var actions []Count
+	if n < cap(b.CC) {
+		actions = b.CC[:n+1][n].Actions[:0] // the memory of a record before Reset
+	}
+	b.CC = append(b.CC, *w)
+	b.CC[n].Actions = append(actions, w.Actions...)
+}
+func (t *Trace) appendTo(b *Batch) {
+	b.Traces = append(b.Traces, Trace{Hash: t.Hash, Events: t.Events, Received: slices.Clone(t.Received)})
+}
+
+// Emit appends a copy of the record.
+func (b *Batch) Emit(r Record) { r.appendTo(b) }
+
+// Each emits the records into a sink, list by list. The records stay the batch's.
+func (b *Batch) Each(to Sink) {
+	each(b.Ports, to)
+	each(b.Flows, to)
+	each(b.CC, to)
+	each(b.Signals, to)
+	each(b.Totals, to)
+	each(b.Traces, to)
+}
+
+func each[T any, P interface {
+	*T
+	Record
+}](list []T, to Sink) {
+	for i := range list {
+		to.Emit(P(&list[i]))
+	}
+}
+
+// Len returns the number of records.
+func (b *Batch) Len() int {
+	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Totals) + len(b.Traces)
+}
+
+// Reset empties the batch for records of the same node. The lists keep their
+// memory.
+func (b *Batch) Reset() {
+	*b = Batch{
+		Node: b.Node, Ports: b.Ports[:0], Flows: b.Flows[:0], CC: b.CC[:0], Signals: b.Signals[:0],
+		Totals: b.Totals[:0], Traces: b.Traces[:0],
+	}
+}
 
 // PortWindow is what one egress port did in one telemetry window.
 type PortWindow struct {
@@ -115,8 +211,10 @@ type Count struct {
 	Packets int64
 }
 
-// NodeResult is all that a node leaves at the end of a run.
-type NodeResult struct {
+// NodeTotals is what a node measured over the whole run. A machine emits one at
+// the end, without TraceHash and Events; these and the ingress half of the ports
+// come from the Trace that its driver emits (see Batch.NodeTotals).
+type NodeTotals struct {
 	Node      int32
 	Name      string
 	TraceHash [32]byte // SHA-256 over the node's events
@@ -127,12 +225,24 @@ type NodeResult struct {
 	Drops     []Count // packets dropped, by reason, in a fixed order
 	Tags      []Count // tagged packets that left a switch, by what it did to the tag, in a fixed order
 	Programs  []Count // frames of a host's programs that did not enter the fabric, by what became of them, in a fixed order
-
-	PortWindows   []PortWindow
-	FlowWindows   []FlowWindow
-	CCWindows     []CCWindow
-	SignalWindows []SignalWindow
 }
+
+func (t *NodeTotals) clone() NodeTotals {
+	c := *t
+	c.Ports, c.Senders, c.Receivers = slices.Clone(t.Ports), slices.Clone(t.Senders), slices.Clone(t.Receivers)
+	c.Drops, c.Tags, c.Programs = slices.Clone(t.Drops), slices.Clone(t.Tags), slices.Clone(t.Programs)
+	return c
+}
+
+// Trace is what the driver of a node counted over the whole run.
+type Trace struct {
+	Hash     [32]byte // SHA-256 over the node's events
+	Events   int64
+	Received []Ingress // by port of the machine
+}
+
+// Ingress counts what arrived on a port.
+type Ingress struct{ Packets, Bytes int64 }
 
 // FlowInfo names a flow for reports.
 type FlowInfo struct {

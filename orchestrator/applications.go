@@ -192,44 +192,60 @@ func (o *outcome) takePrograms(programs []application.Program, ended []applicati
 	o.checks = append(o.checks, c)
 }
 
-// measurePrograms adds what tags told of the paths between programs in the
-// measuring window: the share of samples that name each port, by signal, and the
-// mean of the available bandwidths.
-func measurePrograms(m map[string]float64, p *Plan, out *outcome) {
-	type sum struct {
-		samples, points int64
-		named           map[uint16]int64
+// pathSums adds up what tags said of the paths between programs in the measuring
+// window, as the windows come.
+type pathSums struct {
+	plan *Plan
+	sums map[int32]*[csig.Types]pathSum // by flow, whose samples are at one host
+}
+
+type pathSum struct {
+	samples, points int64
+	named           map[uint16]int64 // by locator
+}
+
+func newPathSums(p *Plan) *pathSums {
+	return &pathSums{plan: p, sums: map[int32]*[csig.Types]pathSum{}}
+}
+
+// Consume implements metrics.Consumer.
+func (c *pathSums) Consume(b *metrics.Batch) {
+	if _, programs := c.plan.Shims[int(b.Node)]; !programs {
+		return
 	}
-	ports := p.portNames()
-	for h := range p.Shims { // each flow's samples are at one host
-		sums := map[int32]*[csig.Types]sum{}
-		for _, w := range out.results[h].SignalWindows {
-			if w.Start < p.Measure.From || w.Start >= p.Measure.To || csig.Type(w.Type) >= csig.Types {
+	for i := range b.Signals {
+		w := &b.Signals[i]
+		if w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To || csig.Type(w.Type) >= csig.Types {
+			continue
+		}
+		if c.sums[w.Flow] == nil {
+			c.sums[w.Flow] = &[csig.Types]pathSum{}
+		}
+		s := &c.sums[w.Flow][w.Type]
+		if s.named == nil {
+			s.named = map[uint16]int64{}
+		}
+		s.samples += w.Samples
+		s.points += w.PointSum
+		s.named[w.Locator] += w.Samples
+	}
+}
+
+// measure adds the share of samples that name each port, by signal, and the mean of
+// the available bandwidths.
+func (c *pathSums) measure(m map[string]float64) {
+	ports := c.plan.portNames()
+	for flow, signals := range c.sums {
+		for t, s := range signals {
+			if s.samples == 0 {
 				continue
 			}
-			if sums[w.Flow] == nil {
-				sums[w.Flow] = &[csig.Types]sum{}
+			name := c.plan.Flows[flow].Name
+			for locator, n := range s.named {
+				m[fmt.Sprintf("bottleneck_share.%s.%v.%s", name, csig.Type(t), ports[locator])] = float64(n) / float64(s.samples)
 			}
-			s := &sums[w.Flow][w.Type]
-			if s.named == nil {
-				s.named = map[uint16]int64{}
-			}
-			s.samples += w.Samples
-			s.points += w.PointSum
-			s.named[w.Locator] += w.Samples
-		}
-		for flow, signals := range sums {
-			for t, s := range signals {
-				if s.samples == 0 {
-					continue
-				}
-				name := p.Flows[flow].Name
-				for locator, n := range s.named {
-					m[fmt.Sprintf("bottleneck_share.%s.%v.%s", name, csig.Type(t), ports[locator])] = float64(n) / float64(s.samples)
-				}
-				if csig.Type(t) == csig.ABW {
-					m["abw_gbps."+name] = float64(s.points) / float64(s.samples) * 8 / float64(units.Gbps)
-				}
+			if csig.Type(t) == csig.ABW {
+				m["abw_gbps."+name] = float64(s.points) / float64(s.samples) * 8 / float64(units.Gbps)
 			}
 		}
 	}

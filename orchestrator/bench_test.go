@@ -81,7 +81,7 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 			to = calls
 			runtime.ReadMemStats(&after)
 		}
-	}, nil)
+	}, nil, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

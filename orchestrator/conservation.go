@@ -37,7 +37,7 @@ func conservation(p *Plan, out *outcome) check {
 
 // checkPorts: in = out + dropped + queued, in packets, and in bytes with what
 // trimming cut.
-func checkPorts(p *Plan, results []metrics.NodeResult) string {
+func checkPorts(p *Plan, results []metrics.NodeTotals) string {
 	for _, r := range results {
 		for _, t := range r.Ports {
 			if t.EnqueuedPackets != t.TxPackets+t.DroppedPackets+t.QueuedPackets {
@@ -89,7 +89,7 @@ func checkLinks(p *Plan, out *outcome) (inNetwork int64, problem string) {
 }
 
 // undelivered counts the packets that a node dropped before a port had them.
-func undelivered(r metrics.NodeResult) (n int64) {
+func undelivered(r metrics.NodeTotals) (n int64) {
 	for _, d := range r.Drops {
 		n += d.Packets
 	}

@@ -16,7 +16,7 @@ func TestConservationOfFlowsWithoutWhatWasNotSent(t *testing.T) {
 		delivered, misdirected int64
 		ok                     bool
 	}{{10, 0, true}, {8, 0, false}, {8, 2, true}, {8, 1, false}} {
-		out := &outcome{results: []metrics.NodeResult{
+		out := &outcome{results: []metrics.NodeTotals{
 			{
 				Ports:   []metrics.PortTotals{{EnqueuedPackets: 15, TxPackets: 10, DroppedPackets: 5}},
 				Senders: []metrics.SenderTotals{{NewPackets: 10}},

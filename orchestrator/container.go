@@ -14,14 +14,14 @@ import (
 )
 
 // containers runs a fabric in containers, which are deployed for this run alone.
-func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progress func(units.Time)) (*outcome, error) {
+func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progress func(units.Time), records *gathering) (*outcome, error) {
 	binaries, err := nodePrograms()
 	if err != nil {
 		return nil, err
 	}
 	c := containers.Fabric{
 		Fabric: f.Fabric, Wall: f.Wall, Machines: f.Nodes, Name: f.Name, Folder: f.Folder, MaxPayload: f.MaxPayload, Binaries: binaries,
-		Patience: f.Patience, Hold: f.Hold, Ready: f.Ready,
+		Patience: f.Patience, Hold: f.Hold, Ready: f.Ready, Records: f.Records,
 		ApplicationMTU: f.ApplicationMTU, Programs: f.Programs, ApplicationImage: p.ApplicationImage,
 	}
 	got, err := containers.Run(ctx, c, progress)
@@ -33,7 +33,7 @@ func (r *runner) containers(ctx context.Context, p *Plan, f netns.Fabric, progre
 	r.log.Info("containers", "images", got.Images.String(), "deploy", got.Deploy.String(), "setup", got.Setup.String(), "destroy", got.Destroy.String())
 	return r.realOutcome(p, f, left{
 		Outcome: got.Outcome, shaped: got.Shaped, programs: got.Programs, cpu: got.CPU, setup: got.Setup, wall: got.Wall,
-		tx: got.TxPackets, rx: got.RxPackets,
+		tx: got.TxPackets, rx: got.RxPackets, records: records,
 	}), nil
 }
 

@@ -32,14 +32,16 @@ type left struct {
 	cpu         time.Duration // over all that the run lasted
 	setup, wall time.Duration // until every node was there, and from then on
 	tx, rx      int64         // frames that the interfaces counted
+	records     *gathering
 }
 
 // realOutcome returns what a run with real nodes left, with how well it kept its
 // clock.
 func (r *runner) realOutcome(p *Plan, f netns.Fabric, got left) *outcome {
-	out := &outcome{results: got.Results, end: got.End, drained: got.Drained, wall: got.wall, cpu: got.cpu}
+	out := &outcome{end: got.End, drained: got.Drained, wall: got.wall, cpu: got.cpu}
+	got.records.into(out)
 	if r.wall == nil {
-		out.checks = append(out.checks, checkFrames(p, got.Results, got.Frames, got.tx, got.rx))
+		out.checks = append(out.checks, checkFrames(p, out.results, got.Frames, got.tx, got.rx))
 		return out
 	}
 	out.takePrograms(f.Programs, got.programs, f.Folder)

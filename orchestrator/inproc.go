@@ -19,9 +19,12 @@ import (
 
 // outcome is what a backend returns of one run.
 type outcome struct {
-	results []metrics.NodeResult // in node order
-	end     units.Time           // of the model
-	drained bool                 // ended because nothing was due, not because of Plan.End
+	results []metrics.NodeTotals // in node order
+	cc      *ccSums
+	paths   *pathSums
+	dropped int64      // records that are in no table
+	end     units.Time // of the model
+	drained bool       // ended because nothing was due, not because of Plan.End
 	wall    time.Duration
 	cpu     time.Duration // of the event loop with its records
 	checks  []check
@@ -37,25 +40,31 @@ func (o *outcome) trusted() bool {
 
 // virtual runs a plan in virtual time. fraction, which may be nil, is told the
 // share of the payload that has been delivered; pcap, which may be nil too, what
-// the plan captures.
-func virtual(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing) (*outcome, error) {
+// the plan captures; to, which may be nil too, takes the records.
+func virtual(ctx context.Context, p *Plan, fraction func(float64), pcap *capturing, to keeper) (*outcome, error) {
 	pool := new(wire.Pool)
+	records := newGathering(p, to)
+	sinks := make([]*metrics.Batcher, len(p.Graph.Nodes))
+	for i := range sinks {
+		sinks[i] = metrics.NewBatcher(i, batchRecords, records)
+	}
 	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End}
 	hosts := make([]*host.Host, len(p.Hosts))
 	for i, c := range p.Hosts {
-		h, err := host.New(c, pool)
+		h, err := host.New(c, pool, sinks[i])
 		if err != nil {
 			return nil, configuration(err)
 		}
 		hosts[i] = h
-		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: h, Ports: 1 + c.Control})
+		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: h, Ports: 1 + c.Control, Sink: sinks[i]})
 	}
-	for _, c := range p.Switches {
-		s, err := dataplane.New(c, pool)
+	for i, c := range p.Switches {
+		sink := sinks[len(p.Hosts)+i]
+		s, err := dataplane.New(c, pool, sink)
 		if err != nil {
 			return nil, configuration(err)
 		}
-		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: s, Ports: len(c.Ports)})
+		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: s, Ports: len(c.Ports), Sink: sink})
 	}
 	if pcap != nil {
 		for i := range cfg.Nodes {
@@ -77,7 +86,7 @@ func virtual(ctx context.Context, p *Plan, fraction func(float64), pcap *capturi
 			}
 			fraction(float64(delivered) / total)
 		}
-		return ctx.Err() == nil && !pcap.failed()
+		return ctx.Err() == nil && !pcap.failed() && records.err() == nil
 	}
 	s := sim.New(cfg)
 
@@ -89,10 +98,17 @@ func virtual(ctx context.Context, p *Plan, fraction func(float64), pcap *capturi
 		return nil, ctx.Err()
 	}
 	out := &outcome{wall: time.Since(start), cpu: threadCPU() - cpu, end: s.Now()}
-	out.results = s.Results()
+	s.Close()
+	for _, sink := range sinks {
+		sink.Flush()
+	}
+	records.into(out)
 	out.drained = s.Drained()
 	return out, nil
 }
+
+// batchRecords is how many records of a node are handed on at a time.
+const batchRecords = 16
 
 func threadCPU() time.Duration {
 	var t unix.Timespec

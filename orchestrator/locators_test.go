@@ -58,15 +58,13 @@ func TestRegistryLocators(t *testing.T) {
 		if count[0] != 0 {
 			t.Errorf("%s: %d ports have the locator 0", scheme, count[0])
 		}
-		m, out := runVirtual(t, e, 1)
+		m, _, kept := runKept(t, e, 1)
 		metrics[scheme] = m
 		seen := 0
-		for _, r := range out.results {
-			for _, s := range r.SignalWindows {
-				seen++
-				if s.Locator != 0 && count[s.Locator] == 0 {
-					t.Errorf("%s: a tag has the locator %d, which no port has", scheme, s.Locator)
-				}
+		for _, s := range kept.Signals {
+			seen++
+			if s.Locator != 0 && count[s.Locator] == 0 {
+				t.Errorf("%s: a tag has the locator %d, which no port has", scheme, s.Locator)
 			}
 		}
 		if seen == 0 {

@@ -33,12 +33,14 @@ const (
 )
 
 // real runs a plan with real frames between network namespaces or containers.
-func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *capturing) (*outcome, error) {
+func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *capturing, to keeper) (*outcome, error) {
 	p := j.plan
 	f, err := r.netnsFabric(p)
 	if err != nil {
 		return nil, err
 	}
+	records := newGathering(p, to)
+	f.Records = records.Consume
 	if pcap != nil {
 		f.Spools = emu.Capture{Folder: nodesFolder(r.runtime, f.Folder)}
 		for _, port := range p.Capture.Ports {
@@ -69,7 +71,7 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 	if r.runtime == RuntimeContainerlab {
 		run = r.containers
 	}
-	out, err := run(ctx, p, f, progress)
+	out, err := run(ctx, p, f, progress, records)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
@@ -85,14 +87,14 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 }
 
 // namespaces runs a fabric in network namespaces.
-func (r *runner) namespaces(ctx context.Context, p *Plan, f netns.Fabric, progress func(units.Time)) (*outcome, error) {
+func (r *runner) namespaces(ctx context.Context, p *Plan, f netns.Fabric, progress func(units.Time), records *gathering) (*outcome, error) {
 	got, err := netns.Run(ctx, f, progress)
 	if err != nil {
 		return nil, err
 	}
 	return r.realOutcome(p, f, left{
 		Outcome: got.Outcome, shaped: got.Shaped, programs: got.Programs, cpu: got.CPU, setup: got.Setup, wall: got.Wall,
-		tx: got.Counters.TxPackets, rx: got.Counters.RxPackets,
+		tx: got.Counters.TxPackets, rx: got.Counters.RxPackets, records: records,
 	}), nil
 }
 
@@ -187,7 +189,7 @@ func (r *runner) checkContainers(ctx context.Context, jobs []job) error {
 
 // checkFrames compares the frames that the nodes sent with what the interfaces
 // of the nodes counted.
-func checkFrames(p *Plan, results []metrics.NodeResult, frames, sent, received int64) check {
+func checkFrames(p *Plan, results []metrics.NodeTotals, frames, sent, received int64) check {
 	c := check{name: "frames", ok: true}
 	var packets int64
 	for _, n := range results {

@@ -18,7 +18,7 @@ type flowState struct {
 
 // flowStates returns the flows of the workload, then those of programs, which
 // have no beginning and end that we know of.
-func flowStates(p *Plan, results []metrics.NodeResult) []flowState {
+func flowStates(p *Plan, results []metrics.NodeTotals) []flowState {
 	flows := make([]flowState, len(p.Flows))
 	for i, info := range p.Flows {
 		flows[i].info = info
@@ -83,8 +83,8 @@ func measure(p *Plan, out *outcome) map[string]float64 {
 		m["fct_us.p99"] = fcts[int(math.Ceil(0.99*float64(len(fcts))))-1]
 	}
 	measurePorts(m, out.results)
-	measureCC(m, p, out)
-	measurePrograms(m, p, out)
+	out.cc.measure(m)
+	out.paths.measure(m)
 	return m
 }
 
@@ -103,7 +103,7 @@ func measureRate(m map[string]float64, p *Plan, f flowState, end units.Time) {
 	m["goodput_gbps."+f.info.Name] = gbps(f.receiver.MeasuredPayload)
 }
 
-func measurePorts(m map[string]float64, results []metrics.NodeResult) {
+func measurePorts(m map[string]float64, results []metrics.NodeTotals) {
 	m["trims"], m["drops"], m["marks"] = 0, 0, 0
 	for _, r := range results {
 		for _, p := range r.Ports {
@@ -122,45 +122,57 @@ func measurePorts(m map[string]float64, results []metrics.NodeResult) {
 	}
 }
 
-// measureCC adds what each flow's controller did with the ACKs of the measuring
-// window: the share of each action and the mean delay it was fed.
-func measureCC(m map[string]float64, p *Plan, out *outcome) {
-	type sum struct {
-		acks    int64
-		delay   units.Duration
-		actions map[string]int64
-	}
-	sums := make([]sum, len(p.Flows))
-	for _, r := range out.results {
-		for _, w := range r.CCWindows {
-			if w.Start < p.Measure.From || w.Start >= p.Measure.To {
-				continue
-			}
-			s := &sums[w.Flow]
-			s.acks += w.Acks
-			s.delay += w.Delay
-			if s.actions == nil {
-				s.actions = make(map[string]int64, len(p.Actions))
-			}
-			for _, a := range w.Actions {
-				s.actions[a.Name] += a.Packets
-			}
+// ccSums adds up what each flow's controller did with the ACKs of the measuring
+// window, as the windows come.
+type ccSums struct {
+	plan *Plan
+	sums []ccSum // by flow
+}
+
+type ccSum struct {
+	acks    int64
+	delay   units.Duration
+	actions map[string]int64
+}
+
+func newCCSums(p *Plan) *ccSums { return &ccSums{plan: p, sums: make([]ccSum, len(p.Flows))} }
+
+// Consume implements metrics.Consumer.
+func (c *ccSums) Consume(b *metrics.Batch) {
+	for i := range b.CC {
+		w := &b.CC[i]
+		if w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To {
+			continue
+		}
+		s := &c.sums[w.Flow]
+		s.acks += w.Acks
+		s.delay += w.Delay
+		if s.actions == nil {
+			s.actions = make(map[string]int64, len(c.plan.Actions))
+		}
+		for _, a := range w.Actions {
+			s.actions[a.Name] += a.Packets
 		}
 	}
-	for i, s := range sums {
+}
+
+// measure adds the share of each action and the mean delay that a controller was
+// fed.
+func (c *ccSums) measure(m map[string]float64) {
+	for i, s := range c.sums {
 		if s.acks == 0 {
 			continue
 		}
-		name := p.Flows[i].Name
+		name := c.plan.Flows[i].Name
 		m["cc_delay_us."+name] = s.delay.Microseconds() / float64(s.acks)
-		for _, a := range p.Actions {
+		for _, a := range c.plan.Actions {
 			m["cc_share."+name+"."+a.Name] = float64(s.actions[a.Name]) / float64(s.acks)
 		}
 	}
 }
 
 // traceHash combines the nodes' hashes in node order.
-func traceHash(results []metrics.NodeResult) [32]byte {
+func traceHash(results []metrics.NodeTotals) [32]byte {
 	h := sha256.New()
 	for i := range results {
 		h.Write(results[i].TraceHash[:])

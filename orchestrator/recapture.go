@@ -76,7 +76,7 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return infrastructure(err)
 	}
-	got, err := virtual(ctx, plan, nil, pcap)
+	got, err := virtual(ctx, plan, nil, pcap, nil)
 	if wrong := pcap.close(); err == nil && wrong != nil {
 		err = infrastructure(wrong)
 	}

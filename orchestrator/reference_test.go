@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -40,11 +41,25 @@ func parseText(t testing.TB, text string) *experiment.Set {
 // runVirtual runs the first variant and checks what every run must hold.
 func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string]float64, *outcome) {
 	t.Helper()
+	m, out, _ := runKept(t, e, seed)
+	return m, out
+}
+
+// records keeps those of all nodes.
+type records struct{ metrics.Batch }
+
+func (r *records) Consume(b *metrics.Batch) { b.Each(r) }
+func (r *records) Err() error               { return nil }
+
+// runKept is runVirtual, with the run's records.
+func runKept(t testing.TB, e *experiment.Experiment, seed uint64) (map[string]float64, *outcome, *records) {
+	t.Helper()
+	kept := new(records)
 	p, err := Compile(e, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := virtual(context.Background(), p, nil, nil)
+	out, err := virtual(context.Background(), p, nil, nil, kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +68,7 @@ func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string
 			t.Errorf("%s: %s", c.name, c.detail)
 		}
 	}
-	return measure(p, out), out
+	return measure(p, out), out, kept
 }
 
 // The reference simulator's own results (docs/references.md#reference-results).

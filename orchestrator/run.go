@@ -282,7 +282,14 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 	if err != nil {
 		return nil, nil, fail(writeError(r.writer.Dir(), err))
 	}
-	out, err := r.backend(ctx, j, fraction, pcap)
+	writer, err := r.writer.BeginRun(name, j.seed)
+	if err != nil {
+		return nil, nil, fail(writeError(r.writer.Dir(), errors.Join(err, pcap.close())))
+	}
+	out, err := r.backend(ctx, j, fraction, pcap, writer)
+	if wrong := writer.Err(); err == nil && wrong != nil {
+		err = writeError(r.writer.Dir(), wrong)
+	}
 	if wrong := pcap.close(); err == nil && wrong != nil {
 		err = writeError(r.writer.Dir(), wrong)
 	}
@@ -302,6 +309,9 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 	}
 	if to := j.plan.Measure.To; to != units.Never && out.drained && out.end < to {
 		r.note(fmt.Sprintf("variant %s: the measuring window goes on to %v, when the run has ended; rates count the rest as idle", name, units.Duration(to)))
+	}
+	if out.dropped > 0 {
+		r.note(fmt.Sprintf("variant %s, seed %d: %d records were dropped, which came faster than they could be written; tables and charts lack them", name, j.seed, out.dropped))
 	}
 	metrics := measure(j.plan, out)
 	derived, err := experiment.EvalDerived(r.set.Variants[j.variant].Experiment.Derived, metrics)
@@ -328,7 +338,7 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 			data.Invalid = append(data.Invalid, c.name+": "+c.detail)
 		}
 	}
-	if err := r.writer.AddRun(name, j.seed, data); err != nil {
+	if err := writer.End(data); err != nil {
 		return nil, nil, writeError(r.writer.Dir(), err)
 	}
 	r.log.Info("run done", "variant", name, "seed", j.seed, "wall", out.wall.String(), "cpu", out.cpu.String(), "invalid", data.Invalid)
@@ -339,18 +349,18 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 	return &runfolder.RunMetrics{Variant: name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: metrics}, data.Invalid, nil
 }
 
-// backend runs a plan where the options say.
-func (r *runner) backend(ctx context.Context, j job, fraction func(float64), pcap *capturing) (*outcome, error) {
+// backend runs a plan where the options say; to takes its records.
+func (r *runner) backend(ctx context.Context, j job, fraction func(float64), pcap *capturing, to keeper) (*outcome, error) {
 	if r.runtime != RuntimeInproc {
-		return r.real(ctx, j, fraction, pcap)
+		return r.real(ctx, j, fraction, pcap, to)
 	}
-	return virtual(ctx, j.plan, fraction, pcap)
+	return virtual(ctx, j.plan, fraction, pcap, to)
 }
 
 // parity runs the plan again in virtual time and compares every node's trace.
 func parity(ctx context.Context, p *Plan, out *outcome) (check, error) {
 	c := check{name: "parity"}
-	again, err := virtual(ctx, p, nil, nil)
+	again, err := virtual(ctx, p, nil, nil, nil)
 	if err != nil {
 		return c, err
 	}

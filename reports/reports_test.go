@@ -65,18 +65,18 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 	ms := func(at units.Time) float64 { return units.Duration(at).Microseconds()/1000 + 0.05 }
 
 	for v, variant := range names {
-		n := s.Results[variant][0]
+		n := s.Results[variant]
 		lines, delays := make([]Line, 3), make([]Line, 3)
 		for f := range 3 {
 			lines[f], delays[f] = Line{Name: flows[f], Style: f}, Line{Name: flows[f], Style: f}
 		}
 		var shares [3]map[string]float64
 		var acks [3]float64
-		for _, w := range n.FlowWindows {
+		for _, w := range n.Flows {
 			l := &lines[w.Flow]
 			l.X, l.Y = append(l.X, ms(w.Start)), append(l.Y, float64(w.WireBytes)*8/1e9/analysistest.Interval.Seconds())
 		}
-		for _, w := range n.CCWindows {
+		for _, w := range n.CC {
 			l := &delays[w.Flow]
 			if len(l.X) > 0 && ms(w.Start)-l.X[len(l.X)-1] > 0.15 {
 				l.X, l.Y = append(l.X, ms(w.Start)-0.1), append(l.Y, math.NaN())
@@ -120,7 +120,7 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 		// The deeper queue comes first: s1 -> s2, then s0 -> s1.
 		for k, port := range [][2]int32{{5, 3}, {4, 1}} {
 			mean, peak := Line{Name: "mean", Style: styleMean}, Line{Name: "largest", Style: styleMax}
-			for _, w := range n.PortWindows {
+			for _, w := range n.Ports {
 				if w.Node == port[0] && w.Port == port[1] {
 					mean.X, mean.Y = append(mean.X, ms(w.Start)), append(mean.Y, float64(w.QueueByteNS)/1e8)
 					peak.X, peak.Y = append(peak.X, ms(w.Start)), append(peak.Y, float64(w.QueueMax)/1e3)
@@ -245,8 +245,8 @@ func TestHardlyAnything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		node := metrics.NodeResult{Name: "h0", FlowWindows: []metrics.FlowWindow{{WireBytes: 4150}}[:windows]}
-		if err := w.AddRun("run", 1, runfolder.RunData{Nodes: []metrics.NodeResult{node}}); err != nil {
+		node := &metrics.Batch{Flows: []metrics.FlowWindow{{WireBytes: 4150}}[:windows], Totals: []metrics.NodeTotals{{Name: "h0"}}}
+		if err := analysistest.AddRun(w, "run", 1, node, runfolder.RunData{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Finish(runfolder.NewSummary("tiny")); err != nil {

@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"nodes/node", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
 	{"nodes/host/...", "nodes/switch/..."},
 	{"nodes/machine"},
-	{"nodes/sim", "nodes/emu/...", "nodes/netio/...", "topologies/htsim/...", "topologies/draw", "workloads/htsim/...", "metrics/runfolder", "internal/cause", "internal/checkout", "internal/lines", "nodes/capture/..."},
+	{"nodes/sim", "nodes/emu/...", "nodes/netio/...", "topologies/htsim/...", "topologies/draw", "workloads/htsim/...", "metrics/runfolder", "metrics/stream", "internal/cause", "internal/checkout", "internal/lines", "nodes/capture/..."},
 	{"orchestrator/...", "reports/analysis/..."},
 	{"reports"}, // renders what analysis computed
 	{"cmd/..."},

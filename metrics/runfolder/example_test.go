@@ -31,9 +31,14 @@ func Example() {
 	_, err = runfolder.Open(dir)
 	fmt.Println("incomplete before Finish:", errors.Is(err, runfolder.ErrIncomplete))
 
-	node := metrics.NodeResult{Name: "host1", FlowWindows: []metrics.FlowWindow{{Flow: 0, Packets: 2, WireBytes: 8300}}}
+	run, err := w.BeginRun("run", 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run.Consume(&metrics.Batch{Flows: []metrics.FlowWindow{{Flow: 0, Packets: 2, WireBytes: 8300}}}) // while it goes on
 	hash := [32]byte{1}
-	if err := w.AddRun("run", 1, runfolder.RunData{Nodes: []metrics.NodeResult{node}, TraceHash: hash}); err != nil {
+	if err := run.End(runfolder.RunData{Nodes: []metrics.NodeTotals{{Name: "host1"}}, TraceHash: hash}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -46,6 +46,8 @@ type Manifest struct {
 	Expectations []string         `json:"expectations,omitempty"`
 	Runs         []Run            `json:"runs"`             // by variant in the order of Variants, then seed
 	Tables       map[string]int64 `json:"tables,omitempty"` // table -> rows
+	// DroppedRecords is the sum over Runs: the tables of records lack as many rows.
+	DroppedRecords int64 `json:"droppedRecords,omitempty"`
 }
 
 // Machine is the computer that ran the experiment.
@@ -160,11 +162,15 @@ type Run struct {
 	WallSeconds float64    `json:"wallSeconds"`
 	CPUSeconds  float64    `json:"cpuSeconds"`
 	DataPackets int64      `json:"dataPackets"`
-	Valid       bool       `json:"valid"`
-	Reasons     []string   `json:"reasons,omitempty"` // why it is not valid
-	Checks      []Check    `json:"checks,omitempty"`
-	Fidelity    *Fidelity  `json:"fidelity,omitempty"` // of a run in real time
-	Programs    []Program  `json:"programs,omitempty"` // of hosts that run some, in the experiment's order
+	// DroppedRecords is how many records of the run found no room on their way into
+	// the tables. Totals are never among them.
+	DroppedRecords int64 `json:"droppedRecords,omitempty"`
+
+	Valid    bool      `json:"valid"`
+	Reasons  []string  `json:"reasons,omitempty"` // why it is not valid
+	Checks   []Check   `json:"checks,omitempty"`
+	Fidelity *Fidelity `json:"fidelity,omitempty"` // of a run in real time
+	Programs []Program `json:"programs,omitempty"` // of hosts that run some, in the experiment's order
 }
 
 // Program is one program of a run. Times are microseconds of model time.

@@ -17,11 +17,11 @@ func long(t *testing.T, runs, windows int) *Folder {
 	dir := filepath.Join(t.TempDir(), "long")
 	w := must(Create(dir, manifest()))(t)
 	for seed := range uint64(runs) {
-		n := metrics.NodeResult{Name: "tor0"}
+		n := &metrics.Batch{Node: 1}
 		for i := range windows {
-			n.FlowWindows = append(n.FlowWindows, metrics.FlowWindow{Flow: 1, Start: units.Time(i) * units.Time(units.Microsecond), Packets: int64(seed)})
+			n.Flows = append(n.Flows, metrics.FlowWindow{Flow: 1, Start: units.Time(i) * units.Time(units.Microsecond), Packets: int64(seed)})
 		}
-		if err := w.AddRun("base", seed, RunData{Nodes: []metrics.NodeResult{n}}); err != nil {
+		if err := addRun(w, "base", seed, RunData{}, n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestRowsOutliveTheirBatch(t *testing.T) {
 	const runs = batchRows + 7
 	for seed := range uint64(runs) {
 		n := result(int64(seed))
-		if err := w.AddRun("base", seed, RunData{Nodes: []metrics.NodeResult{n}}); err != nil {
+		if err := addRun(w, "base", seed, RunData{}, n); err != nil {
 			t.Fatal(err)
 		}
 	}

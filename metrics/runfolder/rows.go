@@ -7,6 +7,15 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
+// Names of the tables; the file of a table is its name with ".parquet".
+const (
+	tablePorts   = "ports"
+	tableFlows   = "flows"
+	tableSignals = "signals"
+	tableCC      = "cc"
+	tablePhases  = "phases"
+)
+
 // PortRow is a row of ports.parquet: a metrics.PortWindow.
 type PortRow struct {
 	Variant     string  `parquet:"variant,dict"`
@@ -91,78 +100,112 @@ type PhaseRow struct {
 	Cwnd             int64    `parquet:"cwnd_bytes"`
 }
 
-// rows are the rows of one run.
-type rows struct {
-	ports   []PortRow
-	flows   []FlowRow
-	cc      []CCRow
-	signals []SignalRow
-	phases  []PhaseRow
-}
-
-func newRows(variant string, seed uint64, nodes []metrics.NodeResult, flows []Flow) (*rows, error) {
-	names := make(map[int32]string, len(flows))
-	for _, f := range flows {
-		names[f.Flow] = f.Name
-	}
-	name := func(node string, flow int32) (string, error) {
-		n, ok := names[flow]
-		if !ok {
-			return "", fmt.Errorf("node %s: flow %d is not in the manifest", node, flow)
+// recordTables are the tables of records, in the order in which a batch is written.
+// To add one, write its row, its name, its entry here, and, beside the row, its
+// reader (as Folder.Ports). The table of phases is none of them: a transfer has one
+// row, made of the totals of its two ends when the run ends.
+var recordTables = []recordTable{
+	tableOf[PortRow]{tablePorts, func(b *metrics.Batch, add func(PortRow), n *names) {
+		for i := range b.Ports {
+			w := &b.Ports[i]
+			add(PortRow{n.variant, n.seed, w.Node, n.node(w.Node), w.Port, us(w.Start), w.TxPackets, w.TxBytes, w.Marked, w.Trimmed, w.Dropped, w.QueueMax, w.QueueByteNS})
 		}
-		return n, nil
-	}
-	r := &rows{}
-	senders, receivers := map[int32]*metrics.SenderTotals{}, map[int32]*metrics.ReceiverTotals{}
-	for i := range nodes {
-		n := &nodes[i]
-		for _, w := range n.PortWindows {
-			r.ports = append(r.ports, PortRow{variant, seed, w.Node, n.Name, w.Port, us(w.Start), w.TxPackets, w.TxBytes, w.Marked, w.Trimmed, w.Dropped, w.QueueMax, w.QueueByteNS})
+	}},
+	tableOf[FlowRow]{tableFlows, func(b *metrics.Batch, add func(FlowRow), n *names) {
+		for i := range b.Flows {
+			w := &b.Flows[i]
+			add(FlowRow{n.variant, n.seed, w.Flow, n.flow(b.Node, w.Flow), us(w.Start), w.Packets, w.WireBytes, w.PayloadBytes})
 		}
-		for _, w := range n.FlowWindows {
-			f, err := name(n.Name, w.Flow)
-			if err != nil {
-				return nil, err
-			}
-			r.flows = append(r.flows, FlowRow{variant, seed, w.Flow, f, us(w.Start), w.Packets, w.WireBytes, w.PayloadBytes})
+	}},
+	tableOf[SignalRow]{tableSignals, func(b *metrics.Batch, add func(SignalRow), n *names) {
+		for i := range b.Signals {
+			w := &b.Signals[i]
+			add(SignalRow{n.variant, n.seed, w.Flow, n.flow(b.Node, w.Flow), int32(w.Type), int32(w.Locator), us(w.Start), w.Samples, w.PointSum, w.PointMax, w.PointMin})
 		}
-		for _, w := range n.CCWindows {
-			f, err := name(n.Name, w.Flow)
-			if err != nil {
-				return nil, err
-			}
+	}},
+	tableOf[CCRow]{tableCC, func(b *metrics.Batch, add func(CCRow), n *names) {
+		for i := range b.CC {
+			w := &b.CC[i]
 			actions := make(map[string]int64, len(w.Actions))
 			for _, a := range w.Actions {
 				actions[a.Name] = a.Packets
 			}
-			r.cc = append(r.cc, CCRow{variant, seed, w.Flow, f, us(w.Start), w.Acks, w.Delay.Microseconds(), actions, w.Cwnd, w.BaseRTT.Microseconds()})
+			add(CCRow{n.variant, n.seed, w.Flow, n.flow(b.Node, w.Flow), us(w.Start), w.Acks, w.Delay.Microseconds(), actions, w.Cwnd, w.BaseRTT.Microseconds()})
 		}
-		for _, w := range n.SignalWindows {
-			f, err := name(n.Name, w.Flow)
-			if err != nil {
-				return nil, err
-			}
-			r.signals = append(r.signals, SignalRow{variant, seed, w.Flow, f, int32(w.Type), int32(w.Locator), us(w.Start), w.Samples, w.PointSum, w.PointMax, w.PointMin})
+	}},
+}
+
+// names are what the rows of one run are called by.
+type names struct {
+	variant string
+	seed    uint64
+	nodes   map[int32]string
+	flows   map[int32]string
+	// err is the first name that the manifest does not have.
+	err error
+}
+
+func newNames(variant string, seed uint64, nodes []Node, flows []Flow) *names {
+	n := &names{variant: variant, seed: seed, nodes: make(map[int32]string, len(nodes)), flows: make(map[int32]string, len(flows))}
+	for _, node := range nodes {
+		n.nodes[node.Node] = node.Name
+	}
+	for _, f := range flows {
+		n.flows[f.Flow] = f.Name
+	}
+	return n
+}
+
+func (n *names) node(node int32) string {
+	name, ok := n.nodes[node]
+	if !ok {
+		n.missing(fmt.Errorf("node %d is not in the manifest", node))
+	}
+	return name
+}
+
+// flow returns the name of a flow that a node has recorded.
+func (n *names) flow(node, flow int32) string {
+	name, ok := n.flows[flow]
+	if !ok {
+		of, known := n.nodes[node]
+		if !known {
+			of = fmt.Sprint(node)
 		}
-		for k := range n.Senders {
-			if _, err := name(n.Name, n.Senders[k].Flow); err != nil {
-				return nil, err
-			}
-			senders[n.Senders[k].Flow] = &n.Senders[k]
+		n.missing(fmt.Errorf("node %s: flow %d is not in the manifest", of, flow))
+	}
+	return name
+}
+
+func (n *names) missing(err error) {
+	if n.err == nil {
+		n.err = err
+	}
+}
+
+// phaseRows returns a row for each transfer of which an end has totals, in the order
+// of flows.
+func phaseRows(n *names, nodes []metrics.NodeTotals, flows []Flow) []PhaseRow {
+	senders, receivers := map[int32]*metrics.SenderTotals{}, map[int32]*metrics.ReceiverTotals{}
+	for i := range nodes {
+		for k := range nodes[i].Senders {
+			s := &nodes[i].Senders[k]
+			n.flow(nodes[i].Node, s.Flow)
+			senders[s.Flow] = s
 		}
-		for k := range n.Receivers {
-			if _, err := name(n.Name, n.Receivers[k].Flow); err != nil {
-				return nil, err
-			}
-			receivers[n.Receivers[k].Flow] = &n.Receivers[k]
+		for k := range nodes[i].Receivers {
+			r := &nodes[i].Receivers[k]
+			n.flow(nodes[i].Node, r.Flow)
+			receivers[r.Flow] = r
 		}
 	}
+	var rows []PhaseRow
 	for _, f := range flows {
 		s, d := senders[f.Flow], receivers[f.Flow]
 		if s == nil && d == nil {
 			continue
 		}
-		p := PhaseRow{Variant: variant, Seed: seed, Job: f.Job, Flow: f.Flow, FlowName: f.Name}
+		p := PhaseRow{Variant: n.variant, Seed: n.seed, Job: f.Job, Flow: f.Flow, FlowName: f.Name}
 		if s != nil {
 			p.StartUS, p.SenderDoneUS = instant(s.Start), instant(s.Done)
 			p.NewPackets, p.Retransmitted = s.NewPackets, s.Retransmitted
@@ -173,9 +216,9 @@ func newRows(variant string, seed uint64, nodes []metrics.NodeResult, flows []Fl
 			p.ReceiverDoneUS = instant(d.Done)
 			p.DeliveredWhole, p.Duplicates, p.DeliveredTrimmed, p.PayloadBytes = d.DeliveredWhole, d.Duplicates, d.DeliveredTrimmed, d.PayloadBytes
 		}
-		r.phases = append(r.phases, p)
+		rows = append(rows, p)
 	}
-	return r, nil
+	return rows
 }
 
 // us returns t in microseconds. Below 2.5 hours it rounds back to the same

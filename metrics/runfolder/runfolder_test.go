@@ -37,17 +37,34 @@ func manifest() Manifest {
 
 // result returns one node with a record of every kind; k makes its numbers
 // differ from other results'.
-func result(k int64) metrics.NodeResult {
+func result(k int64) *metrics.Batch {
 	at := units.Time(100*units.Microsecond) + units.Time(k)
-	return metrics.NodeResult{
-		Node: 1, Name: "tor0", TraceHash: [32]byte{byte(k)},
-		PortWindows:   []metrics.PortWindow{{Node: 1, Port: 2, Start: at, TxPackets: 3 + k, TxBytes: 4, Marked: 5, Trimmed: 6, Dropped: 7, QueueMax: 8, QueueByteNS: 1<<62 + k}},
-		FlowWindows:   []metrics.FlowWindow{{Flow: 1, Start: at, Packets: 10 + k, WireBytes: 11, PayloadBytes: 12}},
-		CCWindows:     []metrics.CCWindow{{Flow: 1, Start: at, Acks: 21, Delay: units.Duration(1234567 + k), Actions: []metrics.Count{{Name: "hold", Packets: 6}, {Name: "grow", Packets: 15}}, Cwnd: 22, BaseRTT: 23 * units.Microsecond}},
-		SignalWindows: []metrics.SignalWindow{{Flow: 1, Type: 2, Locator: 40000, Start: at, Samples: 3, PointSum: 4 + k, PointMax: 5, PointMin: -6}},
-		Senders:       []metrics.SenderTotals{{Flow: 0, Start: at, Done: at + 7, NewPackets: 1, Retransmitted: 2, AcksReceived: 3, NacksReceived: 4, Timeouts: 5, BaseRTT: 6 * units.Microsecond, Cwnd: 7}},
-		Receivers:     []metrics.ReceiverTotals{{Flow: 0, Done: units.Never, DeliveredWhole: 8, Duplicates: 9, DeliveredTrimmed: 10, PayloadBytes: 11}},
+	return &metrics.Batch{
+		Node:    1,
+		Ports:   []metrics.PortWindow{{Node: 1, Port: 2, Start: at, TxPackets: 3 + k, TxBytes: 4, Marked: 5, Trimmed: 6, Dropped: 7, QueueMax: 8, QueueByteNS: 1<<62 + k}},
+		Flows:   []metrics.FlowWindow{{Flow: 1, Start: at, Packets: 10 + k, WireBytes: 11, PayloadBytes: 12}},
+		CC:      []metrics.CCWindow{{Flow: 1, Start: at, Acks: 21, Delay: units.Duration(1234567 + k), Actions: []metrics.Count{{Name: "hold", Packets: 6}, {Name: "grow", Packets: 15}}, Cwnd: 22, BaseRTT: 23 * units.Microsecond}},
+		Signals: []metrics.SignalWindow{{Flow: 1, Type: 2, Locator: 40000, Start: at, Samples: 3, PointSum: 4 + k, PointMax: 5, PointMin: -6}},
+		Traces:  []metrics.Trace{{Hash: [32]byte{byte(k)}}},
+		Totals: []metrics.NodeTotals{{
+			Node: 1, Name: "tor0",
+			Senders:   []metrics.SenderTotals{{Flow: 0, Start: at, Done: at + 7, NewPackets: 1, Retransmitted: 2, AcksReceived: 3, NacksReceived: 4, Timeouts: 5, BaseRTT: 6 * units.Microsecond, Cwnd: 7}},
+			Receivers: []metrics.ReceiverTotals{{Flow: 0, Done: units.Never, DeliveredWhole: 8, Duplicates: 9, DeliveredTrimmed: 10, PayloadBytes: 11}},
+		}},
 	}
+}
+
+// addRun writes a run of nodes, each of which has left one batch.
+func addRun(w *Writer, variant string, seed uint64, d RunData, nodes ...*metrics.Batch) error {
+	r, err := w.BeginRun(variant, seed)
+	if err != nil {
+		return err
+	}
+	for _, b := range nodes {
+		r.Consume(b)
+		d.Nodes = append(d.Nodes, b.NodeTotals())
+	}
+	return r.End(d)
 }
 
 func summary() Summary {
@@ -84,8 +101,8 @@ func finished(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for seed := range uint64(2) {
-		data := RunData{Nodes: []metrics.NodeResult{result(int64(seed))}, TraceHash: [32]byte{1, 2}, Wall: 2 * time.Second, CPU: time.Second, DataPackets: 5}
-		if err := w.AddRun("base", seed, data); err != nil {
+		data := RunData{TraceHash: [32]byte{1, 2}, Wall: 2 * time.Second, CPU: time.Second, DataPackets: 5}
+		if err := addRun(w, "base", seed, data, result(int64(seed))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,13 +166,13 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestAddRunFromSeveralGoroutines(t *testing.T) {
+func TestRunsFromSeveralGoroutines(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
 	w := must(Create(dir, manifest()))(t)
 	var wg sync.WaitGroup
 	for seed := uint64(16); seed > 0; seed-- {
 		wg.Go(func() {
-			if err := w.AddRun([]string{"base", "alt"}[seed%2], seed, RunData{Nodes: []metrics.NodeResult{result(int64(seed))}}); err != nil {
+			if err := addRun(w, []string{"base", "alt"}[seed%2], seed, RunData{}, result(int64(seed))); err != nil {
 				t.Error(err)
 			}
 			slog.New(w.Log()).Info("done")
@@ -193,21 +210,21 @@ func TestWriterRefuses(t *testing.T) {
 	if _, err := Create(filepath.Join(dir, ManifestFile, "x"), manifest()); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, ManifestFile)) {
 		t.Errorf("Create below a file: %v", err)
 	}
-	unknown := metrics.NodeResult{Name: "tor0", FlowWindows: []metrics.FlowWindow{{Flow: 9}}}
-	if err := w.AddRun("base", 1, RunData{Nodes: []metrics.NodeResult{unknown}}); err == nil || !strings.Contains(err.Error(), "flow 9") {
+	unknown := &metrics.Batch{Node: 1, Flows: []metrics.FlowWindow{{Flow: 9}}, Totals: []metrics.NodeTotals{{Name: "tor0"}}}
+	if err := addRun(w, "base", 1, RunData{}, unknown); err == nil || !strings.Contains(err.Error(), "flow 9") {
 		t.Errorf("unknown flow: %v", err)
 	}
-	if err := w.AddRun("base", 1, RunData{}); err != nil {
+	if err := addRun(w, "base", 1, RunData{}); err != nil {
 		t.Error(err)
 	}
-	if err := w.AddRun("base", 1, RunData{}); err == nil {
+	if err := addRun(w, "base", 1, RunData{}); err == nil {
 		t.Error("the same run twice: no error")
 	}
 	if err := w.Finish(summary()); err != nil {
 		t.Error(err)
 	}
-	if err := w.AddRun("base", 2, RunData{}); !errors.Is(err, ErrClosed) {
-		t.Errorf("AddRun after Finish: %v", err)
+	if err := addRun(w, "base", 2, RunData{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("BeginRun after Finish: %v", err)
 	}
 	if err := w.Finish(summary()); !errors.Is(err, ErrClosed) {
 		t.Errorf("second Finish: %v", err)
@@ -227,11 +244,11 @@ func TestFullDisk(t *testing.T) {
 		t.Skip("no /dev/full: ", err)
 	}
 	w := must(Create(filepath.Join(t.TempDir(), "r"), manifest()))(t)
-	if err := w.ports.close(); err != nil {
+	if err := w.tables[0].close(0); err != nil {
 		t.Fatal(err)
 	}
-	w.ports = newTableOn[PortRow](full)
-	err = w.AddRun("base", 1, RunData{Nodes: []metrics.NodeResult{result(1)}})
+	w.tables[0] = newTableOn[PortRow](tablePorts, full)
+	err = addRun(w, "base", 1, RunData{}, result(1))
 	if err == nil {
 		err = w.Finish(summary())
 	}
@@ -246,7 +263,7 @@ func TestFullDisk(t *testing.T) {
 func TestIncomplete(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
 	w := must(Create(dir, manifest()))(t)
-	if err := w.AddRun("base", 1, RunData{Nodes: []metrics.NodeResult{result(1)}}); err != nil {
+	if err := addRun(w, "base", 1, RunData{}, result(1)); err != nil {
 		t.Fatal(err)
 	}
 	// As kill -9 leaves it.

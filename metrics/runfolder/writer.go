@@ -7,13 +7,12 @@
 // true, each time by renaming a whole file, so that a crash leaves a folder that
 // says it is incomplete.
 //
-//	Create ── Experiment, AddRun, Log ──▶ Finish ──▶ complete
-//	   └────────────────────────────────▶ Abort, crash ──▶ incomplete
+//	Create ── Experiment, BeginRun, Log ──▶ Finish ──▶ complete
+//	   └──────────────────────────────────▶ Abort, crash ──▶ incomplete
 package runfolder
 
 import (
 	"cmp"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,10 +22,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/csiglab/csiglab/metrics"
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
 // Names of the files in a run folder.
@@ -38,32 +33,11 @@ const (
 	ReportFile     = "report.html"
 )
 
-// Names of the tables; the file of a table is its name with ".parquet".
-const (
-	tablePorts   = "ports"
-	tableFlows   = "flows"
-	tableSignals = "signals"
-	tableCC      = "cc"
-	tablePhases  = "phases"
-)
-
 // Errors of the writer.
 var (
 	ErrNotEmpty = errors.New("the folder is not empty")
 	ErrClosed   = errors.New("the run folder is closed")
 )
-
-// RunData is what one run of one seed leaves.
-type RunData struct {
-	Nodes       []metrics.NodeResult // in node order; not kept
-	TraceHash   [32]byte
-	Wall, CPU   time.Duration
-	DataPackets int64
-	Invalid     []string // reasons why the run is not valid; none = valid
-	Checks      []Check
-	Fidelity    *Fidelity // of a run in real time
-	Programs    []Program // of hosts that run some
-}
 
 // Writer writes one run folder. Its methods may be called from several
 // goroutines. Every error names the path.
@@ -71,14 +45,19 @@ type Writer struct {
 	dir string
 	log *os.File
 
+	tables []table // as recordTables
+	phases *tableFile[PhaseRow]
+
 	mu       sync.Mutex
 	manifest Manifest
 	closed   bool
-	ports    *table[PortRow]
-	flows    *table[FlowRow]
-	signals  *table[SignalRow]
-	cc       *table[CCRow]
-	phases   *table[PhaseRow]
+	runs     map[runKey]bool // all that have begun; true: has not ended
+	torn     error           // the tables have rows of a run that failed
+}
+
+type runKey struct {
+	variant string
+	seed    uint64
 }
 
 // Create makes the folder dir, and the folders above it, and writes its
@@ -103,26 +82,29 @@ func create(dir string, m Manifest) (w *Writer, err error) {
 	if len(entries) > 0 {
 		return nil, fmt.Errorf("%s: %w; name another one", dir, ErrNotEmpty)
 	}
-	m.Schema, m.Complete, m.Reason, m.Runs, m.Tables = Schema, false, "the run has not ended, or csiglab was killed", []Run{}, nil
-	w = &Writer{dir: dir, manifest: m}
+	m.Schema, m.Complete, m.Reason, m.Runs, m.Tables, m.DroppedRecords = Schema, false, "the run has not ended, or csiglab was killed", []Run{}, nil, 0
+	w = &Writer{dir: dir, manifest: m, runs: map[runKey]bool{}}
 	if err := w.writeJSON(ManifestFile, m); err != nil {
 		return nil, err
 	}
+	made := w
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.close())
+			err = errors.Join(err, made.close())
 		}
 	}()
 	if w.log, err = os.Create(w.path(LogFile)); err != nil {
 		return nil, err
 	}
-	return w, errors.Join(
-		newTable(dir, tablePorts, &w.ports),
-		newTable(dir, tableFlows, &w.flows),
-		newTable(dir, tableSignals, &w.signals),
-		newTable(dir, tableCC, &w.cc),
-		newTable(dir, tablePhases, &w.phases),
-	)
+	for _, kind := range recordTables {
+		t, err := kind.create(dir)
+		if err != nil {
+			return nil, err
+		}
+		w.tables = append(w.tables, t)
+	}
+	w.phases, err = newTable[PhaseRow](dir, tablePhases)
+	return w, err
 }
 
 // Dir returns the folder's path as Create got it.
@@ -141,50 +123,47 @@ func (w *Writer) Experiment(yaml []byte) error {
 	return nil
 }
 
-// AddRun appends the records of one run to the tables. The flows that the
-// records name must be in the manifest.
-func (w *Writer) AddRun(variant string, seed uint64, d RunData) error {
-	fail := func(err error) error {
-		return fmt.Errorf("run folder %s: variant %s, seed %d: %w", w.dir, variant, seed, err)
-	}
-	r, err := newRows(variant, seed, d.Nodes, w.manifest.FlowsOf(variant))
-	if err != nil {
-		return fail(err)
-	}
-	run := Run{
-		Variant: variant, Seed: seed, TraceHash: hex.EncodeToString(d.TraceHash[:]), NodeHashes: make([]NodeHash, len(d.Nodes)),
-		WallSeconds: d.Wall.Seconds(), CPUSeconds: d.CPU.Seconds(), DataPackets: d.DataPackets,
-		Valid: len(d.Invalid) == 0, Reasons: d.Invalid, Checks: d.Checks, Fidelity: d.Fidelity, Programs: d.Programs,
-	}
-	for i := range d.Nodes {
-		run.NodeHashes[i] = NodeHash{d.Nodes[i].Name, hex.EncodeToString(d.Nodes[i].TraceHash[:])}
-	}
-
+// enter adds a run that has ended to the manifest.
+func (w *Writer) enter(run Run) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return fail(ErrClosed)
+		return ErrClosed
 	}
-	for _, o := range w.manifest.Runs {
-		if o.Variant == variant && o.Seed == seed {
-			return fail(errors.New("the run is already there"))
-		}
-	}
+	w.runs[runKey{run.Variant, run.Seed}] = false // it has ended
 	w.manifest.Runs = append(w.manifest.Runs, run)
-	if err := errors.Join(w.ports.add(r.ports), w.flows.add(r.flows), w.signals.add(r.signals), w.cc.add(r.cc), w.phases.add(r.phases)); err != nil {
-		return fail(err)
-	}
+	w.manifest.DroppedRecords += run.DroppedRecords
 	return nil
 }
 
+// leave gives up a run that failed. One that has left no row may begin again; with
+// rows of others the folder cannot be complete any more.
+func (w *Writer) leave(r *RunWriter, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.wrote() {
+		w.torn = r.fail(err)
+		return
+	}
+	delete(w.runs, runKey{r.names.variant, r.names.seed})
+}
+
 // Finish closes the tables and the log, writes summary.json and then the
-// manifest with complete: true.
+// manifest with complete: true. Every run must have ended well.
 func (w *Writer) Finish(s Summary) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fail := func(err error) error { return fmt.Errorf("finish run folder %s: %w", w.dir, err) }
 	if w.closed {
 		return fail(ErrClosed)
+	}
+	if w.torn != nil {
+		return fail(w.torn)
+	}
+	for key, begun := range w.runs {
+		if begun {
+			return fail(fmt.Errorf("variant %s, seed %d has not ended", key.variant, key.seed))
+		}
 	}
 	if err := w.close(); err != nil {
 		return fail(err)
@@ -194,8 +173,9 @@ func (w *Writer) Finish(s Summary) error {
 	}
 	w.seal()
 	w.manifest.Complete, w.manifest.Reason = true, ""
-	w.manifest.Tables = map[string]int64{
-		tablePorts: w.ports.rows, tableFlows: w.flows.rows, tableSignals: w.signals.rows, tableCC: w.cc.rows, tablePhases: w.phases.rows,
+	w.manifest.Tables = map[string]int64{tablePhases: w.phases.rowCount()}
+	for _, t := range w.tables {
+		w.manifest.Tables[t.tableName()] = t.rowCount()
 	}
 	if err := w.writeJSON(ManifestFile, w.manifest); err != nil {
 		return fail(err)
@@ -238,7 +218,13 @@ func (w *Writer) close() error {
 	if w.log != nil {
 		err = w.log.Close()
 	}
-	return errors.Join(err, w.ports.close(), w.flows.close(), w.signals.close(), w.cc.close(), w.phases.close())
+	for _, t := range w.tables {
+		err = errors.Join(err, t.close(w.manifest.DroppedRecords))
+	}
+	if w.phases != nil {
+		err = errors.Join(err, w.phases.close(0))
+	}
+	return err
 }
 
 func (w *Writer) path(name string) string { return filepath.Join(w.dir, name) }
@@ -264,53 +250,4 @@ func (w *Writer) writeFile(name string, data []byte) error {
 		os.Remove(part) // the first error says more
 	}
 	return err
-}
-
-// table is a Parquet file that is being written. Its footer comes last: a file
-// without it is truncated.
-type table[T any] struct {
-	file   *os.File
-	writer *parquet.GenericWriter[T]
-	rows   int64
-}
-
-// newTable creates the file of a table and stores the table in t.
-func newTable[T any](dir, name string, t **table[T]) error {
-	f, err := os.Create(filepath.Join(dir, name+".parquet"))
-	if err != nil {
-		return err
-	}
-	*t = newTableOn[T](f)
-	return nil
-}
-
-// newTableOn returns a table that is written to f and owns it.
-func newTableOn[T any](f *os.File) *table[T] {
-	return &table[T]{file: f, writer: parquet.NewGenericWriter[T](f, parquet.Compression(&zstd.Codec{}))}
-}
-
-// add appends rows as one row group.
-func (t *table[T]) add(rows []T) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	if _, err := t.writer.Write(rows); err != nil {
-		return t.wrap(err)
-	}
-	t.rows += int64(len(rows))
-	return t.wrap(t.writer.Flush())
-}
-
-func (t *table[T]) close() error {
-	if t == nil {
-		return nil
-	}
-	return errors.Join(t.wrap(t.writer.Close()), t.file.Close())
-}
-
-func (t *table[T]) wrap(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", t.file.Name(), err)
 }

@@ -154,12 +154,12 @@ type portState struct {
 // receiveBatch is how many frames a Node reads at a time.
 const receiveBatch = 64
 
-// New returns the driver of machine m, which draws its packets from pool, over
-// conn. The port numbers of all three are the same.
-func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn) *Node {
+// New returns the driver of machine m, which draws its packets from pool and emits
+// its records into sink, over conn. The port numbers of all three are the same.
+func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn, sink metrics.Sink) *Node {
 	n := &Node{
 		cfg:     cfg,
-		stepper: node.NewStepper(m, len(cfg.Ports)),
+		stepper: node.NewStepper(m, len(cfg.Ports), sink),
 		pool:    pool,
 		conn:    conn,
 		ports:   make([]portState, len(cfg.Ports)),
@@ -244,9 +244,10 @@ func (n *Node) Now() units.Time { return n.now }
 // LinkCounts returns what the node has counted on its links so far.
 func (n *Node) LinkCounts() LinkCounts { return n.counts }
 
-// Result returns what the machine measured until end, or until its last event if
-// that is later: a run in real time may be given up at an earlier end.
-func (n *Node) Result(end units.Time) metrics.NodeResult { return n.stepper.Result(max(end, n.now)) }
+// Finish closes the machine, so that it emits what it measured until end, or until
+// its last event if that is later: a run in real time may be given up at an earlier
+// end.
+func (n *Node) Finish(end units.Time) { n.stepper.Close(max(end, n.now)) }
 
 // Sent returns how many frames the node has put on links of the fabric.
 func (n *Node) Sent() int64 { return n.sent }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
 	"github.com/csiglab/csiglab/orchestrator"
@@ -24,9 +23,9 @@ func fabric(p *orchestrator.Plan) emu.Fabric {
 }
 
 // run drives the plan over links in memory.
-func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]metrics.NodeResult, *shared.Pool, error) {
+func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]orchestratortest.Result, *shared.Pool, error) {
 	t.Helper()
-	nodes, links, _ := orchestratortest.InMemory(t, p, f)
+	nodes, links, _, records := orchestratortest.InMemory(t, p, f)
 	board, err := shared.NewPool(nodes, links, f.End)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +33,6 @@ func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]me
 	if err := board.Run(context.Background(), goroutines); err != nil {
 		return nil, board, err
 	}
-	var results []metrics.NodeResult
 	for _, n := range nodes {
 		if err := n.CloseCapture(); err != nil {
 			t.Error(err)
@@ -42,9 +40,9 @@ func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]me
 		if n.Strays() != 0 {
 			t.Errorf("%d stray frames", n.Strays())
 		}
-		results = append(results, n.Result(board.End()))
+		n.Finish(board.End())
 	}
-	return results, board, nil
+	return records.Results(), board, nil
 }
 
 // TestParity: real nodes leave the trace of the sequential run, with payloads

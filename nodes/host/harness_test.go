@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -52,8 +53,13 @@ func receives(c *host.Config, id int, size units.Size) {
 
 func newHost(t *testing.T, c host.Config) (*host.Host, *wire.Pool) {
 	t.Helper()
+	return newHostWith(t, c, metrics.Discard)
+}
+
+func newHostWith(t *testing.T, c host.Config, sink metrics.Sink) (*host.Host, *wire.Pool) {
+	t.Helper()
 	pool := new(wire.Pool)
-	h, err := host.New(c, pool)
+	h, err := host.New(c, pool, sink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +101,7 @@ func transmit(t *testing.T, h *host.Host, pool *wire.Pool, now *units.Time) (kin
 type pair struct {
 	t       *testing.T
 	hosts   [2]*host.Host
+	records [2]metrics.Batch
 	pools   [2]*wire.Pool
 	freeAt  [2][2]units.Time // by host and port
 	flying  []arrival
@@ -124,7 +131,7 @@ func newPair(t *testing.T, c [2]host.Config) *pair {
 	t.Helper()
 	p := &pair{t: t}
 	for i := range c {
-		p.hosts[i], p.pools[i] = newHost(t, c[i])
+		p.hosts[i], p.pools[i] = newHostWith(t, c[i], &p.records[i])
 	}
 	return p
 }

@@ -68,6 +68,7 @@ const controlBurst = 10
 type Host struct {
 	cfg    Config
 	pool   *wire.Pool
+	sink   metrics.Sink
 	player *player.Player
 	domain *csig.Domain // nil without CSIG
 
@@ -105,12 +106,14 @@ const (
 
 var dropNames = [dropReasons]string{"unknown flow", "not my address", "unexpected kind", "beyond the flow's end"}
 
-// New returns the machine of cfg, drawing packets from pool. An error names the
-// part of the configuration that makes no sense.
-func New(cfg Config, pool *wire.Pool) (*Host, error) {
+// New returns the machine of cfg, which draws packets from pool and emits its
+// records into sink. An error names the part of the configuration that makes no
+// sense.
+func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 	h := &Host{
 		cfg:       cfg,
 		pool:      pool,
+		sink:      sink,
 		player:    player.New(cfg.Player),
 		senders:   make(map[uint32]*flow, len(cfg.Sends)),
 		receivers: make(map[uint32]*transport.Receiver, len(cfg.Receives)),
@@ -118,7 +121,7 @@ func New(cfg Config, pool *wire.Pool) (*Host, error) {
 		nic:       units.NewSerialiser(cfg.Rate),
 		messages:  make([]wire.Queue, cfg.Control),
 		timeout:   units.Never,
-		port:      metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records),
+		port:      metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records, sink),
 	}
 	if cfg.CSIG != nil {
 		var err error
@@ -144,6 +147,7 @@ func New(cfg Config, pool *wire.Pool) (*Host, error) {
 			AckEvery: cfg.AckEvery,
 			Measure:  cfg.Measure,
 			Records:  cfg.Records,
+			Sink:     sink,
 		})
 	}
 	return h, nil
@@ -184,6 +188,7 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 		Domain:  h.domain,
 		Tagging: tagging,
 		Records: h.cfg.Records,
+		Sink:    h.sink,
 	}), nil
 }
 
@@ -407,27 +412,18 @@ func (h *Host) earliest() units.Time {
 	return at
 }
 
-// Result closes all windows and returns what was measured.
-func (h *Host) Result(end units.Time) metrics.NodeResult {
+// Close closes all windows and emits the totals.
+func (h *Host) Close(end units.Time) {
 	h.port.Close(end, int64(h.control.Len()), int64(h.control.Bytes()))
-	r := metrics.NodeResult{
-		Node: int32(h.cfg.Node), Name: h.cfg.Name,
-		Ports:       []metrics.PortTotals{h.port.Totals},
-		PortWindows: h.port.Windows,
-	}
+	t := metrics.NodeTotals{Node: int32(h.cfg.Node), Name: h.cfg.Name, Ports: []metrics.PortTotals{h.port.Totals}}
 	for _, f := range h.flows {
-		totals, cc, signals := f.Result()
-		r.Senders = append(r.Senders, totals)
-		r.CCWindows = append(r.CCWindows, cc...)
-		r.SignalWindows = append(r.SignalWindows, signals...)
+		t.Senders = append(t.Senders, f.Close())
 	}
 	for _, f := range h.cfg.Receives {
-		totals, windows := h.receivers[uint32(f.ID)].Result()
-		r.Receivers = append(r.Receivers, totals)
-		r.FlowWindows = append(r.FlowWindows, windows...)
+		t.Receivers = append(t.Receivers, h.receivers[uint32(f.ID)].Close())
 	}
 	for i, n := range h.drops {
-		r.Drops = append(r.Drops, metrics.Count{Name: dropNames[i], Packets: n})
+		t.Drops = append(t.Drops, metrics.Count{Name: dropNames[i], Packets: n})
 	}
-	return r
+	h.sink.Emit(&t)
 }

@@ -104,7 +104,8 @@ func TestDrops(t *testing.T) {
 	c := config(0)
 	sends(&c, 1, 10*mss, 0)
 	receives(&c, 2, 10*mss)
-	h, pool := newHost(t, c)
+	var records metrics.Batch
+	h, pool := newHostWith(t, c, &records)
 	reply := func(kind wire.Kind, flow uint32) *wire.Packet {
 		p := pool.Get()
 		p.Build(wire.Addresses{Source: wire.HostIP(1), Destination: wire.HostIP(0)}, kind, 0, wire.NotECT, 0)
@@ -140,9 +141,9 @@ func TestDrops(t *testing.T) {
 		{host.NIC, data(pool, 2, 10, 0), "beyond the flow's end"},
 		{host.NIC, data(pool, 2, 1<<31, 0), "beyond the flow's end"},
 	} {
-		before := drops(h)
+		before := drops(h, &records)
 		h.Receive(0, in.port, in.p)
-		after := drops(h)
+		after := drops(h, &records)
 		for name := range after {
 			want := before[name]
 			if name == in.reason {
@@ -161,9 +162,11 @@ func TestDrops(t *testing.T) {
 	}
 }
 
-func drops(h *host.Host) map[string]int64 {
+func drops(h *host.Host, records *metrics.Batch) map[string]int64 {
 	counts := map[string]int64{}
-	for _, d := range h.Result(0).Drops {
+	records.Reset()
+	h.Close(0)
+	for _, d := range records.NodeTotals().Drops {
 		counts[d.Name] = d.Packets
 	}
 	return counts
@@ -260,7 +263,11 @@ func TestPair(t *testing.T) {
 			p.fault = loses(seed)
 		}
 		p.run()
-		results := [2]metrics.NodeResult{p.hosts[0].Result(p.now), p.hosts[1].Result(p.now)}
+		var results [2]metrics.NodeTotals
+		for i, h := range p.hosts {
+			h.Close(p.now)
+			results[i] = p.records[i].NodeTotals()
+		}
 		done := map[int32]metrics.SenderTotals{}
 		var received int64
 		for i, r := range results {
@@ -415,7 +422,7 @@ func TestNewRefuses(t *testing.T) {
 		c := config(0)
 		sends(&c, 3, mss, 0)
 		edit(&c)
-		h, err := host.New(c, new(wire.Pool))
+		h, err := host.New(c, new(wire.Pool), metrics.Discard)
 		if err == nil || !strings.HasPrefix(err.Error(), name) || h != nil {
 			t.Errorf("New gives %v, want an error that begins with %s", err, name)
 		}
@@ -449,7 +456,7 @@ func ExampleNew() {
 	var pool wire.Pool
 	c := config(0)
 	sends(&c, 1, 5000, units.Time(units.Microsecond))
-	h, err := host.New(c, &pool)
+	h, err := host.New(c, &pool, metrics.Discard)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -8,6 +8,7 @@ package machine
 import (
 	"errors"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/node"
@@ -26,18 +27,19 @@ type Spec struct {
 // ErrSpec reports a Spec that is none: no field is set, or more than one.
 var ErrSpec = errors.New("machine: want the configuration of one machine: a host, a shim or a switch")
 
-// New returns the machine, which draws its packets from pool. An error names the
-// node and the value that is wrong; it is ErrSpec if the Spec is none.
-func (s Spec) New(pool *wire.Pool) (node.Machine, error) {
+// New returns the machine, which draws its packets from pool and emits its records
+// into sink. An error names the node and the value that is wrong; it is ErrSpec if
+// the Spec is none.
+func (s Spec) New(pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
 	switch {
 	case s.kinds() != 1:
 		return nil, ErrSpec
 	case s.Host != nil:
-		return made(host.New(*s.Host, pool))
+		return made(host.New(*s.Host, pool, sink))
 	case s.Shim != nil:
-		return made(shim.New(*s.Shim, pool))
+		return made(shim.New(*s.Shim, pool, sink))
 	}
-	return made(dataplane.New(*s.Switch, pool))
+	return made(dataplane.New(*s.Switch, pool, sink))
 }
 
 // made returns a machine, or nil with an error, where the nil pointer to a machine

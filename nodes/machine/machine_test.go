@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/shim"
@@ -26,7 +27,7 @@ func TestSpecRefuses(t *testing.T) {
 		"none": {}, "two": {Host: new(host.Config), Shim: new(shim.Config)},
 		"all": {Host: new(host.Config), Shim: new(shim.Config), Switch: new(dataplane.Config)},
 	} {
-		if m, err := s.New(new(wire.Pool)); !errors.Is(err, machine.ErrSpec) || m != nil {
+		if m, err := s.New(new(wire.Pool), metrics.Discard); !errors.Is(err, machine.ErrSpec) || m != nil {
 			t.Errorf("%s: got %v, %v, want ErrSpec", name, m, err)
 		}
 	}
@@ -34,7 +35,7 @@ func TestSpecRefuses(t *testing.T) {
 		t.Errorf("no machine has %d ports and the name %q", got.Ports(), got.Name())
 	}
 	bad := machine.Spec{Host: &host.Config{Name: "h0", Rate: units.Gbps, Sends: []host.Flow{{ID: 1}}}}
-	if m, err := bad.New(new(wire.Pool)); err == nil || m != nil {
+	if m, err := bad.New(new(wire.Pool), metrics.Discard); err == nil || m != nil {
 		t.Errorf("a host without congestion control: got %v, %v, want an error and no machine", m, err)
 	}
 }
@@ -55,7 +56,7 @@ func TestSpecIsPlainData(t *testing.T) {
 		if diff := cmp.Diff(got, want, cmp.AllowUnexported(csig.Quantiser{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("node %s: (-got +want):\n%s", n.Name, diff)
 		}
-		m, err := got.New(new(wire.Pool))
+		m, err := got.New(new(wire.Pool), metrics.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestSpecIsPlainData(t *testing.T) {
 
 func ExampleSpec_New() {
 	s := machine.Spec{Shim: &shim.Config{Name: "h0", Rate: 10 * units.Gbps, Queue: 500 * units.KB, Records: units.Millisecond}}
-	m, err := s.New(new(wire.Pool))
+	m, err := s.New(new(wire.Pool), metrics.Discard)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -8,12 +8,12 @@ package node
 import (
 	"math/bits"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Machine is a protocol core: plain Go without goroutine, socket or clock.
+// Machine is a protocol core: plain Go without goroutine, socket or clock. It
+// emits its records into a metrics.Sink while the run goes on.
 //
 // At one instant a driver makes its calls in this order: Transmit for ports that
 // become free, ascending; Receive, ascending by (port, link sequence);
@@ -40,8 +40,9 @@ type Machine interface {
 	// 0 without CSIG. Machines of one fabric with different fingerprints would read
 	// each other's tags wrongly.
 	Profile() uint32
-	// Result closes the machine's windows at end and returns what it measured.
-	Result(end units.Time) metrics.NodeResult
+	// Close closes the machine's windows at end and emits its totals into the sink
+	// that it got at its construction. It is the last call.
+	Close(end units.Time)
 }
 
 // PortSet is a set of ports; bit p%64 of word p/64 is port p.

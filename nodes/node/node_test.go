@@ -45,6 +45,7 @@ func TestPortSetAgainstMap(t *testing.T) {
 // toy is a machine that logs its calls. Receive sends the packet out of the
 // ports that the test has put in route.
 type toy struct {
+	sink    metrics.Sink
 	log     []string
 	ready   node.PortSet
 	queues  [][]*wire.Packet
@@ -85,8 +86,8 @@ func (m *toy) HandleTimeout(now units.Time) { m.log = append(m.log, fmt.Sprintf(
 func (m *toy) NextTimeout() units.Time      { return m.timeout }
 func (m *toy) Ready() node.PortSet          { return m.ready }
 func (m *toy) Profile() uint32              { return 0 }
-func (m *toy) Result(units.Time) metrics.NodeResult {
-	return metrics.NodeResult{Ports: []metrics.PortTotals{{Port: 2}, {Port: 0}}}
+func (m *toy) Close(units.Time) {
+	m.sink.Emit(&metrics.NodeTotals{Ports: []metrics.PortTotals{{Port: 2}, {Port: 0}}})
 }
 
 func packet(size int) *wire.Packet {
@@ -108,7 +109,7 @@ func sent(s *node.Stepper) (ports []int) {
 // The driver drains Transmit in ascending order of ports after every call.
 func TestStepperDrainsAscending(t *testing.T) {
 	m := newToy(130)
-	s := node.NewStepper(m, 130)
+	s := node.NewStepper(m, 130, metrics.Discard)
 	m.route = []int{129, 3, 64, 0}
 	s.Receive(5, 1, packet(100))
 	if want := []int{0, 3, 64, 129}; !slices.Equal(sent(s), want) || len(s.Frees) != 0 {
@@ -125,7 +126,7 @@ func TestStepperDrainsAscending(t *testing.T) {
 // once.
 func TestStepperWaitsForABusyPort(t *testing.T) {
 	m := newToy(3)
-	s := node.NewStepper(m, 3)
+	s := node.NewStepper(m, 3, metrics.Discard)
 	m.route = []int{2}
 	s.Receive(0, 0, packet(100)) // leaves at once, port 2 is busy until 10
 	steps := []struct {
@@ -160,7 +161,7 @@ func TestStepperWaitsForABusyPort(t *testing.T) {
 // and the second port's own PortFree arms it again.
 func TestStepperTwoPortsFreeAtOnce(t *testing.T) {
 	m := newToy(2)
-	s := node.NewStepper(m, 2)
+	s := node.NewStepper(m, 2, metrics.Discard)
 	m.route = []int{0, 1}
 	for now := range units.Time(3) {
 		s.Receive(now, 0, packet(100))
@@ -179,7 +180,7 @@ func TestStepperTwoPortsFreeAtOnce(t *testing.T) {
 func TestStepperPortThatTakesNoTime(t *testing.T) {
 	m := newToy(1)
 	m.takes, m.lazy = 0, true
-	s := node.NewStepper(m, 1)
+	s := node.NewStepper(m, 1, metrics.Discard)
 	m.route = []int{0, 0, 0}
 	s.Receive(7, 0, packet(100))
 	if got := sent(s); !slices.Equal(got, []int{0, 0, 0}) || len(s.Frees) != 0 {
@@ -190,8 +191,10 @@ func TestStepperPortThatTakesNoTime(t *testing.T) {
 // A tap sees what the trace sees, in its order, and changes nothing.
 func TestStepperTap(t *testing.T) {
 	run := func(tapped bool) (seen []string, sum [32]byte) {
+		var records metrics.Batch
 		m := newToy(3)
-		s := node.NewStepper(m, 3)
+		m.sink = &records
+		s := node.NewStepper(m, 3, &records)
 		if tapped {
 			s.Tap = func(now units.Time, port int, event node.Event, p *wire.Packet) {
 				seen = append(seen, fmt.Sprintf("%d port %d event %d of %d B", now, port, event, p.Size))
@@ -201,7 +204,8 @@ func TestStepperTap(t *testing.T) {
 		s.Receive(0, 0, packet(100))
 		s.Receive(4, 0, packet(200))
 		s.PortFree(10, 1)
-		return seen, s.Result(20).TraceHash
+		s.Close(20)
+		return seen, records.NodeTotals().TraceHash
 	}
 	seen, tapped := run(true)
 	want := []string{
@@ -215,13 +219,16 @@ func TestStepperTap(t *testing.T) {
 	}
 }
 
-func TestStepperResult(t *testing.T) {
+func TestStepperClose(t *testing.T) {
+	var records metrics.Batch
 	m := newToy(3)
-	s := node.NewStepper(m, 3)
+	m.sink = &records
+	s := node.NewStepper(m, 3, &records)
 	s.Receive(1, 0, packet(100))
 	s.Receive(2, 2, packet(200))
 	s.Receive(3, 2, packet(300))
-	r := s.Result(10)
+	s.Close(10)
+	r := records.NodeTotals()
 	want := []metrics.PortTotals{{Port: 2, RxPackets: 2, RxBytes: 500}, {Port: 0, RxPackets: 1, RxBytes: 100}}
 	if diff := cmp.Diff(r.Ports, want); diff != "" || r.Events != 3 {
 		t.Errorf("%d events, ports (-got +want):\n%s", r.Events, diff)
@@ -330,7 +337,7 @@ func TestTieKeyPermutes(t *testing.T) {
 
 func ExampleNewStepper() {
 	m := newToy(2)
-	s := node.NewStepper(m, 2)
+	s := node.NewStepper(m, 2, metrics.Discard)
 	m.route = []int{1}
 	s.Receive(0, 0, packet(100))
 	s.Receive(4, 0, packet(100))

@@ -28,28 +28,29 @@ type Stepper struct {
 	// Tap, if not nil, sees every packet that enters the machine or leaves it.
 	Tap Tap
 
+	sink     metrics.Sink
 	trace    *Trace
 	ready    PortSet
 	armed    PortSet      // a PortFree is due
 	freeAt   []units.Time // per port: when the current packet's last bit leaves
-	received []portCount
+	received []metrics.Ingress
 }
 
 // Tap is told of a packet: one received, before the machine gets it, or one that
 // the machine has sent. It must neither keep nor change it.
 type Tap func(now units.Time, port int, event Event, p *wire.Packet)
 
-type portCount struct{ packets, bytes int64 }
-
-// NewStepper returns the stepper of a machine with the given number of ports.
-func NewStepper(m Machine, ports int) *Stepper {
+// NewStepper returns the stepper of a machine with the given number of ports. It
+// emits into sink, which is the machine's.
+func NewStepper(m Machine, ports int, sink metrics.Sink) *Stepper {
 	return &Stepper{
 		Machine:  m,
+		sink:     sink,
 		trace:    NewTrace(),
 		ready:    m.Ready(),
 		armed:    NewPortSet(ports),
 		freeAt:   make([]units.Time, ports),
-		received: make([]portCount, ports),
+		received: make([]metrics.Ingress, ports),
 	}
 }
 
@@ -61,8 +62,8 @@ func (s *Stepper) Receive(now units.Time, port int, p *wire.Packet) {
 // ReceiveSent is Receive for a driver that hands over the very packet of a
 // Departure, untouched, and so knows its Digest.
 func (s *Stepper) ReceiveSent(now units.Time, port int, p *wire.Packet, digest uint64) {
-	s.received[port].packets++
-	s.received[port].bytes += int64(p.Size)
+	s.received[port].Packets++
+	s.received[port].Bytes += int64(p.Size)
 	s.trace.Add(now, port, Received, digest, p.Size)
 	if s.Tap != nil {
 		s.Tap(now, port, Received, p)
@@ -89,16 +90,11 @@ func (s *Stepper) NextTimeout() units.Time { return s.Machine.NextTimeout() }
 // FreeAt returns when the packet that port is sending will have left.
 func (s *Stepper) FreeAt(port int) units.Time { return s.freeAt[port] }
 
-// Result returns what the machine measured, with the trace and the ingress
-// counts filled in.
-func (s *Stepper) Result(end units.Time) metrics.NodeResult {
-	r := s.Machine.Result(end)
-	r.TraceHash, r.Events = s.trace.Sum(), s.trace.Events()
-	for i := range r.Ports {
-		count := s.received[r.Ports[i].Port]
-		r.Ports[i].RxPackets, r.Ports[i].RxBytes = count.packets, count.bytes
-	}
-	return r
+// Close closes the machine at end and emits the trace with the ingress counts. It
+// is the last call.
+func (s *Stepper) Close(end units.Time) {
+	s.Machine.Close(end)
+	s.sink.Emit(&metrics.Trace{Hash: s.trace.Sum(), Events: s.trace.Events(), Received: s.received})
 }
 
 func (s *Stepper) drain(now units.Time) {

@@ -14,10 +14,12 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Node is a machine and its number of ports. Tap, if not nil, sees its packets.
+// Node is a machine, its number of ports and the sink that takes its records. Tap,
+// if not nil, sees its packets.
 type Node struct {
 	Machine node.Machine
 	Ports   int
+	Sink    metrics.Sink
 	Tap     node.Tap
 }
 
@@ -73,7 +75,7 @@ func New(cfg Config) *Sim {
 	s := &Sim{cfg: cfg, nodes: make([]simNode, len(cfg.Nodes))}
 	for i, n := range cfg.Nodes {
 		s.nodes[i] = simNode{
-			Stepper: node.NewStepper(n.Machine, n.Ports),
+			Stepper: node.NewStepper(n.Machine, n.Ports, n.Sink),
 			out:     make([]*direction, n.Ports),
 			in:      make([]*direction, n.Ports),
 			timer:   units.Never,
@@ -201,16 +203,14 @@ func (s *Sim) Drained() bool {
 // Events returns the number of events processed.
 func (s *Sim) Events() int64 { return s.count }
 
-// Results closes all windows and returns what each node measured. It is called
-// once, after Run.
-func (s *Sim) Results() []metrics.NodeResult {
+// Close closes all windows, so that every node emits what it measured, in the order
+// of the nodes. It is called once, after Run.
+func (s *Sim) Close() {
 	end := s.now
 	if s.cfg.End != units.Never && !s.Drained() {
 		end = s.cfg.End
 	}
-	results := make([]metrics.NodeResult, len(s.nodes))
 	for i := range s.nodes {
-		results[i] = s.nodes[i].Result(end)
+		s.nodes[i].Close(end)
 	}
-	return results
 }

@@ -26,6 +26,7 @@ type machine struct {
 	ready     node.PortSet
 	queues    [][]*wire.Packet
 	end       units.Time
+	records   metrics.Batch
 }
 
 const serialisation = 100
@@ -70,9 +71,9 @@ func (m *machine) HandleTimeout(now units.Time) {
 func (m *machine) NextTimeout() units.Time { return m.deadline }
 func (m *machine) Ready() node.PortSet     { return m.ready }
 func (m *machine) Profile() uint32         { return 0 }
-func (m *machine) Result(end units.Time) metrics.NodeResult {
+func (m *machine) Close(end units.Time) {
 	m.end = end
-	return metrics.NodeResult{Ports: []metrics.PortTotals{{}}}
+	m.records.Emit(&metrics.NodeTotals{Ports: []metrics.PortTotals{{}}})
 }
 
 func packet(psn uint32) *wire.Packet {
@@ -100,7 +101,7 @@ func pingPong(delay units.Duration) (a, b *machine, cfg sim.Config) {
 		}
 	}
 	return a, b, sim.Config{
-		Nodes: []sim.Node{{Machine: a, Ports: 1}, {Machine: b, Ports: 1}},
+		Nodes: []sim.Node{{Machine: a, Ports: 1, Sink: &a.records}, {Machine: b, Ports: 1, Sink: &b.records}},
 		Links: []sim.Link{link(0, 0, 1, 0, delay)},
 		End:   units.Never,
 	}
@@ -123,7 +124,8 @@ func TestPingPong(t *testing.T) {
 	if s.Now() != 5000 || s.Drained() || s.Events() != 5 {
 		t.Errorf("now %d, drained %v, %d events, want 5000, false, 5", s.Now(), s.Drained(), s.Events())
 	}
-	r := s.Results()
+	s.Close()
+	r := []metrics.NodeTotals{a.records.NodeTotals(), b.records.NodeTotals()}
 	if a.end != 6000 || b.end != 6000 {
 		t.Errorf("windows closed at %d and %d, want the end of the run, 6000", a.end, b.end)
 	}
@@ -142,7 +144,7 @@ func TestDrains(t *testing.T) {
 		if !s.Run() || !s.Drained() || s.Now() != 2000 {
 			t.Errorf("end %v: drained %v at %d, want true at 2000", end, s.Drained(), s.Now())
 		}
-		if s.Results(); a.end != 2000 {
+		if s.Close(); a.end != 2000 {
 			t.Errorf("end %v: windows closed at %d, want 2000", end, a.end)
 		}
 	}
@@ -173,7 +175,7 @@ func TestProgress(t *testing.T) {
 // time 0, so that they arrive at the hub in pairs at two instants.
 func star(leaves int, tieSeed uint64) (hub *machine, cfg sim.Config) {
 	hub = newMachine(leaves)
-	cfg = sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: leaves}}, TieSeed: tieSeed, End: units.Never}
+	cfg = sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: leaves, Sink: &hub.records}}, TieSeed: tieSeed, End: units.Never}
 	// Leaves are linked in an order that is not that of the hub's ports.
 	for i := range leaves {
 		m := newMachine(1)
@@ -182,7 +184,7 @@ func star(leaves int, tieSeed uint64) (hub *machine, cfg sim.Config) {
 			m.send(0, packet(0))
 			m.send(0, packet(1))
 		}
-		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1})
+		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1, Sink: &m.records})
 		cfg.Links = append(cfg.Links, link(i+1, 0, 0, (i*7+3)%leaves, 900))
 	}
 	return hub, cfg
@@ -231,7 +233,7 @@ func TestSimultaneousArrivals(t *testing.T) {
 // in the order they left, before those of a later port.
 func TestLinkSequence(t *testing.T) {
 	hub := newMachine(2)
-	cfg := sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: 2}}, End: units.Never}
+	cfg := sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: 2, Sink: &hub.records}}, End: units.Never}
 	for i := range 2 {
 		m := &instant{newMachine(1)}
 		m.deadline = 0
@@ -240,7 +242,7 @@ func TestLinkSequence(t *testing.T) {
 				m.send(0, packet(psn))
 			}
 		}
-		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1})
+		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1, Sink: &m.records})
 		cfg.Links = append(cfg.Links, link(i+1, 0, 0, i, 50))
 	}
 	sim.New(cfg).Run()
@@ -323,7 +325,7 @@ func TestDrainedWithAStaleTimer(t *testing.T) {
 	b.onReceive = func(units.Time, int, *wire.Packet) { b.deadline = units.Never }
 	s := sim.New(cfg)
 	s.Run()
-	if s.Results(); !s.Drained() || b.end != 2000 {
+	if s.Close(); !s.Drained() || b.end != 2000 {
 		t.Errorf("drained %v, windows closed at %d, want true, 2000", s.Drained(), b.end)
 	}
 }
@@ -359,7 +361,7 @@ func echoes(packets int) sim.Config {
 	a.ready.Add(0)
 	a.start = 1
 	return sim.Config{
-		Nodes: []sim.Node{{Machine: a, Ports: 1}, {Machine: b, Ports: 1}},
+		Nodes: []sim.Node{{Machine: a, Ports: 1, Sink: metrics.Discard}, {Machine: b, Ports: 1, Sink: metrics.Discard}},
 		Links: []sim.Link{link(0, 0, 1, 0, 700)},
 		End:   units.Never,
 	}
@@ -394,9 +396,9 @@ func (m *echo) NextTimeout() units.Time {
 	return m.start
 }
 
-func (m *echo) Ready() node.PortSet                  { return m.ready }
-func (m *echo) Profile() uint32                      { return 0 }
-func (m *echo) Result(units.Time) metrics.NodeResult { return metrics.NodeResult{} }
+func (m *echo) Ready() node.PortSet { return m.ready }
+func (m *echo) Profile() uint32     { return 0 }
+func (m *echo) Close(units.Time)    {}
 
 func ExampleNew() {
 	a, b, cfg := pingPong(900)

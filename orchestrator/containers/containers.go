@@ -14,10 +14,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
@@ -50,6 +50,8 @@ type Fabric struct {
 	Patience time.Duration
 	Hold     <-chan struct{}
 	Ready    func(id string)
+	// Records takes the records of the nodes, batch by batch, from several goroutines.
+	Records func(*metrics.Batch)
 
 	ApplicationMTU units.Size // of the programs' interface on the hosts of Applications
 	Programs       []application.Program
@@ -342,15 +344,15 @@ func (r *run) start(ctx context.Context, configs []emu.Config, links []lockstep.
 func (r *run) wait(ctx context.Context, node int, report *os.File) watch.Ended {
 	defer report.Close()
 	e := watch.Ended{Node: node}
-	content, err := io.ReadAll(report)
-	if err == nil {
-		e.Report = watch.Decode(content)
-	}
+	e.Report, _ = process.ReadReport(report, r) // without one, the end of the container says why
 	if e.Report == nil {
 		e.Reason = r.engine.Exit(ctx, r.deployed.Nodes[node])
 	}
 	return e
 }
+
+// Consume hands on the records of a node.
+func (r *run) Consume(b *metrics.Batch) { r.fabric.Records(b) }
 
 // writeSpec tells a node what to do; a node that dies meanwhile leaves no report,
 // which tells more than the broken pipe.

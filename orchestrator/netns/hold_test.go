@@ -48,7 +48,7 @@ func TestHold(t *testing.T) {
 			}
 			// The flow takes 5 ms of model time, 0.5 s of wall time.
 			idle := time.Duration(0)
-			out, err := netns.Run(context.Background(), f, func(now units.Time) {
+			out, err := runWith(t, f, func(now units.Time) {
 				if idle = f.Wall.At(now); idle > 2*time.Second && hold != nil {
 					close(hold)
 					hold = nil

@@ -32,6 +32,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/machine"
@@ -63,6 +64,9 @@ type Fabric struct {
 	Hold     <-chan struct{}
 	Ready    func(id string)
 	Held     bool
+	// Records takes the records of the nodes, batch by batch, on one goroutine; nil:
+	// nobody keeps them.
+	Records func(*metrics.Batch)
 
 	ApplicationMTU units.Size // of the programs' interface on the hosts of Applications
 	Programs       []application.Program
@@ -112,6 +116,7 @@ const supervisorArgument = "netns-supervisor"
 type message struct {
 	Places  *places
 	Now     units.Time
+	Records *metrics.Batch
 	Started bool // a run in real time has
 	Outcome *Outcome
 	Failure *failure
@@ -307,6 +312,10 @@ func supervised(ctx context.Context, id string, f *Fabric, entry *runs.Entry, pr
 		case m.Places != nil:
 			if noted = entry.Describe(f.describe(m.Places)); noted != nil {
 				cmd.Process.Signal(syscall.SIGTERM)
+			}
+		case m.Records != nil:
+			if f.Records != nil {
+				f.Records(m.Records)
 			}
 		case m.Outcome != nil:
 			outcome = m.Outcome

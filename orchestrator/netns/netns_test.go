@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/units"
 )
 
 // TestMain lets the test binary be the supervisor and the nodes' programs.
@@ -44,13 +45,26 @@ func fabric(t testing.TB, p *orchestrator.Plan) netns.Fabric {
 	return f
 }
 
-func run(t testing.TB, f netns.Fabric) (*netns.Outcome, error) {
+// outcome is what a run left, with the records of its nodes.
+type outcome struct {
+	*netns.Outcome
+	Results []orchestratortest.Result
+}
+
+func run(t testing.TB, f netns.Fabric) (outcome, error) {
 	t.Helper()
-	out, err := netns.Run(context.Background(), f, nil)
+	return runWith(t, f, nil)
+}
+
+func runWith(t testing.TB, f netns.Fabric, progress func(units.Time)) (outcome, error) {
+	t.Helper()
+	records := orchestratortest.NewRecords(len(f.Graph.Nodes))
+	f.Records = records.Consume
+	out, err := netns.Run(context.Background(), f, progress)
 	if errors.Is(err, netns.ErrUnavailable) {
 		t.Skip(err)
 	}
-	return out, err
+	return outcome{out, records.Results()}, err
 }
 
 // TestParity: real frames between real namespaces leave the trace of the

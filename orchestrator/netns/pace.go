@@ -42,7 +42,7 @@ func (s *supervisor) paceProcesses(ctx context.Context, d *deployment, begin tim
 	}
 	out := watched(got, begin)
 	if inside != nil {
-		if err := inside.join(out); err != nil {
+		if err := inside.join(s, out); err != nil {
 			return nil, err
 		}
 	}
@@ -114,14 +114,14 @@ func (p *paced) stop() {
 }
 
 // join waits for the nodes to end after the run and adds what they measured.
-func (p *paced) join(out *Outcome) error {
+func (p *paced) join(s *supervisor, out *Outcome) error {
 	if <-p.ended; p.err != nil {
 		return p.err
 	}
 	for _, t := range p.timings {
 		out.Timing.Merge(t)
 	}
-	return out.take(p.nodes)
+	return s.take(out, p.nodes)
 }
 
 // paceOneProcess drives all nodes here, in real time.
@@ -146,5 +146,5 @@ func (s *supervisor) paceOneProcess(ctx context.Context, d *deployment, begin ti
 		return nil, err
 	}
 	out := watched(got, begin)
-	return out, all.join(out)
+	return out, all.join(s, out)
 }

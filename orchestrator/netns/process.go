@@ -5,7 +5,6 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
@@ -84,7 +84,7 @@ func (s *supervisor) spawn(d *deployment, configs []emu.Config, links []lockstep
 			return nodes, fmt.Errorf("start node %s: %w", c.Name, err)
 		}
 		nodes.all = append(nodes.all, p)
-		nodes.waiting.Go(func() { nodes.ends <- p.wait(i) })
+		nodes.waiting.Go(func() { nodes.ends <- p.wait(i, s) })
 	}
 	affinity.restore()
 	s.tell(d, nodes)
@@ -130,14 +130,11 @@ func (s *supervisor) start(p *child, in *space, f *Fabric, i int, spec process.S
 	return nil
 }
 
-// wait reads the report and waits for the process.
-func (p *child) wait(node int) watch.Ended {
+// wait hands on the records, reads the report and waits for the process.
+func (p *child) wait(node int, to metrics.Consumer) watch.Ended {
 	e := watch.Ended{Node: node}
-	content, err := io.ReadAll(p.report)
+	e.Report, _ = process.ReadReport(p.report, to) // without one, the end of the process says why
 	p.report.Close()
-	if err == nil {
-		e.Report = watch.Decode(content)
-	}
 	var exit *exec.ExitError
 	switch err := p.cmd.Wait(); {
 	case errors.As(err, &exit):

@@ -44,7 +44,7 @@ func (s *supervisor) programs(d *deployment) (*application.Set, error) {
 
 // started tells csiglab that the run has started, and lets the programs begin.
 func (s *supervisor) started(start time.Duration) {
-	s.out.Encode(message{Started: true})
+	s.say(message{Started: true}) //nolint:errcheck // without csiglab the supervisor dies
 	if s.apps != nil {
 		s.apps.Begin(start)
 	}

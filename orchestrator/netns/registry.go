@@ -28,7 +28,7 @@ func (s *supervisor) tell(d *deployment, nodes *fleet) {
 			p.PIDs[n.node] = n.cmd.Process.Pid
 		}
 	}
-	s.out.Encode(message{Places: &p}) //nolint:errcheck // without csiglab the supervisor dies
+	s.say(message{Places: &p}) //nolint:errcheck // without csiglab the supervisor dies
 }
 
 // describe returns the nodes and links for the list of runs.

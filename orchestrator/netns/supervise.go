@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/stream"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
@@ -43,8 +44,9 @@ func Supervise() {
 	unix.CloseOnExec(fileMessage)
 	unix.CloseOnExec(fileAlive)
 	s := &supervisor{
-		out:   gob.NewEncoder(os.NewFile(fileMessage, "messages")),
-		alive: os.NewFile(fileAlive, "alive"),
+		out:     gob.NewEncoder(os.NewFile(fileMessage, "messages")),
+		alive:   os.NewFile(fileAlive, "alive"),
+		records: map[*emu.Node]*stream.Buffer{},
 	}
 	spec := os.NewFile(fileSpec, "spec")
 	err := gob.NewDecoder(spec).Decode(&s.fabric)
@@ -61,7 +63,7 @@ func Supervise() {
 	if err != nil {
 		m = message{Failure: asFailure(err)}
 	}
-	if s.out.Encode(m) != nil {
+	if s.say(m) != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
@@ -74,6 +76,21 @@ type supervisor struct {
 	hold   <-chan struct{}  // nil: the run is not held
 	apps   *application.Set // nil: no programs
 	last   time.Time
+
+	mu      sync.Mutex // of out and records
+	records map[*emu.Node]*stream.Buffer
+}
+
+// say sends csiglab a message; several goroutines do.
+func (s *supervisor) say(m message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Encode(m)
+}
+
+// Consume sends csiglab records of a node.
+func (s *supervisor) Consume(b *metrics.Batch) {
+	s.say(message{Records: b}) //nolint:errcheck // without csiglab the supervisor dies
 }
 
 // untilEnd returns a channel that is closed at the end of what spec says after
@@ -138,7 +155,7 @@ func (s *supervisor) progress(now units.Time) {
 		return
 	}
 	s.last = time.Now()
-	s.out.Encode(message{Now: now})
+	s.say(message{Now: now}) //nolint:errcheck // without csiglab the supervisor dies
 }
 
 // drivers returns the drivers of all nodes, to be run here.
@@ -161,11 +178,20 @@ func (s *supervisor) drivers(d *deployment) (nodes []*emu.Node, links []lockstep
 // driver returns the driver of a node, which owns conn.
 func (s *supervisor) driver(c emu.Config, conn netio.Conn) (*emu.Node, error) {
 	pool := new(wire.Pool)
-	m, err := s.fabric.Nodes[c.Node].New(pool)
+	overflow := stream.Block
+	if s.fabric.Wall != nil {
+		overflow = stream.Drop
+	}
+	records := stream.NewBuffer(c.Node, overflow, s)
+	m, err := s.fabric.Nodes[c.Node].New(pool, records)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return emu.New(c, m, pool, conn), nil
+	node := emu.New(c, m, pool, conn, records)
+	s.mu.Lock()
+	s.records[node] = records
+	s.mu.Unlock()
+	return node, nil
 }
 
 func closeAll(nodes []*emu.Node) {
@@ -202,18 +228,19 @@ func (s *supervisor) oneProcess(ctx context.Context, d *deployment, begin time.T
 	}
 	out.End, out.Grants = board.End(), board.Grants()
 	out.Wall = time.Since(started)
-	out.Results = make([]metrics.NodeResult, len(nodes))
-	return out, out.take(nodes)
+	return out, s.take(out, nodes)
 }
 
 // take ends the nodes of this process and adds what they measured.
-func (o *Outcome) take(nodes []*emu.Node) error {
+func (s *supervisor) take(o *Outcome, nodes []*emu.Node) error {
 	for _, n := range nodes {
 		if err := n.CloseCapture(); err != nil {
 			return err
 		}
-		result := n.Result(o.End)
-		o.Results[result.Node] = result
+		records := s.records[n]
+		records.Finish()
+		n.Finish(o.End)
+		records.Close()
 		o.Frames += n.Sent()
 		o.Foreign += n.Strays()
 	}

@@ -53,7 +53,7 @@ func TestWall(t *testing.T) {
 			if least := f.Wall.At(out.End); out.Wall < least || out.Wall > least+5*time.Second {
 				t.Errorf("the run took %v, its model time is %v dilated", out.Wall, least)
 			}
-			shaped(t, f, out)
+			shaped(t, f, out.Outcome)
 		})
 	}
 }

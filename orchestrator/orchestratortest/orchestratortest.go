@@ -62,12 +62,12 @@ func Compile(t testing.TB, text string) *orchestrator.Plan {
 	return p
 }
 
-// Machine builds node i, which draws its packets from pool, and returns how many
-// ports it has.
-func Machine(t testing.TB, p *orchestrator.Plan, i int, pool *wire.Pool) (m node.Machine, ports int) {
+// Machine builds node i, which draws its packets from pool and emits its records into
+// sink, and returns how many ports it has.
+func Machine(t testing.TB, p *orchestrator.Plan, i int, pool *wire.Pool, sink metrics.Sink) (m node.Machine, ports int) {
 	t.Helper()
 	spec := p.Machine(i)
-	m, err := spec.New(pool)
+	m, err := spec.New(pool, sink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +84,8 @@ func Fabric(p *orchestrator.Plan) emu.Fabric {
 }
 
 // InMemory returns the drivers of a plan's nodes over links in memory, the directions
-// of these links, and each node's end of them.
-func InMemory(t testing.TB, p *orchestrator.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Link, []*netio.Memory) {
+// of these links, each node's end of them, and the records of all nodes.
+func InMemory(t testing.TB, p *orchestrator.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Link, []*netio.Memory, *Records) {
 	t.Helper()
 	configs, links := f.Configs()
 	conns := make([]*netio.Memory, len(configs))
@@ -96,27 +96,27 @@ func InMemory(t testing.TB, p *orchestrator.Plan, f emu.Fabric) ([]*emu.Node, []
 	for _, w := range wires {
 		netio.Join(conns[w[0].Node], w[0].Port, conns[w[1].Node], w[1].Port)
 	}
-	nodes := make([]*emu.Node, len(configs))
+	nodes, records := make([]*emu.Node, len(configs)), NewRecords(len(configs))
 	for i, c := range configs {
 		pool := new(wire.Pool)
-		m, ports := Machine(t, p, i, pool)
+		m, ports := Machine(t, p, i, pool, records.Sink(i))
 		if ports != len(c.Ports) {
 			t.Fatalf("node %s: machine has %d ports, fabric %d", c.Name, ports, len(c.Ports))
 		}
-		nodes[i] = emu.New(c, m, pool, conns[i])
+		nodes[i] = emu.New(c, m, pool, conns[i], records.Sink(i))
 	}
-	return nodes, links, conns
+	return nodes, links, conns, records
 }
 
 // Virtual runs a plan in virtual time. tap, which may be nil, returns the Tap of
 // each node.
-func Virtual(t testing.TB, p *orchestrator.Plan, tap func(node int) node.Tap) []metrics.NodeResult {
+func Virtual(t testing.TB, p *orchestrator.Plan, tap func(node int) node.Tap) []Result {
 	t.Helper()
 	var pool wire.Pool
-	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End}
+	cfg, records := sim.Config{TieSeed: p.TieSeed, End: p.End}, NewRecords(len(p.Graph.Nodes))
 	for i := range p.Graph.Nodes {
-		m, ports := Machine(t, p, i, &pool)
-		n := sim.Node{Machine: m, Ports: ports}
+		m, ports := Machine(t, p, i, &pool, records.Sink(i))
+		n := sim.Node{Machine: m, Ports: ports, Sink: records.Sink(i)}
 		if tap != nil {
 			n.Tap = tap(i)
 		}
@@ -130,11 +130,12 @@ func Virtual(t testing.TB, p *orchestrator.Plan, tap func(node int) node.Tap) []
 	}
 	s := sim.New(cfg)
 	s.Run()
-	return s.Results()
+	s.Close()
+	return records.Results()
 }
 
 // Same checks that every node saw the same events and measured the same.
-func Same(t testing.TB, got, want []metrics.NodeResult) {
+func Same(t testing.TB, got, want []Result) {
 	t.Helper()
 	for i := range want {
 		if got[i].TraceHash != want[i].TraceHash {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/units"
 )
@@ -63,7 +62,7 @@ type Paced struct {
 // its cause. Every wait has a bound, but a run without Patience and End, one that
 // is held, or one whose programs go on, lasts as long as it is not over.
 func (p *Paced) Keep(ctx context.Context) (*Outcome, error) {
-	out := &Outcome{Results: make([]metrics.NodeResult, len(p.Names)), Timing: &wall.Timing{RealTime: true}}
+	out := &Outcome{Timing: &wall.Timing{RealTime: true}}
 	if err := p.keep(ctx, out); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func keep(t *testing.T, ctx context.Context, adjust func(*watch.Paced)) (*watch.
 	p := orchestratortest.Compile(t, orchestratortest.Small)
 	f := orchestratortest.Fabric(p)
 	f.Run = 99
-	nodes, links, _ := orchestratortest.InMemory(t, p, f)
+	nodes, links, _, _ := orchestratortest.InMemory(t, p, f)
 	clock := wall.Clock{Dilation: 3000} // 0.4 s of wall time
 	block, err := wall.NewSharedControlBlock(len(nodes))
 	if err != nil {

@@ -7,14 +7,12 @@ package watch
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
 	"github.com/csiglab/csiglab/nodes/emu/process"
@@ -41,15 +39,6 @@ type Ended struct {
 	Node   int
 	Report *process.Report // nil when it left none
 	Reason string          // why it failed, as far as its end tells; empty: it ended well
-}
-
-// Decode returns the report in what a process has written, nil if there is none.
-func Decode(content []byte) *process.Report {
-	var report process.Report
-	if gob.NewDecoder(bytes.NewReader(content)).Decode(&report) != nil {
-		return nil
-	}
-	return &report
 }
 
 // Failure returns what is wrong with the process of node name, if anything: a
@@ -79,12 +68,11 @@ type Run struct {
 
 // Outcome is what the processes reported.
 type Outcome struct {
-	Results []metrics.NodeResult // in node order
-	End     units.Time           // of the model
-	Frames  int64                // sent by the nodes
-	Foreign int64                // frames that the nodes received and that are not of the run
-	Grants  int64                // turns granted by the safe horizon
-	Started time.Time            // when the first node went
+	End     units.Time // of the model
+	Frames  int64      // sent by the nodes
+	Foreign int64      // frames that the nodes received and that are not of the run
+	Grants  int64      // turns granted by the safe horizon
+	Started time.Time  // when the first node went
 
 	// Of a run in real time.
 	Timing  *wall.Timing
@@ -94,7 +82,6 @@ type Outcome struct {
 
 // take adds the report of a process.
 func (o *Outcome) take(e Ended) {
-	o.Results[e.Node] = e.Report.Result
 	o.Frames += e.Report.Sent
 	o.Foreign += e.Report.Strays
 	if e.Report.Timing != nil {
@@ -108,7 +95,7 @@ const Tick = 20 * time.Millisecond
 // Wait returns when every process has reported, or with the first error: of a
 // process, of a run that stands still, or the cause of ctx's end.
 func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
-	out := &Outcome{Results: make([]metrics.NodeResult, len(r.Processes))}
+	out := new(Outcome)
 	dog := watchdog{run: r}
 	ticker := time.NewTicker(Tick)
 	defer ticker.Stop()

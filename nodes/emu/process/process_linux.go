@@ -1,6 +1,6 @@
 // Package process is a node's own process: Main receives a description of the node
-// (Spec), drives its machine in lockstep or in real time, and answers with a
-// Report. The commands csig-host and csig-switch are nothing else. A backend of the
+// (Spec), drives its machine in lockstep or in real time, writes the records while it
+// does so, and answers with a Report. The commands csig-host and csig-switch are nothing else. A backend of the
 // orchestrator starts such processes, hands them their files, and reads the
 // reports.
 //
@@ -17,6 +17,7 @@ import (
 	"runtime"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/stream"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
@@ -32,7 +33,7 @@ import (
 const (
 	FileSpec   = 3 // a Spec, gob
 	FileShared = 4 // the memory of a shared.Board, or of a wall.SharedControlBlock
-	FileReport = 5 // takes a Report, gob
+	FileReport = 5 // takes records and a Report, see ReadReport
 )
 
 // Spec describes a node to its process. It is plain data.
@@ -47,10 +48,16 @@ type Spec struct {
 	Wall       *wall.Clock     // nil: lockstep
 }
 
-// Report is what a node's process answers. Link or Failure is set when the run has
-// failed, and nothing else then.
+// message is what a process writes to its report file, gob after gob: the records of
+// its node while it runs, and last a Report.
+type message struct {
+	Records *metrics.Batch
+	Report  *Report
+}
+
+// Report is what a node's process answers at its end. Link or Failure is set when
+// the run has failed, and nothing else then.
 type Report struct {
-	Result  metrics.NodeResult
 	Sent    int64        // frames on links of the fabric
 	Strays  int64        // frames received that are not of the run
 	Timing  *wall.Timing // of a run in real time
@@ -72,11 +79,12 @@ func Main() int {
 		return exitFailed
 	}
 	driven := make(chan struct{})
+	records := &sender{encoder: gob.NewEncoder(given.report)}
 	var report *Report
 	go func() {
 		defer close(driven)
 		runtime.LockOSThread()
-		report, err = drive(given.spec, given.shared)
+		report, err = drive(given.spec, given.shared, records)
 	}()
 	select {
 	case <-driven:
@@ -94,7 +102,7 @@ func Main() int {
 	case err != nil:
 		report = &Report{Failure: err.Error()}
 	}
-	err = errors.Join(err, gob.NewEncoder(given.report).Encode(report), given.report.Close())
+	err = errors.Join(err, records.err, records.encoder.Encode(message{Report: report}), given.report.Close())
 	given.linger()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -103,7 +111,39 @@ func Main() int {
 	return 0
 }
 
-func drive(in io.Reader, memory *os.File) (*Report, error) {
+// sender writes the records of the node to the report file.
+type sender struct {
+	encoder *gob.Encoder
+	err     error
+}
+
+// Consume implements metrics.Consumer. After an error it drops what it gets: the node
+// need not wait for a reader that is gone.
+func (s *sender) Consume(b *metrics.Batch) {
+	if s.err == nil {
+		s.err = s.encoder.Encode(message{Records: b})
+	}
+}
+
+// ReadReport reads what a process writes to its report file, hands the records on as
+// they come, and returns the report. The error is io.EOF if the process has ended
+// without one.
+func ReadReport(from io.Reader, to metrics.Consumer) (*Report, error) {
+	for decoder := gob.NewDecoder(from); ; {
+		var m message
+		if err := decoder.Decode(&m); err != nil {
+			return nil, err
+		}
+		if m.Report != nil {
+			return m.Report, nil
+		}
+		if m.Records != nil {
+			to.Consume(m.Records)
+		}
+	}
+}
+
+func drive(in io.Reader, memory *os.File, to metrics.Consumer) (*Report, error) {
 	var spec Spec
 	if err := gob.NewDecoder(in).Decode(&spec); err != nil {
 		return nil, fmt.Errorf("read the node's description: %w (this program is started by csiglab)", err)
@@ -114,14 +154,20 @@ func drive(in io.Reader, memory *os.File) (*Report, error) {
 	}
 	defer conn.Close()
 	pool := new(wire.Pool)
-	m, err := spec.Machine.New(pool)
+	overflow := stream.Block
+	if spec.Wall != nil {
+		overflow = stream.Drop
+	}
+	records := stream.NewBuffer(spec.Node, overflow, to)
+	defer records.Close()
+	m, err := spec.Machine.New(pool, records)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkProfile(m, spec.Profile); err != nil {
 		return nil, err
 	}
-	n := emu.New(spec.Config, m, pool, conn)
+	n := emu.New(spec.Config, m, pool, conn, records)
 	var end units.Time
 	report := new(Report)
 	if spec.Wall != nil {
@@ -132,7 +178,9 @@ func drive(in io.Reader, memory *os.File) (*Report, error) {
 	if err = errors.Join(err, n.CloseCapture()); err != nil {
 		return nil, err
 	}
-	report.Result, report.Sent, report.Strays = n.Result(end), n.Sent(), n.Strays()
+	records.Finish()
+	n.Finish(end)
+	report.Sent, report.Strays = n.Sent(), n.Strays()
 	return report, nil
 }
 

@@ -1,7 +1,6 @@
 package process_test
 
 import (
-	"encoding/gob"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu/process"
 )
 
@@ -98,8 +98,8 @@ func TestMainReportsItsFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Close()
-	var report process.Report
-	if err := gob.NewDecoder(reports).Decode(&report); err != nil {
+	report, err := process.ReadReport(reports, metrics.NewCollector(0))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(report.Failure, "read the node's description") || report.Link != nil {

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
@@ -48,17 +47,17 @@ seeds: [7]
 
 // withPrograms returns the drivers of a plan's nodes, over links in memory, and what
 // the programs of some hosts see of them.
-func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lockstep.Link, []*netio.Memory) {
+func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lockstep.Link, []*netio.Memory, *orchestratortest.Records) {
 	t.Helper()
 	p := orchestratortest.Compile(t, programsText())
 	f.Graph, f.Format, f.TieSeed, f.End, f.Run, f.Applications = p.Graph, p.Format, p.TieSeed, p.End, 99, hosts
 	programs := make([]*netio.Memory, len(hosts))
-	nodes, links, conns := orchestratortest.InMemory(t, p, f)
+	nodes, links, conns, records := orchestratortest.InMemory(t, p, f)
 	for i, h := range hosts {
 		programs[i] = netio.NewMemory(1)
 		netio.Join(programs[i], 0, conns[h], shim.Application)
 	}
-	return nodes, links, programs
+	return nodes, links, programs, records
 }
 
 func programFrame(from, to, n int, random *rand.Rand) []byte {
@@ -100,9 +99,9 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 		rounds   = 24
 	)
 	random := rand.New(rand.NewPCG(1, 2))
-	var results []metrics.NodeResult
+	var results []orchestratortest.Result
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, programs := withPrograms(t, emu.Fabric{}, 0, 5)
+		nodes, links, programs, records := withPrograms(t, emu.Fabric{}, 0, 5)
 		var busy atomic.Bool
 		busy.Store(true)
 		go func() {
@@ -148,8 +147,9 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 			if n.Strays() != 0 {
 				t.Errorf("node %d: %d stray frames", i, n.Strays())
 			}
-			results = append(results, n.Result(at.Last+1))
+			n.Finish(at.Last + 1)
 		}
+		results = records.Results()
 	})
 	for h, peer := range map[int]int{0: 5, 5: 0} {
 		r := results[h]
@@ -157,7 +157,7 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 			t.Errorf("host %d sent %d and got %d from %d, want %d", h, r.Senders[0].NewPackets, r.Receivers[0].DeliveredWhole, peer, rounds)
 		}
 		samples := map[csig.Type]int64{}
-		for _, w := range r.SignalWindows {
+		for _, w := range r.Windows.Signals {
 			samples[csig.Type(w.Type)] += w.Samples
 			// A small frame that waits nowhere is no later than a fresh tag says: its delay
 			// is within the quantiser's first step of 16 ns, whose middle is 8.
@@ -178,7 +178,7 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 // stays outside.
 func TestProgramsAreAnsweredByTheShim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, programs := withPrograms(t, emu.Fabric{}, 0, 5)
+		nodes, links, programs, _ := withPrograms(t, emu.Fabric{}, 0, 5)
 		var busy atomic.Bool
 		busy.Store(true)
 		go func() {
@@ -212,7 +212,7 @@ func TestProgramsAreAnsweredByTheShim(t *testing.T) {
 // What a program sends faster than the node reads is lost at its door, and counted.
 func TestFramesOfProgramsThatNobodyReadsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, programs := withPrograms(t, emu.Fabric{Inject: []emu.Injection{{Link: 5, Reverse: true, Number: 3}}}, 0, 5)
+		nodes, links, programs, records := withPrograms(t, emu.Fabric{Inject: []emu.Injection{{Link: 5, Reverse: true, Number: 3}}}, 0, 5)
 		const extra = 37
 		frame := programFrame(0, 5, 60, rand.New(rand.NewPCG(1, 2)))
 		for range netio.SlotsOf(2) + extra { // before the nodes begin
@@ -226,7 +226,8 @@ func TestFramesOfProgramsThatNobodyReadsAreCounted(t *testing.T) {
 		if lost := at.Sent - timing.Received; timing.Unread != extra || lost != 1 {
 			t.Errorf("%d frames of programs unread, %d lost on links, want %d, 1", timing.Unread, lost, extra)
 		}
-		if got := nodes[0].Result(at.Last + 1).Senders[0].NewPackets; got == 0 {
+		nodes[0].Finish(at.Last + 1)
+		if got := records.Results()[0].Senders[0].NewPackets; got == 0 {
 			t.Error("nothing was sent")
 		}
 	})
@@ -253,7 +254,7 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 			[]byte{0xc0, 0, 0x12, 0xb9, 0, 9, 0, 0, 'H'}), "transport_port"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			nodes, links, programs := withPrograms(t, emu.Fabric{}, 0, 5)
+			nodes, links, programs, records := withPrograms(t, emu.Fabric{}, 0, 5)
 			timing, err := wall.ReadOnly(nodes[0], times, func() {
 				for range netio.Slots {
 					send(t, programs[0], tc.frame)
@@ -274,7 +275,8 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 			if err != nil || after.Unread != timing.Unread {
 				t.Errorf("%s: %d frames unread at the end, %v, want %d", name, after.Unread, err, timing.Unread)
 			}
-			result := nodes[0].Result(at.Last + 1)
+			nodes[0].Finish(at.Last + 1)
+			result := records.Results()[0]
 			processed := result.Ports[0].EnqueuedPackets
 			for _, c := range result.Programs {
 				if c.Name == tc.want {
@@ -290,7 +292,7 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 
 // Programs do not wait for model time.
 func TestLockstepRefusesPrograms(t *testing.T) {
-	nodes, links, _ := withPrograms(t, emu.Fabric{}, 0, 5)
+	nodes, links, _, _ := withPrograms(t, emu.Fabric{}, 0, 5)
 	_, err := shared.NewPool(nodes, links, units.Never)
 	if err == nil || !strings.Contains(err.Error(), "port 1 leads to programs, which need real time") {
 		t.Errorf("NewPool: %v", err)
@@ -311,7 +313,7 @@ func TestStraysOnLinks(t *testing.T) {
 		strays = append(strays, programFrame(0, 5, 14, random)[:min(n, 14)], programFrame(0, 5, n, random), make([]byte, n))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, conns := orchestratortest.InMemory(t, p, fabric(p))
+		nodes, links, conns, records := orchestratortest.InMemory(t, p, fabric(p))
 		for _, f := range strays {
 			send(t, conns[0], f) // to tor0, through port 0
 		}
@@ -319,7 +321,6 @@ func TestStraysOnLinks(t *testing.T) {
 		if err != nil || timing.Received != at.Sent {
 			t.Fatalf("%v; %d frames received of %d", err, timing.Received, at.Sent)
 		}
-		var results []metrics.NodeResult
 		for i, n := range nodes {
 			want := int64(0)
 			if i == p.Graph.Links[0].B.Node {
@@ -328,8 +329,8 @@ func TestStraysOnLinks(t *testing.T) {
 			if n.Strays() != want {
 				t.Errorf("node %d: %d stray frames, want %d", i, n.Strays(), want)
 			}
-			results = append(results, n.Result(at.Last))
+			n.Finish(at.Last)
 		}
-		orchestratortest.Same(t, results, orchestratortest.Virtual(t, p, nil))
+		orchestratortest.Same(t, records.Results(), orchestratortest.Virtual(t, p, nil))
 	})
 }

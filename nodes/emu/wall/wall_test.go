@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator"
@@ -23,17 +22,18 @@ func fabric(p *orchestrator.Plan) emu.Fabric {
 }
 
 // pace runs the plan in real time, which is synctest's, over links in memory.
-func pace(t *testing.T, p *orchestrator.Plan, f emu.Fabric, dilation float64, lag func(node int) time.Duration) (results []metrics.NodeResult, timing wall.Timing, at wall.Progress) {
+func pace(t *testing.T, p *orchestrator.Plan, f emu.Fabric, dilation float64, lag func(node int) time.Duration) (results []orchestratortest.Result, timing wall.Timing, at wall.Progress) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, _ := orchestratortest.InMemory(t, p, f)
+		nodes, links, _, records := orchestratortest.InMemory(t, p, f)
 		var err error
 		if timing, at, err = wall.PaceAsleep(wall.Clock{Dilation: dilation}, f.End, nodes, links, lag); err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range nodes {
-			results = append(results, n.Result(at.Last))
+			n.Finish(at.Last)
 		}
+		results = records.Results()
 	})
 	return results, timing, at
 }
@@ -84,7 +84,7 @@ func TestWallRecordsWhatCameTooLate(t *testing.T) {
 		t.Errorf("lateness p50 is %v when sleeps end 100us late", p50)
 	}
 	want := orchestratortest.Virtual(t, p, nil)
-	if slices.EqualFunc(got, want, func(a, b metrics.NodeResult) bool { return a.TraceHash == b.TraceHash }) {
+	if slices.EqualFunc(got, want, func(a, b orchestratortest.Result) bool { return a.TraceHash == b.TraceHash }) {
 		t.Error("the traces are those of virtual time all the same")
 	}
 	slow := false

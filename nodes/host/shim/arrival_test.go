@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -69,9 +70,9 @@ func TestTagsThatArrive(t *testing.T) {
 		if got := r.out[shim.Application]; len(got) != 1 || !bytes.Equal(got[0], tc.want) {
 			t.Errorf("%s: %x\nbecame %x", name, tc.arrives, got)
 		}
-		result := r.stepper.Result(10)
+		result := r.result(10)
 		var samples int64
-		for _, w := range result.SignalWindows {
+		for _, w := range r.records.Signals {
 			samples += w.Samples
 		}
 		if samples != tc.samples {
@@ -111,7 +112,7 @@ func TestFloodOfQuestions(t *testing.T) {
 	if n := len(r.out[shim.Application]); n != 2*questions || len(r.out[shim.NIC]) != 0 || r.pool.Out() != 0 {
 		t.Errorf("%d answers, %d frames to the fabric, %d packets lost, want %d, 0, 0", n, len(r.out[shim.NIC]), r.pool.Out(), 2*questions)
 	}
-	result := r.stepper.Result(2)
+	result := r.result(2)
 	counts(t, result.Programs, map[string]int64{"arp_answered": questions, "nd_answered": questions, "multicast": questions})
 	if p := result.Ports[0]; p.EnqueuedPackets != 0 || result.Senders[0].Start != units.Never {
 		t.Errorf("port %+v, sender %+v", p, result.Senders[0])
@@ -123,7 +124,7 @@ func TestPacketsAllocateNothing(t *testing.T) {
 	cfg := config()
 	cfg.Queue = units.NoLimit
 	pool := new(wire.Pool)
-	s, err := shim.New(cfg, pool)
+	s, err := shim.New(cfg, pool, metrics.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,6 +192,6 @@ func FuzzFabric(f *testing.F) {
 				t.Fatalf("%x: delivered %x", b, got)
 			}
 		}
-		r.stepper.Result(1)
+		r.result(1)
 	})
 }

@@ -47,7 +47,7 @@ func TestARP(t *testing.T) {
 	} {
 		r := newRig(t, config())
 		r.receive(0, shim.Application, f)
-		counts(t, r.stepper.Result(1).Programs, map[string]int64{"arp_answered": 1})
+		counts(t, r.result(1).Programs, map[string]int64{"arp_answered": 1})
 		if len(r.out[shim.Application]) != 1 || len(r.out[shim.NIC]) != 0 {
 			t.Fatalf("%s: %d answers, %d frames to the fabric", name, len(r.out[shim.Application]), len(r.out[shim.NIC]))
 		}
@@ -84,7 +84,7 @@ func TestARP(t *testing.T) {
 		if len(r.out[shim.Application])+len(r.out[shim.NIC]) != 0 {
 			t.Errorf("%s: answered %x", name, r.out)
 		}
-		counts(t, r.stepper.Result(1).Programs, map[string]int64{"multicast": 1})
+		counts(t, r.result(1).Programs, map[string]int64{"multicast": 1})
 	}
 }
 
@@ -121,7 +121,7 @@ func TestNeighbourAdvertisement(t *testing.T) {
 	} {
 		r := newRig(t, config())
 		r.receive(0, shim.Application, tc.frame)
-		counts(t, r.stepper.Result(1).Programs, map[string]int64{"nd_answered": 1})
+		counts(t, r.result(1).Programs, map[string]int64{"nd_answered": 1})
 		if len(r.out[shim.Application]) != 1 || len(r.out[shim.NIC]) != 0 {
 			t.Fatalf("%s: %d answers, %d frames to the fabric", name, len(r.out[shim.Application]), len(r.out[shim.NIC]))
 		}
@@ -169,7 +169,7 @@ func TestNeighbourAdvertisement(t *testing.T) {
 		if len(r.out[shim.Application])+len(r.out[shim.NIC]) != 0 {
 			t.Errorf("%s: answered %x", name, r.out)
 		}
-		counts(t, r.stepper.Result(1).Programs, map[string]int64{"multicast": 1})
+		counts(t, r.result(1).Programs, map[string]int64{"multicast": 1})
 	}
 }
 

@@ -29,6 +29,7 @@ import (
 type Shim struct {
 	cfg    Config
 	pool   *wire.Pool
+	sink   metrics.Sink
 	domain *csig.Domain // nil without CSIG
 	mac    [6]byte
 
@@ -89,18 +90,20 @@ var programNames = [programEvents]string{
 	"arp_answered", "nd_answered", "multicast", "no_programs", "other_source", "csig_tag", "transport_port",
 }
 
-// New returns the machine of cfg, drawing packets from pool. An error names the
-// part of the configuration that makes no sense.
-func New(cfg Config, pool *wire.Pool) (*Shim, error) {
+// New returns the machine of cfg, which draws packets from pool and emits its
+// records into sink. An error names the part of the configuration that makes no
+// sense.
+func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Shim, error) {
 	s := &Shim{
 		cfg:      cfg,
 		pool:     pool,
+		sink:     sink,
 		mac:      wire.MAC(cfg.Node, 0),
 		outgoing: make(map[int]*outgoing, len(cfg.Pairs)),
 		incoming: make(map[int]*incoming, len(cfg.Pairs)),
 		ready:    node.NewPortSet(Ports),
 		nic:      units.NewSerialiser(cfg.Rate),
-		port:     metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records),
+		port:     metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records, sink),
 	}
 	if err := s.configure(); err != nil {
 		return nil, fmt.Errorf("shim %s: %w", cfg.Name, err)
@@ -149,8 +152,8 @@ func (s *Shim) newOutgoing(flow int32) *outgoing {
 func (s *Shim) newIncoming(flow int32) *incoming {
 	return &incoming{
 		totals:  metrics.ReceiverTotals{Flow: flow, Done: units.Never},
-		log:     metrics.NewFlowRecorder(int(flow), s.cfg.Records),
-		signals: metrics.NewSignalRecorder(int(flow), s.cfg.Records),
+		log:     metrics.NewFlowRecorder(int(flow), s.cfg.Records, s.sink),
+		signals: metrics.NewSignalRecorder(int(flow), s.cfg.Records, s.sink),
 	}
 }
 
@@ -310,31 +313,26 @@ func (s *Shim) HandleTimeout(units.Time) {}
 // Profile returns that of the shim's CSIG domain.
 func (s *Shim) Profile() uint32 { return s.domain.Profile() }
 
-// Result closes all windows and returns what was measured. The port of the
-// programs has no totals: it is no link.
-func (s *Shim) Result(end units.Time) metrics.NodeResult {
+// Close closes all windows and emits the totals. The port of the programs has
+// none: it is no link.
+func (s *Shim) Close(end units.Time) {
 	s.port.Close(end, int64(s.queue.Len()), int64(s.queue.Bytes()))
-	r := metrics.NodeResult{
-		Node: int32(s.cfg.Node), Name: s.cfg.Name,
-		Ports:       []metrics.PortTotals{s.port.Totals},
-		PortWindows: s.port.Windows,
-	}
+	t := metrics.NodeTotals{Node: int32(s.cfg.Node), Name: s.cfg.Name, Ports: []metrics.PortTotals{s.port.Totals}}
 	for _, p := range s.cfg.Pairs {
 		if int(p.Source) == s.cfg.Node {
-			r.Senders = append(r.Senders, s.outgoing[int(p.Destination)].totals)
+			t.Senders = append(t.Senders, s.outgoing[int(p.Destination)].totals)
 			continue
 		}
 		i := s.incoming[int(p.Source)]
 		i.log.Close()
-		r.Receivers = append(r.Receivers, i.totals)
-		r.FlowWindows = append(r.FlowWindows, i.log.Windows...)
-		r.SignalWindows = append(r.SignalWindows, i.signals.Windows...)
+		i.signals.Close()
+		t.Receivers = append(t.Receivers, i.totals)
 	}
 	for i, n := range s.drops {
-		r.Drops = append(r.Drops, metrics.Count{Name: dropNames[i], Packets: n})
+		t.Drops = append(t.Drops, metrics.Count{Name: dropNames[i], Packets: n})
 	}
 	for i, n := range s.programs {
-		r.Programs = append(r.Programs, metrics.Count{Name: programNames[i], Packets: n})
+		t.Programs = append(t.Programs, metrics.Count{Name: programNames[i], Packets: n})
 	}
-	return r
+	s.sink.Emit(&t)
 }

@@ -43,6 +43,7 @@ func config() shim.Config {
 type rig struct {
 	t       testing.TB
 	pool    *wire.Pool
+	records *metrics.Batch
 	stepper *node.Stepper
 	format  wire.Format
 	domain  *csig.Domain // nil without CSIG
@@ -53,8 +54,8 @@ type rig struct {
 
 func newRig(t testing.TB, cfg shim.Config) *rig {
 	t.Helper()
-	r := &rig{t: t, pool: new(wire.Pool), format: wire.Format{Sizes: cfg.Sizes, Foreign: true}}
-	s, err := shim.New(cfg, r.pool)
+	r := &rig{t: t, pool: new(wire.Pool), records: new(metrics.Batch), format: wire.Format{Sizes: cfg.Sizes, Foreign: true}}
+	s, err := shim.New(cfg, r.pool, r.records)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +65,15 @@ func newRig(t testing.TB, cfg shim.Config) *rig {
 		}
 		r.format.TPIDCompact, r.format.TPIDWide = r.domain.Config().TPIDCompact, r.domain.Config().TPIDWide
 	}
-	r.stepper = node.NewStepper(s, shim.Ports)
+	r.stepper = node.NewStepper(s, shim.Ports, r.records)
 	return r
+}
+
+// result closes the shim and returns its totals; its windows are in r.records.
+func (r *rig) result(now units.Time) metrics.NodeTotals {
+	r.records.Totals, r.records.Traces = nil, nil
+	r.stepper.Close(now)
+	return r.records.NodeTotals()
 }
 
 // receive gives the shim a frame, and takes what it sends at once.
@@ -175,7 +183,8 @@ func TestWhatProgramsSeeIsUnchanged(t *testing.T) {
 						t.Errorf("%s: %d packets are lost", name, n)
 					}
 					samples := int64(0)
-					for _, w := range b.stepper.Result(now).SignalWindows {
+					b.result(now)
+					for _, w := range b.records.Signals {
 						samples += w.Samples
 						if w.Locator != 7 && w.Type == uint8(csig.ABW) {
 							t.Errorf("%s: %d samples by locator %d, want the switch's port", name, w.Samples, w.Locator)
@@ -222,14 +231,14 @@ func newSwitch(t testing.TB, c shim.Config) aSwitch {
 		Forward: forward.Config{Group: make([]uint16, 10), Ports: [][]uint16{{1}}},
 	}
 	pool := new(wire.Pool)
-	s, err := dataplane.New(cfg, pool)
+	s, err := dataplane.New(cfg, pool, metrics.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The meters are busy already, so that the switch has less than the initial
 	// value of a tag to tell.
 	r := newRig(t, c)
-	r.pool, r.stepper = pool, node.NewStepper(s, 2)
+	r.pool, r.stepper = pool, node.NewStepper(s, 2, metrics.Discard)
 	sw := aSwitch{r}
 	for range 20 {
 		sw.receive(0, 0, frame(3, 9, 9000))
@@ -314,13 +323,13 @@ func TestRecords(t *testing.T) {
 	r.receive(at(160), shim.NIC, tagged(9, 200, 100_000, 41))
 	r.receive(at(170), shim.NIC, tagged(5, 1514, 100_000, 41))
 	r.receive(at(180), shim.Application, frame(3, 9, 1514))
-	got := r.stepper.Result(at(300))
+	got := r.result(at(300))
 	point := func(value uint64) int64 {
 		s, _ := r.domain.Decode(tagged(5, 100, value, 1)[12:])
 		return int64(s.Point)
 	}
 	delay := uint8(csig.Delay)
-	want := metrics.NodeResult{
+	want := metrics.NodeTotals{
 		Node: 3, Name: "h3",
 		Senders: []metrics.SenderTotals{
 			{Flow: 10, Start: units.Never, Done: units.Never},
@@ -330,19 +339,24 @@ func TestRecords(t *testing.T) {
 			{Flow: 11, Done: units.Never, DeliveredWhole: 3, PayloadBytes: 986 + 486 + 1500, MeasuredWire: 1518, MeasuredPayload: 1500},
 			{Flow: 13, Done: units.Never, DeliveredWhole: 1, PayloadBytes: 186, MeasuredWire: 204, MeasuredPayload: 186},
 		},
-		FlowWindows: []metrics.FlowWindow{
+	}
+	windows := metrics.Batch{
+		Flows: []metrics.FlowWindow{
 			{Flow: 11, Packets: 2, WireBytes: 1508, PayloadBytes: 986 + 486},
 			{Flow: 11, Start: at(100), Packets: 1, WireBytes: 1518, PayloadBytes: 1500},
 			{Flow: 13, Start: at(100), Packets: 1, WireBytes: 204, PayloadBytes: 186},
 		},
-		SignalWindows: []metrics.SignalWindow{
+		Signals: []metrics.SignalWindow{
 			{Flow: 11, Type: delay, Locator: 40, Samples: 1, PointSum: point(5000), PointMax: point(5000), PointMin: point(5000)},
 			{Flow: 11, Type: delay, Locator: 41, Start: at(100), Samples: 1, PointSum: point(100_000), PointMax: point(100_000), PointMin: point(100_000)},
 			{Flow: 13, Type: delay, Locator: 41, Start: at(100), Samples: 1, PointSum: point(100_000), PointMax: point(100_000), PointMin: point(100_000)},
 		},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metrics.NodeResult{}, "TraceHash", "Events", "Ports", "PortWindows", "Drops", "Programs")); diff != "" {
-		t.Errorf("result (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metrics.NodeTotals{}, "TraceHash", "Events", "Ports", "Drops", "Programs")); diff != "" {
+		t.Errorf("totals (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(windows, *r.records, cmpopts.IgnoreFields(metrics.Batch{}, "Ports", "Totals", "Traces")); diff != "" {
+		t.Errorf("windows (-want +got):\n%s", diff)
 	}
 	if len(got.Ports) != 1 || got.Ports[0].RxPackets != 4 || got.Ports[0].TxPackets != 1 || got.Ports[0].TxBytes != 1518 {
 		t.Errorf("ports %+v", got.Ports)
@@ -364,7 +378,7 @@ func TestQueue(t *testing.T) {
 			r.receive(0, shim.Application, frame(3, 9, 1000))
 		}
 		// One is being sent, nine fit, five do not.
-		before := r.stepper.Result(1)
+		before := r.result(1)
 		if p := before.Ports[0]; p.EnqueuedPackets != 15 || p.TxPackets != 1 || p.QueuedPackets != 9 || p.DroppedPackets != 5 ||
 			p.EnqueuedBytes != p.TxBytes+p.DroppedBytes+p.QueuedBytes || p.QueueMax != int64(9*size) {
 			t.Errorf("count %v: %+v", count, p)
@@ -423,7 +437,7 @@ func TestRefusesWhatCannotCross(t *testing.T) {
 		if n := len(r.out[0]) + len(r.out[1]); n != 0 || r.pool.Out() != 0 {
 			t.Errorf("%s: %d frames sent, %d packets lost", name, n, r.pool.Out())
 		}
-		result := r.stepper.Result(1)
+		result := r.result(1)
 		refused, other := result.Programs, result.Drops
 		if tc.port == shim.NIC {
 			refused, other = other, refused
@@ -448,7 +462,7 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		cfg := config()
 		tc.edit(&cfg)
-		_, err := shim.New(cfg, new(wire.Pool))
+		_, err := shim.New(cfg, new(wire.Pool), metrics.Discard)
 		if err == nil || !strings.HasPrefix(err.Error(), "shim h3: ") || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
@@ -461,7 +475,7 @@ func ExampleNew() {
 		Node: 0, Name: "host0", Rate: 10 * units.Gbps, Queue: 500 * units.KB, Records: units.Millisecond,
 		CSIG: &csig.Config{Format: csig.FormatWide}, Signals: []csig.Type{csig.ABW}, Every: 1,
 		Pairs: []metrics.Pair{{Flow: 0, Source: 0, Destination: 1}, {Flow: 1, Source: 1, Destination: 0}},
-	}, &pool)
+	}, &pool, metrics.Discard)
 	if err != nil {
 		fmt.Println(err)
 		return

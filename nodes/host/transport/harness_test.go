@@ -3,6 +3,7 @@ package transport_test
 import (
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -69,7 +70,7 @@ func newSender(t *testing.T, size, window units.Size, edit ...func(*transport.Se
 	s.cc.out.Window = window
 	cfg := transport.SenderConfig{
 		Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto,
-		CC: s.cc, LB: s.lb, Records: units.Second,
+		CC: s.cc, LB: s.lb, Records: units.Second, Sink: metrics.Discard,
 	}
 	for _, e := range edit {
 		e(&cfg)

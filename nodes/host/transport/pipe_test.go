@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -36,6 +37,7 @@ type pipe struct {
 	now     units.Time
 	nicFree units.Time
 	flying  []arrival
+	records metrics.Batch
 
 	packets                              uint32
 	arrived                              map[uint32]bool // PSNs that came whole
@@ -193,20 +195,21 @@ func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc algorithm.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &pipe{
+	p := &pipe{
 		t: t, random: rand.New(rand.NewPCG(seed, 0)), faults: f, domain: d, cc: controller.Output(),
 		packets: uint32(transport.Packets(size, mtu, header)),
 		arrived: map[uint32]bool{},
-		sender: transport.NewSender(transport.SenderConfig{
-			Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto,
-			CC: controller, LB: mixed(t, seed),
-			Domain: d, Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: 10 * units.Microsecond,
-		}),
-		receiver: transport.NewReceiver(transport.ReceiverConfig{
-			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384,
-			Measure: transport.Span{To: units.Never}, Records: 10 * units.Microsecond,
-		}),
 	}
+	p.sender = transport.NewSender(transport.SenderConfig{
+		Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto,
+		CC: controller, LB: mixed(t, seed),
+		Domain: d, Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: 10 * units.Microsecond, Sink: &p.records,
+	})
+	p.receiver = transport.NewReceiver(transport.ReceiverConfig{
+		Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384,
+		Measure: transport.Span{To: units.Never}, Records: 10 * units.Microsecond, Sink: &p.records,
+	})
+	return p
 }
 
 // TestEveryTransferCompletes: whatever a pipe does, each byte is delivered once,
@@ -240,10 +243,9 @@ func TestEveryTransferCompletes(t *testing.T) {
 }
 
 func (p *pipe) check(size units.Size) error {
-	s, _, _ := p.sender.Result()
-	r, windows := p.receiver.Result()
+	s, r := p.sender.Close(), p.receiver.Close()
 	var counted int64
-	for _, w := range windows {
+	for _, w := range p.records.Flows {
 		counted += w.PayloadBytes
 	}
 	switch {
@@ -313,9 +315,9 @@ func steady(t *testing.T, size units.Size) (*transport.Sender, *transport.Receiv
 	return transport.NewSender(transport.SenderConfig{
 			Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc,
 			LB:     mixed(t, 1),
-			Domain: domain(t, csig.FormatCompact), Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: units.Second,
+			Domain: domain(t, csig.FormatCompact), Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: units.Second, Sink: metrics.Discard,
 		}), transport.NewReceiver(transport.ReceiverConfig{
-			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384, Records: units.Second,
+			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384, Records: units.Second, Sink: metrics.Discard,
 		})
 }
 

@@ -3,6 +3,7 @@ package transport_test
 import (
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
@@ -15,8 +16,9 @@ import (
 func TestEchoedSignal(t *testing.T) {
 	for _, format := range []csig.Format{csig.FormatCompact, csig.FormatWide} {
 		d := domain(t, format)
+		var records metrics.Batch
 		s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
-			c.Domain, c.Tagging = d, transport.Tagging{Every: 2, Signal: csig.Delay}
+			c.Sink, c.Domain, c.Tagging = &records, d, transport.Tagging{Every: 2, Signal: csig.Delay}
 		})
 		r := newReceiver(100*mss, 1)
 		forced := false
@@ -61,7 +63,8 @@ func TestEchoedSignal(t *testing.T) {
 		if got := s.cc.nacks[len(s.cc.nacks)-1].CSIG; !got.Valid || !got.Sample.DoNotUpdate {
 			t.Errorf("%v: sample of a trimmed packet %+v, want D set", format, got)
 		}
-		if _, _, windows := s.Result(); len(windows) != 1 || windows[0].Samples != 2 {
+		s.Close()
+		if windows := records.Signals; len(windows) != 1 || windows[0].Samples != 2 {
 			t.Errorf("%v: signal windows %+v, want one of two samples", format, windows)
 		}
 	}

@@ -15,6 +15,7 @@ type ReceiverConfig struct {
 	AckEvery units.Size     // accepted bytes between coalesced ACKs
 	Measure  Span           // totals are counted inside it too
 	Records  units.Duration // telemetry interval
+	Sink     metrics.Sink   // takes the flow's windows
 }
 
 // Span is a window of model time, To exclusive.
@@ -43,7 +44,7 @@ func NewReceiver(cfg ReceiverConfig) *Receiver {
 	r := &Receiver{
 		cfg:    cfg,
 		beyond: make([]uint64, 4),
-		log:    metrics.NewFlowRecorder(int(cfg.Flow), cfg.Records),
+		log:    metrics.NewFlowRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
 	}
 	r.totals = metrics.ReceiverTotals{Flow: int32(cfg.Flow), Done: units.Never}
 	r.build(&r.ack, wire.Ack)
@@ -217,8 +218,8 @@ func (r *Receiver) Done() bool { return int64(r.cum) == r.cfg.Packets }
 // Delivered returns the distinct payload bytes received so far.
 func (r *Receiver) Delivered() int64 { return r.totals.PayloadBytes }
 
-// Result closes the flow's windows and returns what was measured.
-func (r *Receiver) Result() (metrics.ReceiverTotals, []metrics.FlowWindow) {
+// Close closes the flow's windows and returns its totals.
+func (r *Receiver) Close() metrics.ReceiverTotals {
 	r.log.Close()
-	return r.totals, r.log.Windows
+	return r.totals
 }

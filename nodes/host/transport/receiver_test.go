@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -16,7 +17,7 @@ import (
 func newReceiver(size, ackEvery units.Size) *transport.Receiver {
 	return transport.NewReceiver(transport.ReceiverConfig{
 		Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header),
-		Sizes: sizes, AckEvery: ackEvery, Measure: transport.Span{To: units.Never}, Records: units.Second,
+		Sizes: sizes, AckEvery: ackEvery, Measure: transport.Span{To: units.Never}, Records: units.Second, Sink: metrics.Discard,
 	})
 }
 
@@ -125,7 +126,7 @@ func TestAckFields(t *testing.T) {
 			t.Errorf("%s: no ACK", test.name)
 			continue
 		}
-		totals, _ := test.r.Result()
+		totals := test.r.Close()
 		want := wire.AckFields{
 			Flow: flow, EV: uint16(test.p.PSN()) + 100, Cumulative: test.cum, Acked: test.p.PSN(),
 			SackBase: test.base, SackBits: test.bits,
@@ -166,7 +167,7 @@ func TestNackFields(t *testing.T) {
 			if reply.Kind() != wire.Nack || reply.PSN() != 3 || reply.EV() != 103 || reply.Transmission() != 2 || reply.NackCode() != code || reply.Flags() != flags || reply.Size != header {
 				t.Errorf("last hop %v, marked %v: %v, EV %d, transmission %d, code %d, flags %#x, size %v", lastHop, ce, &reply, reply.EV(), reply.Transmission(), reply.NackCode(), reply.Flags(), reply.Size)
 			}
-			totals, _ := r.Result()
+			totals := r.Close()
 			if totals.DeliveredTrimmed != 1 || totals.NacksSent != 1 || totals.DeliveredWhole != 0 || totals.PayloadBytes != 0 {
 				t.Errorf("totals %+v", totals)
 			}
@@ -219,7 +220,7 @@ func TestReordering(t *testing.T) {
 				t.Fatalf("seed %d: done %v after %d of %d packets", seed, r.Done(), n+1, packets)
 			}
 		}
-		if totals, _ := r.Result(); totals.Done != packets-1 || r.Delivered() != int64(packets*mss) {
+		if totals := r.Close(); totals.Done != packets-1 || r.Delivered() != int64(packets*mss) {
 			t.Errorf("seed %d: done at %v with %d bytes", seed, totals.Done, r.Delivered())
 		}
 	}
@@ -244,7 +245,7 @@ func TestReorderingByTheBitmapsLength(t *testing.T) {
 	for psn := range uint32(255) {
 		ack(psn)
 	}
-	if totals, _ := r.Result(); !r.Done() || totals.Duplicates != 2 {
+	if totals := r.Close(); !r.Done() || totals.Duplicates != 2 {
 		t.Errorf("done %v, %d duplicates, want 2", r.Done(), totals.Duplicates)
 	}
 }
@@ -261,20 +262,21 @@ func TestExpects(t *testing.T) {
 }
 
 func TestMeasuringWindow(t *testing.T) {
+	var records metrics.Batch
 	r := transport.NewReceiver(transport.ReceiverConfig{
 		Flow: flow, Ends: receiverEnds, Packets: 10, Sizes: sizes, AckEvery: 1,
-		Measure: transport.Span{From: 2, To: 5}, Records: 3,
+		Measure: transport.Span{From: 2, To: 5}, Records: 3, Sink: &records,
 	})
 	for n := range 8 {
 		r.OnData(units.Time(n), data(uint32(n), 0, false), new(wire.Packet))
 	}
 	r.OnData(8, data(7, 0, false), new(wire.Packet)) // a duplicate is no goodput
-	totals, windows := r.Result()
+	totals := r.Close()
 	if totals.MeasuredWire != int64(3*mtu) || totals.MeasuredPayload != int64(3*mss) {
 		t.Errorf("measured %d wire, %d payload bytes, want those of 3 packets", totals.MeasuredWire, totals.MeasuredPayload)
 	}
 	var packets []int64
-	for _, w := range windows {
+	for _, w := range records.Flows {
 		packets = append(packets, w.Packets)
 	}
 	if diff := cmp.Diff([]int64{3, 3, 2}, packets); diff != "" {
@@ -302,7 +304,7 @@ func TestEchoOfUntaggedPacket(t *testing.T) {
 
 func ExampleNewReceiver() {
 	r := transport.NewReceiver(transport.ReceiverConfig{
-		Flow: 7, Packets: 10, Sizes: wire.Sizes{Header: 64}, AckEvery: 16384, Records: 100 * units.Microsecond,
+		Flow: 7, Packets: 10, Sizes: wire.Sizes{Header: 64}, AckEvery: 16384, Records: 100 * units.Microsecond, Sink: metrics.Discard,
 	})
 	for psn, port := uint32(0), transport.SourcePort(7, 3); psn < 6; psn++ {
 		var p, reply wire.Packet

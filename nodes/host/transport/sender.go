@@ -35,6 +35,7 @@ type SenderConfig struct {
 	Domain  *csig.Domain // nil without CSIG
 	Tagging Tagging
 	Records units.Duration // telemetry interval
+	Sink    metrics.Sink   // takes the flow's windows
 }
 
 // Tagging is the CSIG init policy of a sender.
@@ -108,8 +109,8 @@ func NewSender(cfg SenderConfig) *Sender {
 		ring:       make([]slot, 64),
 		timeout:    units.Never,
 		signalling: newSignalling(cfg.Domain, cfg.Tagging),
-		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions),
-		signals:    metrics.NewSignalRecorder(int(cfg.Flow), cfg.Records),
+		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
+		signals:    metrics.NewSignalRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
 	}
 	s.totals = metrics.SenderTotals{Flow: int32(cfg.Flow), Start: units.Never, Done: units.Never}
 	s.build(&s.full, int(mss))
@@ -405,11 +406,12 @@ func (s *Sender) oldest() (at units.Time, psn uint32) {
 	return at, psn
 }
 
-// Result closes the flow's windows and returns what was measured.
-func (s *Sender) Result() (metrics.SenderTotals, []metrics.CCWindow, []metrics.SignalWindow) {
+// Close closes the flow's windows and returns its totals.
+func (s *Sender) Close() metrics.SenderTotals {
 	s.ccLog.Close()
+	s.signals.Close()
 	s.totals.BaseRTT, s.totals.Cwnd = s.cc.BaseRTT, int64(s.cc.Window)
-	return s.totals, s.ccLog.Windows, s.signals.Windows
+	return s.totals
 }
 
 func (s *Sender) payload(psn uint32) int {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -58,7 +59,7 @@ func TestPacketsAndSizes(t *testing.T) {
 
 func TestNotReadyBeforeStart(t *testing.T) {
 	cc := &controller{out: congestion.Output{Window: units.NoLimit}}
-	s := transport.NewSender(transport.SenderConfig{Flow: flow, Size: 1, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc, LB: &balancer{}, Records: units.Second})
+	s := transport.NewSender(transport.SenderConfig{Flow: flow, Size: 1, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc, LB: &balancer{}, Records: units.Second, Sink: metrics.Discard})
 	if s.CanSend() || s.Done() || s.NextTimeout() != units.Never {
 		t.Errorf("before Start: can send %v, done %v, timeout %v", s.CanSend(), s.Done(), s.NextTimeout())
 	}
@@ -156,7 +157,7 @@ func TestRetransmissionOrder(t *testing.T) {
 			t.Errorf("sent PSN %d, transmission %d, want %d, %d", p.PSN(), p.Transmission(), want.psn, want.transmission)
 		}
 	}
-	if totals, _, _ := s.Result(); totals.NewPackets != 7 || totals.Retransmitted != 2 || totals.NacksReceived != 3 {
+	if totals := s.Close(); totals.NewPackets != 7 || totals.Retransmitted != 2 || totals.NacksReceived != 3 {
 		t.Errorf("%d new, %d again, %d NACKs, want 7, 2, 3", totals.NewPackets, totals.Retransmitted, totals.NacksReceived)
 	}
 }
@@ -328,7 +329,7 @@ func TestTimeout(t *testing.T) {
 	if len(s.cc.timeouts) != 3 {
 		t.Error("a timeout with nothing outstanding")
 	}
-	if totals, _, _ := s.Result(); totals.Timeouts != 3 {
+	if totals := s.Close(); totals.Timeouts != 3 {
 		t.Errorf("%d timeouts counted, want 3", totals.Timeouts)
 	}
 }
@@ -348,7 +349,7 @@ func TestCompletion(t *testing.T) {
 	}
 	s.now = 99
 	s.ack(wire.AckFields{Cumulative: 2, Acked: 1, Received: uint64(2 * mtu)}, 0)
-	if totals, _, _ := s.Result(); totals.Done != 77 || totals.Start != 0 || totals.AcksReceived != 3 {
+	if totals := s.Close(); totals.Done != 77 || totals.Start != 0 || totals.AcksReceived != 3 {
 		t.Errorf("started %v, done %v with %d ACKs, want 0s, 77ps, 3", totals.Start, totals.Done, totals.AcksReceived)
 	}
 }
@@ -503,6 +504,7 @@ func ExampleNewSender() {
 		CC:      cc,
 		LB:      lb,
 		Records: 100 * units.Microsecond,
+		Sink:    metrics.Discard,
 	})
 	s.Start(0)
 	for now := units.Time(0); s.CanSend(); now = now.Add(332 * units.Nanosecond) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -125,7 +126,7 @@ func TestPolicies(t *testing.T) {
 					t.Errorf("%v: policy %d left tag %x", format, policy, p.Tag())
 				}
 			}
-			if got := len(r.result().SignalWindows); (got == 1) != (policy == dataplane.Terminate) {
+			if got := len(r.signals()); (got == 1) != (policy == dataplane.Terminate) {
 				t.Errorf("%v: policy %d recorded %d postcards", format, policy, got)
 			}
 			if err := valid(p, r.domain); err != nil {
@@ -154,7 +155,7 @@ func TestTerminateRecordsTheSample(t *testing.T) {
 	p := r.tagged(1, 4150, csig.Delay)
 	r.domain.Update(p.Tag(), 1600, 33)
 	r.receive(0, 3, p)
-	w := r.result().SignalWindows
+	w := r.signals()
 	if len(w) != 1 || w[0].Flow != 1 || w[0].Locator != 33 || w[0].Samples != 1 || w[0].PointMin < 1600 || w[0].PointMax >= 1616 {
 		t.Errorf("postcards %+v, want flow 1, locator 33, 1600 to 1615 ns", w)
 	}
@@ -298,7 +299,7 @@ func TestParse(t *testing.T) {
 
 func ExampleNew() {
 	pool := new(wire.Pool)
-	sw, err := dataplane.New(config(), pool)
+	sw, err := dataplane.New(config(), pool, metrics.Discard)
 	if err != nil {
 		fmt.Println(err)
 		return

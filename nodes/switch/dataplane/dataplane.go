@@ -144,6 +144,7 @@ const (
 type Switch struct {
 	cfg    Config
 	pool   *wire.Pool
+	sink   metrics.Sink
 	table  forward.Table
 	domain *csig.Domain
 	ports  []port
@@ -173,12 +174,14 @@ type port struct {
 	depth  meter.Depth
 }
 
-// New returns the machine of cfg, drawing packets from pool. An error names the
-// part of the configuration that makes no sense.
-func New(cfg Config, pool *wire.Pool) (*Switch, error) {
+// New returns the machine of cfg, which draws packets from pool and emits its
+// records into sink. An error names the part of the configuration that makes no
+// sense.
+func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 	s := &Switch{
 		cfg:     cfg,
 		pool:    pool,
+		sink:    sink,
 		table:   forward.NewTable(cfg.Forward),
 		ports:   make([]port, len(cfg.Ports)),
 		ready:   node.NewPortSet(len(cfg.Ports)),
@@ -210,7 +213,7 @@ func New(cfg Config, pool *wire.Pool) (*Switch, error) {
 			line:   units.NewSerialiser(p.Rate),
 			random: random,
 			aqm:    marking,
-			record: metrics.NewPortRecorder(cfg.Node, i, cfg.Records),
+			record: metrics.NewPortRecorder(cfg.Node, i, cfg.Records, sink),
 		}
 		if s.domain != nil {
 			s.ports[i].abw = meter.NewBandwidth(p.Rate, s.domain.Interval(), cfg.CSIG.Meter)
@@ -426,7 +429,7 @@ func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte) {
 	r := s.samples[flow]
 	if r == nil {
 		r = new(metrics.SignalRecorder)
-		*r = metrics.NewSignalRecorder(int(flow), s.cfg.Records)
+		*r = metrics.NewSignalRecorder(int(flow), s.cfg.Records, s.sink)
 		s.samples[flow] = r
 	}
 	r.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))

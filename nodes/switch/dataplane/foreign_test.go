@@ -136,7 +136,7 @@ func TestForeignPostcards(t *testing.T) {
 			t.Errorf("%s: left as %x, want %x", name, got, before)
 		}
 		r.wants(nil, map[string]int64{"terminated": 1})
-		got := r.result().SignalWindows
+		got := r.signals()
 		want := []metrics.SignalWindow{{Flow: 70, Type: uint8(csig.Delay), Locator: 33, Samples: 1, PointSum: 504, PointMax: 504, PointMin: 504}}
 		if name == "no pair" {
 			want = nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -284,16 +285,16 @@ func TestDelayKeepsOrder(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	cfg := config()
 	marking(&cfg, 2, 1)
-	if _, err := dataplane.New(cfg, new(wire.Pool)); err == nil || !strings.Contains(err.Error(), "switch tor0: aqm") {
+	if _, err := dataplane.New(cfg, new(wire.Pool), metrics.Discard); err == nil || !strings.Contains(err.Error(), "switch tor0: aqm") {
 		t.Errorf("thresholds in the wrong order: %v", err)
 	}
 	cfg.AQM.Name = "linaer"
-	if _, err := dataplane.New(cfg, new(wire.Pool)); err == nil || !strings.Contains(err.Error(), `switch tor0: unknown AQM "linaer"`) {
+	if _, err := dataplane.New(cfg, new(wire.Pool), metrics.Discard); err == nil || !strings.Contains(err.Error(), `switch tor0: unknown AQM "linaer"`) {
 		t.Errorf("an AQM that does not exist: %v", err)
 	}
 	cfg = withCSIG(config(), 1)
 	cfg.CSIG.Domain.TPIDCompact = 0x0800
-	if _, err := dataplane.New(cfg, new(wire.Pool)); err == nil || !strings.Contains(err.Error(), "switch tor0: csig") {
+	if _, err := dataplane.New(cfg, new(wire.Pool), metrics.Discard); err == nil || !strings.Contains(err.Error(), "switch tor0: csig") {
 		t.Errorf("a TPID that is IPv4's: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package dataplane_test
 import (
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -159,11 +160,12 @@ func TestNothingAllocatesPerPacket(t *testing.T) {
 		cfg.Delay = 100 * units.Nanosecond
 		cfg.Buffer.Data = 2 * 4150
 		pool := new(wire.Pool)
-		sw, err := dataplane.New(cfg, pool)
+		var records metrics.Batch
+		sw, err := dataplane.New(cfg, pool, &records)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := node.NewStepper(sw, len(cfg.Ports))
+		s := node.NewStepper(sw, len(cfg.Ports), &records)
 		template := (&rig{pool: pool}).data(1, 4150)
 		domain, err := csig.NewDomain(csig.Config{Format: csig.FormatCompact})
 		if err != nil {
@@ -198,7 +200,8 @@ func TestNothingAllocatesPerPacket(t *testing.T) {
 		if allocs := testing.AllocsPerRun(500, turn); allocs != 0 {
 			t.Errorf("%s: five packets cost %v allocations", name, allocs)
 		}
-		if got := s.Result(now).Ports[1]; got.TrimmedPackets == 0 || got.MarkedPackets == 0 || got.QueuedPackets != 0 || pool.Out() != 1 {
+		s.Close(now)
+		if got := records.NodeTotals().Ports[1]; got.TrimmedPackets == 0 || got.MarkedPackets == 0 || got.QueuedPackets != 0 || pool.Out() != 1 {
 			t.Errorf("%s: %d trimmed, %d marked, %d queued, %d out: the turn is not what it should be", name,
 				got.TrimmedPackets, got.MarkedPackets, got.QueuedPackets, pool.Out())
 		}

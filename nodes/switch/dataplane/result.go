@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -11,30 +12,24 @@ import (
 // Profile returns that of the switch's CSIG domain.
 func (s *Switch) Profile() uint32 { return s.domain.Profile() }
 
-// Result closes all windows and returns what was measured.
-func (s *Switch) Result(end units.Time) metrics.NodeResult {
-	r := metrics.NodeResult{Node: int32(s.cfg.Node), Name: s.cfg.Name}
+// Close closes all windows and emits the totals.
+func (s *Switch) Close(end units.Time) {
+	t := metrics.NodeTotals{Node: int32(s.cfg.Node), Name: s.cfg.Name}
 	for i := range s.ports {
 		p := &s.ports[i]
 		p.record.Close(end, int64(p.buffer.Len()), int64(p.buffer.Bytes()))
-		r.Ports = append(r.Ports, p.record.Totals)
-		r.PortWindows = append(r.PortWindows, p.record.Windows...)
+		t.Ports = append(t.Ports, p.record.Totals)
 	}
 	for i, n := range s.drops {
-		r.Drops = append(r.Drops, metrics.Count{Name: dropNames[i], Packets: n})
+		t.Drops = append(t.Drops, metrics.Count{Name: dropNames[i], Packets: n})
 	}
 	for i, n := range s.tags {
-		r.Tags = append(r.Tags, metrics.Count{Name: tagName(i), Packets: n})
+		t.Tags = append(t.Tags, metrics.Count{Name: tagName(i), Packets: n})
 	}
-	flows := make([]uint32, 0, len(s.samples))
-	for flow := range s.samples {
-		flows = append(flows, flow)
+	for _, flow := range slices.Sorted(maps.Keys(s.samples)) {
+		s.samples[flow].Close()
 	}
-	slices.Sort(flows)
-	for _, flow := range flows {
-		r.SignalWindows = append(r.SignalWindows, s.samples[flow].Windows...)
-	}
-	return r
+	s.sink.Emit(&t)
 }
 
 func tagName(i int) string {

@@ -61,6 +61,7 @@ type rig struct {
 	t       *testing.T
 	pool    *wire.Pool
 	sw      *dataplane.Switch
+	records *metrics.Batch
 	stepper *node.Stepper
 	domain  *csig.Domain
 	now     units.Time
@@ -76,11 +77,12 @@ type departure struct {
 func newRig(t *testing.T, cfg dataplane.Config) *rig {
 	t.Helper()
 	pool := new(wire.Pool)
-	sw, err := dataplane.New(cfg, pool)
+	records := new(metrics.Batch)
+	sw, err := dataplane.New(cfg, pool, records)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, pool: pool, sw: sw, stepper: node.NewStepper(sw, len(cfg.Ports))}
+	r := &rig{t: t, pool: pool, sw: sw, records: records, stepper: node.NewStepper(sw, len(cfg.Ports), records)}
 	domain := csig.Config{Format: csig.FormatCompact}
 	if cfg.CSIG != nil {
 		domain = cfg.CSIG.Domain
@@ -169,8 +171,18 @@ func (r *rig) collect() {
 
 const forever = units.Time(units.Hour)
 
-// result ends the run and returns what the switch measured.
-func (r *rig) result() metrics.NodeResult { return r.stepper.Result(r.now) }
+// result closes the switch and returns its totals; its windows are in r.records.
+func (r *rig) result() metrics.NodeTotals {
+	r.records.Totals, r.records.Traces = nil, nil
+	r.stepper.Close(r.now)
+	return r.records.NodeTotals()
+}
+
+// signals closes the switch and returns its windows of samples.
+func (r *rig) signals() []metrics.SignalWindow {
+	r.result()
+	return r.records.Signals
+}
 
 func (r *rig) port(i int) metrics.PortTotals { return r.result().Ports[i] }
 

@@ -37,7 +37,7 @@ type Experiment struct {
 
 	// Results holds, after Folder, the records of the seed in the middle, whose
 	// rates are the medians, by variant.
-	Results map[string][]metrics.NodeResult
+	Results map[string]*metrics.Batch
 }
 
 // ThreeFlow returns an experiment of three variants with three seeds each, in
@@ -106,10 +106,11 @@ var constants = []runfolder.Constant{
 
 // run returns the records of one run. The egress ports of the links between
 // switches are (4, 1) and (5, 3).
-func (s *Experiment) run(variant string, seed uint64) []metrics.NodeResult {
+func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	noise := func(width float64) float64 { return 1 + width*(rng.Float64()-0.5) }
-	n := metrics.NodeResult{Node: 5, Name: "s1", TraceHash: [32]byte{byte(seed)}}
+	n := &metrics.Batch{Node: 5, Traces: []metrics.Trace{{Hash: [32]byte{byte(seed)}}}}
+	totals := metrics.NodeTotals{Node: 5, Name: "s1"}
 	rates, queues, early := s.Rates[variant], s.Queues[variant], s.Windows*5/8
 	for i := range s.Windows {
 		at := units.Time(Interval) * units.Time(i)
@@ -121,7 +122,7 @@ func (s *Experiment) run(variant string, seed uint64) []metrics.NodeResult {
 				}
 			}
 			bytes := int64(gbps * 1000 / 8 * Interval.Microseconds())
-			n.FlowWindows = append(n.FlowWindows, metrics.FlowWindow{Flow: int32(f), Start: at, Packets: bytes / 4150, WireBytes: bytes, PayloadBytes: bytes * 4086 / 4150})
+			n.Flows = append(n.Flows, metrics.FlowWindow{Flow: int32(f), Start: at, Packets: bytes / 4150, WireBytes: bytes, PayloadBytes: bytes * 4086 / 4150})
 			acks := bytes / 4150 * 2 / 3
 			delay := []float64{14.3, 6.8, 7.6}[f]
 			if variant != "baseline" {
@@ -141,7 +142,7 @@ func (s *Experiment) run(variant string, seed uint64) []metrics.NodeResult {
 			if f == 2 && i%37 == 5 {
 				continue // a window without an ACK
 			}
-			n.CCWindows = append(n.CCWindows, w)
+			n.CC = append(n.CC, w)
 		}
 		for k, port := range [][2]int32{{4, 1}, {5, 3}} {
 			share := s.Utilise
@@ -152,11 +153,11 @@ func (s *Experiment) run(variant string, seed uint64) []metrics.NodeResult {
 			if i >= early {
 				mean = 2000
 			}
-			n.PortWindows = append(n.PortWindows, metrics.PortWindow{Node: port[0], Port: port[1], Start: at, TxBytes: int64(share * rate / 8e6 * Interval.Microseconds()),
+			n.Ports = append(n.Ports, metrics.PortWindow{Node: port[0], Port: port[1], Start: at, TxBytes: int64(share * rate / 8e6 * Interval.Microseconds()),
 				QueueMax: int64(mean * (1.3 + 0.5*rng.Float64())), QueueByteNS: int64(mean) * int64(Interval/units.Nanosecond)})
 		}
 		// A host's port and an idle switch port are no bottlenecks.
-		n.PortWindows = append(n.PortWindows, metrics.PortWindow{Node: 0, Port: 0, Start: at, TxBytes: int64(rate / 8e6 * 100), QueueByteNS: 1e12},
+		n.Ports = append(n.Ports, metrics.PortWindow{Node: 0, Port: 0, Start: at, TxBytes: int64(rate / 8e6 * 100), QueueByteNS: 1e12},
 			metrics.PortWindow{Node: 6, Port: 0, Start: at, TxBytes: int64(0.4 * rate / 8e6 * 100), QueueByteNS: 1e10})
 	}
 	for f := range int32(3) {
@@ -169,10 +170,11 @@ func (s *Experiment) run(variant string, seed uint64) []metrics.NodeResult {
 		if f == 0 && s.Open && seed == s.Seeds[0] {
 			done = units.Never
 		}
-		n.Senders = append(n.Senders, metrics.SenderTotals{Flow: f, Start: units.Time(units.Microsecond), Done: done, NewPackets: 48948})
-		n.Receivers = append(n.Receivers, metrics.ReceiverTotals{Flow: f, Done: received})
+		totals.Senders = append(totals.Senders, metrics.SenderTotals{Flow: f, Start: units.Time(units.Microsecond), Done: done, NewPackets: 48948})
+		totals.Receivers = append(totals.Receivers, metrics.ReceiverTotals{Flow: f, Done: received})
 	}
-	return []metrics.NodeResult{n}
+	n.Totals = []metrics.NodeTotals{totals}
+	return n
 }
 
 // Folder writes a run of the experiment and opens it. The change is made before
@@ -180,7 +182,7 @@ func (s *Experiment) run(variant string, seed uint64) []metrics.NodeResult {
 func (s *Experiment) Folder(t testing.TB, change func(*runfolder.Manifest, *runfolder.Summary)) *runfolder.Folder {
 	t.Helper()
 	m := s.manifest()
-	s.Results = map[string][]metrics.NodeResult{}
+	s.Results = map[string]*metrics.Batch{}
 	var all []runfolder.RunMetrics
 	for _, v := range m.Variants {
 		for _, seed := range s.Seeds {
@@ -203,11 +205,11 @@ func (s *Experiment) Folder(t testing.TB, change func(*runfolder.Manifest, *runf
 	}
 	for _, v := range m.Variants {
 		for _, seed := range s.Seeds {
-			nodes := s.run(v.Name, seed)
+			node := s.run(v.Name, seed)
 			if seed == s.Seeds[len(s.Seeds)/2] {
-				s.Results[v.Name] = nodes
+				s.Results[v.Name] = node
 			}
-			if err := w.AddRun(v.Name, seed, runfolder.RunData{Nodes: nodes, TraceHash: [32]byte{byte(seed), 0xab}, Wall: 4 * time.Second, CPU: 250 * time.Millisecond, DataPackets: 146844,
+			if err := AddRun(w, v.Name, seed, node, runfolder.RunData{TraceHash: [32]byte{byte(seed), 0xab}, Wall: 4 * time.Second, CPU: 250 * time.Millisecond, DataPackets: 146844,
 				Checks: []runfolder.Check{{Name: "conservation", OK: true}}}); err != nil {
 				t.Fatal(err)
 			}
@@ -221,6 +223,17 @@ func (s *Experiment) Folder(t testing.TB, change func(*runfolder.Manifest, *runf
 		t.Fatal(err)
 	}
 	return f
+}
+
+// AddRun writes a run of one node into a run folder.
+func AddRun(w *runfolder.Writer, variant string, seed uint64, node *metrics.Batch, d runfolder.RunData) error {
+	run, err := w.BeginRun(variant, seed)
+	if err != nil {
+		return err
+	}
+	run.Consume(node)
+	d.Nodes = []metrics.NodeTotals{node.NodeTotals()}
+	return run.End(d)
 }
 
 // Flow is a flow of OneWindow. A flow without a size stands for programs.
@@ -240,17 +253,17 @@ func OneWindow(t testing.TB, open bool, perMetric float64, flows ...Flow) *runfo
 	if open {
 		m.Measure.ToUS = 0
 	}
-	node, rates := metrics.NodeResult{Name: "h0"}, map[string]float64{}
+	node, rates := &metrics.Batch{Totals: []metrics.NodeTotals{{Name: "h0"}}}, map[string]float64{}
 	for i, f := range flows {
 		m.Flows = append(m.Flows, runfolder.Flow{Flow: int32(i), Name: f.Name, Size: int64(f.Size)})
-		node.FlowWindows = append(node.FlowWindows, metrics.FlowWindow{Flow: int32(i), WireBytes: int64(f.Gbps * 1e9 / 8 * Interval.Seconds())})
+		node.Flows = append(node.Flows, metrics.FlowWindow{Flow: int32(i), WireBytes: int64(f.Gbps * 1e9 / 8 * Interval.Seconds())})
 		rates["rate_gbps."+f.Name] = f.Gbps * perMetric
 	}
 	w, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.AddRun("run", 1, runfolder.RunData{Nodes: []metrics.NodeResult{node}}); err != nil {
+	if err := AddRun(w, "run", 1, node, runfolder.RunData{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Finish(runfolder.NewSummary(m.Name, runfolder.RunMetrics{Variant: "run", Seed: 1, Metrics: rates})); err != nil {

@@ -1,0 +1,190 @@
+package runfolder
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/units"
+)
+
+// windows returns a batch of flow windows that begin at microseconds from to to-1.
+func windows(from, to int) *metrics.Batch {
+	b := &metrics.Batch{Node: 1}
+	for i := from; i < to; i++ {
+		b.Flows = append(b.Flows, metrics.FlowWindow{Flow: 1, Start: units.Time(i) * units.Time(units.Microsecond), Packets: 1})
+	}
+	return b
+}
+
+// A run's rows go to the file while the run goes on, in row groups that hold rows of
+// one run each, whatever other runs are written meanwhile; each run's own rows keep
+// their order.
+func TestRunsAreWrittenAsTheyGoOn(t *testing.T) {
+	const step, steps = 1000, 3*groupRows/1000 + 1
+	dir := filepath.Join(t.TempDir(), "r")
+	w := must(Create(dir, manifest()))(t)
+	var all sync.WaitGroup
+	for seed := range uint64(2) {
+		run := must(w.BeginRun("base", seed))(t)
+		all.Go(func() {
+			for i := range steps {
+				run.Consume(windows(i*step, (i+1)*step))
+				for _, b := range run.buffers {
+					if flows, ok := b.(*rowBuffer[FlowRow]); ok && len(flows.rows) >= groupRows {
+						t.Errorf("a run holds %d rows", len(flows.rows))
+					}
+				}
+			}
+			if info, err := os.Stat(filepath.Join(dir, "flows.parquet")); err != nil || info.Size() == 0 {
+				t.Errorf("no row is in the file before the end: %v", err)
+			}
+			if err := run.End(RunData{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if err := w.Finish(summary()); err != nil {
+		t.Fatal(err)
+	}
+	f := must(Open(dir))(t)
+	next := map[uint64]float64{}
+	for row, err := range f.Flows() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row.StartUS != next[row.Seed] {
+			t.Fatalf("seed %d: window of %v us, want %v", row.Seed, row.StartUS, next[row.Seed])
+		}
+		next[row.Seed]++
+	}
+	if next[0] != step*steps || next[1] != step*steps {
+		t.Errorf("%v rows by seed, want %d each", next, step*steps)
+	}
+	file := must(os.Open(filepath.Join(dir, "flows.parquet")))(t)
+	defer file.Close()
+	info := must(file.Stat())(t)
+	p := must(parquet.OpenFile(file, info.Size()))(t)
+	if got, want := len(p.RowGroups()), 2*(step*steps/groupRows+1); got != want {
+		t.Errorf("%d row groups, want %d", got, want)
+	}
+	for i, g := range p.RowGroups() {
+		if g.NumRows() > groupRows {
+			t.Errorf("row group %d has %d rows", i, g.NumRows())
+		}
+	}
+}
+
+// "dropped records are counted and make the run's tables say so" (issue 7).
+func TestDroppedRecordsAreTold(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	w := must(Create(dir, manifest()))(t)
+	for seed, dropped := range []int64{0, 5} {
+		run := must(w.BeginRun("base", uint64(seed)))(t)
+		for range 2 {
+			b := windows(0, 3)
+			b.Dropped = dropped
+			run.Consume(b)
+		}
+		if run.Dropped() != 2*dropped {
+			t.Errorf("%d records were dropped, want %d", run.Dropped(), 2*dropped)
+		}
+		if err := run.End(RunData{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finish(summary()); err != nil {
+		t.Fatal(err)
+	}
+	m := must(Open(dir))(t).Manifest
+	if m.DroppedRecords != 10 || m.Runs[0].DroppedRecords != 0 || m.Runs[1].DroppedRecords != 10 {
+		t.Errorf("the manifest says %d, by run %d and %d, want 10, 0, 10", m.DroppedRecords, m.Runs[0].DroppedRecords, m.Runs[1].DroppedRecords)
+	}
+	for table, want := range map[string]string{tableFlows: "10", tablePorts: "10", tablePhases: ""} {
+		file := must(os.Open(filepath.Join(dir, table+".parquet")))(t)
+		info := must(file.Stat())(t)
+		if got, _ := must(parquet.OpenFile(file, info.Size()))(t).Lookup(droppedKey); got != want {
+			t.Errorf("%s: %s is %q, want %q", table, droppedKey, got, want)
+		}
+		file.Close()
+	}
+}
+
+// Rows of a run that failed, or that has not ended, are in no complete folder.
+func TestFinishRefusesAnUnfinishedRun(t *testing.T) {
+	unknown := &metrics.Batch{Node: 1, Flows: []metrics.FlowWindow{{Flow: 9}}}
+	for name, tc := range map[string]struct {
+		do   func(w *Writer, r *RunWriter)
+		want string
+	}{
+		"not ended":            {func(*Writer, *RunWriter) {}, "base, seed 1 has not ended"},
+		"failed with rows":     {func(_ *Writer, r *RunWriter) { r.Consume(windows(0, groupRows)); r.Consume(unknown); r.End(RunData{}) }, "flow 9"}, //nolint:errcheck // tested elsewhere
+		"failed without a row": {func(_ *Writer, r *RunWriter) { r.Consume(windows(0, 10)); r.Consume(unknown); r.End(RunData{}) }, ""},              //nolint:errcheck // tested elsewhere
+	} {
+		w := must(Create(filepath.Join(t.TempDir(), "r"), manifest()))(t)
+		r := must(w.BeginRun("base", 1))(t)
+		tc.do(w, r)
+		err := w.Finish(summary())
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+		if err := w.Abort("test"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A run that goes on while its folder is closed learns that it is.
+func TestConsumeAfterAbort(t *testing.T) {
+	w := must(Create(filepath.Join(t.TempDir(), "r"), manifest()))(t)
+	r := must(w.BeginRun("base", 1))(t)
+	if err := w.Abort("another run failed"); err != nil {
+		t.Fatal(err)
+	}
+	r.Consume(windows(0, 2*groupRows))
+	if err := r.Err(); !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), w.Dir()) {
+		t.Errorf("Err: %v", err)
+	}
+	if err := r.End(RunData{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("End: %v", err)
+	}
+}
+
+// Every list of windows in a batch has its table: one record in each list makes one
+// row in each table of records.
+func TestEveryListHasItsTable(t *testing.T) {
+	b := &metrics.Batch{Node: 1}
+	v := reflect.ValueOf(b).Elem()
+	lists := 0
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if name := v.Type().Field(i).Name; f.Kind() != reflect.Slice || name == "Totals" || name == "Traces" {
+			continue // at the end of a run; RunData has them
+		}
+		f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		lists++
+	}
+	dir := filepath.Join(t.TempDir(), "r")
+	w := must(Create(dir, manifest()))(t)
+	if err := addRun(w, "base", 1, RunData{}, b); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(summary()); err != nil {
+		t.Fatal(err)
+	}
+	rows := int64(0)
+	for _, n := range must(Open(dir))(t).Manifest.Tables {
+		rows += n
+	}
+	if rows != int64(lists) || lists != len(recordTables) {
+		t.Errorf("%d lists of a batch made %d rows in %d tables", lists, rows, len(recordTables))
+	}
+}

@@ -1,0 +1,175 @@
+package runfolder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"github.com/csiglab/csiglab/metrics"
+)
+
+// groupRows is the number of rows of a row group, and so of the rows that a run in
+// progress holds in memory for a table. The last group of a run has fewer. A row
+// group holds rows of one run.
+const groupRows = 16 << 10
+
+// droppedKey is the key of a table's metadata that says how many records of its runs
+// were dropped; it is absent when none were.
+const droppedKey = "csiglab.dropped_records"
+
+// table is a Parquet file that is being written. Its footer comes last: a file
+// without it is truncated. It may be used from several goroutines.
+type table interface {
+	tableName() string
+	rowCount() int64
+	// close ends the file; dropped is what droppedKey says.
+	close(dropped int64) error
+}
+
+// buffer is the rows of one run that a table has not taken yet.
+type buffer interface {
+	// consume appends the rows of a batch, and gives full row groups to the table.
+	consume(b *metrics.Batch, n *names) error
+	// flush gives the rest to the table.
+	flush() error
+	// flushed reports whether the table has rows of the run.
+	flushed() bool
+}
+
+// recordTable is an entry of recordTables.
+type recordTable interface {
+	create(dir string) (table, error)
+	// buffer returns a buffer in front of a table that create made.
+	buffer(t table) buffer
+}
+
+// tableOf is a table with rows of type T.
+type tableOf[T any] struct {
+	name string
+	// rows adds the rows of a batch. Names that the manifest does not have are in n
+	// afterwards.
+	rows func(b *metrics.Batch, add func(T), n *names)
+}
+
+func (k tableOf[T]) create(dir string) (table, error) { return newTable[T](dir, k.name) }
+
+func (k tableOf[T]) buffer(t table) buffer { return newRowBuffer(k, t.(*tableFile[T])) }
+
+// tableFile is a table with rows of type T.
+type tableFile[T any] struct {
+	name string
+	file *os.File
+
+	mu     sync.Mutex
+	writer *parquet.GenericWriter[T]
+	rows   int64
+	closed bool
+}
+
+// newTable creates the file of a table.
+func newTable[T any](dir, name string) (*tableFile[T], error) {
+	f, err := os.Create(filepath.Join(dir, name+".parquet"))
+	if err != nil {
+		return nil, err
+	}
+	return newTableOn[T](name, f), nil
+}
+
+// newTableOn returns a table that is written to f and owns it.
+func newTableOn[T any](name string, f *os.File) *tableFile[T] {
+	return &tableFile[T]{name: name, file: f, writer: parquet.NewGenericWriter[T](f, parquet.Compression(&zstd.Codec{}))}
+}
+
+func (t *tableFile[T]) tableName() string { return t.name }
+
+func (t *tableFile[T]) rowCount() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rows
+}
+
+// add appends rows as one row group.
+func (t *tableFile[T]) add(rows []T) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return ErrClosed
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if _, err := t.writer.Write(rows); err != nil {
+		return t.wrap(err)
+	}
+	t.rows += int64(len(rows))
+	return t.wrap(t.writer.Flush())
+}
+
+func (t *tableFile[T]) close(dropped int64) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil
+	}
+	t.closed = true
+	if dropped > 0 {
+		t.writer.SetKeyValueMetadata(droppedKey, strconv.FormatInt(dropped, 10))
+	}
+	return errors.Join(t.wrap(t.writer.Close()), t.file.Close())
+}
+
+func (t *tableFile[T]) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", t.file.Name(), err)
+}
+
+// rowBuffer is a buffer of rows of type T.
+type rowBuffer[T any] struct {
+	kind  tableOf[T]
+	table *tableFile[T]
+	rows  []T
+	add   func(T) // appends to rows
+	given bool    // a row group is with the table
+}
+
+func newRowBuffer[T any](k tableOf[T], t *tableFile[T]) *rowBuffer[T] {
+	b := &rowBuffer[T]{kind: k, table: t}
+	b.add = func(row T) { b.rows = append(b.rows, row) }
+	return b
+}
+
+func (b *rowBuffer[T]) consume(batch *metrics.Batch, n *names) error {
+	b.kind.rows(batch, b.add, n)
+	if n.err != nil {
+		return n.err
+	}
+	for len(b.rows) >= groupRows {
+		if err := b.give(groupRows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *rowBuffer[T]) flush() error { return b.give(len(b.rows)) }
+
+func (b *rowBuffer[T]) flushed() bool { return b.given }
+
+// give hands the first rows to the table.
+func (b *rowBuffer[T]) give(count int) error {
+	if count == 0 {
+		return nil
+	}
+	b.given = true
+	err := b.table.add(b.rows[:count])
+	b.rows = append(b.rows[:0], b.rows[count:]...)
+	return err
+}
