@@ -54,7 +54,7 @@ type rig struct {
 
 func newRig(t testing.TB, cfg shim.Config) *rig {
 	t.Helper()
-	r := &rig{t: t, pool: new(wire.Pool), records: new(metrics.Batch), format: wire.Format{Sizes: cfg.Sizes, Foreign: true}}
+	r := &rig{t: t, pool: new(wire.Pool), records: new(metrics.Batch), format: wire.Format{Sizes: cfg.Sizes, Raw: true}}
 	s, err := shim.New(cfg, r.pool, r.records)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func (r *rig) receive(now units.Time, port int, frame []byte) {
 	p := r.pool.Get()
 	parse := p.Parse
 	if port == shim.Application {
-		parse = p.ParseForeign
+		parse = p.ParseRaw
 	}
 	if err := parse(frame, r.format); err != nil {
 		r.t.Fatalf("%x: %v", frame, err)
@@ -482,7 +482,7 @@ func ExampleNew() {
 	}
 	p := pool.Get()
 	to, from := wire.MAC(1, 0), wire.MAC(0, 0)
-	p.Parse(slices.Concat(to[:], from[:], []byte{0x90, 0x00}), wire.Format{Foreign: true}) //nolint:errcheck // it is whole
+	p.Parse(slices.Concat(to[:], from[:], []byte{0x90, 0x00}), wire.Format{Raw: true}) //nolint:errcheck // it is whole
 	s.Receive(0, shim.Application, p)
 	p, _, _ = s.Transmit(0, shim.NIC)
 	fmt.Printf("%x\n", p.Header())
