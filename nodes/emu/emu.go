@@ -103,7 +103,7 @@ func (n *Node) failed(err error) error {
 
 // Node drives one machine. It belongs to one goroutine at a time. In lockstep the
 // calls are Start, then Grant and Turn repeatedly; in real time BeginRealTime, then
-// Poll, Step and Flush repeatedly. Result, CloseCapture and Close end either.
+// Poll, Step and Flush repeatedly. Finish, CloseCapture and Close end either.
 type Node struct {
 	cfg     Config
 	stepper *node.Stepper

@@ -182,8 +182,7 @@ func FuzzFabric(f *testing.F) {
 		var want wire.Packet
 		want.Parse(b, r.format) //nolint:errcheck // it has been
 		want.StripTag()
-		r.stepper.Receive(0, shim.NIC, p)
-		r.take()
+		r.Receive(0, 0, shim.NIC, p)
 		if r.pool.Out() != 0 || len(r.out[shim.NIC]) != 0 {
 			t.Fatalf("%x: %d packets are lost, sent %x", b, r.pool.Out(), r.out[shim.NIC])
 		}

@@ -194,8 +194,7 @@ func FuzzPrograms(f *testing.F) {
 			}
 			return
 		}
-		r.stepper.Receive(0, shim.Application, p)
-		r.take()
+		r.Receive(0, 0, shim.Application, p)
 		if r.pool.Out() != 0 {
 			t.Fatalf("%x: a packet is lost", b)
 		}

@@ -43,9 +43,9 @@ func TestRawPacketsPassUnchanged(t *testing.T) {
 	before := whole(p)
 	stray := r.raw(4, 1518, wire.NotECT)
 	r.receive(0, 3, p, stray)
-	r.run(forever)
-	if len(r.sent) != 1 || r.sent[0].Port != 1 || r.sent[0].Packet.Size != 1518 || !bytes.Equal(whole(r.sent[0].Packet), before) {
-		t.Fatalf("sent %v, want the packet as it came, on port 1", r.sent)
+	r.Run(forever)
+	if len(r.Sent) != 1 || r.Sent[0].Port != 1 || r.Sent[0].Packet.Size != 1518 || !bytes.Equal(whole(r.Sent[0].Packet), before) {
+		t.Fatalf("sent %v, want the packet as it came, on port 1", r.Sent)
 	}
 	r.wants(map[string]int64{"no route": 1}, nil)
 }
@@ -54,7 +54,7 @@ func TestRawPacketsPassUnchanged(t *testing.T) {
 func TestRawPacketsWaitInTheDataQueue(t *testing.T) {
 	r := newRig(t, config())
 	r.receive(0, 3, r.raw(1, 1518, wire.NotECT), r.raw(1, 1518, wire.NotECT), r.data(1, 4150), r.ack(1))
-	r.run(forever)
+	r.Run(forever)
 	if got, want := r.kinds(), []string{"raw", "ack", "raw", "data"}; !slices.Equal(got, want) {
 		t.Errorf("sent %v, want %v", got, want)
 	}
@@ -78,9 +78,9 @@ func TestRawPacketsAreNeverTrimmed(t *testing.T) {
 		}
 		r.receive(0, 3, r.raw(1, 1518, wire.NotECT)) // dropped
 		r.receive(0, 3, r.data(1, 4150))             // trimmed, since the tail is not ours
-		r.run(forever)
+		r.Run(forever)
 		var got [][]byte
-		for _, d := range r.sent {
+		for _, d := range r.Sent {
 			if d.Packet.Kind() == wire.Raw {
 				got = append(got, whole(d.Packet))
 			}
@@ -106,8 +106,8 @@ func TestRawPacketsAreMarkedIfTheyCanBe(t *testing.T) {
 		r := newRig(t, cfg)
 		before := whole(r.raw(1, 1518, tc.want))
 		r.receive(0, 3, r.raw(1, 1518, tc.ecn), r.raw(1, 1518, tc.ecn), r.raw(1, 1518, tc.ecn))
-		r.run(forever)
-		if got := whole(r.sent[1].Packet); !bytes.Equal(got, before) {
+		r.Run(forever)
+		if got := whole(r.Sent[1].Packet); !bytes.Equal(got, before) {
 			t.Errorf("ECN %d: left as\n%x, want\n%x", tc.ecn, got, before)
 		}
 	}
@@ -131,8 +131,8 @@ func TestRawPostcards(t *testing.T) {
 		r.domain.Init(tag, csig.Delay)
 		r.domain.Update(tag, 500, 33)
 		r.receive(0, 3, p)
-		r.run(forever)
-		if got := whole(r.sent[0].Packet); !bytes.Equal(got, before) {
+		r.Run(forever)
+		if got := whole(r.Sent[0].Packet); !bytes.Equal(got, before) {
 			t.Errorf("%s: left as %x, want %x", name, got, before)
 		}
 		r.wants(nil, map[string]int64{"terminated": 1})
@@ -155,8 +155,8 @@ func TestRawTagsAreUpdated(t *testing.T) {
 		r.domain.Init(p.InsertTag(r.domain.Format().Size()), csig.Delay)
 		r.receive(0, 3, p)
 	}
-	r.run(forever)
-	s, ok := r.domain.Decode(r.sent[1].Packet.Tag())
+	r.Run(forever)
+	s, ok := r.domain.Decode(r.Sent[1].Packet.Tag())
 	// The second waits for the first: twice 1518 B at 100 Gb/s.
 	if want := uint64(2 * 1518 * 80 * units.Picosecond / units.Nanosecond); !ok || s.Low > want || s.High < want || s.Locator != 11 {
 		t.Errorf("sample %+v, %v; want %d ns by locator 11", s, ok, want)
