@@ -211,7 +211,7 @@ func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 			h.drops[dropUnexpected]++
 		}
 		h.flush()
-	case kind == wire.Foreign:
+	case kind == wire.Raw:
 		h.drops[dropUnexpected]++
 	case p.Destination() != h.cfg.IP:
 		h.drops[dropMisdirected]++

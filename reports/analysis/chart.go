@@ -62,8 +62,7 @@ type Part struct {
 type ChartKind struct {
 	ID   string
 	Unit string
-	// New returns the collector for one variant. The scope is the collector's to
-	// keep.
+	// New returns the collector for one variant. The collector may keep the scope.
 	New func(*Scope) Collector
 }
 
@@ -80,8 +79,8 @@ type Collector struct {
 	Panels func() []Panel
 }
 
-// Scope tells a collector what the first pass over the run found out about its
-// variant.
+// Scope holds what collectors need to know about one variant: what the manifest
+// says and what the first pass found.
 type Scope struct {
 	Manifest *runfolder.Manifest
 	Variant  *runfolder.Variant

@@ -243,11 +243,11 @@ type Flow struct {
 	Gbps float64 // on the wire
 }
 
-// OneWindow writes a run of one telemetry window, in which the flows get their
-// rates, and opens it. The measuring window is that window, or, if open, without
-// an end. Over an open window the metric rate_gbps of a flow is what its receiver
-// says times perMetric.
-func OneWindow(t testing.TB, open bool, perMetric float64, flows ...Flow) *runfolder.Folder {
+// OneWindow writes a run of one telemetry window, in which the flows have their
+// rates, and opens it. The measuring window equals the telemetry window; with
+// open set it has no end. The metric rate_gbps of each flow is its rate times
+// factor.
+func OneWindow(t testing.TB, open bool, factor float64, flows ...Flow) *runfolder.Folder {
 	t.Helper()
 	m := runfolder.Manifest{Name: "one-window", IntervalUS: Interval.Microseconds(), Measure: runfolder.Window{ToUS: Interval.Microseconds()}, Variants: []runfolder.Variant{{Name: "run"}}}
 	if open {
@@ -257,7 +257,7 @@ func OneWindow(t testing.TB, open bool, perMetric float64, flows ...Flow) *runfo
 	for i, f := range flows {
 		m.Flows = append(m.Flows, runfolder.Flow{Flow: int32(i), Name: f.Name, Size: int64(f.Size)})
 		node.Flows = append(node.Flows, metrics.FlowWindow{Flow: int32(i), WireBytes: int64(f.Gbps * 1e9 / 8 * Interval.Seconds())})
-		rates["rate_gbps."+f.Name] = f.Gbps * perMetric
+		rates["rate_gbps."+f.Name] = f.Gbps * factor
 	}
 	w, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), m)
 	if err != nil {
