@@ -54,13 +54,18 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 	p := j.plan
 	variant := runfolder.Variant{
-		Name:           j.name,
-		TargetQDelayUS: p.Constants["target_qdelay_us"],
-		MTU:            int64(e.Links.MTU),
-		Header:         int64(e.Links.Header),
-		CC:             e.Hosts.CC.Name,
-		LB:             e.Hosts.LB.Name,
-		CSIG:           e.CSIG.Format,
+		Name:   j.name,
+		MTU:    int64(e.Links.MTU),
+		Header: int64(e.Links.Header),
+		CC:     e.Hosts.CC.Name,
+		LB:     e.Hosts.LB.Name,
+		CSIG:   e.CSIG.Format,
+	}
+	for _, a := range p.Actions {
+		variant.Actions = append(variant.Actions, runfolder.Action(a))
+	}
+	for _, c := range p.Constants {
+		variant.Constants = append(variant.Constants, runfolder.Constant(c))
 	}
 	nodes, ports, flows := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows)
 	if len(m.Variants) == 0 {

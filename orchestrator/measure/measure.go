@@ -22,8 +22,8 @@ func Metrics(p *plan.Plan, out *backend.Outcome, r *Records) map[string]float64 
 		"model_ms":         units.Duration(out.End).Seconds() * 1e3,
 		"flows.incomplete": 0,
 	}
-	for name, v := range p.Constants {
-		m[name] = v
+	for _, c := range p.Constants {
+		m[c.Name] = c.Value
 	}
 	flows := metrics.Flows(p.Flows, nodes)
 	var fcts []float64

@@ -77,7 +77,7 @@ type ccSums struct {
 type ccSum struct {
 	acks    int64
 	delay   units.Duration
-	actions [metrics.Actions]int64
+	actions map[string]int64 // ACKs by action
 }
 
 func newCCSums(p *plan.Plan) *ccSums { return &ccSums{plan: p, sums: make([]ccSum, len(p.Flows))} }
@@ -92,8 +92,11 @@ func (c *ccSums) Consume(b *metrics.Batch) {
 		s := &c.sums[w.Flow]
 		s.acks += w.Acks
 		s.delay += w.Delay
-		for a, n := range w.Actions {
-			s.actions[a] += n
+		if s.actions == nil {
+			s.actions = make(map[string]int64, len(c.plan.Actions))
+		}
+		for _, a := range w.Actions {
+			s.actions[a.Name] += a.Packets
 		}
 	}
 }
@@ -107,8 +110,8 @@ func (c *ccSums) measure(m map[string]float64) {
 		}
 		name := c.plan.Flows[i].Name
 		m["cc_delay_us."+name] = s.delay.Microseconds() / float64(s.acks)
-		for a, n := range s.actions {
-			m[fmt.Sprintf("cc_share.%s.%s", name, metrics.Action(a))] = float64(n) / float64(s.acks)
+		for _, a := range c.plan.Actions {
+			m["cc_share."+name+"."+a.Name] = float64(s.actions[a.Name]) / float64(s.acks)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 // and names the flows between them, which come after those of the workload.
 func (s *Shape) assignApplications(p *Plan, a *experiment.Applications, seed uint64) error {
 	p.ApplicationMTU, p.ApplicationImage = a.MTU, a.Image
-	p.Format.Foreign = true
+	p.Format.Raw = true
 	hosts := slices.Sorted(slices.Values(a.Hosts))
 	name := func(h int) string { return s.graph.Nodes[h].Name }
 	for _, src := range hosts {

@@ -43,9 +43,10 @@ type Plan struct {
 	CSIG     *csig.Config // nil without CSIG
 	Captured []capture.Port
 
-	// Constants are figures that follow from the configuration alone, such as
-	// target_qdelay_us; they become metrics.
-	Constants map[string]float64
+	// Actions are those of the congestion control, Constants its figures that follow
+	// from the configuration alone, such as target_qdelay_us; both become metrics.
+	Actions   []congestion.Action
+	Constants []congestion.Constant
 	// Notes are what the user should know of how the inputs were read, such as a
 	// value that is not used.
 	Notes []string

@@ -114,7 +114,6 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Interval:  e.Telemetry.Interval,
 		Path:      s.sizing.path,
 		Captured:  s.captured,
-		Constants: map[string]float64{},
 		Notes:     s.notes,
 	}
 	if s.tags != nil {
@@ -151,7 +150,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 }
 
 // configureCC checks the parameters of the congestion control, before a host is
-// built, and takes its constants.
+// built, and takes its actions and constants.
 func configureCC(p *Plan, a experiment.Algorithm) error {
 	cc, ok := congestion.Table.Lookup(a.Name)
 	if !ok {
@@ -160,9 +159,7 @@ func configureCC(p *Plan, a experiment.Algorithm) error {
 	if _, err := cc.New(p.Path, a.Params); err != nil {
 		return failure.AtParam("hosts.cc", err)
 	}
-	if cc.Constants != nil {
-		p.Constants = cc.Constants(p.Path, cc.Read(a.Params))
-	}
+	p.Actions, p.Constants = cc.Actions, cc.ConstantsOf(p.Path, a.Params)
 	return nil
 }
 
