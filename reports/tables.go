@@ -227,8 +227,8 @@ func how(r *analysis.Result) []fact {
 	}
 	for _, v := range r.Variants {
 		text := fmt.Sprintf("CC %s, LB %s, CSIG %s, MTU %d B with %d B of headers", v.CC, v.LB, v.CSIG, v.MTU, v.Header)
-		if v.TargetQDelayUS > 0 {
-			text += ", target queueing delay " + number(v.TargetQDelayUS) + " µs"
+		for _, c := range v.Constants {
+			text += strings.TrimRight(", "+c.Label+" "+number(c.Value)+" "+c.Unit, " ")
 		}
 		if v.TraceHash != "" {
 			text += ", trace " + prefix(v.TraceHash)

@@ -65,7 +65,7 @@ func (f *Folder) open() error {
 		}
 		return err
 	}
-	if f.Summary.Schema != Schema || f.Summary.Name != m.Name {
+	if f.Summary.Schema != SummarySchema || f.Summary.Name != m.Name {
 		return fmt.Errorf("%s: %w: it is of schema %d, name %q", SummaryFile, ErrDamaged, f.Summary.Schema, f.Summary.Name)
 	}
 	return nil

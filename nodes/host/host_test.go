@@ -121,8 +121,8 @@ func TestDrops(t *testing.T) {
 	stray.Build(wire.Addresses{Source: wire.HostIP(1), Destination: wire.HostIP(7)}, wire.Data, 0, wire.ECT0, 100)
 	stray.SetData(2, 0, 1)
 	to, from := wire.MAC(0, 0), wire.MAC(1, 0)
-	foreign := pool.Get() // all of whose bytes look like data of flow 2
-	if err := foreign.Parse(slices.Concat(to[:], from[:], []byte{0x86, 0xdd}, bytes.Repeat([]byte{0, 0, 0, 2}, 20)), wire.Format{Foreign: true}); err != nil {
+	raw := pool.Get() // all of whose bytes look like data of flow 2
+	if err := raw.Parse(slices.Concat(to[:], from[:], []byte{0x86, 0xdd}, bytes.Repeat([]byte{0, 0, 0, 2}, 20)), wire.Format{Raw: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, in := range []struct {
@@ -135,7 +135,7 @@ func TestDrops(t *testing.T) {
 		{host.NIC, reply(wire.Nack, 2), "unknown flow"}, // received here, not sent
 		{host.NIC, reply(wire.Ack, 9), "unknown flow"},
 		{host.NIC, stray, "not my address"},
-		{host.NIC, foreign, "unexpected kind"},
+		{host.NIC, raw, "unexpected kind"},
 		{host.NIC, reply(wire.Control, 1), "unexpected kind"},
 		{1, reply(wire.Control, 4), "unexpected kind"}, // no such trigger
 		{1, data(pool, 2, 0, 0), "unexpected kind"},

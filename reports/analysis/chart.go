@@ -74,7 +74,8 @@ type Collector struct {
 	Flow   func(runfolder.FlowRow)
 	CC     func(runfolder.CCRow)
 	Signal func(runfolder.SignalRow)
-	// Panels returns the panels after the last row. Read fills in their variant.
+	// Panels returns the panels after the last row. Read fills in their variant, and
+	// adds the constants of CC that are levels in this chart.
 	Panels func() []Panel
 }
 
@@ -155,6 +156,7 @@ func readCharts(f *runfolder.Folder, r *Result, t *totals, group map[string]int,
 		for i, v := range m.Variants {
 			for _, p := range panels[k][i]() {
 				p.Variant = v.Name
+				p.Levels = append(p.Levels, levelsOf(&v, kind.ID)...)
 				c.Panels = append(c.Panels, p)
 			}
 		}
@@ -163,6 +165,17 @@ func readCharts(f *runfolder.Folder, r *Result, t *totals, group map[string]int,
 		}
 	}
 	return charts, nil
+}
+
+// levelsOf returns the constants of a variant's CC that are levels in a chart.
+func levelsOf(v *runfolder.Variant, chart string) []Level {
+	var levels []Level
+	for _, c := range v.Constants {
+		if c.Chart == chart {
+			levels = append(levels, Level{c.Short, c.Value})
+		}
+	}
+	return levels
 }
 
 // feed passes the rows of one table to the collectors of their variant.

@@ -61,7 +61,7 @@ func newRig(t testing.TB, cfg shim.Config) *rig {
 // rigOf returns a rig of a machine with two ports in the domain of a shim.
 func rigOf[C any, M node.Machine](t testing.TB, shim shim.Config, build func(C, *wire.Pool, metrics.Sink) (M, error), cfg C) *rig {
 	t.Helper()
-	r := &rig{Rig: nodetest.New(t), t: t, format: wire.Format{Sizes: shim.Sizes, Foreign: true}}
+	r := &rig{Rig: nodetest.New(t), t: t, format: wire.Format{Sizes: shim.Sizes, Raw: true}}
 	r.Out = r.take
 	nodetest.Add(r.Rig, 2, build, cfg)
 	r.pool, r.records = r.Nodes[0].Pool, &r.Nodes[0].Records
@@ -84,7 +84,7 @@ func (r *rig) receive(now units.Time, port int, frame []byte) {
 	p := r.pool.Get()
 	parse := p.Parse
 	if port == shim.Application {
-		parse = p.ParseForeign
+		parse = p.ParseRaw
 	}
 	if err := parse(frame, r.format); err != nil {
 		r.t.Fatalf("%x: %v", frame, err)
@@ -442,7 +442,7 @@ func ExampleNew() {
 	}
 	p := pool.Get()
 	to, from := wire.MAC(1, 0), wire.MAC(0, 0)
-	p.Parse(slices.Concat(to[:], from[:], []byte{0x90, 0x00}), wire.Format{Foreign: true}) //nolint:errcheck // it is whole
+	p.Parse(slices.Concat(to[:], from[:], []byte{0x90, 0x00}), wire.Format{Raw: true}) //nolint:errcheck // it is whole
 	s.Receive(0, shim.Application, p)
 	p, _, _ = s.Transmit(0, shim.NIC)
 	fmt.Printf("%x\n", p.Header())
