@@ -216,6 +216,23 @@ func TestNotDone(t *testing.T) {
 	}
 }
 
+// A report says that records were dropped, and nothing when none were.
+func TestDroppedRecords(t *testing.T) {
+	f := analysistest.ThreeFlow().Folder(t, nil)
+	for dropped, want := range map[int64]string{0: "", 12_345: "12\u202f345: charts and findings lack as many telemetry windows"} {
+		f.Manifest.DroppedRecords = dropped
+		got := ""
+		for _, fact := range build(t, f).How {
+			if fact.Name == "Dropped records" {
+				got = fact.Value
+			}
+		}
+		if got != want {
+			t.Errorf("%d dropped: %q, want %q", dropped, got, want)
+		}
+	}
+}
+
 func TestTables(t *testing.T) {
 	r := build(t, analysistest.ThreeFlow().Folder(t, nil))
 	if d := cmp.Diff(r.Completion.Rows[0][:4], []cell{{Text: "0-3"}, {Text: "200"}, {Text: "32\u202f001"}, {Text: "32\u202f000 … 32\u202f002 (3)"}}); d != "" {
