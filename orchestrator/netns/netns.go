@@ -263,6 +263,9 @@ type supervisorProcess struct {
 }
 
 func startSupervisor(id string) (_ *supervisorProcess, err error) {
+	if !supervisable {
+		return nil, errors.New("the program has not called netns.Supervise, so it cannot be a supervisor")
+	}
 	p := new(supervisorProcess)
 	var theirs []*os.File
 	defer func() {

@@ -25,9 +25,14 @@ const (
 	fileAlive    = 5
 )
 
+// supervisable is whether the program called Supervise. A program that did not would
+// do its own work again, and start the next supervisor, when it is started as one.
+var supervisable bool
+
 // Supervise turns the program into a supervisor, and ends it, if that is what it
 // was started for; otherwise it does nothing. main calls it first of all.
 func Supervise() {
+	supervisable = true
 	application.Init()
 	if len(os.Args) != 2 || os.Args[1] != supervisorArgument || os.Getenv(runs.EnvironmentRun) == "" {
 		return

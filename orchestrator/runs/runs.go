@@ -93,7 +93,7 @@ type Link struct {
 }
 
 // Describe returns the nodes and links of a graph, without what a backend adds to
-// the nodes. port names the interface of a port; inMemory says which links have
+// the nodes. port names the interface of a port; inMemory says of each link whether it has
 // none.
 func Describe(g *topologies.Graph, port func(int) string, inMemory []bool) ([]Node, []Link) {
 	nodes, links := make([]Node, len(g.Nodes)), make([]Link, len(g.Links))
