@@ -16,7 +16,7 @@ import (
 )
 
 // sizing is what the reference simulator derives from the topology: the network
-// RTT, and from it queues and thresholds (congestion-control.md 1.1, 1.9).
+// RTT, and from it queues and thresholds (docs/references.md#network-constants and #switch-queue).
 type sizing struct {
 	path       congestion.Path
 	queue      units.Size // data queue of a switch port
