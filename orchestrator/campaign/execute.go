@@ -111,8 +111,9 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	}
 	records := measure.NewRecords(j.plan, writer)
 	out, err := s.run(ctx, j, pcap, records, fraction)
+	// A file that cannot be written is why the run ended, whatever else it says.
 	for _, wrong := range []error{pcap.Close(), writer.Err()} {
-		if wrong != nil && (err == nil || errors.Is(err, wrong)) {
+		if wrong != nil && ctx.Err() == nil {
 			err = writeError(s.writer.Dir(), wrong)
 		}
 	}
