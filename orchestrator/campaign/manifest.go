@@ -60,9 +60,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		CC:     e.Hosts.CC.Name,
 		LB:     e.Hosts.LB.Name,
 		CSIG:   e.CSIG.Format,
-	}
-	if len(p.Switches) > 0 { // all have the same
-		variant.AQM = p.Switches[0].AQM.Name
+		AQM:    p.AQM(),
 	}
 	for _, a := range p.Actions {
 		variant.Actions = append(variant.Actions, runfolder.Action(a))

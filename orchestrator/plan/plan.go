@@ -78,6 +78,16 @@ func (p *Plan) Hosts() int { return p.Graph.Hosts() }
 // Switch returns the configuration of a switch's node, nil for a host's.
 func (p *Plan) Switch(node int) *dataplane.Config { return p.Nodes[node].Switch }
 
+// AQM returns the name of the policy of the switches' ports, "" without switches.
+func (p *Plan) AQM() string {
+	for _, n := range p.Nodes {
+		if n.Switch != nil {
+			return n.Switch.AQM.Name // all have the same
+		}
+	}
+	return ""
+}
+
 // Bytes returns the payload bytes of all transfers.
 func (p *Plan) Bytes() (sum units.Size) {
 	for _, f := range p.Flows[:p.Transfers] {
