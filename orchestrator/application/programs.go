@@ -35,7 +35,7 @@ type Ended struct {
 	Failure string // why it could not be started
 }
 
-// OK tells whether nothing is wrong with a program's end.
+// OK reports whether nothing is wrong with a program's end.
 func (e Ended) OK() bool { return e.Failure == "" && (e.Stopped || e.Code == 0 && e.Signal == "") }
 
 // String tells the end in words.

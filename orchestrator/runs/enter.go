@@ -22,7 +22,7 @@ const (
 	EnvironmentNode = process.EnvironmentNode
 )
 
-// Marks tells whether a variable, as name=value, is one of those.
+// Marks reports whether a variable, as name=value, is one of those.
 func Marks(variable string) bool {
 	return strings.HasPrefix(variable, EnvironmentRun+"=") || strings.HasPrefix(variable, EnvironmentNode+"=")
 }

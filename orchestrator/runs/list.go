@@ -170,13 +170,13 @@ func (r *Run) end(ctx context.Context) error {
 	return nil
 }
 
-// up tells whether a lab can be asked to end, which it can once all of it runs.
+// up reports whether a lab can be asked to end, which it can once all of it runs.
 func (r *Run) up() bool {
 	_, err := os.Stat(socket(r.ID))
 	return err == nil
 }
 
-// alive tells whether the holder of a run lives.
+// alive reports whether the holder of a run lives.
 func (r *Run) alive() bool { return r.Ticks != 0 && ticksOf(r.PID) == r.Ticks }
 
 // ticksOf returns when a process started, in ticks since boot, and 0 when it is
