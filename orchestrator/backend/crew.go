@@ -31,7 +31,7 @@ type crew struct {
 	inside    []*insideNode // driven here
 	processes []nodeProcess // of the others
 	ends      chan ended    // one for each process
-	started   time.Time     // when the first node went
+	started   time.Time     // when the first node started
 }
 
 // insideNode is a node that is driven in this process.
