@@ -65,7 +65,7 @@ type NodeSettings struct {
 // Deployed is a lab that runs.
 type Deployed struct {
 	RunID    string
-	Topology string // path of the topology file
+	Topology string      // path of the topology file
 	Nodes    []Container // in the order of Graph.Nodes
 	Sidecars []Container // in the order of Lab.Sidecars, without Interfaces
 }
