@@ -85,9 +85,9 @@ func (f *fakeLab) lab() lab {
 		down: func(_ context.Context, r runs.Run) (runs.Report, error) {
 			return f.report, f.downErr
 		},
-		enter: func(r *runs.Run, n runs.Node, command, _ []string) error {
+		enter: func(r *runs.Run, n runs.Node, command, _ []string) (int, error) {
 			f.did = append(f.did, fmt.Sprintf("%s %s %q", r.ID, n.Name, command))
-			return f.err
+			return 0, f.err
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/csiglab/csiglab/cmd/csiglab/labs"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
@@ -28,7 +29,7 @@ type lab struct {
 	report   func(folder string) (file string, numbers *analysis.Result, err error)
 	list     func(context.Context) ([]runs.Run, error)
 	clean    func(ctx context.Context, which string, all bool) ([]string, error)
-	enter    func(r *runs.Run, n runs.Node, command, env []string) error
+	enter    func(r *runs.Run, n runs.Node, command, env []string) (code int, err error)
 	start    func(ctx context.Context, args, env []string, stderr io.Writer) (id string, err error)
 	down     func(context.Context, runs.Run) (runs.Report, error)
 
@@ -37,22 +38,9 @@ type lab struct {
 }
 
 func newLab() lab {
-	return lab{run: campaign.Run, validate: predict.Validate, report: writeReport, list: listRuns, clean: cleanRuns, enter: enterNode,
-		start: startLab, down: runs.Down,
+	return lab{run: campaign.Run, validate: predict.Validate, report: writeReport, list: labs.List, clean: labs.Clean, enter: labs.Enter,
+		start: labs.Start, down: runs.Down,
 		recapture: packets.Recapture.Write, live: packets.Live.Write}
-}
-
-// finders find what runs have on this machine.
-var finders = campaign.Finders()
-
-// listRuns returns the runs of this user's that are under way or have left
-// something.
-func listRuns(ctx context.Context) ([]runs.Run, error) { return runs.List(ctx, finders...) }
-
-// cleanRuns removes what runs left behind, in network namespaces and in
-// containers.
-func cleanRuns(ctx context.Context, which string, all bool) ([]string, error) {
-	return runs.Clean(ctx, which, all, finders...)
 }
 
 // writeReport writes the report of a run's folder into the folder. It returns the

@@ -24,8 +24,8 @@ const (
 	exitInfrastructure = 3 // the run is invalid, or the infrastructure failed
 )
 
-// exitError ends the command with a code. A nil err has been told to the user
-// already.
+// exitError ends the command with a code. A nil err means that the user has already
+// been shown the reason.
 type exitError struct {
 	code int
 	err  error
@@ -72,14 +72,14 @@ func execute(ctx context.Context, l lab, args, env []string, stdout, stderr io.W
 	if err == nil {
 		return exitOK
 	}
-	if !told(err) {
+	if !printed(err) {
 		fmt.Fprintf(stderr, "csiglab: %v\n", err)
 	}
 	return exitCode(err)
 }
 
-// told tells whether the user has been told what an error is about.
-func told(err error) bool {
+// printed reports whether the user has already been shown the error.
+func printed(err error) bool {
 	var exit *exitError
 	return errors.As(err, &exit) && exit.err == nil
 }
