@@ -75,22 +75,3 @@ func enterError(err error) error {
 	}
 	return &exitError{exitNotExecutable, err}
 }
-
-// completeNodes proposes runs, and then nodes of the run that has been chosen.
-func (a *app) completeNodes(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
-	switch len(args) {
-	case 0:
-		return a.completeLabs(cmd, args, text)
-	case 1:
-		r, err := a.find(cmd.Context(), args[0])
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []string
-		for _, n := range r.Nodes {
-			names = append(names, cobra.CompletionWithDesc(n.Name, n.Kind))
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
-	return nil, cobra.ShellCompDirectiveDefault
-}

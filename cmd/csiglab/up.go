@@ -76,14 +76,6 @@ func (a *app) up() *cobra.Command {
 	return cmd
 }
 
-// completeExperiments proposes the embedded experiments, and files.
-func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return experiment.Names(), cobra.ShellCompDirectiveDefault
-}
-
 // load returns the experiment as one run in real time.
 func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.Set, error) {
 	switch {
