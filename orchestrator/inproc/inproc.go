@@ -29,16 +29,16 @@ type Backend struct{}
 // Check implements backend.Backend: every machine can run in virtual time.
 func (Backend) Check(context.Context, *backend.Run) error { return nil }
 
-// NodeFolder implements backend.Backend: nodes leave nothing there.
+// NodeFolder implements backend.Backend: nodes write nothing there.
 func (Backend) NodeFolder(runFolder string) string { return runFolder }
 
-// Find implements runs.Finder: a run in virtual time is on no list.
+// Find implements runs.Finder: runs in virtual time are not on the list.
 func (Backend) Find(_ context.Context, list []runs.Run) ([]runs.Run, error) { return list, nil }
 
-// Remove implements runs.Finder: a run in virtual time leaves nothing.
+// Remove implements runs.Finder: of a run in virtual time nothing remains.
 func (Backend) Remove(context.Context, runs.Run) ([]string, error) { return nil, nil }
 
-// batchRecords is how many records of a node are handed on at a time.
+// batchRecords is how many records of a node are passed on at a time.
 const batchRecords = 16
 
 // Run implements backend.Backend. It uses the plan, Control.Progress,

@@ -10,27 +10,27 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Records takes the records of a run while it goes on: it hands the windows on, adds
-// up what metrics need of them, and keeps the nodes' totals. It is a metrics.Consumer
-// that may be called from several goroutines.
+// Records receives the records of a run while it goes on: it passes the windows on,
+// computes the sums that metrics need, and keeps the nodes' totals. It is a
+// metrics.Consumer that may be called from several goroutines.
 type Records struct {
 	mu     sync.Mutex
 	totals *metrics.Collector
 	cc     *ccSums
 	paths  *pathSums
-	keeper Keeper // nil: the windows are not kept
+	writer Writer // nil: the windows are not written
 }
 
-// Keeper keeps the windows of a run, as a *runfolder.RunWriter does.
-type Keeper interface {
+// Writer writes the windows of a run, as a *runfolder.RunWriter does.
+type Writer interface {
 	metrics.Consumer
-	Err() error // why it does not keep them, nil if it does
+	Err() error // the error of a failed write, nil if there is none
 }
 
-// NewRecords returns the Records of a run of a plan. keeper gets every batch; it may be
+// NewRecords returns the Records of a run of a plan. writer gets every batch; it may be
 // nil.
-func NewRecords(p *plan.Plan, keeper Keeper) *Records {
-	return &Records{totals: metrics.NewCollector(len(p.Nodes)), cc: newCCSums(p), paths: newPathSums(p), keeper: keeper}
+func NewRecords(p *plan.Plan, writer Writer) *Records {
+	return &Records{totals: metrics.NewCollector(len(p.Nodes)), cc: newCCSums(p), paths: newPathSums(p), writer: writer}
 }
 
 // Consume implements metrics.Consumer.
@@ -40,17 +40,17 @@ func (r *Records) Consume(b *metrics.Batch) {
 	r.cc.Consume(b)
 	r.paths.Consume(b)
 	r.mu.Unlock()
-	if r.keeper != nil {
-		r.keeper.Consume(b)
+	if r.writer != nil {
+		r.writer.Consume(b)
 	}
 }
 
-// Err returns why the windows are not kept, nil if they are.
+// Err returns the error of the writer, nil if there is none.
 func (r *Records) Err() error {
-	if r.keeper == nil {
+	if r.writer == nil {
 		return nil
 	}
-	return r.keeper.Err()
+	return r.writer.Err()
 }
 
 // Nodes returns the totals of the nodes, in node order, once the run is over.
@@ -60,15 +60,15 @@ func (r *Records) Nodes() []metrics.NodeTotals {
 	return r.totals.Totals()
 }
 
-// Dropped returns the number of records that found no room on their way.
+// Dropped returns the number of records that were dropped because a buffer was full.
 func (r *Records) Dropped() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.totals.Dropped()
 }
 
-// ccSums adds up what each flow's controller did with the ACKs of the measuring
-// window, as the windows come.
+// ccSums counts the actions of each flow's controller on the ACKs of the measuring
+// window.
 type ccSums struct {
 	plan *plan.Plan
 	sums []ccSum // by flow
@@ -101,8 +101,8 @@ func (c *ccSums) Consume(b *metrics.Batch) {
 	}
 }
 
-// measure adds the share of each action and the mean delay that a controller was
-// fed.
+// measure adds the share of each action and the mean delay that a controller
+// received.
 func (c *ccSums) measure(m map[string]float64) {
 	for i, s := range c.sums {
 		if s.acks == 0 {
@@ -116,11 +116,11 @@ func (c *ccSums) measure(m map[string]float64) {
 	}
 }
 
-// pathSums adds up what tags said of the paths between programs in the measuring
-// window, as the windows come.
+// pathSums adds up the signals in the tags of the paths between programs in the
+// measuring window.
 type pathSums struct {
 	plan *plan.Plan
-	sums map[int32]*[csig.Types]pathSum // by flow, whose samples are at one host
+	sums map[int32]*[csig.Types]pathSum // by flow; all samples of a flow are from one host
 }
 
 type pathSum struct {

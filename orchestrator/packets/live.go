@@ -17,29 +17,30 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
-// Live asks the nodes at both ends of a link of a run in real time for the
-// packets that it carries from now on.
+// Live captures the packets of a link of a run in real time, from now on. The nodes at
+// both ends of the link send them.
 type Live struct {
 	Run      runs.Run
 	Link     string
 	Duration time.Duration // wall time; 0: until ctx or the run ends
 	Packets  int           // 0: any number
-	Announce func(string)  // told when it has begun; may be nil
+	Announce func(string)  // called when the capture has begun; may be nil
 }
 
-// Captured is how a capture of a run under way went.
+// Captured is the result of a capture of a run under way.
 type Captured struct {
 	Packets int
-	Missed  int64 // that the capture did not keep up with
-	Ended   bool  // because the run has
+	Missed  int64 // packets for which the capture was too slow
+	Ended   bool  // the capture ended because the run has ended
 }
 
 // Times of a live capture, in wall time.
 const (
 	answerWithin = 5 * time.Second
-	// heldFor is how long a packet is kept for those before it at the other end.
+	// heldFor is how long a packet is held back: an earlier packet of the other end
+	// may still arrive.
 	heldFor = 300 * time.Millisecond
-	// shownEvery is how often packets are handed on.
+	// shownEvery is how often packets are written.
 	shownEvery = 100 * time.Millisecond
 )
 
@@ -84,8 +85,8 @@ func (c Live) Write(ctx context.Context, out io.Writer) (*Captured, error) {
 // liveEnd is one end of the link.
 type liveEnd struct{ node, port int }
 
-// ends finds the ends of the link, that of the node which the link's name begins
-// with first.
+// ends finds the ends of the link. The end of the node with which the link's name
+// begins comes first.
 func (c Live) ends() ([]liveEnd, error) {
 	var names []string
 	for _, l := range c.Run.Links {
@@ -110,8 +111,8 @@ func (c Live) ends() ([]liveEnd, error) {
 	return nil, fmt.Errorf("capture %w; csiglab inspect %s lists all", plan.UnknownLink(c.Link, names), c.Run.ID)
 }
 
-// listen asks the nodes and waits for their answers. The sources are to be closed
-// in any case.
+// listen requests the packets from the nodes and waits for their answers. The caller
+// closes the sources, also after an error.
 func (c Live) listen(ends []liveEnd) (sources []*spool.Source, about string, err error) {
 	folder := c.Run.NodeFolder
 	for _, end := range ends {
@@ -139,7 +140,7 @@ func (c Live) listen(ends []liveEnd) (sources []*spool.Source, about string, err
 	return sources, about, nil
 }
 
-// config says how the packets of a variant are read.
+// config returns how to read the packets of a variant.
 func (c Live) config(variant string) (capture.Config, error) {
 	e, err := experimentOf(c.Run.Folder, variant)
 	if err != nil {
@@ -163,7 +164,7 @@ type arrived struct {
 	at     time.Time
 }
 
-// merge writes the records of the sources, whose places they get.
+// merge writes the records of the sources. Each gets the index of its source.
 func (c Live) merge(ctx context.Context, sources []*spool.Source, w *capture.Writer) (*Captured, error) {
 	records, stop := make(chan arrived, 1024), make(chan struct{})
 	defer close(stop)
@@ -195,8 +196,8 @@ func (c Live) merge(ctx context.Context, sources []*spool.Source, w *capture.Wri
 	defer ticker.Stop()
 	got := new(Captured)
 	var held []arrived
-	// show writes, in order of the model's time, what arrived by then and what was
-	// before that. It tells whether there is room for more.
+	// show writes, in the order of model time, the records that arrived by then and
+	// those with earlier model times. more is false when Packets have been written.
 	show := func(then time.Time) (more bool, err error) {
 		slices.SortStableFunc(held, func(a, b arrived) int { return cmp.Compare(a.record.At, b.record.At) })
 		due := 0

@@ -23,24 +23,23 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Recapture asks for the packets of one link in one run of a run folder.
+// Recapture writes the packets of one link in one run of a run folder.
 type Recapture struct {
 	Folder  string
 	Link    string
 	Variant string // empty: the first
 	Seed    uint64
 	AnySeed bool // the first of the variant's, instead of Seed
-	// Announce is told which run it is and where the packets come from; may be nil.
+	// Announce receives which run it is and where the packets come from; may be nil.
 	Announce func(string)
 	Version  string // of this csiglab
 }
 
-// Write writes the packets as pcapng: those that the run captured, or else, under
-// a clock that is exact, those of the same run once more in virtual time, which
-// must leave the same trace. Until it has returned nil, what it wrote is not to be
-// trusted. Its error wraps failure.ErrConfiguration where the run or the link is not to be
-// had, failure.ErrInfrastructure where the trace is another, or is one of package
-// runfolder's.
+// Write writes the packets as pcapng. If the run captured the link, it copies them.
+// Otherwise, if the run's clock is exact, it repeats the run in virtual time, which
+// must give the same trace. The output is valid only when Write has returned nil. Its
+// error wraps failure.ErrConfiguration if there is no such run or link,
+// failure.ErrInfrastructure if the trace differs, or is one of package runfolder's.
 func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	folder, err := runfolder.Open(c.Folder)
 	if err != nil {
@@ -99,9 +98,9 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 }
 
 // Virtual runs a plan in virtual time. It captures the packets in a File, which may be
-// nil, and hands on the records. progress, which may be nil, is called now and then
+// nil, and passes on the records. progress, which may be nil, is called now and then
 // with the share of the payload that has been delivered. The run ends early when
-// packets or records cannot be kept.
+// packets or records cannot be written.
 func Virtual(ctx context.Context, p *plan.Plan, pcap *File, records *measure.Records, progress func(delivered float64)) (*backend.Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -126,8 +125,8 @@ func Virtual(ctx context.Context, p *plan.Plan, pcap *File, records *measure.Rec
 	return out, err
 }
 
-// experimentOf reads the experiment of a run folder and returns its variant, which is
-// the caller's. Its error is the user's.
+// experimentOf reads the experiment of a run folder and returns one of its variants.
+// Its error wraps failure.ErrConfiguration.
 func experimentOf(folder, variant string) (*experiment.Experiment, error) {
 	set, err := experiment.Load(filepath.Join(folder, runfolder.ExperimentFile), experiment.Options{Tables: experiment.StandardTables()})
 	if err != nil {
@@ -147,7 +146,7 @@ func (c Recapture) announce(text string) {
 	}
 }
 
-// find returns the run that is asked for.
+// find returns the run in the folder.
 func (c Recapture) find(folder *runfolder.Folder) (*runfolder.Run, error) {
 	var variants, seeds []string
 	for i, r := range folder.Manifest.Runs {

@@ -1,6 +1,6 @@
-// Package packets has the packets of a run as pcapng: those that a run writes while
-// it goes on or whose nodes left them (File), those of a run that is over (Recapture),
-// and those of a run under way (Live).
+// Package packets writes the packets of a run as pcapng: in the capture file of a run
+// that is executed (File), from the run folder of a run that is over (Recapture), and
+// from the nodes of a run under way (Live).
 package packets
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// File is the capture of a run as it is written. A nil File is one of a run that
+// File is the capture file of a run, open for writing. It is nil for a run that
 // captures nothing.
 type File struct {
 	*capture.Writer
 	buffer *bufio.Writer
-	file   *os.File // nil: somebody else's
+	file   *os.File // nil: the caller's, who closes it
 }
 
 // Create begins the capture of a run in its folder; nil if the plan captures nothing.
@@ -75,7 +75,7 @@ func (c *File) Close() error {
 // Failed reports whether writing has failed.
 func (c *File) Failed() bool { return c != nil && c.Err() != nil }
 
-// Merge writes what the nodes of a run with real frames have captured.
+// Merge writes the packets that the nodes of a run with real frames have captured.
 func (c *File) Merge(from emu.Capture) (err error) {
 	var spools []*spool.Reader
 	defer func() {
@@ -96,7 +96,7 @@ func (c *File) Merge(from emu.Capture) (err error) {
 	return c.Writer.Merge(spools)
 }
 
-// RemoveSpools removes what Merge has read, or a run that failed has left.
+// RemoveSpools removes the files that Merge has read or would have read.
 func RemoveSpools(c emu.Capture) {
 	for _, name := range c.Spools() {
 		os.Remove(name)

@@ -37,7 +37,7 @@ func UnknownLink(name string, names []string) error {
 	if near := nearestLink(name, names); near != "" {
 		err = fmt.Errorf("%w (did you mean %q?)", err, near)
 	}
-	// One of each tier says more than the first of a thousand.
+	// List one link of each pair of tiers rather than the first of a thousand.
 	var kinds, like []string
 	for _, n := range names {
 		kind := digits.ReplaceAllString(n, "")
@@ -51,14 +51,14 @@ func UnknownLink(name string, names []string) error {
 // digits are the numbers of nodes in names of links.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// tierNames replace what others call the switches of a tier by what they are called
-// here: the top one is agg with two tiers and core with three.
+// tierNames replace other common names of the switches of a tier by the names used
+// here: the top tier is agg with two tiers and core with three.
 var tierNames = []*strings.Replacer{
 	strings.NewReplacer("leaf", "tor", "edge", "tor", "spine", "agg"),
 	strings.NewReplacer("leaf", "tor", "edge", "tor", "spine", "core"),
 }
 
-// nearestLink returns the link that a name was probably meant to be, "" if none is
+// nearestLink returns the link whose name is most like the given one, "" if none is
 // near.
 func nearestLink(name string, names []string) string {
 	tries := []string{name}

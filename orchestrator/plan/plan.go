@@ -1,7 +1,7 @@
-// Package plan turns an experiment and a seed into a Plan: what every node is
-// built from, how they are joined, and what the run is to leave. It decides
-// everything that is decided before a run; it runs nothing. A Plan is plain data:
-// it can be sent to another process or machine.
+// Package plan turns an experiment and a seed into a Plan: the specifications of all
+// nodes, the links between them, and what the run measures and captures. It makes
+// every decision before a run; it runs nothing. A Plan is plain data: it can be sent
+// to another process or machine.
 package plan
 
 import (
@@ -47,8 +47,8 @@ type Plan struct {
 	// from the configuration alone, such as target_qdelay_us; both become metrics.
 	Actions   []congestion.Action
 	Constants []congestion.Constant
-	// Notes are what the user should know of how the inputs were read, such as a
-	// value that is not used.
+	// Notes are remarks for the user on how the inputs were read, such as a value
+	// that is not used.
 	Notes []string
 }
 
@@ -122,7 +122,7 @@ func (p *Plan) Domain() *csig.Domain {
 	return d
 }
 
-// Capture returns what the captured packets of the run are read by.
+// Capture returns the configuration for reading the captured packets of the run.
 func (p *Plan) Capture() capture.Config {
 	c := capture.Config{Ports: p.Captured, Format: p.Format, Domain: p.Domain()}
 	if c.Domain != nil {

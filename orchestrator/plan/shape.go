@@ -21,8 +21,8 @@ import (
 	"github.com/csiglab/csiglab/workloads"
 )
 
-// Shape is what the plans of one variant have in common: all that does not depend
-// on the seed.
+// Shape is the common part of the plans of one variant: everything that does not
+// depend on the seed.
 type Shape struct {
 	experiment   *experiment.Experiment
 	graph        *topologies.Graph
@@ -79,7 +79,7 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	return s, nil
 }
 
-// Notes are what the user should know of how the inputs were read.
+// Notes returns remarks for the user on how the inputs were read.
 func (s *Shape) Notes() []string { return s.notes }
 
 // controlDelay returns the delay of dependencies that cross hosts: the one given,
@@ -180,8 +180,8 @@ func checkLB(a experiment.Algorithm, seed uint64) error {
 	return nil
 }
 
-// host returns the configuration of a host that runs the transport. up is where
-// its NIC leads.
+// host returns the configuration of a host that runs the transport. up is the port
+// to which its NIC leads.
 func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.Config {
 	e := s.experiment
 	c := host.Config{

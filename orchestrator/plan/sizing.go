@@ -101,7 +101,7 @@ type marking struct {
 	thresholds aqm.Thresholds
 }
 
-// newMarking settles the AQM policy, and refuses parameters that make no sense at one
+// newMarking chooses the AQM policy, and refuses parameters that make no sense at one
 // of the rates.
 func newMarking(g *topologies.Graph, links experiment.Links, s sizing) (m marking, err error) {
 	if !links.ECN.Enabled {

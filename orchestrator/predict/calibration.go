@@ -16,7 +16,7 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// calibration is how well this machine keeps real time, with so many nodes.
+// calibration is how well this machine keeps real time with a number of nodes.
 type calibration struct {
 	Kernel   string            `json:"kernel"`
 	CPU      string            `json:"cpu"`
@@ -36,15 +36,16 @@ type calibrationLoad struct {
 	Lateness time.Duration `json:"latenessNs"` // 99th percentile
 }
 
-// How long a calibration is kept: a machine that others use too is not the same for
-// long, and what it was while they kept it busy says little of what it is.
+// How long a calibration is valid. The load of a machine that others use too changes,
+// and a calibration that was measured while the machine was busy is valid for less
+// time.
 const (
 	calmAge  = 24 * time.Hour
 	busyAge  = 10 * time.Minute
 	busyLoad = 0.5 // per processor, of a machine that is busy
 )
 
-// fresh reports whether the calibration is still of use.
+// fresh reports whether the calibration is still valid.
 func (c *calibration) fresh(now time.Time) bool {
 	age, most := now.Sub(c.At), calmAge
 	if c.busy() {
@@ -59,8 +60,8 @@ func (c *calibration) busy() bool { return c.Busy >= busyLoad }
 // (proc_loadavg(5)).
 const loadAverage = "/proc/loadavg"
 
-// loadPerCPU returns the load average in a file like that, per processor, 0 where it
-// tells none.
+// loadPerCPU returns the load average in a file of that format, per processor, and 0
+// if it has none.
 func loadPerCPU(file string) float64 {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -73,16 +74,16 @@ func loadPerCPU(file string) float64 {
 	return load / float64(runtime.NumCPU())
 }
 
-// measured are the figures of a 2-core machine under load (docs/references.md#timers), for
-// predictions where nothing was calibrated.
+// measured are the figures of a 2-core machine under load (docs/references.md#timers).
+// Predictions use them if there is no calibration.
 var measured = calibration{Loads: []calibrationLoad{{0.2, 95 * time.Microsecond}}, FrameHop: 20 * time.Microsecond}
 
-// mostWakers bounds the threads of a calibration; those of more nodes differ
-// little from as many.
+// mostWakers bounds the threads of a calibration; more threads change the result
+// little.
 const mostWakers = 64
 
-// wakers returns how many threads stand for so many nodes: a power of two, so that
-// few calibrations serve all fabrics.
+// wakers returns how many threads a calibration for a number of nodes uses: a power
+// of two, so that few calibrations serve all fabrics.
 func wakers(nodes int) int {
 	n := 2
 	for n < min(nodes, mostWakers) {
@@ -91,7 +92,8 @@ func wakers(nodes int) int {
 	return n
 }
 
-// calibrationFile returns where the calibration is kept, or "".
+// calibrationFile returns the file of the calibration, or "" if there is no place for
+// it.
 func calibrationFile(wakers int) string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -100,8 +102,8 @@ func calibrationFile(wakers int) string {
 	return filepath.Join(dir, "csiglab", fmt.Sprintf("calibration-%d.json", wakers))
 }
 
-// cachedCalibration returns the calibration of this machine and user for so many
-// nodes, if there is one that is not too old.
+// cachedCalibration returns the cached calibration of this machine and user for a
+// number of nodes, if there is one that is not too old.
 func cachedCalibration(nodes int) (c calibration, ok bool) {
 	text, err := os.ReadFile(calibrationFile(wakers(nodes)))
 	if err != nil || json.Unmarshal(text, &c) != nil {
@@ -118,8 +120,8 @@ func cachedCalibration(nodes int) (c calibration, ok bool) {
 	return c, sound && c.fresh(time.Now())
 }
 
-// calibrate returns the calibration of this machine for so many nodes, measured
-// now if need be.
+// calibrate returns the calibration of this machine for a number of nodes. It measures
+// if no valid calibration is cached.
 func calibrate(ctx context.Context, nodes int) (calibration, error) {
 	if c, ok := cachedCalibration(nodes); ok {
 		return c, nil
@@ -172,15 +174,14 @@ const (
 	loadTarget     = 0.5  // of the processors
 )
 
-// wakesPerHop is how many frame-hops' time of CPU a run takes for each: nodes wake
-// for ports that become free and for timers too. Three-flow in real time took 12 %
-// of the processors where its frame-hops by themselves are 6.
+// wakesPerHop is the CPU time of a run per frame-hop, in units of a frame-hop's own
+// time: nodes also wake for ports that become free and for timers. Three-flow in real
+// time took 12 % of the processors; its frame-hops alone take 6 %.
 const wakesPerHop = 2
 
-// dilation returns the smallest dilation, of two digits, under which this machine
-// is predicted to keep real time: late by no more than LatenessTarget of the
-// smallest delay under the load that the run then is, which is no more than
-// loadTarget.
+// dilation returns the smallest dilation, of two digits, under which this machine is
+// predicted to keep real time: the run's load is at most loadTarget, and under that
+// load timers are late by at most LatenessTarget of the smallest delay.
 func (c *calibration) dilation(p *plan.Plan) float64 {
 	load, delay := c.load(p), p.SmallestDelay().Seconds()
 	for step := 1.0; ; step *= 10 {
@@ -193,8 +194,8 @@ func (c *calibration) dilation(p *plan.Plan) float64 {
 	}
 }
 
-// load returns the share of the processors that a run takes at dilation 1; it is
-// more than all of them as a rule.
+// load returns the share of the processors that a run takes at dilation 1. It is
+// usually more than 1.
 func (c *calibration) load(p *plan.Plan) float64 {
 	e := Run(p)
 	perSecond := programLoad(p)

@@ -10,10 +10,10 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Dilation returns the wall clock of runs that are to be executed with one dilation,
-// and a sentence for the user: the dilation given, or where that is 0 the smallest
-// that this machine is predicted to keep, for which it is calibrated if need be. The
-// error wraps failure.ErrInfrastructure.
+// Dilation returns the wall clock of runs that share one dilation, and a sentence for
+// the user. It uses the given dilation or, if that is 0, the smallest that this
+// machine is predicted to keep; for that it calibrates the machine if no valid
+// calibration is cached. The error wraps failure.ErrInfrastructure.
 func Dilation(ctx context.Context, given float64, plans []*plan.Plan) (c wall.Clock, why string, err error) {
 	c, why = wall.Clock{Dilation: given}, "as given"
 	if given == 0 {

@@ -1,6 +1,6 @@
-// Package predict tells before a run what it will take: packets, model time and wall
-// time, and in real time the dilation that this machine can keep. It runs no node;
-// it measures the machine.
+// Package predict predicts the cost of a run: packets, model time and wall time, and in real
+// time the dilation that this machine can keep. It runs no node; it measures the
+// machine.
 package predict
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Figures of docs/performance.md that predictions are made of.
+// Figures of docs/performance.md on which predictions are based.
 const (
 	virtualHop  = 170e-9 // seconds of CPU for a packet-hop in virtual time
 	lockstepHop = 3.5e-6 // wall seconds for a frame-hop in lockstep on two cores
 	acksPerData = 0.8
 )
 
-// Validation is what is known of an experiment before it runs.
+// Validation describes an experiment before it runs.
 type Validation struct {
 	Hosts, Switches, Links int
 	Counts                 topologies.Counts
@@ -69,8 +69,8 @@ func Validate(set *experiment.Set) (*Validation, error) {
 	return v, nil
 }
 
-// expectedDilation returns the dilation of a set, or where that is auto the one that
-// would be chosen if this machine is as it was when it was calibrated last.
+// expectedDilation returns the dilation of a set. If that is auto, it returns the
+// dilation that fits the last calibration of this machine.
 func expectedDilation(set *experiment.Set, p *plan.Plan) float64 {
 	if d := set.Base.Wall.Dilation; d != 0 {
 		return float64(d)

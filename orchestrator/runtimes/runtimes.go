@@ -1,7 +1,7 @@
-// Package runtimes is the table of runtimes, which are places where nodes run, and
-// of clocks, which are ways in which model time passes, with the rule which
-// runtime runs under which clock. It holds names and nothing that runs: the
-// experiment file, the commands and the backends import it.
+// Package runtimes is the table of runtimes (places where nodes run) and of clocks
+// (ways in which model time passes), with the rule which runtime runs under which
+// clock. It holds names and runs nothing: the experiment file, the commands and the
+// backends import it.
 package runtimes
 
 import (
@@ -22,7 +22,7 @@ const (
 // Names of clocks.
 const (
 	Virtual  = "virtual"  // model time jumps from event to event
-	Lockstep = "lockstep" // nodes advance together, as far as no frame can still arrive
+	Lockstep = "lockstep" // nodes advance together, each only to the point before which no further frame can arrive
 	Wall     = "wall"     // real time, dilated
 )
 

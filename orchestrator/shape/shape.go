@@ -1,8 +1,8 @@
-// Package shape has the kernel keep a link from being faster than it is in the
-// model: a tbf (token bucket filter) on the interface at each end. It is a
-// backstop in real time. The queue, the pacing at the link's rate and the
-// propagation delay are the dataplane's, so that a shaper delays nothing as long
-// as the machines pace. Both backends with real links use it.
+// Package shape limits the rate of a link in the kernel to its rate in the model: it
+// puts a tbf (token bucket filter) on the interface at each end. It is a backstop in
+// real time. The dataplane has the queue, the pacing at the link's rate and the
+// propagation delay, so that a shaper delays nothing as long as the machines pace.
+// Both backends with real links use it.
 package shape
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Shaped is what the shaper of one interface was set to and did.
+// Shaped is the rate and the statistics of the shaper of one interface.
 type Shaped struct {
 	Node, Port int
 	Rate       units.Rate // in wall time
@@ -65,8 +65,8 @@ func Set(h *netlink.Handle, index int, l Link) error {
 	return nil
 }
 
-// Read returns what the shapers of a node did whose ports have the interfaces
-// with the given indices, in the network namespace of h.
+// Read returns the statistics of a node's shapers. indices are those of the interfaces
+// of its ports, in the network namespace of h.
 func Read(h *netlink.Handle, node int, indices []int) ([]Shaped, error) {
 	found, err := h.QdiscList(nil)
 	if err != nil {
