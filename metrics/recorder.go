@@ -120,7 +120,7 @@ func (r *PortRecorder) closeWindow(at units.Time) {
 	r.area = 0
 }
 
-// rolling tells when a window of a flow ends. The zero end makes the first event
+// rolling determines when a window of a flow ends. The zero end makes the first event
 // begin a window.
 type rolling struct {
 	interval units.Duration

@@ -10,7 +10,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Kind tells hosts from switches.
+// Kind is the kind of a node: host or switch.
 type Kind uint8
 
 // Kinds of node.

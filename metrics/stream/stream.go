@@ -18,7 +18,7 @@ const (
 	lossyBatches = 512
 )
 
-// Overflow is what a Buffer does with records that find no room.
+// Overflow is what a Buffer does with records when it is full.
 type Overflow bool
 
 const (
@@ -110,6 +110,6 @@ func (b *Buffer) handOn(to metrics.Consumer) {
 	for batch := range b.full {
 		to.Consume(batch)
 		batch.Reset()
-		b.free <- batch // has room for all that there are
+		b.free <- batch // does not block: the buffer holds all batches
 	}
 }

@@ -64,7 +64,7 @@ func (f *Fabric) Wires() (ends [][2]topologies.End, names []string) {
 
 // Configs returns the driver's configuration of each node, in order, and the
 // directions of all links: link i of Wires is 2i from A to B and 2i+1 back.
-func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
+func (f *Fabric) Configs() ([]Config, []lockstep.Channel) {
 	configs := make([]Config, len(f.Graph.Nodes))
 	format := f.Format
 	format.Raw = format.Raw || len(f.Applications) > 0
@@ -75,14 +75,14 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
 			Spool: f.Spools.of(i), Live: f.Live, Profile: f.Profile,
 		}
 	}
-	var links []lockstep.Link
+	var links []lockstep.Channel
 	wires, names := f.Wires()
 	for id, w := range wires {
 		delay, lookahead := f.lookahead(id)
 		for side, end := range w {
 			peer := w[1-side]
 			out := 2*id + side
-			links = append(links, lockstep.Link{From: end.Node, To: peer.Node, Lookahead: lookahead})
+			links = append(links, lockstep.Channel{From: end.Node, To: peer.Node, Lookahead: lookahead})
 			c := &configs[end.Node]
 			for len(c.Ports) <= end.Port {
 				c.Ports = append(c.Ports, Port{})

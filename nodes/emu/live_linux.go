@@ -10,8 +10,8 @@ import (
 // during the run: a process makes a pipe in Folder and then requests the capture
 // (wall.ControlBlock.RequestCapture); the node opens the pipe and writes frames.
 type Live struct {
-	Folder string // as the nodes see it; empty: nobody is answered
-	About  string // what they say first
+	Folder string // as the nodes see it; empty: requests are not answered
+	About  string // description that nodes send first
 }
 
 // OpenLive opens the pipes that were made in the folder of Live since the last

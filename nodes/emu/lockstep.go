@@ -31,7 +31,7 @@ func (n *Node) Grant(b *lockstep.Board) {
 
 // Turn is a turn in lockstep, which Grant has prepared: it reads what must be
 // read, processes every event before horizon, 0 for none, and puts on the wire
-// what they send. It ends early when a link has no room for more. The report is
+// the frames that they send. It ends early when a link is full. The report is
 // valid until the next Turn. A *LinkError names the link that broke the run.
 func (n *Node) Turn(horizon units.Time) (lockstep.Report, error) {
 	if err := n.read(); err != nil {

@@ -4,7 +4,7 @@ import "github.com/csiglab/csiglab/units"
 
 // BeginRealTime tells the node, before its first event, that it is driven in real
 // time (package wall) and not in lockstep: frames may be lost and come late, and
-// links have room for any number of frames.
+// links hold any number of frames.
 func (n *Node) BeginRealTime() { n.realTime = true }
 
 // Poll reads frames that have come, at most the given number of batches, and waits

@@ -25,7 +25,7 @@ type crew struct {
 	deployment *Deployment
 	net        *network
 	configs    []emu.Config // by node
-	links      []lockstep.Link
+	links      []lockstep.Channel
 
 	records   metrics.Consumer
 	inside    []*insideNode // driven here

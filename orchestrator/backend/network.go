@@ -76,7 +76,7 @@ func (n *network) shape() error {
 		if r.inMemory(r.Plan.Links[id]) {
 			continue
 		}
-		link := shape.Link{
+		link := shape.Limit{
 			Rate: l.Rate, Dilation: r.Wall.Dilation, Frame: r.MaxFrame(), Packet: int(r.Plan.MaxPayload() + r.Plan.Format.Header),
 		}
 		for _, end := range []topologies.End{l.A, l.B} {

@@ -124,7 +124,7 @@ func (s *space) settle() error {
 }
 
 // shape sets up the shaper of a port's interface.
-func (s *space) shape(port int, link shape.Link) error {
+func (s *space) shape(port int, link shape.Limit) error {
 	return shape.Set(s.Handle, s.interfaces[port], link)
 }
 

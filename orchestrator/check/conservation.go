@@ -14,8 +14,8 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Conservation checks that nothing came from nowhere or went nowhere: at every
-// port, on every link, and for every flow. A violation is a bug of csiglab.
+// Conservation checks that no packet appears or vanishes: at every port, on every
+// link, and for every flow. A violation is a bug of csiglab.
 func Conservation(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runfolder.Check {
 	problem := checkPorts(p, nodes)
 	var inNetwork int64
@@ -39,8 +39,8 @@ func failed(name, detail string) runfolder.Check {
 	return runfolder.Check{Name: name, Detail: detail}
 }
 
-// checkPorts: in = out + dropped + queued, in packets, and in bytes with what
-// trimming cut.
+// checkPorts checks in = out + dropped + queued, in packets, and in bytes including
+// the bytes that trimming cut.
 func checkPorts(p *plan.Plan, results []metrics.NodeTotals) string {
 	for _, r := range results {
 		for _, t := range r.Ports {
@@ -60,8 +60,9 @@ func checkPorts(p *plan.Plan, results []metrics.NodeTotals) string {
 	return ""
 }
 
-// checkLinks: what one end sent, the other received, or is in flight when the
-// run was cut off. It returns the packets still inside the network.
+// checkLinks checks that the packets that one end sent were received by the other, or
+// are in flight if the run was cut off. It returns the packets still inside the
+// network.
 func checkLinks(p *plan.Plan, drained bool, nodes []metrics.NodeTotals) (inNetwork int64, problem string) {
 	at := func(e topologies.End) metrics.PortTotals { return nodes[e.Node].Ports[e.Port] }
 	for id, l := range p.Graph.Links {
@@ -90,7 +91,7 @@ func checkLinks(p *plan.Plan, drained bool, nodes []metrics.NodeTotals) (inNetwo
 	return inNetwork, ""
 }
 
-// undelivered counts the packets that a node dropped before a port had them.
+// undelivered counts the packets that a node dropped before they reached a port.
 func undelivered(r metrics.NodeTotals) (n int64) {
 	for _, d := range r.Drops {
 		n += d.Packets
@@ -101,13 +102,13 @@ func undelivered(r metrics.NodeTotals) (n int64) {
 	return n
 }
 
-// checkFlows: transmissions = delivered whole + delivered trimmed + dropped + in
+// checkFlows checks transmissions = delivered whole + delivered trimmed + dropped + in
 // flight. Drops are not counted by flow, so with drops or a cut-off run the sum
 // over all flows is checked to lie within them.
 func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, inNetwork int64) string {
 	var missing, dropped int64
 	for i, r := range nodes {
-		if i < p.Hosts() { // what finds no room at a host's port was not sent
+		if i < p.Hosts() { // a packet that a full host port drops was not sent
 			dropped += undelivered(r)
 			continue
 		}

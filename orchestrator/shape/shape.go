@@ -34,8 +34,8 @@ const (
 	psched   = 64      // ns, the kernel's unit of a shaper's times (pkt_sched.h)
 )
 
-// Link is a link in wall time.
-type Link struct {
+// Limit is the rate limit of a link, in wall time.
+type Limit struct {
 	Rate     units.Rate // in the model
 	Dilation float64
 	// Frame is the longest frame on the wire, in bytes, Packet the size that it is
@@ -44,14 +44,14 @@ type Link struct {
 }
 
 // WireRate returns what the shaper of the link lets through, margin included.
-func (l Link) WireRate() units.Rate {
+func (l Limit) WireRate() units.Rate {
 	longer := max(1, float64(l.Frame)/float64(l.Packet))
 	return units.Rate(math.Ceil(float64(l.Rate) / l.Dilation * margin * longer))
 }
 
 // Set puts a shaper on the interface with the given index, in the network
 // namespace of h, or changes the one that is there.
-func Set(h *netlink.Handle, index int, l Link) error {
+func Set(h *netlink.Handle, index int, l Limit) error {
 	perSecond := max(1, uint64(l.WireRate())/8)
 	size := min(max(burst*float64(perSecond), burstMin, 2*float64(l.Frame)), burstMax)
 	ticks := size / float64(perSecond) * 1e9 / psched

@@ -56,8 +56,8 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Link is one direction of a link.
-type Link struct {
+// Channel is one direction of a link.
+type Channel struct {
 	From, To  int            // nodes
 	Lookahead units.Duration // positive
 	Capacity  int64          // frames that may be on it unread, positive
@@ -108,7 +108,7 @@ type Board struct {
 
 	nodes int
 	end   units.Time
-	links []Link
+	links []Channel
 	in    [][]int
 	wake  []int
 
@@ -146,7 +146,7 @@ func Words(nodes, links int) int { return headWords + 7*nodes + 3*links + nodes*
 // New returns the Board of a fabric over words, which all nodes share. Every
 // caller gives the same nodes, links and end. Exactly one of them calls Reset
 // before the first turn.
-func New(words []int64, nodes int, links []Link, end units.Time) (*Board, error) {
+func New(words []int64, nodes int, links []Channel, end units.Time) (*Board, error) {
 	if len(words) != Words(nodes, len(links)) {
 		return nil, fmt.Errorf("lockstep: %d words, want %d", len(words), Words(nodes, len(links)))
 	}

@@ -19,7 +19,7 @@ type event struct {
 }
 
 type toy struct {
-	links []lockstep.Link
+	links []lockstep.Channel
 	out   [][]int // per node
 	end   units.Time
 }
@@ -64,7 +64,7 @@ func randomToy(rng *rand.Rand) (*toy, int, [][]event) {
 	y := &toy{out: make([][]int, nodes), end: units.Time(100_000 + rng.IntN(400_000))}
 	join := func(a, b int) {
 		la, room := units.Duration(1+rng.IntN(3000)), int64(1+rng.IntN(5))
-		for _, l := range []lockstep.Link{{From: a, To: b, Lookahead: la, Capacity: room}, {From: b, To: a, Lookahead: la, Capacity: room}} {
+		for _, l := range []lockstep.Channel{{From: a, To: b, Lookahead: la, Capacity: room}, {From: b, To: a, Lookahead: la, Capacity: room}} {
 			y.out[l.From] = append(y.out[l.From], len(y.links))
 			y.links = append(y.links, l)
 		}
@@ -246,7 +246,7 @@ func TestRandomSchedules(t *testing.T) {
 // TestIdleGap: a gap of a second between events costs turns by the event, not by
 // the lookahead of a microsecond.
 func TestIdleGap(t *testing.T) {
-	links := []lockstep.Link{
+	links := []lockstep.Channel{
 		{From: 0, To: 1, Lookahead: units.Microsecond, Capacity: 100}, {From: 1, To: 0, Lookahead: units.Microsecond, Capacity: 100},
 		{From: 1, To: 2, Lookahead: units.Microsecond, Capacity: 100}, {From: 2, To: 1, Lookahead: units.Microsecond, Capacity: 100},
 	}
@@ -298,11 +298,11 @@ func TestIdleGap(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	for what, link := range map[string]lockstep.Link{
+	for what, link := range map[string]lockstep.Channel{
 		"a link without lookahead": {From: 0, To: 1, Capacity: 1},
 		"a link without capacity":  {From: 0, To: 1, Lookahead: 1},
 	} {
-		if _, err := lockstep.New(make([]int64, lockstep.Words(2, 1)), 2, []lockstep.Link{link}, units.Never); err == nil {
+		if _, err := lockstep.New(make([]int64, lockstep.Words(2, 1)), 2, []lockstep.Channel{link}, units.Never); err == nil {
 			t.Errorf("%s was accepted", what)
 		}
 	}
@@ -312,11 +312,11 @@ func TestNewRefuses(t *testing.T) {
 // frame to the next: ns per grant of the algorithm alone.
 func BenchmarkTurn(b *testing.B) {
 	const nodes = 12
-	var links []lockstep.Link
+	var links []lockstep.Channel
 	for n := range nodes {
 		links = append(links,
-			lockstep.Link{From: n, To: (n + 1) % nodes, Lookahead: units.Microsecond, Capacity: 100},
-			lockstep.Link{From: (n + 1) % nodes, To: n, Lookahead: units.Microsecond, Capacity: 100})
+			lockstep.Channel{From: n, To: (n + 1) % nodes, Lookahead: units.Microsecond, Capacity: 100},
+			lockstep.Channel{From: (n + 1) % nodes, To: n, Lookahead: units.Microsecond, Capacity: 100})
 	}
 	board, err := lockstep.New(make([]int64, lockstep.Words(nodes, len(links))), nodes, links, units.Never)
 	if err != nil {

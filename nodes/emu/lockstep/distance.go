@@ -4,8 +4,8 @@ import "container/heap"
 
 // distances writes dist[to*nodes+from], the smallest sum of lookaheads over
 // paths of at least one link, by Dijkstra's algorithm from every node.
-func distances(dist []int64, nodes int, links []Link) {
-	out := make([][]Link, nodes)
+func distances(dist []int64, nodes int, links []Channel) {
+	out := make([][]Channel, nodes)
 	for _, l := range links {
 		out[l.From] = append(out[l.From], l)
 	}

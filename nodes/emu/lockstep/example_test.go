@@ -10,7 +10,7 @@ import (
 // Two nodes a microsecond apart: the one with the earlier event may advance until
 // the other's event, or the answer to its own, could reach it.
 func ExampleNew() {
-	links := []lockstep.Link{
+	links := []lockstep.Channel{
 		{From: 0, To: 1, Lookahead: units.Microsecond, Capacity: 64},
 		{From: 1, To: 0, Lookahead: units.Microsecond, Capacity: 64},
 	}

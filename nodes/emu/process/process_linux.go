@@ -40,12 +40,12 @@ const (
 type Spec struct {
 	emu.Config
 	Machine    machine.Spec
-	Interfaces []int           // indices of the ports' interfaces in the process's namespace
-	MaxFrame   int             // the longest frame, trailer included
-	Nodes      int             // of the fabric
-	Links      []lockstep.Link // of the fabric
-	End        units.Time      // exclusive
-	Wall       *wall.Clock     // nil: lockstep
+	Interfaces []int              // indices of the ports' interfaces in the process's namespace
+	MaxFrame   int                // the longest frame, trailer included
+	Nodes      int                // of the fabric
+	Links      []lockstep.Channel // of the fabric
+	End        units.Time         // exclusive
+	Wall       *wall.Clock        // nil: lockstep
 }
 
 // message is what a process writes to its report file, gob after gob: the records of

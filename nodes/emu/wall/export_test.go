@@ -37,12 +37,12 @@ func (s *lateSleeper) wait(until time.Duration, frames bool) {
 
 // PaceAsleep drives each node on a goroutine of its own, for testing/synctest. The
 // nodes' Conns are in memory. lag returns how late a node's next sleep ends.
-func PaceAsleep(c Clock, end units.Time, nodes []*emu.Node, links []lockstep.Link, lag func(node int) time.Duration) (Timing, Progress, error) {
+func PaceAsleep(c Clock, end units.Time, nodes []*emu.Node, links []lockstep.Channel, lag func(node int) time.Duration) (Timing, Progress, error) {
 	return PaceAsleepWhile(c, end, nodes, links, lag, func() bool { return false })
 }
 
 // PaceAsleepWhile is PaceAsleep for a run that is not over while busy says so.
-func PaceAsleepWhile(c Clock, end units.Time, nodes []*emu.Node, links []lockstep.Link, lag func(node int) time.Duration, busy func() bool) (Timing, Progress, error) {
+func PaceAsleepWhile(c Clock, end units.Time, nodes []*emu.Node, links []lockstep.Channel, lag func(node int) time.Duration, busy func() bool) (Timing, Progress, error) {
 	block := newControlBlock(make([]int64, blockWords(len(nodes))), len(nodes))
 	start := time.Now()
 	timing := Timing{RealTime: true}

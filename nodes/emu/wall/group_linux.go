@@ -22,7 +22,7 @@ type PacerGroup struct {
 
 // NewPacerGroup returns the PacerGroup of nodes of a fabric, which it divides
 // between the given number of threads. links are the fabric's, end is exclusive.
-func NewPacerGroup(c Clock, end units.Time, nodes []*emu.Node, links []lockstep.Link, block *ControlBlock, threads int) *PacerGroup {
+func NewPacerGroup(c Clock, end units.Time, nodes []*emu.Node, links []lockstep.Channel, block *ControlBlock, threads int) *PacerGroup {
 	g := &PacerGroup{Block: block}
 	threads = min(threads, len(nodes))
 	groups := make([][]*emu.Node, threads)
@@ -71,7 +71,7 @@ func (g *PacerGroup) Run() ([]Timing, error) {
 // returns the run's end and how the node kept real time, nil if the run was
 // stopped before its start. The calling goroutine keeps its thread, with a
 // real-time priority; the garbage collector is off from then on.
-func Pace(c Clock, end units.Time, n *emu.Node, links []lockstep.Link, block *ControlBlock) (units.Time, *Timing, error) {
+func Pace(c Clock, end units.Time, n *emu.Node, links []lockstep.Channel, block *ControlBlock) (units.Time, *Timing, error) {
 	prepareProcess(1)
 	timings, end, err := newPacer(c, end, []*emu.Node{n}, links, block).drive()
 	if err != nil || len(timings) == 0 {

@@ -71,7 +71,7 @@ type train struct {
 }
 
 // newPacer returns the pacer of some nodes. links are the fabric's.
-func newPacer(c Clock, end units.Time, nodes []*emu.Node, links []lockstep.Link, block *ControlBlock) *pacer {
+func newPacer(c Clock, end units.Time, nodes []*emu.Node, links []lockstep.Channel, block *ControlBlock) *pacer {
 	k := &pacer{clock: c, end: end, block: block}
 	for _, n := range nodes {
 		lookahead := units.Duration(units.Second)

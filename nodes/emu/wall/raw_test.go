@@ -48,7 +48,7 @@ seeds: [7]
 
 // withPrograms returns the drivers of a plan's nodes, over links in memory, and what
 // the programs of some hosts see of them.
-func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lockstep.Link, []*netio.Memory, *backendtest.Records) {
+func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lockstep.Channel, []*netio.Memory, *backendtest.Records) {
 	t.Helper()
 	p := backendtest.Compile(t, programsText())
 	f.Graph, f.Format, f.TieSeed, f.End, f.Run, f.Applications = p.Graph, p.Format, p.TieSeed, p.End, 99, hosts

@@ -17,7 +17,7 @@ import (
 type Balancer interface {
 	// Next returns the EV of the next packet, below wire.EntropyRange.
 	Next(now units.Time) uint16
-	// OnFeedback tells what became of a packet.
+	// OnFeedback reports the outcome of a packet.
 	OnFeedback(now units.Time, f Feedback)
 }
 

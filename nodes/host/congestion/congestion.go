@@ -21,7 +21,7 @@ type Controller interface {
 	Output() *Output
 }
 
-// Output is what a controller asks of the transport and tells the records.
+// Output is what a controller requests of the transport and reports to the records.
 type Output struct {
 	Window     units.Size // wire bytes that may be in flight
 	PacingRate units.Rate // 0: as fast as the link

@@ -120,10 +120,10 @@ func (p *Player) Due(now units.Time) (transfer int, ok bool) {
 	return heap.Pop(&p.due).(Start).Transfer, true
 }
 
-// OnSent tells that a transfer's last byte has been acknowledged.
+// OnSent records that a transfer's last byte has been acknowledged.
 func (p *Player) OnSent(now units.Time, transfer int) { p.hit(now, hitKey{transfer, false}) }
 
-// OnReceived tells that a transfer's last byte has been received.
+// OnReceived records that a transfer's last byte has been received.
 func (p *Player) OnReceived(now units.Time, transfer int) { p.hit(now, hitKey{transfer, true}) }
 
 // OnMessage takes a control message. A message that names no trigger of this

@@ -295,7 +295,7 @@ func (s *Switch) enqueueControl(now units.Time, out *port, p *wire.Packet) {
 	out.buffer.PushControl(p)
 }
 
-// overflow makes room for p by trimming it or the packet enqueued last, or drops
+// overflow frees space for p by trimming it or the packet enqueued last, or drops
 // it. It returns the packet that is to enter the data queue, if any. Raw
 // frames are not trimmed: nobody would know what is left of them.
 func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packet {

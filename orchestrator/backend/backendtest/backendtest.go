@@ -83,7 +83,7 @@ func Machine(t testing.TB, p *plan.Plan, i int, pool *wire.Pool, sink metrics.Si
 
 // InMemory returns the drivers of a plan's nodes over links in memory, the directions
 // of these links, each node's end of them, and the records of all nodes.
-func InMemory(t testing.TB, p *plan.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Link, []*netio.Memory, *Records) {
+func InMemory(t testing.TB, p *plan.Plan, f emu.Fabric) ([]*emu.Node, []lockstep.Channel, []*netio.Memory, *Records) {
 	t.Helper()
 	configs, links := f.Configs()
 	conns := make([]*netio.Memory, len(configs))

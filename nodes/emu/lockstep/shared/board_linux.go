@@ -45,7 +45,7 @@ const waitLimit = 50 * time.Millisecond
 
 // New returns the Board of a new run, which the caller closes. links are the
 // fabric's, end is exclusive.
-func New(nodes int, links []lockstep.Link, end units.Time) (*Board, error) {
+func New(nodes int, links []lockstep.Channel, end units.Time) (*Board, error) {
 	fd, err := unix.MemfdCreate("csiglab-lockstep", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("lockstep: shared memory: %w", err)
@@ -66,7 +66,7 @@ func New(nodes int, links []lockstep.Link, end units.Time) (*Board, error) {
 
 // Open maps the Board that another process has created. The arguments are those of
 // New. Close closes the file as well.
-func Open(file *os.File, nodes int, links []lockstep.Link, end units.Time) (*Board, error) {
+func Open(file *os.File, nodes int, links []lockstep.Channel, end units.Time) (*Board, error) {
 	size := sharedSize(nodes, len(links))
 	memory, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {

@@ -28,7 +28,7 @@ type Pool struct {
 
 // NewPool returns a Pool of all nodes of a fabric, node i at place i. links are the
 // fabric's, end is exclusive. Nodes with programs are refused.
-func NewPool(nodes []*emu.Node, links []lockstep.Link, end units.Time) (*Pool, error) {
+func NewPool(nodes []*emu.Node, links []lockstep.Channel, end units.Time) (*Pool, error) {
 	for _, n := range nodes {
 		if err := n.CheckLockstep(); err != nil {
 			return nil, err

@@ -27,7 +27,7 @@ var Paths = map[string]congestion.Path{
 	"1G drops":    {LinkRate: units.Gbps, NetworkRTT: 200 * units.Microsecond, MTU: 1500, Header: 64},
 }
 
-// Limit tells the largest window that a controller may ask for on a path.
+// Limit returns the largest window that a controller may request on a path.
 type Limit func(congestion.Path) units.Size
 
 // seed starts every random stream of the suite.
