@@ -19,8 +19,8 @@ func (a *app) down() *cobra.Command {
 		Use:   "down LAB…",
 		Short: "End labs in order: write their results and reports, and print them",
 		Long: "End labs in order: write their results and reports, and print them. LAB is an id, the beginning of one,\n" +
-			"or an experiment's name. The exit code is the run's. If the process that held a lab has died, what it\n" +
-			"left is removed, and the exit code is 3.",
+			"or an experiment's name. The exit code is the run's. If the process that held a lab has died, its\n" +
+			"remains are removed, and the exit code is 3.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case all && len(args) > 0:
@@ -60,7 +60,7 @@ func (a *app) down() *cobra.Command {
 	return cmd
 }
 
-// labsToEnd returns the labs that are named, or all without a name.
+// labsToEnd returns the named labs, or all if there is no name.
 func (a *app) labsToEnd(ctx context.Context, names []string) ([]runs.Run, error) {
 	list, err := a.lab.list(ctx)
 	if err != nil {
