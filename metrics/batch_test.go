@@ -151,14 +151,14 @@ func TestWindowsDoNotAllocate(t *testing.T) {
 	b := metrics.NewBatcher(0, 16, metrics.Consumers{metrics.NewCollector(1)})
 	port := metrics.NewPortRecorder(0, 0, interval, b)
 	flow := metrics.NewFlowRecorder(0, interval, b)
-	cc := metrics.NewCCRecorder(0, interval, b)
+	cc := metrics.NewCCRecorder(0, interval, actions, b)
 	signals := metrics.NewSignalRecorder(0, interval, b)
 	now := units.Time(0)
 	window := func() {
 		now = now.Add(interval)
 		port.Transmit(now, now, 100, true)
 		flow.Receive(now, 100, 100)
-		cc.Ack(now, metrics.ActionFair, 5, 5, 5)
+		cc.Ack(now, 1, 5, 5, 5)
 		signals.Sample(now, 2, 1, 5)
 		signals.Sample(now, 2, 2, 5)
 	}

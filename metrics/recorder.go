@@ -175,34 +175,48 @@ func (r *FlowRecorder) Close() {
 type CCRecorder struct {
 	sink    Sink
 	rolling rolling
-	current CCWindow
+	current CCWindow // without Actions until it closes
+	actions []Count  // of the current window: every action of the controller
 }
 
 // NewCCRecorder returns the recorder of a flow with windows of the given length,
-// which must be positive, that emits into sink.
-func NewCCRecorder(flow int, interval units.Duration, sink Sink) CCRecorder {
-	return CCRecorder{sink: sink, rolling: rolling{interval: interval}, current: CCWindow{Flow: int32(flow)}}
+// which must be positive, that emits into sink. Actions are the names of the
+// controller's actions, by index.
+func NewCCRecorder(flow int, interval units.Duration, actions []string, sink Sink) CCRecorder {
+	r := CCRecorder{sink: sink, rolling: rolling{interval: interval}, current: CCWindow{Flow: int32(flow)}}
+	for _, name := range actions {
+		r.actions = append(r.actions, Count{Name: name})
+	}
+	return r
 }
 
-// Ack counts an ACK, the action it was answered with and the delay it was judged
-// by.
-func (r *CCRecorder) Ack(now units.Time, action Action, delay units.Duration, cwnd int64, baseRTT units.Duration) {
+// Ack counts an ACK, the index of the action it was answered with and the delay
+// it was judged by. The index means nothing to a controller without actions.
+func (r *CCRecorder) Ack(now units.Time, action uint8, delay units.Duration, cwnd int64, baseRTT units.Duration) {
 	if start, beyond := r.rolling.next(now); beyond {
 		r.Close()
 		r.current.Start = start
 	}
 	r.current.Acks++
 	r.current.Delay += delay
-	r.current.Actions[action]++
+	if len(r.actions) > 0 {
+		r.actions[action].Packets++
+	}
 	r.current.Cwnd, r.current.BaseRTT = cwnd, baseRTT
 }
 
 // Close ends the last window.
 func (r *CCRecorder) Close() {
 	if r.current.Acks != 0 {
+		for i := range r.actions {
+			if a := &r.actions[i]; a.Packets > 0 {
+				r.current.Actions = append(r.current.Actions, *a)
+				a.Packets = 0
+			}
+		}
 		r.sink.Emit(&r.current)
 	}
-	r.current = CCWindow{Flow: r.current.Flow}
+	r.current = CCWindow{Flow: r.current.Flow, Actions: r.current.Actions[:0]}
 }
 
 // SignalRecorder emits the windows of one flow's CSIG samples. A window has one

@@ -233,29 +233,41 @@ func TestFlowRecorderAgainstHistory(t *testing.T) {
 	}
 }
 
+// actions are those of the controllers of these tests.
+var actions = []string{"hold", "grow", "shrink"}
+
 func TestCCRecorderAgainstHistory(t *testing.T) {
 	const interval = 10 * units.Microsecond
 	for range 200 {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
 		var got metrics.Batch
-		rec := metrics.NewCCRecorder(5, interval, &got)
+		rec := metrics.NewCCRecorder(5, interval, actions, &got)
 		var want []metrics.CCWindow
+		var counts [][]int64 // by window and action
 		for _, now := range times(r, 80, interval) {
-			action, delay := metrics.Action(r.IntN(int(metrics.Actions))), units.Duration(r.IntN(1000))
+			action, delay := uint8(r.IntN(len(actions))), units.Duration(r.IntN(1000))
 			cwnd, base := r.Int64N(100_000), units.Duration(r.IntN(1000))
 			rec.Ack(now, action, delay, cwnd, base)
 			start := now - now%units.Time(interval)
 			if n := len(want); n == 0 || want[n-1].Start != start {
 				want = append(want, metrics.CCWindow{Flow: 5, Start: start})
+				counts = append(counts, make([]int64, len(actions)))
 			}
 			w := &want[len(want)-1]
 			w.Acks++
 			w.Delay += delay
-			w.Actions[action]++
+			counts[len(want)-1][action]++
 			w.Cwnd, w.BaseRTT = cwnd, base
 		}
 		rec.Close()
+		for i := range want {
+			for a, n := range counts[i] {
+				if n > 0 {
+					want[i].Actions = append(want[i].Actions, metrics.Count{Name: actions[a], Packets: n})
+				}
+			}
+		}
 		if diff := cmp.Diff(got.CC, want); diff != "" {
 			t.Fatalf("seed %d: windows (-got +want):\n%s", seed, diff)
 		}
@@ -298,22 +310,11 @@ func TestSignalRecorderAgainstHistory(t *testing.T) {
 	}
 }
 
-func TestActionNames(t *testing.T) {
-	seen := map[string]bool{}
-	for a := range metrics.Actions {
-		if name := a.String(); name == "" || seen[name] {
-			t.Errorf("action %d is called %q, which is empty or taken", a, name)
-		} else {
-			seen[name] = true
-		}
-	}
-}
-
 // Within a window nothing allocates.
 func TestRecordersDoNotAllocate(t *testing.T) {
 	port := metrics.NewPortRecorder(0, 0, units.Hour, metrics.Discard)
 	flow := metrics.NewFlowRecorder(0, units.Hour, metrics.Discard)
-	cc := metrics.NewCCRecorder(0, units.Hour, metrics.Discard)
+	cc := metrics.NewCCRecorder(0, units.Hour, actions, metrics.Discard)
 	signals := metrics.NewSignalRecorder(0, units.Hour, metrics.Discard)
 	now := units.Time(0)
 	signals.Sample(now, 2, 1, 1)
@@ -323,7 +324,7 @@ func TestRecordersDoNotAllocate(t *testing.T) {
 		port.Depth(now, 100)
 		port.Transmit(now, now, 100, true)
 		flow.Receive(now, 100, 100)
-		cc.Ack(now, metrics.ActionFair, 5, 5, 5)
+		cc.Ack(now, 1, 5, 5, 5)
 		signals.Sample(now, 2, 1, 5)
 	}); allocs != 0 {
 		t.Errorf("an event costs %v allocations", allocs)
@@ -355,11 +356,11 @@ func ExampleNewFlowRecorder() {
 
 func ExampleNewCCRecorder() {
 	var got metrics.Batch
-	r := metrics.NewCCRecorder(7, 100*units.Microsecond, &got)
-	r.Ack(5, metrics.ActionFair, units.Microsecond, 100_000, units.Microsecond)
+	r := metrics.NewCCRecorder(7, 100*units.Microsecond, []string{"hold", "grow"}, &got)
+	r.Ack(5, 1, units.Microsecond, 100_000, units.Microsecond)
 	r.Close()
-	fmt.Println(got.CC[0].Acks, got.CC[0].Actions[metrics.ActionFair], got.CC[0].Cwnd)
-	// Output: 1 1 100000
+	fmt.Println(got.CC[0].Acks, got.CC[0].Actions, got.CC[0].Cwnd)
+	// Output: 1 [{grow 1}] 100000
 }
 
 func ExampleNewSignalRecorder() {

@@ -55,9 +55,17 @@ type Batch struct {
 
 func (w *PortWindow) appendTo(b *Batch)   { b.Ports = append(b.Ports, *w) }
 func (w *FlowWindow) appendTo(b *Batch)   { b.Flows = append(b.Flows, *w) }
-func (w *CCWindow) appendTo(b *Batch)     { b.CC = append(b.CC, *w) }
 func (w *SignalWindow) appendTo(b *Batch) { b.Signals = append(b.Signals, *w) }
 func (t *NodeTotals) appendTo(b *Batch)   { b.Totals = append(b.Totals, t.clone()) }
+func (w *CCWindow) appendTo(b *Batch) {
+	n := len(b.CC)
+	var actions []Count
+	if n < cap(b.CC) {
+		actions = b.CC[:n+1][n].Actions[:0] // the memory of a record before Reset
+	}
+	b.CC = append(b.CC, *w)
+	b.CC[n].Actions = append(actions, w.Actions...)
+}
 func (t *Trace) appendTo(b *Batch) {
 	b.Traces = append(b.Traces, Trace{Hash: t.Hash, Events: t.Events, Received: slices.Clone(t.Received)})
 }
@@ -129,29 +137,10 @@ type CCWindow struct {
 	Start   units.Time
 	Acks    int64
 	Delay   units.Duration // sum over Acks of the delay fed to the controller
-	Actions [Actions]int64 // ACKs by the action taken
+	Actions []Count        // ACKs by the controller's actions; actions without any are left out
 	Cwnd    int64          // bytes, at the last ACK of the window
 	BaseRTT units.Duration // at the last ACK of the window
 }
-
-// Action is what a controller did with an ACK.
-type Action uint8
-
-// Actions of the NSCC quadrants, and of controllers in general.
-const (
-	ActionNoop         Action = iota // nothing
-	ActionProportional               // proportional increase
-	ActionFast                       // fast increase
-	ActionFair                       // fair increase
-	ActionDecrease                   // multiplicative decrease
-	ActionQuickAdapt                 // quick adapt, or ignored because of it
-	Actions                          // number of actions
-)
-
-// String returns the action's column name.
-func (a Action) String() string { return actionNames[a] }
-
-var actionNames = [Actions]string{"noop", "proportional_increase", "fast_increase", "fair_increase", "multiplicative_decrease", "quick_adapt"}
 
 // SignalWindow is the CSIG samples that one flow's sender got in one telemetry
 // window, by signal type and locator.

@@ -47,7 +47,7 @@ func (f *fabric) assignApplications(p *Plan, seed uint64) error {
 		return nil
 	}
 	p.Programs, p.ApplicationMTU, p.ApplicationImage = nil, a.MTU, a.Image
-	p.Format.Foreign = true
+	p.Format.Raw = true
 	hosts := slices.Sorted(slices.Values(a.Hosts))
 	name := func(h int) string { return f.graph.Nodes[h].Name }
 	for _, src := range hosts {

@@ -73,7 +73,7 @@ func TestPlanOfApplications(t *testing.T) {
 			t.Errorf("switch %s has pairs %v", s.Name, s.Pairs)
 		}
 	}
-	if !p.Format.Foreign || !p.Capture.Format.Foreign || p.ApplicationMTU != 4*units.KB {
+	if !p.Format.Raw || !p.Capture.Format.Raw || p.ApplicationMTU != 4*units.KB {
 		t.Errorf("format %+v, MTU %v", p.Format, p.ApplicationMTU)
 	}
 	want := []application.Program{

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
 )
 
 // described returns the first column, a name in backquotes, of the rows below a
@@ -49,8 +49,8 @@ hosts: {cc: {name: nscc, csig: max-delay}}
 		t.Error("the second flow between two hosts has no metric")
 	}
 	var actions, outcomes []string
-	for a := range metrics.Actions {
-		actions = append(actions, a.String())
+	for _, a := range congestion.Table {
+		actions = append(actions, a.ActionNames()...)
 	}
 	for _, r := range out.results {
 		for _, tag := range r.Tags {

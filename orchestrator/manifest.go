@@ -55,13 +55,18 @@ func (r *runner) manifest(jobs []job) runfolder.Manifest {
 func (r *runner) describe(m *runfolder.Manifest, j job) {
 	p, v := j.plan, r.set.Variants[j.variant]
 	variant := runfolder.Variant{
-		Name:           v.Name,
-		TargetQDelayUS: p.Constants["target_qdelay_us"],
-		MTU:            int64(v.Experiment.Links.MTU),
-		Header:         int64(v.Experiment.Links.Header),
-		CC:             v.Experiment.Hosts.CC.Name,
-		LB:             v.Experiment.Hosts.LB.Name,
-		CSIG:           v.Experiment.CSIG.Format,
+		Name:   v.Name,
+		MTU:    int64(v.Experiment.Links.MTU),
+		Header: int64(v.Experiment.Links.Header),
+		CC:     v.Experiment.Hosts.CC.Name,
+		LB:     v.Experiment.Hosts.LB.Name,
+		CSIG:   v.Experiment.CSIG.Format,
+	}
+	for _, a := range p.Actions {
+		variant.Actions = append(variant.Actions, runfolder.Action(a))
+	}
+	for _, c := range p.Constants {
+		variant.Constants = append(variant.Constants, runfolder.Constant(c))
 	}
 	ports, flows := portTable(p.Graph), runfolder.Flows(p.Flows)
 	if len(m.Variants) == 0 {

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"math"
 	"slices"
 
@@ -43,8 +42,8 @@ func measure(p *Plan, out *outcome) map[string]float64 {
 		"model_ms":         units.Duration(out.end).Seconds() * 1e3,
 		"flows.incomplete": 0,
 	}
-	for name, v := range p.Constants {
-		m[name] = v
+	for _, c := range p.Constants {
+		m[c.Name] = c.Value
 	}
 	flows := flowStates(p, out.results)
 	var fcts []float64
@@ -133,7 +132,7 @@ type ccSums struct {
 type ccSum struct {
 	acks    int64
 	delay   units.Duration
-	actions [metrics.Actions]int64
+	actions map[string]int64
 }
 
 func newCCSums(p *Plan) *ccSums { return &ccSums{plan: p, sums: make([]ccSum, len(p.Flows))} }
@@ -148,8 +147,11 @@ func (c *ccSums) Consume(b *metrics.Batch) {
 		s := &c.sums[w.Flow]
 		s.acks += w.Acks
 		s.delay += w.Delay
-		for a, n := range w.Actions {
-			s.actions[a] += n
+		if s.actions == nil {
+			s.actions = make(map[string]int64, len(c.plan.Actions))
+		}
+		for _, a := range w.Actions {
+			s.actions[a.Name] += a.Packets
 		}
 	}
 }
@@ -163,8 +165,8 @@ func (c *ccSums) measure(m map[string]float64) {
 		}
 		name := c.plan.Flows[i].Name
 		m["cc_delay_us."+name] = s.delay.Microseconds() / float64(s.acks)
-		for a, n := range s.actions {
-			m[fmt.Sprintf("cc_share.%s.%s", name, metrics.Action(a))] = float64(n) / float64(s.acks)
+		for _, a := range c.plan.Actions {
+			m["cc_share."+name+"."+a.Name] = float64(s.actions[a.Name]) / float64(s.acks)
 		}
 	}
 }

@@ -48,9 +48,11 @@ type Plan struct {
 	Programs         []application.Program // without Output
 	ApplicationMTU   units.Size
 	ApplicationImage string // see experiment.Applications
-	// Constants are figures that follow from the configuration alone, such as
-	// target_qdelay_us; they become metrics.
-	Constants map[string]float64
+	// Actions are those of the congestion control, Constants its figures that
+	// follow from the configuration alone, such as target_qdelay_us; they become
+	// metrics.
+	Actions   []congestion.Action
+	Constants []congestion.Constant
 	// Capture has the ports whose packets are captured, if any, and how to read
 	// them.
 	Capture capture.Config
@@ -169,18 +171,17 @@ func (f *fabric) rto() units.Duration {
 func (f *fabric) plan(seed uint64) (*Plan, error) {
 	e := f.experiment
 	p := &Plan{
-		Graph:     f.graph,
-		Workload:  f.workload,
-		Flows:     flowInfos(f.workload, e.Links),
-		Sizes:     wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag},
-		TieSeed:   e.TieSeed,
-		End:       units.Never,
-		Measure:   transport.Span{From: units.Time(e.Measure.From), To: units.Never},
-		Interval:  e.Telemetry.Interval,
-		Path:      f.path,
-		Constants: map[string]float64{},
-		Capture:   f.capture,
-		Notes:     f.notes,
+		Graph:    f.graph,
+		Workload: f.workload,
+		Flows:    flowInfos(f.workload, e.Links),
+		Sizes:    wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag},
+		TieSeed:  e.TieSeed,
+		End:      units.Never,
+		Measure:  transport.Span{From: units.Time(e.Measure.From), To: units.Never},
+		Interval: e.Telemetry.Interval,
+		Path:     f.path,
+		Capture:  f.capture,
+		Notes:    f.notes,
 	}
 	p.Format = wire.Format{Sizes: p.Sizes}
 	if f.csig != nil {
@@ -199,9 +200,7 @@ func (f *fabric) plan(seed uint64) (*Plan, error) {
 	if _, err := cc.New(f.path, e.Hosts.CC.Params); err != nil { // before a host is built
 		return nil, atParam("hosts.cc", err)
 	}
-	if cc.Constants != nil {
-		p.Constants = cc.Constants(f.path, cc.Read(e.Hosts.CC.Params))
-	}
+	p.Actions, p.Constants = cc.Actions, cc.ConstantsOf(f.path, e.Hosts.CC.Params)
 	adjacency := f.graph.Adjacency()
 	for h := range f.graph.Hosts() {
 		p.Hosts = append(p.Hosts, f.host(h, seed, p, adjacency))

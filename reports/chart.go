@@ -68,8 +68,8 @@ const (
 	styleMax
 )
 
-// drawCharts returns the charts of a result, drawn as the package's table and more
-// say.
+// drawCharts draws the charts of a result. It looks up the drawing of a chart in
+// more and then in the package's table.
 func drawCharts(r *analysis.Result, more []Drawing) ([]Chart, error) {
 	var charts []Chart
 	for i := range r.Charts {

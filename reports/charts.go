@@ -3,9 +3,7 @@ package reports
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
@@ -66,31 +64,26 @@ func delays(r *analysis.Result, c *analysis.Chart) Chart {
 	return chart
 }
 
-// actionLabels are the names of actions in legends and in bars.
-var actionLabels = map[string]label{
-	metrics.ActionNoop.String():         {"no-op", "no-op"},
-	metrics.ActionProportional.String(): {"proportional increase (PI)", "PI"},
-	metrics.ActionFast.String():         {"fast increase", "fast"},
-	metrics.ActionFair.String():         {"fair increase (FI)", "FI"},
-	metrics.ActionDecrease.String():     {"multiplicative decrease (MD)", "MD"},
-	metrics.ActionQuickAdapt.String():   {"quick adapt (QA)", "QA"},
-}
-
 // actions draws how often controllers did what while rates were measured.
 func actions(r *analysis.Result, c *analysis.Chart) Chart {
-	chart := Shares(r, c, "Share of ACKs", func(action string) (name, short string) {
-		if l, ok := actionLabels[action]; ok {
-			return l.name, l.short
-		}
-		name = strings.ReplaceAll(action, "_", " ")
-		return name, name
-	})
+	chart := Shares(r, c, "Share of ACKs", func(action string) (name, short string) { return actionLabels(r, action) })
 	chart.Title = "What congestion control did"
 	chart.Caption = "Share of the ACKs, by the action taken, from " + measured(r.Setup.Measure) + "."
 	return chart
 }
 
-type label struct{ name, short string }
+// actionLabels returns the names of an action in legends and in bars, which the
+// manifest keeps with the variants.
+func actionLabels(r *analysis.Result, action string) (name, short string) {
+	for _, v := range r.Variants {
+		for _, a := range v.Actions {
+			if a.Name == action {
+				return a.Label, a.Short
+			}
+		}
+	}
+	return action, action
+}
 
 // perPoint says how much time a point stands for.
 func perPoint(r *analysis.Result) string {

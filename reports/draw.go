@@ -21,8 +21,8 @@ import (
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
-// paint is a colour that the page decides on: a CSS variable of its style
-// sheet. gonum draws it as an RGB value that markup replaces by the variable.
+// paint is a colour of the page's style sheet: a CSS variable. gonum draws it as
+// an RGB value, and markup replaces that value by the variable.
 type paint int
 
 // Paints of charts. Those of flows follow paintFlow, those of the parts of bars
@@ -49,8 +49,8 @@ const partPaints = 6
 // partPaint returns the paint of a part.
 func partPaint(style int) paint { return paintPart + paint(style%partPaints) }
 
-// RGBA implements color.Color: red 254, green 0, blue 8p+4. gonum's way from
-// here to text may lose one of red and blue.
+// RGBA implements color.Color: red 254, green 0, blue 8p+4. gonum's conversion to
+// text may reduce red and blue by one.
 func (p paint) RGBA() (r, g, b, a uint32) {
 	return color.NRGBA{0xFE, 0, uint8(8*p + 4), 0xFF}.RGBA()
 }
@@ -66,7 +66,7 @@ func (p paint) variable() string {
 	return [...]string{"--ink", "--axis", "--grid", "--shade", "--target", "--rest", "--mean", "--max", "--bar-ink", "--paper"}[p]
 }
 
-// dashes tell lines apart without colour; a flow's style takes them in turn.
+// dashes distinguish lines without colour. They are in the order of flows' styles.
 var dashes = [][]vg.Length{nil, {7, 3}, {2, 2.5}, {9, 3, 2, 3}, {4, 2}, {12, 3}, {1, 2}, {6, 2, 1, 2, 1, 2}}
 
 // lineStyle returns how a line of a style is drawn.
@@ -128,7 +128,7 @@ func drawPanel(p Panel, panels int) (template.HTML, error) {
 		return "", fmt.Errorf("chart %s: %w", p.Title, err)
 	}
 	canvas := vgsvg.New(width(panels), height)
-	// Room for a wider font, and for the half of the last tick's label.
+	// Space for a wider font, and for half of the last tick's label.
 	pl.Draw(draw.Crop(draw.New(canvas), 4, -12, 2, -6))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
@@ -190,7 +190,7 @@ func addLines(pl *plot.Plot, p Panel) error {
 		style := &label.TextStyle[0]
 		style.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Weight: xfont.WeightBold, Size: textSize}
 		style.Color, style.XAlign, style.YAlign = paintTarget, draw.XRight, draw.YBottom
-		// Right of it is room for readers whose font is wider than Liberation.
+		// A font that is wider than Liberation needs the space on the right.
 		label.Offset = vg.Point{X: -14, Y: 3}
 		pl.Add(line, label)
 	}
@@ -276,8 +276,8 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 }
 
 // niceTicks returns three to six ticks from 0 that are whole multiples of 1, 2,
-// 2.5 or 5 times a power of ten, and the end of an axis that shows top with some
-// room.
+// 2.5 or 5 times a power of ten, and the end of an axis that goes a little beyond
+// top.
 func niceTicks(top float64) ([]plot.Tick, float64) {
 	if !(top > 0) {
 		top = 1
@@ -302,8 +302,8 @@ var (
 	fontFamily = regexp.MustCompile(`font-family:[^;"]*;?(font-variant:[^;"]*;?)?`)
 )
 
-// markup turns gonum's SVG document into an element of a page: it scales with
-// its column, takes the page's fonts and its colours.
+// markup turns gonum's SVG document into an element of a page. The element scales
+// with its column and uses the page's fonts and colours.
 func markup(svg string, width, height vg.Length) template.HTML {
 	_, body, _ := strings.Cut(svg, "<svg")
 	_, body, _ = strings.Cut(body, ">")

@@ -18,8 +18,8 @@ var pageText string
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"swatch": swatch}).Parse(pageText))
 
 // WriteHTML writes the report as one HTML file that needs no network and no
-// script. It follows the reader's choice of light or dark and prints light. It
-// draws charts by the package's table and by more, which comes first.
+// script. The page follows the reader's choice of light or dark and prints light.
+// A drawing in more is used for the chart of its ID, before the package's own.
 func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 	type panel struct {
 		Panel
@@ -55,7 +55,7 @@ func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 	return nil
 }
 
-// columns returns how many panels stand beside each other.
+// columns returns the number of panels in a row.
 func columns(c Chart) int {
 	switch n := len(c.Panels); {
 	case n == 4:

@@ -62,5 +62,5 @@ func writeTable(b *bufio.Writer, title string, t *table) {
 	}
 }
 
-// escape keeps text from being read as Markdown.
+// escape protects characters that Markdown would interpret.
 var escape = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "\n", " ").Replace

@@ -70,7 +70,7 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 		for f := range 3 {
 			lines[f], delays[f] = Line{Name: flows[f], Style: f}, Line{Name: flows[f], Style: f}
 		}
-		var shares [3][metrics.Actions]float64
+		var shares [3]map[string]float64
 		var acks [3]float64
 		for _, w := range n.Flows {
 			l := &lines[w.Flow]
@@ -84,8 +84,11 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 			l.X, l.Y = append(l.X, ms(w.Start)), append(l.Y, w.Delay.Microseconds()/float64(w.Acks))
 			if at := units.Duration(w.Start); at >= 2*units.Millisecond && at < 14*units.Millisecond {
 				acks[w.Flow] += float64(w.Acks)
-				for a, k := range w.Actions {
-					shares[w.Flow][a] += float64(k)
+				if shares[w.Flow] == nil {
+					shares[w.Flow] = map[string]float64{}
+				}
+				for _, a := range w.Actions {
+					shares[w.Flow][a.Name] += float64(a.Packets)
 				}
 			}
 		}
@@ -106,8 +109,8 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 		var bars []Bar
 		for f := range 3 {
 			b := Bar{Name: flows[f]}
-			for _, k := range shares[f] {
-				b.Parts = append(b.Parts, k/acks[f])
+			for _, a := range analysistest.Actions {
+				b.Parts = append(b.Parts, shares[f][a.Name]/acks[f])
 			}
 			bars = append(bars, b)
 		}
@@ -210,6 +213,23 @@ func TestNotDone(t *testing.T) {
 	r := build(t, s.Folder(t, nil))
 	if got := r.Completion.Rows[0][2:]; !cmp.Equal(got, []cell{{"not done", stateBad}, {Text: "in 1 of 3 seeds"}}) {
 		t.Errorf("completion %v", got)
+	}
+}
+
+// A report says that records were dropped, and nothing when none were.
+func TestDroppedRecords(t *testing.T) {
+	f := analysistest.ThreeFlow().Folder(t, nil)
+	for dropped, want := range map[int64]string{0: "", 12_345: "12\u202f345: charts and findings lack as many telemetry windows"} {
+		f.Manifest.DroppedRecords = dropped
+		got := ""
+		for _, fact := range build(t, f).How {
+			if fact.Name == "Dropped records" {
+				got = fact.Value
+			}
+		}
+		if got != want {
+			t.Errorf("%d dropped: %q, want %q", dropped, got, want)
+		}
 	}
 }
 

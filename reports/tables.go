@@ -222,10 +222,13 @@ func how(r *analysis.Result) []fact {
 		facts = append(facts, fact{"Kept real time", fmt.Sprintf("to %s µs of wall time for 99 %% of events, %s %% of the smallest delay; of %d frames %d were lost and %d came too late",
 			number(f.LatenessP99US), number(100*f.LatenessShare), f.Frames, f.Lost, f.Displaced)})
 	}
+	if r.DroppedRecords > 0 {
+		facts = append(facts, fact{"Dropped records", number(float64(r.DroppedRecords)) + ": charts and findings lack as many telemetry windows"})
+	}
 	for _, v := range r.Variants {
 		text := fmt.Sprintf("CC %s, LB %s, CSIG %s, MTU %d B with %d B of headers", v.CC, v.LB, v.CSIG, v.MTU, v.Header)
-		if v.TargetQDelayUS > 0 {
-			text += ", target queueing delay " + number(v.TargetQDelayUS) + " µs"
+		for _, c := range v.Constants {
+			text += strings.TrimRight(", "+c.Label+" "+number(c.Value)+" "+c.Unit, " ")
 		}
 		if v.TraceHash != "" {
 			text += ", trace " + prefix(v.TraceHash)

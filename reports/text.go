@@ -11,7 +11,7 @@ import (
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
-// none stands for a value that there is not.
+// none is shown in place of a missing value.
 const none = "–"
 
 // number prints v with four significant digits, or all digits of its whole part
@@ -42,7 +42,7 @@ func number(v float64) string {
 	return sign + whole
 }
 
-// optional returns a cell with a number, or with the sign for none.
+// optional returns a cell with a number, or with none.
 func optional(v *float64) cell {
 	if v == nil {
 		return cell{Text: none}

@@ -14,7 +14,7 @@ import (
 var layers = [][]string{
 	{"units", "internal/fifo", "internal/spelling"},
 	{"nodes/algorithm/...", "nodes/csig", "nodes/wire", "topologies", "workloads", "metrics"},
-	{"nodes/node", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
+	{"nodes/node", "nodes/node/nodetest", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
 	{"nodes/host/...", "nodes/switch/..."},
 	{"nodes/machine"},
 	{"nodes/sim", "nodes/emu/...", "nodes/netio/...", "topologies/htsim/...", "topologies/draw", "workloads/htsim/...", "metrics/runfolder", "metrics/stream", "internal/cause", "internal/checkout", "internal/lines", "nodes/capture/..."},

@@ -65,7 +65,7 @@ func (f *Folder) open() error {
 		}
 		return err
 	}
-	if f.Summary.Schema != Schema || f.Summary.Name != m.Name {
+	if f.Summary.Schema != SummarySchema || f.Summary.Name != m.Name {
 		return fmt.Errorf("%s: %w: it is of schema %d, name %q", SummaryFile, ErrDamaged, f.Summary.Schema, f.Summary.Name)
 	}
 	return nil
@@ -80,23 +80,23 @@ func (f *Folder) Experiment() ([]byte, error) {
 // Ports reads the windows of all ports, in the order of writing. Rows of
 // several runs may alternate.
 //
-// All readers of tables read a table in batches, so that memory does not grow
-// with its length. Each range over the result reads the table from its start.
-// After an error the reader yields no more rows; the rows before the error are
-// valid. Errors wrap ErrDamaged when the file cannot be decoded, lacks a column
-// or has another number of rows than the manifest says.
+// Like the readers of the other tables, it reads the file in batches: memory does
+// not grow with the number of rows. Each range over the result reads the file
+// from its start. An error is the last pair that the reader yields, and the rows
+// before it are valid. It wraps ErrDamaged when the file cannot be decoded, lacks
+// a column or has another number of rows than the manifest says.
 func (f *Folder) Ports() iter.Seq2[PortRow, error] { return readTable[PortRow](f, tablePorts) }
 
-// Flows reads the windows of all receivers, as Ports does those of ports.
+// Flows reads the windows of all receivers; see Ports.
 func (f *Folder) Flows() iter.Seq2[FlowRow, error] { return readTable[FlowRow](f, tableFlows) }
 
-// Signals reads the windows of all CSIG samples, as Ports does those of ports.
+// Signals reads the windows of all CSIG samples; see Ports.
 func (f *Folder) Signals() iter.Seq2[SignalRow, error] { return readTable[SignalRow](f, tableSignals) }
 
-// CC reads the windows of all controllers, as Ports does those of ports.
+// CC reads the windows of all controllers; see Ports.
 func (f *Folder) CC() iter.Seq2[CCRow, error] { return readTable[CCRow](f, tableCC) }
 
-// Phases reads all transfers, as Ports reads the windows of ports.
+// Phases reads all transfers; see Ports.
 func (f *Folder) Phases() iter.Seq2[PhaseRow, error] { return readTable[PhaseRow](f, tablePhases) }
 
 func readJSON(path string, v any) error {

@@ -6,9 +6,13 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 )
 
-// Schema is the version of the folder's files that this package writes and
-// reads.
-const Schema = 1
+// Versions of the folder's files that this package writes and reads. Schema is
+// that of manifest.json and the tables; 2 has a variant's actions and constants,
+// and the column actions in cc.parquet.
+const (
+	Schema        = 2
+	SummarySchema = 1
+)
 
 // Manifest says what was run, where and how; it is manifest.json. Times of the
 // model are in microseconds, as in the tables. The writer fills in Schema,
@@ -105,16 +109,36 @@ func Flows(infos []metrics.FlowInfo) []Flow {
 
 // Variant is what charts and readers need to know of a variant.
 type Variant struct {
-	Name           string  `json:"name"`
-	TargetQDelayUS float64 `json:"targetQdelayUs,omitempty"` // the delay that CC steers to; 0 = it has none
-	MTU            int64   `json:"mtu"`                      // wire bytes of a full data packet
-	Header         int64   `json:"header"`                   // wire bytes charged for headers
-	CC             string  `json:"cc"`
-	LB             string  `json:"lb"`
-	CSIG           string  `json:"csig"` // format, or "none"
+	Name   string `json:"name"`
+	MTU    int64  `json:"mtu"`    // wire bytes of a full data packet
+	Header int64  `json:"header"` // wire bytes charged for headers
+	CC     string `json:"cc"`
+	LB     string `json:"lb"`
+	CSIG   string `json:"csig"` // format, or "none"
+
+	Actions   []Action   `json:"actions,omitempty"`   // of CC, in the order of charts
+	Constants []Constant `json:"constants,omitempty"` // of CC
 
 	Ports []Port `json:"ports,omitempty"` // set when they differ from the manifest's
 	Flows []Flow `json:"flows,omitempty"` // set when they differ from the manifest's
+}
+
+// Action is one of the ways in which congestion control answers an ACK.
+type Action struct {
+	Name  string `json:"name"`  // in cc.parquet and in metrics, such as fair_increase
+	Label string `json:"label"` // in legends
+	Short string `json:"short"` // in bars
+}
+
+// Constant is a figure of congestion control that follows from the experiment
+// alone.
+type Constant struct {
+	Name  string  `json:"name"` // of the metric, such as target_qdelay_us
+	Value float64 `json:"value"`
+	Label string  `json:"label"`           // in texts, such as target queueing delay
+	Unit  string  `json:"unit"`            // in texts
+	Chart string  `json:"chart,omitempty"` // ID of the chart that shows the value as a level, in the unit of its lines
+	Short string  `json:"short,omitempty"` // name of the level
 }
 
 // Published is a figure from a publication that a metric's median is compared

@@ -116,10 +116,10 @@ func (r *tableReader[T]) read(batch []T) (n int, err error) {
 	return n, nil
 }
 
-// close releases the table; it may be read in part.
+// close releases the table, which need not be read to its end.
 func (r *tableReader[T]) close() {
 	defer r.file.Close()
-	var err error // nobody asks for it: the rows that were wanted are read
+	var err error // not needed: the rows have been read
 	defer r.recovered(&err)
 	r.rows.Close()
 }

@@ -45,29 +45,18 @@ type FlowRow struct {
 	PayloadBytes int64   `parquet:"payload_bytes"`
 }
 
-// CCRow is a row of cc.parquet: a metrics.CCWindow. The counts of actions are
-// in columns of the actions' names.
+// CCRow is a row of cc.parquet: a metrics.CCWindow.
 type CCRow struct {
-	Variant      string  `parquet:"variant,dict"`
-	Seed         uint64  `parquet:"seed"`
-	Flow         int32   `parquet:"flow"`
-	FlowName     string  `parquet:"flow_name,dict"`
-	StartUS      float64 `parquet:"start_us"`
-	Acks         int64   `parquet:"acks"`
-	DelaySumUS   float64 `parquet:"delay_sum_us"`
-	Noop         int64   `parquet:"noop"`
-	Proportional int64   `parquet:"proportional_increase"`
-	Fast         int64   `parquet:"fast_increase"`
-	Fair         int64   `parquet:"fair_increase"`
-	Decrease     int64   `parquet:"multiplicative_decrease"`
-	QuickAdapt   int64   `parquet:"quick_adapt"`
-	Cwnd         int64   `parquet:"cwnd_bytes"`
-	BaseRTTUS    float64 `parquet:"base_rtt_us"`
-}
-
-// Actions returns the counts of ACKs by metrics.Action.
-func (r *CCRow) Actions() [metrics.Actions]int64 {
-	return [metrics.Actions]int64{r.Noop, r.Proportional, r.Fast, r.Fair, r.Decrease, r.QuickAdapt}
+	Variant    string           `parquet:"variant,dict"`
+	Seed       uint64           `parquet:"seed"`
+	Flow       int32            `parquet:"flow"`
+	FlowName   string           `parquet:"flow_name,dict"`
+	StartUS    float64          `parquet:"start_us"`
+	Acks       int64            `parquet:"acks"`
+	DelaySumUS float64          `parquet:"delay_sum_us"`
+	Actions    map[string]int64 `parquet:"actions" parquet-key:",dict"` // ACKs by action; those without any are left out
+	Cwnd       int64            `parquet:"cwnd_bytes"`
+	BaseRTTUS  float64          `parquet:"base_rtt_us"`
 }
 
 // SignalRow is a row of signals.parquet: a metrics.SignalWindow. The points are
@@ -136,10 +125,12 @@ var recordTables = []recordTable{
 	}},
 	tableOf[CCRow]{tableCC, func(b *metrics.Batch, add func(CCRow), n *names) {
 		for i := range b.CC {
-			w, a := &b.CC[i], &b.CC[i].Actions
-			add(CCRow{n.variant, n.seed, w.Flow, n.flow(b.Node, w.Flow), us(w.Start), w.Acks, w.Delay.Microseconds(),
-				a[metrics.ActionNoop], a[metrics.ActionProportional], a[metrics.ActionFast], a[metrics.ActionFair], a[metrics.ActionDecrease], a[metrics.ActionQuickAdapt],
-				w.Cwnd, w.BaseRTT.Microseconds()})
+			w := &b.CC[i]
+			actions := make(map[string]int64, len(w.Actions))
+			for _, a := range w.Actions {
+				actions[a.Name] = a.Packets
+			}
+			add(CCRow{n.variant, n.seed, w.Flow, n.flow(b.Node, w.Flow), us(w.Start), w.Acks, w.Delay.Microseconds(), actions, w.Cwnd, w.BaseRTT.Microseconds()})
 		}
 	}},
 }

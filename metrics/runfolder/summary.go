@@ -57,7 +57,7 @@ type RunMetrics struct {
 // Its trace hash is the SHA-256 over the runs' hashes of 32 bytes each, by
 // ascending seed.
 func NewSummary(name string, runs ...RunMetrics) Summary {
-	s := Summary{Schema: Schema, Name: name, Valid: true, Reasons: []string{}, Variants: map[string]VariantSummary{}, Expectations: []Expectation{}}
+	s := Summary{Schema: SummarySchema, Name: name, Valid: true, Reasons: []string{}, Variants: map[string]VariantSummary{}, Expectations: []Expectation{}}
 	runs = slices.SortedStableFunc(slices.Values(runs), func(a, b RunMetrics) int { return cmp.Compare(a.Seed, b.Seed) })
 	hashes := map[string][]byte{}
 	for _, r := range runs {
@@ -107,7 +107,7 @@ func Median(values []float64) float64 {
 // normalise makes s fit for JSON: no nil where a list or map belongs and no
 // number that JSON lacks. It leaves the caller's maps and lists as they are.
 func (s Summary) normalise() Summary {
-	s.Schema = Schema
+	s.Schema = SummarySchema
 	if s.Reasons == nil {
 		s.Reasons = []string{}
 	}

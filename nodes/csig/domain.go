@@ -74,7 +74,7 @@ var ErrTPID = errors.New("unusable TPID")
 // S-tag, LLDP, MACsec, old double tags.
 var reservedTPIDs = []uint16{0x0800, 0x0806, 0x8100, 0x86dd, 0x8808, 0x88a8, 0x88cc, 0x88e5, 0x9100}
 
-// ReservedTPID tells whether an EtherType means another protocol already, so that
+// ReservedTPID reports whether an EtherType means another protocol already, so that
 // no tag can have it.
 func ReservedTPID(tpid uint16) bool { return slices.Contains(reservedTPIDs, tpid) }
 
@@ -318,10 +318,10 @@ type Sample struct {
 	// Locator names the port that wrote the value; 0 if none did, so that the
 	// value is the initial one.
 	Locator uint16
-	// DoNotUpdate tells that the packet was trimmed: the value may be forced
+	// DoNotUpdate reports that the packet was trimmed: the value may be forced
 	// and must not feed a delay or headroom loop (docs/references.md#trimming-and-d).
 	DoNotUpdate bool
-	// Saturated tells that the code also stands for values beyond the
+	// Saturated reports that the code also stands for values beyond the
 	// quantiser's range. Point is then taken as if the range went on evenly.
 	Saturated bool
 }

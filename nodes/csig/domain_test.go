@@ -23,7 +23,7 @@ var banded = Config{Format: FormatCompact, Quantisers: [Types]Quantiser{
 	NQD:   {Edges: []uint64{0, 10, 20, 30, 40, 50, 60, 70}, Bands: []uint8{0, 17, 22, 16, 23, 18, 21, 19}},
 }}
 
-// worse tells whether raw value a is strictly worse than b for the type.
+// worse reports whether raw value a is strictly worse than b for the type.
 func worse(t Type, a, b uint64) bool {
 	if t.Min() {
 		return a < b

@@ -49,7 +49,7 @@ type Place struct {
 	Rate   units.Rate
 }
 
-// LastHop tells whether the port leads to a host.
+// LastHop reports whether the port leads to a host.
 func (p Place) LastHop() bool { return p.Tier == TierToR && p.Dir == Down }
 
 // SchemeKind is how ports get their locators. The zero value is Structured.
@@ -214,7 +214,7 @@ func (s *Scheme) pack(p Place) uint16 {
 // Assign gives every egress port of a fabric its locator, 0 for all without
 // tags. Where numbers do not fit into the fields of a structured scheme they are
 // folded: the switch's modulo 2^width, the port's onto 1 to 2^width-1, so that
-// ports share locators but tier and direction stay true. Directory.Shared tells
+// ports share locators but tier and direction stay true. Directory.Shared returns
 // how many. A registry with labels must have one for every port; one without
 // must have room for all. Otherwise the error wraps ErrLocator.
 func (s *Scheme) Assign(places []Place) (*Directory, error) {

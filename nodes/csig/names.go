@@ -73,11 +73,11 @@ const (
 // InvalidType is what Peek returns for bytes that are no tag of the domain.
 const InvalidType Type = 0xff
 
-// Min tells whether hops keep the smallest value; otherwise they keep the
+// Min reports whether hops keep the smallest value; otherwise they keep the
 // greatest.
 func (t Type) Min() bool { return t == ABW || t == ABWC }
 
-// Known tells whether t is one of the four types.
+// Known reports whether t is one of the four types.
 func (t Type) Known() bool { return t < Types }
 
 // String returns abw, abw-c, delay or nqd.

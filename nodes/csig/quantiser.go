@@ -292,7 +292,7 @@ func geometric(first uint64, root, grow, shift int) Quantiser {
 	return q
 }
 
-// reaches tells whether first * 2^(exponent/root) >= half/2.
+// reaches reports whether first * 2^(exponent/root) >= half/2.
 func reaches(first uint64, root, exponent int, half uint64) bool {
 	power := big.NewInt(int64(root))
 	have := new(big.Int).Exp(new(big.Int).Lsh(new(big.Int).SetUint64(first), 1), power, nil)

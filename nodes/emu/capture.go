@@ -105,7 +105,7 @@ func (n *Node) spoolReceived(e event) {
 		return
 	}
 	payload := e.packet.Payload
-	if payload == nil && !n.cfg.Elide && e.packet.Kind() != wire.Foreign {
+	if payload == nil && !n.cfg.Elide && e.packet.Kind() != wire.Raw {
 		payload = payloadOf(e.packet)
 	}
 	n.taps.trailer = AppendTrailer(n.taps.trailer[:0], n.cfg.Run, e.at, e.sequence)

@@ -103,7 +103,7 @@ func (n *Node) failed(err error) error {
 
 // Node drives one machine. It belongs to one goroutine at a time. In lockstep the
 // calls are Start, then Grant and Turn repeatedly; in real time BeginRealTime, then
-// Poll, Step and Flush repeatedly. Result, CloseCapture and Close end either.
+// Poll, Step and Flush repeatedly. Finish, CloseCapture and Close end either.
 type Node struct {
 	cfg     Config
 	stepper *node.Stepper
@@ -294,7 +294,7 @@ func (n *Node) accept(f netio.Frame) error {
 	}
 	switch {
 	case p.Payload == nil:
-	case n.cfg.Host && p.Kind() != wire.Foreign:
+	case n.cfg.Host && p.Kind() != wire.Raw:
 		if !samePayload(p) {
 			return blame("arrived with a damaged payload")
 		}
@@ -369,7 +369,7 @@ func (n *Node) depart(d node.Departure) error {
 		n.account(d.Port, arrival)
 	}
 
-	payload, raw := d.Packet.Payload, d.Packet.Kind() == wire.Foreign
+	payload, raw := d.Packet.Payload, d.Packet.Kind() == wire.Raw
 	switch {
 	case n.cfg.Elide && !raw || d.Packet.PayloadLen == 0:
 		payload = nil

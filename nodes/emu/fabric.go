@@ -67,7 +67,7 @@ func (f *Fabric) Wires() (ends [][2]topologies.End, names []string) {
 func (f *Fabric) Configs() ([]Config, []lockstep.Link) {
 	configs := make([]Config, len(f.Graph.Nodes))
 	format := f.Format
-	format.Foreign = format.Foreign || len(f.Applications) > 0
+	format.Raw = format.Raw || len(f.Applications) > 0
 	for i, n := range f.Graph.Nodes {
 		configs[i] = Config{
 			Node: i, Name: n.Name, Host: n.Kind == topologies.Host,

@@ -21,7 +21,7 @@ func (n *Node) acceptRaw(port *portState, f netio.Frame) {
 		return
 	}
 	p := n.pool.Get()
-	if err := p.ParseForeign(f.Data, n.cfg.Format); err != nil {
+	if err := p.ParseRaw(f.Data, n.cfg.Format); err != nil {
 		n.pool.Put(p)
 		n.strays++
 		return

@@ -1,8 +1,6 @@
 package host_test
 
 import (
-	"cmp"
-	"slices"
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -11,6 +9,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
@@ -68,10 +67,8 @@ func newHostWith(t *testing.T, c host.Config, sink metrics.Sink) (*host.Host, *w
 
 // data returns a data packet for host 0 as it arrives from host 1.
 func data(pool *wire.Pool, flow, psn uint32, flags wire.Flags) *wire.Packet {
-	p := pool.Get()
-	p.Build(wire.Addresses{Source: wire.HostIP(1), Destination: wire.HostIP(0), SourcePort: wire.EntropyBase}, wire.Data, flags, wire.ECT0, int(mss))
-	p.SetData(flow, psn, 1)
-	p.Size = mtu
+	p := nodetest.Data(pool, 1, 0, flow, psn, mtu)
+	p.SetFlags(flags)
 	return p
 }
 
@@ -97,122 +94,30 @@ func transmit(t *testing.T, h *host.Host, pool *wire.Pool, now *units.Time) (kin
 	return kind, flow, true
 }
 
-// pair drives two hosts joined back to back in model time.
+// pair is two hosts that are joined back to back.
 type pair struct {
-	t       *testing.T
-	hosts   [2]*host.Host
-	records [2]metrics.Batch
-	pools   [2]*wire.Pool
-	freeAt  [2][2]units.Time // by host and port
-	flying  []arrival
-	now     units.Time
-	sent    []event                                   // every packet, in order
-	disturb func(now units.Time, h *host.Host)        // called before each step
-	fault   func(now units.Time, p *wire.Packet) bool // tells whether a packet is lost
-}
-
-type arrival struct {
-	at   units.Time
-	host int
-	port int
-	p    *wire.Packet
-}
-
-// event is a packet that left.
-type event struct {
-	At     units.Time
-	Host   int
-	Port   int
-	Size   units.Size
-	Header string
+	*nodetest.Rig
+	hosts [2]*host.Host
 }
 
 func newPair(t *testing.T, c [2]host.Config) *pair {
 	t.Helper()
-	p := &pair{t: t}
+	p := &pair{Rig: nodetest.New(t)}
+	p.Limit = units.Time(units.Second)
 	for i := range c {
-		p.hosts[i], p.pools[i] = newHostWith(t, c[i], &p.records[i])
+		p.hosts[i] = nodetest.Add(p.Rig, 1+c[i].Control, host.New, c[i])
+	}
+	for port := range 1 + c[0].Control {
+		p.Join(0, port, 1, port, linkDelay)
 	}
 	return p
 }
 
-// run steps until nothing is due.
-func (p *pair) run() {
-	for {
-		p.drain()
-		next := units.Never
-		for i, h := range p.hosts {
-			next = min(next, h.NextTimeout())
-			for port := range p.freeAt[i] {
-				if h.Ready().Has(port) {
-					next = min(next, p.freeAt[i][port])
-				}
-			}
-		}
-		if len(p.flying) > 0 {
-			next = min(next, p.flying[0].at)
-		}
-		if next == units.Never {
-			return
-		}
-		if next < p.now || next > units.Time(units.Second) {
-			p.t.Fatalf("next event at %v, now is %v", next, p.now)
-		}
-		p.now = next
-		for _, h := range p.hosts {
-			if p.disturb != nil {
-				p.disturb(p.now, h)
-			}
-		}
-		for len(p.flying) > 0 && p.flying[0].at == p.now {
-			a := p.flying[0]
-			p.flying = p.flying[1:]
-			p.hosts[a.host].Receive(p.now, a.port, a.p)
-			p.drain()
-		}
-		for i, h := range p.hosts {
-			if h.NextTimeout() <= p.now {
-				p.hosts[i].HandleTimeout(p.now)
-				p.drain()
-			}
-		}
+// totals runs the hosts until nothing is due and returns what they measured.
+func (p *pair) totals() (all [2]metrics.NodeTotals) {
+	p.Run(units.Never)
+	for i, n := range p.Nodes {
+		all[i] = n.Totals(p.Now)
 	}
-}
-
-// drain takes what ready and free ports have to send.
-func (p *pair) drain() {
-	for i, h := range p.hosts {
-		for port := h.Ready().Next(0); port >= 0; port = h.Ready().Next(port + 1) {
-			for p.freeAt[i][port] <= p.now {
-				packet, departs, ok := h.Transmit(p.now, port)
-				if !ok {
-					break
-				}
-				p.freeAt[i][port] = departs
-				p.sent = append(p.sent, event{p.now, i, port, packet.Size, string(packet.Header())})
-				p.launch(i, port, departs, packet)
-			}
-		}
-		for port := range p.freeAt[i] {
-			if p.freeAt[i][port] <= p.now && !h.Ready().Has(port) {
-				if packet, _, ok := h.Transmit(p.now, port); ok {
-					p.t.Fatalf("host %d: port %d is not ready but has %v", i, port, packet)
-				}
-			}
-		}
-	}
-}
-
-// launch moves a packet into the other host's pool and puts it on its way.
-func (p *pair) launch(from, port int, departs units.Time, packet *wire.Packet) {
-	moved := p.pools[1-from].Get()
-	*moved = *packet
-	p.pools[from].Put(packet)
-	if p.fault != nil && p.fault(p.now, moved) {
-		p.pools[1-from].Put(moved)
-		return
-	}
-	at := departs.Add(linkDelay)
-	i, _ := slices.BinarySearchFunc(p.flying, at+1, func(a arrival, at units.Time) int { return cmp.Compare(a.at, at) })
-	p.flying = slices.Insert(p.flying, i, arrival{at, 1 - from, port, moved})
+	return all
 }

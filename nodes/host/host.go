@@ -158,7 +158,11 @@ func (h *Host) ends(f Flow) transport.Ends {
 }
 
 func (h *Host) newSender(f Flow) (*transport.Sender, error) {
-	cc, err := newController(h.cfg.CC, h.cfg.Path)
+	control, ok := congestion.Table.Lookup(h.cfg.CC.Name)
+	if !ok {
+		return nil, fmt.Errorf("unknown congestion control %q", h.cfg.CC.Name)
+	}
+	cc, err := control.New(h.cfg.Path, h.cfg.CC.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -179,20 +183,13 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 		Sizes:   h.cfg.Sizes,
 		RTO:     h.cfg.RTO,
 		CC:      cc,
+		Actions: control.ActionNames(),
 		LB:      lb,
 		Domain:  h.domain,
 		Tagging: tagging,
 		Records: h.cfg.Records,
 		Sink:    h.sink,
 	}), nil
-}
-
-func newController(c algorithm.Choice, path congestion.Path) (congestion.Controller, error) {
-	a, ok := congestion.Table.Lookup(c.Name)
-	if !ok {
-		return nil, fmt.Errorf("unknown congestion control %q", c.Name)
-	}
-	return a.New(path, c.Params)
 }
 
 func newBalancer(c algorithm.Choice, random *rand.Rand) (balance.Balancer, error) {
@@ -214,7 +211,7 @@ func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 			h.drops[dropUnexpected]++
 		}
 		h.flush()
-	case kind == wire.Foreign:
+	case kind == wire.Raw:
 		h.drops[dropUnexpected]++
 	case p.Destination() != h.cfg.IP:
 		h.drops[dropMisdirected]++

@@ -15,6 +15,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
@@ -120,8 +121,8 @@ func TestDrops(t *testing.T) {
 	stray.Build(wire.Addresses{Source: wire.HostIP(1), Destination: wire.HostIP(7)}, wire.Data, 0, wire.ECT0, 100)
 	stray.SetData(2, 0, 1)
 	to, from := wire.MAC(0, 0), wire.MAC(1, 0)
-	foreign := pool.Get() // all of whose bytes look like data of flow 2
-	if err := foreign.Parse(slices.Concat(to[:], from[:], []byte{0x86, 0xdd}, bytes.Repeat([]byte{0, 0, 0, 2}, 20)), wire.Format{Foreign: true}); err != nil {
+	raw := pool.Get() // all of whose bytes look like data of flow 2
+	if err := raw.Parse(slices.Concat(to[:], from[:], []byte{0x86, 0xdd}, bytes.Repeat([]byte{0, 0, 0, 2}, 20)), wire.Format{Raw: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, in := range []struct {
@@ -134,7 +135,7 @@ func TestDrops(t *testing.T) {
 		{host.NIC, reply(wire.Nack, 2), "unknown flow"}, // received here, not sent
 		{host.NIC, reply(wire.Ack, 9), "unknown flow"},
 		{host.NIC, stray, "not my address"},
-		{host.NIC, foreign, "unexpected kind"},
+		{host.NIC, raw, "unexpected kind"},
 		{host.NIC, reply(wire.Control, 1), "unexpected kind"},
 		{1, reply(wire.Control, 4), "unexpected kind"}, // no such trigger
 		{1, data(pool, 2, 0, 0), "unexpected kind"},
@@ -240,16 +241,19 @@ func twoWay(seed uint64) (c [2]host.Config) {
 }
 
 // loses drops and trims some packets of the NIC, the same for the same seed.
-func loses(seed uint64) func(units.Time, *wire.Packet) bool {
+func loses(seed uint64) func(units.Time, int, *wire.Packet) []units.Duration {
 	random := rand.New(rand.NewPCG(seed, 7))
-	return func(_ units.Time, p *wire.Packet) bool {
+	return func(_ units.Time, _ int, p *wire.Packet) []units.Duration {
 		if p.Kind() == wire.Control {
-			return false
+			return nodetest.Intact
 		}
 		if p.Kind() == wire.Data && random.IntN(20) == 0 {
 			p.Trim(wire.Sizes{Header: header}, random.IntN(2) == 0)
 		}
-		return random.IntN(50) == 0
+		if random.IntN(50) == 0 {
+			return nil
+		}
+		return nodetest.Intact
 	}
 }
 
@@ -260,14 +264,9 @@ func TestPair(t *testing.T) {
 	for seed := range uint64(6) {
 		p := newPair(t, twoWay(seed))
 		if seed > 0 {
-			p.fault = loses(seed)
+			p.Fault = loses(seed)
 		}
-		p.run()
-		var results [2]metrics.NodeTotals
-		for i, h := range p.hosts {
-			h.Close(p.now)
-			results[i] = p.records[i].NodeTotals()
-		}
+		results := p.totals()
 		done := map[int32]metrics.SenderTotals{}
 		var received int64
 		for i, r := range results {
@@ -292,8 +291,8 @@ func TestPair(t *testing.T) {
 					t.Errorf("seed %d: host %d dropped %d: %s", seed, i, d.Packets, d.Name)
 				}
 			}
-			if p.pools[i].Out() != 0 || p.hosts[i].NextTimeout() != units.Never {
-				t.Errorf("seed %d: host %d keeps %d packets, next timeout %v", seed, i, p.pools[i].Out(), p.hosts[i].NextTimeout())
+			if p.Nodes[i].Pool.Out() != 0 || p.hosts[i].NextTimeout() != units.Never {
+				t.Errorf("seed %d: host %d keeps %d packets, next timeout %v", seed, i, p.Nodes[i].Pool.Out(), p.hosts[i].NextTimeout())
 			}
 		}
 		want := int64((1+2+3+4)*30*mss + 4*7 + 10*mss)
@@ -313,17 +312,23 @@ func TestPair(t *testing.T) {
 }
 
 func TestDeterminism(t *testing.T) {
-	run := func(config, faults uint64, disturb func(units.Time, *host.Host)) []event {
+	run := func(config, faults uint64, disturb func(units.Time, *host.Host)) [2][32]byte {
 		p := newPair(t, twoWay(config))
-		p.fault, p.disturb = loses(faults), disturb
-		p.run()
-		return p.sent
+		p.Fault = loses(faults)
+		p.Before = func(now units.Time) {
+			for _, h := range p.hosts {
+				disturb(now, h)
+			}
+		}
+		totals := p.totals()
+		return [2][32]byte{totals[0].TraceHash, totals[1].TraceHash}
 	}
-	plain := run(3, 3, nil)
-	if !slices.Equal(plain, run(3, 3, nil)) {
+	nothing := func(units.Time, *host.Host) {}
+	plain := run(3, 3, nothing)
+	if plain != run(3, 3, nothing) {
 		t.Error("the same seed gave other packets")
 	}
-	if slices.Equal(plain, run(4, 3, nil)) {
+	if plain == run(4, 3, nothing) {
 		t.Error("another seed gave the same packets")
 	}
 	// Contract of node.Machine: "An early or stale call changes nothing."
@@ -334,7 +339,7 @@ func TestDeterminism(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(plain, run(3, 3, early)) {
+	if plain != run(3, 3, early) {
 		t.Error("early calls of HandleTimeout changed what is sent")
 	}
 }

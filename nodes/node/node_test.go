@@ -10,6 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
@@ -42,61 +43,26 @@ func TestPortSetAgainstMap(t *testing.T) {
 	}
 }
 
-// toy is a machine that logs its calls. Receive sends the packet out of the
-// ports that the test has put in route.
+// toy is a machine that logs its calls. It sends each packet out of the ports that
+// the test has put in route.
 type toy struct {
-	sink    metrics.Sink
-	log     []string
-	ready   node.PortSet
-	queues  [][]*wire.Packet
-	takes   units.Time // time of a packet on the wire
-	route   []int
-	timeout units.Time
-	// lazy leaves ports in Ready although they are empty.
-	lazy bool
+	*nodetest.Machine
+	route []int
 }
 
 func newToy(ports int) *toy {
-	return &toy{ready: node.NewPortSet(ports), queues: make([][]*wire.Packet, ports), takes: 10, timeout: units.Never}
-}
-
-func (m *toy) Receive(now units.Time, port int, p *wire.Packet) {
-	m.log = append(m.log, fmt.Sprintf("%d receive %d", now, port))
-	for _, out := range m.route {
-		m.queues[out] = append(m.queues[out], p)
-		m.ready.Add(out)
+	m := &toy{Machine: nodetest.NewMachine(ports)}
+	m.Takes, m.LogCalls, m.LogTransmits = 10, true, true
+	m.Totals.Ports = []metrics.PortTotals{{Port: 2}, {Port: 0}}
+	m.OnReceive = func(_ units.Time, _ int, p *wire.Packet) {
+		for _, out := range m.route {
+			m.Send(out, p)
+		}
 	}
+	return m
 }
 
-func (m *toy) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool) {
-	q := m.queues[port]
-	m.log = append(m.log, fmt.Sprintf("%d transmit %d of %d", now, port, len(q)))
-	if len(q) == 0 {
-		m.ready.Remove(port)
-		return nil, 0, false
-	}
-	m.queues[port] = q[1:]
-	if len(q) == 1 && !m.lazy {
-		m.ready.Remove(port)
-	}
-	return q[0], now + m.takes, true
-}
-
-func (m *toy) HandleTimeout(now units.Time) { m.log = append(m.log, fmt.Sprintf("%d timeout", now)) }
-func (m *toy) NextTimeout() units.Time      { return m.timeout }
-func (m *toy) Ready() node.PortSet          { return m.ready }
-func (m *toy) Profile() uint32              { return 0 }
-func (m *toy) Close(units.Time) {
-	m.sink.Emit(&metrics.NodeTotals{Ports: []metrics.PortTotals{{Port: 2}, {Port: 0}}})
-}
-
-func packet(size int) *wire.Packet {
-	p := new(wire.Packet)
-	p.Build(wire.Addresses{}, wire.Data, 0, wire.ECT0, size-64)
-	p.SetMACs(wire.MAC(1, 2), wire.MAC(3, 4))
-	p.Size = wire.Sizes{Header: 64}.Of(p)
-	return p
-}
+func packet(size units.Size) *wire.Packet { return nodetest.Data(nil, 1, 2, 0, 0, size) }
 
 // sent returns the ports of the last call's departures.
 func sent(s *node.Stepper) (ports []int) {
@@ -149,10 +115,10 @@ func TestStepperWaitsForABusyPort(t *testing.T) {
 		}
 	}
 	want := []string{
-		"0 receive 0", "0 transmit 2 of 1", "1 receive 0", "2 receive 1", "3 timeout",
-		"10 transmit 2 of 2", "20 transmit 2 of 1", "30 receive 0", "30 transmit 2 of 1",
+		"0 port 0 psn 0", "0 transmit 2 of 1", "1 port 0 psn 0", "2 port 1 psn 0", "3 timeout",
+		"10 transmit 2 of 2", "20 transmit 2 of 1", "30 port 0 psn 0", "30 transmit 2 of 1",
 	}
-	if diff := cmp.Diff(m.log, want); diff != "" {
+	if diff := cmp.Diff(m.Log, want); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
 }
@@ -179,7 +145,7 @@ func TestStepperTwoPortsFreeAtOnce(t *testing.T) {
 // A port without serialisation, such as a control port, sends all it has.
 func TestStepperPortThatTakesNoTime(t *testing.T) {
 	m := newToy(1)
-	m.takes, m.lazy = 0, true
+	m.Takes, m.Lazy = 0, true
 	s := node.NewStepper(m, 1, metrics.Discard)
 	m.route = []int{0, 0, 0}
 	s.Receive(7, 0, packet(100))
@@ -193,7 +159,7 @@ func TestStepperTap(t *testing.T) {
 	run := func(tapped bool) (seen []string, sum [32]byte) {
 		var records metrics.Batch
 		m := newToy(3)
-		m.sink = &records
+		m.Sink = &records
 		s := node.NewStepper(m, 3, &records)
 		if tapped {
 			s.Tap = func(now units.Time, port int, event node.Event, p *wire.Packet) {
@@ -222,7 +188,7 @@ func TestStepperTap(t *testing.T) {
 func TestStepperClose(t *testing.T) {
 	var records metrics.Batch
 	m := newToy(3)
-	m.sink = &records
+	m.Sink = &records
 	s := node.NewStepper(m, 3, &records)
 	s.Receive(1, 0, packet(100))
 	s.Receive(2, 2, packet(200))

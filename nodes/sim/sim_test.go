@@ -8,100 +8,42 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
-// machine is a node whose behaviour a test writes down: what it does with a
-// packet and at a deadline. Its ports send what is queued, each packet taking
-// 100 ps.
-type machine struct {
-	onReceive func(now units.Time, port int, p *wire.Packet)
-	onTimeout func(now units.Time)
-	deadline  units.Time
-	log       []string
-	ready     node.PortSet
-	queues    [][]*wire.Packet
-	end       units.Time
-	records   metrics.Batch
-}
-
 const serialisation = 100
 
-func newMachine(ports int) *machine {
-	return &machine{deadline: units.Never, ready: node.NewPortSet(ports), queues: make([][]*wire.Packet, ports)}
+// newMachine returns a machine that logs what it gets and whose packets take 100 ps.
+func newMachine(ports int) *nodetest.Machine {
+	m := nodetest.NewMachine(ports)
+	m.Takes, m.LogCalls = serialisation, true
+	m.Totals.Ports = []metrics.PortTotals{{}}
+	return m
 }
 
-func (m *machine) send(port int, p *wire.Packet) {
-	m.queues[port] = append(m.queues[port], p)
-	m.ready.Add(port)
-}
-
-func (m *machine) Receive(now units.Time, port int, p *wire.Packet) {
-	m.log = append(m.log, fmt.Sprintf("%d port %d psn %d", now, port, p.PSN()))
-	if m.onReceive != nil {
-		m.onReceive(now, port, p)
-	}
-}
-
-func (m *machine) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool) {
-	q := m.queues[port]
-	if len(q) == 0 {
-		m.ready.Remove(port)
-		return nil, 0, false
-	}
-	m.queues[port] = q[1:]
-	if len(q) == 1 {
-		m.ready.Remove(port)
-	}
-	return q[0], now + serialisation, true
-}
-
-func (m *machine) HandleTimeout(now units.Time) {
-	m.log = append(m.log, fmt.Sprintf("%d timeout", now))
-	m.deadline = units.Never
-	if m.onTimeout != nil {
-		m.onTimeout(now)
-	}
-}
-
-func (m *machine) NextTimeout() units.Time { return m.deadline }
-func (m *machine) Ready() node.PortSet     { return m.ready }
-func (m *machine) Profile() uint32         { return 0 }
-func (m *machine) Close(end units.Time) {
-	m.end = end
-	m.records.Emit(&metrics.NodeTotals{Ports: []metrics.PortTotals{{}}})
-}
-
-func packet(psn uint32) *wire.Packet {
-	p := new(wire.Packet)
-	p.Build(wire.Addresses{}, wire.Data, 0, wire.ECT0, 0)
-	p.SetMACs([6]byte{}, [6]byte{})
-	p.SetData(0, psn, 1)
-	p.Size = 64
-	return p
-}
+func packet(psn uint32) *wire.Packet { return nodetest.Data(nil, 0, 1, 0, psn, 64) }
 
 func link(a, aPort, b, bPort int, delay units.Duration) sim.Link {
 	return sim.Link{A: topologies.End{Node: a, Port: aPort}, B: topologies.End{Node: b, Port: bPort}, Delay: delay}
 }
 
 // pingPong is two nodes that send a packet back and forth, from time 1000.
-func pingPong(delay units.Duration) (a, b *machine, cfg sim.Config) {
+func pingPong(delay units.Duration) (a, b *nodetest.Machine, cfg sim.Config) {
 	a, b = newMachine(1), newMachine(1)
-	a.deadline = 1000
-	a.onTimeout = func(units.Time) { a.send(0, packet(0)) }
-	for _, m := range []*machine{a, b} {
-		m.onReceive = func(_ units.Time, port int, p *wire.Packet) {
+	a.Deadline = 1000
+	a.OnTimeout = func(units.Time) { a.Send(0, packet(0)) }
+	for _, m := range []*nodetest.Machine{a, b} {
+		m.OnReceive = func(_ units.Time, port int, p *wire.Packet) {
 			p.SetData(0, p.PSN()+1, 1)
-			m.send(port, p)
+			m.Send(port, p)
 		}
 	}
 	return a, b, sim.Config{
-		Nodes: []sim.Node{{Machine: a, Ports: 1, Sink: &a.records}, {Machine: b, Ports: 1, Sink: &b.records}},
+		Nodes: []sim.Node{{Machine: a, Ports: 1, Sink: a.Sink}, {Machine: b, Ports: 1, Sink: b.Sink}},
 		Links: []sim.Link{link(0, 0, 1, 0, delay)},
 		End:   units.Never,
 	}
@@ -118,16 +60,16 @@ func TestPingPong(t *testing.T) {
 	}
 	wantA := []string{"1000 timeout", "3000 port 0 psn 1", "5000 port 0 psn 3"}
 	wantB := []string{"2000 port 0 psn 0", "4000 port 0 psn 2"} // "exclusive": not the one at 6000
-	if diff := cmp.Diff([][]string{a.log, b.log}, [][]string{wantA, wantB}); diff != "" {
+	if diff := cmp.Diff([][]string{a.Log, b.Log}, [][]string{wantA, wantB}); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
 	if s.Now() != 5000 || s.Drained() || s.Events() != 5 {
 		t.Errorf("now %d, drained %v, %d events, want 5000, false, 5", s.Now(), s.Drained(), s.Events())
 	}
 	s.Close()
-	r := []metrics.NodeTotals{a.records.NodeTotals(), b.records.NodeTotals()}
-	if a.end != 6000 || b.end != 6000 {
-		t.Errorf("windows closed at %d and %d, want the end of the run, 6000", a.end, b.end)
+	r := []metrics.NodeTotals{a.Records.NodeTotals(), b.Records.NodeTotals()}
+	if a.End != 6000 || b.End != 6000 {
+		t.Errorf("windows closed at %d and %d, want the end of the run, 6000", a.End, b.End)
 	}
 	if r[0].Events != 5 || r[0].Ports[0].RxPackets != 2 || r[1].Ports[0].RxBytes != 128 {
 		t.Errorf("results %+v", r)
@@ -137,15 +79,15 @@ func TestPingPong(t *testing.T) {
 // A run without an end stops when nothing is due, and its windows close then.
 func TestDrains(t *testing.T) {
 	a, b, cfg := pingPong(900)
-	b.onReceive = nil
+	b.OnReceive = nil
 	for _, end := range []units.Time{units.Never, 100_000} {
-		a.deadline, cfg.End = 1000, end
+		a.Deadline, cfg.End = 1000, end
 		s := sim.New(cfg)
 		if !s.Run() || !s.Drained() || s.Now() != 2000 {
 			t.Errorf("end %v: drained %v at %d, want true at 2000", end, s.Drained(), s.Now())
 		}
-		if s.Close(); a.end != 2000 {
-			t.Errorf("end %v: windows closed at %d, want 2000", end, a.end)
+		if s.Close(); a.End != 2000 {
+			t.Errorf("end %v: windows closed at %d, want 2000", end, a.End)
 		}
 	}
 }
@@ -173,18 +115,18 @@ func TestProgress(t *testing.T) {
 
 // star is a hub with the given number of leaves that all send two packets at
 // time 0, so that they arrive at the hub in pairs at two instants.
-func star(leaves int, tieSeed uint64) (hub *machine, cfg sim.Config) {
+func star(leaves int, tieSeed uint64) (hub *nodetest.Machine, cfg sim.Config) {
 	hub = newMachine(leaves)
-	cfg = sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: leaves, Sink: &hub.records}}, TieSeed: tieSeed, End: units.Never}
+	cfg = sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: leaves, Sink: hub.Sink}}, TieSeed: tieSeed, End: units.Never}
 	// Leaves are linked in an order that is not that of the hub's ports.
 	for i := range leaves {
 		m := newMachine(1)
-		m.deadline = 0
-		m.onTimeout = func(units.Time) {
-			m.send(0, packet(0))
-			m.send(0, packet(1))
+		m.Deadline = 0
+		m.OnTimeout = func(units.Time) {
+			m.Send(0, packet(0))
+			m.Send(0, packet(1))
 		}
-		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1, Sink: &m.records})
+		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1, Sink: m.Sink})
 		cfg.Links = append(cfg.Links, link(i+1, 0, 0, (i*7+3)%leaves, 900))
 	}
 	return hub, cfg
@@ -193,7 +135,7 @@ func star(leaves int, tieSeed uint64) (hub *machine, cfg sim.Config) {
 func runStar(leaves int, tieSeed uint64) []string {
 	hub, cfg := star(leaves, tieSeed)
 	sim.New(cfg).Run()
-	return hub.log
+	return hub.Log
 }
 
 // Receives at one instant are in ascending order of port and link sequence.
@@ -233,16 +175,17 @@ func TestSimultaneousArrivals(t *testing.T) {
 // in the order they left, before those of a later port.
 func TestLinkSequence(t *testing.T) {
 	hub := newMachine(2)
-	cfg := sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: 2, Sink: &hub.records}}, End: units.Never}
+	cfg := sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: 2, Sink: hub.Sink}}, End: units.Never}
 	for i := range 2 {
-		m := &instant{newMachine(1)}
-		m.deadline = 0
-		m.onTimeout = func(units.Time) {
+		m := newMachine(1)
+		m.Takes = 0 // its packets leave at the same instant
+		m.Deadline = 0
+		m.OnTimeout = func(units.Time) {
 			for psn := range uint32(3) {
-				m.send(0, packet(psn))
+				m.Send(0, packet(psn))
 			}
 		}
-		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1, Sink: &m.records})
+		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1, Sink: m.Sink})
 		cfg.Links = append(cfg.Links, link(i+1, 0, 0, i, 50))
 	}
 	sim.New(cfg).Run()
@@ -250,30 +193,22 @@ func TestLinkSequence(t *testing.T) {
 		"50 port 0 psn 0", "50 port 0 psn 1", "50 port 0 psn 2",
 		"50 port 1 psn 0", "50 port 1 psn 1", "50 port 1 psn 2",
 	}
-	if diff := cmp.Diff(hub.log, want); diff != "" {
+	if diff := cmp.Diff(hub.Log, want); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
-}
-
-// instant is a machine whose packets take no time on the wire.
-type instant struct{ *machine }
-
-func (m *instant) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool) {
-	p, _, ok := m.machine.Transmit(now, port)
-	return p, now, ok
 }
 
 // At one instant: ports that become free, receives, then timers.
 func TestOrderOfClasses(t *testing.T) {
 	a, b, cfg := pingPong(900)
-	b.onReceive = nil
-	b.deadline = 2000 // when the packet arrives
+	b.OnReceive = nil
+	b.Deadline = 2000 // when the packet arrives
 	sim.New(cfg).Run()
-	if want := []string{"2000 port 0 psn 0", "2000 timeout"}; !slices.Equal(b.log, want) {
-		t.Errorf("calls %v, want %v", b.log, want)
+	if want := []string{"2000 port 0 psn 0", "2000 timeout"}; !slices.Equal(b.Log, want) {
+		t.Errorf("calls %v, want %v", b.Log, want)
 	}
-	if len(a.log) != 1 {
-		t.Errorf("calls %v, want the timeout only", a.log)
+	if len(a.Log) != 1 {
+		t.Errorf("calls %v, want the timeout only", a.Log)
 	}
 }
 
@@ -281,26 +216,26 @@ func TestOrderOfClasses(t *testing.T) {
 // past is due at once.
 func TestStaleTimers(t *testing.T) {
 	a, b, cfg := pingPong(900)
-	b.deadline = 5000
-	b.onReceive = func(now units.Time, _ int, p *wire.Packet) {
+	b.Deadline = 5000
+	b.OnReceive = func(now units.Time, _ int, p *wire.Packet) {
 		switch p.PSN() {
 		case 0: // at 2000: later, then again earlier
-			b.deadline = 7000
+			b.Deadline = 7000
 		case 1: // at 2100
-			b.deadline = 3000
+			b.Deadline = 3000
 		case 2: // at 2200: cancelled
-			b.deadline = units.Never
+			b.Deadline = units.Never
 		case 3: // at 2300: overdue
-			b.deadline = 100
+			b.Deadline = 100
 		case 4: // at 2400: the last one, cancelled by the end
-			b.deadline = 9000
+			b.Deadline = 9000
 		case 5: // at 2500
-			b.deadline = units.Never
+			b.Deadline = units.Never
 		}
 	}
-	a.onTimeout = func(units.Time) {
+	a.OnTimeout = func(units.Time) {
 		for psn := range uint32(6) {
-			a.send(0, packet(psn))
+			a.Send(0, packet(psn))
 		}
 	}
 	s := sim.New(cfg)
@@ -309,7 +244,7 @@ func TestStaleTimers(t *testing.T) {
 		"2000 port 0 psn 0", "2100 port 0 psn 1", "2200 port 0 psn 2", "2300 port 0 psn 3", "2300 timeout",
 		"2400 port 0 psn 4", "2500 port 0 psn 5",
 	}
-	if diff := cmp.Diff(b.log, want); diff != "" {
+	if diff := cmp.Diff(b.Log, want); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
 	if s.Now() != 2500 || !s.Drained() {
@@ -321,12 +256,12 @@ func TestStaleTimers(t *testing.T) {
 func TestDrainedWithAStaleTimer(t *testing.T) {
 	_, b, cfg := pingPong(900)
 	cfg.End = 8000
-	b.deadline = 9000
-	b.onReceive = func(units.Time, int, *wire.Packet) { b.deadline = units.Never }
+	b.Deadline = 9000
+	b.OnReceive = func(units.Time, int, *wire.Packet) { b.Deadline = units.Never }
 	s := sim.New(cfg)
 	s.Run()
-	if s.Close(); !s.Drained() || b.end != 2000 {
-		t.Errorf("drained %v, windows closed at %d, want true, 2000", s.Drained(), b.end)
+	if s.Close(); !s.Drained() || b.End != 2000 {
+		t.Errorf("drained %v, windows closed at %d, want true, 2000", s.Drained(), b.End)
 	}
 }
 
@@ -354,58 +289,28 @@ func TestNothingAllocatesPerHop(t *testing.T) {
 // echoes is two nodes that throw the given number of packets at each other for
 // ever.
 func echoes(packets int) sim.Config {
-	a, b := &echo{ready: node.NewPortSet(1)}, &echo{ready: node.NewPortSet(1)}
-	for range packets {
-		a.queue.Push(packet(0))
+	cfg := sim.Config{Links: []sim.Link{link(0, 0, 1, 0, 700)}, End: units.Never}
+	for i := range 2 {
+		m := nodetest.NewMachine(1)
+		m.Takes = serialisation
+		m.OnReceive = func(_ units.Time, port int, p *wire.Packet) { m.Send(port, p) }
+		if i == 0 {
+			m.Deadline = 1
+			for range packets {
+				m.Send(0, packet(0))
+			}
+		}
+		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1, Sink: m.Sink})
 	}
-	a.ready.Add(0)
-	a.start = 1
-	return sim.Config{
-		Nodes: []sim.Node{{Machine: a, Ports: 1, Sink: metrics.Discard}, {Machine: b, Ports: 1, Sink: metrics.Discard}},
-		Links: []sim.Link{link(0, 0, 1, 0, 700)},
-		End:   units.Never,
-	}
+	return cfg
 }
-
-// echo sends back what it gets.
-type echo struct {
-	ready node.PortSet
-	queue wire.Queue
-	start units.Time
-}
-
-func (m *echo) Receive(_ units.Time, port int, p *wire.Packet) {
-	m.queue.Push(p)
-	m.ready.Add(port)
-}
-
-func (m *echo) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool) {
-	p := m.queue.Pop()
-	if m.queue.Len() == 0 {
-		m.ready.Remove(port)
-	}
-	return p, now + serialisation, p != nil
-}
-
-func (m *echo) HandleTimeout(units.Time) { m.start = 0 }
-
-func (m *echo) NextTimeout() units.Time {
-	if m.start == 0 {
-		return units.Never
-	}
-	return m.start
-}
-
-func (m *echo) Ready() node.PortSet { return m.ready }
-func (m *echo) Profile() uint32     { return 0 }
-func (m *echo) Close(units.Time)    {}
 
 func ExampleNew() {
 	a, b, cfg := pingPong(900)
 	cfg.End = 4000
 	s := sim.New(cfg)
 	fmt.Println(s.Run(), s.Now())
-	fmt.Println(a.log, b.log)
+	fmt.Println(a.Log, b.Log)
 	// Output:
 	// true 3ns
 	// [1000 timeout 3000 port 0 psn 1] [2000 port 0 psn 0]

@@ -54,8 +54,8 @@ func (p *Packet) Destination() uint32 { return p.u32(p.front.L3 + ipDest) }
 
 // ECN returns the ECN codepoint; NotECT of a packet that is not IP.
 func (p *Packet) ECN() uint8 {
-	if p.family > foreignIPv4 {
-		return p.foreignECN()
+	if p.family > rawIPv4 {
+		return p.rawECN()
 	}
 	return p.buf[p.front.L3+ipTOS] & 3
 }
@@ -65,16 +65,15 @@ func (p *Packet) DSCP() uint8 { return p.buf[p.front.L3+ipTOS] >> 2 }
 
 // MarkCE sets the ECN codepoint to CE, of a packet that has one.
 func (p *Packet) MarkCE() {
-	if p.family > foreignIPv4 {
-		p.markForeign()
+	if p.family > rawIPv4 {
+		p.markRaw()
 		return
 	}
 	p.setTOS(p.buf[p.front.L3+ipTOS] | CE)
 }
 
-// Queues tells whether the packet belongs into the data queue of a switch, where
-// it waits, is marked and finds no room, and not into that of control packets,
-// which are few.
+// Queues reports whether the packet belongs in the data queue of a switch, where
+// packets may be marked, trimmed and dropped, and not in the control queue.
 func (p *Packet) Queues() bool { return p.family != ours || p.DSCP() == DSCPTrimmable }
 
 func (p *Packet) setTOS(v uint8) {
@@ -83,8 +82,8 @@ func (p *Packet) setTOS(v uint8) {
 	p.buf[at] = v
 }
 
-// DecrementTTL takes one hop off the packet's life; false means that it has
-// none left and must be dropped.
+// DecrementTTL decrements the TTL; false means that the TTL is used up and the
+// packet must be dropped.
 func (p *Packet) DecrementTTL() bool {
 	at := p.front.L3 + ipTTL
 	if p.buf[at] <= 1 {
@@ -105,8 +104,8 @@ func (p *Packet) adjust(old, new uint16) {
 	p.put16(at, ^uint16(sum))
 }
 
-// Trim cuts the payload, as a switch does instead of dropping: what is left is
-// the headers, with the DSCP that says so.
+// Trim cuts the payload, as a switch does instead of dropping. The headers remain,
+// with the DSCP of a trimmed packet.
 func (p *Packet) Trim(s Sizes, lastHop bool) {
 	cut := uint16(p.PayloadLen)
 	p.PayloadLen, p.Payload = 0, nil
@@ -122,12 +121,12 @@ func (p *Packet) Trim(s Sizes, lastHop bool) {
 	p.Size = s.Of(p)
 }
 
-// Trimmed tells whether a switch has cut the payload.
+// Trimmed reports whether a switch has cut the payload.
 func (p *Packet) Trimmed() bool {
 	return p.DSCP() == DSCPTrimmed || p.DSCP() == DSCPTrimmedLastHop
 }
 
-// TrimmedLastHop tells whether the port that leads to the receiver did it.
+// TrimmedLastHop reports whether the port that leads to the receiver did it.
 func (p *Packet) TrimmedLastHop() bool { return p.DSCP() == DSCPTrimmedLastHop }
 
 // checksum returns the IPv4 header checksum of h, whose checksum field is zero
@@ -173,7 +172,7 @@ func (p *Packet) SourcePort() uint16 { return p.u16(p.udp()) }
 // CSIG tag, so that signalling cannot move a packet to another path.
 func (p *Packet) Hash(seed uint64) uint64 {
 	if p.family != ours {
-		return p.foreignHash(seed)
+		return p.rawHash(seed)
 	}
 	addresses := binary.BigEndian.Uint64(p.buf[p.front.L3+ipSource:])
 	ports := uint64(p.u32(p.udp()))<<8 | uint64(p.buf[p.front.L3+ipProtocol])

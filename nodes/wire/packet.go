@@ -2,9 +2,9 @@
 // wire, edited in place, and the formats of Ethernet, IPv4, UDP and the
 // UET-like transport. docs/wire.md has every field.
 //
-// The package knows no policy: what to mark, trim or tag is the machines'
-// business. The CSIG tag's content belongs to package csig; here it is bytes at
-// an offset.
+// The package knows no policy: machines decide what to mark, trim or tag. Package
+// csig finds the tags of a frame and knows the content of the CSIG tag, which is
+// bytes at an offset here.
 package wire
 
 import (
@@ -37,13 +37,13 @@ const (
 // the wire or derived from it.
 type Packet struct {
 	buf [MaxHeader]byte
-	len uint8 // header bytes in buf: up to the end of the transport header, or as many as foreign keeps
-	// front tells where the CSIG tag is, and the network layer's header: of IPv4,
-	// unless the packet is foreign.
+	len uint8 // header bytes in buf: up to the end of the transport header, or as many as raw keeps
+	// front holds where the CSIG tag is, and the network layer's header: of IPv4,
+	// unless the packet is a raw frame.
 	front csig.Frame
 
-	family family // of a foreign packet
-	ports  uint8  // of a foreign packet: the distance of its ports from l3; 0 without
+	family family // of a raw frame
+	ports  uint8  // of a raw frame: the distance of its ports from front.L3; 0 without
 
 	// Size is the declared wire size: what serialisers, queues and meters
 	// charge. It follows from the payload's length and the header parameter
@@ -52,8 +52,8 @@ type Packet struct {
 	// PayloadLen is the payload's length on the wire.
 	PayloadLen int
 	// Payload is the payload itself where real frames carry it; nil in virtual
-	// time and with elided payloads. The driver that set it owns it. Of a foreign
-	// packet it is what the header bytes leave of the frame.
+	// time and with elided payloads. The driver that set it owns it. Of a raw
+	// frame it is what the header bytes leave of the frame.
 	Payload []byte
 	// EnqueuedAt is when the packet entered the queue it is in.
 	EnqueuedAt units.Time
@@ -100,7 +100,7 @@ type Sizes struct {
 	CountTag bool       // charge the bytes of the CSIG tag
 }
 
-// Of returns the declared wire size of p: of a foreign packet the length of its
+// Of returns the declared wire size of p: of a raw frame the length of its
 // frame with the frame check sequence.
 func (s Sizes) Of(p *Packet) units.Size {
 	size := s.Header + units.Size(p.PayloadLen)
@@ -167,7 +167,7 @@ func (q *Pool) Get() *Packet {
 	return new(Packet)
 }
 
-// Put takes back a packet that its owner has done with.
+// Put takes back a packet that its owner no longer needs.
 func (q *Pool) Put(p *Packet) {
 	q.out--
 	if p.Payload != nil {
@@ -185,7 +185,7 @@ func (q *Pool) Out() int { return q.out }
 // String describes the packet for messages.
 func (p *Packet) String() string {
 	if p.family != ours {
-		return fmt.Sprintf("foreign %x from %x to %x, %d B", p.EtherType(), p.buf[6:12], p.buf[:6], int(p.len)+p.PayloadLen)
+		return fmt.Sprintf("raw frame %x from %x to %x, %d B", p.EtherType(), p.buf[6:12], p.buf[:6], int(p.len)+p.PayloadLen)
 	}
 	return fmt.Sprintf("%s flow %d psn %d", p.Kind(), p.Flow(), p.PSN())
 }

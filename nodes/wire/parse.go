@@ -10,11 +10,11 @@ import (
 // Errors of Parse. A packet that does not parse is dropped and counted; it is
 // not an error of the node.
 var (
-	ErrTruncated = errors.New("wire: truncated frame")
-	ErrForeign   = errors.New("wire: not a frame of this transport")
-	ErrChecksum  = errors.New("wire: wrong IPv4 header checksum")
-	ErrLength    = errors.New("wire: lengths disagree")
-	ErrHeaders   = errors.New("wire: no room for headers behind so many tags")
+	ErrTruncated    = errors.New("wire: truncated frame")
+	ErrNotTransport = errors.New("wire: not a frame of this transport")
+	ErrChecksum     = errors.New("wire: wrong IPv4 header checksum")
+	ErrLength       = errors.New("wire: lengths disagree")
+	ErrHeaders      = errors.New("wire: no room for headers behind so many tags")
 )
 
 // Format tells Parse what a fabric's frames look like.
@@ -22,27 +22,27 @@ type Format struct {
 	Sizes
 	TPIDCompact, TPIDWide uint16 // EtherTypes of the CSIG tags; 0 = none
 	Elided                bool   // frames end with the transport header
-	// Foreign tells that hosts run programs over the kernel's TCP/IP: a frame that
-	// is not of our transport is then a packet of kind Foreign and no error.
-	Foreign bool
+	// Raw reports that hosts run programs over the kernel's TCP/IP: a frame that
+	// is not of our transport is then a packet of kind Raw and no error.
+	Raw bool
 }
 
 // Parse reads a frame, from the destination MAC address to the end of the
 // payload, into p: headers are copied, Payload is a slice of the frame (nil when
-// elided or empty). It checks every length and the IPv4 checksum. A foreign frame
+// elided or empty). It checks every length and the IPv4 checksum. A raw frame
 // is taken whole, whatever it holds. On error p's contents are undefined.
 func (p *Packet) Parse(frame []byte, f Format) error {
 	if err := p.walk(frame, f); err != nil {
-		return p.foreign(frame, f, err)
+		return p.raw(frame, f, err)
 	}
 	at := int(p.front.L3)
 	switch ip := frame[at:]; {
 	case !addressed(ip):
-		err := ErrForeign
+		err := ErrNotTransport
 		if len(ip) < IPv4Len+UDPLen {
 			err = ErrTruncated
 		}
-		return p.foreign(frame, f, err)
+		return p.raw(frame, f, err)
 	case len(ip) < IPv4Len+UDPLen+ControlLen:
 		return ErrTruncated
 	case checksum(ip) != 0:
@@ -55,7 +55,7 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 	}
 	n := Kind(ip[IPv4Len+UDPLen] >> 3).headerLen()
 	if n == 0 {
-		return ErrForeign
+		return ErrNotTransport
 	}
 	payload := total - IPv4Len - UDPLen - n
 	head := at + IPv4Len + UDPLen + n
@@ -82,11 +82,11 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 	return nil
 }
 
-// ParseForeign reads a frame of a host's programs into p, likewise: it is foreign
-// even where it looks like one of our transport, which ForTransport tells.
-func (p *Packet) ParseForeign(frame []byte, f Format) error {
-	p.walk(frame, f) //nolint:errcheck // what it refuses is foreign all the same
-	return p.foreign(frame, f, ErrForeign)
+// ParseRaw reads a frame of a host's programs into p, likewise: it is a raw frame
+// even where it looks like one of our transport, which ForTransport reports.
+func (p *Packet) ParseRaw(frame []byte, f Format) error {
+	p.walk(frame, f) //nolint:errcheck // what it refuses is a raw frame all the same
+	return p.raw(frame, f, ErrNotTransport)
 }
 
 // walk steps over a frame's tags into p.front, and returns an error unless IPv4
@@ -96,7 +96,7 @@ func (p *Packet) walk(frame []byte, f Format) error {
 	case err == csig.ErrTruncated:
 		return ErrTruncated
 	case err != nil || p.front.EtherType != EtherTypeIPv4 || p.opaque():
-		return ErrForeign
+		return ErrNotTransport
 	}
 	return nil
 }
@@ -106,14 +106,14 @@ func (p *Packet) walk(frame []byte, f Format) error {
 // CSIG tag (docs/references.md#hop-update).
 func (p *Packet) opaque() bool { return p.front.MACsec || p.front.Second }
 
-// addressed tells whether an IPv4 packet, of which ip may be only the beginning,
+// addressed reports whether an IPv4 packet, of which ip may be only the beginning,
 // is for the transport's port.
 func addressed(ip []byte) bool {
 	return len(ip) >= IPv4Len+UDPLen && ip[0] == 0x45 && ip[ipProtocol] == protocolUDP && !fragmented(ip) &&
 		binary.BigEndian.Uint16(ip[IPv4Len+2:]) == UETPort
 }
 
-// fragmented tells whether an IPv4 header is that of a fragment: more fragments
+// fragmented reports whether an IPv4 header is that of a fragment: more fragments
 // follow, or the offset is not 0 (RFC 791 §3.1).
 func fragmented(ip []byte) bool {
 	return binary.BigEndian.Uint16(ip[ipFragment:])&0x3fff != 0

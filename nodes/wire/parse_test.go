@@ -69,17 +69,17 @@ func TestParseRefuses(t *testing.T) {
 		{"within the IPv4 header", cut(ip + 19), wire.ErrTruncated},
 		{"within the transport header", cut(ip + 20 + 8 + 15), wire.ErrTruncated},
 		{"within the payload", cut(len(valid) - 1), wire.ErrTruncated},
-		{"ARP", func(b []byte) []byte { b[13] = 0x06; return b }, wire.ErrForeign},
-		{"IPv6", func(b []byte) []byte { b[12], b[13] = 0x86, 0xdd; return b }, wire.ErrForeign},
-		{"a length for EtherType", func(b []byte) []byte { b[12], b[13] = 0, 0; return b }, wire.ErrForeign},
-		{"IPv4 options", rehash(edit(ip, 0x46)), wire.ErrForeign},
-		{"IP version 6", rehash(edit(ip, 0x65)), wire.ErrForeign},
-		{"TCP", rehash(edit(ip+9, 6)), wire.ErrForeign},
-		{"first fragment", rehash(edit(ip+6, 0x20)), wire.ErrForeign},
-		{"later fragment", rehash(edit(ip+7, 1)), wire.ErrForeign},
+		{"ARP", func(b []byte) []byte { b[13] = 0x06; return b }, wire.ErrNotTransport},
+		{"IPv6", func(b []byte) []byte { b[12], b[13] = 0x86, 0xdd; return b }, wire.ErrNotTransport},
+		{"a length for EtherType", func(b []byte) []byte { b[12], b[13] = 0, 0; return b }, wire.ErrNotTransport},
+		{"IPv4 options", rehash(edit(ip, 0x46)), wire.ErrNotTransport},
+		{"IP version 6", rehash(edit(ip, 0x65)), wire.ErrNotTransport},
+		{"TCP", rehash(edit(ip+9, 6)), wire.ErrNotTransport},
+		{"first fragment", rehash(edit(ip+6, 0x20)), wire.ErrNotTransport},
+		{"later fragment", rehash(edit(ip+7, 1)), wire.ErrNotTransport},
 		{"checksum", edit(ip+10, valid[ip+10]^1), wire.ErrChecksum},
 		{"changed address", edit(ip+12, valid[ip+12]^1), wire.ErrChecksum},
-		{"UDP destination port", edit(ip+22, 0), wire.ErrForeign},
+		{"UDP destination port", edit(ip+22, 0), wire.ErrNotTransport},
 		{"UDP length", edit(ip+25, valid[ip+25]^1), wire.ErrLength},
 		{"IP length", rehash(edit(ip+3, valid[ip+3]^1)), wire.ErrLength},
 		{"lengths below the headers", rehash(func(b []byte) []byte {
@@ -87,24 +87,24 @@ func TestParseRefuses(t *testing.T) {
 			binary.BigEndian.PutUint16(b[ip+24:], 8+15)
 			return b
 		}), wire.ErrLength},
-		{"unknown kind", edit(ip+28, 5<<3), wire.ErrForeign},
-		{"nine VLAN tags", func(b []byte) []byte { return vlans(b, 9) }, wire.ErrForeign},
+		{"unknown kind", edit(ip+28, 5<<3), wire.ErrNotTransport},
+		{"nine VLAN tags", func(b []byte) []byte { return vlans(b, 9) }, wire.ErrNotTransport},
 		{"an endless stack of VLAN tags", func(b []byte) []byte {
 			return append(b[:12], bytes.Repeat([]byte{0x81, 0x00, 0, 1}, 1000)...)
-		}, wire.ErrForeign},
+		}, wire.ErrNotTransport},
 		{"two CSIG tags", func(b []byte) []byte {
 			tag := []byte{0x88, 0xb5, 0, 0}
 			return append(append(append(bytes.Clone(b[:12]), tag...), tag...), b[12:]...)
-		}, wire.ErrForeign},
+		}, wire.ErrNotTransport},
 		{"two CSIG tags with a VLAN tag between them", func(b []byte) []byte {
 			tag := []byte{0x88, 0xb5, 0, 0}
 			return append(append(bytes.Clone(b[:12]), tag...), vlan(append(append(bytes.Clone(b[:12]), tag...), b[12:]...), 12, 0x8100)[12:]...)
-		}, wire.ErrForeign},
-		{"a SecTAG", func(b []byte) []byte { return secTag(b, 12, 0) }, wire.ErrForeign},
+		}, wire.ErrNotTransport},
+		{"a SecTAG", func(b []byte) []byte { return secTag(b, 12, 0) }, wire.ErrNotTransport},
 		{"a SecTAG behind a CSIG tag", func(b []byte) []byte {
 			return append(append(bytes.Clone(b[:12]), 0x88, 0xb5, 0, 0), secTag(b, 12, 0)[12:]...)
-		}, wire.ErrForeign},
-		{"ciphertext", func(b []byte) []byte { return secTag(b, 12, 0x0c) }, wire.ErrForeign},
+		}, wire.ErrNotTransport},
+		{"ciphertext", func(b []byte) []byte { return secTag(b, 12, 0x0c) }, wire.ErrNotTransport},
 		{"cut within a VLAN tag", func(b []byte) []byte { return vlan(b, 12, 0x9100)[:17] }, wire.ErrTruncated},
 		{"cut within a SecTAG", func(b []byte) []byte { return secTag(b, 12, 0x20)[:27] }, wire.ErrTruncated},
 		{"cut within a CSIG tag", func(b []byte) []byte { return append(bytes.Clone(b[:12]), 0x88, 0xb6, 0, 0, 0) }, wire.ErrTruncated},
@@ -120,8 +120,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 	tagged := build(r, wire.Data)
 	addTag(r, tagged, 4)
-	if err := q.Parse(frame(r, tagged), wire.Format{Sizes: format.Sizes}); !errors.Is(err, wire.ErrForeign) {
-		t.Errorf("a tag in a fabric without CSIG: Parse = %v, want %v", err, wire.ErrForeign)
+	if err := q.Parse(frame(r, tagged), wire.Format{Sizes: format.Sizes}); !errors.Is(err, wire.ErrNotTransport) {
+		t.Errorf("a tag in a fabric without CSIG: Parse = %v, want %v", err, wire.ErrNotTransport)
 	}
 }
 
@@ -363,16 +363,16 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkParseForeign is what a frame of a program costs, and a stack of tags.
-func BenchmarkParseForeign(b *testing.B) {
+// BenchmarkParseRaw is what a frame of a program costs, and a stack of tags.
+func BenchmarkParseRaw(b *testing.B) {
 	r, _ := random()
-	frames := foreignFrames(b, r)
+	frames := rawFrames(b, r)
 	for _, name := range []string{"TCP", "S-tag, C-tag", "ARP"} {
 		b.Run(name, func(b *testing.B) {
 			var q wire.Packet
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := q.ParseForeign(frames[name], open); err != nil {
+				if err := q.ParseRaw(frames[name], open); err != nil {
 					b.Fatal(err)
 				}
 			}

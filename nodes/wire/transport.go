@@ -28,9 +28,9 @@ const (
 	Control    Kind = 11
 	Probe      Kind = 12
 	ProbeReply Kind = 13
-	// Foreign is a frame of another protocol, carried as it is. The number is none
+	// Raw is a frame of another protocol, carried as it is. The number is none
 	// of a transport header.
-	Foreign Kind = 0xff
+	Raw Kind = 0xff
 )
 
 // String returns the kind's name.
@@ -48,8 +48,8 @@ func (k Kind) String() string {
 		return "probe"
 	case ProbeReply:
 		return "probe reply"
-	case Foreign:
-		return "foreign"
+	case Raw:
+		return "raw"
 	}
 	return "unknown"
 }
@@ -150,10 +150,10 @@ func (p *Packet) setType(kind Kind, flags Flags) {
 func (p *Packet) SetFlags(f Flags) { p.buf[p.l4()+tpType+1] = uint8(f) }
 
 // Kind returns the transport packet's type. What the transport header holds must
-// not be asked of a foreign packet.
+// not be asked of a raw frame.
 func (p *Packet) Kind() Kind {
 	if p.family != ours {
-		return Foreign
+		return Raw
 	}
 	return Kind(p.buf[p.l4()+tpType] >> 3)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm"
 )
 
-// Tables are the names that other packages define: the experiment file may use
-// these and no others. A nil slice or function accepts every name, which is for
-// tests that do not care.
+// Tables are the names that other packages define. An experiment file may use these
+// names and no others. A nil slice or function accepts every name, which is for
+// tests.
 type Tables struct {
 	CC, LB, AQM []algorithm.Spec
 	// Quantisers returns an error when a format (compact, wide) has no quantiser

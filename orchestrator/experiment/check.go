@@ -29,7 +29,7 @@ func (d *decoder) derive(e *Experiment) {
 	}
 }
 
-// check tests what concerns several values.
+// check reports values that do not fit one another.
 func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.exactlyOne(topologySection)
 	if e.Applications == nil || e.Workload.Spec != nil {
@@ -81,8 +81,8 @@ func (d *decoder) exactlyOne(path string) {
 	}
 }
 
-// topology has the topology's kind check its value. It returns the number of hosts,
-// or 0 when that is not known before the topology is built.
+// topology calls the check of the topology's kind. It returns the number of hosts, or
+// 0 when that is not known before the topology is built.
 func (d *decoder) topology(e *Experiment) int {
 	if e.Topology.Spec == nil {
 		return 0
@@ -163,7 +163,7 @@ func (d *decoder) cutSeeds(e *Experiment, n int) {
 	}
 }
 
-// results checks what is computed from the metrics.
+// results checks the expressions over metrics, and the published figures.
 func (d *decoder) results(e *Experiment, declared []declaredVariant) {
 	names := make([]string, len(declared))
 	for i, v := range declared {

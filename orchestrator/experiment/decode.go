@@ -75,7 +75,7 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 	}
 	switch {
 	case want != scalar && v.Kind() != reflect.Struct && t.kind == want && len(t.keys)+len(t.items) == 0:
-		v.SetZero() // an empty list is as good as none
+		v.SetZero() // an empty list means the same as no list
 	case v.Kind() == reflect.Struct:
 		d.structure(t, v, path)
 	case v.Kind() == reflect.Map:

@@ -36,8 +36,8 @@ func (e *Experiment) Marshal() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encode is the inverse of decode. Empty texts, lists and mappings and unset
-// pointers are left out, which means the same.
+// encode is the inverse of decode. It leaves out empty texts, lists and mappings and
+// unset pointers: reading a file without them gives the same experiment.
 func encode(v reflect.Value, path string) *tree {
 	r := rules[general(path)]
 	plain := func(text string) *tree { return &tree{kind: scalar, text: text} }
@@ -101,8 +101,8 @@ func empty(v reflect.Value) bool {
 	return false
 }
 
-// difference returns what turns base into e, by path. It is exact: merging it
-// over base's text gives e again.
+// difference returns the overrides that turn base into e, by path. Merging them over
+// base's text gives exactly e.
 func difference(base, e *Experiment) map[string]any {
 	set := map[string]any{}
 	diff(encode(reflect.ValueOf(base).Elem(), ""), encode(reflect.ValueOf(e).Elem(), ""), "", set)
@@ -186,7 +186,7 @@ var (
 	plainNumber = regexp.MustCompile(`^(true|false|-?[0-9][0-9A-Za-z.+-]*)$`)
 )
 
-// bare tells whether a text needs no quotes to be read back as this text.
+// bare reports whether a text without quotes is read back as the same text.
 func bare(text string) bool {
 	switch strings.ToLower(text) {
 	case "true", "false", "null", "yes", "no", "on", "off", "y", "n":

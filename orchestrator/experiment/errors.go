@@ -73,7 +73,8 @@ type inputError struct{ error }
 // Unwrap returns the error itself.
 func (e inputError) Unwrap() error { return e.error }
 
-// inValue makes an error one of the value of a path, unless it has a place already.
+// inValue returns err as an error in the value of a path. It returns an error that
+// has a place already as it is.
 func inValue(path string, err error) error {
 	var value *PathError
 	if err == nil || errors.As(err, &value) || errors.As(err, new(inputError)) {

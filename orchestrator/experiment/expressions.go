@@ -117,7 +117,7 @@ func compile(text string, in scope, variants []string) (*compiled, error) {
 		if measured := measuredSide(program.Node()); measured != nil {
 			options[len(options)-1] = expr.AsFloat64()
 			options[2] = expr.Patch(&patcher{done: true})
-			// What is no number, such as a comparison of bools, has no value to show.
+			// A side that is not a number, such as a comparison of bools, has no value to show.
 			if c.value, err = expr.Compile(measured.String(), options...); err != nil {
 				c.value = nil
 			}
@@ -317,7 +317,7 @@ func EvalDerived(derived []Derived, metrics map[string]float64) (map[string]floa
 	return out, nil
 }
 
-// ErrUnknownMetric is wrapped by errors that name a metric that a run has not.
+// ErrUnknownMetric is wrapped by errors about a metric that a run does not have.
 var ErrUnknownMetric = errors.New("unknown metric")
 
 func lookup(metrics map[string]float64, prefix, name string) (float64, error) {

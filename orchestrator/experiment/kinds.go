@@ -12,7 +12,9 @@ import (
 
 // Kind is what a kind of topology and a kind of workload have in common: a key
 // below topology or workload, the keys below it, and what they may say. Each kind
-// has a file of its own, which registers it.
+// has a file of its own, NAME_topology.go or NAME_workload.go, which registers it.
+// (With the name at the end, the go tool would take a file for one of an operating
+// system: dragonfly.)
 type Kind struct {
 	Name string // the key, such as fat_tree
 	Doc  string // one line

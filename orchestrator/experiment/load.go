@@ -84,8 +84,9 @@ type Resolved struct {
 	node       map[string]*tree // what was given, by path
 }
 
-// At gives an error about the value of a path its place in the file: one that
-// shows only when the parts of a fabric are put together. The result is an *Error.
+// At returns err with the place that the value of a path has in the file. It is for
+// errors that show only after loading, when the parts of a fabric are put together.
+// The result is an *Error.
 func (r *Resolved) At(path string, err error) error {
 	if r.node == nil {
 		return fmt.Errorf("%s: %w", path, err)

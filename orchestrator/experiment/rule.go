@@ -36,9 +36,9 @@ func OneOf(values ...string) Rule { return Rule{enum: values} }
 // is taken from the folder of the experiment file.
 func InputFile() Rule { return Rule{file: true} }
 
-// The bounds are what separates a typing error from an experiment: a rate of
-// 100 Tbps is 60 times the fastest Ethernet port, a link of 1 s goes twice to
-// the moon.
+// Bounds of values. A value outside of them is a typing error rather than an
+// experiment: 100 Tbps is 60 times the rate of the fastest Ethernet port, and a
+// link of 1 s would be 200000 km long.
 const (
 	minRate     = units.Mbps
 	maxRate     = 100 * units.Tbps

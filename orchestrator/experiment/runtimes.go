@@ -2,9 +2,9 @@ package experiment
 
 import "github.com/csiglab/csiglab/orchestrator/runtimes"
 
-// fitRuntime has the runtime follow the clock, or the clock the runtime, where one
-// of them alone is given above the file, or alone in it. What the file says of the
-// other stays if the two fit.
+// fitRuntime changes the clock to fit the runtime, or the runtime to fit the clock,
+// where only one of them is given above the file, or only one in the file. The
+// other keeps its value if the two fit.
 func fitRuntime(base *tree, layers []layer) error {
 	given := func(path string) *origin {
 		for i := len(layers) - 1; i >= 0; i-- {

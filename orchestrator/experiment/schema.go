@@ -104,10 +104,10 @@ var required = map[string][]string{
 	"published[]":             {"variant", "metric", "value", "low", "high", "source"},
 }
 
-// excused are the keys of required that another one makes needless.
+// excused has the required keys that may be missing when another key is given.
 var excused = map[string]string{"workload": "applications"}
 
-// DefaultLinks are the links of an experiment that says nothing of them.
+// DefaultLinks returns the links of an experiment whose file does not mention them.
 func DefaultLinks() Links { return defaults().Links }
 
 // defaults is the experiment that a file starts from. Its transport and queue

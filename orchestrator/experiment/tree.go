@@ -103,8 +103,8 @@ func (t *tree) mark(via string) {
 	}
 }
 
-// parseTree reads one YAML document. at names its origin; with inline set the
-// text is a value from the command line, whose lines mean nothing.
+// parseTree reads one YAML document. at is its origin. With inline set the text is
+// a value from the command line, and its lines are not recorded.
 func parseTree(data []byte, at origin, inline bool) (*tree, error) {
 	b := treeBuilder{at: at, inline: inline}
 	if i := slices.Index(data, 0); i >= 0 {
@@ -221,9 +221,9 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// merge lays an override over t at a dotted path; numbers, also in brackets,
-// count the items of a list. Mappings merge key by key, except that naming an
-// algorithm starts it afresh. The path's correctness is left to the decoder.
+// merge applies an override at a dotted path. Numbers in the path, also in brackets,
+// are indexes of a list. Mappings merge key by key, but the name of an algorithm
+// drops the parameters that were given before it. The decoder checks the path.
 func (t *tree) merge(path string, at origin, value *tree) error {
 	path = strings.NewReplacer("[", ".", "]", "").Replace(path)
 	return t.overlay("", strings.Split(path, "."), at, value)

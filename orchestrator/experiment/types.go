@@ -1,6 +1,8 @@
-// Package experiment is the experiment file: strict YAML in, a resolved
-// Experiment out. It knows units, names and defaults; it knows no machine and
-// deploys nothing. Every error names file, line and column.
+// Package experiment reads experiment files: strict YAML in, a resolved Experiment
+// out. It knows the keys with their units, defaults and ranges, and it builds the
+// topology and the workload that they describe. It deploys nothing and runs
+// nothing. Every error names file, line and column. Commands load experiments, the
+// orchestrator compiles them.
 package experiment
 
 import (
@@ -45,12 +47,12 @@ type Wall struct {
 	Budget   Budget `yaml:"budget"`
 }
 
-// Budget is what makes a run in real time invalid when it is exceeded. Values are
-// shares, so that 0.05 is 5 %.
+// Budget is the limits of a run in real time. A run that exceeds one of them is
+// invalid. Values are shares: 0.05 is 5 %.
 type Budget struct {
 	Lateness  float64 `yaml:"lateness"`  // 99th percentile, of the smallest delay; default 0.25
-	Displaced float64 `yaml:"displaced"` // packets that came too late for their moment; default 0.01
-	Rate      float64 `yaml:"rate"`      // by which a busy link is off its rate; default 0.05
+	Displaced float64 `yaml:"displaced"` // packets that arrived after their model time; default 0.01
+	Rate      float64 `yaml:"rate"`      // difference of a busy link from its rate; default 0.05
 }
 
 // Links are the queues and sizes of every link.
@@ -122,7 +124,7 @@ type Algorithm = algorithm.Choice
 // Applications are hosts that run programs, unmodified and over the kernel's
 // TCP/IP, instead of the transport.
 type Applications struct {
-	Hosts    []int      `yaml:"hosts"`    // numbers; no transfer uses them
+	Hosts    []int      `yaml:"hosts"`    // numbers of hosts that no transfer uses
 	Signals  []string   `yaml:"signals"`  // signal types that tags ask for, packet by packet in turn; empty: CSIG.Signal
 	Queue    units.Size `yaml:"queue"`    // of a host towards the fabric; 0 or "auto": the data queue of a switch port
 	MTU      units.Size `yaml:"mtu"`      // of the programs' interface, IP header included; default 1500B

@@ -37,6 +37,10 @@ type Result struct {
 	Runs        []Run        `json:"runs"`       // by variant, then seed
 	Fidelity    *Fidelity    `json:"fidelity,omitempty"`
 
+	// DroppedRecords is the number of records that the tables lack: the charts and
+	// the findings lack them too.
+	DroppedRecords int64 `json:"droppedRecords,omitempty"`
+
 	Groups  []Group `json:"groups"`  // the flows as charts show them
 	PointUS float64 `json:"pointUs"` // time between two points of a chart
 	Charts  []Chart `json:"charts"`  // without those that have no panel
@@ -125,7 +129,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m),
 		Verdict: verdict(m, s), Variants: variants(m, s, t.shown),
 		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: sharing(m, flows, rates)},
-		Programs: programs(m), Named: named(m, s), Runs: runs(m), Fidelity: fidelity(m),
+		Programs: programs(m), Named: named(m, s), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords,
 		PointUS: pointUS(m, t.longest()),
 	}
 	var err error

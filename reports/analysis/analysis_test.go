@@ -130,14 +130,21 @@ func TestLongRunIsThinned(t *testing.T) {
 }
 
 func TestDamagedTable(t *testing.T) {
+	f := analysistest.ThreeFlow().Folder(t, nil)
 	for _, table := range []string{"ports", "flows", "cc", "phases"} {
-		f := analysistest.ThreeFlow().Folder(t, nil)
 		path := filepath.Join(f.Dir, table+".parquet")
-		if err := os.Truncate(path, 100); err != nil {
+		whole, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(f); !errors.Is(err, runfolder.ErrDamaged) || !strings.Contains(err.Error(), path) {
-			t.Errorf("Read with damaged %s: %v", table, err)
+		for _, text := range [][]byte{whole[:100], whole} {
+			if err := os.WriteFile(path, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Read(f)
+			if damaged := len(text) < len(whole); damaged != errors.Is(err, runfolder.ErrDamaged) || damaged && !strings.Contains(err.Error(), path) {
+				t.Errorf("Read with %d of %d bytes of %s: %v", len(text), len(whole), table, err)
+			}
 		}
 	}
 }

@@ -62,8 +62,7 @@ type Part struct {
 type ChartKind struct {
 	ID   string
 	Unit string
-	// New returns the collector for one variant. The scope is the collector's to
-	// keep.
+	// New returns the collector for one variant. The collector may keep the scope.
 	New func(*Scope) Collector
 }
 
@@ -75,12 +74,13 @@ type Collector struct {
 	Flow   func(runfolder.FlowRow)
 	CC     func(runfolder.CCRow)
 	Signal func(runfolder.SignalRow)
-	// Panels returns the panels after the last row. Read fills in their variant.
+	// Panels returns the panels after the last row. Read fills in their variant, and
+	// adds the constants of CC that are levels in this chart.
 	Panels func() []Panel
 }
 
-// Scope tells a collector what the first pass over the run found out about its
-// variant.
+// Scope holds what collectors need to know about one variant: what the manifest
+// says and what the first pass found.
 type Scope struct {
 	Manifest *runfolder.Manifest
 	Variant  *runfolder.Variant
@@ -156,6 +156,7 @@ func readCharts(f *runfolder.Folder, r *Result, t *totals, group map[string]int,
 		for i, v := range m.Variants {
 			for _, p := range panels[k][i]() {
 				p.Variant = v.Name
+				p.Levels = append(p.Levels, levelsOf(&v, kind.ID)...)
 				c.Panels = append(c.Panels, p)
 			}
 		}
@@ -164,6 +165,17 @@ func readCharts(f *runfolder.Folder, r *Result, t *totals, group map[string]int,
 		}
 	}
 	return charts, nil
+}
+
+// levelsOf returns the constants of a variant's CC that are levels in a chart.
+func levelsOf(v *runfolder.Variant, chart string) []Level {
+	var levels []Level
+	for _, c := range v.Constants {
+		if c.Chart == chart {
+			levels = append(levels, Level{c.Short, c.Value})
+		}
+	}
+	return levels
 }
 
 // feed passes the rows of one table to the collectors of their variant.

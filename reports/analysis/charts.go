@@ -3,7 +3,6 @@ package analysis
 import (
 	"math"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -60,8 +59,7 @@ func queues(s *Scope) Collector {
 	}
 }
 
-// delays collects the mean delay over the ACKs that controllers were fed, and
-// the delay that they steer to.
+// delays collects the mean delay over the ACKs that controllers were fed.
 func delays(s *Scope) Collector {
 	sums, acks := newTracks(len(s.Groups)), newTracks(len(s.Groups))
 	return Collector{
@@ -73,27 +71,26 @@ func delays(s *Scope) Collector {
 			}
 		},
 		Panels: func() []Panel {
-			panels := panelOf(s.lines(sums, func(group, point int) float64 {
+			return panelOf(s.lines(sums, func(group, point int) float64 {
 				if n := acks[group].at(point); n > 0 {
 					return sums[group].at(point) / n
 				}
 				return math.NaN()
 			}))
-			if target := s.Variant.TargetQDelayUS; target > 0 && len(panels) > 0 {
-				panels[0].Levels = []Level{{"target", target}}
-			}
-			return panels
 		},
 	}
 }
 
 // actions collects how often controllers did what while rates were measured.
 func actions(s *Scope) Collector {
-	counts := make([][metrics.Actions]int64, len(s.Groups))
+	counts := make([]map[string]int64, len(s.Groups))
+	for i := range counts {
+		counts[i] = map[string]int64{}
+	}
 	return Collector{
 		CC: func(r runfolder.CCRow) {
 			if group, ok := s.Group(r.FlowName); ok && s.Measured(r.StartUS) {
-				for a, n := range r.Actions() {
+				for a, n := range r.Actions {
 					counts[group][a] += n
 				}
 			}
@@ -102,9 +99,9 @@ func actions(s *Scope) Collector {
 			var bars []Bar
 			for i, group := range s.Groups {
 				bar, total := Bar{Group: group}, int64(0)
-				for a, n := range counts[i] {
-					bar.Parts = append(bar.Parts, Part{metrics.Action(a).String(), n})
-					total += n
+				for _, a := range s.Variant.Actions {
+					bar.Parts = append(bar.Parts, Part{a.Name, counts[i][a.Name]})
+					total += counts[i][a.Name]
 				}
 				if total > 0 {
 					bars = append(bars, bar)

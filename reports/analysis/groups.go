@@ -14,8 +14,8 @@ const (
 	maxPoints = 800 // of a line
 )
 
-// pointUS returns the time between two points of a chart: as many telemetry
-// windows as bound the number of points of the longest run.
+// pointUS returns the time between two points of a chart. It is the least whole
+// number of telemetry windows with which the longest run has at most maxPoints.
 func pointUS(m *runfolder.Manifest, longestUS float64) float64 {
 	return m.IntervalUS * max(1, math.Ceil(longestUS/m.IntervalUS/maxPoints))
 }

@@ -11,17 +11,18 @@ import (
 
 // Variant is one variant and its metrics.
 type Variant struct {
-	Name           string   `json:"name"`
-	CC             string   `json:"cc"`
-	LB             string   `json:"lb"`
-	CSIG           string   `json:"csig"`   // format, or "none"
-	MTU            int64    `json:"mtu"`    // wire bytes of a full data packet
-	Header         int64    `json:"header"` // wire bytes charged for headers
-	TargetQDelayUS float64  `json:"targetQdelayUs,omitempty"`
-	TraceHash      string   `json:"traceHash,omitempty"`
-	Seeds          int      `json:"seeds"`   // that the variant ran with
-	Shown          uint64   `json:"shown"`   // the seed that charts show: its rates are nearest to the medians
-	Metrics        []Metric `json:"metrics"` // by name
+	Name      string               `json:"name"`
+	CC        string               `json:"cc"`
+	LB        string               `json:"lb"`
+	CSIG      string               `json:"csig"`                // format, or "none"
+	MTU       int64                `json:"mtu"`                 // wire bytes of a full data packet
+	Header    int64                `json:"header"`              // wire bytes charged for headers
+	Actions   []runfolder.Action   `json:"actions,omitempty"`   // of CC, in the order of charts
+	Constants []runfolder.Constant `json:"constants,omitempty"` // of CC
+	TraceHash string               `json:"traceHash,omitempty"`
+	Seeds     int                  `json:"seeds"`   // that the variant ran with
+	Shown     uint64               `json:"shown"`   // the seed that charts show: its rates are nearest to the medians
+	Metrics   []Metric             `json:"metrics"` // by name
 }
 
 // Median returns the median of a metric over the seeds. It reports whether there
@@ -54,7 +55,7 @@ func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint
 	for _, v := range m.Variants {
 		summary := s.Variants[v.Name]
 		all = append(all, Variant{
-			Name: v.Name, CC: v.CC, LB: v.LB, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, TargetQDelayUS: v.TargetQDelayUS,
+			Name: v.Name, CC: v.CC, LB: v.LB, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants,
 			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, flows),
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/units"
@@ -60,15 +61,6 @@ func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lock
 	return nodes, links, programs, records
 }
 
-func programFrame(from, to, n int, random *rand.Rand) []byte {
-	a, b := wire.MAC(to, 0), wire.MAC(from, 0)
-	f := slices.Concat(a[:], b[:], []byte{0x90, 0x00})
-	for len(f) < n {
-		f = append(f, byte(random.Uint32()))
-	}
-	return f
-}
-
 func send(t testing.TB, c *netio.Memory, frame []byte) {
 	t.Helper()
 	if err := c.Send([]netio.Message{{Header: frame}}); err != nil {
@@ -109,7 +101,7 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 			// The frames do not wait for one another, and the fabric falls idle between
 			// some of them.
 			for round := range rounds {
-				there, back := programFrame(0, 5, 14+random.IntN(1500), random), programFrame(5, 0, 14+random.IntN(1500), random)
+				there, back := nodetest.RawFrame(0, 5, 14+random.IntN(1500), random), nodetest.RawFrame(5, 0, 14+random.IntN(1500), random)
 				start := time.Now()
 				send(t, programs[0], there)
 				got := receive(t, programs[1], time.Second)
@@ -214,7 +206,7 @@ func TestFramesOfProgramsThatNobodyReadsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, links, programs, records := withPrograms(t, emu.Fabric{Inject: []emu.Injection{{Link: 5, Reverse: true, Number: 3}}}, 0, 5)
 		const extra = 37
-		frame := programFrame(0, 5, 60, rand.New(rand.NewPCG(1, 2)))
+		frame := nodetest.RawFrame(0, 5, 60, rand.New(rand.NewPCG(1, 2)))
 		for range netio.SlotsOf(2) + extra { // before the nodes begin
 			send(t, programs[0], frame)
 		}
@@ -247,7 +239,7 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 		frame []byte
 		want  string
 	}{
-		"to another host": {programFrame(0, 5, 1500, random), ""},
+		"to another host": {nodetest.RawFrame(0, 5, 1500, random), ""},
 		"ARP": {slices.Concat(bytes.Repeat([]byte{0xff}, 6), me[:], []byte{8, 6, 0, 1, 8, 0, 6, 4, 0, 1},
 			me[:], []byte{10, 0, 0, 1}, make([]byte, 6), []byte{10, 0, 0, 6}), "arp_answered"},
 		"for UDP 4793, cut": {slices.Concat(peer[:], me[:], []byte{8, 0, 0x45, 0, 0, 29, 0, 0, 0x40, 0, 64, 17, 0x66, 0xcd, 10, 0, 0, 1, 10, 0, 0, 6},
@@ -305,12 +297,12 @@ func TestStraysOnLinks(t *testing.T) {
 	p := orchestratortest.Compile(t, orchestratortest.Small)
 	random := rand.New(rand.NewPCG(1, 2))
 	strays := [][]byte{
-		emu.AppendTrailer(programFrame(0, 5, 100, random), fabric(p).Run+1, 5, 1), // of another run
+		emu.AppendTrailer(nodetest.RawFrame(0, 5, 100, random), fabric(p).Run+1, 5, 1), // of another run
 		emu.AppendTrailer(nil, fabric(p).Run, 5, 1)[:23],
-		append(emu.AppendTrailer(programFrame(0, 5, 100, random), fabric(p).Run, 5, 1), 1), // and a byte
+		append(emu.AppendTrailer(nodetest.RawFrame(0, 5, 100, random), fabric(p).Run, 5, 1), 1), // and a byte
 	}
 	for n := range 70 {
-		strays = append(strays, programFrame(0, 5, 14, random)[:min(n, 14)], programFrame(0, 5, n, random), make([]byte, n))
+		strays = append(strays, nodetest.RawFrame(0, 5, 14, random)[:min(n, 14)], nodetest.RawFrame(0, 5, n, random), make([]byte, n))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		nodes, links, conns, records := orchestratortest.InMemory(t, p, fabric(p))

@@ -5,7 +5,6 @@
 package congestion
 
 import (
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
@@ -29,9 +28,10 @@ type Output struct {
 	WantSignal bool       // Signal is wanted in the next packets
 	Signal     csig.Type
 
-	// For the records: what the last ACK was answered with, the delay it was
-	// judged by, and the running minimum of the RTT.
-	Action  metrics.Action
+	// For the records: what the last ACK was answered with, as an index of the
+	// algorithm's Actions, the delay it was judged by, and the running minimum of
+	// the RTT.
+	Action  uint8
 	Delay   units.Duration
 	BaseRTT units.Duration
 }
@@ -82,15 +82,55 @@ type Path struct {
 	Trim       bool // switches trim instead of dropping
 }
 
+// Action is one of the ways in which a controller answers an ACK.
+type Action struct {
+	Name  string // in records and metrics, such as fair_increase
+	Label string // in legends, such as fair increase (FI)
+	Short string // in bars, such as FI
+}
+
+// Constant is a figure that follows from the path and the parameters alone. It
+// becomes a metric, and a level in a chart.
+type Constant struct {
+	Name  string // of the metric, which ends in the unit, such as target_qdelay_us
+	Value float64
+	Label string // in texts, such as target queueing delay
+	Unit  string // in texts, such as µs
+	Chart string // ID of the chart that shows the value as a level, in the unit of its lines; "": none
+	Short string // of the level, such as target
+}
+
+// ChartDelays is the ID of the chart of the delays that controllers were fed, in
+// microseconds.
+const ChartDelays = "delays"
+
 // Algorithm is an entry of the table.
 type Algorithm struct {
 	algorithm.Spec
+	Actions []Action // what Output.Action can be, in the order of charts
 	// Build returns a controller. The reader's parameters are of their kinds and
 	// checked; Build calls Fail for one whose value makes no sense on this path.
 	Build func(p Path, r *algorithm.Reader) Controller
-	// Constants returns the figures that reports show beside the flows, such as
-	// target_qdelay_us.
-	Constants func(p Path, r *algorithm.Reader) map[string]float64
+	// Constants returns the figures that reports show beside the flows; nil without
+	// any.
+	Constants func(p Path, r *algorithm.Reader) []Constant
+}
+
+// ActionNames returns the names of the algorithm's actions, by index.
+func (a Algorithm) ActionNames() []string {
+	names := make([]string, len(a.Actions))
+	for i, action := range a.Actions {
+		names[i] = action.Name
+	}
+	return names
+}
+
+// ConstantsOf returns the constants with parameters that New takes.
+func (a Algorithm) ConstantsOf(p Path, params algorithm.Values) []Constant {
+	if a.Constants == nil {
+		return nil
+	}
+	return a.Constants(p, a.Read(params))
 }
 
 // New returns a controller with the given parameters. An *algorithm.ParamError

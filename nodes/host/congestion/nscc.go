@@ -3,7 +3,6 @@ package congestion
 import (
 	"fmt"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
@@ -36,9 +35,27 @@ var nscc = Algorithm{
 			{Name: "quick_adapt", Kind: algorithm.Bool, Default: "true", Doc: "cut the window to what was acknowledged after heavy loss"},
 		},
 	},
+	Actions: []Action{
+		actionNone:         {"noop", "no-op", "no-op"},
+		actionProportional: {"proportional_increase", "proportional increase (PI)", "PI"},
+		actionFast:         {"fast_increase", "fast increase", "fast"},
+		actionFair:         {"fair_increase", "fair increase (FI)", "FI"},
+		actionDecrease:     {"multiplicative_decrease", "multiplicative decrease (MD)", "MD"},
+		actionQuickAdapt:   {"quick_adapt", "quick adapt (QA)", "QA"},
+	},
 	Build:     newNSCC,
 	Constants: nsccConstants,
 }
+
+// Answers of nscc to an ACK.
+const (
+	actionNone uint8 = iota
+	actionProportional
+	actionFast
+	actionFair
+	actionDecrease
+	actionQuickAdapt // or ignored because of it
+)
 
 // Constants of the reference.
 const (
@@ -105,8 +122,11 @@ func nsccTarget(p Path, r *algorithm.Reader) units.Duration {
 	return algorithm.OrAuto(r, "target_qdelay", r.Duration, units.Duration(share*float64(p.NetworkRTT)))
 }
 
-func nsccConstants(p Path, r *algorithm.Reader) map[string]float64 {
-	return map[string]float64{"target_qdelay_us": nsccTarget(p, r).Microseconds()}
+func nsccConstants(p Path, r *algorithm.Reader) []Constant {
+	return []Constant{{
+		Name: "target_qdelay_us", Value: nsccTarget(p, r).Microseconds(),
+		Label: "target queueing delay", Unit: "µs", Chart: ChartDelays, Short: "target",
+	}}
 }
 
 func newNSCC(p Path, r *algorithm.Reader) Controller {
@@ -193,24 +213,24 @@ func (c *nsccState) average(delay units.Duration, marked bool) {
 	c.avgDelay = units.Duration(float64((1-c.gain)*float64(c.avgDelay)) + float64(c.gain*sample))
 }
 
-func (c *nsccState) update(now units.Time, marked bool, delay units.Duration, acked int64, inflight units.Size) metrics.Action {
+func (c *nsccState) update(now units.Time, marked bool, delay units.Duration, acked int64, inflight units.Size) uint8 {
 	if c.adapt(now, false, marked, delay, inflight) {
-		return metrics.ActionQuickAdapt
+		return actionQuickAdapt
 	}
-	var action metrics.Action
+	action := actionNone
 	switch {
 	case !marked && delay >= c.target:
-		action = metrics.ActionFair
+		action = actionFair
 		c.increase += float64(c.fair * float64(acked))
 	case !marked:
-		action = metrics.ActionProportional
+		action = actionProportional
 		if c.fastIncrease(delay, acked) {
-			action = metrics.ActionFast
+			action = actionFast
 		} else {
 			c.increase += float64(c.alpha * float64(acked) * float64(c.target-delay))
 		}
 	case delay >= c.target:
-		action = metrics.ActionDecrease
+		action = actionDecrease
 		c.decrease(now)
 	}
 	c.bound()

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
@@ -67,8 +66,8 @@ func TestNSCCConstants(t *testing.T) {
 	if c := newState(t, drops, nil); c.target != drops.NetworkRTT {
 		t.Errorf("target without trimming %v, want %v", c.target, drops.NetworkRTT)
 	}
-	if got := nscc.Constants(threeTier, nscc.Read(algorithm.Values{"target_qdelay": "7us"}))["target_qdelay_us"]; got != 7 {
-		t.Errorf("target_qdelay_us = %v with a target of 7us", got)
+	if got := nscc.ConstantsOf(threeTier, algorithm.Values{"target_qdelay": "7us"})[0]; got.Name != "target_qdelay_us" || got.Value != 7 {
+		t.Errorf("constant %+v with a target of 7us", got)
 	}
 }
 
@@ -109,16 +108,16 @@ func TestNSCCQuadrants(t *testing.T) {
 	for _, test := range []struct {
 		delay    units.Duration
 		marked   bool
-		action   metrics.Action
+		action   uint8
 		increase float64
 	}{
-		{target, false, metrics.ActionFair, 23873.71 * packet},
-		{target + 1, false, metrics.ActionFair, 23873.71 * packet},
-		{target - 1, false, metrics.ActionProportional, 1.591579e-3 * packet},
-		{target - units.Microsecond, false, metrics.ActionProportional, 1.591579e-3 * packet * 1e6},
-		{target, true, metrics.ActionDecrease, 0},
-		{target - 1, true, metrics.ActionNoop, 0},
-		{0, true, metrics.ActionNoop, 0},
+		{target, false, actionFair, 23873.71 * packet},
+		{target + 1, false, actionFair, 23873.71 * packet},
+		{target - 1, false, actionProportional, 1.591579e-3 * packet},
+		{target - units.Microsecond, false, actionProportional, 1.591579e-3 * packet * 1e6},
+		{target, true, actionDecrease, 0},
+		{target - 1, true, actionNone, 0},
+		{0, true, actionNone, 0},
 	} {
 		c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 		c.OnAck(early, ack(c, test.delay, test.marked))
@@ -141,18 +140,18 @@ func TestNSCCFastIncrease(t *testing.T) {
 	const step = 1212 // 0.29214 * 4150, rounded down
 	for i, test := range []struct {
 		delay  units.Duration
-		action metrics.Action
+		action uint8
 		window units.Size
 	}{
-		{0, metrics.ActionProportional, 8300},                          // 4150 acknowledged
-		{0, metrics.ActionProportional, 8300},                          // 8300: not more than the window
-		{0, metrics.ActionFast, 8300 + step},                           //
-		{units.Microsecond - 1, metrics.ActionFast, 8300 + 2*step},     // still about zero
-		{units.Microsecond, metrics.ActionProportional, 8300 + 2*step}, // ends it
-		{0, metrics.ActionProportional, 8300 + 2*step},                 // counts again from zero
-		{20 * units.Microsecond, metrics.ActionFair, 8300 + 2*step},    // fair increase leaves the count
-		{0, metrics.ActionProportional, 8300 + 2*step},                 // 8300 of 10724
-		{0, metrics.ActionFast, 8300 + 3*step},                         // 12450
+		{0, actionProportional, 8300},                          // 4150 acknowledged
+		{0, actionProportional, 8300},                          // 8300: not more than the window
+		{0, actionFast, 8300 + step},                           //
+		{units.Microsecond - 1, actionFast, 8300 + 2*step},     // still about zero
+		{units.Microsecond, actionProportional, 8300 + 2*step}, // ends it
+		{0, actionProportional, 8300 + 2*step},                 // counts again from zero
+		{20 * units.Microsecond, actionFair, 8300 + 2*step},    // fair increase leaves the count
+		{0, actionProportional, 8300 + 2*step},                 // 8300 of 10724
+		{0, actionFast, 8300 + 3*step},                         // 12450
 	} {
 		c.received, c.increase = 0, 0 // no adjustment between
 		c.OnAck(early, ack(c, test.delay, false))
@@ -227,7 +226,7 @@ func TestNSCCDecrease(t *testing.T) {
 		// The sample equals the average where it is above the target, so that
 		// the average stays.
 		c.OnAck(now, ack(c, max(test.avg, target), true))
-		if c.out.Action != metrics.ActionDecrease || math.Abs(float64(int64(c.out.Window)-test.want)) > 1 {
+		if c.out.Action != actionDecrease || math.Abs(float64(int64(c.out.Window)-test.want)) > 1 {
 			t.Errorf("%s: %v to %d, want a decrease to %d", test.name, c.out.Action, c.out.Window, test.want)
 		}
 		wantCut := now
@@ -285,18 +284,18 @@ func TestNSCCQuickAdapt(t *testing.T) {
 		name   string
 		state  state
 		delay  units.Duration
-		action metrics.Action
+		action uint8
 		window units.Size
 	}{
-		{"the first call only starts the window", state{0, 0, true}, heavy, metrics.ActionFair, 100_000},
-		{"inside the window", state{now, 0, true}, heavy, metrics.ActionFair, 100_000},
-		{"heavy delay, nothing else achieved", state{now - 1, 0, false}, heavy, metrics.ActionQuickAdapt, packet},
-		{"delay at the threshold", state{now - 1, 0, false}, heavy - 1, metrics.ActionFair, 100_000},
-		{"triggered by a NACK", state{now - 1, 2 * packet, true}, 11 * units.Microsecond, metrics.ActionQuickAdapt, 3 * packet},
-		{"not triggered", state{now - 1, 2 * packet, false}, 11 * units.Microsecond, metrics.ActionFair, 100_000},
-		{"window is what was achieved", state{now - 1, 4 * packet, true}, heavy, metrics.ActionQuickAdapt, 5 * packet},
-		{"just under an eighth of the largest window", state{now - 1, gate - packet - 1, true}, heavy, metrics.ActionQuickAdapt, gate - 1},
-		{"an eighth of the largest window", state{now - 1, gate - packet, true}, heavy, metrics.ActionFair, 100_000},
+		{"the first call only starts the window", state{0, 0, true}, heavy, actionFair, 100_000},
+		{"inside the window", state{now, 0, true}, heavy, actionFair, 100_000},
+		{"heavy delay, nothing else achieved", state{now - 1, 0, false}, heavy, actionQuickAdapt, packet},
+		{"delay at the threshold", state{now - 1, 0, false}, heavy - 1, actionFair, 100_000},
+		{"triggered by a NACK", state{now - 1, 2 * packet, true}, 11 * units.Microsecond, actionQuickAdapt, 3 * packet},
+		{"not triggered", state{now - 1, 2 * packet, false}, 11 * units.Microsecond, actionFair, 100_000},
+		{"window is what was achieved", state{now - 1, 4 * packet, true}, heavy, actionQuickAdapt, 5 * packet},
+		{"just under an eighth of the largest window", state{now - 1, gate - packet - 1, true}, heavy, actionQuickAdapt, gate - 1},
+		{"an eighth of the largest window", state{now - 1, gate - packet, true}, heavy, actionFair, 100_000},
 	} {
 		c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 		c.lastAdjust = now
@@ -313,7 +312,7 @@ func TestNSCCQuickAdapt(t *testing.T) {
 				t.Errorf("%s: window to %v with %d achieved, want to %v with 0", test.name, c.qaEnd, c.qaAchieved, want)
 			}
 		}
-		if c.out.Action == metrics.ActionQuickAdapt && (c.bytesToIgnore != 50_000 || c.bytesIgnored != 0 || c.qaTriggered || c.increase != 0 || c.received != 0) {
+		if c.out.Action == actionQuickAdapt && (c.bytesToIgnore != 50_000 || c.bytesIgnored != 0 || c.qaTriggered || c.increase != 0 || c.received != 0) {
 			t.Errorf("%s: left %+v", test.name, *c)
 		}
 	}
@@ -326,11 +325,11 @@ func TestNSCCQuickAdaptIgnores(t *testing.T) {
 	c.qaEnd = units.Never - 1
 	c.bytesToIgnore = 3 * packet
 	c.OnAck(early, ack(c, 0, true))
-	if c.out.Action != metrics.ActionQuickAdapt {
+	if c.out.Action != actionQuickAdapt {
 		t.Errorf("a marked ACK of the flight: %v, want it ignored", c.out.Action)
 	}
 	c.OnAck(early, ack(c, 2*units.Microsecond, false))
-	if c.out.Action != metrics.ActionProportional {
+	if c.out.Action != actionProportional {
 		t.Errorf("an unmarked ACK of the flight: %v, want it heard", c.out.Action)
 	}
 	c.OnNack(early, &Nack{Size: packet})

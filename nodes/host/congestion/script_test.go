@@ -107,7 +107,7 @@ func apply(c *nsccState, words []string) (string, error) {
 	case "ack":
 		c.OnAck(now, &a)
 		delay := strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.6f", c.out.Delay.Microseconds()), "0"), ".")
-		return fmt.Sprintf("%dB %v %sus", c.out.Window, c.out.Action, delay), nil
+		return fmt.Sprintf("%dB %v %sus", c.out.Window, nscc.Actions[c.out.Action].Name, delay), nil
 	case "nack":
 		c.OnNack(now, &Nack{Size: size, Inflight: a.Inflight, RTT: a.RTT, HasRTT: a.HasRTT})
 	case "timeout":

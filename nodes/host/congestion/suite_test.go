@@ -55,12 +55,14 @@ func ExampleAlgorithm_New() {
 	fmt.Println(out.Window, out.WantSignal, out.Signal)
 	controller.OnNack(0, &congestion.Nack{Size: 4150, Inflight: 41500})
 	fmt.Println(out.Window)
-	fmt.Println(nscc.Constants(path, nscc.Read(nil)))
+	for _, c := range nscc.ConstantsOf(path, nil) {
+		fmt.Println(c.Name, c.Value)
+	}
 	_, err = nscc.New(path, algorithm.Values{"gama": "0.5"})
 	fmt.Println(err)
 	// Output:
 	// 262.926kB true delay
 	// 258.776kB
-	// map[target_qdelay_us:10.51704]
+	// target_qdelay_us 10.51704
 	// nscc has no parameter "gama"
 }

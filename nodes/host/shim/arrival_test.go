@@ -132,7 +132,7 @@ func TestPacketsAllocateNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	format := wire.Format{TPIDCompact: d.Config().TPIDCompact, TPIDWide: d.Config().TPIDWide, Foreign: true}
+	format := wire.Format{TPIDCompact: d.Config().TPIDCompact, TPIDWide: d.Config().TPIDWide, Raw: true}
 	out, question := frame(3, 9, 1500), arp(t, everyone, 1, ip4(9))
 	tag := make([]byte, 4)
 	d.Init(tag, csig.Delay)
@@ -142,7 +142,7 @@ func TestPacketsAllocateNothing(t *testing.T) {
 		p := pool.Get()
 		parse := p.Parse
 		if port == shim.Application {
-			parse = p.ParseForeign
+			parse = p.ParseRaw
 		}
 		if err := parse(f, format); err != nil {
 			t.Fatal(err)
@@ -182,13 +182,12 @@ func FuzzFabric(f *testing.F) {
 		var want wire.Packet
 		want.Parse(b, r.format) //nolint:errcheck // it has been
 		want.StripTag()
-		r.stepper.Receive(0, shim.NIC, p)
-		r.take()
+		r.Receive(0, 0, shim.NIC, p)
 		if r.pool.Out() != 0 || len(r.out[shim.NIC]) != 0 {
 			t.Fatalf("%x: %d packets are lost, sent %x", b, r.pool.Out(), r.out[shim.NIC])
 		}
 		for _, got := range r.out[shim.Application] {
-			if want.Kind() != wire.Foreign || !bytes.Equal(got, slices.Concat(want.Header(), want.Payload)) {
+			if want.Kind() != wire.Raw || !bytes.Equal(got, slices.Concat(want.Header(), want.Payload)) {
 				t.Fatalf("%x: delivered %x", b, got)
 			}
 		}

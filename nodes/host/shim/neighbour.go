@@ -69,7 +69,7 @@ func (s *Shim) answer(p *wire.Packet) (event programEvent, answered bool) {
 		reply, ok := s.advertise(frame, p.L3())
 		if ok {
 			// It is no longer than a frame whose bytes are all header bytes.
-			if err := p.Parse(reply, wire.Format{Sizes: s.cfg.Sizes, Foreign: true}); err != nil {
+			if err := p.Parse(reply, wire.Format{Sizes: s.cfg.Sizes, Raw: true}); err != nil {
 				panic("shim: neighbour advertisement: " + err.Error())
 			}
 		}

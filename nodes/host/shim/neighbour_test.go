@@ -188,20 +188,19 @@ func FuzzPrograms(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := newRig(t, config())
 		p := r.pool.Get()
-		if p.ParseForeign(b, r.format) != nil {
+		if p.ParseRaw(b, r.format) != nil {
 			if len(b) >= wire.EthernetLen {
 				t.Fatalf("%x: refused", b)
 			}
 			return
 		}
-		r.stepper.Receive(0, shim.Application, p)
-		r.take()
+		r.Receive(0, 0, shim.Application, p)
 		if r.pool.Out() != 0 {
 			t.Fatalf("%x: a packet is lost", b)
 		}
 		for _, got := range r.out[shim.NIC] {
 			var q wire.Packet
-			if err := q.Parse(got, r.format); err != nil || q.Kind() != wire.Foreign || q.Tag() == nil {
+			if err := q.Parse(got, r.format); err != nil || q.Kind() != wire.Raw || q.Tag() == nil {
 				t.Fatalf("%x: sent %x: %v", b, got, err)
 			}
 			if q.StripTag(); !bytes.Equal(slices.Concat(q.Header(), q.Payload), b) {

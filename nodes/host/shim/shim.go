@@ -231,7 +231,7 @@ func (s *Shim) tag(to *outgoing, p *wire.Packet) {
 
 // deliver takes a packet of the fabric.
 func (s *Shim) deliver(now units.Time, p *wire.Packet) {
-	if p.Kind() != wire.Foreign {
+	if p.Kind() != wire.Raw {
 		s.drop(dropUnexpected, p)
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
@@ -39,12 +40,12 @@ func config() shim.Config {
 	}
 }
 
-// rig drives a shim as a driver would, a call at a time.
+// rig is a shim, or the switch of newSwitch, and what drives it.
 type rig struct {
+	*nodetest.Rig
 	t       testing.TB
 	pool    *wire.Pool
 	records *metrics.Batch
-	stepper *node.Stepper
 	format  wire.Format
 	domain  *csig.Domain // nil without CSIG
 	// out are the frames that each port sent, sizes what they were charged.
@@ -54,83 +55,55 @@ type rig struct {
 
 func newRig(t testing.TB, cfg shim.Config) *rig {
 	t.Helper()
-	r := &rig{t: t, pool: new(wire.Pool), records: new(metrics.Batch), format: wire.Format{Sizes: cfg.Sizes, Foreign: true}}
-	s, err := shim.New(cfg, r.pool, r.records)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if cfg.CSIG != nil {
-		if r.domain, err = csig.NewDomain(*cfg.CSIG); err != nil {
+	return rigOf(t, cfg, shim.New, cfg)
+}
+
+// rigOf returns a rig of a machine with two ports in the domain of a shim.
+func rigOf[C any, M node.Machine](t testing.TB, shim shim.Config, build func(C, *wire.Pool, metrics.Sink) (M, error), cfg C) *rig {
+	t.Helper()
+	r := &rig{Rig: nodetest.New(t), t: t, format: wire.Format{Sizes: shim.Sizes, Raw: true}}
+	r.Out = r.take
+	nodetest.Add(r.Rig, 2, build, cfg)
+	r.pool, r.records = r.Nodes[0].Pool, &r.Nodes[0].Records
+	if shim.CSIG != nil {
+		var err error
+		if r.domain, err = csig.NewDomain(*shim.CSIG); err != nil {
 			t.Fatal(err)
 		}
 		r.format.TPIDCompact, r.format.TPIDWide = r.domain.Config().TPIDCompact, r.domain.Config().TPIDWide
 	}
-	r.stepper = node.NewStepper(s, shim.Ports, r.records)
 	return r
 }
 
 // result closes the shim and returns its totals; its windows are in r.records.
-func (r *rig) result(now units.Time) metrics.NodeTotals {
-	r.records.Totals, r.records.Traces = nil, nil
-	r.stepper.Close(now)
-	return r.records.NodeTotals()
-}
+func (r *rig) result(now units.Time) metrics.NodeTotals { return r.Nodes[0].Totals(now) }
 
-// receive gives the shim a frame, and takes what it sends at once.
+// receive gives the machine a frame.
 func (r *rig) receive(now units.Time, port int, frame []byte) {
 	r.t.Helper()
 	p := r.pool.Get()
 	parse := p.Parse
 	if port == shim.Application {
-		parse = p.ParseForeign
+		parse = p.ParseRaw
 	}
 	if err := parse(frame, r.format); err != nil {
 		r.t.Fatalf("%x: %v", frame, err)
 	}
-	r.stepper.Receive(now, port, p)
-	r.take()
+	r.Receive(now, 0, port, p)
 }
 
-func (r *rig) take() {
-	for _, d := range r.stepper.Departures {
-		r.out[d.Port] = append(r.out[d.Port], slices.Concat(d.Packet.Header(), d.Packet.Payload))
-		r.sizes[d.Port] = append(r.sizes[d.Port], d.Packet.Size)
-		r.pool.Put(d.Packet)
-	}
+func (r *rig) take(d nodetest.Departure) {
+	r.out[d.Port] = append(r.out[d.Port], slices.Concat(d.Packet.Header(), d.Packet.Payload))
+	r.sizes[d.Port] = append(r.sizes[d.Port], d.Packet.Size)
+	r.pool.Put(d.Packet)
 }
 
-// drain lets the NIC send all that it has queued.
-func (r *rig) drain() (now units.Time) {
-	for r.stepper.Machine.Ready().Has(shim.NIC) {
-		now = r.stepper.FreeAt(shim.NIC)
-		r.stepper.PortFree(now, shim.NIC)
-		r.take()
-	}
-	return now
-}
-
-// frame returns an Ethernet frame of the given length between two hosts, of a
-// protocol that nobody knows.
-func frame(from, to, n int) []byte {
-	a, b := wire.MAC(to, 0), wire.MAC(from, 0)
-	f := slices.Concat(a[:], b[:], []byte{0x90, 0})
-	for len(f) < n {
-		f = append(f, byte(len(f)))
-	}
-	return f
-}
+// frame returns an Ethernet frame of the given length between two hosts.
+func frame(from, to, n int) []byte { return nodetest.RawFrame(from, to, n, nil) }
 
 func counts(t testing.TB, got []metrics.Count, want map[string]int64) {
 	t.Helper()
-	found := map[string]int64{}
-	for _, c := range got {
-		if c.Packets != 0 {
-			found[c.Name] = c.Packets
-		}
-	}
-	if diff := cmp.Diff(want, found, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("counts (-want +got):\n%s", diff)
-	}
+	nodetest.Counts(t, "count", got, want)
 }
 
 // "Never changes what the application sees": whatever the tags, what one program
@@ -230,29 +203,15 @@ func newSwitch(t testing.TB, c shim.Config) aSwitch {
 		Ports:   []dataplane.Port{{Rate: rate, Locator: 6}, {Rate: rate, Locator: 7}},
 		Forward: forward.Config{Group: make([]uint16, 10), Ports: [][]uint16{{1}}},
 	}
-	pool := new(wire.Pool)
-	s, err := dataplane.New(cfg, pool, metrics.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
 	// The meters are busy already, so that the switch has less than the initial
 	// value of a tag to tell.
-	r := newRig(t, c)
-	r.pool, r.stepper = pool, node.NewStepper(s, 2, metrics.Discard)
-	sw := aSwitch{r}
+	sw := aSwitch{rigOf(t, c, dataplane.New, cfg)}
 	for range 20 {
 		sw.receive(0, 0, frame(3, 9, 9000))
 	}
-	sw.drainTo(units.Time(900 * units.Microsecond))
+	sw.Run(units.Time(900 * units.Microsecond))
 	sw.out = [shim.Ports][][]byte{}
 	return sw
-}
-
-func (s aSwitch) drainTo(end units.Time) {
-	for s.stepper.FreeAt(1) < end && s.stepper.Machine.Ready().Has(1) {
-		s.stepper.PortFree(s.stepper.FreeAt(1), 1)
-		s.take()
-	}
 }
 
 func (s *aSwitch) pass(now units.Time, f []byte) []byte {
@@ -272,7 +231,7 @@ func TestTagsInTurn(t *testing.T) {
 			r.receive(0, shim.Application, frame(3, 5, 60))
 			r.receive(0, shim.Application, frame(3, 9, 60))
 		}
-		r.drain()
+		r.Run(units.Never)
 		var got [10][]string
 		for _, f := range r.out[shim.NIC] {
 			var p wire.Packet
@@ -384,7 +343,8 @@ func TestQueue(t *testing.T) {
 			t.Errorf("count %v: %+v", count, p)
 		}
 		counts(t, before.Drops, map[string]int64{"NIC queue full": 5})
-		end := r.drain().Add(rate.Serialisation(size))
+		r.Run(units.Never)
+		end := r.Now.Add(rate.Serialisation(size))
 		if want := units.Time(10 * rate.Serialisation(size)); end != want || len(r.out[shim.NIC]) != 10 {
 			t.Errorf("count %v: %d frames within %v, want 10 within %v", count, len(r.out[shim.NIC]), end, want)
 		}
@@ -482,7 +442,7 @@ func ExampleNew() {
 	}
 	p := pool.Get()
 	to, from := wire.MAC(1, 0), wire.MAC(0, 0)
-	p.Parse(slices.Concat(to[:], from[:], []byte{0x90, 0x00}), wire.Format{Foreign: true}) //nolint:errcheck // it is whole
+	p.Parse(slices.Concat(to[:], from[:], []byte{0x90, 0x00}), wire.Format{Raw: true}) //nolint:errcheck // it is whole
 	s.Receive(0, shim.Application, p)
 	p, _, _ = s.Transmit(0, shim.NIC)
 	fmt.Printf("%x\n", p.Header())

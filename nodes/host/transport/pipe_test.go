@@ -1,10 +1,8 @@
 package transport_test
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -13,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
@@ -23,9 +22,9 @@ type faults struct {
 	jitter                      units.Duration // reorders
 }
 
-// pipe joins a sender and a receiver. It is a driver in small: a NIC at each
-// end, a delay between, and faults in both directions.
+// pipe joins a sender and a receiver by a link with faults in both directions.
 type pipe struct {
+	*nodetest.Rig
 	t        *testing.T
 	random   *rand.Rand
 	faults   faults
@@ -33,21 +32,12 @@ type pipe struct {
 	receiver *transport.Receiver
 	domain   *csig.Domain
 	cc       *congestion.Output
-
-	now     units.Time
-	nicFree units.Time
-	flying  []arrival
-	records metrics.Batch
+	records  metrics.Batch
 
 	packets                              uint32
 	arrived                              map[uint32]bool // PSNs that came whole
 	sent, whole, trimmed, dropped, twins int64           // data packets
 	acks, nacks                          int64           // that the receiver sent
-}
-
-type arrival struct {
-	at     units.Time
-	packet *wire.Packet
 }
 
 const (
@@ -57,121 +47,121 @@ const (
 	extraPackets = 1000                          // transmissions beyond four a packet mean a loop
 )
 
-// run drives the flow until nothing is due.
-func (p *pipe) run() {
-	p.sender.Start(0)
-	for {
-		next := p.sender.NextTimeout()
-		send := p.sender.CanSend()
-		if send {
-			next = min(next, max(p.now, p.nicFree))
-		}
-		if len(p.flying) > 0 {
-			next = min(next, p.flying[0].at)
-		}
-		if next == units.Never {
-			return
-		}
-		p.now = max(p.now, next)
-		if p.now > patience || p.sent > 4*int64(p.packets)+extraPackets {
-			p.t.Fatalf("still busy at %v after %d transmissions of %d packets", p.now, p.sent, p.packets)
-		}
-		switch {
-		case send && p.nicFree <= p.now:
-			p.transmit()
-		case len(p.flying) > 0 && p.flying[0].at <= p.now:
-			a := p.flying[0]
-			p.flying = p.flying[1:]
-			p.deliver(a.packet)
-		default:
-			p.sender.HandleTimeout(p.now)
-		}
-		// The window is kept at the moment of sending; in flight is never
-		// negative and never more than was sent.
+// join puts the sender and the receiver behind a NIC each.
+func (p *pipe) join() {
+	p.Rig = nodetest.New(p.t)
+	p.Limit, p.Fault = patience, p.fault
+	near, far := nodetest.AddMachine(p.Rig, 1), nodetest.AddMachine(p.Rig, 1)
+	p.Join(0, 0, 1, 0, pipeDelay)
+	after := func() {
+		near.Deadline = p.sender.NextTimeout()
+		near.Wake(0)
+		// In flight is never negative and never more than was sent.
 		if got := p.sender.Inflight(); got < 0 || got > units.Size(p.packets)*mtu {
 			p.t.Fatalf("%v in flight", got)
 		}
 	}
+	near.Takes, near.Deadline = perPacket, 0
+	near.OnTimeout = func(now units.Time) {
+		if p.sent == 0 {
+			p.sender.Start(now)
+		} else {
+			p.sender.HandleTimeout(now)
+		}
+		after()
+	}
+	near.OnReceive = func(now units.Time, _ int, packet *wire.Packet) {
+		if packet.Kind() == wire.Ack {
+			p.sender.OnAck(now, packet)
+		} else {
+			p.sender.OnNack(now, packet)
+		}
+		after()
+	}
+	near.Source = func(now units.Time, _ int) *wire.Packet {
+		if !p.sender.CanSend() {
+			return nil
+		}
+		packet := new(wire.Packet)
+		p.sender.Send(now, packet)
+		after()
+		if p.sent++; p.sent > 4*int64(p.packets)+extraPackets {
+			p.t.Fatalf("still busy at %v after %d transmissions of %d packets", now, p.sent, p.packets)
+		}
+		// The window is kept at the moment of sending.
+		if got := p.sender.Inflight(); got > p.cc.Window {
+			p.t.Fatalf("%v in flight after sending, the window is %v", got, p.cc.Window)
+		}
+		return packet
+	}
+	far.OnReceive = func(now units.Time, _ int, packet *wire.Packet) {
+		if reply := p.deliver(now, packet); reply != nil {
+			far.Send(0, reply)
+		}
+	}
 }
 
-func (p *pipe) transmit() {
-	packet := new(wire.Packet)
-	p.sender.Send(p.now, packet)
-	p.nicFree = p.now.Add(perPacket)
-	p.sent++
-	if got := p.sender.Inflight(); got > p.cc.Window {
-		p.t.Fatalf("%v in flight after sending, the window is %v", got, p.cc.Window)
-	}
-	if p.domain != nil && packet.Tag() != nil {
-		p.domain.Update(packet.Tag(), uint64(p.random.IntN(16000)), 3)
-	}
-	if p.chance(p.faults.mark) {
-		packet.MarkCE()
-	}
-	if p.chance(p.faults.trim) {
-		packet.Trim(sizes, p.chance(500))
-	}
-	p.fly(packet)
-}
-
-// fly puts a packet on its way, unless it is lost, and perhaps a twin of it.
-func (p *pipe) fly(packet *wire.Packet) {
+// fault is what the link does to packets.
+func (p *pipe) fault(_ units.Time, _ int, packet *wire.Packet) []units.Duration {
 	data := packet.Kind() == wire.Data
+	if data {
+		if p.domain != nil && packet.Tag() != nil {
+			p.domain.Update(packet.Tag(), uint64(p.random.IntN(16000)), 3)
+		}
+		if p.chance(p.faults.mark) {
+			packet.MarkCE()
+		}
+		if p.chance(p.faults.trim) {
+			packet.Trim(sizes, p.chance(500))
+		}
+	}
 	if p.chance(p.faults.drop) {
 		if data {
 			p.dropped++
 		}
-		return
+		return nil
 	}
-	p.launch(packet)
+	copies := []units.Duration{p.jitter()}
 	if p.chance(p.faults.duplicate) {
-		twin := *packet
 		if data {
 			p.twins++
 		}
-		p.launch(&twin)
+		copies = append(copies, p.jitter())
 	}
+	return copies
 }
 
-func (p *pipe) launch(packet *wire.Packet) {
-	at := p.now.Add(pipeDelay)
-	if p.faults.jitter > 0 {
-		at = at.Add(units.Duration(p.random.Int64N(int64(p.faults.jitter))))
+func (p *pipe) jitter() units.Duration {
+	if p.faults.jitter == 0 {
+		return 0
 	}
-	i, _ := slices.BinarySearchFunc(p.flying, at+1, func(a arrival, at units.Time) int { return cmp.Compare(a.at, at) })
-	p.flying = slices.Insert(p.flying, i, arrival{at, packet})
+	return units.Duration(p.random.Int64N(int64(p.faults.jitter)))
 }
 
-func (p *pipe) deliver(packet *wire.Packet) {
-	switch packet.Kind() {
-	case wire.Ack:
-		p.sender.OnAck(p.now, packet)
-	case wire.Nack:
-		p.sender.OnNack(p.now, packet)
-	default:
-		if !p.receiver.Expects(packet) {
-			p.t.Fatalf("PSN %d of a flow of %d packets", packet.PSN(), p.packets)
-		}
-		if packet.Trimmed() {
-			p.trimmed++
-		} else {
-			p.whole++
-			p.arrived[packet.PSN()] = true
-		}
-		done := p.receiver.Done()
-		reply := new(wire.Packet)
-		if p.receiver.OnData(p.now, packet, reply) {
-			if reply.Kind() == wire.Ack {
-				p.acks++
-			} else {
-				p.nacks++
-			}
-			p.fly(reply)
-		}
-		if complete := len(p.arrived) == int(p.packets); p.receiver.Done() != complete || done && !complete {
-			p.t.Fatalf("the receiver says done %v with %d of %d packets", p.receiver.Done(), len(p.arrived), p.packets)
-		}
+// deliver gives the receiver a data packet, and returns its reply, if there is one.
+func (p *pipe) deliver(now units.Time, packet *wire.Packet) (reply *wire.Packet) {
+	if !p.receiver.Expects(packet) {
+		p.t.Fatalf("PSN %d of a flow of %d packets", packet.PSN(), p.packets)
 	}
+	if packet.Trimmed() {
+		p.trimmed++
+	} else {
+		p.whole++
+		p.arrived[packet.PSN()] = true
+	}
+	done := p.receiver.Done()
+	reply = new(wire.Packet)
+	if !p.receiver.OnData(now, packet, reply) {
+		reply = nil
+	} else if reply.Kind() == wire.Ack {
+		p.acks++
+	} else {
+		p.nacks++
+	}
+	if complete := len(p.arrived) == int(p.packets); p.receiver.Done() != complete || done && !complete {
+		p.t.Fatalf("the receiver says done %v with %d of %d packets", p.receiver.Done(), len(p.arrived), p.packets)
+	}
+	return reply
 }
 
 func (p *pipe) chance(perMille int) bool { return p.random.IntN(1000) < perMille }
@@ -209,6 +199,7 @@ func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc algorithm.
 		Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384,
 		Measure: transport.Span{To: units.Never}, Records: 10 * units.Microsecond, Sink: &p.records,
 	})
+	p.join()
 	return p
 }
 
@@ -233,7 +224,7 @@ func TestEveryTransferCompletes(t *testing.T) {
 				size := []units.Size{1, mss, mss + 1, 20 * mss, units.Size(1 + random.Int64N(int64(300*mss)))}[seed%5]
 				values := []algorithm.Values{nil, {"csig": "max-delay"}, {"cwnd": "4150B", "quick_adapt": "false"}}[seed%3]
 				p := newPipe(t, seed, size, f, values, d)
-				p.run()
+				p.Run(units.Never)
 				if err := p.check(size); err != nil {
 					t.Errorf("seed %d, %v, %v: %v", seed, size, values, err)
 				}

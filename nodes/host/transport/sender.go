@@ -30,6 +30,7 @@ type SenderConfig struct {
 	Sizes   wire.Sizes
 	RTO     units.Duration
 	CC      congestion.Controller
+	Actions []string // names of the controller's actions, by index, for the records
 	LB      balance.Balancer
 	Domain  *csig.Domain // nil without CSIG
 	Tagging Tagging
@@ -108,7 +109,7 @@ func NewSender(cfg SenderConfig) *Sender {
 		ring:       make([]slot, 64),
 		timeout:    units.Never,
 		signalling: newSignalling(cfg.Domain, cfg.Tagging),
-		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
+		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
 		signals:    metrics.NewSignalRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
 	}
 	s.totals = metrics.SenderTotals{Flow: int32(cfg.Flow), Start: units.Never, Done: units.Never}

@@ -25,7 +25,7 @@ func TestDelayCodes(t *testing.T) {
 				r := newRig(t, cfg)
 				idle, behind := r.tagged(1, 4150, csig.Delay), r.tagged(1, 4150, csig.Delay)
 				r.receive(1_000_000, 3, idle, behind)
-				r.run(forever)
+				r.Run(forever)
 				for i, p := range []*wire.Packet{idle, behind} {
 					// Residence: waiting, own serialisation, the switch's own delay.
 					ns := uint64(332 * (i + 1))
@@ -55,7 +55,7 @@ func TestDelayCodesByHand(t *testing.T) {
 		r := newRig(t, withCSIG(config(), format))
 		idle, behind := r.tagged(1, 4150, csig.Delay), r.tagged(1, 4150, csig.Delay)
 		r.receive(0, 3, idle, behind)
-		r.run(forever)
+		r.Run(forever)
 		for i, p := range []*wire.Packet{idle, behind} {
 			tag, err := r.domain.ParseTag(p.Tag())
 			if err != nil || tag.Signal != codes[i] {
@@ -85,7 +85,7 @@ func TestSignals(t *testing.T) {
 		for t := range want {
 			packets[t] = r.tagged(1, 4150, t)
 			r.receive(now, 3, r.data(1, 4150), packets[t], r.data(1, 4150), r.data(1, 4150))
-			r.run(now + 10*full)
+			r.Run(now + 10*full)
 			now += 20 * full
 		}
 		for typ, raw := range want {
@@ -110,7 +110,7 @@ func TestPolicies(t *testing.T) {
 			first, p := r.data(1, 4150), r.tagged(1, 4150, csig.Delay)
 			fresh := bytes.Clone(p.Tag())
 			r.receive(0, 3, first, p)
-			r.run(forever)
+			r.Run(forever)
 			r.wants(nil, map[string]int64{outcome: 1})
 			switch policy {
 			case dataplane.Update:
@@ -142,9 +142,9 @@ func TestPolicyIsPerType(t *testing.T) {
 	cfg.Ports[1].Policies[csig.NQD] = dataplane.Strip
 	r := newRig(t, cfg)
 	r.receive(0, 3, r.tagged(1, 4150, csig.NQD), r.tagged(1, 4150, csig.Delay))
-	r.run(forever)
-	if r.sent[0].Packet.Tag() != nil || r.sent[1].Packet.Tag() == nil {
-		t.Errorf("tags %x, %x, want none and one", r.sent[0].Packet.Tag(), r.sent[1].Packet.Tag())
+	r.Run(forever)
+	if r.Sent[0].Packet.Tag() != nil || r.Sent[1].Packet.Tag() == nil {
+		t.Errorf("tags %x, %x, want none and one", r.Sent[0].Packet.Tag(), r.Sent[1].Packet.Tag())
 	}
 }
 
@@ -172,7 +172,7 @@ func TestStripWithCountedTag(t *testing.T) {
 	p := r.tagged(1, 4150, csig.Delay)
 	p.Size = counted.Of(p)
 	r.receive(0, 3, p)
-	if d := r.sent[0]; d.Departs != units.Time(4158*80) || p.Size != 4150 {
+	if d := r.Sent[0]; d.Departs != units.Time(4158*80) || p.Size != 4150 {
 		t.Errorf("departs at %d with %v, want %d and 4150 B after", d.Departs, p.Size, 4158*80)
 	}
 	if got := r.port(1); got.EnqueuedBytes != 4158 || got.TxBytes != 4158 {
@@ -208,7 +208,7 @@ func TestTrimmingSetsD(t *testing.T) {
 			if rule == csig.TrimForceLocal && got.Locator != cfg.Ports[1].Locator {
 				t.Errorf("%v: locator %d, want the trimming port's", format, got.Locator)
 			}
-			r.run(forever)
+			r.Run(forever)
 			r.wants(nil, map[string]int64{"frozen": 1, "updated": count(r.result().Tags, "updated"), "kept": count(r.result().Tags, "kept")})
 			if !bytes.Equal(trimmed.Tag(), want) {
 				t.Errorf("%v, %v: the tag moved to %x after trimming", format, rule, trimmed.Tag())
@@ -226,7 +226,7 @@ func TestTrimmingPassesTags(t *testing.T) {
 	a, b := r.tagged(1, 4150, csig.Delay), r.tagged(1, 4150, csig.Delay)
 	fresh := bytes.Clone(a.Tag())
 	r.receive(0, 3, r.data(1, 4150), a, b)
-	r.run(forever)
+	r.Run(forever)
 	if !bytes.Equal(a.Tag(), fresh) || !bytes.Equal(b.Tag(), fresh) || a.Trimmed() == b.Trimmed() {
 		t.Errorf("tags %x, %x (trimmed %v, %v), want %x", a.Tag(), b.Tag(), a.Trimmed(), b.Trimmed(), fresh)
 	}
@@ -241,7 +241,7 @@ func TestOutsidePortRefusesTags(t *testing.T) {
 	fromOutside, inside := r.tagged(1, 4150, csig.Delay), r.tagged(2, 4150, csig.Delay)
 	r.receive(0, 0, fromOutside, r.data(1, 4150))
 	r.receive(0, 3, inside)
-	r.run(forever)
+	r.Run(forever)
 	if fromOutside.Tag() != nil || inside.Tag() == nil {
 		t.Errorf("tags %x from outside, %x from inside, want none and one", fromOutside.Tag(), inside.Tag())
 	}
@@ -257,7 +257,7 @@ func TestWithoutCSIGTagsPass(t *testing.T) {
 	p, q := r.tagged(1, 4150, csig.Delay), r.tagged(1, 4150, csig.ABW)
 	want := [][]byte{bytes.Clone(p.Tag()), bytes.Clone(q.Tag())}
 	r.receive(0, 3, r.data(1, 4150), p, q)
-	r.run(forever)
+	r.Run(forever)
 	if !bytes.Equal(p.Tag(), want[0]) || !bytes.Equal(q.Tag(), want[1]) {
 		t.Errorf("tags %x, %x, want %x", p.Tag(), q.Tag(), want)
 	}

@@ -1,6 +1,6 @@
 // Package dataplane is the switch machine: it forwards IPv4, queues per egress
-// port, marks, trims and drops, and writes its signals into CSIG tags. Foreign
-// packets it forwards by their MAC address, unchanged but for tag and mark. It is
+// port, marks, trims and drops, and writes its signals into CSIG tags. Raw
+// frames it forwards by their MAC address, unchanged but for tag and mark. It is
 // driven through package node and touches no network itself.
 //
 // A packet's way: Receive -> (switch delay) -> forward -> data or control queue
@@ -39,7 +39,7 @@ type Config struct {
 	ECN     aqm.Thresholds
 	Trim    bool // trim what does not fit; otherwise drop it
 	CSIG    *CSIG
-	Pairs   []metrics.Pair // of hosts with programs: the flows of foreign packets
+	Pairs   []metrics.Pair // of hosts with programs: the flows of raw frames
 	Seed    uint64
 	Records units.Duration // telemetry interval
 }
@@ -155,7 +155,7 @@ type Switch struct {
 	drops   [dropReasons]int64
 	tags    [tagOutcomes]int64
 	samples map[uint32]*metrics.SignalRecorder // of Terminate, by flow
-	pairs   map[[2]int]uint32                  // flows of foreign packets, by source and destination
+	pairs   map[[2]int]uint32                  // flows of raw frames, by source and destination
 }
 
 type inPipeline struct {
@@ -264,7 +264,7 @@ func (s *Switch) forward(now units.Time, p *wire.Packet) {
 		return
 	}
 	out := &s.ports[egress]
-	if p.Kind() != wire.Foreign {
+	if p.Kind() != wire.Raw {
 		if !p.DecrementTTL() {
 			s.discard(dropTTL, p)
 			return
@@ -296,10 +296,10 @@ func (s *Switch) enqueueControl(now units.Time, out *port, p *wire.Packet) {
 }
 
 // overflow makes room for p by trimming it or the packet enqueued last, or drops
-// it. It returns the packet that is to enter the data queue, if any. Foreign
-// packets are not trimmed: nobody would know what is left of them.
+// it. It returns the packet that is to enter the data queue, if any. Raw
+// frames are not trimmed: nobody would know what is left of them.
 func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packet {
-	if !s.cfg.Trim || p.Kind() == wire.Foreign {
+	if !s.cfg.Trim || p.Kind() == wire.Raw {
 		out.record.Drop(now, int64(p.Size))
 		s.discard(dropDataFull, p)
 		return nil
@@ -310,7 +310,7 @@ func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packe
 	}
 	switch last := out.buffer.PopDataTail(); {
 	case last == nil:
-	case last.Kind() == wire.Foreign:
+	case last.Kind() == wire.Raw:
 		out.buffer.PushData(last)
 		s.trim(now, out, p)
 		return nil
@@ -435,10 +435,10 @@ func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte) {
 	r.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
 }
 
-// flowOf returns the flow that the packet is recorded under; false for a foreign
-// packet that no host with programs has sent to another.
+// flowOf returns the flow that the packet is recorded under; false for a raw
+// frame that no host with programs has sent to another.
 func (s *Switch) flowOf(p *wire.Packet) (uint32, bool) {
-	if p.Kind() != wire.Foreign {
+	if p.Kind() != wire.Raw {
 		return p.Flow(), true
 	}
 	flow, ok := s.pairs[[2]int{p.SourceHost(), p.DestinationHost()}]

@@ -19,12 +19,12 @@ func TestForwards(t *testing.T) {
 	r := newRig(t, config())
 	p := r.data(2, 4150)
 	r.receive(1000, 3, p)
-	if len(r.sent) != 1 {
-		t.Fatalf("%d packets sent, want 1 at once", len(r.sent))
+	if len(r.Sent) != 1 {
+		t.Fatalf("%d packets sent, want 1 at once", len(r.Sent))
 	}
-	d := r.sent[0]
-	if d.Port != 2 || d.at != 1000 || d.Departs != 1000+full || d.Packet != p {
-		t.Errorf("sent on port %d at %d, departs %d, want 2, 1000, %d", d.Port, d.at, d.Departs, 1000+full)
+	d := r.Sent[0]
+	if d.Port != 2 || d.At != 1000 || d.Departs != 1000+full || d.Packet != p {
+		t.Errorf("sent on port %d at %d, departs %d, want 2, 1000, %d", d.Port, d.At, d.Departs, 1000+full)
 	}
 	destination, source := macs(p)
 	if destination != 0x02_000002_0000 || source != 0x02_000009_0002 {
@@ -44,7 +44,7 @@ func TestControlGoesFirst(t *testing.T) {
 	r := newRig(t, config())
 	r.receive(0, 3, r.data(1, 4150), r.data(1, 4150), r.ack(1), r.data(1, 4150), r.ack(1))
 	r.receive(full+1, 3, r.ack(1)) // the wire is busy with an ACK
-	r.run(forever)
+	r.Run(forever)
 	want := []string{"data", "ack", "ack", "ack", "data", "data"}
 	if got := r.kinds(); !slices.Equal(got, want) {
 		t.Errorf("order %v, want %v", got, want)
@@ -64,7 +64,7 @@ func TestECNAfterRemovingTheDepartingPacket(t *testing.T) {
 	packets[2].Header()[wire.EthernetLen+1] &^= 3 // Not-ECT
 	fixChecksum(packets[2])
 	r.receive(0, 3, packets...)
-	r.run(forever)
+	r.Run(forever)
 	// Queues behind them when they leave: 0, 3, 2, 1, 0 packets.
 	want := []uint8{wire.ECT0, wire.CE, wire.NotECT, wire.ECT0, wire.ECT0}
 	for i, p := range packets {
@@ -88,7 +88,7 @@ func TestECNSparesControlAndMarkedPackets(t *testing.T) {
 	marked.MarkCE()
 	ack.MarkCE() // a control packet that claims to be ECN-capable
 	r.receive(0, 3, marked, ack)
-	r.run(forever)
+	r.Run(forever)
 	if got := r.port(1).MarkedPackets; got != 0 {
 		t.Errorf("%d packets counted as marked, want none that was not marked here", got)
 	}
@@ -139,7 +139,7 @@ func TestTrimmingCoin(t *testing.T) {
 				t.Fatalf("seed %d: trimmed packet of %v, last hop %v", seed, p.Size, p.TrimmedLastHop())
 			}
 		}
-		r.run(forever)
+		r.Run(forever)
 		if got, want := r.kinds(), []string{"data", "trimmed", "data", "data"}; !slices.Equal(got, want) {
 			t.Fatalf("seed %d: order %v, want %v", seed, got, want)
 		}
@@ -169,7 +169,7 @@ func TestTrimmedTailTooSmall(t *testing.T) {
 		if !packets[2].Trimmed() {
 			continue // the coin chose the arriving packet
 		}
-		r.run(forever)
+		r.Run(forever)
 		// 4150 B wait for 332 ns and two trimmed packets of 5.12 ns.
 		want := int64(4150) * 342_240 / 1000
 		if got := r.port(1).QueueByteNS; got != want {
@@ -188,7 +188,7 @@ func TestWithoutTrimmingPacketsDrop(t *testing.T) {
 	for range 5 {
 		r.receive(0, 3, r.data(1, 4150))
 	}
-	r.run(forever)
+	r.Run(forever)
 	r.wants(map[string]int64{"data queue full": 2}, nil)
 	if got := r.port(1); got.TxPackets != 3 || got.DroppedPackets != 2 || got.DroppedBytes != 2*4150 || got.TrimmedPackets != 0 {
 		t.Errorf("%+v", got)
@@ -205,7 +205,7 @@ func TestControlQueueLimit(t *testing.T) {
 		r.receive(0, 3, r.ack(1))
 	}
 	r.receive(0, 3, r.data(1, 4150), r.data(1, 4150)) // one waits, one is trimmed and finds no room
-	r.run(forever)
+	r.Run(forever)
 	r.wants(map[string]int64{"control queue full": 3}, nil)
 	if got := r.port(1); got.DroppedPackets != 3 || got.DroppedBytes != 3*64 || got.CutBytes != 4086 {
 		t.Errorf("%+v", got)
@@ -220,7 +220,7 @@ func TestDropsWithoutAPort(t *testing.T) {
 		old.DecrementTTL()
 	}
 	r.receive(0, 3, r.data(4, 4150), r.data(77, 64), old)
-	r.run(forever)
+	r.Run(forever)
 	r.wants(map[string]int64{"no route": 2, "TTL exceeded": 1}, nil)
 	for _, p := range r.result().Ports {
 		if p.EnqueuedPackets != 0 || p.TxPackets != 0 {
@@ -234,8 +234,8 @@ func TestDropsWithoutAPort(t *testing.T) {
 // what was sent.
 func returnsEverything(t *testing.T, r *rig) {
 	t.Helper()
-	if got := r.pool.Out(); got != len(r.sent) {
-		t.Errorf("%d packets out of the pool, %d were sent", got, len(r.sent))
+	if got := r.pool.Out(); got != len(r.Sent) {
+		t.Errorf("%d packets out of the pool, %d were sent", got, len(r.Sent))
 	}
 }
 
@@ -254,13 +254,13 @@ func TestDelayKeepsOrder(t *testing.T) {
 		r.receive(now, 3, p)
 		now += units.Time(rnd.IntN(20_000))
 	}
-	if len(r.sent) == len(packets) {
+	if len(r.Sent) == len(packets) {
 		t.Errorf("seed %d: nothing was delayed", seed)
 	}
-	r.run(forever)
+	r.Run(forever)
 	last := map[int]int{}
-	for _, d := range r.sent {
-		if wait := d.at.Sub(arrivals[d.Packet]); wait < cfg.Delay {
+	for _, d := range r.Sent {
+		if wait := d.At.Sub(arrivals[d.Packet]); wait < cfg.Delay {
 			t.Fatalf("seed %d: a packet left after %v, want at least %v", seed, wait, cfg.Delay)
 		}
 		i := slices.Index(packets, d.Packet)
@@ -269,15 +269,15 @@ func TestDelayKeepsOrder(t *testing.T) {
 		}
 		last[d.Port] = i
 	}
-	if len(r.sent) != len(packets) {
-		t.Errorf("seed %d: %d of %d packets left", seed, len(r.sent), len(packets))
+	if len(r.Sent) != len(packets) {
+		t.Errorf("seed %d: %d of %d packets left", seed, len(r.Sent), len(packets))
 	}
 	// An early call changes nothing.
 	p := r.data(1, 64)
 	r.receive(now+units.Time(units.Microsecond), 3, p)
-	sent := len(r.sent)
-	r.sw.HandleTimeout(r.now + 1)
-	if r.sw.NextTimeout() != r.now.Add(cfg.Delay) || len(r.sent) != sent {
+	sent := len(r.Sent)
+	r.sw.HandleTimeout(r.Now + 1)
+	if r.sw.NextTimeout() != r.Now.Add(cfg.Delay) || len(r.Sent) != sent {
 		t.Error("an early HandleTimeout did something")
 	}
 }

@@ -83,15 +83,15 @@ func TestConservation(t *testing.T) {
 			if inside := int64(received) - tx - allDrops - queued; inside < 0 || drained && (inside != 0 || queued != 0) {
 				t.Fatalf("seed %d: %d received, %d sent, %d dropped, %d queued", seed, received, tx, allDrops, queued)
 			}
-			if int64(received) < enqueued || tx != int64(len(r.sent)) {
-				t.Fatalf("seed %d: %d received, %d enqueued, %d sent of %d", seed, received, enqueued, tx, len(r.sent))
+			if int64(received) < enqueued || tx != int64(len(r.Sent)) {
+				t.Fatalf("seed %d: %d received, %d enqueued, %d sent of %d", seed, received, enqueued, tx, len(r.Sent))
 			}
 		}
 		check(false)
-		r.run(forever)
+		r.Run(forever)
 		check(true)
 		returnsEverything(t, r)
-		for _, d := range r.sent {
+		for _, d := range r.Sent {
 			if err := valid(d.Packet, r.domain); err != nil {
 				t.Fatalf("seed %d: a packet left that does not parse: %v", seed, err)
 			}
@@ -111,17 +111,17 @@ func TestPortsAreWorkConserving(t *testing.T) {
 		now += units.Time(rnd.IntN(400_000))
 		r.receive(now, 3, r.data(rnd.IntN(2), 64+rnd.IntN(4087)))
 	}
-	r.run(forever)
+	r.Run(forever)
 	free := map[int]units.Time{}
 	var queueing int
-	for _, d := range r.sent {
-		if d.at < free[d.Port] {
-			t.Fatalf("seed %d: port %d sends at %v and is busy until %v", seed, d.Port, d.at, free[d.Port])
+	for _, d := range r.Sent {
+		if d.At < free[d.Port] {
+			t.Fatalf("seed %d: port %d sends at %v and is busy until %v", seed, d.Port, d.At, free[d.Port])
 		}
-		if d.at > d.Packet.EnqueuedAt && d.at != free[d.Port] {
-			t.Fatalf("seed %d: port %d was idle from %v to %v while a packet of %v waited", seed, d.Port, free[d.Port], d.at, d.Packet.EnqueuedAt)
+		if d.At > d.Packet.EnqueuedAt && d.At != free[d.Port] {
+			t.Fatalf("seed %d: port %d was idle from %v to %v while a packet of %v waited", seed, d.Port, free[d.Port], d.At, d.Packet.EnqueuedAt)
 		}
-		if d.at > d.Packet.EnqueuedAt {
+		if d.At > d.Packet.EnqueuedAt {
 			queueing++
 		}
 		free[d.Port] = d.Departs
@@ -141,7 +141,7 @@ func TestDeterminism(t *testing.T) {
 		for i := range 2000 {
 			r.receive(units.Time(i)*150_000, i%4, r.tagged(i%2, 4150, csig.Delay))
 		}
-		r.run(forever)
+		r.Run(forever)
 		return r.result().TraceHash
 	}
 	first := trace(1)

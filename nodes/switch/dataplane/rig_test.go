@@ -8,7 +8,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -56,37 +56,26 @@ func withCSIG(cfg dataplane.Config, format csig.Format) dataplane.Config {
 	return cfg
 }
 
-// rig drives a switch as a driver would.
+// rig is a switch and what drives it.
 type rig struct {
+	*nodetest.Rig
 	t       *testing.T
-	pool    *wire.Pool
 	sw      *dataplane.Switch
+	pool    *wire.Pool
 	records *metrics.Batch
-	stepper *node.Stepper
 	domain  *csig.Domain
-	now     units.Time
-	frees   []int // ports for which a PortFree is due
-	sent    []departure
-}
-
-type departure struct {
-	node.Departure
-	at units.Time // when the first bit left
 }
 
 func newRig(t *testing.T, cfg dataplane.Config) *rig {
 	t.Helper()
-	pool := new(wire.Pool)
-	records := new(metrics.Batch)
-	sw, err := dataplane.New(cfg, pool, records)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &rig{t: t, pool: pool, sw: sw, records: records, stepper: node.NewStepper(sw, len(cfg.Ports), records)}
+	r := &rig{Rig: nodetest.New(t), t: t}
+	r.sw = nodetest.Add(r.Rig, len(cfg.Ports), dataplane.New, cfg)
+	r.pool, r.records = r.Nodes[0].Pool, &r.Nodes[0].Records
 	domain := csig.Config{Format: csig.FormatCompact}
 	if cfg.CSIG != nil {
 		domain = cfg.CSIG.Domain
 	}
+	var err error
 	if r.domain, err = csig.NewDomain(domain); err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +84,8 @@ func newRig(t *testing.T, cfg dataplane.Config) *rig {
 
 // data returns a data packet of the given wire size to host dst.
 func (r *rig) data(dst int, size int) *wire.Packet {
-	p := r.pool.Get()
-	p.Build(wire.Addresses{Source: wire.HostIP(3), Destination: wire.HostIP(dst), SourcePort: wire.EntropyBase}, wire.Data, 0, wire.ECT0, size-64)
+	p := nodetest.Data(r.pool, 3, dst, 1, 0, units.Size(size))
 	p.SetMACs(wire.MAC(9, 3), wire.MAC(3, 0))
-	p.SetData(1, 0, 1)
-	p.Size = sizes.Of(p)
 	return p
 }
 
@@ -119,64 +105,13 @@ func (r *rig) tagged(dst, size int, t csig.Type) *wire.Packet {
 // receive lets packets arrive on a port at now, after what is due before.
 func (r *rig) receive(now units.Time, port int, packets ...*wire.Packet) {
 	r.t.Helper()
-	r.run(now - 1)
-	r.free(now)
-	r.now = now
-	for _, p := range packets {
-		r.stepper.Receive(now, port, p)
-		r.collect()
-	}
-}
-
-// run serves everything that is due up to and including until.
-func (r *rig) run(until units.Time) {
-	for {
-		next := r.sw.NextTimeout()
-		for _, port := range r.frees {
-			next = min(next, r.stepper.FreeAt(port))
-		}
-		if next > until || next == units.Never {
-			return
-		}
-		r.now = next
-		r.free(next)
-		if r.sw.NextTimeout() <= next {
-			r.stepper.Timeout(next)
-			r.collect()
-		}
-	}
-}
-
-// free makes the ports that become free at now send.
-func (r *rig) free(now units.Time) {
-	for port := range 64 {
-		for i, f := range r.frees {
-			if f == port && r.stepper.FreeAt(port) <= now {
-				r.frees = append(r.frees[:i], r.frees[i+1:]...)
-				r.now = now
-				r.stepper.PortFree(now, port)
-				r.collect()
-				break
-			}
-		}
-	}
-}
-
-func (r *rig) collect() {
-	for _, d := range r.stepper.Departures {
-		r.sent = append(r.sent, departure{d, r.now})
-	}
-	r.frees = append(r.frees, r.stepper.Frees...)
+	r.Receive(now, 0, port, packets...)
 }
 
 const forever = units.Time(units.Hour)
 
 // result closes the switch and returns its totals; its windows are in r.records.
-func (r *rig) result() metrics.NodeTotals {
-	r.records.Totals, r.records.Traces = nil, nil
-	r.stepper.Close(r.now)
-	return r.records.NodeTotals()
-}
+func (r *rig) result() metrics.NodeTotals { return r.Nodes[0].Totals(r.Now) }
 
 // signals closes the switch and returns its windows of samples.
 func (r *rig) signals() []metrics.SignalWindow {
@@ -199,26 +134,12 @@ func count(counts []metrics.Count, name string) int64 {
 func (r *rig) wants(drops, tags map[string]int64) {
 	r.t.Helper()
 	result := r.result()
-	for name, counts := range map[string][]metrics.Count{"drops": result.Drops, "tags": result.Tags} {
-		want := drops
-		if name == "tags" {
-			want = tags
-		}
-		for _, c := range counts {
-			if c.Packets != want[c.Name] {
-				r.t.Errorf("%s %q = %d, want %d", name, c.Name, c.Packets, want[c.Name])
-			}
-		}
-		for n := range want {
-			if count(counts, n) < 0 {
-				r.t.Errorf("no counter %q among %v", n, counts)
-			}
-		}
-	}
+	nodetest.Counts(r.t, "drops", result.Drops, drops)
+	nodetest.Counts(r.t, "tags", result.Tags, tags)
 }
 
 func (r *rig) kinds() (kinds []string) {
-	for _, d := range r.sent {
+	for _, d := range r.Sent {
 		name := d.Packet.Kind().String()
 		if d.Packet.Trimmed() {
 			name = "trimmed"

@@ -87,9 +87,9 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// Foreign packets go where their MAC address leads, spread over the paths by their
+// Raw frames go where their MAC address leads, spread over the paths by their
 // ports, tagged or not.
-func TestForeignSpread(t *testing.T) {
+func TestRawSpread(t *testing.T) {
 	tab := forward.NewTable(table)
 	for _, tc := range []struct{ host, paths int }{{0, 1}, {1, 4}, {3, 3}, {4, 0}, {5, 0}} {
 		seen := map[int]int{}
@@ -99,7 +99,7 @@ func TestForeignSpread(t *testing.T) {
 			frame := inside.Header()
 			frame[wire.EthernetLen+9] = 6
 			var p wire.Packet
-			if err := p.Parse(frame, wire.Format{Foreign: true}); err != nil {
+			if err := p.Parse(frame, wire.Format{Raw: true}); err != nil {
 				t.Fatal(err)
 			}
 			port, ok := tab.Lookup(&p)

@@ -80,7 +80,7 @@ func (s *Experiment) manifest() runfolder.Manifest {
 		{Flow: 0, Name: "0-3", Src: 0, Dst: 3, Size: 200 * units.MB}, {Flow: 1, Name: "0-1", Src: 0, Dst: 1, Size: 200 * units.MB}, {Flow: 2, Name: "2-3", Src: 2, Dst: 3, Size: 200 * units.MB}})
 	for _, v := range []string{"baseline", "csig", "csig-wide"} {
 		if _, ok := s.Rates[v]; ok {
-			m.Variants = append(m.Variants, runfolder.Variant{Name: v, TargetQDelayUS: 10.517, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", CSIG: "none"})
+			m.Variants = append(m.Variants, runfolder.Variant{Name: v, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", CSIG: "none", Actions: Actions, Constants: constants})
 		}
 	}
 	m.Published = []runfolder.Published{
@@ -88,6 +88,20 @@ func (s *Experiment) manifest() runfolder.Manifest {
 		{Variant: "csig", Metric: "fairness_ratio", Value: 2.3, Low: 2.2, High: 2.31, Source: "slides", Note: "start-up trims"},
 	}
 	return m
+}
+
+// Actions are those of the variants' congestion control.
+var Actions = []runfolder.Action{
+	{Name: "noop", Label: "no-op", Short: "no-op"},
+	{Name: "proportional_increase", Label: "proportional increase (PI)", Short: "PI"},
+	{Name: "fast_increase", Label: "fast increase", Short: "fast"},
+	{Name: "fair_increase", Label: "fair increase (FI)", Short: "FI"},
+	{Name: "multiplicative_decrease", Label: "multiplicative decrease (MD)", Short: "MD"},
+	{Name: "quick_adapt", Label: "quick adapt (QA)", Short: "QA"},
+}
+
+var constants = []runfolder.Constant{
+	{Name: "target_qdelay_us", Value: 10.517, Label: "target queueing delay", Unit: "µs", Chart: "delays", Short: "target"},
 }
 
 // run returns the records of one run. The egress ports of the links between
@@ -119,11 +133,11 @@ func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 			}
 			w := metrics.CCWindow{Flow: int32(f), Start: at, Acks: acks, Delay: units.Duration(float64(acks) * delay * noise(0.15) * float64(units.Microsecond)), Cwnd: 63000, BaseRTT: 12 * units.Microsecond}
 			if i >= early {
-				w.Actions[metrics.ActionQuickAdapt] = acks
+				w.Actions = []metrics.Count{{Name: "quick_adapt", Packets: acks}}
 			} else if f == 0 {
-				w.Actions[metrics.ActionDecrease], w.Actions[metrics.ActionFast] = acks*3/4, acks-acks*3/4
+				w.Actions = []metrics.Count{{Name: "fast_increase", Packets: acks - acks*3/4}, {Name: "multiplicative_decrease", Packets: acks * 3 / 4}}
 			} else {
-				w.Actions[metrics.ActionNoop], w.Actions[metrics.ActionProportional] = acks/2, acks-acks/2
+				w.Actions = []metrics.Count{{Name: "noop", Packets: acks / 2}, {Name: "proportional_increase", Packets: acks - acks/2}}
 			}
 			if f == 2 && i%37 == 5 {
 				continue // a window without an ACK
@@ -229,11 +243,11 @@ type Flow struct {
 	Gbps float64 // on the wire
 }
 
-// OneWindow writes a run of one telemetry window, in which the flows get their
-// rates, and opens it. The measuring window is that window, or, if open, without
-// an end. Over an open window the metric rate_gbps of a flow is what its receiver
-// says times perMetric.
-func OneWindow(t testing.TB, open bool, perMetric float64, flows ...Flow) *runfolder.Folder {
+// OneWindow writes a run of one telemetry window, in which the flows have their
+// rates, and opens it. The measuring window equals the telemetry window; with
+// open set it has no end. The metric rate_gbps of each flow is its rate times
+// factor.
+func OneWindow(t testing.TB, open bool, factor float64, flows ...Flow) *runfolder.Folder {
 	t.Helper()
 	m := runfolder.Manifest{Name: "one-window", IntervalUS: Interval.Microseconds(), Measure: runfolder.Window{ToUS: Interval.Microseconds()}, Variants: []runfolder.Variant{{Name: "run"}}}
 	if open {
@@ -243,7 +257,7 @@ func OneWindow(t testing.TB, open bool, perMetric float64, flows ...Flow) *runfo
 	for i, f := range flows {
 		m.Flows = append(m.Flows, runfolder.Flow{Flow: int32(i), Name: f.Name, Size: int64(f.Size)})
 		node.Flows = append(node.Flows, metrics.FlowWindow{Flow: int32(i), WireBytes: int64(f.Gbps * 1e9 / 8 * Interval.Seconds())})
-		rates["rate_gbps."+f.Name] = f.Gbps * perMetric
+		rates["rate_gbps."+f.Name] = f.Gbps * factor
 	}
 	w, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), m)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/algorithm/algorithmtest"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -41,7 +41,7 @@ func Run(t *testing.T, a congestion.Algorithm, limit Limit) {
 		for _, values := range algorithmtest.Choices(a.Spec) {
 			t.Run(fmt.Sprintf("%s/%v", name, values), func(t *testing.T) {
 				for stream := range uint64(4) {
-					walk(t, build(t, a, path, values), path, limit(path), seed+stream)
+					walk(t, a, values, path, limit(path), seed+stream)
 				}
 				checkDeterminism(t, a, path, values)
 				checkAllocations(t, build(t, a, path, values), path)
@@ -49,6 +49,7 @@ func Run(t *testing.T, a congestion.Algorithm, limit Limit) {
 		}
 	}
 	t.Run("parameters", func(t *testing.T) { checkParameters(t, a) })
+	t.Run("records", func(t *testing.T) { checkRecords(t, a) })
 }
 
 func build(t *testing.T, a congestion.Algorithm, path congestion.Path, values algorithm.Values) congestion.Controller {
@@ -61,8 +62,9 @@ func build(t *testing.T, a congestion.Algorithm, path congestion.Path, values al
 }
 
 // walk feeds a random stream of events and checks the output after each.
-func walk(t *testing.T, c congestion.Controller, path congestion.Path, limit units.Size, seed uint64) {
+func walk(t *testing.T, a congestion.Algorithm, values algorithm.Values, path congestion.Path, limit units.Size, seed uint64) {
 	t.Helper()
+	c, actions := build(t, a, path, values), max(len(a.Actions), 1)
 	out := c.Output()
 	check := func(step int) {
 		t.Helper()
@@ -71,7 +73,7 @@ func walk(t *testing.T, c congestion.Controller, path congestion.Path, limit uni
 			t.Fatalf("seed %d, event %d: the output pointer moved", seed, step)
 		case out.Window < path.MTU || out.Window > limit:
 			t.Fatalf("seed %d, event %d: window %v, want %v to %v", seed, step, out.Window, path.MTU, limit)
-		case out.PacingRate < 0 || out.Action >= metrics.Actions || out.Delay < 0 || out.BaseRTT <= 0:
+		case out.PacingRate < 0 || int(out.Action) >= actions || out.Delay < 0 || out.BaseRTT <= 0:
 			t.Fatalf("seed %d, event %d: output %+v makes no sense", seed, step, *out)
 		case out.WantSignal && out.Signal >= csig.Types:
 			t.Fatalf("seed %d, event %d: asks for signal %v", seed, step, out.Signal)
@@ -108,15 +110,39 @@ func checkAllocations(t *testing.T, c congestion.Controller, path congestion.Pat
 
 func checkParameters(t *testing.T, a congestion.Algorithm) {
 	path := Paths["3-tier 100G"]
-	for name, v := range a.Constants(path, a.Read(nil)) {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			t.Errorf("constant %s is %v", name, v)
-		}
-	}
 	algorithmtest.Parameters(t, a.Spec, func(v algorithm.Values) (bool, error) {
 		c, err := a.New(path, v)
 		return c != nil, err
 	})
+}
+
+// name is the form of what becomes a part of a metric's name.
+var name = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// checkRecords checks what the algorithm declares for records and reports.
+func checkRecords(t *testing.T, a congestion.Algorithm) {
+	seen := map[string]bool{}
+	for _, action := range a.Actions {
+		if !name.MatchString(action.Name) || seen[action.Name] {
+			t.Errorf("action %q is there twice, or no name such as fair_increase", action.Name)
+		}
+		seen[action.Name] = true
+		if action.Label == "" || action.Short == "" {
+			t.Errorf("action %s has no label for legends, or none for bars", action.Name)
+		}
+	}
+	for _, path := range Paths {
+		for _, c := range a.ConstantsOf(path, nil) {
+			switch {
+			case !name.MatchString(c.Name) || c.Label == "":
+				t.Errorf("constant %q has no name such as target_qdelay_us, or no label", c.Name)
+			case math.IsNaN(c.Value) || math.IsInf(c.Value, 0):
+				t.Errorf("constant %s is %v", c.Name, c.Value)
+			case c.Chart != "" && c.Short == "":
+				t.Errorf("constant %s has no name for the chart %s", c.Name, c.Chart)
+			}
+		}
+	}
 }
 
 // stream is a random sequence of events: some of them plausible, some extreme.

@@ -2,14 +2,14 @@ package wire
 
 import "encoding/binary"
 
-// family tells what is known of a foreign packet.
+// family is what Parse could read of a raw frame.
 type family uint8
 
 const (
-	ours         family = iota // a packet of our transport, not foreign
-	foreignIPv4                // l3 is the offset of a whole IPv4 header, with any options
-	foreignIPv6                // of a whole IPv6 header
-	foreignOther               // of anything
+	ours     family = iota // a packet of our transport, no raw frame
+	rawIPv4                // front.L3 is the offset of a whole IPv4 header, with any options
+	rawIPv6                // of a whole IPv6 header
+	rawOther               // of anything
 )
 
 // fcsLen is the length of the frame check sequence, and ipv6Len that of an IPv6
@@ -31,27 +31,27 @@ const (
 	EtherTypeIPv6 = 0x86dd
 )
 
-// foreign takes a frame that is not of our transport, over whose tags walk has
-// stepped. In a fabric without foreign frames it returns otherwise.
-func (p *Packet) foreign(frame []byte, f Format, otherwise error) error {
+// raw takes a frame that is not of our transport, over whose tags walk has
+// stepped. In a fabric without raw frames it returns otherwise.
+func (p *Packet) raw(frame []byte, f Format, otherwise error) error {
 	switch {
 	case len(frame) < EthernetLen:
 		return ErrTruncated
-	case !f.Foreign:
+	case !f.Raw:
 		return otherwise
 	}
 	// All tags that Walk steps over are within that; most frames without a load have
 	// no more.
 	head := min(len(frame), maxUntagged+p.front.Format.Size())
 	copy(p.buf[:head], frame)
-	p.len, p.family, p.ports = uint8(head), foreignOther, 0
+	p.len, p.family, p.ports = uint8(head), rawOther, 0
 	switch h := p.buf[p.front.L3:head]; {
 	case p.opaque():
 	case p.front.EtherType == EtherTypeIPv4:
 		if len(h) < IPv4Len || h[0]>>4 != 4 || int(h[0]&15)*4 < IPv4Len {
 			break
 		}
-		p.family = foreignIPv4
+		p.family = rawIPv4
 		if !fragmented(h) {
 			p.findPorts(h, int(h[0]&15)*4, h[ipProtocol])
 		}
@@ -59,7 +59,7 @@ func (p *Packet) foreign(frame []byte, f Format, otherwise error) error {
 		if len(h) < ipv6Len || h[0]>>4 != 6 {
 			break
 		}
-		p.family = foreignIPv6
+		p.family = rawIPv6
 		p.findPorts(h, ipv6Len, h[ipv6NextHeader])
 	}
 	p.PayloadLen, p.Payload = len(frame)-head, nil
@@ -70,7 +70,7 @@ func (p *Packet) foreign(frame []byte, f Format, otherwise error) error {
 	return nil
 }
 
-// findPorts notes where the ports are in an IP packet h whose header has n bytes.
+// findPorts sets ports to where the ports are in an IP packet h whose header has n bytes.
 func (p *Packet) findPorts(h []byte, n int, protocol uint8) {
 	switch protocol {
 	case protocolTCP, protocolUDP, protocolSCTP:
@@ -80,13 +80,13 @@ func (p *Packet) findPorts(h []byte, n int, protocol uint8) {
 	}
 }
 
-// ForTransport tells whether the packet is one of our transport, or a foreign one
-// for the transport's port, which nobody could tell from a broken one of ours.
+// ForTransport reports whether the packet is one of our transport, or a raw
+// frame for the transport's port, which may be a broken packet of ours.
 func (p *Packet) ForTransport() bool {
-	return p.family == ours || p.family == foreignIPv4 && addressed(p.L3())
+	return p.family == ours || p.family == rawIPv4 && addressed(p.L3())
 }
 
-// EtherType returns what stands behind the tags: of an untagged packet bytes 12
+// EtherType returns the EtherType behind the tags: of an untagged packet bytes 12
 // and 13.
 func (p *Packet) EtherType() uint16 { return p.front.EtherType }
 
@@ -94,8 +94,7 @@ func (p *Packet) EtherType() uint16 { return p.front.EtherType }
 func (p *Packet) L3() []byte { return p.buf[p.front.L3:p.len] }
 
 // DestinationHost returns the host that the packet is for, -1 if there can be none.
-// Foreign packets are told by their MAC address, since it is the host's through
-// the whole fabric.
+// Raw frames go by their MAC address, which is the host's in the whole fabric.
 func (p *Packet) DestinationHost() int {
 	if p.family != ours {
 		return HostOfMAC([6]byte(p.buf[0:6]))
@@ -119,36 +118,36 @@ func HostOfMAC(a [6]byte) int {
 	return int(a[1])<<16 | int(a[2])<<8 | int(a[3])
 }
 
-// foreignECN returns the codepoint of a foreign packet that is not IPv4. IPv6 has
+// rawECN returns the codepoint of a raw frame that is not IPv4. IPv6 has
 // it in the traffic class, between version and flow label (RFC 8200 §3).
-func (p *Packet) foreignECN() uint8 {
-	if p.family != foreignIPv6 {
+func (p *Packet) rawECN() uint8 {
+	if p.family != rawIPv6 {
 		return NotECT
 	}
 	return p.buf[p.front.L3+1] >> 4 & 3
 }
 
-// markForeign is MarkCE of a foreign packet that is not IPv4. The header of IPv6 has
+// markRaw is MarkCE of a raw frame that is not IPv4. The header of IPv6 has
 // no checksum, and those of the layers above leave the traffic class out.
-func (p *Packet) markForeign() {
-	if p.family == foreignIPv6 {
+func (p *Packet) markRaw() {
+	if p.family == rawIPv6 {
 		p.buf[p.front.L3+1] |= CE << 4
 	}
 }
 
-// foreignHash is Hash of a foreign packet: over the 5-tuple, or what there is of
+// rawHash is Hash of a raw frame: over the 5-tuple, or what there is of
 // it. A fragment has no ports, and neither has IPv6 with extension headers, so that
 // all fragments of a packet take one way.
-func (p *Packet) foreignHash(seed uint64) uint64 {
+func (p *Packet) rawHash(seed uint64) uint64 {
 	var ports uint64
 	if p.ports != 0 {
 		ports = uint64(p.u32(p.front.L3+p.ports)) << 8
 	}
 	h := p.buf[p.front.L3:]
 	switch p.family {
-	case foreignIPv4:
+	case rawIPv4:
 		return Mix(binary.BigEndian.Uint64(h[ipSource:])^seed, (ports|uint64(h[ipProtocol]))^golden)
-	case foreignIPv6:
+	case rawIPv6:
 		a := h[ipv6Source : ipv6Source+32]
 		sum := Mix(binary.BigEndian.Uint64(a)^seed, binary.BigEndian.Uint64(a[8:])^golden)
 		sum = Mix(sum^binary.BigEndian.Uint64(a[16:]), binary.BigEndian.Uint64(a[24:])^golden)

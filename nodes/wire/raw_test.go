@@ -19,7 +19,7 @@ import (
 // open is the format of a fabric with programs on its hosts.
 var open = func() wire.Format {
 	f := format
-	f.Foreign = true
+	f.Raw = true
 	return f
 }()
 
@@ -37,9 +37,9 @@ func serialise(t testing.TB, l ...gopacket.SerializableLayer) []byte {
 	return bytes.Clone(b.Bytes())
 }
 
-// foreignFrames are frames of other protocols, from host 3 to host 9, ECT(0) where
+// rawFrames are frames of other protocols, from host 3 to host 9, ECT(0) where
 // they can be.
-func foreignFrames(t testing.TB, r *rand.Rand) map[string][]byte {
+func rawFrames(t testing.TB, r *rand.Rand) map[string][]byte {
 	load := make([]byte, 200+r.IntN(1200))
 	for i := range load {
 		load[i] = byte(r.Uint32())
@@ -115,13 +115,13 @@ func foreignFrames(t testing.TB, r *rand.Rand) map[string][]byte {
 // wholeOf is the frame that a packet stands for.
 func wholeOf(p *wire.Packet) []byte { return append(bytes.Clone(p.Header()), p.Payload...) }
 
-// What a foreign frame holds is carried as it is, whatever is done to its tag, and
+// What a raw frame holds is carried as it is, whatever is done to its tag, and
 // the tag changes neither its size nor its way.
-func TestForeignFramesAreCarriedAsTheyAre(t *testing.T) {
+func TestRawFramesAreCarriedAsTheyAre(t *testing.T) {
 	r, seed := random()
 	counted := open
 	counted.CountTag = true
-	for name, f := range foreignFrames(t, r) {
+	for name, f := range rawFrames(t, r) {
 		var p, q wire.Packet
 		if err := p.Parse(f, format); err == nil {
 			t.Errorf("%s: accepted in a fabric of our transport alone", name)
@@ -130,7 +130,7 @@ func TestForeignFramesAreCarriedAsTheyAre(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if p.Kind() != wire.Foreign || !p.Queues() || p.SourceHost() != 3 || p.DestinationHost() != 9 || p.Tag() != nil {
+		if p.Kind() != wire.Raw || !p.Queues() || p.SourceHost() != 3 || p.DestinationHost() != 9 || p.Tag() != nil {
 			t.Errorf("%s: %v, queues %v, from %d to %d", name, p.Kind(), p.Queues(), p.SourceHost(), p.DestinationHost())
 		}
 		if got := wholeOf(&p); !bytes.Equal(got, f) {
@@ -139,7 +139,7 @@ func TestForeignFramesAreCarriedAsTheyAre(t *testing.T) {
 		if want := units.Size(len(f) + 4); p.Size != want || p.PayloadLen != len(p.Payload) {
 			t.Errorf("%s: %v on the wire, %d B of payload, want %v, %d", name, p.Size, p.PayloadLen, want, len(p.Payload))
 		}
-		if s := p.String(); !strings.Contains(s, "foreign") {
+		if s := p.String(); !strings.Contains(s, "raw frame") {
 			t.Errorf("%s: %q", name, s)
 		}
 		hash := p.Hash(seed)
@@ -149,7 +149,7 @@ func TestForeignFramesAreCarriedAsTheyAre(t *testing.T) {
 			if err := q.Parse(tagged, counted); err != nil {
 				t.Fatalf("%s with a tag of %d: %v", name, n, err)
 			}
-			if !bytes.Equal(q.Tag(), p.Tag()) || q.Kind() != wire.Foreign || q.Hash(seed) != hash || p.Hash(seed) != hash {
+			if !bytes.Equal(q.Tag(), p.Tag()) || q.Kind() != wire.Raw || q.Hash(seed) != hash || p.Hash(seed) != hash {
 				t.Errorf("%s: tag %x became %x; hash %x, %x, untagged %x", name, p.Tag(), q.Tag(), p.Hash(seed), q.Hash(seed), hash)
 			}
 			if want := units.Size(len(f) + 4); open.Of(&q) != want || q.Size != want+units.Size(n) {
@@ -166,9 +166,9 @@ func TestForeignFramesAreCarriedAsTheyAre(t *testing.T) {
 
 // The codepoint is where RFC 3168 §5 has it, in both IPs, and a mark keeps the
 // header checksum of IPv4 right (RFC 1624). Nothing else has one.
-func TestForeignECN(t *testing.T) {
+func TestRawECN(t *testing.T) {
 	r, seed := random()
-	for name, f := range foreignFrames(t, r) {
+	for name, f := range rawFrames(t, r) {
 		var p wire.Packet
 		if err := p.Parse(f, open); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -211,9 +211,9 @@ func TestForeignECN(t *testing.T) {
 
 // ECMP goes by the 5-tuple where a packet has one, by the addresses where it is a
 // fragment or has extension headers, and by nothing else.
-func TestForeignHash(t *testing.T) {
+func TestRawHash(t *testing.T) {
 	r, seed := random()
-	frames := foreignFrames(t, r)
+	frames := rawFrames(t, r)
 	hash := func(f []byte) uint64 {
 		var p wire.Packet
 		if err := p.Parse(f, open); err != nil {
@@ -250,7 +250,7 @@ func TestForeignHash(t *testing.T) {
 
 // What is for the transport's port is the transport's, and refused if it is broken,
 // in a fabric with programs as well.
-func TestForeignIsNotBrokenTransport(t *testing.T) {
+func TestRawIsNotBrokenTransport(t *testing.T) {
 	r, _ := random()
 	p := build(r, wire.Data)
 	valid := frame(r, p)
@@ -270,34 +270,34 @@ func TestForeignIsNotBrokenTransport(t *testing.T) {
 		if err := q.Parse(f, open); err == nil {
 			t.Errorf("%s: accepted as %v", name, q.Kind())
 		}
-		// A program's is a foreign packet, so that whoever drops it can say why.
-		if err := q.ParseForeign(f, open); err != nil || q.Kind() != wire.Foreign || !q.ForTransport() || !bytes.Equal(wholeOf(&q), f) {
+		// A program's is a raw frame, so that whoever drops it can say why.
+		if err := q.ParseRaw(f, open); err != nil || q.Kind() != wire.Raw || !q.ForTransport() || !bytes.Equal(wholeOf(&q), f) {
 			t.Errorf("%s from a program: %v, %v, for the transport %v", name, err, q.Kind(), q.ForTransport())
 		}
 	}
-	if err := q.ParseForeign(valid, open); err != nil || q.Kind() != wire.Foreign || !q.ForTransport() {
+	if err := q.ParseRaw(valid, open); err != nil || q.Kind() != wire.Raw || !q.ForTransport() {
 		t.Errorf("a program's like ours: %v, %v, for the transport %v", err, q.Kind(), q.ForTransport())
 	}
 	for _, f := range [][]byte{nil, valid[:13]} {
-		if err := q.ParseForeign(f, open); !errors.Is(err, wire.ErrTruncated) {
-			t.Errorf("%d B: ParseForeign = %v, want %v", len(f), err, wire.ErrTruncated)
+		if err := q.ParseRaw(f, open); !errors.Is(err, wire.ErrTruncated) {
+			t.Errorf("%d B: ParseRaw = %v, want %v", len(f), err, wire.ErrTruncated)
 		}
 	}
-	if err := q.ParseForeign(valid, format); !errors.Is(err, wire.ErrForeign) {
-		t.Errorf("ParseForeign in a fabric of our transport alone = %v, want %v", err, wire.ErrForeign)
+	if err := q.ParseRaw(valid, format); !errors.Is(err, wire.ErrNotTransport) {
+		t.Errorf("ParseRaw in a fabric of our transport alone = %v, want %v", err, wire.ErrNotTransport)
 	}
-	// A foreign packet leaves nothing behind in a packet that is used again.
-	if err := q.Parse(foreignFrames(t, r)["IPv6 TCP"], open); err != nil {
+	// A raw frame leaves nothing behind in a packet that is used again.
+	if err := q.Parse(rawFrames(t, r)["IPv6 TCP"], open); err != nil {
 		t.Fatal(err)
 	}
 	var c wire.Packet
 	c.CopyHeader(&q)
-	if c.Kind() != wire.Foreign || c.ECN() != wire.ECT0 || c.Hash(1) != q.Hash(1) {
+	if c.Kind() != wire.Raw || c.ECN() != wire.ECT0 || c.Hash(1) != q.Hash(1) {
 		t.Errorf("copied header: %v, ECN %d", c.Kind(), c.ECN())
 	}
 	q.Build(wire.Addresses{}, wire.Ack, 0, wire.NotECT, 0)
 	if q.Kind() != wire.Ack || q.ECN() != wire.NotECT || open.Of(&q) != 64 {
-		t.Errorf("built over a foreign packet: %v, ECN %d, %v", q.Kind(), q.ECN(), open.Of(&q))
+		t.Errorf("built over a raw frame: %v, ECN %d, %v", q.Kind(), q.ECN(), open.Of(&q))
 	}
 }
 
@@ -306,7 +306,7 @@ func TestForeignIsNotBrokenTransport(t *testing.T) {
 // protected is neither marked nor hashed.
 func TestTagOfProtectedFrames(t *testing.T) {
 	r, seed := random()
-	frames := foreignFrames(t, r)
+	frames := rawFrames(t, r)
 	for name, at := range map[string]int{"SecTAG": 20, "SecTAG with SCI, C-tag": 32, "ciphertext": 12, "SecTAG cut short": 12} {
 		f := frames[name]
 		var p, q wire.Packet
@@ -348,11 +348,11 @@ func TestHostOfMAC(t *testing.T) {
 	}
 }
 
-// No frame makes a node panic; a foreign one is carried byte for byte, its tag put
+// No frame makes a node panic; a raw one is carried byte for byte, its tag put
 // on and taken off.
-func FuzzForeign(f *testing.F) {
+func FuzzRaw(f *testing.F) {
 	r, _ := random()
-	for _, frame := range foreignFrames(f, r) {
+	for _, frame := range rawFrames(f, r) {
 		f.Add(frame, true)
 		f.Add(append(append(bytes.Clone(frame[:12]), 0x88, 0xb5, 1, 2), frame[12:]...), false)
 	}
@@ -362,15 +362,15 @@ func FuzzForeign(f *testing.F) {
 			if len(b) >= wire.EthernetLen && !bytes.Contains(b, binary.BigEndian.AppendUint16(nil, wire.UETPort)) {
 				t.Fatalf("%x: %v, but it is nothing of the transport's", b, err)
 			}
-			if q.ParseForeign(b, open) == nil && !q.ForTransport() {
+			if q.ParseRaw(b, open) == nil && !q.ForTransport() {
 				t.Fatalf("%x: %v, but a program may send it", b, err)
 			}
 			return
 		}
-		if p.Kind() != wire.Foreign {
+		if p.Kind() != wire.Raw {
 			return
 		}
-		if err := q.ParseForeign(b, open); err != nil || q.ForTransport() || p.ForTransport() || q.Hash(7) != p.Hash(7) || !bytes.Equal(q.Tag(), p.Tag()) {
+		if err := q.ParseRaw(b, open); err != nil || q.ForTransport() || p.ForTransport() || q.Hash(7) != p.Hash(7) || !bytes.Equal(q.Tag(), p.Tag()) {
 			t.Fatalf("%x: from a program %v, for the transport %v, %v", b, err, q.ForTransport(), p.ForTransport())
 		}
 		if !bytes.Equal(wholeOf(&p), b) || !bytes.Equal(wholeOf(&q), b) {
@@ -382,7 +382,7 @@ func FuzzForeign(f *testing.F) {
 		if q.Parse(plain, open); p.Hash(7) != hash {
 			t.Fatalf("%x: the tag is in the hash", b)
 		}
-		if q.Tag() != nil || q.Kind() != wire.Foreign {
+		if q.Tag() != nil || q.Kind() != wire.Raw {
 			return // what was behind the tag is a second one, or the transport's
 		}
 		n, tpid := 4, uint16(tpidCompact)
@@ -391,7 +391,7 @@ func FuzzForeign(f *testing.F) {
 		}
 		binary.BigEndian.PutUint16(q.InsertTag(n), tpid)
 		p.Parse(wholeOf(&q), open)
-		if p.Kind() != wire.Foreign || len(p.Tag()) != n {
+		if p.Kind() != wire.Raw || len(p.Tag()) != n {
 			t.Fatalf("%x, tagged %x, has tag %x", plain, wholeOf(&q), p.Tag())
 		}
 		p.MarkCE()

@@ -67,7 +67,7 @@ func programFrames(t *testing.T) [][]byte {
 
 // Behind a tag in either format and dialect, what programs send is read on as what
 // it is, with the trailer of real frames behind it or without.
-func TestDissectorForeign(t *testing.T) {
+func TestDissectorRawFrames(t *testing.T) {
 	for _, profile := range profiles {
 		domain := newDomain(t, profile.format, profile.dialect)
 		tag, err := domain.AppendTag(nil, csig.Tag{Type: csig.Delay, Signal: 19, Locator: 41})
@@ -75,7 +75,7 @@ func TestDissectorForeign(t *testing.T) {
 			t.Fatal(err)
 		}
 		format := formatOf(domain)
-		format.Foreign = true
+		format.Raw = true
 		var frames [][]byte
 		var want [][]string
 		for i := range 4 {
@@ -95,7 +95,7 @@ func TestDissectorForeign(t *testing.T) {
 				[]string{"", "fd00::4", "5201", "300", "", "", signal, sequence})
 			for _, f := range programFrames(t) {
 				var p wire.Packet
-				if err := p.Parse(f, format); err != nil || p.Kind() != wire.Foreign {
+				if err := p.Parse(f, format); err != nil || p.Kind() != wire.Raw {
 					t.Fatalf("%x: kind %v, %v", f, p.Kind(), err)
 				}
 				if tagged {
@@ -122,11 +122,11 @@ func TestDissectorForeign(t *testing.T) {
 }
 
 // The queue of what programs send is that of data.
-func TestForeignComments(t *testing.T) {
+func TestRawComments(t *testing.T) {
 	domain := newDomain(t, csig.FormatCompact, csig.UEC050)
 	format := formatOf(domain)
-	format.Foreign = true
-	file := filepath.Join(t.TempDir(), "foreign.pcapng")
+	format.Raw = true
+	file := filepath.Join(t.TempDir(), "raw.pcapng")
 	out, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
