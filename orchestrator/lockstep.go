@@ -40,7 +40,14 @@ func (r *runner) real(ctx context.Context, j job, fraction func(float64), pcap *
 		return nil, err
 	}
 	records := newGathering(p, to)
-	f.Records = records.Consume
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	f.Records = func(b *metrics.Batch) {
+		records.Consume(b)
+		if err := records.err(); err != nil {
+			cancel(err) // a run whose records cannot be written need not go on
+		}
+	}
 	if pcap != nil {
 		f.Spools = emu.Capture{Folder: nodesFolder(r.runtime, f.Folder)}
 		for _, port := range p.Capture.Ports {

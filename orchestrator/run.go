@@ -287,7 +287,7 @@ func (r *runner) one(ctx context.Context, index int, j job) (*runfolder.RunMetri
 		return nil, nil, fail(writeError(r.writer.Dir(), errors.Join(err, pcap.close())))
 	}
 	out, err := r.backend(ctx, j, fraction, pcap, writer)
-	if wrong := writer.Err(); err == nil && wrong != nil {
+	if wrong := writer.Err(); wrong != nil {
 		err = writeError(r.writer.Dir(), wrong)
 	}
 	if wrong := pcap.close(); err == nil && wrong != nil {
