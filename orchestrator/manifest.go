@@ -62,6 +62,9 @@ func (r *runner) describe(m *runfolder.Manifest, j job) {
 		LB:     v.Experiment.Hosts.LB.Name,
 		CSIG:   v.Experiment.CSIG.Format,
 	}
+	if len(p.Switches) > 0 { // all have the same
+		variant.AQM = p.Switches[0].AQM.Name
+	}
 	for _, a := range p.Actions {
 		variant.Actions = append(variant.Actions, runfolder.Action(a))
 	}

@@ -226,7 +226,7 @@ func how(r *analysis.Result) []fact {
 		facts = append(facts, fact{"Dropped records", number(float64(r.DroppedRecords)) + ": charts and findings lack as many telemetry windows"})
 	}
 	for _, v := range r.Variants {
-		text := fmt.Sprintf("CC %s, LB %s, CSIG %s, MTU %d B with %d B of headers", v.CC, v.LB, v.CSIG, v.MTU, v.Header)
+		text := fmt.Sprintf("CC %s, LB %s, AQM %s, CSIG %s, MTU %d B with %d B of headers", v.CC, v.LB, v.AQM, v.CSIG, v.MTU, v.Header)
 		for _, c := range v.Constants {
 			text += strings.TrimRight(", "+c.Label+" "+number(c.Value)+" "+c.Unit, " ")
 		}

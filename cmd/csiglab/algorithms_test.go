@@ -183,7 +183,7 @@ func TestNewAlgorithms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"grow by a packet", "cut the window", ">packet 3.32 µs<", "a packet&#39;s time 3.32 µs"} {
+	for _, want := range []string{"grow by a packet", "cut the window", ">packet 3.32 µs<", "a packet&#39;s time 3.32 µs", "CC aimd, LB stride, AQM sojourn"} {
 		if !bytes.Contains(report, []byte(want)) {
 			t.Errorf("the report has no %q", want)
 		}

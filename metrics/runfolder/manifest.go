@@ -114,6 +114,7 @@ type Variant struct {
 	Header int64  `json:"header"` // wire bytes charged for headers
 	CC     string `json:"cc"`
 	LB     string `json:"lb"`
+	AQM    string `json:"aqm"`
 	CSIG   string `json:"csig"` // format, or "none"
 
 	Actions   []Action   `json:"actions,omitempty"`   // of CC, in the order of charts

@@ -30,7 +30,7 @@ func manifest() Manifest {
 		Nodes:     []Node{{0, "host0", KindHost}, {1, "tor0", KindSwitch}},
 		Ports:     []Port{{Node: 1, Port: 0, Peer: 0, PeerPort: 0, RateBPS: 100e9, Link: "host0-tor0"}},
 		Flows:     Flows([]metrics.FlowInfo{{Flow: 0, Name: "0-1", Src: 0, Dst: 1, Size: 5000, Packets: 2, Job: 3}, {Flow: 1, Name: "1-0", Src: 1, Dst: 0, Size: 9000, Packets: 3}}),
-		Variants:  []Variant{{Name: "base", Actions: []Action{{"hold", "hold", "-"}, {"grow", "grow (G)", "G"}}, Constants: []Constant{{"target_qdelay_us", 10.5, "target queueing delay", "µs", "delays", "target"}}, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", CSIG: "none"}, {Name: "alt", CC: "nscc"}},
+		Variants:  []Variant{{Name: "base", Actions: []Action{{"hold", "hold", "-"}, {"grow", "grow (G)", "G"}}, Constants: []Constant{{"target_qdelay_us", 10.5, "target queueing delay", "µs", "delays", "target"}}, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", AQM: "linear", CSIG: "none"}, {Name: "alt", CC: "nscc"}},
 		Published: []Published{{Variant: "base", Metric: "ratio", Value: 5, Low: 4.4, High: 5.1, Source: "paper", Note: "why"}},
 	}
 }

@@ -38,13 +38,24 @@ type Values map[string]string
 // Check returns an error when a value is of no parameter, or makes no sense by
 // itself. An error about the value of a parameter is a *ParamError.
 func (s Spec) Check(v Values) error {
-	for _, name := range slices.Sorted(maps.Keys(v)) { // the same error every time
-		p, ok := s.Param(name)
+	known := 0
+	for i := range s.Params {
+		p := &s.Params[i]
+		text, ok := v[p.Name]
 		if !ok {
-			return fmt.Errorf("%s has no parameter %q", s.Name, name)
+			continue
 		}
-		if _, err := p.Parse(v[name]); err != nil {
-			return &ParamError{s.Name, name, err}
+		known++
+		if _, err := p.Parse(text); err != nil {
+			return &ParamError{s.Name, p.Name, err}
+		}
+	}
+	if known == len(v) {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) { // the same error every time
+		if _, ok := s.Param(name); !ok {
+			return fmt.Errorf("%s has no parameter %q", s.Name, name)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ type Variant struct {
 	Name      string               `json:"name"`
 	CC        string               `json:"cc"`
 	LB        string               `json:"lb"`
+	AQM       string               `json:"aqm"`
 	CSIG      string               `json:"csig"`                // format, or "none"
 	MTU       int64                `json:"mtu"`                 // wire bytes of a full data packet
 	Header    int64                `json:"header"`              // wire bytes charged for headers
@@ -55,7 +56,7 @@ func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint
 	for _, v := range m.Variants {
 		summary := s.Variants[v.Name]
 		all = append(all, Variant{
-			Name: v.Name, CC: v.CC, LB: v.LB, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants,
+			Name: v.Name, CC: v.CC, LB: v.LB, AQM: v.AQM, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants,
 			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, flows),
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -37,75 +36,6 @@ func TestForwards(t *testing.T) {
 		t.Error(err)
 	}
 	r.wants(nil, nil)
-}
-
-// docs/references.md#switch-queue: control packets go first.
-func TestControlGoesFirst(t *testing.T) {
-	r := newRig(t, config())
-	r.receive(0, 3, r.data(1, 4150), r.data(1, 4150), r.ack(1), r.data(1, 4150), r.ack(1))
-	r.receive(full+1, 3, r.ack(1)) // the wire is busy with an ACK
-	r.Run(forever)
-	want := []string{"data", "ack", "ack", "ack", "data", "data"}
-	if got := r.kinds(); !slices.Equal(got, want) {
-		t.Errorf("order %v, want %v", got, want)
-	}
-}
-
-// docs/references.md#switch-queue: marking goes by the data queue without the
-// leaving packet.
-func TestECNAfterRemovingTheDepartingPacket(t *testing.T) {
-	cfg := config()
-	marking(&cfg, 2*4150, 2*4150) // a step: marks with two packets behind
-	r := newRig(t, cfg)
-	var packets []*wire.Packet
-	for range 5 {
-		packets = append(packets, r.data(1, 4150))
-	}
-	packets[2].Header()[wire.EthernetLen+1] &^= 3 // Not-ECT
-	fixChecksum(packets[2])
-	r.receive(0, 3, packets...)
-	r.Run(forever)
-	// Queues behind them when they leave: 0, 3, 2, 1, 0 packets.
-	want := []uint8{wire.ECT0, wire.CE, wire.NotECT, wire.ECT0, wire.ECT0}
-	for i, p := range packets {
-		if p.ECN() != want[i] {
-			t.Errorf("packet %d left with ECN %d, want %d", i, p.ECN(), want[i])
-		}
-		if err := valid(p, r.domain); err != nil {
-			t.Errorf("packet %d: %v", i, err)
-		}
-	}
-	if got := r.port(1).MarkedPackets; got != 1 {
-		t.Errorf("%d packets counted as marked, want 1", got)
-	}
-}
-
-func TestECNSparesControlAndMarkedPackets(t *testing.T) {
-	cfg := config()
-	marking(&cfg, 0, 0) // marks everything
-	r := newRig(t, cfg)
-	marked, ack := r.data(1, 4150), r.ack(1)
-	marked.MarkCE()
-	ack.MarkCE() // a control packet that claims to be ECN-capable
-	r.receive(0, 3, marked, ack)
-	r.Run(forever)
-	if got := r.port(1).MarkedPackets; got != 0 {
-		t.Errorf("%d packets counted as marked, want none that was not marked here", got)
-	}
-}
-
-// fixChecksum recomputes the IPv4 checksum of an untagged packet.
-func fixChecksum(p *wire.Packet) {
-	h := p.Header()[wire.EthernetLen:][:wire.IPv4Len]
-	h[10], h[11] = 0, 0
-	sum := 0
-	for i := 0; i < len(h); i += 2 {
-		sum += int(h[i])<<8 + int(h[i+1])
-	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
-	}
-	h[10], h[11] = byte(^sum>>8), byte(^sum)
 }
 
 // docs/references.md#switch-queue: a coin trims the packet that arrives, or the one
@@ -178,39 +108,6 @@ func TestTrimmedTailTooSmall(t *testing.T) {
 		return
 	}
 	t.Error("64 seeds never trimmed the tail")
-}
-
-func TestWithoutTrimmingPacketsDrop(t *testing.T) {
-	cfg := config()
-	cfg.Trim = false
-	cfg.Buffer.Data = 2 * 4150
-	r := newRig(t, cfg)
-	for range 5 {
-		r.receive(0, 3, r.data(1, 4150))
-	}
-	r.Run(forever)
-	r.wants(map[string]int64{"data queue full": 2}, nil)
-	if got := r.port(1); got.TxPackets != 3 || got.DroppedPackets != 2 || got.DroppedBytes != 2*4150 || got.TrimmedPackets != 0 {
-		t.Errorf("%+v", got)
-	}
-	returnsEverything(t, r)
-}
-
-func TestControlQueueLimit(t *testing.T) {
-	cfg := config()
-	cfg.Buffer = buffer.Limits{Data: 4150, Control: 3 * 64}
-	r := newRig(t, cfg)
-	r.receive(0, 3, r.data(1, 4150)) // on the wire
-	for range 5 {
-		r.receive(0, 3, r.ack(1))
-	}
-	r.receive(0, 3, r.data(1, 4150), r.data(1, 4150)) // one waits, one is trimmed and finds no room
-	r.Run(forever)
-	r.wants(map[string]int64{"control queue full": 3}, nil)
-	if got := r.port(1); got.DroppedPackets != 3 || got.DroppedBytes != 3*64 || got.CutBytes != 4086 {
-		t.Errorf("%+v", got)
-	}
-	returnsEverything(t, r)
 }
 
 func TestDropsWithoutAPort(t *testing.T) {

@@ -80,7 +80,7 @@ func (s *Experiment) manifest() runfolder.Manifest {
 		{Flow: 0, Name: "0-3", Src: 0, Dst: 3, Size: 200 * units.MB}, {Flow: 1, Name: "0-1", Src: 0, Dst: 1, Size: 200 * units.MB}, {Flow: 2, Name: "2-3", Src: 2, Dst: 3, Size: 200 * units.MB}})
 	for _, v := range []string{"baseline", "csig", "csig-wide"} {
 		if _, ok := s.Rates[v]; ok {
-			m.Variants = append(m.Variants, runfolder.Variant{Name: v, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", CSIG: "none", Actions: Actions, Constants: constants})
+			m.Variants = append(m.Variants, runfolder.Variant{Name: v, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", AQM: "linear", CSIG: "none", Actions: Actions, Constants: constants})
 		}
 	}
 	m.Published = []runfolder.Published{
