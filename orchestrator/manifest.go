@@ -71,10 +71,13 @@ func (r *runner) describe(m *runfolder.Manifest, j job) {
 	for _, c := range p.Constants {
 		variant.Constants = append(variant.Constants, runfolder.Constant(c))
 	}
-	ports, flows := portTable(p.Graph), runfolder.Flows(p.Flows)
+	nodes, ports, flows := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows)
 	if len(m.Variants) == 0 {
-		m.Nodes, m.Ports, m.Flows = nodeTable(p.Graph), ports, flows
+		m.Nodes, m.Ports, m.Flows = nodes, ports, flows
 	} else {
+		if !reflect.DeepEqual(nodes, m.Nodes) {
+			variant.Nodes = nodes
+		}
 		if !reflect.DeepEqual(ports, m.Ports) {
 			variant.Ports = ports
 		}

@@ -120,6 +120,7 @@ type Variant struct {
 	Actions   []Action   `json:"actions,omitempty"`   // of CC, in the order of charts
 	Constants []Constant `json:"constants,omitempty"` // of CC
 
+	Nodes []Node `json:"nodes,omitempty"` // set when they differ from the manifest's
 	Ports []Port `json:"ports,omitempty"` // set when they differ from the manifest's
 	Flows []Flow `json:"flows,omitempty"` // set when they differ from the manifest's
 }
@@ -231,6 +232,16 @@ type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail,omitempty"` // what was compared, or what is wrong
+}
+
+// NodesOf returns the nodes of a variant.
+func (m *Manifest) NodesOf(variant string) []Node {
+	for _, v := range m.Variants {
+		if v.Name == variant && v.Nodes != nil {
+			return v.Nodes
+		}
+	}
+	return m.Nodes
 }
 
 // PortsOf returns the ports of a variant.

@@ -47,7 +47,7 @@ func (w *Writer) BeginRun(variant string, seed uint64) (*RunWriter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := &RunWriter{to: w, flows: w.manifest.FlowsOf(variant)}
-	r.names = newNames(variant, seed, w.manifest.Nodes, r.flows)
+	r.names = newNames(variant, seed, w.manifest.NodesOf(variant), r.flows)
 	if w.closed {
 		return nil, r.fail(ErrClosed)
 	}
