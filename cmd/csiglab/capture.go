@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
@@ -109,7 +110,7 @@ func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) err
 		os.Remove(file.Name()) // now, as the end of a reader such as head kills csiglab; open, it lives on
 	}
 	defer file.Close()
-	err = a.lab.recapture(orchestrator.Recapture{
+	err = a.lab.recapture(packets.Recapture{
 		Folder: folder, Link: c.link, Variant: c.variant, Seed: c.seed, AnySeed: !cmd.Flags().Changed("seed"),
 		Announce: a.say, Version: buildVersion(),
 	}, cmd.Context(), file)
@@ -149,7 +150,7 @@ func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) erro
 		return usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)
 	}
 	out := a.output(c.out)
-	capture := orchestrator.LiveCapture{Run: run, Link: c.link, Duration: c.duration, Packets: c.packets, Announce: a.say}
+	capture := packets.Live{Run: run, Link: c.link, Duration: c.duration, Packets: c.packets, Announce: a.say}
 	got, err := a.lab.live(capture, cmd.Context(), out)
 	if err != nil {
 		err = captureError(err)
@@ -176,9 +177,9 @@ func captureError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return infrastructure(errors.New("interrupted"))
-	case errors.Is(err, orchestrator.ErrConfiguration):
+	case errors.Is(err, failure.ErrConfiguration):
 		return &exitError{exitUsage, err}
-	case errors.Is(err, orchestrator.ErrInfrastructure):
+	case errors.Is(err, failure.ErrInfrastructure):
 		return &exitError{exitInfrastructure, err}
 	}
 	return folderError(err)

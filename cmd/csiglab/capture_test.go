@@ -13,7 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
@@ -27,13 +28,13 @@ func captureLab(t *testing.T, err error) lab {
 		{ID: "cc33", Name: "gone", Clock: runtimes.Wall, State: runs.Dead},
 	}}
 	l := f.lab()
-	l.recapture = func(c orchestrator.Recapture, _ context.Context, out io.Writer) error {
+	l.recapture = func(c packets.Recapture, _ context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "run %s %s %q %d %v", filepath.Base(c.Folder), c.Link, c.Variant, c.Seed, c.AnySeed)
 		return err
 	}
-	l.live = func(c orchestrator.LiveCapture, _ context.Context, out io.Writer) (*orchestrator.Captured, error) {
+	l.live = func(c packets.Live, _ context.Context, out io.Writer) (*packets.Captured, error) {
 		fmt.Fprintf(out, "live %s %s %v %d", c.Run.ID, c.Link, c.Duration, c.Packets)
-		return &orchestrator.Captured{Packets: 2, Missed: 1, Ended: c.Duration == 0}, err
+		return &packets.Captured{Packets: 2, Missed: 1, Ended: c.Duration == 0}, err
 	}
 	return l
 }
@@ -101,8 +102,8 @@ func TestCaptureFile(t *testing.T) {
 		code int
 	}{
 		{context.Canceled, exitInfrastructure},
-		{orchestrator.ErrConfiguration, exitUsage},
-		{orchestrator.ErrInfrastructure, exitInfrastructure},
+		{failure.ErrConfiguration, exitUsage},
+		{failure.ErrInfrastructure, exitInfrastructure},
 		{errors.New("damaged"), exitInfrastructure},
 	} {
 		if code := execute(t.Context(), captureLab(t, c.err), []string{"capture", folder, "--link", "x-y"}, nil, &stdout, &stderr); code != c.code {
@@ -170,8 +171,8 @@ workload: {transfers: [0 -> 1 100kB]}
 // no empty file takes the place of what was there.
 func TestCaptureThatCannotBegin(t *testing.T) {
 	l := captureLab(t, nil)
-	l.live = func(orchestrator.LiveCapture, context.Context, io.Writer) (*orchestrator.Captured, error) {
-		return nil, fmt.Errorf("%w: no such link", orchestrator.ErrConfiguration)
+	l.live = func(packets.Live, context.Context, io.Writer) (*packets.Captured, error) {
+		return nil, fmt.Errorf("%w: no such link", failure.ErrConfiguration)
 	}
 	fresh, old := filepath.Join(t.TempDir(), "fresh"), filepath.Join(t.TempDir(), "old")
 	if err := os.WriteFile(old, []byte("packets"), 0o600); err != nil {

@@ -13,12 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/reports/analysis"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestMain lets doctor start this test's program as the probe, and TestLab as
@@ -36,7 +39,7 @@ func TestMain(m *testing.M) {
 // fakeLab answers with a summary and remembers what it was asked.
 type fakeLab struct {
 	set      *experiment.Set
-	options  orchestrator.Options
+	options  campaign.Options
 	summary  runfolder.Summary
 	err      error
 	ran      int
@@ -45,22 +48,22 @@ type fakeLab struct {
 	did      []string // to labs
 	report   runs.Report
 	downErr  error
-	progress []orchestrator.Progress
+	progress []campaign.Progress
 }
 
 func (f *fakeLab) lab() lab {
 	return lab{
-		run: func(_ context.Context, set *experiment.Set, opts orchestrator.Options) (*orchestrator.Result, error) {
+		run: func(_ context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
 			f.set, f.options = set, opts
 			f.ran++
 			for _, p := range f.progress {
 				opts.Progress(p)
 			}
-			return &orchestrator.Result{Folder: "runs/x", Summary: &f.summary}, f.err
+			return &campaign.Result{Folder: "runs/x", Summary: &f.summary}, f.err
 		},
-		validate: func(set *experiment.Set) (*orchestrator.Validation, error) {
+		validate: func(set *experiment.Set) (*predict.Validation, error) {
 			f.set = set
-			return &orchestrator.Validation{Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, VirtualSeconds: 1.5, LockstepSeconds: 60}, f.err
+			return &predict.Validation{Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, VirtualSeconds: 1.5, LockstepSeconds: 60}, f.err
 		},
 		report: func(folder string) (string, *analysis.Result, error) {
 			if folder != "runs/x" {
@@ -336,7 +339,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"all held", valid, nil, 0, "report  runs/x/report.html"},
 		{"an expectation failed", failed, nil, 1, "FAILED  a.b > 1  is 0.5"},
-		{"configuration", valid, fmt.Errorf("%w: no such queue", orchestrator.ErrConfiguration), 2, "csiglab: configuration: no such queue"},
+		{"configuration", valid, fmt.Errorf("%w: no such queue", failure.ErrConfiguration), 2, "csiglab: configuration: no such queue"},
 		{"invalid", invalid, nil, 3, "  a frame is missing on link tor0-agg0"},
 		{"infrastructure", valid, errors.New("node agg0 died"), 3, "node agg0 died\nthe run is incomplete; what it left is in runs/x"},
 	} {
@@ -351,9 +354,9 @@ func TestExitCodes(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := (&fakeLab{}).lab()
-	l.run = func(ctx context.Context, _ *experiment.Set, _ orchestrator.Options) (*orchestrator.Result, error) {
+	l.run = func(ctx context.Context, _ *experiment.Set, _ campaign.Options) (*campaign.Result, error) {
 		cancel()
-		return &orchestrator.Result{Folder: "runs/x", Notes: []string{"prio is not used"}}, fmt.Errorf("variant a: %w", context.Cause(ctx))
+		return &campaign.Result{Folder: "runs/x", Notes: []string{"prio is not used"}}, fmt.Errorf("variant a: %w", context.Cause(ctx))
 	}
 	const want = "note: prio is not used\ncsiglab: interrupted\nthe run is incomplete; what it left is in runs/x\n"
 	var out, errs bytes.Buffer
@@ -365,7 +368,7 @@ func TestInterrupted(t *testing.T) {
 func TestJSONIsAlone(t *testing.T) {
 	f := &fakeLab{
 		summary:  summaryOf(map[string]float64{"baseline": 4.6}),
-		progress: []orchestrator.Progress{{Done: 1, Total: 2, Variant: "baseline", Seed: 1, ETA: 3 * time.Second}, {Done: 2, Total: 2, Variant: "csig", Seed: 1}},
+		progress: []campaign.Progress{{Done: 1, Total: 2, Variant: "baseline", Seed: 1, ETA: 3 * time.Second}, {Done: 2, Total: 2, Variant: "csig", Seed: 1}},
 	}
 	code, stdout, stderr := csiglab(f, nil, "run", "three-flow", "--json")
 	var got runfolder.Summary
@@ -390,7 +393,7 @@ func TestRunPassesItsFlags(t *testing.T) {
 	}
 	o := f.options
 	o.Progress, o.Announce, o.Version = nil, nil, ""
-	want := orchestrator.Options{
+	want := campaign.Options{
 		Out: "from-env", Payload: "elide", Processes: "one", CheckParity: true, Inject: []string{"drop=tor0-agg0:7"}, Parallel: 4,
 		Command: append([]string{"csiglab"}, "run", "three-flow", "--runtime", "netns", "--seeds", "2", "--set", "links.mtu=2000B", "--check-parity",
 			"--processes", "one", "--payload", "elide", "--inject", "drop=tor0-agg0:7", "--parallel", "4"),

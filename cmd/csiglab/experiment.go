@@ -9,11 +9,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/workloads/htsim"
-	"github.com/spf13/cobra"
 )
 
 // selection are the flags that choose an experiment and change it.

@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies/draw"
 	"github.com/csiglab/csiglab/topologies/htsim"
-	"github.com/spf13/cobra"
 )
 
 // fabricFlags choose a topology, the format that it is written in and the file.
@@ -162,7 +163,7 @@ func (a *app) topoExport() *cobra.Command {
 			}
 			if f.format == "clab" {
 				t.Graph.Name = asName(cmp.Or(t.Graph.Name, filepath.Base(f.topology)))
-				return f.emit(a, func(w io.Writer) error { return orchestrator.WriteContainerlab(w, t.Graph, f.links) })
+				return f.emit(a, func(w io.Writer) error { return containers.WriteTopology(w, t.Graph, f.links.MTU-f.links.Header) })
 			}
 			if t.Tree == nil {
 				return usage("topology %s: htsim's format has fat trees and leaf-spine fabrics only", t.Graph.Name)

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
@@ -68,7 +68,7 @@ func (a *app) hold() *cobra.Command {
 				}
 			})
 			l.options.Hold = h.hold
-			l.options.Ready = func(s orchestrator.Started) {
+			l.options.Ready = func(s campaign.Started) {
 				if err := h.ready(s); err != nil {
 					cancel(err)
 				}
@@ -78,7 +78,7 @@ func (a *app) hold() *cobra.Command {
 			inner := *a
 			inner.args = slices.Concat([]string{"up"}, a.args[1:]) // as its user called it
 			inner.stdout, inner.stderr = io.MultiWriter(a.stdout, &h.output), io.MultiWriter(a.stderr, &h.errors)
-			inner.lab.run = func(ctx context.Context, set *experiment.Set, opts orchestrator.Options) (*orchestrator.Result, error) {
+			inner.lab.run = func(ctx context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
 				opts.Progress = nil // nobody looks
 				result, err := a.lab.run(ctx, set, opts)
 				if result != nil { // who ends the lab may be in another directory
@@ -110,7 +110,7 @@ type holding struct {
 }
 
 // ready makes the lab one that can be asked to end, and tells up.
-func (h *holding) ready(s orchestrator.Started) error {
+func (h *holding) ready(s campaign.Started) error {
 	list, err := runs.List(context.Background())
 	if err != nil {
 		return err

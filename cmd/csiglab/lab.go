@@ -11,10 +11,10 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator"
-	"github.com/csiglab/csiglab/orchestrator/containers"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/packets"
+	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
@@ -23,8 +23,8 @@ import (
 // lab is what the commands do through other packages. Tests put a fake in its
 // place.
 type lab struct {
-	run      func(context.Context, *experiment.Set, orchestrator.Options) (*orchestrator.Result, error)
-	validate func(*experiment.Set) (*orchestrator.Validation, error)
+	run      func(context.Context, *experiment.Set, campaign.Options) (*campaign.Result, error)
+	validate func(*experiment.Set) (*predict.Validation, error)
 	report   func(folder string) (file string, numbers *analysis.Result, err error)
 	list     func(context.Context) ([]runs.Run, error)
 	clean    func(ctx context.Context, which string, all bool) ([]string, error)
@@ -32,27 +32,27 @@ type lab struct {
 	start    func(ctx context.Context, args, env []string, stderr io.Writer) (id string, err error)
 	down     func(context.Context, runs.Run) (runs.Report, error)
 
-	recapture func(orchestrator.Recapture, context.Context, io.Writer) error
-	live      func(orchestrator.LiveCapture, context.Context, io.Writer) (*orchestrator.Captured, error)
+	recapture func(packets.Recapture, context.Context, io.Writer) error
+	live      func(packets.Live, context.Context, io.Writer) (*packets.Captured, error)
 }
 
 func newLab() lab {
-	return lab{run: orchestrator.Run, validate: orchestrator.Validate, report: writeReport, list: listRuns, clean: cleanRuns, enter: enterNode,
+	return lab{run: campaign.Run, validate: predict.Validate, report: writeReport, list: listRuns, clean: cleanRuns, enter: enterNode,
 		start: startLab, down: runs.Down,
-		recapture: orchestrator.Recapture.Write, live: orchestrator.LiveCapture.Write}
+		recapture: packets.Recapture.Write, live: packets.Live.Write}
 }
 
-// backends know what runs have on this machine.
-var backends = []runs.Backend{netns.Remains{}, containers.Remains{}}
+// finders find what runs have on this machine.
+var finders = campaign.Finders()
 
 // listRuns returns the runs of this user's that are under way or have left
 // something.
-func listRuns(ctx context.Context) ([]runs.Run, error) { return runs.List(ctx, backends...) }
+func listRuns(ctx context.Context) ([]runs.Run, error) { return runs.List(ctx, finders...) }
 
 // cleanRuns removes what runs left behind, in network namespaces and in
 // containers.
 func cleanRuns(ctx context.Context, which string, all bool) ([]string, error) {
-	return runs.Clean(ctx, which, all, backends...)
+	return runs.Clean(ctx, which, all, finders...)
 }
 
 // writeReport writes the report of a run's folder into the folder. It returns the

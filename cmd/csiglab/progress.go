@@ -6,9 +6,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 )
 
 // progressView shows how far the runs are: a bar on a terminal, elsewhere a
@@ -31,7 +32,7 @@ func newProgress(w io.Writer) *progressView {
 	return p
 }
 
-func (p *progressView) update(now orchestrator.Progress) {
+func (p *progressView) update(now campaign.Progress) {
 	left := ""
 	if now.ETA >= time.Second {
 		left = fmt.Sprintf(", about %v left", now.ETA.Round(time.Second))

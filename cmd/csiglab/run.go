@@ -7,17 +7,20 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // runFlags are the flags of run and demo.
 type runFlags struct {
 	selection
-	options orchestrator.Options
+	options campaign.Options
 	json    bool
 }
 
@@ -88,14 +91,14 @@ func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
 		case set.Base.Runtime == runtimes.Inproc:
 			return usage("--%s %s: needs --runtime netns; the runtime %s has no frames and no processes of nodes",
 				flag, cmd.Flag(flag).Value, set.Base.Runtime)
-		case flag == "processes" && r.options.Processes != orchestrator.ProcessesNode:
+		case flag == "processes" && r.options.Processes != string(backend.ProcessPerNode):
 			return usage("--processes %s: needs --runtime netns; a container holds one node", r.options.Processes)
 		}
 	}
 	if r.dilation != "" && set.Base.Clock != runtimes.Wall {
 		return usage("--dilation %s: needs --clock wall; %s has no wall seconds", r.dilation, set.Base.Clock)
 	}
-	if r.options.Processes == orchestrator.ProcessesSwitches && set.Base.Clock != runtimes.Wall {
+	if r.options.Processes == string(backend.SwitchProcess) && set.Base.Clock != runtimes.Wall {
 		return usage("--processes switches: needs --clock wall; %s is exact with a process for each node", set.Base.Clock)
 	}
 	if r.options.CheckParity && set.Base.Clock == runtimes.Wall {
@@ -144,13 +147,13 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 
 // runError keeps the class of the orchestrator's errors and says where the
 // incomplete folder is.
-func runError(err error, result *orchestrator.Result) error {
+func runError(err error, result *campaign.Result) error {
 	code := exitInfrastructure
 	var wrong *experiment.Error
 	switch {
 	case errors.Is(err, context.Canceled):
 		err = errors.New("interrupted")
-	case errors.Is(err, orchestrator.ErrConfiguration) || errors.As(err, &wrong):
+	case errors.Is(err, failure.ErrConfiguration) || errors.As(err, &wrong):
 		code = exitUsage
 	}
 	if result != nil && result.Folder != "" {

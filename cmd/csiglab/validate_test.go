@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/predict"
 )
 
 func TestValidateFiles(t *testing.T) {
@@ -37,7 +37,7 @@ func TestValidateExperiment(t *testing.T) {
 // What is predicted is what can be known.
 func TestValidateText(t *testing.T) {
 	l := (&fakeLab{}).lab()
-	l.validate = orchestrator.Validate
+	l.validate = predict.Validate
 	for _, c := range []struct{ args, want string }{
 		{"one", "1 variant x 1 seed; 16 hosts, 20 switches, 48 links; 1 flow, 2MB\npredicted: less than 0.1 s with runtime inproc and clock virtual\n"},
 		{"three-flow --clock lockstep --runtime netns", "3 flows, 600MB\npredicted: 64.8 s with runtime netns and clock lockstep\n"},

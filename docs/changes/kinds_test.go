@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/units"
 )
@@ -139,7 +139,7 @@ func TestKindsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := orchestrator.Run(context.Background(), set, orchestrator.Options{Out: filepath.Join(t.TempDir(), "run")})
+	result, err := campaign.Run(context.Background(), set, campaign.Options{Out: filepath.Join(t.TempDir(), "run")})
 	if err != nil {
 		t.Fatal(err)
 	}

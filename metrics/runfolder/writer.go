@@ -251,3 +251,6 @@ func (w *Writer) writeFile(name string, data []byte) error {
 	}
 	return err
 }
+
+// Valid reports whether nothing speaks against the run.
+func (d *RunData) Valid() bool { return len(d.Invalid) == 0 }

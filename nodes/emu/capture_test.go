@@ -16,8 +16,8 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
-	"github.com/csiglab/csiglab/orchestrator"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -30,10 +30,10 @@ func sortRecords(records []spool.Record) {
 }
 
 // tapped returns what taps see at ports of a run in virtual time.
-func tapped(t *testing.T, p *orchestrator.Plan, ports []topologies.End) []spool.Record {
+func tapped(t *testing.T, p *plan.Plan, ports []topologies.End) []spool.Record {
 	t.Helper()
 	var records []spool.Record
-	orchestratortest.Virtual(t, p, func(i int) node.Tap {
+	backendtest.Virtual(t, p, func(i int) node.Tap {
 		return func(now units.Time, port int, event node.Event, packet *wire.Packet) {
 			place := slices.Index(ports, topologies.End{Node: i, Port: port})
 			if place < 0 {
@@ -53,7 +53,7 @@ func tapped(t *testing.T, p *orchestrator.Plan, ports []topologies.End) []spool.
 // TestCapture: nodes capture, at the ports that are asked for, what a tap sees in
 // virtual time, with the payload and the trailer that were on the wire.
 func TestCapture(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	var ports []topologies.End
 	for id := range p.Graph.Links {
 		if name := p.Graph.LinkName(id); name == "h5-tor2" || name == "tor2-agg2" {
@@ -99,7 +99,7 @@ func TestCapture(t *testing.T) {
 
 // shorten checks the payload and trailer of a captured frame and returns the
 // record with the headers alone and the payload's length.
-func shorten(t *testing.T, p *orchestrator.Plan, f emu.Fabric, r *spool.Record) spool.Record {
+func shorten(t *testing.T, p *plan.Plan, f emu.Fabric, r *spool.Record) spool.Record {
 	t.Helper()
 	arrives, ok := emu.Arrival(r.Frame)
 	switch delay := units.Microsecond; {
@@ -129,7 +129,7 @@ func shorten(t *testing.T, p *orchestrator.Plan, f emu.Fabric, r *spool.Record) 
 // Only nodes with captured ports have a spool, and one that cannot be written is
 // an error.
 func TestSpools(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	f := fabric(p)
 	f.Spools = emu.Capture{Folder: t.TempDir() + "/gone", Ports: []topologies.End{p.Graph.Links[0].A}}
 	configs, _ := f.Configs()

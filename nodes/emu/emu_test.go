@@ -11,21 +11,21 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
-	"github.com/csiglab/csiglab/orchestrator"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
 
-func fabric(p *orchestrator.Plan) emu.Fabric {
-	f := orchestratortest.Fabric(p)
+func fabric(p *plan.Plan) emu.Fabric {
+	f := backendtest.Fabric(p)
 	f.Run, f.FrameTimeout = 99, 300*time.Millisecond
 	return f
 }
 
 // run drives the plan over links in memory.
-func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]orchestratortest.Result, *shared.Pool, error) {
+func run(t testing.TB, p *plan.Plan, f emu.Fabric, goroutines int) ([]backendtest.Result, *shared.Pool, error) {
 	t.Helper()
-	nodes, links, _, records := orchestratortest.InMemory(t, p, f)
+	nodes, links, _, records := backendtest.InMemory(t, p, f)
 	board, err := shared.NewPool(nodes, links, f.End)
 	if err != nil {
 		t.Fatal(err)
@@ -48,10 +48,10 @@ func run(t testing.TB, p *orchestrator.Plan, f emu.Fabric, goroutines int) ([]or
 // TestParity: real nodes leave the trace of the sequential run, with payloads
 // and without, on one goroutine and on several, under every tie seed.
 func TestParity(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	for _, tie := range []uint64{0, 1, 2} {
 		p.TieSeed = tie
-		want := orchestratortest.Virtual(t, p, nil)
+		want := backendtest.Virtual(t, p, nil)
 		if want[0].Events == 0 {
 			t.Fatal("the reference run is empty")
 		}
@@ -62,7 +62,7 @@ func TestParity(t *testing.T) {
 			if err != nil {
 				t.Fatalf("tie seed %d, %d goroutines: %v", tie, goroutines, err)
 			}
-			orchestratortest.Same(t, got, want)
+			backendtest.Same(t, got, want)
 		}
 	}
 }
@@ -86,17 +86,17 @@ func TestControlLinks(t *testing.T) {
 	if err := os.WriteFile(file, []byte(dependencies), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	start, rest, _ := strings.Cut(orchestratortest.Small, "workload:")
+	start, rest, _ := strings.Cut(backendtest.Small, "workload:")
 	_, rest, _ = strings.Cut(rest, "csig:")
-	p := orchestratortest.Compile(t, start+"workload: {file: "+file+"}\ncsig:"+rest)
-	if len(p.Control) == 0 {
+	p := backendtest.Compile(t, start+"workload: {file: "+file+"}\ncsig:"+rest)
+	if len(p.Control()) == 0 {
 		t.Fatal("the plan has no control links")
 	}
 	got, _, err := run(t, p, fabric(p), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	orchestratortest.Same(t, got, orchestratortest.Virtual(t, p, nil))
+	backendtest.Same(t, got, backendtest.Virtual(t, p, nil))
 	if done := got[6].Receivers[0].Done; done == units.Never {
 		t.Error("the last transfer did not complete")
 	}
@@ -105,24 +105,24 @@ func TestControlLinks(t *testing.T) {
 // TestFastLinks: at 800 Gb/s with small packets more frames fit between two turns
 // of a receiver than it has room for; senders wait and nothing is lost.
 func TestFastLinks(t *testing.T) {
-	text := strings.ReplaceAll(orchestratortest.Small, "100Gbps", "800Gbps")
+	text := strings.ReplaceAll(backendtest.Small, "100Gbps", "800Gbps")
 	text = strings.Replace(text, "{queue: 30kB}", "{queue: 30kB, mtu: 256B}", 1)
-	p := orchestratortest.Compile(t, text)
+	p := backendtest.Compile(t, text)
 	got, _, err := run(t, p, fabric(p), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	orchestratortest.Same(t, got, orchestratortest.Virtual(t, p, nil))
+	backendtest.Same(t, got, backendtest.Virtual(t, p, nil))
 }
 
 // TestEnd: a run that ends in the middle ends at the same event.
 func TestEnd(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small+"end: 40us\n")
+	p := backendtest.Compile(t, backendtest.Small+"end: 40us\n")
 	got, board, err := run(t, p, fabric(p), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	orchestratortest.Same(t, got, orchestratortest.Virtual(t, p, nil))
+	backendtest.Same(t, got, backendtest.Virtual(t, p, nil))
 	if board.End() != p.End {
 		t.Errorf("run ended at %v, want %v", board.End(), p.End)
 	}
@@ -130,7 +130,7 @@ func TestEnd(t *testing.T) {
 
 // TestDropNamesTheLink: a frame that is lost ends the run with its link's name.
 func TestDropNamesTheLink(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	for text, want := range map[string]emu.LinkError{
 		"drop=h1-tor0:5": {Link: "h1-tor0", From: "h1", To: "tor0", Frame: 5},
 		"drop=tor2-h5:3": {Link: "h5-tor2", From: "tor2", To: "h5", Frame: 3},
@@ -157,7 +157,7 @@ func TestDropNamesTheLink(t *testing.T) {
 // TestFlipBreaksParity: a bit that flips on a link shows in the trace of the
 // node that received it.
 func TestFlipBreaksParity(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	f := fabric(p)
 	i, err := emu.ParseInjection("flip=h1-tor0:5", p.Graph)
 	if err != nil {
@@ -169,13 +169,13 @@ func TestFlipBreaksParity(t *testing.T) {
 		t.Fatal(err)
 	}
 	tor := p.Graph.Links[i.Link].B.Node
-	if got[tor].TraceHash == orchestratortest.Virtual(t, p, nil)[tor].TraceHash {
+	if got[tor].TraceHash == backendtest.Virtual(t, p, nil)[tor].TraceHash {
 		t.Error("a flipped bit left the trace as it was")
 	}
 }
 
 func TestParseInjectionRefuses(t *testing.T) {
-	g := orchestratortest.Compile(t, orchestratortest.Small).Graph
+	g := backendtest.Compile(t, backendtest.Small).Graph
 	for _, text := range []string{"", "drop", "drop=h1-tor0", "lose=h1-tor0:1", "drop=h1-tor0:0", "drop=h1-tor0:x", "drop=h1-tor9:1"} {
 		if _, err := emu.ParseInjection(text, g); err == nil {
 			t.Errorf("%q was accepted", text)

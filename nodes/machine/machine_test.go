@@ -17,7 +17,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -42,9 +42,9 @@ func TestSpecRefuses(t *testing.T) {
 
 // A Spec that crosses a process boundary is the same Spec.
 func TestSpecIsPlainData(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	for i, n := range p.Graph.Nodes {
-		want := p.Machine(i)
+		want := p.Nodes[i]
 		var b bytes.Buffer
 		if err := gob.NewEncoder(&b).Encode(want); err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestSpecIsPlainData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Name() != n.Name || m.Profile() != p.Capture.Domain.Profile() {
+		if got.Name() != n.Name || m.Profile() != p.Domain().Profile() {
 			t.Errorf("node %s: name %q, profile %08x", n.Name, got.Name(), m.Profile())
 		}
 	}

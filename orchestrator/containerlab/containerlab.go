@@ -42,13 +42,13 @@ var ErrInvalid = errors.New("invalid lab")
 
 // Lab is a fabric to deploy.
 type Lab struct {
-	Name   string // of the experiment, [a-z0-9-]+
-	RunID  string // [a-z0-9-]+; no two labs at a time may share it
-	Folder string // takes the topology file; paths in Binds may be relative to it
-	Graph  *topologies.Graph
-	Nodes  []NodeSettings // as Graph.Nodes
-	Sides  []Side
-	MTU    int // of every interface; what the longest frame has after its Ethernet header
+	Name     string // of the experiment, [a-z0-9-]+
+	RunID    string // [a-z0-9-]+; no two labs at a time may share it
+	Folder   string // takes the topology file; paths in Binds may be relative to it
+	Graph    *topologies.Graph
+	Nodes    []NodeSettings // as Graph.Nodes
+	Sidecars []Sidecar
+	MTU      int // of every interface; what the longest frame has after its Ethernet header
 }
 
 // NodeSettings is what a node's container runs.
@@ -67,7 +67,7 @@ type Deployed struct {
 	RunID    string
 	Topology string // path of the topology file
 	Nodes    []Node // as Graph.Nodes
-	Sides    []Node // as Lab.Sides, without Interfaces
+	Sidecars []Node // as Lab.Sidecars, without Interfaces
 }
 
 // Node is the container of a node.

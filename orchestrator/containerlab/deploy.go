@@ -129,8 +129,8 @@ func (d *deployment) deploy(lab *Lab) error {
 	err = c.DeployNodes(d.ctx, names, workers)
 	if err == nil { // what shares the network of a container comes after it
 		names = names[:0]
-		for _, s := range lab.Sides {
-			names = append(names, lab.sideName(s))
+		for _, s := range lab.Sidecars {
+			names = append(names, lab.sidecarName(s))
 		}
 		err = c.DeployNodes(d.ctx, names, workers)
 	}
@@ -185,9 +185,9 @@ func (e *Engine) describe(ctx context.Context, d *deployment, lab *Lab) (*Deploy
 		}
 		lives.Nodes[i] = Node{Name: lab.container(name), ID: s.id, PID: s.pid, Interfaces: indices}
 	}
-	for _, s := range lab.Sides {
-		name := lab.sideName(s)
-		lives.Sides = append(lives.Sides, Node{Name: lab.container(name), ID: d.started[name].id, PID: d.started[name].pid})
+	for _, s := range lab.Sidecars {
+		name := lab.sidecarName(s)
+		lives.Sidecars = append(lives.Sidecars, Node{Name: lab.container(name), ID: d.started[name].id, PID: d.started[name].pid})
 	}
 	containers, err := e.containers(ctx, lab.RunID)
 	if err != nil {

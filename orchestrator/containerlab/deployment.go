@@ -27,7 +27,7 @@ type deployment struct {
 	ctx      context.Context // of the deployment
 	end      context.CancelCauseFunc
 	settings map[string]*NodeSettings
-	sides    map[string]string // names of nodes in whose network others are, by the others' names
+	sidecars map[string]string // names of nodes in whose network others are, by the others' names
 	sysctls  map[string]string
 
 	mu      sync.Mutex
@@ -49,16 +49,16 @@ func newDeployment(ctx context.Context, e *Engine, lab *Lab) *deployment {
 	d := &deployment{
 		DockerRuntime: newDocker().(*docker.DockerRuntime), engine: e,
 		settings: make(map[string]*NodeSettings), started: make(map[string]*started),
-		ready: make(chan string, len(lab.Graph.Nodes)), sides: make(map[string]string),
+		ready: make(chan string, len(lab.Graph.Nodes)), sidecars: make(map[string]string),
 	}
 	d.ctx, d.end = context.WithCancelCause(ctx)
 	d.Client = e.docker
 	for i, n := range lab.Graph.Nodes {
 		d.settings[n.Name] = &lab.Nodes[i]
 	}
-	for _, side := range lab.Sides {
-		s := side.settings()
-		d.settings[lab.sideName(side)], d.sides[lab.sideName(side)] = &s, lab.Graph.Nodes[side.Node].Name
+	for _, sidecar := range lab.Sidecars {
+		s := sidecar.settings()
+		d.settings[lab.sidecarName(sidecar)], d.sidecars[lab.sidecarName(sidecar)] = &s, lab.Graph.Nodes[sidecar.Node].Name
 	}
 	// Router solicitations and MLD reports are frames that nobody asked for.
 	if _, err := os.Stat("/proc/sys/net/ipv6"); err == nil {
@@ -114,7 +114,7 @@ func (d *deployment) StartContainer(_ context.Context, id string, n clab.Node) (
 		d.mu.Lock()
 		d.started[n.Config().ShortName] = s
 		d.mu.Unlock()
-		if d.sides[n.Config().ShortName] == "" {
+		if d.sidecars[n.Config().ShortName] == "" {
 			d.ready <- n.Config().ShortName // has room for all nodes
 		}
 	}
@@ -148,7 +148,7 @@ func (d *deployment) create(n *types.NodeConfig) (string, error) {
 		Resources:     container.Resources{Memory: int64(s.memory()), MemorySwap: int64(s.memory()), PidsLimit: &pids},
 		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m"}},
 	}
-	if beside := d.sides[n.ShortName]; beside != "" {
+	if beside := d.sidecars[n.ShortName]; beside != "" {
 		d.mu.Lock()
 		host.NetworkMode = container.NetworkMode("container:" + d.started[beside].id)
 		d.mu.Unlock()

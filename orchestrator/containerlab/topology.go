@@ -130,11 +130,11 @@ func (lab *Lab) render() ([]byte, error) {
 			Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
 		}})
 	}
-	for _, side := range lab.Sides {
-		s := side.settings()
-		f.Topology.Nodes = append(f.Topology.Nodes, yaml.MapItem{Key: lab.sideName(side), Value: fileNode{
-			Image: s.Image, Group: "programs", NetworkMode: "container:" + lab.Graph.Nodes[side.Node].Name,
-			Entrypoint: sideInit, Cmd: quote(s.Cmd), Binds: s.Binds, Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
+	for _, sidecar := range lab.Sidecars {
+		s := sidecar.settings()
+		f.Topology.Nodes = append(f.Topology.Nodes, yaml.MapItem{Key: lab.sidecarName(sidecar), Value: fileNode{
+			Image: s.Image, Group: "programs", NetworkMode: "container:" + lab.Graph.Nodes[sidecar.Node].Name,
+			Entrypoint: sidecarInit, Cmd: quote(s.Cmd), Binds: s.Binds, Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
 		}})
 	}
 	for _, l := range lab.Graph.Links {
@@ -224,7 +224,7 @@ func (lab *Lab) validate() error {
 		}
 	}
 	beside := map[int]bool{}
-	for _, s := range lab.Sides {
+	for _, s := range lab.Sidecars {
 		switch {
 		case s.Node < 0 || s.Node >= len(lab.Nodes):
 			return fail("a container beside node %d; nodes go from 0 to %d", s.Node, len(lab.Nodes)-1)

@@ -95,7 +95,7 @@ func TestSchema(t *testing.T) {
 	for i, g := range graphs {
 		lab := newLab(g, settings)
 		lab.Name = "sample"
-		lab.Sides = []containerlab.Side{{Node: 0, Image: "iperf3:1", Init: "/bin/csig-host"}, {Node: 1, Image: "iperf3:1", Init: "/bin/csig-host"}}
+		lab.Sidecars = []containerlab.Sidecar{{Node: 0, Image: "iperf3:1", Init: "/bin/csig-host"}, {Node: 1, Image: "iperf3:1", Init: "/bin/csig-host"}}
 		var text bytes.Buffer
 		if err := containerlab.WriteTopology(&text, lab); err != nil {
 			t.Errorf("topology %d (%s): %v", i, g.Name, err)
@@ -133,12 +133,12 @@ func TestInvalid(t *testing.T) {
 		{"bind", func(l *containerlab.Lab) { l.Nodes[0].Binds = []string{"/a"} }, `bind "/a"`},
 		{"bind target", func(l *containerlab.Lab) { l.Nodes[0].Binds = []string{"/a:b"} }, `bind "/a:b"`},
 		{"bind mode", func(l *containerlab.Lab) { l.Nodes[0].Binds = []string{"/a:/b:rw"} }, `bind "/a:/b:rw"`},
-		{"beside nothing", func(l *containerlab.Lab) { l.Sides = []containerlab.Side{{Node: 3, Image: "i", Init: "/i"}} }, "beside node 3"},
+		{"beside nothing", func(l *containerlab.Lab) { l.Sidecars = []containerlab.Sidecar{{Node: 3, Image: "i", Init: "/i"}} }, "beside node 3"},
 		{"two beside", func(l *containerlab.Lab) {
-			l.Sides = []containerlab.Side{{Node: 1, Image: "i", Init: "/i"}, {Node: 1, Image: "i", Init: "/i"}}
+			l.Sidecars = []containerlab.Sidecar{{Node: 1, Image: "i", Init: "/i"}, {Node: 1, Image: "i", Init: "/i"}}
 		}, "two containers beside node h1"},
-		{"image beside", func(l *containerlab.Lab) { l.Sides = []containerlab.Side{{Init: "/i"}} }, "beside node h0: no image"},
-		{"init beside", func(l *containerlab.Lab) { l.Sides = []containerlab.Side{{Image: "i", Init: "i"}} }, `init "i"`},
+		{"image beside", func(l *containerlab.Lab) { l.Sidecars = []containerlab.Sidecar{{Init: "/i"}} }, "beside node h0: no image"},
+		{"init beside", func(l *containerlab.Lab) { l.Sidecars = []containerlab.Sidecar{{Image: "i", Init: "i"}} }, `init "i"`},
 		{"template", func(l *containerlab.Lab) { l.Nodes[0].Cmd = []string{"{{.}}"} }, "would expand"},
 		{"variable", func(l *containerlab.Lab) { l.Nodes[0].Env = map[string]string{"A": "$HOME"} }, "would expand"},
 	} {

@@ -1,191 +1,160 @@
-// Package containers is the backend that runs a fabric with real frames in
+// Package containers is the backend that runs plans with real frames in
 // containers: one without privileges per node, on the Docker engine of this
-// machine, and between them the lockstep clock or, dilated, the wall clock.
-// Package containerlab makes the containers and the links of the graph; this one
-// adds the control links, tells the nodes what to do, over Unix sockets in a folder
-// that is mounted into each, and collects what they measured.
+// machine. Package containerlab makes the containers and the links of the graph;
+// this one hands the nodes what they are to do, over a Unix socket in a folder that
+// is mounted into each, and leaves the rest to backend.Drive.
 package containers
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"encoding/gob"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/emu/lockstep"
-	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
+	"golang.org/x/sys/unix"
+
 	"github.com/csiglab/csiglab/nodes/emu/process"
-	"github.com/csiglab/csiglab/nodes/emu/wall"
-	"github.com/csiglab/csiglab/nodes/machine"
-	"github.com/csiglab/csiglab/nodes/wire"
-	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
-	"github.com/csiglab/csiglab/orchestrator/runs"
-	"github.com/csiglab/csiglab/orchestrator/shape"
-	"github.com/csiglab/csiglab/orchestrator/watch"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Fabric is a run: what to deploy and how to run it.
-type Fabric struct {
-	emu.Fabric // Run is filled in by Run; the folder of Live and Spools, if any, is Meeting
+// Runtime is containers as a runtime.
+var Runtime = backend.Runtime{Runtime: runtimes.Get(runtimes.Containerlab), Backend: Backend{}}
 
-	Wall       *wall.Clock    // real time; nil: lockstep
-	Name       string         // of the experiment
-	Folder     string         // of the run, absolute; takes the topology file
-	Machines   []machine.Spec // as Graph.Nodes
-	MaxPayload units.Size     // of a packet
-	Binaries   containerlab.Binaries
+// Backend runs plans in containers. The zero value is ready to use.
+type Backend struct{}
 
-	// Patience, Hold and Ready are those of watch.Paced, of a run in real time; Ready
-	// is told the run's id.
-	Patience time.Duration
-	Hold     <-chan struct{}
-	Ready    func(id string)
-	// Records takes the records of the nodes, batch by batch, from several goroutines.
-	Records func(*metrics.Batch)
-
-	ApplicationMTU units.Size // of the programs' interface on the hosts of Applications
-	Programs       []application.Program
-	// ApplicationImage is that of a container beside each of these hosts', in which
-	// its programs run; "": they run on this machine's files. See Check.
-	ApplicationImage string
-}
-
-// Outcome is what a run left.
-type Outcome struct {
-	watch.Outcome
-	Shaped               []shape.Shaped // of a run in real time: its links' shapers, by node and port
-	TxPackets, RxPackets int64          // that the containers' interfaces counted
-	CPU                  time.Duration  // of the nodes
-	Images               time.Duration  // until the images were there
-	Deploy               time.Duration  // from then until every link was up
-	Setup                time.Duration  // from then until the first node went
-	Wall                 time.Duration  // from then until the last result
-	Destroy              time.Duration
-	Programs             []application.Ended // as Fabric.Programs
-}
-
-// ErrUnavailable is wrapped when this machine or user cannot run containers.
-var ErrUnavailable = errors.New("containers are not available")
-
-// Check returns what would keep any fabric from running on this machine, or one
-// whose programs need an image ("" for none): the error wraps ErrUnavailable or
-// containerlab.ErrNoImage.
-func Check(ctx context.Context, image string) error {
+// Check implements backend.Backend: there must be an engine, the nodes' programs,
+// and the image of the run's programs, if it names one.
+func (Backend) Check(ctx context.Context, r *backend.Run) error {
 	engine, err := open(ctx)
 	if err != nil {
 		return err
 	}
 	defer engine.Close()
-	if image == "" {
-		return nil
+	if image := r.Plan.ApplicationImage; image == "" {
+		err = r.CheckPrograms()
+	} else if err = engine.CheckImage(ctx, image); errors.Is(err, containerlab.ErrNoImage) {
+		err = &imageError{err}
 	}
-	return engine.CheckImage(ctx, image)
+	if err != nil {
+		return err
+	}
+	_, err = backend.FindPrograms()
+	return err
 }
+
+// imageError is the error of an image of programs.
+type imageError struct{ error }
+
+func (e *imageError) Is(target error) bool { return target == backend.ErrImage }
+func (e *imageError) Unwrap() error        { return e.error }
 
 func open(ctx context.Context) (*containerlab.Engine, error) {
 	if os.Geteuid() != 0 {
-		return nil, fmt.Errorf("%w: to join containers by links needs root", ErrUnavailable)
+		return nil, fmt.Errorf("%w: to join containers by links needs root", backend.ErrUnavailable)
 	}
 	engine, err := containerlab.Open(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	return engine, nil
 }
 
-// destroyTime bounds how long a lab may take to go away.
+// NodeFolder implements backend.Backend: the only folder of a run that its nodes see.
+func (Backend) NodeFolder(runFolder string) string { return filepath.Join(runFolder, nodeFolder) }
+
+// destroyTime bounds how long containers may take to go away.
 const destroyTime = 2 * time.Minute
 
-// Run deploys a fabric, runs it to its end and destroys it. progress, which may
-// be nil, is told now and then the model time that all nodes have passed. A
-// *emu.LinkError names the link that lost a frame, a *watch.NodeError the node
-// that died or hangs; an error of the machine wraps ErrUnavailable. However it
-// ends, nothing of the lab is left but the topology file and an empty folder in
-// f.Folder. When ctx ends, the error is its cause.
-func Run(ctx context.Context, f Fabric, progress func(units.Time)) (out *Outcome, err error) {
+// Run implements backend.Backend. However it ends, nothing of the containers is left
+// but the topology file and an empty folder in the run's folder.
+func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out *backend.Outcome, err error) {
 	engine, err := open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer engine.Close()
-	began := time.Now()
-	images, err := engine.EnsureImages(ctx, f.Binaries)
-	if err != nil {
-		return nil, err
-	}
-	var b [10]byte
-	rand.Read(b[:])
-	id := hex.EncodeToString(b[:6])
-	f.Run = binary.NativeEndian.Uint32(b[6:])
-	if f.Live.Folder != "" { // as the nodes see it
-		f.Live.Folder = mounted
-	}
-	if f.Spools.Folder != "" {
-		f.Spools.Folder = mounted
-	}
-	entry, err := runs.Register(runs.Run{ID: id, Name: f.Name, Runtime: runtimeName, Folder: f.Folder, Held: f.Hold != nil}, f.Wall)
-	if err != nil {
-		return nil, err
-	}
 	defer func() {
-		if errors.Is(err, containerlab.ErrLost) { // the run stays on the list
-			err = fmt.Errorf("%w\nwhen the engine is back, csiglab clean %s removes what is left of the run", err, id)
-			return
+		if errors.Is(err, containerlab.ErrLost) {
+			err = fmt.Errorf("%w: %w", err, backend.ErrRemains)
 		}
-		err = errors.Join(err, entry.Remove())
 	}()
-	room, err := openRoom(f.Folder)
+	programs, err := backend.FindPrograms()
 	if err != nil {
 		return nil, err
 	}
-	defer room.close()
-	out = &Outcome{Images: time.Since(began)}
-
-	began = time.Now()
-	deployed, err := engine.Deploy(ctx, f.lab(id, images))
+	images, err := engine.EnsureImages(ctx, containerlab.Binaries{Host: programs.Host, Switch: programs.Switch})
 	if err != nil {
-		return nil, ended(ctx, err)
+		return nil, err
 	}
-	out.Deploy = time.Since(began)
+	meeting, err := openRendezvous(r.Folder)
+	if err != nil {
+		return nil, err
+	}
+	defer meeting.close()
+	var times times
+	began := time.Now()
+	deployed, err := engine.Deploy(ctx, lab(r, programs, images))
+	if err != nil {
+		return nil, cause(ctx, err)
+	}
+	times.deploy = time.Since(began)
 	defer func() {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyTime)
 		defer cancel()
-		room.hangUp()
+		meeting.disconnect()
 		err = errors.Join(err, engine.Destroy(ctx, deployed))
-		if out != nil {
-			out.Destroy = time.Since(began)
+		times.destroy = time.Since(began)
+		if err == nil && c.Note != nil {
+			c.Note(times.text(len(deployed.Nodes), out.Setup))
 		}
 	}()
-	if err := entry.Describe(f.describe(deployed)); err != nil {
-		return nil, err
+	l := &launcher{run: r, engine: engine, deployed: deployed, rendezvous: meeting}
+	d, err := l.deployment()
+	defer closeNetworks(d)
+	if err == nil {
+		err = meeting.gather(ctx, names(r.Plan.Graph), l.missing(ctx))
 	}
-	if progress == nil {
-		progress = func(units.Time) {}
+	if err != nil {
+		return nil, cause(ctx, err)
 	}
-	r := &run{id: id, fabric: &f, engine: engine, room: room, deployed: deployed, progress: progress}
-	if err := r.drive(ctx, out); err != nil {
-		return nil, ended(ctx, err)
+	before := l.cpu()
+	if out, err = backend.Drive(ctx, d, r, c); err != nil {
+		return nil, cause(ctx, err)
 	}
+	out.CPU = l.cpu() - before
 	return out, nil
 }
 
-// ended returns the cause of ctx's end, if it has ended, or err.
-func ended(ctx context.Context, err error) error {
+// times are those of a deployment.
+type times struct{ deploy, destroy time.Duration }
+
+func (t times) text(containers int, setup time.Duration) string {
+	return fmt.Sprintf("%d containers: deployed in %.2f s, ready in %.2f s, destroyed in %.2f s",
+		containers, t.deploy.Seconds(), setup.Seconds(), t.destroy.Seconds())
+}
+
+// cause returns the cause of ctx's end, if it has ended, or err.
+func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+func names(g *topologies.Graph) []string {
+	list := make([]string, len(g.Nodes))
+	for i, n := range g.Nodes {
+		list[i] = n.Name
+	}
+	return list
 }
 
 // wallMemory is the limit of a container in real time: its collector of garbage is
@@ -193,28 +162,27 @@ func ended(ctx context.Context, err error) error {
 const wallMemory = 768 * units.MiB
 
 // lab returns what to deploy.
-func (f *Fabric) lab(id string, images containerlab.Images) containerlab.Lab {
-	lab := Lab(f.Name, f.Graph, f.MaxPayload, images)
-	lab.RunID, lab.Folder = id, f.Folder
-	for i := range lab.Nodes {
-		binds := []string{meeting + ":" + mounted}
-		lab.Nodes[i].Binds = binds
-		if f.Wall != nil {
-			lab.Nodes[i].Memory = wallMemory
+func lab(r *backend.Run, programs backend.Programs, images containerlab.Images) containerlab.Lab {
+	l := Lab(r.Name, r.Plan.Graph, r.MTU(), images)
+	l.RunID, l.Folder = r.ID, r.Folder
+	for i := range l.Nodes {
+		l.Nodes[i].Binds = []string{nodeFolder + ":" + mounted}
+		if r.Wall != nil {
+			l.Nodes[i].Memory = wallMemory
 		}
 	}
-	if f.ApplicationImage != "" {
-		for _, host := range f.Applications {
-			lab.Sides = append(lab.Sides, containerlab.Side{Node: host, Image: f.ApplicationImage, Init: f.Binaries.Host})
+	if r.Plan.ApplicationImage != "" {
+		for _, host := range r.Plan.ApplicationHosts() {
+			l.Sidecars = append(l.Sidecars, containerlab.Sidecar{Node: host, Image: r.Plan.ApplicationImage, Init: programs.Host})
 		}
 	}
-	return lab
+	return l
 }
 
 // Lab returns a fabric as containers that nobody drives yet: a node waits until
-// csiglab is at its socket. payload is the largest of a packet.
-func Lab(name string, g *topologies.Graph, payload units.Size, images containerlab.Images) containerlab.Lab {
-	lab := containerlab.Lab{Name: name, Graph: g, MTU: emu.MaxFrame(payload) - wire.EthernetLen}
+// csiglab is at its socket. mtu is that of every interface.
+func Lab(name string, g *topologies.Graph, mtu int, images containerlab.Images) containerlab.Lab {
+	l := containerlab.Lab{Name: name, Graph: g, MTU: mtu}
 	for _, n := range g.Nodes {
 		s := containerlab.NodeSettings{
 			Image: images.Switch,
@@ -223,140 +191,18 @@ func Lab(name string, g *topologies.Graph, payload units.Size, images containerl
 		if n.Kind == topologies.Host {
 			s.Image = images.Host
 		}
-		lab.Nodes = append(lab.Nodes, s)
+		l.Nodes = append(l.Nodes, s)
 	}
-	return lab
+	return l
 }
 
-// run is a lab that has been deployed and what drives it.
-type run struct {
-	id       string
-	fabric   *Fabric
-	engine   *containerlab.Engine
-	room     *room
-	deployed *containerlab.Deployed
-	progress func(units.Time)
-	names    []string         // of the nodes
-	apps     *application.Set // nil: no programs
-}
-
-// drive tells the nodes what to do, waits for them and fills in out.
-func (r *run) drive(ctx context.Context, out *Outcome) error {
-	began, before := time.Now(), r.cpu()
-	for _, n := range r.fabric.Graph.Nodes {
-		r.names = append(r.names, n.Name)
+// cpuOf returns the processor time of a process, 0 when it is gone. The clock's
+// number is that of clock_getcpuclockid(3).
+func cpuOf(pid int) time.Duration {
+	const ofProcess = 2
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|ofProcess), &t); err != nil {
+		return 0
 	}
-	if err := r.control(); err != nil {
-		return err
-	}
-	if err := r.attach(); err != nil {
-		return err
-	}
-	if r.fabric.Wall != nil {
-		if err := r.shape(); err != nil {
-			return err
-		}
-	}
-	if err := r.settle(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	missing := func(node int) error {
-		return &watch.NodeError{Name: r.names[node], Reason: "has not called; it " + r.engine.Exit(ctx, r.deployed.Nodes[node])}
-	}
-	if err := r.room.gather(ctx, r.names, missing); err != nil {
-		return err
-	}
-	clocked := r.keepStep
-	if r.fabric.Wall != nil {
-		clocked = r.pace
-	}
-	var err error
-	if r.apps, err = r.programs(ctx); err != nil {
-		return err
-	}
-	if r.apps != nil {
-		defer r.apps.Stop()
-	}
-	got, err := clocked(ctx)
-	if err != nil {
-		return err
-	}
-	if r.apps != nil {
-		r.apps.Stop()
-		out.Programs = r.apps.Ended()
-	}
-	out.Outcome, out.Wall, out.Setup = *got, time.Since(got.Started), got.Started.Sub(began)
-	out.CPU = r.cpu() - before
-	if r.fabric.Wall != nil {
-		if out.Shaped, err = r.shaped(); err != nil {
-			return err
-		}
-	}
-	return r.count(out)
-}
-
-// keepStep runs the nodes under the lockstep clock.
-func (r *run) keepStep(ctx context.Context) (*watch.Outcome, error) {
-	f := r.fabric
-	configs, links := f.Configs()
-	board, err := shared.New(len(configs), links, f.End)
-	if err != nil {
-		return nil, err
-	}
-	defer board.Close()
-	ends, err := r.start(ctx, configs, links, board.File)
-	if err != nil {
-		return nil, err
-	}
-	watched := watch.Run{Shared: board, Ends: ends, FrameTimeout: f.FrameTimeout, Progress: r.progress}
-	for i, n := range r.deployed.Nodes {
-		watched.Processes = append(watched.Processes, watch.Process{Name: r.names[i], PID: n.PID})
-	}
-	got, err := watched.Wait(ctx)
-	if err != nil {
-		return nil, err
-	}
-	got.Drained = f.End == units.Never || got.End < f.End
-	return got, nil
-}
-
-// start tells the nodes what to do, and returns what tells of their ends.
-func (r *run) start(ctx context.Context, configs []emu.Config, links []lockstep.Link, memory *os.File) (<-chan watch.Ended, error) {
-	f := r.fabric
-	ends := make(chan watch.Ended, len(configs))
-	for i, c := range configs {
-		spec := process.Spec{
-			Config: c, Machine: f.Machines[i], Interfaces: r.deployed.Nodes[i].Interfaces,
-			MaxFrame: emu.MaxFrame(f.MaxPayload), Nodes: len(configs), Links: links, End: f.End, Wall: f.Wall,
-		}
-		report, err := r.room.handOver(i, &spec, memory)
-		if err != nil {
-			return nil, fmt.Errorf("hand over to node %s: %w", c.Name, err)
-		}
-		go func() { ends <- r.wait(ctx, i, report) }()
-	}
-	return ends, nil
-}
-
-// wait reads the report of a node, which ends with the node's connection.
-func (r *run) wait(ctx context.Context, node int, report *os.File) watch.Ended {
-	defer report.Close()
-	e := watch.Ended{Node: node}
-	e.Report, _ = process.ReadReport(report, r) // without one, the end of the container says why
-	if e.Report == nil {
-		e.Reason = r.engine.Exit(ctx, r.deployed.Nodes[node])
-	}
-	return e
-}
-
-// Consume hands on the records of a node.
-func (r *run) Consume(b *metrics.Batch) { r.fabric.Records(b) }
-
-// writeSpec tells a node what to do; a node that dies meanwhile leaves no report,
-// which tells more than the broken pipe.
-func writeSpec(to *os.File, spec *process.Spec) {
-	gob.NewEncoder(to).Encode(spec) //nolint:errcheck // see above
-	to.Close()
+	return time.Duration(t.Nano())
 }

@@ -19,15 +19,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator"
 	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // victimEnv holds the run folder of the run that this test binary is to do
@@ -40,7 +43,7 @@ func TestMain(m *testing.M) {
 	if folder, ok := os.LookupEnv(victimEnv); ok {
 		set, err := small("300MB")
 		if err == nil {
-			_, err = orchestrator.Run(context.Background(), set, options(folder))
+			_, err = campaign.Run(context.Background(), set, options(folder))
 		}
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -53,12 +56,12 @@ const nodes = 8 + 4 + 4 + 4
 
 // small returns the small fabric with flows of that size.
 func small(size string) (*experiment.Set, error) {
-	text := strings.ReplaceAll(orchestratortest.Small, "300kB", size)
+	text := strings.ReplaceAll(backendtest.Small, "300kB", size)
 	return experiment.Parse("test.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
 }
 
-func options(folder string) orchestrator.Options {
-	return orchestrator.Options{Out: folder, Runtime: orchestrator.RuntimeContainerlab, CheckParity: true}
+func options(folder string) campaign.Options {
+	return campaign.Options{Out: folder, Runtime: runtimes.Containerlab, CheckParity: true}
 }
 
 // TestContainers needs root and dockerd; it is skipped without.
@@ -104,12 +107,12 @@ func empty(t *testing.T, docker *client.Client) {
 // another engine.
 func ours(t *testing.T) []runs.Run {
 	t.Helper()
-	list, err := runs.List(t.Context(), containers.Remains{})
+	list, err := runs.List(t.Context(), containers.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return slices.DeleteFunc(list, func(r runs.Run) bool {
-		return r.Runtime != orchestrator.RuntimeContainerlab || r.State != runs.Dead && r.Containers == 0
+		return r.Runtime != runtimes.Containerlab || r.State != runs.Dead && r.Containers == 0
 	})
 }
 
@@ -180,7 +183,7 @@ func sameAsVirtual(t *testing.T, docker *client.Client, set *experiment.Set, siz
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
 	seen := deployed(t, docker, size, unprivileged(t, docker))
-	got, err := orchestrator.Run(t.Context(), set, options(folder))
+	got, err := campaign.Run(t.Context(), set, options(folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +191,7 @@ func sameAsVirtual(t *testing.T, docker *client.Client, set *experiment.Set, siz
 	if !got.Summary.Valid {
 		t.Errorf("not valid: %q", got.Summary.Reasons)
 	}
-	want, err := orchestrator.Run(t.Context(), set, orchestrator.Options{Out: filepath.Join(t.TempDir(), "virtual")})
+	want, err := campaign.Run(t.Context(), set, campaign.Options{Out: filepath.Join(t.TempDir(), "virtual")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +263,7 @@ func testCancel(t *testing.T, docker *client.Client) {
 	for _, n := range []int{3, nodes} {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := deployed(t, docker, n, func([]container.Summary) { cancel() })
-		_, err := orchestrator.Run(ctx, set, options(filepath.Join(t.TempDir(), "run")))
+		_, err := campaign.Run(ctx, set, options(filepath.Join(t.TempDir(), "run")))
 		<-seen
 		cancel()
 		if !errors.Is(err, context.Canceled) {
@@ -282,9 +285,9 @@ func testContainerKilled(t *testing.T, docker *client.Client) {
 			t.Error(err)
 		}
 	})
-	_, err = orchestrator.Run(t.Context(), set, options(filepath.Join(t.TempDir(), "run")))
+	_, err = campaign.Run(t.Context(), set, options(filepath.Join(t.TempDir(), "run")))
 	<-seen
-	if !errors.Is(err, orchestrator.ErrInfrastructure) || !strings.Contains(fmt.Sprint(err), "agg1") {
+	if !errors.Is(err, failure.ErrInfrastructure) || !strings.Contains(fmt.Sprint(err), "agg1") {
 		t.Errorf("error %v, want one of the infrastructure that names agg1", err)
 	}
 }
@@ -310,7 +313,7 @@ func testKilled(t *testing.T, docker *client.Client) {
 	if r.State != runs.Running || r.Name != "small-test" || r.Containers != nodes {
 		t.Errorf("the run is listed as %+v", r)
 	}
-	if _, err := runs.Clean(t.Context(), r.ID, false, containers.Remains{}); err == nil {
+	if _, err := runs.Clean(t.Context(), r.ID, false, containers.Backend{}); err == nil {
 		t.Error("Clean touched a run that is under way")
 	}
 	cmd.Process.Signal(syscall.SIGKILL)
@@ -319,7 +322,7 @@ func testKilled(t *testing.T, docker *client.Client) {
 		t.Errorf("after kill -9 the run is listed as %+v", r)
 	}
 	for i, want := range []int{2, 0} { // the containers and the entry
-		removed, err := runs.Clean(t.Context(), r.ID, false, containers.Remains{})
+		removed, err := runs.Clean(t.Context(), r.ID, false, containers.Backend{})
 		if err != nil || len(removed) != want {
 			t.Errorf("Clean %d removed %q, %v, want %d things", i+1, removed, err, want)
 		}
@@ -340,7 +343,7 @@ func TestLabOfEveryExperiment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		deploy := containers.Lab(name, built.Graph, e.Links.MTU-e.Links.Header, containerlab.Images{Switch: "s:1", Host: "h:1"})
+		deploy := containers.Lab(name, built.Graph, int(e.Links.MTU), containerlab.Images{Switch: "s:1", Host: "h:1"})
 		var text strings.Builder
 		if err := containerlab.WriteTopology(&text, deploy); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -356,18 +359,19 @@ func TestLabOfEveryExperiment(t *testing.T) {
 
 func TestNoEngine(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-	if err := containers.Check(t.Context(), ""); !errors.Is(err, containers.ErrUnavailable) {
+	r := &backend.Run{Plan: backendtest.Compile(t, backendtest.Small)}
+	if err := (containers.Backend{}).Check(t.Context(), r); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("error %v, want ErrUnavailable", err)
 	}
-	if _, err := containers.Run(t.Context(), containers.Fabric{Binaries: containerlab.Binaries{}}, nil); !errors.Is(err, containers.ErrUnavailable) {
+	if _, err := (containers.Backend{}).Run(t.Context(), r, backend.Control{}); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("error %v, want ErrUnavailable", err)
 	}
 	for _, clean := range []bool{false, true} {
 		var err error
 		if clean {
-			_, err = runs.Clean(t.Context(), "no-such-run", false, containers.Remains{})
+			_, err = runs.Clean(t.Context(), "no-such-run", false, containers.Backend{})
 		} else {
-			_, err = runs.List(t.Context(), containers.Remains{})
+			_, err = runs.List(t.Context(), containers.Backend{})
 		}
 		if err != nil {
 			t.Errorf("clean %v: error %v: without an engine there is nothing to do", clean, err)

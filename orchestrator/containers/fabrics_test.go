@@ -7,8 +7,9 @@ import (
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // shape is how many parts a fabric has.
@@ -59,14 +60,14 @@ func testFabrics(t *testing.T, docker *client.Client) {
 			continue
 		}
 		set, _ := loadFabric(t, f.name)
-		for _, runtime := range []string{orchestrator.RuntimeNetns, orchestrator.RuntimeContainerlab} {
+		for _, runtime := range []string{runtimes.Netns, runtimes.Containerlab} {
 			seen := make(chan struct{})
 			close(seen)
-			if runtime == orchestrator.RuntimeContainerlab {
+			if runtime == runtimes.Containerlab {
 				seen = deployed(t, docker, f.want.Switches+f.want.Hosts, unprivileged(t, docker))
 			}
 			folder := filepath.Join(t.TempDir(), "run")
-			got, err := orchestrator.Run(t.Context(), set, orchestrator.Options{Out: folder, Runtime: runtime, CheckParity: true})
+			got, err := campaign.Run(t.Context(), set, campaign.Options{Out: folder, Runtime: runtime, CheckParity: true})
 			if err != nil {
 				t.Fatalf("%s, %s: %v", f.name, runtime, err)
 			}

@@ -12,32 +12,31 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 )
 
-// raise gives the threads that pace a real-time priority, which a container may
-// not take by itself. They may give it up, and do as under any runtime. Where the
-// machine does not permit it the run goes on without, and its fidelity tells.
-func (r *run) raise(block *wall.ControlBlock) error {
-	group := ""
-	for i, n := range r.deployed.Nodes {
-		thread, err := threadOf(n.PID, block.Thread(i))
-		if err != nil {
-			return fmt.Errorf("node %s: %w", r.names[i], err)
-		}
-		if wall.Raise(thread) == nil {
-			continue
-		}
-		// With real-time group scheduling (CONFIG_RT_GROUP_SCHED, cgroup v1) a group
-		// has no real-time threads unless some of its parent's processor time is set
-		// aside for it, which throttles it to that. So the thread joins csiglab's own
-		// group, in which the nodes of runtime netns are too.
-		if group == "" {
-			if group = ownGroup(); group == "" {
-				return nil
-			}
-		}
-		if os.WriteFile(group, []byte(strconv.Itoa(thread)), 0) != nil || wall.Raise(thread) != nil {
-			return nil
-		}
+// priority gives threads in containers a real-time priority. Where the machine does
+// not permit it, runs go on without; their fidelity shows it.
+type priority struct {
+	group   string // file that takes threads into csiglab's own group; "" until it is needed
+	refused bool   // the machine does not permit it
+}
+
+// raise gives a thread of a process a real-time priority. thread is its id in the PID
+// namespace of the process.
+func (p *priority) raise(pid, thread int) error {
+	if p.refused {
+		return nil
 	}
+	id, err := threadOf(pid, thread)
+	if err != nil || wall.Raise(id) == nil {
+		return err
+	}
+	// With real-time group scheduling (CONFIG_RT_GROUP_SCHED, cgroup v1) a group
+	// has no real-time threads unless some of its parent's processor time is set
+	// aside for it, which throttles it to that. So the thread joins csiglab's own
+	// group, in which the nodes of runtime netns are too.
+	if p.group == "" {
+		p.group = ownGroup()
+	}
+	p.refused = p.group == "" || os.WriteFile(p.group, []byte(strconv.Itoa(id)), 0) != nil || wall.Raise(id) != nil
 	return nil
 }
 

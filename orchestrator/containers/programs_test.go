@@ -13,9 +13,10 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 )
 
 const programsText = `
@@ -37,7 +38,7 @@ applications:
     - {host: 0, run: SECOND, start: 1500ms}
 `
 
-func runPrograms(t *testing.T, imageLine, first, second string) (*runfolder.Folder, *orchestrator.Result, error) {
+func runPrograms(t *testing.T, imageLine, first, second string) (*runfolder.Folder, *campaign.Result, error) {
 	t.Helper()
 	text := strings.NewReplacer("IMAGE", imageLine, "FIRST", first, "SECOND", second).Replace(programsText)
 	set, err := experiment.Parse("test.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
@@ -45,7 +46,7 @@ func runPrograms(t *testing.T, imageLine, first, second string) (*runfolder.Fold
 		t.Fatal(err)
 	}
 	folder := filepath.Join(t.TempDir(), "run")
-	result, err := orchestrator.Run(context.Background(), set, orchestrator.Options{Out: folder})
+	result, err := campaign.Run(context.Background(), set, campaign.Options{Out: folder})
 	if err != nil {
 		return nil, result, err
 	}
@@ -125,7 +126,7 @@ func testPrograms(t *testing.T, docker *client.Client) {
 	t.Run("no image", func(t *testing.T) {
 		_, result, err := runPrograms(t, "image: test/none:1", "x", "y")
 		want := "test.yaml:13:10: applications.image: test/none:1: the engine has no such image, and none is pulled"
-		if !errors.Is(err, orchestrator.ErrConfiguration) || err.Error() != want || result != nil {
+		if !errors.Is(err, failure.ErrConfiguration) || err.Error() != want || result != nil {
 			t.Errorf("got %v and %+v, want a configuration error before there is a run: %s", err, result, want)
 		}
 	})

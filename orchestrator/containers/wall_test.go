@@ -11,8 +11,9 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
 // dependent is a workload in which flows wait for those of other hosts.
@@ -63,15 +64,15 @@ func testControlLinks(t *testing.T, _ *client.Client) {
 		t.Fatal(err)
 	}
 	set := parse(t, dependent, "workload.file="+matrix)
-	p, err := orchestrator.Compile(set.Variants[0].Experiment, 1)
+	p, err := plan.Compile(set.Variants[0].Experiment, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Control) != 3 {
-		t.Fatalf("%d control links, want one for each dependency that crosses hosts", len(p.Control))
+	if len(p.Control()) != 3 {
+		t.Fatalf("%d control links, want one for each dependency that crosses hosts", len(p.Control()))
 	}
 	folder := filepath.Join(t.TempDir(), "run")
-	result, err := orchestrator.Run(t.Context(), set, options(folder))
+	result, err := campaign.Run(t.Context(), set, options(folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func testWall(t *testing.T, docker *client.Client) {
 	folder := filepath.Join(t.TempDir(), "run")
 	hold := make(chan struct{})
 	var shapers, nodes int
-	opts := orchestrator.Options{Out: folder, Hold: hold, Ready: func(s orchestrator.Started) {
+	opts := campaign.Options{Out: folder, Hold: hold, Ready: func(s campaign.Started) {
 		defer close(hold)
 		if s.ID == "" || s.Folder != folder {
 			t.Errorf("started %+v", s)
@@ -125,7 +126,7 @@ func testWall(t *testing.T, docker *client.Client) {
 		}
 	}}
 	// Released at the start: the flow does not complete.
-	result, err := orchestrator.Run(t.Context(), set, opts)
+	result, err := campaign.Run(t.Context(), set, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

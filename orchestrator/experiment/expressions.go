@@ -8,12 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
+
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
 // Expressions are those of package expr without its built-in functions. The

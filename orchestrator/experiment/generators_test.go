@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/units"
 )
 
 // generated is an experiment with a topology and a workload of one line each.

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/nodes/algorithm"
-	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/units"
 )
 
 // testTables stands for the tables of the hosts' packages.

@@ -6,14 +6,14 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 )
 
 // TestBusyMachine: processes that take every core change how long a run takes
 // and nothing in it.
 func TestBusyMachine(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
-	want := orchestratortest.Virtual(t, p, nil)
+	p := backendtest.Compile(t, backendtest.Small)
+	want := backendtest.Virtual(t, p, nil)
 	for range runtime.NumCPU() {
 		hog := exec.Command("/bin/sh", "-c", "while :; do :; done")
 		hog.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -33,10 +33,10 @@ func TestBusyMachine(t *testing.T) {
 			close(released)
 		}()
 	}
-	out, err := run(t, fabric(t, p))
+	out, err := run(t, newRun(t, p))
 	if err != nil {
 		t.Fatal(err)
 	}
-	orchestratortest.Same(t, out.Results, want)
+	backendtest.Same(t, out.Nodes, want)
 	t.Logf("%d frames beside %d hogs: wall %v", out.Frames, runtime.NumCPU(), out.Wall)
 }

@@ -2,12 +2,13 @@ package netns
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
-	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/machine"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -20,29 +21,32 @@ func Calibrate(ctx context.Context, nodes int) (*wall.Calibration, error) {
 		Nodes: []topologies.Node{{Name: "a", Pod: -1}, {Name: "b", Pod: -1, Index: 1}},
 		Links: []topologies.Link{{B: topologies.End{Node: 1}, Rate: units.Gbps, Delay: units.Millisecond}},
 	}
-	f := Fabric{
-		Fabric: emu.Fabric{Graph: two}, Name: "calibration", Calibrate: nodes, OneProcess: true, MaxPayload: 4096,
+	p := &plan.Plan{
+		Graph: two, Nodes: make([]machine.Spec, 2), Links: []plan.Link{{B: topologies.End{Node: 1}, Delay: units.Millisecond, Name: "a-b"}},
+		Path: congestion.Path{MTU: 4096},
 	}
-	out, err := Run(ctx, f, nil)
+	var c *wall.Calibration
+	_, err := backend.Perform(ctx, backend.Runtime{Runtime: Runtime.Runtime, Backend: calibrating{nodes: nodes, result: &c}},
+		&backend.Run{Name: two.Name, Plan: p, Processes: backend.OneProcess}, backend.Control{})
 	if err != nil {
 		return nil, fmt.Errorf("calibrate real time: %w", err)
 	}
-	return out.Calibration, nil
+	return c, nil
 }
 
-// calibrate measures instead of running nodes.
-func (s *supervisor) calibrate(d *deployment) (*Outcome, error) {
-	conns := make([]*netio.Packet, len(d.spaces))
-	err := eachAtOnce(len(conns), func(i int) (err error) {
-		conns[i], err = d.spaces[i].conn(d.spaces[i].indices, s.fabric.maxFrame())
-		return err
-	})
+// calibrating is the backend of a run that only measures the machine.
+type calibrating struct {
+	Backend
+	nodes  int
+	result **wall.Calibration
+}
+
+// Run measures instead of running the plan.
+func (b calibrating) Run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
+	m, err := supervised(ctx, r.ID, &order{Run: *r, Calibrate: b.nodes}, c)
 	if err != nil {
 		return nil, err
 	}
-	c, err := wall.Calibrate(conns[0], conns[1], s.fabric.Calibrate)
-	for _, conn := range conns {
-		err = errors.Join(err, conn.Close())
-	}
-	return &Outcome{Calibration: c}, err
+	*b.result = m.Calibration
+	return nil, nil
 }

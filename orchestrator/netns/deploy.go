@@ -1,111 +1,50 @@
 package netns
 
 import (
+	"context"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
-	"time"
+	"sync"
+	"syscall"
 
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/netio"
-	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/topologies"
 )
 
-// space is the network namespace of one node.
-type space struct {
-	name    string
-	file    *os.File // keeps the namespace alive
-	links   *netlink.Handle
-	indices []int // of the interfaces, by port
-}
-
-// deployment is everything that was created for a run.
-type deployment struct {
-	home   *os.File // the supervisor's own namespace
-	spaces []space
-}
-
-// ethernetLen is what an MTU does not count.
-const ethernetLen = wire.EthernetLen
-
-// maxFrame returns the length of the longest frame, with tag and trailer.
-func (f *Fabric) maxFrame() int { return emu.MaxFrame(f.MaxPayload) }
-
-// deploy creates the namespaces and links, all up and running.
-func deploy(f *Fabric) (*deployment, error) {
-	home, err := os.Open("/proc/thread-self/ns/net")
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	d := &deployment{home: home}
-	for _, n := range f.Graph.Nodes {
-		file, err := newSpace()
-		if err != nil {
-			return nil, fmt.Errorf("%w: node %s: %w", ErrUnavailable, n.Name, err)
-		}
-		links, err := netlink.NewHandleAt(netns.NsHandle(file.Fd()), unix.NETLINK_ROUTE)
-		if err != nil {
-			return nil, fmt.Errorf("%w: node %s: netlink: %w", ErrUnavailable, n.Name, err)
-		}
-		d.spaces = append(d.spaces, space{name: n.Name, file: file, links: links})
-	}
-	wires, names := f.Wires()
-	for id, w := range wires {
-		if f.inMemory(w) {
-			continue
-		}
-		a, b := &d.spaces[w[0].Node], &d.spaces[w[1].Node]
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = portName(w[0].Port)
-		attrs.MTU = f.maxFrame() - ethernetLen
-		attrs.HardwareAddr = address(w[0].Node, w[0].Port)
-		attrs.Namespace = netlink.NsFd(a.file.Fd())
-		veth := &netlink.Veth{
-			LinkAttrs: attrs, PeerName: portName(w[1].Port),
-			PeerHardwareAddr: address(w[1].Node, w[1].Port),
-			PeerNamespace:    netlink.NsFd(b.file.Fd()),
-		}
-		if err := netlink.LinkAdd(veth); err != nil {
-			return nil, fmt.Errorf("link %s: create veth pair: %w", names[id], err)
-		}
-		for side, s := range []*space{a, b} {
-			if err := s.raise(w[side].Port); err != nil {
-				return nil, fmt.Errorf("link %s: %s %s: %w", names[id], s.name, portName(w[side].Port), err)
-			}
-		}
-	}
-	if err := d.attach(f); err != nil {
-		return nil, err
-	}
-	if f.Wall != nil {
-		if err := d.shape(f); err != nil {
-			return nil, err
-		}
-	}
-	for _, s := range d.spaces {
-		if err := s.settle(); err != nil {
-			return nil, fmt.Errorf("node %s: %w", s.name, err)
-		}
-	}
-	return d, nil
-}
-
+// portName names the interface of a port.
 func portName(port int) string { return fmt.Sprintf("p%d", port) }
 
-func address(node, port int) []byte {
-	mac := wire.MAC(node, port)
-	return mac[:]
+// deploy makes the namespaces of a run's nodes. The driver makes the links.
+func deploy(o *order) (*backend.Deployment, *launcher, error) {
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	l := &launcher{order: o, home: home, alive: os.NewFile(fileAlive, "alive"), affinity: newAffinity(o.Run.Plan.Graph)}
+	d := &backend.Deployment{Port: portName, Folder: o.Run.Folder, Launcher: l}
+	for _, n := range o.Run.Plan.Graph.Nodes {
+		file, err := newNamespace()
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: node %s: %w", backend.ErrUnavailable, n.Name, err)
+		}
+		l.spaces = append(l.spaces, file)
+		d.Nodes = append(d.Nodes, backend.Node{Name: n.Name, Network: file})
+	}
+	return d, l, nil
 }
 
-// newSpace creates a network namespace without IPv6, which would send frames of
-// its own as soon as an interface comes up.
-func newSpace() (file *os.File, err error) {
+// newNamespace creates a network namespace without IPv6, which would send frames of
+// its own as soon as an interface comes up. The file keeps the namespace alive.
+func newNamespace() (file *os.File, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -121,72 +60,123 @@ func newSpace() (file *os.File, err error) {
 				return
 			}
 		}
-		file, err = os.Open("/proc/thread-self/ns/net")
+		fd, e := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if e != nil {
+			err = fmt.Errorf("new namespace: %w", e)
+			return
+		}
+		file = os.NewFile(uintptr(fd), fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd))
 	}()
 	<-done
 	return file, err
 }
 
-// raise sets a port's interface up and notes its index.
-func (s *space) raise(port int) error {
-	link, err := s.links.LinkByName(portName(port))
+// launcher starts the nodes' processes. It belongs to the supervisor's main thread,
+// with which they die.
+type launcher struct {
+	order    *order
+	home     *os.File   // the supervisor's own namespace
+	spaces   []*os.File // the nodes'
+	alive    *os.File
+	affinity *affinity
+
+	started []*exec.Cmd
+	waiting sync.WaitGroup
+}
+
+// Start implements backend.Launcher.
+func (l *launcher) Start(_ context.Context, node int, spec *process.Spec, shared *os.File) (*backend.Process, error) {
+	specRead, specWrite, err := os.Pipe()
 	if err != nil {
+		return nil, err
+	}
+	defer specRead.Close()
+	report, reportWrite, err := os.Pipe()
+	if err != nil {
+		specWrite.Close()
+		return nil, err
+	}
+	defer reportWrite.Close()
+	line, g := l.order.SwitchProgram, l.order.Run.Plan.Graph
+	if g.Nodes[node].Kind == topologies.Host {
+		line = l.order.HostProgram
+	}
+	stderr := new(tail)
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Env = append(os.Environ(), runs.EnvironmentNode+"="+g.Nodes[node].Name)
+	cmd.Stderr = stderr
+	cmd.ExtraFiles = []*os.File{specRead, shared, reportWrite, l.alive}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := l.startIn(node, cmd); err != nil {
+		specWrite.Close()
+		report.Close()
+		return nil, err
+	}
+	go func() {
+		gob.NewEncoder(specWrite).Encode(spec) //nolint:errcheck // a process that dies says why
+		specWrite.Close()
+	}()
+	l.started = append(l.started, cmd)
+	return &backend.Process{PID: cmd.Process.Pid, Report: report, Wait: l.waiter(cmd, stderr)}, nil
+}
+
+// startIn starts a command in the namespace of a node. The process inherits the
+// namespace of the calling thread, and its processor in lockstep: in real time a
+// node must not wait for a processor while another is idle.
+func (l *launcher) startIn(node int, cmd *exec.Cmd) error {
+	if l.order.Run.Wall == nil {
+		l.affinity.pin(node)
+		defer l.affinity.restore()
+	}
+	if err := unix.Setns(int(l.spaces[node].Fd()), unix.CLONE_NEWNET); err != nil {
 		return err
 	}
-	for len(s.indices) <= port {
-		s.indices = append(s.indices, 0)
-	}
-	s.indices[port] = link.Attrs().Index
-	return s.links.LinkSetUp(link)
+	err := cmd.Start()
+	return errors.Join(err, unix.Setns(int(l.home.Fd()), unix.CLONE_NEWNET))
 }
 
-// settle waits until the interfaces carry frames: the kernel attaches their
-// queues a little after they come up, and drops what is sent before.
-func (s *space) settle() error {
-	deadline := time.Now().Add(patience)
-	for port, index := range s.indices {
-		for index != 0 {
-			link, err := s.links.LinkByIndex(index)
-			if err != nil {
-				return err
+// waiter waits for a process in the background. It returns what says why the process
+// failed.
+func (l *launcher) waiter(cmd *exec.Cmd, stderr *tail) func(reported bool) string {
+	ended := make(chan error, 1)
+	l.waiting.Go(func() { ended <- cmd.Wait() })
+	return func(reported bool) string {
+		err := <-ended
+		var exit *exec.ExitError
+		switch {
+		case errors.As(err, &exit):
+			status := exit.Sys().(syscall.WaitStatus)
+			if status.Signaled() {
+				return fmt.Sprintf("was killed by signal %d (%v)", status.Signal(), status.Signal())
 			}
-			if link.Attrs().OperState == netlink.OperUp {
-				break
-			}
-			if time.Now().After(deadline) {
-				return fmt.Errorf("interface %s does not come up", portName(port))
-			}
-			time.Sleep(time.Millisecond)
+			return fmt.Sprintf("ended with code %d: %s", status.ExitStatus(), stderr.text())
+		case err != nil || !reported:
+			return "ended without a result: " + stderr.text()
 		}
+		return ""
 	}
-	return nil
 }
 
-// conn opens the ports of s whose interfaces have the given indices.
-func (s *space) conn(indices []int, maxFrame int) (c *netio.Packet, err error) {
-	err = application.Within(s.file, func() (err error) {
-		c, err = netio.OpenPacket(indices, maxFrame)
-		return err
-	})
-	return c, err
+// Programs implements backend.Launcher.
+func (l *launcher) Programs(context.Context) (application.Starter, error) {
+	spaces := map[int]*os.File{}
+	for _, host := range l.order.Run.Plan.ApplicationHosts() {
+		spaces[host] = l.spaces[host]
+	}
+	starter, err := application.NewLocal(spaces)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	return starter, nil
 }
 
-// counters adds up what the interfaces have counted.
-func (d *deployment) counters() (sum Counters, err error) {
-	for _, s := range d.spaces {
-		for _, index := range s.indices {
-			if index == 0 {
-				continue
-			}
-			link, err := s.links.LinkByIndex(index)
-			if err != nil {
-				return sum, fmt.Errorf("node %s: counters: %w", s.name, err)
-			}
-			stats := link.Attrs().Statistics
-			sum.TxPackets += int64(stats.TxPackets)
-			sum.RxPackets += int64(stats.RxPackets)
-			sum.Dropped += int64(stats.TxDropped + stats.RxDropped)
-		}
+// Raise implements backend.Launcher: nodes raise their own threads.
+func (*launcher) Raise(int, int) error { return nil }
+
+// reap ends what still runs and waits, so that nothing is left for init to reap.
+func (l *launcher) reap() {
+	for _, cmd := range l.started {
+		cmd.Process.Kill()
 	}
-	return sum, nil
+	l.waiting.Wait()
 }

@@ -18,16 +18,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/units"
 )
 
-// longText is orchestratortest.Small with flows that take some seconds.
-var longText = strings.ReplaceAll(orchestratortest.Small, "00kB", "00MB")
+// longText is backendtest.Small with flows that take some seconds.
+var longText = strings.ReplaceAll(backendtest.Small, "00kB", "00MB")
 
 // TestRootless runs the tests again as a user without privileges.
 func TestRootless(t *testing.T) {
@@ -64,14 +65,14 @@ func TestRootless(t *testing.T) {
 
 // TestDropNamesTheLink: a frame lost on a real link ends the run with its name.
 func TestDropNamesTheLink(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	i, err := emu.ParseInjection("drop=tor2-h5:3", p.Graph)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range []bool{false, true} {
-		f := fabric(t, p)
-		f.OneProcess, f.Inject, f.FrameTimeout = one, []emu.Injection{i}, time.Second
+		f := newRun(t, p)
+		f.Processes, f.Inject, f.FrameTimeout = processes(one), []emu.Injection{i}, time.Second
 		_, err = run(t, f)
 		var got *emu.LinkError
 		if !errors.As(err, &got) {
@@ -88,32 +89,32 @@ func TestDropNamesTheLink(t *testing.T) {
 // TestFlipBreaksParity: a bit that flips on a link shows in the trace of the
 // node that received it.
 func TestFlipBreaksParity(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	i, err := emu.ParseInjection("flip=h1-tor0:5", p.Graph)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fabric(t, p)
+	f := newRun(t, p)
 	f.Inject = []emu.Injection{i}
 	out, err := run(t, f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tor := p.Graph.Links[i.Link].B.Node
-	if out.Results[tor].TraceHash == orchestratortest.Virtual(t, p, nil)[tor].TraceHash {
+	if out.Nodes[tor].TraceHash == backendtest.Virtual(t, p, nil)[tor].TraceHash {
 		t.Error("a flipped bit left the trace as it was")
 	}
 }
 
 // TestLostNode: a node that is killed or stopped ends the run with its name.
 func TestLostNode(t *testing.T) {
-	p := orchestratortest.Compile(t, longText)
+	p := backendtest.Compile(t, longText)
 	for signal, want := range map[syscall.Signal]string{
 		syscall.SIGKILL: "was killed by signal 9 (killed)",
 		syscall.SIGSTOP: "is stopped and all others wait for it",
 	} {
 		signalled := false
-		_, err := netns.Run(context.Background(), fabric(t, p), func(units.Time) {
+		_, err := perform(context.Background(), newRun(t, p), func(units.Time) {
 			if signalled {
 				return
 			}
@@ -129,14 +130,14 @@ func TestLostNode(t *testing.T) {
 			}
 			t.Error("there is no process of node agg1")
 		})
-		if errors.Is(err, netns.ErrUnavailable) {
+		if errors.Is(err, backend.ErrUnavailable) {
 			t.Skip(err)
 		}
-		var got *netns.NodeError
+		var got *backend.NodeError
 		if !errors.As(err, &got) {
 			t.Fatalf("%v: error %v, want a NodeError", signal, err)
 		}
-		if diff := cmp.Diff(*got, netns.NodeError{Name: "agg1", Reason: want}); diff != "" {
+		if diff := cmp.Diff(*got, backend.NodeError{Name: "agg1", Reason: want}); diff != "" {
 			t.Errorf("%v: (-got +want)\n%s", signal, diff)
 		}
 		nothingLeft(t)
@@ -146,14 +147,14 @@ func TestLostNode(t *testing.T) {
 // TestCancel: when the context ends, so does the run, at once and with all that
 // belongs to it. Meanwhile no interface appears outside.
 func TestCancel(t *testing.T) {
-	p := orchestratortest.Compile(t, longText)
+	p := backendtest.Compile(t, longText)
 	for _, one := range []bool{false, true} {
 		before := interfaces(t)
 		ctx, cancel := context.WithCancel(context.Background())
-		f := fabric(t, p)
-		f.OneProcess = one
+		f := newRun(t, p)
+		f.Processes = processes(one)
 		var cancelled time.Time
-		_, err := netns.Run(ctx, f, func(units.Time) {
+		_, err := perform(ctx, f, func(units.Time) {
 			if diff := cmp.Diff(interfaces(t), before); diff != "" {
 				t.Errorf("interfaces outside changed (-got +want):\n%s", diff)
 			}
@@ -161,7 +162,7 @@ func TestCancel(t *testing.T) {
 			cancel()
 		})
 		cancel()
-		if errors.Is(err, netns.ErrUnavailable) {
+		if errors.Is(err, backend.ErrUnavailable) {
 			t.Skip(err)
 		}
 		if !errors.Is(err, context.Canceled) {
@@ -196,7 +197,7 @@ func interfaces(t *testing.T) (names []string) {
 // ownRun returns the run of this test.
 func ownRun(t *testing.T) runs.Run {
 	t.Helper()
-	list, err := runs.List(context.Background(), netns.Remains{})
+	list, err := runs.List(context.Background(), netns.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,12 +216,12 @@ func ownRun(t *testing.T) runs.Run {
 // nothingLeft checks that no run of this process is listed.
 func nothingLeft(t *testing.T) {
 	t.Helper()
-	list, err := runs.List(context.Background(), netns.Remains{})
+	list, err := runs.List(context.Background(), netns.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range list {
-		if r.PID == os.Getpid() {
+		if r.PID == os.Getpid() && r.State != runs.Dead { // a dead run may have had our number
 			t.Errorf("run %s is still listed, with processes %v", r.ID, r.Processes)
 		}
 	}
@@ -233,15 +234,15 @@ func runUntilKilled() int {
 		fmt.Println(err)
 		return 1
 	}
-	p, err := orchestrator.Compile(set.Variants[0].Experiment, 1)
+	p, err := plan.Compile(set.Variants[0].Experiment, 1)
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
 	var t testing.T
-	f := fabric(&t, p)
+	f := newRun(&t, p)
 	f.Name = "killed"
-	_, err = netns.Run(context.Background(), f, func(units.Time) { fmt.Println("running") })
+	_, err = perform(context.Background(), f, func(units.Time) { fmt.Println("running") })
 	fmt.Println(err)
 	return 1
 }
@@ -267,7 +268,7 @@ func TestKilledRunner(t *testing.T) {
 		t.Fatalf("the run did not start: %s%s", said, rest)
 	}
 	find := func() (runs.Run, bool) {
-		list, err := runs.List(context.Background(), netns.Remains{})
+		list, err := runs.List(context.Background(), netns.Backend{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +283,7 @@ func TestKilledRunner(t *testing.T) {
 	if !ok || r.State != runs.Running || len(r.Processes) < 10 {
 		t.Errorf("the run is listed as %+v", r)
 	}
-	if _, err := runs.Clean(context.Background(), r.ID, false, netns.Remains{}); err == nil {
+	if _, err := runs.Clean(context.Background(), r.ID, false, netns.Backend{}); err == nil {
 		t.Error("Clean touched a run that is under way")
 	}
 	cmd.Process.Kill()
@@ -296,16 +297,9 @@ func TestKilledRunner(t *testing.T) {
 		t.Errorf("after kill -9 the run is listed as %+v, want no processes", r)
 	}
 	for i, want := range []int{1, 0} {
-		removed, err := runs.Clean(context.Background(), r.ID, false, netns.Remains{})
+		removed, err := runs.Clean(context.Background(), r.ID, false, netns.Backend{})
 		if err != nil || len(removed) != want {
 			t.Errorf("Clean %d removed %q, %v, want %d things", i+1, removed, err, want)
 		}
-	}
-}
-
-func TestMissingProgram(t *testing.T) {
-	_, err := netns.FindProgram("csig-no-such-program")
-	if !errors.Is(err, netns.ErrUnavailable) || !strings.Contains(err.Error(), "csig-no-such-program") {
-		t.Errorf("error %v, want one that names the program", err)
 	}
 }

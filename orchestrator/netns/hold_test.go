@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/units"
 )
@@ -30,14 +31,14 @@ func TestHold(t *testing.T) {
 	for _, processes := range []string{"node", "one", "switches"} {
 		t.Run(processes, func(t *testing.T) {
 			t.Parallel()
-			p := orchestratortest.Compile(t, pairText)
-			f := fabric(t, p)
-			f.OneProcess, f.SwitchesTogether, f.Wall = processes == "one", processes == "switches", &wall.Clock{Dilation: 100}
+			p := backendtest.Compile(t, pairText)
+			f := newRun(t, p)
+			f.Processes, f.Wall = backend.Processes(processes), &wall.Clock{Dilation: 100}
 			f.Patience = time.Second // which does not bind a run that is held
 			hold, started := make(chan struct{}), 0
 			f.Hold = hold
 			f.Ready = func(id string) {
-				list, err := runs.List(context.Background(), netns.Remains{})
+				list, err := runs.List(context.Background(), netns.Backend{})
 				found := false
 				for _, r := range list {
 					found = found || r.ID == id
@@ -48,13 +49,13 @@ func TestHold(t *testing.T) {
 			}
 			// The flow takes 5 ms of model time, 0.5 s of wall time.
 			idle := time.Duration(0)
-			out, err := runWith(t, f, func(now units.Time) {
+			out, err := perform(context.Background(), f, func(now units.Time) {
 				if idle = f.Wall.At(now); idle > 2*time.Second && hold != nil {
 					close(hold)
 					hold = nil
 				}
 			})
-			if errors.Is(err, netns.ErrUnavailable) {
+			if errors.Is(err, backend.ErrUnavailable) {
 				t.Skip(err)
 			}
 			if err != nil {
@@ -63,7 +64,7 @@ func TestHold(t *testing.T) {
 			if started != 1 || out.Behind != 0 || !out.Drained || out.Wall < 2*time.Second || out.Wall > 20*time.Second {
 				t.Errorf("started %d times, behind %v, drained %v, took %v", started, out.Behind, out.Drained, out.Wall)
 			}
-			if done := out.Results[0].Senders[0].Done; done == units.Never || done > out.End {
+			if done := out.Nodes[0].Senders[0].Done; done == units.Never || done > out.End {
 				t.Errorf("the flow completed at %v, the run ended at %v", done, out.End)
 			}
 		})
@@ -75,8 +76,8 @@ func TestHold(t *testing.T) {
 // that moment.
 func TestReleaseInTheMiddle(t *testing.T) {
 	t.Parallel()
-	p := orchestratortest.Compile(t, pairText)
-	f := fabric(t, p)
+	p := backendtest.Compile(t, pairText)
+	f := newRun(t, p)
 	f.Wall = &wall.Clock{Dilation: 2000} // the flow takes 10 s
 	hold := make(chan struct{})
 	f.Hold = hold
@@ -89,7 +90,7 @@ func TestReleaseInTheMiddle(t *testing.T) {
 		t.Errorf("drained %v, behind %v, took %v, ended at %v", out.Drained, out.Behind, out.Wall, out.End)
 	}
 	for id, l := range p.Graph.Links {
-		a, b := out.Results[l.A.Node].Ports[l.A.Port], out.Results[l.B.Node].Ports[l.B.Port]
+		a, b := out.Nodes[l.A.Node].Ports[l.A.Port], out.Nodes[l.B.Node].Ports[l.B.Port]
 		// 1 ms of a link at 1 Gb/s is 30 full packets.
 		if flying := a.TxPackets - b.RxPackets; flying < 0 || flying > 32 {
 			t.Errorf("link %d: %d packets sent, %d received", id, a.TxPackets, b.RxPackets)

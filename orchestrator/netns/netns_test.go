@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/nodes/emu/process"
-	"github.com/csiglab/csiglab/orchestrator"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 	netns.Supervise()
 	if len(os.Args) == 2 {
 		switch os.Args[1] {
-		case "test-host", "test-switch":
+		case "test-node":
 			os.Exit(process.Main())
 		case "test-run":
 			os.Exit(runUntilKilled())
@@ -29,61 +30,82 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fabric returns the run of a plan, whose nodes' programs are this test binary.
-func fabric(t testing.TB, p *orchestrator.Plan) netns.Fabric {
+// testRun is a run whose nodes' programs are this test binary.
+type testRun struct {
+	backend.Run
+	Hold  chan struct{}   // closed to end the run; it is held if this is not nil
+	Ready func(id string) // called when a run in real time starts; may be nil
+
+	Records *backendtest.Records // of its nodes, once it runs
+}
+
+// ranRun is what such a run left.
+type ranRun struct {
+	*backend.Outcome
+	Nodes []backendtest.Result
+}
+
+// testBackend is the runtime of such runs.
+var testBackend = backend.Runtime{Runtime: netns.Runtime.Runtime, Backend: netns.Backend{
+	HostProgram:   []string{"/proc/self/exe", "test-node"},
+	SwitchProgram: []string{"/proc/self/exe", "test-node"},
+}}
+
+func newRun(t testing.TB, p *plan.Plan) *testRun {
 	t.Helper()
-	f := netns.Fabric{
-		Fabric:        orchestratortest.Fabric(p),
-		Name:          t.Name(),
-		MaxPayload:    p.Path.MTU - p.Path.Header,
-		HostProgram:   []string{"/proc/self/exe", "test-host"},
-		SwitchProgram: []string{"/proc/self/exe", "test-switch"},
+	return &testRun{Run: backend.Run{Name: t.Name(), Plan: p}}
+}
+
+// processes returns which nodes have a process of their own.
+func processes(one bool) backend.Processes {
+	if one {
+		return backend.OneProcess
 	}
-	for i := range p.Graph.Nodes {
-		f.Nodes = append(f.Nodes, p.Machine(i))
+	return backend.ProcessPerNode
+}
+
+// perform runs a run to its end. progress may be nil.
+func perform(ctx context.Context, f *testRun, progress func(units.Time)) (*ranRun, error) {
+	f.Records = backendtest.NewRecords(len(f.Plan.Nodes))
+	c := backend.Control{Records: f.Records, Hold: f.Hold, Started: func() {
+		if f.Ready != nil {
+			f.Ready(f.ID)
+		}
+	}}
+	if progress != nil {
+		c.Progress = func(now units.Time, _ float64) { progress(now) }
 	}
-	return f
+	f.Held = f.Hold != nil
+	out, err := backend.Perform(ctx, testBackend, &f.Run, c)
+	return &ranRun{out, f.Records.Results()}, err
 }
 
-// outcome is what a run left, with the records of its nodes.
-type outcome struct {
-	*netns.Outcome
-	Results []orchestratortest.Result
-}
-
-func run(t testing.TB, f netns.Fabric) (outcome, error) {
+func run(t testing.TB, f *testRun) (*ranRun, error) {
 	t.Helper()
-	return runWith(t, f, nil)
-}
-
-func runWith(t testing.TB, f netns.Fabric, progress func(units.Time)) (outcome, error) {
-	t.Helper()
-	records := orchestratortest.NewRecords(len(f.Graph.Nodes))
-	f.Records = records.Consume
-	out, err := netns.Run(context.Background(), f, progress)
-	if errors.Is(err, netns.ErrUnavailable) {
+	out, err := perform(context.Background(), f, nil)
+	if errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)
 	}
-	return outcome{out, records.Results()}, err
+	return out, err
 }
 
 // TestParity: real frames between real namespaces leave the trace of the
 // sequential run, and the interfaces have counted every frame.
 func TestParity(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
-	want := orchestratortest.Virtual(t, p, nil)
+	p := backendtest.Compile(t, backendtest.Small)
+	want := backendtest.Virtual(t, p, nil)
 	for _, one := range []bool{false, true} {
 		for _, elide := range []bool{false, true} {
 			t.Run(fmt.Sprintf("one=%v,elide=%v", one, elide), func(t *testing.T) {
-				f := fabric(t, p)
-				f.OneProcess, f.Elide = one, elide
+				f := newRun(t, p)
+				f.Processes, f.Elide = processes(one), elide
 				out, err := run(t, f)
 				if err != nil {
 					t.Fatal(err)
 				}
-				orchestratortest.Same(t, out.Results, want)
-				if c := out.Counters; out.Frames == 0 || c.TxPackets != out.Frames || c.RxPackets != out.Frames || c.Dropped != 0 || out.Foreign != 0 {
-					t.Errorf("nodes sent %d frames and saw %d foreign ones; interfaces counted %+v", out.Frames, out.Foreign, c)
+				backendtest.Same(t, out.Nodes, want)
+				if c := out.Interfaces; out.Frames == 0 || c.TxPackets != out.Frames || c.RxPackets != out.Frames || c.Dropped != 0 || out.Strays != 0 {
+					t.Errorf("nodes sent %d frames and saw %d foreign ones; interfaces counted %+v", out.Frames, out.Strays, c)
 				}
 				t.Logf("%d frames, %d grants, setup %v, wall %v, CPU %v", out.Frames, out.Grants, out.Setup, out.Wall, out.CPU)
 			})
@@ -97,22 +119,22 @@ func BenchmarkThreeFlow(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := orchestrator.Compile(set.Variants[1].Experiment, 1)
+	p, err := plan.Compile(set.Variants[1].Experiment, 1)
 	if err != nil {
 		b.Fatal(err)
 	}
-	want := orchestratortest.Virtual(b, p, nil)
+	want := backendtest.Virtual(b, p, nil)
 	for _, one := range []bool{false, true} {
 		for _, elide := range []bool{false, true} {
 			b.Run(fmt.Sprintf("one=%v,elide=%v", one, elide), func(b *testing.B) {
 				for range b.N {
-					f := fabric(b, p)
-					f.OneProcess, f.Elide = one, elide
+					f := newRun(b, p)
+					f.Processes, f.Elide = processes(one), elide
 					out, err := run(b, f)
 					if err != nil {
 						b.Fatal(err)
 					}
-					orchestratortest.Same(b, out.Results, want)
+					backendtest.Same(b, out.Nodes, want)
 					b.ReportMetric(out.Wall.Seconds(), "wall-s")
 					b.ReportMetric(out.CPU.Seconds(), "cpu-s")
 					b.ReportMetric(float64(out.Grants)/out.Wall.Seconds(), "grants/s")

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 )
 
 // A program that reads tags in another way than the rest of the run, because it is
@@ -17,16 +18,22 @@ func TestProfile(t *testing.T) {
 		text    string
 		refused bool
 	}{
-		{orchestratortest.Small, true},
-		{strings.NewReplacer("csig: {format: compact}", "", "csig: max-delay", "csig: none").Replace(orchestratortest.Small), false},
+		{backendtest.Small, true},
+		{strings.NewReplacer("csig: {format: compact}", "", "csig: max-delay", "csig: none").Replace(backendtest.Small), false},
 	} {
-		p := orchestratortest.Compile(t, c.text)
-		f := fabric(t, p)
-		f.Profile = p.Capture.Domain.Profile() + 1
+		p := backendtest.Compile(t, c.text)
+		f := newRun(t, p)
+		other := csig.Config{Format: csig.FormatCompact}
+		if p.CSIG != nil {
+			other = *p.CSIG
+			other.TPIDCompact = 0x9999
+		}
+		withCSIG := p.CSIG != nil
+		p.CSIG = &other // of the run, not of its nodes
 		_, err := run(t, f)
-		var node *netns.NodeError
+		var node *backend.NodeError
 		if c.refused && (!errors.As(err, &node) || !strings.Contains(node.Reason, "its CSIG profile is")) || !c.refused && err != nil {
-			t.Errorf("csig %v: got %v, want a node's refusal: %v", p.Capture.Domain != nil, err, c.refused)
+			t.Errorf("csig %v: got %v, want a node's refusal: %v", withCSIG, err, c.refused)
 		}
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/netns"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -27,12 +28,12 @@ func TestWall(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs a real-time priority")
 	}
-	p := orchestratortest.Compile(t, orchestratortest.Small)
-	want := orchestratortest.Virtual(t, p, nil)
+	p := backendtest.Compile(t, backendtest.Small)
+	want := backendtest.Virtual(t, p, nil)
 	for _, processes := range []string{"node", "one", "switches"} {
 		t.Run(processes, func(t *testing.T) {
-			f := fabric(t, p)
-			f.OneProcess, f.SwitchesTogether, f.Wall = processes == "one", processes == "switches", &wall.Clock{Dilation: slow}
+			f := newRun(t, p)
+			f.Processes, f.Wall = backend.Processes(processes), &wall.Clock{Dilation: slow}
 			out, err := run(t, f)
 			if err != nil {
 				t.Fatal(err)
@@ -45,7 +46,7 @@ func TestWall(t *testing.T) {
 					timing.RealTime, out.Frames, timing.Sent, timing.Received, out.Behind, out.Drained)
 			}
 			if timing.Displaced == 0 {
-				orchestratortest.Same(t, out.Results, want)
+				backendtest.Same(t, out.Nodes, want)
 			} else if share := float64(timing.Displaced) / float64(out.Frames); share > 0.01 {
 				t.Errorf("%.3f of the packets were displaced", share)
 			}
@@ -53,7 +54,7 @@ func TestWall(t *testing.T) {
 			if least := f.Wall.At(out.End); out.Wall < least || out.Wall > least+5*time.Second {
 				t.Errorf("the run took %v, its model time is %v dilated", out.Wall, least)
 			}
-			shaped(t, f, out.Outcome)
+			shaped(t, f, out)
 		})
 	}
 }
@@ -61,11 +62,11 @@ func TestWall(t *testing.T) {
 // shaped checks that the kernel shaped every end of every link, at 1.1 times the
 // link's rate in wall time and a little for what frames are longer than packets,
 // and lost nothing.
-func shaped(t *testing.T, f netns.Fabric, out *netns.Outcome) {
+func shaped(t *testing.T, f *testRun, out *ranRun) {
 	t.Helper()
-	links, frames := len(f.Graph.Links), out.Frames
-	if f.SwitchesTogether { // veth only at hosts
-		links, frames = f.Graph.Hosts(), out.Counters.TxPackets
+	links, frames := len(f.Plan.Graph.Links), out.Frames
+	if f.Processes == backend.SwitchProcess { // veth only at hosts
+		links, frames = f.Plan.Graph.Hosts(), out.Interfaces.TxPackets
 	}
 	if len(out.Shaped) != 2*links {
 		t.Fatalf("%d interfaces are shaped, want both ends of %d links", len(out.Shaped), links)
@@ -77,8 +78,8 @@ func shaped(t *testing.T, f netns.Fabric, out *netns.Outcome) {
 			t.Errorf("shaper %+v, the link's rate is %v", s, nominal)
 		}
 	}
-	if packets != frames || out.Counters.TxPackets != frames || frames == 0 {
-		t.Errorf("the shapers passed %d frames of %d, the interfaces %d", packets, frames, out.Counters.TxPackets)
+	if packets != frames || out.Interfaces.TxPackets != frames || frames == 0 {
+		t.Errorf("the shapers passed %d frames of %d, the interfaces %d", packets, frames, out.Interfaces.TxPackets)
 	}
 }
 
@@ -93,7 +94,7 @@ func TestShapersAreSeen(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	f := fabric(t, orchestratortest.Compile(t, orchestratortest.Small))
+	f := newRun(t, backendtest.Compile(t, backendtest.Small))
 	f.Wall = &wall.Clock{Dilation: slow}
 	ports, output := 0, ""
 	f.Ready = func(id string) {
@@ -109,15 +110,15 @@ func TestShapersAreSeen(t *testing.T) {
 	if _, err := run(t, f); err != nil {
 		t.Error(err)
 	}
-	if ports != 2*len(f.Graph.Links) {
-		t.Errorf("tc shows %d interfaces with tbf, want both ends of %d links; the last node's:\n%s", ports, len(f.Graph.Links), output)
+	if ports != 2*len(f.Plan.Graph.Links) {
+		t.Errorf("tc shows %d interfaces with tbf, want both ends of %d links; the last node's:\n%s", ports, len(f.Plan.Graph.Links), output)
 	}
 	t.Logf("one node's:\n%s", output)
 }
 
 // A node that dies in real time is named.
 func TestWallNamesTheNodeThatDied(t *testing.T) {
-	f := fabric(t, orchestratortest.Compile(t, orchestratortest.Small))
+	f := newRun(t, backendtest.Compile(t, backendtest.Small))
 	f.Wall = &wall.Clock{Dilation: 100 * slow}
 	f.Ready = func(id string) {
 		run := started(t, id)
@@ -130,7 +131,7 @@ func TestWallNamesTheNodeThatDied(t *testing.T) {
 		}
 	}
 	_, err := run(t, f)
-	var node *netns.NodeError
+	var node *backend.NodeError
 	if !errors.As(err, &node) || node.Name != "tor0" || !strings.Contains(node.Reason, "killed") {
 		t.Errorf("error %v, want tor0, which was killed", err)
 	}
@@ -139,7 +140,7 @@ func TestWallNamesTheNodeThatDied(t *testing.T) {
 // started returns a run from the list.
 func started(t *testing.T, id string) runs.Run {
 	t.Helper()
-	list, err := runs.List(context.Background(), netns.Remains{})
+	list, err := runs.List(context.Background(), netns.Backend{})
 	if err != nil {
 		t.Error(err)
 	}
@@ -152,7 +153,7 @@ func started(t *testing.T, id string) runs.Run {
 
 func TestCalibrate(t *testing.T) {
 	c, err := netns.Calibrate(context.Background(), 16)
-	if errors.Is(err, netns.ErrUnavailable) {
+	if errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)
 	}
 	if err != nil {

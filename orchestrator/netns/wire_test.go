@@ -18,7 +18,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/application"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -55,8 +55,8 @@ func TestFramesOnTheWire(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs to enter a node's namespace")
 	}
-	p := orchestratortest.Compile(t, orchestratortest.Small)
-	f := fabric(t, p)
+	p := backendtest.Compile(t, backendtest.Small)
+	f := newRun(t, p)
 	f.Wall = &wall.Clock{Dilation: 20000}
 	ended := make(chan struct{})
 	type sight struct {
@@ -69,7 +69,7 @@ func TestFramesOnTheWire(t *testing.T) {
 		go func() {
 			var s sight
 			defer func() { seen <- s }()
-			conn, err := openTap(r, "tor0", "tor0-agg0", emu.MaxFrame(f.MaxPayload))
+			conn, err := openTap(r, "tor0", "tor0-agg0", f.MaxFrame())
 			if err != nil {
 				s.err = err
 				return

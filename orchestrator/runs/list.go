@@ -17,20 +17,20 @@ import (
 	"time"
 )
 
-// Backend knows what is left of runs on this machine, by the id that everything
-// of a run carries.
-type Backend interface {
+// Finder finds and removes what is left of runs on this machine, by the id that
+// everything of a run carries.
+type Finder interface {
 	// Find adds to the runs of the list what there is of each. It may append runs
 	// that are not on the list; they are dead.
 	Find(ctx context.Context, runs []Run) ([]Run, error)
-	// Remove removes what there is of a run, of any backend, and tells in words what
-	// it was. It may be repeated.
+	// Remove removes what there is of a run, of any backend, and returns in words
+	// what it was. It may be repeated.
 	Remove(ctx context.Context, r Run) (removed []string, err error)
 }
 
 // List returns this user's runs, the oldest first: those under way, and those
 // whose holder is gone.
-func List(ctx context.Context, backends ...Backend) ([]Run, error) {
+func List(ctx context.Context, finders ...Finder) ([]Run, error) {
 	if err := checkFolder(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
@@ -53,7 +53,7 @@ func List(ctx context.Context, backends ...Backend) ([]Run, error) {
 		}
 		runs = append(runs, r)
 	}
-	for _, b := range backends {
+	for _, b := range finders {
 		if runs, err = b.Find(ctx, runs); err != nil {
 			return nil, fmt.Errorf("list runs: %w", err)
 		}
@@ -79,8 +79,8 @@ func List(ctx context.Context, backends ...Backend) ([]Run, error) {
 // id, needs no file of an experiment and may be repeated; a run that there is not
 // is no error. It returns what it removed, in words. A run whose holder lives is
 // left alone, and an error if it was chosen; with all it is ended first.
-func Clean(ctx context.Context, which string, all bool, backends ...Backend) (removed []string, err error) {
-	runs, err := List(ctx, backends...)
+func Clean(ctx context.Context, which string, all bool, finders ...Finder) (removed []string, err error) {
+	runs, err := List(ctx, finders...)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func Clean(ctx context.Context, which string, all bool, backends ...Backend) (re
 		if r.State != Dead && !all {
 			continue
 		}
-		more, err := clean(ctx, r, backends)
+		more, err := clean(ctx, r, finders)
 		removed = append(removed, more...)
 		if err != nil {
 			return removed, fmt.Errorf("clean run %s: %w", r.ID, err)
@@ -111,14 +111,14 @@ func Clean(ctx context.Context, which string, all bool, backends ...Backend) (re
 }
 
 // clean ends the holder of a run, if it lives, and removes what is left.
-func clean(ctx context.Context, r Run, backends []Backend) (removed []string, err error) {
+func clean(ctx context.Context, r Run, finders []Finder) (removed []string, err error) {
 	if r.State != Dead {
 		if err := r.end(ctx); err != nil {
 			return nil, err
 		}
 		removed = append(removed, fmt.Sprintf("run %s, which was under way", r.ID))
 	}
-	for _, b := range backends {
+	for _, b := range finders {
 		more, err := b.Remove(ctx, r)
 		removed = append(removed, more...)
 		if err != nil {

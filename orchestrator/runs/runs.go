@@ -20,7 +20,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
 )
@@ -28,20 +27,23 @@ import (
 // Run is a run that is under way, or that left something behind. Its JSON is what
 // csiglab inspect prints.
 type Run struct {
-	ID       string    `json:"id"` // [0-9a-f]+
-	Name     string    `json:"name"`
-	Runtime  string    `json:"runtime"`
-	Clock    string    `json:"clock"`
-	Dilation float64   `json:"dilation,omitempty"` // wall seconds per model second, of clock wall
-	State    State     `json:"state"`              // not in the list's files
-	Folder   string    `json:"folder"`             // absolute
-	Started  time.Time `json:"started"`
-	PID      int       `json:"pid"`           // of the holder: the csiglab that runs it
-	Ticks    uint64    `json:"ticks"`         // since boot, when that process started
-	Held     bool      `json:"held"`          // a lab: it runs until it is told to end
-	End      *Report   `json:"end,omitempty"` // of a lab that ended by itself
-	Nodes    []Node    `json:"nodes"`         // none before they are deployed
-	Links    []Link    `json:"links"`
+	ID       string  `json:"id"` // [0-9a-f]+
+	Name     string  `json:"name"`
+	Runtime  string  `json:"runtime"`
+	Clock    string  `json:"clock"`
+	Dilation float64 `json:"dilation,omitempty"` // wall seconds per model second, of clock wall
+	State    State   `json:"state"`              // not in the list's files
+	Folder   string  `json:"folder"`             // absolute
+	// NodeFolder is where the nodes leave what they capture and look for who wants
+	// their frames; absolute.
+	NodeFolder string    `json:"nodeFolder"`
+	Started    time.Time `json:"started"`
+	PID        int       `json:"pid"`           // of the holder: the csiglab that runs it
+	Ticks      uint64    `json:"ticks"`         // since boot, when that process started
+	Held       bool      `json:"held"`          // a lab: it runs until it is told to end
+	End        *Report   `json:"end,omitempty"` // of a lab that ended by itself
+	Nodes      []Node    `json:"nodes"`         // none before they are deployed
+	Links      []Link    `json:"links"`
 
 	Processes  []int `json:"-"` // of the nodes and those above them, apart from the holder
 	Containers int   `json:"-"`
@@ -91,9 +93,9 @@ type Link struct {
 }
 
 // Describe returns the nodes and links of a graph, without what a backend adds to
-// the nodes. port names the interface of a port; inMemory, which may be nil, tells
-// which links have none.
-func Describe(g *topologies.Graph, port func(int) string, inMemory func(link int) bool) ([]Node, []Link) {
+// the nodes. port names the interface of a port; inMemory says of each link whether it has
+// none.
+func Describe(g *topologies.Graph, port func(int) string, inMemory []bool) ([]Node, []Link) {
 	nodes, links := make([]Node, len(g.Nodes)), make([]Link, len(g.Links))
 	for i, n := range g.Nodes {
 		nodes[i] = Node{Name: n.Name, Kind: "switch", Interfaces: []Interface{}}
@@ -103,7 +105,7 @@ func Describe(g *topologies.Graph, port func(int) string, inMemory func(link int
 	}
 	names := g.LinkNames()
 	for id, l := range g.Links {
-		memory := inMemory != nil && inMemory(id)
+		memory := inMemory[id]
 		links[id] = Link{
 			Name: names[id], Nodes: [2]string{g.Nodes[l.A.Node].Name, g.Nodes[l.B.Node].Name},
 			RateBPS: int64(l.Rate), DelayUS: l.Delay.Microseconds(), Memory: memory,
@@ -148,13 +150,9 @@ func mac(node, port int) string {
 // several goroutines, but not at once.
 type Entry struct{ run Run }
 
-// Register puts a run of this process into the list. Of r, the process, the start and
-// the clock are filled in, which is wall unless that is nil.
-func Register(r Run, wall *wall.Clock) (*Entry, error) {
-	r.Clock = "lockstep"
-	if wall != nil {
-		r.Clock, r.Dilation = "wall", wall.Dilation
-	}
+// Register puts a run of this process into the list. It fills in the process and the
+// start.
+func Register(r Run) (*Entry, error) {
 	r.PID, r.Ticks, r.Started = os.Getpid(), ticksOf(os.Getpid()), time.Now().Round(time.Second)
 	e := &Entry{run: r}
 	if err := e.write(); err != nil {

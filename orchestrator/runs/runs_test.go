@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -42,14 +41,14 @@ func TestMain(m *testing.M) {
 }
 
 func hold(id, how string) error {
-	run := runs.Run{ID: id, Name: "test", Runtime: "none", Folder: "/nowhere", Held: true}
-	e, err := runs.Register(run, &wall.Clock{Dilation: 20})
+	run := runs.Run{ID: id, Name: "test", Runtime: "none", Folder: "/nowhere", Held: true, Clock: "wall", Dilation: 20}
+	e, err := runs.Register(run)
 	if err != nil {
 		return err
 	}
 	g := &topologies.Graph{Nodes: []topologies.Node{{Name: "h0"}, {Name: "tor0", Kind: topologies.Switch}}}
 	g.Connect(0, 1, 10*units.Gbps, units.Microsecond)
-	if err := e.Describe(runs.Describe(g, func(p int) string { return fmt.Sprint("p", p) }, nil)); err != nil {
+	if err := e.Describe(runs.Describe(g, func(p int) string { return fmt.Sprint("p", p) }, make([]bool, len(g.Links)))); err != nil {
 		return err
 	}
 	if how == "comes up" {
@@ -150,7 +149,7 @@ func (l *left) Remove(_ context.Context, r runs.Run) ([]string, error) {
 	return []string{"something of " + r.ID}, nil
 }
 
-func find(t *testing.T, id string, backends ...runs.Backend) runs.Run {
+func find(t *testing.T, id string, backends ...runs.Finder) runs.Run {
 	t.Helper()
 	list, err := runs.List(t.Context(), backends...)
 	if err != nil {
@@ -196,7 +195,7 @@ func TestListAndClean(t *testing.T) {
 // What csiglab exec has started in a node ends with the run, if it is no lab too.
 func TestRemoveKills(t *testing.T) {
 	const id = "0abc"
-	e, err := runs.Register(runs.Run{ID: id, Name: "test"}, nil)
+	e, err := runs.Register(runs.Run{ID: id, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,6 +49,24 @@ var clocks = []struct{ name, why, instead string }{
 	{Wall, "the runtime %s has no frames to send in time", ""},
 }
 
+// Add adds a runtime to the table, unless it is there. A backend that is not one of
+// csiglab's own is added before an experiment is read.
+func Add(r Runtime) {
+	if !slices.Contains(Names(), r.Name) {
+		table = append(table, r)
+	}
+}
+
+// Get returns a runtime of the table. It panics if there is none of that name.
+func Get(name string) Runtime {
+	for _, r := range table {
+		if r.Name == name {
+			return r
+		}
+	}
+	panic("runtimes: no runtime " + name)
+}
+
 // Table returns the runtimes in order.
 func Table() []Runtime { return slices.Clone(table) }
 

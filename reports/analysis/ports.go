@@ -74,13 +74,13 @@ func (p *Port) queue() (bytes float64) {
 // in some variant, the deepest mean queue over the variants first. When no port
 // is full it returns the busiest ones.
 func busiestPorts(m *runfolder.Manifest, t *totals) []Port {
-	nodes := map[int32]runfolder.Node{}
-	for _, n := range m.Nodes {
-		nodes[n.Node] = n
-	}
 	ports := map[PortID]*Port{}
 	var order []PortID
 	for _, v := range m.Variants {
+		nodes := map[int32]runfolder.Node{}
+		for _, n := range m.NodesOf(v.Name) {
+			nodes[n.Node] = n
+		}
 		span := t.measured(run{v.Name, t.shown[v.Name]})
 		if !(span > 0) {
 			continue

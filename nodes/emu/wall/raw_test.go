@@ -19,14 +19,14 @@ import (
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/wire"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/units"
 )
 
-// programsText returns the fabric of orchestratortest.Small; hosts 0 and 5 run
+// programsText returns the fabric of backendtest.Small; hosts 0 and 5 run
 // programs, others load it.
 func programsText() string {
-	fabric, _, _ := strings.Cut(orchestratortest.Small, "workload:")
+	fabric, _, _ := strings.Cut(backendtest.Small, "workload:")
 	return fabric + `
 workload:
   transfers:
@@ -48,12 +48,12 @@ seeds: [7]
 
 // withPrograms returns the drivers of a plan's nodes, over links in memory, and what
 // the programs of some hosts see of them.
-func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lockstep.Link, []*netio.Memory, *orchestratortest.Records) {
+func withPrograms(t testing.TB, f emu.Fabric, hosts ...int) ([]*emu.Node, []lockstep.Link, []*netio.Memory, *backendtest.Records) {
 	t.Helper()
-	p := orchestratortest.Compile(t, programsText())
+	p := backendtest.Compile(t, programsText())
 	f.Graph, f.Format, f.TieSeed, f.End, f.Run, f.Applications = p.Graph, p.Format, p.TieSeed, p.End, 99, hosts
 	programs := make([]*netio.Memory, len(hosts))
-	nodes, links, conns, records := orchestratortest.InMemory(t, p, f)
+	nodes, links, conns, records := backendtest.InMemory(t, p, f)
 	for i, h := range hosts {
 		programs[i] = netio.NewMemory(1)
 		netio.Join(programs[i], 0, conns[h], shim.Application)
@@ -91,7 +91,7 @@ func TestProgramsTalkAcrossTheFabric(t *testing.T) {
 		rounds   = 24
 	)
 	random := rand.New(rand.NewPCG(1, 2))
-	var results []orchestratortest.Result
+	var results []backendtest.Result
 	synctest.Test(t, func(t *testing.T) {
 		nodes, links, programs, records := withPrograms(t, emu.Fabric{}, 0, 5)
 		var busy atomic.Bool
@@ -294,7 +294,7 @@ func TestLockstepRefusesPrograms(t *testing.T) {
 // Frames on a link that are not of the run, as a kernel sends unasked, are counted
 // and change nothing, whatever they are.
 func TestStraysOnLinks(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	random := rand.New(rand.NewPCG(1, 2))
 	strays := [][]byte{
 		emu.AppendTrailer(nodetest.RawFrame(0, 5, 100, random), fabric(p).Run+1, 5, 1), // of another run
@@ -305,7 +305,7 @@ func TestStraysOnLinks(t *testing.T) {
 		strays = append(strays, nodetest.RawFrame(0, 5, 14, random)[:min(n, 14)], nodetest.RawFrame(0, 5, n, random), make([]byte, n))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, conns, records := orchestratortest.InMemory(t, p, fabric(p))
+		nodes, links, conns, records := backendtest.InMemory(t, p, fabric(p))
 		for _, f := range strays {
 			send(t, conns[0], f) // to tor0, through port 0
 		}
@@ -323,6 +323,6 @@ func TestStraysOnLinks(t *testing.T) {
 			}
 			n.Finish(at.Last)
 		}
-		orchestratortest.Same(t, records.Results(), orchestratortest.Virtual(t, p, nil))
+		backendtest.Same(t, records.Results(), backendtest.Virtual(t, p, nil))
 	})
 }

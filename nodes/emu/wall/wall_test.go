@@ -10,22 +10,22 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
-	"github.com/csiglab/csiglab/orchestrator"
-	"github.com/csiglab/csiglab/orchestrator/orchestratortest"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
 
-func fabric(p *orchestrator.Plan) emu.Fabric {
-	f := orchestratortest.Fabric(p)
+func fabric(p *plan.Plan) emu.Fabric {
+	f := backendtest.Fabric(p)
 	f.Run = 99
 	return f
 }
 
 // pace runs the plan in real time, which is synctest's, over links in memory.
-func pace(t *testing.T, p *orchestrator.Plan, f emu.Fabric, dilation float64, lag func(node int) time.Duration) (results []orchestratortest.Result, timing wall.Timing, at wall.Progress) {
+func pace(t *testing.T, p *plan.Plan, f emu.Fabric, dilation float64, lag func(node int) time.Duration) (results []backendtest.Result, timing wall.Timing, at wall.Progress) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		nodes, links, _, records := orchestratortest.InMemory(t, p, f)
+		nodes, links, _, records := backendtest.InMemory(t, p, f)
 		var err error
 		if timing, at, err = wall.PaceAsleep(wall.Clock{Dilation: dilation}, f.End, nodes, links, lag); err != nil {
 			t.Fatal(err)
@@ -46,8 +46,8 @@ func punctual(int) time.Duration { return 0 }
 func TestWallIsVirtualWhenInTime(t *testing.T) {
 	const dilation = 3000
 	slack := time.Duration(1005 * dilation) // 1 us and 64 B at 100 Gb/s
-	p := orchestratortest.Compile(t, orchestratortest.Small)
-	want := orchestratortest.Virtual(t, p, nil)
+	p := backendtest.Compile(t, backendtest.Small)
+	want := backendtest.Virtual(t, p, nil)
 	for _, lateBy := range []time.Duration{0, slack / 10, slack / 2} {
 		t.Run(fmt.Sprint(lateBy), func(t *testing.T) {
 			random := make([]*rand.Rand, len(p.Graph.Nodes)) // a goroutine's own
@@ -56,7 +56,7 @@ func TestWallIsVirtualWhenInTime(t *testing.T) {
 			}
 			lag := func(node int) time.Duration { return time.Duration(random[node].Int64N(int64(lateBy) + 1)) }
 			got, timing, at := pace(t, p, fabric(p), dilation, lag)
-			orchestratortest.Same(t, got, want)
+			backendtest.Same(t, got, want)
 			if timing.Displaced != 0 || timing.Received != at.Sent || at.Sent == 0 {
 				t.Errorf("%d packets displaced, %d frames received of %d", timing.Displaced, timing.Received, at.Sent)
 			}
@@ -75,7 +75,7 @@ func TestWallIsVirtualWhenInTime(t *testing.T) {
 // Sleeps that end later than the wire has time for displace packets, and the
 // record says so.
 func TestWallRecordsWhatCameTooLate(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	got, timing, _ := pace(t, p, fabric(p), 1, func(int) time.Duration { return 100 * time.Microsecond })
 	if timing.Displaced == 0 || timing.DisplacedMax < units.Microsecond {
 		t.Errorf("%d packets displaced by up to %v, want many by more than the link's delay", timing.Displaced, timing.DisplacedMax)
@@ -83,8 +83,8 @@ func TestWallRecordsWhatCameTooLate(t *testing.T) {
 	if p50 := timing.Lateness.Quantile(0.5); p50 < 30*time.Microsecond {
 		t.Errorf("lateness p50 is %v when sleeps end 100us late", p50)
 	}
-	want := orchestratortest.Virtual(t, p, nil)
-	if slices.EqualFunc(got, want, func(a, b orchestratortest.Result) bool { return a.TraceHash == b.TraceHash }) {
+	want := backendtest.Virtual(t, p, nil)
+	if slices.EqualFunc(got, want, func(a, b backendtest.Result) bool { return a.TraceHash == b.TraceHash }) {
 		t.Error("the traces are those of virtual time all the same")
 	}
 	slow := false
@@ -98,7 +98,7 @@ func TestWallRecordsWhatCameTooLate(t *testing.T) {
 
 // A frame that is lost is counted, and the run ends nevertheless.
 func TestWallCountsLostFrames(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	f := fabric(p)
 	for link := range 3 {
 		f.Inject = append(f.Inject, emu.Injection{Link: link, Number: 5})
@@ -114,7 +114,7 @@ func TestWallCountsLostFrames(t *testing.T) {
 
 // A run that is cut off ends there.
 func TestWallEnd(t *testing.T) {
-	p := orchestratortest.Compile(t, orchestratortest.Small)
+	p := backendtest.Compile(t, backendtest.Small)
 	f := fabric(p)
 	f.End = units.Time(40 * units.Microsecond)
 	p.End = f.End
@@ -122,7 +122,7 @@ func TestWallEnd(t *testing.T) {
 	if at.Last >= f.End || at.Next < f.End {
 		t.Errorf("the last event is at %v, the next due at %v, the end was %v", at.Last, at.Next, f.End)
 	}
-	want := orchestratortest.Virtual(t, p, nil)
+	want := backendtest.Virtual(t, p, nil)
 	for i := range want {
 		if got[i].TraceHash != want[i].TraceHash {
 			t.Errorf("node %s: other trace than in virtual time", want[i].Name)

@@ -1,0 +1,275 @@
+// Package backend is the contract between an experiment's runs and what makes
+// their nodes real, and the one driver of every run with real nodes.
+//
+// A Backend deploys a plan: it makes the nodes, each with a network namespace, and
+// as many of their links as it likes. Drive does the rest, the same for every
+// backend: it makes the missing links, attaches the interfaces of programs, shapes
+// links, waits until interfaces carry frames, starts the nodes, steps or paces
+// them, starts programs, counts frames and collects what the nodes report.
+//
+//	Deploy ─▶ join ─▶ attach ─▶ shape ─▶ settle ─▶ start ─▶ step or pace ─▶ count ─▶ Outcome
+//
+// Run and Outcome are plain data and Control is a handful of messages, so that the
+// caller of Drive may be another process, or a machine of several that hold a part
+// of the nodes each.
+package backend
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/process"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/shape"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Backend runs plans. Its methods may be called from several goroutines.
+type Backend interface {
+	// Check reports what would keep a run from starting on this machine, before
+	// anything is made. The error wraps ErrUnavailable, or ErrImage where the image
+	// of the run's programs is at fault, or is a *ProgramError.
+	Check(ctx context.Context, r *Run) error
+	// Run deploys a run, drives it to its end and removes what it made, however it
+	// ends. The errors are those of Drive; when ctx ends, the error is its cause.
+	// An error that wraps ErrRemains says that something could not be removed.
+	Run(ctx context.Context, r *Run, c Control) (*Outcome, error)
+	// NodeFolder returns the folder, in the folder of a run, where the run's nodes
+	// leave what they capture and look for who wants their frames.
+	NodeFolder(runFolder string) string
+	// Finder finds and removes what runs that were killed have left.
+	runs.Finder
+}
+
+// Runtime is a backend with its name and its clocks.
+type Runtime struct {
+	runtimes.Runtime
+	Backend
+}
+
+// Processes says which nodes have a process of their own.
+type Processes string
+
+// Values of Processes.
+const (
+	ProcessPerNode Processes = "node"     // every node has one
+	OneProcess     Processes = "one"      // none: the driver's process drives all
+	SwitchProcess  Processes = "switches" // the hosts; the driver drives the switches, joined in memory. It needs Wall.
+)
+
+// Run is a plan and how to run it. It is plain data.
+type Run struct {
+	ID     string // [0-9a-f]+, of this run alone
+	Name   string // of the experiment
+	Folder string // of the run, absolute
+	Plan   *plan.Plan
+
+	Processes    Processes
+	Elide        bool // frames end with the transport header
+	Inject       []emu.Injection
+	FrameTimeout time.Duration // 0: emu.DefaultFrameTimeout
+	Wall         *wall.Clock   // real time; nil: lockstep
+	// Patience, in real time, gives a run up that takes longer, as one that falls
+	// behind for good; 0 is without bound. It does not bind a run that is held.
+	Patience time.Duration
+	Held     bool   // the run goes on until Control.Hold is closed
+	About    string // what nodes say first to who captures a run under way
+	// Outputs are the files that take what programs write, as Plan.Programs.
+	Outputs []string
+}
+
+// Control is what connects a run to its caller. Every field may be nil.
+type Control struct {
+	// Hold ends a run that is held: when it is closed the run ends at once, at the
+	// same model time at every node.
+	Hold <-chan struct{}
+	// Deployed is called when the nodes have their places, and again when a place
+	// has changed. An error ends the run.
+	Deployed func(nodes []runs.Node, links []runs.Link) error
+	// Started is called once, when a run in real time starts.
+	Started func()
+	// Progress is called now and then with the model time that all nodes have
+	// passed, and the share of the payload that has been delivered, 0 where that is
+	// not known.
+	Progress func(now units.Time, delivered float64)
+	// Tap returns what sees the packets of a node, nil for none. Only a backend
+	// whose nodes share the caller's memory calls it; the nodes of others leave what
+	// they capture in NodeFolder.
+	Tap func(node int) node.Tap
+	// Records receives the records of the nodes while the run goes on, from several
+	// goroutines at once.
+	Records metrics.Consumer
+	// Note is told what a user may want to know of the backend's own work.
+	Note func(text string)
+}
+
+// Outcome is what a run left besides its records. It is plain data.
+type Outcome struct {
+	End     units.Time    // of the model
+	Drained bool          // the run ended because nothing was due, not because of Plan.End
+	Setup   time.Duration // until the first node went
+	Wall    time.Duration // from then until the last result
+	CPU     time.Duration // of all processes, or of the event loop in virtual time
+
+	// Of a run with real nodes.
+	Frames     int64    // that the nodes sent
+	Strays     int64    // frames that the nodes received and that are not of the run
+	Grants     int64    // turns granted by the safe horizon, under lockstep
+	Interfaces Counters // sums over the interfaces of all nodes
+
+	// Of a run in real time.
+	Timing   *wall.Timing
+	Behind   time.Duration       // how late the run was when it was given up; 0: it was not
+	Shaped   []shape.Shaped      // the links' shapers, by node and port
+	Programs []application.Ended // as Plan.Programs
+}
+
+// Counters are what interfaces have counted.
+type Counters struct {
+	TxPackets, RxPackets, Dropped int64
+}
+
+// Errors of a backend; test with errors.Is.
+var (
+	// ErrUnavailable is wrapped when this machine or user cannot run real nodes.
+	ErrUnavailable = errors.New("real nodes are not available")
+	// ErrImage is wrapped when the image of a run's programs cannot be used.
+	ErrImage = errors.New("image of the programs")
+	// ErrRemains is wrapped when something of a run could not be removed. The run
+	// stays on the list of runs, so that it can be removed later.
+	ErrRemains = errors.New("something of the run is left")
+)
+
+// ProgramError reports a program of a run that cannot be started.
+type ProgramError struct {
+	Index int // in Plan.Programs
+	Err   error
+}
+
+func (e *ProgramError) Error() string { return e.Err.Error() }
+func (e *ProgramError) Unwrap() error { return e.Err }
+
+// NodeError reports a node that died or came to a halt.
+type NodeError struct {
+	Name   string
+	Reason string
+}
+
+func (e *NodeError) Error() string { return "node " + e.Name + ": " + e.Reason }
+
+// Fabric returns what the drivers of a run's nodes are told. folder is where nodes
+// leave what they capture, as they see it.
+func (r *Run) Fabric(folder string) emu.Fabric {
+	p := r.Plan
+	f := emu.Fabric{
+		Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Run: r.mark(), Elide: r.Elide,
+		Inject: r.Inject, Profile: p.Domain().Profile(), FrameTimeout: r.FrameTimeout,
+		Applications: p.ApplicationHosts(),
+	}
+	for _, l := range p.Control() {
+		f.Control = append(f.Control, emu.ControlLink{A: l.A, B: l.B, Delay: l.Delay})
+	}
+	if len(p.Captured) > 0 {
+		f.Spools = r.Spools(folder)
+	}
+	if r.Wall != nil {
+		f.Live = emu.Live{Folder: folder, About: r.About}
+	}
+	return f
+}
+
+// Spools returns what the nodes of a run capture in a folder.
+func (r *Run) Spools(folder string) emu.Capture {
+	c := emu.Capture{Folder: folder}
+	for _, port := range r.Plan.Captured {
+		c.Ports = append(c.Ports, topologies.End{Node: port.Node, Port: port.Port})
+	}
+	return c
+}
+
+// MaxFrame returns the length of the longest frame, with tag and trailer.
+func (r *Run) MaxFrame() int { return emu.MaxFrame(r.Plan.MaxPayload()) }
+
+// MTU returns that of the interfaces of the fabric's links.
+func (r *Run) MTU() int { return r.MaxFrame() - wire.EthernetLen }
+
+// mark is the part of the run's id that its frames carry.
+func (r *Run) mark() uint32 {
+	var h uint64
+	for _, c := range []byte(r.ID) {
+		h = wire.Mix(h, uint64(c))
+	}
+	return uint32(wire.Mix(0, wire.Mix(uint64(len(r.ID)), h)))
+}
+
+// inDriver reports whether the driver's own process drives a node.
+func (r *Run) inDriver(node int) bool {
+	switch r.Processes {
+	case OneProcess:
+		return true
+	case SwitchProcess:
+		return r.Plan.Graph.Nodes[node].Kind == topologies.Switch
+	}
+	return false
+}
+
+// inMemory reports whether a link joins two nodes in memory, and so needs no
+// interfaces.
+func (r *Run) inMemory(l plan.Link) bool {
+	return r.Processes == SwitchProcess && r.inDriver(l.A.Node) && r.inDriver(l.B.Node)
+}
+
+// Deployment is the nodes of a run on this machine, which wait to be told what to
+// do.
+type Deployment struct {
+	Nodes []Node
+	// Port returns the name of a port's interface.
+	Port func(port int) string
+	// Folder is where nodes leave what they capture and look for who wants their
+	// frames, as they see it.
+	Folder string
+	Launcher
+}
+
+// Node is where a node of a deployment is.
+type Node struct {
+	Name       string
+	PID        int      // of the process that drives it; 0: this one, or one that does not live yet
+	Network    *os.File // its network namespace; other processes open it by the file's name
+	Interfaces []int    // by port: index in that namespace; 0 or missing: there is none yet
+	Container  string   // name of its container, if it has one
+	Sidecar    string   // name of the container of its programs, if they have one
+}
+
+// Launcher starts what runs in the nodes of a deployment.
+type Launcher interface {
+	// Start has the process of a node do what spec says, with the memory that all
+	// nodes of the run share.
+	Start(ctx context.Context, node int, spec *process.Spec, shared *os.File) (*Process, error)
+	// Programs returns what starts the run's programs on their hosts.
+	Programs(ctx context.Context) (application.Starter, error)
+	// Raise gives a thread of a node's process a real-time priority, if the machine
+	// permits. thread is its id in the process's own PID namespace.
+	Raise(node, thread int) error
+}
+
+// Process is the process of a node.
+type Process struct {
+	PID    int
+	Report *os.File // what it reports until its end; the driver closes it
+	// Wait returns why the process failed, as far as its end tells, once it has
+	// ended or its report has; "" if it ended well. reported says whether it left a
+	// whole report.
+	Wait func(reported bool) string
+}

@@ -1,0 +1,253 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/stream"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/emu/process"
+	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
+)
+
+// crew is the drivers of a run's nodes: some in this process, the others in
+// processes of their own.
+type crew struct {
+	run        *Run
+	deployment *Deployment
+	net        *network
+	configs    []emu.Config // by node
+	links      []lockstep.Link
+
+	records   metrics.Consumer
+	inside    []*insideNode // driven here
+	processes []nodeProcess // of the others
+	ends      chan ended    // one for each process
+	reading   sync.WaitGroup
+	started   time.Time // when the first node went
+}
+
+// insideNode is a node that is driven in this process.
+type insideNode struct {
+	*emu.Node
+	records *stream.Buffer
+}
+
+// insideNodes returns the drivers of the nodes that are driven here.
+func (c *crew) insideNodes() []*emu.Node {
+	nodes := make([]*emu.Node, len(c.inside))
+	for i, n := range c.inside {
+		nodes[i] = n.Node
+	}
+	return nodes
+}
+
+// nodeProcess is the process of a node.
+type nodeProcess struct {
+	node int
+	name string
+	pid  int
+}
+
+func (c *crew) configure() {
+	fabric := c.run.Fabric(c.deployment.Folder)
+	c.configs, c.links = fabric.Configs()
+}
+
+// close ends the nodes that are driven here, and waits until every report has been
+// read, which ends with its process.
+func (c *crew) close() {
+	eachAtOnce(len(c.inside), func(i int) error { return c.inside[i].Close() }) //nolint:errcheck // the interfaces go with their namespaces
+}
+
+// startProcesses starts the nodes that are not driven here.
+func (c *crew) startProcesses(ctx context.Context, shared *os.File) error {
+	c.ends = make(chan ended, len(c.configs))
+	for i, config := range c.configs {
+		if c.run.inDriver(i) {
+			continue
+		}
+		spec := &process.Spec{
+			Config: config, Machine: c.run.Plan.Nodes[i], Interfaces: c.net.spaces[i].interfaces,
+			MaxFrame: c.run.MaxFrame(), Nodes: len(c.configs), Links: c.links, End: c.run.Plan.End, Wall: c.run.Wall,
+		}
+		p, err := c.deployment.Start(ctx, i, spec, shared)
+		if err != nil {
+			return fmt.Errorf("start node %s: %w", config.Name, err)
+		}
+		at := len(c.processes)
+		c.processes = append(c.processes, nodeProcess{node: i, name: config.Name, pid: p.PID})
+		go func() { c.ends <- c.read(at, p) }()
+	}
+	return nil
+}
+
+// pids returns the processes of the nodes that have one.
+func (c *crew) pids() map[int]int {
+	pids := make(map[int]int, len(c.processes))
+	for _, p := range c.processes {
+		pids[p.node] = p.pid
+	}
+	return pids
+}
+
+// ended is what a process left.
+type ended struct {
+	process int             // place in crew.processes
+	report  *process.Report // nil when it left none
+	reason  string          // why it failed, as far as its end tells; empty: it ended well
+}
+
+// read reads what a process reports until it ends.
+func (c *crew) read(place int, p *Process) ended {
+	e := ended{process: place}
+	e.report, _ = process.ReadReport(p.Report, c.records) // without a report, the process's end says why
+	p.Report.Close()
+	e.reason = p.Wait(e.report != nil)
+	return e
+}
+
+// failure returns what is wrong with a process, if anything: a *emu.LinkError or a
+// *NodeError.
+func (c *crew) failure(e ended) error {
+	name := c.processes[e.process].name
+	switch {
+	case e.report != nil && e.report.Link != nil:
+		return e.report.Link
+	case e.report != nil && e.report.Failure != "":
+		return &NodeError{Name: name, Reason: e.report.Failure}
+	case e.reason != "":
+		return &NodeError{Name: name, Reason: e.reason}
+	case e.report == nil:
+		return &NodeError{Name: name, Reason: "ended without a result"}
+	}
+	return nil
+}
+
+// add adds the report of a process to an outcome.
+func (c *crew) add(out *Outcome, e ended) {
+	out.Frames += e.report.Sent
+	out.Strays += e.report.Strays
+	if e.report.Timing != nil {
+		out.Timing.Merge(*e.report.Timing)
+	}
+}
+
+// openInside opens the drivers of the nodes that are driven here. The kernel takes
+// its time to open and close a packet socket, but can do many at once.
+func (c *crew) openInside() error {
+	var ids []int
+	for i := range c.configs {
+		if c.run.inDriver(i) {
+			ids = append(ids, i)
+		}
+	}
+	drivers, conns := make([]*insideNode, len(ids)), make(map[int]*netio.Mixed, len(ids))
+	var mu sync.Mutex
+	err := eachAtOnce(len(ids), func(at int) (err error) {
+		i := ids[at]
+		conn, err := c.open(i)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", c.configs[i].Name, err)
+		}
+		if mixed, ok := conn.(*netio.Mixed); ok {
+			mu.Lock()
+			conns[i] = mixed
+			mu.Unlock()
+		}
+		drivers[at], err = c.driver(i, conn)
+		return err
+	})
+	for _, d := range drivers {
+		if d != nil {
+			c.inside = append(c.inside, d)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, l := range c.run.Plan.Links {
+		if c.run.inMemory(l) {
+			netio.Join(conns[l.A.Node].Memory, l.A.Port, conns[l.B.Node].Memory, l.B.Port)
+		}
+	}
+	return nil
+}
+
+// open opens the ports of a node: its interfaces, and where some of its links are in
+// memory those too.
+func (c *crew) open(i int) (netio.Conn, error) {
+	s := c.net.spaces[i]
+	if c.run.Processes != SwitchProcess {
+		return s.conn(s.interfaces, c.run.MaxFrame())
+	}
+	var ports, indices []int
+	for port, index := range s.interfaces {
+		if index != 0 {
+			ports, indices = append(ports, port), append(indices, index)
+		}
+	}
+	var outside netio.Conn = netio.NewMemory(0) // a switch without hosts
+	if len(indices) > 0 {
+		conn, err := s.conn(indices, c.run.MaxFrame())
+		if err != nil {
+			return nil, err
+		}
+		outside = conn
+	}
+	return netio.NewMixed(len(c.configs[i].Ports), outside, ports), nil
+}
+
+// driver returns the driver of a node, which owns conn.
+func (c *crew) driver(i int, conn netio.Conn) (*insideNode, error) {
+	pool := new(wire.Pool)
+	overflow := stream.Block
+	if c.run.Wall != nil {
+		overflow = stream.Drop
+	}
+	records := stream.NewBuffer(i, overflow, c.records)
+	m, err := c.run.Plan.Nodes[i].New(pool, records)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &insideNode{emu.New(c.configs[i], m, pool, conn, records), records}, nil
+}
+
+// addInside ends the nodes that were driven here and adds what they measured.
+func (c *crew) addInside(out *Outcome) error {
+	for _, n := range c.inside {
+		if err := n.CloseCapture(); err != nil {
+			return err
+		}
+		n.records.Finish()
+		n.Finish(out.End)
+		n.records.Close()
+		out.Frames += n.Sent()
+		out.Strays += n.Strays()
+	}
+	return nil
+}
+
+// drained reports whether a run that ended at a model time ended by itself.
+func (c *crew) drained(end units.Time) bool {
+	return c.run.Plan.End == units.Never || end < c.run.Plan.End
+}
+
+// eachAtOnce calls f for 0 to n-1, all at once.
+func eachAtOnce(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = f(i) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

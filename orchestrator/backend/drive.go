@@ -1,0 +1,145 @@
+package backend
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Drive runs a deployed run to its end. The goroutine must be locked to its thread
+// where the Launcher's processes die with the thread that starts them. A
+// *emu.LinkError names the link that lost a frame, a *NodeError the node that died
+// or hangs; when ctx ends, the error is its cause. What the deployment has made is
+// left to whoever deployed it.
+func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, error) {
+	began := time.Now()
+	net, err := buildNetwork(d, r)
+	if err != nil {
+		return nil, err
+	}
+	defer net.close()
+	if err := c.deployed(d, r, nil); err != nil {
+		return nil, err
+	}
+	programs, err := newPrograms(ctx, d, r, c.Hold)
+	if err != nil {
+		return nil, err
+	}
+	if programs != nil {
+		defer programs.Stop()
+	}
+	nodes := &crew{run: r, deployment: d, net: net, records: c.records()}
+	nodes.configure()
+	defer nodes.close()
+	var got *Outcome
+	if r.Wall != nil {
+		got, err = pace(ctx, nodes, c, programs)
+	} else {
+		got, err = step(ctx, nodes, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	got.Setup, got.Wall = nodes.started.Sub(began), time.Since(nodes.started)
+	if programs != nil {
+		programs.Stop()
+		got.Programs = programs.Ended()
+	}
+	return got, net.measure(got)
+}
+
+// newPrograms returns the programs of the run, nil without any. Stop must be called
+// in the end.
+func newPrograms(ctx context.Context, d *Deployment, r *Run, hold <-chan struct{}) (*application.Set, error) {
+	if len(r.Plan.Programs) == 0 {
+		return nil, nil
+	}
+	starter, err := d.Programs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set := application.NewSet(r.programs(), *r.Wall, r.Plan.End, starter)
+	set.Hold(hold)
+	return set, nil
+}
+
+// programs returns the run's programs as they are started.
+func (r *Run) programs() []application.Program {
+	list := make([]application.Program, len(r.Plan.Programs))
+	for i, p := range r.Plan.Programs {
+		list[i] = application.Program{
+			Host: p.Host, Name: r.Plan.Graph.Nodes[p.Host].Name, Args: p.Args, Start: p.Start, Background: p.Background,
+			Output: r.Outputs[i],
+		}
+	}
+	return list
+}
+
+// CheckPrograms returns a *ProgramError for a program that cannot be started on this
+// machine's files.
+func (r *Run) CheckPrograms() error {
+	for i, p := range r.programs() {
+		if err := p.Check(); err != nil {
+			return &ProgramError{i, err}
+		}
+	}
+	return nil
+}
+
+// deployed tells where the nodes are. pids has the processes of those that have one
+// by now; the others are the deployment's.
+func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int) error {
+	if c.Deployed == nil {
+		return nil
+	}
+	inMemory := make([]bool, len(r.Plan.Graph.Links))
+	for id := range inMemory {
+		inMemory[id] = r.inMemory(r.Plan.Links[id])
+	}
+	nodes, links := runs.Describe(r.Plan.Graph, d.Port, inMemory)
+	runs.AddPrograms(nodes, r.Plan.ApplicationHosts(), application.Interface)
+	for i, n := range d.Nodes {
+		at := &nodes[i]
+		at.PID, at.Container, at.Application, at.Network = n.PID, n.Container, n.Sidecar, n.Network.Name()
+		if pid, ok := pids[i]; ok {
+			at.PID = pid
+		}
+		if at.PID == 0 {
+			at.PID = os.Getpid()
+		}
+	}
+	return c.Deployed(nodes, links)
+}
+
+// records returns what takes the records of a run.
+func (c *Control) records() metrics.Consumer {
+	if c.Records == nil {
+		return discard{}
+	}
+	return c.Records
+}
+
+// discard is a metrics.Consumer that keeps nothing.
+type discard struct{}
+
+func (discard) Consume(*metrics.Batch) {}
+
+// progressEvery is how often the model time is reported.
+const progressEvery = 100 * time.Millisecond
+
+// progress returns what is told the model time as often as one likes.
+func (c *Control) progress() func(units.Time) {
+	var last time.Time
+	return func(now units.Time) {
+		if c.Progress == nil || now == units.Never || time.Since(last) < progressEvery {
+			return
+		}
+		last = time.Now()
+		c.Progress(now, 0)
+	}
+}

@@ -1,0 +1,117 @@
+package backend
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/shape"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// network is the nodes' namespaces, joined and ready to carry frames.
+type network struct {
+	run    *Run
+	spaces []*space // by node
+}
+
+// buildNetwork makes the links that the deployment has not made, and the interfaces
+// of programs, and waits until all interfaces carry frames.
+func buildNetwork(d *Deployment, r *Run) (_ *network, err error) {
+	spaces, err := openSpaces(d)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{run: r, spaces: spaces}
+	defer func() {
+		if err != nil {
+			n.close()
+		}
+	}()
+	for _, build := range []func() error{n.connect, n.attach, n.shape, n.settle} {
+		if err := build(); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+func (n *network) close() { closeSpaces(n.spaces) }
+
+// connect makes the missing links.
+func (n *network) connect() error {
+	mtu := n.run.MTU()
+	for _, l := range n.run.Plan.Links {
+		if n.run.inMemory(l) || n.spaces[l.A.Node].has(l.A.Port) {
+			continue
+		}
+		if err := connect(l, n.spaces, mtu); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attach gives the hosts that run programs the interface of the programs, whose
+// other end is a port of the host's node.
+func (n *network) attach() error {
+	for _, host := range n.run.Plan.ApplicationHosts() {
+		s := n.spaces[host]
+		index, err := application.Attach(s.file, host, s.port(shim.NIC), s.port(shim.Application), n.run.Plan.ApplicationMTU)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", s.name, err)
+		}
+		s.set(shim.Application, index)
+	}
+	return nil
+}
+
+// shape sets up the shaper of every interface of the graph's links, in real time.
+func (n *network) shape() error {
+	r := n.run
+	if r.Wall == nil {
+		return nil
+	}
+	for id, l := range r.Plan.Graph.Links {
+		if r.inMemory(r.Plan.Links[id]) {
+			continue
+		}
+		link := shape.Link{
+			Rate: l.Rate, Dilation: r.Wall.Dilation, Frame: r.MaxFrame(), Packet: int(r.Plan.MaxPayload() + r.Plan.Format.Header),
+		}
+		for _, end := range []topologies.End{l.A, l.B} {
+			s := n.spaces[end.Node]
+			if err := s.shape(end.Port, link); err != nil {
+				return fmt.Errorf("link %s: %s %s: %w", r.Plan.Links[id].Name, s.name, s.port(end.Port), err)
+			}
+		}
+	}
+	return nil
+}
+
+func (n *network) settle() error {
+	for _, s := range n.spaces {
+		if err := s.settle(); err != nil {
+			return fmt.Errorf("node %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// measure reads what the kernel has counted into an outcome.
+func (n *network) measure(out *Outcome) error {
+	for node, s := range n.spaces {
+		if err := s.count(&out.Interfaces); err != nil {
+			return err
+		}
+		if n.run.Wall == nil {
+			continue
+		}
+		shaped, err := s.shaped(node)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", s.name, err)
+		}
+		out.Shaped = append(out.Shaped, shaped...)
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package backend
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/shape"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// space is the network namespace of one node, with a connection to the kernel in
+// it.
+type space struct {
+	*netlink.Handle
+	name       string
+	file       *os.File
+	interfaces []int // by port, 0 for none
+	port       func(int) string
+}
+
+// openSpaces opens the network namespaces of a deployment's nodes. The caller
+// closes them.
+func openSpaces(d *Deployment) ([]*space, error) {
+	spaces := make([]*space, 0, len(d.Nodes))
+	for _, n := range d.Nodes {
+		h, err := netlink.NewHandleAt(netns.NsHandle(n.Network.Fd()), unix.NETLINK_ROUTE)
+		if err != nil {
+			closeSpaces(spaces)
+			return nil, fmt.Errorf("%w: node %s: netlink: %w", ErrUnavailable, n.Name, err)
+		}
+		spaces = append(spaces, &space{Handle: h, name: n.Name, file: n.Network, interfaces: slices.Clone(n.Interfaces), port: d.Port})
+	}
+	return spaces, nil
+}
+
+func closeSpaces(spaces []*space) {
+	for _, s := range spaces {
+		s.Close()
+	}
+}
+
+// has reports whether a port has an interface.
+func (s *space) has(port int) bool { return port < len(s.interfaces) && s.interfaces[port] != 0 }
+
+// set notes the index of a port's interface.
+func (s *space) set(port, index int) {
+	for len(s.interfaces) <= port {
+		s.interfaces = append(s.interfaces, 0)
+	}
+	s.interfaces[port] = index
+}
+
+// connect makes a link between two nodes: a veth pair that is born in their
+// namespaces, so that nothing stays here if this process dies.
+func connect(l plan.Link, spaces []*space, mtu int) error {
+	a, b := spaces[l.A.Node], spaces[l.B.Node]
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = a.port(l.A.Port), mtu
+	attrs.HardwareAddr = hardwareAddress(l.A)
+	attrs.Namespace = netlink.NsFd(a.file.Fd())
+	veth := &netlink.Veth{
+		LinkAttrs: attrs, PeerName: b.port(l.B.Port), PeerHardwareAddr: hardwareAddress(l.B),
+		PeerNamespace: netlink.NsFd(b.file.Fd()),
+	}
+	if err := netlink.LinkAdd(veth); err != nil {
+		return fmt.Errorf("link %s: create veth pair: %w", l.Name, err)
+	}
+	for _, end := range []topologies.End{l.A, l.B} {
+		s := spaces[end.Node]
+		if err := s.raise(end.Port); err != nil {
+			return fmt.Errorf("link %s: %s %s: %w", l.Name, s.name, s.port(end.Port), err)
+		}
+	}
+	return nil
+}
+
+func hardwareAddress(e topologies.End) []byte {
+	mac := wire.MAC(e.Node, e.Port)
+	return mac[:]
+}
+
+// raise sets a port's interface up and notes its index.
+func (s *space) raise(port int) error {
+	link, err := s.LinkByName(s.port(port))
+	if err != nil {
+		return err
+	}
+	s.set(port, link.Attrs().Index)
+	return s.LinkSetUp(link)
+}
+
+// settleTime is how long an interface may take to carry frames.
+const settleTime = 3 * time.Second
+
+// settle waits until the interfaces carry frames: the kernel attaches their
+// queues a little after they come up, and drops what is sent before.
+func (s *space) settle() error {
+	deadline := time.Now().Add(settleTime)
+	for port, index := range s.interfaces {
+		for index != 0 {
+			link, err := s.LinkByIndex(index)
+			if err != nil {
+				return err
+			}
+			if link.Attrs().OperState == netlink.OperUp {
+				break
+			}
+			if time.Now().After(deadline) {
+				return fmt.Errorf("interface %s does not come up within %v", s.port(port), settleTime)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return nil
+}
+
+// shape sets up the shaper of a port's interface.
+func (s *space) shape(port int, link shape.Link) error {
+	return shape.Set(s.Handle, s.interfaces[port], link)
+}
+
+// shaped returns what the shapers of the node's interfaces did.
+func (s *space) shaped(node int) ([]shape.Shaped, error) {
+	return shape.Read(s.Handle, node, s.interfaces)
+}
+
+// count adds what the node's interfaces have counted.
+func (s *space) count(sum *Counters) error {
+	for _, index := range s.interfaces {
+		if index == 0 {
+			continue
+		}
+		link, err := s.LinkByIndex(index)
+		if err != nil {
+			return fmt.Errorf("node %s: counters: %w", s.name, err)
+		}
+		stats := link.Attrs().Statistics
+		sum.TxPackets += int64(stats.TxPackets)
+		sum.RxPackets += int64(stats.RxPackets)
+		sum.Dropped += int64(stats.TxDropped + stats.RxDropped)
+	}
+	return nil
+}
+
+// conn opens the ports whose interfaces have the given indices.
+func (s *space) conn(indices []int, maxFrame int) (c *netio.Packet, err error) {
+	err = application.Within(s.file, func() (err error) {
+		c, err = netio.OpenPacket(indices, maxFrame)
+		return err
+	})
+	return c, err
+}

@@ -1,0 +1,167 @@
+package backend
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
+	"github.com/csiglab/csiglab/units"
+)
+
+// tick is how often a run under way is looked at.
+const tick = 20 * time.Millisecond
+
+// step runs the nodes under the lockstep clock.
+func step(ctx context.Context, c *crew, control Control) (*Outcome, error) {
+	if c.run.Processes == OneProcess {
+		return stepInside(ctx, c, control.progress())
+	}
+	board, err := shared.New(len(c.configs), c.links, c.run.Plan.End)
+	if err != nil {
+		return nil, err
+	}
+	defer board.Close()
+	if err := c.startProcesses(ctx, board.File); err != nil {
+		return nil, err
+	}
+	if err := control.deployed(c.deployment, c.run, c.pids()); err != nil {
+		return nil, err
+	}
+	return stepProcesses(ctx, c, board, control.progress())
+}
+
+// stepInside drives all nodes in this process.
+func stepInside(ctx context.Context, c *crew, progress func(units.Time)) (*Outcome, error) {
+	if err := c.openInside(); err != nil {
+		return nil, err
+	}
+	pool, err := shared.NewPool(c.insideNodes(), c.links, c.run.Plan.End)
+	if err != nil {
+		return nil, err
+	}
+	c.started = time.Now()
+	done := make(chan error, 1)
+	go func() { done <- pool.Run(ctx, runtime.GOMAXPROCS(0)) }()
+	ticker := time.NewTicker(progressEvery)
+	defer ticker.Stop()
+	for running := true; running; {
+		select {
+		case err := <-done:
+			if err != nil {
+				return nil, err
+			}
+			running = false
+		case <-ticker.C:
+			progress(pool.Now())
+		}
+	}
+	out := new(Outcome)
+	out.End, out.Grants, out.Drained = pool.End(), pool.Grants(), c.drained(pool.End())
+	return out, c.addInside(out)
+}
+
+// stepProcesses returns when every process has reported, or with the first error: of
+// a process, of a run that stands still, or the cause of ctx's end.
+func stepProcesses(ctx context.Context, c *crew, board *shared.Board, progress func(units.Time)) (*Outcome, error) {
+	out := new(Outcome)
+	dog := watchdog{crew: c, board: board}
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for left := len(c.processes); left > 0; {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case e := <-c.ends:
+			if err := c.failure(e); err != nil {
+				return nil, err
+			}
+			c.add(out, e)
+			left--
+		case now := <-ticker.C:
+			if c.started.IsZero() && board.Grants() > 0 {
+				c.started = now
+			}
+			progress(board.Earliest())
+			if err := dog.look(now); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if c.started.IsZero() {
+		c.started = time.Now()
+	}
+	out.Grants, out.End, out.Drained = board.Grants(), board.End(), c.drained(board.End())
+	return out, nil
+}
+
+// watchdog finds the node that the others wait for when nothing moves.
+type watchdog struct {
+	crew   *crew
+	board  *shared.Board
+	grants int64
+	moved  time.Time
+}
+
+// Limits of a halt: after the first, a process that is stopped is to blame; after
+// the second, which leaves a node the time to miss a frame and say so, whichever
+// owes a turn.
+const (
+	stoppedAfter = time.Second
+	haltedAfter  = 5 * time.Second
+)
+
+func (w *watchdog) look(now time.Time) error {
+	board, all := w.board, w.crew.processes
+	if g := board.Grants(); g != w.grants || w.moved.IsZero() {
+		w.grants, w.moved = g, now
+		return nil
+	}
+	still := now.Sub(w.moved)
+	if still < stoppedAfter || board.Earliest() == units.Never {
+		return nil
+	}
+	for _, p := range all {
+		if state := processState(p.pid); state == 'T' || state == 't' {
+			return &NodeError{Name: p.name, Reason: "is stopped and all others wait for it"}
+		}
+	}
+	limit := w.crew.run.FrameTimeout
+	if limit == 0 {
+		limit = emu.DefaultFrameTimeout
+	}
+	if still < 2*limit+haltedAfter {
+		return nil
+	}
+	owes := board.Stuck()
+	if holder := board.Holder(); holder >= 0 {
+		owes = []int{holder}
+	}
+	var names []string
+	for _, n := range owes {
+		names = append(names, w.crew.configs[n].Name)
+	}
+	if len(names) == 0 {
+		return errors.New("all nodes wait and none may advance")
+	}
+	return &NodeError{Name: strings.Join(names, ", "), Reason: fmt.Sprintf("has not taken its turn for %v", still.Round(time.Second))}
+}
+
+// processState returns the state letter of a process (proc(5)), 0 when it is gone.
+func processState(pid int) byte {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	after := stat[bytes.LastIndexByte(stat, ')')+1:]
+	if len(after) < 2 {
+		return 0
+	}
+	return after[1]
+}

@@ -1,0 +1,115 @@
+package campaign
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/packets"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+)
+
+// permutation128 is 128 hosts under a fat tree of three tiers, each sending 2 MB
+// to another one.
+const permutation128 = `
+schema: 1
+name: permutation-128
+topology:
+  fat_tree:
+    hosts: 128
+    pod: 16
+    tiers:
+      - {down: 4, up: 4, rate: 100Gbps, delay: 1us}
+      - {down: 4, up: 4, rate: 100Gbps, delay: 1us}
+      - {down: 8, rate: 100Gbps, delay: 1us}
+workload: {permutation: {size: 2MB, seed: 1}}
+`
+
+// BenchmarkPermutation128 reports packet-hops (packets sent on a link) per CPU
+// second of the event loop, and the allocations per packet-hop between a
+// quarter and three quarters of the transfer, when pools and queues have grown.
+func BenchmarkPermutation128(b *testing.B) {
+	e := parseText(b, permutation128).Variants[0].Experiment
+	var total tally
+	for b.Loop() {
+		total.run(b, e, 1)
+	}
+	total.report(b)
+}
+
+// BenchmarkThreeFlow reports data packets per CPU second of the event loop for
+// the variants of the embedded experiment, records on.
+func BenchmarkThreeFlow(b *testing.B) {
+	set, err := experiment.Load("three-flow", experiment.Options{Tables: experiment.StandardTables()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, v := range set.Variants {
+		b.Run(v.Name, func(b *testing.B) {
+			var total tally
+			for seed := uint64(1); b.Loop(); seed++ {
+				total.run(b, v.Experiment, seed)
+			}
+			total.report(b)
+		})
+	}
+}
+
+// tally sums up runs.
+type tally struct {
+	hops, data, cpu float64
+	steadyHops      float64 // hops and allocations of the middle of each run
+	steadyAllocs    float64
+	runs            int
+}
+
+func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
+	b.Helper()
+	p, err := plan.Compile(e, seed)
+	if err != nil {
+		b.Fatal(err)
+	}
+	// The simulator tells its progress after every so many events; calls at a
+	// known share of all calls are at that share of all hops, near enough.
+	var calls, from, to int
+	var before, after runtime.MemStats
+	records := measure.NewRecords(p, nil)
+	out, err := packets.Virtual(context.Background(), p, nil, records, func(fraction float64) {
+		switch calls++; {
+		case from == 0 && fraction >= 0.25:
+			from = calls
+			runtime.ReadMemStats(&before)
+		case fraction <= 0.75:
+			to = calls
+			runtime.ReadMemStats(&after)
+		}
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var hops float64
+	for _, r := range records.Nodes() {
+		for _, port := range r.Ports {
+			hops += float64(port.TxPackets)
+		}
+	}
+	if to > from {
+		t.steadyHops += hops * float64(to-from) / float64(calls)
+		t.steadyAllocs += float64(after.Mallocs - before.Mallocs)
+	}
+	t.hops += hops
+	t.data += measure.Metrics(p, out, records)["data_packets"]
+	t.cpu += out.CPU.Seconds()
+	t.runs++
+}
+
+func (t *tally) report(b *testing.B) {
+	b.ReportMetric(t.hops/t.cpu, "hops/cpu-s")
+	b.ReportMetric(t.data/t.cpu, "data-packets/cpu-s")
+	b.ReportMetric(t.hops/float64(t.runs), "hops/op")
+	if t.steadyHops > 0 {
+		b.ReportMetric(t.steadyAllocs/t.steadyHops, "allocs/hop")
+	}
+}

@@ -1,0 +1,297 @@
+// Package campaign runs an experiment: every variant with every seed, on a backend
+// and under a clock. It leaves a run folder. What a phase needs is its argument, and
+// what it makes is its result:
+//
+//	chooseMode ─▶ compile ─▶ checkReady ─▶ setClock ─▶ create the folder ─▶ execute ─▶ summarise
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+)
+
+// Payloads of real frames.
+const (
+	PayloadFull  = "full"
+	PayloadElide = "elide"
+)
+
+// Options are how to run, as against what to run.
+type Options struct {
+	Out         string // the run folder; empty: runs/<name>-<time>-<id>
+	Runtime     string // overrides the experiment's
+	Clock       string // overrides the experiment's
+	Payload     string // of real frames: full (default) or elide
+	Processes   string // of netns: node (default), one, or, in real time, switches
+	CheckParity bool   // run in virtual time too and compare the traces
+	Inject      []string
+	Parallel    int // runs at once in virtual time; 0: one per core
+	Progress    func(Progress)
+	Announce    func(string) // receives what the user should know before the runs start; may be nil
+	Version     string
+	Command     []string
+	// Hold keeps a run in real time from being over, even if nothing is left to do,
+	// until it is closed; the run then ends at once and in order. Such an experiment
+	// has one run. nil: runs are not held.
+	Hold <-chan struct{}
+	// Ready is called when a run in real time starts: its nodes and links are all
+	// there. May be nil.
+	Ready func(Started)
+}
+
+// Started is a run in real time that has just started.
+type Started struct {
+	ID     string // by which it is found and cleaned
+	Folder string
+}
+
+// Result is what an experiment left.
+type Result struct {
+	Folder  string
+	Summary *runfolder.Summary // nil when the run did not end well
+	// Notes are what the user should know besides: what was assumed of the
+	// inputs, what of them is not used. log.jsonl has them too.
+	Notes []string
+}
+
+// Run runs every variant with every seed and writes the run folder. Its error
+// wraps failure.ErrConfiguration or failure.ErrInfrastructure, or is the context's; a
+// run that is not to be trusted is no error but an invalid Summary.
+func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error) {
+	started := time.Now()
+	m, err := chooseMode(set, opts)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := compile(set, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkReady(ctx, set, m, jobs); err != nil {
+		return nil, err
+	}
+	if err := setClock(ctx, set, &m, jobs, opts.Announce); err != nil {
+		return nil, err
+	}
+	folder := folderOf(set, opts, started)
+	w, err := runfolder.Create(folder, newManifest(set, m, opts, jobs, started))
+	if err != nil {
+		return nil, createError(folder, err)
+	}
+	j := &journal{log: slog.New(w.Log())}
+	for _, one := range jobs {
+		for _, n := range one.plan.Notes {
+			j.note(n)
+		}
+	}
+	summary, err := execute(ctx, set, m, opts, jobs, w, j)
+	result := &Result{Folder: folder, Notes: j.notes}
+	if err != nil {
+		reason := err.Error()
+		if ctx.Err() != nil {
+			reason = "interrupted"
+		}
+		if abort := w.Abort(reason); abort != nil && !failure.DiskFull(err) { // its manifest says incomplete from the start
+			err = errors.Join(err, abort)
+		}
+		return result, err
+	}
+	if err := w.Finish(*summary); err != nil {
+		return result, writeError(folder, err)
+	}
+	result.Summary = summary
+	return result, nil
+}
+
+// mode is where the runs of an experiment run, and under which clock.
+type mode struct {
+	runtime  backend.Runtime
+	clock    string
+	wall     *wall.Clock // of clock wall
+	budget   experiment.Budget
+	realTime bool // the clock is wall
+}
+
+// chooseMode settles the runtime and the clock, and refuses options that do not go
+// with them.
+func chooseMode(set *experiment.Set, opts Options) (m mode, err error) {
+	name, clock := runtimes.Settle(opts.Runtime, opts.Clock, set.Base.Runtime, set.Base.Clock)
+	if name == "" {
+		name, clock = runtimes.Inproc, runtimes.Virtual
+	}
+	refuse := func(format string, args ...any) (mode, error) {
+		return m, failure.Configuration(fmt.Errorf(format, args...))
+	}
+	rt, ok := lookup(name)
+	if !ok || !runtimes.Fits(name, clock) {
+		return refuse("runtime %q does not run under clock %q; use %s", name, clock, runtimes.Summary())
+	}
+	m = mode{runtime: rt, clock: clock, realTime: clock == runtimes.Wall}
+	switch {
+	case clock == runtimes.Virtual && len(opts.Inject) > 0:
+		return refuse("--inject needs real frames; add --runtime netns")
+	case m.realTime && opts.CheckParity:
+		return refuse("--check-parity: clock wall does not claim the trace of a virtual run; use lockstep")
+	case opts.Hold != nil && !m.realTime:
+		return refuse("a lab runs in real time, not under clock %s", clock)
+	case opts.Processes == string(backend.SwitchProcess) && !m.realTime:
+		return refuse("--processes %s: needs clock wall; %s is exact with a process for each node", opts.Processes, clock)
+	}
+	for _, v := range set.Variants {
+		if v.Experiment.Applications != nil && !m.realTime {
+			return refuse("applications: programs need clock wall; %s has no time that they could live in", clock)
+		}
+	}
+	return m, nil
+}
+
+// job is one run of the experiment.
+type job struct {
+	variant int
+	name    string // of the variant
+	seed    uint64
+	plan    *plan.Plan
+	run     *backend.Run // without Folder and Wall
+}
+
+// compile makes the plans of all runs, by variant and then seed, so that a
+// mistake is found before anything is deployed.
+func compile(set *experiment.Set, opts Options) ([]job, error) {
+	var jobs []job
+	for i, v := range set.Variants {
+		shape, err := plan.NewShape(v.Experiment)
+		if err != nil {
+			return nil, failure.InVariant(set, i, err)
+		}
+		for _, seed := range v.Experiment.Seeds {
+			p, err := shape.Plan(seed)
+			if err != nil {
+				return nil, failure.InVariant(set, i, err)
+			}
+			r, err := newRun(set.Base.Name, v.Name, p, opts)
+			if err != nil {
+				return nil, failure.InVariant(set, i, err)
+			}
+			jobs = append(jobs, job{variant: i, name: v.Name, seed: seed, plan: p, run: r})
+		}
+	}
+	if opts.Hold != nil && len(jobs) != 1 {
+		return nil, failure.Configuration(fmt.Errorf("a lab is one run, and %s has %d: name a variant and a seed", set.Base.Name, len(jobs)))
+	}
+	return jobs, nil
+}
+
+// checkReady finds out, before anything is made, what would keep the runs from
+// starting. A mistake in any variant comes before a fault of the machine.
+func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) error {
+	checked := map[int]bool{} // variants
+	var fault error
+	for _, j := range jobs {
+		if checked[j.variant] { // seeds change nothing that is checked
+			continue
+		}
+		checked[j.variant] = true
+		var program *backend.ProgramError
+		switch err := m.runtime.Check(ctx, j.run); {
+		case errors.As(err, &program):
+			return failure.InVariant(set, j.variant, failure.At(fmt.Sprintf("applications.programs[%d].run", program.Index), program.Err))
+		case errors.Is(err, backend.ErrImage):
+			return failure.InVariant(set, j.variant, failure.At("applications.image", err))
+		case fault == nil:
+			fault = failure.Infrastructure(err)
+		}
+	}
+	return fault
+}
+
+// setClock sets the dilation of all runs in real time and says how long they take.
+func setClock(ctx context.Context, set *experiment.Set, m *mode, jobs []job, announce func(string)) error {
+	if !m.realTime {
+		return nil
+	}
+	plans := make([]*plan.Plan, len(jobs))
+	for i, j := range jobs {
+		plans[i] = j.plan
+	}
+	clock, text, err := predict.Dilation(ctx, float64(set.Base.Wall.Dilation), plans)
+	if err != nil {
+		return err
+	}
+	m.wall, m.budget = &clock, set.Base.Wall.Budget
+	if announce != nil {
+		announce(text)
+	}
+	return nil
+}
+
+// folderOf returns where the run is written: the folder asked for, or a fresh one
+// below runs.
+func folderOf(set *experiment.Set, opts Options, started time.Time) string {
+	if opts.Out != "" {
+		return opts.Out
+	}
+	id := fmt.Sprintf("%s-%s-%05x", set.Base.Name, started.UTC().Format("20060102-150405"), started.Nanosecond()&0xfffff)
+	return filepath.Join("runs", id)
+}
+
+// journal keeps what the user should know. Its methods may be called from several
+// goroutines.
+type journal struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	notes []string
+}
+
+// note keeps a text, once.
+func (j *journal) note(text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !slices.Contains(j.notes, text) {
+		j.notes = append(j.notes, text)
+		j.log.Info("note", "text", text)
+	}
+}
+
+// createError is the error of a run folder that cannot be made: the user's, who
+// chose its place, unless the machine is at fault.
+func createError(folder string, err error) error {
+	if errors.Is(err, runfolder.ErrNotEmpty) {
+		return failure.Configuration(err)
+	}
+	for _, class := range []error{fs.ErrPermission, fs.ErrNotExist, unix.ENOTDIR, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP, unix.EINVAL} {
+		if errors.Is(err, class) {
+			return failure.Configuration(fmt.Errorf("run folder %s: %w; choose another with --out", folder, cause.Of(err)))
+		}
+	}
+	return writeError(folder, err)
+}
+
+// writeError is the error of a run folder that cannot be written. A full disk
+// fails every file of it, which one line says better.
+func writeError(folder string, err error) error {
+	var errno unix.Errno
+	if failure.DiskFull(err) && errors.As(err, &errno) {
+		err = fmt.Errorf("run folder %s: %w; make room, or choose another disk with --out", folder, errno)
+	}
+	return failure.Infrastructure(err)
+}

@@ -1,0 +1,143 @@
+package campaign
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+)
+
+// described returns the first column, a name in backquotes, of the rows below a
+// heading of docs/metrics.md, down to the next heading of the same level or a
+// higher one.
+func described(t *testing.T, heading string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(text), "\n"+heading+"\n")
+	if !ok {
+		t.Fatalf("docs/metrics.md has no heading %q", heading)
+	}
+	section, _, _ = strings.Cut(section, "\n#")
+	var names []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(section, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// TestMetricsAreDescribed compares the metrics of real runs with those that
+// docs/metrics.md describes, both ways.
+func TestMetricsAreDescribed(t *testing.T) {
+	const text = fatTree16 + `
+workload: {transfers: [0 -> 8 1MB, 4 -> 8 1MB, 0 -> 8 1MB]}
+csig: {format: compact}
+hosts: {cc: {name: nscc, csig: max-delay}}
+`
+	m, out := runVirtual(t, parseText(t, text).Variants[0].Experiment, 1)
+	if _, ok := m["fct_us.0-8#2"]; !ok {
+		t.Error("the second flow between two hosts has no metric")
+	}
+	var actions, outcomes []string
+	for _, a := range congestion.Table {
+		actions = append(actions, a.ActionNames()...)
+	}
+	for _, r := range out.Nodes {
+		for _, tag := range r.Tags {
+			if !slices.Contains(outcomes, tag.Name) {
+				outcomes = append(outcomes, tag.Name)
+			}
+		}
+	}
+	whole, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Concat(actions, outcomes) {
+		if !strings.Contains(string(whole), "`"+name+"`") {
+			t.Errorf("docs/metrics.md does not name %s", name)
+		}
+	}
+	matched := map[string]bool{}
+	for _, name := range described(t, "## Metrics") {
+		pattern := "^" + strings.NewReplacer(
+			"<flow>", `[0-9]+-[0-9]+(#[0-9]+)?`, "<action>", "("+strings.Join(actions, "|")+")", "<outcome>", "("+strings.Join(outcomes, "|")+")",
+		).Replace(regexp.QuoteMeta(name)) + "$"
+		is, found := regexp.MustCompile(pattern), false
+		for metric := range m {
+			if is.MatchString(metric) {
+				matched[metric], found = true, true
+			}
+		}
+		if !found {
+			t.Errorf("docs/metrics.md describes %s, which no run has", name)
+		}
+	}
+	for _, metric := range slices.Sorted(maps.Keys(m)) {
+		if !matched[metric] {
+			t.Errorf("docs/metrics.md does not describe %s", metric)
+		}
+	}
+}
+
+// TestFilesAreDescribed compares the run folder's files, the columns of its
+// tables and the keys of its manifest with docs/metrics.md.
+func TestFilesAreDescribed(t *testing.T) {
+	for heading, row := range map[string]any{
+		"#### ports.parquet": runfolder.PortRow{}, "#### flows.parquet": runfolder.FlowRow{}, "#### cc.parquet": runfolder.CCRow{},
+		"#### signals.parquet": runfolder.SignalRow{}, "#### phases.parquet": runfolder.PhaseRow{},
+	} {
+		same(t, heading, described(t, heading), tags(row, "parquet"))
+	}
+	same(t, "manifest.json", described(t, "### manifest.json"), tags(runfolder.Manifest{}, "json"))
+	same(t, "fidelity", described(t, "#### Fidelity"), tags(runfolder.Fidelity{}, "json"))
+
+	folder := filepath.Join(t.TempDir(), "run")
+	set := parseText(t, fatTree16+"workload: {transfers: [0 -> 1 1kB]}\n")
+	if _, err := Run(context.Background(), set, Options{Out: folder}); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{runfolder.ReportFile, "VARIANT-SEED.pcapng"} // of csiglab's commands; on request
+	for _, e := range entries {
+		files = append(files, e.Name())
+	}
+	same(t, "files", described(t, "## Files"), files)
+}
+
+// tags returns the names that the fields of a struct have in a format.
+func tags(of any, format string) []string {
+	var names []string
+	for i := range reflect.TypeOf(of).NumField() {
+		name, _, _ := strings.Cut(reflect.TypeOf(of).Field(i).Tag.Get(format), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
+func same(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	for _, name := range want {
+		if !slices.Contains(got, name) {
+			t.Errorf("%s: docs/metrics.md does not describe %s", what, name)
+		}
+	}
+	for _, name := range got {
+		if !slices.Contains(want, name) {
+			t.Errorf("%s: docs/metrics.md describes %s, which does not exist", what, name)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/check"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/packets"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/units"
+)
+
+// session is what all runs of an experiment share while they are executed.
+type session struct {
+	set     *experiment.Set
+	mode    mode
+	opts    Options
+	writer  *runfolder.Writer
+	journal *journal
+	tracker *tracker
+}
+
+// execute executes the jobs and returns what came of all of them. The first error
+// ends the others.
+func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer, j *journal) (*runfolder.Summary, error) {
+	text, err := set.Base.Marshal()
+	if err == nil {
+		err = w.Experiment(text)
+	}
+	if err != nil {
+		return nil, writeError(w.Dir(), err)
+	}
+	s := &session{set: set, mode: m, opts: opts, writer: w, journal: j, tracker: newTracker(len(jobs), opts.Progress)}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	next := make(chan int)
+	done, errs := make([]finished, len(jobs)), make([]error, len(jobs))
+	var wg sync.WaitGroup
+	for range min(workers(m, opts), len(jobs)) {
+		wg.Go(func() {
+			for i := range next {
+				if done[i], errs[i] = s.one(ctx, i, jobs[i]); errs[i] != nil {
+					cancel()
+				}
+				jobs[i].plan, jobs[i].run = nil, nil // let the memory go
+			}
+		})
+	}
+	for i := range jobs {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	// The first error that is not the cancellation that it caused.
+	var first error
+	for _, err := range errs {
+		if err != nil && (first == nil || errors.Is(first, context.Canceled)) {
+			first = err
+		}
+	}
+	if first != nil {
+		return nil, first
+	}
+	return summarise(set, done), nil
+}
+
+// workers returns how many runs are executed at a time: real nodes fill the machine.
+func workers(m mode, opts Options) int {
+	switch {
+	case m.clock != runtimes.Virtual:
+		return 1
+	case opts.Parallel > 0:
+		return opts.Parallel
+	}
+	return runtime.NumCPU()
+}
+
+// finished is what came of one run.
+type finished struct {
+	metrics runfolder.RunMetrics
+	reasons []string // why it is not valid
+}
+
+// one executes one job and adds it to the run folder.
+func (s *session) one(ctx context.Context, index int, j job) (f finished, err error) {
+	if err := ctx.Err(); err != nil {
+		return f, err
+	}
+	fail := func(err error) (finished, error) {
+		return f, fmt.Errorf("variant %s, seed %d: %w", j.name, j.seed, err)
+	}
+	fraction := func(share float64) { s.tracker.update(index, j.name, j.seed, share) }
+	fraction(0)
+	pcap, err := packets.Create(j.plan, s.writer.Dir(), j.name, j.seed)
+	if err != nil {
+		return fail(writeError(s.writer.Dir(), err))
+	}
+	writer, err := s.writer.BeginRun(j.name, j.seed)
+	if err != nil {
+		return fail(writeError(s.writer.Dir(), errors.Join(err, pcap.Close())))
+	}
+	records := measure.NewRecords(j.plan, writer)
+	out, err := s.run(ctx, j, pcap, records, fraction)
+	// A file that cannot be written is why the run ended, whatever else it says.
+	for _, wrong := range []error{pcap.Close(), writer.Err()} {
+		if wrong != nil && ctx.Err() == nil {
+			err = writeError(s.writer.Dir(), wrong)
+		}
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if n := records.Dropped(); n > 0 {
+		s.journal.note(fmt.Sprintf("variant %s, seed %d: %d records were dropped, which came faster than they could be written; tables and charts lack them", j.name, j.seed, n))
+	}
+	data, err := s.judge(ctx, j, out, records.Nodes())
+	if err != nil {
+		return fail(err)
+	}
+	values := measure.Metrics(j.plan, out, records)
+	if err := s.derive(j, values, data.Valid()); err != nil {
+		return fail(err)
+	}
+	data.DataPackets = int64(values["data_packets"])
+	if err := writer.End(data); err != nil {
+		return fail(writeError(s.writer.Dir(), err))
+	}
+	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
+	s.tracker.finish(index, j.name, j.seed)
+	f.metrics = runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: values}
+	for _, reason := range data.Invalid {
+		f.reasons = append(f.reasons, fmt.Sprintf("variant %s, seed %d: %s", j.name, j.seed, reason))
+	}
+	return f, nil
+}
+
+// run runs a plan on the experiment's runtime. fraction is called with the share of
+// the run that is done.
+func (s *session) run(ctx context.Context, j job, pcap *packets.File, records *measure.Records, fraction func(float64)) (*backend.Outcome, error) {
+	if s.mode.clock == runtimes.Virtual {
+		return packets.Virtual(ctx, j.plan, pcap, records, fraction)
+	}
+	out, err := s.runReal(ctx, j, pcap, records, fraction)
+	switch {
+	case err == nil, ctx.Err() != nil, errors.Is(err, failure.ErrInfrastructure):
+		return out, err
+	}
+	return nil, failure.Infrastructure(err)
+}
+
+// judge checks whether a run can be trusted. It returns what the run folder keeps of
+// the run.
+func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes []metrics.NodeTotals) (d runfolder.RunData, err error) {
+	d = runfolder.RunData{Nodes: nodes, TraceHash: measure.TraceHash(nodes), Wall: out.Wall, CPU: out.CPU}
+	switch {
+	case s.mode.realTime:
+		if len(j.plan.Programs) > 0 {
+			var ends runfolder.Check
+			ends, d.Programs = check.Programs(j.run, out)
+			d.Checks = append(d.Checks, ends)
+		}
+		d.Fidelity = check.Measure(j.plan, s.mode.wall.Dilation, out)
+		d.Checks = append(d.Checks, check.Fidelity(j.plan, d.Fidelity, s.mode.budget))
+	case s.mode.clock != runtimes.Virtual:
+		d.Checks = append(d.Checks, check.Frames(j.plan, out, nodes))
+	}
+	d.Checks = append(d.Checks, check.Conservation(j.plan, out, nodes), check.Completion(j.plan, out, nodes))
+	if s.opts.CheckParity {
+		virtual := measure.NewRecords(j.plan, nil)
+		if _, err := packets.Virtual(ctx, j.plan, nil, virtual, nil); err != nil {
+			return d, err
+		}
+		parity := check.Parity(nodes, virtual.Nodes())
+		d.Checks = append(d.Checks, parity)
+		if parity.OK {
+			s.journal.note("parity: " + parity.Detail)
+		}
+	}
+	for _, c := range d.Checks {
+		if !c.OK {
+			d.Invalid = append(d.Invalid, c.Name+": "+c.Detail)
+		}
+	}
+	for _, p := range d.Programs {
+		s.journal.log.Info("program", "variant", j.name, "seed", j.seed, "program", p)
+	}
+	if to := j.plan.Measure.To; to != units.Never && out.Drained && out.End < to {
+		s.journal.note(fmt.Sprintf("variant %s: the measuring window goes on to %v, when the run has ended; rates count the rest as idle", j.name, units.Duration(to)))
+	}
+	return d, nil
+}
+
+// derive adds the experiment's derived metrics. A run that is not valid may lack what
+// they are computed from, and so may a lab that was ended before its traffic.
+func (s *session) derive(j job, values map[string]float64, valid bool) error {
+	derived, err := experiment.EvalDerived(s.set.Variants[j.variant].Experiment.Derived, values)
+	switch {
+	case err == nil || !valid:
+	case s.opts.Hold != nil:
+		s.journal.note("left out: " + err.Error())
+	default:
+		return failure.Configuration(err)
+	}
+	for k, v := range derived {
+		values[k] = v
+	}
+	return nil
+}
+
+// summarise returns the outcome of the experiment.
+func summarise(set *experiment.Set, done []finished) *runfolder.Summary {
+	runs := make([]runfolder.RunMetrics, len(done))
+	byVariant := map[string][]map[string]float64{}
+	var reasons []string
+	for i, d := range done {
+		runs[i] = d.metrics
+		byVariant[d.metrics.Variant] = append(byVariant[d.metrics.Variant], d.metrics.Metrics)
+		reasons = slices.Concat(reasons, d.reasons)
+	}
+	s := runfolder.NewSummary(set.Base.Name, runs...)
+	s.Reasons = append(s.Reasons, reasons...)
+	s.Valid = len(s.Reasons) == 0
+	for _, e := range experiment.EvalExpect(set.Base.Expect, byVariant) {
+		if e.Err != "" {
+			s.Reasons = append(s.Reasons, fmt.Sprintf("expectation %s: %s", e.Expr, e.Err))
+			s.Valid = false
+		}
+		s.Expectations = append(s.Expectations, runfolder.Expectation{Expr: e.Expr, OK: e.OK, Value: e.Value})
+	}
+	return &s
+}

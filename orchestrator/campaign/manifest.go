@@ -1,0 +1,111 @@
+package campaign
+
+import (
+	"reflect"
+	"runtime"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// newManifest describes the runs to come.
+func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started time.Time) runfolder.Manifest {
+	base := set.Base
+	m := runfolder.Manifest{
+		Name:        base.Name,
+		Description: base.Description,
+		Version:     opts.Version,
+		GoVersion:   runtime.Version(),
+		Machine:     predict.Machine(),
+		Command:     opts.Command,
+		Runtime:     mo.runtime.Name,
+		Clock:       mo.clock,
+		Started:     started.UTC(),
+		IntervalUS:  base.Telemetry.Interval.Microseconds(),
+		Measure: runfolder.Window{
+			FromUS: base.Measure.From.Microseconds(),
+			ToUS:   base.Measure.To.Microseconds(),
+		},
+		Expectations: base.Expect,
+	}
+	if mo.realTime {
+		m.Dilation = mo.wall.Dilation
+	}
+	for _, p := range base.Published {
+		m.Published = append(m.Published, runfolder.Published{
+			Variant: p.Variant, Metric: p.Metric, Value: p.Value, Low: p.Low, High: p.High, Source: p.Source, Note: p.Note,
+		})
+	}
+	described := map[int]bool{}
+	for _, j := range jobs {
+		if !described[j.variant] {
+			described[j.variant] = true
+			describe(&m, set.Variants[j.variant].Experiment, j)
+		}
+	}
+	return m
+}
+
+// describe adds a variant, with its own ports and flows where they are not the
+// first variant's.
+func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
+	p := j.plan
+	variant := runfolder.Variant{
+		Name:   j.name,
+		MTU:    int64(e.Links.MTU),
+		Header: int64(e.Links.Header),
+		CC:     e.Hosts.CC.Name,
+		LB:     e.Hosts.LB.Name,
+		CSIG:   e.CSIG.Format,
+		AQM:    p.AQM(),
+	}
+	for _, a := range p.Actions {
+		variant.Actions = append(variant.Actions, runfolder.Action(a))
+	}
+	for _, c := range p.Constants {
+		variant.Constants = append(variant.Constants, runfolder.Constant(c))
+	}
+	nodes, ports, flows := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows)
+	if len(m.Variants) == 0 {
+		m.Nodes, m.Ports, m.Flows = nodes, ports, flows
+	} else {
+		if !reflect.DeepEqual(nodes, m.Nodes) {
+			variant.Nodes = nodes
+		}
+		if !reflect.DeepEqual(ports, m.Ports) {
+			variant.Ports = ports
+		}
+		if !reflect.DeepEqual(flows, m.Flows) {
+			variant.Flows = flows
+		}
+	}
+	m.Variants = append(m.Variants, variant)
+}
+
+func nodeTable(g *topologies.Graph) []runfolder.Node {
+	nodes := make([]runfolder.Node, len(g.Nodes))
+	for i, n := range g.Nodes {
+		nodes[i] = runfolder.Node{Node: int32(i), Name: n.Name, Kind: runfolder.KindHost}
+		if n.Kind == topologies.Switch {
+			nodes[i].Kind = runfolder.KindSwitch
+		}
+	}
+	return nodes
+}
+
+func portTable(g *topologies.Graph) []runfolder.Port {
+	names := g.LinkNames()
+	ports := make([]runfolder.Port, 0, 2*len(g.Links))
+	for id, l := range g.Links {
+		for _, d := range [][2]topologies.End{{l.A, l.B}, {l.B, l.A}} {
+			ports = append(ports, runfolder.Port{
+				Node: int32(d[0].Node), Port: int32(d[0].Port), Peer: int32(d[1].Node), PeerPort: int32(d[1].Port),
+				RateBPS: int64(l.Rate), Link: names[id],
+			})
+		}
+	}
+	return ports
+}

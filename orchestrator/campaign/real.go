@@ -1,0 +1,101 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/csiglab/csiglab/nodes/capture/spool"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/packets"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/units"
+)
+
+// newRun returns the run of a plan with real nodes. Its Folder and Wall are set when
+// it is executed.
+func newRun(name, variant string, p *plan.Plan, opts Options) (*backend.Run, error) {
+	r := &backend.Run{
+		Name: name, Plan: p, About: variant, Processes: backend.Processes(opts.Processes), Elide: opts.Payload == PayloadElide, Held: opts.Hold != nil,
+	}
+	for _, text := range opts.Inject {
+		i, err := emu.ParseInjection(text, p.Graph)
+		if err != nil {
+			return nil, failure.Configuration(fmt.Errorf("--inject: %w", err))
+		}
+		r.Inject = append(r.Inject, i)
+	}
+	r.Outputs = make([]string, len(p.Programs))
+	return r, nil
+}
+
+// guessedProgram is how long a program is taken to run for the bar of progress.
+const guessedProgram = 10 * units.Second
+
+// bound returns about when a run ends. The end is not known before it has come; the
+// fluid bound is close where a link is the bottleneck.
+func bound(p *plan.Plan) units.Duration {
+	length := predict.Run(p).ModelTime
+	if len(p.Programs) > 0 {
+		length = max(length, units.Duration(min(p.End, p.LastStart().Add(guessedProgram))))
+	}
+	return length
+}
+
+// Limits of a run in real time that falls behind: the least, and how many times its
+// expected length it may take besides.
+const (
+	leastPatience = time.Minute
+	patienceTimes = 20
+)
+
+// runReal runs a plan with real nodes.
+func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, records *measure.Records, fraction func(float64)) (*backend.Outcome, error) {
+	r, length := j.run, bound(j.plan)
+	r.Folder = s.writer.Dir()
+	if folder, err := filepath.Abs(r.Folder); err == nil {
+		r.Folder = folder
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := backend.Control{
+		Progress: func(now units.Time, _ float64) {
+			fraction(min(float64(now)/float64(max(length, 1)), 0.99))
+			if records.Err() != nil {
+				cancel() // a run whose records cannot be written need not go on
+			}
+		},
+		Records:  records,
+		Note:     s.journal.note,
+	}
+	nodeFolder := s.mode.runtime.NodeFolder(r.Folder)
+	if s.mode.realTime {
+		r.Wall = s.mode.wall
+		r.Patience = leastPatience + patienceTimes*r.Wall.At(units.Time(length))
+		for i, p := range j.plan.Programs {
+			r.Outputs[i] = filepath.Join(r.Folder, "programs", fmt.Sprintf("%s-%d", j.name, j.seed), fmt.Sprintf("%s-%d.txt", j.plan.Graph.Nodes[p.Host].Name, i))
+		}
+		c.Hold = s.opts.Hold
+		c.Started = func() {
+			s.journal.log.Info("started", "id", r.ID)
+			if s.opts.Ready != nil {
+				s.opts.Ready(Started{ID: r.ID, Folder: r.Folder})
+			}
+		}
+		defer spool.RemovePipes(nodeFolder)
+	}
+	spools := r.Spools(nodeFolder)
+	defer packets.RemoveSpools(spools)
+	out, err := backend.Perform(ctx, s.mode.runtime, r, c)
+	if err == nil && pcap != nil {
+		if err := pcap.Merge(spools); err != nil {
+			return nil, writeError(r.Folder, err)
+		}
+	}
+	return out, err
+}

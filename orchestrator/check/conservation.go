@@ -1,0 +1,161 @@
+// Package check holds the tests of a run's trustworthiness, over its plan, its
+// outcome and the totals of its nodes: conservation of packets, bytes and flows, completion, frames against
+// what interfaces counted, the ends of programs, and how well a run kept real time.
+package check
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Conservation checks that nothing came from nowhere or went nowhere: at every
+// port, on every link, and for every flow. A violation is a bug of csiglab.
+func Conservation(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runfolder.Check {
+	problem := checkPorts(p, nodes)
+	var inNetwork int64
+	if problem == "" {
+		inNetwork, problem = checkLinks(p, out.Drained, nodes)
+	}
+	if problem == "" {
+		problem = checkFlows(p, nodes, inNetwork)
+	}
+	if problem != "" {
+		return failed("conservation", problem)
+	}
+	return passed("conservation", "ports, links and %d flows add up", len(p.Flows))
+}
+
+func passed(name, format string, args ...any) runfolder.Check {
+	return runfolder.Check{Name: name, OK: true, Detail: fmt.Sprintf(format, args...)}
+}
+
+func failed(name, detail string) runfolder.Check {
+	return runfolder.Check{Name: name, Detail: detail}
+}
+
+// checkPorts: in = out + dropped + queued, in packets, and in bytes with what
+// trimming cut.
+func checkPorts(p *plan.Plan, results []metrics.NodeTotals) string {
+	for _, r := range results {
+		for _, t := range r.Ports {
+			if t.EnqueuedPackets != t.TxPackets+t.DroppedPackets+t.QueuedPackets {
+				return fmt.Sprintf("port %s:%d: %d packets in, %d out + %d dropped + %d queued",
+					r.Name, t.Port, t.EnqueuedPackets, t.TxPackets, t.DroppedPackets, t.QueuedPackets)
+			}
+			if t.EnqueuedBytes != t.TxBytes+t.DroppedBytes+t.CutBytes+t.QueuedBytes {
+				return fmt.Sprintf("port %s:%d: %d bytes in, %d out + %d dropped + %d cut + %d queued",
+					r.Name, t.Port, t.EnqueuedBytes, t.TxBytes, t.DroppedBytes, t.CutBytes, t.QueuedBytes)
+			}
+			if s := p.Switch(int(r.Node)); s != nil && t.QueueMax > int64(s.Buffer.Data) {
+				return fmt.Sprintf("port %s:%d: queue of %d bytes, the limit is %d", r.Name, t.Port, t.QueueMax, int64(s.Buffer.Data))
+			}
+		}
+	}
+	return ""
+}
+
+// checkLinks: what one end sent, the other received, or is in flight when the
+// run was cut off. It returns the packets still inside the network.
+func checkLinks(p *plan.Plan, drained bool, nodes []metrics.NodeTotals) (inNetwork int64, problem string) {
+	at := func(e topologies.End) metrics.PortTotals { return nodes[e.Node].Ports[e.Port] }
+	for id, l := range p.Graph.Links {
+		for _, d := range [][2]topologies.End{{l.A, l.B}, {l.B, l.A}} {
+			flying := at(d[0]).TxPackets - at(d[1]).RxPackets
+			if flying < 0 || flying > 0 && drained {
+				return 0, fmt.Sprintf("link %s: %s sent %d packets, %s received %d", p.Links[id].Name,
+					p.Graph.Nodes[d[0].Node].Name, at(d[0]).TxPackets, p.Graph.Nodes[d[1].Node].Name, at(d[1]).RxPackets)
+			}
+			inNetwork += flying
+		}
+	}
+	for _, r := range nodes[p.Hosts():] {
+		var in, enqueued int64
+		for _, t := range r.Ports {
+			in += t.RxPackets
+			enqueued += t.EnqueuedPackets
+			inNetwork += t.QueuedPackets
+		}
+		inside := in - enqueued - undelivered(r)
+		if inside < 0 || inside > 0 && drained {
+			return 0, fmt.Sprintf("switch %s: %d packets in, %d to a port", r.Name, in, enqueued)
+		}
+		inNetwork += inside
+	}
+	return inNetwork, ""
+}
+
+// undelivered counts the packets that a node dropped before a port had them.
+func undelivered(r metrics.NodeTotals) (n int64) {
+	for _, d := range r.Drops {
+		n += d.Packets
+	}
+	for _, t := range r.Ports {
+		n -= t.DroppedPackets
+	}
+	return n
+}
+
+// checkFlows: transmissions = delivered whole + delivered trimmed + dropped + in
+// flight. Drops are not counted by flow, so with drops or a cut-off run the sum
+// over all flows is checked to lie within them.
+func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, inNetwork int64) string {
+	var missing, dropped int64
+	for i, r := range nodes {
+		if i < p.Hosts() { // what finds no room at a host's port was not sent
+			dropped += undelivered(r)
+			continue
+		}
+		for _, d := range r.Drops {
+			dropped += d.Packets
+		}
+	}
+	for _, f := range metrics.Flows(p.Flows, nodes) {
+		sent := f.Sender.NewPackets + f.Sender.Retransmitted
+		got := f.Receiver.DeliveredWhole + f.Receiver.DeliveredTrimmed
+		if sent < got || sent > got+dropped+inNetwork {
+			return fmt.Sprintf("flow %s: %d transmissions, %d delivered, at most %d dropped and %d in the network",
+				f.Info.Name, sent, got, dropped, inNetwork)
+		}
+		missing += sent - got
+		whole := f.Receiver.DeliveredWhole - f.Receiver.Duplicates
+		if f.Receiver.Done != units.Never && (whole != f.Info.Packets || f.Receiver.PayloadBytes != int64(f.Info.Size)) {
+			return fmt.Sprintf("flow %s: complete with %d of %d packets and %d of %d bytes",
+				f.Info.Name, whole, f.Info.Packets, f.Receiver.PayloadBytes, int64(f.Info.Size))
+		}
+	}
+	if missing > dropped+inNetwork {
+		return fmt.Sprintf("flows: %d transmissions not delivered, %d dropped, %d in the network", missing, dropped, inNetwork)
+	}
+	return ""
+}
+
+// Completion checks that a run that was not cut off finished its transfers.
+func Completion(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runfolder.Check {
+	const name = "completion"
+	if !out.Drained {
+		return passed(name, "the run was ended at %v", out.End)
+	}
+	for _, f := range metrics.Flows(p.Flows, nodes)[:p.Transfers] {
+		if f.Sender.Done == units.Never {
+			return failed(name, fmt.Sprintf("flow %s did not complete, and nothing is left to do", f.Info.Name))
+		}
+	}
+	return passed(name, "all %d transfers completed", p.Transfers)
+}
+
+// Parity checks that every node of a run has the trace that it has in virtual time.
+func Parity(nodes, virtual []metrics.NodeTotals) runfolder.Check {
+	const name = "parity"
+	for i := range nodes {
+		if got, want := nodes[i], virtual[i]; got.TraceHash != want.TraceHash {
+			return failed(name, fmt.Sprintf("the trace of %s differs from the virtual run's (%d events against %d)", got.Name, got.Events, want.Events))
+		}
+	}
+	return passed(name, "all %d nodes have the trace of a virtual run", len(nodes))
+}

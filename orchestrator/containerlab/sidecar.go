@@ -1,0 +1,173 @@
+package containerlab
+
+import (
+	"context"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+	"github.com/docker/docker/pkg/stdcopy"
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/orchestrator/reaper"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Sidecar is a container beside that of a node, in the same network: for programs
+// that the user brings in an image of theirs. Its init is the program of the
+// nodes' image of hosts, which waits: an image may have nothing that could.
+type Sidecar struct {
+	Node  int // of Lab.Nodes
+	Image string
+	// Init is the path of a static program, which is mounted and started with the
+	// argument reaper.Argument.
+	Init string
+}
+
+// sidecarInit is where Init is in the container.
+const sidecarInit = "/.csiglab-init"
+
+// Limits of a sidecar container.
+const (
+	sidecarMemory = 1024 * units.MiB
+	sidecarPIDs   = 1024
+)
+
+// sidecarName returns the name of a sidecar's node in the topology.
+func (lab *Lab) sidecarName(s Sidecar) string { return lab.Graph.Nodes[s.Node].Name + "-programs" }
+
+func (s Sidecar) settings() NodeSettings {
+	return NodeSettings{
+		Image: s.Image, Cmd: []string{reaper.Argument}, Binds: []string{s.Init + ":" + sidecarInit + ":ro"},
+		Memory: sidecarMemory, PIDs: sidecarPIDs,
+	}
+}
+
+// Command is a program that was started in a container.
+type Command struct {
+	docker *client.Client
+	id     string
+	code   int
+	ended  chan struct{}
+}
+
+// Start runs a program in a container, with its own variables and env. What it
+// writes goes to out until Wait returns. ctx bounds all of it.
+func (e *Engine) Start(ctx context.Context, n Node, args, env []string, out io.Writer) (*Command, error) {
+	id, stream, err := e.begin(ctx, n.ID, container.ExecOptions{Cmd: args, Env: env, AttachStdout: true, AttachStderr: true})
+	if err != nil {
+		return nil, err
+	}
+	c := &Command{docker: e.docker, id: id, ended: make(chan struct{})}
+	go func() {
+		defer close(c.ended)
+		c.follow(ctx, stream.Conn, stream.Reader, out)
+	}()
+	return c, nil
+}
+
+// Times of a program. Its output does not tell its end: another may have taken it
+// over, or it closed it and goes on.
+const (
+	pollEvery  = 100 * time.Millisecond // how often the engine is asked whether it has ended
+	closedPoll = 10 * time.Millisecond  // when its output has, which is its end as a rule
+	copyTime   = 200 * time.Millisecond // for its last words
+	answerTime = 10 * time.Second       // for the engine to say how it is, when the run is over
+)
+
+// follow copies what the program writes until it ends, and learns its exit code.
+func (c *Command) follow(ctx context.Context, conn interface{ Close() error }, from io.Reader, out io.Writer) {
+	copied := make(chan struct{})
+	w := &gate{w: out}
+	go func() {
+		defer close(copied)
+		stdcopy.StdCopy(w, w, from) //nolint:errcheck // the program's end tells
+		io.Copy(io.Discard, from)   //nolint:errcheck // where out fails: the program is not to wait
+	}()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for closed, over := copied, false; ; {
+		select {
+		case <-closed:
+			closed = nil
+			tick.Reset(closedPoll)
+		case <-tick.C:
+		case <-ctx.Done():
+			over = true
+		}
+		info, err := c.inspect(ctx)
+		if err != nil || !info.Running || over {
+			c.code = info.ExitCode
+			if err != nil {
+				c.code = -1 // its container is gone
+			}
+			break
+		}
+	}
+	select {
+	case <-copied:
+	case <-time.After(copyTime):
+	}
+	conn.Close()
+	w.shut()
+}
+
+// inspect asks the engine how the program is, also when ctx has ended.
+func (c *Command) inspect(ctx context.Context) (container.ExecInspect, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+	defer cancel()
+	return c.docker.ContainerExecInspect(ctx, c.id)
+}
+
+// Wait returns the program's exit code, -1 if its container has gone, or the name of
+// the signal that ended it.
+func (c *Command) Wait() (code int, signal string) {
+	<-c.ended
+	if c.code > signalled {
+		return 0, unix.SignalName(unix.Signal(c.code - signalled))
+	}
+	return c.code, ""
+}
+
+// Terminate asks the program to end, also when ctx has ended.
+func (c *Command) Terminate(ctx context.Context) {
+	info, err := c.inspect(ctx)
+	if err == nil && info.Running && info.Pid > 0 {
+		syscall.Kill(info.Pid, syscall.SIGTERM) //nolint:errcheck // it may have ended
+	}
+}
+
+// Kill ends everything in a container, which stays as it is.
+func (e *Engine) Kill(ctx context.Context, n Node) error {
+	err := e.docker.ContainerKill(ctx, n.ID, "KILL")
+	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
+		return nil // gone, or not running
+	}
+	return err
+}
+
+// gate passes on what is written until it is shut.
+type gate struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (g *gate) Write(b []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.w == nil {
+		return 0, os.ErrClosed
+	}
+	return g.w.Write(b)
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.w = nil
+}

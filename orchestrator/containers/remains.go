@@ -1,0 +1,66 @@
+package containers
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/csiglab/csiglab/orchestrator/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+)
+
+// answerTime is how long an engine may take to answer before there is none.
+const answerTime = 5 * time.Second
+
+// ask returns the engine, or why there is none.
+func ask(ctx context.Context) (*containerlab.Engine, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return open(ctx) // who runs containers here is root
+}
+
+// Find implements runs.Finder: it counts the containers of the runs, and adds runs that only the engine
+// knows.
+func (Backend) Find(ctx context.Context, list []runs.Run) ([]runs.Run, error) {
+	engine, err := ask(ctx)
+	if err != nil {
+		return list, nil
+	}
+	defer engine.Close()
+	labs, err := engine.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range labs {
+		i := slices.IndexFunc(list, func(r runs.Run) bool { return r.ID == l.RunID })
+		if i < 0 {
+			i = len(list)
+			list = append(list, runs.Run{
+				ID: l.RunID, Name: l.Lab, Runtime: runtimes.Containerlab, Folder: filepath.Dir(l.Topology), Started: l.Created,
+			})
+		}
+		list[i].Containers = l.Containers
+	}
+	return list, nil
+}
+
+// Remove implements runs.Finder: it removes the containers of a run. It is an error that there is no engine
+// to ask for those of a run in containers.
+func (Backend) Remove(ctx context.Context, of runs.Run) (removed []string, err error) {
+	engine, err := ask(ctx)
+	if err != nil && of.Runtime == runtimes.Containerlab {
+		return nil, fmt.Errorf("look for its containers: %w", err)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	defer engine.Close()
+	n, err := engine.Clean(ctx, of.ID)
+	if n > 0 {
+		removed = append(removed, fmt.Sprintf("%d containers of run %s", n, of.ID))
+	}
+	return removed, err
+}

@@ -1,0 +1,143 @@
+package containers
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/nodes/emu/process"
+)
+
+// A run's nodes call csiglab at a socket in the folder nodeFolder of the run's
+// folder, which containers see as mounted.
+const (
+	nodeFolder = "nodes"
+	mounted    = "/run/csiglab"
+	socketName = "nodes.sock"
+)
+
+// rendezvous is the socket at which a run's nodes call csiglab.
+type rendezvous struct {
+	folder *os.File
+	socket *net.UnixListener
+	calls  []*net.UnixConn // by node
+}
+
+func openRendezvous(runFolder string) (_ *rendezvous, err error) {
+	r := new(rendezvous)
+	defer func() {
+		if err != nil {
+			r.close()
+			err = fmt.Errorf("make the socket that the nodes call: %w", err)
+		}
+	}()
+	path := filepath.Join(runFolder, nodeFolder)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
+	}
+	if r.folder, err = os.Open(path); err != nil {
+		return nil, err
+	}
+	// A socket's path has room for 107 bytes, which a run's folder may exceed.
+	name := fmt.Sprintf("/proc/self/fd/%d/%s", r.folder.Fd(), socketName)
+	r.socket, err = net.ListenUnix("unixpacket", &net.UnixAddr{Net: "unixpacket", Name: name})
+	return r, err
+}
+
+// Limits of how long the nodes' calls may take; a node calls as its process
+// starts, before its links exist.
+const (
+	callTime = 30 * time.Second
+	nameLen  = 256
+)
+
+// gather waits for the calls of all nodes. missing makes the error of a node that
+// does not call.
+func (r *rendezvous) gather(ctx context.Context, names []string, missing func(node int) error) error {
+	r.calls = make([]*net.UnixConn, len(names))
+	limit := time.Now().Add(callTime)
+	stop := context.AfterFunc(ctx, func() { r.socket.SetDeadline(time.Now()) })
+	defer stop()
+	if err := r.socket.SetDeadline(limit); err != nil {
+		return err
+	}
+	for range names {
+		call, err := r.socket.AcceptUnix()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return missing(slices.Index(r.calls, nil))
+		}
+		if err != nil {
+			return fmt.Errorf("wait for the nodes: %w", err)
+		}
+		name := make([]byte, nameLen)
+		call.SetReadDeadline(limit)
+		n, err := call.Read(name)
+		node := slices.Index(names, string(name[:n]))
+		if err != nil || node < 0 || r.calls[node] != nil {
+			call.Close()
+			return fmt.Errorf("wait for the nodes: a call of %q is not expected: %v", name[:n], err)
+		}
+		r.calls[node] = call
+	}
+	return nil
+}
+
+// handOver sends a node what it is to do and the memory that all nodes share. It
+// returns the file of the node's report.
+func (r *rendezvous) handOver(node int, spec *process.Spec, shared *os.File) (*os.File, error) {
+	specRead, specWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer specRead.Close()
+	report, reportWrite, err := os.Pipe()
+	if err != nil {
+		specWrite.Close()
+		return nil, err
+	}
+	defer reportWrite.Close()
+	rights := unix.UnixRights(int(specRead.Fd()), int(shared.Fd()), int(reportWrite.Fd()))
+	if _, _, err := r.calls[node].WriteMsgUnix([]byte{0}, rights, nil); err != nil {
+		specWrite.Close()
+		report.Close()
+		return nil, err
+	}
+	go func() {
+		// A node that dies meanwhile leaves no report, which says more than the
+		// broken pipe.
+		gob.NewEncoder(specWrite).Encode(spec) //nolint:errcheck // see above
+		specWrite.Close()
+	}()
+	return report, nil
+}
+
+// disconnect closes the nodes' connections, upon which they end.
+func (r *rendezvous) disconnect() {
+	for _, c := range r.calls {
+		if c != nil {
+			c.Close()
+		}
+	}
+	r.calls = nil
+}
+
+func (r *rendezvous) close() {
+	r.disconnect()
+	if r.socket != nil {
+		r.socket.Close()
+	}
+	if r.folder != nil {
+		r.folder.Close() // stays, so that the topology file can be deployed again
+	}
+}

@@ -1,0 +1,176 @@
+package measure
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Records takes the records of a run while it goes on: it hands the windows on, adds
+// up what metrics need of them, and keeps the nodes' totals. It is a metrics.Consumer
+// that may be called from several goroutines.
+type Records struct {
+	mu     sync.Mutex
+	totals *metrics.Collector
+	cc     *ccSums
+	paths  *pathSums
+	keeper Keeper // nil: the windows are not kept
+}
+
+// Keeper keeps the windows of a run, as a *runfolder.RunWriter does.
+type Keeper interface {
+	metrics.Consumer
+	Err() error // why it does not keep them, nil if it does
+}
+
+// NewRecords returns the Records of a run of a plan. keeper gets every batch; it may be
+// nil.
+func NewRecords(p *plan.Plan, keeper Keeper) *Records {
+	return &Records{totals: metrics.NewCollector(len(p.Nodes)), cc: newCCSums(p), paths: newPathSums(p), keeper: keeper}
+}
+
+// Consume implements metrics.Consumer.
+func (r *Records) Consume(b *metrics.Batch) {
+	r.mu.Lock()
+	r.totals.Consume(b)
+	r.cc.Consume(b)
+	r.paths.Consume(b)
+	r.mu.Unlock()
+	if r.keeper != nil {
+		r.keeper.Consume(b)
+	}
+}
+
+// Err returns why the windows are not kept, nil if they are.
+func (r *Records) Err() error {
+	if r.keeper == nil {
+		return nil
+	}
+	return r.keeper.Err()
+}
+
+// Nodes returns the totals of the nodes, in node order, once the run is over.
+func (r *Records) Nodes() []metrics.NodeTotals {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.totals.Totals()
+}
+
+// Dropped returns the number of records that found no room on their way.
+func (r *Records) Dropped() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.totals.Dropped()
+}
+
+// ccSums adds up what each flow's controller did with the ACKs of the measuring
+// window, as the windows come.
+type ccSums struct {
+	plan *plan.Plan
+	sums []ccSum // by flow
+}
+
+type ccSum struct {
+	acks    int64
+	delay   units.Duration
+	actions map[string]int64 // ACKs by action
+}
+
+func newCCSums(p *plan.Plan) *ccSums { return &ccSums{plan: p, sums: make([]ccSum, len(p.Flows))} }
+
+// Consume implements metrics.Consumer.
+func (c *ccSums) Consume(b *metrics.Batch) {
+	for i := range b.CC {
+		w := &b.CC[i]
+		if w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To {
+			continue
+		}
+		s := &c.sums[w.Flow]
+		s.acks += w.Acks
+		s.delay += w.Delay
+		if s.actions == nil {
+			s.actions = make(map[string]int64, len(c.plan.Actions))
+		}
+		for _, a := range w.Actions {
+			s.actions[a.Name] += a.Packets
+		}
+	}
+}
+
+// measure adds the share of each action and the mean delay that a controller was
+// fed.
+func (c *ccSums) measure(m map[string]float64) {
+	for i, s := range c.sums {
+		if s.acks == 0 {
+			continue
+		}
+		name := c.plan.Flows[i].Name
+		m["cc_delay_us."+name] = s.delay.Microseconds() / float64(s.acks)
+		for _, a := range c.plan.Actions {
+			m["cc_share."+name+"."+a.Name] = float64(s.actions[a.Name]) / float64(s.acks)
+		}
+	}
+}
+
+// pathSums adds up what tags said of the paths between programs in the measuring
+// window, as the windows come.
+type pathSums struct {
+	plan *plan.Plan
+	sums map[int32]*[csig.Types]pathSum // by flow, whose samples are at one host
+}
+
+type pathSum struct {
+	samples, points int64
+	named           map[uint16]int64 // by locator
+}
+
+func newPathSums(p *plan.Plan) *pathSums {
+	return &pathSums{plan: p, sums: map[int32]*[csig.Types]pathSum{}}
+}
+
+// Consume implements metrics.Consumer.
+func (c *pathSums) Consume(b *metrics.Batch) {
+	if c.plan.Nodes[b.Node].Shim == nil {
+		return
+	}
+	for i := range b.Signals {
+		w := &b.Signals[i]
+		if w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To || csig.Type(w.Type) >= csig.Types {
+			continue
+		}
+		if c.sums[w.Flow] == nil {
+			c.sums[w.Flow] = &[csig.Types]pathSum{}
+		}
+		s := &c.sums[w.Flow][w.Type]
+		if s.named == nil {
+			s.named = map[uint16]int64{}
+		}
+		s.samples += w.Samples
+		s.points += w.PointSum
+		s.named[w.Locator] += w.Samples
+	}
+}
+
+// measure adds the share of samples that name each port, by signal, and the mean of
+// the available bandwidths.
+func (c *pathSums) measure(m map[string]float64) {
+	ports := c.plan.PortNames()
+	for flow, signals := range c.sums {
+		for t, s := range signals {
+			if s.samples == 0 {
+				continue
+			}
+			name := c.plan.Flows[flow].Name
+			for locator, n := range s.named {
+				m[fmt.Sprintf("bottleneck_share.%s.%v.%s", name, csig.Type(t), ports[locator])] = float64(n) / float64(s.samples)
+			}
+			if csig.Type(t) == csig.ABW {
+				m["abw_gbps."+name] = float64(s.points) / float64(s.samples) * 8 / float64(units.Gbps)
+			}
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// tags is the CSIG domain of a fabric.
+type tags struct {
+	domain   csig.Config
+	tagging  transport.Tagging // of the hosts
+	switches dataplane.CSIG
+	locators []uint16 // of switch ports, in order of node and port
+}
+
+// newTags returns the domain of a fabric; nil where the format is none.
+func newTags(g *topologies.Graph, c experiment.CSIG, path congestion.Path) (*tags, error) {
+	format, err := csig.ParseFormat(c.Format)
+	if err != nil || format == csig.FormatNone {
+		return nil, err
+	}
+	cfg := csig.Config{Format: format, TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide, Interval: c.Interval}
+	for _, l := range g.Links {
+		cfg.MaxRate = max(cfg.MaxRate, l.Rate)
+	}
+	if cfg.Dialect, err = csig.ParseDialect(c.Dialect); err != nil {
+		return nil, err
+	}
+	if cfg.Decode, err = csig.ParseDecodeMode(c.Decode); err != nil {
+		return nil, err
+	}
+	if cfg.TrimRule, err = csig.ParseTrimRule(c.TrimRule); err != nil {
+		return nil, err
+	}
+	if cfg.Locators.Kind, err = csig.ParseSchemeKind(c.Locators); err != nil {
+		return nil, err
+	}
+	for signal, table := range c.Quantisers {
+		t, err := csig.ParseType(signal)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Quantisers[t].Name = table
+	}
+	domain, err := csig.NewDomain(cfg)
+	if err != nil {
+		return nil, err
+	}
+	t := &tags{domain: domain.Config()}
+	if t.tagging, err = parseInit(c.Init); err != nil {
+		return nil, err
+	}
+	if t.tagging.Signal, err = csig.ParseType(c.Signal); err != nil {
+		return nil, err
+	}
+	if t.switches, err = switchCSIG(c, t.domain, path.NetworkRTT); err != nil {
+		return nil, err
+	}
+	directory, err := domain.Locators().Assign(places(g))
+	if err != nil {
+		return nil, failure.At("csig.locators", err)
+	}
+	t.locators = directory.Locators
+	return t, checkPortRules(g, c.Ports)
+}
+
+// switchCSIG returns the switches' part in the domain. tau is the constant of the
+// drained queue depth.
+func switchCSIG(c experiment.CSIG, domain csig.Config, tau units.Duration) (s dataplane.CSIG, err error) {
+	s = dataplane.CSIG{Domain: domain, Tau: tau}
+	if s.Meter, err = meter.ParseMode(c.Meter); err != nil {
+		return s, err
+	}
+	if s.Depth, err = meter.ParseDepthMode(c.NQD); err != nil {
+		return s, err
+	}
+	s.Delay, err = dataplane.ParseDelayMode(c.Delay)
+	return s, err
+}
+
+// parseInit reads the init policy: every, none, 1/N or probe/INTERVAL.
+func parseInit(text string) (t transport.Tagging, err error) {
+	share, interval := "", ""
+	switch {
+	case text == "every" || text == "":
+		share = "1"
+	case text == "none":
+		share = "0"
+	case strings.HasPrefix(text, "1/"):
+		share = strings.TrimPrefix(text, "1/")
+	case strings.HasPrefix(text, "probe/"):
+		interval = strings.TrimPrefix(text, "probe/")
+	default:
+		return t, fmt.Errorf("init %q is none of every, none, 1/N, probe/INTERVAL", text)
+	}
+	if interval != "" {
+		t.Probe, err = units.ParseDuration(interval)
+	} else {
+		t.Every, err = strconv.Atoi(share)
+	}
+	if err != nil || t.Every < 0 || t.Probe < 0 {
+		return t, fmt.Errorf("init %q is none of every, none, 1/N, probe/INTERVAL", text)
+	}
+	return t, nil
+}
+
+// places describes every switch port for the locators, in order of node and
+// port.
+func places(g *topologies.Graph) []csig.Place {
+	var places []csig.Place
+	adjacency := g.Adjacency()
+	for n := g.Hosts(); n < len(g.Nodes); n++ {
+		node := g.Nodes[n]
+		for i, a := range adjacency[n] {
+			place := csig.Place{
+				Switch: node.Index, Port: i + 1, Peer: a.Peer.Node, Tier: locatorTier(node.Tier),
+				Dir: csig.Up, Rate: g.Links[a.Link].Rate,
+			}
+			if g.Nodes[a.Peer.Node].Tier < node.Tier {
+				place.Dir = csig.Down
+			}
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+func locatorTier(t topologies.Tier) csig.Tier {
+	switch t {
+	case topologies.TierToR:
+		return csig.TierToR
+	case topologies.TierAgg:
+		return csig.TierAgg
+	case topologies.TierCore:
+		return csig.TierCore
+	}
+	return csig.TierOther
+}

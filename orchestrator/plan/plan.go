@@ -1,0 +1,193 @@
+// Package plan turns an experiment and a seed into a Plan: what every node is
+// built from, how they are joined, and what the run is to leave. It decides
+// everything that is decided before a run; it runs nothing. A Plan is plain data:
+// it can be sent to another process or machine.
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/machine"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Plan is one variant with one seed, compiled. Nothing is decided later.
+type Plan struct {
+	Graph *topologies.Graph
+	Nodes []machine.Spec // as Graph.Nodes: the hosts, then the switches
+	Links []Link         // as Graph.Links; then the control links
+
+	Flows     []metrics.FlowInfo // by flow id: the workload's transfers, then the flows of Pairs
+	Transfers int                // how many of Flows are transfers
+	Pairs     []metrics.Pair     // the flows between hosts with programs
+
+	Programs         []Program  // of the hosts with a Shim
+	ApplicationMTU   units.Size // of the programs' interface
+	ApplicationImage string     // see experiment.Applications
+
+	Format   wire.Format
+	TieSeed  uint64
+	End      units.Time // exclusive; units.Never: until all is done
+	Measure  transport.Span
+	Interval units.Duration // of telemetry
+	Path     congestion.Path
+	CSIG     *csig.Config // nil without CSIG
+	Captured []capture.Port
+
+	// Actions are those of the congestion control, Constants its figures that follow
+	// from the configuration alone, such as target_qdelay_us; both become metrics.
+	Actions   []congestion.Action
+	Constants []congestion.Constant
+	// Notes are what the user should know of how the inputs were read, such as a
+	// value that is not used.
+	Notes []string
+}
+
+// Link joins ports of two nodes. A control link joins control ports of two hosts
+// between which dependencies of the workload run: it is no link of the fabric, and
+// its messages take Delay and nothing else.
+type Link struct {
+	A, B  topologies.End
+	Delay units.Duration
+	Name  string
+}
+
+// Program is a program that a host runs, unmodified.
+type Program struct {
+	Host       int
+	Args       []string
+	Start      units.Time
+	Background bool // it ends with the run, which does not wait for it
+}
+
+// Control returns the control links.
+func (p *Plan) Control() []Link { return p.Links[len(p.Graph.Links):] }
+
+// Hosts returns how many of Nodes are hosts; they come first.
+func (p *Plan) Hosts() int { return p.Graph.Hosts() }
+
+// Switch returns the configuration of a switch's node, nil for a host's.
+func (p *Plan) Switch(node int) *dataplane.Config { return p.Nodes[node].Switch }
+
+// AQM returns the name of the policy of the switches' ports, "" without switches.
+func (p *Plan) AQM() string {
+	for _, n := range p.Nodes {
+		if n.Switch != nil {
+			return n.Switch.AQM.Name // all have the same
+		}
+	}
+	return ""
+}
+
+// Bytes returns the payload bytes of all transfers.
+func (p *Plan) Bytes() (sum units.Size) {
+	for _, f := range p.Flows[:p.Transfers] {
+		sum += f.Size
+	}
+	return sum
+}
+
+// ApplicationHosts returns the hosts that run programs, ascending.
+func (p *Plan) ApplicationHosts() []int {
+	var hosts []int
+	for i, n := range p.Nodes {
+		if n.Shim != nil {
+			hosts = append(hosts, i)
+		}
+	}
+	return hosts
+}
+
+// MaxPayload returns the longest payload of a packet.
+func (p *Plan) MaxPayload() units.Size { return max(p.Path.MTU-p.Path.Header, p.ApplicationMTU) }
+
+// Domain returns the CSIG domain of the run, nil without CSIG.
+func (p *Plan) Domain() *csig.Domain {
+	if p.CSIG == nil {
+		return nil
+	}
+	d, err := csig.NewDomain(*p.CSIG)
+	if err != nil {
+		panic("plan: " + err.Error()) // it was checked when the plan was made
+	}
+	return d
+}
+
+// Capture returns what the captured packets of the run are read by.
+func (p *Plan) Capture() capture.Config {
+	c := capture.Config{Ports: p.Captured, Format: p.Format, Domain: p.Domain()}
+	if c.Domain != nil {
+		directory, err := c.Domain.Locators().Assign(places(p.Graph))
+		if err != nil {
+			panic("plan: " + err.Error()) // as above
+		}
+		c.Meaning = capture.Meaning(p.Graph, directory)
+	}
+	return c
+}
+
+// SmallestDelay returns the smallest delay that matters: that of a link, or the
+// time of a full packet on the fastest one.
+func (p *Plan) SmallestDelay() units.Duration {
+	shortest := p.Links[0].Delay
+	for _, l := range p.Links {
+		shortest = min(shortest, l.Delay)
+	}
+	for _, l := range p.Graph.Links {
+		shortest = min(shortest, l.Rate.Serialisation(p.Path.MTU))
+	}
+	return shortest
+}
+
+// LastStart returns when the last program starts, 0 without programs.
+func (p *Plan) LastStart() (last units.Time) {
+	for _, program := range p.Programs {
+		last = max(last, program.Start)
+	}
+	return last
+}
+
+// PortNames returns the switch ports that each locator stands for, such as
+// tor0-agg0 for the port of tor0 that leads to agg0. Names of ports that share a
+// locator are joined by +. Locator 0 is "none".
+func (p *Plan) PortNames() map[uint16]string {
+	names := map[uint16]string{0: "none"}
+	adjacency := p.Graph.Adjacency()
+	for node := p.Hosts(); node < len(p.Nodes); node++ {
+		for port, cfg := range p.Switch(node).Ports {
+			if cfg.Locator == 0 {
+				continue
+			}
+			name := p.Graph.Nodes[node].Name + "-" + p.Graph.Nodes[adjacency[node][port].Peer.Node].Name
+			if before := names[cfg.Locator]; before != "" {
+				name = before + "+" + name
+			}
+			names[cfg.Locator] = name
+		}
+	}
+	return names
+}
+
+// controlName names a control link.
+func controlName(g *topologies.Graph, a, b topologies.End) string {
+	return fmt.Sprintf("%s~%s", g.Nodes[a.Node].Name, g.Nodes[b.Node].Name)
+}
+
+// graphLinks returns the links of the graph.
+func graphLinks(g *topologies.Graph) []Link {
+	links := make([]Link, len(g.Links))
+	names := g.LinkNames()
+	for id, l := range g.Links {
+		links[id] = Link{A: l.A, B: l.B, Delay: l.Delay, Name: names[id]}
+	}
+	return slices.Clip(links)
+}

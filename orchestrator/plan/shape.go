@@ -1,0 +1,219 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/machine"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
+)
+
+// Shape is what the plans of one variant have in common: all that does not depend
+// on the seed.
+type Shape struct {
+	experiment   *experiment.Experiment
+	graph        *topologies.Graph
+	routes       []topologies.Routes
+	workload     *workloads.Workload
+	notes        []string
+	controlDelay units.Duration
+	captured     []capture.Port
+	sizing       sizing
+	marking      marking
+	tags         *tags // nil without CSIG
+}
+
+// Compile returns the plan of a resolved experiment under a seed. Its error
+// wraps failure.ErrConfiguration.
+func Compile(e *experiment.Experiment, seed uint64) (*Plan, error) {
+	s, err := NewShape(e)
+	if err != nil {
+		return nil, err
+	}
+	return s.Plan(seed)
+}
+
+// NewShape builds the topology and the workload of a resolved experiment and
+// checks them against the rest of it. Its error wraps failure.ErrConfiguration.
+func NewShape(e *experiment.Experiment) (*Shape, error) {
+	topology, err := e.Topology.Build()
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
+	s := &Shape{experiment: e, graph: topology.Graph}
+	load, notes, err := e.Workload.Build(s.graph.Hosts(), e.Links)
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
+	if err := checkWorkload(load, e.Applications); err != nil {
+		return nil, failure.At("workload", err)
+	}
+	s.workload, s.notes = load, slices.Concat(topology.Notes, notes)
+	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
+		return nil, err
+	}
+	if s.captured, err = capturedPorts(s.graph, e.Capture); err != nil {
+		return nil, err
+	}
+	s.routes = topologies.NextHops(s.graph)
+	s.sizing = newSizing(s.graph, e.Links)
+	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
+		return nil, err
+	}
+	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.path); err != nil {
+		return nil, failure.At("csig", err) // where no narrower place is known
+	}
+	return s, nil
+}
+
+// Notes are what the user should know of how the inputs were read.
+func (s *Shape) Notes() []string { return s.notes }
+
+// controlDelay returns the delay of dependencies that cross hosts: the one given,
+// or the smallest link delay where that is 0. A delay below the smallest link delay
+// is an error, so that clocks that keep nodes in step look as far ahead with
+// dependencies as without.
+func controlDelay(g *topologies.Graph, given units.Duration) (units.Duration, error) {
+	least := g.Links[0].Delay
+	for _, l := range g.Links {
+		least = min(least, l.Delay)
+	}
+	switch {
+	case given == 0:
+		return least, nil
+	case given < least:
+		return 0, failure.At("workload.control_delay", fmt.Errorf("%v is below the smallest link delay, %v", given, least))
+	}
+	return given, nil
+}
+
+// Plan returns the plan of a seed.
+func (s *Shape) Plan(seed uint64) (*Plan, error) {
+	e := s.experiment
+	p := &Plan{
+		Graph:     s.graph,
+		Nodes:     make([]machine.Spec, len(s.graph.Nodes)),
+		Links:     graphLinks(s.graph),
+		Flows:     flowInfos(s.workload, e.Links),
+		Transfers: len(s.workload.Transfers),
+		Format:    wire.Format{Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag}},
+		TieSeed:   e.TieSeed,
+		End:       units.Never,
+		Measure:   transport.Span{From: units.Time(e.Measure.From), To: units.Never},
+		Interval:  e.Telemetry.Interval,
+		Path:      s.sizing.path,
+		Captured:  s.captured,
+		Notes:     s.notes,
+	}
+	if s.tags != nil {
+		p.CSIG = &s.tags.domain
+		p.Format.TPIDCompact, p.Format.TPIDWide = s.tags.domain.TPIDCompact, s.tags.domain.TPIDWide
+	}
+	if e.End != 0 {
+		p.End = units.Time(e.End)
+	}
+	if e.Measure.To != 0 {
+		p.Measure.To = units.Time(e.Measure.To)
+	}
+	if err := configureCC(p, e.Hosts.CC); err != nil {
+		return nil, err
+	}
+	adjacency := s.graph.Adjacency()
+	hosts := make([]host.Config, s.graph.Hosts())
+	for h := range hosts {
+		hosts[h] = s.host(h, seed, p, adjacency[h][0])
+	}
+	p.Links = append(p.Links, assignWorkload(s, hosts, seed)...)
+	for h := range hosts {
+		p.Nodes[h].Host = &hosts[h]
+	}
+	if a := e.Applications; a != nil {
+		if err := s.assignApplications(p, a, seed); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.addSwitches(p, seed, adjacency); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// configureCC checks the parameters of the congestion control, before a host is
+// built, and takes its actions and constants.
+func configureCC(p *Plan, a experiment.Algorithm) error {
+	cc, ok := congestion.Table.Lookup(a.Name)
+	if !ok {
+		return failure.Configuration(fmt.Errorf("unknown congestion control %q", a.Name))
+	}
+	if _, err := cc.New(p.Path, a.Params); err != nil {
+		return failure.AtParam("hosts.cc", err)
+	}
+	p.Actions, p.Constants = cc.Actions, cc.ConstantsOf(p.Path, a.Params)
+	return nil
+}
+
+// host returns the configuration of a host that runs the transport. up is where
+// its NIC leads.
+func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.Config {
+	e := s.experiment
+	c := host.Config{
+		Node:       h,
+		Name:       s.graph.Nodes[h].Name,
+		IP:         wire.HostIP(h),
+		MAC:        wire.MAC(h, 0),
+		NextHopMAC: wire.MAC(up.Peer.Node, up.Peer.Port),
+		Rate:       s.graph.Links[up.Link].Rate,
+		MTU:        e.Links.MTU,
+		Sizes:      p.Format.Sizes,
+		RTO:        s.sizing.rto(e.Hosts.MinRTO),
+		AckEvery:   e.Hosts.AckEvery,
+		CC:         e.Hosts.CC,
+		LB:         e.Hosts.LB,
+		Path:       p.Path,
+		CSIG:       p.CSIG,
+		Seed:       seed,
+		Measure:    p.Measure,
+		Records:    p.Interval,
+	}
+	if s.tags != nil {
+		c.Tagging = s.tags.tagging
+	}
+	return c
+}
+
+// flowInfos names the flow of each transfer.
+func flowInfos(w *workloads.Workload, links experiment.Links) []metrics.FlowInfo {
+	flows := make([]metrics.FlowInfo, len(w.Transfers))
+	repeats := map[[2]int]int{}
+	for i, t := range w.Transfers {
+		name := fmt.Sprintf("%d-%d", t.Src, t.Dst)
+		pair := [2]int{t.Src, t.Dst}
+		if repeats[pair]++; repeats[pair] > 1 {
+			name = fmt.Sprintf("%s#%d", name, repeats[pair])
+		}
+		flows[i] = metrics.FlowInfo{
+			Flow: int32(i), Name: name, Src: int32(t.Src), Dst: int32(t.Dst), Job: int32(t.Job),
+			Size: t.Size, Packets: transport.Packets(t.Size, links.MTU, links.Header),
+		}
+	}
+	return flows
+}
+
+// jitter returns how much the start of a transfer is moved.
+func jitter(seed uint64, transfer int, limit units.Duration) units.Duration {
+	if limit <= 0 {
+		return 0
+	}
+	return units.Duration(node.Random(seed, node.NoNode, node.RandomJitter, transfer).Int64N(int64(limit)))
+}

@@ -1,0 +1,216 @@
+package predict
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// calibration is how well this machine keeps real time, with so many nodes.
+type calibration struct {
+	Kernel   string            `json:"kernel"`
+	CPU      string            `json:"cpu"`
+	Cores    int               `json:"cores"`
+	User     int               `json:"user"` // decides on the priority that threads get
+	At       time.Time         `json:"at"`
+	Busy     float64           `json:"busy"`       // load of others when it began, per processor
+	Wakers   int               `json:"wakers"`     // threads that paced
+	Loads    []calibrationLoad `json:"loads"`      // by rising share, at least one
+	FrameHop time.Duration     `json:"frameHopNs"` // CPU time
+	RealTime bool              `json:"realTime"`
+}
+
+// calibrationLoad is how late timers are under a load.
+type calibrationLoad struct {
+	Share    float64       `json:"share"`      // of the processors
+	Lateness time.Duration `json:"latenessNs"` // 99th percentile
+}
+
+// How long a calibration is kept: a machine that others use too is not the same for
+// long, and what it was while they kept it busy says little of what it is.
+const (
+	calmAge  = 24 * time.Hour
+	busyAge  = 10 * time.Minute
+	busyLoad = 0.5 // per processor, of a machine that is busy
+)
+
+// fresh tells whether the calibration is still of use.
+func (c *calibration) fresh(now time.Time) bool {
+	age, most := now.Sub(c.At), calmAge
+	if c.busy() {
+		most = busyAge
+	}
+	return age >= 0 && age < most
+}
+
+func (c *calibration) busy() bool { return c.Busy >= busyLoad }
+
+// loadAverage is how many threads ran, or wanted to, over about the last minute
+// (proc_loadavg(5)).
+const loadAverage = "/proc/loadavg"
+
+// loadPerCPU returns the load average in a file like that, per processor, 0 where it
+// tells none.
+func loadPerCPU(file string) float64 {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	var load float64
+	if _, err := fmt.Sscan(string(text), &load); err != nil {
+		return 0
+	}
+	return load / float64(runtime.NumCPU())
+}
+
+// measured are the figures of a 2-core machine under load (docs/references.md#timers), for
+// predictions where nothing was calibrated.
+var measured = calibration{Loads: []calibrationLoad{{0.2, 95 * time.Microsecond}}, FrameHop: 20 * time.Microsecond}
+
+// mostWakers bounds the threads of a calibration; those of more nodes differ
+// little from as many.
+const mostWakers = 64
+
+// wakers returns how many threads stand for so many nodes: a power of two, so that
+// few calibrations serve all fabrics.
+func wakers(nodes int) int {
+	n := 2
+	for n < min(nodes, mostWakers) {
+		n *= 2
+	}
+	return n
+}
+
+// calibrationFile returns where the calibration is kept, or "".
+func calibrationFile(wakers int) string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "csiglab", fmt.Sprintf("calibration-%d.json", wakers))
+}
+
+// cachedCalibration returns the calibration of this machine and user for so many
+// nodes, if there is one that is not too old.
+func cachedCalibration(nodes int) (c calibration, ok bool) {
+	text, err := os.ReadFile(calibrationFile(wakers(nodes)))
+	if err != nil || json.Unmarshal(text, &c) != nil {
+		return c, false
+	}
+	here := Machine()
+	if c.Kernel != here.Kernel || c.CPU != here.CPU || c.Cores != here.Cores || c.User != os.Geteuid() || c.Wakers != wakers(nodes) {
+		return c, false
+	}
+	sound := len(c.Loads) > 0 && c.FrameHop > 0
+	for _, l := range c.Loads {
+		sound = sound && l.Lateness > 0 && l.Share > 0
+	}
+	return c, sound && c.fresh(time.Now())
+}
+
+// calibrate returns the calibration of this machine for so many nodes, measured
+// now if need be.
+func calibrate(ctx context.Context, nodes int) (calibration, error) {
+	if c, ok := cachedCalibration(nodes); ok {
+		return c, nil
+	}
+	busy := loadPerCPU(loadAverage) // before the calibration's own threads count
+	got, err := netns.Calibrate(ctx, wakers(nodes))
+	if err != nil {
+		if ctx.Err() != nil {
+			return calibration{}, err
+		}
+		return calibration{}, failure.Infrastructure(err)
+	}
+	here := Machine()
+	c := calibration{
+		Kernel: here.Kernel, CPU: here.CPU, Cores: here.Cores, User: os.Geteuid(), At: time.Now().UTC(),
+		Busy: busy, Wakers: wakers(nodes), FrameHop: got.FrameHop, RealTime: got.RealTime,
+	}
+	for _, l := range got.Loads {
+		c.Loads = append(c.Loads, calibrationLoad{l.Share, l.Lateness})
+	}
+	// Without a place to keep it, the next run calibrates again.
+	if file := calibrationFile(c.Wakers); file != "" && os.MkdirAll(filepath.Dir(file), 0o755) == nil {
+		if text, err := json.Marshal(c); err == nil {
+			os.WriteFile(file, append(text, '\n'), 0o644) //nolint:errcheck // see above
+		}
+	}
+	return c, nil
+}
+
+// lateness returns how late timers are when nodes take a share of the processors:
+// interpolated between the loads that were measured, constant beyond them.
+func (c *calibration) lateness(share float64) time.Duration {
+	last := c.Loads[0]
+	for _, l := range c.Loads {
+		if share < l.Share {
+			if l.Share > last.Share {
+				part := (share - last.Share) / (l.Share - last.Share)
+				return last.Lateness + time.Duration(max(part, 0)*float64(l.Lateness-last.Lateness))
+			}
+			return last.Lateness
+		}
+		last = l
+	}
+	return last.Lateness
+}
+
+// Targets of the dilation that auto chooses.
+const (
+	LatenessTarget = 0.05 // 99th percentile, of the smallest delay
+	loadTarget     = 0.5  // of the processors
+)
+
+// wakesPerHop is how many frame-hops' time of CPU a run takes for each: nodes wake
+// for ports that become free and for timers too. Three-flow in real time took 12 %
+// of the processors where its frame-hops by themselves are 6.
+const wakesPerHop = 2
+
+// dilation returns the smallest dilation, of two digits, under which this machine
+// is predicted to keep real time: late by no more than LatenessTarget of the
+// smallest delay under the load that the run then is, which is no more than
+// loadTarget.
+func (c *calibration) dilation(p *plan.Plan) float64 {
+	load, delay := c.load(p), p.SmallestDelay().Seconds()
+	for step := 1.0; ; step *= 10 {
+		for digits := range 90 {
+			d := float64(10+digits) / 10 * step
+			if load/d <= loadTarget && c.lateness(load/d).Seconds() <= LatenessTarget*delay*d {
+				return d
+			}
+		}
+	}
+}
+
+// load returns the share of the processors that a run takes at dilation 1; it is
+// more than all of them as a rule.
+func (c *calibration) load(p *plan.Plan) float64 {
+	e := Run(p)
+	perSecond := programLoad(p)
+	if e.ModelTime > 0 {
+		perSecond += float64(e.PacketHops) / e.ModelTime.Seconds()
+	}
+	return perSecond * wakesPerHop * c.FrameHop.Seconds() / float64(runtime.NumCPU())
+}
+
+// programLoad bounds the frame-hops that programs cause in a model second: each host
+// sends full frames at the rate of its link, over the longest path.
+func programLoad(p *plan.Plan) float64 {
+	hops, _ := topologies.LongestPath(p.Graph)
+	var perSecond float64
+	for _, h := range p.ApplicationHosts() {
+		perSecond += float64(p.Nodes[h].Shim.Rate) / 8 / float64(p.ApplicationMTU+experiment.FrameOverhead) * float64(hops)
+	}
+	return perSecond
+}

@@ -1,0 +1,71 @@
+package predict
+
+import (
+	"testing"
+	"time"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
+)
+
+// threeFlow returns the plan of the csig variant of three-flow with 20 MB flows.
+func threeFlow(t *testing.T) *plan.Plan {
+	t.Helper()
+	set, err := experiment.Load("three-flow", experiment.Options{
+		Tables:   experiment.StandardTables(),
+		Override: []experiment.Override{{Path: "workload.transfers", Value: `["1 -> 10 20MB", "0 -> 2 20MB", "9 -> 10 20MB"]`}, {Path: "measure", Value: "{from: 0us, to: 2ms}"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(set.Variants[1].Experiment, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The dilation follows lateness and the smallest delay, or CPU and the load,
+// whichever asks for more.
+func TestDilation(t *testing.T) {
+	p := threeFlow(t)
+	if got := p.SmallestDelay(); got != 332*units.Nanosecond { // 4150 B at 100 Gb/s; links have 1 us
+		t.Errorf("smallest delay %v, want 332ns", got)
+	}
+	idle := func(late time.Duration) *calibration {
+		return &calibration{Loads: []calibrationLoad{{0.1, late}}, FrameHop: time.Nanosecond}
+	}
+	if got := idle(83 * time.Microsecond).dilation(p); got != 5000 { // 83 us / (5 % of 332 ns)
+		t.Errorf("dilation for 83us of lateness is %v, want 5000", got)
+	}
+	if got := idle(84 * time.Microsecond).dilation(p); got != 5100 { // 5060, rounded up to two digits
+		t.Errorf("dilation for 84us of lateness is %v, want 5100", got)
+	}
+	busy := idle(time.Nanosecond)
+	busy.FrameHop = 20 * time.Microsecond
+	once := busy.dilation(p)
+	busy.FrameHop *= 10
+	if ten := busy.dilation(p); once < 2 || ten < 9*once || ten > 11*once {
+		t.Errorf("dilation for 20us of CPU per frame-hop is %v, for 200us %v, want ten times as much", once, ten)
+	}
+	if got := idle(1).dilation(p); got != 1 {
+		t.Errorf("dilation of a perfect machine is %v, want 1", got)
+	}
+	// Timers that are late under load only ask for less load: the dilation is where
+	// the two meet.
+	busy.Loads = []calibrationLoad{{0.1, 10 * time.Microsecond}, {0.5, 410 * time.Microsecond}}
+	d := busy.dilation(p)
+	share := busy.load(p) / d
+	if late, allowed := busy.lateness(share), 0.05*0.332e-6*d; share > 0.5 || late.Seconds() > allowed || d < 1.1*10*once {
+		t.Errorf("dilation %v is a load of %.2f, under which timers are %v late, allowed %.3g s", d, share, late, allowed)
+	}
+	if late := busy.lateness(busy.load(p) / (d * 0.9)); late.Seconds() <= 0.05*0.332e-6*d*0.9 {
+		t.Errorf("dilation %v is not the least", d)
+	}
+	for share, want := range map[float64]time.Duration{0: 10, 0.1: 10, 0.2: 110, 0.5: 410, 0.9: 410} {
+		if got := busy.lateness(share); (got - want*time.Microsecond).Abs() > time.Microsecond {
+			t.Errorf("lateness under a load of %v is %v, want %dus", share, got, want)
+		}
+	}
+}

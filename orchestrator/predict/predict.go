@@ -1,0 +1,112 @@
+// Package predict tells before a run what it will take: packets, model time and wall
+// time, and in real time the dilation that this machine can keep. It runs no node;
+// it measures the machine.
+package predict
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Figures of docs/performance.md that predictions are made of.
+const (
+	virtualHop  = 170e-9 // seconds of CPU for a packet-hop in virtual time
+	lockstepHop = 3.5e-6 // wall seconds for a frame-hop in lockstep on two cores
+	acksPerData = 0.8
+)
+
+// Validation is what is known of an experiment before it runs.
+type Validation struct {
+	Hosts, Switches, Links int
+	Counts                 topologies.Counts
+	Flows                  int
+	Bytes                  int64
+	Runs                   int
+	Notes                  []string // of how the inputs were read
+	Estimate                        // of one run of the first variant
+	// Predicted wall seconds of all runs, in virtual time, in lockstep and in real
+	// time; the last with the dilation that auto would choose unless one is set.
+	VirtualSeconds, LockstepSeconds, WallSeconds float64
+}
+
+// Validate compiles every variant, deploys nothing and predicts how long the
+// experiment takes. Its error wraps failure.ErrConfiguration.
+func Validate(set *experiment.Set) (*Validation, error) {
+	v := &Validation{}
+	for i, variant := range set.Variants {
+		p, err := plan.Compile(variant.Experiment, variant.Experiment.Seeds[0])
+		if err != nil {
+			return nil, failure.InVariant(set, i, err)
+		}
+		notes := p.Notes
+		if n := len(p.Programs); n > 0 {
+			notes = append(slices.Clone(notes), fmt.Sprintf("how long programs take is not predicted; here are %d, on %d hosts", n, len(p.ApplicationHosts())))
+		}
+		for _, n := range notes {
+			if !slices.Contains(v.Notes, n) {
+				v.Notes = append(v.Notes, n)
+			}
+		}
+		e, runs := Run(p), len(variant.Experiment.Seeds)
+		v.Runs += runs
+		v.VirtualSeconds += float64(runs) * float64(e.PacketHops) * virtualHop / float64(runtime.NumCPU())
+		v.LockstepSeconds += float64(runs) * float64(e.PacketHops) * lockstepHop
+		v.WallSeconds += float64(runs) * e.ModelTime.Seconds() * expectedDilation(set, p)
+		if i == 0 {
+			v.Hosts, v.Switches, v.Links = p.Hosts(), len(p.Nodes)-p.Hosts(), len(p.Graph.Links)
+			v.Counts = p.Graph.Counts()
+			v.Flows, v.Bytes = p.Transfers, int64(p.Bytes())
+			v.Estimate = e
+		}
+	}
+	return v, nil
+}
+
+// expectedDilation returns the dilation of a set, or where that is auto the one that
+// would be chosen if this machine is as it was when it was calibrated last.
+func expectedDilation(set *experiment.Set, p *plan.Plan) float64 {
+	if d := set.Base.Wall.Dilation; d != 0 {
+		return float64(d)
+	}
+	c, ok := cachedCalibration(len(p.Nodes))
+	if !ok {
+		c = measured
+	}
+	return c.dilation(p)
+}
+
+// Estimate is what a run is expected to take.
+type Estimate struct {
+	PacketHops int64          // transmissions, ACKs included
+	ModelTime  units.Duration // fluid bound: what the most loaded link needs for its bytes
+}
+
+// Run returns the estimate of a plan whose transfers each take one shortest path.
+func Run(p *plan.Plan) (e Estimate) {
+	g := p.Graph
+	paths := topologies.NewPaths(g)
+	load := make([]units.Duration, 2*len(g.Links)) // by link and direction
+	for _, f := range p.Flows[:p.Transfers] {
+		route := paths.Links(int(f.Src), int(f.Dst))
+		e.PacketHops += int64(float64(f.Packets) * (1 + acksPerData) * float64(len(route)))
+		at := int(f.Src)
+		for _, id := range route {
+			l := g.Links[id]
+			direction := 0
+			if l.A.Node != at {
+				direction = 1
+			}
+			at = l.A.Node + l.B.Node - at
+			load[2*id+direction] += l.Rate.Serialisation(f.Size)
+			e.ModelTime = max(e.ModelTime, load[2*id+direction])
+		}
+	}
+	return e
+}
