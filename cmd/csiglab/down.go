@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/csiglab/labs"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -107,7 +108,7 @@ func (a *app) end(ctx context.Context, r runs.Run) func() int {
 	}
 	var removed []string
 	if errors.Is(err, runs.ErrHolderDied) {
-		err = fmt.Errorf("lab %s has no result: %w; %s in %s may say why", r.ID, err, holdLog, r.Folder)
+		err = fmt.Errorf("lab %s has no result: %w; %s in %s may say why", r.ID, err, labs.LogFile, r.Folder)
 		more, wrong := a.lab.clean(ctx, r.ID, false)
 		removed, err = more, errors.Join(err, wrong)
 	}

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os/exec"
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -52,25 +50,15 @@ func (a *app) exec() *cobra.Command {
 			if command[0] == "--" {
 				command = command[1:]
 			}
-			return enterError(a.lab.enter(&r, n, command, a.env))
+			code, err := a.lab.enter(&r, n, command, a.env)
+			if err == nil && code != exitOK {
+				err = &exitError{code: code}
+			}
+			return enterError(err)
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // what follows LAB is not csiglab's
 	return cmd
-}
-
-// enterNode runs a command in a node, instead of this process or in the container
-// of the host's programs.
-func enterNode(r *runs.Run, n runs.Node, command, env []string) error {
-	if n.Application == "" {
-		return r.Enter(n, command, env)
-	}
-	// Signals are the command's and do not end the wait for it.
-	code, err := containers.Exec(context.Background(), r, n, command)
-	if err == nil && code != 0 {
-		err = &exitError{code: code}
-	}
-	return err
 }
 
 // enterError gives the error of a command that could not be started its exit code.
@@ -86,23 +74,4 @@ func enterError(err error) error {
 		return &exitError{exitNotFound, err}
 	}
 	return &exitError{exitNotExecutable, err}
-}
-
-// completeNodes proposes runs, and then nodes of the run that has been chosen.
-func (a *app) completeNodes(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
-	switch len(args) {
-	case 0:
-		return a.completeLabs(cmd, args, text)
-	case 1:
-		r, err := a.find(cmd.Context(), args[0])
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []string
-		for _, n := range r.Nodes {
-			names = append(names, cobra.CompletionWithDesc(n.Name, n.Kind))
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
-	return nil, cobra.ShellCompDirectiveDefault
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -39,63 +37,6 @@ func (a *app) inspect() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object in JSON")
 	return cmd
-}
-
-// one wants one argument.
-func one(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usage("want %s, got %d: %q; see %s --help", what, len(args), args, cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
-// find returns the run that an argument stands for.
-func (a *app) find(ctx context.Context, text string) (runs.Run, error) {
-	list, err := a.lab.list(ctx)
-	if err != nil {
-		return runs.Run{}, infrastructure(err)
-	}
-	r, err := runs.Find(list, text)
-	if err != nil {
-		return r, labError(err)
-	}
-	return r, nil
-}
-
-// dead says that a run's csiglab is gone.
-func dead(r runs.Run) error {
-	return infrastructure(fmt.Errorf("run %s is dead: its csiglab is gone; csiglab clean %s removes the rest", r.ID, r.ID))
-}
-
-// labError gives an error about a lab its exit code: a wrong name is the user's.
-func labError(err error) error {
-	var unknown *runs.UnknownError
-	var ambiguous *runs.AmbiguousError
-	switch {
-	case errors.Is(err, context.Canceled):
-		return &exitError{exitInfrastructure, errors.New("interrupted")}
-	case errors.As(err, &unknown) || errors.As(err, &ambiguous):
-		return &exitError{exitUsage, err}
-	}
-	return infrastructure(err)
-}
-
-// completeLabs proposes the runs under way as a first argument.
-func (a *app) completeLabs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	list, err := a.lab.list(cmd.Context())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, r := range list {
-		names = append(names, cobra.CompletionWithDesc(r.ID, fmt.Sprintf("%s, %s", r.Name, r.State)))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // pace returns a run's clock and, of clock wall, its dilation.

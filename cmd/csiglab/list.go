@@ -7,8 +7,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
 func (a *app) list() *cobra.Command {

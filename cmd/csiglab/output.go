@@ -1,12 +1,65 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
 )
+
+// print writes a result on standard output.
+func (a *app) print(text string) error {
+	return a.write(stdoutName, []byte(text))
+}
+
+func (a *app) printJSON(v any) error {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return infrastructure(err)
+	}
+	return a.print(text.String())
+}
+
+// say tells the user something beside the result.
+func (a *app) say(text string) { fmt.Fprintln(a.stderr, text) }
+
+// notes tells the user what was assumed and what is not used.
+func (a *app) notes(list []string) {
+	for _, n := range list {
+		fmt.Fprintln(a.stderr, "note:", n)
+	}
+}
+
+// replaceFile writes a file as a whole: a reader sees the old or the new one.
+func replaceFile(name string, data []byte) error {
+	fresh, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name))
+	if err != nil {
+		return err
+	}
+	if _, err = fresh.Write(data); err == nil {
+		err = moveTo(name, fresh)
+	}
+	if err != nil {
+		fresh.Close()
+		os.Remove(fresh.Name()) // the first error says more
+	}
+	return err
+}
+
+// moveTo closes a file and gives it another name.
+func moveTo(name string, file *os.File) error {
+	if err := cmp.Or(file.Chmod(0o644), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), name)
+}
 
 // stdoutName stands for standard output.
 const stdoutName = "-"

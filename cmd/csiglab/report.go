@@ -1,13 +1,46 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
-	"github.com/spf13/cobra"
 )
+
+// writeReport writes the report of a run's folder into the folder. It returns the
+// report's file and its numbers.
+func writeReport(folder string) (file string, numbers *analysis.Result, err error) {
+	numbers, err = analyse(folder)
+	if err != nil {
+		return "", nil, err
+	}
+	var text bytes.Buffer
+	if err := reports.WriteHTML(&text, numbers); err != nil {
+		return "", nil, err
+	}
+	file = filepath.Join(folder, runfolder.ReportFile)
+	if err := replaceFile(file, text.Bytes()); err != nil {
+		return "", nil, fmt.Errorf("%s: %w", file, cause.Of(err))
+	}
+	return file, numbers, nil
+}
+
+// analyse returns the numbers of a run's folder.
+func analyse(folder string) (*analysis.Result, error) {
+	f, err := runfolder.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	return analysis.Read(f)
+}
 
 func (a *app) report() *cobra.Command {
 	var markdown, asJSON bool

@@ -5,52 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 
-	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
+
+	"github.com/csiglab/csiglab/internal/spelling"
 )
-
-// Exit codes (docs/metrics.md#exit-codes). 4, inconclusive, is for comparisons.
-const (
-	exitOK             = 0 // all expectations held
-	exitFailed         = 1 // an expectation failed
-	exitUsage          = 2 // usage or configuration
-	exitInfrastructure = 3 // the run is invalid, or the infrastructure failed
-)
-
-// exitError ends the command with a code. A nil err has been told to the user
-// already.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
-
-func usage(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
-}
-
-// infrastructure gives an error of the machine its exit code.
-func infrastructure(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &exitError{exitInfrastructure, err}
-}
 
 // app is what the commands share.
 type app struct {
@@ -72,29 +33,10 @@ func execute(ctx context.Context, l lab, args, env []string, stdout, stderr io.W
 	if err == nil {
 		return exitOK
 	}
-	if !told(err) {
+	if !printed(err) {
 		fmt.Fprintf(stderr, "csiglab: %v\n", err)
 	}
 	return exitCode(err)
-}
-
-// told tells whether the user has been told what an error is about.
-func told(err error) bool {
-	var exit *exitError
-	return errors.As(err, &exit) && exit.err == nil
-}
-
-// exitCode classifies an error. What nobody classified comes from cobra, which
-// checks flags and arguments.
-func exitCode(err error) int {
-	var exit *exitError
-	switch {
-	case errors.As(err, &exit):
-		return exit.code
-	case errors.Is(err, context.Canceled):
-		return exitInfrastructure // an interrupted run has no result
-	}
-	return exitUsage
 }
 
 func (a *app) root() *cobra.Command {
@@ -155,79 +97,4 @@ func didYouMean(text string, known []string) string {
 		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return ""
-}
-
-// settings are the flags that an environment variable can set too, because they
-// are about csiglab and not about one experiment: CSIGLAB_OUT and so on.
-var settings = []string{"out", "payload", "processes", "parallel"}
-
-// noSetting annotates a flag that has the name of a setting and another meaning.
-const noSetting = "no setting"
-
-func variable(flag string) string {
-	return "CSIGLAB_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// fromEnvironment gives each setting that is not on the command line the value
-// of its variable.
-func (a *app) fromEnvironment(cmd *cobra.Command) error {
-	layers := viper.New()
-	for _, pair := range a.env {
-		name, value, _ := strings.Cut(pair, "=")
-		for _, flag := range settings {
-			if name == variable(flag) {
-				layers.SetDefault(flag, value)
-			}
-		}
-	}
-	for _, name := range settings {
-		flag := cmd.Flags().Lookup(name)
-		if flag == nil {
-			continue
-		}
-		if _, own := flag.Annotations[noSetting]; own {
-			continue
-		}
-		if err := layers.BindPFlag(name, flag); err != nil {
-			return fmt.Errorf("flag --%s: %w", name, err)
-		}
-		value := layers.GetString(name)
-		if flag.Changed || value == flag.DefValue || value == "" {
-			continue
-		}
-		if err := flag.Value.Set(value); err != nil {
-			return usage("environment variable %s: %q: %w", variable(name), value, err)
-		}
-	}
-	return nil
-}
-
-// reserved are the variables that are not an experiment's.
-func reserved() []string {
-	// The first asks the tests for the slow ones, the others mark what runs in a node.
-	names := []string{"CSIGLAB_E2E", runs.EnvironmentRun, runs.EnvironmentNode}
-	for _, flag := range settings {
-		names = append(names, variable(flag))
-	}
-	return names
-}
-
-// choice checks a flag with a fixed set of values.
-func choice(flag, value string, known ...string) error {
-	for _, k := range known {
-		if value == k {
-			return nil
-		}
-	}
-	return usage("--%s %q: want one of %s%s", flag, value, strings.Join(known, ", "), didYouMean(value, known))
-}
-
-// folderError gives an error of a run folder its exit code: a name that is no
-// run folder is the user's, one that does not hold a whole run is the run's.
-func folderError(err error) error {
-	damaged := errors.Is(err, runfolder.ErrDamaged) || errors.Is(err, runfolder.ErrIncomplete)
-	if !damaged && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, runfolder.ErrForeign) || errors.Is(err, fs.ErrPermission)) {
-		return &exitError{exitUsage, err}
-	}
-	return &exitError{exitInfrastructure, err}
 }

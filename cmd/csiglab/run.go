@@ -1,19 +1,11 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
@@ -68,15 +60,6 @@ func (a *app) run() *cobra.Command {
 	return cmd
 }
 
-func atMostOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return usage("want %s, got %d: %q; see %s --help", what, len(args), args, cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
 // check refuses options that do not go with the experiment.
 func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
 	if err := choice("payload", r.options.Payload, "full", "elide"); err != nil {
@@ -108,94 +91,4 @@ func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
 		return usage("--parallel %d: want at least 1", r.options.Parallel)
 	}
 	return nil
-}
-
-// perform runs a set and prints what came of it.
-func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) error {
-	if err := r.check(cmd, set); err != nil {
-		return err
-	}
-	r.options.Version = buildVersion()
-	r.options.Command = append([]string{"csiglab"}, a.args...)
-	bar := newProgress(a.stderr)
-	r.options.Progress = bar.update
-	r.options.Announce = a.say
-	result, err := a.lab.run(cmd.Context(), set, r.options)
-	bar.close()
-	if result != nil {
-		a.notes(result.Notes)
-	}
-	if err != nil {
-		return runError(err, result)
-	}
-	report, numbers, err := a.lab.report(result.Folder)
-	if err != nil {
-		return infrastructure(fmt.Errorf("report: %w\nthe run is whole; csiglab report %s writes its report", err, result.Folder))
-	}
-	if r.json {
-		err = a.printJSON(result.Summary)
-	} else {
-		var text strings.Builder
-		writeVerdict(&text, set, numbers, result.Folder, report)
-		err = a.print(text.String())
-	}
-	if err != nil {
-		return err
-	}
-	return outcome(result.Summary)
-}
-
-// runError keeps the class of the orchestrator's errors and says where the
-// incomplete folder is.
-func runError(err error, result *campaign.Result) error {
-	code := exitInfrastructure
-	var wrong *experiment.Error
-	switch {
-	case errors.Is(err, context.Canceled):
-		err = errors.New("interrupted")
-	case errors.Is(err, failure.ErrConfiguration) || errors.As(err, &wrong):
-		code = exitUsage
-	}
-	if result != nil && result.Folder != "" {
-		err = fmt.Errorf("%w\nthe run is incomplete; what it left is in %s", err, result.Folder)
-	}
-	return &exitError{code, err}
-}
-
-// outcome turns a summary into the command's end.
-func outcome(s *runfolder.Summary) error {
-	if !s.Valid {
-		return &exitError{code: exitInfrastructure}
-	}
-	for _, e := range s.Expectations {
-		if !e.OK {
-			return &exitError{code: exitFailed}
-		}
-	}
-	return nil
-}
-
-// print writes a result on standard output.
-func (a *app) print(text string) error {
-	return a.write(stdoutName, []byte(text))
-}
-
-func (a *app) printJSON(v any) error {
-	var text strings.Builder
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return infrastructure(err)
-	}
-	return a.print(text.String())
-}
-
-// say tells the user something beside the result.
-func (a *app) say(text string) { fmt.Fprintln(a.stderr, text) }
-
-// notes tells the user what was assumed and what is not used.
-func (a *app) notes(list []string) {
-	for _, n := range list {
-		fmt.Fprintln(a.stderr, "note:", n)
-	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/csiglab/labs"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -58,7 +60,7 @@ func (a *app) up() *cobra.Command {
 			}
 			id, err := a.lab.start(cmd.Context(), slices.Concat([]string{holdName}, a.args[1:]), a.env, a.stderr)
 			if err != nil {
-				return err
+				return startError(err)
 			}
 			r, err := a.find(cmd.Context(), id)
 			if err != nil {
@@ -72,14 +74,6 @@ func (a *app) up() *cobra.Command {
 	}
 	l.flags(cmd)
 	return cmd
-}
-
-// completeExperiments proposes the embedded experiments, and files.
-func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return experiment.Names(), cobra.ShellCompDirectiveDefault
 }
 
 // load returns the experiment as one run in real time.
@@ -114,6 +108,18 @@ func (l *labFlags) one(set *experiment.Set) error {
 	set.Base.Expect, set.Variants[0].Experiment.Expect = nil, nil
 	set.Base.Published = slices.DeleteFunc(slices.Clone(set.Base.Published), func(p experiment.Published) bool { return p.Variant != name })
 	return nil
+}
+
+// startError gives the error of a lab that did not come up its exit code.
+func startError(err error) error {
+	var start *labs.StartError
+	switch {
+	case !errors.As(err, &start):
+		return infrastructure(err)
+	case start.Text == "":
+		return &exitError{code: start.Code}
+	}
+	return &exitError{start.Code, err}
 }
 
 // started tells about a lab that is up.

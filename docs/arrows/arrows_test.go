@@ -15,12 +15,37 @@ func TestModule(t *testing.T) {
 		}
 	}
 	check(m, listExports(t), func(p problem) { t.Error(p) })
+	for _, name := range missing(m) {
+		t.Errorf("docs/arrows/layers_test.go names %s, which does not exist", name)
+	}
+	for _, name := range entryPoints {
+		if !m.has(name) {
+			t.Errorf("docs/arrows/exit_test.go names %s, which does not exist", name)
+		}
+	}
+}
+
+// TestMissing proves that a name without a package is found, as is a file that is not
+// there.
+func TestMissing(t *testing.T) {
+	m, err := parseModule(map[string]string{"units/units.go": file("units", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := missing(m); !slices.Contains(names, "nodes/wire") || slices.Contains(names, "units") {
+		t.Errorf("missing: %v", names)
+	}
+	if m.has("cmd/csiglab/main.go") || !m.has("units/units.go") {
+		t.Error("has is wrong about which files there are")
+	}
 }
 
 // check reports every broken rule of a module.
 func check(m *module, files exports, report func(problem)) {
 	ps := &problems{fset: m.fset}
 	checkLayers(m, ps)
+	checkCircles(m, ps)
+	checkExits(m, ps)
 	checkMachines(m, files, ps)
 	checkText(m, ps)
 	for _, p := range ps.sorted() {

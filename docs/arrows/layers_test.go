@@ -2,26 +2,46 @@ package arrows
 
 import (
 	"go/ast"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// layers lists every package of the module, bottom to top. A name that ends in
-// "/..." stands for the folder and what lies below it; the longest name that
-// matches wins. A package imports its own layer and those below it.
+// layers names every package of the module, bottom to top. A package imports its own
+// layer and those below it.
 var layers = [][]string{
-	{"units", "internal/fifo", "internal/spelling"},
-	{"nodes/algorithm/...", "nodes/csig", "nodes/wire", "topologies", "workloads", "metrics"},
-	{"nodes/node", "nodes/node/nodetest", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
-	{"nodes/host/...", "nodes/switch/..."},
-	{"nodes/machine"},
-	{"nodes/sim", "nodes/emu/...", "nodes/netio/...", "topologies/htsim/...", "topologies/draw", "workloads/htsim/...", "metrics/runfolder", "metrics/stream", "internal/cause", "internal/checkout", "internal/lines", "nodes/capture/..."},
-	{"orchestrator/...", "reports/analysis/..."},
-	{"reports"}, // renders what analysis computed
-	{"cmd/..."},
+	0:  {"units", "internal/fifo", "internal/spelling"},
+	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "metrics"},
+	2:  {"nodes/node", "nodes/node/nodetest", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
+	3:  slices.Concat(hostPackages, switchPackages),
+	4:  {"nodes/machine"},
+	5:  {"internal/cause", "internal/checkout", "internal/lines", "topologies/htsim", "topologies/draw", "workloads/htsim", "metrics/runfolder", "metrics/stream", "nodes/capture", "nodes/capture/capturetest", "nodes/capture/spool", "nodes/netio", "nodes/netio/netiotest"},
+	6:  {"nodes/sim", "nodes/emu", "nodes/emu/lockstep/shared", "nodes/emu/wall"},
+	7:  {"nodes/emu/process"},
+	8:  {"orchestrator/runtimes", "orchestrator/experiment"},
+	9:  {"orchestrator/failure", "orchestrator/plan"},
+	10: {"orchestrator/reaper", "orchestrator/shape", "orchestrator/application", "orchestrator/runs", "orchestrator/containerlab", "orchestrator/containerlab/containerlabtest", "orchestrator/containerlab/terminal"},
+	11: {"orchestrator/backend"},
+	12: {"orchestrator/inproc", "orchestrator/netns", "orchestrator/containers", "orchestrator/backend/backendtest"},
+	13: {"orchestrator/check", "orchestrator/measure", "orchestrator/packets", "orchestrator/predict"},
+	14: {"orchestrator/campaign"},
+	15: {"reports/analysis", "reports/analysis/analysistest"},
+	16: {"reports"}, // renders what analysis computed
+	17: {"cmd/csiglab/doctor", "cmd/csiglab/labs"}, // parts of the command csiglab
+	18: {"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
 }
+
+var (
+	hostPackages = []string{
+		"nodes/host", "nodes/host/balance", "nodes/host/balance/balancetest", "nodes/host/congestion", "nodes/host/congestion/congestiontest",
+		"nodes/host/shim", "nodes/host/transport",
+	}
+	switchPackages = []string{
+		"nodes/switch/aqm", "nodes/switch/aqm/aqmtest", "nodes/switch/buffer", "nodes/switch/dataplane", "nodes/switch/forward", "nodes/switch/meter",
+	}
+)
 
 // machineLayers is the number of layers, from the bottom, that hold machines
 // and what they are made of: pure Go (see purity_test.go).
@@ -30,34 +50,44 @@ const machineLayers = 5
 // testsOnly lists the folders that hold tests and nothing that can be imported.
 var testsOnly = []string{"docs", "docs/arrows", "docs/changes"}
 
-// exception forbids imports that the layers alone would allow.
+// exception forbids imports that the layers alone would allow. A name that ends in
+// "..." stands for a folder and what lies below it.
 type exception struct {
-	from []string // patterns of the importing packages
-	to   []string // patterns of what they must not import
-	but  []string // patterns of what they may import all the same
+	from []string // the importing packages
+	to   []string // what they must not import
+	but  []string // what they may import all the same
 	why  string
 }
 
 var exceptions = []exception{
 	{from: []string{"nodes/host/..."}, to: []string{"nodes/switch/..."},
-		why: "host and switch meet in wire and csig"},
+		why: "host and switch share only wire and csig"},
 	{from: []string{"nodes/switch/..."}, to: []string{"nodes/host/..."},
-		why: "host and switch meet in wire and csig"},
+		why: "host and switch share only wire and csig"},
 	{from: []string{"nodes/sim"}, to: []string{"nodes/emu/..."},
 		why: "the drivers know nothing of each other"},
 	{from: []string{"nodes/emu/..."}, to: []string{"nodes/sim"},
 		why: "the drivers know nothing of each other"},
 	{from: []string{"nodes/host/congestion", "nodes/host/balance", "nodes/switch/aqm", "nodes/switch/forward"},
 		to:  layers[3],
-		but: []string{"nodes/host/player"}, // matches layers[3] by its folder, belongs to layer 2
 		why: "congestion, balance, aqm and forward are leaves"},
+	{from: []string{"orchestrator/inproc"}, to: []string{"orchestrator/netns", "orchestrator/containers"},
+		why: "backends know nothing of each other"},
+	{from: []string{"orchestrator/netns"}, to: []string{"orchestrator/inproc", "orchestrator/containers", "orchestrator/containerlab"},
+		why: "backends know nothing of each other"},
+	{from: []string{"orchestrator/containers"}, to: []string{"orchestrator/inproc", "orchestrator/netns"},
+		why: "backends know nothing of each other"},
+	{from: []string{"orchestrator/plan", "orchestrator/experiment"}, to: []string{"nodes/sim", "nodes/emu/..."},
+		why: "a plan is data that any driver runs"},
+	{from: []string{"orchestrator/containerlab/..."}, to: []string{"orchestrator/runs", "orchestrator/application"},
+		why: "containerlab deploys topologies and knows nothing of runs"},
 	{from: []string{"reports"}, to: []string{"nodes/...", "orchestrator/...", "topologies/...", "workloads/..."},
 		why: "reports reads a run folder and nothing else, so that it works on last month's run"},
 	{from: []string{"reports/analysis/..."}, to: []string{"..."}, but: []string{"metrics/...", "units"},
 		why: "analysis reads a run folder and nothing else"},
-	{from: []string{"orchestrator/..."}, to: []string{"reports/..."},
-		why: "a run ends with its folder; cmd joins the two"},
-	{from: []string{"..."}, to: []string{"cmd/..."},
+	{from: []string{"cmd/csig-host", "cmd/csig-switch"}, to: []string{"cmd/..."},
+		why: "commands are the top"},
+	{from: []string{"..."}, to: []string{"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
 		why: "commands are the top"},
 }
 
@@ -76,15 +106,67 @@ func matchesAny(patterns []string, dir string) bool {
 
 // layerOf returns the layer of a folder, or -1 if no layer names it.
 func layerOf(dir string) int {
-	layer, longest := -1, ""
-	for i, patterns := range layers {
-		for _, pattern := range patterns {
-			if matches(pattern, dir) && len(pattern) > len(longest) {
-				layer, longest = i, pattern
+	return slices.IndexFunc(layers, func(names []string) bool { return slices.Contains(names, dir) })
+}
+
+// missing returns the packages that the layers name and the module does not have.
+func missing(m *module) (names []string) {
+	for _, name := range slices.Concat(layers...) {
+		if m.packages[name] == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// checkCircles finds circles between top-level folders: a folder whose packages
+// import another folder's must not be imported by that one, directly or through
+// others.
+func checkCircles(m *module, ps *problems) {
+	imports := map[string]map[string]*ast.ImportSpec{} // by folder: an import of each other folder
+	for _, p := range m.sorted() {
+		from := top(p.dir)
+		for _, f := range p.files {
+			for _, spec := range f.Imports {
+				if to, ok := inModule(spec); ok && top(to) != from {
+					if imports[from] == nil {
+						imports[from] = map[string]*ast.ImportSpec{}
+					}
+					imports[from][top(to)] = spec
+				}
 			}
 		}
 	}
-	return layer
+	for _, from := range slices.Sorted(maps.Keys(imports)) {
+		for _, to := range slices.Sorted(maps.Keys(imports[from])) {
+			if back := way(imports, to, from, nil); back != nil {
+				ps.add(imports[from][to].Pos(), "top-level folders in a circle: %s -> %s", from, strings.Join(back, " -> "))
+			}
+		}
+	}
+}
+
+// way returns the folders from one to another, both included, or nil if there is no way.
+func way(imports map[string]map[string]*ast.ImportSpec, from, to string, seen []string) []string {
+	if from == to {
+		return []string{to}
+	}
+	seen = append(seen, from)
+	for _, next := range slices.Sorted(maps.Keys(imports[from])) {
+		if slices.Contains(seen, next) {
+			continue
+		}
+		if rest := way(imports, next, to, seen); rest != nil {
+			return append([]string{from}, rest...)
+		}
+	}
+	return nil
+}
+
+// top returns the top-level folder of a package.
+func top(dir string) string {
+	folder, _, _ := strings.Cut(dir, "/")
+	return folder
 }
 
 // supported returns the package whose tests a folder supports: x for x/xtest.

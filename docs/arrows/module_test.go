@@ -1,7 +1,8 @@
 // Package arrows holds no code that runs: its tests walk the module's source
-// and fail when a package imports against the arrows of docs/architecture.md,
-// when a machine touches the outside world, when a file grows too long, or when
-// a comment is missing that the style asks for. `make check` runs it.
+// and fail when a package imports against the arrows of docs/architecture.md, when
+// top-level folders import each other in a circle, when a machine touches the outside
+// world, when something other than an entry point ends the process, when a file grows
+// too long, or when a comment is missing that the style asks for. `make check` runs it.
 package arrows
 
 import (
@@ -93,6 +94,12 @@ func parseModule(sources map[string]string) (*module, error) {
 
 // name returns a file's path relative to the root.
 func (m *module) name(f *ast.File) string { return m.fset.File(f.FileStart).Name() }
+
+// has reports whether the module has a file of this path, other than a test.
+func (m *module) has(name string) bool {
+	p := m.packages[path.Dir(name)]
+	return p != nil && slices.ContainsFunc(p.files, func(f *ast.File) bool { return m.name(f) == name })
+}
 
 // sorted returns the packages in the order of their folders.
 func (m *module) sorted() []*sourcePackage {

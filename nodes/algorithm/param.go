@@ -37,6 +37,8 @@ type Param struct {
 	// Check tests what the kind does not, on a canonical text of the kind that is
 	// not the default; nil tests nothing.
 	Check func(text string) error
+	// NeedsTag says that any value but the default needs CSIG tags on the packets.
+	NeedsTag bool
 }
 
 // Parse checks a text and returns it in its canonical form, in which equal

@@ -34,6 +34,9 @@ func Frames(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runf
 	compare("frames that interfaces sent", out.Interfaces.TxPackets)
 	compare("frames that interfaces received", out.Interfaces.RxPackets)
 	if len(wrong) > 0 {
+		if n := out.Interfaces.Dropped; n > 0 {
+			wrong = append(wrong, fmt.Sprintf("frames that interfaces dropped %d", n))
+		}
 		return failed(name, fmt.Sprintf("%d frames sent, but %s", out.Frames, strings.Join(wrong, ", ")))
 	}
 	return passed(name, "%d frames sent, %d and %d counted by the interfaces at both ends of the links",

@@ -136,8 +136,22 @@ func (d *decoder) csig(e *Experiment) {
 			}
 		}
 	}
-	if wish := e.Hosts.CC.Params["csig"]; wish != "" && wish != "none" && c.Format == csig.FormatNone.String() {
-		d.failAt("hosts.cc.csig", fmt.Sprintf("%s needs a CSIG tag; set csig.format to compact or wide", wish), "")
+	if c.Format == csig.FormatNone.String() {
+		d.needTags(e)
+	}
+}
+
+// needTags refuses parameters of algorithms that need CSIG tags, of which there are none.
+func (d *decoder) needTags(e *Experiment) {
+	for _, c := range choices {
+		chosen := c.of(e)
+		for _, s := range c.table(&d.tables) {
+			for _, p := range s.Params {
+				if text := chosen.Params[p.Name]; s.Name == chosen.Name && p.NeedsTag && text != "" && text != p.Default {
+					d.failAt(c.path+"."+p.Name, fmt.Sprintf("%s needs a CSIG tag; set csig.format to compact or wide", text), "")
+				}
+			}
+		}
 	}
 }
 

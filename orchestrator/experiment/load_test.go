@@ -17,7 +17,7 @@ func testTables() Tables {
 	return Tables{
 		CC: []algorithm.Spec{
 			{Name: "nscc", Params: []algorithm.Param{
-				{Name: "csig", Kind: algorithm.Enum, Values: []string{"none", "max-delay"}, Default: "none"},
+				{Name: "csig", Kind: algorithm.Enum, Values: []string{"none", "max-delay"}, Default: "none", NeedsTag: true},
 				{Name: "base_rtt_from_nack", Kind: algorithm.Bool, Default: "true"},
 				{Name: "target_qdelay", Kind: algorithm.Duration, Default: "auto"},
 				{Name: "gain", Kind: algorithm.Number, Default: "0.8"},

@@ -18,7 +18,6 @@ import (
 
 var (
 	namePattern   = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
-	initPattern   = regexp.MustCompile(`^(every|none|1/[1-9][0-9]{0,8}|probe/[1-9][0-9]{0,8}(ns|us|ms))$`)
 	imagePattern  = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
 	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
@@ -68,7 +67,7 @@ var rules = map[string]Rule{
 	"csig.decode":         OneOf(csig.DecodeModes()...),
 	"csig.trim_rule":      OneOf(csig.TrimRules()...),
 	"csig.locators":       OneOf(csig.SchemeKinds()...),
-	"csig.init":           {pattern: initPattern, want: "every, none, 1/N (one packet in N) or probe/INTERVAL, such as probe/20us"},
+	"csig.init":           {pattern: initPattern, want: initWords},
 	"csig.ports[].switch": {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
 	"csig.ports[].port":   {min: 0, max: 1 << 16, word: "all", special: -1},
 	"csig.ports[].type":   OneOf(append([]string{"all"}, signals...)...),

@@ -1,9 +1,6 @@
 package plan
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -58,7 +55,7 @@ func newTags(g *topologies.Graph, c experiment.CSIG, path congestion.Path) (*tag
 		return nil, err
 	}
 	t := &tags{domain: domain.Config()}
-	if t.tagging, err = parseInit(c.Init); err != nil {
+	if t.tagging.Every, t.tagging.Probe, err = c.Tagging(); err != nil {
 		return nil, err
 	}
 	if t.tagging.Signal, err = csig.ParseType(c.Signal); err != nil {
@@ -87,32 +84,6 @@ func switchCSIG(c experiment.CSIG, domain csig.Config, tau units.Duration) (s da
 	}
 	s.Delay, err = dataplane.ParseDelayMode(c.Delay)
 	return s, err
-}
-
-// parseInit reads the init policy: every, none, 1/N or probe/INTERVAL.
-func parseInit(text string) (t transport.Tagging, err error) {
-	share, interval := "", ""
-	switch {
-	case text == "every" || text == "":
-		share = "1"
-	case text == "none":
-		share = "0"
-	case strings.HasPrefix(text, "1/"):
-		share = strings.TrimPrefix(text, "1/")
-	case strings.HasPrefix(text, "probe/"):
-		interval = strings.TrimPrefix(text, "probe/")
-	default:
-		return t, fmt.Errorf("init %q is none of every, none, 1/N, probe/INTERVAL", text)
-	}
-	if interval != "" {
-		t.Probe, err = units.ParseDuration(interval)
-	} else {
-		t.Every, err = strconv.Atoi(share)
-	}
-	if err != nil || t.Every < 0 || t.Probe < 0 {
-		return t, fmt.Errorf("init %q is none of every, none, 1/N, probe/INTERVAL", text)
-	}
-	return t, nil
 }
 
 // places describes every switch port for the locators, in order of node and

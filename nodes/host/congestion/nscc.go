@@ -26,7 +26,7 @@ var nscc = Algorithm{
 		Name: "nscc",
 		Doc:  "UET network signal based congestion control; csig: max-delay feeds it the CSIG per-hop delay",
 		Params: []algorithm.Param{
-			{Name: "csig", Kind: algorithm.Enum, Default: "none", Values: []string{"none", "max-delay"}, Doc: "signal that replaces RTT minus base RTT as the queueing delay"},
+			{Name: "csig", Kind: algorithm.Enum, Default: "none", Values: []string{"none", "max-delay"}, NeedsTag: true, Doc: "signal that replaces RTT minus base RTT as the queueing delay"},
 			{Name: "base_rtt_from_nack", Kind: algorithm.Bool, Default: "true", Doc: "let base RTT learn from NACKs of trimmed packets too, as the reference does"},
 			{Name: "target_qdelay", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
 			{Name: "cwnd", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "initial window; auto: the largest, 1.5 BDP"},

@@ -1,0 +1,228 @@
+// Package doctor examines what csiglab needs of this machine: namespaces, links and
+// sockets of the kernel, disk, programs, and what earlier runs left behind. It prints
+// nothing and repairs nothing. The command csiglab doctor drives it, and starts
+// csiglab a second time, in a private network namespace, for the part that needs one
+// (Probe).
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Finding is the outcome of one check.
+type Finding struct {
+	Name     string `json:"name"`
+	OK       bool   `json:"ok"`
+	Optional bool   `json:"optional"` // csiglab works without it
+	Detail   string `json:"detail"`
+	Fix      string `json:"fix,omitempty"` // set when not OK
+}
+
+// Healthy reports whether nothing fails that csiglab needs.
+func Healthy(findings []Finding) bool {
+	for _, f := range findings {
+		if !f.OK && !f.Optional {
+			return false
+		}
+	}
+	return true
+}
+
+// Machine is what is examined.
+type Machine struct {
+	// Out is the folder in which runs' folders are created; it need not exist.
+	Out string
+	// Runs lists the runs on this machine. nil: they are not examined.
+	Runs func(context.Context) ([]runs.Run, error)
+	// Probe is the command of this program that calls the function Probe with its one
+	// argument and prints the findings as JSON.
+	Probe string
+}
+
+// Examine runs every check, in order. Everything that it creates is in a private
+// namespace of a child process and ends with that process.
+func (m Machine) Examine(ctx context.Context) []Finding {
+	list := []Finding{
+		{Name: "runtime " + runtimes.Inproc, OK: true, Detail: "virtual time needs no privileges"},
+		kernelNamespaces(),
+	}
+	list = append(list, m.privateNetwork(ctx)...)
+	list = append(list, cores(), disk(m.Out), helper("csig-switch"), helper("csig-host"), docker())
+	if m.Runs != nil {
+		list = append(list, m.leftovers(ctx))
+	}
+	return list
+}
+
+func kernelNamespaces() Finding {
+	f := Finding{Name: "kernel namespaces", OK: true, Detail: "network, process and mount namespaces"}
+	for _, ns := range []string{"net", "pid", "mnt"} {
+		if _, err := os.Stat("/proc/self/ns/" + ns); err != nil {
+			f.OK, f.Detail = false, fmt.Sprintf("no %s namespaces: %v", ns, err)
+			f.Fix = "use a Linux kernel with namespaces and mount /proc; runtime " + runtimes.Inproc + " works without"
+		}
+	}
+	return f
+}
+
+// privateNetwork starts this program a second time, in a new network namespace, where
+// Probe creates links and sockets. An unprivileged user gets a new user namespace
+// too.
+func (m Machine) privateNetwork(ctx context.Context) []Finding {
+	user := Finding{Name: "user namespaces", OK: true, Detail: "not needed as root"}
+	attributes := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() != 0 {
+		user.Detail = "this user can make them"
+		attributes.Cloneflags |= syscall.CLONE_NEWUSER
+		attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	skipped := []Finding{
+		{Name: "veth links", Detail: "not tried without a private namespace", Fix: "fix the namespaces first"},
+		{Name: "AF_PACKET", Detail: "not tried without a private namespace", Fix: "fix the namespaces first"},
+	}
+	self, err := os.Executable()
+	network, err2 := os.Readlink(ownNetwork)
+	if err = errors.Join(err, err2); err != nil {
+		user.OK, user.Detail, user.Fix = false, err.Error(), "start csiglab from a file that stays in its place, with /proc mounted"
+		return append([]Finding{user}, skipped...)
+	}
+	var stdout, stderr bytes.Buffer
+	child := exec.CommandContext(ctx, self, m.Probe, network)
+	child.Stdout, child.Stderr, child.SysProcAttr = &stdout, &stderr, attributes
+	child.Env = []string{}
+	var probed []Finding
+	if err = child.Run(); err == nil {
+		err = json.Unmarshal(stdout.Bytes(), &probed)
+	}
+	if err != nil {
+		user.OK, user.Detail = false, strings.TrimSpace(fmt.Sprintf("no private network namespace: %v %s", err, stderr.String()))
+		user.Fix = namespaceFix()
+		return append([]Finding{user}, skipped...)
+	}
+	return append([]Finding{user}, probed...)
+}
+
+// namespaceFix names the setting that most likely forbids namespaces.
+func namespaceFix() string {
+	if os.Geteuid() == 0 {
+		return "give this container CAP_SYS_ADMIN, or use runtime " + runtimes.Inproc
+	}
+	for _, s := range []struct{ file, forbids, fix string }{
+		{"/proc/sys/user/max_user_namespaces", "0", "sudo sysctl -w user.max_user_namespaces=15000"},
+		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "sudo sysctl -w kernel.unprivileged_userns_clone=1"},
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
+	} {
+		if text, err := os.ReadFile(s.file); err == nil && strings.TrimSpace(string(text)) == s.forbids {
+			return s.fix
+		}
+	}
+	return "run as root, allow user namespaces, or use runtime " + runtimes.Inproc
+}
+
+func cores() Finding {
+	n := runtime.GOMAXPROCS(0)
+	f := Finding{Name: "cores", OK: n >= 2, Optional: true, Detail: fmt.Sprintf("%d", n)}
+	if !f.OK {
+		f.Fix = "with two or more, runs go in parallel; results are the same"
+	}
+	return f
+}
+
+// wantedDisk is enough for a few hundred runs of three-flow.
+const wantedDisk = units.GB
+
+// disk looks at the file system of dir, or of the nearest folder above it that
+// exists.
+func disk(dir string) Finding {
+	f := Finding{Name: "disk", Fix: "free some space, or name another folder with --out"}
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	for {
+		if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		f.Detail = fmt.Sprintf("%s: %v", path, err)
+		return f
+	}
+	free := units.Size(s.Bavail) * units.Size(s.Bsize)
+	f.Detail = fmt.Sprintf("%.1f GB free in %s", float64(free)/float64(units.GB), path)
+	if err := syscall.Access(path, 2 /* W_OK */); err != nil {
+		f.Detail, f.Fix = fmt.Sprintf("%s: %v", path, err), "name a folder that you may write to with --out"
+		return f
+	}
+	if f.OK = free >= wantedDisk; f.OK {
+		f.Fix = ""
+	}
+	return f
+}
+
+// helper looks for a node's program beside csiglab, then on PATH.
+func helper(name string) Finding {
+	f := Finding{Name: name, Fix: "run make build, which puts it beside csiglab; runtime " + runtimes.Inproc + " works without"}
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), name)
+		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return Finding{Name: name, OK: true, Detail: beside}
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		f.Detail = "neither beside csiglab nor on PATH"
+		return f
+	}
+	return Finding{Name: name, OK: true, Detail: path}
+}
+
+// leftovers looks for runs whose csiglab has died.
+func (m Machine) leftovers(ctx context.Context) Finding {
+	f := Finding{Name: "leftover runs", OK: true, Optional: true, Detail: "none"}
+	list, err := m.Runs(ctx)
+	if err != nil {
+		f.OK, f.Detail, f.Fix = false, err.Error(), "see csiglab ps"
+		return f
+	}
+	var ids []string
+	for _, r := range list {
+		if r.State == runs.Dead {
+			ids = append(ids, r.ID)
+		}
+	}
+	if len(ids) > 0 {
+		f.OK, f.Detail, f.Fix = false, strings.Join(ids, " "), "csiglab clean"
+	}
+	return f
+}
+
+func docker() Finding {
+	f := Finding{Name: "docker", OK: true, Optional: true}
+	path, err := exec.LookPath("docker")
+	if err != nil {
+		f.OK, f.Detail, f.Fix = false, "not on PATH", "only containers of others need it"
+		return f
+	}
+	f.Detail = path
+	return f
+}

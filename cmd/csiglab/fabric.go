@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+// fabricFlags choose a topology, the format that it is written in and the file.
+type fabricFlags struct {
+	topology, variant, format, out string
+	set                            []string
+	links                          experiment.Links // of the experiment, once it is chosen
+}
+
+func (f *fabricFlags) flags(cmd *cobra.Command, format, formats string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.topology, "topology", "", "htsim topology `FILE` (.topo), instead of an experiment")
+	flags.StringVar(&f.variant, "variant", "", "variant of the experiment (default: the first)")
+	flags.StringArrayVar(&f.set, "set", nil, "override a value of the experiment, as `PATH=VALUE` (again and again)")
+	flags.StringVar(&f.format, "format", format, formats)
+	flags.StringVar(&f.out, "out", stdoutName, "the `FILE`; - is standard output")
+	flags.Lookup("out").Annotations = map[string][]string{noSetting: nil}
+}
+
+// load builds the chosen topology. Its graph has a name. The error has exit code
+// 2.
+func (f *fabricFlags) load(a *app, args []string) (experiment.Built, error) {
+	chosen, name, err := f.choose(a, args)
+	if err != nil {
+		return experiment.Built{}, err
+	}
+	t, err := chosen.Build()
+	if err != nil {
+		return t, &exitError{exitUsage, err}
+	}
+	a.notes(t.Notes)
+	if t.Graph.Name == "" {
+		t.Graph.Name = name
+	}
+	return t, nil
+}
+
+func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name string, err error) {
+	switch {
+	case f.topology != "" && len(args) > 0:
+		return t, "", usage("experiment %q and --topology exclude each other", args[0])
+	case f.topology != "" && (f.variant != "" || len(f.set) > 0):
+		return t, "", usage("--variant and --set change an experiment; here there is only --topology %s", f.topology)
+	case f.topology != "":
+		f.links = experiment.DefaultLinks()
+		return experiment.Topology{Spec: experiment.TopologyFile(f.topology)}, "", nil
+	case len(args) == 0:
+		return t, "", usage("name an experiment, or give --topology; embedded: %s", strings.Join(experiment.Names(), " "))
+	case strings.EqualFold(filepath.Ext(args[0]), ".topo"):
+		return t, "", usage("%s: not an experiment; draw a topology with --topology %s", args[0], args[0])
+	}
+	opts := experiment.Options{Env: a.env, Reserved: reserved(), Tables: experiment.StandardTables()}
+	if opts.Override, err = overrides(f.set); err != nil {
+		return t, "", err
+	}
+	set, err := experiment.Load(args[0], opts)
+	if err != nil {
+		return t, "", &exitError{exitUsage, err}
+	}
+	i, err := variant(set, f.variant)
+	if err != nil {
+		return t, "", err
+	}
+	chosen := set.Variants[i].Experiment
+	f.links = chosen.Links
+	return chosen.Topology, set.Base.Name, nil
+}
+
+// emit writes what write makes, all of it or nothing. What the topology cannot
+// be written as is the user's error.
+func (f *fabricFlags) emit(a *app, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	return a.write(f.out, text.Bytes())
+}

@@ -1,0 +1,40 @@
+// Package labs starts a lab in a process of its own, the holder, holds it there until
+// somebody asks for its end, and hands over the report of its run. The command up calls
+// Start, which starts csiglab a second time with the command hold; that one calls Hold.
+// Package labs knows neither flags nor experiments, and it does not run the lab:
+// orchestrator/campaign does, in the holder.
+package labs
+
+import (
+	"context"
+
+	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/containers"
+	"github.com/csiglab/csiglab/orchestrator/runs"
+)
+
+// LogFile, in the run's folder, takes what the holder prints once the lab is up.
+const LogFile = "lab.log"
+
+// finders find what runs have on this machine.
+var finders = campaign.Finders()
+
+// List returns this user's runs that are under way or have left something behind.
+func List(ctx context.Context) ([]runs.Run, error) { return runs.List(ctx, finders...) }
+
+// Clean removes what runs left behind, in network namespaces and in containers, and
+// returns what it removed. See runs.Clean for the arguments.
+func Clean(ctx context.Context, which string, all bool) ([]string, error) {
+	return runs.Clean(ctx, which, all, finders...)
+}
+
+// Enter runs a command in the network of a node. Where the programs of a host have a
+// container of their own, Enter runs the command there and returns its exit code.
+// Elsewhere the command replaces this process, and Enter returns only with an error.
+func Enter(r *runs.Run, n runs.Node, command, env []string) (code int, err error) {
+	if n.Application == "" {
+		return 0, r.Enter(n, command, env)
+	}
+	// Signals go to the command and do not end the wait for it.
+	return containers.Exec(context.Background(), r, n, command)
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/viper"
+
+	"github.com/csiglab/csiglab/orchestrator/runs"
+)
+
+// settings are the flags that an environment variable can set too, because they
+// are about csiglab and not about one experiment: CSIGLAB_OUT and so on.
+var settings = []string{"out", "payload", "processes", "parallel"}
+
+// noSetting annotates a flag that has the name of a setting and another meaning.
+const noSetting = "no setting"
+
+func variable(flag string) string {
+	return "CSIGLAB_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromEnvironment gives each setting that is not on the command line the value
+// of its variable.
+func (a *app) fromEnvironment(cmd *cobra.Command) error {
+	layers := viper.New()
+	for _, pair := range a.env {
+		name, value, _ := strings.Cut(pair, "=")
+		for _, flag := range settings {
+			if name == variable(flag) {
+				layers.SetDefault(flag, value)
+			}
+		}
+	}
+	for _, name := range settings {
+		flag := cmd.Flags().Lookup(name)
+		if flag == nil {
+			continue
+		}
+		if _, own := flag.Annotations[noSetting]; own {
+			continue
+		}
+		if err := layers.BindPFlag(name, flag); err != nil {
+			return fmt.Errorf("flag --%s: %w", name, err)
+		}
+		value := layers.GetString(name)
+		if flag.Changed || value == flag.DefValue || value == "" {
+			continue
+		}
+		if err := flag.Value.Set(value); err != nil {
+			return usage("environment variable %s: %q: %w", variable(name), value, err)
+		}
+	}
+	return nil
+}
+
+// reserved are the variables that are not an experiment's.
+func reserved() []string {
+	// The first asks the tests for the slow ones, the others mark what runs in a node.
+	names := []string{"CSIGLAB_E2E", runs.EnvironmentRun, runs.EnvironmentNode}
+	for _, flag := range settings {
+		names = append(names, variable(flag))
+	}
+	return names
+}

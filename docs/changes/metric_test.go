@@ -1,0 +1,108 @@
+package changes_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/analysis"
+)
+
+// The two metrics of this file stand for new ones: each is the entry that its table
+// in package measure would have.
+var (
+	rxPackets = measure.Scalar{Name: "rx_packets", Of: func(r *measure.Run) (total float64, ok bool) {
+		for _, n := range r.Nodes {
+			for _, p := range n.Ports {
+				total += float64(p.RxPackets)
+			}
+		}
+		return total, true
+	}}
+	wait = measure.FlowScalar{Name: "wait_us", Of: func(_ *measure.Run, f *metrics.Flow) (float64, bool) {
+		return f.Sender.Done.Sub(f.Receiver.Done).Microseconds(), true
+	}}
+)
+
+// extend adds an entry to a table until the test ends.
+func extend[T any](t *testing.T, table *[]T, entry T) {
+	t.Helper()
+	whole := *table
+	*table = append(slices.Clone(whole), entry)
+	t.Cleanup(func() { *table = whole })
+}
+
+const withNewMetrics = `schema: 1
+name: new-metrics
+topology: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 10Gbps, delay: 1us}}
+workload: {transfers: [0 -> 2 200kB]}
+expect:
+  - run.rx_packets > run.data_packets
+  - run["wait_us.0-2"] > 3
+derived:
+  - {name: hops, expr: rx_packets / data_packets}
+`
+
+// TestScalarMetric adds a metric of a run and one of each transfer to their tables
+// and finds them where a user does: in expressions of the experiment, in summary.json
+// and in the report's tables, with their units.
+func TestScalarMetric(t *testing.T) {
+	extend(t, &measure.Scalars, rxPackets)
+	extend(t, &measure.TransferScalars, wait)
+	set, err := experiment.Parse("new.yaml", "", []byte(withNewMetrics), options(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "run")
+	result, err := campaign.Run(t.Context(), set, campaign.Options{Out: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range result.Summary.Expectations {
+		if !e.OK {
+			t.Errorf("expectation %s: %v", e.Expr, e.Value)
+		}
+	}
+	if m := result.Summary.Variants["run"].Metrics; m["hops"] < 3 {
+		t.Errorf("derived metric hops: got %v, want at least 3", m["hops"])
+	}
+	summary, err := os.ReadFile(filepath.Join(folder, runfolder.SummaryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"rx_packets": `, `"wait_us.0-2": `} {
+		if !strings.Contains(string(summary), want) {
+			t.Errorf("summary.json has no %s", want)
+		}
+	}
+	finished, err := runfolder.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers, err := analysis.Read(finished)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report strings.Builder
+	if err := reports.WriteMarkdown(&report, numbers); err != nil {
+		t.Fatal(err)
+	}
+	if want := "| rx\\_packets | packets |"; !strings.Contains(report.String(), want) {
+		t.Errorf("the report has no %q:\n%s", want, report.String())
+	}
+	var html strings.Builder
+	if err := reports.WriteHTML(&html, numbers); err != nil {
+		t.Fatal(err)
+	}
+	if want := `<td class="">wait_us.0-2</td><td class="">µs</td>`; !strings.Contains(html.String(), want) {
+		t.Errorf("the page has no %q", want)
+	}
+}

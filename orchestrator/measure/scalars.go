@@ -1,0 +1,188 @@
+package measure
+
+import (
+	"math"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Run is what a scalar metric is computed from.
+type Run struct {
+	Plan    *plan.Plan
+	Outcome *backend.Outcome
+	Nodes   []metrics.NodeTotals // in node order
+	Flows   []metrics.Flow       // as Plan.Flows
+	FCTs    []float64            // of the transfers that have completed, in µs, ascending
+}
+
+// Transfers returns the flows of the workload's transfers.
+func (r *Run) Transfers() []metrics.Flow { return r.Flows[:r.Plan.Transfers] }
+
+// Scalar is a metric with one number for each run.
+type Scalar struct {
+	Name string
+	// Of returns the metric, and whether the run has it.
+	Of func(r *Run) (value float64, ok bool)
+}
+
+// Scalars is the table of the scalar metrics of a run. A new metric is an entry. It
+// is changed before runs are measured, if at all.
+var Scalars = []Scalar{
+	{"cpu_seconds", always(func(r *Run) float64 { return r.Outcome.CPU.Seconds() })},
+	{"model_ms", always(func(r *Run) float64 { return units.Duration(r.Outcome.End).Seconds() * 1e3 })},
+	{"flows.incomplete", always(incomplete)},
+
+	{"packets.new", ofTransfers(newPackets)},
+	{"packets.retransmitted", ofTransfers(retransmitted)},
+	{"packets.timeouts", ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Timeouts })},
+	{"packets.probes", ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Probes })},
+	{"packets.acks", ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.AcksSent })},
+	{"packets.nacks", ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.NacksSent })},
+	{"data_packets", always(func(r *Run) float64 { return sum(r, newPackets) + sum(r, retransmitted) })},
+
+	{"fct_us.min", ofFCTs(slices.Min[[]float64])},
+	{"fct_us.max", ofFCTs(slices.Max[[]float64])},
+	{"fct_us.mean", ofFCTs(mean)},
+	{"fct_us.p99", ofFCTs(func(sorted []float64) float64 { return sorted[int(math.Ceil(0.99*float64(len(sorted))))-1] })},
+
+	{"trims", always(func(r *Run) float64 { return ofPorts(r, func(p *metrics.PortTotals) int64 { return p.TrimmedPackets }) })},
+	{"marks", always(func(r *Run) float64 { return ofPorts(r, func(p *metrics.PortTotals) int64 { return p.MarkedPackets }) })},
+	{"drops", always(drops)},
+}
+
+// FlowScalar is a metric with one number for each flow. Its name in a run is Name, a
+// dot and the flow's name.
+type FlowScalar struct {
+	Name string
+	// Of returns the metric, and whether the flow has it.
+	Of func(r *Run, f *metrics.Flow) (value float64, ok bool)
+}
+
+// TransferScalars is the table of the metrics of each transfer.
+var TransferScalars = []FlowScalar{
+	{"fct_us", func(_ *Run, f *metrics.Flow) (float64, bool) {
+		return f.Sender.Done.Sub(f.Sender.Start).Microseconds(), f.Sender.Done != units.Never
+	}},
+	{"fct_rx_us", func(_ *Run, f *metrics.Flow) (float64, bool) {
+		return f.Receiver.Done.Sub(f.Sender.Start).Microseconds(), f.Receiver.Done != units.Never && f.Sender.Start != units.Never
+	}},
+	{"base_rtt_us", func(_ *Run, f *metrics.Flow) (float64, bool) { return f.Sender.BaseRTT.Microseconds(), true }},
+}
+
+// FlowScalars is the table of the metrics of each flow: a transfer, or the flow
+// between two hosts with programs.
+var FlowScalars = []FlowScalar{
+	{"rate_gbps", func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredWire) }},
+	{"goodput_gbps", func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredPayload) }},
+}
+
+// newRun returns what scalar metrics are computed from.
+func newRun(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) *Run {
+	r := &Run{Plan: p, Outcome: out, Nodes: nodes, Flows: metrics.Flows(p.Flows, nodes)}
+	for _, f := range r.Transfers() {
+		if f.Sender.Done != units.Never {
+			r.FCTs = append(r.FCTs, f.Sender.Done.Sub(f.Sender.Start).Microseconds())
+		}
+	}
+	slices.Sort(r.FCTs)
+	return r
+}
+
+// addScalars adds the metrics of the tables.
+func (r *Run) addScalars(m map[string]float64) {
+	add := func(table []FlowScalar, flows []metrics.Flow) {
+		for i := range flows {
+			for _, s := range table {
+				if value, ok := s.Of(r, &flows[i]); ok {
+					m[s.Name+"."+flows[i].Info.Name] = value
+				}
+			}
+		}
+	}
+	add(TransferScalars, r.Transfers())
+	add(FlowScalars, r.Flows)
+	for _, s := range Scalars {
+		if value, ok := s.Of(r); ok {
+			m[s.Name] = value
+		}
+	}
+}
+
+// always is a metric that every run has.
+func always(of func(*Run) float64) func(*Run) (float64, bool) {
+	return func(r *Run) (float64, bool) { return of(r), true }
+}
+
+// ofTransfers is a sum over the transfers. A run without transfers does not have it.
+func ofTransfers(count func(*metrics.Flow) int64) func(*Run) (float64, bool) {
+	return func(r *Run) (float64, bool) { return sum(r, count), r.Plan.Transfers > 0 }
+}
+
+// ofFCTs is a statistic of the flow completion times. A run without any does not have
+// it.
+func ofFCTs(of func(sorted []float64) float64) func(*Run) (float64, bool) {
+	return func(r *Run) (float64, bool) {
+		if len(r.FCTs) == 0 {
+			return 0, false
+		}
+		return of(r.FCTs), true
+	}
+}
+
+func newPackets(f *metrics.Flow) int64    { return f.Sender.NewPackets }
+func retransmitted(f *metrics.Flow) int64 { return f.Sender.Retransmitted }
+
+// sum returns the sum of a count over the transfers.
+func sum(r *Run, count func(*metrics.Flow) int64) (total float64) {
+	transfers := r.Transfers()
+	for i := range transfers {
+		total += float64(count(&transfers[i]))
+	}
+	return total
+}
+
+// ofPorts returns the sum of a count over the ports of all nodes.
+func ofPorts(r *Run, count func(*metrics.PortTotals) int64) (total float64) {
+	for _, n := range r.Nodes {
+		for i := range n.Ports {
+			total += float64(count(&n.Ports[i]))
+		}
+	}
+	return total
+}
+
+func drops(r *Run) (total float64) {
+	for _, n := range r.Nodes {
+		for _, d := range n.Drops {
+			total += float64(d.Packets)
+		}
+	}
+	return total
+}
+
+func incomplete(r *Run) float64 { return float64(len(r.Transfers()) - len(r.FCTs)) }
+
+func mean(values []float64) float64 {
+	var total float64
+	for _, v := range values {
+		total += v
+	}
+	return total / float64(len(values))
+}
+
+// meanRate returns the mean rate of a flow over the measuring window, which ends with
+// the flow where the experiment gives it no end.
+func meanRate(r *Run, f *metrics.Flow, bytes int64) (gbps float64, ok bool) {
+	from, to := r.Plan.Measure.From, r.Plan.Measure.To
+	if to == units.Never {
+		from, to = max(from, f.Sender.Start), min(f.Receiver.Done, r.Outcome.End)
+	}
+	if from == units.Never || to <= from {
+		return 0, false
+	}
+	return float64(bytes) * 8 / to.Sub(from).Seconds() / float64(units.Gbps), true
+}
