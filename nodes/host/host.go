@@ -110,6 +110,9 @@ var dropNames = [dropReasons]string{"unknown flow", "not my address", "unexpecte
 // records into sink. An error names the part of the configuration that makes no
 // sense.
 func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
+	if cfg.Rate <= 0 {
+		return nil, fmt.Errorf("host %s: the NIC's rate is %d bit/s, want more than 0", cfg.Name, int64(cfg.Rate))
+	}
 	h := &Host{
 		cfg:       cfg,
 		pool:      pool,

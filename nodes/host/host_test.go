@@ -416,6 +416,7 @@ func TestTaggingPhase(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for name, edit := range map[string]func(*host.Config){
+		`host h0: the NIC's rate is 0 bit/s`:                 func(c *host.Config) { c.Rate = 0 },
 		`host h0: flow 3: unknown congestion control "ncss"`: func(c *host.Config) { c.CC.Name = "ncss" },
 		`host h0: flow 3: unknown load balancer "rps"`:       func(c *host.Config) { c.LB.Name = "rps" },
 		`host h0: flow 3: nscc has no parameter "gain"`:      func(c *host.Config) { c.CC.Params = map[string]string{"gain": "1"} },

@@ -3,7 +3,9 @@ package plan_test
 import (
 	"bytes"
 	"encoding/gob"
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/inproc"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -112,5 +115,26 @@ func TestPlanSurvivesGob(t *testing.T) {
 func TestCompileRepeats(t *testing.T) {
 	if diff := cmp.Diff(compile(t, "incast", 0), compile(t, "incast", 0), whole); diff != "" {
 		t.Errorf("two plans of the same experiment and seed:\n%s", diff)
+	}
+}
+
+// Parameters that only the algorithm itself can judge are refused before a run.
+func TestCompileRefusesParameters(t *testing.T) {
+	for path, edit := range map[string]func(*experiment.Experiment){
+		"hosts.cc":  func(e *experiment.Experiment) { e.Hosts.CC.Params["gamma"] = "2" },
+		"hosts.lb":  func(e *experiment.Experiment) { e.Hosts.LB.Params["paths"] = "3" },
+		"links.aqm": func(e *experiment.Experiment) { e.Links.AQM.Params["low"] = "1" },
+	} {
+		set, err := experiment.Load("three-flow", experiment.Options{Tables: experiment.StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := set.Variants[0].Experiment
+		edit(e)
+		_, err = plan.Compile(e, 1)
+		var at *experiment.PathError
+		if !errors.Is(err, failure.ErrConfiguration) || !errors.As(err, &at) || !strings.HasPrefix(at.Path, path) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

@@ -2,11 +2,13 @@ package plan
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/machine"
@@ -129,6 +131,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err := configureCC(p, e.Hosts.CC); err != nil {
 		return nil, err
 	}
+	if err := checkLB(e.Hosts.LB, seed); err != nil {
+		return nil, err
+	}
 	adjacency := s.graph.Adjacency()
 	hosts := make([]host.Config, s.graph.Hosts())
 	for h := range hosts {
@@ -160,6 +165,18 @@ func configureCC(p *Plan, a experiment.Algorithm) error {
 		return failure.AtParam("hosts.cc", err)
 	}
 	p.Actions, p.Constants = cc.Actions, cc.ConstantsOf(p.Path, a.Params)
+	return nil
+}
+
+// checkLB checks the parameters of the load balancer, before a host is built.
+func checkLB(a experiment.Algorithm, seed uint64) error {
+	lb, ok := balance.Table.Lookup(a.Name)
+	if !ok {
+		return failure.Configuration(fmt.Errorf("unknown load balancer %q", a.Name))
+	}
+	if _, err := lb.New(rand.New(rand.NewPCG(seed, 0)), a.Params); err != nil {
+		return failure.AtParam("hosts.lb", err)
+	}
 	return nil
 }
 
