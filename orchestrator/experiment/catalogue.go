@@ -142,7 +142,7 @@ func (r Rule) text(t reflect.Type) string {
 	var text string
 	switch {
 	case r.enum != nil:
-		return strings.Join(r.enum, ", ")
+		return strings.Join(r.enum(), ", ")
 	case r.want != "":
 		return r.want
 	case v.CanInt() && r.max != 0:

@@ -232,8 +232,8 @@ func (d *decoder) value(t *tree, v reflect.Value, r Rule) (msg, suggestion strin
 func (d *decoder) text(t *tree, p *string, r Rule) (msg, suggestion string) {
 	*p = t.text
 	switch {
-	case r.enum != nil && !slices.Contains(r.enum, t.text):
-		return unknown("value", t.text, r.enum).Error(), spelling.Nearest(t.text, r.enum)
+	case r.enum != nil && !slices.Contains(r.enum(), t.text):
+		return unknown("value", t.text, r.enum()).Error(), spelling.Nearest(t.text, r.enum())
 	case r.pattern != nil && !r.pattern.MatchString(t.text):
 		return fmt.Sprintf("%q is not %s", t.text, r.want), ""
 	case r.file:

@@ -9,14 +9,14 @@ import (
 // Rule is what a value must satisfy beyond its type. The zero value allows every
 // text and every number from 0.
 type Rule struct {
-	min, max int64          // of numbers and of values with a unit; max 0 is no bound
-	word     string         // text that stands for special, such as auto for 0
-	special  int64          // value that word stands for, besides the range
-	enum     []string       // the only texts allowed
-	pattern  *regexp.Regexp // that a text must match
-	want     string         // the pattern in words
-	file     bool           // a file name, taken from the folder of the experiment
-	hex      bool           // printed as 0x...
+	min, max int64           // of numbers and of values with a unit; max 0 is no bound
+	word     string          // text that stands for special, such as auto for 0
+	special  int64           // value that word stands for, besides the range
+	enum     func() []string // the only texts allowed; nil: any
+	pattern  *regexp.Regexp  // that a text must match
+	want     string          // the pattern in words
+	file     bool            // a file name, taken from the folder of the experiment
+	hex      bool            // printed as 0x...
 }
 
 // Between allows the numbers from low to high, both included. A high of 0 is no
@@ -30,7 +30,11 @@ func (r Rule) Or(word string) Rule {
 }
 
 // OneOf allows these texts and no others.
-func OneOf(values ...string) Rule { return Rule{enum: values} }
+func OneOf(values ...string) Rule { return Rule{enum: func() []string { return values }} }
+
+// oneOfTable allows the names of a table, to which packages that import this one add
+// entries when the program starts.
+func oneOfTable(names func() []string) Rule { return Rule{enum: names} }
 
 // InputFile asks for the name of a regular file that can be read. A relative name
 // is taken from the folder of the experiment file.

@@ -36,7 +36,7 @@ var rules = map[string]Rule{
 	"name":        {pattern: namePattern, want: "up to 64 of a-z 0-9 and -"},
 	"end":         Between(units.Nanosecond, maxLength).Or("auto"),
 	"measure.to":  Between(units.Nanosecond, maxLength).Or("auto"),
-	"runtime":     OneOf(runtimes.Names()...),
+	"runtime":     oneOfTable(runtimes.Names),
 	"clock":       OneOf(runtimes.Clocks()...),
 	"seeds[]":     {min: 0},
 	"expect[]":    {},

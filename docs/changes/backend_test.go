@@ -1,0 +1,139 @@
+package changes_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+)
+
+// overlay returns the file of go's -overlay that adds testdata/memory to the module,
+// as orchestrator/memory, and its line to the table of backends.
+func overlay(t *testing.T) string {
+	t.Helper()
+	absolute := func(path ...string) string {
+		name, err := filepath.Abs(filepath.Join(path...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	table := absolute("..", "..", "orchestrator", "campaign", "backends.go")
+	text, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := string(text)
+	for _, c := range []struct{ after, line string }{
+		{"\t\"github.com/csiglab/csiglab/orchestrator/inproc\"\n", "\t\"github.com/csiglab/csiglab/orchestrator/memory\"\n"}, // the line's import
+		{"\tcontainers.Runtime,\n", "\tmemory.Runtime,\n"},
+	} {
+		if strings.Count(whole, c.after) != 1 {
+			t.Fatalf("%s has not one line %q", table, c.after)
+		}
+		whole = strings.Replace(whole, c.after, c.after+c.line, 1)
+	}
+	changed := filepath.Join(t.TempDir(), "backends.go")
+	if err := os.WriteFile(changed, []byte(whole), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {
+		table: changed,
+		absolute("..", "..", "orchestrator", "memory", "memory.go"): absolute("testdata", "memory", "memory.go"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "overlay.json")
+	if err := os.WriteFile(name, replace, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestBackend builds csiglab with one more backend, its package and its line, and runs
+// an experiment on it: the run is valid and has the trace of the virtual one. The
+// commands, the experiment file and the run folder know the name.
+func TestBackend(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds csiglab")
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "csiglab")
+	build := exec.Command("go", "build", "-overlay", overlay(t), "-o", program, "./cmd/csiglab")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	command := func(args ...string) (stdout, stderr string, err error) {
+		var out, errs bytes.Buffer
+		cmd := exec.Command(program, args...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
+		err = cmd.Run()
+		return out.String(), errs.String(), err
+	}
+
+	set, err := experiment.Load("three-flow", experiment.Options{Tables: experiment.StandardTables(), Seeds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	virtual, err := campaign.Run(t.Context(), set, campaign.Options{Out: filepath.Join(dir, "virtual"), Runtime: runtimes.Inproc, Clock: runtimes.Virtual})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, err := command("run", "three-flow", "--seeds", "1", "--runtime", "memory", "--clock", "lockstep", "--check-parity", "--json", "--out", "run")
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, stdout, stderr)
+	}
+	var got runfolder.Summary
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if !got.Valid || len(got.Variants) != len(virtual.Summary.Variants) {
+		t.Errorf("valid %v, %d variants; reasons %q", got.Valid, len(got.Variants), got.Reasons)
+	}
+	for name, want := range virtual.Summary.Variants {
+		if got := got.Variants[name].TraceHash; got != want.TraceHash {
+			t.Errorf("variant %s: trace hash %s, want %s", name, got, want.TraceHash)
+		}
+	}
+	folder, err := runfolder.Open(filepath.Join(dir, "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := folder.Manifest; m.Runtime != "memory" {
+		t.Errorf("the manifest has runtime %q, want memory", m.Runtime)
+	}
+
+	// The runtime alone settles the clock, and a clock that does not fit is refused.
+	file := filepath.Join(dir, "one.yaml")
+	if err := os.WriteFile(file, []byte("schema: 1\nname: one\ntopology: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 10Gbps, delay: 1us}}\n"+
+		"workload: {transfers: [0 -> 1 10kB]}\nruntime: memory\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, err := command("run", file, "--out", "settled"); err != nil {
+		t.Errorf("runtime: memory: %v\n%s%s", err, stdout, stderr)
+	}
+	for clock, want := range map[string]string{
+		"wall":    "wall needs runtime netns or containerlab; the runtime memory has no frames to send in time",
+		"virtual": "virtual needs runtime inproc; nodes of their own keep in step with lockstep",
+	} {
+		if _, stderr, err := command("validate", file, "--runtime", "memory", "--clock", clock); err == nil || !strings.Contains(stderr, want) {
+			t.Errorf("--clock %s: %v, %s; want %s", clock, err, stderr, want)
+		}
+	}
+	if _, stderr, err := command("validate", file, "--runtime", "mars"); err == nil || !strings.Contains(stderr, "known: inproc netns containerlab memory") {
+		t.Errorf("--runtime mars: %v, %s; want a refusal that lists memory", err, stderr)
+	}
+	if stdout, stderr, err := command("ps"); err != nil {
+		t.Errorf("ps: %v\n%s%s", err, stdout, stderr)
+	}
+}
