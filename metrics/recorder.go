@@ -127,7 +127,7 @@ type rolling struct {
 	end      units.Time // of the window
 }
 
-// next tells whether now is beyond the window, and when the one it is in starts.
+// next reports whether now is beyond the window, and when the one it is in starts.
 func (r *rolling) next(now units.Time) (start units.Time, beyond bool) {
 	if now < r.end {
 		return 0, false

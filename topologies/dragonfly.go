@@ -21,7 +21,7 @@ type DragonflySpec struct {
 	SwitchDelay    units.Duration
 }
 
-// Check tells whether Dragonfly will succeed. Its error wraps ErrInvalid.
+// Check reports whether Dragonfly will succeed. Its error wraps ErrInvalid.
 func (s DragonflySpec) Check() error {
 	_, err := s.complete()
 	return err

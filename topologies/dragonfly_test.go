@@ -69,7 +69,7 @@ func minimal(g *topologies.Graph) [][]int {
 	return d
 }
 
-// global tells whether a link joins two groups of a Dragonfly.
+// global reports whether a link joins two groups of a Dragonfly.
 func global(g *topologies.Graph, link int) bool {
 	a, b := g.Nodes[g.Links[link].A.Node], g.Nodes[g.Links[link].B.Node]
 	return a.Pod >= 0 && b.Pod >= 0 && a.Pod != b.Pod

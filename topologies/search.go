@@ -76,7 +76,7 @@ func (s *search) from(root int) {
 	}
 }
 
-// precedes tells whether a is the node before b on a minimal path from the root
+// precedes reports whether a is the node before b on a minimal path from the root
 // to b, if they are neighbours.
 func (s *search) precedes(a, b int) bool {
 	return s.to[a] != unreached && s.to[b] == s.to[a]+s.step(a, b)
@@ -90,7 +90,7 @@ func (s *search) step(a, b int) distance {
 	return 1
 }
 
-// betweenPods tells whether a link between a and b joins two pods: the global
+// betweenPods reports whether a link between a and b joins two pods: the global
 // links of a Dragonfly. A core is in no pod.
 func (g *Graph) betweenPods(a, b int) bool {
 	p, q := g.Nodes[a].Pod, g.Nodes[b].Pod

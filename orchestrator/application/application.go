@@ -1,10 +1,10 @@
-// Package application is what runs on a host beside the fabric: an interface in
-// the host's network namespace that looks like any NIC, and unmodified programs
-// that use it. The other end of the interface is a port of the host's machine,
-// the shim of package nodes/host/shim.
+// Package application runs unmodified programs on the hosts of a fabric. It attaches
+// an interface to the host's network namespace, which looks like any NIC, and starts
+// the programs that use it. The other end of the interface is a port of the host's
+// machine, the shim of package nodes/host/shim.
 //
-// It knows no model and no run; backends call it with namespaces that they have
-// made, on this machine or in containers.
+// It does not know the plan or the run; backends call it with namespaces that they
+// have made, on this machine or in containers.
 package application
 
 import (
@@ -31,7 +31,8 @@ func IPv4(host int) net.IP {
 	return net.IPv4(byte(a>>24), byte(a>>16), byte(a>>8), byte(a)).To4()
 }
 
-// prefixLen is that of wire.HostIP: every host of the fabric is on the link.
+// prefixLen is the prefix length of wire.HostIP: every host of the fabric is on the
+// link.
 const prefixLen = 8
 
 // IPv6 returns the address of a host's programs.
@@ -40,18 +41,17 @@ func IPv6(host int) net.IP {
 	return a[:]
 }
 
-// prefixLenIPv6 is that of wire.HostIPv6.
+// prefixLenIPv6 is the prefix length of wire.HostIPv6.
 const prefixLenIPv6 = 64
 
-// Attach gives a host its interface for programs, in the network namespace that
-// the file is: csig0 with the host's addresses and the MTU, up, and at its other
-// end, called shim, the port of the host's machine, whose index Attach returns.
-// Offloads are off at both ends: the kernel hands over frames as they would be on
-// a wire, each with its checksum.
+// Attach makes a host's interface for programs, csig0, in a network namespace. csig0
+// is up and has the host's addresses and the MTU. Its other end, named shim, is a port
+// of the host's machine; Attach returns its index. Offloads are off at both ends: the
+// kernel passes frames as they would be on a wire, each with its checksum.
 //
-// fabric is the interface that leads to the fabric. It gets another address than
-// csig0, whose is that of the host: the kernel would take frames without a tag
-// from there, and the programs would get them twice.
+// fabric is the interface that leads to the fabric. csig0 has the host's MAC address,
+// so fabric gets another one: otherwise the kernel would accept untagged frames from
+// the fabric, and the programs would get them twice.
 func Attach(namespace *os.File, host int, fabric, shim string, mtu units.Size) (index int, err error) {
 	err = Within(namespace, func() error {
 		index, err = attach(host, fabric, shim, mtu)
@@ -68,7 +68,7 @@ func Within(namespace *os.File, f func() error) (err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlock: nobody else may get the thread
+		runtime.LockOSThread() // never unlocked: no other goroutine may get the thread
 		if err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err == nil {
 			err = f()
 		}
@@ -103,8 +103,8 @@ func attach(host int, fabric, shim string, mtu units.Size) (int, error) {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	// An interface says something of its own accord with IPv6; the shim's end
-	// carries nothing but the programs' frames.
+	// With IPv6 the kernel sends frames of its own on an interface; the shim's end
+	// must carry only the programs' frames.
 	for _, s := range []struct{ name, key, value string }{
 		{shim, "disable_ipv6", "1"},
 		{Interface, "router_solicitations", "0"},
@@ -140,8 +140,8 @@ func attach(host int, fabric, shim string, mtu units.Size) (int, error) {
 	return index, nil
 }
 
-// queueLen is the kernel's for Ethernet, for a queueing discipline that a user
-// puts on the interface.
+// queueLen is the kernel's queue length for Ethernet. A queueing discipline that a
+// user puts on the interface uses it.
 const queueLen = 1000
 
 // addresses gives an interface its addresses, and with them routes to all hosts.
@@ -161,9 +161,9 @@ func addresses(h *netlink.Handle, link netlink.Link, host int) error {
 	return nil
 }
 
-// offloads are what a wire does not have. With the checksum offload on, kernel
-// TCP through a forwarder in user space never connects; segmentation makes frames
-// that no link carries (docs/references.md#kernel-behaviour).
+// offloads are the offloads to switch off. With the checksum offload on, kernel TCP
+// through a forwarder in user space never connects; with segmentation the frames are
+// longer than a link carries (docs/references.md#kernel-behaviour).
 var offloads = []struct {
 	command uint32
 	name    string

@@ -135,7 +135,7 @@ func done(t *testing.T, s *application.Set) {
 	}
 }
 
-// gone tells whether nothing on this machine carries a mark in its command line.
+// gone reports whether nothing on this machine carries a mark in its command line.
 func gone(mark string) error {
 	for range 100 {
 		left := ""

@@ -19,21 +19,21 @@ import (
 // initArgument is the hidden subcommand of the programs' init.
 const initArgument = "programs-init"
 
-// Init turns the program into the init of a namespace of processes, if that is
-// what it was started for; otherwise it does nothing. It must come first of all.
+// Init does nothing unless the program was started as the init of a PID namespace.
+// Then it runs the init and does not return. main calls it first of all.
 //
-// Such an init only buries the dead. All programs of a run are in its namespace,
-// and the kernel ends them with it, however deep their families are.
+// The init only reaps orphans. All programs of a run and their descendants are in its
+// namespace, and the kernel kills them with it.
 func Init() {
 	if len(os.Args) != 2 || os.Args[1] != initArgument || os.Getpid() != 1 {
 		return
 	}
-	reaper.Run() // for ever
+	reaper.Run() // does not return
 }
 
-// Local starts programs on this machine's files, each in the network namespace of
-// its host, which it calls by its name, and all of them in one namespace of
-// processes, which ends with this process or with Kill.
+// Local starts programs on this machine's files. Each program is in the network
+// namespace of its host and sees the host's name as hostname. All programs are in one
+// PID namespace, which ends with this process or with Kill.
 type Local struct {
 	spaces      map[int]*os.File
 	environment []string
@@ -42,9 +42,9 @@ type Local struct {
 	ended       chan struct{}
 }
 
-// NewLocal returns the starter of programs in the network namespaces of hosts, by
-// number, which it keeps open until Kill; the caller may close its files before.
-// The programs get the environment of this process and more. Kill must be called
+// NewLocal returns a starter of programs. spaces are the network namespaces by host
+// number. NewLocal duplicates the files; the caller may close its own. The programs
+// get the environment of this process and the variables in more. Kill must be called
 // in the end.
 func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
 	l := &Local{spaces: map[int]*os.File{}, environment: slices.Concat(os.Environ(), more), orders: make(chan func()), ended: make(chan struct{})}
@@ -59,7 +59,7 @@ func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
 	started := make(chan error)
 	// The kernel ends the init with the thread that started it.
 	go func() {
-		runtime.LockOSThread() // and never unlock: nobody else may get the thread
+		runtime.LockOSThread() // never unlocked: no other goroutine may get the thread
 		err := l.begin()
 		started <- err
 		for err == nil {
@@ -78,8 +78,8 @@ func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
 	return l, nil
 }
 
-// begin starts the init, in a namespace of processes that those who are started
-// after it on this thread are in too.
+// begin starts the init in a new PID namespace. Processes that this thread starts
+// afterwards are in that namespace too.
 func (l *Local) begin() error {
 	l.init = exec.Command("/proc/self/exe", initArgument)
 	l.init.Args[0] = os.Args[0]
@@ -112,9 +112,8 @@ func (l *Local) Start(p Program, output *os.File) (Process, error) {
 	cmd.Args[0] = p.Args[0]
 	cmd.Env = slices.Concat(l.environment, []string{process.EnvironmentNode + "=" + p.Name})
 	cmd.Stdout, cmd.Stderr = output, output
-	// A session of its own: Ctrl-C on the terminal is csiglab's to handle. It dies
-	// with the init; Pdeathsig would look for its parent, which its namespace has
-	// not.
+	// A session of its own: Ctrl-C on the terminal is csiglab's to handle. The program
+	// dies with the init. Pdeathsig does not work: its parent is not in its namespace.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	done := make(chan error, 1)
 	select {
@@ -158,17 +157,17 @@ type local struct {
 	cmd *exec.Cmd
 
 	mu   sync.Mutex
-	over bool // its number may be another's
+	over bool // it has ended, and its PID may be another process's
 }
 
 func (p *local) Wait() (code int, signal string) {
-	// The number stays its own until it is buried.
+	// The PID stays reserved until the process is reaped.
 	for unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 	p.mu.Lock()
 	p.over = true
 	p.mu.Unlock()
-	p.cmd.Wait() //nolint:errcheck // its state tells
+	p.cmd.Wait() //nolint:errcheck // ProcessState has the result
 	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
 		return 0, unix.SignalName(status.Signal())
@@ -176,12 +175,12 @@ func (p *local) Wait() (code int, signal string) {
 	return status.ExitStatus(), ""
 }
 
-// Stop asks the program, and what is in its session's group.
+// Stop implements Process: it sends SIGTERM to the program's process group.
 func (p *local) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.over {
-		unix.Kill(-p.cmd.Process.Pid, unix.SIGTERM) //nolint:errcheck // its end tells
+		unix.Kill(-p.cmd.Process.Pid, unix.SIGTERM) //nolint:errcheck // it may have ended
 	}
 }
 

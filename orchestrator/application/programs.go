@@ -21,24 +21,24 @@ type Program struct {
 	Name       string // of the host
 	Args       []string
 	Start      units.Time
-	Background bool   // ends with the run, which does not wait for it
-	Output     string // file for what it writes, standard output and error
+	Background bool   // the run does not wait for it and stops it at its end
+	Output     string // file for its standard output and error
 }
 
-// Ended is what became of a program. Times are model times.
+// Ended is the result of a program. Times are model times.
 type Ended struct {
-	Started units.Time // units.Never: it was not, or could not be
+	Started units.Time // units.Never: it was not or could not be started
 	Ended   units.Time
-	Code    int    // that it exited with
-	Signal  string // that ended it, if one did
-	Stopped bool   // it was ended with the run; Code and Signal say nothing
+	Code    int    // exit code
+	Signal  string // name of the signal that killed it, if any
+	Stopped bool   // it was stopped at the end of the run; Code and Signal have no meaning
 	Failure string // why it could not be started
 }
 
-// OK tells whether nothing is wrong with a program's end.
+// OK reports whether a program ended well.
 func (e Ended) OK() bool { return e.Failure == "" && (e.Stopped || e.Code == 0 && e.Signal == "") }
 
-// String tells the end in words.
+// String returns the end in words.
 func (e Ended) String() string {
 	switch {
 	case e.Failure != "":
@@ -55,8 +55,8 @@ func (e Ended) String() string {
 
 // Process is a program that runs.
 type Process interface {
-	// Wait returns when the program has ended: with its exit code, or with the name
-	// of the signal that ended it.
+	// Wait waits until the program has ended. It returns the exit code, or the name
+	// of the signal that killed the program.
 	Wait() (code int, signal string)
 	// Stop asks it to end; it may take its time.
 	Stop()
@@ -65,8 +65,8 @@ type Process interface {
 // Starter starts a program where its host is.
 type Starter interface {
 	Start(p Program, output *os.File) (Process, error)
-	// Kill ends all that was started and what that has started, and returns when it
-	// is gone.
+	// Kill kills all started programs and their descendants, and returns when they
+	// are gone.
 	Kill()
 }
 
@@ -77,12 +77,12 @@ type Set struct {
 	end      units.Time
 	starter  Starter
 	hold     <-chan struct{} // nil: not held
-	done     chan struct{}   // closed when no program is left to wait for
+	done     chan struct{}   // closed when the run need not wait for any program
 
 	mu       sync.Mutex
 	start    time.Duration // of the run on CLOCK_MONOTONIC
 	stopping bool
-	running  []Process // by program; nil: not started, or over
+	running  []Process // by program; nil: not started, or ended
 	ended    []Ended
 	all      sync.WaitGroup
 	cancel   context.CancelFunc
@@ -105,9 +105,9 @@ func NewSet(programs []Program, w wall.Clock, end units.Time, s Starter) *Set {
 // channel is closed. It is called before Begin.
 func (s *Set) Hold(until <-chan struct{}) { s.hold = until }
 
-// Done is closed when all programs that are not in the background have ended and
-// nothing holds the others, or the end of the run has come; those in the
-// background have been ended then.
+// Done is closed when all programs that are not in the background have ended and the
+// hold, if any, is released, or when the end of the run has come. Programs in the
+// background have been stopped by then.
 func (s *Set) Done() <-chan struct{} { return s.done }
 
 // Begin starts each program at its time. start is that of the run on
@@ -151,8 +151,8 @@ func (s *Set) Begin(start time.Duration) {
 	}()
 }
 
-// until returns a channel that tells when a model time has come; for units.Never
-// it never does.
+// until returns a channel that receives when a model time has come, and never for
+// units.Never.
 func (s *Set) until(t units.Time) <-chan time.Time {
 	if t == units.Never {
 		return nil
@@ -160,7 +160,7 @@ func (s *Set) until(t units.Time) <-chan time.Time {
 	return time.After(s.start - wall.Monotonic() + min(s.wall.At(t), math.MaxInt64/2))
 }
 
-// now is the model time.
+// now returns the model time.
 func (s *Set) now() units.Time { return s.wall.Model(max(0, wall.Monotonic()-s.start)) }
 
 // run runs one program at its time.
@@ -178,7 +178,7 @@ func (s *Set) run(ctx context.Context, i int) {
 	s.mu.Lock()
 	e := &s.ended[i]
 	if err != nil {
-		if !s.stopping { // whose end may be why
+		if !s.stopping { // otherwise the end of the run may have caused the error
 			e.Failure = err.Error()
 		}
 		s.mu.Unlock()
@@ -229,11 +229,11 @@ func (s *Set) Stop() {
 	case <-gone:
 	case <-time.After(stopWithin):
 	}
-	s.starter.Kill() // also what programs that have ended have left
+	s.starter.Kill() // also the descendants of programs that have ended
 	<-gone
 }
 
-// Ended returns what became of each program, once Stop has returned.
+// Ended returns the result of each program, once Stop has returned.
 func (s *Set) Ended() []Ended {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,17 +1,17 @@
-// Package backend is the contract between an experiment's runs and what makes
-// their nodes real, and the one driver of every run with real nodes.
+// Package backend is the contract that every runtime with real nodes implements,
+// and the one driver of every run with real nodes.
 //
 // A Backend deploys a plan: it makes the nodes, each with a network namespace, and
-// as many of their links as it likes. Drive does the rest, the same for every
+// may make some or all of their links. Drive does the rest, the same for every
 // backend: it makes the missing links, attaches the interfaces of programs, shapes
 // links, waits until interfaces carry frames, starts the nodes, steps or paces
-// them, starts programs, counts frames and collects what the nodes report.
+// them, starts programs, counts frames and collects the nodes' reports.
 //
 //	Deploy ─▶ join ─▶ attach ─▶ shape ─▶ settle ─▶ start ─▶ step or pace ─▶ count ─▶ Outcome
 //
-// Run and Outcome are plain data and Control is a handful of messages, so that the
-// caller of Drive may be another process, or a machine of several that hold a part
-// of the nodes each.
+// Run and Outcome are plain data and Control is a handful of messages. The caller
+// of Drive may therefore be another process, or one of several machines that each
+// hold a part of the nodes.
 package backend
 
 import (
@@ -37,18 +37,18 @@ import (
 
 // Backend runs plans. Its methods may be called from several goroutines.
 type Backend interface {
-	// Check reports what would keep a run from starting on this machine, before
-	// anything is made. The error wraps ErrUnavailable, or ErrImage where the image
-	// of the run's programs is at fault, or is a *ProgramError.
+	// Check returns an error if a run cannot start on this machine. It makes
+	// nothing. The error wraps ErrUnavailable, or ErrImage where the image of the
+	// run's programs is at fault, or is a *ProgramError.
 	Check(ctx context.Context, r *Run) error
 	// Run deploys a run, drives it to its end and removes what it made, however it
 	// ends. The errors are those of Drive; when ctx ends, the error is its cause.
 	// An error that wraps ErrRemains says that something could not be removed.
 	Run(ctx context.Context, r *Run, c Control) (*Outcome, error)
 	// NodeFolder returns the folder, in the folder of a run, where the run's nodes
-	// leave what they capture and look for who wants their frames.
+	// write captured frames and look for the pipes of live captures.
 	NodeFolder(runFolder string) string
-	// Finder finds and removes what runs that were killed have left.
+	// Finder finds and removes the remains of runs that were killed.
 	runs.Finder
 }
 
@@ -80,12 +80,12 @@ type Run struct {
 	Inject       []emu.Injection
 	FrameTimeout time.Duration // 0: emu.DefaultFrameTimeout
 	Wall         *wall.Clock   // real time; nil: lockstep
-	// Patience, in real time, gives a run up that takes longer, as one that falls
-	// behind for good; 0 is without bound. It does not bind a run that is held.
+	// Patience bounds a run in real time: a run that takes longer has fallen behind
+	// for good and is given up. 0: no bound. It does not apply to a run that is held.
 	Patience time.Duration
 	Held     bool   // the run goes on until Control.Hold is closed
-	About    string // what nodes say first to who captures a run under way
-	// Outputs are the files that take what programs write, as Plan.Programs.
+	About    string // description that nodes send first on a live capture
+	// Outputs are the files for the programs' output, in the order of Plan.Programs.
 	Outputs []string
 }
 
@@ -94,8 +94,8 @@ type Control struct {
 	// Hold ends a run that is held: when it is closed the run ends at once, at the
 	// same model time at every node.
 	Hold <-chan struct{}
-	// Deployed is called when the nodes have their places, and again when a place
-	// has changed. An error ends the run.
+	// Deployed is called when the nodes are deployed, and again when the process,
+	// namespace or container of a node has changed. An error ends the run.
 	Deployed func(nodes []runs.Node, links []runs.Link) error
 	// Started is called once, when a run in real time starts.
 	Started func()
@@ -103,22 +103,22 @@ type Control struct {
 	// passed, and the share of the payload that has been delivered, 0 where that is
 	// not known.
 	Progress func(now units.Time, delivered float64)
-	// Tap returns what sees the packets of a node, nil for none. Only a backend
-	// whose nodes share the caller's memory calls it; the nodes of others leave what
-	// they capture in NodeFolder.
+	// Tap returns the tap that sees the packets of a node, nil for none. Only a
+	// backend whose nodes share the caller's memory calls it; the nodes of other
+	// backends write captured frames to NodeFolder.
 	Tap func(node int) node.Tap
 	// Records receives the records of the nodes while the run goes on, from several
 	// goroutines at once.
 	Records metrics.Consumer
-	// Note is told what a user may want to know of the backend's own work.
+	// Note receives remarks for the user about the backend's own work.
 	Note func(text string)
 }
 
-// Outcome is what a run left besides its records. It is plain data.
+// Outcome is the result of a run besides its records. It is plain data.
 type Outcome struct {
 	End     units.Time    // of the model
 	Drained bool          // the run ended because nothing was due, not because of Plan.End
-	Setup   time.Duration // until the first node went
+	Setup   time.Duration // until the first node started
 	Wall    time.Duration // from then until the last result
 	CPU     time.Duration // of all processes, or of the event loop in virtual time
 
@@ -130,12 +130,12 @@ type Outcome struct {
 
 	// Of a run in real time.
 	Timing   *wall.Timing
-	Behind   time.Duration       // how late the run was when it was given up; 0: it was not
+	Behind   time.Duration       // how late the run was when it was given up; 0: it was not given up
 	Shaped   []shape.Shaped      // the links' shapers, by node and port
-	Programs []application.Ended // as Plan.Programs
+	Programs []application.Ended // in the order of Plan.Programs
 }
 
-// Counters are what interfaces have counted.
+// Counters are sums of the kernel's interface counters.
 type Counters struct {
 	TxPackets, RxPackets, Dropped int64
 }
@@ -168,8 +168,8 @@ type NodeError struct {
 
 func (e *NodeError) Error() string { return "node " + e.Name + ": " + e.Reason }
 
-// Fabric returns what the drivers of a run's nodes are told. folder is where nodes
-// leave what they capture, as they see it.
+// Fabric returns the description of the fabric for the drivers of a run's nodes.
+// folder is the path, as the nodes see it, of the folder for captured frames.
 func (r *Run) Fabric(folder string) emu.Fabric {
 	p := r.Plan
 	f := emu.Fabric{
@@ -189,7 +189,7 @@ func (r *Run) Fabric(folder string) emu.Fabric {
 	return f
 }
 
-// Spools returns what the nodes of a run capture in a folder.
+// Spools returns which ports the nodes of a run capture, into a folder.
 func (r *Run) Spools(folder string) emu.Capture {
 	c := emu.Capture{Folder: folder}
 	for _, port := range r.Plan.Captured {
@@ -201,7 +201,7 @@ func (r *Run) Spools(folder string) emu.Capture {
 // MaxFrame returns the length of the longest frame, with tag and trailer.
 func (r *Run) MaxFrame() int { return emu.MaxFrame(r.Plan.MaxPayload()) }
 
-// MTU returns that of the interfaces of the fabric's links.
+// MTU returns the MTU of the interfaces of the fabric's links.
 func (r *Run) MTU() int { return r.MaxFrame() - wire.EthernetLen }
 
 // mark is the part of the run's id that its frames carry.
@@ -230,14 +230,14 @@ func (r *Run) inMemory(l plan.Link) bool {
 	return r.Processes == SwitchProcess && r.inDriver(l.A.Node) && r.inDriver(l.B.Node)
 }
 
-// Deployment is the nodes of a run on this machine, which wait to be told what to
-// do.
+// Deployment is the nodes of a run on this machine. They have been made and are not
+// started.
 type Deployment struct {
 	Nodes []Node
 	// Port returns the name of a port's interface.
 	Port func(port int) string
-	// Folder is where nodes leave what they capture and look for who wants their
-	// frames, as they see it.
+	// Folder is the path, as the nodes see it, of the folder where they write
+	// captured frames and look for the pipes of live captures.
 	Folder string
 	Launcher
 }
@@ -245,19 +245,19 @@ type Deployment struct {
 // Node is where a node of a deployment is.
 type Node struct {
 	Name       string
-	PID        int      // of the process that drives it; 0: this one, or one that does not live yet
+	PID        int      // of the process that drives it; 0: this process, or one that is not started yet
 	Network    *os.File // its network namespace; other processes open it by the file's name
 	Interfaces []int    // by port: index in that namespace; 0 or missing: there is none yet
 	Container  string   // name of its container, if it has one
 	Sidecar    string   // name of the container of its programs, if they have one
 }
 
-// Launcher starts what runs in the nodes of a deployment.
+// Launcher starts processes in the nodes of a deployment.
 type Launcher interface {
-	// Start has the process of a node do what spec says, with the memory that all
-	// nodes of the run share.
+	// Start starts a node in its process as spec describes it. shared is the memory
+	// that all nodes of the run share.
 	Start(ctx context.Context, node int, spec *process.Spec, shared *os.File) (*Process, error)
-	// Programs returns what starts the run's programs on their hosts.
+	// Programs returns the starter of the run's programs on their hosts.
 	Programs(ctx context.Context) (application.Starter, error)
 	// Raise gives a thread of a node's process a real-time priority, if the machine
 	// permits. thread is its id in the process's own PID namespace.
@@ -267,9 +267,9 @@ type Launcher interface {
 // Process is the process of a node.
 type Process struct {
 	PID    int
-	Report *os.File // what it reports until its end; the driver closes it
-	// Wait returns why the process failed, as far as its end tells, once it has
-	// ended or its report has; "" if it ended well. reported says whether it left a
-	// whole report.
+	Report *os.File // the stream of its records and its report; the driver closes it
+	// Wait waits until the process or its report has ended, and returns why the
+	// process failed, as far as its exit shows it; "" if it ended well. reported
+	// says whether the process sent its whole report.
 	Wait func(reported bool) string
 }

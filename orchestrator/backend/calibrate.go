@@ -7,9 +7,9 @@ import (
 	"github.com/csiglab/csiglab/nodes/netio"
 )
 
-// Calibrate measures how well the machine of a deployment keeps real time with so
-// many nodes. The run's plan has two nodes and a link between them. No node is
-// started. It takes about two seconds.
+// Calibrate measures how well the machine of a deployment keeps real time with the
+// given number of nodes. The run's plan has two nodes and a link between them. No
+// node is started. It takes about two seconds.
 func Calibrate(d *Deployment, r *Run, nodes int) (*wall.Calibration, error) {
 	net, err := buildNetwork(d, r)
 	if err != nil {

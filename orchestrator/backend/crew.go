@@ -31,8 +31,7 @@ type crew struct {
 	inside    []*insideNode // driven here
 	processes []nodeProcess // of the others
 	ends      chan ended    // one for each process
-	reading   sync.WaitGroup
-	started   time.Time // when the first node went
+	started   time.Time     // when the first node started
 }
 
 // insideNode is a node that is driven in this process.
@@ -62,8 +61,7 @@ func (c *crew) configure() {
 	c.configs, c.links = fabric.Configs()
 }
 
-// close ends the nodes that are driven here, and waits until every report has been
-// read, which ends with its process.
+// close closes the nodes that are driven here.
 func (c *crew) close() {
 	eachAtOnce(len(c.inside), func(i int) error { return c.inside[i].Close() }) //nolint:errcheck // the interfaces go with their namespaces
 }
@@ -99,24 +97,24 @@ func (c *crew) pids() map[int]int {
 	return pids
 }
 
-// ended is what a process left.
+// ended is the result of a process.
 type ended struct {
-	process int             // place in crew.processes
-	report  *process.Report // nil when it left none
-	reason  string          // why it failed, as far as its end tells; empty: it ended well
+	process int             // index in crew.processes
+	report  *process.Report // nil when it sent none
+	reason  string          // why it failed, as far as its exit shows it; empty: it ended well
 }
 
-// read reads what a process reports until it ends.
-func (c *crew) read(place int, p *Process) ended {
-	e := ended{process: place}
+// read reads the report of a process until it ends.
+func (c *crew) read(index int, p *Process) ended {
+	e := ended{process: index}
 	e.report, _ = process.ReadReport(p.Report, c.records) // without a report, the process's end says why
 	p.Report.Close()
 	e.reason = p.Wait(e.report != nil)
 	return e
 }
 
-// failure returns what is wrong with a process, if anything: a *emu.LinkError or a
-// *NodeError.
+// failure returns the error of a process that failed, a *emu.LinkError or a
+// *NodeError, and nil for one that ended well.
 func (c *crew) failure(e ended) error {
 	name := c.processes[e.process].name
 	switch {
@@ -141,8 +139,8 @@ func (c *crew) add(out *Outcome, e ended) {
 	}
 }
 
-// openInside opens the drivers of the nodes that are driven here. The kernel takes
-// its time to open and close a packet socket, but can do many at once.
+// openInside opens the drivers of the nodes that are driven here. To open or close a
+// packet socket takes the kernel long, but it can do many at once.
 func (c *crew) openInside() error {
 	var ids []int
 	for i := range c.configs {
@@ -182,8 +180,8 @@ func (c *crew) openInside() error {
 	return nil
 }
 
-// open opens the ports of a node: its interfaces, and where some of its links are in
-// memory those too.
+// open opens the ports of a node: its interfaces, and its links in memory if it has
+// any.
 func (c *crew) open(i int) (netio.Conn, error) {
 	s := c.net.spaces[i]
 	if c.run.Processes != SwitchProcess {
@@ -221,7 +219,7 @@ func (c *crew) driver(i int, conn netio.Conn) (*insideNode, error) {
 	return &insideNode{emu.New(c.configs[i], m, pool, conn, records), records}, nil
 }
 
-// addInside ends the nodes that were driven here and adds what they measured.
+// addInside ends the nodes that were driven here and adds their counts to an outcome.
 func (c *crew) addInside(out *Outcome) error {
 	for _, n := range c.inside {
 		if err := n.CloseCapture(); err != nil {
@@ -236,7 +234,8 @@ func (c *crew) addInside(out *Outcome) error {
 	return nil
 }
 
-// drained reports whether a run that ended at a model time ended by itself.
+// drained reports whether a run that ended at a model time ended because nothing was
+// due.
 func (c *crew) drained(end units.Time) bool {
 	return c.run.Plan.End == units.Never || end < c.run.Plan.End
 }

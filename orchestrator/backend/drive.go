@@ -11,11 +11,11 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Drive runs a deployed run to its end. The goroutine must be locked to its thread
-// where the Launcher's processes die with the thread that starts them. A
+// Drive runs a deployed run to its end. If the Launcher's processes die with the
+// thread that starts them, the caller's goroutine must be locked to its thread. A
 // *emu.LinkError names the link that lost a frame, a *NodeError the node that died
-// or hangs; when ctx ends, the error is its cause. What the deployment has made is
-// left to whoever deployed it.
+// or hangs; when ctx ends, the error is its cause. Drive does not remove the
+// deployment; its caller does.
 func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, error) {
 	began := time.Now()
 	net, err := buildNetwork(d, r)
@@ -91,8 +91,8 @@ func (r *Run) CheckPrograms() error {
 	return nil
 }
 
-// deployed tells where the nodes are. pids has the processes of those that have one
-// by now; the others are the deployment's.
+// deployed calls Deployed with the nodes and links. pids has the processes of the
+// nodes that have been started; the others keep the PID of the deployment.
 func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int) error {
 	if c.Deployed == nil {
 		return nil
@@ -116,7 +116,7 @@ func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int) error {
 	return c.Deployed(nodes, links)
 }
 
-// records returns what takes the records of a run.
+// records returns the consumer of a run's records.
 func (c *Control) records() metrics.Consumer {
 	if c.Records == nil {
 		return discard{}
@@ -132,7 +132,8 @@ func (discard) Consume(*metrics.Batch) {}
 // progressEvery is how often the model time is reported.
 const progressEvery = 100 * time.Millisecond
 
-// progress returns what is told the model time as often as one likes.
+// progress returns a function that reports the model time. It may be called at any
+// rate and calls Progress at most every progressEvery.
 func (c *Control) progress() func(units.Time) {
 	var last time.Time
 	return func(now units.Time) {

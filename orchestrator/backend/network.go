@@ -15,8 +15,8 @@ type network struct {
 	spaces []*space // by node
 }
 
-// buildNetwork makes the links that the deployment has not made, and the interfaces
-// of programs, and waits until all interfaces carry frames.
+// buildNetwork makes the links that are missing in the deployment, attaches the
+// interfaces of programs, and waits until all interfaces carry frames.
 func buildNetwork(d *Deployment, r *Run) (_ *network, err error) {
 	spaces, err := openSpaces(d)
 	if err != nil {
@@ -98,7 +98,7 @@ func (n *network) settle() error {
 	return nil
 }
 
-// measure reads what the kernel has counted into an outcome.
+// measure reads the kernel's counters into an outcome.
 func (n *network) measure(out *Outcome) error {
 	for node, s := range n.spaces {
 		if err := s.count(&out.Interfaces); err != nil {

@@ -20,8 +20,8 @@ const (
 	readyWithin = 30 * time.Second
 	hopeless    = 2 * time.Second // a run that is so late is given up
 	silentAfter = 5 * time.Second // a node that shows no life for so long has come to a halt
-	// releaseIn is how far ahead the end of a run is set that is held no longer:
-	// every node must hear of it before.
+	// releaseIn is how far ahead the end of a run is set when its hold is released:
+	// every node must learn the end before it comes.
 	releaseIn = 50 * time.Millisecond
 	// releaseWithin bounds the time from then until the run is over.
 	releaseWithin = 3 * time.Second
@@ -96,7 +96,8 @@ func (c *crew) raise(block *wall.ControlBlock) error {
 	return nil
 }
 
-// broken returns why a process has ended before the run is over, nil if none has.
+// broken returns the error of a process that has ended before the run is over, nil
+// if none has.
 func (c *crew) broken() error {
 	select {
 	case e := <-c.ends:
@@ -164,7 +165,8 @@ func startInside(c *crew, block *wall.ControlBlock) *insideGroup {
 	return g
 }
 
-// broken returns what made the nodes end before the run did, nil if they have not.
+// broken returns the error that ended the nodes before the run was over, nil if they
+// have not ended.
 func (g *insideGroup) broken() error {
 	if g == nil {
 		return nil
@@ -193,7 +195,7 @@ func (g *insideGroup) stop() {
 	}
 }
 
-// join waits for the nodes to end after the run and adds what they measured.
+// join waits for the nodes to end after the run and adds their counts to an outcome.
 func (g *insideGroup) join(out *Outcome) error {
 	if g == nil {
 		return nil
@@ -214,13 +216,13 @@ type pacing struct {
 	end      units.Time // exclusive; units.Never: until nothing is due
 	names    []string   // of the nodes
 	patience time.Duration
-	// hold keeps the run from being over until it is closed. nil: the run is not held.
+	// hold keeps the run from ending until it is closed. nil: the run is not held.
 	hold <-chan struct{}
-	// programs, while it is open, keeps the run from being over too, but does not
-	// end it. nil: there are none.
+	// programs keeps the run from ending while it is open. Closing it does not end
+	// the run. nil: there are no programs.
 	programs <-chan struct{}
 	prepare  func() error        // called once, when every node waits for the start; may be nil
-	broken   func() error        // returns what has failed so far; may be nil
+	broken   func() error        // returns the error of a part that has failed so far; may be nil
 	ready    func(time.Duration) // called once, when the run starts, with the start on CLOCK_MONOTONIC; may be nil
 	progress func(units.Time)
 
@@ -228,10 +230,10 @@ type pacing struct {
 }
 
 // run starts the run when every node is ready, and stops it when it is over. It
-// fills in how that went. A *NodeError names a node that has come to a halt; when
-// ctx ends, the error is its cause. Every wait has a bound, but a run without
-// patience and end, one that is held, or one whose programs go on, lasts as long as
-// it is not over.
+// sets End, Drained and Behind of the outcome. A *NodeError names a node that has
+// come to a halt; when ctx ends, the error is its cause. Every wait has a bound,
+// except for a run without patience and end, a run that is held, and a run whose
+// programs go on.
 func (p *pacing) run(ctx context.Context, out *Outcome) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

@@ -26,15 +26,15 @@ func Perform(ctx context.Context, rt Runtime, r *Run, c Control) (*Outcome, erro
 	if err != nil {
 		return nil, err
 	}
-	told := c.Deployed
+	deployed := c.Deployed
 	c.Deployed = func(nodes []runs.Node, links []runs.Link) error {
 		if err := entry.Describe(nodes, links); err != nil {
 			return err
 		}
-		if told == nil {
+		if deployed == nil {
 			return nil
 		}
-		return told(nodes, links)
+		return deployed(nodes, links)
 	}
 	out, err := rt.Run(ctx, r, c)
 	if errors.Is(err, ErrRemains) {

@@ -18,8 +18,7 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// space is the network namespace of one node, with a connection to the kernel in
-// it.
+// space is the network namespace of one node, with a netlink socket in it.
 type space struct {
 	*netlink.Handle
 	name       string
@@ -52,7 +51,7 @@ func closeSpaces(spaces []*space) {
 // has reports whether a port has an interface.
 func (s *space) has(port int) bool { return port < len(s.interfaces) && s.interfaces[port] != 0 }
 
-// set notes the index of a port's interface.
+// set records the index of a port's interface.
 func (s *space) set(port, index int) {
 	for len(s.interfaces) <= port {
 		s.interfaces = append(s.interfaces, 0)
@@ -60,8 +59,8 @@ func (s *space) set(port, index int) {
 	s.interfaces[port] = index
 }
 
-// connect makes a link between two nodes: a veth pair that is born in their
-// namespaces, so that nothing stays here if this process dies.
+// connect makes a link between two nodes: a veth pair whose ends are created in
+// the nodes' namespaces, so that nothing stays in this one if this process dies.
 func connect(l plan.Link, spaces []*space, mtu int) error {
 	a, b := spaces[l.A.Node], spaces[l.B.Node]
 	attrs := netlink.NewLinkAttrs()
@@ -89,7 +88,7 @@ func hardwareAddress(e topologies.End) []byte {
 	return mac[:]
 }
 
-// raise sets a port's interface up and notes its index.
+// raise sets a port's interface up and records its index.
 func (s *space) raise(port int) error {
 	link, err := s.LinkByName(s.port(port))
 	if err != nil {
@@ -102,8 +101,8 @@ func (s *space) raise(port int) error {
 // settleTime is how long an interface may take to carry frames.
 const settleTime = 3 * time.Second
 
-// settle waits until the interfaces carry frames: the kernel attaches their
-// queues a little after they come up, and drops what is sent before.
+// settle waits until the interfaces carry frames. The kernel attaches their queues
+// a little after they come up, and drops frames that are sent before.
 func (s *space) settle() error {
 	deadline := time.Now().Add(settleTime)
 	for port, index := range s.interfaces {
@@ -129,12 +128,12 @@ func (s *space) shape(port int, link shape.Link) error {
 	return shape.Set(s.Handle, s.interfaces[port], link)
 }
 
-// shaped returns what the shapers of the node's interfaces did.
+// shaped returns the statistics of the shapers of the node's interfaces.
 func (s *space) shaped(node int) ([]shape.Shaped, error) {
 	return shape.Read(s.Handle, node, s.interfaces)
 }
 
-// count adds what the node's interfaces have counted.
+// count adds the counters of the node's interfaces to sum.
 func (s *space) count(sum *Counters) error {
 	for _, index := range s.interfaces {
 		if index == 0 {

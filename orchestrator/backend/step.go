@@ -15,7 +15,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// tick is how often a run under way is looked at.
+// tick is how often the state of a run under way is checked.
 const tick = 20 * time.Millisecond
 
 // step runs the nodes under the lockstep clock.
@@ -67,14 +67,14 @@ func stepInside(ctx context.Context, c *crew, progress func(units.Time)) (*Outco
 	return out, c.addInside(out)
 }
 
-// stepProcesses returns when every process has reported, or with the first error: of
-// a process, of a run that stands still, or the cause of ctx's end.
+// stepProcesses waits until every process has reported. It returns the first error:
+// a process failed, the run stands still, or ctx has ended, which gives its cause.
 func stepProcesses(ctx context.Context, c *crew, board *shared.Board, progress func(units.Time)) (*Outcome, error) {
 	out := new(Outcome)
 	dog := watchdog{crew: c, board: board}
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	for left := len(c.processes); left > 0; {
+	for running := len(c.processes); running > 0; {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -83,7 +83,7 @@ func stepProcesses(ctx context.Context, c *crew, board *shared.Board, progress f
 				return nil, err
 			}
 			c.add(out, e)
-			left--
+			running--
 		case now := <-ticker.C:
 			if c.started.IsZero() && board.Grants() > 0 {
 				c.started = now
@@ -101,7 +101,7 @@ func stepProcesses(ctx context.Context, c *crew, board *shared.Board, progress f
 	return out, nil
 }
 
-// watchdog finds the node that the others wait for when nothing moves.
+// watchdog finds, when no node advances, the node that the others wait for.
 type watchdog struct {
 	crew   *crew
 	board  *shared.Board
@@ -109,16 +109,16 @@ type watchdog struct {
 	moved  time.Time
 }
 
-// Limits of a halt: after the first, a process that is stopped is to blame; after
-// the second, which leaves a node the time to miss a frame and say so, whichever
-// owes a turn.
+// Limits of a halt. After stoppedAfter without a turn, a process that is stopped by
+// a signal is named as the cause. After haltedAfter and twice the frame timeout, in
+// which a node can report a missing frame, any node that owes a turn is named.
 const (
 	stoppedAfter = time.Second
 	haltedAfter  = 5 * time.Second
 )
 
 func (w *watchdog) look(now time.Time) error {
-	board, all := w.board, w.crew.processes
+	board := w.board
 	if g := board.Grants(); g != w.grants || w.moved.IsZero() {
 		w.grants, w.moved = g, now
 		return nil
@@ -127,7 +127,7 @@ func (w *watchdog) look(now time.Time) error {
 	if still < stoppedAfter || board.Earliest() == units.Never {
 		return nil
 	}
-	for _, p := range all {
+	for _, p := range w.crew.processes {
 		if state := processState(p.pid); state == 'T' || state == 't' {
 			return &NodeError{Name: p.name, Reason: "is stopped and all others wait for it"}
 		}

@@ -33,8 +33,8 @@ func lookup(name string) (backend.Runtime, bool) {
 	return table[i], true
 }
 
-// Finders returns what finds and removes the remains of runs on this machine, of
-// every backend.
+// Finders returns the finder of every backend. They find and remove the remains of
+// runs on this machine.
 func Finders() []runs.Finder {
 	list := make([]runs.Finder, len(table))
 	for i, r := range table {

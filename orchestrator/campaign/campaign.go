@@ -1,6 +1,6 @@
 // Package campaign runs an experiment: every variant with every seed, on a backend
-// and under a clock. It leaves a run folder. What a phase needs is its argument, and
-// what it makes is its result:
+// and under a clock. It writes a run folder. It works in phases; each phase is a
+// function that gets its inputs as arguments and returns its results:
 //
 //	chooseMode ─▶ compile ─▶ checkReady ─▶ setClock ─▶ create the folder ─▶ execute ─▶ summarise
 package campaign
@@ -35,7 +35,7 @@ const (
 	PayloadElide = "elide"
 )
 
-// Options are how to run, as against what to run.
+// Options say how to run an experiment; the experiment says what to run.
 type Options struct {
 	Out         string // the run folder; empty: runs/<name>-<time>-<id>
 	Runtime     string // overrides the experiment's
@@ -46,36 +46,36 @@ type Options struct {
 	Inject      []string
 	Parallel    int // runs at once in virtual time; 0: one per core
 	Progress    func(Progress)
-	Announce    func(string) // receives what the user should know before the runs start; may be nil
+	Announce    func(string) // receives messages for the user before the runs start; may be nil
 	Version     string
 	Command     []string
-	// Hold keeps a run in real time from being over, even if nothing is left to do,
-	// until it is closed; the run then ends at once and in order. Such an experiment
+	// Hold keeps a run in real time from ending until it is closed, even if nothing
+	// is due any more; the run then ends at once and in order. Such an experiment
 	// has one run. nil: runs are not held.
 	Hold <-chan struct{}
-	// Ready is called when a run in real time starts: its nodes and links are all
-	// there. May be nil.
+	// Ready is called when a run in real time starts: all its nodes and links exist.
+	// May be nil.
 	Ready func(Started)
 }
 
 // Started is a run in real time that has just started.
 type Started struct {
-	ID     string // by which it is found and cleaned
+	ID     string // csiglab inspect and clean find the run by it
 	Folder string
 }
 
-// Result is what an experiment left.
+// Result is the result of an experiment.
 type Result struct {
 	Folder  string
 	Summary *runfolder.Summary // nil when the run did not end well
-	// Notes are what the user should know besides: what was assumed of the
-	// inputs, what of them is not used. log.jsonl has them too.
+	// Notes are further remarks for the user: assumptions about the inputs, and
+	// inputs that are not used. log.jsonl has them too.
 	Notes []string
 }
 
 // Run runs every variant with every seed and writes the run folder. Its error
-// wraps failure.ErrConfiguration or failure.ErrInfrastructure, or is the context's; a
-// run that is not to be trusted is no error but an invalid Summary.
+// wraps failure.ErrConfiguration or failure.ErrInfrastructure, or is the context's.
+// A run that cannot be trusted is not an error: its Summary is invalid.
 func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error) {
 	started := time.Now()
 	m, err := chooseMode(set, opts)
@@ -122,17 +122,17 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	return result, nil
 }
 
-// mode is where the runs of an experiment run, and under which clock.
+// mode is the runtime and the clock of an experiment's runs.
 type mode struct {
 	runtime  backend.Runtime
 	clock    string
-	wall     *wall.Clock // of clock wall
+	wall     *wall.Clock // nil unless the clock is wall
 	budget   experiment.Budget
 	realTime bool // the clock is wall
 }
 
-// chooseMode settles the runtime and the clock, and refuses options that do not go
-// with them.
+// chooseMode chooses the runtime and the clock, and refuses options that do not fit
+// them.
 func chooseMode(set *experiment.Set, opts Options) (m mode, err error) {
 	name, clock := runtimes.Settle(opts.Runtime, opts.Clock, set.Base.Runtime, set.Base.Clock)
 	if name == "" {
@@ -200,13 +200,13 @@ func compile(set *experiment.Set, opts Options) ([]job, error) {
 	return jobs, nil
 }
 
-// checkReady finds out, before anything is made, what would keep the runs from
-// starting. A mistake in any variant comes before a fault of the machine.
+// checkReady returns an error if a run cannot start. It makes nothing. A mistake in
+// any variant is reported rather than a fault of the machine.
 func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) error {
 	checked := map[int]bool{} // variants
 	var fault error
 	for _, j := range jobs {
-		if checked[j.variant] { // seeds change nothing that is checked
+		if checked[j.variant] { // the checks do not depend on the seed
 			continue
 		}
 		checked[j.variant] = true
@@ -223,7 +223,8 @@ func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) er
 	return fault
 }
 
-// setClock sets the dilation of all runs in real time and says how long they take.
+// setClock sets the dilation of all runs in real time and announces how long they
+// will take.
 func setClock(ctx context.Context, set *experiment.Set, m *mode, jobs []job, announce func(string)) error {
 	if !m.realTime {
 		return nil
@@ -243,8 +244,8 @@ func setClock(ctx context.Context, set *experiment.Set, m *mode, jobs []job, ann
 	return nil
 }
 
-// folderOf returns where the run is written: the folder asked for, or a fresh one
-// below runs.
+// folderOf returns the run folder: the one that the options name, or a new one below
+// runs.
 func folderOf(set *experiment.Set, opts Options, started time.Time) string {
 	if opts.Out != "" {
 		return opts.Out
@@ -253,8 +254,8 @@ func folderOf(set *experiment.Set, opts Options, started time.Time) string {
 	return filepath.Join("runs", id)
 }
 
-// journal keeps what the user should know. Its methods may be called from several
-// goroutines.
+// journal collects the notes for the user and logs them. Its methods may be called
+// from several goroutines.
 type journal struct {
 	log *slog.Logger
 
@@ -262,7 +263,7 @@ type journal struct {
 	notes []string
 }
 
-// note keeps a text, once.
+// note adds a text, unless the journal has it already.
 func (j *journal) note(text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -272,8 +273,8 @@ func (j *journal) note(text string) {
 	}
 }
 
-// createError is the error of a run folder that cannot be made: the user's, who
-// chose its place, unless the machine is at fault.
+// createError returns the error of a run folder that cannot be made. It is a
+// configuration error, as the user chose the folder, unless the machine is at fault.
 func createError(folder string, err error) error {
 	if errors.Is(err, runfolder.ErrNotEmpty) {
 		return failure.Configuration(err)
@@ -286,8 +287,8 @@ func createError(folder string, err error) error {
 	return writeError(folder, err)
 }
 
-// writeError is the error of a run folder that cannot be written. A full disk
-// fails every file of it, which one line says better.
+// writeError returns the error of a run folder that cannot be written. On a full
+// disk every file fails; one line reports it for all of them.
 func writeError(folder string, err error) error {
 	var errno unix.Errno
 	if failure.DiskFull(err) && errors.As(err, &errno) {

@@ -30,8 +30,8 @@ type session struct {
 	tracker *tracker
 }
 
-// execute executes the jobs and returns what came of all of them. The first error
-// ends the others.
+// execute executes the jobs and returns their summary. The first error cancels the
+// other jobs.
 func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer, j *journal) (*runfolder.Summary, error) {
 	text, err := set.Base.Marshal()
 	if err == nil {
@@ -52,7 +52,7 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 				if done[i], errs[i] = s.one(ctx, i, jobs[i]); errs[i] != nil {
 					cancel()
 				}
-				jobs[i].plan, jobs[i].run = nil, nil // let the memory go
+				jobs[i].plan, jobs[i].run = nil, nil // free the memory
 			}
 		})
 	}
@@ -74,7 +74,8 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 	return summarise(set, done), nil
 }
 
-// workers returns how many runs are executed at a time: real nodes fill the machine.
+// workers returns how many runs are executed at a time. A run with real nodes has the
+// machine for itself.
 func workers(m mode, opts Options) int {
 	switch {
 	case m.clock != runtimes.Virtual:
@@ -85,7 +86,7 @@ func workers(m mode, opts Options) int {
 	return runtime.NumCPU()
 }
 
-// finished is what came of one run.
+// finished is the result of one run.
 type finished struct {
 	metrics runfolder.RunMetrics
 	reasons []string // why it is not valid
@@ -111,7 +112,7 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	}
 	records := measure.NewRecords(j.plan, writer)
 	out, err := s.run(ctx, j, pcap, records, fraction)
-	// A file that cannot be written is why the run ended, whatever else it says.
+	// If a file could not be written, that is the cause, whatever the run's error is.
 	for _, wrong := range []error{pcap.Close(), writer.Err()} {
 		if wrong != nil && ctx.Err() == nil {
 			err = writeError(s.writer.Dir(), wrong)
@@ -158,8 +159,8 @@ func (s *session) run(ctx context.Context, j job, pcap *packets.File, records *m
 	return nil, failure.Infrastructure(err)
 }
 
-// judge checks whether a run can be trusted. It returns what the run folder keeps of
-// the run.
+// judge checks whether a run can be trusted. It returns the data of the run for the
+// run folder.
 func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes []metrics.NodeTotals) (d runfolder.RunData, err error) {
 	d = runfolder.RunData{Nodes: nodes, TraceHash: measure.TraceHash(nodes), Wall: out.Wall, CPU: out.CPU}
 	switch {
@@ -200,8 +201,8 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 	return d, nil
 }
 
-// derive adds the experiment's derived metrics. A run that is not valid may lack what
-// they are computed from, and so may a lab that was ended before its traffic.
+// derive adds the experiment's derived metrics. Their inputs may be missing in an
+// invalid run, and in a lab that was ended before its traffic.
 func (s *session) derive(j job, values map[string]float64, valid bool) error {
 	derived, err := experiment.EvalDerived(s.set.Variants[j.variant].Experiment.Derived, values)
 	switch {

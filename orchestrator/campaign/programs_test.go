@@ -45,7 +45,7 @@ applications:
 	return parseText(t, text)
 }
 
-// running tells whether a process of this machine has a mark in its command line.
+// running reports whether a process of this machine has a mark in its command line.
 func running(mark string) bool {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {

@@ -47,7 +47,7 @@ func (t *tracker) finish(run int, variant string, seed uint64) {
 	t.send(variant, seed)
 }
 
-// send reports; t.mu is held.
+// send reports the progress. t.mu is held.
 func (t *tracker) send(variant string, seed uint64) {
 	if t.report == nil {
 		return

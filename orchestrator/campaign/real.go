@@ -34,11 +34,12 @@ func newRun(name, variant string, p *plan.Plan, opts Options) (*backend.Run, err
 	return r, nil
 }
 
-// guessedProgram is how long a program is taken to run for the bar of progress.
+// guessedProgram is the assumed duration of a program, for the progress bar.
 const guessedProgram = 10 * units.Second
 
-// bound returns about when a run ends. The end is not known before it has come; the
-// fluid bound is close where a link is the bottleneck.
+// bound returns an estimate of the length of a run, for the progress and the
+// patience. The true length is not known before the end; the fluid bound is close
+// where a link is the bottleneck.
 func bound(p *plan.Plan) units.Duration {
 	length := predict.Run(p).ModelTime
 	if len(p.Programs) > 0 {
@@ -47,8 +48,8 @@ func bound(p *plan.Plan) units.Duration {
 	return length
 }
 
-// Limits of a run in real time that falls behind: the least, and how many times its
-// expected length it may take besides.
+// Limits of a run in real time that falls behind: it may take leastPatience plus
+// patienceTimes its expected length.
 const (
 	leastPatience = time.Minute
 	patienceTimes = 20

@@ -60,8 +60,8 @@ func (e *Engine) List(ctx context.Context) ([]Summary, error) {
 	return list, nil
 }
 
-// Destroy takes away a lab that Deploy returned: its containers and, with them,
-// its links. It may be called again.
+// Destroy removes a lab that Deploy returned: its containers and, with them, its
+// links. It may be called again.
 func (e *Engine) Destroy(ctx context.Context, d *Deployed) error {
 	if err := e.remove(ctx, d.RunID); err != nil {
 		return fmt.Errorf("destroy run %s: %w", d.RunID, err)
@@ -70,12 +70,12 @@ func (e *Engine) Destroy(ctx context.Context, d *Deployed) error {
 }
 
 // settleTime is how long after the death of a csiglab the engine may still make a
-// container that it had been asked for.
+// container that the dead process had requested.
 const settleTime = 500 * time.Millisecond
 
-// Clean takes away whatever carries a run's id, also what a csiglab left that was
-// killed in the middle of a deployment. No file is needed; an id that nothing
-// carries is no error. It returns how many containers it found.
+// Clean removes all containers that carry a run's id, also those of a csiglab that
+// was killed in the middle of a deployment. It needs no file. An id that no container
+// carries is not an error. It returns how many containers it found.
 func (e *Engine) Clean(ctx context.Context, runID string) (found int, err error) {
 	if runID == "" {
 		return 0, errors.New("clean: no run id")
@@ -110,7 +110,7 @@ func (e *Engine) containers(ctx context.Context, runID string) ([]container.Summ
 	defer cancel()
 	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {
-		return nil, fmt.Errorf("list containers: %w", e.told(err))
+		return nil, fmt.Errorf("list containers: %w", e.explain(err))
 	}
 	return list, nil
 }
@@ -158,13 +158,13 @@ func (e *Engine) removeContainer(ctx context.Context, id string) error {
 		case err == nil || errdefs.IsNotFound(err):
 			return nil
 		case !errdefs.IsConflict(err):
-			return fmt.Errorf("remove container %.12s: %w", id, e.told(err))
+			return fmt.Errorf("remove container %.12s: %w", id, e.explain(err))
 		}
-		// Somebody else is removing it: wait until it is gone.
+		// Another process is removing it: wait until it is gone.
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("remove container %.12s: %w", id, e.told(ctx.Err()))
+			return fmt.Errorf("remove container %.12s: %w", id, e.explain(ctx.Err()))
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (e *Engine) tail(ctx context.Context, id string) string {
 	defer cancel()
 	logs, err := e.docker.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "5"})
 	if err != nil {
-		return "" // the exit code is told all the same
+		return "" // the caller still reports the exit code
 	}
 	defer logs.Close()
 	var text bytes.Buffer

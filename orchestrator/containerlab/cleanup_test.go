@@ -52,8 +52,8 @@ func TestEngineStopsAnswering(t *testing.T) {
 		{"/containers/c/exec", start, ErrLost.Error()},
 		{"/exec/x/start", start, ErrLost.Error()},
 		{"/exec/x/json", func(ctx context.Context, e *Engine) error { return e.pass(ctx, "x", syscall.SIGINT, 0) }, ErrLost.Error()},
-		{"/containers/c/json", func(ctx context.Context, e *Engine) error { return errors.New(e.Exit(ctx, Node{ID: "c"})) }, "ended: " + ErrLost.Error()},
-		{"/containers/c/logs", func(ctx context.Context, e *Engine) error { return errors.New(e.Exit(ctx, Node{ID: "c"})) }, "ended with code 3"},
+		{"/containers/c/json", func(ctx context.Context, e *Engine) error { return errors.New(e.Exit(ctx, Container{ID: "c"})) }, "ended: " + ErrLost.Error()},
+		{"/containers/c/logs", func(ctx context.Context, e *Engine) error { return errors.New(e.Exit(ctx, Container{ID: "c"})) }, "ended with code 3"},
 	} {
 		t.Run(test.stops, func(t *testing.T) {
 			stopped, stops := make(chan struct{}), ""
@@ -85,6 +85,6 @@ func TestEngineStopsAnswering(t *testing.T) {
 }
 
 func start(ctx context.Context, e *Engine) error {
-	_, err := e.Start(ctx, Node{ID: "c"}, []string{"true"}, nil, io.Discard)
+	_, err := e.Start(ctx, Container{ID: "c"}, []string{"true"}, nil, io.Discard)
 	return err
 }

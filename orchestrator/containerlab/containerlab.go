@@ -1,8 +1,8 @@
-// Package containerlab deploys a fabric as containers: a container without
-// privileges per node, a veth pair per link. It writes the fabric as a
-// containerlab topology, realises it through containerlab's library and cleans
-// up by the run's id. It starts what the images hold and knows nothing of what
-// happens in them; the backend in orchestrator drives it.
+// Package containerlab deploys a fabric as containers: an unprivileged container per
+// node, a veth pair per link. It writes the fabric as a containerlab topology,
+// realises it through containerlab's library and cleans up by the run's id. It
+// starts the programs of the images and does not know what they do; the backend in
+// package containers drives it.
 //
 // Containerlab's own Deploy is not used: it reads /proc/modules, which not every
 // kernel has, makes certificates, and edits /etc/hosts and the SSH client's
@@ -30,7 +30,7 @@ const (
 	LabelLab = "csiglab.lab" // Lab.Name
 )
 
-// Limits of a container where its settings give none. An idle switch takes 8 MB
+// Limits of a container whose settings give none. An idle switch takes 8 MB
 // (docs/references.md#cost-of-a-hop) and a Go program a handful of threads.
 const (
 	DefaultMemory = 256 * units.MiB
@@ -46,12 +46,12 @@ type Lab struct {
 	RunID    string // [a-z0-9-]+; no two labs at a time may share it
 	Folder   string // takes the topology file; paths in Binds may be relative to it
 	Graph    *topologies.Graph
-	Nodes    []NodeSettings // as Graph.Nodes
+	Nodes    []NodeSettings // in the order of Graph.Nodes
 	Sidecars []Sidecar
-	MTU      int // of every interface; what the longest frame has after its Ethernet header
+	MTU      int // of every interface: the length of the longest frame without its Ethernet header
 }
 
-// NodeSettings is what a node's container runs.
+// NodeSettings are the settings of a node's container.
 type NodeSettings struct {
 	Image  string
 	Cmd    []string          // arguments after the image's entry point
@@ -65,13 +65,13 @@ type NodeSettings struct {
 // Deployed is a lab that runs.
 type Deployed struct {
 	RunID    string
-	Topology string // path of the topology file
-	Nodes    []Node // as Graph.Nodes
-	Sidecars []Node // as Lab.Sidecars, without Interfaces
+	Topology string      // path of the topology file
+	Nodes    []Container // in the order of Graph.Nodes
+	Sidecars []Container // in the order of Lab.Sidecars, without Interfaces
 }
 
-// Node is the container of a node.
-type Node struct {
+// Container is the container of a node or a sidecar.
+type Container struct {
 	Name       string // of the container
 	ID         string // of the container
 	PID        int    // of its first process, in the machine's PID namespace
@@ -86,12 +86,12 @@ func Interface(port int) string { return fmt.Sprintf("eth%d", port+1) }
 // called from several goroutines.
 type Engine struct {
 	docker     *client.Client
-	askTime    time.Duration // bounds the answer to a question
+	askTime    time.Duration // bounds the answer to a request for information
 	removeTime time.Duration // bounds the removal of a run's containers
 }
 
-// Bounds of Engine's: an engine may stop for good, as some do while they remove
-// (moby/moby#46661), where some containers take a second.
+// Bounds of an Engine's requests. An engine may hang for good, as some do while they
+// remove containers (moby/moby#46661); to remove a container takes about a second.
 const (
 	askTime    = 30 * time.Second
 	removeTime = time.Minute
@@ -127,25 +127,25 @@ func (e *Engine) ping(ctx context.Context) error {
 	return err
 }
 
-// ask returns the context of a question to the engine.
+// ask returns the context of a request for information to the engine.
 func (e *Engine) ask(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, e.askTime)
 }
 
-// ErrLost is wrapped when the engine ends, is started again or stops for good while
-// it is needed.
+// ErrLost is wrapped when the engine ends, is restarted or hangs for good while it is
+// needed.
 var ErrLost = errors.New("the docker engine does not answer any more")
 
-// stoppedError is an ErrLost of an engine that answers, but does not do what it was
-// asked to.
+// stoppedError is an ErrLost of an engine that answers, but does not carry out a
+// request.
 type stoppedError string
 
 func (e stoppedError) Error() string      { return string(e) }
 func (stoppedError) Is(target error) bool { return target == ErrLost }
 
-// told replaces what the client says of an engine that is gone, which is an
-// encoded URL, or has not answered in time.
-func (e *Engine) told(err error) error {
+// explain replaces the client's error if the engine is gone, for which the client
+// prints an encoded URL, or has not answered in time.
+func (e *Engine) explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %s", ErrLost, e.docker.DaemonHost())
 	}
@@ -159,5 +159,5 @@ func (e *Engine) told(err error) error {
 	return fmt.Errorf("%w: nobody is at %s", ErrLost, e.docker.DaemonHost())
 }
 
-// Close ends the connection. Labs stay.
+// Close closes the connection. Labs keep running.
 func (e *Engine) Close() error { return e.docker.Close() }

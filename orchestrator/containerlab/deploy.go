@@ -20,7 +20,7 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// cleanupTime bounds what is done after a deployment was interrupted.
+// cleanupTime bounds the removal of the containers after a deployment was interrupted.
 const cleanupTime = time.Minute
 
 // workersPerCPU is how many containers are made at a time, per processor: making
@@ -29,8 +29,8 @@ const workersPerCPU = 2
 
 // Deploy writes the topology file <name>.clab.yml into lab.Folder and makes the
 // lab: every container runs and every link is up when it returns. Containers
-// start before their links exist. When it fails or ctx ends, it takes away what
-// it made, all but the topology file.
+// start before their links exist. When it fails or ctx ends, it removes everything
+// that it made except for the topology file.
 func (e *Engine) Deploy(ctx context.Context, lab Lab) (deployed *Deployed, err error) {
 	defer func() {
 		if err != nil {
@@ -58,7 +58,7 @@ func (e *Engine) Deploy(ctx context.Context, lab Lab) (deployed *Deployed, err e
 	d := newDeployment(ctx, e, &lab)
 	defer d.close()
 	if err := d.deploy(&lab); err != nil {
-		// What the library says of the other nodes follows from the cause.
+		// The library's errors about the other nodes follow from the cause.
 		return nil, cmp.Or(context.Cause(d.ctx), err)
 	}
 	return e.describe(ctx, d, &lab)
@@ -76,7 +76,7 @@ func (lab *Lab) write() error {
 	return os.WriteFile(lab.path(), text, 0o600)
 }
 
-// runtimeName is what containerlab knows our runtime by.
+// runtimeName is the name of our runtime in containerlab.
 const runtimeName = "csiglab"
 
 // library guards containerlab's table of runtimes and its logger, which belong to
@@ -87,7 +87,7 @@ var library sync.Mutex
 func (d *deployment) load(lab *Lab) (*core.CLab, error) {
 	library.Lock()
 	defer library.Unlock()
-	log.SetOutput(io.Discard) // it logs to stderr what it also returns
+	log.SetOutput(io.Discard) // it logs the errors to stderr that it also returns
 	clab.Register(runtimeName, func() clab.ContainerRuntime { return d })
 	defer delete(clab.ContainerRuntimes, runtimeName)
 	c, err := core.NewContainerLab(
@@ -116,7 +116,7 @@ func (d *deployment) deploy(lab *Lab) error {
 	for i, n := range lab.Graph.Nodes {
 		names[i] = n.Name
 	}
-	// Wiring mostly waits for the kernel, making containers for a processor.
+	// To make links is mostly waiting for the kernel; to make containers is limited by the processors.
 	wired := make(chan error, 1)
 	go func() {
 		err := d.wire(c, lab.Graph)
@@ -127,7 +127,7 @@ func (d *deployment) deploy(lab *Lab) error {
 	}()
 	workers := uint(workersPerCPU * runtime.NumCPU())
 	err = c.DeployNodes(d.ctx, names, workers)
-	if err == nil { // what shares the network of a container comes after it
+	if err == nil { // a container that shares the network of another starts after it
 		names = names[:0]
 		for _, s := range lab.Sidecars {
 			names = append(names, lab.sidecarName(s))
@@ -147,9 +147,9 @@ func (d *deployment) wire(c *core.CLab, g *topologies.Graph) error {
 		ids[n.Name] = i
 	}
 	adjacency, up := g.Adjacency(), make([]bool, len(g.Nodes))
-	// Both ends of a pair are born in the namespace of the thread that makes it.
-	// One namespace for all of them gives each end an index of its own, which it
-	// keeps when it moves.
+	// Both ends of a pair are created in the namespace of the thread that makes it.
+	// As all pairs are made in one namespace, each end gets an index of its own, which
+	// it keeps when it is moved.
 	return withinNew(func() error {
 		for range g.Nodes {
 			var id int
@@ -173,9 +173,9 @@ func (d *deployment) wire(c *core.CLab, g *topologies.Graph) error {
 	})
 }
 
-// describe checks that the lab is whole and returns it.
+// describe checks that the lab is complete and returns it.
 func (e *Engine) describe(ctx context.Context, d *deployment, lab *Lab) (*Deployed, error) {
-	lives := &Deployed{RunID: lab.RunID, Topology: lab.path(), Nodes: make([]Node, len(lab.Graph.Nodes))}
+	lives := &Deployed{RunID: lab.RunID, Topology: lab.path(), Nodes: make([]Container, len(lab.Graph.Nodes))}
 	for i, ports := range lab.Graph.Adjacency() {
 		name := lab.Graph.Nodes[i].Name
 		s := d.started[name]
@@ -183,11 +183,11 @@ func (e *Engine) describe(ctx context.Context, d *deployment, lab *Lab) (*Deploy
 		if err != nil {
 			return nil, fmt.Errorf("node %s: %w", name, err)
 		}
-		lives.Nodes[i] = Node{Name: lab.container(name), ID: s.id, PID: s.pid, Interfaces: indices}
+		lives.Nodes[i] = Container{Name: lab.container(name), ID: s.id, PID: s.pid, Interfaces: indices}
 	}
 	for _, s := range lab.Sidecars {
 		name := lab.sidecarName(s)
-		lives.Sidecars = append(lives.Sidecars, Node{Name: lab.container(name), ID: d.started[name].id, PID: d.started[name].pid})
+		lives.Sidecars = append(lives.Sidecars, Container{Name: lab.container(name), ID: d.started[name].id, PID: d.started[name].pid})
 	}
 	containers, err := e.containers(ctx, lab.RunID)
 	if err != nil {

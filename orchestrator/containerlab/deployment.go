@@ -17,9 +17,9 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// deployment is containerlab's Docker runtime, except for how a container is made
-// and started: with what a topology cannot say, and with nothing written on the
-// host (containerlab links every namespace under /run/netns). It serves one
+// deployment is containerlab's Docker runtime with its own way to make and start a
+// container: it applies settings that a topology cannot express, and writes nothing
+// on the host (containerlab links every namespace under /run/netns). It serves one
 // deployment.
 type deployment struct {
 	*docker.DockerRuntime
@@ -27,7 +27,7 @@ type deployment struct {
 	ctx      context.Context // of the deployment
 	end      context.CancelCauseFunc
 	settings map[string]*NodeSettings
-	sidecars map[string]string // names of nodes in whose network others are, by the others' names
+	sidecars map[string]string // sidecar's name -> name of the node whose network it shares
 	sysctls  map[string]string
 
 	mu      sync.Mutex
@@ -60,7 +60,7 @@ func newDeployment(ctx context.Context, e *Engine, lab *Lab) *deployment {
 		s := sidecar.settings()
 		d.settings[lab.sidecarName(sidecar)], d.sidecars[lab.sidecarName(sidecar)] = &s, lab.Graph.Nodes[sidecar.Node].Name
 	}
-	// Router solicitations and MLD reports are frames that nobody asked for.
+	// With IPv6 the kernel would send router solicitations and MLD reports.
 	if _, err := os.Stat("/proc/sys/net/ipv6"); err == nil {
 		d.sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
 	}
@@ -81,8 +81,9 @@ func (d *deployment) WithMgmtNet(*types.MgmtNet) {}
 // requestTime bounds a request to make or start something.
 const requestTime = 2 * time.Minute
 
-// request returns a context for a request, unless the deployment has ended. One that
-// is under way goes on then: given up halfway it leaves a container behind later.
+// request returns a context for a request, and an error if the deployment has ended.
+// A request under way is not cancelled when the deployment ends: the engine could
+// still make the container later.
 func (d *deployment) request() (context.Context, context.CancelFunc, error) {
 	if err := d.ctx.Err(); err != nil {
 		return nil, nil, err
@@ -91,10 +92,10 @@ func (d *deployment) request() (context.Context, context.CancelFunc, error) {
 	return ctx, cancel, nil
 }
 
-// failed ends the deployment at the first error of a node.
+// failed cancels the deployment at the first error of a node.
 func (d *deployment) failed(node string, err error) error {
 	if err != nil {
-		err = d.engine.told(err)
+		err = d.engine.explain(err)
 		d.end(fmt.Errorf("node %s: %w", node, err))
 	}
 	return err
@@ -106,8 +107,7 @@ func (d *deployment) CreateContainer(_ context.Context, n *types.NodeConfig) (st
 	return id, d.failed(n.ShortName, err)
 }
 
-// StartContainer starts the container of a node and takes hold of its network
-// namespace.
+// StartContainer starts the container of a node and opens its network namespace.
 func (d *deployment) StartContainer(_ context.Context, id string, n clab.Node) (any, error) {
 	s, err := d.start(id)
 	if err == nil {
@@ -115,7 +115,7 @@ func (d *deployment) StartContainer(_ context.Context, id string, n clab.Node) (
 		d.started[n.Config().ShortName] = s
 		d.mu.Unlock()
 		if d.sidecars[n.Config().ShortName] == "" {
-			d.ready <- n.Config().ShortName // has room for all nodes
+			d.ready <- n.Config().ShortName // does not block: the buffer holds all nodes
 		}
 	}
 	return nil, d.failed(n.Config().ShortName, err)
@@ -152,7 +152,7 @@ func (d *deployment) create(n *types.NodeConfig) (string, error) {
 		d.mu.Lock()
 		host.NetworkMode = container.NetworkMode("container:" + d.started[beside].id)
 		d.mu.Unlock()
-		host.Sysctls, config.Hostname, config.NetworkDisabled = nil, "", false // are those of the network's container
+		host.Sysctls, config.Hostname, config.NetworkDisabled = nil, "", false // the container of the network has them
 		config.Entrypoint = []string{n.Entrypoint}
 		host.Tmpfs = map[string]string{"/tmp": ""} // programs may want to write somewhere
 	}
@@ -183,7 +183,7 @@ func (d *deployment) start(id string) (*started, error) {
 	return &started{id, info.State.Pid, net}, nil
 }
 
-// close lets go of the namespaces: one that is held outlives its container.
+// close closes the namespaces. A namespace that is held open outlives its container.
 func (d *deployment) close() {
 	d.end(nil)
 	for _, s := range d.started {
@@ -212,6 +212,6 @@ func (n *node) AddLinkToContainer(_ context.Context, link netlink.Link, setup fu
 	return within(s.net, func() error { return setup(nil) })
 }
 
-// UpdateConfigWithRuntimeInfo does nothing: what it would ask of the engine is
+// UpdateConfigWithRuntimeInfo does nothing: the information that it would request is
 // known, or belongs to the management network.
 func (n *node) UpdateConfigWithRuntimeInfo(context.Context) error { return nil }

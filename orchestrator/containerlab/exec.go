@@ -15,10 +15,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Exec runs a program in a container with this process's input and output, a
-// terminal if they are one, and hands on the signals that come. It returns the
-// program's exit code, which is 128 + n if signal n killed it, and 126 or
-// 127 if the engine could not start it.
+// Exec runs a program in a container with this process's input and output, in a
+// terminal if they are one, and passes on the signals that arrive. It returns the
+// program's exit code: 128 + n if signal n killed it, 126 or 127 if the engine could
+// not start it.
 func (e *Engine) Exec(ctx context.Context, name string, args, env []string, signals <-chan os.Signal) (code int, err error) {
 	options := container.ExecOptions{Cmd: args, Env: env, AttachStdin: true, AttachStdout: true, AttachStderr: true}
 	in := int(os.Stdin.Fd())
@@ -39,7 +39,7 @@ func (e *Engine) Exec(ctx context.Context, name string, args, env []string, sign
 		defer term.Restore(in, before) //nolint:errcheck // nothing helps
 	}
 	go func() {
-		io.Copy(stream.Conn, os.Stdin) //nolint:errcheck // the program's end tells
+		io.Copy(stream.Conn, os.Stdin) //nolint:errcheck // the program's exit code shows a failure
 		stream.CloseWrite()
 	}()
 	copied := make(chan error, 1)
@@ -69,42 +69,43 @@ func (e *Engine) Exec(ctx context.Context, name string, args, env []string, sign
 	defer cancel()
 	info, err := e.docker.ContainerExecInspect(ctx, id)
 	if err != nil {
-		return 0, fmt.Errorf("container %s: %w", name, e.told(err))
+		return 0, fmt.Errorf("container %s: %w", name, e.explain(err))
 	}
 	return info.ExitCode, nil
 }
 
-// begin starts a program in a container and returns its id and what it reads and
-// writes.
+// begin starts a program in a container and returns its id and the stream of its input
+// and output.
 func (e *Engine) begin(ctx context.Context, name string, options container.ExecOptions) (id string, stream types.HijackedResponse, err error) {
 	ctx, cancel := e.ask(ctx)
 	defer cancel()
 	made, err := e.docker.ContainerExecCreate(ctx, name, options)
 	if err != nil {
-		return "", stream, e.told(err)
+		return "", stream, e.explain(err)
 	}
 	attached := make(chan error, 1)
 	var late types.HijackedResponse
-	go func() { // the client waits for this answer whatever ctx says
+	go func() { // the client waits for this answer even if ctx ends
 		var err error
 		late, err = e.docker.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{Tty: options.Tty, ConsoleSize: options.ConsoleSize})
 		attached <- err
 	}()
 	select {
 	case err := <-attached:
-		return made.ID, late, e.told(err)
+		return made.ID, late, e.explain(err)
 	case <-ctx.Done():
 		go func() {
 			if <-attached == nil {
 				late.Close()
 			}
 		}()
-		return "", stream, e.told(ctx.Err())
+		return "", stream, e.explain(ctx.Err())
 	}
 }
 
-// pass hands a signal on to a program in a container, or the size of the terminal
-// whose descriptor is in. Its error wraps ErrLost; a program that has ended is none.
+// pass passes a signal on to a program in a container; for SIGWINCH it passes on the
+// size of the terminal whose descriptor is in. Its error wraps ErrLost; a program that
+// has ended is not an error.
 func (e *Engine) pass(ctx context.Context, id string, s os.Signal, in int) error {
 	ctx, cancel := e.ask(ctx)
 	defer cancel()
@@ -118,7 +119,7 @@ func (e *Engine) pass(ctx context.Context, id string, s os.Signal, in int) error
 	// process.
 	for range passTries {
 		info, err := e.docker.ContainerExecInspect(ctx, id)
-		if err = e.told(err); errors.Is(err, ErrLost) {
+		if err = e.explain(err); errors.Is(err, ErrLost) {
 			return err
 		}
 		if err != nil || !info.Running {
@@ -133,7 +134,7 @@ func (e *Engine) pass(ctx context.Context, id string, s os.Signal, in int) error
 	return nil
 }
 
-// A signal is tried so often, and as long apart.
+// Attempts to pass a signal on, and the time between two of them.
 const (
 	passTries = 100
 	passEvery = 20 * time.Millisecond

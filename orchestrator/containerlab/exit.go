@@ -11,29 +11,31 @@ import (
 	"github.com/docker/docker/api/types/container"
 )
 
-// asked is the exit code of a Go program in its container, without a word, upon
-// SIGTERM: the kernel does not let a namespace's first process die of that.
+// asked is the exit code of a Go program in its container after SIGTERM; it prints
+// nothing. The kernel does not let a namespace's first process die of the signal
+// itself.
 const asked = 2
 
-// signalled is what the exit code of a process that a signal killed begins at.
+// signalled plus n is the exit code of a process that signal n killed.
 const signalled = 128
 
 // exitTime bounds the wait for the engine to notice that a process is gone.
 const exitTime = 2 * time.Second
 
-// end returns how a container is whose process is gone, once the engine has noticed.
+// end waits until the engine has noticed that the container's process is gone, and
+// returns the state of the container.
 func (e *Engine) end(ctx context.Context, id string) (container.InspectResponse, error) {
 	noticed, stop := context.WithTimeout(ctx, exitTime)
 	defer stop()
 	done, failed := e.docker.ContainerWait(noticed, id, container.WaitConditionNotRunning)
 	select {
 	case <-done:
-	case <-failed: // how it is tells
+	case <-failed: // the inspection below shows the state
 	}
 	ctx, cancel := e.ask(ctx)
 	defer cancel()
 	info, err := e.docker.ContainerInspect(ctx, id)
-	return info, e.told(err)
+	return info, e.explain(err)
 }
 
 // exited returns the error of a container whose process is gone: its exit code
@@ -46,10 +48,10 @@ func (e *Engine) exited(ctx context.Context, id string) error {
 	return fmt.Errorf("container %s is %s, exit code %d%s", strings.TrimPrefix(info.Name, "/"), info.State.Status, info.State.ExitCode, e.tail(ctx, id))
 }
 
-// Exit tells in words how a node's container ended, with the last lines that it
+// Exit returns in words how a node's container ended, with the last lines that it
 // wrote: "was killed by signal 9 (killed)". It waits up to two seconds for the
 // engine to notice.
-func (e *Engine) Exit(ctx context.Context, n Node) string {
+func (e *Engine) Exit(ctx context.Context, n Container) string {
 	info, err := e.end(ctx, n.ID)
 	switch {
 	case errdefs.IsNotFound(err):

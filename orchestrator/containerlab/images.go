@@ -26,7 +26,7 @@ type Images struct {
 	Switch, Host string
 }
 
-// EnsureImages returns the images of a switch and of a host, and makes those
+// EnsureImages returns the images of a switch and of a host. It makes those
 // that the engine does not have. Their tags are the first 12 hexadecimal digits
 // of the SHA-256 of the Dockerfile followed by the binary, as in the Makefile:
 // the same content is the same image. Nothing is pulled.
@@ -46,7 +46,7 @@ func dockerfile(program string) []byte {
 	return fmt.Appendf(nil, "FROM scratch\nCOPY %[1]s /%[1]s\nENTRYPOINT [\"/%[1]s\"]\n", program)
 }
 
-// Tags returns the images that EnsureImages would, which need not exist.
+// Tags returns the images that EnsureImages would return. It makes none.
 func Tags(b Binaries) (Images, error) {
 	host, _, err := tag("csig-host", b.Host)
 	if err != nil {
@@ -82,15 +82,15 @@ func (e *Engine) ensureImage(ctx context.Context, program, path string) (string,
 		return "", err
 	}
 	if err := e.makeImage(ctx, tag, program, binary); err != nil {
-		return "", fmt.Errorf("make image %s: %w", tag, e.told(err))
+		return "", fmt.Errorf("make image %s: %w", tag, e.explain(err))
 	}
 	return tag, nil
 }
 
-// ErrNoImage is wrapped when the engine has not got an image.
+// ErrNoImage is wrapped when the engine does not have an image.
 var ErrNoImage = errors.New("the engine has no such image, and none is pulled")
 
-// CheckImage returns an error that wraps ErrNoImage if the engine has not got an
+// CheckImage returns an error that wraps ErrNoImage if the engine does not have an
 // image.
 func (e *Engine) CheckImage(ctx context.Context, image string) error {
 	ctx, cancel := e.ask(ctx)
@@ -100,7 +100,7 @@ func (e *Engine) CheckImage(ctx context.Context, image string) error {
 	case errdefs.IsNotFound(err):
 		return fmt.Errorf("%s: %w", image, ErrNoImage)
 	case err != nil:
-		return fmt.Errorf("image %s: %w", image, e.told(err))
+		return fmt.Errorf("image %s: %w", image, e.explain(err))
 	}
 	return nil
 }
@@ -131,9 +131,9 @@ func archive(program string, content []byte) *bytes.Buffer {
 	return &out
 }
 
-// makeImage makes the image that dockerfile describes. It is imported, not built:
-// a build makes an image for each step, and those without a name stay when
-// csiglab is killed meanwhile.
+// makeImage makes the image that dockerfile describes. It imports the image instead of
+// building it: a build makes an image for each step, and the unnamed ones would remain
+// if csiglab is killed meanwhile.
 func (e *Engine) makeImage(ctx context.Context, tag, program string, binary []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()

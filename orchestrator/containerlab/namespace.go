@@ -16,13 +16,14 @@ func within(net *os.File, do func() error) error {
 	return aside(func() error { return unix.Setns(int(net.Fd()), unix.CLONE_NEWNET) }, do)
 }
 
-// withinNew calls do on a thread that is in a network namespace of its own. What
-// do leaves in it is gone when withinNew returns, or when this process dies.
+// withinNew calls do on a thread that is in a network namespace of its own. Interfaces
+// that remain in it vanish when withinNew returns, or when this process dies.
 func withinNew(do func() error) error {
 	return aside(func() error { return unix.Unshare(unix.CLONE_NEWNET) }, do)
 }
 
-// aside calls enter and do on a thread of their own and brings the thread back.
+// aside calls enter and do on a thread of their own. Afterwards it returns the thread
+// to the namespace that it came from.
 func aside(enter, do func() error) error {
 	result := make(chan error, 1)
 	go func() {

@@ -18,18 +18,18 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Sidecar is a container beside that of a node, in the same network: for programs
-// that the user brings in an image of theirs. Its init is the program of the
-// nodes' image of hosts, which waits: an image may have nothing that could.
+// Sidecar is a container beside that of a node, in the same network namespace. It runs
+// the user's programs from the user's image. Its init is the host program, which
+// waits: the user's image may have no program that does.
 type Sidecar struct {
-	Node  int // of Lab.Nodes
+	Node  int // index in Lab.Nodes
 	Image string
 	// Init is the path of a static program, which is mounted and started with the
 	// argument reaper.Argument.
 	Init string
 }
 
-// sidecarInit is where Init is in the container.
+// sidecarInit is the path of Init in the container.
 const sidecarInit = "/.csiglab-init"
 
 // Limits of a sidecar container.
@@ -56,9 +56,9 @@ type Command struct {
 	ended  chan struct{}
 }
 
-// Start runs a program in a container, with its own variables and env. What it
-// writes goes to out until Wait returns. ctx bounds all of it.
-func (e *Engine) Start(ctx context.Context, n Node, args, env []string, out io.Writer) (*Command, error) {
+// Start starts a program in a container, with the container's environment and env. Its
+// output goes to out until Wait returns. ctx bounds all of it.
+func (e *Engine) Start(ctx context.Context, n Container, args, env []string, out io.Writer) (*Command, error) {
 	id, stream, err := e.begin(ctx, n.ID, container.ExecOptions{Cmd: args, Env: env, AttachStdout: true, AttachStderr: true})
 	if err != nil {
 		return nil, err
@@ -71,23 +71,23 @@ func (e *Engine) Start(ctx context.Context, n Node, args, env []string, out io.W
 	return c, nil
 }
 
-// Times of a program. Its output does not tell its end: another may have taken it
-// over, or it closed it and goes on.
+// Times of a program. The end of its output is not the end of the program: another
+// program may still hold the output, or the program has closed it and goes on.
 const (
 	pollEvery  = 100 * time.Millisecond // how often the engine is asked whether it has ended
-	closedPoll = 10 * time.Millisecond  // when its output has, which is its end as a rule
-	copyTime   = 200 * time.Millisecond // for its last words
-	answerTime = 10 * time.Second       // for the engine to say how it is, when the run is over
+	closedPoll = 10 * time.Millisecond  // the same once its output has ended, as the program then mostly has
+	copyTime   = 200 * time.Millisecond // for its last output
+	answerTime = 10 * time.Second       // for the engine to report the program's state when the run is over
 )
 
-// follow copies what the program writes until it ends, and learns its exit code.
+// follow copies the program's output until it ends, and records its exit code.
 func (c *Command) follow(ctx context.Context, conn interface{ Close() error }, from io.Reader, out io.Writer) {
 	copied := make(chan struct{})
 	w := &gate{w: out}
 	go func() {
 		defer close(copied)
-		stdcopy.StdCopy(w, w, from) //nolint:errcheck // the program's end tells
-		io.Copy(io.Discard, from)   //nolint:errcheck // where out fails: the program is not to wait
+		stdcopy.StdCopy(w, w, from) //nolint:errcheck // the program's exit code shows a failure
+		io.Copy(io.Discard, from)   //nolint:errcheck // if out fails, the program must not block
 	}()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -117,7 +117,7 @@ func (c *Command) follow(ctx context.Context, conn interface{ Close() error }, f
 	w.shut()
 }
 
-// inspect asks the engine how the program is, also when ctx has ended.
+// inspect returns the program's state from the engine, also when ctx has ended.
 func (c *Command) inspect(ctx context.Context) (container.ExecInspect, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
 	defer cancel()
@@ -142,8 +142,8 @@ func (c *Command) Terminate(ctx context.Context) {
 	}
 }
 
-// Kill ends everything in a container, which stays as it is.
-func (e *Engine) Kill(ctx context.Context, n Node) error {
+// Kill kills all processes in a container. It does not remove the container.
+func (e *Engine) Kill(ctx context.Context, n Container) error {
 	err := e.docker.ContainerKill(ctx, n.ID, "KILL")
 	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
 		return nil // gone, or not running
@@ -151,7 +151,7 @@ func (e *Engine) Kill(ctx context.Context, n Node) error {
 	return err
 }
 
-// gate passes on what is written until it is shut.
+// gate passes writes on until it is shut.
 type gate struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -14,8 +14,8 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// capabilities is all that a node may do: set up its interfaces and open packet
-// sockets.
+// capabilities are the only ones of a node: it may set up its interfaces and open
+// packet sockets.
 var capabilities = []string{"NET_ADMIN", "NET_RAW"}
 
 // file is a containerlab topology (docs/references.md#containerlab-files), as far as csiglab writes it.
@@ -77,10 +77,10 @@ type linkVars struct {
 }
 
 // WriteTopology writes the lab as a containerlab topology, which containerlab's
-// own command deploys as it is. A lab without RunID or Folder can be written, for
-// export. What a topology cannot say (a read-only root, no other capability, the
-// limit on processes) is not in it: Deploy adds that. Errors wrap ErrInvalid or
-// come from w.
+// own command can deploy. A lab without RunID or Folder can be written, for export.
+// The file lacks the settings that a topology cannot express (a read-only root, no
+// other capability, the limit on processes); Deploy adds them. Errors wrap ErrInvalid
+// or come from w.
 func WriteTopology(w io.Writer, lab Lab) error {
 	if err := lab.validate(); err != nil {
 		return err
@@ -93,8 +93,8 @@ func WriteTopology(w io.Writer, lab Lab) error {
 	return err
 }
 
-// name is the lab's name for containerlab: two runs of an experiment may stand
-// side by side.
+// name returns the lab's name for containerlab. It contains the run's id, as two runs
+// of an experiment may exist at the same time.
 func (lab *Lab) name() string {
 	if lab.RunID == "" {
 		return lab.Name
@@ -178,8 +178,8 @@ var (
 	unquote = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 )
 
-// Bounds of an interface's MTU: IPv4's smallest (RFC 791 §3.1) and what a veth
-// takes.
+// Bounds of an interface's MTU: IPv4's smallest (RFC 791 §3.1) and the largest of a
+// veth.
 const (
 	minMTU = 68
 	maxMTU = 65535

@@ -1,8 +1,8 @@
 // Package containers is the backend that runs plans with real frames in
-// containers: one without privileges per node, on the Docker engine of this
-// machine. Package containerlab makes the containers and the links of the graph;
-// this one hands the nodes what they are to do, over a Unix socket in a folder that
-// is mounted into each, and leaves the rest to backend.Drive.
+// containers: each node has an unprivileged container on the Docker engine of this
+// machine. Package containerlab makes the containers and the links of the graph.
+// This package sends each node its specification, over a Unix socket in a folder
+// that is mounted into every container; backend.Drive does the rest.
 package containers
 
 import (
@@ -66,14 +66,15 @@ func open(ctx context.Context) (*containerlab.Engine, error) {
 	return engine, nil
 }
 
-// NodeFolder implements backend.Backend: the only folder of a run that its nodes see.
+// NodeFolder implements backend.Backend. It is the only folder of a run that its nodes
+// see.
 func (Backend) NodeFolder(runFolder string) string { return filepath.Join(runFolder, nodeFolder) }
 
 // destroyTime bounds how long containers may take to go away.
 const destroyTime = 2 * time.Minute
 
-// Run implements backend.Backend. However it ends, nothing of the containers is left
-// but the topology file and an empty folder in the run's folder.
+// Run implements backend.Backend. However it ends, it removes the containers. The
+// topology file and an empty folder stay in the run's folder.
 func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out *backend.Outcome, err error) {
 	engine, err := open(ctx)
 	if err != nil {
@@ -93,11 +94,11 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out 
 	if err != nil {
 		return nil, err
 	}
-	meeting, err := openRendezvous(r.Folder)
+	rendezvous, err := openRendezvous(r.Folder)
 	if err != nil {
 		return nil, err
 	}
-	defer meeting.close()
+	defer rendezvous.close()
 	var times times
 	began := time.Now()
 	deployed, err := engine.Deploy(ctx, lab(r, programs, images))
@@ -109,18 +110,18 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out 
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyTime)
 		defer cancel()
-		meeting.disconnect()
+		rendezvous.disconnect()
 		err = errors.Join(err, engine.Destroy(ctx, deployed))
 		times.destroy = time.Since(began)
 		if err == nil && c.Note != nil {
 			c.Note(times.text(len(deployed.Nodes), out.Setup))
 		}
 	}()
-	l := &launcher{run: r, engine: engine, deployed: deployed, rendezvous: meeting}
+	l := &launcher{run: r, engine: engine, deployed: deployed, rendezvous: rendezvous}
 	d, err := l.deployment()
 	defer closeNetworks(d)
 	if err == nil {
-		err = meeting.gather(ctx, names(r.Plan.Graph), l.missing(ctx))
+		err = rendezvous.gather(ctx, names(r.Plan.Graph), l.missing(ctx))
 	}
 	if err != nil {
 		return nil, cause(ctx, err)
@@ -133,7 +134,7 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out 
 	return out, nil
 }
 
-// times are those of a deployment.
+// times are the durations of the phases of a deployment.
 type times struct{ deploy, destroy time.Duration }
 
 func (t times) text(containers int, setup time.Duration) string {
@@ -157,11 +158,11 @@ func names(g *topologies.Graph) []string {
 	return list
 }
 
-// wallMemory is the limit of a container in real time: its collector of garbage is
-// off until emu's limit of 512 MiB.
+// wallMemory is the memory limit of a container in real time: its garbage collector
+// is off up to emu's limit of 512 MiB.
 const wallMemory = 768 * units.MiB
 
-// lab returns what to deploy.
+// lab returns the lab to deploy for a run.
 func lab(r *backend.Run, programs backend.Programs, images containerlab.Images) containerlab.Lab {
 	l := Lab(r.Name, r.Plan.Graph, r.MTU(), images)
 	l.RunID, l.Folder = r.ID, r.Folder
@@ -179,8 +180,8 @@ func lab(r *backend.Run, programs backend.Programs, images containerlab.Images) 
 	return l
 }
 
-// Lab returns a fabric as containers that nobody drives yet: a node waits until
-// csiglab is at its socket. mtu is that of every interface.
+// Lab returns a fabric as containers that are not driven: a node waits until csiglab
+// listens at its socket. mtu is the MTU of every interface.
 func Lab(name string, g *topologies.Graph, mtu int, images containerlab.Images) containerlab.Lab {
 	l := containerlab.Lab{Name: name, Graph: g, MTU: mtu}
 	for _, n := range g.Nodes {

@@ -12,10 +12,10 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// WriteTopology writes a fabric whose packets carry so much payload at most as a
-// containerlab topology. The images are those of the nodes' programs that are
-// installed here, by content. A missing program is an error of the class
-// failure.ErrInfrastructure, a name that containers cannot have one of
+// WriteTopology writes a fabric as a containerlab topology. payload is the longest
+// payload of a packet. The images are those of the nodes' programs that are installed
+// here, by content. A missing program is an error of the class
+// failure.ErrInfrastructure; a name that containers cannot have is one of
 // failure.ErrConfiguration.
 func WriteTopology(w io.Writer, g *topologies.Graph, payload units.Size) error {
 	programs, err := backend.FindPrograms()

@@ -16,7 +16,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
-// launcher starts what runs in a run's containers.
+// launcher starts nodes and programs in a run's containers.
 type launcher struct {
 	run        *backend.Run
 	engine     *containerlab.Engine
@@ -45,15 +45,15 @@ func (l *launcher) deployment() (*backend.Deployment, error) {
 	return d, nil
 }
 
-// closeNetworks closes the nodes' namespaces: one that is held outlives its
-// container.
+// closeNetworks closes the nodes' namespaces. A namespace that is held open outlives
+// its container.
 func closeNetworks(d *backend.Deployment) {
 	for _, n := range d.Nodes {
 		n.Network.Close()
 	}
 }
 
-// missing returns what makes the error of a node that has not called.
+// missing returns a function that returns the error of a node that has not connected.
 func (l *launcher) missing(ctx context.Context) func(node int) error {
 	return func(node int) error {
 		return &backend.NodeError{
@@ -62,8 +62,8 @@ func (l *launcher) missing(ctx context.Context) func(node int) error {
 	}
 }
 
-// Start implements backend.Launcher: the node's process, which waits in its
-// container, is handed what it needs.
+// Start implements backend.Launcher. It sends the specification to the node's
+// process, which waits in its container.
 func (l *launcher) Start(ctx context.Context, node int, spec *process.Spec, shared *os.File) (*backend.Process, error) {
 	report, err := l.rendezvous.handOver(node, spec, shared)
 	if err != nil {
@@ -84,7 +84,7 @@ func (l *launcher) Raise(node, thread int) error {
 	return l.priority.raise(l.deployed.Nodes[node].PID, thread)
 }
 
-// cpu returns the processor time that the nodes have taken so far.
+// cpu returns the processor time that the nodes have used so far.
 func (l *launcher) cpu() (sum time.Duration) {
 	for _, n := range l.deployed.Nodes {
 		sum += cpuOf(n.PID)

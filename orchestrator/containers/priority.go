@@ -12,8 +12,8 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 )
 
-// priority gives threads in containers a real-time priority. Where the machine does
-// not permit it, runs go on without; their fidelity shows it.
+// priority gives threads in containers a real-time priority. If the machine does not
+// permit it, the run goes on without; its fidelity shows the effect.
 type priority struct {
 	group   string // file that takes threads into csiglab's own group; "" until it is needed
 	refused bool   // the machine does not permit it
@@ -40,8 +40,8 @@ func (p *priority) raise(pid, thread int) error {
 	return nil
 }
 
-// threadOf returns the id in this PID namespace of a thread of a process that
-// knows it as inner (NSpid of proc_pid_status(5)).
+// threadOf returns the id, in this PID namespace, of a thread of a process. inner is
+// its id in the process's own PID namespace (NSpid of proc_pid_status(5)).
 func threadOf(pid, inner int) (int, error) {
 	tasks := fmt.Sprintf("/proc/%d/task", pid)
 	list, err := os.ReadDir(tasks)

@@ -12,18 +12,19 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
-// answerTime is how long an engine may take to answer before there is none.
+// answerTime is how long an engine may take to answer. After that, this machine is
+// taken to have no engine.
 const answerTime = 5 * time.Second
 
-// ask returns the engine, or why there is none.
+// ask returns the engine, or an error if there is none.
 func ask(ctx context.Context) (*containerlab.Engine, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	return open(ctx) // who runs containers here is root
+	return open(ctx) // only root runs containers here
 }
 
-// Find implements runs.Finder: it counts the containers of the runs, and adds runs that only the engine
-// knows.
+// Find implements runs.Finder: it counts the containers of the runs, and adds the runs
+// that are known only to the engine.
 func (Backend) Find(ctx context.Context, list []runs.Run) ([]runs.Run, error) {
 	engine, err := ask(ctx)
 	if err != nil {
@@ -47,8 +48,8 @@ func (Backend) Find(ctx context.Context, list []runs.Run) ([]runs.Run, error) {
 	return list, nil
 }
 
-// Remove implements runs.Finder: it removes the containers of a run. It is an error that there is no engine
-// to ask for those of a run in containers.
+// Remove implements runs.Finder: it removes the containers of a run. It returns an
+// error if the run is one in containers and there is no engine.
 func (Backend) Remove(ctx context.Context, of runs.Run) (removed []string, err error) {
 	engine, err := ask(ctx)
 	if err != nil && of.Runtime == runtimes.Containerlab {

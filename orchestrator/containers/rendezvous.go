@@ -16,7 +16,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/process"
 )
 
-// A run's nodes call csiglab at a socket in the folder nodeFolder of the run's
+// A run's nodes connect to csiglab at a socket in the folder nodeFolder of the run's
 // folder, which containers see as mounted.
 const (
 	nodeFolder = "nodes"
@@ -24,7 +24,7 @@ const (
 	socketName = "nodes.sock"
 )
 
-// rendezvous is the socket at which a run's nodes call csiglab.
+// rendezvous is the socket at which a run's nodes connect to csiglab.
 type rendezvous struct {
 	folder *os.File
 	socket *net.UnixListener
@@ -46,21 +46,21 @@ func openRendezvous(runFolder string) (_ *rendezvous, err error) {
 	if r.folder, err = os.Open(path); err != nil {
 		return nil, err
 	}
-	// A socket's path has room for 107 bytes, which a run's folder may exceed.
+	// A socket's path is at most 107 bytes long, which a run's folder may exceed.
 	name := fmt.Sprintf("/proc/self/fd/%d/%s", r.folder.Fd(), socketName)
 	r.socket, err = net.ListenUnix("unixpacket", &net.UnixAddr{Net: "unixpacket", Name: name})
 	return r, err
 }
 
-// Limits of how long the nodes' calls may take; a node calls as its process
+// Limits of how long the nodes may take to connect; a node connects when its process
 // starts, before its links exist.
 const (
 	callTime = 30 * time.Second
 	nameLen  = 256
 )
 
-// gather waits for the calls of all nodes. missing makes the error of a node that
-// does not call.
+// gather waits until all nodes have connected. missing returns the error of a node
+// that does not connect.
 func (r *rendezvous) gather(ctx context.Context, names []string, missing func(node int) error) error {
 	r.calls = make([]*net.UnixConn, len(names))
 	limit := time.Now().Add(callTime)
@@ -93,7 +93,7 @@ func (r *rendezvous) gather(ctx context.Context, names []string, missing func(no
 	return nil
 }
 
-// handOver sends a node what it is to do and the memory that all nodes share. It
+// handOver sends a node its specification and the memory that all nodes share. It
 // returns the file of the node's report.
 func (r *rendezvous) handOver(node int, spec *process.Spec, shared *os.File) (*os.File, error) {
 	specRead, specWrite, err := os.Pipe()
@@ -114,15 +114,15 @@ func (r *rendezvous) handOver(node int, spec *process.Spec, shared *os.File) (*o
 		return nil, err
 	}
 	go func() {
-		// A node that dies meanwhile leaves no report, which says more than the
-		// broken pipe.
+		// If the node dies meanwhile, its report is missing; the caller reports that
+		// rather than the broken pipe.
 		gob.NewEncoder(specWrite).Encode(spec) //nolint:errcheck // see above
 		specWrite.Close()
 	}()
 	return report, nil
 }
 
-// disconnect closes the nodes' connections, upon which they end.
+// disconnect closes the nodes' connections. A node ends when its connection closes.
 func (r *rendezvous) disconnect() {
 	for _, c := range r.calls {
 		if c != nil {
@@ -138,6 +138,6 @@ func (r *rendezvous) close() {
 		r.socket.Close()
 	}
 	if r.folder != nil {
-		r.folder.Close() // stays, so that the topology file can be deployed again
+		r.folder.Close() // the folder stays on disk, so that the topology file can be deployed again
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // affinity pins the nodes of a pod to one processor: most frames then go between
-// neighbours that share its cache. The nodes above the pods are dealt out.
+// neighbours that share its cache. The nodes above the pods are distributed over all
+// processors.
 type affinity struct {
 	all  unix.CPUSet // what the supervisor may use
 	cpus []int
@@ -38,7 +39,7 @@ func newAffinity(g *topologies.Graph) *affinity {
 	return a
 }
 
-// pin moves the calling thread, and what it starts, to the node's processor.
+// pin moves the calling thread, and processes that it starts, to the node's processor.
 func (a *affinity) pin(node int) {
 	if len(a.cpus) > 1 {
 		var set unix.CPUSet

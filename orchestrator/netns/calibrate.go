@@ -13,8 +13,8 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Calibrate measures how well this machine keeps real time, in namespaces like
-// those of a run of so many nodes. It takes about two seconds.
+// Calibrate measures how well this machine keeps real time with the given number of
+// nodes, in namespaces like those of a run. It takes about two seconds.
 func Calibrate(ctx context.Context, nodes int) (*wall.Calibration, error) {
 	two := &topologies.Graph{
 		Name:  "calibration",
@@ -41,7 +41,7 @@ type calibrating struct {
 	result **wall.Calibration
 }
 
-// Run measures instead of running the plan.
+// Run measures the machine; it does not run the plan.
 func (b calibrating) Run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
 	m, err := supervised(ctx, r.ID, &order{Run: *r, Calibrate: b.nodes}, c)
 	if err != nil {

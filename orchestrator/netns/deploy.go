@@ -48,7 +48,7 @@ func newNamespace() (file *os.File, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlock: nobody else may get the thread
+		runtime.LockOSThread() // never unlocked: no other goroutine may get the thread
 		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			err = fmt.Errorf("new namespace: %w", err)
 			return
@@ -71,8 +71,8 @@ func newNamespace() (file *os.File, err error) {
 	return file, err
 }
 
-// launcher starts the nodes' processes. It belongs to the supervisor's main thread,
-// with which they die.
+// launcher starts the nodes' processes. Only the supervisor's main thread may use it:
+// the processes die with the thread that starts them.
 type launcher struct {
 	order    *order
 	home     *os.File   // the supervisor's own namespace
@@ -135,8 +135,8 @@ func (l *launcher) startIn(node int, cmd *exec.Cmd) error {
 	return errors.Join(err, unix.Setns(int(l.home.Fd()), unix.CLONE_NEWNET))
 }
 
-// waiter waits for a process in the background. It returns what says why the process
-// failed.
+// waiter waits for a process in the background. It returns the function for
+// backend.Process.Wait.
 func (l *launcher) waiter(cmd *exec.Cmd, stderr *tail) func(reported bool) string {
 	ended := make(chan error, 1)
 	l.waiting.Go(func() { ended <- cmd.Wait() })
@@ -173,7 +173,8 @@ func (l *launcher) Programs(context.Context) (application.Starter, error) {
 // Raise implements backend.Launcher: nodes raise their own threads.
 func (*launcher) Raise(int, int) error { return nil }
 
-// reap ends what still runs and waits, so that nothing is left for init to reap.
+// reap kills the processes that still run and waits for all of them, so that no
+// process remains for the machine's init to reap.
 func (l *launcher) reap() {
 	for _, cmd := range l.started {
 		cmd.Process.Kill()

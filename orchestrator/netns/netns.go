@@ -11,8 +11,8 @@
 //	                       └─ …
 //
 // No interface appears in the namespace that csiglab runs in. Namespaces have no
-// names, and each process dies with the one above it, so that nothing stays
-// behind; Find and Remove are for what a kernel or a debugger kept alive
+// names, and each process dies with its parent in this tree, so that nothing
+// remains. Find and Remove are for processes that a kernel or a debugger kept alive
 // nevertheless.
 package netns
 
@@ -49,8 +49,8 @@ type Backend struct {
 	HostProgram, SwitchProgram []string
 }
 
-// Check implements backend.Backend. The run's programs and those of its nodes must be
-// there; whether namespaces can be made shows when they are.
+// Check implements backend.Backend. It checks that the run's programs and those of its
+// nodes exist. It does not check whether namespaces can be made.
 func (b Backend) Check(_ context.Context, r *backend.Run) error {
 	if err := r.CheckPrograms(); err != nil {
 		return err
@@ -75,11 +75,11 @@ func (b Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*b
 	return m.Outcome, nil
 }
 
-// order is what a supervisor is told. It is plain data.
+// order is the order that csiglab sends to a supervisor. It is plain data.
 type order struct {
 	Run                        backend.Run
 	HostProgram, SwitchProgram []string
-	Calibrate                  int // not 0: measure how well the machine keeps real time with so many nodes; none runs
+	Calibrate                  int // not 0: measure how well the machine keeps real time with so many nodes and run none
 }
 
 func (b Backend) order(r *backend.Run) (*order, error) {
@@ -95,25 +95,25 @@ func (b Backend) order(r *backend.Run) (*order, error) {
 // supervisorArgument is the hidden subcommand of the supervisor.
 const supervisorArgument = "netns-supervisor"
 
-// message is what the supervisor says on its pipe, gob after gob.
+// message is one message of the supervisor. It sends a stream of gobs on its pipe.
 type message struct {
 	Deployed    *deployed
 	Records     *metrics.Batch
 	Now         units.Time
-	Started     bool // a run in real time has
+	Started     bool // a run in real time has started
 	Outcome     *backend.Outcome
 	Calibration *wall.Calibration
 	Failure     *failure
 }
 
-// deployed is where the supervisor has put the nodes.
+// deployed describes the nodes and links that the supervisor has made.
 type deployed struct {
 	Supervisor int // its process
 	Nodes      []runs.Node
 	Links      []runs.Link
 }
 
-// failure is an error that crosses processes.
+// failure is an error in a form that can be sent to another process.
 type failure struct {
 	Node        *backend.NodeError
 	Link        *emu.LinkError
@@ -141,8 +141,8 @@ func asFailure(err error) *failure {
 	return f
 }
 
-// Times of the end of a run: how long a supervisor that is told to end may take to
-// reap its nodes, and how long processes may take to die.
+// Times of the end of a run: how long a supervisor may take to reap its nodes after a
+// SIGTERM, and how long processes may take to die.
 const (
 	reapTime  = time.Second
 	deathTime = 3 * time.Second
@@ -161,7 +161,7 @@ func supervised(ctx context.Context, id string, o *order, c backend.Control) (m 
 	return m, err
 }
 
-// supervise starts the supervisor and listens to it until it ends.
+// supervise starts the supervisor and receives its messages until it ends.
 func supervise(ctx context.Context, id string, o *order, c backend.Control) (*message, error) {
 	p, err := startSupervisor(id)
 	if err != nil {
@@ -188,7 +188,7 @@ func supervise(ctx context.Context, id string, o *order, c backend.Control) (*me
 			}
 		}
 	}()
-	last, refused := listen(ctx, p, c)
+	last, refused := receive(ctx, p, c)
 	waited := p.cmd.Wait()
 	close(ended)
 	p.awaitDeath()
@@ -209,9 +209,9 @@ func supervise(ctx context.Context, id string, o *order, c backend.Control) (*me
 	return last, nil
 }
 
-// listen hands on what the supervisor says until it says no more. It returns the last
-// message, and an error if the caller refused to go on.
-func listen(ctx context.Context, p *supervisorProcess, c backend.Control) (last *message, refused error) {
+// receive passes the supervisor's messages to the caller's Control until their end. It
+// returns the last message, and the error with which Control.Deployed refused the run.
+func receive(ctx context.Context, p *supervisorProcess, c backend.Control) (last *message, refused error) {
 	last = new(message)
 	for decoder := gob.NewDecoder(p.messages); ; {
 		var m message
@@ -242,8 +242,8 @@ func listen(ctx context.Context, p *supervisorProcess, c backend.Control) (last 
 	}
 }
 
-// asSeenHere adds the user namespace of the nodes, which the supervisor itself
-// cannot tell from the machine's.
+// asSeenHere returns the nodes and links, with the user namespace of the nodes. The
+// supervisor cannot set it: its own namespace looks like the machine's to it.
 func (d *deployed) asSeenHere() ([]runs.Node, []runs.Link) {
 	if os.Geteuid() != 0 {
 		for i := range d.Nodes {
@@ -257,9 +257,9 @@ func (d *deployed) asSeenHere() ([]runs.Node, []runs.Link) {
 type supervisorProcess struct {
 	cmd      *exec.Cmd
 	stderr   tail
-	order    *os.File // takes an order; for a run that is held, its end releases the run
+	order    *os.File // the order is written to it; closing it releases a run that is held
 	messages *os.File
-	alive    *os.File // ends with the last process of the run
+	alive    *os.File // reaches its end when the last process of the run has died
 }
 
 func startSupervisor(id string) (_ *supervisorProcess, err error) {
@@ -267,9 +267,9 @@ func startSupervisor(id string) (_ *supervisorProcess, err error) {
 		return nil, errors.New("the program has not called netns.Supervise, so it cannot be a supervisor")
 	}
 	p := new(supervisorProcess)
-	var theirs []*os.File
+	var remote []*os.File // the supervisor's ends of the pipes
 	defer func() {
-		for _, file := range theirs {
+		for _, file := range remote {
 			file.Close()
 		}
 		if err != nil {
@@ -277,8 +277,8 @@ func startSupervisor(id string) (_ *supervisorProcess, err error) {
 		}
 	}()
 	for _, pipe := range []struct {
-		ours  **os.File
-		write bool // ours is the end that is written to
+		local **os.File
+		write bool // the local end is the one that is written to
 	}{{&p.order, true}, {&p.messages, false}, {&p.alive, false}} {
 		read, write, err := os.Pipe()
 		if err != nil {
@@ -287,13 +287,13 @@ func startSupervisor(id string) (_ *supervisorProcess, err error) {
 		if pipe.write {
 			read, write = write, read
 		}
-		*pipe.ours, theirs = read, append(theirs, write)
+		*pipe.local, remote = read, append(remote, write)
 	}
 	p.cmd = exec.Command("/proc/self/exe", supervisorArgument)
 	p.cmd.Args[0] = os.Args[0]
 	p.cmd.Env = append(os.Environ(), runs.EnvironmentRun+"="+id)
 	p.cmd.Stderr = &p.stderr
-	p.cmd.ExtraFiles = theirs
+	p.cmd.ExtraFiles = remote
 	p.cmd.SysProcAttr = isolation()
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%w: start the supervisor: %w; rootless runs need user namespaces", backend.ErrUnavailable, err)
@@ -301,8 +301,8 @@ func startSupervisor(id string) (_ *supervisorProcess, err error) {
 	return p, nil
 }
 
-// awaitDeath waits until the last process of the run has died. What takes too long,
-// the caller kills by the run's id.
+// awaitDeath waits until the last process of the run has died, at most deathTime. The
+// caller kills the remaining processes by the run's id.
 func (p *supervisorProcess) awaitDeath() {
 	p.alive.SetReadDeadline(time.Now().Add(deathTime))
 	p.alive.Read(make([]byte, 1)) //nolint:errcheck // the end or the deadline
@@ -332,7 +332,7 @@ func isolation() *syscall.SysProcAttr {
 	return attr
 }
 
-// tail keeps the end of what a process writes to its standard error.
+// tail keeps the last bytes that a process writes to its standard error.
 type tail struct{ b []byte }
 
 const tailLen = 2000

@@ -6,8 +6,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
-// Find implements runs.Finder: it notes the processes of the runs. A run's processes
-// carry its id in their environment; namespaces and links go with the processes.
+// Find implements runs.Finder: it adds the processes of the runs. A run's processes
+// carry its id in their environment; namespaces and links vanish with the processes.
 func (Backend) Find(_ context.Context, list []runs.Run) ([]runs.Run, error) {
 	owned := runs.Processes()
 	for i := range list {

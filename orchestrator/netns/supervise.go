@@ -25,12 +25,13 @@ const (
 	fileAlive    = 5
 )
 
-// supervisable is whether the program called Supervise. A program that did not would
-// do its own work again, and start the next supervisor, when it is started as one.
+// supervisable reports whether the program has called Supervise. A program that has
+// not would, when it is started as a supervisor, do its own work again and start the
+// next supervisor.
 var supervisable bool
 
-// Supervise turns the program into a supervisor, and ends it, if that is what it
-// was started for; otherwise it does nothing. main calls it first of all.
+// Supervise does nothing unless the program was started as a supervisor. Then it runs
+// the supervisor and exits. main calls it first of all.
 func Supervise() {
 	supervisable = true
 	application.Init()
@@ -47,7 +48,7 @@ func Supervise() {
 	var last message
 	if err == nil {
 		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
-		last, err = obey(ctx, &o, in, out)
+		last, err = carryOut(ctx, &o, in, out)
 		stop()
 	}
 	if err != nil {
@@ -59,8 +60,8 @@ func Supervise() {
 	os.Exit(0)
 }
 
-// obey does what an order says. in is open for as long as a run is held.
-func obey(ctx context.Context, o *order, in *os.File, out *gob.Encoder) (last message, err error) {
+// carryOut carries out an order. in is open for as long as a run is held.
+func carryOut(ctx context.Context, o *order, in *os.File, out *gob.Encoder) (last message, err error) {
 	d, l, err := deploy(o)
 	if err != nil {
 		return last, err
@@ -70,21 +71,21 @@ func obey(ctx context.Context, o *order, in *os.File, out *gob.Encoder) (last me
 		last.Calibration, err = backend.Calibrate(d, &o.Run, o.Calibrate)
 		return last, err
 	}
-	// Without csiglab, who reads the messages, the supervisor dies.
+	// If csiglab dies, who reads the messages, the supervisor dies too.
 	var mu sync.Mutex
-	tell := func(m message) {
+	send := func(m message) {
 		mu.Lock()
 		defer mu.Unlock()
 		out.Encode(m) //nolint:errcheck // see above
 	}
 	control := backend.Control{
 		Deployed: func(nodes []runs.Node, links []runs.Link) error {
-			tell(message{Deployed: &deployed{Supervisor: os.Getpid(), Nodes: nodes, Links: links}})
+			send(message{Deployed: &deployed{Supervisor: os.Getpid(), Nodes: nodes, Links: links}})
 			return nil
 		},
-		Records:  consumer(func(b *metrics.Batch) { tell(message{Records: b}) }),
-		Started:  func() { tell(message{Started: true}) },
-		Progress: func(now units.Time, _ float64) { tell(message{Now: now}) },
+		Records:  consumer(func(b *metrics.Batch) { send(message{Records: b}) }),
+		Started:  func() { send(message{Started: true}) },
+		Progress: func(now units.Time, _ float64) { send(message{Now: now}) },
 	}
 	if o.Run.Held {
 		control.Hold = untilEnd(in)
@@ -98,7 +99,7 @@ type consumer func(*metrics.Batch)
 
 func (c consumer) Consume(b *metrics.Batch) { c(b) }
 
-// untilEnd returns a channel that is closed at the end of a file: csiglab leaves the
+// untilEnd returns a channel that is closed at the end of a file. csiglab keeps the
 // order's pipe open for as long as the run is held.
 func untilEnd(in *os.File) <-chan struct{} {
 	ended := make(chan struct{})

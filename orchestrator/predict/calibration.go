@@ -44,7 +44,7 @@ const (
 	busyLoad = 0.5 // per processor, of a machine that is busy
 )
 
-// fresh tells whether the calibration is still of use.
+// fresh reports whether the calibration is still of use.
 func (c *calibration) fresh(now time.Time) bool {
 	age, most := now.Sub(c.At), calmAge
 	if c.busy() {

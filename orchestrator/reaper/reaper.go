@@ -1,5 +1,5 @@
-// Package reaper is the init of a namespace of processes that holds nothing but
-// programs of others: it waits, and buries the dead.
+// Package reaper is the init of a PID namespace in which users' programs run: it
+// waits and reaps orphans.
 package reaper
 
 import (
@@ -10,11 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Argument makes csig-host such an init.
+// Argument is the argument that makes csig-host such an init.
 const Argument = "idle"
 
-// Run buries those whose parent is gone, until the process gets one of the
-// signals.
+// Run reaps orphans until the process receives one of the signals.
 func Run(until ...os.Signal) {
 	died, end := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Ignore(unix.SIGINT, unix.SIGHUP, unix.SIGTERM)

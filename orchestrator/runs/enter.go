@@ -15,14 +15,14 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/process"
 )
 
-// Environment variables of a run's processes on this machine: its id, by which
+// Environment variables of a run's processes on this machine: the run's id, by which
 // they are found, and the node's name.
 const (
 	EnvironmentRun  = "CSIGLAB_RUN"
 	EnvironmentNode = process.EnvironmentNode
 )
 
-// Marks tells whether a variable, as name=value, is one of those.
+// Marks reports whether a variable, as name=value, is one of those.
 func Marks(variable string) bool {
 	return strings.HasPrefix(variable, EnvironmentRun+"=") || strings.HasPrefix(variable, EnvironmentNode+"=")
 }
@@ -37,10 +37,11 @@ func (e *CommandError) Error() string { return fmt.Sprintf("%s: %v", e.Command, 
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// Enter turns this process into a command, of at least one word, in the network
-// namespace of a node, with the machine's files. It belongs to the run and is
-// killed at its end. Its input, output, signals and exit code are then the
-// command's. Enter returns only an error: a *CommandError if it is the command's.
+// Enter replaces this process by a command, of at least one word, in the network
+// namespace of a node, with the machine's files. The command belongs to the run and
+// is killed at the run's end. It has this process's input, output, signals and exit
+// code. Enter returns only if it fails: with a *CommandError if the command is at
+// fault.
 func (r *Run) Enter(n Node, command, env []string) error {
 	env = slices.DeleteFunc(slices.Clone(env), Marks)
 	env = append(env, EnvironmentRun+"="+r.ID, EnvironmentNode+"="+n.Name)
@@ -55,7 +56,7 @@ func (r *Run) Enter(n Node, command, env []string) error {
 	if n.User != "" {
 		return enterUser(n, path, command, env)
 	}
-	runtime.LockOSThread() // the command gets the namespace of the thread
+	runtime.LockOSThread() // the command inherits the namespace of the thread
 	defer runtime.UnlockOSThread()
 	space, err := os.Open(n.Network)
 	if err != nil {
@@ -75,9 +76,8 @@ func (r *Run) Enter(n Node, command, env []string) error {
 	return err
 }
 
-// enterUser enters the node of a run without privileges. A process with several
-// threads, such as this, cannot enter a user namespace (setns(2)); nsenter of
-// util-linux can.
+// enterUser enters a node of an unprivileged run. A process with several threads, such
+// as this one, cannot enter a user namespace (setns(2)); nsenter of util-linux can.
 func enterUser(n Node, path string, command, env []string) error {
 	nsenter, err := exec.LookPath("nsenter")
 	if err != nil {

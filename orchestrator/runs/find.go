@@ -8,14 +8,14 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 )
 
-// UnknownError reports a run or node that there is not.
+// UnknownError reports that there is no such run or node.
 type UnknownError struct {
 	What  string // run or node
 	Text  string // that the user gave
 	Known []string
 }
 
-// mostListed is how many names an error lists.
+// mostListed is how many names an error lists at most.
 const mostListed = 40
 
 func (e *UnknownError) Error() string {
@@ -33,7 +33,7 @@ func (e *UnknownError) Error() string {
 	return text + "; known: " + strings.Join(e.Known, " ")
 }
 
-// AmbiguousError reports a text that stands for several runs.
+// AmbiguousError reports a text that matches several runs.
 type AmbiguousError struct {
 	Text string
 	Runs []Run
@@ -47,9 +47,9 @@ func (e *AmbiguousError) Error() string {
 	return text
 }
 
-// Find returns the run that a text stands for: its id, the beginning of its id if
-// no other's begins so, or its experiment's name. Of several, those whose holder
-// lives are preferred. The error is an *UnknownError or an *AmbiguousError.
+// Find returns the run that a text names: by its id, by a prefix of its id that no
+// other id has, or by its experiment's name. Runs whose holder lives are preferred.
+// The error is an *UnknownError or an *AmbiguousError.
 func Find(runs []Run, text string) (Run, error) {
 	var found, alive []Run
 	var known []string

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Report is how a lab ended, for who asked for it.
+// Report says how a lab ended. The processes that asked for the end receive it.
 type Report struct {
 	Code   int    `json:"code"` // exit code of csiglab
 	Output string `json:"output"`
@@ -26,7 +26,7 @@ const deathTime = 2 * time.Second
 // order.
 var ErrHolderDied = errors.New("its holder has died")
 
-// Holder waits for somebody to ask for the end of a lab of this process.
+// Holder waits for another process to ask for the end of a lab of this process.
 type Holder struct {
 	asked  chan struct{}
 	listen *net.UnixListener
@@ -38,8 +38,8 @@ type Holder struct {
 
 func socket(id string) string { return filepath.Join(folder(), id+".sock") }
 
-// at calls do with a path of a socket that is short enough for the kernel: it has
-// room for 107 bytes (unix(7)).
+// at calls do with a path of a socket that is short enough for the kernel, which
+// takes at most 107 bytes (unix(7)).
 func at(id string, do func(path string) error) error {
 	dir, err := os.Open(folder())
 	if err != nil {
@@ -49,7 +49,7 @@ func at(id string, do func(path string) error) error {
 	return do(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket(id))))
 }
 
-// Hold makes the lab id known as one that can be asked to end.
+// Hold opens the socket at which other processes can ask the lab id to end.
 func Hold(id string) (*Holder, error) {
 	h := &Holder{asked: make(chan struct{})}
 	err := at(id, func(path string) (err error) {
@@ -82,17 +82,17 @@ func (h *Holder) accept() {
 	}
 }
 
-// Asked is closed when somebody asks for the lab's end.
+// Asked is closed when another process asks for the lab's end.
 func (h *Holder) Asked() <-chan struct{} { return h.asked }
 
-// Close tells all who asked how the lab ended.
+// Close sends the report to all processes that asked for the end.
 func (h *Holder) Close(r Report) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
 	errs := []error{h.listen.Close()}
 	for _, call := range h.calls {
-		json.NewEncoder(call).Encode(r) //nolint:errcheck // who has hung up does not want to know
+		json.NewEncoder(call).Encode(r) //nolint:errcheck // the process may have closed its connection
 		errs = append(errs, call.Close())
 	}
 	return errors.Join(errs...)

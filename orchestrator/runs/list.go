@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// Finder finds and removes what is left of runs on this machine, by the id that
-// everything of a run carries.
+// Finder finds and removes the processes and containers of runs on this machine, by
+// the id that they carry.
 type Finder interface {
-	// Find adds to the runs of the list what there is of each. It may append runs
-	// that are not on the list; they are dead.
+	// Find adds to each run of the list its processes or containers. It may append
+	// runs that are not on the list; they are dead.
 	Find(ctx context.Context, runs []Run) ([]Run, error)
-	// Remove removes what there is of a run, of any backend, and returns in words
-	// what it was. It may be repeated.
+	// Remove removes the processes or containers of a run, of any backend, and
+	// returns in words what it removed. It may be repeated.
 	Remove(ctx context.Context, r Run) (removed []string, err error)
 }
 
@@ -74,11 +74,12 @@ func List(ctx context.Context, finders ...Finder) ([]Run, error) {
 	return runs, nil
 }
 
-// Clean removes what the runs left whose holder is gone: of all, or of the one
-// that is chosen by its id or name if which is not empty. It finds them by their
-// id, needs no file of an experiment and may be repeated; a run that there is not
-// is no error. It returns what it removed, in words. A run whose holder lives is
-// left alone, and an error if it was chosen; with all it is ended first.
+// Clean removes the remains of the runs whose holder is gone: of all of them or, if
+// which is not empty, of the one with that id or name. It finds remains by the run's
+// id, needs no file of an experiment and may be repeated; an unknown run is not an
+// error. It returns in words what it removed. If all is set, it first ends runs whose
+// holder lives. Otherwise it does not touch them, and returns an error if which names
+// one.
 func Clean(ctx context.Context, which string, all bool, finders ...Finder) (removed []string, err error) {
 	runs, err := List(ctx, finders...)
 	if err != nil {
@@ -110,7 +111,7 @@ func Clean(ctx context.Context, which string, all bool, finders ...Finder) (remo
 	return removed, nil
 }
 
-// clean ends the holder of a run, if it lives, and removes what is left.
+// clean ends the holder of a run, if it lives, and removes the run's remains.
 func clean(ctx context.Context, r Run, finders []Finder) (removed []string, err error) {
 	if r.State != Dead {
 		if err := r.end(ctx); err != nil {
@@ -134,12 +135,12 @@ func clean(ctx context.Context, r Run, finders []Finder) (removed []string, err 
 	return append(removed, "the entry of run "+r.ID), nil
 }
 
-// endTime is how long a holder that is asked to end has for it; then it is killed.
-// The containers of a large fabric take that long.
+// endTime is how long a holder may take to end before it is killed. To remove the
+// containers of a large fabric takes that long.
 const endTime = 20 * time.Second
 
-// end ends the holder of a run. A pidfd keeps it from being another process by the
-// time of the signal.
+// end ends the holder of a run. It signals through a pidfd, so that no other process
+// that has got the same PID meanwhile is hit.
 func (r *Run) end(ctx context.Context) error {
 	if r.PID == os.Getpid() {
 		return errors.New("it is this process's own")
@@ -170,17 +171,17 @@ func (r *Run) end(ctx context.Context) error {
 	return nil
 }
 
-// up tells whether a lab can be asked to end, which it can once all of it runs.
+// up reports whether a lab can be asked to end. It can once all its nodes run.
 func (r *Run) up() bool {
 	_, err := os.Stat(socket(r.ID))
 	return err == nil
 }
 
-// alive tells whether the holder of a run lives.
+// alive reports whether the holder of a run lives.
 func (r *Run) alive() bool { return r.Ticks != 0 && ticksOf(r.PID) == r.Ticks }
 
-// ticksOf returns when a process started, in ticks since boot, and 0 when it is
-// gone, if only its parent has not noticed (proc(5), fields 3 and 22).
+// ticksOf returns when a process started, in ticks since boot (proc(5), fields 3 and
+// 22). It returns 0 when the process is gone or a zombie.
 func ticksOf(pid int) uint64 {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

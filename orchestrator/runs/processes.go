@@ -14,8 +14,8 @@ import (
 // patience is how long processes may take to die.
 const patience = 3 * time.Second
 
-// Kill kills the processes of a run on this machine, also what Enter has started in
-// its nodes, and tells in words which.
+// Kill kills the processes of a run on this machine, also the commands that Enter has
+// started in its nodes, and returns in words which.
 func Kill(id string) (removed []string, err error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		left := Processes()[id]
@@ -34,8 +34,8 @@ func Kill(id string) (removed []string, err error) {
 	}
 }
 
-// killRun kills a process if it still carries the run's id: a pidfd keeps the
-// process from being another one by the time of the signal.
+// killRun kills a process if it still carries the run's id. It signals through a pidfd,
+// so that no other process that has got the same PID meanwhile is hit.
 func killRun(pid int, id string) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package runs keeps the list of the runs on this machine, so that another process
-// finds them: what each consists of, whether the csiglab that holds it lives, and
-// what it left behind. It enters the network namespace of a node and asks a
-// holder to end its run. It starts no run; the backends write their runs into the
-// list, and Clean asks them to remove what carries a run's id.
+// Package runs keeps the list of the runs on this machine, so that other processes
+// find them: the nodes and links of each run, whether the csiglab that holds it
+// lives, and what remains of it. It enters the network namespace of a node and asks a
+// holder to end its run. It starts no run: package backend puts its runs on the list,
+// and Clean asks the backends to remove everything that carries a run's id.
 //
 //	          Register         Describe           Hold              Remove
 //	(nothing) ───────▶ running ───────▶ running ───────▶ held ───────────▶ (nothing)
@@ -24,8 +24,8 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// Run is a run that is under way, or that left something behind. Its JSON is what
-// csiglab inspect prints.
+// Run is a run that is under way, or of which something remains. csiglab inspect
+// prints its JSON.
 type Run struct {
 	ID       string  `json:"id"` // [0-9a-f]+
 	Name     string  `json:"name"`
@@ -34,13 +34,13 @@ type Run struct {
 	Dilation float64 `json:"dilation,omitempty"` // wall seconds per model second, of clock wall
 	State    State   `json:"state"`              // not in the list's files
 	Folder   string  `json:"folder"`             // absolute
-	// NodeFolder is where the nodes leave what they capture and look for who wants
-	// their frames; absolute.
+	// NodeFolder is the folder, absolute, where the nodes write captured frames and
+	// look for the pipes of live captures.
 	NodeFolder string    `json:"nodeFolder"`
 	Started    time.Time `json:"started"`
 	PID        int       `json:"pid"`           // of the holder: the csiglab that runs it
 	Ticks      uint64    `json:"ticks"`         // since boot, when that process started
-	Held       bool      `json:"held"`          // a lab: it runs until it is told to end
+	Held       bool      `json:"held"`          // a lab: it runs until it is asked to end
 	End        *Report   `json:"end,omitempty"` // of a lab that ended by itself
 	Nodes      []Node    `json:"nodes"`         // none before they are deployed
 	Links      []Link    `json:"links"`
@@ -49,7 +49,7 @@ type Run struct {
 	Containers int   `json:"-"`
 }
 
-// State is what a run is at.
+// State is the state of a run.
 type State string
 
 // States of a run.
@@ -68,12 +68,12 @@ type Node struct {
 	Application string      `json:"application,omitempty"` // name of the container of its programs
 	Addresses   []string    `json:"addresses,omitempty"`   // of a host, in the fabric: IPv4, and IPv6 where programs run
 	Network     string      `json:"network"`               // file of its network namespace
-	User        string      `json:"user,omitempty"`        // file of the user namespace that owns that, where it is not the machine's
+	User        string      `json:"user,omitempty"`        // file of the user namespace that owns Network; empty: the machine's
 	Interfaces  []Interface `json:"interfaces"`            // by port
 }
 
-// Interface is a port's interface in its node's network namespace. That of
-// programs leads to no link but to the node.
+// Interface is a port's interface in its node's network namespace. The interface of
+// programs is joined to the node, not to a link.
 type Interface struct {
 	Name          string `json:"name"` // empty where the link is in a process's memory
 	MAC           string `json:"mac"`
@@ -87,14 +87,14 @@ type Interface struct {
 type Link struct {
 	Name    string    `json:"name"`
 	Nodes   [2]string `json:"nodes"`
-	RateBPS int64     `json:"rateBps"` // of the model, as the next
-	DelayUS float64   `json:"delayUs"`
+	RateBPS int64     `json:"rateBps"`          // of the model
+	DelayUS float64   `json:"delayUs"`          // of the model
 	Memory  bool      `json:"memory,omitempty"` // in a process's memory, without interfaces
 }
 
-// Describe returns the nodes and links of a graph, without what a backend adds to
-// the nodes. port names the interface of a port; inMemory says of each link whether it has
-// none.
+// Describe returns the nodes and links of a graph. A backend adds processes,
+// namespaces and containers. port returns the name of a port's interface; inMemory
+// says of each link whether it is in memory and has no interfaces.
 func Describe(g *topologies.Graph, port func(int) string, inMemory []bool) ([]Node, []Link) {
 	nodes, links := make([]Node, len(g.Nodes)), make([]Link, len(g.Links))
 	for i, n := range g.Nodes {
@@ -128,7 +128,7 @@ func Describe(g *topologies.Graph, port func(int) string, inMemory []bool) ([]No
 	return nodes, links
 }
 
-// AddPrograms adds to hosts that run programs the interface that these have.
+// AddPrograms adds the interface of programs to the hosts that run programs.
 func AddPrograms(nodes []Node, hosts []int, name string) {
 	for _, i := range hosts {
 		v6 := wire.HostIPv6(i)
@@ -150,8 +150,8 @@ func mac(node, port int) string {
 // several goroutines, but not at once.
 type Entry struct{ run Run }
 
-// Register puts a run of this process into the list. It fills in the process and the
-// start.
+// Register puts a run of this process into the list. It sets the run's PID, Ticks and
+// Started.
 func Register(r Run) (*Entry, error) {
 	r.PID, r.Ticks, r.Started = os.Getpid(), ticksOf(os.Getpid()), time.Now().Round(time.Second)
 	e := &Entry{run: r}
@@ -161,14 +161,14 @@ func Register(r Run) (*Entry, error) {
 	return e, nil
 }
 
-// Describe adds what has been deployed.
+// Describe adds the nodes and links that have been deployed.
 func (e *Entry) Describe(nodes []Node, links []Link) error {
 	e.run.Nodes, e.run.Links = nodes, links
 	return e.write()
 }
 
-// Remove takes the run, which is over, off the list, also when it has been taken off
-// before, and kills what Enter has started in its nodes.
+// Remove takes the run, which is over, off the list and kills the commands that Enter
+// has started in its nodes. It may be repeated.
 func (e *Entry) Remove() error {
 	if _, err := Kill(e.run.ID); err != nil {
 		return err // it stays on the list
@@ -204,9 +204,9 @@ func folder() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("csiglab-%d", os.Getuid()))
 }
 
-// checkFolder returns an error, which is fs.ErrNotExist where there is no list yet,
-// unless the folder of the list is what this user has made: whose name lies in a
-// place that all may write to may be another's.
+// checkFolder returns an error unless this user has made the folder of the list: where
+// all users may write, another user may have made a folder of that name. The error is
+// fs.ErrNotExist if there is no list yet.
 func checkFolder() error {
 	dir := folder()
 	info, err := os.Lstat(dir)
@@ -221,7 +221,7 @@ func checkFolder() error {
 
 func file(id string) string { return filepath.Join(folder(), id+".json") }
 
-// record writes a run's file as a whole: a reader sees the old or the new one.
+// record writes a run's file atomically: a reader sees the old or the new one.
 func record(r Run) error {
 	if err := os.MkdirAll(folder(), 0o700); err != nil {
 		return err

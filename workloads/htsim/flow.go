@@ -126,7 +126,7 @@ func (m *matrix) readFlow(words []lines.Word) error {
 	return nil
 }
 
-// isDecimal tells whether text is digits with at most one point.
+// isDecimal reports whether text is digits with at most one point.
 func isDecimal(text string) bool {
 	return text != "." && strings.Count(text, ".") <= 1 && strings.Trim(text, "0123456789.") == ""
 }

@@ -95,7 +95,7 @@ func (g *signalling) latest(now units.Time, rtt units.Duration) (sig congestion.
 	return congestion.Signal{Valid: true, Sample: g.held, Age: age}
 }
 
-// ProbeDue tells whether a probe is to be sent.
+// ProbeDue reports whether a probe is to be sent.
 func (s *Sender) ProbeDue(now units.Time) bool { return s.signalling.nextProbe <= now }
 
 // Probe writes the probe that is due into p: a packet without payload that

@@ -60,7 +60,7 @@ func (r *Receiver) build(p *wire.Packet, kind wire.Kind) {
 	p.Size = r.cfg.Sizes.Of(p)
 }
 
-// Expects tells whether the flow has a packet of p's PSN.
+// Expects reports whether the flow has a packet of p's PSN.
 func (r *Receiver) Expects(p *wire.Packet) bool { return int64(p.PSN()) < r.cfg.Packets }
 
 // OnData takes an expected data packet of this flow, trimmed or whole, and
@@ -180,7 +180,7 @@ func (r *Receiver) accept(psn uint32) bool {
 
 func (r *Receiver) span() uint32 { return uint32(len(r.beyond)) * 64 }
 
-// has tells whether a PSN beyond cum has been received; it has none of those
+// has reports whether a PSN beyond cum has been received; it has none of those
 // below, which wrap around to far beyond.
 func (r *Receiver) has(psn uint32) bool {
 	return psn-r.cum < r.span() && r.beyond[psn%r.span()/64]>>(psn%64)&1 != 0
@@ -212,7 +212,7 @@ func (r *Receiver) sack(base uint32) (bits uint64) {
 	return bits
 }
 
-// Done tells whether the receiver has every byte.
+// Done reports whether the receiver has every byte.
 func (r *Receiver) Done() bool { return int64(r.cum) == r.cfg.Packets }
 
 // Delivered returns the distinct payload bytes received so far.

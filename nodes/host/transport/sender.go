@@ -139,7 +139,7 @@ func (s *Sender) Start(now units.Time) {
 	s.signalling.start(now)
 }
 
-// Done tells whether every byte is acknowledged.
+// Done reports whether every byte is acknowledged.
 func (s *Sender) Done() bool { return s.cum == s.packets }
 
 // Inflight returns the wire bytes that are sent, neither known to have arrived
@@ -149,7 +149,7 @@ func (s *Sender) Inflight() units.Size {
 	return max(0, s.outstanding-max(0, s.reported-s.known))
 }
 
-// CanSend tells whether the window lets the next packet out.
+// CanSend reports whether the window lets the next packet out.
 func (s *Sender) CanSend() bool {
 	if !s.ready {
 		return false

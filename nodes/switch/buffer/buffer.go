@@ -22,10 +22,10 @@ type Port struct {
 // NewPort returns an empty buffer.
 func NewPort(l Limits) Port { return Port{limits: l} }
 
-// DataFits tells whether the data queue has room for p.
+// DataFits reports whether the data queue has room for p.
 func (b *Port) DataFits(p *wire.Packet) bool { return b.data.Bytes()+p.Size <= b.limits.Data }
 
-// ControlFits tells whether the control queue has room for p.
+// ControlFits reports whether the control queue has room for p.
 func (b *Port) ControlFits(p *wire.Packet) bool { return b.control.Bytes()+p.Size <= b.limits.Control }
 
 // PushData puts p at the tail of the data queue, whether it fits or not.

@@ -154,7 +154,7 @@ func random() (*rand.Rand, uint64) {
 	return rand.New(rand.NewPCG(seed, 0)), seed
 }
 
-// valid tells whether a packet parses again from its own bytes.
+// valid reports whether a packet parses again from its own bytes.
 func valid(p *wire.Packet, domain *csig.Domain) error {
 	c := domain.Config()
 	frame := append([]byte{}, p.Header()...)

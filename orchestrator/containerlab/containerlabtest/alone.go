@@ -107,9 +107,9 @@ func mountsBelow(t *testing.T, folders ...string) (targets []string) {
 	return targets
 }
 
-// beInit runs this program once more and buries what the kernel leaves to the
-// first process of a namespace, as an engine waits for processes of its
-// predecessor to disappear. It does not return.
+// beInit runs this program once more and reaps the orphans of the namespace, whose
+// first process it is: an engine waits for processes of its predecessor to
+// disappear. It does not return.
 func beInit(t *testing.T) {
 	child, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
 	if err != nil {

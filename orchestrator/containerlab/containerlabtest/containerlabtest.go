@@ -163,7 +163,7 @@ func (e *Engine) Stop(signal syscall.Signal) error {
 
 // scratch returns a folder for the engine, in memory where there is some: an
 // engine waits for the disk after each of its many small writes. Not t.TempDir,
-// as a Unix socket's path has room for 107 bytes.
+// as a Unix socket's path is at most 107 bytes long.
 func scratch(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "docker")
 	if err != nil {

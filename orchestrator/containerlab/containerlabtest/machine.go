@@ -89,7 +89,7 @@ func engineFolder(docker *client.Client) string {
 	return filepath.Dir(strings.TrimPrefix(docker.DaemonHost(), "unix://")) + "/"
 }
 
-// existsAnyway tells whether a folder below /run is made at the first use of an
+// existsAnyway reports whether a folder below /run is made at the first use of an
 // engine, or of csiglab, and stays.
 func existsAnyway(path string) bool {
 	return strings.HasPrefix("/run/containerd/s/", path+"/") || path == "/run/csiglab" ||
