@@ -1,6 +1,6 @@
 // Command csig-host runs a host: its transport, congestion control and load balancer, or the shim below the
-// programs of the host, over the packet sockets of its network namespace. csiglab starts it and tells it everything
-// through inherited files; it has no options. As "csig-host idle" it waits in the container of a host's programs.
+// programs of the host, over the packet sockets of its network namespace. csiglab starts it and passes its
+// configuration through inherited files; it has no options. As "csig-host idle" it waits in the container of a host's programs.
 package main
 
 import (

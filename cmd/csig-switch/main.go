@@ -1,6 +1,6 @@
 // Command csig-switch runs a switch: its CSIG transit dataplane, over the packet
-// sockets of its network namespace. csiglab starts it and tells it everything
-// through inherited files; it has no options.
+// sockets of its network namespace. csiglab starts it and passes its
+// configuration through inherited files; it has no options.
 package main
 
 import (

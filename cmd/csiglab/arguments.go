@@ -30,7 +30,7 @@ func atMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// one wants one argument.
+// one requires exactly one argument.
 func one(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -40,7 +40,7 @@ func one(what string) cobra.PositionalArgs {
 	}
 }
 
-// find returns the run that an argument stands for.
+// find returns the run that an argument names.
 func (a *app) find(ctx context.Context, text string) (runs.Run, error) {
 	list, err := a.lab.list(ctx)
 	if err != nil {

@@ -37,7 +37,7 @@ func (a *app) capture() *cobra.Command {
 		Long: "Write the packets at both ends of a link as pcapng, for Wireshark: with interface names, model time, and\n" +
 			"comments with the queue that a packet left and the port that its CSIG tag names.\n\n" +
 			"Of a run's folder: what the run captured. If it did not capture the link, the same run once more in\n" +
-			"virtual time, which must leave the same trace; a run in real time cannot be had again.\n" +
+			"virtual time, which must have the same trace; a run in real time cannot be repeated.\n" +
 			"Of a lab, or of any run in real time that is under way: what the link carries from now on, until Ctrl-C.",
 		Example: "  csiglab capture runs/three-flow-20260101-120000-00000 --link tor0-agg0 --variant csig --out link.pcapng\n" +
 			"  csiglab capture three-flow --link tor0-agg0 --out - | wireshark -k -i -",
@@ -62,7 +62,7 @@ func (a *app) capture() *cobra.Command {
 			}
 			for _, r := range list {
 				if held, err := os.Stat(r.Folder); err == nil && os.SameFile(held, info) && r.State != runs.Dead {
-					return a.captureLab(cmd, r, &c) // it is not over
+					return a.captureLab(cmd, r, &c) // the run has not ended
 				}
 			}
 			return a.captureRun(cmd, args[0], &c)
@@ -73,13 +73,13 @@ func (a *app) capture() *cobra.Command {
 	f.StringVar(&c.out, "out", "", "the pcapng `FILE`; - is standard output (default: LINK.pcapng)")
 	f.StringVar(&c.variant, "variant", "", "of a run's folder: which `variant` (default: the first)")
 	f.Uint64Var(&c.seed, "seed", 0, "of a run's folder: which `seed` (default: the first)")
-	f.DurationVar(&c.duration, "duration", 0, "of a lab: end after this time, as the clock on the wall has it, such as `10s`")
-	f.IntVar(&c.packets, "packets", 0, "of a lab: end after so many packets")
+	f.DurationVar(&c.duration, "duration", 0, "of a lab: end after this wall time, such as `10s`")
+	f.IntVar(&c.packets, "packets", 0, "of a lab: end after this many packets")
 	f.Lookup("out").Annotations = map[string][]string{noSetting: nil}
 	return cmd
 }
 
-// only refuses flags that are for something else.
+// only refuses flags that do not apply.
 func only(cmd *cobra.Command, what string, flags ...string) error {
 	for _, name := range flags {
 		if cmd.Flags().Changed(name) {
@@ -89,12 +89,13 @@ func only(cmd *cobra.Command, what string, flags ...string) error {
 	return nil
 }
 
-// captureRun writes a file at once, when all of it is known to be right.
+// captureRun writes the packets of a run's folder, once all of them are known to be
+// right.
 func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) error {
 	if err := only(cmd, folder+" is a run's folder, of which all packets are written", "duration", "packets"); err != nil {
 		return err
 	}
-	// A pipe, a device or a link is written to; it is not replaced.
+	// A pipe, a device or a link is not replaced by a file.
 	info, err := os.Lstat(c.out)
 	through := c.out == stdoutName || err == nil && !info.Mode().IsRegular()
 	dir := filepath.Dir(c.out)
@@ -107,7 +108,7 @@ func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) err
 	}
 	defer os.Remove(file.Name())
 	if through {
-		os.Remove(file.Name()) // now, as the end of a reader such as head kills csiglab; open, it lives on
+		os.Remove(file.Name()) // now, because the end of a reader such as head kills csiglab; the open file stays usable
 	}
 	defer file.Close()
 	err = a.lab.recapture(packets.Recapture{
@@ -132,7 +133,7 @@ func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) err
 	return nil
 }
 
-// captureLab writes packets as they come.
+// captureLab writes packets as they arrive.
 func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) error {
 	if err := only(cmd, "run "+run.ID+" is under way, and is captured as it is", "variant", "seed"); err != nil {
 		return err

@@ -19,8 +19,8 @@ func (a *app) down() *cobra.Command {
 		Use:   "down LAB…",
 		Short: "End labs in order: write their results and reports, and print them",
 		Long: "End labs in order: write their results and reports, and print them. LAB is an id, the beginning of one,\n" +
-			"or an experiment's name. The exit code is the run's. If the process that held a lab has died, what it\n" +
-			"left is removed, and the exit code is 3.",
+			"or an experiment's name. The exit code is the run's. If the process that held a lab has died, its\n" +
+			"remains are removed, and the exit code is 3.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case all && len(args) > 0:
@@ -39,15 +39,16 @@ func (a *app) down() *cobra.Command {
 			if len(chosen) == 0 {
 				fmt.Fprintln(a.stdout, "no lab is up")
 			}
-			ends := make([]func() int, len(chosen))
+			ender := labs.Ender{Down: a.lab.down, Clean: a.lab.clean}
+			ends := make([]labs.Ending, len(chosen))
 			var all sync.WaitGroup
 			for i, r := range chosen {
-				all.Go(func() { ends[i] = a.end(cmd.Context(), r) })
+				all.Go(func() { ends[i] = ender.End(cmd.Context(), r) })
 			}
 			all.Wait()
 			worst := exitOK
-			for _, tell := range ends {
-				worst = max(worst, tell())
+			for i, r := range chosen {
+				worst = max(worst, a.printEnding(r, ends[i]))
 			}
 			if worst != exitOK {
 				return &exitError{code: worst}
@@ -59,7 +60,7 @@ func (a *app) down() *cobra.Command {
 	return cmd
 }
 
-// labsToEnd returns the labs that are named, or all without a name.
+// labsToEnd returns the named labs, or all if there is no name.
 func (a *app) labsToEnd(ctx context.Context, names []string) ([]runs.Run, error) {
 	list, err := a.lab.list(ctx)
 	if err != nil {
@@ -92,39 +93,25 @@ func (a *app) labsToEnd(ctx context.Context, names []string) ([]runs.Run, error)
 	return chosen, nil
 }
 
-// end ends a lab and returns what tells of it, with the exit code.
-func (a *app) end(ctx context.Context, r runs.Run) func() int {
-	report, err := runs.Report{}, error(runs.ErrHolderDied)
-	switch {
-	case r.End != nil:
-		report, err = *r.End, nil
+// printEnding prints how a lab ended and returns the exit code.
+func (a *app) printEnding(r runs.Run, end labs.Ending) int {
+	report := end.Report
+	if end.ByItself {
 		report.Errors = fmt.Sprintf("csiglab: lab %s had ended by itself:\n%s", r.ID, report.Errors)
 		report.Code = max(report.Code, exitInfrastructure)
-		if _, wrong := a.lab.clean(ctx, r.ID, false); wrong != nil {
-			err = wrong
-		}
-	case r.State != runs.Dead:
-		report, err = a.lab.down(ctx, r)
 	}
-	var removed []string
-	if errors.Is(err, runs.ErrHolderDied) {
-		err = fmt.Errorf("lab %s has no result: %w; %s in %s may say why", r.ID, err, labs.LogFile, r.Folder)
-		more, wrong := a.lab.clean(ctx, r.ID, false)
-		removed, err = more, errors.Join(err, wrong)
+	io.WriteString(a.stderr, report.Errors)
+	io.WriteString(a.stdout, report.Output)
+	err := end.Err
+	if err == nil {
+		return report.Code
 	}
-	return func() int {
-		io.WriteString(a.stderr, report.Errors)
-		io.WriteString(a.stdout, report.Output)
-		if err == nil {
-			return report.Code
-		}
-		if errors.Is(err, context.Canceled) {
-			err = fmt.Errorf("interrupted; lab %s still goes down", r.ID)
-		}
-		fmt.Fprintln(a.stderr, "csiglab:", err)
-		for _, what := range removed {
-			fmt.Fprintln(a.stdout, "removed", what)
-		}
-		return exitInfrastructure
+	if errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted; lab %s still goes down", r.ID)
 	}
+	fmt.Fprintln(a.stderr, "csiglab:", err)
+	for _, what := range end.Removed {
+		fmt.Fprintln(a.stdout, "removed", what)
+	}
+	return exitInfrastructure
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
-// Exit codes of a command that cannot be started, as a shell has them (POSIX.1,
+// Exit codes of a command that cannot be started, equal to a shell's (POSIX.1,
 // Shell Command Language §2.8.2).
 const (
 	exitNotExecutable = 126
@@ -23,7 +23,7 @@ func (a *app) exec() *cobra.Command {
 		Short: "Run a command in the network of a node of a lab",
 		Long: "Run a command of this machine in the network namespace of a node. Its input, output, signals and exit\n" +
 			"code are the command's own; it is killed when the lab goes down. NODE is a node's name or a host's\n" +
-			"address. Where programs of the host run in a container of their own, the command runs in that.",
+			"address. Where programs of the host run in a container of their own, the command runs in that container.",
 		Example: "  csiglab exec three-flow h0 -- ip address\n" +
 			"  csiglab exec 3f2a 10.0.0.4 -- iperf3 -s",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -57,11 +57,12 @@ func (a *app) exec() *cobra.Command {
 			return enterError(err)
 		},
 	}
-	cmd.Flags().SetInterspersed(false) // what follows LAB is not csiglab's
+	cmd.Flags().SetInterspersed(false) // arguments after LAB belong to the command
 	return cmd
 }
 
-// enterError gives the error of a command that could not be started its exit code.
+// enterError gives the error of a command that could not be started its exit code:
+// 127 not found, 126 not executable.
 func enterError(err error) error {
 	var command *runs.CommandError
 	var own *exitError

@@ -52,8 +52,8 @@ func printed(err error) bool {
 	return errors.As(err, &exit) && exit.err == nil
 }
 
-// exitCode classifies an error. What nobody classified comes from cobra, which
-// checks flags and arguments.
+// exitCode returns the exit code of an error. An error without a code comes from
+// cobra, which checks flags and arguments.
 func exitCode(err error) int {
 	var exit *exitError
 	switch {
@@ -65,8 +65,8 @@ func exitCode(err error) int {
 	return exitUsage
 }
 
-// folderError gives an error of a run folder its exit code: a name that is no
-// run folder is the user's, one that does not hold a whole run is the run's.
+// folderError gives an error of a run folder its exit code. A name that is no run
+// folder is a mistake of the user; a folder without a whole run is a fault of the run.
 func folderError(err error) error {
 	damaged := errors.Is(err, runfolder.ErrDamaged) || errors.Is(err, runfolder.ErrIncomplete)
 	if !damaged && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, runfolder.ErrForeign) || errors.Is(err, fs.ErrPermission)) {
@@ -75,12 +75,13 @@ func folderError(err error) error {
 	return &exitError{exitInfrastructure, err}
 }
 
-// dead says that a run's csiglab is gone.
+// dead returns the error of a run whose csiglab has died.
 func dead(r runs.Run) error {
 	return infrastructure(fmt.Errorf("run %s is dead: its csiglab is gone; csiglab clean %s removes the rest", r.ID, r.ID))
 }
 
-// labError gives an error about a lab its exit code: a wrong name is the user's.
+// labError gives an error about a lab its exit code. A wrong name is a mistake of the
+// user.
 func labError(err error) error {
 	var unknown *runs.UnknownError
 	var ambiguous *runs.AmbiguousError

@@ -15,14 +15,14 @@ import (
 type fabricFlags struct {
 	topology, variant, format, out string
 	set                            []string
-	links                          experiment.Links // of the experiment, once it is chosen
+	links                          experiment.Links // of the experiment; set by load
 }
 
 func (f *fabricFlags) flags(cmd *cobra.Command, format, formats string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.topology, "topology", "", "htsim topology `FILE` (.topo), instead of an experiment")
 	flags.StringVar(&f.variant, "variant", "", "variant of the experiment (default: the first)")
-	flags.StringArrayVar(&f.set, "set", nil, "override a value of the experiment, as `PATH=VALUE` (again and again)")
+	flags.StringArrayVar(&f.set, "set", nil, "override a value of the experiment, as `PATH=VALUE` (repeatable)")
 	flags.StringVar(&f.format, "format", format, formats)
 	flags.StringVar(&f.out, "out", stdoutName, "the `FILE`; - is standard output")
 	flags.Lookup("out").Annotations = map[string][]string{noSetting: nil}
@@ -77,8 +77,8 @@ func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name
 	return chosen.Topology, set.Base.Name, nil
 }
 
-// emit writes what write makes, all of it or nothing. What the topology cannot
-// be written as is the user's error.
+// emit writes the output of write as a whole, or nothing if write fails. A topology
+// that the format cannot express is a mistake of the user.
 func (f *fabricFlags) emit(a *app, write func(io.Writer) error) error {
 	var text bytes.Buffer
 	if err := write(&text); err != nil {

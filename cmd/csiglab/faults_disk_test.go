@@ -87,7 +87,7 @@ func (f *faults) testSmallDisks(t *testing.T, step int, args ...string) {
 	}
 }
 
-// stageOf tells how far a run came, by the files that it left.
+// stageOf returns how far a run came, from the files that it left.
 func stageOf(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "run", "*"))

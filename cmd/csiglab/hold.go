@@ -59,7 +59,7 @@ func (a *app) held(h *labs.Holder) *app {
 	inner.args = slices.Concat([]string{"up"}, a.args[1:])
 	inner.stdout, inner.stderr = h.Output(a.stdout), h.Errors(a.stderr)
 	inner.lab.run = func(ctx context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
-		opts.Progress = nil // nobody looks
+		opts.Progress = nil // nobody watches
 		result, err := a.lab.run(ctx, set, opts)
 		if result != nil { // csiglab down may run in another directory
 			if folder, err := filepath.Abs(result.Folder); err == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
-// lab is what the commands do through other packages. Tests put a fake in its
-// place.
+// lab holds the functions of other packages that do the work of the commands. Tests
+// replace them.
 type lab struct {
 	run      func(context.Context, *experiment.Set, campaign.Options) (*campaign.Result, error)
 	validate func(*experiment.Set) (*predict.Validation, error)

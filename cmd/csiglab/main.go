@@ -13,15 +13,15 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/netns"
 )
 
-// sameSignal is how long after a signal another one says no more than the first.
+// sameSignal is the time after a signal in which a second one counts as the same.
 const sameSignal = 300 * time.Millisecond
 
 func main() {
 	terminal.Restore()
 	netns.Supervise() // does not return in the supervisor of a netns run
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first Ctrl-C ends the run in order, the second at once. What comes with the
-	// first is not a second: timeout(1) signals its child and then their whole group.
+	// The first Ctrl-C ends the run in order, the second at once. timeout(1) signals its
+	// child and then the whole group: those two signals count as one.
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	os.Exit(execute(ctx, newLab(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }

@@ -27,17 +27,17 @@ func (a *app) printJSON(v any) error {
 	return a.print(text.String())
 }
 
-// say tells the user something beside the result.
+// say prints a message that is not part of the result.
 func (a *app) say(text string) { fmt.Fprintln(a.stderr, text) }
 
-// notes tells the user what was assumed and what is not used.
+// notes prints which assumptions were made and which input is not used.
 func (a *app) notes(list []string) {
 	for _, n := range list {
 		fmt.Fprintln(a.stderr, "note:", n)
 	}
 }
 
-// replaceFile writes a file as a whole: a reader sees the old or the new one.
+// replaceFile writes a file atomically: a reader sees the old or the new one.
 func replaceFile(name string, data []byte) error {
 	fresh, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name))
 	if err != nil {
@@ -48,7 +48,7 @@ func replaceFile(name string, data []byte) error {
 	}
 	if err != nil {
 		fresh.Close()
-		os.Remove(fresh.Name()) // the first error says more
+		os.Remove(fresh.Name()) // the first error is the cause
 	}
 	return err
 }
@@ -64,10 +64,11 @@ func moveTo(name string, file *os.File) error {
 // stdoutName stands for standard output.
 const stdoutName = "-"
 
-// output is what --out names: standard output, or a file that is created when
-// there is something to write, so that what cannot begin leaves what was there.
+// output is the target that --out names: standard output, or a file. The file is
+// created at the first write, so that a command that fails before it leaves an older
+// file alone.
 type output struct {
-	name   string // as messages have it
+	name   string // in messages
 	to     io.Writer
 	file   *os.File // to, if it is to be closed
 	failed error    // the first, with its exit code
@@ -81,7 +82,7 @@ func (a *app) output(name string) *output {
 	return &output{name: name}
 }
 
-// write writes what is whole.
+// write writes a whole result to the output of a name.
 func (a *app) write(name string, data []byte) error {
 	o := a.output(name)
 	_, err := o.Write(data)
@@ -102,7 +103,7 @@ func (o *output) Write(data []byte) (n int, err error) {
 	return n, err
 }
 
-// end closes the file. It returns what was wrong with it, or else err.
+// end closes the file. It returns the first error of the output, or else err.
 func (o *output) end(err error) error {
 	if o.file != nil {
 		if err := o.file.Close(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/failure"
 )
 
-// perform runs a set and prints what came of it.
+// perform runs a set and prints its results.
 func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) error {
 	if err := r.check(cmd, set); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	return outcome(result.Summary)
 }
 
-// runError keeps the class of the orchestrator's errors and says where the
-// incomplete folder is.
+// runError gives an error of the orchestrator its exit code and names the incomplete
+// folder.
 func runError(err error, result *campaign.Result) error {
 	code := exitInfrastructure
 	var wrong *experiment.Error

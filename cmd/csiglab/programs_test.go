@@ -61,7 +61,7 @@ func builtPrograms(t *testing.T) string {
 	return built.folder
 }
 
-// alive tells whether a process runs; one that nobody buries does not.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool { return !endedWithin(pid, 0) }
 
 // ended waits until a process has ended.

@@ -12,8 +12,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 )
 
-// progressView shows how far the runs are: a bar on a terminal, elsewhere a
-// line for each run that ends. Calls of update do not overlap.
+// progressView shows the progress of the runs: a bar on a terminal, elsewhere a line
+// for each run that ends. Calls of update do not overlap.
 type progressView struct {
 	w    io.Writer
 	bar  *progressbar.ProgressBar // nil without a terminal

@@ -13,7 +13,7 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 )
 
-// app is what the commands share.
+// app is the state that the commands share.
 type app struct {
 	lab            lab
 	args           []string // of the command line, without the program
@@ -44,7 +44,7 @@ func (a *app) root() *cobra.Command {
 		Use:   "csiglab",
 		Short: "What does my change do to a training step, on a real topology, with real packets?",
 		Long: "csiglab runs experiments with congestion control, load balancing and CSIG on a fabric of\n" +
-			"switches and hosts, in virtual time or with real frames, and tells what came of them.\n\n" +
+			"switches and hosts, in virtual time or with real frames, and reports the results.\n\n" +
 			"Exit codes: 0 all expectations held, 1 an expectation failed, 2 usage or configuration,\n" +
 			"3 the run is invalid or the infrastructure failed.",
 		SilenceErrors:     true,
@@ -83,7 +83,8 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// wrongValue says what a flag wants instead of which function did not parse it.
+// wrongValue names the values that a flag accepts, in place of the function that
+// failed to parse one.
 func wrongValue(err *pflag.InvalidValueError) error {
 	want, ok := map[string]string{"int": "a whole number", "bool": "true or false"}[err.GetFlag().Value.Type()]
 	if !ok {

@@ -26,8 +26,8 @@ func (r *runFlags) flags(cmd *cobra.Command) {
 // processFlags are for runs with real frames.
 func (r *runFlags) processFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.options.Payload, "payload", "full", "full frames, or elide: headers only (real frames)")
-	f.StringVar(&r.options.Processes, "processes", "node", "a process for each node, one for all, or for all switches (runtime netns; the last with clock wall)")
+	f.StringVar(&r.options.Payload, "payload", campaign.PayloadFull, "full frames, or elide: headers only (real frames)")
+	f.StringVar(&r.options.Processes, "processes", string(backend.ProcessPerNode), "a process for each node, one for all, or for all switches (runtime netns; the last with clock wall)")
 }
 
 func (a *app) run() *cobra.Command {
@@ -62,30 +62,30 @@ func (a *app) run() *cobra.Command {
 
 // check refuses options that do not go with the experiment.
 func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
-	if err := choice("payload", r.options.Payload, "full", "elide"); err != nil {
+	if err := choice("payload", r.options.Payload, campaign.PayloadFull, campaign.PayloadElide); err != nil {
 		return err
 	}
-	if err := choice("processes", r.options.Processes, "node", "one", "switches"); err != nil {
+	if err := choice("processes", r.options.Processes, string(backend.ProcessPerNode), string(backend.OneProcess), string(backend.SwitchProcess)); err != nil {
 		return err
 	}
 	for _, flag := range []string{"payload", "processes"} {
 		switch {
 		case !cmd.Flags().Changed(flag) || set.Base.Runtime == runtimes.Netns:
 		case set.Base.Runtime == runtimes.Inproc:
-			return usage("--%s %s: needs --runtime netns; the runtime %s has no frames and no processes of nodes",
-				flag, cmd.Flag(flag).Value, set.Base.Runtime)
+			return usage("--%s %s: needs --runtime %s; the runtime %s has no frames and no processes of nodes",
+				flag, cmd.Flag(flag).Value, runtimes.Netns, set.Base.Runtime)
 		case flag == "processes" && r.options.Processes != string(backend.ProcessPerNode):
-			return usage("--processes %s: needs --runtime netns; a container holds one node", r.options.Processes)
+			return usage("--processes %s: needs --runtime %s; a container holds one node", r.options.Processes, runtimes.Netns)
 		}
 	}
 	if r.dilation != "" && set.Base.Clock != runtimes.Wall {
-		return usage("--dilation %s: needs --clock wall; %s has no wall seconds", r.dilation, set.Base.Clock)
+		return usage("--dilation %s: needs --clock %s; %s has no wall seconds", r.dilation, runtimes.Wall, set.Base.Clock)
 	}
 	if r.options.Processes == string(backend.SwitchProcess) && set.Base.Clock != runtimes.Wall {
-		return usage("--processes switches: needs --clock wall; %s is exact with a process for each node", set.Base.Clock)
+		return usage("--processes %s: needs --clock %s; %s is exact with a process for each node", r.options.Processes, runtimes.Wall, set.Base.Clock)
 	}
 	if r.options.CheckParity && set.Base.Clock == runtimes.Wall {
-		return usage("--check-parity: clock wall does not claim the trace of a virtual run; use --clock lockstep")
+		return usage("--check-parity: clock %s does not claim the trace of a virtual run; use --clock %s", runtimes.Wall, runtimes.Lockstep)
 	}
 	if r.options.Parallel < 0 || r.options.Parallel == 0 && cmd.Flags().Changed("parallel") {
 		return usage("--parallel %d: want at least 1", r.options.Parallel)

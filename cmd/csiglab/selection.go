@@ -47,11 +47,11 @@ func (s *selection) moreFlags(cmd *cobra.Command) {
 	f.StringVar(&s.clock, "clock", "", lines.Alternatives(runtimes.Clocks()))
 	f.StringVar(&s.dilation, "dilation", "", "wall seconds per model second, `N` or auto (clock wall)")
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
-	f.StringArrayVar(&s.capture, "capture", nil, "write the packets of `LINK`, such as tor0-agg0, to pcapng files in the run's folder (again and again)")
-	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (again and again)")
+	f.StringArrayVar(&s.capture, "capture", nil, "write the packets of `LINK`, such as tor0-agg0, to pcapng files in the run's folder (repeatable)")
+	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (repeatable)")
 }
 
-// fromFiles tells whether there is no experiment file.
+// fromFiles reports whether files of the reference simulator replace the experiment.
 func (s *selection) fromFiles() bool { return s.topology != "" || s.workload != "" }
 
 // load returns the chosen experiment, resolved. Its error has exit code 2.
@@ -123,7 +123,7 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 	return experiment.Load(args[0], opts)
 }
 
-// overrides reads --set.
+// overrides parses the values of --set.
 func overrides(set []string) (list []experiment.Override, err error) {
 	for _, text := range set {
 		o, err := experiment.ParseSet("--set", text)
@@ -149,8 +149,8 @@ func (s *selection) checkFiles(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// fileOverrides makes the experiment of a topology and a matrix. The rest are
-// the defaults, which are the reference simulator's.
+// fileOverrides returns the values of an experiment that consists of a topology and a
+// matrix. All other values are the defaults, which are those of the reference simulator.
 func (s *selection) fileOverrides(cmd *cobra.Command) []experiment.Override {
 	format := s.format
 	origin := "--format " + s.format
@@ -177,7 +177,7 @@ func (s *selection) fileOverrides(cmd *cobra.Command) []experiment.Override {
 	return list
 }
 
-// variant returns the place of a variant; "" is the first.
+// variant returns the index of a variant; "" stands for the first.
 func variant(set *experiment.Set, name string) (int, error) {
 	if name == "" {
 		return 0, nil
@@ -195,12 +195,12 @@ func variant(set *experiment.Set, name string) (int, error) {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// asName returns a text with what names may not have replaced.
+// asName replaces by "-" each sequence of characters that a name may not contain.
 func asName(text string) string {
 	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }
 
-// name returns the experiment's name, made of those of the files.
+// name returns the experiment's name, which is built from the names of the files.
 func (s *selection) name() string {
 	var parts []string
 	for _, file := range []string{s.topology, s.workload} {

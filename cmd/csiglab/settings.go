@@ -10,8 +10,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
-// settings are the flags that an environment variable can set too, because they
-// are about csiglab and not about one experiment: CSIGLAB_OUT and so on.
+// settings are the flags that an environment variable can set too, such as CSIGLAB_OUT.
+// They are about csiglab and not about one experiment.
 var settings = []string{"out", "payload", "processes", "parallel"}
 
 // noSetting annotates a flag that has the name of a setting and another meaning.
@@ -55,9 +55,9 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 	return nil
 }
 
-// reserved are the variables that are not an experiment's.
+// reserved returns the environment variables that do not belong to an experiment.
 func reserved() []string {
-	// The first asks the tests for the slow ones, the others mark what runs in a node.
+	// The first enables the slow tests; the others mark programs that run in a node.
 	names := []string{"CSIGLAB_E2E", runs.EnvironmentRun, runs.EnvironmentNode}
 	for _, flag := range settings {
 		names = append(names, variable(flag))

@@ -27,7 +27,7 @@ func (l *labFlags) flags(cmd *cobra.Command) {
 	l.moreFlags(cmd)
 	l.processFlags(cmd)
 	f := cmd.Flags()
-	// Taken, as by run, but there is one clock and one run.
+	// Accepted, as by run, but a lab has one clock and is one run.
 	f.Lookup("clock").Hidden, f.Lookup("seeds").Hidden = true, true
 	f.Lookup("runtime").Usage = "where the nodes run: " + lines.Alternatives(runtimes.Of(runtimes.Wall))
 	f.StringVar(&l.options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
@@ -39,8 +39,8 @@ func (a *app) up() *cobra.Command {
 	var l labFlags
 	cmd := &cobra.Command{
 		Use:   "up [EXPERIMENT]",
-		Short: "Start a lab: an experiment in real time that goes on until csiglab down",
-		Long: "Start a lab: an experiment in real time that goes on until csiglab down, also when its traffic has ended.\n" +
+		Short: "Start a lab: an experiment in real time that runs until csiglab down",
+		Long: "Start a lab: an experiment in real time that runs until csiglab down, even after its traffic has ended.\n" +
 			"It is one run: of one variant, with the first seed. The experiment's expectations are left out.",
 		Example: "  csiglab up three-flow --variant csig\n" +
 			"  csiglab exec three-flow h0 -- ip address\n" +
@@ -80,7 +80,7 @@ func (a *app) up() *cobra.Command {
 func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.Set, error) {
 	switch {
 	case l.clock != "" && l.clock != runtimes.Wall:
-		return nil, usage("--clock %s: a lab runs in real time, under clock wall", l.clock)
+		return nil, usage("--clock %s: a lab runs in real time, under clock %s", l.clock, runtimes.Wall)
 	case l.runtime == runtimes.Inproc:
 		return nil, usage("--runtime %s: a lab has real nodes; want %s", l.runtime, lines.Alternatives(runtimes.Of(runtimes.Wall)))
 	case cmd.Flags().Changed("seeds") && l.seeds != 1:
@@ -104,7 +104,7 @@ func (l *labFlags) one(set *experiment.Set) error {
 	set.Variants = set.Variants[i : i+1]
 	set.Base.Seeds = set.Base.Seeds[:1]
 	set.Variants[0].Experiment.Seeds = set.Base.Seeds
-	// Expectations compare variants, and what has ended by itself.
+	// Expectations compare variants and runs that end by themselves.
 	set.Base.Expect, set.Variants[0].Experiment.Expect = nil, nil
 	set.Base.Published = slices.DeleteFunc(slices.Clone(set.Base.Published), func(p experiment.Published) bool { return p.Variant != name })
 	return nil
@@ -122,7 +122,7 @@ func startError(err error) error {
 	return &exitError{start.Code, err}
 }
 
-// started tells about a lab that is up.
+// started returns the description of a lab that is up.
 func started(r *runs.Run) string {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

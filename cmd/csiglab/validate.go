@@ -14,15 +14,15 @@ import (
 	"github.com/csiglab/csiglab/workloads/htsim"
 )
 
-// inputCounts is what validate prints of a topology and a workload. The last
-// two are absent without a workload.
+// inputCounts is the output of validate for a topology and a workload. Flows and Bytes
+// are absent without a workload.
 type inputCounts struct {
 	topologies.Counts
 	Flows *int        `json:"flows,omitempty"`
 	Bytes *units.Size `json:"bytes,omitempty"`
 }
 
-// experimentCheck is what validate prints of an experiment.
+// experimentCheck is the output of validate for an experiment.
 type experimentCheck struct {
 	Name     string   `json:"name"`
 	Variants []string `json:"variants"`
@@ -36,7 +36,7 @@ type experimentCheck struct {
 	Programs int      `json:"programs,omitempty"`         // of the variant with the most
 }
 
-// text tells the same in words; where is the runtime and the clock.
+// text returns the check in words; where names the runtime and the clock.
 func (c *experimentCheck) text(where string) string {
 	var load []string
 	if c.Flows > 0 {
@@ -60,7 +60,7 @@ func (c *experimentCheck) text(where string) string {
 		plural(c.Links, "link"), strings.Join(load, ", "), predicted, where)
 }
 
-// seconds prints a time that is not exact.
+// seconds returns the text of an estimated time.
 func seconds(s float64) string {
 	if s < 0.1 {
 		return "less than 0.1 s"
@@ -124,7 +124,7 @@ func (a *app) validate() *cobra.Command {
 	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run, and with which clock: "+runtimes.Summary())
 	f.StringVar(&s.clock, "clock", "", lines.Alternatives(runtimes.Clocks()))
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
-	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (again and again)")
+	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (repeatable)")
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	return cmd
 }

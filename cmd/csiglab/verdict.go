@@ -18,8 +18,8 @@ import (
 var keyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qdelay_us", "trims", "drops", "packets.retransmitted"}
 
 // writeVerdict prints the numbers of a run in short: the variants' medians, the
-// comparison with published figures, the expectations, what limits the flows and
-// who suffers, and where the report is. The set says which metrics are derived.
+// comparison with published figures, the expectations, the findings, and the names of
+// the run's folder and its report. The set names the derived metrics.
 func writeVerdict(w io.Writer, set *experiment.Set, r *analysis.Result, folder, report string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%s, median of %s", r.Name, plural(len(r.Setup.Seeds), "seed"))
@@ -111,7 +111,7 @@ func writePublished(w io.Writer, published []analysis.Comparison) {
 	}
 }
 
-// number prints a value with four digits, or all digits before the point.
+// number returns a value as text with four digits, or all digits before the point.
 func number(v float64, ok bool) string {
 	switch {
 	case !ok:

@@ -220,7 +220,7 @@ func docker() Finding {
 	f := Finding{Name: "docker", OK: true, Optional: true}
 	path, err := exec.LookPath("docker")
 	if err != nil {
-		f.OK, f.Detail, f.Fix = false, "not on PATH", "only containers of others need it"
+		f.OK, f.Detail, f.Fix = false, "not on PATH", "only containers that csiglab does not start need it"
 		return f
 	}
 	f.Detail = path

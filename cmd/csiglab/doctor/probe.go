@@ -13,7 +13,7 @@ import (
 const ownNetwork = "/proc/self/ns/net"
 
 // Probe creates a veth pair and a packet socket in this process's network namespace
-// and returns what came of it. The argument names the namespace of the process that
+// and returns the outcome of both. The argument names the namespace of the process that
 // examines the machine; Probe returns an error and does nothing if that is also its
 // own.
 func Probe(examiner string) ([]Finding, error) {

@@ -1,0 +1,45 @@
+package labs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/csiglab/csiglab/orchestrator/runs"
+)
+
+// Ending is how a lab ended.
+type Ending struct {
+	Report   runs.Report
+	ByItself bool     // the lab had ended before anybody asked for its end
+	Removed  []string // what a dead holder had left behind
+	Err      error    // nil: Report is the lab's
+}
+
+// Ender ends labs. Its functions may be called by several goroutines.
+type Ender struct {
+	Down  func(context.Context, runs.Run) (runs.Report, error) // such as runs.Down
+	Clean func(ctx context.Context, which string, all bool) ([]string, error)
+}
+
+// End ends a lab in order and returns its report. If the lab's holder has died, End
+// removes what the holder left behind. The error wraps context.Canceled if ctx has
+// ended; the lab still ends then.
+func (e Ender) End(ctx context.Context, r runs.Run) Ending {
+	var end Ending
+	switch {
+	case r.End != nil:
+		end.Report, end.ByItself = *r.End, true
+		_, end.Err = e.Clean(ctx, r.ID, false)
+	case r.State == runs.Dead:
+		end.Err = runs.ErrHolderDied
+	default:
+		end.Report, end.Err = e.Down(ctx, r)
+	}
+	if errors.Is(end.Err, runs.ErrHolderDied) {
+		err := fmt.Errorf("lab %s has no result: %w; %s in %s may say why", r.ID, end.Err, LogFile, r.Folder)
+		removed, wrong := e.Clean(ctx, r.ID, false)
+		end.Removed, end.Err = removed, errors.Join(err, wrong)
+	}
+	return end
+}
