@@ -5,7 +5,8 @@ package metrics
 // otherwise, only one goroutine at a time may call it (see package stream).
 type Consumer interface{ Consume(b *Batch) }
 
-// Consumers hands every batch to each of its elements, in order.
+// Consumers hands every batch to each of its elements, in order; without any it drops
+// all batches.
 type Consumers []Consumer
 
 // Consume hands on a batch.

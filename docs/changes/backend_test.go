@@ -68,7 +68,7 @@ func TestBackend(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "csiglab")
-	build := exec.Command("go", "build", "-overlay", overlay(t), "-o", program, "./cmd/csiglab")
+	build := exec.Command("go", "build", "-buildvcs=false", "-overlay", overlay(t), "-o", program, "./cmd/csiglab")
 	build.Dir = filepath.Join("..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

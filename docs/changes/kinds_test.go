@@ -1,11 +1,13 @@
-// Package changes_test makes the changes whose cost docs/architecture.md tells,
-// from outside: what a change needs besides these files would not compile or would
-// fail here.
+// Package changes_test makes the changes whose cost docs/architecture.md states, from
+// outside of the packages concerned: a change that needed more files than these would
+// not compile or would fail here. costs_test.go lists all kinds of changes, with their
+// files and the tests that make them.
 //
 // A kind of topology is two files: its entry, here ring_topology_test.go, and its
-// generator in package topologies; so is a kind of workload, with
-// ring_workload_test.go and package workloads. The generators are here in
-// ring_test.go.
+// generator in package topologies. A kind of workload is two files as well: its entry,
+// here ring_workload_test.go, and its generator in package workloads. Both generators
+// are in ring_test.go. A scalar metric is one entry, in metric_test.go. A backend is
+// its package, testdata/memory, and one line with its import, in backend_test.go.
 package changes_test
 
 import (

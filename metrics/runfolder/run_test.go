@@ -24,9 +24,8 @@ func windows(from, to int) *metrics.Batch {
 	return b
 }
 
-// A run's rows go to the file while the run goes on, in row groups that hold rows of
-// one run each, whatever other runs are written meanwhile; each run's own rows keep
-// their order.
+// A run's rows go to the file while the run goes on, in row groups of bounded size,
+// whatever other runs are written meanwhile; each run's own rows keep their order.
 func TestRunsAreWrittenAsTheyGoOn(t *testing.T) {
 	const step, steps = 1000, 3*groupRows/1000 + 1
 	dir := filepath.Join(t.TempDir(), "r")
@@ -38,7 +37,7 @@ func TestRunsAreWrittenAsTheyGoOn(t *testing.T) {
 			for i := range steps {
 				run.Consume(windows(i*step, (i+1)*step))
 				for _, b := range run.buffers {
-					if flows, ok := b.(*rowBuffer[FlowRow]); ok && len(flows.rows) >= groupRows {
+					if flows, ok := b.(*rowBuffer[FlowRow]); ok && len(flows.rows) >= chunkRows {
 						t.Errorf("a run holds %d rows", len(flows.rows))
 					}
 				}
@@ -73,12 +72,12 @@ func TestRunsAreWrittenAsTheyGoOn(t *testing.T) {
 	defer file.Close()
 	info := must(file.Stat())(t)
 	p := must(parquet.OpenFile(file, info.Size()))(t)
-	if got, want := len(p.RowGroups()), 2*(step*steps/groupRows+1); got != want {
-		t.Errorf("%d row groups, want %d", got, want)
+	if len(p.RowGroups()) < 2 {
+		t.Error("all rows are in one row group")
 	}
 	for i, g := range p.RowGroups() {
-		if g.NumRows() > groupRows {
-			t.Errorf("row group %d has %d rows", i, g.NumRows())
+		if last := i == len(p.RowGroups())-1; g.NumRows() > groupRows+step || g.NumRows() < groupRows && !last {
+			t.Errorf("row group %d has %d rows, want %d to %d", i, g.NumRows(), groupRows, groupRows+step)
 		}
 	}
 }

@@ -14,10 +14,17 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 )
 
-// groupRows is the number of rows of a row group, and so of the rows that a run in
-// progress holds in memory for a table. The last group of a run has fewer. A row
-// group holds rows of one run.
-const groupRows = 16 << 10
+const (
+	// chunkRows is the number of rows of a table that a run in progress holds itself.
+	chunkRows = 256
+	// groupRows is the number of rows of a row group, whose compressed pages the table
+	// holds in memory until it is full. A chunk may exceed it; the last group has fewer.
+	groupRows = 64 << 10
+	// pageBytes is the size of a page of a column before its compression, which a chunk
+	// may exceed. A page of more than 128 KiB would make each of the compressor's
+	// encoders keep 8 MiB.
+	pageBytes = 64 << 10
+)
 
 // droppedKey is the key of a table's metadata that says how many records of its runs
 // were dropped; it is absent when none were.
@@ -34,7 +41,7 @@ type table interface {
 
 // buffer is the rows of one run that a table has not taken yet.
 type buffer interface {
-	// consume appends the rows of a batch, and gives full row groups to the table.
+	// consume appends the rows of a batch, and gives full chunks to the table.
 	consume(b *metrics.Batch, n *names) error
 	// flush gives the rest to the table.
 	flush() error
@@ -69,6 +76,7 @@ type tableFile[T any] struct {
 	mu     sync.Mutex
 	writer *parquet.GenericWriter[T]
 	rows   int64
+	group  int // rows of the open row group
 	closed bool
 }
 
@@ -83,7 +91,7 @@ func newTable[T any](dir, name string) (*tableFile[T], error) {
 
 // newTableOn returns a table that is written to f and owns it.
 func newTableOn[T any](name string, f *os.File) *tableFile[T] {
-	return &tableFile[T]{name: name, file: f, writer: parquet.NewGenericWriter[T](f, parquet.Compression(&zstd.Codec{}))}
+	return &tableFile[T]{name: name, file: f, writer: parquet.NewGenericWriter[T](f, parquet.Compression(&zstd.Codec{}), parquet.PageBufferSize(pageBytes))}
 }
 
 func (t *tableFile[T]) tableName() string { return t.name }
@@ -94,7 +102,7 @@ func (t *tableFile[T]) rowCount() int64 {
 	return t.rows
 }
 
-// add appends rows as one row group.
+// add appends rows, and writes the row group if it is full.
 func (t *tableFile[T]) add(rows []T) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,6 +116,10 @@ func (t *tableFile[T]) add(rows []T) error {
 		return t.wrap(err)
 	}
 	t.rows += int64(len(rows))
+	if t.group += len(rows); t.group < groupRows {
+		return nil
+	}
+	t.group = 0
 	return t.wrap(t.writer.Flush())
 }
 
@@ -137,7 +149,7 @@ type rowBuffer[T any] struct {
 	table *tableFile[T]
 	rows  []T
 	add   func(T) // appends to rows
-	given bool    // a row group is with the table
+	given bool    // the table has rows of the run
 }
 
 func newRowBuffer[T any](k tableOf[T], t *tableFile[T]) *rowBuffer[T] {
@@ -151,25 +163,21 @@ func (b *rowBuffer[T]) consume(batch *metrics.Batch, n *names) error {
 	if n.err != nil {
 		return n.err
 	}
-	for len(b.rows) >= groupRows {
-		if err := b.give(groupRows); err != nil {
-			return err
-		}
+	if len(b.rows) < chunkRows {
+		return nil
 	}
-	return nil
+	return b.flush()
 }
 
-func (b *rowBuffer[T]) flush() error { return b.give(len(b.rows)) }
-
-func (b *rowBuffer[T]) flushed() bool { return b.given }
-
-// give hands the first rows to the table.
-func (b *rowBuffer[T]) give(count int) error {
-	if count == 0 {
+func (b *rowBuffer[T]) flush() error {
+	if len(b.rows) == 0 {
 		return nil
 	}
 	b.given = true
-	err := b.table.add(b.rows[:count])
-	b.rows = append(b.rows[:0], b.rows[count:]...)
+	err := b.table.add(b.rows)
+	clear(b.rows) // what rows point to
+	b.rows = b.rows[:0]
 	return err
 }
+
+func (b *rowBuffer[T]) flushed() bool { return b.given }

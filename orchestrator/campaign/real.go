@@ -62,8 +62,15 @@ func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, record
 	if folder, err := filepath.Abs(r.Folder); err == nil {
 		r.Folder = folder
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	c := backend.Control{
-		Progress: func(now units.Time, _ float64) { fraction(min(float64(now)/float64(max(length, 1)), 0.99)) },
+		Progress: func(now units.Time, _ float64) {
+			fraction(min(float64(now)/float64(max(length, 1)), 0.99))
+			if records.Err() != nil {
+				cancel() // a run whose records cannot be written need not go on
+			}
+		},
 		Records:  records,
 		Note:     s.journal.note,
 	}

@@ -67,7 +67,7 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*bac
 func build(ctx context.Context, r *backend.Run, c backend.Control) (*sim.Sim, []*metrics.Batcher, error) {
 	p, pool := r.Plan, new(wire.Pool)
 	sinks := make([]*metrics.Batcher, len(p.Nodes))
-	var records metrics.Consumer = new(metrics.Collector)
+	var records metrics.Consumer = metrics.Consumers(nil)
 	if c.Records != nil {
 		records = c.Records
 	}
