@@ -71,8 +71,8 @@ func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, record
 				cancel() // a run whose records cannot be written need not go on
 			}
 		},
-		Records:  records,
-		Note:     s.journal.note,
+		Records: records,
+		Note:    s.journal.note,
 	}
 	nodeFolder := s.mode.runtime.NodeFolder(r.Folder)
 	if s.mode.realTime {
