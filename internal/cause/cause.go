@@ -1,4 +1,4 @@
-// Package cause tells why a file cannot be used, for messages that name the file
+// Package cause says why a file cannot be used, for messages that name the file
 // already.
 package cause
 

@@ -2,7 +2,7 @@ package emu
 
 import "github.com/csiglab/csiglab/units"
 
-// BeginRealTime tells the node, before its first event, that it is driven in real
+// BeginRealTime says to the node, before its first event, that it is driven in real
 // time (package wall) and not in lockstep: frames may be lost and come late, and
 // links hold any number of frames.
 func (n *Node) BeginRealTime() { n.realTime = true }

@@ -38,7 +38,7 @@ type Frame struct {
 type Message struct {
 	Port                     int
 	Header, Payload, Trailer []byte
-	// Droppable tells that the frame is lost and counted if the port cannot take its
+	// Droppable says that the frame is lost and counted if the port cannot take its
 	// length. For others that is an error.
 	Droppable bool
 }

@@ -28,7 +28,7 @@ type Machine interface {
 	// the packet, which the driver owns from then on, begins to leave at now and
 	// its last bit leaves at departs.
 	Transmit(now units.Time, port int) (p *wire.Packet, departs units.Time, ok bool)
-	// HandleTimeout tells that NextTimeout has come. An early or stale call
+	// HandleTimeout says that NextTimeout has come. An early or stale call
 	// changes nothing.
 	HandleTimeout(now units.Time)
 	// NextTimeout is the machine's next deadline, or units.Never.
@@ -57,7 +57,7 @@ func (s PortSet) Add(port int) { s[port>>6] |= 1 << (port & 63) }
 // Remove takes port out of the set.
 func (s PortSet) Remove(port int) { s[port>>6] &^= 1 << (port & 63) }
 
-// Has tells whether port is in the set.
+// Has reports whether port is in the set.
 func (s PortSet) Has(port int) bool { return s[port>>6]>>(port&63)&1 != 0 }
 
 // Next returns the smallest port of the set that is not less than port, or -1.

@@ -36,7 +36,7 @@ type Stepper struct {
 	received []metrics.Ingress
 }
 
-// Tap is told of a packet: one received, before the machine gets it, or one that
+// Tap gets a packet: one received, before the machine gets it, or one that
 // the machine has sent. It must neither keep nor change it.
 type Tap func(now units.Time, port int, event Event, p *wire.Packet)
 
@@ -72,13 +72,13 @@ func (s *Stepper) ReceiveSent(now units.Time, port int, p *wire.Packet, digest u
 	s.drain(now)
 }
 
-// PortFree tells that a port named in Frees has reached FreeAt.
+// PortFree says that a port named in Frees has reached FreeAt.
 func (s *Stepper) PortFree(now units.Time, port int) {
 	s.armed.Remove(port)
 	s.drain(now)
 }
 
-// Timeout tells that NextTimeout has come.
+// Timeout says that NextTimeout has come.
 func (s *Stepper) Timeout(now units.Time) {
 	s.Machine.HandleTimeout(now)
 	s.drain(now)

@@ -189,7 +189,7 @@ func (s *Sim) arm(id int32) {
 // Now returns the time of the last event.
 func (s *Sim) Now() units.Time { return s.now }
 
-// Drained tells whether nothing is due any more, so that the run ended by
+// Drained reports whether nothing is due any more, so that the run ended by
 // itself.
 func (s *Sim) Drained() bool {
 	for _, e := range s.events.list() {

@@ -17,7 +17,7 @@ var (
 	ErrHeaders      = errors.New("wire: no room for headers behind so many tags")
 )
 
-// Format tells Parse what a fabric's frames look like.
+// Format is what Parse must know of a fabric's frames.
 type Format struct {
 	Sizes
 	TPIDCompact, TPIDWide uint16 // EtherTypes of the CSIG tags; 0 = none

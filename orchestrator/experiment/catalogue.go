@@ -32,7 +32,7 @@ type EntryKey struct {
 	Type     string `json:"type"` // as in docs/experiment.md: number, rate, time, size, bool, name, text, file or list
 	Required bool   `json:"required,omitempty"`
 	Default  string `json:"default,omitempty"` // empty without
-	Range    string `json:"range,omitempty"`   // what the value may be, in words; empty: not told here
+	Range    string `json:"range,omitempty"`   // what the value may be, in words; empty: not listed
 	Doc      string `json:"doc"`               // one line
 }
 

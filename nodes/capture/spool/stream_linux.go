@@ -96,7 +96,7 @@ func (s *Stream) Write(r *Record) {
 	r.Missed = 0
 }
 
-// Flush hands to the pipe what it has room for, and tells whether somebody still
+// Flush writes to the pipe what it has space for, and reports whether somebody still
 // listens.
 func (s *Stream) Flush() bool {
 	for !s.gone && s.pending.Len() > 0 {

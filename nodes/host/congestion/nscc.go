@@ -281,7 +281,7 @@ func (c *nsccState) adjust(now units.Time) {
 
 // adapt is quick adapt: after heavy loss the window becomes what was
 // acknowledged in the last base RTT plus target, and signals of the flight that
-// was under way are ignored. It tells whether the event is dealt with.
+// was under way are ignored. It reports whether the event is dealt with.
 func (c *nsccState) adapt(now units.Time, loss, marked bool, delay units.Duration, inflight units.Size) (done bool) {
 	switch {
 	case !c.quickAdapt:

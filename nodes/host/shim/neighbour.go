@@ -49,7 +49,7 @@ const (
 
 	optionTargetMAC = 2
 
-	// hopLimitND tells that no router has passed the packet on (RFC 4861 §7.1.1).
+	// hopLimitND shows that no router has passed the packet on (RFC 4861 §7.1.1).
 	hopLimitND = 255
 )
 

@@ -156,7 +156,7 @@ func (r *Receiver) refuse(p, reply *wire.Packet) {
 	r.totals.NacksSent++
 }
 
-// accept records a PSN and tells whether it is new.
+// accept records a PSN and reports whether it is new.
 func (r *Receiver) accept(psn uint32) bool {
 	if psn < r.cum || r.has(psn) {
 		return false

@@ -89,7 +89,7 @@ type Sender struct {
 	full  wire.Packet // template of a full-size packet, without a tag
 	ready bool        // the flow has started
 
-	// What the controller was told last; here because a pointer that goes to an
+	// What the controller got last; here because a pointer that goes to an
 	// interface would be a new object each time.
 	ack  congestion.Ack
 	nack congestion.Nack

@@ -63,7 +63,7 @@ func Compile(t testing.TB, text string) *plan.Plan {
 	return p
 }
 
-// Fabric returns what the drivers of a plan's nodes are told.
+// Fabric returns what the drivers of a plan's nodes need to know.
 func Fabric(p *plan.Plan) emu.Fabric {
 	f := (&backend.Run{Plan: p}).Fabric("")
 	f.Run = 0

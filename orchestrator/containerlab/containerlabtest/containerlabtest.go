@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -152,13 +154,35 @@ const stopTime = time.Minute
 func (e *Engine) Stop(signal syscall.Signal) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.process == nil {
+		return errors.New("the engine does not run")
+	}
 	process := e.process.Process
 	process.Signal(signal)
 	killer := time.AfterFunc(stopTime, func() { process.Kill() })
 	defer killer.Stop()
 	err := <-e.exited
 	e.process = nil
+	e.awaitContainerd()
 	return err
+}
+
+// awaitContainerd waits until the engine's containerd, which the kernel kills with the
+// engine, has ended. An engine that starts before that takes it for one that works, and
+// gives up after a while.
+func (e *Engine) awaitContainerd() {
+	text, err := os.ReadFile(filepath.Join(e.folder, "exec", "containerd", "containerd.pid"))
+	if err != nil {
+		return // it ended in order
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 0 {
+		return
+	}
+	const patience = 2 * time.Second
+	for start := time.Now(); syscall.Kill(pid, 0) == nil && time.Since(start) < patience; {
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // scratch returns a folder for the engine, in memory where there is some: an

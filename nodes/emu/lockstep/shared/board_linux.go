@@ -144,7 +144,7 @@ func (b *Board) word(at int) *uint32 { return (*uint32)(unsafe.Pointer(&b.memory
 func (b *Board) doorbell(n int) *uint32 { return b.word(line*(1+n) + doorbellWord) }
 func (b *Board) parked(n int) *uint32   { return b.word(line*(1+n) + parkedWord) }
 
-// sleep returns once the doorbell has been rung since it showed seen.
+// sleep returns once the doorbell no longer shows seen.
 func (b *Board) sleep(n int, seen uint32) {
 	doorbell, parked := b.doorbell(n), b.parked(n)
 	atomic.StoreUint32(parked, 1)
