@@ -14,9 +14,9 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Node is a machine, its number of ports and the sink that takes its records. Tap,
+// Station is a machine, its number of ports and the sink that takes its records. Tap,
 // if not nil, sees its packets.
-type Node struct {
+type Station struct {
 	Machine node.Machine
 	Ports   int
 	Sink    metrics.Sink
@@ -25,19 +25,13 @@ type Node struct {
 
 // Config is what a simulation is built from.
 type Config struct {
-	Nodes   []Node
-	Links   []Link
-	TieSeed uint64     // permutes receives of one instant; 0: port order
-	End     units.Time // exclusive; units.Never: until nothing is due
+	Nodes   []Station
+	Links   []topologies.Link // with positive delays; their rates do not count, as machines know theirs
+	TieSeed uint64            // permutes receives of one instant; 0: port order
+	End     units.Time        // exclusive; units.Never: until nothing is due
 	// Progress, if not nil, is called now and then with the model time and
 	// ends the run when it answers false.
 	Progress func(now units.Time) bool
-}
-
-// Link joins two ports, with the same delay in each direction.
-type Link struct {
-	A, B  topologies.End
-	Delay units.Duration // positive
 }
 
 // Sim is a simulation. It belongs to one goroutine.

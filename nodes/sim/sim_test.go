@@ -27,8 +27,8 @@ func newMachine(ports int) *nodetest.Machine {
 
 func packet(psn uint32) *wire.Packet { return nodetest.Data(nil, 0, 1, 0, psn, 64) }
 
-func link(a, aPort, b, bPort int, delay units.Duration) sim.Link {
-	return sim.Link{A: topologies.End{Node: a, Port: aPort}, B: topologies.End{Node: b, Port: bPort}, Delay: delay}
+func link(a, aPort, b, bPort int, delay units.Duration) topologies.Link {
+	return topologies.Link{A: topologies.End{Node: a, Port: aPort}, B: topologies.End{Node: b, Port: bPort}, Delay: delay}
 }
 
 // pingPong is two nodes that send a packet back and forth, from time 1000.
@@ -43,8 +43,8 @@ func pingPong(delay units.Duration) (a, b *nodetest.Machine, cfg sim.Config) {
 		}
 	}
 	return a, b, sim.Config{
-		Nodes: []sim.Node{{Machine: a, Ports: 1, Sink: a.Sink}, {Machine: b, Ports: 1, Sink: b.Sink}},
-		Links: []sim.Link{link(0, 0, 1, 0, delay)},
+		Nodes: []sim.Station{{Machine: a, Ports: 1, Sink: a.Sink}, {Machine: b, Ports: 1, Sink: b.Sink}},
+		Links: []topologies.Link{link(0, 0, 1, 0, delay)},
 		End:   units.Never,
 	}
 }
@@ -117,7 +117,7 @@ func TestProgress(t *testing.T) {
 // time 0, so that they arrive at the hub in pairs at two instants.
 func star(leaves int, tieSeed uint64) (hub *nodetest.Machine, cfg sim.Config) {
 	hub = newMachine(leaves)
-	cfg = sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: leaves, Sink: hub.Sink}}, TieSeed: tieSeed, End: units.Never}
+	cfg = sim.Config{Nodes: []sim.Station{{Machine: hub, Ports: leaves, Sink: hub.Sink}}, TieSeed: tieSeed, End: units.Never}
 	// Leaves are linked in an order that is not that of the hub's ports.
 	for i := range leaves {
 		m := newMachine(1)
@@ -126,7 +126,7 @@ func star(leaves int, tieSeed uint64) (hub *nodetest.Machine, cfg sim.Config) {
 			m.Send(0, packet(0))
 			m.Send(0, packet(1))
 		}
-		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1, Sink: m.Sink})
+		cfg.Nodes = append(cfg.Nodes, sim.Station{Machine: m, Ports: 1, Sink: m.Sink})
 		cfg.Links = append(cfg.Links, link(i+1, 0, 0, (i*7+3)%leaves, 900))
 	}
 	return hub, cfg
@@ -175,7 +175,7 @@ func TestSimultaneousArrivals(t *testing.T) {
 // in the order they left, before those of a later port.
 func TestLinkSequence(t *testing.T) {
 	hub := newMachine(2)
-	cfg := sim.Config{Nodes: []sim.Node{{Machine: hub, Ports: 2, Sink: hub.Sink}}, End: units.Never}
+	cfg := sim.Config{Nodes: []sim.Station{{Machine: hub, Ports: 2, Sink: hub.Sink}}, End: units.Never}
 	for i := range 2 {
 		m := newMachine(1)
 		m.Takes = 0 // its packets leave at the same instant
@@ -185,7 +185,7 @@ func TestLinkSequence(t *testing.T) {
 				m.Send(0, packet(psn))
 			}
 		}
-		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1, Sink: m.Sink})
+		cfg.Nodes = append(cfg.Nodes, sim.Station{Machine: m, Ports: 1, Sink: m.Sink})
 		cfg.Links = append(cfg.Links, link(i+1, 0, 0, i, 50))
 	}
 	sim.New(cfg).Run()
@@ -289,7 +289,7 @@ func TestNothingAllocatesPerHop(t *testing.T) {
 // echoes is two nodes that throw the given number of packets at each other for
 // ever.
 func echoes(packets int) sim.Config {
-	cfg := sim.Config{Links: []sim.Link{link(0, 0, 1, 0, 700)}, End: units.Never}
+	cfg := sim.Config{Links: []topologies.Link{link(0, 0, 1, 0, 700)}, End: units.Never}
 	for i := range 2 {
 		m := nodetest.NewMachine(1)
 		m.Takes = serialisation
@@ -300,7 +300,7 @@ func echoes(packets int) sim.Config {
 				m.Send(0, packet(0))
 			}
 		}
-		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: 1, Sink: m.Sink})
+		cfg.Nodes = append(cfg.Nodes, sim.Station{Machine: m, Ports: 1, Sink: m.Sink})
 	}
 	return cfg
 }

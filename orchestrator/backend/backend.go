@@ -233,7 +233,7 @@ func (r *Run) inMemory(l plan.Link) bool {
 // Deployment is the nodes of a run on this machine. They have been made and are not
 // started.
 type Deployment struct {
-	Nodes []Node
+	Nodes []Place
 	// Port returns the name of a port's interface.
 	Port func(port int) string
 	// Folder is the path, as the nodes see it, of the folder where they write
@@ -242,8 +242,8 @@ type Deployment struct {
 	Launcher
 }
 
-// Node is where a node of a deployment is.
-type Node struct {
+// Place is where a node of a deployment is.
+type Place struct {
 	Name       string
 	PID        int      // of the process that drives it; 0: this process, or one that is not started yet
 	Network    *os.File // its network namespace; other processes open it by the file's name

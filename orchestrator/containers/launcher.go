@@ -35,7 +35,7 @@ func (l *launcher) deployment() (*backend.Deployment, error) {
 		if err != nil {
 			return d, fmt.Errorf("node %s: %w", name, err)
 		}
-		d.Nodes = append(d.Nodes, backend.Node{Name: name, PID: n.PID, Network: network, Interfaces: n.Interfaces, Container: n.Name})
+		d.Nodes = append(d.Nodes, backend.Place{Name: name, PID: n.PID, Network: network, Interfaces: n.Interfaces, Container: n.Name})
 	}
 	for i, host := range l.run.Plan.ApplicationHosts() {
 		if i < len(l.deployed.Sidecars) {

@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -82,14 +83,14 @@ func build(ctx context.Context, r *backend.Run, c backend.Control) (*sim.Sim, []
 		if h, ok := m.(*host.Host); ok {
 			hosts = append(hosts, h)
 		}
-		n := sim.Node{Machine: m, Ports: spec.Ports(), Sink: sinks[i]}
+		n := sim.Station{Machine: m, Ports: spec.Ports(), Sink: sinks[i]}
 		if c.Tap != nil {
 			n.Tap = c.Tap(i)
 		}
 		cfg.Nodes = append(cfg.Nodes, n)
 	}
 	for _, l := range p.Links {
-		cfg.Links = append(cfg.Links, sim.Link{A: l.A, B: l.B, Delay: l.Delay})
+		cfg.Links = append(cfg.Links, topologies.Link{A: l.A, B: l.B, Delay: l.Delay})
 	}
 	total := float64(p.Bytes())
 	cfg.Progress = func(now units.Time) bool {

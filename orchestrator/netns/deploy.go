@@ -37,7 +37,7 @@ func deploy(o *order) (*backend.Deployment, *launcher, error) {
 			return nil, nil, fmt.Errorf("%w: node %s: %w", backend.ErrUnavailable, n.Name, err)
 		}
 		l.spaces = append(l.spaces, file)
-		d.Nodes = append(d.Nodes, backend.Node{Name: n.Name, Network: file})
+		d.Nodes = append(d.Nodes, backend.Place{Name: n.Name, Network: file})
 	}
 	return d, l, nil
 }

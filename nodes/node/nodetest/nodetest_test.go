@@ -46,12 +46,12 @@ func TestRigIsADriver(t *testing.T) {
 		m := nodetest.NewMachine(ports)
 		machines[0] = append(machines[0], m)
 		machines[1] = append(machines[1], nodetest.AddMachine(r, ports))
-		cfg.Nodes = append(cfg.Nodes, sim.Node{Machine: m, Ports: ports, Sink: m.Sink})
+		cfg.Nodes = append(cfg.Nodes, sim.Station{Machine: m, Ports: ports, Sink: m.Sink})
 	}
 	for i := range leaves {
 		port := (3*i + 2) % leaves
 		r.Join(1+i, 0, 0, port, delay)
-		cfg.Links = append(cfg.Links, sim.Link{A: topologies.End{Node: 1 + i}, B: topologies.End{Port: port}, Delay: delay})
+		cfg.Links = append(cfg.Links, topologies.Link{A: topologies.End{Node: 1 + i}, B: topologies.End{Port: port}, Delay: delay})
 	}
 	for _, all := range machines {
 		star(all[0], all[1:])
