@@ -1,4 +1,4 @@
-package metrics_test
+package changes_test
 
 import (
 	"encoding/json"
@@ -55,7 +55,7 @@ func TestANewTableCostsThreeFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds csiglab")
 	}
-	root, err := filepath.Abs("..")
+	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
