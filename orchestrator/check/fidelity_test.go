@@ -5,30 +5,13 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/plan"
 )
-
-// threeFlow returns the plan of the csig variant of three-flow with 20 MB flows.
-func threeFlow(t *testing.T) *plan.Plan {
-	t.Helper()
-	set, err := experiment.Load("three-flow", experiment.Options{
-		Tables:   experiment.StandardTables(),
-		Override: []experiment.Override{{Path: "workload.transfers", Value: `["1 -> 10 20MB", "0 -> 2 20MB", "9 -> 10 20MB"]`}, {Path: "measure", Value: "{from: 0us, to: 2ms}"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(set.Variants[1].Experiment, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // Each part of the budget fails on its own.
 func TestFidelityBudget(t *testing.T) {
-	p := threeFlow(t)
+	p := backendtest.ShortThreeFlow(t)
 	budget := experiment.Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05}
 	good := runfolder.Fidelity{Dilation: 4000, LatenessShare: 0.25, Frames: 1000, Displaced: 10, Links: []runfolder.LinkRate{{Rate: 0.96}, {Node: 1, Rate: 1.04}}}
 	for _, c := range []struct {

@@ -10,7 +10,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
@@ -115,14 +114,7 @@ func TestParity(t *testing.T) {
 
 // BenchmarkThreeFlow runs a variant of the embedded experiment in both modes.
 func BenchmarkThreeFlow(b *testing.B) {
-	set, err := experiment.Load("three-flow", experiment.Options{Tables: experiment.StandardTables()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := plan.Compile(set.Variants[1].Experiment, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := backendtest.Embedded(b, "three-flow", 1)
 	want := backendtest.Virtual(b, p, nil)
 	for _, one := range []bool{false, true} {
 		for _, elide := range []bool{false, true} {

@@ -13,26 +13,13 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/inproc"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
-
-// compile returns the plan of a variant of an embedded experiment with seed 1.
-func compile(t *testing.T, name string, variant int) *plan.Plan {
-	t.Helper()
-	set, err := experiment.Load(name, experiment.Options{Tables: experiment.StandardTables()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(set.Variants[variant].Experiment, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // throughGob returns what another process reads of a plan.
 func throughGob(t *testing.T, p *plan.Plan) *plan.Plan {
@@ -91,7 +78,7 @@ func TestPlanSurvivesGob(t *testing.T) {
 		{"dragonfly", 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			original := compile(t, c.name, c.variant)
+			original := backendtest.Embedded(t, c.name, c.variant)
 			if (original.CSIG != nil) != c.csig || original.Transfers == 0 {
 				t.Fatalf("CSIG %v, %d transfers; want CSIG %v and transfers", original.CSIG != nil, original.Transfers, c.csig)
 			}
@@ -113,7 +100,7 @@ func TestPlanSurvivesGob(t *testing.T) {
 
 // A plan depends on the experiment and the seed alone.
 func TestCompileRepeats(t *testing.T) {
-	if diff := cmp.Diff(compile(t, "incast", 0), compile(t, "incast", 0), whole); diff != "" {
+	if diff := cmp.Diff(backendtest.Embedded(t, "incast", 0), backendtest.Embedded(t, "incast", 0), whole); diff != "" {
 		t.Errorf("two plans of the same experiment and seed:\n%s", diff)
 	}
 }

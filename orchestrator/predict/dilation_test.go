@@ -4,32 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/units"
 )
-
-// threeFlow returns the plan of the csig variant of three-flow with 20 MB flows.
-func threeFlow(t *testing.T) *plan.Plan {
-	t.Helper()
-	set, err := experiment.Load("three-flow", experiment.Options{
-		Tables:   experiment.StandardTables(),
-		Override: []experiment.Override{{Path: "workload.transfers", Value: `["1 -> 10 20MB", "0 -> 2 20MB", "9 -> 10 20MB"]`}, {Path: "measure", Value: "{from: 0us, to: 2ms}"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(set.Variants[1].Experiment, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // The dilation follows lateness and the smallest delay, or CPU and the load,
 // whichever asks for more.
 func TestDilation(t *testing.T) {
-	p := threeFlow(t)
+	p := backendtest.ShortThreeFlow(t)
 	if got := p.SmallestDelay(); got != 332*units.Nanosecond { // 4150 B at 100 Gb/s; links have 1 us
 		t.Errorf("smallest delay %v, want 332ns", got)
 	}

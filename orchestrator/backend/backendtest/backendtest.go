@@ -63,6 +63,29 @@ func Compile(t testing.TB, text string) *plan.Plan {
 	return p
 }
 
+// Embedded returns the plan of a variant of an embedded experiment with seed 1. sets
+// change the experiment.
+func Embedded(t testing.TB, name string, variant int, sets ...experiment.Override) *plan.Plan {
+	t.Helper()
+	set, err := experiment.Load(name, experiment.Options{Tables: experiment.StandardTables(), Override: sets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(set.Variants[variant].Experiment, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// ShortThreeFlow returns the plan of the csig variant of three-flow with 20 MB flows.
+func ShortThreeFlow(t testing.TB) *plan.Plan {
+	t.Helper()
+	return Embedded(t, "three-flow", 1,
+		experiment.Override{Path: "workload.transfers", Value: `["1 -> 10 20MB", "0 -> 2 20MB", "9 -> 10 20MB"]`},
+		experiment.Override{Path: "measure", Value: "{from: 0us, to: 2ms}"})
+}
+
 // Fabric returns what the drivers of a plan's nodes need to know.
 func Fabric(p *plan.Plan) emu.Fabric {
 	f := (&backend.Run{Plan: p}).Fabric("")
