@@ -114,6 +114,14 @@ type Control struct {
 	Note func(text string)
 }
 
+// Consumer returns Records, or a consumer that keeps nothing.
+func (c *Control) Consumer() metrics.Consumer {
+	if c.Records == nil {
+		return metrics.Consumers(nil)
+	}
+	return c.Records
+}
+
 // Outcome is the result of a run besides its records. It is plain data.
 type Outcome struct {
 	End     units.Time    // of the model
@@ -257,8 +265,9 @@ type Launcher interface {
 	// Start starts a node in its process as spec describes it. shared is the memory
 	// that all nodes of the run share.
 	Start(ctx context.Context, node int, spec *process.Spec, shared *os.File) (*Process, error)
-	// Programs returns the starter of the run's programs on their hosts.
-	Programs(ctx context.Context) (application.Starter, error)
+	// Programs returns the starter of the run's programs on their hosts; nil: they
+	// start in the nodes' namespaces, on this machine's files.
+	Programs(ctx context.Context) application.Starter
 	// Raise gives a thread of a node's process a real-time priority, if the machine
 	// permits. thread is its id in the process's own PID namespace.
 	Raise(node, thread int) error

@@ -2,10 +2,10 @@ package backend
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/units"
@@ -33,7 +33,7 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 	if programs != nil {
 		defer programs.Stop()
 	}
-	nodes := &crew{run: r, deployment: d, net: net, records: c.records()}
+	nodes := &crew{run: r, deployment: d, net: net, records: c.Consumer()}
 	nodes.configure()
 	defer nodes.close()
 	var got *Outcome
@@ -59,13 +59,30 @@ func newPrograms(ctx context.Context, d *Deployment, r *Run, hold <-chan struct{
 	if len(r.Plan.Programs) == 0 {
 		return nil, nil
 	}
-	starter, err := d.Programs(ctx)
-	if err != nil {
-		return nil, err
+	starter := d.Programs(ctx)
+	if starter == nil {
+		local, err := localStarter(d, r)
+		if err != nil {
+			return nil, err
+		}
+		starter = local
 	}
 	set := application.NewSet(r.programs(), *r.Wall, r.Plan.End, starter)
 	set.Hold(hold)
 	return set, nil
+}
+
+// localStarter returns the starter of programs on this machine's files.
+func localStarter(d *Deployment, r *Run) (*application.Local, error) {
+	spaces := map[int]*os.File{}
+	for _, host := range r.Plan.ApplicationHosts() {
+		spaces[host] = d.Nodes[host].Network
+	}
+	local, err := application.NewLocal(spaces, runs.EnvironmentRun+"="+r.ID)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return local, nil
 }
 
 // programs returns the run's programs as they are started.
@@ -115,19 +132,6 @@ func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int) error {
 	}
 	return c.Deployed(nodes, links)
 }
-
-// records returns the consumer of a run's records.
-func (c *Control) records() metrics.Consumer {
-	if c.Records == nil {
-		return discard{}
-	}
-	return c.Records
-}
-
-// discard is a metrics.Consumer that keeps nothing.
-type discard struct{}
-
-func (discard) Consume(*metrics.Batch) {}
 
 // progressEvery is how often the model time is reported.
 const progressEvery = 100 * time.Millisecond

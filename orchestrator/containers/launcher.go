@@ -94,28 +94,11 @@ func (l *launcher) cpu() (sum time.Duration) {
 
 // Programs implements backend.Launcher: programs run in the sidecars of the hosts'
 // containers, or on this machine's files where the run names no image.
-func (l *launcher) Programs(ctx context.Context) (application.Starter, error) {
-	if l.run.Plan.ApplicationImage != "" {
-		return &sidecars{ctx, l}, nil
+func (l *launcher) Programs(ctx context.Context) application.Starter {
+	if l.run.Plan.ApplicationImage == "" {
+		return nil
 	}
-	spaces := map[int]*os.File{}
-	defer func() {
-		for _, s := range spaces {
-			s.Close()
-		}
-	}()
-	for _, host := range l.run.Plan.ApplicationHosts() {
-		space, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", l.deployed.Nodes[host].PID))
-		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", l.run.Plan.Graph.Nodes[host].Name, err)
-		}
-		spaces[host] = space
-	}
-	starter, err := application.NewLocal(spaces, runs.EnvironmentRun+"="+l.run.ID)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
-	}
-	return starter, nil
+	return &sidecars{ctx, l}
 }
 
 // sidecars starts programs in the containers beside their hosts'. ctx is the run's.

@@ -2,7 +2,6 @@ package containers
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/nodes/emu/process"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 )
 
 // A run's nodes connect to csiglab at a socket in the folder nodeFolder of the run's
@@ -96,30 +96,11 @@ func (r *rendezvous) gather(ctx context.Context, names []string, missing func(no
 // handOver sends a node its specification and the memory that all nodes share. It
 // returns the file of the node's report.
 func (r *rendezvous) handOver(node int, spec *process.Spec, shared *os.File) (*os.File, error) {
-	specRead, specWrite, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer specRead.Close()
-	report, reportWrite, err := os.Pipe()
-	if err != nil {
-		specWrite.Close()
-		return nil, err
-	}
-	defer reportWrite.Close()
-	rights := unix.UnixRights(int(specRead.Fd()), int(shared.Fd()), int(reportWrite.Fd()))
-	if _, _, err := r.calls[node].WriteMsgUnix([]byte{0}, rights, nil); err != nil {
-		specWrite.Close()
-		report.Close()
-		return nil, err
-	}
-	go func() {
-		// If the node dies meanwhile, its report is missing; the caller reports that
-		// rather than the broken pipe.
-		gob.NewEncoder(specWrite).Encode(spec) //nolint:errcheck // see above
-		specWrite.Close()
-	}()
-	return report, nil
+	return backend.Connect(spec, func(specification, report *os.File) error {
+		rights := unix.UnixRights(int(specification.Fd()), int(shared.Fd()), int(report.Fd()))
+		_, _, err := r.calls[node].WriteMsgUnix([]byte{0}, rights, nil)
+		return err
+	})
 }
 
 // disconnect closes the nodes' connections. A node ends when its connection closes.

@@ -68,14 +68,10 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*bac
 func build(ctx context.Context, r *backend.Run, c backend.Control) (*sim.Sim, []*metrics.Batcher, error) {
 	p, pool := r.Plan, new(wire.Pool)
 	sinks := make([]*metrics.Batcher, len(p.Nodes))
-	var records metrics.Consumer = metrics.Consumers(nil)
-	if c.Records != nil {
-		records = c.Records
-	}
 	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End}
 	var hosts []*host.Host
 	for i, spec := range p.Nodes {
-		sinks[i] = metrics.NewBatcher(i, batchRecords, records)
+		sinks[i] = metrics.NewBatcher(i, batchRecords, c.Consumer())
 		m, err := spec.New(pool, sinks[i])
 		if err != nil {
 			return nil, nil, err

@@ -2,7 +2,6 @@ package netns
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
@@ -86,17 +85,6 @@ type launcher struct {
 
 // Start implements backend.Launcher.
 func (l *launcher) Start(_ context.Context, node int, spec *process.Spec, shared *os.File) (*backend.Process, error) {
-	specRead, specWrite, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer specRead.Close()
-	report, reportWrite, err := os.Pipe()
-	if err != nil {
-		specWrite.Close()
-		return nil, err
-	}
-	defer reportWrite.Close()
 	line, g := l.order.SwitchProgram, l.order.Run.Plan.Graph
 	if g.Nodes[node].Kind == topologies.Host {
 		line = l.order.HostProgram
@@ -105,17 +93,14 @@ func (l *launcher) Start(_ context.Context, node int, spec *process.Spec, shared
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), runs.EnvironmentNode+"="+g.Nodes[node].Name)
 	cmd.Stderr = stderr
-	cmd.ExtraFiles = []*os.File{specRead, shared, reportWrite, l.alive}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := l.startIn(node, cmd); err != nil {
-		specWrite.Close()
-		report.Close()
+	report, err := backend.Connect(spec, func(specification, report *os.File) error {
+		cmd.ExtraFiles = []*os.File{specification, shared, report, l.alive}
+		return l.startIn(node, cmd)
+	})
+	if err != nil {
 		return nil, err
 	}
-	go func() {
-		gob.NewEncoder(specWrite).Encode(spec) //nolint:errcheck // a process that dies says why
-		specWrite.Close()
-	}()
 	l.started = append(l.started, cmd)
 	return &backend.Process{PID: cmd.Process.Pid, Report: report, Wait: l.waiter(cmd, stderr)}, nil
 }
@@ -158,17 +143,7 @@ func (l *launcher) waiter(cmd *exec.Cmd, stderr *tail) func(reported bool) strin
 }
 
 // Programs implements backend.Launcher.
-func (l *launcher) Programs(context.Context) (application.Starter, error) {
-	spaces := map[int]*os.File{}
-	for _, host := range l.order.Run.Plan.ApplicationHosts() {
-		spaces[host] = l.spaces[host]
-	}
-	starter, err := application.NewLocal(spaces)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
-	}
-	return starter, nil
-}
+func (*launcher) Programs(context.Context) application.Starter { return nil }
 
 // Raise implements backend.Launcher: nodes raise their own threads.
 func (*launcher) Raise(int, int) error { return nil }

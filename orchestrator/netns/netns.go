@@ -229,9 +229,7 @@ func receive(ctx context.Context, p *supervisorProcess, c backend.Control) (last
 		case m.Outcome != nil, m.Calibration != nil, m.Failure != nil:
 			last = &m
 		case m.Records != nil:
-			if c.Records != nil {
-				c.Records.Consume(m.Records)
-			}
+			c.Consumer().Consume(m.Records)
 		case m.Started:
 			if c.Started != nil {
 				c.Started()
