@@ -1,5 +1,10 @@
 package csig
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Weights says how often each type of signal is wanted, in proportion to the
 // others. The zero value wants nothing.
 type Weights [Types]uint8
@@ -36,6 +41,20 @@ func (m *Multiplexer) Next(w Weights) Type {
 	}
 	m.credit[best] -= total
 	return best
+}
+
+// String lists the types wanted with their weights, such as abw:1 delay:3.
+func (w Weights) String() string {
+	var parts []string
+	for t, n := range w {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%v:%d", Type(t), n))
+		}
+	}
+	if parts == nil {
+		return "nothing"
+	}
+	return strings.Join(parts, " ")
 }
 
 // Merge adds the weights of another customer. A sum beyond 255 stays there.

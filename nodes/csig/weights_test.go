@@ -52,6 +52,9 @@ func TestWeights(t *testing.T) {
 	if (Weights{}).Any() || !Only(NQD).Any() {
 		t.Error("Any of no weight and of one is wrong")
 	}
+	if got := (Weights{ABW: 1, Delay: 3}).String(); got != "abw:1 delay:3" || (Weights{}).String() != "nothing" {
+		t.Errorf("weights are written %q and %q", got, (Weights{}).String())
+	}
 	if got, want := Only(Delay).Merge(Weights{Delay: 2, ABW: 255}).Merge(Only(ABW)), (Weights{Delay: 3, ABW: 255}); got != want {
 		t.Errorf("merged %v, want %v", got, want)
 	}

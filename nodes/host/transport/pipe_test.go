@@ -234,7 +234,7 @@ func TestEveryTransferCompletes(t *testing.T) {
 }
 
 func (p *pipe) check(size units.Size) error {
-	s, r := p.sender.Close(), p.receiver.Close()
+	s, r := p.sender.Close(0), p.receiver.Close()
 	var counted int64
 	for _, w := range p.records.Flows {
 		counted += w.PayloadBytes
