@@ -34,7 +34,7 @@ func (s Sampling) Draws() bool { return s.Every > 1 }
 var samplingPattern = regexp.MustCompile(`^(?:(every)|(none)|1/([1-9][0-9]{0,8})|stride/([1-9][0-9]{0,8})|1/([1-9][0-9]{0,8}(?:ns|us|ms)))$`)
 
 // SamplingWords says what ParseSampling reads.
-const SamplingWords = "every, none, 1/N (one packet of N, drawn), stride/N (every packet number N) or 1/TIME (at most one in that time, such as 1/20us)"
+const SamplingWords = "every, none, 1/N (one packet of N, drawn), stride/N (every Nth) or 1/TIME (at most one in that time)"
 
 // ParseSampling reads a Sampling as SamplingWords says.
 func ParseSampling(text string) (s Sampling, err error) {

@@ -176,7 +176,7 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 		return nil, err
 	}
 	var random *rand.Rand
-	if h.cfg.Tagging.Every > 1 {
+	if h.cfg.Tagging.Draws() {
 		random = node.Random(h.cfg.Seed, h.cfg.Node, node.RandomTagging, f.ID)
 	}
 	return transport.NewSender(transport.SenderConfig{

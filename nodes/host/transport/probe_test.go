@@ -28,7 +28,7 @@ func TestEchoedSignal(t *testing.T) {
 		d := domain(t, format)
 		var records metrics.Batch
 		s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
-			c.Sink, c.Domain, c.Tagging = &records, d, transport.Tagging{Every: 2, Stride: true, Signal: csig.Delay}
+			c.Sink, c.Domain, c.Tagging = &records, d, transport.Tagging{Sampling: csig.Sampling{Every: 2, Stride: true}, Signal: csig.Delay}
 			c.Random = rand.New(rand.NewPCG(6, 0)) // the first packet has a tag
 		})
 		s.wants(csig.Delay)
@@ -103,7 +103,7 @@ func TestSampleGetsOld(t *testing.T) {
 	} {
 		d := domain(t, csig.FormatCompact)
 		s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
-			c.Domain, c.Tagging = d, transport.Tagging{Every: 50, Stride: true, Signal: test.signal, MaxAge: test.maxAge}
+			c.Domain, c.Tagging = d, transport.Tagging{Sampling: csig.Sampling{Every: 50, Stride: true}, Signal: test.signal, MaxAge: test.maxAge}
 			c.Random = rand.New(rand.NewPCG(2, 0))
 		})
 		s.wants(test.signal)
@@ -142,7 +142,7 @@ func (s *sender) answer(r *transport.Receiver, p *wire.Packet, at units.Time) {
 func TestOlderNeverReplacesNewer(t *testing.T) {
 	d := domain(t, csig.FormatWide)
 	s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
-		c.Domain, c.Tagging = d, transport.Tagging{Every: 1, Signal: csig.Delay, Telemetry: csig.Only(csig.ABW)}
+		c.Domain, c.Tagging = d, transport.Tagging{Sampling: csig.All, Signal: csig.Delay, Telemetry: csig.Only(csig.ABW)}
 	})
 	s.wants(csig.Delay)
 	s.cc.out.BaseRTT = units.Millisecond
@@ -191,7 +191,7 @@ func TestUntouchedTags(t *testing.T) {
 	for _, covered := range []bool{false, true} {
 		d := domain(t, csig.FormatCompact)
 		s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
-			c.Domain, c.Tagging = d, transport.Tagging{Every: 1, Signal: csig.Delay}
+			c.Domain, c.Tagging = d, transport.Tagging{Sampling: csig.All, Signal: csig.Delay}
 			c.Paths.Covered[csig.Delay] = covered
 		})
 		s.wants(csig.Delay)
@@ -224,7 +224,7 @@ func TestUnloaded(t *testing.T) {
 	}
 	d := domain(t, csig.FormatWide)
 	s := newSender(t, mss+100, units.NoLimit, func(c *transport.SenderConfig) {
-		c.Domain, c.Tagging, c.Paths = d, transport.Tagging{Every: 1, Signal: csig.Delay}, paths
+		c.Domain, c.Tagging, c.Paths = d, transport.Tagging{Sampling: csig.All, Signal: csig.Delay}, paths
 	})
 	s.wants(csig.Delay)
 	r := newReceiver(mss+100, 1)
@@ -323,7 +323,7 @@ func TestCustomers(t *testing.T) {
 	var records metrics.Batch
 	s := newSender(t, 400*mss, units.NoLimit, func(c *transport.SenderConfig) {
 		c.Domain, c.LB, c.Sink = d, lb, &records
-		c.Tagging = transport.Tagging{Every: 1, Signal: csig.ABWC, Telemetry: csig.Weights{csig.ABW: 2}}
+		c.Tagging = transport.Tagging{Sampling: csig.All, Signal: csig.ABWC, Telemetry: csig.Weights{csig.ABW: 2}}
 	})
 	s.wants(csig.Delay)
 	s.cc.out.BaseRTT = units.Millisecond

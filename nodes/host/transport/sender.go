@@ -37,7 +37,7 @@ type SenderConfig struct {
 	Domain  *csig.Domain // nil without CSIG
 	Tagging Tagging
 	Paths   PathSignals
-	Random  *rand.Rand     // chooses the packets that are tagged; may be nil unless Tagging.Every is above 1
+	Random  *rand.Rand     // of the packets that are tagged; may be nil unless Tagging draws
 	Records units.Duration // telemetry interval
 	Sink    metrics.Sink   // takes the flow's windows
 }
@@ -215,7 +215,7 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		p.CopyHeader(&s.full)
 	}
 	tagged := s.signalling.due(now)
-	if tagged && s.cfg.Tagging.sampled() {
+	if tagged && s.cfg.Tagging.Some() {
 		flags |= wire.AckRequest
 	}
 	sl.ev = s.cfg.LB.Next(now)

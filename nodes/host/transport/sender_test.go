@@ -389,10 +389,10 @@ func TestTagging(t *testing.T) {
 			want    []int // tagged packets of the first ten
 		}{
 			{transport.Tagging{}, nil},
-			{transport.Tagging{Every: 1, Signal: csig.ABW}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-			{transport.Tagging{Every: 4, Stride: true, Signal: csig.ABW}, []int{3, 7}},
-			{transport.Tagging{Every: 4, Signal: csig.ABW}, []int{3, 4, 8}}, // one of each four
-			{transport.Tagging{Every: 1, Spacing: 3 * units.Microsecond, Signal: csig.ABW}, []int{0, 3, 6, 9}},
+			{transport.Tagging{Sampling: csig.All, Signal: csig.ABW}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+			{transport.Tagging{Sampling: csig.Sampling{Every: 4, Stride: true}, Signal: csig.ABW}, []int{3, 7}},
+			{transport.Tagging{Sampling: csig.Sampling{Every: 4}, Signal: csig.ABW}, []int{3, 4, 8}}, // one of each four
+			{transport.Tagging{Sampling: csig.Sampling{Every: 1, Spacing: 3 * units.Microsecond}, Signal: csig.ABW}, []int{0, 3, 6, 9}},
 		} {
 			for _, count := range []bool{false, true} {
 				s := newSender(t, 10*mss, units.NoLimit, func(c *transport.SenderConfig) {
@@ -404,7 +404,7 @@ func TestTagging(t *testing.T) {
 					p := s.send()
 					size := mtu
 					// A sampled packet has its sample to itself; at the end all ask.
-					sampled := p.Tag() != nil && (test.tagging.Every > 1 || test.tagging.Spacing > 0)
+					sampled := p.Tag() != nil && test.tagging.Some()
 					if asks := p.Flags()&wire.AckRequest != 0; asks != (sampled || n == 9) {
 						t.Errorf("%v: packet %d asks for an ACK: %v", test.tagging, n, asks)
 					}
@@ -432,7 +432,7 @@ func TestTagging(t *testing.T) {
 	}
 	// The controller's wish goes before the policy's; without a domain no tag.
 	s := newSender(t, 10*mss, units.NoLimit, func(c *transport.SenderConfig) {
-		c.Domain, c.Tagging = domain(t, csig.FormatCompact), transport.Tagging{Every: 1, Signal: csig.ABW}
+		c.Domain, c.Tagging = domain(t, csig.FormatCompact), transport.Tagging{Sampling: csig.All, Signal: csig.ABW}
 	})
 	s.cc.out.Wants = csig.Only(csig.Delay)
 	if signal, _ := domain(t, csig.FormatCompact).Peek(s.send().Tag()); signal != csig.Delay {

@@ -1,8 +1,6 @@
 package transport
 
 import (
-	"math/rand/v2"
-
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -11,15 +9,12 @@ import (
 )
 
 // Tagging is the CSIG init policy of a sender: which packets carry a tag, and what
-// the tags ask for. The zero value tags nothing.
+// the tags ask for. The zero value tags nothing. If only some data packets carry a
+// tag, each of these asks for an ACK of its own, so that its sample comes back with
+// its EV and its age, whatever the receiver coalesces.
 type Tagging struct {
-	// Every says that one data packet of Every carries a tag: 1 all, 0 none. Which of
-	// them is drawn, so that sampling locks onto no period.
-	Every int
-	// Stride takes every packet number Every instead, from a drawn one on.
-	Stride bool
-	// Spacing is the least time between tagged data packets; 0: none.
-	Spacing units.Duration
+	csig.Sampling // of data packets
+
 	// Probe is the time between probes of a flow that has data to send; 0: no probes.
 	Probe units.Duration
 
@@ -32,11 +27,6 @@ type Tagging struct {
 	// one moment; 0: twice the base RTT.
 	MaxAge units.Duration
 }
-
-// sampled reports whether only some of the data packets carry a tag. Each of these
-// then asks for an ACK of its own, so that its sample comes back with its EV and
-// its age, whatever the receiver coalesces.
-func (t *Tagging) sampled() bool { return t.Every > 1 || t.Spacing > 0 }
 
 // Hop is what an idle switch makes of a packet: it takes in all of it from a link
 // of Rate, and then needs Delay.
@@ -80,14 +70,10 @@ type signalling struct {
 	domain  *csig.Domain // nil without CSIG
 	tagging Tagging
 	paths   PathSignals
-	random  *rand.Rand       // nil unless packets are drawn
+	sampler csig.Sampler
 	lb      balance.Listener // nil: the balancer wants no samples
 	types   csig.Multiplexer
 	full    units.Duration // unloaded residence of a full packet
-
-	until    int        // data packets before the next tagged one
-	rest     int        // of the block of Every after that one
-	nextSlot units.Time // with Spacing: no tag before this
 
 	nextProbe units.Time // units.Never: none
 	probes    uint32
@@ -98,16 +84,12 @@ type signalling struct {
 }
 
 func newSignalling(c *SenderConfig) signalling {
-	g := signalling{domain: c.Domain, tagging: c.Tagging, paths: c.Paths, random: c.Random, nextProbe: units.Never, last: units.Never}
+	g := signalling{domain: c.Domain, tagging: c.Tagging, paths: c.Paths, nextProbe: units.Never, last: units.Never}
+	if g.domain != nil {
+		g.sampler = csig.NewSampler(c.Tagging.Sampling, c.Random)
+	}
 	g.lb, _ = c.LB.(balance.Listener)
 	g.full = g.paths.Unloaded(c.MTU)
-	if g.random == nil && g.tagging.Every > 1 {
-		panic("transport: a flow whose packets are sampled has no random generator")
-	}
-	if g.tagging.Every > 1 {
-		g.until = g.random.IntN(g.tagging.Every)
-		g.rest = g.tagging.Every - 1 - g.until
-	}
 	return g
 }
 
@@ -125,30 +107,7 @@ func (g *signalling) start(now units.Time) {
 }
 
 // due reports whether the data packet that is sent now carries a tag.
-func (g *signalling) due(now units.Time) bool {
-	t := &g.tagging
-	switch {
-	case g.domain == nil || t.Every == 0:
-		return false
-	case t.Spacing > 0:
-		if now < g.nextSlot {
-			return false
-		}
-		g.nextSlot = now.Add(t.Spacing)
-		return true
-	case g.until > 0:
-		g.until--
-		return false
-	case t.Stride || t.Every == 1:
-		g.until = t.Every - 1
-		return true
-	}
-	// One packet of each block of Every is drawn. The next one is what is left of this
-	// block away, and then a draw.
-	next := g.random.IntN(t.Every)
-	g.until, g.rest = g.rest+next, t.Every-1-next
-	return true
-}
+func (g *signalling) due(now units.Time) bool { return g.domain != nil && g.sampler.Due(now) }
 
 // insert puts a fresh tag on a packet, of the type whose turn it is.
 func (g *signalling) insert(p *wire.Packet, wanted csig.Weights) {
