@@ -97,7 +97,7 @@ type CSIG struct {
 	Decode      string            `yaml:"decode"`     // see csig.DecodeMode
 	TrimRule    string            `yaml:"trim_rule"`  // see csig.TrimRule
 	Init        string            `yaml:"init"`       // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
-	MaxAge      units.Duration    `yaml:"max_age"`    // of a sample of delay or queue depth; 0 or "auto": twice the base RTT
+	MaxAge      units.Duration    `yaml:"max_age"`    // of a sample of delay or queue depth; 0 or "auto": twice the last RTT
 	Ports       []CSIGPort        `yaml:"ports"`      // exceptions from "update" at every egress port, later wins
 }
 
