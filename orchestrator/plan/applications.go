@@ -44,7 +44,7 @@ func (s *Shape) assignApplications(p *Plan, a *experiment.Applications, seed uin
 			Seed: seed, Measure: p.Measure, Records: p.Interval,
 		}
 		if c.Queue == 0 {
-			c.Queue = s.sizing.queue
+			c.Queue = s.sizing.port(c.Rate).queue
 		}
 		if s.tags != nil {
 			c.Signals, c.Every = signals, s.tags.tagging.Every

@@ -211,7 +211,7 @@ func programLoad(p *plan.Plan) float64 {
 	hops, _ := topologies.LongestPath(p.Graph)
 	var perSecond float64
 	for _, h := range p.ApplicationHosts() {
-		perSecond += float64(p.Nodes[h].Shim.Rate) / 8 / float64(p.ApplicationMTU+experiment.FrameOverhead) * float64(hops)
+		perSecond += float64(p.Nodes[h].Shim.Rate) / 8 / float64(p.ApplicationMTU+experiment.FrameOverhead+p.Format.Overhead) * float64(hops)
 	}
 	return perSecond
 }

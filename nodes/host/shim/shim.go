@@ -297,7 +297,7 @@ func (s *Shim) Transmit(now units.Time, port int) (*wire.Packet, units.Time, boo
 	if p == nil || port == Application {
 		return p, now, p != nil
 	}
-	departs := s.nic.Departure(now, p.Size)
+	departs := s.nic.Departure(now, s.cfg.Sizes.OnLine(p))
 	s.port.Depth(now, int64(q.Bytes()))
 	s.port.Transmit(now, departs, int64(p.Size), false)
 	s.outgoing[p.DestinationHost()].totals.NewPackets++
