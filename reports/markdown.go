@@ -17,6 +17,13 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	for _, text := range p.Verdict.Reasons {
 		fmt.Fprintf(b, "\n- %s", escape(text))
 	}
+	if len(p.Notes) > 0 {
+		b.WriteString("\n## Notes\n")
+		for _, text := range p.Notes {
+			fmt.Fprintf(b, "\n- %s", escape(text))
+		}
+		b.WriteString("\n")
+	}
 	for _, text := range p.Findings {
 		fmt.Fprintf(b, "\n%s\n", escape(text))
 	}

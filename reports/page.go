@@ -16,6 +16,7 @@ type page struct {
 	Title        string
 	Description  string
 	Verdict      banner
+	Notes        []string // what a reader of the results should know
 	Findings     []string
 	Published    table
 	Expectations table
@@ -67,7 +68,7 @@ type fact struct{ Name, Value string }
 func newPage(r *analysis.Result) *page {
 	return &page{
 		Title: r.Name, Description: r.Description,
-		Verdict: newBanner(&r.Verdict), Findings: Findings(r),
+		Verdict: newBanner(&r.Verdict), Notes: Notes(r), Findings: Findings(r),
 		Published: published(r.Verdict.Published), Expectations: expectations(r.Verdict.Expectations),
 		Metrics: keyMetrics(r), Details: allMetrics(r),
 		Completion: completion(r), Programs: programs(r.Programs), Named: named(r),

@@ -20,6 +20,33 @@ func Findings(r *analysis.Result) []string {
 	return all
 }
 
+// Notes returns the notes as sentences. A note that is not of every variant begins
+// with the names of its variants, one of runs with their seeds too.
+func Notes(r *analysis.Result) []string {
+	var all []string
+	for _, n := range r.Notes {
+		text := n.Text + "."
+		switch {
+		case len(n.Seeds) > 0:
+			var seeds []string
+			for _, seed := range n.Seeds {
+				seeds = append(seeds, fmt.Sprint(seed))
+			}
+			word := "seed"
+			if len(seeds) > 1 {
+				word = "seeds"
+			}
+			text = fmt.Sprintf("Variant %s, %s %s: %s", n.Variants[0], word, list(seeds), text)
+		case len(n.Variants) == 1 && len(r.Variants) > 1:
+			text = fmt.Sprintf("Variant %s: %s", n.Variants[0], text)
+		case len(n.Variants) < len(r.Variants):
+			text = fmt.Sprintf("Variants %s: %s", list(n.Variants), text)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
 // limits says which ports limit the flows.
 func limits(ports []analysis.Port) string {
 	var names []string

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -63,7 +62,7 @@ func checkExits(m *module, ps *problems) {
 func importNames(f *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range f.Imports {
-		pkg, _ := strconv.Unquote(spec.Path.Value) // the parser has checked the literal
+		pkg := importPath(spec)
 		name := path.Base(pkg)
 		if spec.Name != nil {
 			name = spec.Name.Name

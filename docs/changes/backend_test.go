@@ -15,64 +15,20 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
-// overlay returns the file of go's -overlay that adds testdata/memory to the module,
-// as orchestrator/memory, and its line to the table of backends.
-func overlay(t *testing.T) string {
-	t.Helper()
-	absolute := func(path ...string) string {
-		name, err := filepath.Abs(filepath.Join(path...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	table := absolute("..", "..", "orchestrator", "campaign", "backends.go")
-	text, err := os.ReadFile(table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole := string(text)
-	for _, c := range []struct{ after, line string }{
-		{"\t\"github.com/csiglab/csiglab/orchestrator/inproc\"\n", "\t\"github.com/csiglab/csiglab/orchestrator/memory\"\n"}, // the line's import
+// newBackend has the line of testdata/memory in the table of backends, and its import.
+var newBackend = map[string][]edit{
+	"orchestrator/campaign/backends.go": {
+		{"\t\"github.com/csiglab/csiglab/orchestrator/inproc\"\n", "\t\"github.com/csiglab/csiglab/orchestrator/memory\"\n"},
 		{"\tcontainers.Runtime,\n", "\tmemory.Runtime,\n"},
-	} {
-		if strings.Count(whole, c.after) != 1 {
-			t.Fatalf("%s has not one line %q", table, c.after)
-		}
-		whole = strings.Replace(whole, c.after, c.after+c.line, 1)
-	}
-	changed := filepath.Join(t.TempDir(), "backends.go")
-	if err := os.WriteFile(changed, []byte(whole), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {
-		table: changed,
-		absolute("..", "..", "orchestrator", "memory", "memory.go"): absolute("testdata", "memory", "memory.go"),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(t.TempDir(), "overlay.json")
-	if err := os.WriteFile(name, replace, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
+	},
 }
 
 // TestBackend builds csiglab with one more backend, its package and its line, and runs
 // an experiment on it: the run is valid and has the trace of the virtual one. The
 // commands, the experiment file and the run folder know the name.
 func TestBackend(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds csiglab")
-	}
+	program := buildWith(t, newBackend, map[string]string{"orchestrator/memory/memory.go": "testdata/memory/memory.go"})
 	dir := t.TempDir()
-	program := filepath.Join(dir, "csiglab")
-	build := exec.Command("go", "build", "-buildvcs=false", "-overlay", overlay(t), "-o", program, "./cmd/csiglab")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	command := func(args ...string) (stdout, stderr string, err error) {
 		var out, errs bytes.Buffer
 		cmd := exec.Command(program, args...)

@@ -5,26 +5,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
-// newTable is a table of records that csiglab does not have: for each file that it
-// changes its path in the module, and what text is put behind which other text of it;
-// before that text where it is a comment.
-var newTable = []struct {
-	file  string
-	edits [][2]string
-}{
-	{"metrics/records.go", [][2]string{
+// newTable has the changes, by file, that add a table of records.
+var newTable = map[string][]edit{
+	"metrics/records.go": {
 		{"\tTraces  []Trace\n", "\tRests   []Rest\n"},
 		{"// Emit appends a copy of the record.\n", "func (r *Rest) appendTo(b *Batch) { b.Rests = append(b.Rests, *r) }\n\n"},
 		{"\teach(b.Traces, to)\n", "\teach(b.Rests, to)\n"},
 		{"return len(b.Ports)", " + len(b.Rests)"},
 		{"Node: b.Node, ", "Rests: b.Rests[:0], "},
 		{"\t\"github.com/csiglab/csiglab/units\"\n)\n", "\n// Rest is what a switch port had in its queue at the end of the run.\ntype Rest struct {\n\tNode, Port int32\n\tAt units.Time\n\tBytes int64\n}\n"},
-	}},
-	{"metrics/runfolder/rows.go", [][2]string{
+	},
+	"metrics/runfolder/rows.go": {
 		{"var recordTables = []recordTable{\n", `	tableOf[RestRow]{"rests", func(b *metrics.Batch, add func(RestRow), n *names) {
 		for i := range b.Rests {
 			r := &b.Rests[i]
@@ -43,68 +37,21 @@ type RestRow struct {
 	Bytes    int64   ` + "`parquet:\"bytes\"`" + `
 }
 `},
-	}},
-	{"nodes/switch/dataplane/result.go", [][2]string{
+	},
+	"nodes/switch/dataplane/result.go": {
 		{"\t\tp := &s.ports[i]\n", "\t\ts.sink.Emit(&metrics.Rest{Node: int32(s.cfg.Node), Port: int32(i), At: end, Bytes: int64(p.buffer.Bytes())})\n"},
-	}},
+	},
 }
 
 // "a table of records 3" (issue 7): with the changes of newTable, and no other, a run
 // folder has a table more, with a row for each port of each switch.
 func TestANewTableCostsThreeFiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds csiglab")
+	if len(newTable) != 3 {
+		t.Errorf("%d files are changed, want 3", len(newTable))
 	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	scratch := t.TempDir()
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	for _, change := range newTable {
-		path := filepath.Join(root, filepath.FromSlash(change.file))
-		source, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := string(source)
-		for _, edit := range change.edits {
-			if strings.Count(text, edit[0]) != 1 {
-				t.Fatalf("%s has %q %d times: this test follows the file", change.file, edit[0], strings.Count(text, edit[0]))
-			}
-			both := edit[0] + edit[1]
-			if strings.HasPrefix(edit[0], "//") {
-				both = edit[1] + edit[0]
-			}
-			text = strings.Replace(text, edit[0], both, 1)
-		}
-		changed := filepath.Join(scratch, filepath.Base(path))
-		if err := os.WriteFile(changed, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		overlay.Replace[path] = changed
-	}
-	if len(overlay.Replace) != 3 {
-		t.Errorf("%d files are changed, want 3", len(overlay.Replace))
-	}
-	text, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(scratch, "overlay.json")
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	program, folder := filepath.Join(scratch, "csiglab"), filepath.Join(scratch, "run")
-	for _, args := range [][]string{
-		{"go", "build", "-overlay", file, "-o", program, "./cmd/csiglab"},
-		{program, "run", "one", "--seeds", "1", "--out", folder},
-	} {
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
+	program, folder := buildWith(t, newTable, nil), filepath.Join(t.TempDir(), "run")
+	if out, err := exec.Command(program, "run", "one", "--seeds", "1", "--out", folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	manifest, err := os.ReadFile(filepath.Join(folder, "manifest.json"))
 	if err != nil {

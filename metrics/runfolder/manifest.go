@@ -120,6 +120,8 @@ type Variant struct {
 	Actions   []Action   `json:"actions,omitempty"`   // of CC, in the order of charts
 	Constants []Constant `json:"constants,omitempty"` // of CC
 
+	Notes []string `json:"notes,omitempty"` // what a reader of the results should know of the configuration
+
 	Nodes []Node `json:"nodes,omitempty"` // set when they differ from the manifest's
 	Ports []Port `json:"ports,omitempty"` // set when they differ from the manifest's
 	Flows []Flow `json:"flows,omitempty"` // set when they differ from the manifest's
@@ -173,6 +175,7 @@ type Run struct {
 	Checks   []Check   `json:"checks,omitempty"`
 	Fidelity *Fidelity `json:"fidelity,omitempty"` // of a run in real time
 	Programs []Program `json:"programs,omitempty"` // of hosts that run some, in the experiment's order
+	Notes    []string  `json:"notes,omitempty"`    // what a reader of the results should know of this run
 }
 
 // Program is one program of a run. Times are microseconds of model time.

@@ -20,6 +20,7 @@ type RunData struct {
 	Checks      []Check
 	Fidelity    *Fidelity // of a run in real time
 	Programs    []Program // of hosts that run some
+	Notes       []string  // what a reader of the results should know of the run
 }
 
 // RunWriter writes one run, a variant with a seed, into the tables of its folder
@@ -118,7 +119,7 @@ func (r *RunWriter) End(d RunData) error {
 	run := Run{
 		Variant: r.names.variant, Seed: r.names.seed, TraceHash: hex.EncodeToString(d.TraceHash[:]), NodeHashes: make([]NodeHash, len(d.Nodes)),
 		WallSeconds: d.Wall.Seconds(), CPUSeconds: d.CPU.Seconds(), DataPackets: d.DataPackets, DroppedRecords: r.dropped,
-		Valid: len(d.Invalid) == 0, Reasons: d.Invalid, Checks: d.Checks, Fidelity: d.Fidelity, Programs: d.Programs,
+		Valid: len(d.Invalid) == 0, Reasons: d.Invalid, Checks: d.Checks, Fidelity: d.Fidelity, Programs: d.Programs, Notes: d.Notes,
 	}
 	for i := range d.Nodes {
 		run.NodeHashes[i] = NodeHash{d.Nodes[i].Name, hex.EncodeToString(d.Nodes[i].TraceHash[:])}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -17,7 +18,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
-	"github.com/csiglab/csiglab/units"
 )
 
 // session is what all runs of an experiment share while they are executed.
@@ -71,7 +71,32 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 	if first != nil {
 		return nil, first
 	}
+	noteRuns(s.journal, done)
 	return summarise(set, done), nil
+}
+
+// noteRuns adds the notes of the runs to the journal, each text once for every
+// variant, with the seeds.
+func noteRuns(j *journal, done []finished) {
+	type key struct{ variant, text string }
+	seeds := map[key][]string{}
+	var order []key
+	for _, d := range done {
+		for _, text := range d.notes {
+			k := key{d.metrics.Variant, text}
+			if seeds[k] == nil {
+				order = append(order, k)
+			}
+			seeds[k] = append(seeds[k], fmt.Sprint(d.metrics.Seed))
+		}
+	}
+	for _, k := range order {
+		word := "seed"
+		if len(seeds[k]) > 1 {
+			word = "seeds"
+		}
+		j.note(fmt.Sprintf("variant %s, %s %s: %s", k.variant, word, strings.Join(seeds[k], ", "), k.text))
+	}
 }
 
 // workers returns how many runs are executed at a time. A run with real nodes has the
@@ -90,6 +115,7 @@ func workers(m mode, opts Options) int {
 type finished struct {
 	metrics runfolder.RunMetrics
 	reasons []string // why it is not valid
+	notes   []string
 }
 
 // one executes one job and adds it to the run folder.
@@ -121,9 +147,6 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	if err != nil {
 		return fail(err)
 	}
-	if n := records.Dropped(); n > 0 {
-		s.journal.note(fmt.Sprintf("variant %s, seed %d: %d records were dropped, which came faster than they could be written; tables and charts lack them", j.name, j.seed, n))
-	}
 	data, err := s.judge(ctx, j, out, records.Nodes())
 	if err != nil {
 		return fail(err)
@@ -133,6 +156,8 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 		return fail(err)
 	}
 	data.DataPackets = int64(values["data_packets"])
+	data.Notes = measure.Notes(j.plan, out, records)
+	f.notes = data.Notes
 	if err := writer.End(data); err != nil {
 		return fail(writeError(s.writer.Dir(), err))
 	}
@@ -194,9 +219,6 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 	}
 	for _, p := range d.Programs {
 		s.journal.log.Info("program", "variant", j.name, "seed", j.seed, "program", p)
-	}
-	if to := j.plan.Measure.To; to != units.Never && out.Drained && out.End < to {
-		s.journal.note(fmt.Sprintf("variant %s: the measuring window goes on to %v, when the run has ended; rates count the rest as idle", j.name, units.Duration(to)))
 	}
 	return d, nil
 }

@@ -41,23 +41,6 @@ func needIperf3(t *testing.T) {
 	}
 }
 
-func loadIperf3(t *testing.T, set ...string) *experiment.Set {
-	t.Helper()
-	opts := experiment.Options{Tables: experiment.StandardTables()}
-	for _, text := range set {
-		o, err := experiment.ParseSet("--set", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opts.Override = append(opts.Override, o)
-	}
-	s, err := experiment.Load("iperf3", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // short is the experiment iperf3 in 7 seconds. The load comes after 3.
 func short() []string {
 	var set []string
@@ -251,7 +234,7 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 func TestIperf3(t *testing.T) {
 	needIperf3(t)
 	buildNodes(t)
-	set := loadIperf3(t, append(short(), "capture=["+uplink+"]")...)
+	set := load(t, "iperf3", append(short(), "capture=["+uplink+"]")...)
 	f, summary := runPrograms(t, set, Options{})
 	if t.Failed() {
 		return
@@ -277,7 +260,7 @@ func TestUntaggedPackets(t *testing.T) {
 	needIperf3(t)
 	buildNodes(t)
 	for _, init := range []string{"1/3", "none"} {
-		set := loadIperf3(t, "csig.init="+init, "applications.hosts=[0, 2]", "measure={from: 0s, to: auto}", "expect=[]",
+		set := load(t, "iperf3", "csig.init="+init, "applications.hosts=[0, 2]", "measure={from: 0s, to: auto}", "expect=[]",
 			`applications.programs=[{host: 2, run: "iperf3 -s", background: true},`+
 				`{host: 0, run: "iperf3 -u -c 10.0.0.3 -b 2M -t 1 -J", start: 100ms}, {host: 2, run: "iperf3 -s -p 6", background: true},`+
 				`{host: 0, run: "iperf3 -6 -u -c fd00:c51c::3 -p 6 -b 2M -t 1 -J", start: 100ms}]`)
@@ -340,7 +323,7 @@ func TestIperf3InFull(t *testing.T) {
 			if runtime == runtimes.Containerlab {
 				containerlabtest.Docker(t)
 			}
-			set := loadIperf3(t, "capture=["+uplink+"]", "runtime="+runtime)
+			set := load(t, "iperf3", "capture=["+uplink+"]", "runtime="+runtime)
 			f, summary := runPrograms(t, set, Options{})
 			checkNaming(t, set, f, 0.05, 0.95)
 			checkBandwidth(t, set, f)
@@ -362,7 +345,7 @@ func TestTagsAndGoodput(t *testing.T) {
 	needQuiet(t)
 	needIperf3(t)
 	buildNodes(t)
-	set := loadIperf3(t,
+	set := load(t, "iperf3",
 		`applications.programs=[{host: 2, run: "iperf3 -s", background: true},`+
 			`{host: 0, run: "iperf3 -c 10.0.0.3 -C cubic -t 8", start: 200ms}, {host: 0, run: "iperf3 -c 10.0.0.3 -C cubic -t 8 -R", start: 9s}]`,
 		"applications.hosts=[0, 2]", "measure={from: 0s, to: auto}", "expect=[]")

@@ -5,28 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 )
-
-func loadLocators(t *testing.T, name string, sets ...string) *experiment.Set {
-	t.Helper()
-	opts := experiment.Options{Tables: experiment.StandardTables()}
-	for _, s := range sets {
-		o, err := experiment.ParseSet("--set", s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opts.Override = append(opts.Override, o)
-	}
-	set, err := experiment.Load(name, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
 
 // locators returns the number of switch ports of a plan, and how many ports have
 // each locator.
@@ -47,7 +29,7 @@ func locators(p *plan.Plan) (ports int, count map[uint16]int) {
 func TestRegistryLocators(t *testing.T) {
 	metrics := map[string]map[string]float64{}
 	for _, scheme := range []string{"structured", "registry"} {
-		e := loadLocators(t, "three-flow", "csig.locators="+scheme).Variants[1].Experiment
+		e := load(t, "three-flow", "csig.locators="+scheme).Variants[1].Experiment
 		if e.CSIG.Format != "compact" || e.CSIG.Locators != scheme {
 			t.Fatalf("format %s, locators %s; want compact and %s", e.CSIG.Format, e.CSIG.Locators, scheme)
 		}
@@ -85,13 +67,13 @@ func TestRegistryLocators(t *testing.T) {
 // A fabric with more ports than a tag has locators is refused, at the key that
 // asked for them.
 func TestRegistryTooSmall(t *testing.T) {
-	set := loadLocators(t, "dragonfly-72", "csig.format=compact", "csig.locators=registry")
+	set := load(t, "dragonfly-72", "csig.format=compact", "csig.locators=registry")
 	_, err := predict.Validate(set)
 	want := "--set csig.locators=registry: csig.locators: csig: unusable locator: 252 ports, but a tag has room for 63 locators"
 	if !errors.Is(err, failure.ErrConfiguration) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	if _, err := predict.Validate(loadLocators(t, "dragonfly-72", "csig.format=wide", "csig.locators=registry")); err != nil {
+	if _, err := predict.Validate(load(t, "dragonfly-72", "csig.format=wide", "csig.locators=registry")); err != nil {
 		t.Errorf("wide: %v", err)
 	}
 }

@@ -61,6 +61,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		LB:     e.Hosts.LB.Name,
 		CSIG:   e.CSIG.Format,
 		AQM:    p.AQM(),
+		Notes:  p.Notes,
 	}
 	for _, a := range p.Actions {
 		variant.Actions = append(variant.Actions, runfolder.Action(a))

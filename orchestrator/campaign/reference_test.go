@@ -35,6 +35,24 @@ topology:
       - {down: 4, rate: 100Gbps, delay: 1us}
 `
 
+// load returns an embedded experiment with changes such as csig.format=wide.
+func load(t *testing.T, name string, sets ...string) *experiment.Set {
+	t.Helper()
+	opts := experiment.Options{Tables: experiment.StandardTables()}
+	for _, text := range sets {
+		o, err := experiment.ParseSet("--set", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Override = append(opts.Override, o)
+	}
+	set, err := experiment.Load(name, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
 func parseText(t testing.TB, text string) *experiment.Set {
 	t.Helper()
 	set, err := experiment.Parse("test.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})

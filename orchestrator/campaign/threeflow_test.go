@@ -111,18 +111,7 @@ func TestInitPolicies(t *testing.T) {
 
 func measureVariant(t *testing.T, variant string, overrides ...string) map[string]float64 {
 	t.Helper()
-	opts := experiment.Options{Tables: experiment.StandardTables()}
-	for _, text := range overrides {
-		o, err := experiment.ParseSet("--set", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opts.Override = append(opts.Override, o)
-	}
-	set, err := experiment.Load("three-flow", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := load(t, "three-flow", overrides...)
 	for _, v := range set.Variants {
 		if v.Name == variant {
 			m, _ := runVirtual(t, v.Experiment, 1)

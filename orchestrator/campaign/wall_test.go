@@ -21,20 +21,9 @@ import (
 // shortThreeFlow is the csig variant of three-flow with 20 MB flows.
 func shortThreeFlow(t *testing.T, set ...string) *experiment.Set {
 	t.Helper()
-	opts := experiment.Options{Tables: experiment.StandardTables(), Seeds: 1}
-	for _, text := range append([]string{
-		`workload.transfers=["1 -> 10 20MB", "0 -> 2 20MB", "9 -> 10 20MB"]`, "measure={from: 0us, to: 2ms}",
-	}, set...) {
-		o, err := experiment.ParseSet("--set", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opts.Override = append(opts.Override, o)
-	}
-	s, err := experiment.Load("three-flow", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := load(t, "three-flow", append([]string{
+		`workload.transfers=["1 -> 10 20MB", "0 -> 2 20MB", "9 -> 10 20MB"]`, "measure={from: 0us, to: 2ms}", "seeds=[1]",
+	}, set...)...)
 	for i, v := range s.Variants {
 		if v.Name == "csig" {
 			s.Variants = s.Variants[i : i+1]

@@ -23,10 +23,11 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 	if a == nil {
 		return
 	}
+	_, probe, _ := e.CSIG.Tagging() // the pattern of csig.init has been checked
 	switch {
 	case e.Clock != runtimes.Wall:
 		d.failAt("applications", fmt.Sprintf("programs need clock %s; %s has no time that they could live in", runtimes.Wall, e.Clock), "")
-	case strings.HasPrefix(e.CSIG.Init, "probe/"):
+	case probe > 0:
 		d.failAt("csig.init", "probes are the transport's; with applications want every, none or 1/N", "every")
 	}
 	if len(a.Hosts) == 0 {

@@ -20,19 +20,28 @@ func inputFile(dir, name string) (string, error) {
 	if err != nil {
 		return name, err
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return name, fmt.Errorf("file %s: %w", name, cause.Of(err))
-	}
-	defer f.Close() // opened for reading
-	info, err := f.Stat()
+	f, err := openRegular(name)
 	if err != nil {
 		return name, fmt.Errorf("file %s: %w", name, err)
 	}
-	if !info.Mode().IsRegular() {
-		return name, fmt.Errorf("file %s: not a regular file", name)
+	return name, f.Close()
+}
+
+// openRegular opens a regular file. Others, such as a folder, would fail later and
+// with a worse message, or wait for a writer. The error does not name the file.
+func openRegular(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, cause.Of(err)
 	}
-	return name, nil
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, cause.Of(err)
+	}
+	return f, nil
 }
 
 // nearestFile returns the file in name's folder whose name is like it, or "".
@@ -50,22 +59,11 @@ func nearestFile(name string) string {
 	return spelling.Nearest(filepath.Base(name), names)
 }
 
-// openInput opens a regular file. Others, such as a folder, would fail later and
-// with a worse message. The error is an inputError.
+// openInput opens a regular file. The error is an inputError.
 func openInput(file string) (*os.File, error) {
-	fail := func(err error) (*os.File, error) {
-		return nil, inputError{fmt.Errorf("%s: %w", file, cause.Of(err))}
-	}
-	info, err := os.Stat(file)
+	f, err := openRegular(file)
 	if err != nil {
-		return fail(err)
+		return nil, inputError{fmt.Errorf("%s: %w", file, err)}
 	}
-	if !info.Mode().IsRegular() {
-		return fail(errors.New("not a regular file"))
-	}
-	r, err := os.Open(file)
-	if err != nil {
-		return fail(err)
-	}
-	return r, nil
+	return f, nil
 }

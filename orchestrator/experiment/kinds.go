@@ -60,11 +60,6 @@ type WorkloadKind struct {
 	Matrix bool
 }
 
-var (
-	topologyKinds []TopologyKind
-	workloadKinds []WorkloadKind
-)
-
 // RegisterTopology adds a kind to the table of topologies. The type of k.Spec is a
 // struct with yaml tags, a text or a slice of such structs. RegisterTopology is
 // for variables of packages, as in
@@ -75,26 +70,16 @@ var (
 // calls. It returns the entry and panics if the entry contradicts its type or the
 // table, which is an error in the program.
 func RegisterTopology(k TopologyKind) TopologyKind {
-	register(topologySection, &k.Kind, reflect.TypeOf(k.Spec))
-	topologyKinds = append(topologyKinds, k)
-	slices.SortFunc(topologyKinds, func(a, b TopologyKind) int { return byRank(a.Kind, b.Kind) })
+	register(topologySection, &k.Kind, reflect.TypeOf(k.Spec), false)
 	return k
 }
 
 // RegisterWorkload adds a kind to the table of workloads, as RegisterTopology does
 // to the table of topologies.
 func RegisterWorkload(k WorkloadKind) WorkloadKind {
-	register(workloadSection, &k.Kind, reflect.TypeOf(k.Spec))
-	workloadKinds = append(workloadKinds, k)
-	slices.SortFunc(workloadKinds, func(a, b WorkloadKind) int { return byRank(a.Kind, b.Kind) })
+	register(workloadSection, &k.Kind, reflect.TypeOf(k.Spec), k.Matrix)
 	return k
 }
-
-// Topologies returns the table of topologies, ordered by rank.
-func Topologies() []TopologyKind { return slices.Clone(topologyKinds) }
-
-// Workloads returns the table of workloads, ordered by rank.
-func Workloads() []WorkloadKind { return slices.Clone(workloadKinds) }
 
 // Sections of the experiment file of which one kind fills a part.
 const (
@@ -111,7 +96,8 @@ var sectionOf = map[reflect.Type]string{
 // registered is a kind with the type of its values.
 type registered struct {
 	Kind
-	value reflect.Type
+	value  reflect.Type
+	matrix bool // see WorkloadKind
 }
 
 // kinds has the kinds of each section, ordered by rank.
@@ -122,7 +108,7 @@ func byRank(a, b Kind) int {
 }
 
 // register adds a kind's keys to the schema.
-func register(section string, k *Kind, value reflect.Type) {
+func register(section string, k *Kind, value reflect.Type, matrix bool) {
 	fail := func(format string, args ...any) {
 		panic(fmt.Sprintf("experiment: %s %s: ", section, k.Name) + fmt.Sprintf(format, args...))
 	}
@@ -156,7 +142,7 @@ func register(section string, k *Kind, value reflect.Type) {
 			fail("Keys has no entry for %s", path)
 		}
 	}
-	kinds[section] = append(kinds[section], registered{*k, value})
+	kinds[section] = append(kinds[section], registered{*k, value, matrix})
 	slices.SortFunc(kinds[section], func(a, b registered) int { return byRank(a.Kind, b.Kind) })
 }
 

@@ -50,7 +50,7 @@ func (w Workload) Build(hosts int, links Links) (load *workloads.Workload, notes
 
 // matrix reports whether the transfers come from a file.
 func (w Workload) matrix() bool {
-	return slices.ContainsFunc(workloadKinds, func(k WorkloadKind) bool {
-		return k.Matrix && reflect.TypeOf(k.Spec) == reflect.TypeOf(w.Spec)
+	return slices.ContainsFunc(kinds[workloadSection], func(k registered) bool {
+		return k.matrix && k.value == reflect.TypeOf(w.Spec)
 	})
 }

@@ -67,9 +67,6 @@ func Get(name string) Runtime {
 	panic("runtimes: no runtime " + name)
 }
 
-// Table returns the runtimes in order.
-func Table() []Runtime { return slices.Clone(table) }
-
 // Names returns the names of the runtimes in order.
 func Names() (names []string) {
 	for _, r := range table {
@@ -87,11 +84,11 @@ func Clocks() (names []string) {
 }
 
 // Fits reports whether the runtime runs under the clock.
-func Fits(runtime, clock string) bool { return slices.Contains(ClocksOf(runtime), clock) }
+func Fits(runtime, clock string) bool { return slices.Contains(clocksOf(runtime), clock) }
 
-// ClocksOf returns the clocks of a runtime, the one taken where none is named
+// clocksOf returns the clocks of a runtime, the one taken where none is named
 // first; nil for an unknown runtime.
-func ClocksOf(runtime string) []string {
+func clocksOf(runtime string) []string {
 	for _, r := range table {
 		if r.Name == runtime {
 			return r.Clocks
@@ -121,7 +118,7 @@ func Settle(runtime, clock, fallbackRuntime, fallbackClock string) (string, stri
 	case runtime != "" && clock != "":
 		return runtime, clock
 	case runtime != "":
-		if known := ClocksOf(runtime); len(known) > 0 && !Fits(runtime, fallbackClock) {
+		if known := clocksOf(runtime); len(known) > 0 && !Fits(runtime, fallbackClock) {
 			return runtime, known[0]
 		}
 		return runtime, fallbackClock

@@ -6,7 +6,7 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	for _, r := range Table() {
+	for _, r := range table {
 		if r.Doc == "" || len(r.Clocks) == 0 {
 			t.Errorf("%s has no doc or no clock", r.Name)
 		}
@@ -21,7 +21,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("no runtime runs under %s", c)
 		}
 	}
-	if Fits("mars", Wall) || Fits(Netns, "sundial") || ClocksOf("mars") != nil || Of("sundial") != nil {
+	if Fits("mars", Wall) || Fits(Netns, "sundial") || clocksOf("mars") != nil || Of("sundial") != nil {
 		t.Error("names that do not exist fit")
 	}
 }

@@ -29,6 +29,7 @@ type Result struct {
 	Description string       `json:"description,omitempty"`
 	Setup       Setup        `json:"setup"`
 	Verdict     Verdict      `json:"verdict"`
+	Notes       []Note       `json:"notes"`
 	Variants    []Variant    `json:"variants"`
 	Findings    Findings     `json:"findings"`
 	Completion  []Completion `json:"completion"` // by flow; not the flows of programs
@@ -127,7 +128,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 	ports := busiestPorts(m, t)
 	r := &Result{
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m),
-		Verdict: verdict(m, s), Variants: variants(m, s, t.shown),
+		Verdict: verdict(m, s), Notes: notes(m), Variants: variants(m, s, t.shown),
 		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: sharing(m, flows, rates)},
 		Programs: programs(m), Named: named(m, s), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords,
 		PointUS: pointUS(m, t.longest()),

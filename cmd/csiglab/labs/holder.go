@@ -39,16 +39,13 @@ type Holder struct {
 	requests   *runs.Holder
 }
 
-// ErrNotStarted is the error of Hold in a process that Start has not started.
-var ErrNotStarted = errors.New("not started by labs.Start")
-
 // Hold prepares this process, which Start has started, to hold a lab. The end of ctx
 // asks for the lab's end; a lab that is not up yet has no result then. Errors that
 // occur beside the run's go to stderr. Close releases what Hold has taken.
 func Hold(ctx context.Context, stderr io.Writer) (*Holder, error) {
 	starter := os.NewFile(holderFile, "starter")
 	if info, err := starter.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
-		return nil, ErrNotStarted
+		return nil, errors.New("not started by labs.Start")
 	}
 	unix.CloseOnExec(holderFile)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the error of the write is enough

@@ -1,0 +1,48 @@
+package measure
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
+)
+
+// NoteRule returns what a reader of a run's results should know of the run, a
+// sentence without a final period for each remark; nothing if there is none. The
+// manifest keeps the sentences and the report shows them at its top, with the variant
+// and the seed. Records has the sums over windows that its consumers keep.
+type NoteRule func(r *Run, records *Records) []string
+
+// NoteRules is the table of the rules of Notes. A new note is an entry. Notes that
+// follow from the experiment alone belong to plan.Shape.
+var NoteRules = []NoteRule{droppedRecords, shortRun}
+
+// Notes returns the notes of a run, in the order of NoteRules.
+func Notes(p *plan.Plan, out *backend.Outcome, records *Records) []string {
+	r := &Run{Plan: p, Outcome: out, Nodes: records.Nodes()}
+	r.Flows = metrics.Flows(p.Flows, r.Nodes)
+	var notes []string
+	for _, rule := range NoteRules {
+		notes = append(notes, rule(r, records)...)
+	}
+	return notes
+}
+
+func droppedRecords(_ *Run, records *Records) []string {
+	n := records.Dropped()
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d records were dropped, which came faster than they could be written; tables and charts lack them", n)}
+}
+
+// shortRun finds a run that ended within its measuring window.
+func shortRun(r *Run, _ *Records) []string {
+	to := r.Plan.Measure.To
+	if to == units.Never || !r.Outcome.Drained || r.Outcome.End >= to {
+		return nil
+	}
+	return []string{fmt.Sprintf("the measuring window goes on to %v, when the run has ended; rates count the rest as idle", units.Duration(to))}
+}
