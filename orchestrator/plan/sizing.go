@@ -115,7 +115,7 @@ func newMarking(g *topologies.Graph, links experiment.Links, s sizing) (algorith
 		tried[l.Rate] = true
 		sizes := s.port(l.Rate)
 		if t := sizes.thresholds; t.Low > t.High {
-			return links.AQM, failure.At("links.ecn.low", fmt.Errorf("%v lies above links.ecn.high, %v at a port of %v", t.Low, t.High, l.Rate))
+			return links.AQM, failure.At("links.ecn.low", fmt.Errorf("%v lies above links.ecn.high, %v, at a port of %v", t.Low, t.High, l.Rate))
 		}
 		port := aqm.Port{Rate: l.Rate, Queue: sizes.queue, ECN: sizes.thresholds, Random: rand.New(rand.NewPCG(0, 0))}
 		if _, err := policy.New(port, links.AQM.Params); err != nil {
