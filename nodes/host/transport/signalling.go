@@ -46,7 +46,7 @@ type PathSignals struct {
 	Hops []Hop
 }
 
-// Unloaded returns the residence of a packet of the given wire size in the slowest
+// Unloaded returns the residence of a packet that takes size on the line in the slowest
 // hop of the idle path.
 func (p *PathSignals) Unloaded(size units.Size) (slowest units.Duration) {
 	for _, h := range p.Hops {
@@ -94,7 +94,7 @@ func newSignalling(c *SenderConfig) signalling {
 		g.sampler = csig.NewSampler(c.Tagging.Sampling, c.Random)
 	}
 	g.lb, _ = c.LB.(balance.Listener)
-	g.full = g.paths.Unloaded(c.MTU)
+	g.full = g.paths.Unloaded(c.MTU + c.Sizes.Overhead)
 	return g
 }
 
@@ -202,7 +202,7 @@ func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Ti
 	if sample.Type == csig.Delay {
 		h.unloaded = g.full
 		if size != s.cfg.MTU {
-			h.unloaded = g.paths.Unloaded(size)
+			h.unloaded = g.paths.Unloaded(size + s.cfg.Sizes.Overhead)
 		}
 	}
 	if sample.DoNotUpdate {
