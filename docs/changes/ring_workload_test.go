@@ -28,7 +28,7 @@ func (n Neighbours) Check(c *experiment.Check) {
 	if c.Hosts() > 0 && n.Reach >= c.Hosts() {
 		c.Fail("reach", "%d is too far among %d hosts", n.Reach, c.Hosts())
 	}
-	if h, ok := c.FirstProgram(); ok {
+	if h, ok := c.FirstWithoutTransport(); ok {
 		c.Transport("", h)
 	}
 }

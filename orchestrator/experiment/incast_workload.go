@@ -38,7 +38,7 @@ func (i Incast) Check(c *Check) {
 	if i.Dst <= last {
 		last++
 	}
-	if h, ok := c.FirstProgram(); ok && h <= last {
+	if h, ok := c.FirstWithoutTransport(); ok && h <= last {
 		c.Transport("fan_in", h)
 	}
 }

@@ -216,22 +216,41 @@ func (c *Check) Start(key string, start units.Duration) {
 	}
 }
 
-// FirstProgram returns the host with the smallest number of those that run
-// programs, which have no transport; ok is false without programs.
-func (c *Check) FirstProgram() (host int, ok bool) {
-	if a := c.experiment.Applications; a != nil && len(a.Hosts) > 0 {
-		return slices.Min(a.Hosts), true
+// FirstWithoutTransport returns the host with the smallest number of those that run
+// programs or send raw frames, which have no transport; ok is false without any.
+func (c *Check) FirstWithoutTransport() (host int, ok bool) {
+	var hosts []int
+	if a := c.experiment.Applications; a != nil {
+		hosts = slices.Clone(a.Hosts)
 	}
-	return 0, false
+	for _, g := range c.experiment.Generators {
+		hosts = append(hosts, g.Host)
+	}
+	if len(hosts) == 0 {
+		return 0, false
+	}
+	return slices.Min(hosts), true
 }
 
-// Transport reports a host that a transfer uses although it runs programs. It
+// Transport reports a host that a transfer uses although it has no transport. It
 // reports whether that is so.
 func (c *Check) Transport(key string, host int) (wrong bool) {
-	a := c.experiment.Applications
-	if a == nil || !slices.Contains(a.Hosts, host) {
+	why := c.experiment.NoTransport(host)
+	if why == "" {
 		return false
 	}
-	c.Fail(key, "host %d is one of applications.hosts, which have no transport", host)
+	c.Fail(key, "host %d is %s", host, why)
 	return true
+}
+
+// NoTransport returns why a host has no transport, to follow "host N is"; "" if it
+// has one.
+func (e *Experiment) NoTransport(host int) string {
+	switch {
+	case e.Applications != nil && slices.Contains(e.Applications.Hosts, host):
+		return "one of applications.hosts, which have no transport"
+	case e.Generates(host):
+		return "a host of generators, which has no transport"
+	}
+	return ""
 }

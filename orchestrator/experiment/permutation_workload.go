@@ -25,7 +25,7 @@ var _ = RegisterWorkload(WorkloadKind{
 // Check implements WorkloadSpec.
 func (p Permutation) Check(c *Check) {
 	c.Size("size", p.Size)
-	if h, ok := c.FirstProgram(); ok {
+	if h, ok := c.FirstWithoutTransport(); ok {
 		c.Transport("", h)
 	}
 }

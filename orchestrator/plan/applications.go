@@ -88,25 +88,23 @@ func applicationSignals(a *experiment.Applications, t *tags) ([]csig.Type, error
 	return signals, nil
 }
 
-// checkWorkload refuses a workload without transfers, unless there are programs, and
-// transfers of hosts that run programs, which have no transport.
-func checkWorkload(w *workloads.Workload, a *experiment.Applications) error {
-	if a == nil {
-		if len(w.Transfers) == 0 {
-			return w.Validate()
-		}
-		return nil
+// checkWorkload refuses a workload without transfers, unless there is other traffic,
+// and transfers of hosts that have no transport.
+func checkWorkload(w *workloads.Workload, e *experiment.Experiment) error {
+	if len(w.Transfers) == 0 && e.Applications == nil && len(e.Generators) == 0 {
+		return w.Validate()
 	}
 	for i, t := range w.Transfers {
 		for _, h := range []int{t.Src, t.Dst} {
-			if !slices.Contains(a.Hosts, h) {
+			why := e.NoTransport(h)
+			if why == "" {
 				continue
 			}
 			label := t.Label
 			if label == "" {
 				label = fmt.Sprint(i)
 			}
-			return fmt.Errorf("transfer %s from %d to %d: host %d is one of applications.hosts, which have no transport", label, t.Src, t.Dst, h)
+			return fmt.Errorf("transfer %s from %d to %d: host %d is %s", label, t.Src, t.Dst, h, why)
 		}
 	}
 	return nil
