@@ -89,13 +89,13 @@ generators: [{host: 0, to: 1, rate: 50Gbps}]
 	}
 }
 
-// A matrix may not use a host of generators.
-func TestGeneratorsAndMatrix(t *testing.T) {
+// A host of generators has no transport.
+func TestGeneratorsHaveNoTransport(t *testing.T) {
 	set := parseText(t, besideRaw)
 	e := *set.Variants[0].Experiment
 	e.Generators = append(slices.Clone(e.Generators), experiment.Generator{Host: 0, To: 1, Size: 64, Count: 1, Every: 1, Paths: 1})
 	_, err := plan.Compile(&e, 1)
-	want := "workload: transfer 0 from 0 to 3: host 0 is a host of generators, which has no transport"
+	want := "generators[5].host: host 0 sends or receives transfers; a host of generators has no transport"
 	if !errors.Is(err, failure.ErrConfiguration) || err.Error() != want {
 		t.Errorf("got %v, want a configuration error: %s", err, want)
 	}

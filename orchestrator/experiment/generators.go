@@ -13,11 +13,6 @@ import (
 // newGenerator returns an item of generators with the defaults that are not 0.
 func newGenerator() Generator { return Generator{Size: 1500 * units.Byte, Paths: 1} }
 
-// Generates reports whether a host sends the frames of an item of generators.
-func (e *Experiment) Generates(host int) bool {
-	return slices.ContainsFunc(e.Generators, func(g Generator) bool { return g.Host == host })
-}
-
 // Tags returns the bytes of the stack that stands in front of the network layer.
 func (g Generator) Tags(c CSIG) ([]byte, error) {
 	domain := csig.Config{TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide}

@@ -59,11 +59,8 @@ func TestWrongRawFrames(t *testing.T) {
 		{"long with tags", "rate: 50Mbps", "rate: 50Mbps, size: 4145B", "x.yaml:7:42: generators[0].size: a frame of 4.157kB with its tags is longer than links.mtu 4.15kB"},
 		{"wrong stack", "s-tag c-tag csig:delay", "q-tag", `x.yaml:7:63: generators[0].stack: not a stack of tags: "q-tag": want a list of c-tag, s-tag, macsec, macsec:encrypted and csig:TYPE, such as "s-tag c-tag csig:delay"`},
 		{"DSCP", "dscp: 10", "dscp: 64", "x.yaml:7:95: generators[0].dscp: 64 is too large; the most is 63"},
+		{"programs", "csig: {", "runtime: netns\nclock: wall\napplications: {hosts: [0, 1]}\ncsig: {", "x.yaml:10:12: generators[0].host: host 0 is one of applications.hosts"},
 		{"no traffic", rawFrames[strings.Index(rawFrames, "generators:"):], "", `x.yaml:1:1: the key "workload" is missing`},
-		{"transfer", "generators:", "workload: {transfers: [1 -> 2 1MB, 1 -> 3 1MB]}\ngenerators:",
-			"x.yaml:6:36: workload.transfers[1].dst: host 3 is a host of generators, which has no transport"},
-		{"permutation", "generators:", "workload: {permutation: {size: 1MB}}\ngenerators:",
-			"x.yaml:6:26: workload.permutation: host 0 is a host of generators, which has no transport"},
 	} {
 		_, err := Parse("x.yaml", "", []byte(strings.Replace(rawFrames, c.old, c.new, 1)), Options{Tables: testTables()})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {

@@ -123,9 +123,9 @@ type Hosts struct {
 type Algorithm = algorithm.Choice
 
 // Applications are hosts that run programs, unmodified and over the kernel's
-// TCP/IP, instead of the transport.
+// TCP/IP, beside the transport or instead of it.
 type Applications struct {
-	Hosts    []int      `yaml:"hosts"`    // numbers of hosts that no transfer uses
+	Hosts    []int      `yaml:"hosts"`    // numbers of hosts, which transfers may use too
 	Signals  []string   `yaml:"signals"`  // signal types that tags ask for, packet by packet in turn; empty: CSIG.Signal
 	Queue    units.Size `yaml:"queue"`    // of a host towards the fabric; 0 or "auto": the data queue of a switch port
 	MTU      units.Size `yaml:"mtu"`      // of the programs' interface, IP header included; default 1500B

@@ -136,10 +136,10 @@ func newPathSums(p *plan.Plan) *pathSums {
 func (c *pathSums) Consume(b *metrics.Batch) {
 	for i := range b.Signals {
 		w := &b.Signals[i]
-		if c.plan.Nodes[b.Node].Shim == nil && !c.generated(w.Flow) {
+		if !c.plan.HasPrograms(int(b.Node)) && !c.generated(w.Flow) {
 			continue
 		}
-		if w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To || csig.Type(w.Type) >= csig.Types {
+		if int(w.Flow) < c.plan.Transfers || w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To || csig.Type(w.Type) >= csig.Types {
 			continue
 		}
 		if c.sums[w.Flow] == nil {

@@ -18,6 +18,7 @@ func (s *Shape) assignGenerators(p *Plan) error {
 		return nil
 	}
 	p.Format.Raw = true
+	busy := s.transportHosts()
 	streams := make([]generator.Stream, len(e.Generators))
 	flows := map[[2]int]bool{}
 	hosts := map[int]bool{}
@@ -33,9 +34,12 @@ func (s *Shape) assignGenerators(p *Plan) error {
 		if g.Every > 0 {
 			streams[i].Rate = 0
 		}
+		if busy[g.Host] {
+			return failure.At(fmt.Sprintf("generators[%d].host", i), fmt.Errorf("host %d sends or receives transfers; a host of generators has no transport", g.Host))
+		}
 		hosts[g.Host] = true
-		if s.receivesRaw(p, g.To) {
-			hosts[g.To] = true
+		if !busy[g.To] && !p.HasPrograms(g.To) {
+			hosts[g.To] = true // it has nothing else to do
 		}
 		if flows[[2]int{g.Host, g.To}] {
 			continue
@@ -70,13 +74,6 @@ func (s *Shape) assignGenerators(p *Plan) error {
 		p.Nodes[h] = machine.Spec{Generator: &c}
 	}
 	return nil
-}
-
-// receivesRaw reports whether a host has nothing else to do than to receive raw
-// frames: it has a transport that no transfer uses.
-func (s *Shape) receivesRaw(p *Plan, host int) bool {
-	h := p.Nodes[host].Host
-	return h != nil && len(h.Sends) == 0 && len(h.Receives) == 0 && h.Control == 0
 }
 
 // generated returns how many frames of a stream are sent before the run's end, and

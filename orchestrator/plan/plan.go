@@ -30,7 +30,7 @@ type Plan struct {
 	Transfers int                // how many of Flows are transfers
 	Pairs     []metrics.Pair     // the flows of raw frames: between hosts with programs, and from generators
 
-	Programs         []Program  // of the hosts with a Shim
+	Programs         []Program  // of the hosts with an Edge
 	ApplicationMTU   units.Size // of the programs' interface
 	ApplicationImage string     // see experiment.Applications
 
@@ -99,13 +99,16 @@ func (p *Plan) Bytes() (sum units.Size) {
 // ApplicationHosts returns the hosts that run programs, ascending.
 func (p *Plan) ApplicationHosts() []int {
 	var hosts []int
-	for i, n := range p.Nodes {
-		if n.Shim != nil {
+	for i := range p.Nodes {
+		if p.HasPrograms(i) {
 			hosts = append(hosts, i)
 		}
 	}
 	return hosts
 }
+
+// HasPrograms reports whether a node is a host that runs programs.
+func (p *Plan) HasPrograms(node int) bool { return p.Nodes[node].Edge() != nil }
 
 // MaxPayload returns the longest payload of a packet, or what is behind the header of
 // Ethernet in a raw frame.

@@ -139,13 +139,15 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	for h := range hosts {
 		hosts[h] = s.host(h, seed, p, adjacency[h][0])
 	}
-	p.Links = append(p.Links, assignWorkload(s, hosts, seed)...)
-	for h := range hosts {
-		p.Nodes[h].Host = &hosts[h]
-	}
 	if a := e.Applications; a != nil {
-		if err := s.assignApplications(p, a, seed); err != nil {
+		if err := s.assignApplications(p, hosts, a, seed); err != nil {
 			return nil, err
+		}
+	}
+	p.Links = append(p.Links, assignWorkload(s, hosts, seed)...) // numbers control ports, which come after that of programs
+	for h := range hosts {
+		if p.Nodes[h].Shim == nil {
+			p.Nodes[h].Host = &hosts[h]
 		}
 	}
 	if err := s.assignGenerators(p); err != nil {

@@ -29,15 +29,15 @@ const rate = 10 * units.Gbps
 
 // config is the shim of host 3, whose programs talk to those of hosts 5 and 9.
 func config() shim.Config {
-	return shim.Config{
-		Node: 3, Name: "h3", Rate: rate, Queue: 100 * units.KB,
+	return shim.Config{Rate: rate, EdgeConfig: shim.EdgeConfig{
+		Node: 3, Name: "h3", Queue: 100 * units.KB,
 		Pairs: []metrics.Pair{
 			{Flow: 10, Source: 3, Destination: 5}, {Flow: 11, Source: 5, Destination: 3},
 			{Flow: 12, Source: 3, Destination: 9}, {Flow: 13, Source: 9, Destination: 3},
 		},
 		CSIG: &csig.Config{Format: csig.FormatCompact}, Signals: []csig.Type{csig.ABW, csig.Delay}, Every: 1,
 		Seed: 1, Measure: transport.Span{To: units.Never}, Records: 100 * units.Microsecond,
-	}
+	}}
 }
 
 // rig is a shim, or the switch of newSwitch, and what drives it.
@@ -311,7 +311,7 @@ func TestRecords(t *testing.T) {
 			{Flow: 13, Type: delay, Locator: 41, Start: at(100), Samples: 1, PointSum: point(100_000), PointMax: point(100_000), PointMin: point(100_000)},
 		},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metrics.NodeTotals{}, "TraceHash", "Events", "Ports", "Drops", "Programs")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metrics.NodeTotals{}, "TraceHash", "Events", "Ports", "Drops", "Programs", "Tags")); diff != "" {
 		t.Errorf("totals (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(windows, *r.records, cmpopts.IgnoreFields(metrics.Batch{}, "Ports", "Totals", "Traces")); diff != "" {
@@ -431,11 +431,11 @@ func TestNewRefuses(t *testing.T) {
 
 func ExampleNew() {
 	var pool wire.Pool
-	s, err := shim.New(shim.Config{
-		Node: 0, Name: "host0", Rate: 10 * units.Gbps, Queue: 500 * units.KB, Records: units.Millisecond,
+	s, err := shim.New(shim.Config{Rate: 10 * units.Gbps, EdgeConfig: shim.EdgeConfig{
+		Node: 0, Name: "host0", Queue: 500 * units.KB, Records: units.Millisecond,
 		CSIG: &csig.Config{Format: csig.FormatWide}, Signals: []csig.Type{csig.ABW}, Every: 1,
 		Pairs: []metrics.Pair{{Flow: 0, Source: 0, Destination: 1}, {Flow: 1, Source: 1, Destination: 0}},
-	}, &pool, metrics.Discard)
+	}}, &pool, metrics.Discard)
 	if err != nil {
 		fmt.Println(err)
 		return
