@@ -27,7 +27,7 @@ func TestSpecRefuses(t *testing.T) {
 	for name, s := range map[string]machine.Spec{
 		"none": {}, "two": {Host: new(host.Config), Shim: new(shim.Config)},
 		"a host and a generator": {Host: new(host.Config), Generator: new(generator.Config)},
-		"all": {Host: new(host.Config), Shim: new(shim.Config), Switch: new(dataplane.Config)},
+		"all":                    {Host: new(host.Config), Shim: new(shim.Config), Switch: new(dataplane.Config)},
 	} {
 		if m, err := s.New(new(wire.Pool), metrics.Discard); !errors.Is(err, machine.ErrSpec) || m != nil {
 			t.Errorf("%s: got %v, %v, want ErrSpec", name, m, err)

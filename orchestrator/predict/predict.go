@@ -105,7 +105,7 @@ func Run(p *plan.Plan) (e Estimate) {
 				direction = 1
 			}
 			at = l.A.Node + l.B.Node - at
-			load[2*id+direction] += l.Rate.Serialisation(bytes)
+			load[2*id+direction] += l.Rate.Serialisation(bytes + units.Size(packets)*p.Format.Overhead)
 			e.ModelTime = max(e.ModelTime, load[2*id+direction])
 		}
 	}

@@ -256,7 +256,7 @@ func (g *Generator) Transmit(now units.Time, _ int) (*wire.Packet, units.Time, b
 	if p == nil {
 		return nil, 0, false
 	}
-	departs := g.nic.Departure(now, p.Size)
+	departs := g.nic.Departure(now, g.cfg.Format.OnLine(p))
 	g.port.Depth(now, int64(g.queue.Bytes()))
 	g.port.Transmit(now, departs, int64(p.Size), false)
 	g.outgoing[p.DestinationHost()].NewPackets++
