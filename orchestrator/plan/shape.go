@@ -35,6 +35,7 @@ type Shape struct {
 	sizing       sizing
 	marking      algorithm.Choice // AQM policy of every switch port
 	tags         *tags            // nil without CSIG
+	paths        *paths           // of signals; nil without CSIG
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -76,6 +77,9 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	}
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
 		return nil, failure.At("csig", err) // where no narrower place is known
+	}
+	if s.paths, err = newPaths(s); err != nil {
+		return nil, failure.At("csig.ports", err)
 	}
 	return s, nil
 }
