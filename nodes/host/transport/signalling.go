@@ -85,7 +85,7 @@ type signalling struct {
 
 	held [csig.Types]held
 	rtt  units.Duration // the last one measured
-	last units.Time // a sample came then, or the flow started to want them; units.Never: it does not
+	last units.Time     // a sample came then, or the flow started to want them; units.Never: it does not
 }
 
 func newSignalling(c *SenderConfig) signalling {
