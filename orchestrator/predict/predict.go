@@ -4,6 +4,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -58,7 +59,7 @@ func Validate(set *experiment.Set) (*Validation, error) {
 		v.Runs += runs
 		v.VirtualSeconds += float64(runs) * float64(e.PacketHops) * virtualHop / float64(runtime.NumCPU())
 		v.LockstepSeconds += float64(runs) * float64(e.PacketHops) * lockstepHop
-		v.WallSeconds += float64(runs) * e.ModelTime.Seconds() * expectedDilation(set, p)
+		v.WallSeconds += float64(runs) * e.ModelTime.Seconds() * expectedDilation(set, p, e)
 		if i == 0 {
 			v.Hosts, v.Switches, v.Links = p.Hosts(), len(p.Nodes)-p.Hosts(), len(p.Graph.Links)
 			v.Counts = p.Graph.Counts()
@@ -69,9 +70,9 @@ func Validate(set *experiment.Set) (*Validation, error) {
 	return v, nil
 }
 
-// expectedDilation returns the dilation of a set. If that is auto, it returns the
+// expectedDilation returns the dilation of a set for a plan with its estimate. If that is auto, it returns the
 // dilation that fits the last calibration of this machine.
-func expectedDilation(set *experiment.Set, p *plan.Plan) float64 {
+func expectedDilation(set *experiment.Set, p *plan.Plan, e Estimate) float64 {
 	if d := set.Base.Wall.Dilation; d != 0 {
 		return float64(d)
 	}
@@ -79,7 +80,7 @@ func expectedDilation(set *experiment.Set, p *plan.Plan) float64 {
 	if !ok {
 		c = measured
 	}
-	return c.dilation(p)
+	return c.dilation(p, e)
 }
 
 // Estimate is what a run is expected to take.
@@ -110,7 +111,15 @@ func Run(p *plan.Plan) (e Estimate) {
 		}
 	}
 	overhead := p.Format.Overhead
-	for _, f := range p.Flows[:p.Transfers] {
+	// Sums do not depend on the order. By source, the paths of a large fabric are
+	// computed once without being kept.
+	order := make([]int32, p.Transfers)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(p.Flows[a].Src, p.Flows[b].Src) })
+	for _, i := range order {
+		f := &p.Flows[i]
 		add(int(f.Src), int(f.Dst), float64(f.Packets)*(1+acksPerData), f.Size+units.Size(f.Packets)*overhead)
 	}
 	for _, s := range p.Streams() {

@@ -224,7 +224,9 @@ func (m *matrix) readHeader(words []lines.Word) error {
 	case wordNodes:
 		low, high = 2, maxHosts
 	case wordConnections:
-		low = 1
+		low, high = 1, workloads.MaxTransfers
+	case wordTriggers:
+		high = workloads.MaxTransfers
 	}
 	v, err := m.Int(key.Text, words[1], low, high)
 	if err != nil {
