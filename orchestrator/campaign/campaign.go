@@ -177,8 +177,9 @@ type job struct {
 // mistake is found before anything is deployed.
 func compile(set *experiment.Set, opts Options) ([]job, error) {
 	var jobs []job
+	var variants plan.Variants
 	for i, v := range set.Variants {
-		shape, err := plan.NewShape(v.Experiment)
+		shape, err := variants.NewShape(v.Experiment)
 		if err != nil {
 			return nil, failure.InVariant(set, i, err)
 		}

@@ -41,8 +41,14 @@ type Validation struct {
 // experiment takes. Its error wraps failure.ErrConfiguration.
 func Validate(set *experiment.Set) (*Validation, error) {
 	v := &Validation{}
+	var variants plan.Variants
+	paths := map[*topologies.Graph]*topologies.Paths{} // variants may share a graph
 	for i, variant := range set.Variants {
-		p, err := plan.Compile(variant.Experiment, variant.Experiment.Seeds[0])
+		shape, err := variants.NewShape(variant.Experiment)
+		if err != nil {
+			return nil, failure.InVariant(set, i, err)
+		}
+		p, err := shape.Plan(variant.Experiment.Seeds[0])
 		if err != nil {
 			return nil, failure.InVariant(set, i, err)
 		}
@@ -55,7 +61,10 @@ func Validate(set *experiment.Set) (*Validation, error) {
 				v.Notes = append(v.Notes, n)
 			}
 		}
-		e, runs := Run(p), len(variant.Experiment.Seeds)
+		if paths[p.Graph] == nil {
+			paths[p.Graph] = topologies.NewPaths(p.Graph)
+		}
+		e, runs := estimate(p, paths[p.Graph]), len(variant.Experiment.Seeds)
 		v.Runs += runs
 		v.VirtualSeconds += float64(runs) * float64(e.PacketHops) * virtualHop / float64(runtime.NumCPU())
 		v.LockstepSeconds += float64(runs) * float64(e.PacketHops) * lockstepHop
@@ -91,9 +100,10 @@ type Estimate struct {
 
 // Run returns the estimate of a plan whose transfers and generators each take one
 // shortest path.
-func Run(p *plan.Plan) (e Estimate) {
+func Run(p *plan.Plan) Estimate { return estimate(p, topologies.NewPaths(p.Graph)) }
+
+func estimate(p *plan.Plan, paths *topologies.Paths) (e Estimate) {
 	g := p.Graph
-	paths := topologies.NewPaths(g)
 	load := make([]units.Duration, 2*len(g.Links)) // by link and direction
 	add := func(source, destination int, packets float64, bytes units.Size) {
 		route := paths.Links(source, destination)
