@@ -131,7 +131,7 @@ func readFile(path string) ([]byte, error) {
 		return fail(err.Error(), "")
 	}
 	defer f.Close() // opened for reading
-	data, err := io.ReadAll(&bounded{f, maxFile})
+	data, err := io.ReadAll(f)
 	if err != nil {
 		return fail(cause.Of(err).Error(), "")
 	}

@@ -18,10 +18,10 @@ func TestDilation(t *testing.T) {
 	idle := func(late time.Duration) *calibration {
 		return &calibration{Loads: []calibrationLoad{{0.1, late}}, FrameHop: time.Nanosecond}
 	}
-	if got := idle(83 * time.Microsecond).dilation(p, Run(p)); got != 5000 { // 83 us / (5 % of 332 ns)
+	if got := idle(83*time.Microsecond).dilation(p, Run(p)); got != 5000 { // 83 us / (5 % of 332 ns)
 		t.Errorf("dilation for 83us of lateness is %v, want 5000", got)
 	}
-	if got := idle(84 * time.Microsecond).dilation(p, Run(p)); got != 5100 { // 5060, rounded up to two digits
+	if got := idle(84*time.Microsecond).dilation(p, Run(p)); got != 5100 { // 5060, rounded up to two digits
 		t.Errorf("dilation for 84us of lateness is %v, want 5100", got)
 	}
 	busy := idle(time.Nanosecond)
