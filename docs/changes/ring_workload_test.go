@@ -28,9 +28,6 @@ func (n Neighbours) Check(c *experiment.Check) {
 	if c.Hosts() > 0 && n.Reach >= c.Hosts() {
 		c.Fail("reach", "%d is too far among %d hosts", n.Reach, c.Hosts())
 	}
-	if h, ok := c.FirstProgram(); ok {
-		c.Transport("", h)
-	}
 }
 
 func (n Neighbours) Build(in experiment.WorkloadInput) (*workloads.Workload, []string, error) {

@@ -28,10 +28,13 @@ type Fabric struct {
 	Profile      uint32        // of the CSIG domain (csig.Domain.Profile)
 	FrameTimeout time.Duration // 0: DefaultFrameTimeout
 	// Applications are the hosts that run programs over the kernel's TCP/IP,
-	// ascending. Port shim.Application of their nodes, which is 1, leads to the
-	// interface of these programs; no list of links has it.
+	// ascending. Port applicationPort of their nodes leads to the interface of these
+	// programs; no list of links has it.
 	Applications []int
 }
+
+// applicationPort is shim.Application.
+const applicationPort = 1
 
 // ControlLink joins two hosts beside the fabric, for dependencies of the workload
 // that cross hosts. A message on it takes Delay and no time to serialise.
@@ -95,7 +98,10 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Channel) {
 	}
 	for _, h := range f.Applications {
 		c := &configs[h]
-		c.Ports = append(c.Ports, Port{Link: c.Name + "-application", Peer: "application", Application: true})
+		for len(c.Ports) <= applicationPort {
+			c.Ports = append(c.Ports, Port{})
+		}
+		c.Ports[applicationPort] = Port{Link: c.Name + "-application", Peer: "application", Application: true}
 	}
 	for i := range links {
 		links[i].Capacity = capacity(len(configs[links[i].To].Ports))
@@ -113,14 +119,14 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Channel) {
 
 // lookahead returns a wire's delay, and the least time between an event at one
 // end and the arrival that it causes at the other: the delay and the time of the
-// smallest frame.
+// smallest frame, line overhead included.
 func (f *Fabric) lookahead(wire int) (delay, lookahead units.Duration) {
 	if wire >= len(f.Graph.Links) {
 		delay = f.Control[wire-len(f.Graph.Links)].Delay
 		return delay, delay
 	}
 	l := f.Graph.Links[wire]
-	return l.Delay, l.Delay + l.Rate.Serialisation(f.Format.Header)
+	return l.Delay, l.Delay + l.Rate.Serialisation(f.Format.Header+f.Format.Overhead)
 }
 
 // capacity returns how many frames of one link may be unread at a node: its share

@@ -1,6 +1,6 @@
 // Package host is the host machine: a NIC, the transport's flows on it with
-// their congestion control and load balancing, and the player that starts them.
-// It is driven through package node and touches no network itself.
+// their congestion control and load balancing, the player that starts them, and, on
+// a host that runs programs too, the shim.Edge below these. It is driven through package node and touches no network itself.
 package host
 
 import (
@@ -14,14 +14,16 @@ import (
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/player"
+	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
 
-// NIC is the port that leads to the fabric. Ports after it are control ports.
-const NIC = 0
+// NIC is the port that leads to the fabric. After it comes shim.Application on a host
+// with programs, and then the control ports.
+const NIC = shim.NIC
 
 // Config is all that a host is built from: plain data.
 type Config struct {
@@ -46,10 +48,22 @@ type Config struct {
 
 	Sends, Receives []Flow
 	Player          player.Config
+	Edge            *shim.EdgeConfig // nil: the host runs no programs
 
 	Seed    uint64
 	Measure transport.Span
 	Records units.Duration
+}
+
+// Ports returns the number of the machine's ports.
+func (c *Config) Ports() int { return c.firstControl() + c.Control }
+
+// firstControl returns the first control port.
+func (c *Config) firstControl() int {
+	if c.Edge != nil {
+		return shim.Application + 1
+	}
+	return NIC + 1
 }
 
 // Flow is one transfer that this host sends or receives. Its id is the
@@ -81,13 +95,17 @@ type Host struct {
 	control  wire.Queue // ACKs and NACKs
 	burst    int        // control packets sent while data waited
 	eligible fifo.Queue[*flow]
-	messages []wire.Queue // by control port, from 0
+	messages []wire.Queue // by control port, from firstControl
+
+	edge     *shim.Edge // nil without programs
+	programs *flow      // stands for the edge's queue in eligible
 
 	timeout units.Time // never later than the earliest flow's
 	port    metrics.PortRecorder
 	drops   [dropReasons]int64
 }
 
+// flow is what takes turns at the NIC: a flow of the transport, or Host.programs.
 type flow struct {
 	*transport.Sender
 	id     int
@@ -120,7 +138,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		player:    player.New(cfg.Player),
 		senders:   make(map[uint32]*flow, len(cfg.Sends)),
 		receivers: make(map[uint32]*transport.Receiver, len(cfg.Receives)),
-		ready:     node.NewPortSet(1 + cfg.Control),
+		ready:     node.NewPortSet(cfg.Ports()),
 		nic:       units.NewSerialiser(cfg.Rate),
 		messages:  make([]wire.Queue, cfg.Control),
 		timeout:   units.Never,
@@ -131,6 +149,13 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		if h.domain, err = csig.NewDomain(*cfg.CSIG); err != nil {
 			return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
 		}
+	}
+	if cfg.Edge != nil {
+		var err error
+		if h.edge, err = shim.NewEdge(*cfg.Edge, &h.port, pool, sink); err != nil {
+			return nil, fmt.Errorf("host %s: programs: %w", cfg.Name, err)
+		}
+		h.programs = &flow{}
 	}
 	for _, f := range cfg.Sends {
 		s, err := h.newSender(f)
@@ -206,8 +231,12 @@ func newBalancer(c algorithm.Choice, random *rand.Rand) (balance.Balancer, error
 // Ready is the set of ports that may have something to send.
 func (h *Host) Ready() node.PortSet { return h.ready }
 
-// Receive takes a packet from the fabric or a control port.
+// Receive takes a packet from the fabric, from the programs or from a control port.
 func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
+	if h.edge != nil && (port == shim.Application || port == NIC && p.Kind() == wire.Raw) {
+		h.receiveRaw(now, port, p)
+		return
+	}
 	switch kind := p.Kind(); {
 	case port != NIC:
 		if kind != wire.Control || !h.player.OnMessage(now, p.Flow(), p.PSN()) {
@@ -226,6 +255,19 @@ func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 		h.receiveReply(now, kind, p)
 	}
 	h.pool.Put(p)
+}
+
+// receiveRaw takes a frame from or for the programs.
+func (h *Host) receiveRaw(now units.Time, port int, p *wire.Packet) {
+	if port == shim.Application {
+		h.edge.Send(now, p)
+		h.offerPrograms()
+	} else {
+		h.edge.Deliver(now, p)
+	}
+	if h.edge.Inbound() {
+		h.ready.Add(shim.Application)
+	}
 }
 
 func (h *Host) receiveData(now units.Time, p *wire.Packet) {
@@ -304,6 +346,15 @@ func (h *Host) offer(f *flow) {
 	}
 }
 
+// offerPrograms puts the queue of the programs' frames in the NIC's round-robin.
+func (h *Host) offerPrograms() {
+	if !h.programs.queued && h.edge.Outbound() {
+		h.programs.queued = true
+		h.eligible.Push(h.programs)
+		h.ready.Add(NIC)
+	}
+}
+
 // flush queues the player's control messages.
 func (h *Host) flush() {
 	for _, m := range h.player.Outbox() {
@@ -312,18 +363,19 @@ func (h *Host) flush() {
 		p.SetMACs([6]byte{}, h.cfg.MAC)
 		p.SetControl(m.Trigger, m.Code)
 		p.Size = h.cfg.Sizes.Of(p)
-		h.messages[m.Port-1].Push(p)
+		h.messages[m.Port-h.cfg.firstControl()].Push(p)
 		h.ready.Add(m.Port)
 	}
 }
 
 // Transmit returns the next packet of a port. On the NIC control packets pass
-// data, at most controlBurst at a time, and flows take turns. A control port is
-// not a link of the fabric: its messages leave at once.
+// data, at most controlBurst at a time, and flows take turns, packet by packet; the
+// frames of all programs together take the turns of one flow. The other ports are not
+// links of the fabric: their packets leave at once.
 func (h *Host) Transmit(now units.Time, port int) (*wire.Packet, units.Time, bool) {
 	if port != NIC {
-		p := h.messages[port-1].Pop()
-		if h.messages[port-1].Len() == 0 {
+		p, more := h.nextBeside(port)
+		if !more {
 			h.ready.Remove(port)
 		}
 		return p, now, p != nil
@@ -333,9 +385,20 @@ func (h *Host) Transmit(now units.Time, port int) (*wire.Packet, units.Time, boo
 		h.ready.Remove(NIC)
 		return nil, 0, false
 	}
-	departs := h.nic.Departure(now, p.Size)
+	departs := h.nic.Departure(now, h.cfg.Sizes.OnLine(p))
 	h.port.Transmit(now, departs, int64(p.Size), false)
 	return p, departs, true
+}
+
+// nextBeside returns the next packet of a port other than the NIC, and whether more
+// packets wait there.
+func (h *Host) nextBeside(port int) (p *wire.Packet, more bool) {
+	if h.edge != nil && port == shim.Application {
+		return h.edge.TakeInbound(), h.edge.Inbound()
+	}
+	q := &h.messages[port-h.cfg.firstControl()]
+	p = q.Pop()
+	return p, q.Len() > 0
 }
 
 func (h *Host) next(now units.Time) *wire.Packet {
@@ -351,6 +414,12 @@ func (h *Host) next(now units.Time) *wire.Packet {
 			return h.control.Pop()
 		}
 		f.queued = false
+		if f == h.programs {
+			h.burst = 0
+			p := h.edge.TakeOutbound(now)
+			h.offerPrograms()
+			return p
+		}
 		if !f.CanSend() {
 			continue // the window closed while the flow waited
 		}
@@ -417,7 +486,12 @@ func (h *Host) earliest() units.Time {
 
 // Close closes all windows and emits the totals.
 func (h *Host) Close(end units.Time) {
-	h.port.Close(end, int64(h.control.Len()), int64(h.control.Bytes()))
+	packets, bytes := int64(h.control.Len()), int64(h.control.Bytes())
+	if h.edge != nil {
+		p, b := h.edge.Queued()
+		packets, bytes = packets+p, bytes+b
+	}
+	h.port.Close(end, packets, bytes)
 	t := metrics.NodeTotals{Node: int32(h.cfg.Node), Name: h.cfg.Name, Ports: []metrics.PortTotals{h.port.Totals}}
 	for _, f := range h.flows {
 		t.Senders = append(t.Senders, f.Close())
@@ -427,6 +501,9 @@ func (h *Host) Close(end units.Time) {
 	}
 	for i, n := range h.drops {
 		t.Drops = append(t.Drops, metrics.Count{Name: dropNames[i], Packets: n})
+	}
+	if h.edge != nil {
+		h.edge.Close(&t)
 	}
 	h.sink.Emit(&t)
 }

@@ -19,8 +19,8 @@ import (
 // Spec is the configuration of one node's machine. Exactly one field is set. It is
 // plain data, which package gob can encode.
 type Spec struct {
-	Host   *host.Config      // a host with our transport
-	Shim   *shim.Config      // a host whose programs run over the kernel's transport
+	Host   *host.Config      // a host with our transport, and with programs if it has an Edge
+	Shim   *shim.Config      // a host that has only programs, over the kernel's transport
 	Switch *dataplane.Config // a switch
 }
 
@@ -64,13 +64,25 @@ func (s Spec) kinds() (n int) {
 func (s Spec) Ports() int {
 	switch {
 	case s.Host != nil:
-		return 1 + s.Host.Control
+		return s.Host.Ports()
 	case s.Shim != nil:
 		return shim.Ports
 	case s.Switch != nil:
 		return len(s.Switch.Ports)
 	}
 	return 0
+}
+
+// Edge returns the configuration of what a host has below its programs, nil for a node
+// without programs.
+func (s Spec) Edge() *shim.EdgeConfig {
+	switch {
+	case s.Host != nil:
+		return s.Host.Edge
+	case s.Shim != nil:
+		return &s.Shim.EdgeConfig
+	}
+	return nil
 }
 
 // Name returns the node's name, "" for a Spec that is none.

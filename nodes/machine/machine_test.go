@@ -67,7 +67,7 @@ func TestSpecIsPlainData(t *testing.T) {
 }
 
 func ExampleSpec_New() {
-	s := machine.Spec{Shim: &shim.Config{Name: "h0", Rate: 10 * units.Gbps, Queue: 500 * units.KB, Records: units.Millisecond}}
+	s := machine.Spec{Shim: &shim.Config{Rate: 10 * units.Gbps, EdgeConfig: shim.EdgeConfig{Name: "h0", Queue: 500 * units.KB, Records: units.Millisecond}}}
 	m, err := s.New(new(wire.Pool), metrics.Discard)
 	if err != nil {
 		fmt.Println(err)

@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -64,7 +65,7 @@ func TestPlanOfApplications(t *testing.T) {
 		if !programs {
 			continue
 		}
-		s := m.Shim
+		s := m.Edge()
 		if s.Node != host || s.Queue != 90*units.KB || s.Every != 4 || !cmp.Equal(s.Signals, []csig.Type{csig.NQD}) || !cmp.Equal(s.Pairs, pairs) {
 			t.Errorf("host %d: %+v", host, *s)
 		}
@@ -87,10 +88,12 @@ func TestPlanOfApplications(t *testing.T) {
 	}
 }
 
-// A matrix may not use a host that runs programs; that is seen when it is read.
-func TestApplicationsAndMatrix(t *testing.T) {
+// A host may run programs beside transfers, also those of a matrix with dependencies
+// across hosts. It then has the transport with the edge of a shim below the programs,
+// whose port comes before the control ports; a host with programs alone has the shim.
+func TestPlanOfSharedHosts(t *testing.T) {
 	dir := t.TempDir()
-	matrix := "Nodes 4\nConnections 2\n1->3 id 7 start 0 size 1000\n3->0 id 9 start 0 size 1000\n"
+	matrix := "Nodes 4\nConnections 2\nTriggers 1\n1->0 id 7 start 0 size 1000 recv_done_trigger 1\n3->1 id 9 trigger 1 size 1000\ntrigger id 1 oneshot\n"
 	if err := os.WriteFile(filepath.Join(dir, "x.cm"), []byte(matrix), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +101,37 @@ func TestApplicationsAndMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = plan.Compile(set.Variants[0].Experiment, 1)
-	want := "workload: transfer 9 from 3 to 0: host 0 is one of applications.hosts, which have no transport"
-	if !errors.Is(err, failure.ErrConfiguration) || err.Error() != want {
-		t.Errorf("got %v, want a configuration error: %s", err, want)
+	p, err := plan.Compile(set.Variants[0].Experiment, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := p.Nodes[0].Host
+	if h == nil || h.Edge == nil || len(h.Receives) != 1 || h.Control != 1 || p.Nodes[0].Ports() != 3 {
+		t.Fatalf("host 0, which runs programs and receives a transfer: %+v", p.Nodes[0])
+	}
+	alone := p.Nodes[2].Shim
+	if alone == nil || p.Nodes[2].Host != nil {
+		t.Fatalf("host 2, which only runs programs: %+v", p.Nodes[2])
+	}
+	if diff := cmp.Diff([]int{0, 2}, p.ApplicationHosts()); diff != "" {
+		t.Error("hosts with programs (-want +got)", diff)
+	}
+	// Both edges are alike but for whose they are.
+	edge := *h.Edge
+	edge.Node, edge.Name = alone.Node, alone.Name
+	if diff := cmp.Diff(alone.EdgeConfig, edge, cmpopts.IgnoreUnexported(csig.Quantiser{})); diff != "" {
+		t.Error("edges (-shim +host)", diff)
+	}
+	if l := p.Control(); len(l) != 1 || l[0].A != (topologies.End{Node: 0, Port: 2}) && l[0].B != (topologies.End{Node: 0, Port: 2}) {
+		t.Errorf("control links %+v, want one at port 2 of host 0, after the programs'", l)
+	}
+	fabric := (&backend.Run{Plan: p}).Fabric("")
+	configs, _ := fabric.Configs()
+	if ports := configs[0].Ports; len(ports) != 3 || !ports[1].Application || ports[0].Application || ports[2].Application || ports[2].Link != p.Control()[0].Name {
+		t.Errorf("the driver's ports of host 0: %+v", ports)
+	}
+	if ports := configs[2].Ports; len(ports) != 2 || !ports[1].Application {
+		t.Errorf("the driver's ports of host 2: %+v", ports)
 	}
 }
 
@@ -123,5 +153,53 @@ func TestProgramsBesideTransfers(t *testing.T) {
 		if strings.HasPrefix(name, "fct_us.h") {
 			t.Errorf("%s: a flow of programs has no end", name)
 		}
+	}
+}
+
+// A host runs transfers and programs at once: the samples of a transfer are of the type
+// that the transport asks for, those of the programs of theirs, and nothing is lost.
+// A dependency crosses from one shared host to a host without programs.
+func TestProgramsShareHosts(t *testing.T) {
+	needIperf3(t)
+	buildNodes(t)
+	dir := t.TempDir()
+	matrix := "Nodes 4\nConnections 3\nTriggers 1\n0->2 id 1 start 0 size 300000 recv_done_trigger 1\n2->0 id 2 start 0 size 300000\n1->3 id 3 trigger 1 size 50000\ntrigger id 1 oneshot\n"
+	if err := os.WriteFile(filepath.Join(dir, "x.cm"), []byte(matrix), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer("WORKLOAD", "file: x.cm", "{format: compact, signal: nqd, init: 1/4}", "{format: wide}",
+		"  mtu: 4000B", "  mtu: 4000B\n  signals: [abw]", ", start: 100ms", "").Replace(besideText)
+	set, err := experiment.Parse("test.yaml", dir, []byte(text), experiment.Options{Tables: experiment.StandardTables()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, summary := runPrograms(t, set, Options{})
+	m := summary.Variants["run"].Metrics
+	for _, flow := range []string{"0-2", "2-0", "1-3"} {
+		if m["fct_us."+flow] <= 0 {
+			t.Errorf("transfer %s took %v us", flow, m["fct_us."+flow])
+		}
+	}
+	if rate := m["rate_gbps.h0-h2 app"] * 1e3; rate < 2 || rate > 6 {
+		t.Errorf("the program sent 4 Mb/s, %v arrived", rate)
+	}
+	if abw := m["abw_gbps.h0-h2 app"] * 1e3; abw <= 0 || abw >= 20 {
+		t.Errorf("the programs' tags say that %v Mb/s are available, of 20", abw)
+	}
+	types := map[string]map[string]bool{}
+	for r, err := range f.Signals() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if types[r.FlowName] == nil {
+			types[r.FlowName] = map[string]bool{}
+		}
+		types[r.FlowName][csig.Type(r.Type).String()] = true
+	}
+	want := map[string]map[string]bool{
+		"0-2": {"delay": true}, "2-0": {"delay": true}, "1-3": {"delay": true}, "h0-h2 app": {"abw": true}, "h2-h0 app": {"abw": true},
+	}
+	if diff := cmp.Diff(want, types); diff != "" {
+		t.Error("types of the samples (-want +got)", diff)
 	}
 }

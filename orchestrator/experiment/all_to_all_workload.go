@@ -36,9 +36,6 @@ func (a AllToAll) Check(c *Check) {
 			c.Fail("", "%d hosts would send %d messages; the most is %d", n, n*(n-1), workloads.MaxTransfers)
 		}
 	}
-	if h, ok := c.FirstProgram(); ok && (a.Hosts == 0 || h < a.Hosts) {
-		c.Transport("", h)
-	}
 }
 
 // Build implements WorkloadSpec.

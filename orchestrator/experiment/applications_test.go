@@ -56,7 +56,6 @@ func TestApplications(t *testing.T) {
 
 // TestWrongApplications has one mistake per entry, as TestWrongInput.
 func TestWrongApplications(t *testing.T) {
-	const transfers = "clock: wall\nworkload: "
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no hosts", "  hosts: [0, 3]\n", "",
 			`x.yaml:8:3: applications: the key "hosts" is missing`},
@@ -102,18 +101,6 @@ func TestWrongApplications(t *testing.T) {
 			`x.yaml:9:10: applications.queue: 1.517kB does not hold one frame of 1.518kB`},
 		{"image", "hosts: [0, 3]", "hosts: [0, 3]\n  image: My Image",
 			`x.yaml:9:10: applications.image: "My Image" is not the name of an image, such as iperf3:1`},
-		{"transfer from a host of theirs", "clock: wall\n", transfers + "{transfers: [3 -> 1 1MB]}\n",
-			`x.yaml:7:24: workload.transfers[0].src: host 3 is one of applications.hosts, which have no transport`},
-		{"transfer to a host of theirs", "clock: wall\n", transfers + "{transfers: [1 -> 2 1MB, 1 -> 0 1MB]}\n",
-			`x.yaml:7:36: workload.transfers[1].dst: host 0 is one of applications.hosts, which have no transport`},
-		{"permutation", "clock: wall\n", transfers + "{permutation: {size: 1MB}}\n",
-			`x.yaml:7:26: workload.permutation: host 0 is one of applications.hosts`},
-		{"incast to a host of theirs", "clock: wall\n", transfers + "{incast: {size: 1MB, fan_in: 1, dst: 3}}\n",
-			`x.yaml:7:48: workload.incast.dst: host 3 is one of applications.hosts`},
-		{"incast from a host of theirs", "clock: wall\n", transfers + "{incast: {size: 1MB, fan_in: 1, dst: 1}}\n",
-			`x.yaml:7:40: workload.incast.fan_in: host 0 is one of applications.hosts`},
-		{"all to all", "clock: wall\n", transfers + "{all_to_all: {size: 1MB, hosts: 2}}\n",
-			`x.yaml:7:25: workload.all_to_all: host 0 is one of applications.hosts`},
 		{"unknown key", "background: true", "backgruond: true",
 			`x.yaml:11:35: applications.programs[0].backgruond: unknown key "backgruond" (did you mean "background"?)`},
 	} {

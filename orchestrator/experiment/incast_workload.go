@@ -31,16 +31,6 @@ func (i Incast) Check(c *Check) {
 	if c.Hosts() > 0 && i.FanIn >= c.Hosts() {
 		c.Fail("fan_in", "%d senders and a receiver need more than %d hosts", i.FanIn, c.Hosts())
 	}
-	if c.Transport("dst", i.Dst) {
-		return
-	}
-	last := i.FanIn - 1 // of the senders, which are the first hosts besides dst
-	if i.Dst <= last {
-		last++
-	}
-	if h, ok := c.FirstProgram(); ok && h <= last {
-		c.Transport("fan_in", h)
-	}
 }
 
 // Build implements WorkloadSpec.

@@ -215,23 +215,3 @@ func (c *Check) Start(key string, start units.Duration) {
 		c.Fail(key, "starts at %v, not before the run's end %v", start, end)
 	}
 }
-
-// FirstProgram returns the host with the smallest number of those that run
-// programs, which have no transport; ok is false without programs.
-func (c *Check) FirstProgram() (host int, ok bool) {
-	if a := c.experiment.Applications; a != nil && len(a.Hosts) > 0 {
-		return slices.Min(a.Hosts), true
-	}
-	return 0, false
-}
-
-// Transport reports a host that a transfer uses although it runs programs. It
-// reports whether that is so.
-func (c *Check) Transport(key string, host int) (wrong bool) {
-	a := c.experiment.Applications
-	if a == nil || !slices.Contains(a.Hosts, host) {
-		return false
-	}
-	c.Fail(key, "host %d is one of applications.hosts, which have no transport", host)
-	return true
-}

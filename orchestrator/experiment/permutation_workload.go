@@ -25,9 +25,6 @@ var _ = RegisterWorkload(WorkloadKind{
 // Check implements WorkloadSpec.
 func (p Permutation) Check(c *Check) {
 	c.Size("size", p.Size)
-	if h, ok := c.FirstProgram(); ok {
-		c.Transport("", h)
-	}
 }
 
 // Build implements WorkloadSpec.

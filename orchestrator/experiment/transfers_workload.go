@@ -61,8 +61,6 @@ func (l Transfers) Check(c *Check) {
 			c.Fail(item, "host %d cannot send to itself", t.Src)
 		}
 		c.Start(item+".start", t.Start)
-		c.Transport(item+".src", t.Src)
-		c.Transport(item+".dst", t.Dst)
 	}
 }
 

@@ -65,6 +65,7 @@ type Links struct {
 	AQM          Algorithm  `yaml:"aqm"`           // default linear; not used unless ECN is enabled
 	ECN          ECN        `yaml:"ecn"`
 	CountTag     bool       `yaml:"count_tag"` // charge the CSIG tag's bytes; default false
+	Overhead     units.Size `yaml:"overhead"`  // what each packet takes on the line beyond its size, such as 24B; default 0B
 }
 
 // MaxTransfer returns the size of the largest transfer that sequence numbers of
@@ -83,21 +84,23 @@ type ECN struct {
 // CSIG is the domain's configuration. Names are those that the packages csig, meter
 // and dataplane read.
 type CSIG struct {
-	Format      string            `yaml:"format"`  // see csig.Format
-	Dialect     string            `yaml:"dialect"` // see csig.Dialect
-	TPIDCompact uint16            `yaml:"tpid_compact"`
-	TPIDWide    uint16            `yaml:"tpid_wide"`
-	Locators    Locators          `yaml:"locators"`   // how switch ports get their locators
-	Signal      string            `yaml:"signal"`     // type that hosts ask for unless CC or LB choose; see csig.Type
-	Interval    units.Duration    `yaml:"interval"`   // ABW window t; default 128us
-	Meter       string            `yaml:"meter"`      // see meter.Mode
-	Delay       string            `yaml:"delay"`      // see dataplane.DelayMode
-	NQD         string            `yaml:"nqd"`        // see meter.DepthMode
-	Quantisers  map[string]string `yaml:"quantisers"` // signal type -> table name of package csig, for the chosen format
-	Decode      string            `yaml:"decode"`     // see csig.DecodeMode
-	TrimRule    string            `yaml:"trim_rule"`  // see csig.TrimRule
-	Init        string            `yaml:"init"`       // every | none | "1/N" (one packet in N) | "probe/INTERVAL" (probes of each sending flow)
-	Ports       []CSIGPort        `yaml:"ports"`      // exceptions from "update" at every egress port, later wins
+	Format       string            `yaml:"format"`  // see csig.Format
+	Dialect      string            `yaml:"dialect"` // see csig.Dialect
+	TPIDCompact  uint16            `yaml:"tpid_compact"`
+	TPIDWide     uint16            `yaml:"tpid_wide"`
+	Locators     Locators          `yaml:"locators"`      // how switch ports get their locators
+	Signal       string            `yaml:"signal"`        // type that hosts ask for unless CC or LB choose; see csig.Type
+	Interval     units.Duration    `yaml:"interval"`      // ABW window t; default 128us
+	Meter        string            `yaml:"meter"`         // see meter.Mode
+	Phase        string            `yaml:"phase"`         // where the windows of ABW begin; see meter.Phase
+	CountTrimmed bool              `yaml:"count_trimmed"` // trimmed packets count as used bandwidth; default false
+	Delay        string            `yaml:"delay"`         // see dataplane.DelayMode
+	NQD          string            `yaml:"nqd"`           // see meter.DepthMode
+	Quantisers   map[string]string `yaml:"quantisers"`    // signal type -> table name of package csig, for the chosen format
+	Decode       string            `yaml:"decode"`        // see csig.DecodeMode
+	TrimRule     string            `yaml:"trim_rule"`     // see csig.TrimRule
+	Init         string            `yaml:"init"`          // every | none | "1/N" (one packet in N) | "probe/INTERVAL" (probes of each sending flow)
+	Ports        []CSIGPort        `yaml:"ports"`         // exceptions from "update" at every egress port, later wins
 }
 
 // Locators is how switch ports get their locators. In YAML it is the name of a scheme,
@@ -146,11 +149,11 @@ type Hosts struct {
 type Algorithm = algorithm.Choice
 
 // Applications are hosts that run programs, unmodified and over the kernel's
-// TCP/IP, instead of the transport.
+// TCP/IP, beside the transport or instead of it.
 type Applications struct {
-	Hosts    []int      `yaml:"hosts"`    // numbers of hosts that no transfer uses
+	Hosts    []int      `yaml:"hosts"`    // numbers of hosts, which transfers may use too
 	Signals  []string   `yaml:"signals"`  // signal types that tags ask for, packet by packet in turn; empty: CSIG.Signal
-	Queue    units.Size `yaml:"queue"`    // of a host towards the fabric; 0 or "auto": the data queue of a switch port
+	Queue    units.Size `yaml:"queue"`    // of a host towards the fabric; 0 or "auto": the data queue of a switch port of its link's rate
 	MTU      units.Size `yaml:"mtu"`      // of the programs' interface, IP header included; default 1500B
 	Image    string     `yaml:"image"`    // runtime containerlab: image of the container that programs run in; "": the host's files
 	Programs []Program  `yaml:"programs"` // started in the order of their start

@@ -134,12 +134,12 @@ func newPathSums(p *plan.Plan) *pathSums {
 
 // Consume implements metrics.Consumer.
 func (c *pathSums) Consume(b *metrics.Batch) {
-	if c.plan.Nodes[b.Node].Shim == nil {
+	if !c.plan.HasPrograms(int(b.Node)) {
 		return
 	}
 	for i := range b.Signals {
 		w := &b.Signals[i]
-		if w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To || csig.Type(w.Type) >= csig.Types {
+		if int(w.Flow) < c.plan.Transfers || w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To || csig.Type(w.Type) >= csig.Types {
 			continue
 		}
 		if c.sums[w.Flow] == nil {

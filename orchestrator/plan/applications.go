@@ -6,20 +6,63 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/shim"
-	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
 
-// assignApplications replaces the transport of hosts that run programs by a shim,
-// and names the flows between them, which come after those of the workload.
-func (s *Shape) assignApplications(p *Plan, a *experiment.Applications, seed uint64) error {
+// assignApplications gives each host that runs programs its edge, and names the flows
+// between them, which come after those of the workload. A host without transfers gets
+// the machine of a shim; the others get the edge beside the transport.
+func (s *Shape) assignApplications(p *Plan, hosts []host.Config, a *experiment.Applications, seed uint64) error {
 	p.ApplicationMTU, p.ApplicationImage = a.MTU, a.Image
 	p.Format.Raw = true
-	hosts := slices.Sorted(slices.Values(a.Hosts))
+	s.pairApplications(p, a.Hosts)
+	signals, err := applicationSignals(a, s.tags)
+	if err != nil {
+		return failure.At("applications.signals", err)
+	}
+	busy := s.transportHosts()
+	for _, h := range a.Hosts {
+		c := shim.EdgeConfig{
+			Node: h, Name: hosts[h].Name, Queue: a.Queue, Sizes: p.Format.Sizes, CSIG: p.CSIG,
+			Seed: seed, Measure: p.Measure, Records: p.Interval,
+		}
+		if c.Queue == 0 {
+			c.Queue = s.sizing.port(hosts[h].Rate).queue
+		}
+		if s.tags != nil {
+			c.Signals, c.Every = signals, s.tags.tagging.Every
+		}
+		for _, pair := range p.Pairs {
+			if int(pair.Source) == h || int(pair.Destination) == h {
+				c.Pairs = append(c.Pairs, pair)
+			}
+		}
+		if busy[h] {
+			hosts[h].Edge = &c
+		} else {
+			p.Nodes[h].Shim = &shim.Config{EdgeConfig: c, Rate: hosts[h].Rate}
+		}
+	}
+	for i, program := range a.Programs {
+		args, err := program.Args()
+		if err != nil {
+			return failure.At(fmt.Sprintf("applications.programs[%d].run", i), err)
+		}
+		p.Programs = append(p.Programs, Program{
+			Host: program.Host, Args: args, Start: units.Time(program.Start), Background: program.Background,
+		})
+	}
+	return nil
+}
+
+// pairApplications names the flows between hosts that run programs.
+func (s *Shape) pairApplications(p *Plan, hosts []int) {
+	hosts = slices.Sorted(slices.Values(hosts))
 	name := func(h int) string { return s.graph.Nodes[h].Name }
 	for _, src := range hosts {
 		for _, dst := range hosts {
@@ -33,39 +76,15 @@ func (s *Shape) assignApplications(p *Plan, a *experiment.Applications, seed uin
 			p.Pairs = append(p.Pairs, metrics.Pair{Flow: id, Source: int32(src), Destination: int32(dst)})
 		}
 	}
-	signals, err := applicationSignals(a, s.tags)
-	if err != nil {
-		return failure.At("applications.signals", err)
+}
+
+// transportHosts returns the hosts that send or receive transfers.
+func (s *Shape) transportHosts() map[int]bool {
+	busy := map[int]bool{}
+	for _, t := range s.workload.Transfers {
+		busy[t.Src], busy[t.Dst] = true, true
 	}
-	for _, h := range hosts {
-		transport := p.Nodes[h].Host
-		c := shim.Config{
-			Node: h, Name: transport.Name, Rate: transport.Rate, Queue: a.Queue, Sizes: p.Format.Sizes, CSIG: p.CSIG,
-			Seed: seed, Measure: p.Measure, Records: p.Interval,
-		}
-		if c.Queue == 0 {
-			c.Queue = s.sizing.queue
-		}
-		if s.tags != nil {
-			c.Signals, c.Every = signals, s.tags.tagging.Every
-		}
-		for _, pair := range p.Pairs {
-			if int(pair.Source) == h || int(pair.Destination) == h {
-				c.Pairs = append(c.Pairs, pair)
-			}
-		}
-		p.Nodes[h] = machine.Spec{Shim: &c}
-	}
-	for i, program := range a.Programs {
-		args, err := program.Args()
-		if err != nil {
-			return failure.At(fmt.Sprintf("applications.programs[%d].run", i), err)
-		}
-		p.Programs = append(p.Programs, Program{
-			Host: program.Host, Args: args, Start: units.Time(program.Start), Background: program.Background,
-		})
-	}
-	return nil
+	return busy
 }
 
 // applicationSignals returns the signal types that tags of programs' packets ask
@@ -88,26 +107,10 @@ func applicationSignals(a *experiment.Applications, t *tags) ([]csig.Type, error
 	return signals, nil
 }
 
-// checkWorkload refuses a workload without transfers, unless there are programs, and
-// transfers of hosts that run programs, which have no transport.
+// checkWorkload refuses a workload without transfers, unless there are programs.
 func checkWorkload(w *workloads.Workload, a *experiment.Applications) error {
-	if a == nil {
-		if len(w.Transfers) == 0 {
-			return w.Validate()
-		}
-		return nil
-	}
-	for i, t := range w.Transfers {
-		for _, h := range []int{t.Src, t.Dst} {
-			if !slices.Contains(a.Hosts, h) {
-				continue
-			}
-			label := t.Label
-			if label == "" {
-				label = fmt.Sprint(i)
-			}
-			return fmt.Errorf("transfer %s from %d to %d: host %d is one of applications.hosts, which have no transport", label, t.Src, t.Dst, h)
-		}
+	if a == nil && len(w.Transfers) == 0 {
+		return w.Validate()
 	}
 	return nil
 }

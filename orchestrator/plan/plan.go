@@ -30,7 +30,7 @@ type Plan struct {
 	Transfers int                // how many of Flows are transfers
 	Pairs     []metrics.Pair     // the flows between hosts with programs
 
-	Programs         []Program  // of the hosts with a Shim
+	Programs         []Program  // of the hosts with an Edge
 	ApplicationMTU   units.Size // of the programs' interface
 	ApplicationImage string     // see experiment.Applications
 
@@ -38,10 +38,10 @@ type Plan struct {
 	TieSeed  uint64
 	End      units.Time // exclusive; units.Never: until all is done
 	Measure  transport.Span
-	Interval units.Duration // of telemetry
-	Path     congestion.Path
-	CSIG     *csig.Config  // nil without CSIG
-	Locators *LocatorTable // nil without CSIG
+	Interval units.Duration  // of telemetry
+	Path     congestion.Path // of the first host
+	CSIG     *csig.Config    // nil without CSIG
+	Locators *LocatorTable   // nil without CSIG
 	Captured []capture.Port
 
 	// Actions are those of the congestion control, Constants its figures that follow
@@ -100,13 +100,16 @@ func (p *Plan) Bytes() (sum units.Size) {
 // ApplicationHosts returns the hosts that run programs, ascending.
 func (p *Plan) ApplicationHosts() []int {
 	var hosts []int
-	for i, n := range p.Nodes {
-		if n.Shim != nil {
+	for i := range p.Nodes {
+		if p.HasPrograms(i) {
 			hosts = append(hosts, i)
 		}
 	}
 	return hosts
 }
+
+// HasPrograms reports whether a node is a host that runs programs.
+func (p *Plan) HasPrograms(node int) bool { return p.Nodes[node].Edge() != nil }
 
 // MaxPayload returns the longest payload of a packet.
 func (p *Plan) MaxPayload() units.Size { return max(p.Path.MTU-p.Path.Header, p.ApplicationMTU) }
@@ -137,14 +140,14 @@ func (p *Plan) Capture() capture.Config {
 }
 
 // SmallestDelay returns the smallest delay that matters: that of a link, or the
-// time of a full packet on the fastest one.
+// time of a full packet on the fastest one, line overhead included.
 func (p *Plan) SmallestDelay() units.Duration {
 	shortest := p.Links[0].Delay
 	for _, l := range p.Links {
 		shortest = min(shortest, l.Delay)
 	}
 	for _, l := range p.Graph.Links {
-		shortest = min(shortest, l.Rate.Serialisation(p.Path.MTU))
+		shortest = min(shortest, l.Rate.Serialisation(p.Path.MTU+p.Format.Overhead))
 	}
 	return shortest
 }

@@ -101,7 +101,7 @@ func (c *controlLinks) between(a, b int) int {
 	}
 	end := func(h int) topologies.End {
 		c.hosts[h].Control++
-		return topologies.End{Node: h, Port: host.NIC + c.hosts[h].Control}
+		return topologies.End{Node: h, Port: c.hosts[h].Ports() - 1}
 	}
 	link := Link{A: end(a), B: end(b), Delay: c.delay}
 	link.Name = controlName(c.graph, link.A, link.B)

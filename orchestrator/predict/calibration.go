@@ -209,9 +209,10 @@ func (c *calibration) load(p *plan.Plan) float64 {
 // sends full frames at the rate of its link, over the longest path.
 func programLoad(p *plan.Plan) float64 {
 	hops, _ := topologies.LongestPath(p.Graph)
+	adjacency := p.Graph.Adjacency()
 	var perSecond float64
 	for _, h := range p.ApplicationHosts() {
-		perSecond += float64(p.Nodes[h].Shim.Rate) / 8 / float64(p.ApplicationMTU+experiment.FrameOverhead) * float64(hops)
+		perSecond += float64(p.Graph.Links[adjacency[h][0].Link].Rate) / 8 / float64(p.ApplicationMTU+experiment.FrameOverhead+p.Format.Overhead) * float64(hops)
 	}
 	return perSecond
 }

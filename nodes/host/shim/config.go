@@ -8,20 +8,25 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Ports of the machine.
+// Ports of a machine with an Edge: of a Shim, and the first two of a host's.
 const (
 	NIC         = 0 // leads to the fabric
 	Application = 1 // leads to the interface of the host's programs
 )
 
-// Ports is the number of ports.
+// Ports is the number of ports of a Shim.
 const Ports = 2
 
 // Config is all that a shim is built from: plain data.
 type Config struct {
+	EdgeConfig
+	Rate units.Rate // of the NIC
+}
+
+// EdgeConfig is all that an Edge is built from: plain data.
+type EdgeConfig struct {
 	Node  int // host Node has the addresses wire.HostIP(Node) and wire.MAC(Node, 0)
 	Name  string
-	Rate  units.Rate // of the NIC
 	Queue units.Size // limit of the queue in front of the NIC, in wire bytes
 	Sizes wire.Sizes
 

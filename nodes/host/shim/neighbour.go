@@ -56,7 +56,7 @@ const (
 // answer makes of a program's question for the MAC address of another host's
 // programs its answer, in place. Questions for other addresses, also for the
 // host's own, are left alone: nobody answers them.
-func (s *Shim) answer(p *wire.Packet) (event programEvent, answered bool) {
+func (e *Edge) answer(p *wire.Packet) (event programEvent, answered bool) {
 	frame := p.Header()
 	// Both fit into the header bytes; one behind a VLAN tag is none of ours.
 	if p.PayloadLen > 0 || len(frame)-len(p.L3()) != wire.EthernetLen {
@@ -64,12 +64,12 @@ func (s *Shim) answer(p *wire.Packet) (event programEvent, answered bool) {
 	}
 	switch p.EtherType() {
 	case wire.EtherTypeARP:
-		return programARP, s.answerARP(frame, p.L3())
+		return programARP, e.answerARP(frame, p.L3())
 	case wire.EtherTypeIPv6:
-		reply, ok := s.advertise(frame, p.L3())
+		reply, ok := e.advertise(frame, p.L3())
 		if ok {
 			// It is no longer than a frame whose bytes are all header bytes.
-			if err := p.Parse(reply, wire.Format{Sizes: s.cfg.Sizes, Raw: true}); err != nil {
+			if err := p.Parse(reply, wire.Format{Sizes: e.cfg.Sizes, Raw: true}); err != nil {
 				panic("shim: neighbour advertisement: " + err.Error())
 			}
 		}
@@ -80,12 +80,12 @@ func (s *Shim) answer(p *wire.Packet) (event programEvent, answered bool) {
 
 // answerARP is the reply of RFC 826, Packet Reception: sender and target change
 // places, and the target's address is filled in.
-func (s *Shim) answerARP(frame, arp []byte) bool {
+func (e *Edge) answerARP(frame, arp []byte) bool {
 	if len(arp) < arpLen || binary.BigEndian.Uint64(arp)>>16 != arpKind ||
 		binary.BigEndian.Uint16(arp[arpOperation:]) != arpRequest {
 		return false
 	}
-	mac, ok := s.neighbour(wire.HostOf(binary.BigEndian.Uint32(arp[arpTarget+6:])))
+	mac, ok := e.neighbour(wire.HostOf(binary.BigEndian.Uint32(arp[arpTarget+6:])))
 	if !ok {
 		return false
 	}
@@ -102,7 +102,7 @@ func (s *Shim) answerARP(frame, arp []byte) bool {
 // advertise returns the frame of the neighbour advertisement that answers a
 // solicitation (RFC 4861 §7.2.4) whose hop limit, lengths, code and checksum are
 // right (§7.1.1). It does not look into options.
-func (s *Shim) advertise(frame, ip []byte) ([]byte, bool) {
+func (e *Edge) advertise(frame, ip []byte) ([]byte, bool) {
 	if len(ip) < ipv6Len+ndOptions || ip[0]>>4 != 6 || ip[ipv6NextHeader] != protocolICMPv6 || ip[ipv6HopLimit] != hopLimitND {
 		return nil, false
 	}
@@ -115,7 +115,7 @@ func (s *Shim) advertise(frame, ip []byte) ([]byte, bool) {
 		return nil, false
 	}
 	target := icmp[ndTarget : ndTarget+16]
-	mac, ok := s.neighbour(wire.HostOfIPv6(target))
+	mac, ok := e.neighbour(wire.HostOfIPv6(target))
 	if !ok {
 		return nil, false
 	}
@@ -144,8 +144,8 @@ func (s *Shim) advertise(frame, ip []byte) ([]byte, bool) {
 }
 
 // neighbour returns the MAC address of a host to which programs may send.
-func (s *Shim) neighbour(host int) (mac [6]byte, ok bool) {
-	return wire.MAC(host, 0), host >= 0 && s.outgoing[host] != nil
+func (e *Edge) neighbour(host int) (mac [6]byte, ok bool) {
+	return wire.MAC(host, 0), host >= 0 && e.outgoing[host] != nil
 }
 
 // turn addresses a frame to its sender, from mac.

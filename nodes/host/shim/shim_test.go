@@ -29,15 +29,15 @@ const rate = 10 * units.Gbps
 
 // config is the shim of host 3, whose programs talk to those of hosts 5 and 9.
 func config() shim.Config {
-	return shim.Config{
-		Node: 3, Name: "h3", Rate: rate, Queue: 100 * units.KB,
+	return shim.Config{Rate: rate, EdgeConfig: shim.EdgeConfig{
+		Node: 3, Name: "h3", Queue: 100 * units.KB,
 		Pairs: []metrics.Pair{
 			{Flow: 10, Source: 3, Destination: 5}, {Flow: 11, Source: 5, Destination: 3},
 			{Flow: 12, Source: 3, Destination: 9}, {Flow: 13, Source: 9, Destination: 3},
 		},
 		CSIG: &csig.Config{Format: csig.FormatCompact}, Signals: []csig.Type{csig.ABW, csig.Delay}, Every: 1,
 		Seed: 1, Measure: transport.Span{To: units.Never}, Records: 100 * units.Microsecond,
-	}
+	}}
 }
 
 // rig is a shim, or the switch of newSwitch, and what drives it.
@@ -197,10 +197,11 @@ type aSwitch struct {
 
 func newSwitch(t testing.TB, c shim.Config) aSwitch {
 	t.Helper()
+	limits := buffer.Limits{Data: units.MB, Control: units.MB}
 	cfg := dataplane.Config{
-		Node: 20, Name: "tor0", Sizes: c.Sizes, Buffer: buffer.Limits{Data: units.MB, Control: units.MB}, AQM: algorithm.Choice{Name: "none"},
+		Node: 20, Name: "tor0", Sizes: c.Sizes, AQM: algorithm.Choice{Name: "none"},
 		CSIG: &dataplane.CSIG{Domain: *c.CSIG, Tau: units.Microsecond}, Records: units.Millisecond,
-		Ports:   []dataplane.Port{{Rate: rate, Locator: 6}, {Rate: rate, Locator: 7}},
+		Ports:   []dataplane.Port{{Rate: rate, Buffer: limits, Locator: 6}, {Rate: rate, Buffer: limits, Locator: 7}},
 		Forward: forward.Config{Group: make([]uint16, 10), Ports: [][]uint16{{1}}},
 	}
 	// The meters are busy already, so that the switch has less than the initial
@@ -431,11 +432,11 @@ func TestNewRefuses(t *testing.T) {
 
 func ExampleNew() {
 	var pool wire.Pool
-	s, err := shim.New(shim.Config{
-		Node: 0, Name: "host0", Rate: 10 * units.Gbps, Queue: 500 * units.KB, Records: units.Millisecond,
+	s, err := shim.New(shim.Config{Rate: 10 * units.Gbps, EdgeConfig: shim.EdgeConfig{
+		Node: 0, Name: "host0", Queue: 500 * units.KB, Records: units.Millisecond,
 		CSIG: &csig.Config{Format: csig.FormatWide}, Signals: []csig.Type{csig.ABW}, Every: 1,
 		Pairs: []metrics.Pair{{Flow: 0, Source: 0, Destination: 1}, {Flow: 1, Source: 1, Destination: 0}},
-	}, &pool, metrics.Discard)
+	}}, &pool, metrics.Discard)
 	if err != nil {
 		fmt.Println(err)
 		return

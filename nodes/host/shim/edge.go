@@ -1,0 +1,314 @@
+package shim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Edge is the work below the programs of a host, which is the same for a Shim and for
+// a host that runs our transport beside its programs. It takes their frames, puts tags
+// into them and queues them for the fabric; it takes the packets of the fabric, records
+// and strips their tags and queues them for the programs. The machine that holds the
+// Edge owns the ports: it empties both queues.
+type Edge struct {
+	cfg    EdgeConfig
+	pool   *wire.Pool
+	sink   metrics.Sink
+	domain *csig.Domain // nil without CSIG
+	port   *metrics.PortRecorder
+
+	outgoing map[int]*outgoing // by destination host
+	incoming map[int]*incoming // by source host
+
+	queue   wire.Queue // towards the fabric
+	inbound wire.Queue // towards the programs
+
+	drops    [dropReasons]int64
+	programs [programEvents]int64
+}
+
+// outgoing is what goes to one host.
+type outgoing struct {
+	totals   metrics.SenderTotals
+	untilTag int // packets that go without a tag before the next one
+	turn     int // index of the next tag's signal
+}
+
+// incoming is what comes from one host.
+type incoming struct {
+	totals  metrics.ReceiverTotals
+	log     metrics.FlowRecorder
+	signals metrics.SignalRecorder
+}
+
+type dropReason uint8
+
+const (
+	dropQueueFull dropReason = iota
+	dropMisdirected
+	dropUnexpected
+	dropReasons
+)
+
+var dropNames = [dropReasons]string{"NIC queue full", "not my address", "unexpected kind"}
+
+// programEvent is what becomes of a program's frame that does not enter the
+// fabric.
+type programEvent uint8
+
+const (
+	programARP programEvent = iota
+	programNeighbour
+	programMulticast
+	programNoHost
+	programSource
+	programTagged
+	programTransport
+	programEvents
+)
+
+var programNames = [programEvents]string{
+	"arp_answered", "nd_answered", "multicast", "no_programs", "other_source", "csig_tag", "transport_port",
+}
+
+// NewEdge returns the edge of cfg. It draws packets from pool and emits windows into
+// sink. port is the recorder of the machine's NIC, where it counts what enters its queue
+// and what finds no room there. An error names the part of the configuration that makes
+// no sense.
+func NewEdge(cfg EdgeConfig, port *metrics.PortRecorder, pool *wire.Pool, sink metrics.Sink) (*Edge, error) {
+	e := &Edge{
+		cfg:      cfg,
+		pool:     pool,
+		sink:     sink,
+		port:     port,
+		outgoing: make(map[int]*outgoing, len(cfg.Pairs)),
+		incoming: make(map[int]*incoming, len(cfg.Pairs)),
+	}
+	if err := e.configure(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Edge) configure() (err error) {
+	if e.cfg.CSIG != nil {
+		if e.domain, err = csig.NewDomain(*e.cfg.CSIG); err != nil {
+			return err
+		}
+	}
+	if e.cfg.Every < 0 || e.cfg.Every > 0 && len(e.cfg.Signals) == 0 {
+		return fmt.Errorf("every %d with %d signals to ask for", e.cfg.Every, len(e.cfg.Signals))
+	}
+	for _, t := range e.cfg.Signals {
+		if !t.Known() {
+			return fmt.Errorf("signal %d: unknown", uint8(t))
+		}
+	}
+	for _, p := range e.cfg.Pairs {
+		switch from, to := int(p.Source), int(p.Destination); {
+		case from == to || from != e.cfg.Node && to != e.cfg.Node:
+			return fmt.Errorf("flow %d from host %d to host %d is not between this host and another", p.Flow, from, to)
+		case from == e.cfg.Node && e.outgoing[to] != nil, to == e.cfg.Node && e.incoming[from] != nil:
+			return fmt.Errorf("flow %d is the second from host %d to host %d", p.Flow, from, to)
+		case from == e.cfg.Node:
+			e.outgoing[to] = e.newOutgoing(p.Flow)
+		default:
+			e.incoming[from] = e.newIncoming(p.Flow)
+		}
+	}
+	return nil
+}
+
+func (e *Edge) newOutgoing(flow int32) *outgoing {
+	o := &outgoing{totals: metrics.SenderTotals{Flow: flow, Start: units.Never, Done: units.Never}}
+	if e.cfg.Every > 1 {
+		// A random phase keeps sampling from locking onto a program's period.
+		o.untilTag = node.Random(e.cfg.Seed, e.cfg.Node, node.RandomTagging, int(flow)).IntN(e.cfg.Every)
+	}
+	return o
+}
+
+func (e *Edge) newIncoming(flow int32) *incoming {
+	return &incoming{
+		totals:  metrics.ReceiverTotals{Flow: flow, Done: units.Never},
+		log:     metrics.NewFlowRecorder(int(flow), e.cfg.Records, e.sink),
+		signals: metrics.NewSignalRecorder(int(flow), e.cfg.Records, e.sink),
+	}
+}
+
+// Send takes a frame of a program.
+func (e *Edge) Send(now units.Time, p *wire.Packet) {
+	switch {
+	case p.ForTransport():
+		e.keep(programTransport, p)
+		return
+	case p.Tag() != nil: // which the far end would strip
+		e.keep(programTagged, p)
+		return
+	}
+	if event, answered := e.answer(p); answered {
+		e.programs[event]++
+		e.hand(p)
+		return
+	}
+	frame := p.Header()
+	switch to := e.outgoing[p.DestinationHost()]; {
+	case frame[0]&1 != 0:
+		e.keep(programMulticast, p)
+	case to == nil:
+		e.keep(programNoHost, p)
+	case p.SourceHost() != e.cfg.Node:
+		e.keep(programSource, p)
+	default:
+		e.enqueue(now, to, p)
+	}
+}
+
+func (e *Edge) enqueue(now units.Time, to *outgoing, p *wire.Packet) {
+	if to.totals.Start == units.Never {
+		to.totals.Start = now
+	}
+	e.tag(to, p)
+	e.port.Enqueue(int64(p.Size))
+	if e.queue.Bytes()+p.Size > e.cfg.Queue {
+		e.port.Drop(now, int64(p.Size))
+		e.drop(dropQueueFull, p)
+		return
+	}
+	p.EnqueuedAt = now
+	e.queue.Push(p)
+	e.port.Depth(now, int64(e.queue.Bytes()))
+}
+
+// tag puts a tag on a packet if it is its turn.
+func (e *Edge) tag(to *outgoing, p *wire.Packet) {
+	if e.domain == nil || e.domain.Format() == csig.FormatNone || e.cfg.Every == 0 {
+		return
+	}
+	if to.untilTag > 0 {
+		to.untilTag--
+		return
+	}
+	to.untilTag = e.cfg.Every - 1
+	e.domain.Init(p.InsertTag(e.domain.Format().Size()), e.cfg.Signals[to.turn])
+	to.turn = (to.turn + 1) % len(e.cfg.Signals)
+	p.Size = e.cfg.Sizes.Of(p)
+}
+
+// Deliver takes a packet of the fabric.
+func (e *Edge) Deliver(now units.Time, p *wire.Packet) {
+	if p.Kind() != wire.Raw {
+		e.drop(dropUnexpected, p)
+		return
+	}
+	from := e.incoming[p.SourceHost()]
+	if from == nil || p.DestinationHost() != e.cfg.Node {
+		e.drop(dropMisdirected, p)
+		return
+	}
+	if tag := p.Tag(); tag != nil {
+		if e.domain != nil {
+			if sample, ok := e.domain.Decode(tag); ok {
+				from.signals.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
+			}
+		}
+		p.StripTag()
+		p.Size = e.cfg.Sizes.Of(p)
+	}
+	from.count(now, p, e.cfg.Measure)
+	e.hand(p)
+}
+
+// count notes a packet without a tag. Its payload is what is behind the header of
+// Ethernet, so that the mean rates are those of IP.
+func (i *incoming) count(now units.Time, p *wire.Packet, measure transport.Span) {
+	size, payload := int64(p.Size), int64(len(p.L3())+p.PayloadLen)
+	i.totals.DeliveredWhole++
+	i.totals.PayloadBytes += payload
+	i.log.Receive(now, size, payload)
+	if now >= measure.From && now < measure.To {
+		i.totals.MeasuredWire += size
+		i.totals.MeasuredPayload += payload
+	}
+}
+
+// hand queues a packet for the programs.
+func (e *Edge) hand(p *wire.Packet) {
+	e.inbound.Push(p)
+}
+
+// keep counts a program's frame that does not enter the fabric.
+func (e *Edge) keep(event programEvent, p *wire.Packet) {
+	e.programs[event]++
+	e.pool.Put(p)
+}
+
+func (e *Edge) drop(reason dropReason, p *wire.Packet) {
+	e.drops[reason]++
+	e.pool.Put(p)
+}
+
+// Outbound reports whether a frame waits for the fabric.
+func (e *Edge) Outbound() bool { return e.queue.Len() > 0 }
+
+// Inbound reports whether a frame waits for the programs.
+func (e *Edge) Inbound() bool { return e.inbound.Len() > 0 }
+
+// TakeOutbound returns the next frame for the fabric, whose transmission begins at now;
+// nil if there is none. The packet is the caller's.
+func (e *Edge) TakeOutbound(now units.Time) *wire.Packet {
+	p := e.queue.Pop()
+	if p == nil {
+		return nil
+	}
+	e.port.Depth(now, int64(e.queue.Bytes()))
+	e.outgoing[p.DestinationHost()].totals.NewPackets++
+	return p
+}
+
+// TakeInbound returns the next frame for the programs; nil if there is none. The packet
+// is the caller's.
+func (e *Edge) TakeInbound() *wire.Packet { return e.inbound.Pop() }
+
+// Queued returns how many packets and wire bytes wait for the fabric.
+func (e *Edge) Queued() (packets, bytes int64) { return int64(e.queue.Len()), int64(e.queue.Bytes()) }
+
+// Profile returns that of the edge's CSIG domain.
+func (e *Edge) Profile() uint32 { return e.domain.Profile() }
+
+// Close closes the windows of the flows and adds the totals to those of the machine.
+// Drops that the machine counts under the same name are added up.
+func (e *Edge) Close(t *metrics.NodeTotals) {
+	for _, p := range e.cfg.Pairs {
+		if int(p.Source) == e.cfg.Node {
+			t.Senders = append(t.Senders, e.outgoing[int(p.Destination)].totals)
+			continue
+		}
+		i := e.incoming[int(p.Source)]
+		i.log.Close()
+		i.signals.Close()
+		t.Receivers = append(t.Receivers, i.totals)
+	}
+	for i, n := range e.drops {
+		t.Drops = addCount(t.Drops, dropNames[i], n)
+	}
+	for i, n := range e.programs {
+		t.Programs = append(t.Programs, metrics.Count{Name: programNames[i], Packets: n})
+	}
+}
+
+// addCount adds n packets to the count of a name, which it appends where there is none.
+func addCount(counts []metrics.Count, name string, n int64) []metrics.Count {
+	if i := slices.IndexFunc(counts, func(c metrics.Count) bool { return c.Name == name }); i >= 0 {
+		counts[i].Packets += n
+		return counts
+	}
+	return append(counts, metrics.Count{Name: name, Packets: n})
+}
