@@ -35,7 +35,7 @@ type experimentCheck struct {
 	Bytes    int64    `json:"bytes"`
 	Seconds  float64  `json:"predictedSeconds,omitempty"` // of the flows; programs are not predicted
 	Programs int      `json:"programs,omitempty"`         // of the variant with the most
-	Notes    []string `json:"notes"`                      // as on standard error
+	Notes    []string `json:"notes,omitempty"`            // as on standard error
 	// Locators are those that several switch ports share.
 	Locators []sharedLocators `json:"locators,omitempty"`
 }
@@ -163,7 +163,7 @@ func (a *app) validate() *cobra.Command {
 			a.notes(f.Notes)
 			c := experimentCheck{
 				Name: set.Base.Name, Seeds: len(set.Base.Seeds), Hosts: f.Hosts, Switches: f.Switches, Links: f.Links,
-				Flows: f.Flows, Bytes: f.Bytes, Seconds: f.VirtualSeconds, Notes: append([]string{}, f.Notes...),
+				Flows: f.Flows, Bytes: f.Bytes, Seconds: f.VirtualSeconds, Notes: f.Notes,
 			}
 			for i := range f.Locators {
 				c.Locators = append(c.Locators, newSharedLocators(&f.Locators[i]))
