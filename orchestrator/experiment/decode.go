@@ -94,8 +94,11 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 	case v.Kind() == reflect.Slice:
 		list := reflect.MakeSlice(v.Type(), len(t.items), len(t.items))
 		for i, item := range t.items {
-			if path == "csig.ports" {
+			switch path {
+			case "csig.ports":
 				list.Index(i).Set(reflect.ValueOf(CSIGPort{Port: -1, Type: "all"}))
+			case "generators":
+				list.Index(i).Set(reflect.ValueOf(newGenerator()))
 			}
 			d.decode(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
 		}
@@ -135,7 +138,8 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 		}
 	}
 	for _, key := range required[general(path)] {
-		if t.get(key) == nil && (path != "" || t.get(excused[key]) == nil) {
+		instead := func(other string) bool { return t.get(other) != nil }
+		if t.get(key) == nil && (path != "" || !slices.ContainsFunc(excused[key], instead)) {
 			d.failAt(path, fmt.Sprintf("the key %q is missing", key), "")
 		}
 	}
@@ -237,6 +241,8 @@ func (d *decoder) text(t *tree, p *string, r Rule) (msg, suggestion string) {
 	switch {
 	case r.enum != nil && !slices.Contains(r.enum(), t.text):
 		return unknown("value", t.text, r.enum()).Error(), spelling.Nearest(t.text, r.enum())
+	case r.parse != nil && r.parse(t.text) != nil:
+		return r.parse(t.text).Error(), ""
 	case r.pattern != nil && !r.pattern.MatchString(t.text):
 		return fmt.Sprintf("%q is not %s", t.text, r.want), ""
 	case r.file:

@@ -107,9 +107,9 @@ func applicationSignals(a *experiment.Applications, t *tags) ([]csig.Type, error
 	return signals, nil
 }
 
-// checkWorkload refuses a workload without transfers, unless there are programs.
-func checkWorkload(w *workloads.Workload, a *experiment.Applications) error {
-	if a == nil && len(w.Transfers) == 0 {
+// checkWorkload refuses a workload without transfers, unless there is other traffic.
+func checkWorkload(w *workloads.Workload, e *experiment.Experiment) error {
+	if len(w.Transfers) == 0 && e.Applications == nil && len(e.Generators) == 0 {
 		return w.Validate()
 	}
 	return nil

@@ -3,10 +3,12 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/topologies"
@@ -44,13 +46,18 @@ type signalling struct {
 	shape  *Shape
 	domain *csig.Domain
 
-	cc         string // name of the congestion control; "" if no transfer uses it
-	wanted     bool   // it asks for the type want
-	want       csig.Type
-	thresholds []congestion.Constant // delays that it compares its samples with
+	customers  []customer            // of transfers
+	thresholds []congestion.Constant // delays that the congestion control compares its samples with
+	unloaded   units.Duration        // of a sample of Delay: what an idle hop adds to what is compared
 
 	transfers [csig.Types]bool // types that tags of transfers ask for
 	programs  [csig.Types]bool // types that tags of programs' packets ask for
+}
+
+// customer is an algorithm of the hosts that wants types of signal.
+type customer struct {
+	name  string
+	wants csig.Weights
 }
 
 // newSignalling returns nil without CSIG.
@@ -78,33 +85,60 @@ func newSignalling(s *Shape) *signalling {
 	return c
 }
 
+// addTransport finds out what the hosts' algorithms want. Plan returns the errors of
+// algorithms that cannot be built.
 func (c *signalling) addTransport() {
-	s := c.shape
-	cc, ok := congestion.Table.Lookup(s.experiment.Hosts.CC.Name)
-	if !ok {
-		return // Plan returns the error, as it does the next one
-	}
+	s, hosts := c.shape, c.shape.experiment.Hosts
 	path := s.sizing.path(s.graph.Links[s.graph.Adjacency()[0][0].Link].Rate)
-	controller, err := cc.New(path, s.experiment.Hosts.CC.Params)
-	if err != nil {
-		return
+	if cc, ok := congestion.Table.Lookup(hosts.CC.Name); ok {
+		if controller, err := cc.New(path, hosts.CC.Params); err == nil {
+			c.customers = append(c.customers, customer{cc.Name, controller.Output().Wants})
+			c.addThresholds(cc.ConstantsOf(path, hosts.CC.Params))
+		}
 	}
-	out := controller.Output()
-	c.cc, c.wanted, c.want = cc.Name, out.WantSignal, out.Signal
-	for _, constant := range cc.ConstantsOf(path, s.experiment.Hosts.CC.Params) {
-		if constant.Chart == congestion.ChartDelays {
-			c.thresholds = append(c.thresholds, constant)
+	if lb, ok := balance.Table.Lookup(hosts.LB.Name); ok {
+		if balancer, err := lb.New(rand.New(rand.NewPCG(0, 0)), hosts.LB.Params); err == nil {
+			if listener, ok := balancer.(balance.Listener); ok {
+				c.customers = append(c.customers, customer{lb.Name, listener.Wants()})
+			}
 		}
 	}
 	tagging := s.tags.tagging
 	if tagging.Every == 0 && tagging.Probe == 0 {
 		return
 	}
-	signal := tagging.Signal
-	if c.wanted {
-		signal = c.want
+	wanted := tagging.Telemetry
+	for _, one := range c.customers {
+		wanted = wanted.Merge(one.wants)
 	}
-	c.transfers[signal] = true
+	if !wanted.Any() {
+		wanted = csig.Only(tagging.Signal)
+	}
+	for t, weight := range wanted {
+		c.transfers[t] = weight > 0
+	}
+}
+
+// addThresholds adds the delays that the congestion control, the first customer,
+// compares with what its samples say. Unless its parameter csig_unloaded says otherwise,
+// it compares them with samples less the residence in the slowest idle hop.
+func (c *signalling) addThresholds(constants []congestion.Constant) {
+	s := c.shape
+	if c.customers[0].wants[csig.Delay] == 0 {
+		return
+	}
+	for _, constant := range constants {
+		if constant.Chart == congestion.ChartDelays {
+			c.thresholds = append(c.thresholds, constant)
+		}
+	}
+	if s.experiment.Hosts.CC.Params["csig_unloaded"] == "keep" {
+		return
+	}
+	for _, t := range s.workload.Transfers {
+		paths := s.paths.between(t.Src, t.Dst)
+		c.unloaded = max(c.unloaded, paths.Unloaded(s.experiment.Links.MTU+s.experiment.Links.Overhead))
+	}
 }
 
 // used reports whether tags ask for a type.
@@ -124,12 +158,15 @@ func (c *signalling) notes() (all []string) {
 // delayThresholds calls visit for each delay that CC compares its CSIG samples with, and
 // the range of the quantiser that holds it.
 func (c *signalling) delayThresholds(visit func(name string, threshold units.Duration, s csig.Sample)) {
-	if !c.wanted || c.want != csig.Delay || !c.transfers[csig.Delay] {
+	if !c.transfers[csig.Delay] {
 		return
 	}
 	for _, constant := range c.thresholds {
-		threshold := units.Duration(constant.Value * float64(units.Microsecond))
-		name := fmt.Sprintf("the %s of %s, %v", constant.Label, c.cc, threshold)
+		threshold := units.Duration(constant.Value*float64(units.Microsecond)) / units.Nanosecond * units.Nanosecond
+		name := fmt.Sprintf("the %s of %s, %v", constant.Label, c.customers[0].name, threshold)
+		if threshold += c.unloaded; c.unloaded > 0 {
+			name += fmt.Sprintf(" and %v of an idle hop", c.unloaded)
+		}
 		visit(name, threshold, c.domain.Quantise(csig.Delay, uint64(threshold/units.Nanosecond)))
 	}
 }
@@ -152,7 +189,7 @@ func targetBeyondLastEdge(c *signalling) (notes []string) {
 func coarseQuantiser(c *signalling) (notes []string) {
 	c.delayThresholds(func(name string, threshold units.Duration, s csig.Sample) {
 		low, high := nanoseconds(s.Low), nanoseconds(s.High+1)
-		if !s.Saturated && (high-low)*coarseShare > threshold {
+		if !s.Saturated && (high-low)*coarseShare > threshold-c.unloaded {
 			notes = append(notes, fmt.Sprintf("csig.quantisers.delay: %s, lies in a range of the quantiser that goes from %v to %v, all of which reads as %v; "+
 				"CC cannot tell delays below the target from delays above; use smaller steps, or csig.format: wide", name, low, high, nanoseconds(s.Point)))
 		}
@@ -292,12 +329,16 @@ func silentHops(c *signalling) (notes []string) {
 	return notes
 }
 
-// nothingTagged finds a congestion control that asks for a signal which no packet carries.
-func nothingTagged(c *signalling) []string {
-	if !c.wanted || c.transfers[c.want] {
-		return nil
+// nothingTagged finds algorithms that want signals which no packet carries.
+func nothingTagged(c *signalling) (notes []string) {
+	for _, one := range c.customers {
+		for t, weight := range one.wants {
+			if signal := csig.Type(t); weight > 0 && !c.transfers[signal] {
+				notes = append(notes, fmt.Sprintf("csig.init: %s asks for %v, but no packet starts with a tag, so that it never gets a sample; use every, 1/N or probe/INTERVAL", one.name, signal))
+			}
+		}
 	}
-	return []string{fmt.Sprintf("csig.init: %s asks for %v, but no packet starts with a tag, so that it never gets a sample; use every, 1/N or probe/INTERVAL", c.cc, c.want)}
+	return notes
 }
 
 // available returns the first type of available bandwidth that uses has.

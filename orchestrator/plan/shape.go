@@ -35,6 +35,7 @@ type Shape struct {
 	sizing       sizing
 	marking      algorithm.Choice // AQM policy of every switch port
 	tags         *tags            // nil without CSIG
+	paths        *paths           // of signals; nil without CSIG
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -59,7 +60,7 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
-	if err := checkWorkload(load, e.Applications); err != nil {
+	if err := checkWorkload(load, e); err != nil {
 		return nil, failure.At("workload", err)
 	}
 	s.workload, s.notes = load, slices.Concat(topology.Notes, notes)
@@ -76,6 +77,9 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	}
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
 		return nil, failure.At("csig", err) // where no narrower place is known
+	}
+	if s.paths, err = newPaths(s); err != nil {
+		return nil, failure.At("csig.ports", err)
 	}
 	s.notes = append(s.notes, newSignalling(s).notes()...)
 	return s, nil
@@ -152,6 +156,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		if p.Nodes[h].Shim == nil {
 			p.Nodes[h].Host = &hosts[h]
 		}
+	}
+	if err := s.assignGenerators(p); err != nil {
+		return nil, err
 	}
 	if err := s.addSwitches(p, seed, adjacency); err != nil {
 		return nil, err

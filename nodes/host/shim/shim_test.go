@@ -312,7 +312,7 @@ func TestRecords(t *testing.T) {
 			{Flow: 13, Type: delay, Locator: 41, Start: at(100), Samples: 1, PointSum: point(100_000), PointMax: point(100_000), PointMin: point(100_000)},
 		},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metrics.NodeTotals{}, "TraceHash", "Events", "Ports", "Drops", "Programs")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metrics.NodeTotals{}, "TraceHash", "Events", "Ports", "Drops", "Programs", "Tags")); diff != "" {
 		t.Errorf("totals (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(windows, *r.records, cmpopts.IgnoreFields(metrics.Batch{}, "Ports", "Totals", "Traces")); diff != "" {
