@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"html"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
@@ -45,10 +49,12 @@ var misleading = []struct {
 	programs              bool
 	note                  string // a part of it
 }{
-	{rule: "target beyond the last edge", settings: "csig.quantisers.delay=delay-lin-250ns", sound: "csig.quantisers.delay=delay-lin(340ns)",
-		note: "csig.quantisers.delay: the target queueing delay of nscc, 10.51704us, lies beyond the last edge of the quantiser, 7.75us; every greater delay reads as 7.875us"},
-	{rule: "a higher target", settings: "hosts.cc.target_qdelay=15600ns", sound: "hosts.cc.target_qdelay=15500ns",
-		note: "15.6us, lies beyond the last edge of the quantiser, 15.5us"},
+	{rule: "target beyond the last edge", settings: "csig.quantisers.delay=delay-lin-250ns", sound: "csig.quantisers.delay=delay-lin(350ns)",
+		note: "csig.quantisers.delay: the target queueing delay of nscc, 10.517us and 332ns of an idle hop, lies beyond the last edge of the quantiser, 7.75us; every greater delay reads as 7.875us"},
+	{rule: "a higher target", settings: "hosts.cc.target_qdelay=15200ns", sound: "hosts.cc.target_qdelay=15160ns",
+		note: "15.2us and 332ns of an idle hop, lies beyond the last edge of the quantiser, 15.5us"},
+	{rule: "a target that holds the idle hop", settings: "hosts.cc.csig_unloaded=keep; csig.quantisers.delay=delay-lin(339ns)", sound: "hosts.cc.csig_unloaded=keep; csig.quantisers.delay=delay-lin(340ns)",
+		note: "of nscc, 10.517us, lies beyond the last edge of the quantiser, 10.509us"},
 	{rule: "the last edge of a wide tag", settings: "csig.format=wide; csig.quantisers.delay=linear(1ns); hosts.cc.target_qdelay=1100us", sound: "csig.format=wide; csig.quantisers.delay=linear(2ns); hosts.cc.target_qdelay=1100us",
 		note: "lies beyond the last edge of the quantiser, 1.048575ms"},
 	{rule: "coarse steps", settings: "csig.quantisers.delay=delay-lin-5us", sound: "csig.quantisers.delay=delay-lin-3us",
@@ -125,6 +131,35 @@ func TestMisleading(t *testing.T) {
 				t.Errorf("%s: notes\n%s\nwant one:\n%s", c.settings, strings.Join(got, "\n"), c.note)
 			}
 		})
+	}
+}
+
+// listener is a load balancer that wants available bandwidth.
+type listener struct{ strideState }
+
+func (l *listener) Wants() csig.Weights { return csig.Only(csig.ABWC) }
+
+// A signal is in use when any customer wants it, not congestion control alone.
+func TestMisleadingOfLoadBalancer(t *testing.T) {
+	extend(t, &balance.Table, balance.Algorithm{
+		Spec:  algorithm.Spec{Name: "listener", Doc: "wants a signal"},
+		Build: func(*rand.Rand, *algorithm.Reader) balance.Balancer { return &listener{strideState{step: 1}} },
+	})
+	file := write(t, "noted.yaml", noted)
+	for _, c := range []struct{ settings, note string }{
+		{"csig.interval=1us", ""}, // nobody asks for available bandwidth
+		{"hosts.lb=listener", ""},
+		{"hosts.lb=listener; csig.interval=1us", "csig.interval: a window of 1us is shorter than the network RTT, 14.02272us; abw-c swings"},
+		{"hosts.lb=listener; hosts.cc.csig=none; csig.init=none", "csig.init: listener asks for abw-c, but no packet starts with a tag"},
+		{"hosts.lb=listener; csig.ports=[{switch: tor6, type: abw-c, policy: pass}]", "with policy pass at port tor6-h13, towards receivers, abw-c samples"},
+	} {
+		var stderr bytes.Buffer
+		if code := execute(t.Context(), newLab(), append([]string{"validate", file}, setFlags(c.settings)...), nil, io.Discard, &stderr); code != exitOK {
+			t.Fatalf("%s: exit %d, %s", c.settings, code, stderr.String())
+		}
+		if notes := noteLines(stderr.String()); c.note == "" && len(notes) > 0 || c.note != "" && (len(notes) == 0 || !strings.Contains(notes[0], c.note)) {
+			t.Errorf("%s: notes %q, want %q", c.settings, notes, c.note)
+		}
 	}
 }
 

@@ -332,7 +332,7 @@ func TestQuantise(t *testing.T) {
 				d.Init(tag, signal)
 				d.Update(tag, v, 1)
 				want, ok := d.Decode(tag)
-				want.Locator = 0
+				want.Locator, want.Untouched = 0, false
 				got := d.Quantise(signal, v)
 				if ok && want.Low <= v && v <= want.High && got != want {
 					t.Errorf("%v %v: %d reads as %+v, a tag says %+v", c.Format, signal, v, got, want)
