@@ -136,8 +136,7 @@ func (c *signalling) addThresholds(constants []congestion.Constant) {
 		return
 	}
 	for _, t := range s.workload.Transfers {
-		paths := s.paths.between(t.Src, t.Dst)
-		c.unloaded = max(c.unloaded, paths.Unloaded(s.experiment.Links.MTU+s.experiment.Links.Overhead))
+		c.unloaded = max(c.unloaded, s.paths.between(t.Src, t.Dst).Unloaded)
 	}
 }
 
