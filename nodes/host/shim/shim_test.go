@@ -355,6 +355,23 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+// Line overhead takes time, and no room in the queue.
+func TestOverhead(t *testing.T) {
+	cfg := config()
+	cfg.Sizes.Overhead = 24
+	cfg.Every = 0
+	r := newRig(t, cfg)
+	for range 5 {
+		r.receive(0, shim.Application, frame(3, 9, 1000))
+	}
+	queued := r.result(1).Ports[0].QueueMax
+	r.Run(units.Never)
+	end := r.Now.Add(rate.Serialisation(1004 + 24))
+	if want := units.Time(5 * rate.Serialisation(1004+24)); end != want || queued != 4*1004 || r.result(end).Ports[0].TxBytes != 5*1004 {
+		t.Errorf("5 frames within %v, %d B queued; want %v and %d B", end, queued, want, 4*1004)
+	}
+}
+
 // What cannot cross the fabric does not enter it.
 func TestRefusesWhatCannotCross(t *testing.T) {
 	broadcast, multicast := frame(3, 9, 100), frame(3, 9, 100)
