@@ -146,6 +146,7 @@ type port struct {
 	abw    meter.Bandwidth
 	depth  meter.Depth
 
+	edge    bool // some tags that come in are removed
 	filters bool // tags that come in may be removed or put on
 	sampler csig.Sampler
 	turn    int // index in Ingress.Signals of the next tag that is put on

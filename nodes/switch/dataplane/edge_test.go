@@ -100,11 +100,13 @@ func TestOutsideForOneType(t *testing.T) {
 		{forged, "", map[string]int64{"refused": 1}},
 		{cTag + forged, cTag, map[string]int64{"refused": 1}},
 		{abwTag, "88b50f80", map[string]int64{"kept": 1}},
-		{wideDelay, wideDelay, map[string]int64{"unknown": 1}}, // of another domain: no type of this one
+		{wideDelay, "", map[string]int64{"refused": 1}}, // of no type of this domain
+		{noType, "", map[string]int64{"refused": 1}},
 		// What is left is a frame with one tag, which is one of this domain.
 		{forged + abwTag, "88b50f80", map[string]int64{"refused": 1, "kept": 1}},
 		{abwTag + cTag + forged, "88b50f80" + cTag, map[string]int64{"refused": 1, "kept": 1}},
-		{abwTag + forged + wideDelay, abwTag + wideDelay, map[string]int64{"refused": 1, "several": 1}},
+		{abwTag + forged + wideDelay, abwTag, map[string]int64{"refused": 2, "kept": 1}},
+		{abwTag + forged + abwTag, abwTag + abwTag, map[string]int64{"refused": 1, "several": 1}},
 	} {
 		cfg := withCSIG(config(), csig.FormatCompact)
 		cfg.Ports[3].Ingress.Refuses[csig.Delay] = true

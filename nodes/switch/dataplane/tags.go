@@ -45,7 +45,8 @@ type Ingress struct {
 	// whatever its type and format, also a second one and behind VLAN tags.
 	Outside bool
 	// Refuses are the types for which the peer is outside the domain: their tags are
-	// removed.
+	// removed, and, if there are any such types, the tags that are of no type of this
+	// domain, such as those of the other format.
 	Refuses [csig.Types]bool
 	// Init says which frames for the data queue get a fresh tag, of those that have none
 	// then, for a host that puts none on. Their types are Signals in turn, which must
@@ -74,7 +75,8 @@ var tagNames = [tagOutcomes]string{
 // configureIngress prepares what a port does to frames that come in.
 func (s *Switch) configureIngress(i int) error {
 	in := &s.ports[i]
-	in.filters = in.Ingress.Outside || slices.Contains(in.Ingress.Refuses[:], true)
+	in.edge = in.Ingress.Outside || slices.Contains(in.Ingress.Refuses[:], true)
+	in.filters = in.edge
 	c := in.Ingress.Init
 	if c.Every == 0 || s.domain.Format() == csig.FormatNone {
 		return nil
@@ -97,7 +99,7 @@ func (s *Switch) configureIngress(i int) error {
 func (s *Switch) admit(now units.Time, in *port, p *wire.Packet) {
 	n := p.RemoveTags(s.tpids, func(tag []byte) bool {
 		t, _ := s.domain.Peek(tag)
-		return in.Ingress.Outside || t < csig.Types && in.Ingress.Refuses[t]
+		return in.Ingress.Outside || in.edge && (t >= csig.Types || in.Ingress.Refuses[t])
 	})
 	s.tags[tagRefused] += int64(n)
 	if in.sampler.Every > 0 && p.Tag() == nil && p.Queues() && in.sampler.Due(now) {
