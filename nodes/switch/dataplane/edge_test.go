@@ -48,13 +48,11 @@ func (r *rig) stacked(tags string) *wire.Packet {
 	return p
 }
 
-// tags returns what stands in front of the network layer.
+// tagsOf returns what stands in front of the network layer.
 func tagsOf(p *wire.Packet) string {
 	frame := whole(p)
 	return hex.EncodeToString(frame[12 : len(frame)-454-wire.UDPLen-wire.IPv4Len-2])
 }
-
-func joined(tags string) string { return strings.ReplaceAll(tags, " ", "") }
 
 // "Ingress from outside of the domain: strip always": no tag comes in, whatever its
 // type, format and place; what is left is the frame without them.
