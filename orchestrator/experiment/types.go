@@ -89,7 +89,7 @@ type CSIG struct {
 	Dialect      string            `yaml:"dialect"` // see csig.Dialect
 	TPIDCompact  uint16            `yaml:"tpid_compact"`
 	TPIDWide     uint16            `yaml:"tpid_wide"`
-	Locators     string            `yaml:"locators"`      // how ports get their locators; see csig.SchemeKind
+	Locators     Locators          `yaml:"locators"`      // how switch ports get their locators
 	Signal       string            `yaml:"signal"`        // type that hosts ask for unless CC or LB choose; see csig.Type
 	Interval     units.Duration    `yaml:"interval"`      // ABW window t; default 128us
 	Meter        string            `yaml:"meter"`         // see meter.Mode
@@ -103,6 +103,30 @@ type CSIG struct {
 	Init         string            `yaml:"init"`          // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
 	MaxAge       units.Duration    `yaml:"max_age"`       // of a sample of delay or queue depth; 0 or "auto": twice the last RTT
 	Ports        []CSIGPort        `yaml:"ports"`         // exceptions from "update" at every egress port, later wins
+}
+
+// Locators is how switch ports get their locators. In YAML it is the name of a scheme,
+// or a mapping with the key scheme.
+type Locators struct {
+	Scheme string         `yaml:"scheme"` // see csig.SchemeKind
+	Widths *LocatorWidths `yaml:"widths"` // of scheme structured; nil: see csig.LocatorConfig
+	Labels []LocatorLabel `yaml:"labels"` // of scheme registry; none: ports are numbered in the order of switches and ports
+}
+
+// LocatorWidths are the bits of the fields of a structured locator, the most
+// significant first. Their sum is the locator's length.
+type LocatorWidths struct {
+	Tier      int `yaml:"tier"`
+	Direction int `yaml:"direction"`
+	Switch    int `yaml:"switch"`
+	Port      int `yaml:"port"`
+}
+
+// LocatorLabel gives a switch port its locator.
+type LocatorLabel struct {
+	Locator int    `yaml:"locator"` // from 1
+	Switch  string `yaml:"switch"`  // name of the node
+	Port    int    `yaml:"port"`    // from 0
 }
 
 // CSIGPort says what some switch ports do to tags: those that Switch, Tier, Port and To
