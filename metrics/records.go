@@ -186,6 +186,10 @@ type SenderTotals struct {
 	NacksReceived int64
 	Timeouts      int64
 	Probes        int64
+	Samples       int64          // CSIG samples that came back, those of trimmed packets not counted
+	FreshSamples  int64          // of these, the ones of packets sent no earlier than that of any sample before
+	Untouched     int64          // tags that came back and that no hop had written
+	SampleGap     units.Duration // longest time in which the flow wanted samples and got none
 	BaseRTT       units.Duration
 	Cwnd          int64
 }

@@ -324,12 +324,22 @@ type Sample struct {
 	// Saturated reports that the code also stands for values beyond the
 	// quantiser's range. Point is then taken as if the range went on evenly.
 	Saturated bool
+	// Untouched reports that no hop has written the tag: it holds its initial value,
+	// which is also the code of the best range. It is a measurement only where it is
+	// known that every hop of the path updates the type (Measured).
+	Untouched bool
 }
+
+// Measured reports whether the sample says something about the path, on which
+// every hop updates the type if covered is true. An untouched tag does so only
+// there: no hop had a value outside of the best range.
+func (s Sample) Measured(covered bool) bool { return covered || !s.Untouched }
 
 // Decode reads the tag that begins at b[0]. It answers false for bytes that are
 // no tag of the domain, for an unknown type, and for a code that no hop of the
 // domain writes, such as an initial value outside of the quantiser's codes:
-// nothing was measured, and absence is not headroom.
+// nothing was measured, and absence is not headroom. Whether an untouched tag is
+// a sample depends on the path; callers ask Sample.Measured.
 func (d *Domain) Decode(b []byte) (Sample, bool) {
 	t, frozen := d.Peek(b)
 	if t >= Types {
@@ -346,5 +356,6 @@ func (d *Domain) Decode(b []byte) (Sample, bool) {
 	if !ok {
 		return Sample{}, false
 	}
+	s.Untouched = s.Locator == 0
 	return s, true
 }

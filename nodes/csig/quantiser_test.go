@@ -230,7 +230,7 @@ func TestSaturation(t *testing.T) {
 	} {
 		d := newDomain(t, Config{Format: test.format, Quantisers: test.quantisers})
 		s, ok := decodeOne(t, d, test.signal, test.value)
-		want := Sample{test.format, test.signal, test.low, test.high, test.point, 1, false, test.saturated}
+		want := Sample{test.format, test.signal, test.low, test.high, test.point, 1, false, test.saturated, false}
 		if s != want || !ok {
 			t.Errorf("%v %v: %d decodes to %+v, %v, want %+v", test.format, test.signal, test.value, s, ok, want)
 		}

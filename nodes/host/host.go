@@ -72,6 +72,8 @@ type Flow struct {
 	ID   int
 	Peer uint32 // address of the other end
 	Size units.Size
+	// Paths is what the sender knows of the way of its packets.
+	Paths transport.PathSignals
 }
 
 // controlBurst is how many control packets may pass a waiting data packet before
@@ -198,10 +200,9 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	tagging := h.cfg.Tagging
-	if tagging.Every > 1 {
-		// A random phase keeps sampling from locking onto a collective's period.
-		tagging.Phase = node.Random(h.cfg.Seed, h.cfg.Node, node.RandomTagging, f.ID).IntN(tagging.Every)
+	var random *rand.Rand
+	if h.cfg.Tagging.Draws() {
+		random = node.Random(h.cfg.Seed, h.cfg.Node, node.RandomTagging, f.ID)
 	}
 	return transport.NewSender(transport.SenderConfig{
 		Flow:    uint32(f.ID),
@@ -214,7 +215,9 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 		Actions: control.ActionNames(),
 		LB:      lb,
 		Domain:  h.domain,
-		Tagging: tagging,
+		Tagging: h.cfg.Tagging,
+		Paths:   f.Paths,
+		Random:  random,
 		Records: h.cfg.Records,
 		Sink:    h.sink,
 	}), nil
@@ -494,7 +497,7 @@ func (h *Host) Close(end units.Time) {
 	h.port.Close(end, packets, bytes)
 	t := metrics.NodeTotals{Node: int32(h.cfg.Node), Name: h.cfg.Name, Ports: []metrics.PortTotals{h.port.Totals}}
 	for _, f := range h.flows {
-		t.Senders = append(t.Senders, f.Close())
+		t.Senders = append(t.Senders, f.Close(end))
 	}
 	for _, f := range h.cfg.Receives {
 		t.Receivers = append(t.Receivers, h.receivers[uint32(f.ID)].Close())

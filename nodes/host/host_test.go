@@ -223,7 +223,7 @@ func twoWay(seed uint64) (c [2]host.Config) {
 		c[i].Seed = seed
 		c[i].CC.Params = map[string]string{"csig": "max-delay"}
 		c[i].CSIG = &csig.Config{Format: csig.FormatCompact}
-		c[i].Tagging = transport.Tagging{Every: 3, Signal: csig.Delay}
+		c[i].Tagging = transport.Tagging{Sampling: csig.Sampling{Every: 3}, Signal: csig.Delay}
 	}
 	for id := range 4 {
 		sends(&c[id%2], id, units.Size(id+1)*30*mss+7, units.Time(id)*units.Time(units.Microsecond))
@@ -373,11 +373,11 @@ func TestControlPort(t *testing.T) {
 	}
 }
 
-// One packet in N carries a tag; each flow starts at a phase of its own.
-func TestTaggingPhase(t *testing.T) {
+// One packet of each N carries a tag, and each flow draws for itself which.
+func TestSampling(t *testing.T) {
 	c := config(0)
 	c.CSIG = &csig.Config{Format: csig.FormatWide}
-	c.Tagging = transport.Tagging{Every: 8, Signal: csig.ABWC}
+	c.Tagging = transport.Tagging{Sampling: csig.Sampling{Every: 8}, Signal: csig.ABWC}
 	c.CC.Params = map[string]string{"cwnd": "41500B"}
 	for id := range 40 {
 		sends(&c, id, 20*mss, 0)
@@ -395,8 +395,9 @@ func TestTaggingPhase(t *testing.T) {
 		if p.Tag() != nil {
 			if _, ok := first[p.Flow()]; !ok {
 				first[p.Flow()] = p.PSN()
-			} else if (p.PSN()-first[p.Flow()])%8 != 0 {
-				t.Errorf("flow %d: tags on PSN %d and %d", p.Flow(), first[p.Flow()], p.PSN())
+			}
+			if at := int(p.PSN()) / 8; at != count[p.Flow()] {
+				t.Errorf("flow %d: tag number %d is on PSN %d", p.Flow(), count[p.Flow()], p.PSN())
 			}
 			count[p.Flow()]++
 		}

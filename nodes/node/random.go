@@ -12,7 +12,7 @@ type Purpose uint8
 // Purposes.
 const (
 	RandomBalance Purpose = 1 + iota // load balancing of a flow
-	RandomTagging                    // phase of a flow's CSIG tags
+	RandomTagging                    // which packets of a flow carry a CSIG tag
 	RandomPort                       // marking and trimming of a switch port
 	RandomJitter                     // start of a transfer; belongs to no node
 )

@@ -28,7 +28,7 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 	case e.Clock != runtimes.Wall:
 		d.failAt("applications", fmt.Sprintf("programs need clock %s; %s has no time that they could live in", runtimes.Wall, e.Clock), "")
 	case probe > 0:
-		d.failAt("csig.init", "probes are the transport's; with applications want every, none or 1/N", "every")
+		d.failAt("csig.init", "probes are the transport's; with applications want "+csig.SamplingWords, "every")
 	}
 	if len(a.Hosts) == 0 {
 		d.failAt("applications.hosts", "the list is empty", "")

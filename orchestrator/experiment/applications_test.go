@@ -88,7 +88,7 @@ func TestWrongApplications(t *testing.T) {
 		{"clock virtual", "runtime: netns\nclock: wall\n", "",
 			`x.yaml:6:3: applications: programs need clock wall; virtual has no time that they could live in`},
 		{"probes", "clock: wall", "clock: wall\ncsig: {format: wide, init: probe/20us}",
-			`x.yaml:7:28: csig.init: probes are the transport's; with applications want every, none or 1/N (did you mean "every"?)`},
+			`x.yaml:7:28: csig.init: probes are the transport's; with applications want every, none, 1/N (one packet of N, drawn), stride/N (every Nth) or 1/TIME (at most one in that time) (did you mean "every"?)`},
 		{"MTU beyond the links'", "hosts: [0, 3]", "hosts: [0, 3]\n  mtu: 4133B",
 			`x.yaml:9:8: applications.mtu: 4.133kB is too large; links.mtu 4.15kB leaves 4.132kB, as a frame takes 18B more`},
 		{"MTU and a tag beyond the links'", "hosts: [0, 3]\n", "mtu: 4125B\n  hosts: [0, 3]\n",

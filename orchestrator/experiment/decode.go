@@ -234,6 +234,8 @@ func (d *decoder) text(t *tree, p *string, r Rule) (msg, suggestion string) {
 	switch {
 	case r.enum != nil && !slices.Contains(r.enum(), t.text):
 		return unknown("value", t.text, r.enum()).Error(), spelling.Nearest(t.text, r.enum())
+	case r.parse != nil && r.parse(t.text) != nil:
+		return r.parse(t.text).Error(), ""
 	case r.pattern != nil && !r.pattern.MatchString(t.text):
 		return fmt.Sprintf("%q is not %s", t.text, r.want), ""
 	case r.file:

@@ -3,35 +3,33 @@ package experiment
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
 )
 
-// initPattern is what csig.init may be; initWords says it.
-var initPattern = regexp.MustCompile(`^(?:(every)|(none)|1/([1-9][0-9]{0,8})|probe/([1-9][0-9]{0,8}(?:ns|us|ms)))$`)
+// probePattern is the form of csig.init that is not one of csig.ParseSampling.
+var probePattern = regexp.MustCompile(`^probe/([1-9][0-9]{0,8}(?:ns|us|ms))$`)
 
-const initWords = "every, none, 1/N (one packet in N) or probe/INTERVAL, such as probe/20us"
+const initWords = csig.SamplingWords + ", or probe/TIME (probes of each flow)"
 
-// Tagging returns what Init says: hosts tag one data packet in every (0: none), or
-// each sending flow sends a tagged probe after every interval probe (0: no probes). ""
-// is every packet.
-func (c *CSIG) Tagging() (every int, probe units.Duration, err error) {
+// Tagging returns what Init says: which data packets hosts tag, or after which time
+// each sending flow sends a tagged probe (0: no probes). "" is every packet.
+func (c *CSIG) Tagging() (s csig.Sampling, probe units.Duration, err error) {
 	if c.Init == "" {
-		return 1, 0, nil
+		return csig.All, 0, nil
 	}
-	m := initPattern.FindStringSubmatch(c.Init)
-	switch {
-	case m == nil:
-		return 0, 0, fmt.Errorf("init %q is not %s", c.Init, initWords)
-	case m[1] != "":
-		return 1, 0, nil
-	case m[2] != "":
-		return 0, 0, nil
-	case m[3] != "":
-		every, err = strconv.Atoi(m[3])
-	default:
-		probe, err = units.ParseDuration(m[4])
+	return parseInit(c.Init)
+}
+
+// parseInit reads the text of csig.init.
+func parseInit(text string) (s csig.Sampling, probe units.Duration, err error) {
+	if m := probePattern.FindStringSubmatch(text); m != nil {
+		probe, err = units.ParseDuration(m[1])
+		return s, probe, err
 	}
-	return every, probe, err
+	if s, err = csig.ParseSampling(text); err != nil {
+		err = fmt.Errorf("%q is not %s", text, initWords)
+	}
+	return s, 0, err
 }

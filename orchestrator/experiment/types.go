@@ -96,7 +96,8 @@ type CSIG struct {
 	Quantisers  map[string]string `yaml:"quantisers"` // signal type -> table name of package csig, for the chosen format
 	Decode      string            `yaml:"decode"`     // see csig.DecodeMode
 	TrimRule    string            `yaml:"trim_rule"`  // see csig.TrimRule
-	Init        string            `yaml:"init"`       // every | none | "1/N" (one packet in N) | "probe/INTERVAL" (probes of each sending flow)
+	Init        string            `yaml:"init"`       // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
+	MaxAge      units.Duration    `yaml:"max_age"`    // of a sample of delay or queue depth; 0 or "auto": twice the base RTT
 	Ports       []CSIGPort        `yaml:"ports"`      // exceptions from "update" at every egress port, later wins
 }
 

@@ -94,7 +94,7 @@ func TestWrongInput(t *testing.T) {
 		{name: "TPID of IPv4", old: "name: small", new: "name: small\ncsig: {tpid_wide: 0x0800}",
 			want: `x.yaml:3:19: csig.tpid_wide: 0x0800 is the EtherType of another protocol`},
 		{name: "bad init policy", old: "name: small", new: "name: small\ncsig: {init: 1/0}",
-			want: `x.yaml:3:14: csig.init: "1/0" is not every, none, 1/N (one packet in N) or probe/INTERVAL, such as probe/20us`},
+			want: `x.yaml:3:14: csig.init: "1/0" is not every, none, 1/N (one packet of N, drawn), stride/N (every Nth) or 1/TIME (at most one in that time), or probe/TIME (probes of each flow)`},
 		{name: "unknown host", old: "1 -> 2 2MB", new: "1 -> 4 2MB",
 			want: `x.yaml:12:7: workload.transfers[0].dst: no host 4; hosts go from 0 to 3`},
 		{name: "flow to itself", old: "1 -> 2 2MB", new: "2 -> 2 2MB",

@@ -54,12 +54,13 @@ func newTags(g *topologies.Graph, c experiment.CSIG, path congestion.Path) (*tag
 		return nil, err
 	}
 	t := &tags{domain: domain.Config()}
-	if t.tagging.Every, t.tagging.Probe, err = c.Tagging(); err != nil {
+	if t.tagging.Sampling, t.tagging.Probe, err = c.Tagging(); err != nil {
 		return nil, err
 	}
 	if t.tagging.Signal, err = csig.ParseType(c.Signal); err != nil {
 		return nil, err
 	}
+	t.tagging.MaxAge = c.MaxAge
 	if t.switches, err = switchCSIG(c, t.domain, path.NetworkRTT); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ type Shape struct {
 	sizing       sizing
 	marking      marking
 	tags         *tags // nil without CSIG
+	paths        *paths
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -75,6 +76,9 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	}
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.path); err != nil {
 		return nil, failure.At("csig", err) // where no narrower place is known
+	}
+	if s.paths, err = newPaths(s); err != nil {
+		return nil, failure.At("csig.ports", err)
 	}
 	return s, nil
 }

@@ -21,7 +21,7 @@ func assignWorkload(s *Shape, hosts []host.Config, seed uint64) []Link {
 	}
 	for i, t := range w.Transfers {
 		src, dst := &hosts[t.Src], &hosts[t.Dst]
-		src.Sends = append(src.Sends, host.Flow{ID: i, Peer: wire.HostIP(t.Dst), Size: t.Size})
+		src.Sends = append(src.Sends, host.Flow{ID: i, Peer: wire.HostIP(t.Dst), Size: t.Size, Paths: s.paths.between(t.Src, t.Dst)})
 		dst.Receives = append(dst.Receives, host.Flow{ID: i, Peer: wire.HostIP(t.Src), Size: t.Size})
 
 		start := t.Start + jitter(seed, i, s.experiment.Workload.StartJitter)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -21,6 +22,14 @@ type Balancer interface {
 	OnFeedback(now units.Time, f Feedback)
 }
 
+// Listener is a Balancer that wants CSIG samples with its feedback.
+type Listener interface {
+	Balancer
+	// Wants returns the types of signal wanted in the next packets. It is asked
+	// before each tag.
+	Wants() csig.Weights
+}
+
 // Outcome is what became of a packet.
 type Outcome uint8
 
@@ -28,7 +37,7 @@ type Outcome uint8
 const (
 	Good    Outcome = iota // acknowledged, not marked
 	Marked                 // acknowledged, marked CE
-	Trimmed                // refused by a NACK
+	Trimmed                // refused by a NACK, or a trimmed probe
 	Lost                   // timed out
 )
 
@@ -36,6 +45,12 @@ const (
 type Feedback struct {
 	EV      uint16
 	Outcome Outcome
+	// Sample is what the packet's tag brought back, of a type that a Listener wants;
+	// valid if Sampled. A trimmed packet's has DoNotUpdate: its value may be forced,
+	// its locator names the hop that trimmed.
+	Sample  csig.Sample
+	Sampled bool
+	Age     units.Duration // since the packet was sent; valid if Sampled
 }
 
 // MaxPaths is the largest number of EVs.

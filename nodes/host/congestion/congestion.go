@@ -23,10 +23,9 @@ type Controller interface {
 
 // Output is what a controller requests of the transport and reports to the records.
 type Output struct {
-	Window     units.Size // wire bytes that may be in flight
-	PacingRate units.Rate // 0: as fast as the link
-	WantSignal bool       // Signal is wanted in the next packets
-	Signal     csig.Type
+	Window     units.Size   // wire bytes that may be in flight
+	PacingRate units.Rate   // 0: as fast as the link
+	Wants      csig.Weights // types of signal wanted in the next packets; Signals hold no others
 
 	// For the records: what the last ACK was answered with, as an index of the
 	// algorithm's Actions, the delay it was judged by, and the running minimum of
@@ -36,12 +35,35 @@ type Output struct {
 	BaseRTT units.Duration
 }
 
-// Signal is a CSIG sample that came with an event. A missing sample says
-// nothing about the path: it is not headroom.
+// Signals are the newest CSIG samples of a flow at an event, by type. Types that
+// the controller does not want have none.
+type Signals [csig.Types]Signal
+
+// Signal is a CSIG sample that came with an event, or that was held from an
+// earlier one. A missing sample says nothing about the path: it is not headroom.
 type Signal struct {
-	Valid  bool
+	Valid bool
+	// Fresh reports that this is the first delivery of the sample. Other events bring
+	// it again until a newer one comes or it is too old; an average takes fresh ones
+	// alone.
+	Fresh  bool
+	EV     uint16 // entropy value of the packet that carried it
 	Sample csig.Sample
-	Age    units.Duration // since the packet that carried it was sent
+	SentAt units.Time     // when the packet that carried it was sent
+	Age    units.Duration // since then
+	// Unloaded is what the packet would have brought back from an idle path: of
+	// Delay the residence in the path's slowest hop, 0 of other types.
+	Unloaded units.Duration
+}
+
+// Queueing returns what a sample of Delay says beyond an idle path: its point less
+// Unloaded, and 0 where the sample cannot be told from an idle path, because its
+// range holds Unloaded or lies below.
+func (s *Signal) Queueing() units.Duration {
+	if s.Sample.Low <= uint64(s.Unloaded/units.Nanosecond) {
+		return 0
+	}
+	return units.Duration(s.Sample.Point)*units.Nanosecond - s.Unloaded
 }
 
 // Ack is an acknowledgement.
@@ -53,7 +75,7 @@ type Ack struct {
 	ECN      bool           // the packet was marked CE
 	EV       uint16         // its entropy value
 	Penalty  uint8          // receiver window penalty; 255 = none
-	CSIG     Signal
+	CSIG     Signals
 }
 
 // Nack is a packet that a switch trimmed. It has been taken out of Inflight.
@@ -64,7 +86,7 @@ type Nack struct {
 	HasRTT   bool
 	LastHop  bool // trimmed at the last hop
 	EV       uint16
-	CSIG     Signal
+	CSIG     Signals // fresh ones alone; DoNotUpdate says that the value may be forced
 }
 
 // Timeout is a packet given up for lost. It has been taken out of Inflight.

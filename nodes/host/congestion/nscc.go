@@ -20,13 +20,15 @@ import (
 //	marked       | nothing               | multiplicative decrease
 //
 // With csig: max-delay the queueing delay is the largest per-hop delay that the
-// packet's CSIG tag brought back, instead of RTT minus base RTT; the rules stay.
+// packet's CSIG tag brought back, instead of RTT minus base RTT, less what an idle
+// path has (csig_unloaded); the rules stay.
 var nscc = Algorithm{
 	Spec: algorithm.Spec{
 		Name: "nscc",
 		Doc:  "UET network signal based congestion control; csig: max-delay feeds it the CSIG per-hop delay",
 		Params: []algorithm.Param{
 			{Name: "csig", Kind: algorithm.Enum, Default: "none", Values: []string{"none", "max-delay"}, NeedsTag: true, Doc: "signal that replaces RTT minus base RTT as the queueing delay"},
+			{Name: "csig_unloaded", Kind: algorithm.Enum, Default: "subtract", Values: []string{"subtract", "keep"}, Doc: "what a packet takes through the path's slowest hop when it is idle: not counted as queueing, or kept in the delay as the reference does"},
 			{Name: "base_rtt_from_nack", Kind: algorithm.Bool, Default: "true", Doc: "let base RTT learn from NACKs of trimmed packets too, as the reference does"},
 			{Name: "target_qdelay", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
 			{Name: "cwnd", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "initial window; auto: the largest, 1.5 BDP"},
@@ -83,6 +85,7 @@ type nsccState struct {
 
 	// Constants of the flow.
 	useCSIG     bool
+	keep        bool // the unloaded residence in the delay
 	rttFromNack bool
 	quickAdapt  bool
 	target      units.Duration
@@ -137,6 +140,7 @@ func newNSCC(p Path, r *algorithm.Reader) Controller {
 	c := &nsccState{
 		path:        p,
 		useCSIG:     r.Text("csig") == "max-delay",
+		keep:        r.Text("csig_unloaded") == "keep",
 		rttFromNack: r.Bool("base_rtt_from_nack"),
 		quickAdapt:  r.Bool("quick_adapt"),
 		gamma:       r.Number("gamma"),
@@ -154,7 +158,9 @@ func newNSCC(p Path, r *algorithm.Reader) Controller {
 		r.Fail("cwnd", fmt.Errorf("%v is not from one packet, %v, to the largest window, %v",
 			units.Size(c.cwnd), p.MTU, units.Size(c.maxWindow)))
 	}
-	c.out.WantSignal, c.out.Signal = c.useCSIG, csig.Delay
+	if c.useCSIG {
+		c.out.Wants = csig.Only(csig.Delay)
+	}
 	c.publish()
 	return c
 }
@@ -184,14 +190,16 @@ func (c *nsccState) delaySample(a *Ack) units.Duration {
 	if a.HasRTT && a.RTT < c.baseRTT {
 		c.setBaseRTT(a.RTT)
 	}
-	if c.useCSIG && a.CSIG.Valid {
-		// A trimmed packet's value is forced; it says loss, not delay. Locator 0
-		// means that no hop has written the value: absence is not headroom.
-		if s := a.CSIG.Sample; s.Type == csig.Delay && !s.DoNotUpdate && s.Locator != 0 {
-			delay := units.Duration(s.Point) * units.Nanosecond
-			c.average(delay, a.ECN)
-			return delay
+	// A trimmed packet's value is forced; it says loss, not delay.
+	if s := &a.CSIG[csig.Delay]; c.useCSIG && s.Valid && !s.Sample.DoNotUpdate {
+		delay := s.Queueing()
+		if c.keep {
+			delay = units.Duration(s.Sample.Point) * units.Nanosecond
 		}
+		if s.Fresh {
+			c.average(delay, a.ECN)
+		}
+		return delay
 	}
 	if !a.HasRTT {
 		return c.avgDelay

@@ -442,25 +442,35 @@ func TestNSCCMaxDelay(t *testing.T) {
 	// a value with D set, which trimming may have forced (docs/references.md#trimming-and-d).
 	const rttDelay = 4 * units.Microsecond
 	sample := csig.Sample{Type: csig.Delay, Locator: 1, Point: 2750}
-	frozen, headroom, untouched := sample, sample, sample
-	untouched.Locator, untouched.Point = 0, 0 // no hop has written it
+	sample.Low, sample.High = 2500, 2999
+	frozen := sample
 	frozen.DoNotUpdate = true
-	headroom.Type = csig.ABW
+	idle := csig.Sample{Type: csig.Delay, High: 499, Point: 250, Untouched: true}
+	const own = 332 * units.Nanosecond // what the packet takes through an idle hop
+	signal := func(s csig.Sample) (all Signals) {
+		all[csig.Delay] = Signal{Valid: true, Fresh: true, Sample: s, Unloaded: own}
+		return all
+	}
+	held, headroom := signal(sample), Signals{csig.ABW: {Valid: true, Fresh: true, Sample: csig.Sample{Type: csig.ABW, Locator: 1, Point: 2750}}}
+	held[csig.Delay].Fresh = false
+	feed, keep := algorithm.Values{"csig": "max-delay"}, algorithm.Values{"csig": "max-delay", "csig_unloaded": "keep"}
 	for _, test := range []struct {
 		name   string
 		values algorithm.Values
-		signal Signal
+		signal Signals
 		hasRTT bool
 		want   units.Duration
 	}{
-		{"sample", algorithm.Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, true, 2750 * units.Nanosecond},
-		{"sample, no RTT", algorithm.Values{"csig": "max-delay"}, Signal{Valid: true, Sample: sample}, false, 2750 * units.Nanosecond},
-		{"absent", algorithm.Values{"csig": "max-delay"}, Signal{}, true, rttDelay},
-		{"absent, no RTT", algorithm.Values{"csig": "max-delay"}, Signal{}, false, 0},
-		{"D set", algorithm.Values{"csig": "max-delay"}, Signal{Valid: true, Sample: frozen}, true, rttDelay},
-		{"no hop", algorithm.Values{"csig": "max-delay"}, Signal{Valid: true, Sample: untouched}, true, rttDelay},
-		{"another signal", algorithm.Values{"csig": "max-delay"}, Signal{Valid: true, Sample: headroom}, true, rttDelay},
-		{"not asked for", nil, Signal{Valid: true, Sample: sample}, true, rttDelay},
+		{"sample", feed, signal(sample), true, 2750*units.Nanosecond - own},
+		{"sample, no RTT", feed, signal(sample), false, 2750*units.Nanosecond - own},
+		{"kept", keep, signal(sample), true, 2750 * units.Nanosecond},
+		{"held", feed, held, true, 2750*units.Nanosecond - own},
+		{"absent", feed, Signals{}, true, rttDelay},
+		{"absent, no RTT", feed, Signals{}, false, 0},
+		{"D set", feed, signal(frozen), true, rttDelay},
+		{"less than the first edge", feed, signal(idle), true, 0},
+		{"another signal", feed, headroom, true, rttDelay},
+		{"not asked for", nil, signal(sample), true, rttDelay},
 	} {
 		c := newState(t, threeTier, test.values)
 		a := ack(c, rttDelay, false)
@@ -469,17 +479,21 @@ func TestNSCCMaxDelay(t *testing.T) {
 		if c.out.Delay != test.want {
 			t.Errorf("%s: delay %v, want %v", test.name, c.out.Delay, test.want)
 		}
-		if want := 0.0125 * float64(test.want); math.Abs(float64(c.avgDelay)-want) > 1 {
+		want := 0.0125 * float64(test.want)
+		if test.name == "held" {
+			want = 0 // an average takes a sample once
+		}
+		if math.Abs(float64(c.avgDelay)-want) > 1 {
 			t.Errorf("%s: average %v ps, want %v", test.name, int64(c.avgDelay), want)
 		}
-		if c.out.WantSignal != (test.values != nil) || c.out.WantSignal && c.out.Signal != csig.Delay {
-			t.Errorf("%s: asks %v for %v", test.name, c.out.WantSignal, c.out.Signal)
+		if want := (csig.Weights{}); test.values == nil && c.out.Wants != want || test.values != nil && c.out.Wants != csig.Only(csig.Delay) {
+			t.Errorf("%s: wants %v", test.name, c.out.Wants)
 		}
 	}
 	// Base RTT still learns from RTT.
 	c := newState(t, threeTier, algorithm.Values{"csig": "max-delay"})
-	c.OnAck(early, &Ack{Acked: packet, RTT: 9 * units.Microsecond, HasRTT: true, Penalty: 255, CSIG: Signal{Valid: true, Sample: sample}})
-	if c.out.BaseRTT != 9*units.Microsecond || c.out.Delay != 2750*units.Nanosecond {
-		t.Errorf("base RTT %v, delay %v, want 9us, 2.75us", c.out.BaseRTT, c.out.Delay)
+	c.OnAck(early, &Ack{Acked: packet, RTT: 9 * units.Microsecond, HasRTT: true, Penalty: 255, CSIG: signal(sample)})
+	if c.out.BaseRTT != 9*units.Microsecond || c.out.Delay != 2750*units.Nanosecond-own {
+		t.Errorf("base RTT %v, delay %v, want 9us, 2.418us", c.out.BaseRTT, c.out.Delay)
 	}
 }

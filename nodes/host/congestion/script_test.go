@@ -95,7 +95,8 @@ func apply(c *nsccState, words []string) (string, error) {
 		case "csig":
 			var d units.Duration
 			d, err = units.ParseDuration(words[i])
-			a.CSIG = Signal{Valid: true, Sample: csig.Sample{Type: csig.Delay, Locator: 1, Point: uint64(d / units.Nanosecond)}}
+			point := uint64(d / units.Nanosecond)
+			a.CSIG[csig.Delay] = Signal{Valid: true, Fresh: true, Sample: csig.Sample{Type: csig.Delay, Locator: 1, Low: point, Point: point}}
 		default:
 			err = fmt.Errorf("unknown word %q", word)
 		}

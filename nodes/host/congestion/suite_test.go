@@ -52,7 +52,7 @@ func ExampleAlgorithm_New() {
 		return
 	}
 	out := controller.Output()
-	fmt.Println(out.Window, out.WantSignal, out.Signal)
+	fmt.Println(out.Window, out.Wants)
 	controller.OnNack(0, &congestion.Nack{Size: 4150, Inflight: 41500})
 	fmt.Println(out.Window)
 	for _, c := range nscc.ConstantsOf(path, nil) {
@@ -61,7 +61,7 @@ func ExampleAlgorithm_New() {
 	_, err = nscc.New(path, algorithm.Values{"gama": "0.5"})
 	fmt.Println(err)
 	// Output:
-	// 262.926kB true delay
+	// 262.926kB delay:1
 	// 258.776kB
 	// target_qdelay_us 10.51704
 	// nscc has no parameter "gama"

@@ -193,7 +193,7 @@ func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc algorithm.
 	p.sender = transport.NewSender(transport.SenderConfig{
 		Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto,
 		CC: controller, LB: mixed(t, seed),
-		Domain: d, Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: 10 * units.Microsecond, Sink: &p.records,
+		Domain: d, Tagging: transport.Tagging{Sampling: csig.All, Signal: csig.Delay}, Records: 10 * units.Microsecond, Sink: &p.records,
 	})
 	p.receiver = transport.NewReceiver(transport.ReceiverConfig{
 		Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384,
@@ -234,7 +234,7 @@ func TestEveryTransferCompletes(t *testing.T) {
 }
 
 func (p *pipe) check(size units.Size) error {
-	s, r := p.sender.Close(), p.receiver.Close()
+	s, r := p.sender.Close(0), p.receiver.Close()
 	var counted int64
 	for _, w := range p.records.Flows {
 		counted += w.PayloadBytes
@@ -306,7 +306,7 @@ func steady(t *testing.T, size units.Size) (*transport.Sender, *transport.Receiv
 	return transport.NewSender(transport.SenderConfig{
 			Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc,
 			LB:     mixed(t, 1),
-			Domain: domain(t, csig.FormatCompact), Tagging: transport.Tagging{Every: 1, Signal: csig.Delay}, Records: units.Second, Sink: metrics.Discard,
+			Domain: domain(t, csig.FormatCompact), Tagging: transport.Tagging{Sampling: csig.All, Signal: csig.Delay}, Records: units.Second, Sink: metrics.Discard,
 		}), transport.NewReceiver(transport.ReceiverConfig{
 			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384, Records: units.Second, Sink: metrics.Discard,
 		})

@@ -1,15 +1,25 @@
 package transport_test
 
 import (
+	"math/rand/v2"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
+
+// wants makes a controller that is asked about ask for a type.
+func (s *sender) wants(t csig.Type) { s.cc.out.Wants = csig.Only(t) }
+
+// last returns the sample of delay that the controller got with the last ACK.
+func (s *sender) last() congestion.Signal { return s.cc.acks[len(s.cc.acks)-1].CSIG[csig.Delay] }
 
 // Issue 2: "an ACK carries the tag of the packet that triggered it"; so does a
 // NACK.
@@ -18,8 +28,11 @@ func TestEchoedSignal(t *testing.T) {
 		d := domain(t, format)
 		var records metrics.Batch
 		s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
-			c.Sink, c.Domain, c.Tagging = &records, d, transport.Tagging{Every: 2, Signal: csig.Delay}
+			c.Sink, c.Domain, c.Tagging = &records, d, transport.Tagging{Sampling: csig.Sampling{Every: 2, Stride: true}, Signal: csig.Delay}
+			c.Random = rand.New(rand.NewPCG(6, 0)) // the first packet has a tag
 		})
+		s.wants(csig.Delay)
+		s.cc.out.BaseRTT = 10 * units.Microsecond
 		r := newReceiver(100*mss, 1)
 		forced := false
 		reply := func() *wire.Packet {
@@ -43,56 +56,184 @@ func TestEchoedSignal(t *testing.T) {
 			var got congestion.Signal
 			if psn < 2 {
 				s.OnAck(s.now.Add(units.Microsecond), p)
-				got = s.cc.acks[len(s.cc.acks)-1].CSIG
+				got = s.last()
 			} else {
 				s.OnNack(s.now.Add(units.Microsecond), p)
-				got = s.cc.nacks[len(s.cc.nacks)-1].CSIG
+				got = s.cc.nacks[len(s.cc.nacks)-1].CSIG[csig.Delay]
 			}
 			// An ACK without an echo brings the last sample, which is still young.
-			if want := psn%2 == 0 || psn == 1; got.Valid != want {
-				t.Errorf("%v, PSN %d: sample valid %v, want %v", format, psn, got.Valid, want)
+			if want := psn%2 == 0 || psn == 1; got.Valid != want || got.Fresh != (psn%2 == 0) {
+				t.Errorf("%v, PSN %d: sample valid %v, fresh %v, want %v, %v", format, psn, got.Valid, got.Fresh, want, psn%2 == 0)
 			}
-			if got.Valid && psn != 1 && (got.Sample.Type != csig.Delay || got.Sample.Low > 10_600 || got.Sample.High < 10_600 || got.Sample.Locator != 5 || got.Age != units.Microsecond) {
-				t.Errorf("%v, PSN %d: sample %+v, want delay 10600 of locator 5, 1us old", format, psn, got)
+			if got.Fresh && (got.Sample.Low > 10_600 || got.Sample.High < 10_600 || got.Sample.Locator != 5 || got.Age != units.Microsecond ||
+				got.SentAt != s.now || int(got.EV) != psn) {
+				t.Errorf("%v, PSN %d: sample %+v, want delay 10600 of locator 5 and EV %d, sent at %d, 1us old", format, psn, got, psn, int64(s.now))
+			}
+			if psn == 1 && (got.EV != 0 || got.SentAt != units.Time(units.Microsecond) || got.Age != 2*units.Microsecond) {
+				t.Errorf("%v: held sample %+v, want that of the first packet, 2us old", format, got)
 			}
 		}
 		// A forced value is shown to the controller, which must look at D, but is
 		// no measurement for the records.
 		forced = true
 		s.OnNack(s.now, reply())
-		if got := s.cc.nacks[len(s.cc.nacks)-1].CSIG; !got.Valid || !got.Sample.DoNotUpdate {
+		if got := s.cc.nacks[len(s.cc.nacks)-1].CSIG[csig.Delay]; !got.Valid || !got.Sample.DoNotUpdate {
 			t.Errorf("%v: sample of a trimmed packet %+v, want D set", format, got)
 		}
-		s.Close()
-		if windows := records.Signals; len(windows) != 1 || windows[0].Samples != 2 {
-			t.Errorf("%v: signal windows %+v, want one of two samples", format, windows)
+		totals := s.Close(s.now)
+		if windows := records.Signals; len(windows) != 1 || windows[0].Samples != 2 || totals.Samples != 2 || totals.FreshSamples != 2 {
+			t.Errorf("%v: signal windows %+v, totals %+v, want two samples", format, windows, totals)
 		}
 	}
 }
 
-// A sample is valid up to twice the RTT or the interval (docs/references.md#reflection).
+// A sample is used up to an age: of delay and queue depth, which are of one moment,
+// twice the RTT or what is configured; of what is measured over an interval twice that
+// at least (docs/references.md#reflection). The interval does not matter to a delay.
 func TestSampleGetsOld(t *testing.T) {
-	d := domain(t, csig.FormatCompact)
-	s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
-		c.Domain, c.Tagging = d, transport.Tagging{Every: 50, Signal: csig.Delay}
-	})
-	r := newReceiver(100*mss, 1)
-	var sent units.Time
+	const rtt = 12 * units.Microsecond
+	interval := domain(t, csig.FormatCompact).Interval()
 	for _, test := range []struct {
-		after units.Duration
-		want  bool
-	}{{units.Microsecond, true}, {2 * d.Interval(), true}, {2*d.Interval() + 1, false}} {
-		p, reply := s.send(), new(wire.Packet)
-		if p.Tag() != nil {
-			sent = s.now
-			d.Update(p.Tag(), 10_600, 5)
+		signal csig.Type
+		maxAge units.Duration
+		limit  units.Duration
+	}{
+		{csig.Delay, 0, 2 * rtt}, {csig.NQD, 0, 2 * rtt}, {csig.Delay, 5 * units.Microsecond, 5 * units.Microsecond},
+		{csig.ABW, 0, 2 * interval}, {csig.ABWC, 5 * units.Microsecond, 2 * interval},
+	} {
+		d := domain(t, csig.FormatCompact)
+		s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
+			c.Domain, c.Tagging = d, transport.Tagging{Sampling: csig.Sampling{Every: 50, Stride: true}, Signal: test.signal, MaxAge: test.maxAge}
+			c.Random = rand.New(rand.NewPCG(2, 0))
+		})
+		s.wants(test.signal)
+		s.cc.out.BaseRTT = rtt
+		r := newReceiver(100*mss, 1)
+		var sent units.Time
+		for sent == 0 {
+			if p := s.send(); p.Tag() != nil {
+				sent = s.now
+				d.Update(p.Tag(), 100_000, 5)
+				s.answer(r, p, sent.Add(units.Microsecond))
+			}
 		}
-		if !r.OnData(s.now, p, reply) {
-			t.Fatal("no reply")
+		for _, after := range []units.Duration{test.limit, test.limit + 1} {
+			s.answer(r, s.send(), sent.Add(after))
+			got := s.cc.acks[len(s.cc.acks)-1].CSIG[test.signal]
+			if want := after == test.limit; got.Valid != want || got.Valid && (got.Age != after || got.Fresh) {
+				t.Errorf("%v, limit %v, after %v: sample %+v, want valid %v and not fresh", test.signal, test.limit, after, got, want)
+			}
 		}
-		s.OnAck(sent.Add(test.after), reply)
-		if got := s.cc.acks[len(s.cc.acks)-1].CSIG; got.Valid != test.want || got.Valid && got.Age != test.after {
-			t.Errorf("after %v: sample %+v, want valid %v", test.after, got, test.want)
+	}
+}
+
+// answer lets a receiver take a packet and hands its reply to the sender at a time.
+func (s *sender) answer(r *transport.Receiver, p *wire.Packet, at units.Time) {
+	s.t.Helper()
+	reply := new(wire.Packet)
+	if !r.OnData(s.now, p, reply) {
+		s.t.Fatal("no reply")
+	}
+	s.OnAck(at, reply)
+}
+
+// An older sample never takes the place of a newer one, and events that bring
+// another type leave the one that is wanted alone.
+func TestOlderNeverReplacesNewer(t *testing.T) {
+	d := domain(t, csig.FormatWide)
+	s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
+		c.Domain, c.Tagging = d, transport.Tagging{Sampling: csig.All, Signal: csig.Delay, Telemetry: csig.Only(csig.ABW)}
+	})
+	s.wants(csig.Delay)
+	s.cc.out.BaseRTT = units.Millisecond
+	r := newReceiver(100*mss, 1)
+	type tagged struct {
+		packet *wire.Packet
+		delay  uint64
+	}
+	var delays, others []tagged
+	for i := range 8 {
+		p := s.send()
+		signal, _ := d.Peek(p.Tag())
+		delay := uint64(1600 * (i + 1))
+		d.Update(p.Tag(), delay, 5)
+		if signal == csig.Delay {
+			delays = append(delays, tagged{p, delay})
+		} else {
+			others = append(others, tagged{p, delay})
+		}
+	}
+	if len(delays) != 4 || len(others) != 4 {
+		t.Fatalf("%d tags of delay and %d of abw in 8, want 4 and 4", len(delays), len(others))
+	}
+	at := s.now.Add(10 * units.Microsecond)
+	s.answer(r, delays[2].packet, at)
+	newest := delays[2].delay
+	if got := s.last(); !got.Fresh || got.Sample.Low != newest {
+		t.Fatalf("sample %+v, want the fresh one of %d ns", got, newest)
+	}
+	s.answer(r, delays[0].packet, at) // comes late: it is delivered, and not kept
+	if got := s.last(); !got.Fresh || got.Sample.Low != delays[0].delay {
+		t.Errorf("sample %+v, want the fresh one of %d ns", got, delays[0].delay)
+	}
+	s.answer(r, others[0].packet, at)
+	if got := s.last(); got.Fresh || got.Sample.Low != newest || s.cc.acks[2].CSIG[csig.ABW].Valid {
+		t.Errorf("with a sample of another type: %+v, want the held one of %d ns and none of abw", s.cc.acks[2].CSIG, newest)
+	}
+	if totals := s.Close(at); totals.Samples != 3 || totals.FreshSamples != 2 {
+		t.Errorf("%d samples, %d in the order of sending; want 3, 2: of delay the second came late", totals.Samples, totals.FreshSamples)
+	}
+}
+
+// A tag that no hop has written is a sample where every hop of the path updates the
+// type, and none elsewhere.
+func TestUntouchedTags(t *testing.T) {
+	for _, covered := range []bool{false, true} {
+		d := domain(t, csig.FormatCompact)
+		s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
+			c.Domain, c.Tagging = d, transport.Tagging{Sampling: csig.All, Signal: csig.Delay}
+			c.Paths.Covered[csig.Delay] = covered
+		})
+		s.wants(csig.Delay)
+		r := newReceiver(100*mss, 1)
+		s.answer(r, s.send(), s.now.Add(units.Microsecond))
+		if got := s.last(); got.Valid != covered || covered && (got.Sample.Low != 0 || got.Sample.Locator != 0) {
+			t.Errorf("covered %v: sample %+v", covered, got)
+		}
+		want := int64(0)
+		if covered {
+			want = 1
+		}
+		if totals := s.Close(s.now); totals.Untouched != 1 || totals.Samples != want {
+			t.Errorf("covered %v: %d samples, %d untouched, want %d, 1", covered, totals.Samples, totals.Untouched, want)
+		}
+	}
+}
+
+// The unloaded residence is that of the packet's own size in the slowest hop.
+func TestUnloaded(t *testing.T) {
+	paths := transport.PathSignals{Hops: []transport.Hop{
+		{Rate: 100 * units.Gbps, Delay: 3 * units.Microsecond}, {Rate: 10 * units.Gbps},
+	}}
+	for size, want := range map[units.Size]units.Duration{
+		4150: 3332 * units.Nanosecond, 9000: 7200 * units.Nanosecond, 64: 3*units.Microsecond + 5120*units.Picosecond,
+	} {
+		if got := paths.Unloaded(size); got != want {
+			t.Errorf("%v: %v, want %v", size, got, want)
+		}
+	}
+	d := domain(t, csig.FormatWide)
+	s := newSender(t, mss+100, units.NoLimit, func(c *transport.SenderConfig) {
+		c.Domain, c.Tagging, c.Paths = d, transport.Tagging{Sampling: csig.All, Signal: csig.Delay}, paths
+	})
+	s.wants(csig.Delay)
+	r := newReceiver(mss+100, 1)
+	for _, size := range []units.Size{mtu, header + 100} {
+		p := s.send()
+		d.Update(p.Tag(), uint64(paths.Unloaded(size)/units.Nanosecond), 5)
+		s.answer(r, p, s.now.Add(units.Microsecond))
+		if got := s.last(); !got.Fresh || got.Unloaded != paths.Unloaded(size) || got.Queueing() != 0 {
+			t.Errorf("%v through idle hops: unloaded %v, queueing %v, want %v and none", size, got.Unloaded, got.Queueing(), paths.Unloaded(size))
 		}
 	}
 }
@@ -102,11 +243,18 @@ func TestProbes(t *testing.T) {
 	s := newSender(t, 100*mss, units.NoLimit, func(c *transport.SenderConfig) {
 		c.Domain, c.Tagging = d, transport.Tagging{Probe: 10 * units.Microsecond, Signal: csig.Delay}
 	})
+	s.wants(csig.Delay)
+	s.cc.out.BaseRTT = 10 * units.Microsecond
 	r := newReceiver(100*mss, 1)
-	start := s.now
+	if got := s.NextTimeout(); got != units.Never {
+		t.Errorf("a probe at %v, before there is a path of data to probe", got)
+	}
+	data := []*wire.Packet{s.send(), s.send()}
+	start := units.Time(units.Microsecond) // of the first data packet
 	if got := s.NextTimeout(); got != start {
 		t.Errorf("first probe at %v, want %v", got, start)
 	}
+	taken := s.lb.next
 	for i := range 3 {
 		at := start.Add(units.Duration(i) * 10 * units.Microsecond)
 		if s.ProbeDue(at-1) || !s.ProbeDue(at) {
@@ -114,24 +262,40 @@ func TestProbes(t *testing.T) {
 		}
 		var probe, answer wire.Packet
 		s.Probe(at, &probe)
-		if probe.Kind() != wire.Probe || probe.DSCP() != wire.DSCPTrimmable || probe.Size != sizes.Header || probe.Tag() == nil {
-			t.Fatalf("probe %v: DSCP %d, size %v, tag %x", &probe, probe.DSCP(), probe.Size, probe.Tag())
+		if probe.Kind() != wire.Probe || probe.DSCP() != wire.DSCPTrimmable || probe.Size != sizes.Header || probe.Tag() == nil || probe.ECN() != wire.ECT0 {
+			t.Fatalf("probe %v: DSCP %d, ECN %d, size %v, tag %x", &probe, probe.DSCP(), probe.ECN(), probe.Size, probe.Tag())
+		}
+		if got := transport.EntropyOf(flow, probe.SourcePort()); got != 1 {
+			t.Errorf("probe %d has EV %d, want that of the last data packet, 1", i, got)
 		}
 		d.Update(probe.Tag(), uint64(5000+1000*i), 5)
+		switch i {
+		case 1:
+			probe.MarkCE()
+		case 2:
+			d.Trim(probe.Tag(), 0, 6)
+			probe.Trim(sizes, false)
+		}
 		r.OnProbe(&probe, &answer)
 		s.OnProbeReply(at.Add(4*units.Microsecond), &answer)
 	}
-	// Data goes without tags; its ACKs come with what the last probe found.
-	p, reply := s.send(), new(wire.Packet)
-	if p.Tag() != nil {
-		t.Errorf("data carries a tag %x", p.Tag())
+	if s.lb.next != taken {
+		t.Errorf("probes took %d EVs out of the balancer", s.lb.next-taken)
 	}
-	r.OnData(s.now, p, reply)
+	want := []balance.Feedback{{EV: 1, Outcome: balance.Good}, {EV: 1, Outcome: balance.Marked}, {EV: 1, Outcome: balance.Trimmed}}
+	if diff := cmp.Diff(want, s.lb.feedback); diff != "" {
+		t.Errorf("feedback of probes (-want +got)\n%s", diff)
+	}
+	// Data goes without tags; its ACKs come with what the last whole probe found.
+	for _, p := range data {
+		if p.Tag() != nil {
+			t.Errorf("data carries a tag %x", p.Tag())
+		}
+	}
 	at := start.Add(25 * units.Microsecond)
-	s.OnAck(at, reply)
-	got := s.cc.acks[0].CSIG
-	if !got.Valid || got.Sample.Low > 7000 || got.Sample.High < 7000 || got.Age != 5*units.Microsecond {
-		t.Errorf("sample %+v, want a delay of 7000 ns, 5us old", got)
+	s.answer(r, data[0], at)
+	if got := s.last(); !got.Valid || got.Fresh || got.Sample.Low > 6000 || got.Sample.High < 6000 || got.Age != 15*units.Microsecond {
+		t.Errorf("sample %+v, want a delay of 6000 ns, 15us old", got)
 	}
 	// A flow that is done sends no more.
 	for s.CanSend() {
@@ -140,7 +304,57 @@ func TestProbes(t *testing.T) {
 			s.OnAck(at, answer)
 		}
 	}
+	s.answer(r, data[1], at)
 	if !s.Done() || s.NextTimeout() != units.Never {
 		t.Errorf("done %v, next timeout %v; want no more probes", s.Done(), s.NextTimeout())
+	}
+}
+
+// listener is a balancer that wants queue depth.
+type listener struct{ balancer }
+
+func (l *listener) Wants() csig.Weights { return csig.Only(csig.NQD) }
+
+// Controller, balancer and telemetry share the tags by their weights, and each sees
+// its own types alone.
+func TestCustomers(t *testing.T) {
+	d := domain(t, csig.FormatWide)
+	lb := &listener{}
+	var records metrics.Batch
+	s := newSender(t, 400*mss, units.NoLimit, func(c *transport.SenderConfig) {
+		c.Domain, c.LB, c.Sink = d, lb, &records
+		c.Tagging = transport.Tagging{Sampling: csig.All, Signal: csig.ABWC, Telemetry: csig.Weights{csig.ABW: 2}}
+	})
+	s.wants(csig.Delay)
+	s.cc.out.BaseRTT = units.Millisecond
+	r := newReceiver(400*mss, 1)
+	count := map[csig.Type]int{}
+	for range 400 {
+		p := s.send()
+		signal, _ := d.Peek(p.Tag())
+		count[signal]++
+		value := uint64(500_000)
+		if signal == csig.ABW {
+			value = 1 << 30
+		}
+		d.Update(p.Tag(), value, 5)
+		s.answer(r, p, s.now.Add(units.Microsecond))
+		ack := s.cc.acks[len(s.cc.acks)-1]
+		for typ := range csig.Types {
+			if got := ack.CSIG[typ]; got.Valid && typ != csig.Delay || got.Fresh != (typ == csig.Delay && signal == csig.Delay) {
+				t.Fatalf("a tag of %v gives the controller %+v of %v", signal, got, typ)
+			}
+		}
+		f := lb.feedback[len(lb.feedback)-1]
+		if f.Sampled != (signal == csig.NQD) || f.Sampled && (f.Sample.Type != csig.NQD || f.Age != units.Microsecond) {
+			t.Fatalf("a tag of %v gives the balancer %+v", signal, f)
+		}
+	}
+	want := map[csig.Type]int{csig.Delay: 100, csig.NQD: 100, csig.ABW: 200}
+	if diff := cmp.Diff(want, count); diff != "" {
+		t.Errorf("types of 400 tags (-want +got)\n%s", diff)
+	}
+	if totals := s.Close(s.now); totals.Samples != 400 {
+		t.Errorf("%d samples of 400 tags", totals.Samples)
 	}
 }

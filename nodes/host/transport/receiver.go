@@ -145,13 +145,9 @@ func (r *Receiver) refuse(p, reply *wire.Packet) {
 	if p.ECN() == wire.CE {
 		flags = wire.ECNEcho
 	}
-	code := uint8(wire.NackTrimmed)
-	if p.TrimmedLastHop() {
-		code = wire.NackTrimmedLastHop
-	}
 	reply.CopyHeader(&r.nack)
 	reply.SetFlags(flags)
-	reply.SetNack(r.cfg.Flow, EntropyOf(r.cfg.Flow, p.SourcePort()), p.PSN(), p.Transmission(), code)
+	reply.SetNack(r.cfg.Flow, EntropyOf(r.cfg.Flow, p.SourcePort()), p.PSN(), p.Transmission(), nackCode(p))
 	reply.SetEcho(p.Tag())
 	r.totals.NacksSent++
 }

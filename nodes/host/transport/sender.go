@@ -6,6 +6,8 @@
 package transport
 
 import (
+	"math/rand/v2"
+
 	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -34,16 +36,10 @@ type SenderConfig struct {
 	LB      balance.Balancer
 	Domain  *csig.Domain // nil without CSIG
 	Tagging Tagging
+	Paths   PathSignals
+	Random  *rand.Rand     // of the packets that are tagged; may be nil unless Tagging draws
 	Records units.Duration // telemetry interval
 	Sink    metrics.Sink   // takes the flow's windows
-}
-
-// Tagging is the CSIG init policy of a sender.
-type Tagging struct {
-	Every  int            // one data packet in Every carries a tag; 1 all, 0 none
-	Phase  int            // of the first tagged packet, below Every
-	Probe  units.Duration // between probes of a flow that has data to send; 0: no probes
-	Signal csig.Type      // asked for unless the controller wants another
 }
 
 // A packet of the window is in one of these states. The life of a PSN:
@@ -85,6 +81,7 @@ type Sender struct {
 
 	timeout    units.Time // never later than the oldest outstanding packet's
 	signalling signalling
+	lastEV     uint16 // of the last data packet
 
 	full  wire.Packet // template of a full-size packet, without a tag
 	ready bool        // the flow has started
@@ -108,7 +105,7 @@ func NewSender(cfg SenderConfig) *Sender {
 		cc:         cfg.CC.Output(),
 		ring:       make([]slot, 64),
 		timeout:    units.Never,
-		signalling: newSignalling(cfg.Domain, cfg.Tagging),
+		signalling: newSignalling(&cfg),
 		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
 		signals:    metrics.NewSignalRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
 	}
@@ -136,7 +133,6 @@ func (s *Sender) build(p *wire.Packet, payload int) {
 func (s *Sender) Start(now units.Time) {
 	s.ready = true
 	s.totals.Start = now
-	s.signalling.start(now)
 }
 
 // Done reports whether every byte is acknowledged.
@@ -186,6 +182,9 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.totals.Retransmitted++
 		flags = wire.Retransmit | wire.AckRequest
 	} else {
+		if s.next == 0 {
+			s.signalling.start(now)
+		}
 		psn = s.next
 		s.next++
 		if s.next-s.cum > uint32(len(s.ring)) {
@@ -215,9 +214,15 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 	} else {
 		p.CopyHeader(&s.full)
 	}
+	tagged := s.signalling.due(now)
+	if tagged && s.cfg.Tagging.Some() {
+		flags |= wire.AckRequest
+	}
 	sl.ev = s.cfg.LB.Next(now)
+	s.lastEV = sl.ev
 	p.Retarget(flags, SourcePort(s.cfg.Flow, sl.ev), psn, sl.transmissions)
-	if s.signalling.tag(p, s.cc) {
+	if tagged {
+		s.signalling.insert(p, s.cc.Wants)
 		p.Size = s.cfg.Sizes.Of(p)
 	}
 }
@@ -243,55 +248,52 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	f := p.Ack()
 	s.totals.AcksReceived++
 	event := &s.ack
-	*event = congestion.Ack{EV: f.EV, ECN: p.Flags()&wire.ECNEcho != 0, Penalty: f.Penalty}
+	event.EV, event.ECN, event.Penalty, event.Acked = f.EV, p.Flags()&wire.ECNEcho != 0, f.Penalty, 0
 	if got := units.Size(f.Received); got > s.reported {
 		event.Acked, s.reported = got-s.reported, got
 	}
-	event.RTT, event.HasRTT = s.sample(now, f.Acked, p.Flags()&wire.RetransmitEcho != 0)
-	if event.CSIG = s.signal(now, p, f.Acked); !event.CSIG.Valid {
-		event.CSIG = s.signalling.latest(now, s.cc.BaseRTT)
+	dated := s.dated(f.Acked, p.Flags()&wire.RetransmitEcho != 0)
+	event.RTT, event.HasRTT = 0, dated && s.slot(f.Acked).state == outstanding
+	if event.HasRTT {
+		event.RTT = now.Sub(s.slot(f.Acked).sentAt)
 	}
+	sample := s.sampleOf(now, p, f.Acked, f.EV, dated)
+	s.signalling.signals(now, s.cc, &sample, &event.CSIG)
 	s.acknowledge(f)
 	outcome := balance.Good
 	if event.ECN {
 		outcome = balance.Marked
 	}
-	s.cfg.LB.OnFeedback(now, balance.Feedback{EV: f.EV, Outcome: outcome})
+	s.feedback(now, f.EV, outcome, &sample)
 	event.Inflight = s.Inflight()
 	s.cfg.CC.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
 	if s.Done() && s.totals.Done == units.Never {
 		s.totals.Done = now
-		s.timeout, s.signalling.nextProbe = units.Never, units.Never
+		s.starved(now)
+		s.timeout, s.signalling.nextProbe, s.signalling.last = units.Never, units.Never, units.Never
 	}
 }
 
-// sample returns the RTT that the packet psn gives, if it is still outstanding
-// and it is clear which transmission came back: the first, or the only
+// dated reports whether it is known when the packet psn was sent that came back: it
+// is in the window, and it is clear which transmission it was, the first or the only
 // retransmission (Karn's rule, relaxed by the echo).
-func (s *Sender) sample(now units.Time, psn uint32, echo bool) (units.Duration, bool) {
+func (s *Sender) dated(psn uint32, echo bool) bool {
 	if psn < s.cum || psn >= s.next {
-		return 0, false
+		return false
 	}
-	sl := s.slot(psn)
-	if sl.state != outstanding || !(sl.transmissions == 1 && !echo || sl.transmissions == 2 && echo) {
-		return 0, false
-	}
-	return now.Sub(sl.sentAt), true
+	n := s.slot(psn).transmissions
+	return n == 1 && !echo || n == 2 && echo
 }
 
-// signal returns the sample that comes with an ACK or NACK for the packet psn.
-func (s *Sender) signal(now units.Time, p *wire.Packet, psn uint32) (sig congestion.Signal) {
-	if sig.Sample, sig.Valid = s.signalling.decode(p); !sig.Valid {
-		return sig
+// sampleOf returns the sample that comes with an ACK or NACK for the packet psn. If
+// it is not known when that was sent, its sample is for the records alone.
+func (s *Sender) sampleOf(now units.Time, p *wire.Packet, psn uint32, ev uint16, dated bool) held {
+	if !dated {
+		s.take(now, p, ev, units.Never, s.taggedSize(min(psn, s.packets-1)))
+		return held{}
 	}
-	if psn >= s.cum && psn < s.next {
-		sentAt := s.slot(psn).sentAt
-		sig.Age = now.Sub(sentAt)
-		s.signalling.hold(sig.Sample, sentAt)
-	}
-	s.recordSample(now, sig.Sample)
-	return sig
+	return s.take(now, p, ev, s.slot(psn).sentAt, s.taggedSize(psn))
 }
 
 func (s *Sender) acknowledge(f wire.AckFields) {
@@ -344,7 +346,13 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 		RTT:     now.Sub(sl.sentAt),
 		HasRTT:  true, // the NACK names the transmission
 		LastHop: p.NackCode() == wire.NackTrimmedLastHop,
-		CSIG:    s.signal(now, p, psn),
+	}
+	sample := s.sampleOf(now, p, psn, event.EV, true)
+	if t := sample.sample.Type; sample.valid && s.cc.Wants[t] > 0 {
+		event.CSIG[t] = congestion.Signal{
+			Valid: true, Fresh: true, EV: event.EV, Sample: sample.sample,
+			SentAt: sample.sentAt, Age: now.Sub(sample.sentAt), Unloaded: sample.unloaded,
+		}
 	}
 	s.refuse(psn)
 	// A trim at the last hop says nothing about the path (UE specification
@@ -356,7 +364,7 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 			outcome = balance.Marked
 		}
 	}
-	s.cfg.LB.OnFeedback(now, balance.Feedback{EV: event.EV, Outcome: outcome})
+	s.feedback(now, event.EV, outcome, &sample)
 	event.Inflight = s.Inflight()
 	s.cfg.CC.OnNack(now, event)
 }
@@ -406,8 +414,9 @@ func (s *Sender) oldest() (at units.Time, psn uint32) {
 	return at, psn
 }
 
-// Close closes the flow's windows and returns its totals.
-func (s *Sender) Close() metrics.SenderTotals {
+// Close closes the flow's windows at the end of the run and returns its totals.
+func (s *Sender) Close(end units.Time) metrics.SenderTotals {
+	s.starved(end)
 	s.ccLog.Close()
 	s.signals.Close()
 	s.totals.BaseRTT, s.totals.Cwnd = s.cc.BaseRTT, int64(s.cc.Window)
@@ -429,6 +438,14 @@ func (s *Sender) sizeOf(psn uint32) units.Size {
 		return s.cfg.Sizes.Header + units.Size(s.payload(psn))
 	}
 	return s.cfg.MTU
+}
+
+// taggedSize returns the wire size of a PSN that carries a tag.
+func (s *Sender) taggedSize(psn uint32) units.Size {
+	if s.cfg.Sizes.CountTag && s.cfg.Domain != nil {
+		return s.sizeOf(psn) + units.Size(s.cfg.Domain.Format().Size())
+	}
+	return s.sizeOf(psn)
 }
 
 func (s *Sender) slot(psn uint32) *slot { return &s.ring[psn&uint32(len(s.ring)-1)] }

@@ -157,7 +157,7 @@ func TestRetransmissionOrder(t *testing.T) {
 			t.Errorf("sent PSN %d, transmission %d, want %d, %d", p.PSN(), p.Transmission(), want.psn, want.transmission)
 		}
 	}
-	if totals := s.Close(); totals.NewPackets != 7 || totals.Retransmitted != 2 || totals.NacksReceived != 3 {
+	if totals := s.Close(s.now); totals.NewPackets != 7 || totals.Retransmitted != 2 || totals.NacksReceived != 3 {
 		t.Errorf("%d new, %d again, %d NACKs, want 7, 2, 3", totals.NewPackets, totals.Retransmitted, totals.NacksReceived)
 	}
 }
@@ -329,7 +329,7 @@ func TestTimeout(t *testing.T) {
 	if len(s.cc.timeouts) != 3 {
 		t.Error("a timeout with nothing outstanding")
 	}
-	if totals := s.Close(); totals.Timeouts != 3 {
+	if totals := s.Close(s.now); totals.Timeouts != 3 {
 		t.Errorf("%d timeouts counted, want 3", totals.Timeouts)
 	}
 }
@@ -349,7 +349,7 @@ func TestCompletion(t *testing.T) {
 	}
 	s.now = 99
 	s.ack(wire.AckFields{Cumulative: 2, Acked: 1, Received: uint64(2 * mtu)}, 0)
-	if totals := s.Close(); totals.Done != 77 || totals.Start != 0 || totals.AcksReceived != 3 {
+	if totals := s.Close(s.now); totals.Done != 77 || totals.Start != 0 || totals.AcksReceived != 3 {
 		t.Errorf("started %v, done %v with %d ACKs, want 0s, 77ps, 3", totals.Start, totals.Done, totals.AcksReceived)
 	}
 }
@@ -389,18 +389,25 @@ func TestTagging(t *testing.T) {
 			want    []int // tagged packets of the first ten
 		}{
 			{transport.Tagging{}, nil},
-			{transport.Tagging{Every: 1, Signal: csig.ABW}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-			{transport.Tagging{Every: 4, Signal: csig.ABW}, []int{0, 4, 8}},
-			{transport.Tagging{Every: 4, Phase: 3, Signal: csig.ABW}, []int{3, 7}},
+			{transport.Tagging{Sampling: csig.All, Signal: csig.ABW}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+			{transport.Tagging{Sampling: csig.Sampling{Every: 4, Stride: true}, Signal: csig.ABW}, []int{3, 7}},
+			{transport.Tagging{Sampling: csig.Sampling{Every: 4}, Signal: csig.ABW}, []int{3, 4, 8}}, // one of each four
+			{transport.Tagging{Sampling: csig.Sampling{Every: 1, Spacing: 3 * units.Microsecond}, Signal: csig.ABW}, []int{0, 3, 6, 9}},
 		} {
 			for _, count := range []bool{false, true} {
 				s := newSender(t, 10*mss, units.NoLimit, func(c *transport.SenderConfig) {
 					c.Domain, c.Tagging, c.Sizes.CountTag = d, test.tagging, count
+					c.Random = rand.New(rand.NewPCG(3, 0))
 				})
 				var got []int
 				for n := range 10 {
 					p := s.send()
 					size := mtu
+					// A sampled packet has its sample to itself; at the end all ask.
+					sampled := p.Tag() != nil && test.tagging.Some()
+					if asks := p.Flags()&wire.AckRequest != 0; asks != (sampled || n == 9) {
+						t.Errorf("%v: packet %d asks for an ACK: %v", test.tagging, n, asks)
+					}
 					if p.Tag() != nil {
 						got = append(got, n)
 						if signal, frozen := d.Peek(p.Tag()); signal != csig.ABW || frozen {
@@ -425,9 +432,9 @@ func TestTagging(t *testing.T) {
 	}
 	// The controller's wish goes before the policy's; without a domain no tag.
 	s := newSender(t, 10*mss, units.NoLimit, func(c *transport.SenderConfig) {
-		c.Domain, c.Tagging = domain(t, csig.FormatCompact), transport.Tagging{Every: 1, Signal: csig.ABW}
+		c.Domain, c.Tagging = domain(t, csig.FormatCompact), transport.Tagging{Sampling: csig.All, Signal: csig.ABW}
 	})
-	s.cc.out.WantSignal, s.cc.out.Signal = true, csig.Delay
+	s.cc.out.Wants = csig.Only(csig.Delay)
 	if signal, _ := domain(t, csig.FormatCompact).Peek(s.send().Tag()); signal != csig.Delay {
 		t.Errorf("the tag asks for %v, want what the controller wants", signal)
 	}

@@ -75,8 +75,6 @@ func walk(t *testing.T, a congestion.Algorithm, values algorithm.Values, path co
 			t.Fatalf("seed %d, event %d: window %v, want %v to %v", seed, step, out.Window, path.MTU, limit)
 		case out.PacingRate < 0 || int(out.Action) >= actions || out.Delay < 0 || out.BaseRTT <= 0:
 			t.Fatalf("seed %d, event %d: output %+v makes no sense", seed, step, *out)
-		case out.WantSignal && out.Signal >= csig.Types:
-			t.Fatalf("seed %d, event %d: asks for signal %v", seed, step, out.Signal)
 		}
 	}
 	check(-1)
@@ -216,19 +214,26 @@ func (s *stream) rtt() units.Duration {
 	return units.Duration(base*9/10 + s.random.Int64N(2*base))
 }
 
-func (s *stream) signal() congestion.Signal {
+// signal returns a sample of any type, also of one that the controller does not want.
+func (s *stream) signal() (all congestion.Signals) {
 	r := s.random
 	if r.IntN(4) == 0 {
-		return congestion.Signal{}
+		return all
 	}
 	point := uint64(r.Int64N(int64(2 * s.path.NetworkRTT / units.Nanosecond)))
-	return congestion.Signal{
+	t := csig.Type(r.IntN(int(csig.Types)))
+	locator := uint16(r.IntN(4))
+	all[t] = congestion.Signal{
 		Valid: true,
+		Fresh: r.IntN(3) > 0,
+		EV:    uint16(r.IntN(64)),
 		Age:   s.path.NetworkRTT,
 		Sample: csig.Sample{
-			Format: csig.FormatCompact, Type: csig.Type(r.IntN(int(csig.Types))),
-			Low: point, High: point, Point: point, Locator: uint16(r.IntN(4)),
+			Format: csig.FormatCompact, Type: t,
+			Low: point, High: point, Point: point, Locator: locator, Untouched: locator == 0,
 			DoNotUpdate: r.IntN(8) == 0, Saturated: r.IntN(16) == 0,
 		},
+		Unloaded: units.Duration(r.Int64N(int64(s.path.NetworkRTT))),
 	}
+	return all
 }

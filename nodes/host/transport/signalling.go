@@ -1,0 +1,227 @@
+package transport
+
+import (
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Tagging is the CSIG init policy of a sender: which packets carry a tag, and what
+// the tags ask for. The zero value tags nothing. If only some data packets carry a
+// tag, each of these asks for an ACK of its own, so that its sample comes back with
+// its EV and its age, whatever the receiver coalesces.
+type Tagging struct {
+	csig.Sampling // of data packets
+
+	// Probe is the time between probes of a flow that has data to send; 0: no probes.
+	Probe units.Duration
+
+	// Signal is asked for if nobody wants a type.
+	Signal csig.Type
+	// Telemetry is what the records want, beside what the controller and the balancer
+	// want.
+	Telemetry csig.Weights
+	// MaxAge is up to which age a sample of delay or queue depth is used, which are of
+	// one moment; 0: twice the base RTT.
+	MaxAge units.Duration
+}
+
+// Hop is what an idle switch makes of a packet: it takes in all of it from a link
+// of Rate, and then needs Delay.
+type Hop struct {
+	Rate  units.Rate // of the link that the packet comes from
+	Delay units.Duration
+}
+
+// PathSignals is what is known of a flow's paths before a run, for reading its
+// samples.
+type PathSignals struct {
+	// Covered says by type whether every hop of every path updates it: then a tag that
+	// no hop has written is a measurement.
+	Covered [csig.Types]bool
+	// Hops are the different hops of the paths whose residence may be in a sample of
+	// Delay; none if that holds waiting alone.
+	Hops []Hop
+}
+
+// Unloaded returns the residence of a packet of the given wire size in the slowest
+// hop of the idle path.
+func (p *PathSignals) Unloaded(size units.Size) (slowest units.Duration) {
+	for _, h := range p.Hops {
+		slowest = max(slowest, h.Rate.Serialisation(size)+h.Delay)
+	}
+	return slowest
+}
+
+// held is a sample that is kept for the events that bring none of its type.
+type held struct {
+	valid    bool
+	ev       uint16
+	sample   csig.Sample
+	sentAt   units.Time // of the packet that carried it
+	unloaded units.Duration
+}
+
+// signalling is the part of a sender that asks the network for CSIG samples, on
+// data packets or with probes, and hands them to those who want them.
+type signalling struct {
+	domain  *csig.Domain // nil without CSIG
+	tagging Tagging
+	paths   PathSignals
+	sampler csig.Sampler
+	lb      balance.Listener // nil: the balancer wants no samples
+	types   csig.Multiplexer
+	full    units.Duration // unloaded residence of a full packet
+
+	nextProbe units.Time // units.Never: none
+	probes    uint32
+	probed    [probesKept]probe // the last ones, by number
+
+	held [csig.Types]held
+	last units.Time // a sample came then, or the flow started to want them; units.Never: it does not
+}
+
+func newSignalling(c *SenderConfig) signalling {
+	g := signalling{domain: c.Domain, tagging: c.Tagging, paths: c.Paths, nextProbe: units.Never, last: units.Never}
+	if g.domain != nil {
+		g.sampler = csig.NewSampler(c.Tagging.Sampling, c.Random)
+	}
+	g.lb, _ = c.LB.(balance.Listener)
+	g.full = g.paths.Unloaded(c.MTU)
+	return g
+}
+
+// start is called when the flow's first data packet is sent.
+func (g *signalling) start(now units.Time) {
+	if g.domain == nil || g.domain.Format() == csig.FormatNone {
+		return
+	}
+	if g.tagging.Probe > 0 {
+		g.nextProbe = now
+	}
+	if g.tagging.Probe > 0 || g.tagging.Every > 0 {
+		g.last = now
+	}
+}
+
+// due reports whether the data packet that is sent now carries a tag.
+func (g *signalling) due(now units.Time) bool { return g.domain != nil && g.sampler.Due(now) }
+
+// insert puts a fresh tag on a packet, of the type whose turn it is.
+func (g *signalling) insert(p *wire.Packet, wanted csig.Weights) {
+	wanted = wanted.Merge(g.tagging.Telemetry)
+	if g.lb != nil {
+		wanted = wanted.Merge(g.lb.Wants())
+	}
+	signal := g.tagging.Signal
+	if wanted.Any() {
+		signal = g.types.Next(wanted)
+	}
+	g.domain.Init(p.InsertTag(g.domain.Format().Size()), signal)
+}
+
+// decode reads the tag that a packet echoes, with its number of bytes; 0: the packet
+// echoes none.
+func (g *signalling) decode(p *wire.Packet) (s csig.Sample, ok bool) {
+	var tag [2 + wire.EchoLen]byte
+	n := p.Echo((*[wire.EchoLen]byte)(tag[2:]))
+	if n == 0 || g.domain == nil || n+2 != g.domain.Format().Size() {
+		return csig.Sample{}, false
+	}
+	tpid := g.domain.TPID()
+	tag[0], tag[1] = byte(tpid>>8), byte(tpid)
+	return g.domain.Decode(tag[:n+2])
+}
+
+// limit returns the age up to which a sample of type t is used. What is measured
+// over an interval is as old as that at least (docs/references.md#reflection).
+func (g *signalling) limit(t csig.Type, rtt units.Duration) units.Duration {
+	switch {
+	case t.Min():
+		return 2 * max(rtt, g.domain.Interval())
+	case g.tagging.MaxAge > 0:
+		return g.tagging.MaxAge
+	}
+	return 2 * rtt
+}
+
+// signals writes what the controller gets at an event: fresh, if that is valid, and
+// of the other types that it wants the samples held.
+func (g *signalling) signals(now units.Time, wanted *congestion.Output, fresh *held, out *congestion.Signals) {
+	*out = congestion.Signals{}
+	if g.domain == nil {
+		return
+	}
+	for t := range csig.Types {
+		if wanted.Wants[t] == 0 {
+			continue
+		}
+		s, first := &g.held[t], false
+		if fresh.valid && fresh.sample.Type == t {
+			s, first = fresh, true
+		}
+		age := now.Sub(s.sentAt)
+		if !s.valid || !first && age > g.limit(t, wanted.BaseRTT) {
+			continue
+		}
+		out[t] = congestion.Signal{
+			Valid: true, Fresh: first, EV: s.ev, Sample: s.sample, SentAt: s.sentAt, Age: age, Unloaded: s.unloaded,
+		}
+	}
+}
+
+// take reads the sample that a packet brings back, which was sent with an EV at a
+// time (units.Never: it is not known when) and had a wire size, and keeps it for the
+// events to come unless a newer one is held or trimming may have forced it. A tag that no hop has written is a sample
+// only if it is known that every hop would have.
+func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Time, size units.Size) (h held) {
+	g := &s.signalling
+	sample, ok := g.decode(p)
+	if !ok {
+		return h
+	}
+	if sample.Untouched {
+		s.totals.Untouched++
+	}
+	if !sample.Measured(g.paths.Covered[sample.Type]) {
+		return h
+	}
+	h = held{valid: true, ev: ev, sample: sample, sentAt: sentAt}
+	if sample.Type == csig.Delay {
+		h.unloaded = g.full
+		if size != s.cfg.MTU {
+			h.unloaded = g.paths.Unloaded(size)
+		}
+	}
+	if sample.DoNotUpdate {
+		return h
+	}
+	s.totals.Samples++
+	s.signals.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
+	s.starved(now)
+	g.last = now
+	if old := &g.held[sample.Type]; sentAt != units.Never && (!old.valid || old.sentAt <= sentAt) {
+		s.totals.FreshSamples++
+		*old = h
+	}
+	return h
+}
+
+// starved notes for how long the flow has wanted samples and got none.
+func (s *Sender) starved(now units.Time) {
+	if last := s.signalling.last; last != units.Never {
+		s.totals.SampleGap = max(s.totals.SampleGap, now.Sub(last))
+	}
+}
+
+// feedback tells the balancer what became of a packet, with its sample if the
+// balancer wants the type.
+func (s *Sender) feedback(now units.Time, ev uint16, outcome balance.Outcome, h *held) {
+	f := balance.Feedback{EV: ev, Outcome: outcome}
+	if lb := s.signalling.lb; lb != nil && h.valid && lb.Wants()[h.sample.Type] > 0 {
+		f.Sample, f.Sampled, f.Age = h.sample, true, now.Sub(h.sentAt)
+	}
+	s.cfg.LB.OnFeedback(now, f)
+}

@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// paths finds out what senders may know of the shortest paths to other hosts before
+// the run: which types of signal every hop updates, and what an idle hop adds to a
+// sample of Delay.
+type paths struct {
+	graph     *topologies.Graph
+	routes    []topologies.Routes
+	adjacency [][]topologies.Adjacent
+	updates   [][][csig.Types]bool // by node and egress port; nil for hosts
+	residence bool                 // samples of Delay hold more than waiting
+	// same is the answer for every pair of hosts if all hops are alike.
+	same *transport.PathSignals
+	// known has the answers so far, by what they depend on.
+	known map[pathKey]transport.PathSignals
+}
+
+// pathKey is what the paths from one host to another depend on, beside the fabric.
+type pathKey struct {
+	first int // switch of the source
+	hop   transport.Hop
+	to    int
+}
+
+// newPaths returns nil without CSIG.
+func newPaths(s *Shape) (*paths, error) {
+	if s.tags == nil {
+		return nil, nil
+	}
+	p := &paths{
+		graph: s.graph, routes: s.routes, adjacency: s.graph.Adjacency(), updates: make([][][csig.Types]bool, len(s.graph.Nodes)),
+		residence: s.tags.switches.Delay == dataplane.Residence, known: map[pathKey]transport.PathSignals{},
+	}
+	alike, first := true, p.hop(p.adjacency[0][0].Peer.Node, p.adjacency[0][0].Link)
+	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
+		p.updates[n] = make([][csig.Types]bool, len(p.adjacency[n]))
+		for i, a := range p.adjacency[n] {
+			var port dataplane.Port
+			if err := applyPolicies(s.experiment.CSIG.Ports, s.graph.Nodes[n].Name, i, &port); err != nil {
+				return nil, err
+			}
+			for t, policy := range port.Policies {
+				p.updates[n][i][t] = policy == dataplane.Update
+				alike = alike && policy == dataplane.Update
+			}
+			alike = alike && p.hop(n, a.Link) == first
+		}
+	}
+	if alike {
+		p.same = &transport.PathSignals{Covered: [csig.Types]bool{true, true, true, true}}
+		if p.residence {
+			p.same.Hops = []transport.Hop{first}
+		}
+	}
+	return p, nil
+}
+
+// hop returns what the node makes of a packet from a link.
+func (p *paths) hop(node, link int) transport.Hop {
+	return transport.Hop{Rate: p.graph.Links[link].Rate, Delay: p.graph.Nodes[node].Delay}
+}
+
+// between returns what is known of the shortest paths from one host to another.
+func (p *paths) between(src, dst int) transport.PathSignals {
+	switch {
+	case p == nil:
+		return transport.PathSignals{}
+	case p.same != nil:
+		return *p.same
+	}
+	up := p.adjacency[src][0]
+	key := pathKey{up.Peer.Node, p.hop(up.Peer.Node, up.Link), dst}
+	if known, ok := p.known[key]; ok {
+		return known
+	}
+	s := transport.PathSignals{Covered: [csig.Types]bool{true, true, true, true}}
+	type step struct{ node, link int }
+	seen := map[step]bool{}
+	for next := []step{{up.Peer.Node, up.Link}}; len(next) > 0; next = next[1:] {
+		at := next[0]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		delay := false // some port of this hop writes its delay
+		for _, port := range p.routes[at.node].To(dst) {
+			for t, updates := range p.updates[at.node][port] {
+				s.Covered[t] = s.Covered[t] && updates
+			}
+			delay = delay || p.updates[at.node][port][csig.Delay]
+			if out := p.adjacency[at.node][port]; out.Peer.Node != dst {
+				next = append(next, step{out.Peer.Node, out.Link})
+			}
+		}
+		if h := p.hop(at.node, at.link); p.residence && delay && !slices.Contains(s.Hops, h) {
+			s.Hops = append(s.Hops, h)
+		}
+	}
+	p.known[key] = s
+	return s
+}
