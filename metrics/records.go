@@ -204,6 +204,9 @@ type ReceiverTotals struct {
 	AcksSent         int64
 	NacksSent        int64
 	PayloadBytes     int64 // distinct
+	// Samples and Untouched are those of SenderTotals of a flow between programs, whose
+	// tags end at the receiver: the CSIG samples, and the tags that no hop had written.
+	Samples, Untouched int64
 	// MeasuredWire and MeasuredPayload are the bytes of distinct packets that
 	// arrived in the measuring window.
 	MeasuredWire, MeasuredPayload int64

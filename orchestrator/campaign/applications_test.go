@@ -12,6 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -66,7 +67,7 @@ func TestPlanOfApplications(t *testing.T) {
 			continue
 		}
 		s := m.Edge()
-		if s.Node != host || s.Queue != 90*units.KB || s.Every != 4 || !cmp.Equal(s.Signals, []csig.Type{csig.NQD}) || !cmp.Equal(s.Pairs, pairs) {
+		if s.Node != host || s.Queue != 90*units.KB || s.Init != (shim.Init{Sampling: csig.Sampling{Every: 4}, Signals: csig.Only(csig.NQD)}) || !cmp.Equal(s.Pairs, pairs) {
 			t.Errorf("host %d: %+v", host, *s)
 		}
 	}
