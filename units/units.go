@@ -172,6 +172,15 @@ func NewSerialiser(rate Rate) Serialiser {
 	return s
 }
 
+// Takes returns the time that a packet of the given size takes, rounded down to the
+// picosecond. It carries no remainder and changes nothing.
+func (s *Serialiser) Takes(size Size) Duration {
+	if s.perByte != 0 {
+		return Duration(size) * s.perByte
+	}
+	return s.rate.Serialisation(size)
+}
+
 // Departure returns when the last bit of a packet of the given size leaves, if
 // its first bit leaves at now. Calls are in order of time.
 func (s *Serialiser) Departure(now Time, size Size) Time {

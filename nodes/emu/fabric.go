@@ -119,14 +119,14 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Channel) {
 
 // lookahead returns a wire's delay, and the least time between an event at one
 // end and the arrival that it causes at the other: the delay and the time of the
-// smallest frame.
+// smallest frame, line overhead included.
 func (f *Fabric) lookahead(wire int) (delay, lookahead units.Duration) {
 	if wire >= len(f.Graph.Links) {
 		delay = f.Control[wire-len(f.Graph.Links)].Delay
 		return delay, delay
 	}
 	l := f.Graph.Links[wire]
-	return l.Delay, l.Delay + l.Rate.Serialisation(f.Format.Header)
+	return l.Delay, l.Delay + l.Rate.Serialisation(f.Format.Header+f.Format.Overhead)
 }
 
 // capacity returns how many frames of one link may be unread at a node: its share

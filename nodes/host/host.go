@@ -394,7 +394,7 @@ func (h *Host) Transmit(now units.Time, port int) (*wire.Packet, units.Time, boo
 		h.ready.Remove(NIC)
 		return nil, 0, false
 	}
-	departs := h.nic.Departure(now, p.Size)
+	departs := h.nic.Departure(now, h.cfg.Sizes.OnLine(p))
 	h.port.Transmit(now, departs, int64(p.Size), false)
 	return p, departs, true
 }

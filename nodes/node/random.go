@@ -15,6 +15,7 @@ const (
 	RandomTagging                    // which packets of a flow carry a CSIG tag
 	RandomPort                       // marking and trimming of a switch port
 	RandomJitter                     // start of a transfer; belongs to no node
+	RandomMeter                      // phase of the bandwidth windows of a switch port
 )
 
 // NoNode is the node of generators that belong to none.

@@ -126,9 +126,10 @@ func (p *Packet) Trim(s Sizes, lastHop bool) {
 	p.Size = s.Of(p)
 }
 
-// Trimmed reports whether a switch has cut the payload.
+// Trimmed reports whether a switch has cut the payload. No raw frame is ever trimmed,
+// whatever its DSCP.
 func (p *Packet) Trimmed() bool {
-	return p.DSCP() == DSCPTrimmed || p.DSCP() == DSCPTrimmedLastHop
+	return p.family == ours && (p.DSCP() == DSCPTrimmed || p.DSCP() == DSCPTrimmedLastHop)
 }
 
 // TrimmedLastHop reports whether the port that leads to the receiver did it.

@@ -33,8 +33,8 @@ const (
 
 // Packet is one packet. It has one owner at a time; machines pass it on with
 // Receive and Transmit and return it to its Pool where it ends. Apart from
-// EnqueuedAt, and Ahead and Behind for captures, it holds nothing that is not on
-// the wire or derived from it.
+// Ingress and EnqueuedAt, and Ahead and Behind for captures, it holds nothing that is
+// not on the wire or derived from it.
 type Packet struct {
 	buf [MaxHeader]byte
 	len uint8 // header bytes in buf: up to the end of the transport header, or as many as raw keeps
@@ -44,6 +44,10 @@ type Packet struct {
 
 	family family // of a raw frame
 	ports  uint8  // of a raw frame: the distance of its ports from front.L3; 0 without
+
+	// Ingress is the port of a switch through which the packet came in. It is the
+	// switch's own, and undefined elsewhere.
+	Ingress uint16
 
 	// Size is the declared wire size: what serialisers, queues and meters
 	// charge. It follows from the payload's length and the header parameter
@@ -98,7 +102,14 @@ func (p *Packet) InsertTag(n int) []byte {
 type Sizes struct {
 	Header   units.Size // charged for the headers of data, and for whole ACK, NACK and trimmed packets
 	CountTag bool       // charge the bytes of the CSIG tag
+	// Overhead is what a packet takes on the line beyond its size: preamble, gap and,
+	// if Header leaves it out, the frame check sequence. Serialisers charge it; it is
+	// in no Size, queue, rate or meter.
+	Overhead units.Size
 }
+
+// OnLine returns what a serialiser charges for p, in bytes.
+func (s Sizes) OnLine(p *Packet) units.Size { return p.Size + s.Overhead }
 
 // Of returns the declared wire size of p: of a raw frame the length of its
 // frame with the frame check sequence.

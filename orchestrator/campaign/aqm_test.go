@@ -41,8 +41,10 @@ func TestAQM(t *testing.T) {
 			if diff := cmp.Diff(s.AQM, test.aqm); diff != "" {
 				t.Fatalf("%s: %s, got - want +:\n%s", test.links, s.Name, diff)
 			}
-			if s.ECN != test.ecn {
-				t.Fatalf("%s: %s: thresholds %v, want %v", test.links, s.Name, s.ECN, test.ecn)
+			for i, port := range s.Ports {
+				if port.ECN != test.ecn {
+					t.Fatalf("%s: %s port %d: thresholds %v, want %v", test.links, s.Name, i, port.ECN, test.ecn)
+				}
 			}
 		}
 	}

@@ -98,7 +98,7 @@ func TestRefusedPlans(t *testing.T) {
 	for _, c := range []struct{ more, want string }{
 		{"workload: {transfers: [0 -> 1 1MB], control_delay: 1ns}", "test.yaml:12:52: workload.control_delay: 1ns is below the smallest link delay, 1us"},
 		{"workload: {transfers: [0 -> 1 1MB]}\nhosts: {cc: {name: nscc, cwnd: 100B}}", "test.yaml:13:32: hosts.cc.cwnd: 100B is not from one packet, 4.15kB, to the largest window, 262.926kB"},
-		{"workload: {transfers: [0 -> 1 1MB]}\nlinks: {ecn: {high: 10kB}}", "test.yaml:13:15: links.ecn.low: 37.35kB lies above links.ecn.high, 10kB"},
+		{"workload: {transfers: [0 -> 1 1MB]}\nlinks: {ecn: {high: 10kB}}", "test.yaml:13:15: links.ecn.low: 37.35kB lies above links.ecn.high, 10kB, at a port of 100Gbps"},
 		{"workload: {transfers: [0 -> 1 1MB]}\nlinks: {aqm: {high: 10kB}}", "test.yaml:13:15: links.aqm.low: 37.35kB is not from 0B to high, 10kB"},
 		{"workload: {transfers: [0 -> 1 1MB]}\nlinks: {aqm: {low: 2kB, high: 1kB}}", "test.yaml:13:20: links.aqm.low: 2kB is not from 0B to high, 1kB"},
 		{"workload: {transfers: [0 -> 1 1MB]}\ncsig: {format: compact, ports: [{switch: tro0, policy: pass}]}", `test.yaml:13:42: csig.ports[0].switch: no switch is called "tro0"; they go from tor0 to core3 (did you mean "tor0"?)`},

@@ -185,10 +185,11 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 	// A sliding meter has the last eight parts of the interval that are over.
 	const parts = 8
 	sub := e.CSIG.Interval / parts
-	if e.CSIG.Meter != "sliding" {
-		t.Fatalf("the meter is %s", e.CSIG.Meter)
+	if e.CSIG.Meter != "sliding" || e.CSIG.Phase != "aligned" {
+		t.Fatalf("the meter is %s and %s", e.CSIG.Meter, e.CSIG.Phase)
 	}
-	sent := map[int64]units.Size{} // by part
+	rate := compiled.Graph.Links[0].Rate
+	sent := map[int64]float64{} // bytes by part
 	var tags []tagged
 	domain := compiled.Domain()
 	out := fmt.Sprintf("%s:", "tor0")
@@ -201,21 +202,26 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 			return // the other end, or the other direction
 		}
 		window := int64(at) / int64(sub)
-		sent[window] += compiled.Format.Sizes.Of(&p)
+		size := compiled.Format.Sizes.Of(&p)
+		// The part of the packet that is on the link when the window ends is the next one's.
+		takes := rate.Serialisation(size)
+		later := max(0, at.Add(takes).Sub(units.Time((window+1)*int64(sub))))
+		next := float64(size) * float64(later) / float64(takes)
+		sent[window] += float64(size) - next
+		sent[window+1] += next
 		if s, ok := domain.Decode(p.Tag()); ok && s.Type == csig.ABW && s.Locator == locator {
 			tags = append(tags, tagged{window, s})
 		}
 	})
-	rate := compiled.Graph.Links[0].Rate
 	capacity := float64(rate) / 8
 	step := func(s csig.Sample) float64 { return float64(s.High) - float64(s.Low) + 1 }
 	wrong := 0
 	for _, tag := range tags {
-		var bytes units.Size
+		var bytes float64
 		for w := tag.window - parts; w < tag.window; w++ {
 			bytes += sent[w]
 		}
-		want := max(0, capacity-float64(bytes)/e.CSIG.Interval.Seconds())
+		want := max(0, capacity-bytes/e.CSIG.Interval.Seconds())
 		if want < float64(tag.sample.Low)-step(tag.sample) || want > float64(tag.sample.High)+step(tag.sample) {
 			if wrong++; wrong < 5 {
 				t.Errorf("window %d: the tag says %d to %d B/s, the capture %.0f", tag.window, tag.sample.Low, tag.sample.High, want)
@@ -234,7 +240,7 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 func TestIperf3(t *testing.T) {
 	needIperf3(t)
 	buildNodes(t)
-	set := load(t, "iperf3", append(short(), "capture=["+uplink+"]")...)
+	set := load(t, "iperf3", append(short(), "capture=["+uplink+"]", "csig.phase=aligned")...)
 	f, summary := runPrograms(t, set, Options{})
 	if t.Failed() {
 		return
@@ -323,7 +329,7 @@ func TestIperf3InFull(t *testing.T) {
 			if runtime == runtimes.Containerlab {
 				containerlabtest.Docker(t)
 			}
-			set := load(t, "iperf3", "capture=["+uplink+"]", "runtime="+runtime)
+			set := load(t, "iperf3", "capture=["+uplink+"]", "csig.phase=aligned", "runtime="+runtime)
 			f, summary := runPrograms(t, set, Options{})
 			checkNaming(t, set, f, 0.05, 0.95)
 			checkBandwidth(t, set, f)

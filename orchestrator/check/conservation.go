@@ -52,8 +52,8 @@ func checkPorts(p *plan.Plan, results []metrics.NodeTotals) string {
 				return fmt.Sprintf("port %s:%d: %d bytes in, %d out + %d dropped + %d cut + %d queued",
 					r.Name, t.Port, t.EnqueuedBytes, t.TxBytes, t.DroppedBytes, t.CutBytes, t.QueuedBytes)
 			}
-			if s := p.Switch(int(r.Node)); s != nil && t.QueueMax > int64(s.Buffer.Data) {
-				return fmt.Sprintf("port %s:%d: queue of %d bytes, the limit is %d", r.Name, t.Port, t.QueueMax, int64(s.Buffer.Data))
+			if s := p.Switch(int(r.Node)); s != nil && t.QueueMax > int64(s.Ports[t.Port].Buffer.Data) {
+				return fmt.Sprintf("port %s:%d: queue of %d bytes, the limit is %d", r.Name, t.Port, t.QueueMax, int64(s.Ports[t.Port].Buffer.Data))
 			}
 		}
 	}

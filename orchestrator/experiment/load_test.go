@@ -78,7 +78,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 		}}},
 		Links: Links{MTU: 4150, Header: 64, Trim: true, AQM: Algorithm{Name: "linear", Params: algorithm.Values{"low": "auto"}}, ECN: ECN{Enabled: true}},
 		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: "structured", Signal: "delay",
-			Interval: 128 * units.Microsecond, Meter: "tumbling", Delay: "residence", NQD: "occupancy",
+			Interval: 128 * units.Microsecond, Meter: "tumbling", Phase: "seeded", Delay: "residence", NQD: "occupancy",
 			Decode: "auto", TrimRule: "force_local", Init: "every"},
 		Hosts: Hosts{
 			CC:       Algorithm{Name: "nscc", Params: algorithm.Values{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.8"}},

@@ -52,6 +52,7 @@ var rules = map[string]Rule{
 	"links.header":        Between(16*units.Byte, 1024*units.Byte),
 	"links.queue":         Between(256*units.Byte, maxQueue).Or("auto"),
 	"links.control_queue": Between(256*units.Byte, maxQueue).Or("auto"),
+	"links.overhead":      Between(0, 1024*units.Byte),
 	"links.ecn.low":       Between(units.Byte, maxQueue).Or("auto"),
 	"links.ecn.high":      Between(units.Byte, maxQueue).Or("auto"),
 
@@ -62,6 +63,7 @@ var rules = map[string]Rule{
 	"csig.signal":         OneOf(signals...),
 	"csig.interval":       Between(100*units.Nanosecond, maxDelay),
 	"csig.meter":          OneOf(meter.Modes()...),
+	"csig.phase":          OneOf(meter.Phases()...),
 	"csig.delay":          OneOf(dataplane.DelayModes()...),
 	"csig.nqd":            OneOf(meter.DepthModes()...),
 	"csig.decode":         OneOf(csig.DecodeModes()...),
@@ -122,7 +124,7 @@ func defaults() *Experiment {
 			Format: csig.FormatNone.String(), Dialect: csig.UEC050.String(),
 			TPIDCompact: 0x88B5, TPIDWide: 0x88B6, // IEEE 802 local experimental EtherTypes 1 and 2
 			Locators: csig.Structured.String(), Signal: signals[0], Interval: 128 * units.Microsecond,
-			Meter: meter.Modes()[meter.Tumbling], Delay: dataplane.DelayModes()[dataplane.Residence],
+			Meter: meter.Modes()[meter.Tumbling], Phase: meter.Phases()[meter.Seeded], Delay: dataplane.DelayModes()[dataplane.Residence],
 			NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
 			TrimRule: csig.TrimForceLocal.String(), Init: "every",
 		},

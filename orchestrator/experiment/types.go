@@ -65,6 +65,7 @@ type Links struct {
 	AQM          Algorithm  `yaml:"aqm"`           // default linear; not used unless ECN is enabled
 	ECN          ECN        `yaml:"ecn"`
 	CountTag     bool       `yaml:"count_tag"` // charge the CSIG tag's bytes; default false
+	Overhead     units.Size `yaml:"overhead"`  // what each packet takes on the line beyond its size, such as 24B; default 0B
 }
 
 // MaxTransfer returns the size of the largest transfer that sequence numbers of
@@ -83,22 +84,24 @@ type ECN struct {
 // CSIG is the domain's configuration. Names are those that the packages csig, meter
 // and dataplane read.
 type CSIG struct {
-	Format      string            `yaml:"format"`  // see csig.Format
-	Dialect     string            `yaml:"dialect"` // see csig.Dialect
-	TPIDCompact uint16            `yaml:"tpid_compact"`
-	TPIDWide    uint16            `yaml:"tpid_wide"`
-	Locators    string            `yaml:"locators"`   // how ports get their locators; see csig.SchemeKind
-	Signal      string            `yaml:"signal"`     // type that hosts ask for unless CC or LB choose; see csig.Type
-	Interval    units.Duration    `yaml:"interval"`   // ABW window t; default 128us
-	Meter       string            `yaml:"meter"`      // see meter.Mode
-	Delay       string            `yaml:"delay"`      // see dataplane.DelayMode
-	NQD         string            `yaml:"nqd"`        // see meter.DepthMode
-	Quantisers  map[string]string `yaml:"quantisers"` // signal type -> table name of package csig, for the chosen format
-	Decode      string            `yaml:"decode"`     // see csig.DecodeMode
-	TrimRule    string            `yaml:"trim_rule"`  // see csig.TrimRule
-	Init        string            `yaml:"init"`       // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
-	MaxAge      units.Duration    `yaml:"max_age"`    // of a sample of delay or queue depth; 0 or "auto": twice the base RTT
-	Ports       []CSIGPort        `yaml:"ports"`      // exceptions from "update" at every egress port, later wins
+	Format       string            `yaml:"format"`  // see csig.Format
+	Dialect      string            `yaml:"dialect"` // see csig.Dialect
+	TPIDCompact  uint16            `yaml:"tpid_compact"`
+	TPIDWide     uint16            `yaml:"tpid_wide"`
+	Locators     string            `yaml:"locators"`      // how ports get their locators; see csig.SchemeKind
+	Signal       string            `yaml:"signal"`        // type that hosts ask for unless CC or LB choose; see csig.Type
+	Interval     units.Duration    `yaml:"interval"`      // ABW window t; default 128us
+	Meter        string            `yaml:"meter"`         // see meter.Mode
+	Phase        string            `yaml:"phase"`         // where the windows of ABW begin; see meter.Phase
+	CountTrimmed bool              `yaml:"count_trimmed"` // trimmed packets count as used bandwidth; default false
+	Delay        string            `yaml:"delay"`         // see dataplane.DelayMode
+	NQD          string            `yaml:"nqd"`           // see meter.DepthMode
+	Quantisers   map[string]string `yaml:"quantisers"`    // signal type -> table name of package csig, for the chosen format
+	Decode       string            `yaml:"decode"`        // see csig.DecodeMode
+	TrimRule     string            `yaml:"trim_rule"`     // see csig.TrimRule
+	Init         string            `yaml:"init"`          // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
+	MaxAge       units.Duration    `yaml:"max_age"`       // of a sample of delay or queue depth; 0 or "auto": twice the last RTT
+	Ports        []CSIGPort        `yaml:"ports"`         // exceptions from "update" at every egress port, later wins
 }
 
 // CSIGPort sets the policy of some egress ports.
@@ -127,7 +130,7 @@ type Algorithm = algorithm.Choice
 type Applications struct {
 	Hosts    []int      `yaml:"hosts"`    // numbers of hosts, which transfers may use too
 	Signals  []string   `yaml:"signals"`  // signal types that tags ask for, packet by packet in turn; empty: CSIG.Signal
-	Queue    units.Size `yaml:"queue"`    // of a host towards the fabric; 0 or "auto": the data queue of a switch port
+	Queue    units.Size `yaml:"queue"`    // of a host towards the fabric; 0 or "auto": the data queue of a switch port of its link's rate
 	MTU      units.Size `yaml:"mtu"`      // of the programs' interface, IP header included; default 1500B
 	Image    string     `yaml:"image"`    // runtime containerlab: image of the container that programs run in; "": the host's files
 	Programs []Program  `yaml:"programs"` // started in the order of their start

@@ -32,7 +32,7 @@ func (s *Shape) assignApplications(p *Plan, hosts []host.Config, a *experiment.A
 			Seed: seed, Measure: p.Measure, Records: p.Interval,
 		}
 		if c.Queue == 0 {
-			c.Queue = s.sizing.queue
+			c.Queue = s.sizing.port(hosts[h].Rate).queue
 		}
 		if s.tags != nil {
 			c.Init = shim.Init{Sampling: s.tags.tagging.Sampling, Signals: signals}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
@@ -21,7 +20,7 @@ type tags struct {
 }
 
 // newTags returns the domain of a fabric; nil where the format is none.
-func newTags(g *topologies.Graph, c experiment.CSIG, path congestion.Path) (*tags, error) {
+func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags, error) {
 	format, err := csig.ParseFormat(c.Format)
 	if err != nil || format == csig.FormatNone {
 		return nil, err
@@ -61,7 +60,7 @@ func newTags(g *topologies.Graph, c experiment.CSIG, path congestion.Path) (*tag
 		return nil, err
 	}
 	t.tagging.MaxAge = c.MaxAge
-	if t.switches, err = switchCSIG(c, t.domain, path.NetworkRTT); err != nil {
+	if t.switches, err = switchCSIG(c, t.domain, rtt); err != nil {
 		return nil, err
 	}
 	directory, err := domain.Locators().Assign(places(g))
@@ -75,8 +74,11 @@ func newTags(g *topologies.Graph, c experiment.CSIG, path congestion.Path) (*tag
 // switchCSIG returns the switches' part in the domain. tau is the constant of the
 // drained queue depth.
 func switchCSIG(c experiment.CSIG, domain csig.Config, tau units.Duration) (s dataplane.CSIG, err error) {
-	s = dataplane.CSIG{Domain: domain, Tau: tau}
+	s = dataplane.CSIG{Domain: domain, Tau: tau, CountTrimmed: c.CountTrimmed}
 	if s.Meter, err = meter.ParseMode(c.Meter); err != nil {
+		return s, err
+	}
+	if s.Phase, err = meter.ParsePhase(c.Phase); err != nil {
 		return s, err
 	}
 	if s.Depth, err = meter.ParseDepthMode(c.NQD); err != nil {

@@ -38,9 +38,9 @@ type Plan struct {
 	TieSeed  uint64
 	End      units.Time // exclusive; units.Never: until all is done
 	Measure  transport.Span
-	Interval units.Duration // of telemetry
-	Path     congestion.Path
-	CSIG     *csig.Config // nil without CSIG
+	Interval units.Duration  // of telemetry
+	Path     congestion.Path // of the first host
+	CSIG     *csig.Config    // nil without CSIG
 	Captured []capture.Port
 
 	// Actions are those of the congestion control, Constants its figures that follow
@@ -139,14 +139,14 @@ func (p *Plan) Capture() capture.Config {
 }
 
 // SmallestDelay returns the smallest delay that matters: that of a link, or the
-// time of a full packet on the fastest one.
+// time of a full packet on the fastest one, line overhead included.
 func (p *Plan) SmallestDelay() units.Duration {
 	shortest := p.Links[0].Delay
 	for _, l := range p.Links {
 		shortest = min(shortest, l.Delay)
 	}
 	for _, l := range p.Graph.Links {
-		shortest = min(shortest, l.Rate.Serialisation(p.Path.MTU))
+		shortest = min(shortest, l.Rate.Serialisation(p.Path.MTU+p.Format.Overhead))
 	}
 	return shortest
 }

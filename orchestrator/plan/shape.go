@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -32,9 +33,9 @@ type Shape struct {
 	controlDelay units.Duration
 	captured     []capture.Port
 	sizing       sizing
-	marking      marking
-	tags         *tags // nil without CSIG
-	paths        *paths
+	marking      algorithm.Choice // AQM policy of every switch port
+	tags         *tags            // nil without CSIG
+	paths        *paths           // of signals; nil without CSIG
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -74,7 +75,7 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
 		return nil, err
 	}
-	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.path); err != nil {
+	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
 		return nil, failure.At("csig", err) // where no narrower place is known
 	}
 	if s.paths, err = newPaths(s); err != nil {
@@ -107,18 +108,19 @@ func controlDelay(g *topologies.Graph, given units.Duration) (units.Duration, er
 // Plan returns the plan of a seed.
 func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	e := s.experiment
+	adjacency := s.graph.Adjacency()
 	p := &Plan{
 		Graph:     s.graph,
 		Nodes:     make([]machine.Spec, len(s.graph.Nodes)),
 		Links:     graphLinks(s.graph),
 		Flows:     flowInfos(s.workload, e.Links),
 		Transfers: len(s.workload.Transfers),
-		Format:    wire.Format{Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag}},
+		Format:    wire.Format{Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag, Overhead: e.Links.Overhead}},
 		TieSeed:   e.TieSeed,
 		End:       units.Never,
 		Measure:   transport.Span{From: units.Time(e.Measure.From), To: units.Never},
 		Interval:  e.Telemetry.Interval,
-		Path:      s.sizing.path,
+		Path:      s.sizing.path(s.graph.Links[adjacency[0][0].Link].Rate),
 		Captured:  s.captured,
 		Notes:     s.notes,
 	}
@@ -138,7 +140,6 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err := checkLB(e.Hosts.LB, seed); err != nil {
 		return nil, err
 	}
-	adjacency := s.graph.Adjacency()
 	hosts := make([]host.Config, s.graph.Hosts())
 	for h := range hosts {
 		hosts[h] = s.host(h, seed, p, adjacency[h][0])
@@ -190,20 +191,21 @@ func checkLB(a experiment.Algorithm, seed uint64) error {
 // to which its NIC leads.
 func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.Config {
 	e := s.experiment
+	rate := s.graph.Links[up.Link].Rate
 	c := host.Config{
 		Node:       h,
 		Name:       s.graph.Nodes[h].Name,
 		IP:         wire.HostIP(h),
 		MAC:        wire.MAC(h, 0),
 		NextHopMAC: wire.MAC(up.Peer.Node, up.Peer.Port),
-		Rate:       s.graph.Links[up.Link].Rate,
+		Rate:       rate,
 		MTU:        e.Links.MTU,
 		Sizes:      p.Format.Sizes,
-		RTO:        s.sizing.rto(e.Hosts.MinRTO),
+		RTO:        s.sizing.rto(e.Hosts.MinRTO, rate),
 		AckEvery:   e.Hosts.AckEvery,
 		CC:         e.Hosts.CC,
 		LB:         e.Hosts.LB,
-		Path:       p.Path,
+		Path:       s.sizing.path(rate),
 		CSIG:       p.CSIG,
 		Seed:       seed,
 		Measure:    p.Measure,

@@ -18,26 +18,19 @@ import (
 // sizing is what the reference simulator derives from the topology: the network
 // RTT, and from it queues and thresholds (docs/references.md#network-constants and #switch-queue).
 type sizing struct {
-	path       congestion.Path
-	queue      units.Size // data queue of a switch port
-	bdpPackets units.Size // bandwidth-delay product in packets
+	links experiment.Links
+	rtt   units.Duration // of the network
 }
 
 func newSizing(g *topologies.Graph, links experiment.Links) sizing {
-	rate := g.Links[g.Adjacency()[0][0].Link].Rate
-	rtt := networkRTT(g, links)
-	s := sizing{
-		path:       congestion.Path{LinkRate: rate, NetworkRTT: rtt, MTU: links.MTU, Header: links.Header, Trim: links.Trim},
-		bdpPackets: (rate.Volume(rtt) + links.MTU - 1) / links.MTU,
-		queue:      links.Queue,
-	}
-	if s.queue == 0 {
-		s.queue = s.bdpPackets * links.MTU
-		if !links.Trim {
-			s.queue *= 5
-		}
-	}
-	return s
+	return sizing{links: links, rtt: networkRTT(g, links)}
+}
+
+// path returns what the congestion control of a host with a link of the given rate
+// knows.
+func (s sizing) path(rate units.Rate) congestion.Path {
+	l := s.links
+	return congestion.Path{LinkRate: rate, NetworkRTT: s.rtt, MTU: l.MTU, Header: l.Header, Trim: l.Trim}
 }
 
 // networkRTT returns the time of a full packet from a host to the farthest other
@@ -51,69 +44,68 @@ func networkRTT(g *topologies.Graph, links experiment.Links) units.Duration {
 	}
 	for i := range there.Links {
 		l := &there.Links[i]
-		l.Delay = 2*l.Delay + l.Rate.Serialisation(links.MTU) + l.Rate.Serialisation(links.Header)
+		l.Delay = 2*l.Delay + l.Rate.Serialisation(links.MTU+links.Overhead) + l.Rate.Serialisation(links.Header+links.Overhead)
 	}
 	_, rtt := topologies.LongestPath(&there)
 	return rtt
 }
 
-// share returns the given tenths of the BDP, in whole packets rounded up.
-func (s sizing) share(tenths units.Size) units.Size {
-	return (s.bdpPackets*tenths + 9) / 10 * s.path.MTU
-}
-
-// rto returns the retransmission timeout: the one given, or where that is 0 the
-// reference's, 15 us and six full queues.
-func (s sizing) rto(given units.Duration) units.Duration {
-	if given != 0 {
-		return given
-	}
-	return 15*units.Microsecond + 6*s.path.LinkRate.Serialisation(s.queue)
-}
-
-// buffer returns the limits of a switch port's queues.
-func (s sizing) buffer(links experiment.Links) buffer.Limits {
-	limits := buffer.Limits{Data: s.queue, Control: links.ControlQueue}
-	if limits.Control == 0 {
-		limits.Control = 2 * s.queue
-	}
-	return limits
-}
-
-// thresholds returns the ECN thresholds of a switch port.
-func (s sizing) thresholds(ecn experiment.ECN) (aqm.Thresholds, error) {
-	t := aqm.Thresholds{Low: ecn.Low, High: ecn.High}
-	if t.Low == 0 {
-		t.Low = s.share(2)
-	}
-	if t.High == 0 {
-		t.High = s.share(8)
-	}
-	if t.Low > t.High {
-		return t, failure.At("links.ecn.low", fmt.Errorf("%v lies above links.ecn.high, %v", t.Low, t.High))
-	}
-	return t, nil
-}
-
-// marking is the AQM policy of every switch port.
-type marking struct {
-	policy     algorithm.Choice
+// portSizing is the queues and thresholds of a port by its own rate. Departs from the
+// reference where links differ: that takes the rate of the hosts' links for all.
+type portSizing struct {
+	queue      units.Size // data queue
+	control    units.Size
 	thresholds aqm.Thresholds
 }
 
-// newMarking chooses the AQM policy, and refuses parameters that make no sense at one
-// of the rates.
-func newMarking(g *topologies.Graph, links experiment.Links, s sizing) (m marking, err error) {
+// port returns the sizing of a port of the given rate.
+func (s sizing) port(rate units.Rate) portSizing {
+	l := s.links
+	packets := (rate.Volume(s.rtt) + l.MTU - 1) / l.MTU // bandwidth-delay product
+	share := func(tenths units.Size) units.Size { return (packets*tenths + 9) / 10 * l.MTU }
+	p := portSizing{queue: l.Queue, control: l.ControlQueue, thresholds: aqm.Thresholds{Low: l.ECN.Low, High: l.ECN.High}}
+	if p.queue == 0 {
+		p.queue = packets * l.MTU
+		if !l.Trim {
+			p.queue *= 5
+		}
+	}
+	if p.control == 0 {
+		p.control = 2 * p.queue
+	}
+	if l.ECN.Enabled && p.thresholds.Low == 0 {
+		p.thresholds.Low = share(2)
+	}
+	if l.ECN.Enabled && p.thresholds.High == 0 {
+		p.thresholds.High = share(8)
+	}
+	return p
+}
+
+// buffer returns the limits of a switch port's queues.
+func (p portSizing) buffer() buffer.Limits { return buffer.Limits{Data: p.queue, Control: p.control} }
+
+// rto returns the retransmission timeout of a host: the one given, or where that is
+// 0 the reference's, 15 us and the time to drain six full queues at the rate of the
+// host's link.
+func (s sizing) rto(given units.Duration, rate units.Rate) units.Duration {
+	if given != 0 {
+		return given
+	}
+	queue := s.port(rate).queue
+	packets := (queue + s.links.MTU - 1) / s.links.MTU
+	return 15*units.Microsecond + 6*rate.Serialisation(queue+packets*s.links.Overhead)
+}
+
+// newMarking chooses the AQM policy of every switch port, and refuses thresholds and
+// parameters that make no sense at the rate of one of them.
+func newMarking(g *topologies.Graph, links experiment.Links, s sizing) (algorithm.Choice, error) {
 	if !links.ECN.Enabled {
-		return marking{policy: algorithm.Choice{Name: "none"}, thresholds: aqm.Thresholds{Low: links.ECN.Low, High: links.ECN.High}}, nil
+		return algorithm.Choice{Name: "none"}, nil
 	}
-	m.policy = links.AQM
-	if m.thresholds, err = s.thresholds(links.ECN); err != nil {
-		return m, err
-	}
-	policy, ok := aqm.Table.Lookup(m.policy.Name)
+	policy, ok := aqm.Table.Lookup(links.AQM.Name)
 	if !ok {
-		return m, failure.At("links.aqm", fmt.Errorf("unknown AQM %q", m.policy.Name))
+		return links.AQM, failure.At("links.aqm", fmt.Errorf("unknown AQM %q", links.AQM.Name))
 	}
 	tried := map[units.Rate]bool{}
 	for _, l := range g.Links {
@@ -121,10 +113,14 @@ func newMarking(g *topologies.Graph, links experiment.Links, s sizing) (m markin
 			continue
 		}
 		tried[l.Rate] = true
-		port := aqm.Port{Rate: l.Rate, Queue: s.queue, ECN: m.thresholds, Random: rand.New(rand.NewPCG(0, 0))}
-		if _, err := policy.New(port, m.policy.Params); err != nil {
-			return m, failure.AtParam("links.aqm", err)
+		sizes := s.port(l.Rate)
+		if t := sizes.thresholds; t.Low > t.High {
+			return links.AQM, failure.At("links.ecn.low", fmt.Errorf("%v lies above links.ecn.high, %v, at a port of %v", t.Low, t.High, l.Rate))
+		}
+		port := aqm.Port{Rate: l.Rate, Queue: sizes.queue, ECN: sizes.thresholds, Random: rand.New(rand.NewPCG(0, 0))}
+		if _, err := policy.New(port, links.AQM.Params); err != nil {
+			return links.AQM, failure.AtParam("links.aqm", err)
 		}
 	}
-	return m, nil
+	return links.AQM, nil
 }

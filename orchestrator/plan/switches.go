@@ -24,8 +24,12 @@ func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjac
 	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
 		c := s.switchConfig(n, seed, p)
 		for i, a := range adjacency[n] {
+			rate := s.graph.Links[a.Link].Rate
+			sizes := s.sizing.port(rate)
 			port := dataplane.Port{
-				Rate:    s.graph.Links[a.Link].Rate,
+				Rate:    rate,
+				Buffer:  sizes.buffer(),
+				ECN:     sizes.thresholds,
 				MAC:     wire.MAC(n, i),
 				PeerMAC: wire.MAC(a.Peer.Node, a.Peer.Port),
 				LastHop: s.graph.Nodes[a.Peer.Node].Kind == topologies.Host,
@@ -46,7 +50,6 @@ func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjac
 
 // switchConfig returns the configuration of a switch, without its ports.
 func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
-	links := s.experiment.Links
 	c := dataplane.Config{
 		Node:  n,
 		Name:  s.graph.Nodes[n].Name,
@@ -57,10 +60,8 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 			Seed:  wire.Mix(seed, uint64(n)),
 		},
 		Sizes:   p.Format.Sizes,
-		Buffer:  s.sizing.buffer(links),
-		AQM:     s.marking.policy,
-		ECN:     s.marking.thresholds,
-		Trim:    links.Trim,
+		AQM:     s.marking,
+		Trim:    s.experiment.Links.Trim,
 		Pairs:   p.Pairs,
 		Seed:    seed,
 		Records: p.Interval,

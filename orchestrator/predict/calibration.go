@@ -212,7 +212,7 @@ func programLoad(p *plan.Plan) float64 {
 	adjacency := p.Graph.Adjacency()
 	var perSecond float64
 	for _, h := range p.ApplicationHosts() {
-		perSecond += float64(p.Graph.Links[adjacency[h][0].Link].Rate) / 8 / float64(p.ApplicationMTU+experiment.FrameOverhead) * float64(hops)
+		perSecond += float64(p.Graph.Links[adjacency[h][0].Link].Rate) / 8 / float64(p.ApplicationMTU+experiment.FrameOverhead+p.Format.Overhead) * float64(hops)
 	}
 	return perSecond
 }

@@ -104,7 +104,7 @@ func Run(p *plan.Plan) (e Estimate) {
 				direction = 1
 			}
 			at = l.A.Node + l.B.Node - at
-			load[2*id+direction] += l.Rate.Serialisation(f.Size)
+			load[2*id+direction] += l.Rate.Serialisation(f.Size + units.Size(f.Packets)*p.Format.Overhead)
 			e.ModelTime = max(e.ModelTime, load[2*id+direction])
 		}
 	}

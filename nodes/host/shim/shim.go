@@ -33,6 +33,7 @@ type Shim struct {
 
 	ready node.PortSet
 	nic   units.Serialiser
+	sizes wire.Sizes
 	port  metrics.PortRecorder
 	name  string
 }
@@ -45,6 +46,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Shim, error) {
 		sink:  sink,
 		ready: node.NewPortSet(Ports),
 		nic:   units.NewSerialiser(cfg.Rate),
+		sizes: cfg.Sizes,
 		port:  metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records, sink),
 		name:  cfg.Name,
 	}
@@ -91,7 +93,7 @@ func (s *Shim) Transmit(now units.Time, port int) (*wire.Packet, units.Time, boo
 	if p == nil {
 		return nil, now, false
 	}
-	departs := s.nic.Departure(now, p.Size)
+	departs := s.nic.Departure(now, s.sizes.OnLine(p))
 	s.port.Transmit(now, departs, int64(p.Size), false)
 	return p, departs, true
 }

@@ -198,10 +198,11 @@ type aSwitch struct {
 
 func newSwitch(t testing.TB, c shim.Config) aSwitch {
 	t.Helper()
+	limits := buffer.Limits{Data: units.MB, Control: units.MB}
 	cfg := dataplane.Config{
-		Node: 20, Name: "tor0", Sizes: c.Sizes, Buffer: buffer.Limits{Data: units.MB, Control: units.MB}, AQM: algorithm.Choice{Name: "none"},
+		Node: 20, Name: "tor0", Sizes: c.Sizes, AQM: algorithm.Choice{Name: "none"},
 		CSIG: &dataplane.CSIG{Domain: *c.CSIG, Tau: units.Microsecond}, Records: units.Millisecond,
-		Ports:   []dataplane.Port{{Rate: rate, Locator: 6}, {Rate: rate, Locator: 7}},
+		Ports:   []dataplane.Port{{Rate: rate, Buffer: limits, Locator: 6}, {Rate: rate, Buffer: limits, Locator: 7}},
 		Forward: forward.Config{Group: make([]uint16, 10), Ports: [][]uint16{{1}}},
 	}
 	// The meters are busy already, so that the switch has less than the initial

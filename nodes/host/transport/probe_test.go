@@ -110,15 +110,17 @@ func TestSampleGetsOld(t *testing.T) {
 		s.cc.out.BaseRTT = rtt
 		r := newReceiver(100*mss, 1)
 		var sent units.Time
+		var psn uint32
 		for sent == 0 {
 			if p := s.send(); p.Tag() != nil {
-				sent = s.now
+				sent, psn = s.now, p.PSN()
 				d.Update(p.Tag(), 100_000, 5)
 				s.answer(r, p, sent.Add(units.Microsecond))
 			}
 		}
 		for _, after := range []units.Duration{test.limit, test.limit + 1} {
-			s.answer(r, s.send(), sent.Add(after))
+			s.now = sent.Add(after)
+			s.ack(wire.AckFields{Acked: psn}, 0) // brings neither a sample nor an RTT
 			got := s.cc.acks[len(s.cc.acks)-1].CSIG[test.signal]
 			if want := after == test.limit; got.Valid != want || got.Valid && (got.Age != after || got.Fresh) {
 				t.Errorf("%v, limit %v, after %v: sample %+v, want valid %v and not fresh", test.signal, test.limit, after, got, want)
@@ -294,7 +296,7 @@ func TestProbes(t *testing.T) {
 	}
 	at := start.Add(25 * units.Microsecond)
 	s.answer(r, data[0], at)
-	if got := s.last(); !got.Valid || got.Fresh || got.Sample.Low > 6000 || got.Sample.High < 6000 || got.Age != 15*units.Microsecond {
+	if got := s.last(); !got.Valid || !got.Fresh || got.Sample.Low > 6000 || got.Sample.High < 6000 || got.Age != 15*units.Microsecond {
 		t.Errorf("sample %+v, want a delay of 6000 ns, 15us old", got)
 	}
 	// A flow that is done sends no more.

@@ -256,6 +256,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	event.RTT, event.HasRTT = 0, dated && s.slot(f.Acked).state == outstanding
 	if event.HasRTT {
 		event.RTT = now.Sub(s.slot(f.Acked).sentAt)
+		s.signalling.rtt = event.RTT
 	}
 	sample := s.sampleOf(now, p, f.Acked, f.EV, dated)
 	s.signalling.signals(now, s.cc, &sample, &event.CSIG)

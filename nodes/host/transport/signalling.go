@@ -24,7 +24,7 @@ type Tagging struct {
 	// want.
 	Telemetry csig.Weights
 	// MaxAge is up to which age a sample of delay or queue depth is used, which are of
-	// one moment; 0: twice the base RTT.
+	// one moment; 0: twice the last RTT.
 	MaxAge units.Duration
 }
 
@@ -46,7 +46,7 @@ type PathSignals struct {
 	Hops []Hop
 }
 
-// Unloaded returns the residence of a packet of the given wire size in the slowest
+// Unloaded returns the residence of a packet that takes size on the line in the slowest
 // hop of the idle path.
 func (p *PathSignals) Unloaded(size units.Size) (slowest units.Duration) {
 	for _, h := range p.Hops {
@@ -62,6 +62,10 @@ type held struct {
 	sample   csig.Sample
 	sentAt   units.Time // of the packet that carried it
 	unloaded units.Duration
+	// delivered reports that the controller has had it. What a probe brings is not
+	// delivered before the next ACK.
+	delivered bool
+	kept      bool // in signalling, unless a newer one is
 }
 
 // signalling is the part of a sender that asks the network for CSIG samples, on
@@ -80,6 +84,7 @@ type signalling struct {
 	probed    [probesKept]probe // the last ones, by number
 
 	held [csig.Types]held
+	rtt  units.Duration // the last one measured
 	last units.Time // a sample came then, or the flow started to want them; units.Never: it does not
 }
 
@@ -89,7 +94,7 @@ func newSignalling(c *SenderConfig) signalling {
 		g.sampler = csig.NewSampler(c.Tagging.Sampling, c.Random)
 	}
 	g.lb, _ = c.LB.(balance.Listener)
-	g.full = g.paths.Unloaded(c.MTU)
+	g.full = g.paths.Unloaded(c.MTU + c.Sizes.Overhead)
 	return g
 }
 
@@ -135,9 +140,11 @@ func (g *signalling) decode(p *wire.Packet) (s csig.Sample, ok bool) {
 	return g.domain.Decode(tag[:n+2])
 }
 
-// limit returns the age up to which a sample of type t is used. What is measured
-// over an interval is as old as that at least (docs/references.md#reflection).
-func (g *signalling) limit(t csig.Type, rtt units.Duration) units.Duration {
+// limit returns the age up to which a sample of type t is used. It has the age of an
+// RTT when it arrives, and what is measured over an interval is as old as that
+// besides (docs/references.md#reflection).
+func (g *signalling) limit(t csig.Type, base units.Duration) units.Duration {
+	rtt := max(g.rtt, base)
 	switch {
 	case t.Min():
 		return 2 * max(rtt, g.domain.Interval())
@@ -158,14 +165,17 @@ func (g *signalling) signals(now units.Time, wanted *congestion.Output, fresh *h
 		if wanted.Wants[t] == 0 {
 			continue
 		}
-		s, first := &g.held[t], false
+		s := &g.held[t]
 		if fresh.valid && fresh.sample.Type == t {
-			s, first = fresh, true
+			s.delivered = s.delivered || fresh.kept
+			s = fresh
 		}
 		age := now.Sub(s.sentAt)
-		if !s.valid || !first && age > g.limit(t, wanted.BaseRTT) {
+		if !s.valid || s != fresh && age > g.limit(t, wanted.BaseRTT) {
 			continue
 		}
+		first := !s.delivered
+		s.delivered = true
 		out[t] = congestion.Signal{
 			Valid: true, Fresh: first, EV: s.ev, Sample: s.sample, SentAt: s.sentAt, Age: age, Unloaded: s.unloaded,
 		}
@@ -192,7 +202,7 @@ func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Ti
 	if sample.Type == csig.Delay {
 		h.unloaded = g.full
 		if size != s.cfg.MTU {
-			h.unloaded = g.paths.Unloaded(size)
+			h.unloaded = g.paths.Unloaded(size + s.cfg.Sizes.Overhead)
 		}
 	}
 	if sample.DoNotUpdate {
@@ -204,6 +214,7 @@ func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Ti
 	g.last = now
 	if old := &g.held[sample.Type]; sentAt != units.Never && (!old.valid || old.sentAt <= sentAt) {
 		s.totals.FreshSamples++
+		h.kept = true
 		*old = h
 	}
 	return h

@@ -49,6 +49,9 @@ func (b *Port) Pop() (p *wire.Packet, fromData bool) {
 // Data returns the wire bytes in the data queue.
 func (b *Port) Data() units.Size { return b.data.Bytes() }
 
+// DataLen returns the packets in the data queue.
+func (b *Port) DataLen() int { return b.data.Len() }
+
 // Len returns the packets in both queues.
 func (b *Port) Len() int { return b.data.Len() + b.control.Len() }
 

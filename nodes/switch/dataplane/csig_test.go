@@ -187,7 +187,7 @@ func TestTrimmingSetsD(t *testing.T) {
 		for _, rule := range []csig.TrimRule{csig.TrimForceLocal, csig.TrimMeasured, csig.TrimNone} {
 			cfg := withCSIG(config(), format)
 			cfg.CSIG.Domain.TrimRule = rule
-			cfg.Buffer.Data = 4150
+			dataLimit(&cfg, 4150)
 			r := newRig(t, cfg)
 			a, b := r.tagged(1, 4150, csig.Delay), r.tagged(1, 4150, csig.Delay)
 			fresh := bytes.Clone(a.Tag())
@@ -201,7 +201,11 @@ func TestTrimmingSetsD(t *testing.T) {
 				t.Fatalf("%v: %+v, %v, want a trimmed packet with D", format, got, err)
 			}
 			want := bytes.Clone(fresh)
-			r.domain.Trim(want, 0, cfg.Ports[1].Locator) // measured: it has not waited yet
+			measured := uint64(332) // a: serialised at the ingress, with nothing before it in the queue
+			if trimmed == b {
+				measured += 332 // behind a
+			}
+			r.domain.Trim(want, measured, cfg.Ports[1].Locator)
 			if !bytes.Equal(trimmed.Tag(), want) {
 				t.Errorf("%v, %v: tag %x, want %x", format, rule, trimmed.Tag(), want)
 			}
@@ -221,7 +225,7 @@ func TestTrimmingSetsD(t *testing.T) {
 func TestTrimmingPassesTags(t *testing.T) {
 	cfg := withCSIG(config(), csig.FormatCompact)
 	cfg.Ports[1].Policies[csig.Delay] = dataplane.Pass
-	cfg.Buffer.Data = 4150
+	dataLimit(&cfg, 4150)
 	r := newRig(t, cfg)
 	a, b := r.tagged(1, 4150, csig.Delay), r.tagged(1, 4150, csig.Delay)
 	fresh := bytes.Clone(a.Tag())

@@ -34,10 +34,8 @@ type Config struct {
 	Ports   []Port
 	Forward forward.Config
 	Sizes   wire.Sizes
-	Buffer  buffer.Limits    // of every port
 	AQM     algorithm.Choice // of aqm.Table, at every port
-	ECN     aqm.Thresholds
-	Trim    bool // trim what does not fit; otherwise drop it
+	Trim    bool             // trim what does not fit; otherwise drop it
 	CSIG    *CSIG
 	Pairs   []metrics.Pair // of hosts with programs: the flows of raw frames
 	Seed    uint64
@@ -47,6 +45,8 @@ type Config struct {
 // Port is one port.
 type Port struct {
 	Rate     units.Rate
+	Buffer   buffer.Limits
+	ECN      aqm.Thresholds
 	MAC      [6]byte
 	PeerMAC  [6]byte
 	LastHop  bool // leads to a host
@@ -60,9 +60,12 @@ type Port struct {
 type CSIG struct {
 	Domain csig.Config
 	Meter  meter.Mode
+	Phase  meter.Phase
 	Delay  DelayMode
 	Depth  meter.DepthMode
 	Tau    units.Duration // constant of meter.Drain
+	// CountTrimmed has trimmed packets count as used bandwidth.
+	CountTrimmed bool
 }
 
 // Policy is what an egress port does to the tags of one signal type.
@@ -94,9 +97,10 @@ func Policies() []string { return slices.Clone(policyNames[:]) }
 // DelayMode is what the per-hop delay signal holds.
 type DelayMode uint8
 
-// Delay modes. Residence is first bit in to first bit out at equal link rates:
-// waiting plus serialisation at the egress, plus the switch's own delay (a 4150 B
-// packet through an idle 100 Gb/s port: 332 ns). Wait is the time in the queue.
+// Delay modes. Residence is first bit in to first bit out: serialisation at the
+// ingress port's rate, the switch's own delay and waiting (a 4150 B packet that
+// comes from a 100 Gb/s link through an idle switch: 332 ns). Wait is the time in
+// the queue.
 const (
 	Residence DelayMode = iota
 	Wait
@@ -203,24 +207,34 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 	}
 	for i, p := range cfg.Ports {
 		random := node.Random(cfg.Seed, cfg.Node, node.RandomPort, i)
-		marking, err := policy.New(aqm.Port{Rate: p.Rate, Queue: cfg.Buffer.Data, ECN: cfg.ECN, Random: random}, cfg.AQM.Params)
+		marking, err := policy.New(aqm.Port{Rate: p.Rate, Queue: p.Buffer.Data, ECN: p.ECN, Random: random}, cfg.AQM.Params)
 		if err != nil {
 			return nil, fmt.Errorf("switch %s: aqm %w", cfg.Name, err)
 		}
 		s.ports[i] = port{
 			Port:   p,
-			buffer: buffer.NewPort(cfg.Buffer),
+			buffer: buffer.NewPort(p.Buffer),
 			line:   units.NewSerialiser(p.Rate),
 			random: random,
 			aqm:    marking,
 			record: metrics.NewPortRecorder(cfg.Node, i, cfg.Records, sink),
 		}
 		if s.domain != nil {
-			s.ports[i].abw = meter.NewBandwidth(p.Rate, s.domain.Interval(), cfg.CSIG.Meter)
-			s.ports[i].depth = meter.NewDepth(cfg.CSIG.Depth, cfg.Buffer.Data, p.Rate, cfg.CSIG.Tau)
+			s.ports[i].abw = s.newBandwidth(i)
+			s.ports[i].depth = meter.NewDepth(cfg.CSIG.Depth, p.Buffer.Data, p.Rate, cfg.CSIG.Tau)
 		}
 	}
 	return s, nil
+}
+
+// newBandwidth returns the meter of a port. The phase of its windows comes from a
+// generator of its own, so that it changes no other decision of a run.
+func (s *Switch) newBandwidth(port int) meter.Bandwidth {
+	interval, phase := s.domain.Interval(), units.Duration(0)
+	if s.cfg.CSIG.Phase == meter.Seeded {
+		phase = units.Duration(node.Random(s.cfg.Seed, s.cfg.Node, node.RandomMeter, port).Int64N(int64(interval)))
+	}
+	return meter.NewBandwidth(s.cfg.Ports[port].Rate, interval, s.cfg.CSIG.Meter, phase)
 }
 
 // Ready is the set of ports that have something to send.
@@ -228,7 +242,7 @@ func (s *Switch) Ready() node.PortSet { return s.ready }
 
 // Receive takes a packet from a port.
 func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
-	p.EnqueuedAt = now
+	p.EnqueuedAt, p.Ingress = now, uint16(ingress)
 	if s.ports[ingress].Outside && p.Tag() != nil {
 		p.StripTag()
 		p.Size = s.cfg.Sizes.Of(p)
@@ -328,7 +342,9 @@ func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packe
 func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 	if tag := p.Tag(); tag != nil && s.domain != nil {
 		if t, _ := s.domain.Peek(tag); t < csig.Types && out.Policies[t] == Update {
-			s.domain.Trim(tag, s.signal(now, now, out, t, p), out.Locator)
+			// The packet would have left its queue when all before it had.
+			drain := out.line.Takes(out.buffer.Data() + units.Size(out.buffer.DataLen())*s.cfg.Sizes.Overhead)
+			s.domain.Trim(tag, s.signal(now, now.Add(drain), out, t, p), out.Locator)
 		}
 	}
 	before := p.Size
@@ -356,21 +372,24 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 			p.MarkCE()
 		}
 	}
-	// The delay signal covers the packet's own serialisation, so departs comes
-	// first; a tag that is then removed is charged to this port for the last time.
+	// A tag that is removed is charged to this port for the last time.
 	size := p.Size
-	departs := out.line.Departure(now, size)
+	departs := out.line.Departure(now, s.cfg.Sizes.OnLine(p))
 	out.record.Transmit(now, departs, int64(size), marked)
 	if s.domain != nil {
 		if tag := p.Tag(); tag != nil {
-			s.handleTag(now, departs, out, p, tag)
+			s.handleTag(now, out, p, tag)
 		}
-		out.abw.Transmit(now, size)
+		// "Dropped or truncated packets are not part of" available bandwidth
+		// (docs/references.md#available-bandwidth).
+		if s.cfg.CSIG.CountTrimmed || !p.Trimmed() {
+			out.abw.Transmit(now, departs, size)
+		}
 	}
 	return p, departs, true
 }
 
-func (s *Switch) handleTag(now, departs units.Time, out *port, p *wire.Packet, tag []byte) {
+func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte) {
 	t, _ := s.domain.Peek(tag)
 	if t >= csig.Types {
 		s.tags[csig.Unknown]++
@@ -378,7 +397,7 @@ func (s *Switch) handleTag(now, departs units.Time, out *port, p *wire.Packet, t
 	}
 	switch out.Policies[t] {
 	case Update:
-		outcome := s.domain.Update(tag, s.signal(now, departs, out, t, p), out.Locator)
+		outcome := s.domain.Update(tag, s.signal(now, now, out, t, p), out.Locator)
 		s.tags[outcome]++
 		return
 	case Pass:
@@ -394,8 +413,9 @@ func (s *Switch) handleTag(now, departs units.Time, out *port, p *wire.Packet, t
 	p.Size = s.cfg.Sizes.Of(p)
 }
 
-// signal returns the port's own value of a signal, in the raw unit of its type.
-func (s *Switch) signal(now, departs units.Time, out *port, t csig.Type, p *wire.Packet) uint64 {
+// signal returns the port's own value of a signal at now, in the raw unit of its
+// type. The packet starts to leave at starts; the delay is the time until then.
+func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.Packet) uint64 {
 	switch t {
 	case csig.ABW:
 		return out.abw.Available(now)
@@ -404,14 +424,16 @@ func (s *Switch) signal(now, departs units.Time, out *port, t csig.Type, p *wire
 	case csig.NQD:
 		return out.depth.Of(out.buffer.Data())
 	}
-	delay := departs.Sub(p.EnqueuedAt)
-	if s.cfg.CSIG.Delay == Wait {
-		delay = s.waited(now, p)
+	delay := s.waited(starts, p)
+	if s.cfg.CSIG.Delay == Residence {
+		// The packet arrived with its last bit.
+		delay = starts.Sub(p.EnqueuedAt) + s.ports[p.Ingress].line.Takes(s.cfg.Sizes.OnLine(p))
 	}
 	return uint64(delay / units.Nanosecond)
 }
 
-// waited returns the time that a packet was in the queue of its egress port.
+// waited returns the time that a packet was, until now, in the queue of its egress
+// port.
 func (s *Switch) waited(now units.Time, p *wire.Packet) units.Duration {
 	return now.Sub(p.EnqueuedAt) - s.cfg.Delay
 }

@@ -46,7 +46,7 @@ func TestTrimmingCoin(t *testing.T) {
 	for seed := range uint64(rounds) {
 		cfg := config()
 		cfg.Seed = seed
-		cfg.Buffer.Data = 2 * 4150
+		dataLimit(&cfg, 2*4150)
 		cfg.Ports[1].LastHop = seed%2 == 0
 		r := newRig(t, cfg)
 		var packets []*wire.Packet
@@ -88,7 +88,7 @@ func TestTrimmedTailTooSmall(t *testing.T) {
 	for seed := range uint64(64) {
 		cfg := config()
 		cfg.Seed = seed
-		cfg.Buffer.Data = 4150 + 1000
+		dataLimit(&cfg, 4150+1000)
 		cfg.Records = units.Nanosecond * 1000
 		r := newRig(t, cfg)
 		packets := []*wire.Packet{r.data(1, 4150), r.data(1, 4150), r.data(1, 1000), r.data(1, 4150)}

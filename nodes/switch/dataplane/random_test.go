@@ -29,8 +29,8 @@ func TestConservation(t *testing.T) {
 		cfg.Seed = rnd.Uint64()
 		cfg.Trim = round%4 != 0
 		marking(&cfg, 4150, 6*4150)
-		cfg.Buffer.Data = 8 * 4150
-		cfg.Buffer.Control = []units.Size{200, 4150, 100_000}[rnd.IntN(3)]
+		dataLimit(&cfg, 8*4150)
+		controlLimit(&cfg, []units.Size{200, 4150, 100_000}[rnd.IntN(3)])
 		cfg.Delay = []units.Duration{0, 300 * units.Nanosecond}[rnd.IntN(2)]
 		cfg.Sizes.CountTag = rnd.IntN(2) == 0
 		cfg.Ports[0].Outside = rnd.IntN(2) == 0
@@ -71,8 +71,8 @@ func TestConservation(t *testing.T) {
 					t.Fatalf("seed %d: port %d: %d bytes in, %d out + %d dropped + %d cut + %d queued", seed, p.Port,
 						p.EnqueuedBytes, p.TxBytes, p.DroppedBytes, p.CutBytes, p.QueuedBytes)
 				}
-				if p.QueueMax > int64(cfg.Buffer.Data) {
-					t.Fatalf("seed %d: port %d: queue of %d B, limit %d", seed, p.Port, p.QueueMax, cfg.Buffer.Data)
+				if limit := cfg.Ports[p.Port].Buffer.Data; p.QueueMax > int64(limit) {
+					t.Fatalf("seed %d: port %d: queue of %d B, limit %d", seed, p.Port, p.QueueMax, limit)
 				}
 				enqueued, dropped, queued, tx = enqueued+p.EnqueuedPackets, dropped+p.DroppedPackets, queued+p.QueuedPackets, tx+p.TxPackets
 			}
@@ -158,7 +158,7 @@ func TestNothingAllocatesPerPacket(t *testing.T) {
 		marking(&cfg, 0, 20*4150)
 		cfg.Records = units.Hour
 		cfg.Delay = 100 * units.Nanosecond
-		cfg.Buffer.Data = 2 * 4150
+		dataLimit(&cfg, 2*4150)
 		pool := new(wire.Pool)
 		var records metrics.Batch
 		sw, err := dataplane.New(cfg, pool, &records)

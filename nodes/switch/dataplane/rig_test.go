@@ -26,7 +26,6 @@ func config() dataplane.Config {
 		Node: 9, Name: "tor0",
 		Forward: forward.Config{Group: []uint16{0, 1, 2, 3, 4}, Ports: [][]uint16{{0}, {1}, {2}, {3}, {}}},
 		Sizes:   sizes,
-		Buffer:  buffer.Limits{Data: 10 * 4150, Control: 20 * 4150},
 		AQM:     algorithm.Choice{Name: "none"},
 		Trim:    true,
 		Seed:    1,
@@ -34,7 +33,7 @@ func config() dataplane.Config {
 	}
 	for i := range 4 {
 		cfg.Ports = append(cfg.Ports, dataplane.Port{
-			Rate: 100 * units.Gbps, MAC: wire.MAC(9, i), PeerMAC: wire.MAC(i, 0), Locator: uint16(10 + i),
+			Rate: 100 * units.Gbps, Buffer: buffer.Limits{Data: 10 * 4150, Control: 20 * 4150}, MAC: wire.MAC(9, i), PeerMAC: wire.MAC(i, 0), Locator: uint16(10 + i),
 		})
 	}
 	return cfg
@@ -42,7 +41,24 @@ func config() dataplane.Config {
 
 // marking makes the switch of cfg mark between two thresholds.
 func marking(cfg *dataplane.Config, low, high units.Size) {
-	cfg.AQM, cfg.ECN = algorithm.Choice{Name: "linear"}, aqm.Thresholds{Low: low, High: high}
+	cfg.AQM = algorithm.Choice{Name: "linear"}
+	for i := range cfg.Ports {
+		cfg.Ports[i].ECN = aqm.Thresholds{Low: low, High: high}
+	}
+}
+
+// dataLimit limits the data queue of every port of cfg.
+func dataLimit(cfg *dataplane.Config, limit units.Size) {
+	for i := range cfg.Ports {
+		cfg.Ports[i].Buffer.Data = limit
+	}
+}
+
+// controlLimit limits the control queue of every port of cfg.
+func controlLimit(cfg *dataplane.Config, limit units.Size) {
+	for i := range cfg.Ports {
+		cfg.Ports[i].Buffer.Control = limit
+	}
 }
 
 // withCSIG puts the switch of cfg into a domain whose delay buckets are 500 ns

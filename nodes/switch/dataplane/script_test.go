@@ -88,19 +88,21 @@ func play(t *testing.T, file string) {
 // and the seed of the coin (seed).
 func configure(words []string) (cfg dataplane.Config, err error) {
 	cfg = config()
+	var port dataplane.Port // whose limits and thresholds all ports get
+	port.Buffer = cfg.Ports[0].Buffer
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "data":
-			cfg.Buffer.Data, err = units.ParseSize(value)
+			port.Buffer.Data, err = units.ParseSize(value)
 		case "control":
-			cfg.Buffer.Control, err = units.ParseSize(value)
+			port.Buffer.Control, err = units.ParseSize(value)
 		case "aqm":
 			cfg.AQM = algorithm.Choice{Name: value}
 		case "low":
-			cfg.ECN.Low, err = units.ParseSize(value)
+			port.ECN.Low, err = units.ParseSize(value)
 		case "high":
-			cfg.ECN.High, err = units.ParseSize(value)
+			port.ECN.High, err = units.ParseSize(value)
 		case "trim":
 			cfg.Trim = value == "true"
 		case "seed":
@@ -111,6 +113,9 @@ func configure(words []string) (cfg dataplane.Config, err error) {
 		if err != nil {
 			return cfg, err
 		}
+	}
+	for i := range cfg.Ports {
+		cfg.Ports[i].Buffer, cfg.Ports[i].ECN = port.Buffer, port.ECN
 	}
 	return cfg, nil
 }

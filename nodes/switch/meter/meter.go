@@ -32,6 +32,26 @@ var modes = []string{"tumbling", "sliding"}
 // Modes returns the names that ParseMode reads, in the order of their values.
 func Modes() []string { return slices.Clone(modes) }
 
+// Phase is where the windows of a port begin.
+type Phase uint8
+
+// Phases.
+const (
+	Seeded  Phase = iota // at a random time of the port's own within an interval
+	Aligned              // at the start of the run, at every port
+)
+
+// ParsePhase reads seeded or aligned; empty text is seeded.
+func ParsePhase(text string) (Phase, error) {
+	i, err := parseName("phase", text, phases)
+	return Phase(i), err
+}
+
+var phases = []string{"seeded", "aligned"}
+
+// Phases returns the names that ParsePhase reads, in the order of their values.
+func Phases() []string { return slices.Clone(phases) }
+
 // parseName returns the position of text in names; empty text is the first.
 func parseName(what, text string, names []string) (int, error) {
 	if text == "" {
@@ -47,44 +67,80 @@ func parseName(what, text string, names []string) (int, error) {
 const subWindows = 8
 
 // Bandwidth measures the available bandwidth of an egress port: its rate less
-// what it sent over an interval (docs/references.md#available-bandwidth).
-// Preamble, gap and MAC-generated frames are not counted. Before the first
-// window has closed the port counts as idle.
+// what it sent over an interval (docs/references.md#available-bandwidth). The bytes
+// of a packet are spread evenly over the time of its transmission, so that a
+// packet longer than a window belongs to all windows in which it is on the link.
+// Preamble, gap and MAC-generated frames are not counted. The port counts as idle
+// before the run.
 type Bandwidth struct {
 	rate     units.Rate
-	interval units.Duration
+	interval units.Duration // what the windows in the ring cover
 
-	sub   units.Duration // length of a window
-	ring  [subWindows]int64
-	count int   // windows in an interval
-	at    int   // ring position of the window that closes next
-	sum   int64 // bytes of the windows in the interval
-	open  int64 // bytes of the open window
-	end   units.Time
+	sub      units.Duration // length of a window
+	fraction uint           // binary digits of a byte's fraction in ring, sum, open and packet
+	ring     [subWindows]uint64
+	count    int    // windows in an interval
+	at       int    // ring position of the window that closes next
+	sum      uint64 // bytes of the windows in the interval
+	open     uint64 // bytes of the open window, as far as they are settled
+	end      units.Time
+
+	packet transmission
 }
 
-// NewBandwidth returns the meter of a port. interval must be at least 8 ps.
-func NewBandwidth(rate units.Rate, interval units.Duration, mode Mode) Bandwidth {
-	b := Bandwidth{rate: rate, interval: interval, sub: interval, count: 1}
+// transmission is the packet on the link: of its size, settled bytes belong to
+// windows already.
+type transmission struct {
+	start         units.Time
+	takes         units.Duration
+	size, settled uint64
+}
+
+// before returns how much of the packet was sent before t.
+func (x *transmission) before(t units.Time) uint64 {
+	switch elapsed := t.Sub(x.start); {
+	case elapsed >= x.takes:
+		return x.size
+	case elapsed <= 0:
+		return 0
+	default:
+		hi, lo := bits.Mul64(x.size, uint64(elapsed))
+		sent, _ := bits.Div64(hi, lo, uint64(x.takes))
+		return sent
+	}
+}
+
+// NewBandwidth returns the meter of a port. interval must be at least 8 ps; windows
+// begin phase after the start of the run, and every window before and after that.
+func NewBandwidth(rate units.Rate, interval units.Duration, mode Mode, phase units.Duration) Bandwidth {
+	b := Bandwidth{rate: rate, sub: interval, count: 1}
 	if mode == Sliding {
 		b.sub, b.count = interval/subWindows, subWindows
 	}
-	b.end = units.Time(b.sub)
+	b.interval = b.sub * units.Duration(b.count)
+	if b.end = units.Time(phase % b.sub); b.end == 0 {
+		b.end = units.Time(b.sub)
+	}
+	// 64 bits hold 16 times what the rate carries in an interval, and 16 packets of 64 KiB.
+	b.fraction = uint(max(0, 60-bits.Len64(uint64(max(rate.Volume(b.interval), 64*units.KiB)))))
 	return b
 }
 
-// Transmit counts a packet whose transmission starts at now. Calls are in order
-// of time.
-func (b *Bandwidth) Transmit(now units.Time, size units.Size) {
+// Transmit counts a packet whose first bit leaves at now and whose last bit leaves
+// at departs. Calls are in order of time; the packet before has left.
+func (b *Bandwidth) Transmit(now, departs units.Time, size units.Size) {
 	b.roll(now)
-	b.open += int64(size)
+	b.settle(units.Never)
+	b.packet = transmission{start: now, takes: departs.Sub(now), size: uint64(size) << b.fraction}
 }
 
-// Available returns the available bandwidth in byte/s.
+// Available returns the available bandwidth in byte/s, rounded to the nearest.
 func (b *Bandwidth) Available(now units.Time) uint64 {
 	b.roll(now)
-	hi, lo := bits.Mul64(uint64(b.sum), uint64(units.Second))
-	used, _ := bits.Div64(hi, lo, uint64(b.interval))
+	hi, lo := bits.Mul64(b.sum, uint64(units.Second))
+	hi, lo = hi>>b.fraction, hi<<(64-b.fraction)|lo>>b.fraction
+	lo, carry := bits.Add64(lo, uint64(b.interval)/2, 0)
+	used, _ := bits.Div64(hi+carry, lo, uint64(b.interval))
 	capacity := uint64(b.rate) / 8
 	return capacity - min(used, capacity)
 }
@@ -98,20 +154,40 @@ func (b *Bandwidth) Relative(now units.Time) uint64 {
 
 const partsPerMillion = 1_000_000
 
+// roll closes the windows that end at or before now.
 func (b *Bandwidth) roll(now units.Time) {
 	if now < b.end {
 		return
 	}
-	// Idle time of a whole interval or more empties every window at once.
 	passed := int64(now.Sub(b.end)/b.sub) + 1
-	for range min(passed, int64(b.count)+1) {
+	if skipped := passed - int64(b.count); skipped > 0 {
+		// As many windows follow as the ring has: those before leave no trace in it.
+		b.end = b.end.Add(units.Duration(skipped) * b.sub)
+		b.settle(b.end.Add(-b.sub))
+		b.open = 0
+		passed = int64(b.count)
+	}
+	for range passed {
+		b.settle(b.end)
 		b.sum += b.open - b.ring[b.at]
 		b.ring[b.at], b.open = b.open, 0
 		if b.at++; b.at == b.count {
 			b.at = 0
 		}
+		b.end = b.end.Add(b.sub)
 	}
-	b.end = b.end.Add(units.Duration(passed) * b.sub)
+}
+
+// settle books what was sent of the packet before t on the open window. A part of a
+// packet is the difference of two sums that are rounded down, so that the parts add
+// up to the packet.
+func (b *Bandwidth) settle(t units.Time) {
+	if b.packet.settled == b.packet.size {
+		return
+	}
+	sent := b.packet.before(t)
+	b.open += sent - b.packet.settled
+	b.packet.settled = sent
 }
 
 // DepthMode is what the depth of a queue is compared with.

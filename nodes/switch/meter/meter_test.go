@@ -12,64 +12,84 @@ import (
 )
 
 type transmission struct {
-	at   units.Time
-	size units.Size
+	start, departs units.Time
+	size           units.Size
 }
 
-// slowAvailable sums what was sent in the last closed window, or in the last
-// eight closed sub-windows, over the whole history.
-func slowAvailable(history []transmission, now units.Time, rate units.Rate, interval units.Duration, mode meter.Mode) uint64 {
-	window, count := interval, int64(1)
+// sentWithin returns the bytes that were on the link in [from, to), exactly: each
+// packet's are spread evenly over the time of its transmission.
+func sentWithin(history []transmission, from, to units.Time) *big.Rat {
+	sum := new(big.Rat)
+	for _, x := range history {
+		if overlap := min(x.departs, to) - max(x.start, from); overlap > 0 {
+			part := big.NewRat(int64(overlap), int64(x.departs-x.start))
+			sum.Add(sum, part.Mul(part, big.NewRat(int64(x.size), 1)))
+		}
+	}
+	return sum
+}
+
+// slowAvailable sums what was sent in the last closed window, or in the last eight
+// closed sub-windows, over the whole history.
+func slowAvailable(history []transmission, now units.Time, rate units.Rate, interval, phase units.Duration, mode meter.Mode) uint64 {
+	window, count := interval, units.Time(1)
 	if mode == meter.Sliding {
 		window, count = interval/8, 8
 	}
-	open := int64(now) / int64(window) // the window that now lies in
-	var sent int64
-	for _, t := range history {
-		if w := int64(t.at) / int64(window); w < open && w >= open-count {
-			sent += int64(t.size)
-		}
-	}
-	used := new(big.Int).Mul(big.NewInt(sent), big.NewInt(int64(units.Second)))
-	used.Quo(used, big.NewInt(int64(interval)))
+	// The latest edge of a window; none is before the run began.
+	to := now - (now-units.Time(phase)%units.Time(window)+units.Time(window))%units.Time(window)
+	used := sentWithin(history, to-count*units.Time(window), to)
+	used.Mul(used, big.NewRat(int64(units.Second), int64(count)*int64(window)))
+	used.Add(used, big.NewRat(1, 2))
+	rounded := new(big.Int).Quo(used.Num(), used.Denom())
 	capacity := int64(rate) / 8
-	if used.Cmp(big.NewInt(capacity)) >= 0 {
+	if rounded.Cmp(big.NewInt(capacity)) >= 0 {
 		return 0
 	}
-	return uint64(capacity - used.Int64())
+	return uint64(capacity - rounded.Int64())
 }
 
+// The meter against the sum over the whole history, on random traffic with idle times and
+// with packets that are shorter and longer than a window.
 func TestBandwidthAgainstHistory(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, mode := range []meter.Mode{meter.Tumbling, meter.Sliding} {
 		for _, interval := range []units.Duration{128 * units.Microsecond, 100 * units.Microsecond, 8 * units.Nanosecond} {
-			rate := []units.Rate{50 * units.Gbps, 100 * units.Gbps, 800 * units.Gbps}[r.IntN(3)]
-			b := meter.NewBandwidth(rate, interval, mode)
-			var history []transmission
-			now := units.Time(0)
-			for step := range 3000 {
-				switch r.IntN(20) {
-				case 0: // idle for several windows
-					now += units.Time(r.Int64N(int64(4 * interval)))
-				case 1: // to the very edge of a window
-					now += units.Time(interval/8) - now%units.Time(interval/8)
-				default:
-					now += units.Time(r.Int64N(int64(interval)/10 + 1))
-				}
-				if r.IntN(3) > 0 {
-					size := units.Size(64 + r.IntN(9000))
-					b.Transmit(now, size)
-					history = append(history, transmission{now, size})
-				}
-				want := slowAvailable(history, now, rate, interval, mode)
-				if got := b.Available(now); got != want {
-					t.Fatalf("seed %d, mode %d, interval %v, step %d at %v: available %d, want %d", seed, mode, interval, step, now, got, want)
-				}
-				wantPPM := new(big.Int).Mul(new(big.Int).SetUint64(want), big.NewInt(8_000_000))
-				wantPPM.Quo(wantPPM, big.NewInt(int64(rate)))
-				if got := b.Relative(now); got != wantPPM.Uint64() {
-					t.Fatalf("seed %d, mode %d, step %d: relative %d ppm, want %v", seed, mode, step, got, wantPPM)
+			for _, rate := range []units.Rate{20 * units.Mbps, 3 * units.Gbps, 100 * units.Gbps, 800 * units.Gbps} {
+				phase := units.Duration(r.Int64N(int64(interval)))
+				b := meter.NewBandwidth(rate, interval, mode, phase)
+				line := units.NewSerialiser(rate)
+				var history []transmission
+				now, free := units.Time(0), units.Time(0)
+				for step := range 1000 {
+					switch r.IntN(20) {
+					case 0: // idle for several windows
+						now += units.Time(r.Int64N(int64(4 * interval)))
+					case 1: // to the very edge of a sub-window
+						now += units.Time(interval/8) - (now+units.Time(interval-phase))%units.Time(interval/8)
+					case 2, 3, 4, 5, 6: // back to back
+						now = max(now, free)
+					default:
+						now += units.Time(r.Int64N(int64(interval)/10 + 1))
+					}
+					if now >= free && r.IntN(4) > 0 {
+						x := transmission{start: now, size: units.Size(64 + r.IntN(9000))}
+						x.departs = line.Departure(now, x.size)
+						b.Transmit(now, x.departs, x.size)
+						free, history = x.departs, append(history, x)
+						if len(history) > 200 && history[100].departs < now-units.Time(2*interval) {
+							history = history[100:]
+						}
+					}
+					want := slowAvailable(history, now, rate, interval, phase, mode)
+					// Both round to the nearest, the meter a sum that is less than 1e-6 B too small.
+					if got := b.Available(now); got-want+1 > 2 {
+						t.Fatalf("seed %d, %v, mode %d, interval %v, phase %v, step %d at %v: available %d, want %d", seed, rate, mode, interval, phase, step, now, got, want)
+					}
+					if got, want := b.Relative(now), b.Available(now)*1_000_000/(uint64(rate)/8); got != want {
+						t.Fatalf("seed %d, mode %d, step %d: relative %d ppm, want %v", seed, mode, step, got, want)
+					}
 				}
 			}
 		}
@@ -82,9 +102,9 @@ func TestBandwidthFigures(t *testing.T) {
 	for rate, capacity := range map[units.Rate]units.Size{
 		50 * units.Gbps: 800_000, 100 * units.Gbps: 1_600_000, 400 * units.Gbps: 6_400_000, 800 * units.Gbps: 12_800_000,
 	} {
-		b := meter.NewBandwidth(rate, interval, meter.Tumbling)
+		b := meter.NewBandwidth(rate, interval, meter.Tumbling, 0)
 		// "Initial value before the first full window: p."
-		b.Transmit(0, capacity)
+		b.Transmit(0, units.Time(interval), capacity)
 		if got := b.Available(units.Time(interval) - 1); got != uint64(rate)/8 {
 			t.Errorf("%v: available %d in the first window, want all of %d", rate, got, uint64(rate)/8)
 		}
@@ -96,25 +116,38 @@ func TestBandwidthFigures(t *testing.T) {
 		}
 	}
 	// "One 4160 B frame moves ABW/C by 0.260 % at 100G/128us."
-	b := meter.NewBandwidth(100*units.Gbps, interval, meter.Tumbling)
-	b.Transmit(5, 4160)
+	b := meter.NewBandwidth(100*units.Gbps, interval, meter.Tumbling, 0)
+	b.Transmit(5, 5+332_800, 4160)
 	if got := b.Relative(units.Time(interval)); got != 997_400 {
 		t.Errorf("one frame leaves %d ppm, want 997400", got)
 	}
-	// Clamped, not wrapped, when a window holds more than the rate: a packet is
-	// counted where it starts.
-	b.Transmit(units.Time(interval), 1_700_000)
+	// Clamped, not wrapped, when a window holds more than the rate.
+	b.Transmit(units.Time(interval), units.Time(2*interval), 1_700_000)
 	if abw, rel := b.Available(units.Time(2*interval)), b.Relative(units.Time(2*interval)); abw != 0 || rel != 0 {
 		t.Errorf("an overfull window leaves %d B/s, %d ppm, want 0", abw, rel)
+	}
+}
+
+// Time before the run counts as idle: the first window of a port with a phase is
+// as long as all, and holds no more than what was sent in the run.
+func TestPhaseOfTheFirstWindow(t *testing.T) {
+	const interval, phase = 128 * units.Microsecond, 32 * units.Microsecond
+	b := meter.NewBandwidth(100*units.Gbps, interval, meter.Tumbling, phase)
+	b.Transmit(0, units.Time(4*interval), 4*1_600_000)
+	for at, want := range map[units.Duration]uint64{phase - 1: 1_000_000, phase: 750_000, phase + interval - 1: 750_000, phase + interval: 0} {
+		c := b
+		if got := c.Relative(units.Time(at)); got != want {
+			t.Errorf("%d ppm at %v, want %d", got, at, want)
+		}
 	}
 }
 
 // A burst leaves a sliding meter after an interval and at most a sub-window.
 func TestSlidingAge(t *testing.T) {
 	const interval = 128 * units.Microsecond
-	b := meter.NewBandwidth(100*units.Gbps, interval, meter.Sliding)
+	b := meter.NewBandwidth(100*units.Gbps, interval, meter.Sliding, 0)
 	at := units.Time(3*interval + 5*units.Microsecond)
-	b.Transmit(at, 160_000)
+	b.Transmit(at, at.Add(332*units.Nanosecond), 4150)
 	seen, gone := units.Never, units.Never
 	for now := at; now < at+2*units.Time(interval); now += units.Time(100 * units.Nanosecond) {
 		busy := b.Relative(now) < 1_000_000
@@ -130,6 +163,26 @@ func TestSlidingAge(t *testing.T) {
 	}
 	if d := gone.Sub(at); d < interval || d > interval+interval/8 {
 		t.Errorf("a burst is forgotten after %v, want %v to %v", d, interval, interval+interval/8)
+	}
+}
+
+// Windows that pass cost no more than the ring has, on a packet that is on the link
+// for millions of them and in an idle time of 10^13: a meter that walks over them does
+// not end.
+func TestLongTimes(t *testing.T) {
+	for _, mode := range []meter.Mode{meter.Tumbling, meter.Sliding} {
+		const interval = 100 * units.Nanosecond
+		b := meter.NewBandwidth(units.Mbps, interval, mode, 0)
+		end := units.Time(520 * units.Millisecond)
+		b.Transmit(0, end, 65_000)
+		for _, c := range []struct {
+			at   units.Time
+			want uint64
+		}{{end / 2, 0}, {end, 0}, {end.Add(interval), 1_000_000}, {units.Time(1_000_000 * units.Second), 1_000_000}} {
+			if got := b.Relative(c.at); got != c.want {
+				t.Errorf("mode %d: %d ppm at %v, want %d", mode, got, c.at, c.want)
+			}
+		}
 	}
 }
 
@@ -177,6 +230,14 @@ func TestParse(t *testing.T) {
 			t.Errorf("ParseDepthMode(%q) = %v, %v, want %v", text, got, err, want)
 		}
 	}
+	for text, want := range map[string]meter.Phase{"": meter.Seeded, "seeded": meter.Seeded, "aligned": meter.Aligned} {
+		if got, err := meter.ParsePhase(text); err != nil || got != want {
+			t.Errorf("ParsePhase(%q) = %v, %v, want %v", text, got, err, want)
+		}
+	}
+	if _, err := meter.ParsePhase("random"); err == nil {
+		t.Error(`ParsePhase("random") succeeded`)
+	}
 	if _, err := meter.ParseMode("rolling"); err == nil {
 		t.Error(`ParseMode("rolling") succeeded`)
 	}
@@ -186,12 +247,12 @@ func TestParse(t *testing.T) {
 }
 
 func TestNothingAllocates(t *testing.T) {
-	b := meter.NewBandwidth(100*units.Gbps, 128*units.Microsecond, meter.Sliding)
+	b := meter.NewBandwidth(100*units.Gbps, 128*units.Microsecond, meter.Sliding, 0)
 	now := units.Time(0)
 	var sum uint64
 	if allocs := testing.AllocsPerRun(1000, func() {
 		now += 332_000
-		b.Transmit(now, 4150)
+		b.Transmit(now, now+332_000, 4150)
 		sum += b.Relative(now)
 	}); allocs != 0 {
 		t.Errorf("a packet costs %v allocations", allocs)
@@ -199,8 +260,8 @@ func TestNothingAllocates(t *testing.T) {
 }
 
 func ExampleNewBandwidth() {
-	b := meter.NewBandwidth(100*units.Gbps, 128*units.Microsecond, meter.Tumbling)
-	b.Transmit(0, 400_000)
+	b := meter.NewBandwidth(100*units.Gbps, 128*units.Microsecond, meter.Tumbling, 0)
+	b.Transmit(0, units.Time(32*units.Microsecond), 400_000)
 	now := units.Time(130 * units.Microsecond)
 	fmt.Println(b.Available(now), "B/s,", b.Relative(now), "ppm")
 	// Output: 9375000000 B/s, 750000 ppm
