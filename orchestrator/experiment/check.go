@@ -39,6 +39,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.workload(e, hosts)
 	d.links(e)
 	d.csig(e)
+	d.policies(e, hosts)
 	d.applications(e, hosts)
 	if e.Measure.To != 0 && e.Measure.To <= e.Measure.From {
 		d.failAt("measure.to", fmt.Sprintf("the window ends at %v, before it begins at %v", e.Measure.To, e.Measure.From), "")
@@ -138,6 +139,38 @@ func (d *decoder) csig(e *Experiment) {
 	}
 	if c.Format == csig.FormatNone.String() {
 		d.needTags(e)
+	}
+}
+
+// policies checks the init policies. Whether flows of the given names exist shows when
+// the plan is made.
+func (d *decoder) policies(e *Experiment, hosts int) {
+	for i, p := range e.CSIG.Policies {
+		path := fmt.Sprintf("csig.policies[%d]", i)
+		if p.Match.Empty() {
+			d.failAt(path+".match", "the lists are empty; csig.init and csig.signal are for all packets", "")
+		}
+		if p.Init == "" && len(p.Signals) == 0 {
+			d.failAt(path, "want init, signals or both", "")
+		}
+		for _, signal := range slices.Sorted(maps.Keys(p.Signals)) {
+			at := path + ".signals." + signal
+			if !slices.Contains(signals, signal) {
+				d.failAt(at, unknown("signal", signal, signals).Error(), spelling.Nearest(signal, signals))
+			} else if weight := p.Signals[signal]; weight < 1 || weight > maxWeight {
+				d.failAt(at, fmt.Sprintf("a weight of %d; want 1 to %d", weight, maxWeight), "")
+			}
+		}
+		for _, list := range []struct {
+			key   string
+			hosts []int
+		}{{"src", p.Match.Src}, {"dst", p.Match.Dst}, {"hosts", p.Match.Hosts}} {
+			for k, h := range list.hosts {
+				if hosts > 0 && h >= hosts {
+					d.failAt(fmt.Sprintf("%s.match.%s[%d]", path, list.key, k), fmt.Sprintf("no host %d; hosts go from 0 to %d", h, hosts-1), "")
+				}
+			}
+		}
 	}
 }
 

@@ -101,7 +101,34 @@ type CSIG struct {
 	TrimRule     string            `yaml:"trim_rule"`     // see csig.TrimRule
 	Init         string            `yaml:"init"`          // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
 	MaxAge       units.Duration    `yaml:"max_age"`       // of a sample of delay or queue depth; 0 or "auto": twice the last RTT
+	Policies     []CSIGPolicy      `yaml:"policies"`      // exceptions from Init and Signal, later wins
 	Ports        []CSIGPort        `yaml:"ports"`         // exceptions from "update" at every egress port, later wins
+}
+
+// CSIGPolicy is the init policy of some flows, or of some of their packets. What it
+// leaves out stays as it is without it.
+type CSIGPolicy struct {
+	Match CSIGMatch `yaml:"match"`
+	Init  string    `yaml:"init"` // as CSIG.Init
+	// Signals are the types that the tags ask for, with weights: of a transfer beside
+	// those that its CC and its LB want, of programs in place of Applications.Signals.
+	Signals map[string]int `yaml:"signals"`
+}
+
+// CSIGMatch says which packets a policy is for: those that fit all lists that are not
+// empty. A packet fits a list if it fits one of its items.
+type CSIGMatch struct {
+	Flows []string `yaml:"flows"` // names of flows or patterns with *, such as 0-13 or "h0-* app"
+	Src   []int    `yaml:"src"`   // hosts that send
+	Dst   []int    `yaml:"dst"`   // hosts that receive
+	Hosts []int    `yaml:"hosts"` // hosts of a tenant: both ends are among them
+	Jobs  []int    `yaml:"jobs"`  // jobs of the workload's transfers; programs have none
+	DSCP  []int    `yaml:"dscp"`  // of the packets; the transport's data has 10
+}
+
+// Empty reports whether no list has an item.
+func (m *CSIGMatch) Empty() bool {
+	return len(m.Flows)+len(m.Src)+len(m.Dst)+len(m.Hosts)+len(m.Jobs)+len(m.DSCP) == 0
 }
 
 // CSIGPort sets the policy of some egress ports.

@@ -42,6 +42,13 @@ func (s *Shape) assignApplications(p *Plan, hosts []host.Config, a *experiment.A
 				c.Pairs = append(c.Pairs, pair)
 				c.Covered = append(c.Covered, s.paths.between(int(pair.Source), int(pair.Destination)).Covered)
 			}
+			if s.tags != nil && int(pair.Source) == h {
+				classes, err := s.classes(&p.Flows[pair.Flow], c.Init)
+				if err != nil {
+					return err
+				}
+				c.Classes = append(c.Classes, classes...)
+			}
 		}
 		if busy[h] {
 			hosts[h].Edge = &c
