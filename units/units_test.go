@@ -171,6 +171,21 @@ func TestSerialiserCarriesTheRemainder(t *testing.T) {
 	}
 }
 
+// Takes is the time of one packet on an idle port, and moves no remainder.
+func TestSerialiserTakes(t *testing.T) {
+	for rate, want := range map[units.Rate]units.Duration{100 * units.Gbps: 332_000, 400 * units.Gbps: 83_000, 3 * units.Gbps: 11_066_666} {
+		s, untouched := units.NewSerialiser(rate), units.NewSerialiser(rate)
+		s.Departure(0, 1)
+		untouched.Departure(0, 1)
+		if got := s.Takes(4150); got != want {
+			t.Errorf("%v: 4150 B take %v, want %v", rate, got, want)
+		}
+		if got, want := s.Departure(2667, 1), untouched.Departure(2667, 1); got != want {
+			t.Errorf("%v: the next byte leaves at %v, want %v", rate, got, want)
+		}
+	}
+}
+
 func TestSerialiserClearsTheRemainderWhenIdle(t *testing.T) {
 	const rate = 3 * units.Gbps // 2666 2/3 ps per byte
 	s := units.NewSerialiser(rate)

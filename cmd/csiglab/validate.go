@@ -34,6 +34,7 @@ type experimentCheck struct {
 	Bytes    int64    `json:"bytes"`
 	Seconds  float64  `json:"predictedSeconds,omitempty"` // of the flows; programs are not predicted
 	Programs int      `json:"programs,omitempty"`         // of the variant with the most
+	Streams  int      `json:"streams,omitempty"`          // of raw frames, likewise
 }
 
 // text returns the check in words; where names the runtime and the clock.
@@ -41,6 +42,9 @@ func (c *experimentCheck) text(where string) string {
 	var load []string
 	if c.Flows > 0 {
 		load = append(load, plural(c.Flows, "flow"), units.Size(c.Bytes).String())
+	}
+	if c.Streams > 0 {
+		load = append(load, plural(c.Streams, "stream")+" of raw frames")
 	}
 	if c.Programs > 0 {
 		load = append(load, plural(c.Programs, "program"))
@@ -108,6 +112,7 @@ func (a *app) validate() *cobra.Command {
 			}
 			for _, v := range set.Variants {
 				c.Variants = append(c.Variants, v.Name)
+				c.Streams = max(c.Streams, len(v.Experiment.Generators))
 				if hosts := v.Experiment.Applications; hosts != nil {
 					c.Programs = max(c.Programs, len(hosts.Programs))
 				}

@@ -112,10 +112,12 @@ type Variant struct {
 	Name   string `json:"name"`
 	MTU    int64  `json:"mtu"`    // wire bytes of a full data packet
 	Header int64  `json:"header"` // wire bytes charged for headers
-	CC     string `json:"cc"`
-	LB     string `json:"lb"`
-	AQM    string `json:"aqm"`
-	CSIG   string `json:"csig"` // format, or "none"
+	// Overhead is the bytes that each packet takes on the line beyond its wire bytes.
+	Overhead int64  `json:"overhead,omitempty"`
+	CC       string `json:"cc"`
+	LB       string `json:"lb"`
+	AQM      string `json:"aqm"`
+	CSIG     string `json:"csig"` // format, or "none"
 
 	Actions   []Action   `json:"actions,omitempty"`   // of CC, in the order of charts
 	Constants []Constant `json:"constants,omitempty"` // of CC

@@ -53,8 +53,10 @@ type Frame struct {
 	Format Format // of that tag; FormatNone without one
 	L3     uint8  // offset of the network layer, the byte behind EtherType
 	// Second reports whether another CSIG tag follows the first
-	// (docs/references.md#hop-update).
+	// (docs/references.md#hop-update), and More has the bytes of all CSIG tags behind
+	// the first.
 	Second bool
+	More   uint8
 	MACsec bool // the frame has a SecTAG
 	// EtherType is the one at which Walk stopped: of the network layer, a length if
 	// below 0x0600, or MACsec's when a SecTAG hides what follows it.
@@ -110,6 +112,7 @@ func (t TPIDs) Walk(frame []byte, f *Frame) error {
 			return ErrTags
 		}
 		f.Second = f.Second || format != FormatNone
+		f.More += uint8(format.Size())
 		f.MACsec = f.MACsec || etherType == etherTypeMACsec
 	}
 }

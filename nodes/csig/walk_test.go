@@ -38,7 +38,7 @@ var stacks = []struct {
 	{name: "old double tag", header: macs + "910060c88100606488b549d20800", bare: macs + "910060c8810060640800",
 		want: Frame{Tag: 20, Format: FormatCompact, EtherType: 0x0800, L3: 26}},
 	{name: "second tag", header: macs + "88b549d288b6a08e200465000800",
-		want: Frame{Tag: 12, Format: FormatCompact, EtherType: 0x0800, L3: 26, Second: true}},
+		want: Frame{Tag: 12, Format: FormatCompact, EtherType: 0x0800, L3: 26, Second: true, More: 8}},
 	{name: "plain", header: macs + "0806", want: Frame{EtherType: 0x0806, L3: 14}},
 	{name: "length", header: macs + "0026", want: Frame{EtherType: 0x0026, L3: 14}},
 	{name: "encrypted", header: macs + "88e52c000000000102000000000100018100606488b549d2",
@@ -92,7 +92,7 @@ func TestWalk(t *testing.T) {
 		// The first CSIG tag is not counted, so that one that is inserted is always found.
 		{"88b549d2" + strings.Repeat("81000001", 9) + "0800", Frame{Tag: 12, Format: FormatCompact, EtherType: 0x8100, L3: 50}, ErrTags},
 		{strings.Repeat("81000001", 8) + "88b549d20800", Frame{Tag: 44, Format: FormatCompact, EtherType: 0x0800, L3: 50}, nil},
-		{strings.Repeat("88b549d2", 10) + "0800", Frame{Tag: 12, Format: FormatCompact, EtherType: 0x88b5, L3: 50, Second: true}, ErrTags},
+		{strings.Repeat("88b549d2", 10) + "0800", Frame{Tag: 12, Format: FormatCompact, EtherType: 0x88b5, L3: 50, Second: true, More: 32}, ErrTags},
 	} {
 		got, err := walk(d, unhex(t, macs+test.header))
 		if diff := cmp.Diff(test.want, got); diff != "" || !errors.Is(err, test.err) {

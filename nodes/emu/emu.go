@@ -375,6 +375,8 @@ func (n *Node) depart(d node.Departure) error {
 		payload = nil
 	case n.cfg.Host && !raw:
 		payload = payloadOf(d.Packet)
+	case n.cfg.Host && payload == nil: // the rest of a frame that the machine has made
+		payload = zeros[:d.Packet.PayloadLen]
 	case len(payload) != d.Packet.PayloadLen:
 		return n.failed(fmt.Errorf("port %d: %v: %w", d.Port, d.Packet, errNoPayload))
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -65,6 +66,35 @@ func TestParity(t *testing.T) {
 			backendtest.Same(t, got, want)
 		}
 	}
+}
+
+// TestParityWithOverhead: line overhead is in the lookahead as in the time of every
+// packet, so that nodes that run ahead by it miss no frame.
+func TestParityWithOverhead(t *testing.T) {
+	text := strings.Replace(backendtest.Small, "{queue: 30kB}", "{queue: 30kB, overhead: 24B}", 1)
+	plain, p := backendtest.Compile(t, backendtest.Small), backendtest.Compile(t, text)
+	for i, links := range [][]lockstep.Channel{channels(plain), channels(p)} {
+		want := units.Microsecond + units.Duration(64+24*i)*80
+		for _, l := range links {
+			if l.Lookahead != want {
+				t.Fatalf("lookahead %v, want %v", l.Lookahead, want)
+			}
+		}
+	}
+	got, _, err := run(t, p, fabric(p), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	backendtest.Same(t, got, backendtest.Virtual(t, p, nil))
+	if got[0].TraceHash == backendtest.Virtual(t, plain, nil)[0].TraceHash {
+		t.Error("the trace with overhead is that without")
+	}
+}
+
+func channels(p *plan.Plan) []lockstep.Channel {
+	f := fabric(p)
+	_, links := f.Configs()
+	return links
 }
 
 // dependencies is a workload whose transfers start one after another, at

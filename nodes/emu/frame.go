@@ -87,6 +87,9 @@ func payloadOf(p *wire.Packet) []byte {
 	return pattern[at:][:p.PayloadLen]
 }
 
+// zeros are what a raw frame without a payload ends with (wire.Packet.Payload).
+var zeros [1 << 16]byte
+
 func samePayload(p *wire.Packet) bool { return bytes.Equal(p.Payload, payloadOf(p)) }
 
 // outbox collects the frames of a turn.

@@ -224,6 +224,7 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 		Tagging: tagging,
 		Paths:   f.Paths,
 		Random:  random,
+		Types:   node.Random(h.cfg.Seed, h.cfg.Node, node.RandomSignals, f.ID),
 		Records: h.cfg.Records,
 		Sink:    h.sink,
 	}), nil

@@ -67,6 +67,25 @@ func TestRoundRobin(t *testing.T) {
 	}
 }
 
+// Line overhead takes time at the NIC, and is in no size: a packet of 4150 B and 24 B
+// more leaves after 333.92 ns.
+func TestOverhead(t *testing.T) {
+	c := config(0)
+	c.Sizes.Overhead = 24
+	sends(&c, 0, 3*mss, 0)
+	h, pool := newHost(t, c)
+	h.HandleTimeout(0)
+	var now units.Time
+	for i := range 3 {
+		p, departs, ok := h.Transmit(now, host.NIC)
+		if want := now.Add(333_920); !ok || departs != want || p.Size != mtu {
+			t.Fatalf("packet %d departs at %v, want %v", i, departs, want)
+		}
+		now = departs
+		pool.Put(p)
+	}
+}
+
 // docs/references.md#sending: control packets go first, 10 to 1 while data waits.
 func TestControlBurst(t *testing.T) {
 	c := config(0)

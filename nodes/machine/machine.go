@@ -1,7 +1,7 @@
 // Package machine describes the machine of any node of a fabric as plain data and
 // builds it, so that one description can be compiled, sent to another process, and
 // turned into a machine there. It holds no behaviour of its own: that is in
-// nodes/host, nodes/host/shim and nodes/switch/dataplane. Drivers (nodes/sim,
+// nodes/host, nodes/host/shim, nodes/host/generator and nodes/switch/dataplane. Drivers (nodes/sim,
 // nodes/emu) get machines from it.
 package machine
 
@@ -10,6 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/generator"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -22,10 +23,12 @@ type Spec struct {
 	Host   *host.Config      // a host with our transport, and with programs if it has an Edge
 	Shim   *shim.Config      // a host that has only programs, over the kernel's transport
 	Switch *dataplane.Config // a switch
+
+	Generator *generator.Config // a host that sends raw frames and has no transport
 }
 
 // ErrSpec reports a Spec that is none: no field is set, or more than one.
-var ErrSpec = errors.New("machine: want the configuration of one machine: a host, a shim or a switch")
+var ErrSpec = errors.New("machine: want the configuration of one machine: a host, a shim, a generator or a switch")
 
 // New returns the machine, which draws its packets from pool and emits its records
 // into sink. An error names the node and the value that is wrong; it is ErrSpec if
@@ -38,6 +41,8 @@ func (s Spec) New(pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
 		return made(host.New(*s.Host, pool, sink))
 	case s.Shim != nil:
 		return made(shim.New(*s.Shim, pool, sink))
+	case s.Generator != nil:
+		return made(generator.New(*s.Generator, pool, sink))
 	}
 	return made(dataplane.New(*s.Switch, pool, sink))
 }
@@ -52,7 +57,7 @@ func made[M node.Machine](m M, err error) (node.Machine, error) {
 }
 
 func (s Spec) kinds() (n int) {
-	for _, set := range []bool{s.Host != nil, s.Shim != nil, s.Switch != nil} {
+	for _, set := range []bool{s.Host != nil, s.Shim != nil, s.Generator != nil, s.Switch != nil} {
 		if set {
 			n++
 		}
@@ -67,6 +72,8 @@ func (s Spec) Ports() int {
 		return s.Host.Ports()
 	case s.Shim != nil:
 		return shim.Ports
+	case s.Generator != nil:
+		return generator.Ports
 	case s.Switch != nil:
 		return len(s.Switch.Ports)
 	}
@@ -92,6 +99,8 @@ func (s Spec) Name() string {
 		return s.Host.Name
 	case s.Shim != nil:
 		return s.Shim.Name
+	case s.Generator != nil:
+		return s.Generator.Name
 	case s.Switch != nil:
 		return s.Switch.Name
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/generator"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -25,7 +26,8 @@ import (
 func TestSpecRefuses(t *testing.T) {
 	for name, s := range map[string]machine.Spec{
 		"none": {}, "two": {Host: new(host.Config), Shim: new(shim.Config)},
-		"all": {Host: new(host.Config), Shim: new(shim.Config), Switch: new(dataplane.Config)},
+		"a host and a generator": {Host: new(host.Config), Generator: new(generator.Config)},
+		"all":                    {Host: new(host.Config), Shim: new(shim.Config), Switch: new(dataplane.Config)},
 	} {
 		if m, err := s.New(new(wire.Pool), metrics.Discard); !errors.Is(err, machine.ErrSpec) || m != nil {
 			t.Errorf("%s: got %v, %v, want ErrSpec", name, m, err)
@@ -42,7 +44,7 @@ func TestSpecRefuses(t *testing.T) {
 
 // A Spec that crosses a process boundary is the same Spec.
 func TestSpecIsPlainData(t *testing.T) {
-	p := backendtest.Compile(t, backendtest.Small)
+	p := backendtest.Compile(t, backendtest.Small+"generators: [{host: 6, to: 1, every: 1us, count: 4, stack: csig:delay}]\n")
 	for i, n := range p.Graph.Nodes {
 		want := p.Nodes[i]
 		var b bytes.Buffer
@@ -60,7 +62,7 @@ func TestSpecIsPlainData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Name() != n.Name || m.Profile() != p.Domain().Profile() {
+		if got.Name() != n.Name || m.Profile() != p.Domain().Profile() && want.Generator == nil {
 			t.Errorf("node %s: name %q, profile %08x", n.Name, got.Name(), m.Profile())
 		}
 	}

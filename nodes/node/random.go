@@ -16,6 +16,7 @@ const (
 	RandomPort                       // marking and trimming of a switch port
 	RandomJitter                     // start of a transfer; belongs to no node
 	RandomMeter                      // phase of the bandwidth windows of a switch port
+	RandomSignals                    // order of the types that the tags of a flow ask for
 )
 
 // NoNode is the node of generators that belong to none.

@@ -149,27 +149,53 @@ func checksum(h []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// putIPv4UDP writes the IPv4 and UDP headers for a payload of the given length
-// after them. The UDP checksum is 0, which IPv4 allows: a switch that trims or a
-// test that elides payloads would break it.
+// putIPv4UDP writes the IPv4 and UDP headers of a packet of the transport, for a
+// payload of the given length after them.
 func (p *Packet) putIPv4UDP(a Addresses, dscp, ecn uint8, length int) {
-	at := p.front.L3
-	p.buf[at] = 0x45
-	p.buf[at+ipTOS] = dscp<<2 | ecn
-	p.put16(at+ipTotalLen, uint16(IPv4Len+UDPLen+length))
-	p.put32(at+4, 0x00004000) // identification 0, don't fragment
-	p.buf[at+ipTTL] = initialTTL
-	p.buf[at+ipProtocol] = protocolUDP
-	p.put16(at+ipChecksum, 0)
-	p.put32(at+ipSource, a.Source)
-	p.put32(at+ipDest, a.Destination)
-	p.put16(at+ipChecksum, checksum(p.buf[at:]))
-	udp := p.udp()
-	p.put16(udp, a.SourcePort)
-	p.put16(udp+2, UETPort)
-	p.put16(udp+4, uint16(UDPLen+length))
-	p.put16(udp+6, 0)
+	Datagram{
+		Source: a.Source, Destination: a.Destination, SourcePort: a.SourcePort, DestinationPort: UETPort,
+		DSCP: dscp, ECN: ecn, Length: length,
+	}.put(p.buf[p.front.L3:])
 }
+
+// Datagram is what the headers of a UDP datagram over IPv4 say.
+type Datagram struct {
+	Source, Destination         uint32 // IPv4 addresses
+	SourcePort, DestinationPort uint16
+	DSCP, ECN                   uint8
+	Length                      int // of the payload
+}
+
+// AppendIPv4UDP appends the headers of a datagram, IPv4Len and UDPLen bytes.
+func AppendIPv4UDP(b []byte, d Datagram) []byte {
+	var room [IPv4Len + UDPLen]byte
+	d.put(room[:])
+	return append(b, room[:]...)
+}
+
+// put writes the headers. The UDP checksum is 0, which IPv4 allows: a switch that
+// trims or a test that elides payloads would break it.
+func (d Datagram) put(b []byte) {
+	b[0] = 0x45
+	b[ipTOS] = d.DSCP<<2 | d.ECN
+	binary.BigEndian.PutUint16(b[ipTotalLen:], uint16(IPv4Len+UDPLen+d.Length))
+	binary.BigEndian.PutUint32(b[4:], 0x00004000) // identification 0, don't fragment
+	b[ipTTL] = initialTTL
+	b[ipProtocol] = protocolUDP
+	binary.BigEndian.PutUint16(b[ipChecksum:], 0)
+	binary.BigEndian.PutUint32(b[ipSource:], d.Source)
+	binary.BigEndian.PutUint32(b[ipDest:], d.Destination)
+	binary.BigEndian.PutUint16(b[ipChecksum:], checksum(b))
+	udp := b[IPv4Len:]
+	binary.BigEndian.PutUint16(udp, d.SourcePort)
+	binary.BigEndian.PutUint16(udp[2:], d.DestinationPort)
+	binary.BigEndian.PutUint16(udp[4:], uint16(UDPLen+d.Length))
+	binary.BigEndian.PutUint16(udp[6:], 0)
+}
+
+// ValidIPv4 reports whether b begins with an IPv4 header without options whose
+// checksum is right.
+func ValidIPv4(b []byte) bool { return len(b) >= IPv4Len && b[0] == 0x45 && checksum(b) == 0 }
 
 // SourcePort returns the UDP source port, which carries the entropy value.
 func (p *Packet) SourcePort() uint16 { return p.u16(p.udp()) }

@@ -57,7 +57,7 @@ type Packet struct {
 	PayloadLen int
 	// Payload is the payload itself where real frames carry it; nil in virtual
 	// time and with elided payloads. The driver that set it owns it. Of a raw
-	// frame it is what the header bytes leave of the frame.
+	// frame it is what the header bytes leave of the frame, and nil stands for zeros.
 	Payload []byte
 	// EnqueuedAt is when the packet entered the queue it is in.
 	EnqueuedAt units.Time
@@ -101,7 +101,7 @@ func (p *Packet) InsertTag(n int) []byte {
 // Sizes are the parameters that give a packet its declared wire size.
 type Sizes struct {
 	Header   units.Size // charged for the headers of data, and for whole ACK, NACK and trimmed packets
-	CountTag bool       // charge the bytes of the CSIG tag
+	CountTag bool       // charge the bytes of CSIG tags
 	// Overhead is what a packet takes on the line beyond its size: preamble, gap and,
 	// if Header leaves it out, the frame check sequence. Serialisers charge it; it is
 	// in no Size, queue, rate or meter.
@@ -114,12 +114,12 @@ func (s Sizes) OnLine(p *Packet) units.Size { return p.Size + s.Overhead }
 // Of returns the declared wire size of p: of a raw frame the length of its
 // frame with the frame check sequence.
 func (s Sizes) Of(p *Packet) units.Size {
-	size := s.Header + units.Size(p.PayloadLen)
+	size, tags := s.Header+units.Size(p.PayloadLen), p.front.Format.Size()+int(p.front.More)
 	if p.family != ours {
-		size = units.Size(int(p.len)-p.front.Format.Size()+p.PayloadLen) + fcsLen
+		size = units.Size(int(p.len)-tags+p.PayloadLen) + fcsLen
 	}
 	if s.CountTag {
-		size += units.Size(p.front.Format.Size())
+		size += units.Size(tags)
 	}
 	return size
 }

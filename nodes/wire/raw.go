@@ -1,6 +1,10 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/csiglab/csiglab/nodes/csig"
+)
 
 // family is what Parse could read of a raw frame.
 type family uint8
@@ -40,12 +44,26 @@ func (p *Packet) raw(frame []byte, f Format, otherwise error) error {
 	case !f.Raw:
 		return otherwise
 	}
-	// All tags that Walk steps over are within that; most frames without a load have
-	// no more.
-	head := min(len(frame), maxUntagged+p.front.Format.Size())
+	head := min(len(frame), p.rawHead())
 	copy(p.buf[:head], frame)
-	p.len, p.family, p.ports = uint8(head), rawOther, 0
-	switch h := p.buf[p.front.L3:head]; {
+	p.len = uint8(head)
+	p.classify()
+	p.PayloadLen, p.Payload = len(frame)-head, nil
+	if p.PayloadLen > 0 {
+		p.Payload = frame[head:]
+	}
+	p.Size = f.Of(p)
+	return nil
+}
+
+// rawHead is how many bytes of a long raw frame are header bytes. All tags that Walk
+// steps over are within that; most frames without a load have no more.
+func (p *Packet) rawHead() int { return maxUntagged + p.front.Format.Size() }
+
+// classify sets the family of a raw frame and finds its ports.
+func (p *Packet) classify() {
+	p.family, p.ports = rawOther, 0
+	switch h := p.L3(); {
 	case p.opaque():
 	case p.front.EtherType == EtherTypeIPv4:
 		if len(h) < IPv4Len || h[0]>>4 != 4 || int(h[0]&15)*4 < IPv4Len {
@@ -62,12 +80,86 @@ func (p *Packet) raw(frame []byte, f Format, otherwise error) error {
 		p.family = rawIPv6
 		p.findPorts(h, ipv6Len, h[ipv6NextHeader])
 	}
-	p.PayloadLen, p.Payload = len(frame)-head, nil
-	if p.PayloadLen > 0 {
-		p.Payload = frame[head:]
+}
+
+// ParseHead makes p the raw frame of length bytes, the check sequence not counted,
+// that begins with head and goes on with zeros, as ParseRaw does. head has
+// min(length, MaxHeader) bytes. Payload is nil, also under clocks with real frames:
+// the driver of a host fills the zeros in.
+func (p *Packet) ParseHead(head []byte, length int, f Format) error {
+	if len(head) != min(length, MaxHeader) {
+		return ErrTruncated
 	}
+	if err := p.ParseRaw(head, f); err != nil {
+		return err
+	}
+	p.PayloadLen, p.Payload = length-int(p.len), nil
 	p.Size = f.Of(p)
 	return nil
+}
+
+// SecondTag reports whether the packet has more than one CSIG tag, which only a raw
+// frame can have. Tag is the first of them (docs/references.md#hop-update).
+func (p *Packet) SecondTag() bool { return p.front.Second }
+
+// RemoveTags removes each CSIG tag of the packet for which remove reports true, the
+// second and later ones of a raw frame too, and returns how many it has removed. t are
+// the TPIDs of the fabric. What remains is as if it had been parsed without them; the
+// caller sets Size.
+func (p *Packet) RemoveTags(t csig.TPIDs, remove func(tag []byte) bool) (removed int) {
+	if !p.front.Second {
+		if tag := p.Tag(); tag != nil && remove(tag) {
+			p.StripTag()
+			return 1
+		}
+		return 0
+	}
+	for kept := 0; ; {
+		// Walk finds the first tag: those that stay are hidden from it.
+		var seen [MaxHeader]byte
+		f, n := p.front, copy(seen[:], p.Header())
+		for range kept {
+			short, _ := f.Strip(seen[:n]) // f has a tag
+			t.Walk(short, &f)             //nolint:errcheck // f is right for what there is
+			n = len(short)
+		}
+		if f.Tag == 0 {
+			return removed
+		}
+		at, size := int(f.Tag)+int(p.len)-n, f.Format.Size()
+		if !remove(p.buf[at : at+size]) {
+			kept++
+			continue
+		}
+		removed++
+		p.cut(at, size)
+		t.Walk(p.Header(), &p.front) //nolint:errcheck // likewise
+		p.refill()
+		p.classify()
+	}
+}
+
+// cut removes n header bytes.
+func (p *Packet) cut(at, n int) {
+	copy(p.buf[at:], p.buf[at+n:p.len])
+	p.len -= uint8(n)
+}
+
+// refill takes from the payload of a raw frame what has become header bytes.
+func (p *Packet) refill() {
+	n := min(p.rawHead()-int(p.len), p.PayloadLen)
+	if n <= 0 {
+		return
+	}
+	room := p.buf[p.len : int(p.len)+n]
+	if p.Payload == nil {
+		clear(room)
+	} else {
+		copy(room, p.Payload)
+		p.Payload = p.Payload[n:]
+	}
+	p.len += uint8(n)
+	p.PayloadLen -= n
 }
 
 // findPorts sets ports to where the ports are in an IP packet h whose header has n bytes.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,6 +19,44 @@ const (
 )
 
 var format = wire.Format{Sizes: wire.Sizes{Header: 64}, TPIDCompact: tpidCompact, TPIDWide: tpidWide}
+
+// A Packet takes three cache lines, as MaxHeader promises: a fourth would cost a
+// simulation of many packets in flight a quarter of its caches.
+func TestPacketFitsItsCacheLines(t *testing.T) {
+	if got := unsafe.Sizeof(wire.Packet{}); got != 192 {
+		t.Errorf("a Packet takes %d B, want 192", got)
+	}
+}
+
+// Overhead is what serialisers charge, and no part of a packet's size.
+func TestOverheadIsOnTheLineAlone(t *testing.T) {
+	s := wire.Sizes{Header: 64, Overhead: 24}
+	p := new(wire.Packet)
+	p.Build(wire.Addresses{}, wire.Data, 0, wire.ECT0, 4086)
+	p.Size = s.Of(p)
+	if p.Size != 4150 || s.OnLine(p) != 4174 {
+		t.Errorf("size %v, on the line %v, want 4150 B and 4174 B", p.Size, s.OnLine(p))
+	}
+	p.Trim(s, false)
+	if p.Size != 64 || s.OnLine(p) != 88 {
+		t.Errorf("trimmed: size %v, on the line %v, want 64 B and 88 B", p.Size, s.OnLine(p))
+	}
+}
+
+// No raw frame is trimmed, though its DSCP may be that of a trimmed packet.
+func TestRawFramesAreNotTrimmed(t *testing.T) {
+	p := build(rand.New(rand.NewPCG(1, 0)), wire.Data)
+	p.Trim(wire.Sizes{Header: 64}, false)
+	frame := bytes.Clone(p.Header())
+	raw, open := new(wire.Packet), format
+	open.Raw = true
+	if err := raw.ParseRaw(frame, open); err != nil || raw.Kind() != wire.Raw {
+		t.Fatalf("%v, %v", raw.Kind(), err)
+	}
+	if !p.Trimmed() || raw.Trimmed() {
+		t.Errorf("trimmed: ours %v, the raw frame %v, want true and false", p.Trimmed(), raw.Trimmed())
+	}
+}
 
 var kinds = []wire.Kind{wire.Data, wire.Ack, wire.Nack, wire.Control}
 

@@ -188,14 +188,11 @@ func TestProgramsShareHosts(t *testing.T) {
 		t.Errorf("the programs' tags say that %v Mb/s are available, of 20", abw)
 	}
 	types := map[string]map[string]bool{}
-	for r, err := range f.Signals() {
-		if err != nil {
-			t.Fatal(err)
+	for flow, samples := range samplesOf(t, f) {
+		types[flow] = map[string]bool{}
+		for typ := range samples {
+			types[flow][typ.String()] = true
 		}
-		if types[r.FlowName] == nil {
-			types[r.FlowName] = map[string]bool{}
-		}
-		types[r.FlowName][csig.Type(r.Type).String()] = true
 	}
 	want := map[string]map[string]bool{
 		"0-2": {"delay": true}, "2-0": {"delay": true}, "1-3": {"delay": true}, "h0-h2 app": {"abw": true}, "h2-h0 app": {"abw": true},

@@ -54,14 +54,15 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 	p := j.plan
 	variant := runfolder.Variant{
-		Name:   j.name,
-		MTU:    int64(e.Links.MTU),
-		Header: int64(e.Links.Header),
-		CC:     e.Hosts.CC.Name,
-		LB:     e.Hosts.LB.Name,
-		CSIG:   e.CSIG.Format,
-		AQM:    p.AQM(),
-		Notes:  p.Notes,
+		Name:     j.name,
+		MTU:      int64(e.Links.MTU),
+		Header:   int64(e.Links.Header),
+		Overhead: int64(e.Links.Overhead),
+		CC:       e.Hosts.CC.Name,
+		LB:       e.Hosts.LB.Name,
+		CSIG:     e.CSIG.Format,
+		AQM:      p.AQM(),
+		Notes:    p.Notes,
 	}
 	for _, a := range p.Actions {
 		variant.Actions = append(variant.Actions, runfolder.Action(a))

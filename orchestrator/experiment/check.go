@@ -32,7 +32,7 @@ func (d *decoder) derive(e *Experiment) {
 // check reports values that do not fit one another.
 func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.exactlyOne(topologySection)
-	if e.Applications == nil || e.Workload.Spec != nil {
+	if e.Applications == nil && len(e.Generators) == 0 || e.Workload.Spec != nil {
 		d.exactlyOne(workloadSection)
 	}
 	hosts := d.topology(e)
@@ -41,6 +41,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.csig(e)
 	d.policies(e, hosts)
 	d.applications(e, hosts)
+	d.generators(e, hosts)
 	if e.Measure.To != 0 && e.Measure.To <= e.Measure.From {
 		d.failAt("measure.to", fmt.Sprintf("the window ends at %v, before it begins at %v", e.Measure.To, e.Measure.From), "")
 	}

@@ -91,8 +91,11 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 	case v.Kind() == reflect.Slice:
 		list := reflect.MakeSlice(v.Type(), len(t.items), len(t.items))
 		for i, item := range t.items {
-			if path == "csig.ports" {
+			switch path {
+			case "csig.ports":
 				list.Index(i).Set(reflect.ValueOf(CSIGPort{Port: -1, Type: "all"}))
+			case "generators":
+				list.Index(i).Set(reflect.ValueOf(newGenerator()))
 			}
 			d.decode(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
 		}
@@ -132,7 +135,8 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 		}
 	}
 	for _, key := range required[general(path)] {
-		if t.get(key) == nil && (path != "" || t.get(excused[key]) == nil) {
+		instead := func(other string) bool { return t.get(other) != nil }
+		if t.get(key) == nil && (path != "" || !slices.ContainsFunc(excused[key], instead)) {
 			d.failAt(path, fmt.Sprintf("the key %q is missing", key), "")
 		}
 	}

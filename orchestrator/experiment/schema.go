@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/generator"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -99,6 +100,16 @@ var rules = map[string]Rule{
 	"applications.programs[].run":   {pattern: regexp.MustCompile(`\S`), want: "a command line"},
 	"applications.programs[].start": Between(0, maxLength),
 
+	"generators[].host":  Between(0, maxHosts),
+	"generators[].to":    Between(0, maxHosts),
+	"generators[].size":  Between(generator.MinSize, 65000*units.Byte),
+	"generators[].count": Between(1, maxFrames).Or("auto"),
+	"generators[].start": Between(0, maxLength),
+	"generators[].every": Between(units.Nanosecond, maxLength).Or("auto"),
+	"generators[].rate":  Between(units.Kbps, maxRate).Or("auto"),
+	"generators[].dscp":  Between(0, maxDSCP),
+	"generators[].paths": Between(1, maxPaths),
+
 	"derived[].name": {pattern: metricPattern, want: "letters, digits and _, such as fairness_ratio"},
 }
 
@@ -110,12 +121,13 @@ var required = map[string][]string{
 	"csig.ports[]":            {"switch", "policy"},
 	"applications":            {"hosts"},
 	"applications.programs[]": {"host", "run"},
+	"generators[]":            {"host", "to"},
 	"derived[]":               {"name", "expr"},
 	"published[]":             {"variant", "metric", "value", "low", "high", "source"},
 }
 
-// excused has the required keys that may be missing when another key is given.
-var excused = map[string]string{"workload": "applications"}
+// excused has the required keys that may be missing when one of other keys is given.
+var excused = map[string][]string{"workload": {"applications", "generators"}}
 
 // DefaultLinks returns the links of an experiment whose file does not mention them.
 func DefaultLinks() Links { return defaults().Links }

@@ -26,6 +26,7 @@ type Experiment struct {
 	Workload    Workload `yaml:"workload"`
 	// Applications are programs over the kernel's TCP/IP; nil without.
 	Applications *Applications  `yaml:"applications"`
+	Generators   []Generator    `yaml:"generators"` // raw frames that hosts send in place of the transport
 	Telemetry    Telemetry      `yaml:"telemetry"`
 	Capture      []string       `yaml:"capture"`   // links whose packets are written as pcapng, such as tor0-agg0
 	Measure      Window         `yaml:"measure"`   // rates are measured in this window
@@ -169,6 +170,21 @@ type Program struct {
 	Run        string         `yaml:"run"` // command line; see Args
 	Start      units.Duration `yaml:"start"`
 	Background bool           `yaml:"background"` // the run does not wait for its end
+}
+
+// Generator is raw frames that a host sends to another, in even steps. The host has no
+// transport.
+type Generator struct {
+	Host  int            `yaml:"host"`
+	To    int            `yaml:"to"`
+	Size  units.Size     `yaml:"size"`  // on the wire without the stack, check sequence included; default 1500B
+	Count int            `yaml:"count"` // 0 or "auto": without end
+	Start units.Duration `yaml:"start"`
+	Every units.Duration `yaml:"every"` // from one frame to the next; 0 or "auto": by rate
+	Rate  units.Rate     `yaml:"rate"`  // mean wire rate; 0 or "auto": by every
+	Stack string         `yaml:"stack"` // tags in front of the network layer; see generator.ParseStack
+	DSCP  int            `yaml:"dscp"`
+	Paths int            `yaml:"paths"` // UDP source ports in turn; default 1
 }
 
 // Telemetry is what is recorded.

@@ -12,7 +12,7 @@ import (
 // share.
 type Workload struct {
 	StartUnit    string         `yaml:"start_unit"` // of a file's start times; see htsim.StartUnit
-	Spec         WorkloadSpec   // nil: none is given, which is allowed beside applications
+	Spec         WorkloadSpec   // nil: none is given, which is allowed beside applications and generators
 	StartJitter  units.Duration `yaml:"start_jitter"`  // each start is moved by a random time in [0, this); default 1us, 0 for files
 	ControlDelay units.Duration `yaml:"control_delay"` // of a dependency that crosses hosts; 0 or "auto": the smallest link delay
 }

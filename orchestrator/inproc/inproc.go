@@ -95,7 +95,7 @@ func build(ctx context.Context, r *backend.Run, c backend.Control) (*sim.Sim, []
 			for _, h := range hosts {
 				delivered += h.Delivered()
 			}
-			c.Progress(now, float64(delivered)/total)
+			c.Progress(now, float64(delivered)/max(1, total))
 		}
 		return ctx.Err() == nil
 	}

@@ -116,11 +116,11 @@ func (c *ccSums) measure(m map[string]float64) {
 	}
 }
 
-// pathSums adds up the signals in the tags of the paths between programs in the
-// measuring window.
+// pathSums adds up the signals in the tags of raw frames in the measuring window: of
+// the paths between programs, and of those that frames of generators take.
 type pathSums struct {
 	plan *plan.Plan
-	sums map[int32]*[csig.Types]pathSum // by flow; all samples of a flow are from one host
+	sums map[int32]*[csig.Types]pathSum // by flow
 }
 
 type pathSum struct {
@@ -134,11 +134,11 @@ func newPathSums(p *plan.Plan) *pathSums {
 
 // Consume implements metrics.Consumer.
 func (c *pathSums) Consume(b *metrics.Batch) {
-	if !c.plan.HasPrograms(int(b.Node)) {
-		return
-	}
 	for i := range b.Signals {
 		w := &b.Signals[i]
+		if !c.plan.HasPrograms(int(b.Node)) && !c.generated(w.Flow) {
+			continue
+		}
 		if int(w.Flow) < c.plan.Transfers || w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To || csig.Type(w.Type) >= csig.Types {
 			continue
 		}
@@ -153,6 +153,11 @@ func (c *pathSums) Consume(b *metrics.Batch) {
 		s.points += w.PointSum
 		s.named[w.Locator] += w.Samples
 	}
+}
+
+// generated reports whether a flow is of a generator, whose samples switches take.
+func (c *pathSums) generated(flow int32) bool {
+	return int(flow) >= c.plan.Transfers && c.plan.Nodes[c.plan.Flows[flow].Src].Generator != nil
 }
 
 // measure adds the share of samples that name each port, by signal, and the mean of

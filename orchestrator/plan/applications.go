@@ -111,9 +111,9 @@ func applicationSignals(a *experiment.Applications, t *tags) (w csig.Weights, er
 	return w, nil
 }
 
-// checkWorkload refuses a workload without transfers, unless there are programs.
-func checkWorkload(w *workloads.Workload, a *experiment.Applications) error {
-	if a == nil && len(w.Transfers) == 0 {
+// checkWorkload refuses a workload without transfers, unless there is other traffic.
+func checkWorkload(w *workloads.Workload, e *experiment.Experiment) error {
+	if len(w.Transfers) == 0 && e.Applications == nil && len(e.Generators) == 0 {
 		return w.Validate()
 	}
 	return nil

@@ -28,7 +28,7 @@ type Plan struct {
 
 	Flows     []metrics.FlowInfo // by flow id: the workload's transfers, then the flows of Pairs
 	Transfers int                // how many of Flows are transfers
-	Pairs     []metrics.Pair     // the flows between hosts with programs
+	Pairs     []metrics.Pair     // the flows of raw frames: between hosts with programs, and from generators
 
 	Programs         []Program  // of the hosts with an Edge
 	ApplicationMTU   units.Size // of the programs' interface
@@ -110,8 +110,15 @@ func (p *Plan) ApplicationHosts() []int {
 // HasPrograms reports whether a node is a host that runs programs.
 func (p *Plan) HasPrograms(node int) bool { return p.Nodes[node].Edge() != nil }
 
-// MaxPayload returns the longest payload of a packet.
-func (p *Plan) MaxPayload() units.Size { return max(p.Path.MTU-p.Path.Header, p.ApplicationMTU) }
+// MaxPayload returns the longest payload of a packet, or what is behind the header of
+// Ethernet in a raw frame.
+func (p *Plan) MaxPayload() units.Size {
+	longest := max(p.Path.MTU-p.Path.Header, p.ApplicationMTU)
+	for _, s := range p.Streams() {
+		longest = max(longest, s.Size)
+	}
+	return longest
+}
 
 // Domain returns the CSIG domain of the run, nil without CSIG.
 func (p *Plan) Domain() *csig.Domain {

@@ -61,7 +61,7 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
-	if err := checkWorkload(load, e.Applications); err != nil {
+	if err := checkWorkload(load, e); err != nil {
 		return nil, failure.At("workload", err)
 	}
 	s.workload, s.notes = load, slices.Concat(topology.Notes, notes)
@@ -162,6 +162,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		if p.Nodes[h].Shim == nil {
 			p.Nodes[h].Host = &hosts[h]
 		}
+	}
+	if err := s.assignGenerators(p); err != nil {
+		return nil, err
 	}
 	if err := s.addSwitches(p, seed, adjacency); err != nil {
 		return nil, err

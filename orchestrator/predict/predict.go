@@ -88,15 +88,16 @@ type Estimate struct {
 	ModelTime  units.Duration // fluid bound: what the most loaded link needs for its bytes
 }
 
-// Run returns the estimate of a plan whose transfers each take one shortest path.
+// Run returns the estimate of a plan whose transfers and generators each take one
+// shortest path.
 func Run(p *plan.Plan) (e Estimate) {
 	g := p.Graph
 	paths := topologies.NewPaths(g)
 	load := make([]units.Duration, 2*len(g.Links)) // by link and direction
-	for _, f := range p.Flows[:p.Transfers] {
-		route := paths.Links(int(f.Src), int(f.Dst))
-		e.PacketHops += int64(float64(f.Packets) * (1 + acksPerData) * float64(len(route)))
-		at := int(f.Src)
+	add := func(source, destination int, packets float64, bytes units.Size) {
+		route := paths.Links(source, destination)
+		e.PacketHops += int64(packets * float64(len(route)))
+		at := source
 		for _, id := range route {
 			l := g.Links[id]
 			direction := 0
@@ -104,9 +105,16 @@ func Run(p *plan.Plan) (e Estimate) {
 				direction = 1
 			}
 			at = l.A.Node + l.B.Node - at
-			load[2*id+direction] += l.Rate.Serialisation(f.Size + units.Size(f.Packets)*p.Format.Overhead)
+			load[2*id+direction] += l.Rate.Serialisation(bytes + units.Size(packets)*p.Format.Overhead)
 			e.ModelTime = max(e.ModelTime, load[2*id+direction])
 		}
+	}
+	for _, f := range p.Flows[:p.Transfers] {
+		add(int(f.Src), int(f.Dst), float64(f.Packets)*(1+acksPerData), f.Size)
+	}
+	for _, s := range p.Streams() {
+		add(s.Source, s.Destination, float64(s.Frames), units.Size(s.Frames)*s.Size)
+		e.ModelTime = max(e.ModelTime, units.Duration(s.End))
 	}
 	return e
 }

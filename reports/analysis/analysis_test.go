@@ -55,6 +55,23 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// The time that line overhead takes is time that a port sends: 4150 B with 415 B more
+// at 10/11 of the rate fill it.
+func TestUtilisationCountsOverhead(t *testing.T) {
+	e := analysistest.ThreeFlow()
+	e.Utilise = 10.0 / 11
+	for overhead, want := range map[int64]float64{0: e.Utilise, 415: 1} {
+		f := numbers(t, e.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
+			for i := range m.Variants {
+				m.Variants[i].Overhead = overhead
+			}
+		})).Findings
+		if got := f.Ports[0].Busiest().Utilisation; math.Abs(got-want) > 0.002 {
+			t.Errorf("overhead %d B: utilisation %.4f, want %.4f", overhead, got, want)
+		}
+	}
+}
+
 func TestFindings(t *testing.T) {
 	f := numbers(t, analysistest.ThreeFlow().Folder(t, nil)).Findings
 	if len(f.Ports) != 2 || f.Ports[0].PortID != (PortID{5, 3}) || f.Ports[1].PortID != (PortID{4, 1}) {

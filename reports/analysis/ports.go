@@ -36,7 +36,7 @@ type Port struct {
 // measuring window.
 type Use struct {
 	Variant        string  `json:"variant"`
-	Utilisation    float64 `json:"utilisation"`    // share of the time that the port was sending
+	Utilisation    float64 `json:"utilisation"`    // share of the time that the port was sending, line overhead included
 	MeanQueueBytes float64 `json:"meanQueueBytes"` // of the data queue
 	PeakQueueBytes float64 `json:"peakQueueBytes"`
 }
@@ -98,7 +98,7 @@ func busiestPorts(m *runfolder.Manifest, t *totals) []Port {
 			}
 			use := Use{Variant: v.Name}
 			if sums := t.ports[v.Name][id]; sums != nil {
-				use.Utilisation = float64(sums.txBytes) * 8e6 / float64(port.RateBPS) / span
+				use.Utilisation = float64(sums.txBytes+sums.txPackets*v.Overhead) * 8e6 / float64(port.RateBPS) / span
 				use.MeanQueueBytes = sums.queueByteNS / 1000 / span
 				use.PeakQueueBytes = float64(sums.queueMax)
 			}

@@ -27,6 +27,7 @@ type totals struct {
 // portSums are the sums over the windows of a port.
 type portSums struct {
 	txBytes     int64
+	txPackets   int64
 	queueByteNS float64
 	queueMax    int64
 }
@@ -54,6 +55,7 @@ func (t *totals) read(f *runfolder.Folder) error {
 				ports[id] = sums
 			}
 			sums.txBytes += row.TxBytes
+			sums.txPackets += row.TxPackets
 			sums.queueByteNS += float64(row.QueueByteNS)
 			sums.queueMax = max(sums.queueMax, row.QueueMax)
 		}

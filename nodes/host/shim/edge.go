@@ -34,6 +34,7 @@ type Edge struct {
 
 	drops    [dropReasons]int64
 	programs [programEvents]int64
+	several  int64 // frames that arrived with more than one CSIG tag
 }
 
 // outgoing is what goes to one host.
@@ -259,7 +260,10 @@ func (e *Edge) Deliver(now units.Time, p *wire.Packet) {
 		e.drop(dropMisdirected, p)
 		return
 	}
-	if tag := p.Tag(); tag != nil {
+	switch tag := p.Tag(); {
+	case p.SecondTag(): // left alone: docs/references.md#hop-update
+		e.several++
+	case tag != nil:
 		if e.domain != nil {
 			if sample, ok := e.domain.Decode(tag); ok {
 				from.sample(now, sample)
@@ -283,7 +287,7 @@ func (i *incoming) sample(now units.Time, s csig.Sample) {
 	}
 }
 
-// count notes a packet without a tag. Its payload is what is behind the header of
+// count counts a packet as the programs get it. Its payload is what is behind the header of
 // Ethernet, so that the mean rates are those of IP.
 func (i *incoming) count(now units.Time, p *wire.Packet, measure transport.Span) {
 	size, payload := int64(p.Size), int64(len(p.L3())+p.PayloadLen)
@@ -359,6 +363,7 @@ func (e *Edge) Close(t *metrics.NodeTotals) {
 	for i, n := range e.programs {
 		t.Programs = append(t.Programs, metrics.Count{Name: programNames[i], Packets: n})
 	}
+	t.Tags = append(t.Tags, metrics.Count{Name: "delivered_several", Packets: e.several})
 }
 
 // addCount adds n packets to the count of a name, which it appends where there is none.

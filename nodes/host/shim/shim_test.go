@@ -313,7 +313,7 @@ func TestRecords(t *testing.T) {
 			{Flow: 13, Type: delay, Locator: 41, Start: at(100), Samples: 1, PointSum: point(100_000), PointMax: point(100_000), PointMin: point(100_000)},
 		},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metrics.NodeTotals{}, "TraceHash", "Events", "Ports", "Drops", "Programs")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metrics.NodeTotals{}, "TraceHash", "Events", "Ports", "Drops", "Programs", "Tags")); diff != "" {
 		t.Errorf("totals (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(windows, *r.records, cmpopts.IgnoreFields(metrics.Batch{}, "Ports", "Totals", "Traces")); diff != "" {
@@ -353,6 +353,23 @@ func TestQueue(t *testing.T) {
 		if out := r.pool.Out(); out != 0 {
 			t.Errorf("%d packets are lost", out)
 		}
+	}
+}
+
+// Line overhead takes time, and no room in the queue.
+func TestOverhead(t *testing.T) {
+	cfg := config()
+	cfg.Sizes.Overhead = 24
+	cfg.Init = shim.Init{}
+	r := newRig(t, cfg)
+	for range 5 {
+		r.receive(0, shim.Application, frame(3, 9, 1000))
+	}
+	queued := r.result(1).Ports[0].QueueMax
+	r.Run(units.Never)
+	end := r.Now.Add(rate.Serialisation(1004 + 24))
+	if want := units.Time(5 * rate.Serialisation(1004+24)); end != want || queued != 4*1004 || r.result(end).Ports[0].TxBytes != 5*1004 {
+		t.Errorf("5 frames within %v, %d B queued; want %v and %d B", end, queued, want, 4*1004)
 	}
 }
 

@@ -85,7 +85,7 @@ type signalling struct {
 
 	held [csig.Types]held
 	rtt  units.Duration // the last one measured
-	last units.Time // a sample came then, or the flow started to want them; units.Never: it does not
+	last units.Time     // a sample came then, or the flow started to want them; units.Never: it does not
 }
 
 func newSignalling(c *SenderConfig) signalling {
@@ -93,6 +93,7 @@ func newSignalling(c *SenderConfig) signalling {
 	if g.domain != nil {
 		g.sampler = csig.NewSampler(c.Tagging.Sampling, c.Random)
 	}
+	g.types = csig.NewMultiplexer(c.Types)
 	g.lb, _ = c.LB.(balance.Listener)
 	g.full = g.paths.Unloaded(c.MTU + c.Sizes.Overhead)
 	return g

@@ -48,8 +48,8 @@ func abwError(rate units.Rate, size units.Size, interval units.Duration, mode me
 // departures of frames too if an interval holds ten full frames or more. Below that
 // a reading at a departure sees too much of the idle time just before the frame.
 // Measured with this pattern, in points of the rate: 0.7 with an interval of 11
-// frames, 1.1 with 7.3, 3.9 with 5 and 11 with 3, all sliding; tumbling 0.3 at most
-// down to one frame. With intervals below a frame both reach 50: the port seems idle.
+// frames, 1.1 with 7.3, 3.9 with 5 and 11 with 3, all sliding; tumbling 0.8 at most
+// down to one frame. With half a frame or less both reach 50: the port seems idle.
 func TestHalfLoadReadsHalf(t *testing.T) {
 	const tolerance = 0.02 * 0.5
 	for _, rate := range []units.Rate{20 * units.Mbps, 50 * units.Mbps, units.Gbps, 10 * units.Gbps, 100 * units.Gbps, 800 * units.Gbps} {

@@ -154,7 +154,7 @@ func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 				mean = 2000
 			}
 			n.Ports = append(n.Ports, metrics.PortWindow{Node: port[0], Port: port[1], Start: at, TxBytes: int64(share * rate / 8e6 * Interval.Microseconds()),
-				QueueMax: int64(mean * (1.3 + 0.5*rng.Float64())), QueueByteNS: int64(mean) * int64(Interval/units.Nanosecond)})
+				TxPackets: int64(share * rate / 8e6 * Interval.Microseconds() / 4150), QueueMax: int64(mean * (1.3 + 0.5*rng.Float64())), QueueByteNS: int64(mean) * int64(Interval/units.Nanosecond)})
 		}
 		// A host's port and an idle switch port are no bottlenecks.
 		n.Ports = append(n.Ports, metrics.PortWindow{Node: 0, Port: 0, Start: at, TxBytes: int64(rate / 8e6 * 100), QueueByteNS: 1e12},
