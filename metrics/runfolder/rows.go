@@ -92,6 +92,9 @@ type PhaseRow struct {
 	AcksReceived     int64    `parquet:"acks_received"`
 	NacksReceived    int64    `parquet:"nacks_received"`
 	Timeouts         int64    `parquet:"timeouts"`
+	Samples          int64    `parquet:"samples"`
+	FreshSamples     int64    `parquet:"samples_fresh"`
+	Untouched        int64    `parquet:"samples_untouched"`
 	DeliveredWhole   int64    `parquet:"delivered_whole"`
 	Duplicates       int64    `parquet:"duplicates"`
 	DeliveredTrimmed int64    `parquet:"delivered_trimmed"`
@@ -210,6 +213,7 @@ func phaseRows(n *names, nodes []metrics.NodeTotals, flows []Flow) []PhaseRow {
 			p.StartUS, p.SenderDoneUS = instant(s.Start), instant(s.Done)
 			p.NewPackets, p.Retransmitted = s.NewPackets, s.Retransmitted
 			p.AcksReceived, p.NacksReceived, p.Timeouts = s.AcksReceived, s.NacksReceived, s.Timeouts
+			p.Samples, p.FreshSamples, p.Untouched = s.Samples, s.FreshSamples, s.Untouched
 			p.BaseRTTUS, p.Cwnd = s.BaseRTT.Microseconds(), s.Cwnd
 		}
 		if d != nil {

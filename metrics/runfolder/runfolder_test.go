@@ -48,7 +48,7 @@ func result(k int64) *metrics.Batch {
 		Traces:  []metrics.Trace{{Hash: [32]byte{byte(k)}}},
 		Totals: []metrics.NodeTotals{{
 			Node: 1, Name: "tor0",
-			Senders:   []metrics.SenderTotals{{Flow: 0, Start: at, Done: at + 7, NewPackets: 1, Retransmitted: 2, AcksReceived: 3, NacksReceived: 4, Timeouts: 5, BaseRTT: 6 * units.Microsecond, Cwnd: 7}},
+			Senders:   []metrics.SenderTotals{{Flow: 0, Start: at, Done: at + 7, NewPackets: 1, Retransmitted: 2, AcksReceived: 3, NacksReceived: 4, Timeouts: 5, Samples: 12, FreshSamples: 13, Untouched: 14, BaseRTT: 6 * units.Microsecond, Cwnd: 7}},
 			Receivers: []metrics.ReceiverTotals{{Flow: 0, Done: units.Never, DeliveredWhole: 8, Duplicates: 9, DeliveredTrimmed: 10, PayloadBytes: 11}},
 		}},
 	}
@@ -154,7 +154,7 @@ func TestRoundTrip(t *testing.T) {
 		flows = append(flows, FlowRow{"base", seed, 1, "1-0", start[k], 10 + k, 11, 12})
 		cc = append(cc, CCRow{"base", seed, 1, "1-0", start[k], 21, delay[k], map[string]int64{"hold": 6, "grow": 15}, 22, 23})
 		signals = append(signals, SignalRow{"base", seed, 1, "1-0", 2, 40000, start[k], 3, 4 + k, 5, -6})
-		phases = append(phases, PhaseRow{"base", seed, 3, 0, "0-1", &start[k], &done[k], nil, 1, 2, 3, 4, 5, 8, 9, 10, 11, 6, 7})
+		phases = append(phases, PhaseRow{"base", seed, 3, 0, "0-1", &start[k], &done[k], nil, 1, 2, 3, 4, 5, 12, 13, 14, 8, 9, 10, 11, 6, 7})
 	}
 	for _, d := range []string{
 		cmp.Diff(must(collect(f.Ports()))(t), ports), cmp.Diff(must(collect(f.Flows()))(t), flows), cmp.Diff(must(collect(f.CC()))(t), cc),

@@ -3,8 +3,8 @@ package csig
 import (
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/csiglab/csiglab/units"
 )
@@ -31,31 +31,36 @@ func (s Sampling) Some() bool { return s.Every > 1 || s.Spacing > 0 }
 // Draws reports whether a Sampler needs a random generator.
 func (s Sampling) Draws() bool { return s.Every > 1 }
 
-var samplingPattern = regexp.MustCompile(`^(?:(every)|(none)|1/([1-9][0-9]{0,8})|stride/([1-9][0-9]{0,8})|1/([1-9][0-9]{0,8}(?:ns|us|ms)))$`)
-
 // SamplingWords says what ParseSampling reads.
 const SamplingWords = "every, none, 1/N (one packet of N, drawn), stride/N (every Nth) or 1/TIME (at most one in that time)"
 
+// maxEvery is the largest N of 1/N.
+const maxEvery = 1_000_000_000
+
 // ParseSampling reads a Sampling as SamplingWords says.
-func ParseSampling(text string) (s Sampling, err error) {
-	m := samplingPattern.FindStringSubmatch(text)
-	switch {
-	case m == nil:
-		return s, fmt.Errorf("%q is not %s", text, SamplingWords)
-	case m[1] != "":
+func ParseSampling(text string) (Sampling, error) {
+	wrong := fmt.Errorf("%q is not %s", text, SamplingWords)
+	switch text {
+	case "every":
 		return All, nil
-	case m[2] != "":
-		return s, nil
-	case m[5] != "":
-		s.Every = 1
-		s.Spacing, err = units.ParseDuration(m[5])
-	case m[4] != "":
-		s.Stride = true
-		s.Every, err = strconv.Atoi(m[4])
-	default:
-		s.Every, err = strconv.Atoi(m[3])
+	case "none":
+		return Sampling{}, nil
 	}
-	return s, err
+	kind, value, _ := strings.Cut(text, "/")
+	n, err := strconv.Atoi(value)
+	switch {
+	case kind != "1" && kind != "stride":
+		return Sampling{}, wrong
+	case err == nil && n > 0 && n < maxEvery && value[0] >= '1' && value[0] <= '9':
+		return Sampling{Every: n, Stride: kind == "stride"}, nil
+	case err == nil || kind == "stride":
+		return Sampling{}, wrong
+	}
+	spacing, err := units.ParseDuration(value)
+	if err != nil || spacing < units.Nanosecond {
+		return Sampling{}, wrong
+	}
+	return Sampling{Every: 1, Spacing: spacing}, nil
 }
 
 // Sampler chooses the packets of one flow or port that are tagged.

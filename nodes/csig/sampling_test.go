@@ -82,15 +82,15 @@ func TestSamplerModes(t *testing.T) {
 func TestParseSampling(t *testing.T) {
 	for text, want := range map[string]Sampling{
 		"every": All, "none": {}, "1/4": {Every: 4}, "1/1": All, "stride/16": {Every: 16, Stride: true},
-		"1/20us": {Every: 1, Spacing: 20 * units.Microsecond},
+		"1/20us": {Every: 1, Spacing: 20 * units.Microsecond}, "1/1.5ms": {Every: 1, Spacing: 1500 * units.Microsecond}, "1/20": {Every: 20},
 	} {
 		if got, err := ParseSampling(text); err != nil || got != want {
 			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "1/0", "1/0us", "stride/0", "1/20", "1/4 ", "2/4", "stride/20us", "1/20s"} {
-		if got, err := ParseSampling(text); (err == nil) != (text == "1/20") {
-			t.Errorf("%q: %+v, %v", text, got, err)
+	for _, text := range []string{"", "1", "1/", "1/0", "1/0us", "1/1ps", "stride/0", "stride", "1/-4", "1/+4", "1/4 ", "2/4", "stride/20us", "1/5kB", "1/1000000000", "every/2"} {
+		if got, err := ParseSampling(text); err == nil {
+			t.Errorf("%q is read as %+v", text, got)
 		}
 	}
 }

@@ -72,6 +72,7 @@ hosts: {cc: {name: nscc, csig: max-delay}}
 	for _, name := range described(t, "## Metrics") {
 		pattern := "^" + strings.NewReplacer(
 			"<flow>", `[0-9]+-[0-9]+(#[0-9]+)?`, "<action>", "("+strings.Join(actions, "|")+")", "<outcome>", "("+strings.Join(outcomes, "|")+")",
+			"<signal>", "(abw_gbps|abwc|delay_us|nqd)", "<statistic>", "(mean|min|max)",
 		).Replace(regexp.QuoteMeta(name)) + "$"
 		is, found := regexp.MustCompile(pattern), false
 		for metric := range m {

@@ -21,7 +21,7 @@ func Metrics(p *plan.Plan, out *backend.Outcome, r *Records) map[string]float64 
 	newRun(p, out, nodes).addScalars(m)
 	addNamed(m, nodes)
 	r.cc.measure(m)
-	r.paths.measure(m)
+	r.signals.measure(m)
 	return m
 }
 

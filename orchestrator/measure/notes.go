@@ -17,7 +17,7 @@ type NoteRule func(r *Run, records *Records) []string
 
 // NoteRules is the table of the rules of Notes. A new note is an entry. Notes that
 // follow from the experiment alone belong to plan.Shape.
-var NoteRules = []NoteRule{droppedRecords, shortRun}
+var NoteRules = []NoteRule{droppedRecords, shortRun, starved}
 
 // Notes returns the notes of a run, in the order of NoteRules.
 func Notes(p *plan.Plan, out *backend.Outcome, records *Records) []string {
@@ -36,6 +36,35 @@ func droppedRecords(_ *Run, records *Records) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%d records were dropped, which came faster than they could be written; tables and charts lack them", n)}
+}
+
+// starvedRTTs is for how many RTTs a flow may want CSIG samples and get none before
+// that is worth a note.
+const starvedRTTs = 10
+
+// starved finds flows whose samples stayed away. It names the worst.
+func starved(r *Run, _ *Records) []string {
+	var worst *metrics.Flow
+	flows, transfers := 0, r.Transfers()
+	for i := range transfers {
+		f := &transfers[i]
+		if f.Sender.SampleGap <= starvedRTTs*r.Plan.Path.NetworkRTT {
+			continue
+		}
+		flows++
+		if worst == nil || f.Sender.SampleGap > worst.Sender.SampleGap {
+			worst = f
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	gap := worst.Sender.SampleGap
+	text := fmt.Sprintf("flow %s wanted CSIG samples and got none for %.4g us, %.0f network RTTs", worst.Info.Name, gap.Microseconds(), float64(gap)/float64(r.Plan.Path.NetworkRTT))
+	if flows > 1 {
+		text += fmt.Sprintf("; so did %d others for more than %d", flows-1, starvedRTTs)
+	}
+	return []string{text}
 }
 
 // shortRun finds a run that ended within its measuring window.

@@ -1,11 +1,9 @@
 package measure
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
@@ -14,11 +12,11 @@ import (
 // computes the sums that metrics need, and keeps the nodes' totals. It is a
 // metrics.Consumer that may be called from several goroutines.
 type Records struct {
-	mu     sync.Mutex
-	totals *metrics.Collector
-	cc     *ccSums
-	paths  *pathSums
-	writer Writer // nil: the windows are not written
+	mu      sync.Mutex
+	totals  *metrics.Collector
+	cc      *ccSums
+	signals *signalSums
+	writer  Writer // nil: the windows are not written
 }
 
 // Writer writes the windows of a run, as a *runfolder.RunWriter does.
@@ -30,7 +28,7 @@ type Writer interface {
 // NewRecords returns the Records of a run of a plan. writer gets every batch; it may be
 // nil.
 func NewRecords(p *plan.Plan, writer Writer) *Records {
-	return &Records{totals: metrics.NewCollector(len(p.Nodes)), cc: newCCSums(p), paths: newPathSums(p), writer: writer}
+	return &Records{totals: metrics.NewCollector(len(p.Nodes)), cc: newCCSums(p), signals: newSignalSums(p), writer: writer}
 }
 
 // Consume implements metrics.Consumer.
@@ -38,7 +36,7 @@ func (r *Records) Consume(b *metrics.Batch) {
 	r.mu.Lock()
 	r.totals.Consume(b)
 	r.cc.Consume(b)
-	r.paths.Consume(b)
+	r.signals.Consume(b)
 	r.mu.Unlock()
 	if r.writer != nil {
 		r.writer.Consume(b)
@@ -112,70 +110,6 @@ func (c *ccSums) measure(m map[string]float64) {
 		m["cc_delay_us."+name] = s.delay.Microseconds() / float64(s.acks)
 		for _, a := range c.plan.Actions {
 			m["cc_share."+name+"."+a.Name] = float64(s.actions[a.Name]) / float64(s.acks)
-		}
-	}
-}
-
-// pathSums adds up the signals in the tags of raw frames in the measuring window: of
-// the paths between programs, and of those that frames of generators take.
-type pathSums struct {
-	plan *plan.Plan
-	sums map[int32]*[csig.Types]pathSum // by flow
-}
-
-type pathSum struct {
-	samples, points int64
-	named           map[uint16]int64 // by locator
-}
-
-func newPathSums(p *plan.Plan) *pathSums {
-	return &pathSums{plan: p, sums: map[int32]*[csig.Types]pathSum{}}
-}
-
-// Consume implements metrics.Consumer.
-func (c *pathSums) Consume(b *metrics.Batch) {
-	for i := range b.Signals {
-		w := &b.Signals[i]
-		if !c.plan.HasPrograms(int(b.Node)) && !c.generated(w.Flow) {
-			continue
-		}
-		if int(w.Flow) < c.plan.Transfers || w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To || csig.Type(w.Type) >= csig.Types {
-			continue
-		}
-		if c.sums[w.Flow] == nil {
-			c.sums[w.Flow] = &[csig.Types]pathSum{}
-		}
-		s := &c.sums[w.Flow][w.Type]
-		if s.named == nil {
-			s.named = map[uint16]int64{}
-		}
-		s.samples += w.Samples
-		s.points += w.PointSum
-		s.named[w.Locator] += w.Samples
-	}
-}
-
-// generated reports whether a flow is of a generator, whose samples switches take.
-func (c *pathSums) generated(flow int32) bool {
-	return int(flow) >= c.plan.Transfers && c.plan.Nodes[c.plan.Flows[flow].Src].Generator != nil
-}
-
-// measure adds the share of samples that name each port, by signal, and the mean of
-// the available bandwidths.
-func (c *pathSums) measure(m map[string]float64) {
-	ports := c.plan.PortNames()
-	for flow, signals := range c.sums {
-		for t, s := range signals {
-			if s.samples == 0 {
-				continue
-			}
-			name := c.plan.Flows[flow].Name
-			for locator, n := range s.named {
-				m[fmt.Sprintf("bottleneck_share.%s.%v.%s", name, csig.Type(t), ports[locator])] = float64(n) / float64(s.samples)
-			}
-			if csig.Type(t) == csig.ABW {
-				m["abw_gbps."+name] = float64(s.points) / float64(s.samples) * 8 / float64(units.Gbps)
-			}
 		}
 	}
 }

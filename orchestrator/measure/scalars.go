@@ -70,6 +70,9 @@ var TransferScalars = []FlowScalar{
 	{"fct_rx_us", func(_ *Run, f *metrics.Flow) (float64, bool) {
 		return f.Receiver.Done.Sub(f.Sender.Start).Microseconds(), f.Receiver.Done != units.Never && f.Sender.Start != units.Never
 	}},
+	{"samples", ofTagged(func(s *metrics.SenderTotals) int64 { return s.Samples })},
+	{"samples_fresh", ofTagged(func(s *metrics.SenderTotals) int64 { return s.FreshSamples })},
+	{"samples_untouched", ofTagged(func(s *metrics.SenderTotals) int64 { return s.Untouched })},
 	{"base_rtt_us", func(_ *Run, f *metrics.Flow) (float64, bool) { return f.Sender.BaseRTT.Microseconds(), true }},
 }
 
@@ -78,6 +81,12 @@ var TransferScalars = []FlowScalar{
 var FlowScalars = []FlowScalar{
 	{"rate_gbps", func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredWire) }},
 	{"goodput_gbps", func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredPayload) }},
+}
+
+// ofTagged is a count of the CSIG samples of a transfer. A run without CSIG does not
+// have it.
+func ofTagged(count func(*metrics.SenderTotals) int64) func(*Run, *metrics.Flow) (float64, bool) {
+	return func(r *Run, f *metrics.Flow) (float64, bool) { return float64(count(&f.Sender)), r.Plan.CSIG != nil }
 }
 
 // newRun returns what scalar metrics are computed from.

@@ -1,12 +1,11 @@
 package plan
 
 import (
-	"slices"
-
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // paths finds out what senders may know of the shortest paths to other hosts before
@@ -17,6 +16,7 @@ type paths struct {
 	routes    []topologies.Routes
 	adjacency [][]topologies.Adjacent
 	updates   [][][csig.Types]bool // by node and egress port; nil for hosts
+	full      units.Size           // what a full packet with its tag takes on the line
 	residence bool                 // samples of Delay hold more than waiting
 	// same is the answer for every pair of hosts if all hops are alike.
 	same *transport.PathSignals
@@ -26,8 +26,8 @@ type paths struct {
 
 // pathKey is what the paths from one host to another depend on, beside the fabric.
 type pathKey struct {
-	first int // switch of the source
-	hop   transport.Hop
+	first int        // switch of the source
+	rate  units.Rate // of the link to it
 	to    int
 }
 
@@ -36,11 +36,17 @@ func newPaths(s *Shape) (*paths, error) {
 	if s.tags == nil {
 		return nil, nil
 	}
+	links := s.experiment.Links
 	p := &paths{
 		graph: s.graph, routes: s.routes, adjacency: s.graph.Adjacency(), updates: make([][][csig.Types]bool, len(s.graph.Nodes)),
-		residence: s.tags.switches.Delay == dataplane.Residence, known: map[pathKey]transport.PathSignals{},
+		full: links.MTU + links.Overhead, residence: s.tags.switches.Delay == dataplane.Residence,
+		known: map[pathKey]transport.PathSignals{},
 	}
-	alike, first := true, p.hop(p.adjacency[0][0].Peer.Node, p.adjacency[0][0].Link)
+	if links.CountTag {
+		p.full += units.Size(s.tags.domain.Format.Size())
+	}
+	first := p.adjacency[0][0]
+	alike, unloaded := true, p.unloaded(first.Peer.Node, first.Link)
 	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
 		p.updates[n] = make([][csig.Types]bool, len(p.adjacency[n]))
 		for i, a := range p.adjacency[n] {
@@ -52,21 +58,22 @@ func newPaths(s *Shape) (*paths, error) {
 				p.updates[n][i][t] = policy == dataplane.Update
 				alike = alike && policy == dataplane.Update
 			}
-			alike = alike && p.hop(n, a.Link) == first
+			alike = alike && p.unloaded(n, a.Link) == unloaded
 		}
 	}
 	if alike {
-		p.same = &transport.PathSignals{Covered: [csig.Types]bool{true, true, true, true}}
-		if p.residence {
-			p.same.Hops = []transport.Hop{first}
-		}
+		p.same = &transport.PathSignals{Covered: [csig.Types]bool{true, true, true, true}, Unloaded: unloaded}
 	}
 	return p, nil
 }
 
-// hop returns what the node makes of a packet from a link.
-func (p *paths) hop(node, link int) transport.Hop {
-	return transport.Hop{Rate: p.graph.Links[link].Rate, Delay: p.graph.Nodes[node].Delay}
+// unloaded returns what is in a sample of Delay when an idle node has forwarded a full
+// packet from a link.
+func (p *paths) unloaded(node, link int) units.Duration {
+	if !p.residence {
+		return 0
+	}
+	return p.graph.Links[link].Rate.Serialisation(p.full) + p.graph.Nodes[node].Delay
 }
 
 // between returns what is known of the shortest paths from one host to another.
@@ -78,7 +85,7 @@ func (p *paths) between(src, dst int) transport.PathSignals {
 		return *p.same
 	}
 	up := p.adjacency[src][0]
-	key := pathKey{up.Peer.Node, p.hop(up.Peer.Node, up.Link), dst}
+	key := pathKey{up.Peer.Node, p.graph.Links[up.Link].Rate, dst}
 	if known, ok := p.known[key]; ok {
 		return known
 	}
@@ -91,18 +98,17 @@ func (p *paths) between(src, dst int) transport.PathSignals {
 			continue
 		}
 		seen[at] = true
-		delay := false // some port of this hop writes its delay
 		for _, port := range p.routes[at.node].To(dst) {
-			for t, updates := range p.updates[at.node][port] {
-				s.Covered[t] = s.Covered[t] && updates
+			updates := p.updates[at.node][port]
+			for t := range s.Covered {
+				s.Covered[t] = s.Covered[t] && updates[t]
 			}
-			delay = delay || p.updates[at.node][port][csig.Delay]
+			if updates[csig.Delay] {
+				s.Unloaded = max(s.Unloaded, p.unloaded(at.node, at.link))
+			}
 			if out := p.adjacency[at.node][port]; out.Peer.Node != dst {
 				next = append(next, step{out.Peer.Node, out.Link})
 			}
-		}
-		if h := p.hop(at.node, at.link); p.residence && delay && !slices.Contains(s.Hops, h) {
-			s.Hops = append(s.Hops, h)
 		}
 	}
 	p.known[key] = s

@@ -105,15 +105,16 @@ func Run(p *plan.Plan) (e Estimate) {
 				direction = 1
 			}
 			at = l.A.Node + l.B.Node - at
-			load[2*id+direction] += l.Rate.Serialisation(bytes + units.Size(packets)*p.Format.Overhead)
+			load[2*id+direction] += l.Rate.Serialisation(bytes)
 			e.ModelTime = max(e.ModelTime, load[2*id+direction])
 		}
 	}
+	overhead := p.Format.Overhead
 	for _, f := range p.Flows[:p.Transfers] {
-		add(int(f.Src), int(f.Dst), float64(f.Packets)*(1+acksPerData), f.Size)
+		add(int(f.Src), int(f.Dst), float64(f.Packets)*(1+acksPerData), f.Size+units.Size(f.Packets)*overhead)
 	}
 	for _, s := range p.Streams() {
-		add(s.Source, s.Destination, float64(s.Frames), units.Size(s.Frames)*s.Size)
+		add(s.Source, s.Destination, float64(s.Frames), units.Size(s.Frames)*(s.Size+overhead))
 		e.ModelTime = max(e.ModelTime, units.Duration(s.End))
 	}
 	return e

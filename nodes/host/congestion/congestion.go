@@ -51,8 +51,9 @@ type Signal struct {
 	Sample csig.Sample
 	SentAt units.Time     // when the packet that carried it was sent
 	Age    units.Duration // since then
-	// Unloaded is what the packet would have brought back from an idle path: of
-	// Delay the residence in the path's slowest hop, 0 of other types.
+	// Unloaded is what a full packet brings back from an idle path: of Delay the
+	// residence in the path's slowest hop, 0 of other types. As base RTT it is that of
+	// full packets for shorter ones too, which wait for the full ones in front of them.
 	Unloaded units.Duration
 }
 

@@ -6,14 +6,9 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// probesKept is how many probes may be under way before the oldest is forgotten.
+// probesKept is how many probes may be under way before the time of sending of
+// the oldest is forgotten.
 const probesKept = 16
-
-// probe is what is kept of a probe under way.
-type probe struct {
-	sentAt units.Time
-	size   units.Size
-}
 
 // ProbeDue reports whether a probe is to be sent.
 func (s *Sender) ProbeDue(now units.Time) bool { return s.signalling.nextProbe <= now }
@@ -32,7 +27,7 @@ func (s *Sender) Probe(now units.Time, p *wire.Packet) {
 	p.SetData(s.cfg.Flow, g.probes, 1)
 	g.insert(p, s.cc.Wants)
 	p.Size = s.cfg.Sizes.Of(p)
-	g.probed[g.probes%probesKept] = probe{now, p.Size}
+	g.probed[g.probes%probesKept] = now
 	g.probes++
 	s.totals.Probes++
 }
@@ -45,8 +40,7 @@ func (s *Sender) OnProbeReply(now units.Time, p *wire.Packet) {
 	if number >= g.probes || g.probes-number > probesKept {
 		return // not ours, or too old to be dated
 	}
-	sent := g.probed[number%probesKept]
-	h := s.take(now, p, p.EV(), sent.sentAt, sent.size)
+	h := s.take(now, p, p.EV(), g.probed[number%probesKept])
 	s.feedback(now, p.EV(), replyOutcome(p), &h)
 }
 

@@ -212,30 +212,25 @@ func TestUntouchedTags(t *testing.T) {
 	}
 }
 
-// The unloaded residence is that of the packet's own size in the slowest hop.
+// The unloaded residence that the plan knows comes with samples of delay alone.
 func TestUnloaded(t *testing.T) {
-	paths := transport.PathSignals{Hops: []transport.Hop{
-		{Rate: 100 * units.Gbps, Delay: 3 * units.Microsecond}, {Rate: 10 * units.Gbps},
-	}}
-	for size, want := range map[units.Size]units.Duration{
-		4150: 3332 * units.Nanosecond, 9000: 7200 * units.Nanosecond, 64: 3*units.Microsecond + 5120*units.Picosecond,
-	} {
-		if got := paths.Unloaded(size); got != want {
-			t.Errorf("%v: %v, want %v", size, got, want)
-		}
-	}
 	d := domain(t, csig.FormatWide)
-	s := newSender(t, mss+100, units.NoLimit, func(c *transport.SenderConfig) {
-		c.Domain, c.Tagging, c.Paths = d, transport.Tagging{Sampling: csig.All, Signal: csig.Delay}, paths
-	})
-	s.wants(csig.Delay)
-	r := newReceiver(mss+100, 1)
-	for _, size := range []units.Size{mtu, header + 100} {
+	for _, signal := range []csig.Type{csig.Delay, csig.NQD} {
+		s := newSender(t, 10*mss, units.NoLimit, func(c *transport.SenderConfig) {
+			c.Domain, c.Tagging = d, transport.Tagging{Sampling: csig.All}
+			c.Paths.Unloaded = 332 * units.Nanosecond
+		})
+		s.wants(signal)
+		r := newReceiver(10*mss, 1)
 		p := s.send()
-		d.Update(p.Tag(), uint64(paths.Unloaded(size)/units.Nanosecond), 5)
+		d.Update(p.Tag(), 352, 5)
 		s.answer(r, p, s.now.Add(units.Microsecond))
-		if got := s.last(); !got.Fresh || got.Unloaded != paths.Unloaded(size) || got.Queueing() != 0 {
-			t.Errorf("%v through idle hops: unloaded %v, queueing %v, want %v and none", size, got.Unloaded, got.Queueing(), paths.Unloaded(size))
+		want := units.Duration(0)
+		if signal == csig.Delay {
+			want = 332 * units.Nanosecond
+		}
+		if got := s.cc.acks[0].CSIG[signal]; !got.Fresh || got.Unloaded != want {
+			t.Errorf("%v: sample %+v, want %v unloaded", signal, got, want)
 		}
 	}
 }

@@ -292,10 +292,10 @@ func (s *Sender) dated(psn uint32, echo bool) bool {
 // it is not known when that was sent, its sample is for the records alone.
 func (s *Sender) sampleOf(now units.Time, p *wire.Packet, psn uint32, ev uint16, dated bool) held {
 	if !dated {
-		s.take(now, p, ev, units.Never, s.taggedSize(min(psn, s.packets-1)))
+		s.take(now, p, ev, units.Never)
 		return held{}
 	}
-	return s.take(now, p, ev, s.slot(psn).sentAt, s.taggedSize(psn))
+	return s.take(now, p, ev, s.slot(psn).sentAt)
 }
 
 func (s *Sender) acknowledge(f wire.AckFields) {
@@ -440,14 +440,6 @@ func (s *Sender) sizeOf(psn uint32) units.Size {
 		return s.cfg.Sizes.Header + units.Size(s.payload(psn))
 	}
 	return s.cfg.MTU
-}
-
-// taggedSize returns the wire size of a PSN that carries a tag.
-func (s *Sender) taggedSize(psn uint32) units.Size {
-	if s.cfg.Sizes.CountTag && s.cfg.Domain != nil {
-		return s.sizeOf(psn) + units.Size(s.cfg.Domain.Format().Size())
-	}
-	return s.sizeOf(psn)
 }
 
 func (s *Sender) slot(psn uint32) *slot { return &s.ring[psn&uint32(len(s.ring)-1)] }

@@ -28,31 +28,15 @@ type Tagging struct {
 	MaxAge units.Duration
 }
 
-// Hop is what an idle switch makes of a packet: it takes in all of it from a link
-// of Rate, and then needs Delay.
-type Hop struct {
-	Rate  units.Rate // of the link that the packet comes from
-	Delay units.Duration
-}
-
 // PathSignals is what is known of a flow's paths before a run, for reading its
 // samples.
 type PathSignals struct {
 	// Covered says by type whether every hop of every path updates it: then a tag that
 	// no hop has written is a measurement.
 	Covered [csig.Types]bool
-	// Hops are the different hops of the paths whose residence may be in a sample of
-	// Delay; none if that holds waiting alone.
-	Hops []Hop
-}
-
-// Unloaded returns the residence of a packet that takes size on the line in the slowest
-// hop of the idle path.
-func (p *PathSignals) Unloaded(size units.Size) (slowest units.Duration) {
-	for _, h := range p.Hops {
-		slowest = max(slowest, h.Rate.Serialisation(size)+h.Delay)
-	}
-	return slowest
+	// Unloaded is the residence of a full packet in the slowest hop of the idle paths;
+	// 0 if samples of Delay hold waiting alone.
+	Unloaded units.Duration
 }
 
 // held is a sample that is kept for the events that bring none of its type.
@@ -77,11 +61,10 @@ type signalling struct {
 	sampler csig.Sampler
 	lb      balance.Listener // nil: the balancer wants no samples
 	types   csig.Multiplexer
-	full    units.Duration // unloaded residence of a full packet
 
 	nextProbe units.Time // units.Never: none
 	probes    uint32
-	probed    [probesKept]probe // the last ones, by number
+	probed    [probesKept]units.Time // when the last ones were sent, by number
 
 	held [csig.Types]held
 	rtt  units.Duration // the last one measured
@@ -95,7 +78,6 @@ func newSignalling(c *SenderConfig) signalling {
 	}
 	g.types = csig.NewMultiplexer(c.Types)
 	g.lb, _ = c.LB.(balance.Listener)
-	g.full = g.paths.Unloaded(c.MTU + c.Sizes.Overhead)
 	return g
 }
 
@@ -184,10 +166,9 @@ func (g *signalling) signals(now units.Time, wanted *congestion.Output, fresh *h
 }
 
 // take reads the sample that a packet brings back, which was sent with an EV at a
-// time (units.Never: it is not known when) and had a wire size, and keeps it for the
-// events to come unless a newer one is held or trimming may have forced it. A tag that no hop has written is a sample
+// time (units.Never: it is not known when), and keeps it for the events to come unless a newer one is held or trimming may have forced it. A tag that no hop has written is a sample
 // only if it is known that every hop would have.
-func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Time, size units.Size) (h held) {
+func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Time) (h held) {
 	g := &s.signalling
 	sample, ok := g.decode(p)
 	if !ok {
@@ -201,10 +182,7 @@ func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Ti
 	}
 	h = held{valid: true, ev: ev, sample: sample, sentAt: sentAt}
 	if sample.Type == csig.Delay {
-		h.unloaded = g.full
-		if size != s.cfg.MTU {
-			h.unloaded = g.paths.Unloaded(size + s.cfg.Sizes.Overhead)
-		}
+		h.unloaded = g.paths.Unloaded
 	}
 	if sample.DoNotUpdate {
 		return h
