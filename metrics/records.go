@@ -204,9 +204,7 @@ type ReceiverTotals struct {
 	AcksSent         int64
 	NacksSent        int64
 	PayloadBytes     int64 // distinct
-	// Samples and Untouched are those of SenderTotals of a flow between programs, whose
-	// tags end at the receiver: the CSIG samples, and the tags that no hop had written.
-	Samples, Untouched int64
+	Untouched        int64 // tags that no hop had written, of a flow between programs, whose tags end here
 	// MeasuredWire and MeasuredPayload are the bytes of distinct packets that
 	// arrived in the measuring window.
 	MeasuredWire, MeasuredPayload int64

@@ -282,7 +282,6 @@ func (i *incoming) sample(now units.Time, s csig.Sample) {
 		i.totals.Untouched++
 	}
 	if s.Measured(i.covered[s.Type]) {
-		i.totals.Samples++
 		i.signals.Sample(now, uint8(s.Type), s.Locator, int64(s.Point))
 	}
 }

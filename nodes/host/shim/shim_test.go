@@ -297,8 +297,8 @@ func TestRecords(t *testing.T) {
 			{Flow: 12, Start: at(180), Done: units.Never, NewPackets: 1},
 		},
 		Receivers: []metrics.ReceiverTotals{
-			{Flow: 11, Done: units.Never, DeliveredWhole: 3, PayloadBytes: 986 + 486 + 1500, Samples: 2, MeasuredWire: 1518, MeasuredPayload: 1500},
-			{Flow: 13, Done: units.Never, DeliveredWhole: 1, PayloadBytes: 186, Samples: 1, MeasuredWire: 204, MeasuredPayload: 186},
+			{Flow: 11, Done: units.Never, DeliveredWhole: 3, PayloadBytes: 986 + 486 + 1500, MeasuredWire: 1518, MeasuredPayload: 1500},
+			{Flow: 13, Done: units.Never, DeliveredWhole: 1, PayloadBytes: 186, MeasuredWire: 204, MeasuredPayload: 186},
 		},
 	}
 	windows := metrics.Batch{
