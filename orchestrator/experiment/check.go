@@ -126,6 +126,7 @@ func (d *decoder) csig(e *Experiment) {
 	if c.TPIDCompact == c.TPIDWide {
 		d.failAt("csig.tpid_wide", fmt.Sprintf("%#04x is also tpid_compact; the formats need different ones", c.TPIDWide), "")
 	}
+	d.locators(c)
 	for _, signal := range slices.Sorted(maps.Keys(c.Quantisers)) {
 		path := "csig.quantisers." + signal
 		if !slices.Contains(signals, signal) {
@@ -143,35 +144,41 @@ func (d *decoder) csig(e *Experiment) {
 	}
 }
 
-// policies checks the init policies. Whether flows of the given names exist shows when
-// the plan is made.
-func (d *decoder) policies(e *Experiment, hosts int) {
-	for i, p := range e.CSIG.Policies {
-		path := fmt.Sprintf("csig.policies[%d]", i)
-		if p.Match.Empty() {
-			d.failAt(path+".match", "the lists are empty; csig.init and csig.signal are for all packets", "")
+// locators refuses widths and labels that do not fit the scheme or the tag.
+func (d *decoder) locators(c CSIG) {
+	const path = "csig.locators"
+	if c.Locators.Widths != nil && c.Locators.Scheme != csig.Structured.String() {
+		d.failAt(path+".widths", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Structured, c.Locators.Scheme), "")
+	}
+	if len(c.Locators.Labels) > 0 && c.Locators.Scheme != csig.Registry.String() {
+		d.failAt(path+".labels", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Registry, c.Locators.Scheme), "")
+	}
+	bits := csig.MaxLocatorBits
+	format, err1 := csig.ParseFormat(c.Format)
+	dialect, err2 := csig.ParseDialect(c.Dialect)
+	tags := err1 == nil && err2 == nil && format != csig.FormatNone // a wrong name is reported where it is
+	if tags {
+		bits = csig.LocatorBits(format, dialect)
+	}
+	if w := c.Locators.Widths; w != nil && tags {
+		if sum := w.Tier + w.Direction + w.Switch + w.Port; sum != bits {
+			d.failAt(path+".widths", fmt.Sprintf("the sum is %d; locators of format %v and dialect %v have %d bits", sum, format, dialect, bits), "")
 		}
-		if p.Init == "" && len(p.Signals) == 0 {
-			d.failAt(path, "want init, signals or both", "")
+	}
+	locators, ports := map[int]int{}, map[LocatorLabel]int{}
+	for i, l := range c.Locators.Labels {
+		at := fmt.Sprintf("%s.labels[%d]", path, i)
+		port := LocatorLabel{Switch: l.Switch, Port: l.Port}
+		if first, twice := locators[l.Locator]; twice {
+			d.failAt(at+".locator", fmt.Sprintf("locator %d is also that of labels[%d]", l.Locator, first), "")
 		}
-		for _, signal := range slices.Sorted(maps.Keys(p.Signals)) {
-			at := path + ".signals." + signal
-			if !slices.Contains(signals, signal) {
-				d.failAt(at, unknown("signal", signal, signals).Error(), spelling.Nearest(signal, signals))
-			} else if weight := p.Signals[signal]; weight < 1 || weight > maxWeight {
-				d.failAt(at, fmt.Sprintf("a weight of %d; want 1 to %d", weight, maxWeight), "")
-			}
+		if first, twice := ports[port]; twice {
+			d.failAt(at, fmt.Sprintf("%s port %d has a label already, labels[%d]", l.Switch, l.Port, first), "")
 		}
-		for _, list := range []struct {
-			key   string
-			hosts []int
-		}{{"src", p.Match.Src}, {"dst", p.Match.Dst}, {"hosts", p.Match.Hosts}} {
-			for k, h := range list.hosts {
-				if hosts > 0 && h >= hosts {
-					d.failAt(fmt.Sprintf("%s.match.%s[%d]", path, list.key, k), fmt.Sprintf("no host %d; hosts go from 0 to %d", h, hosts-1), "")
-				}
-			}
+		if l.Locator >= 1<<bits {
+			d.failAt(at+".locator", fmt.Sprintf("%d is too large; locators of format %v and dialect %v end at %d", l.Locator, format, dialect, 1<<bits-1), "")
 		}
+		locators[l.Locator], ports[port] = i, i
 	}
 }
 

@@ -58,6 +58,9 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 			return
 		}
 	}
+	if named := nameKey(path); named != "" && t.kind == scalar {
+		t = &tree{kind: mapping, at: t.at, keys: []entry{{named, t.at, t}}}
+	}
 	want := scalar
 	switch v.Kind() {
 	case reflect.Pointer:

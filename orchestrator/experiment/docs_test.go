@@ -120,6 +120,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	for _, c := range choices {
 		resolved[c.path] = resolved[join(c.path, "name")]
 	}
+	resolved["csig.locators"] = resolved["csig.locators.scheme"]
 	resolved["variants"] = "run"
 	for _, k := range documentedKeys(t) {
 		switch want, ok := resolved[k.path]; {

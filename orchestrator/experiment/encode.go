@@ -121,12 +121,10 @@ func difference(base, e *Experiment) map[string]any {
 
 func diff(a, b *tree, path string, set map[string]any) {
 	if a != nil && a.kind == mapping && b.kind == mapping {
-		whole := false // a key of the base that is gone cannot be written as an override
-		for _, e := range a.keys {
-			whole = whole || b.get(e.name) == nil && isChoice(path)
-		}
-		if isChoice(path) && a.get("name").text != b.get("name").text {
-			whole = true
+		named := nameKey(path)
+		whole := named != "" && a.get(named).text != b.get(named).text
+		for _, e := range a.keys { // a key of the base that is gone cannot be written as an override
+			whole = whole || named != "" && b.get(e.name) == nil
 		}
 		if !whole {
 			for _, e := range a.keys { // a list that became empty is left out of the text

@@ -77,7 +77,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			{Down: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 		}}},
 		Links: Links{MTU: 4150, Header: 64, Trim: true, AQM: Algorithm{Name: "linear", Params: algorithm.Values{"low": "auto"}}, ECN: ECN{Enabled: true}},
-		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: "structured", Signal: "delay",
+		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: Locators{Scheme: "structured"}, Signal: "delay",
 			Interval: 128 * units.Microsecond, Meter: "tumbling", Phase: "seeded", Delay: "residence", NQD: "occupancy",
 			Decode: "auto", TrimRule: "force_local", Init: "every"},
 		Hosts: Hosts{
@@ -216,6 +216,7 @@ csig:
   quantisers: {delay: delay-lin-500ns}
   init: 1/4
   tpid_wide: 0x9999
+  locators: {scheme: structured, widths: {tier: 1, direction: 0, switch: 2, port: 3}}
   ports:
     - {switch: agg*, policy: strip}
     - {switch: tor0, port: 1, type: nqd, policy: pass}
@@ -231,11 +232,13 @@ variants:
     hosts.cc: swift
     hosts.lb: single
     csig: {format: none, ports: []}
+    csig.locators: registry
     workload.permutation: {size: 1MB}
     topology.fat_tree.tiers.0.rate: 50Gbps
   again:
     hosts.cc: nscc
     csig.quantisers.delay: delay-lin-500ns
+    csig.locators: {scheme: registry, labels: [{locator: 63, switch: tor0, port: 2}, {locator: 5, switch: agg0, port: 0}]}
 derived: [{name: slow, expr: 'm("fct_us.max") / 2'}]
 expect: ['plain.slow < 3 and other["a#2"] > 1']
 published: [{variant: plain, metric: slow, value: 1e-3, low: 0, high: .5, source: "x: y"}]

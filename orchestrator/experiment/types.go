@@ -89,7 +89,7 @@ type CSIG struct {
 	Dialect      string            `yaml:"dialect"` // see csig.Dialect
 	TPIDCompact  uint16            `yaml:"tpid_compact"`
 	TPIDWide     uint16            `yaml:"tpid_wide"`
-	Locators     string            `yaml:"locators"`      // how ports get their locators; see csig.SchemeKind
+	Locators     Locators          `yaml:"locators"`      // how switch ports get their locators
 	Signal       string            `yaml:"signal"`        // type that hosts ask for unless CC or LB choose; see csig.Type
 	Interval     units.Duration    `yaml:"interval"`      // ABW window t; default 128us
 	Meter        string            `yaml:"meter"`         // see meter.Mode
@@ -106,30 +106,28 @@ type CSIG struct {
 	Ports        []CSIGPort        `yaml:"ports"`         // exceptions from "update" at every egress port, later wins
 }
 
-// CSIGPolicy is the init policy of some flows, or of some of their packets. What it
-// leaves out stays as it is without it.
-type CSIGPolicy struct {
-	Match CSIGMatch `yaml:"match"`
-	Init  string    `yaml:"init"` // as CSIG.Init
-	// Signals are the types that the tags ask for, with weights: of a transfer beside
-	// those that its CC and its LB want, of programs in place of Applications.Signals.
-	Signals map[string]int `yaml:"signals"`
+// Locators is how switch ports get their locators. In YAML it is the name of a scheme,
+// or a mapping with the key scheme.
+type Locators struct {
+	Scheme string         `yaml:"scheme"` // see csig.SchemeKind
+	Widths *LocatorWidths `yaml:"widths"` // of scheme structured; nil: see csig.LocatorConfig
+	Labels []LocatorLabel `yaml:"labels"` // of scheme registry; none: ports are numbered in the order of switches and ports
 }
 
-// CSIGMatch says which packets a policy is for: those that fit all lists that are not
-// empty. A packet fits a list if it fits one of its items.
-type CSIGMatch struct {
-	Flows []string `yaml:"flows"` // names of flows or patterns with *, such as 0-13 or "h0-* app"
-	Src   []int    `yaml:"src"`   // hosts that send
-	Dst   []int    `yaml:"dst"`   // hosts that receive
-	Hosts []int    `yaml:"hosts"` // hosts of a tenant: both ends are among them
-	Jobs  []int    `yaml:"jobs"`  // jobs of the workload's transfers; programs have none
-	DSCP  []int    `yaml:"dscp"`  // of the packets; the transport's data has 10
+// LocatorWidths are the bits of the fields of a structured locator, the most
+// significant first. Their sum is the locator's length.
+type LocatorWidths struct {
+	Tier      int `yaml:"tier"`
+	Direction int `yaml:"direction"`
+	Switch    int `yaml:"switch"`
+	Port      int `yaml:"port"`
 }
 
-// Empty reports whether no list has an item.
-func (m *CSIGMatch) Empty() bool {
-	return len(m.Flows)+len(m.Src)+len(m.Dst)+len(m.Hosts)+len(m.Jobs)+len(m.DSCP) == 0
+// LocatorLabel gives a switch port its locator.
+type LocatorLabel struct {
+	Locator int    `yaml:"locator"` // from 1
+	Switch  string `yaml:"switch"`  // name of the node
+	Port    int    `yaml:"port"`    // from 0
 }
 
 // CSIGPort sets the policy of some egress ports.

@@ -85,10 +85,12 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.paths, err = newPaths(s); err != nil {
 		return nil, failure.At("csig.ports", err)
 	}
+	s.notes = append(s.notes, newSignalling(s).notes()...)
 	return s, nil
 }
 
-// Notes returns remarks for the user on how the inputs were read.
+// Notes returns remarks for the user on how the inputs were read, and on what in the
+// configuration may mislead.
 func (s *Shape) Notes() []string { return s.notes }
 
 // controlDelay returns the delay of dependencies that cross hosts: the one given,
@@ -129,7 +131,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Notes:     s.notes,
 	}
 	if s.tags != nil {
-		p.CSIG = &s.tags.domain
+		p.CSIG, p.Locators = &s.tags.domain, s.tags.table
 		p.Format.TPIDCompact, p.Format.TPIDWide = s.tags.domain.TPIDCompact, s.tags.domain.TPIDWide
 	}
 	if e.End != 0 {

@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
@@ -115,11 +114,7 @@ func checkPortRules(g *topologies.Graph, rules []experiment.CSIGPort) error {
 		}
 		switch {
 		case !matched:
-			hint := ""
-			if near := spelling.Nearest(rule.Switch, names); near != "" {
-				hint = fmt.Sprintf(" (did you mean %q?)", near)
-			}
-			return failure.At(fmt.Sprintf("csig.ports[%d].switch", i), fmt.Errorf("no switch is called %q; they go from %s to %s%s", rule.Switch, names[0], names[len(names)-1], hint))
+			return failure.At(fmt.Sprintf("csig.ports[%d].switch", i), unknownSwitch(rule.Switch, names))
 		case rule.Port > most:
 			return failure.At(fmt.Sprintf("csig.ports[%d].port", i), fmt.Errorf("%s has no port %d; ports go from 0 to %d", rule.Switch, rule.Port, most))
 		}

@@ -4,7 +4,7 @@
 package predict
 
 import (
-	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 
@@ -29,31 +29,33 @@ type Validation struct {
 	Flows                  int
 	Bytes                  int64
 	Runs                   int
-	Notes                  []string // of how the inputs were read
-	Estimate                        // of one run of the first variant
+	Notes                  []string   // what the user should know of the inputs and the configuration
+	Locators               []Locators // of variants in which switch ports share locators
+	Estimate                          // of one run of the first variant
 	// Predicted wall seconds of all runs, in virtual time, in lockstep and in real
 	// time; the last with the dilation that auto would choose unless one is set.
 	VirtualSeconds, LockstepSeconds, WallSeconds float64
+}
+
+// Locators is the locators of a fabric, and the variants that have them.
+type Locators struct {
+	Variants []string
+	Table    *plan.LocatorTable
 }
 
 // Validate compiles every variant, deploys nothing and predicts how long the
 // experiment takes. Its error wraps failure.ErrConfiguration.
 func Validate(set *experiment.Set) (*Validation, error) {
 	v := &Validation{}
+	var names []string
+	var notes [][]string
 	for i, variant := range set.Variants {
 		p, err := plan.Compile(variant.Experiment, variant.Experiment.Seeds[0])
 		if err != nil {
 			return nil, failure.InVariant(set, i, err)
 		}
-		notes := p.Notes
-		if n := len(p.Programs); n > 0 {
-			notes = append(slices.Clone(notes), fmt.Sprintf("how long programs take is not predicted; here are %d, on %d hosts", n, len(p.ApplicationHosts())))
-		}
-		for _, n := range notes {
-			if !slices.Contains(v.Notes, n) {
-				v.Notes = append(v.Notes, n)
-			}
-		}
+		names, notes = append(names, variant.Name), append(notes, p.Notes)
+		v.addLocators(variant.Name, p.Locators)
 		e, runs := Run(p), len(variant.Experiment.Seeds)
 		v.Runs += runs
 		v.VirtualSeconds += float64(runs) * float64(e.PacketHops) * virtualHop / float64(runtime.NumCPU())
@@ -66,7 +68,24 @@ func Validate(set *experiment.Set) (*Validation, error) {
 			v.Estimate = e
 		}
 	}
+	v.Notes = plan.Attribute(names, notes)
 	return v, nil
+}
+
+// addLocators adds the locators of a variant if ports share some.
+func (v *Validation) addLocators(variant string, t *plan.LocatorTable) {
+	if t == nil {
+		return
+	}
+	if ports, _ := t.SharedPorts(); ports == 0 {
+		return
+	}
+	i := slices.IndexFunc(v.Locators, func(l Locators) bool { return reflect.DeepEqual(l.Table, t) })
+	if i < 0 {
+		i = len(v.Locators)
+		v.Locators = append(v.Locators, Locators{Table: t})
+	}
+	v.Locators[i].Variants = append(v.Locators[i].Variants, variant)
 }
 
 // expectedDilation returns the dilation of a set. If that is auto, it returns the

@@ -52,7 +52,7 @@ func saturate(t *testing.T, cfg dataplane.Config, size units.Size) reading {
 	got := reading{}
 	// Windows begin within an interval; the first full one closes within two.
 	full := units.Time(2 * cfg.CSIG.Domain.Interval)
-	end := full.Add(max(cfg.CSIG.Domain.Interval/2, 4*cfg.Ports[1].Rate.Serialisation(size)))
+	end := full.Add(max(cfg.CSIG.Domain.Interval/16, 4*cfg.Ports[1].Rate.Serialisation(size)))
 	var packets [2]wire.Packet // one on the line while the other waits
 	for i, now := 0, units.Time(0); now < end; i++ {
 		p := &packets[i%2]
@@ -87,6 +87,9 @@ func TestSaturatedPortReadsNothingFree(t *testing.T) {
 			for _, interval := range []units.Duration{16 * units.Microsecond, 128 * units.Microsecond, 1000 * units.Microsecond} {
 				for mode, name := range meter.Modes() {
 					for _, format := range formats {
+						if format == csig.FormatCompact && rate.Volume(interval)/size > 100_000 {
+							continue // the codes of the wide tag are finer, and such a run has millions of frames
+						}
 						got := saturate(t, bandwidthConfig(rate, format, interval, meter.Mode(mode)), size)
 						for typ, code := range got {
 							// A wide ABW/C counts ppm, a compact one 31250 of them.
