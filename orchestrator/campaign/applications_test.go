@@ -193,7 +193,7 @@ hosts: {cc: {name: nscc, csig: max-delay}}`, "-b 4M", "-b 4M --dscp 46",
 	if abw := m["abw_gbps.h0-h2 app"] * 1e3; abw <= 0 || abw >= 20 {
 		t.Errorf("the programs' tags say that %v Mb/s are available, of 20", abw)
 	}
-	got := samplesOf(t, f)
+	got := samplesByType(t, f)
 	app := got["h0-h2 app"]
 	delete(got, "h0-h2 app")
 	types := map[string]string{}

@@ -32,8 +32,8 @@ workload:
     - {src: 4, dst: 8, size: 4MB}
 `
 
-// samplesOf returns how many samples of each type the flows of a run got.
-func samplesOf(t *testing.T, f *runfolder.Folder) map[string]map[csig.Type]int64 {
+// samplesByType returns how many samples of each type the flows of a run got.
+func samplesByType(t *testing.T, f *runfolder.Folder) map[string]map[csig.Type]int64 {
 	t.Helper()
 	got := map[string]map[csig.Type]int64{}
 	for r, err := range f.Signals() {
@@ -77,7 +77,7 @@ func TestPolicies(t *testing.T) {
 	if !checks["conservation"] || opts.CheckParity && !checks["parity"] {
 		t.Errorf("checks %v", checks)
 	}
-	got := samplesOf(t, f)
+	got := samplesByType(t, f)
 	if n := got["2-6"][csig.Delay] + got["2-6"][csig.NQD]; n < 244 || n > 246 { // of 979 packets
 		t.Errorf("flow 2-6 got %d samples of one packet in four", n)
 	}

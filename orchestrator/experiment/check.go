@@ -142,6 +142,17 @@ func (d *decoder) csig(e *Experiment) {
 	if c.Format == csig.FormatNone.String() {
 		d.needTags(e)
 	}
+	for i := range c.Ports {
+		path := fmt.Sprintf("csig.ports[%d]", i)
+		switch p := &c.Ports[i]; {
+		case p.Policy == "" && p.Outside == nil && p.Init == "":
+			d.failAt(path, "says nothing; want one of the keys policy, outside and init", "")
+		case p.Policy == "" && p.Type != "all":
+			d.failAt(path+".type", "a type is for a policy; outside and init hold for all", "")
+		case p.Init == "" && len(p.Signals) > 0:
+			d.failAt(path+".signals", "are for init", "")
+		}
+	}
 }
 
 // locators refuses widths and labels that do not fit the scheme or the tag.

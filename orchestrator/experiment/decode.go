@@ -96,7 +96,7 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		for i, item := range t.items {
 			switch path {
 			case "csig.ports":
-				list.Index(i).Set(reflect.ValueOf(CSIGPort{Port: -1, Type: "all"}))
+				list.Index(i).Set(reflect.ValueOf(newCSIGPort()))
 			case "generators":
 				list.Index(i).Set(reflect.ValueOf(newGenerator()))
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/htsim"
 )
@@ -57,20 +58,28 @@ var rules = map[string]Rule{
 	"links.ecn.low":       Between(units.Byte, maxQueue).Or("auto"),
 	"links.ecn.high":      Between(units.Byte, maxQueue).Or("auto"),
 
-	"csig.format":       OneOf(csig.Formats()...),
-	"csig.dialect":      OneOf(csig.Dialects()...),
-	"csig.tpid_compact": {min: 0x0600, max: math.MaxUint16, hex: true},
-	"csig.tpid_wide":    {min: 0x0600, max: math.MaxUint16, hex: true},
-	"csig.signal":       OneOf(signals...),
-	"csig.interval":     Between(100*units.Nanosecond, maxDelay),
-	"csig.meter":        OneOf(meter.Modes()...),
-	"csig.phase":        OneOf(meter.Phases()...),
-	"csig.delay":        OneOf(dataplane.DelayModes()...),
-	"csig.nqd":          OneOf(meter.DepthModes()...),
-	"csig.decode":       OneOf(csig.DecodeModes()...),
-	"csig.trim_rule":    OneOf(csig.TrimRules()...),
-	"csig.init":         {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
-	"csig.max_age":      Between(units.Nanosecond, maxDelay).Or("auto"),
+	"csig.format":            OneOf(csig.Formats()...),
+	"csig.dialect":           OneOf(csig.Dialects()...),
+	"csig.tpid_compact":      {min: 0x0600, max: math.MaxUint16, hex: true},
+	"csig.tpid_wide":         {min: 0x0600, max: math.MaxUint16, hex: true},
+	"csig.signal":            OneOf(signals...),
+	"csig.interval":          Between(100*units.Nanosecond, maxDelay),
+	"csig.meter":             OneOf(meter.Modes()...),
+	"csig.phase":             OneOf(meter.Phases()...),
+	"csig.delay":             OneOf(dataplane.DelayModes()...),
+	"csig.nqd":               OneOf(meter.DepthModes()...),
+	"csig.decode":            OneOf(csig.DecodeModes()...),
+	"csig.trim_rule":         OneOf(csig.TrimRules()...),
+	"csig.init":              {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
+	"csig.max_age":           Between(units.Nanosecond, maxDelay).Or("auto"),
+	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
+	"csig.ports[].port":      {min: 0, max: 1 << 16, word: "all", special: -1},
+	"csig.ports[].type":      OneOf(append([]string{"all"}, signals...)...),
+	"csig.ports[].policy":    OneOf(dataplane.Policies()...),
+	"csig.ports[].tier":      OneOf(topologies.TierToR.String(), topologies.TierAgg.String(), topologies.TierCore.String()),
+	"csig.ports[].to":        OneOf("host", "switch"),
+	"csig.ports[].init":      {parse: func(text string) error { _, err := csig.ParseSampling(text); return err }},
+	"csig.ports[].signals[]": OneOf(signals...),
 
 	"csig.policies[].init":          {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
 	"csig.policies[].match.src[]":   Between(0, maxHosts),
@@ -78,11 +87,6 @@ var rules = map[string]Rule{
 	"csig.policies[].match.hosts[]": Between(0, maxHosts),
 	"csig.policies[].match.jobs[]":  Between(0, maxJobs),
 	"csig.policies[].match.dscp[]":  Between(0, 63),
-
-	"csig.ports[].switch": {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
-	"csig.ports[].port":   {min: 0, max: 1 << 16, word: "all", special: -1},
-	"csig.ports[].type":   OneOf(append([]string{"all"}, signals...)...),
-	"csig.ports[].policy": OneOf(dataplane.Policies()...),
 
 	"csig.locators.scheme":           OneOf(csig.SchemeKinds()...),
 	"csig.locators.widths.tier":      Between(0, csig.MaxLocatorBits),
@@ -127,7 +131,6 @@ var rules = map[string]Rule{
 var required = map[string][]string{
 	"":                        {"schema", "name", "topology", "workload"},
 	"csig.policies[]":         {"match"},
-	"csig.ports[]":            {"switch", "policy"},
 	"csig.locators.widths":    {"tier", "direction", "switch", "port"},
 	"csig.locators.labels[]":  {"locator", "switch", "port"},
 	"applications":            {"hosts"},

@@ -33,3 +33,18 @@ func ParseInit(text string) (s csig.Sampling, probe units.Duration, err error) {
 	}
 	return s, 0, err
 }
+
+// String returns what the rule selects, in words.
+func (p *CSIGPort) String() string {
+	text := "switch " + p.Switch
+	if p.Tier != "" {
+		text += ", tier " + p.Tier
+	}
+	if p.Port >= 0 {
+		text += fmt.Sprintf(", port %d", p.Port)
+	}
+	if p.To != "" {
+		text += ", to " + p.To
+	}
+	return text
+}

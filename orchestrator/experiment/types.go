@@ -130,13 +130,22 @@ type LocatorLabel struct {
 	Port    int    `yaml:"port"`    // from 0
 }
 
-// CSIGPort sets the policy of some egress ports.
+// CSIGPort says what some switch ports do to tags: those that Switch, Tier, Port and To
+// together select.
 type CSIGPort struct {
-	Switch string `yaml:"switch"` // node name or pattern with *, such as tor* or agg0
-	Port   int    `yaml:"port"`   // -1 or "all": every port
-	Type   string `yaml:"type"`   // signal type or "all"
-	Policy string `yaml:"policy"` // see dataplane.Policy
+	Switch  string   `yaml:"switch"`  // node name or pattern with *, such as tor* or agg0; default *
+	Tier    string   `yaml:"tier"`    // tor, agg or core; "": any
+	Port    int      `yaml:"port"`    // -1 or "all": every port
+	To      string   `yaml:"to"`      // host or switch; "": any
+	Type    string   `yaml:"type"`    // signal type or "all", for Policy
+	Policy  string   `yaml:"policy"`  // of tags that leave; see dataplane.Policy; "": as before
+	Outside *bool    `yaml:"outside"` // the peer is outside the domain; nil: as Policy says
+	Init    string   `yaml:"init"`    // frames that come in without a tag and get one; see csig.ParseSampling; "": as before
+	Signals []string `yaml:"signals"` // types of these tags in turn; empty: CSIG.Signal
 }
+
+// newCSIGPort returns an item of csig.ports with the defaults that are not empty.
+func newCSIGPort() CSIGPort { return CSIGPort{Switch: "*", Port: -1, Type: "all"} }
 
 // Hosts is the transport with its CC and LB.
 type Hosts struct {

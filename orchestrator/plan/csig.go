@@ -70,7 +70,13 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 	}
 	t.locators = directory.Locators
 	t.table = newLocatorTable(g, domain, t.locators)
-	return t, checkPortRules(g, c.Ports)
+	if err := checkPortRules(g, c.Ports); err != nil {
+		return nil, err
+	}
+	if t.switches.Covered, err = coveredTypes(g, c); err != nil {
+		return nil, failure.At("csig.ports", err)
+	}
+	return t, nil
 }
 
 // switchCSIG returns the switches' part in the domain. tau is the constant of the

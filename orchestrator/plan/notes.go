@@ -203,7 +203,7 @@ func (c *signalling) policies(visit func(node, port int, p *dataplane.Port)) {
 	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
 		for i, a := range adjacency[n] {
 			port := dataplane.Port{LastHop: s.graph.Nodes[a.Peer.Node].Kind == topologies.Host}
-			if err := applyPolicies(s.experiment.CSIG.Ports, s.graph.Nodes[n].Name, i, &port); err != nil {
+			if err := applyPortRules(s.experiment.CSIG, place(s.graph, n, i, a.Peer), &port); err != nil {
 				return // Plan returns the error
 			}
 			visit(n, i, &port)
