@@ -49,7 +49,6 @@ type fileDefaults struct {
 type fileNode struct {
 	Image       string            `yaml:"image"`
 	Group       string            `yaml:"group"`
-	NetworkMode string            `yaml:"network-mode,omitempty"`
 	Entrypoint  string            `yaml:"entrypoint,omitempty"`
 	Cmd         string            `yaml:"cmd,omitempty"`
 	Env         map[string]string `yaml:"env,omitempty"`
@@ -133,7 +132,7 @@ func (lab *Lab) render() ([]byte, error) {
 	for _, sidecar := range lab.Sidecars {
 		s := sidecar.settings()
 		f.Topology.Nodes = append(f.Topology.Nodes, yaml.MapItem{Key: lab.sidecarName(sidecar), Value: fileNode{
-			Image: s.Image, Group: "programs", NetworkMode: "container:" + lab.Graph.Nodes[sidecar.Node].Name,
+			Image: s.Image, Group: "programs",
 			Entrypoint: sidecarInit, Cmd: quote(s.Cmd), Binds: s.Binds, Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
 		}})
 	}

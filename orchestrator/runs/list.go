@@ -154,6 +154,9 @@ func (r *Run) end(ctx context.Context) error {
 		if !r.alive() {
 			return nil
 		}
+		if !r.visible() {
+			return fmt.Errorf("process %d, which holds it, is not visible from here", r.PID)
+		}
 		if err := p.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return fmt.Errorf("end process %d: %w", r.PID, err)
 		}
@@ -177,8 +180,12 @@ func (r *Run) up() bool {
 	return err == nil
 }
 
-// alive reports whether the holder of a run lives.
-func (r *Run) alive() bool { return r.Ticks != 0 && ticksOf(r.PID) == r.Ticks }
+// alive reports whether the holder of a run lives. A program of a run does not see the
+// holder's process and learns it from the lock.
+func (r *Run) alive() bool { return r.visible() || r.Ticks != 0 && locked(r.ID) }
+
+// visible reports whether this process sees the holder's process, which then lives.
+func (r *Run) visible() bool { return r.Ticks != 0 && ticksOf(r.PID) == r.Ticks }
 
 // ticksOf returns when a process started, in ticks since boot (proc(5), fields 3 and
 // 22). It returns 0 when the process is gone or a zombie.

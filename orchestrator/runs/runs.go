@@ -61,15 +61,18 @@ const (
 
 // Node is a host or a switch that has been deployed.
 type Node struct {
-	Name        string      `json:"name"`
-	Kind        string      `json:"kind"`                  // host or switch
-	PID         int         `json:"pid"`                   // of the process that drives it
-	Container   string      `json:"container,omitempty"`   // its name
-	Application string      `json:"application,omitempty"` // name of the container of its programs
-	Addresses   []string    `json:"addresses,omitempty"`   // of a host, in the fabric: IPv4, and IPv6 where programs run
-	Network     string      `json:"network"`               // file of its network namespace
-	User        string      `json:"user,omitempty"`        // file of the user namespace that owns Network; empty: the machine's
-	Interfaces  []Interface `json:"interfaces"`            // by port
+	Name        string   `json:"name"`
+	Kind        string   `json:"kind"`                  // host or switch
+	PID         int      `json:"pid"`                   // of the process that drives it
+	Container   string   `json:"container,omitempty"`   // its name
+	Application string   `json:"application,omitempty"` // name of the container of its programs
+	Addresses   []string `json:"addresses,omitempty"`   // of a host, in the fabric: IPv4, and IPv6 where programs run
+	Network     string   `json:"network"`               // file of its network namespace
+	// Programs is the file of the network namespace of the host's programs, which has
+	// csig0 alone; empty where the node has no programs.
+	Programs   string      `json:"programs,omitempty"`
+	User       string      `json:"user,omitempty"` // file of the user namespace that owns Network; empty: the machine's
+	Interfaces []Interface `json:"interfaces"`     // by port
 }
 
 // Interface is a port's interface in its node's network namespace. The interface of
@@ -148,7 +151,10 @@ func mac(node, port int) string {
 
 // Entry is a run of this process in the list. Its methods may be called from
 // several goroutines, but not at once.
-type Entry struct{ run Run }
+type Entry struct {
+	run  Run
+	lock *os.File // locked while this process lives and the run is on the list
+}
 
 // Register puts a run of this process into the list. It sets the run's PID, Ticks and
 // Started.
@@ -157,6 +163,10 @@ func Register(r Run) (*Entry, error) {
 	e := &Entry{run: r}
 	if err := e.write(); err != nil {
 		return nil, err
+	}
+	var err error
+	if e.lock, err = hold(r.ID); err != nil {
+		return nil, errors.Join(fmt.Errorf("note the run: %w", err), forget(r.ID))
 	}
 	return e, nil
 }
@@ -173,6 +183,7 @@ func (e *Entry) Remove() error {
 	if _, err := Kill(e.run.ID); err != nil {
 		return err // it stays on the list
 	}
+	e.lock.Close()
 	return forget(e.run.ID)
 }
 
@@ -196,6 +207,8 @@ func Fail(r Run, end Report) error {
 // folder returns the directory of the list, which is one user's.
 func folder() string {
 	switch dir := os.Getenv("XDG_RUNTIME_DIR"); {
+	case inherited() != "":
+		return inherited()
 	case os.Geteuid() == 0:
 		return "/run/csiglab"
 	case dir != "":
@@ -248,7 +261,7 @@ func record(r Run) error {
 // forget removes the files of a run.
 func forget(id string) error {
 	var errs []error
-	for _, name := range []string{file(id), file(id) + ".new", socket(id)} {
+	for _, name := range []string{file(id), file(id) + ".new", socket(id), entrance(id), lock(id)} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
