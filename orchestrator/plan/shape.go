@@ -35,7 +35,8 @@ type Shape struct {
 	sizing       sizing
 	marking      algorithm.Choice // AQM policy of every switch port
 	tags         *tags            // nil without CSIG
-	paths        *paths           // of signals; nil without CSIG
+	policies     []policy
+	paths        *paths // of signals; nil without CSIG
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -77,6 +78,9 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	}
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
 		return nil, failure.At("csig", err) // where no narrower place is known
+	}
+	if s.policies, err = newPolicies(e.CSIG.Policies); err != nil {
+		return nil, err
 	}
 	if s.paths, err = newPaths(s); err != nil {
 		return nil, failure.At("csig.ports", err)
@@ -152,6 +156,10 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		}
 	}
 	p.Links = append(p.Links, assignWorkload(s, hosts, seed)...) // numbers control ports, which come after that of programs
+	if err := s.checkPolicies(p); err != nil {
+		return nil, err
+	}
+	s.assignTagging(p, hosts)
 	for h := range hosts {
 		if p.Nodes[h].Shim == nil {
 			p.Nodes[h].Host = &hosts[h]
