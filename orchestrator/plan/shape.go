@@ -85,12 +85,11 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.paths, err = newPaths(s); err != nil {
 		return nil, failure.At("csig.ports", err)
 	}
-	s.notes = append(s.notes, newSignalling(s).notes()...)
 	return s, nil
 }
 
-// Notes returns remarks for the user on how the inputs were read, and on what in the
-// configuration may mislead.
+// Notes returns remarks for the user on how the inputs were read. Those on what in the
+// configuration may mislead are the plans'.
 func (s *Shape) Notes() []string { return s.notes }
 
 // controlDelay returns the delay of dependencies that cross hosts: the one given,
@@ -128,7 +127,6 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Interval:  e.Telemetry.Interval,
 		Path:      s.sizing.path(s.graph.Links[adjacency[0][0].Link].Rate),
 		Captured:  s.captured,
-		Notes:     s.notes,
 	}
 	if s.tags != nil {
 		p.CSIG, p.Locators = &s.tags.domain, s.tags.table
@@ -171,6 +169,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err := s.addSwitches(p, seed, adjacency); err != nil {
 		return nil, err
 	}
+	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes())
 	return p, nil
 }
 
