@@ -47,14 +47,14 @@ type fileDefaults struct {
 }
 
 type fileNode struct {
-	Image       string            `yaml:"image"`
-	Group       string            `yaml:"group"`
-	Entrypoint  string            `yaml:"entrypoint,omitempty"`
-	Cmd         string            `yaml:"cmd,omitempty"`
-	Env         map[string]string `yaml:"env,omitempty"`
-	Binds       []string          `yaml:"binds,omitempty"`
-	Labels      map[string]string `yaml:"labels,omitempty"`
-	Memory      string            `yaml:"memory"`
+	Image      string            `yaml:"image"`
+	Group      string            `yaml:"group"`
+	Entrypoint string            `yaml:"entrypoint,omitempty"`
+	Cmd        string            `yaml:"cmd,omitempty"`
+	Env        map[string]string `yaml:"env,omitempty"`
+	Binds      []string          `yaml:"binds,omitempty"`
+	Labels     map[string]string `yaml:"labels,omitempty"`
+	Memory     string            `yaml:"memory"`
 }
 
 type fileLink struct {
