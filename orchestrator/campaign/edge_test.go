@@ -293,3 +293,34 @@ func TestLegacyInNetns(t *testing.T) {
 		t.Errorf("%v tags were put on, want 500", n)
 	}
 }
+
+// A port that terminates or strips one type is the edge for that type alone: what hosts
+// ask for in other types comes in, crosses the fabric and reaches the sender.
+func TestTheEdgeOfOneTypeLetsOthersIn(t *testing.T) {
+	const text = `
+schema: 1
+name: one-type
+topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}}
+csig: {format: compact, PORTS}
+hosts: {cc: {name: nscc, csig: max-delay}}
+workload: {transfers: [0 -> 2 1MB, 1 -> 2 1MB]}
+`
+	run := func(ports string) (m map[string]float64) {
+		m, _ = runVirtual(t, parseText(t, strings.Replace(text, "PORTS", ports, 1)).Variants[0].Experiment, 1)
+		return m
+	}
+	want := run("")
+	if want["samples.0-2"] == 0 {
+		t.Fatal("no samples without an edge")
+	}
+	for _, policy := range []string{"terminate", "strip"} {
+		got := run(fmt.Sprintf("ports: [{to: host, type: nqd, policy: %s}]", policy))
+		if got["samples.0-2"] != want["samples.0-2"] || got["fct_us.max"] != want["fct_us.max"] || got["tags.refused"] != 0 {
+			t.Errorf("%s of nqd: %v samples of delay, the last flow after %v us, %v tags refused; want %v, %v, 0",
+				policy, got["samples.0-2"], got["fct_us.max"], got["tags.refused"], want["samples.0-2"], want["fct_us.max"])
+		}
+		if got := run(fmt.Sprintf("ports: [{to: host, type: delay, policy: %s}]", policy)); got["samples.0-2"] != 0 || got["tags.refused"] == 0 {
+			t.Errorf("%s of delay: %v samples of delay, %v tags refused; want none, some", policy, got["samples.0-2"], got["tags.refused"])
+		}
+	}
+}

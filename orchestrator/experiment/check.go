@@ -39,6 +39,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.workload(e, hosts)
 	d.links(e)
 	d.csig(e)
+	d.policies(e, hosts)
 	d.applications(e, hosts)
 	d.generators(e, hosts)
 	if e.Measure.To != 0 && e.Measure.To <= e.Measure.From {

@@ -72,7 +72,7 @@ func encode(v reflect.Value, path string) *tree {
 		return t
 	case reflect.Map:
 		t := &tree{kind: mapping}
-		for _, key := range slices.Sorted(maps.Keys(v.Interface().(map[string]string))) {
+		for _, key := range sortedKeys(v) {
 			t.put(key, origin{}, encode(v.MapIndex(reflect.ValueOf(key)), join(path, key)))
 		}
 		return t
@@ -91,6 +91,16 @@ func encode(v reflect.Value, path string) *tree {
 		return plain(fmt.Sprintf("0x%04X", v.Uint()))
 	}
 	return plain(fmt.Sprint(v.Interface())) // numbers, bool and, by String, values with units
+}
+
+// sortedKeys returns the keys of a map whose keys are texts.
+func sortedKeys(v reflect.Value) []string {
+	var keys []string
+	for _, k := range v.MapKeys() {
+		keys = append(keys, k.String())
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 func empty(v reflect.Value) bool {

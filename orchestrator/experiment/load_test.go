@@ -152,6 +152,51 @@ func TestNamingAnAlgorithmStartsItAfresh(t *testing.T) {
 	}
 }
 
+// A scheme of locators is a name or a mapping, in a file, a flag and the environment;
+// another name drops what belonged to the one before.
+func TestLocatorsAreANameOrAMapping(t *testing.T) {
+	const csig = "csig: {format: compact, locators: {scheme: structured, widths: {tier: 1, direction: 1, switch: 1, port: 3}}}\n"
+	widths := func(tier, direction, node, port int) *LocatorWidths {
+		return &LocatorWidths{Tier: tier, Direction: direction, Switch: node, Port: port}
+	}
+	for _, c := range []struct {
+		text string
+		env  []string
+		sets []string
+		want Locators
+	}{
+		{text: "csig: {locators: registry}\n", want: Locators{Scheme: "registry"}},
+		{text: "csig: {locators: {scheme: registry}}\n", want: Locators{Scheme: "registry"}},
+		{text: "csig: {locators: {scheme: registry, labels: [{locator: 7, switch: tor0, port: 2}]}}\n",
+			want: Locators{Scheme: "registry", Labels: []LocatorLabel{{Locator: 7, Switch: "tor0", Port: 2}}}},
+		{text: csig, want: Locators{Scheme: "structured", Widths: widths(1, 1, 1, 3)}},
+		{text: csig, sets: []string{"csig.locators.widths.tier=2", "csig.locators.widths.port=2"}, want: Locators{Scheme: "structured", Widths: widths(2, 1, 1, 2)}},
+		{text: csig, sets: []string{"csig.locators=registry"}, want: Locators{Scheme: "registry"}},
+		{text: csig, sets: []string{"csig.locators.scheme=registry"}, want: Locators{Scheme: "registry"}},
+		{text: csig, sets: []string{"csig.locators={scheme: structured}"}, want: Locators{Scheme: "structured"}},
+		{text: csig, env: []string{"CSIGLAB_CSIG_LOCATORS=registry"}, want: Locators{Scheme: "registry"}},
+		{text: "csig: {locators: registry}\n", sets: []string{"csig.locators.labels=[{locator: 7, switch: tor0, port: 2}]"},
+			want: Locators{Scheme: "registry", Labels: []LocatorLabel{{Locator: 7, Switch: "tor0", Port: 2}}}},
+	} {
+		opts := Options{Tables: testTables(), Env: c.env}
+		for _, text := range c.sets {
+			o, err := ParseSet("--set", text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts.Override = append(opts.Override, o)
+		}
+		set, err := Parse("x.yaml", "", []byte(small+c.text), opts)
+		if err != nil {
+			t.Errorf("%s%q %q: %v", c.text, c.env, c.sets, err)
+			continue
+		}
+		if diff := cmp.Diff(set.Base.CSIG.Locators, c.want); diff != "" {
+			t.Errorf("%s%q %q, got - want +:\n%s", c.text, c.env, c.sets, diff)
+		}
+	}
+}
+
 func TestOverridesReachIntoLists(t *testing.T) {
 	set := parse(t, small, "workload.transfers.0.size=3MB", "topology.fat_tree.tiers[1].rate=400Gbps", "seeds=7..9")
 	if got, want := set.Base.Workload.Spec.(Transfers)[0].Size, 3*units.MB; got != want {

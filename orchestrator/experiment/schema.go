@@ -70,7 +70,7 @@ var rules = map[string]Rule{
 	"csig.nqd":               OneOf(meter.DepthModes()...),
 	"csig.decode":            OneOf(csig.DecodeModes()...),
 	"csig.trim_rule":         OneOf(csig.TrimRules()...),
-	"csig.init":              {parse: func(text string) error { _, _, err := parseInit(text); return err }},
+	"csig.init":              {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
 	"csig.max_age":           Between(units.Nanosecond, maxDelay).Or("auto"),
 	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
 	"csig.ports[].port":      {min: 0, max: 1 << 16, word: "all", special: -1},
@@ -80,6 +80,13 @@ var rules = map[string]Rule{
 	"csig.ports[].to":        OneOf("host", "switch"),
 	"csig.ports[].init":      {parse: func(text string) error { _, err := csig.ParseSampling(text); return err }},
 	"csig.ports[].signals[]": OneOf(signals...),
+
+	"csig.policies[].init":          {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
+	"csig.policies[].match.src[]":   Between(0, maxHosts),
+	"csig.policies[].match.dst[]":   Between(0, maxHosts),
+	"csig.policies[].match.hosts[]": Between(0, maxHosts),
+	"csig.policies[].match.jobs[]":  Between(0, maxJobs),
+	"csig.policies[].match.dscp[]":  Between(0, 63),
 
 	"csig.locators.scheme":           OneOf(csig.SchemeKinds()...),
 	"csig.locators.widths.tier":      Between(0, csig.MaxLocatorBits),
@@ -123,6 +130,7 @@ var rules = map[string]Rule{
 // of topology and workload add theirs.
 var required = map[string][]string{
 	"":                        {"schema", "name", "topology", "workload"},
+	"csig.policies[]":         {"match"},
 	"csig.locators.widths":    {"tier", "direction", "switch", "port"},
 	"csig.locators.labels[]":  {"locator", "switch", "port"},
 	"applications":            {"hosts"},

@@ -19,11 +19,11 @@ func (c *CSIG) Tagging() (s csig.Sampling, probe units.Duration, err error) {
 	if c.Init == "" {
 		return csig.All, 0, nil
 	}
-	return parseInit(c.Init)
+	return ParseInit(c.Init)
 }
 
-// parseInit reads the text of csig.init.
-func parseInit(text string) (s csig.Sampling, probe units.Duration, err error) {
+// ParseInit reads the text of csig.init or csig.policies[].init; see CSIG.Tagging.
+func ParseInit(text string) (s csig.Sampling, probe units.Duration, err error) {
 	if m := probePattern.FindStringSubmatch(text); m != nil {
 		probe, err = units.ParseDuration(m[1])
 		return s, probe, err

@@ -8,9 +8,12 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -41,17 +44,21 @@ const (
 	fewestFrames  = 10                       // full ones in a window, at the slowest port
 )
 
-// signalling is what the rules see: the fabric's CSIG domain and who uses its signals.
+// signalling is what the rules see: the plan, and who uses which signals in it.
 type signalling struct {
-	shape  *Shape
-	domain *csig.Domain
+	plan      *Plan
+	domain    *csig.Domain
+	adjacency [][]topologies.Adjacent
+	routes    []topologies.Routes
+	mtu       units.Size // of transfers
 
 	customers  []customer            // of transfers
 	thresholds []congestion.Constant // delays that the congestion control compares its samples with
 	unloaded   units.Duration        // of a sample of Delay: what an idle hop adds to what is compared
 
+	flows     []tagged         // as Plan.Flows
 	transfers [csig.Types]bool // types that tags of transfers ask for
-	programs  [csig.Types]bool // types that tags of programs' packets ask for
+	programs  [csig.Types]bool // types that tags of other flows ask for: of programs, and those that ports put on
 }
 
 // customer is an algorithm of the hosts that wants types of signal.
@@ -60,40 +67,65 @@ type customer struct {
 	wants csig.Weights
 }
 
+// typeSet has a bit for each type of signal.
+type typeSet uint8
+
+func (s typeSet) has(t csig.Type) bool { return s>>t&1 != 0 }
+
+func typesOf(w csig.Weights) (s typeSet) {
+	for t, weight := range w {
+		if weight > 0 {
+			s |= 1 << t
+		}
+	}
+	return s
+}
+
+// tagged is the types of a flow's tags.
+type tagged struct {
+	host   typeSet // that the host puts on
+	fabric typeSet // that the fabric carries
+}
+
 // newSignalling returns nil without CSIG.
-func newSignalling(s *Shape) *signalling {
-	if s.tags == nil {
+func newSignalling(s *Shape, p *Plan) *signalling {
+	if p.CSIG == nil {
 		return nil
 	}
-	domain, err := csig.NewDomain(s.tags.domain)
-	if err != nil {
-		panic("plan: " + err.Error()) // it was checked when the shape was made
+	c := &signalling{
+		plan: p, domain: p.Domain(), adjacency: s.graph.Adjacency(), routes: s.routes,
+		mtu: s.experiment.Links.MTU, flows: make([]tagged, len(p.Flows)),
 	}
-	c := &signalling{shape: s, domain: domain}
-	if len(s.workload.Transfers) > 0 {
-		c.addTransport()
+	if p.Transfers > 0 {
+		c.addCustomers(s.experiment.Hosts)
 	}
-	if a := s.experiment.Applications; a != nil && s.tags.tagging.Every > 0 {
-		signals, err := applicationSignals(a, s.tags)
-		if err != nil {
-			return nil // Plan returns the error
+	for h := range p.Nodes[:p.Hosts()] {
+		if host := p.Nodes[h].Host; host != nil {
+			c.addTransfers(host)
 		}
-		for _, t := range signals {
-			c.programs[t] = true
+		if edge := p.Nodes[h].Edge(); edge != nil {
+			c.addPrograms(h, edge)
+		}
+	}
+	for i := range c.flows {
+		c.enter(i)
+		uses := &c.transfers
+		if i >= p.Transfers {
+			uses = &c.programs
+		}
+		for t := range csig.Types {
+			uses[t] = uses[t] || c.flows[i].fabric.has(t)
 		}
 	}
 	return c
 }
 
-// addTransport finds out what the hosts' algorithms want. Plan returns the errors of
-// algorithms that cannot be built.
-func (c *signalling) addTransport() {
-	s, hosts := c.shape, c.shape.experiment.Hosts
-	path := s.sizing.path(s.graph.Links[s.graph.Adjacency()[0][0].Link].Rate)
+// addCustomers finds out what the algorithms of the transport want.
+func (c *signalling) addCustomers(hosts experiment.Hosts) {
+	path := c.plan.Path
 	if cc, ok := congestion.Table.Lookup(hosts.CC.Name); ok {
 		if controller, err := cc.New(path, hosts.CC.Params); err == nil {
 			c.customers = append(c.customers, customer{cc.Name, controller.Output().Wants})
-			c.addThresholds(cc.ConstantsOf(path, hosts.CC.Params))
 		}
 	}
 	if lb, ok := balance.Table.Lookup(hosts.LB.Name); ok {
@@ -103,45 +135,75 @@ func (c *signalling) addTransport() {
 			}
 		}
 	}
-	tagging := s.tags.tagging
-	if tagging.Every == 0 && tagging.Probe == 0 {
-		return
-	}
-	wanted := tagging.Telemetry
-	for _, one := range c.customers {
-		wanted = wanted.Merge(one.wants)
-	}
-	if !wanted.Any() {
-		wanted = csig.Only(tagging.Signal)
-	}
-	for t, weight := range wanted {
-		c.transfers[t] = weight > 0
-	}
-}
-
-// addThresholds adds the delays that the congestion control, the first customer,
-// compares with what its samples say. Unless its parameter csig_unloaded says otherwise,
-// it compares them with samples less the residence in the slowest idle hop.
-func (c *signalling) addThresholds(constants []congestion.Constant) {
-	s := c.shape
-	if c.customers[0].wants[csig.Delay] == 0 {
-		return
-	}
-	for _, constant := range constants {
-		if constant.Chart == congestion.ChartDelays {
-			c.thresholds = append(c.thresholds, constant)
+	if c.customers[0].wants[csig.Delay] > 0 {
+		for _, constant := range c.plan.Constants {
+			if constant.Chart == congestion.ChartDelays {
+				c.thresholds = append(c.thresholds, constant)
+			}
 		}
 	}
-	if s.experiment.Hosts.CC.Params["csig_unloaded"] == "keep" {
-		return
-	}
-	for _, t := range s.workload.Transfers {
-		c.unloaded = max(c.unloaded, s.paths.between(t.Src, t.Dst).Unloaded)
+}
+
+// addTransfers adds the tags of what a host sends. The congestion control compares its
+// thresholds with samples less the residence in the slowest idle hop, unless its
+// parameter csig_unloaded says otherwise.
+func (c *signalling) addTransfers(h *host.Config) {
+	for i := range h.Sends {
+		f := &h.Sends[i]
+		tagging := h.Tagging
+		if f.Tagging != nil {
+			tagging = *f.Tagging
+		}
+		if h.CC.Params["csig_unloaded"] != "keep" {
+			c.unloaded = max(c.unloaded, f.Paths.Unloaded)
+		}
+		if tagging.Every == 0 && tagging.Probe == 0 {
+			continue
+		}
+		wanted := tagging.Telemetry
+		for _, one := range c.customers {
+			wanted = wanted.Merge(one.wants)
+		}
+		if !wanted.Any() {
+			wanted = csig.Only(tagging.Signal)
+		}
+		c.flows[f.ID].host = typesOf(wanted)
 	}
 }
 
-// used reports whether tags ask for a type.
-func (c *signalling) used(t csig.Type) bool { return c.transfers[t] || c.programs[t] }
+// addPrograms adds the tags of what the programs of a host send.
+func (c *signalling) addPrograms(h int, edge *shim.EdgeConfig) {
+	for _, pair := range edge.Pairs {
+		if int(pair.Source) == h && edge.Init.Every > 0 {
+			c.flows[pair.Flow].host |= typesOf(edge.Init.Signals)
+		}
+	}
+	for _, class := range edge.Classes {
+		if class.Every > 0 {
+			c.flows[class.Flow].host |= typesOf(class.Signals)
+		}
+	}
+}
+
+// enter applies what the first port of a flow's path does to its tags.
+func (c *signalling) enter(flow int) {
+	f := &c.flows[flow]
+	at := c.adjacency[c.plan.Flows[flow].Src][0].Peer
+	in := &c.plan.Switch(at.Node).Ports[at.Port].Ingress
+	if f.fabric = f.host; in.Outside {
+		f.fabric = 0
+	}
+	for t, refused := range in.Refuses {
+		if refused {
+			f.fabric &^= 1 << t
+		}
+	}
+	if in.Init.Every > 0 && (f.host == 0 || f.fabric != f.host) {
+		for _, t := range in.Signals {
+			f.fabric |= 1 << t
+		}
+	}
+}
 
 // notes returns the remarks of all rules.
 func (c *signalling) notes() (all []string) {
@@ -196,21 +258,6 @@ func coarseQuantiser(c *signalling) (notes []string) {
 	return notes
 }
 
-// policies calls visit for every switch port.
-func (c *signalling) policies(visit func(node, port int, p *dataplane.Port)) {
-	s := c.shape
-	adjacency := s.graph.Adjacency()
-	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
-		for i, a := range adjacency[n] {
-			port := dataplane.Port{LastHop: s.graph.Nodes[a.Peer.Node].Kind == topologies.Host}
-			if err := applyPortRules(s.experiment.CSIG, place(s.graph, n, i, a.Peer), &port); err != nil {
-				return // Plan returns the error
-			}
-			visit(n, i, &port)
-		}
-	}
-}
-
 // portSet is the ports that one remark is about.
 type portSet struct {
 	signal csig.Type
@@ -221,82 +268,73 @@ type portSet struct {
 // exceptions returns the ports on the paths of packets with tags whose policy for the
 // type is not update, by type and policy. lastHop says whether the ports lead to hosts.
 func (c *signalling) exceptions(lastHop bool) (sets []portSet) {
-	if len(c.shape.experiment.CSIG.Ports) == 0 {
-		return nil
-	}
-	var crossed [csig.Types]map[[2]int]bool
-	adjacency := c.shape.graph.Adjacency()
-	c.policies(func(node, port int, p *dataplane.Port) {
-		for t, policy := range p.Policies {
-			signal := csig.Type(t)
-			if policy == dataplane.Update || p.LastHop != lastHop || !c.used(signal) {
-				continue
+	var crossed [csig.Types]map[topologies.End]bool
+	for node := c.plan.Hosts(); node < len(c.plan.Nodes); node++ {
+		for i := range c.plan.Switch(node).Ports {
+			p := &c.plan.Switch(node).Ports[i]
+			for t, policy := range p.Policies {
+				signal := csig.Type(t)
+				if policy == dataplane.Update || p.LastHop != lastHop {
+					continue
+				}
+				if crossed[t] == nil {
+					crossed[t] = c.crossed(signal)
+				}
+				if !crossed[t][topologies.End{Node: node, Port: i}] {
+					continue
+				}
+				k := slices.IndexFunc(sets, func(s portSet) bool { return s.signal == signal && s.policy == policy })
+				if k < 0 {
+					k = len(sets)
+					sets = append(sets, portSet{signal: signal, policy: policy})
+				}
+				sets[k].names = append(sets[k].names, PortName(c.plan.Graph, c.adjacency, node, i))
 			}
-			if crossed[t] == nil {
-				crossed[t] = c.crossed(signal)
-			}
-			if !crossed[t][[2]int{node, port}] {
-				continue
-			}
-			i := slices.IndexFunc(sets, func(s portSet) bool { return s.signal == signal && s.policy == policy })
-			if i < 0 {
-				i = len(sets)
-				sets = append(sets, portSet{signal: signal, policy: policy})
-			}
-			sets[i].names = append(sets[i].names, PortName(c.shape.graph, adjacency, node, port))
 		}
-	})
+	}
 	return sets
 }
 
-// crossed returns the switch ports, by node and number, on the paths of packets whose
-// tags ask for a type.
-func (c *signalling) crossed(t csig.Type) map[[2]int]bool {
-	s := c.shape
-	sources := map[int][]int{} // by destination
-	if c.transfers[t] {
-		for _, one := range s.workload.Transfers {
-			sources[one.Dst] = append(sources[one.Dst], one.Src)
+// crossed returns the switch ports on the paths of packets whose tags ask for a type. Tags
+// that a port puts on for a host without CSIG do not count: they must end before the
+// other host.
+func (c *signalling) crossed(t csig.Type) map[topologies.End]bool {
+	sources := map[int][]int{} // first switches, by destination
+	for i := range c.flows {
+		if f := &c.plan.Flows[i]; c.flows[i].fabric.has(t) && c.flows[i].host.has(t) {
+			sources[int(f.Dst)] = append(sources[int(f.Dst)], c.adjacency[f.Src][0].Peer.Node)
 		}
 	}
-	if a := s.experiment.Applications; a != nil && c.programs[t] {
-		for _, dst := range a.Hosts {
-			sources[dst] = append(sources[dst], a.Hosts...)
-		}
-	}
-	adjacency := s.graph.Adjacency()
-	ports := map[[2]int]bool{}
-	for dst, from := range sources { // order: a set
+	ports := map[topologies.End]bool{}
+	for dst, next := range sources { // order: a set
 		seen := map[int]bool{}
-		var next []int
-		for _, src := range from {
-			if src != dst {
-				next = append(next, adjacency[src][0].Peer.Node)
-			}
-		}
 		for ; len(next) > 0; next = next[1:] {
 			node := next[0]
-			if node < s.graph.Hosts() || seen[node] {
+			if node < c.plan.Hosts() || seen[node] {
 				continue
 			}
 			seen[node] = true
-			for _, port := range s.routes[node].To(dst) {
-				ports[[2]int{node, int(port)}] = true
-				next = append(next, adjacency[node][port].Peer.Node)
+			for _, port := range c.routes[node].To(dst) {
+				ports[topologies.End{Node: node, Port: int(port)}] = true
+				next = append(next, c.adjacency[node][port].Peer.Node)
 			}
 		}
 	}
 	return ports
 }
 
-// where returns the policy and the ports in words: the first few names.
+// where returns the policy and the ports in words.
 func (p *portSet) where() string {
+	return fmt.Sprintf("with policy %s at %s", dataplane.Policies()[p.policy], p.ports())
+}
+
+// ports returns the ports in words: the first few names.
+func (p *portSet) ports() string {
 	const shown = 3
-	text := fmt.Sprintf("with policy %s at ", dataplane.Policies()[p.policy])
 	if len(p.names) == 1 {
-		return text + "port " + p.names[0]
+		return "port " + p.names[0]
 	}
-	text += fmt.Sprintf("%d ports (%s", len(p.names), strings.Join(p.names[:min(shown, len(p.names))], ", "))
+	text := fmt.Sprintf("%d ports (%s", len(p.names), strings.Join(p.names[:min(shown, len(p.names))], ", "))
 	if len(p.names) > shown {
 		text += ", …"
 	}
@@ -328,12 +366,37 @@ func silentHops(c *signalling) (notes []string) {
 	return notes
 }
 
-// nothingTagged finds algorithms that want signals which no packet carries.
+// nothingTagged finds algorithms that want signals which no packet of some of their flows
+// carries.
 func nothingTagged(c *signalling) (notes []string) {
 	for _, one := range c.customers {
-		for t, weight := range one.wants {
-			if signal := csig.Type(t); weight > 0 && !c.transfers[signal] {
-				notes = append(notes, fmt.Sprintf("csig.init: %s asks for %v, but no packet starts with a tag, so that it never gets a sample; use every, 1/N or probe/INTERVAL", one.name, signal))
+		for t := range csig.Types {
+			if one.wants[t] == 0 {
+				continue
+			}
+			untagged, removed := 0, portSet{signal: t}
+			for i := range c.flows[:c.plan.Transfers] {
+				f := &c.flows[i]
+				switch {
+				case f.fabric.has(t):
+				case f.host.has(t):
+					at := c.adjacency[c.plan.Flows[i].Src][0].Peer
+					if name := PortName(c.plan.Graph, c.adjacency, at.Node, at.Port); !slices.Contains(removed.names, name) {
+						removed.names = append(removed.names, name)
+					}
+				default:
+					untagged++
+				}
+			}
+			switch all := c.plan.Transfers; untagged {
+			case 0:
+			case all:
+				notes = append(notes, fmt.Sprintf("csig.init: %s asks for %v, but no packet starts with a tag, so that it never gets a sample; use every, 1/N or probe/INTERVAL", one.name, t))
+			default:
+				notes = append(notes, fmt.Sprintf("csig.policies: %s asks for %v, but no packet of %d of %d transfers starts with a tag, so that these never get a sample; use every, 1/N or probe/INTERVAL", one.name, t, untagged, all))
+			}
+			if len(removed.names) > 0 {
+				notes = append(notes, fmt.Sprintf("csig.ports: %s asks for %v, but the tags of hosts outside the domain are removed at %s, so that these hosts never get a sample; use outside: false", one.name, t, removed.ports()))
 			}
 		}
 	}
@@ -354,7 +417,7 @@ func available(uses [csig.Types]bool) (t csig.Type, ok bool) {
 // The RTT of programs is that of their kernels, which the plan does not know.
 func interval(c *signalling) []string {
 	signal, ok := available(c.transfers)
-	window, rtt := c.shape.tags.domain.Interval, c.shape.sizing.rtt
+	window, rtt := c.plan.CSIG.Interval, c.plan.Path.NetworkRTT
 	switch {
 	case !ok:
 	case window < rtt:
@@ -369,14 +432,18 @@ func interval(c *signalling) []string {
 // fewFrames finds a window in which the slowest port sends so few packets that
 // available bandwidth is one of a few values.
 func fewFrames(c *signalling) []string {
-	s := c.shape
 	var frame units.Size
 	signal, ok := available(c.transfers)
 	if ok {
-		frame = s.experiment.Links.MTU
+		frame = c.mtu
 	}
 	if t, programs := available(c.programs); programs {
-		frame = max(frame, s.experiment.Applications.MTU+ethernet)
+		if c.plan.ApplicationMTU > 0 {
+			frame = max(frame, c.plan.ApplicationMTU+ethernet)
+		}
+		for _, s := range c.plan.Streams() {
+			frame = max(frame, s.Size)
+		}
 		if !ok {
 			signal, ok = t, true
 		}
@@ -384,9 +451,9 @@ func fewFrames(c *signalling) []string {
 	if !ok {
 		return nil
 	}
-	slowest := slices.MinFunc(s.graph.Links, func(a, b topologies.Link) int { return cmp.Compare(a.Rate, b.Rate) }).Rate
-	least := fewestFrames * slowest.Serialisation(frame+s.experiment.Links.Overhead)
-	window := s.tags.domain.Interval
+	slowest := slices.MinFunc(c.plan.Graph.Links, func(a, b topologies.Link) int { return cmp.Compare(a.Rate, b.Rate) }).Rate
+	least := fewestFrames * slowest.Serialisation(frame+c.plan.Format.Overhead)
+	window := c.plan.CSIG.Interval
 	if window >= least {
 		return nil
 	}
@@ -398,7 +465,7 @@ const ethernet = 18 * units.Byte
 
 // sharedLocators finds locators that several ports share where results name ports by them.
 func sharedLocators(c *signalling) []string {
-	table := c.shape.tags.table
+	table := c.plan.Locators
 	sharing, _ := table.SharedPorts()
 	if sharing == 0 || c.programs == [csig.Types]bool{} {
 		return nil

@@ -200,28 +200,47 @@ func TestUntouchedAtTheEnd(t *testing.T) {
 		{name: "from a host, written", lastHop: true, written: true, samples: 1},
 		{name: "put on here", covered: true, init: csig.All},
 	} {
-		for _, format := range formats {
+		for i := range 2 * csig.Types {
+			format, signal := formats[i%2], i/2
 			cfg := withCSIG(config(), format)
-			cfg.CSIG.Covered[csig.Delay] = tc.covered
-			cfg.Ports[1].Policies[csig.Delay] = dataplane.Terminate
+			cfg.CSIG.Covered[signal] = tc.covered
+			cfg.Ports[1].Policies[signal] = dataplane.Terminate
 			cfg.Ports[3].LastHop = tc.lastHop
-			cfg.Ports[3].Ingress = dataplane.Ingress{Init: tc.init, Signals: []csig.Type{csig.Delay}}
+			cfg.Ports[3].Ingress = dataplane.Ingress{Init: tc.init, Signals: []csig.Type{signal}}
 			r := newRig(t, cfg)
-			p := r.tagged(1, 4150, csig.Delay)
+			p := r.tagged(1, 4150, signal)
 			if tc.written {
-				r.domain.Update(p.Tag(), 5000, 33)
+				r.domain.Update(p.Tag(), 500_000, 33)
 			}
 			r.receive(0, 3, p)
 			r.Run(forever)
-			outcome := "untouched"
-			if tc.samples > 0 {
+			want, outcome := tc.samples, "untouched"
+			if format == csig.FormatWide && signal == csig.ABWC && !tc.written {
+				want = 0 // the first value is beyond 100 %: every hop would have written the tag
+			}
+			if want > 0 {
 				outcome = "terminated"
 			}
 			r.wants(nil, map[string]int64{outcome: 1})
-			if got := int64(len(r.signals())); got != tc.samples || p.Tag() != nil {
-				t.Errorf("%s, %v: %d samples, tag %x; want %d, none", tc.name, format, got, p.Tag(), tc.samples)
+			if got := int64(len(r.signals())); got != want || p.Tag() != nil {
+				t.Errorf("%s, %v %v: %d samples, tag %x; want %d, none", tc.name, format, signal, got, p.Tag(), want)
 			}
 		}
+	}
+}
+
+// A first value that is no code of the quantiser is no less untouched.
+func TestUntouchedBeyondTheQuantiser(t *testing.T) {
+	cfg := withCSIG(config(), csig.FormatCompact)
+	cfg.CSIG.Domain.Quantisers[csig.ABW].Name = "edges(0Gbps, 10Gbps, 50Gbps)"
+	cfg.CSIG.Covered[csig.ABW] = true
+	cfg.Ports[1].Policies[csig.ABW] = dataplane.Terminate
+	r := newRig(t, cfg)
+	r.receive(0, 3, r.tagged(1, 4150, csig.ABW))
+	r.Run(forever)
+	r.wants(nil, map[string]int64{"untouched": 1})
+	if got := r.signals(); len(got) != 0 {
+		t.Errorf("samples %+v, want none", got)
 	}
 }
 

@@ -147,7 +147,10 @@ func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte
 // it then has crossed at least one of them if it came from another switch.
 func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte) int {
 	sample, ok := s.domain.Decode(tag)
-	if !ok {
+	if !ok { // such as a first value that is no code of the quantiser
+		if t, err := s.domain.ParseTag(tag); err == nil && t.Locator == 0 {
+			return tagUntouched
+		}
 		return tagTerminated
 	}
 	from := &s.ports[p.Ingress]
