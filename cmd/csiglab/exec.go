@@ -40,8 +40,11 @@ func (a *app) exec() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if r.State == runs.Dead {
+			switch r.State {
+			case runs.Dead:
 				return dead(r)
+			case runs.Foreign:
+				return foreign(r)
 			}
 			n, err := r.Node(args[1])
 			if err != nil {

@@ -113,6 +113,9 @@ func (lab *Lab) render() ([]byte, error) {
 	if lab.RunID != "" {
 		labels[LabelRun] = lab.RunID
 	}
+	if lab.Owner != "" {
+		labels[LabelOwner] = lab.Owner
+	}
 	f := file{Name: lab.name(), Mgmt: mgmt{SkipWhenUnused: true}, Topology: fileTopology{
 		Defaults: fileDefaults{
 			Kind: "linux", NetworkMode: "none", CapAdd: capabilities,

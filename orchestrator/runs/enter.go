@@ -36,7 +36,7 @@ func Environment(id string) []string {
 }
 
 // entrance is the socket at which other processes enter the networks of a run's nodes.
-func entrance(id string) string { return filepath.Join(folder(), id+".enter") }
+func entrance(id string) string { return filepath.Join(folder(), id+enterSuffix) }
 
 // Entrance opens the socket at which Dial calls a run of this process.
 func (e *Entry) Entrance() (listen *net.UnixListener, err error) {

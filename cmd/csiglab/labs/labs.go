@@ -25,9 +25,9 @@ var finders = campaign.Finders()
 func List(ctx context.Context) ([]runs.Run, error) { return runs.List(ctx, finders...) }
 
 // Clean removes what runs left behind, in network namespaces and in containers, and
-// returns what it removed. See runs.Clean for the arguments.
-func Clean(ctx context.Context, which string, all bool) ([]string, error) {
-	return runs.Clean(ctx, which, all, finders...)
+// returns what it removed. See runs.Cleaner.Clean for the arguments.
+func Clean(ctx context.Context, which string, how runs.Cleaner) ([]string, error) {
+	return how.Clean(ctx, which, finders...)
 }
 
 // Enter runs a command in the network of a node. Where the programs of a host have a
