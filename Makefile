@@ -3,6 +3,8 @@
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.release=$(VERSION)
+# csiglab begins at an entry point of its own (cmd/csiglab/entry.go), where there is one.
+ENTRY := $(if $(filter amd64 arm64,$(shell go env GOARCH)),-E main.entry)
 
 .DEFAULT_GOAL := help
 .PHONY: help build images test race demo bench lint check ci clean
@@ -11,7 +13,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
 
 build: ## build csiglab, csig-switch and csig-host into bin/, static
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -ldflags './cmd/csiglab=$(LDFLAGS) $(ENTRY)' -o bin/ ./cmd/...
 
 images: build ## build the images of csig-switch and csig-host with docker, tagged by content
 	@for part in switch host; do \

@@ -204,6 +204,7 @@ type ReceiverTotals struct {
 	AcksSent         int64
 	NacksSent        int64
 	PayloadBytes     int64 // distinct
+	Untouched        int64 // tags that no hop had written, of a flow between programs, whose tags end here
 	// MeasuredWire and MeasuredPayload are the bytes of distinct packets that
 	// arrived in the measuring window.
 	MeasuredWire, MeasuredPayload int64

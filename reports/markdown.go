@@ -32,6 +32,7 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	writeTable(b, "Flow completion times", &p.Completion)
 	writeTable(b, "Programs", &p.Programs)
 	writeTable(b, "What tags named the bottleneck", &p.Named)
+	writeTable(b, "Shared locators", &p.Locators)
 	writeTable(b, "Key metrics", &p.Metrics)
 	writeTable(b, "Runs", &p.Runs)
 	if err := b.Flush(); err != nil {

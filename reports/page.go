@@ -25,6 +25,7 @@ type page struct {
 	Completion   table
 	Programs     table
 	Named        table // ports that tags named
+	Locators     table // that several ports share
 	How          []fact
 	Runs         table
 }
@@ -71,7 +72,7 @@ func newPage(r *analysis.Result) *page {
 		Verdict: newBanner(&r.Verdict), Notes: Notes(r), Findings: Findings(r),
 		Published: published(r.Verdict.Published), Expectations: expectations(r.Verdict.Expectations),
 		Metrics: keyMetrics(r), Details: allMetrics(r),
-		Completion: completion(r), Programs: programs(r.Programs), Named: named(r),
+		Completion: completion(r), Programs: programs(r.Programs), Named: named(r), Locators: locators(r.Locators),
 		How: how(r), Runs: runs(r.Runs),
 	}
 }

@@ -184,7 +184,7 @@ func named(r *analysis.Result) table {
 		t.Columns = append(t.Columns, column{v.Name, true})
 	}
 	for _, n := range r.Named {
-		row := []cell{{Text: n.Flow}, {Text: n.Signal}, {Text: n.Port}}
+		row := []cell{{Text: n.Flow}, {Text: n.Signal}, {Text: ports(n.Ports)}}
 		for _, share := range n.Shares {
 			text := none
 			if share != nil {
@@ -194,6 +194,45 @@ func named(r *analysis.Result) table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
+	return t
+}
+
+// ports names the port that wrote a tag, or the ports of which one did.
+func ports(names []string) string {
+	switch len(names) {
+	case 0:
+		return "none"
+	case 1:
+		return names[0]
+	}
+	return fmt.Sprintf("one of %d ports: %s", len(names), list(names))
+}
+
+// maxLocators bounds the table of shared locators.
+const maxLocators = 64
+
+// locators lists the locators that several switch ports share.
+func locators(all []analysis.SharedLocators) table {
+	t := table{Columns: []column{{Name: "Variant"}, {Name: "Locator", Number: true}, {Name: "Ports", Number: true}, {Name: "Switch ports"}}}
+	var notes []string
+	rows := 0
+	for _, s := range all {
+		variants := list(s.Variants)
+		for _, l := range s.Locators {
+			if rows++; rows <= maxLocators {
+				t.Rows = append(t.Rows, []cell{{Text: variants}, {Text: fmt.Sprint(l.Locator)}, {Text: fmt.Sprint(len(l.Ports))}, {Text: list(l.Ports)}})
+			}
+		}
+		note := fmt.Sprintf("%s: %d switch ports have %d locators; %d of the ports share theirs with others, and a tag does not say which of them wrote the signal", variants, s.Ports, s.Distinct, s.Sharing)
+		if s.Remedy != "" {
+			note += ". Each port has a locator of its own with " + s.Remedy
+		}
+		notes = append(notes, note+".")
+	}
+	if rows > maxLocators {
+		notes = append(notes, fmt.Sprintf("The first %d of %d shared locators are shown; the manifest has them all.", maxLocators, rows))
+	}
+	t.Note = strings.Join(notes, " ")
 	return t
 }
 

@@ -40,11 +40,27 @@ func one(what string) cobra.PositionalArgs {
 	}
 }
 
-// find returns the run that an argument names.
-func (a *app) find(ctx context.Context, text string) (runs.Run, error) {
+// runs returns the runs on this machine, and tells the user of damaged entries.
+func (a *app) runs(ctx context.Context) ([]runs.Run, error) {
 	list, err := a.lab.list(ctx)
 	if err != nil {
-		return runs.Run{}, infrastructure(err)
+		return nil, infrastructure(err)
+	}
+	damaged, err := a.lab.damaged()
+	if err != nil {
+		return nil, infrastructure(err)
+	}
+	for _, d := range damaged {
+		a.notes([]string{fmt.Sprintf("left out: %v; csiglab clean removes the entry", d)})
+	}
+	return list, nil
+}
+
+// find returns the run that an argument names.
+func (a *app) find(ctx context.Context, text string) (runs.Run, error) {
+	list, err := a.runs(ctx)
+	if err != nil {
+		return runs.Run{}, err
 	}
 	r, err := runs.Find(list, text)
 	if err != nil {

@@ -56,12 +56,12 @@ func (a *app) capture() *cobra.Command {
 				}
 				return a.captureLab(cmd, run, &c)
 			}
-			list, err := a.lab.list(cmd.Context())
+			list, err := a.runs(cmd.Context())
 			if err != nil {
-				return infrastructure(err)
+				return err
 			}
 			for _, r := range list {
-				if held, err := os.Stat(r.Folder); err == nil && os.SameFile(held, info) && r.State != runs.Dead {
+				if held, err := os.Stat(r.Folder); err == nil && os.SameFile(held, info) && (r.State == runs.Running || r.State == runs.Held) {
 					return a.captureLab(cmd, r, &c) // the run has not ended
 				}
 			}
@@ -144,8 +144,11 @@ func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) erro
 	if c.packets < 0 || c.packets == 0 && cmd.Flags().Changed("packets") {
 		return usage("--packets %d: want at least 1", c.packets)
 	}
-	if run.State == runs.Dead {
+	switch run.State {
+	case runs.Dead:
 		return dead(run)
+	case runs.Foreign:
+		return foreign(run)
 	}
 	if run.Clock != runtimes.Wall {
 		return usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)

@@ -2,41 +2,49 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 func (a *app) clean() *cobra.Command {
-	var all bool
+	var how runs.Cleaner
 	cmd := &cobra.Command{
 		Use:   "clean [LAB]",
 		Short: "Remove what labs and runs left behind when they were killed; folders stay",
 		Long: "Remove what runs left behind when they were killed: processes, network namespaces, containers and state.\n" +
 			"The run's folder stays. LAB is an id, the beginning of one, or an experiment's name. Runs that are still\n" +
-			"under way are left alone; --all ends them too.",
+			"under way are left alone; --all ends those of this user too. Foreign runs, of another csiglab on the same\n" +
+			"Docker engine, are removed only with --force. --force LAB removes that run, whatever its state.",
 		Args:              atMostOne("one run"),
 		ValidArgsFunction: a.completeLabs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""
 			if len(args) == 1 {
-				if all {
+				if how.All {
 					return usage("run %q and --all exclude each other", args[0])
 				}
 				id = args[0]
 			}
-			removed, err := a.lab.clean(cmd.Context(), id, all)
+			how.Say = a.say
+			removed, err := a.lab.clean(cmd.Context(), id, how)
+			var text strings.Builder
 			for _, what := range removed {
-				fmt.Fprintln(a.stdout, "removed", what)
+				fmt.Fprintln(&text, "removed", what)
 			}
+			if err == nil && len(removed) == 0 {
+				fmt.Fprintln(&text, "nothing to remove")
+			}
+			printed := a.print(text.String())
 			if err != nil {
 				return labError(err)
 			}
-			if len(removed) == 0 {
-				fmt.Fprintln(a.stdout, "nothing to remove")
-			}
-			return nil
+			return printed
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "every run, also those under way")
+	cmd.Flags().BoolVar(&how.All, "all", false, "every run of this user, also those under way")
+	cmd.Flags().BoolVar(&how.Force, "force", false, "foreign runs too, or LAB whatever its state")
 	return cmd
 }

@@ -45,6 +45,7 @@ type fakeLab struct {
 	err      error
 	ran      int
 	runs     []runs.Run
+	damaged  []runs.Damaged
 	cleaned  []string
 	did      []string // to labs
 	report   runs.Report
@@ -73,9 +74,10 @@ func (f *fakeLab) lab() lab {
 			numbers, err := f.numbers()
 			return folder + "/report.html", numbers, err
 		},
-		list: func(context.Context) ([]runs.Run, error) { return f.runs, f.err },
-		clean: func(_ context.Context, id string, all bool) ([]string, error) {
-			f.cleaned = append(f.cleaned, fmt.Sprintf("%q %v", id, all))
+		list:    func(context.Context) ([]runs.Run, error) { return f.runs, f.err },
+		damaged: func() ([]runs.Damaged, error) { return f.damaged, nil },
+		clean: func(_ context.Context, id string, how runs.Cleaner) ([]string, error) {
+			f.cleaned = append(f.cleaned, strings.TrimSpace(fmt.Sprintf("%q %v%s", id, how.All, map[bool]string{true: " force"}[how.Force])))
 			return []string{"namespace 17"}, f.err
 		},
 		start: func(_ context.Context, args, _ []string, _ io.Writer) (string, error) {
@@ -218,7 +220,7 @@ func TestWrongUse(t *testing.T) {
 		{args: "graph three-flow --variant csgi", want: `--variant "csgi": three-flow has no such variant (did you mean "csig"?); known: baseline csig csig-wide`},
 		{args: "graph three-flow --set topology", want: "--set topology: want path=value"},
 		{args: "graph all-to-all --set topology.k_ary.k=5", want: "topology.k_ary.k: 5 is odd"},
-		{args: "graph all-to-all --set topology.k_ary.k=20", want: "too large to draw: 2500 nodes, the most is 2048"},
+		{args: "graph all-to-all --set topology.k_ary.k=20 --set workload.all_to_all.hosts=16", want: "too large to draw: 2500 nodes, the most is 2048"},
 		{args: "graph three-flow --out /nowhere/x.svg", want: "--out /nowhere/x.svg: no such file or directory"},
 		{args: "topo exprt", want: `unknown command "exprt" (did you mean "export"?); see csiglab topo --help`},
 		{args: "topo export --format dot", want: "name an experiment, or give --topology; embedded: "},
@@ -461,12 +463,12 @@ func TestPsAndClean(t *testing.T) {
 	if code, stdout, _ := csiglab(f, nil, "ps"); code != 0 || !strings.Contains(stdout, "r1   three-flow  netns    lockstep  dead   0 ") {
 		t.Errorf("ps: exit %d:\n%s", code, stdout)
 	}
-	for _, args := range []string{"clean", "clean r1", "clean --all"} {
+	for _, args := range []string{"clean", "clean r1", "clean --all", "clean --force", "clean --force r1"} {
 		if code, stdout, _ := csiglab(f, nil, strings.Fields(args)...); code != 0 || stdout != "removed namespace 17\n" {
 			t.Errorf("%s: exit %d: %s", args, code, stdout)
 		}
 	}
-	if diff := cmp.Diff(f.cleaned, []string{`"" false`, `"r1" false`, `"" true`}); diff != "" {
+	if diff := cmp.Diff(f.cleaned, []string{`"" false`, `"r1" false`, `"" true`, `"" false force`, `"r1" false force`}); diff != "" {
 		t.Errorf("cleaned, got - want +:\n%s", diff)
 	}
 }

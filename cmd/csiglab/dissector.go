@@ -1,8 +1,6 @@
 package main
 
 import (
-	"io"
-
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/spf13/cobra"
 )
@@ -19,8 +17,7 @@ func (a *app) dissector() *cobra.Command {
 			"  tshark -X lua_script:csig.lua -o csig.dialect:uec-0.50 -r run/baseline-1.pcapng -Y 'csig.t == 2'",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(a.stdout, capture.Dissector)
-			return infrastructure(err)
+			return a.print(capture.Dissector)
 		},
 	}
 }

@@ -62,14 +62,14 @@ func (a *app) down() *cobra.Command {
 
 // labsToEnd returns the named labs, or all if there is no name.
 func (a *app) labsToEnd(ctx context.Context, names []string) ([]runs.Run, error) {
-	list, err := a.lab.list(ctx)
+	list, err := a.runs(ctx)
 	if err != nil {
-		return nil, infrastructure(err)
+		return nil, err
 	}
 	var chosen []runs.Run
 	if len(names) == 0 {
 		for _, r := range list {
-			if r.Held && r.State != runs.Running {
+			if r.Held && (r.State == runs.Held || r.State == runs.Dead) {
 				chosen = append(chosen, r)
 			}
 		}
@@ -81,6 +81,8 @@ func (a *app) labsToEnd(ctx context.Context, names []string) ([]runs.Run, error)
 		switch {
 		case err != nil:
 			return nil, labError(err)
+		case r.State == runs.Foreign:
+			return nil, foreign(r)
 		case !r.Held:
 			return nil, usage("run %s is no lab and ends by itself; interrupt it, or csiglab clean", r.ID)
 		case r.State == runs.Running:

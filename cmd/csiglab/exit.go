@@ -80,6 +80,11 @@ func dead(r runs.Run) error {
 	return infrastructure(fmt.Errorf("run %s is dead: its csiglab is gone; csiglab clean %s removes the rest", r.ID, r.ID))
 }
 
+// foreign returns the error of a run of another csiglab.
+func foreign(r runs.Run) error {
+	return usage("run %s is of another csiglab, which alone knows its nodes and can end it in order", r.ID)
+}
+
 // labError gives an error about a lab its exit code. A wrong name is a mistake of the
 // user.
 func labError(err error) error {

@@ -20,7 +20,8 @@ type lab struct {
 	validate func(*experiment.Set) (*predict.Validation, error)
 	report   func(folder string) (file string, numbers *analysis.Result, err error)
 	list     func(context.Context) ([]runs.Run, error)
-	clean    func(ctx context.Context, which string, all bool) ([]string, error)
+	damaged  func() ([]runs.Damaged, error)
+	clean    func(ctx context.Context, which string, how runs.Cleaner) ([]string, error)
 	enter    func(r *runs.Run, n runs.Node, command, env []string) (code int, err error)
 	start    func(ctx context.Context, args, env []string, stderr io.Writer) (id string, err error)
 	down     func(context.Context, runs.Run) (runs.Report, error)
@@ -30,7 +31,7 @@ type lab struct {
 }
 
 func newLab() lab {
-	return lab{run: campaign.Run, validate: predict.Validate, report: writeReport, list: labs.List, clean: labs.Clean, enter: labs.Enter,
+	return lab{run: campaign.Run, validate: predict.Validate, report: writeReport, list: labs.List, damaged: runs.ListDamaged, clean: labs.Clean, enter: labs.Enter,
 		start: labs.Start, down: runs.Down,
 		recapture: packets.Recapture.Write, live: packets.Live.Write}
 }

@@ -19,9 +19,20 @@ const sameSignal = 300 * time.Millisecond
 func main() {
 	terminal.Restore()
 	netns.Supervise() // does not return in the supervisor of a netns run
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	endings := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup(1)
+		endings = append(endings, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), endings...)
 	// The first Ctrl-C ends the run in order, the second at once. timeout(1) signals its
-	// child and then the whole group: those two signals count as one.
-	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
-	os.Exit(execute(ctx, newLab(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+	// child and then the whole group: those two signals count as one. When a terminal
+	// goes, the shell and the kernel both send SIGHUP, in no hurry.
+	context.AfterFunc(ctx, func() {
+		time.AfterFunc(sameSignal, func() {
+			stop()
+			signal.Ignore(syscall.SIGHUP)
+		})
+	})
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the error of the write is enough
+	os.Exit(execute(ctx, newLab(), os.Args[1:], os.Environ(), standardOutput(), os.Stderr))
 }

@@ -49,7 +49,7 @@ func builtPrograms(t *testing.T) string {
 			return
 		}
 		built.err = os.Chmod(built.folder, 0o755)
-		build := exec.Command("go", "build", "-trimpath", "-o", built.folder, ".", "../csig-host", "../csig-switch")
+		build := exec.Command("go", "build", "-trimpath", "-ldflags", ".=-E main.entry", "-o", built.folder, ".", "../csig-host", "../csig-switch")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			built.err = errors.Join(built.err, fmt.Errorf("%v: %v\n%s", build, err, out))

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -31,12 +34,13 @@ func (a *app) ps() *cobra.Command {
 		Use:   "ps",
 		Short: "List labs and runs that are under way, and those that left something behind",
 		Long: "List labs and runs that are under way, and those that left something behind.\n" +
-			"STATE: running; held, a lab that is up; dead, its csiglab is gone and csiglab clean removes the rest.",
+			"STATE: running; held, a lab that is up; dead, its csiglab is gone and csiglab clean removes the rest;\n" +
+			"foreign, of another csiglab on the same Docker engine, which csiglab clean leaves alone.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := a.lab.list(cmd.Context())
+			list, err := a.runs(cmd.Context())
 			if err != nil {
-				return infrastructure(err)
+				return err
 			}
 			entries := []psEntry{}
 			for _, r := range list {
@@ -48,13 +52,19 @@ func (a *app) ps() *cobra.Command {
 			if asJSON {
 				return a.printJSON(entries)
 			}
-			t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			var text strings.Builder
+			t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(t, "RUN\tEXPERIMENT\tRUNTIME\tCLOCK\tSTATE\tNODES\tSTARTED\tFOLDER")
 			for _, e := range entries {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
-					e.ID, e.Name, e.Runtime, e.Clock, e.State, e.Nodes, e.Started.Format(time.DateTime), e.Folder)
+				clock, nodes := e.Clock, strconv.Itoa(e.Nodes)
+				if e.State == runs.Foreign && e.Nodes == 0 { // only the other csiglab knows
+					clock, nodes = cmp.Or(clock, "-"), "-"
+				}
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+					e.ID, e.Name, e.Runtime, clock, e.State, nodes, e.Started.Format(time.DateTime), e.Folder)
 			}
-			return t.Flush()
+			t.Flush() // cannot fail: text in memory
+			return a.print(text.String())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list in JSON")

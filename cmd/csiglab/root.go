@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/spelling"
 )
 
@@ -24,12 +25,19 @@ type app struct {
 // execute runs the command line and returns the exit code. Results go to
 // stdout, everything else to stderr.
 func execute(ctx context.Context, l lab, args, env []string, stdout, stderr io.Writer) int {
-	a := &app{lab: l, args: args, env: env, stdout: stdout, stderr: stderr}
+	results := &watched{Writer: stdout}
+	a := &app{lab: l, args: args, env: env, stdout: results, stderr: stderr}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(results)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if results.err != nil && (err == nil || exitCode(err) < exitInfrastructure) {
+		if err != nil && !printed(err) {
+			fmt.Fprintf(stderr, "csiglab: %v\n", err)
+		}
+		err = infrastructure(fmt.Errorf("standard output: %w", cause.Of(results.err)))
+	}
 	if err == nil {
 		return exitOK
 	}

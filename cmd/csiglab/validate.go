@@ -42,6 +42,66 @@ type experimentCheck struct {
 	Seconds  float64  `json:"predictedSeconds,omitempty"` // of the flows; programs are not predicted
 	Programs int      `json:"programs,omitempty"`         // of the variant with the most
 	Streams  int      `json:"streams,omitempty"`          // of raw frames, likewise
+	Notes    []string `json:"notes,omitempty"`            // as on standard error
+	// Locators are those that several switch ports share.
+	Locators []sharedLocators `json:"locators,omitempty"`
+}
+
+// sharedLocators are the locators of variants that stand for several switch ports each.
+type sharedLocators struct {
+	Variants []string        `json:"variants"`
+	Scheme   string          `json:"scheme"`
+	Ports    int             `json:"ports"`    // of all switches
+	Sharing  int             `json:"sharing"`  // that share a locator
+	Distinct int             `json:"distinct"` // locators that the ports have
+	Locators []sharedLocator `json:"locators"`
+	Remedy   string          `json:"remedy,omitempty"`
+}
+
+type sharedLocator struct {
+	Locator uint16   `json:"locator"`
+	Ports   []string `json:"ports"`
+}
+
+func newSharedLocators(l *predict.Locators) sharedLocators {
+	s := sharedLocators{Variants: l.Variants, Scheme: l.Table.Scheme.String(), Ports: l.Table.Ports, Distinct: len(l.Table.Locators), Remedy: l.Table.Remedy}
+	s.Sharing, _ = l.Table.SharedPorts()
+	for _, one := range l.Table.Locators {
+		if one.Shared() {
+			s.Locators = append(s.Locators, sharedLocator{one.Locator, one.Ports})
+		}
+	}
+	return s
+}
+
+// Limits of the list of shared locators in words; JSON has them all.
+const (
+	shownLocators = 16
+	shownPorts    = 6 // of a locator
+)
+
+// text returns the locators in words. It names the variants if there are several.
+func (s *sharedLocators) text(variants int) string {
+	of := ""
+	if variants > 1 {
+		of = " of " + strings.Join(s.Variants, ", ")
+	}
+	text := fmt.Sprintf("locators%s: %s have %s; %d of the ports share theirs with others\n", of, plural(s.Ports, "switch port"), plural(s.Distinct, "locator"), s.Sharing)
+	for i, l := range s.Locators {
+		if i == shownLocators {
+			text += fmt.Sprintf("  … and %d more; --json lists all\n", len(s.Locators)-i)
+			break
+		}
+		names := strings.Join(l.Ports[:min(len(l.Ports), shownPorts)], " ")
+		if more := len(l.Ports) - shownPorts; more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		text += fmt.Sprintf("  %5d  %s\n", l.Locator, names)
+	}
+	if s.Remedy != "" {
+		text += fmt.Sprintf("  each port has a locator of its own with %s\n", s.Remedy)
+	}
+	return text
 }
 
 // text returns the check in words; where names the runtime and the clock.
@@ -66,9 +126,13 @@ func (c *experimentCheck) text(where string) string {
 		load = append(load, "no traffic")
 		predicted = "ends at once; csiglab up holds it as a lab,"
 	}
-	return fmt.Sprintf("%s is valid: %s x %s; %s, %s, %s; %s\n%s with %s\n", c.Name,
+	text := fmt.Sprintf("%s is valid: %s x %s; %s, %s, %s; %s\n%s with %s\n", c.Name,
 		plural(len(c.Variants), "variant"), plural(c.Seeds, "seed"), plural(c.Hosts, "host"), plural(c.Switches, "switch"),
 		plural(c.Links, "link"), strings.Join(load, ", "), predicted, where)
+	for i := range c.Locators {
+		text += c.Locators[i].text(len(c.Variants))
+	}
+	return text
 }
 
 // seconds returns the text of an estimated time.
@@ -121,7 +185,10 @@ func (a *app) validate() *cobra.Command {
 			a.notes(f.Notes)
 			c := experimentCheck{
 				Name: set.Base.Name, Seeds: len(set.Base.Seeds), Hosts: f.Hosts, Switches: f.Switches, Links: f.Links,
-				Flows: f.Flows, Bytes: f.Bytes, Seconds: f.VirtualSeconds,
+				Flows: f.Flows, Bytes: f.Bytes, Seconds: f.VirtualSeconds, Notes: f.Notes,
+			}
+			for i := range f.Locators {
+				c.Locators = append(c.Locators, newSharedLocators(&f.Locators[i]))
 			}
 			switch set.Base.Clock {
 			case runtimes.Lockstep:

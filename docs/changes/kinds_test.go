@@ -148,7 +148,7 @@ func TestKindsRun(t *testing.T) {
 	if !result.Summary.Valid {
 		t.Errorf("not valid: %q", result.Summary.Reasons)
 	}
-	if !slices.Contains(result.Notes, "neighbours are next by number") {
+	if !slices.Contains(result.Notes, "variants near, far: neighbours are next by number") {
 		t.Errorf("notes %q do not have the workload's", result.Notes)
 	}
 	// A message of 64 kB takes 16 packets.

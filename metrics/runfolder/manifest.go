@@ -135,7 +135,8 @@ type Variant struct {
 	Actions   []Action   `json:"actions,omitempty"`   // of CC, in the order of charts
 	Constants []Constant `json:"constants,omitempty"` // of CC
 
-	Notes []string `json:"notes,omitempty"` // what a reader of the results should know of the configuration
+	Notes    []string      `json:"notes,omitempty"`    // what a reader of the results should know of the configuration
+	Locators *LocatorTable `json:"locators,omitempty"` // of CSIG tags; nil without tags, and in folders of older versions
 
 	Nodes []Node `json:"nodes,omitempty"` // set when they differ from the manifest's
 	Ports []Port `json:"ports,omitempty"` // set when they differ from the manifest's
@@ -158,6 +159,23 @@ type Constant struct {
 	Unit  string  `json:"unit"`            // in texts
 	Chart string  `json:"chart,omitempty"` // ID of the chart that shows the value as a level, in the unit of its lines
 	Short string  `json:"short,omitempty"` // name of the level
+}
+
+// LocatorTable says which switch ports the locators in tags and in signals.parquet
+// stand for.
+type LocatorTable struct {
+	Scheme   string    `json:"scheme"`   // structured or registry
+	Locators []Locator `json:"locators"` // ascending
+	// Remedy is the setting with which no two ports share a locator; absent if none do
+	// now, and if there is no such setting.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Locator is a locator and its ports, such as tor0-agg0 for the port of tor0 that leads
+// to agg0. A tag with a locator of several ports does not say which of them wrote it.
+type Locator struct {
+	Locator int32    `json:"locator"`
+	Ports   []string `json:"ports"`
 }
 
 // Published is a figure from a publication that a metric's median is compared

@@ -24,7 +24,9 @@ func (w *Writer) comments(r Record) []string {
 			name, int64(q.Ahead), int64(q.Behind), q.Waited))
 	}
 	if w.cfg.Domain != nil && known {
-		if tag := p.Tag(); tag != nil {
+		if p.SecondTag() {
+			lines = append(lines, "csig more than one tag, left alone")
+		} else if tag := p.Tag(); tag != nil {
 			lines = append(lines, "csig "+w.tag(tag))
 		}
 		var echo [2 + wire.EchoLen]byte

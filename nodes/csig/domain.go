@@ -186,6 +186,22 @@ func (d *Domain) TPID() uint16 { return d.tpid }
 // compact tags, 32767 or 65535 in wide ones, 0 without tags.
 func (d *Domain) MaxLocator() uint16 { return d.lmMask >> d.lmShift }
 
+// Quantise returns what a tag of type t says, once a hop has written the value: the
+// range of its code and the point that stands for it. The sample has no locator. Without
+// tags, and for an unknown type, it is zero.
+func (d *Domain) Quantise(t Type, value uint64) Sample {
+	s := Sample{Format: d.config.Format, Type: t}
+	switch {
+	case t >= Types || d.size == noTag:
+	case d.wide:
+		d.linear[t].decode(d.linear[t].code(value), &s)
+	default:
+		b := &d.bands[t]
+		b.decode(uint16(b.code[b.rankOf(value)]), &s)
+	}
+	return s
+}
+
 // Locators returns the scheme that labels ports.
 func (d *Domain) Locators() *Scheme { return d.scheme }
 

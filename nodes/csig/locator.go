@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/csiglab/csiglab/units"
@@ -51,6 +52,20 @@ type Place struct {
 
 // LastHop reports whether the port leads to a host.
 func (p Place) LastHop() bool { return p.Tier == TierToR && p.Dir == Down }
+
+// MaxLocatorBits is the length of the longest locator.
+const MaxLocatorBits = 16
+
+// LocatorBits returns the length of the locator in a tag: 6 or 7 bits in compact tags,
+// 15 or 16 in wide ones, 0 without tags.
+func LocatorBits(f Format, d Dialect) int {
+	var layout Domain
+	layout.setLayout(f, d)
+	if f == FormatNone {
+		return 0
+	}
+	return bits.OnesCount16(layout.lmMask)
+}
 
 // SchemeKind is how ports get their locators. The zero value is Structured.
 type SchemeKind uint8
@@ -119,10 +134,7 @@ func newScheme(c *LocatorConfig, f Format, maximum uint16) (*Scheme, error) {
 	if f == FormatNone {
 		return &Scheme{}, nil
 	}
-	width := 0
-	for m := maximum; m > 0; m >>= 1 {
-		width++
-	}
+	width := bits.Len16(maximum)
 	if c.Kind == Registry {
 		return newRegistry(c, maximum)
 	}

@@ -151,3 +151,15 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("64 ports in 6 bits: %v, want ErrLocator", err)
 	}
 }
+
+// The length of a locator is that of the field: the greatest one has all its bits set.
+func TestLocatorBits(t *testing.T) {
+	for _, c := range layouts {
+		if got := LocatorBits(c.Format, c.Dialect); 1<<got-1 != int(newDomain(t, c).MaxLocator()) || got > MaxLocatorBits {
+			t.Errorf("%v %v: %d bits, the greatest locator is %d", c.Format, c.Dialect, got, newDomain(t, c).MaxLocator())
+		}
+	}
+	if got := LocatorBits(FormatNone, UEC050); got != 0 {
+		t.Errorf("without tags: %d bits, want 0", got)
+	}
+}

@@ -321,3 +321,29 @@ func TestQuantiserRefusals(t *testing.T) {
 		}
 	}
 }
+
+// Quantise says of a value what the tag says after a hop with that value wrote it.
+func TestQuantise(t *testing.T) {
+	for _, c := range layouts {
+		d := newDomain(t, c)
+		for signal := range Types {
+			for _, v := range []uint64{1, 249, 250, 10_517, 31_250, 500_000, 999_999, 1_000_000, 77_000_000, 12_500_000_000, 1 << 40} {
+				tag := make([]byte, c.Format.Size())
+				d.Init(tag, signal)
+				d.Update(tag, v, 1)
+				want, ok := d.Decode(tag)
+				want.Locator, want.Untouched = 0, false
+				got := d.Quantise(signal, v)
+				if ok && want.Low <= v && v <= want.High && got != want {
+					t.Errorf("%v %v: %d reads as %+v, a tag says %+v", c.Format, signal, v, got, want)
+				}
+				if limit := signal.limit(); v <= limit && (v < got.Low || v > got.High) && !got.Saturated {
+					t.Errorf("%v %v: %d reads as %d to %d", c.Format, signal, v, got.Low, got.High)
+				}
+			}
+		}
+	}
+	if got := newDomain(t, Config{}).Quantise(Delay, 5); got.High != 0 {
+		t.Errorf("without tags: %+v", got)
+	}
+}

@@ -27,7 +27,7 @@ func withPrograms(c *host.Config) {
 	c.CSIG = &csig.Config{Format: csig.FormatWide, MaxRate: 100 * units.Gbps}
 	c.Tagging = transport.Tagging{Sampling: csig.All, Signal: csig.Delay}
 	c.Edge = &shim.EdgeConfig{
-		Node: c.Node, Name: c.Name, Queue: 20 * units.KB, Sizes: c.Sizes, CSIG: c.CSIG, Signals: []csig.Type{csig.ABW}, Every: 1,
+		Node: c.Node, Name: c.Name, Queue: 20 * units.KB, Sizes: c.Sizes, CSIG: c.CSIG, Init: shim.Init{Sampling: csig.All, Signals: csig.Only(csig.ABW)},
 		Pairs: []metrics.Pair{{Flow: 100, Source: 0, Destination: 1}, {Flow: 101, Source: 1, Destination: 0}},
 		Seed:  c.Seed, Measure: c.Measure, Records: c.Records,
 	}

@@ -43,8 +43,8 @@ type Config struct {
 	LB       algorithm.Choice // of balance.Table
 	Path     congestion.Path
 
-	CSIG    *csig.Config // nil without CSIG
-	Tagging transport.Tagging
+	CSIG    *csig.Config      // nil without CSIG
+	Tagging transport.Tagging // of the flows that have none of their own
 
 	Sends, Receives []Flow
 	Player          player.Config
@@ -74,6 +74,8 @@ type Flow struct {
 	Size units.Size
 	// Paths is what the sender knows of the way of its packets.
 	Paths transport.PathSignals
+	// Tagging is the init policy of a flow that this host sends; nil: Config.Tagging.
+	Tagging *transport.Tagging
 }
 
 // controlBurst is how many control packets may pass a waiting data packet before
@@ -200,8 +202,12 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 	if err != nil {
 		return nil, err
 	}
+	tagging := h.cfg.Tagging
+	if f.Tagging != nil {
+		tagging = *f.Tagging
+	}
 	var random *rand.Rand
-	if h.cfg.Tagging.Draws() {
+	if tagging.Draws() {
 		random = node.Random(h.cfg.Seed, h.cfg.Node, node.RandomTagging, f.ID)
 	}
 	return transport.NewSender(transport.SenderConfig{
@@ -215,9 +221,10 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 		Actions: control.ActionNames(),
 		LB:      lb,
 		Domain:  h.domain,
-		Tagging: h.cfg.Tagging,
+		Tagging: tagging,
 		Paths:   f.Paths,
 		Random:  random,
+		Types:   node.Random(h.cfg.Seed, h.cfg.Node, node.RandomSignals, f.ID),
 		Records: h.cfg.Records,
 		Sink:    h.sink,
 	}), nil

@@ -434,6 +434,61 @@ func TestSampling(t *testing.T) {
 	}
 }
 
+// A flow may have an init policy of its own; what one flow draws changes nothing for
+// another.
+func TestTaggingOfFlows(t *testing.T) {
+	tags := func(edit func(*host.Config)) map[uint32]map[uint32]csig.Type { // by flow and PSN
+		c := config(0)
+		c.CSIG = &csig.Config{Format: csig.FormatWide}
+		c.Tagging = transport.Tagging{Sampling: csig.Sampling{Every: 8}, Signal: csig.ABWC}
+		c.CC.Params = map[string]string{"cwnd": "166000B"} // 40 packets
+		for id := range 4 {
+			sends(&c, id, 40*mss, 0)
+		}
+		c.Path.NetworkRTT = 14 * units.Microsecond
+		edit(&c)
+		h, pool := newHost(t, c)
+		d, err := csig.NewDomain(*c.CSIG)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.HandleTimeout(0)
+		got := map[uint32]map[uint32]csig.Type{0: {}, 1: {}, 2: {}, 3: {}}
+		for now := units.Time(0); h.Ready().Has(host.NIC); {
+			p, departs, ok := h.Transmit(now, host.NIC)
+			if !ok {
+				break
+			}
+			now = departs
+			if tag := p.Tag(); tag != nil {
+				got[p.Flow()][p.PSN()], _ = d.Peek(tag)
+			}
+			pool.Put(p)
+		}
+		return got
+	}
+	alike := tags(func(*host.Config) {})
+	got := tags(func(c *host.Config) {
+		c.Sends[1].Tagging = &transport.Tagging{Sampling: csig.All, Telemetry: csig.Weights{csig.ABW: 3, csig.Delay: 1}}
+		c.Sends[2].Tagging = &transport.Tagging{}
+		c.Sends[3].Tagging = &transport.Tagging{Sampling: csig.Sampling{Every: 4, Stride: true}, Signal: csig.NQD}
+	})
+	if diff := cmp.Diff(alike[0], got[0]); diff != "" || len(got[0]) != 5 {
+		t.Errorf("flow 0 has %d tags; alone - among flows with policies of their own +\n%s", len(got[0]), diff)
+	}
+	count := [4]map[csig.Type]int{}
+	for flow, of := range got {
+		count[flow] = map[csig.Type]int{}
+		for _, signal := range of {
+			count[flow][signal]++
+		}
+	}
+	want := [4]map[csig.Type]int{{csig.ABWC: 5}, {csig.ABW: 30, csig.Delay: 10}, {}, {csig.NQD: 10}}
+	if diff := cmp.Diff(want, count); diff != "" {
+		t.Errorf("tags by flow and type (-want +got)\n%s", diff)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for name, edit := range map[string]func(*host.Config){
 		`host h0: the NIC's rate is 0 bit/s`:                 func(c *host.Config) { c.Rate = 0 },

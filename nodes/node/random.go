@@ -16,6 +16,8 @@ const (
 	RandomPort                       // marking and trimming of a switch port
 	RandomJitter                     // start of a transfer; belongs to no node
 	RandomMeter                      // phase of the bandwidth windows of a switch port
+	RandomIngress                    // which frames that come in at a switch port get a tag
+	RandomSignals                    // order of the types that the tags of a flow ask for
 )
 
 // NoNode is the node of generators that belong to none.

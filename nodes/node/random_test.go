@@ -15,7 +15,7 @@ func TestRandomStreams(t *testing.T) {
 	}
 	seen := map[uint64]stream{}
 	for _, n := range []int{0, 1, 255, 256, 257, 511, 65535, node.NoNode} {
-		for purpose := node.RandomBalance; purpose <= node.RandomMeter; purpose++ {
+		for purpose := node.RandomBalance; purpose <= node.RandomIngress; purpose++ {
 			for index := range 300 {
 				s := stream{n, purpose, index}
 				first := node.Random(1, n, purpose, index).Uint64()

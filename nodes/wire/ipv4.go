@@ -60,8 +60,13 @@ func (p *Packet) ECN() uint8 {
 	return p.buf[p.front.L3+ipTOS] & 3
 }
 
-// DSCP returns the differentiated services codepoint.
-func (p *Packet) DSCP() uint8 { return p.buf[p.front.L3+ipTOS] >> 2 }
+// DSCP returns the differentiated services codepoint; 0 of a packet that is not IP.
+func (p *Packet) DSCP() uint8 {
+	if p.family > rawIPv4 {
+		return p.rawDSCP()
+	}
+	return p.buf[p.front.L3+ipTOS] >> 2
+}
 
 // MarkCE sets the ECN codepoint to CE, of a packet that has one.
 func (p *Packet) MarkCE() {

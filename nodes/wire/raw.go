@@ -219,6 +219,15 @@ func (p *Packet) rawECN() uint8 {
 	return p.buf[p.front.L3+1] >> 4 & 3
 }
 
+// rawDSCP is DSCP of a raw frame that is not IPv4.
+func (p *Packet) rawDSCP() uint8 {
+	if p.family != rawIPv6 {
+		return 0
+	}
+	h := p.buf[p.front.L3:]
+	return h[0]&15<<2 | h[1]>>6
+}
+
 // markRaw is MarkCE of a raw frame that is not IPv4. The header of IPv6 has
 // no checksum, and those of the layers above leave the traffic class out.
 func (p *Packet) markRaw() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -66,7 +67,7 @@ func TestPlanOfApplications(t *testing.T) {
 			continue
 		}
 		s := m.Edge()
-		if s.Node != host || s.Queue != 90*units.KB || s.Every != 4 || !cmp.Equal(s.Signals, []csig.Type{csig.NQD}) || !cmp.Equal(s.Pairs, pairs) {
+		if s.Node != host || s.Queue != 90*units.KB || s.Init != (shim.Init{Sampling: csig.Sampling{Every: 4}, Signals: csig.Only(csig.NQD)}) || !cmp.Equal(s.Pairs, pairs) {
 			t.Errorf("host %d: %+v", host, *s)
 		}
 	}
@@ -156,9 +157,10 @@ func TestProgramsBesideTransfers(t *testing.T) {
 	}
 }
 
-// A host runs transfers and programs at once: the samples of a transfer are of the type
-// that the transport asks for, those of the programs of theirs, and nothing is lost.
-// A dependency crosses from one shared host to a host without programs.
+// A host runs transfers and programs at once, and nothing is lost: the samples of a
+// transfer are of the types that its controller and its policy want, those of the
+// programs of the types for their class, and nobody gets another's. A dependency crosses
+// from one shared host to a host without programs.
 func TestProgramsShareHosts(t *testing.T) {
 	needIperf3(t)
 	buildNodes(t)
@@ -167,8 +169,13 @@ func TestProgramsShareHosts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "x.cm"), []byte(matrix), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer("WORKLOAD", "file: x.cm", "{format: compact, signal: nqd, init: 1/4}", "{format: wide}",
-		"  mtu: 4000B", "  mtu: 4000B\n  signals: [abw]", ", start: 100ms", "").Replace(besideText)
+	text := strings.NewReplacer("WORKLOAD", "file: x.cm", "{format: compact, signal: nqd, init: 1/4}", `
+  format: wide
+  policies:
+    - {match: {dscp: [46]}, signals: {nqd: 3, delay: 1}}
+    - {match: {flows: ["0-2"]}, signals: {abw-c: 1}}
+hosts: {cc: {name: nscc, csig: max-delay}}`, "-b 4M", "-b 4M --dscp 46",
+		"  mtu: 4000B", "  mtu: 4000B\n  signals: [abw]").Replace(besideText)
 	set, err := experiment.Parse("test.yaml", dir, []byte(text), experiment.Options{Tables: experiment.StandardTables()})
 	if err != nil {
 		t.Fatal(err)
@@ -186,20 +193,23 @@ func TestProgramsShareHosts(t *testing.T) {
 	if abw := m["abw_gbps.h0-h2 app"] * 1e3; abw <= 0 || abw >= 20 {
 		t.Errorf("the programs' tags say that %v Mb/s are available, of 20", abw)
 	}
-	types := map[string]map[string]bool{}
-	for r, err := range f.Signals() {
-		if err != nil {
-			t.Fatal(err)
+	got := samplesByType(t, f)
+	app := got["h0-h2 app"]
+	delete(got, "h0-h2 app")
+	types := map[string]string{}
+	for flow, samples := range got {
+		var w csig.Weights
+		for typ := range samples {
+			w[typ] = 1
 		}
-		if types[r.FlowName] == nil {
-			types[r.FlowName] = map[string]bool{}
-		}
-		types[r.FlowName][csig.Type(r.Type).String()] = true
+		types[flow] = w.String()
 	}
-	want := map[string]map[string]bool{
-		"0-2": {"delay": true}, "2-0": {"delay": true}, "1-3": {"delay": true}, "h0-h2 app": {"abw": true}, "h2-h0 app": {"abw": true},
-	}
+	want := map[string]string{"0-2": "abw-c:1 delay:1", "2-0": "delay:1", "1-3": "delay:1", "h2-h0 app": "abw:1"}
 	if diff := cmp.Diff(want, types); diff != "" {
 		t.Error("types of the samples (-want +got)", diff)
+	}
+	// 4 Mb/s for a second are 56 datagrams of 9000 B, each three packets of DSCP 46.
+	if n := app[csig.NQD] + app[csig.Delay]; n < 100 || app[csig.NQD] < 3*app[csig.Delay]-12 || app[csig.NQD] > 3*app[csig.Delay]+12 || app[csig.ABWC] != 0 {
+		t.Errorf("samples of the program's packets %v, want three of nqd for one of delay", app)
 	}
 }

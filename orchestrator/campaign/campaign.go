@@ -101,10 +101,8 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 		return nil, createError(folder, err)
 	}
 	j := &journal{log: slog.New(w.Log())}
-	for _, one := range jobs {
-		for _, n := range one.plan.Notes {
-			j.note(n)
-		}
+	for _, text := range configurationNotes(jobs) {
+		j.note(text)
 	}
 	summary, err := execute(ctx, set, m, opts, jobs, w, j)
 	result := &Result{Folder: folder, Notes: j.notes}
@@ -281,6 +279,18 @@ type journal struct {
 
 	mu    sync.Mutex
 	notes []string
+}
+
+// configurationNotes returns the notes of the variants.
+func configurationNotes(jobs []job) []string {
+	var names []string
+	var notes [][]string
+	for i, j := range jobs {
+		if i == 0 || j.variant != jobs[i-1].variant {
+			names, notes = append(names, j.name), append(notes, j.plan.Notes)
+		}
+	}
+	return plan.Attribute(names, notes)
 }
 
 // note adds a text, unless the journal has it already.

@@ -100,3 +100,29 @@ func TestGeneratorsHaveNoTransport(t *testing.T) {
 		t.Errorf("got %v, want a configuration error: %s", err, want)
 	}
 }
+
+// In real time generators pace as hosts do: every frame arrives, and its tags are what
+// switches made of them.
+func TestGeneratorsInRealTime(t *testing.T) {
+	buildNodes(t)
+	set := parseText(t, `
+schema: 1
+name: raw-wall
+topology: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 20Mbps, delay: 2ms}}
+csig: {format: compact, init: none, ports: [{to: host, policy: terminate, init: every, signals: [delay, abw]}]}
+generators:
+  - {host: 0, to: 2, rate: 10Mbps, count: 100}
+  - {host: 3, to: 1, every: 1ms, count: 100, size: 300B, stack: "csig:delay:3/4 csig:abw"}
+wall: {dilation: 10, budget: {lateness: 1000, displaced: 1, rate: 1}}
+`)
+	got := runIn(t, set, Options{Out: filepath.Join(t.TempDir(), "run"), Runtime: runtimes.Netns, Clock: runtimes.Wall})
+	if !got.Valid {
+		t.Errorf("reasons %q", got.Reasons)
+	}
+	m := got.Variants["run"].Metrics
+	for name, want := range map[string]float64{"tags.initiated": 200, "tags.refused": 200, "tags.terminated": 200, "samples.h0-h2 raw": 100, "samples.h3-h1 raw": 100, "drops": 0} {
+		if m[name] != want {
+			t.Errorf("%s is %v, want %v", name, m[name], want)
+		}
+	}
+}

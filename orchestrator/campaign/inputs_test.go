@@ -103,6 +103,7 @@ func TestRefusedPlans(t *testing.T) {
 		{"workload: {transfers: [0 -> 1 1MB]}\nlinks: {aqm: {low: 2kB, high: 1kB}}", "test.yaml:13:20: links.aqm.low: 2kB is not from 0B to high, 1kB"},
 		{"workload: {transfers: [0 -> 1 1MB]}\ncsig: {format: compact, ports: [{switch: tro0, policy: pass}]}", `test.yaml:13:42: csig.ports[0].switch: no switch is called "tro0"; they go from tor0 to core3 (did you mean "tor0"?)`},
 		{"workload: {transfers: [0 -> 1 1MB]}\ncsig: {format: compact, ports: [{switch: tor*, port: 4, policy: pass}]}", "test.yaml:13:54: csig.ports[0].port: tor* has no port 4; ports go from 0 to 3"},
+		{"workload: {transfers: [0 -> 1 1MB]}\ncsig: {format: compact, ports: [{tier: core, to: host, policy: pass}]}", "test.yaml:13:34: csig.ports[0]: no port of the fabric is meant: switch *, tier core, to host"},
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
 		_, err := Run(context.Background(), parseText(t, fatTree16+c.more+"\n"), Options{Out: folder})

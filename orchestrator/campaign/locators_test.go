@@ -30,8 +30,8 @@ func TestRegistryLocators(t *testing.T) {
 	metrics := map[string]map[string]float64{}
 	for _, scheme := range []string{"structured", "registry"} {
 		e := load(t, "three-flow", "csig.locators="+scheme).Variants[1].Experiment
-		if e.CSIG.Format != "compact" || e.CSIG.Locators != scheme {
-			t.Fatalf("format %s, locators %s; want compact and %s", e.CSIG.Format, e.CSIG.Locators, scheme)
+		if e.CSIG.Format != "compact" || e.CSIG.Locators.Scheme != scheme {
+			t.Fatalf("format %s, locators %v; want compact and %s", e.CSIG.Format, e.CSIG.Locators, scheme)
 		}
 		p, err := plan.Compile(e, 1)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/topologies"
 )
@@ -70,6 +71,9 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 	for _, c := range p.Constants {
 		variant.Constants = append(variant.Constants, runfolder.Constant(c))
 	}
+	if p.Locators != nil {
+		variant.Locators = locatorTable(p.Locators)
+	}
 	nodes, ports, flows := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows)
 	if len(m.Variants) == 0 {
 		m.Nodes, m.Ports, m.Flows = nodes, ports, flows
@@ -85,6 +89,14 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		}
 	}
 	m.Variants = append(m.Variants, variant)
+}
+
+func locatorTable(t *plan.LocatorTable) *runfolder.LocatorTable {
+	table := &runfolder.LocatorTable{Scheme: t.Scheme.String(), Locators: make([]runfolder.Locator, len(t.Locators)), Remedy: t.Remedy}
+	for i, l := range t.Locators {
+		table.Locators[i] = runfolder.Locator{Locator: int32(l.Locator), Ports: l.Ports}
+	}
+	return table
 }
 
 func nodeTable(g *topologies.Graph) []runfolder.Node {

@@ -22,6 +22,7 @@ import (
 type Summary struct {
 	RunID      string
 	Lab        string
+	Owner      string // Lab.Owner
 	Topology   string // path of the topology file, which may be gone
 	Created    time.Time
 	Containers int
@@ -39,7 +40,7 @@ func (e *Engine) List(ctx context.Context) ([]Summary, error) {
 		id, created := c.Labels[LabelRun], time.Unix(c.Created, 0)
 		s := labs[id]
 		if s == nil {
-			s = &Summary{RunID: id, Lab: c.Labels[LabelLab], Topology: c.Labels["clab-topo-file"], Created: created}
+			s = &Summary{RunID: id, Lab: c.Labels[LabelLab], Owner: c.Labels[LabelOwner], Topology: c.Labels["clab-topo-file"], Created: created}
 			labs[id] = s
 		}
 		s.Containers++
@@ -58,6 +59,31 @@ func (e *Engine) List(ctx context.Context) ([]Summary, error) {
 		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.RunID, b.RunID))
 	})
 	return list, nil
+}
+
+// Changed returns when the last container of a lab was made, started or ended.
+func (e *Engine) Changed(ctx context.Context, runID string) (last time.Time, err error) {
+	list, err := e.containers(ctx, runID)
+	if err != nil {
+		return last, err
+	}
+	ctx, cancel := e.ask(ctx)
+	defer cancel()
+	for _, c := range list {
+		info, err := e.docker.ContainerInspect(ctx, c.ID)
+		if errdefs.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return last, fmt.Errorf("look at container %.12s: %w", c.ID, e.explain(err))
+		}
+		for _, text := range []string{info.Created, info.State.StartedAt, info.State.FinishedAt} {
+			if at, err := time.Parse(time.RFC3339Nano, text); err == nil && at.After(last) {
+				last = at
+			}
+		}
+	}
+	return last, nil
 }
 
 // Destroy removes a lab that Deploy returned: its containers and, with them, its

@@ -26,8 +26,9 @@ import (
 
 // Labels of every container of a lab.
 const (
-	LabelRun = "csiglab.run" // Lab.RunID
-	LabelLab = "csiglab.lab" // Lab.Name
+	LabelRun   = "csiglab.run"   // Lab.RunID
+	LabelLab   = "csiglab.lab"   // Lab.Name
+	LabelOwner = "csiglab.owner" // Lab.Owner
 )
 
 // Limits of a container whose settings give none. An idle switch takes 8 MB
@@ -44,6 +45,7 @@ var ErrInvalid = errors.New("invalid lab")
 type Lab struct {
 	Name     string // of the experiment, [a-z0-9-]+
 	RunID    string // [a-z0-9-]+; no two labs at a time may share it
+	Owner    string // who made the lab, for who finds its containers; not read here
 	Folder   string // takes the topology file; paths in Binds may be relative to it
 	Graph    *topologies.Graph
 	Nodes    []NodeSettings // in the order of Graph.Nodes

@@ -19,6 +19,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -175,7 +176,7 @@ const wallMemory = 768 * units.MiB
 // lab returns the lab to deploy for a run.
 func lab(r *backend.Run, programs backend.Programs, images containerlab.Images) containerlab.Lab {
 	l := Lab(r.Name, r.Plan.Graph, r.MTU(), images)
-	l.RunID, l.Folder = r.ID, r.Folder
+	l.RunID, l.Owner, l.Folder = r.ID, runs.Self().String(), r.Folder
 	for i := range l.Nodes {
 		l.Nodes[i].Binds = []string{nodeFolder + ":" + mounted}
 		if r.Wall != nil {

@@ -23,8 +23,14 @@ func ask(ctx context.Context) (*containerlab.Engine, error) {
 	return open(ctx) // only root runs containers here
 }
 
+// quietTime is for how long no container of a run may have started or ended before the
+// run counts as dead although its owner is not known. A run in order has either nodes
+// that run, or is being deployed or destroyed.
+const quietTime = 2 * time.Minute
+
 // Find implements runs.Finder: it counts the containers of the runs, and adds the runs
-// that are known only to the engine.
+// that are known only to the engine. Such a run is foreign if its owner lives or, where
+// that is not known, if it has nodes that run or had some until a moment ago.
 func (Backend) Find(ctx context.Context, list []runs.Run) ([]runs.Run, error) {
 	engine, err := ask(ctx)
 	if err != nil {
@@ -38,14 +44,38 @@ func (Backend) Find(ctx context.Context, list []runs.Run) ([]runs.Run, error) {
 	for _, l := range labs {
 		i := slices.IndexFunc(list, func(r runs.Run) bool { return r.ID == l.RunID })
 		if i < 0 {
-			i = len(list)
-			list = append(list, runs.Run{
+			r := runs.Run{
 				ID: l.RunID, Name: l.Lab, Runtime: runtimes.Containerlab, Folder: filepath.Dir(l.Topology), Started: l.Created,
-			})
+			}
+			if r.State, err = unlisted(ctx, engine, l); err != nil {
+				return nil, err
+			}
+			if r.State == runs.Foreign {
+				r.SetOwner(runs.ParseOwner(l.Owner))
+			}
+			i, list = len(list), append(list, r)
 		}
 		list[i].Containers = l.Containers
 	}
 	return list, nil
+}
+
+// unlisted returns the state of a run that is not on the list.
+func unlisted(ctx context.Context, engine *containerlab.Engine, l containerlab.Summary) (runs.State, error) {
+	switch runs.ParseOwner(l.Owner).Life() {
+	case runs.Lives:
+		return runs.Foreign, nil
+	case runs.Died:
+		return runs.Dead, nil
+	}
+	if l.Running > 0 {
+		return runs.Foreign, nil
+	}
+	changed, err := engine.Changed(ctx, l.RunID)
+	if err != nil || time.Since(changed) < quietTime {
+		return runs.Foreign, err
+	}
+	return runs.Dead, nil
 }
 
 // Remove implements runs.Finder: it removes the containers of a run. It returns an

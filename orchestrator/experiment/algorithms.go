@@ -32,9 +32,17 @@ var choices = []choice{
 	{"links.aqm", "linear", func(t *Tables) []algorithm.Spec { return t.AQM }, func(e *Experiment) *Algorithm { return &e.Links.AQM }},
 }
 
-// isChoice reports whether the value of a path is an Algorithm.
-func isChoice(path string) bool {
-	return slices.ContainsFunc(choices, func(c choice) bool { return c.path == path })
+// nameKey returns the key that names what the mapping at a path describes, or "" if
+// there is none. Such a value may be the name alone. The other keys belong to the name:
+// another name drops them.
+func nameKey(path string) string {
+	switch {
+	case path == "csig.locators":
+		return "scheme"
+	case slices.ContainsFunc(choices, func(c choice) bool { return c.path == path }):
+		return "name"
+	}
+	return ""
 }
 
 // suggestion returns what was probably meant by a text that is no value of the

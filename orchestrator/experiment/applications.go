@@ -27,7 +27,7 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 	switch {
 	case e.Clock != runtimes.Wall:
 		d.failAt("applications", fmt.Sprintf("programs need clock %s; %s has no time that they could live in", runtimes.Wall, e.Clock), "")
-	case probe > 0:
+	case probe > 0 && len(e.CSIG.Policies) == 0: // which may be for all programs
 		d.failAt("csig.init", "probes are the transport's; with applications want "+csig.SamplingWords, "every")
 	}
 	if len(a.Hosts) == 0 {

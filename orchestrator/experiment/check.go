@@ -39,6 +39,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.workload(e, hosts)
 	d.links(e)
 	d.csig(e)
+	d.policies(e, hosts)
 	d.applications(e, hosts)
 	d.generators(e, hosts)
 	if e.Measure.To != 0 && e.Measure.To <= e.Measure.From {
@@ -125,6 +126,7 @@ func (d *decoder) csig(e *Experiment) {
 	if c.TPIDCompact == c.TPIDWide {
 		d.failAt("csig.tpid_wide", fmt.Sprintf("%#04x is also tpid_compact; the formats need different ones", c.TPIDWide), "")
 	}
+	d.locators(c)
 	for _, signal := range slices.Sorted(maps.Keys(c.Quantisers)) {
 		path := "csig.quantisers." + signal
 		if !slices.Contains(signals, signal) {
@@ -139,6 +141,55 @@ func (d *decoder) csig(e *Experiment) {
 	}
 	if c.Format == csig.FormatNone.String() {
 		d.needTags(e)
+	}
+	for i := range c.Ports {
+		path := fmt.Sprintf("csig.ports[%d]", i)
+		switch p := &c.Ports[i]; {
+		case p.Policy == "" && p.Outside == nil && p.Init == "":
+			d.failAt(path, "says nothing; want one of the keys policy, outside and init", "")
+		case p.Policy == "" && p.Type != "all":
+			d.failAt(path+".type", "a type is for a policy; outside and init hold for all", "")
+		case p.Init == "" && len(p.Signals) > 0:
+			d.failAt(path+".signals", "are for init", "")
+		}
+	}
+}
+
+// locators refuses widths and labels that do not fit the scheme or the tag.
+func (d *decoder) locators(c CSIG) {
+	const path = "csig.locators"
+	if c.Locators.Widths != nil && c.Locators.Scheme != csig.Structured.String() {
+		d.failAt(path+".widths", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Structured, c.Locators.Scheme), "")
+	}
+	if len(c.Locators.Labels) > 0 && c.Locators.Scheme != csig.Registry.String() {
+		d.failAt(path+".labels", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Registry, c.Locators.Scheme), "")
+	}
+	bits := csig.MaxLocatorBits
+	format, err1 := csig.ParseFormat(c.Format)
+	dialect, err2 := csig.ParseDialect(c.Dialect)
+	tags := err1 == nil && err2 == nil && format != csig.FormatNone // a wrong name is reported where it is
+	if tags {
+		bits = csig.LocatorBits(format, dialect)
+	}
+	if w := c.Locators.Widths; w != nil && tags {
+		if sum := w.Tier + w.Direction + w.Switch + w.Port; sum != bits {
+			d.failAt(path+".widths", fmt.Sprintf("the sum is %d; locators of format %v and dialect %v have %d bits", sum, format, dialect, bits), "")
+		}
+	}
+	locators, ports := map[int]int{}, map[LocatorLabel]int{}
+	for i, l := range c.Locators.Labels {
+		at := fmt.Sprintf("%s.labels[%d]", path, i)
+		port := LocatorLabel{Switch: l.Switch, Port: l.Port}
+		if first, twice := locators[l.Locator]; twice {
+			d.failAt(at+".locator", fmt.Sprintf("locator %d is also that of labels[%d]", l.Locator, first), "")
+		}
+		if first, twice := ports[port]; twice {
+			d.failAt(at, fmt.Sprintf("%s port %d has a label already, labels[%d]", l.Switch, l.Port, first), "")
+		}
+		if l.Locator >= 1<<bits {
+			d.failAt(at+".locator", fmt.Sprintf("%d is too large; locators of format %v and dialect %v end at %d", l.Locator, format, dialect, 1<<bits-1), "")
+		}
+		locators[l.Locator], ports[port] = i, i
 	}
 }
 

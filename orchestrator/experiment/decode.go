@@ -79,6 +79,9 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 			return
 		}
 	}
+	if named := nameKey(path); named != "" && t.kind == scalar {
+		t = &tree{kind: mapping, at: t.at, keys: []entry{{named, t.at, t}}}
+	}
 	want := scalar
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -114,7 +117,7 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		for i, item := range t.items {
 			switch path {
 			case "csig.ports":
-				list.Index(i).Set(reflect.ValueOf(CSIGPort{Port: -1, Type: "all"}))
+				list.Index(i).Set(reflect.ValueOf(newCSIGPort()))
 			case "generators":
 				list.Index(i).Set(reflect.ValueOf(newGenerator()))
 			}

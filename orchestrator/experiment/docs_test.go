@@ -80,7 +80,7 @@ const everything = `schema: 1
 name: x
 topology: TOPOLOGY
 workload: WORKLOAD
-csig: {ports: [{switch: tor0, policy: pass}]}
+csig: {ports: [{policy: pass}]}
 REST`
 
 // TestDocumentedDefaults compares the tables' defaults with those that a
@@ -116,10 +116,12 @@ func TestDocumentedDefaults(t *testing.T) {
 		}
 	}
 	resolved["seeds"] = "1"
+	delete(resolved, "csig.ports[].policy") // one of policy, outside and init is given
 	resolved["generators[].every"] = "auto" // one of every and rate is given
 	for _, c := range choices {
 		resolved[c.path] = resolved[join(c.path, "name")]
 	}
+	resolved["csig.locators"] = resolved["csig.locators.scheme"]
 	resolved["variants"] = "run"
 	for _, k := range documentedKeys(t) {
 		switch want, ok := resolved[k.path]; {

@@ -72,7 +72,7 @@ func encode(v reflect.Value, path string) *tree {
 		return t
 	case reflect.Map:
 		t := &tree{kind: mapping}
-		for _, key := range slices.Sorted(maps.Keys(v.Interface().(map[string]string))) {
+		for _, key := range sortedKeys(v) {
 			t.put(key, origin{}, encode(v.MapIndex(reflect.ValueOf(key)), join(path, key)))
 		}
 		return t
@@ -93,6 +93,16 @@ func encode(v reflect.Value, path string) *tree {
 	return plain(fmt.Sprint(v.Interface())) // numbers, bool and, by String, values with units
 }
 
+// sortedKeys returns the keys of a map whose keys are texts.
+func sortedKeys(v reflect.Value) []string {
+	var keys []string
+	for _, k := range v.MapKeys() {
+		keys = append(keys, k.String())
+	}
+	slices.Sort(keys)
+	return keys
+}
+
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.String:
@@ -105,12 +115,10 @@ func empty(v reflect.Value) bool {
 // Merging them over a gives exactly b.
 func diff(a, b *tree, path string, set map[string]any) {
 	if a != nil && a.kind == mapping && b.kind == mapping {
-		whole := false // a key of the base that is gone cannot be written as an override
-		for _, e := range a.keys {
-			whole = whole || b.get(e.name) == nil && isChoice(path)
-		}
-		if isChoice(path) && a.get("name").text != b.get("name").text {
-			whole = true
+		named := nameKey(path)
+		whole := named != "" && a.get(named).text != b.get(named).text
+		for _, e := range a.keys { // a key of the base that is gone cannot be written as an override
+			whole = whole || named != "" && b.get(e.name) == nil
 		}
 		if !whole {
 			for _, e := range a.keys { // a list that became empty is left out of the text

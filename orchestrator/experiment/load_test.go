@@ -77,7 +77,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			{Down: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 		}}},
 		Links: Links{MTU: 4150, Header: 64, Trim: true, AQM: Algorithm{Name: "linear", Params: algorithm.Values{"low": "auto"}}, ECN: ECN{Enabled: true}},
-		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: "structured", Signal: "delay",
+		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: Locators{Scheme: "structured"}, Signal: "delay",
 			Interval: 128 * units.Microsecond, Meter: "tumbling", Phase: "seeded", Delay: "residence", NQD: "occupancy",
 			Decode: "auto", TrimRule: "force_local", Init: "every"},
 		Hosts: Hosts{
@@ -152,6 +152,51 @@ func TestNamingAnAlgorithmStartsItAfresh(t *testing.T) {
 	}
 }
 
+// A scheme of locators is a name or a mapping, in a file, a flag and the environment;
+// another name drops what belonged to the one before.
+func TestLocatorsAreANameOrAMapping(t *testing.T) {
+	const csig = "csig: {format: compact, locators: {scheme: structured, widths: {tier: 1, direction: 1, switch: 1, port: 3}}}\n"
+	widths := func(tier, direction, node, port int) *LocatorWidths {
+		return &LocatorWidths{Tier: tier, Direction: direction, Switch: node, Port: port}
+	}
+	for _, c := range []struct {
+		text string
+		env  []string
+		sets []string
+		want Locators
+	}{
+		{text: "csig: {locators: registry}\n", want: Locators{Scheme: "registry"}},
+		{text: "csig: {locators: {scheme: registry}}\n", want: Locators{Scheme: "registry"}},
+		{text: "csig: {locators: {scheme: registry, labels: [{locator: 7, switch: tor0, port: 2}]}}\n",
+			want: Locators{Scheme: "registry", Labels: []LocatorLabel{{Locator: 7, Switch: "tor0", Port: 2}}}},
+		{text: csig, want: Locators{Scheme: "structured", Widths: widths(1, 1, 1, 3)}},
+		{text: csig, sets: []string{"csig.locators.widths.tier=2", "csig.locators.widths.port=2"}, want: Locators{Scheme: "structured", Widths: widths(2, 1, 1, 2)}},
+		{text: csig, sets: []string{"csig.locators=registry"}, want: Locators{Scheme: "registry"}},
+		{text: csig, sets: []string{"csig.locators.scheme=registry"}, want: Locators{Scheme: "registry"}},
+		{text: csig, sets: []string{"csig.locators={scheme: structured}"}, want: Locators{Scheme: "structured"}},
+		{text: csig, env: []string{"CSIGLAB_CSIG_LOCATORS=registry"}, want: Locators{Scheme: "registry"}},
+		{text: "csig: {locators: registry}\n", sets: []string{"csig.locators.labels=[{locator: 7, switch: tor0, port: 2}]"},
+			want: Locators{Scheme: "registry", Labels: []LocatorLabel{{Locator: 7, Switch: "tor0", Port: 2}}}},
+	} {
+		opts := Options{Tables: testTables(), Env: c.env}
+		for _, text := range c.sets {
+			o, err := ParseSet("--set", text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts.Override = append(opts.Override, o)
+		}
+		set, err := Parse("x.yaml", "", []byte(small+c.text), opts)
+		if err != nil {
+			t.Errorf("%s%q %q: %v", c.text, c.env, c.sets, err)
+			continue
+		}
+		if diff := cmp.Diff(set.Base.CSIG.Locators, c.want); diff != "" {
+			t.Errorf("%s%q %q, got - want +:\n%s", c.text, c.env, c.sets, diff)
+		}
+	}
+}
+
 func TestOverridesReachIntoLists(t *testing.T) {
 	set := parse(t, small, "workload.transfers.0.size=3MB", "topology.fat_tree.tiers[1].rate=400Gbps", "seeds=7..9")
 	if got, want := set.Base.Workload.Spec.(Transfers)[0].Size, 3*units.MB; got != want {
@@ -216,6 +261,7 @@ csig:
   quantisers: {delay: delay-lin-500ns}
   init: 1/4
   tpid_wide: 0x9999
+  locators: {scheme: structured, widths: {tier: 1, direction: 0, switch: 2, port: 3}}
   ports:
     - {switch: agg*, policy: strip}
     - {switch: tor0, port: 1, type: nqd, policy: pass}
@@ -231,11 +277,13 @@ variants:
     hosts.cc: swift
     hosts.lb: single
     csig: {format: none, ports: []}
+    csig.locators: registry
     workload.permutation: {size: 1MB}
     topology.fat_tree.tiers.0.rate: 50Gbps
   again:
     hosts.cc: nscc
     csig.quantisers.delay: delay-lin-500ns
+    csig.locators: {scheme: registry, labels: [{locator: 63, switch: tor0, port: 2}, {locator: 5, switch: agg0, port: 0}]}
 derived: [{name: slow, expr: 'm("fct_us.max") / 2'}]
 expect: ['plain.slow < 3 and other["a#2"] > 1']
 published: [{variant: plain, metric: slow, value: 1e-3, low: 0, high: .5, source: "x: y"}]

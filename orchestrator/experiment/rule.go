@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"math"
 	"regexp"
 
 	"github.com/csiglab/csiglab/units"
@@ -55,4 +56,6 @@ const (
 	maxTransfer = 1000 * units.TB
 	maxHosts    = 1 << 20
 	maxPorts    = 4096
+	maxJobs     = 1 << 20
+	maxWeight   = math.MaxUint8 // of a signal, see csig.Weights
 )

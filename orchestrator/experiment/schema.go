@@ -13,6 +13,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/htsim"
 )
@@ -57,25 +58,44 @@ var rules = map[string]Rule{
 	"links.ecn.low":       Between(units.Byte, maxQueue).Or("auto"),
 	"links.ecn.high":      Between(units.Byte, maxQueue).Or("auto"),
 
-	"csig.format":         OneOf(csig.Formats()...),
-	"csig.dialect":        OneOf(csig.Dialects()...),
-	"csig.tpid_compact":   {min: 0x0600, max: math.MaxUint16, hex: true},
-	"csig.tpid_wide":      {min: 0x0600, max: math.MaxUint16, hex: true},
-	"csig.signal":         OneOf(signals...),
-	"csig.interval":       Between(100*units.Nanosecond, maxDelay),
-	"csig.meter":          OneOf(meter.Modes()...),
-	"csig.phase":          OneOf(meter.Phases()...),
-	"csig.delay":          OneOf(dataplane.DelayModes()...),
-	"csig.nqd":            OneOf(meter.DepthModes()...),
-	"csig.decode":         OneOf(csig.DecodeModes()...),
-	"csig.trim_rule":      OneOf(csig.TrimRules()...),
-	"csig.locators":       OneOf(csig.SchemeKinds()...),
-	"csig.init":           {parse: func(text string) error { _, _, err := parseInit(text); return err }},
-	"csig.max_age":        Between(units.Nanosecond, maxDelay).Or("auto"),
-	"csig.ports[].switch": {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
-	"csig.ports[].port":   {min: 0, max: 1 << 16, word: "all", special: -1},
-	"csig.ports[].type":   OneOf(append([]string{"all"}, signals...)...),
-	"csig.ports[].policy": OneOf(dataplane.Policies()...),
+	"csig.format":            OneOf(csig.Formats()...),
+	"csig.dialect":           OneOf(csig.Dialects()...),
+	"csig.tpid_compact":      {min: 0x0600, max: math.MaxUint16, hex: true},
+	"csig.tpid_wide":         {min: 0x0600, max: math.MaxUint16, hex: true},
+	"csig.signal":            OneOf(signals...),
+	"csig.interval":          Between(100*units.Nanosecond, maxDelay),
+	"csig.meter":             OneOf(meter.Modes()...),
+	"csig.phase":             OneOf(meter.Phases()...),
+	"csig.delay":             OneOf(dataplane.DelayModes()...),
+	"csig.nqd":               OneOf(meter.DepthModes()...),
+	"csig.decode":            OneOf(csig.DecodeModes()...),
+	"csig.trim_rule":         OneOf(csig.TrimRules()...),
+	"csig.init":              {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
+	"csig.max_age":           Between(units.Nanosecond, maxDelay).Or("auto"),
+	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
+	"csig.ports[].port":      {min: 0, max: 1 << 16, word: "all", special: -1},
+	"csig.ports[].type":      OneOf(append([]string{"all"}, signals...)...),
+	"csig.ports[].policy":    OneOf(dataplane.Policies()...),
+	"csig.ports[].tier":      OneOf(topologies.TierToR.String(), topologies.TierAgg.String(), topologies.TierCore.String()),
+	"csig.ports[].to":        OneOf("host", "switch"),
+	"csig.ports[].init":      {parse: func(text string) error { _, err := csig.ParseSampling(text); return err }},
+	"csig.ports[].signals[]": OneOf(signals...),
+
+	"csig.policies[].init":          {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
+	"csig.policies[].match.src[]":   Between(0, maxHosts),
+	"csig.policies[].match.dst[]":   Between(0, maxHosts),
+	"csig.policies[].match.hosts[]": Between(0, maxHosts),
+	"csig.policies[].match.jobs[]":  Between(0, maxJobs),
+	"csig.policies[].match.dscp[]":  Between(0, 63),
+
+	"csig.locators.scheme":           OneOf(csig.SchemeKinds()...),
+	"csig.locators.widths.tier":      Between(0, csig.MaxLocatorBits),
+	"csig.locators.widths.direction": Between(0, 1),
+	"csig.locators.widths.switch":    Between(0, csig.MaxLocatorBits),
+	"csig.locators.widths.port":      Between(1, csig.MaxLocatorBits), // it keeps locators different from 0
+	"csig.locators.labels[].locator": Between(1, 1<<csig.MaxLocatorBits-1),
+	"csig.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[a-z0-9-]{1,64}$`), want: "a switch's name, such as tor0"},
+	"csig.locators.labels[].port":    Between(0, 1<<16),
 
 	"hosts.ack_every": Between(units.Byte, units.GB),
 	"hosts.min_rto":   Between(units.Microsecond, 10*units.Second).Or("auto"),
@@ -110,7 +130,9 @@ var rules = map[string]Rule{
 // of topology and workload add theirs.
 var required = map[string][]string{
 	"":                        {"schema", "name", "topology", "workload"},
-	"csig.ports[]":            {"switch", "policy"},
+	"csig.policies[]":         {"match"},
+	"csig.locators.widths":    {"tier", "direction", "switch", "port"},
+	"csig.locators.labels[]":  {"locator", "switch", "port"},
 	"applications":            {"hosts"},
 	"applications.programs[]": {"host", "run"},
 	"generators[]":            {"host", "to"},
@@ -135,7 +157,7 @@ func defaults() *Experiment {
 		CSIG: CSIG{
 			Format: csig.FormatNone.String(), Dialect: csig.UEC050.String(),
 			TPIDCompact: 0x88B5, TPIDWide: 0x88B6, // IEEE 802 local experimental EtherTypes 1 and 2
-			Locators: csig.Structured.String(), Signal: signals[0], Interval: 128 * units.Microsecond,
+			Locators: Locators{Scheme: csig.Structured.String()}, Signal: signals[0], Interval: 128 * units.Microsecond,
 			Meter: meter.Modes()[meter.Tumbling], Phase: meter.Phases()[meter.Seeded], Delay: dataplane.DelayModes()[dataplane.Residence],
 			NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
 			TrimRule: csig.TrimForceLocal.String(), Init: "every",
@@ -223,6 +245,9 @@ func walkPaths(t reflect.Type, path string, visit func(path string, leaf bool)) 
 	case t.Kind() == reflect.Pointer:
 		walkPaths(t.Elem(), path, visit)
 	case t.Kind() == reflect.Struct:
+		if nameKey(path) != "" {
+			visit(path, true) // the name alone
+		}
 		for _, m := range members(t) {
 			value := m.kind
 			if value == nil {

@@ -19,11 +19,11 @@ func (c *CSIG) Tagging() (s csig.Sampling, probe units.Duration, err error) {
 	if c.Init == "" {
 		return csig.All, 0, nil
 	}
-	return parseInit(c.Init)
+	return ParseInit(c.Init)
 }
 
-// parseInit reads the text of csig.init.
-func parseInit(text string) (s csig.Sampling, probe units.Duration, err error) {
+// ParseInit reads the text of csig.init or csig.policies[].init; see CSIG.Tagging.
+func ParseInit(text string) (s csig.Sampling, probe units.Duration, err error) {
 	if m := probePattern.FindStringSubmatch(text); m != nil {
 		probe, err = units.ParseDuration(m[1])
 		return s, probe, err
@@ -32,4 +32,19 @@ func parseInit(text string) (s csig.Sampling, probe units.Duration, err error) {
 		err = fmt.Errorf("%q is not %s", text, initWords)
 	}
 	return s, 0, err
+}
+
+// String returns what the rule selects, in words.
+func (p *CSIGPort) String() string {
+	text := "switch " + p.Switch
+	if p.Tier != "" {
+		text += ", tier " + p.Tier
+	}
+	if p.Port >= 0 {
+		text += fmt.Sprintf(", port %d", p.Port)
+	}
+	if p.To != "" {
+		text += ", to " + p.To
+	}
+	return text
 }

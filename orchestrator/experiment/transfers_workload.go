@@ -17,6 +17,7 @@ type Transfer struct {
 	Dst   int            `yaml:"dst"`
 	Size  units.Size     `yaml:"size"`
 	Start units.Duration `yaml:"start"`
+	Job   int            `yaml:"job"` // tenant
 }
 
 var _ = RegisterWorkload(WorkloadKind{
@@ -28,6 +29,7 @@ var _ = RegisterWorkload(WorkloadKind{
 			{Path: "[].dst", Required: true, Rule: Between(0, maxHosts), Doc: "host that receives, another one"},
 			{Path: "[].size", Required: true, Rule: Between(units.Byte, maxTransfer), Doc: "payload; at most 2³² packets"},
 			{Path: "[].start", Default: "0s", Rule: Between(0, maxLength), Doc: "when it starts, before jitter"},
+			{Path: "[].job", Default: "0", Rule: Between(0, maxJobs), Doc: "job, or tenant, that it belongs to"},
 		},
 		Short: shortTransfer,
 	},
@@ -69,7 +71,7 @@ func (l Transfers) Build(in WorkloadInput) (*workloads.Workload, []string, error
 	load := &workloads.Workload{Hosts: in.Hosts}
 	for _, t := range l {
 		load.Transfers = append(load.Transfers, workloads.Transfer{
-			Src: t.Src, Dst: t.Dst, Size: t.Size, Start: t.Start,
+			Src: t.Src, Dst: t.Dst, Size: t.Size, Start: t.Start, Job: t.Job,
 			After: workloads.None, SendDone: workloads.None, RecvDone: workloads.None,
 		})
 	}

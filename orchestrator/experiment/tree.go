@@ -259,15 +259,16 @@ func join(path, name string) string {
 
 // merge applies an override at a dotted path. Numbers in the path, also in brackets,
 // are indexes of a list. Mappings merge key by key, but the name of an algorithm
-// drops the parameters that were given before it. The decoder checks the path.
+// drops the parameters that were given before it; see nameKey. The decoder checks the path.
 func (t *tree) merge(path string, at origin, value *tree) error {
 	path = strings.NewReplacer("[", ".", "]", "").Replace(path)
 	return t.overlay("", strings.Split(path, "."), at, value)
 }
 
 func (t *tree) overlay(path string, rest []string, at origin, value *tree) error {
+	named := nameKey(path)
 	if len(rest) == 0 {
-		fresh := value.kind != mapping || isChoice(path) && value.get("name") != nil
+		fresh := value.kind != mapping || named != "" && value.get(named) != nil
 		if fresh || t.kind != mapping {
 			*t = *value.clone()
 			return nil
@@ -288,15 +289,14 @@ func (t *tree) overlay(path string, rest []string, at origin, value *tree) error
 		}
 		return t.items[i].overlay(fmt.Sprintf("%s[%d]", path, i), rest[1:], at, value)
 	}
-	named := isChoice(path)
 	switch {
-	case t.kind == scalar && named:
-		algorithm := t.clone()
-		*t = tree{kind: mapping, at: t.at, keys: []entry{{"name", t.at, algorithm}}}
+	case t.kind == scalar && named != "":
+		value := t.clone()
+		*t = tree{kind: mapping, at: t.at, keys: []entry{{named, t.at, value}}}
 	case t.kind != mapping:
 		*t = tree{kind: mapping, at: at}
 	}
-	if named && name == "name" {
+	if named != "" && name == named {
 		t.keys = nil
 	}
 	if group := alternatives(path); slices.Contains(group, name) {

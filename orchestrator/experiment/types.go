@@ -89,7 +89,7 @@ type CSIG struct {
 	Dialect      string            `yaml:"dialect"` // see csig.Dialect
 	TPIDCompact  uint16            `yaml:"tpid_compact"`
 	TPIDWide     uint16            `yaml:"tpid_wide"`
-	Locators     string            `yaml:"locators"`      // how ports get their locators; see csig.SchemeKind
+	Locators     Locators          `yaml:"locators"`      // how switch ports get their locators
 	Signal       string            `yaml:"signal"`        // type that hosts ask for unless CC or LB choose; see csig.Type
 	Interval     units.Duration    `yaml:"interval"`      // ABW window t; default 128us
 	Meter        string            `yaml:"meter"`         // see meter.Mode
@@ -102,16 +102,50 @@ type CSIG struct {
 	TrimRule     string            `yaml:"trim_rule"`     // see csig.TrimRule
 	Init         string            `yaml:"init"`          // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
 	MaxAge       units.Duration    `yaml:"max_age"`       // of a sample of delay or queue depth; 0 or "auto": twice the last RTT
+	Policies     []CSIGPolicy      `yaml:"policies"`      // exceptions from Init and Signal, later wins
 	Ports        []CSIGPort        `yaml:"ports"`         // exceptions from "update" at every egress port, later wins
 }
 
-// CSIGPort sets the policy of some egress ports.
-type CSIGPort struct {
-	Switch string `yaml:"switch"` // node name or pattern with *, such as tor* or agg0
-	Port   int    `yaml:"port"`   // -1 or "all": every port
-	Type   string `yaml:"type"`   // signal type or "all"
-	Policy string `yaml:"policy"` // see dataplane.Policy
+// Locators is how switch ports get their locators. In YAML it is the name of a scheme,
+// or a mapping with the key scheme.
+type Locators struct {
+	Scheme string         `yaml:"scheme"` // see csig.SchemeKind
+	Widths *LocatorWidths `yaml:"widths"` // of scheme structured; nil: see csig.LocatorConfig
+	Labels []LocatorLabel `yaml:"labels"` // of scheme registry; none: ports are numbered in the order of switches and ports
 }
+
+// LocatorWidths are the bits of the fields of a structured locator, the most
+// significant first. Their sum is the locator's length.
+type LocatorWidths struct {
+	Tier      int `yaml:"tier"`
+	Direction int `yaml:"direction"`
+	Switch    int `yaml:"switch"`
+	Port      int `yaml:"port"`
+}
+
+// LocatorLabel gives a switch port its locator.
+type LocatorLabel struct {
+	Locator int    `yaml:"locator"` // from 1
+	Switch  string `yaml:"switch"`  // name of the node
+	Port    int    `yaml:"port"`    // from 0
+}
+
+// CSIGPort says what some switch ports do to tags: those that Switch, Tier, Port and To
+// together select.
+type CSIGPort struct {
+	Switch  string   `yaml:"switch"`  // node name or pattern with *, such as tor* or agg0; default *
+	Tier    string   `yaml:"tier"`    // tor, agg or core; "": any
+	Port    int      `yaml:"port"`    // -1 or "all": every port
+	To      string   `yaml:"to"`      // host or switch; "": any
+	Type    string   `yaml:"type"`    // signal type or "all", for Policy
+	Policy  string   `yaml:"policy"`  // of tags that leave; see dataplane.Policy; "": as before
+	Outside *bool    `yaml:"outside"` // the peer is outside the domain; nil: as Policy says
+	Init    string   `yaml:"init"`    // frames that come in without a tag and get one; see csig.ParseSampling; "": as before
+	Signals []string `yaml:"signals"` // types of these tags in turn; empty: CSIG.Signal
+}
+
+// newCSIGPort returns an item of csig.ports with the defaults that are not empty.
+func newCSIGPort() CSIGPort { return CSIGPort{Switch: "*", Port: -1, Type: "all"} }
 
 // Hosts is the transport with its CC and LB.
 type Hosts struct {

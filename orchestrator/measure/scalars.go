@@ -72,7 +72,6 @@ var TransferScalars = []FlowScalar{
 	}},
 	{"samples", ofTagged(func(s *metrics.SenderTotals) int64 { return s.Samples })},
 	{"samples_fresh", ofTagged(func(s *metrics.SenderTotals) int64 { return s.FreshSamples })},
-	{"samples_untouched", ofTagged(func(s *metrics.SenderTotals) int64 { return s.Untouched })},
 	{"base_rtt_us", func(_ *Run, f *metrics.Flow) (float64, bool) { return f.Sender.BaseRTT.Microseconds(), true }},
 }
 
@@ -81,6 +80,9 @@ var TransferScalars = []FlowScalar{
 var FlowScalars = []FlowScalar{
 	{"rate_gbps", func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredWire) }},
 	{"goodput_gbps", func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredPayload) }},
+	{"samples_untouched", func(r *Run, f *metrics.Flow) (float64, bool) {
+		return float64(f.Sender.Untouched + f.Receiver.Untouched), r.Plan.CSIG != nil
+	}},
 }
 
 // ofTagged is a count of the CSIG samples of a transfer. A run without CSIG does not

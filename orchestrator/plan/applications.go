@@ -35,11 +35,19 @@ func (s *Shape) assignApplications(p *Plan, hosts []host.Config, a *experiment.A
 			c.Queue = s.sizing.port(hosts[h].Rate).queue
 		}
 		if s.tags != nil {
-			c.Signals, c.Every = signals, s.tags.tagging.Every
+			c.Init = shim.Init{Sampling: s.tags.tagging.Sampling, Signals: signals}
 		}
 		for _, pair := range p.Pairs {
 			if int(pair.Source) == h || int(pair.Destination) == h {
 				c.Pairs = append(c.Pairs, pair)
+				c.Covered = append(c.Covered, s.paths.between(int(pair.Source), int(pair.Destination)).Covered)
+			}
+			if s.tags != nil && int(pair.Source) == h {
+				classes, err := s.classes(&p.Flows[pair.Flow], c.Init)
+				if err != nil {
+					return err
+				}
+				c.Classes = append(c.Classes, classes...)
 			}
 		}
 		if busy[h] {
@@ -87,24 +95,20 @@ func (s *Shape) transportHosts() map[int]bool {
 	return busy
 }
 
-// applicationSignals returns the signal types that tags of programs' packets ask
-// for in turn.
-func applicationSignals(a *experiment.Applications, t *tags) ([]csig.Type, error) {
-	if len(a.Signals) == 0 {
-		if t == nil {
-			return nil, nil
-		}
-		return []csig.Type{t.tagging.Signal}, nil
+// applicationSignals returns how often tags of programs' packets ask for each type of
+// signal: once for each time that the list has it.
+func applicationSignals(a *experiment.Applications, t *tags) (w csig.Weights, err error) {
+	if len(a.Signals) == 0 && t != nil {
+		return csig.Only(t.tagging.Signal), nil
 	}
-	var signals []csig.Type
 	for _, text := range a.Signals {
 		t, err := csig.ParseType(text)
 		if err != nil {
-			return nil, err
+			return w, err
 		}
-		signals = append(signals, t)
+		w = w.Merge(csig.Only(t))
 	}
-	return signals, nil
+	return w, nil
 }
 
 // checkWorkload refuses a workload without transfers, unless there is other traffic.

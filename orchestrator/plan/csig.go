@@ -17,6 +17,7 @@ type tags struct {
 	tagging  transport.Tagging // of the hosts
 	switches dataplane.CSIG
 	locators []uint16 // of switch ports, in order of node and port
+	table    *LocatorTable
 }
 
 // newTags returns the domain of a fabric; nil where the format is none.
@@ -38,7 +39,7 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 	if cfg.TrimRule, err = csig.ParseTrimRule(c.TrimRule); err != nil {
 		return nil, err
 	}
-	if cfg.Locators.Kind, err = csig.ParseSchemeKind(c.Locators); err != nil {
+	if cfg.Locators, err = locatorConfig(g, c.Locators); err != nil {
 		return nil, err
 	}
 	for signal, table := range c.Quantisers {
@@ -68,7 +69,14 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 		return nil, failure.At("csig.locators", err)
 	}
 	t.locators = directory.Locators
-	return t, checkPortRules(g, c.Ports)
+	t.table = newLocatorTable(g, domain, t.locators)
+	if err := checkPortRules(g, c.Ports); err != nil {
+		return nil, err
+	}
+	if t.switches.Covered, err = coveredTypes(g, c); err != nil {
+		return nil, failure.At("csig.ports", err)
+	}
+	return t, nil
 }
 
 // switchCSIG returns the switches' part in the domain. tau is the constant of the

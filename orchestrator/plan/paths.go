@@ -51,7 +51,7 @@ func newPaths(s *Shape) (*paths, error) {
 		p.updates[n] = make([][csig.Types]bool, len(p.adjacency[n]))
 		for i, a := range p.adjacency[n] {
 			var port dataplane.Port
-			if err := applyPolicies(s.experiment.CSIG.Ports, s.graph.Nodes[n].Name, i, &port); err != nil {
+			if err := applyPortRules(s.experiment.CSIG, place(s.graph, n, i, a.Peer), &port); err != nil {
 				return nil, err
 			}
 			for t, policy := range port.Policies {

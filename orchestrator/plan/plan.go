@@ -41,6 +41,7 @@ type Plan struct {
 	Interval units.Duration  // of telemetry
 	Path     congestion.Path // of the first host
 	CSIG     *csig.Config    // nil without CSIG
+	Locators *LocatorTable   // nil without CSIG
 	Captured []capture.Port
 
 	// Actions are those of the congestion control, Constants its figures that follow
@@ -48,7 +49,7 @@ type Plan struct {
 	Actions   []congestion.Action
 	Constants []congestion.Constant
 	// Notes are remarks for the user on how the inputs were read, such as a value
-	// that is not used.
+	// that is not used, and on what in the configuration may mislead.
 	Notes []string
 }
 
@@ -166,22 +167,19 @@ func (p *Plan) LastStart() (last units.Time) {
 	return last
 }
 
-// PortNames returns the switch ports that each locator stands for, such as
-// tor0-agg0 for the port of tor0 that leads to agg0. Names of ports that share a
-// locator are joined by +. Locator 0 is "none".
+// PortNames returns what each locator stands for: the name of its port, such as
+// tor0-agg0 (see PortName), or locator-9 for a locator that several ports share. Locator
+// 0 is "none": no hop has written the tag.
 func (p *Plan) PortNames() map[uint16]string {
 	names := map[uint16]string{0: "none"}
-	adjacency := p.Graph.Adjacency()
-	for node := p.Hosts(); node < len(p.Nodes); node++ {
-		for port, cfg := range p.Switch(node).Ports {
-			if cfg.Locator == 0 {
-				continue
-			}
-			name := p.Graph.Nodes[node].Name + "-" + p.Graph.Nodes[adjacency[node][port].Peer.Node].Name
-			if before := names[cfg.Locator]; before != "" {
-				name = before + "+" + name
-			}
-			names[cfg.Locator] = name
+	if p.Locators == nil {
+		return names
+	}
+	for i := range p.Locators.Locators {
+		l := &p.Locators.Locators[i]
+		names[l.Locator] = l.Ports[0]
+		if l.Shared() {
+			names[l.Locator] = fmt.Sprintf("locator-%d", l.Locator)
 		}
 	}
 	return names

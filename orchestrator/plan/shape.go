@@ -35,7 +35,8 @@ type Shape struct {
 	sizing       sizing
 	marking      algorithm.Choice // AQM policy of every switch port
 	tags         *tags            // nil without CSIG
-	paths        *paths           // of signals; nil without CSIG
+	policies     []policy
+	paths        *paths // of signals; nil without CSIG
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -86,13 +87,17 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
 		return nil, failure.At("csig", err) // where no narrower place is known
 	}
+	if s.policies, err = newPolicies(e.CSIG.Policies); err != nil {
+		return nil, err
+	}
 	if s.paths, err = newPaths(s); err != nil {
 		return nil, failure.At("csig.ports", err)
 	}
 	return s, nil
 }
 
-// Notes returns remarks for the user on how the inputs were read.
+// Notes returns remarks for the user on how the inputs were read. Those on what in the
+// configuration may mislead are the plans'.
 func (s *Shape) Notes() []string { return s.notes }
 
 // controlDelay returns the delay of dependencies that cross hosts: the one given,
@@ -130,10 +135,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Interval:  e.Telemetry.Interval,
 		Path:      s.sizing.path(s.graph.Links[adjacency[0][0].Link].Rate),
 		Captured:  s.captured,
-		Notes:     s.notes,
 	}
 	if s.tags != nil {
-		p.CSIG = &s.tags.domain
+		p.CSIG, p.Locators = &s.tags.domain, s.tags.table
 		p.Format.TPIDCompact, p.Format.TPIDWide = s.tags.domain.TPIDCompact, s.tags.domain.TPIDWide
 	}
 	if e.End != 0 {
@@ -158,6 +162,10 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		}
 	}
 	p.Links = append(p.Links, assignWorkload(s, hosts, seed)...) // numbers control ports, which come after that of programs
+	if err := s.checkPolicies(p); err != nil {
+		return nil, err
+	}
+	s.assignTagging(p, hosts)
 	for h := range hosts {
 		if p.Nodes[h].Shim == nil {
 			p.Nodes[h].Host = &hosts[h]
@@ -169,6 +177,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err := s.addSwitches(p, seed, adjacency); err != nil {
 		return nil, err
 	}
+	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes())
 	return p, nil
 }
 

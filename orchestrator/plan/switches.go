@@ -1,16 +1,9 @@
 package plan
 
 import (
-	"fmt"
-	"path"
-	"slices"
-
-	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
 )
@@ -37,7 +30,7 @@ func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjac
 			if i < len(locators) {
 				port.Locator = locators[i]
 			}
-			if err := applyPolicies(s.experiment.CSIG.Ports, c.Name, i, &port); err != nil {
+			if err := applyPortRules(s.experiment.CSIG, place(s.graph, n, i, a.Peer), &port); err != nil {
 				return failure.At("csig.ports", err)
 			}
 			c.Ports = append(c.Ports, port)
@@ -70,59 +63,4 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		c.CSIG = &s.tags.switches
 	}
 	return c
-}
-
-// applyPolicies sets the port's policies from the rules, later ones winning. A
-// port that terminates tags is the domain's edge: what comes in there has its
-// tags removed.
-func applyPolicies(rules []experiment.CSIGPort, name string, index int, port *dataplane.Port) error {
-	for _, rule := range rules {
-		matches, err := path.Match(rule.Switch, name)
-		if err != nil {
-			return fmt.Errorf("switch %q: %w", rule.Switch, err)
-		}
-		if !matches || rule.Port >= 0 && rule.Port != index {
-			continue
-		}
-		policy, err := dataplane.ParsePolicy(rule.Policy)
-		if err != nil {
-			return err
-		}
-		for t := range csig.Types {
-			if rule.Type == "all" || rule.Type == "" || rule.Type == t.String() {
-				port.Policies[t] = policy
-			}
-		}
-	}
-	port.Outside = slices.Contains(port.Policies[:], dataplane.Terminate)
-	return nil
-}
-
-// checkPortRules refuses a rule of csig.ports that no port of the fabric matches.
-func checkPortRules(g *topologies.Graph, rules []experiment.CSIGPort) error {
-	adjacency := g.Adjacency()
-	for i, rule := range rules {
-		matched, most := false, 0
-		var names []string
-		for n := g.Hosts(); n < len(g.Nodes); n++ {
-			name := g.Nodes[n].Name
-			names = append(names, name)
-			if ok, err := path.Match(rule.Switch, name); err != nil {
-				return failure.At(fmt.Sprintf("csig.ports[%d].switch", i), fmt.Errorf("%q: %w", rule.Switch, err))
-			} else if ok {
-				matched, most = true, max(most, len(adjacency[n])-1)
-			}
-		}
-		switch {
-		case !matched:
-			hint := ""
-			if near := spelling.Nearest(rule.Switch, names); near != "" {
-				hint = fmt.Sprintf(" (did you mean %q?)", near)
-			}
-			return failure.At(fmt.Sprintf("csig.ports[%d].switch", i), fmt.Errorf("no switch is called %q; they go from %s to %s%s", rule.Switch, names[0], names[len(names)-1], hint))
-		case rule.Port > most:
-			return failure.At(fmt.Sprintf("csig.ports[%d].port", i), fmt.Errorf("%s has no port %d; ports go from 0 to %d", rule.Switch, rule.Port, most))
-		}
-	}
-	return nil
 }

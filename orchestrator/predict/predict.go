@@ -5,7 +5,7 @@ package predict
 
 import (
 	"cmp"
-	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 
@@ -30,11 +30,18 @@ type Validation struct {
 	Flows                  int
 	Bytes                  int64
 	Runs                   int
-	Notes                  []string // of how the inputs were read
-	Estimate                        // of one run of the first variant
+	Notes                  []string   // what the user should know of the inputs and the configuration
+	Locators               []Locators // of variants in which switch ports share locators
+	Estimate                          // of one run of the first variant
 	// Predicted wall seconds of all runs, in virtual time, in lockstep and in real
 	// time; the last with the dilation that auto would choose unless one is set.
 	VirtualSeconds, LockstepSeconds, WallSeconds float64
+}
+
+// Locators is the locators of a fabric, and the variants that have them.
+type Locators struct {
+	Variants []string
+	Table    *plan.LocatorTable
 }
 
 // Validate compiles every variant, deploys nothing and predicts how long the
@@ -43,6 +50,8 @@ func Validate(set *experiment.Set) (*Validation, error) {
 	v := &Validation{}
 	var variants plan.Variants
 	paths := map[*topologies.Graph]*topologies.Paths{} // variants may share a graph
+	var names []string
+	var notes [][]string
 	for i, variant := range set.Variants {
 		shape, err := variants.NewShape(variant.Experiment)
 		if err != nil {
@@ -52,15 +61,8 @@ func Validate(set *experiment.Set) (*Validation, error) {
 		if err != nil {
 			return nil, failure.InVariant(set, i, err)
 		}
-		notes := p.Notes
-		if n := len(p.Programs); n > 0 {
-			notes = append(slices.Clone(notes), fmt.Sprintf("how long programs take is not predicted; here are %d, on %d hosts", n, len(p.ApplicationHosts())))
-		}
-		for _, n := range notes {
-			if !slices.Contains(v.Notes, n) {
-				v.Notes = append(v.Notes, n)
-			}
-		}
+		names, notes = append(names, variant.Name), append(notes, p.Notes)
+		v.addLocators(variant.Name, p.Locators)
 		if paths[p.Graph] == nil {
 			paths[p.Graph] = topologies.NewPaths(p.Graph)
 		}
@@ -76,11 +78,28 @@ func Validate(set *experiment.Set) (*Validation, error) {
 			v.Estimate = e
 		}
 	}
+	v.Notes = plan.Attribute(names, notes)
 	return v, nil
 }
 
-// expectedDilation returns the dilation of a set for a plan with its estimate. If that is auto, it returns the
-// dilation that fits the last calibration of this machine.
+// addLocators adds the locators of a variant if ports share some.
+func (v *Validation) addLocators(variant string, t *plan.LocatorTable) {
+	if t == nil {
+		return
+	}
+	if ports, _ := t.SharedPorts(); ports == 0 {
+		return
+	}
+	i := slices.IndexFunc(v.Locators, func(l Locators) bool { return reflect.DeepEqual(l.Table, t) })
+	if i < 0 {
+		i = len(v.Locators)
+		v.Locators = append(v.Locators, Locators{Table: t})
+	}
+	v.Locators[i].Variants = append(v.Locators[i].Variants, variant)
+}
+
+// expectedDilation returns the dilation of a set for a plan with its estimate. If that
+// is auto, it returns the dilation that fits the last calibration of this machine.
 func expectedDilation(set *experiment.Set, p *plan.Plan, e Estimate) float64 {
 	if d := set.Base.Wall.Dilation; d != 0 {
 		return float64(d)

@@ -10,14 +10,8 @@
 package runs
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"os"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -40,6 +34,8 @@ type Run struct {
 	Started    time.Time `json:"started"`
 	PID        int       `json:"pid"`           // of the holder: the csiglab that runs it
 	Ticks      uint64    `json:"ticks"`         // since boot, when that process started
+	Boot       string    `json:"boot"`          // of the machine, when that process started
+	PIDSpace   uint64    `json:"pidSpace"`      // inode of that process's PID namespace
 	Held       bool      `json:"held"`          // a lab: it runs until it is asked to end
 	End        *Report   `json:"end,omitempty"` // of a lab that ended by itself
 	Nodes      []Node    `json:"nodes"`         // none before they are deployed
@@ -57,6 +53,9 @@ const (
 	Running State = "running" // or a lab that comes up
 	Held    State = "held"    // a lab that is up
 	Dead    State = "dead"    // its holder is gone
+	// Foreign is a run of another csiglab, which shares the engine or the list with
+	// this one: its holder lives, or nobody here can tell.
+	Foreign State = "foreign"
 )
 
 // Node is a host or a switch that has been deployed.
@@ -68,6 +67,7 @@ type Node struct {
 	Application string      `json:"application,omitempty"` // name of the container of its programs
 	Addresses   []string    `json:"addresses,omitempty"`   // of a host, in the fabric: IPv4, and IPv6 where programs run
 	Network     string      `json:"network"`               // file of its network namespace
+	Programs    string      `json:"programs,omitempty"`    // file of the network namespace of its programs, which has csig0 alone
 	User        string      `json:"user,omitempty"`        // file of the user namespace that owns Network; empty: the machine's
 	Interfaces  []Interface `json:"interfaces"`            // by port
 }
@@ -91,6 +91,14 @@ type Link struct {
 	DelayUS float64   `json:"delayUs"`          // of the model
 	Memory  bool      `json:"memory,omitempty"` // in a process's memory, without interfaces
 }
+
+// Owner returns the process that holds the run.
+func (r *Run) Owner() Owner {
+	return Owner{PID: r.PID, Ticks: r.Ticks, Boot: r.Boot, Space: r.PIDSpace}
+}
+
+// SetOwner sets the process that holds the run.
+func (r *Run) SetOwner(o Owner) { r.PID, r.Ticks, r.Boot, r.PIDSpace = o.PID, o.Ticks, o.Boot, o.Space }
 
 // Describe returns the nodes and links of a graph. A backend adds processes,
 // namespaces and containers. port returns the name of a port's interface; inMemory
@@ -150,10 +158,11 @@ func mac(node, port int) string {
 // several goroutines, but not at once.
 type Entry struct{ run Run }
 
-// Register puts a run of this process into the list. It sets the run's PID, Ticks and
+// Register puts a run of this process into the list. It sets the run's Owner and
 // Started.
 func Register(r Run) (*Entry, error) {
-	r.PID, r.Ticks, r.Started = os.Getpid(), ticksOf(os.Getpid()), time.Now().Round(time.Second)
+	r.Started = time.Now().Round(time.Second)
+	r.SetOwner(Self())
 	e := &Entry{run: r}
 	if err := e.write(); err != nil {
 		return nil, err
@@ -189,72 +198,6 @@ func Fail(r Run, end Report) error {
 	r.End = &end
 	if err := record(r); err != nil {
 		return fmt.Errorf("note the lab's end: %w", err)
-	}
-	return nil
-}
-
-// folder returns the directory of the list, which is one user's.
-func folder() string {
-	switch dir := os.Getenv("XDG_RUNTIME_DIR"); {
-	case os.Geteuid() == 0:
-		return "/run/csiglab"
-	case dir != "":
-		return filepath.Join(dir, "csiglab")
-	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("csiglab-%d", os.Getuid()))
-}
-
-// checkFolder returns an error unless this user has made the folder of the list: where
-// all users may write, another user may have made a folder of that name. The error is
-// fs.ErrNotExist if there is no list yet.
-func checkFolder() error {
-	dir := folder()
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) || info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s is not a folder that is this user's alone", dir)
-	}
-	return nil
-}
-
-func file(id string) string { return filepath.Join(folder(), id+".json") }
-
-// record writes a run's file atomically: a reader sees the old or the new one.
-func record(r Run) error {
-	if err := os.MkdirAll(folder(), 0o700); err != nil {
-		return err
-	}
-	if err := checkFolder(); err != nil {
-		return err
-	}
-	r.State = ""
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	fresh := file(r.ID) + ".new"
-	err = os.WriteFile(fresh, append(text, '\n'), 0o600)
-	if err == nil {
-		err = os.Rename(fresh, file(r.ID))
-	}
-	if err != nil {
-		os.Remove(fresh) // the first error says more
-	}
-	return err
-}
-
-// forget removes the files of a run.
-func forget(id string) error {
-	var errs []error
-	for _, name := range []string{file(id), file(id) + ".new", socket(id)} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("forget run %s: %w", id, err)
 	}
 	return nil
 }

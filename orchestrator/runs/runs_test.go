@@ -32,6 +32,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) == 2 {
+		if do := map[string]func(){"damage": damageReport, "register": register, "foreign": cleanForeign}[os.Args[1]]; do != nil {
+			do()
+			os.Exit(0)
+		}
+	}
 	if len(os.Args) == 2 && os.Args[1] == "list" {
 		list, err := runs.List(context.Background())
 		fmt.Println(len(list), err)
@@ -221,11 +227,12 @@ func TestRemoveKills(t *testing.T) {
 	}
 }
 
-// A list below /tmp is believed only if it is the user's own.
-func TestListOfAnother(t *testing.T) {
+// userFolder returns a fresh folder that all users may write, and a user without
+// privileges.
+func userFolder(t *testing.T) (dir string, user int, attr *syscall.SysProcAttr) {
+	t.Helper()
 	const nobody = 65534
-	user := os.Geteuid()
-	attr := new(syscall.SysProcAttr)
+	user, attr = os.Geteuid(), new(syscall.SysProcAttr)
 	if user == 0 {
 		user = nobody
 		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
@@ -234,10 +241,16 @@ func TestListOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil {
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
+	return dir, user, attr
+}
+
+// A list below /tmp is believed only if it is the user's own.
+func TestListOfAnother(t *testing.T) {
+	dir, user, attr := userFolder(t)
 	list := filepath.Join(dir, fmt.Sprintf("csiglab-%d", user))
 	for _, test := range []struct {
 		name string

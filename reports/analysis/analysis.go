@@ -34,9 +34,11 @@ type Result struct {
 	Findings    Findings     `json:"findings"`
 	Completion  []Completion `json:"completion"` // by flow; not the flows of programs
 	Programs    []Program    `json:"programs"`   // by run, in the experiment's order
-	Named       []NamedPort  `json:"named"`      // by flow, signal and port
+	Named       []Named      `json:"named"`      // by flow, signal and ports
 	Runs        []Run        `json:"runs"`       // by variant, then seed
-	Fidelity    *Fidelity    `json:"fidelity,omitempty"`
+	// Locators are the shared ones.
+	Locators []SharedLocators `json:"locators"`
+	Fidelity *Fidelity        `json:"fidelity,omitempty"`
 
 	// DroppedRecords is the number of records that the tables lack: the charts and
 	// the findings lack them too.
@@ -130,7 +132,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m),
 		Verdict: verdict(m, s), Notes: notes(m), Variants: variants(m, s, t.shown),
 		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: sharing(m, flows, rates)},
-		Programs: programs(m), Named: named(m, s), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords,
+		Programs: programs(m), Named: named(m, s), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords,
 		PointUS: pointUS(m, t.longest()),
 	}
 	var err error

@@ -19,7 +19,7 @@ type Ending struct {
 // Ender ends labs. Its functions may be called by several goroutines.
 type Ender struct {
 	Down  func(context.Context, runs.Run) (runs.Report, error) // such as runs.Down
-	Clean func(ctx context.Context, which string, all bool) ([]string, error)
+	Clean func(ctx context.Context, which string, how runs.Cleaner) ([]string, error)
 }
 
 // End ends a lab in order and returns its report. If the lab's holder has died, End
@@ -30,7 +30,7 @@ func (e Ender) End(ctx context.Context, r runs.Run) Ending {
 	switch {
 	case r.End != nil:
 		end.Report, end.ByItself = *r.End, true
-		_, end.Err = e.Clean(ctx, r.ID, false)
+		_, end.Err = e.Clean(ctx, r.ID, runs.Cleaner{})
 	case r.State == runs.Dead:
 		end.Err = runs.ErrHolderDied
 	default:
@@ -38,7 +38,7 @@ func (e Ender) End(ctx context.Context, r runs.Run) Ending {
 	}
 	if errors.Is(end.Err, runs.ErrHolderDied) {
 		err := fmt.Errorf("lab %s has no result: %w; %s in %s may say why", r.ID, end.Err, LogFile, r.Folder)
-		removed, wrong := e.Clean(ctx, r.ID, false)
+		removed, wrong := e.Clean(ctx, r.ID, runs.Cleaner{})
 		end.Removed, end.Err = removed, errors.Join(err, wrong)
 	}
 	return end

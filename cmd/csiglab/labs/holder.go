@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -49,7 +47,6 @@ func Hold(ctx context.Context, stderr io.Writer) (*Holder, error) {
 		return nil, errors.New("not started by labs.Start")
 	}
 	unix.CloseOnExec(holderFile)
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the error of the write is enough
 	h := &Holder{starter: starter, released: make(chan struct{}), stderr: stderr}
 	h.ctx, h.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
@@ -70,10 +67,10 @@ func (h *Holder) Context() context.Context { return h.ctx }
 func (h *Holder) Released() <-chan struct{} { return h.released }
 
 // Output returns a writer that writes to w and into the report's output.
-func (h *Holder) Output(w io.Writer) io.Writer { return io.MultiWriter(w, &h.output) }
+func (h *Holder) Output(w io.Writer) io.Writer { return io.MultiWriter(&h.output, w) }
 
 // Errors returns a writer that writes to w and into the report's errors.
-func (h *Holder) Errors(w io.Writer) io.Writer { return io.MultiWriter(w, &h.errors) }
+func (h *Holder) Errors(w io.Writer) io.Writer { return io.MultiWriter(&h.errors, w) }
 
 // Ready lets others ask for the end of the lab, reports to Start that the lab is up,
 // and sends what this process prints from now on to LogFile (campaign.Options.Ready).

@@ -37,7 +37,7 @@ func TestEnd(t *testing.T) {
 				asked++
 				return fresh, c.downErr
 			},
-			Clean: func(context.Context, string, bool) ([]string, error) {
+			Clean: func(context.Context, string, runs.Cleaner) ([]string, error) {
 				cleaned++
 				return []string{"namespace 17"}, c.cleanErr
 			},

@@ -99,7 +99,7 @@ func cleanHolder(pid int) error {
 	}
 	for _, r := range list {
 		if r.PID == pid && r.State == runs.Dead {
-			if _, err := Clean(ctx, r.ID, false); err != nil {
+			if _, err := Clean(ctx, r.ID, runs.Cleaner{}); err != nil {
 				return err
 			}
 		}

@@ -64,7 +64,7 @@ func TestTagsThatArrive(t *testing.T) {
 		"without CSIG":                    {nil, tagged(plain, tag(compact)), tagged(plain, tag(compact)), 0},
 	} {
 		cfg := config()
-		cfg.CSIG, cfg.Every = tc.domain, 0
+		cfg.CSIG, cfg.Init = tc.domain, shim.Init{}
 		r := newRig(t, cfg)
 		r.receive(5, shim.NIC, tc.arrives)
 		if got := r.out[shim.Application]; len(got) != 1 || !bytes.Equal(got[0], tc.want) {
@@ -128,6 +128,7 @@ func TestFloodOfQuestions(t *testing.T) {
 func TestPacketsAllocateNothing(t *testing.T) {
 	cfg := config()
 	cfg.Queue = units.NoLimit
+	cfg.Classes = []shim.Class{{Flow: 12, DSCPs: shim.AllDSCPs, Init: shim.Init{Sampling: csig.Sampling{Every: 3}, Signals: cfg.Init.Signals}}}
 	pool := new(wire.Pool)
 	s, err := shim.New(cfg, pool, metrics.Discard)
 	if err != nil {

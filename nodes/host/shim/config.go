@@ -23,6 +23,24 @@ type Config struct {
 	Rate units.Rate // of the NIC
 }
 
+// Init is the CSIG init policy of some packets to one destination: which of them carry
+// a tag, and what the tags ask for, in turn and in proportion to the weights. Signals
+// must want a type where packets are tagged. The zero value tags nothing.
+type Init struct {
+	csig.Sampling
+	Signals csig.Weights
+}
+
+// Class is the init policy of the packets of one flow with some DSCPs.
+type Class struct {
+	Flow  int32  // one of Pairs, from this host
+	DSCPs uint64 // bit i stands for DSCP i
+	Init
+}
+
+// AllDSCPs are those of every packet. A packet that is not IP counts as DSCP 0.
+const AllDSCPs = 1<<64 - 1
+
 // EdgeConfig is all that an Edge is built from: plain data.
 type EdgeConfig struct {
 	Node  int // host Node has the addresses wire.HostIP(Node) and wire.MAC(Node, 0)
@@ -31,14 +49,19 @@ type EdgeConfig struct {
 	Sizes wire.Sizes
 
 	CSIG *csig.Config // nil: no tags
-	// Signals are what the tags to one destination ask for, in turn. It must not
-	// be empty when Every is not 0.
-	Signals []csig.Type
-	Every   int // of every so many packets to a destination one is tagged; 0: none
+	Init Init         // of the packets that no class has
+	// Classes are the exceptions from Init. Of two classes with one flow and one DSCP
+	// the later one holds.
+	Classes []Class
 
 	// Pairs are those that this host is an end of. A host that is in none of them
 	// has no programs: it is neither resolved nor sent to.
 	Pairs []metrics.Pair
+
+	// Covered says by pair, as Pairs, and by type whether every hop of every path
+	// updates it: then a tag that no hop has written is a measurement. A pair without
+	// an entry has no such type.
+	Covered [][csig.Types]bool
 
 	Seed    uint64
 	Measure transport.Span

@@ -1,7 +1,9 @@
 package shim
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -37,9 +39,15 @@ type Edge struct {
 
 // outgoing is what goes to one host.
 type outgoing struct {
-	totals   metrics.SenderTotals
-	untilTag int // packets that go without a tag before the next one
-	turn     int // index of the next tag's signal
+	totals  metrics.SenderTotals
+	classes [64]*class // by DSCP
+}
+
+// class is the state of an init policy for one destination.
+type class struct {
+	sampler csig.Sampler
+	signals csig.Weights
+	types   csig.Multiplexer
 }
 
 // incoming is what comes from one host.
@@ -47,6 +55,7 @@ type incoming struct {
 	totals  metrics.ReceiverTotals
 	log     metrics.FlowRecorder
 	signals metrics.SignalRecorder
+	covered [csig.Types]bool
 }
 
 type dropReason uint8
@@ -104,15 +113,13 @@ func (e *Edge) configure() (err error) {
 			return err
 		}
 	}
-	if e.cfg.Every < 0 || e.cfg.Every > 0 && len(e.cfg.Signals) == 0 {
-		return fmt.Errorf("every %d with %d signals to ask for", e.cfg.Every, len(e.cfg.Signals))
+	if err := e.cfg.Init.check(); err != nil {
+		return err
 	}
-	for _, t := range e.cfg.Signals {
-		if !t.Known() {
-			return fmt.Errorf("signal %d: unknown", uint8(t))
-		}
+	if len(e.cfg.Covered) > len(e.cfg.Pairs) {
+		return fmt.Errorf("%d pairs and what covers %d of them", len(e.cfg.Pairs), len(e.cfg.Covered))
 	}
-	for _, p := range e.cfg.Pairs {
+	for i, p := range e.cfg.Pairs {
 		switch from, to := int(p.Source), int(p.Destination); {
 		case from == to || from != e.cfg.Node && to != e.cfg.Node:
 			return fmt.Errorf("flow %d from host %d to host %d is not between this host and another", p.Flow, from, to)
@@ -122,18 +129,63 @@ func (e *Edge) configure() (err error) {
 			e.outgoing[to] = e.newOutgoing(p.Flow)
 		default:
 			e.incoming[from] = e.newIncoming(p.Flow)
+			if i < len(e.cfg.Covered) {
+				e.incoming[from].covered = e.cfg.Covered[i]
+			}
+		}
+	}
+	return e.classify()
+}
+
+// classify sets up the classes of the packets to each destination.
+func (e *Edge) classify() error {
+	for i, c := range e.cfg.Classes {
+		at := slices.IndexFunc(e.cfg.Pairs, func(p metrics.Pair) bool { return p.Flow == c.Flow && int(p.Source) == e.cfg.Node })
+		if at < 0 {
+			return fmt.Errorf("class %d: flow %d does not leave this host", i, c.Flow)
+		}
+		if err := c.check(); err != nil {
+			return fmt.Errorf("class %d: %w", i, err)
+		}
+		o, state := e.outgoing[int(e.cfg.Pairs[at].Destination)], e.newClass(c.Init, c.Flow, i+1)
+		for dscp := range o.classes {
+			if c.DSCPs>>dscp&1 != 0 {
+				o.classes[dscp] = state
+			}
 		}
 	}
 	return nil
 }
 
+func (i *Init) check() error {
+	switch {
+	case i.Every < 0 || i.Spacing < 0:
+		return fmt.Errorf("one packet in %d, %v apart", i.Every, i.Spacing)
+	case i.Every > 0 && !i.Signals.Any():
+		return errNoSignal
+	}
+	return nil
+}
+
+var errNoSignal = errors.New("packets are tagged and there is no signal to ask for")
+
 func (e *Edge) newOutgoing(flow int32) *outgoing {
 	o := &outgoing{totals: metrics.SenderTotals{Flow: flow, Start: units.Never, Done: units.Never}}
-	if e.cfg.Every > 1 {
-		// A random phase keeps sampling from locking onto a program's period.
-		o.untilTag = node.Random(e.cfg.Seed, e.cfg.Node, node.RandomTagging, int(flow)).IntN(e.cfg.Every)
+	rest := e.newClass(e.cfg.Init, flow, 0)
+	for dscp := range o.classes {
+		o.classes[dscp] = rest
 	}
 	return o
+}
+
+// newClass returns the state of class number i, from 1, for the packets of a flow; 0 is
+// Config.Init. Each draws from a generator of its own.
+func (e *Edge) newClass(c Init, flow int32, i int) *class {
+	var random *rand.Rand
+	if c.Draws() {
+		random = node.Random(e.cfg.Seed, e.cfg.Node, node.RandomTagging, int(flow)|i<<32)
+	}
+	return &class{sampler: csig.NewSampler(c.Sampling, random), signals: c.Signals}
 }
 
 func (e *Edge) newIncoming(flow int32) *incoming {
@@ -176,7 +228,7 @@ func (e *Edge) enqueue(now units.Time, to *outgoing, p *wire.Packet) {
 	if to.totals.Start == units.Never {
 		to.totals.Start = now
 	}
-	e.tag(to, p)
+	e.tag(now, to.classes[p.DSCP()], p)
 	e.port.Enqueue(int64(p.Size))
 	if e.queue.Bytes()+p.Size > e.cfg.Queue {
 		e.port.Drop(now, int64(p.Size))
@@ -188,18 +240,12 @@ func (e *Edge) enqueue(now units.Time, to *outgoing, p *wire.Packet) {
 	e.port.Depth(now, int64(e.queue.Bytes()))
 }
 
-// tag puts a tag on a packet if it is its turn.
-func (e *Edge) tag(to *outgoing, p *wire.Packet) {
-	if e.domain == nil || e.domain.Format() == csig.FormatNone || e.cfg.Every == 0 {
+// tag puts a tag on a packet of a class if it is its turn.
+func (e *Edge) tag(now units.Time, c *class, p *wire.Packet) {
+	if e.domain == nil || e.domain.Format() == csig.FormatNone || !c.sampler.Due(now) {
 		return
 	}
-	if to.untilTag > 0 {
-		to.untilTag--
-		return
-	}
-	to.untilTag = e.cfg.Every - 1
-	e.domain.Init(p.InsertTag(e.domain.Format().Size()), e.cfg.Signals[to.turn])
-	to.turn = (to.turn + 1) % len(e.cfg.Signals)
+	e.domain.Init(p.InsertTag(e.domain.Format().Size()), c.types.Next(c.signals))
 	p.Size = e.cfg.Sizes.Of(p)
 }
 
@@ -220,7 +266,7 @@ func (e *Edge) Deliver(now units.Time, p *wire.Packet) {
 	case tag != nil:
 		if e.domain != nil {
 			if sample, ok := e.domain.Decode(tag); ok {
-				from.signals.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
+				from.sample(now, sample)
 			}
 		}
 		p.StripTag()
@@ -228,6 +274,16 @@ func (e *Edge) Deliver(now units.Time, p *wire.Packet) {
 	}
 	from.count(now, p, e.cfg.Measure)
 	e.hand(p)
+}
+
+// sample records the sample of a tag, if the tag says something about the path.
+func (i *incoming) sample(now units.Time, s csig.Sample) {
+	if s.Untouched {
+		i.totals.Untouched++
+	}
+	if s.Measured(i.covered[s.Type]) {
+		i.signals.Sample(now, uint8(s.Type), s.Locator, int64(s.Point))
+	}
 }
 
 // count counts a packet as the programs get it. Its payload is what is behind the header of

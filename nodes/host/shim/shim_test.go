@@ -35,7 +35,7 @@ func config() shim.Config {
 			{Flow: 10, Source: 3, Destination: 5}, {Flow: 11, Source: 5, Destination: 3},
 			{Flow: 12, Source: 3, Destination: 9}, {Flow: 13, Source: 9, Destination: 3},
 		},
-		CSIG: &csig.Config{Format: csig.FormatCompact}, Signals: []csig.Type{csig.ABW, csig.Delay}, Every: 1,
+		CSIG: &csig.Config{Format: csig.FormatCompact}, Init: shim.Init{Sampling: csig.All, Signals: csig.Weights{csig.ABW: 1, csig.Delay: 1}},
 		Seed: 1, Measure: transport.Span{To: units.Never}, Records: 100 * units.Microsecond,
 	}}
 }
@@ -133,9 +133,10 @@ func TestWhatProgramsSeeIsUnchanged(t *testing.T) {
 					name := fmt.Sprintf("%v, %v, every %d, count %v", format, dialect, every, count)
 					cfg := config()
 					cfg.CSIG = &csig.Config{Format: format, Dialect: dialect}
-					cfg.Every, cfg.Sizes.CountTag = every, count
+					cfg.Init.Every, cfg.Sizes.CountTag = every, count
 					far := cfg
 					far.Node, far.Pairs = 9, []metrics.Pair{{Flow: 12, Source: 3, Destination: 9}}
+					far.Covered = [][csig.Types]bool{{csig.ABW: true, csig.Delay: true}} // all of the one switch
 					a, b, sw := newRig(t, cfg), newRig(t, far), newSwitch(t, cfg)
 					now := units.Time(0)
 					for what, f := range frames {
@@ -226,7 +227,7 @@ func (s *aSwitch) pass(now units.Time, f []byte) []byte {
 func TestTagsInTurn(t *testing.T) {
 	for _, every := range []int{1, 4} {
 		cfg := config()
-		cfg.Every, cfg.Queue = every, units.NoLimit
+		cfg.Init.Sampling, cfg.Queue = csig.Sampling{Every: every, Stride: true}, units.NoLimit
 		r := newRig(t, cfg)
 		for range 10 * every {
 			r.receive(0, shim.Application, frame(3, 5, 60))
@@ -255,7 +256,7 @@ func TestTagsInTurn(t *testing.T) {
 			for i, s := range got[to] {
 				want := "-"
 				if n := i - first; n >= 0 && n%every == 0 {
-					want = cfg.Signals[n/every%2].String()
+					want = []csig.Type{csig.ABW, csig.Delay}[n/every%2].String()
 				}
 				if s != want {
 					t.Errorf("every %d: packet %d to host %d asks for %s, want %s", every, i, to, s, want)
@@ -359,7 +360,7 @@ func TestQueue(t *testing.T) {
 func TestOverhead(t *testing.T) {
 	cfg := config()
 	cfg.Sizes.Overhead = 24
-	cfg.Every = 0
+	cfg.Init = shim.Init{}
 	r := newRig(t, cfg)
 	for range 5 {
 		r.receive(0, shim.Application, frame(3, 9, 1000))
@@ -430,9 +431,11 @@ func TestNewRefuses(t *testing.T) {
 		edit func(*shim.Config)
 		want string
 	}{
-		"tags without a signal": {func(c *shim.Config) { c.Signals = nil }, "every 1 with 0 signals"},
-		"negative every":        {func(c *shim.Config) { c.Every = -1 }, "every -1"},
-		"unknown signal":        {func(c *shim.Config) { c.Signals = []csig.Type{9} }, "signal 9"},
+		"tags without a signal": {func(c *shim.Config) { c.Init.Signals = csig.Weights{} }, "packets are tagged and there is no signal"},
+		"negative every":        {func(c *shim.Config) { c.Init.Every = -1 }, "one packet in -1"},
+		"class of another":      {func(c *shim.Config) { c.Classes = []shim.Class{{Flow: 11}} }, "class 0: flow 11 does not leave this host"},
+		"class without signal":  {func(c *shim.Config) { c.Classes = []shim.Class{{Flow: 10, Init: shim.Init{Sampling: csig.All}}} }, "class 0: packets are tagged"},
+		"more covered":          {func(c *shim.Config) { c.Covered = make([][csig.Types]bool, 5) }, "4 pairs and what covers 5"},
 		"domain":                {func(c *shim.Config) { c.CSIG.TPIDWide = 1 }, "tpid_wide"},
 		"pair of others":        {func(c *shim.Config) { c.Pairs[0].Source = 4 }, "flow 10 from host 4 to host 5"},
 		"pair with itself":      {func(c *shim.Config) { c.Pairs[0].Destination = 3 }, "flow 10 from host 3 to host 3"},
@@ -451,7 +454,7 @@ func ExampleNew() {
 	var pool wire.Pool
 	s, err := shim.New(shim.Config{Rate: 10 * units.Gbps, EdgeConfig: shim.EdgeConfig{
 		Node: 0, Name: "host0", Queue: 500 * units.KB, Records: units.Millisecond,
-		CSIG: &csig.Config{Format: csig.FormatWide}, Signals: []csig.Type{csig.ABW}, Every: 1,
+		CSIG: &csig.Config{Format: csig.FormatWide}, Init: shim.Init{Sampling: csig.All, Signals: csig.Only(csig.ABW)},
 		Pairs: []metrics.Pair{{Flow: 0, Source: 0, Destination: 1}, {Flow: 1, Source: 1, Destination: 0}},
 	}}, &pool, metrics.Discard)
 	if err != nil {

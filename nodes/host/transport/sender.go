@@ -38,6 +38,7 @@ type SenderConfig struct {
 	Tagging Tagging
 	Paths   PathSignals
 	Random  *rand.Rand     // of the packets that are tagged; may be nil unless Tagging draws
+	Types   *rand.Rand     // of the order in which tags ask for types; nil: the same in every round
 	Records units.Duration // telemetry interval
 	Sink    metrics.Sink   // takes the flow's windows
 }

@@ -76,6 +76,7 @@ func newSignalling(c *SenderConfig) signalling {
 	if g.domain != nil {
 		g.sampler = csig.NewSampler(c.Tagging.Sampling, c.Random)
 	}
+	g.types = csig.NewMultiplexer(c.Types)
 	g.lb, _ = c.LB.(balance.Listener)
 	return g
 }

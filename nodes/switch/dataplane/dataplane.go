@@ -50,9 +50,9 @@ type Port struct {
 	MAC      [6]byte
 	PeerMAC  [6]byte
 	LastHop  bool // leads to a host
-	Outside  bool // the peer is outside the CSIG domain: its tags are removed
 	Locator  uint16
-	Policies [csig.Types]Policy
+	Policies [csig.Types]Policy // of the tags that leave
+	Ingress  Ingress            // of the tags that come in
 }
 
 // CSIG is the switch's part in the domain; a switch without it passes tags on
@@ -64,35 +64,12 @@ type CSIG struct {
 	Delay  DelayMode
 	Depth  meter.DepthMode
 	Tau    units.Duration // constant of meter.Drain
+	// Covered says of which types every port between switches updates the tags, so that
+	// a tag that has crossed such a port and was not written is a measurement.
+	Covered [csig.Types]bool
 	// CountTrimmed has trimmed packets count as used bandwidth.
 	CountTrimmed bool
 }
-
-// Policy is what an egress port does to the tags of one signal type.
-type Policy uint8
-
-// Policies.
-const (
-	Update    Policy = iota // compare and update
-	Pass                    // leave untouched
-	Strip                   // remove
-	Terminate               // record the sample and remove: the domain ends here
-)
-
-// ParsePolicy reads update, pass, strip or terminate.
-func ParsePolicy(text string) (Policy, error) {
-	for p, name := range policyNames {
-		if name == text {
-			return Policy(p), nil
-		}
-	}
-	return 0, fmt.Errorf("unknown policy %q; use one of %q", text, policyNames)
-}
-
-var policyNames = [...]string{"update", "pass", "strip", "terminate"}
-
-// Policies returns the names that ParsePolicy reads, in the order of their values.
-func Policies() []string { return slices.Clone(policyNames[:]) }
 
 // DelayMode is what the per-hop delay signal holds.
 type DelayMode uint8
@@ -135,15 +112,6 @@ const (
 
 var dropNames = [dropReasons]string{"no route", "TTL exceeded", "data queue full", "control queue full"}
 
-// Tag outcomes are those of csig, then these.
-const (
-	tagPassed = int(csig.Outcomes) + iota
-	tagStripped
-	tagTerminated
-	tagRefused // removed because it came from outside the domain
-	tagOutcomes
-)
-
 // Switch is the machine.
 type Switch struct {
 	cfg    Config
@@ -151,6 +119,7 @@ type Switch struct {
 	sink   metrics.Sink
 	table  forward.Table
 	domain *csig.Domain
+	tpids  csig.TPIDs
 	ports  []port
 	ready  node.PortSet
 
@@ -176,6 +145,11 @@ type port struct {
 	record metrics.PortRecorder
 	abw    meter.Bandwidth
 	depth  meter.Depth
+
+	edge    bool // some tags that come in are removed
+	filters bool // tags that come in may be removed or put on
+	sampler csig.Sampler
+	turn    int // index in Ingress.Signals of the next tag that is put on
 }
 
 // New returns the machine of cfg, which draws packets from pool and emits its
@@ -204,6 +178,8 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		if s.domain, err = csig.NewDomain(cfg.CSIG.Domain); err != nil {
 			return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
 		}
+		c := s.domain.Config()
+		s.tpids = csig.TPIDs{Compact: c.TPIDCompact, Wide: c.TPIDWide}
 	}
 	for i, p := range cfg.Ports {
 		random := node.Random(cfg.Seed, cfg.Node, node.RandomPort, i)
@@ -222,6 +198,9 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		if s.domain != nil {
 			s.ports[i].abw = s.newBandwidth(i)
 			s.ports[i].depth = meter.NewDepth(cfg.CSIG.Depth, p.Buffer.Data, p.Rate, cfg.CSIG.Tau)
+			if err := s.configureIngress(i); err != nil {
+				return nil, fmt.Errorf("switch %s: port %d: %w", cfg.Name, i, err)
+			}
 		}
 	}
 	return s, nil
@@ -243,10 +222,8 @@ func (s *Switch) Ready() node.PortSet { return s.ready }
 // Receive takes a packet from a port.
 func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 	p.EnqueuedAt, p.Ingress = now, uint16(ingress)
-	if s.ports[ingress].Outside && p.Tag() != nil {
-		p.StripTag()
-		p.Size = s.cfg.Sizes.Of(p)
-		s.tags[tagRefused]++
+	if in := &s.ports[ingress]; in.filters && s.domain != nil {
+		s.admit(now, in, p)
 	}
 	if s.cfg.Delay > 0 {
 		s.pipeline.Push(inPipeline{p, now.Add(s.cfg.Delay)})
@@ -389,30 +366,6 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 	return p, departs, true
 }
 
-func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte) {
-	t, _ := s.domain.Peek(tag)
-	if t >= csig.Types {
-		s.tags[csig.Unknown]++
-		return
-	}
-	switch out.Policies[t] {
-	case Update:
-		outcome := s.domain.Update(tag, s.signal(now, now, out, t, p), out.Locator)
-		s.tags[outcome]++
-		return
-	case Pass:
-		s.tags[tagPassed]++
-		return
-	case Terminate:
-		s.postcard(now, p, tag)
-		s.tags[tagTerminated]++
-	case Strip:
-		s.tags[tagStripped]++
-	}
-	p.StripTag()
-	p.Size = s.cfg.Sizes.Of(p)
-}
-
 // signal returns the port's own value of a signal at now, in the raw unit of its
 // type. The packet starts to leave at starts; the delay is the time until then.
 func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.Packet) uint64 {
@@ -436,35 +389,6 @@ func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.
 // port.
 func (s *Switch) waited(now units.Time, p *wire.Packet) units.Duration {
 	return now.Sub(p.EnqueuedAt) - s.cfg.Delay
-}
-
-// postcard records the sample that a tag holds where the domain ends.
-func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte) {
-	sample, ok := s.domain.Decode(tag)
-	if !ok {
-		return
-	}
-	flow, ok := s.flowOf(p)
-	if !ok {
-		return
-	}
-	r := s.samples[flow]
-	if r == nil {
-		r = new(metrics.SignalRecorder)
-		*r = metrics.NewSignalRecorder(int(flow), s.cfg.Records, s.sink)
-		s.samples[flow] = r
-	}
-	r.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
-}
-
-// flowOf returns the flow that the packet is recorded under; false for a raw
-// frame that no host with programs has sent to another.
-func (s *Switch) flowOf(p *wire.Packet) (uint32, bool) {
-	if p.Kind() != wire.Raw {
-		return p.Flow(), true
-	}
-	flow, ok := s.pairs[[2]int{p.SourceHost(), p.DestinationHost()}]
-	return flow, ok
 }
 
 func (s *Switch) discard(reason dropReason, p *wire.Packet) {

@@ -33,7 +33,7 @@ func TestConservation(t *testing.T) {
 		controlLimit(&cfg, []units.Size{200, 4150, 100_000}[rnd.IntN(3)])
 		cfg.Delay = []units.Duration{0, 300 * units.Nanosecond}[rnd.IntN(2)]
 		cfg.Sizes.CountTag = rnd.IntN(2) == 0
-		cfg.Ports[0].Outside = rnd.IntN(2) == 0
+		cfg.Ports[0].Ingress.Outside = rnd.IntN(2) == 0
 		r := newRig(t, cfg)
 		now, received := units.Time(0), 0
 		for range 1500 {

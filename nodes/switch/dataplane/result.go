@@ -33,15 +33,8 @@ func (s *Switch) Close(end units.Time) {
 }
 
 func tagName(i int) string {
-	switch i {
-	case tagPassed:
-		return "passed"
-	case tagStripped:
-		return "stripped"
-	case tagTerminated:
-		return "terminated"
-	case tagRefused:
-		return "refused"
+	if i < int(csig.Outcomes) {
+		return csig.Outcome(i).String()
 	}
-	return csig.Outcome(i).String()
+	return tagNames[i]
 }

@@ -90,9 +90,9 @@ func engineFolder(docker *client.Client) string {
 }
 
 // existsAnyway reports whether a folder below /run is made at the first use of an
-// engine, or of csiglab, and stays.
+// engine, and stays.
 func existsAnyway(path string) bool {
-	return strings.HasPrefix("/run/containerd/s/", path+"/") || path == "/run/csiglab" ||
+	return strings.HasPrefix("/run/containerd/s/", path+"/") ||
 		strings.HasPrefix("/run/docker/runtime-runc/moby/", path+"/")
 }
 

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+)
+
+// noted is an experiment that uses the signals as they are meant.
+const noted = `schema: 1
+name: noted
+topology: {k_ary: {k: 4, rate: 100Gbps, delay: 1us}}
+csig: {format: compact, quantisers: {delay: delay-lin-500ns}}
+hosts: {cc: {name: nscc, csig: max-delay}}
+workload: {transfers: [0 -> 13 50kB]}
+`
+
+// notedPrograms is one whose hosts run programs.
+const notedPrograms = `schema: 1
+name: noted
+topology: {k_ary: {k: 4, rate: 100Mbps, delay: 1ms}}
+csig: {format: wide, interval: 50ms}
+runtime: netns
+clock: wall
+applications: {hosts: [0, 13], signals: [delay, abw], programs: [{host: 0, run: "true"}]}
+`
+
+// abw are the settings with which hosts ask for available bandwidth.
+const abw = "hosts.cc.csig=none; csig.signal=abw; "
+
+// misleading are the settings that make results look like something that they are not,
+// and the nearest ones that do not.
+var misleading = []struct {
+	rule, settings, sound string
+	programs              bool
+	note                  string // a part of it
+}{
+	{rule: "target beyond the last edge", settings: "csig.quantisers.delay=delay-lin-250ns", sound: "csig.quantisers.delay=delay-lin(350ns)",
+		note: "csig.quantisers.delay: the target queueing delay of nscc, 10.517us and 332ns of an idle hop, lies beyond the last edge of the quantiser, 7.75us; every greater delay reads as 7.875us"},
+	{rule: "a higher target", settings: "hosts.cc.target_qdelay=15200ns", sound: "hosts.cc.target_qdelay=15160ns",
+		note: "15.2us and 332ns of an idle hop, lies beyond the last edge of the quantiser, 15.5us"},
+	{rule: "a target that holds the idle hop", settings: "hosts.cc.csig_unloaded=keep; csig.quantisers.delay=delay-lin(339ns)", sound: "hosts.cc.csig_unloaded=keep; csig.quantisers.delay=delay-lin(340ns)",
+		note: "of nscc, 10.517us, lies beyond the last edge of the quantiser, 10.509us"},
+	{rule: "the last edge of a wide tag", settings: "csig.format=wide; csig.quantisers.delay=linear(1ns); hosts.cc.target_qdelay=1100us", sound: "csig.format=wide; csig.quantisers.delay=linear(2ns); hosts.cc.target_qdelay=1100us",
+		note: "lies beyond the last edge of the quantiser, 1.048575ms"},
+	{rule: "coarse steps", settings: "csig.quantisers.delay=delay-lin-5us", sound: "csig.quantisers.delay=delay-lin-3us",
+		note: "lies in a range of the quantiser that goes from 10us to 15us, all of which reads as 12.5us"},
+	{rule: "steps wider than the target", settings: "csig.quantisers.delay=delay-lin-16us", sound: "csig.quantisers.delay=delay-geo",
+		note: "that goes from 0s to 16us, all of which reads as 8us"},
+	{rule: "terminate at the last hop", settings: "csig.ports=[{switch: tor6, port: 1, policy: terminate}]", sound: "csig.ports=[{switch: tor6, port: 0, policy: terminate}]",
+		note: "csig.ports: with policy terminate at port tor6-h13, towards receivers, delay samples do not cover the last hop: an incast there is in none of them, and the receiver has no tag"},
+	{rule: "strip at the last hop", settings: "csig.ports=[{switch: tor6, type: delay, policy: strip}]", sound: "csig.ports=[{switch: tor6, type: abw, policy: strip}]",
+		note: "csig.ports: with policy strip at port tor6-h13, towards receivers"},
+	{rule: "pass at the last hop", settings: "csig.ports=[{switch: tor6, policy: pass}]", sound: "csig.ports=[{switch: tor6, policy: pass}, {switch: tor6, policy: update}]",
+		note: "csig.ports: with policy pass at port tor6-h13, towards receivers"},
+	{rule: "terminate at the last hop of programs", settings: "csig.ports=[{switch: tor6, port: 1, type: abw, policy: terminate}]", sound: "csig.ports=[{switch: tor6, port: 1, type: nqd, policy: terminate}]", programs: true,
+		note: "csig.ports: with policy terminate at port tor6-h13, towards receivers, abw samples do not cover the last hop"},
+	{rule: "pass inside", settings: "csig.ports=[{switch: core*, policy: pass}]", sound: "csig.ports=[{switch: tor5, policy: pass}]", // no path of the transfer
+		note: "csig.ports: with policy pass at 4 ports (core0-agg6, core1-agg7, core2-agg6, …), delay samples do not cover the queues there"},
+	{rule: "strip inside", settings: "csig.ports=[{switch: agg6, policy: strip}]", sound: "csig.ports=[{switch: agg4, policy: strip}]",
+		note: "csig.ports: with policy strip at port agg6-tor6, delay tags end inside the fabric"},
+	{rule: "no tags", settings: "csig.init=none", sound: "csig.init=probe/20us",
+		note: "csig.init: nscc asks for delay, but no packet starts with a tag"},
+	{rule: "no tags on some flows", settings: "csig.policies=[{match: {flows: [0-13]}, init: none}]; workload.transfers=[0 -> 13 50kB, 1 -> 12 50kB]", sound: "csig.policies=[{match: {flows: [0-13]}, init: 1/4}]; workload.transfers=[0 -> 13 50kB, 1 -> 12 50kB]",
+		note: "csig.policies: nscc asks for delay, but no packet of 1 of 2 transfers starts with a tag"},
+	{rule: "a sender outside the domain", settings: "csig.ports=[{switch: tor0, port: 0, outside: true}]", sound: "csig.ports=[{switch: tor0, port: 1, outside: true}]",
+		note: "csig.ports: nscc asks for delay, but the tags of hosts outside the domain are removed at port tor0-h0"},
+	{rule: "telemetry of some flows", settings: "csig.policies=[{match: {flows: [0-13]}, signals: {abw: 1}}]; csig.interval=5us", sound: "csig.policies=[{match: {flows: [0-13]}, signals: {nqd: 1}}]; csig.interval=5us",
+		note: "csig.interval: a window of 5us is shorter than the network RTT, 14.02272us; abw swings"},
+	{rule: "tags that ports put on end at ports", settings: "", sound: "csig.init=none; hosts.cc.csig=none; csig.ports=[{to: host, policy: terminate, init: every, signals: [delay]}]"},
+	{rule: "a window below the RTT", settings: abw + "csig.interval=14us", sound: abw + "csig.interval=15us",
+		note: "csig.interval: a window of 14us is shorter than the network RTT, 14.02272us"},
+	{rule: "a window of many RTTs", settings: abw + "csig.interval=2ms", sound: abw + "csig.interval=1ms",
+		note: "csig.interval: a window of 2ms averages over 142 network RTTs"},
+	{rule: "few frames in a window", settings: abw + "csig.signal=abw-c; topology.k_ary.rate=1Gbps; links.mtu=9000B; csig.interval=700us", sound: abw + "csig.signal=abw-c; topology.k_ary.rate=1Gbps; links.mtu=9000B; csig.interval=720us",
+		note: "csig.interval: a window of 700us is shorter than 10 full frames of 9kB at the slowest port, 1Gbps; abw-c there takes few values; use at least 720us"},
+	{rule: "few frames of programs in a window", settings: "csig.interval=1ms", sound: "csig.interval=2ms", programs: true,
+		note: "csig.interval: a window of 1ms is shorter than 10 full frames of 1.518kB at the slowest port, 100Mbps; abw there"},
+	{rule: "shared locators", settings: "csig.format=compact", sound: "csig.locators=registry", programs: true,
+		note: "csig.locators: 80 of 80 switch ports share their locators with others, so that bottleneck_share cannot say which of them is the bottleneck; use csig.format: wide"},
+	{rule: "no tags, so nothing misleads", settings: "", sound: "csig.format=none; hosts.cc.csig=none; csig.quantisers.delay=delay-lin-250ns; csig.interval=1us; csig.init=none"},
+	{rule: "only signals in use mislead", settings: "", sound: "csig.interval=1us; csig.quantisers.nqd=edges(0,50%)"},
+	{rule: "CC that uses no signal", settings: "", sound: "hosts.cc.csig=none; csig.quantisers.delay=delay-lin-250ns"},
+}
+
+// setFlags returns the flags of settings.
+func setFlags(text string) (flags []string) {
+	for _, setting := range strings.Split(text, "; ") {
+		if setting != "" {
+			flags = append(flags, "--set", setting)
+		}
+	}
+	return flags
+}
+
+// noteLines returns the notes on standard error.
+func noteLines(stderr string) (notes []string) {
+	for line := range strings.Lines(stderr) {
+		if text, ok := strings.CutPrefix(line, "note: "); ok {
+			notes = append(notes, strings.TrimSpace(text))
+		}
+	}
+	return notes
+}
+
+// Each misleading configuration has exactly its note in validate, in words and in JSON,
+// in the run and at the top of the report in every form; the sound one next to it has
+// none.
+func TestMisleading(t *testing.T) {
+	for _, c := range misleading {
+		t.Run(c.rule, func(t *testing.T) {
+			file := write(t, "noted.yaml", noted)
+			if c.programs {
+				file = write(t, "noted.yaml", notedPrograms)
+			}
+			if got := notesOf(t, file, c.sound, c.programs); len(got) > 0 {
+				t.Errorf("%s: notes %q, want none", c.sound, got)
+			}
+			if c.note == "" {
+				return
+			}
+			got := notesOf(t, file, c.settings, c.programs)
+			if len(got) != 1 || !strings.Contains(got[0], c.note) {
+				t.Errorf("%s: notes\n%s\nwant one:\n%s", c.settings, strings.Join(got, "\n"), c.note)
+			}
+		})
+	}
+}
+
+// listener is a load balancer that wants available bandwidth.
+type listener struct{ strideState }
+
+func (l *listener) Wants() csig.Weights { return csig.Only(csig.ABWC) }
+
+// A signal is in use when any customer wants it, not congestion control alone.
+func TestMisleadingOfLoadBalancer(t *testing.T) {
+	extend(t, &balance.Table, balance.Algorithm{
+		Spec:  algorithm.Spec{Name: "listener", Doc: "wants a signal"},
+		Build: func(*rand.Rand, *algorithm.Reader) balance.Balancer { return &listener{strideState{step: 1}} },
+	})
+	file := write(t, "noted.yaml", noted)
+	for _, c := range []struct{ settings, note string }{
+		{"csig.interval=1us", ""}, // nobody asks for available bandwidth
+		{"hosts.lb=listener", ""},
+		{"hosts.lb=listener; csig.interval=1us", "csig.interval: a window of 1us is shorter than the network RTT, 14.02272us; abw-c swings"},
+		{"hosts.lb=listener; hosts.cc.csig=none; csig.init=none", "csig.init: listener asks for abw-c, but no packet starts with a tag"},
+		{"hosts.lb=listener; csig.ports=[{switch: tor6, type: abw-c, policy: pass}]", "with policy pass at port tor6-h13, towards receivers, abw-c samples"},
+	} {
+		var stderr bytes.Buffer
+		if code := execute(t.Context(), newLab(), append([]string{"validate", file}, setFlags(c.settings)...), nil, io.Discard, &stderr); code != exitOK {
+			t.Fatalf("%s: exit %d, %s", c.settings, code, stderr.String())
+		}
+		if notes := noteLines(stderr.String()); c.note == "" && len(notes) > 0 || c.note != "" && (len(notes) == 0 || !strings.Contains(notes[0], c.note)) {
+			t.Errorf("%s: notes %q, want %q", c.settings, notes, c.note)
+		}
+	}
+}
+
+// notesOf returns the notes of an experiment, which validate, the run and its report
+// must agree on.
+func notesOf(t *testing.T, file, text string, programs bool) []string {
+	t.Helper()
+	flags := setFlags(text)
+	command := func(args ...string) (stdout, stderr string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if code := execute(t.Context(), newLab(), append(args, flags...), nil, &out, &errs); code != exitOK {
+			t.Fatalf("%q: exit %d, %s", args, code, errs.String())
+		}
+		return out.String(), errs.String()
+	}
+	_, stderr := command("validate", file)
+	notes := noteLines(stderr)
+	stdout, stderr := command("validate", file, "--json")
+	var check struct{ Notes []string }
+	if err := json.Unmarshal([]byte(stdout), &check); err != nil || !slices.Equal(check.Notes, notes) || !slices.Equal(noteLines(stderr), notes) {
+		t.Errorf("%q: %v; notes in JSON %q, on standard error %q, want %q", text, err, check.Notes, stderr, notes)
+	}
+	var folder string
+	if programs {
+		folder = folderOfPrograms(t, file, flags)
+	} else {
+		folder = filepath.Join(t.TempDir(), "run")
+		if _, stderr := command("run", file, "--out", folder); !slices.Equal(noteLines(stderr), notes) {
+			t.Errorf("%q: notes of the run %q, want %q", text, stderr, notes)
+		}
+	}
+	numbers, err := analyse(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of []string
+	for _, n := range numbers.Notes {
+		of = append(of, n.Text)
+	}
+	if !slices.Equal(of, notes) {
+		t.Errorf("%q: notes in the report's numbers %q, want %q", text, of, notes)
+	}
+	flags = nil
+	markdown, _ := command("report", folder, "--markdown")
+	page, err := os.ReadFile(strings.TrimSpace(first(command("report", folder))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, note := range notes {
+		if !strings.Contains(html.UnescapeString(string(page)), note) || !strings.Contains(strings.ReplaceAll(markdown, `\`, ""), strings.ReplaceAll(note, `\`, "")) {
+			t.Errorf("%q: the report lacks %q:\n%.1500s", text, note, markdown)
+		}
+	}
+	if len(notes) == 0 && (strings.Contains(string(page), `id="notes"`) || strings.Contains(markdown, "## Notes")) {
+		t.Errorf("%q: the report has notes:\n%.1500s", text, markdown)
+	}
+	return notes
+}
+
+func first(a, _ string) string { return a }
+
+// folderOfPrograms returns the folder of an experiment whose programs were not run, which
+// takes a network: its manifest has the notes of the plan, as that of each run has.
+func folderOfPrograms(t *testing.T, file string, flags []string) string {
+	t.Helper()
+	var overrides []experiment.Override
+	for i := 1; i < len(flags); i += 2 {
+		o, err := experiment.ParseSet("--set", flags[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		overrides = append(overrides, o)
+	}
+	set, err := experiment.Load(file, experiment.Options{Tables: experiment.StandardTables(), Override: overrides})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(set.Variants[0].Experiment, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), runfolder.Manifest{
+		Name: "noted", IntervalUS: 100, Variants: []runfolder.Variant{{Name: "run", Notes: p.Notes}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(runfolder.NewSummary("noted")); err != nil {
+		t.Fatal(err)
+	}
+	return w.Dir()
+}
+
+// What csiglab ships misleads nobody.
+func TestShippedExperimentsAreSilent(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "examples", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v: no examples", err)
+	}
+	for _, name := range append(experiment.Names(), files...) {
+		var stderr bytes.Buffer
+		if code := execute(t.Context(), newLab(), []string{"validate", name}, nil, io.Discard, &stderr); code != exitOK || stderr.Len() > 0 {
+			t.Errorf("%s: exit %d, %s; want silence", name, code, stderr.String())
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Policy is what an egress port does to the tags of one signal type.
+type Policy uint8
+
+// Policies.
+const (
+	Update    Policy = iota // compare and update
+	Pass                    // leave untouched
+	Strip                   // remove
+	Terminate               // record the sample and remove: the domain ends here
+)
+
+// ParsePolicy reads update, pass, strip or terminate.
+func ParsePolicy(text string) (Policy, error) {
+	for p, name := range policyNames {
+		if name == text {
+			return Policy(p), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown policy %q; use one of %q", text, policyNames)
+}
+
+var policyNames = [...]string{"update", "pass", "strip", "terminate"}
+
+// Policies returns the names that ParsePolicy reads, in the order of their values.
+func Policies() []string { return slices.Clone(policyNames[:]) }
+
+// Ingress is what a port does to the tags of the frames that come in. The zero value
+// leaves them alone.
+type Ingress struct {
+	// Outside says that the peer is outside the CSIG domain: every tag is removed,
+	// whatever its type and format, also a second one and behind VLAN tags.
+	Outside bool
+	// Refuses are the types for which the peer is outside the domain: their tags are
+	// removed, and, if there are any such types, the tags that are of no type of this
+	// domain, such as those of the other format.
+	Refuses [csig.Types]bool
+	// Init says which frames for the data queue get a fresh tag, of those that have none
+	// then, for a host that puts none on. Their types are Signals in turn, which must
+	// not be empty when Init tags some.
+	Init    csig.Sampling
+	Signals []csig.Type
+}
+
+// Tag outcomes are those of csig, then these.
+const (
+	tagPassed = int(csig.Outcomes) + iota
+	tagStripped
+	tagTerminated
+	tagUntouched // removed by Terminate without a sample: no hop had written it
+	tagSeveral   // the frame has more than one: left alone
+	tagRefused   // removed because it came from outside the domain
+	tagInitiated // put on a frame that came in
+	tagOutcomes
+)
+
+var tagNames = [tagOutcomes]string{
+	tagPassed: "passed", tagStripped: "stripped", tagTerminated: "terminated", tagUntouched: "untouched",
+	tagSeveral: "several", tagRefused: "refused", tagInitiated: "initiated",
+}
+
+// configureIngress prepares what a port does to frames that come in.
+func (s *Switch) configureIngress(i int) error {
+	in := &s.ports[i]
+	in.edge = in.Ingress.Outside || slices.Contains(in.Ingress.Refuses[:], true)
+	in.filters = in.edge
+	c := in.Ingress.Init
+	if c.Every == 0 || s.domain.Format() == csig.FormatNone {
+		return nil
+	}
+	if len(in.Ingress.Signals) == 0 {
+		return errors.New("it puts tags on and has no signal to ask for")
+	}
+	for _, t := range in.Ingress.Signals {
+		if !t.Known() {
+			return fmt.Errorf("signal %d: unknown", uint8(t))
+		}
+	}
+	in.filters = true
+	in.sampler = csig.NewSampler(c, node.Random(s.cfg.Seed, s.cfg.Node, node.RandomIngress, i))
+	return nil
+}
+
+// admit removes the tags of a frame that comes in from outside the domain, and puts
+// one on if it is the frame's turn.
+func (s *Switch) admit(now units.Time, in *port, p *wire.Packet) {
+	n := p.RemoveTags(s.tpids, func(tag []byte) bool {
+		t, _ := s.domain.Peek(tag)
+		return in.Ingress.Outside || in.edge && (t >= csig.Types || in.Ingress.Refuses[t])
+	})
+	s.tags[tagRefused] += int64(n)
+	if in.sampler.Every > 0 && p.Tag() == nil && p.Queues() && in.sampler.Due(now) {
+		signals := in.Ingress.Signals
+		s.domain.Init(p.InsertTag(s.domain.Format().Size()), signals[in.turn])
+		in.turn = (in.turn + 1) % len(signals)
+		s.tags[tagInitiated]++
+		n++
+	}
+	if n > 0 {
+		p.Size = s.cfg.Sizes.Of(p)
+	}
+}
+
+// handleTag applies the policy of an egress port to the tag of a packet that leaves.
+func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte) {
+	if p.SecondTag() { // "a second tag: forward unchanged, count" (docs/references.md#hop-update)
+		s.tags[tagSeveral]++
+		return
+	}
+	t, _ := s.domain.Peek(tag)
+	if t >= csig.Types {
+		s.tags[csig.Unknown]++
+		return
+	}
+	switch out.Policies[t] {
+	case Update:
+		outcome := s.domain.Update(tag, s.signal(now, now, out, t, p), out.Locator)
+		s.tags[outcome]++
+		return
+	case Pass:
+		s.tags[tagPassed]++
+		return
+	case Terminate:
+		s.tags[s.postcard(now, p, tag)]++
+	case Strip:
+		s.tags[tagStripped]++
+	}
+	p.StripTag()
+	p.Size = s.cfg.Sizes.Of(p)
+}
+
+// postcard records the sample that a tag holds where the domain ends, and returns the
+// outcome. A tag that no hop has written is no sample, unless all of them would have:
+// it then has crossed at least one of them if it came from another switch.
+func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte) int {
+	sample, ok := s.domain.Decode(tag)
+	if !ok { // such as a first value that is no code of the quantiser
+		if t, err := s.domain.ParseTag(tag); err == nil && t.Locator == 0 {
+			return tagUntouched
+		}
+		return tagTerminated
+	}
+	from := &s.ports[p.Ingress]
+	if !sample.Measured(s.cfg.CSIG.Covered[sample.Type] && !from.LastHop && from.sampler.Every == 0) {
+		return tagUntouched
+	}
+	flow, ok := s.flowOf(p)
+	if !ok {
+		return tagTerminated
+	}
+	r := s.samples[flow]
+	if r == nil {
+		r = new(metrics.SignalRecorder)
+		*r = metrics.NewSignalRecorder(int(flow), s.cfg.Records, s.sink)
+		s.samples[flow] = r
+	}
+	r.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
+	return tagTerminated
+}
+
+// flowOf returns the flow that the packet is recorded under; false for a raw
+// frame that no host with programs, and no generator, sends to another host.
+func (s *Switch) flowOf(p *wire.Packet) (uint32, bool) {
+	if p.Kind() != wire.Raw {
+		return p.Flow(), true
+	}
+	flow, ok := s.pairs[[2]int{p.SourceHost(), p.DestinationHost()}]
+	return flow, ok
+}

@@ -1,0 +1,200 @@
+package plan
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// Locator is a locator of a fabric and the switch ports that it stands for.
+type Locator struct {
+	Locator uint16
+	Ports   []string // see PortName; in order of node and port
+}
+
+// Shared reports whether the locator stands for several ports, so that a tag with it
+// does not say which of them wrote the signal.
+func (l *Locator) Shared() bool { return len(l.Ports) > 1 }
+
+// LocatorTable is the locators of a fabric.
+type LocatorTable struct {
+	Scheme   csig.SchemeKind
+	Ports    int       // switch ports, all of which have a locator
+	Locators []Locator // ascending
+	// Remedy is the setting with which no port shares its locator, such as
+	// csig.locators: registry. It is empty if none shares one now.
+	Remedy string
+}
+
+// SharedPorts returns how many ports share their locators with others, and how many
+// locators these are.
+func (t *LocatorTable) SharedPorts() (ports, locators int) {
+	for i := range t.Locators {
+		if l := &t.Locators[i]; l.Shared() {
+			ports, locators = ports+len(l.Ports), locators+1
+		}
+	}
+	return ports, locators
+}
+
+// PortName names a port of a node by the node and its peer, such as tor0-agg0 for the
+// port of tor0 that leads to agg0. Where other links join the same two nodes it has the
+// port's number, from 0: tor0:1-agg0.
+func PortName(g *topologies.Graph, adjacency [][]topologies.Adjacent, node, port int) string {
+	peer, links := adjacency[node][port].Peer.Node, 0
+	for _, a := range adjacency[node] {
+		if a.Peer.Node == peer {
+			links++
+		}
+	}
+	if links > 1 {
+		return fmt.Sprintf("%s:%d-%s", g.Nodes[node].Name, port, g.Nodes[peer].Name)
+	}
+	return g.Nodes[node].Name + "-" + g.Nodes[peer].Name
+}
+
+// newLocatorTable returns the locators that were assigned to the ports of a graph, in
+// order of node and port.
+func newLocatorTable(g *topologies.Graph, domain *csig.Domain, locators []uint16) *LocatorTable {
+	t := &LocatorTable{Scheme: domain.Config().Locators.Kind, Ports: len(locators)}
+	adjacency := g.Adjacency()
+	ports := map[uint16][]string{}
+	for node := g.Hosts(); node < len(g.Nodes); node++ {
+		for port := range adjacency[node] {
+			ports[locators[0]] = append(ports[locators[0]], PortName(g, adjacency, node, port))
+			locators = locators[1:]
+		}
+	}
+	for locator, names := range ports {
+		t.Locators = append(t.Locators, Locator{locator, names})
+	}
+	slices.SortFunc(t.Locators, func(a, b Locator) int { return int(a.Locator) - int(b.Locator) })
+	if shared, _ := t.SharedPorts(); shared > 0 {
+		t.Remedy = remedy(domain, places(g))
+	}
+	return t
+}
+
+// remedy returns the setting with which each port has a locator of its own: other
+// widths, which keep the meaning of locators, a registry, or the wide format.
+func remedy(domain *csig.Domain, ports []csig.Place) string {
+	c := domain.Config()
+	for _, format := range []csig.Format{c.Format, csig.FormatWide} {
+		length := csig.LocatorBits(format, c.Dialect)
+		settings := []struct {
+			text     string
+			locators csig.LocatorConfig
+		}{
+			{"", csig.LocatorConfig{}},
+			{"", csig.LocatorConfig{Widths: fittingWidths(ports, length)}},
+			{"csig.locators: registry", csig.LocatorConfig{Kind: csig.Registry}},
+		}
+		if w := settings[1].locators.Widths; w == (csig.Widths{}) {
+			settings = slices.Delete(settings, 1, 2) // no widths fit
+		} else {
+			settings[1].text = fmt.Sprintf("csig.locators: {scheme: structured, widths: {tier: %d, direction: %d, switch: %d, port: %d}}", w.Tier, w.Dir, w.Switch, w.Port)
+		}
+		for _, s := range settings {
+			d, err := csig.NewDomain(csig.Config{Format: format, Dialect: c.Dialect, Locators: s.locators})
+			if err != nil {
+				continue
+			}
+			directory, err := d.Locators().Assign(ports)
+			if err != nil || directory.Shared() > 0 {
+				continue
+			}
+			texts := []string{s.text}
+			if s.text == "" {
+				texts[0] = "csig.locators: structured"
+			}
+			if format != c.Format {
+				texts = slices.Insert(texts, 0, fmt.Sprintf("csig.format: %v", format))
+			}
+			return strings.Join(texts, " and ")
+		}
+	}
+	return "" // more ports than a wide tag has locators
+}
+
+// fittingWidths returns the least widths of a structured locator in which no number of
+// the ports is folded. The bits that are left go to the port. It returns no widths if
+// the locator is too short.
+func fittingWidths(ports []csig.Place, length int) csig.Widths {
+	w := csig.Widths{Dir: 1}
+	for _, p := range ports {
+		w.Tier = max(w.Tier, bits.Len(uint(p.Tier)))
+		w.Switch = max(w.Switch, bits.Len(uint(p.Switch)))
+		w.Port = max(w.Port, bits.Len(uint(p.Port)))
+	}
+	rest := length - w.Tier - w.Dir - w.Switch - w.Port
+	if rest < 0 {
+		return csig.Widths{}
+	}
+	w.Port += rest
+	return w
+}
+
+// locatorConfig returns the scheme of an experiment.
+func locatorConfig(g *topologies.Graph, l experiment.Locators) (c csig.LocatorConfig, err error) {
+	if c.Kind, err = csig.ParseSchemeKind(l.Scheme); err != nil {
+		return c, err
+	}
+	if w := l.Widths; w != nil {
+		c.Widths = csig.Widths{Tier: w.Tier, Dir: w.Direction, Switch: w.Switch, Port: w.Port}
+	}
+	if len(l.Labels) == 0 {
+		return c, nil
+	}
+	type end struct {
+		node string
+		port int
+	}
+	ports := map[end]csig.Place{}
+	var names []string
+	all, adjacency := places(g), g.Adjacency()
+	for node := g.Hosts(); node < len(g.Nodes); node++ {
+		name := g.Nodes[node].Name
+		names = append(names, name)
+		for port := range adjacency[node] {
+			ports[end{name, port}] = all[0]
+			all = all[1:]
+		}
+	}
+	for i, label := range l.Labels {
+		at := fmt.Sprintf("csig.locators.labels[%d]", i)
+		place, ok := ports[end{label.Switch, label.Port}]
+		switch {
+		case !slices.Contains(names, label.Switch):
+			return c, failure.At(at+".switch", unknownSwitch(label.Switch, names))
+		case !ok:
+			return c, failure.At(at+".port", fmt.Errorf("%s has no port %d; ports go from 0 to %d", label.Switch, label.Port, len(adjacency[g.Hosts()+slices.Index(names, label.Switch)])-1))
+		}
+		c.Labels = append(c.Labels, csig.Label{Locator: uint16(label.Locator), Place: place})
+		delete(ports, end{label.Switch, label.Port})
+	}
+	for node, name := range names {
+		for port := range adjacency[g.Hosts()+node] {
+			if _, without := ports[end{name, port}]; without {
+				return c, failure.At("csig.locators.labels", fmt.Errorf("%s has no label: port %d of %s; a registry with labels needs one for each of the %d switch ports, and %d are missing",
+					PortName(g, adjacency, g.Hosts()+node, port), port, name, len(places(g)), len(ports)))
+			}
+		}
+	}
+	return c, nil
+}
+
+// unknownSwitch returns the error of a name that no switch has.
+func unknownSwitch(name string, names []string) error {
+	hint := ""
+	if near := spelling.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return fmt.Errorf("no switch is called %q; they go from %s to %s%s", name, names[0], names[len(names)-1], hint)
+}

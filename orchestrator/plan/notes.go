@@ -1,0 +1,506 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// noteRule finds what in a configuration makes results look like something that they are
+// not. Each remark is a sentence without a final period that begins with the key to
+// change. A rule looks only at signals that the variant uses.
+type noteRule func(c *signalling) []string
+
+// noteRules is the table of the rules about CSIG (docs/references.md#misleading-configurations
+// has the bounds and their sources). A new rule is an entry.
+var noteRules = []noteRule{
+	targetBeyondLastEdge,
+	coarseQuantiser,
+	hiddenLastHop,
+	silentHops,
+	nothingTagged,
+	interval,
+	fewFrames,
+	sharedLocators,
+}
+
+// Bounds of the rules.
+const (
+	coarseShare   = 3                        // a range of the quantiser wider than 1/coarseShare of the target is coarse
+	longestWindow = 1024 * units.Microsecond // of available bandwidth
+	longestRounds = 16                       // the same in network RTTs, where these are longer
+	fewestFrames  = 10                       // full ones in a window, at the slowest port
+)
+
+// signalling is what the rules see: the plan, and who uses which signals in it.
+type signalling struct {
+	plan      *Plan
+	domain    *csig.Domain
+	adjacency [][]topologies.Adjacent
+	routes    []topologies.Routes
+	mtu       units.Size // of transfers
+
+	customers  []customer            // of transfers
+	thresholds []congestion.Constant // delays that the congestion control compares its samples with
+	unloaded   units.Duration        // of a sample of Delay: what an idle hop adds to what is compared
+
+	flows     []tagged         // as Plan.Flows
+	transfers [csig.Types]bool // types that tags of transfers ask for
+	programs  [csig.Types]bool // types that tags of other flows ask for: of programs, and those that ports put on
+}
+
+// customer is an algorithm of the hosts that wants types of signal.
+type customer struct {
+	name  string
+	wants csig.Weights
+}
+
+// typeSet has a bit for each type of signal.
+type typeSet uint8
+
+func (s typeSet) has(t csig.Type) bool { return s>>t&1 != 0 }
+
+func typesOf(w csig.Weights) (s typeSet) {
+	for t, weight := range w {
+		if weight > 0 {
+			s |= 1 << t
+		}
+	}
+	return s
+}
+
+// tagged is the types of a flow's tags.
+type tagged struct {
+	host   typeSet // that the host puts on
+	fabric typeSet // that the fabric carries
+}
+
+// newSignalling returns nil without CSIG.
+func newSignalling(s *Shape, p *Plan) *signalling {
+	if p.CSIG == nil {
+		return nil
+	}
+	c := &signalling{
+		plan: p, domain: p.Domain(), adjacency: s.graph.Adjacency(), routes: s.routes,
+		mtu: s.experiment.Links.MTU, flows: make([]tagged, len(p.Flows)),
+	}
+	if p.Transfers > 0 {
+		c.addCustomers(s.experiment.Hosts)
+	}
+	for h := range p.Nodes[:p.Hosts()] {
+		if host := p.Nodes[h].Host; host != nil {
+			c.addTransfers(host)
+		}
+		if edge := p.Nodes[h].Edge(); edge != nil {
+			c.addPrograms(h, edge)
+		}
+	}
+	for i := range c.flows {
+		c.enter(i)
+		uses := &c.transfers
+		if i >= p.Transfers {
+			uses = &c.programs
+		}
+		for t := range csig.Types {
+			uses[t] = uses[t] || c.flows[i].fabric.has(t)
+		}
+	}
+	return c
+}
+
+// addCustomers finds out what the algorithms of the transport want.
+func (c *signalling) addCustomers(hosts experiment.Hosts) {
+	path := c.plan.Path
+	if cc, ok := congestion.Table.Lookup(hosts.CC.Name); ok {
+		if controller, err := cc.New(path, hosts.CC.Params); err == nil {
+			c.customers = append(c.customers, customer{cc.Name, controller.Output().Wants})
+		}
+	}
+	if lb, ok := balance.Table.Lookup(hosts.LB.Name); ok {
+		if balancer, err := lb.New(rand.New(rand.NewPCG(0, 0)), hosts.LB.Params); err == nil {
+			if listener, ok := balancer.(balance.Listener); ok {
+				c.customers = append(c.customers, customer{lb.Name, listener.Wants()})
+			}
+		}
+	}
+	if c.customers[0].wants[csig.Delay] > 0 {
+		for _, constant := range c.plan.Constants {
+			if constant.Chart == congestion.ChartDelays {
+				c.thresholds = append(c.thresholds, constant)
+			}
+		}
+	}
+}
+
+// addTransfers adds the tags of what a host sends. The congestion control compares its
+// thresholds with samples less the residence in the slowest idle hop, unless its
+// parameter csig_unloaded says otherwise.
+func (c *signalling) addTransfers(h *host.Config) {
+	for i := range h.Sends {
+		f := &h.Sends[i]
+		tagging := h.Tagging
+		if f.Tagging != nil {
+			tagging = *f.Tagging
+		}
+		if h.CC.Params["csig_unloaded"] != "keep" {
+			c.unloaded = max(c.unloaded, f.Paths.Unloaded)
+		}
+		if tagging.Every == 0 && tagging.Probe == 0 {
+			continue
+		}
+		wanted := tagging.Telemetry
+		for _, one := range c.customers {
+			wanted = wanted.Merge(one.wants)
+		}
+		if !wanted.Any() {
+			wanted = csig.Only(tagging.Signal)
+		}
+		c.flows[f.ID].host = typesOf(wanted)
+	}
+}
+
+// addPrograms adds the tags of what the programs of a host send.
+func (c *signalling) addPrograms(h int, edge *shim.EdgeConfig) {
+	for _, pair := range edge.Pairs {
+		if int(pair.Source) == h && edge.Init.Every > 0 {
+			c.flows[pair.Flow].host |= typesOf(edge.Init.Signals)
+		}
+	}
+	for _, class := range edge.Classes {
+		if class.Every > 0 {
+			c.flows[class.Flow].host |= typesOf(class.Signals)
+		}
+	}
+}
+
+// enter applies what the first port of a flow's path does to its tags.
+func (c *signalling) enter(flow int) {
+	f := &c.flows[flow]
+	at := c.adjacency[c.plan.Flows[flow].Src][0].Peer
+	in := &c.plan.Switch(at.Node).Ports[at.Port].Ingress
+	if f.fabric = f.host; in.Outside {
+		f.fabric = 0
+	}
+	for t, refused := range in.Refuses {
+		if refused {
+			f.fabric &^= 1 << t
+		}
+	}
+	if in.Init.Every > 0 && (f.host == 0 || f.fabric != f.host) {
+		for _, t := range in.Signals {
+			f.fabric |= 1 << t
+		}
+	}
+}
+
+// notes returns the remarks of all rules.
+func (c *signalling) notes() (all []string) {
+	if c == nil {
+		return nil
+	}
+	for _, rule := range noteRules {
+		all = append(all, rule(c)...)
+	}
+	return all
+}
+
+// delayThresholds calls visit for each delay that CC compares its CSIG samples with, and
+// the range of the quantiser that holds it.
+func (c *signalling) delayThresholds(visit func(name string, threshold units.Duration, s csig.Sample)) {
+	if !c.transfers[csig.Delay] {
+		return
+	}
+	for _, constant := range c.thresholds {
+		threshold := units.Duration(constant.Value*float64(units.Microsecond)) / units.Nanosecond * units.Nanosecond
+		name := fmt.Sprintf("the %s of %s, %v", constant.Label, c.customers[0].name, threshold)
+		if threshold += c.unloaded; c.unloaded > 0 {
+			name += fmt.Sprintf(" and %v of an idle hop", c.unloaded)
+		}
+		visit(name, threshold, c.domain.Quantise(csig.Delay, uint64(threshold/units.Nanosecond)))
+	}
+}
+
+func nanoseconds(ns uint64) units.Duration { return units.Duration(ns) * units.Nanosecond }
+
+// targetBeyondLastEdge finds a threshold that lies in the quantiser's open last range: no
+// sample says whether a hop exceeds it.
+func targetBeyondLastEdge(c *signalling) (notes []string) {
+	c.delayThresholds(func(name string, threshold units.Duration, s csig.Sample) {
+		if edge := nanoseconds(s.Low); s.Saturated && edge < threshold {
+			notes = append(notes, fmt.Sprintf("csig.quantisers.delay: %s, lies beyond the last edge of the quantiser, %v; every greater delay reads as %v, "+
+				"CC cannot see that a hop exceeds the target, and rates that look fair are so for no other reason; use greater steps, or csig.format: wide", name, edge, nanoseconds(s.Point)))
+		}
+	})
+	return notes
+}
+
+// coarseQuantiser finds a threshold that the quantiser does not resolve.
+func coarseQuantiser(c *signalling) (notes []string) {
+	c.delayThresholds(func(name string, threshold units.Duration, s csig.Sample) {
+		low, high := nanoseconds(s.Low), nanoseconds(s.High+1)
+		if !s.Saturated && (high-low)*coarseShare > threshold-c.unloaded {
+			notes = append(notes, fmt.Sprintf("csig.quantisers.delay: %s, lies in a range of the quantiser that goes from %v to %v, all of which reads as %v; "+
+				"CC cannot tell delays below the target from delays above; use smaller steps, or csig.format: wide", name, low, high, nanoseconds(s.Point)))
+		}
+	})
+	return notes
+}
+
+// portSet is the ports that one remark is about.
+type portSet struct {
+	signal csig.Type
+	policy dataplane.Policy
+	names  []string
+}
+
+// exceptions returns the ports on the paths of packets with tags whose policy for the
+// type is not update, by type and policy. lastHop says whether the ports lead to hosts.
+func (c *signalling) exceptions(lastHop bool) (sets []portSet) {
+	var crossed [csig.Types]map[topologies.End]bool
+	for node := c.plan.Hosts(); node < len(c.plan.Nodes); node++ {
+		for i := range c.plan.Switch(node).Ports {
+			p := &c.plan.Switch(node).Ports[i]
+			for t, policy := range p.Policies {
+				signal := csig.Type(t)
+				if policy == dataplane.Update || p.LastHop != lastHop {
+					continue
+				}
+				if crossed[t] == nil {
+					crossed[t] = c.crossed(signal)
+				}
+				if !crossed[t][topologies.End{Node: node, Port: i}] {
+					continue
+				}
+				k := slices.IndexFunc(sets, func(s portSet) bool { return s.signal == signal && s.policy == policy })
+				if k < 0 {
+					k = len(sets)
+					sets = append(sets, portSet{signal: signal, policy: policy})
+				}
+				sets[k].names = append(sets[k].names, PortName(c.plan.Graph, c.adjacency, node, i))
+			}
+		}
+	}
+	return sets
+}
+
+// crossed returns the switch ports on the paths of packets whose tags ask for a type. Tags
+// that a port puts on for a host without CSIG do not count: they must end before the
+// other host.
+func (c *signalling) crossed(t csig.Type) map[topologies.End]bool {
+	sources := map[int][]int{} // first switches, by destination
+	for i := range c.flows {
+		if f := &c.plan.Flows[i]; c.flows[i].fabric.has(t) && c.flows[i].host.has(t) {
+			sources[int(f.Dst)] = append(sources[int(f.Dst)], c.adjacency[f.Src][0].Peer.Node)
+		}
+	}
+	ports := map[topologies.End]bool{}
+	for dst, next := range sources { // order: a set
+		seen := map[int]bool{}
+		for ; len(next) > 0; next = next[1:] {
+			node := next[0]
+			if node < c.plan.Hosts() || seen[node] {
+				continue
+			}
+			seen[node] = true
+			for _, port := range c.routes[node].To(dst) {
+				ports[topologies.End{Node: node, Port: int(port)}] = true
+				next = append(next, c.adjacency[node][port].Peer.Node)
+			}
+		}
+	}
+	return ports
+}
+
+// where returns the policy and the ports in words.
+func (p *portSet) where() string {
+	return fmt.Sprintf("with policy %s at %s", dataplane.Policies()[p.policy], p.ports())
+}
+
+// ports returns the ports in words: the first few names.
+func (p *portSet) ports() string {
+	const shown = 3
+	if len(p.names) == 1 {
+		return "port " + p.names[0]
+	}
+	text := fmt.Sprintf("%d ports (%s", len(p.names), strings.Join(p.names[:min(shown, len(p.names))], ", "))
+	if len(p.names) > shown {
+		text += ", …"
+	}
+	return text + ")"
+}
+
+// hiddenLastHop finds ports that lead to receivers and do not report their own queue,
+// which is where an incast builds up.
+func hiddenLastHop(c *signalling) (notes []string) {
+	for _, p := range c.exceptions(true) {
+		text := fmt.Sprintf("csig.ports: %s, towards receivers, %v samples do not cover the last hop: an incast there is in none of them", p.where(), p.signal)
+		if p.policy != dataplane.Pass && c.transfers[p.signal] {
+			text += ", and the receiver has no tag to return to the sender"
+		}
+		notes = append(notes, text+"; use update there")
+	}
+	return notes
+}
+
+// silentHops finds the other ports of paths that do not report.
+func silentHops(c *signalling) (notes []string) {
+	for _, p := range c.exceptions(false) {
+		text := fmt.Sprintf("csig.ports: %s, %v samples do not cover the queues there", p.where(), p.signal)
+		if p.policy != dataplane.Pass {
+			text = fmt.Sprintf("csig.ports: %s, %v tags end inside the fabric: packets that leave there bring no sample to their receiver", p.where(), p.signal)
+		}
+		notes = append(notes, text+"; use update there")
+	}
+	return notes
+}
+
+// nothingTagged finds algorithms that want signals which no packet of some of their flows
+// carries.
+func nothingTagged(c *signalling) (notes []string) {
+	for _, one := range c.customers {
+		for t := range csig.Types {
+			if one.wants[t] == 0 {
+				continue
+			}
+			untagged, removed := 0, portSet{signal: t}
+			for i := range c.flows[:c.plan.Transfers] {
+				f := &c.flows[i]
+				switch {
+				case f.fabric.has(t):
+				case f.host.has(t):
+					at := c.adjacency[c.plan.Flows[i].Src][0].Peer
+					if name := PortName(c.plan.Graph, c.adjacency, at.Node, at.Port); !slices.Contains(removed.names, name) {
+						removed.names = append(removed.names, name)
+					}
+				default:
+					untagged++
+				}
+			}
+			switch all := c.plan.Transfers; untagged {
+			case 0:
+			case all:
+				notes = append(notes, fmt.Sprintf("csig.init: %s asks for %v, but no packet starts with a tag, so that it never gets a sample; use every, 1/N or probe/INTERVAL", one.name, t))
+			default:
+				notes = append(notes, fmt.Sprintf("csig.policies: %s asks for %v, but no packet of %d of %d transfers starts with a tag, so that these never get a sample; use every, 1/N or probe/INTERVAL", one.name, t, untagged, all))
+			}
+			if len(removed.names) > 0 {
+				notes = append(notes, fmt.Sprintf("csig.ports: %s asks for %v, but the tags of hosts outside the domain are removed at %s, so that these hosts never get a sample; use outside: false", one.name, t, removed.ports()))
+			}
+		}
+	}
+	return notes
+}
+
+// available returns the first type of available bandwidth that uses has.
+func available(uses [csig.Types]bool) (t csig.Type, ok bool) {
+	for _, t := range []csig.Type{csig.ABW, csig.ABWC} {
+		if uses[t] {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
+// interval compares the window of available bandwidth with the network RTT of transfers.
+// The RTT of programs is that of their kernels, which the plan does not know.
+func interval(c *signalling) []string {
+	signal, ok := available(c.transfers)
+	window, rtt := c.plan.CSIG.Interval, c.plan.Path.NetworkRTT
+	switch {
+	case !ok:
+	case window < rtt:
+		return []string{fmt.Sprintf("csig.interval: a window of %v is shorter than the network RTT, %v; %v swings with the bursts of a window's worth of packets in each RTT; use at least one RTT", window, rtt, signal)}
+	case window > max(longestWindow, longestRounds*rtt):
+		return []string{fmt.Sprintf("csig.interval: a window of %v averages over %d network RTTs of %v; congestion that lasts less than that is not in %v; use less than %v",
+			window, window/rtt, rtt, signal, max(longestWindow, longestRounds*rtt))}
+	}
+	return nil
+}
+
+// fewFrames finds a window in which the slowest port sends so few packets that
+// available bandwidth is one of a few values.
+func fewFrames(c *signalling) []string {
+	var frame units.Size
+	signal, ok := available(c.transfers)
+	if ok {
+		frame = c.mtu
+	}
+	if t, programs := available(c.programs); programs {
+		if c.plan.ApplicationMTU > 0 {
+			frame = max(frame, c.plan.ApplicationMTU+ethernet)
+		}
+		for _, s := range c.plan.Streams() {
+			frame = max(frame, s.Size)
+		}
+		if !ok {
+			signal, ok = t, true
+		}
+	}
+	if !ok {
+		return nil
+	}
+	slowest := slices.MinFunc(c.plan.Graph.Links, func(a, b topologies.Link) int { return cmp.Compare(a.Rate, b.Rate) }).Rate
+	least := fewestFrames * slowest.Serialisation(frame+c.plan.Format.Overhead)
+	window := c.plan.CSIG.Interval
+	if window >= least {
+		return nil
+	}
+	return []string{fmt.Sprintf("csig.interval: a window of %v is shorter than %d full frames of %v at the slowest port, %v; %v there takes few values; use at least %v", window, fewestFrames, frame, slowest, signal, least)}
+}
+
+// ethernet is what a programs' frame has beside its IP packet: header and FCS.
+const ethernet = 18 * units.Byte
+
+// sharedLocators finds locators that several ports share where results name ports by them.
+func sharedLocators(c *signalling) []string {
+	table := c.plan.Locators
+	sharing, _ := table.SharedPorts()
+	if sharing == 0 || c.programs == [csig.Types]bool{} {
+		return nil
+	}
+	text := fmt.Sprintf("csig.locators: %d of %d switch ports share their locators with others, so that bottleneck_share cannot say which of them is the bottleneck", sharing, table.Ports)
+	if table.Remedy != "" {
+		text += "; use " + table.Remedy
+	}
+	return []string{text}
+}
+
+// Attribute joins the notes of variants for the user, each text once. A text that is not
+// of every variant begins with the names of its variants.
+func Attribute(variants []string, notes [][]string) []string {
+	var texts, all []string
+	of := map[string][]string{}
+	for i, list := range notes {
+		for _, text := range list {
+			if of[text] == nil {
+				texts = append(texts, text)
+			}
+			if !slices.Contains(of[text], variants[i]) {
+				of[text] = append(of[text], variants[i])
+			}
+		}
+	}
+	for _, text := range texts {
+		switch names := of[text]; {
+		case len(names) == len(variants):
+		case len(names) == 1:
+			text = fmt.Sprintf("variant %s: %s", names[0], text)
+		default:
+			text = fmt.Sprintf("variants %s: %s", strings.Join(names, ", "), text)
+		}
+		all = append(all, text)
+	}
+	return all
+}

@@ -1,0 +1,203 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/units"
+)
+
+// policy is an entry of csig.policies.
+type policy struct {
+	match    experiment.CSIGMatch
+	init     bool // sampling and probe are given
+	sampling csig.Sampling
+	probe    units.Duration
+	signals  csig.Weights // none: not given
+}
+
+// newPolicies reads csig.policies.
+func newPolicies(list []experiment.CSIGPolicy) ([]policy, error) {
+	policies := make([]policy, len(list))
+	for i, given := range list {
+		p := &policies[i]
+		p.match, p.init = given.Match, given.Init != ""
+		at := fmt.Sprintf("csig.policies[%d]", i)
+		var err error
+		if p.init {
+			if p.sampling, p.probe, err = experiment.ParseInit(given.Init); err != nil {
+				return nil, failure.At(at+".init", err)
+			}
+		}
+		for text, weight := range given.Signals {
+			t, err := csig.ParseType(text)
+			if err != nil {
+				return nil, failure.At(at+".signals", err)
+			}
+			p.signals[t] = uint8(weight)
+		}
+		for k, pattern := range given.Match.Flows {
+			if _, err := path.Match(pattern, ""); err != nil {
+				return nil, failure.At(fmt.Sprintf("%s.match.flows[%d]", at, k), fmt.Errorf("%q: %w", pattern, err))
+			}
+		}
+	}
+	return policies, nil
+}
+
+// flow reports whether the policy is for a flow, or for its packets of some DSCPs. A
+// transfer has a job; the flow between the programs of two hosts has none.
+func (p *policy) flow(f *metrics.FlowInfo, transfer bool) bool {
+	m := &p.match
+	in := func(list []int, host int32) bool { return len(list) == 0 || slices.Contains(list, int(host)) }
+	named := len(m.Flows) == 0 || slices.ContainsFunc(m.Flows, func(pattern string) bool {
+		ok, _ := path.Match(pattern, f.Name) // newPolicies has checked the pattern
+		return ok
+	})
+	return named && in(m.Src, f.Src) && in(m.Dst, f.Dst) && in(m.Hosts, f.Src) && in(m.Hosts, f.Dst) &&
+		(len(m.Jobs) == 0 || transfer && slices.Contains(m.Jobs, int(f.Job)))
+}
+
+// class reports whether the policy is for packets with a DSCP.
+func (p *policy) class(dscp int) bool {
+	return len(p.match.DSCP) == 0 || slices.Contains(p.match.DSCP, dscp)
+}
+
+// transfer reports whether the policy is for the data packets of a transfer.
+func (p *policy) transfer(f *metrics.FlowInfo) bool {
+	return p.class(wire.DSCPTrimmable) && p.flow(f, true)
+}
+
+// assignTagging gives the transfers that policies are for an init policy of their own.
+func (s *Shape) assignTagging(p *Plan, hosts []host.Config) {
+	if s.tags == nil || len(s.policies) == 0 {
+		return
+	}
+	same := map[transport.Tagging]*transport.Tagging{}
+	for h := range hosts {
+		for i := range hosts[h].Sends {
+			f := &hosts[h].Sends[i]
+			t, changed := s.tags.tagging, false
+			for k := range s.policies {
+				if rule := &s.policies[k]; rule.transfer(&p.Flows[f.ID]) {
+					t, changed = rule.apply(t), true
+				}
+			}
+			if !changed {
+				continue
+			}
+			if same[t] == nil {
+				same[t] = &t
+			}
+			f.Tagging = same[t]
+		}
+	}
+}
+
+// apply returns the tagging of a transfer that the policy is for.
+func (p *policy) apply(t transport.Tagging) transport.Tagging {
+	if p.init {
+		t.Sampling, t.Probe = p.sampling, p.probe
+	}
+	if p.signals.Any() {
+		t.Telemetry = p.signals
+	}
+	return t
+}
+
+// dscps is the number of DSCPs.
+const dscps = 64
+
+// classes returns the exceptions from init for the packets of programs of one flow.
+// Packets that are treated alike share a class.
+func (s *Shape) classes(f *metrics.FlowInfo, init shim.Init) ([]shim.Class, error) {
+	_, probe, err := s.experiment.CSIG.Tagging()
+	if err != nil {
+		return nil, failure.At("csig.init", err)
+	}
+	probed := "" // path of the init policy that asks for probes of DSCP 0 and so on
+	var list []shim.Class
+	for dscp := range dscps {
+		got, probing := init, probe > 0
+		if probing {
+			probed = "csig.init"
+		}
+		for i := range s.policies {
+			p := &s.policies[i]
+			if !p.class(dscp) || !p.flow(f, false) {
+				continue
+			}
+			if p.init {
+				got.Sampling, probing = p.sampling, p.probe > 0
+				if probing {
+					probed = fmt.Sprintf("csig.policies[%d].init", i)
+				}
+			}
+			if p.signals.Any() {
+				got.Signals = p.signals
+			}
+		}
+		if probing {
+			return nil, failure.At(probed, fmt.Errorf("%s has probes, which are the transport's; for programs want %s", f.Name, csig.SamplingWords))
+		}
+		if got == init {
+			continue
+		}
+		at := slices.IndexFunc(list, func(c shim.Class) bool { return c.Init == got })
+		if at < 0 {
+			at, list = len(list), append(list, shim.Class{Flow: f.Flow, Init: got})
+		}
+		list[at].DSCPs |= 1 << dscp
+	}
+	return list, nil
+}
+
+// checkPolicies refuses a policy that is for no packet of the run, and a name or a
+// pattern that no flow has.
+func (s *Shape) checkPolicies(p *Plan) error {
+	for i := range s.policies {
+		rule := &s.policies[i]
+		at := fmt.Sprintf("csig.policies[%d].match", i)
+		for k, pattern := range rule.match.Flows {
+			if !slices.ContainsFunc(p.Flows, func(f metrics.FlowInfo) bool { ok, _ := path.Match(pattern, f.Name); return ok }) {
+				return failure.At(fmt.Sprintf("%s.flows[%d]", at, k), unknownFlow(pattern, p.Flows))
+			}
+		}
+		used := false
+		for k := range p.Flows {
+			f := &p.Flows[k]
+			if k < p.Transfers && rule.transfer(f) || k >= p.Transfers && rule.flow(f, false) {
+				used = true
+				break
+			}
+		}
+		if !used {
+			return failure.At(at, errors.New("no flow fits all of it; the data of transfers has DSCP 10, and programs have no job"))
+		}
+	}
+	return nil
+}
+
+// unknownFlow returns the error of a name or pattern that no flow has.
+func unknownFlow(pattern string, flows []metrics.FlowInfo) error {
+	names := make([]string, len(flows))
+	for i, f := range flows {
+		names[i] = f.Name
+	}
+	hint := ""
+	if near := spelling.Nearest(pattern, names); near != "" {
+		hint = fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return fmt.Errorf("no flow is called %q; the %d flows are called like %q%s", pattern, len(names), names[0], hint)
+}

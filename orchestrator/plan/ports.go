@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// portPlace is a switch port as the rules of csig.ports select it.
+type portPlace struct {
+	name   string // of the switch
+	tier   topologies.Tier
+	index  int  // number of the port
+	toHost bool // it leads to a host
+}
+
+// place returns the place of a port of a switch, which leads to the given peer.
+func place(g *topologies.Graph, n, index int, peer topologies.End) portPlace {
+	return portPlace{
+		name: g.Nodes[n].Name, tier: g.Nodes[n].Tier, index: index, toHost: g.Nodes[peer.Node].Kind == topologies.Host,
+	}
+}
+
+// selects reports whether a rule applies to a port.
+func selects(rule *experiment.CSIGPort, at portPlace) (bool, error) {
+	matches, err := path.Match(rule.Switch, at.name)
+	if err != nil {
+		return false, fmt.Errorf("switch %q: %w", rule.Switch, err)
+	}
+	return matches && (rule.Port < 0 || rule.Port == at.index) && (rule.Tier == "" || rule.Tier == at.tier.String()) &&
+		(rule.To == "" || (rule.To == "host") == at.toHost), nil
+}
+
+// applyPortRules sets what a port does to tags from the rules of csig.ports, later ones
+// winning. Where no rule says on which side of the domain's edge the peer is, it is
+// outside for the types whose tags the port strips or terminates.
+func applyPortRules(c experiment.CSIG, at portPlace, port *dataplane.Port) error {
+	var outside *bool
+	for i := range c.Ports {
+		rule := &c.Ports[i]
+		if matches, err := selects(rule, at); err != nil {
+			return err
+		} else if !matches {
+			continue
+		}
+		if rule.Policy != "" {
+			policy, err := dataplane.ParsePolicy(rule.Policy)
+			if err != nil {
+				return err
+			}
+			for t := range csig.Types {
+				if rule.Type == "all" || rule.Type == "" || rule.Type == t.String() {
+					port.Policies[t] = policy
+				}
+			}
+		}
+		if rule.Outside != nil {
+			outside = rule.Outside
+		}
+		if rule.Init != "" {
+			var err error
+			if port.Ingress.Init, err = csig.ParseSampling(rule.Init); err != nil {
+				return err
+			}
+			if port.Ingress.Signals, err = ingressSignals(c, rule); err != nil {
+				return err
+			}
+		}
+	}
+	if outside != nil {
+		port.Ingress.Outside = *outside
+		return nil
+	}
+	for t, policy := range port.Policies {
+		port.Ingress.Refuses[t] = policy == dataplane.Strip || policy == dataplane.Terminate
+	}
+	port.Ingress.Outside = !slices.Contains(port.Ingress.Refuses[:], false)
+	return nil
+}
+
+// ingressSignals returns the types of the tags that a port puts on, in turn.
+func ingressSignals(c experiment.CSIG, rule *experiment.CSIGPort) ([]csig.Type, error) {
+	names := rule.Signals
+	if len(names) == 0 {
+		names = []string{c.Signal}
+	}
+	signals := make([]csig.Type, len(names))
+	for i, name := range names {
+		var err error
+		if signals[i], err = csig.ParseType(name); err != nil {
+			return nil, err
+		}
+	}
+	return signals, nil
+}
+
+// coveredTypes returns the types that every port between two switches updates.
+func coveredTypes(g *topologies.Graph, c experiment.CSIG) (covered [csig.Types]bool, err error) {
+	for t := range covered {
+		covered[t] = true
+	}
+	for n, adjacent := range g.Adjacency() {
+		if g.Nodes[n].Kind == topologies.Host {
+			continue
+		}
+		for i, a := range adjacent {
+			at := place(g, n, i, a.Peer)
+			if at.toHost {
+				continue
+			}
+			var port dataplane.Port
+			if err := applyPortRules(c, at, &port); err != nil {
+				return covered, err
+			}
+			for t, policy := range port.Policies {
+				covered[t] = covered[t] && policy == dataplane.Update
+			}
+		}
+	}
+	return covered, nil
+}
+
+// checkPortRules refuses a rule of csig.ports that no port of the fabric matches.
+func checkPortRules(g *topologies.Graph, rules []experiment.CSIGPort) error {
+	adjacency := g.Adjacency()
+	for i := range rules {
+		rule := &rules[i]
+		named, matched, most := false, false, 0
+		var names []string
+		for n := g.Hosts(); n < len(g.Nodes); n++ {
+			name := g.Nodes[n].Name
+			names = append(names, name)
+			if ok, err := path.Match(rule.Switch, name); err != nil {
+				return failure.At(fmt.Sprintf("csig.ports[%d].switch", i), fmt.Errorf("%q: %w", rule.Switch, err))
+			} else if !ok {
+				continue
+			}
+			named, most = true, max(most, len(adjacency[n])-1)
+			for index, a := range adjacency[n] {
+				if ok, _ := selects(rule, place(g, n, index, a.Peer)); ok {
+					matched = true
+				}
+			}
+		}
+		switch {
+		case !named:
+			return failure.At(fmt.Sprintf("csig.ports[%d].switch", i), unknownSwitch(rule.Switch, names))
+		case rule.Port > most:
+			return failure.At(fmt.Sprintf("csig.ports[%d].port", i), fmt.Errorf("%s has no port %d; ports go from 0 to %d", rule.Switch, rule.Port, most))
+		case !matched:
+			return failure.At(fmt.Sprintf("csig.ports[%d]", i), fmt.Errorf("no port of the fabric is meant: %s", rule))
+		}
+	}
+	return nil
+}
