@@ -26,9 +26,11 @@ var causes = []string{"panic: ", "fatal error: ", "runtime: ", "unexpected fault
 func Words(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "goroutine ") {
-			lines = append(lines, line)
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "goroutine ") || strings.HasPrefix(line, "created by ") {
+			continue
 		}
+		lines = append(lines, line)
 	}
 	isCause := func(line string) bool {
 		return slices.ContainsFunc(causes, func(c string) bool { return strings.HasPrefix(line, c) })
