@@ -150,9 +150,10 @@ func (t times) text(containers int, setup time.Duration) string {
 		containers, t.deploy.Seconds(), setup.Seconds(), t.destroy.Seconds())
 }
 
-// cause returns the cause of ctx's end, if it has ended, or err.
+// cause returns the cause of ctx's end, if it has ended, or err. That the engine is lost
+// matters to an interrupted run too: its containers are left.
 func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !errors.Is(err, containerlab.ErrLost) {
 		return context.Cause(ctx)
 	}
 	return err
