@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -111,6 +112,9 @@ type Control struct {
 	// Records receives the records of the nodes while the run goes on, from several
 	// goroutines at once.
 	Records metrics.Consumer
+	// Entrance is the socket, of type unixpacket, at which other processes ask to start
+	// commands in the nodes' networks. The run closes it. It needs real time.
+	Entrance *net.UnixListener
 	// Note receives remarks for the user about the backend's own work.
 	Note func(text string)
 	// Waiting receives what the backend has been waiting for, once that takes some
@@ -269,6 +273,9 @@ type Place struct {
 	Interfaces []int    // by port: index in that namespace; 0 or missing: there is none yet
 	Container  string   // name of its container, if it has one
 	Sidecar    string   // name of the container of its programs, if they have one
+	// Programs is the network namespace of the programs of a host that has them. Where
+	// the backend makes none, the driver does.
+	Programs *os.File
 }
 
 // Launcher starts processes in the nodes of a deployment.

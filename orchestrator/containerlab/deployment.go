@@ -27,7 +27,7 @@ type deployment struct {
 	ctx      context.Context // of the deployment
 	end      context.CancelCauseFunc
 	settings map[string]*NodeSettings
-	sidecars map[string]string // sidecar's name -> name of the node whose network it shares
+	sidecars map[string]string // sidecar's name -> name of its node
 	sysctls  map[string]string
 
 	mu      sync.Mutex
@@ -149,10 +149,7 @@ func (d *deployment) create(n *types.NodeConfig) (string, error) {
 		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m"}},
 	}
 	if beside := d.sidecars[n.ShortName]; beside != "" {
-		d.mu.Lock()
-		host.NetworkMode = container.NetworkMode("container:" + d.started[beside].id)
-		d.mu.Unlock()
-		host.Sysctls, config.Hostname, config.NetworkDisabled = nil, "", false // the container of the network has them
+		config.Hostname = beside
 		config.Entrypoint = []string{n.Entrypoint}
 		host.Tmpfs = map[string]string{"/tmp": ""} // programs may want to write somewhere
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"syscall"
 
@@ -32,7 +31,7 @@ func deploy(o *order) (*backend.Deployment, *launcher, error) {
 	l := &launcher{order: o, home: home, alive: os.NewFile(fileAlive, "alive"), affinity: newAffinity(o.Run.Plan.Graph)}
 	d := &backend.Deployment{Port: portName, Folder: o.Run.Folder, Launcher: l}
 	for _, n := range o.Run.Plan.Graph.Nodes {
-		file, err := newNamespace()
+		file, err := application.NewNetwork()
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: node %s: %w", backend.ErrUnavailable, n.Name, err)
 		}
@@ -40,35 +39,6 @@ func deploy(o *order) (*backend.Deployment, *launcher, error) {
 		d.Nodes = append(d.Nodes, backend.Place{Name: n.Name, Network: file})
 	}
 	return d, l, nil
-}
-
-// newNamespace creates a network namespace without IPv6, which would send frames of
-// its own as soon as an interface comes up. The file keeps the namespace alive.
-func newNamespace() (file *os.File, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: no other goroutine may get the thread
-		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			err = fmt.Errorf("new namespace: %w", err)
-			return
-		}
-		for _, which := range []string{"default", "all"} {
-			path := "/proc/sys/net/ipv6/conf/" + which + "/disable_ipv6"
-			if e := os.WriteFile(path, []byte("1"), 0); e != nil && !errors.Is(e, os.ErrNotExist) {
-				err = fmt.Errorf("disable IPv6: %w", e)
-				return
-			}
-		}
-		fd, e := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if e != nil {
-			err = fmt.Errorf("new namespace: %w", e)
-			return
-		}
-		file = os.NewFile(uintptr(fd), fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd))
-	}()
-	<-done
-	return file, err
 }
 
 // launcher starts the nodes' processes. Only the supervisor's main thread may use it:

@@ -21,6 +21,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -165,7 +166,7 @@ func supervised(ctx context.Context, id string, o *order, c backend.Control) (m 
 
 // supervise starts the supervisor and receives its messages until it ends.
 func supervise(ctx context.Context, id string, o *order, c backend.Control) (*message, error) {
-	p, err := startSupervisor(id)
+	p, err := startSupervisor(id, c.Entrance)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +271,7 @@ type supervisorProcess struct {
 	alive    *os.File // reaches its end when the last process of the run has died
 }
 
-func startSupervisor(id string) (_ *supervisorProcess, err error) {
+func startSupervisor(id string, entrance *net.UnixListener) (_ *supervisorProcess, err error) {
 	if !supervisable {
 		return nil, errors.New("the program has not called netns.Supervise, so it cannot be a supervisor")
 	}
@@ -299,7 +300,14 @@ func startSupervisor(id string) (_ *supervisorProcess, err error) {
 	}
 	p.cmd = exec.Command("/proc/self/exe", supervisorArgument)
 	p.cmd.Args[0] = os.Args[0]
-	p.cmd.Env = append(os.Environ(), runs.EnvironmentRun+"="+id)
+	if entrance != nil { // the supervisor has a copy
+		file, err := entrance.File()
+		if err != nil {
+			return nil, err
+		}
+		remote = append(remote, file)
+	}
+	p.cmd.Env = append(os.Environ(), runs.Environment(id)...)
 	p.cmd.Stderr = &p.stderr
 	p.cmd.ExtraFiles = remote
 	p.cmd.SysProcAttr = isolation()

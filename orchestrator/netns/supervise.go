@@ -3,7 +3,9 @@ package netns
 import (
 	"context"
 	"encoding/gob"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -24,6 +26,7 @@ const (
 	fileOrder    = 3
 	fileMessages = 4
 	fileAlive    = 5
+	fileEntrance = 6 // of a run in real time: the listener of backend.Control.Entrance
 )
 
 // supervisable reports whether the program has called Supervise. A program that has
@@ -35,7 +38,9 @@ var supervisable bool
 // the supervisor and exits. main calls it first of all.
 func Supervise() {
 	supervisable = true
-	application.Init()
+	if code, ended := application.Init(); ended {
+		os.Exit(code)
+	}
 	if len(os.Args) != 2 || os.Args[1] != supervisorArgument || os.Getenv(runs.EnvironmentRun) == "" {
 		return
 	}
@@ -106,11 +111,28 @@ func carryOut(ctx context.Context, o *order, in *os.File, out func(message) erro
 		Started:  func() { send(message{Started: true}) },
 		Progress: func(now units.Time, _ float64) { send(message{Now: now}) },
 	}
+	if o.Run.Wall != nil {
+		if control.Entrance, err = entrance(); err != nil {
+			return last, err
+		}
+	}
 	if o.Run.Held {
 		control.Hold = untilEnd(in)
 	}
 	last.Outcome, err = backend.Drive(ctx, d, &o.Run, control)
 	return last, err
+}
+
+// entrance returns the listener that csiglab has handed over.
+func entrance() (*net.UnixListener, error) {
+	unix.CloseOnExec(fileEntrance)
+	file := os.NewFile(fileEntrance, "entrance")
+	defer file.Close() // the listener has a copy
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return nil, fmt.Errorf("socket of the programs: %w", err)
+	}
+	return listener.(*net.UnixListener), nil
 }
 
 // consumer is a metrics.Consumer made of a function.

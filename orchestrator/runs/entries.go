@@ -17,12 +17,13 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 )
 
-// The list is a folder with a file ID.json for each run, and the socket ID.sock of a
-// lab that is held. The folder exists only while something is in it.
+// The list is a folder with a file ID.json for each run, the socket ID.sock of a lab
+// that is held, and the socket ID.enter of a run that takes commands. The folder exists only while something is in it.
 const (
 	entrySuffix  = ".json"
 	freshSuffix  = ".json.new" // while the entry is written
 	socketSuffix = ".sock"
+	enterSuffix  = ".enter" // the socket at which commands enter the run
 )
 
 // isID reports whether a text can be the id of a run.
@@ -44,6 +45,8 @@ func (d Damaged) Error() string { return fmt.Sprintf("%s: %v", d.File, d.Err) }
 // folder returns the directory of the list, which is one user's.
 func folder() string {
 	switch dir := os.Getenv("XDG_RUNTIME_DIR"); {
+	case inherited() != "":
+		return inherited()
 	case os.Geteuid() == 0:
 		return "/run/csiglab"
 	case dir != "":
@@ -149,7 +152,7 @@ func record(r Run) error {
 func forget(id string) error {
 	err := locked(false, func() error {
 		var errs []error
-		for _, suffix := range []string{entrySuffix, freshSuffix, socketSuffix} {
+		for _, suffix := range []string{entrySuffix, freshSuffix, socketSuffix, enterSuffix} {
 			errs = append(errs, os.RemoveAll(filepath.Join(folder(), id+suffix)))
 		}
 		return errors.Join(errs...)
@@ -174,6 +177,9 @@ func tidy() (removed []string, err error) {
 			if !fresh {
 				var isSocket bool
 				if id, isSocket = strings.CutSuffix(f.Name(), socketSuffix); !isSocket {
+					id, isSocket = strings.CutSuffix(f.Name(), enterSuffix)
+				}
+				if !isSocket {
 					continue
 				}
 				if _, err := os.Lstat(file(id)); err == nil {

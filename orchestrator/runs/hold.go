@@ -48,21 +48,21 @@ type Holder struct {
 
 func socket(id string) string { return filepath.Join(folder(), id+".sock") }
 
-// at calls do with a path of a socket that is short enough for the kernel, which
+// at calls do with a path of a file of the list that is short enough for the kernel, which
 // takes at most 107 bytes (unix(7)).
-func at(id string, do func(path string) error) error {
+func at(file string, do func(path string) error) error {
 	dir, err := os.Open(folder())
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	return do(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket(id))))
+	return do(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(file)))
 }
 
 // Hold opens the socket at which other processes can ask the lab id to end.
 func Hold(id string) (*Holder, error) {
 	h := &Holder{asked: make(chan struct{})}
-	err := at(id, func(path string) (err error) {
+	err := at(socket(id), func(path string) (err error) {
 		h.listen, err = net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: path})
 		if err == nil {
 			h.listen.SetUnlinkOnClose(false) // the path is of the folder's descriptor
@@ -139,7 +139,7 @@ func (h *Holder) Close(r Report) error {
 func Down(ctx context.Context, r Run, say func(text string)) (Report, error) {
 	var report Report
 	var call net.Conn
-	err := at(r.ID, func(path string) (err error) {
+	err := at(socket(r.ID), func(path string) (err error) {
 		call, err = net.Dial("unix", path)
 		return err
 	})
