@@ -172,19 +172,8 @@ func tidy() (removed []string, err error) {
 			return err
 		}
 		for _, f := range files {
-			// While the list is locked, no entry is being written.
-			id, fresh := strings.CutSuffix(f.Name(), freshSuffix)
-			if !fresh {
-				var isSocket bool
-				if id, isSocket = strings.CutSuffix(f.Name(), socketSuffix); !isSocket {
-					id, isSocket = strings.CutSuffix(f.Name(), enterSuffix)
-				}
-				if !isSocket {
-					continue
-				}
-				if _, err := os.Lstat(file(id)); err == nil {
-					continue
-				}
+			if !orphan(f.Name()) {
+				continue
 			}
 			name := filepath.Join(folder(), f.Name())
 			if err := os.RemoveAll(name); err != nil {
@@ -195,6 +184,21 @@ func tidy() (removed []string, err error) {
 		return nil
 	})
 	return removed, err
+}
+
+// orphan reports whether a file in the folder of the list, which is locked, belongs to no
+// entry.
+func orphan(name string) bool {
+	if strings.HasSuffix(name, freshSuffix) {
+		return true // no entry is being written now
+	}
+	for _, suffix := range []string{socketSuffix, enterSuffix} {
+		if id, ok := strings.CutSuffix(name, suffix); ok {
+			_, err := os.Lstat(file(id))
+			return errors.Is(err, fs.ErrNotExist)
+		}
+	}
+	return false
 }
 
 // entries reads the list. An entry that cannot be read does not hide the others.
