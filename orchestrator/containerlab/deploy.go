@@ -73,12 +73,7 @@ func (lab *Lab) write() error {
 	if err != nil {
 		return err
 	}
-	file, err := own.NewFile(lab.path(), 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	return errors.Join(err, file.Close())
+	return own.WriteFile(lab.path(), text, 0o600)
 }
 
 // runtimeName is the name of our runtime in containerlab.
