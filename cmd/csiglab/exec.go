@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -67,7 +68,7 @@ func (a *app) exec() *cobra.Command {
 // enterError gives the error of a command that could not be started its exit code:
 // 127 not found, 126 not executable.
 func enterError(err error) error {
-	var command *runs.CommandError
+	var command *application.CommandError
 	var own *exitError
 	switch {
 	case errors.As(err, &own):

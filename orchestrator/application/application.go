@@ -44,23 +44,141 @@ func IPv6(host int) net.IP {
 // prefixLenIPv6 is the prefix length of wire.HostIPv6.
 const prefixLenIPv6 = 64
 
-// Attach makes a host's interface for programs, csig0, in a network namespace. csig0
-// is up and has the host's addresses and the MTU. Its other end, named shim, is a port
-// of the host's machine; Attach returns its index. Offloads are off at both ends: the
-// kernel passes frames as they would be on a wire, each with its checksum.
-//
-// fabric is the interface that leads to the fabric. csig0 has the host's MAC address,
-// so fabric gets another one: otherwise the kernel would accept untagged frames from
-// the fabric, and the programs would get them twice.
-func Attach(namespace *os.File, host int, fabric, shim string, mtu units.Size) (index int, err error) {
-	err = Within(namespace, func() error {
-		index, err = attach(host, fabric, shim, mtu)
-		return err
-	})
+// NewNetwork creates a network namespace without IPv6, which would send frames of its
+// own as soon as an interface comes up. The file keeps the namespace alive. Other
+// processes can open the namespace by the file's name while this process lives.
+func NewNetwork() (file *os.File, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked: no other goroutine may get the thread
+		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			err = fmt.Errorf("new namespace: %w", err)
+			return
+		}
+		for _, which := range []string{"default", "all"} {
+			path := "/proc/sys/net/ipv6/conf/" + which + "/disable_ipv6"
+			if e := os.WriteFile(path, []byte("1"), 0); e != nil && !errors.Is(e, os.ErrNotExist) {
+				err = fmt.Errorf("disable IPv6: %w", e)
+				return
+			}
+		}
+		fd, e := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if e != nil {
+			err = fmt.Errorf("new namespace: %w", e)
+			return
+		}
+		file = os.NewFile(uintptr(fd), fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd))
+	}()
+	<-done
+	return file, err
+}
+
+// Attach makes a host's interface for programs, csig0, in the network namespace
+// programs. csig0 is up and has the host's addresses and the MTU. Its other end, named
+// shim, is in the namespace node and is a port of the host's machine; Attach returns
+// its index there. The ports that lead to the fabric are in the namespace node too, so
+// that no program sees them. Offloads are off at both ends: the kernel passes frames as
+// they would be on a wire, each with its checksum.
+func Attach(node, programs *os.File, host int, shim string, mtu units.Size) (index int, err error) {
+	if err = join(node, programs, host, shim, mtu); err == nil {
+		err = Within(node, func() error {
+			index, err = raiseShim(shim)
+			return err
+		})
+	}
+	if err == nil {
+		err = Within(programs, func() error { return raisePrograms(host) })
+	}
 	if err != nil {
 		return 0, fmt.Errorf("interface %s: %w", Interface, err)
 	}
 	return index, nil
+}
+
+// join makes the veth pair of csig0 and its shim. Each end is created in its namespace.
+func join(node, programs *os.File, host int, shim string, mtu units.Size) error {
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	mac := wire.MAC(host, 0)
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU, attrs.HardwareAddr = Interface, int(mtu), mac[:]
+	attrs.TxQLen, attrs.Namespace = queueLen, netlink.NsFd(programs.Fd())
+	veth := &netlink.Veth{LinkAttrs: attrs, PeerName: shim, PeerMTU: uint32(mtu), PeerNamespace: netlink.NsFd(node.Fd())}
+	if err := h.LinkAdd(veth); err != nil {
+		return fmt.Errorf("create veth pair: %w", err)
+	}
+	return nil
+}
+
+// raiseShim sets the shim's end of the pair up. The calling thread is in its namespace.
+func raiseShim(shim string) (index int, err error) {
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return 0, err
+	}
+	defer h.Close()
+	// The shim's end must carry only the programs' frames, none of the kernel's.
+	link, err := raise(h, shim, []setting{{"disable_ipv6", "1"}})
+	if err != nil {
+		return 0, err
+	}
+	return link.Attrs().Index, nil
+}
+
+// raisePrograms sets csig0 and the loopback interface up. The calling thread is in the
+// namespace of the programs.
+func raisePrograms(host int) error {
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	lo, err := h.LinkByName("lo")
+	if err == nil {
+		err = h.LinkSetUp(lo)
+	}
+	if err != nil {
+		return fmt.Errorf("set lo up: %w", err)
+	}
+	link, err := raise(h, Interface, []setting{
+		{"router_solicitations", "0"},
+		{"accept_ra", "0"},
+		{"accept_dad", "0"},
+		{"addr_gen_mode", "1"}, // no link-local address
+		{"disable_ipv6", "0"},
+	})
+	if err != nil {
+		return err
+	}
+	return addresses(h, link, host)
+}
+
+// setting is a key of an interface below net.ipv6.conf, and its value.
+type setting struct{ key, value string }
+
+// raise turns the offloads of an interface off, applies settings and sets it up.
+func raise(h *netlink.Handle, name string, settings []setting) (netlink.Link, error) {
+	if err := offloadsOff(name); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, s := range settings {
+		path := "/proc/sys/net/ipv6/conf/" + name + "/" + s.key
+		if err := os.WriteFile(path, []byte(s.value), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("set %s: %w", path, err)
+		}
+	}
+	link, err := h.LinkByName(name)
+	if err == nil {
+		err = h.LinkSetUp(link)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("set %s up: %w", name, err)
+	}
+	return link, nil
 }
 
 // Within runs f on a thread in a network namespace.
@@ -75,69 +193,6 @@ func Within(namespace *os.File, f func() error) (err error) {
 	}()
 	<-done
 	return err
-}
-
-func attach(host int, fabric, shim string, mtu units.Size) (int, error) {
-	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return 0, err
-	}
-	defer h.Close()
-	outer, err := h.LinkByName(fabric)
-	other := wire.MAC(host, 1)
-	if err == nil {
-		err = h.LinkSetHardwareAddr(outer, other[:])
-	}
-	if err != nil {
-		return 0, fmt.Errorf("address of %s: %w", fabric, err)
-	}
-	mac := wire.MAC(host, 0)
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU, attrs.HardwareAddr = Interface, int(mtu), mac[:]
-	attrs.TxQLen = queueLen
-	if err := h.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: shim, PeerMTU: uint32(mtu)}); err != nil {
-		return 0, fmt.Errorf("create veth pair: %w", err)
-	}
-	for _, name := range []string{Interface, shim} {
-		if err := offloadsOff(name); err != nil {
-			return 0, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	// With IPv6 the kernel sends frames of its own on an interface; the shim's end
-	// must carry only the programs' frames.
-	for _, s := range []struct{ name, key, value string }{
-		{shim, "disable_ipv6", "1"},
-		{Interface, "router_solicitations", "0"},
-		{Interface, "accept_ra", "0"},
-		{Interface, "accept_dad", "0"},
-		{Interface, "addr_gen_mode", "1"}, // no link-local address
-		{Interface, "disable_ipv6", "0"},
-	} {
-		path := "/proc/sys/net/ipv6/conf/" + s.name + "/" + s.key
-		if err := os.WriteFile(path, []byte(s.value), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return 0, fmt.Errorf("set %s: %w", path, err)
-		}
-	}
-	index := 0
-	for _, name := range []string{"lo", shim, Interface} {
-		link, err := h.LinkByName(name)
-		if err == nil {
-			err = h.LinkSetUp(link)
-		}
-		if err != nil {
-			return 0, fmt.Errorf("set %s up: %w", name, err)
-		}
-		if name == shim {
-			index = link.Attrs().Index
-		}
-		if name == Interface {
-			err = addresses(h, link, host)
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-	return index, nil
 }
 
 // queueLen is the kernel's queue length for Ethernet. A queueing discipline that a

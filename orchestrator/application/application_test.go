@@ -21,7 +21,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	application.Init()
+	if code, ended := application.Init(); ended {
+		os.Exit(code)
+	}
 	os.Exit(m.Run())
 }
 
@@ -49,20 +51,26 @@ func space(t *testing.T) (file *os.File) {
 }
 
 func TestAttach(t *testing.T) {
-	ns := space(t)
-	err := application.Within(ns, func() error {
+	node := space(t)
+	programs, err := application.NewNetwork()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { programs.Close() })
+	err = application.Within(node, func() error {
 		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "p0", HardwareAddr: []byte{2, 0, 1, 2, 0, 0}}, PeerName: "far"})
 	})
 	if err != nil {
 		t.Skip("no veth: ", err)
 	}
-	index, err := application.Attach(ns, 258, "p0", "p1", 1400)
+	index, err := application.Attach(node, programs, 258, "p1", 1400)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(line ...string) string {
+	run := func(in *os.File, line ...string) string {
+		t.Helper()
 		var out []byte
-		err := application.Within(ns, func() (err error) {
+		err := application.Within(in, func() (err error) {
 			out, err = exec.Command(line[0], line[1:]...).CombinedOutput()
 			return err
 		})
@@ -72,28 +80,32 @@ func TestAttach(t *testing.T) {
 		return string(out)
 	}
 	for _, c := range []struct {
+		in   *os.File
 		line string
 		want []string
 	}{
-		{"ip -d addr show csig0", []string{"mtu 1400", "02:00:01:02:00:00", "inet 10.0.1.3/8", "inet6 fd00:c51c::103/64", "state UP"}},
-		{"ip link show p0", []string{"02:00:01:02:00:01"}},
-		{"ip link show p1", []string{"mtu 1400", fmt.Sprintf("%d: p1@csig0", index), "state UP"}},
-		{"ip addr show lo", []string{"127.0.0.1/8", ",UP,"}},
-		{"ip route", []string{"10.0.0.0/8 dev csig0"}},
+		{programs, "ip -d addr show csig0", []string{"mtu 1400", "02:00:01:02:00:00", "inet 10.0.1.3/8", "inet6 fd00:c51c::103/64", "state UP"}},
+		{node, "ip link show p0", []string{"02:00:01:02:00:00"}},
+		{node, "ip link show p1", []string{"mtu 1400", fmt.Sprintf("%d: p1@", index), "state UP"}},
+		{programs, "ip addr show lo", []string{"127.0.0.1/8", ",UP,"}},
+		{programs, "ip route", []string{"10.0.0.0/8 dev csig0"}},
 	} {
-		got := run(strings.Fields(c.line)...)
+		got := run(c.in, strings.Fields(c.line)...)
 		for _, want := range c.want {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %q in\n%s", c.line, want, got)
 			}
 		}
 	}
-	if got := run("ip", "-6", "addr", "show"); strings.Contains(got, "fe80:") {
+	if got := run(programs, "ip", "-o", "link"); strings.Count(got, "\n") != 2 || strings.Contains(got, "p0") || strings.Contains(got, "p1:") {
+		t.Errorf("the programs see more than lo and csig0:\n%s", got)
+	}
+	if got := run(programs, "ip", "-6", "addr", "show"); strings.Contains(got, "fe80:") {
 		t.Errorf("a link-local address, which would speak for itself:\n%s", got)
 	}
 	if path, err := exec.LookPath("ethtool"); err == nil {
-		for _, name := range []string{"csig0", "p1"} {
-			got := run(path, "-k", name)
+		for name, in := range map[string]*os.File{"csig0": programs, "p1": node} {
+			got := run(in, path, "-k", name)
 			for _, off := range []string{"tx-checksumming", "tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-udp-segmentation", "generic-segmentation-offload", "generic-receive-offload"} {
 				if !strings.Contains(got, off+": off") {
 					t.Errorf("%s: %s is not off:\n%s", name, off, got)
@@ -101,7 +113,7 @@ func TestAttach(t *testing.T) {
 			}
 		}
 	}
-	if _, err := application.Attach(ns, 258, "p0", "p1", 1400); err == nil {
+	if _, err := application.Attach(node, programs, 258, "p1", 1400); err == nil {
 		t.Error("a second interface of the same name was made")
 	}
 }

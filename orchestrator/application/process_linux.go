@@ -16,45 +16,84 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/reaper"
 )
 
-// initArgument is the hidden subcommand of the programs' init.
-const initArgument = "programs-init"
+// initArgument is the hidden subcommand of the programs' init, fileReady the
+// descriptor that the init closes when programs may start.
+const (
+	initArgument = "programs-init"
+	fileReady    = 3
+)
 
-// Init does nothing unless the program was started as the init of a PID namespace.
-// Then it runs the init and does not return. main calls it first of all.
+// Init does nothing unless the program was started as the init of a PID namespace, or
+// by Enter inside a user namespace. Then it does the work of that process; ended is set
+// when the process is to exit with code. main calls it first of all.
 //
-// The init only reaps orphans. All programs of a run and their descendants are in its
-// namespace, and the kernel kills them with it.
-func Init() {
-	if len(os.Args) != 2 || os.Args[1] != initArgument || os.Getpid() != 1 {
-		return
+// The init makes /proc that of its PID namespace, and then only reaps orphans. All
+// programs of a run and their descendants are in its namespace, and the kernel kills
+// them with the init.
+func Init() (code int, ended bool) {
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == initArgument && os.Getpid() == 1:
+		if err := mountProc(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return exitUnentered, true
+		}
+		unix.Close(fileReady)
+		reaper.Run() // does not return
+	case len(os.Args) > 2 && os.Args[1] == enterArgument:
+		return entered(os.Args[2:]), true
 	}
-	reaper.Run() // does not return
+	return 0, false
+}
+
+// mountProc mounts the /proc of this process's PID namespace, in this process's mount
+// namespace alone. What the machine mounts later still appears here. Where the machine
+// hides a part of its own /proc, as some containers do, the kernel refuses the mount.
+// Programs then see the /proc of the machine, as far as it is visible.
+func mountProc() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("make the mounts of programs private: %w", err)
+	}
+	err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	if err != nil && !errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("mount the /proc of programs: %w", err)
+	}
+	return nil
 }
 
 // Local starts programs on this machine's files. Each program is in the network
 // namespace of its host and sees the host's name as hostname. All programs are in one
-// PID namespace, which ends with this process or with Kill.
+// PID namespace, which ends with this process or with Kill, and see its processes in
+// /proc.
 type Local struct {
-	spaces      map[int]*os.File
+	networks    map[int]*os.File
 	environment []string
+	folder      string      // where programs start
 	orders      chan func() // for the thread that starts programs
 	init        *exec.Cmd
 	ended       chan struct{}
+	pids        *os.File // PID namespace of the init
+	mounts      *os.File // its mount namespace
+	closed      sync.Once
 }
 
-// NewLocal returns a starter of programs. spaces are the network namespaces by host
+// NewLocal returns a starter of programs. networks are the network namespaces by host
 // number. NewLocal duplicates the files; the caller may close its own. The programs
 // get the environment of this process and the variables in more. Kill must be called
 // in the end.
-func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
-	l := &Local{spaces: map[int]*os.File{}, environment: slices.Concat(os.Environ(), more), orders: make(chan func()), ended: make(chan struct{})}
-	for host, file := range spaces {
+func NewLocal(networks map[int]*os.File, more ...string) (*Local, error) {
+	l := &Local{networks: map[int]*os.File{}, environment: slices.Concat(os.Environ(), more), orders: make(chan func()), ended: make(chan struct{})}
+	folder, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("namespace for programs: %w", err)
+	}
+	l.folder = folder
+	for host, file := range networks {
 		fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			l.close()
 			return nil, fmt.Errorf("network namespace of host %d: %w", host, err)
 		}
-		l.spaces[host] = os.NewFile(uintptr(fd), file.Name())
+		l.networks[host] = os.NewFile(uintptr(fd), file.Name())
 	}
 	started := make(chan error)
 	// The kernel ends the init with the thread that started it.
@@ -78,28 +117,63 @@ func NewLocal(spaces map[int]*os.File, more ...string) (*Local, error) {
 	return l, nil
 }
 
-// begin starts the init in a new PID namespace. Processes that this thread starts
-// afterwards are in that namespace too.
+// begin starts the init in a new PID namespace and a new mount namespace. Processes
+// that this thread starts afterwards are in both.
 func (l *Local) begin() error {
-	l.init = exec.Command("/proc/self/exe", initArgument)
-	l.init.Args[0] = os.Args[0]
-	l.init.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true, Cloneflags: unix.CLONE_NEWPID}
-	if err := l.init.Start(); err != nil {
+	ready, closing, err := os.Pipe()
+	if err != nil {
 		return err
 	}
-	space, err := os.Open(fmt.Sprintf("/proc/%d/ns/pid", l.init.Process.Pid))
-	if err == nil {
-		err = unix.Setns(int(space.Fd()), unix.CLONE_NEWPID)
-		space.Close()
-	}
+	defer ready.Close()
+	stderr := new(prefix)
+	l.init = exec.Command("/proc/self/exe", initArgument)
+	l.init.Args[0] = os.Args[0]
+	l.init.ExtraFiles, l.init.Stderr = []*os.File{closing}, stderr
+	l.init.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true, Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+	err = l.init.Start()
+	closing.Close()
 	if err != nil {
-		l.init.Process.Kill() //nolint:errcheck // the first error says more
+		return err
 	}
 	go func() {
 		l.init.Wait() //nolint:errcheck // it is killed
 		close(l.ended)
 	}()
-	return err
+	ready.Read(make([]byte, 1)) //nolint:errcheck // the end of the file, as the init is ready or has ended
+	if err := l.enter(); err != nil {
+		l.init.Process.Kill() //nolint:errcheck // the first error says more
+		<-l.ended
+		if stderr.b != nil {
+			return fmt.Errorf("%s (%w)", stderr.b, err)
+		}
+		return err
+	}
+	return nil
+}
+
+// enter makes this thread start processes in the namespaces of the init.
+func (l *Local) enter() (err error) {
+	for _, space := range []struct {
+		file **os.File
+		name string
+	}{{&l.pids, "pid"}, {&l.mounts, "mnt"}} {
+		if *space.file, err = os.Open(fmt.Sprintf("/proc/%d/ns/%s", l.init.Process.Pid, space.name)); err != nil {
+			return err
+		}
+	}
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return err
+	}
+	return errors.Join(unix.Setns(int(l.pids.Fd()), unix.CLONE_NEWPID), unix.Setns(int(l.mounts.Fd()), unix.CLONE_NEWNS))
+}
+
+// prefix keeps the first bytes that a process writes.
+type prefix struct{ b []byte }
+
+func (p *prefix) Write(b []byte) (int, error) {
+	const most = 1000
+	p.b = append(p.b, b[:min(len(b), most-len(p.b))]...)
+	return len(b), nil
 }
 
 // Start implements Starter.
@@ -112,6 +186,7 @@ func (l *Local) Start(p Program, output *os.File) (Process, error) {
 	cmd.Args[0] = p.Args[0]
 	cmd.Env = slices.Concat(l.environment, []string{process.EnvironmentNode + "=" + p.Name})
 	cmd.Stdout, cmd.Stderr = output, output
+	cmd.Dir = l.folder
 	// A session of its own: Ctrl-C on the terminal is csiglab's to handle. The program
 	// dies with the init. Pdeathsig does not work: its parent is not in its namespace.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -128,7 +203,7 @@ func (l *Local) Start(p Program, output *os.File) (Process, error) {
 }
 
 func (l *Local) start(p Program, cmd *exec.Cmd) error {
-	if err := unix.Setns(int(l.spaces[p.Host].Fd()), unix.CLONE_NEWNET); err != nil {
+	if err := unix.Setns(int(l.networks[p.Host].Fd()), unix.CLONE_NEWNET); err != nil {
 		return err
 	}
 	if err := unix.Unshare(unix.CLONE_NEWUTS); err != nil {
@@ -140,7 +215,7 @@ func (l *Local) start(p Program, cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// Kill implements Starter. Nothing can be started afterwards.
+// Kill implements Starter. Nothing can be started afterwards. It may be repeated.
 func (l *Local) Kill() {
 	l.init.Process.Kill() //nolint:errcheck // it may have ended
 	<-l.ended
@@ -148,9 +223,13 @@ func (l *Local) Kill() {
 }
 
 func (l *Local) close() {
-	for _, file := range l.spaces {
-		file.Close()
-	}
+	l.closed.Do(func() {
+		for _, file := range l.networks {
+			file.Close()
+		}
+		l.pids.Close() //nolint:errcheck // nil where it has not been opened
+		l.mounts.Close()
+	})
 }
 
 type local struct {

@@ -17,6 +17,8 @@ package backend
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -110,8 +112,14 @@ type Control struct {
 	// Records receives the records of the nodes while the run goes on, from several
 	// goroutines at once.
 	Records metrics.Consumer
+	// Entrance is the socket, of type unixpacket, at which other processes ask to start
+	// commands in the nodes' networks. The run closes it. It needs real time.
+	Entrance *net.UnixListener
 	// Note receives remarks for the user about the backend's own work.
 	Note func(text string)
+	// Waiting receives what the backend has been waiting for, once that takes some
+	// seconds, from several goroutines at once.
+	Waiting func(text string)
 }
 
 // Consumer returns Records, or a consumer that keeps nothing.
@@ -120,6 +128,13 @@ func (c *Control) Consumer() metrics.Consumer {
 		return metrics.Consumers(nil)
 	}
 	return c.Records
+}
+
+// SayWaiting passes to Waiting what the backend waits for.
+func (c *Control) SayWaiting(format string, args ...any) {
+	if c.Waiting != nil {
+		c.Waiting("waiting for " + fmt.Sprintf(format, args...))
+	}
 }
 
 // Outcome is the result of a run besides its records. It is plain data.
@@ -258,6 +273,9 @@ type Place struct {
 	Interfaces []int    // by port: index in that namespace; 0 or missing: there is none yet
 	Container  string   // name of its container, if it has one
 	Sidecar    string   // name of the container of its programs, if they have one
+	// Programs is the network namespace of the programs of a host that has them. Where
+	// the backend makes none, the driver does.
+	Programs *os.File
 }
 
 // Launcher starts processes in the nodes of a deployment.

@@ -26,10 +26,12 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 	if err := c.deployed(d, r, nil); err != nil {
 		return nil, err
 	}
-	programs, err := newPrograms(ctx, d, r, c.Hold)
+	local, err := startLocal(d, r, c)
 	if err != nil {
 		return nil, err
 	}
+	defer local.stop()
+	programs := newPrograms(ctx, d, r, c.Hold, local)
 	if programs != nil {
 		defer programs.Stop()
 	}
@@ -55,34 +57,59 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 
 // newPrograms returns the programs of the run, nil without any. Stop must be called
 // in the end.
-func newPrograms(ctx context.Context, d *Deployment, r *Run, hold <-chan struct{}) (*application.Set, error) {
+func newPrograms(ctx context.Context, d *Deployment, r *Run, hold <-chan struct{}, local *localPrograms) *application.Set {
 	if len(r.Plan.Programs) == 0 {
-		return nil, nil
+		return nil
 	}
 	starter := d.Programs(ctx)
 	if starter == nil {
-		local, err := localStarter(d, r)
-		if err != nil {
-			return nil, err
-		}
 		starter = local
 	}
 	set := application.NewSet(r.programs(), *r.Wall, r.Plan.End, starter)
 	set.Hold(hold)
-	return set, nil
+	return set
 }
 
-// localStarter returns the starter of programs on this machine's files.
-func localStarter(d *Deployment, r *Run) (*application.Local, error) {
-	spaces := map[int]*os.File{}
-	for _, host := range r.Plan.ApplicationHosts() {
-		spaces[host] = d.Nodes[host].Network
+// localPrograms are the programs of a run in real time on this machine's files, and the
+// commands that other processes start in the nodes' networks.
+type localPrograms struct {
+	*application.Local
+	server *application.Server
+}
+
+// startLocal makes the namespaces for such programs, and serves the entrance of the
+// run. It returns nil for a run under lockstep, which takes no programs.
+func startLocal(d *Deployment, r *Run, c Control) (*localPrograms, error) {
+	if r.Wall == nil {
+		return nil, nil
 	}
-	local, err := application.NewLocal(spaces, runs.EnvironmentRun+"="+r.ID)
+	networks, byName := map[int]*os.File{}, map[string]application.Network{}
+	for i, n := range d.Nodes {
+		if networks[i] = n.Programs; n.Programs == nil {
+			networks[i] = n.Network
+		}
+		byName[n.Name] = application.Network{File: networks[i], Fabric: n.Programs == nil}
+	}
+	local, err := application.NewLocal(networks, runs.Environment(r.ID)...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return local, nil
+	p := &localPrograms{Local: local}
+	if c.Entrance != nil {
+		p.server = local.Serve(c.Entrance, byName)
+	}
+	return p, nil
+}
+
+// stop ends the programs and commands that are left.
+func (p *localPrograms) stop() {
+	if p == nil {
+		return
+	}
+	if p.server != nil {
+		p.server.Close()
+	}
+	p.Kill()
 }
 
 // programs returns the run's programs as they are started.
@@ -123,6 +150,9 @@ func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int) error {
 	for i, n := range d.Nodes {
 		at := &nodes[i]
 		at.PID, at.Container, at.Application, at.Network = n.PID, n.Container, n.Sidecar, n.Network.Name()
+		if n.Programs != nil {
+			at.Programs = n.Programs.Name()
+		}
 		if pid, ok := pids[i]; ok {
 			at.PID = pid
 		}

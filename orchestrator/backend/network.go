@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/orchestrator/application"
@@ -11,8 +12,9 @@ import (
 
 // network is the nodes' namespaces, joined and ready to carry frames.
 type network struct {
-	run    *Run
-	spaces []*space // by node
+	run      *Run
+	spaces   []*space   // by node
+	programs []*os.File // namespaces of programs that the driver has made
 }
 
 // buildNetwork makes the links that are missing in the deployment, attaches the
@@ -23,12 +25,13 @@ func buildNetwork(d *Deployment, r *Run) (_ *network, err error) {
 		return nil, err
 	}
 	n := &network{run: r, spaces: spaces}
+	attach := func() error { return n.attach(d) }
 	defer func() {
 		if err != nil {
 			n.close()
 		}
 	}()
-	for _, build := range []func() error{n.connect, n.attach, n.shape, n.settle} {
+	for _, build := range []func() error{n.connect, attach, n.shape, n.settle} {
 		if err := build(); err != nil {
 			return nil, err
 		}
@@ -36,7 +39,12 @@ func buildNetwork(d *Deployment, r *Run) (_ *network, err error) {
 	return n, nil
 }
 
-func (n *network) close() { closeSpaces(n.spaces) }
+func (n *network) close() {
+	closeSpaces(n.spaces)
+	for _, file := range n.programs {
+		file.Close()
+	}
+}
 
 // connect makes the missing links.
 func (n *network) connect() error {
@@ -53,11 +61,19 @@ func (n *network) connect() error {
 }
 
 // attach gives the hosts that run programs the interface of the programs, whose
-// other end is a port of the host's node.
-func (n *network) attach() error {
+// other end is a port of the host's node. The interface is in a namespace of its own,
+// where the deployment has none.
+func (n *network) attach(d *Deployment) error {
 	for _, host := range n.run.Plan.ApplicationHosts() {
-		s := n.spaces[host]
-		index, err := application.Attach(s.file, host, s.port(shim.NIC), s.port(shim.Application), n.run.Plan.ApplicationMTU)
+		s, place := n.spaces[host], &d.Nodes[host]
+		if place.Programs == nil {
+			file, err := application.NewNetwork()
+			if err != nil {
+				return fmt.Errorf("%w: node %s: %w", ErrUnavailable, s.name, err)
+			}
+			n.programs, place.Programs = append(n.programs, file), file
+		}
+		index, err := application.Attach(s.file, place.Programs, host, s.port(shim.Application), n.run.Plan.ApplicationMTU)
 		if err != nil {
 			return fmt.Errorf("node %s: %w", s.name, err)
 		}

@@ -26,6 +26,12 @@ func Perform(ctx context.Context, rt Runtime, r *Run, c Control) (*Outcome, erro
 	if err != nil {
 		return nil, err
 	}
+	if r.Wall != nil {
+		if c.Entrance, err = entry.Entrance(); err != nil {
+			return nil, errors.Join(err, entry.Remove())
+		}
+		defer c.Entrance.Close()
+	}
 	deployed := c.Deployed
 	c.Deployed = func(nodes []runs.Node, links []runs.Link) error {
 		if err := entry.Describe(nodes, links); err != nil {

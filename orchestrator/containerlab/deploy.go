@@ -116,6 +116,9 @@ func (d *deployment) deploy(lab *Lab) error {
 	for i, n := range lab.Graph.Nodes {
 		names[i] = n.Name
 	}
+	for _, s := range lab.Sidecars {
+		names = append(names, lab.sidecarName(s))
+	}
 	// To make links is mostly waiting for the kernel; to make containers is limited by the processors.
 	wired := make(chan error, 1)
 	go func() {
@@ -126,15 +129,7 @@ func (d *deployment) deploy(lab *Lab) error {
 		wired <- err
 	}()
 	workers := uint(workersPerCPU * runtime.NumCPU())
-	err = c.DeployNodes(d.ctx, names, workers)
-	if err == nil { // a container that shares the network of another starts after it
-		names = names[:0]
-		for _, s := range lab.Sidecars {
-			names = append(names, lab.sidecarName(s))
-		}
-		err = c.DeployNodes(d.ctx, names, workers)
-	}
-	if err != nil {
+	if err = c.DeployNodes(d.ctx, names, workers); err != nil {
 		d.end(err)
 	}
 	return errors.Join(err, <-wired)

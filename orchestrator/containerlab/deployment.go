@@ -27,7 +27,7 @@ type deployment struct {
 	ctx      context.Context // of the deployment
 	end      context.CancelCauseFunc
 	settings map[string]*NodeSettings
-	sidecars map[string]string // sidecar's name -> name of the node whose network it shares
+	sidecars map[string]string // sidecar's name -> name of its node
 	sysctls  map[string]string
 
 	mu      sync.Mutex
@@ -78,8 +78,8 @@ func (d *deployment) Init(options ...clab.RuntimeOption) error {
 // WithMgmtNet does not look for a management network: there is none.
 func (d *deployment) WithMgmtNet(*types.MgmtNet) {}
 
-// requestTime bounds a request to make or start something.
-const requestTime = 2 * time.Minute
+// requestTime bounds a request to make or start something, of an engine that answers.
+const requestTime = time.Minute
 
 // request returns a context for a request, and an error if the deployment has ended.
 // A request under way is not cancelled when the deployment ends: the engine could
@@ -88,7 +88,7 @@ func (d *deployment) request() (context.Context, context.CancelFunc, error) {
 	if err := d.ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), requestTime)
+	ctx, cancel := d.engine.bound(context.WithoutCancel(d.ctx), requestTime)
 	return ctx, cancel, nil
 }
 
@@ -149,10 +149,7 @@ func (d *deployment) create(n *types.NodeConfig) (string, error) {
 		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m"}},
 	}
 	if beside := d.sidecars[n.ShortName]; beside != "" {
-		d.mu.Lock()
-		host.NetworkMode = container.NetworkMode("container:" + d.started[beside].id)
-		d.mu.Unlock()
-		host.Sysctls, config.Hostname, config.NetworkDisabled = nil, "", false // the container of the network has them
+		config.Hostname = beside
 		config.Entrypoint = []string{n.Entrypoint}
 		host.Tmpfs = map[string]string{"/tmp": ""} // programs may want to write somewhere
 	}

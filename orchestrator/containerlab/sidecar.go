@@ -18,8 +18,9 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Sidecar is a container beside that of a node, in the same network namespace. It runs
-// the user's programs from the user's image. Its init is the host program, which
+// Sidecar is a container beside that of a node. It runs the user's programs from the
+// user's image. Its network namespace is its own and is empty when it starts: the
+// programs see no port of the node. Its init is the host program, which
 // waits: the user's image may have no program that does.
 type Sidecar struct {
 	Node  int // index in Lab.Nodes

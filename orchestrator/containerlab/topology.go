@@ -47,15 +47,14 @@ type fileDefaults struct {
 }
 
 type fileNode struct {
-	Image       string            `yaml:"image"`
-	Group       string            `yaml:"group"`
-	NetworkMode string            `yaml:"network-mode,omitempty"`
-	Entrypoint  string            `yaml:"entrypoint,omitempty"`
-	Cmd         string            `yaml:"cmd,omitempty"`
-	Env         map[string]string `yaml:"env,omitempty"`
-	Binds       []string          `yaml:"binds,omitempty"`
-	Labels      map[string]string `yaml:"labels,omitempty"`
-	Memory      string            `yaml:"memory"`
+	Image      string            `yaml:"image"`
+	Group      string            `yaml:"group"`
+	Entrypoint string            `yaml:"entrypoint,omitempty"`
+	Cmd        string            `yaml:"cmd,omitempty"`
+	Env        map[string]string `yaml:"env,omitempty"`
+	Binds      []string          `yaml:"binds,omitempty"`
+	Labels     map[string]string `yaml:"labels,omitempty"`
+	Memory     string            `yaml:"memory"`
 }
 
 type fileLink struct {
@@ -136,7 +135,7 @@ func (lab *Lab) render() ([]byte, error) {
 	for _, sidecar := range lab.Sidecars {
 		s := sidecar.settings()
 		f.Topology.Nodes = append(f.Topology.Nodes, yaml.MapItem{Key: lab.sidecarName(sidecar), Value: fileNode{
-			Image: s.Image, Group: "programs", NetworkMode: "container:" + lab.Graph.Nodes[sidecar.Node].Name,
+			Image: s.Image, Group: "programs",
 			Entrypoint: sidecarInit, Cmd: quote(s.Cmd), Binds: s.Binds, Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
 		}})
 	}

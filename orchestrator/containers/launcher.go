@@ -39,7 +39,12 @@ func (l *launcher) deployment() (*backend.Deployment, error) {
 	}
 	for i, host := range l.run.Plan.ApplicationHosts() {
 		if i < len(l.deployed.Sidecars) {
-			d.Nodes[host].Sidecar = l.deployed.Sidecars[i].Name
+			sidecar := l.deployed.Sidecars[i]
+			network, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", sidecar.PID))
+			if err != nil {
+				return d, fmt.Errorf("container %s: %w", sidecar.Name, err)
+			}
+			d.Nodes[host].Sidecar, d.Nodes[host].Programs = sidecar.Name, network
 		}
 	}
 	return d, nil
@@ -48,8 +53,11 @@ func (l *launcher) deployment() (*backend.Deployment, error) {
 // closeNetworks closes the nodes' namespaces. A namespace that is held open outlives
 // its container.
 func closeNetworks(d *backend.Deployment) {
-	for _, n := range d.Nodes {
+	for i, n := range d.Nodes {
 		n.Network.Close()
+		if n.Sidecar != "" {
+			d.Nodes[i].Programs.Close()
+		}
 	}
 }
 

@@ -92,7 +92,7 @@ func testPrograms(t *testing.T, docker *client.Client) {
 			}
 			// The topology that is written names both containers of a host.
 			text, err := os.ReadFile(filepath.Join(f.Dir, "tcp.clab.yml"))
-			if has := strings.Contains(string(text), "network-mode: container:h0"); err != nil || has != (line != "") {
+			if has := strings.Contains(string(text), "h0-programs:"); err != nil || has != (line != "") {
 				t.Errorf("%v: the topology has the programs' container: %v\n%s", err, has, text)
 			}
 		})

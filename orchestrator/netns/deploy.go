@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/internal/crash"
 	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/backend"
@@ -31,7 +31,7 @@ func deploy(o *order) (*backend.Deployment, *launcher, error) {
 	l := &launcher{order: o, home: home, alive: os.NewFile(fileAlive, "alive"), affinity: newAffinity(o.Run.Plan.Graph)}
 	d := &backend.Deployment{Port: portName, Folder: o.Run.Folder, Launcher: l}
 	for _, n := range o.Run.Plan.Graph.Nodes {
-		file, err := newNamespace()
+		file, err := application.NewNetwork()
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: node %s: %w", backend.ErrUnavailable, n.Name, err)
 		}
@@ -39,35 +39,6 @@ func deploy(o *order) (*backend.Deployment, *launcher, error) {
 		d.Nodes = append(d.Nodes, backend.Place{Name: n.Name, Network: file})
 	}
 	return d, l, nil
-}
-
-// newNamespace creates a network namespace without IPv6, which would send frames of
-// its own as soon as an interface comes up. The file keeps the namespace alive.
-func newNamespace() (file *os.File, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: no other goroutine may get the thread
-		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			err = fmt.Errorf("new namespace: %w", err)
-			return
-		}
-		for _, which := range []string{"default", "all"} {
-			path := "/proc/sys/net/ipv6/conf/" + which + "/disable_ipv6"
-			if e := os.WriteFile(path, []byte("1"), 0); e != nil && !errors.Is(e, os.ErrNotExist) {
-				err = fmt.Errorf("disable IPv6: %w", e)
-				return
-			}
-		}
-		fd, e := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if e != nil {
-			err = fmt.Errorf("new namespace: %w", e)
-			return
-		}
-		file = os.NewFile(uintptr(fd), fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd))
-	}()
-	<-done
-	return file, err
 }
 
 // launcher starts the nodes' processes. Only the supervisor's main thread may use it:
@@ -89,7 +60,7 @@ func (l *launcher) Start(_ context.Context, node int, spec *process.Spec, shared
 	if g.Nodes[node].Kind == topologies.Host {
 		line = l.order.HostProgram
 	}
-	stderr := new(tail)
+	stderr := new(crash.Stderr)
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), runs.EnvironmentNode+"="+g.Nodes[node].Name)
 	cmd.Stderr = stderr
@@ -122,7 +93,7 @@ func (l *launcher) startIn(node int, cmd *exec.Cmd) error {
 
 // waiter waits for a process in the background. It returns the function for
 // backend.Process.Wait.
-func (l *launcher) waiter(cmd *exec.Cmd, stderr *tail) func(reported bool) string {
+func (l *launcher) waiter(cmd *exec.Cmd, stderr *crash.Stderr) func(reported bool) string {
 	ended := make(chan error, 1)
 	l.waiting.Go(func() { ended <- cmd.Wait() })
 	return func(reported bool) string {
@@ -134,9 +105,9 @@ func (l *launcher) waiter(cmd *exec.Cmd, stderr *tail) func(reported bool) strin
 			if status.Signaled() {
 				return fmt.Sprintf("was killed by signal %d (%v)", status.Signal(), status.Signal())
 			}
-			return fmt.Sprintf("ended with code %d: %s", status.ExitStatus(), stderr.text())
+			return fmt.Sprintf("ended with code %d: %s", status.ExitStatus(), stderr.Words())
 		case err != nil || !reported:
-			return "ended without a result: " + stderr.text()
+			return "ended without a result: " + stderr.Words()
 		}
 		return ""
 	}

@@ -3,11 +3,14 @@ package netns
 import (
 	"context"
 	"encoding/gob"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"runtime"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +26,7 @@ const (
 	fileOrder    = 3
 	fileMessages = 4
 	fileAlive    = 5
+	fileEntrance = 6 // of a run in real time: the listener of backend.Control.Entrance
 )
 
 // supervisable reports whether the program has called Supervise. A program that has
@@ -34,7 +38,9 @@ var supervisable bool
 // the supervisor and exits. main calls it first of all.
 func Supervise() {
 	supervisable = true
-	application.Init()
+	if code, ended := application.Init(); ended {
+		os.Exit(code)
+	}
 	if len(os.Args) != 2 || os.Args[1] != supervisorArgument || os.Getenv(runs.EnvironmentRun) == "" {
 		return
 	}
@@ -42,26 +48,47 @@ func Supervise() {
 	for _, fd := range []int{fileOrder, fileMessages, fileAlive} {
 		unix.CloseOnExec(fd)
 	}
-	in, out := os.NewFile(fileOrder, "order"), gob.NewEncoder(os.NewFile(fileMessages, "messages"))
+	in, out := os.NewFile(fileOrder, "order"), &sender{to: gob.NewEncoder(os.NewFile(fileMessages, "messages"))}
+	go out.showLife()
 	var o order
 	err := gob.NewDecoder(in).Decode(&o)
 	var last message
 	if err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
-		last, err = carryOut(ctx, &o, in, out)
+		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGHUP)
+		last, err = carryOut(ctx, &o, in, out.send)
 		stop()
 	}
 	if err != nil {
 		last = message{Failure: asFailure(err)}
 	}
-	if out.Encode(last) != nil {
+	if out.send(last) != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
+// sender sends messages to csiglab, for several goroutines.
+type sender struct {
+	mu sync.Mutex
+	to *gob.Encoder
+}
+
+func (s *sender) send(m message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Encode(m)
+}
+
+// showLife sends a message now and then, which says only that the supervisor runs. It
+// returns when csiglab is gone.
+func (s *sender) showLife() {
+	for s.send(message{Alive: true}) == nil {
+		time.Sleep(aliveEvery)
+	}
+}
+
 // carryOut carries out an order. in is open for as long as a run is held.
-func carryOut(ctx context.Context, o *order, in *os.File, out *gob.Encoder) (last message, err error) {
+func carryOut(ctx context.Context, o *order, in *os.File, out func(message) error) (last message, err error) {
 	d, l, err := deploy(o)
 	if err != nil {
 		return last, err
@@ -72,11 +99,8 @@ func carryOut(ctx context.Context, o *order, in *os.File, out *gob.Encoder) (las
 		return last, err
 	}
 	// If csiglab dies, who reads the messages, the supervisor dies too.
-	var mu sync.Mutex
 	send := func(m message) {
-		mu.Lock()
-		defer mu.Unlock()
-		out.Encode(m) //nolint:errcheck // see above
+		out(m) //nolint:errcheck // see above
 	}
 	control := backend.Control{
 		Deployed: func(nodes []runs.Node, links []runs.Link) error {
@@ -87,11 +111,28 @@ func carryOut(ctx context.Context, o *order, in *os.File, out *gob.Encoder) (las
 		Started:  func() { send(message{Started: true}) },
 		Progress: func(now units.Time, _ float64) { send(message{Now: now}) },
 	}
+	if o.Run.Wall != nil {
+		if control.Entrance, err = entrance(); err != nil {
+			return last, err
+		}
+	}
 	if o.Run.Held {
 		control.Hold = untilEnd(in)
 	}
 	last.Outcome, err = backend.Drive(ctx, d, &o.Run, control)
 	return last, err
+}
+
+// entrance returns the listener that csiglab has handed over.
+func entrance() (*net.UnixListener, error) {
+	unix.CloseOnExec(fileEntrance)
+	file := os.NewFile(fileEntrance, "entrance")
+	defer file.Close() // the listener has a copy
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return nil, fmt.Errorf("socket of the programs: %w", err)
+	}
+	return listener.(*net.UnixListener), nil
 }
 
 // consumer is a metrics.Consumer made of a function.

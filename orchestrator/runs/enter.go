@@ -1,88 +1,70 @@
 package runs
 
 import (
-	"errors"
 	"fmt"
+	"net"
 	"os"
-	"os/exec"
-	"runtime"
-	"slices"
+	"path/filepath"
 	"strings"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/nodes/emu/process"
 )
 
-// Environment variables of a run's processes on this machine: the run's id, by which
-// they are found, and the node's name.
+// Environment variables of a run's processes on this machine: the run's id, the node's
+// name, and the folder of the list of runs, by which a csiglab that a program starts
+// finds its own run.
 const (
 	EnvironmentRun  = "CSIGLAB_RUN"
 	EnvironmentNode = process.EnvironmentNode
+	EnvironmentList = "CSIGLAB_LIST"
 )
 
 // Marks reports whether a variable, as name=value, is one of those.
 func Marks(variable string) bool {
-	return strings.HasPrefix(variable, EnvironmentRun+"=") || strings.HasPrefix(variable, EnvironmentNode+"=")
-}
-
-// CommandError reports a command that cannot be run in a node.
-type CommandError struct {
-	Command string
-	Err     error
-}
-
-func (e *CommandError) Error() string { return fmt.Sprintf("%s: %v", e.Command, e.Err) }
-
-func (e *CommandError) Unwrap() error { return e.Err }
-
-// Enter replaces this process by a command, of at least one word, in the network
-// namespace of a node, with the machine's files. The command belongs to the run and
-// is killed at the run's end. It has this process's input, output, signals and exit
-// code. Enter returns only if it fails: with a *CommandError if the command is at
-// fault.
-func (r *Run) Enter(n Node, command, env []string) error {
-	env = slices.DeleteFunc(slices.Clone(env), Marks)
-	env = append(env, EnvironmentRun+"="+r.ID, EnvironmentNode+"="+n.Name)
-	path, err := exec.LookPath(command[0])
-	if err != nil {
-		var e *exec.Error
-		if errors.As(err, &e) {
-			err = e.Err
+	for _, name := range []string{EnvironmentRun, EnvironmentNode, EnvironmentList} {
+		if strings.HasPrefix(variable, name+"=") {
+			return true
 		}
-		return &CommandError{command[0], err}
 	}
-	if n.User != "" {
-		return enterUser(n, path, command, env)
-	}
-	runtime.LockOSThread() // the command inherits the namespace of the thread
-	defer runtime.UnlockOSThread()
-	space, err := os.Open(n.Network)
-	if err != nil {
-		return fmt.Errorf("node %s: enter its network namespace: %w", n.Name, err)
-	}
-	home, err := os.Open("/proc/thread-self/ns/net")
-	if err != nil {
-		return fmt.Errorf("node %s: %w", n.Name, err)
-	}
-	if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("node %s: enter its network namespace: %w", n.Name, err)
-	}
-	err = &CommandError{command[0], syscall.Exec(path, command, env)}
-	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
-		runtime.LockOSThread() // the thread ends with the goroutine
-	}
-	return err
+	return false
 }
 
-// enterUser enters a node of an unprivileged run. A process with several threads, such
-// as this one, cannot enter a user namespace (setns(2)); nsenter of util-linux can.
-func enterUser(n Node, path string, command, env []string) error {
-	nsenter, err := exec.LookPath("nsenter")
-	if err != nil {
-		return fmt.Errorf("node %s: to enter it without being root needs the program nsenter, of the package util-linux", n.Name)
-	}
-	args := append([]string{"nsenter", "--user=" + n.User, "--net=" + n.Network, "--preserve-credentials", "--", path}, command[1:]...)
-	return fmt.Errorf("node %s: %s: %w", n.Name, nsenter, syscall.Exec(nsenter, args, env))
+// Environment returns the variables of a program of a run, as name=value, besides
+// EnvironmentNode.
+func Environment(id string) []string {
+	return []string{EnvironmentRun + "=" + id, EnvironmentList + "=" + folder()}
 }
+
+// entrance is the socket at which other processes enter the networks of a run's nodes.
+func entrance(id string) string { return filepath.Join(folder(), id+enterSuffix) }
+
+// Entrance opens the socket at which Dial calls a run of this process.
+func (e *Entry) Entrance() (listen *net.UnixListener, err error) {
+	err = at(entrance(e.run.ID), func(path string) (err error) {
+		listen, err = net.ListenUnix("unixpacket", &net.UnixAddr{Net: "unixpacket", Name: path})
+		if err == nil {
+			listen.SetUnlinkOnClose(false) // the path is of the folder's descriptor
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("run %s: open the socket of its programs: %w", e.run.ID, err)
+	}
+	return listen, nil
+}
+
+// Dial calls the process that hands out the networks of a run's nodes.
+func (r *Run) Dial() (call *net.UnixConn, err error) {
+	err = at(entrance(r.ID), func(path string) (err error) {
+		call, err = net.DialUnix("unixpacket", nil, &net.UnixAddr{Net: "unixpacket", Name: path})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("run %s takes no programs (%w)", r.ID, err)
+	}
+	return call, nil
+}
+
+// inherited returns the folder of the list that the program's run has given it, "" for
+// a process that no run has started.
+func inherited() string { return os.Getenv(EnvironmentList) }

@@ -17,12 +17,13 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 )
 
-// The list is a folder with a file ID.json for each run, and the socket ID.sock of a
-// lab that is held. The folder exists only while something is in it.
+// The list is a folder with a file ID.json for each run, the socket ID.sock of a lab
+// that is held, and the socket ID.enter of a run that takes commands. The folder exists only while something is in it.
 const (
 	entrySuffix  = ".json"
 	freshSuffix  = ".json.new" // while the entry is written
 	socketSuffix = ".sock"
+	enterSuffix  = ".enter" // the socket at which commands enter the run
 )
 
 // isID reports whether a text can be the id of a run.
@@ -44,6 +45,8 @@ func (d Damaged) Error() string { return fmt.Sprintf("%s: %v", d.File, d.Err) }
 // folder returns the directory of the list, which is one user's.
 func folder() string {
 	switch dir := os.Getenv("XDG_RUNTIME_DIR"); {
+	case inherited() != "":
+		return inherited()
 	case os.Geteuid() == 0:
 		return "/run/csiglab"
 	case dir != "":
@@ -149,7 +152,7 @@ func record(r Run) error {
 func forget(id string) error {
 	err := locked(false, func() error {
 		var errs []error
-		for _, suffix := range []string{entrySuffix, freshSuffix, socketSuffix} {
+		for _, suffix := range []string{entrySuffix, freshSuffix, socketSuffix, enterSuffix} {
 			errs = append(errs, os.RemoveAll(filepath.Join(folder(), id+suffix)))
 		}
 		return errors.Join(errs...)
@@ -169,16 +172,8 @@ func tidy() (removed []string, err error) {
 			return err
 		}
 		for _, f := range files {
-			// While the list is locked, no entry is being written.
-			id, fresh := strings.CutSuffix(f.Name(), freshSuffix)
-			if !fresh {
-				var isSocket bool
-				if id, isSocket = strings.CutSuffix(f.Name(), socketSuffix); !isSocket {
-					continue
-				}
-				if _, err := os.Lstat(file(id)); err == nil {
-					continue
-				}
+			if !orphan(f.Name()) {
+				continue
 			}
 			name := filepath.Join(folder(), f.Name())
 			if err := os.RemoveAll(name); err != nil {
@@ -189,6 +184,21 @@ func tidy() (removed []string, err error) {
 		return nil
 	})
 	return removed, err
+}
+
+// orphan reports whether a file in the folder of the list, which is locked, belongs to no
+// entry.
+func orphan(name string) bool {
+	if strings.HasSuffix(name, freshSuffix) {
+		return true // no entry is being written now
+	}
+	for _, suffix := range []string{socketSuffix, enterSuffix} {
+		if id, ok := strings.CutSuffix(name, suffix); ok {
+			_, err := os.Lstat(file(id))
+			return errors.Is(err, fs.ErrNotExist)
+		}
+	}
+	return false
 }
 
 // entries reads the list. An entry that cannot be read does not hide the others.

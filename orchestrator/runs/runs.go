@@ -67,6 +67,7 @@ type Node struct {
 	Application string      `json:"application,omitempty"` // name of the container of its programs
 	Addresses   []string    `json:"addresses,omitempty"`   // of a host, in the fabric: IPv4, and IPv6 where programs run
 	Network     string      `json:"network"`               // file of its network namespace
+	Programs    string      `json:"programs,omitempty"`    // file of the network namespace of its programs, which has csig0 alone
 	User        string      `json:"user,omitempty"`        // file of the user namespace that owns Network; empty: the machine's
 	Interfaces  []Interface `json:"interfaces"`            // by port
 }

@@ -7,7 +7,9 @@ package labs
 
 import (
 	"context"
+	"slices"
 
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -29,11 +31,17 @@ func Clean(ctx context.Context, which string, how runs.Cleaner) ([]string, error
 }
 
 // Enter runs a command in the network of a node. Where the programs of a host have a
-// container of their own, Enter runs the command there and returns its exit code.
-// Elsewhere the command replaces this process, and Enter returns only with an error.
+// container of their own, Enter runs the command there; elsewhere it does what
+// application.Enter does. It returns the command's exit code.
 func Enter(r *runs.Run, n runs.Node, command, env []string) (code int, err error) {
 	if n.Application == "" {
-		return 0, r.Enter(n, command, env)
+		call, err := r.Dial()
+		if err != nil {
+			return 0, err
+		}
+		env = slices.DeleteFunc(slices.Clone(env), runs.Marks)
+		env = append(slices.Concat(env, runs.Environment(r.ID)), runs.EnvironmentNode+"="+n.Name)
+		return application.Enter(call, n.Name, command, env)
 	}
 	// Signals go to the command and do not end the wait for it.
 	return containers.Exec(context.Background(), r, n, command)
