@@ -139,7 +139,9 @@ var attacks = []struct {
 }{
 	{"short", func(ours, _ []byte, _ int64) []byte { return ours[:20] }},
 	{"without a trailer", func(ours, _ []byte, _ int64) []byte { return ours[:len(ours)-emu.TrailerLen] }},
-	{"damaged", func(ours, _ []byte, _ int64) []byte { return append(bytes.Clone(ours[:10]), ours[len(ours)-emu.TrailerLen:]...) }},
+	{"damaged", func(ours, _ []byte, _ int64) []byte {
+		return append(bytes.Clone(ours[:10]), ours[len(ours)-emu.TrailerLen:]...)
+	}},
 	{"of another run", func(ours, _ []byte, _ int64) []byte {
 		f := bytes.Clone(ours)
 		f[len(f)-emu.TrailerLen+4] ^= 1
@@ -238,4 +240,52 @@ func residentSize(u *tool, pid int) units.Size {
 		u.Fatal(err)
 	}
 	return units.Size(resident * int64(os.Getpagesize()))
+}
+
+// Issue 9, item 2: programs see no port of the fabric, or have no right to send on it.
+// What they do to their own interface ends nothing.
+func TestProgramsReachNoPort(t *testing.T) {
+	u := newTool(t, programsOfAnyUser(t))
+	text := strings.Replace(straysText, "NAME", named("reach"), 1)
+	if err := os.WriteFile(filepath.Join(u.dir, "lab.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _ := u.want(exitOK, "up", "lab.yaml", "--runtime", "netns", "--out", "out", "--json")
+	r := u.parse(stdout)
+	for node, want := range map[string][]string{"h1": {"csig0", "lo"}, "h0": {"lo", "p0"}, "tor0": {"lo", "p0", "p1", "p2"}} {
+		stdout, _ := u.want(exitOK, "exec", r.ID, node, "--", "cat", "/proc/net/dev", "/proc/self/status")
+		var got []string
+		for line := range strings.Lines(stdout) {
+			name, rest, ok := strings.Cut(line, ":")
+			if name = strings.TrimSpace(name); ok && len(strings.Fields(rest)) == 16 {
+				got = append(got, name)
+			}
+			var set uint64
+			if strings.HasPrefix(name, "Cap") {
+				if _, err := fmt.Sscanf(strings.TrimSpace(rest), "%x", &set); err != nil {
+					t.Fatalf("%q: %v", line, err)
+				}
+				if packets := uint64(1<<unix.CAP_NET_RAW | 1<<unix.CAP_NET_ADMIN); node != "h1" && set&packets != 0 {
+					t.Errorf("%s: a program may send on the ports: %s", node, line)
+				}
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: a program sees the interfaces %q, want %q", node, got, want)
+		}
+	}
+	if _, stderr := u.want(exitInfrastructure, "exec", r.ID, "h1", "--", u.program, "exec", r.ID, "tor0", "--", "true"); !strings.Contains(stderr, "cannot enter node tor0") {
+		t.Errorf("a program enters a switch: %s", stderr)
+	}
+	if out, _ := u.want(exitOK, "exec", r.ID, "h1", "--", u.program, "exec", r.ID, "h2", "--", "cat", "/proc/net/dev"); !strings.Contains(out, "csig0:") {
+		t.Errorf("a program does not reach another host's programs: %s", out)
+	}
+	if code, _, stderr := u.run("", "exec", r.ID, "h1", "--", "ip", "link", "delete", "csig0"); code != 0 {
+		t.Skip("no ip: ", stderr)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if out, _ := u.want(exitOK, "exec", r.ID, "h2", "--", "echo", "here"); out != "here\n" {
+		t.Errorf("a program in the lab: %q", out)
+	}
+	u.down(r.ID)
 }
