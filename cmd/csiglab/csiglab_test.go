@@ -84,7 +84,7 @@ func (f *fakeLab) lab() lab {
 			f.did = append(f.did, strings.Join(args, " "))
 			return "lab1", f.err
 		},
-		down: func(_ context.Context, r runs.Run) (runs.Report, error) {
+		down: func(_ context.Context, r runs.Run, _ func(string)) (runs.Report, error) {
 			return f.report, f.downErr
 		},
 		enter: func(r *runs.Run, n runs.Node, command, _ []string) (int, error) {

@@ -39,7 +39,7 @@ func (a *app) down() *cobra.Command {
 			if len(chosen) == 0 {
 				fmt.Fprintln(a.stdout, "no lab is up")
 			}
-			ender := labs.Ender{Down: a.lab.down, Clean: a.lab.clean}
+			ender := labs.Ender{Down: a.lab.down, Clean: a.lab.clean, Say: a.say}
 			ends := make([]labs.Ending, len(chosen))
 			var all sync.WaitGroup
 			for i, r := range chosen {

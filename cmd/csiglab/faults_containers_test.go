@@ -37,6 +37,7 @@ func TestFaultsContainers(t *testing.T) {
 		{"csiglab killed", f.testKilled},
 		{"engine fails while deploying", f.testEngineDeploying},
 		{"engine fails while running", f.testEngineRunning},
+		{"engine stands still", f.testEngineStopped},
 		{"container removed", f.testContainerRemoved},
 		{"interface deleted", f.testInterfaceDeleted},
 	} {
@@ -173,6 +174,47 @@ func (f *faults) testEngineDeploying(t *testing.T) {
 					t.Errorf("clean without an engine: exit code %d\n%s", code, said)
 				}
 				f.engine.Start(t)
+				f.cleanAfterEngine(t)
+			})
+		}
+	}
+}
+
+// testEngineStopped stops the engine's process by SIGSTOP at stages of a deployment.
+func (f *faults) testEngineStopped(t *testing.T) {
+	for _, m := range []moment{
+		{"making an image", makeImage, 1, containerlabtest.Sending, lasting, true, false, nil},
+		{"creating", createContainer, 2, containerlabtest.Answered, lasting, false, true, nil},
+		{"destroying", removeContainer, 2, containerlabtest.Made, brief, false, false, nil},
+	} {
+		for _, interrupted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, interrupted %v", m.name, interrupted), func(t *testing.T) {
+				if !m.quick || interrupted {
+					needTime(t)
+				}
+				if m.fresh {
+					f.removeImages(t)
+				}
+				run := runContainers(four(t, m.flow), filepath.Join(t.TempDir(), "run"))
+				run.cmd.Env = append(os.Environ(), "DOCKER_HOST="+f.engine.Proxy(t, m.at(t, run, func() {
+					f.engine.Signal(syscall.SIGSTOP)
+					if interrupted {
+						run.cmd.Process.Signal(syscall.SIGHUP)
+					}
+				})))
+				start := time.Now()
+				code, said := run.run(t)
+				took := time.Since(start)
+				t.Logf("after %v:\n%s", took, said)
+				want := []string{"waiting for the docker engine, which has not answered for 5s", "the docker engine does not answer any more", "csiglab clean"}
+				if interrupted && m.request == makeImage {
+					want = nil // there is nothing to wait for
+				}
+				failed(t, code, said, want...)
+				if took > time.Minute {
+					t.Errorf("it took %v, more than a minute", took)
+				}
+				f.engine.Signal(syscall.SIGCONT)
 				f.cleanAfterEngine(t)
 			})
 		}

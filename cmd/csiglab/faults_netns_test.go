@@ -29,9 +29,22 @@ func runNetns(experiment, folder string, more ...string) *process {
 // supervisor returns the supervisor of the run of p, 0 if it has none, and how
 // many network namespaces it holds open.
 func (p *process) supervisor() (pid, spaces int) {
-	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.cmd.Process.Pid))
+	pid = supervisorOf(p.cmd.Process.Pid)
+	found := map[string]bool{}
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	for _, file := range files {
+		if target, err := os.Readlink(file); err == nil && strings.HasPrefix(target, "net:[") {
+			found[target] = true
+		}
+	}
+	return pid, len(found)
+}
+
+// supervisorOf returns the supervisor that a csiglab has started, 0 for none.
+func supervisorOf(csiglab int) (pid int) {
+	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", csiglab))
 	if err != nil {
-		return 0, 0
+		return 0
 	}
 	for _, file := range children {
 		text, _ := os.ReadFile(file)
@@ -42,14 +55,7 @@ func (p *process) supervisor() (pid, spaces int) {
 			}
 		}
 	}
-	found := map[string]bool{}
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-	for _, file := range files {
-		if target, err := os.Readlink(file); err == nil && strings.HasPrefix(target, "net:[") {
-			found[target] = true
-		}
-	}
-	return pid, len(found)
+	return pid
 }
 
 // testKilledNetns kills csiglab with kill -9 at each stage of a run.

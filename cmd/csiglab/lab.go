@@ -24,7 +24,7 @@ type lab struct {
 	clean    func(ctx context.Context, which string, how runs.Cleaner) ([]string, error)
 	enter    func(r *runs.Run, n runs.Node, command, env []string) (code int, err error)
 	start    func(ctx context.Context, args, env []string, stderr io.Writer) (id string, err error)
-	down     func(context.Context, runs.Run) (runs.Report, error)
+	down     func(ctx context.Context, r runs.Run, say func(text string)) (runs.Report, error)
 
 	recapture func(packets.Recapture, context.Context, io.Writer) error
 	live      func(packets.Live, context.Context, io.Writer) (*packets.Captured, error)

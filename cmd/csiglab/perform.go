@@ -60,6 +60,9 @@ func runError(err error, result *campaign.Result) error {
 	case errors.Is(err, failure.ErrConfiguration) || errors.As(err, &wrong):
 		code = exitUsage
 	}
+	if code == exitInfrastructure {
+		err = shortage(err)
+	}
 	if result != nil && result.Folder != "" {
 		err = fmt.Errorf("%w\nthe run is incomplete; what it left is in %s", err, result.Folder)
 	}

@@ -31,7 +31,10 @@ func execute(ctx context.Context, l lab, args, env []string, stdout, stderr io.W
 	root.SetArgs(args)
 	root.SetOut(results)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := checkResources()
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if results.err != nil && (err == nil || exitCode(err) < exitInfrastructure) {
 		if err != nil && !printed(err) {
 			fmt.Fprintf(stderr, "csiglab: %v\n", err)

@@ -17,6 +17,7 @@ package backend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"time"
@@ -116,6 +117,9 @@ type Control struct {
 	Entrance *net.UnixListener
 	// Note receives remarks for the user about the backend's own work.
 	Note func(text string)
+	// Waiting receives what the backend has been waiting for, once that takes some
+	// seconds, from several goroutines at once.
+	Waiting func(text string)
 }
 
 // Consumer returns Records, or a consumer that keeps nothing.
@@ -124,6 +128,13 @@ func (c *Control) Consumer() metrics.Consumer {
 		return metrics.Consumers(nil)
 	}
 	return c.Records
+}
+
+// SayWaiting passes to Waiting what the backend waits for.
+func (c *Control) SayWaiting(format string, args ...any) {
+	if c.Waiting != nil {
+		c.Waiting("waiting for " + fmt.Sprintf(format, args...))
+	}
 }
 
 // Outcome is the result of a run besides its records. It is plain data.

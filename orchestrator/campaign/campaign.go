@@ -46,9 +46,11 @@ type Options struct {
 	Inject      []string
 	Parallel    int // runs at once in virtual time; 0: one per core
 	Progress    func(Progress)
-	Announce    func(string) // receives messages for the user before the runs start; may be nil
-	Version     string
-	Command     []string
+	// Announce receives messages for the user at once, before the runs start and, from
+	// several goroutines, about what a run waits for; may be nil.
+	Announce func(string)
+	Version  string
+	Command  []string
 	// Hold keeps a run in real time from ending until it is closed, even if nothing
 	// is due any more; the run then ends at once and in order. Such an experiment
 	// has one run. nil: runs are not held.

@@ -30,6 +30,14 @@ type session struct {
 	tracker *tracker
 }
 
+// announce gives the user a message at once.
+func (s *session) announce(text string) {
+	s.journal.log.Info(text)
+	if s.opts.Announce != nil {
+		s.opts.Announce(text)
+	}
+}
+
 // execute executes the jobs and returns their summary. The first error cancels the
 // other jobs.
 func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer, j *journal) (*runfolder.Summary, error) {

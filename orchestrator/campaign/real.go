@@ -73,6 +73,7 @@ func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, record
 		},
 		Records: records,
 		Note:    s.journal.note,
+		Waiting: s.announce,
 	}
 	nodeFolder := s.mode.runtime.NodeFolder(r.Folder)
 	if s.mode.realTime {

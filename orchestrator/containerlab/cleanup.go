@@ -16,6 +16,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/csiglab/csiglab/internal/crash"
 )
 
 // Summary is a lab that the engine knows, whether or not it is whole.
@@ -152,8 +154,10 @@ func (e *Engine) remove(ctx context.Context, runID string) error {
 		return err
 	}
 	given := ctx
-	ctx, cancel := context.WithTimeout(ctx, e.removeTime)
+	ctx, cancel := e.bound(ctx, e.removeTime)
 	defer cancel()
+	word := time.AfterFunc(sayAfter, func() { e.waiting("the docker engine to remove the %d containers of run %s", len(list), runID) })
+	defer word.Stop()
 	var all sync.WaitGroup
 	failures := make([]error, len(list))
 	slots := make(chan struct{}, removers)
@@ -165,7 +169,7 @@ func (e *Engine) remove(ctx context.Context, runID string) error {
 		})
 	}
 	all.Wait()
-	if ctx.Err() != nil && given.Err() == nil {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && given.Err() == nil {
 		left := len(slices.DeleteFunc(failures, func(err error) bool { return err == nil }))
 		return stoppedError(fmt.Sprintf("the docker engine has not removed %d of %d containers in %v: it has to be started again", left, len(list), e.removeTime))
 	}
@@ -195,18 +199,19 @@ func (e *Engine) removeContainer(ctx context.Context, id string) error {
 	}
 }
 
-// tail returns the last lines that a container wrote, after ": ", or nothing.
-func (e *Engine) tail(ctx context.Context, id string) string {
+// words returns in words what a container wrote about its end, after ": ", or nothing.
+func (e *Engine) words(ctx context.Context, id string) string {
 	ctx, cancel := e.ask(ctx)
 	defer cancel()
-	logs, err := e.docker.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "5"})
+	logs, err := e.docker.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true})
 	if err != nil {
 		return "" // the caller still reports the exit code
 	}
 	defer logs.Close()
 	var text bytes.Buffer
-	if _, err := stdcopy.StdCopy(&text, &text, io.LimitReader(logs, 1<<14)); err != nil || text.Len() == 0 {
-		return ""
+	stdcopy.StdCopy(&text, &text, io.LimitReader(logs, crash.MaxText)) //nolint:errcheck // what has come is worth its words
+	if words := crash.Words(text.String()); words != "" {
+		return ": " + words
 	}
-	return ": " + strings.Join(strings.Split(strings.TrimSpace(text.String()), "\n"), "; ")
+	return ""
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/client"
@@ -90,6 +91,10 @@ type Engine struct {
 	docker     *client.Client
 	askTime    time.Duration // bounds the answer to a request for information
 	removeTime time.Duration // bounds the removal of a run's containers
+
+	mu   sync.Mutex
+	lost context.Context // of Watch; ended when the engine is given up
+	say  func(string)    // of Watch
 }
 
 // Bounds of an Engine's requests. An engine may hang for good, as some do while they
@@ -111,7 +116,7 @@ func Open(ctx context.Context) (*Engine, error) {
 		docker.Close()
 		return nil, fmt.Errorf("open the docker engine: DOCKER_HOST %q is not a Unix socket of this machine", host)
 	}
-	e := &Engine{docker, askTime, removeTime}
+	e := &Engine{docker: docker, askTime: askTime, removeTime: removeTime, lost: context.Background()}
 	if err := e.ping(ctx); err != nil {
 		docker.Close()
 		return nil, fmt.Errorf("open the docker engine: %w", err)
@@ -131,7 +136,18 @@ func (e *Engine) ping(ctx context.Context) error {
 
 // ask returns the context of a request for information to the engine.
 func (e *Engine) ask(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, e.askTime)
+	return e.bound(ctx, e.askTime)
+}
+
+// bound returns a context that ends with ctx, after a time, or when Watch gives the
+// engine up.
+func (e *Engine) bound(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	e.mu.Lock()
+	lost := e.lost
+	e.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	stop := context.AfterFunc(lost, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // ErrLost is wrapped when the engine ends, is restarted or hangs for good while it is
@@ -148,7 +164,10 @@ func (stoppedError) Is(target error) bool { return target == ErrLost }
 // explain replaces the client's error if the engine is gone, for which the client
 // prints an encoded URL, or has not answered in time.
 func (e *Engine) explain(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
+	e.mu.Lock()
+	given := e.lost.Err() != nil
+	e.mu.Unlock()
+	if errors.Is(err, context.DeadlineExceeded) || given && errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w: %s", ErrLost, e.docker.DaemonHost())
 	}
 	if !client.IsErrConnectionFailed(err) {

@@ -78,8 +78,8 @@ func (d *deployment) Init(options ...clab.RuntimeOption) error {
 // WithMgmtNet does not look for a management network: there is none.
 func (d *deployment) WithMgmtNet(*types.MgmtNet) {}
 
-// requestTime bounds a request to make or start something.
-const requestTime = 2 * time.Minute
+// requestTime bounds a request to make or start something, of an engine that answers.
+const requestTime = time.Minute
 
 // request returns a context for a request, and an error if the deployment has ended.
 // A request under way is not cancelled when the deployment ends: the engine could
@@ -88,7 +88,7 @@ func (d *deployment) request() (context.Context, context.CancelFunc, error) {
 	if err := d.ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), requestTime)
+	ctx, cancel := d.engine.bound(context.WithoutCancel(d.ctx), requestTime)
 	return ctx, cancel, nil
 }
 

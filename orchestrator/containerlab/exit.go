@@ -39,16 +39,16 @@ func (e *Engine) end(ctx context.Context, id string) (container.InspectResponse,
 }
 
 // exited returns the error of a container whose process is gone: its exit code
-// and the last lines that it wrote.
+// and the first lines that it wrote.
 func (e *Engine) exited(ctx context.Context, id string) error {
 	info, err := e.end(ctx, id)
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("container %s is %s, exit code %d%s", strings.TrimPrefix(info.Name, "/"), info.State.Status, info.State.ExitCode, e.tail(ctx, id))
+	return fmt.Errorf("container %s is %s, exit code %d%s", strings.TrimPrefix(info.Name, "/"), info.State.Status, info.State.ExitCode, e.words(ctx, id))
 }
 
-// Exit returns in words how a node's container ended, with the last lines that it
+// Exit returns in words how a node's container ended, with the first lines that it
 // wrote: "was killed by signal 9 (killed)". It waits up to two seconds for the
 // engine to notice.
 func (e *Engine) Exit(ctx context.Context, n Container) string {
@@ -59,14 +59,14 @@ func (e *Engine) Exit(ctx context.Context, n Container) string {
 	case err != nil:
 		return fmt.Sprintf("ended: %v", err)
 	case info.State.Running:
-		return "ended without a result, but its container runs" + e.tail(ctx, n.ID)
+		return "ended without a result, but its container runs" + e.words(ctx, n.ID)
 	case info.State.OOMKilled:
 		return "was killed: out of the memory that its container may use"
 	case info.State.ExitCode > signalled:
 		signal := syscall.Signal(info.State.ExitCode - signalled)
 		return fmt.Sprintf("was killed by signal %d (%v)", signal, signal)
 	}
-	text := e.tail(ctx, n.ID)
+	text := e.words(ctx, n.ID)
 	if info.State.ExitCode == asked && text == "" {
 		return "was asked to end, as by docker stop or by an engine that is started again"
 	}

@@ -135,7 +135,7 @@ func archive(program string, content []byte) *bytes.Buffer {
 // building it: a build makes an image for each step, and the unnamed ones would remain
 // if csiglab is killed meanwhile.
 func (e *Engine) makeImage(ctx context.Context, tag, program string, binary []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	ctx, cancel := e.bound(ctx, requestTime)
 	defer cancel()
 	answer, err := e.docker.ImageImport(ctx, image.ImportSource{Source: archive(program, binary), SourceName: "-"}, tag,
 		image.ImportOptions{Changes: []string{fmt.Sprintf(`ENTRYPOINT ["/%s"]`, program)}})

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -91,6 +92,9 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out 
 	if err != nil {
 		return nil, err
 	}
+	// The nodes do not need the engine. It is watched before the run and after.
+	before := sync.OnceFunc(engine.Watch(c.Waiting))
+	defer before()
 	images, err := engine.EnsureImages(ctx, containerlab.Binaries{Host: programs.Host, Switch: programs.Switch})
 	if err != nil {
 		return nil, err
@@ -111,6 +115,8 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out 
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyTime)
 		defer cancel()
+		before()
+		defer engine.Watch(c.Waiting)()
 		rendezvous.disconnect()
 		err = errors.Join(err, engine.Destroy(ctx, deployed))
 		times.destroy = time.Since(began)
@@ -127,11 +133,12 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out 
 	if err != nil {
 		return nil, cause(ctx, err)
 	}
-	before := l.cpu()
+	before()
+	used := l.cpu()
 	if out, err = backend.Drive(ctx, d, r, c); err != nil {
 		return nil, cause(ctx, err)
 	}
-	out.CPU = l.cpu() - before
+	out.CPU = l.cpu() - used
 	return out, nil
 }
 
@@ -143,9 +150,10 @@ func (t times) text(containers int, setup time.Duration) string {
 		containers, t.deploy.Seconds(), setup.Seconds(), t.destroy.Seconds())
 }
 
-// cause returns the cause of ctx's end, if it has ended, or err.
+// cause returns the cause of ctx's end, if it has ended, or err. That the engine is lost
+// matters to an interrupted run too: its containers are left.
 func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !errors.Is(err, containerlab.ErrLost) {
 		return context.Cause(ctx)
 	}
 	return err

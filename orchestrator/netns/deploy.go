@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/internal/crash"
 	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/backend"
@@ -59,7 +60,7 @@ func (l *launcher) Start(_ context.Context, node int, spec *process.Spec, shared
 	if g.Nodes[node].Kind == topologies.Host {
 		line = l.order.HostProgram
 	}
-	stderr := new(tail)
+	stderr := new(crash.Stderr)
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), runs.EnvironmentNode+"="+g.Nodes[node].Name)
 	cmd.Stderr = stderr
@@ -92,7 +93,7 @@ func (l *launcher) startIn(node int, cmd *exec.Cmd) error {
 
 // waiter waits for a process in the background. It returns the function for
 // backend.Process.Wait.
-func (l *launcher) waiter(cmd *exec.Cmd, stderr *tail) func(reported bool) string {
+func (l *launcher) waiter(cmd *exec.Cmd, stderr *crash.Stderr) func(reported bool) string {
 	ended := make(chan error, 1)
 	l.waiting.Go(func() { ended <- cmd.Wait() })
 	return func(reported bool) string {
@@ -104,9 +105,9 @@ func (l *launcher) waiter(cmd *exec.Cmd, stderr *tail) func(reported bool) strin
 			if status.Signaled() {
 				return fmt.Sprintf("was killed by signal %d (%v)", status.Signal(), status.Signal())
 			}
-			return fmt.Sprintf("ended with code %d: %s", status.ExitStatus(), stderr.text())
+			return fmt.Sprintf("ended with code %d: %s", status.ExitStatus(), stderr.Words())
 		case err != nil || !reported:
-			return "ended without a result: " + stderr.text()
+			return "ended without a result: " + stderr.Words()
 		}
 		return ""
 	}

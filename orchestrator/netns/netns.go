@@ -31,6 +31,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/internal/crash"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
@@ -101,6 +102,7 @@ type message struct {
 	Deployed    *deployed
 	Records     *metrics.Batch
 	Now         units.Time
+	Alive       bool // the supervisor runs; it says so every second
 	Started     bool // a run in real time has started
 	Outcome     *backend.Outcome
 	Calibration *wall.Calibration
@@ -189,7 +191,9 @@ func supervise(ctx context.Context, id string, o *order, c backend.Control) (*me
 			}
 		}
 	}()
-	last, refused := receive(ctx, p, c)
+	watch := watchSupervisor(p, &c)
+	last, refused := receive(ctx, p, c, watch)
+	watch.end()
 	waited := p.cmd.Wait()
 	close(ended)
 	p.awaitDeath()
@@ -200,8 +204,10 @@ func supervise(ctx context.Context, id string, o *order, c backend.Control) (*me
 		return nil, refused
 	case last.Failure != nil:
 		return nil, last.Failure.err()
+	case watch.failed != "":
+		return nil, &backend.NodeError{Name: "supervisor", Reason: watch.failed}
 	case last.Outcome == nil && last.Calibration == nil:
-		return nil, &backend.NodeError{Name: "supervisor", Reason: fmt.Sprintf("ended early: %v: %s", waited, p.stderr.text())}
+		return nil, &backend.NodeError{Name: "supervisor", Reason: fmt.Sprintf("ended early: %v: %s", waited, p.stderr.Words())}
 	}
 	// The nodes' usage is in that of the supervisor, which waited for them.
 	if usage, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && last.Outcome != nil {
@@ -212,14 +218,18 @@ func supervise(ctx context.Context, id string, o *order, c backend.Control) (*me
 
 // receive passes the supervisor's messages to the caller's Control until their end. It
 // returns the last message, and the error with which Control.Deployed refused the run.
-func receive(ctx context.Context, p *supervisorProcess, c backend.Control) (last *message, refused error) {
+func receive(ctx context.Context, p *supervisorProcess, c backend.Control, watch *watch) (last *message, refused error) {
 	last = new(message)
 	for decoder := gob.NewDecoder(p.messages); ; {
 		var m message
-		if decoder.Decode(&m) != nil {
+		watch.waiting(true)
+		err := decoder.Decode(&m)
+		watch.waiting(false)
+		if err != nil {
 			return last, refused
 		}
 		switch {
+		case m.Alive:
 		case m.Deployed != nil:
 			if c.Deployed == nil {
 				continue
@@ -255,7 +265,7 @@ func (d *deployed) asSeenHere() ([]runs.Node, []runs.Link) {
 // supervisorProcess is a supervisor and the pipes to it.
 type supervisorProcess struct {
 	cmd      *exec.Cmd
-	stderr   tail
+	stderr   crash.Stderr
 	order    *os.File // the order is written to it; closing it releases a run that is held
 	messages *os.File
 	alive    *os.File // reaches its end when the last process of the run has died
@@ -336,25 +346,4 @@ func isolation() *syscall.SysProcAttr {
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
 	return attr
-}
-
-// tail keeps the last bytes that a process writes to its standard error.
-type tail struct{ b []byte }
-
-const tailLen = 2000
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.b = append(t.b, b...)
-	if len(t.b) > 2*tailLen {
-		t.b = append(t.b[:0], t.b[len(t.b)-tailLen:]...)
-	}
-	return len(b), nil
-}
-
-func (t *tail) text() string {
-	text := strings.TrimSpace(string(t.b[max(0, len(t.b)-tailLen):]))
-	if text == "" {
-		return "it said nothing"
-	}
-	return text
 }

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -47,26 +48,47 @@ func Supervise() {
 	for _, fd := range []int{fileOrder, fileMessages, fileAlive} {
 		unix.CloseOnExec(fd)
 	}
-	in, out := os.NewFile(fileOrder, "order"), gob.NewEncoder(os.NewFile(fileMessages, "messages"))
+	in, out := os.NewFile(fileOrder, "order"), &sender{to: gob.NewEncoder(os.NewFile(fileMessages, "messages"))}
+	go out.showLife()
 	var o order
 	err := gob.NewDecoder(in).Decode(&o)
 	var last message
 	if err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
-		last, err = carryOut(ctx, &o, in, out)
+		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGHUP)
+		last, err = carryOut(ctx, &o, in, out.send)
 		stop()
 	}
 	if err != nil {
 		last = message{Failure: asFailure(err)}
 	}
-	if out.Encode(last) != nil {
+	if out.send(last) != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
+// sender sends messages to csiglab, for several goroutines.
+type sender struct {
+	mu sync.Mutex
+	to *gob.Encoder
+}
+
+func (s *sender) send(m message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Encode(m)
+}
+
+// showLife sends a message now and then, which says only that the supervisor runs. It
+// returns when csiglab is gone.
+func (s *sender) showLife() {
+	for s.send(message{Alive: true}) == nil {
+		time.Sleep(aliveEvery)
+	}
+}
+
 // carryOut carries out an order. in is open for as long as a run is held.
-func carryOut(ctx context.Context, o *order, in *os.File, out *gob.Encoder) (last message, err error) {
+func carryOut(ctx context.Context, o *order, in *os.File, out func(message) error) (last message, err error) {
 	d, l, err := deploy(o)
 	if err != nil {
 		return last, err
@@ -77,11 +99,8 @@ func carryOut(ctx context.Context, o *order, in *os.File, out *gob.Encoder) (las
 		return last, err
 	}
 	// If csiglab dies, who reads the messages, the supervisor dies too.
-	var mu sync.Mutex
 	send := func(m message) {
-		mu.Lock()
-		defer mu.Unlock()
-		out.Encode(m) //nolint:errcheck // see above
+		out(m) //nolint:errcheck // see above
 	}
 	control := backend.Control{
 		Deployed: func(nodes []runs.Node, links []runs.Link) error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,8 +20,17 @@ type Report struct {
 	Errors string `json:"errors"`
 }
 
-// deathTime is how long a process that has closed its sockets may take to die.
-const deathTime = 2 * time.Second
+// Times of the end of a lab.
+const (
+	deathTime   = 2 * time.Second  // for a process that has closed its sockets to die
+	reportTime  = 10 * time.Second // to hand over the report to a process that may be stopped
+	aliveEvery  = time.Second      // a holder that is asked to end shows that it lives
+	silentAfter = 30 * time.Second // a holder that does not is given up
+	sayEvery    = 30 * time.Second // what is waited for is said again
+)
+
+// ErrHolderHangs is wrapped when a lab's holder lives and does not answer.
+var ErrHolderHangs = errors.New("its holder does not answer")
 
 // ErrHolderDied is wrapped when a lab's holder dies before it has ended the lab in
 // order.
@@ -75,10 +85,33 @@ func (h *Holder) accept() {
 		h.mu.Lock()
 		if h.closed {
 			call.Close()
-		} else if h.calls = append(h.calls, call); len(h.calls) == 1 {
-			close(h.asked)
+		} else {
+			if h.calls = append(h.calls, call); len(h.calls) == 1 {
+				close(h.asked)
+			}
+			go h.showLife(call)
 		}
 		h.mu.Unlock()
+	}
+}
+
+// showLife sends an empty line now and then to a process that waits for the report, so
+// that the process can tell a holder that is at work from one that is stopped.
+func (h *Holder) showLife(call net.Conn) {
+	for {
+		time.Sleep(aliveEvery)
+		h.mu.Lock()
+		if h.closed {
+			h.mu.Unlock()
+			return
+		}
+		call.SetWriteDeadline(time.Now().Add(aliveEvery))
+		_, err := call.Write([]byte{'\n'})
+		call.SetWriteDeadline(time.Time{})
+		h.mu.Unlock()
+		if err != nil {
+			return // nobody waits any more
+		}
 	}
 }
 
@@ -92,6 +125,7 @@ func (h *Holder) Close(r Report) error {
 	h.closed = true
 	errs := []error{h.listen.Close()}
 	for _, call := range h.calls {
+		call.SetWriteDeadline(time.Now().Add(reportTime))
 		json.NewEncoder(call).Encode(r) //nolint:errcheck // the process may have closed its connection
 		errs = append(errs, call.Close())
 	}
@@ -99,8 +133,10 @@ func (h *Holder) Close(r Report) error {
 }
 
 // Down asks the holder of a lab to end it, waits until it has, and returns its
-// report. The error wraps ErrHolderDied if there is no report to come.
-func Down(ctx context.Context, r Run) (Report, error) {
+// report. say receives what Down waits for, once that takes some seconds; it may be nil.
+// The error wraps ErrHolderDied if there is no report to come, or ErrHolderHangs if the
+// holder shows no life for half a minute.
+func Down(ctx context.Context, r Run, say func(text string)) (Report, error) {
 	var report Report
 	var call net.Conn
 	err := at(socket(r.ID), func(path string) (err error) {
@@ -111,7 +147,19 @@ func Down(ctx context.Context, r Run) (Report, error) {
 		defer call.Close()
 		stop := context.AfterFunc(ctx, func() { call.Close() })
 		defer stop()
-		err = json.NewDecoder(call).Decode(&report)
+		w := &holderWatch{run: &r, conn: call, say: say, ended: make(chan struct{})}
+		w.heard.Store(time.Now().UnixNano())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.look()
+		}()
+		err = json.NewDecoder(w).Decode(&report)
+		close(w.ended)
+		if <-done; w.hangs {
+			return report, fmt.Errorf("end lab %s: %w: process %d has not shown life for %v%s; csiglab clean --force %s ends it",
+				r.ID, ErrHolderHangs, r.PID, silentAfter, r.stopped(), r.ID)
+		}
 	}
 	for deadline := time.Now().Add(deathTime); err != nil && ctx.Err() == nil && r.alive() && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
@@ -125,4 +173,52 @@ func Down(ctx context.Context, r Run) (Report, error) {
 		return report, fmt.Errorf("end lab %s: %w", r.ID, ErrHolderDied)
 	}
 	return report, nil
+}
+
+// holderWatch watches the connection to a holder that was asked to end.
+type holderWatch struct {
+	run   *Run
+	conn  net.Conn
+	say   func(string)
+	heard atomic.Int64 // wall time in ns at which something came last
+	ended chan struct{}
+	hangs bool // once look has returned
+}
+
+// Read reads from the connection.
+func (w *holderWatch) Read(b []byte) (int, error) {
+	n, err := w.conn.Read(b)
+	w.heard.Store(time.Now().UnixNano())
+	return n, err
+}
+
+// look says what is waited for, and closes the connection to a holder that hangs.
+func (w *holderWatch) look() {
+	tick := time.NewTicker(aliveEvery / 4)
+	defer tick.Stop()
+	for say := time.Now().Add(sayAfter); ; {
+		select {
+		case <-w.ended:
+			return
+		case <-tick.C:
+		}
+		now := time.Now()
+		if now.Sub(time.Unix(0, w.heard.Load())) > silentAfter {
+			w.hangs = true
+			w.conn.Close()
+			return
+		}
+		if now.After(say) && w.say != nil {
+			w.say(fmt.Sprintf("waiting for the process %d of lab %s to write its results%s", w.run.PID, w.run.ID, w.run.stopped()))
+			say = now.Add(sayEvery)
+		}
+	}
+}
+
+// stopped returns words about a holder that is stopped, "" about any other.
+func (r *Run) stopped() string {
+	if Stopped(r.PID) {
+		return "; it is stopped"
+	}
+	return ""
 }

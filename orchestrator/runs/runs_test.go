@@ -312,14 +312,14 @@ func TestCleanWithoutAnEntry(t *testing.T) {
 func TestDown(t *testing.T) {
 	t.Run("in order", func(t *testing.T) {
 		_, id := holder(t, "")
-		got, err := runs.Down(t.Context(), find(t, id))
+		got, err := runs.Down(t.Context(), find(t, id), nil)
 		if want := (runs.Report{Code: 1, Output: "the verdict\n", Errors: "a note\n"}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	})
 	t.Run("the holder dies", func(t *testing.T) {
 		_, id := holder(t, "dies")
-		if _, err := runs.Down(t.Context(), find(t, id)); !errors.Is(err, runs.ErrHolderDied) {
+		if _, err := runs.Down(t.Context(), find(t, id), nil); !errors.Is(err, runs.ErrHolderDied) {
 			t.Errorf("error %v, want ErrHolderDied", err)
 		}
 	})
@@ -327,7 +327,7 @@ func TestDown(t *testing.T) {
 		p, id := holder(t, "")
 		r := find(t, id)
 		p.kill()
-		if _, err := runs.Down(t.Context(), r); !errors.Is(err, runs.ErrHolderDied) {
+		if _, err := runs.Down(t.Context(), r, nil); !errors.Is(err, runs.ErrHolderDied) {
 			t.Errorf("error %v, want ErrHolderDied", err)
 		}
 	})
@@ -337,13 +337,13 @@ func TestDown(t *testing.T) {
 		p.Signal(syscall.SIGSTOP)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if _, err := runs.Down(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := runs.Down(ctx, r, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v, want the context's", err)
 		}
 	})
 	t.Run("it had ended by itself", func(t *testing.T) {
 		p, id := holder(t, "fails")
-		if _, err := runs.Down(t.Context(), find(t, id)); err != nil {
+		if _, err := runs.Down(t.Context(), find(t, id), nil); err != nil {
 			t.Fatal(err)
 		}
 		<-p.ended

@@ -18,8 +18,9 @@ type Ending struct {
 
 // Ender ends labs. Its functions may be called by several goroutines.
 type Ender struct {
-	Down  func(context.Context, runs.Run) (runs.Report, error) // such as runs.Down
+	Down  func(ctx context.Context, r runs.Run, say func(text string)) (runs.Report, error) // such as runs.Down
 	Clean func(ctx context.Context, which string, how runs.Cleaner) ([]string, error)
+	Say   func(text string) // receives what is waited for
 }
 
 // End ends a lab in order and returns its report. If the lab's holder has died, End
@@ -34,7 +35,7 @@ func (e Ender) End(ctx context.Context, r runs.Run) Ending {
 	case r.State == runs.Dead:
 		end.Err = runs.ErrHolderDied
 	default:
-		end.Report, end.Err = e.Down(ctx, r)
+		end.Report, end.Err = e.Down(ctx, r, e.Say)
 	}
 	if errors.Is(end.Err, runs.ErrHolderDied) {
 		err := fmt.Errorf("lab %s has no result: %w; %s in %s may say why", r.ID, end.Err, LogFile, r.Folder)

@@ -33,7 +33,7 @@ func TestEnd(t *testing.T) {
 	} {
 		asked, cleaned := 0, 0
 		e := Ender{
-			Down: func(context.Context, runs.Run) (runs.Report, error) {
+			Down: func(context.Context, runs.Run, func(string)) (runs.Report, error) {
 				asked++
 				return fresh, c.downErr
 			},

@@ -64,8 +64,11 @@ func Start(ctx context.Context, args, env []string, stderr io.Writer) (id string
 		read.SetReadDeadline(time.Now().Add(endTime))
 	})
 	defer stop()
+	up := make(chan struct{})
+	go watchStart(cmd.Process.Pid, read, stderr, up)
 	var s start
 	received := json.NewDecoder(read).Decode(&s)
+	close(up)
 	if received == nil && s.ID != "" {
 		if ctx.Err() == nil {
 			return s.ID, cmd.Process.Release()
@@ -74,7 +77,8 @@ func Start(ctx context.Context, args, env []string, stderr io.Writer) (id string
 	}
 	ended := time.AfterFunc(endTime, func() { cmd.Process.Kill() })
 	defer ended.Stop()
-	if errors.Is(received, os.ErrDeadlineExceeded) {
+	given := errors.Is(received, os.ErrDeadlineExceeded)
+	if given {
 		cmd.Process.Kill()
 	}
 	died := cmd.Wait()
@@ -84,10 +88,43 @@ func Start(ctx context.Context, args, env []string, stderr io.Writer) (id string
 	switch {
 	case ctx.Err() != nil:
 		return "", errors.New("interrupted; nothing is left of the lab")
+	case given:
+		return "", fmt.Errorf("the lab's process %d was stopped for %v before the lab was up; nothing is left of the lab", cmd.Process.Pid, stoppedAfter)
 	case received != nil:
 		return "", fmt.Errorf("the lab's process %d ended before the lab was up: %v", cmd.Process.Pid, died)
 	}
 	return "", &StartError{Code: s.Code, Text: s.Error}
+}
+
+// Times of a holder that is stopped by a signal before the lab is up.
+const (
+	sayAfter     = 3 * time.Second  // the user is told
+	stoppedAfter = 30 * time.Second // it is given up
+)
+
+// watchStart ends the wait for a holder's start, by the pipe's deadline, if the holder is
+// stopped for long. It returns when up is closed.
+func watchStart(pid int, pipe *os.File, stderr io.Writer, up <-chan struct{}) {
+	tick := time.NewTicker(time.Second / 4)
+	defer tick.Stop()
+	said, since := false, time.Now()
+	for {
+		select {
+		case <-up:
+			return
+		case <-tick.C:
+		}
+		switch stopped := time.Since(since); {
+		case !runs.Stopped(pid):
+			said, since = false, time.Now()
+		case stopped > stoppedAfter:
+			pipe.SetReadDeadline(time.Now()) //nolint:errcheck // a pipe takes it
+			return
+		case stopped > sayAfter && !said:
+			said = true
+			fmt.Fprintf(stderr, "waiting for the lab's process %d, which is stopped\n", pid)
+		}
+	}
 }
 
 // cleanHolder removes what a dead holder has left behind.

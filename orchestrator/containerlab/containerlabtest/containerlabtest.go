@@ -167,6 +167,16 @@ func (e *Engine) Stop(signal syscall.Signal) error {
 	return err
 }
 
+// Signal sends a signal to the engine's process, such as SIGSTOP and SIGCONT.
+func (e *Engine) Signal(signal syscall.Signal) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.process == nil {
+		return errors.New("the engine does not run")
+	}
+	return e.process.Process.Signal(signal)
+}
+
 // awaitContainerd waits until the engine's containerd, which the kernel kills with the
 // engine, has ended. An engine that starts before that takes it for one that works, and
 // gives up after a while.
