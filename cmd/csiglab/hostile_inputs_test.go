@@ -358,7 +358,7 @@ func packedInputs() (list []hostile) {
 		hostile{name: "named .gz in an experiment", place: func(t *testing.T, path string) string {
 			packed := filepath.Join(filepath.Dir(path), "x.topo.gz")
 			content(whole)(t, packed)
-			return content(hostileHead + "topology: {file: " + packed + "}\n" + hostileWorkload)(t, path)
+			return content(hostileHead+"topology: {file: "+packed+"}\n"+hostileWorkload)(t, path)
 		}},
 		text("bzip2", "BZh91AY&SY"+strings.Repeat("\x99", 100)), text("xz", "\xfd7zXZ\x00\x00"), text("zstd", "\x28\xb5\x2f\xfd\x00"), text("zip", "PK\x03\x04\x14\x00"))
 }

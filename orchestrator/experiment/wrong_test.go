@@ -310,8 +310,9 @@ func FuzzParse(f *testing.F) {
 	f.Add("a: [")
 	f.Add("- 1\n- {}\n")
 	f.Add(strings.Replace(small, "name: small", "name: small\nvariants: {a: {hosts.cc: swift}}\nderived: [{name: x, expr: 'a.b'}]\nexpect: ['every_seed(a.x < 1)']", 1))
+	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
-		set, err := Parse("x", t.TempDir(), []byte(text), Options{Tables: testTables()})
+		set, err := Parse("x", dir, []byte(text), Options{Tables: testTables()})
 		if err != nil {
 			return
 		}
