@@ -173,16 +173,12 @@ func tidy() (removed []string, err error) {
 		}
 		for _, f := range files {
 			// While the list is locked, no entry is being written.
-			id, fresh := strings.CutSuffix(f.Name(), freshSuffix)
-			if !fresh {
-				var isSocket bool
-				if id, isSocket = strings.CutSuffix(f.Name(), socketSuffix); !isSocket {
-					id, isSocket = strings.CutSuffix(f.Name(), enterSuffix)
-				}
-				if !isSocket {
+			if !strings.HasSuffix(f.Name(), freshSuffix) {
+				suffix := filepath.Ext(f.Name())
+				if suffix != socketSuffix && suffix != enterSuffix {
 					continue
 				}
-				if _, err := os.Lstat(file(id)); err == nil {
+				if _, err := os.Lstat(file(strings.TrimSuffix(f.Name(), suffix))); err == nil {
 					continue
 				}
 			}
