@@ -104,7 +104,7 @@ func (c Cleaner) permits(r *Run, named bool) error {
 
 // clean ends the holder of a run, if it lives, and removes the run's remains.
 func (c Cleaner) clean(ctx context.Context, r Run, finders []Finder) (removed []string, err error) {
-	if r.alive() {
+	if r.PID != 0 && r.alive() { // 0: not known, of a damaged entry
 		if err := c.end(ctx, &r); err != nil {
 			return nil, err
 		}
@@ -127,10 +127,10 @@ func (c Cleaner) clean(ctx context.Context, r Run, finders []Finder) (removed []
 }
 
 // cleanDamaged removes a damaged entry. The entry does not say whether its run is under
-// way; processes that carry its id do.
+// way; the run's lock and the processes that carry its id do.
 func (c Cleaner) cleanDamaged(ctx context.Context, d Damaged, finders []Finder) (removed []string, err error) {
-	if n := len(Processes()[d.ID]); n > 0 && !c.Force {
-		return nil, fmt.Errorf("entry %w; %d processes of the run go on, csiglab clean --force %s ends them", d, n, d.ID)
+	if n := len(Processes()[d.ID]); !c.Force && (n > 0 || lockedLife(d.ID) == Lives) {
+		return nil, fmt.Errorf("entry %w; its run is under way, with %d processes; csiglab clean --force %s ends it", d, n, d.ID)
 	}
 	if c.Force && isID(d.ID) {
 		killed, err := Kill(d.ID)
@@ -165,6 +165,9 @@ const (
 func (c Cleaner) end(ctx context.Context, r *Run) error {
 	if r.PID == os.Getpid() {
 		return errors.New("it is this process's own")
+	}
+	if r.Owner().Life() == LifeUnknown {
+		return fmt.Errorf("process %d, which holds it, is not visible from here", r.PID)
 	}
 	p, err := os.FindProcess(r.PID)
 	if err != nil {

@@ -142,7 +142,7 @@ func TestDamagedWithProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	removed, err := runs.Clean(t.Context(), id, false)
-	if err == nil || !strings.Contains(err.Error(), "1 processes of the run go on, csiglab clean --force "+id+" ends them") || len(removed) > 0 {
+	if err == nil || !strings.Contains(err.Error(), "its run is under way, with 1 processes; csiglab clean --force "+id+" ends it") || len(removed) > 0 {
 		t.Errorf("Clean: %q, %v", removed, err)
 	}
 	if _, err := (runs.Cleaner{Force: true}).Clean(t.Context(), id); err != nil {

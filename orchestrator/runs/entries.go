@@ -18,11 +18,13 @@ import (
 )
 
 // The list is a folder with a file ID.json for each run, the socket ID.sock of a lab
-// that is held, and the socket ID.enter of a run that takes commands. The folder exists only while something is in it.
+// that is held, the socket ID.enter of a run that takes commands, and the file ID.lock,
+// which the run's process keeps locked. The folder exists only while something is in it.
 const (
 	entrySuffix  = ".json"
 	freshSuffix  = ".json.new" // while the entry is written
 	socketSuffix = ".sock"
+	lockSuffix   = ".lock"
 	enterSuffix  = ".enter" // the socket at which commands enter the run
 )
 
@@ -128,8 +130,9 @@ func isFolder(dir *os.File) bool {
 	return err1 == nil && err2 == nil && os.SameFile(open, now)
 }
 
-// record writes a run's file atomically: a reader sees the old or the new one.
-func record(r Run) error {
+// record writes a run's file atomically: a reader sees the old or the new one. While the
+// list is locked, it calls first before that.
+func record(r Run, first func() error) error {
 	r.State = ""
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -137,7 +140,10 @@ func record(r Run) error {
 	}
 	return locked(true, func() error {
 		fresh := filepath.Join(folder(), r.ID+freshSuffix)
-		err := os.WriteFile(fresh, append(text, '\n'), 0o600)
+		err := first()
+		if err == nil {
+			err = os.WriteFile(fresh, append(text, '\n'), 0o600)
+		}
 		if err == nil {
 			err = os.Rename(fresh, file(r.ID))
 		}
@@ -148,11 +154,44 @@ func record(r Run) error {
 	})
 }
 
+// lockRun makes the file of a run's lock, and locks it for as long as this process lives
+// and the file is open. By the lock processes of other PID namespaces learn that it lives.
+func lockRun(id string) (*os.File, error) {
+	lock, err := os.OpenFile(lockFile(id), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	return lock, nil
+}
+
+func lockFile(id string) string { return filepath.Join(folder(), id+lockSuffix) }
+
+// lockedLife returns the life of a run's process as the run's lock shows it. It is not
+// known without a lock's file.
+func lockedLife(id string) Life {
+	lock, err := os.OpenFile(lockFile(id), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return LifeUnknown
+	}
+	defer lock.Close() // unlocks it
+	switch err := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return Lives
+	case err != nil:
+		return LifeUnknown
+	}
+	return Died
+}
+
 // forget removes the files of a run, also if its entry is damaged.
 func forget(id string) error {
 	err := locked(false, func() error {
 		var errs []error
-		for _, suffix := range []string{entrySuffix, freshSuffix, socketSuffix, enterSuffix} {
+		for _, suffix := range []string{entrySuffix, freshSuffix, socketSuffix, enterSuffix, lockSuffix} {
 			errs = append(errs, os.RemoveAll(filepath.Join(folder(), id+suffix)))
 		}
 		return errors.Join(errs...)
@@ -172,15 +211,8 @@ func tidy() (removed []string, err error) {
 			return err
 		}
 		for _, f := range files {
-			// While the list is locked, no entry is being written.
-			if !strings.HasSuffix(f.Name(), freshSuffix) {
-				suffix := filepath.Ext(f.Name())
-				if suffix != socketSuffix && suffix != enterSuffix {
-					continue
-				}
-				if _, err := os.Lstat(file(strings.TrimSuffix(f.Name(), suffix))); err == nil {
-					continue
-				}
+			if !orphan(f.Name()) {
+				continue
 			}
 			name := filepath.Join(folder(), f.Name())
 			if err := os.RemoveAll(name); err != nil {
@@ -191,6 +223,21 @@ func tidy() (removed []string, err error) {
 		return nil
 	})
 	return removed, err
+}
+
+// orphan reports whether a file in the folder of the list, which is locked, belongs to no
+// entry.
+func orphan(name string) bool {
+	if strings.HasSuffix(name, freshSuffix) {
+		return true // no entry is being written now
+	}
+	for _, suffix := range []string{socketSuffix, enterSuffix, lockSuffix} {
+		if id, ok := strings.CutSuffix(name, suffix); ok {
+			_, err := os.Lstat(file(id))
+			return errors.Is(err, fs.ErrNotExist)
+		}
+	}
+	return false
 }
 
 // entries reads the list. An entry that cannot be read does not hide the others.

@@ -38,7 +38,7 @@ func List(ctx context.Context, finders ...Finder) ([]Run, error) {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
 	for i := range runs {
-		if runs[i].Owner().Life() == LifeUnknown {
+		if runs[i].life() == LifeUnknown {
 			runs[i].State = Foreign
 		}
 	}
@@ -71,4 +71,13 @@ func (r *Run) up() bool {
 }
 
 // alive reports whether the holder of a run is known to live.
-func (r *Run) alive() bool { return r.Owner().Life() == Lives }
+func (r *Run) alive() bool { return r.life() == Lives }
+
+// life returns the life of the run's holder. Where its process cannot be seen, as by the
+// programs of a run, the run's lock shows it.
+func (r *Run) life() Life {
+	if l := r.Owner().Life(); l != LifeUnknown {
+		return l
+	}
+	return lockedLife(r.ID)
+}

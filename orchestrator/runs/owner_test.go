@@ -142,3 +142,50 @@ func TestCleanForce(t *testing.T) {
 	}
 	<-p.ended
 }
+
+// A process of another PID namespace, such as a program of a lab, learns from the run's
+// lock whether the lab lives, and cannot end it.
+func TestOtherNamespace(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("a PID namespace needs root")
+	}
+	p, id := holder(t, "")
+	inside := func(args ...string) string {
+		cmd := exec.Command("/proc/self/exe", append([]string{"inside", id}, args...)...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Unshareflags: syscall.CLONE_NEWNS}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%v:\n%s", err, out)
+		}
+		return string(out)
+	}
+	if got, want := inside(), fmt.Sprintf("held\n[] clean run %s: process %d, which holds it, is not visible from here\n", id, p.Pid); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.kill()
+	if got, want := inside(), fmt.Sprintf("dead\n[the entry of run %s] <nil>\n", id); got != want {
+		t.Errorf("after its death: got %q, want %q", got, want)
+	}
+}
+
+// inside prints the state of a run, and how it can be cleaned, in a PID namespace with
+// its own /proc.
+func inside(id string) {
+	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		fmt.Println(err)
+	}
+	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		fmt.Println(err)
+	}
+	list, err := runs.List(context.Background())
+	if err != nil {
+		fmt.Println(err)
+	}
+	r, err := runs.Find(list, id)
+	if err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(r.State)
+	removed, err := runs.Clean(context.Background(), id, true)
+	fmt.Println(removed, err)
+}

@@ -12,6 +12,7 @@ package runs
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -156,7 +157,10 @@ func mac(node, port int) string {
 
 // Entry is a run of this process in the list. Its methods may be called from
 // several goroutines, but not at once.
-type Entry struct{ run Run }
+type Entry struct {
+	run  Run
+	lock *os.File // of the run
+}
 
 // Register puts a run of this process into the list. It sets the run's Owner and
 // Started.
@@ -164,7 +168,11 @@ func Register(r Run) (*Entry, error) {
 	r.Started = time.Now().Round(time.Second)
 	r.SetOwner(Self())
 	e := &Entry{run: r}
-	if err := e.write(); err != nil {
+	err := e.write(func() (err error) {
+		e.lock, err = lockRun(r.ID)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -173,7 +181,7 @@ func Register(r Run) (*Entry, error) {
 // Describe adds the nodes and links that have been deployed.
 func (e *Entry) Describe(nodes []Node, links []Link) error {
 	e.run.Nodes, e.run.Links = nodes, links
-	return e.write()
+	return e.write(func() error { return nil })
 }
 
 // Remove takes the run, which is over, off the list and kills the commands that Enter
@@ -182,11 +190,12 @@ func (e *Entry) Remove() error {
 	if _, err := Kill(e.run.ID); err != nil {
 		return err // it stays on the list
 	}
+	e.lock.Close() // may be closed already
 	return forget(e.run.ID)
 }
 
-func (e *Entry) write() error {
-	if err := record(e.run); err != nil {
+func (e *Entry) write(first func() error) error {
+	if err := record(e.run, first); err != nil {
 		return fmt.Errorf("note the run: %w", err)
 	}
 	return nil
@@ -196,7 +205,7 @@ func (e *Entry) write() error {
 // its user learns of it.
 func Fail(r Run, end Report) error {
 	r.End = &end
-	if err := record(r); err != nil {
+	if err := record(r, func() error { return nil }); err != nil {
 		return fmt.Errorf("note the lab's end: %w", err)
 	}
 	return nil

@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) == 3 && os.Args[1] == "inside" {
+		inside(os.Args[2])
+		os.Exit(0)
+	}
 	if len(os.Args) == 2 {
 		if do := map[string]func(){"damage": damageReport, "register": register, "foreign": cleanForeign}[os.Args[1]]; do != nil {
 			do()
