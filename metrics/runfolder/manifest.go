@@ -16,7 +16,7 @@ const (
 
 // Manifest says what was run, where and how; it is manifest.json. Times of the
 // model are in microseconds, as in the tables. The writer fills in Schema,
-// Complete, Reason, Finished, Runs and Tables.
+// Complete, Reason, Finished, Runs, Tables, Files and Digest.
 type Manifest struct {
 	Schema   int    `json:"schema"`
 	Complete bool   `json:"complete"`         // false until Finish
@@ -48,6 +48,19 @@ type Manifest struct {
 	Tables       map[string]int64 `json:"tables,omitempty"` // table -> rows
 	// DroppedRecords is the sum over Runs: the tables of records lack as many rows.
 	DroppedRecords int64 `json:"droppedRecords,omitempty"`
+
+	// Files has the digests of summary.json, experiment.yaml, log.jsonl and the tables of
+	// a complete folder. It is nil in a folder of a csiglab before them.
+	Files map[string]FileDigest `json:"files,omitempty"`
+	// Digest is the SHA-256 of the text of manifest.json with as many zeros in its place,
+	// in hexadecimal; "" without Files.
+	Digest string `json:"digest,omitempty"`
+}
+
+// FileDigest identifies the content of a file.
+type FileDigest struct {
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // in hexadecimal
 }
 
 // Machine is the computer that ran the experiment.

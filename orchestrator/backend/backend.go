@@ -54,6 +54,12 @@ type Backend interface {
 	runs.Finder
 }
 
+// FolderChecker is a Backend that cannot use every folder for a run.
+type FolderChecker interface {
+	// CheckFolder returns why a run cannot have this folder, an absolute path.
+	CheckFolder(folder string) error
+}
+
 // Runtime is a backend with its name and its clocks.
 type Runtime struct {
 	runtimes.Runtime
