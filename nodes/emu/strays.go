@@ -47,7 +47,7 @@ func (n *Node) implausible(p *portState, t trailer) *int64 {
 		return &p.strays.Future
 	case t.arrival.Add(n.tolerance) < n.present:
 		return &p.strays.Past
-	case p.seen.has(p.read, t.sequence):
+	case p.seen.has(t.sequence):
 		return &p.strays.Repeated
 	case p.waiting >= p.Room:
 		return &p.strays.Excess
@@ -62,7 +62,7 @@ const mostAhead = 1 << 20
 // count records that a frame of a link has been read in real time, where earlier
 // frames may be lost or come later.
 func (p *portState) count(sequence int64) {
-	p.seen.add(p.read, sequence)
+	p.seen.add(sequence)
 	if sequence < p.read {
 		p.missed--
 		return
@@ -71,36 +71,20 @@ func (p *portState) count(sequence int64) {
 	p.read = sequence
 }
 
-// window is which of the last sequence numbers of a link have been read.
-type window [windowLen / 64]uint64
+// window is the last sequence numbers of a link that have been read, each at its
+// remainder. A number that is far ahead of the others hides none of them, so that a
+// forged one does not stop the link.
+type window [windowLen]int64
 
-// windowLen is how many numbers late a frame may come: threads of several processors
-// change the order of a few.
-const windowLen = 4096
+// windowLen is how many frames later a repeated one is found. One that is repeated after
+// more has an arrival time in the past, or is one frame more than were sent.
+const windowLen = 512
 
-// has reports whether a number has been read, or is too old to tell. last is the
-// greatest number that has been read.
-func (w *window) has(last, sequence int64) bool {
-	switch {
-	case sequence > last:
-		return false
-	case sequence <= last-windowLen:
-		return true
-	}
-	return w[sequence/64%int64(len(w))]>>(sequence%64)&1 != 0
-}
+// has reports whether a number, of at least 1, has been read.
+func (w *window) has(sequence int64) bool { return w[sequence%windowLen] == sequence }
 
 // add records that a number has been read.
-func (w *window) add(last, sequence int64) {
-	if sequence-last >= windowLen {
-		*w = window{}
-	} else {
-		for s := last + 1; s < sequence; s++ {
-			w[s/64%int64(len(w))] &^= 1 << (s % 64)
-		}
-	}
-	w[sequence/64%int64(len(w))] |= 1 << (sequence % 64)
-}
+func (w *window) add(sequence int64) { w[sequence%windowLen] = sequence }
 
 // Drain reads, at the end of a run in lockstep, what is left at the ports, so that
 // every frame has been counted. A *LinkError names a link with a frame too many.

@@ -50,7 +50,10 @@ func TestStraysByReason(t *testing.T) {
 		// These look like a node's frames, to one who knows the run.
 		"replayed": {func(int64) []byte { return made(ours, 0, 1) }, func(n int64) emu.Strays { return emu.Strays{Repeated: n} }, func(int64) int64 { return 1 }},
 		"near future": {func(i int64) []byte { return made(ours, 3500*units.Time(units.Millisecond), i) }, func(n int64) emu.Strays {
-			return emu.Strays{Excess: max(0, n-emu.RawBacklog), Repeated: 1}
+			if n > emu.RawBacklog { // the host's frame is one of those that find no room
+				return emu.Strays{Excess: n - emu.RawBacklog + 1}
+			}
+			return emu.Strays{Repeated: 1}
 		}, func(n int64) int64 { return min(n, emu.RawBacklog) }},
 	} {
 		for _, n := range []int64{1, flood} {
