@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.release=$(VERSION)
 ENTRY := $(if $(filter amd64 arm64,$(shell go env GOARCH)),-E main.entry)
 
 .DEFAULT_GOAL := help
-.PHONY: help build images test race demo bench lint check ci clean
+.PHONY: help build images test race demo bench fuzz lint check ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
@@ -34,6 +34,16 @@ demo: build ## run the three-flow experiment and name its report
 bench: ## run the benchmarks, one package after the other
 	go test -run '^$$' -bench . -benchmem -benchtime 2s \
 		$$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n 1 dirname | sort -u)
+
+FUZZTIME ?= 30s
+FUZZ ?= .
+# Without a limit, go test shortens each new input for a minute, in which it tries no
+# other: FuzzParse of orchestrator/experiment then tries some hundred in minutes.
+fuzz: ## fuzz each fuzz test below FUZZ (default: all) for FUZZTIME (default: 30s)
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z]+' $(FUZZ) | sort | sed 's/:func / /' | while read -r file name; do \
+		echo "== $$name in $$(dirname $$file)"; \
+		go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "./$$(dirname $$file)" || exit 1; \
+	done
 
 lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt -w" $$unformatted; exit 1; }

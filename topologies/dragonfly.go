@@ -27,6 +27,21 @@ func (s DragonflySpec) Check() error {
 	return err
 }
 
+// Size returns the size of the fabric that Dragonfly will make, without building it. The
+// error is that of Check.
+func (s DragonflySpec) Size() (Size, error) {
+	s, err := s.complete()
+	if err != nil {
+		return Size{}, err
+	}
+	a, h, routers := s.Routers, s.Global, s.Routers*s.Groups
+	hosts := routers * s.HostsPerRouter
+	return Size{
+		Hosts: hosts, Switches: routers, Racks: routers,
+		HostLinks: hosts, SwitchLinks: int64(s.Groups)*int64(a*(a-1)/2) + int64(s.Groups)*int64(a)*int64(h)/2,
+	}, nil
+}
+
 // complete returns the spec with the zero values replaced by what they mean.
 func (s DragonflySpec) complete() (DragonflySpec, error) {
 	p, a, h := s.HostsPerRouter, s.Routers, s.Global

@@ -97,12 +97,20 @@ func (e *ShapeError) Unwrap() error { return ErrInvalid }
 type shape struct {
 	pods, torsPerPod, aggsPerPod int
 	coresPerAgg                  int // cores that one Agg reaches; 0 with two tiers
+	size                         Size
 }
 
 // Check returns the first *ShapeError, or nil if Build will succeed.
 func (f FatTree) Check() error {
 	_, err := f.derive()
 	return err
+}
+
+// Size returns the size of the fabric that Build will make, without building it. The
+// error is that of Check.
+func (f FatTree) Size() (Size, error) {
+	s, err := f.derive()
+	return s.size, err
 }
 
 // bundle returns the parallel links below tier t.
@@ -144,7 +152,7 @@ func (f FatTree) derive() (shape, error) {
 		}
 		return s, &ShapeError{1, FieldRadixDown, fmt.Sprint(agg.RadixDown), fmt.Sprint(want), reason}
 	}
-	links := int64(f.Hosts) + int64(s.pods*s.torsPerPod)*int64(tor.RadixUp)
+	links := int64(s.pods*s.torsPerPod) * int64(tor.RadixUp) // between switches
 	if len(f.Tiers) == 3 {
 		if err := f.checkOversubscription(1); err != nil {
 			return s, err
@@ -163,7 +171,11 @@ func (f FatTree) derive() (shape, error) {
 		}
 		links += int64(s.pods*s.aggsPerPod) * int64(agg.RadixUp)
 	}
-	if links > maxFabricLinks {
+	s.size = Size{
+		Hosts: f.Hosts, Switches: s.pods*(s.torsPerPod+s.aggsPerPod) + s.aggsPerPod*s.coresPerAgg, Racks: s.pods * s.torsPerPod,
+		HostLinks: f.Hosts, SwitchLinks: links,
+	}
+	if links := int64(f.Hosts) + links; links > maxFabricLinks {
 		return s, &ShapeError{NoTier, FieldHosts, fmt.Sprint(f.Hosts), "fewer", fmt.Sprintf("the fabric would have %d links, the limit is %d", links, maxFabricLinks)}
 	}
 	return s, nil

@@ -10,14 +10,19 @@ type Paths struct {
 	adjacency [][]Adjacent
 	attached  []int // host -> its switch
 	distances *search
-	rows      map[int][]reach
+	rows      map[int][]reach // switch -> the other switches
 }
+
+// maxReaches is how many reaches a Paths keeps, 16 bytes each: more than a fabric of
+// 8192 hosts in 3 tiers has. Beyond, it forgets them all and computes again what it is
+// asked.
+const maxReaches = 1 << 21
 
 // reach is a switch as seen from another.
 type reach struct {
-	hops  int            // links between them; -1: not reachable
 	delay units.Duration // of the links and of the switches after the first
-	via   int            // the last link
+	hops  int32          // links between them; -1: not reachable
+	via   int32          // the last link
 }
 
 // Longest is the result of Paths.Longest.
@@ -42,18 +47,18 @@ func NewPaths(g *Graph) *Paths {
 // switches, without serialisation) of the path between two different hosts.
 func (p *Paths) Between(src, dst int) (links int, delay units.Duration) {
 	from := p.attached[src]
-	r := p.row(from)[p.attached[dst]]
-	return r.hops + 2, p.hostDelay(src) + p.graph.Nodes[from].Delay + r.delay + p.hostDelay(dst)
+	r := p.row(from)[p.attached[dst]-p.distances.hosts]
+	return int(r.hops) + 2, p.hostDelay(src) + p.graph.Nodes[from].Delay + r.delay + p.hostDelay(dst)
 }
 
 // Links returns the ids of the path's links, from src to dst.
 func (p *Paths) Links(src, dst int) []int {
 	from, at := p.attached[src], p.attached[dst]
-	row := p.row(from)
-	ids := make([]int, row[at].hops+2)
+	row, hosts := p.row(from), p.distances.hosts
+	ids := make([]int, row[at-hosts].hops+2)
 	ids[0], ids[len(ids)-1] = p.adjacency[src][0].Link, p.adjacency[dst][0].Link
 	for i := len(ids) - 2; i > 0; i-- {
-		id := row[at].via
+		id := int(row[at-hosts].via)
 		ids[i] = id
 		l := p.graph.Links[id]
 		at = l.A.Node + l.B.Node - at
@@ -89,15 +94,16 @@ func (p *Paths) Longest() Longest {
 			best = Longest{src, dst, links, delay}
 		}
 	}
+	var row []reach
 	for i, from := range racks {
 		own := p.hostDelay(from.first) + p.graph.Nodes[from.sw].Delay
 		if from.second >= 0 {
 			consider(from.first, from.second, 2, own+p.hostDelay(from.second))
 		}
-		row := p.search(from.sw)
+		row = p.search(row, from.sw)
 		for _, to := range racks[i+1:] {
-			r := row[to.sw]
-			consider(from.first, to.first, r.hops+2, own+r.delay+p.hostDelay(to.first))
+			r := row[to.sw-p.distances.hosts]
+			consider(from.first, to.first, int(r.hops)+2, own+r.delay+p.hostDelay(to.first))
 		}
 	}
 	return best
@@ -110,29 +116,34 @@ func (p *Paths) hostDelay(h int) units.Duration {
 func (p *Paths) row(from int) []reach {
 	row, ok := p.rows[from]
 	if !ok {
-		row = p.search(from)
+		if (len(p.rows)+1)*len(p.distances.to) > maxReaches {
+			clear(p.rows)
+		}
+		row = p.search(nil, from)
 		p.rows[from] = row
 	}
 	return row
 }
 
-// search returns every node as seen from switch from, over switches alone.
-func (p *Paths) search(from int) []reach {
-	row := make([]reach, len(p.graph.Nodes))
-	for i := range row {
-		row[i].hops = -1
+// search returns every switch as seen from switch from, in row if that has room.
+func (p *Paths) search(row []reach, from int) []reach {
+	hosts := p.distances.hosts
+	if row == nil {
+		row = make([]reach, len(p.distances.to))
 	}
-	row[from].hops = 0
+	for i := range row {
+		row[i] = reach{hops: -1}
+	}
+	row[from-hosts].hops = 0
 	p.distances.from(from)
 	for _, at := range p.distances.order { // what comes before a node on a path is final
-		for _, a := range p.adjacency[at] {
-			next := a.Peer.Node
-			if !p.distances.precedes(at, next) {
+		for _, link := range p.distances.links(at) {
+			if !p.distances.follows(at, link) {
 				continue
 			}
-			delay := row[at].delay + p.graph.Links[a.Link].Delay + p.graph.Nodes[next].Delay
-			if r := &row[next]; r.hops < 0 || delay > r.delay {
-				*r = reach{row[at].hops + 1, delay, a.Link}
+			delay := row[at].delay + p.graph.Links[link.link].Delay + p.graph.Nodes[hosts+int(link.peer)].Delay
+			if r := &row[link.peer]; r.hops < 0 || delay > r.delay {
+				*r = reach{delay, row[at].hops + 1, link.link}
 			}
 		}
 	}

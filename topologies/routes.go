@@ -27,8 +27,12 @@ func NextHops(g *Graph) []Routes {
 	}
 	var key []byte
 	var ports []uint16
+	last := make([]uint16, len(g.Nodes)) // the group that each switch used last
 	// group returns the group of switch n whose ports are ports.
 	group := func(n int) uint16 {
+		if known := routes[n].Ports; len(known) > 0 && slices.Equal(known[last[n]], ports) {
+			return last[n]
+		}
 		key = key[:0]
 		for _, p := range ports {
 			key = append(key, byte(p>>8), byte(p))
@@ -39,34 +43,33 @@ func NextHops(g *Graph) []Routes {
 			groups[n][string(key)] = id
 			routes[n].Ports = append(routes[n].Ports, slices.Clone(ports))
 		}
+		last[n] = id
 		return id
 	}
 	distances := newSearch(g, adjacency)
-	towards := make([]uint16, len(g.Nodes)) // group of each switch towards the rack
-	rack := -1                              // the switch that towards leads to
-	for h := range hosts {
-		own := adjacency[h][0].Peer
-		if own.Node != rack {
-			rack = own.Node
-			distances.from(rack)
-			for n := hosts; n < len(g.Nodes); n++ {
-				if n == rack || distances.to[n] == unreached {
-					continue
+	for h := 0; h < hosts; {
+		// The hosts from h to end are those of one switch, the rack.
+		rack, end := adjacency[h][0].Peer.Node, h
+		for end < hosts && adjacency[end][0].Peer.Node == rack {
+			ports = append(ports[:0], uint16(adjacency[end][0].Peer.Port))
+			routes[rack].Group[end] = group(rack)
+			end++
+		}
+		distances.from(rack)
+		for _, i := range distances.order[1:] {
+			n := hosts + int(i)
+			ports = ports[:0]
+			for _, link := range distances.links(i) {
+				if distances.precedes(link, i) {
+					ports = append(ports, uint16(link.port))
 				}
-				ports = ports[:0]
-				for port, a := range adjacency[n] {
-					if distances.precedes(a.Peer.Node, n) {
-						ports = append(ports, uint16(port))
-					}
-				}
-				towards[n] = group(n)
+			}
+			towards, row := group(n), routes[n].Group[h:end]
+			for j := range row {
+				row[j] = towards
 			}
 		}
-		for n := hosts; n < len(g.Nodes); n++ {
-			routes[n].Group[h] = towards[n]
-		}
-		ports = append(ports[:0], uint16(own.Port))
-		routes[rack].Group[h] = group(rack)
+		h = end
 	}
 	return routes
 }

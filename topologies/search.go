@@ -7,11 +7,25 @@ package topologies
 // local, each at most once in this order (Kim et al., ISCA 2008), where two
 // global links through a third group may be fewer or as many.
 type search struct {
-	graph     *Graph
-	adjacency [][]Adjacent
-	to        []distance // by node
-	order     []int      // the switches reached, nearest first
-	queued    []int32    // by node: 1 + the pod crossings with which it was last queued
+	hosts int // nodes before the first switch
+	// The links between switches: those of switch i, node hosts+i, are
+	// edges[first[i]:first[i+1]], in the order of its ports.
+	first []int32
+	edges []edge
+
+	to     []distance // by switch, without the hosts
+	order  []int32    // the switches reached, nearest first
+	queued []int32    // by switch: 1 + the pod crossings with which it was last queued
+
+	entered, beyond, found []candidate // the queues of from, kept for the next root
+}
+
+// edge is a link from one switch to another, as seen from the first.
+type edge struct {
+	peer int32 // the other switch, without the hosts
+	link int32
+	port int32 // at the first
+	step distance
 }
 
 // distance is the length of a path: podCrossing for each link between pods, 1
@@ -24,71 +38,87 @@ const (
 )
 
 func newSearch(g *Graph, adjacency [][]Adjacent) *search {
-	return &search{
-		graph: g, adjacency: adjacency,
-		to: make([]distance, len(g.Nodes)), queued: make([]int32, len(g.Nodes)),
+	hosts := g.Hosts()
+	switches := len(g.Nodes) - hosts
+	s := &search{
+		hosts: hosts, first: make([]int32, switches+1), edges: make([]edge, 0, 2*(len(g.Links)-hosts)),
+		to: make([]distance, switches), queued: make([]int32, switches), order: make([]int32, 0, switches),
 	}
+	for i := range switches {
+		for port, a := range adjacency[hosts+i] {
+			if a.Peer.Node < hosts {
+				continue
+			}
+			e := edge{peer: int32(a.Peer.Node - hosts), link: int32(a.Link), port: int32(port), step: 1}
+			if g.betweenPods(hosts+i, a.Peer.Node) {
+				e.step += podCrossing
+			}
+			s.edges = append(s.edges, e)
+		}
+		s.first[i+1] = int32(len(s.edges))
+	}
+	return s
 }
+
+// links returns the links of a switch to other switches.
+func (s *search) links(i int32) []edge { return s.edges[s.first[i]:s.first[i+1]] }
 
 // candidate is a switch and the length of a path to it.
 type candidate struct {
-	node   int
+	at     int32
 	length distance
 }
 
-// from computes to and order anew. Within a number of crossings the search is by
-// breadth: the switches entered from another pod are in the order of their
-// lengths, as are those found from these, so that the nearer head of the two
-// queues is the next.
+// from computes to and order anew, from the switch that is node root. Within a number
+// of crossings the search is by breadth: the switches entered from another pod are in
+// the order of their lengths, as are those found from these, so that the nearer head
+// of the two queues is the next.
 func (s *search) from(root int) {
 	for i := range s.to {
 		s.to[i], s.queued[i] = unreached, 0
 	}
 	s.order = s.order[:0]
-	entered := []candidate{{root, 0}}
-	for crossings := int32(1); len(entered) > 0; crossings++ {
-		var beyond, found []candidate
-		for len(entered)+len(found) > 0 {
-			var at candidate
-			if len(found) == 0 || len(entered) > 0 && entered[0].length <= found[0].length {
-				at, entered = entered[0], entered[1:]
+	s.entered = append(s.entered[:0], candidate{int32(root - s.hosts), 0})
+	for crossings := int32(1); len(s.entered) > 0; crossings++ {
+		s.beyond, s.found = s.beyond[:0], s.found[:0]
+		for e, f := 0, 0; e < len(s.entered) || f < len(s.found); {
+			var next candidate
+			if f == len(s.found) || e < len(s.entered) && s.entered[e].length <= s.found[f].length {
+				next = s.entered[e]
+				e++
 			} else {
-				at, found = found[0], found[1:]
+				next = s.found[f]
+				f++
 			}
-			if s.to[at.node] != unreached {
+			if s.to[next.at] != unreached {
 				continue
 			}
-			s.to[at.node] = at.length
-			s.order = append(s.order, at.node)
-			for _, a := range s.adjacency[at.node] {
-				next := candidate{a.Peer.Node, at.length + s.step(at.node, a.Peer.Node)}
+			s.to[next.at] = next.length
+			s.order = append(s.order, next.at)
+			for _, link := range s.links(next.at) {
 				switch {
-				case s.graph.Nodes[next.node].Kind == Host || s.to[next.node] != unreached:
-				case s.graph.betweenPods(at.node, next.node):
-					beyond = append(beyond, next)
-				case s.queued[next.node] != crossings:
-					s.queued[next.node] = crossings
-					found = append(found, next)
+				case s.to[link.peer] != unreached:
+				case link.step > 1:
+					s.beyond = append(s.beyond, candidate{link.peer, next.length + link.step})
+				case s.queued[link.peer] != crossings:
+					s.queued[link.peer] = crossings
+					s.found = append(s.found, candidate{link.peer, next.length + link.step})
 				}
 			}
 		}
-		entered = beyond
+		s.entered, s.beyond = s.beyond, s.entered
 	}
 }
 
-// precedes reports whether a is the node before b on a minimal path from the root
-// to b, if they are neighbours.
-func (s *search) precedes(a, b int) bool {
-	return s.to[a] != unreached && s.to[b] == s.to[a]+s.step(a, b)
+// precedes reports whether the far end of a link of switch i comes right before i on a
+// minimal path from the root to i.
+func (s *search) precedes(link edge, i int32) bool {
+	return s.to[link.peer] != unreached && s.to[i] == s.to[link.peer]+link.step
 }
 
-// step is the length of a link between a and b.
-func (s *search) step(a, b int) distance {
-	if s.graph.betweenPods(a, b) {
-		return 1 + podCrossing
-	}
-	return 1
-}
+// follows reports whether the far end of a link of switch i comes right after i on a
+// minimal path from the root.
+func (s *search) follows(i int32, link edge) bool { return s.to[link.peer] == s.to[i]+link.step }
 
 // betweenPods reports whether a link between a and b joins two pods: the global
 // links of a Dragonfly. A core is in no pod.

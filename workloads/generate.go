@@ -3,6 +3,7 @@ package workloads
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 
 	"github.com/csiglab/csiglab/units"
 )
@@ -10,7 +11,7 @@ import (
 // add appends a transfer that starts at 0, labelled with its number from 1.
 func (w *Workload) add(src, dst int, size units.Size) *Transfer {
 	w.Transfers = append(w.Transfers, Transfer{
-		Label: fmt.Sprint(len(w.Transfers) + 1), Src: src, Dst: dst, Size: size,
+		Label: strconv.Itoa(len(w.Transfers) + 1), Src: src, Dst: dst, Size: size,
 		After: None, SendDone: None, RecvDone: None,
 	})
 	return &w.Transfers[len(w.Transfers)-1]
@@ -77,9 +78,9 @@ func Incast(hosts, dst, fanIn int, size units.Size) (*Workload, error) {
 	return w, nil
 }
 
-// MaxTransfers is the most that AllToAll makes; more is a mistake rather than a
-// workload.
-const MaxTransfers = 1 << 22
+// MaxTransfers is the most that a workload has; more is a mistake rather than a
+// workload. Every host of 1024 may send to every other.
+const MaxTransfers = 1 << 20
 
 // AllToAll returns a transfer of size from every host to every other. Host i
 // sends to i+1, i+2, … modulo hosts. With parallel 0 all start at once;
@@ -95,7 +96,7 @@ func AllToAll(hosts, parallel int, size units.Size) (*Workload, error) {
 	if hosts*(hosts-1) > MaxTransfers {
 		return nil, fmt.Errorf("%w: all-to-all: %d transfers among %d hosts, the limit is %d", ErrInvalid, hosts*(hosts-1), hosts, MaxTransfers)
 	}
-	w := &Workload{Name: "all-to-all", Hosts: hosts}
+	w := &Workload{Name: "all-to-all", Hosts: hosts, Transfers: make([]Transfer, 0, hosts*(hosts-1))}
 	for src := range hosts {
 		first := len(w.Transfers)
 		for step := 1; step < hosts; step++ {
@@ -105,7 +106,7 @@ func AllToAll(hosts, parallel int, size units.Size) (*Workload, error) {
 			}
 			t.After = len(w.Triggers)
 			w.Transfers[first+step-1-parallel].SendDone = t.After
-			w.Triggers = append(w.Triggers, Trigger{Label: fmt.Sprint(t.After + 1), Kind: OneShot})
+			w.Triggers = append(w.Triggers, Trigger{Label: strconv.Itoa(t.After + 1), Kind: OneShot})
 		}
 	}
 	return w, nil

@@ -220,7 +220,7 @@ func TestWrongUse(t *testing.T) {
 		{args: "graph three-flow --variant csgi", want: `--variant "csgi": three-flow has no such variant (did you mean "csig"?); known: baseline csig csig-wide`},
 		{args: "graph three-flow --set topology", want: "--set topology: want path=value"},
 		{args: "graph all-to-all --set topology.k_ary.k=5", want: "topology.k_ary.k: 5 is odd"},
-		{args: "graph all-to-all --set topology.k_ary.k=20", want: "too large to draw: 2500 nodes, the most is 2048"},
+		{args: "graph all-to-all --set topology.k_ary.k=20 --set workload.all_to_all.hosts=16", want: "too large to draw: 2500 nodes, the most is 2048"},
 		{args: "graph three-flow --out /nowhere/x.svg", want: "--out /nowhere/x.svg: no such file or directory"},
 		{args: "topo exprt", want: `unknown command "exprt" (did you mean "export"?); see csiglab topo --help`},
 		{args: "topo export --format dot", want: "name an experiment, or give --topology; embedded: "},

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 )
 
 // print writes a result on standard output.
@@ -91,7 +92,7 @@ func (a *app) write(name string, data []byte) error {
 
 func (o *output) Write(data []byte) (n int, err error) {
 	if o.to == nil {
-		if o.file, err = os.Create(o.name); err != nil {
+		if o.file, err = own.Output(o.name); err != nil {
 			o.file, o.failed = nil, usage("--out %s: %w", o.name, cause.Of(err))
 			return 0, o.failed
 		}

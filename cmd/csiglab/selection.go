@@ -54,9 +54,10 @@ func (s *selection) moreFlags(cmd *cobra.Command) {
 // fromFiles reports whether files of the reference simulator replace the experiment.
 func (s *selection) fromFiles() bool { return s.topology != "" || s.workload != "" }
 
-// load returns the chosen experiment, resolved. Its error has exit code 2.
+// load returns the chosen experiment, resolved. Its error has exit code 2, or 3 if the
+// command is interrupted.
 func (s *selection) load(a *app, cmd *cobra.Command, args []string) (*experiment.Set, error) {
-	set, err := s.parse(a, cmd, args)
+	set, err := interruptible(cmd.Context(), func() (*experiment.Set, error) { return s.parse(a, cmd, args) })
 	var exit *exitError
 	if err != nil && !errors.As(err, &exit) {
 		return nil, &exitError{exitUsage, err}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +17,9 @@ import (
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/htsim"
 )
+
+// softMemory is the memory, in bytes, that validate stays below if it can.
+const softMemory = 350 << 20
 
 // inputCounts is the output of validate for a topology and a workload. Flows and Bytes
 // are absent without a workload.
@@ -145,6 +151,10 @@ func (a *app) validate() *cobra.Command {
 		Short: "Check an experiment, or a topology and a workload, without running anything",
 		Args:  atMostOne("an experiment"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// Near this size, collect garbage rather than grow.
+			if os.Getenv("GOMEMLIMIT") == "" {
+				debug.SetMemoryLimit(softMemory)
+			}
 			if s.fromFiles() && len(args) == 0 {
 				for _, flag := range []string{"set", "seeds", "runtime", "clock"} {
 					if cmd.Flags().Changed(flag) {
@@ -154,14 +164,22 @@ func (a *app) validate() *cobra.Command {
 				if cmd.Flags().Changed("start-unit") && s.workload == "" {
 					return usage("--start-unit goes with --workload")
 				}
-				return a.validateFiles(&s, asJSON)
+				out, err := interruptible(cmd.Context(), func() (checkedFiles, error) { return checkFiles(&s) })
+				if err != nil {
+					return err
+				}
+				return a.printFiles(&s, out, asJSON)
 			}
 			set, err := s.load(a, cmd, args)
 			if err != nil {
 				return err
 			}
-			f, err := a.lab.validate(set)
-			if err != nil {
+			f, err := interruptible(cmd.Context(), func() (*predict.Validation, error) { return a.lab.validate(set) })
+			var exit *exitError
+			switch {
+			case errors.As(err, &exit):
+				return err
+			case err != nil:
 				return runError(err, nil)
 			}
 			a.notes(f.Notes)
@@ -202,32 +220,44 @@ func (a *app) validate() *cobra.Command {
 	return cmd
 }
 
-// validateFiles checks a topology, a workload, and that they fit.
-func (a *app) validateFiles(s *selection, asJSON bool) error {
-	var out inputCounts
+// checkedFiles are the counts of a topology and a workload, and how they were read.
+type checkedFiles struct {
+	counts inputCounts
+	notes  []string
+}
+
+// checkFiles checks a topology, a workload, and that they fit.
+func checkFiles(s *selection) (out checkedFiles, err error) {
 	hosts := 0
 	if s.topology != "" {
 		t, err := experiment.Topology{Spec: experiment.TopologyFile(s.topology)}.Build()
 		if err != nil {
-			return &exitError{exitUsage, err}
+			return out, &exitError{exitUsage, err}
 		}
-		a.notes(t.Notes)
-		out.Counts, hosts = t.Graph.Counts(), t.Graph.Hosts()
+		out.notes = t.Notes
+		out.counts.Counts, hosts = t.Graph.Counts(), t.Graph.Hosts()
 	}
 	if s.workload != "" {
 		if _, err := htsim.ParseStartUnit(s.startUnit); err != nil {
-			return usage("--start-unit: %w", err)
+			return out, usage("--start-unit: %w", err)
 		}
 		file := experiment.Workload{Spec: experiment.WorkloadFile(s.workload), StartUnit: s.startUnit}
 		load, notes, err := file.Build(hosts, experiment.Links{})
 		if err != nil {
-			return &exitError{exitUsage, err}
+			return out, &exitError{exitUsage, err}
 		}
-		a.notes(notes)
+		out.notes = append(out.notes, notes...)
 		flows, bytes := len(load.Transfers), load.Bytes()
-		out.Flows, out.Bytes = &flows, &bytes
-		out.Hosts = load.Hosts
+		out.counts.Flows, out.counts.Bytes = &flows, &bytes
+		out.counts.Hosts = load.Hosts
 	}
+	return out, nil
+}
+
+// printFiles prints what checkFiles found.
+func (a *app) printFiles(s *selection, checked checkedFiles, asJSON bool) error {
+	a.notes(checked.notes)
+	out := checked.counts
 	switch {
 	case asJSON && s.topology == "":
 		return a.printJSON(map[string]any{"hosts": out.Hosts, "flows": out.Flows, "bytes": out.Bytes})

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 )
 
 // Errors of Open and of the tables' readers.
@@ -46,7 +48,8 @@ func (f *Folder) open() error {
 	if !info.IsDir() {
 		return fmt.Errorf("%w: it is a file", ErrForeign)
 	}
-	if err := readJSON(filepath.Join(f.Dir, ManifestFile), &f.Manifest); err != nil {
+	manifest, err := readJSON(filepath.Join(f.Dir, ManifestFile), &f.Manifest)
+	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: it has no %s", ErrForeign, ManifestFile)
 		}
@@ -56,10 +59,14 @@ func (f *Folder) open() error {
 	if m.Schema != Schema {
 		return fmt.Errorf("%w: %s has schema %d, this csiglab reads %d", ErrForeign, ManifestFile, m.Schema, Schema)
 	}
+	if err := m.checkManifest(manifest); err != nil {
+		return err
+	}
 	if !m.Complete {
 		return fmt.Errorf("%w: %s", ErrIncomplete, m.Reason)
 	}
-	if err := readJSON(filepath.Join(f.Dir, SummaryFile), &f.Summary); err != nil {
+	summary, err := readJSON(filepath.Join(f.Dir, SummaryFile), &f.Summary)
+	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %s is missing", ErrDamaged, SummaryFile)
 		}
@@ -68,13 +75,41 @@ func (f *Folder) open() error {
 	if f.Summary.Schema != SummarySchema || f.Summary.Name != m.Name {
 		return fmt.Errorf("%s: %w: it is of schema %d, name %q", SummaryFile, ErrDamaged, f.Summary.Schema, f.Summary.Name)
 	}
+	if err := m.checkFile(SummaryFile, bytes.NewReader(summary)); err != nil {
+		return err
+	}
+	for _, name := range []string{ExperimentFile, LogFile} {
+		if err := f.checkText(name); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// checkText compares a text file with its digest. It may be absent if it has none.
+func (f *Folder) checkText(name string) error {
+	if _, ok := f.Manifest.Files[name]; !ok {
+		return nil
+	}
+	file, err := own.Input(filepath.Join(f.Dir, name), maxText)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s is missing", ErrDamaged, name)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", name, ErrDamaged, err)
+	}
+	defer file.Close() // opened for reading
+	return f.Manifest.checkFile(name, file)
 }
 
 // Experiment returns the text of the resolved experiment file. The error wraps
 // fs.ErrNotExist when the run had none.
 func (f *Folder) Experiment() ([]byte, error) {
-	return os.ReadFile(filepath.Join(f.Dir, ExperimentFile))
+	text, err := readText(filepath.Join(f.Dir, ExperimentFile))
+	if err != nil {
+		return nil, err
+	}
+	return text, f.Manifest.checkFile(ExperimentFile, bytes.NewReader(text))
 }
 
 // Ports reads the windows of all ports, in the order of writing. Rows of
@@ -99,13 +134,14 @@ func (f *Folder) CC() iter.Seq2[CCRow, error] { return readTable[CCRow](f, table
 // Phases reads all transfers; see Ports.
 func (f *Folder) Phases() iter.Seq2[PhaseRow, error] { return readTable[PhaseRow](f, tablePhases) }
 
-func readJSON(path string, v any) error {
-	b, err := os.ReadFile(path)
+// readJSON reads a file into v and returns its text.
+func readJSON(path string, v any) ([]byte, error) {
+	b, err := readText(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Base(path), cause.Of(err))
+		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
 	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("%s: %w: %w", filepath.Base(path), ErrDamaged, err)
+		return nil, fmt.Errorf("%s: %w: %w", filepath.Base(path), ErrDamaged, err)
 	}
-	return nil
+	return b, nil
 }

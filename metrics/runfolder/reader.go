@@ -6,9 +6,11 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -22,7 +24,7 @@ const batchRows = 512
 func readTable[T any](f *Folder, name string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		r, err := openTable[T](filepath.Join(f.Dir, name+".parquet"), f.Manifest.Tables[name])
+		r, err := openTable[T](f, name)
 		if err != nil {
 			yield(none, err)
 			return
@@ -57,18 +59,27 @@ type tableReader[T any] struct {
 	have int64 // rows read
 }
 
-// openTable opens a table and checks its columns and its number of rows. The
+// openTable opens a table and checks its columns, its number of rows and its digest. The
 // caller closes the file.
-func openTable[T any](path string, want int64) (r *tableReader[T], err error) {
-	file, err := os.Open(path)
+func openTable[T any](f *Folder, name string) (r *tableReader[T], err error) {
+	path := filepath.Join(f.Dir, tableFileName(name))
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: %w: not a regular file", path, ErrDamaged)
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // see own.Input
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read %s: %w: %w", path, ErrDamaged, cause.Of(err))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 	}
-	r = &tableReader[T]{path: path, file: file, want: want}
-	if err := r.open(); err != nil {
+	r = &tableReader[T]{path: path, file: file, want: f.Manifest.Tables[name]}
+	if err = r.open(); err == nil {
+		if err = f.Manifest.checkFile(tableFileName(name), io.NewSectionReader(file, 0, math.MaxInt64)); err != nil {
+			err = fmt.Errorf("read %s: %w", path, err)
+		}
+	}
+	if err != nil {
 		file.Close()
 		return nil, err
 	}

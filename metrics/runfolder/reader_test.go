@@ -129,6 +129,7 @@ func TestPanicOfTheCaller(t *testing.T) {
 // the reader yields. Rows before it are whole.
 func TestDamageInTheMiddle(t *testing.T) {
 	f := long(t, 4, 3000)
+	f.Manifest.Files = nil // as in a folder without digests, whose tables are read without a look at all bytes
 	path := filepath.Join(f.Dir, "flows.parquet")
 	whole := must(os.ReadFile(path))(t)
 	late := 0

@@ -125,6 +125,10 @@ func TestRoundTrip(t *testing.T) {
 			NodeHashes:  []NodeHash{{"tor0", fmt.Sprintf("%02x", seed) + strings.Repeat("0", 62)}},
 			WallSeconds: 2, CPUSeconds: 1, DataPackets: 5, Valid: true})
 	}
+	want.Files, want.Digest = f.Manifest.Files, f.Manifest.Digest // see TestFlippedBits
+	if len(want.Files) != 8 || want.Digest == "" {
+		t.Errorf("%d digests and %q of the manifest, want 8 and one", len(want.Files), want.Digest)
+	}
 	if d := cmp.Diff(f.Manifest, want); d != "" {
 		t.Errorf("manifest (-got +want):\n%s", d)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 
@@ -51,7 +50,7 @@ type buffer interface {
 
 // recordTable is an entry of recordTables.
 type recordTable interface {
-	create(dir string) (table, error)
+	create(w *Writer) (table, error)
 	// buffer returns a buffer in front of a table that create made.
 	buffer(t table) buffer
 }
@@ -64,7 +63,7 @@ type tableOf[T any] struct {
 	rows func(b *metrics.Batch, add func(T), n *names)
 }
 
-func (k tableOf[T]) create(dir string) (table, error) { return newTable[T](dir, k.name) }
+func (k tableOf[T]) create(w *Writer) (table, error) { return newTable[T](w, k.name) }
 
 func (k tableOf[T]) buffer(t table) buffer { return newRowBuffer(k, t.(*tableFile[T])) }
 
@@ -80,9 +79,12 @@ type tableFile[T any] struct {
 	closed bool
 }
 
+// tableFileName returns the name of a table's file.
+func tableFileName(name string) string { return name + ".parquet" }
+
 // newTable creates the file of a table.
-func newTable[T any](dir, name string) (*tableFile[T], error) {
-	f, err := os.Create(filepath.Join(dir, name+".parquet"))
+func newTable[T any](w *Writer, name string) (*tableFile[T], error) {
+	f, err := w.create(tableFileName(name))
 	if err != nil {
 		return nil, err
 	}

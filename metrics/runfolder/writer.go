@@ -16,12 +16,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 )
 
 // Names of the files in a run folder.
@@ -36,14 +40,16 @@ const (
 // Errors of the writer.
 var (
 	ErrNotEmpty = errors.New("the folder is not empty")
+	ErrNotOwn   = own.ErrForeign
 	ErrClosed   = errors.New("the run folder is closed")
 )
 
 // Writer writes one run folder. Its methods may be called from several
 // goroutines. Every error names the path.
 type Writer struct {
-	dir string
-	log *os.File
+	dir  string
+	root *os.Root // of dir; what is written goes through it
+	log  *os.File
 
 	tables []table // as recordTables
 	phases *tableFile[PhaseRow]
@@ -62,7 +68,9 @@ type runKey struct {
 
 // Create makes the folder dir, and the folders above it, and writes its
 // manifest with complete: false. The folder may exist when it is empty; else
-// the error wraps ErrNotEmpty. The caller ends with Finish or Abort.
+// the error wraps ErrNotEmpty. A folder of another user, or in which others may write,
+// is refused with an error that wraps ErrNotOwn, because a link in it would decide what
+// is overwritten. The caller ends with Finish or Abort.
 func Create(dir string, m Manifest) (*Writer, error) {
 	w, err := create(dir, m)
 	if err != nil {
@@ -72,10 +80,17 @@ func Create(dir string, m Manifest) (*Writer, error) {
 }
 
 func create(dir string, m Manifest) (w *Writer, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	root, err := own.Folder(dir)
+	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(dir)
+	made := &Writer{dir: dir, root: root, runs: map[runKey]bool{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, made.close())
+		}
+	}()
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil, err
 	}
@@ -83,28 +98,34 @@ func create(dir string, m Manifest) (w *Writer, err error) {
 		return nil, fmt.Errorf("%s: %w; name another one", dir, ErrNotEmpty)
 	}
 	m.Schema, m.Complete, m.Reason, m.Runs, m.Tables, m.DroppedRecords = Schema, false, "the run has not ended, or csiglab was killed", []Run{}, nil, 0
-	w = &Writer{dir: dir, manifest: m, runs: map[runKey]bool{}}
-	if err := w.writeJSON(ManifestFile, m); err != nil {
+	m.Files, m.Digest = nil, ""
+	made.manifest = m
+	if err := made.writeManifest(); err != nil {
 		return nil, err
 	}
-	made := w
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, made.close())
-		}
-	}()
-	if w.log, err = os.Create(w.path(LogFile)); err != nil {
+	if made.log, err = made.create(LogFile); err != nil {
 		return nil, err
 	}
 	for _, kind := range recordTables {
-		t, err := kind.create(dir)
+		t, err := kind.create(made)
 		if err != nil {
 			return nil, err
 		}
-		w.tables = append(w.tables, t)
+		made.tables = append(made.tables, t)
 	}
-	w.phases, err = newTable[PhaseRow](dir, tablePhases)
-	return w, err
+	if made.phases, err = newTable[PhaseRow](made, tablePhases); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// create makes a file of the folder, which must not be there yet.
+func (w *Writer) create(name string) (*os.File, error) {
+	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.path(name), cause.Of(err))
+	}
+	return f, nil
 }
 
 // Dir returns the folder's path as Create got it.
@@ -165,7 +186,8 @@ func (w *Writer) Finish(s Summary) error {
 			return fail(fmt.Errorf("variant %s, seed %d has not ended", key.variant, key.seed))
 		}
 	}
-	if err := w.close(); err != nil {
+	defer w.root.Close() // whose files are closed
+	if err := w.closeFiles(); err != nil {
 		return fail(err)
 	}
 	if err := w.writeJSON(SummaryFile, s.normalise()); err != nil {
@@ -177,7 +199,11 @@ func (w *Writer) Finish(s Summary) error {
 	for _, t := range w.tables {
 		w.manifest.Tables[t.tableName()] = t.rowCount()
 	}
-	if err := w.writeJSON(ManifestFile, w.manifest); err != nil {
+	var err error
+	if w.manifest.Files, err = w.digests(); err != nil {
+		return fail(err)
+	}
+	if err := w.writeManifest(); err != nil {
 		return fail(err)
 	}
 	return nil
@@ -191,10 +217,11 @@ func (w *Writer) Abort(reason string) error {
 	if w.closed {
 		return nil
 	}
-	closing := w.close()
+	defer w.root.Close() // whose files are closed
+	closing := w.closeFiles()
 	w.seal()
 	w.manifest.Reason = reason
-	if err := errors.Join(closing, w.writeJSON(ManifestFile, w.manifest)); err != nil {
+	if err := errors.Join(closing, w.writeManifest()); err != nil {
 		return fmt.Errorf("abort run folder %s: %w", w.dir, err)
 	}
 	return nil
@@ -212,7 +239,10 @@ func (w *Writer) seal() {
 	w.manifest.Finished = time.Now().UTC().Truncate(time.Millisecond)
 }
 
-func (w *Writer) close() error {
+func (w *Writer) close() error { return errors.Join(w.closeFiles(), w.root.Close()) }
+
+// closeFiles closes the tables and the log.
+func (w *Writer) closeFiles() error {
 	w.closed = true
 	var err error
 	if w.log != nil {
@@ -240,16 +270,24 @@ func (w *Writer) writeJSON(name string, v any) error {
 // writeFile replaces a file as a whole, so that a reader sees the old or the new
 // one.
 func (w *Writer) writeFile(name string, data []byte) error {
-	path := w.path(name)
-	part := path + ".part"
-	err := os.WriteFile(part, data, 0o644)
-	if err == nil {
-		err = os.Rename(part, path)
+	part := name + ".part"
+	err := w.root.Remove(part) // a part that a crash left, or a link
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := w.create(part)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = w.root.Rename(part, name)
 	}
 	if err != nil {
-		os.Remove(part) // the first error says more
+		w.root.Remove(part) // the first error says more
+		return fmt.Errorf("%s: %w", w.path(name), err)
 	}
-	return err
+	return nil
 }
 
 // Valid reports whether nothing speaks against the run.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/units"
 )
@@ -197,7 +198,7 @@ func (s *Set) begin(p Program) (Process, error) {
 	if err := os.MkdirAll(filepath.Dir(p.Output), 0o755); err != nil {
 		return nil, err
 	}
-	output, err := os.Create(p.Output)
+	output, err := own.NewFile(p.Output, 0o644)
 	if err != nil {
 		return nil, err
 	}

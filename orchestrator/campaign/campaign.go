@@ -88,13 +88,16 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err != nil {
 		return nil, err
 	}
+	folder := folderOf(set, opts, started)
+	if err := checkFolder(m.runtime, folder); err != nil {
+		return nil, err
+	}
 	if err := checkReady(ctx, set, m, jobs); err != nil {
 		return nil, err
 	}
 	if err := setClock(ctx, set, &m, jobs, opts.Announce); err != nil {
 		return nil, err
 	}
-	folder := folderOf(set, opts, started)
 	w, err := runfolder.Create(folder, newManifest(set, m, opts, jobs, started))
 	if err != nil {
 		return nil, createError(folder, err)
@@ -177,8 +180,9 @@ type job struct {
 // mistake is found before anything is deployed.
 func compile(set *experiment.Set, opts Options) ([]job, error) {
 	var jobs []job
+	var variants plan.Variants
 	for i, v := range set.Variants {
-		shape, err := plan.NewShape(v.Experiment)
+		shape, err := variants.NewShape(v.Experiment)
 		if err != nil {
 			return nil, failure.InVariant(set, i, err)
 		}
@@ -254,6 +258,22 @@ func folderOf(set *experiment.Set, opts Options, started time.Time) string {
 	return filepath.Join("runs", id)
 }
 
+// checkFolder refuses a run folder that the runtime cannot use.
+func checkFolder(r backend.Runtime, folder string) error {
+	c, ok := r.Backend.(backend.FolderChecker)
+	if !ok {
+		return nil
+	}
+	absolute, err := filepath.Abs(folder)
+	if err == nil {
+		err = c.CheckFolder(absolute)
+	}
+	if err != nil {
+		return failure.Configuration(fmt.Errorf("run folder %s: %w; choose another with --out", folder, err))
+	}
+	return nil
+}
+
 // journal collects the notes for the user and logs them. Its methods may be called
 // from several goroutines.
 type journal struct {
@@ -290,6 +310,9 @@ func (j *journal) note(text string) {
 func createError(folder string, err error) error {
 	if errors.Is(err, runfolder.ErrNotEmpty) {
 		return failure.Configuration(err)
+	}
+	if errors.Is(err, runfolder.ErrNotOwn) {
+		return failure.Configuration(fmt.Errorf("%w; name one that is not there yet with --out", err))
 	}
 	for _, class := range []error{fs.ErrPermission, fs.ErrNotExist, unix.ENOTDIR, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP, unix.EINVAL} {
 		if errors.Is(err, class) {

@@ -3,6 +3,7 @@ package campaign
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/backend"
@@ -216,7 +218,33 @@ func TestRecapture(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "experiment.yaml"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := c.Write(t.Context(), new(bytes.Buffer)); !errors.Is(err, runfolder.ErrDamaged) || !strings.Contains(fmt.Sprint(err), "experiment.yaml") {
+		t.Errorf("with another experiment: %v, want ErrDamaged with the file's name", err)
+	}
+	withoutDigests(t, folder)
 	if err := c.Write(t.Context(), new(bytes.Buffer)); !errors.Is(err, failure.ErrInfrastructure) || !strings.Contains(fmt.Sprint(err), "leaves the trace") {
 		t.Errorf("with another experiment: %v", err)
+	}
+}
+
+// withoutDigests makes a folder as a csiglab before digests left it.
+func withoutDigests(t *testing.T, folder string) {
+	t.Helper()
+	path := filepath.Join(folder, runfolder.ManifestFile)
+	text, err := os.ReadFile(path)
+	var m map[string]any
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	delete(m, "files")
+	delete(m, "digest")
+	if err == nil {
+		text, err = json.Marshal(m)
+	}
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/srl-labs/containerlab/links"
 	clab "github.com/srl-labs/containerlab/runtime"
 
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/topologies"
 )
 
@@ -73,7 +73,12 @@ func (lab *Lab) write() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(lab.path(), text, 0o600)
+	file, err := own.NewFile(lab.path(), 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
 }
 
 // runtimeName is the name of our runtime in containerlab.

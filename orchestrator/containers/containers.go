@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,6 +67,15 @@ func open(ctx context.Context) (*containerlab.Engine, error) {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	return engine, nil
+}
+
+// CheckFolder implements backend.FolderChecker. A container gets its folder by a text in
+// which a colon separates the two paths.
+func (Backend) CheckFolder(folder string) error {
+	if strings.Contains(folder, ":") {
+		return errors.New("a path with a colon cannot be mounted into containers")
+	}
+	return nil
 }
 
 // NodeFolder implements backend.Backend. It is the only folder of a run that its nodes

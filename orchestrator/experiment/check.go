@@ -235,6 +235,14 @@ func (d *decoder) results(e *Experiment, declared []declaredVariant) {
 	for i, v := range declared {
 		names[i] = v.name
 	}
+	if n := max(len(e.Derived), len(e.Expect)); n > maxExpressions {
+		path := "derived"
+		if len(e.Expect) == n {
+			path = "expect"
+		}
+		d.failAt(path, fmt.Sprintf("%d expressions are too many; the most is %d", n, maxExpressions), "")
+		return
+	}
 	derived := map[string]bool{}
 	for i, m := range e.Derived {
 		path := fmt.Sprintf("derived[%d]", i)
@@ -242,10 +250,10 @@ func (d *decoder) results(e *Experiment, declared []declaredVariant) {
 			d.failAt(path+".name", fmt.Sprintf("the name %q is taken", m.Name), "")
 		}
 		derived[m.Name] = true
-		d.expression(path+".expr", func() error { _, err := compile(m.Expr, derivedScope, nil); return err })
+		d.expression(path+".expr", m.Expr, derivedScope, nil)
 	}
 	for i, text := range e.Expect {
-		d.expression(fmt.Sprintf("expect[%d]", i), func() error { _, err := compile(text, expectScope, names); return err })
+		d.expression(fmt.Sprintf("expect[%d]", i), text, expectScope, names)
 	}
 	for i, p := range e.Published {
 		path := fmt.Sprintf("published[%d]", i)
@@ -258,13 +266,23 @@ func (d *decoder) results(e *Experiment, declared []declaredVariant) {
 	}
 }
 
-// expression reports an error of compile at its place within the value.
-func (d *decoder) expression(path string, compile func() error) {
-	err := compile()
-	if err == nil {
+// expression checks an expression and reports its error at its place within the value.
+func (d *decoder) expression(path, text string, in scope, variants []string) {
+	if len(text) > maxExpression {
+		d.failAt(path, fmt.Sprintf("an expression of %d bytes is too long; the most is %d", len(text), maxExpression), "")
 		return
 	}
-	wrong := err.(*exprError)
+	key := compiledKey{text, in}
+	wrong, known := d.compiled[key]
+	if !known {
+		if _, err := compile(text, in, variants); err != nil {
+			wrong = err.(*exprError)
+		}
+		d.compiled[key] = wrong
+	}
+	if wrong == nil {
+		return
+	}
 	at := d.node[path].at
 	if at.line > 0 && wrong.line == 1 {
 		at.column += wrong.column

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,15 @@ type decoder struct {
 	tables Tables
 	errs   Errors
 	node   map[string]*tree // what was given, by path
+	// compiled has what is wrong with each expression so far, nil if nothing. The
+	// decoders of all variants share it.
+	compiled map[compiledKey]*exprError
+}
+
+// compiledKey is an expression in its scope.
+type compiledKey struct {
+	text string
+	in   scope
 }
 
 func (d *decoder) fail(at origin, path, msg, suggestion string) {
@@ -42,9 +50,22 @@ func (d *decoder) failAt(path, msg, suggestion string) {
 
 func (d *decoder) given(path string) bool { return d.node[path] != nil }
 
-var indexPattern = regexp.MustCompile(`\[[0-9]+\]`)
-
-func general(path string) string { return indexPattern.ReplaceAllString(path, "[]") }
+// general returns a path with [] in place of each index.
+func general(path string) string {
+	if !strings.Contains(path, "[") {
+		return path
+	}
+	text := make([]byte, 0, len(path))
+	for i := 0; i < len(path); i++ {
+		text = append(text, path[i])
+		if path[i] == '[' {
+			for i+1 < len(path) && '0' <= path[i+1] && path[i+1] <= '9' {
+				i++
+			}
+		}
+	}
+	return string(text)
+}
 
 func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 	d.node[path] = t
@@ -116,6 +137,10 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 		at := join(path, e.name)
 		i := slices.Index(keys, e.name)
 		if i < 0 {
+			if len(d.errs) >= maxListed { // no message lists it
+				d.fail(e.at, at, fmt.Sprintf("unknown key %q", e.name), "")
+				continue
+			}
 			suggestion := spelling.Nearest(e.name, keys)
 			if suggestion == "" {
 				suggestion = elsewhere(e.name)
@@ -180,19 +205,20 @@ func (d *decoder) value(t *tree, v reflect.Value, r Rule) (msg, suggestion strin
 	}
 	print := func(n int64) string { return strconv.FormatInt(n, 10) }
 	var err error
+	var unit string // what the value has
 	switch p := v.Addr().Interface().(type) {
 	case *units.Duration:
 		*p, err = units.ParseDuration(t.text)
 		print = func(n int64) string { return units.Duration(n).String() }
-		suggestion = suggestUnit(t.text, "duration")
+		unit = "duration"
 	case *units.Size:
 		*p, err = units.ParseSize(t.text)
 		print = func(n int64) string { return units.Size(n).String() }
-		suggestion = suggestUnit(t.text, "size")
+		unit = "size"
 	case *units.Rate:
 		*p, err = units.ParseRate(t.text)
 		print = func(n int64) string { return units.Rate(n).String() }
-		suggestion = suggestUnit(t.text, "rate")
+		unit = "rate"
 	case *bool:
 		if t.quoted || t.text != "true" && t.text != "false" {
 			return fmt.Sprintf("%q is not true or false", t.text), nearestBool(t.text)
@@ -221,6 +247,9 @@ func (d *decoder) value(t *tree, v reflect.Value, r Rule) (msg, suggestion strin
 		}
 	}
 	if err != nil {
+		if unit != "" {
+			suggestion = suggestUnit(t.text, unit)
+		}
 		return err.Error(), suggestion
 	}
 	if !v.CanInt() {

@@ -53,7 +53,7 @@ func (f Dragonfly) Check(c *Check) int {
 		c.Fail("", "%s", strings.TrimPrefix(err.Error(), topologies.ErrInvalid.Error()+": "))
 		return 0
 	}
-	return f.P * f.A * groups
+	return c.Fits("", f.generator().Size)
 }
 
 // Build implements TopologySpec. A Dragonfly is no fat tree.

@@ -111,14 +111,8 @@ func empty(v reflect.Value) bool {
 	return false
 }
 
-// difference returns the overrides that turn base into e, by path. Merging them over
-// base's text gives exactly e.
-func difference(base, e *Experiment) map[string]any {
-	set := map[string]any{}
-	diff(encode(reflect.ValueOf(base).Elem(), ""), encode(reflect.ValueOf(e).Elem(), ""), "", set)
-	return set
-}
-
+// diff adds to set the overrides that turn the text a of an experiment into b, by path.
+// Merging them over a gives exactly b.
 func diff(a, b *tree, path string, set map[string]any) {
 	if a != nil && a.kind == mapping && b.kind == mapping {
 		named := nameKey(path)

@@ -23,9 +23,9 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
 	}
 	if e.Path != "" {
-		b.WriteString(": " + e.Path)
+		b.WriteString(": " + shorten(e.Path))
 	}
-	b.WriteString(": " + e.Msg)
+	b.WriteString(": " + shorten(e.Msg))
 	if e.Suggestion != "" {
 		fmt.Fprintf(&b, " (did you mean %q?)", e.Suggestion)
 	}
@@ -36,11 +36,15 @@ func (e *Error) Error() string {
 // file. It is never empty when returned as an error.
 type Errors []*Error
 
-// Error returns one line per error.
+// Error returns one line per error, of the first 50 and then how many more there are.
 func (e Errors) Error() string {
-	lines := make([]string, len(e))
-	for i, one := range e {
+	listed := e[:min(len(e), maxListed)]
+	lines := make([]string, len(listed))
+	for i, one := range listed {
 		lines[i] = one.Error()
+	}
+	if more := len(e) - len(listed); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -51,7 +51,7 @@ func (f FatTree) Check(c *Check) int {
 	err := tree.Check()
 	var shape *topologies.ShapeError
 	if !errors.As(err, &shape) {
-		return tree.Hosts
+		return c.Fits("", tree.Size)
 	}
 	name := map[topologies.Field]string{
 		topologies.FieldHosts: "hosts", topologies.FieldPodSize: "pod", topologies.FieldTiers: "tiers",

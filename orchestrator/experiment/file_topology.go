@@ -1,6 +1,10 @@
 package experiment
 
-import "github.com/csiglab/csiglab/topologies/htsim"
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/topologies/htsim"
+)
 
 // TopologyFile is the name of an htsim .topo file.
 type TopologyFile string
@@ -19,7 +23,7 @@ func (TopologyFile) Check(*Check) int { return 0 }
 // Build implements TopologySpec.
 func (f TopologyFile) Build() (Built, error) {
 	name := string(f)
-	r, err := openInput(name)
+	r, err := openInput(name, maxTopologyFile)
 	if err != nil {
 		return Built{}, err
 	}
@@ -29,11 +33,14 @@ func (f TopologyFile) Build() (Built, error) {
 		return Built{}, inputError{err}
 	}
 	b, err := buildTree(tree, nil)
+	if err != nil {
+		return Built{}, inputError{fmt.Errorf("%s: %w", name, err)}
+	}
 	for _, t := range tree.Tiers {
 		if t.QueueUp != 0 || t.QueueDown != 0 {
 			b.Notes = append(b.Notes, name+": Queue_Up and Queue_Down are not used, as in the reference simulator; set the size of queues with links.queue")
 			break
 		}
 	}
-	return b, err
+	return b, nil
 }

@@ -27,7 +27,7 @@ func (f WorkloadFile) Build(in WorkloadInput) (*workloads.Workload, []string, er
 	if err != nil {
 		return nil, nil, &PathError{join(workloadSection, "start_unit"), err}
 	}
-	r, err := openInput(name)
+	r, err := openInput(name, maxMatrixFile)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -92,7 +92,7 @@ func TestWrongGenerators(t *testing.T) {
 		{kAry, "all_to_all: {size: 4kB, parallel: -1}", `x.yaml:6:37: workload.all_to_all.parallel: -1 is too small; the least is 1`},
 		{kAry, "all_to_all: {size: 4kB, hosts: 17}", `x.yaml:6:34: workload.all_to_all.hosts: 17 is too large; the topology has 16 hosts`},
 		{dragonfly, "all_to_all: {size: 4kB, hosts: 7}", `x.yaml:6:34: workload.all_to_all.hosts: 7 is too large; the topology has 6 hosts`},
-		{"k_ary: {k: 32, rate: 100Gbps, delay: 1us}", allToAll, `x.yaml:6:16: workload.all_to_all: 8192 hosts would send 67100672 messages; the most is 4194304`},
+		{"k_ary: {k: 32, rate: 100Gbps, delay: 1us}", allToAll, `x.yaml:6:16: workload.all_to_all: 8192 hosts would send 67100672 messages; the most is 1048576`},
 		{leafSpine, "incast: {fan_in: 32, size: 1MB}", `x.yaml:6:20: workload.incast.fan_in: 32 senders and a receiver need more than 32 hosts`},
 		{dragonfly, "transfers: [0 -> 6 1MB]", `x.yaml:6:15: workload.transfers[0].dst: no host 6; hosts go from 0 to 5`},
 	} {

@@ -3,10 +3,13 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
-	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/spelling"
 )
 
@@ -20,26 +23,37 @@ func inputFile(dir, name string) (string, error) {
 	if err != nil {
 		return name, err
 	}
-	f, err := openRegular(name)
+	f, err := openRegular(name, math.MaxInt64)
 	if err != nil {
 		return name, fmt.Errorf("file %s: %w", name, err)
 	}
 	return name, f.Close()
 }
 
-// openRegular opens a regular file. Others, such as a folder, would fail later and
-// with a worse message, or wait for a writer. The error does not name the file.
-func openRegular(name string) (*os.File, error) {
-	info, err := os.Stat(name)
+// openRegular opens a regular file of at most so many bytes, which must not be packed or
+// in another encoding. The error does not name the file.
+func openRegular(name string, most int64) (*own.File, error) {
+	f, err := own.Input(name, most)
 	if err != nil {
-		return nil, cause.Of(err)
+		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
+	start, err := f.Start(4)
+	for _, form := range []struct{ start, what string }{
+		{"\x1f\x8b", "compressed with gzip; unpack it first"},
+		{"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first"},
+		{"\xfd7zX", "compressed with xz; unpack it first"},
+		{"BZh", "compressed with bzip2; unpack it first"},
+		{"PK\x03\x04", "a zip archive; unpack it first"},
+		{"\xff\xfe", "UTF-16; the text must be UTF-8"},
+		{"\xfe\xff", "UTF-16; the text must be UTF-8"},
+	} {
+		if err == nil && strings.HasPrefix(string(start), form.start) {
+			err = errors.New(form.what)
+		}
 	}
-	f, err := os.Open(name)
 	if err != nil {
-		return nil, cause.Of(err)
+		f.Close() // opened for reading
+		return nil, err
 	}
 	return f, nil
 }
@@ -59,9 +73,9 @@ func nearestFile(name string) string {
 	return spelling.Nearest(filepath.Base(name), names)
 }
 
-// openInput opens a regular file. The error is an inputError.
-func openInput(file string) (*os.File, error) {
-	f, err := openRegular(file)
+// openInput opens a regular file of at most so many bytes. The error is an inputError.
+func openInput(file string, most int64) (io.ReadCloser, error) {
+	f, err := openRegular(file, most)
 	if err != nil {
 		return nil, inputError{fmt.Errorf("%s: %w", file, err)}
 	}

@@ -34,7 +34,7 @@ func (k KAry) Check(c *Check) int {
 		c.Fail("k", "%d is odd; half of a switch's ports lead up", k.K)
 		return 0
 	}
-	return tree.Hosts
+	return c.Fits("k", tree.Size)
 }
 
 // Build implements TopologySpec.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -193,6 +194,20 @@ func (c *Check) Fail(key, format string, args ...any) {
 
 // Hosts returns the number of hosts of the topology; 0 while it is not known.
 func (c *Check) Hosts() int { return c.hosts }
+
+// Fits reports a fabric that is too large, by the estimates of its size, at a key. It
+// returns the number of hosts, or 0 if the fabric is too large or has no size.
+func (c *Check) Fits(key string, size func() (topologies.Size, error)) (hosts int) {
+	s, err := size()
+	if err != nil {
+		return 0
+	}
+	if excess := s.Excess(); excess != "" {
+		c.Fail(key, "too large: %s", excess)
+		return 0
+	}
+	return s.Hosts
+}
 
 // Host reports a host that the topology does not have.
 func (c *Check) Host(key string, host int) {

@@ -44,7 +44,7 @@ func (l LeafSpine) Check(c *Check) int {
 	tree, err := l.generator()
 	var shape *topologies.ShapeError
 	if !errors.As(err, &shape) {
-		return tree.Hosts
+		return c.Fits("", tree.Size)
 	}
 	key := "leaves"
 	if shape.Field == topologies.FieldRadixUp {

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,11 +18,6 @@ import (
 
 //go:embed library/*.yaml
 var library embed.FS
-
-const (
-	maxFile  = 16 << 20 // bytes of an experiment file
-	maxSeeds = 10000
-)
 
 // Names returns the names of the embedded experiments, in alphabetical order.
 func Names() []string {
@@ -129,10 +125,13 @@ func readFile(path string) ([]byte, error) {
 		return fail(cause.Of(err).Error(), "")
 	case info.IsDir():
 		return fail("a directory; name a file in it", "")
-	case info.Size() > maxFile:
-		return fail(fmt.Sprintf("%d bytes is too large for an experiment; the most is %d", info.Size(), maxFile), "")
 	}
-	data, err := os.ReadFile(path)
+	f, err := openRegular(path, maxFile)
+	if err != nil {
+		return fail(err.Error(), "")
+	}
+	defer f.Close() // opened for reading
+	data, err := io.ReadAll(f)
 	if err != nil {
 		return fail(cause.Of(err).Error(), "")
 	}
@@ -170,6 +169,7 @@ func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
 				return nil, &Error{File: l.value.at.file, Path: l.path, Msg: unknown("variant", name, names).Error(), Suggestion: spelling.Nearest(name, names)}
 			}
 			declared[i].later = append(declared[i].later, layer{path, l.at, l.value})
+			declared[i].overridden = true
 			continue
 		}
 		if err := base.merge(l.path, l.at, l.value); err != nil {
@@ -195,10 +195,14 @@ type layer struct {
 // declaredVariant is a variant with its own overrides and those that win over
 // them.
 type declaredVariant struct {
-	name  string
-	own   []layer
-	later []layer
+	name       string
+	own        []layer
+	later      []layer
+	overridden bool // later has one that is for this variant alone
 }
+
+// changes reports whether the variant may differ from the base.
+func (v *declaredVariant) changes() bool { return len(v.own) > 0 || v.overridden }
 
 func splitVariant(path string) (name, rest string, ok bool) {
 	rest, ok = strings.CutPrefix(path, "variants.")
@@ -315,6 +319,9 @@ func parseVariants(t *tree) ([]declaredVariant, error) {
 		return nil, &Error{File: t.at.file, Line: t.at.line, Column: t.at.column, Path: "variants",
 			Msg: fmt.Sprintf("want a mapping from each variant's name to its overrides, got %v", t.kind)}
 	}
+	if n := len(t.keys); n > maxVariants {
+		return nil, &Error{File: t.at.file, Line: t.at.line, Column: t.at.column, Path: "variants", Msg: fmt.Sprintf("%d variants are too many; the most is %d", n, maxVariants)}
+	}
 	var errs Errors
 	var list []declaredVariant
 	for _, e := range t.keys {
@@ -351,21 +358,33 @@ func parseVariants(t *tree) ([]declaredVariant, error) {
 
 // resolve decodes the base and every variant.
 func resolve(source string, base *tree, declared []declaredVariant, opts Options) (*Set, error) {
-	whole, _, errs := decodeTree(base, declared, opts)
+	values := base.values()
+	if total := values * len(declared); total > maxValues {
+		return nil, &Error{File: source, Msg: fmt.Sprintf("%d variants of %d values each are too many; the most is %d values in all", len(declared), values, maxValues)}
+	}
+	compiled := map[compiledKey]*exprError{}
+	whole, node, errs := decodeTree(base, declared, opts, compiled)
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	set := &Set{Source: source, Base: whole}
+	listed := map[Error]bool{}
 	for _, v := range declared {
+		if !v.changes() {
+			same := *whole
+			set.Variants = append(set.Variants, Resolved{v.name, &same, node})
+			continue
+		}
 		t := base.clone()
 		for _, l := range slices.Concat(v.own, v.later) {
 			if err := t.merge(l.path, l.at, l.value); err != nil {
 				return nil, err
 			}
 		}
-		resolved, node, more := decodeTree(t, declared, opts)
+		resolved, node, more := decodeTree(t, declared, opts, compiled)
 		for _, e := range more {
-			if !slices.ContainsFunc(errs, func(o *Error) bool { return *o == *e }) {
+			if !listed[*e] {
+				listed[*e] = true
 				errs = append(errs, e)
 			}
 		}
@@ -374,14 +393,19 @@ func resolve(source string, base *tree, declared []declaredVariant, opts Options
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	for _, v := range set.Variants {
-		set.Base.Variants = append(set.Base.Variants, Variant{v.Name, difference(set.Base, v.Experiment)})
+	text := encode(reflect.ValueOf(whole).Elem(), "")
+	for i, v := range set.Variants {
+		own := map[string]any{}
+		if declared[i].changes() {
+			diff(text, encode(reflect.ValueOf(v.Experiment).Elem(), ""), "", own)
+		}
+		whole.Variants = append(whole.Variants, Variant{v.Name, own})
 	}
 	return set, nil
 }
 
-func decodeTree(t *tree, declared []declaredVariant, opts Options) (*Experiment, map[string]*tree, Errors) {
-	d := &decoder{tables: opts.Tables, node: map[string]*tree{}}
+func decodeTree(t *tree, declared []declaredVariant, opts Options, compiled map[compiledKey]*exprError) (*Experiment, map[string]*tree, Errors) {
+	d := &decoder{tables: opts.Tables, node: map[string]*tree{}, compiled: compiled}
 	e := defaults()
 	d.decode(t, reflect.ValueOf(e).Elem(), "")
 	if len(d.errs) == 0 {

@@ -35,11 +35,29 @@ func (t Topology) Build() (Built, error) {
 		return Built{}, &PathError{topologySection, errors.New("none is given")}
 	}
 	b, err := t.Spec.Build()
+	if err == nil {
+		err = fits(b.Graph.Size())
+	}
 	return b, inValue(topologySection, err)
+}
+
+// fits refuses a fabric that is too large.
+func fits(s topologies.Size) error {
+	if excess := s.Excess(); excess != "" {
+		return errors.New("too large: " + excess)
+	}
+	return nil
 }
 
 // buildTree returns the graph of a fat tree. A generator's error is passed on.
 func buildTree(tree topologies.FatTree, err error) (Built, error) {
+	if err != nil {
+		return Built{}, err
+	}
+	size, err := tree.Size()
+	if err == nil {
+		err = fits(size) // before it takes the memory
+	}
 	if err != nil {
 		return Built{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -109,37 +110,62 @@ func parseTree(data []byte, at origin, inline bool) (*tree, error) {
 	b := treeBuilder{at: at, inline: inline}
 	if i := slices.Index(data, 0); i >= 0 {
 		line := 1 + strings.Count(string(data[:i]), "\n")
-		return nil, b.fail(&token.Position{Line: line, Column: i - strings.LastIndex(string(data[:i]), "\n")}, "a zero byte; this is not a text file", "")
+		return nil, b.fail(&token.Position{Line: line, Column: i - strings.LastIndex(string(data[:i]), "\n")}, "a zero byte; this is not a text file")
 	}
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	tokens := lexer.Tokenize(string(data))
+	if at, limit := checkTokens(tokens); at != nil {
+		return nil, b.fail(at.Position, limit)
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	var syntax *yaml.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		return nil, b.fail(syntax.Token.Position, "not valid YAML: "+syntax.Message, "")
+		return nil, b.fail(syntax.Token.Position, "not valid YAML: "+syntax.Message)
 	case err != nil:
-		return nil, b.fail(nil, "not valid YAML: "+err.Error(), "")
+		return nil, b.fail(nil, "not valid YAML: "+err.Error())
 	}
 	docs := slices.DeleteFunc(file.Docs, func(d *ast.DocumentNode) bool { return d.Body == nil })
 	switch {
 	case len(docs) == 0 && inline:
 		return &tree{kind: null, at: at}, nil
 	case len(docs) == 0:
-		return nil, b.fail(&token.Position{Line: 1, Column: 1}, "the file is empty", "")
+		return nil, b.fail(&token.Position{Line: 1, Column: 1}, "the file is empty")
 	case len(docs) > 1:
-		second := b.build(docs[1].Body, "").at
+		second := b.build(docs[1].Body).at
 		return nil, Errors{{File: second.file, Line: second.line, Column: second.column, Msg: "a second document; one file holds one experiment"}}
 	}
-	t := b.build(docs[0].Body, "")
+	t := b.build(docs[0].Body)
 	if len(b.errs) > 0 {
 		return nil, b.errs
 	}
 	return t, nil
 }
 
+// treeBuilder turns the nodes of a YAML document into a tree.
 type treeBuilder struct {
 	at     origin
 	inline bool
+	path   []step // of the node under construction
 	errs   Errors
+}
+
+// step is a part of a path: a key, or the index of an item if name is empty.
+type step struct {
+	name  string
+	index int
+}
+
+// where returns the path of the node under construction.
+func (b *treeBuilder) where() string {
+	path := ""
+	for _, s := range b.path {
+		if s.name == "" {
+			path += fmt.Sprintf("[%d]", s.index)
+		} else {
+			path = join(path, s.name)
+		}
+	}
+	return path
 }
 
 func (b *treeBuilder) place(p *token.Position) origin {
@@ -150,25 +176,33 @@ func (b *treeBuilder) place(p *token.Position) origin {
 	return at
 }
 
-func (b *treeBuilder) fail(p *token.Position, msg, path string) Errors {
-	at := b.place(p)
+// fail adds an error at a place and the path of the node under construction. Of errors
+// that no message lists, the path is not computed.
+func (b *treeBuilder) fail(p *token.Position, msg string) Errors {
+	at, path := b.place(p), ""
+	if len(b.errs) < maxListed {
+		path = b.where()
+	}
 	b.errs = append(b.errs, &Error{File: at.file, Line: at.line, Column: at.column, Path: path, Msg: msg})
 	return b.errs
 }
 
-func (b *treeBuilder) build(n ast.Node, path string) *tree {
+func (b *treeBuilder) build(n ast.Node) *tree {
 	t := &tree{at: b.place(n.GetToken().Position)}
 	switch n := n.(type) {
 	case *ast.MappingNode:
 		t.kind = mapping
-		b.entries(t, n.Values, path)
+		b.entries(t, n.Values)
 	case *ast.MappingValueNode:
 		t.kind = mapping
-		b.entries(t, []*ast.MappingValueNode{n}, path)
+		b.entries(t, []*ast.MappingValueNode{n})
 	case *ast.SequenceNode:
 		t.kind = sequence
+		t.items = make([]*tree, 0, len(n.Values))
 		for i, v := range n.Values {
-			t.items = append(t.items, b.build(v, fmt.Sprintf("%s[%d]", path, i)))
+			b.path = append(b.path, step{index: i})
+			t.items = append(t.items, b.build(v))
+			b.path = b.path[:len(b.path)-1]
 		}
 		if len(n.Values) > 0 {
 			t.at = t.items[0].at
@@ -183,12 +217,13 @@ func (b *treeBuilder) build(n ast.Node, path string) *tree {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		t.text = n.GetToken().Value
 	default:
-		b.fail(n.GetToken().Position, fmt.Sprintf("the %s of YAML is not used here; write the value out", strings.ToLower(n.Type().String())), path)
+		b.fail(n.GetToken().Position, fmt.Sprintf("the %s of YAML is not used here; write the value out", strings.ToLower(n.Type().String())))
 	}
 	return t
 }
 
-func (b *treeBuilder) entries(t *tree, values []*ast.MappingValueNode, path string) {
+func (b *treeBuilder) entries(t *tree, values []*ast.MappingValueNode) {
+	lines := make(map[string]int, len(values)) // of the keys so far
 	for i, v := range values {
 		key := v.Key.GetToken()
 		name := key.Value
@@ -196,21 +231,22 @@ func (b *treeBuilder) entries(t *tree, values []*ast.MappingValueNode, path stri
 			t.at = b.place(key.Position)
 		}
 		if _, ok := v.Key.(*ast.MergeKeyNode); ok {
-			b.fail(key.Position, "the merge key of YAML is not used here; write the values out", path)
+			b.fail(key.Position, "the merge key of YAML is not used here; write the values out")
 			continue
 		}
-		at := join(path, name)
-		if first := t.get(name); first != nil {
+		b.path = append(b.path, step{name: name})
+		if line, ok := lines[name]; ok {
 			msg := "the key is given twice"
-			for _, e := range t.keys {
-				if e.name == name && e.at.line > 0 {
-					msg += fmt.Sprintf("; the first is in line %d", e.at.line)
-				}
+			if line > 0 {
+				msg += fmt.Sprintf("; the first is in line %d", line)
 			}
-			b.fail(key.Position, msg, at)
-			continue
+			b.fail(key.Position, msg)
+		} else {
+			at := b.place(key.Position)
+			lines[name] = at.line
+			t.keys = append(t.keys, entry{name, at, b.build(v.Value)})
 		}
-		t.keys = append(t.keys, entry{name, b.place(key.Position), b.build(v.Value, at)})
+		b.path = b.path[:len(b.path)-1]
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/nodes/emu"
@@ -31,7 +32,7 @@ func Create(p *plan.Plan, folder, variant string, seed uint64) (*File, error) {
 	if len(p.Captured) == 0 {
 		return nil, nil
 	}
-	file, err := os.Create(FileName(folder, variant, seed))
+	file, err := own.NewFile(FileName(folder, variant, seed), 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -51,11 +51,16 @@ func Compile(e *experiment.Experiment, seed uint64) (*Plan, error) {
 
 // NewShape builds the topology and the workload of a resolved experiment and
 // checks them against the rest of it. Its error wraps failure.ErrConfiguration.
-func NewShape(e *experiment.Experiment) (*Shape, error) {
-	topology, err := e.Topology.Build()
+func NewShape(e *experiment.Experiment) (*Shape, error) { return new(Variants).NewShape(e) }
+
+// NewShape returns the shape of one more variant; see NewShape. It refuses variants
+// that are too many for their size, with an error that wraps failure.ErrConfiguration.
+func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
+	fabric, err := v.fabric(e.Topology)
 	if err != nil {
-		return nil, failure.Configuration(err)
+		return nil, err
 	}
+	topology := fabric.built
 	s := &Shape{experiment: e, graph: topology.Graph}
 	load, notes, err := e.Workload.Build(s.graph.Hosts(), e.Links)
 	if err != nil {
@@ -64,6 +69,9 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err := checkWorkload(load, e); err != nil {
 		return nil, failure.At("workload", err)
 	}
+	if err := v.count(len(s.graph.Nodes), len(load.Transfers)); err != nil {
+		return nil, err
+	}
 	s.workload, s.notes = load, slices.Concat(topology.Notes, notes)
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
@@ -71,8 +79,8 @@ func NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.captured, err = capturedPorts(s.graph, e.Capture); err != nil {
 		return nil, err
 	}
-	s.routes = topologies.NextHops(s.graph)
-	s.sizing = newSizing(s.graph, e.Links)
+	s.routes = fabric.nextHops()
+	s.sizing = sizing{links: e.Links, rtt: fabric.rtt(e.Links)}
 	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
 		return nil, err
 	}

@@ -22,10 +22,6 @@ type sizing struct {
 	rtt   units.Duration // of the network
 }
 
-func newSizing(g *topologies.Graph, links experiment.Links) sizing {
-	return sizing{links: links, rtt: networkRTT(g, links)}
-}
-
 // path returns what the congestion control of a host with a link of the given rate
 // knows.
 func (s sizing) path(rate units.Rate) congestion.Path {

@@ -182,8 +182,8 @@ const wakesPerHop = 2
 // dilation returns the smallest dilation, of two digits, under which this machine is
 // predicted to keep real time: the run's load is at most loadTarget, and under that
 // load timers are late by at most LatenessTarget of the smallest delay.
-func (c *calibration) dilation(p *plan.Plan) float64 {
-	load, delay := c.load(p), p.SmallestDelay().Seconds()
+func (c *calibration) dilation(p *plan.Plan, e Estimate) float64 {
+	load, delay := c.load(p, e), p.SmallestDelay().Seconds()
 	for step := 1.0; ; step *= 10 {
 		for digits := range 90 {
 			d := float64(10+digits) / 10 * step
@@ -196,8 +196,7 @@ func (c *calibration) dilation(p *plan.Plan) float64 {
 
 // load returns the share of the processors that a run takes at dilation 1. It is
 // usually more than 1.
-func (c *calibration) load(p *plan.Plan) float64 {
-	e := Run(p)
+func (c *calibration) load(p *plan.Plan, e Estimate) float64 {
 	perSecond := programLoad(p)
 	if e.ModelTime > 0 {
 		perSecond += float64(e.PacketHops) / e.ModelTime.Seconds()
@@ -208,10 +207,14 @@ func (c *calibration) load(p *plan.Plan) float64 {
 // programLoad bounds the frame-hops that programs cause in a model second: each host
 // sends full frames at the rate of its link, over the longest path.
 func programLoad(p *plan.Plan) float64 {
+	hosts := p.ApplicationHosts()
+	if len(hosts) == 0 {
+		return 0
+	}
 	hops, _ := topologies.LongestPath(p.Graph)
 	adjacency := p.Graph.Adjacency()
 	var perSecond float64
-	for _, h := range p.ApplicationHosts() {
+	for _, h := range hosts {
 		perSecond += float64(p.Graph.Links[adjacency[h][0].Link].Rate) / 8 / float64(p.ApplicationMTU+experiment.FrameOverhead+p.Format.Overhead) * float64(hops)
 	}
 	return perSecond

@@ -16,6 +16,10 @@ import (
 // calibration is cached. The error wraps failure.ErrInfrastructure.
 func Dilation(ctx context.Context, given float64, plans []*plan.Plan) (c wall.Clock, why string, err error) {
 	c, why = wall.Clock{Dilation: given}, "as given"
+	estimates := make([]Estimate, len(plans))
+	for i, p := range plans {
+		estimates[i] = Run(p)
+	}
 	if given == 0 {
 		nodes := 0
 		for _, p := range plans {
@@ -25,14 +29,14 @@ func Dilation(ctx context.Context, given float64, plans []*plan.Plan) (c wall.Cl
 		if err != nil {
 			return c, "", err
 		}
-		for _, p := range plans {
-			c.Dilation = max(c.Dilation, here.dilation(p))
+		for i, p := range plans {
+			c.Dilation = max(c.Dilation, here.dilation(p, estimates[i]))
 		}
-		why = here.explain(plans[0], c.Dilation)
+		why = here.explain(plans[0], estimates[0], c.Dilation)
 	}
 	var total time.Duration
-	for _, p := range plans {
-		total += c.At(units.Time(max(Run(p).ModelTime, units.Duration(p.LastStart()))))
+	for i, p := range plans {
+		total += c.At(units.Time(max(estimates[i].ModelTime, units.Duration(p.LastStart()))))
 	}
 	text := fmt.Sprintf("wall clock: dilation %v, %s", c.Dilation, why)
 	if total = total.Round(100 * time.Millisecond); total > 0 { // else nothing is known of it
@@ -42,9 +46,9 @@ func Dilation(ctx context.Context, given float64, plans []*plan.Plan) (c wall.Cl
 }
 
 // explain says why a dilation was chosen.
-func (c *calibration) explain(p *plan.Plan, dilation float64) string {
+func (c *calibration) explain(p *plan.Plan, e Estimate, dilation float64) string {
 	why := fmt.Sprintf("timers are %v late here (p99 of %d threads under this load), a frame-hop takes %v of CPU, the smallest delay is %v",
-		c.lateness(c.load(p)/dilation).Round(time.Microsecond), c.Wakers, c.FrameHop.Round(100*time.Nanosecond), p.SmallestDelay())
+		c.lateness(c.load(p, e)/dilation).Round(time.Microsecond), c.Wakers, c.FrameHop.Round(100*time.Nanosecond), p.SmallestDelay())
 	if !c.RealTime {
 		why += "; threads get no real-time priority"
 	}

@@ -18,31 +18,31 @@ func TestDilation(t *testing.T) {
 	idle := func(late time.Duration) *calibration {
 		return &calibration{Loads: []calibrationLoad{{0.1, late}}, FrameHop: time.Nanosecond}
 	}
-	if got := idle(83 * time.Microsecond).dilation(p); got != 5000 { // 83 us / (5 % of 332 ns)
+	if got := idle(83*time.Microsecond).dilation(p, Run(p)); got != 5000 { // 83 us / (5 % of 332 ns)
 		t.Errorf("dilation for 83us of lateness is %v, want 5000", got)
 	}
-	if got := idle(84 * time.Microsecond).dilation(p); got != 5100 { // 5060, rounded up to two digits
+	if got := idle(84*time.Microsecond).dilation(p, Run(p)); got != 5100 { // 5060, rounded up to two digits
 		t.Errorf("dilation for 84us of lateness is %v, want 5100", got)
 	}
 	busy := idle(time.Nanosecond)
 	busy.FrameHop = 20 * time.Microsecond
-	once := busy.dilation(p)
+	once := busy.dilation(p, Run(p))
 	busy.FrameHop *= 10
-	if ten := busy.dilation(p); once < 2 || ten < 9*once || ten > 11*once {
+	if ten := busy.dilation(p, Run(p)); once < 2 || ten < 9*once || ten > 11*once {
 		t.Errorf("dilation for 20us of CPU per frame-hop is %v, for 200us %v, want ten times as much", once, ten)
 	}
-	if got := idle(1).dilation(p); got != 1 {
+	if got := idle(1).dilation(p, Run(p)); got != 1 {
 		t.Errorf("dilation of a perfect machine is %v, want 1", got)
 	}
 	// Timers that are late under load only ask for less load: the dilation is where
 	// the two meet.
 	busy.Loads = []calibrationLoad{{0.1, 10 * time.Microsecond}, {0.5, 410 * time.Microsecond}}
-	d := busy.dilation(p)
-	share := busy.load(p) / d
+	d := busy.dilation(p, Run(p))
+	share := busy.load(p, Run(p)) / d
 	if late, allowed := busy.lateness(share), 0.05*0.332e-6*d; share > 0.5 || late.Seconds() > allowed || d < 1.1*10*once {
 		t.Errorf("dilation %v is a load of %.2f, under which timers are %v late, allowed %.3g s", d, share, late, allowed)
 	}
-	if late := busy.lateness(busy.load(p) / (d * 0.9)); late.Seconds() <= 0.05*0.332e-6*d*0.9 {
+	if late := busy.lateness(busy.load(p, Run(p)) / (d * 0.9)); late.Seconds() <= 0.05*0.332e-6*d*0.9 {
 		t.Errorf("dilation %v is not the least", d)
 	}
 	for share, want := range map[float64]time.Duration{0: 10, 0.1: 10, 0.2: 110, 0.5: 410, 0.9: 410} {

@@ -4,6 +4,7 @@
 package predict
 
 import (
+	"cmp"
 	"reflect"
 	"runtime"
 	"slices"
@@ -47,20 +48,29 @@ type Locators struct {
 // experiment takes. Its error wraps failure.ErrConfiguration.
 func Validate(set *experiment.Set) (*Validation, error) {
 	v := &Validation{}
+	var variants plan.Variants
+	paths := map[*topologies.Graph]*topologies.Paths{} // variants may share a graph
 	var names []string
 	var notes [][]string
 	for i, variant := range set.Variants {
-		p, err := plan.Compile(variant.Experiment, variant.Experiment.Seeds[0])
+		shape, err := variants.NewShape(variant.Experiment)
+		if err != nil {
+			return nil, failure.InVariant(set, i, err)
+		}
+		p, err := shape.Plan(variant.Experiment.Seeds[0])
 		if err != nil {
 			return nil, failure.InVariant(set, i, err)
 		}
 		names, notes = append(names, variant.Name), append(notes, p.Notes)
 		v.addLocators(variant.Name, p.Locators)
-		e, runs := Run(p), len(variant.Experiment.Seeds)
+		if paths[p.Graph] == nil {
+			paths[p.Graph] = topologies.NewPaths(p.Graph)
+		}
+		e, runs := estimate(p, paths[p.Graph]), len(variant.Experiment.Seeds)
 		v.Runs += runs
 		v.VirtualSeconds += float64(runs) * float64(e.PacketHops) * virtualHop / float64(runtime.NumCPU())
 		v.LockstepSeconds += float64(runs) * float64(e.PacketHops) * lockstepHop
-		v.WallSeconds += float64(runs) * e.ModelTime.Seconds() * expectedDilation(set, p)
+		v.WallSeconds += float64(runs) * e.ModelTime.Seconds() * expectedDilation(set, p, e)
 		if i == 0 {
 			v.Hosts, v.Switches, v.Links = p.Hosts(), len(p.Nodes)-p.Hosts(), len(p.Graph.Links)
 			v.Counts = p.Graph.Counts()
@@ -88,9 +98,9 @@ func (v *Validation) addLocators(variant string, t *plan.LocatorTable) {
 	v.Locators[i].Variants = append(v.Locators[i].Variants, variant)
 }
 
-// expectedDilation returns the dilation of a set. If that is auto, it returns the
-// dilation that fits the last calibration of this machine.
-func expectedDilation(set *experiment.Set, p *plan.Plan) float64 {
+// expectedDilation returns the dilation of a set for a plan with its estimate. If that
+// is auto, it returns the dilation that fits the last calibration of this machine.
+func expectedDilation(set *experiment.Set, p *plan.Plan, e Estimate) float64 {
 	if d := set.Base.Wall.Dilation; d != 0 {
 		return float64(d)
 	}
@@ -98,7 +108,7 @@ func expectedDilation(set *experiment.Set, p *plan.Plan) float64 {
 	if !ok {
 		c = measured
 	}
-	return c.dilation(p)
+	return c.dilation(p, e)
 }
 
 // Estimate is what a run is expected to take.
@@ -109,9 +119,10 @@ type Estimate struct {
 
 // Run returns the estimate of a plan whose transfers and generators each take one
 // shortest path.
-func Run(p *plan.Plan) (e Estimate) {
+func Run(p *plan.Plan) Estimate { return estimate(p, topologies.NewPaths(p.Graph)) }
+
+func estimate(p *plan.Plan, paths *topologies.Paths) (e Estimate) {
 	g := p.Graph
-	paths := topologies.NewPaths(g)
 	load := make([]units.Duration, 2*len(g.Links)) // by link and direction
 	add := func(source, destination int, packets float64, bytes units.Size) {
 		route := paths.Links(source, destination)
@@ -129,7 +140,15 @@ func Run(p *plan.Plan) (e Estimate) {
 		}
 	}
 	overhead := p.Format.Overhead
-	for _, f := range p.Flows[:p.Transfers] {
+	// Sums do not depend on the order. By source, the paths of a large fabric are
+	// computed once without being kept.
+	order := make([]int32, p.Transfers)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(p.Flows[a].Src, p.Flows[b].Src) })
+	for _, i := range order {
+		f := &p.Flows[i]
 		add(int(f.Src), int(f.Dst), float64(f.Packets)*(1+acksPerData), f.Size+units.Size(f.Packets)*overhead)
 	}
 	for _, s := range p.Streams() {

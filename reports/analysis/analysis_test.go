@@ -170,6 +170,7 @@ func TestDamagedTable(t *testing.T) {
 func TestRunsThatAlternate(t *testing.T) {
 	f := analysistest.ThreeFlow().Folder(t, nil)
 	want := numbers(t, f)
+	f.Manifest.Files = nil // the digests of the tables as they were
 	alternate[runfolder.PortRow](t, f, "ports")
 	alternate[runfolder.FlowRow](t, f, "flows")
 	alternate[runfolder.CCRow](t, f, "cc")

@@ -82,8 +82,10 @@ type Options struct {
 // Limits; a value past them is a mistake rather than traffic.
 const (
 	maxHosts = 1 << 20
-	maxID    = math.MaxUint32
-	maxBytes = 1_000_000_000_000_000_000 // of all transfers
+	// maxConnections and as many triggers are read within 5 s and 500 MB.
+	maxConnections = 1 << 19
+	maxID          = math.MaxUint32
+	maxBytes       = 1_000_000_000_000_000_000 // of all transfers
 	// autoLimit is the start below which Auto reads microseconds; see
 	// docs/references.md#htsim-connection-matrices: the files with microseconds hold 1 to 40.
 	autoLimit = 1000
@@ -224,7 +226,9 @@ func (m *matrix) readHeader(words []lines.Word) error {
 	case wordNodes:
 		low, high = 2, maxHosts
 	case wordConnections:
-		low = 1
+		low, high = 1, maxConnections
+	case wordTriggers:
+		high = maxConnections
 	}
 	v, err := m.Int(key.Text, words[1], low, high)
 	if err != nil {
@@ -240,6 +244,9 @@ func (m *matrix) checkHeader(at lines.Pos) error {
 		if _, ok := m.header[key]; !ok {
 			return m.Errorf(at, "%s is missing before the first flow", key)
 		}
+	}
+	if m.flows == nil {
+		m.flows = make([]flow, 0, m.header[wordConnections].value) // which checkCounts compares
 	}
 	nodes := m.header[wordNodes]
 	m.hosts = int(nodes.value)
@@ -325,6 +332,7 @@ func (m *matrix) transfers(w *workloads.Workload, unit StartUnit) error {
 	for _, t := range m.triggers {
 		w.Triggers = append(w.Triggers, t.Trigger)
 	}
+	w.Transfers = make([]workloads.Transfer, 0, len(m.flows))
 	for _, f := range m.flows {
 		t := workloads.Transfer{
 			Label: f.id.Text, Src: f.src, Dst: f.dst, Size: units.Size(f.size), Priority: f.priority,

@@ -199,7 +199,7 @@ func TestDiagnostics(t *testing.T) {
 		{"Nodes x\n", `x.cm:1:7: Nodes "x" is not a whole number`},
 		{"Nodes 1\n", "x.cm:1:7: Nodes is 1, want 2 to 1048576"},
 		{"Nodes 8\nNodes 8\n", "x.cm:2:1: Nodes was set in line 1"},
-		{"Nodes 8\nConnections 0\n", "x.cm:2:13: Connections is 0, want 1 to 4294967295"},
+		{"Nodes 8\nConnections 0\n", "x.cm:2:13: Connections is 0, want 1 to 524288"},
 		{"Nodes 8\n", "x.cm:1:8: Connections is missing before the first flow"},
 		{"Connections 1\n" + ok, "x.cm:2:1: Nodes is missing before the first flow"},
 		{"Nodes 8\n" + ok, "x.cm:2:1: Connections is missing before the first flow"},

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
@@ -92,7 +93,7 @@ func (h *Holder) ready(s campaign.Started) error {
 	if h.requests, err = runs.Hold(s.ID); err != nil {
 		return err
 	}
-	log, err := os.Create(filepath.Join(s.Folder, LogFile))
+	log, err := own.NewFile(filepath.Join(s.Folder, LogFile), 0o644)
 	if err != nil {
 		return fmt.Errorf("%s: %w", LogFile, err)
 	}

@@ -1,0 +1,92 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Limits of all variants of an experiment together, so that a check of it ends within
+// 5 s (docs/reliability.md#hostile-files).
+const (
+	maxSteps     = topologies.MaxSteps // of the searches of different fabrics
+	maxNodes     = 1 << 19             // of all variants
+	maxTransfers = 1 << 21             // of all variants
+)
+
+// Variants makes the shapes of the variants of one experiment. Variants with the same
+// topology share its graph and its routes. The zero value has made none. It is for one
+// goroutine; its shapes are not.
+type Variants struct {
+	fabrics                 []*fabric
+	steps, nodes, transfers int64 // so far
+}
+
+// fabric is what follows from a topology alone.
+type fabric struct {
+	topology experiment.Topology
+	built    experiment.Built
+	routes   []topologies.Routes
+	// rtts has the network RTT by what it depends on besides the topology.
+	rtts map[rttKey]units.Duration
+}
+
+type rttKey struct{ mtu, header, overhead units.Size }
+
+// fabric returns the fabric of a topology.
+func (v *Variants) fabric(t experiment.Topology) (*fabric, error) {
+	for _, f := range v.fabrics {
+		if reflect.DeepEqual(f.topology, t) {
+			return f, nil
+		}
+	}
+	built, err := t.Build()
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
+	if v.steps += built.Graph.Size().Steps(); v.steps > maxSteps && len(v.fabrics) > 0 {
+		return nil, failure.At("topology", fmt.Errorf("with those of the variants before, the paths would take an estimated %d million steps; the limit of one experiment is %d million",
+			v.steps/1e6, int64(maxSteps)/1_000_000))
+	}
+	f := &fabric{topology: t, built: built, rtts: map[rttKey]units.Duration{}}
+	v.fabrics = append(v.fabrics, f)
+	return f, nil
+}
+
+// nextHops returns the routes of the fabric.
+func (f *fabric) nextHops() []topologies.Routes {
+	if f.routes == nil {
+		f.routes = topologies.NextHops(f.built.Graph)
+	}
+	return f.routes
+}
+
+// rtt returns the network RTT; see networkRTT.
+func (f *fabric) rtt(links experiment.Links) units.Duration {
+	key := rttKey{links.MTU, links.Header, links.Overhead}
+	rtt, ok := f.rtts[key]
+	if !ok {
+		rtt = networkRTT(f.built.Graph, links)
+		f.rtts[key] = rtt
+	}
+	return rtt
+}
+
+// count adds a variant's nodes and transfers to those of the variants before it.
+func (v *Variants) count(nodes, transfers int) error {
+	first := v.nodes == 0
+	v.nodes += int64(nodes)
+	v.transfers += int64(transfers)
+	switch {
+	case first:
+	case v.nodes > maxNodes:
+		return failure.At("topology", fmt.Errorf("with those of the variants before, there are %d nodes; the most of one experiment is %d", v.nodes, maxNodes))
+	case v.transfers > maxTransfers:
+		return failure.At("workload", fmt.Errorf("with those of the variants before, there are %d transfers; the most of one experiment is %d", v.transfers, maxTransfers))
+	}
+	return nil
+}
