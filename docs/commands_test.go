@@ -228,7 +228,9 @@ func TestCommands(t *testing.T) {
 			if _, err := exec.LookPath("dockerd"); err == nil && os.Geteuid() == 0 && strings.Contains(string(text), "docker info") {
 				containerlabtest.Docker(t) // of the test's own, which DOCKER_HOST names
 			}
-			r := runner{dir: dir, env: environment(inCopy), fail: t.Errorf, log: t.Logf}
+			// A list of runs of its own: other labs of this machine may have the same names.
+			list := "CSIGLAB_LIST=" + filepath.Join(t.TempDir(), "list")
+			r := runner{dir: dir, env: append(environment(inCopy), list), fail: t.Errorf, log: t.Logf}
 			r.run(t.Context(), blocks)
 		})
 	}

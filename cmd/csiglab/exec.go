@@ -40,10 +40,11 @@ func (a *app) exec() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch r.State {
-			case runs.Dead:
+			switch {
+			case r.State == runs.Dead:
 				return dead(r)
-			case runs.Foreign:
+			case r.State == runs.Foreign && len(r.Nodes) == 0:
+				// A program of a run does not see the run's holder either, but has its list.
 				return foreign(r)
 			}
 			n, err := r.Node(args[1])

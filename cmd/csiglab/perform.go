@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
@@ -55,6 +56,8 @@ func runError(err error, result *campaign.Result) error {
 	code := exitInfrastructure
 	var wrong *experiment.Error
 	switch {
+	case errors.Is(err, context.Canceled) && errors.Is(err, backend.ErrRemains):
+		err = fmt.Errorf("interrupted: %w", err)
 	case errors.Is(err, context.Canceled):
 		err = errors.New("interrupted")
 	case errors.Is(err, failure.ErrConfiguration) || errors.As(err, &wrong):

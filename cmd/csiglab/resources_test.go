@@ -47,7 +47,7 @@ workload:
 		{"--nofile=24", "netns", "too many open files"},
 		{"--nofile=40", "netns", "csiglab may have 40 descriptors (ulimit -n)"},
 		{"--nproc=9", "inproc", "; see ulimit -u"},
-		{"--as=850000000", "inproc", " MB more and needs at least 128; see ulimit -v"},
+		{"--as=900000000", "inproc", " MB more and needs at least 128; see ulimit -v"},
 		{"--as=4000000000", "inproc", ""},
 	} {
 		cmd := exec.Command(prlimit, c.limit+":"+strings.SplitN(c.limit, "=", 2)[1], filepath.Join(programs, "csiglab"),

@@ -236,16 +236,47 @@ type Fidelity struct {
 	LatenessMaxUS   float64 `json:"latenessMaxUs"`
 	LatenessShare   float64 `json:"latenessShare"` // the 99th percentile, of the smallest delay in wall time
 	Frames          int64   `json:"frames"`
-	Lost            int64   `json:"lost"`           // frames that the harness lost on links
+	Lost            int64   `json:"lost"`           // frames that were sent on links and not received
+	Surplus         int64   `json:"surplus"`        // frames that were received on links beyond those that were sent
 	Shaped          int64   `json:"shaped"`         // of these, dropped by the links' shapers
 	Unread          int64   `json:"unread"`         // frames of programs that the harness lost between them and their nodes
-	Foreign         int64   `json:"foreign"`        // frames on links that no node sent, and runts of programs
+	Foreign         int64   `json:"foreign"`        // frames on links that no node sent, which were dropped, and runts of programs
 	Displaced       int64   `json:"displaced"`      // packets that came too late for their moment
 	DisplacedMaxUS  float64 `json:"displacedMaxUs"` // the worst of them
 	CPUShare        float64 `json:"cpuShare"`       // of all cores, while the run was deployed
 	Behind          float64 `json:"behindSeconds"`  // how late the run was when it was given up; 0 = it was not
 
+	// Mismatches are the directions of links whose counts differ, or that carried frames
+	// of no node, in order of nodes and ports.
+	Mismatches []LinkMismatch `json:"mismatches,omitempty"`
+
 	Links []LinkRate `json:"links,omitempty"` // busy directions of links, in order of nodes and ports
+}
+
+// LinkMismatch is a direction of a link that carried other frames than its sender's, or
+// not all of them.
+type LinkMismatch struct {
+	Link     string `json:"link"`
+	From     string `json:"from"` // names of the nodes
+	To       string `json:"to"`
+	Sent     int64  `json:"sent"`
+	Received int64  `json:"received"`          // with the mark of this direction, and whole
+	Lost     int64  `json:"lost,omitempty"`    // of those sent
+	Surplus  int64  `json:"surplus,omitempty"` // received beyond those sent, or twice
+	// Foreign counts the frames that were dropped, by the reason why no node can have
+	// sent them.
+	Foreign ForeignFrames `json:"foreign"`
+}
+
+// ForeignFrames counts frames on a link that no node of the run has sent.
+type ForeignFrames struct {
+	Unmarked  int64 `json:"unmarked,omitempty"`  // without a trailer, also short ones
+	Elsewhere int64 `json:"elsewhere,omitempty"` // of another run, or another direction of a link
+	Damaged   int64 `json:"damaged,omitempty"`   // cannot be read
+	Repeated  int64 `json:"repeated,omitempty"`  // with a sequence number that an earlier frame had
+	Past      int64 `json:"past,omitempty"`      // with an arrival time too long ago
+	Future    int64 `json:"future,omitempty"`    // with an arrival time or a sequence number too far ahead
+	Excess    int64 `json:"excess,omitempty"`    // more than may wait at a port
 }
 
 // LinkRate is how fast a busy port sent in wall time.

@@ -59,6 +59,11 @@ type Port struct {
 	// interface of the host's programs. Frames there are raw: they have no trailer,
 	// and arrive when they are read. It needs real time.
 	Application bool
+	// Longest is the serialisation time of the longest frame that the link carries.
+	Longest units.Duration
+	// Room is how many frames may have been read from the link and wait for their time,
+	// in real time. 0 means RawBacklog.
+	Room int
 }
 
 // Damage is a fault injected into one frame that a node sends.
@@ -117,7 +122,7 @@ type Node struct {
 	frames  []netio.Frame
 	outbox  outbox
 	buffers [][]byte // free payload buffers
-	strays  int64
+	runts   int64    // frames of programs that are too short
 	sent    int64
 	taps    *taps // nil: no frame is captured
 	timeout time.Duration
@@ -125,7 +130,9 @@ type Node struct {
 	// In real time frames may be lost and come late.
 	realTime bool
 	present  units.Time // when the frames that are accepted now were read
-	counts   LinkCounts
+	// tolerance is how far a frame's time may be from what its link explains.
+	tolerance units.Duration
+	counts    LinkCounts
 }
 
 // LinkCounts are what a node has counted on links of the fabric since the start.
@@ -144,11 +151,16 @@ type portState struct {
 	sent     int64
 	read     int64          // frames 1..read have been read, or, in real time, are lost
 	missed   int64          // of these, in real time; of a program's frames those that found a backlog
-	waiting  int            // frames of programs that have been read and not been processed
-	ahead    map[int64]bool // read out of order, beyond read
-	expected int64          // frames that must have been read before the node advances
-	credit   int64          // frames that may still be sent in this turn
-	report   int            // place in report.Sent, -1 without one
+	waiting  int            // frames that have been read and not been processed
+	received int64          // frames that have been read and were sent for this port
+	ahead    map[int64]bool // read out of order, beyond read, in lockstep
+	seen     *window        // in real time
+	strays   Strays
+	expected int64  // frames that must have been read before the node advances
+	credit   int64  // frames that may still be sent in this turn
+	report   int    // place in report.Sent, -1 without one
+	sends    uint32 // mark of the frames that leave
+	receives uint32 // mark of the frames that come
 }
 
 // receiveBatch is how many frames a Node reads at a time.
@@ -175,7 +187,10 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn, sink metr
 		n.taps = &taps{Spool: cfg.Spool}
 	}
 	for i, p := range cfg.Ports {
-		n.ports[i] = portState{Port: p, report: -1}
+		if p.Room == 0 {
+			p.Room = RawBacklog
+		}
+		n.ports[i] = portState{Port: p, report: -1, sends: Mark(cfg.Run, p.Out), receives: Mark(cfg.Run, p.In)}
 	}
 	return n
 }
@@ -218,9 +233,7 @@ func (n *Node) process() {
 		if e.packet == nil {
 			n.stepper.PortFree(now, int(e.port))
 		} else {
-			if port := &n.ports[e.port]; port.Application {
-				port.waiting--
-			}
+			n.ports[e.port].waiting--
 			if n.taps != nil {
 				n.spoolReceived(e)
 			}
@@ -252,9 +265,15 @@ func (n *Node) Finish(end units.Time) { n.stepper.Close(max(end, n.now)) }
 // Sent returns how many frames the node has put on links of the fabric.
 func (n *Node) Sent() int64 { return n.sent }
 
-// Strays returns how many frames arrived that are not of this run, or are too
-// short to be frames.
-func (n *Node) Strays() int64 { return n.strays }
+// Strays returns how many frames arrived that no node of the run has sent, and frames
+// of programs that are too short to be frames.
+func (n *Node) Strays() int64 {
+	sum := n.runts
+	for i := range n.ports {
+		sum += n.ports[i].strays.Sum()
+	}
+	return sum
+}
 
 // Close closes the node's Conn.
 func (n *Node) Close() error { return n.conn.Close() }
@@ -266,44 +285,74 @@ func (n *Node) accept(f netio.Frame) error {
 		n.acceptRaw(port, f)
 		return nil
 	}
-	data, arrival, sequence, ok := readTrailer(f.Data, n.cfg.Run)
-	if !ok {
-		n.strays++
+	data, t, ok := readTrailer(f.Data)
+	switch {
+	case !ok:
+		port.strays.Unmarked++
 		return nil
-	}
-	blame := func(reason string) error {
-		return &LinkError{Link: port.Link, From: port.Peer, To: n.cfg.Name, Frame: sequence, Reason: reason}
-	}
-	n.counts.Received++
-	if n.realTime {
-		port.count(sequence)
-	} else if !port.take(sequence) {
-		return blame("arrived twice")
+	case t.mark != port.receives:
+		port.strays.Elsewhere++
+		return nil
+	case n.realTime:
+		if reason := n.implausible(port, t); reason != nil {
+			*reason++
+			return nil
+		}
+	case t.sequence < 1 || t.sequence > port.read+windowLen:
+		port.strays.Future++
+		return nil
+	case !port.take(t.sequence):
+		return n.blame(port, t.sequence, "arrived twice")
+	case t.arrival < n.now:
+		return n.blame(port, t.sequence, fmt.Sprintf("arrived at %v, which has passed: no node has sent it", units.Duration(t.arrival)))
 	}
 	p := n.pool.Get()
-	if err := p.Parse(data, n.cfg.Format); err != nil {
-		return blame("arrived damaged: " + err.Error())
-	}
-	if arrival < n.now {
+	if reason := n.parse(p, data); reason != "" {
 		if !n.realTime {
-			panic(fmt.Sprintf("emu: node %s has reached %v and reads a frame that arrived at %v", n.cfg.Name, n.now, arrival))
+			return n.blame(port, t.sequence, reason)
 		}
+		p.Payload = nil // it is the Conn's
+		n.pool.Put(p)
+		port.strays.Damaged++
+		return nil
+	}
+	n.counts.Received++
+	port.received++
+	if n.realTime {
+		port.count(t.sequence)
+	}
+	if t.arrival < n.now {
 		n.counts.Displaced++
-		n.counts.DisplacedMax = max(n.counts.DisplacedMax, n.now.Sub(arrival))
-		arrival = n.now
+		n.counts.DisplacedMax = max(n.counts.DisplacedMax, n.now.Sub(t.arrival))
+		t.arrival = n.now
+	}
+	port.waiting++
+	n.arrive(t.arrival, f.Port, t.sequence, p)
+	return nil
+}
+
+// parse parses a frame into a packet and takes over its payload. It returns what is
+// wrong with the frame, "" for a whole one.
+func (n *Node) parse(p *wire.Packet, data []byte) (wrong string) {
+	if err := p.Parse(data, n.cfg.Format); err != nil {
+		return "arrived damaged: " + err.Error()
 	}
 	switch {
 	case p.Payload == nil:
 	case n.cfg.Host && p.Kind() != wire.Raw:
 		if !samePayload(p) {
-			return blame("arrived with a damaged payload")
+			return "arrived with a damaged payload"
 		}
 		p.Payload = nil
 	default:
 		p.Payload = append(n.buffer(), p.Payload...)
 	}
-	n.arrive(arrival, f.Port, sequence, p)
-	return nil
+	return ""
+}
+
+// blame returns the error of a link that has delivered a wrong frame.
+func (n *Node) blame(port *portState, sequence int64, reason string) error {
+	return &LinkError{Link: port.Link, From: port.Peer, To: n.cfg.Name, Frame: sequence, Reason: reason}
 }
 
 func (n *Node) arrive(at units.Time, port int, sequence int64, p *wire.Packet) {
@@ -386,7 +435,7 @@ func (n *Node) depart(d node.Departure) error {
 			drop, flip = drop || !i.Flip, flip || i.Flip
 		}
 	}
-	n.outbox.add(n.cfg.Run, d, payload, arrival, port.sent, flip)
+	n.outbox.add(port.sends, d, payload, arrival, port.sent, flip)
 	if n.taps != nil {
 		n.spoolSent(d)
 	}

@@ -82,6 +82,7 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Channel) {
 	wires, names := f.Wires()
 	for id, w := range wires {
 		delay, lookahead := f.lookahead(id)
+		longest := f.serialisation(id, longestFrame)
 		for side, end := range w {
 			peer := w[1-side]
 			out := 2*id + side
@@ -92,7 +93,7 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Channel) {
 			}
 			c.Ports[end.Port] = Port{
 				Link: names[id], Peer: f.Graph.Nodes[peer.Node].Name, Delay: delay,
-				In: out ^ 1, Out: out,
+				In: out ^ 1, Out: out, Longest: longest, Room: f.room(id),
 			}
 		}
 	}
@@ -127,6 +128,28 @@ func (f *Fabric) lookahead(wire int) (delay, lookahead units.Duration) {
 	}
 	l := f.Graph.Links[wire]
 	return l.Delay, l.Delay + l.Rate.Serialisation(f.Format.Header+f.Format.Overhead)
+}
+
+// longestFrame is longer than any frame.
+const longestFrame = 64 * units.KiB
+
+// serialisation returns how long a wire takes to send a frame of some size.
+func (f *Fabric) serialisation(wire int, size units.Size) units.Duration {
+	if wire >= len(f.Graph.Links) {
+		return 0
+	}
+	return f.Graph.Links[wire].Rate.Serialisation(size)
+}
+
+// room returns how many frames of a wire may wait at its end in real time: twice those
+// that fit onto the wire, and at least RawBacklog.
+func (f *Fabric) room(wire int) int {
+	delay, lookahead := f.lookahead(wire)
+	smallest := lookahead - delay
+	if smallest <= 0 {
+		return RawBacklog
+	}
+	return max(RawBacklog, int(min(2*(lookahead/smallest+1), mostAhead)))
 }
 
 // capacity returns how many frames of one link may be unread at a node: its share

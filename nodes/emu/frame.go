@@ -11,7 +11,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// A trailer follows the Ethernet payload of each frame: magic 4, run 4, arrival
+// A trailer follows the Ethernet payload of each frame: magic 4, mark 4, arrival
 // 8, link sequence 8, big endian. It is beyond the IP total length, so that a
 // capture decodes as if it were padding.
 const (
@@ -52,24 +52,37 @@ func findTrailer(frame []byte) int {
 }
 
 // AppendTrailer appends the trailer of a frame that is the given one of its link's
-// direction, counted from 1, and arrives at the given time.
-func AppendTrailer(b []byte, run uint32, arrival units.Time, sequence int64) []byte {
+// direction, counted from 1, and arrives at the given time. mark is the direction's.
+func AppendTrailer(b []byte, mark uint32, arrival units.Time, sequence int64) []byte {
 	b = binary.BigEndian.AppendUint32(b, trailerMagic)
-	b = binary.BigEndian.AppendUint32(b, run)
+	b = binary.BigEndian.AppendUint32(b, mark)
 	b = binary.BigEndian.AppendUint64(b, uint64(arrival))
 	return binary.BigEndian.AppendUint64(b, uint64(sequence))
 }
 
-// readTrailer returns what is before a frame's trailer, and its contents; ok is
-// false when the frame is not of the run.
-func readTrailer(frame []byte, run uint32) (data []byte, arrival units.Time, sequence int64, ok bool) {
+// trailer is the content of a frame's trailer.
+type trailer struct {
+	mark     uint32
+	arrival  units.Time
+	sequence int64
+}
+
+// readTrailer returns what is before a frame's trailer, and its content; ok is false
+// for a frame without a trailer.
+func readTrailer(frame []byte) (data []byte, t trailer, ok bool) {
 	at := findTrailer(frame)
 	if at < 0 {
-		return nil, 0, 0, false
+		return nil, t, false
 	}
-	t := frame[at:]
-	return frame[:at], units.Time(binary.BigEndian.Uint64(t[8:])), int64(binary.BigEndian.Uint64(t[16:])), binary.BigEndian.Uint32(t[4:]) == run
+	b := frame[at:]
+	return frame[:at], trailer{
+		binary.BigEndian.Uint32(b[4:]), units.Time(binary.BigEndian.Uint64(b[8:])), int64(binary.BigEndian.Uint64(b[16:])),
+	}, true
 }
+
+// Mark returns the mark of the frames of one direction of a run's link. No other run
+// and no other direction has it, but for chance.
+func Mark(run uint32, channel int) uint32 { return uint32(wire.Mix(uint64(run), uint64(channel))) }
 
 // pattern is the random bytes that payloads are cut from, at an offset computed
 // from the flow and the PSN, so that the receiving host knows the right payload.
@@ -106,12 +119,12 @@ const outboxSize = 256
 
 func (o *outbox) full() bool { return len(o.packets) >= outboxSize }
 
-func (o *outbox) add(run uint32, d node.Departure, payload []byte, arrival units.Time, sequence int64, flip bool) {
+func (o *outbox) add(mark uint32, d node.Departure, payload []byte, arrival units.Time, sequence int64, flip bool) {
 	if o.trailers == nil {
 		o.trailers = make([]byte, 0, outboxSize*TrailerLen) // never moves: messages refer to it
 	}
 	at := len(o.trailers)
-	o.trailers = AppendTrailer(o.trailers, run, arrival, sequence)
+	o.trailers = AppendTrailer(o.trailers, mark, arrival, sequence)
 	header := d.Packet.Header()
 	if flip {
 		// The last byte of each transport header is reserved: the packet still

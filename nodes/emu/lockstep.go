@@ -72,10 +72,14 @@ func (n *Node) account(at int, arrival units.Time) {
 // read reads until no port lacks a frame.
 func (n *Node) read() error {
 	var since time.Time
+	received := n.counts.Received
 	for tries := 0; ; tries++ {
 		port := n.lacking()
 		if port < 0 {
 			return nil
+		}
+		if n.counts.Received > received { // strays do not count as progress
+			received, since, tries = n.counts.Received, time.Time{}, 0
 		}
 		// The kernel delivers within the sender's system call as a rule. Where it
 		// does not, ask again before sleeping.
@@ -95,7 +99,7 @@ func (n *Node) read() error {
 				return err
 			}
 		}
-		if got > 0 || wait == 0 {
+		if wait == 0 || got > 0 && time.Since(since) < n.timeout {
 			continue
 		}
 		drops, err := n.conn.Drops()

@@ -23,7 +23,7 @@ func (n *Node) acceptRaw(port *portState, f netio.Frame) {
 	p := n.pool.Get()
 	if err := p.ParseRaw(f.Data, n.cfg.Format); err != nil {
 		n.pool.Put(p)
-		n.strays++
+		n.runts++
 		return
 	}
 	if p.Payload != nil {
@@ -44,17 +44,6 @@ func (n *Node) departRaw(d node.Departure) error {
 		return n.Flush()
 	}
 	return nil
-}
-
-// count records that a frame of a link has been read in real time, where earlier
-// frames may be lost or come later.
-func (p *portState) count(sequence int64) {
-	if sequence <= p.read {
-		p.missed--
-		return
-	}
-	p.missed += sequence - p.read - 1
-	p.read = sequence
 }
 
 // Unread returns how many raw frames were lost because the node had no time for

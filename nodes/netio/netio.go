@@ -20,7 +20,7 @@ type Conn interface {
 	// needs their bytes no more. An error means that the rest was not sent.
 	Send(batch []Message) error
 	// Drops returns how many frames have been lost since the start for want of room
-	// on their way in, or, of Droppable ones, because they were too long.
+	// on their way in, or, of Droppable ones, because they could not be sent.
 	Drops() (int64, error)
 	// Close frees the ports; frames not yet received are lost.
 	Close() error
@@ -39,7 +39,7 @@ type Message struct {
 	Port                     int
 	Header, Payload, Trailer []byte
 	// Droppable says that the frame is lost and counted if the port cannot take its
-	// length. For others that is an error.
+	// length, or has lost its interface. For others that is an error.
 	Droppable bool
 }
 

@@ -312,6 +312,7 @@ func (c *Packet) Send(batch []Message) error {
 				continue
 			}
 		case unix.EMSGSIZE:
+		case unix.ENXIO, unix.ENODEV, unix.ENETDOWN: // the interface is gone or down
 		default:
 			lost = false
 		}

@@ -152,10 +152,14 @@ type Outcome struct {
 	CPU     time.Duration // of all processes, or of the event loop in virtual time
 
 	// Of a run with real nodes.
-	Frames     int64    // that the nodes sent
-	Strays     int64    // frames that the nodes received and that are not of the run
+	Frames int64 // that the nodes sent
+	Strays int64 // frames that the nodes received and that no node has sent
+	// Ports are the frames that each port of a link has sent and received, in any order.
+	Ports      []emu.PortCount
 	Grants     int64    // turns granted by the safe horizon, under lockstep
 	Interfaces Counters // sums over the interfaces of all nodes
+	// Counters are the kernel's counters of each of them.
+	Counters []InterfaceCounters
 
 	// Of a run in real time.
 	Timing   *wall.Timing
@@ -167,6 +171,12 @@ type Outcome struct {
 // Counters are sums of the kernel's interface counters.
 type Counters struct {
 	TxPackets, RxPackets, Dropped int64
+}
+
+// InterfaceCounters are the counters of the interface of a port.
+type InterfaceCounters struct {
+	topologies.End
+	Counters
 }
 
 // Errors of a backend; test with errors.Is.

@@ -134,6 +134,7 @@ func (c *crew) failure(e ended) error {
 func (c *crew) add(out *Outcome, e ended) {
 	out.Frames += e.report.Sent
 	out.Strays += e.report.Strays
+	out.Ports = append(out.Ports, e.report.Ports...)
 	if e.report.Timing != nil {
 		out.Timing.Merge(*e.report.Timing)
 	}
@@ -222,6 +223,11 @@ func (c *crew) driver(i int, conn netio.Conn) (*insideNode, error) {
 // addInside ends the nodes that were driven here and adds their counts to an outcome.
 func (c *crew) addInside(out *Outcome) error {
 	for _, n := range c.inside {
+		if c.run.Wall == nil {
+			if err := n.Drain(); err != nil {
+				return err
+			}
+		}
 		if err := n.CloseCapture(); err != nil {
 			return err
 		}
@@ -230,6 +236,7 @@ func (c *crew) addInside(out *Outcome) error {
 		n.records.Close()
 		out.Frames += n.Sent()
 		out.Strays += n.Strays()
+		out.Ports = append(out.Ports, n.PortCounts()...)
 	}
 	return nil
 }

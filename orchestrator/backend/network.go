@@ -3,6 +3,7 @@ package backend
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/orchestrator/application"
@@ -117,7 +118,11 @@ func (n *network) settle() error {
 // measure reads the kernel's counters into an outcome.
 func (n *network) measure(out *Outcome) error {
 	for node, s := range n.spaces {
-		if err := s.count(&out.Interfaces); err != nil {
+		programs := -1
+		if slices.Contains(n.run.Plan.ApplicationHosts(), node) {
+			programs = shim.Application
+		}
+		if err := s.count(node, programs, out); err != nil {
 			return err
 		}
 		if n.run.Wall == nil {

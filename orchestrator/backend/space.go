@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -133,20 +134,26 @@ func (s *space) shaped(node int) ([]shape.Shaped, error) {
 	return shape.Read(s.Handle, node, s.interfaces)
 }
 
-// count adds the counters of the node's interfaces to sum.
-func (s *space) count(sum *Counters) error {
-	for _, index := range s.interfaces {
+// count adds the counters of the node's interfaces to an outcome. programs is the port
+// of the host's programs, -1 without one: a program may have removed its interface.
+func (s *space) count(node, programs int, out *Outcome) error {
+	for port, index := range s.interfaces {
 		if index == 0 {
 			continue
 		}
 		link, err := s.LinkByIndex(index)
+		if errors.As(err, new(netlink.LinkNotFoundError)) && port == programs {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("node %s: counters: %w", s.name, err)
 		}
 		stats := link.Attrs().Statistics
-		sum.TxPackets += int64(stats.TxPackets)
-		sum.RxPackets += int64(stats.RxPackets)
-		sum.Dropped += int64(stats.TxDropped + stats.RxDropped)
+		c := Counters{int64(stats.TxPackets), int64(stats.RxPackets), int64(stats.TxDropped + stats.RxDropped)}
+		out.Counters = append(out.Counters, InterfaceCounters{topologies.End{Node: node, Port: port}, c})
+		out.Interfaces.TxPackets += c.TxPackets
+		out.Interfaces.RxPackets += c.RxPackets
+		out.Interfaces.Dropped += c.Dropped
 	}
 	return nil
 }

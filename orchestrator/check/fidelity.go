@@ -37,13 +37,17 @@ func Measure(p *plan.Plan, dilation float64, out *backend.Outcome) *runfolder.Fi
 		LatenessMaxUS:   us(t.Lateness.Max),
 		LatenessShare:   relative(t.Lateness.Quantile(0.99)),
 		Frames:          t.Sent,
-		Lost:            t.Sent - t.Received,
 		Unread:          t.Unread,
 		Foreign:         out.Strays,
 		Displaced:       t.Displaced,
 		DisplacedMaxUS:  t.DisplacedMax.Microseconds(),
 		CPUShare:        out.CPU.Seconds() / (out.Setup + out.Wall).Seconds() / float64(runtime.NumCPU()),
 		Behind:          out.Behind.Seconds(),
+	}
+	f.Mismatches = mismatches(p, out)
+	for _, m := range f.Mismatches {
+		f.Lost += m.Lost
+		f.Surplus += m.Surplus
 	}
 	for _, s := range out.Shaped {
 		f.Shaped += s.Dropped
@@ -78,7 +82,7 @@ func Fidelity(p *plan.Plan, f *runfolder.Fidelity, b experiment.Budget) runfolde
 		exceeds("%d of %d packets came too late for their moment, by up to %.3g us of model time; the budget is %v", f.Displaced, f.Frames, f.DisplacedMaxUS, b.Displaced)
 	}
 	if f.Lost > 0 && f.Behind == 0 {
-		exceeds("%d frames were lost on their way", f.Lost)
+		exceeds("%d frames were lost on their way%s", f.Lost, where(f.Mismatches, func(m runfolder.LinkMismatch) int64 { return m.Lost }))
 	}
 	worst, wrong := runfolder.LinkRate{Rate: 1}, 0
 	for _, l := range f.Links {
@@ -99,11 +103,32 @@ func Fidelity(p *plan.Plan, f *runfolder.Fidelity, b experiment.Budget) runfolde
 	if f.Unread > 0 {
 		exceeds("%d frames of programs found no reader at their hosts: too many at a time, or longer than csig0's MTU", f.Unread)
 	}
+	if f.Surplus > 0 {
+		exceeds("%d frames were received that no node sent%s", f.Surplus, where(f.Mismatches, func(m runfolder.LinkMismatch) int64 { return m.Surplus }))
+	}
 	if len(over) > 0 {
 		return failed(name, strings.Join(over, "; ")+advice)
 	}
 	return passed(name, "%s; %d of %d packets displaced, no frame lost, %d busy links within %.2g of their rate",
 		late, f.Displaced, f.Frames, len(f.Links), off(worst))
+}
+
+// where names the links that have most of something, for a message.
+func where(all []runfolder.LinkMismatch, of func(runfolder.LinkMismatch) int64) string {
+	const most = 3
+	all = slices.DeleteFunc(slices.Clone(all), func(m runfolder.LinkMismatch) bool { return of(m) == 0 })
+	slices.SortStableFunc(all, func(a, b runfolder.LinkMismatch) int { return cmp.Compare(of(b), of(a)) })
+	text := ""
+	for i, m := range all {
+		if i == most {
+			return text + fmt.Sprintf(", and on %d others", len(all)-most)
+		}
+		text += fmt.Sprintf(", %d on link %s from %s to %s", of(m), m.Link, m.From, m.To)
+	}
+	if text == "" {
+		return ""
+	}
+	return ":" + text[1:]
 }
 
 func off(l runfolder.LinkRate) float64 { return max(l.Rate-1, 1-l.Rate) }

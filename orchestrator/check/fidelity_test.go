@@ -5,8 +5,13 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/topologies"
 )
 
 // Each part of the budget fails on its own.
@@ -32,6 +37,90 @@ func TestFidelityBudget(t *testing.T) {
 		got := Fidelity(p, &f, budget)
 		if got.OK != (c.want == "") || !strings.Contains(got.Detail, c.want) || f.Unread > 0 && strings.Contains(got.Detail, "dilation") {
 			t.Errorf("check of %+v: ok %v, %q; want %q", f, got.OK, got.Detail, c.want)
+		}
+	}
+}
+
+// Loss and surplus are counted for each direction of a link: what one has lost does not
+// make up for what another has too many.
+func TestMismatchesByLink(t *testing.T) {
+	p := backendtest.ShortThreeFlow(t)
+	outcome := func(change func(port func(node, port int) *emu.PortCount)) *backend.Outcome {
+		out := &backend.Outcome{Timing: &wall.Timing{}}
+		at := map[topologies.End]int{}
+		for _, l := range p.Links {
+			for _, e := range []topologies.End{l.A, l.B} {
+				at[e] = len(out.Ports)
+				out.Ports = append(out.Ports, emu.PortCount{Node: e.Node, Port: e.Port, Sent: 100, Received: 100})
+			}
+		}
+		change(func(node, port int) *emu.PortCount { return &out.Ports[at[topologies.End{Node: node, Port: port}]] })
+		return out
+	}
+	first, second := p.Links[0], p.Links[1]
+	name := func(l plan.Link) string {
+		return "link " + l.Name + " from " + p.Graph.Nodes[l.A.Node].Name + " to " + p.Graph.Nodes[l.B.Node].Name
+	}
+	for _, c := range []struct {
+		change                    func(port func(node, port int) *emu.PortCount)
+		lost, surplus, mismatches int64
+		want                      []string
+	}{
+		{change: func(func(node, port int) *emu.PortCount) {}},
+		{func(port func(node, port int) *emu.PortCount) {
+			port(first.B.Node, first.B.Port).Received--
+			port(second.B.Node, second.B.Port).Received++
+		}, 1, 1, 2, []string{"1 frames were lost on their way: 1 on " + name(first), "1 frames were received that no node sent: 1 on " + name(second)}},
+		{func(port func(node, port int) *emu.PortCount) { // one of the two was not the node's
+			port(first.B.Node, first.B.Port).Strays.Repeated = 1
+		}, 0, 1, 1, []string{"1 on " + name(first)}},
+		{func(port func(node, port int) *emu.PortCount) {
+			port(first.B.Node, first.B.Port).Strays = emu.Strays{Unmarked: 5, Elsewhere: 5, Damaged: 5, Past: 5, Future: 5, Excess: 5}
+		}, 0, 0, 1, nil},
+	} {
+		f := Measure(p, 1, outcome(c.change))
+		if f.Lost != c.lost || f.Surplus != c.surplus || int64(len(f.Mismatches)) != c.mismatches {
+			t.Errorf("lost %d, surplus %d, mismatches %+v; want %d, %d, %d of them", f.Lost, f.Surplus, f.Mismatches, c.lost, c.surplus, c.mismatches)
+		}
+		got := Fidelity(p, f, experiment.Budget{Lateness: 1, Displaced: 1, Rate: 1})
+		if got.OK != (c.want == nil) {
+			t.Errorf("the check is %v: %s", got.OK, got.Detail)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(got.Detail, want) {
+				t.Errorf("%q is not in %q", want, got.Detail)
+			}
+		}
+	}
+}
+
+// Under lockstep a stray that the node has dropped is no fault; a frame that nobody has
+// dropped, or that the interfaces have not seen, is one of its link.
+func TestFramesByLink(t *testing.T) {
+	p := backendtest.ShortThreeFlow(t)
+	l := p.Links[0]
+	for _, c := range []struct {
+		tx, rx, strays int64
+		want           string
+	}{
+		{10, 10, 0, ""},
+		{12, 12, 2, ""},
+		{12, 12, 1, "some are of no node"},
+		{11, 11, 0, "some are of no node"},
+		{10, 9, 0, "some were lost"},
+		{9, 10, 0, "some were lost"},
+	} {
+		out := &backend.Outcome{
+			Ports: []emu.PortCount{
+				{Node: l.A.Node, Port: l.A.Port, Sent: 10}, {Node: l.B.Node, Port: l.B.Port, Received: 10, Strays: emu.Strays{Elsewhere: c.strays}},
+			},
+			Counters: []backend.InterfaceCounters{
+				{End: l.A, Counters: backend.Counters{TxPackets: c.tx}}, {End: l.B, Counters: backend.Counters{RxPackets: c.rx}},
+			},
+		}
+		got := links(p, out)
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || got != "" && !strings.Contains(got, "link "+l.Name+": ") {
+			t.Errorf("%+v: %q, want %q with the link's name", c, got, c.want)
 		}
 	}
 }

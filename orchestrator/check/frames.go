@@ -7,8 +7,10 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -20,6 +22,14 @@ func Frames(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runf
 	for _, n := range nodes {
 		for _, t := range n.Ports {
 			packets += t.TxPackets
+		}
+	}
+	if out.Counters != nil && out.Ports != nil {
+		if wrong := links(p, out); wrong != "" {
+			return failed(name, wrong)
+		}
+		if foreign := out.Strays; foreign > 0 {
+			return passed(name, "%d frames sent and received on every link; %d frames that no node sent were dropped", out.Frames, foreign)
 		}
 	}
 	var wrong []string
@@ -41,6 +51,69 @@ func Frames(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runf
 	}
 	return passed(name, "%d frames sent, %d and %d counted by the interfaces at both ends of the links",
 		out.Frames, out.Interfaces.TxPackets, out.Interfaces.RxPackets)
+}
+
+// mismatches returns the directions of links whose ports have counted different
+// numbers of frames, or frames that no node sent.
+func mismatches(p *plan.Plan, out *backend.Outcome) []runfolder.LinkMismatch {
+	ports := make(map[topologies.End]*emu.PortCount, len(out.Ports))
+	for i, c := range out.Ports {
+		ports[topologies.End{Node: c.Node, Port: c.Port}] = &out.Ports[i]
+	}
+	var list []runfolder.LinkMismatch
+	for _, l := range p.Links {
+		for _, d := range [][2]topologies.End{{l.A, l.B}, {l.B, l.A}} {
+			from, to := ports[d[0]], ports[d[1]]
+			if from == nil || to == nil || from.Sent == to.Received && to.Strays == (emu.Strays{}) {
+				continue
+			}
+			list = append(list, runfolder.LinkMismatch{
+				Link: l.Name, From: p.Graph.Nodes[d[0].Node].Name, To: p.Graph.Nodes[d[1].Node].Name,
+				Sent: from.Sent, Received: to.Received, Lost: max(0, from.Sent-to.Received),
+				// One of two frames with the same number may be another's, and have taken the
+				// place of the node's.
+				Surplus: max(0, to.Received+to.Strays.Repeated-from.Sent),
+				Foreign: runfolder.ForeignFrames(to.Strays),
+			})
+		}
+	}
+	return list
+}
+
+// links compares, for a run under lockstep, what the nodes counted on each direction of
+// a link with the counters of its interfaces. It returns what is wrong, "" for nothing.
+// A foreign frame that a node has dropped is no fault.
+func links(p *plan.Plan, out *backend.Outcome) string {
+	ports := make(map[topologies.End]emu.PortCount, len(out.Ports))
+	for _, c := range out.Ports {
+		ports[topologies.End{Node: c.Node, Port: c.Port}] = c
+	}
+	counters := make(map[topologies.End]backend.Counters, len(out.Counters))
+	for _, c := range out.Counters {
+		counters[c.End] = c.Counters
+	}
+	for _, l := range p.Links {
+		for _, d := range [][2]topologies.End{{l.A, l.B}, {l.B, l.A}} {
+			tx, ok := counters[d[0]]
+			rx, both := counters[d[1]]
+			if !ok || !both {
+				continue // in memory
+			}
+			sent, strays := ports[d[0]].Sent, ports[d[1]].Strays.Sum()
+			what := ""
+			switch {
+			case tx.TxPackets < sent || rx.RxPackets < sent:
+				what = "some were lost"
+			case rx.RxPackets > sent+strays:
+				what = "some are of no node"
+			default:
+				continue
+			}
+			return fmt.Sprintf("link %s: %s sent %d frames to %s; the interfaces counted %d sent and %d received, and %s dropped %d foreign ones: %s",
+				l.Name, p.Graph.Nodes[d[0].Node].Name, sent, p.Graph.Nodes[d[1].Node].Name, tx.TxPackets, rx.RxPackets, p.Graph.Nodes[d[1].Node].Name, strays, what)
+		}
+	}
+	return ""
 }
 
 // Programs checks that every program of a run ended well, or with the run. It also

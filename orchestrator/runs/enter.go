@@ -19,14 +19,10 @@ const (
 	EnvironmentList = "CSIGLAB_LIST"
 )
 
-// Marks reports whether a variable, as name=value, is one of those.
+// Marks reports whether a variable, as name=value, says which run and node a process
+// belongs to.
 func Marks(variable string) bool {
-	for _, name := range []string{EnvironmentRun, EnvironmentNode, EnvironmentList} {
-		if strings.HasPrefix(variable, name+"=") {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(variable, EnvironmentRun+"=") || strings.HasPrefix(variable, EnvironmentNode+"=")
 }
 
 // Environment returns the variables of a program of a run, as name=value, besides

@@ -8,6 +8,7 @@ package labs
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
@@ -39,7 +40,9 @@ func Enter(r *runs.Run, n runs.Node, command, env []string) (code int, err error
 		if err != nil {
 			return 0, err
 		}
-		env = slices.DeleteFunc(slices.Clone(env), runs.Marks)
+		env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+			return runs.Marks(v) || strings.HasPrefix(v, runs.EnvironmentList+"=")
+		})
 		env = append(slices.Concat(env, runs.Environment(r.ID)), runs.EnvironmentNode+"="+n.Name)
 		return application.Enter(call, n.Name, command, env)
 	}

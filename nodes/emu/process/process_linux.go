@@ -58,8 +58,9 @@ type message struct {
 // Report is what a node's process answers at its end. Link or Failure is set when
 // the run has failed, and nothing else then.
 type Report struct {
-	Sent    int64        // frames on links of the fabric
-	Strays  int64        // frames received that are not of the run
+	Sent    int64 // frames on links of the fabric
+	Strays  int64 // frames received that no node of the run has sent
+	Ports   []emu.PortCount
 	Timing  *wall.Timing // of a run in real time
 	Link    *emu.LinkError
 	Failure string
@@ -173,14 +174,16 @@ func drive(in io.Reader, memory *os.File, to metrics.Consumer) (*Report, error) 
 	if spec.Wall != nil {
 		end, report.Timing, err = pace(memory, n, &spec)
 	} else {
-		end, err = keepStep(memory, n, &spec)
+		if end, err = keepStep(memory, n, &spec); err == nil {
+			err = n.Drain()
+		}
 	}
 	if err = errors.Join(err, n.CloseCapture()); err != nil {
 		return nil, err
 	}
 	records.Finish()
 	n.Finish(end)
-	report.Sent, report.Strays = n.Sent(), n.Strays()
+	report.Sent, report.Strays, report.Ports = n.Sent(), n.Strays(), n.PortCounts()
 	return report, nil
 }
 

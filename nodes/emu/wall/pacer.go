@@ -24,6 +24,9 @@ const (
 	// batchWithin is how early an event may be processed together with those that
 	// are due: a wakeup costs 15 to 20 us of CPU (docs/references.md#timers).
 	batchWithin = 60 * time.Microsecond
+	// tolerance is how long a frame may be under way beyond what its link explains: a
+	// sender and a receiver that are each as late as a run may be before it is given up.
+	tolerance = 4 * time.Second
 	// turnEvents bounds a turn, so that a node with a backlog sends its frames.
 	turnEvents = 64
 	// receiveBatches bounds how many batches are read between two looks at the
@@ -80,7 +83,7 @@ func newPacer(c Clock, end units.Time, nodes []*emu.Node, links []lockstep.Chann
 				lookahead = min(lookahead, l.Lookahead)
 			}
 		}
-		n.BeginRealTime()
+		n.BeginRealTime(units.Duration(min(c.Model(tolerance), units.Time(units.Hour))))
 		p := &paced{Node: n, trains: make([]train, n.Ports()), wakes: n.Application() >= 0, slack: c.At(units.Time(lookahead))}
 		for i := range p.trains {
 			p.trains[i].timing = PortTiming{Node: n.ID(), Port: i}

@@ -1,0 +1,353 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The sweep does faults to csiglab at drawn moments, each to a process or an
+// interface that is drawn too: kill -9 of any process that csiglab started, and other
+// faults. Whatever is hit, no command waits for more than patience, none panics, and
+// csiglab down and clean leave the machine as it was. docs/reliability.md says how to
+// run all of it.
+const (
+	sweepEnv     = "CSIGLAB_SWEEP"      // kills,faults: how many points; such as 200,100
+	sweepSeedEnv = "CSIGLAB_SWEEP_SEED" // default 1; the same seed draws the same points
+	sweepOnlyEnv = "CSIGLAB_SWEEP_ONLY" // netns: no containers
+
+	patience = 60 * time.Second
+)
+
+// scene is something that a user does with csiglab, as commands one after the other.
+type scene struct {
+	name     string
+	engine   bool
+	commands func(s *stage) [][]string
+	takes    time.Duration // without a fault; measured once
+}
+
+// stage is where a scene plays.
+type stage struct {
+	dir  string
+	name string // of the lab
+}
+
+func (s *stage) file() string { return filepath.Join(s.dir, "x.yaml") }
+
+const sweepText = `
+schema: 1
+name: NAME
+topology: {dragonfly: {p: 1, a: 1, h: 1, rate: 1Gbps, delay: 1ms}}
+wall: {dilation: 10, budget: {lateness: 1000, displaced: 1, rate: 1}}
+`
+
+func runScene(name string, engine bool, flags ...string) *scene {
+	return &scene{name: name, engine: engine, commands: func(s *stage) [][]string {
+		return [][]string{append([]string{"run", s.file(), "--out", filepath.Join(s.dir, "run"), "--set", "workload.transfers=[0 -> 1 20MB]"}, flags...)}
+	}}
+}
+
+func labScene(name, runtime string, engine bool) *scene {
+	return &scene{name: name, engine: engine, commands: func(s *stage) [][]string {
+		return [][]string{
+			{"up", s.file(), "--runtime", runtime, "--out", filepath.Join(s.dir, "lab"), "--set", "applications={hosts: [0, 1]}"},
+			{"exec", s.name, "h0", "sleep", "0.3"},
+			{"exec", s.name, "h1", "env", "-i", "/bin/sh", "-c", "/bin/sleep 300 & /bin/sleep 0.2"},
+			{"down", s.name},
+		}
+	}}
+}
+
+var scenes = []*scene{
+	runScene("run netns lockstep", false, "--runtime", "netns", "--clock", "lockstep"),
+	runScene("run netns one process", false, "--runtime", "netns", "--clock", "lockstep", "--processes", "one"),
+	runScene("run netns wall", false, "--runtime", "netns", "--clock", "wall", "--set", "end=100ms"),
+	labScene("lab netns", "netns", false),
+	runScene("run containers lockstep", true, "--runtime", "containerlab", "--clock", "lockstep"),
+	labScene("lab containers", "containerlab", true),
+}
+
+// sweep is a machine that the sweep plays on.
+type sweep struct {
+	*testing.T
+	faults *faults
+	random *rand.Rand
+	scenes []*scene
+	did    map[string]int
+}
+
+func TestSweep(t *testing.T) {
+	kills, others := 3, 2
+	if os.Getenv("CSIGLAB_E2E") == "1" {
+		kills, others = 10, 6
+	}
+	if text := os.Getenv(sweepEnv); text != "" {
+		if n, err := fmt.Sscanf(text, "%d,%d", &kills, &others); n != 2 {
+			t.Fatalf("%s=%s: %v; want kills,faults", sweepEnv, text, err)
+		}
+	}
+	if testing.Short() {
+		t.Skip("a sweep takes a while")
+	}
+	if !alone(t) {
+		return
+	}
+	seed := uint64(1)
+	if text := os.Getenv(sweepSeedEnv); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := exec.LookPath("dockerd")
+	engine := err == nil && os.Getenv("CSIGLAB_E2E") == "1" && os.Getenv(sweepOnlyEnv) == ""
+	for _, name := range []string{sweepEnv, sweepSeedEnv, sweepOnlyEnv} {
+		os.Unsetenv(name) // csiglab refuses variables of this form that it does not know
+	}
+	s := &sweep{T: t, faults: newFaults(t, engine), random: rand.New(rand.NewPCG(seed, 0)), did: map[string]int{}}
+	for _, scene := range scenes {
+		if scene.engine && !engine {
+			continue
+		}
+		s.scenes = append(s.scenes, scene)
+		s.rehearse(scene)
+	}
+	for i := range kills {
+		s.point(fmt.Sprintf("seed %d kill %d", seed, i), killed)
+	}
+	list := slices.DeleteFunc(slices.Clone(otherFaults), func(f fault) bool { return f.engine && !engine })
+	for i := range others {
+		s.point(fmt.Sprintf("seed %d fault %d", seed, i), list[s.random.IntN(len(list))])
+	}
+	for _, what := range slices.Sorted(maps.Keys(s.did)) {
+		t.Logf("%4d %s", s.did[what], what)
+	}
+}
+
+// rehearse plays a scene without a fault, to see that it works and how long it takes.
+func (s *sweep) rehearse(scene *scene) {
+	s.Helper()
+	began := time.Now()
+	for _, result := range s.play(scene, nil) {
+		if result.code != 0 {
+			s.Fatalf("%s: csiglab %q: exit %d\n%s", scene.name, result.args, result.code, result.said)
+		}
+	}
+	scene.takes = time.Since(began)
+	s.faults.nothingLeft(s.T)
+	s.Logf("%s takes %v", scene.name, scene.takes.Round(10*time.Millisecond))
+}
+
+// result is how a command ended.
+type result struct {
+	args []string
+	code int
+	said string
+}
+
+// play plays a scene, and meanwhile does something to it.
+func (s *sweep) play(scene *scene, meanwhile func()) (results []result) {
+	s.Helper()
+	at := &stage{dir: s.TempDir(), name: "sweep"}
+	if err := os.WriteFile(at.file(), []byte(strings.Replace(sweepText, "NAME", at.name, 1)), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	var doing sync.WaitGroup
+	if meanwhile != nil {
+		doing.Go(meanwhile)
+	}
+	for _, args := range scene.commands(at) {
+		results = append(results, s.command(args...))
+	}
+	doing.Wait()
+	return results
+}
+
+// command runs a command of csiglab within the patience of a user.
+func (s *sweep) command(args ...string) result {
+	s.Helper()
+	p := csiglabProcess(args...)
+	p.cmd.Stdin = nil
+	began := time.Now()
+	code, said := p.run(s.T)
+	if took := time.Since(began); took > patience {
+		s.Errorf("csiglab %q took %v", args, took.Round(time.Second))
+	}
+	if strings.Contains(said, "goroutine ") {
+		s.Errorf("csiglab %q panicked:\n%s", args, said)
+	}
+	return result{args, code, said}
+}
+
+// fault is something that happens to csiglab.
+type fault struct {
+	name   string
+	engine bool // in scenes with an engine alone
+	// do returns what it was done to; "" if there was nothing to do it to.
+	do func(s *sweep) (to string)
+}
+
+// point does one fault at a drawn moment of a drawn scene, and then wants the machine
+// back as it was.
+func (s *sweep) point(name string, f fault) {
+	scenes := slices.DeleteFunc(slices.Clone(s.scenes), func(scene *scene) bool { return f.engine && !scene.engine })
+	scene := scenes[s.random.IntN(len(scenes))]
+	wait := time.Duration(s.random.Float64() * 1.05 * float64(scene.takes))
+	// What a fault is done to is drawn from what is found: it must not change the
+	// points to come.
+	of := rand.New(rand.NewPCG(s.random.Uint64(), 1))
+	s.Run(name, func(t *testing.T) {
+		one := &sweep{t, s.faults, of, s.scenes, s.did}
+		one.hit(scene, wait, f)
+	})
+	s.did[scene.name+": "+f.name]++
+}
+
+func (s *sweep) hit(scene *scene, wait time.Duration, f fault) {
+	to, began := "", time.Now()
+	results := s.play(scene, func() {
+		time.Sleep(wait)
+		to = f.do(s)
+	})
+	if to == "" {
+		to = "nothing: it was over"
+	}
+	results = append(results, s.command("down", "--all"))
+	for range 2 {
+		r := s.command("clean")
+		results = append(results, r)
+		if r.code != exitOK {
+			s.Errorf("clean: exit %d", r.code)
+		}
+	}
+	s.faults.nothingLeft(s.T)
+	s.Logf("%s, %v after the start of %s, to %s; %v in all", f.name, wait.Round(time.Millisecond), scene.name, to, time.Since(began).Round(time.Millisecond))
+	if !s.Failed() {
+		return
+	}
+	for _, r := range results {
+		s.Logf("csiglab %q: exit %d\n%s", r.args, r.code, r.said)
+	}
+	for _, p := range s.processes() { // so that the next point does not fail for this one
+		syscall.Kill(p.pid, syscall.SIGKILL)
+	}
+	s.command("clean")
+	s.faults.look(s.T)
+}
+
+// killed is kill -9 of any process that csiglab started.
+var killed = fault{"kill -9", false, func(s *sweep) string {
+	return s.signal(syscall.SIGKILL, func(string) bool { return true })
+}}
+
+// otherFaults are the faults besides kill -9 of anything.
+var otherFaults = []fault{
+	{"a node is killed", false, func(s *sweep) string { return s.signal(syscall.SIGKILL, isNode) }},
+	{"a node stops", false, func(s *sweep) string { return s.signal(syscall.SIGSTOP, isNode) }},
+	{"SIGTERM", false, func(s *sweep) string { return s.signal(syscall.SIGTERM, isCommand) }},
+	{"SIGINT", false, func(s *sweep) string { return s.signal(syscall.SIGINT, isCommand) }},
+	{"SIGHUP", false, func(s *sweep) string { return s.signal(syscall.SIGHUP, isCommand) }},
+	{"a supervisor stops", false, func(s *sweep) string { return s.signal(syscall.SIGSTOP, isSupervisor) }},
+	{"an interface is deleted", false, func(s *sweep) string { return s.link("delete", "p0") }},
+	{"an interface goes down", false, func(s *sweep) string { return s.link("set", "p0", "down") }},
+	{"the engine stops for a second", true, func(s *sweep) string {
+		stopped := s.signalEngine(syscall.SIGSTOP)
+		time.Sleep(time.Second)
+		s.signalEngine(syscall.SIGCONT)
+		return stopped
+	}},
+}
+
+// found is a process of this machine.
+type found struct {
+	pid  int
+	line string
+}
+
+func isNode(line string) bool {
+	return strings.Contains(line, "csig-host") || strings.Contains(line, "csig-switch") || strings.Contains(line, "netns-node")
+}
+
+func isSupervisor(line string) bool {
+	return strings.Contains(line, "netns-supervisor") || strings.Contains(line, "lab-holder")
+}
+
+func isCommand(line string) bool {
+	name, rest, _ := strings.Cut(line, " ")
+	return filepath.Base(name) == "csiglab" && (strings.HasPrefix(rest, "run ") || strings.HasPrefix(rest, "up ") || strings.HasPrefix(rest, "exec ") || strings.HasPrefix(rest, "down "))
+}
+
+// ofEngine reports whether a program is the engine's.
+func ofEngine(program string) bool {
+	return program == "dockerd" || program == "containerd" || program == "runc" || strings.HasPrefix(program, "containerd-shim")
+}
+
+// processes returns the processes of this machine but this test's and the engine's.
+func (s *sweep) processes() (list []found) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil || len(text) == 0 || pid == 1 || pid == os.Getpid() {
+			continue
+		}
+		line := strings.TrimRight(strings.ReplaceAll(string(text), "\x00", " "), " ")
+		name, _, _ := strings.Cut(line, " ")
+		if !ofEngine(filepath.Base(name)) {
+			list = append(list, found{pid, line})
+		}
+	}
+	return list
+}
+
+// signal sends a signal to a drawn process that fits.
+func (s *sweep) signal(sig syscall.Signal, fits func(line string) bool) string {
+	list := slices.DeleteFunc(s.processes(), func(p found) bool { return !fits(p.line) })
+	if len(list) == 0 {
+		return ""
+	}
+	p := list[s.random.IntN(len(list))]
+	if err := syscall.Kill(p.pid, sig); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("process %d, %s", p.pid, p.line)
+}
+
+func (s *sweep) signalEngine(sig syscall.Signal) (to string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/comm")
+	for _, file := range files {
+		if text, _ := os.ReadFile(file); strings.TrimSpace(string(text)) == "dockerd" {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			if syscall.Kill(pid, sig) == nil {
+				to = fmt.Sprintf("dockerd, %d", pid)
+			}
+		}
+	}
+	return to
+}
+
+// link does something to the link of a drawn node, as ip link does.
+func (s *sweep) link(args ...string) string {
+	nodes := nodesOfRuns()
+	names := slices.Sorted(maps.Keys(nodes))
+	if len(names) == 0 {
+		return ""
+	}
+	name := names[s.random.IntN(len(names))]
+	cmd := exec.Command("nsenter", append([]string{fmt.Sprintf("--net=/proc/%d/ns/net", nodes[name]), "ip", "link"}, args...)...)
+	if cmd.Run() != nil {
+		return "" // the node has just gone
+	}
+	return "p0 of " + name
+}
