@@ -33,7 +33,8 @@ var built struct {
 	err    error
 }
 
-// programsEnv holds the folder of programs that another process has built.
+// programsEnv holds the folder of programs that another process has built; .ci/run sets
+// it, too.
 const programsEnv = "TEST_PROGRAMS"
 
 // builtPrograms returns a folder with the three programs, which are static, as
@@ -49,7 +50,7 @@ func builtPrograms(t *testing.T) string {
 			return
 		}
 		built.err = os.Chmod(built.folder, 0o755)
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", ".=-E main.entry", "-o", built.folder, ".", "../csig-host", "../csig-switch")
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ".=-E main.entry", "-o", built.folder, ".", "../csig-host", "../csig-switch")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			built.err = errors.Join(built.err, fmt.Errorf("%v: %v\n%s", build, err, out))
