@@ -77,6 +77,7 @@ workload:
 				os.RemoveAll(args[len(args)-1])
 			}
 			cmd := exec.Command("bash", append([]string{"-c", script, filepath.Join(t.TempDir(), "pipe"), program}, strings.Fields(args)...)...)
+			cmd.Dir = filepath.Dir(folder) // doctor wants one that this user may write to
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if code := cmd.ProcessState.ExitCode(); code != exitInfrastructure || err != nil && !errors.As(err, &exit) || !strings.Contains(string(out), "standard output: "+how) {
@@ -86,7 +87,9 @@ workload:
 		if strings.HasPrefix(args, "run "+file) {
 			continue // a folder is written once
 		}
-		if out, err := exec.Command("bash", append([]string{"-c", `exec "$@" >/dev/null`, "bash", program}, strings.Fields(args)...)...).CombinedOutput(); err != nil {
+		cmd := exec.Command("bash", append([]string{"-c", `exec "$@" >/dev/null`, "bash", program}, strings.Fields(args)...)...)
+		cmd.Dir = filepath.Dir(folder)
+		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s to /dev/null: %v:\n%s", args, err, out)
 		}
 	}

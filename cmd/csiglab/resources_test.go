@@ -50,6 +50,9 @@ workload:
 		{"--as=900000000", "inproc", " MB more and needs at least 128; see ulimit -v"},
 		{"--as=4000000000", "inproc", ""},
 	} {
+		if strings.HasPrefix(c.limit, "--nproc") && os.Geteuid() != 0 {
+			continue // the limit counts what else this user runs
+		}
 		cmd := exec.Command(prlimit, c.limit+":"+strings.SplitN(c.limit, "=", 2)[1], filepath.Join(programs, "csiglab"),
 			"run", file, "--runtime", c.runtime, "--out", filepath.Join(dir, fmt.Sprint(i)))
 		if c.runtime != "inproc" {
