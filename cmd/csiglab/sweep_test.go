@@ -22,9 +22,9 @@ import (
 // csiglab down and clean leave the machine as it was. docs/reliability.md says how to
 // run all of it.
 const (
-	sweepEnv     = "CSIGLAB_SWEEP"      // kills,faults: how many points; such as 200,100
-	sweepSeedEnv = "CSIGLAB_SWEEP_SEED" // default 1; the same seed draws the same points
-	sweepOnlyEnv = "CSIGLAB_SWEEP_ONLY" // netns: no containers
+	sweepEnv     = "TEST_SWEEP"      // kills,faults: how many points; such as 200,100
+	sweepSeedEnv = "TEST_SWEEP_SEED" // default 1; the same seed draws the same points
+	sweepOnlyEnv = "TEST_SWEEP_ONLY" // netns: no containers
 
 	patience = 60 * time.Second
 )
@@ -112,9 +112,6 @@ func TestSweep(t *testing.T) {
 	}
 	_, err := exec.LookPath("dockerd")
 	engine := err == nil && os.Getenv("CSIGLAB_E2E") == "1" && os.Getenv(sweepOnlyEnv) == ""
-	for _, name := range []string{sweepEnv, sweepSeedEnv, sweepOnlyEnv} {
-		os.Unsetenv(name) // csiglab refuses variables of this form that it does not know
-	}
 	s := &sweep{T: t, faults: newFaults(t, engine), random: rand.New(rand.NewPCG(seed, 0)), did: map[string]int{}}
 	for _, scene := range scenes {
 		if scene.engine && !engine {
