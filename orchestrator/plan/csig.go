@@ -70,13 +70,7 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 	}
 	t.locators = directory.Locators
 	t.table = newLocatorTable(g, domain, t.locators)
-	if err := checkPortRules(g, c.Ports); err != nil {
-		return nil, err
-	}
-	if t.switches.Covered, err = coveredTypes(g, c); err != nil {
-		return nil, failure.At("csig.ports", err)
-	}
-	return t, nil
+	return t, checkPortRules(g, c.Ports)
 }
 
 // switchCSIG returns the switches' part in the domain. tau is the constant of the

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/host/generator"
 	"github.com/csiglab/csiglab/nodes/machine"

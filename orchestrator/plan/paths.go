@@ -15,9 +15,9 @@ type paths struct {
 	graph     *topologies.Graph
 	routes    []topologies.Routes
 	adjacency [][]topologies.Adjacent
-	updates   [][][csig.Types]bool // by node and egress port; nil for hosts
-	full      units.Size           // what a full packet with its tag takes on the line
-	residence bool                 // samples of Delay hold more than waiting
+	ports     [][]portTags // by node and egress port
+	full      units.Size   // what a full packet with its tag takes on the line
+	residence bool         // samples of Delay hold more than waiting
 	// same is the answer for every pair of hosts if all hops are alike.
 	same *transport.PathSignals
 	// known has the answers so far, by what they depend on.
@@ -32,13 +32,13 @@ type pathKey struct {
 }
 
 // newPaths returns nil without CSIG.
-func newPaths(s *Shape) (*paths, error) {
+func newPaths(s *Shape) *paths {
 	if s.tags == nil {
-		return nil, nil
+		return nil
 	}
 	links := s.experiment.Links
 	p := &paths{
-		graph: s.graph, routes: s.routes, adjacency: s.graph.Adjacency(), updates: make([][][csig.Types]bool, len(s.graph.Nodes)),
+		graph: s.graph, routes: s.routes, adjacency: s.graph.Adjacency(), ports: s.ports,
 		full: links.MTU + links.Overhead, residence: s.tags.switches.Delay == dataplane.Residence,
 		known: map[pathKey]transport.PathSignals{},
 	}
@@ -48,23 +48,17 @@ func newPaths(s *Shape) (*paths, error) {
 	first := p.adjacency[0][0]
 	alike, unloaded := true, p.unloaded(first.Peer.Node, first.Link)
 	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
-		p.updates[n] = make([][csig.Types]bool, len(p.adjacency[n]))
 		for i, a := range p.adjacency[n] {
-			var port dataplane.Port
-			if err := applyPortRules(s.experiment.CSIG, place(s.graph, n, i, a.Peer), &port); err != nil {
-				return nil, err
-			}
-			for t, policy := range port.Policies {
-				p.updates[n][i][t] = policy == dataplane.Update
-				alike = alike && policy == dataplane.Update
+			for t := range csig.Types {
+				alike = alike && p.ports[n][i].updates(t)
 			}
 			alike = alike && p.unloaded(n, a.Link) == unloaded
 		}
 	}
 	if alike {
-		p.same = &transport.PathSignals{Covered: [csig.Types]bool{true, true, true, true}, Unloaded: unloaded}
+		p.same = &transport.PathSignals{Covered: allTypes, Unloaded: unloaded}
 	}
-	return p, nil
+	return p
 }
 
 // unloaded returns what is in a sample of Delay when an idle node has forwarded a full
@@ -89,7 +83,7 @@ func (p *paths) between(src, dst int) transport.PathSignals {
 	if known, ok := p.known[key]; ok {
 		return known
 	}
-	s := transport.PathSignals{Covered: [csig.Types]bool{true, true, true, true}}
+	s := transport.PathSignals{Covered: allTypes}
 	type step struct{ node, link int }
 	seen := map[step]bool{}
 	for next := []step{{up.Peer.Node, up.Link}}; len(next) > 0; next = next[1:] {
@@ -99,11 +93,11 @@ func (p *paths) between(src, dst int) transport.PathSignals {
 		}
 		seen[at] = true
 		for _, port := range p.routes[at.node].To(dst) {
-			updates := p.updates[at.node][port]
+			tags := &p.ports[at.node][port]
 			for t := range s.Covered {
-				s.Covered[t] = s.Covered[t] && updates[t]
+				s.Covered[t] = s.Covered[t] && tags.updates(csig.Type(t))
 			}
-			if updates[csig.Delay] {
+			if tags.updates(csig.Delay) {
 				s.Unloaded = max(s.Unloaded, p.unloaded(at.node, at.link))
 			}
 			if out := p.adjacency[at.node][port]; out.Peer.Node != dst {

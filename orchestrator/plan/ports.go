@@ -37,10 +37,36 @@ func selects(rule *experiment.CSIGPort, at portPlace) (bool, error) {
 		(rule.To == "" || (rule.To == "host") == at.toHost), nil
 }
 
-// applyPortRules sets what a port does to tags from the rules of csig.ports, later ones
+// portTags is what a switch port does to tags.
+type portTags struct {
+	policies [csig.Types]dataplane.Policy
+	ingress  dataplane.Ingress
+}
+
+// updates reports whether tags of a type that leave by the port are updated.
+func (p *portTags) updates(t csig.Type) bool { return p.policies[t] == dataplane.Update }
+
+// applyPortRules returns what each switch port does to tags, by node and port.
+func applyPortRules(g *topologies.Graph, c experiment.CSIG) ([][]portTags, error) {
+	ports := make([][]portTags, len(g.Nodes))
+	for n, adjacent := range g.Adjacency() {
+		if g.Nodes[n].Kind == topologies.Host {
+			continue
+		}
+		ports[n] = make([]portTags, len(adjacent))
+		for i, a := range adjacent {
+			if err := ports[n][i].apply(c, place(g, n, i, a.Peer)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return ports, nil
+}
+
+// apply sets what a port does to tags from the rules of csig.ports, later ones
 // winning. Where no rule says on which side of the domain's edge the peer is, it is
 // outside for the types whose tags the port strips or terminates.
-func applyPortRules(c experiment.CSIG, at portPlace, port *dataplane.Port) error {
+func (p *portTags) apply(c experiment.CSIG, at portPlace) error {
 	var outside *bool
 	for i := range c.Ports {
 		rule := &c.Ports[i]
@@ -56,7 +82,7 @@ func applyPortRules(c experiment.CSIG, at portPlace, port *dataplane.Port) error
 			}
 			for t := range csig.Types {
 				if rule.Type == "all" || rule.Type == "" || rule.Type == t.String() {
-					port.Policies[t] = policy
+					p.policies[t] = policy
 				}
 			}
 		}
@@ -65,22 +91,22 @@ func applyPortRules(c experiment.CSIG, at portPlace, port *dataplane.Port) error
 		}
 		if rule.Init != "" {
 			var err error
-			if port.Ingress.Init, err = csig.ParseSampling(rule.Init); err != nil {
+			if p.ingress.Init, err = csig.ParseSampling(rule.Init); err != nil {
 				return err
 			}
-			if port.Ingress.Signals, err = ingressSignals(c, rule); err != nil {
+			if p.ingress.Signals, err = ingressSignals(c, rule); err != nil {
 				return err
 			}
 		}
 	}
 	if outside != nil {
-		port.Ingress.Outside = *outside
+		p.ingress.Outside = *outside
 		return nil
 	}
-	for t, policy := range port.Policies {
-		port.Ingress.Refuses[t] = policy == dataplane.Strip || policy == dataplane.Terminate
+	for t, policy := range p.policies {
+		p.ingress.Refuses[t] = policy == dataplane.Strip || policy == dataplane.Terminate
 	}
-	port.Ingress.Outside = !slices.Contains(port.Ingress.Refuses[:], false)
+	p.ingress.Outside = !slices.Contains(p.ingress.Refuses[:], false)
 	return nil
 }
 
@@ -100,30 +126,23 @@ func ingressSignals(c experiment.CSIG, rule *experiment.CSIGPort) ([]csig.Type, 
 	return signals, nil
 }
 
+// allTypes has every type.
+var allTypes = [csig.Types]bool{true, true, true, true}
+
 // coveredTypes returns the types that every port between two switches updates.
-func coveredTypes(g *topologies.Graph, c experiment.CSIG) (covered [csig.Types]bool, err error) {
-	for t := range covered {
-		covered[t] = true
-	}
+func coveredTypes(g *topologies.Graph, ports [][]portTags) [csig.Types]bool {
+	covered := allTypes
 	for n, adjacent := range g.Adjacency() {
-		if g.Nodes[n].Kind == topologies.Host {
-			continue
-		}
-		for i, a := range adjacent {
-			at := place(g, n, i, a.Peer)
-			if at.toHost {
+		for i := range ports[n] {
+			if g.Nodes[adjacent[i].Peer.Node].Kind == topologies.Host {
 				continue
 			}
-			var port dataplane.Port
-			if err := applyPortRules(c, at, &port); err != nil {
-				return covered, err
-			}
-			for t, policy := range port.Policies {
-				covered[t] = covered[t] && policy == dataplane.Update
+			for t := range covered {
+				covered[t] = covered[t] && ports[n][i].updates(csig.Type(t))
 			}
 		}
 	}
-	return covered, nil
+	return covered
 }
 
 // checkPortRules refuses a rule of csig.ports that no port of the fabric matches.

@@ -36,7 +36,8 @@ type Shape struct {
 	marking      algorithm.Choice // AQM policy of every switch port
 	tags         *tags            // nil without CSIG
 	policies     []policy
-	paths        *paths // of signals; nil without CSIG
+	ports        [][]portTags // by node and port of switches
+	paths        *paths       // of signals; nil without CSIG
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -87,12 +88,16 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
 		return nil, failure.At("csig", err) // where no narrower place is known
 	}
+	if s.ports, err = applyPortRules(s.graph, e.CSIG); err != nil {
+		return nil, failure.At("csig.ports", err)
+	}
+	if s.tags != nil {
+		s.tags.switches.Covered = coveredTypes(s.graph, s.ports)
+	}
 	if s.policies, err = newPolicies(e.CSIG.Policies); err != nil {
 		return nil, err
 	}
-	if s.paths, err = newPaths(s); err != nil {
-		return nil, failure.At("csig.ports", err)
-	}
+	s.paths = newPaths(s)
 	return s, nil
 }
 
@@ -174,9 +179,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err := s.assignGenerators(p); err != nil {
 		return nil, err
 	}
-	if err := s.addSwitches(p, seed, adjacency); err != nil {
-		return nil, err
-	}
+	s.addSwitches(p, seed, adjacency)
 	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes())
 	return p, nil
 }

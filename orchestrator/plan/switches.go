@@ -4,12 +4,11 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
-	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
 )
 
 // addSwitches adds the switches' nodes to a plan.
-func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjacent) error {
+func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjacent) {
 	var locators []uint16
 	if s.tags != nil {
 		locators = s.tags.locators
@@ -20,25 +19,23 @@ func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjac
 			rate := s.graph.Links[a.Link].Rate
 			sizes := s.sizing.port(rate)
 			port := dataplane.Port{
-				Rate:    rate,
-				Buffer:  sizes.buffer(),
-				ECN:     sizes.thresholds,
-				MAC:     wire.MAC(n, i),
-				PeerMAC: wire.MAC(a.Peer.Node, a.Peer.Port),
-				LastHop: s.graph.Nodes[a.Peer.Node].Kind == topologies.Host,
+				Rate:     rate,
+				Buffer:   sizes.buffer(),
+				ECN:      sizes.thresholds,
+				MAC:      wire.MAC(n, i),
+				PeerMAC:  wire.MAC(a.Peer.Node, a.Peer.Port),
+				LastHop:  s.graph.Nodes[a.Peer.Node].Kind == topologies.Host,
+				Policies: s.ports[n][i].policies,
+				Ingress:  s.ports[n][i].ingress,
 			}
 			if i < len(locators) {
 				port.Locator = locators[i]
-			}
-			if err := applyPortRules(s.experiment.CSIG, place(s.graph, n, i, a.Peer), &port); err != nil {
-				return failure.At("csig.ports", err)
 			}
 			c.Ports = append(c.Ports, port)
 		}
 		locators = locators[min(len(adjacency[n]), len(locators)):]
 		p.Nodes[n].Switch = &c
 	}
-	return nil
 }
 
 // switchConfig returns the configuration of a switch, without its ports.
