@@ -105,8 +105,5 @@ func wrongValue(err *pflag.InvalidValueError) error {
 }
 
 func didYouMean(text string, known []string) string {
-	if near := spelling.Nearest(text, known); near != "" {
-		return fmt.Sprintf(" (did you mean %q?)", near)
-	}
-	return ""
+	return spelling.Hint(spelling.Nearest(text, known))
 }

@@ -39,11 +39,7 @@ type Error struct {
 
 // Error returns file:line:column: message (did you mean "suggestion"?).
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
-	if e.Suggestion != "" {
-		text += fmt.Sprintf(" (did you mean %q?)", e.Suggestion)
-	}
-	return text
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg) + spelling.Hint(e.Suggestion)
 }
 
 // Unwrap returns the cause.

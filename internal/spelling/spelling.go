@@ -2,7 +2,10 @@
 // for the suggestions of error messages.
 package spelling
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // maxText is the longest text that is compared, in bytes: no name is as long.
 const maxText = 256
@@ -23,6 +26,15 @@ func Nearest(text string, names []string) string {
 		}
 	}
 	return nearest
+}
+
+// Hint returns the end of a message that says what was probably meant, "" if meant is
+// "".
+func Hint(meant string) string {
+	if meant == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %q?)", meant)
 }
 
 // distance is the number of insertions, deletions, replacements and swaps of

@@ -27,3 +27,11 @@ func ExampleNearest() {
 	fmt.Println(spelling.Nearest("bundel", []string{"bundle", "tier"}))
 	// Output: bundle
 }
+
+func ExampleHint() {
+	fmt.Printf("unknown colour %q%s\n", "gren", spelling.Hint(spelling.Nearest("gren", []string{"red", "green"})))
+	fmt.Printf("unknown colour %q%s\n", "mauve", spelling.Hint(spelling.Nearest("mauve", []string{"red", "green"})))
+	// Output:
+	// unknown colour "gren" (did you mean "green"?)
+	// unknown colour "mauve"
+}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/csiglab/csiglab/internal/spelling"
 )
 
 // Error is one thing that is wrong with an experiment, and where.
@@ -25,10 +27,7 @@ func (e *Error) Error() string {
 	if e.Path != "" {
 		b.WriteString(": " + shorten(e.Path))
 	}
-	b.WriteString(": " + shorten(e.Msg))
-	if e.Suggestion != "" {
-		fmt.Fprintf(&b, " (did you mean %q?)", e.Suggestion)
-	}
+	b.WriteString(": " + shorten(e.Msg) + spelling.Hint(e.Suggestion))
 	return b.String()
 }
 

@@ -77,10 +77,7 @@ type exprError struct {
 }
 
 func (e *exprError) Error() string {
-	if e.suggestion != "" {
-		return fmt.Sprintf("%s (did you mean %q?)", e.msg, e.suggestion)
-	}
-	return e.msg
+	return e.msg + spelling.Hint(e.suggestion)
 }
 
 // compiled is an expression ready to run. perSeed are the arguments of its

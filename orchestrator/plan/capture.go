@@ -33,10 +33,7 @@ func capturedPorts(g *topologies.Graph, links []string) ([]capture.Port, error) 
 // UnknownLink returns the error of a link that is to be captured and is not among
 // the given ones. It wraps capture.ErrLink.
 func UnknownLink(name string, names []string) error {
-	err := fmt.Errorf("%q: %w", name, capture.ErrLink)
-	if near := nearestLink(name, names); near != "" {
-		err = fmt.Errorf("%w (did you mean %q?)", err, near)
-	}
+	err := fmt.Errorf("%q: %w%s", name, capture.ErrLink, spelling.Hint(nearestLink(name, names)))
 	// List one link of each pair of tiers rather than the first of a thousand.
 	var kinds, like []string
 	for _, n := range names {

@@ -192,9 +192,6 @@ func locatorConfig(g *topologies.Graph, l experiment.Locators) (c csig.LocatorCo
 
 // unknownSwitch returns the error of a name that no switch has.
 func unknownSwitch(name string, names []string) error {
-	hint := ""
-	if near := spelling.Nearest(name, names); near != "" {
-		hint = fmt.Sprintf(" (did you mean %q?)", near)
-	}
+	hint := spelling.Hint(spelling.Nearest(name, names))
 	return fmt.Errorf("no switch is called %q; they go from %s to %s%s", name, names[0], names[len(names)-1], hint)
 }

@@ -195,9 +195,6 @@ func unknownFlow(pattern string, flows []metrics.FlowInfo) error {
 	for i, f := range flows {
 		names[i] = f.Name
 	}
-	hint := ""
-	if near := spelling.Nearest(pattern, names); near != "" {
-		hint = fmt.Sprintf(" (did you mean %q?)", near)
-	}
+	hint := spelling.Hint(spelling.Nearest(pattern, names))
 	return fmt.Errorf("no flow is called %q; the %d flows are called like %q%s", pattern, len(names), names[0], hint)
 }

@@ -23,10 +23,7 @@ func (e *UnknownError) Error() string {
 	if len(e.Known) == 0 {
 		return text + "there is none under way; csiglab up EXPERIMENT starts a lab"
 	}
-	text += "there is no such " + e.What
-	if near := spelling.Nearest(e.Text, e.Known); near != "" {
-		text += fmt.Sprintf(" (did you mean %q?)", near)
-	}
+	text += "there is no such " + e.What + spelling.Hint(spelling.Nearest(e.Text, e.Known))
 	if len(e.Known) > mostListed {
 		return text + fmt.Sprintf("; known: %s and %d others", strings.Join(e.Known[:mostListed], " "), len(e.Known)-mostListed)
 	}
