@@ -36,7 +36,7 @@ var layers = [][]string{
 var (
 	hostPackages = []string{
 		"nodes/host", "nodes/host/balance", "nodes/host/balance/balancetest", "nodes/host/congestion", "nodes/host/congestion/congestiontest",
-		"nodes/host/generator", "nodes/host/shim", "nodes/host/transport",
+		"nodes/host/generator", "nodes/host/raw", "nodes/host/shim", "nodes/host/transport",
 	}
 	switchPackages = []string{
 		"nodes/switch/aqm", "nodes/switch/aqm/aqmtest", "nodes/switch/buffer", "nodes/switch/dataplane", "nodes/switch/forward", "nodes/switch/meter",

@@ -14,7 +14,7 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/host/raw"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -29,11 +29,11 @@ type Generator struct {
 	streams  []stream
 	next     units.Time // when the earliest stream is due
 	outgoing map[int]*metrics.SenderTotals
-	incoming map[int]*incoming // by source host
+	incoming map[int]*raw.Arrivals // by source host
 
 	ready node.PortSet
 	nic   units.Serialiser
-	queue wire.Queue
+	queue raw.Queue
 
 	port  metrics.PortRecorder
 	drops [dropReasons]int64
@@ -49,12 +49,6 @@ type stream struct {
 	udp   int         // offset of the UDP header in frame
 	sent  uint64
 	due   units.Time // of the next frame; Never after the last
-}
-
-// incoming is what comes from one host.
-type incoming struct {
-	totals metrics.ReceiverTotals
-	log    metrics.FlowRecorder
 }
 
 type dropReason uint8
@@ -103,10 +97,11 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Generator, error) {
 		sink:     sink,
 		streams:  make([]stream, len(cfg.Streams)),
 		outgoing: make(map[int]*metrics.SenderTotals),
-		incoming: make(map[int]*incoming),
+		incoming: make(map[int]*raw.Arrivals),
 		ready:    node.NewPortSet(Ports),
 		port:     metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records, sink),
 	}
+	g.queue = raw.Queue{Limit: cfg.Queue, Port: &g.port}
 	if err := g.configure(); err != nil {
 		return nil, fmt.Errorf("generator %s: %w", cfg.Name, err)
 	}
@@ -118,19 +113,16 @@ func (g *Generator) configure() error {
 		return fmt.Errorf("the NIC's rate is %d bit/s, want more than 0", int64(g.cfg.Rate))
 	}
 	g.nic = units.NewSerialiser(g.cfg.Rate)
+	if err := raw.CheckPairs(g.cfg.Node, g.cfg.Pairs); err != nil {
+		return err
+	}
 	for _, p := range g.cfg.Pairs {
-		switch from, to := int(p.Source), int(p.Destination); {
-		case from == to || from != g.cfg.Node && to != g.cfg.Node:
-			return fmt.Errorf("flow %d from host %d to host %d is not between this host and another", p.Flow, from, to)
-		case from == g.cfg.Node && g.outgoing[to] != nil, to == g.cfg.Node && g.incoming[from] != nil:
-			return fmt.Errorf("flow %d is the second from host %d to host %d", p.Flow, from, to)
-		case from == g.cfg.Node:
-			g.outgoing[to] = &metrics.SenderTotals{Flow: p.Flow, Start: units.Never, Done: units.Never}
-		default:
-			g.incoming[from] = &incoming{
-				totals: metrics.ReceiverTotals{Flow: p.Flow, Done: units.Never},
-				log:    metrics.NewFlowRecorder(int(p.Flow), g.cfg.Records, g.sink),
-			}
+		if from, to := int(p.Source), int(p.Destination); from == g.cfg.Node {
+			totals := raw.NewSender(p.Flow)
+			g.outgoing[to] = &totals
+		} else {
+			arrivals := raw.NewArrivals(p.Flow, g.cfg.Measure, g.cfg.Records, g.sink)
+			g.incoming[from] = &arrivals
 		}
 	}
 	for i := range g.streams {
@@ -235,21 +227,16 @@ func (g *Generator) enqueue(now units.Time, s *stream) {
 	default:
 		s.due = s.pace.Departure(s.due, p.Size)
 	}
-	g.port.Enqueue(int64(p.Size))
-	if g.queue.Bytes()+p.Size > g.cfg.Queue {
-		g.port.Drop(now, int64(p.Size))
+	if !g.queue.Enqueue(now, p) {
 		g.drop(dropQueueFull, p)
 		return
 	}
-	p.EnqueuedAt = now
-	g.queue.Push(p)
-	g.port.Depth(now, int64(g.queue.Bytes()))
 	g.ready.Add(NIC)
 }
 
 // Transmit returns the next frame.
 func (g *Generator) Transmit(now units.Time, _ int) (*wire.Packet, units.Time, bool) {
-	p := g.queue.Pop()
+	p := g.queue.Dequeue(now)
 	if g.queue.Len() == 0 {
 		g.ready.Remove(NIC)
 	}
@@ -257,7 +244,6 @@ func (g *Generator) Transmit(now units.Time, _ int) (*wire.Packet, units.Time, b
 		return nil, 0, false
 	}
 	departs := g.nic.Departure(now, g.cfg.Format.OnLine(p))
-	g.port.Depth(now, int64(g.queue.Bytes()))
 	g.port.Transmit(now, departs, int64(p.Size), false)
 	g.outgoing[p.DestinationHost()].NewPackets++
 	return p, departs, true
@@ -274,7 +260,7 @@ func (g *Generator) Receive(now units.Time, _ int, p *wire.Packet) {
 	case !intact(p):
 		g.drop(dropDamaged, p)
 	default:
-		from.count(now, p, g.cfg.Measure)
+		from.Count(now, p)
 		switch {
 		case p.SecondTag():
 			g.tags[tagSeveral]++
@@ -300,19 +286,6 @@ func intact(p *wire.Packet) bool {
 	return len(l3) >= headerLen && wire.ValidIPv4(l3) && int(binary.BigEndian.Uint16(l3[2:])) == len(l3)+p.PayloadLen
 }
 
-// count counts a frame. Its payload is what is behind the header of Ethernet, so that
-// the mean rates are those of IP.
-func (i *incoming) count(now units.Time, p *wire.Packet, measure transport.Span) {
-	size, payload := int64(p.Size), int64(len(p.L3())+p.PayloadLen)
-	i.totals.DeliveredWhole++
-	i.totals.PayloadBytes += payload
-	i.log.Receive(now, size, payload)
-	if now >= measure.From && now < measure.To {
-		i.totals.MeasuredWire += size
-		i.totals.MeasuredPayload += payload
-	}
-}
-
 func (g *Generator) drop(reason dropReason, p *wire.Packet) {
 	g.drops[reason]++
 	g.pool.Put(p)
@@ -330,9 +303,7 @@ func (g *Generator) Close(end units.Time) {
 			t.Senders = append(t.Senders, *g.outgoing[int(p.Destination)])
 			continue
 		}
-		i := g.incoming[int(p.Source)]
-		i.log.Close()
-		t.Receivers = append(t.Receivers, i.totals)
+		t.Receivers = append(t.Receivers, g.incoming[int(p.Source)].Close())
 	}
 	for i, n := range g.drops {
 		t.Drops = append(t.Drops, metrics.Count{Name: dropNames[i], Packets: n})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/host/raw"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -24,12 +24,11 @@ type Edge struct {
 	pool   *wire.Pool
 	sink   metrics.Sink
 	domain *csig.Domain // nil without CSIG
-	port   *metrics.PortRecorder
 
 	outgoing map[int]*outgoing // by destination host
 	incoming map[int]*incoming // by source host
 
-	queue   wire.Queue // towards the fabric
+	queue   raw.Queue  // towards the fabric
 	inbound wire.Queue // towards the programs
 
 	drops    [dropReasons]int64
@@ -52,8 +51,7 @@ type class struct {
 
 // incoming is what comes from one host.
 type incoming struct {
-	totals  metrics.ReceiverTotals
-	log     metrics.FlowRecorder
+	raw.Arrivals
 	signals metrics.SignalRecorder
 	covered [csig.Types]bool
 }
@@ -97,7 +95,7 @@ func NewEdge(cfg EdgeConfig, port *metrics.PortRecorder, pool *wire.Pool, sink m
 		cfg:      cfg,
 		pool:     pool,
 		sink:     sink,
-		port:     port,
+		queue:    raw.Queue{Limit: cfg.Queue, Port: port},
 		outgoing: make(map[int]*outgoing, len(cfg.Pairs)),
 		incoming: make(map[int]*incoming, len(cfg.Pairs)),
 	}
@@ -119,19 +117,18 @@ func (e *Edge) configure() (err error) {
 	if len(e.cfg.Covered) > len(e.cfg.Pairs) {
 		return fmt.Errorf("%d pairs and what covers %d of them", len(e.cfg.Pairs), len(e.cfg.Covered))
 	}
+	if err := raw.CheckPairs(e.cfg.Node, e.cfg.Pairs); err != nil {
+		return err
+	}
 	for i, p := range e.cfg.Pairs {
-		switch from, to := int(p.Source), int(p.Destination); {
-		case from == to || from != e.cfg.Node && to != e.cfg.Node:
-			return fmt.Errorf("flow %d from host %d to host %d is not between this host and another", p.Flow, from, to)
-		case from == e.cfg.Node && e.outgoing[to] != nil, to == e.cfg.Node && e.incoming[from] != nil:
-			return fmt.Errorf("flow %d is the second from host %d to host %d", p.Flow, from, to)
-		case from == e.cfg.Node:
+		from, to := int(p.Source), int(p.Destination)
+		if from == e.cfg.Node {
 			e.outgoing[to] = e.newOutgoing(p.Flow)
-		default:
-			e.incoming[from] = e.newIncoming(p.Flow)
-			if i < len(e.cfg.Covered) {
-				e.incoming[from].covered = e.cfg.Covered[i]
-			}
+			continue
+		}
+		e.incoming[from] = e.newIncoming(p.Flow)
+		if i < len(e.cfg.Covered) {
+			e.incoming[from].covered = e.cfg.Covered[i]
 		}
 	}
 	return e.classify()
@@ -170,7 +167,7 @@ func (i *Init) check() error {
 var errNoSignal = errors.New("packets are tagged and there is no signal to ask for")
 
 func (e *Edge) newOutgoing(flow int32) *outgoing {
-	o := &outgoing{totals: metrics.SenderTotals{Flow: flow, Start: units.Never, Done: units.Never}}
+	o := &outgoing{totals: raw.NewSender(flow)}
 	rest := e.newClass(e.cfg.Init, flow, 0)
 	for dscp := range o.classes {
 		o.classes[dscp] = rest
@@ -190,9 +187,8 @@ func (e *Edge) newClass(c Init, flow int32, i int) *class {
 
 func (e *Edge) newIncoming(flow int32) *incoming {
 	return &incoming{
-		totals:  metrics.ReceiverTotals{Flow: flow, Done: units.Never},
-		log:     metrics.NewFlowRecorder(int(flow), e.cfg.Records, e.sink),
-		signals: metrics.NewSignalRecorder(int(flow), e.cfg.Records, e.sink),
+		Arrivals: raw.NewArrivals(flow, e.cfg.Measure, e.cfg.Records, e.sink),
+		signals:  metrics.NewSignalRecorder(int(flow), e.cfg.Records, e.sink),
 	}
 }
 
@@ -229,15 +225,9 @@ func (e *Edge) enqueue(now units.Time, to *outgoing, p *wire.Packet) {
 		to.totals.Start = now
 	}
 	e.tag(now, to.classes[p.DSCP()], p)
-	e.port.Enqueue(int64(p.Size))
-	if e.queue.Bytes()+p.Size > e.cfg.Queue {
-		e.port.Drop(now, int64(p.Size))
+	if !e.queue.Enqueue(now, p) {
 		e.drop(dropQueueFull, p)
-		return
 	}
-	p.EnqueuedAt = now
-	e.queue.Push(p)
-	e.port.Depth(now, int64(e.queue.Bytes()))
 }
 
 // tag puts a tag on a packet of a class if it is its turn.
@@ -272,30 +262,17 @@ func (e *Edge) Deliver(now units.Time, p *wire.Packet) {
 		p.StripTag()
 		p.Size = e.cfg.Sizes.Of(p)
 	}
-	from.count(now, p, e.cfg.Measure)
+	from.Count(now, p)
 	e.hand(p)
 }
 
 // sample records the sample of a tag, if the tag says something about the path.
 func (i *incoming) sample(now units.Time, s csig.Sample) {
 	if s.Untouched {
-		i.totals.Untouched++
+		i.Totals.Untouched++
 	}
 	if s.Measured(i.covered[s.Type]) {
 		i.signals.Sample(now, uint8(s.Type), s.Locator, int64(s.Point))
-	}
-}
-
-// count counts a packet as the programs get it. Its payload is what is behind the header of
-// Ethernet, so that the mean rates are those of IP.
-func (i *incoming) count(now units.Time, p *wire.Packet, measure transport.Span) {
-	size, payload := int64(p.Size), int64(len(p.L3())+p.PayloadLen)
-	i.totals.DeliveredWhole++
-	i.totals.PayloadBytes += payload
-	i.log.Receive(now, size, payload)
-	if now >= measure.From && now < measure.To {
-		i.totals.MeasuredWire += size
-		i.totals.MeasuredPayload += payload
 	}
 }
 
@@ -324,12 +301,10 @@ func (e *Edge) Inbound() bool { return e.inbound.Len() > 0 }
 // TakeOutbound returns the next frame for the fabric, whose transmission begins at now;
 // nil if there is none. The packet is the caller's.
 func (e *Edge) TakeOutbound(now units.Time) *wire.Packet {
-	p := e.queue.Pop()
-	if p == nil {
-		return nil
+	p := e.queue.Dequeue(now)
+	if p != nil {
+		e.outgoing[p.DestinationHost()].totals.NewPackets++
 	}
-	e.port.Depth(now, int64(e.queue.Bytes()))
-	e.outgoing[p.DestinationHost()].totals.NewPackets++
 	return p
 }
 
@@ -352,9 +327,8 @@ func (e *Edge) Close(t *metrics.NodeTotals) {
 			continue
 		}
 		i := e.incoming[int(p.Source)]
-		i.log.Close()
 		i.signals.Close()
-		t.Receivers = append(t.Receivers, i.totals)
+		t.Receivers = append(t.Receivers, i.Close())
 	}
 	for i, n := range e.drops {
 		t.Drops = addCount(t.Drops, dropNames[i], n)
