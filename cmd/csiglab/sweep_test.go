@@ -259,10 +259,15 @@ var otherFaults = []fault{
 	{"an interface is deleted", false, func(s *sweep) string { return s.link("delete", "p0") }},
 	{"an interface goes down", false, func(s *sweep) string { return s.link("set", "p0", "down") }},
 	{"the engine stops for a second", true, func(s *sweep) string {
-		stopped := s.signalEngine(syscall.SIGSTOP)
+		engine := s.faults.engine
+		if engine.Signal(syscall.SIGSTOP) != nil {
+			return ""
+		}
 		time.Sleep(time.Second)
-		s.signalEngine(syscall.SIGCONT)
-		return stopped
+		if err := engine.Signal(syscall.SIGCONT); err != nil {
+			s.Error(err)
+		}
+		return "dockerd"
 	}},
 }
 
@@ -273,12 +278,10 @@ type found struct {
 }
 
 func isNode(line string) bool {
-	return strings.Contains(line, "csig-host") || strings.Contains(line, "csig-switch") || strings.Contains(line, "netns-node")
+	return strings.Contains(line, "csig-host") || strings.Contains(line, "csig-switch")
 }
 
-func isSupervisor(line string) bool {
-	return strings.Contains(line, "netns-supervisor") || strings.Contains(line, "lab-holder")
-}
+func isSupervisor(line string) bool { return strings.Contains(line, "netns-supervisor") }
 
 func isCommand(line string) bool {
 	name, rest, _ := strings.Cut(line, " ")
@@ -319,19 +322,6 @@ func (s *sweep) signal(sig syscall.Signal, fits func(line string) bool) string {
 		return ""
 	}
 	return fmt.Sprintf("process %d, %s", p.pid, p.line)
-}
-
-func (s *sweep) signalEngine(sig syscall.Signal) (to string) {
-	files, _ := filepath.Glob("/proc/[0-9]*/comm")
-	for _, file := range files {
-		if text, _ := os.ReadFile(file); strings.TrimSpace(string(text)) == "dockerd" {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			if syscall.Kill(pid, sig) == nil {
-				to = fmt.Sprintf("dockerd, %d", pid)
-			}
-		}
-	}
-	return to
 }
 
 // link does something to the link of a drawn node, as ip link does.

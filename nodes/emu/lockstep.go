@@ -69,6 +69,21 @@ func (n *Node) account(at int, arrival units.Time) {
 	n.report.Sent[port.report].Frames++
 }
 
+// receive reads a batch of frames, for which it waits at most so long, and returns how
+// many there were.
+func (n *Node) receive(wait time.Duration) (int, error) {
+	got, err := n.conn.Receive(n.frames, wait)
+	if err != nil {
+		return 0, n.failed(err)
+	}
+	for i := range n.frames[:got] {
+		if err := n.accept(n.frames[i]); err != nil {
+			return 0, err
+		}
+	}
+	return got, nil
+}
+
 // read reads until no port lacks a frame.
 func (n *Node) read() error {
 	var since time.Time
@@ -90,14 +105,9 @@ func (n *Node) read() error {
 			}
 			wait = min(n.timeout, 100*time.Millisecond)
 		}
-		got, err := n.conn.Receive(n.frames, wait)
+		got, err := n.receive(wait)
 		if err != nil {
-			return n.failed(err)
-		}
-		for i := range n.frames[:got] {
-			if err := n.accept(n.frames[i]); err != nil {
-				return err
-			}
+			return err
 		}
 		if wait == 0 || got > 0 && time.Since(since) < n.timeout {
 			continue

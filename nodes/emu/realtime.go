@@ -21,18 +21,15 @@ func (n *Node) BeginRealTime(tolerance units.Duration) {
 // for none. Raw frames of programs are due at present.
 func (n *Node) Poll(present units.Time, batches int) error {
 	n.present = present
+	return n.drain(batches)
+}
+
+// drain reads frames that have come, at most the given number of batches, and waits for
+// none.
+func (n *Node) drain(batches int) error {
 	for range batches {
-		got, err := n.conn.Receive(n.frames, 0)
-		if err != nil {
-			return n.failed(err)
-		}
-		for i := range n.frames[:got] {
-			if err := n.accept(n.frames[i]); err != nil {
-				return err
-			}
-		}
-		if got == 0 {
-			return nil
+		if got, err := n.receive(0); err != nil || got == 0 {
+			return err
 		}
 	}
 	return nil

@@ -88,23 +88,7 @@ func (w *window) add(sequence int64) { w[sequence%windowLen] = sequence }
 
 // Drain reads, at the end of a run in lockstep, what is left at the ports, so that
 // every frame has been counted. A *LinkError names a link with a frame too many.
-func (n *Node) Drain() error {
-	for range drainBatches {
-		got, err := n.conn.Receive(n.frames, 0)
-		if err != nil {
-			return n.failed(err)
-		}
-		for i := range n.frames[:got] {
-			if err := n.accept(n.frames[i]); err != nil {
-				return err
-			}
-		}
-		if got == 0 {
-			break
-		}
-	}
-	return nil
-}
+func (n *Node) Drain() error { return n.drain(drainBatches) }
 
 // drainBatches bounds what Drain reads where frames come without end.
 const drainBatches = 1024

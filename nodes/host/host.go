@@ -1,6 +1,7 @@
 // Package host is the host machine: a NIC, the transport's flows on it with
 // their congestion control and load balancing, the player that starts them, and, on
-// a host that runs programs too, the shim.Edge below these. It is driven through package node and touches no network itself.
+// a host that runs programs too, the shim.Edge below these. It is driven through
+// package node and touches no network itself.
 package host
 
 import (
@@ -76,6 +77,14 @@ type Flow struct {
 	Paths transport.PathSignals
 	// Tagging is the init policy of a flow that this host sends; nil: Config.Tagging.
 	Tagging *transport.Tagging
+}
+
+// TaggingOf returns the init policy of a flow that this host sends.
+func (c *Config) TaggingOf(f *Flow) transport.Tagging {
+	if f.Tagging != nil {
+		return *f.Tagging
+	}
+	return c.Tagging
 }
 
 // controlBurst is how many control packets may pass a waiting data packet before
@@ -202,10 +211,7 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	tagging := h.cfg.Tagging
-	if f.Tagging != nil {
-		tagging = *f.Tagging
-	}
+	tagging := h.cfg.TaggingOf(&f)
 	var random *rand.Rand
 	if tagging.Draws() {
 		random = node.Random(h.cfg.Seed, h.cfg.Node, node.RandomTagging, f.ID)

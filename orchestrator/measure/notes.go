@@ -21,8 +21,7 @@ var NoteRules = []NoteRule{droppedRecords, shortRun, starved}
 
 // Notes returns the notes of a run, in the order of NoteRules.
 func Notes(p *plan.Plan, out *backend.Outcome, records *Records) []string {
-	r := &Run{Plan: p, Outcome: out, Nodes: records.Nodes()}
-	r.Flows = metrics.Flows(p.Flows, r.Nodes)
+	r := newRun(p, out, records.Nodes())
 	var notes []string
 	for _, rule := range NoteRules {
 		notes = append(notes, rule(r, records)...)

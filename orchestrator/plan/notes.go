@@ -150,10 +150,7 @@ func (c *signalling) addCustomers(hosts experiment.Hosts) {
 func (c *signalling) addTransfers(h *host.Config) {
 	for i := range h.Sends {
 		f := &h.Sends[i]
-		tagging := h.Tagging
-		if f.Tagging != nil {
-			tagging = *f.Tagging
-		}
+		tagging := h.TaggingOf(f)
 		if h.CC.Params["csig_unloaded"] != "keep" {
 			c.unloaded = max(c.unloaded, f.Paths.Unloaded)
 		}

@@ -110,8 +110,7 @@ func (g *signalling) insert(p *wire.Packet, wanted csig.Weights) {
 	g.domain.Init(p.InsertTag(g.domain.Format().Size()), signal)
 }
 
-// decode reads the tag that a packet echoes, with its number of bytes; 0: the packet
-// echoes none.
+// decode reads the tag that a packet echoes; false if it echoes none of this domain.
 func (g *signalling) decode(p *wire.Packet) (s csig.Sample, ok bool) {
 	var tag [2 + wire.EchoLen]byte
 	n := p.Echo((*[wire.EchoLen]byte)(tag[2:]))
@@ -166,8 +165,9 @@ func (g *signalling) signals(now units.Time, wanted *congestion.Output, fresh *h
 }
 
 // take reads the sample that a packet brings back, which was sent with an EV at a
-// time (units.Never: it is not known when), and keeps it for the events to come unless a newer one is held or trimming may have forced it. A tag that no hop has written is a sample
-// only if it is known that every hop would have.
+// time (units.Never: it is not known when). It keeps the sample for the events to come
+// unless a newer one is held or trimming may have forced it. A tag that no hop has
+// written is a sample only if it is known that every hop would have.
 func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Time) (h held) {
 	g := &s.signalling
 	sample, ok := g.decode(p)
