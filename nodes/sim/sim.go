@@ -1,10 +1,19 @@
-// Package sim drives machines in virtual time: one goroutine, discrete events, no
-// network. It gives the same calls in the same order as emu gives over real
-// frames, so that both leave the same trace.
+// Package sim drives machines in virtual time: discrete events, no network. It gives
+// the same calls in the same order as emu gives over real frames, so that both leave
+// the same trace.
+//
+// Time goes on in windows that are as long as the shortest link delay. What a node
+// sends in a window arrives after it, so that within a window every node can run for
+// itself: node after node, each with its own events in order, which keeps the memory
+// of one node in the processor's cache while it runs. Nodes may be split into shards,
+// with a worker each; what crosses shards is handed over when a window ends. Neither
+// the order of the nodes in a window nor the number of shards changes a trace.
 package sim
 
 import (
 	"fmt"
+	"math"
+	"sync"
 
 	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
@@ -15,12 +24,13 @@ import (
 )
 
 // Station is a machine, its number of ports and the sink that takes its records. Tap,
-// if not nil, sees its packets.
+// if not nil, sees its packets. Machines of different shards must not share memory.
 type Station struct {
 	Machine node.Machine
 	Ports   int
 	Sink    metrics.Sink
 	Tap     node.Tap
+	Shard   int // of the worker that runs the node, from 0
 }
 
 // Config is what a simulation is built from.
@@ -29,8 +39,11 @@ type Config struct {
 	Links   []topologies.Link // with positive delays; their rates do not count, as machines know theirs
 	TieSeed uint64            // permutes receives of one instant; 0: port order
 	End     units.Time        // exclusive; units.Never: until nothing is due
-	// Progress, if not nil, is called now and then with the model time and
-	// ends the run when it answers false.
+	// Ordered makes one shard process the events of all nodes in order of time, as
+	// taps that write one file need it.
+	Ordered bool
+	// Progress, if not nil, is called now and then with the model time, between
+	// windows if there are several shards, and ends the run when it answers false.
 	Progress func(now units.Time) bool
 }
 
@@ -38,24 +51,23 @@ type Config struct {
 type Sim struct {
 	cfg    Config
 	nodes  []simNode
-	events eventHeap
-	now    units.Time
-	count  int64
+	booked []units.Time // by node: start of the window in which it runs next
+	shards []*shard
 }
 
+// simNode is a node and what is due at it.
 type simNode struct {
 	*node.Stepper
-	out   []*direction // by port: towards the peer
-	in    []*direction // by port: from the peer
-	timer units.Time   // of the timeout event that is queued; Never without one
+	events eventHeap
+	id     int32
+	timer  units.Time // the machine's next deadline, not before now
+	in     []inbound  // by port
+	out    []outbound // by port
+	inbox  []arrival  // what arrives after the window and is not in the queues yet
 }
 
-// direction is one direction of a link: packets in flight, in order.
-type direction struct {
-	to     topologies.End
-	delay  units.Duration
-	flight fifo.Queue[flying]
-}
+// inbound is the packets on their way to a port, in order.
+type inbound struct{ flight fifo.Queue[flying] }
 
 type flying struct {
 	packet  *wire.Packet
@@ -63,18 +75,36 @@ type flying struct {
 	arrives units.Time
 }
 
+// outbound is the other end of a port's link.
+type outbound struct {
+	node, port int32
+	shard      int32
+	delay      units.Duration
+}
+
+// arrival is a packet that will arrive at a port.
+type arrival struct {
+	packet  *wire.Packet
+	digest  uint64
+	arrives units.Time
+	port    int32
+}
+
 // New returns a simulation at the start of its run. It panics if a link names a
 // port that does not exist or has no delay, which a validated plan never does.
 func New(cfg Config) *Sim {
-	s := &Sim{cfg: cfg, nodes: make([]simNode, len(cfg.Nodes))}
+	s := &Sim{cfg: cfg, nodes: make([]simNode, len(cfg.Nodes)), booked: make([]units.Time, len(cfg.Nodes))}
+	width := units.Duration(math.MaxInt64)
+	shards := 1
 	for i, n := range cfg.Nodes {
 		s.nodes[i] = simNode{
 			Stepper: node.NewStepper(n.Machine, n.Ports, n.Sink),
-			out:     make([]*direction, n.Ports),
-			in:      make([]*direction, n.Ports),
-			timer:   units.Never,
+			id:      int32(i),
+			in:      make([]inbound, n.Ports),
+			out:     make([]outbound, n.Ports),
 		}
 		s.nodes[i].Tap = n.Tap
+		shards = max(shards, n.Shard+1)
 	}
 	for _, l := range cfg.Links {
 		if l.Delay <= 0 {
@@ -82,112 +112,59 @@ func New(cfg Config) *Sim {
 		}
 		s.connect(l.A, l.B, l.Delay)
 		s.connect(l.B, l.A, l.Delay)
+		width = min(width, l.Delay)
+	}
+	for id := range shards {
+		s.shards = append(s.shards, &shard{sim: s, id: int32(id), calendar: newCalendar(width), mail: make([][]letter, shards)})
 	}
 	for i := range s.nodes {
-		s.arm(int32(i))
+		n := &s.nodes[i]
+		n.timer = max(n.NextTimeout(), 0)
+		s.booked[i] = units.Never
+		if n.timer != units.Never {
+			s.booked[i] = s.shards[cfg.Nodes[i].Shard].calendar.book(int32(i), n.timer)
+		}
 	}
 	return s
 }
 
 func (s *Sim) connect(from, to topologies.End, delay units.Duration) {
-	d := &direction{to: to, delay: delay}
-	s.nodes[from.Node].out[from.Port], s.nodes[to.Node].in[to.Port] = d, d
+	s.nodes[from.Node].out[from.Port] = outbound{
+		node: int32(to.Node), port: int32(to.Port), shard: int32(s.cfg.Nodes[to.Node].Shard), delay: delay,
+	}
+	_ = s.nodes[to.Node].in[to.Port]
 }
-
-// progressEvery is the number of events between two calls of Progress.
-const progressEvery = 1 << 16
 
 // Run processes events until none is left or the end has come. It answers false
-// when Progress stopped it.
+// when Progress stopped it; a second call goes on from there.
 func (s *Sim) Run() bool {
-	for s.events.first() < s.cfg.End {
-		s.step(s.events.take())
-		s.count++
-		if s.count%progressEvery == 0 && s.cfg.Progress != nil && !s.cfg.Progress(s.now) {
-			return false
-		}
+	if len(s.shards) == 1 {
+		return s.shards[0].runAlone()
 	}
-	return true
-}
-
-func (s *Sim) step(e event) {
-	n := &s.nodes[e.node]
-	class := e.order & (3 << 62)
-	if class == classTimeout {
-		if n.timer != e.at {
-			return // another event took its place
-		}
-		n.timer = units.Never
-		if n.NextTimeout() > e.at { // cancelled or moved: as if it had never been
-			s.arm(e.node)
-			return
-		}
+	b := newBarrier(len(s.shards))
+	var wg sync.WaitGroup
+	stopped := make([]bool, len(s.shards))
+	for i, sh := range s.shards {
+		wg.Go(func() { stopped[i] = !sh.runTogether(b) })
 	}
-	s.now = e.at
-	switch class {
-	case classFree:
-		n.PortFree(e.at, int(e.port))
-	case classReceive:
-		s.receive(n, e)
-	case classTimeout:
-		n.Timeout(e.at)
-	}
-	for _, d := range n.Departures {
-		s.depart(n, d)
-	}
-	for _, port := range n.Frees {
-		s.events.push(event{at: n.FreeAt(port), order: classFree | uint64(port), node: e.node, port: int32(port)})
-	}
-	s.arm(e.node)
-}
-
-// receive delivers the head of the link that leads to the event's port.
-func (s *Sim) receive(n *simNode, e event) {
-	link := n.in[e.port]
-	f, _ := link.flight.Pop()
-	if next, ok := link.flight.Peek(); ok {
-		s.arrive(link.to, next.arrives)
-	}
-	n.ReceiveSent(e.at, int(e.port), f.packet, f.digest)
-}
-
-func (s *Sim) depart(n *simNode, d node.Departure) {
-	link := n.out[d.Port]
-	arrives := d.Departs.Add(link.delay)
-	if link.flight.Len() == 0 {
-		s.arrive(link.to, arrives)
-	}
-	link.flight.Push(flying{d.Packet, d.Digest, arrives})
-}
-
-// arrive queues the arrival of the packet at the head of a link.
-func (s *Sim) arrive(to topologies.End, at units.Time) {
-	tie := node.TieKey(s.cfg.TieSeed, to.Node, at, to.Port)
-	s.events.push(event{
-		at:    at,
-		order: classReceive | uint64(tie)<<30 | uint64(to.Port),
-		node:  int32(to.Node), port: int32(to.Port),
-	})
-}
-
-// arm queues the node's next timeout if it is earlier than the one queued. A
-// deadline in the past is due now.
-func (s *Sim) arm(id int32) {
-	n := &s.nodes[id]
-	if next := max(n.NextTimeout(), s.now); next < n.timer {
-		n.timer = next
-		s.events.push(event{at: next, order: classTimeout, node: id})
-	}
+	wg.Wait()
+	return !stopped[0]
 }
 
 // Now returns the time of the last event.
-func (s *Sim) Now() units.Time { return s.now }
+func (s *Sim) Now() (now units.Time) {
+	for _, sh := range s.shards {
+		now = max(now, sh.now)
+	}
+	return now
+}
 
 // Drained reports whether nothing is due any more, so that the run ended by
 // itself.
 func (s *Sim) Drained() bool {
-	for _, e := range s.events.list() {
-		if e.order&(3<<62) != classTimeout || s.nodes[e.node].NextTimeout() != units.Never {
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if n.events.first() != units.Never || len(n.inbox) > 0 || n.NextTimeout() != units.Never {
 			return false
 		}
 	}
@@ -195,12 +172,17 @@ func (s *Sim) Drained() bool {
 }
 
 // Events returns the number of events processed.
-func (s *Sim) Events() int64 { return s.count }
+func (s *Sim) Events() (count int64) {
+	for _, sh := range s.shards {
+		count += sh.count
+	}
+	return count
+}
 
 // Close closes all windows, so that every node emits what it measured, in the order
 // of the nodes. It is called once, after Run.
 func (s *Sim) Close() {
-	end := s.now
+	end := s.Now()
 	if s.cfg.End != units.Never && !s.Drained() {
 		end = s.cfg.End
 	}

@@ -39,6 +39,32 @@ func BenchmarkPermutation128(b *testing.B) {
 	total.report(b)
 }
 
+// permutation1024 is 1024 hosts under a fat tree of three tiers, each sending 2 MB to
+// another one.
+const permutation1024 = `
+schema: 1
+name: permutation-1024
+topology:
+  fat_tree:
+    hosts: 1024
+    pod: 64
+    tiers:
+      - {down: 8, up: 8, rate: 100Gbps, delay: 1us}
+      - {down: 8, up: 8, rate: 100Gbps, delay: 1us}
+      - {down: 16, rate: 100Gbps, delay: 1us}
+workload: {permutation: {size: 2MB, seed: 1}}
+`
+
+// BenchmarkPermutation1024 is BenchmarkPermutation128 with eight times as many hosts.
+func BenchmarkPermutation1024(b *testing.B) {
+	e := parseText(b, permutation1024).Variants[0].Experiment
+	var total tally
+	for b.Loop() {
+		total.run(b, e, 1)
+	}
+	total.report(b)
+}
+
 // BenchmarkThreeFlow reports data packets per CPU second of the event loop for
 // the variants of the embedded experiment, records on.
 func BenchmarkThreeFlow(b *testing.B) {

@@ -6,21 +6,25 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// event is something that is due at a node. Events of one node at one instant
+// event is something that is due at a node: its port becomes free, or the packet
+// at the head of the link that leads to its port arrives. Events of one instant
 // are ordered by order: class first, then tie key, then port.
 type event struct {
 	at    units.Time
 	order uint64
-	node  int32
-	port  int32
 }
 
-// Classes of event, in canonical order.
+// Classes of event, in canonical order. A node's timeout comes after both.
 const (
 	classFree uint64 = iota << 62
 	classReceive
-	classTimeout
 )
+
+// portBits is the part of order that is the port.
+const portBits = 30
+
+func (e event) class() uint64 { return e.order & (3 << 62) }
+func (e event) port() int     { return int(e.order & (1<<portBits - 1)) }
 
 // before is 1 if a comes before b, else 0. It compares (at, order) as one number
 // of 128 bits, without a branch: which event is earlier cannot be predicted. at
@@ -31,8 +35,8 @@ func (a *event) before(b *event) int {
 	return int(borrow)
 }
 
-// eventHeap is a 4-ary heap: shallower than a binary one, and the children share
-// a cache line or two. Taking the first event leaves a hole at the root, because
+// eventHeap is a 4-ary heap: shallower than a binary one, and four events share a
+// cache line. Taking the first event leaves a hole at the root, because
 // most events cause another, which then sinks from there: one pass instead of
 // the two of a removal and an insertion. The zero value is empty.
 type eventHeap struct {
@@ -42,7 +46,9 @@ type eventHeap struct {
 
 // first returns when the first event is due; units.Never without one.
 func (h *eventHeap) first() units.Time {
-	h.fill()
+	if h.hole {
+		h.fill()
+	}
 	if len(h.events) == 0 {
 		return units.Never
 	}
@@ -54,12 +60,6 @@ func (h *eventHeap) first() units.Time {
 func (h *eventHeap) take() event {
 	h.hole = true
 	return h.events[0]
-}
-
-// list returns the events in no order. The heap owns them.
-func (h *eventHeap) list() []event {
-	h.fill()
-	return h.events
 }
 
 func (h *eventHeap) push(e event) {
@@ -84,9 +84,6 @@ func (h *eventHeap) push(e event) {
 
 // fill closes the hole with the last event.
 func (h *eventHeap) fill() {
-	if !h.hole {
-		return
-	}
 	h.hole = false
 	last := len(h.events) - 1
 	e := h.events[last]
