@@ -226,7 +226,7 @@ func (w *shard) runTogether(b *barrier) bool {
 		if w.horizon == w.sim.cfg.End {
 			return true
 		}
-		b.wait()
+		b.wait(nil)
 		for _, from := range w.sim.shards {
 			letters := from.mail[w.id]
 			for i := range letters {
@@ -261,14 +261,14 @@ func newBarrier(workers int) *barrier {
 	return &barrier{workers: int32(workers), windows: make([]paddedWindow, workers)}
 }
 
-// wait returns when all workers have called it.
-func (b *barrier) wait() { b.do(func() {}) }
-
-// do waits for all workers; the last one calls last before the others go on.
-func (b *barrier) do(last func()) {
+// wait returns when all workers have called it. The last one calls last, if it is
+// given, before the others go on.
+func (b *barrier) wait(last *Sim) {
 	round := b.round.Load()
 	if b.arrived.Add(1) == b.workers {
-		last()
+		if last != nil {
+			b.stop = !last.between()
+		}
 		b.arrived.Store(0)
 		b.round.Add(1)
 		return
@@ -283,19 +283,28 @@ func (b *barrier) do(last func()) {
 // agree returns the first window of all shards, and whether to go on.
 func (b *barrier) agree(w *shard, window int64) (first int64, goOn bool) {
 	b.windows[w.id].window = window
-	b.do(func() {
-		s := w.sim
-		if s.cfg.Progress == nil {
-			return
-		}
-		if count := s.Events(); count-s.shards[0].told >= progressEvery {
-			s.shards[0].told = count
-			b.stop = !s.cfg.Progress(s.Now())
-		}
-	})
+	b.wait(w.sim)
 	first = noWindow
 	for i := range b.windows {
 		first = min(first, b.windows[i].window)
 	}
 	return first, !b.stop
+}
+
+// between is what one worker does between windows, while the others wait. It answers
+// false if the run is to stop.
+func (s *Sim) between() bool {
+	if s.cfg.Between != nil {
+		s.cfg.Between()
+	}
+	if s.cfg.Progress == nil {
+		return true
+	}
+	first := s.shards[0]
+	count := s.Events()
+	if count-first.told < progressEvery {
+		return true
+	}
+	first.told = count
+	return s.cfg.Progress(s.Now())
 }

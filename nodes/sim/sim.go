@@ -42,6 +42,12 @@ type Config struct {
 	// Ordered makes one shard process the events of all nodes in order of time, as
 	// taps that write one file need it.
 	Ordered bool
+	// Between, if not nil, is called between windows, when no worker runs; only if
+	// there are several shards.
+	Between func()
+	// Worker, if not nil, calls run, which runs a shard, in the goroutine of the
+	// shard's worker.
+	Worker func(run func())
 	// Progress, if not nil, is called now and then with the model time, between
 	// windows if there are several shards, and ends the run when it answers false.
 	Progress func(now units.Time) bool
@@ -138,14 +144,20 @@ func (s *Sim) connect(from, to topologies.End, delay units.Duration) {
 // Run processes events until none is left or the end has come. It answers false
 // when Progress stopped it; a second call goes on from there.
 func (s *Sim) Run() bool {
+	worker := s.cfg.Worker
+	if worker == nil {
+		worker = func(run func()) { run() }
+	}
 	if len(s.shards) == 1 {
-		return s.shards[0].runAlone()
+		var ended bool
+		worker(func() { ended = s.shards[0].runAlone() })
+		return ended
 	}
 	b := newBarrier(len(s.shards))
 	var wg sync.WaitGroup
 	stopped := make([]bool, len(s.shards))
 	for i, sh := range s.shards {
-		wg.Go(func() { stopped[i] = !sh.runTogether(b) })
+		wg.Go(func() { worker(func() { stopped[i] = !sh.runTogether(b) }) })
 	}
 	wg.Wait()
 	return !stopped[0]

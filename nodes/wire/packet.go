@@ -10,6 +10,7 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
@@ -192,6 +193,29 @@ func (q *Pool) Put(p *Packet) {
 
 // Out returns how many packets are in use.
 func (q *Pool) Out() int { return q.out }
+
+// Balance moves unused packets from the pool that has most of them to the one that
+// has fewest, if the difference is large: data goes one way, so that one pool only
+// gives packets and another only takes them back. No goroutine may use the pools
+// meanwhile.
+func Balance(pools []*Pool) {
+	if len(pools) < 2 {
+		return
+	}
+	byFree := func(a, b *Pool) int { return len(a.free) - len(b.free) }
+	least, most := slices.MinFunc(pools, byFree), slices.MaxFunc(pools, byFree)
+	n := (len(most.free) - len(least.free)) / 2
+	if n < balanceFrom {
+		return
+	}
+	keep := len(most.free) - n
+	least.free = append(least.free, most.free[keep:]...)
+	clear(most.free[keep:])
+	most.free = most.free[:keep]
+}
+
+// balanceFrom is the number of packets that are worth moving.
+const balanceFrom = 256
 
 // String describes the packet for messages.
 func (p *Packet) String() string {

@@ -83,6 +83,7 @@ type Run struct {
 	Folder string // of the run, absolute
 	Plan   *plan.Plan
 
+	Workers      int // in virtual time: cores that run it; 0: one
 	Processes    Processes
 	Elide        bool // frames end with the transport header
 	Inject       []emu.Injection

@@ -5,6 +5,7 @@ package inproc
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -45,18 +46,16 @@ const batchRecords = 16
 // Run implements backend.Backend. It uses the plan, Control.Progress,
 // Control.Tap and Control.Records, and nothing else. When ctx ends, the error is ctx's.
 func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
-	s, sinks, err := build(ctx, r, c)
+	var cpu atomic.Int64 // ns, of all workers
+	s, sinks, err := build(ctx, r, c, &cpu)
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
-	// CPU time is the thread's, so that runs on other cores do not count.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	start, cpu := time.Now(), threadCPU()
+	start := time.Now()
 	if !s.Run() && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	out := &backend.Outcome{Wall: time.Since(start), CPU: threadCPU() - cpu, End: s.Now(), Drained: s.Drained()}
+	out := &backend.Outcome{Wall: time.Since(start), CPU: time.Duration(cpu.Load()), End: s.Now(), Drained: s.Drained()}
 	s.Close()
 	for _, sink := range sinks {
 		sink.Flush()
@@ -65,21 +64,41 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*bac
 }
 
 // build builds the machines of a plan and joins them.
-func build(ctx context.Context, r *backend.Run, c backend.Control) (*sim.Sim, []*metrics.Batcher, error) {
-	p, pool := r.Plan, new(wire.Pool)
+func build(ctx context.Context, r *backend.Run, c backend.Control, cpu *atomic.Int64) (*sim.Sim, []*metrics.Batcher, error) {
+	p := r.Plan
+	shards, count := []int(nil), 1
+	if c.Tap == nil { // taps may write one file, in order of time
+		shards, count = split(p, r.Workers)
+	}
+	pools := make([]*wire.Pool, count)
+	for i := range pools {
+		pools[i] = new(wire.Pool)
+	}
 	sinks := make([]*metrics.Batcher, len(p.Nodes))
-	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End}
+	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End, Ordered: c.Tap != nil, Between: func() { wire.Balance(pools) }}
+	cfg.Worker = func(run func()) {
+		// CPU time is the thread's, so that runs on other cores do not count.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		start := threadCPU()
+		run()
+		cpu.Add(int64(threadCPU() - start))
+	}
 	var hosts []*host.Host
 	for i, spec := range p.Nodes {
 		sinks[i] = metrics.NewBatcher(i, batchRecords, c.Consumer())
-		m, err := spec.New(pool, sinks[i])
+		shard := 0
+		if shards != nil {
+			shard = shards[i]
+		}
+		m, err := spec.New(pools[shard], sinks[i])
 		if err != nil {
 			return nil, nil, err
 		}
 		if h, ok := m.(*host.Host); ok {
 			hosts = append(hosts, h)
 		}
-		n := sim.Station{Machine: m, Ports: spec.Ports(), Sink: sinks[i]}
+		n := sim.Station{Machine: m, Ports: spec.Ports(), Sink: sinks[i], Shard: shard}
 		if c.Tap != nil {
 			n.Tap = c.Tap(i)
 		}
