@@ -1,9 +1,6 @@
 package sim
 
 import (
-	"runtime"
-	"sync/atomic"
-
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/units"
 )
@@ -242,69 +239,3 @@ func (w *shard) runTogether(b *barrier) bool {
 
 // noWindow is that of a shard in which nothing is due.
 const noWindow = 1<<63 - 1
-
-// barrier lets the workers of a simulation wait for each other.
-type barrier struct {
-	workers int32
-	arrived atomic.Int32
-	round   atomic.Uint32
-	windows []paddedWindow // by shard: the first one in which something is due
-	stop    bool
-}
-
-type paddedWindow struct {
-	window int64
-	_      [56]byte // of another cache line
-}
-
-func newBarrier(workers int) *barrier {
-	return &barrier{workers: int32(workers), windows: make([]paddedWindow, workers)}
-}
-
-// wait returns when all workers have called it. The last one calls last, if it is
-// given, before the others go on.
-func (b *barrier) wait(last *Sim) {
-	round := b.round.Load()
-	if b.arrived.Add(1) == b.workers {
-		if last != nil {
-			b.stop = !last.between()
-		}
-		b.arrived.Store(0)
-		b.round.Add(1)
-		return
-	}
-	for spins := 0; b.round.Load() == round; spins++ {
-		if spins > 1000 {
-			runtime.Gosched()
-		}
-	}
-}
-
-// agree returns the first window of all shards, and whether to go on.
-func (b *barrier) agree(w *shard, window int64) (first int64, goOn bool) {
-	b.windows[w.id].window = window
-	b.wait(w.sim)
-	first = noWindow
-	for i := range b.windows {
-		first = min(first, b.windows[i].window)
-	}
-	return first, !b.stop
-}
-
-// between is what one worker does between windows, while the others wait. It answers
-// false if the run is to stop.
-func (s *Sim) between() bool {
-	if s.cfg.Between != nil {
-		s.cfg.Between()
-	}
-	if s.cfg.Progress == nil {
-		return true
-	}
-	first := s.shards[0]
-	count := s.Events()
-	if count-first.told < progressEvery {
-		return true
-	}
-	first.told = count
-	return s.cfg.Progress(s.Now())
-}

@@ -144,23 +144,34 @@ func (s *Sim) connect(from, to topologies.End, delay units.Duration) {
 // Run processes events until none is left or the end has come. It answers false
 // when Progress stopped it; a second call goes on from there.
 func (s *Sim) Run() bool {
+	if len(s.shards) == 1 && s.cfg.Worker == nil {
+		return s.shards[0].runAlone()
+	}
+	return s.runWorkers()
+}
+
+// runWorkers runs each shard in a worker of its own.
+func (s *Sim) runWorkers() bool {
 	worker := s.cfg.Worker
 	if worker == nil {
 		worker = func(run func()) { run() }
 	}
-	if len(s.shards) == 1 {
-		var ended bool
-		worker(func() { ended = s.shards[0].runAlone() })
-		return ended
-	}
 	b := newBarrier(len(s.shards))
 	var wg sync.WaitGroup
-	stopped := make([]bool, len(s.shards))
+	ended := make([]bool, len(s.shards))
 	for i, sh := range s.shards {
-		wg.Go(func() { worker(func() { stopped[i] = !sh.runTogether(b) }) })
+		wg.Go(func() {
+			worker(func() {
+				if len(s.shards) == 1 {
+					ended[i] = sh.runAlone()
+				} else {
+					ended[i] = sh.runTogether(b)
+				}
+			})
+		})
 	}
 	wg.Wait()
-	return !stopped[0]
+	return ended[0]
 }
 
 // Now returns the time of the last event.
@@ -178,6 +189,13 @@ func (s *Sim) Drained() bool {
 		n := &s.nodes[i]
 		if n.events.first() != units.Never || len(n.inbox) > 0 || n.NextTimeout() != units.Never {
 			return false
+		}
+	}
+	for _, sh := range s.shards {
+		for _, letters := range sh.mail {
+			if len(letters) > 0 {
+				return false
+			}
 		}
 	}
 	return true

@@ -43,82 +43,99 @@ func (Backend) Remove(context.Context, runs.Run) ([]string, error) { return nil,
 // batchRecords is how many records of a node are passed on at a time.
 const batchRecords = 16
 
-// Run implements backend.Backend. It uses the plan, Control.Progress,
+// Run implements backend.Backend. It uses the plan, Workers, Control.Progress,
 // Control.Tap and Control.Records, and nothing else. When ctx ends, the error is ctx's.
 func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
-	var cpu atomic.Int64 // ns, of all workers
-	s, sinks, err := build(ctx, r, c, &cpu)
+	a, err := assemble(ctx, r, c)
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
+	s := sim.New(a.config)
 	start := time.Now()
 	if !s.Run() && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	out := &backend.Outcome{Wall: time.Since(start), CPU: time.Duration(cpu.Load()), End: s.Now(), Drained: s.Drained()}
+	out := &backend.Outcome{Wall: time.Since(start), CPU: time.Duration(a.cpu.Load()), End: s.Now(), Drained: s.Drained()}
 	s.Close()
-	for _, sink := range sinks {
-		sink.Flush()
-	}
+	a.flush()
 	return out, nil
 }
 
-// build builds the machines of a plan and joins them.
-func build(ctx context.Context, r *backend.Run, c backend.Control, cpu *atomic.Int64) (*sim.Sim, []*metrics.Batcher, error) {
-	p := r.Plan
-	shards, count := []int(nil), 1
-	if c.Tap == nil { // taps may write one file, in order of time
-		shards, count = split(p, r.Workers)
+// assembly is the machines of a plan, joined.
+type assembly struct {
+	config sim.Config
+	sinks  []*metrics.Batcher
+	hosts  []*host.Host
+	cpu    atomic.Int64 // ns of CPU time, of all workers
+}
+
+// assemble builds the machines of a plan.
+func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly, error) {
+	p, workers := r.Plan, max(1, r.Workers)
+	if c.Tap != nil {
+		workers = 1 // taps may write one file, in order of time
 	}
-	pools := make([]*wire.Pool, count)
+	shards, workers := split(p, workers)
+	pools := make([]*wire.Pool, workers)
 	for i := range pools {
 		pools[i] = new(wire.Pool)
 	}
-	sinks := make([]*metrics.Batcher, len(p.Nodes))
-	cfg := sim.Config{TieSeed: p.TieSeed, End: p.End, Ordered: c.Tap != nil, Between: func() { wire.Balance(pools) }}
-	cfg.Worker = func(run func()) {
-		// CPU time is the thread's, so that runs on other cores do not count.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		start := threadCPU()
-		run()
-		cpu.Add(int64(threadCPU() - start))
+	a := &assembly{sinks: make([]*metrics.Batcher, len(p.Nodes))}
+	a.config = sim.Config{
+		TieSeed: p.TieSeed, End: p.End, Ordered: c.Tap != nil, Worker: a.account,
+		Between: func() { wire.Balance(pools) },
 	}
-	var hosts []*host.Host
 	for i, spec := range p.Nodes {
-		sinks[i] = metrics.NewBatcher(i, batchRecords, c.Consumer())
-		shard := 0
-		if shards != nil {
-			shard = shards[i]
-		}
-		m, err := spec.New(pools[shard], sinks[i])
+		a.sinks[i] = metrics.NewBatcher(i, batchRecords, c.Consumer())
+		m, err := spec.New(pools[shards[i]], a.sinks[i])
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if h, ok := m.(*host.Host); ok {
-			hosts = append(hosts, h)
+			a.hosts = append(a.hosts, h)
 		}
-		n := sim.Station{Machine: m, Ports: spec.Ports(), Sink: sinks[i], Shard: shard}
+		n := sim.Station{Machine: m, Ports: spec.Ports(), Sink: a.sinks[i], Shard: shards[i]}
 		if c.Tap != nil {
 			n.Tap = c.Tap(i)
 		}
-		cfg.Nodes = append(cfg.Nodes, n)
+		a.config.Nodes = append(a.config.Nodes, n)
 	}
 	for _, l := range p.Links {
-		cfg.Links = append(cfg.Links, topologies.Link{A: l.A, B: l.B, Delay: l.Delay})
+		a.config.Links = append(a.config.Links, topologies.Link{A: l.A, B: l.B, Delay: l.Delay})
 	}
-	total := float64(p.Bytes())
-	cfg.Progress = func(now units.Time) bool {
+	total := max(1, float64(p.Bytes()))
+	a.config.Progress = func(now units.Time) bool {
 		if c.Progress != nil {
-			var delivered int64
-			for _, h := range hosts {
-				delivered += h.Delivered()
-			}
-			c.Progress(now, float64(delivered)/max(1, total))
+			c.Progress(now, float64(a.delivered())/total)
 		}
 		return ctx.Err() == nil
 	}
-	return sim.New(cfg), sinks, nil
+	return a, nil
+}
+
+// account runs a worker and adds its CPU time. That is the thread's, so that runs on
+// other cores do not count.
+func (a *assembly) account(run func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start := threadCPU()
+	run()
+	a.cpu.Add(int64(threadCPU() - start))
+}
+
+// delivered returns how many bytes of payload the hosts have received.
+func (a *assembly) delivered() (bytes int64) {
+	for _, h := range a.hosts {
+		bytes += h.Delivered()
+	}
+	return bytes
+}
+
+// flush passes on the records that are left.
+func (a *assembly) flush() {
+	for _, sink := range a.sinks {
+		sink.Flush()
+	}
 }
 
 func threadCPU() time.Duration {
