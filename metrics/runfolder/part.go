@@ -67,12 +67,12 @@ type partEnd struct {
 // the length of its compressed bytes in 4 bytes, little-endian, and these bytes. A block
 // of length 0 and the SHA-256 of all bytes before it end the file.
 type partWriter struct {
-	file    *os.File
+	file     *os.File
 	messages *gob.Encoder
-	sum     hash.Hash
-	codec   *zstd.Codec
-	raw     []byte // not yet compressed
-	packed  []byte
+	sum      hash.Hash
+	codec    *zstd.Codec
+	raw      []byte // not yet compressed
+	packed   []byte
 }
 
 func newPartWriter(f *os.File, codec *zstd.Codec) *partWriter {

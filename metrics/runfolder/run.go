@@ -18,7 +18,7 @@ type RunData struct {
 	Wall, CPU   time.Duration
 	DataPackets int64
 	Metrics     map[string]float64 // by name; a metric without a value is absent
-	Invalid     []string // reasons why the run is not valid; none = valid
+	Invalid     []string           // reasons why the run is not valid; none = valid
 	Checks      []Check
 	Fidelity    *Fidelity // of a run in real time
 	Programs    []Program // of hosts that run some
@@ -224,7 +224,7 @@ func (r *RunWriter) Discard() {
 }
 
 func (r *RunWriter) discard() {
-	r.part.close()                          //nolint:errcheck // it is of no use
+	r.part.close()                            //nolint:errcheck // it is of no use
 	r.to.root.Remove(r.partName(begunSuffix)) //nolint:errcheck // Stopped.Resume removes it otherwise
 	r.to.leave(r.key(), nil)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/capture/spool"
@@ -24,6 +25,9 @@ import (
 // resumed is a configuration error, a damaged one an infrastructure error.
 func Resume(ctx context.Context, folder string, opts Options) (*Result, error) {
 	stopped, err := runfolder.OpenStopped(folder)
+	if errors.Is(err, runfolder.ErrComplete) {
+		err = fmt.Errorf("%w: no run is left; csiglab report %s writes its report", err, folder)
+	}
 	if err != nil {
 		return nil, resumeError(err)
 	}
@@ -56,6 +60,9 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 	}
 	if m.Version != opts.Version {
 		return refuse("it was written by csiglab %s, this is %s, whose results could differ; run the experiment again as a whole", m.Version, opts.Version)
+	}
+	if (m.Version == "" || m.Version == "unknown" || strings.Contains(m.Version, "+")) && opts.Announce != nil {
+		opts.Announce(fmt.Sprintf("the version of csiglab is %q, which more than one program may have: the runs go together only if this is the program that began them", m.Version))
 	}
 	r = &resumption{opts: Options{
 		Out: stopped.Dir, Payload: m.Options.Payload, Processes: m.Options.Processes, CheckParity: m.Options.CheckParity, Inject: m.Options.Inject,
