@@ -30,6 +30,7 @@ func manifest() Manifest {
 		Nodes:   []Node{{0, "host0", KindHost}, {1, "tor0", KindSwitch}, {2, "agg0", KindSwitch}, {3, "agg1", KindSwitch}},
 		Signals: []string{"abw", "abw-c", "delay", "nqd"},
 		Ports: []Port{
+			{Node: 0, Port: 0, Peer: 1, PeerPort: 0, RateBPS: 100e9, Link: "host0-tor0", Name: "host0-tor0", Tier: "host", Direction: "up"},
 			{Node: 1, Port: 0, Peer: 0, PeerPort: 0, RateBPS: 100e9, Link: "host0-tor0", Name: "tor0-host0", Tier: "tor", Direction: "down"},
 			{Node: 1, Port: 2, Peer: 2, PeerPort: 0, RateBPS: 400e9, Link: "tor0-agg0", Name: "tor0-agg0", Tier: "tor", Direction: "up"},
 			{Node: 1, Port: 3, Peer: 3, PeerPort: 0, RateBPS: 400e9, Link: "tor0-agg1", Name: "tor0-agg1", Tier: "tor", Direction: "up"},
@@ -335,7 +336,9 @@ func TestOpenRefuses(t *testing.T) {
 		{"no folder", func(t *testing.T, dir string) { os.RemoveAll(dir) }, fs.ErrNotExist, "r"},
 		{"no manifest", remove(ManifestFile), ErrForeign, "has no manifest.json"},
 		{"empty manifest", write(ManifestFile, "{}"), ErrForeign, "schema 0"},
-		{"later schema", write(ManifestFile, `{"schema":99}`), ErrForeign, "schema 99"},
+		{"later schema", write(ManifestFile, `{"schema":99,"version":"9.1"}`), ErrForeign, "schema 99, of the newer csiglab 9.1; this one reads schemas 2 to 3"},
+		{"later schema with other types", write(ManifestFile, `{"schema":4,"version":"9.1","ports":"elsewhere"}`), ErrForeign, "schema 4, of the newer csiglab 9.1"},
+		{"earlier schema", write(ManifestFile, `{"schema":1}`), ErrForeign, "schema 1; this csiglab reads schemas 2 to 3"},
 		{"cut manifest", cut(ManifestFile, 40), ErrDamaged, "manifest.json"},
 		{"no summary", remove(SummaryFile), ErrDamaged, "summary.json is missing"},
 		{"other summary", write(SummaryFile, `{"schema":1,"name":"other"}`), ErrDamaged, `"other"`},
