@@ -183,7 +183,7 @@ func (s *Stopped) Close() error {
 // others. The Stopped is the Writer's afterwards, also if there is an error: the caller
 // does not close it.
 func (s *Stopped) Resume() (*Writer, error) {
-	w := &Writer{dir: s.Dir, root: s.root, lock: s.lock, runs: map[runKey]bool{}, manifest: s.Manifest}
+	w := &Writer{dir: s.Dir, root: s.root, lock: s.lock, lookups: map[string]*lookup{}, runs: map[runKey]bool{}, manifest: s.Manifest}
 	if err := w.resume(s); err != nil {
 		return nil, errors.Join(fmt.Errorf("resume run folder %s: %w", s.Dir, err), w.close())
 	}
@@ -267,8 +267,8 @@ func (w *Writer) putPart(key runKey) (f FinishedRun, err error) {
 		return f, err
 	}
 	defer file.Close() // opened for reading
-	flows := w.manifest.FlowsOf(key.variant)
-	if f, _, err = w.putRows(newNames(key.variant, key.seed, w.manifest.NodesOf(key.variant), flows), flows, file); err != nil {
+	n := &names{lookup: w.lookupOf(key.variant), variant: key.variant, seed: key.seed}
+	if f, _, err = w.putRows(n, w.manifest.FlowsOf(key.variant), file); err != nil {
 		return f, fmt.Errorf("%s: %w", name, cause.Of(err))
 	}
 	if f.Run.Variant != key.variant || f.Run.Seed != key.seed {

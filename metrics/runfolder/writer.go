@@ -65,7 +65,8 @@ type Writer struct {
 	mu       sync.Mutex
 	manifest Manifest
 	closed   bool
-	runs     map[runKey]bool // all that have begun; true: has not ended
+	lookups  map[string]*lookup // by variant, of those that have begun
+	runs     map[runKey]bool    // all that have begun; true: has not ended
 	finished []FinishedRun
 	torn     error // the tables have rows of a run that failed
 }
@@ -100,7 +101,7 @@ func create(dir string, m Manifest) (w *Writer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &Writer{dir: dir, root: root, runs: map[runKey]bool{}}
+	made := &Writer{dir: dir, root: root, lookups: map[string]*lookup{}, runs: map[runKey]bool{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, made.close())
@@ -185,6 +186,16 @@ func (w *Writer) Experiment(yaml []byte) error {
 		return fmt.Errorf("write experiment: %w", err)
 	}
 	return nil
+}
+
+// lookupOf returns the names of a variant, which all its runs share.
+func (w *Writer) lookupOf(variant string) *lookup {
+	l, ok := w.lookups[variant]
+	if !ok {
+		l = newLookup(&w.manifest, variant)
+		w.lookups[variant] = l
+	}
+	return l
 }
 
 // Finished returns the runs that have finished, in the order in which they did.
@@ -340,11 +351,9 @@ func (w *Writer) markMissing() {
 
 // removeTables removes the files that are made of the parts, as far as they are there.
 func (w *Writer) removeTables() {
-	names := []string{SummaryFile, ReportFile, tableFileName(tablePhases)}
-	for _, kind := range recordTables {
-		names = append(names, tableFileName(kind.tableName()))
-	}
-	for _, name := range names {
+	names := []string{SummaryFile, ReportFile}
+	tables, _ := fs.Glob(w.root.FS(), tableFileName("*")) //nolint:errcheck // the pattern is right
+	for _, name := range append(names, tables...) {
 		w.root.Remove(name) //nolint:errcheck // the manifest says that they are not there
 	}
 }
