@@ -41,6 +41,7 @@ func (a *app) run() *cobra.Command {
 			"With --resume, do what a run that was interrupted has left.",
 		Example: "  csiglab run three-flow\n" +
 			"  csiglab run three-flow --runtime netns --clock lockstep --seeds 1 --check-parity\n" +
+			"  csiglab run three-flow --variant csig --seed 7\n" +
 			"  csiglab run --topology x.topo --workload y.cm --csig max-delay --set links.trim=false\n" +
 			"  csiglab run --resume runs/three-flow-20260501-100000-00000",
 		Args:              atMostOne("an experiment"),
@@ -58,6 +59,7 @@ func (a *app) run() *cobra.Command {
 	}
 	r.selection.flags(cmd)
 	r.moreFlags(cmd)
+	r.variantFlag(cmd)
 	r.flags(cmd)
 	r.processFlags(cmd)
 	f := cmd.Flags()

@@ -120,7 +120,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 // is wrong already.
 func perform(ctx context.Context, wrong error, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer) (*Result, error) {
 	j := &journal{log: slog.New(w.Log())}
-	for _, text := range configurationNotes(jobs) {
+	for _, text := range slices.Concat(set.Notes, configurationNotes(jobs)) {
 		j.note(text)
 	}
 	var summary *runfolder.Summary
