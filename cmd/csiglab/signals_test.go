@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -16,6 +18,11 @@ func TestFaultsHangup(t *testing.T) {
 	if !alone(t) {
 		return
 	}
+	// A signal that is handled here is not ignored by the processes that are started,
+	// even if these tests run under nohup.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	f := newFaults(t, false)
 	for _, c := range []struct {
 		name   string
