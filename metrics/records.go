@@ -186,7 +186,7 @@ type Event struct {
 	Action string         // that the controller answered with; "" of controllers without actions
 
 	// Of EventSample.
-	Type    string // of signal, see csig.Type
+	Type    uint8  // csig signal type
 	Code    uint32 // as in the tag
 	Point   int64  // the decoded value, in the type's unit (B/s, ppm, ns)
 	Locator uint16

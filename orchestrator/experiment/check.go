@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
@@ -27,6 +28,9 @@ func (d *decoder) derive(e *Experiment) {
 	if a := e.Applications; a != nil && a.MTU == 0 {
 		a.MTU = 1500 * units.Byte
 	}
+	if t := e.Trace; t != nil && len(t.Flows) > 0 && len(t.Events) == 0 {
+		t.Events = metrics.EventNames()
+	}
 }
 
 // check reports values that do not fit one another.
@@ -42,6 +46,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.policies(e, hosts)
 	d.applications(e, hosts)
 	d.generators(e, hosts)
+	d.trace(e)
 	if e.Measure.To != 0 && e.Measure.To <= e.Measure.From {
 		d.failAt("measure.to", fmt.Sprintf("the window ends at %v, before it begins at %v", e.Measure.To, e.Measure.From), "")
 	}

@@ -277,7 +277,7 @@ func (i *incoming) sample(now units.Time, s csig.Sample) {
 		i.signals.Sample(now, uint8(s.Type), s.Locator, int64(s.Point))
 		if i.events.Wants(metrics.EventSample) {
 			i.events.Emit(metrics.Event{
-				Kind: metrics.EventSample, At: now, Packet: metrics.Absent, EV: metrics.Absent, Type: s.Type.String(), Code: s.Code,
+				Kind: metrics.EventSample, At: now, Packet: metrics.Absent, EV: metrics.Absent, Type: uint8(s.Type), Code: s.Code,
 				Point: int64(s.Point), Locator: s.Locator, Age: metrics.Absent,
 			})
 		}

@@ -212,7 +212,7 @@ func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 // traceSample records a sample.
 func (s *Sender) traceSample(now units.Time, sample *csig.Sample, from origin) {
 	e := metrics.Event{
-		Kind: metrics.EventSample, At: now, Packet: from.psn, EV: int32(from.ev), Type: sample.Type.String(), Code: sample.Code,
+		Kind: metrics.EventSample, At: now, Packet: from.psn, EV: int32(from.ev), Type: uint8(sample.Type), Code: sample.Code,
 		Point: int64(sample.Point), Locator: sample.Locator, Age: metrics.Absent,
 	}
 	if from.sentAt != units.Never {

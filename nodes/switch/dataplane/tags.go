@@ -169,7 +169,7 @@ func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte) int {
 	r.windows.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
 	if r.events.Wants(metrics.EventSample) {
 		e := metrics.Event{
-			Kind: metrics.EventSample, At: now, Packet: metrics.Absent, EV: metrics.Absent, Type: sample.Type.String(), Code: sample.Code,
+			Kind: metrics.EventSample, At: now, Packet: metrics.Absent, EV: metrics.Absent, Type: uint8(sample.Type), Code: sample.Code,
 			Point: int64(sample.Point), Locator: sample.Locator, Age: metrics.Absent,
 		}
 		if p.Kind() == wire.Data {
