@@ -72,6 +72,10 @@ const (
 	tagCounts
 )
 
+// TagNames returns the names of what generators count of tags, in the order of the
+// counts of metrics.NodeTotals.
+func TagNames() []string { return tagNames[:] }
+
 var tagNames = [tagCounts]string{"delivered", "delivered_several"}
 
 // Layout of the frames behind their stack: IPv4, UDP to the port of the discard

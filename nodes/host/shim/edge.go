@@ -83,6 +83,15 @@ const (
 	programEvents
 )
 
+// ProgramNames returns the names of what became of programs' frames that did not enter
+// the fabric, in the order of the counts of metrics.NodeTotals.
+func ProgramNames() []string { return programNames[:] }
+
+// TagNames returns the names of what edges count of tags.
+func TagNames() []string { return []string{tagSeveral} }
+
+const tagSeveral = "delivered_several"
+
 var programNames = [programEvents]string{
 	"arp_answered", "nd_answered", "multicast", "no_programs", "other_source", "csig_tag", "transport_port",
 }
@@ -344,7 +353,7 @@ func (e *Edge) Close(t *metrics.NodeTotals) {
 	for i, n := range e.programs {
 		t.Programs = append(t.Programs, metrics.Count{Name: programNames[i], Packets: n})
 	}
-	t.Tags = append(t.Tags, metrics.Count{Name: "delivered_several", Packets: e.several})
+	t.Tags = append(t.Tags, metrics.Count{Name: tagSeveral, Packets: e.several})
 }
 
 // addCount adds n packets to the count of a name, which it appends where there is none.

@@ -32,6 +32,16 @@ func (s *Switch) Close(end units.Time) {
 	s.sink.Emit(&t)
 }
 
+// TagNames returns the names of what switches do to tags, in the order of the counts of
+// metrics.NodeTotals.
+func TagNames() []string {
+	names := make([]string, tagOutcomes)
+	for i := range names {
+		names[i] = tagName(i)
+	}
+	return names
+}
+
 func tagName(i int) string {
 	if i < int(csig.Outcomes) {
 		return csig.Outcome(i).String()
