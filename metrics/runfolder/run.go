@@ -48,7 +48,7 @@ func (w *Writer) BeginRun(variant string, seed uint64) (*RunWriter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := &RunWriter{to: w, flows: w.manifest.FlowsOf(variant)}
-	r.names = newNames(variant, seed, w.manifest.NodesOf(variant), r.flows)
+	r.names = &names{lookup: w.lookupOf(variant), variant: variant, seed: seed}
 	if w.closed {
 		return nil, r.fail(ErrClosed)
 	}

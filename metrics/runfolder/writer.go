@@ -57,8 +57,9 @@ type Writer struct {
 	mu       sync.Mutex
 	manifest Manifest
 	closed   bool
-	runs     map[runKey]bool // all that have begun; true: has not ended
-	torn     error           // the tables have rows of a run that failed
+	lookups  map[string]*lookup // by variant, of those that have begun
+	runs     map[runKey]bool    // all that have begun; true: has not ended
+	torn     error              // the tables have rows of a run that failed
 }
 
 type runKey struct {
@@ -84,7 +85,7 @@ func create(dir string, m Manifest) (w *Writer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &Writer{dir: dir, root: root, runs: map[runKey]bool{}}
+	made := &Writer{dir: dir, root: root, lookups: map[string]*lookup{}, runs: map[runKey]bool{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, made.close())
@@ -142,6 +143,16 @@ func (w *Writer) Experiment(yaml []byte) error {
 		return fmt.Errorf("write experiment: %w", err)
 	}
 	return nil
+}
+
+// lookupOf returns the names of a variant, which all its runs share.
+func (w *Writer) lookupOf(variant string) *lookup {
+	l, ok := w.lookups[variant]
+	if !ok {
+		l = newLookup(&w.manifest, variant)
+		w.lookups[variant] = l
+	}
+	return l
 }
 
 // enter adds a run that has ended to the manifest.
