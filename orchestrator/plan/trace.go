@@ -82,7 +82,7 @@ const (
 	// manyEvents is how many rows of events.parquet deserve a note.
 	manyEvents = 10_000_000
 	// eventBytes is about what a row of events.parquet takes on disk.
-	eventBytes = 20
+	eventBytes = 9
 )
 
 // TracedEvents returns about how many events of a run will be recorded. What programs do
