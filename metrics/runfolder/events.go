@@ -36,7 +36,8 @@ type EventRow struct {
 	Code     *int64   `parquet:"code,optional"`
 	Point    *int64   `parquet:"point,optional"` // in the type's unit, as in SignalRow
 	Locator  *int32   `parquet:"locator,optional"`
-	PortName string   `parquet:"port_name,dict,optional"` // that the locator stands for; null too where several ports share it
+	Shared   *int32   `parquet:"shared,optional"`         // ports that have the locator, as in SignalRow
+	PortName string   `parquet:"port_name,dict,optional"` // of the locator; null too where several ports share it
 	AgeUS    *float64 `parquet:"age_us,optional"`
 }
 
@@ -45,6 +46,7 @@ type eventValues struct {
 	event    metrics.Event
 	code     int64
 	locator  int32
+	shared   int32
 	rtt, age float64
 }
 
@@ -61,9 +63,10 @@ func eventRow(e *metrics.Event, node int32, n *names) EventRow {
 		r.Bytes, r.Cwnd, r.Inflight = &v.event.Bytes, known(&v.event.Cwnd), known(&v.event.Inflight)
 		r.RTTUS, r.ECN, r.Action = microseconds(e.RTT, &v.rtt), &v.event.ECN, e.Action
 	case metrics.EventSample:
-		v.code, v.locator = int64(e.Code), int32(e.Locator)
-		r.Type, r.Code, r.Point, r.Locator = n.signal(e.Type), &v.code, &v.event.Point, &v.locator
-		r.PortName, r.AgeUS = n.locator(e.Locator).portName, microseconds(e.Age, &v.age)
+		place := n.locator(e.Locator)
+		v.code, v.locator, v.shared = int64(e.Code), int32(e.Locator), place.shared
+		r.Type, r.Code, r.Point, r.Locator, r.Shared = n.signal(e.Type), &v.code, &v.event.Point, &v.locator, &v.shared
+		r.PortName, r.AgeUS = place.portName, microseconds(e.Age, &v.age)
 	}
 	return r
 }

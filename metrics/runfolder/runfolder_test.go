@@ -198,6 +198,7 @@ func TestRoundTrip(t *testing.T) {
 		ack.RTTUS, ack.ECN, ack.Action = to(2.0), to(true), "hold"
 		sample.Event, sample.Packet, sample.EV, sample.Bytes, sample.Again, sample.Cwnd, sample.Inflight = "sample", to[int64](3), to[int32](4), nil, nil, nil, nil
 		sample.Type, sample.Code, sample.Point, sample.Locator, sample.PortName, sample.AgeUS = "delay", to[int64](0), to[int64](17), to[int32](9), "tor0-host0", to(5.0)
+		sample.Shared = to[int32](1)
 		events = append(events, send, ack, sample)
 		for _, row := range []*EventRow{&send, &ack, &sample} {
 			row.Flow, row.FlowName, row.SrcName, row.DstName = 1, "1-0", "tor0", "host0"
@@ -205,6 +206,7 @@ func TestRoundTrip(t *testing.T) {
 		send.Packet, send.EV, send.Again, send.Cwnd, send.Inflight = to[int64](1), nil, to(false), nil, nil
 		ack.Cwnd, ack.RTTUS, ack.ECN, ack.Action = to[int64](0), nil, to(false), ""
 		sample.Packet, sample.EV, sample.Type, sample.Code, sample.Point, sample.Locator, sample.PortName, sample.AgeUS = nil, nil, "abw", to[int64](31), to[int64](0), to[int32](40000), "", nil
+		sample.Shared = to[int32](2)
 		events = append(events, send, ack, sample)
 		phases = append(phases, PhaseRow{"base", seed, 3, 0, "0-1", "host0", "tor0", &start[k], &done[k], nil, 1, 2, 3, 4, 5, 12, 13, 14, 8, 9, 10, 11, 6, 7})
 	}
