@@ -26,7 +26,7 @@ type PortRow struct {
 	PeerName    string  `parquet:"peer_name,dict"`
 	Tier        string  `parquet:"tier,dict"`      // "" in folders of schema 2
 	Direction   string  `parquet:"direction,dict"` // "" in folders of schema 2
-	RateBPS     int64   `parquet:"rate_bps"`
+	RateBPS     int64   `parquet:"rate_bps,dict"`
 	StartUS     float64 `parquet:"start_us"`
 	TxPackets   int64   `parquet:"tx_packets"`
 	TxBytes     int64   `parquet:"tx_bytes"`
