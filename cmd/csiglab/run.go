@@ -39,6 +39,7 @@ func (a *app) run() *cobra.Command {
 			"Without one, --topology and --workload give the files of a run with the reference simulator's defaults.",
 		Example: "  csiglab run three-flow\n" +
 			"  csiglab run three-flow --runtime netns --clock lockstep --seeds 1 --check-parity\n" +
+			"  csiglab run three-flow --variant csig --seed 7\n" +
 			"  csiglab run --topology x.topo --workload y.cm --csig max-delay --set links.trim=false",
 		Args:              atMostOne("an experiment"),
 		ValidArgsFunction: completeExperiments,
@@ -52,6 +53,7 @@ func (a *app) run() *cobra.Command {
 	}
 	r.selection.flags(cmd)
 	r.moreFlags(cmd)
+	r.variantFlag(cmd)
 	r.flags(cmd)
 	r.processFlags(cmd)
 	f := cmd.Flags()

@@ -103,7 +103,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 		return nil, createError(folder, err)
 	}
 	j := &journal{log: slog.New(w.Log())}
-	for _, text := range configurationNotes(jobs) {
+	for _, text := range slices.Concat(set.Notes, configurationNotes(jobs)) {
 		j.note(text)
 	}
 	summary, err := execute(ctx, set, m, opts, jobs, w, j)
