@@ -269,3 +269,11 @@ func walkPaths(t reflect.Type, path string, visit func(path string, leaf bool)) 
 		visit(path, true)
 	}
 }
+
+// CheckName returns an error if a text cannot be the name of an experiment.
+func CheckName(name string) error {
+	if r := rules["name"]; !r.allows(name) {
+		return fmt.Errorf("the name %q is not %s", name, r.want)
+	}
+	return nil
+}
