@@ -19,7 +19,7 @@ type runFlags struct {
 func (r *runFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
-	f.IntVar(&r.options.Parallel, "parallel", 0, "runs at a time (default: one per core)")
+	f.IntVar(&r.options.Parallel, "parallel", 0, "cores: for runs side by side, or for one large run (clock virtual; default: all)")
 	f.BoolVar(&r.json, "json", false, "print summary.json on standard output and nothing else there")
 }
 

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
@@ -102,7 +103,7 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 	var calls, from, to int
 	var before, after runtime.MemStats
 	records := measure.NewRecords(p, nil)
-	out, err := packets.Virtual(context.Background(), p, nil, records, func(fraction float64) {
+	out, err := packets.Virtual(context.Background(), &backend.Run{Plan: p}, nil, records, func(fraction float64) {
 		switch calls++; {
 		case from == 0 && fraction >= 0.25:
 			from = calls

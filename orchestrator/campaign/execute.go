@@ -47,7 +47,7 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 	next := make(chan int)
 	done, errs := make([]finished, len(jobs)), make([]error, len(jobs))
 	var wg sync.WaitGroup
-	for range min(workers(m, opts), len(jobs)) {
+	for range share(m, opts, jobs) {
 		wg.Go(func() {
 			for i := range next {
 				if done[i], errs[i] = s.one(ctx, i, jobs[i]); errs[i] != nil {
@@ -105,16 +105,33 @@ func noteRuns(j *journal, done []finished) {
 	}
 }
 
-// workers returns how many runs are executed at a time. A run with real nodes has the
-// machine for itself.
-func workers(m mode, opts Options) int {
-	switch {
-	case m.clock != runtimes.Virtual:
-		return 1
-	case opts.Parallel > 0:
-		return opts.Parallel
+// hostsPerCore is the least number of hosts for which another core makes a run in
+// virtual time faster: with fewer, the cores wait for each other at the end of every
+// window (nodes/sim).
+const hostsPerCore = 64
+
+// share shares the cores out: it returns how many runs are executed at a time, and
+// sets how many cores each of them gets. Runs go before cores of one run, as they wait
+// for nobody. A run with real nodes has the machine for itself.
+func share(m mode, opts Options, jobs []job) (runs int) {
+	cores := runtime.NumCPU()
+	if opts.Parallel > 0 {
+		cores = opts.Parallel
 	}
-	return runtime.NumCPU()
+	left := 0
+	for _, j := range jobs {
+		if j.done == nil {
+			left++
+		}
+	}
+	runs = max(1, min(cores, left))
+	if m.clock != runtimes.Virtual {
+		runs = 1
+	}
+	for _, j := range jobs {
+		j.run.Workers = max(1, min(cores/runs, j.plan.Hosts()/hostsPerCore))
+	}
+	return runs
 }
 
 // finished is the result of one run.
@@ -186,7 +203,7 @@ func newFinished(m runfolder.RunMetrics, invalid, notes []string) finished {
 // the run that is done.
 func (s *session) run(ctx context.Context, j job, pcap *packets.File, records *measure.Records, fraction func(float64)) (*backend.Outcome, error) {
 	if s.mode.clock == runtimes.Virtual {
-		return packets.Virtual(ctx, j.plan, pcap, records, fraction)
+		return packets.Virtual(ctx, j.run, pcap, records, fraction)
 	}
 	out, err := s.runReal(ctx, j, pcap, records, fraction)
 	switch {
@@ -215,7 +232,7 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 	d.Checks = append(d.Checks, check.Conservation(j.plan, out, nodes), check.Completion(j.plan, out, nodes))
 	if s.opts.CheckParity {
 		virtual := measure.NewRecords(j.plan, nil)
-		if _, err := packets.Virtual(ctx, j.plan, nil, virtual, nil); err != nil {
+		if _, err := packets.Virtual(ctx, j.run, nil, virtual, nil); err != nil {
 			return d, err
 		}
 		parity := check.Parity(nodes, virtual.Nodes())

@@ -71,7 +71,7 @@ func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string
 	}
 	r := new(ran)
 	records := measure.NewRecords(p, &r.kept)
-	if r.Outcome, err = packets.Virtual(t.Context(), p, nil, records, nil); err != nil {
+	if r.Outcome, err = packets.Virtual(t.Context(), &backend.Run{Plan: p}, nil, records, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.Nodes = records.Nodes()

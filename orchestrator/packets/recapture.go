@@ -82,7 +82,7 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 		return failure.Infrastructure(err)
 	}
 	records := measure.NewRecords(p, nil)
-	_, err = Virtual(ctx, p, pcap, records, nil)
+	_, err = Virtual(ctx, &backend.Run{Plan: p}, pcap, records, nil)
 	if wrong := pcap.Close(); err == nil && wrong != nil {
 		err = failure.Infrastructure(wrong)
 	}
@@ -97,11 +97,11 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// Virtual runs a plan in virtual time. It captures the packets in a File, which may be
-// nil, and passes on the records. progress, which may be nil, is called now and then
+// Virtual runs a plan in virtual time, on r.Workers cores unless it captures: it
+// captures the packets in a File, which may be nil, and passes on the records. progress, which may be nil, is called now and then
 // with the share of the payload that has been delivered. The run ends early when
 // packets or records cannot be written.
-func Virtual(ctx context.Context, p *plan.Plan, pcap *File, records *measure.Records, progress func(delivered float64)) (*backend.Outcome, error) {
+func Virtual(ctx context.Context, r *backend.Run, pcap *File, records *measure.Records, progress func(delivered float64)) (*backend.Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := backend.Control{Records: records, Progress: func(_ units.Time, delivered float64) {
@@ -115,7 +115,7 @@ func Virtual(ctx context.Context, p *plan.Plan, pcap *File, records *measure.Rec
 	if pcap != nil {
 		c.Tap = pcap.Tap
 	}
-	out, err := inproc.Backend{}.Run(ctx, &backend.Run{Plan: p}, c)
+	out, err := inproc.Backend{}.Run(ctx, r, c)
 	if pcap.Failed() {
 		return nil, pcap.Err()
 	}
