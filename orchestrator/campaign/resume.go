@@ -143,6 +143,7 @@ func differs(was *runfolder.Manifest, is runfolder.Manifest) string {
 		was, is any
 	}{
 		{"runtime and clock", []string{was.Runtime, was.Clock}, []string{is.Runtime, is.Clock}},
+		{"telemetry interval and measuring window", []any{was.IntervalUS, was.Measure}, []any{is.IntervalUS, is.Measure}},
 		{"nodes", was.Nodes, is.Nodes},
 		{"ports", was.Ports, is.Ports},
 		{"flows", was.Flows, is.Flows},
