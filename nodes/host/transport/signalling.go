@@ -188,6 +188,9 @@ func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Ti
 		return h
 	}
 	s.totals.Samples++
+	if s.cfg.Measure.Contains(now) {
+		s.measured.Samples++
+	}
 	s.signals.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
 	s.starved(now)
 	g.last = now
