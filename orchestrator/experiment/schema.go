@@ -266,18 +266,3 @@ func walkPaths(t reflect.Type, path string, visit func(path string, leaf bool)) 
 		visit(path, true)
 	}
 }
-
-// elsewhere returns the path of the only key of that name in the schema, for
-// the message about a key in the wrong place, or "".
-func elsewhere(key string) string {
-	var found []string
-	walkPaths(reflect.TypeFor[Experiment](), "", func(path string, _ bool) {
-		if strings.HasSuffix(path, "."+key) {
-			found = append(found, path)
-		}
-	})
-	if len(found) != 1 {
-		return ""
-	}
-	return found[0]
-}
