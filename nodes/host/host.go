@@ -54,6 +54,7 @@ type Config struct {
 	Seed    uint64
 	Measure metrics.Span
 	Records units.Duration
+	Traced  metrics.Traced // events to record, of flows that this host sends
 }
 
 // Ports returns the number of the machine's ports.
@@ -234,6 +235,7 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 		Measure: h.cfg.Measure,
 		Records: h.cfg.Records,
 		Sink:    h.sink,
+		Traced:  h.cfg.Traced,
 	}), nil
 }
 

@@ -56,6 +56,7 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		Seed:    seed,
 		Measure: p.Measure,
 		Records: p.Interval,
+		Traced:  p.Traced,
 	}
 	if s.tags != nil {
 		c.CSIG = &s.tags.switches

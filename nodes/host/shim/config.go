@@ -65,4 +65,5 @@ type EdgeConfig struct {
 	Seed    uint64
 	Measure metrics.Span
 	Records units.Duration // telemetry interval
+	Traced  metrics.Traced // events to record, of the flows in Pairs
 }

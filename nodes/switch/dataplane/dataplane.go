@@ -41,6 +41,7 @@ type Config struct {
 	Seed    uint64
 	Measure metrics.Span
 	Records units.Duration // telemetry interval
+	Traced  metrics.Traced // events to record, where tags end here
 }
 
 // Port is one port.
@@ -128,8 +129,14 @@ type Switch struct {
 
 	drops   [dropReasons]int64
 	tags    [tagOutcomes]int64
-	samples map[uint32]*metrics.SignalRecorder // of Terminate, by flow
-	pairs   map[[2]int]uint32                  // flows of raw frames, by source and destination
+	samples map[uint32]*samples // of Terminate, by flow
+	pairs   map[[2]int]uint32   // flows of raw frames, by source and destination
+}
+
+// samples records the samples of one flow.
+type samples struct {
+	windows metrics.SignalRecorder
+	events  *metrics.EventRecorder // nil: the flow is not traced
 }
 
 type inPipeline struct {
@@ -164,7 +171,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		table:   forward.NewTable(cfg.Forward),
 		ports:   make([]port, len(cfg.Ports)),
 		ready:   node.NewPortSet(len(cfg.Ports)),
-		samples: map[uint32]*metrics.SignalRecorder{},
+		samples: map[uint32]*samples{},
 		pairs:   make(map[[2]int]uint32, len(cfg.Pairs)),
 	}
 	for _, p := range cfg.Pairs {
