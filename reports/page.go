@@ -70,7 +70,7 @@ func newPage(r *analysis.Result) *page {
 	return &page{
 		Title: r.Name, Description: r.Description,
 		Verdict: newBanner(&r.Verdict), Notes: Notes(r), Findings: Findings(r),
-		Published: published(r.Verdict.Published), Expectations: expectations(r.Verdict.Expectations),
+		Published: published(r.Verdict.Published), Expectations: withNotEvaluated(expectations(r.Verdict.Expectations), r.Verdict.Incomplete),
 		Metrics: keyMetrics(r), Details: allMetrics(r),
 		Completion: completion(r), Programs: programs(r.Programs), Named: named(r), Locators: locators(r.Locators),
 		How: how(r), Runs: runs(r.Runs),
@@ -96,5 +96,6 @@ func newBanner(v *analysis.Verdict) banner {
 	if n := len(v.Published); n > 0 {
 		b.Headline += fmt.Sprintf("; %d of %d published figures %s", v.Count(analysis.Reproduced), n, analysis.Reproduced)
 	}
+	b.addIncomplete(v)
 	return b
 }
