@@ -140,6 +140,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Interval:  e.Telemetry.Interval,
 		Path:      s.sizing.path(s.graph.Links[adjacency[0][0].Link].Rate),
 		Captured:  s.captured,
+		StartUnit: s.workload.StartUnit,
 	}
 	if s.tags != nil {
 		p.CSIG, p.Locators = &s.tags.domain, s.tags.table
