@@ -61,7 +61,7 @@ func (f *fakeLab) lab() lab {
 			for _, p := range f.progress {
 				opts.Progress(p)
 			}
-			return &campaign.Result{Folder: "runs/x", Summary: &f.summary}, f.err
+			return &campaign.Result{Folder: "runs/x", Set: set, Summary: &f.summary, Kept: 1, Runs: 10}, f.err
 		},
 		validate: func(set *experiment.Set) (*predict.Validation, error) {
 			f.set = set
@@ -354,7 +354,7 @@ func TestExitCodes(t *testing.T) {
 		{"an expectation failed", failed, nil, 1, "FAILED  a.b > 1  is 0.5"},
 		{"configuration", valid, fmt.Errorf("%w: no such queue", failure.ErrConfiguration), 2, "csiglab: configuration: no such queue"},
 		{"invalid", invalid, nil, 3, "  a frame is missing on link tor0-agg0"},
-		{"infrastructure", valid, errors.New("node agg0 died"), 3, "node agg0 died\nthe run is incomplete; what it left is in runs/x"},
+		{"infrastructure", valid, errors.New("node agg0 died"), 3, "node agg0 died\nthe run is incomplete: 1 of 10 runs has finished and is kept in runs/x; csiglab run --resume runs/x does the rest"},
 	} {
 		f := &fakeLab{summary: c.summary, err: c.err}
 		code, stdout, stderr := csiglab(f, nil, "run", "three-flow")
@@ -371,7 +371,7 @@ func TestInterrupted(t *testing.T) {
 		cancel()
 		return &campaign.Result{Folder: "runs/x", Notes: []string{"prio is not used"}}, fmt.Errorf("variant a: %w", context.Cause(ctx))
 	}
-	const want = "note: prio is not used\ncsiglab: interrupted\nthe run is incomplete; what it left is in runs/x\n"
+	const want = "note: prio is not used\ncsiglab: interrupted\nthe run is incomplete: no run has finished; what it left is in runs/x; csiglab run --resume runs/x does the rest\n"
 	var out, errs bytes.Buffer
 	if code := execute(ctx, l, []string{"run", "three-flow"}, nil, &out, &errs); code != exitInfrastructure || errs.String() != want {
 		t.Errorf("exit %d, %q; want %d, %q", code, errs.String(), exitInfrastructure, want)

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
@@ -21,28 +22,36 @@ var (
 	ErrDamaged    = errors.New("the file is damaged or of another run")
 )
 
-// Folder is a complete run folder. It may be used from several goroutines.
+// Folder is a run folder to be read. It may be used from several goroutines.
 type Folder struct {
 	Dir      string
 	Manifest Manifest
 	Summary  Summary
 }
 
-// Open reads the manifest and the summary of a run folder of OldestSchema or a later one.
+// Open reads the manifest and the summary of a complete run folder, of OldestSchema or a later one.
 // Readers of an older folder get what they get of one of Schema, as far as the folder has
 // it; Manifest.Schema stays that of the file. The error wraps
 // fs.ErrNotExist when there is none, ErrForeign when dir holds something else or
 // another schema, ErrIncomplete when the run did not end well, and ErrDamaged
 // when a file of it cannot be read.
-func Open(dir string) (*Folder, error) {
+func Open(dir string) (*Folder, error) { return openFolder(dir, true) }
+
+// OpenKept is as Open, but it also opens an incomplete folder that has runs which have
+// finished: Manifest.Complete is false then, and Manifest.Variants lacks the variants
+// without such a run.
+func OpenKept(dir string) (*Folder, error) { return openFolder(dir, false) }
+
+func openFolder(dir string, complete bool) (*Folder, error) {
 	f := &Folder{Dir: dir}
-	if err := f.open(); err != nil {
+	if err := f.open(complete); err != nil {
 		return nil, fmt.Errorf("open run folder %s: %w", dir, err)
 	}
 	return f, nil
 }
 
-func (f *Folder) open() error {
+// readManifest reads and checks the manifest.
+func (f *Folder) readManifest() error {
 	info, err := os.Stat(f.Dir)
 	if err != nil {
 		return cause.Of(err)
@@ -62,13 +71,21 @@ func (f *Folder) open() error {
 	case m.Schema < OldestSchema:
 		return fmt.Errorf("%w: %s has schema %d; this csiglab reads schemas %d to %d", ErrForeign, ManifestFile, m.Schema, OldestSchema, Schema)
 	}
-	if err := m.checkManifest(manifest); err != nil {
+	return m.checkManifest(manifest)
+}
+
+func (f *Folder) open(complete bool) error {
+	if err := f.readManifest(); err != nil {
 		return err
 	}
+	m := &f.Manifest
 	m.upgrade()
-	if !m.Complete {
+	if !m.Complete && (complete || m.Tables == nil) {
 		return fmt.Errorf("%w: %s", ErrIncomplete, m.Reason)
 	}
+	m.Variants = slices.DeleteFunc(m.Variants, func(v Variant) bool {
+		return !m.Complete && !slices.ContainsFunc(m.Runs, func(r Run) bool { return r.Variant == v.Name })
+	})
 	summary, err := readJSON(filepath.Join(f.Dir, SummaryFile), &f.Summary)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -50,6 +51,11 @@ type Manifest struct {
 	Expectations []string         `json:"expectations,omitempty"`
 	Runs         []Run            `json:"runs"`             // by variant in the order of Variants, then seed
 	Tables       map[string]int64 `json:"tables,omitempty"` // table -> rows
+	// Missing are the runs that an incomplete folder lacks, by variant in the order of
+	// Variants. A folder that was killed lists all runs.
+	Missing []VariantSeeds `json:"missing,omitempty"`
+	Options Options        `json:"options,omitzero"`
+	Resumed []time.Time    `json:"resumed,omitempty"` // when the folder was resumed
 	// DroppedRecords is the sum over Runs: the tables of records lack as many rows.
 	DroppedRecords int64 `json:"droppedRecords,omitempty"`
 
@@ -59,6 +65,38 @@ type Manifest struct {
 	// Digest is the SHA-256 of the text of manifest.json with as many zeros in its place,
 	// in hexadecimal; "" without Files.
 	Digest string `json:"digest,omitempty"`
+}
+
+// VariantSeeds are seeds of one variant.
+type VariantSeeds struct {
+	Variant string   `json:"variant"`
+	Seeds   []uint64 `json:"seeds"`
+}
+
+// Options are what the command line said of all runs and the experiment file does not.
+type Options struct {
+	Payload     string   `json:"payload,omitempty"`     // of real frames
+	Processes   string   `json:"processes,omitempty"`   // of nodes
+	CheckParity bool     `json:"checkParity,omitempty"` // each run is compared with a virtual one
+	Inject      []string `json:"inject,omitempty"`      // faults
+	Held        bool     `json:"held,omitempty"`        // a lab
+}
+
+// Incomplete returns why the folder is incomplete and how much it lacks; "" if it is
+// complete.
+func (m *Manifest) Incomplete() string {
+	if m.Complete {
+		return ""
+	}
+	missing := 0
+	for _, v := range m.Missing {
+		missing += len(v.Seeds)
+	}
+	text := "incomplete: " + m.Reason
+	if missing > 0 {
+		text += fmt.Sprintf("; %d of %d runs are missing", missing, missing+len(m.Runs))
+	}
+	return text
 }
 
 // FileDigest identifies the content of a file.

@@ -33,6 +33,9 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 		},
 		Expectations: base.Expect,
 		Signals:      csig.TypeNames(),
+		Options: runfolder.Options{
+			Payload: opts.Payload, Processes: opts.Processes, CheckParity: opts.CheckParity, Inject: opts.Inject, Held: opts.Hold != nil,
+		},
 	}
 	if mo.realTime {
 		m.Dilation = mo.wall.Dilation
@@ -47,7 +50,10 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 		if !described[j.variant] {
 			described[j.variant] = true
 			describe(&m, set.Variants[j.variant].Experiment, j)
+			m.Missing = append(m.Missing, runfolder.VariantSeeds{Variant: j.name})
 		}
+		last := &m.Missing[len(m.Missing)-1] // jobs are by variant
+		last.Seeds = append(last.Seeds, j.seed)
 	}
 	return m
 }
