@@ -53,6 +53,7 @@ var autoCases = map[string]autoCase{
 	"hosts.cc.target_qdelay": {twoRates + transfer, "    target_qdelay: auto # 8.5284us"}, // 0.75 network RTT
 	"hosts.min_rto":          {twoRates + transfer, "  min_rto: auto # 86.712us"},         // 15 us and six times 11.952 us
 
+	"telemetry.interval":     {twoRates + transfer + "telemetry: {interval: auto}\n", "  interval: auto # 1us\n"},
 	"workload.start_unit":    {twoRates + "workload: {file: testdata/unit.cm}\n", "  start_unit: auto # us"},
 	"workload.control_delay": {twoRates + transfer, "  control_delay: auto # 1us"},
 	"applications.queue":     {twoRates + "applications: {hosts: [0, 1]}\nclock: wall\n", "  queue: auto # 37.35kB"},

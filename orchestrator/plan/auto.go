@@ -96,6 +96,7 @@ var autoValues = map[string]func(a *Auto, at []int) string{
 	"hosts.min_rto": func(a *Auto, _ []int) string {
 		return a.hosts(func(c *host.Config) string { return c.RTO.String() })
 	},
+	"telemetry.interval": func(a *Auto, _ []int) string { return a.Plan.Interval.String() },
 	"workload.start_unit": func(a *Auto, _ []int) string {
 		return cmp.Or(a.Plan.StartUnit, "not used: the start times are from no file")
 	},
