@@ -6,6 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
@@ -38,6 +39,25 @@ func Parameters(p *plan.Plan) *runfolder.Parameters {
 		to.Flows[i] = class
 	}
 	return to
+}
+
+// ParametersOf returns the parameters of each variant of a set, in order. Its error wraps
+// failure.ErrConfiguration.
+func ParametersOf(set *experiment.Set) ([]*runfolder.Parameters, error) {
+	var variants plan.Variants
+	all := make([]*runfolder.Parameters, len(set.Variants))
+	for i, v := range set.Variants {
+		shape, err := variants.NewShape(v.Experiment)
+		if err != nil {
+			return nil, failure.InVariant(set, i, err)
+		}
+		p, err := shape.Plan(v.Experiment.Seeds[0])
+		if err != nil {
+			return nil, failure.InVariant(set, i, err)
+		}
+		all[i] = Parameters(p)
+	}
+	return all, nil
 }
 
 // remarks returns what values auto of an experiment became, for the text of it in the run
