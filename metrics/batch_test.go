@@ -44,6 +44,8 @@ func fill(v reflect.Value) {
 		fill(v.Index(0))
 	case reflect.String:
 		v.SetString("one")
+	case reflect.Bool:
+		v.SetBool(true)
 	default:
 		v.Set(reflect.ValueOf(1).Convert(v.Type()))
 	}

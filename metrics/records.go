@@ -46,6 +46,7 @@ type Batch struct {
 	Flows   []FlowWindow
 	CC      []CCWindow
 	Signals []SignalWindow
+	Events  []Event
 	Totals  []NodeTotals
 	Traces  []Trace
 	// Dropped is the number of records that the node emitted before these and that
@@ -56,6 +57,7 @@ type Batch struct {
 func (w *PortWindow) appendTo(b *Batch)   { b.Ports = append(b.Ports, *w) }
 func (w *FlowWindow) appendTo(b *Batch)   { b.Flows = append(b.Flows, *w) }
 func (w *SignalWindow) appendTo(b *Batch) { b.Signals = append(b.Signals, *w) }
+func (e *Event) appendTo(b *Batch)        { b.Events = append(b.Events, *e) }
 func (t *NodeTotals) appendTo(b *Batch)   { b.Totals = append(b.Totals, t.clone()) }
 func (w *CCWindow) appendTo(b *Batch) {
 	n := len(b.CC)
@@ -79,6 +81,7 @@ func (b *Batch) Each(to Sink) {
 	each(b.Flows, to)
 	each(b.CC, to)
 	each(b.Signals, to)
+	each(b.Events, to)
 	each(b.Totals, to)
 	each(b.Traces, to)
 }
@@ -94,14 +97,14 @@ func each[T any, P interface {
 
 // Len returns the number of records.
 func (b *Batch) Len() int {
-	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Totals) + len(b.Traces)
+	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Events) + len(b.Totals) + len(b.Traces)
 }
 
 // Reset empties the batch for records of the same node. The lists keep their
 // memory.
 func (b *Batch) Reset() {
 	*b = Batch{
-		Node: b.Node, Ports: b.Ports[:0], Flows: b.Flows[:0], CC: b.CC[:0], Signals: b.Signals[:0],
+		Node: b.Node, Ports: b.Ports[:0], Flows: b.Flows[:0], CC: b.CC[:0], Signals: b.Signals[:0], Events: b.Events[:0],
 		Totals: b.Totals[:0], Traces: b.Traces[:0],
 	}
 }
@@ -153,6 +156,41 @@ type SignalWindow struct {
 	PointSum int64 // sum of the decoded points, in the type's unit (B/s, ppm, ns)
 	PointMax int64
 	PointMin int64
+}
+
+// Absent is the value of a field of an Event that is not known, or that events of its
+// kind do not have.
+const Absent = -1
+
+// Event is one event of a flow that is traced: at its sender, or where its samples are
+// read. The fields of the other kinds are 0.
+type Event struct {
+	Flow   int32
+	Kind   EventKind
+	At     units.Time
+	Packet int64 // sequence number in the flow of what was sent, of the packet that triggered the ACK, or that brought the sample; Absent
+	EV     int32 // entropy value of that packet, which stands for its path; Absent
+
+	// Of EventSend the wire bytes of the packet, its tag as the packet counts it; of
+	// EventAck the wire bytes that it reports as newly received.
+	Bytes int64
+	Again bool // of EventSend: the packet had been sent before
+
+	// Of EventSend and EventAck, afterwards and in wire bytes; Absent of flows without a
+	// window.
+	Cwnd, Inflight int64
+
+	// Of EventAck.
+	RTT    units.Duration // of the packet that triggered it; Absent
+	ECN    bool           // that packet was marked CE
+	Action string         // that the controller answered with; "" of controllers without actions
+
+	// Of EventSample.
+	Type    uint8  // csig signal type
+	Code    uint32 // as in the tag
+	Point   int64  // the decoded value, in the type's unit (B/s, ppm, ns)
+	Locator uint16
+	Age     units.Duration // since the packet that brought it was sent; Absent
 }
 
 // PortTotals is what one port did over the whole run. The ingress half counts

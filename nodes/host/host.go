@@ -54,6 +54,7 @@ type Config struct {
 	Seed    uint64
 	Measure transport.Span
 	Records units.Duration
+	Traced  metrics.Traced // events to record, of flows that this host sends
 }
 
 // Ports returns the number of the machine's ports.
@@ -233,6 +234,7 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 		Types:   node.Random(h.cfg.Seed, h.cfg.Node, node.RandomSignals, f.ID),
 		Records: h.cfg.Records,
 		Sink:    h.sink,
+		Traced:  h.cfg.Traced,
 	}), nil
 }
 

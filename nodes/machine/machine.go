@@ -80,6 +80,20 @@ func (s Spec) Ports() int {
 	return 0
 }
 
+// Counters returns the names of the counters that the machine has in
+// metrics.NodeTotals: of tags, and of programs' frames.
+func (s Spec) Counters() (tags, programs []string) {
+	switch {
+	case s.Switch != nil:
+		return dataplane.TagNames(), nil
+	case s.Generator != nil:
+		return generator.TagNames(), nil
+	case s.Edge() != nil:
+		return shim.TagNames(), shim.ProgramNames()
+	}
+	return nil, nil
+}
+
 // Edge returns the configuration of what a host has below its programs, nil for a node
 // without programs.
 func (s Spec) Edge() *shim.EdgeConfig {

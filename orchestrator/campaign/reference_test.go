@@ -80,7 +80,9 @@ func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string
 			t.Errorf("%s: %s", c.Name, c.Detail)
 		}
 	}
-	return measure.Metrics(p, r.Outcome, records), r
+	m := measure.Metrics(p, r.Outcome, records)
+	checkNames(t, p, m)
+	return m, r
 }
 
 // ran is what a run in virtual time left.

@@ -1,6 +1,7 @@
 // Package measure computes a run's metrics from its plan and its outcome. The suffix
 // of a metric's name is its unit; docs/metrics.md describes them. A scalar metric is
-// an entry of a table (Scalars, TransferScalars, FlowScalars), in this package alone.
+// an entry of a table (Scalars, TransferScalars, FlowScalars), in this package alone. Each
+// part of Metrics also declares from the plan the names that runs can have (Names).
 package measure
 
 import (

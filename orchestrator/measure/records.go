@@ -99,6 +99,18 @@ func (c *ccSums) Consume(b *metrics.Batch) {
 	}
 }
 
+// ccNames declares the metrics of ccSums.
+func ccNames(s *Subjects) []Family {
+	var actions []string
+	for _, a := range s.Plan.Actions {
+		actions = append(actions, a.Name)
+	}
+	return []Family{
+		{Parts: []*Part{Words("cc_delay_us"), s.Transfers}},
+		{Parts: []*Part{Words("cc_share"), s.Transfers, Words(actions...)}},
+	}
+}
+
 // measure adds the share of each action and the mean delay that a controller
 // received.
 func (c *ccSums) measure(m map[string]float64) {

@@ -25,6 +25,9 @@ func (r *Run) Transfers() []metrics.Flow { return r.Flows[:r.Plan.Transfers] }
 // Scalar is a metric with one number for each run.
 type Scalar struct {
 	Name string
+	// Lacks returns why no run of a plan has the metric, as "variant x has no such
+	// metric: …"; "" if runs can have it. nil: every plan's runs can have it.
+	Lacks func(p *plan.Plan) string
 	// Of returns the metric, and whether the run has it.
 	Of func(r *Run) (value float64, ok bool)
 }
@@ -32,63 +35,95 @@ type Scalar struct {
 // Scalars is the table of the scalar metrics of a run. A new metric is an entry. It
 // is changed before runs are measured, if at all.
 var Scalars = []Scalar{
-	{"cpu_seconds", always(func(r *Run) float64 { return r.Outcome.CPU.Seconds() })},
-	{"model_ms", always(func(r *Run) float64 { return units.Duration(r.Outcome.End).Seconds() * 1e3 })},
-	{"flows.incomplete", always(incomplete)},
+	always("cpu_seconds", func(r *Run) float64 { return r.Outcome.CPU.Seconds() }),
+	always("model_ms", func(r *Run) float64 { return units.Duration(r.Outcome.End).Seconds() * 1e3 }),
+	always("flows.incomplete", incomplete),
 
-	{"packets.new", ofTransfers(newPackets)},
-	{"packets.retransmitted", ofTransfers(retransmitted)},
-	{"packets.timeouts", ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Timeouts })},
-	{"packets.probes", ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Probes })},
-	{"packets.acks", ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.AcksSent })},
-	{"packets.nacks", ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.NacksSent })},
-	{"data_packets", always(func(r *Run) float64 { return sum(r, newPackets) + sum(r, retransmitted) })},
+	ofTransfers("packets.new", newPackets),
+	ofTransfers("packets.retransmitted", retransmitted),
+	ofTransfers("packets.timeouts", func(f *metrics.Flow) int64 { return f.Sender.Timeouts }),
+	ofTransfers("packets.probes", func(f *metrics.Flow) int64 { return f.Sender.Probes }),
+	ofTransfers("packets.acks", func(f *metrics.Flow) int64 { return f.Receiver.AcksSent }),
+	ofTransfers("packets.nacks", func(f *metrics.Flow) int64 { return f.Receiver.NacksSent }),
+	always("data_packets", func(r *Run) float64 { return sum(r, newPackets) + sum(r, retransmitted) }),
 
-	{"fct_us.min", ofFCTs(slices.Min[[]float64])},
-	{"fct_us.max", ofFCTs(slices.Max[[]float64])},
-	{"fct_us.mean", ofFCTs(mean)},
-	{"fct_us.p99", ofFCTs(func(sorted []float64) float64 { return sorted[int(math.Ceil(0.99*float64(len(sorted))))-1] })},
+	ofFCTs("fct_us.min", slices.Min[[]float64]),
+	ofFCTs("fct_us.max", slices.Max[[]float64]),
+	ofFCTs("fct_us.mean", mean),
+	ofFCTs("fct_us.p99", func(sorted []float64) float64 { return sorted[int(math.Ceil(0.99*float64(len(sorted))))-1] }),
 
-	{"trims", always(func(r *Run) float64 { return ofPorts(r, func(p *metrics.PortTotals) int64 { return p.TrimmedPackets }) })},
-	{"marks", always(func(r *Run) float64 { return ofPorts(r, func(p *metrics.PortTotals) int64 { return p.MarkedPackets }) })},
-	{"drops", always(drops)},
+	always("trims", func(r *Run) float64 { return ofPorts(r, func(p *metrics.PortTotals) int64 { return p.TrimmedPackets }) }),
+	always("marks", func(r *Run) float64 { return ofPorts(r, func(p *metrics.PortTotals) int64 { return p.MarkedPackets }) }),
+	always("drops", drops),
 }
 
 // FlowScalar is a metric with one number for each flow. Its name in a run is Name, a
 // dot and the flow's name.
 type FlowScalar struct {
-	Name string
+	Name  string
+	Lacks func(p *plan.Plan) string // as that of Scalar
 	// Of returns the metric, and whether the flow has it.
 	Of func(r *Run, f *metrics.Flow) (value float64, ok bool)
 }
 
 // TransferScalars is the table of the metrics of each transfer.
 var TransferScalars = []FlowScalar{
-	{"fct_us", func(_ *Run, f *metrics.Flow) (float64, bool) {
+	{Name: "fct_us", Of: func(_ *Run, f *metrics.Flow) (float64, bool) {
 		return f.Sender.Done.Sub(f.Sender.Start).Microseconds(), f.Sender.Done != units.Never
 	}},
-	{"fct_rx_us", func(_ *Run, f *metrics.Flow) (float64, bool) {
+	{Name: "fct_rx_us", Of: func(_ *Run, f *metrics.Flow) (float64, bool) {
 		return f.Receiver.Done.Sub(f.Sender.Start).Microseconds(), f.Receiver.Done != units.Never && f.Sender.Start != units.Never
 	}},
-	{"samples", ofTagged(func(s *metrics.SenderTotals) int64 { return s.Samples })},
-	{"samples_fresh", ofTagged(func(s *metrics.SenderTotals) int64 { return s.FreshSamples })},
-	{"base_rtt_us", func(_ *Run, f *metrics.Flow) (float64, bool) { return f.Sender.BaseRTT.Microseconds(), true }},
+	ofTagged("samples", func(s *metrics.SenderTotals) int64 { return s.Samples }),
+	ofTagged("samples_fresh", func(s *metrics.SenderTotals) int64 { return s.FreshSamples }),
+	{Name: "base_rtt_us", Of: func(_ *Run, f *metrics.Flow) (float64, bool) { return f.Sender.BaseRTT.Microseconds(), true }},
 }
 
 // FlowScalars is the table of the metrics of each flow: a transfer, or the flow
 // between two hosts with programs.
 var FlowScalars = []FlowScalar{
-	{"rate_gbps", func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredWire) }},
-	{"goodput_gbps", func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredPayload) }},
-	{"samples_untouched", func(r *Run, f *metrics.Flow) (float64, bool) {
+	{Name: "rate_gbps", Of: func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredWire) }},
+	{Name: "goodput_gbps", Of: func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredPayload) }},
+	{Name: "samples_untouched", Lacks: noCSIG, Of: func(r *Run, f *metrics.Flow) (float64, bool) {
 		return float64(f.Sender.Untouched + f.Receiver.Untouched), r.Plan.CSIG != nil
 	}},
 }
 
 // ofTagged is a count of the CSIG samples of a transfer. A run without CSIG does not
 // have it.
-func ofTagged(count func(*metrics.SenderTotals) int64) func(*Run, *metrics.Flow) (float64, bool) {
-	return func(r *Run, f *metrics.Flow) (float64, bool) { return float64(count(&f.Sender)), r.Plan.CSIG != nil }
+func ofTagged(name string, count func(*metrics.SenderTotals) int64) FlowScalar {
+	return FlowScalar{Name: name, Lacks: noCSIG, Of: func(r *Run, f *metrics.Flow) (float64, bool) {
+		return float64(count(&f.Sender)), r.Plan.CSIG != nil
+	}}
+}
+
+// scalarNames declares the metrics of the table Scalars.
+func scalarNames(s *Subjects) []Family {
+	var families []Family
+	for _, one := range Scalars {
+		families = append(families, Family{Parts: []*Part{Words(one.Name)}, Lacks: lacks(one.Lacks, s.Plan)})
+	}
+	return families
+}
+
+// flowNames declares the metrics of the tables TransferScalars and FlowScalars.
+func flowNames(s *Subjects) []Family {
+	var families []Family
+	add := func(table []FlowScalar, flows *Part) {
+		for _, one := range table {
+			families = append(families, Family{Parts: []*Part{Words(one.Name), flows}, Lacks: lacks(one.Lacks, s.Plan)})
+		}
+	}
+	add(TransferScalars, s.Transfers)
+	add(FlowScalars, s.Flows)
+	return families
+}
+
+func lacks(of func(*plan.Plan) string, p *plan.Plan) string {
+	if of == nil {
+		return ""
+	}
+	return of(p)
 }
 
 // newRun returns what scalar metrics are computed from.
@@ -124,24 +159,24 @@ func (r *Run) addScalars(m map[string]float64) {
 }
 
 // always is a metric that every run has.
-func always(of func(*Run) float64) func(*Run) (float64, bool) {
-	return func(r *Run) (float64, bool) { return of(r), true }
+func always(name string, of func(*Run) float64) Scalar {
+	return Scalar{Name: name, Of: func(r *Run) (float64, bool) { return of(r), true }}
 }
 
 // ofTransfers is a sum over the transfers. A run without transfers does not have it.
-func ofTransfers(count func(*metrics.Flow) int64) func(*Run) (float64, bool) {
-	return func(r *Run) (float64, bool) { return sum(r, count), r.Plan.Transfers > 0 }
+func ofTransfers(name string, count func(*metrics.Flow) int64) Scalar {
+	return Scalar{Name: name, Lacks: noTransfers, Of: func(r *Run) (float64, bool) { return sum(r, count), r.Plan.Transfers > 0 }}
 }
 
 // ofFCTs is a statistic of the flow completion times. A run without any does not have
 // it.
-func ofFCTs(of func(sorted []float64) float64) func(*Run) (float64, bool) {
-	return func(r *Run) (float64, bool) {
+func ofFCTs(name string, of func(sorted []float64) float64) Scalar {
+	return Scalar{Name: name, Lacks: noTransfers, Of: func(r *Run) (float64, bool) {
 		if len(r.FCTs) == 0 {
 			return 0, false
 		}
 		return of(r.FCTs), true
-	}
+	}}
 }
 
 func newPackets(f *metrics.Flow) int64    { return f.Sender.NewPackets }

@@ -1,7 +1,9 @@
 package measure
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -77,6 +79,28 @@ var signalMetrics = [csig.Types]struct {
 	csig.ABWC:  {"csig_abwc", 1e6},
 	csig.Delay: {"csig_delay_us", 1e3},
 	csig.NQD:   {"csig_nqd", 1e6},
+}
+
+// signalNames declares the metrics of signalSums.
+func signalNames(s *Subjects) []Family {
+	var metrics, types, ports []string
+	for t, m := range signalMetrics {
+		metrics, types = append(metrics, m.name), append(types, csig.Type(t).String())
+	}
+	for _, name := range s.Plan.PortNames() {
+		ports = append(ports, name)
+	}
+	slices.Sort(ports)
+	raw, named, ofRaw := s.Raw, Words(ports...), cmp.Or(noCSIG(s.Plan), noRaw(s.Plan))
+	if ofRaw != "" {
+		raw, named = AnyWord(), AnyWord()
+	}
+	return []Family{
+		{Parts: []*Part{Words(metrics...), Words("mean", "min", "max"), s.Flows}, Lacks: noCSIG(s.Plan)},
+		{Parts: []*Part{Words("samples"), s.Raw}, Lacks: noCSIG(s.Plan)},
+		{Parts: []*Part{Words("abw_gbps"), raw}, Lacks: ofRaw},
+		{Parts: []*Part{Words("bottleneck_share"), raw, Words(types...), named}, Lacks: ofRaw},
+	}
 }
 
 // measure adds the number of samples of each flow, the mean and the extremes of each

@@ -43,6 +43,7 @@ type Plan struct {
 	CSIG     *csig.Config    // nil without CSIG
 	Locators *LocatorTable   // nil without CSIG
 	Captured []capture.Port
+	Traced   metrics.Traced // events to record, by flow; nil: none
 
 	// Actions are those of the congestion control, Constants its figures that follow
 	// from the configuration alone, such as target_qdelay_us; both become metrics.

@@ -55,6 +55,7 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		Pairs:   p.Pairs,
 		Seed:    seed,
 		Records: p.Interval,
+		Traced:  p.Traced,
 	}
 	if s.tags != nil {
 		c.CSIG = &s.tags.switches

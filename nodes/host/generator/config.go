@@ -27,6 +27,7 @@ type Config struct {
 
 	Measure transport.Span
 	Records units.Duration // telemetry interval
+	Traced  metrics.Traced // events to record, of the flows in Pairs
 }
 
 // Stream is frames that go to one host, one after the other in even steps.

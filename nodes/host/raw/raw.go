@@ -28,9 +28,30 @@ func CheckPairs(node int, pairs []metrics.Pair) error {
 	return nil
 }
 
-// NewSender returns the totals of a flow of which nothing has been sent.
-func NewSender(flow int32) metrics.SenderTotals {
-	return metrics.SenderTotals{Flow: flow, Start: units.Never, Done: units.Never}
+// Departures counts the frames of a flow that leave. Build it with NewDepartures.
+type Departures struct {
+	Totals metrics.SenderTotals
+	events *metrics.EventRecorder // nil: the flow is not traced
+}
+
+// NewDepartures returns the Departures of a flow of which nothing has been sent. It
+// emits the events that are traced into sink.
+func NewDepartures(flow int32, traced metrics.Traced, sink metrics.Sink) Departures {
+	return Departures{
+		Totals: metrics.SenderTotals{Flow: flow, Start: units.Never, Done: units.Never},
+		events: traced.Recorder(flow, sink),
+	}
+}
+
+// Count counts a frame whose transmission begins at now.
+func (d *Departures) Count(now units.Time, p *wire.Packet) {
+	if d.events.Wants(metrics.EventSend) {
+		d.events.Emit(metrics.Event{
+			Kind: metrics.EventSend, At: now, Packet: d.Totals.NewPackets, EV: metrics.Absent, Bytes: int64(p.Size),
+			Cwnd: metrics.Absent, Inflight: metrics.Absent,
+		})
+	}
+	d.Totals.NewPackets++
 }
 
 // Arrivals counts the frames of a flow that arrive. Build it with NewArrivals.

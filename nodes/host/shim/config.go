@@ -66,4 +66,5 @@ type EdgeConfig struct {
 	Seed    uint64
 	Measure transport.Span
 	Records units.Duration // telemetry interval
+	Traced  metrics.Traced // events to record, of the flows in Pairs
 }

@@ -40,7 +40,8 @@ type SenderConfig struct {
 	Random  *rand.Rand     // of the packets that are tagged; may be nil unless Tagging draws
 	Types   *rand.Rand     // of the order in which tags ask for types; nil: the same in every round
 	Records units.Duration // telemetry interval
-	Sink    metrics.Sink   // takes the flow's windows
+	Sink    metrics.Sink   // takes the flow's windows and events
+	Traced  metrics.Traced // events to record
 }
 
 // A packet of the window is in one of these states. The life of a PSN:
@@ -95,6 +96,7 @@ type Sender struct {
 	totals  metrics.SenderTotals
 	ccLog   metrics.CCRecorder
 	signals metrics.SignalRecorder
+	events  *metrics.EventRecorder // nil: the flow is not traced
 }
 
 // NewSender returns a sender that waits for Start.
@@ -109,6 +111,7 @@ func NewSender(cfg SenderConfig) *Sender {
 		signalling: newSignalling(&cfg),
 		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
 		signals:    metrics.NewSignalRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
+		events:     cfg.Traced.Recorder(int32(cfg.Flow), cfg.Sink),
 	}
 	s.totals = metrics.SenderTotals{Flow: int32(cfg.Flow), Start: units.Never, Done: units.Never}
 	s.build(&s.full, int(mss))
@@ -226,6 +229,12 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.signalling.insert(p, s.cc.Wants)
 		p.Size = s.cfg.Sizes.Of(p)
 	}
+	if s.events.Wants(metrics.EventSend) {
+		s.events.Emit(metrics.Event{
+			Kind: metrics.EventSend, At: now, Packet: int64(psn), EV: int32(sl.ev), Bytes: int64(p.Size), Again: again,
+			Cwnd: int64(s.cc.Window), Inflight: int64(s.Inflight()),
+		})
+	}
 }
 
 // SourcePort returns the UDP source port that carries an entropy value:
@@ -270,11 +279,29 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	event.Inflight = s.Inflight()
 	s.cfg.CC.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
+	if s.events.Wants(metrics.EventAck) {
+		s.traceAck(now, f.Acked, event)
+	}
 	if s.Done() && s.totals.Done == units.Never {
 		s.totals.Done = now
 		s.starved(now)
 		s.timeout, s.signalling.nextProbe, s.signalling.last = units.Never, units.Never, units.Never
 	}
+}
+
+// traceAck records an ACK that the packet psn triggered.
+func (s *Sender) traceAck(now units.Time, psn uint32, a *congestion.Ack) {
+	e := metrics.Event{
+		Kind: metrics.EventAck, At: now, Packet: int64(psn), EV: int32(a.EV), Bytes: int64(a.Acked),
+		Cwnd: int64(s.cc.Window), Inflight: int64(a.Inflight), RTT: metrics.Absent, ECN: a.ECN,
+	}
+	if a.HasRTT {
+		e.RTT = a.RTT
+	}
+	if len(s.cfg.Actions) > 0 {
+		e.Action = s.cfg.Actions[s.cc.Action]
+	}
+	s.events.Emit(e)
 }
 
 // dated reports whether it is known when the packet psn was sent that came back: it
@@ -292,10 +319,10 @@ func (s *Sender) dated(psn uint32, echo bool) bool {
 // it is not known when that was sent, its sample is for the records alone.
 func (s *Sender) sampleOf(now units.Time, p *wire.Packet, psn uint32, ev uint16, dated bool) held {
 	if !dated {
-		s.take(now, p, ev, units.Never)
+		s.take(now, p, origin{ev, int64(psn), units.Never})
 		return held{}
 	}
-	return s.take(now, p, ev, s.slot(psn).sentAt)
+	return s.take(now, p, origin{ev, int64(psn), s.slot(psn).sentAt})
 }
 
 func (s *Sender) acknowledge(f wire.AckFields) {

@@ -40,6 +40,7 @@ type Config struct {
 	Pairs   []metrics.Pair // of hosts with programs: the flows of raw frames
 	Seed    uint64
 	Records units.Duration // telemetry interval
+	Traced  metrics.Traced // events to record, where tags end here
 }
 
 // Port is one port.
@@ -127,8 +128,14 @@ type Switch struct {
 
 	drops   [dropReasons]int64
 	tags    [tagOutcomes]int64
-	samples map[uint32]*metrics.SignalRecorder // of Terminate, by flow
-	pairs   map[[2]int]uint32                  // flows of raw frames, by source and destination
+	samples map[uint32]*samples // of Terminate, by flow
+	pairs   map[[2]int]uint32   // flows of raw frames, by source and destination
+}
+
+// samples records the samples of one flow.
+type samples struct {
+	windows metrics.SignalRecorder
+	events  *metrics.EventRecorder // nil: the flow is not traced
 }
 
 type inPipeline struct {
@@ -163,7 +170,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		table:   forward.NewTable(cfg.Forward),
 		ports:   make([]port, len(cfg.Ports)),
 		ready:   node.NewPortSet(len(cfg.Ports)),
-		samples: map[uint32]*metrics.SignalRecorder{},
+		samples: map[uint32]*samples{},
 		pairs:   make(map[[2]int]uint32, len(cfg.Pairs)),
 	}
 	for _, p := range cfg.Pairs {

@@ -27,9 +27,19 @@ func (s *Switch) Close(end units.Time) {
 		t.Tags = append(t.Tags, metrics.Count{Name: tagName(i), Packets: n})
 	}
 	for _, flow := range slices.Sorted(maps.Keys(s.samples)) {
-		s.samples[flow].Close()
+		s.samples[flow].windows.Close()
 	}
 	s.sink.Emit(&t)
+}
+
+// TagNames returns the names of what switches do to tags, in the order of the counts of
+// metrics.NodeTotals.
+func TagNames() []string {
+	names := make([]string, tagOutcomes)
+	for i := range names {
+		names[i] = tagName(i)
+	}
+	return names
 }
 
 func tagName(i int) string {

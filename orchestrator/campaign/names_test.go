@@ -1,0 +1,69 @@
+package campaign
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+)
+
+// checkNames compares the metrics of a run with the names that its plan declares. A
+// run has no other metric, and it has each of those that every run has.
+func checkNames(t testing.TB, p *plan.Plan, m map[string]float64) {
+	t.Helper()
+	names := measure.Names(p)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if !names.Has(name) {
+			t.Errorf("the run has %s, which measure.Names does not declare", name)
+		}
+	}
+	for name := range names.All() {
+		if _, ok := m[name]; !ok && !maybe(name) {
+			t.Errorf("the run has no %s, which every run has", name)
+		}
+	}
+}
+
+// maybe reports whether runs that can have a metric may lack it all the same: a flow may
+// not finish, or have no sample, and so on.
+func maybe(name string) bool {
+	first, rest, _ := strings.Cut(name, ".")
+	if first == "samples" {
+		return strings.Contains(rest, " ") // of transfers the sender counts them
+	}
+	return strings.HasPrefix(name, "csig_") ||
+		slices.Contains([]string{"fct_us", "fct_rx_us", "rate_gbps", "goodput_gbps", "cc_delay_us", "cc_share", "abw_gbps", "bottleneck_share"}, first)
+}
+
+// TestNamesOfEmbeddedExperiments runs every embedded experiment that runs in virtual
+// time and compares its metrics with those that its plans declare.
+func TestNamesOfEmbeddedExperiments(t *testing.T) {
+	t.Parallel()
+	families := map[string]bool{}
+	for _, b := range experiment.Names() {
+		set, err := experiment.Load(b, experiment.Options{Seeds: 1, Tables: experiment.StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set.Base.Runtime != runtimes.Inproc {
+			continue
+		}
+		for _, v := range set.Variants {
+			m, _ := runVirtual(t, v.Experiment, v.Experiment.Seeds[0]) // which calls checkNames
+			for name := range m {
+				first, _, _ := strings.Cut(name, ".")
+				families[first] = true
+			}
+		}
+	}
+	for _, name := range []string{"fct_us", "rate_gbps", "cc_share", "csig_delay_us", "samples", "tags", "target_qdelay_us"} {
+		if !families[name] {
+			t.Errorf("no embedded experiment has %s", name)
+		}
+	}
+}

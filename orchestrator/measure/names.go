@@ -1,0 +1,262 @@
+package measure
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/internal/wildcard"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+)
+
+// NameSet is the names of all metrics that a run of a plan can have. It holds families,
+// not single names: a fabric may have millions of metrics. It is not safe for
+// concurrent use.
+type NameSet struct {
+	families []Family
+}
+
+// Family is the metrics whose names have one form: a word of each part in turn, joined
+// by dots. {"cc_share"}, flows, actions stands for cc_share.0-8.noop and so on.
+type Family struct {
+	Parts []*Part
+	// Lacks is why no run of the plan has these metrics, as the end of "variant x has
+	// no such metric: …". It is empty if runs can have them.
+	Lacks string
+}
+
+// Part is the words that can stand in one place of a name. Families may share it.
+type Part struct {
+	words []string
+	index map[string]struct{} // made when it is first needed
+	any   bool
+}
+
+// Words returns a part of the given words, which it keeps.
+func Words(words ...string) *Part { return &Part{words: words} }
+
+// AnyWord returns a part that has every word. It is for families that runs lack, whose
+// words are not known.
+func AnyWord() *Part { return &Part{any: true} }
+
+// linearWords is the number of words up to which a part is searched one by one.
+const linearWords = 16
+
+func (p *Part) has(word string) bool {
+	switch {
+	case p.any:
+		return true
+	case len(p.words) <= linearWords:
+		return slices.Contains(p.words, word)
+	case p.index == nil:
+		p.index = make(map[string]struct{}, len(p.words))
+		for _, w := range p.words {
+			p.index[w] = struct{}{}
+		}
+	}
+	_, ok := p.index[word]
+	return ok
+}
+
+// Subjects are the parts that several families have in common: what metrics are about.
+type Subjects struct {
+	Plan      *plan.Plan
+	Transfers *Part // names of the workload's transfers
+	Raw       *Part // names of the flows of raw frames: of programs and generators
+	Flows     *Part // both
+}
+
+// namers is the table of what declares the names of metrics: one entry for each part of
+// Metrics, in the same file.
+var namers = []func(s *Subjects) []Family{
+	constantNames, scalarNames, flowNames, counterNames, ccNames, signalNames,
+}
+
+// Names returns the names of the metrics that a run of the plan can have. They do not
+// depend on the seed.
+func Names(p *plan.Plan) *NameSet {
+	flows := make([]string, len(p.Flows))
+	for i := range p.Flows {
+		flows[i] = p.Flows[i].Name
+	}
+	s := &Subjects{Plan: p, Flows: Words(flows...), Transfers: Words(flows[:p.Transfers]...), Raw: Words(flows[p.Transfers:]...)}
+	n := &NameSet{}
+	for _, declare := range namers {
+		n.families = append(n.families, declare(s)...)
+	}
+	return n
+}
+
+// Add adds names, such as that of a derived metric.
+func (n *NameSet) Add(names ...string) {
+	n.families = append(n.families, Family{Parts: []*Part{Words(names...)}})
+}
+
+// Has reports whether a run can have a metric of this name.
+func (n *NameSet) Has(name string) bool {
+	return slices.ContainsFunc(n.families, func(f Family) bool { return f.Lacks == "" && has(f.Parts, name) })
+}
+
+// Lacks returns why no run has the metric of a name that Has does not know but other
+// plans may have; "" if the name is none of a metric.
+func (n *NameSet) Lacks(name string) string {
+	for _, f := range n.families {
+		if f.Lacks != "" && (has(f.Parts, name) || wildcard.In(name) && !isEmpty(f.match(name))) {
+			return f.Lacks
+		}
+	}
+	return ""
+}
+
+func has(parts []*Part, name string) bool {
+	if len(parts) == 1 {
+		return parts[0].has(name)
+	}
+	for i := range len(name) { // words may contain dots
+		if name[i] == '.' && parts[0].has(name[:i]) && has(parts[1:], name[i+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// All yields every name that a run can have.
+func (n *NameSet) All() iter.Seq[string] { return n.Match("*") }
+
+// Match yields the names that a run can have and that match a pattern of package
+// wildcard.
+func (n *NameSet) Match(pattern string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, f := range n.families {
+			if f.Lacks != "" {
+				continue
+			}
+			for name := range f.match(pattern) {
+				if !yield(name) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// match yields the names of a family that match a pattern.
+func (f *Family) match(pattern string) iter.Seq[string] {
+	prefix := wildcard.Prefix(pattern)
+	return func(yield func(string) bool) {
+		var walk func(parts []*Part, before string) bool
+		walk = func(parts []*Part, before string) bool {
+			for _, word := range parts[0].words {
+				name := before + word
+				if !strings.HasPrefix(name, prefix) && !strings.HasPrefix(prefix, name) {
+					continue
+				}
+				if len(parts) > 1 {
+					if !walk(parts[1:], name+".") {
+						return false
+					}
+				} else if wildcard.Match(pattern, name) && !yield(name) {
+					return false
+				}
+			}
+			return true
+		}
+		walk(f.Parts, "")
+	}
+}
+
+func isEmpty(names iter.Seq[string]) bool {
+	for range names {
+		return false
+	}
+	return true
+}
+
+// maxCompared is how many names Nearest compares at most, in each of its two attempts.
+const maxCompared = 100_000
+
+// Nearest returns the name that text is probably a misspelling of, "" if none is near.
+// It looks at names with the same or a similar first word first.
+func (n *NameSet) Nearest(text string) string {
+	first, _, dotted := strings.Cut(text, ".")
+	var firsts []string
+	for _, f := range n.families {
+		if f.Lacks == "" {
+			for _, word := range f.Parts[0].words {
+				head, _, _ := strings.Cut(word, ".")
+				firsts = append(firsts, head)
+			}
+		}
+	}
+	if head := spelling.Nearest(first, firsts); dotted && head != "" {
+		if near := spelling.Nearest(text, n.some(head+".*")); near != "" {
+			return near
+		}
+	}
+	return spelling.Nearest(text, n.some("*"))
+}
+
+// some returns the first names that match a pattern, up to maxCompared of them.
+func (n *NameSet) some(pattern string) []string {
+	var names []string
+	for name := range n.Match(pattern) {
+		if len(names) == maxCompared {
+			break
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// Reasons why runs lack metrics.
+const (
+	lacksTransfers = "it has no transfers"
+	lacksCSIG      = "it has no CSIG"
+	lacksRaw       = "it has no programs and no generators"
+	lacksPrograms  = "it has no programs"
+)
+
+// noTransfers, noCSIG and noRaw return why a plan's runs lack a metric that needs these,
+// "" if they have them.
+func noTransfers(p *plan.Plan) string { return unless(p.Transfers > 0, lacksTransfers) }
+func noCSIG(p *plan.Plan) string      { return unless(p.CSIG != nil, lacksCSIG) }
+func noRaw(p *plan.Plan) string       { return unless(len(p.Pairs) > 0, lacksRaw) }
+
+func unless(has bool, reason string) string {
+	if has {
+		return ""
+	}
+	return reason
+}
+
+// constantNames declares the metrics of p.Constants.
+func constantNames(s *Subjects) []Family {
+	var names []string
+	for _, c := range s.Plan.Constants {
+		names = append(names, c.Name)
+	}
+	return []Family{{Parts: []*Part{Words(names...)}}}
+}
+
+// counterNames declares the metrics of addNamed.
+func counterNames(s *Subjects) []Family {
+	var tags, programs []string
+	add := func(to *[]string, names []string) {
+		for _, name := range names {
+			if !slices.Contains(*to, name) {
+				*to = append(*to, name)
+			}
+		}
+	}
+	for i := range s.Plan.Nodes {
+		t, p := s.Plan.Nodes[i].Counters()
+		add(&tags, t)
+		add(&programs, p)
+	}
+	families := []Family{{Parts: []*Part{Words("tags"), Words(tags...)}}}
+	if len(programs) == 0 {
+		return append(families, Family{Parts: []*Part{Words("programs"), AnyWord()}, Lacks: lacksPrograms})
+	}
+	return append(families, Family{Parts: []*Part{Words("programs"), Words(programs...)}})
+}
