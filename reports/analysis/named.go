@@ -27,10 +27,6 @@ type NamedShare struct {
 // leastNamed is the share of the samples from which a port is listed.
 const leastNamed = 0.01
 
-// signalNames are the names of signal types in the order of their numbers, by which
-// the tables of schema 2 have them.
-var signalNames = []string{"abw", "abw-c", "delay", "nqd"}
-
 // sampled is what samples are counted by.
 type sampled struct {
 	group   int
@@ -64,9 +60,8 @@ func readNamed(f *runfolder.Folder, t *totals, groups []Group, group map[string]
 		if !ok || !known || !inWindow(m, r.StartUS) {
 			continue
 		}
-		signal := signalName(r)
-		add(sampled{at, signal, v, r.Locator}, r.Seed, r.Samples)
-		add(sampled{at, signal, v, ofAll}, r.Seed, r.Samples)
+		add(sampled{at, r.Type, v, r.Locator}, r.Seed, r.Samples)
+		add(sampled{at, r.Type, v, ofAll}, r.Seed, r.Samples)
 	}
 	all := []Named{}
 	for key, bySeed := range counts {
@@ -118,13 +113,6 @@ func (n *Named) most() (share float64) {
 		}
 	}
 	return share
-}
-
-func signalName(r runfolder.SignalRow) string {
-	if r.Type >= 0 && int(r.Type) < len(signalNames) {
-		return signalNames[r.Type]
-	}
-	return "unknown"
 }
 
 // portsByLocator returns the ports of each locator. It is nil without a table.

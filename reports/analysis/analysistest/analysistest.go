@@ -74,7 +74,7 @@ func (s *Experiment) manifest() runfolder.Manifest {
 		Name: "three-flow", Description: "Three flows share two links <of> a line of switches.", Version: "0.1.0", GoVersion: "go1.26",
 		Machine: runfolder.Machine{CPU: "Imaginary 9000", Cores: 2, Kernel: "Linux 6.12"}, Command: []string{"csiglab", "run", "three-flow"},
 		Runtime: "inproc", Clock: "virtual", Started: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC),
-		IntervalUS: Interval.Microseconds(), Measure: runfolder.Window{FromUS: 2000, ToUS: 14000},
+		Signals: []string{"abw", "abw-c", "delay", "nqd"}, IntervalUS: Interval.Microseconds(), Measure: runfolder.Window{FromUS: 2000, ToUS: 14000},
 	}
 	for i, name := range []string{"h0", "h1", "h2", "h3", "s0", "s1", "s2"} {
 		kind := runfolder.KindHost
@@ -170,7 +170,7 @@ func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 			if i >= early {
 				delay = 0.4
 			}
-			w := metrics.CCWindow{Flow: int32(f), Start: at, Acks: acks, Delay: units.Duration(float64(acks) * delay * noise(0.15) * float64(units.Microsecond)), Cwnd: 63000, BaseRTT: 12 * units.Microsecond}
+			w := metrics.CCWindow{Flow: int32(f), Start: at, Acks: acks, Delay: units.Duration(float64(acks) * delay * noise(0.15) * float64(units.Microsecond)), Cwnd: 63000 + int64(i/8%5)*1000 + (int64(seed)-2)*500, BaseRTT: 12 * units.Microsecond}
 			if i >= early {
 				w.Actions = []metrics.Count{{Name: "quick_adapt", Packets: acks}}
 			} else if f == 0 {
