@@ -61,15 +61,15 @@ func call[P, R any](ctx context.Context, t *testing.T, c cdp.Command[P, R], para
 	}
 }
 
-// keepShot writes a picture of the window into the folder CSIGLAB_SCREENSHOTS, if that
+// keepShot writes a picture of the page into the folder CSIGLAB_SCREENSHOTS, if that
 // is set.
-func keepShot(ctx context.Context, t *testing.T, name string) {
+func keepShot(ctx context.Context, t *testing.T, name string, take chromedp.Action[[]byte]) {
 	t.Helper()
 	folder := os.Getenv("CSIGLAB_SCREENSHOTS")
 	if folder == "" {
 		return
 	}
-	shot := do(ctx, t, chromedp.CaptureScreenshot())
+	shot := do(ctx, t, take)
 	if err := os.WriteFile(filepath.Join(folder, name), shot, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,6 @@ func TestBrowser(t *testing.T) {
 	call(ctx, t, network.Enable, network.EnableParams{})
 	call(ctx, t, log.Enable, cdp.Empty{})
 	call(ctx, t, runtime.Enable, cdp.Empty{})
-	shots := os.Getenv("CSIGLAB_SCREENSHOTS") // a folder to keep screenshots in
 	loads := 0
 	for _, c := range []struct {
 		name, media, scheme string
@@ -176,12 +175,7 @@ func TestBrowser(t *testing.T) {
 		background := do(ctx, t, chromedp.Evaluate[string](`getComputedStyle(document.body).backgroundColor`))
 		wide := do(ctx, t, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`))
 		loads++
-		if shots != "" {
-			shot := do(ctx, t, chromedp.FullScreenshot(100))
-			if err := os.WriteFile(filepath.Join(shots, c.name+".png"), shot, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+		keepShot(ctx, t, c.name+".png", chromedp.FullScreenshot(100))
 		if background != c.background {
 			t.Errorf("%s: background %s, want %s", c.name, background, c.background)
 		}

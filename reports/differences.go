@@ -106,7 +106,7 @@ func difference(r *analysis.Result, d *analysis.Difference) []string {
 		who = fmt.Sprintf("CSIG (%s against %s)", d.Variant, base)
 	}
 	if d.Same() {
-		return []string{sameness(r, d, who)}
+		return []string{sameness(r, d)}
 	}
 	var parts []string
 	for _, effect := range []analysis.Effect{analysis.Better, analysis.Worse} {
@@ -131,8 +131,8 @@ func difference(r *analysis.Result, d *analysis.Difference) []string {
 
 // sameness says that a variant makes no difference, what is compared, and by how much
 // it differs.
-func sameness(r *analysis.Result, d *analysis.Difference, who string) string {
-	name := capital(d.Variant)
+func sameness(r *analysis.Result, d *analysis.Difference) string {
+	name := "Variant " + d.Variant
 	if d.CSIG {
 		name = "CSIG"
 	}
@@ -140,11 +140,11 @@ func sameness(r *analysis.Result, d *analysis.Difference, who string) string {
 	for i := range d.Quantities {
 		texts = append(texts, arrow(r, &d.Quantities[i]))
 	}
-	noise := "they differ by less than their seeds do, or by less than 1 %"
+	noise := "less than their seeds do, or by less than 1\u00a0%"
 	if seeds(d) == 1 {
-		noise = "they differ by less than 1 %, or than counts do by chance"
+		noise = "less than 1\u00a0%, and counts by no more than chance"
 	}
-	return fmt.Sprintf("%s made no difference here: %s, %s.%s", name, strings.TrimSuffix(strings.TrimPrefix(who, "CSIG ("), ")"), noise+": "+strings.Join(texts, ", "), oneSeed(d))
+	return fmt.Sprintf("%s made no difference here. From %s to %s, figures differ by %s: %s.%s", name, r.Variants[0].Name, d.Variant, noise, list(texts), oneSeed(d))
 }
 
 // seeds returns the least number of seeds of a side.

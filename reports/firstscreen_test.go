@@ -69,7 +69,8 @@ func TestFirstScreen(t *testing.T) {
 					Media: "screen", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}}})
 				do(ctx, t, chromedp.EmulateViewport(s.width, s.height))
 				do(ctx, t, chromedp.Navigate(page))
-				keepShot(ctx, t, fmt.Sprintf("%s-%s.png", c.name, s.name))
+				keepShot(ctx, t, fmt.Sprintf("%s-%s.png", c.name, s.name), chromedp.CaptureScreenshot())
+				keepShot(ctx, t, fmt.Sprintf("%s-%s-whole.png", c.name, s.name), chromedp.FullScreenshot(100))
 				d := do(ctx, t, chromedp.Evaluate[firstScreen](inspectFirst))
 				t.Logf("%s: %+v", s.name, d)
 			}

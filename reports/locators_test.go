@@ -32,7 +32,9 @@ func TestSharedLocators(t *testing.T) {
 	own := &runfolder.LocatorTable{Scheme: "registry", Locators: []runfolder.Locator{{Locator: 1, Ports: []string{"s0-s1"}}, {Locator: 2, Ports: []string{"s1-s2"}}, {Locator: 3, Ports: []string{"s1-h1"}}}}
 	e := analysistest.ThreeFlow()
 	e.Samples = map[string]map[uint16]int64{"baseline": {3: 750, 9: 245, 0: 5}, "csig": {1: 5, 3: 5}, "csig-wide": {3: 5}}
-	r := build(t, e.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) { m.Variants[0].Locators, m.Variants[1].Locators = shared, own }))
+	r := build(t, e.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
+		m.Variants[0].Locators, m.Variants[1].Locators = shared, own
+	}))
 	want := [][]string{
 		{"0-3", "delay", "unknown port", "0 %", "0 %", "100 % (600)"}, // no table of locators
 		{"0-3", "delay", "one of 2 ports: s0-s1 and s1-s2", "75 % (90\u202f000)", "0 %", "0 %"},

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/reports/analysis"
@@ -31,30 +32,38 @@ func losses(r *analysis.Result) string {
 	var parts []string
 	for i := range r.Findings.Losses {
 		l := &r.Findings.Losses[i]
-		var dropped, trimmed []string
-		drops, trims := 0.0, 0.0
-		for _, v := range l.Variants {
-			in := ""
-			if len(r.Variants) > 1 {
-				in = " in " + v.Variant
-			}
-			drops, trims = drops+v.Dropped, trims+v.Trimmed
-			dropped, trimmed = append(dropped, number(v.Dropped)+in), append(trimmed, number(v.Trimmed)+in)
-		}
 		for _, of := range []struct {
-			sum   float64
 			verb  string
-			texts []string
-		}{{drops, "drops", dropped}, {trims, "trims", trimmed}} {
-			if of.sum > 0 {
-				parts = append(parts, fmt.Sprintf("%s %s %s", portName(&l.Place), of.verb, list(of.texts)))
+			count func(analysis.LossIn) float64
+		}{{"drops", func(v analysis.LossIn) float64 { return v.Dropped }}, {"trims", func(v analysis.LossIn) float64 { return v.Trimmed }}} {
+			var counts []float64
+			for _, v := range l.Variants {
+				counts = append(counts, of.count(v))
+			}
+			if slices.Max(counts) > 0 {
+				parts = append(parts, fmt.Sprintf("%s %s %s", portName(&l.Place), of.verb, inVariants(l.Variants, counts)))
 			}
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return "Packets lost: " + strings.Join(parts, "; ") + "."
+	return "Packets dropped or trimmed: " + strings.Join(parts, "; ") + "."
+}
+
+// inVariants prints the counts of variants.
+func inVariants(variants []analysis.LossIn, counts []float64) string {
+	if slices.Min(counts) == slices.Max(counts) {
+		if len(counts) == 1 {
+			return number(counts[0])
+		}
+		return number(counts[0]) + " in each variant"
+	}
+	var texts []string
+	for i, v := range variants {
+		texts = append(texts, number(counts[i])+" in "+v.Variant)
+	}
+	return list(texts)
 }
 
 // Notes returns the notes as sentences. A note that is not of every variant begins

@@ -52,7 +52,8 @@ func storyOfFlows(r *analysis.Result) string {
 	return fmt.Sprintf("%s in %s\u00a0%s on average and %s\u00a0%s at most", who, three(mean*unit.factor), unit.unit, three(longest*unit.factor), unit.unit)
 }
 
-// storyOfVariants says what the first variant that differs changes, or that none does.
+// storyOfVariants says what the first variant that differs changes, or that none
+// does.
 func storyOfVariants(r *analysis.Result) string {
 	base := r.Variants[0].Name
 	at := slices.IndexFunc(r.Findings.Differences, func(d analysis.Difference) bool { return !d.Same() })
@@ -61,7 +62,10 @@ func storyOfVariants(r *analysis.Result) string {
 		for _, d := range r.Findings.Differences {
 			names = append(names, d.Variant)
 		}
-		who := capital(list(names))
+		who := "Variant " + names[0]
+		if len(names) > 1 {
+			who = "Variants " + list(names)
+		}
 		if !slices.ContainsFunc(r.Findings.Differences, func(d analysis.Difference) bool { return !d.CSIG }) {
 			who = "CSIG (" + list(names) + ")"
 		}

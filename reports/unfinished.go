@@ -28,15 +28,13 @@ func Unfinished(r *analysis.Result) []string {
 // unfinished says how many flows of a variant did not complete, in which seeds, and
 // which are the least done.
 func unfinished(r *analysis.Result, variant string, all []analysis.Progress) string {
-	low, high, end, cut := math.MaxInt, 0, all[0].EndUS, true
+	low, high, end, cut := math.MaxInt, 0, 0.0, true
 	var seeds []uint64
 	for i := range all {
 		low, high = min(low, all[i].Open()), max(high, all[i].Open())
 		seeds = append(seeds, all[i].Seed)
 		cut = cut && all[i].CutOff
-		if all[i].EndUS != end {
-			end = 0
-		}
+		end = max(end, all[i].EndUS)
 	}
 	text := number(float64(high))
 	if low < high {
@@ -44,10 +42,10 @@ func unfinished(r *analysis.Result, variant string, all []analysis.Progress) str
 	}
 	text += fmt.Sprintf(" of %s did not complete", plural(all[0].Flows, "flow"))
 	if cut {
-		text += " before the end of the run cut them off"
+		text += ": `end` came first"
 		if end > 0 {
 			unit := scaleFor(end, scalesOfDelays)
-			text += fmt.Sprintf(", at %s\u00a0%s", three(end*unit.factor), unit.unit)
+			text += fmt.Sprintf(", at about %s\u00a0%s", three(end*unit.factor), unit.unit)
 		}
 	}
 	var where []string

@@ -3,6 +3,7 @@ package analysis
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -144,7 +145,8 @@ func (c *compared) differences() []Difference {
 				add(name, "packets", false, a, b)
 			}
 		}
-		if len(d.Quantities) == 0 {
+		// Counts alone do not say how flows fare.
+		if !slices.ContainsFunc(d.Quantities, func(q Quantity) bool { return q.Name == SlowestRate || strings.HasPrefix(q.Name, "fct_us.") }) {
 			continue
 		}
 		d.Flows = c.changes(i + 1)
