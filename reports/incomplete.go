@@ -10,16 +10,21 @@ import (
 // mostSeeds is how many missing seeds of a variant are listed.
 const mostSeeds = 8
 
-// addIncomplete says in the banner what an incomplete folder lacks.
-func (b *banner) addIncomplete(v *analysis.Verdict) {
+// addIncomplete says in the banner what an incomplete folder lacks. open: flows of its
+// runs are unfinished.
+func (b *banner) addIncomplete(v *analysis.Verdict, open bool) {
 	i := v.Incomplete
 	if i == nil {
 		return
 	}
-	b.State = stateBad
-	b.Headline = fmt.Sprintf("Incomplete: %s", finished(i))
+	b.State = stateWarn
+	b.Headline = "Incomplete: " + finished(i)
 	if !v.Valid {
+		b.State = stateBad
 		b.Headline += ", of which some are not valid"
+	}
+	if open {
+		b.Headline += "; flows are unfinished"
 	}
 	first := i.Reason + "."
 	if text := missing(i); text != "" {
