@@ -18,8 +18,8 @@ func TestIncompleteFolder(t *testing.T) {
 		invalid  []string
 		headline string
 	}{
-		{"valid runs", nil, "Incomplete: 2 of 13 runs have finished"},
-		{"an invalid run", []string{"a frame is missing"}, "Incomplete: 2 of 13 runs have finished, of which some are not valid"},
+		{"valid runs", nil, "Incomplete: 2 of 13 runs have finished; flows are unfinished"},
+		{"an invalid run", []string{"a frame is missing"}, "Incomplete: 2 of 13 runs have finished, of which some are not valid; flows are unfinished"},
 	} {
 		m := runfolder.Manifest{
 			Name: "cut", IntervalUS: 100, Variants: []runfolder.Variant{{Name: "base"}, {Name: "alt"}, {Name: "many"}},
