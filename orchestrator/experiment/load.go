@@ -14,6 +14,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/orchestrator/expression"
 )
 
 //go:embed library/*.yaml
@@ -46,6 +47,10 @@ type Options struct {
 	Reserved []string // names of variables that are not the experiment's
 	Seeds    int      // use only the first so many seeds; 0 is all
 	Tables   Tables
+	// Names returns the names of metrics of each variant of a set. It is called when
+	// nothing but expressions is wrong, so that their errors are found together. nil:
+	// metrics are checked later.
+	Names func(*Set) ([]expression.Names, error)
 }
 
 // Override is a value for a path.
@@ -362,9 +367,11 @@ func resolve(source string, base *tree, declared []declaredVariant, opts Options
 	if total := values * len(declared); total > maxValues {
 		return nil, &Error{File: source, Msg: fmt.Sprintf("%d variants of %d values each are too many; the most is %d values in all", len(declared), values, maxValues)}
 	}
-	compiled := map[compiledKey]*exprError{}
-	whole, node, errs := decodeTree(base, declared, opts, compiled)
+	compiled := map[compiledKey][]*expression.Error{}
+	whole, node, errs, expressions := decodeTree(base, declared, opts, compiled)
 	if len(errs) > 0 {
+		errs = append(errs, expressions...)
+		sortErrors(errs)
 		return nil, errs
 	}
 	set := &Set{Source: source, Base: whole}
@@ -381,7 +388,7 @@ func resolve(source string, base *tree, declared []declaredVariant, opts Options
 				return nil, err
 			}
 		}
-		resolved, node, more := decodeTree(t, declared, opts, compiled)
+		resolved, node, more, _ := decodeTree(t, declared, opts, compiled)
 		for _, e := range more {
 			if !listed[*e] {
 				listed[*e] = true
@@ -391,6 +398,8 @@ func resolve(source string, base *tree, declared []declaredVariant, opts Options
 		set.Variants = append(set.Variants, Resolved{v.name, resolved, node})
 	}
 	if len(errs) > 0 {
+		errs = append(errs, expressions...)
+		sortErrors(errs)
 		return nil, errs
 	}
 	text := encode(reflect.ValueOf(whole).Elem(), "")
@@ -401,10 +410,15 @@ func resolve(source string, base *tree, declared []declaredVariant, opts Options
 		}
 		whole.Variants = append(whole.Variants, Variant{v.Name, own})
 	}
+	if len(expressions) > 0 {
+		return nil, set.unnamed(expressions, opts)
+	}
 	return set, nil
 }
 
-func decodeTree(t *tree, declared []declaredVariant, opts Options, compiled map[compiledKey]*exprError) (*Experiment, map[string]*tree, Errors) {
+// decodeTree returns an experiment, what was given by path, and what is wrong: apart,
+// what is wrong with expressions, which all variants share.
+func decodeTree(t *tree, declared []declaredVariant, opts Options, compiled map[compiledKey][]*expression.Error) (*Experiment, map[string]*tree, Errors, Errors) {
 	d := &decoder{tables: opts.Tables, node: map[string]*tree{}, compiled: compiled}
 	e := defaults()
 	d.decode(t, reflect.ValueOf(e).Elem(), "")
@@ -413,11 +427,17 @@ func decodeTree(t *tree, declared []declaredVariant, opts Options, compiled map[
 		d.check(e, declared)
 		d.cutSeeds(e, opts.Seeds)
 	}
-	slices.SortStableFunc(d.errs, func(a, b *Error) int {
+	sortErrors(d.errs)
+	sortErrors(d.expressions)
+	return e, d.node, d.errs, d.expressions
+}
+
+// sortErrors sorts errors by line; those of one line keep their order.
+func sortErrors(errs Errors) {
+	slices.SortStableFunc(errs, func(a, b *Error) int {
 		if a.File != b.File || a.Line == b.Line {
 			return 0
 		}
 		return a.Line - b.Line
 	})
-	return e, d.node, d.errs
 }
