@@ -61,7 +61,7 @@ func (f *fakeLab) lab() lab {
 			for _, p := range f.progress {
 				opts.Progress(p)
 			}
-			return &campaign.Result{Folder: "runs/x", Summary: &f.summary}, f.err
+			return &campaign.Result{Folder: "runs/x", Set: set, Summary: &f.summary, Kept: 1, Runs: 10}, f.err
 		},
 		validate: func(set *experiment.Set) (*predict.Validation, error) {
 			f.set = set
@@ -165,7 +165,17 @@ func TestWrongUse(t *testing.T) {
 		{args: "run three-flow --parallel 0", want: "--parallel 0: want at least 1"},
 		{args: "run /", want: "/: a directory; name a file in it"},
 		{args: "run three-flow --seeds 0", want: "--seeds 0: want at least 1"},
-		{args: "run three-flow --seeds 6", want: "--seeds 6: the experiment has 5; want 1 to 5"},
+		{args: "run three-flow --seeds 10001", want: "--seeds 10001: want 1 to 10000"},
+		{args: "run three-flow --seeds 2 --seed 7", want: "--seed 7 and --seeds 2 exclude each other; --set 'seeds=[7]' --seeds 2 begins there"},
+		{args: "run three-flow --seed -1", want: "invalid argument \"-1\" for \"--seed\" flag: want a whole number from 0"},
+		{args: "run three-flow --seed 7 --set seeds=[1]", want: "--seed 7 and --set seeds=[1] give the same value; want one of them"},
+		{args: "run three-flow --runtime netns --set runtime=inproc", want: "--runtime netns and --set runtime=inproc give the same value; want one of them"},
+		{args: "run three-flow --variant csgi", want: "--variant \"csgi\": unknown variant \"csgi\"; known: baseline csig csig-wide (did you mean \"csig\"?)"},
+		{args: "validate three-flow --variant csig --variant csig", want: "--variant \"csig\": the variant is given twice"},
+		{args: "validate --topology FILE --variant run", file: topo, want: "--variant goes with an experiment"},
+		{args: "validate --topology FILE --seed 2", file: topo, want: "--seed goes with an experiment"},
+		{args: "run three-flow --set links.mtu --set hosts.cc", want: "--set links.mtu: want path=value, such as hosts.cc.csig=none\n--set hosts.cc: want path=value"},
+		{args: "up three-flow --seed 1 --set seeds=[2]", want: "--seed 1 and --set seeds=[2] give the same value; want one of them"},
 		{args: "run three-flow --seeds two", want: `invalid argument "two" for "--seeds" flag: want a whole number; see csiglab run --help`},
 		{args: "run three-flow --set hosts.cc.csgi=none", want: `--set hosts.cc.csgi=none: hosts.cc.csgi: nscc has no such parameter (did you mean "csig"?)`},
 		{args: "run three-flow --set links.mtu", want: "--set links.mtu: want path=value"},
@@ -236,7 +246,7 @@ func TestWrongUse(t *testing.T) {
 		{args: "up three-flow --clock lockstep", want: "--clock lockstep: a lab runs in real time, under clock wall"},
 		{args: "up three-flow --runtime inproc", want: "--runtime inproc: a lab has real nodes; want netns or containerlab"},
 		{args: "up three-flow --runtime netsn", want: `unknown value "netsn"; known: inproc netns containerlab (did you mean "netns"?)`},
-		{args: "up three-flow --seeds 2", want: "--seeds 2: a lab is one run, with the first seed"},
+		{args: "up three-flow --seeds 2", want: "--seeds 2: a lab is one run, with the first seed; --seed chooses another"},
 		{args: "up three-flow --variant csgi", want: `--variant "csgi": three-flow has no such variant (did you mean "csig"?); known: baseline csig csig-wide`},
 		{args: "up three-flow --dilation=-1", want: "--dilation -1: want N at least 1, or auto"},
 		{args: "up three-flow --processes many", want: `--processes "many": want one of node, one`},
@@ -344,7 +354,7 @@ func TestExitCodes(t *testing.T) {
 		{"an expectation failed", failed, nil, 1, "FAILED  a.b > 1  is 0.5"},
 		{"configuration", valid, fmt.Errorf("%w: no such queue", failure.ErrConfiguration), 2, "csiglab: configuration: no such queue"},
 		{"invalid", invalid, nil, 3, "  a frame is missing on link tor0-agg0"},
-		{"infrastructure", valid, errors.New("node agg0 died"), 3, "node agg0 died\nthe run is incomplete; what it left is in runs/x"},
+		{"infrastructure", valid, errors.New("node agg0 died"), 3, "node agg0 died\nthe run is incomplete: 1 of 10 runs has finished and is kept in runs/x; csiglab run --resume runs/x does the rest"},
 	} {
 		f := &fakeLab{summary: c.summary, err: c.err}
 		code, stdout, stderr := csiglab(f, nil, "run", "three-flow")
@@ -361,7 +371,7 @@ func TestInterrupted(t *testing.T) {
 		cancel()
 		return &campaign.Result{Folder: "runs/x", Notes: []string{"prio is not used"}}, fmt.Errorf("variant a: %w", context.Cause(ctx))
 	}
-	const want = "note: prio is not used\ncsiglab: interrupted\nthe run is incomplete; what it left is in runs/x\n"
+	const want = "note: prio is not used\ncsiglab: interrupted\nthe run is incomplete: no run has finished; what it left is in runs/x; csiglab run --resume runs/x does the rest\n"
 	var out, errs bytes.Buffer
 	if code := execute(ctx, l, []string{"run", "three-flow"}, nil, &out, &errs); code != exitInfrastructure || errs.String() != want {
 		t.Errorf("exit %d, %q; want %d, %q", code, errs.String(), exitInfrastructure, want)

@@ -12,17 +12,25 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
+// algorithms stands for the sections of all algorithms.
+const algorithms = "algorithms"
+
 func (a *app) list() *cobra.Command {
-	sections := experiment.Catalogue(experiment.StandardTables())
+	sections := append([]experiment.Section{experiment.Library()}, experiment.Catalogue(experiment.StandardTables())...)
 	var names []string
 	for _, s := range sections {
 		names = append(names, s.Name)
+		if s.Name == experiment.Library().Name {
+			names = append(names, algorithms)
+		}
 	}
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:       "list [" + strings.Join(names, "|") + "]",
-		Short:     "List the algorithms, topologies and workloads that an experiment may use, with their keys",
-		Example:   "  csiglab list topologies\n  csiglab list cc --json",
+		Use:   "list [" + strings.Join(names, "|") + "]",
+		Short: "List the built-in experiments, and what an experiment may use: algorithms, topologies and workloads",
+		Long: "List the experiments that are built in, and the algorithms, topologies and workloads that an experiment\n" +
+			"may use, with their keys. algorithms stands for congestion control (cc), load balancing (lb) and marking (aqm).",
+		Example:   "  csiglab list experiments\n  csiglab list topologies\n  csiglab list cc --json",
 		Args:      atMostOne("a table"),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -30,8 +38,8 @@ func (a *app) list() *cobra.Command {
 			if len(args) > 0 {
 				chosen = nil
 				for _, s := range sections {
-					if s.Name == args[0] {
-						chosen = []experiment.Section{s}
+					if s.Name == args[0] || args[0] == algorithms && s.Default != "" {
+						chosen = append(chosen, s)
 					}
 				}
 				if chosen == nil {
@@ -60,9 +68,18 @@ func listText(sections []experiment.Section) string {
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		if s.Default != "" {
+		switch {
+		case s.Path == "":
+			fmt.Fprintf(&text, "%s: built in; csiglab run NAME\n\n", s.Name)
+			t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+			for _, e := range s.Entries {
+				fmt.Fprintf(t, "  %s\t%s\n", e.Name, e.Doc)
+			}
+			t.Flush() //nolint:errcheck // a buffer takes everything
+			continue
+		case s.Default != "":
 			fmt.Fprintf(&text, "%s: values of %s, by default %s\n", s.Name, s.Path, s.Default)
-		} else {
+		default:
 			fmt.Fprintf(&text, "%s: keys of %s, of which it has one\n", s.Name, s.Path)
 		}
 		for _, e := range s.Entries {

@@ -14,7 +14,9 @@ func TestList(t *testing.T) {
 		args []string
 		want []string // in this order
 	}{
-		{[]string{"list"}, []string{"cc: values of hosts.cc, by default nscc\n", "    gamma ", "lb: values of hosts.lb, by default mixed\n", "  oblivious: ", "topologies: keys of topology, of which it has one\n", "  leaf_spine: ", "workloads: ", "  incast: "}},
+		{[]string{"list"}, []string{"experiments: built in; csiglab run NAME\n", "  three-flow    A flow that crosses two bottlenecks", "cc: values of hosts.cc, by default nscc\n", "    gamma ", "lb: values of hosts.lb, by default mixed\n", "  oblivious: ", "topologies: keys of topology, of which it has one\n", "  leaf_spine: ", "workloads: ", "  incast: "}},
+		{[]string{"list", "experiments"}, []string{"  all-to-all  ", "  incast  ", "  one  "}},
+		{[]string{"list", "algorithms"}, []string{"cc: ", "  nscc: ", "lb: ", "  mixed: ", "aqm: ", "  linear: "}},
 		{[]string{"list", "topologies"}, []string{"topologies: ", "    tiers[].rate ", "required  1Mbps to 100Tbps ", "  dragonfly: ", "    groups ", "auto      2 to 1048576 or auto "}},
 		{[]string{"list", "workloads"}, []string{"  file: ", "    (value)  file ", "  transfers: ", "    [].size ", "1B to 1000TB", "    seed  number  1         0 or more"}},
 	} {
@@ -37,7 +39,7 @@ func TestListJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || stderr != "" {
 		t.Fatalf("exit %d, %s, %v", code, stderr, err)
 	}
-	sections := experiment.Catalogue(experiment.StandardTables())
+	sections := append(experiment.Catalogue(experiment.StandardTables()), experiment.Library())
 	if len(got) != len(sections) {
 		t.Errorf("%d tables, want %d", len(got), len(sections))
 	}

@@ -20,12 +20,17 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	if err := r.check(cmd, set); err != nil {
 		return err
 	}
+	return a.show(r, func() (*campaign.Result, error) { return a.lab.run(cmd.Context(), set, r.options) })
+}
+
+// show calls run, which takes the options of r, and prints the results.
+func (a *app) show(r *runFlags, run func() (*campaign.Result, error)) error {
 	r.options.Version = buildVersion()
 	r.options.Command = append([]string{"csiglab"}, a.args...)
 	bar := newProgress(a.stderr)
 	r.options.Progress = bar.update
 	r.options.Announce = a.say
-	result, err := a.lab.run(cmd.Context(), set, r.options)
+	result, err := run()
 	bar.close()
 	if result != nil {
 		a.notes(result.Notes)
@@ -41,7 +46,7 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 		err = a.printJSON(result.Summary)
 	} else {
 		var text strings.Builder
-		writeVerdict(&text, set, numbers, result.Folder, report)
+		writeVerdict(&text, result.Set, numbers, result.Folder, report)
 		err = a.print(text.String())
 	}
 	if err != nil {
@@ -67,9 +72,22 @@ func runError(err error, result *campaign.Result) error {
 		err = shortage(err)
 	}
 	if result != nil && result.Folder != "" {
-		err = fmt.Errorf("%w\nthe run is incomplete; what it left is in %s", err, result.Folder)
+		err = fmt.Errorf("%w\nthe run is incomplete: %s in %s; csiglab run --resume %s does the rest", err, kept(result), result.Folder, result.Folder)
 	}
 	return &exitError{code, err}
+}
+
+// kept says what of a run that did not end well is in its folder.
+func kept(r *campaign.Result) string {
+	switch {
+	case r.Kept == 0:
+		return "no run has finished; what it left is"
+	case r.Kept == 1 && r.Runs == 1:
+		return "its run has finished and is kept"
+	case r.Kept == 1:
+		return fmt.Sprintf("1 of %d runs has finished and is kept", r.Runs)
+	}
+	return fmt.Sprintf("%d of %d runs have finished and are kept", r.Kept, r.Runs)
 }
 
 // outcome turns a summary into the command's end.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -33,9 +34,12 @@ func writeReport(folder string) (file string, numbers *analysis.Result, err erro
 	return file, numbers, nil
 }
 
-// analyse returns the numbers of a run's folder.
+// analyse returns the numbers of a run's folder, which may be incomplete.
 func analyse(folder string) (*analysis.Result, error) {
-	f, err := runfolder.Open(folder)
+	f, err := runfolder.OpenKept(folder)
+	if errors.Is(err, runfolder.ErrIncomplete) && runfolder.Salvage(folder) == nil {
+		f, err = runfolder.OpenKept(folder) // of a csiglab that was killed
+	}
 	if err != nil {
 		return nil, err
 	}

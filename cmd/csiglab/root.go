@@ -58,10 +58,14 @@ func (a *app) root() *cobra.Command {
 			"switches and hosts, in virtual time or with real frames, and reports the results.\n\n" +
 			"Exit codes: 0 all expectations held, 1 an expectation failed, 2 usage or configuration,\n" +
 			"3 the run is invalid or the infrastructure failed.",
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		Args:              cobra.ArbitraryArgs,
+		Example: "  csiglab demo                # a first experiment\n" +
+			"  csiglab init mine           # writes mine.yaml, an experiment with comments\n" +
+			"  csiglab run mine.yaml\n" +
+			"  source <(csiglab completion bash)",
+		Version:       buildVersion(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -74,6 +78,7 @@ func (a *app) root() *cobra.Command {
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.fromEnvironment(cmd) },
 	}
+	root.SetVersionTemplate(versionText())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
@@ -87,7 +92,7 @@ func (a *app) root() *cobra.Command {
 		}
 		return usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
-	root.AddCommand(a.demo(), a.run(), a.report(), a.validate(), a.graph(), a.topo(), a.list(), a.doctor(), a.probe(), a.capture(), a.dissector(), a.version())
+	root.AddCommand(a.demo(), a.init(), a.run(), a.report(), a.validate(), a.graph(), a.topo(), a.list(), a.doctor(), a.probe(), a.capture(), a.dissector(), a.version())
 	if a.lab.list != nil {
 		root.AddCommand(a.up(), a.hold(), a.down(), a.ps(), a.inspect(), a.exec(), a.clean())
 	}
@@ -97,7 +102,7 @@ func (a *app) root() *cobra.Command {
 // wrongValue names the values that a flag accepts, in place of the function that
 // failed to parse one.
 func wrongValue(err *pflag.InvalidValueError) error {
-	want, ok := map[string]string{"int": "a whole number", "bool": "true or false"}[err.GetFlag().Value.Type()]
+	want, ok := map[string]string{"int": "a whole number", "uint64": "a whole number from 0", "bool": "true or false"}[err.GetFlag().Value.Type()]
 	if !ok {
 		return err
 	}

@@ -32,17 +32,24 @@ func (r *runFlags) processFlags(cmd *cobra.Command) {
 
 func (a *app) run() *cobra.Command {
 	var r runFlags
+	var folder string
 	cmd := &cobra.Command{
 		Use:   "run [EXPERIMENT]",
 		Short: "Run an experiment: a file, or the name of one that is built in",
 		Long: "Run an experiment: a file, or the name of one that is built in.\n" +
-			"Without one, --topology and --workload give the files of a run with the reference simulator's defaults.",
+			"Without one, --topology and --workload give the files of a run with the reference simulator's defaults.\n" +
+			"With --resume, do what a run that was interrupted has left.",
 		Example: "  csiglab run three-flow\n" +
 			"  csiglab run three-flow --runtime netns --clock lockstep --seeds 1 --check-parity\n" +
-			"  csiglab run --topology x.topo --workload y.cm --csig max-delay --set links.trim=false",
+			"  csiglab run three-flow --variant csig --seed 7\n" +
+			"  csiglab run --topology x.topo --workload y.cm --csig max-delay --set links.trim=false\n" +
+			"  csiglab run --resume runs/three-flow-20260501-100000-00000",
 		Args:              atMostOne("an experiment"),
 		ValidArgsFunction: completeExperiments,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("resume") {
+				return a.resume(cmd, folder, &r, args)
+			}
 			set, err := r.load(a, cmd, args)
 			if err != nil {
 				return err
@@ -52,9 +59,11 @@ func (a *app) run() *cobra.Command {
 	}
 	r.selection.flags(cmd)
 	r.moreFlags(cmd)
+	r.variantFlag(cmd)
 	r.flags(cmd)
 	r.processFlags(cmd)
 	f := cmd.Flags()
+	f.StringVar(&folder, "resume", "", "do the runs that `RUN` lacks, the folder of a run that was interrupted, failed or was killed")
 	f.BoolVar(&r.options.CheckParity, "check-parity", false, "run in virtual time too and compare the traces")
 	f.StringArrayVar(&r.options.Inject, "inject", nil, "lose or damage a frame, for tests: `drop=LINK:N` or flip=LINK:N (real frames)")
 	return cmd
@@ -87,6 +96,10 @@ func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
 	if r.options.CheckParity && set.Base.Clock == runtimes.Wall {
 		return usage("--check-parity: clock %s does not claim the trace of a virtual run; use --clock %s", runtimes.Wall, runtimes.Lockstep)
 	}
+	return r.checkParallel(cmd)
+}
+
+func (r *runFlags) checkParallel(cmd *cobra.Command) error {
 	if r.options.Parallel < 0 || r.options.Parallel == 0 && cmd.Flags().Changed("parallel") {
 		return usage("--parallel %d: want at least 1", r.options.Parallel)
 	}

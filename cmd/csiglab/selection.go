@@ -28,6 +28,7 @@ type selection struct {
 	seeds                     int
 	capture                   []string
 	set                       []string
+	variants                  []string
 }
 
 func (s *selection) flags(cmd *cobra.Command) {
@@ -42,14 +43,25 @@ func (s *selection) moreFlags(cmd *cobra.Command) {
 	f.StringVar(&s.lb, "lb", "", "load balancing, with --topology (default mixed)")
 	f.StringVar(&s.csig, "csig", "", "signal for the congestion control, with --topology: none or max-delay")
 	f.StringVar(&s.format, "format", "", "CSIG tag, with --topology: compact or wide (default compact if --csig asks for a signal)")
-	f.Uint64Var(&s.seed, "seed", 1, "seed, with --topology")
+	s.seedFlags(cmd)
 	f.StringVar(&s.startUnit, "start-unit", "", "unit of the start times in --workload: "+lines.Alternatives(htsim.StartUnits()))
 	f.StringVar(&s.runtime, "runtime", "", "where the nodes run, and with which clock: "+runtimes.Summary())
 	f.StringVar(&s.clock, "clock", "", lines.Alternatives(runtimes.Clocks()))
 	f.StringVar(&s.dilation, "dilation", "", "wall seconds per model second, `N` or auto (clock wall)")
-	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
 	f.StringArrayVar(&s.capture, "capture", nil, "write the packets of `LINK`, such as tor0-agg0, to pcapng files in the run's folder (repeatable)")
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (repeatable)")
+}
+
+// seedFlags are the flags that choose seeds.
+func (s *selection) seedFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.Uint64Var(&s.seed, "seed", 1, "use this `SEED` alone")
+	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment; if it has fewer, also the numbers after its greatest one")
+}
+
+// variantFlag is the flag that leaves variants out.
+func (s *selection) variantFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&s.variants, "variant", nil, "use the variant `NAME` alone (repeatable); what is expected of others is skipped")
 }
 
 // fromFiles reports whether files of the reference simulator replace the experiment.
@@ -67,17 +79,21 @@ func (s *selection) load(a *app, cmd *cobra.Command, args []string) (*experiment
 }
 
 func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experiment.Set, error) {
-	if cmd.Flags().Changed("seeds") && s.seeds < 1 {
+	switch {
+	case cmd.Flags().Changed("seeds") && s.seeds < 1:
 		return nil, usage("--seeds %d: want at least 1", s.seeds)
+	case cmd.Flags().Changed("seeds") && cmd.Flags().Changed("seed"):
+		return nil, usage("--seed %d and --seeds %d exclude each other; --set 'seeds=[%d]' --seeds %d begins there", s.seed, s.seeds, s.seed, s.seeds)
 	}
 	opts := experiment.Options{
-		Env: a.env, Reserved: reserved(), Seeds: s.seeds, Tables: experiment.StandardTables(), Names: measure.NamesOfSet,
+		Env: a.env, Reserved: reserved(), Seeds: s.seeds, Variants: s.variants, Tables: experiment.StandardTables(),
+		Names: measure.NamesOfSet,
 	}
 	if s.fromFiles() {
 		if err := s.checkFiles(cmd, args); err != nil {
 			return nil, err
 		}
-		opts.Override = s.fileOverrides(cmd)
+		opts.Override = s.fileOverrides()
 	} else {
 		if len(args) == 0 {
 			return nil, usage("name an experiment, or give --topology and --workload; embedded: %s", strings.Join(experiment.Names(), " "))
@@ -86,7 +102,7 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 		case ".topo", ".cm", ".tm":
 			return nil, usage("%s: not an experiment; topologies and matrices go with --topology FILE --workload FILE", args[0])
 		}
-		for _, flag := range []string{"cc", "lb", "csig", "format", "seed", "start-unit"} {
+		for _, flag := range []string{"cc", "lb", "csig", "format", "start-unit"} {
 			if cmd.Flags().Changed(flag) {
 				return nil, usage("--%s goes with --topology; change an experiment with --set, such as --set hosts.cc=nscc", flag)
 			}
@@ -114,9 +130,18 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 		}
 		put("capture", "["+strings.Join(quoted, ", ")+"]", "--capture "+strings.Join(s.capture, " --capture "))
 	}
+	if cmd.Flags().Changed("seed") {
+		put("seeds", fmt.Sprintf("[%d]", s.seed), fmt.Sprintf("--seed %d", s.seed))
+	}
 	more, err := overrides(s.set)
 	if err != nil {
 		return nil, err
+	}
+	for _, o := range more { // flags have no order, so neither of the two would win
+		i := slices.IndexFunc(opts.Override, func(flag experiment.Override) bool { return flag.Path == o.Path })
+		if i >= 0 {
+			return nil, usage("%s and %s give the same value; want one of them", opts.Override[i].Origin, o.Origin)
+		}
 	}
 	opts.Override = append(opts.Override, more...)
 	if s.fromFiles() {
@@ -127,12 +152,14 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 
 // overrides parses the values of --set.
 func overrides(set []string) (list []experiment.Override, err error) {
+	var wrong []error
 	for _, text := range set {
 		o, err := experiment.ParseSet("--set", text)
-		if err != nil {
-			return nil, &exitError{exitUsage, err}
-		}
+		wrong = append(wrong, err)
 		list = append(list, o)
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, &exitError{exitUsage, err}
 	}
 	return list, nil
 }
@@ -145,15 +172,13 @@ func (s *selection) checkFiles(cmd *cobra.Command, args []string) error {
 		return usage("--workload %s: needs --topology", s.workload)
 	case s.workload == "":
 		return usage("--topology %s: needs --workload", s.topology)
-	case cmd.Flags().Changed("seeds"):
-		return usage("--seeds %d: there is one seed without an experiment; choose it with --seed", s.seeds)
 	}
 	return nil
 }
 
 // fileOverrides returns the values of an experiment that consists of a topology and a
 // matrix. All other values are the defaults, which are those of the reference simulator.
-func (s *selection) fileOverrides(cmd *cobra.Command) []experiment.Override {
+func (s *selection) fileOverrides() []experiment.Override {
 	format := s.format
 	origin := "--format " + s.format
 	if format == "" && s.csig != "" && s.csig != "none" {
@@ -172,9 +197,6 @@ func (s *selection) fileOverrides(cmd *cobra.Command) []experiment.Override {
 		if o.value != "" {
 			list = append(list, experiment.Override{Path: o.path, Value: fmt.Sprintf("%q", o.value), Origin: o.origin})
 		}
-	}
-	if cmd.Flags().Changed("seed") {
-		list = append(list, experiment.Override{Path: "seeds", Value: fmt.Sprintf("[%d]", s.seed), Origin: fmt.Sprintf("--seed %d", s.seed)})
 	}
 	return list
 }

@@ -41,7 +41,7 @@ func (a *app) up() *cobra.Command {
 		Use:   "up [EXPERIMENT]",
 		Short: "Start a lab: an experiment in real time that runs until csiglab down",
 		Long: "Start a lab: an experiment in real time that runs until csiglab down, even after its traffic has ended.\n" +
-			"It is one run: of one variant, with the first seed. The experiment's expectations are left out.",
+			"It is one run: of one variant, with the first seed or --seed. The experiment's expectations are left out.",
 		Example: "  csiglab up three-flow --variant csig\n" +
 			"  csiglab exec three-flow h0 -- ip address\n" +
 			"  csiglab down three-flow",
@@ -84,7 +84,7 @@ func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.
 	case l.runtime == runtimes.Inproc:
 		return nil, usage("--runtime %s: a lab has real nodes; want %s", l.runtime, lines.Alternatives(runtimes.Of(runtimes.Wall)))
 	case cmd.Flags().Changed("seeds") && l.seeds != 1:
-		return nil, usage("--seeds %d: a lab is one run, with the first seed", l.seeds)
+		return nil, usage("--seeds %d: a lab is one run, with the first seed; --seed chooses another", l.seeds)
 	}
 	l.clock = runtimes.Wall
 	set, err := l.selection.load(a, cmd, args)

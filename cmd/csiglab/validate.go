@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -156,7 +157,7 @@ func (a *app) validate() *cobra.Command {
 				debug.SetMemoryLimit(softMemory)
 			}
 			if s.fromFiles() && len(args) == 0 {
-				for _, flag := range []string{"set", "seeds", "runtime", "clock"} {
+				for _, flag := range []string{"set", "seed", "seeds", "variant", "runtime", "clock"} {
 					if cmd.Flags().Changed(flag) {
 						return usage("--%s goes with an experiment; --topology and --workload are checked as they are", flag)
 					}
@@ -182,6 +183,7 @@ func (a *app) validate() *cobra.Command {
 			case err != nil:
 				return runError(err, nil)
 			}
+			f.Notes = slices.Concat(set.Notes, f.Notes)
 			a.notes(f.Notes)
 			c := experimentCheck{
 				Name: set.Base.Name, Seeds: len(set.Base.Seeds), Hosts: f.Hosts, Switches: f.Switches, Links: f.Links,
@@ -214,7 +216,8 @@ func (a *app) validate() *cobra.Command {
 	f.StringVar(&s.startUnit, "start-unit", "auto", "unit of the start times in --workload: "+lines.Alternatives(htsim.StartUnits()))
 	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run, and with which clock: "+runtimes.Summary())
 	f.StringVar(&s.clock, "clock", "", lines.Alternatives(runtimes.Clocks()))
-	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment")
+	s.seedFlags(cmd)
+	s.variantFlag(cmd)
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (repeatable)")
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	return cmd

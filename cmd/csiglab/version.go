@@ -42,7 +42,12 @@ func (a *app) version() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.print(fmt.Sprintf("csiglab %s, %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
+			return a.print(versionText())
 		},
 	}
+}
+
+// versionText is what csiglab version and csiglab --version print.
+func versionText() string {
+	return fmt.Sprintf("csiglab %s, %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

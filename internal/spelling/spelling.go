@@ -15,10 +15,16 @@ const maxText = 256
 // is near, which is two edits or a third of the text, whichever is more, and
 // fewer than would replace the whole name.
 func Nearest(text string, names []string) string {
+	return Within(text, names, max(2, len(text)/3))
+}
+
+// Within returns the name that text is probably a misspelling of, as Nearest does, but
+// at most so many edits away.
+func Within(text string, names []string, edits int) string {
 	if text == "" || len(text) > maxText {
 		return ""
 	}
-	nearest, least := "", 1+max(2, len(text)/3)
+	nearest, least := "", 1+edits
 	for _, name := range names {
 		d := distance(strings.ToLower(text), strings.ToLower(name))
 		if d < least && d < len(name) {

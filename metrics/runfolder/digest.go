@@ -31,12 +31,8 @@ func digestOf(r io.Reader) (d FileDigest, err error) {
 	return d, nil
 }
 
-// digests returns the digests of the folder's files, which are closed.
-func (w *Writer) digests() (map[string]FileDigest, error) {
-	names := []string{SummaryFile, ExperimentFile, LogFile, tableFileName(tablePhases)}
-	for _, t := range w.tables {
-		names = append(names, tableFileName(t.tableName()))
-	}
+// digests returns the digests of files of the folder, which are closed.
+func (w *Writer) digests(names ...string) (map[string]FileDigest, error) {
 	digests := make(map[string]FileDigest, len(names))
 	for _, name := range names {
 		f, err := w.root.Open(name)

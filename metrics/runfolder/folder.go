@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
@@ -21,26 +22,36 @@ var (
 	ErrDamaged    = errors.New("the file is damaged or of another run")
 )
 
-// Folder is a complete run folder. It may be used from several goroutines.
+// Folder is a run folder to be read. It may be used from several goroutines.
 type Folder struct {
 	Dir      string
 	Manifest Manifest
 	Summary  Summary
 }
 
-// Open reads the manifest and the summary of a run folder. The error wraps
+// Open reads the manifest and the summary of a complete run folder, of OldestSchema or a later one.
+// Readers of an older folder get what they get of one of Schema, as far as the folder has
+// it; Manifest.Schema stays that of the file. The error wraps
 // fs.ErrNotExist when there is none, ErrForeign when dir holds something else or
 // another schema, ErrIncomplete when the run did not end well, and ErrDamaged
 // when a file of it cannot be read.
-func Open(dir string) (*Folder, error) {
+func Open(dir string) (*Folder, error) { return openFolder(dir, true) }
+
+// OpenKept is as Open, but it also opens an incomplete folder that has runs which have
+// finished: Manifest.Complete is false then, and Manifest.Variants lacks the variants
+// without such a run.
+func OpenKept(dir string) (*Folder, error) { return openFolder(dir, false) }
+
+func openFolder(dir string, complete bool) (*Folder, error) {
 	f := &Folder{Dir: dir}
-	if err := f.open(); err != nil {
+	if err := f.open(complete); err != nil {
 		return nil, fmt.Errorf("open run folder %s: %w", dir, err)
 	}
 	return f, nil
 }
 
-func (f *Folder) open() error {
+// readManifest reads and checks the manifest.
+func (f *Folder) readManifest() error {
 	info, err := os.Stat(f.Dir)
 	if err != nil {
 		return cause.Of(err)
@@ -48,23 +59,33 @@ func (f *Folder) open() error {
 	if !info.IsDir() {
 		return fmt.Errorf("%w: it is a file", ErrForeign)
 	}
-	manifest, err := readJSON(filepath.Join(f.Dir, ManifestFile), &f.Manifest)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: it has no %s", ErrForeign, ManifestFile)
-		}
+	m := &f.Manifest
+	manifest, err := readJSON(filepath.Join(f.Dir, ManifestFile), m)
+	switch { // a newer schema may have keys of other types
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: it has no %s", ErrForeign, ManifestFile)
+	case m.Schema > Schema:
+		return fmt.Errorf("%w: %s has schema %d, of the newer csiglab %s; this one reads schemas %d to %d", ErrForeign, ManifestFile, m.Schema, m.Version, OldestSchema, Schema)
+	case err != nil:
+		return err
+	case m.Schema < OldestSchema:
+		return fmt.Errorf("%w: %s has schema %d; this csiglab reads schemas %d to %d", ErrForeign, ManifestFile, m.Schema, OldestSchema, Schema)
+	}
+	return m.checkManifest(manifest)
+}
+
+func (f *Folder) open(complete bool) error {
+	if err := f.readManifest(); err != nil {
 		return err
 	}
 	m := &f.Manifest
-	if m.Schema != Schema {
-		return fmt.Errorf("%w: %s has schema %d, this csiglab reads %d", ErrForeign, ManifestFile, m.Schema, Schema)
-	}
-	if err := m.checkManifest(manifest); err != nil {
-		return err
-	}
-	if !m.Complete {
+	m.upgrade()
+	if !m.Complete && (complete || m.Tables == nil) {
 		return fmt.Errorf("%w: %s", ErrIncomplete, m.Reason)
 	}
+	m.Variants = slices.DeleteFunc(m.Variants, func(v Variant) bool {
+		return !m.Complete && !slices.ContainsFunc(m.Runs, func(r Run) bool { return r.Variant == v.Name })
+	})
 	summary, err := readJSON(filepath.Join(f.Dir, SummaryFile), &f.Summary)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -120,19 +141,23 @@ func (f *Folder) Experiment() ([]byte, error) {
 // from its start. An error is the last pair that the reader yields, and the rows
 // before it are valid. It wraps ErrDamaged when the file cannot be decoded, lacks
 // a column or has another number of rows than the manifest says.
-func (f *Folder) Ports() iter.Seq2[PortRow, error] { return readTable[PortRow](f, tablePorts) }
+func (f *Folder) Ports() iter.Seq2[PortRow, error] { return readRows[PortRow, portRow2](f, tablePorts) }
 
 // Flows reads the windows of all receivers; see Ports.
-func (f *Folder) Flows() iter.Seq2[FlowRow, error] { return readTable[FlowRow](f, tableFlows) }
+func (f *Folder) Flows() iter.Seq2[FlowRow, error] { return readRows[FlowRow, flowRow2](f, tableFlows) }
 
 // Signals reads the windows of all CSIG samples; see Ports.
-func (f *Folder) Signals() iter.Seq2[SignalRow, error] { return readTable[SignalRow](f, tableSignals) }
+func (f *Folder) Signals() iter.Seq2[SignalRow, error] {
+	return readRows[SignalRow, signalRow2](f, tableSignals)
+}
 
 // CC reads the windows of all controllers; see Ports.
-func (f *Folder) CC() iter.Seq2[CCRow, error] { return readTable[CCRow](f, tableCC) }
+func (f *Folder) CC() iter.Seq2[CCRow, error] { return readRows[CCRow, ccRow2](f, tableCC) }
 
 // Phases reads all transfers; see Ports.
-func (f *Folder) Phases() iter.Seq2[PhaseRow, error] { return readTable[PhaseRow](f, tablePhases) }
+func (f *Folder) Phases() iter.Seq2[PhaseRow, error] {
+	return readRows[PhaseRow, phaseRow2](f, tablePhases)
+}
 
 // readJSON reads a file into v and returns its text.
 func readJSON(path string, v any) ([]byte, error) {

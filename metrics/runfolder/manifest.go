@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -8,9 +9,12 @@ import (
 
 // Versions of the folder's files that this package writes and reads. Schema is
 // that of manifest.json and the tables; 2 has a variant's actions and constants,
-// and the column actions in cc.parquet.
+// and the column actions in cc.parquet; 3 names ports and hosts in the tables, and has
+// text in the column type of signals.parquet (see schema2.go). Open reads OldestSchema
+// and later ones.
 const (
-	Schema        = 2
+	Schema        = 3
+	OldestSchema  = 2
 	SummarySchema = 1
 )
 
@@ -37,6 +41,7 @@ type Manifest struct {
 	IntervalUS float64 `json:"intervalUs"` // of the telemetry windows
 	Measure    Window  `json:"measure"`    // rates are measured in this window
 
+	Signals  []string  `json:"signals"` // names of the types of CSIG signal, by their number in tags
 	Nodes    []Node    `json:"nodes"`
 	Ports    []Port    `json:"ports"`
 	Flows    []Flow    `json:"flows"`
@@ -46,6 +51,11 @@ type Manifest struct {
 	Expectations []string         `json:"expectations,omitempty"`
 	Runs         []Run            `json:"runs"`             // by variant in the order of Variants, then seed
 	Tables       map[string]int64 `json:"tables,omitempty"` // table -> rows
+	// Missing are the runs that an incomplete folder lacks, by variant in the order of
+	// Variants. A folder that was killed lists all runs.
+	Missing []VariantSeeds `json:"missing,omitempty"`
+	Options Options        `json:"options,omitzero"`
+	Resumed []time.Time    `json:"resumed,omitempty"` // when the folder was resumed
 	// DroppedRecords is the sum over Runs: the tables of records lack as many rows.
 	DroppedRecords int64 `json:"droppedRecords,omitempty"`
 
@@ -55,6 +65,38 @@ type Manifest struct {
 	// Digest is the SHA-256 of the text of manifest.json with as many zeros in its place,
 	// in hexadecimal; "" without Files.
 	Digest string `json:"digest,omitempty"`
+}
+
+// VariantSeeds are seeds of one variant.
+type VariantSeeds struct {
+	Variant string   `json:"variant"`
+	Seeds   []uint64 `json:"seeds"`
+}
+
+// Options are what the command line said of all runs and the experiment file does not.
+type Options struct {
+	Payload     string   `json:"payload,omitempty"`     // of real frames
+	Processes   string   `json:"processes,omitempty"`   // of nodes
+	CheckParity bool     `json:"checkParity,omitempty"` // each run is compared with a virtual one
+	Inject      []string `json:"inject,omitempty"`      // faults
+	Held        bool     `json:"held,omitempty"`        // a lab
+}
+
+// Incomplete returns why the folder is incomplete and how much it lacks; "" if it is
+// complete.
+func (m *Manifest) Incomplete() string {
+	if m.Complete {
+		return ""
+	}
+	missing := 0
+	for _, v := range m.Missing {
+		missing += len(v.Seeds)
+	}
+	text := "incomplete: " + m.Reason
+	if missing > 0 {
+		text += fmt.Sprintf("; %d of %d runs are missing", missing, missing+len(m.Runs))
+	}
+	return text
 }
 
 // FileDigest identifies the content of a file.
@@ -97,6 +139,11 @@ type Port struct {
 	PeerPort int32  `json:"peerPort"`
 	RateBPS  int64  `json:"rateBps"`
 	Link     string `json:"link"`
+	// Name is of the node and its peer, such as tor0-agg0; with the port's number,
+	// tor0:1-agg0, where several links join the two.
+	Name      string `json:"name"`
+	Tier      string `json:"tier"`      // of the node: host, tor, agg, core or other; "" in folders of schema 2
+	Direction string `json:"direction"` // up: away from the hosts, or within a tier; down; "" in folders of schema 2
 }
 
 // Flow is a metrics.FlowInfo in JSON; either converts to the other.
@@ -175,7 +222,17 @@ type LocatorTable struct {
 // to agg0. A tag with a locator of several ports does not say which of them wrote it.
 type Locator struct {
 	Locator int32    `json:"locator"`
-	Ports   []string `json:"ports"`
+	Ports   []string `json:"ports"`  // names, as Port.Name
+	Places  []Place  `json:"places"` // of Ports, in the same order; nil in folders of schema 2
+}
+
+// Place is where a switch port is, in names.
+type Place struct {
+	Node      string `json:"node"`
+	Port      int32  `json:"port"`
+	Peer      string `json:"peer"`
+	Tier      string `json:"tier"`      // as Port.Tier
+	Direction string `json:"direction"` // as Port.Direction
 }
 
 // Published is a figure from a publication that a metric's median is compared
@@ -329,4 +386,14 @@ func (m *Manifest) FlowsOf(variant string) []Flow {
 		}
 	}
 	return m.Flows
+}
+
+// locatorsOf returns the locators of a variant, nil without.
+func (m *Manifest) locatorsOf(variant string) []Locator {
+	for _, v := range m.Variants {
+		if v.Name == variant && v.Locators != nil {
+			return v.Locators.Locators
+		}
+	}
+	return nil
 }

@@ -1,8 +1,6 @@
 package runfolder
 
 import (
-	"fmt"
-
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/units"
 )
@@ -16,13 +14,19 @@ const (
 	tablePhases  = "phases"
 )
 
-// PortRow is a row of ports.parquet: a metrics.PortWindow.
+// PortRow is a row of ports.parquet: a metrics.PortWindow, and what the manifest says of
+// the port.
 type PortRow struct {
 	Variant     string  `parquet:"variant,dict"`
 	Seed        uint64  `parquet:"seed"`
 	Node        int32   `parquet:"node"`
 	NodeName    string  `parquet:"node_name,dict"`
 	Port        int32   `parquet:"port"`
+	PortName    string  `parquet:"port_name,dict"`
+	PeerName    string  `parquet:"peer_name,dict"`
+	Tier        string  `parquet:"tier,dict"`      // "" in folders of schema 2
+	Direction   string  `parquet:"direction,dict"` // "" in folders of schema 2
+	RateBPS     int64   `parquet:"rate_bps,dict"`
 	StartUS     float64 `parquet:"start_us"`
 	TxPackets   int64   `parquet:"tx_packets"`
 	TxBytes     int64   `parquet:"tx_bytes"`
@@ -39,6 +43,8 @@ type FlowRow struct {
 	Seed         uint64  `parquet:"seed"`
 	Flow         int32   `parquet:"flow"`
 	FlowName     string  `parquet:"flow_name,dict"`
+	SrcName      string  `parquet:"src_name,dict"`
+	DstName      string  `parquet:"dst_name,dict"`
 	StartUS      float64 `parquet:"start_us"`
 	Packets      int64   `parquet:"packets"`
 	WireBytes    int64   `parquet:"wire_bytes"`
@@ -51,6 +57,8 @@ type CCRow struct {
 	Seed       uint64           `parquet:"seed"`
 	Flow       int32            `parquet:"flow"`
 	FlowName   string           `parquet:"flow_name,dict"`
+	SrcName    string           `parquet:"src_name,dict"`
+	DstName    string           `parquet:"dst_name,dict"`
 	StartUS    float64          `parquet:"start_us"`
 	Acks       int64            `parquet:"acks"`
 	DelaySumUS float64          `parquet:"delay_sum_us"`
@@ -59,20 +67,32 @@ type CCRow struct {
 	BaseRTTUS  float64          `parquet:"base_rtt_us"`
 }
 
-// SignalRow is a row of signals.parquet: a metrics.SignalWindow. The points are
-// in the signal type's unit.
+// SignalRow is a row of signals.parquet: a metrics.SignalWindow, and the switch port
+// that its locator stands for. The points are in the signal type's unit. Of a locator
+// that several ports share, the row has what all of them have in common; the rest is
+// nil or "", which is null in the file.
 type SignalRow struct {
-	Variant  string  `parquet:"variant,dict"`
-	Seed     uint64  `parquet:"seed"`
-	Flow     int32   `parquet:"flow"`
-	FlowName string  `parquet:"flow_name,dict"`
-	Type     int32   `parquet:"type"`
-	Locator  int32   `parquet:"locator"`
-	StartUS  float64 `parquet:"start_us"`
-	Samples  int64   `parquet:"samples"`
-	PointSum int64   `parquet:"point_sum"`
-	PointMax int64   `parquet:"point_max"`
-	PointMin int64   `parquet:"point_min"`
+	Variant   string  `parquet:"variant,dict"`
+	Seed      uint64  `parquet:"seed"`
+	Flow      int32   `parquet:"flow"`
+	FlowName  string  `parquet:"flow_name,dict"`
+	SrcName   string  `parquet:"src_name,dict"`
+	DstName   string  `parquet:"dst_name,dict"`
+	Type      string  `parquet:"type,dict"` // name of the signal, such as delay
+	Locator   int32   `parquet:"locator"`
+	Shared    int32   `parquet:"shared"` // ports that have the locator; 0: none has, as of locator 0, which no hop has written
+	Node      *int32  `parquet:"node,optional"`
+	NodeName  string  `parquet:"node_name,dict,optional"`
+	Port      *int32  `parquet:"port,optional"`
+	PortName  string  `parquet:"port_name,dict,optional"`
+	PeerName  string  `parquet:"peer_name,dict,optional"`
+	Tier      string  `parquet:"tier,dict,optional"`
+	Direction string  `parquet:"direction,dict,optional"`
+	StartUS   float64 `parquet:"start_us"`
+	Samples   int64   `parquet:"samples"`
+	PointSum  int64   `parquet:"point_sum"`
+	PointMax  int64   `parquet:"point_max"`
+	PointMin  int64   `parquet:"point_min"`
 }
 
 // PhaseRow is a row of phases.parquet: one transfer from the moment it was
@@ -84,6 +104,8 @@ type PhaseRow struct {
 	Job              int32    `parquet:"job"`
 	Flow             int32    `parquet:"flow"`
 	FlowName         string   `parquet:"flow_name,dict"`
+	SrcName          string   `parquet:"src_name,dict"`
+	DstName          string   `parquet:"dst_name,dict"`
 	StartUS          *float64 `parquet:"start_us"`
 	SenderDoneUS     *float64 `parquet:"sender_done_us"`   // arrival of the ACK that completes it
 	ReceiverDoneUS   *float64 `parquet:"receiver_done_us"` // last byte received
@@ -111,79 +133,35 @@ var recordTables = []recordTable{
 	tableOf[PortRow]{tablePorts, func(b *metrics.Batch, add func(PortRow), n *names) {
 		for i := range b.Ports {
 			w := &b.Ports[i]
-			add(PortRow{n.variant, n.seed, w.Node, n.node(w.Node), w.Port, us(w.Start), w.TxPackets, w.TxBytes, w.Marked, w.Trimmed, w.Dropped, w.QueueMax, w.QueueByteNS})
+			p := n.port(w.Node, w.Port)
+			add(PortRow{n.variant, n.seed, w.Node, n.node(w.Node), w.Port, p.Name, p.peer, p.Tier, p.Direction, p.RateBPS, us(w.Start), w.TxPackets, w.TxBytes, w.Marked, w.Trimmed, w.Dropped, w.QueueMax, w.QueueByteNS})
 		}
 	}},
 	tableOf[FlowRow]{tableFlows, func(b *metrics.Batch, add func(FlowRow), n *names) {
 		for i := range b.Flows {
 			w := &b.Flows[i]
-			add(FlowRow{n.variant, n.seed, w.Flow, n.flow(b.Node, w.Flow), us(w.Start), w.Packets, w.WireBytes, w.PayloadBytes})
+			f := n.flow(b.Node, w.Flow)
+			add(FlowRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, us(w.Start), w.Packets, w.WireBytes, w.PayloadBytes})
 		}
 	}},
 	tableOf[SignalRow]{tableSignals, func(b *metrics.Batch, add func(SignalRow), n *names) {
 		for i := range b.Signals {
 			w := &b.Signals[i]
-			add(SignalRow{n.variant, n.seed, w.Flow, n.flow(b.Node, w.Flow), int32(w.Type), int32(w.Locator), us(w.Start), w.Samples, w.PointSum, w.PointMax, w.PointMin})
+			f, l := n.flow(b.Node, w.Flow), n.locator(w.Locator)
+			add(SignalRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, n.signal(w.Type), int32(w.Locator), l.shared, l.node, l.nodeName, l.port, l.portName, l.peerName, l.tier, l.direction, us(w.Start), w.Samples, w.PointSum, w.PointMax, w.PointMin})
 		}
 	}},
 	tableOf[CCRow]{tableCC, func(b *metrics.Batch, add func(CCRow), n *names) {
 		for i := range b.CC {
 			w := &b.CC[i]
+			f := n.flow(b.Node, w.Flow)
 			actions := make(map[string]int64, len(w.Actions))
 			for _, a := range w.Actions {
 				actions[a.Name] = a.Packets
 			}
-			add(CCRow{n.variant, n.seed, w.Flow, n.flow(b.Node, w.Flow), us(w.Start), w.Acks, w.Delay.Microseconds(), actions, w.Cwnd, w.BaseRTT.Microseconds()})
+			add(CCRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, us(w.Start), w.Acks, w.Delay.Microseconds(), actions, w.Cwnd, w.BaseRTT.Microseconds()})
 		}
 	}},
-}
-
-// names are what the rows of one run are called by.
-type names struct {
-	variant string
-	seed    uint64
-	nodes   map[int32]string
-	flows   map[int32]string
-	// err is the first name that the manifest does not have.
-	err error
-}
-
-func newNames(variant string, seed uint64, nodes []Node, flows []Flow) *names {
-	n := &names{variant: variant, seed: seed, nodes: make(map[int32]string, len(nodes)), flows: make(map[int32]string, len(flows))}
-	for _, node := range nodes {
-		n.nodes[node.Node] = node.Name
-	}
-	for _, f := range flows {
-		n.flows[f.Flow] = f.Name
-	}
-	return n
-}
-
-func (n *names) node(node int32) string {
-	name, ok := n.nodes[node]
-	if !ok {
-		n.missing(fmt.Errorf("node %d is not in the manifest", node))
-	}
-	return name
-}
-
-// flow returns the name of a flow that a node has recorded.
-func (n *names) flow(node, flow int32) string {
-	name, ok := n.flows[flow]
-	if !ok {
-		of, known := n.nodes[node]
-		if !known {
-			of = fmt.Sprint(node)
-		}
-		n.missing(fmt.Errorf("node %s: flow %d is not in the manifest", of, flow))
-	}
-	return name
-}
-
-func (n *names) missing(err error) {
-	if n.err == nil {
-		n.err = err
-	}
 }
 
 // phaseRows returns a row for each transfer of which an end has totals, in the order
@@ -208,7 +186,7 @@ func phaseRows(n *names, nodes []metrics.NodeTotals, flows []Flow) []PhaseRow {
 		if s == nil && d == nil {
 			continue
 		}
-		p := PhaseRow{Variant: n.variant, Seed: n.seed, Job: f.Job, Flow: f.Flow, FlowName: f.Name}
+		p := PhaseRow{Variant: n.variant, Seed: n.seed, Job: f.Job, Flow: f.Flow, FlowName: f.Name, SrcName: n.nodes[f.Src], DstName: n.nodes[f.Dst]}
 		if s != nil {
 			p.StartUS, p.SenderDoneUS = instant(s.Start), instant(s.Done)
 			p.NewPackets, p.Retransmitted = s.NewPackets, s.Retransmitted

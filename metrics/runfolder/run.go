@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -16,68 +17,86 @@ type RunData struct {
 	TraceHash   [32]byte
 	Wall, CPU   time.Duration
 	DataPackets int64
-	Invalid     []string // reasons why the run is not valid; none = valid
+	Metrics     map[string]float64 // by name; a metric without a value is absent
+	Invalid     []string           // reasons why the run is not valid; none = valid
 	Checks      []Check
 	Fidelity    *Fidelity // of a run in real time
 	Programs    []Program // of hosts that run some
 	Notes       []string  // what a reader of the results should know of the run
 }
 
-// RunWriter writes one run, a variant with a seed, into the tables of its folder
-// while the run goes on. It is a metrics.Consumer, and may be used from several
-// goroutines. It holds a bounded number of rows; its memory does not grow with the
+// RunWriter writes one run, a variant with a seed, while the run goes on: into its part.
+// When the run has finished, its rows are put into the tables of the folder, which so
+// have whole runs only. It is a metrics.Consumer, and may be used from several
+// goroutines. It holds a bounded number of records; its memory does not grow with the
 // length of the run. Several runs of one folder may be written at a time.
 //
-//	Writer.BeginRun ── Consume … ──▶ End ──▶ in the manifest
+//	Writer.BeginRun ── Consume … ──▶ End ──▶ in the tables and the manifest
+//	                      └────────▶ Discard ──▶ nothing is left
 type RunWriter struct {
-	to *Writer
+	to    *Writer
+	names *names
+	flows []Flow
 
 	mu      sync.Mutex
-	names   *names
-	flows   []Flow
-	buffers []buffer
+	part    *partWriter
 	dropped int64
 	ended   bool
 	err     error
 }
 
 // BeginRun begins a run, which must not be in the folder yet. The flows and nodes
-// that its records name must be in the manifest. The caller ends it with End, or
-// ends the folder with Abort.
+// that its records name must be in the manifest. The caller ends it with End or Discard,
+// or ends the folder with Abort.
 func (w *Writer) BeginRun(variant string, seed uint64) (*RunWriter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := &RunWriter{to: w, flows: w.manifest.FlowsOf(variant)}
-	r.names = newNames(variant, seed, w.manifest.NodesOf(variant), r.flows)
+	r.names = &names{lookup: w.lookupOf(variant), variant: variant, seed: seed}
 	if w.closed {
 		return nil, r.fail(ErrClosed)
 	}
-	key := runKey{variant, seed}
-	if _, there := w.runs[key]; there {
+	if _, there := w.runs[r.key()]; there {
 		return nil, r.fail(errors.New("the run is already there"))
 	}
-	w.runs[key] = true
-	for i, kind := range recordTables {
-		r.buffers = append(r.buffers, kind.buffer(w.tables[i]))
+	f, err := w.create(r.partName(begunSuffix))
+	if err != nil {
+		return nil, r.fail(err)
 	}
+	r.part = newPartWriter(f, &w.codec)
+	w.runs[r.key()] = true
 	return r, nil
+}
+
+func (r *RunWriter) key() runKey { return runKey{r.names.variant, r.names.seed} }
+
+func (r *RunWriter) partName(suffix string) string {
+	return partName(r.names.variant, r.names.seed, suffix)
 }
 
 func (r *RunWriter) fail(err error) error {
 	return fmt.Errorf("run folder %s: variant %s, seed %d: %w", r.to.dir, r.names.variant, r.names.seed, err)
 }
 
-// Consume appends the records of a batch to the tables. Totals and traces are in no
-// table of records; they come with RunData. After an error, which Err returns, it
-// drops what it gets.
+// isClosed reports whether the folder was closed while the run went on.
+func (w *Writer) isClosed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closed
+}
+
+// Consume writes the windows of a batch. Totals and traces come with RunData. After an
+// error, which Err returns, it drops what it gets.
 func (r *RunWriter) Consume(b *metrics.Batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropped += b.Dropped
-	for _, to := range r.buffers {
-		if r.err == nil {
-			r.err = to.consume(b, r.names)
-		}
+	switch {
+	case r.err != nil:
+	case r.ended || r.to.isClosed():
+		r.err = ErrClosed
+	default:
+		r.err = r.part.windows(b)
 	}
 }
 
@@ -99,8 +118,8 @@ func (r *RunWriter) Dropped() int64 {
 	return r.dropped
 }
 
-// End writes what Consume still holds and the phases, and adds the run to the
-// manifest. It returns the error of Consume, if there was one. It is called once.
+// End puts the rows of the run into the tables, and the run into the manifest. It
+// returns the error of Consume, if there was one. It is called once.
 func (r *RunWriter) End(d RunData) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,14 +127,6 @@ func (r *RunWriter) End(d RunData) error {
 		return r.fail(errors.New("the run has ended"))
 	}
 	r.ended = true
-	err := r.err
-	if err == nil {
-		err = r.flush(d.Nodes)
-	}
-	if err != nil {
-		r.to.leave(r, err)
-		return r.fail(err)
-	}
 	run := Run{
 		Variant: r.names.variant, Seed: r.names.seed, TraceHash: hex.EncodeToString(d.TraceHash[:]), NodeHashes: make([]NodeHash, len(d.Nodes)),
 		WallSeconds: d.Wall.Seconds(), CPUSeconds: d.CPU.Seconds(), DataPackets: d.DataPackets, DroppedRecords: r.dropped,
@@ -124,33 +135,96 @@ func (r *RunWriter) End(d RunData) error {
 	for i := range d.Nodes {
 		run.NodeHashes[i] = NodeHash{d.Nodes[i].Name, hex.EncodeToString(d.Nodes[i].TraceHash[:])}
 	}
-	if err := r.to.enter(run); err != nil {
+	err := r.err
+	if err == nil {
+		err = r.part.end(&run, d.Metrics, d.Nodes)
+	}
+	if err != nil {
+		r.discard()
+		return r.fail(err)
+	}
+	if torn, err := r.join(FinishedRun{run, RunMetrics{run.Variant, run.Seed, d.TraceHash, d.Metrics}}); err != nil {
+		r.discard()
+		if torn {
+			r.to.leave(r.key(), r.fail(err))
+		}
 		return r.fail(err)
 	}
 	return nil
 }
 
-// flush writes the rows that are left.
-func (r *RunWriter) flush(nodes []metrics.NodeTotals) error {
-	phases := phaseRows(r.names, nodes, r.flows)
-	if r.names.err != nil {
-		return r.names.err
+// join puts the run into the tables and into the manifest. torn says of an error that the
+// tables have rows of the run.
+func (r *RunWriter) join(f FinishedRun) (torn bool, err error) {
+	w := r.to
+	w.joining.Lock()
+	defer w.joining.Unlock()
+	if w.isClosed() {
+		return false, ErrClosed
 	}
-	for _, b := range r.buffers {
-		if err := b.flush(); err != nil {
-			return err
-		}
+	begun := r.partName(begunSuffix)
+	file, err := w.root.Open(begun)
+	if err != nil {
+		return false, err
 	}
-	r.buffers = nil
-	return r.to.phases.add(phases)
+	defer file.Close() // opened for reading
+	if _, torn, err = w.putRows(r.names, r.flows, file); err != nil {
+		return torn, err
+	}
+	if err := w.root.Rename(begun, r.partName(runSuffix)); err != nil {
+		return true, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.enter(f)
+	return false, nil
 }
 
-// wrote reports whether the tables have rows of the run.
-func (r *RunWriter) wrote() bool {
-	for _, b := range r.buffers {
-		if b.flushed() {
-			return true
-		}
+// putRows puts the rows of a part into the tables and returns its run. torn says of an
+// error that the tables have some of the rows.
+func (w *Writer) putRows(n *names, flows []Flow, part io.Reader) (f FinishedRun, torn bool, err error) {
+	buffers := make([]buffer, len(recordTables))
+	for i, kind := range recordTables {
+		buffers[i] = kind.buffer(w.tables[i])
 	}
-	return r.buffers == nil
+	f, nodes, err := readPart(part, &w.codec, func(b *metrics.Batch) error {
+		for _, to := range buffers {
+			if err := to.consume(b, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	var phases []PhaseRow
+	if err == nil {
+		phases = phaseRows(n, nodes, flows)
+		err = n.err
+	}
+	for _, b := range buffers {
+		if err == nil {
+			err = b.flush()
+		}
+		torn = torn || b.flushed()
+	}
+	if err == nil {
+		err, torn = w.phases.add(phases), true
+	}
+	return f, torn, err
+}
+
+// Discard gives up a run that does not finish: nothing of it is left, and it may begin
+// again. After End it does nothing, so that it may be deferred.
+func (r *RunWriter) Discard() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.ended = true
+		r.discard()
+	}
+}
+
+func (r *RunWriter) discard() {
+	r.part.close()                            //nolint:errcheck // it is of no use
+	r.to.root.Remove(r.partName(begunSuffix)) //nolint:errcheck // Stopped.Resume removes it otherwise
+	r.to.leave(r.key(), nil)
 }

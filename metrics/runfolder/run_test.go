@@ -24,8 +24,9 @@ func windows(from, to int) *metrics.Batch {
 	return b
 }
 
-// A run's rows go to the file while the run goes on, in row groups of bounded size,
-// whatever other runs are written meanwhile; each run's own rows keep their order.
+// A run's records go to its part while the run goes on, and its rows to the table when it
+// has finished, in row groups of bounded size, whatever other runs are written meanwhile.
+// The rows of a run are together, in their order.
 func TestRunsAreWrittenAsTheyGoOn(t *testing.T) {
 	const step, steps = 1000, 3*groupRows/1000 + 1
 	dir := filepath.Join(t.TempDir(), "r")
@@ -36,14 +37,12 @@ func TestRunsAreWrittenAsTheyGoOn(t *testing.T) {
 		all.Go(func() {
 			for i := range steps {
 				run.Consume(windows(i*step, (i+1)*step))
-				for _, b := range run.buffers {
-					if flows, ok := b.(*rowBuffer[FlowRow]); ok && len(flows.rows) >= chunkRows {
-						t.Errorf("a run holds %d rows", len(flows.rows))
-					}
+				if len(run.part.raw) >= partBlock {
+					t.Errorf("a run holds %d bytes", len(run.part.raw))
 				}
 			}
-			if info, err := os.Stat(filepath.Join(dir, "flows.parquet")); err != nil || info.Size() == 0 {
-				t.Errorf("no row is in the file before the end: %v", err)
+			if info, err := os.Stat(filepath.Join(dir, run.partName(begunSuffix))); err != nil || info.Size() == 0 {
+				t.Errorf("no record is in the part before the end: %v", err)
 			}
 			if err := run.End(RunData{}); err != nil {
 				t.Error(err)
@@ -56,6 +55,7 @@ func TestRunsAreWrittenAsTheyGoOn(t *testing.T) {
 	}
 	f := must(Open(dir))(t)
 	next := map[uint64]float64{}
+	var order []uint64
 	for row, err := range f.Flows() {
 		if err != nil {
 			t.Fatal(err)
@@ -64,6 +64,12 @@ func TestRunsAreWrittenAsTheyGoOn(t *testing.T) {
 			t.Fatalf("seed %d: window of %v us, want %v", row.Seed, row.StartUS, next[row.Seed])
 		}
 		next[row.Seed]++
+		if n := len(order); n == 0 || order[n-1] != row.Seed {
+			order = append(order, row.Seed)
+		}
+	}
+	if len(order) != 2 {
+		t.Errorf("rows of the seeds alternate: %v", order)
 	}
 	if next[0] != step*steps || next[1] != step*steps {
 		t.Errorf("%v rows by seed, want %d each", next, step*steps)

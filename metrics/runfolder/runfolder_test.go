@@ -27,12 +27,27 @@ func manifest() Manifest {
 		Name: "two-flow", Version: "0.1", GoVersion: "go1.26", Machine: Machine{CPU: "cpu", Cores: 2, Kernel: "Linux"},
 		Command: []string{"csiglab", "run", "two-flow"}, Runtime: "inproc", Clock: "virtual",
 		Started: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), IntervalUS: 100, Measure: Window{FromUS: 2000, ToUS: 14000},
-		Nodes:     []Node{{0, "host0", KindHost}, {1, "tor0", KindSwitch}},
-		Ports:     []Port{{Node: 1, Port: 0, Peer: 0, PeerPort: 0, RateBPS: 100e9, Link: "host0-tor0"}},
+		Nodes:   []Node{{0, "host0", KindHost}, {1, "tor0", KindSwitch}, {2, "agg0", KindSwitch}, {3, "agg1", KindSwitch}},
+		Signals: []string{"abw", "abw-c", "delay", "nqd"},
+		Ports: []Port{
+			{Node: 0, Port: 0, Peer: 1, PeerPort: 0, RateBPS: 100e9, Link: "host0-tor0", Name: "host0-tor0", Tier: "host", Direction: "up"},
+			{Node: 1, Port: 0, Peer: 0, PeerPort: 0, RateBPS: 100e9, Link: "host0-tor0", Name: "tor0-host0", Tier: "tor", Direction: "down"},
+			{Node: 1, Port: 2, Peer: 2, PeerPort: 0, RateBPS: 400e9, Link: "tor0-agg0", Name: "tor0-agg0", Tier: "tor", Direction: "up"},
+			{Node: 1, Port: 3, Peer: 3, PeerPort: 0, RateBPS: 400e9, Link: "tor0-agg1", Name: "tor0-agg1", Tier: "tor", Direction: "up"},
+		},
 		Flows:     Flows([]metrics.FlowInfo{{Flow: 0, Name: "0-1", Src: 0, Dst: 1, Size: 5000, Packets: 2, Job: 3}, {Flow: 1, Name: "1-0", Src: 1, Dst: 0, Size: 9000, Packets: 3}}),
-		Variants:  []Variant{{Name: "base", Actions: []Action{{"hold", "hold", "-"}, {"grow", "grow (G)", "G"}}, Constants: []Constant{{"target_qdelay_us", 10.5, "target queueing delay", "µs", "delays", "target"}}, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", AQM: "linear", CSIG: "none"}, {Name: "alt", CC: "nscc"}},
+		Variants:  []Variant{{Name: "base", Actions: []Action{{"hold", "hold", "-"}, {"grow", "grow (G)", "G"}}, Constants: []Constant{{"target_qdelay_us", 10.5, "target queueing delay", "µs", "delays", "target"}}, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", AQM: "linear", CSIG: "compact", Locators: locators()}, {Name: "alt", CC: "nscc"}},
 		Published: []Published{{Variant: "base", Metric: "ratio", Value: 5, Low: 4.4, High: 5.1, Source: "paper", Note: "why"}},
 	}
+}
+
+// locators are the two locators of the manifest's switch ports; the second is shared.
+func locators() *LocatorTable {
+	at := func(port int32, peer, direction string) Place { return Place{"tor0", port, peer, "tor", direction} }
+	return &LocatorTable{Scheme: "structured", Locators: []Locator{
+		{Locator: 9, Ports: []string{"tor0-host0"}, Places: []Place{at(0, "host0", "down")}},
+		{Locator: 40000, Ports: []string{"tor0-agg0", "tor0-agg1"}, Places: []Place{at(2, "agg0", "up"), at(3, "agg1", "up")}},
+	}}
 }
 
 // result returns one node with a record of every kind; k makes its numbers
@@ -40,12 +55,16 @@ func manifest() Manifest {
 func result(k int64) *metrics.Batch {
 	at := units.Time(100*units.Microsecond) + units.Time(k)
 	return &metrics.Batch{
-		Node:    1,
-		Ports:   []metrics.PortWindow{{Node: 1, Port: 2, Start: at, TxPackets: 3 + k, TxBytes: 4, Marked: 5, Trimmed: 6, Dropped: 7, QueueMax: 8, QueueByteNS: 1<<62 + k}},
-		Flows:   []metrics.FlowWindow{{Flow: 1, Start: at, Packets: 10 + k, WireBytes: 11, PayloadBytes: 12}},
-		CC:      []metrics.CCWindow{{Flow: 1, Start: at, Acks: 21, Delay: units.Duration(1234567 + k), Actions: []metrics.Count{{Name: "hold", Packets: 6}, {Name: "grow", Packets: 15}}, Cwnd: 22, BaseRTT: 23 * units.Microsecond}},
-		Signals: []metrics.SignalWindow{{Flow: 1, Type: 2, Locator: 40000, Start: at, Samples: 3, PointSum: 4 + k, PointMax: 5, PointMin: -6}},
-		Traces:  []metrics.Trace{{Hash: [32]byte{byte(k)}}},
+		Node:  1,
+		Ports: []metrics.PortWindow{{Node: 1, Port: 2, Start: at, TxPackets: 3 + k, TxBytes: 4, Marked: 5, Trimmed: 6, Dropped: 7, QueueMax: 8, QueueByteNS: 1<<62 + k}},
+		Flows: []metrics.FlowWindow{{Flow: 1, Start: at, Packets: 10 + k, WireBytes: 11, PayloadBytes: 12}},
+		CC:    []metrics.CCWindow{{Flow: 1, Start: at, Acks: 21, Delay: units.Duration(1234567 + k), Actions: []metrics.Count{{Name: "hold", Packets: 6}, {Name: "grow", Packets: 15}}, Cwnd: 22, BaseRTT: 23 * units.Microsecond}},
+		Signals: []metrics.SignalWindow{
+			{Flow: 1, Type: 2, Locator: 40000, Start: at, Samples: 3, PointSum: 4 + k, PointMax: 5, PointMin: -6},
+			{Flow: 1, Type: 0, Locator: 9, Start: at, Samples: 1},
+			{Flow: 0, Type: 3, Locator: 0, Start: at, Samples: 2},
+		},
+		Traces: []metrics.Trace{{Hash: [32]byte{byte(k)}}},
 		Totals: []metrics.NodeTotals{{
 			Node: 1, Name: "tor0",
 			Senders:   []metrics.SenderTotals{{Flow: 0, Start: at, Done: at + 7, NewPackets: 1, Retransmitted: 2, AcksReceived: 3, NacksReceived: 4, Timeouts: 5, Samples: 12, FreshSamples: 13, Untouched: 14, BaseRTT: 6 * units.Microsecond, Cwnd: 7}},
@@ -119,7 +138,7 @@ func TestRoundTrip(t *testing.T) {
 
 	want := manifest()
 	want.Schema, want.Complete, want.Finished = Schema, true, f.Manifest.Finished
-	want.Tables = map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 2, "phases": 2}
+	want.Tables = map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 6, "phases": 2}
 	for seed := range uint64(2) {
 		want.Runs = append(want.Runs, Run{Variant: "base", Seed: seed, TraceHash: "0102" + strings.Repeat("0", 60),
 			NodeHashes:  []NodeHash{{"tor0", fmt.Sprintf("%02x", seed) + strings.Repeat("0", 62)}},
@@ -152,13 +171,17 @@ func TestRoundTrip(t *testing.T) {
 	var cc []CCRow
 	var signals []SignalRow
 	var phases []PhaseRow
+	node, port := int32(1), int32(0)
 	for k := range int64(2) {
 		seed := uint64(k)
-		ports = append(ports, PortRow{"base", seed, 1, "tor0", 2, start[k], 3 + k, 4, 5, 6, 7, 8, 1<<62 + k})
-		flows = append(flows, FlowRow{"base", seed, 1, "1-0", start[k], 10 + k, 11, 12})
-		cc = append(cc, CCRow{"base", seed, 1, "1-0", start[k], 21, delay[k], map[string]int64{"hold": 6, "grow": 15}, 22, 23})
-		signals = append(signals, SignalRow{"base", seed, 1, "1-0", 2, 40000, start[k], 3, 4 + k, 5, -6})
-		phases = append(phases, PhaseRow{"base", seed, 3, 0, "0-1", &start[k], &done[k], nil, 1, 2, 3, 4, 5, 12, 13, 14, 8, 9, 10, 11, 6, 7})
+		ports = append(ports, PortRow{"base", seed, 1, "tor0", 2, "tor0-agg0", "agg0", "tor", "up", 400e9, start[k], 3 + k, 4, 5, 6, 7, 8, 1<<62 + k})
+		flows = append(flows, FlowRow{"base", seed, 1, "1-0", "tor0", "host0", start[k], 10 + k, 11, 12})
+		cc = append(cc, CCRow{"base", seed, 1, "1-0", "tor0", "host0", start[k], 21, delay[k], map[string]int64{"hold": 6, "grow": 15}, 22, 23})
+		signals = append(signals,
+			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "delay", 40000, 2, &node, "tor0", nil, "", "", "tor", "up", start[k], 3, 4 + k, 5, -6},
+			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "abw", 9, 1, &node, "tor0", &port, "tor0-host0", "host0", "tor", "down", start[k], 1, 0, 0, 0},
+			SignalRow{"base", seed, 0, "0-1", "host0", "tor0", "nqd", 0, 0, nil, "", nil, "", "", "", "", start[k], 2, 0, 0, 0})
+		phases = append(phases, PhaseRow{"base", seed, 3, 0, "0-1", "host0", "tor0", &start[k], &done[k], nil, 1, 2, 3, 4, 5, 12, 13, 14, 8, 9, 10, 11, 6, 7})
 	}
 	for _, d := range []string{
 		cmp.Diff(must(collect(f.Ports()))(t), ports), cmp.Diff(must(collect(f.Flows()))(t), flows), cmp.Diff(must(collect(f.CC()))(t), cc),
@@ -313,7 +336,9 @@ func TestOpenRefuses(t *testing.T) {
 		{"no folder", func(t *testing.T, dir string) { os.RemoveAll(dir) }, fs.ErrNotExist, "r"},
 		{"no manifest", remove(ManifestFile), ErrForeign, "has no manifest.json"},
 		{"empty manifest", write(ManifestFile, "{}"), ErrForeign, "schema 0"},
-		{"later schema", write(ManifestFile, `{"schema":99}`), ErrForeign, "schema 99"},
+		{"later schema", write(ManifestFile, `{"schema":99,"version":"9.1"}`), ErrForeign, "schema 99, of the newer csiglab 9.1; this one reads schemas 2 to 3"},
+		{"later schema with other types", write(ManifestFile, `{"schema":4,"version":"9.1","ports":"elsewhere"}`), ErrForeign, "schema 4, of the newer csiglab 9.1"},
+		{"earlier schema", write(ManifestFile, `{"schema":1}`), ErrForeign, "schema 1; this csiglab reads schemas 2 to 3"},
 		{"cut manifest", cut(ManifestFile, 40), ErrDamaged, "manifest.json"},
 		{"no summary", remove(SummaryFile), ErrDamaged, "summary.json is missing"},
 		{"other summary", write(SummaryFile, `{"schema":1,"name":"other"}`), ErrDamaged, `"other"`},

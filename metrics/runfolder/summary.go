@@ -19,6 +19,8 @@ type Summary struct {
 	Reasons      []string                  `json:"reasons"` // why it is not valid
 	Variants     map[string]VariantSummary `json:"variants"`
 	Expectations []Expectation             `json:"expectations"`
+	// NotEvaluated are the expectations of an incomplete folder.
+	NotEvaluated []string `json:"notEvaluated,omitempty"`
 }
 
 // VariantSummary is the outcome of one variant.

@@ -38,7 +38,7 @@ type table interface {
 	close(dropped int64) error
 }
 
-// buffer is the rows of one run that a table has not taken yet.
+// buffer is rows of one run that a table has not taken yet.
 type buffer interface {
 	// consume appends the rows of a batch, and gives full chunks to the table.
 	consume(b *metrics.Batch, n *names) error

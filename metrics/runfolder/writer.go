@@ -5,10 +5,11 @@
 //
 // manifest.json is written first with complete: false and last with complete:
 // true, each time by renaming a whole file, so that a crash leaves a folder that
-// says it is incomplete.
+// says it is incomplete. A run that has finished is kept whatever happens to the
+// others: as a part, of which a later csiglab makes the tables again.
 //
-//	Create ── Experiment, BeginRun, Log ──▶ Finish ──▶ complete
-//	   └──────────────────────────────────▶ Abort, crash ──▶ incomplete
+//	Create ────────┬─ Experiment, BeginRun, Log ──▶ Finish ──▶ complete
+//	Stopped.Resume ┘        └──▶ Abort, crash ──▶ incomplete ──▶ OpenStopped
 package runfolder
 
 import (
@@ -23,6 +24,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
@@ -47,18 +50,25 @@ var (
 // Writer writes one run folder. Its methods may be called from several
 // goroutines. Every error names the path.
 type Writer struct {
-	dir  string
-	root *os.Root // of dir; what is written goes through it
-	log  *os.File
+	dir   string
+	root  *os.Root // of dir; what is written goes through it
+	lock  *os.File // dir, locked: no other process writes the folder
+	log   *os.File
+	codec zstd.Codec // of parts
 
-	tables []table // as recordTables
-	phases *tableFile[PhaseRow]
+	// joining is locked while the rows of a finished run are put into the tables; it is
+	// locked before mu.
+	joining sync.Mutex
+	tables  []table // as recordTables
+	phases  *tableFile[PhaseRow]
 
 	mu       sync.Mutex
 	manifest Manifest
 	closed   bool
-	runs     map[runKey]bool // all that have begun; true: has not ended
-	torn     error           // the tables have rows of a run that failed
+	lookups  map[string]*lookup // by variant, of those that have begun
+	runs     map[runKey]bool    // all that have begun; true: has not ended
+	finished []FinishedRun
+	torn     error // the tables have rows of a run that failed
 }
 
 type runKey struct {
@@ -66,11 +76,18 @@ type runKey struct {
 	seed    uint64
 }
 
+// FinishedRun is a run that has finished.
+type FinishedRun struct {
+	Run     Run
+	Metrics RunMetrics
+}
+
 // Create makes the folder dir, and the folders above it, and writes its
 // manifest with complete: false. The folder may exist when it is empty; else
 // the error wraps ErrNotEmpty. A folder of another user, or in which others may write,
 // is refused with an error that wraps ErrNotOwn, because a link in it would decide what
-// is overwritten. The caller ends with Finish or Abort.
+// is overwritten. The caller ends with Finish or Abort. m.Missing lists the runs to come,
+// for a folder that can be resumed.
 func Create(dir string, m Manifest) (*Writer, error) {
 	w, err := create(dir, m)
 	if err != nil {
@@ -84,7 +101,7 @@ func create(dir string, m Manifest) (w *Writer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &Writer{dir: dir, root: root, runs: map[runKey]bool{}}
+	made := &Writer{dir: dir, root: root, lookups: map[string]*lookup{}, runs: map[runKey]bool{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, made.close())
@@ -97,26 +114,43 @@ func create(dir string, m Manifest) (w *Writer, err error) {
 	if len(entries) > 0 {
 		return nil, fmt.Errorf("%s: %w; name another one", dir, ErrNotEmpty)
 	}
-	m.Schema, m.Complete, m.Reason, m.Runs, m.Tables, m.DroppedRecords = Schema, false, "the run has not ended, or csiglab was killed", []Run{}, nil, 0
-	m.Files, m.Digest = nil, ""
+	if made.lock, err = lockFolder(dir, root); err != nil {
+		return nil, err
+	}
+	m.Schema, m.Resumed = Schema, nil
 	made.manifest = m
+	made.reset()
 	if err := made.writeManifest(); err != nil {
 		return nil, err
 	}
 	if made.log, err = made.create(LogFile); err != nil {
 		return nil, err
 	}
-	for _, kind := range recordTables {
-		t, err := kind.create(made)
-		if err != nil {
-			return nil, err
-		}
-		made.tables = append(made.tables, t)
-	}
-	if made.phases, err = newTable[PhaseRow](made, tablePhases); err != nil {
+	if err := root.Mkdir(partsFolder, 0o755); err != nil {
 		return nil, err
 	}
-	return made, nil
+	return made, made.createTables()
+}
+
+// reset makes the manifest that of a folder without a run.
+func (w *Writer) reset() {
+	m := &w.manifest
+	m.Complete, m.Reason, m.Finished = false, "the run has not ended, or csiglab was killed", time.Time{}
+	m.Runs, m.Tables, m.DroppedRecords = []Run{}, nil, 0
+	m.Files, m.Digest = nil, ""
+}
+
+// createTables creates the files of the tables.
+func (w *Writer) createTables() (err error) {
+	for _, kind := range recordTables {
+		t, err := kind.create(w)
+		if err != nil {
+			return err
+		}
+		w.tables = append(w.tables, t)
+	}
+	w.phases, err = newTable[PhaseRow](w, tablePhases)
+	return err
 }
 
 // create makes a file of the folder, which must not be there yet.
@@ -138,40 +172,64 @@ func (w *Writer) Log() slog.Handler {
 
 // Experiment writes the resolved experiment file.
 func (w *Writer) Experiment(yaml []byte) error {
-	if err := w.writeFile(ExperimentFile, yaml); err != nil {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.writeFile(ExperimentFile, yaml)
+	if err == nil {
+		// A folder that is resumed goes on with this file.
+		w.manifest.Files, err = w.digests(ExperimentFile)
+	}
+	if err == nil {
+		err = w.writeManifest()
+	}
+	if err != nil {
 		return fmt.Errorf("write experiment: %w", err)
 	}
 	return nil
 }
 
-// enter adds a run that has ended to the manifest.
-func (w *Writer) enter(run Run) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return ErrClosed
+// lookupOf returns the names of a variant, which all its runs share.
+func (w *Writer) lookupOf(variant string) *lookup {
+	l, ok := w.lookups[variant]
+	if !ok {
+		l = newLookup(&w.manifest, variant)
+		w.lookups[variant] = l
 	}
-	w.runs[runKey{run.Variant, run.Seed}] = false // it has ended
-	w.manifest.Runs = append(w.manifest.Runs, run)
-	w.manifest.DroppedRecords += run.DroppedRecords
-	return nil
+	return l
 }
 
-// leave gives up a run that failed. One that has left no row may begin again; with
-// rows of others the folder cannot be complete any more.
-func (w *Writer) leave(r *RunWriter, err error) {
+// Finished returns the runs that have finished, in the order in which they did.
+func (w *Writer) Finished() []FinishedRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.wrote() {
-		w.torn = r.fail(err)
+	return slices.Clone(w.finished)
+}
+
+// enter adds a run that has finished to the manifest. The caller holds mu.
+func (w *Writer) enter(f FinishedRun) {
+	w.runs[runKey{f.Run.Variant, f.Run.Seed}] = false // it has ended
+	w.finished = append(w.finished, f)
+	w.manifest.Runs = append(w.manifest.Runs, f.Run)
+	w.manifest.DroppedRecords += f.Run.DroppedRecords
+}
+
+// leave gives up a run that did not finish. It may begin again, unless the tables have
+// rows of it: these are of no use any more.
+func (w *Writer) leave(key runKey, torn error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if torn != nil {
+		w.torn = torn
 		return
 	}
-	delete(w.runs, runKey{r.names.variant, r.names.seed})
+	delete(w.runs, key)
 }
 
 // Finish closes the tables and the log, writes summary.json and then the
 // manifest with complete: true. Every run must have ended well.
 func (w *Writer) Finish(s Summary) error {
+	w.joining.Lock()
+	defer w.joining.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fail := func(err error) error { return fmt.Errorf("finish run folder %s: %w", w.dir, err) }
@@ -186,7 +244,7 @@ func (w *Writer) Finish(s Summary) error {
 			return fail(fmt.Errorf("variant %s, seed %d has not ended", key.variant, key.seed))
 		}
 	}
-	defer w.root.Close() // whose files are closed
+	defer w.release() // whose files are closed
 	if err := w.closeFiles(); err != nil {
 		return fail(err)
 	}
@@ -194,37 +252,110 @@ func (w *Writer) Finish(s Summary) error {
 		return fail(err)
 	}
 	w.seal()
-	w.manifest.Complete, w.manifest.Reason = true, ""
-	w.manifest.Tables = map[string]int64{tablePhases: w.phases.rowCount()}
-	for _, t := range w.tables {
-		w.manifest.Tables[t.tableName()] = t.rowCount()
-	}
-	var err error
-	if w.manifest.Files, err = w.digests(); err != nil {
+	w.manifest.Complete, w.manifest.Reason, w.manifest.Missing = true, "", nil
+	if err := w.writeSealed(); err != nil {
 		return fail(err)
 	}
-	if err := w.writeManifest(); err != nil {
-		return fail(err)
+	if err := w.root.RemoveAll(partsFolder); err != nil {
+		return fail(err) // the folder is complete all the same
 	}
 	return nil
 }
 
-// Abort closes the folder and records why it is incomplete. After Finish or
-// Abort it does nothing, so that it may be deferred.
+// Abort closes the folder and records why it is incomplete. It keeps the runs that have
+// finished: their tables and their summary, unless there is no run or the tables cannot
+// be written. After Finish or Abort it does nothing, so that it may be deferred.
 func (w *Writer) Abort(reason string) error {
+	w.joining.Lock()
+	defer w.joining.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return nil
 	}
-	defer w.root.Close() // whose files are closed
-	closing := w.closeFiles()
+	defer w.release() // whose files are closed
+	var wrong error
+	if w.torn != nil { // once more, without the run that failed
+		wrong = w.rebuild()
+	}
+	wrong = errors.Join(wrong, w.closeFiles())
 	w.seal()
 	w.manifest.Reason = reason
-	if err := errors.Join(closing, w.writeManifest()); err != nil {
-		return fmt.Errorf("abort run folder %s: %w", w.dir, err)
+	w.markMissing()
+	if wrong == nil && len(w.finished) > 0 {
+		wrong = w.writeKept()
+	}
+	if wrong != nil || len(w.finished) == 0 {
+		w.removeTables()
+		w.manifest.Tables = nil
+		if w.manifest.Files != nil { // of experiment.yaml
+			w.manifest.Files = map[string]FileDigest{ExperimentFile: w.manifest.Files[ExperimentFile]}
+		}
+		wrong = errors.Join(wrong, w.writeManifest())
+	}
+	if wrong != nil {
+		return fmt.Errorf("abort run folder %s: %w", w.dir, wrong)
 	}
 	return nil
+}
+
+// writeKept writes the summary of the finished runs and the manifest of an incomplete
+// folder.
+func (w *Writer) writeKept() error {
+	runs := make([]RunMetrics, len(w.finished))
+	for i, f := range w.finished {
+		runs[i] = f.Metrics
+	}
+	s := NewSummary(w.manifest.Name, runs...)
+	s.Valid, s.Reasons = false, []string{w.manifest.Incomplete()}
+	for _, r := range w.manifest.Runs {
+		for _, reason := range r.Reasons {
+			s.Reasons = append(s.Reasons, fmt.Sprintf("variant %s, seed %d: %s", r.Variant, r.Seed, reason))
+		}
+	}
+	s.NotEvaluated = w.manifest.Expectations
+	if err := w.writeJSON(SummaryFile, s.normalise()); err != nil {
+		return err
+	}
+	return w.writeSealed()
+}
+
+// writeSealed writes the manifest with the digests of all files, which are closed.
+func (w *Writer) writeSealed() (err error) {
+	w.manifest.Tables = map[string]int64{tablePhases: w.phases.rowCount()}
+	names := []string{SummaryFile, ExperimentFile, LogFile, tableFileName(tablePhases)}
+	for _, t := range w.tables {
+		w.manifest.Tables[t.tableName()] = t.rowCount()
+		names = append(names, tableFileName(t.tableName()))
+	}
+	if w.manifest.Files, err = w.digests(names...); err != nil {
+		return err
+	}
+	return w.writeManifest()
+}
+
+// markMissing takes the finished runs off the manifest's list of missing ones.
+func (w *Writer) markMissing() {
+	var missing []VariantSeeds
+	for _, v := range w.manifest.Missing {
+		left := slices.DeleteFunc(slices.Clone(v.Seeds), func(seed uint64) bool {
+			begun, there := w.runs[runKey{v.Variant, seed}]
+			return there && !begun
+		})
+		if len(left) > 0 {
+			missing = append(missing, VariantSeeds{v.Variant, left})
+		}
+	}
+	w.manifest.Missing = missing
+}
+
+// removeTables removes the files that are made of the parts, as far as they are there.
+func (w *Writer) removeTables() {
+	names := []string{SummaryFile, ReportFile}
+	tables, _ := fs.Glob(w.root.FS(), tableFileName("*")) //nolint:errcheck // the pattern is right
+	for _, name := range append(names, tables...) {
+		w.root.Remove(name) //nolint:errcheck // the manifest says that they are not there
+	}
 }
 
 // seal orders the runs and notes the time.
@@ -239,7 +370,16 @@ func (w *Writer) seal() {
 	w.manifest.Finished = time.Now().UTC().Truncate(time.Millisecond)
 }
 
-func (w *Writer) close() error { return errors.Join(w.closeFiles(), w.root.Close()) }
+// release lets other processes write the folder.
+func (w *Writer) release() error {
+	var err error
+	if w.lock != nil {
+		err = w.lock.Close() // unlocks it
+	}
+	return errors.Join(err, w.root.Close())
+}
+
+func (w *Writer) close() error { return errors.Join(w.closeFiles(), w.release()) }
 
 // closeFiles closes the tables and the log.
 func (w *Writer) closeFiles() error {
@@ -248,6 +388,11 @@ func (w *Writer) closeFiles() error {
 	if w.log != nil {
 		err = w.log.Close()
 	}
+	return errors.Join(err, w.closeTables())
+}
+
+func (w *Writer) closeTables() error {
+	var err error
 	for _, t := range w.tables {
 		err = errors.Join(err, t.close(w.manifest.DroppedRecords))
 	}

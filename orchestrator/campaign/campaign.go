@@ -71,15 +71,19 @@ type Started struct {
 // Result is the result of an experiment.
 type Result struct {
 	Folder  string
+	Set     *experiment.Set
 	Summary *runfolder.Summary // nil when the run did not end well
 	// Notes are further remarks for the user: assumptions about the inputs, and
 	// inputs that are not used. log.jsonl has them too.
 	Notes []string
+	// Kept of Runs runs have finished, and the folder has them.
+	Kept, Runs int
 }
 
 // Run runs every variant with every seed and writes the run folder. Its error
 // wraps failure.ErrConfiguration or failure.ErrInfrastructure, or is the context's.
-// A run that cannot be trusted is not an error: its Summary is invalid.
+// A run that cannot be trusted is not an error: its Summary is invalid. When Run ends
+// with an error, the folder keeps the runs that have finished; see Resume.
 func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error) {
 	started := time.Now()
 	m, err := chooseMode(set, opts)
@@ -97,31 +101,47 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err := checkReady(ctx, set, m, jobs); err != nil {
 		return nil, err
 	}
-	if err := setClock(ctx, set, &m, jobs, opts.Announce); err != nil {
+	if err := setClock(ctx, float64(set.Base.Wall.Dilation), set, &m, jobs, opts.Announce); err != nil {
 		return nil, err
 	}
 	w, err := runfolder.Create(folder, newManifest(set, m, opts, jobs, started))
 	if err != nil {
 		return nil, createError(folder, err)
 	}
+	text, err := set.Base.Marshal()
+	if err == nil {
+		err = w.Experiment(text)
+	}
+	if err != nil {
+		err = writeError(folder, err)
+	}
+	return perform(ctx, err, set, m, opts, jobs, w)
+}
+
+// perform executes the jobs that have not finished and ends the folder, unless something
+// is wrong already.
+func perform(ctx context.Context, wrong error, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer) (*Result, error) {
 	j := &journal{log: slog.New(w.Log())}
-	for _, text := range configurationNotes(jobs) {
+	for _, text := range slices.Concat(set.Notes, configurationNotes(jobs)) {
 		j.note(text)
 	}
-	summary, err := execute(ctx, set, m, opts, jobs, w, j)
-	result := &Result{Folder: folder, Notes: j.notes}
-	if err != nil {
-		reason := err.Error()
+	var summary *runfolder.Summary
+	if wrong == nil {
+		summary, wrong = execute(ctx, set, m, opts, jobs, w, j)
+	}
+	result := &Result{Folder: w.Dir(), Set: set, Notes: j.notes, Kept: len(w.Finished()), Runs: len(jobs)}
+	if wrong != nil {
+		reason := wrong.Error()
 		if ctx.Err() != nil {
 			reason = "interrupted"
 		}
-		if abort := w.Abort(reason); abort != nil && !failure.DiskFull(err) { // its manifest says incomplete from the start
-			err = errors.Join(err, abort)
+		if abort := w.Abort(reason); abort != nil && !failure.DiskFull(wrong) { // its manifest says incomplete from the start
+			wrong = errors.Join(wrong, abort)
 		}
-		return result, err
+		return result, wrong
 	}
 	if err := w.Finish(*summary); err != nil {
-		return result, writeError(folder, err)
+		return result, writeError(w.Dir(), err)
 	}
 	result.Summary = summary
 	return result, nil
@@ -176,6 +196,7 @@ type job struct {
 	seed    uint64
 	plan    *plan.Plan
 	run     *backend.Run // without Folder and Wall
+	done    *finished    // of a run that is resumed: this job has finished before
 }
 
 // compile makes the plans of all runs, by variant and then seed, and checks the metrics
@@ -236,9 +257,9 @@ func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) er
 	return fault
 }
 
-// setClock sets the dilation of all runs in real time and announces how long they
-// will take.
-func setClock(ctx context.Context, set *experiment.Set, m *mode, jobs []job, announce func(string)) error {
+// setClock sets the dilation of all runs in real time, 0 for one that the machine keeps,
+// and announces how long they will take.
+func setClock(ctx context.Context, dilation float64, set *experiment.Set, m *mode, jobs []job, announce func(string)) error {
 	if !m.realTime {
 		return nil
 	}
@@ -246,7 +267,7 @@ func setClock(ctx context.Context, set *experiment.Set, m *mode, jobs []job, ann
 	for i, j := range jobs {
 		plans[i] = j.plan
 	}
-	clock, text, err := predict.Dilation(ctx, float64(set.Base.Wall.Dilation), plans)
+	clock, text, err := predict.Dilation(ctx, dilation, plans)
 	if err != nil {
 		return err
 	}

@@ -41,16 +41,9 @@ func (s *session) announce(text string) {
 	}
 }
 
-// execute executes the jobs and returns their summary. The first error cancels the
-// other jobs.
+// execute executes the jobs that have not finished before and returns the summary of all.
+// The first error cancels the other jobs.
 func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer, j *journal) (*runfolder.Summary, error) {
-	text, err := set.Base.Marshal()
-	if err == nil {
-		err = w.Experiment(text)
-	}
-	if err != nil {
-		return nil, writeError(w.Dir(), err)
-	}
 	expressions := set.Expressions()
 	s := &session{set: set, mode: m, opts: opts, derived: expressions.Derived, writer: w, journal: j, tracker: newTracker(len(jobs), opts.Progress)}
 	ctx, cancel := context.WithCancel(ctx)
@@ -69,6 +62,11 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 		})
 	}
 	for i := range jobs {
+		if before := jobs[i].done; before != nil {
+			done[i] = *before
+			s.tracker.skip(i)
+			continue
+		}
 		next <- i
 	}
 	close(next)
@@ -148,6 +146,7 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	if err != nil {
 		return fail(writeError(s.writer.Dir(), errors.Join(err, pcap.Close())))
 	}
+	defer writer.Discard()
 	records := measure.NewRecords(j.plan, writer)
 	out, err := s.run(ctx, j, pcap, records, fraction)
 	// If a file could not be written, that is the cause, whatever the run's error is.
@@ -166,18 +165,23 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	values := measure.Metrics(j.plan, out, records)
 	absent := s.derive(values)
 	data.DataPackets = int64(values["data_packets"])
+	data.Metrics = values
 	data.Notes = append(measure.Notes(j.plan, out, records), absent...)
-	f.notes = data.Notes
 	if err := writer.End(data); err != nil {
 		return fail(writeError(s.writer.Dir(), err))
 	}
 	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
 	s.tracker.finish(index, j.name, j.seed)
-	f.metrics = runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: values}
-	for _, reason := range data.Invalid {
-		f.reasons = append(f.reasons, fmt.Sprintf("variant %s, seed %d: %s", j.name, j.seed, reason))
+	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: values}, data.Invalid, data.Notes), nil
+}
+
+// newFinished returns the result of a run that is invalid for the given reasons.
+func newFinished(m runfolder.RunMetrics, invalid, notes []string) finished {
+	f := finished{metrics: m, notes: notes}
+	for _, reason := range invalid {
+		f.reasons = append(f.reasons, fmt.Sprintf("variant %s, seed %d: %s", m.Variant, m.Seed, reason))
 	}
-	return f, nil
+	return f
 }
 
 // run runs a plan on the experiment's runtime. fraction is called with the share of

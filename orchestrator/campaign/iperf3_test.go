@@ -128,7 +128,7 @@ func named(t *testing.T, set *experiment.Set, f *runfolder.Folder, signal csig.T
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.FlowName != measuredFlow || r.Type != int32(signal) || !in.has(r.StartUS) {
+		if r.FlowName != measuredFlow || r.Type != signal.String() || !in.has(r.StartUS) {
 			continue
 		}
 		samples += r.Samples

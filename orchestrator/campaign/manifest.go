@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
@@ -31,6 +32,10 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 			ToUS:   base.Measure.To.Microseconds(),
 		},
 		Expectations: base.Expect,
+		Signals:      csig.TypeNames(),
+		Options: runfolder.Options{
+			Payload: opts.Payload, Processes: opts.Processes, CheckParity: opts.CheckParity, Inject: opts.Inject, Held: opts.Hold != nil,
+		},
 	}
 	if mo.realTime {
 		m.Dilation = mo.wall.Dilation
@@ -45,7 +50,10 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 		if !described[j.variant] {
 			described[j.variant] = true
 			describe(&m, set.Variants[j.variant].Experiment, j)
+			m.Missing = append(m.Missing, runfolder.VariantSeeds{Variant: j.name})
 		}
+		last := &m.Missing[len(m.Missing)-1] // jobs are by variant
+		last.Seeds = append(last.Seeds, j.seed)
 	}
 	return m
 }
@@ -71,10 +79,10 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 	for _, c := range p.Constants {
 		variant.Constants = append(variant.Constants, runfolder.Constant(c))
 	}
-	if p.Locators != nil {
-		variant.Locators = locatorTable(p.Locators)
-	}
 	nodes, ports, flows := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows)
+	if p.Locators != nil {
+		variant.Locators = locatorTable(p.Locators, nodes, ports)
+	}
 	if len(m.Variants) == 0 {
 		m.Nodes, m.Ports, m.Flows = nodes, ports, flows
 	} else {
@@ -91,10 +99,18 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 	m.Variants = append(m.Variants, variant)
 }
 
-func locatorTable(t *plan.LocatorTable) *runfolder.LocatorTable {
+func locatorTable(t *plan.LocatorTable, nodes []runfolder.Node, ports []runfolder.Port) *runfolder.LocatorTable {
+	places := make(map[string]runfolder.Place, len(ports))
+	for _, p := range ports {
+		places[p.Name] = runfolder.Place{Node: nodes[p.Node].Name, Port: p.Port, Peer: nodes[p.Peer].Name, Tier: p.Tier, Direction: p.Direction}
+	}
 	table := &runfolder.LocatorTable{Scheme: t.Scheme.String(), Locators: make([]runfolder.Locator, len(t.Locators)), Remedy: t.Remedy}
 	for i, l := range t.Locators {
-		table.Locators[i] = runfolder.Locator{Locator: int32(l.Locator), Ports: l.Ports}
+		at := make([]runfolder.Place, len(l.Ports))
+		for k, name := range l.Ports {
+			at[k] = places[name]
+		}
+		table.Locators[i] = runfolder.Locator{Locator: int32(l.Locator), Ports: l.Ports, Places: at}
 	}
 	return table
 }
@@ -111,14 +127,12 @@ func nodeTable(g *topologies.Graph) []runfolder.Node {
 }
 
 func portTable(g *topologies.Graph) []runfolder.Port {
-	names := g.LinkNames()
-	ports := make([]runfolder.Port, 0, 2*len(g.Links))
-	for id, l := range g.Links {
-		for _, d := range [][2]topologies.End{{l.A, l.B}, {l.B, l.A}} {
-			ports = append(ports, runfolder.Port{
-				Node: int32(d[0].Node), Port: int32(d[0].Port), Peer: int32(d[1].Node), PeerPort: int32(d[1].Port),
-				RateBPS: int64(l.Rate), Link: names[id],
-			})
+	names, all := g.LinkNames(), plan.Ports(g)
+	ports := make([]runfolder.Port, len(all))
+	for i, p := range all {
+		ports[i] = runfolder.Port{
+			Node: int32(p.Node), Port: int32(p.Port), Peer: int32(p.Peer.Node), PeerPort: int32(p.Peer.Port),
+			RateBPS: int64(p.Rate), Link: names[p.Link], Name: p.Name, Tier: p.Tier, Direction: p.Direction,
 		}
 	}
 	return ports

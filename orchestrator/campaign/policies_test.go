@@ -43,7 +43,11 @@ func samplesByType(t *testing.T, f *runfolder.Folder) map[string]map[csig.Type]i
 		if got[r.FlowName] == nil {
 			got[r.FlowName] = map[csig.Type]int64{}
 		}
-		got[r.FlowName][csig.Type(r.Type)] += r.Samples
+		signal, err := csig.ParseType(r.Type)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[r.FlowName][signal] += r.Samples
 	}
 	return got
 }

@@ -20,6 +20,7 @@ type tracker struct {
 	report   func(Progress)
 	parts    []float64 // by run, 0 to 1
 	done     int
+	before   float64 // sum of parts that were done before
 	started  time.Time
 	reported time.Time
 }
@@ -47,6 +48,15 @@ func (t *tracker) finish(run int, variant string, seed uint64) {
 	t.send(variant, seed)
 }
 
+// skip counts a run that finished before.
+func (t *tracker) skip(run int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.parts[run] = 1
+	t.done++
+	t.before++
+}
+
 // send reports the progress. t.mu is held.
 func (t *tracker) send(variant string, seed uint64) {
 	if t.report == nil {
@@ -57,8 +67,8 @@ func (t *tracker) send(variant string, seed uint64) {
 		sum += f
 	}
 	p := Progress{Done: t.done, Total: len(t.parts), Variant: variant, Seed: seed, Fraction: sum / float64(len(t.parts))}
-	if elapsed := time.Since(t.started); p.Fraction > 0.01 {
-		p.ETA = time.Duration(float64(elapsed) * (1 - p.Fraction) / p.Fraction)
+	if now := p.Fraction - t.before/float64(len(t.parts)); now > 0.01 {
+		p.ETA = time.Duration(float64(time.Since(t.started)) * (1 - p.Fraction) / now)
 	}
 	t.reported = time.Now()
 	t.report(p)

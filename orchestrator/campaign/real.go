@@ -80,7 +80,7 @@ func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, record
 		r.Wall = s.mode.wall
 		r.Patience = leastPatience + patienceTimes*r.Wall.At(units.Time(length))
 		for i, p := range j.plan.Programs {
-			r.Outputs[i] = filepath.Join(r.Folder, "programs", fmt.Sprintf("%s-%d", j.name, j.seed), fmt.Sprintf("%s-%d.txt", j.plan.Graph.Nodes[p.Host].Name, i))
+			r.Outputs[i] = filepath.Join(programsFolder(r.Folder, j), fmt.Sprintf("%s-%d.txt", j.plan.Graph.Nodes[p.Host].Name, i))
 		}
 		c.Hold = s.opts.Hold
 		c.Started = func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -48,6 +49,9 @@ func openRendezvous(runFolder string) (_ *rendezvous, err error) {
 	}
 	// A socket's path is at most 107 bytes long, which a run's folder may exceed.
 	name := fmt.Sprintf("/proc/self/fd/%d/%s", r.folder.Fd(), socketName)
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a csiglab that was killed
+		return nil, err
+	}
 	r.socket, err = net.ListenUnix("unixpacket", &net.UnixAddr{Net: "unixpacket", Name: name})
 	return r, err
 }

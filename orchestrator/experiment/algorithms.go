@@ -118,7 +118,7 @@ func (d *decoder) algorithm(t *tree, c choice) Algorithm {
 		p, known := spec.Param(e.name)
 		switch {
 		case specs != nil && !known:
-			d.fail(e.at, at, fmt.Sprintf("%s has no such parameter", a.Name), spelling.Nearest(e.name, paramNames(spec.Params)))
+			d.fail(e.at, at, fmt.Sprintf("%s has no such parameter", a.Name), spelling.Nearest(e.name, append(paramNames(spec.Params), "name")))
 		case e.value.kind != scalar:
 			d.fail(e.value.at, at, fmt.Sprintf("want a single value, got %v", e.value.kind), "")
 		case specs == nil:

@@ -36,6 +36,23 @@ type EntryKey struct {
 	Doc      string `json:"doc"`               // one line
 }
 
+// Library returns the embedded experiments as a section; their entries have no keys.
+func Library() Section {
+	s := Section{Name: "experiments"}
+	for _, name := range Names() {
+		data, err := library.ReadFile("library/" + name + ".yaml")
+		if err != nil {
+			panic("experiment: " + err.Error())
+		}
+		t, errs := parseTree(data, origin{file: name}, false)
+		if errs != nil {
+			panic("experiment: " + errs.Error())
+		}
+		s.Entries = append(s.Entries, Entry{Name: name, Doc: t.get("description").text, Keys: []EntryKey{}})
+	}
+	return s
+}
+
 // Catalogue returns every section, in the order of the tables.
 func Catalogue(t Tables) []Section {
 	var list []Section

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,10 +30,14 @@ func (d *decoder) derive(e *Experiment) {
 	}
 }
 
-// check reports values that do not fit one another.
+// check reports values that do not fit one another. It leaves out what follows from a
+// value that is wrong by itself.
 func (d *decoder) check(e *Experiment, declared []declaredVariant) {
-	d.exactlyOne(topologySection)
-	if e.Applications == nil && len(e.Generators) == 0 || e.Workload.Spec != nil {
+	d.checking = true
+	if d.given(topologySection) { // otherwise it is reported as missing
+		d.exactlyOne(topologySection)
+	}
+	if d.given(workloadSection) && (e.Applications == nil && len(e.Generators) == 0 || e.Workload.Spec != nil) {
 		d.exactlyOne(workloadSection)
 	}
 	hosts := d.topology(e)
@@ -42,16 +47,8 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.policies(e, hosts)
 	d.applications(e, hosts)
 	d.generators(e, hosts)
-	if e.Measure.To != 0 && e.Measure.To <= e.Measure.From {
-		d.failAt("measure.to", fmt.Sprintf("the window ends at %v, before it begins at %v", e.Measure.To, e.Measure.From), "")
-	}
-	if e.End != 0 && e.Measure.To > e.End {
-		d.failAt("measure.to", fmt.Sprintf("the window ends at %v, after the run's end %v", e.Measure.To, e.End), "")
-	}
-	if e.End != 0 && e.Measure.From >= e.End {
-		d.failAt("measure.from", fmt.Sprintf("the window begins at %v, not before the run's end %v", e.Measure.From, e.End), "")
-	}
-	if !runtimes.Fits(e.Runtime, e.Clock) {
+	d.window(e)
+	if !runtimes.Fits(e.Runtime, e.Clock) && d.sound("runtime", "clock") {
 		msg, suggestion := runtimes.Misfit(e.Runtime, e.Clock)
 		d.failAt("clock", msg, suggestion)
 	}
@@ -64,7 +61,25 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 		}
 	}
 	d.seeds(e)
-	d.results(e, declared)
+	if len(declared) > 0 { // otherwise their names are not known
+		d.results(e, declared)
+	}
+}
+
+// window checks the window in which rates are measured.
+func (d *decoder) window(e *Experiment) {
+	if !d.sound("measure", "end") {
+		return
+	}
+	if e.Measure.To != 0 && e.Measure.To <= e.Measure.From {
+		d.failAt("measure.to", fmt.Sprintf("the window ends at %v, before it begins at %v", e.Measure.To, e.Measure.From), "")
+	}
+	if e.End != 0 && e.Measure.To > e.End {
+		d.failAt("measure.to", fmt.Sprintf("the window ends at %v, after the run's end %v", e.Measure.To, e.End), "")
+	}
+	if e.End != 0 && e.Measure.From >= e.End {
+		d.failAt("measure.from", fmt.Sprintf("the window begins at %v, not before the run's end %v", e.Measure.From, e.End), "")
+	}
 }
 
 func (d *decoder) exactlyOne(path string) {
@@ -86,7 +101,7 @@ func (d *decoder) exactlyOne(path string) {
 // topology calls the check of the topology's kind. It returns the number of hosts, or
 // 0 when that is not known before the topology is built.
 func (d *decoder) topology(e *Experiment) int {
-	if e.Topology.Spec == nil {
+	if e.Topology.Spec == nil || !d.sound(topologySection) {
 		return 0
 	}
 	kind := kindOf(topologySection, reflect.TypeOf(e.Topology.Spec))
@@ -98,13 +113,16 @@ func (d *decoder) workload(e *Experiment, hosts int) {
 		kind := kindOf(workloadSection, reflect.TypeOf(w.Spec))
 		w.Spec.Check(&Check{decoder: d, experiment: e, path: join(workloadSection, kind.Name), hosts: hosts})
 	}
-	if e.Workload.StartUnit != htsim.Auto.String() && !e.Workload.matrix() {
+	if e.Workload.StartUnit != htsim.Auto.String() && !e.Workload.matrix() && d.sound(workloadSection) {
 		d.failAt("workload.start_unit", "is for a file's start times; here there is no workload.file", "")
 	}
 }
 
 func (d *decoder) links(e *Experiment) {
 	l := e.Links
+	if !d.sound("links") {
+		return
+	}
 	if l.Header >= l.MTU {
 		d.failAt("links.header", fmt.Sprintf("a header of %v leaves no payload in a packet of %v", l.Header, l.MTU), "")
 	}
@@ -118,6 +136,9 @@ func (d *decoder) links(e *Experiment) {
 
 func (d *decoder) csig(e *Experiment) {
 	c := e.CSIG
+	if !d.sound("csig") {
+		return
+	}
 	for i, tpid := range []uint16{c.TPIDCompact, c.TPIDWide} {
 		if csig.ReservedTPID(tpid) {
 			d.failAt([]string{"csig.tpid_compact", "csig.tpid_wide"}[i], fmt.Sprintf("%#04x is the EtherType of another protocol", tpid), "")
@@ -139,7 +160,7 @@ func (d *decoder) csig(e *Experiment) {
 			}
 		}
 	}
-	if c.Format == csig.FormatNone.String() {
+	if c.Format == csig.FormatNone.String() && d.sound("hosts", "links") {
 		d.needTags(e)
 	}
 	for i := range c.Ports {
@@ -220,11 +241,27 @@ func (d *decoder) seeds(e *Experiment) {
 	}
 }
 
-func (d *decoder) cutSeeds(e *Experiment, n int) {
-	switch {
-	case n < 0 || n > len(e.Seeds):
-		d.errs = append(d.errs, &Error{File: fmt.Sprintf("--seeds %d", n), Msg: fmt.Sprintf("the experiment has %d; want 1 to %d", len(e.Seeds), len(e.Seeds))})
-	case n > 0:
+// setSeeds takes the first n seeds; 0 is all. If there are fewer, the numbers after the
+// greatest one follow.
+func (d *decoder) setSeeds(e *Experiment, n int) {
+	if n == 0 || !d.sound("seeds") || len(e.Seeds) == 0 {
+		return
+	}
+	fail := func(format string, args ...any) {
+		d.errs = append(d.errs, &Error{File: fmt.Sprintf("--seeds %d", n), Msg: fmt.Sprintf(format, args...)})
+	}
+	greatest := slices.Max(e.Seeds)
+	switch more := n - len(e.Seeds); {
+	case n < 0 || n > maxSeeds:
+		fail("want 1 to %d", maxSeeds)
+	case more <= 0:
 		e.Seeds = e.Seeds[:n]
+	case greatest > math.MaxUint64-uint64(more):
+		fail("there are no %d numbers after the greatest seed, %d", more, greatest)
+	default:
+		e.Seeds = slices.Clone(e.Seeds)
+		for i := range more {
+			e.Seeds = append(e.Seeds, greatest+1+uint64(i))
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,12 @@ import (
 type decoder struct {
 	tables Tables
 	errs   Errors
+	root   *tree            // the whole experiment
 	node   map[string]*tree // what was given, by path
+	// doubtful are the paths whose values are wrong, checking is set while values are
+	// compared: an error that follows from a wrong value is not reported.
+	doubtful []string
+	checking bool
 	// compiled has what is wrong with each expression so far. The decoders of all
 	// variants share it.
 	compiled map[compiledKey][]*expression.Error
@@ -28,6 +34,9 @@ type decoder struct {
 }
 
 func (d *decoder) fail(at origin, path, msg, suggestion string) {
+	if path != "" && !d.checking {
+		d.doubtful = append(d.doubtful, path)
+	}
 	d.errs = append(d.errs, &Error{
 		File: at.file, Line: at.line, Column: at.column,
 		Path: at.via + path, Msg: msg, Suggestion: suggestion,
@@ -37,12 +46,32 @@ func (d *decoder) fail(at origin, path, msg, suggestion string) {
 // failAt reports an error at the value of a path, or at the nearest mapping
 // around it that the file has.
 func (d *decoder) failAt(path, msg, suggestion string) {
+	if d.checking && !d.sound(path) {
+		return
+	}
 	for p := path; ; p = p[:max(0, strings.LastIndexAny(p, ".["))] {
 		if t, ok := d.node[p]; ok || p == "" {
 			d.fail(t.at, path, msg, suggestion)
 			return
 		}
 	}
+}
+
+// sound reports whether no value at these paths, below them or around them is wrong by
+// itself.
+func (d *decoder) sound(paths ...string) bool {
+	within := func(path, other string) bool {
+		rest, ok := strings.CutPrefix(path, other)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	}
+	for _, path := range paths {
+		for _, wrong := range d.doubtful {
+			if within(path, wrong) || within(wrong, path) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (d *decoder) given(path string) bool { return d.node[path] != nil }
@@ -66,7 +95,11 @@ func general(path string) string {
 
 func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 	d.node[path] = t
-	if t.kind == null {
+	switch t.kind {
+	case broken: // an error says why
+		d.doubtful = append(d.doubtful, path)
+		return
+	case null:
 		d.fail(t.at, path, "the key has no value", "")
 		return
 	}
@@ -91,7 +124,8 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		want = sequence
 	}
 	if t.kind != want && !(path == "seeds" && t.kind == scalar) {
-		d.fail(t.at, path, fmt.Sprintf("want %v, got %v", want, t.kind), "")
+		msg, suggestion := d.wrongKind(t, want, path)
+		d.fail(t.at, path, msg, suggestion)
 		return
 	}
 	switch {
@@ -138,14 +172,7 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 				d.fail(e.at, at, fmt.Sprintf("unknown key %q", e.name), "")
 				continue
 			}
-			suggestion := spelling.Nearest(e.name, keys)
-			if suggestion == "" {
-				suggestion = elsewhere(e.name)
-			}
-			msg := fmt.Sprintf("unknown key %q", e.name)
-			if suggestion == "" {
-				msg = unknown("key", e.name, keys).Error()
-			}
+			msg, suggestion := d.misplaced(path, e, keys)
 			d.fail(e.at, at, msg, suggestion)
 			continue
 		}
@@ -162,7 +189,11 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 	for _, key := range required[general(path)] {
 		instead := func(other string) bool { return t.get(other) != nil }
 		if t.get(key) == nil && (path != "" || !slices.ContainsFunc(excused[key], instead)) {
-			d.failAt(path, fmt.Sprintf("the key %q is missing", key), "")
+			msg := fmt.Sprintf("the key %q is missing", key)
+			if t.instead != "" {
+				msg += fmt.Sprintf("; %s takes the place of %s", path, t.instead)
+			}
+			d.failAt(path, msg, "")
 		}
 	}
 	for _, m := range known {
@@ -175,13 +206,43 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 	}
 }
 
+// wrongKind returns the message about a value that is a mapping, a list or a single
+// value where another of these belongs.
+func (d *decoder) wrongKind(t *tree, want kind, path string) (msg, suggestion string) {
+	msg = fmt.Sprintf("want %v, got %v", want, t.kind)
+	if t.kind != scalar {
+		return msg, ""
+	}
+	for section := range kinds {
+		for _, k := range kinds[section] {
+			if k.Short != nil && general(path) == join(section, k.Name)+"[]" {
+				msg = fmt.Sprintf("%q is not %s", t.text, k.ShortWords)
+				if k.ShortNear != nil {
+					suggestion = k.ShortNear(t.text)
+				}
+				return msg, suggestion
+			}
+		}
+	}
+	if want == sequence {
+		return msg, "[" + t.short() + "]"
+	}
+	_, key, _ := cutLast(path, ".")
+	for _, h := range d.homes(key, t) {
+		if h.fits && h.path != path {
+			return msg, h.path
+		}
+	}
+	return msg, ""
+}
+
 // seedRange reads "1..5", which is short for the list of these seeds.
 func (d *decoder) seedRange(t *tree, v reflect.Value) {
 	first, last, ok := strings.Cut(t.text, "..")
 	low, err1 := strconv.ParseUint(first, 10, 32)
 	high, err2 := strconv.ParseUint(last, 10, 32)
 	if !ok || err1 != nil || err2 != nil || high < low || high-low >= maxSeeds {
-		d.fail(t.at, "seeds", fmt.Sprintf("%q is not a list of seeds; write [1, 2, 3] or 1..3, at most %d", t.text, maxSeeds), "")
+		d.fail(t.at, "seeds", fmt.Sprintf("%q is not a list of seeds; write [1, 2, 3] or 1..3, at most %d", t.text, maxSeeds), suggestSeeds(t.text))
 		return
 	}
 	var seeds []uint64
@@ -189,6 +250,26 @@ func (d *decoder) seedRange(t *tree, v reflect.Value) {
 		seeds = append(seeds, s)
 	}
 	v.Set(reflect.ValueOf(seeds))
+}
+
+var (
+	seedsLike = regexp.MustCompile(`^([0-9]{1,9}) *(?:-|to|:|\.{1,3}|…) *([0-9]{1,9})$`)
+	listLike  = regexp.MustCompile(`^[0-9]+(?:[ ,]+[0-9]+)*$`)
+)
+
+// suggestSeeds returns the list of seeds that a text probably means, or "".
+func suggestSeeds(text string) string {
+	if m := seedsLike.FindStringSubmatch(text); m != nil {
+		first, _ := strconv.Atoi(m[1]) // digits
+		last, _ := strconv.Atoi(m[2])
+		if first < last && last-first < maxSeeds {
+			return m[1] + ".." + m[2]
+		}
+	}
+	if listLike.MatchString(text) {
+		return "[" + strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == ',' }), ", ") + "]"
+	}
+	return ""
 }
 
 // value decodes a single value. It returns what is wrong with it, or "".
@@ -267,10 +348,17 @@ func (d *decoder) text(t *tree, p *string, r Rule) (msg, suggestion string) {
 	switch {
 	case r.enum != nil && !slices.Contains(r.enum(), t.text):
 		return unknown("value", t.text, r.enum()).Error(), spelling.Nearest(t.text, r.enum())
-	case r.parse != nil && r.parse(t.text) != nil:
-		return r.parse(t.text).Error(), ""
-	case r.pattern != nil && !r.pattern.MatchString(t.text):
-		return fmt.Sprintf("%q is not %s", t.text, r.want), ""
+	case !r.allows(t.text):
+		for _, likely := range []string{withoutBlanks(t.text), strings.ToLower(t.text), strings.ToLower(withoutBlanks(t.text))} {
+			if likely != "" && r.allows(likely) {
+				suggestion = likely
+				break
+			}
+		}
+		if r.parse != nil {
+			return r.parse(t.text).Error(), suggestion
+		}
+		return fmt.Sprintf("%q is not %s", t.text, r.want), suggestion
 	case r.file:
 		name, err := inputFile(t.at.dir, t.text)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -283,6 +371,9 @@ func (d *decoder) text(t *tree, p *string, r Rule) (msg, suggestion string) {
 	}
 	return "", ""
 }
+
+// withoutBlanks returns a text without spaces and tabs.
+func withoutBlanks(text string) string { return strings.Join(strings.Fields(text), "") }
 
 func parseNumber(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)

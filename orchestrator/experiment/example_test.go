@@ -27,4 +27,3 @@ func ExampleLoad() {
 	// csig compact lower [1 2]
 	// csig-wide wide auto [1 2]
 }
-

@@ -139,9 +139,9 @@ func (s *Set) MentionedMetrics() []string {
 
 // CheckMetrics refuses expressions and published figures with metrics that no run can
 // have. names has those of each variant, as s.Variants. Its error is an Errors with
-// everything that is wrong with the expressions.
+// everything that is wrong with the expressions. A set that is reduced to some of its
+// variants loses the derived metrics that only the others have, with a note.
 func (s *Set) CheckMetrics(names []expression.Names) error {
-	reduced := len(s.Variants) < len(s.Base.Variants)
 	known := make([]*expression.Known, len(s.Variants))
 	for i := range s.Variants {
 		known[i] = expression.NewKnown(s.Variants[i].Name, names[i], len(s.Base.Variants) > 1)
@@ -153,19 +153,10 @@ func (s *Set) CheckMetrics(names []expression.Names) error {
 			errs = append(errs, within(nodes, path, one))
 		}
 	}
-	later := make([]string, len(s.Base.Derived))
-	for i, m := range s.Base.Derived {
-		later[i] = m.Name
-	}
-	for i, m := range s.Base.Derived {
-		path := fmt.Sprintf("derived[%d].expr", i)
-		e, wrong := expression.Compile(m.Expr, expression.Scope{})
-		add(path, wrong)
-		add(path, expression.CheckDerived(m.Name, e, later[i+1:], known, reduced))
-	}
+	errs = append(errs, s.checkDerived(known)...)
 	scope := s.expectationScope()
 	for i, text := range s.Base.Expect {
-		path := fmt.Sprintf("expect[%d]", i)
+		path := given(nodes, "expect", i, func(at string) bool { return nodes[at].text == text })
 		e, wrong := expression.Compile(text, scope)
 		add(path, wrong)
 		if e != nil {
@@ -173,14 +164,17 @@ func (s *Set) CheckMetrics(names []expression.Names) error {
 		}
 	}
 	for i, p := range s.Base.Published {
-		for k := range s.Variants {
-			if s.Variants[k].Name != p.Variant {
-				continue
-			}
-			if wrong := known[k].Check(p.Metric); wrong != nil {
-				path := fmt.Sprintf("published[%d].metric", i)
-				errs = append(errs, within(nodes, path, &expression.Error{Line: 2, Msg: wrong.Msg, Suggestion: wrong.Suggestion}))
-			}
+		k := slices.IndexFunc(s.Variants, func(v Resolved) bool { return v.Name == p.Variant })
+		if k < 0 {
+			continue
+		}
+		if wrong := known[k].Check(p.Metric); wrong != nil {
+			path := given(nodes, "published", i, func(at string) bool {
+				variant, metric := nodes[at+".variant"], nodes[at+".metric"]
+				return variant != nil && metric != nil && variant.text == p.Variant && metric.text == p.Metric
+			})
+			wrong.Line = 2 // not within the value
+			add(path+".metric", []*expression.Error{wrong})
 		}
 	}
 	if len(errs) == 0 {
@@ -188,6 +182,49 @@ func (s *Set) CheckMetrics(names []expression.Names) error {
 	}
 	slices.SortStableFunc(errs, inOrder)
 	return errs
+}
+
+// checkDerived checks the derived metrics and adds their names to known.
+func (s *Set) checkDerived(known []*expression.Known) (errs Errors) {
+	reduced := s.Reduced || len(s.Variants) < len(s.Base.Variants)
+	nodes := s.Variants[0].node
+	var later []string
+	for _, m := range s.Base.Derived {
+		later = append(later, m.Name)
+	}
+	var kept []Derived
+	for i, m := range s.Base.Derived {
+		path := given(nodes, "derived", i, func(at string) bool { return nodes[at+".name"] != nil && nodes[at+".name"].text == m.Name }) + ".expr"
+		e, wrong := expression.Compile(m.Expr, expression.Scope{})
+		d := expression.CheckDerived(m.Name, e, later[i+1:], known)
+		if reduced && len(wrong) == 0 && d.Lacks != "" {
+			s.Notes = append(s.Notes, fmt.Sprintf("skipped: the derived metric %s, because variant %s cannot have it: %s", m.Name, s.Variants[0].Name, d.Lacks))
+			continue
+		}
+		kept = append(kept, m)
+		for _, one := range slices.Concat(wrong, d.Errors) {
+			errs = append(errs, within(nodes, path, one))
+		}
+	}
+	s.Base.Derived = kept
+	for _, v := range s.Variants {
+		v.Experiment.Derived = kept
+	}
+	return errs
+}
+
+// given returns the path of an item of a list as the file has it: a set that is reduced
+// to some variants lacks items.
+func given(nodes map[string]*tree, list string, index int, is func(path string) bool) string {
+	for i := 0; ; i++ {
+		path := fmt.Sprintf("%s[%d]", list, i)
+		if nodes[path] == nil {
+			return fmt.Sprintf("%s[%d]", list, index)
+		}
+		if is(path) {
+			return path
+		}
+	}
 }
 
 // inOrder compares the places of two errors of one file.
@@ -198,9 +235,9 @@ func inOrder(a, b *Error) int {
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
-// unnamed returns the errors of expressions in a set that is right otherwise, with those
+// wrongExpressions returns the errors of expressions in a set that is right otherwise, with those
 // of the metrics in them if these can be known.
-func (s *Set) unnamed(expressions Errors, opts Options) error {
+func (s *Set) wrongExpressions(expressions Errors, opts Options) error {
 	if opts.Names == nil {
 		return expressions
 	}

@@ -30,6 +30,9 @@ func (g Generator) Tags(c CSIG) ([]byte, error) {
 func (d *decoder) generators(e *Experiment, hosts int) {
 	for i, g := range e.Generators {
 		path := fmt.Sprintf("generators[%d]", i)
+		if !d.sound(path) {
+			continue
+		}
 		for _, h := range []struct {
 			key  string
 			host int
@@ -41,17 +44,21 @@ func (d *decoder) generators(e *Experiment, hosts int) {
 		if g.Host == g.To {
 			d.failAt(join(path, "to"), fmt.Sprintf("host %d cannot send to itself", g.To), "")
 		}
-		if a := e.Applications; a != nil && slices.Contains(a.Hosts, g.Host) {
+		if a := e.Applications; a != nil && d.sound("applications") && slices.Contains(a.Hosts, g.Host) {
 			d.failAt(join(path, "host"), fmt.Sprintf("host %d is one of applications.hosts", g.Host), "")
 		}
 		if (g.Every == 0) == (g.Rate == 0) {
 			d.failAt(path, "want one of the keys every and rate", "")
 		}
 		switch {
+		case !d.sound("end"):
 		case g.Count == 0 && e.End == 0:
 			d.failAt(join(path, "count"), "frames without end need an end of the run; set count, or end", "")
 		case e.End != 0 && g.Start >= e.End:
 			d.failAt(join(path, "start"), fmt.Sprintf("starts at %v, not before the run's end %v", g.Start, e.End), "")
+		}
+		if !d.sound("csig", "links") {
+			continue
 		}
 		stack, err := g.Tags(e.CSIG)
 		if err != nil {

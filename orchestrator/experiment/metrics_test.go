@@ -90,7 +90,8 @@ func TestDerivedOfSomeVariants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
+	check := func() {
+		t.Helper()
 		names, err := measure.NamesOfSet(set)
 		if err != nil {
 			t.Fatal(err)
@@ -98,9 +99,15 @@ func TestDerivedOfSomeVariants(t *testing.T) {
 		if err := set.CheckMetrics(names); err != nil {
 			t.Errorf("%d variants: %v", len(set.Variants), err)
 		}
-		set.Variants = set.Variants[:1] // off
 	}
+	check()
 	if got := set.MentionedMetrics(); len(got) != 2 || got[0] != "samples.0-3" || got[1] != "x" {
 		t.Errorf("the set mentions %q", got)
+	}
+	set.Variants = set.Variants[:1] // off
+	check()
+	want := "skipped: the derived metric x, because variant off cannot have it: it has no samples.0-3, as it has no CSIG"
+	if len(set.Base.Derived) != 0 || len(set.Notes) != 1 || set.Notes[0] != want {
+		t.Errorf("%d derived metrics, notes %q, want none and %q", len(set.Base.Derived), set.Notes, want)
 	}
 }

@@ -39,6 +39,9 @@ func (m *CSIGMatch) Empty() bool {
 func (d *decoder) policies(e *Experiment, hosts int) {
 	for i, p := range e.CSIG.Policies {
 		path := fmt.Sprintf("csig.policies[%d]", i)
+		if !d.sound(path) {
+			continue
+		}
 		if p.Match.Empty() {
 			d.failAt(path+".match", "the lists are empty; csig.init and csig.signal are for all packets", "")
 		}

@@ -21,6 +21,11 @@ type Rule struct {
 	hex      bool               // printed as 0x...
 }
 
+// allows reports whether the rule accepts a text that is one of no enumeration.
+func (r Rule) allows(text string) bool {
+	return (r.parse == nil || r.parse(text) == nil) && (r.pattern == nil || r.pattern.MatchString(text))
+}
+
 // Between allows the numbers from low to high, both included. A high of 0 is no
 // bound.
 func Between[T ~int | ~int64](low, high T) Rule { return Rule{min: int64(low), max: int64(high)} }

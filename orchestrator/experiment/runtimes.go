@@ -5,7 +5,7 @@ import "github.com/csiglab/csiglab/orchestrator/runtimes"
 // fitRuntime changes the clock to fit the runtime, or the runtime to fit the clock,
 // where only one of them is given above the file, or only one in the file. The
 // other keeps its value if the two fit.
-func fitRuntime(base *tree, layers []layer) error {
+func fitRuntime(base *tree, layers []layer) *Error {
 	given := func(path string) *origin {
 		for i := len(layers) - 1; i >= 0; i-- {
 			if layers[i].path == path {
@@ -34,7 +34,7 @@ func fitRuntime(base *tree, layers []layer) error {
 		return fallback
 	}
 	nowRuntime, nowClock := name("runtime", whole.Runtime), name("clock", whole.Clock)
-	set := func(path, text, now string, at *origin) error {
+	set := func(path, text, now string, at *origin) *Error {
 		if text == now {
 			return nil
 		}

@@ -267,17 +267,10 @@ func walkPaths(t reflect.Type, path string, visit func(path string, leaf bool)) 
 	}
 }
 
-// elsewhere returns the path of the only key of that name in the schema, for
-// the message about a key in the wrong place, or "".
-func elsewhere(key string) string {
-	var found []string
-	walkPaths(reflect.TypeFor[Experiment](), "", func(path string, _ bool) {
-		if strings.HasSuffix(path, "."+key) {
-			found = append(found, path)
-		}
-	})
-	if len(found) != 1 {
-		return ""
+// CheckName returns an error if a text cannot be the name of an experiment.
+func CheckName(name string) error {
+	if r := rules["name"]; !r.allows(name) {
+		return fmt.Errorf("the name %q is not %s", name, r.want)
 	}
-	return found[0]
+	return nil
 }

@@ -1,7 +1,9 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/csiglab/csiglab/units"
@@ -31,7 +33,9 @@ var _ = RegisterWorkload(WorkloadKind{
 			{Path: "[].start", Default: "0s", Rule: Between(0, maxLength), Doc: "when it starts, before jitter"},
 			{Path: "[].job", Default: "0", Rule: Between(0, maxJobs), Doc: "job, or tenant, that it belongs to"},
 		},
-		Short: shortTransfer,
+		Short:      shortTransfer,
+		ShortWords: "a transfer; want SRC -> DST SIZE or SRC -> DST SIZE at TIME, or a mapping with src, dst and size",
+		ShortNear:  nearTransfer,
 	},
 	Spec: Transfers(nil),
 })
@@ -47,6 +51,23 @@ func shortTransfer(text string) []KeyText {
 		long = append(long, KeyText{"start", fields[5]})
 	}
 	return long
+}
+
+// transferLike are the parts of a transfer with other signs, or blanks in other places.
+var transferLike = regexp.MustCompile(`^h?([0-9]+)\s*(?:-+>|=+>|→|>|-|:|,|\s|\bto\b)\s*h?([0-9]+)[\s,:]+([0-9.]+)\s*([A-Za-z]+)(?:[\s,]+(?:at|@)?\s*([0-9.]+)\s*([A-Za-zµμ]+))?$`)
+
+// nearTransfer returns the short form that a text probably means, or "".
+func nearTransfer(text string) string {
+	m := transferLike.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil {
+		return ""
+	}
+	size, start := m[3]+m[4], m[5]+m[6]
+	near := fmt.Sprintf("%s -> %s %s", m[1], m[2], cmp.Or(suggestUnit(size, "size"), size))
+	if start != "" {
+		near += " at " + cmp.Or(suggestUnit(start, "duration"), start)
+	}
+	return near
 }
 
 // Check implements WorkloadSpec.

@@ -29,10 +29,11 @@ const (
 	mapping
 	sequence
 	null
+	broken // could not be read; an error says why
 )
 
 func (k kind) String() string {
-	return [...]string{"a single value", "a mapping", "a list", "nothing"}[k]
+	return [...]string{"a single value", "a mapping", "a list", "nothing", "nothing that can be read"}[k]
 }
 
 // tree is a YAML value with the place it was written at. Layers (file,
@@ -45,6 +46,10 @@ type tree struct {
 	quoted bool
 	keys   []entry // of a mapping, in order
 	items  []*tree // of a sequence
+	// instead is the path of the kind of topology or workload that an override replaced
+	// by this one; empty if it replaced none.
+	instead string
+	whole   bool // a mapping written in a short form, which replaces another as a whole
 }
 
 type entry struct {
@@ -105,8 +110,10 @@ func (t *tree) mark(via string) {
 }
 
 // parseTree reads one YAML document. at is its origin. With inline set the text is
-// a value from the command line, and its lines are not recorded.
-func parseTree(data []byte, at origin, inline bool) (*tree, error) {
+// a value from the command line, and its lines are not recorded. The tree is nil if
+// the text as a whole cannot be read. With other errors, what they are about is broken
+// in the tree, or left out.
+func parseTree(data []byte, at origin, inline bool) (*tree, Errors) {
 	b := treeBuilder{at: at, inline: inline}
 	if i := slices.Index(data, 0); i >= 0 {
 		line := 1 + strings.Count(string(data[:i]), "\n")
@@ -120,6 +127,9 @@ func parseTree(data []byte, at origin, inline bool) (*tree, error) {
 	var syntax *yaml.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
+		if at, msg := tabbed(string(data), syntax.Token.Position.Line); at != nil && !inline {
+			return nil, b.fail(at, msg)
+		}
 		return nil, b.fail(syntax.Token.Position, "not valid YAML: "+syntax.Message)
 	case err != nil:
 		return nil, b.fail(nil, "not valid YAML: "+err.Error())
@@ -135,10 +145,39 @@ func parseTree(data []byte, at origin, inline bool) (*tree, error) {
 		return nil, Errors{{File: second.file, Line: second.line, Column: second.column, Msg: "a second document; one file holds one experiment"}}
 	}
 	t := b.build(docs[0].Body)
-	if len(b.errs) > 0 {
-		return nil, b.errs
+	return t, b.errs
+}
+
+// tabbed returns the place of a tab in the indentation of a line, and a message about
+// it and the lines after it that have one too. It returns nil if the line has none.
+func tabbed(text string, line int) (*token.Position, string) {
+	tab := func(line string) int {
+		indentation := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		return strings.IndexByte(indentation, '\t')
 	}
-	return t, nil
+	lines := strings.Split(text, "\n")
+	if line < 1 || line > len(lines) || tab(lines[line-1]) < 0 {
+		return nil, ""
+	}
+	more := 0
+	for _, other := range lines[line:] {
+		if tab(other) >= 0 {
+			more++
+		}
+	}
+	also := ""
+	switch {
+	case more == 1:
+		also = ", 1 more line too"
+	case more > 1:
+		also = fmt.Sprintf(", %d more lines too", more)
+	}
+	what := "begins with"
+	column := tab(lines[line-1]) + 1
+	if column > 1 {
+		what = "is indented with"
+	}
+	return &token.Position{Line: line, Column: column}, fmt.Sprintf("line %d %s a tab%s; YAML indents with blanks", line, what, also)
 }
 
 // treeBuilder turns the nodes of a YAML document into a tree.
@@ -217,6 +256,7 @@ func (b *treeBuilder) build(n ast.Node) *tree {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		t.text = n.GetToken().Value
 	default:
+		t.kind = broken
 		b.fail(n.GetToken().Position, fmt.Sprintf("the %s of YAML is not used here; write the value out", strings.ToLower(n.Type().String())))
 	}
 	return t
@@ -257,21 +297,77 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// merge applies an override at a dotted path. Numbers in the path, also in brackets,
-// are indexes of a list. Mappings merge key by key, but the name of an algorithm
-// drops the parameters that were given before it; see nameKey. The decoder checks the path.
-func (t *tree) merge(path string, at origin, value *tree) error {
-	path = strings.NewReplacer("[", ".", "]", "").Replace(path)
+// dots returns a path with a dot in front of each index: a.1 for a[1].
+func dots(path string) string { return strings.NewReplacer("[", ".", "]", "").Replace(path) }
+
+// isIndex reports whether a part of a dotted path is an index of a list.
+func isIndex(name string) bool { return name != "" && strings.Trim(name, "0123456789") == "" }
+
+// brackets returns a dotted path with [] in place of each index, as general does.
+func brackets(path string) string {
+	text := ""
+	for name := range strings.SplitSeq(path, ".") {
+		if isIndex(name) {
+			text += "[]"
+		} else {
+			text = join(text, name)
+		}
+	}
+	return text
+}
+
+// find returns the value at a dotted path, or nil. A name that stands for a mapping has
+// the mapping's name key; see nameKey.
+func (t *tree) find(path string) *tree {
+	at := ""
+	for name := range strings.SplitSeq(path, ".") {
+		switch {
+		case t.kind == sequence:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(t.items) {
+				return nil
+			}
+			t, at = t.items[i], fmt.Sprintf("%s[%d]", at, i)
+			continue
+		case t.kind == scalar && name == nameKey(at):
+		case t.get(name) == nil:
+			return nil
+		default:
+			t = t.get(name)
+		}
+		at = join(at, name)
+	}
+	return t
+}
+
+// merge applies an override at a dotted path. Numbers in the path are indexes of a
+// list. Mappings merge key by key, but the name of an algorithm drops the parameters
+// that were given before it; see nameKey. The decoder checks the path.
+func (t *tree) merge(path string, at origin, value *tree) *Error {
 	return t.overlay("", strings.Split(path, "."), at, value)
 }
 
-func (t *tree) overlay(path string, rest []string, at origin, value *tree) error {
+func (t *tree) overlay(path string, rest []string, at origin, value *tree) *Error {
+	wrong := func(at origin, path, msg string) *Error {
+		return &Error{File: at.file, Line: at.line, Column: at.column, Path: at.via + path, Msg: msg}
+	}
 	named := nameKey(path)
 	if len(rest) == 0 {
-		fresh := value.kind != mapping || named != "" && value.get(named) != nil
+		fresh := value.kind != mapping || value.whole || named != "" && value.get(named) != nil
 		if fresh || t.kind != mapping {
+			was := t.instead
 			*t = *value.clone()
+			t.instead = was
 			return nil
+		}
+		group, first := alternatives(path), ""
+		for _, e := range value.keys {
+			if slices.Contains(group, e.name) {
+				if first != "" {
+					return wrong(e.at, join(path, e.name), fmt.Sprintf("excludes %s; give one of them", join(path, first)))
+				}
+				first = e.name
+			}
 		}
 		for _, e := range value.keys {
 			if err := t.overlay(path, []string{e.name}, e.at, e.value); err != nil {
@@ -284,31 +380,34 @@ func (t *tree) overlay(path string, rest []string, at origin, value *tree) error
 	if t.kind == sequence {
 		i, err := strconv.Atoi(name)
 		if err != nil || i < 0 || i >= len(t.items) {
-			return &Error{File: at.file, Line: at.line, Column: at.column, Path: at.via + join(path, name),
-				Msg: fmt.Sprintf("%q is not one of the list's %d items; the first is 0", name, len(t.items))}
+			return wrong(at, join(path, name), fmt.Sprintf("%q is not one of the list's %d items; the first is 0", name, len(t.items)))
 		}
 		return t.items[i].overlay(fmt.Sprintf("%s[%d]", path, i), rest[1:], at, value)
 	}
 	switch {
+	case isIndex(name) && path != "":
+		return wrong(at, join(path, name), fmt.Sprintf("%q is the index of an item, and %s is no list here; give the whole list", name, path))
 	case t.kind == scalar && named != "":
 		value := t.clone()
 		*t = tree{kind: mapping, at: t.at, keys: []entry{{named, t.at, value}}}
 	case t.kind != mapping:
-		*t = tree{kind: mapping, at: at}
+		*t = tree{kind: mapping, at: at, instead: t.instead}
 	}
 	if named != "" && name == named {
 		t.keys = nil
 	}
+	instead := ""
 	if group := alternatives(path); slices.Contains(group, name) {
 		for _, other := range group {
-			if other != name {
+			if other != name && t.get(other) != nil {
+				instead = join(path, other)
 				t.remove(other)
 			}
 		}
 	}
 	child := t.get(name)
 	if child == nil {
-		child = &tree{kind: null, at: at}
+		child = &tree{kind: null, at: at, instead: instead}
 	}
 	t.put(name, at, child)
 	return child.overlay(join(path, name), rest[1:], at, value)

@@ -104,6 +104,16 @@ func (e *Expr) Metrics() []string {
 	return names
 }
 
+// Variants returns the variants that the expression mentions, in its order.
+func (e *Expr) Variants() (names []string) {
+	for _, r := range e.refs {
+		if r.variant != "" && !slices.Contains(names, r.variant) {
+			names = append(names, r.variant)
+		}
+	}
+	return names
+}
+
 // Known is the names of the metrics of one variant's runs, the derived ones included.
 type Known struct {
 	variant string
@@ -186,12 +196,18 @@ func CheckExpectation(e *Expr, known []*Known) (errs []*Error) {
 	return errs
 }
 
-// CheckDerived returns what is wrong with the metrics of a derived one, and adds it to
-// the names of every variant. Runs of some variants may lack what it is made of; then
-// they lack it too; that is an error if all lack it, unless known is reduced to some of
-// the variants. later are the names of the derived metrics that come after it. e is nil
-// if its text has no form.
-func CheckDerived(name string, e *Expr, later []string, known []*Known, reduced bool) (errs []*Error) {
+// Derivation is what there is to know of a derived metric before a run.
+type Derivation struct {
+	Errors []*Error
+	// Lacks is why no variant has the metric, if that is because of what it is made of.
+	Lacks string
+}
+
+// CheckDerived checks the metrics that a derived one is made of and adds it to the names
+// of every variant. Runs of some variants may lack what it is made of; then they lack it
+// too. later are the names of the derived metrics that come after it. e is nil if its
+// text has no form.
+func CheckDerived(name string, e *Expr, later []string, known []*Known) (d Derivation) {
 	lacking := make([]string, len(known))
 	if e != nil {
 		for _, r := range e.refs {
@@ -211,7 +227,7 @@ func CheckDerived(name string, e *Expr, later []string, known []*Known, reduced 
 					wrong = k.check(r.name, "")
 				}
 			}
-			if have || reduced && wrong != nil && !slices.Contains(lacking, "") {
+			if have {
 				continue
 			}
 			if slices.Contains(later, r.name) {
@@ -219,14 +235,17 @@ func CheckDerived(name string, e *Expr, later []string, known []*Known, reduced 
 			} else if r.name == name {
 				wrong = &Error{Msg: fmt.Sprintf("%q is made of itself", name)}
 			}
-			errs = append(errs, placed(e.Text, r.at, wrong.Msg, wrong.Suggestion))
+			d.Errors = append(d.Errors, placed(e.Text, r.at, wrong.Msg, wrong.Suggestion))
 		}
+	}
+	if !slices.Contains(lacking, "") {
+		d.Lacks = lacking[0]
 	}
 	for i, k := range known {
 		k.derived = append(k.derived, name)
-		if lacking[i] != "" && len(errs) == 0 {
+		if lacking[i] != "" && len(d.Errors) == 0 {
 			k.lacks[name] = lacking[i]
 		}
 	}
-	return errs
+	return d
 }

@@ -125,7 +125,7 @@ func TestCheckMetrics(t *testing.T) {
 	variants := known()
 	var got []string
 	derive := func(name, text string, later ...string) {
-		for _, e := range expression.CheckDerived(name, mustCompile(t, text, expression.Scope{}), later, variants, false) {
+		for _, e := range expression.CheckDerived(name, mustCompile(t, text, expression.Scope{}), later, variants).Errors {
 			got = append(got, fmt.Sprintf("%s %d:%d %v", name, e.Line, e.Column, e))
 		}
 	}

@@ -41,7 +41,7 @@ type Recapture struct {
 // error wraps failure.ErrConfiguration if there is no such run or link,
 // failure.ErrInfrastructure if the trace differs, or is one of package runfolder's.
 func (c Recapture) Write(ctx context.Context, out io.Writer) error {
-	folder, err := runfolder.Open(c.Folder)
+	folder, err := runfolder.OpenKept(c.Folder)
 	if err != nil {
 		return err
 	}

@@ -100,15 +100,21 @@ func places(g *topologies.Graph) []csig.Place {
 		for i, a := range adjacency[n] {
 			place := csig.Place{
 				Switch: node.Index, Port: i + 1, Peer: a.Peer.Node, Tier: locatorTier(node.Tier),
-				Dir: csig.Up, Rate: g.Links[a.Link].Rate,
-			}
-			if g.Nodes[a.Peer.Node].Tier < node.Tier {
-				place.Dir = csig.Down
+				Dir: direction(g, n, a.Peer.Node), Rate: g.Links[a.Link].Rate,
 			}
 			places = append(places, place)
 		}
 	}
 	return places
+}
+
+// direction returns where the port of a node leads that has the given peer: down to a
+// lower tier, up otherwise.
+func direction(g *topologies.Graph, node, peer int) csig.Direction {
+	if g.Nodes[peer].Tier < g.Nodes[node].Tier {
+		return csig.Down
+	}
+	return csig.Up
 }
 
 func locatorTier(t topologies.Tier) csig.Tier {

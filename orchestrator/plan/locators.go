@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Locator is a locator of a fabric and the switch ports that it stands for.
@@ -58,6 +59,39 @@ func PortName(g *topologies.Graph, adjacency [][]topologies.Adjacent, node, port
 		return fmt.Sprintf("%s:%d-%s", g.Nodes[node].Name, port, g.Nodes[peer].Name)
 	}
 	return g.Nodes[node].Name + "-" + g.Nodes[peer].Name
+}
+
+// Port is a port of a fabric, and the direction of its link that begins there.
+type Port struct {
+	topologies.End
+	Peer      topologies.End
+	Link      int    // in Graph.Links
+	Name      string // see PortName
+	Tier      string // of the port's node: host, tor, agg, core or other
+	Direction string // up or down
+	Rate      units.Rate
+}
+
+// Ports returns all ports of a graph, those of hosts included, in order of the links: the
+// port of the link's end A, then that of B.
+func Ports(g *topologies.Graph) []Port {
+	adjacency := g.Adjacency()
+	ports := make([]Port, 0, 2*len(g.Links))
+	for id, l := range g.Links {
+		for _, ends := range [][2]topologies.End{{l.A, l.B}, {l.B, l.A}} {
+			node := &g.Nodes[ends[0].Node]
+			p := Port{
+				End: ends[0], Peer: ends[1], Link: id, Rate: l.Rate,
+				Name: PortName(g, adjacency, ends[0].Node, ends[0].Port),
+				Tier: node.Tier.String(), Direction: direction(g, ends[0].Node, ends[1].Node).String(),
+			}
+			if node.Kind == topologies.Switch {
+				p.Tier = locatorTier(node.Tier).String()
+			}
+			ports = append(ports, p)
+		}
+	}
+	return ports
 }
 
 // newLocatorTable returns the locators that were assigned to the ports of a graph, in

@@ -1,0 +1,158 @@
+package runfolder
+
+import "fmt"
+
+// names are what the rows of one run are called by.
+type names struct {
+	*lookup
+	variant string
+	seed    uint64
+	// err is the first name that the manifest does not have.
+	err error
+}
+
+// lookup is the tables of a manifest by number, as a variant has them. It does not
+// change once it is made.
+type lookup struct {
+	signals  []string
+	nodes    map[int32]string
+	flows    map[int32]flowNames
+	ports    map[PortKey]portNames
+	locators map[uint16]locatorNames
+}
+
+// PortKey identifies a port within a variant.
+type PortKey struct{ Node, Port int32 }
+
+type flowNames struct {
+	*Flow
+	src, dst string // hosts
+}
+
+type portNames struct {
+	*Port
+	peer string
+}
+
+// locatorNames is what the ports of a locator have in common. The pointers are to
+// memory that rows share.
+type locatorNames struct {
+	shared                                        int32
+	node, port                                    *int32
+	nodeName, portName, peerName, tier, direction string
+}
+
+func newLookup(m *Manifest, variant string) *lookup {
+	nodes, ports, flows, locators := m.NodesOf(variant), m.PortsOf(variant), m.FlowsOf(variant), m.locatorsOf(variant)
+	l := &lookup{
+		signals: m.Signals, nodes: make(map[int32]string, len(nodes)), flows: make(map[int32]flowNames, len(flows)),
+		ports: make(map[PortKey]portNames, len(ports)), locators: make(map[uint16]locatorNames, len(locators)),
+	}
+	for _, n := range nodes {
+		l.nodes[n.Node] = n.Name
+	}
+	for i := range flows {
+		f := &flows[i]
+		l.flows[f.Flow] = flowNames{f, l.nodes[f.Src], l.nodes[f.Dst]}
+	}
+	byName := make(map[string]portNames, len(ports))
+	for i := range ports {
+		p := portNames{&ports[i], l.nodes[ports[i].Peer]}
+		l.ports[PortKey{p.Node, p.Port.Port}], byName[p.Name] = p, p
+	}
+	for i := range locators {
+		l.locators[uint16(locators[i].Locator)] = l.common(locators[i].Ports, byName)
+	}
+	return l
+}
+
+// common returns what the ports of a locator have in common.
+func (l *lookup) common(ports []string, byName map[string]portNames) locatorNames {
+	c := locatorNames{shared: int32(len(ports))}
+	for i, name := range ports {
+		p, ok := byName[name]
+		if !ok {
+			return locatorNames{shared: c.shared} // not of this fabric
+		}
+		one := locatorNames{c.shared, &p.Node, &p.Port.Port, l.nodes[p.Node], name, p.peer, p.Tier, p.Direction}
+		if i == 0 {
+			c = one
+			continue
+		}
+		c.node, c.port = alike(c.node, one.node), alike(c.port, one.port)
+		for _, t := range []struct {
+			have *string
+			next string
+		}{{&c.nodeName, one.nodeName}, {&c.portName, one.portName}, {&c.peerName, one.peerName}, {&c.tier, one.tier}, {&c.direction, one.direction}} {
+			if *t.have != t.next {
+				*t.have = ""
+			}
+		}
+	}
+	return c
+}
+
+// alike returns a unless b has another value.
+func alike(a, b *int32) *int32 {
+	if a == nil || *a != *b {
+		return nil
+	}
+	return a
+}
+
+func (n *names) node(node int32) string {
+	name, ok := n.nodes[node]
+	if !ok {
+		n.missing(fmt.Errorf("node %d is not in the manifest", node))
+	}
+	return name
+}
+
+// nodeText names a node in an error.
+func (n *names) nodeText(node int32) string {
+	if name, ok := n.nodes[node]; ok {
+		return name
+	}
+	return fmt.Sprint(node)
+}
+
+// port returns the names of a port; of one that the manifest does not have, those of
+// an empty Port.
+func (n *names) port(node, port int32) portNames {
+	p, ok := n.ports[PortKey{node, port}]
+	if !ok {
+		n.missing(fmt.Errorf("node %s: port %d is not in the manifest", n.nodeText(node), port))
+		p.Port = &Port{}
+	}
+	return p
+}
+
+// flow returns the names of a flow that a node has recorded; of one that the manifest
+// does not have, those of an empty Flow.
+func (n *names) flow(node, flow int32) flowNames {
+	f, ok := n.flows[flow]
+	if !ok {
+		n.missing(fmt.Errorf("node %s: flow %d is not in the manifest", n.nodeText(node), flow))
+		f.Flow = &Flow{}
+	}
+	return f
+}
+
+// signal returns the name of a type of signal.
+func (n *names) signal(number uint8) string {
+	if int(number) >= len(n.signals) {
+		n.missing(fmt.Errorf("signal %d is not in the manifest", number))
+		return ""
+	}
+	return n.signals[number]
+}
+
+// locator returns what is known of a locator. One without ports is in no table: locator
+// 0, which no hop has written, and one of a damaged tag.
+func (n *names) locator(locator uint16) locatorNames { return n.locators[locator] }
+
+func (n *names) missing(err error) {
+	if n.err == nil {
+		n.err = err
+	}
+}

@@ -1,0 +1,252 @@
+package runfolder
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/gob"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/metrics"
+)
+
+// The folder of the parts exists until the run folder is complete. Each run has a part:
+// VARIANT-SEED.begun while it goes on, VARIANT-SEED.run once it has finished. Parts are
+// what a resumed run starts from: the tables are made of them.
+const (
+	partsFolder = "parts"
+	begunSuffix = ".begun"
+	runSuffix   = ".run"
+)
+
+// partBlock is the number of bytes of a part that are compressed together.
+const partBlock = 64 << 10
+
+// partName returns the name of a run's part in the run folder.
+func partName(variant string, seed uint64, suffix string) string {
+	return path.Join(partsFolder, fmt.Sprintf("%s-%d%s", variant, seed, suffix))
+}
+
+// runOfPart returns the run that a file of the folder of parts belongs to; ok is false if
+// it is no part of a finished run.
+func runOfPart(file string) (key runKey, ok bool) {
+	name, ok := strings.CutSuffix(file, runSuffix)
+	at := strings.LastIndex(name, "-")
+	if !ok || at < 0 {
+		return key, false
+	}
+	seed, err := strconv.ParseUint(name[at+1:], 10, 64)
+	return runKey{name[:at], seed}, err == nil
+}
+
+// partItem is one message of a part; exactly one field is set. The last message has End.
+type partItem struct {
+	Batch *metrics.Batch // windows only
+	Node  *metrics.NodeTotals
+	End   *partEnd
+}
+
+// partEnd is the last message of a part.
+type partEnd struct {
+	Run     []byte // JSON of a Run
+	Metrics map[string]float64
+}
+
+// partWriter writes a part: gob messages, cut into blocks of partBlock bytes. A block is
+// the length of its compressed bytes in 4 bytes, little-endian, and these bytes. A block
+// of length 0 and the SHA-256 of all bytes before it end the file.
+type partWriter struct {
+	file     *os.File
+	messages *gob.Encoder
+	sum      hash.Hash
+	codec    *zstd.Codec
+	raw      []byte // not yet compressed
+	packed   []byte
+}
+
+func newPartWriter(f *os.File, codec *zstd.Codec) *partWriter {
+	p := &partWriter{file: f, sum: sha256.New(), codec: codec}
+	p.messages = gob.NewEncoder(p)
+	return p
+}
+
+// Write takes the bytes of the gob encoder.
+func (p *partWriter) Write(b []byte) (int, error) {
+	p.raw = append(p.raw, b...)
+	for len(p.raw) >= partBlock {
+		if err := p.block(p.raw[:partBlock]); err != nil {
+			return 0, err
+		}
+		p.raw = p.raw[:copy(p.raw, p.raw[partBlock:])]
+	}
+	return len(b), nil
+}
+
+// block compresses and writes one block.
+func (p *partWriter) block(raw []byte) (err error) {
+	if p.packed, err = p.codec.Encode(p.packed, raw); err != nil {
+		return err
+	}
+	head := binary.LittleEndian.AppendUint32(nil, uint32(len(p.packed)))
+	return errors.Join(p.write(head), p.write(p.packed))
+}
+
+func (p *partWriter) write(b []byte) error {
+	p.sum.Write(b) // cannot fail
+	_, err := p.file.Write(b)
+	return err
+}
+
+// windows writes the windows of a batch.
+func (p *partWriter) windows(b *metrics.Batch) error {
+	only := *b
+	only.Totals, only.Traces, only.Dropped = nil, nil, 0
+	if only.Len() == 0 {
+		return nil
+	}
+	return p.messages.Encode(partItem{Batch: &only})
+}
+
+// end writes the totals and the end, and closes the file.
+func (p *partWriter) end(run *Run, values map[string]float64, nodes []metrics.NodeTotals) error {
+	for i := range nodes {
+		if err := p.messages.Encode(partItem{Node: &nodes[i]}); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(run)
+	if err != nil {
+		return err
+	}
+	if err := p.messages.Encode(partItem{End: &partEnd{Run: text, Metrics: values}}); err != nil {
+		return err
+	}
+	if len(p.raw) > 0 {
+		if err := p.block(p.raw); err != nil {
+			return err
+		}
+	}
+	if err := p.write(make([]byte, 4)); err != nil {
+		return err
+	}
+	if _, err := p.file.Write(p.sum.Sum(nil)); err != nil {
+		return err
+	}
+	return p.close()
+}
+
+// close closes the file, which may be incomplete. It may be repeated.
+func (p *partWriter) close() error {
+	if p.file == nil {
+		return nil
+	}
+	err := p.file.Close()
+	p.file = nil
+	return err
+}
+
+// partReader returns the gob bytes of a part.
+type partReader struct {
+	file   io.Reader
+	codec  *zstd.Codec
+	raw    []byte // not yet read
+	packed []byte
+}
+
+func (p *partReader) Read(b []byte) (int, error) {
+	for len(p.raw) == 0 {
+		var head [4]byte
+		if _, err := io.ReadFull(p.file, head[:]); err != nil {
+			return 0, io.ErrUnexpectedEOF
+		}
+		n := binary.LittleEndian.Uint32(head[:])
+		if n == 0 {
+			return 0, io.EOF
+		}
+		if n > 2*partBlock {
+			return 0, fmt.Errorf("a block of %d bytes", n)
+		}
+		p.packed = append(p.packed[:0], make([]byte, n)...)
+		if _, err := io.ReadFull(p.file, p.packed); err != nil {
+			return 0, io.ErrUnexpectedEOF
+		}
+		var err error
+		if p.raw, err = p.codec.Decode(p.raw[:0], p.packed); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, p.raw)
+	p.raw = p.raw[n:]
+	return n, nil
+}
+
+// readPart reads a part to its end: windows gets each batch. The totals of nodes are in
+// node order.
+func readPart(file io.Reader, codec *zstd.Codec, windows func(*metrics.Batch) error) (f FinishedRun, nodes []metrics.NodeTotals, err error) {
+	messages := gob.NewDecoder(&partReader{file: file, codec: codec})
+	for {
+		var item partItem
+		if err := messages.Decode(&item); err != nil {
+			return f, nil, err
+		}
+		switch {
+		case item.Batch != nil:
+			if err := windows(item.Batch); err != nil {
+				return f, nil, err
+			}
+		case item.Node != nil:
+			nodes = append(nodes, *item.Node)
+		case item.End != nil:
+			f, err := item.End.finished()
+			return f, nodes, err
+		}
+	}
+}
+
+// finished returns the run that a part's end describes.
+func (e *partEnd) finished() (f FinishedRun, err error) {
+	if err := json.Unmarshal(e.Run, &f.Run); err != nil {
+		return f, err
+	}
+	f.Metrics = RunMetrics{Variant: f.Run.Variant, Seed: f.Run.Seed, Metrics: e.Metrics}
+	if f.Metrics.Metrics == nil { // gob leaves out an empty map
+		f.Metrics.Metrics = map[string]float64{}
+	}
+	hash, err := hex.DecodeString(f.Run.TraceHash)
+	copy(f.Metrics.TraceHash[:], hash)
+	return f, err
+}
+
+// checkPart compares a part with the digest at its end.
+func checkPart(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return cause.Of(err)
+	}
+	content := info.Size() - sha256.Size
+	if !info.Mode().IsRegular() || content < 4 {
+		return fmt.Errorf("%w: it has no end", ErrDamaged)
+	}
+	h, want := sha256.New(), make([]byte, sha256.Size)
+	if _, err := io.Copy(h, io.NewSectionReader(file, 0, content)); err != nil {
+		return cause.Of(err)
+	}
+	if _, err := file.ReadAt(want, content); err != nil {
+		return cause.Of(err)
+	}
+	if string(h.Sum(nil)) != string(want) {
+		return fmt.Errorf("%w: it differs from its digest", ErrDamaged)
+	}
+	return nil
+}
