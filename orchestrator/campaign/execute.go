@@ -261,13 +261,13 @@ func summarise(set *experiment.Set, expect []*expression.Expr, done []finished) 
 	s := runfolder.NewSummary(set.Base.Name, runs...)
 	s.Reasons = append(s.Reasons, reasons...)
 	s.Valid = len(s.Reasons) == 0
-	s.Expectations = append(s.Expectations, Evaluate(expect, byVariant)...)
+	s.Expectations = append(s.Expectations, evaluate(expect, byVariant)...)
 	return &s
 }
 
-// Evaluate returns the outcomes of expectations over the metrics of every variant's runs,
+// evaluate returns the outcomes of expectations over the metrics of every variant's runs,
 // which are in the order of the seeds.
-func Evaluate(expect []*expression.Expr, runs map[string][]expression.Run) []runfolder.Expectation {
+func evaluate(expect []*expression.Expr, runs map[string][]expression.Run) []runfolder.Expectation {
 	results := expression.NewResults(runs)
 	all := make([]runfolder.Expectation, len(expect))
 	for i, e := range expect {
