@@ -19,6 +19,7 @@ package metrics
 import (
 	"slices"
 
+	"github.com/csiglab/csiglab/metrics/histogram"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -46,8 +47,12 @@ type Batch struct {
 	Flows   []FlowWindow
 	CC      []CCWindow
 	Signals []SignalWindow
+	Events  []Event
 	Totals  []NodeTotals
 	Traces  []Trace
+
+	PortMeasurements []PortMeasurement
+	FlowMeasurements []FlowMeasurement
 	// Dropped is the number of records that the node emitted before these and that
 	// found no room in a bounded buffer.
 	Dropped int64
@@ -56,6 +61,7 @@ type Batch struct {
 func (w *PortWindow) appendTo(b *Batch)   { b.Ports = append(b.Ports, *w) }
 func (w *FlowWindow) appendTo(b *Batch)   { b.Flows = append(b.Flows, *w) }
 func (w *SignalWindow) appendTo(b *Batch) { b.Signals = append(b.Signals, *w) }
+func (e *Event) appendTo(b *Batch)        { b.Events = append(b.Events, *e) }
 func (t *NodeTotals) appendTo(b *Batch)   { b.Totals = append(b.Totals, t.clone()) }
 func (w *CCWindow) appendTo(b *Batch) {
 	n := len(b.CC)
@@ -70,6 +76,15 @@ func (t *Trace) appendTo(b *Batch) {
 	b.Traces = append(b.Traces, Trace{Hash: t.Hash, Events: t.Events, Received: slices.Clone(t.Received)})
 }
 
+func (m *PortMeasurement) appendTo(b *Batch) {
+	b.PortMeasurements = append(b.PortMeasurements, PortMeasurement{m.Node, m.Port, m.Busy, m.Depth.Clone(), m.Wait.Clone()})
+}
+func (m *FlowMeasurement) appendTo(b *Batch) {
+	c := *m
+	c.Cwnd, c.RTT = m.Cwnd.Clone(), m.RTT.Clone()
+	b.FlowMeasurements = append(b.FlowMeasurements, c)
+}
+
 // Emit appends a copy of the record.
 func (b *Batch) Emit(r Record) { r.appendTo(b) }
 
@@ -79,7 +94,10 @@ func (b *Batch) Each(to Sink) {
 	each(b.Flows, to)
 	each(b.CC, to)
 	each(b.Signals, to)
+	each(b.Events, to)
 	each(b.Totals, to)
+	each(b.PortMeasurements, to)
+	each(b.FlowMeasurements, to)
 	each(b.Traces, to)
 }
 
@@ -94,15 +112,17 @@ func each[T any, P interface {
 
 // Len returns the number of records.
 func (b *Batch) Len() int {
-	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Totals) + len(b.Traces)
+	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Events) + len(b.Totals) + len(b.Traces) +
+		len(b.PortMeasurements) + len(b.FlowMeasurements)
 }
 
 // Reset empties the batch for records of the same node. The lists keep their
 // memory.
 func (b *Batch) Reset() {
 	*b = Batch{
-		Node: b.Node, Ports: b.Ports[:0], Flows: b.Flows[:0], CC: b.CC[:0], Signals: b.Signals[:0],
+		Node: b.Node, Ports: b.Ports[:0], Flows: b.Flows[:0], CC: b.CC[:0], Signals: b.Signals[:0], Events: b.Events[:0],
 		Totals: b.Totals[:0], Traces: b.Traces[:0],
+		PortMeasurements: b.PortMeasurements[:0], FlowMeasurements: b.FlowMeasurements[:0],
 	}
 }
 
@@ -153,6 +173,41 @@ type SignalWindow struct {
 	PointSum int64 // sum of the decoded points, in the type's unit (B/s, ppm, ns)
 	PointMax int64
 	PointMin int64
+}
+
+// Absent is the value of a field of an Event that is not known, or that events of its
+// kind do not have.
+const Absent = -1
+
+// Event is one event of a flow that is traced: at its sender, or where its samples are
+// read. The fields of the other kinds are 0.
+type Event struct {
+	Flow   int32
+	Kind   EventKind
+	At     units.Time
+	Packet int64 // sequence number in the flow of what was sent, of the packet that triggered the ACK, or that brought the sample; Absent
+	EV     int32 // entropy value of that packet, which stands for its path; Absent
+
+	// Of EventSend the wire bytes of the packet, its tag as the packet counts it; of
+	// EventAck the wire bytes that it reports as newly received.
+	Bytes int64
+	Again bool // of EventSend: the packet had been sent before
+
+	// Of EventSend and EventAck, afterwards and in wire bytes; Absent of flows without a
+	// window.
+	Cwnd, Inflight int64
+
+	// Of EventAck.
+	RTT    units.Duration // of the packet that triggered it; Absent
+	ECN    bool           // that packet was marked CE
+	Action string         // that the controller answered with; "" of controllers without actions
+
+	// Of EventSample.
+	Type    uint8  // csig signal type
+	Code    uint32 // as in the tag
+	Point   int64  // the decoded value, in the type's unit (B/s, ppm, ns)
+	Locator uint16
+	Age     units.Duration // since the packet that brought it was sent; Absent
 }
 
 // PortTotals is what one port did over the whole run. The ingress half counts
@@ -208,6 +263,42 @@ type ReceiverTotals struct {
 	// MeasuredWire and MeasuredPayload are the bytes of distinct packets that
 	// arrived in the measuring window.
 	MeasuredWire, MeasuredPayload int64
+}
+
+// Span is a window of model time, To exclusive.
+type Span struct{ From, To units.Time }
+
+// Contains reports whether a moment lies in the window.
+func (s Span) Contains(at units.Time) bool { return at >= s.From && at < s.To }
+
+// Overlap returns how long the time from one moment to another lies in the window.
+func (s Span) Overlap(from, to units.Time) units.Duration {
+	return max(0, min(to, s.To).Sub(max(from, s.From)))
+}
+
+// PortMeasurement is what one egress port did in the measuring window. A machine emits
+// it at the end of the run, unless the port did nothing.
+type PortMeasurement struct {
+	Node, Port int32
+	Busy       units.Duration // in which the port was transmitting, line overhead included
+	// Depth is the data queue's depth in bytes, weighted by time in ps, without the time
+	// in which the queue was empty.
+	Depth histogram.Histogram
+	// Wait is the time in ps from the arrival of a packet of the data queue there to the
+	// beginning of its transmission, by packets whose transmission began in the window.
+	Wait histogram.Histogram
+}
+
+// FlowMeasurement is what the sender of one flow saw in the measuring window. A machine
+// emits it at the end of the run, unless the sender saw nothing.
+type FlowMeasurement struct {
+	Flow          int32
+	New           int64 // data packets sent for the first time
+	Retransmitted int64
+	Acks          int64               // received
+	Samples       int64               // as SenderTotals.Samples
+	Cwnd          histogram.Histogram // bytes, after each ACK
+	RTT           histogram.Histogram // ps, of each ACK that has one
 }
 
 // Count is a number of packets to which one thing happened.

@@ -162,6 +162,11 @@ var recordTables = []recordTable{
 			add(CCRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, us(w.Start), w.Acks, w.Delay.Microseconds(), actions, w.Cwnd, w.BaseRTT.Microseconds()})
 		}
 	}},
+	tableOf[EventRow]{tableEvents, func(b *metrics.Batch, add func(EventRow), n *names) {
+		for i := range b.Events {
+			add(eventRow(&b.Events[i], b.Node, n))
+		}
+	}},
 }
 
 // phaseRows returns a row for each transfer of which an end has totals, in the order

@@ -64,6 +64,15 @@ func result(k int64) *metrics.Batch {
 			{Flow: 1, Type: 0, Locator: 9, Start: at, Samples: 1},
 			{Flow: 0, Type: 3, Locator: 0, Start: at, Samples: 2},
 		},
+		Events: []metrics.Event{
+			{Flow: 0, Kind: metrics.EventSend, At: at, Packet: 5 + k, EV: 6, Bytes: 7, Again: true, Cwnd: 8, Inflight: 9},
+			{Flow: 0, Kind: metrics.EventAck, At: at, Packet: 0, EV: 0, Bytes: 0, Cwnd: 1, Inflight: 0, RTT: 2 * units.Microsecond, ECN: true, Action: "hold"},
+			{Flow: 0, Kind: metrics.EventSample, At: at, Packet: 3, EV: 4, Type: 2, Code: 0, Point: 17, Locator: 9, Age: 5 * units.Microsecond},
+			// What is not known, or not there.
+			{Flow: 1, Kind: metrics.EventSend, At: at, Packet: 1, EV: metrics.Absent, Bytes: 7, Cwnd: metrics.Absent, Inflight: metrics.Absent},
+			{Flow: 1, Kind: metrics.EventAck, At: at, RTT: metrics.Absent},
+			{Flow: 1, Kind: metrics.EventSample, At: at, Packet: metrics.Absent, EV: metrics.Absent, Type: 0, Code: 31, Locator: 40000, Age: metrics.Absent},
+		},
 		Traces: []metrics.Trace{{Hash: [32]byte{byte(k)}}},
 		Totals: []metrics.NodeTotals{{
 			Node: 1, Name: "tor0",
@@ -138,15 +147,15 @@ func TestRoundTrip(t *testing.T) {
 
 	want := manifest()
 	want.Schema, want.Complete, want.Finished = Schema, true, f.Manifest.Finished
-	want.Tables = map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 6, "phases": 2}
+	want.Tables = map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 6, "events": 12, "phases": 2}
 	for seed := range uint64(2) {
 		want.Runs = append(want.Runs, Run{Variant: "base", Seed: seed, TraceHash: "0102" + strings.Repeat("0", 60),
 			NodeHashes:  []NodeHash{{"tor0", fmt.Sprintf("%02x", seed) + strings.Repeat("0", 62)}},
 			WallSeconds: 2, CPUSeconds: 1, DataPackets: 5, Valid: true})
 	}
 	want.Files, want.Digest = f.Manifest.Files, f.Manifest.Digest // see TestFlippedBits
-	if len(want.Files) != 8 || want.Digest == "" {
-		t.Errorf("%d digests and %q of the manifest, want 8 and one", len(want.Files), want.Digest)
+	if len(want.Files) != 9 || want.Digest == "" {
+		t.Errorf("%d digests and %q of the manifest, want 9 and one", len(want.Files), want.Digest)
 	}
 	if d := cmp.Diff(f.Manifest, want); d != "" {
 		t.Errorf("manifest (-got +want):\n%s", d)
@@ -171,6 +180,7 @@ func TestRoundTrip(t *testing.T) {
 	var cc []CCRow
 	var signals []SignalRow
 	var phases []PhaseRow
+	var events []EventRow
 	node, port := int32(1), int32(0)
 	for k := range int64(2) {
 		seed := uint64(k)
@@ -181,17 +191,37 @@ func TestRoundTrip(t *testing.T) {
 			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "delay", 40000, 2, &node, "tor0", nil, "", "", "tor", "up", start[k], 3, 4 + k, 5, -6},
 			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "abw", 9, 1, &node, "tor0", &port, "tor0-host0", "host0", "tor", "down", start[k], 1, 0, 0, 0},
 			SignalRow{"base", seed, 0, "0-1", "host0", "tor0", "nqd", 0, 0, nil, "", nil, "", "", "", "", start[k], 2, 0, 0, 0})
+		send := EventRow{Variant: "base", Seed: seed, FlowName: "0-1", SrcName: "host0", DstName: "tor0", TimeUS: start[k], TimePS: 100_000_000 + k}
+		send.Event, send.Bytes, send.Again, send.Packet, send.EV, send.Cwnd, send.Inflight = "send", to[int64](7), to(true), to(5+k), to[int32](6), to[int64](8), to[int64](9)
+		ack, sample := send, send
+		ack.Event, ack.Packet, ack.EV, ack.Bytes, ack.Again, ack.Cwnd, ack.Inflight = "ack", to[int64](0), to[int32](0), to[int64](0), nil, to[int64](1), to[int64](0)
+		ack.RTTUS, ack.ECN, ack.Action = to(2.0), to(true), "hold"
+		sample.Event, sample.Packet, sample.EV, sample.Bytes, sample.Again, sample.Cwnd, sample.Inflight = "sample", to[int64](3), to[int32](4), nil, nil, nil, nil
+		sample.Type, sample.Code, sample.Point, sample.Locator, sample.PortName, sample.AgeUS = "delay", to[int64](0), to[int64](17), to[int32](9), "tor0-host0", to(5.0)
+		sample.Shared = to[int32](1)
+		events = append(events, send, ack, sample)
+		for _, row := range []*EventRow{&send, &ack, &sample} {
+			row.Flow, row.FlowName, row.SrcName, row.DstName = 1, "1-0", "tor0", "host0"
+		}
+		send.Packet, send.EV, send.Again, send.Cwnd, send.Inflight = to[int64](1), nil, to(false), nil, nil
+		ack.Cwnd, ack.RTTUS, ack.ECN, ack.Action = to[int64](0), nil, to(false), ""
+		sample.Packet, sample.EV, sample.Type, sample.Code, sample.Point, sample.Locator, sample.PortName, sample.AgeUS = nil, nil, "abw", to[int64](31), to[int64](0), to[int32](40000), "", nil
+		sample.Shared = to[int32](2)
+		events = append(events, send, ack, sample)
 		phases = append(phases, PhaseRow{"base", seed, 3, 0, "0-1", "host0", "tor0", &start[k], &done[k], nil, 1, 2, 3, 4, 5, 12, 13, 14, 8, 9, 10, 11, 6, 7})
 	}
 	for _, d := range []string{
 		cmp.Diff(must(collect(f.Ports()))(t), ports), cmp.Diff(must(collect(f.Flows()))(t), flows), cmp.Diff(must(collect(f.CC()))(t), cc),
-		cmp.Diff(must(collect(f.Signals()))(t), signals), cmp.Diff(must(collect(f.Phases()))(t), phases),
+		cmp.Diff(must(collect(f.Signals()))(t), signals), cmp.Diff(must(collect(f.Phases()))(t), phases), cmp.Diff(must(collect(f.Events()))(t), events),
 	} {
 		if d != "" {
 			t.Errorf("table (-got +want):\n%s", d)
 		}
 	}
 }
+
+// to returns a pointer to a value.
+func to[T any](v T) *T { return &v }
 
 func TestRunsFromSeveralGoroutines(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")

@@ -328,6 +328,7 @@ func (d *Domain) Trim(b []byte, value uint64, locator uint16) {
 type Sample struct {
 	Format Format
 	Type   Type
+	Code   uint32 // as in the tag
 	Low    uint64
 	High   uint64 // inclusive; math.MaxUint64 when the code has no upper edge
 	Point  uint64 // the value by the domain's decode mode

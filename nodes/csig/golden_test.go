@@ -70,13 +70,13 @@ func TestGoldenSamples(t *testing.T) {
 		want   Sample
 	}{
 		// Bucket 11 of abw-geo(800Gbps): 18.69 to 22.36 Gb/s, by its lower edge.
-		{FormatCompact, ABW, Sample{FormatCompact, ABW, 2_336_746_691, 2_794_452_915, 2_336_746_691, 9, false, false, false}},
-		{FormatCompact, ABWC, Sample{FormatCompact, ABWC, 125_000, 156_249, 140_625, 1, false, false, false}},
+		{FormatCompact, ABW, Sample{FormatCompact, ABW, 11, 2_336_746_691, 2_794_452_915, 2_336_746_691, 9, false, false, false}},
+		{FormatCompact, ABWC, Sample{FormatCompact, ABWC, 4, 125_000, 156_249, 140_625, 1, false, false, false}},
 		// Bucket 19 of delay-geo: 16 to 20.159 us, by the geometric mean.
-		{FormatCompact, Delay, Sample{FormatCompact, Delay, 16_000, 20_158, 17_960, 41, false, false, false}},
-		{FormatWide, ABW, Sample{FormatWide, ABW, 19073 << 17, 19074<<17 - 1, 19073 << 17, 0x2302 >> 1, false, false, false}},
-		{FormatWide, ABWC, Sample{FormatWide, ABWC, 125_000, 125_000, 125_000, 112, false, false, false}},
-		{FormatWide, Delay, Sample{FormatWide, Delay, 18_000, 18_015, 18_008, 20551, false, false, false}},
+		{FormatCompact, Delay, Sample{FormatCompact, Delay, 19, 16_000, 20_158, 17_960, 41, false, false, false}},
+		{FormatWide, ABW, Sample{FormatWide, ABW, 19073, 19073 << 17, 19074<<17 - 1, 19073 << 17, 0x2302 >> 1, false, false, false}},
+		{FormatWide, ABWC, Sample{FormatWide, ABWC, 125_000, 125_000, 125_000, 125_000, 112, false, false, false}},
+		{FormatWide, Delay, Sample{FormatWide, Delay, 1125, 18_000, 18_015, 18_008, 20551, false, false, false}},
 	} {
 		tags := goldenWalk(t, Config{Format: test.format}, test.signal)
 		got, ok := newDomain(t, Config{Format: test.format}).Decode(unhex(t, tags[len(tags)-1]))

@@ -89,6 +89,7 @@ func (d *bands) decode(code uint16, s *Sample) bool {
 	if r < 0 || r > d.last {
 		return false
 	}
+	s.Code = uint32(code)
 	s.Low, s.High, s.Point = d.lower[r], d.high[r], d.point[r]
 	s.Saturated = d.open && r == d.last
 	return true
@@ -127,6 +128,7 @@ func (d *linear) decode(code uint32, s *Sample) bool {
 	if code > d.top {
 		return false
 	}
+	s.Code = code
 	s.Low = d.base + uint64(code)<<d.shift
 	upper := s.Low + 1<<d.shift
 	s.High, s.Point = min(upper-1, d.limit), point(s.Low, upper, d.mode)

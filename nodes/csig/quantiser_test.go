@@ -215,22 +215,23 @@ func TestSaturation(t *testing.T) {
 		quantisers [Types]Quantiser
 		signal     Type
 		value      uint64
+		code       uint32
 		low, high  uint64
 		point      uint64
 		saturated  bool
 	}{
-		{FormatCompact, [Types]Quantiser{}, Delay, 255_999, 203_187, 255_999, 228_070, false},
-		{FormatCompact, [Types]Quantiser{}, Delay, 1_000_000, 256_000, math.MaxUint64, 287_350, true},
+		{FormatCompact, [Types]Quantiser{}, Delay, 255_999, 30, 203_187, 255_999, 228_070, false},
+		{FormatCompact, [Types]Quantiser{}, Delay, 1_000_000, 31, 256_000, math.MaxUint64, 287_350, true},
 		// A share ends at 100 %: the last range is a range like the others.
-		{FormatCompact, [Types]Quantiser{}, NQD, 1_000_000, 968_750, 1_000_000, 984_375, false},
-		{FormatWide, [Types]Quantiser{}, NQD, 1_000_000, 1_000_000, 1_000_000, 1_000_000, false},
-		{FormatWide, [Types]Quantiser{}, NQD, 2_000_000, 1_000_000, 1_000_000, 1_000_000, false},
-		{FormatWide, [Types]Quantiser{}, Delay, 1 << 40, 1048575 << 4, math.MaxUint64, 1048575<<4 + 8, true},
-		{FormatWide, custom, Delay, 1056, 1056, 1087, 1072, false},
+		{FormatCompact, [Types]Quantiser{}, NQD, 1_000_000, 31, 968_750, 1_000_000, 984_375, false},
+		{FormatWide, [Types]Quantiser{}, NQD, 1_000_000, 1_000_000, 1_000_000, 1_000_000, 1_000_000, false},
+		{FormatWide, [Types]Quantiser{}, NQD, 2_000_000, 1_000_000, 1_000_000, 1_000_000, 1_000_000, false},
+		{FormatWide, [Types]Quantiser{}, Delay, 1 << 40, 1048575, 1048575 << 4, math.MaxUint64, 1048575<<4 + 8, true},
+		{FormatWide, custom, Delay, 1056, 1, 1056, 1087, 1072, false},
 	} {
 		d := newDomain(t, Config{Format: test.format, Quantisers: test.quantisers})
 		s, ok := decodeOne(t, d, test.signal, test.value)
-		want := Sample{test.format, test.signal, test.low, test.high, test.point, 1, false, test.saturated, false}
+		want := Sample{test.format, test.signal, test.code, test.low, test.high, test.point, 1, false, test.saturated, false}
 		if s != want || !ok {
 			t.Errorf("%v %v: %d decodes to %+v, %v, want %+v", test.format, test.signal, test.value, s, ok, want)
 		}

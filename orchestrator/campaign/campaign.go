@@ -202,13 +202,17 @@ type job struct {
 func compile(set *experiment.Set, opts Options) ([]job, error) {
 	var jobs []job
 	var variants plan.Variants
+	shapes := make([]*plan.Shape, len(set.Variants))
 	for i, v := range set.Variants {
-		shape, err := variants.NewShape(v.Experiment)
-		if err != nil {
+		var err error
+		if shapes[i], err = variants.NewShape(v.Experiment); err != nil {
 			return nil, failure.InVariant(set, i, err)
 		}
+	}
+	plan.SettleInterval(shapes)
+	for i, v := range set.Variants {
 		for _, seed := range v.Experiment.Seeds {
-			p, err := shape.Plan(seed)
+			p, err := shapes[i].Plan(seed)
 			if err != nil {
 				return nil, failure.InVariant(set, i, err)
 			}

@@ -96,7 +96,7 @@ hosts: {cc: {name: nscc, csig: max-delay}}
 func TestFilesAreDescribed(t *testing.T) {
 	for heading, row := range map[string]any{
 		"#### ports.parquet": runfolder.PortRow{}, "#### flows.parquet": runfolder.FlowRow{}, "#### cc.parquet": runfolder.CCRow{},
-		"#### signals.parquet": runfolder.SignalRow{}, "#### phases.parquet": runfolder.PhaseRow{},
+		"#### signals.parquet": runfolder.SignalRow{}, "#### phases.parquet": runfolder.PhaseRow{}, "#### events.parquet": runfolder.EventRow{},
 	} {
 		same(t, heading, described(t, heading), tags(row, "parquet"))
 	}

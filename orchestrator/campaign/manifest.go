@@ -26,7 +26,7 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 		Runtime:     mo.runtime.Name,
 		Clock:       mo.clock,
 		Started:     started.UTC(),
-		IntervalUS:  base.Telemetry.Interval.Microseconds(),
+		IntervalUS:  jobs[0].plan.Interval.Microseconds(),
 		Measure: runfolder.Window{
 			FromUS: base.Measure.From.Microseconds(),
 			ToUS:   base.Measure.To.Microseconds(),

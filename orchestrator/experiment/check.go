@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
@@ -27,6 +28,9 @@ func (d *decoder) derive(e *Experiment) {
 	}
 	if a := e.Applications; a != nil && a.MTU == 0 {
 		a.MTU = 1500 * units.Byte
+	}
+	if t := e.Trace; t != nil && len(t.Flows) > 0 && len(t.Events) == 0 {
+		t.Events = metrics.EventNames()
 	}
 }
 
@@ -47,6 +51,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.policies(e, hosts)
 	d.applications(e, hosts)
 	d.generators(e, hosts)
+	d.trace(e)
 	d.window(e)
 	if !runtimes.Fits(e.Runtime, e.Clock) && d.sound("runtime", "clock") {
 		msg, suggestion := runtimes.Misfit(e.Runtime, e.Clock)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/generator"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -47,7 +48,9 @@ var rules = map[string]Rule{
 	"wall.dilation": Between(1, 1_000_000_000).Or("auto"),
 
 	"measure.from":       Between(0, maxLength),
-	"telemetry.interval": Between(units.Microsecond, maxDelay),
+	"telemetry.interval": Between(units.Microsecond, maxDelay).Or("auto"),
+	"trace.flows[]":      {parse: checkFlowPattern},
+	"trace.events[]":     OneOf(metrics.EventNames()...),
 	"capture[]":          {pattern: regexp.MustCompile(`^[a-z0-9-]+(:[0-9]+)?-[a-z0-9-]+$`), want: "the name of a link, such as tor0-agg0"},
 
 	"links.mtu":           Between(256*units.Byte, 65000*units.Byte),
@@ -174,7 +177,7 @@ func defaults() *Experiment {
 
 // fixed are the top-level keys that a variant cannot change, because the
 // variants of an experiment share them.
-var fixed = []string{"schema", "name", "description", "variants", "seeds", "derived", "expect", "published", "runtime", "clock", "wall"}
+var fixed = []string{"schema", "name", "description", "variants", "seeds", "derived", "expect", "published", "runtime", "clock", "wall", "telemetry"}
 
 func unknown(what, text string, known []string) error {
 	return fmt.Errorf("unknown %s %q; known: %s", what, text, strings.Join(known, " "))

@@ -28,6 +28,7 @@ type Experiment struct {
 	Applications *Applications  `yaml:"applications"`
 	Generators   []Generator    `yaml:"generators"` // raw frames that hosts send in place of the transport
 	Telemetry    Telemetry      `yaml:"telemetry"`
+	Trace        *Trace         `yaml:"trace"`     // flows whose events are recorded one by one; nil: none
 	Capture      []string       `yaml:"capture"`   // links whose packets are written as pcapng, such as tor0-agg0
 	Measure      Window         `yaml:"measure"`   // rates are measured in this window
 	End          units.Duration `yaml:"end"`       // the run ends here, exclusive; 0 = when all is done
@@ -196,7 +197,15 @@ type Generator struct {
 
 // Telemetry is what is recorded.
 type Telemetry struct {
-	Interval units.Duration `yaml:"interval"` // of the windows; default 100us
+	Interval units.Duration `yaml:"interval"` // of the windows; default 100us; 0 or "auto": a few hundred windows of the predicted run
+}
+
+// Trace is the flows that are traced: their events are recorded one by one.
+type Trace struct {
+	// Flows are names of flows, patterns with *, numbers, or ranges of numbers such as
+	// 0..9 (see ParseFlowNumbers). Empty: none.
+	Flows  []string `yaml:"flows"`
+	Events []string `yaml:"events"` // kinds, see metrics.EventNames; default: all
 }
 
 // Window is a span of model time; To 0 means the end of the run.

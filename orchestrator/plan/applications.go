@@ -29,7 +29,7 @@ func (s *Shape) assignApplications(p *Plan, hosts []host.Config, a *experiment.A
 	for _, h := range a.Hosts {
 		c := shim.EdgeConfig{
 			Node: h, Name: hosts[h].Name, Queue: a.Queue, Sizes: p.Format.Sizes, CSIG: p.CSIG,
-			Seed: seed, Measure: p.Measure, Records: p.Interval,
+			Seed: seed, Measure: p.Measure, Records: p.Interval, Traced: p.Traced,
 		}
 		if c.Queue == 0 {
 			c.Queue = s.sizing.port(hosts[h].Rate).queue

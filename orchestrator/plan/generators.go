@@ -60,7 +60,7 @@ func (s *Shape) assignGenerators(p *Plan) error {
 		transport := p.Nodes[h].Host
 		c := generator.Config{
 			Node: h, Name: transport.Name, Rate: transport.Rate, Queue: s.sizing.port(transport.Rate).queue, Format: p.Format,
-			Measure: p.Measure, Records: p.Interval,
+			Measure: p.Measure, Records: p.Interval, Traced: p.Traced,
 		}
 		for i, g := range e.Generators {
 			if g.Host == h {

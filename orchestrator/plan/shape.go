@@ -36,8 +36,9 @@ type Shape struct {
 	marking      algorithm.Choice // AQM policy of every switch port
 	tags         *tags            // nil without CSIG
 	policies     []policy
-	ports        [][]portTags // by node and port of switches
-	paths        *paths       // of signals; nil without CSIG
+	ports        [][]portTags   // by node and port of switches
+	paths        *paths         // of signals; nil without CSIG
+	interval     units.Duration // of telemetry; 0: auto, not settled
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -62,7 +63,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 		return nil, err
 	}
 	topology := fabric.built
-	s := &Shape{experiment: e, graph: topology.Graph}
+	s := &Shape{experiment: e, graph: topology.Graph, interval: e.Telemetry.Interval}
 	load, notes, err := e.Workload.Build(s.graph.Hosts(), e.Links)
 	if err != nil {
 		return nil, failure.Configuration(err)
@@ -127,6 +128,10 @@ func controlDelay(g *topologies.Graph, given units.Duration) (units.Duration, er
 func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	e := s.experiment
 	adjacency := s.graph.Adjacency()
+	interval := s.interval
+	if interval == 0 {
+		interval = autoInterval(s.length())
+	}
 	p := &Plan{
 		Graph:     s.graph,
 		Nodes:     make([]machine.Spec, len(s.graph.Nodes)),
@@ -136,10 +141,11 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Format:    wire.Format{Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag, Overhead: e.Links.Overhead}},
 		TieSeed:   e.TieSeed,
 		End:       units.Never,
-		Measure:   transport.Span{From: units.Time(e.Measure.From), To: units.Never},
-		Interval:  e.Telemetry.Interval,
+		Measure:   metrics.Span{From: units.Time(e.Measure.From), To: units.Never},
+		Interval:  interval,
 		Path:      s.sizing.path(s.graph.Links[adjacency[0][0].Link].Rate),
 		Captured:  s.captured,
+		Traced:    newTraced(e.Trace),
 	}
 	if s.tags != nil {
 		p.CSIG, p.Locators = &s.tags.domain, s.tags.table
@@ -180,7 +186,10 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		return nil, err
 	}
 	s.addSwitches(p, seed, adjacency)
-	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes())
+	if err := s.trace(p); err != nil {
+		return nil, err
+	}
+	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.traceNotes(p))
 	return p, nil
 }
 
@@ -233,6 +242,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Seed:       seed,
 		Measure:    p.Measure,
 		Records:    p.Interval,
+		Traced:     p.Traced,
 	}
 	if s.tags != nil {
 		c.Tagging = s.tags.tagging

@@ -54,7 +54,9 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		Trim:    s.experiment.Links.Trim,
 		Pairs:   p.Pairs,
 		Seed:    seed,
+		Measure: p.Measure,
 		Records: p.Interval,
+		Traced:  p.Traced,
 	}
 	if s.tags != nil {
 		c.CSIG = &s.tags.switches

@@ -4,7 +4,6 @@
 package predict
 
 import (
-	"cmp"
 	"reflect"
 	"runtime"
 	"slices"
@@ -20,7 +19,6 @@ import (
 const (
 	virtualHop  = 170e-9 // seconds of CPU for a packet-hop in virtual time
 	lockstepHop = 3.5e-6 // wall seconds for a frame-hop in lockstep on two cores
-	acksPerData = 0.8
 )
 
 // Validation describes an experiment before it runs.
@@ -122,38 +120,18 @@ type Estimate struct {
 func Run(p *plan.Plan) Estimate { return estimate(p, topologies.NewPaths(p.Graph)) }
 
 func estimate(p *plan.Plan, paths *topologies.Paths) (e Estimate) {
-	g := p.Graph
-	load := make([]units.Duration, 2*len(g.Links)) // by link and direction
+	loads, overhead := plan.NewLoads(p.Graph, paths), p.Format.Overhead
 	add := func(source, destination int, packets float64, bytes units.Size) {
-		route := paths.Links(source, destination)
-		e.PacketHops += int64(packets * float64(len(route)))
-		at := source
-		for _, id := range route {
-			l := g.Links[id]
-			direction := 0
-			if l.A.Node != at {
-				direction = 1
-			}
-			at = l.A.Node + l.B.Node - at
-			load[2*id+direction] += l.Rate.Serialisation(bytes)
-			e.ModelTime = max(e.ModelTime, load[2*id+direction])
-		}
+		e.PacketHops += int64(packets * float64(loads.Add(source, destination, bytes)))
 	}
-	overhead := p.Format.Overhead
-	// Sums do not depend on the order. By source, the paths of a large fabric are
-	// computed once without being kept.
-	order := make([]int32, p.Transfers)
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(p.Flows[a].Src, p.Flows[b].Src) })
-	for _, i := range order {
+	plan.BySource(p.Flows[:p.Transfers], func(i int) {
 		f := &p.Flows[i]
-		add(int(f.Src), int(f.Dst), float64(f.Packets)*(1+acksPerData), f.Size+units.Size(f.Packets)*overhead)
-	}
+		add(int(f.Src), int(f.Dst), float64(f.Packets)*(1+plan.AcksPerData), f.Size+units.Size(f.Packets)*overhead)
+	})
 	for _, s := range p.Streams() {
 		add(s.Source, s.Destination, float64(s.Frames), units.Size(s.Frames)*(s.Size+overhead))
 		e.ModelTime = max(e.ModelTime, units.Duration(s.End))
 	}
+	e.ModelTime = max(e.ModelTime, loads.Longest)
 	return e
 }

@@ -28,7 +28,7 @@ type Generator struct {
 
 	streams  []stream
 	next     units.Time // when the earliest stream is due
-	outgoing map[int]*metrics.SenderTotals
+	outgoing map[int]*raw.Departures
 	incoming map[int]*raw.Arrivals // by source host
 
 	ready node.PortSet
@@ -43,7 +43,7 @@ type Generator struct {
 // stream is a Stream under way.
 type stream struct {
 	Stream
-	flow  *metrics.SenderTotals
+	flow  *raw.Departures
 	pace  units.Serialiser
 	frame wire.Packet // what every frame is a copy of
 	udp   int         // offset of the UDP header in frame
@@ -100,10 +100,10 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Generator, error) {
 		pool:     pool,
 		sink:     sink,
 		streams:  make([]stream, len(cfg.Streams)),
-		outgoing: make(map[int]*metrics.SenderTotals),
+		outgoing: make(map[int]*raw.Departures),
 		incoming: make(map[int]*raw.Arrivals),
 		ready:    node.NewPortSet(Ports),
-		port:     metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records, sink),
+		port:     metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: NIC, Records: cfg.Records, Measure: cfg.Measure, Sink: sink}),
 	}
 	g.queue = raw.Queue{Limit: cfg.Queue, Port: &g.port}
 	if err := g.configure(); err != nil {
@@ -122,8 +122,8 @@ func (g *Generator) configure() error {
 	}
 	for _, p := range g.cfg.Pairs {
 		if from, to := int(p.Source), int(p.Destination); from == g.cfg.Node {
-			totals := raw.NewSender(p.Flow)
-			g.outgoing[to] = &totals
+			departures := raw.NewDepartures(p.Flow, g.cfg.Traced, g.sink)
+			g.outgoing[to] = &departures
 		} else {
 			arrivals := raw.NewArrivals(p.Flow, g.cfg.Measure, g.cfg.Records, g.sink)
 			g.incoming[from] = &arrivals
@@ -214,8 +214,8 @@ func (g *Generator) HandleTimeout(now units.Time) {
 
 // enqueue queues the next frame of a stream.
 func (g *Generator) enqueue(now units.Time, s *stream) {
-	if s.flow.Start == units.Never {
-		s.flow.Start = now
+	if s.flow.Totals.Start == units.Never {
+		s.flow.Totals.Start = now
 	}
 	p := g.pool.Get()
 	*p = s.frame
@@ -249,7 +249,7 @@ func (g *Generator) Transmit(now units.Time, _ int) (*wire.Packet, units.Time, b
 	}
 	departs := g.nic.Departure(now, g.cfg.Format.OnLine(p))
 	g.port.Transmit(now, departs, int64(p.Size), false)
-	g.outgoing[p.DestinationHost()].NewPackets++
+	g.outgoing[p.DestinationHost()].Count(now, p)
 	return p, departs, true
 }
 
@@ -304,7 +304,7 @@ func (g *Generator) Close(end units.Time) {
 	t := metrics.NodeTotals{Node: int32(g.cfg.Node), Name: g.cfg.Name, Ports: []metrics.PortTotals{g.port.Totals}}
 	for _, p := range g.cfg.Pairs {
 		if int(p.Source) == g.cfg.Node {
-			t.Senders = append(t.Senders, *g.outgoing[int(p.Destination)])
+			t.Senders = append(t.Senders, g.outgoing[int(p.Destination)].Totals)
 			continue
 		}
 		t.Receivers = append(t.Receivers, g.incoming[int(p.Source)].Close())

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
@@ -28,21 +27,42 @@ func CheckPairs(node int, pairs []metrics.Pair) error {
 	return nil
 }
 
-// NewSender returns the totals of a flow of which nothing has been sent.
-func NewSender(flow int32) metrics.SenderTotals {
-	return metrics.SenderTotals{Flow: flow, Start: units.Never, Done: units.Never}
+// Departures counts the frames of a flow that leave. Build it with NewDepartures.
+type Departures struct {
+	Totals metrics.SenderTotals
+	events *metrics.EventRecorder // nil: the flow is not traced
+}
+
+// NewDepartures returns the Departures of a flow of which nothing has been sent. It
+// emits the events that are traced into sink.
+func NewDepartures(flow int32, traced metrics.Traced, sink metrics.Sink) Departures {
+	return Departures{
+		Totals: metrics.SenderTotals{Flow: flow, Start: units.Never, Done: units.Never},
+		events: traced.Recorder(flow, sink),
+	}
+}
+
+// Count counts a frame whose transmission begins at now.
+func (d *Departures) Count(now units.Time, p *wire.Packet) {
+	if d.events.Wants(metrics.EventSend) {
+		d.events.Emit(metrics.Event{
+			Kind: metrics.EventSend, At: now, Packet: d.Totals.NewPackets, EV: metrics.Absent, Bytes: int64(p.Size),
+			Cwnd: metrics.Absent, Inflight: metrics.Absent,
+		})
+	}
+	d.Totals.NewPackets++
 }
 
 // Arrivals counts the frames of a flow that arrive. Build it with NewArrivals.
 type Arrivals struct {
 	Totals  metrics.ReceiverTotals
 	log     metrics.FlowRecorder
-	measure transport.Span
+	measure metrics.Span
 }
 
 // NewArrivals returns the Arrivals of a flow, which emits windows of the given length
 // into sink.
-func NewArrivals(flow int32, measure transport.Span, records units.Duration, sink metrics.Sink) Arrivals {
+func NewArrivals(flow int32, measure metrics.Span, records units.Duration, sink metrics.Sink) Arrivals {
 	return Arrivals{
 		Totals:  metrics.ReceiverTotals{Flow: flow, Done: units.Never},
 		log:     metrics.NewFlowRecorder(int(flow), records, sink),
@@ -57,7 +77,7 @@ func (a *Arrivals) Count(now units.Time, p *wire.Packet) {
 	a.Totals.DeliveredWhole++
 	a.Totals.PayloadBytes += payload
 	a.log.Receive(now, size, payload)
-	if now >= a.measure.From && now < a.measure.To {
+	if a.measure.Contains(now) {
 		a.Totals.MeasuredWire += size
 		a.Totals.MeasuredPayload += payload
 	}
@@ -96,6 +116,7 @@ func (q *Queue) Dequeue(now units.Time) *wire.Packet {
 	p := q.Pop()
 	if p != nil {
 		q.Port.Depth(now, int64(q.Bytes()))
+		q.Port.Wait(now, now.Sub(p.EnqueuedAt))
 	}
 	return p
 }

@@ -38,7 +38,7 @@ type Edge struct {
 
 // outgoing is what goes to one host.
 type outgoing struct {
-	totals  metrics.SenderTotals
+	raw.Departures
 	classes [64]*class // by DSCP
 }
 
@@ -53,6 +53,7 @@ type class struct {
 type incoming struct {
 	raw.Arrivals
 	signals metrics.SignalRecorder
+	events  *metrics.EventRecorder // nil: the flow is not traced
 	covered [csig.Types]bool
 }
 
@@ -176,7 +177,7 @@ func (i *Init) check() error {
 var errNoSignal = errors.New("packets are tagged and there is no signal to ask for")
 
 func (e *Edge) newOutgoing(flow int32) *outgoing {
-	o := &outgoing{totals: raw.NewSender(flow)}
+	o := &outgoing{Departures: raw.NewDepartures(flow, e.cfg.Traced, e.sink)}
 	rest := e.newClass(e.cfg.Init, flow, 0)
 	for dscp := range o.classes {
 		o.classes[dscp] = rest
@@ -198,6 +199,7 @@ func (e *Edge) newIncoming(flow int32) *incoming {
 	return &incoming{
 		Arrivals: raw.NewArrivals(flow, e.cfg.Measure, e.cfg.Records, e.sink),
 		signals:  metrics.NewSignalRecorder(int(flow), e.cfg.Records, e.sink),
+		events:   e.cfg.Traced.Recorder(flow, e.sink),
 	}
 }
 
@@ -230,8 +232,8 @@ func (e *Edge) Send(now units.Time, p *wire.Packet) {
 }
 
 func (e *Edge) enqueue(now units.Time, to *outgoing, p *wire.Packet) {
-	if to.totals.Start == units.Never {
-		to.totals.Start = now
+	if to.Totals.Start == units.Never {
+		to.Totals.Start = now
 	}
 	e.tag(now, to.classes[p.DSCP()], p)
 	if !e.queue.Enqueue(now, p) {
@@ -282,6 +284,12 @@ func (i *incoming) sample(now units.Time, s csig.Sample) {
 	}
 	if s.Measured(i.covered[s.Type]) {
 		i.signals.Sample(now, uint8(s.Type), s.Locator, int64(s.Point))
+		if i.events.Wants(metrics.EventSample) {
+			i.events.Emit(metrics.Event{
+				Kind: metrics.EventSample, At: now, Packet: metrics.Absent, EV: metrics.Absent, Type: uint8(s.Type), Code: s.Code,
+				Point: int64(s.Point), Locator: s.Locator, Age: metrics.Absent,
+			})
+		}
 	}
 }
 
@@ -312,7 +320,7 @@ func (e *Edge) Inbound() bool { return e.inbound.Len() > 0 }
 func (e *Edge) TakeOutbound(now units.Time) *wire.Packet {
 	p := e.queue.Dequeue(now)
 	if p != nil {
-		e.outgoing[p.DestinationHost()].totals.NewPackets++
+		e.outgoing[p.DestinationHost()].Count(now, p)
 	}
 	return p
 }
@@ -332,7 +340,7 @@ func (e *Edge) Profile() uint32 { return e.domain.Profile() }
 func (e *Edge) Close(t *metrics.NodeTotals) {
 	for _, p := range e.cfg.Pairs {
 		if int(p.Source) == e.cfg.Node {
-			t.Senders = append(t.Senders, e.outgoing[int(p.Destination)].totals)
+			t.Senders = append(t.Senders, e.outgoing[int(p.Destination)].Totals)
 			continue
 		}
 		i := e.incoming[int(p.Source)]

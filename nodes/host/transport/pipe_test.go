@@ -177,7 +177,7 @@ func mixed(t *testing.T, seed uint64) balance.Balancer {
 	return b
 }
 
-func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc algorithm.Values, d *csig.Domain) *pipe {
+func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc algorithm.Values, d *csig.Domain, edit ...func(*transport.SenderConfig)) *pipe {
 	t.Helper()
 	path := congestion.Path{LinkRate: 100 * units.Gbps, NetworkRTT: 2*pipeDelay + perPacket, MTU: mtu, Header: header, Trim: true}
 	nscc, _ := congestion.Table.Lookup("nscc")
@@ -190,14 +190,19 @@ func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc algorithm.
 		packets: uint32(transport.Packets(size, mtu, header)),
 		arrived: map[uint32]bool{},
 	}
-	p.sender = transport.NewSender(transport.SenderConfig{
+	cfg := transport.SenderConfig{
 		Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto,
 		CC: controller, LB: mixed(t, seed),
-		Domain: d, Tagging: transport.Tagging{Sampling: csig.All, Signal: csig.Delay}, Records: 10 * units.Microsecond, Sink: &p.records,
-	})
+		Actions: nscc.ActionNames(),
+		Domain:  d, Tagging: transport.Tagging{Sampling: csig.All, Signal: csig.Delay}, Records: 10 * units.Microsecond, Sink: &p.records,
+	}
+	for _, e := range edit {
+		e(&cfg)
+	}
+	p.sender = transport.NewSender(cfg)
 	p.receiver = transport.NewReceiver(transport.ReceiverConfig{
 		Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384,
-		Measure: transport.Span{To: units.Never}, Records: 10 * units.Microsecond, Sink: &p.records,
+		Measure: metrics.Span{To: units.Never}, Records: 10 * units.Microsecond, Sink: &p.records,
 	})
 	p.join()
 	return p
@@ -264,9 +269,13 @@ func (p *pipe) check(size units.Size) error {
 // In steady state neither half allocates.
 func TestAllocations(t *testing.T) {
 	const warm, measured = 2000, 2000
-	for _, f := range []faults{{}, {trim: 100, mark: 200}} {
+	for i, f := range []faults{{}, {trim: 100, mark: 200}, {trim: 100, mark: 200}} {
 		random := rand.New(rand.NewPCG(1, 0))
-		sender, receiver := steady(t, 2*(warm+measured)*mss)
+		var traced metrics.Traced
+		if i == 2 {
+			traced = allEvents
+		}
+		sender, receiver := steady(t, 2*(warm+measured)*mss, traced)
 		sender.Start(0)
 		var now units.Time
 		var packet, reply wire.Packet
@@ -295,18 +304,18 @@ func TestAllocations(t *testing.T) {
 			step()
 		}
 		if n := testing.AllocsPerRun(measured, step); n != 0 {
-			t.Errorf("%+v: %v allocations per packet, want 0", f, n)
+			t.Errorf("%+v, traced %v: %v allocations per packet, want 0", f, traced, n)
 		}
 	}
 }
 
 // steady returns a flow whose records never close a window.
-func steady(t *testing.T, size units.Size) (*transport.Sender, *transport.Receiver) {
+func steady(t *testing.T, size units.Size, traced metrics.Traced) (*transport.Sender, *transport.Receiver) {
 	cc := &quiet{out: congestion.Output{Window: 20 * mtu}}
 	return transport.NewSender(transport.SenderConfig{
 			Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc,
 			LB:     mixed(t, 1),
-			Domain: domain(t, csig.FormatCompact), Tagging: transport.Tagging{Sampling: csig.All, Signal: csig.Delay}, Records: units.Second, Sink: metrics.Discard,
+			Domain: domain(t, csig.FormatCompact), Tagging: transport.Tagging{Sampling: csig.All, Signal: csig.Delay}, Records: units.Second, Sink: metrics.NewBatcher(0, 128, metrics.Consumers{}), Traced: traced,
 		}), transport.NewReceiver(transport.ReceiverConfig{
 			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384, Records: units.Second, Sink: metrics.Discard,
 		})

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -40,7 +41,7 @@ func (s *Sender) OnProbeReply(now units.Time, p *wire.Packet) {
 	if number >= g.probes || g.probes-number > probesKept {
 		return // not ours, or too old to be dated
 	}
-	h := s.take(now, p, p.EV(), g.probed[number%probesKept])
+	h := s.take(now, p, origin{p.EV(), metrics.Absent, g.probed[number%probesKept]})
 	s.feedback(now, p.EV(), replyOutcome(p), &h)
 }
 

@@ -39,8 +39,10 @@ type SenderConfig struct {
 	Paths   PathSignals
 	Random  *rand.Rand     // of the packets that are tagged; may be nil unless Tagging draws
 	Types   *rand.Rand     // of the order in which tags ask for types; nil: the same in every round
+	Measure metrics.Span   // of the FlowMeasurement
 	Records units.Duration // telemetry interval
-	Sink    metrics.Sink   // takes the flow's windows
+	Sink    metrics.Sink   // takes the flow's windows and events, and its FlowMeasurement
+	Traced  metrics.Traced // events to record
 }
 
 // A packet of the window is in one of these states. The life of a PSN:
@@ -92,9 +94,11 @@ type Sender struct {
 	ack  congestion.Ack
 	nack congestion.Nack
 
-	totals  metrics.SenderTotals
-	ccLog   metrics.CCRecorder
-	signals metrics.SignalRecorder
+	totals   metrics.SenderTotals
+	measured metrics.FlowMeasurement
+	ccLog    metrics.CCRecorder
+	signals  metrics.SignalRecorder
+	events   *metrics.EventRecorder // nil: the flow is not traced
 }
 
 // NewSender returns a sender that waits for Start.
@@ -109,8 +113,10 @@ func NewSender(cfg SenderConfig) *Sender {
 		signalling: newSignalling(&cfg),
 		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
 		signals:    metrics.NewSignalRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
+		events:     cfg.Traced.Recorder(int32(cfg.Flow), cfg.Sink),
 	}
 	s.totals = metrics.SenderTotals{Flow: int32(cfg.Flow), Start: units.Never, Done: units.Never}
+	s.measured.Flow = int32(cfg.Flow)
 	s.build(&s.full, int(mss))
 	return s
 }
@@ -177,10 +183,14 @@ func (s *Sender) nextRefused() (uint32, bool) {
 // Send writes the next packet into p. It may be called after CanSend.
 func (s *Sender) Send(now units.Time, p *wire.Packet) {
 	psn, again := s.nextRefused()
+	measured := s.cfg.Measure.Contains(now)
 	var flags wire.Flags
 	if again {
 		s.rtx.Pop()
 		s.totals.Retransmitted++
+		if measured {
+			s.measured.Retransmitted++
+		}
 		flags = wire.Retransmit | wire.AckRequest
 	} else {
 		if s.next == 0 {
@@ -193,6 +203,9 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		}
 		*s.slot(psn) = slot{}
 		s.totals.NewPackets++
+		if measured {
+			s.measured.New++
+		}
 	}
 	sl := s.slot(psn)
 	sl.state, sl.sentAt = outstanding, now
@@ -225,6 +238,12 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 	if tagged {
 		s.signalling.insert(p, s.cc.Wants)
 		p.Size = s.cfg.Sizes.Of(p)
+	}
+	if s.events.Wants(metrics.EventSend) {
+		s.events.Emit(metrics.Event{
+			Kind: metrics.EventSend, At: now, Packet: int64(psn), EV: int32(sl.ev), Bytes: int64(p.Size), Again: again,
+			Cwnd: int64(s.cc.Window), Inflight: int64(s.Inflight()),
+		})
 	}
 }
 
@@ -270,11 +289,43 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	event.Inflight = s.Inflight()
 	s.cfg.CC.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
+	s.measureAck(now, event)
+	if s.events.Wants(metrics.EventAck) {
+		s.traceAck(now, f.Acked, event)
+	}
 	if s.Done() && s.totals.Done == units.Never {
 		s.totals.Done = now
 		s.starved(now)
 		s.timeout, s.signalling.nextProbe, s.signalling.last = units.Never, units.Never, units.Never
 	}
+}
+
+// measureAck counts an ACK of the measuring window that the controller has had.
+func (s *Sender) measureAck(now units.Time, event *congestion.Ack) {
+	if !s.cfg.Measure.Contains(now) {
+		return
+	}
+	m := &s.measured
+	m.Acks++
+	m.Cwnd.Add(int64(s.cc.Window), 1)
+	if event.HasRTT {
+		m.RTT.Add(int64(event.RTT), 1)
+	}
+}
+
+// traceAck records an ACK that the packet psn triggered.
+func (s *Sender) traceAck(now units.Time, psn uint32, a *congestion.Ack) {
+	e := metrics.Event{
+		Kind: metrics.EventAck, At: now, Packet: int64(psn), EV: int32(a.EV), Bytes: int64(a.Acked),
+		Cwnd: int64(s.cc.Window), Inflight: int64(a.Inflight), RTT: metrics.Absent, ECN: a.ECN,
+	}
+	if a.HasRTT {
+		e.RTT = a.RTT
+	}
+	if len(s.cfg.Actions) > 0 {
+		e.Action = s.cfg.Actions[s.cc.Action]
+	}
+	s.events.Emit(e)
 }
 
 // dated reports whether it is known when the packet psn was sent that came back: it
@@ -292,10 +343,10 @@ func (s *Sender) dated(psn uint32, echo bool) bool {
 // it is not known when that was sent, its sample is for the records alone.
 func (s *Sender) sampleOf(now units.Time, p *wire.Packet, psn uint32, ev uint16, dated bool) held {
 	if !dated {
-		s.take(now, p, ev, units.Never)
+		s.take(now, p, origin{ev, int64(psn), units.Never})
 		return held{}
 	}
-	return s.take(now, p, ev, s.slot(psn).sentAt)
+	return s.take(now, p, origin{ev, int64(psn), s.slot(psn).sentAt})
 }
 
 func (s *Sender) acknowledge(f wire.AckFields) {
@@ -416,12 +467,16 @@ func (s *Sender) oldest() (at units.Time, psn uint32) {
 	return at, psn
 }
 
-// Close closes the flow's windows at the end of the run and returns its totals.
+// Close closes the flow's windows at the end of the run, emits its FlowMeasurement and
+// returns its totals.
 func (s *Sender) Close(end units.Time) metrics.SenderTotals {
 	s.starved(end)
 	s.ccLog.Close()
 	s.signals.Close()
 	s.totals.BaseRTT, s.totals.Cwnd = s.cc.BaseRTT, int64(s.cc.Window)
+	if m := &s.measured; m.New|m.Retransmitted|m.Acks|m.Samples != 0 {
+		s.cfg.Sink.Emit(m)
+	}
 	return s.totals
 }
 

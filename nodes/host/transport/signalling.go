@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -164,11 +165,17 @@ func (g *signalling) signals(now units.Time, wanted *congestion.Output, fresh *h
 	}
 }
 
-// take reads the sample that a packet brings back, which was sent with an EV at a
-// time (units.Never: it is not known when). It keeps the sample for the events to come
+// origin is the packet that a sample is from.
+type origin struct {
+	ev     uint16
+	psn    int64      // metrics.Absent of a probe
+	sentAt units.Time // units.Never: it is not known
+}
+
+// take reads the sample of a packet, which p brings back. It keeps the sample for the events to come
 // unless a newer one is held or trimming may have forced it. A tag that no hop has
 // written is a sample only if it is known that every hop would have.
-func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Time) (h held) {
+func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 	g := &s.signalling
 	sample, ok := g.decode(p)
 	if !ok {
@@ -180,7 +187,7 @@ func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Ti
 	if !sample.Measured(g.paths.Covered[sample.Type]) {
 		return h
 	}
-	h = held{valid: true, ev: ev, sample: sample, sentAt: sentAt}
+	h = held{valid: true, ev: from.ev, sample: sample, sentAt: from.sentAt}
 	if sample.Type == csig.Delay {
 		h.unloaded = g.paths.Unloaded
 	}
@@ -188,15 +195,33 @@ func (s *Sender) take(now units.Time, p *wire.Packet, ev uint16, sentAt units.Ti
 		return h
 	}
 	s.totals.Samples++
+	if s.cfg.Measure.Contains(now) {
+		s.measured.Samples++
+	}
 	s.signals.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
+	if s.events.Wants(metrics.EventSample) {
+		s.traceSample(now, &sample, from)
+	}
 	s.starved(now)
 	g.last = now
-	if old := &g.held[sample.Type]; sentAt != units.Never && (!old.valid || old.sentAt <= sentAt) {
+	if old := &g.held[sample.Type]; from.sentAt != units.Never && (!old.valid || old.sentAt <= from.sentAt) {
 		s.totals.FreshSamples++
 		h.kept = true
 		*old = h
 	}
 	return h
+}
+
+// traceSample records a sample.
+func (s *Sender) traceSample(now units.Time, sample *csig.Sample, from origin) {
+	e := metrics.Event{
+		Kind: metrics.EventSample, At: now, Packet: from.psn, EV: int32(from.ev), Type: uint8(sample.Type), Code: sample.Code,
+		Point: int64(sample.Point), Locator: sample.Locator, Age: metrics.Absent,
+	}
+	if from.sentAt != units.Never {
+		e.Age = now.Sub(from.sentAt)
+	}
+	s.events.Emit(e)
 }
 
 // starved notes for how long the flow has wanted samples and got none.

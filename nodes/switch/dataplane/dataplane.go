@@ -39,7 +39,9 @@ type Config struct {
 	CSIG    *CSIG
 	Pairs   []metrics.Pair // of hosts with programs: the flows of raw frames
 	Seed    uint64
+	Measure metrics.Span
 	Records units.Duration // telemetry interval
+	Traced  metrics.Traced // events to record, where tags end here
 }
 
 // Port is one port.
@@ -127,8 +129,14 @@ type Switch struct {
 
 	drops   [dropReasons]int64
 	tags    [tagOutcomes]int64
-	samples map[uint32]*metrics.SignalRecorder // of Terminate, by flow
-	pairs   map[[2]int]uint32                  // flows of raw frames, by source and destination
+	samples map[uint32]*samples // of Terminate, by flow
+	pairs   map[[2]int]uint32   // flows of raw frames, by source and destination
+}
+
+// samples records the samples of one flow.
+type samples struct {
+	windows metrics.SignalRecorder
+	events  *metrics.EventRecorder // nil: the flow is not traced
 }
 
 type inPipeline struct {
@@ -163,7 +171,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		table:   forward.NewTable(cfg.Forward),
 		ports:   make([]port, len(cfg.Ports)),
 		ready:   node.NewPortSet(len(cfg.Ports)),
-		samples: map[uint32]*metrics.SignalRecorder{},
+		samples: map[uint32]*samples{},
 		pairs:   make(map[[2]int]uint32, len(cfg.Pairs)),
 	}
 	for _, p := range cfg.Pairs {
@@ -193,7 +201,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 			line:   units.NewSerialiser(p.Rate),
 			random: random,
 			aqm:    marking,
-			record: metrics.NewPortRecorder(cfg.Node, i, cfg.Records, sink),
+			record: metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: i, Records: cfg.Records, Measure: cfg.Measure, Sink: sink}),
 		}
 		if s.domain != nil {
 			s.ports[i].abw = s.newBandwidth(i)
@@ -344,7 +352,9 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 	if fromData {
 		queue := out.buffer.Data()
 		out.record.Depth(now, int64(queue))
-		if ecn := p.ECN(); ecn != wire.NotECT && out.aqm.Mark(now, aqm.Departure{Queue: queue, Waited: s.waited(now, p)}) {
+		waited := s.waited(now, p)
+		out.record.Wait(now, waited)
+		if ecn := p.ECN(); ecn != wire.NotECT && out.aqm.Mark(now, aqm.Departure{Queue: queue, Waited: waited}) {
 			marked = ecn != wire.CE
 			p.MarkCE()
 		}

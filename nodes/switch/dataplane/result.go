@@ -27,7 +27,7 @@ func (s *Switch) Close(end units.Time) {
 		t.Tags = append(t.Tags, metrics.Count{Name: tagName(i), Packets: n})
 	}
 	for _, flow := range slices.Sorted(maps.Keys(s.samples)) {
-		s.samples[flow].Close()
+		s.samples[flow].windows.Close()
 	}
 	s.sink.Emit(&t)
 }

@@ -163,11 +163,20 @@ func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte) int {
 	}
 	r := s.samples[flow]
 	if r == nil {
-		r = new(metrics.SignalRecorder)
-		*r = metrics.NewSignalRecorder(int(flow), s.cfg.Records, s.sink)
+		r = &samples{metrics.NewSignalRecorder(int(flow), s.cfg.Records, s.sink), s.cfg.Traced.Recorder(int32(flow), s.sink)}
 		s.samples[flow] = r
 	}
-	r.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
+	r.windows.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
+	if r.events.Wants(metrics.EventSample) {
+		e := metrics.Event{
+			Kind: metrics.EventSample, At: now, Packet: metrics.Absent, EV: metrics.Absent, Type: uint8(sample.Type), Code: sample.Code,
+			Point: int64(sample.Point), Locator: sample.Locator, Age: metrics.Absent,
+		}
+		if p.Kind() == wire.Data {
+			e.Packet = int64(p.PSN())
+		}
+		r.events.Emit(e)
+	}
 	return tagTerminated
 }
 
