@@ -202,7 +202,7 @@ func (p *prober) programs() (string, error) {
 	if len(p.nodes) == 0 {
 		return "", errFirst
 	}
-	local, err := application.NewLocal(map[int]*os.File{0: p.nodes[0]})
+	local, err := application.NewLocal(map[int]*os.File{0: p.nodes[0]}, application.Names{})
 	if err != nil {
 		return "", err
 	}
