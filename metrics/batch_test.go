@@ -151,7 +151,7 @@ func TestBatcherHandsOnAtItsLimit(t *testing.T) {
 func TestWindowsDoNotAllocate(t *testing.T) {
 	const interval = units.Microsecond
 	b := metrics.NewBatcher(0, 16, metrics.Consumers{metrics.NewCollector(1)})
-	port := metrics.NewPortRecorder(0, 0, interval, b)
+	port := metrics.NewPortRecorder(metrics.PortConfig{Records: interval, Sink: b})
 	flow := metrics.NewFlowRecorder(0, interval, b)
 	cc := metrics.NewCCRecorder(0, interval, actions, b)
 	signals := metrics.NewSignalRecorder(0, interval, b)

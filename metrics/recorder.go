@@ -22,18 +22,76 @@ type PortRecorder struct {
 	depth    int64      // data queue in bytes
 	since    units.Time // of that depth
 	area     int64      // integral of depth in byte-ps since the window began
+
+	measure  Span
+	busy     units.Duration // in measure
+	unqueued int64          // packets in measure that did not wait
+	measured *portSamples   // nil until there is one
 }
 
-// NewPortRecorder returns the recorder of a port with windows of the given
-// length, which must be positive, that emits into sink.
-func NewPortRecorder(node, port int, interval units.Duration, sink Sink) PortRecorder {
-	id := PortWindow{Node: int32(node), Port: int32(port)}
+// portSamples are what a port has measured. Samples are collected, and counted some at a
+// time: the buckets of a port are rarely in the cache, and looking for several at once
+// takes little longer than for one.
+type portSamples struct {
+	held      int            // of pending
+	pending   [31]portSample // with held four cache lines
+	histogram PortMeasurement
+}
+
+// portSample is a depth of the data queue and how long it lasted in ps, or, with weight
+// 0, the wait of a packet in ps.
+type portSample struct{ value, weight uint32 }
+
+func (r *PortRecorder) sample(value, weight int64) {
+	m := r.measured
+	if m == nil {
+		m = &portSamples{}
+		r.measured = m
+	}
+	if uint64(value|weight)>>32 != 0 {
+		m.add(value, weight)
+		return
+	}
+	m.pending[m.held] = portSample{uint32(value), uint32(weight)}
+	if m.held++; m.held == len(m.pending) {
+		m.count()
+	}
+}
+
+// count counts the samples that are pending.
+func (m *portSamples) count() {
+	for _, s := range m.pending[:m.held] {
+		m.add(int64(s.value), int64(s.weight))
+	}
+	m.held = 0
+}
+
+func (m *portSamples) add(value, weight int64) {
+	if weight > 0 {
+		m.histogram.Depth.Add(value, weight)
+	} else {
+		m.histogram.Wait.Add(value, 1)
+	}
+}
+
+// PortConfig is what a PortRecorder is built from.
+type PortConfig struct {
+	Node, Port int
+	Records    units.Duration // length of the windows, positive
+	Measure    Span           // of the PortMeasurement
+	Sink       Sink           // takes the windows, and the PortMeasurement
+}
+
+// NewPortRecorder returns the recorder of a port.
+func NewPortRecorder(c PortConfig) PortRecorder {
+	node, port := int32(c.Node), int32(c.Port)
 	return PortRecorder{
-		Totals:   PortTotals{Node: id.Node, Port: id.Port, FirstDeparture: units.Never},
-		sink:     sink,
-		interval: interval,
-		current:  id,
-		end:      units.Time(interval),
+		Totals:   PortTotals{Node: node, Port: port, FirstDeparture: units.Never},
+		sink:     c.Sink,
+		interval: c.Records,
+		current:  PortWindow{Node: node, Port: port},
+		end:      units.Time(c.Records),
+		measure:  c.Measure,
 	}
 }
 
@@ -46,10 +104,33 @@ func (r *PortRecorder) Enqueue(size int64) {
 // Depth sets the data queue's depth from now on.
 func (r *PortRecorder) Depth(now units.Time, bytes int64) {
 	r.roll(now)
-	r.area += r.depth * int64(now.Sub(r.since))
-	r.since, r.depth = now, bytes
+	r.advance(now)
+	r.depth = bytes
 	if bytes > r.current.QueueMax {
 		r.current.QueueMax = bytes
+	}
+}
+
+// advance adds the time since the last change of the depth.
+func (r *PortRecorder) advance(now units.Time) {
+	if r.depth > 0 && now > r.since {
+		r.area += r.depth * int64(now.Sub(r.since))
+		if in := r.measure.Overlap(r.since, now); in > 0 {
+			r.sample(r.depth, int64(in))
+		}
+	}
+	r.since = now
+}
+
+// Wait counts the time that a packet of the data queue, whose transmission starts at
+// now, was there.
+func (r *PortRecorder) Wait(now units.Time, waited units.Duration) {
+	switch {
+	case !r.measure.Contains(now):
+	case waited == 0:
+		r.unqueued++
+	default:
+		r.sample(int64(waited), 0)
 	}
 }
 
@@ -61,6 +142,7 @@ func (r *PortRecorder) Transmit(now, departs units.Time, size int64, marked bool
 	r.Totals.TxPackets++
 	r.Totals.TxBytes += size
 	r.Totals.LastDeparture = departs
+	r.busy += r.measure.Overlap(now, departs)
 	if r.Totals.FirstDeparture == units.Never {
 		r.Totals.FirstDeparture = now
 	}
@@ -86,11 +168,24 @@ func (r *PortRecorder) Drop(now units.Time, size int64) {
 	r.Totals.DroppedBytes += size
 }
 
-// Close ends the last window at end, with what is still queued.
+// Close ends the last window at end, with what is still queued, and emits the
+// PortMeasurement.
 func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 	r.roll(end - 1) // a window that would start at the end has no time in it
 	r.closeWindow(end)
 	r.Totals.QueuedPackets, r.Totals.QueuedBytes = queuedPackets, queuedBytes
+	m := r.measured
+	if m == nil {
+		if r.busy == 0 {
+			return
+		}
+		m = &portSamples{}
+	}
+	m.count()
+	m.histogram.Wait.Add(0, r.unqueued)
+	m.histogram.Node, m.histogram.Port = r.Totals.Node, r.Totals.Port
+	m.histogram.Busy = r.busy - r.measure.Overlap(end, r.Totals.LastDeparture) // without the rest of a packet that is leaving
+	r.sink.Emit(&m.histogram)
 }
 
 // roll closes the windows that end at or before now. Those in which nothing
@@ -107,8 +202,7 @@ func (r *PortRecorder) roll(now units.Time) {
 }
 
 func (r *PortRecorder) closeWindow(at units.Time) {
-	r.area += r.depth * int64(at.Sub(r.since))
-	r.since = at
+	r.advance(at)
 	w := &r.current
 	w.QueueByteNS = r.area / int64(units.Nanosecond)
 	r.Totals.QueueByteNS += w.QueueByteNS

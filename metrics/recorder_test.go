@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/histogram"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -70,13 +71,42 @@ func slowWindows(events []portEvent, end units.Time, interval units.Duration) (w
 	return windows
 }
 
+// slowMeasurement works out what a port did in a span from the whole history: it looks
+// at every time between two events.
+func slowMeasurement(events []portEvent, end units.Time, in metrics.Span) metrics.PortMeasurement {
+	m := metrics.PortMeasurement{Node: 3, Port: 4}
+	stop := min(end, in.To)
+	share := func(from, to units.Time) int64 {
+		return max(0, int64(min(to, stop)-max(from, in.From)))
+	}
+	depth, since := int64(0), units.Time(0)
+	for _, e := range append(events, portEvent{now: end}) {
+		if e.kind == 0 {
+			if depth > 0 {
+				m.Depth.Add(depth, share(since, e.now))
+			}
+			depth, since = e.size, e.now
+		}
+		if e.kind == 1 {
+			m.Busy += units.Duration(share(e.now, e.now+100))
+		}
+	}
+	return m
+}
+
 func TestPortRecorderAgainstHistory(t *testing.T) {
 	const interval = 10 * units.Microsecond
 	for range 300 {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
+		measure := metrics.Span{From: units.Time(r.Int64N(int64(20 * interval))), To: units.Never}
+		if r.IntN(2) == 0 {
+			measure.To = measure.From + units.Time(r.Int64N(int64(40*interval)))
+		}
+		var waits histogram.Histogram
+		var free units.Time // when the last packet has left
 		var got metrics.Batch
-		rec := metrics.NewPortRecorder(3, 4, interval, &got)
+		rec := metrics.NewPortRecorder(metrics.PortConfig{Node: 3, Port: 4, Records: interval, Measure: measure, Sink: &got})
 		var events []portEvent
 		now, depth := units.Time(0), int64(0)
 		for range 100 {
@@ -89,6 +119,7 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 			default:
 				now += units.Time(r.Int64N(int64(interval) / 4))
 			}
+			now = max(now, free)
 			e := portEvent{now: now, kind: r.IntN(4), size: 1 + r.Int64N(9000), marked: r.IntN(2) == 0}
 			switch e.kind {
 			case 0:
@@ -98,7 +129,12 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 				depth = e.size
 				rec.Depth(now, e.size)
 			case 1:
-				rec.Transmit(now, now+100, e.size, e.marked)
+				free = now + 100
+				rec.Transmit(now, free, e.size, e.marked)
+				rec.Wait(now, units.Duration(e.size))
+				if now >= measure.From && now < measure.To {
+					waits.Add(e.size, 1)
+				}
 			case 2:
 				rec.Trim(now, e.size)
 			case 3:
@@ -117,6 +153,15 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 		want := slowWindows(events, end, interval)
 		if diff := cmp.Diff(got.Ports, want); diff != "" {
 			t.Fatalf("seed %d, end %v: windows (-got +want):\n%s", seed, end, diff)
+		}
+		measured := metrics.PortMeasurement{Node: 3, Port: 4}
+		if len(got.PortMeasurements) > 0 {
+			measured = got.PortMeasurements[0]
+		}
+		wantMeasured := slowMeasurement(events, end, measure)
+		wantMeasured.Wait = waits
+		if diff := cmp.Diff(measured, wantMeasured); diff != "" {
+			t.Fatalf("seed %d, end %v, measured %v: (-got +want):\n%s", seed, end, measure, diff)
 		}
 		wantTotals := metrics.PortTotals{Node: 3, Port: 4, QueuedPackets: 7, QueuedBytes: depth, FirstDeparture: units.Never}
 		for _, e := range events {
@@ -148,7 +193,7 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 }
 
 func TestPortRecorderEnqueue(t *testing.T) {
-	r := metrics.NewPortRecorder(0, 0, units.Microsecond, metrics.Discard)
+	r := metrics.NewPortRecorder(metrics.PortConfig{Records: units.Microsecond, Sink: metrics.Discard})
 	r.Enqueue(100)
 	r.Enqueue(50)
 	if r.Totals.EnqueuedPackets != 2 || r.Totals.EnqueuedBytes != 150 {
@@ -159,7 +204,7 @@ func TestPortRecorderEnqueue(t *testing.T) {
 // Skipping idle time costs nothing, however long it is.
 func TestPortRecorderSkipsIdleTime(t *testing.T) {
 	var got metrics.Batch
-	r := metrics.NewPortRecorder(0, 0, units.Microsecond, &got)
+	r := metrics.NewPortRecorder(metrics.PortConfig{Records: units.Microsecond, Sink: &got})
 	r.Transmit(5, 6, 100, false)
 	late := units.Time(100 * 24 * units.Hour)
 	r.Transmit(late, late+1, 100, false)
@@ -176,7 +221,7 @@ func TestPortRecorderSkipsIdleTime(t *testing.T) {
 // A queue that stands at the end of the run leaves no window of no time.
 func TestPortRecorderEndsOnAnEdge(t *testing.T) {
 	var got metrics.Batch
-	r := metrics.NewPortRecorder(0, 0, units.Microsecond, &got)
+	r := metrics.NewPortRecorder(metrics.PortConfig{Records: units.Microsecond, Sink: &got})
 	r.Depth(0, 1000)
 	r.Close(units.Time(2*units.Microsecond), 1, 1000)
 	want := []metrics.PortWindow{
@@ -312,7 +357,7 @@ func TestSignalRecorderAgainstHistory(t *testing.T) {
 
 // Within a window nothing allocates.
 func TestRecordersDoNotAllocate(t *testing.T) {
-	port := metrics.NewPortRecorder(0, 0, units.Hour, metrics.Discard)
+	port := metrics.NewPortRecorder(metrics.PortConfig{Records: units.Hour, Measure: metrics.Span{To: units.Never}, Sink: metrics.Discard})
 	flow := metrics.NewFlowRecorder(0, units.Hour, metrics.Discard)
 	cc := metrics.NewCCRecorder(0, units.Hour, actions, metrics.Discard)
 	signals := metrics.NewSignalRecorder(0, units.Hour, metrics.Discard)
@@ -322,6 +367,7 @@ func TestRecordersDoNotAllocate(t *testing.T) {
 		now += 1000
 		port.Enqueue(100)
 		port.Depth(now, 100)
+		port.Wait(now, 100)
 		port.Transmit(now, now, 100, true)
 		flow.Receive(now, 100, 100)
 		cc.Ack(now, 1, 5, 5, 5)
@@ -333,7 +379,7 @@ func TestRecordersDoNotAllocate(t *testing.T) {
 
 func ExampleNewPortRecorder() {
 	var got metrics.Batch
-	r := metrics.NewPortRecorder(0, 1, 100*units.Microsecond, &got)
+	r := metrics.NewPortRecorder(metrics.PortConfig{Port: 1, Records: 100 * units.Microsecond, Sink: &got})
 	r.Depth(0, 4150)
 	r.Depth(units.Time(units.Microsecond), 0)
 	r.Transmit(units.Time(units.Microsecond), units.Time(2*units.Microsecond), 4150, false)

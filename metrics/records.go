@@ -19,6 +19,7 @@ package metrics
 import (
 	"slices"
 
+	"github.com/csiglab/csiglab/metrics/histogram"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -49,6 +50,9 @@ type Batch struct {
 	Events  []Event
 	Totals  []NodeTotals
 	Traces  []Trace
+
+	PortMeasurements []PortMeasurement
+	FlowMeasurements []FlowMeasurement
 	// Dropped is the number of records that the node emitted before these and that
 	// found no room in a bounded buffer.
 	Dropped int64
@@ -72,6 +76,15 @@ func (t *Trace) appendTo(b *Batch) {
 	b.Traces = append(b.Traces, Trace{Hash: t.Hash, Events: t.Events, Received: slices.Clone(t.Received)})
 }
 
+func (m *PortMeasurement) appendTo(b *Batch) {
+	b.PortMeasurements = append(b.PortMeasurements, PortMeasurement{m.Node, m.Port, m.Busy, m.Depth.Clone(), m.Wait.Clone()})
+}
+func (m *FlowMeasurement) appendTo(b *Batch) {
+	c := *m
+	c.Cwnd, c.RTT = m.Cwnd.Clone(), m.RTT.Clone()
+	b.FlowMeasurements = append(b.FlowMeasurements, c)
+}
+
 // Emit appends a copy of the record.
 func (b *Batch) Emit(r Record) { r.appendTo(b) }
 
@@ -83,6 +96,8 @@ func (b *Batch) Each(to Sink) {
 	each(b.Signals, to)
 	each(b.Events, to)
 	each(b.Totals, to)
+	each(b.PortMeasurements, to)
+	each(b.FlowMeasurements, to)
 	each(b.Traces, to)
 }
 
@@ -97,7 +112,8 @@ func each[T any, P interface {
 
 // Len returns the number of records.
 func (b *Batch) Len() int {
-	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Events) + len(b.Totals) + len(b.Traces)
+	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Events) + len(b.Totals) + len(b.Traces) +
+		len(b.PortMeasurements) + len(b.FlowMeasurements)
 }
 
 // Reset empties the batch for records of the same node. The lists keep their
@@ -106,6 +122,7 @@ func (b *Batch) Reset() {
 	*b = Batch{
 		Node: b.Node, Ports: b.Ports[:0], Flows: b.Flows[:0], CC: b.CC[:0], Signals: b.Signals[:0], Events: b.Events[:0],
 		Totals: b.Totals[:0], Traces: b.Traces[:0],
+		PortMeasurements: b.PortMeasurements[:0], FlowMeasurements: b.FlowMeasurements[:0],
 	}
 }
 
@@ -246,6 +263,42 @@ type ReceiverTotals struct {
 	// MeasuredWire and MeasuredPayload are the bytes of distinct packets that
 	// arrived in the measuring window.
 	MeasuredWire, MeasuredPayload int64
+}
+
+// Span is a window of model time, To exclusive.
+type Span struct{ From, To units.Time }
+
+// Contains reports whether a moment lies in the window.
+func (s Span) Contains(at units.Time) bool { return at >= s.From && at < s.To }
+
+// Overlap returns how long the time from one moment to another lies in the window.
+func (s Span) Overlap(from, to units.Time) units.Duration {
+	return max(0, min(to, s.To).Sub(max(from, s.From)))
+}
+
+// PortMeasurement is what one egress port did in the measuring window. A machine emits
+// it at the end of the run, unless the port did nothing.
+type PortMeasurement struct {
+	Node, Port int32
+	Busy       units.Duration // in which the port was transmitting, line overhead included
+	// Depth is the data queue's depth in bytes, weighted by time in ps, without the time
+	// in which the queue was empty.
+	Depth histogram.Histogram
+	// Wait is the time in ps from the arrival of a packet of the data queue there to the
+	// beginning of its transmission, by packets whose transmission began in the window.
+	Wait histogram.Histogram
+}
+
+// FlowMeasurement is what the sender of one flow saw in the measuring window. A machine
+// emits it at the end of the run, unless the sender saw nothing.
+type FlowMeasurement struct {
+	Flow          int32
+	New           int64 // data packets sent for the first time
+	Retransmitted int64
+	Acks          int64               // received
+	Samples       int64               // as SenderTotals.Samples
+	Cwnd          histogram.Histogram // bytes, after each ACK
+	RTT           histogram.Histogram // ps, of each ACK that has one
 }
 
 // Count is a number of packets to which one thing happened.

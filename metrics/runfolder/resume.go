@@ -55,7 +55,8 @@ type Stopped struct {
 	root  *os.Root
 	lock  *os.File
 	codec zstd.Codec
-	parts []runKey // that have finished, in the order of Manifest.Variants and seeds
+	parts []runKey        // that have finished, in the order of Manifest.Variants and seeds
+	has   map[runKey]bool // all runs of the folder; true: has finished
 }
 
 // OpenStopped opens the folder of a run that was interrupted, failed or was killed. The
@@ -125,26 +126,20 @@ func (s *Stopped) findParts() error {
 			return fmt.Errorf("%s: %w; without this file its run is done again", name, err)
 		}
 	}
-	all := slices.Clone(s.Manifest.Missing)
-	for _, r := range s.Manifest.Runs {
-		i := slices.IndexFunc(all, func(v VariantSeeds) bool { return v.Variant == r.Variant })
-		if i < 0 {
-			i = len(all)
-			all = append(all, VariantSeeds{Variant: r.Variant})
-		}
-		if !slices.Contains(all[i].Seeds, r.Seed) {
-			all[i].Seeds = append(slices.Clone(all[i].Seeds), r.Seed)
-		}
+	seeds := map[string][]uint64{} // of all runs, by variant
+	for _, v := range s.Manifest.Missing {
+		seeds[v.Variant] = append(seeds[v.Variant], v.Seeds...)
 	}
-	s.Manifest.Missing = nil
+	for _, r := range s.Manifest.Runs {
+		seeds[r.Variant] = append(seeds[r.Variant], r.Seed)
+	}
+	s.Manifest.Missing, s.has = nil, map[runKey]bool{}
 	for _, v := range s.Manifest.Variants {
-		i := slices.IndexFunc(all, func(of VariantSeeds) bool { return of.Variant == v.Name })
-		if i < 0 {
-			continue
-		}
 		missing := VariantSeeds{Variant: v.Name}
-		for _, seed := range slices.Sorted(slices.Values(all[i].Seeds)) {
+		slices.Sort(seeds[v.Name])
+		for _, seed := range slices.Compact(seeds[v.Name]) {
 			key := runKey{v.Name, seed}
+			s.has[key] = finished[key]
 			if finished[key] {
 				s.parts = append(s.parts, key)
 			} else {
@@ -162,9 +157,10 @@ func (s *Stopped) findParts() error {
 	return nil
 }
 
-// Finished reports whether a run has finished.
-func (s *Stopped) Finished(variant string, seed uint64) bool {
-	return slices.Contains(s.parts, runKey{variant, seed})
+// Has reports whether a run is one of the folder, and whether it has finished.
+func (s *Stopped) Has(variant string, seed uint64) (finished, ok bool) {
+	finished, ok = s.has[runKey{variant, seed}]
+	return finished, ok
 }
 
 // Close leaves the folder as it is.

@@ -8,7 +8,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/player"
-	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -35,7 +34,7 @@ func config(i int) host.Config {
 		CC:   algorithm.Choice{Name: "nscc"},
 		LB:   algorithm.Choice{Name: "mixed"},
 		Path: congestion.Path{LinkRate: 100 * units.Gbps, NetworkRTT: 2*linkDelay + perPacket + 5_120, MTU: mtu, Header: header, Trim: true},
-		Seed: 1, Measure: transport.Span{To: units.Never}, Records: 100 * units.Microsecond,
+		Seed: 1, Measure: metrics.Span{To: units.Never}, Records: 100 * units.Microsecond,
 	}
 }
 

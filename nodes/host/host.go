@@ -52,7 +52,7 @@ type Config struct {
 	Edge            *shim.EdgeConfig // nil: the host runs no programs
 
 	Seed    uint64
-	Measure transport.Span
+	Measure metrics.Span
 	Records units.Duration
 	Traced  metrics.Traced // events to record, of flows that this host sends
 }
@@ -156,7 +156,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		nic:       units.NewSerialiser(cfg.Rate),
 		messages:  make([]wire.Queue, cfg.Control),
 		timeout:   units.Never,
-		port:      metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records, sink),
+		port:      metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: NIC, Records: cfg.Records, Measure: cfg.Measure, Sink: sink}),
 	}
 	if cfg.CSIG != nil {
 		var err error
@@ -232,6 +232,7 @@ func (h *Host) newSender(f Flow) (*transport.Sender, error) {
 		Paths:   f.Paths,
 		Random:  random,
 		Types:   node.Random(h.cfg.Seed, h.cfg.Node, node.RandomSignals, f.ID),
+		Measure: h.cfg.Measure,
 		Records: h.cfg.Records,
 		Sink:    h.sink,
 		Traced:  h.cfg.Traced,

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
@@ -65,7 +64,7 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 		opts.Announce(fmt.Sprintf("the version of csiglab is %q, which more than one program may have: the runs go together only if this is the program that began them", m.Version))
 	}
 	r = &resumption{opts: Options{
-		Out: stopped.Dir, Payload: m.Options.Payload, Processes: m.Options.Processes, CheckParity: m.Options.CheckParity, Inject: m.Options.Inject,
+		Out: stopped.Dir, Runtime: m.Runtime, Clock: m.Clock, Payload: m.Options.Payload, Processes: m.Options.Processes, CheckParity: m.Options.CheckParity, Inject: m.Options.Inject,
 		Parallel: opts.Parallel, Progress: opts.Progress, Announce: opts.Announce, Version: opts.Version, Command: m.Command,
 	}}
 	file := filepath.Join(stopped.Dir, runfolder.ExperimentFile)
@@ -84,11 +83,11 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 		left += len(v.Seeds)
 	}
 	for _, j := range jobs {
-		missing := slices.ContainsFunc(m.Missing, func(v runfolder.VariantSeeds) bool { return v.Variant == j.name && slices.Contains(v.Seeds, j.seed) })
-		if missing {
+		finished, ok := stopped.Has(j.name, j.seed)
+		if ok && !finished {
 			left--
 		}
-		if missing || stopped.Finished(j.name, j.seed) {
+		if ok {
 			r.jobs = append(r.jobs, j)
 		}
 	}
@@ -108,7 +107,7 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 		return refuse("its %s are no longer those of the runs that have finished: a file that the experiment names has changed", what)
 	}
 	for _, j := range r.jobs {
-		if !stopped.Finished(j.name, j.seed) {
+		if finished, _ := stopped.Has(j.name, j.seed); !finished {
 			if err := removeRemains(r.mode, stopped.Dir, j); err != nil {
 				return nil, writeError(stopped.Dir, err)
 			}
@@ -119,13 +118,19 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 
 // take takes over the runs that have finished.
 func (r *resumption) take(done []runfolder.FinishedRun) {
+	type key struct {
+		variant string
+		seed    uint64
+	}
+	finished := make(map[key]*runfolder.FinishedRun, len(done))
+	for i, d := range done {
+		finished[key{d.Run.Variant, d.Run.Seed}] = &done[i]
+	}
 	for i := range r.jobs {
 		j := &r.jobs[i]
-		for _, d := range done {
-			if d.Run.Variant == j.name && d.Run.Seed == j.seed {
-				f := newFinished(d.Metrics, d.Run.Reasons, d.Run.Notes)
-				j.done = &f
-			}
+		if d := finished[key{j.name, j.seed}]; d != nil {
+			f := newFinished(d.Metrics, d.Run.Reasons, d.Run.Notes)
+			j.done = &f
 		}
 	}
 }
@@ -137,7 +142,7 @@ func differs(was *runfolder.Manifest, is runfolder.Manifest) string {
 		what    string
 		was, is any
 	}{
-		{"runtime and clock", []string{was.Runtime, was.Clock}, []string{is.Runtime, is.Clock}},
+		{"telemetry interval and measuring window", []any{was.IntervalUS, was.Measure}, []any{is.IntervalUS, is.Measure}},
 		{"nodes", was.Nodes, is.Nodes},
 		{"ports", was.Ports, is.Ports},
 		{"flows", was.Flows, is.Flows},

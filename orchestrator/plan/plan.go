@@ -12,7 +12,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
-	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -37,13 +36,17 @@ type Plan struct {
 	Format   wire.Format
 	TieSeed  uint64
 	End      units.Time // exclusive; units.Never: until all is done
-	Measure  transport.Span
+	Measure  metrics.Span
 	Interval units.Duration  // of telemetry
 	Path     congestion.Path // of the first host
 	CSIG     *csig.Config    // nil without CSIG
 	Locators *LocatorTable   // nil without CSIG
 	Captured []capture.Port
 	Traced   metrics.Traced // events to record, by flow; nil: none
+
+	// StartUnit is the unit in which start times of a workload file were read, such as
+	// us; "" without a file.
+	StartUnit string
 
 	// Actions are those of the congestion control, Constants its figures that follow
 	// from the configuration alone, such as target_qdelay_us; both become metrics.

@@ -141,10 +141,11 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Format:    wire.Format{Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag, Overhead: e.Links.Overhead}},
 		TieSeed:   e.TieSeed,
 		End:       units.Never,
-		Measure:   transport.Span{From: units.Time(e.Measure.From), To: units.Never},
+		Measure:   metrics.Span{From: units.Time(e.Measure.From), To: units.Never},
 		Interval:  interval,
 		Path:      s.sizing.path(s.graph.Links[adjacency[0][0].Link].Rate),
 		Captured:  s.captured,
+		StartUnit: s.workload.StartUnit,
 		Traced:    newTraced(e.Trace),
 	}
 	if s.tags != nil {

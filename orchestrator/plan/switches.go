@@ -54,6 +54,7 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		Trim:    s.experiment.Links.Trim,
 		Pairs:   p.Pairs,
 		Seed:    seed,
+		Measure: p.Measure,
 		Records: p.Interval,
 		Traced:  p.Traced,
 	}

@@ -2,7 +2,6 @@ package generator
 
 import (
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
@@ -25,7 +24,7 @@ type Config struct {
 	// Pairs are the flows that this host is an end of. Every Stream has one.
 	Pairs []metrics.Pair
 
-	Measure transport.Span
+	Measure metrics.Span
 	Records units.Duration // telemetry interval
 	Traced  metrics.Traced // events to record, of the flows in Pairs
 }

@@ -103,7 +103,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Generator, error) {
 		outgoing: make(map[int]*raw.Departures),
 		incoming: make(map[int]*raw.Arrivals),
 		ready:    node.NewPortSet(Ports),
-		port:     metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records, sink),
+		port:     metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: NIC, Records: cfg.Records, Measure: cfg.Measure, Sink: sink}),
 	}
 	g.queue = raw.Queue{Limit: cfg.Queue, Port: &g.port}
 	if err := g.configure(); err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/generator"
-	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -23,7 +22,7 @@ func config(streams ...generator.Stream) generator.Config {
 		Format:  wire.Format{Sizes: wire.Sizes{Header: 64}, TPIDCompact: csig.DefaultTPIDCompact, TPIDWide: csig.DefaultTPIDWide, Raw: true},
 		Streams: streams,
 		Pairs:   []metrics.Pair{{Flow: 7, Source: 3, Destination: 5}, {Flow: 8, Source: 5, Destination: 3}},
-		Measure: transport.Span{To: units.Never},
+		Measure: metrics.Span{To: units.Never},
 		Records: 100 * units.Microsecond,
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
@@ -58,12 +57,12 @@ func (d *Departures) Count(now units.Time, p *wire.Packet) {
 type Arrivals struct {
 	Totals  metrics.ReceiverTotals
 	log     metrics.FlowRecorder
-	measure transport.Span
+	measure metrics.Span
 }
 
 // NewArrivals returns the Arrivals of a flow, which emits windows of the given length
 // into sink.
-func NewArrivals(flow int32, measure transport.Span, records units.Duration, sink metrics.Sink) Arrivals {
+func NewArrivals(flow int32, measure metrics.Span, records units.Duration, sink metrics.Sink) Arrivals {
 	return Arrivals{
 		Totals:  metrics.ReceiverTotals{Flow: flow, Done: units.Never},
 		log:     metrics.NewFlowRecorder(int(flow), records, sink),
@@ -78,7 +77,7 @@ func (a *Arrivals) Count(now units.Time, p *wire.Packet) {
 	a.Totals.DeliveredWhole++
 	a.Totals.PayloadBytes += payload
 	a.log.Receive(now, size, payload)
-	if now >= a.measure.From && now < a.measure.To {
+	if a.measure.Contains(now) {
 		a.Totals.MeasuredWire += size
 		a.Totals.MeasuredPayload += payload
 	}
@@ -117,6 +116,7 @@ func (q *Queue) Dequeue(now units.Time) *wire.Packet {
 	p := q.Pop()
 	if p != nil {
 		q.Port.Depth(now, int64(q.Bytes()))
+		q.Port.Wait(now, now.Sub(p.EnqueuedAt))
 	}
 	return p
 }

@@ -3,7 +3,6 @@ package shim
 import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
@@ -64,7 +63,7 @@ type EdgeConfig struct {
 	Covered [][csig.Types]bool
 
 	Seed    uint64
-	Measure transport.Span
+	Measure metrics.Span
 	Records units.Duration // telemetry interval
 	Traced  metrics.Traced // events to record, of the flows in Pairs
 }

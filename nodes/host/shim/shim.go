@@ -47,7 +47,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Shim, error) {
 		ready: node.NewPortSet(Ports),
 		nic:   units.NewSerialiser(cfg.Rate),
 		sizes: cfg.Sizes,
-		port:  metrics.NewPortRecorder(cfg.Node, NIC, cfg.Records, sink),
+		port:  metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: NIC, Records: cfg.Records, Measure: cfg.Measure, Sink: sink}),
 		name:  cfg.Name,
 	}
 	var err error

@@ -15,7 +15,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/shim"
-	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
@@ -36,7 +35,7 @@ func config() shim.Config {
 			{Flow: 12, Source: 3, Destination: 9}, {Flow: 13, Source: 9, Destination: 3},
 		},
 		CSIG: &csig.Config{Format: csig.FormatCompact}, Init: shim.Init{Sampling: csig.All, Signals: csig.Weights{csig.ABW: 1, csig.Delay: 1}},
-		Seed: 1, Measure: transport.Span{To: units.Never}, Records: 100 * units.Microsecond,
+		Seed: 1, Measure: metrics.Span{To: units.Never}, Records: 100 * units.Microsecond,
 	}}
 }
 
@@ -269,7 +268,7 @@ func TestTagsInTurn(t *testing.T) {
 // What arrives is counted by its source, and so are the samples.
 func TestRecords(t *testing.T) {
 	cfg := config()
-	cfg.Measure = transport.Span{From: units.Time(150 * units.Microsecond), To: units.Time(250 * units.Microsecond)}
+	cfg.Measure = metrics.Span{From: units.Time(150 * units.Microsecond), To: units.Time(250 * units.Microsecond)}
 	r := newRig(t, cfg)
 	tagged := func(from int, n int, value uint64, locator uint16) []byte {
 		tag := make([]byte, 4)
@@ -316,7 +315,7 @@ func TestRecords(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metrics.NodeTotals{}, "TraceHash", "Events", "Ports", "Drops", "Programs", "Tags")); diff != "" {
 		t.Errorf("totals (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(windows, *r.records, cmpopts.IgnoreFields(metrics.Batch{}, "Ports", "Totals", "Traces")); diff != "" {
+	if diff := cmp.Diff(windows, *r.records, cmpopts.IgnoreFields(metrics.Batch{}, "Ports", "Totals", "Traces", "PortMeasurements")); diff != "" {
 		t.Errorf("windows (-want +got):\n%s", diff)
 	}
 	if len(got.Ports) != 1 || got.Ports[0].RxPackets != 4 || got.Ports[0].TxPackets != 1 || got.Ports[0].TxBytes != 1518 {

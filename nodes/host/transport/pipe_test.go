@@ -202,7 +202,7 @@ func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc algorithm.
 	p.sender = transport.NewSender(cfg)
 	p.receiver = transport.NewReceiver(transport.ReceiverConfig{
 		Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384,
-		Measure: transport.Span{To: units.Never}, Records: 10 * units.Microsecond, Sink: &p.records,
+		Measure: metrics.Span{To: units.Never}, Records: 10 * units.Microsecond, Sink: &p.records,
 	})
 	p.join()
 	return p

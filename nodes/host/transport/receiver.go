@@ -13,13 +13,10 @@ type ReceiverConfig struct {
 	Packets  int64 // data packets of the flow
 	Sizes    wire.Sizes
 	AckEvery units.Size     // accepted bytes between coalesced ACKs
-	Measure  Span           // totals are counted inside it too
+	Measure  metrics.Span   // totals are counted inside it too
 	Records  units.Duration // telemetry interval
 	Sink     metrics.Sink   // takes the flow's windows
 }
-
-// Span is a window of model time, To exclusive.
-type Span struct{ From, To units.Time }
 
 // Receiver is the receiving half of a flow.
 type Receiver struct {
@@ -100,7 +97,7 @@ func (r *Receiver) count(now units.Time, p *wire.Packet) {
 	r.unacked += size
 	r.totals.PayloadBytes += int64(payload)
 	r.log.Receive(now, int64(size), int64(payload))
-	if now >= r.cfg.Measure.From && now < r.cfg.Measure.To {
+	if r.cfg.Measure.Contains(now) {
 		r.totals.MeasuredWire += int64(size)
 		r.totals.MeasuredPayload += int64(payload)
 	}

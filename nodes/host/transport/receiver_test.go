@@ -17,7 +17,7 @@ import (
 func newReceiver(size, ackEvery units.Size) *transport.Receiver {
 	return transport.NewReceiver(transport.ReceiverConfig{
 		Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header),
-		Sizes: sizes, AckEvery: ackEvery, Measure: transport.Span{To: units.Never}, Records: units.Second, Sink: metrics.Discard,
+		Sizes: sizes, AckEvery: ackEvery, Measure: metrics.Span{To: units.Never}, Records: units.Second, Sink: metrics.Discard,
 	})
 }
 
@@ -265,7 +265,7 @@ func TestMeasuringWindow(t *testing.T) {
 	var records metrics.Batch
 	r := transport.NewReceiver(transport.ReceiverConfig{
 		Flow: flow, Ends: receiverEnds, Packets: 10, Sizes: sizes, AckEvery: 1,
-		Measure: transport.Span{From: 2, To: 5}, Records: 3, Sink: &records,
+		Measure: metrics.Span{From: 2, To: 5}, Records: 3, Sink: &records,
 	})
 	for n := range 8 {
 		r.OnData(units.Time(n), data(uint32(n), 0, false), new(wire.Packet))

@@ -39,8 +39,9 @@ type SenderConfig struct {
 	Paths   PathSignals
 	Random  *rand.Rand     // of the packets that are tagged; may be nil unless Tagging draws
 	Types   *rand.Rand     // of the order in which tags ask for types; nil: the same in every round
+	Measure metrics.Span   // of the FlowMeasurement
 	Records units.Duration // telemetry interval
-	Sink    metrics.Sink   // takes the flow's windows and events
+	Sink    metrics.Sink   // takes the flow's windows and events, and its FlowMeasurement
 	Traced  metrics.Traced // events to record
 }
 
@@ -93,10 +94,11 @@ type Sender struct {
 	ack  congestion.Ack
 	nack congestion.Nack
 
-	totals  metrics.SenderTotals
-	ccLog   metrics.CCRecorder
-	signals metrics.SignalRecorder
-	events  *metrics.EventRecorder // nil: the flow is not traced
+	totals   metrics.SenderTotals
+	measured metrics.FlowMeasurement
+	ccLog    metrics.CCRecorder
+	signals  metrics.SignalRecorder
+	events   *metrics.EventRecorder // nil: the flow is not traced
 }
 
 // NewSender returns a sender that waits for Start.
@@ -114,6 +116,7 @@ func NewSender(cfg SenderConfig) *Sender {
 		events:     cfg.Traced.Recorder(int32(cfg.Flow), cfg.Sink),
 	}
 	s.totals = metrics.SenderTotals{Flow: int32(cfg.Flow), Start: units.Never, Done: units.Never}
+	s.measured.Flow = int32(cfg.Flow)
 	s.build(&s.full, int(mss))
 	return s
 }
@@ -180,10 +183,14 @@ func (s *Sender) nextRefused() (uint32, bool) {
 // Send writes the next packet into p. It may be called after CanSend.
 func (s *Sender) Send(now units.Time, p *wire.Packet) {
 	psn, again := s.nextRefused()
+	measured := s.cfg.Measure.Contains(now)
 	var flags wire.Flags
 	if again {
 		s.rtx.Pop()
 		s.totals.Retransmitted++
+		if measured {
+			s.measured.Retransmitted++
+		}
 		flags = wire.Retransmit | wire.AckRequest
 	} else {
 		if s.next == 0 {
@@ -196,6 +203,9 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		}
 		*s.slot(psn) = slot{}
 		s.totals.NewPackets++
+		if measured {
+			s.measured.New++
+		}
 	}
 	sl := s.slot(psn)
 	sl.state, sl.sentAt = outstanding, now
@@ -279,6 +289,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	event.Inflight = s.Inflight()
 	s.cfg.CC.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
+	s.measureAck(now, event)
 	if s.events.Wants(metrics.EventAck) {
 		s.traceAck(now, f.Acked, event)
 	}
@@ -286,6 +297,19 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 		s.totals.Done = now
 		s.starved(now)
 		s.timeout, s.signalling.nextProbe, s.signalling.last = units.Never, units.Never, units.Never
+	}
+}
+
+// measureAck counts an ACK of the measuring window that the controller has had.
+func (s *Sender) measureAck(now units.Time, event *congestion.Ack) {
+	if !s.cfg.Measure.Contains(now) {
+		return
+	}
+	m := &s.measured
+	m.Acks++
+	m.Cwnd.Add(int64(s.cc.Window), 1)
+	if event.HasRTT {
+		m.RTT.Add(int64(event.RTT), 1)
 	}
 }
 
@@ -443,12 +467,16 @@ func (s *Sender) oldest() (at units.Time, psn uint32) {
 	return at, psn
 }
 
-// Close closes the flow's windows at the end of the run and returns its totals.
+// Close closes the flow's windows at the end of the run, emits its FlowMeasurement and
+// returns its totals.
 func (s *Sender) Close(end units.Time) metrics.SenderTotals {
 	s.starved(end)
 	s.ccLog.Close()
 	s.signals.Close()
 	s.totals.BaseRTT, s.totals.Cwnd = s.cc.BaseRTT, int64(s.cc.Window)
+	if m := &s.measured; m.New|m.Retransmitted|m.Acks|m.Samples != 0 {
+		s.cfg.Sink.Emit(m)
+	}
 	return s.totals
 }
 

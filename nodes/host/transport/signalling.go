@@ -195,6 +195,9 @@ func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 		return h
 	}
 	s.totals.Samples++
+	if s.cfg.Measure.Contains(now) {
+		s.measured.Samples++
+	}
 	s.signals.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
 	if s.events.Wants(metrics.EventSample) {
 		s.traceSample(now, &sample, from)

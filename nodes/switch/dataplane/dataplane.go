@@ -39,6 +39,7 @@ type Config struct {
 	CSIG    *CSIG
 	Pairs   []metrics.Pair // of hosts with programs: the flows of raw frames
 	Seed    uint64
+	Measure metrics.Span
 	Records units.Duration // telemetry interval
 	Traced  metrics.Traced // events to record, where tags end here
 }
@@ -200,7 +201,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 			line:   units.NewSerialiser(p.Rate),
 			random: random,
 			aqm:    marking,
-			record: metrics.NewPortRecorder(cfg.Node, i, cfg.Records, sink),
+			record: metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: i, Records: cfg.Records, Measure: cfg.Measure, Sink: sink}),
 		}
 		if s.domain != nil {
 			s.ports[i].abw = s.newBandwidth(i)
@@ -351,7 +352,9 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 	if fromData {
 		queue := out.buffer.Data()
 		out.record.Depth(now, int64(queue))
-		if ecn := p.ECN(); ecn != wire.NotECT && out.aqm.Mark(now, aqm.Departure{Queue: queue, Waited: s.waited(now, p)}) {
+		waited := s.waited(now, p)
+		out.record.Wait(now, waited)
+		if ecn := p.ECN(); ecn != wire.NotECT && out.aqm.Mark(now, aqm.Departure{Queue: queue, Waited: waited}) {
 			marked = ecn != wire.CE
 			p.MarkCE()
 		}
