@@ -37,7 +37,7 @@ func maybe(name string) bool {
 		return strings.Contains(rest, " ") // of transfers the sender counts them
 	}
 	return strings.HasPrefix(name, "csig_") ||
-		slices.Contains([]string{"fct_us", "fct_rx_us", "rate_gbps", "goodput_gbps", "cc_delay_us", "cc_share", "abw_gbps", "bottleneck_share"}, first)
+		slices.Contains([]string{"fct_us", "fct_rx_us", "rate_gbps", "goodput_gbps", "cc_delay_us", "cc_share", "abw_gbps", "bottleneck_share", "slowdown", "cwnd_kb", "rtt_us", "retransmit_share", "samples_per_ack", "hop_delay_us", "jain"}, first)
 }
 
 // TestNamesOfEmbeddedExperiments runs every embedded experiment that runs in virtual
