@@ -61,6 +61,20 @@ func call[P, R any](ctx context.Context, t *testing.T, c cdp.Command[P, R], para
 	}
 }
 
+// keepShot writes a picture of the page into the folder CSIGLAB_SCREENSHOTS, if that
+// is set.
+func keepShot(ctx context.Context, t *testing.T, name string, take chromedp.Action[[]byte]) {
+	t.Helper()
+	folder := os.Getenv("CSIGLAB_SCREENSHOTS")
+	if folder == "" {
+		return
+	}
+	shot := do(ctx, t, take)
+	if err := os.WriteFile(filepath.Join(folder, name), shot, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // watch collects what a page must not do: complain or ask the network for
 // anything but itself.
 type watch struct {
@@ -102,8 +116,8 @@ type drawn struct {
 	Beyond  string   // a text that stands outside of the drawing
 }
 
-const inspect = `[...document.querySelectorAll('svg.chart')].map(svg => {
-	const box = svg.getBoundingClientRect(), d = {Section: svg.closest('section').id, Width: box.width, Strokes: 0, Areas: 0, Texts: 0, Colours: [], Beyond: ''};
+const inspect = `[...document.querySelectorAll('svg.chart')].filter(svg => svg.getBoundingClientRect().width > 0).map(svg => {
+	const box = svg.getBoundingClientRect(), d = {Section: svg.closest('section, figure[id]').id, Width: box.width, Strokes: 0, Areas: 0, Texts: 0, Colours: [], Beyond: ''};
 	for (const p of svg.querySelectorAll('path')) {
 		const s = getComputedStyle(p), b = p.getBoundingClientRect();
 		if (s.visibility !== 'visible' || s.display === 'none') continue;
@@ -141,7 +155,6 @@ func TestBrowser(t *testing.T) {
 	call(ctx, t, network.Enable, network.EnableParams{})
 	call(ctx, t, log.Enable, cdp.Empty{})
 	call(ctx, t, runtime.Enable, cdp.Empty{})
-	shots := os.Getenv("CSIGLAB_SCREENSHOTS") // a folder to keep screenshots in
 	loads := 0
 	for _, c := range []struct {
 		name, media, scheme string
@@ -162,12 +175,7 @@ func TestBrowser(t *testing.T) {
 		background := do(ctx, t, chromedp.Evaluate[string](`getComputedStyle(document.body).backgroundColor`))
 		wide := do(ctx, t, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`))
 		loads++
-		if shots != "" {
-			shot := do(ctx, t, chromedp.FullScreenshot(100))
-			if err := os.WriteFile(filepath.Join(shots, c.name+".png"), shot, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+		keepShot(ctx, t, c.name+".png", chromedp.FullScreenshot(100))
 		if background != c.background {
 			t.Errorf("%s: background %s, want %s", c.name, background, c.background)
 		}
@@ -177,10 +185,10 @@ func TestBrowser(t *testing.T) {
 		panels := map[string]int{}
 		for _, d := range charts {
 			panels[d.Section]++
-			strokes, areas := 2, 1 // mean and largest, the measuring window
+			strokes, areas := 3, 4 // of each variant a line and a band; the measuring window
 			switch d.Section {
 			case "throughput", "delays":
-				strokes = 3
+				areas = 1 // the measuring window
 			case "actions":
 				strokes, areas = 0, 6 // two actions of three flows
 			}
@@ -195,7 +203,7 @@ func TestBrowser(t *testing.T) {
 				t.Errorf("%s: %s has unset colours: %v", c.name, d.Section, d.Colours)
 			}
 		}
-		for section, want := range map[string]int{"throughput": 3, "queues": 6, "delays": 3, "actions": 3} {
+		for section, want := range map[string]int{"main": 1, "queues": 2, "cwnd": 1, "throughput": 3, "delays": 3, "actions": 3} {
 			if panels[section] != want {
 				t.Errorf("%s: %d panels of %s, want %d", c.name, panels[section], section, want)
 			}

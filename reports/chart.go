@@ -42,11 +42,15 @@ type Panel struct {
 	Parts []string // short names of the parts of bars
 }
 
-// Line is a line of points; a NaN in Y is a gap.
+// Line is a line of points; a NaN in Y is a gap. Low and High are the edges of a band
+// around it, below and above the points, or left and right of them when it is Beside.
+// They are nil, or as long as Y.
 type Line struct {
-	Name  string
-	Style int
-	X, Y  []float64
+	Name      string
+	Style     int
+	X, Y      []float64
+	Low, High []float64
+	Beside    bool
 }
 
 // Mark is a value to compare lines with.
@@ -61,12 +65,9 @@ type Bar struct {
 	Parts []float64 // as many as the panel has names of parts
 }
 
-// Styles of lines. Those from 0 to analysis.MaxGroups-1 are of single flows.
-const (
-	styleRest = analysis.MaxGroups + iota // of flows drawn as their mean
-	styleMean
-	styleMax
-)
+// Styles of lines. Those from 0 to analysis.MaxGroups-1 are of single flows, of
+// variants or of ports.
+const styleRest = analysis.MaxGroups // of flows drawn as their mean
 
 // drawCharts draws the charts of a result. It looks up the drawing of a chart in
 // more and then in the package's table.
@@ -96,12 +97,15 @@ func OverTime(r *analysis.Result, c *analysis.Chart, quantity string) Chart {
 	for _, p := range c.Panels {
 		panel := Panel{Title: p.Variant, Subtitle: seedNote(r, p.Variant)}
 		for _, l := range p.Lines {
-			name, style := series(r, l.Group, l.Statistic)
-			line := Line{Name: name, Style: style}
+			name, style := series(r, c, &l)
+			line := Line{Name: name, Style: style, Low: slices.Clone(l.Low), High: slices.Clone(l.High)}
 			for i, v := range l.Values {
 				at := timeOf(r, l.First+i)
 				line.X, line.Y = append(line.X, at), append(line.Y, v)
 				x = max(x, at+r.PointUS/2000)
+				if l.High != nil {
+					v = l.High[i]
+				}
 				if !math.IsNaN(v) {
 					y = max(y, v)
 				}
@@ -130,6 +134,8 @@ func OverTime(r *analysis.Result, c *analysis.Chart, quantity string) Chart {
 		for _, l := range p.Lines {
 			sx.apply(l.X)
 			sy.apply(l.Y)
+			sy.apply(l.Low)
+			sy.apply(l.High)
 		}
 		for j := range p.Marks {
 			m := &p.Marks[j]
@@ -144,15 +150,27 @@ func OverTime(r *analysis.Result, c *analysis.Chart, quantity string) Chart {
 // ms.
 func timeOf(r *analysis.Result, point int) float64 { return (float64(point) + 0.5) * r.PointUS / 1000 }
 
-// series returns the name and the style of a line.
-func series(r *analysis.Result, g analysis.Group, statistic string) (name string, style int) {
+// series returns the name and the style of a line of a chart.
+func series(r *analysis.Result, c *analysis.Chart, l *analysis.Line) (name string, style int) {
 	switch {
-	case statistic == analysis.Largest:
-		return statistic, styleMax
-	case statistic != "":
-		return statistic, styleMean
+	case l.Variant != "":
+		i := slices.IndexFunc(r.Variants, func(v analysis.Variant) bool { return v.Name == l.Variant })
+		return l.Variant, max(i, 0) % analysis.MaxGroups
+	case len(l.Ports) == 0:
+		return groupName(l.Group), groupStyle(r, l.Group)
+	case l.Ports[0] == analysis.OtherPorts:
+		return analysis.OtherPorts, styleRest
 	}
-	return groupName(g), groupStyle(r, g)
+	var seen [][]string
+	for _, p := range c.Panels {
+		for _, other := range p.Lines {
+			if !slices.ContainsFunc(seen, func(ports []string) bool { return slices.Equal(ports, other.Ports) }) {
+				seen = append(seen, other.Ports)
+			}
+		}
+	}
+	i := slices.IndexFunc(seen, func(ports []string) bool { return slices.Equal(ports, l.Ports) })
+	return shortPorts(l.Ports), i % analysis.MaxGroups
 }
 
 func groupName(g analysis.Group) string {
@@ -169,12 +187,12 @@ func groupStyle(r *analysis.Result, g analysis.Group) int {
 	return slices.Index(r.Groups, g)
 }
 
-// legend returns an entry for each group and each statistic that has a line.
+// legend returns an entry for each line, those of the same name and style once.
 func legend(r *analysis.Result, c *analysis.Chart) []Key {
 	var keys []Key
 	for _, p := range c.Panels {
 		for _, l := range p.Lines {
-			name, style := series(r, l.Group, l.Statistic)
+			name, style := series(r, c, &l)
 			if k := (Key{name, style, false}); !slices.Contains(keys, k) {
 				keys = append(keys, k)
 			}

@@ -3,10 +3,12 @@ package reports
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"html/template"
 	"image/color"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,13 +36,15 @@ const (
 	paintShade
 	paintTarget
 	paintRest
-	paintMean
-	paintMax
 	paintBarText
 	paintPaper
 	paintFlow
 	paintPart = paintFlow + analysis.MaxGroups
 )
+
+// paintBand follows the paints of parts: those of the bands around lines, in the
+// order of flows. They are the flows' colours, translucent.
+const paintBand = paintPart + partPaints
 
 // partPaints is the number of paints of parts. A bar with more parts uses them
 // again.
@@ -58,12 +62,14 @@ func (p paint) RGBA() (r, g, b, a uint32) {
 // variable returns the CSS variable that holds the paint.
 func (p paint) variable() string {
 	switch {
+	case p >= paintBand:
+		return (paintFlow + p - paintBand).variable()
 	case p >= paintPart:
 		return fmt.Sprintf("--action-%d", p-paintPart)
 	case p >= paintFlow:
 		return fmt.Sprintf("--flow-%d", p-paintFlow)
 	}
-	return [...]string{"--ink", "--axis", "--grid", "--shade", "--target", "--rest", "--mean", "--max", "--bar-ink", "--paper"}[p]
+	return [...]string{"--ink", "--axis", "--grid", "--shade", "--target", "--rest", "--bar-ink", "--paper"}[p]
 }
 
 // dashes distinguish lines without colour. They are in the order of flows' styles.
@@ -74,10 +80,6 @@ func lineStyle(style int) draw.LineStyle {
 	switch style {
 	case styleRest:
 		return draw.LineStyle{Color: paintRest, Width: 1.5, Dashes: []vg.Length{1, 2}}
-	case styleMean:
-		return draw.LineStyle{Color: paintMean, Width: 1.4}
-	case styleMax:
-		return draw.LineStyle{Color: paintMax, Width: 1, Dashes: []vg.Length{2, 2}}
 	}
 	return draw.LineStyle{Color: paintFlow + paint(style), Width: 1.6, Dashes: dashes[style]}
 }
@@ -91,17 +93,15 @@ const (
 
 // width returns the width of each of n panels beside each other.
 func width(n int) vg.Length {
-	switch n {
-	case 1:
-		return 900
-	case 2:
+	if n <= 2 {
 		return 560
 	}
 	return 390
 }
 
-// drawPanel returns a panel as inline SVG whose colours are CSS variables.
-func drawPanel(p Panel, panels int) (template.HTML, error) {
+// drawPanel returns a panel of a width as inline SVG whose colours are CSS variables.
+// Lines get the height; bars get what they need.
+func drawPanel(p Panel, width, height vg.Length) (template.HTML, error) {
 	pl := plot.New()
 	pl.BackgroundColor = nil
 	text := font.Font{Typeface: "Liberation", Variant: "Sans", Size: textSize}
@@ -116,25 +116,24 @@ func drawPanel(p Panel, panels int) (template.HTML, error) {
 	}
 	pl.X.Label.Text, pl.Y.Label.Text = p.XLabel, p.YLabel
 	pl.X.Min, pl.X.Max = 0, p.XMax
-	height := lineHeight
 	var err error
 	if p.Bars != nil {
 		height = rowHeight*vg.Length(len(p.Bars)) + 50
-		err = addBars(pl, p, width(panels))
+		err = addBars(pl, p, width)
 	} else {
 		err = addLines(pl, p)
 	}
 	if err != nil {
 		return "", fmt.Errorf("chart %s: %w", p.Title, err)
 	}
-	canvas := vgsvg.New(width(panels), height)
+	canvas := vgsvg.New(width, height)
 	// Space for a wider font, and for half of the last tick's label.
 	pl.Draw(draw.Crop(draw.New(canvas), 4, -12, 2, -6))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return "", fmt.Errorf("chart %s: %w", p.Title, err)
 	}
-	return markup(b.String(), width(panels), height), nil
+	return markup(b.String(), strings.TrimSuffix(p.YLabel+": "+p.Title, ": "), width, height), nil
 }
 
 func addLines(pl *plot.Plot, p Panel) error {
@@ -158,6 +157,11 @@ func addLines(pl *plot.Plot, p Panel) error {
 	grid.Vertical.Width = 0
 	grid.Horizontal = draw.LineStyle{Color: paintGrid, Width: 1}
 	pl.Add(grid)
+	for _, l := range p.Lines {
+		if err := addBand(pl, &l); err != nil {
+			return err
+		}
+	}
 	for _, l := range p.Lines {
 		for _, piece := range pieces(l) {
 			if len(piece) == 1 {
@@ -193,6 +197,31 @@ func addLines(pl *plot.Plot, p Panel) error {
 		// A font that is wider than Liberation needs the space on the right.
 		label.Offset = vg.Point{X: -14, Y: 3}
 		pl.Add(line, label)
+	}
+	return nil
+}
+
+// addBand draws the band around a line, in pieces between its gaps.
+func addBand(pl *plot.Plot, l *Line) error {
+	if l.High == nil {
+		return nil
+	}
+	low, high := Line{X: l.X, Y: l.Low}, Line{X: l.X, Y: l.High}
+	if l.Beside {
+		low, high = Line{X: l.Low, Y: l.Y}, Line{X: l.High, Y: l.Y}
+	}
+	above := pieces(high)
+	for i, piece := range pieces(low) {
+		if len(piece) < 2 {
+			continue
+		}
+		slices.Reverse(above[i])
+		area, err := plotter.NewPolygon(append(piece, above[i]...))
+		if err != nil {
+			return err
+		}
+		area.Color, area.LineStyle.Width = paintBand+paint(l.Style%analysis.MaxGroups), 0
+		pl.Add(area)
 	}
 	return nil
 }
@@ -304,13 +333,17 @@ var (
 
 // markup turns gonum's SVG document into an element of a page. The element scales
 // with its column and uses the page's fonts and colours.
-func markup(svg string, width, height vg.Length) template.HTML {
+func markup(svg, title string, width, height vg.Length) template.HTML {
 	_, body, _ := strings.Cut(svg, "<svg")
 	_, body, _ = strings.Cut(body, ">")
 	body = fontFamily.ReplaceAllString(body, "")
 	body = paintValue.ReplaceAllStringFunc(body, func(value string) string {
 		n, _ := strconv.ParseUint(value[5:], 16, 8)
-		return "var(" + paint(n/8).variable() + ")"
+		p := paint(n / 8)
+		if p >= paintBand {
+			return "var(" + p.variable() + ");fill-opacity:.16"
+		}
+		return "var(" + p.variable() + ")"
 	})
-	return template.HTML(fmt.Sprintf(`<svg class="chart" viewBox="0 0 %g %g" xmlns="http://www.w3.org/2000/svg" aria-hidden="true">`, width, height) + body)
+	return template.HTML(fmt.Sprintf(`<svg class="chart" viewBox="0 0 %g %g" xmlns="http://www.w3.org/2000/svg" role="img"><title>%s</title>`, width, height, html.EscapeString(title)) + body)
 }

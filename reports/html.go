@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
@@ -15,44 +16,93 @@ import (
 //go:embed report.html.tmpl
 var pageText string
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"swatch": swatch}).Parse(pageText))
+var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"swatch": swatch, "inc": func(i int) int { return i + 1 }}).Parse(pageText))
+
+// Sizes of the drawings of the first screen, beside each other and, on a narrow
+// window, below each other.
+const (
+	firstWidth, fabricHeight, mainHeight              = 600, 330, 390
+	narrowWidth, narrowFabricHeight, narrowMainHeight = 390, 210, 216
+)
+
+// drawnPanel is a panel and its drawing.
+type drawnPanel struct {
+	Panel
+	SVG    template.HTML
+	Narrow template.HTML // the same for a narrow window; only of the main chart
+}
+
+// drawnChart is a chart and the drawings of its panels.
+type drawnChart struct {
+	Chart
+	Columns int
+	Drawn   []drawnPanel
+}
 
 // WriteHTML writes the report as one HTML file that needs no network and no
 // script. The page follows the reader's choice of light or dark and prints light.
 // A drawing in more is used for the chart of its ID, before the package's own.
 func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
-	type panel struct {
-		Panel
-		SVG template.HTML
-	}
-	type chart struct {
-		Chart
-		Columns int
-		Drawn   []panel
-	}
 	v := struct {
 		*page
-		Drawn []chart
-	}{page: newPage(r)}
+		Fabric *fabric
+		Main   *drawnChart // of the first screen
+		Drawn  []drawnChart
+	}{page: newPage(r), Fabric: newFabric(r)}
 	charts, err := drawCharts(r, more)
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	for _, c := range charts {
-		drawn := chart{Chart: c, Columns: columns(c)}
-		for _, p := range c.Panels {
-			svg, err := drawPanel(p, drawn.Columns)
-			if err != nil {
-				return fmt.Errorf("write report: %w", err)
-			}
-			drawn.Drawn = append(drawn.Drawn, panel{p, svg})
+	main := mainChart(charts)
+	for i, c := range charts {
+		drawn, err := drawChart(c, i == main)
+		if err != nil {
+			return fmt.Errorf("write report: %w", err)
 		}
-		v.Drawn = append(v.Drawn, drawn)
+		if i == main {
+			v.Main = &drawn
+		} else {
+			v.Drawn = append(v.Drawn, drawn)
+		}
 	}
 	if err := pageTemplate.Execute(w, v); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
+}
+
+func drawChart(c Chart, main bool) (drawnChart, error) {
+	drawn := drawnChart{Chart: c, Columns: columns(c)}
+	for _, p := range c.Panels {
+		var d drawnPanel
+		var err error
+		if main {
+			d.SVG, err = drawPanel(p, firstWidth, mainHeight)
+			if err == nil {
+				d.Narrow, err = drawPanel(p, narrowWidth, narrowMainHeight)
+			}
+		} else {
+			d.SVG, err = drawPanel(p, width(drawn.Columns), lineHeight)
+		}
+		if err != nil {
+			return drawn, err
+		}
+		d.Panel = p
+		drawn.Drawn = append(drawn.Drawn, d)
+	}
+	return drawn, nil
+}
+
+// mainChart returns the index of the chart of the first screen: the distribution of
+// completion times where there are many flows, or else the rate of the slowest flow,
+// or else the first one of one panel. It is -1 when there is none.
+func mainChart(charts []Chart) int {
+	for _, id := range []string{"fct", "slowest"} {
+		if i := slices.IndexFunc(charts, func(c Chart) bool { return c.ID == id }); i >= 0 {
+			return i
+		}
+	}
+	return slices.IndexFunc(charts, func(c Chart) bool { return len(c.Panels) == 1 })
 }
 
 // columns returns the number of panels in a row.

@@ -30,25 +30,30 @@ func TestSharedLocators(t *testing.T) {
 		{Locator: 3, Ports: []string{"s0-s1", "s1-s2"}}, {Locator: 9, Ports: []string{"s1-h1"}},
 	}}
 	own := &runfolder.LocatorTable{Scheme: "registry", Locators: []runfolder.Locator{{Locator: 1, Ports: []string{"s0-s1"}}, {Locator: 2, Ports: []string{"s1-s2"}}, {Locator: 3, Ports: []string{"s1-h1"}}}}
-	r := build(t, analysistest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, s *runfolder.Summary) {
+	e := analysistest.ThreeFlow()
+	e.Samples = map[string]map[uint16]int64{"baseline": {3: 750, 9: 245, 0: 5}, "csig": {1: 5, 3: 5}, "csig-wide": {3: 5}}
+	r := build(t, e.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
 		m.Variants[0].Locators, m.Variants[1].Locators = shared, own
-		for variant, shares := range map[string]map[string]float64{
-			"baseline":  {"locator-3": 0.75, "s1-h1": 0.25, "none": 0.005},
-			"csig":      {"s0-s1": 0.5, "s1-h1": 0.5},
-			"csig-wide": {"s1-h1": 0.25, "s0-s1+s1-s2": 0.75}, // as older versions named it
-		} {
-			for port, share := range shares {
-				s.Variants[variant].Metrics["bottleneck_share.0-3.delay."+port] = share
-			}
-		}
 	}))
 	want := [][]string{
-		{"0-3", "delay", "s0-s1", "–", "50 %", "–"},
-		{"0-3", "delay", "one of 2 ports: s0-s1 and s1-s2", "75 %", "–", "75 %"},
-		{"0-3", "delay", "s1-h1", "25 %", "50 %", "25 %"},
+		{"0-3", "delay", "unknown port", "0 %", "0 %", "100 % (600)"}, // no table of locators
+		{"0-3", "delay", "one of 2 ports: s0-s1 and s1-s2", "75 % (90\u202f000)", "0 %", "0 %"},
+		{"0-3", "delay", "s0-s1", "0 %", "50 % (600)", "0 %"},
+		{"0-3", "delay", "s1-h1", "24.5 % (29\u202f400)", "50 % (600)", "0 %"},
 	}
-	if d := cmp.Diff(texts(&r.Named), want); d != "" {
-		t.Errorf("named ports (-got +want):\n%s", d)
+	if d := cmp.Diff(texts(&r.Named)[:len(want)], want); d != "" || len(r.Named.Rows) != 3*len(want) {
+		t.Errorf("%d rows of named ports, want as many for each of the flows (-got +want):\n%s", len(r.Named.Rows), d)
+	}
+	var lines []string
+	chart := chartOf(t, r, "named")
+	for _, l := range chart.Panels[0].Lines {
+		lines = append(lines, fmt.Sprintf("%s %.1f", l.Name, l.Y[0]))
+	}
+	if d := cmp.Diff(lines, []string{"one of 2: s0-s1, … 75.0", "s1-h1 24.5", "no hop wrote it 0.5"}); d != "" {
+		t.Errorf("lines of the first variant (-got +want):\n%s", d)
+	}
+	if a, b := chart.Panels[0].Lines[1], chart.Panels[1].Lines[1]; a.Name != "s1-h1" || b.Name != "s1-h1" || a.Style != b.Style {
+		t.Errorf("a port is drawn as %q %d and %q %d", a.Name, a.Style, b.Name, b.Style)
 	}
 	if d := cmp.Diff(texts(&r.Locators), [][]string{{"baseline", "3", "2", "s0-s1 and s1-s2"}}); d != "" {
 		t.Errorf("shared locators (-got +want):\n%s", d)

@@ -17,6 +17,12 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	for _, text := range p.Verdict.Reasons {
 		fmt.Fprintf(b, "\n- %s", escape(text))
 	}
+	if len(p.Verdict.Reasons) > 0 {
+		b.WriteString("\n")
+	}
+	if p.Story != "" {
+		fmt.Fprintf(b, "\n%s\n", escape(p.Story))
+	}
 	if len(p.Notes) > 0 {
 		b.WriteString("\n## Notes\n")
 		for _, text := range p.Notes {
@@ -24,14 +30,18 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 		}
 		b.WriteString("\n")
 	}
+	if len(p.Findings) > 0 {
+		b.WriteString("\n## Findings\n")
+	}
 	for _, text := range p.Findings {
 		fmt.Fprintf(b, "\n%s\n", escape(text))
 	}
+	writeTable(b, "Variants compared", &p.Compared)
 	writeTable(b, "Against published figures", &p.Published)
 	writeTable(b, "Expectations", &p.Expectations)
 	writeTable(b, "Flow completion times", &p.Completion)
 	writeTable(b, "Programs", &p.Programs)
-	writeTable(b, "What tags named the bottleneck", &p.Named)
+	writeTable(b, "What CSIG named as the bottleneck", &p.Named)
 	writeTable(b, "Shared locators", &p.Locators)
 	writeTable(b, "Key metrics", &p.Metrics)
 	writeTable(b, "Runs", &p.Runs)

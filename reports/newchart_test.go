@@ -13,8 +13,8 @@ import (
 // A chart costs two entries and two functions, in analysis and in reports. Here
 // both are outside of those packages: they need nothing that is not exported.
 var (
-	cwndNumbers = analysis.ChartKind{ID: "cwnd", Unit: "kB", New: collectCwnd}
-	cwndDrawing = reports.Drawing{ID: "cwnd", Draw: drawCwnd}
+	cwndNumbers = analysis.ChartKind{ID: "largest", Unit: "kB", New: collectCwnd}
+	cwndDrawing = reports.Drawing{ID: "largest", Draw: drawCwnd}
 )
 
 // collectCwnd collects the largest window of congestion of each flow.
@@ -59,12 +59,12 @@ func TestANewChart(t *testing.T) {
 	if err := reports.WriteJSON(&numbers, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<section id="cwnd">`, "<h2>Congestion window</h2>", "Largest of a point.", ">Window (kB)</text>", `<section id="queues">`} {
+	for _, want := range []string{`<section id="largest">`, "<h2>Congestion window</h2>", "Largest of a point.", ">Window (kB)</text>", `<section id="queues">`} {
 		if !strings.Contains(html.String(), want) {
 			t.Errorf("page lacks %q", want)
 		}
 	}
-	if !strings.Contains(numbers.String(), `{"id":"cwnd","unit":"kB","panels":[{"variant":"baseline","lines":[{"flow":"0-3","flows":1,"first":0,"values":[63,63,`) {
+	if !strings.Contains(numbers.String(), `{"id":"largest","unit":"kB","panels":[{"variant":"baseline","lines":[{"flow":"0-3","flows":1,"first":0,"values":[63,63,`) {
 		t.Error("JSON lacks the chart")
 	}
 	if err := reports.WriteHTML(&html, r); err == nil {

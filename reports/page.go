@@ -16,15 +16,17 @@ type page struct {
 	Title        string
 	Description  string
 	Verdict      banner
+	Story        string   // one sentence on what came out
 	Notes        []string // what a reader of the results should know
 	Findings     []string
+	Compared     table // variants with the first one
 	Published    table
 	Expectations table
 	Metrics      table
 	Details      table // every metric
 	Completion   table
 	Programs     table
-	Named        table // ports that tags named
+	Named        table // ports that CSIG samples named
 	Locators     table // that several ports share
 	How          []fact
 	Runs         table
@@ -33,14 +35,15 @@ type page struct {
 // States of the banner and of cells.
 const (
 	stateGood = "good"
+	stateWarn = "warn" // good, but flows are unfinished
 	stateBad  = "bad"
 )
 
 // banner is the verdict in short.
 type banner struct {
-	State    string // stateGood or stateBad
+	State    string // stateGood, stateWarn or stateBad
 	Headline string
-	Reasons  []string // why the experiment is not valid
+	Reasons  []string // which flows are unfinished, and why the experiment is not valid
 }
 
 // table is a table of text. Every row has as many cells as there are columns. A
@@ -69,7 +72,7 @@ type fact struct{ Name, Value string }
 func newPage(r *analysis.Result) *page {
 	return &page{
 		Title: r.Name, Description: r.Description,
-		Verdict: newBanner(&r.Verdict), Notes: Notes(r), Findings: Findings(r),
+		Verdict: newBanner(r), Story: Story(r), Notes: Notes(r), Findings: Findings(r), Compared: compared(r),
 		Published: published(r.Verdict.Published), Expectations: expectations(r.Verdict.Expectations),
 		Metrics: keyMetrics(r), Details: allMetrics(r),
 		Completion: completion(r), Programs: programs(r.Programs), Named: named(r), Locators: locators(r.Locators),
@@ -77,8 +80,20 @@ func newPage(r *analysis.Result) *page {
 	}
 }
 
-func newBanner(v *analysis.Verdict) banner {
-	b := banner{State: stateBad, Reasons: v.Reasons}
+// Marks of the states, which do not depend on colour.
+func (b *banner) Mark() string {
+	switch b.State {
+	case stateGood:
+		return "✓"
+	case stateWarn:
+		return "!"
+	}
+	return "✗"
+}
+
+func newBanner(r *analysis.Result) banner {
+	v, open := &r.Verdict, Unfinished(r)
+	b := banner{State: stateBad, Reasons: append(open, v.Reasons...)}
 	held, total := v.Held(), len(v.Expectations)
 	switch {
 	case !v.Valid:
@@ -92,6 +107,12 @@ func newBanner(v *analysis.Verdict) banner {
 	}
 	if v.Good() {
 		b.State = stateGood
+	}
+	if len(open) > 0 {
+		b.Headline = "Flows are unfinished. " + b.Headline
+		if v.Good() {
+			b.State = stateWarn
+		}
 	}
 	if n := len(v.Published); n > 0 {
 		b.Headline += fmt.Sprintf("; %d of %d published figures %s", v.Count(analysis.Reproduced), n, analysis.Reproduced)

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/reports/analysis"
@@ -17,7 +18,52 @@ func Findings(r *analysis.Result) []string {
 			all = append(all, text)
 		}
 	}
+	for i := range r.Findings.Differences {
+		all = append(all, difference(r, &r.Findings.Differences[i])...)
+	}
+	if text := losses(r); text != "" {
+		all = append(all, text)
+	}
 	return all
+}
+
+// losses says where packets were dropped and trimmed.
+func losses(r *analysis.Result) string {
+	var parts []string
+	for i := range r.Findings.Losses {
+		l := &r.Findings.Losses[i]
+		for _, of := range []struct {
+			verb  string
+			count func(analysis.LossIn) float64
+		}{{"drops", func(v analysis.LossIn) float64 { return v.Dropped }}, {"trims", func(v analysis.LossIn) float64 { return v.Trimmed }}} {
+			var counts []float64
+			for _, v := range l.Variants {
+				counts = append(counts, of.count(v))
+			}
+			if slices.Max(counts) > 0 {
+				parts = append(parts, fmt.Sprintf("%s %s %s", portName(&l.Place), of.verb, inVariants(l.Variants, counts)))
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Packets dropped or trimmed: " + strings.Join(parts, "; ") + "."
+}
+
+// inVariants prints the counts of variants.
+func inVariants(variants []analysis.LossIn, counts []float64) string {
+	if slices.Min(counts) == slices.Max(counts) {
+		if len(counts) == 1 {
+			return number(counts[0])
+		}
+		return number(counts[0]) + " in each variant"
+	}
+	var texts []string
+	for i, v := range variants {
+		texts = append(texts, number(counts[i])+" in "+v.Variant)
+	}
+	return list(texts)
 }
 
 // Notes returns the notes as sentences. A note that is not of every variant begins
@@ -57,7 +103,7 @@ func limits(ports []analysis.Port) string {
 	case len(ports) == 0:
 		return ""
 	case !ports[0].Full:
-		return fmt.Sprintf("No switch port is full while measured: the busiest, %s, is used to %s.", portName(&ports[0]), percent(ports[0].Busiest().Utilisation))
+		return fmt.Sprintf("No port is full while measured: the busiest, %s, is used to %s.", portName(&ports[0].Place), percent(ports[0].Busiest().Utilisation))
 	case len(ports) == 1:
 		return "The bottleneck is " + names[0] + "."
 	}
@@ -76,13 +122,16 @@ func busy(p *analysis.Port) string {
 	if percent(low) != share {
 		share = percent(low) + " to " + share
 	}
-	return fmt.Sprintf("%s (%s busy; mean queue %s)", portName(p), share, strings.Join(queues, ", "))
+	return fmt.Sprintf("%s (%s busy; mean queue %s)", portName(&p.Place), share, strings.Join(queues, ", "))
 }
 
-// portName names a port by the nodes of its link, and by its number when other
-// links join the same two.
-func portName(p *analysis.Port) string {
+// portName names a port by the nodes of its link, that of a host as its NIC, and by
+// its number when other links join the same two nodes.
+func portName(p *analysis.Place) string {
 	name := p.From + " → " + p.To
+	if p.NIC {
+		name = "the NIC of " + p.From
+	}
 	if p.Parallel {
 		return fmt.Sprintf("%s (port %d)", name, p.Port)
 	}
@@ -107,7 +156,7 @@ func crossings(f *analysis.Findings) string {
 	var limits []string
 	for i, flows := range c.Some {
 		if len(flows) > 0 {
-			limits = append(limits, portName(&f.Ports[i])+" "+also+"limits "+list(flows))
+			limits = append(limits, portName(&f.Ports[i].Place)+" "+also+"limits "+list(flows))
 		}
 	}
 	if len(limits) > 0 {

@@ -62,7 +62,7 @@ func TestScales(t *testing.T) {
 // Values of a unit that no scale knows keep it.
 func TestUnknownUnit(t *testing.T) {
 	for unit, want := range map[string]string{"furlongs": "Length (furlongs)", "": "Length"} {
-		chart := OverTime(&analysis.Result{PointUS: 100}, &analysis.Chart{Unit: unit, Panels: []analysis.Panel{{Lines: []analysis.Line{{Statistic: analysis.Mean, Values: analysis.Values{4e6}}}}}}, "Length")
+		chart := OverTime(&analysis.Result{PointUS: 100}, &analysis.Chart{Unit: unit, Panels: []analysis.Panel{{Lines: []analysis.Line{{Group: analysis.Group{Flows: 2}, Values: analysis.Values{4e6}}}}}}, "Length")
 		if p := chart.Panels[0]; p.YLabel != want || p.YMax != 4e6 {
 			t.Errorf("unit %q: axis %q to %v, want %q to 4e6", unit, p.YLabel, p.YMax, want)
 		}

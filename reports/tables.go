@@ -73,7 +73,7 @@ func keyMetrics(r *analysis.Result) table {
 		}
 	}
 	for _, name := range sortedKeys(units) {
-		row := []cell{{Text: name}, {Text: units[name]}}
+		row := []cell{{Text: MetricLabel(r, name)}, {Text: units[name]}}
 		for i := range r.Variants {
 			text := none
 			if median, ok := r.Variants[i].Median(name); ok {
@@ -92,7 +92,7 @@ func allMetrics(r *analysis.Result) table {
 	for _, v := range r.Variants {
 		for _, m := range v.Metrics {
 			if m.Seeds.Count > 0 {
-				t.Rows = append(t.Rows, []cell{{Text: v.Name}, {Text: m.Name}, {Text: m.Unit}, optional(m.Median), {Text: spread(m.Seeds)}})
+				t.Rows = append(t.Rows, []cell{{Text: v.Name}, {Text: MetricLabel(r, m.Name, v.Name)}, {Text: m.Unit}, optional(m.Median), {Text: spread(m.Seeds)}})
 			}
 		}
 	}
@@ -174,23 +174,35 @@ func ending(p *analysis.Program) cell {
 	return cell{"✓ exit code 0", stateGood}
 }
 
-// named lists the ports that tags of programs' packets named as the bottleneck.
+// named lists the ports that CSIG samples named as the bottleneck.
 func named(r *analysis.Result) table {
 	t := table{
 		Columns: []column{{Name: "Flow"}, {Name: "Signal"}, {Name: "Port"}},
-		Note:    "Shares of the samples in the measuring window; medians over the seeds.",
+		Note:    "Shares of the samples in the measuring window, and their number; medians over the seeds. Ports with less than 1 % are left out.",
 	}
-	for _, v := range r.Variants {
-		t.Columns = append(t.Columns, column{v.Name, true})
+	sampled := make([]bool, len(r.Variants)) // with a sample of some flow
+	for _, n := range r.Named {
+		for i, share := range n.Shares {
+			sampled[i] = sampled[i] || share != nil
+		}
+	}
+	for i, v := range r.Variants {
+		if sampled[i] {
+			t.Columns = append(t.Columns, column{v.Name, true})
+		}
 	}
 	for _, n := range r.Named {
-		row := []cell{{Text: n.Flow}, {Text: n.Signal}, {Text: ports(n.Ports)}}
-		for _, share := range n.Shares {
-			text := none
-			if share != nil {
-				text = percent(*share)
+		row := []cell{{Text: groupName(n.Group)}, {Text: n.Signal}, {Text: ports(n.Ports)}}
+		for i, share := range n.Shares {
+			switch {
+			case !sampled[i]:
+			case share == nil:
+				row = append(row, cell{Text: none})
+			case share.Samples == 0:
+				row = append(row, cell{Text: percent(0)})
+			default:
+				row = append(row, cell{Text: fmt.Sprintf("%s (%s)", percent(share.Share), number(math.Round(share.Samples)))})
 			}
-			row = append(row, cell{Text: text})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -206,6 +218,14 @@ func ports(names []string) string {
 		return names[0]
 	}
 	return fmt.Sprintf("one of %d ports: %s", len(names), list(names))
+}
+
+// shortPorts names the port of a line of a chart, or the ports that share it.
+func shortPorts(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return fmt.Sprintf("one of %d: %s, …", len(names), names[0])
 }
 
 // maxLocators bounds the table of shared locators.

@@ -27,7 +27,7 @@ func TestReportForms(t *testing.T) {
 	}
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--json")
 	var numbers analysis.Result
-	if err := json.Unmarshal([]byte(stdout), &numbers); code != 0 || err != nil || numbers.Verdict.Count(analysis.Reproduced) != 1 || len(numbers.Charts) != 4 {
+	if err := json.Unmarshal([]byte(stdout), &numbers); code != 0 || err != nil || numbers.Verdict.Count(analysis.Reproduced) != 1 || len(numbers.Charts) != 6 {
 		t.Errorf("exit %d, %v: %s%s", code, err, stdout, stderr)
 	}
 }
@@ -63,7 +63,7 @@ func (f *fakeLab) numbers() (*analysis.Result, error) {
 	}
 	r, err := analysis.Read(folder)
 	if err == nil {
-		r.Findings.Ports = []analysis.Port{{From: "tor0", To: "agg0", Full: true, Use: []analysis.Use{{Variant: "csig", Utilisation: 0.99, MeanQueueBytes: 5e4}}}}
+		r.Findings.Ports = []analysis.Port{{Place: analysis.Place{From: "tor0", To: "agg0"}, Full: true, Use: []analysis.Use{{Variant: "csig", Utilisation: 0.99, MeanQueueBytes: 5e4}}}}
 	}
 	return r, err
 }

@@ -17,10 +17,13 @@ import (
 // order and where a variant has them.
 var keyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qdelay_us", "trims", "drops", "packets.retransmitted"}
 
-// writeVerdict prints the numbers of a run in short: the variants' medians, the
+// writeVerdict prints the numbers of a run in short: unfinished flows, the variants' medians, the
 // comparison with published figures, the expectations, the findings, and the names of
 // the run's folder and its report. The set names the derived metrics.
 func writeVerdict(w io.Writer, set *experiment.Set, r *analysis.Result, folder, report string) {
+	for _, text := range reports.Unfinished(r) {
+		fmt.Fprintln(w, "UNFINISHED: "+text)
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%s, median of %s", r.Name, plural(len(r.Setup.Seeds), "seed"))
 	for _, v := range r.Variants {
@@ -28,7 +31,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *analysis.Result, folder, 
 	}
 	fmt.Fprintln(t)
 	for _, name := range shownMetrics(set) {
-		row, found := name, false
+		row, found := reports.MetricLabel(r, name), false
 		for i := range r.Variants {
 			value, ok := r.Variants[i].Median(name)
 			found = found || ok

@@ -156,7 +156,7 @@ func TestAbortKeepsWhatHasFinished(t *testing.T) {
 	if len(m.Variants) != 1 || m.Variants[0].Name != "base" {
 		t.Errorf("variants %+v, want base alone: alt has no run", m.Variants)
 	}
-	if want := map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 6, "phases": 2}; !gocmp.Equal(m.Tables, want) {
+	if want := must(Open(finished(t)))(t).Manifest.Tables; !gocmp.Equal(m.Tables, want) { // of the same two runs
 		t.Errorf("rows %v, want %v", m.Tables, want)
 	}
 	if rows := must(collect(f.Flows()))(t); len(rows) != 2 || rows[0].Seed != 0 || rows[1].Seed != 1 {

@@ -64,7 +64,7 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 		opts.Announce(fmt.Sprintf("the version of csiglab is %q, which more than one program may have: the runs go together only if this is the program that began them", m.Version))
 	}
 	r = &resumption{opts: Options{
-		Out: stopped.Dir, Payload: m.Options.Payload, Processes: m.Options.Processes, CheckParity: m.Options.CheckParity, Inject: m.Options.Inject,
+		Out: stopped.Dir, Runtime: m.Runtime, Clock: m.Clock, Payload: m.Options.Payload, Processes: m.Options.Processes, CheckParity: m.Options.CheckParity, Inject: m.Options.Inject,
 		Parallel: opts.Parallel, Progress: opts.Progress, Announce: opts.Announce, Version: opts.Version, Command: m.Command,
 	}}
 	file := filepath.Join(stopped.Dir, runfolder.ExperimentFile)
@@ -142,7 +142,6 @@ func differs(was *runfolder.Manifest, is runfolder.Manifest) string {
 		what    string
 		was, is any
 	}{
-		{"runtime and clock", []string{was.Runtime, was.Clock}, []string{is.Runtime, is.Clock}},
 		{"telemetry interval and measuring window", []any{was.IntervalUS, was.Measure}, []any{is.IntervalUS, is.Measure}},
 		{"nodes", was.Nodes, is.Nodes},
 		{"ports", was.Ports, is.Ports},

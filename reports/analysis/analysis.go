@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,10 +33,13 @@ type Result struct {
 	Notes       []Note       `json:"notes"`
 	Variants    []Variant    `json:"variants"`
 	Findings    Findings     `json:"findings"`
-	Completion  []Completion `json:"completion"` // by flow; not the flows of programs
-	Programs    []Program    `json:"programs"`   // by run, in the experiment's order
-	Named       []Named      `json:"named"`      // by flow, signal and ports
-	Runs        []Run        `json:"runs"`       // by variant, then seed
+	Slowest     string       `json:"slowest"`          // the flow that charts of one flow show: the slowest of the first variant; "" when there is none
+	Fabric      *Fabric      `json:"fabric,omitempty"` // nil when the manifest has no link
+	Progress    []Progress   `json:"progress"`         // by run of variants with transfers: how many of them completed
+	Completion  []Completion `json:"completion"`       // by flow; not the flows of programs
+	Programs    []Program    `json:"programs"`         // by run, in the experiment's order
+	Named       []Named      `json:"named"`            // by group of flows, signal and ports: what CSIG samples named as the bottleneck
+	Runs        []Run        `json:"runs"`             // by variant, then seed
 	// Locators are the shared ones.
 	Locators []SharedLocators `json:"locators"`
 	Fidelity *Fidelity        `json:"fidelity,omitempty"`
@@ -63,6 +67,11 @@ type Setup struct {
 	Finished   time.Time         `json:"finished"`
 	Measure    runfolder.Window  `json:"measure"`
 	IntervalUS float64           `json:"intervalUs"` // of the telemetry windows
+}
+
+// Unfinished returns the runs in which transfers did not complete.
+func (r *Result) Unfinished() []Progress {
+	return slices.DeleteFunc(slices.Clone(r.Progress), func(p Progress) bool { return p.Open() == 0 })
 }
 
 // Group is one flow, or several that charts show as their mean.
@@ -121,28 +130,53 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 	if m.IntervalUS <= 0 {
 		return nil, errors.New("the manifest has no telemetry interval")
 	}
-	t := newTotals(m, chooseSeeds(m, s))
+	t := newTotals(m, s, chooseSeeds(m, s))
 	if err := t.read(f); err != nil {
 		return nil, err
 	}
 	flows := listFlows(m, t.heard)
+	done, err := readCompletion(f, flows, t.stops)
+	if err != nil {
+		return nil, err
+	}
 	rates := t.rates(s)
-	ports := busiestPorts(m, t)
+	medians := rates.medians()
+	all := usedPorts(m, t)
+	ports := busiestPorts(m, all)
+	shares := sharing(m, flows, medians)
+	c := compared{manifest: m, summary: s, totals: t, rates: rates, sharing: shares, ports: ports, all: all, completed: done.flows}
 	r := &Result{
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m),
 		Verdict: verdict(m, s), Notes: notes(m), Variants: variants(m, s, t.shown),
-		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: sharing(m, flows, rates)},
-		Programs: programs(m), Named: named(m, s), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords,
+		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(m, t), Differences: c.differences()},
+		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]), Fabric: fabricOf(m, all, ports, flows),
+		Progress: done.progress, Completion: done.flows,
+		Programs: programs(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords,
 		PointUS: pointUS(m, t.longest()),
 	}
-	var err error
-	if r.Completion, err = completion(f, flows); err != nil {
+	var group map[string]int
+	r.Groups, group = groupFlows(flows, medians[m.Variants[0].Name])
+	if r.Named, err = readNamed(f, t, r.Groups, group); err != nil {
 		return nil, err
 	}
-	var group map[string]int
-	r.Groups, group = groupFlows(flows, rates[m.Variants[0].Name])
-	r.Charts, err = readCharts(f, r, t, group, append(chartKinds[:len(chartKinds):len(chartKinds)], more...))
+	r.Charts, err = readCharts(f, r, t, done, group, append(chartKinds[:len(chartKinds):len(chartKinds)], more...))
 	return r, err
+}
+
+// slowestFlow returns the flow that charts of one flow show: the slowest one of the
+// first variant, of transfers if there are some. It is "" when nothing was heard.
+func slowestFlow(flows []runfolder.Flow, shares *Sharing, rates map[string]float64) string {
+	if shares != nil {
+		return shares.Slowest
+	}
+	slowest := ""
+	transfers := slices.ContainsFunc(flows, func(f runfolder.Flow) bool { return !ofPrograms(f) })
+	for _, f := range flows {
+		if rate, ok := rates[f.Name]; ok && (!transfers || !ofPrograms(f)) && (slowest == "" || rate < rates[slowest]) {
+			slowest = f.Name
+		}
+	}
+	return slowest
 }
 
 func setup(m *runfolder.Manifest) Setup {

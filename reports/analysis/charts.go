@@ -9,10 +9,14 @@ import (
 // chartKinds is the table of charts, in the order of a report. A new chart is an
 // entry and a function here, and an entry and a function in reports/charts.go.
 var chartKinds = []ChartKind{
-	{"throughput", "Gb/s", throughput},
-	{"queues", "kB", queues},
-	{"delays", "µs", delays},
-	{"actions", "", actions},
+	{ID: "slowest", Unit: "Gb/s", Compare: slowest},
+	{ID: "fct", Unit: "µs", Compare: fct},
+	{ID: "queues", Unit: "kB", Compare: queues},
+	{ID: "cwnd", Unit: "kB", Compare: cwnd},
+	{ID: "throughput", Unit: "Gb/s", New: throughput},
+	{ID: "delays", Unit: "µs", New: delays},
+	{ID: "named", Unit: "%", New: namedOverTime},
+	{ID: "actions", New: actions},
 }
 
 // throughput collects the wire rate at the receivers.
@@ -32,27 +36,99 @@ func throughput(s *Scope) Collector {
 	}
 }
 
-// queues collects the data queues of the ports that limit the flows. A window
+// slowest collects the wire rate of the slowest flow.
+func slowest(s *Scope) Collector {
+	var bytes track
+	return Collector{
+		Flow: func(r runfolder.FlowRow) {
+			if r.FlowName == s.Slowest {
+				bytes.add(s.Point(r.StartUS), float64(r.WireBytes)*8/1000/s.PointUS)
+			}
+		},
+		Panels: func() []Panel { return s.ofSlowest(bytes.first, bytes.sums) },
+	}
+}
+
+// cwnd collects the window of the slowest flow after the last ACK of each point.
+func cwnd(s *Scope) Collector {
+	first, values := 0, Values(nil)
+	return Collector{
+		CC: func(r runfolder.CCRow) {
+			if r.FlowName != s.Slowest {
+				return
+			}
+			point := s.Point(r.StartUS)
+			if values == nil {
+				first = point
+			}
+			for len(values) <= point-first {
+				values = append(values, math.NaN())
+			}
+			values[point-first] = float64(r.Cwnd) / 1000
+		},
+		Panels: func() []Panel { return s.ofSlowest(first, values) },
+	}
+}
+
+// ofSlowest returns the panel of a line of the slowest flow, or none when it has no
+// value.
+func (s *Scope) ofSlowest(first int, values Values) []Panel {
+	if len(values) == 0 {
+		return nil
+	}
+	return []Panel{{Flow: s.Slowest, Lines: []Line{{First: first, Values: values}}}}
+}
+
+// maxRanks bounds the points of the distribution of completion times.
+const maxRanks = 201
+
+// Rank returns the place of point i of the n points of the distribution of completion
+// times among as many transfers, from 1: i+1 where every transfer has a point.
+func Rank(i, n, transfers int) int {
+	if n <= 1 {
+		return transfers
+	}
+	return 1 + int(math.Round(float64(i)*float64(transfers-1)/float64(n-1)))
+}
+
+// fct collects the distribution of completion times where there are more transfers
+// than lines: the value of point i is the time of the transfer of that rank. Of those
+// that did not complete there is none.
+func fct(s *Scope) Collector {
+	return Collector{Panels: func() []Panel {
+		if s.Transfers <= MaxGroups || len(s.FCTs) == 0 {
+			return nil
+		}
+		values := make(Values, min(s.Transfers, maxRanks))
+		for i := range values {
+			values[i] = math.NaN()
+			if rank := Rank(i, len(values), s.Transfers); rank <= len(s.FCTs) {
+				values[i] = s.FCTs[rank-1]
+			}
+		}
+		return []Panel{{Lines: []Line{{Group: Group{Flows: s.Transfers}, Values: values}}}}
+	}}
+}
+
+// queues collects the mean data queues of the ports that limit the flows. A window
 // without a row is one without a packet.
 func queues(s *Scope) Collector {
 	points := s.Point(s.EndUS-s.PointUS/2) + 1
-	means, peaks := map[PortID]Values{}, map[PortID]Values{}
+	means := map[PortID]Values{}
 	for _, p := range s.Ports {
-		means[p.PortID], peaks[p.PortID] = make(Values, points), make(Values, points)
+		means[p.PortID] = make(Values, points)
 	}
 	return Collector{
 		Port: func(r runfolder.PortRow) {
-			id, k := PortID{r.Node, r.Port}, s.Point(r.StartUS)
-			if mean, peak := means[id], peaks[id]; k < len(mean) {
+			if mean, k := means[PortID{r.Node, r.Port}], s.Point(r.StartUS); k < len(mean) {
 				mean[k] += float64(r.QueueByteNS) / (s.PointUS * 1000) / 1000
-				peak[k] = max(peak[k], float64(r.QueueMax)/1000)
 			}
 		},
 		Panels: func() (panels []Panel) {
 			for _, p := range s.Ports {
-				panels = append(panels, Panel{Port: &p.PortID, Lines: []Line{
-					{Statistic: Largest, Values: peaks[p.PortID]}, {Statistic: Mean, Values: means[p.PortID]},
-				}})
+				if mean := means[p.PortID]; len(mean) > 0 {
+					panels = append(panels, Panel{Port: &p.PortID, Lines: []Line{{Values: mean}}})
+				}
 			}
 			return panels
 		},

@@ -1,6 +1,9 @@
 package analysis
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -19,25 +22,67 @@ type Times struct {
 	MedianUS *float64 `json:"medianUs,omitempty"` // over the seeds; nil unless it completed in all
 }
 
-// completion reads the completion times of flows.
-func completion(f *runfolder.Folder, flows []runfolder.Flow) ([]Completion, error) {
+// Progress says how many transfers of one run completed. Flows of programs do not
+// count.
+type Progress struct {
+	Variant   string  `json:"variant"`
+	Seed      uint64  `json:"seed"`
+	Flows     int     `json:"flows"`           // transfers of the workload
+	Completed int     `json:"completed"`       // by their senders' last ACK
+	EndUS     float64 `json:"endUs,omitempty"` // model time at the end of the run; 0 when it is not known
+	CutOff    bool    `json:"cutOff"`          // the end came before all flows completed, and no check of the run says that they were stuck
+	// Least are the flows that did not complete and are the least done, at most three,
+	// the least done first.
+	Least []Done `json:"least,omitempty"`
+}
+
+// Open returns the number of transfers that did not complete.
+func (p *Progress) Open() int { return p.Flows - p.Completed }
+
+// Done is how much of a flow's payload had reached the receiver at the end.
+type Done struct {
+	Flow  string  `json:"flow"`
+	Share float64 `json:"share"`
+}
+
+// maxLeast bounds Progress.Least.
+const maxLeast = 3
+
+// completed is what the table of phases says: the completion times of each flow, in
+// the order of flows, and how far each run came, by variant and seed.
+type completed struct {
+	flows    []Completion
+	progress []Progress
+	times    map[run][]float64 // completion times of a run in microseconds, ascending
+}
+
+// readCompletion reads the table of phases.
+func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, stops map[run]float64) (*completed, error) {
+	m := &f.Manifest
+	c := &completed{flows: []Completion{}, times: map[run][]float64{}}
 	variant := map[string]int{}
-	for i, v := range f.Manifest.Variants {
+	transfers := map[string]int{}
+	for i, v := range m.Variants {
 		variant[v.Name] = i
+		for _, f := range m.FlowsOf(v.Name) {
+			if !ofPrograms(f) {
+				transfers[v.Name]++
+			}
+		}
 	}
 	type times struct {
 		us   []float64
 		open int
 	}
 	index := map[string]int{}
-	all := []Completion{}
 	for _, flow := range flows {
 		if !ofPrograms(flow) {
-			index[flow.Name] = len(all)
-			all = append(all, Completion{Flow: flow.Name, SizeBytes: flow.Size, Variants: make([]Times, len(variant))})
+			index[flow.Name] = len(c.flows)
+			c.flows = append(c.flows, Completion{Flow: flow.Name, SizeBytes: flow.Size, Variants: make([]Times, len(variant))})
 		}
 	}
-	found := make([]times, len(all)*len(variant))
+	found := make([]times, len(c.flows)*len(variant))
+	least := map[run][]Done{}
 	for row, err := range f.Phases() {
 		if err != nil {
 			return nil, err
@@ -47,20 +92,45 @@ func completion(f *runfolder.Folder, flows []runfolder.Flow) ([]Completion, erro
 		if !ok || !known {
 			continue
 		}
-		t := &found[i*len(variant)+v]
+		t, of := &found[i*len(variant)+v], run{row.Variant, row.Seed}
 		if row.StartUS == nil || row.SenderDoneUS == nil {
 			t.open++
+			least[of] = addLeast(least[of], Done{row.FlowName, float64(row.PayloadBytes) / float64(c.flows[i].SizeBytes)})
 			continue
 		}
-		t.us = append(t.us, *row.SenderDoneUS-*row.StartUS)
+		us := *row.SenderDoneUS - *row.StartUS
+		t.us, c.times[of] = append(t.us, us), append(c.times[of], us)
 	}
 	for i, t := range found {
-		c := &all[i/len(variant)].Variants[i%len(variant)]
-		c.Seeds, c.Open = spreadOf(t.us), t.open
+		times := &c.flows[i/len(variant)].Variants[i%len(variant)]
+		times.Seeds, times.Open = spreadOf(t.us), t.open
 		if len(t.us) > 0 && t.open == 0 {
 			median := runfolder.Median(t.us)
-			c.MedianUS = &median
+			times.MedianUS = &median
 		}
 	}
-	return all, nil
+	c.progress = []Progress{}
+	for _, r := range m.Runs {
+		of := run{r.Variant, r.Seed}
+		slices.Sort(c.times[of])
+		p := Progress{Variant: r.Variant, Seed: r.Seed, Flows: transfers[r.Variant], Completed: len(c.times[of]), EndUS: stops[of], Least: least[of]}
+		p.CutOff = p.Open() > 0 && !slices.ContainsFunc(r.Checks, func(c runfolder.Check) bool { return c.Name == "completion" && !c.OK })
+		if p.Flows > 0 {
+			c.progress = append(c.progress, p)
+		}
+	}
+	return c, nil
+}
+
+// addLeast adds a flow to those that are the least done.
+func addLeast(least []Done, d Done) []Done {
+	i, _ := slices.BinarySearchFunc(least, d, func(a, b Done) int { return cmp.Compare(a.Share, b.Share) })
+	for i < len(least) && least[i].Share == d.Share {
+		i++ // the first of equals first
+	}
+	if i == maxLeast {
+		return least
+	}
+	least = slices.Insert(least, i, d)
+	return least[:min(maxLeast, len(least))]
 }

@@ -13,6 +13,9 @@ type Findings struct {
 	Ports     []Port     `json:"ports"` // the full ones, or else the busiest ones; at most two
 	Crossings *Crossings `json:"crossings,omitempty"`
 	Sharing   *Sharing   `json:"sharing,omitempty"`
+	Losses    []Loss     `json:"losses"` // the ports that dropped or trimmed the most packets, at most three
+	// Differences compare each other variant with the first one, in their order.
+	Differences []Difference `json:"differences"`
 }
 
 // Crossings say which flows must cross the full ports: every shortest path of
@@ -145,6 +148,29 @@ func (g *paths) must(src, dst, node, peer int32) bool {
 	before, reached := from[node]
 	after, reaches := to[peer]
 	return ok && reached && reaches && before+1+after == length && ways[node]*rest[peer] == ways[dst]
+}
+
+// count returns the number of shortest paths from src to dst.
+func (g *paths) count(src, dst int32) float64 {
+	_, ways := search(g.out, src)
+	return ways[dst]
+}
+
+// common returns the hops, from node to node, that all shortest paths from src to dst
+// have, in their order.
+func (g *paths) common(src, dst int32) [][2]int32 {
+	from, ways := search(g.out, src)
+	to, rest := search(g.in, dst)
+	var hops [][2]int32
+	for node, before := range from {
+		for _, peer := range g.out[node] {
+			if after, ok := to[peer]; ok && before+1+after == from[dst] && ways[node]*rest[peer] == ways[dst] {
+				hops = append(hops, [2]int32{node, peer})
+			}
+		}
+	}
+	slices.SortFunc(hops, func(a, b [2]int32) int { return cmp.Compare(from[a[0]], from[b[0]]) })
+	return hops
 }
 
 // search returns every node's distance from start and its number of shortest

@@ -1,10 +1,8 @@
 package analysis
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -51,67 +49,4 @@ func sharedLocators(m *runfolder.Manifest) []SharedLocators {
 		all[i].Variants = append(all[i].Variants, v.Name)
 	}
 	return all
-}
-
-// Named is a port, or the ports that share a locator, that tags of programs' packets
-// named as the bottleneck.
-type Named struct {
-	Flow   string     `json:"flow"`
-	Signal string     `json:"signal"`
-	Ports  []string   `json:"ports"`  // one; several when they share the locator; none when no hop wrote the tags
-	Shares []*float64 `json:"shares"` // of the samples, median over the seeds, by variant; nil when there is none
-}
-
-// leastNamed is the share of the samples from which a port is listed.
-const leastNamed = 0.01
-
-// named lists the ports whose share is large enough in some variant.
-func named(m *runfolder.Manifest, s *runfolder.Summary) []Named {
-	const prefix = "bottleneck_share."
-	all := []Named{}
-	for i, v := range m.Variants {
-		for name, share := range s.Variants[v.Name].Metrics {
-			rest, ok := strings.CutPrefix(name, prefix)
-			if !ok {
-				continue
-			}
-			n := Named{Shares: make([]*float64, len(m.Variants))}
-			n.Flow, rest, _ = strings.Cut(rest, ".")
-			n.Signal, rest, _ = strings.Cut(rest, ".")
-			n.Ports = portsOf(v.Locators, rest)
-			same := func(o Named) bool {
-				return o.Flow == n.Flow && o.Signal == n.Signal && slices.Equal(o.Ports, n.Ports)
-			}
-			at := slices.IndexFunc(all, same)
-			if at < 0 {
-				at = len(all)
-				all = append(all, n)
-			}
-			all[at].Shares[i] = &share
-		}
-	}
-	all = slices.DeleteFunc(all, func(n Named) bool {
-		return !slices.ContainsFunc(n.Shares, func(share *float64) bool { return share != nil && *share >= leastNamed })
-	})
-	slices.SortFunc(all, func(a, b Named) int {
-		return slices.Compare(append([]string{a.Flow, a.Signal}, a.Ports...), append([]string{b.Flow, b.Signal}, b.Ports...))
-	})
-	return all
-}
-
-// portsOf returns the ports that the last part of a bottleneck_share stands for: a port's
-// name, the locator that several share, or none. In folders of older versions the part
-// joins the names of ports that share a locator by +.
-func portsOf(t *runfolder.LocatorTable, name string) []string {
-	if name == "none" {
-		return []string{}
-	}
-	if t != nil {
-		for _, l := range t.Locators {
-			if len(l.Ports) > 1 && name == fmt.Sprintf("locator-%d", l.Locator) {
-				return l.Ports
-			}
-		}
-	}
-	return strings.Split(name, "+")
 }

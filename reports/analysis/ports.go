@@ -20,25 +20,34 @@ type PortID struct {
 	Port int32 `json:"port"`
 }
 
-// Port is a switch port and how it was used while measured.
-type Port struct {
+// Place names a port for readers: a switch port by the two nodes of its link, a
+// host's by the host alone.
+type Place struct {
 	PortID
 	Peer     int32  `json:"peer"`               // the node at the other end of the link
 	From     string `json:"from"`               // name of the port's node
 	To       string `json:"to"`                 // name of the peer
+	NIC      bool   `json:"nic,omitempty"`      // the node is a host: its queue is the one in front of the NIC
 	Parallel bool   `json:"parallel,omitempty"` // other links join the same two nodes
 	RateBPS  int64  `json:"rateBps"`
-	Full     bool   `json:"full"` // in some variant
-	Use      []Use  `json:"use"`  // by variant, without those that lack the port
 }
 
-// Use is how a port was used in one variant. Times count as shares of the
-// measuring window.
+// Port is a port of a switch, or the NIC of a host, and how it was used while
+// measured.
+type Port struct {
+	Place
+	Full bool  `json:"full"` // in some variant
+	Use  []Use `json:"use"`  // by variant, without those that lack the port
+}
+
+// Use is how a port was used in one variant: medians over the seeds. Times count as
+// shares of the measuring window.
 type Use struct {
 	Variant        string  `json:"variant"`
 	Utilisation    float64 `json:"utilisation"`    // share of the time that the port was sending, line overhead included
 	MeanQueueBytes float64 `json:"meanQueueBytes"` // of the data queue
 	PeakQueueBytes float64 `json:"peakQueueBytes"`
+	MeanQueueSeeds Spread  `json:"meanQueueSeeds"` // range of the mean queue over the seeds
 }
 
 // In returns the use in a variant. It reports whether the variant has the port.
@@ -70,59 +79,182 @@ func (p *Port) queue() (bytes float64) {
 	return bytes
 }
 
-// busiestPorts returns the switch ports that limit the flows: those that are full
-// in some variant, the deepest mean queue over the variants first. When no port
-// is full it returns the busiest ones.
-func busiestPorts(m *runfolder.Manifest, t *totals) []Port {
-	ports := map[PortID]*Port{}
-	var order []PortID
+// deepest returns the greatest mean queue of the variants.
+func (p *Port) deepest() (bytes float64) {
+	for _, u := range p.Use {
+		bytes = max(bytes, u.MeanQueueBytes)
+	}
+	return bytes
+}
+
+// usedPorts returns all ports with their use, those of hosts too, in the order of the
+// manifest.
+func usedPorts(m *runfolder.Manifest, t *totals) []Port {
+	index := map[PortID]int{}
+	var all []Port
 	for _, v := range m.Variants {
-		nodes := map[int32]runfolder.Node{}
-		for _, n := range m.NodesOf(v.Name) {
-			nodes[n.Node] = n
+		places := placesOf(m, v.Name)
+		for _, place := range places {
+			use, ok := t.use(&v, &place)
+			if !ok {
+				continue
+			}
+			i, known := index[place.PortID]
+			if !known {
+				i = len(all)
+				index[place.PortID] = i
+				all = append(all, Port{Place: place})
+			}
+			all[i].Use = append(all[i].Use, use)
+			all[i].Full = all[i].Full || use.Utilisation > fullShare
 		}
-		span := t.measured(run{v.Name, t.shown[v.Name]})
+	}
+	return all
+}
+
+// placesOf returns the ports of a variant that have a rate.
+func placesOf(m *runfolder.Manifest, variant string) []Place {
+	nodes := map[int32]runfolder.Node{}
+	for _, n := range m.NodesOf(variant) {
+		nodes[n.Node] = n
+	}
+	ports := m.PortsOf(variant)
+	links := map[[2]int32]int{}
+	for _, p := range ports {
+		links[[2]int32{p.Node, p.Peer}]++
+	}
+	var places []Place
+	for _, p := range ports {
+		if p.RateBPS > 0 {
+			places = append(places, Place{
+				PortID: PortID{p.Node, p.Port}, Peer: p.Peer, From: nodes[p.Node].Name, To: nodes[p.Peer].Name,
+				NIC: nodes[p.Node].Kind == runfolder.KindHost, Parallel: links[[2]int32{p.Node, p.Peer}] > 1, RateBPS: p.RateBPS,
+			})
+		}
+	}
+	return places
+}
+
+// use returns how a port was used in a variant. It reports whether a run of the
+// variant was measured.
+func (t *totals) use(v *runfolder.Variant, p *Place) (Use, bool) {
+	var busy, queues, peaks []float64
+	for _, seed := range t.seeds[v.Name] {
+		r := run{v.Name, seed}
+		span := t.measured(r)
 		if !(span > 0) {
 			continue
 		}
-		for _, p := range m.PortsOf(v.Name) {
-			if nodes[p.Node].Kind != runfolder.KindSwitch || p.RateBPS <= 0 {
-				continue
-			}
-			id := PortID{p.Node, p.Port}
-			port := ports[id]
-			if port == nil {
-				port = &Port{PortID: id, Peer: p.Peer, From: nodes[p.Node].Name, To: nodes[p.Peer].Name, Parallel: parallel(m, p), RateBPS: p.RateBPS}
-				ports[id] = port
-				order = append(order, id)
-			}
-			use := Use{Variant: v.Name}
-			if sums := t.ports[v.Name][id]; sums != nil {
-				use.Utilisation = float64(sums.txBytes+sums.txPackets*v.Overhead) * 8e6 / float64(port.RateBPS) / span
-				use.MeanQueueBytes = sums.queueByteNS / 1000 / span
-				use.PeakQueueBytes = float64(sums.queueMax)
-			}
-			port.Use = append(port.Use, use)
-			port.Full = port.Full || use.Utilisation > fullShare
+		sums := t.ports[r][p.PortID]
+		if sums == nil {
+			sums = &portSums{}
 		}
+		busy = append(busy, float64(sums.txBytes+sums.txPackets*v.Overhead)*8e6/float64(p.RateBPS)/span)
+		queues = append(queues, sums.queueByteNS/1000/span)
+		peaks = append(peaks, float64(sums.queueMax))
 	}
-	full, used := []Port{}, []Port{}
-	for _, id := range order {
-		if p := ports[id]; p.Full {
-			full = append(full, *p)
-		} else if p.Busiest().Utilisation > 0 {
-			used = append(used, *p)
-		}
+	if len(busy) == 0 {
+		return Use{}, false
 	}
-	if len(full) > 0 {
-		slices.SortStableFunc(full, func(a, b Port) int { return cmp.Compare(b.queue(), a.queue()) })
-		return full[:min(maxPorts, len(full))]
-	}
-	slices.SortStableFunc(used, func(a, b Port) int { return cmp.Compare(b.Busiest().Utilisation, a.Busiest().Utilisation) })
-	return used[:min(maxPorts, len(used))]
+	return Use{Variant: v.Name, Utilisation: runfolder.Median(busy), MeanQueueBytes: runfolder.Median(queues),
+		PeakQueueBytes: runfolder.Median(peaks), MeanQueueSeeds: spreadOf(queues)}, true
 }
 
-// parallel reports whether another link joins the nodes of a port's link.
-func parallel(m *runfolder.Manifest, p runfolder.Port) bool {
-	return slices.ContainsFunc(m.Ports, func(o runfolder.Port) bool { return o.Node == p.Node && o.Peer == p.Peer && o.Port != p.Port })
+// busiestPorts returns the ports that limit the flows: those that are full in some
+// variant, the deepest mean queue over the variants first. Where a packet or more
+// waits at some of them, the others merely carry what these let through, and are left
+// out; where none waits, the NICs of hosts come first. When no port is full it returns
+// the busiest ones.
+func busiestPorts(m *runfolder.Manifest, all []Port) []Port {
+	full, used := []Port{}, []Port{}
+	for _, p := range all {
+		if p.Full {
+			full = append(full, p)
+		} else if p.Busiest().Utilisation > 0 {
+			used = append(used, p)
+		}
+	}
+	if len(full) == 0 {
+		slices.SortStableFunc(used, func(a, b Port) int { return cmp.Compare(b.Busiest().Utilisation, a.Busiest().Utilisation) })
+		return used[:min(maxPorts, len(used))]
+	}
+	packet := float64(m.Variants[0].MTU)
+	free := func(p Port) bool { return p.deepest() < packet }
+	if slices.ContainsFunc(full, func(p Port) bool { return !free(p) }) {
+		full = slices.DeleteFunc(full, free)
+		slices.SortStableFunc(full, func(a, b Port) int { return cmp.Compare(b.queue(), a.queue()) })
+	} else {
+		slices.SortStableFunc(full, func(a, b Port) int {
+			if a.NIC != b.NIC {
+				if a.NIC {
+					return -1
+				}
+				return 1
+			}
+			return cmp.Compare(b.queue(), a.queue())
+		})
+	}
+	return full[:min(maxPorts, len(full))]
+}
+
+// Loss is a port that dropped or trimmed packets.
+type Loss struct {
+	Place
+	Variants []LossIn `json:"variants"` // by variant, without those that lack the port
+}
+
+// LossIn is what a port lost in one variant over the whole run: medians over the
+// seeds.
+type LossIn struct {
+	Variant string  `json:"variant"`
+	Dropped float64 `json:"dropped"` // packets
+	Trimmed float64 `json:"trimmed"` // packets
+}
+
+// maxLosses bounds the list of ports that lost packets.
+const maxLosses = 3
+
+// losses returns the ports that dropped the most packets, and then those that trimmed
+// the most.
+func losses(m *runfolder.Manifest, t *totals) []Loss {
+	index := map[PortID]int{}
+	all := []Loss{}
+	for _, v := range m.Variants {
+		for _, p := range placesOf(m, v.Name) {
+			var dropped, trimmed []float64
+			for _, seed := range t.seeds[v.Name] {
+				sums := t.ports[run{v.Name, seed}][p.PortID]
+				if sums == nil {
+					sums = &portSums{}
+				}
+				dropped, trimmed = append(dropped, float64(sums.dropped)), append(trimmed, float64(sums.trimmed))
+			}
+			if len(dropped) == 0 {
+				continue
+			}
+			i, known := index[p.PortID]
+			if !known {
+				i = len(all)
+				index[p.PortID] = i
+				all = append(all, Loss{Place: p})
+			}
+			all[i].Variants = append(all[i].Variants, LossIn{v.Name, runfolder.Median(dropped), runfolder.Median(trimmed)})
+		}
+	}
+	sums := func(l Loss) (dropped, trimmed float64) {
+		for _, v := range l.Variants {
+			dropped, trimmed = dropped+v.Dropped, trimmed+v.Trimmed
+		}
+		return dropped, trimmed
+	}
+	all = slices.DeleteFunc(all, func(l Loss) bool {
+		dropped, trimmed := sums(l)
+		return dropped+trimmed == 0
+	})
+	slices.SortStableFunc(all, func(a, b Loss) int {
+		ad, at := sums(a)
+		bd, bt := sums(b)
+		return cmp.Or(cmp.Compare(bd, ad), cmp.Compare(bt, at))
+	})
+	return all[:min(maxLosses, len(all))]
 }

@@ -17,26 +17,41 @@ type run struct {
 // totals are sums over whole tables, which the first pass makes.
 type totals struct {
 	manifest *runfolder.Manifest
-	shown    map[string]uint64               // variant -> the seed that charts show
-	heard    map[string]bool                 // flows of which a receiver got anything
-	ends     map[run]float64                 // when the last window of a run ends, in us
-	bytes    map[run]map[string]int64        // wire bytes of flows while measured
-	ports    map[string]map[PortID]*portSums // variant -> sums of the shown seed while measured
+	shown    map[string]uint64        // variant -> the seed that charts show
+	heard    map[string]bool          // flows of which a receiver got anything
+	ends     map[run]float64          // when the last window of a run ends, in us
+	stops    map[run]float64          // model time at the end of a run, in us, where it is known
+	seeds    map[string][]uint64      // variant -> its seeds, ascending
+	bytes    map[run]map[string]int64 // wire bytes of flows while measured
+	ports    map[run]map[PortID]*portSums
 }
 
-// portSums are the sums over the windows of a port.
+// portSums are the sums over the windows of a port: of those in the measuring
+// window, drops and trims of all.
 type portSums struct {
 	txBytes     int64
 	txPackets   int64
 	queueByteNS float64
 	queueMax    int64
+	dropped     int64
+	trimmed     int64
 }
 
-func newTotals(m *runfolder.Manifest, shown map[string]uint64) *totals {
-	t := &totals{manifest: m, shown: shown, heard: map[string]bool{}, ends: map[run]float64{},
-		bytes: map[run]map[string]int64{}, ports: map[string]map[PortID]*portSums{}}
-	for _, v := range m.Variants {
-		t.ports[v.Name] = map[PortID]*portSums{}
+func newTotals(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint64) *totals {
+	t := &totals{manifest: m, shown: shown, heard: map[string]bool{}, ends: map[run]float64{}, stops: map[run]float64{}, seeds: map[string][]uint64{},
+		bytes: map[run]map[string]int64{}, ports: map[run]map[PortID]*portSums{}}
+	for _, r := range m.Runs {
+		t.seeds[r.Variant] = append(t.seeds[r.Variant], r.Seed)
+	}
+	for _, seeds := range t.seeds {
+		slices.Sort(seeds)
+	}
+	for variant, v := range s.Variants {
+		for _, r := range v.Runs {
+			if end, ok := r.Metrics["model_ms"]; ok {
+				t.stops[run{variant, r.Seed}] = end * 1000
+			}
+		}
 	}
 	return t
 }
@@ -46,14 +61,22 @@ func (t *totals) read(f *runfolder.Folder) error {
 		if err != nil {
 			return err
 		}
-		t.extend(run{row.Variant, row.Seed}, row.StartUS)
-		if ports := t.ports[row.Variant]; ports != nil && t.isShown(row.Variant, row.Seed) && inWindow(t.manifest, row.StartUS) {
-			id := PortID{row.Node, row.Port}
-			sums := ports[id]
-			if sums == nil {
-				sums = &portSums{}
-				ports[id] = sums
-			}
+		r := run{row.Variant, row.Seed}
+		t.extend(r, row.StartUS)
+		ports := t.ports[r]
+		if ports == nil {
+			ports = map[PortID]*portSums{}
+			t.ports[r] = ports
+		}
+		id := PortID{row.Node, row.Port}
+		sums := ports[id]
+		if sums == nil {
+			sums = &portSums{}
+			ports[id] = sums
+		}
+		sums.dropped += row.Dropped
+		sums.trimmed += row.Trimmed
+		if inWindow(t.manifest, row.StartUS) {
 			sums.txBytes += row.TxBytes
 			sums.txPackets += row.TxPackets
 			sums.queueByteNS += float64(row.QueueByteNS)
@@ -109,38 +132,67 @@ func (t *totals) measured(r run) float64 {
 	to := t.manifest.Measure.ToUS
 	if to == 0 {
 		to = t.ends[r]
+		if stop, ok := t.stops[r]; ok {
+			to = min(to, stop) // the last window ends after the run
+		}
 	}
 	return to - t.manifest.Measure.FromUS
 }
 
-// rates returns, by variant and flow, the Gb/s on the wire while measured: the
-// median over the seeds. A variant without a window of a flow has no entry.
-func (t *totals) rates(s *runfolder.Summary) map[string]map[string]float64 {
-	all := map[string]map[string][]float64{}
+// rates holds, by run and flow, the Gb/s on the wire while measured. A run without a
+// window of any flow has no entry.
+type rates map[run]map[string]float64
+
+// rates returns the rates of all runs.
+func (t *totals) rates(s *runfolder.Summary) rates {
+	all := rates{}
 	for r, flows := range t.bytes {
 		span := t.measured(r)
-		if all[r.variant] == nil {
-			all[r.variant] = map[string][]float64{}
-		}
+		all[r] = map[string]float64{}
 		for _, f := range t.manifest.FlowsOf(r.variant) {
 			if span > 0 {
-				all[r.variant][f.Name] = append(all[r.variant][f.Name], float64(flows[f.Name])*8/1000/span)
+				all[r][f.Name] = float64(flows[f.Name]) * 8 / 1000 / span
 			}
 		}
 	}
-	rates := map[string]map[string]float64{}
-	for variant, flows := range all {
-		rates[variant] = map[string]float64{}
-		for name, values := range flows {
-			rates[variant][name] = runfolder.Median(values)
-			// Over an open window the metric holds the rate over the flow's own
-			// time. Over the run's time, flows of one size would all be equal.
-			if rate, ok := s.Variants[variant].Metrics[ratePrefix+name]; ok && t.manifest.Measure.ToUS == 0 {
-				rates[variant][name] = rate
+	if t.manifest.Measure.ToUS > 0 {
+		return all
+	}
+	// Over an open window the metric holds the rate over the flow's own time. Over
+	// the run's time, flows of one size would all be equal.
+	for variant, v := range s.Variants {
+		for _, r := range v.Runs {
+			rates := all[run{variant, r.Seed}]
+			for name := range rates {
+				if rate, ok := r.Metrics[ratePrefix+name]; ok {
+					rates[name] = rate
+				}
 			}
 		}
 	}
-	return rates
+	return all
+}
+
+// medians returns, by variant and flow, the medians over the seeds. A variant
+// without rates has no entry.
+func (r rates) medians() map[string]map[string]float64 {
+	values := map[string]map[string][]float64{}
+	for run, flows := range r {
+		if values[run.variant] == nil {
+			values[run.variant] = map[string][]float64{}
+		}
+		for name, rate := range flows {
+			values[run.variant][name] = append(values[run.variant][name], rate)
+		}
+	}
+	medians := map[string]map[string]float64{}
+	for variant, flows := range values {
+		medians[variant] = map[string]float64{}
+		for name, all := range flows {
+			medians[variant][name] = runfolder.Median(all)
+		}
+	}
+	return medians
 }
 
 // ratePrefix begins the names of the metrics that are rates of flows.

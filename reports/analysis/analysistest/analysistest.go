@@ -3,9 +3,11 @@
 package analysistest
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,11 +35,25 @@ type Experiment struct {
 	Rates   map[string][3]float64 // variant -> mean Gb/s of the flows 0-3, 0-1, 2-3
 	Queues  map[string][2]float64 // variant -> mean kB of s0->s1 and s1->s2
 	Utilise float64               // share of the two links while all flows run
-	Open    bool                  // flow 0-3 does not complete with the first seed
+	Open    bool                  // flow 0-3 does not complete with the first seed: 150 of its 200 MB arrive
+	Early   map[string]int        // variant -> windows after which the others end, instead of 5/8
+	Trims   map[string]float64    // variant -> packets trimmed at s1->s2; the metrics trims and packets.retransmitted
+	NIC     NIC                   // of h0
+
+	// Samples are the CSIG samples of each flow in each window: variant -> locator ->
+	// samples of a delay of 5 µs.
+	Samples map[string]map[uint16]int64
 
 	// Results holds, after Folder, the records of the seed in the middle, whose
 	// rates are the medians, by variant.
 	Results map[string]*metrics.Batch
+}
+
+// NIC is how the port of a host is used in all variants.
+type NIC struct {
+	Utilise    float64 // share of the link
+	QueueBytes int64   // mean
+	Dropped    int64   // packets in each window
 }
 
 // ThreeFlow returns an experiment of three variants with three seeds each, in
@@ -49,6 +65,7 @@ func ThreeFlow() *Experiment {
 		Rates:   map[string][3]float64{"baseline": {17.7, 82.3, 81.9}, "csig": {30.1, 69.9, 69.5}, "csig-wide": {30.3, 69.7, 69.6}},
 		Queues:  map[string][2]float64{"baseline": {71, 88}, "csig": {96, 109}, "csig-wide": {95, 108}},
 		Utilise: 1,
+		NIC:     NIC{Utilise: 0.3},
 	}
 }
 
@@ -57,7 +74,7 @@ func (s *Experiment) manifest() runfolder.Manifest {
 		Name: "three-flow", Description: "Three flows share two links <of> a line of switches.", Version: "0.1.0", GoVersion: "go1.26",
 		Machine: runfolder.Machine{CPU: "Imaginary 9000", Cores: 2, Kernel: "Linux 6.12"}, Command: []string{"csiglab", "run", "three-flow"},
 		Runtime: "inproc", Clock: "virtual", Started: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC),
-		IntervalUS: Interval.Microseconds(), Measure: runfolder.Window{FromUS: 2000, ToUS: 14000},
+		Signals: []string{"abw", "abw-c", "delay", "nqd"}, IntervalUS: Interval.Microseconds(), Measure: runfolder.Window{FromUS: 2000, ToUS: 14000},
 	}
 	for i, name := range []string{"h0", "h1", "h2", "h3", "s0", "s1", "s2"} {
 		kind := runfolder.KindHost
@@ -104,6 +121,22 @@ var constants = []runfolder.Constant{
 	{Name: "target_qdelay_us", Value: 10.517, Label: "target queueing delay", Unit: "µs", Chart: "delays", Short: "target"},
 }
 
+func (s *Experiment) early(variant string) int {
+	if windows, ok := s.Early[variant]; ok {
+		return windows
+	}
+	return s.Windows * 5 / 8
+}
+
+// done returns when the sender of a flow is done.
+func (s *Experiment) done(variant string, flow int32, seed uint64) units.Time {
+	windows := s.early(variant)
+	if flow == 0 {
+		windows = s.Windows
+	}
+	return units.Time(windows)*units.Time(Interval) + units.Time(seed)*units.Time(units.Microsecond)
+}
+
 // run returns the records of one run. The egress ports of the links between
 // switches are (4, 1) and (5, 3).
 func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
@@ -111,7 +144,13 @@ func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 	noise := func(width float64) float64 { return 1 + width*(rng.Float64()-0.5) }
 	n := &metrics.Batch{Node: 5, Traces: []metrics.Trace{{Hash: [32]byte{byte(seed)}}}}
 	totals := metrics.NodeTotals{Node: 5, Name: "s1"}
-	rates, queues, early := s.Rates[variant], s.Queues[variant], s.Windows*5/8
+	rates, queues, early := s.Rates[variant], s.Queues[variant], s.early(variant)
+	trimmed := func(port, window int) int64 {
+		if port == 1 && window == 0 {
+			return int64(s.Trims[variant])
+		}
+		return 0
+	}
 	for i := range s.Windows {
 		at := units.Time(Interval) * units.Time(i)
 		for f := range 3 {
@@ -131,7 +170,7 @@ func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 			if i >= early {
 				delay = 0.4
 			}
-			w := metrics.CCWindow{Flow: int32(f), Start: at, Acks: acks, Delay: units.Duration(float64(acks) * delay * noise(0.15) * float64(units.Microsecond)), Cwnd: 63000, BaseRTT: 12 * units.Microsecond}
+			w := metrics.CCWindow{Flow: int32(f), Start: at, Acks: acks, Delay: units.Duration(float64(acks) * delay * noise(0.15) * float64(units.Microsecond)), Cwnd: 63000 + int64(i/8%5)*1000 + (int64(seed)-2)*500, BaseRTT: 12 * units.Microsecond}
 			if i >= early {
 				w.Actions = []metrics.Count{{Name: "quick_adapt", Packets: acks}}
 			} else if f == 0 {
@@ -144,6 +183,15 @@ func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 			}
 			n.CC = append(n.CC, w)
 		}
+		for f := range int32(3) {
+			if f != 0 && i >= early {
+				continue
+			}
+			for _, locator := range slices.Sorted(maps.Keys(s.Samples[variant])) {
+				samples := s.Samples[variant][locator]
+				n.Signals = append(n.Signals, metrics.SignalWindow{Flow: f, Type: 2, Locator: locator, Start: at, Samples: samples, PointSum: 5000 * samples, PointMax: 5000, PointMin: 5000})
+			}
+		}
 		for k, port := range [][2]int32{{4, 1}, {5, 3}} {
 			share := s.Utilise
 			if i >= early {
@@ -154,24 +202,20 @@ func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 				mean = 2000
 			}
 			n.Ports = append(n.Ports, metrics.PortWindow{Node: port[0], Port: port[1], Start: at, TxBytes: int64(share * rate / 8e6 * Interval.Microseconds()),
-				TxPackets: int64(share * rate / 8e6 * Interval.Microseconds() / 4150), QueueMax: int64(mean * (1.3 + 0.5*rng.Float64())), QueueByteNS: int64(mean) * int64(Interval/units.Nanosecond)})
+				TxPackets: int64(share * rate / 8e6 * Interval.Microseconds() / 4150), Trimmed: trimmed(k, i), QueueMax: int64(mean * (1.3 + 0.5*rng.Float64())), QueueByteNS: int64(mean) * int64(Interval/units.Nanosecond)})
 		}
-		// A host's port and an idle switch port are no bottlenecks.
-		n.Ports = append(n.Ports, metrics.PortWindow{Node: 0, Port: 0, Start: at, TxBytes: int64(rate / 8e6 * 100), QueueByteNS: 1e12},
+		// An idle switch port is no bottleneck, whatever waits there.
+		n.Ports = append(n.Ports, metrics.PortWindow{Node: 0, Port: 0, Start: at, TxBytes: int64(s.NIC.Utilise * rate / 8e6 * Interval.Microseconds()), Dropped: s.NIC.Dropped, QueueByteNS: s.NIC.QueueBytes * int64(Interval/units.Nanosecond)},
 			metrics.PortWindow{Node: 6, Port: 0, Start: at, TxBytes: int64(0.4 * rate / 8e6 * 100), QueueByteNS: 1e10})
 	}
 	for f := range int32(3) {
-		done := units.Time(early) * units.Time(Interval)
-		if f == 0 {
-			done = units.Time(s.Windows) * units.Time(Interval)
-		}
-		done += units.Time(seed) * units.Time(units.Microsecond)
-		received := done - units.Time(6*units.Microsecond)
+		done := s.done(variant, f, seed)
+		received, payload := done-units.Time(6*units.Microsecond), int64(200*units.MB)
 		if f == 0 && s.Open && seed == s.Seeds[0] {
-			done = units.Never
+			done, payload = units.Never, int64(150*units.MB)
 		}
 		totals.Senders = append(totals.Senders, metrics.SenderTotals{Flow: f, Start: units.Time(units.Microsecond), Done: done, NewPackets: 48948})
-		totals.Receivers = append(totals.Receivers, metrics.ReceiverTotals{Flow: f, Done: received})
+		totals.Receivers = append(totals.Receivers, metrics.ReceiverTotals{Flow: f, Done: received, PayloadBytes: payload})
 	}
 	n.Totals = []metrics.NodeTotals{totals}
 	return n
@@ -188,8 +232,9 @@ func (s *Experiment) Folder(t testing.TB, change func(*runfolder.Manifest, *runf
 		for _, seed := range s.Seeds {
 			r := s.Rates[v.Name]
 			jitter := float64(seed-s.Seeds[0]) * 0.03
+			fct := func(flow int32) float64 { return units.Duration(s.done(v.Name, flow, seed)).Microseconds() - 1 }
 			all = append(all, runfolder.RunMetrics{Variant: v.Name, Seed: seed, TraceHash: [32]byte{byte(seed)}, Metrics: map[string]float64{
-				"fairness_ratio": (r[1]+r[2])/2/r[0] + jitter, "target_qdelay_us": 10.517, "fct_us.0-3": 32000 + float64(seed), "fct_us.max": 32000 + float64(seed),
+				"fairness_ratio": (r[1]+r[2])/2/r[0] + jitter, "target_qdelay_us": 10.517, "fct_us.0-3": fct(0), "fct_us.max": fct(0), "fct_us.p99": fct(0), "fct_us.mean": (fct(0) + fct(1) + fct(2)) / 3, "trims": s.Trims[v.Name], "packets.retransmitted": s.Trims[v.Name],
 				"rate_gbps.0-3": r[0] + jitter, "rate_gbps.0-1": r[1], "rate_gbps.2-3": r[2], "packets.new": 146844, "not_a_number": math.NaN(),
 			}})
 		}

@@ -1,0 +1,307 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
+
+// Difference compares a variant with the first one.
+type Difference struct {
+	Variant string `json:"variant"`
+	// CSIG: the variant has CSIG and the first one has not; both have the same CC, LB
+	// and AQM.
+	CSIG       bool       `json:"csig"`
+	Quantities []Quantity `json:"quantities"` // without those that a variant lacks
+	Flows      Changes    `json:"flows"`
+	// Queue is the port whose mean queue changed the most, of all ports; nil when none
+	// changed by a packet and more than seeds differ.
+	Queue *QueueChange `json:"queue,omitempty"`
+}
+
+// Same reports whether no quantity differs.
+func (d *Difference) Same() bool {
+	return !slices.ContainsFunc(d.Quantities, func(q Quantity) bool { return q.Outcome != Same })
+}
+
+// With returns the quantities with an outcome.
+func (d *Difference) With(o Effect) []Quantity {
+	var all []Quantity
+	for _, q := range d.Quantities {
+		if q.Outcome == o {
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
+// Quantity is one figure of two variants.
+type Quantity struct {
+	Name    string  `json:"name"` // SlowestRate, BottleneckQueue or a metric
+	Unit    string  `json:"unit"`
+	Base    Side    `json:"base"` // of the first variant
+	Value   Side    `json:"value"`
+	Change  float64 `json:"change"` // relative to the first variant; 0 when its figure is 0
+	Outcome Effect  `json:"outcome"`
+}
+
+// Names of quantities that are no metrics.
+const (
+	SlowestRate     = "slowest rate"     // of the flow that is the slowest in its run
+	BottleneckQueue = "bottleneck queue" // mean data queue of the first port of Findings.Ports
+)
+
+// Side is the figure of one variant.
+type Side struct {
+	Median float64 `json:"median"` // over the seeds
+	Seeds  Spread  `json:"seeds"`
+}
+
+// Effect is what a variant does to a quantity.
+type Effect string
+
+// Effects.
+const (
+	Better Effect = "better"
+	Worse  Effect = "worse"
+	Same   Effect = "same" // it differs by less than the seeds do, or hardly
+)
+
+// Bounds from which a difference counts (docs/metrics.md, Findings).
+const (
+	leastChange = 0.01 // of the first variant's figure
+	countNoise  = 2    // standard deviations of a count, when there is one seed
+)
+
+// Changes are the transfers whose figures differ by more than the seeds do, in the
+// order of the flows.
+type Changes struct {
+	Gained []FlowChange `json:"gained"` // rate in Gb/s
+	Lost   []FlowChange `json:"lost"`
+	Sooner []FlowChange `json:"sooner"` // completion time in µs
+	Later  []FlowChange `json:"later"`
+}
+
+// FlowChange is the median of a flow in the first variant and in another one.
+type FlowChange struct {
+	Flow  string  `json:"flow"`
+	Base  float64 `json:"base"`
+	Value float64 `json:"value"`
+}
+
+// QueueChange is how the mean queue of a port changed.
+type QueueChange struct {
+	Place
+	BaseBytes float64 `json:"baseBytes"`
+	Bytes     float64 `json:"bytes"`
+	// TargetUS is the queueing delay that both variants' CC steers to; 0 when it
+	// steers to none, or to different ones.
+	TargetUS float64 `json:"targetUs,omitempty"`
+}
+
+// compared is what differences are computed from.
+type compared struct {
+	manifest  *runfolder.Manifest
+	summary   *runfolder.Summary
+	totals    *totals
+	rates     rates
+	sharing   *Sharing
+	ports     []Port // Findings.Ports
+	all       []Port // all ports
+	completed []Completion
+}
+
+// differences compares each other variant with the first one.
+func (c *compared) differences() []Difference {
+	all := []Difference{}
+	base := &c.manifest.Variants[0]
+	for i := range c.manifest.Variants[1:] {
+		v := &c.manifest.Variants[i+1]
+		d := Difference{Variant: v.Name, Quantities: []Quantity{},
+			CSIG: base.CSIG == noCSIG && v.CSIG != noCSIG && base.CC == v.CC && base.LB == v.LB && base.AQM == v.AQM}
+		add := func(name, unit string, higher bool, a, b []float64) {
+			if len(a) > 0 && len(b) > 0 {
+				d.Quantities = append(d.Quantities, quantity(name, unit, higher, a, b))
+			}
+		}
+		for _, name := range []string{"fct_us.mean", "fct_us.p99"} {
+			add(name, "µs", false, c.metric(base.Name, name), c.metric(v.Name, name))
+		}
+		if c.sharing != nil {
+			add(SlowestRate, "Gb/s", true, c.slowest(base.Name), c.slowest(v.Name))
+		}
+		if len(c.ports) > 0 {
+			a, b := c.queues(base.Name, c.ports[0].PortID), c.queues(v.Name, c.ports[0].PortID)
+			// Where no packet waits there is no queue to compare.
+			if packet := float64(base.MTU); len(a) > 0 && len(b) > 0 && (runfolder.Median(a) >= packet || runfolder.Median(b) >= packet) {
+				add(BottleneckQueue, "B", false, a, b)
+			}
+		}
+		for _, name := range []string{"trims", "drops", "packets.retransmitted"} {
+			a, b := c.metric(base.Name, name), c.metric(v.Name, name)
+			if len(a) > 0 && len(b) > 0 && slices.Max(a)+slices.Max(b) > 0 {
+				add(name, "packets", false, a, b)
+			}
+		}
+		// Counts alone do not say how flows fare.
+		if !slices.ContainsFunc(d.Quantities, func(q Quantity) bool { return q.Name == SlowestRate || strings.HasPrefix(q.Name, "fct_us.") }) {
+			continue
+		}
+		d.Flows = c.changes(i + 1)
+		d.Queue = c.deepened(base, v)
+		all = append(all, d)
+	}
+	return all
+}
+
+// noCSIG is the format of a variant without CSIG.
+const noCSIG = "none"
+
+// quantity compares the figures of the seeds of two variants. Higher says that more
+// is better.
+func quantity(name, unit string, higher bool, base, value []float64) Quantity {
+	q := Quantity{Name: name, Unit: unit, Outcome: Same,
+		Base: Side{runfolder.Median(base), spreadOf(base)}, Value: Side{runfolder.Median(value), spreadOf(value)}}
+	if q.Base.Median != 0 {
+		q.Change = q.Value.Median/q.Base.Median - 1
+	}
+	if differ(base, value, unit == "packets") {
+		q.Outcome = Worse
+		if (q.Value.Median > q.Base.Median) == higher {
+			q.Outcome = Better
+		}
+	}
+	return q
+}
+
+// differ reports whether two variants differ by more than their seeds do: the ranges
+// over the seeds do not overlap, and the medians differ by leastChange. Of counts with
+// one seed each, the difference must also exceed the noise of counting.
+func differ(base, value []float64, count bool) bool {
+	a, b := runfolder.Median(base), runfolder.Median(value)
+	if slices.Max(base) >= slices.Min(value) && slices.Max(value) >= slices.Min(base) {
+		return false
+	}
+	if count && len(base) == 1 && len(value) == 1 && math.Abs(b-a) <= countNoise*math.Sqrt(a+b) {
+		return false
+	}
+	return math.Abs(b-a) > leastChange*math.Abs(a)
+}
+
+// metric returns a metric of the seeds of a variant.
+func (c *compared) metric(variant, name string) []float64 {
+	var values []float64
+	for _, r := range c.summary.Variants[variant].Runs {
+		if v, ok := r.Metrics[name]; ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// slowest returns the rate of the slowest transfer of each seed.
+func (c *compared) slowest(variant string) []float64 {
+	var values []float64
+	flows := c.manifest.FlowsOf(variant)
+	for _, seed := range c.totals.seeds[variant] {
+		least, rates := math.Inf(1), c.rates[run{variant, seed}]
+		for _, f := range flows {
+			if rate, ok := rates[f.Name]; ok && !ofPrograms(f) {
+				least = min(least, rate)
+			}
+		}
+		if !math.IsInf(least, 1) {
+			values = append(values, least)
+		}
+	}
+	return values
+}
+
+// queues returns the mean queue of a port in each seed.
+func (c *compared) queues(variant string, id PortID) []float64 {
+	var values []float64
+	for _, seed := range c.totals.seeds[variant] {
+		r := run{variant, seed}
+		if span := c.totals.measured(r); span > 0 {
+			queue := 0.0
+			if sums := c.totals.ports[r][id]; sums != nil {
+				queue = sums.queueByteNS / 1000 / span
+			}
+			values = append(values, queue)
+		}
+	}
+	return values
+}
+
+// changes lists the transfers of a variant that fare otherwise than in the first one.
+func (c *compared) changes(variant int) Changes {
+	all := Changes{Gained: []FlowChange{}, Lost: []FlowChange{}, Sooner: []FlowChange{}, Later: []FlowChange{}}
+	base, other := c.manifest.Variants[0].Name, c.manifest.Variants[variant].Name
+	of := func(variant, flow string) []float64 {
+		var values []float64
+		for _, seed := range c.totals.seeds[variant] {
+			if rate, ok := c.rates[run{variant, seed}][flow]; ok {
+				values = append(values, rate)
+			}
+		}
+		return values
+	}
+	for i := range c.completed {
+		f := &c.completed[i]
+		if a, b := of(base, f.Flow), of(other, f.Flow); c.sharing != nil && len(a) > 0 && len(b) > 0 && differ(a, b, false) {
+			change := FlowChange{f.Flow, runfolder.Median(a), runfolder.Median(b)}
+			if change.Value > change.Base {
+				all.Gained = append(all.Gained, change)
+			} else {
+				all.Lost = append(all.Lost, change)
+			}
+		}
+		a, b := &f.Variants[0], &f.Variants[variant]
+		if a.MedianUS == nil || b.MedianUS == nil || a.Seeds.Max >= b.Seeds.Min && b.Seeds.Max >= a.Seeds.Min ||
+			math.Abs(*b.MedianUS-*a.MedianUS) <= leastChange**a.MedianUS {
+			continue
+		}
+		change := FlowChange{f.Flow, *a.MedianUS, *b.MedianUS}
+		if change.Value < change.Base {
+			all.Sooner = append(all.Sooner, change)
+		} else {
+			all.Later = append(all.Later, change)
+		}
+	}
+	return all
+}
+
+// deepened returns the port whose mean queue changed the most.
+func (c *compared) deepened(base, v *runfolder.Variant) *QueueChange {
+	var most *QueueChange
+	for i := range c.all {
+		p := &c.all[i]
+		a, inBase := p.In(base.Name)
+		b, inOther := p.In(v.Name)
+		change := b.MeanQueueBytes - a.MeanQueueBytes
+		overlap := a.MeanQueueSeeds.Max >= b.MeanQueueSeeds.Min && b.MeanQueueSeeds.Max >= a.MeanQueueSeeds.Min
+		if !inBase || !inOther || overlap || math.Abs(change) < float64(base.MTU) {
+			continue
+		}
+		if most == nil || math.Abs(change) > math.Abs(most.Bytes-most.BaseBytes) {
+			most = &QueueChange{Place: p.Place, BaseBytes: a.MeanQueueBytes, Bytes: b.MeanQueueBytes}
+		}
+	}
+	if most != nil {
+		if target := delayTarget(base); target == delayTarget(v) {
+			most.TargetUS = target
+		}
+	}
+	return most
+}
+
+// delayTarget returns the queueing delay in microseconds that a variant's CC steers
+// to: the level of the chart of delays. It is 0 when there is none.
+func delayTarget(v *runfolder.Variant) float64 {
+	for _, level := range levelsOf(v, "delays") {
+		return level.Value
+	}
+	return 0
+}

@@ -1,0 +1,113 @@
+package reports
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/reports/analysis"
+)
+
+// firstScreen describes what of a page stands in the first window.
+type firstScreen struct {
+	Verdict, Story, Fabric, Main float64 // lower edges; 0 when it is missing
+	MainTop                      float64
+	Letters                      float64  // height of the smallest text of the drawings
+	Wide                         bool     // the page is wider than its window
+	Cut                          []string // cells and blocks that reach beyond the window
+	Links, Ways, Boxes           int      // that are drawn
+}
+
+const inspectFirst = `(() => {
+	const lower = id => { const e = document.getElementById(id); return e ? e.getBoundingClientRect().bottom : 0; };
+	const shown = e => e.getBoundingClientRect().width > 0;
+	const d = {Verdict: lower('verdict'), Story: lower('story'), Fabric: lower('fabric'), Main: 0, MainTop: 0, Letters: 1000, Cut: []};
+	const main = [...document.querySelectorAll('#main svg.chart')].find(shown);
+	if (main) { d.Main = main.getBoundingClientRect().bottom; d.MainTop = main.getBoundingClientRect().top; }
+	for (const t of document.querySelectorAll('#main svg text, #fabric svg text'))
+		if (shown(t)) { const svg = t.closest('svg'); d.Letters = Math.min(d.Letters, parseFloat(getComputedStyle(t).fontSize) * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width); }
+	d.Wide = document.documentElement.scrollWidth > document.documentElement.clientWidth;
+	for (const e of document.querySelectorAll('td, th, p, li, figure, dd, h2')) {
+		const b = e.getBoundingClientRect();
+		if (b.width > 0 && (b.right > innerWidth + 1 || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible')) d.Cut.push(e.textContent.slice(0, 40));
+	}
+	const count = what => [...document.querySelectorAll('#fabric svg.fabric ' + what)].filter(shown).length;
+	d.Links = count('.link'); d.Ways = count('.way'); d.Boxes = count('rect');
+	return d;
+})()`
+
+// The first screen tells the story without scrolling: verdict, sentence, fabric and
+// main chart, of an experiment of three flows and of one of 240.
+func TestFirstScreen(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		boxes int
+		links int
+		ways  int
+	}{
+		{"three-flow", 29, 28, 3},
+		{"all-to-all", 36, 48, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := browser(t)
+			page := pageOf(t, c.name)
+			for _, s := range []struct {
+				name          string
+				scheme        string
+				width, height int64
+			}{{"1400-light", "light", 1400, 900}, {"1400-dark", "dark", 1400, 900}, {"420-light", "light", 420, 900}, {"420-dark", "dark", 420, 900}} {
+				call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+					Media: "screen", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}}})
+				do(ctx, t, chromedp.EmulateViewport(s.width, s.height))
+				do(ctx, t, chromedp.Navigate(page))
+				keepShot(ctx, t, fmt.Sprintf("%s-%s.png", c.name, s.name), chromedp.CaptureScreenshot())
+				keepShot(ctx, t, fmt.Sprintf("%s-%s-whole.png", c.name, s.name), chromedp.FullScreenshot(100))
+				d := do(ctx, t, chromedp.Evaluate[firstScreen](inspectFirst))
+				t.Logf("%s: %+v", s.name, d)
+			}
+			_ = cdp.Empty{}
+		})
+	}
+}
+
+// pageOf runs an experiment in virtual time and returns the address of its report.
+func pageOf(t *testing.T, name string) string {
+	t.Helper()
+	set, err := experiment.Load(name, experiment.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "run")
+	if _, err := campaign.Run(t.Context(), set, campaign.Options{Out: folder}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := runfolder.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := analysis.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "report.html")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteHTML(file, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
