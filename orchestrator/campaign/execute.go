@@ -158,10 +158,12 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	if err != nil {
 		return fail(err)
 	}
-	values := measure.Metrics(j.plan, out, records)
-	if err := s.derive(j, values, data.Valid()); err != nil {
+	table := newMetricTable(writer, s.set)
+	values := table.measure(j.plan, out, records)
+	if err := s.derive(j, values, data.Valid(), table); err != nil {
 		return fail(err)
 	}
+	table.end()
 	data.DataPackets = int64(values["data_packets"])
 	data.Metrics = values
 	data.Notes = measure.Notes(j.plan, out, records)
@@ -237,7 +239,7 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 
 // derive adds the experiment's derived metrics. Their inputs may be missing in an
 // invalid run, and in a lab that was ended before its traffic.
-func (s *session) derive(j job, values map[string]float64, valid bool) error {
+func (s *session) derive(j job, values map[string]float64, valid bool, table *metricTable) error {
 	derived, err := experiment.EvalDerived(s.set.Variants[j.variant].Experiment.Derived, values)
 	switch {
 	case err == nil || !valid:
@@ -249,6 +251,7 @@ func (s *session) derive(j job, values map[string]float64, valid bool) error {
 	for k, v := range derived {
 		values[k] = v
 	}
+	table.derived(derived)
 	return nil
 }
 
