@@ -22,6 +22,7 @@ import (
 // captureFlags are the flags of capture.
 type captureFlags struct {
 	link     string
+	end      string
 	out      string
 	variant  string
 	seed     uint64
@@ -29,25 +30,35 @@ type captureFlags struct {
 	packets  int
 }
 
+// name returns what the flags capture: a link, an end of a node, or one end of a link.
+func (c *captureFlags) name() string {
+	if c.link == "" || c.end == "" {
+		return c.link + c.end
+	}
+	return c.link + "-at-" + c.end
+}
+
 func (a *app) capture() *cobra.Command {
 	var c captureFlags
 	cmd := &cobra.Command{
-		Use:   "capture RUN|LAB --link A-B",
+		Use:   "capture RUN|LAB --link A-B [--end A]",
 		Short: "Write the packets of a link as pcapng: of a run folder, or live of a lab",
 		Long: "Write the packets at both ends of a link as pcapng, for Wireshark: with interface names, model time, and\n" +
-			"comments with the queue that a packet left and the port that its CSIG tag names.\n\n" +
+			"comments with the queue that a packet left and the port that its CSIG tag names. Each packet is there\n" +
+			"twice, as it was sent and as it was received; --end writes those of one end alone.\n\n" +
 			"Of a run's folder: what the run captured. If it did not capture the link, the same run once more in\n" +
 			"virtual time, which must have the same trace; a run in real time cannot be repeated.\n" +
 			"Of a lab, or of any run in real time that is under way: what the link carries from now on, until Ctrl-C.",
-		Example: "  csiglab capture runs/three-flow-20260101-120000-00000 --link tor0-agg0 --variant csig --out link.pcapng\n" +
+		Example: "  csiglab capture three-flow --link tor0-agg0 --end tor0\n" +
+			"  csiglab capture runs/three-flow-20260101-120000-00000 --link tor0-agg0 --variant csig --out link.pcapng\n" +
 			"  csiglab capture three-flow --link tor0-agg0 --out - | wireshark -k -i -",
 		Args:              one("a run's folder or a lab"),
 		ValidArgsFunction: a.completeLabs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.link == "" {
+			if c.link == "" && c.end == "" {
 				return usage("--link is missing: the name of a link, such as tor0-agg0")
 			}
-			c.out = cmp.Or(c.out, c.link+".pcapng")
+			c.out = cmp.Or(c.out, c.name()+".pcapng")
 			info, err := os.Stat(args[0])
 			if err != nil || !info.IsDir() {
 				run, err := a.find(cmd.Context(), args[0])
@@ -70,7 +81,8 @@ func (a *app) capture() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.link, "link", "", "the link, such as `tor0-agg0`")
-	f.StringVar(&c.out, "out", "", "the pcapng `FILE`; - is standard output (default: LINK.pcapng)")
+	f.StringVar(&c.end, "end", "", "write the packets at the end of this `node` alone; --link may be left out if it has one link only")
+	f.StringVar(&c.out, "out", "", "the pcapng `FILE`; - is standard output (default: LINK.pcapng, LINK-at-NODE.pcapng with --end)")
 	f.StringVar(&c.variant, "variant", "", "of a run's folder: which `variant` (default: the first)")
 	f.Uint64Var(&c.seed, "seed", 0, "of a run's folder: which `seed` (default: the first)")
 	f.DurationVar(&c.duration, "duration", 0, "of a lab: end after this wall time, such as `10s`")
@@ -112,7 +124,7 @@ func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) err
 	}
 	defer file.Close()
 	err = a.lab.recapture(packets.Recapture{
-		Folder: folder, Link: c.link, Variant: c.variant, Seed: c.seed, AnySeed: !cmd.Flags().Changed("seed"),
+		Folder: folder, Link: c.link, End: c.end, Variant: c.variant, Seed: c.seed, AnySeed: !cmd.Flags().Changed("seed"),
 		Announce: a.say, Version: buildVersion(),
 	}, cmd.Context(), file)
 	if err != nil {
@@ -154,7 +166,7 @@ func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) erro
 		return usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)
 	}
 	out := a.output(c.out)
-	capture := packets.Live{Run: run, Link: c.link, Duration: c.duration, Packets: c.packets, Announce: a.say}
+	capture := packets.Live{Run: run, Link: c.link, End: c.end, Duration: c.duration, Packets: c.packets, Announce: a.say}
 	got, err := a.lab.live(capture, cmd.Context(), out)
 	if err != nil {
 		err = captureError(err)

@@ -47,6 +47,28 @@ func captured(u *tool, r runs.Run) {
 
 	stdout, _ := u.want(exitOK, "capture", r.Folder, "--link", "tor1-agg0", "--out", "-", "--duration", "50ms")
 	capturetest.Read(u, bytes.NewReader([]byte(stdout)), check)
+	// One end shows each packet once, in the order in which the node saw it.
+	stdout, said1 := u.want(exitOK, "capture", r.ID, "--link", "tor0-agg0", "--end", "agg0", "--out", "-", "--duration", "200ms")
+	if !strings.HasPrefix(said1, "captures agg0:p0\n") {
+		u.Errorf("one end: said %q", said1)
+	}
+	capturetest.Read(u, bytes.NewReader([]byte(stdout)), func(p capturetest.Packet) {
+		if p.Port != "agg0:p0" {
+			u.Errorf("one end: a packet of %s", p.Port)
+		}
+	})
+	if _, said := u.want(exitOK, "capture", r.ID, "--end", "h0", "--duration", "50ms"); !strings.Contains(said, "wrote h0.pcapng") {
+		u.Errorf("the only link of a host: said %q", said)
+	}
+	for flags, want := range map[string]string{
+		"--link tor0-agg0 --end tor1": `capture tor0-agg0: "tor1" is no end of it; it joins tor0 and agg0`,
+		"--end agg0":                  "capture: agg0 has 2 links; name one of them with --link: tor0-agg0, tor1-agg0",
+		"--end agg7":                  `capture: there is no node "agg7" (did you mean "agg0"?)`,
+	} {
+		if _, said := u.want(exitUsage, append([]string{"capture", r.ID, "--out", "x"}, strings.Fields(flags)...)...); !strings.Contains(said, want) {
+			u.Errorf("%s: %s, want %s", flags, said, want)
+		}
+	}
 	if _, said := u.want(exitUsage, "capture", r.Name, "--link", "tor0-agg1", "--out", "x"); !strings.Contains(said, `(did you mean "tor0-agg0"?)`) {
 		u.Errorf("a link that is not there: %s", said)
 	}

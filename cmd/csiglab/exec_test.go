@@ -29,6 +29,8 @@ func ran(u *tool, r runs.Run) {
 	}{
 		{args: "10.0.0.4 -- cat", stdin: "as it is\n", stdout: "as it is\n"},
 		{args: "h3 sh -c exit\t7", code: 7},
+		{args: "h3 -- uname -n", stdout: "h3\n"},
+		{args: "tor1 -- uname -n", stdout: "tor1\n"},
 		{args: "tor1 -- sh -c kill\t-9\t$$", code: 128 + 9},
 		{args: "h0 -- sh -c echo\t$0\t$@>&2 -x --json --", stderr: "-x --json --\n"},
 		{args: "h0 -- no-such-command", code: exitNotFound, stderr: "csiglab: no-such-command: executable file not found in $PATH\n"},
@@ -140,6 +142,7 @@ func testProgramsContainer(u *tool, docker *client.Client) {
 	}{
 		{"in\n", []string{"10.0.0.1", "--", "sh", "-c", "read x; echo $x; echo /bin/* $CSIGLAB_NODE; echo >&2 err; exit 7"}, 7, "in\n/bin/sh h0\n"},
 		{"", []string{"h0", "--", "sh", "-c", "kill -9 $$"}, 128 + 9, ""},
+		{"", []string{"h0", "--", "sh", "-c", "read name </proc/sys/kernel/hostname; echo $name; while read line; do echo $line; done </etc/hosts"}, 0, "h0\n10.0.0.1 h0\nfd00:c51c::1 h0-v6\n127.0.0.1 localhost\n"},
 		{"", []string{"h0", "--", "no-such-command"}, exitNotExecutable, "*"}, // so says the engine
 		{"", []string{"h1", "--", "test", "-e", "/etc/passwd"}, 0, ""},        // without programs: this machine's files
 	} {

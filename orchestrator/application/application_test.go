@@ -3,6 +3,7 @@ package application_test
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,12 @@ import (
 func TestMain(m *testing.M) {
 	if code, ended := application.Init(); ended {
 		os.Exit(code)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "test-resolve" {
+		for _, name := range os.Args[2:] {
+			fmt.Println(net.LookupHost(name))
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -122,7 +129,7 @@ func TestAttach(t *testing.T) {
 // the namespace.
 func set(t *testing.T, end units.Time, programs ...application.Program) *application.Set {
 	t.Helper()
-	local, err := application.NewLocal(map[int]*os.File{0: space(t)}, "CSIGLAB_TEST=yes")
+	local, err := application.NewLocal(map[int]*os.File{0: space(t)}, nil, "CSIGLAB_TEST=yes")
 	if err != nil {
 		t.Skip("no namespace of processes: ", err)
 	}

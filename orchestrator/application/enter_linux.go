@@ -29,7 +29,8 @@ func (e *CommandError) Unwrap() error { return e.Err }
 
 // Enter runs a command, of at least one word, in the network of a node whose Server is
 // at the other end of call. The command is in the PID namespace of the run's programs,
-// so that it cannot outlive the run, and sees this machine's files. It has this
+// so that it cannot outlive the run, sees this machine's files, with the hosts file of
+// the run, and the node's name as hostname. It has this
 // process's input, output, folder and the signals that this process receives. Enter
 // returns its exit code, 128 + n if signal n killed it. The error is a *CommandError if
 // the command is at fault. Enter closes call.
@@ -56,9 +57,9 @@ func Enter(call *net.UnixConn, node string, command, env []string) (code int, er
 		return 0, err
 	}
 	if !os.SameFile(own, users) {
-		return 0, fmt.Errorf("node %s: %w", node, s.enterUser(path, command, env))
+		return 0, fmt.Errorf("node %s: %w", node, s.enterUser(node, path, command, env))
 	}
-	return s.run(path, command, env)
+	return s.run(node, path, command, env)
 }
 
 // spaces are the namespaces of a node's programs, and the connection to the Server.
@@ -93,12 +94,12 @@ func ask(call *net.UnixConn, node string) (*spaces, error) {
 
 // enterArgument is the hidden subcommand that continues Enter in a user namespace. It
 // is followed by the descriptors of the network, PID and mount namespaces and of the
-// connection, whether the network has ports of the fabric, the command's path, and the
-// command.
+// connection, whether the network has ports of the fabric, the node's name, the command's
+// path, and the command.
 const enterArgument = "programs-enter"
 
 // enterUser continues in this program, which nsenter starts in the user namespace.
-func (s *spaces) enterUser(path string, command, env []string) error {
+func (s *spaces) enterUser(node, path string, command, env []string) error {
 	nsenter, err := exec.LookPath("nsenter")
 	if err != nil {
 		return errors.New("to enter it without being root needs the program nsenter, of the package util-linux")
@@ -119,7 +120,7 @@ func (s *spaces) enterUser(path string, command, env []string) error {
 	for _, f := range []*os.File{s.network, s.pids, s.mounts, s.call} {
 		args = append(args, strconv.Itoa(int(f.Fd())))
 	}
-	args = slices.Concat(args, []string{strconv.FormatBool(s.fabric), path}, command)
+	args = slices.Concat(args, []string{strconv.FormatBool(s.fabric), node, path}, command)
 	for _, f := range []*os.File{s.network, s.pids, s.mounts, s.call, s.user} {
 		if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0); err != nil {
 			return err
@@ -141,7 +142,7 @@ func entered(args []string) (code int) {
 		fmt.Fprintln(os.Stderr, "csiglab:", err)
 		return code
 	}
-	const fixed = 6
+	const fixed = 7
 	if len(args) <= fixed {
 		return fail(exitUnentered, fmt.Errorf("%s is for csiglab exec", enterArgument))
 	}
@@ -155,7 +156,7 @@ func entered(args []string) (code int) {
 		files = append(files, os.NewFile(uintptr(fd), "inherited"))
 	}
 	s := &spaces{network: files[0], pids: files[1], mounts: files[2], call: files[3], fabric: args[4] == "true"}
-	code, err := s.run(args[5], args[fixed:], os.Environ())
+	code, err := s.run(args[5], args[6], args[fixed:], os.Environ())
 	var command *CommandError
 	switch {
 	case errors.As(err, &command):
@@ -166,8 +167,8 @@ func entered(args []string) (code int) {
 	return code
 }
 
-// run runs a command in the namespaces and returns its exit code.
-func (s *spaces) run(path string, command, env []string) (code int, err error) {
+// run runs a command in the namespaces of a node and returns its exit code.
+func (s *spaces) run(node, path string, command, env []string) (code int, err error) {
 	folder, err := os.Getwd()
 	if err != nil {
 		return 0, err
@@ -187,7 +188,11 @@ func (s *spaces) run(path string, command, env []string) (code int, err error) {
 	started := make(chan result)
 	go func() {
 		runtime.LockOSThread() // never unlocked: no other goroutine may get the thread
-		if err := s.enter(); err != nil {
+		err := s.enter()
+		if err == nil {
+			err = enterName(node)
+		}
+		if err != nil {
 			started <- result{0, fmt.Errorf("enter a network of programs: %w", err)}
 			return
 		}

@@ -17,7 +17,7 @@ func ExampleNewSet() {
 		fmt.Println(err)
 		return
 	}
-	starter, err := application.NewLocal(map[int]*os.File{0: namespace})
+	starter, err := application.NewLocal(map[int]*os.File{0: namespace}, application.Names{0: "h0"})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,6 +1,8 @@
 package application
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -27,13 +29,21 @@ const (
 // by Enter inside a user namespace. Then it does the work of that process; ended is set
 // when the process is to exit with code. main calls it first of all.
 //
-// The init makes /proc that of its PID namespace, and then only reaps orphans. All
+// The init makes the names on its input resolve, makes /proc that of its PID namespace,
+// and then only reaps orphans. All
 // programs of a run and their descendants are in its namespace, and the kernel kills
 // them with the init.
 func Init() (code int, ended bool) {
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == initArgument && os.Getpid() == 1:
-		if err := mountProc(); err != nil {
+		err := privateMounts()
+		if err == nil {
+			err = mountNames(os.Stdin)
+		}
+		if err == nil {
+			err = mountProc()
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return exitUnentered, true
 		}
@@ -45,14 +55,19 @@ func Init() (code int, ended bool) {
 	return 0, false
 }
 
-// mountProc mounts the /proc of this process's PID namespace, in this process's mount
-// namespace alone. What the machine mounts later still appears here. Where the machine
-// hides a part of its own /proc, as some containers do, the kernel refuses the mount.
-// Programs then see the /proc of the machine, as far as it is visible.
-func mountProc() error {
+// privateMounts keeps what is mounted in this process's mount namespace out of the
+// machine's. What the machine mounts later still appears here.
+func privateMounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("make the mounts of programs private: %w", err)
 	}
+	return nil
+}
+
+// mountProc mounts the /proc of this process's PID namespace. Where the machine
+// hides a part of its own /proc, as some containers do, the kernel refuses the mount.
+// Programs then see the /proc of the machine, as far as it is visible.
+func mountProc() error {
 	err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	if err != nil && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("mount the /proc of programs: %w", err)
@@ -61,11 +76,13 @@ func mountProc() error {
 }
 
 // Local starts programs on this machine's files. Each program is in the network
-// namespace of its host and sees the host's name as hostname. All programs are in one
+// namespace of its host, sees the host's name as hostname, and resolves the names of the
+// hosts with programs. All programs are in one
 // PID namespace, which ends with this process or with Kill, and see its processes in
 // /proc.
 type Local struct {
 	networks    map[int]*os.File
+	names       Names
 	environment []string
 	folder      string      // where programs start
 	orders      chan func() // for the thread that starts programs
@@ -77,11 +94,11 @@ type Local struct {
 }
 
 // NewLocal returns a starter of programs. networks are the network namespaces by host
-// number. NewLocal duplicates the files; the caller may close its own. The programs
+// number, names the hosts whose names resolve. NewLocal duplicates the files; the caller may close its own. The programs
 // get the environment of this process and the variables in more. Kill must be called
 // in the end.
-func NewLocal(networks map[int]*os.File, more ...string) (*Local, error) {
-	l := &Local{networks: map[int]*os.File{}, environment: slices.Concat(os.Environ(), more), orders: make(chan func()), ended: make(chan struct{})}
+func NewLocal(networks map[int]*os.File, names Names, more ...string) (*Local, error) {
+	l := &Local{networks: map[int]*os.File{}, names: names, environment: slices.Concat(os.Environ(), more), orders: make(chan func()), ended: make(chan struct{})}
 	folder, err := os.Getwd()
 	if err != nil {
 		return nil, fmt.Errorf("namespace for programs: %w", err)
@@ -125,10 +142,14 @@ func (l *Local) begin() error {
 		return err
 	}
 	defer ready.Close()
+	names, err := json.Marshal(l.names)
+	if err != nil {
+		return err
+	}
 	stderr := new(prefix)
 	l.init = exec.Command("/proc/self/exe", initArgument)
 	l.init.Args[0] = os.Args[0]
-	l.init.ExtraFiles, l.init.Stderr = []*os.File{closing}, stderr
+	l.init.ExtraFiles, l.init.Stdin, l.init.Stderr = []*os.File{closing}, bytes.NewReader(names), stderr
 	l.init.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true, Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 	err = l.init.Start()
 	closing.Close()
@@ -206,10 +227,7 @@ func (l *Local) start(p Program, cmd *exec.Cmd) error {
 	if err := unix.Setns(int(l.networks[p.Host].Fd()), unix.CLONE_NEWNET); err != nil {
 		return err
 	}
-	if err := unix.Unshare(unix.CLONE_NEWUTS); err != nil {
-		return err
-	}
-	if err := unix.Sethostname([]byte(p.Name)); err != nil {
+	if err := enterName(p.Name); err != nil {
 		return err
 	}
 	return cmd.Start()

@@ -90,7 +90,7 @@ func startLocal(d *Deployment, r *Run, c Control) (*localPrograms, error) {
 		}
 		byName[n.Name] = application.Network{File: networks[i], Fabric: n.Programs == nil}
 	}
-	local, err := application.NewLocal(networks, runs.Environment(r.ID)...)
+	local, err := application.NewLocal(networks, r.ProgramNames(), runs.Environment(r.ID)...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -110,6 +110,15 @@ func (p *localPrograms) stop() {
 		p.server.Close()
 	}
 	p.Kill()
+}
+
+// ProgramNames returns the names of the hosts with programs.
+func (r *Run) ProgramNames() application.Names {
+	names := application.Names{}
+	for _, host := range r.Plan.ApplicationHosts() {
+		names[host] = r.Plan.Graph.Nodes[host].Name
+	}
+	return names
 }
 
 // programs returns the run's programs as they are started.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,6 +195,37 @@ func TestRecapture(t *testing.T) {
 	if len(said) != 2 || !strings.Contains(said[1], "the trace is that of the run") {
 		t.Errorf("said %q", said)
 	}
+	// Each end has its packets alone, the two together all of them; also of a run that
+	// captured the link.
+	packetsOf := func(file []byte, ports ...string) (n int) {
+		capturetest.Read(t, bytes.NewReader(file), func(p capturetest.Packet) {
+			if !slices.Contains(ports, p.Port) {
+				t.Errorf("a packet of %s among those of %v", p.Port, ports)
+			}
+			n++
+		})
+		return n
+	}
+	all := packetsOf(want, "tor2:p2", "agg2:p0")
+	for _, from := range []string{folder, captured} {
+		rest := all
+		for end, port := range map[string]string{"tor2": "tor2:p2", "agg2": "agg2:p0"} {
+			var one bytes.Buffer
+			if err := (packets.Recapture{Folder: from, Link: "tor2-agg2", End: end, AnySeed: true}).Write(t.Context(), &one); err != nil {
+				t.Fatal(err)
+			}
+			n := packetsOf(one.Bytes(), port)
+			if rest -= n; n == 0 {
+				t.Errorf("no packet at %s", end)
+			}
+		}
+		if rest != 0 {
+			t.Errorf("%d packets at both ends, %d of them at none", all, rest)
+		}
+	}
+	if err := (packets.Recapture{Folder: folder, End: "h4", AnySeed: true}).Write(t.Context(), new(bytes.Buffer)); err != nil {
+		t.Errorf("the only link of a host: %v", err)
+	}
 	for _, wrong := range []struct {
 		c    packets.Recapture
 		want string
@@ -201,6 +233,9 @@ func TestRecapture(t *testing.T) {
 		{packets.Recapture{Folder: folder, Link: "agg2-tor2", AnySeed: true}, `(did you mean "tor2-agg2"?)`},
 		{packets.Recapture{Folder: folder, Link: "leaf2-spine2", AnySeed: true}, `(did you mean "tor2-agg2"?)`},
 		{packets.Recapture{Folder: folder, Link: "something", AnySeed: true}, `links are called like h0-tor0, tor0-agg0, agg0-core0`},
+		{packets.Recapture{Folder: folder, Link: "tor2-agg2", End: "agg1", AnySeed: true}, `"agg1" is no end of it; it joins tor2 and agg2`},
+		{packets.Recapture{Folder: folder, End: "tor2", AnySeed: true}, "capture: tor2 has 4 links; name one of them with --link: h4-tor2, h5-tor2, tor2-agg2, tor2-agg3"},
+		{packets.Recapture{Folder: folder, End: "spine", AnySeed: true}, `there is no node "spine"`},
 		{packets.Recapture{Folder: folder, Link: "tor2-agg2", Seed: 9}, "has no seed 9 of it; it has 1"},
 		{packets.Recapture{Folder: folder, Link: "tor2-agg2", Variant: "x", AnySeed: true}, `has no variant "x"; it has run`},
 	} {

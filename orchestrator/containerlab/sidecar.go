@@ -28,6 +28,9 @@ type Sidecar struct {
 	// Init is the path of a static program, which is mounted and started with the
 	// argument reaper.Argument.
 	Init string
+	// Hosts is the path of the hosts file (hosts(5)) that its programs see; "": the
+	// image's. It may be relative to Lab.Folder.
+	Hosts string
 }
 
 // sidecarInit is the path of Init in the container.
@@ -43,8 +46,12 @@ const (
 func (lab *Lab) sidecarName(s Sidecar) string { return lab.Graph.Nodes[s.Node].Name + "-programs" }
 
 func (s Sidecar) settings() NodeSettings {
+	binds := []string{s.Init + ":" + sidecarInit + ":ro"}
+	if s.Hosts != "" {
+		binds = append(binds, s.Hosts+":/etc/hosts:ro")
+	}
 	return NodeSettings{
-		Image: s.Image, Cmd: []string{reaper.Argument}, Binds: []string{s.Init + ":" + sidecarInit + ":ro"},
+		Image: s.Image, Cmd: []string{reaper.Argument}, Binds: binds,
 		Memory: sidecarMemory, PIDs: sidecarPIDs,
 	}
 }

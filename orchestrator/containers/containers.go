@@ -86,7 +86,8 @@ func (Backend) NodeFolder(runFolder string) string { return filepath.Join(runFol
 const destroyTime = 2 * time.Minute
 
 // Run implements backend.Backend. However it ends, it removes the containers. The
-// topology file and an empty folder stay in the run's folder.
+// topology file and the folder that it names stay in the run's folder: empty, or with the
+// hosts file of programs.
 func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out *backend.Outcome, err error) {
 	engine, err := open(ctx)
 	if err != nil {
@@ -114,6 +115,11 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out 
 		return nil, err
 	}
 	defer rendezvous.close()
+	if r.Plan.ApplicationImage != "" {
+		if err := rendezvous.writeHosts(r.ProgramNames()); err != nil {
+			return nil, err
+		}
+	}
 	var times times
 	began := time.Now()
 	deployed, err := engine.Deploy(ctx, lab(r, programs, images))
@@ -193,7 +199,7 @@ func lab(r *backend.Run, programs backend.Programs, images containerlab.Images) 
 	}
 	if r.Plan.ApplicationImage != "" {
 		for _, host := range r.Plan.ApplicationHosts() {
-			l.Sidecars = append(l.Sidecars, containerlab.Sidecar{Node: host, Image: r.Plan.ApplicationImage, Init: programs.Host})
+			l.Sidecars = append(l.Sidecars, containerlab.Sidecar{Node: host, Image: r.Plan.ApplicationImage, Init: programs.Host, Hosts: filepath.Join(nodeFolder, hostsName)})
 		}
 	}
 	return l

@@ -68,7 +68,7 @@ func testPrograms(t *testing.T, docker *client.Client) {
 	containerlabtest.Image(t, docker, program, "test/iperf3:1")
 	for _, line := range []string{"", "image: test/iperf3:1"} {
 		t.Run(line, func(t *testing.T) {
-			f, result, err := runPrograms(t, line, "iperf3 -c 10.0.0.2 -n 1M", "iperf3 -6 -c fd00:c51c::2 -n 1M -R")
+			f, result, err := runPrograms(t, line, "iperf3 -c h1 -n 1M", "iperf3 -6 -c h1-v6 -n 1M -R")
 			if err != nil {
 				t.Fatal(err)
 			}

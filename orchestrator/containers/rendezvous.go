@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/nodes/emu/process"
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 )
 
@@ -23,6 +24,7 @@ const (
 	nodeFolder = "nodes"
 	mounted    = "/run/csiglab"
 	socketName = "nodes.sock"
+	hostsName  = "hosts" // of the containers of programs; see application.Names.Hosts
 )
 
 // rendezvous is the socket at which a run's nodes connect to csiglab.
@@ -54,6 +56,20 @@ func openRendezvous(runFolder string) (_ *rendezvous, err error) {
 	}
 	r.socket, err = net.ListenUnix("unixpacket", &net.UnixAddr{Net: "unixpacket", Name: name})
 	return r, err
+}
+
+// writeHosts writes the hosts file of the containers of programs. It stays on disk, as
+// the topology file names it.
+func (r *rendezvous) writeHosts(names application.Names) error {
+	file := fmt.Sprintf("/proc/self/fd/%d/%s", r.folder.Fd(), hostsName)
+	err := os.Remove(file) // of a csiglab that was killed
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = os.WriteFile(file, names.Hosts(nil), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("write the hosts file of programs: %w", err)
+	}
+	return nil
 }
 
 // Limits of how long the nodes may take to connect; a node connects when its process

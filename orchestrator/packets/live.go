@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/capture"
@@ -17,11 +18,12 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
-// Live captures the packets of a link of a run in real time, from now on. The nodes at
-// both ends of the link send them.
+// Live captures the packets of a link of a run in real time, from now on, at both of its
+// ends or at one. The nodes there send them.
 type Live struct {
 	Run      runs.Run
-	Link     string
+	Link     string        // may be empty if End has one link only
+	End      string        // node at the only end to capture; empty: both
 	Duration time.Duration // wall time; 0: until ctx or the run ends
 	Packets  int           // 0: any number
 	Announce func(string)  // called when the capture has begun; may be nil
@@ -48,6 +50,11 @@ const (
 // in order and without an error. The error wraps failure.ErrConfiguration if the run has
 // no such link, and failure.ErrInfrastructure if it cannot be captured.
 func (c Live) Write(ctx context.Context, out io.Writer) (*Captured, error) {
+	link, err := chooseLink(c.Link, c.End, c.joints())
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
+	c.Link = link
 	ends, err := c.ends()
 	if err != nil {
 		return nil, failure.Configuration(err)
@@ -73,7 +80,11 @@ func (c Live) Write(ctx context.Context, out io.Writer) (*Captured, error) {
 		return nil, failure.Infrastructure(err)
 	}
 	if c.Announce != nil {
-		c.Announce(fmt.Sprintf("captures %s and %s", cfg.Ports[0].Name, cfg.Ports[1].Name))
+		names := make([]string, len(cfg.Ports))
+		for i, p := range cfg.Ports {
+			names[i] = p.Name
+		}
+		c.Announce("captures " + strings.Join(names, " and "))
 	}
 	got, err := c.merge(ctx, sources, w)
 	if err = errors.Join(err, w.Close()); err != nil {
@@ -85,8 +96,19 @@ func (c Live) Write(ctx context.Context, out io.Writer) (*Captured, error) {
 // liveEnd is one end of the link.
 type liveEnd struct{ node, port int }
 
-// ends finds the ends of the link. The end of the node with which the link's name
-// begins comes first.
+// joints returns the links of the run.
+func (c Live) joints() []joint {
+	var list []joint
+	for _, l := range c.Run.Links {
+		if len(l.Nodes) == 2 {
+			list = append(list, joint{l.Name, [2]string{l.Nodes[0], l.Nodes[1]}})
+		}
+	}
+	return list
+}
+
+// ends finds the ends of the link that are captured. The end of the node with which the
+// link's name begins comes first.
 func (c Live) ends() ([]liveEnd, error) {
 	var names []string
 	for _, l := range c.Run.Links {
@@ -96,6 +118,9 @@ func (c Live) ends() ([]liveEnd, error) {
 		}
 		var ends []liveEnd
 		for _, name := range l.Nodes {
+			if c.End != "" && name != c.End {
+				continue
+			}
 			node := slices.IndexFunc(c.Run.Nodes, func(n runs.Node) bool { return n.Name == name })
 			if node < 0 {
 				return nil, fmt.Errorf("capture %s: run %s has no node %s", c.Link, c.Run.ID, name)
@@ -152,6 +177,7 @@ func (c Live) config(variant string) (capture.Config, error) {
 		return capture.Config{}, err
 	}
 	cfg := compiled.Capture()
+	cfg.Ports = onlyEnd(cfg.Ports, compiled.Graph, c.End)
 	cfg.Comment = fmt.Sprintf("run %s, variant %s; times are model time from the start of the run", c.Run.ID, variant)
 	cfg.Unordered = true
 	return cfg, nil

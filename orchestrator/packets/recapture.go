@@ -23,10 +23,12 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Recapture writes the packets of one link in one run of a run folder.
+// Recapture writes the packets of one link in one run of a run folder, at both of its
+// ends or at one.
 type Recapture struct {
 	Folder  string
-	Link    string
+	Link    string // may be empty if End has one link only
+	End     string // node at the only end to capture; empty: both
 	Variant string // empty: the first
 	Seed    uint64
 	AnySeed bool // the first of the variant's, instead of Seed
@@ -53,6 +55,15 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if c.Link == "" {
+		topology, err := e.Topology.Build()
+		if err != nil {
+			return failure.Configuration(err)
+		}
+		if c.Link, err = chooseLink("", c.End, joints(topology.Graph)); err != nil {
+			return failure.Configuration(err)
+		}
+	}
 	captured := slices.Contains(e.Capture, c.Link)
 	e.Capture = []string{c.Link}
 	p, err := plan.Compile(e, run.Seed)
@@ -63,6 +74,10 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	name := fmt.Sprintf("variant %s, seed %d", run.Variant, run.Seed)
+	if _, err := chooseLink(c.Link, c.End, joints(p.Graph)); err != nil {
+		return failure.Configuration(err)
+	}
+	p.Captured = onlyEnd(p.Captured, p.Graph, c.End)
 	if captured {
 		switch err := c.copy(FileName(c.Folder, run.Variant, run.Seed), p.Captured, out); {
 		case err == nil:
