@@ -67,7 +67,7 @@ func keyMetrics(r *analysis.Result) table {
 	for _, v := range r.Variants {
 		t.Columns = append(t.Columns, column{v.Name, true})
 		for _, m := range v.Metrics {
-			if m.Median != nil && !m.OfFlow {
+			if m.Median != nil && !m.OfFlow && !m.OfPort {
 				units[m.Name] = m.Unit
 			}
 		}
@@ -86,12 +86,13 @@ func keyMetrics(r *analysis.Result) table {
 	return t
 }
 
-// allMetrics lists every metric with its median and its range over the seeds.
+// allMetrics lists every metric with its median and its range over the seeds, but for those
+// of ports, which are many.
 func allMetrics(r *analysis.Result) table {
 	t := table{Columns: []column{{Name: "Variant"}, {Name: "Metric"}, {Name: "Unit"}, {Name: "Median", Number: true}, {Name: "Over the seeds", Number: true}}}
 	for _, v := range r.Variants {
 		for _, m := range v.Metrics {
-			if m.Seeds.Count > 0 {
+			if m.Seeds.Count > 0 && !m.OfPort {
 				t.Rows = append(t.Rows, []cell{{Text: v.Name}, {Text: MetricLabel(r, m.Name, v.Name)}, {Text: m.Unit}, optional(m.Median), {Text: spread(m.Seeds)}})
 			}
 		}

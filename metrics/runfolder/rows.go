@@ -142,16 +142,6 @@ type MetricRow struct {
 // reader (as Folder.Ports). The table of phases is none of them: a transfer has one
 // row, made of the totals of its two ends when the run ends.
 var recordTables = []recordTable{
-	tableOf[MetricRow]{tableMetrics, func(b *metrics.Batch, add func(MetricRow), n *names) {
-		for i := range b.Values {
-			v := &b.Values[i]
-			row := MetricRow{n.variant, n.seed, v.Metric, nil, v.Name, v.Value}
-			if subject := v.Subject; subject != "" {
-				row.Subject = &subject
-			}
-			add(row)
-		}
-	}},
 	tableOf[PortRow]{tablePorts, func(b *metrics.Batch, add func(PortRow), n *names) {
 		for i := range b.Ports {
 			w := &b.Ports[i]
@@ -187,6 +177,16 @@ var recordTables = []recordTable{
 	tableOf[EventRow]{tableEvents, func(b *metrics.Batch, add func(EventRow), n *names) {
 		for i := range b.Events {
 			add(eventRow(&b.Events[i], b.Node, n))
+		}
+	}},
+	tableOf[MetricRow]{tableMetrics, func(b *metrics.Batch, add func(MetricRow), n *names) {
+		for i := range b.Values {
+			v := &b.Values[i]
+			row := MetricRow{n.variant, n.seed, v.Metric, nil, v.Name, v.Value}
+			if subject := v.Subject; subject != "" {
+				row.Subject = &subject
+			}
+			add(row)
 		}
 	}},
 }

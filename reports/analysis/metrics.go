@@ -41,6 +41,7 @@ type Metric struct {
 	Name   string   `json:"name"`
 	Unit   string   `json:"unit,omitempty"`
 	OfFlow bool     `json:"ofFlow,omitempty"` // the metric is of one flow, not of the whole run
+	OfPort bool     `json:"ofPort,omitempty"` // of one port, or of samples that name one
 	Median *float64 `json:"median,omitempty"` // nil unless every seed has a value
 	Seeds  Spread   `json:"seeds"`
 }
@@ -55,15 +56,19 @@ func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint
 	var all []Variant
 	for _, v := range m.Variants {
 		summary := s.Variants[v.Name]
+		ports := map[string]bool{}
+		for _, p := range m.PortsOf(v.Name) {
+			ports[p.Name] = true
+		}
 		all = append(all, Variant{
 			Name: v.Name, CC: v.CC, LB: v.LB, AQM: v.AQM, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants,
-			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, flows),
+			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, flows, ports),
 		})
 	}
 	return all
 }
 
-func metricsOf(s runfolder.VariantSummary, flows map[string]bool) []Metric {
+func metricsOf(s runfolder.VariantSummary, flows, ports map[string]bool) []Metric {
 	names := map[string]bool{}
 	for name := range s.Metrics {
 		names[name] = true
@@ -75,8 +80,12 @@ func metricsOf(s runfolder.VariantSummary, flows map[string]bool) []Metric {
 	}
 	metrics := make([]Metric, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		ofFlow := slices.ContainsFunc(strings.Split(name, "."), func(part string) bool { return flows[part] })
-		metric := Metric{Name: name, Unit: unitOf(name), OfFlow: ofFlow, Seeds: spreadOverSeeds(s, name)}
+		parts := strings.Split(name, ".")
+		metric := Metric{
+			Name: name, Unit: unitOf(name), Seeds: spreadOverSeeds(s, name),
+			OfFlow: slices.ContainsFunc(parts, func(part string) bool { return flows[part] }),
+			OfPort: parts[0] == bottleneckShare || slices.ContainsFunc(parts, func(part string) bool { return ports[part] }),
+		}
 		if median, ok := s.Metrics[name]; ok {
 			metric.Median = &median
 		}
@@ -96,10 +105,13 @@ func spreadOverSeeds(v runfolder.VariantSummary, metric string) Spread {
 	return spreadOf(values)
 }
 
+// bottleneckShare begins the names of the shares of samples that name a port.
+const bottleneckShare = "bottleneck_share"
+
 // metricUnits are the units of metrics by the end of the first part of their
 // names (docs/metrics.md).
 var metricUnits = []struct{ suffix, unit string }{
-	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
+	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_kb", "kB"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
 	{"_packets", "packets"}, {"packets", "packets"}, {"trims", "packets"}, {"drops", "packets"}, {"marks", "packets"},
 	{"programs", "packets"}, {"tags", "tags"}, {"flows", "flows"},
 }
