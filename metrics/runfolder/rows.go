@@ -11,8 +11,8 @@ const (
 	tableFlows   = "flows"
 	tableSignals = "signals"
 	tableCC      = "cc"
-	tablePhases  = "phases"
 	tableMetrics = "metrics"
+	tablePhases  = "phases"
 )
 
 // PortRow is a row of ports.parquet: a metrics.PortWindow, and what the manifest says of

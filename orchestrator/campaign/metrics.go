@@ -2,13 +2,11 @@ package campaign
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 
 	"github.com/csiglab/csiglab/internal/wildcard"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
@@ -23,29 +21,8 @@ type metricTable struct {
 // tableValues is the number of metrics that are handed on at a time.
 const tableValues = 256
 
-func newMetricTable(to metrics.Consumer, set *experiment.Set) *metricTable {
-	return &metricTable{rows: metrics.NewBatcher(0, tableValues, to), wanted: namedMetrics(set)}
-}
-
-// quoted is a text in an expression.
-var quoted = regexp.MustCompile(`"([^"]*)"|'([^']*)'`)
-
-// namedMetrics returns the names and patterns of metrics in the expectations, derived
-// metrics and published figures of a set.
-func namedMetrics(set *experiment.Set) (names []string) {
-	texts := slices.Clone(set.Base.Expect)
-	for _, d := range set.Base.Derived {
-		texts = append(texts, d.Expr)
-	}
-	for _, text := range texts {
-		for _, m := range quoted.FindAllStringSubmatch(text, -1) {
-			names = append(names, m[1]+m[2])
-		}
-	}
-	for _, p := range set.Base.Published {
-		names = append(names, p.Metric)
-	}
-	return names
+func newMetricTable(to metrics.Consumer, wanted []string) *metricTable {
+	return &metricTable{rows: metrics.NewBatcher(0, tableValues, to), wanted: wanted}
 }
 
 // measure writes the metrics of a run and returns those of summary.json.

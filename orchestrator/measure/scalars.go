@@ -55,9 +55,9 @@ var Scalars = []Scalar{
 	ofFCTs("fct_us.min", slices.Min[[]float64]),
 	ofFCTs("fct_us.max", slices.Max[[]float64]),
 	ofFCTs("fct_us.mean", mean),
+	ofFCTs("fct_us.p99", percentile(0.99)),
 	ofFCTs("fct_us.p50", percentile(0.5)),
 	ofFCTs("fct_us.p95", percentile(0.95)),
-	ofFCTs("fct_us.p99", percentile(0.99)),
 	ofFCTs("fct_us.p999", percentile(0.999)),
 
 	ofSlowdowns("slowdown.mean", mean),
