@@ -28,6 +28,8 @@ type page struct {
 	Programs     table
 	Named        table // ports that CSIG samples named
 	Locators     table // that several ports share
+	Ports        table // parameters, by classes of ports
+	Flows        table // parameters, by classes of flows
 	How          []fact
 	Runs         table
 }
@@ -35,7 +37,7 @@ type page struct {
 // States of the banner and of cells.
 const (
 	stateGood = "good"
-	stateWarn = "warn" // good, but flows are unfinished
+	stateWarn = "warn" // good, but flows are unfinished or runs are missing
 	stateBad  = "bad"
 )
 
@@ -73,9 +75,10 @@ func newPage(r *analysis.Result) *page {
 	return &page{
 		Title: r.Name, Description: r.Description,
 		Verdict: newBanner(r), Story: Story(r), Notes: Notes(r), Findings: Findings(r), Compared: compared(r),
-		Published: published(r.Verdict.Published), Expectations: expectations(r.Verdict.Expectations),
+		Published: published(r.Verdict.Published), Expectations: withNotEvaluated(expectations(r.Verdict.Expectations), r.Verdict.Incomplete),
 		Metrics: keyMetrics(r), Details: allMetrics(r),
 		Completion: completion(r), Programs: programs(r.Programs), Named: named(r), Locators: locators(r.Locators),
+		Ports: portParameters(r.Variants), Flows: flowParameters(r.Variants),
 		How: how(r), Runs: runs(r.Runs),
 	}
 }
@@ -117,5 +120,6 @@ func newBanner(r *analysis.Result) banner {
 	if n := len(v.Published); n > 0 {
 		b.Headline += fmt.Sprintf("; %d of %d published figures %s", v.Count(analysis.Reproduced), n, analysis.Reproduced)
 	}
+	b.addIncomplete(v, len(open) > 0)
 	return b
 }

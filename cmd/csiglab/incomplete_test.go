@@ -80,9 +80,9 @@ func constantly(change func(c *congestion.Constant)) congestion.Algorithm {
 // bdp is the limit of aimd's window.
 func bdp(p congestion.Path) units.Size { return p.LinkRate.Volume(p.NetworkRTT) }
 
-// incomplete has algorithms, each with one mistake of who writes a new one, by name: what
+// mistakes has algorithms, each with one mistake of who writes a new one, by name: what
 // its suite is run on, and what the suite says.
-var incomplete = map[string]struct {
+var mistakes = map[string]struct {
 	run  func(t *testing.T)
 	want string
 }{
@@ -126,7 +126,7 @@ var incomplete = map[string]struct {
 	}, "less than a packet of"),
 	"large window": suite(func() congestion.Algorithm {
 		return with(func(c *controller) { c.onAck = func(c *controller) { c.Output().Window = 2 * bdp(c.path) } })
-	}, "that the test of test-aimd gives: bound the window, or correct the limit there"),
+	}, "the test of test-aimd give: bound the window, or correct the limit there"),
 	"no base RTT": suite(func() congestion.Algorithm {
 		return with(func(c *controller) { c.Controller.Output().BaseRTT = 0 })
 	}, "before the first event: Output.BaseRTT is 0s: set it to Path.NetworkRTT at first, and to the least RTT seen later"),
@@ -192,7 +192,7 @@ func suite(make func() congestion.Algorithm, want string) struct {
 	}{func(t *testing.T) { congestiontest.Run(t, make(), bdp) }, want}
 }
 
-// environmentIncomplete names the entry of incomplete that TestIncompleteSuite runs, in
+// environmentIncomplete names the entry of mistakes that TestIncompleteSuite runs, in
 // the process of its own in which it fails.
 const environmentIncomplete = "TEST_INCOMPLETE_ALGORITHM"
 
@@ -201,12 +201,12 @@ func TestIncompleteSuite(t *testing.T) {
 	if name == "" {
 		t.Skip("TestIncompleteAlgorithms runs it")
 	}
-	incomplete[name].run(t)
+	mistakes[name].run(t)
 }
 
 // The suites say what is missing in an algorithm, and where it goes.
 func TestIncompleteAlgorithms(t *testing.T) {
-	for name, c := range incomplete {
+	for name, c := range mistakes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestIncompleteSuite$")

@@ -89,9 +89,13 @@ func walk(t *testing.T, a congestion.Algorithm, values algorithm.Values, path co
 	if out == nil {
 		t.Fatal("Output returns nil: return the address of an Output that the controller holds")
 	}
+	least := path.MTU
+	if w, ok := a.WindowsOf(path, values); ok {
+		least, limit = max(least, w.Min), min(limit, w.Max)
+	}
 	check := func(step int) {
 		t.Helper()
-		if wrong := output(a, path, out, limit); wrong != "" {
+		if wrong := output(a, path, out, least, limit); wrong != "" {
 			when := fmt.Sprintf("seed %d, after event %d", seed, step)
 			if step < 0 {
 				when = "before the first event"
@@ -111,12 +115,14 @@ func walk(t *testing.T, a congestion.Algorithm, values algorithm.Values, path co
 }
 
 // output returns what is wrong with what a controller asks for, "" if nothing is.
-func output(a congestion.Algorithm, path congestion.Path, out *congestion.Output, limit units.Size) string {
+func output(a congestion.Algorithm, path congestion.Path, out *congestion.Output, least, limit units.Size) string {
 	switch {
 	case out.Window < path.MTU:
 		return fmt.Sprintf("Output.Window is %v, less than a packet of %v: the flow could send nothing any more; keep it at Path.MTU or above", out.Window, path.MTU)
+	case out.Window < least:
+		return fmt.Sprintf("Output.Window is %v, below the least that Algorithm.Windows of %s declares, %v: bound the window, or correct Windows", out.Window, a.Name, least)
 	case out.Window > limit:
-		return fmt.Sprintf("Output.Window is %v, above the limit %v that the test of %s gives: bound the window, or correct the limit there", out.Window, limit, a.Name)
+		return fmt.Sprintf("Output.Window is %v, above the limit %v, the least of what Algorithm.Windows and the test of %s give: bound the window, or correct the limit there", out.Window, limit, a.Name)
 	case len(a.Actions) == 0 && out.Action != 0:
 		return fmt.Sprintf("Output.Action is %d, and %s declares no actions: add them to Algorithm.Actions, from index 0", out.Action, a.Name)
 	case len(a.Actions) > 0 && int(out.Action) >= len(a.Actions):
