@@ -86,15 +86,25 @@ func keyMetrics(r *analysis.Result) table {
 	return t
 }
 
+// maxDetails bounds the table of every metric.
+const maxDetails = 2000
+
 // allMetrics lists every metric with its median and its range over the seeds.
 func allMetrics(r *analysis.Result) table {
 	t := table{Columns: []column{{Name: "Variant"}, {Name: "Metric"}, {Name: "Unit"}, {Name: "Median", Number: true}, {Name: "Over the seeds", Number: true}}}
+	all := 0
 	for _, v := range r.Variants {
 		for _, m := range v.Metrics {
-			if m.Seeds.Count > 0 {
+			if m.Seeds.Count == 0 {
+				continue
+			}
+			if all++; all <= maxDetails {
 				t.Rows = append(t.Rows, []cell{{Text: v.Name}, {Text: MetricLabel(r, m.Name, v.Name)}, {Text: m.Unit}, optional(m.Median), {Text: spread(m.Seeds)}})
 			}
 		}
+	}
+	if all > maxDetails {
+		t.Note = fmt.Sprintf("The first %d of %d; summary.json has them all.", maxDetails, all)
 	}
 	return t
 }
