@@ -44,6 +44,8 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	writeTable(b, "What CSIG named as the bottleneck", &p.Named)
 	writeTable(b, "Shared locators", &p.Locators)
 	writeTable(b, "Key metrics", &p.Metrics)
+	writeTable(b, "Parameters by class of ports", &p.Ports)
+	writeTable(b, "Parameters by class of flows", &p.Flows)
 	writeTable(b, "Runs", &p.Runs)
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write report: %w", err)

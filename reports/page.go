@@ -28,6 +28,8 @@ type page struct {
 	Programs     table
 	Named        table // ports that CSIG samples named
 	Locators     table // that several ports share
+	Ports        table // parameters, by classes of ports
+	Flows        table // parameters, by classes of flows
 	How          []fact
 	Runs         table
 }
@@ -76,6 +78,7 @@ func newPage(r *analysis.Result) *page {
 		Published: published(r.Verdict.Published), Expectations: expectations(r.Verdict.Expectations),
 		Metrics: keyMetrics(r), Details: allMetrics(r),
 		Completion: completion(r), Programs: programs(r.Programs), Named: named(r), Locators: locators(r.Locators),
+		Ports: portParameters(r.Variants), Flows: flowParameters(r.Variants),
 		How: how(r), Runs: runs(r.Runs),
 	}
 }

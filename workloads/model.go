@@ -55,6 +55,7 @@ type Workload struct {
 	Hosts     int // number of hosts it is written for
 	Transfers []Transfer
 	Triggers  []Trigger
+	StartUnit string // that start times of a file were read in, such as us; "" without a file
 }
 
 // Bytes returns the payload bytes of all transfers.

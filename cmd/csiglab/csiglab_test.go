@@ -17,6 +17,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/csiglab/doctor"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
@@ -29,6 +30,9 @@ import (
 // csiglab.
 func TestMain(m *testing.M) {
 	asProgram()
+	if code, ended := application.Init(); ended { // the init of namespaces that doctor tries
+		os.Exit(code)
+	}
 	if len(os.Args) == 3 && os.Args[1] == probeName {
 		main()
 	}
@@ -546,7 +550,7 @@ func TestDoctor(t *testing.T) {
 	if code != healthy {
 		t.Errorf("exit %d, want %d for %s", code, healthy, stdout)
 	}
-	for _, name := range []string{"kernel namespaces", "user namespaces", "veth links", "AF_PACKET", "cores", "disk", "csig-switch", "csig-host", "docker"} {
+	for _, name := range []string{"kernel namespaces", "user namespaces", "veth links", "AF_PACKET", "capabilities", "network namespaces", "traffic shaping", "real-time priority", "namespaces of programs", "cores", "disk", "csig-switch", "csig-host", "docker socket", "docker engine", "containers"} {
 		if _, ok := names[name]; !ok {
 			t.Errorf("no check of %s", name)
 		}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -11,9 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/htsim"
@@ -46,6 +52,8 @@ type experimentCheck struct {
 	Notes    []string `json:"notes,omitempty"`            // as on standard error
 	// Locators are those that several switch ports share.
 	Locators []sharedLocators `json:"locators,omitempty"`
+	// Parameters are those of each variant, with --verbose.
+	Parameters map[string]*runfolder.Parameters `json:"parameters,omitempty"`
 }
 
 // sharedLocators are the locators of variants that stand for several switch ports each.
@@ -136,6 +144,21 @@ func (c *experimentCheck) text(where string) string {
 	return text
 }
 
+// addParameters adds the parameters of the variants, and writes them in words.
+func (c *experimentCheck) addParameters(ctx context.Context, set *experiment.Set, words io.Writer) error {
+	all, err := interruptible(ctx, func() ([]*runfolder.Parameters, error) { return campaign.ParametersOf(set) })
+	if err != nil {
+		return err
+	}
+	c.Parameters = map[string]*runfolder.Parameters{}
+	variants := make([]analysis.Variant, len(all))
+	for i, p := range all {
+		c.Parameters[c.Variants[i]] = p
+		variants[i] = analysis.Variant{Name: c.Variants[i], Parameters: p}
+	}
+	return reports.WriteParameters(words, variants)
+}
+
 // seconds returns the text of an estimated time.
 func seconds(s float64) string {
 	if s < 0.1 {
@@ -146,7 +169,7 @@ func seconds(s float64) string {
 
 func (a *app) validate() *cobra.Command {
 	var s selection
-	var asJSON bool
+	var asJSON, verbose bool
 	cmd := &cobra.Command{
 		Use:   "validate [EXPERIMENT]",
 		Short: "Check an experiment, or a topology and a workload, without running anything",
@@ -157,7 +180,7 @@ func (a *app) validate() *cobra.Command {
 				debug.SetMemoryLimit(softMemory)
 			}
 			if s.fromFiles() && len(args) == 0 {
-				for _, flag := range []string{"set", "seed", "seeds", "variant", "runtime", "clock"} {
+				for _, flag := range []string{"set", "seed", "seeds", "variant", "runtime", "clock", "verbose"} {
 					if cmd.Flags().Changed(flag) {
 						return usage("--%s goes with an experiment; --topology and --workload are checked as they are", flag)
 					}
@@ -205,10 +228,16 @@ func (a *app) validate() *cobra.Command {
 					c.Programs = max(c.Programs, len(hosts.Programs))
 				}
 			}
+			parameters := &strings.Builder{}
+			if verbose {
+				if err := c.addParameters(cmd.Context(), set, parameters); err != nil {
+					return runError(err, nil)
+				}
+			}
 			if asJSON {
 				return a.printJSON(c)
 			}
-			return a.print(c.text(fmt.Sprintf("runtime %s and clock %s", set.Base.Runtime, set.Base.Clock)))
+			return a.print(c.text(fmt.Sprintf("runtime %s and clock %s", set.Base.Runtime, set.Base.Clock)) + parameters.String())
 		},
 	}
 	s.flags(cmd)
@@ -219,6 +248,7 @@ func (a *app) validate() *cobra.Command {
 	s.seedFlags(cmd)
 	s.variantFlag(cmd)
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (repeatable)")
+	f.BoolVar(&verbose, "verbose", false, "also print the parameters of ports and flows, such as what auto becomes")
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	return cmd
 }

@@ -2,9 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 )
 
@@ -51,5 +56,44 @@ func TestValidateText(t *testing.T) {
 		if code := execute(t.Context(), l, append([]string{"validate"}, strings.Fields(c.args)...), nil, &stdout, &stderr); code != exitOK || !strings.Contains(stdout.String(), c.want) {
 			t.Errorf("%s: exit %d, %s\ngot  %swant %s", c.args, code, stderr.String(), stdout.String(), c.want)
 		}
+	}
+}
+
+// validate --verbose prints what auto becomes, by classes of ports and flows.
+func TestValidateVerbose(t *testing.T) {
+	command := func(args ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if code := execute(t.Context(), newLab(), args, nil, &stdout, &stderr); code != exitOK {
+			t.Fatalf("%q: exit %d, %s", args, code, stderr.String())
+		}
+		return stdout.String()
+	}
+	plain, verbose := command("validate", "three-flow"), command("validate", "three-flow", "--verbose", "--set", "variants.csig.hosts.cc.target_qdelay=9us")
+	if strings.Contains(plain, "Data queue") {
+		t.Errorf("validate without --verbose prints\n%s", plain)
+	}
+	lines := map[string][]string{}
+	for line := range strings.Lines(verbose) {
+		fields := regexp.MustCompile(" {2,}").Split(strings.TrimSpace(line), -1)
+		lines[fields[0]] = fields[1:]
+	}
+	for name, want := range map[string][]string{
+		"core":             {"agg", "4", "100 Gb/s", "178.45 kB", "178.45 kB", "356.9 kB", "37.35 kB", "145.25 kB", "linear (high 145.25kB, low 37.35kB)"},
+		"base RTT":         {"14.02272 µs", "9.34848 µs", "14.02272 µs", "9.34848 µs", "14.02272 µs", "9.34848 µs"},
+		"CC target_qdelay": {"10.51704us", "10.51704us", "9us", "9us", "10.51704us", "10.51704us"},
+	} {
+		if diff := cmp.Diff(lines[name], want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", name, diff)
+		}
+	}
+	var check struct {
+		Parameters map[string]runfolder.Parameters
+	}
+	if err := json.Unmarshal([]byte(command("validate", "three-flow", "--verbose", "--json")), &check); err != nil {
+		t.Fatal(err)
+	}
+	if p := check.Parameters["csig-wide"]; len(p.Ports) != 6 || len(p.Flows) != 2 || p.Flows[1].Flows != 2 {
+		t.Errorf("parameters of csig-wide: %+v", p)
 	}
 }

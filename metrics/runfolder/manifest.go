@@ -185,6 +185,8 @@ type Variant struct {
 	Notes    []string      `json:"notes,omitempty"`    // what a reader of the results should know of the configuration
 	Locators *LocatorTable `json:"locators,omitempty"` // of CSIG tags; nil without tags, and in folders of older versions
 
+	Parameters *Parameters `json:"parameters,omitempty"` // nil in folders of schema 2
+
 	Nodes []Node `json:"nodes,omitempty"` // set when they differ from the manifest's
 	Ports []Port `json:"ports,omitempty"` // set when they differ from the manifest's
 	Flows []Flow `json:"flows,omitempty"` // set when they differ from the manifest's

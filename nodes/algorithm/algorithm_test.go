@@ -131,6 +131,31 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Resolve has every parameter with its value, and for auto what the algorithm takes.
+func TestResolve(t *testing.T) {
+	build := func(r *algorithm.Reader) {
+		if got := algorithm.OrAuto(r, "target", r.Duration, 5*units.Microsecond); got == 0 {
+			t.Error("no target")
+		}
+	}
+	for _, test := range []struct {
+		values algorithm.Values
+		want   string
+	}{{nil, "5us"}, {algorithm.Values{"target": "7us"}, "7us"}, {algorithm.Values{"target": algorithm.Auto}, "5us"}} {
+		got, err := algorithm.Resolve(toy, test.values, build)
+		if err != nil || got["target"] != test.want || len(got) != len(toy.Params) {
+			t.Errorf("%v: %v, %v; want target %s and %d parameters", test.values, got, err, test.want, len(toy.Params))
+		}
+	}
+	if _, err := algorithm.Resolve(toy, algorithm.Values{"hops": "x"}, build); err == nil {
+		t.Error("a wrong value is resolved")
+	}
+	untouched, err := algorithm.Resolve(toy, nil, func(*algorithm.Reader) {})
+	if err != nil || untouched["target"] != algorithm.Auto {
+		t.Errorf("%v, %v: want target auto, as nothing has read it", untouched, err)
+	}
+}
+
 // Mistakes of an algorithm's author are found by its first test.
 func TestPanics(t *testing.T) {
 	for name, mistake := range map[string]func(){

@@ -1,6 +1,8 @@
 package algorithm
 
 import (
+	"fmt"
+
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -12,6 +14,8 @@ type Reader struct {
 	spec   Spec
 	values Values
 	err    error
+	// auto has the values that Auto stands for, nil unless somebody asks for them.
+	auto Values
 }
 
 // Read returns a reader of the values. Its error is that of Check from the
@@ -31,6 +35,29 @@ func Build[T any](s Spec, v Values, build func(*Reader) T) (T, error) {
 		return none, r.err
 	}
 	return built, nil
+}
+
+// Resolve returns the value of every parameter of an algorithm as text: the one that is
+// set, or else the default, and for Auto what build reads in its place with OrAuto. A
+// parameter stays Auto if build does not read it so.
+func Resolve(s Spec, v Values, build func(*Reader)) (Values, error) {
+	r := s.Read(v)
+	r.auto = Values{}
+	if r.err == nil {
+		build(r)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	all := make(Values, len(s.Params))
+	for _, p := range s.Params {
+		text := r.Text(p.Name)
+		if value, ok := r.auto[p.Name]; ok {
+			text = value
+		}
+		all[p.Name] = text
+	}
+	return all, nil
 }
 
 // Err returns the first error, nil without one.
@@ -57,6 +84,9 @@ func (r *Reader) Text(name string) string {
 // text Auto stands for the given value.
 func OrAuto[T any](r *Reader, name string, read func(name string) T, auto T) T {
 	if r.Text(name) == Auto {
+		if r.auto != nil {
+			r.auto[name] = fmt.Sprint(auto)
+		}
 		return auto
 	}
 	return read(name)

@@ -129,6 +129,10 @@ func NewDomain(c Config) (*Domain, error) {
 	return d, nil
 }
 
+// DecodeMode returns how the codes of a type are decoded: what DecodeAuto stands for, if
+// that is configured.
+func (d *Domain) DecodeMode(t Type) DecodeMode { return d.quantisers[t].mode(t, d.config.Decode) }
+
 func (c *Config) check() error {
 	switch {
 	case c.Format > FormatWide:

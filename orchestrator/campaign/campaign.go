@@ -106,7 +106,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err != nil {
 		return nil, createError(folder, err)
 	}
-	text, err := set.Base.Marshal()
+	text, err := set.Base.MarshalWith(remarks(set, m, jobs))
 	if err == nil {
 		err = w.Experiment(text)
 	}

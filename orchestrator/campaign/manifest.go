@@ -72,6 +72,8 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		CSIG:     e.CSIG.Format,
 		AQM:      p.AQM(),
 		Notes:    p.Notes,
+
+		Parameters: Parameters(p),
 	}
 	for _, a := range p.Actions {
 		variant.Actions = append(variant.Actions, runfolder.Action(a))

@@ -9,13 +9,25 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/csiglab/csiglab/nodes/algorithm"
 )
 
 // Marshal returns the resolved experiment as YAML, every default written out
 // and the variants as their differences from it. Parse of the text gives an
 // equal Experiment and equal variants.
-func (e *Experiment) Marshal() ([]byte, error) {
+func (e *Experiment) Marshal() ([]byte, error) { return e.MarshalWith(nil) }
+
+// Remark returns what stands as a comment behind a value auto: what the value became; ""
+// for no comment. The path is that of the experiment, such as
+// topology.fat_tree.tiers[0].oversubscribed. variant is "" in the part that all variants
+// share.
+type Remark func(variant, path string) string
+
+// MarshalWith returns what Marshal does, with comments behind values auto. nil: without.
+func (e *Experiment) MarshalWith(remark Remark) ([]byte, error) {
 	t := encode(reflect.ValueOf(e).Elem(), "")
+	t.remark("", "", remark)
 	if len(e.Variants) > 0 {
 		variants := &tree{kind: mapping}
 		for _, v := range e.Variants {
@@ -25,6 +37,7 @@ func (e *Experiment) Marshal() ([]byte, error) {
 				if err != nil {
 					return nil, fmt.Errorf("variant %s: %s: %w", v.Name, path, err)
 				}
+				value.remark(v.Name, path, remark)
 				set.put(path, origin{}, value)
 			}
 			variants.put(v.Name, origin{}, set)
@@ -34,6 +47,35 @@ func (e *Experiment) Marshal() ([]byte, error) {
 	var b bytes.Buffer
 	write(&b, t, 0)
 	return b.Bytes(), nil
+}
+
+// IsAuto reports whether the experiment has the value auto at a path.
+func (e *Experiment) IsAuto(path string) bool {
+	found := false
+	encode(reflect.ValueOf(e).Elem(), "").remark("", "", func(_, at string) string {
+		found = found || at == path
+		return ""
+	})
+	return found
+}
+
+// remark sets the comments of the values auto in a tree.
+func (t *tree) remark(variant, path string, remark Remark) {
+	if remark == nil {
+		return
+	}
+	switch {
+	case t.kind == scalar && t.text == algorithm.Auto:
+		t.comment = strings.ReplaceAll(remark(variant, path), "\n", " ")
+	case t.kind == mapping:
+		for _, e := range t.keys {
+			e.value.remark(variant, join(path, e.name), remark)
+		}
+	case t.kind == sequence:
+		for i, item := range t.items {
+			item.remark(variant, fmt.Sprintf("%s[%d]", path, i), remark)
+		}
+	}
 }
 
 // encode is the inverse of decode. It leaves out empty texts, lists and mappings and
@@ -222,7 +264,11 @@ func write(b *bytes.Buffer, t *tree, indent int) {
 func writeValue(b *bytes.Buffer, t *tree, indent int) {
 	switch {
 	case t.kind == scalar:
-		b.WriteString(" " + quote(t.text, t.quoted) + "\n")
+		b.WriteString(" " + quote(t.text, t.quoted))
+		if t.comment != "" {
+			b.WriteString(" # " + t.comment)
+		}
+		b.WriteString("\n")
 	case t.kind == mapping && len(t.keys) == 0:
 		b.WriteString(" {}\n")
 	case t.kind == sequence && len(t.items) == 0:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/generator"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -239,6 +240,28 @@ func Paths(tables Tables) []string {
 		paths = append(paths, "csig.quantisers."+signal)
 	}
 	return append(paths, "seeds")
+}
+
+// AutoPaths returns the paths of all values that may be auto, the parameters of the
+// algorithms included, in order; [] stands for an index.
+func AutoPaths(tables Tables) []string {
+	var paths []string
+	for path, r := range rules {
+		if r.word == algorithm.Auto || r.enum != nil && slices.Contains(r.enum(), algorithm.Auto) {
+			paths = append(paths, path)
+		}
+	}
+	for _, c := range choices {
+		for _, spec := range c.table(&tables) {
+			for _, p := range spec.Params {
+				if p.Default == algorithm.Auto {
+					paths = append(paths, join(c.path, p.Name))
+				}
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 func walkPaths(t reflect.Type, path string, visit func(path string, leaf bool)) {

@@ -44,8 +44,10 @@ type tree struct {
 	at     origin
 	text   string // of a scalar
 	quoted bool
-	keys   []entry // of a mapping, in order
-	items  []*tree // of a sequence
+	// comment stands behind a scalar on its line; it is not read.
+	comment string
+	keys    []entry // of a mapping, in order
+	items   []*tree // of a sequence
 	// instead is the path of the kind of topology or workload that an override replaced
 	// by this one; empty if it replaced none.
 	instead string

@@ -44,6 +44,10 @@ type Plan struct {
 	Captured []capture.Port
 	Traced   metrics.Traced // events to record, by flow; nil: none
 
+	// StartUnit is the unit in which start times of a workload file were read, such as
+	// us; "" without a file.
+	StartUnit string
+
 	// Actions are those of the congestion control, Constants its figures that follow
 	// from the configuration alone, such as target_qdelay_us; both become metrics.
 	Actions   []congestion.Action

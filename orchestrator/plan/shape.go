@@ -145,6 +145,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Interval:  interval,
 		Path:      s.sizing.path(s.graph.Links[adjacency[0][0].Link].Rate),
 		Captured:  s.captured,
+		StartUnit: s.workload.StartUnit,
 		Traced:    newTraced(e.Trace),
 	}
 	if s.tags != nil {

@@ -54,10 +54,15 @@ type portSizing struct {
 	thresholds aqm.Thresholds
 }
 
+// wholeBDP returns the bandwidth-delay product, rounded up to whole packets.
+func wholeBDP(rate units.Rate, rtt units.Duration, mtu units.Size) units.Size {
+	return (rate.Volume(rtt) + mtu - 1) / mtu * mtu
+}
+
 // port returns the sizing of a port of the given rate.
 func (s sizing) port(rate units.Rate) portSizing {
 	l := s.links
-	packets := (rate.Volume(s.rtt) + l.MTU - 1) / l.MTU // bandwidth-delay product
+	packets := wholeBDP(rate, s.rtt, l.MTU) / l.MTU
 	share := func(tenths units.Size) units.Size { return (packets*tenths + 9) / 10 * l.MTU }
 	p := portSizing{queue: l.Queue, control: l.ControlQueue, thresholds: aqm.Thresholds{Low: l.ECN.Low, High: l.ECN.High}}
 	if p.queue == 0 {
@@ -93,11 +98,20 @@ func (s sizing) rto(given units.Duration, rate units.Rate) units.Duration {
 	return 15*units.Microsecond + 6*rate.Serialisation(queue+packets*s.links.Overhead)
 }
 
+// noMarks is the name of the AQM policy that marks nothing.
+const noMarks = "none"
+
+// policyPort is a port for which an AQM policy is built that marks nothing itself, to
+// check or to read its parameters.
+func policyPort(rate units.Rate, queue units.Size, thresholds aqm.Thresholds) aqm.Port {
+	return aqm.Port{Rate: rate, Queue: queue, ECN: thresholds, Random: rand.New(rand.NewPCG(0, 0))}
+}
+
 // newMarking chooses the AQM policy of every switch port, and refuses thresholds and
 // parameters that make no sense at the rate of one of them.
 func newMarking(g *topologies.Graph, links experiment.Links, s sizing) (algorithm.Choice, error) {
 	if !links.ECN.Enabled {
-		return algorithm.Choice{Name: "none"}, nil
+		return algorithm.Choice{Name: noMarks}, nil
 	}
 	policy, ok := aqm.Table.Lookup(links.AQM.Name)
 	if !ok {
@@ -113,7 +127,7 @@ func newMarking(g *topologies.Graph, links experiment.Links, s sizing) (algorith
 		if t := sizes.thresholds; t.Low > t.High {
 			return links.AQM, failure.At("links.ecn.low", fmt.Errorf("%v lies above links.ecn.high, %v, at a port of %v", t.Low, t.High, l.Rate))
 		}
-		port := aqm.Port{Rate: l.Rate, Queue: sizes.queue, ECN: sizes.thresholds, Random: rand.New(rand.NewPCG(0, 0))}
+		port := policyPort(l.Rate, sizes.queue, sizes.thresholds)
 		if _, err := policy.New(port, links.AQM.Params); err != nil {
 			return links.AQM, failure.AtParam("links.aqm", err)
 		}

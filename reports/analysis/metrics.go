@@ -11,19 +11,20 @@ import (
 
 // Variant is one variant and its metrics.
 type Variant struct {
-	Name      string               `json:"name"`
-	CC        string               `json:"cc"`
-	LB        string               `json:"lb"`
-	AQM       string               `json:"aqm"`
-	CSIG      string               `json:"csig"`                // format, or "none"
-	MTU       int64                `json:"mtu"`                 // wire bytes of a full data packet
-	Header    int64                `json:"header"`              // wire bytes charged for headers
-	Actions   []runfolder.Action   `json:"actions,omitempty"`   // of CC, in the order of charts
-	Constants []runfolder.Constant `json:"constants,omitempty"` // of CC
-	TraceHash string               `json:"traceHash,omitempty"`
-	Seeds     int                  `json:"seeds"`   // that the variant ran with
-	Shown     uint64               `json:"shown"`   // the seed that charts show: its rates are nearest to the medians
-	Metrics   []Metric             `json:"metrics"` // by name
+	Name       string                `json:"name"`
+	CC         string                `json:"cc"`
+	LB         string                `json:"lb"`
+	AQM        string                `json:"aqm"`
+	CSIG       string                `json:"csig"`                 // format, or "none"
+	MTU        int64                 `json:"mtu"`                  // wire bytes of a full data packet
+	Header     int64                 `json:"header"`               // wire bytes charged for headers
+	Actions    []runfolder.Action    `json:"actions,omitempty"`    // of CC, in the order of charts
+	Constants  []runfolder.Constant  `json:"constants,omitempty"`  // of CC
+	Parameters *runfolder.Parameters `json:"parameters,omitempty"` // nil in folders of schema 2
+	TraceHash  string                `json:"traceHash,omitempty"`
+	Seeds      int                   `json:"seeds"`   // that the variant ran with
+	Shown      uint64                `json:"shown"`   // the seed that charts show: its rates are nearest to the medians
+	Metrics    []Metric              `json:"metrics"` // by name
 }
 
 // Median returns the median of a metric over the seeds. It reports whether there
@@ -59,7 +60,7 @@ func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint
 	for _, v := range m.Variants {
 		summary := s.Variants[v.Name]
 		all = append(all, Variant{
-			Name: v.Name, CC: v.CC, LB: v.LB, AQM: v.AQM, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants,
+			Name: v.Name, CC: v.CC, LB: v.LB, AQM: v.AQM, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants, Parameters: v.Parameters,
 			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, subjects),
 		})
 	}

@@ -138,7 +138,7 @@ func ReadMatrix(name string, r io.Reader, o Options) (w *workloads.Workload, not
 		return nil, nil, m.Errorf(m.failure, "failures are not supported yet; remove the failure lines to run without them")
 	}
 	unit, notes := m.startUnit(o.StartUnit)
-	w = &workloads.Workload{Name: strings.TrimSuffix(path.Base(name), path.Ext(name)), Hosts: m.hosts}
+	w = &workloads.Workload{Name: strings.TrimSuffix(path.Base(name), path.Ext(name)), Hosts: m.hosts, StartUnit: unit.String()}
 	if err := m.transfers(w, unit); err != nil {
 		return nil, nil, err
 	}

@@ -94,7 +94,7 @@ func TestRead(t *testing.T) {
 	}
 	const none = workloads.None
 	want := &workloads.Workload{
-		Name: "full", Hosts: 8,
+		Name: "full", Hosts: 8, StartUnit: "ps",
 		Transfers: []workloads.Transfer{
 			{Label: "7", Src: 0, Dst: 1, Size: 100, Start: 5 * units.Nanosecond, After: none, SendDone: 0, RecvDone: none, Priority: 3},
 			{Label: "8", Src: 1, Dst: 2, Size: 200, After: none, SendDone: none, RecvDone: 0},

@@ -82,6 +82,12 @@ func (a Algorithm) New(random *rand.Rand, params algorithm.Values) (Balancer, er
 	return algorithm.Build(a.Spec, params, func(r *algorithm.Reader) Balancer { return a.Build(random, r) })
 }
 
+// Resolve returns the parameters that New uses with the given ones, see
+// algorithm.Resolve.
+func (a Algorithm) Resolve(random *rand.Rand, params algorithm.Values) (algorithm.Values, error) {
+	return algorithm.Resolve(a.Spec, params, func(r *algorithm.Reader) { a.Build(random, r) })
+}
+
 // Table is every algorithm.
 var Table = algorithm.Table[Algorithm]{
 	single,

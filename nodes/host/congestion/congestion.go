@@ -137,7 +137,12 @@ type Algorithm struct {
 	// Constants returns the figures that reports show beside the flows; nil without
 	// any.
 	Constants func(p Path, r *algorithm.Reader) []Constant
+	// Windows returns the bounds of Output.Window; nil if the algorithm states none.
+	Windows func(p Path, r *algorithm.Reader) Windows
 }
+
+// Windows are the bounds of a controller's window, in wire bytes.
+type Windows struct{ Min, Max units.Size }
 
 // ActionNames returns the names of the algorithm's actions, by index.
 func (a Algorithm) ActionNames() []string {
@@ -154,6 +159,21 @@ func (a Algorithm) ConstantsOf(p Path, params algorithm.Values) []Constant {
 		return nil
 	}
 	return a.Constants(p, a.Read(params))
+}
+
+// WindowsOf returns the bounds of the window with parameters that New takes. ok is false
+// if the algorithm states none.
+func (a Algorithm) WindowsOf(p Path, params algorithm.Values) (w Windows, ok bool) {
+	if a.Windows == nil {
+		return w, false
+	}
+	return a.Windows(p, a.Read(params)), true
+}
+
+// Resolve returns the parameters that New uses with the given ones, see
+// algorithm.Resolve.
+func (a Algorithm) Resolve(p Path, params algorithm.Values) (algorithm.Values, error) {
+	return algorithm.Resolve(a.Spec, params, func(r *algorithm.Reader) { a.Build(p, r) })
 }
 
 // New returns a controller with the given parameters. An *algorithm.ParamError

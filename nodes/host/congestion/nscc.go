@@ -47,6 +47,9 @@ var nscc = Algorithm{
 	},
 	Build:     newNSCC,
 	Constants: nsccConstants,
+	Windows: func(p Path, _ *algorithm.Reader) Windows {
+		return Windows{Min: p.MTU, Max: units.Size(nsccMaxWindow(p.NetworkRTT, p))}
+	},
 }
 
 // Answers of nscc to an ACK.
@@ -334,7 +337,13 @@ func (c *nsccState) OnTimeout(_ units.Time, t *Timeout) {
 
 func (c *nsccState) setBaseRTT(rtt units.Duration) {
 	c.baseRTT = rtt
-	c.maxWindow = max(int64(maxWindowBDP*float64(bdp(rtt, c.path.LinkRate))), int64(c.path.MTU))
+	c.maxWindow = nsccMaxWindow(rtt, c.path)
+}
+
+// nsccMaxWindow returns the largest window in bytes with a base RTT, which begins as the
+// network RTT and only falls.
+func nsccMaxWindow(rtt units.Duration, p Path) int64 {
+	return max(int64(maxWindowBDP*float64(bdp(rtt, p.LinkRate))), int64(p.MTU))
 }
 
 func (c *nsccState) bound() {

@@ -55,6 +55,12 @@ func (a Algorithm) New(p Port, params algorithm.Values) (Policy, error) {
 	return algorithm.Build(a.Spec, params, func(r *algorithm.Reader) Policy { return a.Build(p, r) })
 }
 
+// Resolve returns the parameters that New uses with the given ones, see
+// algorithm.Resolve.
+func (a Algorithm) Resolve(p Port, params algorithm.Values) (algorithm.Values, error) {
+	return algorithm.Resolve(a.Spec, params, func(r *algorithm.Reader) { a.Build(p, r) })
+}
+
 // Table is every algorithm.
 var Table = algorithm.Table[Algorithm]{
 	linear,

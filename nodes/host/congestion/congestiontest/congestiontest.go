@@ -65,14 +65,17 @@ func build(t *testing.T, a congestion.Algorithm, path congestion.Path, values al
 func walk(t *testing.T, a congestion.Algorithm, values algorithm.Values, path congestion.Path, limit units.Size, seed uint64) {
 	t.Helper()
 	c, actions := build(t, a, path, values), max(len(a.Actions), 1)
-	out := c.Output()
+	out, least := c.Output(), path.MTU
+	if w, ok := a.WindowsOf(path, values); ok {
+		least, limit = max(least, w.Min), min(limit, w.Max)
+	}
 	check := func(step int) {
 		t.Helper()
 		switch {
 		case c.Output() != out:
 			t.Fatalf("seed %d, event %d: the output pointer moved", seed, step)
-		case out.Window < path.MTU || out.Window > limit:
-			t.Fatalf("seed %d, event %d: window %v, want %v to %v", seed, step, out.Window, path.MTU, limit)
+		case out.Window < least || out.Window > limit:
+			t.Fatalf("seed %d, event %d: window %v, want %v to %v", seed, step, out.Window, least, limit)
 		case out.PacingRate < 0 || int(out.Action) >= actions || out.Delay < 0 || out.BaseRTT <= 0:
 			t.Fatalf("seed %d, event %d: output %+v makes no sense", seed, step, *out)
 		}

@@ -1,0 +1,165 @@
+package campaign
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+// autoCase is an experiment that leaves a key on auto, and the line that its text in the
+// run folder has for it.
+type autoCase struct{ text, line string }
+
+const (
+	twoRates  = "topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 25Gbps, spine_rate: 100Gbps, delay: 1us}}\n"
+	oneRate   = "topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 25Gbps, delay: 1us}}\n"
+	fatTree   = "topology: {fat_tree: {hosts: 8, pod: 4, tiers: [{down: 2, up: 1, rate: 100Gbps, delay: 1us}, {down: 2, up: 1, rate: 400Gbps, delay: 1us}, {down: 2, rate: 100Gbps, delay: 1us}]}}\n"
+	dragonfly = "topology: {dragonfly: {p: 2, a: 2, h: 1, rate: 100Gbps, delay: 1us}}\n"
+	transfer  = "workload: {transfers: [0 -> 2 10kB]}\n"
+)
+
+// autoCases has a case for each key that may be auto. The values are worked by hand: the
+// network RTT of twoRates is four links and four back, 8 us, with 4150 B at 25 Gb/s
+// (1.328 us, twice), at 100 Gb/s (332 ns, twice) and 64 B (20.48 and 5.12 ns), 11.3712 us.
+// That is 8.57 packets at 25 Gb/s, so 9, and 34.25 at 100 Gb/s, so 35.
+var autoCases = map[string]autoCase{
+	"end":           {twoRates + transfer, "end: auto # when nothing is left to do"},
+	"measure.to":    {twoRates + transfer, "  to: auto # the end of each flow"},
+	"wall.dilation": {twoRates + transfer + "clock: wall\n", "  dilation: auto # 7"},
+
+	"topology.fat_tree.tiers[].oversubscribed": {fatTree + transfer, "oversubscribed: auto # 0.5\n"},
+	"topology.leaf_spine.spine_rate":           {oneRate + transfer, "spine_rate: auto # 25Gbps"},
+	"topology.dragonfly.groups":                {dragonfly + transfer, "groups: auto # 3"},
+	"topology.dragonfly.global_rate":           {dragonfly + transfer, "global_rate: auto # 100Gbps"},
+	"topology.dragonfly.global_delay":          {dragonfly + transfer, "global_delay: auto # 1us"},
+
+	"links.queue":         {twoRates + transfer, "  queue: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
+	"links.control_queue": {twoRates + transfer, "  control_queue: auto # 74.7kB at 25Gbps, 290.5kB at 100Gbps"},
+	"links.ecn.low":       {twoRates + transfer, "    low: auto # 8.3kB at 25Gbps, 29.05kB at 100Gbps"},
+	"links.ecn.high":      {twoRates + transfer, "    high: auto # 33.2kB at 25Gbps, 116.2kB at 100Gbps"},
+	"links.aqm.low":       {twoRates + transfer + "links: {ecn: {low: 9kB}}\n", "    low: auto # 9kB"},
+	"links.aqm.high":      {twoRates + transfer + "links: {aqm: none}\n", "    high: auto # not used: no port marks"},
+
+	"csig.decode":            {twoRates + transfer + "csig: {format: compact, quantisers: {delay: delay-geo}}\n", "  decode: auto # abw lower, abw-c midpoint, delay geometric, nqd midpoint"},
+	"csig.max_age":           {twoRates + transfer + "csig: {format: compact}\n", "  max_age: auto # twice the last RTT of each flow"},
+	"hosts.cc.cwnd":          {twoRates + transfer, "    cwnd: auto # 53.302kB"},          // 1.5 BDP at 25 Gb/s
+	"hosts.cc.target_qdelay": {twoRates + transfer, "    target_qdelay: auto # 8.5284us"}, // 0.75 network RTT
+	"hosts.min_rto":          {twoRates + transfer, "  min_rto: auto # 86.712us"},         // 15 us and six times 11.952 us
+
+	"telemetry.interval":     {twoRates + transfer + "telemetry: {interval: auto}\n", "  interval: auto # 1us\n"},
+	"workload.start_unit":    {twoRates + "workload: {file: testdata/unit.cm}\n", "  start_unit: auto # us"},
+	"workload.control_delay": {twoRates + transfer, "  control_delay: auto # 1us"},
+	"applications.queue":     {twoRates + "applications: {hosts: [0, 1]}\nclock: wall\n", "  queue: auto # 37.35kB"},
+	"generators[].count":     {twoRates + "generators: [{host: 0, to: 2, rate: 1Gbps}]\nend: 1ms\n", "    count: auto # without end"},
+	"generators[].every":     {twoRates + "generators: [{host: 0, to: 2, rate: 1Gbps}]\nend: 1ms\n", "    every: auto # 12us on average"},
+	"generators[].rate":      {twoRates + "generators: [{host: 0, to: 2, every: 12us}]\nend: 1ms\n", "    rate: auto # 1Gbps"},
+}
+
+// resolved returns the text of an experiment as the run folder has it.
+func resolved(t *testing.T, text string) (*experiment.Set, string) {
+	t.Helper()
+	set := parseText(t, "schema: 1\nname: resolved\n"+text)
+	jobs, err := compile(set, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mode{clock: set.Base.Clock, realTime: set.Base.Clock == "wall", wall: &wall.Clock{Dilation: 7}}
+	out, err := set.Base.MarshalWith(remarks(set, m, jobs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set, string(out)
+}
+
+// Issue 10, item 8: the experiment of a run folder says what each auto became, and runs
+// again as it is. A key that may be auto and has no case here fails.
+func TestAutoIsResolved(t *testing.T) {
+	paths := experiment.AutoPaths(experiment.StandardTables())
+	for _, path := range paths {
+		c, ok := autoCases[path]
+		if !ok {
+			t.Errorf("%s may be auto, and nothing here says what that becomes; add it to plan.autoValues and to autoCases", path)
+			continue
+		}
+		set, text := resolved(t, c.text)
+		if !strings.Contains(text, c.line) {
+			t.Errorf("%s: no line %q in\n%s", path, c.line, text)
+		}
+		again := parseText(t, text)
+		if diff := cmp.Diff(set.Base, again.Base); diff != "" {
+			t.Errorf("%s: the experiment that the text resolves to (-want +got):\n%s", path, diff)
+		}
+		for i, line := range strings.Split(text, "\n") {
+			if strings.HasSuffix(line, ": auto") {
+				t.Errorf("%s: line %d, %q, does not say what auto became", path, i+1, line)
+			}
+		}
+	}
+	if len(paths) != len(autoCases) {
+		t.Errorf("%d keys may be auto, there are %d cases", len(paths), len(autoCases))
+	}
+}
+
+// Where variants differ, the comment says which has what.
+func TestAutoOfVariants(t *testing.T) {
+	_, text := resolved(t, twoRates+transfer+`
+variants:
+  small: {}
+  jumbo: {links.mtu: 9000B, hosts.min_rto: 1ms}
+  other: {links.queue: 50kB}
+  third: {links: {mtu: 9000B, ecn: {low: auto}}}
+`)
+	for _, line := range []string{
+		"\n  queue: auto # small: 37.35kB at 25Gbps, 145.25kB at 100Gbps; jumbo, third: 54kB at 25Gbps, ",
+		"\n  min_rto: auto # small: 86.712us; other: 111us; third: ",
+		"\nend: auto # when nothing is left to do\n",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+}
+
+// Issue 10, item 8: the manifest of a run has the parameters of each variant.
+func TestManifestHasParameters(t *testing.T) {
+	f := runFolder(t, "schema: 1\nname: parameters\n"+twoRates+"workload: {transfers: [0 -> 2 10kB, 1 -> 0 10kB, 1 -> 3 10kB]}\nlinks: {ecn: {low: 9kB}}\n")
+	marking := func(high string) map[string]string { return map[string]string{"low": "9kB", "high": high} }
+	cc := map[string]string{
+		"base_rtt_from_nack": "true", "csig": "none", "csig_unloaded": "subtract", "cwnd": "53.302kB", "delay_alpha": "0.0125", "gamma": "0.8",
+		"quick_adapt": "true", "target_qdelay": "8.5284us",
+	}
+	flow := runfolder.FlowClass{
+		RateBPS: 25e9, NetworkRTTUS: 11.3712, RTOUS: 86.712, CC: "nscc", CCParameters: cc,
+		Constants: map[string]float64{"target_qdelay_us": 8.5284}, LB: "mixed", LBParameters: map[string]string{"paths": "64"},
+		WindowBytes: 53302, WindowMinBytes: 4150, WindowMaxBytes: 53302, MTUBytes: 4150, HeaderBytes: 64, MSSBytes: 4086, AckEveryBytes: 16384,
+	}
+	far, near := flow, flow
+	far.Flows, far.First, far.BaseRTTUS, far.BaseRTTMaxUS = 2, "0-2", 11.3712, 11.3712
+	near.Flows, near.First, near.BaseRTTUS, near.BaseRTTMaxUS = 1, "1-0", 6.69696, 6.69696 // two links: 4 us, 1.328 us and 20.48 ns twice
+	want := &runfolder.Parameters{
+		Ports: []runfolder.PortClass{
+			{Tier: "host", Direction: "up", PeerTier: "tor", Ports: 4, RateBPS: 25e9, BDPBytes: 37350},
+			{Tier: "tor", Direction: "down", PeerTier: "host", Ports: 4, RateBPS: 25e9, BDPBytes: 37350, QueueBytes: 37350, ControlQueueBytes: 74700,
+				AQM: "linear", AQMParameters: marking("33.2kB"), ECNLowBytes: 9000, ECNHighBytes: 33200},
+			{Tier: "tor", Direction: "up", PeerTier: "agg", Ports: 4, RateBPS: 100e9, BDPBytes: 145250, QueueBytes: 145250, ControlQueueBytes: 290500,
+				AQM: "linear", AQMParameters: marking("116.2kB"), ECNLowBytes: 9000, ECNHighBytes: 116200},
+			{Tier: "agg", Direction: "down", PeerTier: "tor", Ports: 4, RateBPS: 100e9, BDPBytes: 145250, QueueBytes: 145250, ControlQueueBytes: 290500,
+				AQM: "linear", AQMParameters: marking("116.2kB"), ECNLowBytes: 9000, ECNHighBytes: 116200},
+		},
+		Flows: []runfolder.FlowClass{far, near},
+	}
+	if diff := cmp.Diff(f.Manifest.Variants[0].Parameters, want); diff != "" {
+		t.Errorf("parameters (-got +want):\n%s", diff)
+	}
+	text, err := os.ReadFile(filepath.Join(f.Dir, runfolder.ExperimentFile))
+	if want := "queue: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps\n"; err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("%v: experiment.yaml has no %q:\n%s", err, want, text)
+	}
+}

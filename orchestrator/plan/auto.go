@@ -1,0 +1,247 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Auto says in words what values auto of an experiment became. A value that depends on
+// the port or the host is given for each rate of links; one that follows from events of
+// the run is described.
+type Auto struct {
+	Experiment *experiment.Experiment // of a variant
+	Plan       *Plan                  // of the same
+	Dilation   float64                // of clock wall; 0 under other clocks
+}
+
+// Value returns what the value auto at a path became, such as 97.2kB at 100Gbps. It
+// returns "" for a path that is not among experiment.AutoPaths.
+func (a *Auto) Value(path string) string {
+	var at []int
+	for _, index := range indices.FindAllStringSubmatch(path, -1) {
+		i, _ := strconv.Atoi(index[1]) // digits
+		at = append(at, i)
+	}
+	if value, ok := autoValues[indices.ReplaceAllString(path, "[]")]; ok {
+		return value(a, at)
+	}
+	for prefix, params := range autoParams {
+		if param, ok := strings.CutPrefix(path, prefix); ok {
+			return params(a, param)
+		}
+	}
+	return ""
+}
+
+var indices = regexp.MustCompile(`\[(\d+)\]`)
+
+// autoValues has what auto became, by path; at are the indices in the path.
+var autoValues = map[string]func(a *Auto, at []int) string{
+	"end":        func(*Auto, []int) string { return "when nothing is left to do" },
+	"measure.to": func(*Auto, []int) string { return "the end of each flow" },
+	"wall.dilation": func(a *Auto, _ []int) string {
+		if a.Dilation == 0 {
+			return "not used: the clock is " + a.Experiment.Clock
+		}
+		return strconv.FormatFloat(a.Dilation, 'g', 4, 64)
+	},
+	"topology.fat_tree.tiers[].oversubscribed": func(a *Auto, at []int) string {
+		tiers := a.Experiment.Topology.Spec.(experiment.FatTree).Tiers
+		if at[0]+1 == len(tiers) {
+			return "the top tier has no links up"
+		}
+		low, high := tiers[at[0]], tiers[at[0]+1]
+		return strconv.FormatFloat(float64(low.Down)*float64(low.Rate)/(float64(low.Up)*float64(high.Rate)), 'g', 4, 64)
+	},
+	"topology.leaf_spine.spine_rate": func(a *Auto, _ []int) string {
+		return a.Experiment.Topology.Spec.(experiment.LeafSpine).Rate.String()
+	},
+	"topology.dragonfly.groups": func(a *Auto, _ []int) string {
+		d := a.Experiment.Topology.Spec.(experiment.Dragonfly)
+		return strconv.Itoa(d.A*d.H + 1)
+	},
+	"topology.dragonfly.global_rate": func(a *Auto, _ []int) string {
+		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Rate.String()
+	},
+	"topology.dragonfly.global_delay": func(a *Auto, _ []int) string {
+		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Delay.String()
+	},
+	"links.queue": func(a *Auto, _ []int) string {
+		return a.ports(func(p *dataplane.Port) string { return p.Buffer.Data.String() })
+	},
+	"links.control_queue": func(a *Auto, _ []int) string {
+		return a.ports(func(p *dataplane.Port) string { return p.Buffer.Control.String() })
+	},
+	"links.ecn.low": func(a *Auto, _ []int) string {
+		return a.thresholds(func(p *dataplane.Port) string { return p.ECN.Low.String() })
+	},
+	"links.ecn.high": func(a *Auto, _ []int) string {
+		return a.thresholds(func(p *dataplane.Port) string { return p.ECN.High.String() })
+	},
+	"csig.decode":  func(a *Auto, _ []int) string { return a.decode() },
+	"csig.max_age": func(*Auto, []int) string { return "twice the last RTT of each flow" },
+	"hosts.min_rto": func(a *Auto, _ []int) string {
+		return a.hosts(func(c *host.Config) string { return c.RTO.String() })
+	},
+	"telemetry.interval": func(a *Auto, _ []int) string { return a.Plan.Interval.String() },
+	"workload.start_unit": func(a *Auto, _ []int) string {
+		return cmp.Or(a.Plan.StartUnit, "not used: the start times are from no file")
+	},
+	"workload.control_delay": func(a *Auto, _ []int) string {
+		delay, _ := controlDelay(a.Plan.Graph, 0) // no error of auto
+		return delay.String()
+	},
+	"applications.queue": func(a *Auto, _ []int) string {
+		var all []rated
+		for n := range a.Plan.Nodes {
+			if edge := a.Plan.Nodes[n].Edge(); edge != nil {
+				all = append(all, rated{a.Plan.hostRate(n), edge.Queue.String()})
+			}
+		}
+		return byRate(all)
+	},
+	"generators[].count": func(*Auto, []int) string { return "without end" },
+	"generators[].every": func(a *Auto, at []int) string {
+		g := a.Experiment.Generators[at[0]]
+		return g.Rate.Serialisation(g.Size).String() + " on average"
+	},
+	"generators[].rate": func(a *Auto, at []int) string {
+		g := a.Experiment.Generators[at[0]]
+		return units.Rate(int64(g.Size) * 8 * int64(units.Second) / int64(g.Every)).String()
+	},
+}
+
+// autoParams has the parameters of algorithms, by what is in front of their names.
+var autoParams = map[string]func(a *Auto, param string) string{
+	"hosts.cc.": func(a *Auto, param string) string {
+		cc, _ := congestion.Table.Lookup(a.Experiment.Hosts.CC.Name)
+		return a.hosts(func(c *host.Config) string { return parameter(cc.Resolve(c.Path, c.CC.Params))(param) })
+	},
+	"links.aqm.": func(a *Auto, param string) string {
+		return a.thresholds(func(p *dataplane.Port) string {
+			policy, _ := aqm.Table.Lookup(a.Experiment.Links.AQM.Name)
+			return parameter(policy.Resolve(policyPort(p.Rate, p.Buffer.Data, p.ECN), a.Experiment.Links.AQM.Params))(param)
+		})
+	},
+}
+
+func parameter(all algorithm.Values, err error) func(string) string {
+	return func(name string) string {
+		if err != nil {
+			panic("plan: " + err.Error()) // it was checked when the plan was made
+		}
+		return all[name]
+	}
+}
+
+// rated is a value at a rate of links.
+type rated struct {
+	rate units.Rate
+	text string
+}
+
+// mostRates is how many rates byRate lists.
+const mostRates = 4
+
+// byRate returns the values in the order of the rates: one if all are the same, else each
+// with its rate, and the first and last of many.
+func byRate(all []rated) string {
+	if len(all) == 0 {
+		return "not used"
+	}
+	slices.SortStableFunc(all, func(a, b rated) int { return cmp.Compare(a.rate, b.rate) })
+	all = slices.Compact(all)
+	if !slices.ContainsFunc(all, func(r rated) bool { return r.text != all[0].text }) {
+		return all[0].text
+	}
+	first, last := all[0], all[len(all)-1]
+	if len(all) > mostRates {
+		return fmt.Sprintf("%s at %v to %s at %v", first.text, first.rate, last.text, last.rate)
+	}
+	var texts []string
+	for _, r := range all {
+		texts = append(texts, fmt.Sprintf("%s at %v", r.text, r.rate))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// ports returns a value of the switches' ports.
+func (a *Auto) ports(value func(p *dataplane.Port) string) string {
+	texts := map[units.Rate]string{} // a port's sizing depends on its rate
+	var all []rated
+	for n := range a.Plan.Nodes {
+		if a.Plan.Nodes[n].Switch == nil {
+			continue
+		}
+		for i := range a.Plan.Nodes[n].Switch.Ports {
+			p := &a.Plan.Nodes[n].Switch.Ports[i]
+			if _, ok := texts[p.Rate]; !ok {
+				texts[p.Rate] = value(p)
+				all = append(all, rated{p.Rate, texts[p.Rate]})
+			}
+		}
+	}
+	return byRate(all)
+}
+
+// thresholds returns a value of the switches' ports if these mark.
+func (a *Auto) thresholds(value func(p *dataplane.Port) string) string {
+	if a.Plan.AQM() == noMarks {
+		return "not used: no port marks"
+	}
+	return a.ports(value)
+}
+
+// hosts returns a value of the hosts with the transport.
+func (a *Auto) hosts(value func(c *host.Config) string) string {
+	texts := map[units.Rate]string{} // a host's constants depend on its rate
+	var all []rated
+	for n := range a.Plan.Nodes {
+		c := a.Plan.Nodes[n].Host
+		if c == nil {
+			continue
+		}
+		if _, ok := texts[c.Rate]; !ok {
+			texts[c.Rate] = value(c)
+			all = append(all, rated{c.Rate, texts[c.Rate]})
+		}
+	}
+	return byRate(all)
+}
+
+// decode returns how the codes of each type are decoded.
+func (a *Auto) decode() string {
+	domain := a.Plan.Domain()
+	if domain == nil {
+		return "not used: no CSIG"
+	}
+	var texts []string
+	for t := range csig.Types {
+		texts = append(texts, fmt.Sprintf("%v %v", t, domain.DecodeMode(t)))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// hostRate returns the rate of a host's link.
+func (p *Plan) hostRate(h int) units.Rate {
+	switch spec := p.Nodes[h]; {
+	case spec.Host != nil:
+		return spec.Host.Rate
+	case spec.Shim != nil:
+		return spec.Shim.Rate
+	}
+	return p.Nodes[h].Generator.Rate
+}

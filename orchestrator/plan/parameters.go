@@ -1,0 +1,226 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Parameters are the values with which the nodes of a plan run, by classes of ports and
+// flows: what a paper lists.
+type Parameters struct {
+	Ports []PortClass // by tier from the hosts up, direction and rate
+	Flows []FlowClass // in the order of the first flow of each
+}
+
+// PortClass is ports with the same role and the same values.
+type PortClass struct {
+	Tier, Direction string // as Port
+	PeerTier        string // of the nodes that they lead to
+	Ports           int
+	Rate            units.Rate
+	BDP             units.Size // rate times network RTT, in whole packets
+	// Queue and the next fields are of switches; 0 and "" of the NICs of hosts, which
+	// have no limit and do not mark.
+	Queue, ControlQueue units.Size
+	AQM                 string
+	Marking             algorithm.Values // the policy's parameters
+	ECNLow, ECNHigh     units.Size       // thresholds of links.ecn
+}
+
+// FlowClass is transfers whose senders have the same values.
+type FlowClass struct {
+	Flows int
+	First string     // name of the first
+	Rate  units.Rate // of the sender's link
+	// NetworkRTT is that of a full packet and its ACK over the longest idle path of the
+	// fabric, from which the other values follow.
+	NetworkRTT units.Duration
+	// BaseRTT and BaseRTTMax are the same over the flows' own paths: the least and the
+	// greatest of the class. Of several shortest paths it is the slowest.
+	BaseRTT, BaseRTTMax units.Duration
+	RTO                 units.Duration
+	CC, LB              string
+	CCParameters        algorithm.Values
+	LBParameters        algorithm.Values
+	Constants           []congestion.Constant
+	Window              units.Size          // the first one
+	Windows             *congestion.Windows // its bounds; nil if the congestion control states none
+	MTU, Header         units.Size
+	MSS                 units.Size // payload of a full packet
+	AckEvery            units.Size
+}
+
+// mostFlowClasses is from how many classes on flows with different base RTTs share one.
+const mostFlowClasses = 24
+
+// Parameters returns the parameters of the plan's nodes.
+func (p *Plan) Parameters() Parameters {
+	flows := p.flowClasses(true)
+	if len(flows) > mostFlowClasses {
+		flows = p.flowClasses(false)
+	}
+	return Parameters{Ports: p.portClasses(), Flows: flows}
+}
+
+func (p *Plan) portClasses() []PortClass {
+	type key struct {
+		tier, peer topologies.Tier
+		up         bool
+		rate       units.Rate
+	}
+	classes := map[key]*PortClass{}
+	order := []key{}
+	for _, port := range Ports(p.Graph) {
+		k := key{p.Graph.Nodes[port.Node].Tier, p.Graph.Nodes[port.Peer.Node].Tier, port.Direction == "up", port.Rate}
+		if c, ok := classes[k]; ok {
+			c.Ports++
+			continue
+		}
+		c := &PortClass{Tier: port.Tier, Direction: port.Direction, PeerTier: k.peer.String(), Ports: 1, Rate: port.Rate}
+		c.BDP = wholeBDP(port.Rate, p.Path.NetworkRTT, p.Path.MTU)
+		if s := p.Switch(port.Node); s != nil {
+			at := s.Ports[port.Port]
+			c.Queue, c.ControlQueue, c.AQM = at.Buffer.Data, at.Buffer.Control, s.AQM.Name
+			c.Marking = resolvedMarking(s.AQM, policyPort(at.Rate, at.Buffer.Data, at.ECN))
+			c.ECNLow, c.ECNHigh = at.ECN.Low, at.ECN.High
+		}
+		classes[k] = c
+		order = append(order, k)
+	}
+	slices.SortStableFunc(order, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.tier, b.tier), cmp.Compare(a.peer, b.peer), cmp.Compare(a.rate, b.rate))
+	})
+	all := make([]PortClass, len(order))
+	for i, k := range order {
+		all[i] = *classes[k]
+	}
+	return all
+}
+
+func resolvedMarking(c algorithm.Choice, port aqm.Port) algorithm.Values {
+	policy, _ := aqm.Table.Lookup(c.Name)
+	all, err := policy.Resolve(port, c.Params)
+	if err != nil {
+		panic("plan: " + err.Error()) // it was checked when the plan was made
+	}
+	return all
+}
+
+// flowClasses returns the classes of the transfers. byRTT keeps those with different base
+// RTTs apart.
+func (p *Plan) flowClasses(byRTT bool) []FlowClass {
+	type key struct {
+		rate units.Rate
+		rtt  units.Duration
+	}
+	var all []FlowClass
+	at := map[key]int{}
+	paths := newIdlePaths(p)
+	for _, f := range p.Flows[:p.Transfers] {
+		c := p.Nodes[f.Src].Host
+		rtt := paths.rtt(int(f.Src), int(f.Dst))
+		k := key{rate: c.Rate}
+		if byRTT {
+			k.rtt = rtt
+		}
+		if i, ok := at[k]; ok {
+			class := &all[i]
+			class.Flows++
+			class.BaseRTT, class.BaseRTTMax = min(class.BaseRTT, rtt), max(class.BaseRTTMax, rtt)
+			continue
+		}
+		at[k] = len(all)
+		class := FlowClass{
+			Flows: 1, First: f.Name, Rate: c.Rate, NetworkRTT: c.Path.NetworkRTT, BaseRTT: rtt, BaseRTTMax: rtt, RTO: c.RTO,
+			CC: c.CC.Name, LB: c.LB.Name, MTU: c.MTU, Header: c.Path.Header, MSS: c.MTU - c.Path.Header, AckEvery: c.AckEvery,
+		}
+		cc, _ := congestion.Table.Lookup(c.CC.Name)
+		lb, _ := balance.Table.Lookup(c.LB.Name)
+		controller, err := cc.New(c.Path, c.CC.Params)
+		if err == nil {
+			class.CCParameters, err = cc.Resolve(c.Path, c.CC.Params)
+		}
+		if err == nil {
+			class.LBParameters, err = lb.Resolve(rand.New(rand.NewPCG(0, 0)), c.LB.Params)
+		}
+		if err != nil {
+			panic("plan: " + err.Error()) // it was checked when the plan was made
+		}
+		class.Window, class.Constants = controller.Output().Window, cc.ConstantsOf(c.Path, c.CC.Params)
+		if w, ok := cc.WindowsOf(c.Path, c.CC.Params); ok {
+			class.Windows = &w
+		}
+		all = append(all, class)
+	}
+	return all
+}
+
+// idlePaths has the RTT of a full packet and its ACK between hosts.
+type idlePaths struct {
+	plan  *Plan
+	paths *topologies.Paths
+	hosts []topologies.Adjacent
+	known map[idleKey]units.Duration
+}
+
+// idleKey is what the RTT depends on: the hosts' links and switches.
+type idleKey struct {
+	from, to         int // switches
+	fromLink, toLink linkKey
+}
+
+type linkKey struct {
+	rate  units.Rate
+	delay units.Duration
+}
+
+func newIdlePaths(p *Plan) *idlePaths {
+	i := &idlePaths{plan: p, paths: topologies.NewPaths(p.Graph), known: map[idleKey]units.Duration{}}
+	for h, adjacent := range p.Graph.Adjacency() {
+		if h < p.Hosts() {
+			i.hosts = append(i.hosts, adjacent[0])
+		}
+	}
+	return i
+}
+
+func (i *idlePaths) rtt(src, dst int) units.Duration {
+	a, b := i.hosts[src], i.hosts[dst]
+	k := idleKey{a.Peer.Node, b.Peer.Node, i.link(a.Link), i.link(b.Link)}
+	if rtt, ok := i.known[k]; ok {
+		return rtt
+	}
+	p := i.plan
+	_, delay := i.paths.Between(src, dst)
+	rtt := 2 * delay
+	for _, id := range i.paths.Links(src, dst) {
+		rate := p.Graph.Links[id].Rate
+		rtt += rate.Serialisation(p.Path.MTU+p.Format.Overhead) + rate.Serialisation(p.Path.Header+p.Format.Overhead)
+	}
+	i.known[k] = rtt
+	return rtt
+}
+
+func (i *idlePaths) link(id int) linkKey {
+	l := i.plan.Graph.Links[id]
+	return linkKey{l.Rate, l.Delay}
+}
+
+// ParameterText returns parameters as one line, such as gamma 0.8, cwnd 262.9kB.
+func ParameterText(v algorithm.Values) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		texts = append(texts, name+" "+v[name])
+	}
+	return strings.Join(texts, ", ")
+}
