@@ -49,14 +49,16 @@ func TestDifferences(t *testing.T) {
 // how much seeds differ.
 func TestNoCause(t *testing.T) {
 	r := &analysis.Result{Variants: []analysis.Variant{{Name: "a"}, {Name: "b"}}}
-	one := func(v float64) analysis.Side { return analysis.Side{Median: v, Seeds: analysis.Spread{Count: 1, Min: v, Max: v}} }
+	one := func(v float64) analysis.Side {
+		return analysis.Side{Median: v, Seeds: analysis.Spread{Count: 1, Min: v, Max: v}}
+	}
 	d := analysis.Difference{Variant: "b", Quantities: []analysis.Quantity{{Name: "fct_us.mean", Unit: "µs", Base: one(100), Value: one(90), Change: -0.1, Outcome: analysis.Better}}}
 	r.Findings.Differences = []analysis.Difference{d}
 	want := []string{"b against a. Better: mean FCT (100 → 90\u00a0µs, −10\u00a0%). One seed does not say how much seeds differ."}
 	if diff := cmp.Diff(Findings(r), want); diff != "" {
 		t.Errorf("findings (-got +want):\n%s", diff)
 	}
-	if got, want := Story(r), "Against a, Variant b improves mean FCT (100 → 90\u00a0µs, −10\u00a0%)."; got != want {
+	if got, want := Story(r), "Against a, variant b improves mean FCT (100 → 90\u00a0µs, −10\u00a0%)."; got != want {
 		t.Errorf("story %q, want %q", got, want)
 	}
 	d.Quantities[0].Outcome = analysis.Same

@@ -294,12 +294,15 @@ func (p *plan) svg(r *analysis.Result) template.HTML {
 	for i, at := range p.at {
 		p.box(put, i, at)
 	}
-	within := map[int]float64{} // marks at the corner of a box
+	corner := map[int]bool{} // boxes with a mark at their right corner
 	for _, m := range p.Marks {
 		x, y := p.markAt(m)
 		if m.From == m.To {
-			x -= 18 * within[m.From]
-			within[m.From]++
+			if corner[m.From] {
+				x -= p.at[m.From].w
+			}
+			corner[m.From] = true
+			x = min(max(x, 9), p.width-9)
 		}
 		put(`<circle class="badge" cx="%v" cy="%v" r="8"/><text class="badge" x="%v" y="%v">%d</text>`, x, y, x, y, m.Port+1)
 	}
