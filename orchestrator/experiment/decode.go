@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/orchestrator/expression"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -25,15 +26,11 @@ type decoder struct {
 	// compared: an error that follows from a wrong value is not reported.
 	doubtful []string
 	checking bool
-	// compiled has what is wrong with each expression so far, nil if nothing. The
-	// decoders of all variants share it.
-	compiled map[compiledKey]*exprError
-}
-
-// compiledKey is an expression in its scope.
-type compiledKey struct {
-	text string
-	in   scope
+	// compiled has what is wrong with each expression so far. The decoders of all
+	// variants share it.
+	compiled map[compiledKey][]*expression.Error
+	// expressions is what is wrong with expressions; it is not in errs.
+	expressions Errors
 }
 
 func (d *decoder) fail(at origin, path, msg, suggestion string) {
