@@ -13,28 +13,6 @@ import (
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
-func expectations(all []runfolder.Expectation) table {
-	t := table{Columns: []column{{Name: "Expectation"}, {Name: "Value", Number: true}, {Name: "Outcome"}}}
-	for _, e := range all {
-		outcome := cell{"✗ failed", stateBad}
-		if e.OK {
-			outcome = cell{"✓ holds", stateGood}
-		}
-		t.Rows = append(t.Rows, []cell{{Text: e.Expr}, {Text: expectationValue(e.Value)}, outcome})
-	}
-	return t
-}
-
-func expectationValue(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return none
-	case float64:
-		return number(v)
-	}
-	return fmt.Sprint(v)
-}
-
 // published shows the comparison with published figures.
 func published(all []analysis.Comparison) table {
 	t := table{Columns: []column{{Name: "Variant"}, {Name: "Metric"}, {Name: "Median", Number: true}, {Name: "Over the seeds", Number: true},
