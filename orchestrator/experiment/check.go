@@ -99,7 +99,7 @@ func (d *decoder) exactlyOne(path string) {
 	case len(given) == 0:
 		d.failAt(path, "one of these keys is missing: "+strings.Join(group, ", "), "")
 	case len(given) > 1:
-		d.failAt(join(path, given[1]), fmt.Sprintf("excludes %s.%s; give one of them", path, given[0]), "")
+		d.fail(d.node[join(path, given[1])].at, join(path, given[1]), fmt.Sprintf("excludes %s.%s; give one of them", path, given[0]), "")
 	}
 }
 
@@ -141,31 +141,30 @@ func (d *decoder) links(e *Experiment) {
 
 func (d *decoder) csig(e *Experiment) {
 	c := e.CSIG
-	if !d.sound("csig") {
-		return
-	}
 	for i, tpid := range []uint16{c.TPIDCompact, c.TPIDWide} {
 		if csig.ReservedTPID(tpid) {
 			d.failAt([]string{"csig.tpid_compact", "csig.tpid_wide"}[i], fmt.Sprintf("%#04x is the EtherType of another protocol", tpid), "")
 		}
 	}
-	if c.TPIDCompact == c.TPIDWide {
+	if c.TPIDCompact == c.TPIDWide && d.sound("csig.tpid_compact") {
 		d.failAt("csig.tpid_wide", fmt.Sprintf("%#04x is also tpid_compact; the formats need different ones", c.TPIDWide), "")
 	}
-	d.locators(c)
+	if d.sound("csig.format", "csig.dialect") {
+		d.locators(c)
+	}
 	for _, signal := range slices.Sorted(maps.Keys(c.Quantisers)) {
 		path := "csig.quantisers." + signal
 		if !slices.Contains(signals, signal) {
 			d.failAt(path, unknown("signal", signal, signals).Error(), spelling.Nearest(signal, signals))
 			continue
 		}
-		if c.Format != csig.FormatNone.String() && d.tables.Quantisers != nil {
+		if c.Format != csig.FormatNone.String() && d.sound("csig.format") && d.tables.Quantisers != nil {
 			if err := d.tables.Quantisers(c.Format, signal, c.Quantisers[signal]); err != nil {
 				d.failAt(path, err.Error(), "")
 			}
 		}
 	}
-	if c.Format == csig.FormatNone.String() && d.sound("hosts", "links") {
+	if c.Format == csig.FormatNone.String() && d.sound("csig.format", "hosts", "links") {
 		d.needTags(e)
 	}
 	for i := range c.Ports {
