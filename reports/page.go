@@ -37,7 +37,7 @@ type page struct {
 // States of the banner and of cells.
 const (
 	stateGood = "good"
-	stateWarn = "warn" // good, but flows are unfinished
+	stateWarn = "warn" // good, but flows are unfinished or runs are missing
 	stateBad  = "bad"
 )
 
@@ -75,7 +75,7 @@ func newPage(r *analysis.Result) *page {
 	return &page{
 		Title: r.Name, Description: r.Description,
 		Verdict: newBanner(r), Story: Story(r), Notes: Notes(r), Findings: Findings(r), Compared: compared(r),
-		Published: published(r.Verdict.Published), Expectations: expectations(r.Verdict.Expectations),
+		Published: published(r.Verdict.Published), Expectations: withNotEvaluated(expectations(r.Verdict.Expectations), r.Verdict.Incomplete),
 		Metrics: keyMetrics(r), Details: allMetrics(r),
 		Completion: completion(r), Programs: programs(r.Programs), Named: named(r), Locators: locators(r.Locators),
 		Ports: portParameters(r.Variants), Flows: flowParameters(r.Variants),
@@ -120,5 +120,6 @@ func newBanner(r *analysis.Result) banner {
 	if n := len(v.Published); n > 0 {
 		b.Headline += fmt.Sprintf("; %d of %d published figures %s", v.Count(analysis.Reproduced), n, analysis.Reproduced)
 	}
+	b.addIncomplete(v, len(open) > 0)
 	return b
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/csiglab/doctor"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
@@ -29,6 +30,9 @@ import (
 // csiglab.
 func TestMain(m *testing.M) {
 	asProgram()
+	if code, ended := application.Init(); ended { // the init of namespaces that doctor tries
+		os.Exit(code)
+	}
 	if len(os.Args) == 3 && os.Args[1] == probeName {
 		main()
 	}
@@ -351,7 +355,7 @@ func TestExitCodes(t *testing.T) {
 		says    string
 	}{
 		{"all held", valid, nil, 0, "report  runs/x/report.html"},
-		{"an expectation failed", failed, nil, 1, "FAILED  a.b > 1  is 0.5"},
+		{"an expectation failed", failed, nil, 1, "a.b > 1 is 0.5 FAILED"},
 		{"configuration", valid, fmt.Errorf("%w: no such queue", failure.ErrConfiguration), 2, "csiglab: configuration: no such queue"},
 		{"invalid", invalid, nil, 3, "  a frame is missing on link tor0-agg0"},
 		{"infrastructure", valid, errors.New("node agg0 died"), 3, "node agg0 died\nthe run is incomplete: 1 of 10 runs has finished and is kept in runs/x; csiglab run --resume runs/x does the rest"},
@@ -456,7 +460,7 @@ func TestVerdictTable(t *testing.T) {
 		"baseline fairness_ratio  5       4.65  4.4 to 5.1  reproduced\n",
 		"csig fairness_ratio      2.3     2.1   2.2 to 2.4  outside the band\n",
 		"\ncsig fairness_ratio: The decoding of 500 ns buckets",
-		"OK  csig.fairness_ratio < 3  is 2.1\n\nThe bottleneck is tor0 → agg0 (99 % busy; mean queue 50\u00a0kB in csig).\n\n",
+		"csig.fairness_ratio < 3 is 2.1 OK\n\nThe bottleneck is tor0 → agg0 (99 % busy; mean queue 50\u00a0kB in csig).\n\n",
 		"report  runs/x/report.html\n",
 	} {
 		if code != 0 || !strings.Contains(stdout, want) {
@@ -546,7 +550,7 @@ func TestDoctor(t *testing.T) {
 	if code != healthy {
 		t.Errorf("exit %d, want %d for %s", code, healthy, stdout)
 	}
-	for _, name := range []string{"kernel namespaces", "user namespaces", "veth links", "AF_PACKET", "cores", "disk", "csig-switch", "csig-host", "docker"} {
+	for _, name := range []string{"kernel namespaces", "user namespaces", "veth links", "AF_PACKET", "capabilities", "network namespaces", "traffic shaping", "real-time priority", "namespaces of programs", "cores", "disk", "csig-switch", "csig-host", "docker socket", "docker engine", "containers"} {
 		if _, ok := names[name]; !ok {
 			t.Errorf("no check of %s", name)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,8 +14,11 @@ func (a *app) doctor() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check what this machine can run; each line that fails says how to fix it",
-		Args:  cobra.NoArgs,
+		Short: "Check what this machine can run for this user; each line that is missing says what to do",
+		Long: "Check what each runtime needs of this machine for this user, by trying it: namespaces, links, shaping,\n" +
+			"priorities, the Docker engine with a lab of three containers, disk. What it makes is removed again.\n" +
+			"Each line that is missing says what to do. The exit code is 3 if runtime netns or the disk is not ready.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			machine := doctor.Machine{Out: out, Runs: a.lab.list, Probe: probeName}
 			findings := machine.Examine(cmd.Context())
@@ -22,8 +26,8 @@ func (a *app) doctor() *cobra.Command {
 				if err := a.printJSON(findings); err != nil {
 					return err
 				}
-			} else {
-				a.printFindings(findings)
+			} else if err := a.print(findingsText(findings)); err != nil {
+				return err
 			}
 			if !doctor.Healthy(findings) {
 				return &exitError{code: exitInfrastructure}
@@ -36,19 +40,53 @@ func (a *app) doctor() *cobra.Command {
 	return cmd
 }
 
-func (a *app) printFindings(findings []doctor.Finding) {
-	for _, f := range findings {
-		state := "ok  "
-		switch {
-		case !f.OK && f.Optional:
-			state = "note"
-		case !f.OK:
-			state = "FAIL"
+// findingsText returns the findings as text, by runtime.
+func findingsText(findings []doctor.Finding) string {
+	var text strings.Builder
+	for i, f := range findings {
+		if i == 0 || f.Runtime != findings[i-1].Runtime {
+			fmt.Fprintln(&text, heading(findings, f.Runtime))
 		}
-		fmt.Fprintf(a.stdout, "%s  %s: %s", state, f.Name, f.Detail)
+		state := "ok     "
+		if !f.OK {
+			state = "missing"
+		}
+		fmt.Fprintf(&text, "  %s  %s: %s", state, f.Name, f.Detail)
 		if f.Fix != "" {
-			fmt.Fprintf(a.stdout, "; %s", f.Fix)
+			fmt.Fprintf(&text, "; %s", f.Fix)
 		}
-		fmt.Fprintln(a.stdout)
+		fmt.Fprintln(&text)
 	}
+	return text.String()
+}
+
+// heading says whether a runtime, or the rest of the machine, is ready. A runtime of
+// which each finding is optional is ready when nothing is missing.
+func heading(findings []doctor.Finding, of string) string {
+	missing, optional, required := 0, 0, 0
+	for _, f := range findings {
+		switch {
+		case f.Runtime != of:
+		case f.OK && !f.Optional:
+			required++
+		case f.OK:
+		case f.Optional:
+			optional++
+		default:
+			missing++
+		}
+	}
+	name := "runtime " + of
+	if of == "" {
+		name = "this machine"
+	}
+	switch {
+	case missing > 0:
+		return fmt.Sprintf("%s: not ready", name)
+	case optional > 0 && required == 0:
+		return fmt.Sprintf("%s: not ready; csiglab works without it", name)
+	case optional > 0:
+		return fmt.Sprintf("%s: ready, but not for everything", name)
+	}
+	return name + ": ready"
 }

@@ -19,6 +19,7 @@ type lab struct {
 	run      func(context.Context, *experiment.Set, campaign.Options) (*campaign.Result, error)
 	resume   func(ctx context.Context, folder string, opts campaign.Options) (*campaign.Result, error)
 	validate func(*experiment.Set) (*predict.Validation, error)
+	again    func(campaign.Again) (*campaign.Evaluated, error)
 	report   func(folder string) (file string, numbers *analysis.Result, err error)
 	list     func(context.Context) ([]runs.Run, error)
 	damaged  func() ([]runs.Damaged, error)
@@ -32,7 +33,7 @@ type lab struct {
 }
 
 func newLab() lab {
-	return lab{run: campaign.Run, resume: campaign.Resume, validate: predict.Validate, report: writeReport, list: labs.List, damaged: runs.ListDamaged, clean: labs.Clean, enter: labs.Enter,
+	return lab{run: campaign.Run, resume: campaign.Resume, validate: predict.Validate, again: campaign.Again.Evaluate, report: writeReport, list: labs.List, damaged: runs.ListDamaged, clean: labs.Clean, enter: labs.Enter,
 		start: labs.Start, down: runs.Down,
 		recapture: packets.Recapture.Write, live: packets.Live.Write}
 }

@@ -61,9 +61,12 @@ func (a *app) report() *cobra.Command {
 			case asJSON:
 				return a.printReport(args[0], reports.WriteJSON)
 			}
-			file, _, err := a.lab.report(args[0])
+			file, numbers, err := a.lab.report(args[0])
 			if err != nil {
 				return folderError(err)
+			}
+			if i := numbers.Verdict.Incomplete; i != nil {
+				a.say(fmt.Sprintf("%s is incomplete, %s: %d of %d runs are missing; csiglab run --resume %s does them", args[0], i.Reason, i.Runs-i.Finished, i.Runs, args[0]))
 			}
 			return a.print(file + "\n")
 		},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/workloads/htsim"
 )
@@ -86,6 +87,7 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 	}
 	opts := experiment.Options{
 		Env: a.env, Reserved: reserved(), Seeds: s.seeds, Variants: s.variants, Tables: experiment.StandardTables(),
+		Names: measure.NamesOfSet,
 	}
 	if s.fromFiles() {
 		if err := s.checkFiles(cmd, args); err != nil {

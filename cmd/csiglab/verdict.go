@@ -46,19 +46,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *analysis.Result, folder, 
 	writePublished(w, r.Verdict.Published)
 	if len(r.Verdict.Expectations) > 0 {
 		fmt.Fprintln(w)
-		t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for _, e := range r.Verdict.Expectations {
-			state := "OK"
-			if !e.OK {
-				state = "FAILED"
-			}
-			value := ""
-			if v, ok := e.Value.(float64); ok {
-				value = "is " + number(v, true)
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\n", state, e.Expr, value)
-		}
-		t.Flush() // cannot fail: text in memory
+		writeExpectations(w, r.Verdict.Expectations)
 	}
 	fmt.Fprintln(w)
 	if findings := reports.Findings(r); r.Verdict.Valid && len(findings) > 0 {

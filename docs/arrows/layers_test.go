@@ -20,7 +20,7 @@ var layers = [][]string{
 	5:  {"internal/cause", "internal/checkout", "internal/crash", "internal/own", "internal/lines", "topologies/htsim", "topologies/draw", "workloads/htsim", "metrics/runfolder", "metrics/stream", "nodes/capture", "nodes/capture/capturetest", "nodes/capture/spool", "nodes/netio", "nodes/netio/netiotest"},
 	6:  {"nodes/sim", "nodes/emu", "nodes/emu/lockstep/shared", "nodes/emu/wall"},
 	7:  {"nodes/emu/process"},
-	8:  {"orchestrator/runtimes", "orchestrator/experiment"},
+	8:  {"orchestrator/runtimes", "orchestrator/expression", "orchestrator/experiment"},
 	9:  {"orchestrator/failure", "orchestrator/plan"},
 	10: {"orchestrator/reaper", "orchestrator/shape", "orchestrator/application", "orchestrator/runs", "orchestrator/containerlab", "orchestrator/containerlab/containerlabtest", "orchestrator/containerlab/terminal"},
 	11: {"orchestrator/backend"},

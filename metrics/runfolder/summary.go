@@ -43,6 +43,24 @@ type Expectation struct {
 	Expr  string `json:"expr"`
 	OK    bool   `json:"ok"`
 	Value any    `json:"value"`
+	// Text is the expression with the value of each side of a comparison behind it,
+	// such as on["fct_us.p99"] = 1244.31 < off["fct_us.p99"] = 1190.02. Older folders
+	// lack it and what follows.
+	Text string `json:"text,omitempty"`
+	// Reason is why it could not be computed; OK is then false.
+	Reason   string    `json:"reason,omitempty"`
+	Seeds    []uint64  `json:"seeds,omitempty"` // in which the condition of every_seed does not hold
+	Operands []Operand `json:"operands,omitempty"`
+	Notes    []string  `json:"notes,omitempty"` // metrics that patterns left out, as not every seed has them
+}
+
+// Operand is a part of an expectation and its value.
+type Operand struct {
+	Expr   string   `json:"expr"`
+	Value  *float64 `json:"value"`            // nil: it has none, or is a list
+	Count  int      `json:"count,omitempty"`  // of a list: how many metrics match
+	Metric string   `json:"metric,omitempty"` // of a list, that a minimum or maximum is the value of
+	Seed   *uint64  `json:"seed,omitempty"`   // nil: a median over the seeds
 }
 
 // RunMetrics is what NewSummary needs of one run.

@@ -2,7 +2,7 @@
 // and under a clock. It writes a run folder. It works in phases; each phase is a
 // function that gets its inputs as arguments and returns its results:
 //
-//	chooseMode ─▶ compile ─▶ checkReady ─▶ setClock ─▶ create the folder ─▶ execute ─▶ summarise
+//	chooseMode ─▶ compile, with the names of metrics ─▶ checkReady ─▶ setClock ─▶ create the folder ─▶ execute ─▶ summarise
 package campaign
 
 import (
@@ -23,7 +23,9 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/expression"
 	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -197,11 +199,12 @@ type job struct {
 	done    *finished    // of a run that is resumed: this job has finished before
 }
 
-// compile makes the plans of all runs, by variant and then seed, so that a
-// mistake is found before anything is deployed.
+// compile makes the plans of all runs, by variant and then seed, and checks the metrics
+// in expressions, so that a mistake is found before anything is deployed.
 func compile(set *experiment.Set, opts Options) ([]job, error) {
 	var jobs []job
 	var variants plan.Variants
+	var names []expression.Names
 	shapes := make([]*plan.Shape, len(set.Variants))
 	for i, v := range set.Variants {
 		var err error
@@ -220,8 +223,14 @@ func compile(set *experiment.Set, opts Options) ([]job, error) {
 			if err != nil {
 				return nil, failure.InVariant(set, i, err)
 			}
+			if len(names) == i {
+				names = append(names, measure.Names(p))
+			}
 			jobs = append(jobs, job{variant: i, name: v.Name, seed: seed, plan: p, run: r})
 		}
+	}
+	if err := set.CheckMetrics(names); err != nil {
+		return nil, failure.Configuration(err)
 	}
 	if opts.Hold != nil && len(jobs) != 1 {
 		return nil, failure.Configuration(fmt.Errorf("a lab is one run, and %s has %d: name a variant and a seed", set.Base.Name, len(jobs)))

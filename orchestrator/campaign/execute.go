@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/check"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/expression"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
@@ -25,6 +27,7 @@ type session struct {
 	set     *experiment.Set
 	mode    mode
 	opts    Options
+	derived []expression.Named
 	writer  *runfolder.Writer
 	journal *journal
 	tracker *tracker
@@ -41,7 +44,8 @@ func (s *session) announce(text string) {
 // execute executes the jobs that have not finished before and returns the summary of all.
 // The first error cancels the other jobs.
 func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer, j *journal) (*runfolder.Summary, error) {
-	s := &session{set: set, mode: m, opts: opts, writer: w, journal: j, tracker: newTracker(len(jobs), opts.Progress)}
+	expressions := set.Expressions()
+	s := &session{set: set, mode: m, opts: opts, derived: expressions.Derived, writer: w, journal: j, tracker: newTracker(len(jobs), opts.Progress)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	next := make(chan int)
@@ -78,7 +82,7 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 		return nil, first
 	}
 	noteRuns(s.journal, done)
-	return summarise(set, done), nil
+	return summarise(set, expressions.Expect, done), nil
 }
 
 // noteRuns adds the notes of the runs to the journal, each text once for every
@@ -159,12 +163,10 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 		return fail(err)
 	}
 	values := measure.Metrics(j.plan, out, records)
-	if err := s.derive(j, values, data.Valid()); err != nil {
-		return fail(err)
-	}
+	absent := s.derive(values)
 	data.DataPackets = int64(values["data_packets"])
 	data.Metrics = values
-	data.Notes = measure.Notes(j.plan, out, records)
+	data.Notes = append(measure.Notes(j.plan, out, records), absent...)
 	if err := writer.End(data); err != nil {
 		return fail(writeError(s.writer.Dir(), err))
 	}
@@ -235,42 +237,49 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 	return d, nil
 }
 
-// derive adds the experiment's derived metrics. Their inputs may be missing in an
-// invalid run, and in a lab that was ended before its traffic.
-func (s *session) derive(j job, values map[string]float64, valid bool) error {
-	derived, err := experiment.EvalDerived(s.set.Variants[j.variant].Experiment.Derived, values)
-	switch {
-	case err == nil || !valid:
-	case s.opts.Hold != nil:
-		s.journal.note("left out: " + err.Error())
-	default:
-		return failure.Configuration(err)
+// derive adds the experiment's derived metrics. It returns a note for each that the run
+// lacks.
+func (s *session) derive(values map[string]float64) (notes []string) {
+	derived, absent := expression.Derive(s.derived, values)
+	maps.Copy(values, derived)
+	for _, a := range absent {
+		notes = append(notes, fmt.Sprintf("the derived metric %s is absent: %s", a.Name, a.Reason))
 	}
-	for k, v := range derived {
-		values[k] = v
-	}
-	return nil
+	return notes
 }
 
 // summarise returns the outcome of the experiment.
-func summarise(set *experiment.Set, done []finished) *runfolder.Summary {
+func summarise(set *experiment.Set, expect []*expression.Expr, done []finished) *runfolder.Summary {
 	runs := make([]runfolder.RunMetrics, len(done))
-	byVariant := map[string][]map[string]float64{}
+	byVariant := map[string][]expression.Run{}
 	var reasons []string
 	for i, d := range done {
 		runs[i] = d.metrics
-		byVariant[d.metrics.Variant] = append(byVariant[d.metrics.Variant], d.metrics.Metrics)
+		byVariant[d.metrics.Variant] = append(byVariant[d.metrics.Variant], expression.Run{Seed: d.metrics.Seed, Metrics: d.metrics.Metrics})
 		reasons = slices.Concat(reasons, d.reasons)
 	}
 	s := runfolder.NewSummary(set.Base.Name, runs...)
 	s.Reasons = append(s.Reasons, reasons...)
 	s.Valid = len(s.Reasons) == 0
-	for _, e := range experiment.EvalExpect(set.Base.Expect, byVariant) {
-		if e.Err != "" {
-			s.Reasons = append(s.Reasons, fmt.Sprintf("expectation %s: %s", e.Expr, e.Err))
-			s.Valid = false
-		}
-		s.Expectations = append(s.Expectations, runfolder.Expectation{Expr: e.Expr, OK: e.OK, Value: e.Value})
-	}
+	s.Expectations = append(s.Expectations, evaluate(expect, byVariant)...)
 	return &s
+}
+
+// evaluate returns the outcomes of expectations over the metrics of every variant's runs,
+// which are in the order of the seeds.
+func evaluate(expect []*expression.Expr, runs map[string][]expression.Run) []runfolder.Expectation {
+	results := expression.NewResults(runs)
+	all := make([]runfolder.Expectation, len(expect))
+	for i, e := range expect {
+		out := results.Expect(e)
+		one := runfolder.Expectation{Expr: out.Expr, OK: out.OK, Text: out.Text, Reason: out.Reason, Seeds: out.Seeds, Notes: out.Notes}
+		if out.Value != nil {
+			one.Value = *out.Value
+		}
+		for _, o := range out.Operands {
+			one.Operands = append(one.Operands, runfolder.Operand(o))
+		}
+		all[i] = one
+	}
+	return all
 }

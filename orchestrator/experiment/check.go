@@ -99,7 +99,7 @@ func (d *decoder) exactlyOne(path string) {
 	case len(given) == 0:
 		d.failAt(path, "one of these keys is missing: "+strings.Join(group, ", "), "")
 	case len(given) > 1:
-		d.failAt(join(path, given[1]), fmt.Sprintf("excludes %s.%s; give one of them", path, given[0]), "")
+		d.fail(d.node[join(path, given[1])].at, join(path, given[1]), fmt.Sprintf("excludes %s.%s; give one of them", path, given[0]), "")
 	}
 }
 
@@ -141,31 +141,30 @@ func (d *decoder) links(e *Experiment) {
 
 func (d *decoder) csig(e *Experiment) {
 	c := e.CSIG
-	if !d.sound("csig") {
-		return
-	}
 	for i, tpid := range []uint16{c.TPIDCompact, c.TPIDWide} {
 		if csig.ReservedTPID(tpid) {
 			d.failAt([]string{"csig.tpid_compact", "csig.tpid_wide"}[i], fmt.Sprintf("%#04x is the EtherType of another protocol", tpid), "")
 		}
 	}
-	if c.TPIDCompact == c.TPIDWide {
+	if c.TPIDCompact == c.TPIDWide && d.sound("csig.tpid_compact") {
 		d.failAt("csig.tpid_wide", fmt.Sprintf("%#04x is also tpid_compact; the formats need different ones", c.TPIDWide), "")
 	}
-	d.locators(c)
+	if d.sound("csig.format", "csig.dialect") {
+		d.locators(c)
+	}
 	for _, signal := range slices.Sorted(maps.Keys(c.Quantisers)) {
 		path := "csig.quantisers." + signal
 		if !slices.Contains(signals, signal) {
 			d.failAt(path, unknown("signal", signal, signals).Error(), spelling.Nearest(signal, signals))
 			continue
 		}
-		if c.Format != csig.FormatNone.String() && d.tables.Quantisers != nil {
+		if c.Format != csig.FormatNone.String() && d.sound("csig.format") && d.tables.Quantisers != nil {
 			if err := d.tables.Quantisers(c.Format, signal, c.Quantisers[signal]); err != nil {
 				d.failAt(path, err.Error(), "")
 			}
 		}
 	}
-	if c.Format == csig.FormatNone.String() && d.sound("hosts", "links") {
+	if c.Format == csig.FormatNone.String() && d.sound("csig.format", "hosts", "links") {
 		d.needTags(e)
 	}
 	for i := range c.Ports {
@@ -269,68 +268,4 @@ func (d *decoder) setSeeds(e *Experiment, n int) {
 			e.Seeds = append(e.Seeds, greatest+1+uint64(i))
 		}
 	}
-}
-
-// results checks the expressions over metrics, and the published figures.
-func (d *decoder) results(e *Experiment, declared []declaredVariant) {
-	names := make([]string, len(declared))
-	for i, v := range declared {
-		names[i] = v.name
-	}
-	if n := max(len(e.Derived), len(e.Expect)); n > maxExpressions {
-		path := "derived"
-		if len(e.Expect) == n {
-			path = "expect"
-		}
-		d.failAt(path, fmt.Sprintf("%d expressions are too many; the most is %d", n, maxExpressions), "")
-		return
-	}
-	derived := map[string]bool{}
-	for i, m := range e.Derived {
-		path := fmt.Sprintf("derived[%d]", i)
-		if derived[m.Name] || functions[m.Name] != nil {
-			d.failAt(path+".name", fmt.Sprintf("the name %q is taken", m.Name), "")
-		}
-		derived[m.Name] = true
-		d.expression(path+".expr", m.Expr, derivedScope, nil)
-	}
-	for i, text := range e.Expect {
-		d.expression(fmt.Sprintf("expect[%d]", i), text, expectScope, names)
-	}
-	for i, p := range e.Published {
-		path := fmt.Sprintf("published[%d]", i)
-		if !slices.Contains(names, p.Variant) {
-			d.failAt(path+".variant", unknown("variant", p.Variant, names).Error(), spelling.Nearest(p.Variant, names))
-		}
-		if p.Low >= p.High {
-			d.failAt(path+".low", fmt.Sprintf("the band is empty: low %v is not below high %v", p.Low, p.High), "")
-		}
-	}
-}
-
-// expression checks an expression and reports its error at its place within the value.
-func (d *decoder) expression(path, text string, in scope, variants []string) {
-	if len(text) > maxExpression {
-		d.failAt(path, fmt.Sprintf("an expression of %d bytes is too long; the most is %d", len(text), maxExpression), "")
-		return
-	}
-	key := compiledKey{text, in}
-	wrong, known := d.compiled[key]
-	if !known {
-		if _, err := compile(text, in, variants); err != nil {
-			wrong = err.(*exprError)
-		}
-		d.compiled[key] = wrong
-	}
-	if wrong == nil {
-		return
-	}
-	at := d.node[path].at
-	if at.line > 0 && wrong.line == 1 {
-		at.column += wrong.column
-		if d.node[path].quoted {
-			at.column++
-		}
-	}
-	d.fail(at, path, wrong.msg, wrong.suggestion)
 }

@@ -5,10 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/parser"
-
 	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/orchestrator/expression"
 )
 
 // choose returns the names of the variants to run, nil for all.
@@ -44,9 +42,10 @@ func (s *Set) keep(names []string) {
 	skip := func(what string, i int, text string, variants []string) {
 		s.Notes = append(s.Notes, fmt.Sprintf("skipped: %s[%d], %s, because variant %s does not run", what, i, shorten(text), strings.Join(variants, ", ")))
 	}
+	scope := s.expectationScope()
 	var expect []string
 	for i, text := range s.Base.Expect {
-		if named := variantsIn(text, without); len(named) > 0 {
+		if named := variantsIn(text, scope, without); len(named) > 0 {
 			skip("expect", i, text, named)
 		} else {
 			expect = append(expect, text)
@@ -60,6 +59,7 @@ func (s *Set) keep(names []string) {
 			published = append(published, p)
 		}
 	}
+	s.Reduced = true
 	s.Variants = slices.DeleteFunc(s.Variants, func(v Resolved) bool { return slices.Contains(without, v.Name) })
 	s.Base.Variants = slices.DeleteFunc(s.Base.Variants, func(v Variant) bool { return slices.Contains(without, v.Name) })
 	s.Base.Expect, s.Base.Published = expect, published
@@ -68,34 +68,8 @@ func (s *Set) keep(names []string) {
 	}
 }
 
-// variantsIn returns those of the names that an expectation uses as names of variants:
-// name.metric, name["metric"] or m("name", "metric").
-func variantsIn(text string, names []string) (used []string) {
-	parsed, err := parser.Parse(text)
-	if err != nil {
-		return nil // it has been compiled before
-	}
-	ast.Walk(&parsed.Node, visitor(func(n ast.Node) {
-		name := ""
-		switch n := n.(type) {
-		case *ast.IdentifierNode:
-			name = n.Value
-		case *ast.CallNode:
-			if callee, ok := n.Callee.(*ast.IdentifierNode); ok && callee.Value == "m" && len(n.Arguments) == 2 {
-				if argument, ok := n.Arguments[0].(*ast.StringNode); ok {
-					name = argument.Value
-				}
-			}
-		}
-		if slices.Contains(names, name) && !slices.Contains(used, name) {
-			used = append(used, name)
-		}
-	}))
-	return used
+// variantsIn returns those of the names that an expectation uses as names of variants.
+func variantsIn(text string, scope expression.Scope, names []string) []string {
+	e, _ := expression.Compile(text, scope)
+	return slices.DeleteFunc(e.Variants(), func(variant string) bool { return !slices.Contains(names, variant) })
 }
-
-// visitor calls a function for each node of an expression.
-type visitor func(ast.Node)
-
-// Visit implements ast.Visitor.
-func (v visitor) Visit(node *ast.Node) { v(*node) }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/orchestrator/expression"
+
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -181,8 +183,8 @@ func TestDocumentedExample(t *testing.T) {
 // settings with a fixed choice are named.
 func TestDocumentedNames(t *testing.T) {
 	text := guide(t)
-	names := append([]string{"m("}, overSeeds...)
-	for name := range functions {
+	var names []string
+	for _, name := range expression.Functions() {
 		names = append(names, name+"(")
 	}
 	tables := StandardTables()

@@ -27,21 +27,3 @@ func ExampleLoad() {
 	// csig compact lower [1 2]
 	// csig-wide wide auto [1 2]
 }
-
-func ExampleEvalExpect() {
-	runs := map[string][]map[string]float64{
-		"before": {{"fct_us.max": 200}, {"fct_us.max": 240}},
-		"after":  {{"fct_us.max": 190}, {"fct_us.max": 200}},
-	}
-	for _, e := range experiment.EvalExpect([]string{
-		`after["fct_us.max"] < 200`,
-		`every_seed(after["fct_us.max"] < before["fct_us.max"])`,
-		`max_over_seeds(before["fct_us.max"] / after["fct_us.max"]) < 1.1`,
-	}, runs) {
-		fmt.Println(e.OK, e.Value)
-	}
-	// Output:
-	// true 195
-	// true <nil>
-	// false 1.2
-}

@@ -1,471 +1,256 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
-	"strings"
-
-	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/file"
-	"github.com/expr-lang/expr/vm"
 
 	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/expression"
 )
 
-// Expressions are those of package expr without its built-in functions. The
-// functions are those below. In a derived metric a name is a metric of the same
-// run, and m("rate_gbps.1-10") one whose name is not an identifier. In an
-// expectation baseline.fairness_ratio, baseline["rate_gbps.1-10"] and
-// m("baseline", "rate_gbps.1-10") are a variant's median over the seeds; within
-// every_seed(…), min_over_seeds(…) and max_over_seeds(…) they are the value of
-// one seed, and the argument is computed for each seed in turn.
-
-type scope uint8
-
-const (
-	derivedScope scope = iota
-	expectScope
-	seedScope // within an over-seeds function
-)
-
-// functions are available in every scope.
-var functions = map[string]any{
-	"mean": func(v ...float64) (float64, error) {
-		s, err := total(v)
-		return s / float64(len(v)), err
-	},
-	"sum": func(v ...float64) (float64, error) { return total(v) },
-	"min": func(v ...float64) (float64, error) {
-		_, err := total(v)
-		return slices.Min(append(v, math.Inf(1))), err
-	},
-	"max": func(v ...float64) (float64, error) {
-		_, err := total(v)
-		return slices.Max(append(v, math.Inf(-1))), err
-	},
-	"median": func(v ...float64) (float64, error) { _, err := total(v); return runfolder.Median(v), err },
-	"abs":    math.Abs,
-	"between": func(value, low, high float64) bool {
-		return low <= value && value <= high
-	},
-}
-
-func total(v []float64) (float64, error) {
-	if len(v) == 0 {
-		return 0, errors.New("a mean, sum, min, max or median needs at least one number")
+// results checks the expressions over metrics, and the published figures, as far as that
+// does not need the names of metrics (see Set.CheckMetrics).
+func (d *decoder) results(e *Experiment, declared []declaredVariant) {
+	names := make([]string, len(declared))
+	for i, v := range declared {
+		names[i] = v.name
 	}
-	var sum float64
-	for _, x := range v {
-		sum += x
-	}
-	return sum, nil
-}
-
-// overSeeds are the functions whose argument is computed per seed.
-var overSeeds = []string{"every_seed", "min_over_seeds", "max_over_seeds"}
-
-// exprError is an error of compile and its place: line from 1, column from 0.
-type exprError struct {
-	line, column int
-	msg          string
-	suggestion   string
-}
-
-func (e *exprError) Error() string {
-	return e.msg + spelling.Hint(e.suggestion)
-}
-
-// compiled is an expression ready to run. perSeed are the arguments of its
-// over-seeds functions, which call them by index; value is the side of the
-// comparison that is measured, or nil.
-type compiled struct {
-	program *vm.Program
-	perSeed []*vm.Program
-	value   *vm.Program
-}
-
-// compile checks an expression. variants are the names that an expectation may
-// use. Its error is an *exprError.
-func compile(text string, in scope, variants []string) (*compiled, error) {
-	c := &compiled{}
-	p := &patcher{scope: in, variants: variants, out: c}
-	options := []expr.Option{
-		expr.DisableAllBuiltins(), expr.Optimize(false), expr.Patch(p),
-		expr.Env(environment(in, nil, nil)),
-	}
-	if in == expectScope {
-		options = append(options, expr.AsBool())
-	} else {
-		options = append(options, expr.AsFloat64())
-	}
-	program, err := expr.Compile(text, options...)
-	if p.err != nil {
-		return nil, p.err
-	}
-	if err != nil {
-		return nil, p.explain(err)
-	}
-	c.program = program
-	if in == expectScope {
-		if measured := measuredSide(program.Node()); measured != nil {
-			options[len(options)-1] = expr.AsFloat64()
-			options[2] = expr.Patch(&patcher{done: true})
-			// A side that is not a number, such as a comparison of bools, has no value to show.
-			if c.value, err = expr.Compile(measured.String(), options...); err != nil {
-				c.value = nil
-			}
+	if n := max(len(e.Derived), len(e.Expect)); n > maxExpressions {
+		path := "derived"
+		if len(e.Expect) == n {
+			path = "expect"
 		}
-	}
-	return c, nil
-}
-
-// compileSeed compiles the argument of an over-seeds function, whose names are
-// patched already.
-func compileSeed(text string, option expr.Option) (*vm.Program, error) {
-	return expr.Compile(text, expr.DisableAllBuiltins(), expr.Optimize(false), option, expr.Env(environment(seedScope, nil, nil)))
-}
-
-// environment returns the functions of a scope. metric looks a metric up; the
-// variant is "" for a derived metric.
-func environment(in scope, metric func(variant, name string) (float64, error), seeds func(function string, index int) (any, error)) map[string]any {
-	env := maps.Clone(functions)
-	if in == derivedScope {
-		env["m"] = func(name string) (float64, error) { return metric("", name) }
-	} else {
-		env["m"] = metric
-	}
-	if in == expectScope {
-		env["every_seed"] = func(i int) (bool, error) {
-			v, err := seeds("every_seed", i)
-			ok, _ := v.(bool)
-			return ok, err
-		}
-		for _, name := range overSeeds[1:] {
-			env[name] = func(i int) (float64, error) {
-				v, err := seeds(name, i)
-				number, _ := v.(float64)
-				return number, err
-			}
-		}
-	}
-	return env
-}
-
-// patcher turns names into calls of m, and the arguments of over-seeds
-// functions into programs.
-type patcher struct {
-	scope    scope
-	variants []string
-	out      *compiled
-	done     bool // the text has been patched before
-	err      *exprError
-}
-
-// Visit implements ast.Visitor; children come before their parents.
-func (p *patcher) Visit(node *ast.Node) {
-	if p.done || p.err != nil {
+		d.failAt(path, fmt.Sprintf("%d expressions are too many; the most is %d", n, maxExpressions), "")
 		return
 	}
-	switch n := (*node).(type) {
-	case *ast.IdentifierNode:
-		if p.scope == derivedScope && n.Value != "m" && functions[n.Value] == nil {
-			ast.Patch(node, metricCall(n.Value))
+	derived := map[string]bool{}
+	for i, m := range e.Derived {
+		path := fmt.Sprintf("derived[%d]", i)
+		if derived[m.Name] || expression.IsFunction(m.Name) {
+			d.failAt(path+".name", fmt.Sprintf("the name %q is taken", m.Name), "")
 		}
-	case *ast.MemberNode:
-		variant, ok1 := n.Node.(*ast.IdentifierNode)
-		metric, ok2 := n.Property.(*ast.StringNode)
-		if p.scope == expectScope && ok1 && ok2 {
-			p.variant(n.Node, variant.Value)
-			ast.Patch(node, metricCall(variant.Value, metric.Value))
+		derived[m.Name] = true
+		d.expression(path+".expr", m.Expr, expression.Scope{})
+	}
+	for i, text := range e.Expect {
+		d.expression(fmt.Sprintf("expect[%d]", i), text, expression.Scope{Expectation: true, Variants: names})
+	}
+	for i, p := range e.Published {
+		path := fmt.Sprintf("published[%d]", i)
+		if !slices.Contains(names, p.Variant) {
+			d.failAt(path+".variant", unknown("variant", p.Variant, names).Error(), spelling.Nearest(p.Variant, names))
 		}
-	case *ast.CallNode:
-		p.call(n)
+		if p.Low >= p.High {
+			d.failAt(path+".low", fmt.Sprintf("the band is empty: low %v is not below high %v", p.Low, p.High), "")
+		}
 	}
 }
 
-func metricCall(arguments ...string) ast.Node {
-	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: "m"}}
-	for _, a := range arguments {
-		call.Arguments = append(call.Arguments, &ast.StringNode{Value: a})
-	}
-	return call
+// IsDerivedName reports whether a derived metric may have a name.
+func IsDerivedName(name string) bool { return metricPattern.MatchString(name) }
+
+// compiledKey is an expression in its scope; all expectations have the same.
+type compiledKey struct {
+	text        string
+	expectation bool
 }
 
-func (p *patcher) variant(at ast.Node, name string) {
-	if !slices.Contains(p.variants, name) {
-		p.fail(at, unknown("variant", name, p.variants).Error(), spelling.Nearest(name, p.variants))
-	}
-}
-
-func (p *patcher) fail(at ast.Node, msg, suggestion string) {
-	p.err = &exprError{line: 1, column: at.Location().From, msg: msg, suggestion: suggestion}
-}
-
-func (p *patcher) call(n *ast.CallNode) {
-	if metric, ok := n.Callee.(*ast.CallNode); ok && p.scope == derivedScope { // patched as if it were a metric
-		if name, ok := metric.Arguments[0].(*ast.StringNode); ok {
-			p.fail(n, fmt.Sprintf("unknown function %q", name.Value), spelling.Nearest(name.Value, slices.Sorted(maps.Keys(functions))))
-		}
+// expression checks the form and the types of an expression.
+func (d *decoder) expression(path, text string, scope expression.Scope) {
+	if len(text) > maxExpression {
+		d.failAt(path, fmt.Sprintf("an expression of %d bytes is too long; the most is %d", len(text), maxExpression), "")
 		return
 	}
-	callee, ok := n.Callee.(*ast.IdentifierNode)
-	if !ok || p.scope != expectScope {
-		return
+	key := compiledKey{text, scope.Expectation}
+	wrong, known := d.compiled[key]
+	if !known {
+		_, wrong = expression.Compile(text, scope)
+		d.compiled[key] = wrong
 	}
-	if callee.Value == "m" && len(n.Arguments) == 2 {
-		if name, ok := n.Arguments[0].(*ast.StringNode); ok {
-			p.variant(name, name.Value)
-		}
-		return
+	for _, one := range wrong {
+		d.expressions = append(d.expressions, within(d.node, path, one))
 	}
-	if !slices.Contains(overSeeds, callee.Value) || len(n.Arguments) != 1 {
-		return
-	}
-	kind := expr.AsFloat64()
-	if callee.Value == "every_seed" {
-		kind = expr.AsBool()
-	}
-	program, err := compileSeed(n.Arguments[0].String(), kind)
-	if err != nil {
-		p.fail(n, callee.Value+": "+p.explain(err).msg, "")
-		return
-	}
-	n.Arguments[0] = &ast.IntegerNode{Value: len(p.out.perSeed)}
-	p.out.perSeed = append(p.out.perSeed, program)
 }
 
-// explain turns an error of package expr into ours.
-func (p *patcher) explain(err error) *exprError {
-	var wrong *file.Error
-	if !errors.As(err, &wrong) {
-		return &exprError{line: 1, msg: err.Error()}
+// within returns an error of an expression with its place in the file: that of the
+// expression, and the place within it where lines are the same.
+func within(nodes map[string]*tree, path string, wrong *expression.Error) *Error {
+	node := nodes[path]
+	if node == nil {
+		return &Error{Path: path, Msg: wrong.Msg, Suggestion: wrong.Suggestion}
 	}
-	e := &exprError{line: wrong.Line, column: wrong.Column, msg: strings.ToLower(wrong.Message[:1]) + wrong.Message[1:]}
-	if name, ok := strings.CutPrefix(wrong.Message, "unknown name "); ok {
-		known := slices.Sorted(maps.Keys(environment(p.scope, nil, nil)))
-		if slices.Contains(p.variants, name) {
-			e.msg = fmt.Sprintf("%s is a variant; write %s.METRIC", name, name)
-		} else {
-			e.suggestion = spelling.Nearest(name, append(known, p.variants...))
+	at := node.at
+	if at.line > 0 && wrong.Line == 1 {
+		at.column += wrong.Column
+		if node.quoted {
+			at.column++
 		}
 	}
-	return e
+	return &Error{File: at.file, Line: at.line, Column: at.column, Path: at.via + path, Msg: wrong.Msg, Suggestion: wrong.Suggestion}
 }
 
-// measuredSide returns the part of an expectation that is compared with a
-// bound, or nil.
-func measuredSide(n ast.Node) ast.Node {
-	switch n := n.(type) {
-	case *ast.BinaryNode:
-		switch n.Operator {
-		case "and", "&&", "or", "||":
-			return measuredSide(n.Left)
-		case "<", "<=", ">", ">=", "==", "!=":
-			if constant(n.Left) {
-				return n.Right
-			}
-			return n.Left
-		}
-	case *ast.CallNode:
-		if callee, ok := n.Callee.(*ast.IdentifierNode); ok && callee.Value == "between" {
-			return n.Arguments[0]
+// Expressions are the compiled expressions of a set.
+type Expressions struct {
+	Derived []expression.Named // without those that have errors
+	Expect  []*expression.Expr // likewise
+}
+
+// Expressions returns the derived metrics and the expectations, which Load has checked.
+func (s *Set) Expressions() (x Expressions) {
+	for _, m := range s.Base.Derived {
+		if e, wrong := expression.Compile(m.Expr, expression.Scope{}); len(wrong) == 0 {
+			x.Derived = append(x.Derived, expression.Named{Name: m.Name, Expr: e})
 		}
 	}
-	return nil
-}
-
-func constant(n ast.Node) bool {
-	switch n := n.(type) {
-	case *ast.IntegerNode, *ast.FloatNode, *ast.ConstantNode:
-		return true
-	case *ast.UnaryNode:
-		return constant(n.Node)
-	}
-	return false
-}
-
-// EvalDerived computes the derived metrics of one run from its metrics, in
-// order, so that one may use those before it, and returns them. An unknown
-// metric and a result that is not a finite number are errors that name the
-// derived metric.
-func EvalDerived(derived []Derived, metrics map[string]float64) (map[string]float64, error) {
-	known := maps.Clone(metrics)
-	out := make(map[string]float64, len(derived))
-	env := environment(derivedScope, func(_, name string) (float64, error) { return lookup(known, "", name) }, nil)
-	for _, m := range derived {
-		c, err := compile(m.Expr, derivedScope, nil)
-		if err != nil {
-			return nil, fmt.Errorf("derived metric %s: %w", m.Name, err)
-		}
-		v, err := number(c.program, env)
-		if err != nil {
-			return nil, fmt.Errorf("derived metric %s: %w", m.Name, err)
-		}
-		out[m.Name] = v
-		if known == nil {
-			known = map[string]float64{}
-		}
-		known[m.Name] = v
-	}
-	return out, nil
-}
-
-// ErrUnknownMetric is wrapped by errors about a metric that a run does not have.
-var ErrUnknownMetric = errors.New("unknown metric")
-
-func lookup(metrics map[string]float64, prefix, name string) (float64, error) {
-	v, ok := metrics[name]
-	if ok {
-		return v, nil
-	}
-	if near := spelling.Nearest(name, slices.Sorted(maps.Keys(metrics))); near != "" {
-		return 0, fmt.Errorf("%w %q (did you mean %q?)", ErrUnknownMetric, prefix+name, prefix+near)
-	}
-	return 0, fmt.Errorf("%w %q", ErrUnknownMetric, prefix+name)
-}
-
-func number(program *vm.Program, env map[string]any) (float64, error) {
-	v, err := run(program, env)
-	if err != nil {
-		return 0, err
-	}
-	f := v.(float64) // AsFloat64
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return 0, fmt.Errorf("the result is %v", f)
-	}
-	return f, nil
-}
-
-// run strips the place from package expr's errors, which quote the source.
-func run(program *vm.Program, env map[string]any) (any, error) {
-	v, err := expr.Run(program, env)
-	var wrong *file.Error
-	if errors.As(err, &wrong) {
-		if wrong.Prev != nil {
-			return nil, wrong.Prev
-		}
-		return nil, errors.New(wrong.Message)
-	}
-	return v, err
-}
-
-// Expectation is an assertion and whether it held.
-type Expectation struct {
-	Expr string `json:"expr"`
-	OK   bool   `json:"ok"`
-	// Value is the side of the comparison that is not the bound, or nil when
-	// there is none or it is not a finite number.
-	Value any `json:"value"`
-	// Err says why the expression could not be computed; OK is then false.
-	Err string `json:"error,omitempty"`
-}
-
-// EvalExpect checks assertions over the metrics of every variant's runs, which
-// are in the order of the seeds.
-func EvalExpect(exprs []string, runs map[string][]map[string]float64) []Expectation {
-	variants := slices.Sorted(maps.Keys(runs))
-	medians := make(map[string]map[string]float64, len(runs))
-	for _, v := range variants {
-		medians[v] = mediansOf(runs[v])
-	}
-	out := make([]Expectation, len(exprs))
-	for i, text := range exprs {
-		out[i] = evalExpect(text, variants, medians, runs)
-	}
-	return out
-}
-
-// mediansOf returns, for each metric that every run has, the median over the
-// runs.
-func mediansOf(runs []map[string]float64) map[string]float64 {
-	medians := map[string]float64{}
-	if len(runs) == 0 {
-		return medians
-	}
-	for name := range runs[0] {
-		values := make([]float64, 0, len(runs))
-		for _, r := range runs {
-			if v, ok := r[name]; ok {
-				values = append(values, v)
-			}
-		}
-		if len(values) == len(runs) {
-			medians[name] = runfolder.Median(values)
+	scope := s.expectationScope()
+	for _, text := range s.Base.Expect {
+		if e, wrong := expression.Compile(text, scope); len(wrong) == 0 {
+			x.Expect = append(x.Expect, e)
 		}
 	}
-	return medians
+	return x
 }
 
-func evalExpect(text string, variants []string, medians map[string]map[string]float64, runs map[string][]map[string]float64) Expectation {
-	e := Expectation{Expr: text}
-	c, err := compile(text, expectScope, variants)
-	if err != nil {
-		e.Err = err.Error()
-		return e
+// expectationScope returns the scope of expectations. It has all declared variants, also
+// where the set is reduced to some.
+func (s *Set) expectationScope() expression.Scope {
+	scope := expression.Scope{Expectation: true}
+	for _, v := range s.Base.Variants {
+		scope.Variants = append(scope.Variants, v.Name)
 	}
-	env := environment(expectScope,
-		func(variant, name string) (float64, error) { return lookup(medians[variant], variant+".", name) },
-		func(function string, index int) (any, error) { return c.over(function, index, runs) })
-	v, err := run(c.program, env)
-	if err != nil {
-		e.Err = err.Error()
-		return e
-	}
-	e.OK = v.(bool) // AsBool
-	if c.value != nil {
-		if n, err := number(c.value, env); err == nil {
-			e.Value = n
-		} else {
-			e.OK, e.Err = false, err.Error()
-		}
-	}
-	return e
+	return scope
 }
 
-// over computes the argument of an over-seeds function for each seed.
-func (c *compiled) over(function string, index int, runs map[string][]map[string]float64) (any, error) {
-	seeds := -1
-	for variant, list := range runs {
-		if seeds >= 0 && len(list) != seeds {
-			return nil, fmt.Errorf("%s: variant %s has %d runs, another %d", function, variant, len(list), seeds)
+// MentionedMetrics returns the names of metrics that derived metrics, expectations and
+// published figures mention, and the patterns (internal/wildcard), in no order.
+func (s *Set) MentionedMetrics() []string {
+	x := s.Expressions()
+	var names []string
+	for _, d := range x.Derived {
+		names = append(names, d.Metrics()...)
+	}
+	for _, e := range x.Expect {
+		names = append(names, e.Metrics()...)
+	}
+	for _, p := range s.Base.Published {
+		names = append(names, p.Metric)
+	}
+	return names
+}
+
+// CheckMetrics refuses expressions and published figures with metrics that no run can
+// have. names has those of each variant, as s.Variants. Its error is an Errors with
+// everything that is wrong with the expressions. A set that is reduced to some of its
+// variants loses the derived metrics that only the others have, with a note.
+func (s *Set) CheckMetrics(names []expression.Names) error {
+	known := make([]*expression.Known, len(s.Variants))
+	for i := range s.Variants {
+		known[i] = expression.NewKnown(s.Variants[i].Name, names[i], len(s.Base.Variants) > 1)
+	}
+	nodes := s.Variants[0].node
+	var errs Errors
+	add := func(path string, wrong []*expression.Error) {
+		for _, one := range wrong {
+			errs = append(errs, within(nodes, path, one))
 		}
-		seeds = len(list)
 	}
-	if seeds <= 0 {
-		return nil, fmt.Errorf("%s: no runs", function)
+	errs = append(errs, s.checkDerived(known)...)
+	scope := s.expectationScope()
+	for i, text := range s.Base.Expect {
+		path := given(nodes, "expect", i, func(at string) bool { return nodes[at].text == text })
+		e, wrong := expression.Compile(text, scope)
+		add(path, wrong)
+		if e != nil {
+			add(path, expression.CheckExpectation(e, known))
+		}
 	}
-	var best float64
-	for i := range seeds {
-		env := environment(seedScope, func(variant, name string) (float64, error) {
-			return lookup(runs[variant][i], variant+".", name)
-		}, nil)
-		if function == "every_seed" {
-			v, err := run(c.perSeed[index], env)
-			if err != nil || v == false {
-				return false, err
-			}
+	for i, p := range s.Base.Published {
+		k := slices.IndexFunc(s.Variants, func(v Resolved) bool { return v.Name == p.Variant })
+		if k < 0 {
 			continue
 		}
-		v, err := number(c.perSeed[index], env)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case i == 0:
-			best = v
-		case function == "min_over_seeds":
-			best = min(best, v)
-		default:
-			best = max(best, v)
+		if wrong := known[k].Check(p.Metric); wrong != nil {
+			path := given(nodes, "published", i, func(at string) bool {
+				variant, metric := nodes[at+".variant"], nodes[at+".metric"]
+				return variant != nil && metric != nil && variant.text == p.Variant && metric.text == p.Metric
+			})
+			wrong.Line = 2 // not within the value
+			add(path+".metric", []*expression.Error{wrong})
 		}
 	}
-	if function == "every_seed" {
-		return true, nil
+	if len(errs) == 0 {
+		return nil
 	}
-	return best, nil
+	slices.SortStableFunc(errs, inOrder)
+	return errs
+}
+
+// checkDerived checks the derived metrics and adds their names to known.
+func (s *Set) checkDerived(known []*expression.Known) (errs Errors) {
+	reduced := s.Reduced || len(s.Variants) < len(s.Base.Variants)
+	nodes := s.Variants[0].node
+	var later []string
+	for _, m := range s.Base.Derived {
+		later = append(later, m.Name)
+	}
+	var kept []Derived
+	for i, m := range s.Base.Derived {
+		path := given(nodes, "derived", i, func(at string) bool { return nodes[at+".name"] != nil && nodes[at+".name"].text == m.Name }) + ".expr"
+		e, wrong := expression.Compile(m.Expr, expression.Scope{})
+		d := expression.CheckDerived(m.Name, e, later[i+1:], known)
+		if reduced && len(wrong) == 0 && d.Lacks != "" {
+			s.Notes = append(s.Notes, fmt.Sprintf("skipped: the derived metric %s, because variant %s cannot have it: %s", m.Name, s.Variants[0].Name, d.Lacks))
+			continue
+		}
+		kept = append(kept, m)
+		for _, one := range slices.Concat(wrong, d.Errors) {
+			errs = append(errs, within(nodes, path, one))
+		}
+	}
+	s.Base.Derived = kept
+	for _, v := range s.Variants {
+		v.Experiment.Derived = kept
+	}
+	return errs
+}
+
+// given returns the path of an item of a list as the file has it: a set that is reduced
+// to some variants lacks items.
+func given(nodes map[string]*tree, list string, index int, is func(path string) bool) string {
+	for i := 0; ; i++ {
+		path := fmt.Sprintf("%s[%d]", list, i)
+		if nodes[path] == nil {
+			return fmt.Sprintf("%s[%d]", list, index)
+		}
+		if is(path) {
+			return path
+		}
+	}
+}
+
+// inOrder compares the places of two errors of one file.
+func inOrder(a, b *Error) int {
+	if a.File != b.File {
+		return 0
+	}
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+}
+
+// wrongExpressions returns the errors of expressions in a set that is right otherwise, with those
+// of the metrics in them if these can be known.
+func (s *Set) wrongExpressions(expressions Errors, opts Options) error {
+	if opts.Names == nil {
+		return expressions
+	}
+	names, err := opts.Names(s)
+	if err != nil {
+		return expressions // what is wrong with the fabric shows when these are right
+	}
+	var all Errors
+	if errors.As(s.CheckMetrics(names), &all) {
+		return all
+	}
+	return expressions
 }

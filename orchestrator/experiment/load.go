@@ -14,6 +14,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/orchestrator/expression"
 )
 
 //go:embed library/*.yaml
@@ -52,6 +53,10 @@ type Options struct {
 	// figures that name them.
 	Variants []string
 	Tables   Tables
+	// Names returns the names of metrics of each variant of a set. It is called when
+	// nothing but expressions is wrong, so that their errors are found together. nil:
+	// metrics are checked later.
+	Names func(*Set) ([]expression.Names, error)
 }
 
 // Override is a value for a path.
@@ -79,6 +84,8 @@ type Set struct {
 	// Notes name the expectations and published figures that are left out because of
 	// Options.Variants.
 	Notes []string
+
+	Reduced bool // to some of the variants of the file
 }
 
 // Resolved is one variant as a whole experiment. Its Variants is nil; what
@@ -159,7 +166,7 @@ func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
 		return nil, append(errs, &Error{File: source, Line: file.at.line, Column: file.at.column, Msg: fmt.Sprintf("want a mapping, got %v", file.kind)})
 	}
 	normalise(file, "")
-	r := &resolver{source: source, opts: opts, base: file, compiled: map[compiledKey]*exprError{}}
+	r := &resolver{source: source, opts: opts, base: file, compiled: map[compiledKey][]*expression.Error{}}
 	r.collect(errs...)
 	layers, more := parseLayers(opts)
 	r.collect(more...)
@@ -179,33 +186,45 @@ type resolver struct {
 	opts     Options
 	base     *tree // the file, and what changes all variants
 	declared []declaredVariant
-	compiled map[compiledKey]*exprError
+	compiled map[compiledKey][]*expression.Error
 
-	errs   Errors
-	listed map[Error]bool
+	errs        Errors
+	expressions Errors // what is wrong with expressions, apart from errs
+	listed      map[Error]bool
 }
 
 // collect adds errors that are not there yet: those of the base are those of most
 // variants too.
-func (r *resolver) collect(errs ...*Error) {
+func (r *resolver) collect(errs ...*Error) { r.errs = append(r.errs, r.unlisted(errs)...) }
+
+// unlisted returns the errors that are not there yet.
+func (r *resolver) unlisted(errs []*Error) (fresh []*Error) {
 	if r.listed == nil {
 		r.listed = map[Error]bool{}
 	}
 	for _, e := range errs {
 		if !r.listed[*e] {
 			r.listed[*e] = true
-			r.errs = append(r.errs, e)
+			fresh = append(fresh, e)
 		}
 	}
+	return fresh
 }
 
-// wrong returns the errors in the order of the file, then those of the other origins.
+// wrong returns the errors in the order of the file, then those of the other origins;
+// nil if there are none but those of expressions.
 func (r *resolver) wrong() error {
 	if len(r.errs) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.errs, func(a, b *Error) int {
-		if first, second := a.File == r.source, b.File == r.source; first != second {
+	return sortErrors(r.source, slices.Concat(r.errs, r.expressions))
+}
+
+// sortErrors sorts errors by their lines in the source, those of other origins last.
+// Those of one line keep their order.
+func sortErrors(source string, errs Errors) Errors {
+	slices.SortStableFunc(errs, func(a, b *Error) int {
+		if first, second := a.File == source, b.File == source; first != second {
 			if first {
 				return -1
 			}
@@ -213,7 +232,7 @@ func (r *resolver) wrong() error {
 		}
 		return a.Line - b.Line
 	})
-	return r.errs
+	return errs
 }
 
 // resolve decodes the base and every variant.
@@ -258,6 +277,9 @@ func (r *resolver) resolve() (*Set, error) {
 		}
 		whole.Variants = append(whole.Variants, Variant{v.Name, own})
 	}
+	if len(r.expressions) > 0 {
+		return nil, set.wrongExpressions(sortErrors(r.source, r.expressions), r.opts)
+	}
 	set.keep(chosen)
 	return set, nil
 }
@@ -273,5 +295,6 @@ func (r *resolver) decode(t *tree) (*Experiment, map[string]*tree) {
 		d.setSeeds(e, r.opts.Seeds)
 	}
 	r.collect(d.errs...)
+	r.expressions = append(r.expressions, r.unlisted(d.expressions)...)
 	return e, d.node
 }

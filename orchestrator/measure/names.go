@@ -7,6 +7,8 @@ import (
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/internal/wildcard"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/expression"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
@@ -88,9 +90,24 @@ func Names(p *plan.Plan) *NameSet {
 	return n
 }
 
-// Add adds names, such as that of a derived metric.
-func (n *NameSet) Add(names ...string) {
-	n.families = append(n.families, Family{Parts: []*Part{Words(names...)}})
+// NamesOfSet returns the names of each variant of a set, as an option of
+// experiment.Load. Its error is that of a plan which cannot be made.
+func NamesOfSet(set *experiment.Set) ([]expression.Names, error) {
+	var names []expression.Names
+	var variants plan.Variants
+	for i := range set.Variants {
+		e := set.Variants[i].Experiment
+		shape, err := variants.NewShape(e)
+		if err != nil {
+			return nil, err
+		}
+		p, err := shape.Plan(e.Seeds[0])
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, Names(p))
+	}
+	return names, nil
 }
 
 // Has reports whether a run can have a metric of this name.
@@ -147,7 +164,11 @@ func (f *Family) match(pattern string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		var walk func(parts []*Part, before string) bool
 		walk = func(parts []*Part, before string) bool {
-			for _, word := range parts[0].words {
+			words := parts[0].words
+			if parts[0].any {
+				words = []string{"*"}
+			}
+			for _, word := range words {
 				name := before + word
 				if !strings.HasPrefix(name, prefix) && !strings.HasPrefix(prefix, name) {
 					continue
@@ -176,9 +197,13 @@ func isEmpty(names iter.Seq[string]) bool {
 // maxCompared is how many names Nearest compares at most, in each of its two attempts.
 const maxCompared = 100_000
 
-// Nearest returns the name that text is probably a misspelling of, "" if none is near.
-// It looks at names with the same or a similar first word first.
+// Nearest returns the name, or for a pattern the pattern, that text is probably a
+// misspelling of, "" if none is near. It looks at names with the same or a similar first
+// word first.
 func (n *NameSet) Nearest(text string) string {
+	if wildcard.In(text) {
+		return spelling.Nearest(text, n.patterns())
+	}
 	first, _, dotted := strings.Cut(text, ".")
 	var firsts []string
 	for _, f := range n.families {
@@ -195,6 +220,35 @@ func (n *NameSet) Nearest(text string) string {
 		}
 	}
 	return spelling.Nearest(text, n.some("*"))
+}
+
+// patterns returns the patterns of whole families: the words of their parts but for
+// those after the first that have many, which are *.
+func (n *NameSet) patterns() []string {
+	var all []string
+	for _, f := range n.families {
+		if f.Lacks != "" {
+			continue
+		}
+		forms := []string{""}
+		for i, p := range f.Parts {
+			words := p.words
+			if last := i == len(f.Parts)-1; last || i > 0 && len(words) > linearWords {
+				words = []string{"*"}
+			}
+			var longer []string
+			for _, form := range forms {
+				for _, word := range words {
+					longer = append(longer, form+word+".")
+				}
+			}
+			forms = longer
+		}
+		for _, form := range forms {
+			all = append(all, strings.TrimSuffix(form, "."))
+		}
+	}
+	return all
 }
 
 // some returns the first names that match a pattern, up to maxCompared of them.

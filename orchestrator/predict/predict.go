@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/expression"
 	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -50,6 +52,7 @@ func Validate(set *experiment.Set) (*Validation, error) {
 	paths := map[*topologies.Graph]*topologies.Paths{} // variants may share a graph
 	var names []string
 	var notes [][]string
+	var metrics []expression.Names
 	for i, variant := range set.Variants {
 		shape, err := variants.NewShape(variant.Experiment)
 		if err != nil {
@@ -60,6 +63,7 @@ func Validate(set *experiment.Set) (*Validation, error) {
 			return nil, failure.InVariant(set, i, err)
 		}
 		names, notes = append(names, variant.Name), append(notes, p.Notes)
+		metrics = append(metrics, measure.Names(p))
 		v.addLocators(variant.Name, p.Locators)
 		if paths[p.Graph] == nil {
 			paths[p.Graph] = topologies.NewPaths(p.Graph)
@@ -75,6 +79,9 @@ func Validate(set *experiment.Set) (*Validation, error) {
 			v.Flows, v.Bytes = p.Transfers, int64(p.Bytes())
 			v.Estimate = e
 		}
+	}
+	if err := set.CheckMetrics(metrics); err != nil {
+		return nil, failure.Configuration(err)
 	}
 	v.Notes = plan.Attribute(names, notes)
 	return v, nil

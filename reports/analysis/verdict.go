@@ -12,11 +12,34 @@ type Verdict struct {
 	Reasons      []string                `json:"reasons"` // why it is not valid
 	Expectations []runfolder.Expectation `json:"expectations"`
 	Published    []Comparison            `json:"published"`
+	// Incomplete is nil unless the folder lacks runs. The rest is about the runs that
+	// have finished.
+	Incomplete *Incomplete `json:"incomplete,omitempty"`
 }
 
-// Good reports whether the experiment is valid and all expectations hold.
+// Incomplete says what a folder lacks.
+type Incomplete struct {
+	Reason       string                   `json:"reason"`   // such as interrupted
+	Finished     int                      `json:"finished"` // of Runs runs
+	Runs         int                      `json:"runs"`
+	Missing      []runfolder.VariantSeeds `json:"missing"`
+	NotEvaluated []string                 `json:"notEvaluated"` // expectations, which are about all seeds
+}
+
+func incomplete(m *runfolder.Manifest, s *runfolder.Summary) *Incomplete {
+	if m.Complete {
+		return nil
+	}
+	i := &Incomplete{Reason: m.Reason, Finished: len(m.Runs), Runs: len(m.Runs), Missing: m.Missing, NotEvaluated: s.NotEvaluated}
+	for _, v := range m.Missing {
+		i.Runs += len(v.Seeds)
+	}
+	return i
+}
+
+// Good reports whether the experiment is complete and valid, and all expectations hold.
 // Published figures do not matter to it.
-func (v *Verdict) Good() bool { return v.Valid && v.Held() == len(v.Expectations) }
+func (v *Verdict) Good() bool { return v.Incomplete == nil && v.Valid && v.Held() == len(v.Expectations) }
 
 // Held returns the number of expectations that hold.
 func (v *Verdict) Held() int {
@@ -81,7 +104,11 @@ func spreadOf(values []float64) Spread {
 }
 
 func verdict(m *runfolder.Manifest, s *runfolder.Summary) Verdict {
-	v := Verdict{Valid: s.Valid, Reasons: s.Reasons, Expectations: s.Expectations, Published: []Comparison{}}
+	v := Verdict{Valid: s.Valid, Reasons: s.Reasons, Expectations: s.Expectations, Published: []Comparison{}, Incomplete: incomplete(m, s)}
+	if v.Incomplete != nil { // the summary of an incomplete folder is never valid
+		v.Valid = !slices.ContainsFunc(m.Runs, func(r runfolder.Run) bool { return !r.Valid })
+		v.Reasons = slices.DeleteFunc(slices.Clone(s.Reasons), func(text string) bool { return text == m.Incomplete() })
+	}
 	for _, p := range m.Published {
 		variant := s.Variants[p.Variant]
 		c := Comparison{

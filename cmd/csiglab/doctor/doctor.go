@@ -1,6 +1,7 @@
-// Package doctor examines what csiglab needs of this machine: namespaces, links and
-// sockets of the kernel, disk, programs, and what earlier runs left behind. It prints
-// nothing and repairs nothing. The command csiglab doctor drives it, and starts
+// Package doctor examines what each runtime needs of this machine for this user:
+// namespaces, links, shapers, sockets and priorities of the kernel, the Docker engine,
+// disk, programs, and what earlier runs left behind. It tries these things as a run would.
+// It prints nothing and repairs nothing. The command csiglab doctor drives it, and starts
 // csiglab a second time, in a private network namespace, for the part that needs one
 // (Probe).
 package doctor
@@ -18,6 +19,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -26,6 +28,7 @@ import (
 
 // Finding is the outcome of one check.
 type Finding struct {
+	Runtime  string `json:"runtime,omitempty"` // that needs it; empty: all of them
 	Name     string `json:"name"`
 	OK       bool   `json:"ok"`
 	Optional bool   `json:"optional"` // csiglab works without it
@@ -54,17 +57,27 @@ type Machine struct {
 	Probe string
 }
 
-// Examine runs every check, in order. Everything that it creates is in a private
-// namespace of a child process and ends with that process.
-func (m Machine) Examine(ctx context.Context) []Finding {
-	list := []Finding{
-		{Name: "runtime " + runtimes.Inproc, OK: true, Detail: "virtual time needs no privileges"},
-		kernelNamespaces(),
+// Examine runs every check, in order: those of each runtime, then those of all. What it
+// creates is in a private namespace of a child process and ends with that process, or is
+// in containers, which are removed with their images.
+func (m Machine) Examine(ctx context.Context) (list []Finding) {
+	add := func(runtime string, findings ...Finding) {
+		for _, f := range findings {
+			f.Runtime = runtime
+			list = append(list, f)
+		}
 	}
-	list = append(list, m.privateNetwork(ctx)...)
-	list = append(list, cores(), disk(m.Out), helper("csig-switch"), helper("csig-host"), docker())
+	add(runtimes.Inproc, Finding{Name: "virtual time", OK: true, Detail: "needs no privileges"})
+	add(runtimes.Netns, kernelNamespaces())
+	add(runtimes.Netns, m.privateNetwork(ctx)...)
+	add(runtimes.Netns, helper("csig-switch"), helper("csig-host"))
+	if os.Geteuid() != 0 {
+		add(runtimes.Netns, nsenter())
+	}
+	add(runtimes.Containerlab, dockerEngine(ctx)...)
+	add("", cores(), disk(m.Out))
 	if m.Runs != nil {
-		list = append(list, m.leftovers(ctx))
+		add("", m.leftovers(ctx))
 	}
 	return list
 }
@@ -80,6 +93,10 @@ func kernelNamespaces() Finding {
 	return f
 }
 
+// probeTime bounds the tries in a private network namespace, which take a fraction of a
+// second.
+const probeTime = 30 * time.Second
+
 // privateNetwork starts this program a second time, in a new network namespace, where
 // Probe creates links and sockets. An unprivileged user gets a new user namespace
 // too.
@@ -92,16 +109,14 @@ func (m Machine) privateNetwork(ctx context.Context) []Finding {
 		attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
-	skipped := []Finding{
-		{Name: "veth links", Detail: "not tried without a private namespace", Fix: "fix the namespaces first"},
-		{Name: "AF_PACKET", Detail: "not tried without a private namespace", Fix: "fix the namespaces first"},
-	}
 	self, err := os.Executable()
 	network, err2 := os.Readlink(ownNetwork)
 	if err = errors.Join(err, err2); err != nil {
 		user.OK, user.Detail, user.Fix = false, err.Error(), "start csiglab from a file that stays in its place, with /proc mounted"
-		return append([]Finding{user}, skipped...)
+		return append([]Finding{user}, notTried()...)
 	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
 	var stdout, stderr bytes.Buffer
 	child := exec.CommandContext(ctx, self, m.Probe, network)
 	child.Stdout, child.Stderr, child.SysProcAttr = &stdout, &stderr, attributes
@@ -113,7 +128,7 @@ func (m Machine) privateNetwork(ctx context.Context) []Finding {
 	if err != nil {
 		user.OK, user.Detail = false, strings.TrimSpace(fmt.Sprintf("no private network namespace: %v %s", err, stderr.String()))
 		user.Fix = namespaceFix()
-		return append([]Finding{user}, skipped...)
+		return append([]Finding{user}, notTried()...)
 	}
 	return append([]Finding{user}, probed...)
 }
@@ -216,13 +231,12 @@ func (m Machine) leftovers(ctx context.Context) Finding {
 	return f
 }
 
-func docker() Finding {
-	f := Finding{Name: "docker", OK: true, Optional: true}
-	path, err := exec.LookPath("docker")
-	if err != nil {
-		f.OK, f.Detail, f.Fix = false, "not on PATH", "only containers that csiglab does not start need it"
-		return f
+// nsenter looks for the program by which an ordinary user enters a lab.
+func nsenter() Finding {
+	f := Finding{Name: "nsenter", Optional: true}
+	path, err := exec.LookPath("nsenter")
+	if f.OK, f.Detail = err == nil, path; err != nil {
+		f.Detail, f.Fix = "not on PATH", "for csiglab exec install util-linux"
 	}
-	f.Detail = path
 	return f
 }
