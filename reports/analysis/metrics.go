@@ -41,35 +41,33 @@ func (v *Variant) Median(metric string) (float64, bool) {
 type Metric struct {
 	Name   string   `json:"name"`
 	Unit   string   `json:"unit,omitempty"`
-	OfFlow bool     `json:"ofFlow,omitempty"` // the metric is of one flow, not of the whole run
-	OfPort bool     `json:"ofPort,omitempty"` // of one port, or of samples that name one
+	OfFlow bool     `json:"ofFlow,omitempty"` // the metric is of one flow or port, not of the whole run
 	Median *float64 `json:"median,omitempty"` // nil unless every seed has a value
 	Seeds  Spread   `json:"seeds"`
 }
 
 func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint64) []Variant {
-	flows := map[string]bool{}
+	subjects := map[string]bool{}
 	for _, v := range m.Variants {
 		for _, f := range m.FlowsOf(v.Name) {
-			flows[f.Name] = true
+			subjects[f.Name] = true
+		}
+		for _, p := range m.PortsOf(v.Name) {
+			subjects[p.Name] = p.Name != ""
 		}
 	}
 	var all []Variant
 	for _, v := range m.Variants {
 		summary := s.Variants[v.Name]
-		ports := map[string]bool{}
-		for _, p := range m.PortsOf(v.Name) {
-			ports[p.Name] = true
-		}
 		all = append(all, Variant{
 			Name: v.Name, CC: v.CC, LB: v.LB, AQM: v.AQM, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants, Parameters: v.Parameters,
-			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, flows, ports),
+			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, subjects),
 		})
 	}
 	return all
 }
 
-func metricsOf(s runfolder.VariantSummary, flows, ports map[string]bool) []Metric {
+func metricsOf(s runfolder.VariantSummary, subjects map[string]bool) []Metric {
 	names := map[string]bool{}
 	for name := range s.Metrics {
 		names[name] = true
@@ -81,12 +79,9 @@ func metricsOf(s runfolder.VariantSummary, flows, ports map[string]bool) []Metri
 	}
 	metrics := make([]Metric, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		parts := strings.Split(name, ".")
-		metric := Metric{
-			Name: name, Unit: unitOf(name), Seeds: spreadOverSeeds(s, name),
-			OfFlow: slices.ContainsFunc(parts, func(part string) bool { return flows[part] }),
-			OfPort: parts[0] == bottleneckShare || slices.ContainsFunc(parts, func(part string) bool { return ports[part] }),
-		}
+		parts := strings.Split(name, ".") // the last of a share names a locator where ports share it
+		ofOne := parts[0] == "bottleneck_share" || slices.ContainsFunc(parts, func(part string) bool { return subjects[part] })
+		metric := Metric{Name: name, Unit: unitOf(name), OfFlow: ofOne, Seeds: spreadOverSeeds(s, name)}
 		if median, ok := s.Metrics[name]; ok {
 			metric.Median = &median
 		}
@@ -105,9 +100,6 @@ func spreadOverSeeds(v runfolder.VariantSummary, metric string) Spread {
 	}
 	return spreadOf(values)
 }
-
-// bottleneckShare begins the names of the shares of samples that name a port.
-const bottleneckShare = "bottleneck_share"
 
 // metricUnits are the units of metrics by the end of the first part of their
 // names (docs/metrics.md).
