@@ -114,7 +114,7 @@ func putClass(c *runfolder.FlowClass, put func(name, value string)) {
 	if c.BaseRTTMaxUS != c.BaseRTTUS {
 		base += " … " + microseconds(c.BaseRTTMaxUS)
 	}
-	put("base RTT", base)
+	put("base RTT of the path", base)
 	put("RTO", microseconds(c.RTOUS))
 	put("full packet", sizeText(c.MTUBytes))
 	put("payload of it (MSS)", sizeText(c.MSSBytes))
