@@ -92,7 +92,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, want := range []string{
 		` < off["fct_us.0-3"] = `,
-		`off["fct_us.1-3"] (absent) < 100 FAILED: there is no fct_us.1-3 of variant off in any seed` + "\n",
+		`off["fct_us.1-3"] (absent) < 100 FAILED: there is no fct_us.1-3 of variant off in any seed (a flow that does not complete has none)` + "\n",
 		`on.drops = 0 == 0 (true) and max(on["rate_gbps.*"]) = `, ` (rate_gbps.1-3) > 500 (false) FAILED` + "\n  with 2 values of on[\"rate_gbps.*\"]\n",
 		`every_seed(off["flows.incomplete"] == 0) (not in seed 3: off["flows.incomplete"] = 1 == 0; seed 5: off["flows.incomplete"] = 1 == 0) FAILED` + "\n",
 	} {
@@ -118,7 +118,7 @@ func TestCheck(t *testing.T) {
 			`csiglab: --expect on["fct_us.p9"] > 1 and on.drop == 0: unknown metric "fct_us.p9" of variant on (did you mean "fct_us.p99"?)` + "\n" +
 				`--expect on["fct_us.p9"] > 1 and on.drop == 0: unknown metric "drop" of variant on (did you mean "drops"?)` + "\n"},
 		{"no CSIG", []string{"--expect", `off["samples.0-3"] > 1`}, 2, `--expect off["samples.0-3"] > 1: variant off has no metric "samples.0-3": it has no CSIG` + "\n"},
-		{"a metric that no run has", []string{"--expect", `off["fct_us.1-3"] > 1`}, 1, "there is no fct_us.1-3 of variant off in any seed\n"},
+		{"a metric that no run has", []string{"--expect", `off["fct_us.1-3"] > 1`}, 1, "there is no fct_us.1-3 of variant off in any seed (a flow that does not complete has none)\n"},
 		{"derived metric that is there", []string{"--derived", "fair=1"}, 2, `--derived fair=1: the name "fair" is taken` + "\n"},
 		{"derived metric with a wrong name", []string{"--derived", "a-b=1"}, 2, `--derived a-b=1: "a-b" is no name of a derived metric; want letters, digits and _` + "\n"},
 		{"derived metric without a name", []string{"--derived", "1"}, 2, `--derived 1: want NAME=EXPRESSION, such as fairness=jain("goodput_gbps.*")` + "\n"},

@@ -67,7 +67,7 @@ func (a Again) Evaluate() (*Evaluated, error) {
 	}
 	for _, list := range runs {
 		for _, r := range list {
-			values, _ := expression.Derive(derived, r.Metrics)
+			values, _ := expression.Derive(derived, r.Metrics, measure.WhyAbsent)
 			maps.Copy(r.Metrics, values)
 		}
 	}

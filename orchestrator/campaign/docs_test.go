@@ -63,7 +63,14 @@ hosts: {cc: {name: nscc, csig: max-delay}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range slices.Concat(actions, outcomes) {
+	for _, a := range congestion.Table {
+		for _, action := range a.ActionNames() {
+			if !strings.Contains(string(whole), "`"+action+"`") {
+				t.Errorf("docs/metrics.md does not name the action `%s` of %s: add it to the sentence \"Actions are those that the congestion control declares\"", action, a.Name)
+			}
+		}
+	}
+	for _, name := range outcomes {
 		if !strings.Contains(string(whole), "`"+name+"`") {
 			t.Errorf("docs/metrics.md does not name %s", name)
 		}

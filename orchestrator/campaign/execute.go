@@ -240,7 +240,7 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 // derive adds the experiment's derived metrics. It returns a note for each that the run
 // lacks.
 func (s *session) derive(values map[string]float64) (notes []string) {
-	derived, absent := expression.Derive(s.derived, values)
+	derived, absent := expression.Derive(s.derived, values, measure.WhyAbsent)
 	maps.Copy(values, derived)
 	for _, a := range absent {
 		notes = append(notes, fmt.Sprintf("the derived metric %s is absent: %s", a.Name, a.Reason))
@@ -268,7 +268,7 @@ func summarise(set *experiment.Set, expect []*expression.Expr, done []finished) 
 // evaluate returns the outcomes of expectations over the metrics of every variant's runs,
 // which are in the order of the seeds.
 func evaluate(expect []*expression.Expr, runs map[string][]expression.Run) []runfolder.Expectation {
-	results := expression.NewResults(runs)
+	results := expression.NewResults(runs, measure.WhyAbsent)
 	all := make([]runfolder.Expectation, len(expect))
 	for i, e := range expect {
 		out := results.Expect(e)

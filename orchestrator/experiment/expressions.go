@@ -159,6 +159,9 @@ func (s *Set) CheckMetrics(names []expression.Names) error {
 	errs = append(errs, s.checkDerived(known)...)
 	scope := s.expectationScope()
 	for i, text := range s.Base.Expect {
+		if len(errs) > maxListed { // no message lists more
+			break
+		}
 		path := given(nodes, "expect", i, func(at string) bool { return nodes[at].text == text })
 		e, wrong := expression.Compile(text, scope)
 		add(path, wrong)
@@ -197,6 +200,9 @@ func (s *Set) checkDerived(known []*expression.Known) (errs Errors) {
 	}
 	var kept []Derived
 	for i, m := range s.Base.Derived {
+		if len(errs) > maxListed {
+			break
+		}
 		path := given(nodes, "derived", i, func(at string) bool { return nodes[at+".name"] != nil && nodes[at+".name"].text == m.Name }) + ".expr"
 		e, wrong := expression.Compile(m.Expr, expression.Scope{})
 		d := expression.CheckDerived(m.Name, e, later[i+1:], known)

@@ -322,6 +322,7 @@ func (e *evaluator) overSeeds(r *result) {
 type runLookup struct {
 	runs  map[string]map[string]float64 // by variant; "" in derived metrics
 	where string
+	why   Why
 	names map[string][]string // sorted, made when first needed
 }
 
@@ -329,7 +330,7 @@ func (l *runLookup) metric(variant, name string) (v float64, lacks string) {
 	if v, ok := l.runs[variant][name]; ok {
 		return v, ""
 	}
-	return 0, "there is no " + of(variant, name) + l.where
+	return 0, "there is no " + of(variant, name) + l.where + l.why.text(name)
 }
 
 func (l *runLookup) match(variant, pattern string) (values []float64, names, _ []string) {
@@ -373,6 +374,20 @@ func of(variant, name string) string {
 	return name + " of variant " + variant
 }
 
+// Why returns why a run lacks a metric, "" if there is nothing to say; nil says nothing.
+type Why func(metric string) string
+
+// text returns the end of a message.
+func (w Why) text(metric string) string {
+	if w == nil {
+		return ""
+	}
+	if why := w(metric); why != "" {
+		return " (" + why + ")"
+	}
+	return ""
+}
+
 // Absent is a derived metric that a run lacks.
 type Absent struct {
 	Name   string
@@ -388,12 +403,12 @@ type Named struct {
 // Derive computes the derived metrics of one run from its metrics, in order, so that
 // one may use those before it. It returns them, and those that the run lacks because
 // they are made of a metric that the run lacks, or come to no finite number.
-func Derive(derived []Named, metrics map[string]float64) (values map[string]float64, absent []Absent) {
+func Derive(derived []Named, metrics map[string]float64, why Why) (values map[string]float64, absent []Absent) {
 	all := make(map[string]float64, len(metrics)+len(derived))
 	maps.Copy(all, metrics)
 	values = make(map[string]float64, len(derived))
 	for _, d := range derived {
-		from := &runLookup{runs: map[string]map[string]float64{"": all}}
+		from := &runLookup{runs: map[string]map[string]float64{"": all}, why: why}
 		r := (&evaluator{source: d.Text, from: from}).evaluate(d.root)
 		if r.lacks != "" {
 			absent = append(absent, Absent{d.Name, r.lacks})
@@ -414,8 +429,8 @@ type Results struct {
 
 // NewResults returns the metrics of every variant's runs, which are in the order of the
 // seeds, the same in each.
-func NewResults(runs map[string][]Run) *Results {
-	r := &Results{runs: runs, medians: medianLookup{runs: runs, known: map[string]median{}, names: map[string][]string{}}}
+func NewResults(runs map[string][]Run, why Why) *Results {
+	r := &Results{runs: runs, medians: medianLookup{runs: runs, why: why, known: map[string]median{}, names: map[string][]string{}}}
 	variants := slices.Sorted(maps.Keys(runs))
 	for i, v := range variants {
 		if len(runs[v]) != len(runs[variants[0]]) {
@@ -425,7 +440,7 @@ func NewResults(runs map[string][]Run) *Results {
 		for k, run := range runs[v] {
 			if i == 0 {
 				where := fmt.Sprintf(" in seed %d", run.Seed)
-				r.seeds = append(r.seeds, seedLookup{run.Seed, &runLookup{runs: map[string]map[string]float64{}, where: where}})
+				r.seeds = append(r.seeds, seedLookup{run.Seed, &runLookup{runs: map[string]map[string]float64{}, where: where, why: why}})
 			}
 			r.seeds[k].lookup.(*runLookup).runs[v] = run.Metrics
 		}
@@ -440,6 +455,7 @@ func NewResults(runs map[string][]Run) *Results {
 // has.
 type medianLookup struct {
 	runs  map[string][]Run
+	why   Why
 	known map[string]median   // by variant and name, with a zero byte between
 	names map[string][]string // of a variant's metrics that a run has, sorted
 }
@@ -465,7 +481,7 @@ func (l *medianLookup) metric(variant, name string) (v float64, lacks string) {
 	}
 	m := median{value: runfolder.Median(values)}
 	if len(without) > 0 || len(values) == 0 {
-		m = median{lacks: fmt.Sprintf("there is no %s%s", of(variant, name), inSeeds(without, len(values) == 0))}
+		m = median{lacks: fmt.Sprintf("there is no %s%s%s", of(variant, name), inSeeds(without, len(values) == 0), l.why.text(name))}
 	}
 	l.known[key] = m
 	return m.value, m.lacks
