@@ -126,6 +126,9 @@ func difference(r *analysis.Result, d *analysis.Difference) []string {
 	if text := why(r, d); text != "" {
 		texts = append(texts, text)
 	}
+	if text := counted(r, d); text != "" {
+		texts = append(texts, text)
+	}
 	return texts
 }
 
@@ -198,7 +201,7 @@ const maxTold = 4
 func traded(r *analysis.Result, d *analysis.Difference) string {
 	f := &d.Flows
 	if len(f.Gained)+len(f.Lost) == 0 || len(f.Gained) > maxTold || len(f.Lost) > maxTold {
-		return counted(r, f)
+		return ""
 	}
 	var parts []string
 	if len(f.Gained) > 0 {
@@ -298,8 +301,9 @@ func between(shares []float64) string {
 }
 
 // counted says how many of many flows complete sooner and later.
-func counted(r *analysis.Result, f *analysis.Changes) string {
-	if len(f.Sooner)+len(f.Later) == 0 {
+func counted(r *analysis.Result, d *analysis.Difference) string {
+	sooner, later := d.Flows.Sooner, d.Flows.Later
+	if len(sooner)+len(later) == 0 || len(r.Completion) <= analysis.MaxGroups {
 		return ""
 	}
 	side := func(flows []analysis.FlowChange, word string) string {
@@ -310,9 +314,9 @@ func counted(r *analysis.Result, f *analysis.Changes) string {
 		for _, c := range flows {
 			shares = append(shares, math.Abs(c.Value/c.Base-1))
 		}
-		return fmt.Sprintf("%d %s (median %s)", len(flows), word, share2(runfolder.Median(shares)))
+		return fmt.Sprintf("%d %s (by %s in the median)", len(flows), word, share2(runfolder.Median(shares)))
 	}
-	return fmt.Sprintf("of %d flows %s and %s complete beyond what their seeds differ by", len(r.Completion), side(f.Sooner, "sooner"), side(f.Later, "later"))
+	return fmt.Sprintf("Of %d flows, %s completes %s and %s than %s, by more than their seeds differ.", len(r.Completion), d.Variant, side(sooner, "sooner"), side(later, "later"), r.Variants[0].Name)
 }
 
 // queueChange says which queue changed the most, and whether it comes nearer to what

@@ -13,28 +13,6 @@ import (
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
-func expectations(all []runfolder.Expectation) table {
-	t := table{Columns: []column{{Name: "Expectation"}, {Name: "Value", Number: true}, {Name: "Outcome"}}}
-	for _, e := range all {
-		outcome := cell{"✗ failed", stateBad}
-		if e.OK {
-			outcome = cell{"✓ holds", stateGood}
-		}
-		t.Rows = append(t.Rows, []cell{{Text: e.Expr}, {Text: expectationValue(e.Value)}, outcome})
-	}
-	return t
-}
-
-func expectationValue(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return none
-	case float64:
-		return number(v)
-	}
-	return fmt.Sprint(v)
-}
-
 // published shows the comparison with published figures.
 func published(all []analysis.Comparison) table {
 	t := table{Columns: []column{{Name: "Variant"}, {Name: "Metric"}, {Name: "Median", Number: true}, {Name: "Over the seeds", Number: true},
@@ -86,15 +64,25 @@ func keyMetrics(r *analysis.Result) table {
 	return t
 }
 
+// maxDetails bounds the table of every metric.
+const maxDetails = 2000
+
 // allMetrics lists every metric with its median and its range over the seeds.
 func allMetrics(r *analysis.Result) table {
 	t := table{Columns: []column{{Name: "Variant"}, {Name: "Metric"}, {Name: "Unit"}, {Name: "Median", Number: true}, {Name: "Over the seeds", Number: true}}}
+	all := 0
 	for _, v := range r.Variants {
 		for _, m := range v.Metrics {
-			if m.Seeds.Count > 0 {
+			if m.Seeds.Count == 0 {
+				continue
+			}
+			if all++; all <= maxDetails {
 				t.Rows = append(t.Rows, []cell{{Text: v.Name}, {Text: MetricLabel(r, m.Name, v.Name)}, {Text: m.Unit}, optional(m.Median), {Text: spread(m.Seeds)}})
 			}
 		}
+	}
+	if all > maxDetails {
+		t.Note = fmt.Sprintf("The first %d of %d; summary.json has them all.", maxDetails, all)
 	}
 	return t
 }

@@ -41,8 +41,8 @@ func TestInit(t *testing.T) {
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("run: took %v, want seconds", took)
 	}
-	if len(summary.Expectations) != 2 || !summary.Valid {
-		t.Errorf("summary: got %+v, want two expectations of a valid run", summary)
+	if len(summary.Expectations) != 3 || !summary.Valid {
+		t.Errorf("summary: got %+v, want three expectations of a valid run", summary)
 	}
 	// One variant alone: what is expected of both is skipped with a note, and does not fail.
 	var out, errs bytes.Buffer

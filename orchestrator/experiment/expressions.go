@@ -63,6 +63,9 @@ func (d *decoder) expression(path, text string, scope expression.Scope) {
 		d.failAt(path, fmt.Sprintf("an expression of %d bytes is too long; the most is %d", len(text), maxExpression), "")
 		return
 	}
+	if d.checking && !d.sound(path) {
+		return
+	}
 	key := compiledKey{text, scope.Expectation}
 	wrong, known := d.compiled[key]
 	if !known {
@@ -75,14 +78,14 @@ func (d *decoder) expression(path, text string, scope expression.Scope) {
 }
 
 // within returns an error of an expression with its place in the file: that of the
-// expression, and the place within it where lines are the same.
+// expression, and the place within it where the file has the expression as it is.
 func within(nodes map[string]*tree, path string, wrong *expression.Error) *Error {
 	node := nodes[path]
 	if node == nil {
 		return &Error{Path: path, Msg: wrong.Msg, Suggestion: wrong.Suggestion}
 	}
 	at := node.at
-	if at.line > 0 && wrong.Line == 1 {
+	if at.line > 0 && node.verbatim && wrong.Line == 1 {
 		at.column += wrong.Column
 		if node.quoted {
 			at.column++
@@ -223,17 +226,15 @@ func (s *Set) checkDerived(known []*expression.Known) (errs Errors) {
 }
 
 // given returns the path of an item of a list as the file has it: a set that is reduced
-// to some variants lacks items.
+// to some variants lacks items before it.
 func given(nodes map[string]*tree, list string, index int, is func(path string) bool) string {
-	for i := 0; ; i++ {
-		path := fmt.Sprintf("%s[%d]", list, i)
-		if nodes[path] == nil {
-			return fmt.Sprintf("%s[%d]", list, index)
-		}
-		if is(path) {
-			return path
+	at := func(i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+	for i := index; nodes[at(i)] != nil; i++ {
+		if is(at(i)) {
+			return at(i)
 		}
 	}
+	return at(index)
 }
 
 // inOrder compares the places of two errors of one file.

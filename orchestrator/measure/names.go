@@ -233,8 +233,11 @@ func (n *NameSet) patterns() []string {
 		forms := []string{""}
 		for i, p := range f.Parts {
 			words := p.words
-			if last := i == len(f.Parts)-1; last || i > 0 && len(words) > linearWords {
+			switch last := i > 0 && i == len(f.Parts)-1; {
+			case i > 0 && len(words) > linearWords:
 				words = []string{"*"}
+			case last:
+				words = append([]string{"*"}, words...)
 			}
 			var longer []string
 			for _, form := range forms {

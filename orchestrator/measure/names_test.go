@@ -37,6 +37,8 @@ func TestNames(t *testing.T) {
 		{plain, "fct_us.", false, "", ""},
 		{plain, "samples.0-3", false, "it has no CSIG", ""},
 		{plain, "ftc_us.*", false, "", "fct_us.*"},
+		{tagged, "csig_dealy_us.*.0-3", false, "", "csig_delay_us.min.0-3"},
+		{raw, "programs.mutlicast*", false, "", "programs.multicast"},
 		{plain, "bottleneck_share.*", false, "it has no CSIG", ""},
 		{plain, "csig_delay_us.mean.*", false, "it has no CSIG", ""},
 		{tagged, "csig_delay_us.p50.0-3", false, "", "csig_delay_us.min.0-3"},
