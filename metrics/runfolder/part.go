@@ -73,7 +73,6 @@ type partWriter struct {
 	file     *os.File
 	messages *gob.Encoder
 	sum      hash.Hash
-	codec    *zstd.Codec
 	raw      []byte // not yet compressed
 	packed   []byte
 }
