@@ -36,7 +36,8 @@ func quantityValues(q *analysis.Quantity) (base, value, unit string) {
 	case "Gb/s":
 		s = scaleFor(max(a, b), scalesOfRates)
 	case "B":
-		s = scale{"kB", 1e-3}
+		s = scaleFor(max(a, b)/1000, scalesOfSizes)
+		s.factor /= 1000
 	case "packets":
 		s.unit = ""
 	}
@@ -332,7 +333,7 @@ func queueChange(r *analysis.Result, q *analysis.QueueChange) string {
 	text := fmt.Sprintf("the mean queue of %s %s the most, from %s to %s", portName(&q.Place), verb, depth(q.BaseBytes, q.RateBPS), depth(q.Bytes, q.RateBPS))
 	delay := func(bytes float64) float64 { return bytes * 8e6 / float64(q.RateBPS) }
 	if t := q.TargetUS; t > 0 && math.Abs(delay(q.Bytes)-t) < 0.15*t && math.Abs(delay(q.BaseBytes)-t) >= 0.15*t {
-		text += fmt.Sprintf(": it comes to the %s\u00a0µs of queueing delay that CC steers to", number(math.Round(10*t)/10))
+		text += fmt.Sprintf(": it comes to the %s of queueing delay that CC steers to", amount(t, scalesOfDelays))
 	}
 	return text
 }
