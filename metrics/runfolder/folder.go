@@ -154,6 +154,17 @@ func (f *Folder) Signals() iter.Seq2[SignalRow, error] {
 // CC reads the windows of all controllers; see Ports.
 func (f *Folder) CC() iter.Seq2[CCRow, error] { return readRows[CCRow, ccRow2](f, tableCC) }
 
+// HasMetrics reports whether the folder has the table of metrics. Folders of versions
+// before it have metrics in Summary alone.
+func (f *Folder) HasMetrics() bool {
+	_, ok := f.Manifest.Tables[tableMetrics]
+	return ok
+}
+
+// Metrics reads all metrics of all runs, those of a run one after another; see Ports and
+// HasMetrics.
+func (f *Folder) Metrics() iter.Seq2[MetricRow, error] { return readTable[MetricRow](f, tableMetrics) }
+
 // Phases reads all transfers; see Ports.
 func (f *Folder) Phases() iter.Seq2[PhaseRow, error] {
 	return readRows[PhaseRow, phaseRow2](f, tablePhases)

@@ -2,6 +2,9 @@ package experiment_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -129,5 +132,32 @@ func TestDerivedOfSomeVariants(t *testing.T) {
 	want := "skipped: the derived metric x, because variant off cannot have it: it has no samples.0-3, as it has no CSIG"
 	if len(set.Base.Derived) != 0 || len(set.Notes) != 1 || set.Notes[0] != want {
 		t.Errorf("%d derived metrics, notes %q, want none and %q", len(set.Base.Derived), set.Notes, want)
+	}
+}
+
+// The patterns of docs/experiment.md fit the experiment at its top.
+func TestDocumentedPatterns(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "experiment.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(guide), "```yaml\n")
+	text, _, _ = strings.Cut(text, "\nderived:")
+	_, results, _ := strings.Cut(string(guide), "\n**Several metrics.**")
+	_, results, _ = strings.Cut(results, "```\n")
+	results, _, ok := strings.Cut(results, "```\n")
+	if !ok || !strings.HasPrefix(results, "derived:\n") {
+		t.Fatalf("docs/experiment.md has no patterns: %q", results)
+	}
+	set, err := experiment.Parse("docs/experiment.md", "", []byte(text+"\n"+results), experiment.Options{Tables: experiment.StandardTables(), Names: measure.NamesOfSet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := measure.NamesOfSet(set)
+	if err == nil {
+		err = set.CheckMetrics(names)
+	}
+	if err != nil || len(set.Base.Derived) != 2 || len(set.Base.Expect) != 3 {
+		t.Errorf("%d derived metrics, %d expectations: %v", len(set.Base.Derived), len(set.Base.Expect), err)
 	}
 }
