@@ -183,6 +183,7 @@ func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 	}
 	m.count()
 	m.histogram.Wait.Add(0, r.unqueued)
+	m.histogram.Depth.Add(0, int64(r.measure.Overlap(0, end))-m.histogram.Depth.Weight())
 	m.histogram.Node, m.histogram.Port = r.Totals.Node, r.Totals.Port
 	m.histogram.Busy = r.busy - r.measure.Overlap(end, r.Totals.LastDeparture) // without the rest of a packet that is leaving
 	r.sink.Emit(&m.histogram)

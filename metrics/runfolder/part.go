@@ -114,7 +114,7 @@ func (p *partWriter) write(b []byte) error {
 func (p *partWriter) windows(b *metrics.Batch) error {
 	only := *b
 	only.Totals, only.Traces, only.Dropped = nil, nil, 0
-	only.PortMeasurements, only.FlowMeasurements = nil, nil // metrics are computed from them
+	only.PortMeasurements, only.FlowMeasurements = nil, nil // Values are computed from them
 	if only.Len() == 0 {
 		return nil
 	}

@@ -65,13 +65,35 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 			d.failAt("wall.budget."+share.path, fmt.Sprintf("%v is not a share; want 0 or more, such as 0.05 for 5 %%", share.value), "")
 		}
 	}
+	d.groups(e)
 	d.seeds(e)
 	if len(declared) > 0 { // otherwise their names are not known
 		d.results(e, declared)
 	}
 }
 
-// window checks the window in which rates are measured.
+// groups checks the groups of flows.
+func (d *decoder) groups(e *Experiment) {
+	for _, name := range slices.Sorted(maps.Keys(e.Measure.Groups)) {
+		path := "measure.groups." + name
+		items := e.Measure.Groups[name]
+		switch {
+		case !groupPattern.MatchString(name):
+			d.failAt(path, fmt.Sprintf("%q is no name of a group; want up to 64 of a-z 0-9 _ and -, the first a letter", name), "")
+		case name == "all" || strings.HasPrefix(name, "job-"):
+			d.failAt(path, fmt.Sprintf("the name %q is taken: all is every transfer, job-0 the transfers of job 0", name), "")
+		case len(items) == 0:
+			d.failAt(path, `the group is empty; want names of flows or patterns, such as ["0-8", "1-*"]`, "")
+		}
+		for i, item := range items {
+			if err := checkFlowPattern(item); err != nil {
+				d.failAt(fmt.Sprintf("%s[%d]", path, i), err.Error(), "")
+			}
+		}
+	}
+}
+
+// window checks the measuring window.
 func (d *decoder) window(e *Experiment) {
 	if !d.sound("measure", "end") {
 		return

@@ -14,6 +14,15 @@ var absences = []struct{ pattern, why string }{
 	{"samples.*", "no sample came"},
 	{"csig_*", "no sample of it came in the measuring window"},
 	{"abw_gbps.*", "no sample of it came in the measuring window"},
+	{"slowdown.*", "a flow that does not complete has none"},
+	{"cwnd_kb.*", "no ACK came in the measuring window"},
+	{"rtt_us.*", "no ACK that measures it came in the measuring window"},
+	{"samples_per_ack.*", "no ACK came in the measuring window"},
+	{"retransmit_share*", "no data packet was sent in the measuring window"},
+	{"hop_delay_us.*", "no packet left the queue in the measuring window"},
+	{"queue_kb.*", "the run ended before the measuring window began"},
+	{"utilisation.*", "the run ended before the measuring window began"},
+	{"jain.*", "no flow of the group got anything in the measuring window"},
 	{"bottleneck_share.*", "no sample in the measuring window names it"},
 }
 

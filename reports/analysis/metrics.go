@@ -79,7 +79,8 @@ func metricsOf(s runfolder.VariantSummary, subjects map[string]bool) []Metric {
 	}
 	metrics := make([]Metric, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		ofOne := slices.ContainsFunc(strings.Split(name, "."), func(part string) bool { return subjects[part] })
+		parts := strings.Split(name, ".") // the last of a share names a locator where ports share it
+		ofOne := parts[0] == "bottleneck_share" || slices.ContainsFunc(parts, func(part string) bool { return subjects[part] })
 		metric := Metric{Name: name, Unit: unitOf(name), OfFlow: ofOne, Seeds: spreadOverSeeds(s, name)}
 		if median, ok := s.Metrics[name]; ok {
 			metric.Median = &median
@@ -103,7 +104,7 @@ func spreadOverSeeds(v runfolder.VariantSummary, metric string) Spread {
 // metricUnits are the units of metrics by the end of the first part of their
 // names (docs/metrics.md).
 var metricUnits = []struct{ suffix, unit string }{
-	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
+	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_kb", "kB"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
 	{"_packets", "packets"}, {"packets", "packets"}, {"trims", "packets"}, {"drops", "packets"}, {"marks", "packets"},
 	{"programs", "packets"}, {"tags", "tags"}, {"flows", "flows"},
 }
