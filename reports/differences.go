@@ -330,13 +330,10 @@ func queueChange(r *analysis.Result, q *analysis.QueueChange) string {
 	if q.Bytes < q.BaseBytes {
 		verb = "shrinks"
 	}
+	text := fmt.Sprintf("the mean queue of %s %s the most, from %s to %s", portName(&q.Place), verb, depth(q.BaseBytes, q.RateBPS), depth(q.Bytes, q.RateBPS))
 	delay := func(bytes float64) float64 { return bytes * 8e6 / float64(q.RateBPS) }
-	unit := scaleFor(max(delay(q.Bytes), delay(q.BaseBytes)), scalesOfDelays)
-	show := func(us float64) string { return three(us*unit.factor) + "\u00a0" + unit.unit }
-	text := fmt.Sprintf("the mean queue of %s %s the most, from %s (%s) to %s (%s)", portName(&q.Place), verb,
-		depth(q.BaseBytes, 0), show(delay(q.BaseBytes)), depth(q.Bytes, 0), show(delay(q.Bytes)))
 	if t := q.TargetUS; t > 0 && math.Abs(delay(q.Bytes)-t) < 0.15*t && math.Abs(delay(q.BaseBytes)-t) >= 0.15*t {
-		text += fmt.Sprintf(": it comes to the %s of queueing delay that CC steers to", show(t))
+		text += fmt.Sprintf(": it comes to the %s of queueing delay that CC steers to", tenths(t, scalesOfDelays))
 	}
 	return text
 }

@@ -26,7 +26,7 @@ func TestDifferences(t *testing.T) {
 		"CSIG (csig against baseline). Better: the rate of the slowest flow (17.7 → 30.1\u00a0Gb/s, +70\u00a0%); worse: mean FCT (24 → 26.7\u00a0ms, +11\u00a0%) and the mean queue of s1 → s2 (87.7 → 131\u00a0kB, +4",
 		"; no difference: p99 FCT, trims and retransmissions.",
 		"Why: flow 0-3, which crosses both bottlenecks, gains 12.4\u00a0Gb/s and completes at about the same time; flows 0-1 and 2-3, which cross one each, lose 12.",
-		"\u00a0Gb/s each and complete 20\u00a0% later. The mean queue of s1 → s2 grows the most, from 88\u00a0kB (7.02\u00a0µs) to 131\u00a0kB (10.4\u00a0µs): it comes to the 10.5\u00a0µs of queueing delay that CC steers to.",
+		"\u00a0Gb/s each and complete 20\u00a0% later. The mean queue of s1 → s2 grows the most, from 88\u00a0kB (7\u00a0µs) to 131\u00a0kB (10.4\u00a0µs): it comes to the 10.5\u00a0µs of queueing delay that CC steers to.",
 		"CSIG made no difference here. From baseline to csig-wide, figures differ by less than their seeds do, or by less than 1\u00a0%: mean FCT (24 → 24\u00a0ms), p99 FCT (32 → 32\u00a0ms), the rate of the slowest flow (17.7 → 17.7\u00a0Gb/s), the mean queue of s1 → s2 (87.7 → 87.7\u00a0kB), trims (27 → 27) and retransmissions (27 → 27).",
 		"Packets dropped or trimmed: s1 → s2 trims 27 in each variant.",
 	} {
