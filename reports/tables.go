@@ -235,12 +235,20 @@ func ports(names []string) string {
 	return fmt.Sprintf("one of %d ports: %s", len(names), list(names))
 }
 
-// shortPorts names the port of a line of a chart, or the ports that share it.
-func shortPorts(names []string) string {
+// shortPorts names the port of a line of a chart, or one of the ports that share it: a
+// bottleneck rather than another.
+func shortPorts(r *analysis.Result, names []string) string {
 	if len(names) == 1 {
 		return names[0]
 	}
-	return fmt.Sprintf("one of %d: %s, …", len(names), names[0])
+	example := names[0]
+	for i := range r.Findings.Ports {
+		if p := &r.Findings.Ports[i]; slices.Contains(names, p.From+"-"+p.To) {
+			example = p.From + "-" + p.To
+			break
+		}
+	}
+	return fmt.Sprintf("%s (locator of %d ports)", example, len(names))
 }
 
 // maxLocators bounds the table of shared locators.
