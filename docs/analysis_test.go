@@ -122,6 +122,7 @@ func TestAnalysis(t *testing.T) {
 		}
 		compareQueue(t, f, results[0])
 		compareDelays(t, f, results[2])
+		compareTimes(t, f, results[5])
 	})
 	t.Run("Polars", func(t *testing.T) {
 		block := fenced(t, "Polars", "python")[0]
@@ -164,6 +165,7 @@ func TestAnalysis(t *testing.T) {
 		}
 		compareQueue(t, f, results[0])
 		compareDelays(t, f, results[2])
+		compareTimes(t, f, results[3])
 	})
 	t.Run("pandas", func(t *testing.T) {
 		python := pythonWith("pandas", "matplotlib")
@@ -263,6 +265,20 @@ func compareDelays(t *testing.T, f *runfolder.Folder, rows []map[string]any) {
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || len(want) == 0 {
 		t.Errorf("samples by flow %v, want %v", got, want)
+	}
+}
+
+// compareTimes compares completion times by variant and flow with the summary's medians.
+func compareTimes(t *testing.T, f *runfolder.Folder, rows []map[string]any) {
+	t.Helper()
+	for _, row := range rows {
+		name := fmt.Sprint("fct_us.", row["flow_name"])
+		if want, ok := f.Summary.Variants[fmt.Sprint(row["variant"])].Metrics[name]; !ok || !near(row["fct_ms"], want/1e3) {
+			t.Errorf("%v, want %s of %v", row, name, want)
+		}
+	}
+	if want := len(f.Manifest.Variants) * len(f.Manifest.Flows); len(rows) != want {
+		t.Errorf("%d completion times, want %d", len(rows), want)
 	}
 }
 

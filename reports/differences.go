@@ -333,7 +333,7 @@ func queueChange(r *analysis.Result, q *analysis.QueueChange) string {
 	text := fmt.Sprintf("the mean queue of %s %s the most, from %s to %s", portName(&q.Place), verb, depth(q.BaseBytes, q.RateBPS), depth(q.Bytes, q.RateBPS))
 	delay := func(bytes float64) float64 { return bytes * 8e6 / float64(q.RateBPS) }
 	if t := q.TargetUS; t > 0 && math.Abs(delay(q.Bytes)-t) < 0.15*t && math.Abs(delay(q.BaseBytes)-t) >= 0.15*t {
-		text += fmt.Sprintf(": it comes to the %s of queueing delay that CC steers to", amount(t, scalesOfDelays))
+		text += fmt.Sprintf(": it comes to the %s of queueing delay that CC steers to", tenths(t, scalesOfDelays))
 	}
 	return text
 }

@@ -81,7 +81,7 @@ func TestNICsAreNamed(t *testing.T) {
 	e.Utilise, e.NIC = 0.5, analysistest.NIC{Utilise: 0.99, QueueBytes: 50_000, Dropped: 2}
 	r := build(t, e.Folder(t, nil))
 	text := strings.Join(append(r.Findings, chartOf(t, r, "queues").Panels[0].Title), "\n")
-	for _, want := range []string{"The bottleneck is the NIC of h0 (99 % busy; mean queue 50\u00a0kB in baseline", "the NIC of h0 limits 0-3 and 0-1.", "dropped or trimmed: the NIC of h0 drops 640 in each variant.", "\nthe NIC of h0"} {
+	for _, want := range []string{"The bottleneck is the NIC of h0 (99 % busy; mean queue 50\u00a0kB in baseline", "The NIC of h0 limits 0-3 and 0-1.", "dropped or trimmed: the NIC of h0 drops 640 in each variant.", "\nthe NIC of h0"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("findings lack %q:\n%s", want, text)
 		}

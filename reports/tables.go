@@ -38,55 +38,6 @@ func outcome(c *analysis.Comparison) cell {
 	return cell{"✗ " + string(c.Outcome), stateBad}
 }
 
-// keyMetrics lists the metrics of the whole run with a column for every variant.
-func keyMetrics(r *analysis.Result) table {
-	t := table{Columns: []column{{Name: "Metric"}, {Name: "Unit"}}, Note: "Medians over the seeds."}
-	units := map[string]string{}
-	for _, v := range r.Variants {
-		t.Columns = append(t.Columns, column{v.Name, true})
-		for _, m := range v.Metrics {
-			if m.Median != nil && !m.OfFlow {
-				units[m.Name] = m.Unit
-			}
-		}
-	}
-	for _, name := range sortedKeys(units) {
-		row := []cell{{Text: MetricLabel(r, name)}, {Text: units[name]}}
-		for i := range r.Variants {
-			text := none
-			if median, ok := r.Variants[i].Median(name); ok {
-				text = number(median)
-			}
-			row = append(row, cell{Text: text})
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t
-}
-
-// maxDetails bounds the table of every metric.
-const maxDetails = 2000
-
-// allMetrics lists every metric with its median and its range over the seeds.
-func allMetrics(r *analysis.Result) table {
-	t := table{Columns: []column{{Name: "Variant"}, {Name: "Metric"}, {Name: "Unit"}, {Name: "Median", Number: true}, {Name: "Over the seeds", Number: true}}}
-	all := 0
-	for _, v := range r.Variants {
-		for _, m := range v.Metrics {
-			if m.Seeds.Count == 0 {
-				continue
-			}
-			if all++; all <= maxDetails {
-				t.Rows = append(t.Rows, []cell{{Text: v.Name}, {Text: MetricLabel(r, m.Name, v.Name)}, {Text: m.Unit}, optional(m.Median), {Text: spread(m.Seeds)}})
-			}
-		}
-	}
-	if all > maxDetails {
-		t.Note = fmt.Sprintf("The first %d of %d; summary.json has them all.", maxDetails, all)
-	}
-	return t
-}
-
 // maxCompletions bounds the table of completion times.
 const maxCompletions = 32
 
@@ -235,12 +186,20 @@ func ports(names []string) string {
 	return fmt.Sprintf("one of %d ports: %s", len(names), list(names))
 }
 
-// shortPorts names the port of a line of a chart, or the ports that share it.
-func shortPorts(names []string) string {
+// shortPorts names the port of a line of a chart, or one of the ports that share it: a
+// bottleneck rather than another.
+func shortPorts(r *analysis.Result, names []string) string {
 	if len(names) == 1 {
 		return names[0]
 	}
-	return fmt.Sprintf("one of %d: %s, …", len(names), names[0])
+	example := names[0]
+	for i := range r.Findings.Ports {
+		if p := &r.Findings.Ports[i]; slices.Contains(names, p.From+"-"+p.To) {
+			example = p.From + "-" + p.To
+			break
+		}
+	}
+	return fmt.Sprintf("%s (locator of %d ports)", example, len(names))
 }
 
 // maxLocators bounds the table of shared locators.

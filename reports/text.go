@@ -76,7 +76,7 @@ func spread(s analysis.Spread) string {
 func depth(bytes float64, rate int64) string {
 	text := amount(bytes/1000, scalesOfSizes)
 	if rate > 0 {
-		text += " (" + amount(bytes*8e6/float64(rate), scalesOfDelays) + ")"
+		text += " (" + tenths(bytes*8e6/float64(rate), scalesOfDelays) + ")"
 	}
 	return text
 }
@@ -85,11 +85,16 @@ func depth(bytes float64, rate int64) string {
 // two or more digits is rounded to a whole one, or else to a tenth.
 func amount(value float64, scales []scale) string {
 	unit := scaleFor(math.Abs(value), scales)
-	v := value * unit.factor
-	if math.Abs(v) >= 10 {
-		v = math.Round(v)
+	if v := value * unit.factor; math.Abs(v) >= 10 {
+		return number(math.Round(v)) + "\u00a0" + unit.unit
 	}
-	return number(math.Round(10*v)/10) + "\u00a0" + unit.unit
+	return tenths(value, scales)
+}
+
+// tenths prints a value like amount, but rounded to a tenth whatever its digits.
+func tenths(value float64, scales []scale) string {
+	unit := scaleFor(math.Abs(value), scales)
+	return number(math.Round(10*value*unit.factor)/10) + "\u00a0" + unit.unit
 }
 
 // span prints a time in microseconds, with all digits that number shows.

@@ -24,9 +24,9 @@ func TestUnfinishedComesFirst(t *testing.T) {
 		}
 	}))
 	want := []string{
-		"1 of 3 flows did not complete: `end` came first, at about 32\u00a0ms (variant baseline, in seed 1 of 3 seeds). The least done is 0-3 with 75 % of the payload.",
-		"1 of 3 flows did not complete: `end` came first, at about 32\u00a0ms (variant csig, in seed 1 of 3 seeds). The least done is 0-3 with 75 % of the payload.",
-		"1 of 3 flows did not complete: `end` came first, at about 32\u00a0ms (variant csig-wide, in seed 1 of 3 seeds). The least done is 0-3 with 75 % of the payload. Completion times are of the flows that completed.",
+		"1 of 3 flows did not complete: the end of the run came first, at about 32\u00a0ms (variant baseline, in seed 1 of 3 seeds). The least done is 0-3 with 75 % of the payload.",
+		"1 of 3 flows did not complete: the end of the run came first, at about 32\u00a0ms (variant csig, in seed 1 of 3 seeds). The least done is 0-3 with 75 % of the payload.",
+		"1 of 3 flows did not complete: the end of the run came first, at about 32\u00a0ms (variant csig-wide, in seed 1 of 3 seeds). The least done is 0-3 with 75 % of the payload. Completion times are of the flows that completed.",
 	}
 	if d := cmp.Diff(r.Verdict.Reasons, want); d != "" {
 		t.Errorf("reasons (-got +want):\n%s", d)
@@ -66,7 +66,7 @@ func TestUnfinishedSentences(t *testing.T) {
 		want string
 	}{
 		{"all seeds", []analysis.Progress{progress(1, 238, true, analysis.Done{Flow: "0-8", Share: 0.5}), progress(2, 235, true, analysis.Done{Flow: "4-8", Share: 0.124}, analysis.Done{Flow: "5-8", Share: 0.3})},
-			"2 to 5 of 240 flows did not complete: `end` came first, at about 250\u00a0µs (in all 2 seeds). The least done are 4-8 with 12.4 % and 5-8 with 30 % of the payload in seed 2. Completion times are of the flows that completed."},
+			"2 to 5 of 240 flows did not complete: the end of the run came first, at about 250\u00a0µs (in all 2 seeds). The least done are 4-8 with 12.4 % and 5-8 with 30 % of the payload in seed 2. Completion times are of the flows that completed."},
 		{"stuck", []analysis.Progress{progress(1, 239, false, analysis.Done{Flow: "0-8"}), progress(2, 240, false)},
 			"1 of 240 flows did not complete (in seed 1 of 2 seeds). The least done is 0-8 with 0 % of the payload. Completion times are of the flows that completed."},
 		{"all complete", []analysis.Progress{progress(1, 240, false), progress(2, 240, false)}, ""},

@@ -153,6 +153,40 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Metrics of single ports of a large fabric are in the table of metrics alone. Check finds
+// them there, also where the experiment cannot be compiled any more.
+func TestCheckReadsTheTableOfMetrics(t *testing.T) {
+	t.Parallel()
+	matrix := write(t, "one.cm", "Nodes 128\nConnections 1\n0->100 id 1 start 0 size 200000\n")
+	file := write(t, "large.yaml", `schema: 1
+name: large
+topology: {k_ary: {k: 8, rate: 100Gbps, delay: 1us}}
+workload: {file: `+matrix+`}
+seeds: 1..2
+`)
+	folder := filepath.Join(t.TempDir(), "run")
+	if code, stdout, stderr := command(t, "run", file, "--out", folder); code != exitOK {
+		t.Fatalf("run: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if text, err := os.ReadFile(filepath.Join(folder, runfolder.SummaryFile)); err != nil || strings.Contains(string(text), "queue_kb.p99.tor0-") {
+		t.Fatalf("summary.json has metrics of ports, or there is none: %v", err)
+	}
+	args := []string{"check", folder, "--expect", `count(run["queue_kb.p99.tor*"]) == 256 and run["utilisation.tor25-h100"] > 0`, "--derived", `busy=max("utilisation.tor*")`, "--expect", "every_seed(run.busy > 0)"}
+	const want = `count(run["queue_kb.p99.tor*"]) = 256 == 256 (true) and run["utilisation.tor25-h100"] = `
+	for _, what := range []string{"compiled", "not compiled"} {
+		code, stdout, stderr := command(t, args...)
+		if code != exitOK || !strings.HasPrefix(stdout, want) || !strings.HasSuffix(stdout, "every_seed(run.busy > 0) OK\n") {
+			t.Errorf("%s: exit code %d\n%s%s\nwant\n%s", what, code, stdout, stderr, want)
+		}
+		if code, _, stderr := command(t, "check", folder, "--expect", `run["utilisation.tor25-h10"] > 0`); code != exitUsage || !strings.Contains(stderr, "did you mean \"utilisation.tor2-h10\"") {
+			t.Errorf("%s: exit code %d: %s", what, code, stderr)
+		}
+		if err := os.Remove(matrix); err != nil && what == "compiled" {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A folder whose experiment can no longer be compiled is checked by what its runs have; one
 // with invalid runs has exit code 3.
 func TestCheckOfOldFolders(t *testing.T) {

@@ -13,7 +13,7 @@ func TestUnfinishedFlowsComeFirst(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	code, stdout, stderr := command(t, "run", write(t, "two.yaml", twoVariants), "--out", folder)
 	want := []string{
-		"UNFINISHED: 1 of 2 flows did not complete: `end` came first, at about 40\u00a0µs (variant off, in all 2 seeds). The least done is 1-3 with ",
+		"UNFINISHED: 1 of 2 flows did not complete: the end of the run came first, at about 40\u00a0µs (variant off, in all 2 seeds). The least done is 1-3 with ",
 		" Completion times are of the flows that completed.\n",
 		"two, median of 2 seeds ",
 		"\nfct_us.p99 (of 1 to 2 of 2 flows) ",
@@ -30,7 +30,7 @@ func TestUnfinishedFlowsComeFirst(t *testing.T) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	_, markdown, _ := command(t, "report", folder, "--markdown")
-	if want := "# two\n\n**Flows are unfinished. Valid; the experiment states no expectation.**\n\n- 1 of 2 flows did not complete: \\`end\\` came first, at about 40\u00a0µs (variant off, in all 2 seeds)."; !strings.HasPrefix(markdown, want) {
+	if want := "# two\n\n**Flows are unfinished. Valid; the experiment states no expectation.**\n\n- 1 of 2 flows did not complete: the end of the run came first, at about 40\u00a0µs (variant off, in all 2 seeds)."; !strings.HasPrefix(markdown, want) {
 		t.Errorf("Markdown does not begin with %q:\n%s", want, markdown)
 	}
 }

@@ -194,15 +194,22 @@ func isEmpty(names iter.Seq[string]) bool {
 	return true
 }
 
-// maxCompared is how many names Nearest compares at most, in each of its two attempts.
+// maxCompared is how many names Nearest compares at most, in each of its attempts.
 const maxCompared = 100_000
 
 // Nearest returns the name, or for a pattern the pattern, that text is probably a
-// misspelling of, "" if none is near. It looks at names with the same or a similar first
-// word first.
+// misspelling of, "" if none is near. It looks at names with the same first words first,
+// then at those with a similar first word.
 func (n *NameSet) Nearest(text string) string {
 	if wildcard.In(text) {
 		return spelling.Nearest(text, n.patterns())
+	}
+	// The last words are wrong more often than all of them, and there may be more names
+	// than are compared.
+	for i := strings.LastIndexByte(text, '.'); i > 0; i = strings.LastIndexByte(text[:i], '.') {
+		if near := spelling.Nearest(text, n.some(text[:i]+".*")); near != "" {
+			return near
+		}
 	}
 	first, _, dotted := strings.Cut(text, ".")
 	var firsts []string

@@ -117,3 +117,16 @@ csig: {format: compact}
 		t.Error("no name is near")
 	}
 }
+
+// Of a fabric with more names than are compared, the one with the same first words is
+// suggested.
+func TestNearestOfManyNames(t *testing.T) {
+	p := compile(t, `schema: 1
+name: large
+topology: {fat_tree: {hosts: 8192, pod: 256, tiers: [{down: 16, up: 16, rate: 100Gbps, delay: 1us}, {down: 16, up: 16, rate: 100Gbps, delay: 1us}, {down: 32, rate: 100Gbps, delay: 1us}]}}
+workload: {permutation: {size: 64kB}}
+`)
+	if got, want := measure.Names(p).Nearest("queue_kb.p99.tor0-agg99"), "queue_kb.p99.tor0-agg9"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
