@@ -58,7 +58,7 @@ F:14:11: expect[1]: "=" is no operator (did you mean "=="?)`},
 		file := write(t, "two.yaml", twoVariants+"expect:\n  - "+c.expect+"\n")
 		folder := filepath.Join(t.TempDir(), "run")
 		want := "csiglab: F" + c.want + "\n"
-		for _, args := range [][]string{{"validate", file}, {"run", file, "--out", folder}} {
+		for _, args := range [][]string{{"validate", file}, {"run", file, "--out", folder}, {"run", file, "--out", folder, "--variant", "off"}, {"up", file, "--variant", "off", "--out", folder}} {
 			code, stdout, stderr := command(t, args...)
 			if got := strings.ReplaceAll(stderr, file, "F"); code != exitUsage || got != want || stdout != "" {
 				t.Errorf("%s: %s: exit code %d\n%s%s\nwant\n%s", c.name, args[0], code, stdout, got, want)
@@ -67,6 +67,29 @@ F:14:11: expect[1]: "=" is no operator (did you mean "=="?)`},
 		if _, err := os.Stat(folder); !os.IsNotExist(err) {
 			t.Errorf("%s: there is a folder: %v", c.name, err)
 		}
+	}
+}
+
+// A misspelt metric is a mistake also where one variant alone runs, which could lack what
+// the others have.
+func TestWrongDerivedMetricOfOneVariant(t *testing.T) {
+	t.Parallel()
+	file := write(t, "two.yaml", twoVariants+"  - {name: x, expr: drop / 2}\n  - {name: tagged, expr: 'sum(\"samples.*\")'}\n")
+	folder := filepath.Join(t.TempDir(), "run")
+	const want = `:12:21: derived[2].expr: unknown metric "drop" (did you mean "drops"?)` + "\n"
+	for _, args := range [][]string{{"validate", file}, {"run", file, "--variant", "off", "--out", folder}, {"up", file, "--variant", "off", "--out", folder}} {
+		if code, _, stderr := command(t, args...); code != exitUsage || !strings.HasSuffix(stderr, want) {
+			t.Errorf("%s: exit code %d: %s", args[0], code, stderr)
+		}
+	}
+	args := []string{"run", file, "--variant", "off", "--out", folder, "--set", "derived.2.expr=drops / 2"}
+	code, _, stderr := command(t, args...)
+	if note := "skipped: the derived metric tagged, because variant off cannot have it: it has no samples.*, as it has no CSIG\n"; code != exitOK || !strings.Contains(stderr, note) {
+		t.Errorf("exit code %d, no note %q: %s", code, note, stderr)
+	}
+	// The experiment of the folder runs again as it is.
+	if code, _, stderr := command(t, "validate", filepath.Join(folder, runfolder.ExperimentFile)); code != exitOK {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 

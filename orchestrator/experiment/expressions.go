@@ -225,6 +225,20 @@ func (s *Set) checkDerived(known []*expression.Known) (errs Errors) {
 	return errs
 }
 
+// checkWhole checks the metrics in expressions of a set before it is reduced to some of its
+// variants: afterwards a misspelt metric could be one of the others. A fabric that cannot
+// be built is reported later, if its variant is not left out. namesOf may be nil.
+func (s *Set) checkWhole(namesOf func(*Set) ([]expression.Names, error)) error {
+	if namesOf == nil {
+		return nil
+	}
+	names, err := namesOf(s)
+	if err != nil {
+		return nil
+	}
+	return s.CheckMetrics(names)
+}
+
 // given returns the path of an item of a list as the file has it: a set that is reduced
 // to some variants lacks items before it.
 func given(nodes map[string]*tree, list string, index int, is func(path string) bool) string {
