@@ -286,7 +286,7 @@ func completes(all *analysis.Changes, flows []analysis.FlowChange) string {
 			return fmt.Sprintf("%s %s %s", verb, between(shares), side.word)
 		}
 	}
-	if !slices.ContainsFunc(slices.Concat(all.Later, all.Sooner), func(o analysis.FlowChange) bool { return slices.Contains(namesOf(flows), o.Flow) }) {
+	if !slices.ContainsFunc(flows, func(f analysis.FlowChange) bool { return !slices.Contains(all.Even, f.Flow) }) {
 		return verb + " at about the same time"
 	}
 	return ""

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,11 +63,29 @@ func TestDifferences(t *testing.T) {
 	if d := cmp.Diff(got, [][]string{{"0-3"}, {"0-1", "2-3"}, nil, {"0-1", "2-3"}}); d != "" {
 		t.Errorf("flows gained, lost, sooner, later (-got +want):\n%s", d)
 	}
+	if !slices.Equal(c.Even, []string{"0-3"}) {
+		t.Errorf("flows that complete at about the same time: %v, want 0-3", c.Even)
+	}
 	if q := all[0].Queue; q == nil || q.From != "s0" || q.Bytes-q.BaseBytes < 20e3 || q.TargetUS != 10.517 {
 		t.Errorf("queue %+v, want that of s0 -> s1 to be 25 kB deeper", q)
 	}
 	if all[1].Queue != nil {
 		t.Errorf("queue of the same figures: %+v", all[1].Queue)
+	}
+}
+
+// Of a transfer that did not complete in each seed no time is compared.
+func TestTimesOfUnfinishedFlows(t *testing.T) {
+	e := demo()
+	e.Open = true // 0-3 in seed 1
+	c := numbers(t, e.Folder(t, withCSIG)).Findings.Differences[0].Flows
+	for _, f := range slices.Concat(c.Sooner, c.Later) {
+		if f.Flow == "0-3" {
+			t.Errorf("completion times %+v of a flow that did not complete in seed 1", f)
+		}
+	}
+	if len(c.Even) > 0 || len(c.Later) != 2 {
+		t.Errorf("even %v, later %v, want the times of the other two flows alone", c.Even, c.Later)
 	}
 }
 
