@@ -26,6 +26,7 @@ type PortRecorder struct {
 	measure  Span
 	busy     units.Duration // in measure
 	unqueued int64          // packets in measure that did not wait
+	held     int            // samples that are pending in measured
 	measured *portSamples   // nil until there is one
 }
 
@@ -33,8 +34,7 @@ type PortRecorder struct {
 // time: the buckets of a port are rarely in the cache, and looking for several at once
 // takes little longer than for one.
 type portSamples struct {
-	held      int            // of pending
-	pending   [31]portSample // with held four cache lines
+	pending   [32]portSample // four cache lines
 	histogram PortMeasurement
 }
 
@@ -52,18 +52,19 @@ func (r *PortRecorder) sample(value, weight int64) {
 		m.add(value, weight)
 		return
 	}
-	m.pending[m.held] = portSample{uint32(value), uint32(weight)}
-	if m.held++; m.held == len(m.pending) {
-		m.count()
+	m.pending[r.held] = portSample{uint32(value), uint32(weight)}
+	if r.held++; r.held == len(m.pending) {
+		r.count()
 	}
 }
 
 // count counts the samples that are pending.
-func (m *portSamples) count() {
-	for _, s := range m.pending[:m.held] {
+func (r *PortRecorder) count() {
+	m := r.measured
+	for _, s := range m.pending[:r.held] {
 		m.add(int64(s.value), int64(s.weight))
 	}
-	m.held = 0
+	r.held = 0
 }
 
 func (m *portSamples) add(value, weight int64) {
@@ -180,9 +181,11 @@ func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 			return
 		}
 		m = &portSamples{}
+		r.measured = m
 	}
-	m.count()
+	r.count()
 	m.histogram.Wait.Add(0, r.unqueued)
+	m.histogram.Depth.Add(0, int64(r.measure.Overlap(0, end))-m.histogram.Depth.Weight())
 	m.histogram.Node, m.histogram.Port = r.Totals.Node, r.Totals.Port
 	m.histogram.Busy = r.busy - r.measure.Overlap(end, r.Totals.LastDeparture) // without the rest of a packet that is leaving
 	r.sink.Emit(&m.histogram)

@@ -73,7 +73,7 @@ func slowWindows(events []portEvent, end units.Time, interval units.Duration) (w
 
 // slowMeasurement works out what a port did in a span from the whole history: it looks
 // at every time between two events.
-func slowMeasurement(events []portEvent, end units.Time, in metrics.Span) metrics.PortMeasurement {
+func slowMeasurement(events []portEvent, waits histogram.Histogram, end units.Time, in metrics.Span) metrics.PortMeasurement {
 	m := metrics.PortMeasurement{Node: 3, Port: 4}
 	stop := min(end, in.To)
 	share := func(from, to units.Time) int64 {
@@ -91,6 +91,10 @@ func slowMeasurement(events []portEvent, end units.Time, in metrics.Span) metric
 			m.Busy += units.Duration(share(e.now, e.now+100))
 		}
 	}
+	if m.Busy > 0 || !m.Depth.Empty() || !waits.Empty() {
+		m.Depth.Add(0, share(0, end)-m.Depth.Weight())
+	}
+	m.Wait = waits
 	return m
 }
 
@@ -158,8 +162,7 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 		if len(got.PortMeasurements) > 0 {
 			measured = got.PortMeasurements[0]
 		}
-		wantMeasured := slowMeasurement(events, end, measure)
-		wantMeasured.Wait = waits
+		wantMeasured := slowMeasurement(events, waits, end, measure)
 		if diff := cmp.Diff(measured, wantMeasured); diff != "" {
 			t.Fatalf("seed %d, end %v, measured %v: (-got +want):\n%s", seed, end, measure, diff)
 		}

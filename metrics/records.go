@@ -53,6 +53,7 @@ type Batch struct {
 
 	PortMeasurements []PortMeasurement
 	FlowMeasurements []FlowMeasurement
+	Values           []Value
 	// Dropped is the number of records that the node emitted before these and that
 	// found no room in a bounded buffer.
 	Dropped int64
@@ -85,6 +86,8 @@ func (m *FlowMeasurement) appendTo(b *Batch) {
 	b.FlowMeasurements = append(b.FlowMeasurements, c)
 }
 
+func (v *Value) appendTo(b *Batch) { b.Values = append(b.Values, *v) }
+
 // Emit appends a copy of the record.
 func (b *Batch) Emit(r Record) { r.appendTo(b) }
 
@@ -98,6 +101,7 @@ func (b *Batch) Each(to Sink) {
 	each(b.Totals, to)
 	each(b.PortMeasurements, to)
 	each(b.FlowMeasurements, to)
+	each(b.Values, to)
 	each(b.Traces, to)
 }
 
@@ -113,7 +117,7 @@ func each[T any, P interface {
 // Len returns the number of records.
 func (b *Batch) Len() int {
 	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Events) + len(b.Totals) + len(b.Traces) +
-		len(b.PortMeasurements) + len(b.FlowMeasurements)
+		len(b.PortMeasurements) + len(b.FlowMeasurements) + len(b.Values)
 }
 
 // Reset empties the batch for records of the same node. The lists keep their
@@ -122,7 +126,7 @@ func (b *Batch) Reset() {
 	*b = Batch{
 		Node: b.Node, Ports: b.Ports[:0], Flows: b.Flows[:0], CC: b.CC[:0], Signals: b.Signals[:0], Events: b.Events[:0],
 		Totals: b.Totals[:0], Traces: b.Traces[:0],
-		PortMeasurements: b.PortMeasurements[:0], FlowMeasurements: b.FlowMeasurements[:0],
+		PortMeasurements: b.PortMeasurements[:0], FlowMeasurements: b.FlowMeasurements[:0], Values: b.Values[:0],
 	}
 }
 
@@ -281,8 +285,8 @@ func (s Span) Overlap(from, to units.Time) units.Duration {
 type PortMeasurement struct {
 	Node, Port int32
 	Busy       units.Duration // in which the port was transmitting, line overhead included
-	// Depth is the data queue's depth in bytes, weighted by time in ps, without the time
-	// in which the queue was empty.
+	// Depth is the data queue's depth in bytes, weighted by time in ps: by all of the
+	// measuring window up to the end of the run.
 	Depth histogram.Histogram
 	// Wait is the time in ps from the arrival of a packet of the data queue there to the
 	// beginning of its transmission, by packets whose transmission began in the window.
@@ -299,6 +303,15 @@ type FlowMeasurement struct {
 	Samples       int64               // as SenderTotals.Samples
 	Cwnd          histogram.Histogram // bytes, after each ACK
 	RTT           histogram.Histogram // ps, of each ACK that has one
+}
+
+// Value is one metric of the whole run. No machine emits it: the metrics of a run are
+// computed from the records of all nodes, and are written like these.
+type Value struct {
+	Metric  string // without what it is about, such as queue_kb.p99
+	Subject string // what it is about, such as tor0-agg0; "" for a metric of the whole run
+	Name    string // such as queue_kb.p99.tor0-agg0
+	Value   float64
 }
 
 // Count is a number of packets to which one thing happened.

@@ -170,7 +170,7 @@ func series(r *analysis.Result, c *analysis.Chart, l *analysis.Line) (name strin
 		}
 	}
 	i := slices.IndexFunc(seen, func(ports []string) bool { return slices.Equal(ports, l.Ports) })
-	return shortPorts(l.Ports), i % analysis.MaxGroups
+	return shortPorts(r, l.Ports), i % analysis.MaxGroups
 }
 
 func groupName(g analysis.Group) string {

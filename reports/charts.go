@@ -187,7 +187,7 @@ func actionLabels(r *analysis.Result, action string) (name, short string) {
 
 // perPoint says how much time a point stands for.
 func perPoint(r *analysis.Result) string {
-	text := "in windows of " + number(r.PointUS) + " µs"
+	text := "in windows of " + span(r.PointUS)
 	if w := r.Setup.Measure; w.FromUS > 0 || w.ToUS > 0 {
 		text += "; the shaded span is where rates are measured"
 	}

@@ -36,7 +36,8 @@ func quantityValues(q *analysis.Quantity) (base, value, unit string) {
 	case "Gb/s":
 		s = scaleFor(max(a, b), scalesOfRates)
 	case "B":
-		s = scale{"kB", 1e-3}
+		s = scaleFor(max(a, b)/1000, scalesOfSizes)
+		s.factor /= 1000
 	case "packets":
 		s.unit = ""
 	}
@@ -126,6 +127,9 @@ func difference(r *analysis.Result, d *analysis.Difference) []string {
 	if text := why(r, d); text != "" {
 		texts = append(texts, text)
 	}
+	if text := counted(r, d); text != "" {
+		texts = append(texts, text)
+	}
 	return texts
 }
 
@@ -198,7 +202,7 @@ const maxTold = 4
 func traded(r *analysis.Result, d *analysis.Difference) string {
 	f := &d.Flows
 	if len(f.Gained)+len(f.Lost) == 0 || len(f.Gained) > maxTold || len(f.Lost) > maxTold {
-		return counted(r, f)
+		return ""
 	}
 	var parts []string
 	if len(f.Gained) > 0 {
@@ -282,7 +286,7 @@ func completes(all *analysis.Changes, flows []analysis.FlowChange) string {
 			return fmt.Sprintf("%s %s %s", verb, between(shares), side.word)
 		}
 	}
-	if !slices.ContainsFunc(slices.Concat(all.Later, all.Sooner), func(o analysis.FlowChange) bool { return slices.Contains(namesOf(flows), o.Flow) }) {
+	if !slices.ContainsFunc(flows, func(f analysis.FlowChange) bool { return !slices.Contains(all.Even, f.Flow) }) {
 		return verb + " at about the same time"
 	}
 	return ""
@@ -298,8 +302,9 @@ func between(shares []float64) string {
 }
 
 // counted says how many of many flows complete sooner and later.
-func counted(r *analysis.Result, f *analysis.Changes) string {
-	if len(f.Sooner)+len(f.Later) == 0 {
+func counted(r *analysis.Result, d *analysis.Difference) string {
+	sooner, later := d.Flows.Sooner, d.Flows.Later
+	if len(sooner)+len(later) == 0 || len(r.Completion) <= analysis.MaxGroups {
 		return ""
 	}
 	side := func(flows []analysis.FlowChange, word string) string {
@@ -310,9 +315,9 @@ func counted(r *analysis.Result, f *analysis.Changes) string {
 		for _, c := range flows {
 			shares = append(shares, math.Abs(c.Value/c.Base-1))
 		}
-		return fmt.Sprintf("%d %s (median %s)", len(flows), word, share2(runfolder.Median(shares)))
+		return fmt.Sprintf("%d %s (by %s in the median)", len(flows), word, share2(runfolder.Median(shares)))
 	}
-	return fmt.Sprintf("of %d flows %s and %s complete beyond what their seeds differ by", len(r.Completion), side(f.Sooner, "sooner"), side(f.Later, "later"))
+	return fmt.Sprintf("Of %d flows, %s completes %s and %s than %s, by more than their seeds differ.", len(r.Completion), d.Variant, side(sooner, "sooner"), side(later, "later"), r.Variants[0].Name)
 }
 
 // queueChange says which queue changed the most, and whether it comes nearer to what
@@ -328,7 +333,7 @@ func queueChange(r *analysis.Result, q *analysis.QueueChange) string {
 	text := fmt.Sprintf("the mean queue of %s %s the most, from %s to %s", portName(&q.Place), verb, depth(q.BaseBytes, q.RateBPS), depth(q.Bytes, q.RateBPS))
 	delay := func(bytes float64) float64 { return bytes * 8e6 / float64(q.RateBPS) }
 	if t := q.TargetUS; t > 0 && math.Abs(delay(q.Bytes)-t) < 0.15*t && math.Abs(delay(q.BaseBytes)-t) >= 0.15*t {
-		text += fmt.Sprintf(": it comes to the %s\u00a0µs of queueing delay that CC steers to", number(math.Round(10*t)/10))
+		text += fmt.Sprintf(": it comes to the %s of queueing delay that CC steers to", tenths(t, scalesOfDelays))
 	}
 	return text
 }

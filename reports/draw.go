@@ -94,7 +94,7 @@ const (
 // width returns the width of each of n panels beside each other.
 func width(n int) vg.Length {
 	if n <= 2 {
-		return 560
+		return 480
 	}
 	return 390
 }

@@ -126,9 +126,10 @@ type plan struct {
 	*analysis.Fabric
 	width, height float64
 	at            []place
-	size          float64 // of letters
-	row           [][]int // boxes by row, from the left
-	column        []int   // of a box in its row
+	text          [][]string // of boxes
+	size          float64    // of letters
+	row           [][]int    // boxes by row, from the left
+	column        []int      // of a box in its row
 }
 
 // Measures of the drawing, in units of its view box.
@@ -140,7 +141,7 @@ const (
 )
 
 func newPlan(f *analysis.Fabric, width, height float64) *plan {
-	p := &plan{Fabric: f, width: width, height: height, at: make([]place, len(f.Boxes)), column: make([]int, len(f.Boxes)), size: 11}
+	p := &plan{Fabric: f, width: width, height: height, at: make([]place, len(f.Boxes)), text: make([][]string, len(f.Boxes)), column: make([]int, len(f.Boxes)), size: 11}
 	for i, b := range f.Boxes {
 		for len(p.row) <= b.Row {
 			p.row = append(p.row, nil)
@@ -161,17 +162,37 @@ func newPlan(f *analysis.Fabric, width, height float64) *plan {
 	return p
 }
 
-// lines returns the text of a box.
-func boxLines(b *analysis.Box) []string {
-	switch {
-	case !b.Folded:
+// boxLines returns the text of a box, in short where there is little room.
+func boxLines(b *analysis.Box, short bool) []string {
+	if !b.Folded {
 		return []string{b.Name}
-	case b.Hosts == 0:
-		return []string{b.Name, plural(b.Switches, "switch")}
-	case b.Switches <= 1:
-		return []string{b.Name, plural(b.Hosts, "host")}
 	}
-	return []string{b.Name, plural(b.Switches, "switch"), plural(b.Hosts, "host")}
+	name, lines := b.Name, []string(nil)
+	if b.Hosts > 0 && b.Switches > 0 && b.Pods != nil {
+		name = fmt.Sprintf("pod %d", b.Pods[0])
+		if last := b.Pods[len(b.Pods)-1]; last != b.Pods[0] {
+			name = fmt.Sprintf("pods %d–%d", b.Pods[0], last)
+			if short {
+				name = fmt.Sprintf("%d–%d", b.Pods[0], last)
+			}
+		}
+	}
+	lines = append(lines, name)
+	if b.Switches > 1 || b.Hosts == 0 {
+		text := plural(b.Switches, "switch")
+		if short {
+			text = number(float64(b.Switches)) + " sw"
+		}
+		lines = append(lines, text)
+	}
+	if b.Hosts > 0 {
+		text := plural(b.Hosts, "host")
+		if short {
+			text = number(float64(b.Hosts)) + " h"
+		}
+		lines = append(lines, text)
+	}
+	return lines
 }
 
 // placeRows places the boxes of each row: those of a pod over the pod's share of the
@@ -181,7 +202,7 @@ func (p *plan) placeRows() {
 	for r, row := range p.row {
 		lines := 1
 		for _, i := range row {
-			lines = max(lines, len(boxLines(&p.Boxes[i])))
+			lines = max(lines, len(boxLines(&p.Boxes[i], false)))
 		}
 		if r == 0 {
 			bottom -= float64(lines-1) * p.size / 2
@@ -211,12 +232,18 @@ func (p *plan) placeRows() {
 
 // sized returns the place of a box that may be as wide.
 func (p *plan) sized(box int, x, y, most float64) place {
-	letters, lines := 0, boxLines(&p.Boxes[box])
-	for _, line := range lines {
-		letters = max(letters, len([]rune(line)))
+	width := func() float64 {
+		letters := 0
+		for _, line := range p.text[box] {
+			letters = max(letters, len([]rune(line)))
+		}
+		return float64(letters)*p.size*letterWidth + 8
 	}
-	w := float64(letters)*p.size*letterWidth + 8
-	return place{x, y, min(w, most), boxHeight + float64(len(lines)-1)*(p.size+1)}
+	p.text[box] = boxLines(&p.Boxes[box], false)
+	if width() > 1.15*most {
+		p.text[box] = boxLines(&p.Boxes[box], true)
+	}
+	return place{x, y, min(width(), most), boxHeight + float64(len(p.text[box])-1)*(p.size+1)}
 }
 
 // placeRing places the boxes on an ellipse, the first on top.
@@ -241,14 +268,14 @@ func (p *plan) svg(r *analysis.Result) template.HTML {
 		fmt.Fprintf(&b, format, args...)
 	}
 	put(`<svg class="fabric" viewBox="0 0 %v %v" xmlns="http://www.w3.org/2000/svg" role="img"><title>%s</title>`, p.width, p.height, html.EscapeString("Fabric: "+fabricCaption(r)))
-	byLoad := slices.SortedStableFunc(slices.Values(p.Lines), func(a, b analysis.FabricLine) int { return cmp.Compare(a.Load(), b.Load()) })
-	for _, l := range byLoad {
-		put(`<path class="link load-%d" d="%s"><title>%s</title></path>`, loadClass(l.Load()), p.way(l.A, l.B, 0), html.EscapeString(p.lineTitle(&l)))
-	}
 	for _, m := range p.Marks {
 		if m.From != m.To {
 			put(`<path class="mark" d="%s"/>`, p.way(m.From, m.To, 0))
 		}
+	}
+	byLoad := slices.SortedStableFunc(slices.Values(p.Lines), func(a, b analysis.FabricLine) int { return cmp.Compare(a.Load(), b.Load()) })
+	for _, l := range byLoad {
+		put(`<path class="link load-%d" d="%s"><title>%s</title></path>`, loadClass(l.Load()), p.way(l.A, l.B, 0), html.EscapeString(p.lineTitle(&l)))
 	}
 	for i := range p.Paths {
 		path := &p.Paths[i]
@@ -267,8 +294,16 @@ func (p *plan) svg(r *analysis.Result) template.HTML {
 	for i, at := range p.at {
 		p.box(put, i, at)
 	}
+	corner := map[int]bool{} // boxes with a mark at their right corner
 	for _, m := range p.Marks {
 		x, y := p.markAt(m)
+		if m.From == m.To {
+			if corner[m.From] {
+				x -= p.at[m.From].w
+			}
+			corner[m.From] = true
+			x = min(max(x, 9), p.width-9)
+		}
 		put(`<circle class="badge" cx="%v" cy="%v" r="8"/><text class="badge" x="%v" y="%v">%d</text>`, x, y, x, y, m.Port+1)
 	}
 	put("</svg>")
@@ -302,7 +337,7 @@ func (p *plan) box(put func(string, ...any), i int, at place) {
 		class += " folded"
 	}
 	put(`<rect class="%s" x="%v" y="%v" width="%v" height="%v" rx="3"/>`, class, at.x-at.w/2, at.y-at.h/2, at.w, at.h)
-	lines := boxLines(b)
+	lines := p.text[i]
 	for k, line := range lines {
 		y := at.y + (float64(k)-float64(len(lines)-1)/2)*(p.size+1)
 		size := min(p.size, (at.w-3)/(float64(len([]rune(line)))*letterWidth))
@@ -345,7 +380,7 @@ func (p *plan) markAt(m analysis.FabricMark) (x, y float64) {
 	from, to := p.at[m.From], p.at[m.To]
 	switch {
 	case m.From == m.To:
-		return from.x + from.w/2, from.y - from.h/2
+		return from.x + from.w/2, max(from.y-from.h/2, 9)
 	case !p.Ring && p.Boxes[m.From].Row == p.Boxes[m.To].Row && max(p.column[m.From], p.column[m.To])-min(p.column[m.From], p.column[m.To]) > 1:
 		return (from.x + to.x) / 2, from.y - p.rise(m.From, m.To)*3/4
 	}

@@ -5,9 +5,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
@@ -20,6 +21,7 @@ import (
 // firstScreen describes what of a page stands in the first window.
 type firstScreen struct {
 	Verdict, Story, Fabric, Main float64 // lower edges; 0 when it is missing
+	Text                         string  // the story
 	MainTop                      float64
 	Letters                      float64  // height of the smallest text of the drawings
 	Wide                         bool     // the page is wider than its window
@@ -30,7 +32,7 @@ type firstScreen struct {
 const inspectFirst = `(() => {
 	const lower = id => { const e = document.getElementById(id); return e ? e.getBoundingClientRect().bottom : 0; };
 	const shown = e => e.getBoundingClientRect().width > 0;
-	const d = {Verdict: lower('verdict'), Story: lower('story'), Fabric: lower('fabric'), Main: 0, MainTop: 0, Letters: 1000, Cut: []};
+	const d = {Verdict: lower('verdict'), Story: lower('story'), Fabric: lower('fabric'), Text: document.getElementById('story')?.textContent ?? '', Main: 0, MainTop: 0, Letters: 1000, Cut: []};
 	const main = [...document.querySelectorAll('#main svg.chart')].find(shown);
 	if (main) { d.Main = main.getBoundingClientRect().bottom; d.MainTop = main.getBoundingClientRect().top; }
 	for (const t of document.querySelectorAll('#main svg text, #fabric svg text'))
@@ -40,22 +42,22 @@ const inspectFirst = `(() => {
 		const b = e.getBoundingClientRect();
 		if (b.width > 0 && (b.right > innerWidth + 1 || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible')) d.Cut.push(e.textContent.slice(0, 40));
 	}
-	const count = what => [...document.querySelectorAll('#fabric svg.fabric ' + what)].filter(shown).length;
+	const svg = [...document.querySelectorAll('#fabric svg.fabric')].find(shown);
+	const count = what => svg ? svg.querySelectorAll(what).length : 0;
 	d.Links = count('.link'); d.Ways = count('.way'); d.Boxes = count('rect');
 	return d;
 })()`
 
 // The first screen tells the story without scrolling: verdict, sentence, fabric and
-// main chart, of an experiment of three flows and of one of 240.
+// main chart, of an experiment of three flows and of one of 240, at 1400 and at 420 px.
 func TestFirstScreen(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		boxes int
-		links int
-		ways  int
+		name               string
+		boxes, links, ways int
+		story              string
 	}{
-		{"three-flow", 29, 28, 3},
-		{"all-to-all", 36, 48, 0},
+		{"three-flow", 29, 28, 3, "Against baseline, CSIG (csig) improves the rate of the slowest flow (17.3 → 30.6\u00a0Gb/s, +77\u00a0%), at the price of mean FCT (24 → 26.5\u00a0ms, +11\u00a0%) and the mean queue of agg2 → tor5 (94."},
+		{"all-to-all", 36, 48, 0, "240 flows complete in 15.6\u00a0µs on average and 20.8\u00a0µs at most; no port is full"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := browser(t)
@@ -72,9 +74,26 @@ func TestFirstScreen(t *testing.T) {
 				keepShot(ctx, t, fmt.Sprintf("%s-%s.png", c.name, s.name), chromedp.CaptureScreenshot())
 				keepShot(ctx, t, fmt.Sprintf("%s-%s-whole.png", c.name, s.name), chromedp.FullScreenshot(100))
 				d := do(ctx, t, chromedp.Evaluate[firstScreen](inspectFirst))
-				t.Logf("%s: %+v", s.name, d)
+				if !strings.HasPrefix(d.Text, c.story) {
+					t.Errorf("%s: story %q, want %q", s.name, d.Text, c.story)
+				}
+				lower := []float64{1, d.Verdict, d.Story, d.Fabric, float64(s.height)}
+				if s.width > 1000 { // the chart stands beside the fabric
+					lower = []float64{1, d.Verdict, d.Story, d.MainTop, d.Fabric, float64(s.height)}
+				}
+				if !slices.IsSorted(lower) || d.Main <= d.Story || d.Main > float64(s.height) {
+					t.Errorf("%s: verdict, story, fabric and main chart are not in this order within the window: %+v", s.name, d)
+				}
+				if d.Letters < 9 {
+					t.Errorf("%s: a text of the drawings is %.1f px high", s.name, d.Letters)
+				}
+				if d.Wide || len(d.Cut) > 0 {
+					t.Errorf("%s: the page is wider than the window: %v, or cut: %q", s.name, d.Wide, d.Cut)
+				}
+				if d.Boxes != c.boxes || d.Links != c.links || d.Ways != c.ways {
+					t.Errorf("%s: %d boxes, %d links and %d ways of flows, want %d, %d and %d", s.name, d.Boxes, d.Links, d.Ways, c.boxes, c.links, c.ways)
+				}
 			}
-			_ = cdp.Empty{}
 		})
 	}
 }

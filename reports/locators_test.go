@@ -49,7 +49,7 @@ func TestSharedLocators(t *testing.T) {
 	for _, l := range chart.Panels[0].Lines {
 		lines = append(lines, fmt.Sprintf("%s %.1f", l.Name, l.Y[0]))
 	}
-	if d := cmp.Diff(lines, []string{"one of 2: s0-s1, … 75.0", "s1-h1 24.5", "no hop wrote it 0.5"}); d != "" {
+	if d := cmp.Diff(lines, []string{"s1-s2 (locator of 2 ports) 75.0", "s1-h1 24.5", "no hop wrote it 0.5"}); d != "" {
 		t.Errorf("lines of the first variant (-got +want):\n%s", d)
 	}
 	if a, b := chart.Panels[0].Lines[1], chart.Panels[1].Lines[1]; a.Name != "s1-h1" || b.Name != "s1-h1" || a.Style != b.Style {

@@ -6,6 +6,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/csiglab/csiglab/reports/analysis"
 )
@@ -45,7 +46,7 @@ const (
 type banner struct {
 	State    string // stateGood, stateWarn or stateBad
 	Headline string
-	Reasons  []string // which flows are unfinished, and why the experiment is not valid
+	Reasons  []string // which flows are unfinished, why the experiment is not valid, and which expectations failed
 }
 
 // table is a table of text. Every row has as many cells as there are columns. A
@@ -96,7 +97,7 @@ func (b *banner) Mark() string {
 
 func newBanner(r *analysis.Result) banner {
 	v, open := &r.Verdict, Unfinished(r)
-	b := banner{State: stateBad, Reasons: append(open, v.Reasons...)}
+	b := banner{State: stateBad, Reasons: slices.Concat(open, v.Reasons, failedExpectations(v.Expectations))}
 	held, total := v.Held(), len(v.Expectations)
 	switch {
 	case !v.Valid:

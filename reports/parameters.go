@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -114,7 +114,7 @@ func putClass(c *runfolder.FlowClass, put func(name, value string)) {
 	if c.BaseRTTMaxUS != c.BaseRTTUS {
 		base += " … " + microseconds(c.BaseRTTMaxUS)
 	}
-	put("base RTT", base)
+	put("base RTT of the path", base)
 	put("RTO", microseconds(c.RTOUS))
 	put("full packet", sizeText(c.MTUBytes))
 	put("payload of it (MSS)", sizeText(c.MSSBytes))
@@ -166,8 +166,10 @@ func spaced(text string) string {
 	return text[:at] + "\u00a0" + text[at:]
 }
 
-// microseconds prints a time exactly.
-func microseconds(us float64) string { return strconv.FormatFloat(us, 'f', -1, 64) + "\u00a0µs" }
+// microseconds prints a time exactly, to the picosecond, in the unit that fits.
+func microseconds(us float64) string {
+	return strings.Replace(spaced(units.Duration(math.Round(us*1e6)).String()), "us", "µs", 1)
+}
 
 // WriteParameters writes the parameters of variants as aligned text.
 func WriteParameters(w io.Writer, variants []analysis.Variant) error {

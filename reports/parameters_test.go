@@ -55,10 +55,10 @@ func TestParameters(t *testing.T) {
 		rows[row[0]] = row[1:]
 	}
 	for name, want := range map[string][]string{
-		"base RTT":     {"11.3712\u00a0µs", "6.5\u00a0µs … 7\u00a0µs", "11.3712\u00a0µs", "6.5\u00a0µs … 7\u00a0µs"},
-		"CC gamma":     {"0.8", "0.8", "0.5", "0.5"},
-		"least window": {"–", "4.15\u00a0kB", "–", "4.15\u00a0kB"},
-		"first window": {"53.302\u00a0kB", "53.302\u00a0kB", "53.302\u00a0kB", "53.302\u00a0kB"},
+		"base RTT of the path": {"11.3712\u00a0µs", "6.5\u00a0µs … 7\u00a0µs", "11.3712\u00a0µs", "6.5\u00a0µs … 7\u00a0µs"},
+		"CC gamma":             {"0.8", "0.8", "0.5", "0.5"},
+		"least window":         {"–", "4.15\u00a0kB", "–", "4.15\u00a0kB"},
+		"first window":         {"53.302\u00a0kB", "53.302\u00a0kB", "53.302\u00a0kB", "53.302\u00a0kB"},
 	} {
 		if d := cmp.Diff(rows[name], want); d != "" {
 			t.Errorf("%s (-got +want):\n%s", name, d)

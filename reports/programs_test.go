@@ -32,10 +32,10 @@ func TestPrograms(t *testing.T) {
 		got = append(got, texts)
 	}
 	want := [][]string{
-		{"b", "7", "h0", "iperf3 -c 10.0.0.4", "200", "1500", "✓ exit code 0"},
-		{"b", "7", "h1", "sh", "200", "1500", "✗ exit code 3"},
-		{"b", "7", "h1", "sh", "200", "1500", "✗ signal segmentation fault"},
-		{"b", "7", "h3", "iperf3 -s", "200", "1500", "ended with the run"},
+		{"b", "7", "h0", "iperf3 -c 10.0.0.4", "0.2", "1.5", "✓ exit code 0"},
+		{"b", "7", "h1", "sh", "0.2", "1.5", "✗ exit code 3"},
+		{"b", "7", "h1", "sh", "0.2", "1.5", "✗ signal segmentation fault"},
+		{"b", "7", "h3", "iperf3 -s", "0.2", "1.5", "ended with the run"},
 		{"b", "7", "h3", "none", "–", "–", "✗ no such file"},
 		{"b", "7", "h3", "late", "–", "–", "not started"},
 	}

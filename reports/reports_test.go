@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +124,81 @@ func TestSeriesEqualTheRecords(t *testing.T) {
 	}
 }
 
+// Charts that compare variants have the median of the seeds of each variant, and a band
+// from the least to the greatest.
+func TestVariantsAreLaidOver(t *testing.T) {
+	s := analysistest.ThreeFlow()
+	r := build(t, s.Folder(t, nil))
+	names := []string{"baseline", "csig", "csig-wide"}
+	// lines returns what a chart must show: the value of each record, joined over the
+	// seeds.
+	lines := func(values func(*metrics.Batch) []float64) []Line {
+		var all []Line
+		for style, variant := range names {
+			l := Line{Name: variant, Style: style}
+			var seeds [][]float64
+			for _, n := range s.Records[variant] {
+				seeds = append(seeds, values(n))
+			}
+			for i := range seeds[0] {
+				at := []float64{seeds[0][i], seeds[1][i], seeds[2][i]}
+				slices.Sort(at)
+				l.X, l.Low, l.Y, l.High = append(l.X, (float64(i)+0.5)/10), append(l.Low, at[0]), append(l.Y, at[1]), append(l.High, at[2])
+			}
+			all = append(all, l)
+		}
+		return all
+	}
+	queue := func(port [2]int32) func(*metrics.Batch) []float64 {
+		return func(n *metrics.Batch) (values []float64) {
+			for _, w := range n.Ports {
+				if w.Node == port[0] && w.Port == port[1] {
+					values = append(values, float64(w.QueueByteNS)/1e8)
+				}
+			}
+			return values
+		}
+	}
+	charts := []struct {
+		id, title, panel string
+		index            int
+		values           func(*metrics.Batch) []float64
+	}{
+		{"slowest", "Rate of flow 0-3, the slowest in baseline", "", 0, func(n *metrics.Batch) (values []float64) {
+			for _, w := range n.Flows {
+				if w.Flow == 0 {
+					values = append(values, float64(w.WireBytes)*8/1e9/analysistest.Interval.Seconds())
+				}
+			}
+			return values
+		}},
+		{"cwnd", "Congestion window of flow 0-3, the slowest in baseline", "", 0, func(n *metrics.Batch) (values []float64) {
+			for _, w := range n.CC {
+				if w.Flow == 0 {
+					values = append(values, float64(w.Cwnd)/1000)
+				}
+			}
+			return values
+		}},
+		// The deeper queue comes first.
+		{"queues", "Queue depth of the bottlenecks", "s1 → s2", 0, queue([2]int32{5, 3})},
+		{"queues", "Queue depth of the bottlenecks", "s0 → s1", 1, queue([2]int32{4, 1})},
+	}
+	for _, c := range charts {
+		chart := chartOf(t, r, c.id)
+		panel := chart.Panels[c.index]
+		if d := cmp.Diff(panel.Lines, lines(c.values), approximately); d != "" {
+			t.Errorf("%s %s (-got +want):\n%.2000s", c.id, c.panel, d)
+		}
+		if chart.Title != c.title || panel.Title != c.panel || !strings.HasSuffix(chart.Caption, "bands reach from the least to the greatest.") {
+			t.Errorf("%s: chart %q, panel %q, caption %q", c.id, chart.Title, panel.Title, chart.Caption)
+		}
+		if d := cmp.Diff(chart.Legend, []Key{{"baseline", 0, false}, {"csig", 1, false}, {"csig-wide", 2, false}}); d != "" {
+			t.Errorf("%s: legend (-got +want):\n%s", c.id, d)
+		}
+	}
+}
+
 func TestFindings(t *testing.T) {
 	s := analysistest.ThreeFlow()
 	r := build(t, s.Folder(t, nil))
@@ -218,18 +294,28 @@ func TestDroppedRecords(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	r := build(t, analysistest.ThreeFlow().Folder(t, nil))
-	if d := cmp.Diff(r.Completion.Rows[0][:4], []cell{{Text: "0-3"}, {Text: "200"}, {Text: "32\u202f001"}, {Text: "32\u202f000 … 32\u202f002 (3)"}}); d != "" {
+	if d := cmp.Diff(r.Completion.Rows[0][:4], []cell{{Text: "0-3"}, {Text: "200"}, {Text: "32"}, {Text: "32 (3)"}}); d != "" {
 		t.Errorf("completion (-got +want):\n%s", d)
 	}
 	var names []string
 	for _, row := range r.Metrics.Rows {
 		names = append(names, row[0].Text)
 	}
-	if d := cmp.Diff(names, []string{"fairness_ratio", "fct_us.max (of all 3 flows)", "fct_us.mean (of all 3 flows)", "fct_us.p99 (of all 3 flows)", "packets.new", "packets.retransmitted", "target_qdelay_us", "trims"}); d != "" {
+	if d := cmp.Diff(names, []string{"fairness_ratio", "fct_us.max (of all 3 flows)", "fct_us.mean (of all 3 flows)", "fct_us.p99 (of all 3 flows)", "packets.new", "target_qdelay_us"}); d != "" {
 		t.Errorf("key metrics (-got +want):\n%s", d)
 	}
-	if got := len(r.Details.Rows); got != 3*12 {
-		t.Errorf("%d rows of all metrics, want 36: NaN must be absent", got)
+	// NaN is absent, and what is 0 everywhere is left out.
+	want := [][]string{
+		{"fairness_ratio", "", "4.668 (4.638 … 4.698)", "2.346 (2.316 … 2.376)"},
+		{"fct_us.0-3", "µs", "32\u202f001 (32\u202f000 … 32\u202f002)", "32\u202f001 (32\u202f000 … 32\u202f002)"},
+	}
+	for i, row := range want {
+		if got := texts(&r.Details)[i][:4]; !cmp.Equal(got, row) {
+			t.Errorf("row %q of all metrics, want %q", got, row)
+		}
+	}
+	if got := len(r.Details.Rows); got != 10 {
+		t.Errorf("%d rows of all metrics, want 10", got)
 	}
 	if got := r.Runs.Rows[0]; got[6].Text != "✓ conservation" || got[5].Text != "01ab00000000" {
 		t.Errorf("run %v", got)

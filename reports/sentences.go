@@ -162,7 +162,7 @@ func crossings(f *analysis.Findings) string {
 	if len(limits) > 0 {
 		parts = append(parts, strings.Join(limits, ", "))
 	}
-	return strings.Join(parts, "; ") + "."
+	return capital(strings.Join(parts, "; ")) + "."
 }
 
 // sharing says how the slowest flow fares beside the others.

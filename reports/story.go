@@ -73,7 +73,7 @@ func storyOfVariants(r *analysis.Result) string {
 		return fmt.Sprintf("%s made no difference here against %s in %s.", who, base, quantityNames(r, d.Quantities))
 	}
 	d := &r.Findings.Differences[at]
-	who := fmt.Sprintf("Variant %s", d.Variant)
+	who := "variant " + d.Variant
 	if d.CSIG {
 		who = fmt.Sprintf("CSIG (%s)", d.Variant)
 	}

@@ -13,28 +13,6 @@ import (
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
-func expectations(all []runfolder.Expectation) table {
-	t := table{Columns: []column{{Name: "Expectation"}, {Name: "Value", Number: true}, {Name: "Outcome"}}}
-	for _, e := range all {
-		outcome := cell{"✗ failed", stateBad}
-		if e.OK {
-			outcome = cell{"✓ holds", stateGood}
-		}
-		t.Rows = append(t.Rows, []cell{{Text: e.Expr}, {Text: expectationValue(e.Value)}, outcome})
-	}
-	return t
-}
-
-func expectationValue(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return none
-	case float64:
-		return number(v)
-	}
-	return fmt.Sprint(v)
-}
-
 // published shows the comparison with published figures.
 func published(all []analysis.Comparison) table {
 	t := table{Columns: []column{{Name: "Variant"}, {Name: "Metric"}, {Name: "Median", Number: true}, {Name: "Over the seeds", Number: true},
@@ -60,54 +38,16 @@ func outcome(c *analysis.Comparison) cell {
 	return cell{"✗ " + string(c.Outcome), stateBad}
 }
 
-// keyMetrics lists the metrics of the whole run with a column for every variant.
-func keyMetrics(r *analysis.Result) table {
-	t := table{Columns: []column{{Name: "Metric"}, {Name: "Unit"}}, Note: "Medians over the seeds."}
-	units := map[string]string{}
-	for _, v := range r.Variants {
-		t.Columns = append(t.Columns, column{v.Name, true})
-		for _, m := range v.Metrics {
-			if m.Median != nil && !m.OfFlow {
-				units[m.Name] = m.Unit
-			}
-		}
-	}
-	for _, name := range sortedKeys(units) {
-		row := []cell{{Text: MetricLabel(r, name)}, {Text: units[name]}}
-		for i := range r.Variants {
-			text := none
-			if median, ok := r.Variants[i].Median(name); ok {
-				text = number(median)
-			}
-			row = append(row, cell{Text: text})
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t
-}
-
-// allMetrics lists every metric with its median and its range over the seeds.
-func allMetrics(r *analysis.Result) table {
-	t := table{Columns: []column{{Name: "Variant"}, {Name: "Metric"}, {Name: "Unit"}, {Name: "Median", Number: true}, {Name: "Over the seeds", Number: true}}}
-	for _, v := range r.Variants {
-		for _, m := range v.Metrics {
-			if m.Seeds.Count > 0 {
-				t.Rows = append(t.Rows, []cell{{Text: v.Name}, {Text: MetricLabel(r, m.Name, v.Name)}, {Text: m.Unit}, optional(m.Median), {Text: spread(m.Seeds)}})
-			}
-		}
-	}
-	return t
-}
-
 // maxCompletions bounds the table of completion times.
 const maxCompletions = 32
 
 // completion lists flow completion times: medians over the seeds and their
 // range. Of many flows it lists the slowest ones of the first variant.
 func completion(r *analysis.Result) table {
-	t := table{Columns: []column{{Name: "Flow"}, {Name: "Size (MB)", Number: true}}}
+	size, unit := completionUnits(r.Completion)
+	t := table{Columns: []column{{Name: "Flow"}, {Name: "Size (" + size.unit + ")", Number: true}}}
 	for _, v := range r.Variants {
-		t.Columns = append(t.Columns, column{v.Name + " (µs)", true}, column{"over the seeds", true})
+		t.Columns = append(t.Columns, column{v.Name + " (" + unit.unit + ")", true}, column{"over the seeds", true})
 	}
 	flows := r.Completion
 	if len(flows) > maxCompletions {
@@ -123,13 +63,17 @@ func completion(r *analysis.Result) table {
 	}
 	t.Note += "From the flow's start to the arrival of the ACK that completes it."
 	for _, c := range flows {
-		row := []cell{{Text: c.Flow}, {Text: number(float64(c.SizeBytes) / 1e6)}}
+		row := []cell{{Text: c.Flow}, {Text: number(float64(c.SizeBytes) / 1000 * size.factor)}}
 		for _, v := range c.Variants {
 			switch {
 			case v.Open > 0:
 				row = append(row, cell{"not done", stateBad}, cell{Text: fmt.Sprintf("in %d of %d seeds", v.Open, v.Open+v.Seeds.Count)})
 			default:
-				row = append(row, optional(v.MedianUS), cell{Text: spread(v.Seeds)})
+				median := cell{Text: none}
+				if v.MedianUS != nil {
+					median.Text = number(*v.MedianUS * unit.factor)
+				}
+				row = append(row, median, cell{Text: spread(unit.in(v.Seeds))})
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -137,17 +81,39 @@ func completion(r *analysis.Result) table {
 	return t
 }
 
+// completionUnits returns the units of the sizes and times of flows, which fit the
+// greatest.
+func completionUnits(all []analysis.Completion) (size, time scale) {
+	var largest, longest float64
+	for _, c := range all {
+		largest = max(largest, float64(c.SizeBytes)/1000)
+		for _, v := range c.Variants {
+			longest = max(longest, v.Seeds.Max)
+		}
+	}
+	return scaleFor(largest, scalesOfSizes), scaleFor(longest, scalesOfDelays)
+}
+
 // programs lists what ran on hosts, and how it ended.
 func programs(all []analysis.Program) table {
+	var last float64
+	for _, p := range all {
+		for _, us := range []*float64{p.StartUS, p.EndUS} {
+			if us != nil {
+				last = max(last, *us)
+			}
+		}
+	}
+	unit := scaleFor(last, scalesOfDelays)
 	t := table{
-		Columns: []column{{Name: "Variant"}, {Name: "Seed", Number: true}, {Name: "Host"}, {Name: "Program"}, {Name: "From (ms)", Number: true}, {Name: "To (ms)", Number: true}, {Name: "End"}},
+		Columns: []column{{Name: "Variant"}, {Name: "Seed", Number: true}, {Name: "Host"}, {Name: "Program"}, {Name: "From (" + unit.unit + ")", Number: true}, {Name: "To (" + unit.unit + ")", Number: true}, {Name: "End"}},
 		Note:    "Model time. What they wrote is in the run folder, below programs/.",
 	}
 	at := func(us *float64) cell {
 		if us == nil {
 			return optional(nil)
 		}
-		return cell{Text: number(*us / 1000)}
+		return cell{Text: number(*us * unit.factor)}
 	}
 	for _, p := range all {
 		t.Rows = append(t.Rows, []cell{{Text: p.Variant}, {Text: strconv.FormatUint(p.Seed, 10)}, {Text: p.Host}, {Text: strings.Join(p.Args, " ")},
@@ -220,12 +186,20 @@ func ports(names []string) string {
 	return fmt.Sprintf("one of %d ports: %s", len(names), list(names))
 }
 
-// shortPorts names the port of a line of a chart, or the ports that share it.
-func shortPorts(names []string) string {
+// shortPorts names the port of a line of a chart, or one of the ports that share it: a
+// bottleneck rather than another.
+func shortPorts(r *analysis.Result, names []string) string {
 	if len(names) == 1 {
 		return names[0]
 	}
-	return fmt.Sprintf("one of %d: %s, …", len(names), names[0])
+	example := names[0]
+	for i := range r.Findings.Ports {
+		if p := &r.Findings.Ports[i]; slices.Contains(names, p.From+"-"+p.To) {
+			example = p.From + "-" + p.To
+			break
+		}
+	}
+	return fmt.Sprintf("%s (locator of %d ports)", example, len(names))
 }
 
 // maxLocators bounds the table of shared locators.
@@ -275,11 +249,11 @@ func how(r *analysis.Result) []fact {
 		{"Started", s.Started.UTC().Format(time.DateTime) + " UTC, took " + s.Finished.Sub(s.Started).Round(100*time.Millisecond).String()},
 		{"Machine", fmt.Sprintf("%s, %d cores, %s", s.Machine.CPU, s.Machine.Cores, s.Machine.Kernel)},
 		{"Measured from", measured(s.Measure)},
-		{"Telemetry windows", number(s.IntervalUS) + " µs"},
+		{"Telemetry windows", span(s.IntervalUS)},
 	}
 	if f := r.Fidelity; f != nil {
-		facts = append(facts, fact{"Kept real time", fmt.Sprintf("to %s µs of wall time for 99 %% of events, %s %% of the smallest delay; of %d frames %d were lost and %d came too late",
-			number(f.LatenessP99US), number(100*f.LatenessShare), f.Frames, f.Lost, f.Displaced)})
+		facts = append(facts, fact{"Kept real time", fmt.Sprintf("to %s of wall time for 99 %% of events, %s %% of the smallest delay; of %d frames %d were lost and %d came too late",
+			span(f.LatenessP99US), number(100*f.LatenessShare), f.Frames, f.Lost, f.Displaced)})
 	}
 	if r.DroppedRecords > 0 {
 		facts = append(facts, fact{"Dropped records", number(float64(r.DroppedRecords)) + ": charts and findings lack as many telemetry windows"})
@@ -287,7 +261,8 @@ func how(r *analysis.Result) []fact {
 	for _, v := range r.Variants {
 		text := fmt.Sprintf("CC %s, LB %s, AQM %s, CSIG %s, MTU %d B with %d B of headers", v.CC, v.LB, v.AQM, v.CSIG, v.MTU, v.Header)
 		for _, c := range v.Constants {
-			text += strings.TrimRight(", "+c.Label+" "+number(c.Value)+" "+c.Unit, " ")
+			unit := scaleFor(c.Value, scalesOf(c.Unit))
+			text += strings.TrimRight(", "+c.Label+" "+number(c.Value*unit.factor)+" "+unit.unit, " ")
 		}
 		if v.TraceHash != "" {
 			text += ", trace " + prefix(v.TraceHash)
@@ -300,9 +275,10 @@ func how(r *analysis.Result) []fact {
 // measured says what span rates are measured in.
 func measured(w runfolder.Window) string {
 	if w.ToUS == 0 {
-		return number(w.FromUS/1000) + " ms to the end"
+		return span(w.FromUS) + " to the end"
 	}
-	return number(w.FromUS/1000) + " to " + number(w.ToUS/1000) + " ms"
+	unit := scaleFor(w.ToUS, scalesOfDelays)
+	return number(w.FromUS*unit.factor) + " to " + number(w.ToUS*unit.factor) + "\u00a0" + unit.unit
 }
 
 func runs(all []analysis.Run) table {

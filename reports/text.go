@@ -50,6 +50,12 @@ func optional(v *float64) cell {
 	return cell{Text: number(*v)}
 }
 
+// in returns the spread in another unit.
+func (s scale) in(v analysis.Spread) analysis.Spread {
+	v.Min, v.Max = v.Min*s.factor, v.Max*s.factor
+	return v
+}
+
 // spread prints a range over the seeds as "min … max (n)".
 func spread(s analysis.Spread) string {
 	switch s.Count {
@@ -68,14 +74,33 @@ func spread(s analysis.Spread) string {
 // depth prints a queue in bytes and as the time that the link takes for it. No
 // line breaks between a number and its unit.
 func depth(bytes float64, rate int64) string {
-	text := number(math.Round(bytes/100)/10) + "\u00a0kB"
-	if bytes >= 1e4 {
-		text = number(math.Round(bytes/1000)) + "\u00a0kB"
-	}
+	text := amount(bytes/1000, scalesOfSizes)
 	if rate > 0 {
-		text += " (" + number(math.Round(bytes*8e7/float64(rate))/10) + "\u00a0µs)"
+		text += " (" + tenths(bytes*8e6/float64(rate), scalesOfDelays) + ")"
 	}
 	return text
+}
+
+// amount prints a value, in the unit of factor 1, in the unit that fits it. A number of
+// two or more digits is rounded to a whole one, or else to a tenth.
+func amount(value float64, scales []scale) string {
+	unit := scaleFor(math.Abs(value), scales)
+	if v := value * unit.factor; math.Abs(v) >= 10 {
+		return number(math.Round(v)) + "\u00a0" + unit.unit
+	}
+	return tenths(value, scales)
+}
+
+// tenths prints a value like amount, but rounded to a tenth whatever its digits.
+func tenths(value float64, scales []scale) string {
+	unit := scaleFor(math.Abs(value), scales)
+	return number(math.Round(10*value*unit.factor)/10) + "\u00a0" + unit.unit
+}
+
+// span prints a time in microseconds, with all digits that number shows.
+func span(us float64) string {
+	unit := scaleFor(us, scalesOfDelays)
+	return number(us*unit.factor) + "\u00a0" + unit.unit
 }
 
 func percent(share float64) string { return number(math.Round(share*1000)/10) + " %" }
@@ -94,10 +119,10 @@ type scale struct {
 
 // Scales by falling unit; values are given in that of factor 1.
 var (
-	scalesOfTimes  = []scale{{"s", 1e-3}, {"ms", 1}}
-	scalesOfDelays = []scale{{"s", 1e-6}, {"ms", 1e-3}, {"µs", 1}}
-	scalesOfRates  = []scale{{"Gb/s", 1}, {"Mb/s", 1e3}, {"kb/s", 1e6}}
-	scalesOfSizes  = []scale{{"MB", 1e-3}, {"kB", 1}}
+	scalesOfTimes  = []scale{{"s", 1e-3}, {"ms", 1}, {"µs", 1e3}}
+	scalesOfDelays = []scale{{"s", 1e-6}, {"ms", 1e-3}, {"µs", 1}, {"ns", 1e3}}
+	scalesOfRates  = []scale{{"Gb/s", 1}, {"Mb/s", 1e3}, {"kb/s", 1e6}, {"b/s", 1e9}}
+	scalesOfSizes  = []scale{{"GB", 1e-6}, {"MB", 1e-3}, {"kB", 1}, {"B", 1e3}}
 )
 
 // scalesOf returns the scales of values that are given in a unit.
@@ -113,10 +138,10 @@ func scalesOf(unit string) []scale {
 }
 
 // scaleFor returns the greatest unit of which a value has at least one, or the
-// least one.
+// least one; of 0 the unit that values are given in.
 func scaleFor(value float64, scales []scale) scale {
 	for _, s := range scales {
-		if value*s.factor >= 1 {
+		if value*s.factor >= 1 || value == 0 && s.factor == 1 {
 			return s
 		}
 	}

@@ -42,7 +42,7 @@ func unfinished(r *analysis.Result, variant string, all []analysis.Progress) str
 	}
 	text += fmt.Sprintf(" of %s did not complete", plural(all[0].Flows, "flow"))
 	if cut {
-		text += ": `end` came first"
+		text += ": the end of the run came first"
 		if end > 0 {
 			unit := scaleFor(end, scalesOfDelays)
 			text += fmt.Sprintf(", at about %s\u00a0%s", three(end*unit.factor), unit.unit)

@@ -29,7 +29,7 @@ import (
 // aimd grows by a packet per window and halves on a mark or a loss.
 var aimd = congestion.Algorithm{
 	Spec: algorithm.Spec{
-		Name:   "aimd",
+		Name:   "test-aimd",
 		Doc:    "additive increase, multiplicative decrease",
 		Params: []algorithm.Param{{Name: "cut", Kind: algorithm.Number, Default: "0.5", Check: algorithm.Share, Doc: "window after a mark, as a share"}},
 	},
@@ -76,7 +76,7 @@ func (s *aimdState) step(lost bool) {
 // stride goes around the EVs in steps.
 var stride = balance.Algorithm{
 	Spec: algorithm.Spec{
-		Name:   "stride",
+		Name:   "test-stride",
 		Doc:    "every EV in steps",
 		Params: []algorithm.Param{{Name: "step", Kind: algorithm.Int, Default: "7", Doc: "from one EV to the next"}},
 	},
@@ -96,7 +96,7 @@ func (s *strideState) OnFeedback(units.Time, balance.Feedback) {}
 // sojourn marks packets that were in the queue for longer than a limit.
 var sojourn = aqm.Algorithm{
 	Spec: algorithm.Spec{
-		Name:   "sojourn",
+		Name:   "test-sojourn",
 		Doc:    "marks after a time in the queue",
 		Params: []algorithm.Param{{Name: "limit", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "auto: the time to drain links.ecn.low"}},
 	},
@@ -112,6 +112,9 @@ func (s sojournState) Mark(_ units.Time, d aqm.Departure) bool { return d.Waited
 // extend adds an entry to a table until the test ends.
 func extend[T algorithm.Described](t *testing.T, table *algorithm.Table[T], entry T) {
 	whole := *table
+	if name := entry.Describe().Name; slices.Contains(whole.Names(), name) {
+		t.Fatalf("the table has an entry %s of its own: rename the one of this test", name)
+	}
 	*table = append(slices.Clone(whole), entry)
 	t.Cleanup(func() { *table = whole })
 }
@@ -120,10 +123,10 @@ const withNewAlgorithms = `schema: 1
 name: new
 topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 10Gbps, delay: 1us}}
 workload: {transfers: [0 -> 2 2MB, 1 -> 2 2MB, 3 -> 2 2MB]}
-links: {aqm: {name: sojourn, limit: 20us}}
+links: {aqm: {name: test-sojourn, limit: 20us}}
 hosts:
-  cc: {name: aimd, cut: 0.7}
-  lb: {name: stride, step: 3}
+  cc: {name: test-aimd, cut: 0.7}
+  lb: {name: test-stride, step: 3}
 expect:
   - run["cc_share.0-2.grow"] + run["cc_share.0-2.cut"] == 1
   - run["cc_share.0-2.cut"] > 0
@@ -150,7 +153,7 @@ func TestNewAlgorithms(t *testing.T) {
 		return code, out.String(), errs.String()
 	}
 	for table, want := range map[string][]string{
-		"cc": {"  aimd: additive increase", "    cut  number  0.5 "}, "lb": {"  stride: every EV", "    step  number  7 "}, "aqm": {"  sojourn: marks", "    limit  time  auto "},
+		"cc": {"  test-aimd: additive increase", "    cut  number  0.5 "}, "lb": {"  test-stride: every EV", "    step  number  7 "}, "aqm": {"  test-sojourn: marks", "    limit  time  auto "},
 	} {
 		_, stdout, _ := command("list", table)
 		for _, want := range want {
@@ -183,7 +186,7 @@ func TestNewAlgorithms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"grow by a packet", "cut the window", ">packet 3.32 µs<", "a packet&#39;s time 3.32 µs", "CC aimd, LB stride, AQM sojourn"} {
+	for _, want := range []string{"grow by a packet", "cut the window", ">packet 3.32 µs<", "a packet&#39;s time 3.32 µs", "CC test-aimd, LB test-stride, AQM test-sojourn"} {
 		if !bytes.Contains(report, []byte(want)) {
 			t.Errorf("the report has no %q", want)
 		}
@@ -193,7 +196,7 @@ func TestNewAlgorithms(t *testing.T) {
 		"hosts.cc.cut=2":       "hosts.cc.cut: 2 is not in (0, 1]",
 		"hosts.lb.step=x":      `hosts.lb.step: "x" is not a whole number`,
 		"links.aqm.limit=10":   `links.aqm.limit: duration "10": a unit is missing`,
-		"links.aqm.limits=1us": `links.aqm.limits: sojourn has no such parameter (did you mean "limit"?)`,
+		"links.aqm.limits=1us": `links.aqm.limits: test-sojourn has no such parameter (did you mean "limit"?)`,
 	} {
 		code, _, stderr := command("validate", file, "--set", setting)
 		if code != exitUsage || !strings.Contains(stderr, fmt.Sprintf("--set %s: %s", setting, want)) {

@@ -83,7 +83,7 @@ func (a *app) capture() *cobra.Command {
 	f.StringVar(&c.link, "link", "", "the link, such as `tor0-agg0`")
 	f.StringVar(&c.end, "end", "", "write the packets at the end of this `node` alone; --link may be left out if it has one link only")
 	f.StringVar(&c.out, "out", "", "the pcapng `FILE`; - is standard output (default: LINK.pcapng, LINK-at-NODE.pcapng with --end)")
-	f.StringVar(&c.variant, "variant", "", "of a run's folder: which `variant` (default: the first)")
+	f.Var(&once{value: &c.variant}, "variant", "of a run's folder: which `variant` (default: the first)")
 	f.Uint64Var(&c.seed, "seed", 0, "of a run's folder: which `seed` (default: the first)")
 	f.DurationVar(&c.duration, "duration", 0, "of a lab: end after this wall time, such as `10s`")
 	f.IntVar(&c.packets, "packets", 0, "of a lab: end after this many packets")

@@ -252,6 +252,8 @@ func TestWrongUse(t *testing.T) {
 		{args: "up three-flow --runtime netsn", want: `unknown value "netsn"; known: inproc netns containerlab (did you mean "netns"?)`},
 		{args: "up three-flow --seeds 2", want: "--seeds 2: a lab is one run, with the first seed; --seed chooses another"},
 		{args: "up three-flow --variant csgi", want: `--variant "csgi": three-flow has no such variant (did you mean "csig"?); known: baseline csig csig-wide`},
+		{args: "up three-flow --variant csig --variant baseline", want: `invalid argument "baseline" for "--variant" flag: "csig" is given already; there is one`},
+		{args: "graph three-flow --variant csig --variant baseline", want: `invalid argument "baseline" for "--variant" flag: "csig" is given already; there is one`},
 		{args: "up three-flow --dilation=-1", want: "--dilation -1: want N at least 1, or auto"},
 		{args: "up three-flow --processes many", want: `--processes "many": want one of node, one`},
 		{args: "up three-flow --runtime containerlab --processes one", want: "--processes one: needs --runtime netns"},

@@ -68,6 +68,9 @@ func exitCode(err error) int {
 // folderError gives an error of a run folder its exit code. A name that is no run
 // folder is a mistake of the user; a folder without a whole run is a fault of the run.
 func folderError(err error) error {
+	if errors.Is(err, runfolder.ErrIncomplete) {
+		err = fmt.Errorf("%w; csiglab run --resume RUN does what is missing", err)
+	}
 	damaged := errors.Is(err, runfolder.ErrDamaged) || errors.Is(err, runfolder.ErrIncomplete)
 	if !damaged && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, runfolder.ErrForeign) || errors.Is(err, fs.ErrPermission)) {
 		return &exitError{exitUsage, err}

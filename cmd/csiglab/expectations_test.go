@@ -58,7 +58,7 @@ F:14:11: expect[1]: "=" is no operator (did you mean "=="?)`},
 		file := write(t, "two.yaml", twoVariants+"expect:\n  - "+c.expect+"\n")
 		folder := filepath.Join(t.TempDir(), "run")
 		want := "csiglab: F" + c.want + "\n"
-		for _, args := range [][]string{{"validate", file}, {"run", file, "--out", folder}} {
+		for _, args := range [][]string{{"validate", file}, {"run", file, "--out", folder}, {"run", file, "--out", folder, "--variant", "off"}, {"up", file, "--variant", "off", "--out", folder}} {
 			code, stdout, stderr := command(t, args...)
 			if got := strings.ReplaceAll(stderr, file, "F"); code != exitUsage || got != want || stdout != "" {
 				t.Errorf("%s: %s: exit code %d\n%s%s\nwant\n%s", c.name, args[0], code, stdout, got, want)
@@ -67,6 +67,29 @@ F:14:11: expect[1]: "=" is no operator (did you mean "=="?)`},
 		if _, err := os.Stat(folder); !os.IsNotExist(err) {
 			t.Errorf("%s: there is a folder: %v", c.name, err)
 		}
+	}
+}
+
+// A misspelt metric is a mistake also where one variant alone runs, which could lack what
+// the others have.
+func TestWrongDerivedMetricOfOneVariant(t *testing.T) {
+	t.Parallel()
+	file := write(t, "two.yaml", twoVariants+"  - {name: x, expr: drop / 2}\n  - {name: tagged, expr: 'sum(\"samples.*\")'}\n")
+	folder := filepath.Join(t.TempDir(), "run")
+	const want = `:12:21: derived[2].expr: unknown metric "drop" (did you mean "drops"?)` + "\n"
+	for _, args := range [][]string{{"validate", file}, {"run", file, "--variant", "off", "--out", folder}, {"up", file, "--variant", "off", "--out", folder}} {
+		if code, _, stderr := command(t, args...); code != exitUsage || !strings.HasSuffix(stderr, want) {
+			t.Errorf("%s: exit code %d: %s", args[0], code, stderr)
+		}
+	}
+	args := []string{"run", file, "--variant", "off", "--out", folder, "--set", "derived.2.expr=drops / 2"}
+	code, _, stderr := command(t, args...)
+	if note := "skipped: the derived metric tagged, because variant off cannot have it: it has no samples.*, as it has no CSIG\n"; code != exitOK || !strings.Contains(stderr, note) {
+		t.Errorf("exit code %d, no note %q: %s", code, note, stderr)
+	}
+	// The experiment of the folder runs again as it is.
+	if code, _, stderr := command(t, "validate", filepath.Join(folder, runfolder.ExperimentFile)); code != exitOK {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 
@@ -92,7 +115,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, want := range []string{
 		` < off["fct_us.0-3"] = `,
-		`off["fct_us.1-3"] (absent) < 100 FAILED: there is no fct_us.1-3 of variant off in any seed` + "\n",
+		`off["fct_us.1-3"] (absent) < 100 FAILED: there is no fct_us.1-3 of variant off in any seed (a flow that does not complete has none)` + "\n",
 		`on.drops = 0 == 0 (true) and max(on["rate_gbps.*"]) = `, ` (rate_gbps.1-3) > 500 (false) FAILED` + "\n  with 2 values of on[\"rate_gbps.*\"]\n",
 		`every_seed(off["flows.incomplete"] == 0) (not in seed 3: off["flows.incomplete"] = 1 == 0; seed 5: off["flows.incomplete"] = 1 == 0) FAILED` + "\n",
 	} {
@@ -118,7 +141,7 @@ func TestCheck(t *testing.T) {
 			`csiglab: --expect on["fct_us.p9"] > 1 and on.drop == 0: unknown metric "fct_us.p9" of variant on (did you mean "fct_us.p99"?)` + "\n" +
 				`--expect on["fct_us.p9"] > 1 and on.drop == 0: unknown metric "drop" of variant on (did you mean "drops"?)` + "\n"},
 		{"no CSIG", []string{"--expect", `off["samples.0-3"] > 1`}, 2, `--expect off["samples.0-3"] > 1: variant off has no metric "samples.0-3": it has no CSIG` + "\n"},
-		{"a metric that no run has", []string{"--expect", `off["fct_us.1-3"] > 1`}, 1, "there is no fct_us.1-3 of variant off in any seed\n"},
+		{"a metric that no run has", []string{"--expect", `off["fct_us.1-3"] > 1`}, 1, "there is no fct_us.1-3 of variant off in any seed (a flow that does not complete has none)\n"},
 		{"derived metric that is there", []string{"--derived", "fair=1"}, 2, `--derived fair=1: the name "fair" is taken` + "\n"},
 		{"derived metric with a wrong name", []string{"--derived", "a-b=1"}, 2, `--derived a-b=1: "a-b" is no name of a derived metric; want letters, digits and _` + "\n"},
 		{"derived metric without a name", []string{"--derived", "1"}, 2, `--derived 1: want NAME=EXPRESSION, such as fairness=jain("goodput_gbps.*")` + "\n"},
@@ -149,6 +172,40 @@ func TestCheck(t *testing.T) {
 	}{"no folder": {filepath.Join(folder, "none"), 2}, "another folder": {filepath.Dir(file), 2}, "incomplete": {incomplete(t), 3}} {
 		if code, _, stderr := command(t, "check", wrong.path); code != wrong.code {
 			t.Errorf("%s: exit code %d, want %d: %s", name, code, wrong.code, stderr)
+		}
+	}
+}
+
+// Metrics of single ports of a large fabric are in the table of metrics alone. Check finds
+// them there, also where the experiment cannot be compiled any more.
+func TestCheckReadsTheTableOfMetrics(t *testing.T) {
+	t.Parallel()
+	matrix := write(t, "one.cm", "Nodes 128\nConnections 1\n0->100 id 1 start 0 size 200000\n")
+	file := write(t, "large.yaml", `schema: 1
+name: large
+topology: {k_ary: {k: 8, rate: 100Gbps, delay: 1us}}
+workload: {file: `+matrix+`}
+seeds: 1..2
+`)
+	folder := filepath.Join(t.TempDir(), "run")
+	if code, stdout, stderr := command(t, "run", file, "--out", folder); code != exitOK {
+		t.Fatalf("run: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if text, err := os.ReadFile(filepath.Join(folder, runfolder.SummaryFile)); err != nil || strings.Contains(string(text), "queue_kb.p99.tor0-") {
+		t.Fatalf("summary.json has metrics of ports, or there is none: %v", err)
+	}
+	args := []string{"check", folder, "--expect", `count(run["queue_kb.p99.tor*"]) == 256 and run["utilisation.tor25-h100"] > 0`, "--derived", `busy=max("utilisation.tor*")`, "--expect", "every_seed(run.busy > 0)"}
+	const want = `count(run["queue_kb.p99.tor*"]) = 256 == 256 (true) and run["utilisation.tor25-h100"] = `
+	for _, what := range []string{"compiled", "not compiled"} {
+		code, stdout, stderr := command(t, args...)
+		if code != exitOK || !strings.HasPrefix(stdout, want) || !strings.HasSuffix(stdout, "every_seed(run.busy > 0) OK\n") {
+			t.Errorf("%s: exit code %d\n%s%s\nwant\n%s", what, code, stdout, stderr, want)
+		}
+		if code, _, stderr := command(t, "check", folder, "--expect", `run["utilisation.tor25-h10"] > 0`); code != exitUsage || !strings.Contains(stderr, "did you mean \"utilisation.tor2-h10\"") {
+			t.Errorf("%s: exit code %d: %s", what, code, stderr)
+		}
+		if err := os.Remove(matrix); err != nil && what == "compiled" {
+			t.Fatal(err)
 		}
 	}
 }

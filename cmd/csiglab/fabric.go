@@ -21,7 +21,7 @@ type fabricFlags struct {
 func (f *fabricFlags) flags(cmd *cobra.Command, format, formats string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.topology, "topology", "", "htsim topology `FILE` (.topo), instead of an experiment")
-	flags.StringVar(&f.variant, "variant", "", "variant of the experiment (default: the first)")
+	flags.Var(&once{value: &f.variant}, "variant", "variant of the experiment (default: the first)")
 	flags.StringArrayVar(&f.set, "set", nil, "override a value of the experiment, as `PATH=VALUE` (repeatable)")
 	flags.StringVar(&f.format, "format", format, formats)
 	flags.StringVar(&f.out, "out", stdoutName, "the `FILE`; - is standard output")

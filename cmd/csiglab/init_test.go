@@ -41,8 +41,21 @@ func TestInit(t *testing.T) {
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("run: took %v, want seconds", took)
 	}
-	if len(summary.Expectations) != 2 || !summary.Valid {
-		t.Errorf("summary: got %+v, want two expectations of a valid run", summary)
+	if len(summary.Expectations) != 3 || !summary.Valid {
+		t.Errorf("summary: got %+v, want three expectations of a valid run", summary)
+	}
+	// One variant alone: what is expected of both is skipped with a note, and does not fail.
+	var out, errs bytes.Buffer
+	code = execute(context.Background(), newLab(), []string{"run", "mine.yaml", "--variant", "csig", "--seed", "77", "--out", "one"}, nil, &out, &errs)
+	if want := "note: skipped: expect[0], csig.unfairness < plain.unfairness, because variant plain does not run\n"; code != exitOK || !strings.Contains(errs.String(), want) || strings.Contains(out.String(), "FAILED") {
+		t.Errorf("run of one variant: exit %d, %s%s; want %s", code, out.String(), errs.String(), want)
+	}
+	resolved, err := os.ReadFile("one/experiment.yaml")
+	if err != nil || !strings.Contains(string(resolved), "\nseeds:\n  - 77\n") || strings.Contains(string(resolved), "plain") {
+		t.Errorf("experiment.yaml: %v; want seed 77 and variant csig alone in\n%s", err, resolved)
+	}
+	if log, err := os.ReadFile("one/log.jsonl"); err != nil || !strings.Contains(string(log), "skipped: expect[0]") {
+		t.Errorf("log.jsonl: %v; want the note in\n%s", err, log)
 	}
 	text, err := os.ReadFile("mine.yaml")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // What a csiglab needs at least. When a thread or memory is refused, Go's runtime ends
 // the process with exit code 2, in which it is too late for words.
 const (
-	leastDescriptors = 16    // a run folder has 8 files open
+	leastDescriptors = 24    // a run folder has 12 files open, and one more for each run
 	leastThreads     = 8     // and one for each processor
 	leastMemory      = 128e6 // bytes, above what has been taken so far
 )

@@ -42,7 +42,7 @@ workload:
 		limit, runtime string
 		want           string // "": the run ends well
 	}{
-		{"--nofile=12", "inproc", "too few descriptors: csiglab may have 12 and needs at least 16; see ulimit -n"},
+		{"--nofile=12", "inproc", "too few descriptors: csiglab may have 12 and needs at least 24; see ulimit -n"},
 		{"--nofile=60", "inproc", ""},
 		{"--nofile=24", "netns", "too many open files"},
 		{"--nofile=40", "netns", "csiglab may have 40 descriptors (ulimit -n)"},

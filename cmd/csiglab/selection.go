@@ -64,6 +64,32 @@ func (s *selection) variantFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&s.variants, "variant", nil, "use the variant `NAME` alone (repeatable); what is expected of others is skipped")
 }
 
+// once is the value of a flag that may be given once, such as the one variant of a lab.
+type once struct {
+	value *string
+	given bool
+}
+
+// String implements pflag.Value.
+func (o *once) String() string {
+	if o.value == nil {
+		return ""
+	}
+	return *o.value
+}
+
+// Type implements pflag.Value.
+func (*once) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (o *once) Set(text string) error {
+	if o.given {
+		return fmt.Errorf("%q is given already; there is one", *o.value)
+	}
+	*o.value, o.given = text, true
+	return nil
+}
+
 // fromFiles reports whether files of the reference simulator replace the experiment.
 func (s *selection) fromFiles() bool { return s.topology != "" || s.workload != "" }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/csiglab/labs"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
@@ -32,7 +33,7 @@ func (l *labFlags) flags(cmd *cobra.Command) {
 	f.Lookup("runtime").Usage = "where the nodes run: " + lines.Alternatives(runtimes.Of(runtimes.Wall))
 	f.StringVar(&l.options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
 	f.BoolVar(&l.json, "json", false, "print what csiglab inspect --json prints")
-	f.StringVar(&l.variant, "variant", "", "variant of the experiment (default: the first)")
+	f.Var(&once{value: &l.variant}, "variant", "variant of the experiment (default: the first)")
 }
 
 func (a *app) up() *cobra.Command {
@@ -99,6 +100,13 @@ func (l *labFlags) one(set *experiment.Set) error {
 	i, err := variant(set, l.variant)
 	if err != nil {
 		return err
+	}
+	if len(set.Variants) > 1 { // then a misspelt metric could be one of another variant
+		if names, err := measure.NamesOfSet(set); err == nil {
+			if err := set.CheckMetrics(names); err != nil {
+				return &exitError{exitUsage, err}
+			}
+		}
 	}
 	name := set.Variants[i].Name
 	set.Variants = set.Variants[i : i+1]

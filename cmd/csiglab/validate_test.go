@@ -79,9 +79,9 @@ func TestValidateVerbose(t *testing.T) {
 		lines[fields[0]] = fields[1:]
 	}
 	for name, want := range map[string][]string{
-		"core":             {"agg", "4", "100 Gb/s", "178.45 kB", "178.45 kB", "356.9 kB", "37.35 kB", "145.25 kB", "linear (high 145.25kB, low 37.35kB)"},
-		"base RTT":         {"14.02272 µs", "9.34848 µs", "14.02272 µs", "9.34848 µs", "14.02272 µs", "9.34848 µs"},
-		"CC target_qdelay": {"10.51704us", "10.51704us", "9us", "9us", "10.51704us", "10.51704us"},
+		"core":                 {"agg", "4", "100 Gb/s", "178.45 kB", "178.45 kB", "356.9 kB", "37.35 kB", "145.25 kB", "linear (high 145.25kB, low 37.35kB)"},
+		"base RTT of the path": {"14.02272 µs", "9.34848 µs", "14.02272 µs", "9.34848 µs", "14.02272 µs", "9.34848 µs"},
+		"CC target_qdelay":     {"10.51704us", "10.51704us", "9us", "9us", "10.51704us", "10.51704us"},
 	} {
 		if diff := cmp.Diff(lines[name], want); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", name, diff)

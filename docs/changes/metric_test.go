@@ -102,7 +102,7 @@ func TestScalarMetric(t *testing.T) {
 	if err := reports.WriteHTML(&html, numbers); err != nil {
 		t.Fatal(err)
 	}
-	if want := `<td class="">wait_us.0-2</td><td class="">µs</td>`; !strings.Contains(html.String(), want) {
+	if want := `<td class="" data-column="Metric">wait_us.0-2</td><td class="" data-column="Unit">µs</td>`; !strings.Contains(html.String(), want) {
 		t.Errorf("the page has no %q", want)
 	}
 }

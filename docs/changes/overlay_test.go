@@ -18,8 +18,22 @@ type edit struct{ anchor, text string }
 // have their paths in the module; sources are relative to this folder.
 func buildWith(t *testing.T, edits map[string][]edit, added map[string]string) (program string) {
 	t.Helper()
+	overlay := overlayOf(t, edits, added)
+	program = filepath.Join(t.TempDir(), "csiglab")
+	build := exec.Command("go", "build", "-buildvcs=false", "-overlay", overlay, "-o", program, "./cmd/csiglab")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// overlayOf returns the file that makes the go command see changed files and new ones,
+// as of buildWith.
+func overlayOf(t *testing.T, edits map[string][]edit, added map[string]string) (file string) {
+	t.Helper()
 	if testing.Short() {
-		t.Skip("builds csiglab")
+		t.Skip("builds packages")
 	}
 	absolute := func(name string) string {
 		name, err := filepath.Abs(filepath.FromSlash(name))
@@ -61,11 +75,5 @@ func buildWith(t *testing.T, edits map[string][]edit, added map[string]string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	program = filepath.Join(t.TempDir(), "csiglab")
-	build := exec.Command("go", "build", "-buildvcs=false", "-overlay", write(filepath.Join(t.TempDir(), "overlay.json"), overlay), "-o", program, "./cmd/csiglab")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
+	return write(filepath.Join(t.TempDir(), "overlay.json"), overlay)
 }

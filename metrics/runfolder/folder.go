@@ -65,11 +65,11 @@ func (f *Folder) readManifest() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: it has no %s", ErrForeign, ManifestFile)
 	case m.Schema > Schema:
-		return fmt.Errorf("%w: %s has schema %d, of the newer csiglab %s; this one reads schemas %d to %d", ErrForeign, ManifestFile, m.Schema, m.Version, OldestSchema, Schema)
+		return m.schemaError("; it is of the newer csiglab " + m.Version)
 	case err != nil:
 		return err
 	case m.Schema < OldestSchema:
-		return fmt.Errorf("%w: %s has schema %d; this csiglab reads schemas %d to %d", ErrForeign, ManifestFile, m.Schema, OldestSchema, Schema)
+		return m.schemaError("")
 	}
 	return m.checkManifest(manifest)
 }
@@ -105,6 +105,22 @@ func (f *Folder) open(complete bool) error {
 		}
 	}
 	return nil
+}
+
+// schemaError reports a folder whose schema Open does not read. It is ErrForeign, without
+// its text: the folder is one of csiglab, unless its manifest has no schema.
+type schemaError struct{ text string }
+
+func (e *schemaError) Error() string { return e.text }
+
+func (e *schemaError) Is(target error) bool { return target == ErrForeign }
+
+func (m *Manifest) schemaError(origin string) error {
+	text := fmt.Sprintf("%s has schema %d, and this csiglab reads schemas %d to %d%s", ManifestFile, m.Schema, OldestSchema, Schema, origin)
+	if m.Schema == 0 {
+		return fmt.Errorf("%w: %s", ErrForeign, text)
+	}
+	return &schemaError{text}
 }
 
 // checkText compares a text file with its digest. It may be absent if it has none.
@@ -153,6 +169,17 @@ func (f *Folder) Signals() iter.Seq2[SignalRow, error] {
 
 // CC reads the windows of all controllers; see Ports.
 func (f *Folder) CC() iter.Seq2[CCRow, error] { return readRows[CCRow, ccRow2](f, tableCC) }
+
+// HasMetrics reports whether the folder has the table of metrics. Folders of versions
+// before it have metrics in Summary alone.
+func (f *Folder) HasMetrics() bool {
+	_, ok := f.Manifest.Tables[tableMetrics]
+	return ok
+}
+
+// Metrics reads all metrics of all runs, those of a run one after another; see Ports and
+// HasMetrics.
+func (f *Folder) Metrics() iter.Seq2[MetricRow, error] { return readTable[MetricRow](f, tableMetrics) }
 
 // Phases reads all transfers; see Ports.
 func (f *Folder) Phases() iter.Seq2[PhaseRow, error] {

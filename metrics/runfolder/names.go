@@ -17,12 +17,12 @@ type lookup struct {
 	signals  []string
 	nodes    map[int32]string
 	flows    map[int32]flowNames
-	ports    map[PortKey]portNames
+	ports    map[portKey]portNames
 	locators map[uint16]locatorNames
 }
 
-// PortKey identifies a port within a variant.
-type PortKey struct{ Node, Port int32 }
+// portKey identifies a port within a variant.
+type portKey struct{ Node, Port int32 }
 
 type flowNames struct {
 	*Flow
@@ -46,7 +46,7 @@ func newLookup(m *Manifest, variant string) *lookup {
 	nodes, ports, flows, locators := m.NodesOf(variant), m.PortsOf(variant), m.FlowsOf(variant), m.locatorsOf(variant)
 	l := &lookup{
 		signals: m.Signals, nodes: make(map[int32]string, len(nodes)), flows: make(map[int32]flowNames, len(flows)),
-		ports: make(map[PortKey]portNames, len(ports)), locators: make(map[uint16]locatorNames, len(locators)),
+		ports: make(map[portKey]portNames, len(ports)), locators: make(map[uint16]locatorNames, len(locators)),
 	}
 	for _, n := range nodes {
 		l.nodes[n.Node] = n.Name
@@ -58,7 +58,7 @@ func newLookup(m *Manifest, variant string) *lookup {
 	byName := make(map[string]portNames, len(ports))
 	for i := range ports {
 		p := portNames{&ports[i], l.nodes[ports[i].Peer]}
-		l.ports[PortKey{p.Node, p.Port.Port}], byName[p.Name] = p, p
+		l.ports[portKey{p.Node, p.Port.Port}], byName[p.Name] = p, p
 	}
 	for i := range locators {
 		l.locators[uint16(locators[i].Locator)] = l.common(locators[i].Ports, byName)
@@ -119,7 +119,7 @@ func (n *names) nodeText(node int32) string {
 // port returns the names of a port; of one that the manifest does not have, those of
 // an empty Port.
 func (n *names) port(node, port int32) portNames {
-	p, ok := n.ports[PortKey{node, port}]
+	p, ok := n.ports[portKey{node, port}]
 	if !ok {
 		n.missing(fmt.Errorf("node %s: port %d is not in the manifest", n.nodeText(node), port))
 		p.Port = &Port{}

@@ -33,6 +33,9 @@ const (
 // partBlock is the number of bytes of a part that are compressed together.
 const partBlock = 64 << 10
 
+// partCodec compresses the blocks of all parts.
+var partCodec = zstd.Codec{Level: zstd.SpeedFastest}
+
 // partName returns the name of a run's part in the run folder.
 func partName(variant string, seed uint64, suffix string) string {
 	return path.Join(partsFolder, fmt.Sprintf("%s-%d%s", variant, seed, suffix))
@@ -70,13 +73,12 @@ type partWriter struct {
 	file     *os.File
 	messages *gob.Encoder
 	sum      hash.Hash
-	codec    *zstd.Codec
 	raw      []byte // not yet compressed
 	packed   []byte
 }
 
-func newPartWriter(f *os.File, codec *zstd.Codec) *partWriter {
-	p := &partWriter{file: f, sum: sha256.New(), codec: codec}
+func newPartWriter(f *os.File) *partWriter {
+	p := &partWriter{file: f, sum: sha256.New()}
 	p.messages = gob.NewEncoder(p)
 	return p
 }
@@ -95,7 +97,7 @@ func (p *partWriter) Write(b []byte) (int, error) {
 
 // block compresses and writes one block.
 func (p *partWriter) block(raw []byte) (err error) {
-	if p.packed, err = p.codec.Encode(p.packed, raw); err != nil {
+	if p.packed, err = partCodec.Encode(p.packed, raw); err != nil {
 		return err
 	}
 	head := binary.LittleEndian.AppendUint32(nil, uint32(len(p.packed)))
@@ -112,7 +114,7 @@ func (p *partWriter) write(b []byte) error {
 func (p *partWriter) windows(b *metrics.Batch) error {
 	only := *b
 	only.Totals, only.Traces, only.Dropped = nil, nil, 0
-	only.PortMeasurements, only.FlowMeasurements = nil, nil // metrics are computed from them
+	only.PortMeasurements, only.FlowMeasurements = nil, nil // Values are computed from them
 	if only.Len() == 0 {
 		return nil
 	}
@@ -160,7 +162,6 @@ func (p *partWriter) close() error {
 // partReader returns the gob bytes of a part.
 type partReader struct {
 	file   io.Reader
-	codec  *zstd.Codec
 	raw    []byte // not yet read
 	packed []byte
 }
@@ -183,7 +184,7 @@ func (p *partReader) Read(b []byte) (int, error) {
 			return 0, io.ErrUnexpectedEOF
 		}
 		var err error
-		if p.raw, err = p.codec.Decode(p.raw[:0], p.packed); err != nil {
+		if p.raw, err = partCodec.Decode(p.raw[:0], p.packed); err != nil {
 			return 0, err
 		}
 	}
@@ -194,8 +195,8 @@ func (p *partReader) Read(b []byte) (int, error) {
 
 // readPart reads a part to its end: windows gets each batch. The totals of nodes are in
 // node order.
-func readPart(file io.Reader, codec *zstd.Codec, windows func(*metrics.Batch) error) (f FinishedRun, nodes []metrics.NodeTotals, err error) {
-	messages := gob.NewDecoder(&partReader{file: file, codec: codec})
+func readPart(file io.Reader, windows func(*metrics.Batch) error) (f FinishedRun, nodes []metrics.NodeTotals, err error) {
+	messages := gob.NewDecoder(&partReader{file: file})
 	for {
 		var item partItem
 		if err := messages.Decode(&item); err != nil {

@@ -11,8 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/parquet-go/parquet-go/compress/zstd"
-
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 )
@@ -54,7 +52,6 @@ type Stopped struct {
 
 	root  *os.Root
 	lock  *os.File
-	codec zstd.Codec
 	parts []runKey        // that have finished, in the order of Manifest.Variants and seeds
 	has   map[runKey]bool // all runs of the folder; true: has finished
 }

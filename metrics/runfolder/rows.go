@@ -11,6 +11,7 @@ const (
 	tableFlows   = "flows"
 	tableSignals = "signals"
 	tableCC      = "cc"
+	tableMetrics = "metrics"
 	tablePhases  = "phases"
 )
 
@@ -125,6 +126,17 @@ type PhaseRow struct {
 	Cwnd             int64    `parquet:"cwnd_bytes"`
 }
 
+// MetricRow is a row of metrics.parquet: one metric of one run, a metrics.Value. Values
+// are finite.
+type MetricRow struct {
+	Variant string  `parquet:"variant,dict"`
+	Seed    uint64  `parquet:"seed"`
+	Metric  string  `parquet:"metric,dict"`
+	Subject *string `parquet:"subject"` // nil: the whole run
+	Name    string  `parquet:"name"`
+	Value   float64 `parquet:"value"`
+}
+
 // recordTables are the tables of records, in the order in which a batch is written.
 // To add one, write its row, its name, its entry here, and, beside the row, its
 // reader (as Folder.Ports). The table of phases is none of them: a transfer has one
@@ -165,6 +177,16 @@ var recordTables = []recordTable{
 	tableOf[EventRow]{tableEvents, func(b *metrics.Batch, add func(EventRow), n *names) {
 		for i := range b.Events {
 			add(eventRow(&b.Events[i], b.Node, n))
+		}
+	}},
+	tableOf[MetricRow]{tableMetrics, func(b *metrics.Batch, add func(MetricRow), n *names) {
+		for i := range b.Values {
+			v := &b.Values[i]
+			row := MetricRow{n.variant, n.seed, v.Metric, nil, v.Name, v.Value}
+			if subject := v.Subject; subject != "" {
+				row.Subject = &subject
+			}
+			add(row)
 		}
 	}},
 }

@@ -63,7 +63,7 @@ func (w *Writer) BeginRun(variant string, seed uint64) (*RunWriter, error) {
 	if err != nil {
 		return nil, r.fail(err)
 	}
-	r.part = newPartWriter(f, &w.codec)
+	r.part = newPartWriter(f)
 	w.runs[r.key()] = true
 	return r, nil
 }
@@ -187,7 +187,7 @@ func (w *Writer) putRows(n *names, flows []Flow, part io.Reader) (f FinishedRun,
 	for i, kind := range recordTables {
 		buffers[i] = kind.buffer(w.tables[i])
 	}
-	f, nodes, err := readPart(part, &w.codec, func(b *metrics.Batch) error {
+	f, nodes, err := readPart(part, func(b *metrics.Batch) error {
 		for _, to := range buffers {
 			if err := to.consume(b, n); err != nil {
 				return err

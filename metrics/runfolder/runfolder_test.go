@@ -73,6 +73,7 @@ func result(k int64) *metrics.Batch {
 			{Flow: 1, Kind: metrics.EventAck, At: at, RTT: metrics.Absent},
 			{Flow: 1, Kind: metrics.EventSample, At: at, Packet: metrics.Absent, EV: metrics.Absent, Type: 0, Code: 31, Locator: 40000, Age: metrics.Absent},
 		},
+		Values: []metrics.Value{{Metric: "queue_kb.p99", Subject: "tor0-agg0", Name: "queue_kb.p99.tor0-agg0", Value: 1.5 + float64(k)}, {Metric: "drops", Name: "drops", Value: 7}},
 		Traces: []metrics.Trace{{Hash: [32]byte{byte(k)}}},
 		Totals: []metrics.NodeTotals{{
 			Node: 1, Name: "tor0",
@@ -147,15 +148,18 @@ func TestRoundTrip(t *testing.T) {
 
 	want := manifest()
 	want.Schema, want.Complete, want.Finished = Schema, true, f.Manifest.Finished
-	want.Tables = map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 6, "events": 12, "phases": 2}
+	want.Tables = map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 6, "events": 12, "phases": 2, "metrics": 4}
 	for seed := range uint64(2) {
 		want.Runs = append(want.Runs, Run{Variant: "base", Seed: seed, TraceHash: "0102" + strings.Repeat("0", 60),
 			NodeHashes:  []NodeHash{{"tor0", fmt.Sprintf("%02x", seed) + strings.Repeat("0", 62)}},
 			WallSeconds: 2, CPUSeconds: 1, DataPackets: 5, Valid: true})
 	}
 	want.Files, want.Digest = f.Manifest.Files, f.Manifest.Digest // see TestFlippedBits
-	if len(want.Files) != 9 || want.Digest == "" {
-		t.Errorf("%d digests and %q of the manifest, want 9 and one", len(want.Files), want.Digest)
+	if len(want.Files) != 10 || want.Digest == "" {
+		t.Errorf("%d digests and %q of the manifest, want 10 and one", len(want.Files), want.Digest)
+	}
+	if !f.HasMetrics() {
+		t.Error("the folder has no table of metrics")
 	}
 	if d := cmp.Diff(f.Manifest, want); d != "" {
 		t.Errorf("manifest (-got +want):\n%s", d)
@@ -181,6 +185,7 @@ func TestRoundTrip(t *testing.T) {
 	var signals []SignalRow
 	var phases []PhaseRow
 	var events []EventRow
+	var values []MetricRow
 	node, port := int32(1), int32(0)
 	for k := range int64(2) {
 		seed := uint64(k)
@@ -208,11 +213,13 @@ func TestRoundTrip(t *testing.T) {
 		sample.Packet, sample.EV, sample.Type, sample.Code, sample.Point, sample.Locator, sample.PortName, sample.AgeUS = nil, nil, "abw", to[int64](31), to[int64](0), to[int32](40000), "", nil
 		sample.Shared = to[int32](2)
 		events = append(events, send, ack, sample)
+		values = append(values, MetricRow{"base", seed, "queue_kb.p99", to("tor0-agg0"), "queue_kb.p99.tor0-agg0", 1.5 + float64(k)}, MetricRow{"base", seed, "drops", nil, "drops", 7})
 		phases = append(phases, PhaseRow{"base", seed, 3, 0, "0-1", "host0", "tor0", &start[k], &done[k], nil, 1, 2, 3, 4, 5, 12, 13, 14, 8, 9, 10, 11, 6, 7})
 	}
 	for _, d := range []string{
 		cmp.Diff(must(collect(f.Ports()))(t), ports), cmp.Diff(must(collect(f.Flows()))(t), flows), cmp.Diff(must(collect(f.CC()))(t), cc),
 		cmp.Diff(must(collect(f.Signals()))(t), signals), cmp.Diff(must(collect(f.Phases()))(t), phases), cmp.Diff(must(collect(f.Events()))(t), events),
+		cmp.Diff(must(collect(f.Metrics()))(t), values),
 	} {
 		if d != "" {
 			t.Errorf("table (-got +want):\n%s", d)
@@ -366,9 +373,9 @@ func TestOpenRefuses(t *testing.T) {
 		{"no folder", func(t *testing.T, dir string) { os.RemoveAll(dir) }, fs.ErrNotExist, "r"},
 		{"no manifest", remove(ManifestFile), ErrForeign, "has no manifest.json"},
 		{"empty manifest", write(ManifestFile, "{}"), ErrForeign, "schema 0"},
-		{"later schema", write(ManifestFile, `{"schema":99,"version":"9.1"}`), ErrForeign, "schema 99, of the newer csiglab 9.1; this one reads schemas 2 to 3"},
-		{"later schema with other types", write(ManifestFile, `{"schema":4,"version":"9.1","ports":"elsewhere"}`), ErrForeign, "schema 4, of the newer csiglab 9.1"},
-		{"earlier schema", write(ManifestFile, `{"schema":1}`), ErrForeign, "schema 1; this csiglab reads schemas 2 to 3"},
+		{"later schema", write(ManifestFile, `{"schema":99,"version":"9.1"}`), ErrForeign, ": manifest.json has schema 99, and this csiglab reads schemas 2 to 3; it is of the newer csiglab 9.1"},
+		{"later schema with other types", write(ManifestFile, `{"schema":4,"version":"9.1","ports":"elsewhere"}`), ErrForeign, ": manifest.json has schema 4, and this csiglab reads schemas 2 to 3; it is of the newer csiglab 9.1"},
+		{"earlier schema", write(ManifestFile, `{"schema":1}`), ErrForeign, ": manifest.json has schema 1, and this csiglab reads schemas 2 to 3"},
 		{"cut manifest", cut(ManifestFile, 40), ErrDamaged, "manifest.json"},
 		{"no summary", remove(SummaryFile), ErrDamaged, "summary.json is missing"},
 		{"other summary", write(SummaryFile, `{"schema":1,"name":"other"}`), ErrDamaged, `"other"`},

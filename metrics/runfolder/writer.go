@@ -25,8 +25,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parquet-go/parquet-go/compress/zstd"
-
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 )
@@ -50,11 +48,10 @@ var (
 // Writer writes one run folder. Its methods may be called from several
 // goroutines. Every error names the path.
 type Writer struct {
-	dir   string
-	root  *os.Root // of dir; what is written goes through it
-	lock  *os.File // dir, locked: no other process writes the folder
-	log   *os.File
-	codec zstd.Codec // of parts
+	dir  string
+	root *os.Root // of dir; what is written goes through it
+	lock *os.File // dir, locked: no other process writes the folder
+	log  *os.File
 
 	// joining is locked while the rows of a finished run are put into the tables; it is
 	// locked before mu.

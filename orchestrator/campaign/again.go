@@ -39,7 +39,10 @@ func (a Again) Evaluate() (*Evaluated, error) {
 		return nil, err
 	}
 	runs := runsOf(folder)
-	known := knownOf(folder, runs)
+	known, err := knownOf(folder, runs)
+	if err != nil {
+		return nil, err
+	}
 	var errs experiment.Errors
 	var derived []expression.Named
 	for i, m := range a.Derive {
@@ -65,9 +68,19 @@ func (a Again) Evaluate() (*Evaluated, error) {
 	if errs = append(errs, wrong...); len(errs) > 0 {
 		return nil, failure.Configuration(errs)
 	}
+	var mentioned []string
+	for _, d := range derived {
+		mentioned = append(mentioned, d.Metrics()...)
+	}
+	for _, e := range expect {
+		mentioned = append(mentioned, e.Metrics()...)
+	}
+	if err := addDetails(folder, runs, mentioned); err != nil {
+		return nil, err
+	}
 	for _, list := range runs {
 		for _, r := range list {
-			values, _ := expression.Derive(derived, r.Metrics)
+			values, _ := expression.Derive(derived, r.Metrics, measure.WhyAbsent)
 			maps.Copy(r.Metrics, values)
 		}
 	}
@@ -103,7 +116,30 @@ func inOption(origin string, wrong []*expression.Error) (errs experiment.Errors)
 	return errs
 }
 
-// runsOf returns the metrics of the runs of each variant, in the order of the seeds.
+// addDetails adds the metrics that summary.json lacks and that expressions mention, by
+// name or pattern, from the table of metrics.
+func addDetails(folder *runfolder.Folder, runs map[string][]expression.Run, mentioned []string) error {
+	if !folder.HasMetrics() {
+		return nil // of an older version
+	}
+	for row, err := range folder.Metrics() {
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(mentioned, func(pattern string) bool { return wildcard.Match(pattern, row.Name) }) {
+			continue
+		}
+		for _, r := range runs[row.Variant] {
+			if r.Seed == row.Seed {
+				r.Metrics[row.Name] = row.Value
+			}
+		}
+	}
+	return nil
+}
+
+// runsOf returns the metrics of the runs of each variant that summary.json has, in the
+// order of the seeds.
 func runsOf(folder *runfolder.Folder) map[string][]expression.Run {
 	runs := map[string][]expression.Run{}
 	for name, v := range folder.Summary.Variants {
@@ -117,7 +153,7 @@ func runsOf(folder *runfolder.Folder) map[string][]expression.Run {
 // knownOf returns the names of metrics of each variant of a folder, as the manifest has
 // them: those that its runs have, and those that they could have had as far as the
 // experiment of the folder can still be compiled.
-func knownOf(folder *runfolder.Folder, runs map[string][]expression.Run) []*expression.Known {
+func knownOf(folder *runfolder.Folder, runs map[string][]expression.Run) ([]*expression.Known, error) {
 	planned := map[string]expression.Names{}
 	var derived []experiment.Derived // which runs may lack
 	file := filepath.Join(folder.Dir, runfolder.ExperimentFile)
@@ -131,9 +167,22 @@ func knownOf(folder *runfolder.Folder, runs map[string][]expression.Run) []*expr
 			}
 		}
 	}
+	details := map[string]map[string]bool{} // of variants, where the plan does not say
+	if len(planned) == 0 && folder.HasMetrics() {
+		for row, err := range folder.Metrics() {
+			if err != nil {
+				return nil, err
+			}
+			if details[row.Variant] == nil {
+				details[row.Variant] = map[string]bool{}
+			}
+			details[row.Variant][row.Name] = true
+		}
+	}
 	var known []*expression.Known
 	for _, v := range folder.Manifest.Variants {
 		n := &folderNames{planned: planned[v.Name], had: map[string]bool{}}
+		maps.Copy(n.had, details[v.Name])
 		for _, r := range runs[v.Name] {
 			for name := range r.Metrics {
 				n.had[name] = true
@@ -145,7 +194,7 @@ func knownOf(folder *runfolder.Folder, runs map[string][]expression.Run) []*expr
 		e, _ := expression.Compile(d.Expr, expression.Scope{})
 		expression.CheckDerived(d.Name, e, nil, known)
 	}
-	return known
+	return known, nil
 }
 
 // folderNames are the names of metrics that runs of a folder have, and those that they

@@ -36,6 +36,40 @@ func described(t *testing.T, heading string) []string {
 	return names
 }
 
+// describedMetrics returns the names in the first column of the tables of metrics in
+// docs/metrics.md, but those of programs. A name that begins with a dot is another
+// statistic of the first one in its row.
+func describedMetrics(t *testing.T) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTable := false
+	for line := range strings.Lines(string(text)) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
+		switch {
+		case strings.HasPrefix(line, "| metric |"), strings.HasPrefix(line, "| metric of ports |"):
+			inTable = true
+		case !strings.HasPrefix(line, "|"):
+			inTable = false
+		case inTable:
+			var quantity string
+			for i, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(first, -1) {
+				if i == 0 {
+					quantity, _, _ = strings.Cut(m[1], ".")
+				}
+				name := m[1]
+				if strings.HasPrefix(name, ".") {
+					name = quantity + name
+				}
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 // TestMetricsAreDescribed compares the metrics of real runs with those that
 // docs/metrics.md describes, both ways.
 func TestMetricsAreDescribed(t *testing.T) {
@@ -63,16 +97,25 @@ hosts: {cc: {name: nscc, csig: max-delay}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range slices.Concat(actions, outcomes) {
+	for _, a := range congestion.Table {
+		for _, action := range a.ActionNames() {
+			if !strings.Contains(string(whole), "`"+action+"`") {
+				t.Errorf("docs/metrics.md does not name the action `%s` of %s: add it to the sentence \"Actions are those that the congestion control declares\"", action, a.Name)
+			}
+		}
+	}
+	for _, name := range outcomes {
 		if !strings.Contains(string(whole), "`"+name+"`") {
 			t.Errorf("docs/metrics.md does not name %s", name)
 		}
 	}
 	matched := map[string]bool{}
-	for _, name := range described(t, "## Metrics") {
+	for _, name := range describedMetrics(t) {
 		pattern := "^" + strings.NewReplacer(
 			"<flow>", `[0-9]+-[0-9]+(#[0-9]+)?`, "<action>", "("+strings.Join(actions, "|")+")", "<outcome>", "("+strings.Join(outcomes, "|")+")",
-			"<signal>", "(abw_gbps|abwc|delay_us|nqd)", "<statistic>", "(mean|min|max)",
+			"<signal>", "(abw_gbps|abwc|delay_us|nqd|abw|abw-c|delay)", "<statistic>", "(mean|min|max|p50|p99)",
+			"<class>", "(host|up|down|core)", "<group>", "(all|job-[0-9]+)",
+			"<port>", "([a-z]+[0-9]+-[a-z]+[0-9]+|locator-[0-9]+|none)",
 		).Replace(regexp.QuoteMeta(name)) + "$"
 		is, found := regexp.MustCompile(pattern), false
 		for metric := range m {

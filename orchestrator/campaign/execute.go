@@ -28,9 +28,11 @@ type session struct {
 	mode    mode
 	opts    Options
 	derived []expression.Named
-	writer  *runfolder.Writer
-	journal *journal
-	tracker *tracker
+	// mentioned are the names and patterns of metrics in expressions.
+	mentioned []string
+	writer    *runfolder.Writer
+	journal   *journal
+	tracker   *tracker
 }
 
 // announce gives the user a message at once.
@@ -45,7 +47,7 @@ func (s *session) announce(text string) {
 // The first error cancels the other jobs.
 func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer, j *journal) (*runfolder.Summary, error) {
 	expressions := set.Expressions()
-	s := &session{set: set, mode: m, opts: opts, derived: expressions.Derived, writer: w, journal: j, tracker: newTracker(len(jobs), opts.Progress)}
+	s := &session{set: set, mode: m, opts: opts, derived: expressions.Derived, mentioned: set.MentionedMetrics(), writer: w, journal: j, tracker: newTracker(len(jobs), opts.Progress)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	next := make(chan int)
@@ -179,8 +181,10 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	if err != nil {
 		return fail(err)
 	}
-	values := measure.Metrics(j.plan, out, records)
-	absent := s.derive(values)
+	table := newMetricTable(writer, s.mentioned)
+	values := table.measure(j.plan, out, records)
+	absent := s.derive(values, table)
+	table.end()
 	data.DataPackets = int64(values["data_packets"])
 	data.Metrics = values
 	data.Notes = append(measure.Notes(j.plan, out, records), absent...)
@@ -256,9 +260,10 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 
 // derive adds the experiment's derived metrics. It returns a note for each that the run
 // lacks.
-func (s *session) derive(values map[string]float64) (notes []string) {
-	derived, absent := expression.Derive(s.derived, values)
+func (s *session) derive(values map[string]float64, table *metricTable) (notes []string) {
+	derived, absent := expression.Derive(s.derived, values, measure.WhyAbsent)
 	maps.Copy(values, derived)
+	table.derived(derived)
 	for _, a := range absent {
 		notes = append(notes, fmt.Sprintf("the derived metric %s is absent: %s", a.Name, a.Reason))
 	}
@@ -285,7 +290,7 @@ func summarise(set *experiment.Set, expect []*expression.Expr, done []finished) 
 // evaluate returns the outcomes of expectations over the metrics of every variant's runs,
 // which are in the order of the seeds.
 func evaluate(expect []*expression.Expr, runs map[string][]expression.Run) []runfolder.Expectation {
-	results := expression.NewResults(runs)
+	results := expression.NewResults(runs, measure.WhyAbsent)
 	all := make([]runfolder.Expectation, len(expect))
 	for i, e := range expect {
 		out := results.Expect(e)

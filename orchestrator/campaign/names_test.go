@@ -13,7 +13,7 @@ import (
 )
 
 // checkNames compares the metrics of a run with the names that its plan declares. A
-// run has no other metric, and it has each of those that every run has.
+// run has no other metric, and it lacks only those of which measure.WhyAbsent says why.
 func checkNames(t testing.TB, p *plan.Plan, m map[string]float64) {
 	t.Helper()
 	names := measure.Names(p)
@@ -23,21 +23,10 @@ func checkNames(t testing.TB, p *plan.Plan, m map[string]float64) {
 		}
 	}
 	for name := range names.All() {
-		if _, ok := m[name]; !ok && !maybe(name) {
-			t.Errorf("the run has no %s, which every run has", name)
+		if _, ok := m[name]; !ok && measure.WhyAbsent(name) == "" {
+			t.Errorf("the run has no %s, and nothing says why it may lack it", name)
 		}
 	}
-}
-
-// maybe reports whether runs that can have a metric may lack it all the same: a flow may
-// not finish, or have no sample, and so on.
-func maybe(name string) bool {
-	first, rest, _ := strings.Cut(name, ".")
-	if first == "samples" {
-		return strings.Contains(rest, " ") // of transfers the sender counts them
-	}
-	return strings.HasPrefix(name, "csig_") ||
-		slices.Contains([]string{"fct_us", "fct_rx_us", "rate_gbps", "goodput_gbps", "cc_delay_us", "cc_share", "abw_gbps", "bottleneck_share"}, first)
 }
 
 // TestNamesOfEmbeddedExperiments runs every embedded experiment that runs in virtual

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/algorithm"
@@ -73,6 +74,25 @@ func paramNames(params []algorithm.Param) []string {
 	return names
 }
 
+// noParameter reports a key of an algorithm that is none of its parameters. It may be
+// one of another algorithm, or a key of another section.
+func (d *decoder) noParameter(e entry, at, algorithm string, known []string) {
+	msg := fmt.Sprintf("%s has no such parameter", algorithm)
+	near := spelling.Nearest(e.name, known)
+	if near == "" && len(d.errs) < maxListed {
+		for _, h := range d.homes(e.name, e.value) {
+			if h.fits && h.path != at {
+				near = h.path
+				break
+			}
+		}
+	}
+	if near == "" {
+		msg += "; known: " + strings.Join(known, " ")
+	}
+	d.fail(e.at, at, msg, near)
+}
+
 // algorithm decodes the value of a choice: a name, or a mapping with the key
 // name and one key per parameter; nil is the default. Parameters that are not
 // given take the table's defaults.
@@ -118,7 +138,7 @@ func (d *decoder) algorithm(t *tree, c choice) Algorithm {
 		p, known := spec.Param(e.name)
 		switch {
 		case specs != nil && !known:
-			d.fail(e.at, at, fmt.Sprintf("%s has no such parameter", a.Name), spelling.Nearest(e.name, append(paramNames(spec.Params), "name")))
+			d.noParameter(e, at, a.Name, append(paramNames(spec.Params), "name"))
 		case e.value.kind != scalar:
 			d.fail(e.value.at, at, fmt.Sprintf("want a single value, got %v", e.value.kind), "")
 		case specs == nil:

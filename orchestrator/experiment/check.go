@@ -65,13 +65,35 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 			d.failAt("wall.budget."+share.path, fmt.Sprintf("%v is not a share; want 0 or more, such as 0.05 for 5 %%", share.value), "")
 		}
 	}
+	d.groups(e)
 	d.seeds(e)
 	if len(declared) > 0 { // otherwise their names are not known
 		d.results(e, declared)
 	}
 }
 
-// window checks the window in which rates are measured.
+// groups checks the groups of flows.
+func (d *decoder) groups(e *Experiment) {
+	for _, name := range slices.Sorted(maps.Keys(e.Measure.Groups)) {
+		path := "measure.groups." + name
+		items := e.Measure.Groups[name]
+		switch {
+		case !groupPattern.MatchString(name):
+			d.failAt(path, fmt.Sprintf("%q is no name of a group; want up to 64 of a-z 0-9 _ and -, the first a letter", name), "")
+		case name == "all" || strings.HasPrefix(name, "job-"):
+			d.failAt(path, fmt.Sprintf("the name %q is taken: all is every transfer, job-0 the transfers of job 0", name), "")
+		case len(items) == 0:
+			d.failAt(path, `the group is empty; want names of flows or patterns, such as ["0-8", "1-*"]`, "")
+		}
+		for i, item := range items {
+			if err := checkFlowPattern(item); err != nil {
+				d.failAt(fmt.Sprintf("%s[%d]", path, i), err.Error(), "")
+			}
+		}
+	}
+}
+
+// window checks the measuring window.
 func (d *decoder) window(e *Experiment) {
 	if !d.sound("measure", "end") {
 		return
@@ -99,7 +121,7 @@ func (d *decoder) exactlyOne(path string) {
 	case len(given) == 0:
 		d.failAt(path, "one of these keys is missing: "+strings.Join(group, ", "), "")
 	case len(given) > 1:
-		d.failAt(join(path, given[1]), fmt.Sprintf("excludes %s.%s; give one of them", path, given[0]), "")
+		d.fail(d.node[join(path, given[1])].at, join(path, given[1]), fmt.Sprintf("excludes %s.%s; give one of them", path, given[0]), "")
 	}
 }
 
@@ -141,31 +163,30 @@ func (d *decoder) links(e *Experiment) {
 
 func (d *decoder) csig(e *Experiment) {
 	c := e.CSIG
-	if !d.sound("csig") {
-		return
-	}
 	for i, tpid := range []uint16{c.TPIDCompact, c.TPIDWide} {
 		if csig.ReservedTPID(tpid) {
 			d.failAt([]string{"csig.tpid_compact", "csig.tpid_wide"}[i], fmt.Sprintf("%#04x is the EtherType of another protocol", tpid), "")
 		}
 	}
-	if c.TPIDCompact == c.TPIDWide {
+	if c.TPIDCompact == c.TPIDWide && d.sound("csig.tpid_compact") {
 		d.failAt("csig.tpid_wide", fmt.Sprintf("%#04x is also tpid_compact; the formats need different ones", c.TPIDWide), "")
 	}
-	d.locators(c)
+	if d.sound("csig.format", "csig.dialect") {
+		d.locators(c)
+	}
 	for _, signal := range slices.Sorted(maps.Keys(c.Quantisers)) {
 		path := "csig.quantisers." + signal
 		if !slices.Contains(signals, signal) {
 			d.failAt(path, unknown("signal", signal, signals).Error(), spelling.Nearest(signal, signals))
 			continue
 		}
-		if c.Format != csig.FormatNone.String() && d.tables.Quantisers != nil {
+		if c.Format != csig.FormatNone.String() && d.sound("csig.format") && d.tables.Quantisers != nil {
 			if err := d.tables.Quantisers(c.Format, signal, c.Quantisers[signal]); err != nil {
 				d.failAt(path, err.Error(), "")
 			}
 		}
 	}
-	if c.Format == csig.FormatNone.String() && d.sound("hosts", "links") {
+	if c.Format == csig.FormatNone.String() && d.sound("csig.format", "hosts", "links") {
 		d.needTags(e)
 	}
 	for i := range c.Ports {

@@ -124,7 +124,7 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		want = sequence
 	}
 	if t.kind != want && !(path == "seeds" && t.kind == scalar) {
-		msg, suggestion := d.wrongKind(t, want, path)
+		msg, suggestion := d.wrongKind(t, v.Type(), want, path)
 		d.fail(t.at, path, msg, suggestion)
 		return
 	}
@@ -157,6 +157,9 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		v.Set(list)
 	default:
 		if msg, suggestion := d.value(t, v, rules[general(path)]); msg != "" {
+			if likely := suggestSeeds(t.text); general(path) == "seeds[]" && likely != "" {
+				msg, suggestion = fmt.Sprintf("%q stands without brackets", t.text), "seeds: "+likely
+			}
 			d.fail(t.at, path, msg, suggestion)
 		}
 	}
@@ -208,14 +211,10 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 
 // wrongKind returns the message about a value that is a mapping, a list or a single
 // value where another of these belongs.
-func (d *decoder) wrongKind(t *tree, want kind, path string) (msg, suggestion string) {
-	msg = fmt.Sprintf("want %v, got %v", want, t.kind)
-	if t.kind != scalar {
-		return msg, ""
-	}
+func (d *decoder) wrongKind(t *tree, of reflect.Type, want kind, path string) (msg, suggestion string) {
 	for section := range kinds {
 		for _, k := range kinds[section] {
-			if k.Short != nil && general(path) == join(section, k.Name)+"[]" {
+			if k.Short != nil && t.kind == scalar && general(path) == join(section, k.Name)+"[]" {
 				msg = fmt.Sprintf("%q is not %s", t.text, k.ShortWords)
 				if k.ShortNear != nil {
 					suggestion = k.ShortNear(t.text)
@@ -224,14 +223,24 @@ func (d *decoder) wrongKind(t *tree, want kind, path string) (msg, suggestion st
 			}
 		}
 	}
-	if want == sequence {
-		return msg, "[" + t.short() + "]"
-	}
+	msg = fmt.Sprintf("want %v, got %v", want, t.kind)
 	_, key, _ := cutLast(path, ".")
-	for _, h := range d.homes(key, t) {
-		if h.fits && h.path != path {
-			return msg, h.path
+	switch {
+	case t.kind != scalar:
+	case want == sequence:
+		if !strings.ContainsAny(t.text, "[]{},:#\"'") {
+			suggestion = "[" + t.text + "]"
 		}
+		return msg, suggestion
+	default:
+		for _, h := range d.homes(key, t) {
+			if h.fits && h.path != path {
+				return msg, h.path
+			}
+		}
+	}
+	if of.Kind() == reflect.Struct {
+		msg += "; its keys: " + strings.Join(keysOf(of), " ")
 	}
 	return msg, ""
 }
@@ -349,7 +358,9 @@ func (d *decoder) text(t *tree, p *string, r Rule) (msg, suggestion string) {
 	case r.enum != nil && !slices.Contains(r.enum(), t.text):
 		return unknown("value", t.text, r.enum()).Error(), spelling.Nearest(t.text, r.enum())
 	case !r.allows(t.text):
-		for _, likely := range []string{withoutBlanks(t.text), strings.ToLower(t.text), strings.ToLower(withoutBlanks(t.text))} {
+		for _, likely := range []string{
+			withoutBlanks(t.text), strings.ToLower(t.text), strings.ToLower(withoutBlanks(t.text)), strings.Replace(withoutBlanks(t.text), "->", "-", 1),
+		} {
 			if likely != "" && r.allows(likely) {
 				suggestion = likely
 				break

@@ -72,7 +72,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	}
 	for _, path := range slices.Sorted(maps.Keys(known)) {
 		if !found[path] {
-			t.Errorf("docs/experiment.md does not describe %s", path)
+			t.Errorf("docs/experiment.md does not describe %s: add a row for it, | `%s` | type | default | meaning |, to the table of its section", path, path)
 		}
 	}
 }
@@ -190,9 +190,15 @@ func TestDocumentedNames(t *testing.T) {
 	tables := StandardTables()
 	for _, c := range choices {
 		for _, s := range c.table(&tables) {
-			names = append(names, "`"+s.Name+"`")
+			if name := "`" + s.Name + "`"; !strings.Contains(text, name) {
+				t.Errorf("docs/experiment.md does not name %s: add it, with what it does, to the meaning of %s.name", name, c.path)
+			}
 			for _, p := range s.Params {
-				names = append(names, p.Values...)
+				for _, value := range p.Values {
+					if !strings.Contains(text, value) {
+						t.Errorf("docs/experiment.md does not name %s, a value of %s: add it to the meaning of %s", value, s.Name, join(c.path, p.Name))
+					}
+				}
 			}
 		}
 	}
@@ -249,7 +255,7 @@ func TestDocumentedParameters(t *testing.T) {
 			}
 			for _, k := range e.Keys {
 				if want := fmt.Sprintf("| `%s` | %s | %s |", join(s.Path, k.Path), k.Type, k.Default); !strings.Contains(text, want) {
-					t.Errorf("docs/experiment.md has no row %s", want)
+					t.Errorf("docs/experiment.md has no row %s for the parameter of %s: add it below that of %s.name, with the meaning behind it", want, e.Name, s.Path)
 				}
 			}
 		}

@@ -63,6 +63,9 @@ func (d *decoder) expression(path, text string, scope expression.Scope) {
 		d.failAt(path, fmt.Sprintf("an expression of %d bytes is too long; the most is %d", len(text), maxExpression), "")
 		return
 	}
+	if d.checking && !d.sound(path) {
+		return
+	}
 	key := compiledKey{text, scope.Expectation}
 	wrong, known := d.compiled[key]
 	if !known {
@@ -75,14 +78,14 @@ func (d *decoder) expression(path, text string, scope expression.Scope) {
 }
 
 // within returns an error of an expression with its place in the file: that of the
-// expression, and the place within it where lines are the same.
+// expression, and the place within it where the file has the expression as it is.
 func within(nodes map[string]*tree, path string, wrong *expression.Error) *Error {
 	node := nodes[path]
 	if node == nil {
 		return &Error{Path: path, Msg: wrong.Msg, Suggestion: wrong.Suggestion}
 	}
 	at := node.at
-	if at.line > 0 && wrong.Line == 1 {
+	if at.line > 0 && node.verbatim && wrong.Line == 1 {
 		at.column += wrong.Column
 		if node.quoted {
 			at.column++
@@ -159,6 +162,9 @@ func (s *Set) CheckMetrics(names []expression.Names) error {
 	errs = append(errs, s.checkDerived(known)...)
 	scope := s.expectationScope()
 	for i, text := range s.Base.Expect {
+		if len(errs) > maxListed { // no message lists more
+			break
+		}
 		path := given(nodes, "expect", i, func(at string) bool { return nodes[at].text == text })
 		e, wrong := expression.Compile(text, scope)
 		add(path, wrong)
@@ -197,6 +203,9 @@ func (s *Set) checkDerived(known []*expression.Known) (errs Errors) {
 	}
 	var kept []Derived
 	for i, m := range s.Base.Derived {
+		if len(errs) > maxListed {
+			break
+		}
 		path := given(nodes, "derived", i, func(at string) bool { return nodes[at+".name"] != nil && nodes[at+".name"].text == m.Name }) + ".expr"
 		e, wrong := expression.Compile(m.Expr, expression.Scope{})
 		d := expression.CheckDerived(m.Name, e, later[i+1:], known)
@@ -216,18 +225,30 @@ func (s *Set) checkDerived(known []*expression.Known) (errs Errors) {
 	return errs
 }
 
+// checkWhole checks the metrics in expressions of a set before it is reduced to some of its
+// variants: afterwards a misspelt metric could be one of the others. A fabric that cannot
+// be built is reported later, if its variant is not left out. namesOf may be nil.
+func (s *Set) checkWhole(namesOf func(*Set) ([]expression.Names, error)) error {
+	if namesOf == nil {
+		return nil
+	}
+	names, err := namesOf(s)
+	if err != nil {
+		return nil
+	}
+	return s.CheckMetrics(names)
+}
+
 // given returns the path of an item of a list as the file has it: a set that is reduced
-// to some variants lacks items.
+// to some variants lacks items before it.
 func given(nodes map[string]*tree, list string, index int, is func(path string) bool) string {
-	for i := 0; ; i++ {
-		path := fmt.Sprintf("%s[%d]", list, i)
-		if nodes[path] == nil {
-			return fmt.Sprintf("%s[%d]", list, index)
-		}
-		if is(path) {
-			return path
+	at := func(i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+	for i := index; nodes[at(i)] != nil; i++ {
+		if is(at(i)) {
+			return at(i)
 		}
 	}
+	return at(index)
 }
 
 // inOrder compares the places of two errors of one file.

@@ -54,8 +54,8 @@ type Options struct {
 	Variants []string
 	Tables   Tables
 	// Names returns the names of metrics of each variant of a set. It is called when
-	// nothing but expressions is wrong, so that their errors are found together. nil:
-	// metrics are checked later.
+	// nothing but expressions is wrong, so that their errors are found together, and
+	// before variants are left out. nil: metrics are checked later.
 	Names func(*Set) ([]expression.Names, error)
 }
 
@@ -279,6 +279,11 @@ func (r *resolver) resolve() (*Set, error) {
 	}
 	if len(r.expressions) > 0 {
 		return nil, set.wrongExpressions(sortErrors(r.source, r.expressions), r.opts)
+	}
+	if len(chosen) > 0 {
+		if err := set.checkWhole(r.opts.Names); err != nil {
+			return nil, err
+		}
 	}
 	set.keep(chosen)
 	return set, nil

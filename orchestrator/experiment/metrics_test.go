@@ -2,6 +2,9 @@ package experiment_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -58,6 +61,26 @@ func TestWrongMetrics(t *testing.T) {
 			`x.yaml:11:12: expect[0]: variant off has no metric "x": it has no samples.0-3, as it has no CSIG`},
 		{"published", compared + "published:\n  - {variant: \"on\", metric: fct_us.p9, value: 1, low: 0, high: 2, source: y}\n",
 			`x.yaml:9:29: published[0].metric: unknown metric "fct_us.p9" of variant on (did you mean "fct_us.p99"?)`},
+		{"texts that are not as in the file", single + `expect:
+  - >-
+    run.drops == 0 and
+    run.dorps == 1
+  - |
+    run.drops == 0 and
+      run.dorps == 1
+  - run.drops ==
+      0 and run.dorps == 1
+  - "run.\u0064rops == 0 and run.dorps == 1"
+  - "run.drops == 0 and run.dorps == 1"
+  - run.größe > 1 and run.dorps == 1
+`,
+			`x.yaml:6:5: expect[0]: unknown metric "dorps" (did you mean "drops"?)
+x.yaml:9:5: expect[1]: unknown metric "dorps" (did you mean "drops"?)
+x.yaml:12:5: expect[2]: unknown metric "dorps" (did you mean "drops"?)
+x.yaml:14:5: expect[3]: unknown metric "dorps" (did you mean "drops"?)
+x.yaml:15:25: expect[4]: unknown metric "dorps" (did you mean "drops"?)
+x.yaml:16:5: expect[5]: unknown metric "größe"
+x.yaml:16:23: expect[5]: unknown metric "dorps" (did you mean "drops"?)`},
 		{"all errors together", compared + "derived:\n  - {name: x, expr: drop + dorps}\nexpect:\n  - on.x > 1 and off[\"fct_us.p9\"]\n  - on.y = 1\n",
 			`x.yaml:9:21: derived[0].expr: unknown metric "drop" (did you mean "drops"?)
 x.yaml:9:28: derived[0].expr: unknown metric "dorps" (did you mean "drops"?)
@@ -109,5 +132,32 @@ func TestDerivedOfSomeVariants(t *testing.T) {
 	want := "skipped: the derived metric x, because variant off cannot have it: it has no samples.0-3, as it has no CSIG"
 	if len(set.Base.Derived) != 0 || len(set.Notes) != 1 || set.Notes[0] != want {
 		t.Errorf("%d derived metrics, notes %q, want none and %q", len(set.Base.Derived), set.Notes, want)
+	}
+}
+
+// The patterns of docs/experiment.md fit the experiment at its top.
+func TestDocumentedPatterns(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "experiment.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(guide), "```yaml\n")
+	text, _, _ = strings.Cut(text, "\nderived:")
+	_, results, _ := strings.Cut(string(guide), "\n**Several metrics.**")
+	_, results, _ = strings.Cut(results, "```\n")
+	results, _, ok := strings.Cut(results, "```\n")
+	if !ok || !strings.HasPrefix(results, "derived:\n") {
+		t.Fatalf("docs/experiment.md has no patterns: %q", results)
+	}
+	set, err := experiment.Parse("docs/experiment.md", "", []byte(text+"\n"+results), experiment.Options{Tables: experiment.StandardTables(), Names: measure.NamesOfSet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := measure.NamesOfSet(set)
+	if err == nil {
+		err = set.CheckMetrics(names)
+	}
+	if err != nil || len(set.Base.Derived) != 2 || len(set.Base.Expect) != 3 {
+		t.Errorf("%d derived metrics, %d expectations: %v", len(set.Base.Derived), len(set.Base.Expect), err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 var (
 	namePattern   = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 	imagePattern  = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
+	groupPattern  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 

@@ -133,6 +133,27 @@ func TestMistakesAreFoundTogether(t *testing.T) {
 			want: `x.yaml:3:14: csig.init: "1 / 4" is not every, none, 1/N (one packet of N, drawn), stride/N (every Nth) or 1/TIME (at most one in that time), or probe/TIME (probes of each flow) (did you mean "1/4"?)`},
 		{name: "value in place of a list", text: with("capture: tor0-agg0\n"),
 			want: `x.yaml:3:10: capture: want a list, got a single value (did you mean "[tor0-agg0]"?)`},
+		{name: "range in a list", text: with("seeds: [1..3]\n"),
+			want: `x.yaml:3:9: seeds[0]: "1..3" stands without brackets (did you mean "seeds: 1..3"?)`},
+		{name: "links in other forms", text: with("capture: [tor0->agg0, agg0, tor0 - agg0]\n"),
+			want: "x.yaml:3:11: capture[0]: \"tor0->agg0\" is not the name of a link, such as tor0-agg0 (did you mean \"tor0-agg0\"?)\n" +
+				"x.yaml:3:23: capture[1]: \"agg0\" is not the name of a link, such as tor0-agg0\n" +
+				`x.yaml:3:29: capture[2]: "tor0 - agg0" is not the name of a link, such as tor0-agg0 (did you mean "tor0-agg0"?)`},
+		{name: "mistakes in several items", text: with("generators:\n  - {host: 1, to: 2, rate: 5, stak: x}\n  - 3 -> 1 5Gbps\n  - {host: 9, to: 2, every: 1us, count: 1}\n  - {host: 1, to: 1, every: 1us, count: 3}\n"),
+			want: "x.yaml:4:28: generators[0].rate: rate \"5\": a unit is missing; write a number and one of Tbps Gbps Mbps kbps bps\n" +
+				"x.yaml:4:31: generators[0].stak: unknown key \"stak\" (did you mean \"stack\"?)\n" +
+				"x.yaml:5:5: generators[1]: want a mapping, got a single value; its keys: host to size count start every rate stack dscp paths\n" +
+				"x.yaml:6:12: generators[2].host: no host 9; hosts go from 0 to 3\n" +
+				"x.yaml:7:19: generators[3].to: host 1 cannot send to itself"},
+		{name: "mistakes in rules and policies", text: with("csig:\n  format: compct\n  policies:\n    - {match: {src: 1}, init: none}\n    - {match: {src: [9]}, init: none}\n  ports:\n    - {switch: tor0}\n"),
+			want: "x.yaml:4:11: csig.format: unknown value \"compct\"; known: none compact wide (did you mean \"compact\"?)\n" +
+				"x.yaml:6:21: csig.policies[0].match.src: want a list, got a single value (did you mean \"[1]\"?)\n" +
+				"x.yaml:7:22: csig.policies[1].match.src[0]: no host 9; hosts go from 0 to 3\n" +
+				"x.yaml:9:8: csig.ports[0]: says nothing; want one of the keys policy, outside and init"},
+		{name: "kind in place of a mapping", text: "schema: 1\nname: small\ntopology: k_ary\nworkload: {permutation: {size: 1MB}}\n",
+			want: `x.yaml:3:11: topology: want a mapping, got a single value; its keys: file fat_tree k_ary leaf_spine dragonfly`},
+		{name: "parameter of no algorithm", text: with("hosts: {cc: {name: nscc, format: compact}}\n"),
+			want: `x.yaml:3:26: hosts.cc.format: nscc has no such parameter (did you mean "csig.format"?)`},
 		{name: "a tab", text: with("links:\n\tmtu: 9000B\n"),
 			want: `x.yaml:4:1: line 4 begins with a tab; YAML indents with blanks`},
 		{name: "tabs behind blanks", text: with("links:\n  trim: true\n  \tmtu: 9000B\n\tqueue: 1MB\n"),

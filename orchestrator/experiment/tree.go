@@ -44,6 +44,9 @@ type tree struct {
 	at     origin
 	text   string // of a scalar
 	quoted bool
+	// verbatim: the file has the text as it is, in one line, so that a place in the text
+	// is a place in the file.
+	verbatim bool
 	// comment stands behind a scalar on its line; it is not read.
 	comment string
 	keys    []entry // of a mapping, in order
@@ -253,6 +256,7 @@ func (b *treeBuilder) build(n ast.Node) *tree {
 	case *ast.StringNode:
 		t.text = n.Value
 		t.quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
+		t.verbatim = strings.Contains(n.Token.Origin, t.text) && !strings.Contains(t.text, "\n")
 	case *ast.LiteralNode:
 		t.text, t.quoted = n.Value.Value, true
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:

@@ -28,9 +28,9 @@ type Experiment struct {
 	Applications *Applications  `yaml:"applications"`
 	Generators   []Generator    `yaml:"generators"` // raw frames that hosts send in place of the transport
 	Telemetry    Telemetry      `yaml:"telemetry"`
-	Trace        *Trace         `yaml:"trace"`     // flows whose events are recorded one by one; nil: none
-	Capture      []string       `yaml:"capture"`   // links whose packets are written as pcapng, such as tor0-agg0
-	Measure      Window         `yaml:"measure"`   // rates are measured in this window
+	Trace        *Trace         `yaml:"trace"`   // flows whose events are recorded one by one; nil: none
+	Capture      []string       `yaml:"capture"` // links whose packets are written as pcapng, such as tor0-agg0
+	Measure      Measure        `yaml:"measure"`
 	End          units.Duration `yaml:"end"`       // the run ends here, exclusive; 0 = when all is done
 	Variants     []Variant      `yaml:"variants"`  // at least one after resolution ("run" by default)
 	Seeds        []uint64       `yaml:"seeds"`     // default 1
@@ -208,10 +208,14 @@ type Trace struct {
 	Events []string `yaml:"events"` // kinds, see metrics.EventNames; default: all
 }
 
-// Window is a span of model time; To 0 means the end of the run.
-type Window struct {
+// Measure is the measuring window, a span of model time, and the groups of flows that
+// metrics are computed over.
+type Measure struct {
 	From units.Duration `yaml:"from"`
-	To   units.Duration `yaml:"to"`
+	To   units.Duration `yaml:"to"` // 0: the end of the run
+	// Groups are names of flows, patterns and numbers, as in Trace.Flows, by the name of
+	// the group.
+	Groups map[string][]string `yaml:"groups"`
 }
 
 // Variant is a named set of overrides: dotted path -> YAML value, applied to

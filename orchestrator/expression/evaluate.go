@@ -1,7 +1,6 @@
 package expression
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/wildcard"
-	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
 // value is what a node comes to.
@@ -318,61 +316,6 @@ func (e *evaluator) overSeeds(r *result) {
 	}
 }
 
-// runLookup has the metrics of one run of each variant. where is a text for messages.
-type runLookup struct {
-	runs  map[string]map[string]float64 // by variant; "" in derived metrics
-	where string
-	names map[string][]string // sorted, made when first needed
-}
-
-func (l *runLookup) metric(variant, name string) (v float64, lacks string) {
-	if v, ok := l.runs[variant][name]; ok {
-		return v, ""
-	}
-	return 0, "there is no " + of(variant, name) + l.where
-}
-
-func (l *runLookup) match(variant, pattern string) (values []float64, names, _ []string) {
-	if l.names == nil {
-		l.names = map[string][]string{}
-	}
-	if l.names[variant] == nil {
-		l.names[variant] = sortedNames(l.runs[variant])
-	}
-	names = matching(l.names[variant], pattern)
-	for _, name := range names {
-		values = append(values, l.runs[variant][name])
-	}
-	return values, names, nil
-}
-
-// matching returns the names that match a pattern. all is sorted.
-func matching(all []string, pattern string) (names []string) {
-	prefix := wildcard.Prefix(pattern)
-	first, _ := slices.BinarySearch(all, prefix)
-	for _, name := range all[first:] {
-		if !strings.HasPrefix(name, prefix) {
-			break
-		}
-		if wildcard.Match(pattern, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func sortedNames(metrics map[string]float64) []string {
-	return slices.Sorted(maps.Keys(metrics))
-}
-
-// of names a metric of a variant.
-func of(variant, name string) string {
-	if variant == "" {
-		return name
-	}
-	return name + " of variant " + variant
-}
-
 // Absent is a derived metric that a run lacks.
 type Absent struct {
 	Name   string
@@ -388,12 +331,12 @@ type Named struct {
 // Derive computes the derived metrics of one run from its metrics, in order, so that
 // one may use those before it. It returns them, and those that the run lacks because
 // they are made of a metric that the run lacks, or come to no finite number.
-func Derive(derived []Named, metrics map[string]float64) (values map[string]float64, absent []Absent) {
+func Derive(derived []Named, metrics map[string]float64, why Why) (values map[string]float64, absent []Absent) {
 	all := make(map[string]float64, len(metrics)+len(derived))
 	maps.Copy(all, metrics)
 	values = make(map[string]float64, len(derived))
 	for _, d := range derived {
-		from := &runLookup{runs: map[string]map[string]float64{"": all}}
+		from := &runLookup{runs: map[string]map[string]float64{"": all}, why: why}
 		r := (&evaluator{source: d.Text, from: from}).evaluate(d.root)
 		if r.lacks != "" {
 			absent = append(absent, Absent{d.Name, r.lacks})
@@ -402,102 +345,4 @@ func Derive(derived []Named, metrics map[string]float64) (values map[string]floa
 		values[d.Name], all[d.Name] = r.number, r.number
 	}
 	return values, absent
-}
-
-// Results are the metrics of an experiment's runs, which expectations are about.
-type Results struct {
-	runs    map[string][]Run
-	medians medianLookup
-	seeds   []seedLookup
-	uneven  error // why there is nothing to compute by seed
-}
-
-// NewResults returns the metrics of every variant's runs, which are in the order of the
-// seeds, the same in each.
-func NewResults(runs map[string][]Run) *Results {
-	r := &Results{runs: runs, medians: medianLookup{runs: runs, known: map[string]median{}, names: map[string][]string{}}}
-	variants := slices.Sorted(maps.Keys(runs))
-	for i, v := range variants {
-		if len(runs[v]) != len(runs[variants[0]]) {
-			r.uneven = fmt.Errorf("variant %s has %d runs, %s has %d", variants[0], len(runs[variants[0]]), v, len(runs[v]))
-			return r
-		}
-		for k, run := range runs[v] {
-			if i == 0 {
-				where := fmt.Sprintf(" in seed %d", run.Seed)
-				r.seeds = append(r.seeds, seedLookup{run.Seed, &runLookup{runs: map[string]map[string]float64{}, where: where}})
-			}
-			r.seeds[k].lookup.(*runLookup).runs[v] = run.Metrics
-		}
-	}
-	if len(r.seeds) == 0 {
-		r.uneven = errors.New("there are no runs")
-	}
-	return r
-}
-
-// medianLookup has the medians over the seeds of metrics that every run of a variant
-// has.
-type medianLookup struct {
-	runs  map[string][]Run
-	known map[string]median   // by variant and name, with a zero byte between
-	names map[string][]string // of a variant's metrics that a run has, sorted
-}
-
-type median struct {
-	value float64
-	lacks string
-}
-
-func (l *medianLookup) metric(variant, name string) (v float64, lacks string) {
-	key := variant + "\x00" + name
-	if m, ok := l.known[key]; ok {
-		return m.value, m.lacks
-	}
-	var values []float64
-	var without []string
-	for _, r := range l.runs[variant] {
-		if v, ok := r.Metrics[name]; ok {
-			values = append(values, v)
-			continue
-		}
-		without = append(without, fmt.Sprint(r.Seed))
-	}
-	m := median{value: runfolder.Median(values)}
-	if len(without) > 0 || len(values) == 0 {
-		m = median{lacks: fmt.Sprintf("there is no %s%s", of(variant, name), inSeeds(without, len(values) == 0))}
-	}
-	l.known[key] = m
-	return m.value, m.lacks
-}
-
-// inSeeds returns a text for the seeds that lack something, all or not.
-func inSeeds(seeds []string, all bool) string {
-	switch {
-	case all && len(seeds) != 1:
-		return " in any seed"
-	case len(seeds) == 1:
-		return " in seed " + seeds[0]
-	case len(seeds) > maxListed:
-		return fmt.Sprintf(" in seeds %s and %d more", strings.Join(seeds[:maxListed], ", "), len(seeds)-maxListed)
-	}
-	return " in seeds " + strings.Join(seeds, ", ")
-}
-
-func (l *medianLookup) match(variant, pattern string) (values []float64, names, partial []string) {
-	if l.names[variant] == nil {
-		union := map[string]float64{}
-		for _, r := range l.runs[variant] {
-			maps.Copy(union, r.Metrics)
-		}
-		l.names[variant] = sortedNames(union)
-	}
-	for _, name := range matching(l.names[variant], pattern) {
-		if v, lacks := l.metric(variant, name); lacks == "" {
-			values, names = append(values, v), append(names, name)
-		} else {
-			partial = append(partial, name)
-		}
-	}
-	return values, names, partial
 }

@@ -11,6 +11,11 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/expression"
 )
 
+// why is why runs lack metrics.
+func why(metric string) string {
+	return map[string]string{"fct_us.0-8": "the flow did not complete", "some.x": "nothing came"}[metric]
+}
+
 func TestDerive(t *testing.T) {
 	metrics := map[string]float64{"rate_gbps.0-2": 80, "rate_gbps.9-10": 90, "rate_gbps.1-10": 17, "trims": 3, "drops": 0}
 	var derived []expression.Named
@@ -40,7 +45,7 @@ func TestDerive(t *testing.T) {
 	} {
 		derived = append(derived, expression.Named{Name: d[0], Expr: mustCompile(t, d[1], expression.Scope{})})
 	}
-	got, absent := expression.Derive(derived, metrics)
+	got, absent := expression.Derive(derived, metrics, why)
 	want := map[string]float64{
 		"fairness_ratio": 5, "twice": 10, "mixed": 7 + 3 + 3 + 3.5 + 3, "choice": 1, "order": -4 + 512 - 10 - 4 - 3 + 100.05 + 4,
 		"hottest": 90, "spread": 90 - 3 + 3 + 4 + 0, "p50": 80 + 90 + 3, "one": 3,
@@ -55,7 +60,7 @@ func TestDerive(t *testing.T) {
 		{"zero", "0 / drops divides by zero"},
 		{"root", "(-trims) ** 0.5 is not a finite number"},
 		{"huge", "10 ** 400 is not a finite number"},
-		{"missing", "there is no fct_us.0-8"},
+		{"missing", "there is no fct_us.0-8 (the flow did not complete)"},
 		{"empty", `max("none.*") has no values, as the runs have no metric that matches`},
 		{"jainless", "jain(drops, drops) is not a finite number"},
 	}); diff != "" {
@@ -81,7 +86,7 @@ func results() *expression.Results {
 		"base":   {run(3, 4), run(5, 5), run(8, 9)},
 		"csig":   {run(3, 2), run(5, 4), run(8, 3)},
 		"csig-2": {run(3, 1), run(5, 1), run(8, 1)},
-	})
+	}, why)
 }
 
 var variants = expression.Scope{Expectation: true, Variants: []string{"base", "csig", "csig-2"}}
@@ -118,10 +123,10 @@ func TestExpect(t *testing.T) {
 		{`every_seed(max(csig["q.p99.*"]) < 7)`, false, math.NaN(), `every_seed(max(csig["q.p99.*"]) < 7) (not in seed 5: max(csig["q.p99.*"]) = 8 (q.p99.c#2) < 7)`, ""},
 		{`sum(csig["q.p99.*"]) == 9 and count(csig["*"]) == 6`, true, 9, `sum(csig["q.p99.*"]) = 9 == 9 (true) and count(csig["*"]) = 6 == 6 (true)`, ""},
 
-		{`base["some.x"] > 1`, false, math.NaN(), `base["some.x"] (absent) > 1`, "there is no some.x of variant base in seed 5"},
+		{`base["some.x"] > 1`, false, math.NaN(), `base["some.x"] (absent) > 1`, "there is no some.x of variant base in seed 5 (nothing came)"},
 		{`base["none"] > csig.ratio`, false, math.NaN(), `base["none"] (absent) > csig.ratio = 3`, "there is no none of variant base in any seed"},
-		{`every_seed(base["some.x"] > 1)`, false, math.NaN(), `every_seed(base["some.x"] > 1) (not in seed 5: base["some.x"] (absent) > 1)`, "there is no some.x of variant base in seed 5"},
-		{`min_over_seeds(base["some.x"]) > 1`, false, math.NaN(), `min_over_seeds(base["some.x"]) (absent) > 1`, "there is no some.x of variant base in seed 5"},
+		{`every_seed(base["some.x"] > 1)`, false, math.NaN(), `every_seed(base["some.x"] > 1) (not in seed 5: base["some.x"] (absent) > 1)`, "there is no some.x of variant base in seed 5 (nothing came)"},
+		{`min_over_seeds(base["some.x"]) > 1`, false, math.NaN(), `min_over_seeds(base["some.x"]) (absent) > 1`, "there is no some.x of variant base in seed 5 (nothing came)"},
 		{`max(base["some.*"]) > 1`, false, math.NaN(), `max(base["some.*"]) (absent) > 1`, `max(base["some.*"]) has no values, as the runs have no metric that matches`},
 		{"csig.ratio / csig.zero > 1", false, math.NaN(), "csig.ratio / csig.zero (absent) > 1", "csig.ratio / csig.zero divides by zero"},
 		{"csig.zero > 1 and csig.none > 1", false, 0, "csig.zero = 0 > 1 (false) and csig.none (absent) > 1", ""},
@@ -187,7 +192,7 @@ base.ratio = 9 in seed 8`
 func TestOverSeedsNeedsEqualRuns(t *testing.T) {
 	r := expression.NewResults(map[string][]expression.Run{
 		"a": {{Seed: 1, Metrics: map[string]float64{"x": 1}}, {Seed: 2, Metrics: map[string]float64{"x": 1}}}, "b": {{Seed: 1, Metrics: map[string]float64{"x": 2}}},
-	})
+	}, nil)
 	got := r.Expect(mustCompile(t, "every_seed(a.x < b.x)", expression.Scope{Expectation: true, Variants: []string{"a", "b"}}))
 	if want := "every_seed: variant a has 2 runs, b has 1"; got.OK || got.Reason != want {
 		t.Errorf("got %+v, want the reason %q", got, want)
@@ -201,7 +206,7 @@ func FuzzExpression(f *testing.F) {
 	}
 	r := expression.NewResults(map[string][]expression.Run{
 		"a": {{Seed: 1, Metrics: map[string]float64{"x": 1, "q.1": 2}}}, "b": {{Seed: 1, Metrics: map[string]float64{"x": 2}}},
-	})
+	}, nil)
 	f.Fuzz(func(t *testing.T, text string) {
 		if e, errs := expression.Compile(text, expression.Scope{Expectation: true, Variants: []string{"a", "b"}}); len(errs) == 0 {
 			if out := r.Expect(e); out.OK && out.Reason != "" {
@@ -209,7 +214,7 @@ func FuzzExpression(f *testing.F) {
 			}
 		}
 		if e, errs := expression.Compile(text, expression.Scope{}); len(errs) == 0 {
-			expression.Derive([]expression.Named{{Name: "d", Expr: e}}, map[string]float64{"x": 1, "q.1": 2})
+			expression.Derive([]expression.Named{{Name: "d", Expr: e}}, map[string]float64{"x": 1, "q.1": 2}, nil)
 		}
 	})
 }
@@ -218,7 +223,7 @@ func ExampleResults_Expect() {
 	r := expression.NewResults(map[string][]expression.Run{
 		"before": {{Seed: 1, Metrics: map[string]float64{"fct_us.max": 200}}, {Seed: 2, Metrics: map[string]float64{"fct_us.max": 240}}},
 		"after":  {{Seed: 1, Metrics: map[string]float64{"fct_us.max": 190}}, {Seed: 2, Metrics: map[string]float64{"fct_us.max": 250}}},
-	})
+	}, nil)
 	scope := expression.Scope{Expectation: true, Variants: []string{"before", "after"}}
 	for _, text := range []string{`after["fct_us.max"] < before["fct_us.max"]`, `every_seed(after["fct_us.max"] < before["fct_us.max"])`} {
 		e, _ := expression.Compile(text, scope)

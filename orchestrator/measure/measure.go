@@ -1,40 +1,92 @@
 // Package measure computes a run's metrics from its plan and its outcome. The suffix
-// of a metric's name is its unit; docs/metrics.md describes them. A scalar metric is
+// of a quantity's name is its unit; docs/metrics.md describes them. A scalar metric is
 // an entry of a table (Scalars, TransferScalars, FlowScalars), in this package alone. Each
-// part of Metrics also declares from the plan the names that runs can have (Names).
+// part of Each also declares from the plan the names that runs can have (Names).
 package measure
 
 import (
 	"crypto/sha256"
+	"maps"
+	"math"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// Metrics returns the metrics of a run.
-func Metrics(p *plan.Plan, out *backend.Outcome, r *Records) map[string]float64 {
-	nodes := r.Nodes()
-	m := map[string]float64{}
+// Metrics of single ports are details, which summary.json lacks, in fabrics with more
+// than SummaryPorts switch ports; shares by flow and port also where transfers times
+// switch ports are more than SummaryShares.
+const (
+	SummaryPorts  = 256
+	SummaryShares = 4096
+)
+
+// Take gets one metric of a run; v is the caller's again when it returns. Details are
+// metrics of which a large run has too many for a map.
+type Take func(v *metrics.Value, detail bool)
+
+// Each computes the metrics of a run and gives each to take, in a fixed order. A metric
+// without a finite value is absent.
+func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
+	e := emitter{take: take}
 	for _, c := range p.Constants {
-		m[c.Name] = c.Value
+		e.run(c.Name, c.Value)
 	}
-	newRun(p, out, nodes).addScalars(m)
-	addNamed(m, nodes)
-	r.cc.measure(m)
-	r.signals.measure(m)
+	run := newRun(p, out, r)
+	run.addScalars(&e)
+	addNamed(&e, run.Nodes)
+	addFairness(&e, run)
+	r.cc.measure(&e)
+	r.signals.measure(&e)
+	r.ports.measure(&e, out)
+}
+
+// Metrics returns all metrics of a run by name. Of a large fabric they may be millions;
+// see Each.
+func Metrics(p *plan.Plan, out *backend.Outcome, r *Records) map[string]float64 {
+	m := map[string]float64{}
+	Each(p, out, r, func(v *metrics.Value, _ bool) { m[v.Name] = v.Value })
 	return m
 }
 
+// emitter gives metrics to a Take.
+type emitter struct {
+	take  Take
+	value metrics.Value // here because a pointer that goes to a func would be a new object each time
+}
+
+// run emits a metric of the whole run.
+func (e *emitter) run(metric string, value float64) { e.named(metric, "", metric, value, false) }
+
+// of emits a metric of a subject, with the usual name.
+func (e *emitter) of(metric, subject string, value float64, detail bool) {
+	e.named(metric, subject, metric+"."+subject, value, detail)
+}
+
+// named emits a metric with a name of its own.
+func (e *emitter) named(metric, subject, name string, value float64, detail bool) {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return
+	}
+	e.value = metrics.Value{Metric: metric, Subject: subject, Name: name, Value: value}
+	e.take(&e.value, detail)
+}
+
 // addNamed adds the sums of the counters that have names of their own.
-func addNamed(m map[string]float64, nodes []metrics.NodeTotals) {
+func addNamed(e *emitter, nodes []metrics.NodeTotals) {
+	sums := map[string]float64{}
 	for _, n := range nodes {
 		for _, t := range n.Tags {
-			m["tags."+t.Name] += float64(t.Packets)
+			sums["tags."+t.Name] += float64(t.Packets)
 		}
 		for _, c := range n.Programs {
-			m["programs."+c.Name] += float64(c.Packets)
+			sums["programs."+c.Name] += float64(c.Packets)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		e.run(name, sums[name])
 	}
 }
 

@@ -60,6 +60,7 @@ func TestBottleneckShareOfSharedLocators(t *testing.T) {
 	got := measure.Metrics(p, &backend.Outcome{}, records)
 	maps.DeleteFunc(got, func(name string, _ float64) bool { return !strings.HasPrefix(name, "bottleneck_share.") })
 	want := map[string]float64{
+		"bottleneck_share.delay.locator-3": 0.5, "bottleneck_share.delay.agg0-tor1": 0.4, "bottleneck_share.delay.none": 0.1, // this flow is the only one
 		"bottleneck_share.h0-h3 app.delay.locator-3": 0.5, "bottleneck_share.h0-h3 app.delay.agg0-tor1": 0.4, "bottleneck_share.h0-h3 app.delay.none": 0.1,
 	}
 	if d := cmp.Diff(got, want); d != "" {

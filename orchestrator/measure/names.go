@@ -72,7 +72,7 @@ type Subjects struct {
 // namers is the table of what declares the names of metrics: one entry for each part of
 // Metrics, in the same file.
 var namers = []func(s *Subjects) []Family{
-	constantNames, scalarNames, flowNames, counterNames, ccNames, signalNames,
+	constantNames, scalarNames, flowNames, counterNames, fairnessNames, ccNames, signalNames, portNames,
 }
 
 // Names returns the names of the metrics that a run of the plan can have. They do not
@@ -194,15 +194,22 @@ func isEmpty(names iter.Seq[string]) bool {
 	return true
 }
 
-// maxCompared is how many names Nearest compares at most, in each of its two attempts.
+// maxCompared is how many names Nearest compares at most, in each of its attempts.
 const maxCompared = 100_000
 
 // Nearest returns the name, or for a pattern the pattern, that text is probably a
-// misspelling of, "" if none is near. It looks at names with the same or a similar first
-// word first.
+// misspelling of, "" if none is near. It looks at names with the same first words first,
+// then at those with a similar first word.
 func (n *NameSet) Nearest(text string) string {
 	if wildcard.In(text) {
 		return spelling.Nearest(text, n.patterns())
+	}
+	// The last words are wrong more often than all of them, and there may be more names
+	// than are compared.
+	for i := strings.LastIndexByte(text, '.'); i > 0; i = strings.LastIndexByte(text[:i], '.') {
+		if near := spelling.Nearest(text, n.some(text[:i]+".*")); near != "" {
+			return near
+		}
 	}
 	first, _, dotted := strings.Cut(text, ".")
 	var firsts []string
@@ -233,8 +240,11 @@ func (n *NameSet) patterns() []string {
 		forms := []string{""}
 		for i, p := range f.Parts {
 			words := p.words
-			if last := i == len(f.Parts)-1; last || i > 0 && len(words) > linearWords {
+			switch last := i > 0 && i == len(f.Parts)-1; {
+			case i > 0 && len(words) > linearWords:
 				words = []string{"*"}
+			case last:
+				words = append([]string{"*"}, words...)
 			}
 			var longer []string
 			for _, form := range forms {

@@ -37,12 +37,31 @@ func TestNames(t *testing.T) {
 		{plain, "fct_us.", false, "", ""},
 		{plain, "samples.0-3", false, "it has no CSIG", ""},
 		{plain, "ftc_us.*", false, "", "fct_us.*"},
+		{tagged, "csig_dealy_us.*.0-3", false, "", "csig_delay_us.min.0-3"},
+		{raw, "programs.mutlicast*", false, "", "programs.multicast"},
 		{plain, "bottleneck_share.*", false, "it has no CSIG", ""},
 		{plain, "csig_delay_us.mean.*", false, "it has no CSIG", ""},
 		{tagged, "csig_delay_us.p50.0-3", false, "", "csig_delay_us.min.0-3"},
 		{plain, "programs.multicast", false, "it has no programs", ""},
 		{tagged, "csig_delay_us.mean.0-3", true, "", ""},
-		{tagged, "bottleneck_share.0-3.delay.tor0-agg0", false, "it has no programs and no generators", ""},
+		{tagged, "bottleneck_share.0-3.delay.agg0-tor1", true, "", ""},
+		{tagged, "bottleneck_share.delay.agg0-tor1", true, "", ""},
+		{plain, "bottleneck_share.delay.tor0-agg0", false, "it has no CSIG", ""},
+		{plain, "queue_kb.p99.tor0-agg0", true, "", ""},
+		{plain, "queue_kb.p99.core", true, "", ""},
+		{plain, "queue_kb.p99.global", false, "", "queue_kb.p99.host"},
+		{plain, "queue_kb.p90.up", false, "", "queue_kb.p50.up"},
+		{plain, "hop_delay_us.mean.down", true, "", ""},
+		{plain, "hop_delay_us.mean.host", false, "", "hop_delay_us.mean.down"},
+		{raw, "hop_delay_us.mean.host", true, "", ""},
+		{plain, "utilisation.h0-tor0", true, "", ""},
+		{plain, "utilization.h0-tor0", false, "", "utilisation.h0-tor0"},
+		{plain, "jain.all", true, "", ""},
+		{plain, "jain.job-0", true, "", ""},
+		{raw, "jain.all", false, "it has no transfers", ""},
+		{plain, "samples_per_ack.0-3", false, "it has no CSIG", ""},
+		{plain, "slowdown.p99", true, "", ""},
+		{plain, "rtt_us.p99.0-3#2", true, "", ""},
 		{raw, "bottleneck_share.h0-h3 app.delay.locator-3", true, "", ""},
 		{raw, "bottleneck_share.h0-h3 app.delay.agg0-tor1", true, "", ""},
 		{raw, "bottleneck_share.h0-h3 app.delay.agg0-tor2", false, "", "bottleneck_share.h0-h3 app.delay.agg0-tor0"},
@@ -67,7 +86,7 @@ func TestNames(t *testing.T) {
 	}
 	for pattern, want := range map[string][]string{
 		"fct_us.0-*":   {"fct_us.0-3", "fct_us.0-3#2"},
-		"*.p9*":        {"fct_us.p99"},
+		"fct*.p9*":     {"fct_us.p99", "fct_us.p95", "fct_us.p999"},
 		"c*.1-2.noop":  {"cc_share.1-2.noop"},
 		"samples.*":    nil,
 		"flows.*mplet": nil,
@@ -87,8 +106,8 @@ topology: {fat_tree: {hosts: 1024, pod: 1024, tiers: [{down: 32, up: 32, rate: 1
 workload: {permutation: {size: 64kB}}
 csig: {format: compact}
 `)
-	if got := testing.AllocsPerRun(1, func() { measure.Names(p) }); got > 300 {
-		t.Errorf("%v allocations for the names of a plan with %d flows", got, len(p.Flows))
+	if got := testing.AllocsPerRun(1, func() { measure.Names(p) }); got > float64(300+2*2*len(p.Graph.Links)) {
+		t.Errorf("%v allocations for the names of a plan with %d flows and %d links", got, len(p.Flows), len(p.Graph.Links))
 	}
 	names := measure.Names(p)
 	if n := p.Flows[1000].Name; !names.Has("cc_share."+n+".noop") || names.Has("cc_share."+n+".nop") {
@@ -96,5 +115,18 @@ csig: {format: compact}
 	}
 	if got := names.Nearest("cc_shar.9999-0.noop"); got == "" {
 		t.Error("no name is near")
+	}
+}
+
+// Of a fabric with more names than are compared, the one with the same first words is
+// suggested.
+func TestNearestOfManyNames(t *testing.T) {
+	p := compile(t, `schema: 1
+name: large
+topology: {fat_tree: {hosts: 8192, pod: 256, tiers: [{down: 16, up: 16, rate: 100Gbps, delay: 1us}, {down: 16, up: 16, rate: 100Gbps, delay: 1us}, {down: 32, rate: 100Gbps, delay: 1us}]}}
+workload: {permutation: {size: 64kB}}
+`)
+	if got, want := measure.Names(p).Nearest("queue_kb.p99.tor0-agg99"), "queue_kb.p99.tor0-agg9"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

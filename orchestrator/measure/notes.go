@@ -21,7 +21,7 @@ var NoteRules = []NoteRule{droppedRecords, shortRun, starved}
 
 // Notes returns the notes of a run, in the order of NoteRules.
 func Notes(p *plan.Plan, out *backend.Outcome, records *Records) []string {
-	r := newRun(p, out, records.Nodes())
+	r := newRun(p, out, records)
 	var notes []string
 	for _, rule := range NoteRules {
 		notes = append(notes, rule(r, records)...)

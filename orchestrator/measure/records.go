@@ -16,6 +16,8 @@ type Records struct {
 	totals  *metrics.Collector
 	cc      *ccSums
 	signals *signalSums
+	flows   flowSums
+	ports   *portSums
 	writer  Writer // nil: the windows are not written
 }
 
@@ -28,7 +30,10 @@ type Writer interface {
 // NewRecords returns the Records of a run of a plan. writer gets every batch; it may be
 // nil.
 func NewRecords(p *plan.Plan, writer Writer) *Records {
-	return &Records{totals: metrics.NewCollector(len(p.Nodes)), cc: newCCSums(p), signals: newSignalSums(p), writer: writer}
+	return &Records{
+		totals: metrics.NewCollector(len(p.Nodes)), cc: newCCSums(p), signals: newSignalSums(p),
+		flows: make(flowSums, len(p.Flows)), ports: newPortSums(p), writer: writer,
+	}
 }
 
 // Consume implements metrics.Consumer.
@@ -37,6 +42,8 @@ func (r *Records) Consume(b *metrics.Batch) {
 	r.totals.Consume(b)
 	r.cc.Consume(b)
 	r.signals.Consume(b)
+	r.flows.Consume(b)
+	r.ports.Consume(b)
 	r.mu.Unlock()
 	if r.writer != nil {
 		r.writer.Consume(b)
@@ -84,7 +91,7 @@ func newCCSums(p *plan.Plan) *ccSums { return &ccSums{plan: p, sums: make([]ccSu
 func (c *ccSums) Consume(b *metrics.Batch) {
 	for i := range b.CC {
 		w := &b.CC[i]
-		if w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To {
+		if !c.plan.Measure.Contains(w.Start) {
 			continue
 		}
 		s := &c.sums[w.Flow]
@@ -113,15 +120,15 @@ func ccNames(s *Subjects) []Family {
 
 // measure adds the share of each action and the mean delay that a controller
 // received.
-func (c *ccSums) measure(m map[string]float64) {
+func (c *ccSums) measure(e *emitter) {
 	for i, s := range c.sums {
 		if s.acks == 0 {
 			continue
 		}
 		name := c.plan.Flows[i].Name
-		m["cc_delay_us."+name] = s.delay.Microseconds() / float64(s.acks)
+		e.of("cc_delay_us", name, s.delay.Microseconds()/float64(s.acks), false)
 		for _, a := range c.plan.Actions {
-			m["cc_share."+name+"."+a.Name] = float64(s.actions[a.Name]) / float64(s.acks)
+			e.named("cc_share."+a.Name, name, "cc_share."+name+"."+a.Name, float64(s.actions[a.Name])/float64(s.acks), false)
 		}
 	}
 }

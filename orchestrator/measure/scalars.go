@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"math"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -17,6 +16,12 @@ type Run struct {
 	Nodes   []metrics.NodeTotals // in node order
 	Flows   []metrics.Flow       // as Plan.Flows
 	FCTs    []float64            // of the transfers that have completed, in µs, ascending
+	// Measured is what the senders of transfers saw in the measuring window, as
+	// Plan.Flows; nil where a sender saw nothing.
+	Measured []*Measured
+
+	idle      []units.Duration // FCTs on an idle fabric, when they are needed
+	slowdowns []float64        // ascending; when they are needed
 }
 
 // Transfers returns the flows of the workload's transfers.
@@ -50,7 +55,18 @@ var Scalars = []Scalar{
 	ofFCTs("fct_us.min", slices.Min[[]float64]),
 	ofFCTs("fct_us.max", slices.Max[[]float64]),
 	ofFCTs("fct_us.mean", mean),
-	ofFCTs("fct_us.p99", func(sorted []float64) float64 { return sorted[int(math.Ceil(0.99*float64(len(sorted))))-1] }),
+	ofFCTs("fct_us.p99", percentile(0.99)),
+	ofFCTs("fct_us.p50", percentile(0.5)),
+	ofFCTs("fct_us.p95", percentile(0.95)),
+	ofFCTs("fct_us.p999", percentile(0.999)),
+
+	ofSlowdowns("slowdown.mean", mean),
+	ofSlowdowns("slowdown.p50", percentile(0.5)),
+	ofSlowdowns("slowdown.p95", percentile(0.95)),
+	ofSlowdowns("slowdown.p99", percentile(0.99)),
+	ofSlowdowns("slowdown.max", slices.Max[[]float64]),
+
+	{Name: "retransmit_share", Lacks: noTransfers, Of: retransmitShareOfAll},
 
 	always("trims", func(r *Run) float64 { return ofPorts(r, func(p *metrics.PortTotals) int64 { return p.TrimmedPackets }) }),
 	always("marks", func(r *Run) float64 { return ofPorts(r, func(p *metrics.PortTotals) int64 { return p.MarkedPackets }) }),
@@ -67,7 +83,7 @@ type FlowScalar struct {
 }
 
 // TransferScalars is the table of the metrics of each transfer.
-var TransferScalars = []FlowScalar{
+var TransferScalars = slices.Concat([]FlowScalar{
 	{Name: "fct_us", Of: func(_ *Run, f *metrics.Flow) (float64, bool) {
 		return f.Sender.Done.Sub(f.Sender.Start).Microseconds(), f.Sender.Done != units.Never
 	}},
@@ -77,7 +93,13 @@ var TransferScalars = []FlowScalar{
 	ofTagged("samples", func(s *metrics.SenderTotals) int64 { return s.Samples }),
 	ofTagged("samples_fresh", func(s *metrics.SenderTotals) int64 { return s.FreshSamples }),
 	{Name: "base_rtt_us", Of: func(_ *Run, f *metrics.Flow) (float64, bool) { return f.Sender.BaseRTT.Microseconds(), true }},
-}
+	{Name: "slowdown", Of: slowdown},
+	{Name: "retransmit_share", Of: retransmitShare},
+	{Name: "samples_per_ack", Lacks: noCSIG, Of: samplesPerAck},
+},
+	ofMeasured("cwnd_kb", func(m *Measured) *Distribution { return &m.Cwnd }),
+	ofMeasured("rtt_us", func(m *Measured) *Distribution { return &m.RTT }),
+)
 
 // FlowScalars is the table of the metrics of each flow: a transfer, or the flow
 // between two hosts with programs.
@@ -127,8 +149,9 @@ func lacks(of func(*plan.Plan) string, p *plan.Plan) string {
 }
 
 // newRun returns what scalar metrics are computed from.
-func newRun(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) *Run {
-	r := &Run{Plan: p, Outcome: out, Nodes: nodes, Flows: metrics.Flows(p.Flows, nodes)}
+func newRun(p *plan.Plan, out *backend.Outcome, records *Records) *Run {
+	nodes := records.Nodes()
+	r := &Run{Plan: p, Outcome: out, Nodes: nodes, Flows: metrics.Flows(p.Flows, nodes), Measured: records.flows}
 	for _, f := range r.Transfers() {
 		if f.Sender.Done != units.Never {
 			r.FCTs = append(r.FCTs, f.Sender.Done.Sub(f.Sender.Start).Microseconds())
@@ -139,12 +162,12 @@ func newRun(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) *Run
 }
 
 // addScalars adds the metrics of the tables.
-func (r *Run) addScalars(m map[string]float64) {
+func (r *Run) addScalars(e *emitter) {
 	add := func(table []FlowScalar, flows []metrics.Flow) {
 		for i := range flows {
 			for _, s := range table {
 				if value, ok := s.Of(r, &flows[i]); ok {
-					m[s.Name+"."+flows[i].Info.Name] = value
+					e.of(s.Name, flows[i].Info.Name, value, false)
 				}
 			}
 		}
@@ -153,7 +176,7 @@ func (r *Run) addScalars(m map[string]float64) {
 	add(FlowScalars, r.Flows)
 	for _, s := range Scalars {
 		if value, ok := s.Of(r); ok {
-			m[s.Name] = value
+			e.run(s.Name, value)
 		}
 	}
 }
@@ -176,6 +199,26 @@ func ofFCTs(name string, of func(sorted []float64) float64) Scalar {
 			return 0, false
 		}
 		return of(r.FCTs), true
+	}}
+}
+
+// ofSlowdowns is a statistic of the slowdowns of the transfers that have completed. A run
+// without any does not have it.
+func ofSlowdowns(name string, of func(sorted []float64) float64) Scalar {
+	return Scalar{Name: name, Lacks: noTransfers, Of: func(r *Run) (float64, bool) {
+		if len(r.FCTs) == 0 {
+			return 0, false
+		}
+		if r.slowdowns == nil {
+			transfers := r.Transfers()
+			for i := range transfers {
+				if s, ok := slowdown(r, &transfers[i]); ok {
+					r.slowdowns = append(r.slowdowns, s)
+				}
+			}
+			slices.Sort(r.slowdowns)
+		}
+		return of(r.slowdowns), true
 	}}
 }
 

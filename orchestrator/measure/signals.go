@@ -13,8 +13,8 @@ import (
 
 // signalSums adds up the CSIG samples of each flow.
 type signalSums struct {
-	plan *plan.Plan
-	sums map[int32]*flowSignals // by flow
+	plan  *plan.Plan
+	flows []*flowSignals // by flow; nil: it has no samples
 }
 
 type flowSignals struct {
@@ -26,11 +26,17 @@ type flowSignals struct {
 type signalSum struct {
 	samples, points int64
 	least, most     int64
-	named           map[uint16]int64 // by locator; of flows between programs
+	named           []locatorSum // by locator, ascending
+}
+
+// locatorSum is the samples with one locator.
+type locatorSum struct {
+	locator uint16
+	samples int64
 }
 
 func newSignalSums(p *plan.Plan) *signalSums {
-	return &signalSums{plan: p, sums: map[int32]*flowSignals{}}
+	return &signalSums{plan: p, flows: make([]*flowSignals, len(p.Flows))}
 }
 
 // Consume implements metrics.Consumer.
@@ -40,33 +46,36 @@ func (c *signalSums) Consume(b *metrics.Batch) {
 		if csig.Type(w.Type) >= csig.Types {
 			continue
 		}
-		flow := c.sums[w.Flow]
+		flow := c.flows[w.Flow]
 		if flow == nil {
 			flow = &flowSignals{}
-			c.sums[w.Flow] = flow
+			c.flows[w.Flow] = flow
 		}
 		flow.samples += w.Samples
-		if w.Start < c.plan.Measure.From || w.Start >= c.plan.Measure.To {
-			continue
+		if c.plan.Measure.Contains(w.Start) {
+			flow.types[w.Type].add(w)
 		}
-		flow.types[w.Type].add(w, int(w.Flow) >= c.plan.Transfers)
 	}
 }
 
-func (s *signalSum) add(w *metrics.SignalWindow, named bool) {
+func (s *signalSum) add(w *metrics.SignalWindow) {
 	if s.samples == 0 {
 		s.least, s.most = w.PointMin, w.PointMax
 	}
 	s.least, s.most = min(s.least, w.PointMin), max(s.most, w.PointMax)
 	s.samples += w.Samples
 	s.points += w.PointSum
-	if !named {
-		return
+	s.named = addLocator(s.named, w.Locator, w.Samples)
+}
+
+// addLocator adds samples to those of a locator.
+func addLocator(sums []locatorSum, locator uint16, samples int64) []locatorSum {
+	i, found := slices.BinarySearchFunc(sums, locator, func(s locatorSum, l uint16) int { return cmp.Compare(s.locator, l) })
+	if !found {
+		sums = slices.Insert(sums, i, locatorSum{locator: locator})
 	}
-	if s.named == nil {
-		s.named = map[uint16]int64{}
-	}
-	s.named[w.Locator] += w.Samples
+	sums[i].samples += samples
+	return sums
 }
 
 // signalMetrics are the names of the metrics of each type, and the unit of the tags'
@@ -91,28 +100,41 @@ func signalNames(s *Subjects) []Family {
 		ports = append(ports, name)
 	}
 	slices.Sort(ports)
-	raw, named, ofRaw := s.Raw, Words(ports...), cmp.Or(noCSIG(s.Plan), noRaw(s.Plan))
+	raw, flows, named, ofRaw := s.Raw, s.Flows, Words(ports...), cmp.Or(noCSIG(s.Plan), noRaw(s.Plan))
 	if ofRaw != "" {
-		raw, named = AnyWord(), AnyWord()
+		raw = AnyWord()
+	}
+	untagged := noCSIG(s.Plan)
+	if untagged != "" {
+		named = AnyWord()
 	}
 	return []Family{
-		{Parts: []*Part{Words(metrics...), Words("mean", "min", "max"), s.Flows}, Lacks: noCSIG(s.Plan)},
-		{Parts: []*Part{Words("samples"), s.Raw}, Lacks: noCSIG(s.Plan)},
+		{Parts: []*Part{Words(metrics...), Words("mean", "min", "max"), flows}, Lacks: untagged},
+		{Parts: []*Part{Words("samples"), s.Raw}, Lacks: untagged},
 		{Parts: []*Part{Words("abw_gbps"), raw}, Lacks: ofRaw},
-		{Parts: []*Part{Words("bottleneck_share"), raw, Words(types...), named}, Lacks: ofRaw},
+		{Parts: []*Part{Words(bottleneckShare), Words(types...), named}, Lacks: untagged},
+		{Parts: []*Part{Words(bottleneckShare), flows, Words(types...), named}, Lacks: untagged},
 	}
 }
 
 // measure adds the number of samples of each flow, the mean and the extremes of each
-// type in the measuring window, and of flows between programs the share of samples
-// that name each port.
-func (c *signalSums) measure(m map[string]float64) {
-	ports := c.plan.PortNames()
-	// order: each flow has metrics of its own
-	for flow, signals := range c.sums {
-		name, ofPrograms := c.plan.Flows[flow].Name, int(flow) >= c.plan.Transfers
+// type in the measuring window, and the share of samples that name each port: of each
+// flow, and of all flows together.
+func (c *signalSums) measure(e *emitter) {
+	names := c.plan.PortNames()
+	ports := 0 // of switches
+	if c.plan.Locators != nil {
+		ports = c.plan.Locators.Ports
+	}
+	many, tooMany := ports > SummaryPorts, ports > SummaryPorts || c.plan.Transfers*ports > SummaryShares
+	var all [csig.Types]signalSum
+	for flow, signals := range c.flows {
+		if signals == nil {
+			continue
+		}
+		name, ofPrograms := c.plan.Flows[flow].Name, flow >= c.plan.Transfers
 		if ofPrograms {
-			m["samples."+name] = float64(signals.samples)
+			e.of("samples", name, float64(signals.samples), false)
 		}
 		for t := range signals.types {
 			s, metric := &signals.types[t], signalMetrics[t]
@@ -120,15 +142,25 @@ func (c *signalSums) measure(m map[string]float64) {
 				continue
 			}
 			mean := float64(s.points) / float64(s.samples)
-			m[metric.name+".mean."+name] = mean / metric.unit
-			m[metric.name+".min."+name] = float64(s.least) / metric.unit
-			m[metric.name+".max."+name] = float64(s.most) / metric.unit
-			for locator, n := range s.named {
-				m[fmt.Sprintf("bottleneck_share.%s.%v.%s", name, csig.Type(t), ports[locator])] = float64(n) / float64(s.samples)
-			}
+			e.of(metric.name+".mean", name, mean/metric.unit, false)
+			e.of(metric.name+".min", name, float64(s.least)/metric.unit, false)
+			e.of(metric.name+".max", name, float64(s.most)/metric.unit, false)
 			if ofPrograms && csig.Type(t) == csig.ABW {
-				m["abw_gbps."+name] = mean / metric.unit
+				e.of("abw_gbps", name, mean/metric.unit, false)
 			}
+			share := bottleneckShare + "." + csig.Type(t).String()
+			for _, l := range s.named {
+				port := locatorName(names, l.locator)
+				e.named(share, name+"."+port, fmt.Sprintf("%s.%s.%v.%s", bottleneckShare, name, csig.Type(t), port),
+					float64(l.samples)/float64(s.samples), tooMany && !ofPrograms)
+				all[t].named = addLocator(all[t].named, l.locator, l.samples)
+			}
+			all[t].samples += s.samples
+		}
+	}
+	for t := range all {
+		for _, l := range all[t].named {
+			e.of(bottleneckShare+"."+csig.Type(t).String(), locatorName(names, l.locator), float64(l.samples)/float64(all[t].samples), many)
 		}
 	}
 }

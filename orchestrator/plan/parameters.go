@@ -2,10 +2,8 @@ package plan
 
 import (
 	"cmp"
-	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -214,13 +212,4 @@ func (i *idlePaths) rtt(src, dst int) units.Duration {
 func (i *idlePaths) link(id int) linkKey {
 	l := i.plan.Graph.Links[id]
 	return linkKey{l.Rate, l.Delay}
-}
-
-// ParameterText returns parameters as one line, such as gamma 0.8, cwnd 262.9kB.
-func ParameterText(v algorithm.Values) string {
-	var texts []string
-	for _, name := range slices.Sorted(maps.Keys(v)) {
-		texts = append(texts, name+" "+v[name])
-	}
-	return strings.Join(texts, ", ")
 }

@@ -42,6 +42,7 @@ type Plan struct {
 	CSIG     *csig.Config    // nil without CSIG
 	Locators *LocatorTable   // nil without CSIG
 	Captured []capture.Port
+	Groups   []Group        // of Flows: all transfers, each job's, then those of the experiment
 	Traced   metrics.Traced // events to record, by flow; nil: none
 
 	// StartUnit is the unit in which start times of a workload file were read, such as

@@ -190,6 +190,10 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err := s.trace(p); err != nil {
 		return nil, err
 	}
+	var err error
+	if p.Groups, err = s.groups(p); err != nil {
+		return nil, err
+	}
 	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.traceNotes(p))
 	return p, nil
 }

@@ -82,6 +82,9 @@ type Changes struct {
 	Lost   []FlowChange `json:"lost"`
 	Sooner []FlowChange `json:"sooner"` // completion time in µs
 	Later  []FlowChange `json:"later"`
+	// Even are the transfers that complete in both variants at about the same time. A
+	// transfer that did not complete in each seed of both is in no list of times.
+	Even []string `json:"even"`
 }
 
 // FlowChange is the median of a flow in the first variant and in another one.
@@ -237,7 +240,7 @@ func (c *compared) queues(variant string, id PortID) []float64 {
 
 // changes lists the transfers of a variant that fare otherwise than in the first one.
 func (c *compared) changes(variant int) Changes {
-	all := Changes{Gained: []FlowChange{}, Lost: []FlowChange{}, Sooner: []FlowChange{}, Later: []FlowChange{}}
+	all := Changes{Gained: []FlowChange{}, Lost: []FlowChange{}, Sooner: []FlowChange{}, Later: []FlowChange{}, Even: []string{}}
 	base, other := c.manifest.Variants[0].Name, c.manifest.Variants[variant].Name
 	of := func(variant, flow string) []float64 {
 		var values []float64
@@ -259,8 +262,11 @@ func (c *compared) changes(variant int) Changes {
 			}
 		}
 		a, b := &f.Variants[0], &f.Variants[variant]
-		if a.MedianUS == nil || b.MedianUS == nil || a.Seeds.Max >= b.Seeds.Min && b.Seeds.Max >= a.Seeds.Min ||
-			math.Abs(*b.MedianUS-*a.MedianUS) <= leastChange**a.MedianUS {
+		if a.Seeds.Count < len(c.totals.seeds[base]) || b.Seeds.Count < len(c.totals.seeds[other]) || a.MedianUS == nil || b.MedianUS == nil {
+			continue
+		}
+		if a.Seeds.Max >= b.Seeds.Min && b.Seeds.Max >= a.Seeds.Min || math.Abs(*b.MedianUS-*a.MedianUS) <= leastChange**a.MedianUS {
+			all.Even = append(all.Even, f.Flow)
 			continue
 		}
 		change := FlowChange{f.Flow, *a.MedianUS, *b.MedianUS}

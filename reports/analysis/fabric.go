@@ -24,9 +24,10 @@ type Fabric struct {
 
 // Box is a node, or several.
 type Box struct {
-	Name     string `json:"name"` // of the node, or of the first and the last switch, or host
-	Row      int    `json:"row"`  // 0 is the lowest
-	Pod      int    `json:"pod"`  // boxes of a pod stand together; -1: of none
+	Name     string `json:"name"`           // of the node, or of the first and the last switch, or host
+	Row      int    `json:"row"`            // 0 is the lowest
+	Pod      int    `json:"pod"`            // boxes of a pod stand together; -1: of none
+	Pods     []int  `json:"pods,omitempty"` // of a box that stands for the nodes of whole pods: their numbers
 	Hosts    int    `json:"hosts"`
 	Switches int    `json:"switches"`
 	Folded   bool   `json:"folded"` // the box stands for several nodes
@@ -63,7 +64,7 @@ type FabricMark struct {
 const (
 	maxHostBoxes   = 20
 	maxSwitchBoxes = 24
-	maxPodBoxes    = 16
+	maxPodBoxes    = 10
 )
 
 // fabricOf returns nil when the manifest has no link.
@@ -239,6 +240,7 @@ func (f *Fabric) place(n *network) map[int32]int {
 		below := n.below()
 		for i, chunk := range chunks(partition(below, func(a, b runfolder.Node) bool { return n.part(a.Node) == n.part(b.Node) }), maxPodBoxes) {
 			add(chunk, 0, i)
+			f.Boxes[i].Pods = n.podsOf(chunk)
 		}
 		first = max(1, n.top())
 	default:
@@ -299,6 +301,17 @@ func (n *network) part(node int32) int {
 		return n.above(node)
 	}
 	return n.index[node]
+}
+
+// podsOf returns the pods of nodes, each once. It is nil where there are none.
+func (n *network) podsOf(nodes []runfolder.Node) []int {
+	var pods []int
+	for _, node := range nodes {
+		if pod, ok := n.pod[node.Node]; ok && !slices.Contains(pods, pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
 }
 
 // below returns the nodes below the highest tier of switches, or all where there is

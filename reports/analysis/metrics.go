@@ -41,16 +41,19 @@ func (v *Variant) Median(metric string) (float64, bool) {
 type Metric struct {
 	Name   string   `json:"name"`
 	Unit   string   `json:"unit,omitempty"`
-	OfFlow bool     `json:"ofFlow,omitempty"` // the metric is of one flow, not of the whole run
+	OfFlow bool     `json:"ofFlow,omitempty"` // the metric is of one flow or port, not of the whole run
 	Median *float64 `json:"median,omitempty"` // nil unless every seed has a value
 	Seeds  Spread   `json:"seeds"`
 }
 
 func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint64) []Variant {
-	flows := map[string]bool{}
+	subjects := map[string]bool{}
 	for _, v := range m.Variants {
 		for _, f := range m.FlowsOf(v.Name) {
-			flows[f.Name] = true
+			subjects[f.Name] = true
+		}
+		for _, p := range m.PortsOf(v.Name) {
+			subjects[p.Name] = p.Name != ""
 		}
 	}
 	var all []Variant
@@ -58,13 +61,13 @@ func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint
 		summary := s.Variants[v.Name]
 		all = append(all, Variant{
 			Name: v.Name, CC: v.CC, LB: v.LB, AQM: v.AQM, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants, Parameters: v.Parameters,
-			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, flows),
+			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, subjects),
 		})
 	}
 	return all
 }
 
-func metricsOf(s runfolder.VariantSummary, flows map[string]bool) []Metric {
+func metricsOf(s runfolder.VariantSummary, subjects map[string]bool) []Metric {
 	names := map[string]bool{}
 	for name := range s.Metrics {
 		names[name] = true
@@ -76,8 +79,9 @@ func metricsOf(s runfolder.VariantSummary, flows map[string]bool) []Metric {
 	}
 	metrics := make([]Metric, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		ofFlow := slices.ContainsFunc(strings.Split(name, "."), func(part string) bool { return flows[part] })
-		metric := Metric{Name: name, Unit: unitOf(name), OfFlow: ofFlow, Seeds: spreadOverSeeds(s, name)}
+		parts := strings.Split(name, ".") // the last of a share names a locator where ports share it
+		ofOne := parts[0] == "bottleneck_share" || slices.ContainsFunc(parts, func(part string) bool { return subjects[part] })
+		metric := Metric{Name: name, Unit: unitOf(name), OfFlow: ofOne, Seeds: spreadOverSeeds(s, name)}
 		if median, ok := s.Metrics[name]; ok {
 			metric.Median = &median
 		}
@@ -100,7 +104,7 @@ func spreadOverSeeds(v runfolder.VariantSummary, metric string) Spread {
 // metricUnits are the units of metrics by the end of the first part of their
 // names (docs/metrics.md).
 var metricUnits = []struct{ suffix, unit string }{
-	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
+	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_kb", "kB"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
 	{"_packets", "packets"}, {"packets", "packets"}, {"trims", "packets"}, {"drops", "packets"}, {"marks", "packets"},
 	{"programs", "packets"}, {"tags", "tags"}, {"flows", "flows"},
 }

@@ -102,12 +102,6 @@ func (t *totals) read(f *runfolder.Folder) error {
 	return nil
 }
 
-// isShown reports whether charts show a run.
-func (t *totals) isShown(variant string, seed uint64) bool {
-	shown, ok := t.shown[variant]
-	return ok && shown == seed
-}
-
 func (t *totals) extend(r run, startUS float64) {
 	t.ends[r] = max(t.ends[r], startUS+t.manifest.IntervalUS)
 }

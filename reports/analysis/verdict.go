@@ -39,7 +39,9 @@ func incomplete(m *runfolder.Manifest, s *runfolder.Summary) *Incomplete {
 
 // Good reports whether the experiment is complete and valid, and all expectations hold.
 // Published figures do not matter to it.
-func (v *Verdict) Good() bool { return v.Incomplete == nil && v.Valid && v.Held() == len(v.Expectations) }
+func (v *Verdict) Good() bool {
+	return v.Incomplete == nil && v.Valid && v.Held() == len(v.Expectations)
+}
 
 // Held returns the number of expectations that hold.
 func (v *Verdict) Held() int {

@@ -18,15 +18,7 @@ var limits = map[string]congestiontest.Limit{
 }
 
 func TestSuite(t *testing.T) {
-	for _, a := range congestion.Table {
-		t.Run(a.Name, func(t *testing.T) {
-			limit, ok := limits[a.Name]
-			if !ok {
-				t.Fatal("no limit of its window is known here")
-			}
-			congestiontest.Run(t, a, limit)
-		})
-	}
+	congestiontest.RunTable(t, congestion.Table, limits, "nodes/host/congestion/suite_test.go")
 }
 
 func TestTable(t *testing.T) { algorithmtest.Table(t, congestion.Table) }

@@ -45,8 +45,9 @@ type Experiment struct {
 	Samples map[string]map[uint16]int64
 
 	// Results holds, after Folder, the records of the seed in the middle, whose
-	// rates are the medians, by variant.
+	// rates are the medians, by variant. Records holds those of all seeds in turn.
 	Results map[string]*metrics.Batch
+	Records map[string][]*metrics.Batch
 }
 
 // NIC is how the port of a host is used in all variants.
@@ -226,7 +227,7 @@ func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 func (s *Experiment) Folder(t testing.TB, change func(*runfolder.Manifest, *runfolder.Summary)) *runfolder.Folder {
 	t.Helper()
 	m := s.manifest()
-	s.Results = map[string]*metrics.Batch{}
+	s.Results, s.Records = map[string]*metrics.Batch{}, map[string][]*metrics.Batch{}
 	var all []runfolder.RunMetrics
 	for _, v := range m.Variants {
 		for _, seed := range s.Seeds {
@@ -251,6 +252,7 @@ func (s *Experiment) Folder(t testing.TB, change func(*runfolder.Manifest, *runf
 	for _, v := range m.Variants {
 		for _, seed := range s.Seeds {
 			node := s.run(v.Name, seed)
+			s.Records[v.Name] = append(s.Records[v.Name], node)
 			if seed == s.Seeds[len(s.Seeds)/2] {
 				s.Results[v.Name] = node
 			}

@@ -3,6 +3,7 @@ package balancetest
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -28,6 +29,9 @@ func Random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 // numbers with each of these.
 func Run(t *testing.T, a balance.Algorithm) {
 	t.Logf("seed %d", seed)
+	if !algorithmtest.Declared(t, a.Spec) {
+		return
+	}
 	numbers := []int{0} // has no parameter paths
 	if _, ok := a.Param("paths"); ok {
 		numbers = []int{1, 2, 64, balance.MaxPaths}
@@ -39,7 +43,7 @@ func Run(t *testing.T, a balance.Algorithm) {
 			}
 			t.Run(fmt.Sprint(values), func(t *testing.T) {
 				checkStreams(t, a, values, paths)
-				checkAllocations(t, build(t, a, values, seed))
+				checkAllocations(t, a, build(t, a, values, seed))
 			})
 		}
 	}
@@ -53,11 +57,7 @@ func Run(t *testing.T, a balance.Algorithm) {
 
 func build(t *testing.T, a balance.Algorithm, values algorithm.Values, seed uint64) balance.Balancer {
 	t.Helper()
-	b, err := a.New(Random(seed), values)
-	if err != nil {
-		t.Fatalf("%s with %v: %v", a.Name, values, err)
-	}
-	return b
+	return algorithmtest.Build(t, a.Spec, values, func() (balance.Balancer, error) { return a.New(Random(seed), values) })
 }
 
 // checkStreams checks that EVs follow from the seed and the feedback alone, that
@@ -67,10 +67,10 @@ func checkStreams(t *testing.T, a balance.Algorithm, values algorithm.Values, pa
 	n := 3*paths + 1000
 	evs := stream(t, build(t, a, values, seed), n)
 	if diff := cmp.Diff(evs, stream(t, build(t, a, values, seed), n)); diff != "" {
-		t.Errorf("the same seed gave other EVs:\n%s", diff)
+		t.Errorf("the same seed gave other EVs; a balancer draws from the generator that Build gets, and from no other:\n%s", diff)
 	}
 	if slices.Equal(evs, stream(t, build(t, a, values, seed+1), n)) {
-		t.Errorf("two seeds gave the same EVs: %v…", evs[:8])
+		t.Errorf("two seeds gave the same EVs, %v…: flows that start at the same EV collide; begin at one that Build draws from its generator", evs[:8])
 	}
 	if paths == 0 {
 		return
@@ -78,19 +78,17 @@ func checkStreams(t *testing.T, a balance.Algorithm, values algorithm.Values, pa
 	// No more paths than asked for: EVs of a flow differ in their lower bits only.
 	for _, ev := range evs {
 		if ev&^uint16(paths-1) != evs[0]&^uint16(paths-1) {
-			t.Fatalf("EVs %d and %d of one flow differ beyond %d paths", evs[0], ev, paths)
+			t.Fatalf("with the parameter paths of %d, a flow has the EVs %d and %d: they may differ in the lowest %d bits alone", paths, evs[0], ev, bits.Len(uint(paths))-1)
 		}
 	}
 }
 
-func checkAllocations(t *testing.T, b balance.Balancer) {
+func checkAllocations(t *testing.T, a balance.Algorithm, b balance.Balancer) {
 	t.Helper()
 	stream(t, b, 1000) // what grows has grown
-	if n := testing.AllocsPerRun(1000, func() {
+	algorithmtest.Allocations(t, a.Spec, "packet", func() {
 		b.OnFeedback(0, balance.Feedback{EV: b.Next(0), Outcome: balance.Good})
-	}); n != 0 {
-		t.Errorf("%v allocations per packet, want 0", n)
-	}
+	})
 }
 
 // stream drives a balancer with random feedback and returns its EVs. Feedback
@@ -102,7 +100,7 @@ func stream(t *testing.T, b balance.Balancer, n int) []uint16 {
 	for i := range evs {
 		evs[i] = b.Next(0)
 		if evs[i] >= wire.EntropyRange {
-			t.Fatalf("EV %d, want below %d", evs[i], wire.EntropyRange)
+			t.Fatalf("Next returns the EV %d; EVs lie below wire.EntropyRange, %d", evs[i], wire.EntropyRange)
 		}
 		if random.IntN(2) == 0 {
 			b.OnFeedback(0, balance.Feedback{EV: evs[random.IntN(i+1)], Outcome: balance.Outcome(random.IntN(4))})

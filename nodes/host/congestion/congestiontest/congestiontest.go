@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,8 +28,24 @@ var Paths = map[string]congestion.Path{
 	"1G drops":    {LinkRate: units.Gbps, NetworkRTT: 200 * units.Microsecond, MTU: 1500, Header: 64},
 }
 
-// Limit returns the largest window that a controller may request on a path.
+// Limit returns the largest window that a controller may request on a path. Nil is no
+// limit.
 type Limit func(congestion.Path) units.Size
+
+// RunTable runs the suite on every algorithm of a table. limits has the largest window of
+// each, by name; place names the file that has them.
+func RunTable(t *testing.T, table algorithm.Table[congestion.Algorithm], limits map[string]Limit, place string) {
+	for _, a := range table {
+		t.Run(a.Name, func(t *testing.T) {
+			limit, ok := limits[a.Name]
+			if !ok {
+				t.Errorf("no limit of its window is known here: add a line to limits in %s, such as\n\t%q: func(p congestion.Path) units.Size { return p.LinkRate.Volume(p.NetworkRTT) },\n"+
+					"which is one BDP; the suite then checks that the window never exceeds it", place, a.Name)
+			}
+			Run(t, a, limit)
+		})
+	}
+}
 
 // seed starts every random stream of the suite.
 const seed = 20251
@@ -37,14 +54,21 @@ const seed = 20251
 // defaults and, one at a time, at every value of the enumerated and boolean ones.
 func Run(t *testing.T, a congestion.Algorithm, limit Limit) {
 	t.Logf("seed %d", seed)
+	if !algorithmtest.Declared(t, a.Spec) {
+		return
+	}
 	for name, path := range Paths {
+		most := units.Size(math.MaxInt64)
+		if limit != nil {
+			most = limit(path)
+		}
 		for _, values := range algorithmtest.Choices(a.Spec) {
 			t.Run(fmt.Sprintf("%s/%v", name, values), func(t *testing.T) {
 				for stream := range uint64(4) {
-					walk(t, a, values, path, limit(path), seed+stream)
+					walk(t, a, values, path, most, seed+stream)
 				}
 				checkDeterminism(t, a, path, values)
-				checkAllocations(t, build(t, a, path, values), path)
+				algorithmtest.Allocations(t, a.Spec, "event", events(build(t, a, path, values), path))
 			})
 		}
 	}
@@ -54,30 +78,32 @@ func Run(t *testing.T, a congestion.Algorithm, limit Limit) {
 
 func build(t *testing.T, a congestion.Algorithm, path congestion.Path, values algorithm.Values) congestion.Controller {
 	t.Helper()
-	c, err := a.New(path, values)
-	if err != nil {
-		t.Fatalf("%s with %v: %v", a.Name, values, err)
-	}
-	return c
+	return algorithmtest.Build(t, a.Spec, values, func() (congestion.Controller, error) { return a.New(path, values) })
 }
 
 // walk feeds a random stream of events and checks the output after each.
 func walk(t *testing.T, a congestion.Algorithm, values algorithm.Values, path congestion.Path, limit units.Size, seed uint64) {
 	t.Helper()
-	c, actions := build(t, a, path, values), max(len(a.Actions), 1)
-	out, least := c.Output(), path.MTU
+	c := build(t, a, path, values)
+	out := c.Output()
+	if out == nil {
+		t.Fatal("Output returns nil: return the address of an Output that the controller holds")
+	}
+	least := path.MTU
 	if w, ok := a.WindowsOf(path, values); ok {
 		least, limit = max(least, w.Min), min(limit, w.Max)
 	}
 	check := func(step int) {
 		t.Helper()
-		switch {
-		case c.Output() != out:
-			t.Fatalf("seed %d, event %d: the output pointer moved", seed, step)
-		case out.Window < least || out.Window > limit:
-			t.Fatalf("seed %d, event %d: window %v, want %v to %v", seed, step, out.Window, least, limit)
-		case out.PacingRate < 0 || int(out.Action) >= actions || out.Delay < 0 || out.BaseRTT <= 0:
-			t.Fatalf("seed %d, event %d: output %+v makes no sense", seed, step, *out)
+		if wrong := output(a, path, out, least, limit); wrong != "" {
+			when := fmt.Sprintf("seed %d, after event %d", seed, step)
+			if step < 0 {
+				when = "before the first event"
+			}
+			t.Fatalf("%s: %s", when, wrong)
+		}
+		if c.Output() != out {
+			t.Fatalf("seed %d, event %d: Output returns another pointer than before: return the address of one Output that the controller holds, and change what is in it", seed, step)
 		}
 	}
 	check(-1)
@@ -88,6 +114,29 @@ func walk(t *testing.T, a congestion.Algorithm, values algorithm.Values, path co
 	}
 }
 
+// output returns what is wrong with what a controller asks for, "" if nothing is.
+func output(a congestion.Algorithm, path congestion.Path, out *congestion.Output, least, limit units.Size) string {
+	switch {
+	case out.Window < path.MTU:
+		return fmt.Sprintf("Output.Window is %v, less than a packet of %v: the flow could send nothing any more; keep it at Path.MTU or above", out.Window, path.MTU)
+	case out.Window < least:
+		return fmt.Sprintf("Output.Window is %v, below the least that Algorithm.Windows of %s declares, %v: bound the window, or correct Windows", out.Window, a.Name, least)
+	case out.Window > limit:
+		return fmt.Sprintf("Output.Window is %v, above the limit %v, the least of what Algorithm.Windows and the test of %s give: bound the window, or correct the limit there", out.Window, limit, a.Name)
+	case len(a.Actions) == 0 && out.Action != 0:
+		return fmt.Sprintf("Output.Action is %d, and %s declares no actions: add them to Algorithm.Actions, from index 0", out.Action, a.Name)
+	case len(a.Actions) > 0 && int(out.Action) >= len(a.Actions):
+		return fmt.Sprintf("Output.Action is %d, which Algorithm.Actions of %s does not declare; it has %q, from index 0", out.Action, a.Name, a.ActionNames())
+	case out.BaseRTT <= 0:
+		return fmt.Sprintf("Output.BaseRTT is %v: set it to Path.NetworkRTT at first, and to the least RTT seen later", out.BaseRTT)
+	case out.Delay < 0:
+		return fmt.Sprintf("Output.Delay is %v: it is the delay that the last ACK was judged by, 0 or more", out.Delay)
+	case out.PacingRate < 0:
+		return fmt.Sprintf("Output.PacingRate is %v: 0 means as fast as the link", out.PacingRate)
+	}
+	return ""
+}
+
 func checkDeterminism(t *testing.T, a congestion.Algorithm, path congestion.Path, values algorithm.Values) {
 	t.Helper()
 	one, two := build(t, a, path, values), build(t, a, path, values)
@@ -96,17 +145,15 @@ func checkDeterminism(t *testing.T, a congestion.Algorithm, path congestion.Path
 		first.next(one)
 		second.next(two)
 		if diff := cmp.Diff(*one.Output(), *two.Output()); diff != "" {
-			t.Fatalf("seed %d, event %d: the same events gave different outputs:\n%s", seed, step, diff)
+			t.Fatalf("seed %d, event %d: the same events gave different outputs; a controller draws nothing at random, reads no clock and shares nothing with another flow:\n%s", seed, step, diff)
 		}
 	}
 }
 
-func checkAllocations(t *testing.T, c congestion.Controller, path congestion.Path) {
-	t.Helper()
+// events returns a function that gives a controller the next event.
+func events(c congestion.Controller, path congestion.Path) func() {
 	s := newStream(path, seed)
-	if n := testing.AllocsPerRun(1000, func() { s.next(c) }); n != 0 {
-		t.Errorf("%v allocations per event, want 0", n)
-	}
+	return func() { s.next(c) }
 }
 
 func checkParameters(t *testing.T, a congestion.Algorithm) {
@@ -125,25 +172,60 @@ func checkRecords(t *testing.T, a congestion.Algorithm) {
 	seen := map[string]bool{}
 	for _, action := range a.Actions {
 		if !name.MatchString(action.Name) || seen[action.Name] {
-			t.Errorf("action %q is there twice, or no name such as fair_increase", action.Name)
+			t.Errorf("Algorithm.Actions of %s has the name %q: want a name of its own of lower-case letters, digits and _, such as fair_increase, which becomes a part of metrics", a.Name, action.Name)
 		}
 		seen[action.Name] = true
-		if action.Label == "" || action.Short == "" {
-			t.Errorf("action %s has no label for legends, or none for bars", action.Name)
+		if action.Label == "" {
+			t.Errorf("action %s of %s has no Label, which legends of charts show, such as \"fair increase (FI)\"", action.Name, a.Name)
+		}
+		if action.Short == "" {
+			t.Errorf("action %s of %s has no Short, which bars of charts show, such as \"FI\"", action.Name, a.Name)
 		}
 	}
 	for _, path := range Paths {
 		for _, c := range a.ConstantsOf(path, nil) {
-			switch {
-			case !name.MatchString(c.Name) || c.Label == "":
-				t.Errorf("constant %q has no name such as target_qdelay_us, or no label", c.Name)
-			case math.IsNaN(c.Value) || math.IsInf(c.Value, 0):
-				t.Errorf("constant %s is %v", c.Name, c.Value)
-			case c.Chart != "" && c.Short == "":
-				t.Errorf("constant %s has no name for the chart %s", c.Name, c.Chart)
+			if wrong := constant(c); wrong != "" {
+				t.Errorf("constant %q of %s %s", c.Name, a.Name, wrong)
 			}
 		}
 	}
+}
+
+// unitOf has the unit of a constant by the end of its name.
+var unitOf = []struct{ suffix, unit string }{
+	{"_ns", "ns"}, {"_us", "µs"}, {"_ms", "ms"}, {"_gbps", "Gb/s"}, {"_bytes", "B"}, {"_packets", "packets"},
+}
+
+// constant returns what is wrong with a constant, "" if nothing is.
+func constant(c congestion.Constant) string {
+	unit := ""
+	for _, u := range unitOf {
+		if strings.HasSuffix(c.Name, u.suffix) {
+			unit = u.unit
+		}
+	}
+	switch {
+	case !name.MatchString(c.Name):
+		return "has no name of lower-case letters, digits and _, such as target_qdelay_us, which becomes that of a metric"
+	case c.Label == "":
+		return "has no Label, which texts show, such as \"target queueing delay\""
+	case unit != c.Unit && unit != "":
+		return fmt.Sprintf("has the Unit %q, and its name says that it is in %s: set Constant.Unit to %q, or change the name", c.Unit, unit, unit)
+	case unit != c.Unit:
+		return fmt.Sprintf("has the Unit %q, which the end of its name does not say; names end in one of %v", c.Unit, suffixes())
+	case math.IsNaN(c.Value) || math.IsInf(c.Value, 0):
+		return fmt.Sprintf("is %v", c.Value)
+	case c.Chart != "" && c.Short == "":
+		return fmt.Sprintf("has no Short, which names its level in the chart %s, such as \"target\"", c.Chart)
+	}
+	return ""
+}
+
+func suffixes() (all []string) {
+	for _, u := range unitOf {
+		all = append(all, u.suffix)
+	}
+	return all
 }
 
 // stream is a random sequence of events: some of them plausible, some extreme.

@@ -1,0 +1,55 @@
+package changes_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Somebody adds a congestion controller, by its file and its line in the table, and runs
+// the tests. They say all that is missing, and where it goes; nothing else fails.
+func TestNewcomersController(t *testing.T) {
+	overlay := overlayOf(t, map[string][]edit{
+		"nodes/host/congestion/congestion.go": {{"\tnscc,\n", "\thalving,\n"}},
+	}, map[string]string{"nodes/host/congestion/halving.go": "testdata/newcc/halving.go"})
+	test := exec.Command("go", "test", "-overlay", overlay, "./nodes/host/...", "./orchestrator/experiment", "./orchestrator/campaign",
+		"-run", "TestSuite|TestTable|TestCatalogue|Documented|TestMetricsAreDescribed")
+	test.Dir = filepath.Join("..", "..")
+	out, err := test.CombinedOutput()
+	text := string(out)
+	if err == nil {
+		t.Fatalf("the tests pass:\n%s", text)
+	}
+	var failures []string
+	for line := range strings.Lines(text) {
+		if at := strings.Index(line, "_test.go:"); at >= 0 || strings.Contains(line, "congestiontest.go:") {
+			_, words, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			failures = append(failures, words)
+		}
+	}
+	wants := []string{
+		"no limit of its window is known here: add a line to limits in nodes/host/congestion/suite_test.go, such as",
+		"docs/experiment.md does not describe hosts.cc.back_after: add a row for it, | `hosts.cc.back_after` | type | default | meaning |, to the table of its section",
+		"docs/experiment.md does not name `halving`: add it, with what it does, to the meaning of hosts.cc.name",
+		"docs/experiment.md has no row | `hosts.cc.back_after` | time | 1ms | for the parameter of halving: add it below that of hosts.cc.name, with the meaning behind it",
+		"docs/metrics.md does not name the action `stay` of halving: add it to the sentence \"Actions are those that the congestion control declares\"",
+	}
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("no test says: %s", want)
+		}
+	}
+	for _, failure := range failures {
+		known := strings.HasPrefix(failure, "seed ")
+		for _, want := range wants {
+			known = known || failure == want
+		}
+		if !known {
+			t.Errorf("a test says: %s", failure)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%.4000s", text)
+	}
+}

@@ -1,0 +1,38 @@
+package measure
+
+import "github.com/csiglab/csiglab/internal/wildcard"
+
+// absences is why runs that can have metrics lack some, by patterns of their names; the
+// first that matches holds. A metric that every run has is in none.
+var absences = []struct{ pattern, why string }{
+	{"fct_us.*", "a flow that does not complete has none"},
+	{"fct_rx_us.*", "a flow that does not complete has none"},
+	{"rate_gbps.*", "the measuring window ends before the flow begins"},
+	{"goodput_gbps.*", "the measuring window ends before the flow begins"},
+	{"cc_delay_us.*", "no ACK came in the measuring window"},
+	{"cc_share.*", "no ACK came in the measuring window"},
+	{"samples.*", "no sample came"},
+	{"csig_*", "no sample of it came in the measuring window"},
+	{"abw_gbps.*", "no sample of it came in the measuring window"},
+	{"slowdown.*", "a flow that does not complete has none"},
+	{"cwnd_kb.*", "no ACK came in the measuring window"},
+	{"rtt_us.*", "no ACK that measures it came in the measuring window"},
+	{"samples_per_ack.*", "no ACK came in the measuring window"},
+	{"retransmit_share*", "no data packet was sent in the measuring window"},
+	{"hop_delay_us.*", "no packet left the queue in the measuring window"},
+	{"queue_kb.*", "the run ended before the measuring window began"},
+	{"utilisation.*", "the run ended before the measuring window began"},
+	{"jain.*", "no flow of the group got anything in the measuring window"},
+	{"bottleneck_share.*", "no sample in the measuring window names it"},
+}
+
+// WhyAbsent returns why a run lacks a metric that runs of its plan can have; "" if there is
+// nothing to say.
+func WhyAbsent(name string) string {
+	for _, a := range absences {
+		if wildcard.Match(a.pattern, name) {
+			return a.why
+		}
+	}
+	return ""
+}

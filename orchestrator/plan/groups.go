@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/csiglab/csiglab/orchestrator/failure"
+)
+
+// Group is flows that some metrics are computed over, such as Jain's index.
+type Group struct {
+	Name  string
+	Flows []int // ascending; not empty
+}
+
+// AllTransfers is the name of the group of all transfers.
+const AllTransfers = "all"
+
+// groups returns the groups of a plan: all transfers, the transfers of each job, and
+// those of measure.groups by name.
+func (s *Shape) groups(p *Plan) ([]Group, error) {
+	var groups []Group
+	if p.Transfers > 0 {
+		all, jobs := Group{Name: AllTransfers}, map[int32][]int{}
+		for i, f := range p.Flows[:p.Transfers] {
+			all.Flows = append(all.Flows, i)
+			jobs[f.Job] = append(jobs[f.Job], i)
+		}
+		groups = append(groups, all)
+		for _, job := range slices.Sorted(maps.Keys(jobs)) {
+			groups = append(groups, Group{fmt.Sprintf("job-%d", job), jobs[job]})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.experiment.Measure.Groups)) {
+		in := make([]bool, len(p.Flows))
+		for i, item := range s.experiment.Measure.Groups[name] {
+			fits, err := flowFilter(item, p.Flows)
+			if err != nil {
+				return nil, failure.At(fmt.Sprintf("measure.groups.%s[%d]", name, i), err)
+			}
+			for k := range p.Flows {
+				in[k] = in[k] || fits(&p.Flows[k])
+			}
+		}
+		g := Group{Name: name}
+		for k, is := range in {
+			if is {
+				g.Flows = append(g.Flows, k)
+			}
+		}
+		groups = append(groups, g)
+	}
+	return groups, nil
+}

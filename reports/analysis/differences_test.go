@@ -1,0 +1,147 @@
+package analysis
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+)
+
+var equateNaNs = cmpopts.EquateNaNs()
+
+// effects returns the effect on each quantity.
+func effects(d *Difference) map[string]Effect {
+	all := map[string]Effect{}
+	for _, q := range d.Quantities {
+		all[q.Name] = q.Outcome
+	}
+	return all
+}
+
+// demo returns what the demo does: with CSIG the flow that crosses both bottlenecks
+// gets more, the others get less and complete later, and queues are deeper.
+func demo() *analysistest.Experiment {
+	e := analysistest.ThreeFlow()
+	e.Early = map[string]int{"csig": 240, "csig-wide": 200}
+	e.Rates["csig-wide"], e.Queues["csig-wide"] = e.Rates["baseline"], e.Queues["baseline"]
+	e.Trims = map[string]float64{"baseline": 100, "csig": 150, "csig-wide": 100}
+	return e
+}
+
+func withCSIG(m *runfolder.Manifest, _ *runfolder.Summary) {
+	m.Variants[1].CSIG, m.Variants[2].CSIG = "compact", "wide"
+}
+
+func TestDifferences(t *testing.T) {
+	r := numbers(t, demo().Folder(t, withCSIG))
+	all := r.Findings.Differences
+	if len(all) != 2 || all[0].Variant != "csig" || !all[0].CSIG || all[1].Variant != "csig-wide" {
+		t.Fatalf("differences %+v", all)
+	}
+	want := map[string]Effect{"fct_us.mean": Worse, "fct_us.p99": Same, SlowestRate: Better, BottleneckQueue: Worse, "trims": Worse, "packets.retransmitted": Worse}
+	if d := cmp.Diff(effects(&all[0]), want); d != "" {
+		t.Errorf("effects (-got +want):\n%s", d)
+	}
+	for name := range want {
+		want[name] = Same
+	}
+	if d := cmp.Diff(effects(&all[1]), want); d != "" || !all[1].Same() {
+		t.Errorf("effects of the same figures (-got +want):\n%s", d)
+	}
+	flows := func(changes []FlowChange) (names []string) {
+		for _, c := range changes {
+			names = append(names, c.Flow)
+		}
+		return names
+	}
+	c := all[0].Flows
+	got := [][]string{flows(c.Gained), flows(c.Lost), flows(c.Sooner), flows(c.Later)}
+	if d := cmp.Diff(got, [][]string{{"0-3"}, {"0-1", "2-3"}, nil, {"0-1", "2-3"}}); d != "" {
+		t.Errorf("flows gained, lost, sooner, later (-got +want):\n%s", d)
+	}
+	if !slices.Equal(c.Even, []string{"0-3"}) {
+		t.Errorf("flows that complete at about the same time: %v, want 0-3", c.Even)
+	}
+	if q := all[0].Queue; q == nil || q.From != "s0" || q.Bytes-q.BaseBytes < 20e3 || q.TargetUS != 10.517 {
+		t.Errorf("queue %+v, want that of s0 -> s1 to be 25 kB deeper", q)
+	}
+	if all[1].Queue != nil {
+		t.Errorf("queue of the same figures: %+v", all[1].Queue)
+	}
+}
+
+// Of a transfer that did not complete in each seed no time is compared.
+func TestTimesOfUnfinishedFlows(t *testing.T) {
+	e := demo()
+	e.Open = true // 0-3 in seed 1
+	c := numbers(t, e.Folder(t, withCSIG)).Findings.Differences[0].Flows
+	for _, f := range slices.Concat(c.Sooner, c.Later) {
+		if f.Flow == "0-3" {
+			t.Errorf("completion times %+v of a flow that did not complete in seed 1", f)
+		}
+	}
+	if len(c.Even) > 0 || len(c.Later) != 2 {
+		t.Errorf("even %v, later %v, want the times of the other two flows alone", c.Even, c.Later)
+	}
+}
+
+// A difference counts if the ranges over the seeds do not overlap and the medians
+// differ by 1 %; of counts of one seed each, if it exceeds the noise of counting.
+func TestDiffer(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		base, value []float64
+		count, want bool
+	}{
+		{"apart", []float64{100, 101, 102}, []float64{110, 111, 112}, false, true},
+		{"overlapping", []float64{100, 101, 112}, []float64{110, 111, 118}, false, false},
+		{"touching", []float64{100, 110}, []float64{110, 120}, false, false},
+		{"apart by less than 1 %", []float64{1000, 1001}, []float64{1008, 1009}, false, false},
+		{"one seed", []float64{100}, []float64{98}, false, true},
+		{"one seed, less than 1 %", []float64{1000}, []float64{1009}, false, false},
+		{"counts of one seed within noise", []float64{100}, []float64{125}, true, false},
+		{"counts of one seed", []float64{100}, []float64{135}, true, true},
+		{"counts of two seeds", []float64{100, 101}, []float64{125, 126}, true, true},
+		{"from nothing", []float64{0, 0}, []float64{3, 4}, true, true},
+		{"equal", []float64{5}, []float64{5}, false, false},
+	} {
+		if got := differ(c.base, c.value, c.count); got != c.want {
+			t.Errorf("%s: %v and %v differ: %v, want %v", c.name, c.base, c.value, got, c.want)
+		}
+	}
+	if q := quantity("trims", "packets", false, []float64{0, 0}, []float64{3, 4}); q.Change != 0 || q.Outcome != Worse {
+		t.Errorf("from nothing: %+v", q)
+	}
+}
+
+// The NIC of a host that is full is a place of congestion, and one that drops packets
+// a place of drops.
+func TestNIC(t *testing.T) {
+	e := analysistest.ThreeFlow()
+	e.Utilise, e.NIC = 0.5, analysistest.NIC{Utilise: 0.99, QueueBytes: 50_000, Dropped: 2}
+	r := numbers(t, e.Folder(t, nil))
+	if p := r.Findings.Ports; len(p) != 1 || !p[0].NIC || p[0].From != "h0" || !p[0].Full || p[0].Use[0].MeanQueueBytes < 49_000 {
+		t.Errorf("ports %+v, want the NIC of h0", p)
+	}
+	want := []Loss{{Place: r.Findings.Ports[0].Place, Variants: []LossIn{{"baseline", 640, 0}, {"csig", 640, 0}, {"csig-wide", 640, 0}}}}
+	if d := cmp.Diff(r.Findings.Losses, want); d != "" {
+		t.Errorf("losses (-got +want):\n%s", d)
+	}
+	if c := r.Findings.Crossings; c == nil || !cmp.Equal(c.Some, [][]string{{"0-3", "0-1"}}) {
+		t.Errorf("crossings %+v, want the flows from h0", c)
+	}
+	// A port that carries what the NIC lets through is no bottleneck, and a NIC before
+	// which nothing waits comes first where nothing waits anywhere.
+	e.Utilise, e.Queues = 1, map[string][2]float64{"baseline": {1, 1}, "csig": {1, 1}, "csig-wide": {1, 1}}
+	if p := numbers(t, e.Folder(t, nil)).Findings.Ports; len(p) != 1 || !p[0].NIC {
+		t.Errorf("ports %+v, want the NIC of h0 alone", p)
+	}
+	e.NIC.QueueBytes = 0
+	if p := numbers(t, e.Folder(t, nil)).Findings.Ports; len(p) != 2 || !p[0].NIC || p[1].NIC {
+		t.Errorf("ports %+v, want the NIC of h0 before a switch port", p)
+	}
+}
