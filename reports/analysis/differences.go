@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 // Difference compares a variant with the first one.
 type Difference struct {
 	Variant string `json:"variant"`
-	// CSIG: the variant has CSIG and the first one has not; both have the same CC, LB
-	// and AQM.
+	// CSIG: the variant has CSIG and the first one has not; both have the same fabric,
+	// traffic, packet sizes and ports, and the same CC, LB and AQM.
 	CSIG       bool       `json:"csig"`
 	Quantities []Quantity `json:"quantities"` // without those that a variant lacks
 	Flows      Changes    `json:"flows"`
@@ -123,7 +124,7 @@ func (c *compared) differences() []Difference {
 	for i := range c.manifest.Variants[1:] {
 		v := &c.manifest.Variants[i+1]
 		d := Difference{Variant: v.Name, Quantities: []Quantity{},
-			CSIG: base.CSIG == noCSIG && v.CSIG != noCSIG && base.CC == v.CC && base.LB == v.LB && base.AQM == v.AQM}
+			CSIG: base.CSIG == noCSIG && v.CSIG != noCSIG && c.alike(base, v)}
 		add := func(name, unit string, higher bool, a, b []float64) {
 			if len(a) > 0 && len(b) > 0 {
 				d.Quantities = append(d.Quantities, quantity(name, unit, higher, a, b))
@@ -157,6 +158,20 @@ func (c *compared) differences() []Difference {
 		all = append(all, d)
 	}
 	return all
+}
+
+// alike reports whether two variants have the same fabric, traffic, packet sizes and
+// ports, and the same CC, LB and AQM. Parameters of CC are not compared, as some of
+// them follow from CSIG.
+func (c *compared) alike(a, b *runfolder.Variant) bool {
+	if a.CC != b.CC || a.LB != b.LB || a.AQM != b.AQM || a.MTU != b.MTU || a.Header != b.Header || a.Overhead != b.Overhead {
+		return false
+	}
+	if a.Parameters != nil && b.Parameters != nil && !reflect.DeepEqual(a.Parameters.Ports, b.Parameters.Ports) {
+		return false
+	}
+	m := c.manifest
+	return slices.Equal(m.PortsOf(a.Name), m.PortsOf(b.Name)) && slices.Equal(m.FlowsOf(a.Name), m.FlowsOf(b.Name))
 }
 
 // noCSIG is the format of a variant without CSIG.

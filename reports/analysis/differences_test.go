@@ -74,6 +74,30 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// What a variant does is CSIG's doing only if nothing else differs.
+func TestAttributionToCSIG(t *testing.T) {
+	queue := func(bytes int64) *runfolder.Parameters {
+		return &runfolder.Parameters{Ports: []runfolder.PortClass{{QueueBytes: bytes}}}
+	}
+	for name, change := range map[string]func(*runfolder.Manifest){
+		"MTU":    func(m *runfolder.Manifest) { m.Variants[1].MTU = 9000 },
+		"CC":     func(m *runfolder.Manifest) { m.Variants[1].CC = "other" },
+		"queues": func(m *runfolder.Manifest) { m.Variants[0].Parameters, m.Variants[1].Parameters = queue(1), queue(2) },
+		"traffic": func(m *runfolder.Manifest) {
+			m.Variants[1].Flows = slices.Clone(m.Flows)
+			m.Variants[1].Flows[0].Size++
+		},
+	} {
+		r := numbers(t, demo().Folder(t, func(m *runfolder.Manifest, s *runfolder.Summary) {
+			withCSIG(m, s)
+			change(m)
+		}))
+		if d := r.Findings.Differences[0]; d.Variant != "csig" || d.CSIG {
+			t.Errorf("%s: the differences of %s are said to be CSIG's", name, d.Variant)
+		}
+	}
+}
+
 // Of a transfer that did not complete in each seed no time is compared.
 func TestTimesOfUnfinishedFlows(t *testing.T) {
 	e := demo()
