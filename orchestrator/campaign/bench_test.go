@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -12,53 +13,35 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// permutation128 is 128 hosts under a fat tree of three tiers, each sending 2 MB
-// to another one.
-const permutation128 = `
+// permutation is hosts under a fat tree of three tiers, each sending 2 MB to another
+// one. The switches have radix ports down and, but for the top, up; pods have
+// radix² hosts.
+func permutation(hosts, radix int) string {
+	return fmt.Sprintf(`
 schema: 1
-name: permutation-128
+name: permutation-%[1]d
 topology:
   fat_tree:
-    hosts: 128
-    pod: 16
+    hosts: %[1]d
+    pod: %[3]d
     tiers:
-      - {down: 4, up: 4, rate: 100Gbps, delay: 1us}
-      - {down: 4, up: 4, rate: 100Gbps, delay: 1us}
-      - {down: 8, rate: 100Gbps, delay: 1us}
+      - {down: %[2]d, up: %[2]d, rate: 100Gbps, delay: 1us}
+      - {down: %[2]d, up: %[2]d, rate: 100Gbps, delay: 1us}
+      - {down: %[4]d, rate: 100Gbps, delay: 1us}
 workload: {permutation: {size: 2MB, seed: 1}}
-`
+`, hosts, radix, radix*radix, 2*radix)
+}
 
 // BenchmarkPermutation128 reports packet-hops (packets sent on a link) per CPU
 // second of the event loop, and the allocations per packet-hop between a
 // quarter and three quarters of the transfer, when pools and queues have grown.
-func BenchmarkPermutation128(b *testing.B) {
-	e := parseText(b, permutation128).Variants[0].Experiment
-	var total tally
-	for b.Loop() {
-		total.run(b, e, 1)
-	}
-	total.report(b)
-}
-
-// permutation1024 is 1024 hosts under a fat tree of three tiers, each sending 2 MB to
-// another one.
-const permutation1024 = `
-schema: 1
-name: permutation-1024
-topology:
-  fat_tree:
-    hosts: 1024
-    pod: 64
-    tiers:
-      - {down: 8, up: 8, rate: 100Gbps, delay: 1us}
-      - {down: 8, up: 8, rate: 100Gbps, delay: 1us}
-      - {down: 16, rate: 100Gbps, delay: 1us}
-workload: {permutation: {size: 2MB, seed: 1}}
-`
+func BenchmarkPermutation128(b *testing.B) { benchPermutation(b, 128, 4) }
 
 // BenchmarkPermutation1024 is BenchmarkPermutation128 with eight times as many hosts.
-func BenchmarkPermutation1024(b *testing.B) {
-	e := parseText(b, permutation1024).Variants[0].Experiment
+func BenchmarkPermutation1024(b *testing.B) { benchPermutation(b, 1024, 8) }
+
+func benchPermutation(b *testing.B, hosts, radix int) {
+	e := parseText(b, permutation(hosts, radix)).Variants[0].Experiment
 	var total tally
 	for b.Loop() {
 		total.run(b, e, 1)

@@ -133,7 +133,7 @@ func TestSlowdownOfALoneFlow(t *testing.T) {
 // The completion time of the reference simulator for one flow (docs/references.md
 // #reference-results) is that on an idle fabric, to the last digit.
 func TestSlowdownOfTheReference(t *testing.T) {
-	m, _ := runVirtual(t, parseText(t, strings.Replace(permutation128, "{permutation: {size: 2MB, seed: 1}}", "{transfers: [0 -> 127 2MB at 0us], start_jitter: 0s}", 1)).Variants[0].Experiment, 1)
+	m, _ := runVirtual(t, parseText(t, strings.Replace(permutation(128, 4), "{permutation: {size: 2MB, seed: 1}}", "{transfers: [0 -> 127 2MB at 0us], start_jitter: 0s}", 1)).Variants[0].Experiment, 1)
 	near(t, m, "slowdown.0-127", 1, 1e-9)
 }
 
