@@ -42,11 +42,7 @@ func fenced(t *testing.T, section, language string) []string {
 func analysed(t *testing.T) (dir string, f *runfolder.Folder) {
 	t.Helper()
 	dir = t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", "csiglab"), "./cmd/csiglab")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	build(t, filepath.Join(dir, "bin"))
 	text, err := os.ReadFile("analysis.md")
 	if err != nil {
 		t.Fatal(err)

@@ -191,6 +191,16 @@ func copyTree(t *testing.T, to string) {
 	}
 }
 
+// build builds the programs into a folder.
+func build(t *testing.T, bin string) {
+	t.Helper()
+	cmd := exec.Command("go", "build", "-trimpath", "-o", bin+"/", "./cmd/...")
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build ./cmd/...: %v\n%s", err, out)
+	}
+}
+
 // TestCommands runs the commands of every document.
 func TestCommands(t *testing.T) {
 	if testing.Short() {
@@ -201,11 +211,7 @@ func TestCommands(t *testing.T) {
 		t.Skip("no README.md and no docs/*.md")
 	}
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-trimpath", "-o", bin+"/", "./cmd/...")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build ./cmd/...: %v\n%s", err, out)
-	}
+	build(t, bin)
 	for _, name := range list {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			text, err := os.ReadFile(name)

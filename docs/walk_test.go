@@ -90,11 +90,7 @@ func TestWalk(t *testing.T) {
 	}
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "bin")
-	build := exec.Command("go", "build", "-trimpath", "-o", bin+"/", "./cmd/...")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build ./cmd/...: %v\n%s", err, out)
-	}
+	build(t, bin)
 	r := runner{dir: dir, env: append(environment(bin), "CSIGLAB_LIST="+filepath.Join(t.TempDir(), "list"))}
 	step := 0
 	for _, b := range list {
