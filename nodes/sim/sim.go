@@ -182,6 +182,15 @@ func (s *Sim) Now() (now units.Time) {
 	return now
 }
 
+// End returns when a run that is over ended: its end if something is still due, the last
+// event otherwise.
+func (s *Sim) End() units.Time {
+	if s.cfg.End != units.Never && !s.Drained() {
+		return s.cfg.End
+	}
+	return s.Now()
+}
+
 // Drained reports whether nothing is due any more, so that the run ended by
 // itself.
 func (s *Sim) Drained() bool {
@@ -212,10 +221,7 @@ func (s *Sim) Events() (count int64) {
 // Close closes all windows, so that every node emits what it measured, in the order
 // of the nodes. It is called once, after Run.
 func (s *Sim) Close() {
-	end := s.Now()
-	if s.cfg.End != units.Never && !s.Drained() {
-		end = s.cfg.End
-	}
+	end := s.End()
 	for i := range s.nodes {
 		s.nodes[i].Close(end)
 	}

@@ -38,6 +38,21 @@ generators:
 measure: {from: 1120ns, to: 3520ns}
 `
 
+// A run that is ended has the time up to its end, not that up to its last event: a frame
+// that is on its way out does not make the port busier than busy.
+func TestUtilisationOfAnEndedRun(t *testing.T) {
+	m, _ := runVirtual(t, parseText(t, `
+schema: 1
+name: ended
+topology: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 3, rate: 1Gbps, delay: 1us}}
+generators:
+  - {host: 0, to: 2, rate: 1Gbps, count: 10, size: 1500B}
+end: 20us
+`).Variants[0].Experiment, 1)
+	near(t, m, "utilisation.h0-tor0", 1, 0)
+	near(t, m, "utilisation.tor0-h2", 7./20, 0) // a frame comes in for 12 us, after 1 us on the link
+}
+
 // Of the 20 slots of 120 ns in the window, one frame of each host comes in each of the
 // first 10, and one leaves in each: in slot k wait k+1 frames, from slot 10 on 19-k.
 // Frame number j waits ⌈j/2⌉ slots.

@@ -55,7 +55,7 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*bac
 	if !s.Run() && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	out := &backend.Outcome{Wall: time.Since(start), CPU: time.Duration(a.cpu.Load()), End: s.Now(), Drained: s.Drained()}
+	out := &backend.Outcome{Wall: time.Since(start), CPU: time.Duration(a.cpu.Load()), End: s.End(), Drained: s.Drained()}
 	s.Close()
 	a.flush()
 	return out, nil
