@@ -52,8 +52,10 @@ type Manifest struct {
 	Runs         []Run            `json:"runs"`             // by variant in the order of Variants, then seed
 	Tables       map[string]int64 `json:"tables,omitempty"` // table -> rows
 	// Missing are the runs that an incomplete folder lacks, by variant in the order of
-	// Variants. A folder that was killed lists all runs.
-	Missing []VariantSeeds `json:"missing,omitempty"`
+	// Variants. A folder that was killed lists all runs. If it was killed when all had
+	// finished, Salvage leaves an empty list. nil: the folder is complete, or it does not
+	// say which runs it should have.
+	Missing []VariantSeeds `json:"missing,omitzero"`
 	Options Options        `json:"options,omitzero"`
 	Resumed []time.Time    `json:"resumed,omitempty"` // when the folder was resumed
 	// DroppedRecords is the sum over Runs: the tables of records lack as many rows.

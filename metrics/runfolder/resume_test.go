@@ -241,6 +241,36 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
+// A csiglab that is killed after its last run, or finds the disk full then, leaves a folder
+// that is incomplete and lacks no run.
+func TestResumeWithoutAMissingRun(t *testing.T) {
+	w := must(Create(filepath.Join(t.TempDir(), "r"), three()))(t)
+	if err := w.Experiment([]byte("schema: 1\n")); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(3) {
+		if err := addRun(w, "base", seed, dataOf(seed), result(int64(seed))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := killed(w)
+	if err := Salvage(dir); err != nil {
+		t.Fatal(err)
+	}
+	if f := must(OpenKept(dir))(t); f.Manifest.Missing == nil || len(f.Manifest.Missing) > 0 || len(f.Manifest.Runs) != 3 {
+		t.Errorf("missing %v, %d runs", f.Manifest.Missing, len(f.Manifest.Runs))
+	}
+	w = must(must(OpenStopped(dir))(t).Resume())(t)
+	var runs []RunMetrics
+	for _, f := range w.Finished() {
+		runs = append(runs, f.Metrics)
+	}
+	if err := w.Finish(NewSummary("two-flow", runs...)); err != nil {
+		t.Fatal(err)
+	}
+	sameAsWhole(t, dir)
+}
+
 // A table on a full disk: the runs are kept as parts.
 func TestResumeAfterAFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

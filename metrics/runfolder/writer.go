@@ -333,7 +333,10 @@ func (w *Writer) writeSealed() (err error) {
 
 // markMissing takes the finished runs off the manifest's list of missing ones.
 func (w *Writer) markMissing() {
-	var missing []VariantSeeds
+	if w.manifest.Missing == nil {
+		return
+	}
+	missing := []VariantSeeds{} // if it is empty, the folder can be resumed all the same
 	for _, v := range w.manifest.Missing {
 		left := slices.DeleteFunc(slices.Clone(v.Seeds), func(seed uint64) bool {
 			begun, there := w.runs[runKey{v.Variant, seed}]
