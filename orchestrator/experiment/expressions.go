@@ -59,10 +59,6 @@ type compiledKey struct {
 
 // expression checks the form and the types of an expression.
 func (d *decoder) expression(path, text string, scope expression.Scope) {
-	if len(text) > maxExpression {
-		d.failAt(path, fmt.Sprintf("an expression of %d bytes is too long; the most is %d", len(text), maxExpression), "")
-		return
-	}
 	if d.checking && !d.sound(path) {
 		return
 	}

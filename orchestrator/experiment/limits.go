@@ -21,7 +21,6 @@ const (
 	maxVariants     = 256
 	maxValues       = 400_000 // of all variants together
 	maxExpressions  = 1000    // expectations, and derived metrics
-	maxExpression   = 10_000  // bytes of one expression
 	maxSeeds        = 10_000
 	maxListed       = 50  // errors that a message lists
 	maxQuoted       = 400 // bytes of a text in a message

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -294,14 +295,14 @@ func (e *evaluator) overSeeds(r *result) {
 		r.lacks = fmt.Sprintf("%s: %v", n.word, err)
 		return
 	}
-	r.truth = true
-	first := true
+	first, failed := true, false
 	for _, s := range seeds {
 		one := (&evaluator{source: e.source, scope: e.scope, from: s.lookup}).evaluate(n.args[0])
 		if n.word == everySeed {
 			if one.lacks != "" || !one.truth {
-				r.truth = false
 				r.over = append(r.over, seedResult{s.seed, one})
+				failed = failed || one.lacks == ""
+				r.lacks = cmp.Or(r.lacks, one.lacks)
 			}
 			continue
 		}
@@ -314,6 +315,10 @@ func (e *evaluator) overSeeds(r *result) {
 			first = false
 		}
 	}
+	if failed { // whatever the seeds that lack something would say
+		r.lacks = ""
+	}
+	r.truth = len(r.over) == 0
 }
 
 // Absent is a derived metric that a run lacks.

@@ -126,6 +126,8 @@ func TestExpect(t *testing.T) {
 		{`base["some.x"] > 1`, false, math.NaN(), `base["some.x"] (absent) > 1`, "there is no some.x of variant base in seed 5 (nothing came)"},
 		{`base["none"] > csig.ratio`, false, math.NaN(), `base["none"] (absent) > csig.ratio = 3`, "there is no none of variant base in any seed"},
 		{`every_seed(base["some.x"] > 1)`, false, math.NaN(), `every_seed(base["some.x"] > 1) (not in seed 5: base["some.x"] (absent) > 1)`, "there is no some.x of variant base in seed 5 (nothing came)"},
+		{`not every_seed(base["some.x"] > 1)`, false, math.NaN(), `not every_seed(base["some.x"] > 1) (not in seed 5: base["some.x"] (absent) > 1)`, "there is no some.x of variant base in seed 5 (nothing came)"},
+		{`not every_seed(base["some.x"] > 1 and base.ratio < 9)`, true, math.NaN(), `not every_seed(base["some.x"] > 1 and base.ratio < 9) (not in seed 5: base["some.x"] (absent) > 1 and base.ratio = 5 < 9 (true); seed 8: base["some.x"] = 9 > 1 (true) and base.ratio = 9 < 9 (false)) (false)`, ""},
 		{`min_over_seeds(base["some.x"]) > 1`, false, math.NaN(), `min_over_seeds(base["some.x"]) (absent) > 1`, "there is no some.x of variant base in seed 5 (nothing came)"},
 		{`max(base["some.*"]) > 1`, false, math.NaN(), `max(base["some.*"]) (absent) > 1`, `max(base["some.*"]) has no values, as the runs have no metric that matches`},
 		{"csig.ratio / csig.zero > 1", false, math.NaN(), "csig.ratio / csig.zero (absent) > 1", "csig.ratio / csig.zero divides by zero"},

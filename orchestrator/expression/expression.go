@@ -76,6 +76,9 @@ type ref struct {
 // and its types, in the order of the text. With errors it can only be checked further;
 // it is nil if the text has no form.
 func Compile(source string, scope Scope) (*Expr, []*Error) {
+	if len(source) > maxBytes {
+		return nil, []*Error{placed(source, 0, fmt.Sprintf("an expression of %d bytes is too long; the most is %d", len(source), maxBytes), "")}
+	}
 	root, err := parse(source)
 	if err != nil {
 		return nil, []*Error{err}
@@ -208,6 +211,9 @@ type Derivation struct {
 // too. later are the names of the derived metrics that come after it. e is nil if its
 // text has no form.
 func CheckDerived(name string, e *Expr, later []string, known []*Known) (d Derivation) {
+	if len(known) == 0 { // of a damaged folder
+		return d
+	}
 	lacking := make([]string, len(known))
 	if e != nil {
 		for _, r := range e.refs {

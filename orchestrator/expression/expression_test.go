@@ -36,6 +36,7 @@ func TestCompileErrors(t *testing.T) {
 		{derived, "1 +\n  * 2", `2:2 "*" does not fit here`},
 		{derived, strings.Repeat("(", 600), `1:500 the expression is nested more than 500 deep`},
 		{derived, strings.Repeat("-", 600) + "1", `1:500 the expression is nested more than 500 deep`},
+		{derived, "1" + strings.Repeat("+1", 5000), `1:0 an expression of 10001 bytes is too long; the most is 10000`},
 		{derived, "a > 1", `1:0 a > 1 is true or false; want a number`},
 		{derived, "avg(a, b)", `1:0 unknown function "avg" (did you mean "abs"?)`},
 		{derived, "a + (b > 2)", `1:5 b > 2 is true or false; want a number`},
@@ -85,6 +86,14 @@ func TestCompileErrors(t *testing.T) {
 		if text := strings.Join(got, "\n"); text != c.want {
 			t.Errorf("%.40q:\ngot  %s\nwant %s", c.text, text, c.want)
 		}
+	}
+}
+
+// The manifest of a damaged folder may have no variants.
+func TestCheckDerivedWithoutVariants(t *testing.T) {
+	e := mustCompile(t, "a + 1", expression.Scope{})
+	if d := expression.CheckDerived("more", e, nil, nil); len(d.Errors) > 0 || d.Lacks != "" {
+		t.Errorf("got %+v", d)
 	}
 }
 

@@ -228,9 +228,6 @@ func (s *shower) every(r *result) {
 	var texts []string
 	for i, one := range r.over {
 		s.out.Seeds = append(s.out.Seeds, one.seed)
-		if s.out.Reason == "" && one.lacks != "" {
-			s.out.Reason = one.lacks
-		}
 		if i >= maxShown {
 			continue
 		}

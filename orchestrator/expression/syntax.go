@@ -75,8 +75,12 @@ const (
 	signPrecedence = 7
 )
 
-// maxDepth is how deep an expression may be nested. It bounds the stack.
-const maxDepth = 500
+// Limits of an expression: its length, and how deep it may be nested. They bound the
+// stack: operators in a row make a tree as deep as they are many.
+const (
+	maxBytes = 10_000
+	maxDepth = 500
+)
 
 // parser turns a source into a tree, by precedence climbing. It stops at the first
 // error.
