@@ -241,6 +241,19 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
+// A Parquet file of the user in the folder is not taken for a table.
+func TestResumeKeepsOtherFiles(t *testing.T) {
+	dir := killed(begun(t, 0, 1))
+	mine := filepath.Join(dir, "mine.parquet")
+	if err := os.WriteFile(mine, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	resume(t, dir, 2)
+	if text := must(os.ReadFile(mine))(t); string(text) != "mine" {
+		t.Errorf("the file has %q", text)
+	}
+}
+
 // A csiglab that is killed after its last run, or finds the disk full then, leaves a folder
 // that is incomplete and lacks no run.
 func TestResumeWithoutAMissingRun(t *testing.T) {

@@ -50,6 +50,7 @@ type buffer interface {
 
 // recordTable is an entry of recordTables.
 type recordTable interface {
+	tableName() string
 	create(w *Writer) (table, error)
 	// buffer returns a buffer in front of a table that create made.
 	buffer(t table) buffer
@@ -62,6 +63,8 @@ type tableOf[T any] struct {
 	// afterwards.
 	rows func(b *metrics.Batch, add func(T), n *names)
 }
+
+func (k tableOf[T]) tableName() string { return k.name }
 
 func (k tableOf[T]) create(w *Writer) (table, error) { return newTable[T](w, k.name) }
 

@@ -351,9 +351,11 @@ func (w *Writer) markMissing() {
 
 // removeTables removes the files that are made of the parts, as far as they are there.
 func (w *Writer) removeTables() {
-	names := []string{SummaryFile, ReportFile}
-	tables, _ := fs.Glob(w.root.FS(), tableFileName("*")) //nolint:errcheck // the pattern is right
-	for _, name := range append(names, tables...) {
+	names := []string{SummaryFile, ReportFile, tableFileName(tablePhases)}
+	for _, kind := range recordTables {
+		names = append(names, tableFileName(kind.tableName()))
+	}
+	for _, name := range names {
 		w.root.Remove(name) //nolint:errcheck // the manifest says that they are not there
 	}
 }
