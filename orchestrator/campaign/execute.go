@@ -120,7 +120,7 @@ const hostsPerCore = 64
 // sets how many cores each of them gets. Runs go before cores of one run, as they wait
 // for nobody. A run with real nodes has the machine for itself.
 func share(m mode, opts Options, jobs []job) (runs int) {
-	cores := runtime.NumCPU()
+	cores := runtime.GOMAXPROCS(0) // less than the machine's in a container with a limit
 	if opts.Parallel > 0 {
 		cores = opts.Parallel
 	}

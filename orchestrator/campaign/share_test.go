@@ -1,12 +1,27 @@
 package campaign
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
+
+// TestShareOfAContainer: the cores are those that this process may use, not the machine's.
+func TestShareOfAContainer(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	set := parseText(t, "schema: 1\nname: share\ntopology: {leaf_spine: {leaves: 16, spines: 1, hosts_per_leaf: 16, rate: 1Gbps, delay: 1us}}\nworkload: {permutation: {size: 1kB}}\n")
+	p, err := plan.Compile(set.Variants[0].Experiment, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := []job{{plan: p, run: new(backend.Run)}, {plan: p, run: new(backend.Run)}}
+	if runs := share(mode{clock: runtimes.Virtual}, Options{}, jobs); runs != 1 || jobs[0].run.Workers != 1 {
+		t.Errorf("%d runs at a time with %d cores each, want one with one", runs, jobs[0].run.Workers)
+	}
+}
 
 // TestShare: cores go to runs first, then to large runs, and none to runs that are done.
 func TestShare(t *testing.T) {

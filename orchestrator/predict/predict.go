@@ -70,7 +70,7 @@ func Validate(set *experiment.Set) (*Validation, error) {
 		}
 		e, runs := estimate(p, paths[p.Graph]), len(variant.Experiment.Seeds)
 		v.Runs += runs
-		v.VirtualSeconds += float64(runs) * float64(e.PacketHops) * virtualHop / float64(runtime.NumCPU())
+		v.VirtualSeconds += float64(runs) * float64(e.PacketHops) * virtualHop / float64(runtime.GOMAXPROCS(0))
 		v.LockstepSeconds += float64(runs) * float64(e.PacketHops) * lockstepHop
 		v.WallSeconds += float64(runs) * e.ModelTime.Seconds() * expectedDilation(set, p, e)
 		if i == 0 {
