@@ -137,6 +137,8 @@ func TestCheck(t *testing.T) {
 			`count(on["fct_us.*-3"]) = 2 == 2 (true) and count(off["fct_us.1*"]) = 0 == 0 (true) OK` + "\n"},
 		{"with a derived metric", []string{"--derived", `twice=2 * m("flows.incomplete")`, "--derived", "four=2*twice", "--expect", "off.four == 4", "--expect", "on.four > 0"}, 1,
 			"off.four = 4 == 4 OK\non.four = 0 > 0 FAILED\n"},
+		{"derived metric without a value", []string{"--derived", "x=drops / 0", "--expect", "on.x > 1"}, 1,
+			"on.x (absent) > 1 FAILED: there is no x of variant on in any seed (drops / 0 divides by zero)\n"},
 		{"unknown metric", []string{"--expect", `on["fct_us.p9"] > 1 and on.drop == 0`}, 2,
 			`csiglab: --expect on["fct_us.p9"] > 1 and on.drop == 0: unknown metric "fct_us.p9" of variant on (did you mean "fct_us.p99"?)` + "\n" +
 				`--expect on["fct_us.p9"] > 1 and on.drop == 0: unknown metric "drop" of variant on (did you mean "drops"?)` + "\n"},

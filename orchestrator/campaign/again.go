@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -78,13 +79,18 @@ func (a Again) Evaluate() (*Evaluated, error) {
 	if err := addDetails(folder, runs, mentioned); err != nil {
 		return nil, err
 	}
-	for _, list := range runs {
-		for _, r := range list {
-			values, _ := expression.Derive(derived, r.Metrics, measure.WhyAbsent)
+	lacking := map[string]string{} // derived metrics that a run lacks, and why
+	for _, variant := range slices.Sorted(maps.Keys(runs)) {
+		for _, r := range runs[variant] {
+			values, absent := expression.Derive(derived, r.Metrics, measure.WhyAbsent)
 			maps.Copy(r.Metrics, values)
+			for _, a := range absent {
+				lacking[a.Name] = cmp.Or(lacking[a.Name], a.Reason)
+			}
 		}
 	}
-	return &Evaluated{Valid: folder.Summary.Valid, Reasons: folder.Summary.Reasons, Expectations: evaluate(expect, runs)}, nil
+	why := func(metric string) string { return cmp.Or(lacking[metric], measure.WhyAbsent(metric)) }
+	return &Evaluated{Valid: folder.Summary.Valid, Reasons: folder.Summary.Reasons, Expectations: evaluate(expect, runs, why)}, nil
 }
 
 // compile returns the expectations, or what is wrong with them.

@@ -117,8 +117,9 @@ func noteRuns(j *journal, done []finished) {
 const hostsPerCore = 64
 
 // share shares the cores out: it returns how many runs are executed at a time, and
-// sets how many cores each of them gets. Runs go before cores of one run, as they wait
-// for nobody. A run with real nodes has the machine for itself.
+// sets how many cores each of them gets. Several runs side by side are faster than
+// several cores for one run, because runs do not wait for each other. A run with real
+// nodes has the machine for itself.
 func share(m mode, opts Options, jobs []job) (runs int) {
 	cores := runtime.GOMAXPROCS(0) // less than the machine's in a container with a limit
 	if opts.Parallel > 0 {
@@ -283,14 +284,14 @@ func summarise(set *experiment.Set, expect []*expression.Expr, done []finished) 
 	s := runfolder.NewSummary(set.Base.Name, runs...)
 	s.Reasons = append(s.Reasons, reasons...)
 	s.Valid = len(s.Reasons) == 0
-	s.Expectations = append(s.Expectations, evaluate(expect, byVariant)...)
+	s.Expectations = append(s.Expectations, evaluate(expect, byVariant, measure.WhyAbsent)...)
 	return &s
 }
 
 // evaluate returns the outcomes of expectations over the metrics of every variant's runs,
 // which are in the order of the seeds.
-func evaluate(expect []*expression.Expr, runs map[string][]expression.Run) []runfolder.Expectation {
-	results := expression.NewResults(runs, measure.WhyAbsent)
+func evaluate(expect []*expression.Expr, runs map[string][]expression.Run, why expression.Why) []runfolder.Expectation {
+	results := expression.NewResults(runs, why)
 	all := make([]runfolder.Expectation, len(expect))
 	for i, e := range expect {
 		out := results.Expect(e)
