@@ -98,9 +98,9 @@ func (s *Sim) between() bool {
 	}
 	first := s.shards[0]
 	count := s.Events()
-	if count-first.told < progressEvery {
+	if count-first.reported < progressEvery {
 		return true
 	}
-	first.told = count
+	first.reported = count
 	return s.cfg.Progress(s.Now())
 }

@@ -13,7 +13,7 @@ type shard struct {
 	mail     [][]letter // by shard: what crosses to it, handed over when the window ends
 	now      units.Time // of the last event
 	count    int64      // events
-	told     int64      // count at the last call of Progress
+	reported int64      // count at the last call of Progress
 
 	// The open window.
 	open    bool
@@ -91,7 +91,7 @@ func (w *shard) run() bool {
 			}
 			w.book(id, next)
 			w.at++
-			if w.count-w.told >= progressEvery && !w.tell() {
+			if w.count-w.reported >= progressEvery && !w.report() {
 				return false
 			}
 		}
@@ -108,7 +108,7 @@ func (w *shard) runOrdered() bool {
 		n := &w.sim.nodes[e.order]
 		w.step(n, e.at)
 		w.queue(int32(e.order), n)
-		if w.count-w.told >= progressEvery && !w.tell() {
+		if w.count-w.reported >= progressEvery && !w.report() {
 			return false
 		}
 	}
@@ -126,9 +126,9 @@ func (w *shard) queue(id int32, n *simNode) {
 	}
 }
 
-// tell calls Progress.
-func (w *shard) tell() bool {
-	w.told += progressEvery
+// report calls Progress, and answers what it answers.
+func (w *shard) report() bool {
+	w.reported += progressEvery
 	return len(w.mail) > 1 || w.sim.cfg.Progress == nil || w.sim.cfg.Progress(w.now)
 }
 
