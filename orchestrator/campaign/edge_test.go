@@ -116,6 +116,8 @@ func TestForgedTagsChangeNoSample(t *testing.T) {
 	_, want, _ = samplesOf(t, edge, "")
 	if _, got, m := samplesOf(t, edge, "csig:delay:31/63"); cmp.Equal(got, want) || m["tags.refused"] != 0 {
 		t.Errorf("outside: false: %v tags refused and the forger's samples as they were", m["tags.refused"])
+	} else if share := m["bottleneck_share.h2-h4 raw.delay.unknown"]; share < 0.4 || share > 1 { // no port has locator 63
+		t.Errorf("a share of %v of the forger's samples names a port that there is not; want about one", share)
 	}
 }
 

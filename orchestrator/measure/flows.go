@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -128,12 +127,3 @@ func addFairness(e *emitter, r *Run) {
 
 // bottleneckShare begins the names of the shares of samples that name a port.
 const bottleneckShare = "bottleneck_share"
-
-// locatorName returns what a locator stands for, of the names of plan.PortNames. One of a
-// damaged tag may stand for nothing.
-func locatorName(names map[uint16]string, locator uint16) string {
-	if name, ok := names[locator]; ok {
-		return name
-	}
-	return fmt.Sprintf("locator-%d", locator)
-}

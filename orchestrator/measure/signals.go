@@ -14,7 +14,8 @@ import (
 // signalSums adds up the CSIG samples of each flow.
 type signalSums struct {
 	plan  *plan.Plan
-	flows []*flowSignals // by flow; nil: it has no samples
+	names map[uint16]string // of plan.PortNames
+	flows []*flowSignals    // by flow; nil: it has no samples
 }
 
 type flowSignals struct {
@@ -29,14 +30,23 @@ type signalSum struct {
 	named           []locatorSum // by locator, ascending
 }
 
-// locatorSum is the samples with one locator.
+// locatorSum is the samples with one locator, or with any of those that stand for no
+// port.
 type locatorSum struct {
-	locator uint16
+	locator int32 // or unknownLocator
 	samples int64
 }
 
+// unknownLocator takes the place of locators that stand for no port, as those of forged
+// or damaged tags may. unknownPort is their name in metrics: a metric for each would
+// have a name that the plan does not tell.
+const (
+	unknownLocator = -1
+	unknownPort    = "unknown"
+)
+
 func newSignalSums(p *plan.Plan) *signalSums {
-	return &signalSums{plan: p, flows: make([]*flowSignals, len(p.Flows))}
+	return &signalSums{plan: p, names: p.PortNames(), flows: make([]*flowSignals, len(p.Flows))}
 }
 
 // Consume implements metrics.Consumer.
@@ -53,24 +63,28 @@ func (c *signalSums) Consume(b *metrics.Batch) {
 		}
 		flow.samples += w.Samples
 		if c.plan.Measure.Contains(w.Start) {
-			flow.types[w.Type].add(w)
+			locator := int32(w.Locator)
+			if _, ok := c.names[w.Locator]; !ok {
+				locator = unknownLocator
+			}
+			flow.types[w.Type].add(w, locator)
 		}
 	}
 }
 
-func (s *signalSum) add(w *metrics.SignalWindow) {
+func (s *signalSum) add(w *metrics.SignalWindow, locator int32) {
 	if s.samples == 0 {
 		s.least, s.most = w.PointMin, w.PointMax
 	}
 	s.least, s.most = min(s.least, w.PointMin), max(s.most, w.PointMax)
 	s.samples += w.Samples
 	s.points += w.PointSum
-	s.named = addLocator(s.named, w.Locator, w.Samples)
+	s.named = addLocator(s.named, locator, w.Samples)
 }
 
 // addLocator adds samples to those of a locator.
-func addLocator(sums []locatorSum, locator uint16, samples int64) []locatorSum {
-	i, found := slices.BinarySearchFunc(sums, locator, func(s locatorSum, l uint16) int { return cmp.Compare(s.locator, l) })
+func addLocator(sums []locatorSum, locator int32, samples int64) []locatorSum {
+	i, found := slices.BinarySearchFunc(sums, locator, func(s locatorSum, l int32) int { return cmp.Compare(s.locator, l) })
 	if !found {
 		sums = slices.Insert(sums, i, locatorSum{locator: locator})
 	}
@@ -90,9 +104,18 @@ var signalMetrics = [csig.Types]struct {
 	csig.NQD:   {"csig_nqd", 1e6},
 }
 
+// portName returns the name of the port that a locator stands for.
+func (c *signalSums) portName(locator int32) string {
+	if locator == unknownLocator {
+		return unknownPort
+	}
+	return c.names[uint16(locator)]
+}
+
 // signalNames declares the metrics of signalSums.
 func signalNames(s *Subjects) []Family {
-	var metrics, types, ports []string
+	var metrics, types []string
+	ports := []string{unknownPort}
 	for t, m := range signalMetrics {
 		metrics, types = append(metrics, m.name), append(types, csig.Type(t).String())
 	}
@@ -121,7 +144,6 @@ func signalNames(s *Subjects) []Family {
 // type in the measuring window, and the share of samples that name each port: of each
 // flow, and of all flows together.
 func (c *signalSums) measure(e *emitter) {
-	names := c.plan.PortNames()
 	ports := 0 // of switches
 	if c.plan.Locators != nil {
 		ports = c.plan.Locators.Ports
@@ -150,7 +172,7 @@ func (c *signalSums) measure(e *emitter) {
 			}
 			share := bottleneckShare + "." + csig.Type(t).String()
 			for _, l := range s.named {
-				port := locatorName(names, l.locator)
+				port := c.portName(l.locator)
 				e.named(share, name+"."+port, fmt.Sprintf("%s.%s.%v.%s", bottleneckShare, name, csig.Type(t), port),
 					float64(l.samples)/float64(s.samples), tooMany && !ofPrograms)
 				all[t].named = addLocator(all[t].named, l.locator, l.samples)
@@ -160,7 +182,7 @@ func (c *signalSums) measure(e *emitter) {
 	}
 	for t := range all {
 		for _, l := range all[t].named {
-			e.of(bottleneckShare+"."+csig.Type(t).String(), locatorName(names, l.locator), float64(l.samples)/float64(all[t].samples), many)
+			e.of(bottleneckShare+"."+csig.Type(t).String(), c.portName(l.locator), float64(l.samples)/float64(all[t].samples), many)
 		}
 	}
 }
