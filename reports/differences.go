@@ -123,7 +123,7 @@ func difference(r *analysis.Result, d *analysis.Difference) []string {
 	if same := d.With(analysis.Same); len(same) > 0 {
 		parts = append(parts, "no difference: "+quantityNames(r, same))
 	}
-	texts := []string{who + ". " + capital(strings.Join(parts, "; ")) + "." + oneSeed(d)}
+	texts := []string{who + ". " + capital(strings.Join(parts, "; ")) + "." + cautions(r, d)}
 	if text := why(r, d); text != "" {
 		texts = append(texts, text)
 	}
@@ -148,7 +148,19 @@ func sameness(r *analysis.Result, d *analysis.Difference) string {
 	if seeds(d) == 1 {
 		noise = "less than 1\u00a0%, and counts by no more than chance"
 	}
-	return fmt.Sprintf("%s made no difference here. From %s to %s, figures differ by %s: %s.%s", name, r.Variants[0].Name, d.Variant, noise, list(texts), oneSeed(d))
+	return fmt.Sprintf("%s made no difference here. From %s to %s, figures differ by %s: %s.%s", name, r.Variants[0].Name, d.Variant, noise, list(texts), cautions(r, d))
+}
+
+// cautions says what limits the meaning of a comparison.
+func cautions(r *analysis.Result, d *analysis.Difference) string {
+	text := ""
+	if d.OtherFlows {
+		text += fmt.Sprintf(" The variants %s and %s have different flows, and figures over all flows differ for that reason too.", r.Variants[0].Name, d.Variant)
+	}
+	if d.OtherCompleted {
+		text += " Mean and p99 FCT are not compared, because not every run completed the same flows."
+	}
+	return text + oneSeed(d)
 }
 
 // seeds returns the least number of seeds of a side.
@@ -304,7 +316,7 @@ func between(shares []float64) string {
 // counted says how many of many flows complete sooner and later.
 func counted(r *analysis.Result, d *analysis.Difference) string {
 	sooner, later := d.Flows.Sooner, d.Flows.Later
-	if len(sooner)+len(later) == 0 || len(r.Completion) <= analysis.MaxGroups {
+	if len(sooner)+len(later) == 0 || d.Flows.Common <= analysis.MaxGroups {
 		return ""
 	}
 	side := func(flows []analysis.FlowChange, word string) string {
@@ -317,7 +329,7 @@ func counted(r *analysis.Result, d *analysis.Difference) string {
 		}
 		return fmt.Sprintf("%d %s (by %s in the median)", len(flows), word, share2(runfolder.Median(shares)))
 	}
-	return fmt.Sprintf("Of %d flows, %s completes %s and %s than %s, by more than their seeds differ.", len(r.Completion), d.Variant, side(sooner, "sooner"), side(later, "later"), r.Variants[0].Name)
+	return fmt.Sprintf("Of %d flows, %s completes %s and %s than %s, by more than their seeds differ.", d.Flows.Common, d.Variant, side(sooner, "sooner"), side(later, "later"), r.Variants[0].Name)
 }
 
 // queueChange says which queue changed the most, and whether it comes nearer to what
@@ -341,7 +353,7 @@ func queueChange(r *analysis.Result, q *analysis.QueueChange) string {
 // compared lists the quantities with a column for every variant.
 func compared(r *analysis.Result) table {
 	t := table{Columns: []column{{Name: "Quantity"}, {Name: r.Variants[0].Name, Number: true}},
-		Note: "Medians over the seeds. A quantity is better or worse where the ranges over the seeds do not overlap and the medians differ by more than 1 %."}
+		Note: "Medians over the seeds. A quantity is better or worse where the ranges over the seeds do not overlap and the medians differ by more than 1 %; counts must also differ by more than the noise of counting."}
 	var names []string
 	for i := range r.Findings.Differences {
 		d := &r.Findings.Differences[i]

@@ -66,12 +66,31 @@ func TestNoCause(t *testing.T) {
 		t.Errorf("story %q, want %q", got, want)
 	}
 	// Of many flows the report counts those that change.
-	r.Completion = make([]analysis.Completion, 240)
+	d.Flows.Common = 240
 	d.Quantities[0].Outcome = analysis.Worse
 	d.Flows.Later = []analysis.FlowChange{{Flow: "x", Base: 10, Value: 12}, {Flow: "y", Base: 10, Value: 11}}
 	r.Findings.Differences[0] = d
 	if got, want := Findings(r)[1], "Of 240 flows, b completes none sooner and 2 later (by 15\u00a0% in the median) than a, by more than their seeds differ."; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A comparison says what limits its meaning.
+func TestCautions(t *testing.T) {
+	side := analysis.Side{Median: 1, Seeds: analysis.Spread{Count: 2, Min: 1, Max: 1}}
+	r := &analysis.Result{Variants: []analysis.Variant{{Name: "a"}, {Name: "b"}}}
+	r.Findings.Differences = []analysis.Difference{{Variant: "b", OtherFlows: true, OtherCompleted: true,
+		Quantities: []analysis.Quantity{{Name: "trims", Unit: "packets", Base: side, Value: side, Outcome: analysis.Worse}}}}
+	const want = "The variants a and b have different flows, and figures over all flows differ for that reason too. Mean and p99 FCT are not compared, because not every run completed the same flows."
+	if got := Findings(r)[0]; !strings.HasSuffix(got, ". "+want) {
+		t.Errorf("%q, want %q at its end", got, want)
+	}
+	if got := Story(r); !strings.HasPrefix(got, "Against a, variant b, which has other flows, makes worse") {
+		t.Errorf("story %q", got)
+	}
+	r.Findings.Differences[0].Quantities[0].Outcome = analysis.Same
+	if got := Findings(r)[0]; !strings.HasSuffix(got, ". "+want) {
+		t.Errorf("%q, want %q at its end", got, want)
 	}
 }
 

@@ -77,6 +77,9 @@ func storyOfVariants(r *analysis.Result) string {
 	if d.CSIG {
 		who = fmt.Sprintf("CSIG (%s)", d.Variant)
 	}
+	if d.OtherFlows {
+		who += ", which has other flows,"
+	}
 	var parts []string
 	for _, q := range slices.Concat(d.With(analysis.Better), d.With(analysis.Worse)) {
 		parts = append(parts, arrow(r, &q))

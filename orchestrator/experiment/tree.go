@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -128,6 +129,12 @@ func parseTree(data []byte, at origin, inline bool) (*tree, Errors) {
 	if at, limit := checkTokens(tokens); at != nil {
 		return nil, b.fail(at.Position, limit)
 	}
+	for _, at := range tabsWithin(tokens) {
+		b.fail(at, "a tab within a value; write a blank")
+	}
+	if len(b.errs) > 0 {
+		return nil, b.errs
+	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	var syntax *yaml.SyntaxError
 	switch {
@@ -183,6 +190,34 @@ func tabbed(text string, line int) (*token.Position, string) {
 		what = "is indented with"
 	}
 	return &token.Position{Line: line, Column: column}, fmt.Sprintf("line %d %s a tab%s; YAML indents with blanks", line, what, also)
+}
+
+// tabsWithin returns the places of values that have a tab in them, of each value the
+// first. The parser would leave out a tab without quotes, so that "1<tab>0us" became 10us,
+// and would count the columns after one in quotes wrongly. In block texts tabs are kept.
+func tabsWithin(tokens token.Tokens) []*token.Position {
+	var places []*token.Position
+	for _, t := range tokens {
+		block := t.Prev != nil && (t.Prev.Type == token.LiteralType || t.Prev.Type == token.FoldedType)
+		// A comment may stand between the header of a block text and the text.
+		for p := t.Prev; p != nil && p.Type == token.CommentType && !block; p = p.Prev {
+			block = p.Prev != nil && (p.Prev.Type == token.LiteralType || p.Prev.Type == token.FoldedType)
+		}
+		text := strings.TrimLeft(t.Origin, " \t\r\n")
+		tab := strings.IndexByte(strings.TrimRight(text, " \t\r\n"), '\t')
+		if block || tab < 0 || t.Type == token.CommentType {
+			continue
+		}
+		at := *t.Position
+		at.Line += strings.Count(text[:tab], "\n")
+		if start := strings.LastIndexByte(text[:tab], '\n'); start >= 0 {
+			at.Column = tab - start
+		} else {
+			at.Column += utf8.RuneCountInString(text[:tab])
+		}
+		places = append(places, &at)
+	}
+	return places
 }
 
 // treeBuilder turns the nodes of a YAML document into a tree.

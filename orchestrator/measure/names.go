@@ -194,24 +194,22 @@ func isEmpty(names iter.Seq[string]) bool {
 	return true
 }
 
+// otherNames are names of switches in a leaf-spine fabric, and ways to write a port, that
+// stand for ours.
+var otherNames = strings.NewReplacer("leaf", "tor", "spine", "agg", "->", "-")
+
 // maxCompared is how many names Nearest compares at most, in each of its attempts.
 const maxCompared = 100_000
 
 // Nearest returns the name, or for a pattern the pattern, that text is probably a
-// misspelling of, "" if none is near. It looks at names with the same first words first,
-// then at those with a similar first word.
+// misspelling of, "" if none is near. It looks at names that differ by a unit or by a
+// common name of a switch, then at names with the same first words, then at those with a
+// similar first word.
 func (n *NameSet) Nearest(text string) string {
 	if wildcard.In(text) {
 		return spelling.Nearest(text, n.patterns())
 	}
-	// The last words are wrong more often than all of them, and there may be more names
-	// than are compared.
-	for i := strings.LastIndexByte(text, '.'); i > 0; i = strings.LastIndexByte(text[:i], '.') {
-		if near := spelling.Nearest(text, n.some(text[:i]+".*")); near != "" {
-			return near
-		}
-	}
-	first, _, dotted := strings.Cut(text, ".")
+	first, rest, dotted := strings.Cut(text, ".")
 	var firsts []string
 	for _, f := range n.families {
 		if f.Lacks == "" {
@@ -219,6 +217,20 @@ func (n *NameSet) Nearest(text string) string {
 				head, _, _ := strings.Cut(word, ".")
 				firsts = append(firsts, head)
 			}
+		}
+	}
+	for _, head := range firsts {
+		quantity, _, unit := strings.Cut(head, "_")
+		name := otherNames.Replace(rest)
+		if (head == first || unit && quantity == first) && n.Has(head+"."+name) {
+			return head + "." + name
+		}
+	}
+	// The last words are wrong more often than all of them, and there may be more names
+	// than are compared.
+	for i := strings.LastIndexByte(text, '.'); i > 0; i = strings.LastIndexByte(text[:i], '.') {
+		if near := spelling.Nearest(text, n.some(text[:i]+".*")); near != "" {
+			return near
 		}
 	}
 	if head := spelling.Nearest(first, firsts); dotted && head != "" {

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -13,10 +14,17 @@ import (
 type Difference struct {
 	Variant string `json:"variant"`
 	// CSIG: the variant has CSIG and the first one has not; both have the same fabric,
-	// traffic, packet sizes and ports, and the same CC, LB and AQM.
-	CSIG       bool       `json:"csig"`
-	Quantities []Quantity `json:"quantities"` // without those that a variant lacks
-	Flows      Changes    `json:"flows"`
+	// traffic, packet sizes and ports, and the same CC, LB and AQM with the same parameters
+	// but for those of CSIG.
+	CSIG bool `json:"csig"`
+	// OtherFlows: the two do not have the same transfers. Figures over all flows differ
+	// for that reason too.
+	OtherFlows bool `json:"otherFlows,omitempty"`
+	// OtherCompleted: mean and p99 FCT are not among Quantities, because they are of the
+	// flows that completed, and these are not the same in all runs of the two.
+	OtherCompleted bool       `json:"otherCompleted,omitempty"`
+	Quantities     []Quantity `json:"quantities"` // without those that a variant lacks
+	Flows          Changes    `json:"flows"`
 	// Queue is the port whose mean queue changed the most, of all ports; nil when none
 	// changed by a packet and more than seeds differ.
 	Queue *QueueChange `json:"queue,omitempty"`
@@ -73,12 +81,13 @@ const (
 // Bounds from which a difference counts (docs/metrics.md, Findings).
 const (
 	leastChange = 0.01 // of the first variant's figure
-	countNoise  = 2    // standard deviations of a count, when there is one seed
+	countNoise  = 2    // standard deviations of a count
 )
 
 // Changes are the transfers whose figures differ by more than the seeds do, in the
-// order of the flows.
+// order of the flows. They are among those that both variants have with one size.
 type Changes struct {
+	Common int          `json:"common"` // transfers that both variants have with one size
 	Gained []FlowChange `json:"gained"` // rate in Gb/s
 	Lost   []FlowChange `json:"lost"`
 	Sooner []FlowChange `json:"sooner"` // completion time in µs
@@ -124,13 +133,18 @@ func (c *compared) differences() []Difference {
 	for i := range c.manifest.Variants[1:] {
 		v := &c.manifest.Variants[i+1]
 		d := Difference{Variant: v.Name, Quantities: []Quantity{},
-			CSIG: base.CSIG == noCSIG && v.CSIG != noCSIG && c.alike(base, v)}
+			CSIG:           base.CSIG == noCSIG && v.CSIG != noCSIG && c.alike(base, v),
+			OtherFlows:     !slices.Equal(c.manifest.FlowsOf(base.Name), c.manifest.FlowsOf(v.Name)),
+			OtherCompleted: c.otherCompleted(i + 1)}
 		add := func(name, unit string, higher bool, a, b []float64) {
 			if len(a) > 0 && len(b) > 0 {
 				d.Quantities = append(d.Quantities, quantity(name, unit, higher, a, b))
 			}
 		}
 		for _, name := range []string{"fct_us.mean", "fct_us.p99"} {
+			if d.OtherCompleted {
+				break
+			}
 			add(name, "µs", false, c.metric(base.Name, name), c.metric(v.Name, name))
 		}
 		if c.sharing != nil {
@@ -149,8 +163,10 @@ func (c *compared) differences() []Difference {
 				add(name, "packets", false, a, b)
 			}
 		}
-		// Counts alone do not say how flows fare.
-		if !slices.ContainsFunc(d.Quantities, func(q Quantity) bool { return q.Name == SlowestRate || strings.HasPrefix(q.Name, "fct_us.") }) {
+		// Counts alone do not say how flows fare. Where times are left out, the comparison
+		// says so.
+		fares := slices.ContainsFunc(d.Quantities, func(q Quantity) bool { return q.Name == SlowestRate || strings.HasPrefix(q.Name, "fct_us.") })
+		if !fares && !d.OtherCompleted || len(d.Quantities) == 0 {
 			continue
 		}
 		d.Flows = c.changes(i + 1)
@@ -161,17 +177,39 @@ func (c *compared) differences() []Difference {
 }
 
 // alike reports whether two variants have the same fabric, traffic, packet sizes and
-// ports, and the same CC, LB and AQM. Parameters of CC are not compared, as some of
-// them follow from CSIG.
+// ports, and the same CC, LB and AQM with the same parameters. The parameters of CC
+// whose names begin with csig may differ.
 func (c *compared) alike(a, b *runfolder.Variant) bool {
 	if a.CC != b.CC || a.LB != b.LB || a.AQM != b.AQM || a.MTU != b.MTU || a.Header != b.Header || a.Overhead != b.Overhead {
 		return false
 	}
-	if a.Parameters != nil && b.Parameters != nil && !reflect.DeepEqual(a.Parameters.Ports, b.Parameters.Ports) {
-		return false
+	if a.Parameters != nil && b.Parameters != nil {
+		same := func(f, g runfolder.FlowClass) bool {
+			f.CCParameters, g.CCParameters = withoutCSIG(f.CCParameters), withoutCSIG(g.CCParameters)
+			return reflect.DeepEqual(f, g)
+		}
+		if !reflect.DeepEqual(a.Parameters.Ports, b.Parameters.Ports) || !slices.EqualFunc(a.Parameters.Flows, b.Parameters.Flows, same) {
+			return false
+		}
 	}
 	m := c.manifest
 	return slices.Equal(m.PortsOf(a.Name), m.PortsOf(b.Name)) && slices.Equal(m.FlowsOf(a.Name), m.FlowsOf(b.Name))
+}
+
+// withoutCSIG returns the parameters whose names do not begin with csig.
+func withoutCSIG(parameters map[string]string) map[string]string {
+	rest := maps.Clone(parameters)
+	maps.DeleteFunc(rest, func(name, _ string) bool { return strings.HasPrefix(name, "csig") })
+	return rest
+}
+
+// otherCompleted reports whether some transfer completed in a run of the first variant
+// or of another one, and did not complete in another run of the two.
+func (c *compared) otherCompleted(variant int) bool {
+	return slices.ContainsFunc(c.completed, func(f Completion) bool {
+		a, b := &f.Variants[0], &f.Variants[variant]
+		return a.Seeds.Count+b.Seeds.Count > 0 && a.Open+b.Open > 0
+	})
 }
 
 // noCSIG is the format of a variant without CSIG.
@@ -195,17 +233,31 @@ func quantity(name, unit string, higher bool, base, value []float64) Quantity {
 }
 
 // differ reports whether two variants differ by more than their seeds do: the ranges
-// over the seeds do not overlap, and the medians differ by leastChange. Of counts with
-// one seed each, the difference must also exceed the noise of counting.
+// over the seeds do not overlap, and the medians differ by leastChange. The difference
+// of counts, in the mean of the seeds, must also exceed the noise of counting.
 func differ(base, value []float64, count bool) bool {
 	a, b := runfolder.Median(base), runfolder.Median(value)
 	if slices.Max(base) >= slices.Min(value) && slices.Max(value) >= slices.Min(base) {
 		return false
 	}
-	if count && len(base) == 1 && len(value) == 1 && math.Abs(b-a) <= countNoise*math.Sqrt(a+b) {
+	if count && withinNoise(base, value) {
 		return false
 	}
 	return math.Abs(b-a) > leastChange*math.Abs(a)
+}
+
+// withinNoise reports whether the means of two lists of counts differ by no more than
+// countNoise standard deviations, if each count is a Poisson variable.
+func withinNoise(base, value []float64) bool {
+	meanOf := func(counts []float64) (mean, variance float64) {
+		for _, count := range counts {
+			mean += count / float64(len(counts))
+		}
+		return mean, mean / float64(len(counts))
+	}
+	a, varianceA := meanOf(base)
+	b, varianceB := meanOf(value)
+	return math.Abs(b-a) <= countNoise*math.Sqrt(varianceA+varianceB)
 }
 
 // metric returns a metric of the seeds of a variant.
@@ -266,8 +318,21 @@ func (c *compared) changes(variant int) Changes {
 		}
 		return values
 	}
+	sizes := map[string]int64{}
+	for _, f := range c.manifest.FlowsOf(base) {
+		sizes[f.Name] = f.Size
+	}
+	common := map[string]bool{}
+	for _, f := range c.manifest.FlowsOf(other) {
+		size, ok := sizes[f.Name]
+		common[f.Name] = ok && size == f.Size
+	}
 	for i := range c.completed {
 		f := &c.completed[i]
+		if !common[f.Flow] {
+			continue
+		}
+		all.Common++
 		if a, b := of(base, f.Flow), of(other, f.Flow); c.sharing != nil && len(a) > 0 && len(b) > 0 && differ(a, b, false) {
 			change := FlowChange{f.Flow, runfolder.Median(a), runfolder.Median(b)}
 			if change.Value > change.Base {

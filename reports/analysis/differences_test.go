@@ -79,7 +79,19 @@ func TestAttributionToCSIG(t *testing.T) {
 	queue := func(bytes int64) *runfolder.Parameters {
 		return &runfolder.Parameters{Ports: []runfolder.PortClass{{QueueBytes: bytes}}}
 	}
+	flows := func(class runfolder.FlowClass) *runfolder.Parameters {
+		return &runfolder.Parameters{Flows: []runfolder.FlowClass{class}}
+	}
+	gamma := func(gamma, csig string) *runfolder.Parameters {
+		return flows(runfolder.FlowClass{CCParameters: map[string]string{"gamma": gamma, "csig": csig}})
+	}
 	for name, change := range map[string]func(*runfolder.Manifest){
+		"RTO": func(m *runfolder.Manifest) {
+			m.Variants[0].Parameters, m.Variants[1].Parameters = flows(runfolder.FlowClass{RTOUS: 10}), flows(runfolder.FlowClass{RTOUS: 20})
+		},
+		"gain of CC": func(m *runfolder.Manifest) {
+			m.Variants[0].Parameters, m.Variants[1].Parameters = gamma("0.8", "none"), gamma("0.4", "max-delay")
+		},
 		"MTU":    func(m *runfolder.Manifest) { m.Variants[1].MTU = 9000 },
 		"CC":     func(m *runfolder.Manifest) { m.Variants[1].CC = "other" },
 		"queues": func(m *runfolder.Manifest) { m.Variants[0].Parameters, m.Variants[1].Parameters = queue(1), queue(2) },
@@ -95,6 +107,13 @@ func TestAttributionToCSIG(t *testing.T) {
 		if d := r.Findings.Differences[0]; d.Variant != "csig" || d.CSIG {
 			t.Errorf("%s: the differences of %s are said to be CSIG's", name, d.Variant)
 		}
+	}
+	r := numbers(t, demo().Folder(t, func(m *runfolder.Manifest, s *runfolder.Summary) {
+		withCSIG(m, s)
+		m.Variants[0].Parameters, m.Variants[1].Parameters = gamma("0.8", "none"), gamma("0.8", "max-delay")
+	}))
+	if !r.Findings.Differences[0].CSIG {
+		t.Error("the parameters of CC differ by those of CSIG alone, and the differences are not said to be CSIG's")
 	}
 }
 
@@ -113,8 +132,58 @@ func TestTimesOfUnfinishedFlows(t *testing.T) {
 	}
 }
 
+// Mean and p99 FCT are of the flows that completed. They are compared only if these
+// are the same flows in all runs.
+func TestFCTOfOtherFlowsThatCompleted(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		e := demo()
+		e.Open = open // 0-3 in seed 1
+		d := numbers(t, e.Folder(t, withCSIG)).Findings.Differences[0]
+		_, compared := effects(&d)["fct_us.mean"]
+		if compared == open || d.OtherCompleted != open {
+			t.Errorf("a flow open in seed 1 alone: %v; FCT compared %v, OtherCompleted %v", open, compared, d.OtherCompleted)
+		}
+		// Without rates to compare, the comparison is there all the same.
+		d = numbers(t, e.Folder(t, func(m *runfolder.Manifest, s *runfolder.Summary) {
+			withCSIG(m, s)
+			m.Measure.ToUS = 0
+			m.Flows[0].Size *= 3
+		})).Findings.Differences[0]
+		if _, compared := effects(&d)[SlowestRate]; compared || d.OtherCompleted != open {
+			t.Errorf("flows of mixed sizes: rates compared %v, OtherCompleted %v", compared, d.OtherCompleted)
+		}
+	}
+}
+
+// Variants with different flows: the report says so, compares one by one the flows that
+// both have, and gives no rates of a variant that lacks some of the flows.
+func TestOtherFlows(t *testing.T) {
+	r := numbers(t, demo().Folder(t, func(m *runfolder.Manifest, s *runfolder.Summary) {
+		withCSIG(m, s)
+		m.Variants[1].Flows = slices.Clone(m.Flows)
+		m.Variants[1].Flows[1].Size++
+		m.Variants[2].Flows = slices.Clone(m.Flows)
+		m.Variants[2].Flows[0].Name = "0-3#2"
+	}))
+	all := r.Findings.Differences
+	if len(all) != 2 || !all[0].OtherFlows || !all[1].OtherFlows || all[0].Flows.Common != 2 || all[1].Flows.Common != 2 {
+		t.Fatalf("differences %+v, want other flows, two of them common", all)
+	}
+	for _, f := range slices.Concat(all[0].Flows.Lost, all[0].Flows.Later) {
+		if f.Flow == "0-1" {
+			t.Errorf("flow %+v has another size and is compared", f)
+		}
+	}
+	if s := r.Findings.Sharing; s == nil || len(s.Rates) != 2 || s.Rates[1].Variant != "csig" {
+		t.Errorf("sharing %+v, want rates of baseline and csig alone, as csig-wide lacks a flow", s)
+	}
+	if d := numbers(t, demo().Folder(t, withCSIG)).Findings.Differences[0]; d.OtherFlows || d.Flows.Common != 3 {
+		t.Errorf("the same flows: %+v", d)
+	}
+}
+
 // A difference counts if the ranges over the seeds do not overlap and the medians
-// differ by 1 %; of counts of one seed each, if it exceeds the noise of counting.
+// differ by 1 %; of counts, if it exceeds the noise of counting.
 func TestDiffer(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -130,6 +199,8 @@ func TestDiffer(t *testing.T) {
 		{"counts of one seed within noise", []float64{100}, []float64{125}, true, false},
 		{"counts of one seed", []float64{100}, []float64{135}, true, true},
 		{"counts of two seeds", []float64{100, 101}, []float64{125, 126}, true, true},
+		{"counts of two seeds within noise", []float64{28, 28}, []float64{29, 29}, true, false},
+		{"counts of many seeds", slices.Repeat([]float64{28}, 200), slices.Repeat([]float64{30}, 200), true, true},
 		{"from nothing", []float64{0, 0}, []float64{3, 4}, true, true},
 		{"equal", []float64{5}, []float64{5}, false, false},
 	} {

@@ -65,7 +65,11 @@ func sharing(m *runfolder.Manifest, all []runfolder.Flow, rates map[string]map[s
 	s := &Sharing{Slowest: slow, Flows: len(flows), Even: first[slow] >= evenShare*first[fast]}
 	for _, v := range m.Variants {
 		rates, ok := rates[v.Name]
-		if !ok {
+		has := map[string]bool{}
+		for _, f := range m.FlowsOf(v.Name) {
+			has[f.Name] = true
+		}
+		if !ok || slices.ContainsFunc(flows, func(name string) bool { return !has[name] }) {
 			continue
 		}
 		others, n := 0.0, 0
