@@ -102,7 +102,7 @@ func quantityNames(r *analysis.Result, all []analysis.Quantity) string {
 // figures show it.
 func difference(r *analysis.Result, d *analysis.Difference) []string {
 	base := r.Variants[0].Name
-	who := fmt.Sprintf("%s against %s", d.Variant, base)
+	who := fmt.Sprintf("Variant %s against %s", d.Variant, base)
 	if d.CSIG {
 		who = fmt.Sprintf("CSIG (%s against %s)", d.Variant, base)
 	}

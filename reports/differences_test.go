@@ -54,7 +54,7 @@ func TestNoCause(t *testing.T) {
 	}
 	d := analysis.Difference{Variant: "b", Quantities: []analysis.Quantity{{Name: "fct_us.mean", Unit: "µs", Base: one(100), Value: one(90), Change: -0.1, Outcome: analysis.Better}}}
 	r.Findings.Differences = []analysis.Difference{d}
-	want := []string{"b against a. Better: mean FCT (100 → 90\u00a0µs, −10\u00a0%). One seed does not say how much seeds differ."}
+	want := []string{"Variant b against a. Better: mean FCT (100 → 90\u00a0µs, −10\u00a0%). One seed does not say how much seeds differ."}
 	if diff := cmp.Diff(Findings(r), want); diff != "" {
 		t.Errorf("findings (-got +want):\n%s", diff)
 	}
