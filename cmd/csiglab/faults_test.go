@@ -275,7 +275,7 @@ func (p *process) running(t *testing.T) map[string]int {
 func needTime(t *testing.T) {
 	t.Helper()
 	if os.Getenv("CSIGLAB_E2E") == "" {
-		t.Skip("set CSIGLAB_E2E=1 for every stage")
+		t.Skip("takes a while; set CSIGLAB_E2E=1")
 	}
 }
 

@@ -42,6 +42,7 @@ func TestProgramsDoNotOutliveTheirLab(t *testing.T) {
 	programs := programsOfAnyUser(t)
 	t.Run("netns", func(t *testing.T) { testOutlive(newTool(t, programs), "netns", "") })
 	t.Run("containerlab", func(t *testing.T) {
+		needTime(t)
 		if os.Geteuid() != 0 {
 			t.Skip("to join containers needs root")
 		}

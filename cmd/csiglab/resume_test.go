@@ -44,8 +44,8 @@ func TestInterruptedRunIsResumed(t *testing.T) {
 		{"containerlab", "200kB", true, []syscall.Signal{syscall.SIGINT, syscall.SIGKILL}, []string{"--runtime", "containerlab"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.engine && testing.Short() {
-				t.Skip("containers take a while")
+			if c.engine {
+				needTime(t)
 			}
 			f := newFaults(t, c.engine)
 			experiment := write(t, "many.yaml", strings.ReplaceAll(manyRuns, "SIZE", c.size))

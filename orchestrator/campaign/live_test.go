@@ -42,6 +42,7 @@ func TestCaptureWall(t *testing.T) {
 
 func testCaptureWall(t *testing.T, runtime string) {
 	if runtime == runtimes.Containerlab {
+		needTime(t)
 		containerlabtest.Docker(t)
 	}
 	buildNodes(t)

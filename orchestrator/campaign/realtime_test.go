@@ -49,6 +49,15 @@ func everyRuntime(t *testing.T, test func(t *testing.T, runtime string)) {
 	})
 }
 
+// needTime skips a test, or a part of one, that waits for real time or for containers
+// and does on another runtime or clock what is tested anyway.
+func needTime(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CSIGLAB_E2E") == "" {
+		t.Skip("takes a while; set CSIGLAB_E2E=1")
+	}
+}
+
 // gentle is a fabric that a busy machine keeps up with: the wire has 0.2 s for a
 // frame. The two flows share the uplink of a leaf. Lateness is not judged: this
 // machine may do something else for as long as it likes.

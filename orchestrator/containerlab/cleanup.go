@@ -182,21 +182,33 @@ func (e *Engine) remove(ctx context.Context, runID string) error {
 }
 
 func (e *Engine) removeContainer(ctx context.Context, id string) error {
-	for {
+	for tries := 1; ; tries++ {
 		err := e.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 		switch {
 		case err == nil || errdefs.IsNotFound(err):
 			return nil
-		case !errdefs.IsConflict(err):
+		case errdefs.IsConflict(err): // another process is removing it: wait until it is gone
+		case tries < endedTries && e.hasEnded(ctx, id): // perhaps just while the engine was about to kill it, which it reports as an error
+		default:
 			return fmt.Errorf("remove container %.12s: %w", id, e.explain(err))
 		}
-		// Another process is removing it: wait until it is gone.
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return fmt.Errorf("remove container %.12s: %w", id, e.explain(ctx.Err()))
 		}
 	}
+}
+
+// endedTries is how often the engine is asked to remove a container that has ended.
+const endedTries = 3
+
+// hasEnded reports whether a container is there and does not run.
+func (e *Engine) hasEnded(ctx context.Context, id string) bool {
+	ctx, cancel := e.ask(ctx)
+	defer cancel()
+	c, err := e.docker.ContainerInspect(ctx, id)
+	return err == nil && c.State != nil && !c.State.Running
 }
 
 // words returns in words what a container wrote about its end, after ": ", or nothing.

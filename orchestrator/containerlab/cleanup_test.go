@@ -39,6 +39,45 @@ func TestEngineStops(t *testing.T) {
 	}
 }
 
+// TestRemoveAContainerThatEnds: an engine that is about to kill a container which ends at
+// that moment answers with an error. The next try removes the container. If the engine
+// goes on to fail, or the container runs, its error is reported.
+func TestRemoveAContainerThatEnds(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		fails   int // requests to remove it
+		running bool
+		want    string // of the error
+		tries   int
+	}{
+		{"ended meanwhile", 1, false, "", 2},
+		{"never removed", 100, false, "cannot remove - Container c is not running", endedTries},
+		{"runs on", 1, true, "cannot remove - Container c is not running", 1},
+	} {
+		tries := 0
+		containerlabtest.Stub(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/containers/c/json"):
+				fmt.Fprintf(w, `{"Id": "c", "State": {"Running": %v}}`, c.running)
+			case r.Method == http.MethodDelete:
+				if tries++; tries <= c.fails {
+					w.WriteHeader(http.StatusInternalServerError)
+					fmt.Fprint(w, `{"message": "Could not kill running container c, cannot remove - Container c is not running"}`)
+				}
+			}
+		})
+		e, err := Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		err = e.removeContainer(t.Context(), "c")
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || tries != c.tries {
+			t.Errorf("%s: %d tries, error %v; want %d, %q", c.name, tries, err, c.tries, c.want)
+		}
+	}
+}
+
 // TestEngineStopsAnswering asks an engine that gives no answer to one kind of request.
 func TestEngineStopsAnswering(t *testing.T) {
 	for _, test := range []struct {
