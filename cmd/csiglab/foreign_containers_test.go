@@ -16,9 +16,7 @@ import (
 // two CI containers do. Neither touches what the other has under way, and each removes
 // what the other left when it was killed. It needs root and dockerd.
 func TestTwoOnOneEngine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("containers take a while")
-	}
+	needTime(t)
 	containerlabtest.Program(t)
 	if !alone(t) {
 		return

@@ -80,6 +80,7 @@ func TestFaultsHangup(t *testing.T) {
 // TestFaultsStopped: what is stopped by SIGSTOP is named after some seconds, and makes
 // nobody wait for more than a minute.
 func TestFaultsStopped(t *testing.T) {
+	needTime(t)
 	if !alone(t) {
 		return
 	}
