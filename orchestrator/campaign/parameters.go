@@ -6,7 +6,6 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
@@ -44,18 +43,10 @@ func Parameters(p *plan.Plan) *runfolder.Parameters {
 // ParametersOf returns the parameters of each variant of a set, in order. Its error wraps
 // failure.ErrConfiguration.
 func ParametersOf(set *experiment.Set) ([]*runfolder.Parameters, error) {
-	var variants plan.Variants
 	all := make([]*runfolder.Parameters, len(set.Variants))
-	for i, v := range set.Variants {
-		shape, err := variants.NewShape(v.Experiment)
-		if err != nil {
-			return nil, failure.InVariant(set, i, err)
-		}
-		p, err := shape.Plan(v.Experiment.Seeds[0])
-		if err != nil {
-			return nil, failure.InVariant(set, i, err)
-		}
-		all[i] = Parameters(p)
+	err := plan.EachVariant(set, func(i int, p *plan.Plan) { all[i] = Parameters(p) })
+	if err != nil {
+		return nil, err
 	}
 	return all, nil
 }

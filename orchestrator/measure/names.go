@@ -94,18 +94,9 @@ func Names(p *plan.Plan) *NameSet {
 // experiment.Load. Its error is that of a plan which cannot be made.
 func NamesOfSet(set *experiment.Set) ([]expression.Names, error) {
 	var names []expression.Names
-	var variants plan.Variants
-	for i := range set.Variants {
-		e := set.Variants[i].Experiment
-		shape, err := variants.NewShape(e)
-		if err != nil {
-			return nil, err
-		}
-		p, err := shape.Plan(e.Seeds[0])
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, Names(p))
+	err := plan.EachVariant(set, func(_ int, p *plan.Plan) { names = append(names, Names(p)) })
+	if err != nil {
+		return nil, err
 	}
 	return names, nil
 }

@@ -37,6 +37,26 @@ type fabric struct {
 
 type rttKey struct{ mtu, header, overhead units.Size }
 
+// EachVariant compiles each variant of a set with its first seed, which gives what does
+// not depend on the seed, and calls visit with its index and its plan, in order. Plans are
+// not kept. The error is of the first variant that has no plan, as failure.InVariant.
+func EachVariant(set *experiment.Set, visit func(i int, p *Plan)) error {
+	var variants Variants
+	for i := range set.Variants {
+		e := set.Variants[i].Experiment
+		shape, err := variants.NewShape(e)
+		if err != nil {
+			return failure.InVariant(set, i, err)
+		}
+		p, err := shape.Plan(e.Seeds[0])
+		if err != nil {
+			return failure.InVariant(set, i, err)
+		}
+		visit(i, p)
+	}
+	return nil
+}
+
 // fabric returns the fabric of a topology.
 func (v *Variants) fabric(t experiment.Topology) (*fabric, error) {
 	for _, f := range v.fabrics {

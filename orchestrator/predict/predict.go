@@ -48,20 +48,12 @@ type Locators struct {
 // experiment takes. Its error wraps failure.ErrConfiguration.
 func Validate(set *experiment.Set) (*Validation, error) {
 	v := &Validation{}
-	var variants plan.Variants
 	paths := map[*topologies.Graph]*topologies.Paths{} // variants may share a graph
 	var names []string
 	var notes [][]string
 	var metrics []expression.Names
-	for i, variant := range set.Variants {
-		shape, err := variants.NewShape(variant.Experiment)
-		if err != nil {
-			return nil, failure.InVariant(set, i, err)
-		}
-		p, err := shape.Plan(variant.Experiment.Seeds[0])
-		if err != nil {
-			return nil, failure.InVariant(set, i, err)
-		}
+	err := plan.EachVariant(set, func(i int, p *plan.Plan) {
+		variant := &set.Variants[i]
 		names, notes = append(names, variant.Name), append(notes, p.Notes)
 		metrics = append(metrics, measure.Names(p))
 		v.addLocators(variant.Name, p.Locators)
@@ -79,6 +71,9 @@ func Validate(set *experiment.Set) (*Validation, error) {
 			v.Flows, v.Bytes = p.Transfers, int64(p.Bytes())
 			v.Estimate = e
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	if err := set.CheckMetrics(metrics); err != nil {
 		return nil, failure.Configuration(err)
