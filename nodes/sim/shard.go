@@ -143,11 +143,11 @@ func (w *shard) book(id int32, next units.Time) {
 func (n *simNode) unpack(tieSeed uint64) {
 	for i := range n.inbox {
 		a := &n.inbox[i]
-		q := &n.in[a.port].flight
+		q := &n.in[a.port]
 		if q.Len() == 0 {
 			n.expect(tieSeed, a.port, a.arrives)
 		}
-		q.Push(flying{a.packet, a.digest, a.arrives})
+		q.Push(a.flying)
 	}
 	n.inbox = n.inbox[:0]
 }
@@ -173,7 +173,7 @@ func (w *shard) step(n *simNode, now units.Time) {
 		if e.class() == classFree {
 			n.PortFree(now, port)
 		} else {
-			q := &n.in[port].flight
+			q := &n.in[port]
 			f, _ := q.Pop()
 			if next, ok := q.Peek(); ok {
 				n.expect(w.sim.cfg.TieSeed, int32(port), next.arrives)
@@ -193,14 +193,19 @@ func (w *shard) step(n *simNode, now units.Time) {
 // depart sends a packet to the other end of its link.
 func (w *shard) depart(n *simNode, d *node.Departure) {
 	out := &n.out[d.Port]
-	a := arrival{packet: d.Packet, digest: d.Digest, arrives: d.Departs.Add(out.delay), port: out.port}
+	a := arrival{flying{d.Packet, d.Digest, d.Departs.Add(out.delay)}, out.port}
 	if out.shard != w.id {
 		w.mail[out.shard] = append(w.mail[out.shard], letter{out.node, a})
 		return
 	}
-	to := &w.sim.nodes[out.node]
-	to.inbox = append(to.inbox, a)
-	w.book(out.node, a.arrives)
+	w.deliver(out.node, &a)
+}
+
+// deliver puts an arrival into the inbox of a node of the shard.
+func (w *shard) deliver(id int32, a *arrival) {
+	to := &w.sim.nodes[id]
+	to.inbox = append(to.inbox, *a)
+	w.book(id, a.arrives)
 }
 
 // runTogether runs a shard beside others, window by window. It answers false when
@@ -227,10 +232,7 @@ func (w *shard) runTogether(b *barrier) bool {
 		for _, from := range w.sim.shards {
 			letters := from.mail[w.id]
 			for i := range letters {
-				l := &letters[i]
-				to := &w.sim.nodes[l.node]
-				to.inbox = append(to.inbox, l.arrival)
-				w.book(l.node, l.arrives)
+				w.deliver(letters[i].node, &letters[i].arrival)
 			}
 			from.mail[w.id] = letters[:0]
 		}

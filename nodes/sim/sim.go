@@ -66,15 +66,13 @@ type simNode struct {
 	*node.Stepper
 	events eventHeap
 	id     int32
-	timer  units.Time // the machine's next deadline, not before now
-	in     []inbound  // by port
-	out    []outbound // by port
-	inbox  []arrival  // what arrives after the window and is not in the queues yet
+	timer  units.Time           // the machine's next deadline, not before now
+	in     []fifo.Queue[flying] // by port: packets on their way to it, in order
+	out    []outbound           // by port
+	inbox  []arrival            // what arrives after the window and is not in the queues yet
 }
 
-// inbound is the packets on their way to a port, in order.
-type inbound struct{ flight fifo.Queue[flying] }
-
+// flying is a packet on its way.
 type flying struct {
 	packet  *wire.Packet
 	digest  uint64
@@ -90,10 +88,8 @@ type outbound struct {
 
 // arrival is a packet that will arrive at a port.
 type arrival struct {
-	packet  *wire.Packet
-	digest  uint64
-	arrives units.Time
-	port    int32
+	flying
+	port int32
 }
 
 // New returns a simulation at the start of its run. It panics if a link names a
@@ -106,7 +102,7 @@ func New(cfg Config) *Sim {
 		s.nodes[i] = simNode{
 			Stepper: node.NewStepper(n.Machine, n.Ports, n.Sink),
 			id:      int32(i),
-			in:      make([]inbound, n.Ports),
+			in:      make([]fifo.Queue[flying], n.Ports),
 			out:     make([]outbound, n.Ports),
 		}
 		s.nodes[i].Tap = n.Tap
