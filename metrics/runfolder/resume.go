@@ -24,6 +24,24 @@ var (
 	ErrNotResumable = errors.New("it cannot be resumed")
 )
 
+// claim is a folder that this process writes, and no other.
+type claim struct {
+	root *os.Root // of the folder; what is written goes through it
+	lock *os.File // the folder, locked
+}
+
+// release lets other processes write the folder. A claim may be incomplete.
+func (c *claim) release() error {
+	var err error
+	if c.lock != nil {
+		err = c.lock.Close() // unlocks it
+	}
+	if c.root != nil {
+		err = errors.Join(err, c.root.Close())
+	}
+	return err
+}
+
 // lockFolder locks a folder for as long as the file that it returns is open. The error
 // wraps ErrBusy if another process has locked it. A file system without locks is not
 // locked.
@@ -50,10 +68,10 @@ type Stopped struct {
 	Manifest   Manifest // as it was left; Missing lacks no run that has not finished
 	Experiment []byte   // text of the experiment file
 
-	root  *os.Root
-	lock  *os.File
+	claim
 	parts []runKey        // that have finished, in the order of Manifest.Variants and seeds
-	has   map[runKey]bool // all runs of the folder; true: has finished
+	all   []VariantSeeds  // all runs of the folder
+	has   map[runKey]bool // the same; true: has finished
 }
 
 // OpenStopped opens the folder of a run that was interrupted, failed or was killed. The
@@ -134,7 +152,11 @@ func (s *Stopped) findParts() error {
 	for _, v := range s.Manifest.Variants {
 		missing := VariantSeeds{Variant: v.Name}
 		slices.Sort(seeds[v.Name])
-		for _, seed := range slices.Compact(seeds[v.Name]) {
+		all := VariantSeeds{v.Name, slices.Compact(seeds[v.Name])}
+		if len(all.Seeds) > 0 {
+			s.all = append(s.all, all)
+		}
+		for _, seed := range all.Seeds {
 			key := runKey{v.Name, seed}
 			s.has[key] = finished[key]
 			if finished[key] {
@@ -161,22 +183,13 @@ func (s *Stopped) Has(variant string, seed uint64) (finished, ok bool) {
 }
 
 // Close leaves the folder as it is.
-func (s *Stopped) Close() error {
-	var err error
-	if s.lock != nil {
-		err = s.lock.Close() // unlocks it
-	}
-	if s.root != nil {
-		err = errors.Join(err, s.root.Close())
-	}
-	return err
-}
+func (s *Stopped) Close() error { return s.release() }
 
 // Resume makes the tables of the runs that have finished, and returns the Writer for the
 // others. The Stopped is the Writer's afterwards, also if there is an error: the caller
 // does not close it.
 func (s *Stopped) Resume() (*Writer, error) {
-	w := &Writer{dir: s.Dir, root: s.root, lock: s.lock, lookups: map[string]*lookup{}, runs: map[runKey]bool{}, manifest: s.Manifest}
+	w := &Writer{dir: s.Dir, claim: s.claim, lookups: map[string]*lookup{}, runs: map[runKey]bool{}, manifest: s.Manifest}
 	if err := w.resume(s); err != nil {
 		return nil, errors.Join(fmt.Errorf("resume run folder %s: %w", s.Dir, err), w.close())
 	}
@@ -185,7 +198,7 @@ func (s *Stopped) Resume() (*Writer, error) {
 
 func (w *Writer) resume(s *Stopped) (err error) {
 	w.reset()
-	w.manifest.Missing = s.all()
+	w.manifest.Missing = s.all
 	w.manifest.Files = map[string]FileDigest{ExperimentFile: s.Manifest.Files[ExperimentFile]}
 	w.manifest.Resumed = append(slices.Clone(w.manifest.Resumed), time.Now().UTC().Truncate(time.Millisecond))
 	if err := w.writeManifest(); err != nil {
@@ -209,28 +222,6 @@ func (w *Writer) resume(s *Stopped) (err error) {
 		w.enter(f)
 	}
 	return nil
-}
-
-// all returns all runs of the folder.
-func (s *Stopped) all() (all []VariantSeeds) {
-	for _, v := range s.Manifest.Variants {
-		var seeds []uint64
-		for _, key := range s.parts {
-			if key.variant == v.Name {
-				seeds = append(seeds, key.seed)
-			}
-		}
-		for _, missing := range s.Manifest.Missing {
-			if missing.Variant == v.Name {
-				seeds = append(seeds, missing.Seeds...)
-			}
-		}
-		if len(seeds) > 0 {
-			slices.Sort(seeds)
-			all = append(all, VariantSeeds{v.Name, seeds})
-		}
-	}
-	return all
 }
 
 // removeBegun removes the parts of runs that did not finish.

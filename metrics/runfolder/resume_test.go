@@ -341,7 +341,7 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	edit := func(change func(m *Manifest)) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
-			w := &Writer{dir: dir, root: must(os.OpenRoot(dir))(t)}
+			w := &Writer{dir: dir, claim: claim{root: must(os.OpenRoot(dir))(t)}}
 			defer w.root.Close()
 			f := must(OpenKept(dir))(t)
 			w.manifest = f.Manifest

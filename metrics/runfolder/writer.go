@@ -48,10 +48,9 @@ var (
 // Writer writes one run folder. Its methods may be called from several
 // goroutines. Every error names the path.
 type Writer struct {
-	dir  string
-	root *os.Root // of dir; what is written goes through it
-	lock *os.File // dir, locked: no other process writes the folder
-	log  *os.File
+	dir string
+	claim
+	log *os.File
 
 	// joining is locked while the rows of a finished run are put into the tables; it is
 	// locked before mu.
@@ -98,7 +97,7 @@ func create(dir string, m Manifest) (w *Writer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &Writer{dir: dir, root: root, lookups: map[string]*lookup{}, runs: map[runKey]bool{}}
+	made := &Writer{dir: dir, claim: claim{root: root}, lookups: map[string]*lookup{}, runs: map[runKey]bool{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, made.close())
@@ -370,15 +369,6 @@ func (w *Writer) seal() {
 		return cmp.Or(cmp.Compare(order[a.Variant], order[b.Variant]), cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Seed, b.Seed))
 	})
 	w.manifest.Finished = time.Now().UTC().Truncate(time.Millisecond)
-}
-
-// release lets other processes write the folder.
-func (w *Writer) release() error {
-	var err error
-	if w.lock != nil {
-		err = w.lock.Close() // unlocks it
-	}
-	return errors.Join(err, w.root.Close())
 }
 
 func (w *Writer) close() error { return errors.Join(w.closeFiles(), w.release()) }
