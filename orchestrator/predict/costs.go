@@ -1,0 +1,283 @@
+package predict
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+	"unsafe"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/player"
+	"github.com/csiglab/csiglab/nodes/machine"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+)
+
+// Costs is what runs in virtual time take on a machine with one build of csiglab: CPU
+// time in seconds, memory in bytes. Calibrate measures it. The zero value is not usable;
+// see Reference.
+type Costs struct {
+	// The event loop.
+	Hop    float64 // a packet-hop in a working set of SmallSet bytes
+	Packet float64 // a data packet, beyond its hops: what sender and receiver do
+	Tags   float64 // factor of both for packets with CSIG tags
+	Row    float64 // a row of the tables of windows, until it is in the run's part
+	Growth []Growth
+
+	// The rest of a run: plan, nodes, tables, metrics and report.
+	Start   float64 // the program, once
+	Port    float64 // a port of a run's fabric
+	Flow    float64 // a flow of a run
+	EndRow  float64 // a row of the tables, from the part to the table and the report
+	Base    float64 // memory of the program with a small run
+	PortMem float64 // memory of a port
+	FlowMem float64 // memory of a flow
+}
+
+// Growth is how much more a packet-hop costs in a working set that is larger, because
+// it does not fit in the caches.
+type Growth struct {
+	WorkingSet float64 // bytes
+	Factor     float64 // of Hop and Packet
+}
+
+// Reference is the costs on the machine of docs/performance.md. It serves to decide
+// whether a calibration is worth its time, and where none can be made.
+var Reference = Costs{
+	Hop: 110e-9, Packet: 300e-9, Tags: 1.2, Row: 1e-6,
+	Growth: []Growth{{80e3, 1}, {4e6, 2.2}, {35e6, 5}},
+	Start:  0.1, Port: 40e-6, Flow: 250e-6, EndRow: 3e-6,
+	Base: 70e6, PortMem: 7e3, FlowMem: 22e3,
+}
+
+// Sizes of a working set: what the hops of packets read and write.
+const (
+	busyPortBytes = 4 << 10
+	packetBytes   = float64(unsafe.Sizeof(wire.Packet{})) + 64 // with its places in queues and pool
+)
+
+// collector is the memory of the heap over what is in use: Go's collector lets garbage
+// and free memory grow as large as what is in use (GOGC=100).
+const collector = 2
+
+// workingSet returns about how many bytes the event loop of a run reads and writes again
+// and again.
+func (e *Estimate) workingSet() float64 {
+	return e.BusyPorts*busyPortBytes + float64(e.InFlight)*packetBytes
+}
+
+// growth returns the factor of a working set: interpolated over its logarithm, and beyond
+// the last one that was measured with the slope of the last two.
+func (c *Costs) growth(workingSet float64) float64 {
+	g := c.Growth
+	if len(g) == 0 || workingSet <= g[0].WorkingSet {
+		return 1
+	}
+	i := 1
+	for i < len(g)-1 && workingSet > g[i].WorkingSet {
+		i++
+	}
+	if i >= len(g) {
+		return g[0].Factor
+	}
+	a, b := g[i-1], g[i]
+	part := math.Log(workingSet/a.WorkingSet) / math.Log(b.WorkingSet/a.WorkingSet)
+	return a.Factor + part*(b.Factor-a.Factor)
+}
+
+// loop returns the CPU seconds of the event loop of a run.
+func (c *Costs) loop(e *Estimate) float64 {
+	packets := float64(e.PacketHops)*c.Hop + float64(e.DataPackets)*c.Packet
+	if e.Tagged {
+		packets *= c.Tags
+	}
+	return packets*c.growth(e.workingSet()) + float64(e.Rows)*c.Row
+}
+
+// rest returns the CPU seconds of a run outside its event loop, without Start.
+func (c *Costs) rest(e *Estimate) float64 {
+	return float64(e.Ports)*c.Port + float64(e.Flows)*c.Flow + float64(e.Rows)*c.EndRow
+}
+
+// memory returns the bytes of a run beyond Base.
+func (c *Costs) memory(e *Estimate) float64 {
+	return float64(e.Ports)*c.PortMem + float64(e.Flows)*c.FlowMem + float64(e.InFlight)*packetBytes*collector
+}
+
+// HostsPerCore is the least number of hosts for which another core makes a run in
+// virtual time faster: with fewer, the cores wait for each other at the end of every
+// window (nodes/sim).
+const HostsPerCore = 64
+
+// Share shares cores out between runs in virtual time: it returns how many of the runs
+// are executed at a time, and how many cores a run of so many hosts gets then. Several runs
+// side by side are faster than several cores for one run, because runs do not wait for
+// each other.
+func Share(cores, runs, hosts int) (atOnce, workers int) {
+	atOnce = max(1, min(cores, runs))
+	return atOnce, max(1, min(cores/atOnce, hosts/HostsPerCore))
+}
+
+// Parallel efficiencies (docs/performance.md#simulator).
+const (
+	moreWorkers = 0.75 // what another core adds to a run, of a core
+	restShare   = 0.75 // wall time of the rest of a run over its CPU time: the collector runs beside it
+)
+
+// Load is runs of one kind: a variant with its seeds.
+type Load struct {
+	Estimate
+	Runs int
+}
+
+// Way is how runs are executed.
+type Way struct {
+	Runtime, Clock string // empty: in this process, in virtual time
+	Cores          int    // in virtual time
+	Processes      backend.Processes
+}
+
+// Prediction is what runs take together.
+type Prediction struct {
+	CPU    time.Duration // in virtual time
+	Wall   time.Duration // in virtual time, on a machine that does nothing else
+	Memory int64         // bytes at the peak
+	AtOnce int           // runs at a time
+
+	loads []Load
+	alone int64 // Memory with one run at a time
+}
+
+// Predict predicts runs.
+func (c *Costs) Predict(loads []Load, way Way) (p Prediction) {
+	runs := 0
+	for _, l := range loads {
+		runs += l.Runs
+	}
+	if runs == 0 {
+		return p
+	}
+	virtual := way.Clock == "" || way.Clock == runtimes.Virtual
+	p.loads = loads
+	p.AtOnce, _ = Share(way.Cores, runs, 0)
+	if !virtual {
+		p.AtOnce = 1
+	}
+	cpu, wall := c.Start, c.Start*restShare
+	var largest, kept float64
+	for i := range loads {
+		l := &loads[i]
+		_, workers := Share(way.Cores, runs, l.Hosts)
+		loop, rest, n := c.loop(&l.Estimate), c.rest(&l.Estimate), float64(l.Runs)
+		cpu += n * (loop + rest)
+		wall += n * (loop/(1+moreWorkers*float64(workers-1))/float64(p.AtOnce) + rest*restShare)
+		memory := c.memory(&l.Estimate)
+		if !virtual {
+			memory = float64(l.Flows)*c.FlowMem + nodeMemory(&l.Estimate, way)
+		}
+		largest = max(largest, memory)
+		kept += n * (float64(l.Flows)*c.FlowMem*keptShare + l.plan())
+	}
+	p.CPU, p.Wall = seconds(cpu), seconds(wall)
+	p.Memory = int64(c.Base + largest*float64(p.AtOnce) + kept)
+	p.alone = int64(c.Base + largest + kept)
+	return p
+}
+
+// keptShare is the part of a flow's memory that stays until the end of all runs, for
+// metrics and report.
+const keptShare = 0.3
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// plan returns the bytes of the plan of a run, which waits for its turn in memory.
+func (l *Load) plan() float64 {
+	const node = float64(unsafe.Sizeof(machine.Spec{})) + float64(unsafe.Sizeof(host.Config{}))
+	const flow = float64(unsafe.Sizeof(metrics.FlowInfo{})) + 2*float64(unsafe.Sizeof(host.Flow{})) + float64(unsafe.Sizeof(player.Start{}))
+	return collector * (node*float64(l.Nodes) + flow*float64(l.Flows) + float64(unsafe.Sizeof(dataplane.Port{}))*float64(l.Ports))
+}
+
+// Memory of a node with real frames in bytes, as a process and as a container, the
+// engine's share included (docs/performance.md#containers).
+const (
+	processMemory   = 3.7e6
+	containerMemory = 9e6
+)
+
+// nodeMemory returns the bytes that the nodes of a run with real frames take.
+func nodeMemory(e *Estimate, way Way) float64 {
+	switch {
+	case way.Runtime == runtimes.Containerlab:
+		return containerMemory * float64(e.Nodes)
+	case way.Processes == backend.OneProcess:
+		return 0
+	case way.Processes == backend.SwitchProcess:
+		return processMemory * float64(e.Hosts)
+	}
+	return processMemory * float64(e.Nodes)
+}
+
+// From here on a prediction deserves figures of this machine: what it says is more than
+// the start of csiglab, or the memory may not suffice.
+const (
+	longRun    = time.Second
+	largeShare = 0.25 // of the memory that there is
+)
+
+// Predict predicts runs with the costs of this machine, which it measures if they are not
+// known and matter. The error says why the figures are those of another machine.
+func (m *Meter) Predict(ctx context.Context, loads []Load, way Way, there Available) (Prediction, error) {
+	costs, err := Reference, error(nil)
+	rough := costs.Predict(loads, way)
+	virtual := way.Clock == "" || way.Clock == runtimes.Virtual
+	if m != nil && m.Anew || virtual && rough.CPU > longRun || float64(rough.Memory) > largeShare*float64(there.Bytes) {
+		costs, err = m.Costs(ctx)
+	}
+	return costs.Predict(loads, way), err
+}
+
+// errorBand is how far off a prediction of memory may be, as a factor; what may fit is
+// not refused. TestPredictions compares predictions with runs.
+const errorBand = 1.25
+
+// Fits returns a *MemoryError if runs would not fit into the memory that there is, even if
+// the prediction is too high by errorBand.
+func (p *Prediction) Fits(there Available) error {
+	if float64(p.Memory)/errorBand <= float64(there.Bytes) {
+		return nil
+	}
+	return &MemoryError{Needed: p.Memory, Available: there, Advice: p.advice(there)}
+}
+
+// Tight reports whether runs fit only if the prediction is not too low.
+func (p *Prediction) Tight(there Available) bool {
+	return float64(p.Memory)*errorBand > float64(there.Bytes)
+}
+
+// advice returns what makes the memory less, the best first.
+func (p *Prediction) advice(there Available) (advice []string) {
+	if p.AtOnce > 1 && p.alone < p.Memory {
+		text := fmt.Sprintf("--parallel 1, which needs about %s", gigabytes(p.alone))
+		if float64(p.alone)/errorBand > float64(there.Bytes) {
+			text = "--parallel 1 and"
+			return []string{text + " fewer hosts or flows"}
+		}
+		advice = append(advice, text)
+	}
+	runs, flows, hosts := 0, 0, 0
+	for _, l := range p.loads {
+		runs, flows, hosts = runs+l.Runs, max(flows, l.Flows), max(hosts, l.Hosts)
+	}
+	if runs > p.AtOnce {
+		advice = append(advice, fmt.Sprintf("fewer than %d seeds and variants together", runs))
+	}
+	advice = append(advice, fmt.Sprintf("fewer than %d hosts", hosts))
+	if flows > hosts {
+		advice = append(advice, fmt.Sprintf("fewer than %d flows", flows))
+	}
+	return advice
+}
