@@ -33,6 +33,7 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 		},
 		Expectations: base.Expect,
 		Signals:      csig.TypeNames(),
+		Details:      detailsOf(jobs).Names(),
 		Options: runfolder.Options{
 			Payload: opts.Payload, Processes: opts.Processes, CheckParity: opts.CheckParity, Inject: opts.Inject, Held: opts.Hold != nil,
 		},
