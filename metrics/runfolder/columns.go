@@ -126,4 +126,3 @@ func (c *columnRows) close() {
 		reader.Close() // opened for reading
 	}
 }
-
