@@ -32,6 +32,7 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 			ToUS:   base.Measure.To.Microseconds(),
 		},
 		Expectations: base.Expect,
+		NoTraceHash:  base.Telemetry.Untraced(),
 		Signals:      csig.TypeNames(),
 		Options: runfolder.Options{
 			Payload: opts.Payload, Processes: opts.Processes, CheckParity: opts.CheckParity, Inject: opts.Inject, Held: opts.Hold != nil,
