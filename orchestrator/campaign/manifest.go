@@ -32,6 +32,7 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 			ToUS:   base.Measure.To.Microseconds(),
 		},
 		Expectations: base.Expect,
+		NoTraceHash:  base.Telemetry.Untraced(),
 		Signals:      csig.TypeNames(),
 		Details:      detailsOf(jobs).Names(),
 		Options: runfolder.Options{

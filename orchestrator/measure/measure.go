@@ -81,8 +81,12 @@ func addNamed(e *emitter, nodes []metrics.NodeTotals) {
 	}
 }
 
-// TraceHash combines the nodes' trace hashes in node order.
+// TraceHash combines the nodes' trace hashes in node order. It is zero if the nodes have
+// none.
 func TraceHash(nodes []metrics.NodeTotals) [32]byte {
+	if !slices.ContainsFunc(nodes, func(n metrics.NodeTotals) bool { return n.TraceHash != [32]byte{} }) {
+		return [32]byte{}
+	}
 	h := sha256.New()
 	for i := range nodes {
 		h.Write(nodes[i].TraceHash[:])
