@@ -30,6 +30,7 @@ func (a *app) show(r *runFlags, run func() (*campaign.Result, error)) error {
 	bar := newProgress(a.stderr)
 	r.options.Progress = bar.update
 	r.options.Announce = a.say
+	r.options.Meter = a.meter()
 	result, err := run()
 	bar.close()
 	if result != nil {

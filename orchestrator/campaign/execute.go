@@ -20,6 +20,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
@@ -113,34 +114,33 @@ func noteRuns(j *journal, done []finished) {
 	}
 }
 
-// hostsPerCore is the least number of hosts for which another core makes a run in
-// virtual time faster: with fewer, the cores wait for each other at the end of every
-// window (nodes/sim).
-const hostsPerCore = 64
-
 // share shares the cores out: it returns how many runs are executed at a time, and
 // sets how many cores each of them gets. Several runs side by side are faster than
 // several cores for one run, because runs do not wait for each other. A run with real
 // nodes has the machine for itself.
 func share(m mode, opts Options, jobs []job) (runs int) {
-	cores := runtime.GOMAXPROCS(0) // less than the machine's in a container with a limit
-	if opts.Parallel > 0 {
-		cores = opts.Parallel
-	}
+	cores := coresOf(opts)
 	left := 0
 	for _, j := range jobs {
 		if j.done == nil {
 			left++
 		}
 	}
-	runs = max(1, min(cores, left))
-	if m.clock != runtimes.Virtual {
+	if runs, _ = predict.Share(cores, left, 0); m.clock != runtimes.Virtual {
 		runs = 1
 	}
 	for _, j := range jobs {
-		j.run.Workers = max(1, min(cores/runs, j.plan.Hosts()/hostsPerCore))
+		_, j.run.Workers = predict.Share(cores, runs, j.plan.Hosts())
 	}
 	return runs
+}
+
+// coresOf returns how many cores the runs may use.
+func coresOf(opts Options) int {
+	if opts.Parallel > 0 {
+		return opts.Parallel
+	}
+	return runtime.GOMAXPROCS(0) // less than the machine's in a container with a limit
 }
 
 // finished is the result of one run.

@@ -149,6 +149,7 @@ type Prediction struct {
 	AtOnce int           // runs at a time
 
 	loads []Load
+	cores int   // that work at the same time
 	alone int64 // Memory with one run at a time
 }
 
@@ -172,6 +173,7 @@ func (c *Costs) Predict(loads []Load, way Way) (p Prediction) {
 	for i := range loads {
 		l := &loads[i]
 		_, workers := Share(way.Cores, runs, l.Hosts)
+		p.cores = max(p.cores, p.AtOnce*workers)
 		loop, rest, n := c.loop(&l.Estimate), c.rest(&l.Estimate), float64(l.Runs)
 		cpu += n * (loop + rest)
 		wall += n * (loop/(1+moreWorkers*float64(workers-1))/float64(p.AtOnce) + rest*restShare)
@@ -258,10 +260,42 @@ func (p *Prediction) Tight(there Available) bool {
 	return float64(p.Memory)*errorBand > float64(there.Bytes)
 }
 
+// Text returns the prediction in words: wall time, CPU time and memory.
+func (p *Prediction) Text() string {
+	return fmt.Sprintf("about %s on %s, %s of CPU time, %s of memory", Roughly(p.Wall), cores(p.cores), Roughly(p.CPU), Gigabytes(p.Memory))
+}
+
+// Tightness says how much memory is needed and how much there is.
+func (p *Prediction) Tightness(there Available) string {
+	return fmt.Sprintf("this needs about %s, and %s %s", Gigabytes(p.Memory), there.Limit, Gigabytes(there.Bytes))
+}
+
+func cores(n int) string {
+	if n == 1 {
+		return "1 core"
+	}
+	return fmt.Sprintf("%d cores", n)
+}
+
+// Roughly returns a time with two digits.
+func Roughly(d time.Duration) string {
+	switch {
+	case d < 500*time.Millisecond:
+		return "less than 0.5 s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
+}
+
 // advice returns what makes the memory less, the best first.
 func (p *Prediction) advice(there Available) (advice []string) {
 	if p.AtOnce > 1 && p.alone < p.Memory {
-		text := fmt.Sprintf("--parallel 1, which needs about %s", gigabytes(p.alone))
+		text := fmt.Sprintf("--parallel 1, which needs about %s", Gigabytes(p.alone))
 		if float64(p.alone)/errorBand > float64(there.Bytes) {
 			text = "--parallel 1 and"
 			return []string{text + " fewer hosts or flows"}

@@ -148,15 +148,15 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	text := fmt.Sprintf("not enough memory: this needs about %s, and %s %s", gigabytes(e.Needed), e.Available.Limit, gigabytes(e.Available.Bytes))
+	text := fmt.Sprintf("not enough memory: this needs about %s, and %s %s", Gigabytes(e.Needed), e.Available.Limit, Gigabytes(e.Available.Bytes))
 	if len(e.Advice) > 0 {
 		text += "; try " + strings.Join(e.Advice, ", or ")
 	}
 	return text + "; --force runs it anyway"
 }
 
-// gigabytes returns a number of bytes in words.
-func gigabytes(bytes int64) string {
+// Gigabytes returns a number of bytes in words.
+func Gigabytes(bytes int64) string {
 	switch b := float64(bytes); {
 	case b >= 10e9:
 		return fmt.Sprintf("%.0f GB", b/1e9)
