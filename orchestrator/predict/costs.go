@@ -31,11 +31,17 @@ type Costs struct {
 	// The rest of a run: plan, nodes, tables, metrics and report.
 	Start   float64 // the program, once
 	Port    float64 // a port of a run's fabric
+	TagPort float64 // a port, more, if packets have CSIG tags
 	Flow    float64 // a flow of a run
 	EndRow  float64 // a row of the tables, from the part to the table and the report
-	Base    float64 // memory of the program with a small run
-	PortMem float64 // memory of a port
-	FlowMem float64 // memory of a flow
+
+	// Memory: of the process, and of ports and flows what is in use, to which the collector
+	// adds.
+	Base       float64 // the program with a small run
+	TableMem   float64 // tables of many rows; they do not grow further (see tableShare)
+	PortMem    float64 // a port
+	TagPortMem float64 // a port, more, if packets have CSIG tags
+	FlowMem    float64 // a flow
 }
 
 // Growth is how much more a packet-hop costs in a working set that is larger, because
@@ -50,8 +56,8 @@ type Growth struct {
 var Reference = Costs{
 	Hop: 110e-9, Packet: 300e-9, Tags: 1.2, Row: 1e-6,
 	Growth: []Growth{{80e3, 1}, {4e6, 2.2}, {35e6, 5}},
-	Start:  0.1, Port: 40e-6, Flow: 250e-6, EndRow: 3e-6,
-	Base: 70e6, PortMem: 7e3, FlowMem: 22e3,
+	Start:  0.1, Port: 60e-6, TagPort: 60e-6, Flow: 60e-6, EndRow: 3e-6,
+	Base: 70e6, TableMem: 30e6, PortMem: 3e3, TagPortMem: 1e3, FlowMem: 6e3,
 }
 
 // Sizes of a working set: what the hops of packets read and write.
@@ -100,13 +106,24 @@ func (c *Costs) loop(e *Estimate) float64 {
 
 // rest returns the CPU seconds of a run outside its event loop, without Start.
 func (c *Costs) rest(e *Estimate) float64 {
-	return float64(e.Ports)*c.Port + float64(e.Flows)*c.Flow + float64(e.Rows)*c.EndRow
+	return float64(e.Ports)*c.Port + e.taggedPorts()*c.TagPort + float64(e.Flows)*c.Flow + float64(e.Rows)*c.EndRow
 }
 
 // memory returns the bytes of a run beyond Base.
 func (c *Costs) memory(e *Estimate) float64 {
-	return float64(e.Ports)*c.PortMem + float64(e.Flows)*c.FlowMem + float64(e.InFlight)*packetBytes*collector
+	return collector * (float64(e.Ports)*c.PortMem + e.taggedPorts()*c.TagPortMem + float64(e.Flows)*c.FlowMem + float64(e.InFlight)*packetBytes)
 }
+
+func (e *Estimate) taggedPorts() float64 {
+	if e.Tagged {
+		return float64(e.Ports)
+	}
+	return 0
+}
+
+// tableShare returns the share of TableMem that tables of so many rows take: the writers'
+// buffers fill, are written and fill again.
+func tableShare(rows float64) float64 { return rows / (rows + 50e3) }
 
 // HostsPerCore is the least number of hosts for which another core makes a run in
 // virtual time faster: with fewer, the cores wait for each other at the end of every
@@ -169,7 +186,7 @@ func (c *Costs) Predict(loads []Load, way Way) (p Prediction) {
 		p.AtOnce = 1
 	}
 	cpu, wall := c.Start, c.Start*restShare
-	var largest, kept float64
+	var largest, kept, rows float64
 	for i := range loads {
 		l := &loads[i]
 		_, workers := Share(way.Cores, runs, l.Hosts)
@@ -179,14 +196,15 @@ func (c *Costs) Predict(loads []Load, way Way) (p Prediction) {
 		wall += n * (loop/(1+moreWorkers*float64(workers-1))/float64(p.AtOnce) + rest*restShare)
 		memory := c.memory(&l.Estimate)
 		if !virtual {
-			memory = float64(l.Flows)*c.FlowMem + nodeMemory(&l.Estimate, way)
+			memory = collector*float64(l.Flows)*c.FlowMem + nodeMemory(&l.Estimate, way)
 		}
 		largest = max(largest, memory)
-		kept += n * (float64(l.Flows)*c.FlowMem*keptShare + l.plan())
+		rows += n * float64(l.Rows)
+		kept += n * (collector*float64(l.Flows)*c.FlowMem*keptShare + l.plan())
 	}
 	p.CPU, p.Wall = seconds(cpu), seconds(wall)
-	p.Memory = int64(c.Base + largest*float64(p.AtOnce) + kept)
-	p.alone = int64(c.Base + largest + kept)
+	base := c.Base + tableShare(rows)*c.TableMem + kept
+	p.Memory, p.alone = int64(base+largest*float64(p.AtOnce)), int64(base+largest)
 	return p
 }
 

@@ -9,14 +9,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/inproc"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
 )
 
 // probes are the experiments that Measure runs, each in a process of its own. Each shows
@@ -50,6 +55,11 @@ workload: {permutation: {size: 256kB}}
 topology: {fat_tree: {hosts: 1024, pod: 64, tiers: [{down: 8, up: 8, rate: 100Gbps, delay: 1us}, {down: 8, up: 8, rate: 100Gbps, delay: 1us}, {down: 16, rate: 100Gbps, delay: 1us}]}}
 workload: {permutation: {size: 128kB}}
 `},
+	{"tagged", `
+topology: {k_ary: {k: 10, rate: 100Gbps, delay: 1us}}
+workload: {permutation: {size: 64kB}}
+csig: {format: compact}
+`},
 	{"flows", `
 topology: {leaf_spine: {leaves: 6, spines: 2, hosts_per_leaf: 8, rate: 100Gbps, delay: 1us}}
 workload: {all_to_all: {size: 4kB, parallel: 8}}
@@ -60,9 +70,11 @@ workload: {all_to_all: {size: 4kB, parallel: 8}}
 type sample struct {
 	name   string
 	runs   []probeRun // by variant
+	plan   *plan.Plan // of the last one
 	count  int        // runs
 	rest   float64    // CPU seconds outside the event loops
 	memory float64    // bytes at the peak
+	live   float64    // bytes in use of a run in this process; 0: not measured
 }
 
 // probeRun is a variant of a probe.
@@ -84,12 +96,18 @@ func Measure(ctx context.Context, csiglab Command) (Costs, error) {
 	}
 	defer os.RemoveAll(folder)
 	samples := map[string]*sample{}
-	for _, p := range probes {
+	for _, p := range probes { // before this process grows
 		s, err := runProbe(ctx, csiglab, folder, p.name, "schema: 1\nname: "+p.name+p.text)
 		if err != nil {
 			return Costs{}, fmt.Errorf("probe %s: %w", p.name, err)
 		}
 		samples[p.name] = s
+	}
+	for _, name := range []string{"large", "tagged", "flows"} {
+		s := samples[name]
+		if s.live, err = liveMemory(ctx, s.plan); err != nil {
+			return Costs{}, fmt.Errorf("probe %s: %w", name, err)
+		}
 	}
 	return fit(samples), nil
 }
@@ -124,6 +142,7 @@ func runProbe(ctx context.Context, csiglab Command, folder, name, text string) (
 		if err != nil {
 			return nil, err
 		}
+		s.plan = p
 		r := probeRun{Estimate: Run(p)}
 		for i, loop := range loops[v.Name] {
 			if i == 0 || loop < r.loop {
@@ -206,28 +225,77 @@ func (c *Costs) fitRest(samples map[string]*sample) {
 	var equations []equation
 	for _, p := range probes {
 		s := samples[p.name]
-		e := equation{[]float64{1, 0, 0, 0}, s.rest}
-		each := float64(s.count) / float64(len(s.runs)) // seeds
-		for _, r := range s.runs {
-			e.factors[1] += each * float64(r.Ports)
-			e.factors[2] += each * float64(r.Flows)
-			e.factors[3] += each * float64(r.Rows)
-		}
-		equations = append(equations, e)
+		sum := s.sum()
+		equations = append(equations, equation{[]float64{1, float64(sum.Ports), sum.tagged, float64(sum.Flows), float64(sum.Rows)}, s.rest})
 	}
 	x := solve(equations)
-	c.Start, c.Port, c.Flow, c.EndRow = x[0], x[1], x[2], x[3]
+	c.Start, c.Port, c.TagPort, c.Flow, c.EndRow = x[0], x[1], x[2], x[3], x[4]
 }
 
+// fitMemory takes what nodes and flows have in use from runs in this process, which is
+// exact, and the rest from the processes' peaks, which depend on when garbage was
+// collected.
 func (c *Costs) fitMemory(samples map[string]*sample) {
 	var equations []equation
-	for _, name := range []string{"start", "large", "flows"} {
-		s := samples[name]
-		r := &s.runs[0]
-		equations = append(equations, equation{[]float64{1, float64(r.Ports), float64(r.Flows)}, s.memory - float64(r.InFlight)*packetBytes*collector})
+	for _, p := range probes {
+		s := samples[p.name]
+		if s.live > 0 {
+			r := &s.runs[0]
+			equations = append(equations, equation{[]float64{float64(r.Ports), r.taggedPorts(), float64(r.Flows)}, s.live - float64(r.InFlight)*packetBytes})
+		}
 	}
 	x := solve(equations)
-	c.Base, c.PortMem, c.FlowMem = x[0], x[1], x[2]
+	c.PortMem, c.TagPortMem, c.FlowMem = x[0], x[1], x[2]
+	equations = nil
+	for _, p := range probes {
+		s := samples[p.name]
+		equations = append(equations, equation{[]float64{1, tableShare(float64(s.sum().Rows))}, s.memory - c.memory(&s.runs[0].Estimate)})
+	}
+	x = solve(equations)
+	c.Base, c.TableMem = x[0], x[1]
+}
+
+// liveMemory returns the greatest number of bytes that the nodes, packets and records of
+// a run have in use, as far as a few looks show.
+func liveMemory(ctx context.Context, p *plan.Plan) (float64, error) {
+	const looks = 4
+	before, next, most := inUse(), 0.0, 0.0
+	records := measure.NewRecords(p, nil)
+	_, err := inproc.Backend{}.Run(ctx, &backend.Run{Plan: p}, backend.Control{Records: records, Progress: func(_ units.Time, delivered float64) {
+		if delivered >= next {
+			most = max(most, inUse()-before)
+			next += 1.0 / looks
+		}
+	}})
+	runtime.KeepAlive(records)
+	return most, err
+}
+
+// inUse returns the bytes of the heap that are in use.
+func inUse() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// sums is what all runs of a sample have together.
+type sums struct {
+	Ports, Flows int
+	Rows         int64
+	tagged       float64 // ports
+}
+
+func (s *sample) sum() (sum sums) {
+	seeds := s.count / len(s.runs)
+	for i := range s.runs {
+		r := &s.runs[i]
+		sum.Ports += seeds * r.Ports
+		sum.Flows += seeds * r.Flows
+		sum.Rows += int64(seeds) * r.Rows
+		sum.tagged += float64(seeds) * r.taggedPorts()
+	}
+	return sum
 }
 
 // equation is a sum of unknowns, each with its factor, that is known.

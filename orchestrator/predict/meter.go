@@ -80,7 +80,7 @@ func (c *Costs) sound() bool {
 	for i, g := range c.Growth {
 		sound = sound && g.Factor >= 1 && g.WorkingSet > 0 && (i == 0 || g.WorkingSet > c.Growth[i-1].WorkingSet)
 	}
-	for _, cost := range []float64{c.Packet, c.Row, c.Port, c.Flow, c.EndRow, c.PortMem, c.FlowMem} {
+	for _, cost := range []float64{c.Packet, c.Row, c.Port, c.TagPort, c.Flow, c.EndRow, c.TableMem, c.PortMem, c.TagPortMem, c.FlowMem} {
 		sound = sound && cost >= 0
 	}
 	return sound
