@@ -41,6 +41,7 @@ func self(ctx context.Context, args ...string) *exec.Cmd {
 	if err != nil {
 		cmd.Err = err
 	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that it removes what it made
 	cmd.WaitDelay = 5 * time.Second
 	return cmd

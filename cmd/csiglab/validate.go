@@ -131,8 +131,8 @@ func (c *experimentCheck) text(where string) string {
 		load = append(load, plural(c.Programs, "program"))
 	}
 	predicted := "predicted: " + predict.Roughly(time.Duration(c.Seconds*float64(time.Second)))
-	if c.CPU > 0 {
-		predicted += " on an idle machine"
+	if cpu := time.Duration(c.CPU * float64(time.Second)); cpu >= 500*time.Millisecond {
+		predicted += fmt.Sprintf(" (%s of CPU time)", predict.Roughly(cpu))
 	}
 	switch {
 	case c.Programs > 0 && c.Seconds > 0:

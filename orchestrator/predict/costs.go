@@ -249,12 +249,18 @@ const (
 )
 
 // Predict predicts runs with the costs of this machine, which it measures if they are not
-// known and matter. The error says why the figures are those of another machine.
+// known and matter for these runs. The error says why the figures are those of another machine.
 func (m *Meter) Predict(ctx context.Context, loads []Load, way Way, there Available) (Prediction, error) {
 	costs, err := Reference, error(nil)
 	rough := costs.Predict(loads, way)
 	virtual := way.Clock == "" || way.Clock == runtimes.Virtual
-	if m != nil && m.Anew || virtual && rough.CPU > longRun || float64(rough.Memory) > largeShare*float64(there.Bytes) {
+	known := false
+	if m != nil && m.Measure != nil && !m.Anew {
+		if c, ok := m.cached(); ok {
+			costs, known = c, true
+		}
+	}
+	if !known && (m != nil && m.Anew || virtual && rough.CPU > longRun || float64(rough.Memory) > largeShare*float64(there.Bytes)) {
 		costs, err = m.Costs(ctx)
 	}
 	return costs.Predict(loads, way), err
@@ -280,7 +286,7 @@ func (p *Prediction) Tight(there Available) bool {
 
 // Text returns the prediction in words: wall time, CPU time and memory.
 func (p *Prediction) Text() string {
-	return fmt.Sprintf("about %s on %s, %s of CPU time, %s of memory", Roughly(p.Wall), cores(p.cores), Roughly(p.CPU), Gigabytes(p.Memory))
+	return fmt.Sprintf("%s on %s, %s of CPU time, about %s of memory", Roughly(p.Wall), cores(p.cores), Roughly(p.CPU), Gigabytes(p.Memory))
 }
 
 // Tightness says how much memory is needed and how much there is.

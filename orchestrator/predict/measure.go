@@ -252,8 +252,12 @@ func (c *Costs) fitMemory(samples map[string]*sample) {
 		equations = append(equations, equation{[]float64{1, tableShare(float64(s.sum().Rows))}, s.memory - c.memory(&s.runs[0].Estimate)})
 	}
 	x = solve(equations)
-	c.Base, c.TableMem = x[0], x[1]
+	c.Base, c.TableMem = x[0], max(x[1], leastTables*x[0])
 }
+
+// leastTables bounds TableMem from below, in units of Base: the probes are short, and a
+// run with many rows has more moments at which much garbage is there.
+const leastTables = 0.4
 
 // liveMemory returns the greatest number of bytes that the nodes, packets and records of
 // a run have in use, as far as a few looks show.

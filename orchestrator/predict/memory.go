@@ -28,7 +28,13 @@ const memoryMargin = 0.05
 // AvailableMemory returns the memory that this process may have: the least of what the
 // machine has, what the control groups of the process leave it, its resource limits and
 // GOMEMLIMIT, less a margin.
-func AvailableMemory() Available { return availableMemory("/", debug.SetMemoryLimit(-1)) }
+func AvailableMemory() Available {
+	limit := int64(NoLimit)
+	if os.Getenv("GOMEMLIMIT") != "" { // otherwise a limit is csiglab's own
+		limit = debug.SetMemoryLimit(-1)
+	}
+	return availableMemory("/", limit)
+}
 
 // availableMemory is AvailableMemory of a machine whose /proc and /sys are below root.
 // limit is that of Go's collector.
