@@ -11,33 +11,23 @@ import (
 type portSamples struct {
 	pending [pendingSamples]histogram.Sample // four cache lines
 	PortMeasurement
-	held int // samples that are pending
 }
 
 const pendingSamples = 32
 
-// take takes a depth of the data queue and how long it lasted in ps, or, with weight 0,
-// the wait of a packet in ps.
-func (m *portSamples) take(value, weight int64) {
-	if uint64(value|weight)>>32 != 0 {
-		if weight > 0 {
-			m.Depth.Add(value, weight)
-		} else {
-			m.Wait.Add(value, 1)
-		}
-		return
-	}
-	m.pending[m.held] = histogram.Sample{Value: uint32(value), Weight: uint32(weight)}
-	if m.held++; m.held == len(m.pending) {
-		m.count()
+func (m *portSamples) add(value, weight int64) {
+	if weight > 0 {
+		m.Depth.Add(value, weight)
+	} else {
+		m.Wait.Add(value, 1)
 	}
 }
 
-// count counts the samples that are pending.
-func (m *portSamples) count() {
+// count counts the first n samples.
+func (m *portSamples) count(n int) {
 	var list [pendingSamples]histogram.Sample // depths from the front, waits from the end
 	depths, waits := 0, len(list)
-	for _, s := range m.pending[:m.held] {
+	for _, s := range m.pending[:n] {
 		if s.Weight > 0 {
 			list[depths] = s
 			depths++
@@ -48,7 +38,6 @@ func (m *portSamples) count() {
 	}
 	m.Depth.AddAll(list[:depths])
 	m.Wait.AddAll(list[waits:])
-	m.held = 0
 }
 
 // FlowMeter makes the FlowMeasurement of one flow at its sender. The zero value of flow

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"github.com/csiglab/csiglab/metrics/histogram"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -28,7 +29,7 @@ type PortRecorder struct {
 	measure         Span
 	busy            units.Duration // in measure
 	unqueued        int64          // packets in measure that did not wait
-	marked          int64          // in the window
+	held            int            // samples that are pending in measured
 	measured        *portSamples   // nil until there is one
 
 	// Totals are complete after Close. Until then they have what the windows had that
@@ -103,11 +104,23 @@ func (r *PortRecorder) Wait(now units.Time, waited units.Duration) {
 	}
 }
 
+// sample takes a depth of the data queue and how long it lasted in ps, or, with weight 0,
+// the wait of a packet in ps.
 func (r *PortRecorder) sample(value, weight int64) {
-	if r.measured == nil {
-		r.measured = &portSamples{}
+	m := r.measured
+	if m == nil {
+		m = &portSamples{}
+		r.measured = m
 	}
-	r.measured.take(value, weight)
+	if uint64(value|weight)>>32 != 0 {
+		m.add(value, weight)
+		return
+	}
+	m.pending[r.held] = histogram.Sample{Value: uint32(value), Weight: uint32(weight)}
+	if r.held++; r.held == len(m.pending) {
+		r.held = 0
+		m.count(len(m.pending))
+	}
 }
 
 // Transmit counts a packet whose transmission starts at now.
@@ -123,7 +136,7 @@ func (r *PortRecorder) Transmit(now, departs units.Time, size int64, marked bool
 	r.lastDeparture = departs
 	r.busy += r.measure.Overlap(now, departs)
 	if marked {
-		r.marked++
+		r.window.Marked++
 	}
 }
 
@@ -157,7 +170,7 @@ func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 		}
 		m = &portSamples{}
 	}
-	m.count()
+	m.count(r.held)
 	m.Wait.Add(0, r.unqueued)
 	m.Depth.Add(0, int64(r.measure.Overlap(0, end))-m.Depth.Weight())
 	m.Node, m.Port = t.Node, t.Port
@@ -181,7 +194,7 @@ func (r *PortRecorder) roll(now units.Time) {
 func (r *PortRecorder) closeWindow(at units.Time) {
 	r.advance(at)
 	w, t := &r.window, &r.Totals
-	w.TxPackets, w.TxBytes, w.Marked = r.packets, r.bytes, r.marked
+	w.TxPackets, w.TxBytes = r.packets, r.bytes
 	w.QueueMax, w.QueueByteNS = r.queueMax, r.area/int64(units.Nanosecond)
 	t.QueueByteNS += w.QueueByteNS
 	t.QueueMax = max(t.QueueMax, w.QueueMax)
@@ -194,7 +207,7 @@ func (r *PortRecorder) closeWindow(at units.Time) {
 		r.sink.Emit(w)
 	}
 	*w = PortWindow{Node: w.Node, Port: w.Port}
-	r.packets, r.bytes, r.marked, r.queueMax, r.area = 0, 0, 0, 0, 0
+	r.packets, r.bytes, r.queueMax, r.area = 0, 0, 0, 0
 }
 
 // rolling determines when a window of a flow ends. The zero end makes the first event

@@ -109,9 +109,21 @@ func (h *Host) ends(f *Flow) transport.Ends {
 	return transport.Ends{LocalIP: h.cfg.IP, RemoteIP: f.Peer, LocalMAC: h.cfg.MAC, RemoteMAC: h.cfg.NextHopMAC}
 }
 
+// shared returns what all flows of the host have in common.
+func (h *Host) shared() *transport.Common {
+	if h.common == nil {
+		c := &h.cfg
+		h.common = &transport.Common{
+			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Measure: c.Measure, Records: c.Records,
+			Domain: h.domain, Actions: h.maker.actions, Sink: h.sink, Traced: c.Traced,
+		}
+	}
+	return h.common
+}
+
 func (h *Host) newSender(f *Flow) *transport.Sender {
 	cfg := transport.SenderConfig{
-		Common:  &h.common,
+		Common:  h.shared(),
 		Flow:    uint32(f.ID),
 		Ends:    h.ends(f),
 		Size:    f.Size,
@@ -135,7 +147,7 @@ func (h *Host) random(purpose node.Purpose, f *Flow) *rand.Rand {
 
 func (h *Host) newReceiver(f *Flow) *transport.Receiver {
 	return transport.NewReceiver(transport.ReceiverConfig{
-		Common:  &h.common,
+		Common:  h.shared(),
 		Flow:    uint32(f.ID),
 		Ends:    h.ends(f),
 		Packets: transport.Packets(f.Size, h.cfg.MTU, h.cfg.Sizes.Header),

@@ -109,7 +109,8 @@ type Host struct {
 	delivered int64                 // payload bytes received
 
 	port     metrics.PortRecorder
-	common   transport.Common
+	sizes    wire.Sizes
+	common   *transport.Common // nil before a flow starts
 	player   *player.Player
 	programs *flow        // stands for the edge's queue in eligible
 	messages []wire.Queue // by control port, from firstControl
@@ -152,6 +153,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		ip:        cfg.IP,
 		pool:      pool,
 		sink:      sink,
+		sizes:     cfg.Sizes,
 		player:    player.New(cfg.Player),
 		flows:     make([]flow, len(cfg.Sends)),
 		senders:   newIndex(cfg.Sends),
@@ -177,15 +179,10 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		}
 		h.programs = &flow{}
 	}
-	h.common = transport.Common{
-		MTU: cfg.MTU, Sizes: cfg.Sizes, RTO: cfg.RTO, AckEvery: cfg.AckEvery, Measure: cfg.Measure, Records: cfg.Records,
-		Domain: h.domain, Sink: sink, Traced: cfg.Traced,
-	}
 	if len(cfg.Sends) > 0 {
 		if err := h.maker.prepare(&cfg); err != nil {
 			return nil, fmt.Errorf("host %s: flow %d: %w", cfg.Name, cfg.Sends[0].ID, err)
 		}
-		h.common.Actions = h.maker.actions
 	}
 	for i := range h.flows {
 		h.flows[i] = flow{deadline: units.Never, at: int32(i)}
@@ -353,7 +350,7 @@ func (h *Host) Transmit(now units.Time, port int) (*wire.Packet, units.Time, boo
 		h.ready.Remove(NIC)
 		return nil, 0, false
 	}
-	departs := h.nic.Departure(now, h.common.Sizes.OnLine(p))
+	departs := h.nic.Departure(now, h.sizes.OnLine(p))
 	h.port.Transmit(now, departs, int64(p.Size), false)
 	return p, departs, true
 }

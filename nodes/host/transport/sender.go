@@ -41,6 +41,7 @@ type Common struct {
 	// a new object each time.
 	ack  congestion.Ack
 	nack congestion.Nack
+	late congestion.Timeout
 }
 
 // SenderConfig is what a Sender is built from.
@@ -478,7 +479,9 @@ func (s *Sender) HandleTimeout(now units.Time) {
 	s.totals.Timeouts++
 	s.refuse(psn)
 	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev})
-	s.controller.OnTimeout(now, &congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()})
+	event := &s.common.late
+	*event = congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()}
+	s.controller.OnTimeout(now, event)
 	if oldest, _ = s.oldest(); oldest != units.Never {
 		s.timeout = max(oldest.Add(s.common.RTO), now)
 	}
