@@ -62,6 +62,10 @@ type Manifest struct {
 	Resumed     []time.Time `json:"resumed,omitempty"` // when the folder was resumed
 	// DroppedRecords is the sum over Runs: the tables of records lack as many rows.
 	DroppedRecords int64 `json:"droppedRecords,omitempty"`
+	// Details are the kinds of metrics that metrics.parquet has and summary.json does not,
+	// because there are too many: flows, ports, flows by port. Those that expressions name
+	// are in both.
+	Details []string `json:"details,omitempty"`
 
 	// Files has the digests of summary.json, experiment.yaml, log.jsonl and the tables of
 	// a complete folder. It is nil in a folder of a csiglab before them.

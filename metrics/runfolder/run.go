@@ -18,6 +18,7 @@ type RunData struct {
 	Wall, CPU   time.Duration
 	DataPackets int64
 	Metrics     map[string]float64 // by name; a metric without a value is absent
+	Matched     map[string]float64 // as RunMetrics.Matched
 	Invalid     []string           // reasons why the run is not valid; none = valid
 	Checks      []Check
 	Fidelity    *Fidelity // of a run in real time
@@ -140,13 +141,13 @@ func (r *RunWriter) End(d RunData) error {
 	}
 	err := r.err
 	if err == nil {
-		err = r.part.end(&run, d.Metrics, d.Nodes)
+		err = r.part.end(&run, d.Metrics, d.Matched, d.Nodes)
 	}
 	if err != nil {
 		r.discard()
 		return r.fail(err)
 	}
-	if torn, err := r.join(FinishedRun{run, RunMetrics{run.Variant, run.Seed, d.TraceHash, d.Metrics}}); err != nil {
+	if torn, err := r.join(FinishedRun{run, RunMetrics{run.Variant, run.Seed, d.TraceHash, d.Metrics, d.Matched}}); err != nil {
 		r.discard()
 		if torn {
 			r.to.leave(r.key(), r.fail(err))

@@ -21,6 +21,16 @@ type Summary struct {
 	NoTraceHash  bool                      `json:"noTraceHash,omitempty"` // the runs have no trace hashes
 	// NotEvaluated are the expectations of an incomplete folder.
 	NotEvaluated []string `json:"notEvaluated,omitempty"`
+	// Details is nil if the runs' Metrics are all metrics. Folders of older versions lack
+	// it.
+	Details *Details `json:"details,omitempty"`
+}
+
+// Details says where the metrics are that a summary lacks because there are too many.
+type Details struct {
+	File    string   `json:"file"`    // of the run folder, which has all metrics
+	Metrics int64    `json:"metrics"` // of all runs, that the summary lacks
+	Of      []string `json:"of"`      // as Manifest.Details
 }
 
 // VariantSummary is the outcome of one variant.
@@ -69,6 +79,9 @@ type RunMetrics struct {
 	Seed      uint64
 	TraceHash [32]byte // zero: left out
 	Metrics   map[string]float64
+	// Matched are further metrics that expressions match by a pattern. They are for the
+	// evaluation of expressions; the summary does not have them.
+	Matched map[string]float64
 }
 
 // NewSummary returns the summary of runs, valid and without expectations. A

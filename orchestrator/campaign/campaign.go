@@ -140,6 +140,7 @@ func perform(ctx context.Context, wrong error, set *experiment.Set, m mode, opts
 		}
 		return result, wrong
 	}
+	summary.Details = w.Details(summary)
 	if err := w.Finish(*summary); err != nil {
 		return result, writeError(w.Dir(), err)
 	}

@@ -34,6 +34,7 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 		Expectations: base.Expect,
 		NoTraceHash:  base.Telemetry.Untraced(),
 		Signals:      csig.TypeNames(),
+		Details:      detailsOf(jobs).Names(),
 		Options: runfolder.Options{
 			Payload: opts.Payload, Processes: opts.Processes, CheckParity: opts.CheckParity, Inject: opts.Inject, Held: opts.Hold != nil,
 		},
