@@ -40,7 +40,12 @@ func BenchmarkPermutation128(b *testing.B) { benchPermutation(b, 128, 4) }
 // BenchmarkPermutation1024 is BenchmarkPermutation128 with eight times as many hosts.
 func BenchmarkPermutation1024(b *testing.B) { benchPermutation(b, 1024, 8) }
 
+// BenchmarkPermutation8192 is BenchmarkPermutation128 with 64 times as many hosts. It
+// takes minutes, and runs only if -bench names its size.
+func BenchmarkPermutation8192(b *testing.B) { benchPermutation(b, 8192, 16) }
+
 func benchPermutation(b *testing.B, hosts, radix int) {
+	onlyByName(b, hosts)
 	e := parseText(b, permutation(hosts, radix)).Variants[0].Experiment
 	var total tally
 	for b.Loop() {
@@ -81,18 +86,17 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	// The simulator tells its progress after every so many events; calls at a
-	// known share of all calls are at that share of all hops, near enough.
-	var calls, from, to int
+	// What the hosts have received is near enough to the share of the hops.
+	var from, to float64
 	var before, after runtime.MemStats
 	records := measure.NewRecords(p, nil)
 	out, err := packets.Virtual(context.Background(), &backend.Run{Plan: p}, nil, records, func(fraction float64) {
-		switch calls++; {
+		switch {
 		case from == 0 && fraction >= 0.25:
-			from = calls
+			from = fraction
 			runtime.ReadMemStats(&before)
 		case fraction <= 0.75:
-			to = calls
+			to = fraction
 			runtime.ReadMemStats(&after)
 		}
 	})
@@ -106,7 +110,7 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 		}
 	}
 	if to > from {
-		t.steadyHops += hops * float64(to-from) / float64(calls)
+		t.steadyHops += hops * (to - from)
 		t.steadyAllocs += float64(after.Mallocs - before.Mallocs)
 	}
 	t.hops += hops
