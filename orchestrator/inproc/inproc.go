@@ -78,7 +78,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 	shards, workers := split(p, workers)
 	pools := make([]*wire.Pool, workers)
 	for i := range pools {
-		pools[i] = new(wire.Pool)
+		pools[i] = &wire.Pool{Notes: c.Tap != nil}
 	}
 	a := &assembly{sinks: make([]*metrics.Batcher, len(p.Nodes))}
 	a.config = sim.Config{
