@@ -204,6 +204,26 @@ func TestStepperClose(t *testing.T) {
 	}
 }
 
+// Without hash the events are counted, and no packet is digested.
+func TestStepperWithoutHash(t *testing.T) {
+	var records metrics.Batch
+	m := newToy(3)
+	m.Sink = &records
+	s := node.NewStepper(m, 3, &records)
+	s.LeaveOutHash()
+	m.route = []int{1}
+	for now := range units.Time(100) {
+		s.Receive(now*100, 0, packet(100))
+		if s.Departures[0].Digest != 0 {
+			t.Fatalf("digest %x, want none", s.Departures[0].Digest)
+		}
+	}
+	s.Close(10_000)
+	if r := records.NodeTotals(); r.Events != 200 || r.TraceHash != ([32]byte{}) {
+		t.Errorf("%d events, hash %x, want 200 and none", r.Events, r.TraceHash)
+	}
+}
+
 // The sum changes with the time, the port, the event, the order, and every bit
 // of the header and size, and with nothing else.
 func TestTrace(t *testing.T) {

@@ -17,7 +17,7 @@ type barrier struct {
 	mu      sync.Mutex
 	wake    sync.Cond
 	windows []paddedWindow // by shard: the first one in which something is due
-	stop    bool
+	stop    atomic.Bool    // Progress ended the run within the open window
 }
 
 type paddedWindow struct {
@@ -37,13 +37,13 @@ func newBarrier(workers int) *barrier {
 	return b
 }
 
-// wait returns when all workers have called it. The last one does what is to be done
-// between windows, if s is not nil, before the others go on.
+// wait returns when all workers have called it. The last one calls Between of s, if s is
+// not nil, before the others go on.
 func (b *barrier) wait(s *Sim) {
 	round := b.round.Load()
 	if b.arrived.Add(1) == b.workers {
-		if s != nil {
-			b.stop = !s.between()
+		if s != nil && s.cfg.Between != nil {
+			s.cfg.Between()
 		}
 		b.arrived.Store(0)
 		b.round.Add(1)
@@ -76,31 +76,13 @@ func (b *barrier) sleep(round uint32) {
 	b.asleep.Add(-1)
 }
 
-// agree returns the first window of all shards, and whether to go on.
-func (b *barrier) agree(w *shard, window int64) (first int64, goOn bool) {
+// agree returns the first window of all shards.
+func (b *barrier) agree(w *shard, window int64) (first int64) {
 	b.windows[w.id].window = window
 	b.wait(w.sim)
 	first = noWindow
 	for i := range b.windows {
 		first = min(first, b.windows[i].window)
 	}
-	return first, !b.stop
-}
-
-// between is what one worker does between windows, while the others wait. It answers
-// false if the run is to stop.
-func (s *Sim) between() bool {
-	if s.cfg.Between != nil {
-		s.cfg.Between()
-	}
-	if s.cfg.Progress == nil {
-		return true
-	}
-	first := s.shards[0]
-	count := s.Events()
-	if count-first.reported < progressEvery {
-		return true
-	}
-	first.reported = count
-	return s.cfg.Progress(s.Now())
+	return first
 }

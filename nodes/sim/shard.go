@@ -13,7 +13,7 @@ type shard struct {
 	mail     [][]letter // by shard: what crosses to it, handed over when the window ends
 	now      units.Time // of the last event
 	count    int64      // events
-	reported int64      // count at the last call of Progress
+	due      int64      // count at which Progress is called next
 
 	// The open window.
 	open    bool
@@ -29,8 +29,9 @@ type letter struct {
 	arrival
 }
 
-// progressEvery is the number of events between two calls of Progress.
-const progressEvery = 1 << 16
+// progressEvery is the number of events between two calls of Progress. An event takes
+// up to some microseconds in a large fabric.
+const progressEvery = 1 << 11
 
 // runAlone runs the only shard. It answers false when Progress stopped it.
 func (w *shard) runAlone() bool {
@@ -87,13 +88,13 @@ func (w *shard) run() bool {
 			n.unpack(w.sim.cfg.TieSeed)
 			next := n.next()
 			for ; next < w.horizon; next = n.next() {
+				if w.count >= w.due && !w.report() {
+					return false
+				}
 				w.step(n, next)
 			}
 			w.book(id, next)
 			w.at++
-			if w.count-w.reported >= progressEvery && !w.report() {
-				return false
-			}
 		}
 	}
 	w.calendar.recycle(w.nodes)
@@ -104,13 +105,13 @@ func (w *shard) run() bool {
 // runOrdered runs the nodes of the open window event by event, in order of time.
 func (w *shard) runOrdered() bool {
 	for w.order.first() < w.horizon {
+		if w.count >= w.due && !w.report() {
+			return false
+		}
 		e := w.order.take()
 		n := &w.sim.nodes[e.order]
 		w.step(n, e.at)
 		w.queue(int32(e.order), n)
-		if w.count-w.reported >= progressEvery && !w.report() {
-			return false
-		}
 	}
 	for w.order.first() != units.Never {
 		e := w.order.take()
@@ -128,8 +129,8 @@ func (w *shard) queue(id int32, n *simNode) {
 
 // report calls Progress, and answers what it answers.
 func (w *shard) report() bool {
-	w.reported += progressEvery
-	return len(w.mail) > 1 || w.sim.cfg.Progress == nil || w.sim.cfg.Progress(w.now)
+	w.due = w.count + progressEvery
+	return w.sim.cfg.Progress == nil || w.sim.cfg.Progress(int(w.id), w.now)
 }
 
 // book books the window of a node's next event, unless an earlier one is booked.
@@ -216,19 +217,21 @@ func (w *shard) runTogether(b *barrier) bool {
 		if !ok {
 			window = noWindow
 		}
-		window, goOn := b.agree(w, window)
-		if !goOn {
-			return false
-		}
+		window = b.agree(w, window)
 		if window == noWindow || w.calendar.start(window) >= w.sim.cfg.End {
 			return true
 		}
 		w.begin(window)
-		w.run()
+		if !w.run() {
+			b.stop.Store(true)
+		}
+		b.wait(nil)
+		if b.stop.Load() {
+			return false
+		}
 		if w.horizon == w.sim.cfg.End {
 			return true
 		}
-		b.wait(nil)
 		for _, from := range w.sim.shards {
 			letters := from.mail[w.id]
 			for i := range letters {

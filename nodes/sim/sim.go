@@ -39,6 +39,8 @@ type Config struct {
 	Links   []topologies.Link // with positive delays; their rates do not count, as machines know theirs
 	TieSeed uint64            // permutes receives of one instant; 0: port order
 	End     units.Time        // exclusive; units.Never: until nothing is due
+	// NoTraceHash leaves the hashes of the nodes' traces out; their events are counted.
+	NoTraceHash bool
 	// Ordered makes one shard process the events of all nodes in order of time, as
 	// taps that write one file need it.
 	Ordered bool
@@ -48,9 +50,10 @@ type Config struct {
 	// Worker, if not nil, calls run, which runs a shard, in the goroutine of the
 	// shard's worker.
 	Worker func(run func())
-	// Progress, if not nil, is called now and then with the model time, between
-	// windows if there are several shards, and ends the run when it answers false.
-	Progress func(now units.Time) bool
+	// Progress, if not nil, is called for each shard once in about 2000 of its events, in
+	// the goroutine of its worker, with the shard's model time. The run ends when it
+	// answers false.
+	Progress func(shard int, now units.Time) bool
 }
 
 // Sim is a simulation. It belongs to one goroutine.
@@ -106,6 +109,9 @@ func New(cfg Config) *Sim {
 			out:     make([]outbound, n.Ports),
 		}
 		s.nodes[i].Tap = n.Tap
+		if cfg.NoTraceHash {
+			s.nodes[i].LeaveOutHash()
+		}
 		shards = max(shards, n.Shard+1)
 	}
 	for _, l := range cfg.Links {
@@ -117,7 +123,7 @@ func New(cfg Config) *Sim {
 		width = min(width, l.Delay)
 	}
 	for id := range shards {
-		s.shards = append(s.shards, &shard{sim: s, id: int32(id), calendar: newCalendar(width), mail: make([][]letter, shards)})
+		s.shards = append(s.shards, &shard{sim: s, id: int32(id), due: progressEvery, calendar: newCalendar(width), mail: make([][]letter, shards)})
 	}
 	for i := range s.nodes {
 		n := &s.nodes[i]
@@ -138,7 +144,7 @@ func (s *Sim) connect(from, to topologies.End, delay units.Duration) {
 }
 
 // Run processes events until none is left or the end has come. It answers false
-// when Progress stopped it; a second call goes on from there.
+// when Progress stopped it; if there is one shard, a second call goes on from there.
 func (s *Sim) Run() bool {
 	if len(s.shards) == 1 && s.cfg.Worker == nil {
 		return s.shards[0].runAlone()

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,7 +96,7 @@ func TestDrains(t *testing.T) {
 func TestProgress(t *testing.T) {
 	cfg := echoes(3)
 	var calls []units.Time
-	cfg.Progress = func(now units.Time) bool {
+	cfg.Progress = func(_ int, now units.Time) bool {
 		calls = append(calls, now)
 		return len(calls) < 3
 	}
@@ -110,6 +111,56 @@ func TestProgress(t *testing.T) {
 	calls = nil
 	if s.Run(); s.Events()/100 != 2*events/100 { // it goes on where it stopped, give or take a window
 		t.Errorf("%d events after a second run, want %d", s.Events(), 2*events)
+	}
+}
+
+// Progress ends a run within a window, whatever happens in it, at any worker.
+func TestProgressWithinAWindow(t *testing.T) {
+	for _, shards := range []int{1, 2} {
+		cfg := echoes(3)
+		// The link, and so the window, is a million times as long.
+		cfg.Links[0].Delay = 1_000_000 * cfg.Links[0].Delay
+		for i := range cfg.Nodes {
+			m := cfg.Nodes[i].Machine.(*nodetest.Machine)
+			m.OnTimeout = func(now units.Time) { m.Deadline = now + 1 } // never idle
+			m.Deadline = 1
+			cfg.Nodes[i].Shard = i % shards
+		}
+		var mu sync.Mutex
+		calls := make([]int, shards)
+		cfg.Progress = func(shard int, now units.Time) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			calls[shard]++
+			return calls[shards-1] < 3
+		}
+		s := sim.New(cfg)
+		if s.Run() {
+			t.Errorf("%d shards: Run = true although Progress ended it", shards)
+		}
+		if got := s.Events(); s.Now() > 700_000_000 || got > 1<<20 && shards == 1 {
+			t.Errorf("%d shards: stopped after %d events at %d, want within the first window, of 700,000,000", shards, got, s.Now())
+		}
+	}
+}
+
+// A run without trace hash is the same run: the same events, counted, and no hash.
+func TestNoTraceHash(t *testing.T) {
+	run := func(without bool) (log []string, r metrics.NodeTotals) {
+		a, _, cfg := pingPong(900)
+		cfg.End, cfg.NoTraceHash = 100_000, without
+		s := sim.New(cfg)
+		s.Run()
+		s.Close()
+		return a.Log, a.Records.NodeTotals()
+	}
+	log, with := run(false)
+	without, r := run(true)
+	if diff := cmp.Diff(without, log); diff != "" {
+		t.Errorf("calls without trace hash (-without +with):\n%s", diff)
+	}
+	if with.TraceHash == ([32]byte{}) || r.TraceHash != ([32]byte{}) || r.Events != with.Events || r.Events == 0 {
+		t.Errorf("%d events and hash %x without, %d and %x with; want as many events and no hash", r.Events, r.TraceHash, with.Events, with.TraceHash)
 	}
 }
 
@@ -278,10 +329,10 @@ func TestNewPanicsWithoutDelay(t *testing.T) {
 // Steps of a run allocate nothing once it is warm.
 func TestNothingAllocatesPerHop(t *testing.T) {
 	calls, cfg := 0, echoes(50)
-	cfg.Progress = func(units.Time) bool { calls++; return false }
+	cfg.Progress = func(int, units.Time) bool { calls++; return calls%32 != 0 }
 	s := sim.New(cfg)
 	s.Run() // warm
-	if allocs := testing.AllocsPerRun(2, func() { s.Run() }); allocs != 0 || calls < 3 {
+	if allocs := testing.AllocsPerRun(2, func() { s.Run() }); allocs != 0 || calls < 96 {
 		t.Errorf("%v allocations in 65536 events (%d runs)", allocs, calls)
 	}
 }

@@ -81,18 +81,17 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	// The simulator tells its progress after every so many events; calls at a
-	// known share of all calls are at that share of all hops, near enough.
-	var calls, from, to int
+	// What the hosts have received is near enough to the share of the hops.
+	var from, to float64
 	var before, after runtime.MemStats
 	records := measure.NewRecords(p, nil)
 	out, err := packets.Virtual(context.Background(), &backend.Run{Plan: p}, nil, records, func(fraction float64) {
-		switch calls++; {
+		switch {
 		case from == 0 && fraction >= 0.25:
-			from = calls
+			from = fraction
 			runtime.ReadMemStats(&before)
 		case fraction <= 0.75:
-			to = calls
+			to = fraction
 			runtime.ReadMemStats(&after)
 		}
 	})
@@ -106,7 +105,7 @@ func (t *tally) run(b *testing.B, e *experiment.Experiment, seed uint64) {
 		}
 	}
 	if to > from {
-		t.steadyHops += hops * float64(to-from) / float64(calls)
+		t.steadyHops += hops * (to - from)
 		t.steadyAllocs += float64(after.Mallocs - before.Mallocs)
 	}
 	t.hops += hops

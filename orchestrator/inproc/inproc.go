@@ -19,7 +19,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/topologies"
-	"github.com/csiglab/csiglab/units"
 )
 
 // Runtime is this process as a runtime.
@@ -65,7 +64,7 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*bac
 type assembly struct {
 	config sim.Config
 	sinks  []*metrics.Batcher
-	hosts  []*host.Host
+	watch  *watch
 	cpu    atomic.Int64 // ns of CPU time, of all workers
 }
 
@@ -80,7 +79,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 	for i := range pools {
 		pools[i] = &wire.Pool{Notes: c.Tap != nil}
 	}
-	a := &assembly{sinks: make([]*metrics.Batcher, len(p.Nodes))}
+	a := &assembly{sinks: make([]*metrics.Batcher, len(p.Nodes)), watch: newWatch(ctx, workers, p.Bytes(), c.Progress)}
 	a.config = sim.Config{
 		TieSeed: p.TieSeed, End: p.End, Ordered: c.Tap != nil, Worker: a.account,
 		Between: func() { wire.Balance(pools) },
@@ -92,7 +91,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 			return nil, err
 		}
 		if h, ok := m.(*host.Host); ok {
-			a.hosts = append(a.hosts, h)
+			a.watch.add(shards[i], h)
 		}
 		n := sim.Station{Machine: m, Ports: spec.Ports(), Sink: a.sinks[i], Shard: shards[i]}
 		if c.Tap != nil {
@@ -103,13 +102,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 	for _, l := range p.Links {
 		a.config.Links = append(a.config.Links, topologies.Link{A: l.A, B: l.B, Delay: l.Delay})
 	}
-	total := max(1, float64(p.Bytes()))
-	a.config.Progress = func(now units.Time) bool {
-		if c.Progress != nil {
-			c.Progress(now, float64(a.delivered())/total)
-		}
-		return ctx.Err() == nil
-	}
+	a.config.Progress = a.watch.look
 	return a, nil
 }
 
@@ -121,14 +114,6 @@ func (a *assembly) account(run func()) {
 	start := threadCPU()
 	run()
 	a.cpu.Add(int64(threadCPU() - start))
-}
-
-// delivered returns how many bytes of payload the hosts have received.
-func (a *assembly) delivered() (bytes int64) {
-	for _, h := range a.hosts {
-		bytes += h.Delivered()
-	}
-	return bytes
 }
 
 // flush passes on the records that are left.

@@ -1,0 +1,67 @@
+package inproc
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/units"
+)
+
+// watch follows a run while its workers go on: it ends them when the context ends, and
+// reports how much the hosts have received.
+type watch struct {
+	ctx      context.Context
+	bytes    float64 // that will be received in all
+	progress func(now units.Time, delivered float64)
+	shards   []watchedShard
+	mu       sync.Mutex // held while progress is called
+}
+
+// watchedShard is a shard, which its worker alone reads, but for delivered.
+type watchedShard struct {
+	hosts     []*host.Host
+	counted   time.Time // when delivered was counted
+	delivered atomic.Int64
+	_         [64]byte // the next one is in another cache line
+}
+
+// countEvery is the time between two counts of what the hosts of a shard have received.
+// A count reads all of them.
+const countEvery = 25 * time.Millisecond
+
+func newWatch(ctx context.Context, shards int, bytes units.Size, progress func(now units.Time, delivered float64)) *watch {
+	return &watch{ctx: ctx, bytes: max(1, float64(bytes)), progress: progress, shards: make([]watchedShard, shards)}
+}
+
+func (w *watch) add(shard int, h *host.Host) {
+	w.shards[shard].hosts = append(w.shards[shard].hosts, h)
+}
+
+// look is called by the worker of a shard now and then. It answers false if the run is to
+// end.
+func (w *watch) look(shard int, now units.Time) bool {
+	if w.ctx.Err() != nil {
+		return false
+	}
+	s := &w.shards[shard]
+	if w.progress == nil || time.Since(s.counted) < countEvery {
+		return true
+	}
+	s.counted = time.Now()
+	var bytes int64
+	for _, h := range s.hosts {
+		bytes += h.Delivered()
+	}
+	s.delivered.Store(bytes)
+	bytes = 0
+	for i := range w.shards {
+		bytes += w.shards[i].delivered.Load()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.progress(now, float64(bytes)/w.bytes)
+	return true
+}
