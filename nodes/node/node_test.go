@@ -20,8 +20,14 @@ func TestPortSetAgainstMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, ports := range []int{1, 63, 64, 65, 300} {
 		s, slow := node.NewPortSet(ports), map[int]bool{}
+		without, slowWithout := node.NewPortSet(ports), map[int]bool{}
 		for range 2000 {
 			p := r.IntN(ports)
+			if slowWithout[p] = r.IntN(3) == 0; slowWithout[p] {
+				without.Add(p)
+			} else {
+				without.Remove(p)
+			}
 			if r.IntN(2) == 0 {
 				s.Add(p)
 				slow[p] = true
@@ -32,12 +38,12 @@ func TestPortSetAgainstMap(t *testing.T) {
 			from := r.IntN(ports + 1)
 			want := -1
 			for q := from; q < ports && want < 0; q++ {
-				if slow[q] {
+				if slow[q] && !slowWithout[q] {
 					want = q
 				}
 			}
-			if got := s.Next(from); got != want || s.Has(p) != slow[p] {
-				t.Fatalf("seed %d, %d ports: Next(%d) = %d, Has(%d) = %v, want %d, %v", seed, ports, from, got, p, s.Has(p), want, slow[p])
+			if got := s.NextWithout(without, from); got != want || s.Has(p) != slow[p] {
+				t.Fatalf("seed %d, %d ports: NextWithout(%d) = %d, Has(%d) = %v, want %d, %v", seed, ports, from, got, p, s.Has(p), want, slow[p])
 			}
 		}
 	}
@@ -209,8 +215,7 @@ func TestStepperWithoutHash(t *testing.T) {
 	var records metrics.Batch
 	m := newToy(3)
 	m.Sink = &records
-	s := node.NewStepper(m, 3, &records)
-	s.LeaveOutHash()
+	s := node.NewStepperWith(m, 3, &records, nil)
 	m.route = []int{1}
 	for now := range units.Time(100) {
 		s.Receive(now*100, 0, packet(100))
@@ -339,8 +344,10 @@ func ExampleNewPortSet() {
 	s := node.NewPortSet(100)
 	s.Add(70)
 	s.Add(3)
-	fmt.Println(s.Next(0), s.Next(4), s.Next(71))
-	// Output: 3 70 -1
+	without := node.NewPortSet(100)
+	without.Add(70)
+	fmt.Println(s.NextWithout(without, 0), s.NextWithout(without, 4))
+	// Output: 3 -1
 }
 
 func ExampleNewTrace() {

@@ -37,14 +37,23 @@ const eventLen = 24
 // The zero value counts events and has no hash: its Sum is zero.
 type Trace struct {
 	hash   hash.Hash // nil: events are counted only
-	buf    []byte
+	buffer *TraceBuffer
 	events int64
 }
 
-// NewTrace returns an empty trace.
-func NewTrace() *Trace {
-	return &Trace{hash: sha256.New(), buf: make([]byte, 0, 64*eventLen)}
+// TraceBuffer collects events of a trace until they are worth hashing. Traces whose
+// nodes run in turns in one goroutine may share one, so that it stays in the cache. The
+// zero value is ready.
+type TraceBuffer struct {
+	trace  *Trace // whose events it has
+	len    int
+	events [64 * eventLen]byte
 }
+
+// NewTrace returns an empty trace.
+func NewTrace() *Trace { return newTrace(new(TraceBuffer)) }
+
+func newTrace(b *TraceBuffer) *Trace { return &Trace{hash: sha256.New(), buffer: b} }
 
 // Digest is what the header bytes of a packet enter a trace as.
 func Digest(p *wire.Packet) uint64 { return xxhash.Sum64(p.Header()) }
@@ -52,16 +61,16 @@ func Digest(p *wire.Packet) uint64 { return xxhash.Sum64(p.Header()) }
 // Add appends an event of a packet with the given Digest and wire size.
 func (t *Trace) Add(now units.Time, port int, event Event, digest uint64, size units.Size) {
 	t.events++
-	if len(t.buf) == cap(t.buf) {
-		if t.hash == nil {
-			return
-		}
-		t.hash.Write(t.buf)
-		t.buf = t.buf[:0]
+	if t.hash == nil {
+		return
 	}
-	n := len(t.buf)
-	t.buf = t.buf[:n+eventLen]
-	b := t.buf[n : n+eventLen : n+eventLen]
+	buffer := t.buffer
+	if buffer.trace != t || buffer.len == len(buffer.events) {
+		buffer.flush()
+		buffer.trace = t
+	}
+	b := buffer.events[buffer.len:][:eventLen:eventLen]
+	buffer.len += eventLen
 	binary.LittleEndian.PutUint64(b, uint64(now))
 	binary.LittleEndian.PutUint64(b[8:], digest)
 	binary.LittleEndian.PutUint64(b[16:], uint64(uint32(size))|uint64(port)<<32|uint64(event)<<48)
@@ -75,8 +84,17 @@ func (t *Trace) Sum() (sum [32]byte) {
 	if t.hash == nil {
 		return sum
 	}
-	t.hash.Write(t.buf)
-	t.buf = t.buf[:0]
+	if t.buffer.trace == t {
+		t.buffer.flush()
+	}
 	t.hash.Sum(sum[:0])
 	return sum
+}
+
+// flush hashes what the buffer has.
+func (b *TraceBuffer) flush() {
+	if b.len > 0 {
+		b.trace.hash.Write(b.events[:b.len])
+		b.len = 0
+	}
 }
