@@ -29,7 +29,8 @@ type Stepper struct {
 	Tap Tap
 
 	sink  metrics.Sink
-	trace *Trace
+	trace Trace
+	plain bool // the trace has no hash
 	ready PortSet
 	armed PortSet // a PortFree is due
 	ports []stepperPort
@@ -47,33 +48,35 @@ type Tap func(now units.Time, port int, event Event, p *wire.Packet)
 // NewStepper returns the stepper of a machine with the given number of ports. It
 // emits into sink, which is the machine's.
 func NewStepper(m Machine, ports int, sink metrics.Sink) *Stepper {
-	return NewStepperWith(m, ports, sink, new(TraceBuffer))
-}
-
-// NewStepperWith is NewStepper for steppers that share the buffer of their traces.
-// Without buffer the stepper counts the events of the trace and does not hash them,
-// which is faster; the hash that Close emits is then zero.
-func NewStepperWith(m Machine, ports int, sink metrics.Sink, buffer *TraceBuffer) *Stepper {
-	s := &Stepper{
+	return &Stepper{
 		Machine: m,
 		sink:    sink,
-		trace:   new(Trace),
 		ready:   m.Ready(),
 		armed:   NewPortSet(ports),
 		ports:   make([]stepperPort, ports),
 	}
-	if buffer != nil {
-		s.trace = newTrace(buffer)
-	}
-	return s
 }
+
+// LeaveOutHash makes the stepper count the events of the trace without hashing them,
+// which is faster; the hash that Close emits is then zero. It comes before the first
+// packet.
+func (s *Stepper) LeaveOutHash() { s.plain = true }
 
 // digest returns what a packet enters the trace as; 0 without hash.
 func (s *Stepper) digest(p *wire.Packet) uint64 {
-	if s.trace.hash == nil {
+	if s.plain {
 		return 0
 	}
 	return Digest(p)
+}
+
+// record adds an event to the trace.
+func (s *Stepper) record(now units.Time, port int, event Event, digest uint64, size units.Size) {
+	if s.plain {
+		s.trace.events++
+		return
+	}
+	s.trace.Add(now, port, event, digest, size)
 }
 
 // Receive gives the machine a packet.
@@ -86,7 +89,7 @@ func (s *Stepper) Receive(now units.Time, port int, p *wire.Packet) {
 func (s *Stepper) ReceiveSent(now units.Time, port int, p *wire.Packet, digest uint64) {
 	s.ports[port].received.Packets++
 	s.ports[port].received.Bytes += int64(p.Size)
-	s.trace.Add(now, port, Received, digest, p.Size)
+	s.record(now, port, Received, digest, p.Size)
 	if s.Tap != nil {
 		s.Tap(now, port, Received, p)
 	}
@@ -120,7 +123,11 @@ func (s *Stepper) Close(end units.Time) {
 	for i := range s.ports {
 		received[i] = s.ports[i].received
 	}
-	s.sink.Emit(&metrics.Trace{Hash: s.trace.Sum(), Events: s.trace.Events(), Received: received})
+	t := metrics.Trace{Events: s.trace.Events(), Received: received}
+	if !s.plain {
+		t.Hash = s.trace.Sum()
+	}
+	s.sink.Emit(&t)
 }
 
 // drain sends from the ports that are ready and free. A port that is armed is not free
@@ -135,7 +142,7 @@ func (s *Stepper) drain(now units.Time) {
 				break
 			}
 			digest := s.digest(p)
-			s.trace.Add(now, port, Sent, digest, p.Size)
+			s.record(now, port, Sent, digest, p.Size)
 			if s.Tap != nil {
 				s.Tap(now, port, Sent, p)
 			}

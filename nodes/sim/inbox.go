@@ -127,13 +127,12 @@ func (t *turn) take() *arrival {
 	return a
 }
 
-// putBack puts what is left of a node's turn back into its inbox.
+// putBack puts what is left of a node's turn back into its inbox, all of which arrives
+// later.
 func (w *shard) putBack(n *simNode) {
-	var left []arrival
-	for t := &n.turn; t.next != units.Never; {
-		left = append(left, *t.take())
+	for inbox := &w.sim.inboxes[n.id]; n.turn.next != units.Never; {
+		*inbox = append(*inbox, *n.turn.take())
 	}
-	w.sim.inboxes[n.id] = append(left, w.sim.inboxes[n.id]...)
 }
 
 // farHeap holds arrivals of windows far ahead, in order of time and then as they came.

@@ -92,24 +92,19 @@ func New(cfg Config) *Sim {
 	}
 	width := maxWidth
 	shards := 1
-	for _, n := range cfg.Nodes {
-		shards = max(shards, n.Shard+1)
-	}
-	traces := make([]*node.TraceBuffer, shards)
-	if !cfg.NoTraceHash {
-		for i := range traces {
-			traces[i] = new(node.TraceBuffer)
-		}
-	}
 	for i, n := range cfg.Nodes {
 		s.nodes[i] = simNode{
-			Stepper: node.NewStepperWith(n.Machine, n.Ports, n.Sink, traces[n.Shard]),
+			Stepper: node.NewStepper(n.Machine, n.Ports, n.Sink),
 			id:      int32(i),
 			out:     make([]outbound, n.Ports),
 			turn:    turn{next: units.Never},
 			later:   units.Never,
 		}
 		s.nodes[i].Tap = n.Tap
+		if cfg.NoTraceHash {
+			s.nodes[i].LeaveOutHash()
+		}
+		shards = max(shards, n.Shard+1)
 	}
 	for _, l := range cfg.Links {
 		if l.Delay <= 0 {
