@@ -326,7 +326,7 @@ type Count struct {
 type NodeTotals struct {
 	Node      int32
 	Name      string
-	TraceHash [32]byte // SHA-256 over the node's events
+	TraceHash [32]byte // SHA-256 over the node's events; zero: left out
 	Events    int64
 	Ports     []PortTotals
 	Senders   []SenderTotals

@@ -286,7 +286,7 @@ func runs(all []analysis.Run) table {
 		{Name: "CPU (s)", Number: true}, {Name: "Trace"}, {Name: "Checks"}}}
 	for _, r := range all {
 		t.Rows = append(t.Rows, []cell{{Text: r.Variant}, {Text: strconv.FormatUint(r.Seed, 10)}, {Text: number(float64(r.DataPackets))},
-			{Text: number(r.WallSeconds)}, {Text: number(r.CPUSeconds)}, {Text: prefix(r.TraceHash)}, checks(&r)})
+			{Text: number(r.WallSeconds)}, {Text: number(r.CPUSeconds)}, {Text: cmp.Or(prefix(r.TraceHash), "none")}, checks(&r)})
 	}
 	return t
 }

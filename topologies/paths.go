@@ -1,16 +1,26 @@
 package topologies
 
-import "github.com/csiglab/csiglab/units"
+import (
+	"cmp"
+
+	"github.com/csiglab/csiglab/units"
+)
 
 // Paths answers questions about the minimal paths between hosts (see search),
 // those that NextHops follows. Where there are several, it takes the one with
-// the largest delay. It keeps what it has computed, so it is for one goroutine.
+// the largest delay and, among those, the one that is found first. It keeps what it has
+// computed, so it is for one goroutine.
 type Paths struct {
 	graph     *Graph
 	adjacency [][]Adjacent
 	attached  []int // host -> its switch
 	distances *search
-	rows      map[int][]reach // switch -> the other switches
+
+	prepared bool
+	// routes are nil unless all minimal paths between two switches have the same delay
+	// and none leads between pods: the first one then takes the lowest port everywhere.
+	routes []Routes
+	rows   map[int][]reach // without routes: switch -> the other switches
 }
 
 // maxReaches is how many reaches a Paths keeps, 16 bytes each: more than a fabric of
@@ -46,18 +56,33 @@ func NewPaths(g *Graph) *Paths {
 // Between returns the number of links and the one-way delay (links and
 // switches, without serialisation) of the path between two different hosts.
 func (p *Paths) Between(src, dst int) (links int, delay units.Duration) {
+	if p.prepare(); p.routes != nil {
+		p.walk(src, dst, func(from int, a Adjacent) {
+			links++
+			delay += p.graph.Links[a.Link].Delay + p.graph.Nodes[from].Delay
+		})
+		return links, delay
+	}
 	from := p.attached[src]
 	r := p.row(from)[p.attached[dst]-p.distances.hosts]
 	return int(r.hops) + 2, p.hostDelay(src) + p.graph.Nodes[from].Delay + r.delay + p.hostDelay(dst)
 }
 
 // Links returns the ids of the path's links, from src to dst.
-func (p *Paths) Links(src, dst int) []int {
+func (p *Paths) Links(src, dst int) []int { return p.AppendLinks(nil, src, dst) }
+
+// AppendLinks appends what Links returns.
+func (p *Paths) AppendLinks(ids []int, src, dst int) []int {
+	if p.prepare(); p.routes != nil {
+		p.walk(src, dst, func(_ int, a Adjacent) { ids = append(ids, a.Link) })
+		return ids
+	}
 	from, at := p.attached[src], p.attached[dst]
 	row, hosts := p.row(from), p.distances.hosts
-	ids := make([]int, row[at-hosts].hops+2)
-	ids[0], ids[len(ids)-1] = p.adjacency[src][0].Link, p.adjacency[dst][0].Link
-	for i := len(ids) - 2; i > 0; i-- {
+	first := len(ids)
+	ids = append(ids, make([]int, row[at-hosts].hops+2)...)
+	ids[first], ids[len(ids)-1] = p.adjacency[src][0].Link, p.adjacency[dst][0].Link
+	for i := len(ids) - 2; i > first; i-- {
 		id := int(row[at-hosts].via)
 		ids[i] = id
 		l := p.graph.Links[id]
@@ -66,12 +91,61 @@ func (p *Paths) Links(src, dst int) []int {
 	return ids
 }
 
-// Longest returns the path with the largest delay and, among those, the most
-// links. Hosts of one switch differ by the delay of their own link alone, so the
-// search is over pairs of switches. A graph with one host has no path: the
-// result is zero.
-func (p *Paths) Longest() Longest {
-	type rack struct{ sw, first, second int } // its two hosts farthest away; second may be -1
+// prepare computes routes.
+func (p *Paths) prepare() {
+	if p.prepared {
+		return
+	}
+	p.prepared = true
+	for _, e := range p.distances.edges {
+		if e.step != 1 {
+			return
+		}
+	}
+	if p.eachRack(func(int, uint64, int32, int, units.Duration) {}) {
+		p.routes = NextHops(p.graph)
+	}
+}
+
+// walk calls visit with the nodes of the path from src to dst, dst left out, and what
+// the next port leads to.
+func (p *Paths) walk(src, dst int, visit func(from int, a Adjacent)) {
+	for at, port := src, 0; ; port = int(p.routes[at].To(dst)[0]) {
+		a := p.adjacency[at][port]
+		visit(at, a)
+		if at = a.Peer.Node; at == dst {
+			return
+		}
+	}
+}
+
+// eachRack finds the delays between switches with hosts, the racks, in the order of their
+// hosts, and all switches. It calls visit with the number of a first rack, a set of racks
+// from this one on, a switch, without the hosts, and the links and the delay from each of
+// these racks to it. uniform is as that of sweep.delays.
+func (p *Paths) eachRack(visit func(first int, racks uint64, sw int32, links int, delay units.Duration)) (uniform bool) {
+	s, racks := newSweep(p.distances), p.racks()
+	byNode := make([][]rootDelay, len(p.distances.to))
+	uniform = true
+	for first := 0; first < len(racks); first += sweepWidth {
+		some := racks[first:min(first+sweepWidth, len(racks))]
+		for i, r := range some {
+			s.roots[i] = int32(r.sw - p.distances.hosts)
+		}
+		s.run(len(some))
+		same := s.delays(p.graph, byNode, func(n int32, roots uint64, links int, delay units.Duration) {
+			visit(first, roots, n, links, delay)
+		})
+		uniform = uniform && same
+	}
+	return uniform
+}
+
+// rack is a switch with hosts, and its two hosts with the largest delays; second may be -1.
+type rack struct{ sw, first, second int }
+
+// racks returns the racks in the order of their hosts.
+func (p *Paths) racks() []rack {
 	var racks []rack
 	position := make(map[int]int)
 	for h, sw := range p.attached {
@@ -88,24 +162,51 @@ func (p *Paths) Longest() Longest {
 			r.second = h
 		}
 	}
+	return racks
+}
+
+// Longest returns the path with the largest delay and, among those, the most
+// links. Hosts of one switch differ by the delay of their own link alone, so the
+// search is over pairs of switches. A graph with one host has no path: the
+// result is zero.
+func (p *Paths) Longest() Longest {
+	racks := p.racks()
+	position := make([]int32, len(p.distances.to)) // by switch: number of the rack, or -1
+	for i := range position {
+		position[i] = -1
+	}
 	var best Longest
-	consider := func(src, dst, links int, delay units.Duration) {
-		if delay > best.Delay || delay == best.Delay && links > best.Links {
-			best = Longest{src, dst, links, delay}
+	from, to := -1, -1 // racks of best
+	consider := func(i, j, src, dst, links int, delay units.Duration) {
+		better := cmp.Or(cmp.Compare(delay, best.Delay), cmp.Compare(links, best.Links), cmp.Compare(from, i), cmp.Compare(to, j))
+		if better > 0 {
+			best, from, to = Longest{src, dst, links, delay}, i, j
 		}
 	}
-	var row []reach
-	for i, from := range racks {
-		own := p.hostDelay(from.first) + p.graph.Nodes[from.sw].Delay
-		if from.second >= 0 {
-			consider(from.first, from.second, 2, own+p.hostDelay(from.second))
-		}
-		row = p.search(row, from.sw)
-		for _, to := range racks[i+1:] {
-			r := row[to.sw-p.distances.hosts]
-			consider(from.first, to.first, int(r.hops)+2, own+r.delay+p.hostDelay(to.first))
+	for i, r := range racks {
+		position[r.sw-p.distances.hosts] = int32(i)
+		if r.second >= 0 {
+			consider(i, i, r.first, r.second, 2, p.hostDelay(r.first)+p.graph.Nodes[r.sw].Delay+p.hostDelay(r.second))
 		}
 	}
+	p.eachRack(func(first int, set uint64, sw int32, links int, delay units.Duration) {
+		j := int(position[sw])
+		if j < 0 {
+			return
+		}
+		dst := racks[j].first
+		delay += p.hostDelay(dst)
+		for ; set != 0; set &= set - 1 {
+			i := first + trailing(set)
+			if i >= j {
+				return
+			}
+			src := racks[i]
+			if whole := p.hostDelay(src.first) + p.graph.Nodes[src.sw].Delay + delay; whole >= best.Delay {
+				consider(i, j, src.first, dst, links+2, whole)
+			}
+		}
+	})
 	return best
 }
 

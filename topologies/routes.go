@@ -1,75 +1,294 @@
 package topologies
 
-import "slices"
+import "encoding/binary"
 
 // Routes are the next hops of one switch: the egress ports on minimal paths (see
-// search) to each host. Hosts that share a set of ports share a group, so
-// that the routes of a large fabric stay small. The zero value has no routes.
+// search) to each host. They are compact, because switches share what is equal: the
+// list of blocks of hosts, the blocks that are not reached alike, and sets of ports (ECMP
+// groups). Routes are plain data and must not be changed. The zero value has no routes.
 type Routes struct {
-	Group []uint16   // host -> position in Ports
-	Ports [][]uint16 // group -> ports, ascending; each link of a bundle is one
+	Book *RouteBook
+	// Blocks are by host / HostsPerBlock: the route to all hosts of the block, or the
+	// index of the block in the book.
+	Blocks []Route
 }
 
-// To returns the egress ports towards a host, ascending. The slice belongs to r.
-func (r *Routes) To(host int) []uint16 { return r.Ports[r.Group[host]] }
+// HostsPerBlock is the number of hosts in a RouteBlock.
+const HostsPerBlock = 128
+
+// RouteBook holds what the routes of several switches have in common.
+type RouteBook struct {
+	Blocks []RouteBlock // of hosts that are not reached alike
+	Groups []PortGroup
+	// Ports are those of the groups: first every port number that a switch has, in
+	// order, so that consecutive ports need no entries of their own.
+	Ports []uint16
+}
+
+// RouteBlock is the routes to HostsPerBlock hosts.
+type RouteBlock [HostsPerBlock]Route
+
+// PortGroup is a set of ports: Count of RouteBook.Ports from First.
+type PortGroup struct{ First, Count uint32 }
+
+// Route is the way to a host: the only port, or the index of a group in
+// RouteBook.Groups, or NoRoute. In Routes.Blocks it may also be the index of a block.
+type Route uint32
+
+// NoRoute is the Route to a host that cannot be reached.
+const NoRoute = ^Route(0)
+
+const (
+	routeGroup Route = 1 << 30
+	routeBlock Route = 1 << 31
+)
+
+// IsPort reports whether the route is a port, which is then its number.
+func (r Route) IsPort() bool { return r < routeGroup }
+
+// Group returns the index of the route's group in RouteBook.Groups, for a route that is
+// neither a port nor NoRoute.
+func (r Route) Group() int { return int(r &^ routeGroup) }
+
+// Route returns the way to a host; NoRoute for a number that no host has.
+func (r *Routes) Route(host int) Route {
+	block := uint(host) / HostsPerBlock
+	if block >= uint(len(r.Blocks)) {
+		return NoRoute
+	}
+	route := r.Blocks[block]
+	if route < routeBlock || route == NoRoute {
+		return route
+	}
+	return r.Book.Blocks[route&^routeBlock][uint(host)%HostsPerBlock]
+}
+
+// To returns the egress ports towards a host, ascending; none if it cannot be reached.
+// The slice belongs to r.
+func (r *Routes) To(host int) []uint16 {
+	switch route := r.Route(host); {
+	case route.IsPort():
+		return r.Book.Ports[route : route+1]
+	case route == NoRoute:
+		return nil
+	default:
+		g := r.Book.Groups[route.Group()]
+		return r.Book.Ports[g.First : g.First+g.Count]
+	}
+}
+
+// NewRoutes returns the routes of one switch from a plain table: the ports to each host,
+// ascending.
+func NewRoutes(to ...[]uint16) Routes {
+	ports := 0
+	for _, set := range to {
+		for _, port := range set {
+			ports = max(ports, int(port)+1)
+		}
+	}
+	b := newRouteBuilder(1, len(to), ports)
+	for host, set := range to {
+		b.put(0, host, host+1, b.route(set))
+	}
+	return b.finish()[0]
+}
 
 // NextHops returns the Routes of every node by its id; those of hosts are zero.
-// The graph must be valid. Groups are numbered in the order of the first host
-// that uses them, so the result depends on the graph alone.
+// The graph must be valid. The result depends on the graph alone.
 func NextHops(g *Graph) []Routes {
 	adjacency := g.Adjacency()
-	hosts := g.Hosts()
-	routes := make([]Routes, len(g.Nodes))
-	groups := make([]map[string]uint16, len(g.Nodes)) // ports as text -> group
+	hosts, ports := g.Hosts(), 0
 	for n := hosts; n < len(g.Nodes); n++ {
-		routes[n].Group = make([]uint16, hosts)
-		groups[n] = make(map[string]uint16)
+		ports = max(ports, len(adjacency[n]))
 	}
-	var key []byte
-	var ports []uint16
-	last := make([]uint16, len(g.Nodes)) // the group that each switch used last
-	// group returns the group of switch n whose ports are ports.
-	group := func(n int) uint16 {
-		if known := routes[n].Ports; len(known) > 0 && slices.Equal(known[last[n]], ports) {
-			return last[n]
+	s := newSweep(newSearch(g, adjacency))
+	b := newRouteBuilder(len(g.Nodes)-hosts, hosts, ports)
+	ways := make([][sweepWidth]Route, len(g.Nodes)-hosts) // by switch and root
+	var p partition
+	for first := 0; first < hosts; {
+		runs, next := racksFrom(adjacency, first, hosts)
+		for i, run := range runs {
+			s.roots[i] = int32(run.rack - hosts)
 		}
-		key = key[:0]
-		for _, p := range ports {
-			key = append(key, byte(p>>8), byte(p))
+		s.run(len(runs))
+		for i := range ways {
+			for k := range runs {
+				ways[i][k] = NoRoute
+			}
 		}
-		id, ok := groups[n][string(key)]
-		if !ok {
-			id = uint16(len(routes[n].Ports))
-			groups[n][string(key)] = id
-			routes[n].Ports = append(routes[n].Ports, slices.Clone(ports))
-		}
-		last[n] = id
-		return id
-	}
-	distances := newSearch(g, adjacency)
-	for h := 0; h < hosts; {
-		// The hosts from h to end are those of one switch, the rack.
-		rack, end := adjacency[h][0].Peer.Node, h
-		for end < hosts && adjacency[end][0].Peer.Node == rack {
-			ports = append(ports[:0], uint16(adjacency[end][0].Peer.Port))
-			routes[rack].Group[end] = group(rack)
-			end++
-		}
-		distances.from(rack)
-		for _, i := range distances.order[1:] {
-			n := hosts + int(i)
-			ports = ports[:0]
-			for _, link := range distances.links(i) {
-				if distances.precedes(link, i) {
-					ports = append(ports, uint16(link.port))
+		for _, l := range s.levels {
+			for _, n := range l.nodes {
+				p.begin(l.front[n])
+				for _, link := range s.links(n) {
+					p.split(l.preceding(link, n), uint16(link.port))
+				}
+				for _, c := range p.classes {
+					for route, left := b.route(c.ports), c.roots; left != 0; left &= left - 1 {
+						ways[n][trailing(left)] = route
+					}
 				}
 			}
-			towards, row := group(n), routes[n].Group[h:end]
-			for j := range row {
-				row[j] = towards
+		}
+		for i := range ways {
+			for k, run := range runs {
+				if int(s.roots[k]) != i {
+					b.put(i, run.first, run.end, ways[i][k])
+					continue
+				}
+				for h := run.first; h < run.end; h++ {
+					b.put(i, h, h+1, Route(adjacency[h][0].Peer.Port))
+				}
 			}
 		}
-		h = end
+		first = next
 	}
+	routes := make([]Routes, len(g.Nodes))
+	copy(routes[hosts:], b.finish())
 	return routes
+}
+
+// rackRun is hosts in a row that share their switch.
+type rackRun struct{ rack, first, end int }
+
+// racksFrom returns the runs of hosts from first on, as many as a sweep has roots, and
+// the host after them.
+func racksFrom(adjacency [][]Adjacent, first, hosts int) (runs []rackRun, next int) {
+	for first < hosts && len(runs) < sweepWidth {
+		run := rackRun{rack: adjacency[first][0].Peer.Node, first: first, end: first + 1}
+		for run.end < hosts && adjacency[run.end][0].Peer.Node == run.rack {
+			run.end++
+		}
+		runs, first = append(runs, run), run.end
+	}
+	return runs, first
+}
+
+// routeBuilder makes the routes of switches, which are numbered from 0. Those of a
+// switch are put in the order of the hosts, without gaps.
+type routeBuilder struct {
+	hosts  int
+	routes []Routes
+	open   []openBlock // by switch
+
+	book   *RouteBook
+	groups map[string]Route // ports as text -> route
+	blocks map[RouteBlock]Route
+	key    []byte
+}
+
+// openBlock is the block of a switch that lacks routes still.
+type openBlock struct {
+	all    Route // to all hosts so far, unless they are mixed
+	mixed  bool
+	routes RouteBlock // if mixed
+}
+
+func newRouteBuilder(switches, hosts, ports int) *routeBuilder {
+	b := &routeBuilder{
+		hosts: hosts, routes: make([]Routes, switches), open: make([]openBlock, switches),
+		book: &RouteBook{Ports: make([]uint16, ports)}, groups: map[string]Route{}, blocks: map[RouteBlock]Route{},
+	}
+	for port := range b.book.Ports {
+		b.book.Ports[port] = uint16(port)
+	}
+	blocks := (hosts + HostsPerBlock - 1) / HostsPerBlock
+	all := make([]Route, switches*blocks)
+	for i := range b.routes {
+		b.routes[i] = Routes{Book: b.book, Blocks: all[i*blocks : i*blocks : (i+1)*blocks]}
+	}
+	return b
+}
+
+// route returns the route by a set of ports, which are ascending.
+func (b *routeBuilder) route(ports []uint16) Route {
+	switch len(ports) {
+	case 0:
+		return NoRoute
+	case 1:
+		return Route(ports[0])
+	}
+	b.key = b.key[:0]
+	for _, p := range ports {
+		b.key = binary.BigEndian.AppendUint16(b.key, p)
+	}
+	route, ok := b.groups[string(b.key)]
+	if !ok {
+		g := PortGroup{First: uint32(ports[0]), Count: uint32(len(ports))}
+		if int(ports[len(ports)-1]-ports[0]) != len(ports)-1 { // not consecutive
+			g.First = uint32(len(b.book.Ports))
+			b.book.Ports = append(b.book.Ports, ports...)
+		}
+		route = routeGroup | Route(len(b.book.Groups))
+		b.book.Groups = append(b.book.Groups, g)
+		b.groups[string(b.key)] = route
+	}
+	return route
+}
+
+// put adds the route of a switch to the hosts from first to before end.
+func (b *routeBuilder) put(sw, first, end int, route Route) {
+	open := &b.open[sw]
+	for first < end {
+		start := first / HostsPerBlock * HostsPerBlock
+		last := min(start+HostsPerBlock, b.hosts)
+		until := min(end, last)
+		switch {
+		case first == start:
+			open.all, open.mixed = route, false
+		case !open.mixed && open.all != route:
+			open.mixed = true
+			fill(open.routes[:first-start], open.all)
+		}
+		if open.mixed {
+			fill(open.routes[first-start:until-start], route)
+		}
+		if until == last {
+			r := &b.routes[sw]
+			r.Blocks = append(r.Blocks, b.close(open, last-start))
+		}
+		first = until
+	}
+}
+
+// close returns the route of a block that has its routes, to so many hosts.
+func (b *routeBuilder) close(open *openBlock, hosts int) Route {
+	if !open.mixed {
+		if hosts == HostsPerBlock {
+			return open.all
+		}
+		fill(open.routes[:hosts], open.all)
+	}
+	fill(open.routes[hosts:], NoRoute) // numbers that no host has
+	route, ok := b.blocks[open.routes]
+	if !ok {
+		route = routeBlock | Route(len(b.book.Blocks))
+		b.book.Blocks = append(b.book.Blocks, open.routes)
+		b.blocks[open.routes] = route
+	}
+	return route
+}
+
+func fill(routes []Route, with Route) {
+	for i := range routes {
+		routes[i] = with
+	}
+}
+
+// finish returns the routes of all switches. Equal lists of blocks become one.
+func (b *routeBuilder) finish() []Routes {
+	lists := map[string][]Route{}
+	for i := range b.routes {
+		r := &b.routes[i]
+		b.key = b.key[:0]
+		for _, route := range r.Blocks {
+			b.key = binary.BigEndian.AppendUint32(b.key, uint32(route))
+		}
+		list, ok := lists[string(b.key)]
+		if !ok {
+			list = append([]Route(nil), r.Blocks...)
+			lists[string(b.key)] = list
+		}
+		r.Blocks = list
+	}
+	return b.routes
 }

@@ -110,12 +110,6 @@ func (s *search) from(root int) {
 	}
 }
 
-// precedes reports whether the far end of a link of switch i comes right before i on a
-// minimal path from the root to i.
-func (s *search) precedes(link edge, i int32) bool {
-	return s.to[link.peer] != unreached && s.to[i] == s.to[link.peer]+link.step
-}
-
 // follows reports whether the far end of a link of switch i comes right after i on a
 // minimal path from the root.
 func (s *search) follows(i int32, link edge) bool { return s.to[link.peer] == s.to[i]+link.step }

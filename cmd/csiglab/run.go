@@ -63,6 +63,7 @@ func (a *app) run() *cobra.Command {
 	r.flags(cmd)
 	r.processFlags(cmd)
 	f := cmd.Flags()
+	f.StringVar(&r.trace, "trace", "", "none: leave out the trace hash, which compares runs packet by packet, for sweeps (clock virtual; default: full)")
 	f.StringVar(&folder, "resume", "", "do the runs that `RUN` lacks, the folder of a run that was interrupted, failed or was killed")
 	f.BoolVar(&r.options.CheckParity, "check-parity", false, "run in virtual time too and compare the traces")
 	f.StringArrayVar(&r.options.Inject, "inject", nil, "lose or damage a frame, for tests: `drop=LINK:N` or flip=LINK:N (real frames)")
@@ -92,6 +93,9 @@ func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
 	}
 	if r.options.Processes == string(backend.SwitchProcess) && set.Base.Clock != runtimes.Wall {
 		return usage("--processes %s: needs --clock %s; %s is exact with a process for each node", r.options.Processes, runtimes.Wall, set.Base.Clock)
+	}
+	if r.options.CheckParity && set.Base.Telemetry.Untraced() {
+		return usage("--check-parity compares trace hashes, and this run leaves them out (--trace none, or telemetry.trace_hash: none): want one of the two")
 	}
 	if r.options.CheckParity && set.Base.Clock == runtimes.Wall {
 		return usage("--check-parity: clock %s does not claim the trace of a virtual run; use --clock %s", runtimes.Wall, runtimes.Lockstep)

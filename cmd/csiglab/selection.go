@@ -24,7 +24,7 @@ type selection struct {
 	cc, lb, csig, format      string
 	seed                      uint64
 	runtime, clock, startUnit string
-	dilation                  string
+	dilation, trace           string
 	seeds                     int
 	capture                   []string
 	set                       []string
@@ -136,6 +136,9 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 	}
 	put := func(path, value, origin string) {
 		opts.Override = append(opts.Override, experiment.Override{Path: path, Value: value, Origin: origin})
+	}
+	if cmd.Flags().Changed("trace") {
+		put("telemetry.trace_hash", s.trace, "--trace "+s.trace)
 	}
 	if s.runtime != "" {
 		put("runtime", s.runtime, "--runtime "+s.runtime)

@@ -57,9 +57,15 @@ type Manifest struct {
 	// say which runs it should have.
 	Missing []VariantSeeds `json:"missing,omitzero"`
 	Options Options        `json:"options,omitzero"`
-	Resumed []time.Time    `json:"resumed,omitempty"` // when the folder was resumed
+	// NoTraceHash says that neither runs nor nodes have trace hashes.
+	NoTraceHash bool        `json:"noTraceHash,omitempty"`
+	Resumed     []time.Time `json:"resumed,omitempty"` // when the folder was resumed
 	// DroppedRecords is the sum over Runs: the tables of records lack as many rows.
 	DroppedRecords int64 `json:"droppedRecords,omitempty"`
+	// Details are the kinds of metrics that metrics.parquet has and summary.json does not,
+	// because there are too many: flows, ports, flows by port. Those that expressions name
+	// are in both.
+	Details []string `json:"details,omitempty"`
 
 	// Files has the digests of summary.json, experiment.yaml, log.jsonl and the tables of
 	// a complete folder. It is nil in a folder of a csiglab before them.
@@ -255,8 +261,8 @@ type Published struct {
 type Run struct {
 	Variant     string     `json:"variant"`
 	Seed        uint64     `json:"seed"`
-	TraceHash   string     `json:"traceHash"`
-	NodeHashes  []NodeHash `json:"nodeHashes"`
+	TraceHash   string     `json:"traceHash,omitempty"`  // "": left out, see Manifest.NoTraceHash
+	NodeHashes  []NodeHash `json:"nodeHashes,omitempty"` // likewise
 	WallSeconds float64    `json:"wallSeconds"`
 	CPUSeconds  float64    `json:"cpuSeconds"`
 	DataPackets int64      `json:"dataPackets"`

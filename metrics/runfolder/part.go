@@ -64,6 +64,7 @@ type partItem struct {
 type partEnd struct {
 	Run     []byte // JSON of a Run
 	Metrics map[string]float64
+	Matched map[string]float64 // as RunMetrics.Matched
 }
 
 // partWriter writes a part: gob messages, cut into blocks of partBlock bytes. A block is
@@ -122,7 +123,7 @@ func (p *partWriter) windows(b *metrics.Batch) error {
 }
 
 // end writes the totals and the end, and closes the file.
-func (p *partWriter) end(run *Run, values map[string]float64, nodes []metrics.NodeTotals) error {
+func (p *partWriter) end(run *Run, values, matched map[string]float64, nodes []metrics.NodeTotals) error {
 	for i := range nodes {
 		if err := p.messages.Encode(partItem{Node: &nodes[i]}); err != nil {
 			return err
@@ -132,7 +133,7 @@ func (p *partWriter) end(run *Run, values map[string]float64, nodes []metrics.No
 	if err != nil {
 		return err
 	}
-	if err := p.messages.Encode(partItem{End: &partEnd{Run: text, Metrics: values}}); err != nil {
+	if err := p.messages.Encode(partItem{End: &partEnd{Run: text, Metrics: values, Matched: matched}}); err != nil {
 		return err
 	}
 	if len(p.raw) > 0 {
@@ -221,7 +222,7 @@ func (e *partEnd) finished() (f FinishedRun, err error) {
 	if err := json.Unmarshal(e.Run, &f.Run); err != nil {
 		return f, err
 	}
-	f.Metrics = RunMetrics{Variant: f.Run.Variant, Seed: f.Run.Seed, Metrics: e.Metrics}
+	f.Metrics = RunMetrics{Variant: f.Run.Variant, Seed: f.Run.Seed, Metrics: e.Metrics, Matched: e.Matched}
 	if f.Metrics.Metrics == nil { // gob leaves out an empty map
 		f.Metrics.Metrics = map[string]float64{}
 	}

@@ -76,7 +76,7 @@ func resume(t *testing.T, dir string, want ...uint64) {
 		if err := addRun(w, "base", seed, d, result(int64(seed))); err != nil {
 			t.Fatal(err)
 		}
-		runs = append(runs, RunMetrics{"base", seed, d.TraceHash, d.Metrics})
+		runs = append(runs, RunMetrics{"base", seed, d.TraceHash, d.Metrics, nil})
 	}
 	if err := w.Finish(NewSummary("two-flow", runs...)); err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func sameAsWhole(t *testing.T, dir string) {
 		if err := addRun(w, "base", seed, d, result(int64(seed))); err != nil {
 			t.Fatal(err)
 		}
-		runs = append(runs, RunMetrics{"base", seed, d.TraceHash, d.Metrics})
+		runs = append(runs, RunMetrics{"base", seed, d.TraceHash, d.Metrics, nil})
 	}
 	if err := w.Finish(NewSummary("two-flow", runs...)); err != nil {
 		t.Fatal(err)

@@ -14,10 +14,11 @@ import (
 // RunData is what one run leaves at its end.
 type RunData struct {
 	Nodes       []metrics.NodeTotals // in node order; not kept
-	TraceHash   [32]byte
+	TraceHash   [32]byte             // zero: the run has none, nor have its nodes
 	Wall, CPU   time.Duration
 	DataPackets int64
 	Metrics     map[string]float64 // by name; a metric without a value is absent
+	Matched     map[string]float64 // as RunMetrics.Matched
 	Invalid     []string           // reasons why the run is not valid; none = valid
 	Checks      []Check
 	Fidelity    *Fidelity // of a run in real time
@@ -128,22 +129,25 @@ func (r *RunWriter) End(d RunData) error {
 	}
 	r.ended = true
 	run := Run{
-		Variant: r.names.variant, Seed: r.names.seed, TraceHash: hex.EncodeToString(d.TraceHash[:]), NodeHashes: make([]NodeHash, len(d.Nodes)),
+		Variant: r.names.variant, Seed: r.names.seed, TraceHash: hashText(d.TraceHash),
 		WallSeconds: d.Wall.Seconds(), CPUSeconds: d.CPU.Seconds(), DataPackets: d.DataPackets, DroppedRecords: r.dropped,
 		Valid: len(d.Invalid) == 0, Reasons: d.Invalid, Checks: d.Checks, Fidelity: d.Fidelity, Programs: d.Programs, Notes: d.Notes,
 	}
-	for i := range d.Nodes {
-		run.NodeHashes[i] = NodeHash{d.Nodes[i].Name, hex.EncodeToString(d.Nodes[i].TraceHash[:])}
+	if run.TraceHash != "" {
+		run.NodeHashes = make([]NodeHash, len(d.Nodes))
+		for i := range d.Nodes {
+			run.NodeHashes[i] = NodeHash{d.Nodes[i].Name, hex.EncodeToString(d.Nodes[i].TraceHash[:])}
+		}
 	}
 	err := r.err
 	if err == nil {
-		err = r.part.end(&run, d.Metrics, d.Nodes)
+		err = r.part.end(&run, d.Metrics, d.Matched, d.Nodes)
 	}
 	if err != nil {
 		r.discard()
 		return r.fail(err)
 	}
-	if torn, err := r.join(FinishedRun{run, RunMetrics{run.Variant, run.Seed, d.TraceHash, d.Metrics}}); err != nil {
+	if torn, err := r.join(FinishedRun{run, RunMetrics{run.Variant, run.Seed, d.TraceHash, d.Metrics, d.Matched}}); err != nil {
 		r.discard()
 		if torn {
 			r.to.leave(r.key(), r.fail(err))
@@ -151,6 +155,14 @@ func (r *RunWriter) End(d RunData) error {
 		return r.fail(err)
 	}
 	return nil
+}
+
+// hashText returns a trace hash in hexadecimal, "" if it was left out.
+func hashText(hash [32]byte) string {
+	if hash == [32]byte{} {
+		return ""
+	}
+	return hex.EncodeToString(hash[:])
 }
 
 // join puts the run into the tables and into the manifest. torn says of an error that the

@@ -3,7 +3,6 @@ package runfolder
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"math"
 	"slices"
@@ -19,22 +18,33 @@ type Summary struct {
 	Reasons      []string                  `json:"reasons"` // why it is not valid
 	Variants     map[string]VariantSummary `json:"variants"`
 	Expectations []Expectation             `json:"expectations"`
+	NoTraceHash  bool                      `json:"noTraceHash,omitempty"` // the runs have no trace hashes
 	// NotEvaluated are the expectations of an incomplete folder.
 	NotEvaluated []string `json:"notEvaluated,omitempty"`
+	// Details is nil if the runs' Metrics are all metrics. Folders of older versions lack
+	// it.
+	Details *Details `json:"details,omitempty"`
+}
+
+// Details says where the metrics are that a summary lacks because there are too many.
+type Details struct {
+	File    string   `json:"file"`    // of the run folder, which has all metrics
+	Metrics int64    `json:"metrics"` // of all runs, that the summary lacks
+	Of      []string `json:"of"`      // as Manifest.Details
 }
 
 // VariantSummary is the outcome of one variant.
 type VariantSummary struct {
-	Metrics   map[string]float64 `json:"metrics"`   // medians over the runs
-	TraceHash string             `json:"traceHash"` // SHA-256 of the runs' hashes in the order of Runs
-	Runs      []RunSummary       `json:"runs"`      // by seed, ascending
+	Metrics   map[string]float64 `json:"metrics"`             // medians over the runs
+	TraceHash string             `json:"traceHash,omitempty"` // SHA-256 of the runs' hashes in the order of Runs
+	Runs      []RunSummary       `json:"runs"`                // by seed, ascending
 }
 
 // RunSummary is the outcome of one seed.
 type RunSummary struct {
 	Seed      uint64             `json:"seed"`
 	Metrics   map[string]float64 `json:"metrics"`
-	TraceHash string             `json:"traceHash"`
+	TraceHash string             `json:"traceHash,omitempty"`
 }
 
 // Expectation is an assertion and its outcome. Value is what the expression
@@ -67,28 +77,33 @@ type Operand struct {
 type RunMetrics struct {
 	Variant   string
 	Seed      uint64
-	TraceHash [32]byte
+	TraceHash [32]byte // zero: left out
 	Metrics   map[string]float64
+	// Matched are further metrics that expressions match by a pattern. They are for the
+	// evaluation of expressions; the summary does not have them.
+	Matched map[string]float64
 }
 
 // NewSummary returns the summary of runs, valid and without expectations. A
 // variant's metric is the median over its runs (the mean of the middle two when
 // they are even in number) and is absent unless every run has a finite value.
 // Its trace hash is the SHA-256 over the runs' hashes of 32 bytes each, by
-// ascending seed.
+// ascending seed. Variants have none if a run has none.
 func NewSummary(name string, runs ...RunMetrics) Summary {
 	s := Summary{Schema: SummarySchema, Name: name, Valid: true, Reasons: []string{}, Variants: map[string]VariantSummary{}, Expectations: []Expectation{}}
 	runs = slices.SortedStableFunc(slices.Values(runs), func(a, b RunMetrics) int { return cmp.Compare(a.Seed, b.Seed) })
 	hashes := map[string][]byte{}
 	for _, r := range runs {
 		v := s.Variants[r.Variant]
-		v.Runs = append(v.Runs, RunSummary{Seed: r.Seed, Metrics: finite(r.Metrics), TraceHash: hex.EncodeToString(r.TraceHash[:])})
+		v.Runs = append(v.Runs, RunSummary{Seed: r.Seed, Metrics: finite(r.Metrics), TraceHash: hashText(r.TraceHash)})
 		s.Variants[r.Variant] = v
 		hashes[r.Variant] = append(hashes[r.Variant], r.TraceHash[:]...)
+		s.NoTraceHash = s.NoTraceHash || r.TraceHash == [32]byte{}
 	}
 	for variant, v := range s.Variants {
-		h := sha256.Sum256(hashes[variant])
-		v.TraceHash = hex.EncodeToString(h[:])
+		if !s.NoTraceHash {
+			v.TraceHash = hashText(sha256.Sum256(hashes[variant]))
+		}
 		v.Metrics = medians(v.Runs)
 		s.Variants[variant] = v
 	}

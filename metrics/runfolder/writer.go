@@ -221,6 +221,26 @@ func (w *Writer) leave(key runKey, torn error) {
 	delete(w.runs, key)
 }
 
+// Details returns where the metrics are that the summary of all finished runs lacks; nil
+// if it has all of the table of metrics.
+func (w *Writer) Details(s *Summary) *Details {
+	d := Details{File: tableFileName(tableMetrics), Of: w.manifest.Details}
+	for _, t := range w.tables {
+		if t.tableName() == tableMetrics {
+			d.Metrics = t.rowCount()
+		}
+	}
+	for _, v := range s.Variants {
+		for _, r := range v.Runs {
+			d.Metrics -= int64(len(r.Metrics))
+		}
+	}
+	if len(d.Of) == 0 || d.Metrics <= 0 {
+		return nil
+	}
+	return &d
+}
+
 // Finish closes the tables and the log, writes summary.json and then the
 // manifest with complete: true. Every run must have ended well.
 func (w *Writer) Finish(s Summary) error {
@@ -310,6 +330,7 @@ func (w *Writer) writeKept() error {
 		}
 	}
 	s.NotEvaluated = w.manifest.Expectations
+	s.Details = w.Details(&s)
 	if err := w.writeJSON(SummaryFile, s.normalise()); err != nil {
 		return err
 	}

@@ -40,7 +40,12 @@ func BenchmarkPermutation128(b *testing.B) { benchPermutation(b, 128, 4) }
 // BenchmarkPermutation1024 is BenchmarkPermutation128 with eight times as many hosts.
 func BenchmarkPermutation1024(b *testing.B) { benchPermutation(b, 1024, 8) }
 
+// BenchmarkPermutation8192 is BenchmarkPermutation128 with 64 times as many hosts. It
+// takes minutes, and runs only if -bench names its size.
+func BenchmarkPermutation8192(b *testing.B) { benchPermutation(b, 8192, 16) }
+
 func benchPermutation(b *testing.B, hosts, radix int) {
+	onlyByName(b, hosts)
 	e := parseText(b, permutation(hosts, radix)).Variants[0].Experiment
 	var total tally
 	for b.Loop() {

@@ -140,6 +140,7 @@ func perform(ctx context.Context, wrong error, set *experiment.Set, m mode, opts
 		}
 		return result, wrong
 	}
+	summary.Details = w.Details(summary)
 	if err := w.Finish(*summary); err != nil {
 		return result, writeError(w.Dir(), err)
 	}
@@ -174,6 +175,10 @@ func chooseMode(set *experiment.Set, opts Options) (m mode, err error) {
 	switch {
 	case clock == runtimes.Virtual && len(opts.Inject) > 0:
 		return refuse("--inject needs real frames; add --runtime netns")
+	case opts.CheckParity && set.Base.Telemetry.Untraced():
+		return refuse("--check-parity compares trace hashes, and telemetry.trace_hash is none: leave one of the two out")
+	case set.Base.Telemetry.Untraced() && clock != runtimes.Virtual:
+		return refuse("telemetry.trace_hash: none needs clock %s; under clock %s every node has a trace hash", runtimes.Virtual, clock)
 	case m.realTime && opts.CheckParity:
 		return refuse("--check-parity: clock wall does not claim the trace of a virtual run; use lockstep")
 	case opts.Hold != nil && !m.realTime:

@@ -19,6 +19,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
@@ -30,6 +31,7 @@ type session struct {
 	derived []expression.Named
 	// mentioned are the names and patterns of metrics in expressions.
 	mentioned []string
+	details   measure.Details
 	writer    *runfolder.Writer
 	journal   *journal
 	tracker   *tracker
@@ -47,7 +49,7 @@ func (s *session) announce(text string) {
 // The first error cancels the other jobs.
 func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer, j *journal) (*runfolder.Summary, error) {
 	expressions := set.Expressions()
-	s := &session{set: set, mode: m, opts: opts, derived: expressions.Derived, mentioned: set.MentionedMetrics(), writer: w, journal: j, tracker: newTracker(len(jobs), opts.Progress)}
+	s := &session{set: set, mode: m, opts: opts, derived: expressions.Derived, mentioned: set.MentionedMetrics(), details: detailsOf(jobs), writer: w, journal: j, tracker: newTracker(len(jobs), opts.Progress)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	next := make(chan int)
@@ -182,19 +184,19 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	if err != nil {
 		return fail(err)
 	}
-	table := newMetricTable(writer, s.mentioned)
-	values := table.measure(j.plan, out, records)
-	absent := s.derive(values, table)
+	table := newMetricTable(writer, s.details, s.mentioned)
+	values, matched := table.measure(j.plan, out, records)
+	absent := s.derive(values, matched, table)
 	table.end()
 	data.DataPackets = int64(values["data_packets"])
-	data.Metrics = values
+	data.Metrics, data.Matched = values, matched
 	data.Notes = append(measure.Notes(j.plan, out, records), absent...)
 	if err := writer.End(data); err != nil {
 		return fail(writeError(s.writer.Dir(), err))
 	}
 	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
 	s.tracker.finish(index, j.name, j.seed)
-	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: values}, data.Invalid, data.Notes), nil
+	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: values, Matched: matched}, data.Invalid, data.Notes), nil
 }
 
 // newFinished returns the result of a run that is invalid for the given reasons.
@@ -259,16 +261,38 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 	return d, nil
 }
 
-// derive adds the experiment's derived metrics. It returns a note for each that the run
-// lacks.
-func (s *session) derive(values map[string]float64, table *metricTable) (notes []string) {
-	derived, absent := expression.Derive(s.derived, values, measure.WhyAbsent)
+// derive adds the experiment's derived metrics to values. It returns a note for each
+// that the run lacks.
+func (s *session) derive(values, matched map[string]float64, table *metricTable) (notes []string) {
+	derived, absent := expression.Derive(s.derived, joined(values, matched), measure.WhyAbsent)
 	maps.Copy(values, derived)
 	table.derived(derived)
 	for _, a := range absent {
 		notes = append(notes, fmt.Sprintf("the derived metric %s is absent: %s", a.Name, a.Reason))
 	}
 	return notes
+}
+
+// joined returns the metrics that expressions are evaluated with. It may be values.
+func joined(values, matched map[string]float64) map[string]float64 {
+	if len(matched) == 0 {
+		return values
+	}
+	all := make(map[string]float64, len(values)+len(matched))
+	maps.Copy(all, values)
+	maps.Copy(all, matched)
+	return all
+}
+
+// detailsOf returns which metrics of the runs summary.json lacks.
+func detailsOf(jobs []job) measure.Details {
+	return measure.DetailsOf(func(yield func(*plan.Plan) bool) {
+		for _, j := range jobs {
+			if !yield(j.plan) {
+				return
+			}
+		}
+	})
 }
 
 // summarise returns the outcome of the experiment.
@@ -278,7 +302,7 @@ func summarise(set *experiment.Set, expect []*expression.Expr, done []finished) 
 	var reasons []string
 	for i, d := range done {
 		runs[i] = d.metrics
-		byVariant[d.metrics.Variant] = append(byVariant[d.metrics.Variant], expression.Run{Seed: d.metrics.Seed, Metrics: d.metrics.Metrics})
+		byVariant[d.metrics.Variant] = append(byVariant[d.metrics.Variant], expression.Run{Seed: d.metrics.Seed, Metrics: joined(d.metrics.Metrics, d.metrics.Matched)})
 		reasons = slices.Concat(reasons, d.reasons)
 	}
 	s := runfolder.NewSummary(set.Base.Name, runs...)

@@ -32,7 +32,9 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 			ToUS:   base.Measure.To.Microseconds(),
 		},
 		Expectations: base.Expect,
+		NoTraceHash:  base.Telemetry.Untraced(),
 		Signals:      csig.TypeNames(),
+		Details:      detailsOf(jobs).Names(),
 		Options: runfolder.Options{
 			Payload: opts.Payload, Processes: opts.Processes, CheckParity: opts.CheckParity, Inject: opts.Inject, Held: opts.Hold != nil,
 		},

@@ -49,11 +49,12 @@ var rules = map[string]Rule{
 
 	"wall.dilation": Between(1, 1_000_000_000).Or("auto"),
 
-	"measure.from":       Between(0, maxLength),
-	"telemetry.interval": Between(units.Microsecond, maxDelay).Or("auto"),
-	"trace.flows[]":      {parse: checkFlowPattern},
-	"trace.events[]":     OneOf(metrics.EventNames()...),
-	"capture[]":          {pattern: regexp.MustCompile(`^[a-z0-9-]+(:[0-9]+)?-[a-z0-9-]+$`), want: "the name of a link, such as tor0-agg0"},
+	"measure.from":         Between(0, maxLength),
+	"telemetry.interval":   Between(units.Microsecond, maxDelay).Or("auto"),
+	"telemetry.trace_hash": OneOf(TraceHashFull, TraceHashNone),
+	"trace.flows[]":        {parse: checkFlowPattern},
+	"trace.events[]":       OneOf(metrics.EventNames()...),
+	"capture[]":            {pattern: regexp.MustCompile(`^[a-z0-9-]+(:[0-9]+)?-[a-z0-9-]+$`), want: "the name of a link, such as tor0-agg0"},
 
 	"links.mtu":           Between(256*units.Byte, 65000*units.Byte),
 	"links.header":        Between(16*units.Byte, 1024*units.Byte),
@@ -169,7 +170,7 @@ func defaults() *Experiment {
 		},
 		Hosts:     Hosts{AckEvery: 16384 * units.Byte},
 		Workload:  Workload{StartUnit: htsim.Auto.String()},
-		Telemetry: Telemetry{Interval: 100 * units.Microsecond},
+		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: TraceHashFull},
 		Seeds:     []uint64{1},
 		Runtime:   runtimes.Inproc,
 		Clock:     runtimes.Virtual,

@@ -198,7 +198,19 @@ type Generator struct {
 // Telemetry is what is recorded.
 type Telemetry struct {
 	Interval units.Duration `yaml:"interval"` // of the windows; default 100us; 0 or "auto": a few hundred windows of the predicted run
+	// TraceHash is full, every packet in and out of every node enters the trace hash, or
+	// none, which clock virtual alone has: no trace hash.
+	TraceHash string `yaml:"trace_hash"`
 }
+
+// Values of Telemetry.TraceHash.
+const (
+	TraceHashFull = "full"
+	TraceHashNone = "none"
+)
+
+// Untraced reports whether runs have no trace hash.
+func (t Telemetry) Untraced() bool { return t.TraceHash == TraceHashNone }
 
 // Trace is the flows that are traced: their events are recorded one by one.
 type Trace struct {

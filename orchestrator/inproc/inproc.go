@@ -81,7 +81,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 	}
 	a := &assembly{sinks: make([]*metrics.Batcher, len(p.Nodes)), watch: newWatch(ctx, workers, p.Bytes(), c.Progress)}
 	a.config = sim.Config{
-		TieSeed: p.TieSeed, End: p.End, Ordered: c.Tap != nil, Worker: a.account,
+		TieSeed: p.TieSeed, NoTraceHash: p.Untraced, End: p.End, Ordered: c.Tap != nil, Worker: a.account,
 		Between: func() { wire.Balance(pools) },
 	}
 	for i, spec := range p.Nodes {

@@ -44,11 +44,11 @@ func distributionOf(h *histogram.Histogram, unit float64) Distribution {
 }
 
 // distribution emits the statistics of a quantity of a subject, if there are any.
-func (e *emitter) distribution(quantity, subject string, d *Distribution, detail bool) {
+func (e *emitter) distribution(quantity, subject string, d *Distribution, of Kind) {
 	if !d.Any {
 		return
 	}
 	for _, s := range statistics {
-		e.of(quantity+"."+s.name, subject, s.of(d), detail)
+		e.of(quantity+"."+s.name, subject, s.of(d), of)
 	}
 }

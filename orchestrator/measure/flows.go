@@ -120,7 +120,7 @@ func addFairness(e *emitter, r *Run) {
 			}
 		}
 		if sum > 0 {
-			e.of(jain, g.Name, sum*sum/(n*squares), false)
+			e.of(jain, g.Name, sum*sum/(n*squares), OfRun)
 		}
 	}
 }

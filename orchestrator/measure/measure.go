@@ -15,17 +15,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// Metrics of single ports are details, which summary.json lacks, in fabrics with more
-// than SummaryPorts switch ports; shares by flow and port also where transfers times
-// switch ports are more than SummaryShares.
-const (
-	SummaryPorts  = 256
-	SummaryShares = 4096
-)
-
-// Take gets one metric of a run; v is the caller's again when it returns. Details are
-// metrics of which a large run has too many for a map.
-type Take func(v *metrics.Value, detail bool)
+// Take gets one metric of a run; v is the caller's again when it returns.
+type Take func(v *metrics.Value, of Kind)
 
 // Each computes the metrics of a run and gives each to take, in a fixed order. A metric
 // without a finite value is absent.
@@ -47,7 +38,7 @@ func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
 // see Each.
 func Metrics(p *plan.Plan, out *backend.Outcome, r *Records) map[string]float64 {
 	m := map[string]float64{}
-	Each(p, out, r, func(v *metrics.Value, _ bool) { m[v.Name] = v.Value })
+	Each(p, out, r, func(v *metrics.Value, _ Kind) { m[v.Name] = v.Value })
 	return m
 }
 
@@ -58,20 +49,20 @@ type emitter struct {
 }
 
 // run emits a metric of the whole run.
-func (e *emitter) run(metric string, value float64) { e.named(metric, "", metric, value, false) }
+func (e *emitter) run(metric string, value float64) { e.named(metric, "", metric, value, OfRun) }
 
 // of emits a metric of a subject, with the usual name.
-func (e *emitter) of(metric, subject string, value float64, detail bool) {
-	e.named(metric, subject, metric+"."+subject, value, detail)
+func (e *emitter) of(metric, subject string, value float64, of Kind) {
+	e.named(metric, subject, metric+"."+subject, value, of)
 }
 
 // named emits a metric with a name of its own.
-func (e *emitter) named(metric, subject, name string, value float64, detail bool) {
+func (e *emitter) named(metric, subject, name string, value float64, of Kind) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return
 	}
 	e.value = metrics.Value{Metric: metric, Subject: subject, Name: name, Value: value}
-	e.take(&e.value, detail)
+	e.take(&e.value, of)
 }
 
 // addNamed adds the sums of the counters that have names of their own.
@@ -90,8 +81,12 @@ func addNamed(e *emitter, nodes []metrics.NodeTotals) {
 	}
 }
 
-// TraceHash combines the nodes' trace hashes in node order.
+// TraceHash combines the nodes' trace hashes in node order. It is zero if the nodes have
+// none.
 func TraceHash(nodes []metrics.NodeTotals) [32]byte {
+	if !slices.ContainsFunc(nodes, func(n metrics.NodeTotals) bool { return n.TraceHash != [32]byte{} }) {
+		return [32]byte{}
+	}
 	h := sha256.New()
 	for i := range nodes {
 		h.Write(nodes[i].TraceHash[:])

@@ -61,7 +61,6 @@ type portLayout struct {
 	first     []int // index of a node's first port
 	classes   []uint8
 	queues    []bool // the port has a queue in which packets may wait
-	ports     int    // of switches
 }
 
 func newPortLayout(p *plan.Plan) *portLayout {
@@ -76,9 +75,6 @@ func newPortLayout(p *plan.Plan) *portLayout {
 		for _, a := range ports {
 			l.classes = append(l.classes, classesOf(g, n, a.Peer.Node, top))
 			l.queues = append(l.queues, g.Nodes[n].Kind == topologies.Switch || p.Nodes[n].Host == nil || p.HasPrograms(n))
-		}
-		if g.Nodes[n].Kind == topologies.Switch {
-			l.ports += len(ports)
 		}
 	}
 	return l
@@ -198,12 +194,11 @@ func (c *portSums) measure(e *emitter, out *backend.Outcome) {
 		depth := of.depth
 		depth.Add(0, counts[k]*int64(window)-depth.Weight()) // ports that did nothing
 		queue, wait := distributionOf(&depth, bytesPerKB), distributionOf(&of.wait, perMicrosecond)
-		e.distribution(queueDepth, name, &queue, false)
-		e.distribution(hopDelay, name, &wait, false)
-		e.of(utilisation+".mean", name, float64(of.busy)/float64(window)/float64(counts[k]), false)
-		e.of(utilisation+".max", name, float64(of.most)/float64(window), false)
+		e.distribution(queueDepth, name, &queue, OfRun)
+		e.distribution(hopDelay, name, &wait, OfRun)
+		e.of(utilisation+".mean", name, float64(of.busy)/float64(window)/float64(counts[k]), OfRun)
+		e.of(utilisation+".max", name, float64(of.most)/float64(window), OfRun)
 	}
-	detail := c.layout.ports > SummaryPorts
 	idle := portSum{queue: Distribution{Any: true}}
 	for n, ports := range c.layout.adjacency {
 		for port := range ports {
@@ -212,9 +207,9 @@ func (c *portSums) measure(e *emitter, out *backend.Outcome) {
 				of = &idle
 			}
 			name := c.layout.name(n, port)
-			e.distribution(queueDepth, name, &of.queue, detail)
-			e.distribution(hopDelay, name, &of.wait, detail)
-			e.of(utilisation, name, float64(of.busy)/float64(window), detail)
+			e.distribution(queueDepth, name, &of.queue, OfPort)
+			e.distribution(hopDelay, name, &of.wait, OfPort)
+			e.of(utilisation, name, float64(of.busy)/float64(window), OfPort)
 		}
 	}
 }

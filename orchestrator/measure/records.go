@@ -126,9 +126,9 @@ func (c *ccSums) measure(e *emitter) {
 			continue
 		}
 		name := c.plan.Flows[i].Name
-		e.of("cc_delay_us", name, s.delay.Microseconds()/float64(s.acks), false)
+		e.of("cc_delay_us", name, s.delay.Microseconds()/float64(s.acks), OfFlow)
 		for _, a := range c.plan.Actions {
-			e.named("cc_share."+a.Name, name, "cc_share."+name+"."+a.Name, float64(s.actions[a.Name])/float64(s.acks), false)
+			e.named("cc_share."+a.Name, name, "cc_share."+name+"."+a.Name, float64(s.actions[a.Name])/float64(s.acks), OfFlow)
 		}
 	}
 }

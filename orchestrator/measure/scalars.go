@@ -167,7 +167,7 @@ func (r *Run) addScalars(e *emitter) {
 		for i := range flows {
 			for _, s := range table {
 				if value, ok := s.Of(r, &flows[i]); ok {
-					e.of(s.Name, flows[i].Info.Name, value, false)
+					e.of(s.Name, flows[i].Info.Name, value, OfFlow)
 				}
 			}
 		}

@@ -144,19 +144,15 @@ func signalNames(s *Subjects) []Family {
 // type in the measuring window, and the share of samples that name each port: of each
 // flow, and of all flows together.
 func (c *signalSums) measure(e *emitter) {
-	ports := 0 // of switches
-	if c.plan.Locators != nil {
-		ports = c.plan.Locators.Ports
-	}
-	many, tooMany := ports > SummaryPorts, ports > SummaryPorts || c.plan.Transfers*ports > SummaryShares
 	var all [csig.Types]signalSum
 	for flow, signals := range c.flows {
 		if signals == nil {
 			continue
 		}
-		name, ofPrograms := c.plan.Flows[flow].Name, flow >= c.plan.Transfers
+		name, ofPrograms, kind := c.plan.Flows[flow].Name, flow >= c.plan.Transfers, OfFlowAndPort
 		if ofPrograms {
-			e.of("samples", name, float64(signals.samples), false)
+			kind = OfFlow // few flows: no limit of its own
+			e.of("samples", name, float64(signals.samples), OfFlow)
 		}
 		for t := range signals.types {
 			s, metric := &signals.types[t], signalMetrics[t]
@@ -164,17 +160,17 @@ func (c *signalSums) measure(e *emitter) {
 				continue
 			}
 			mean := float64(s.points) / float64(s.samples)
-			e.of(metric.name+".mean", name, mean/metric.unit, false)
-			e.of(metric.name+".min", name, float64(s.least)/metric.unit, false)
-			e.of(metric.name+".max", name, float64(s.most)/metric.unit, false)
+			e.of(metric.name+".mean", name, mean/metric.unit, OfFlow)
+			e.of(metric.name+".min", name, float64(s.least)/metric.unit, OfFlow)
+			e.of(metric.name+".max", name, float64(s.most)/metric.unit, OfFlow)
 			if ofPrograms && csig.Type(t) == csig.ABW {
-				e.of("abw_gbps", name, mean/metric.unit, false)
+				e.of("abw_gbps", name, mean/metric.unit, OfFlow)
 			}
 			share := bottleneckShare + "." + csig.Type(t).String()
 			for _, l := range s.named {
 				port := c.portName(l.locator)
 				e.named(share, name+"."+port, fmt.Sprintf("%s.%s.%v.%s", bottleneckShare, name, csig.Type(t), port),
-					float64(l.samples)/float64(s.samples), tooMany && !ofPrograms)
+					float64(l.samples)/float64(s.samples), kind)
 				all[t].named = addLocator(all[t].named, l.locator, l.samples)
 			}
 			all[t].samples += s.samples
@@ -182,7 +178,7 @@ func (c *signalSums) measure(e *emitter) {
 	}
 	for t := range all {
 		for _, l := range all[t].named {
-			e.of(bottleneckShare+"."+csig.Type(t).String(), c.portName(l.locator), float64(l.samples)/float64(all[t].samples), many)
+			e.of(bottleneckShare+"."+csig.Type(t).String(), c.portName(l.locator), float64(l.samples)/float64(all[t].samples), OfPort)
 		}
 	}
 }

@@ -91,6 +91,10 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 		return failure.Configuration(fmt.Errorf("%s did not capture %s, and a run in real time cannot be had again; "+
 			"run the experiment with --capture %s, or capture a lab while it is up", name, c.Link, c.Link))
 	}
+	if p.Untraced {
+		return failure.Configuration(fmt.Errorf("%s did not capture %s and has no trace hash (telemetry.trace_hash: none), so that nothing can show that a run of today is the same; "+
+			"run the experiment with --capture %s, or with trace hash", name, c.Link, c.Link))
+	}
 	c.announce(name + ": runs again in virtual time")
 	pcap, err := begin(p, out, run.Variant, run.Seed)
 	if err != nil {

@@ -40,8 +40,7 @@ func (p *Plan) path(adjacency [][]topologies.Adjacent, src, dst int, rates []uni
 			return rates, delay
 		}
 		delay += p.Graph.Nodes[at].Delay
-		table := &p.Nodes[at].Switch.Forward
-		port = int(table.Ports[table.Group[dst]][0])
+		port = int(p.Nodes[at].Switch.Forward.Routes.To(dst)[0])
 	}
 }
 

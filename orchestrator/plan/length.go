@@ -15,6 +15,7 @@ type Loads struct {
 	graph *topologies.Graph
 	paths *topologies.Paths
 	times []units.Duration // by link and direction
+	route []int            // of the last path
 
 	// Longest is what the most loaded direction of a link needs for its bytes: a bound
 	// of the run's length in the fluid model.
@@ -30,8 +31,9 @@ func NewLoads(g *topologies.Graph, paths *topologies.Paths) *Loads {
 // Add adds bytes from one host to another, with the line overhead of their packets, and
 // returns the number of links that they cross.
 func (l *Loads) Add(source, destination int, bytes units.Size) (hops int) {
-	route, at := l.paths.Links(source, destination), source
-	for _, id := range route {
+	l.route = l.paths.AppendLinks(l.route[:0], source, destination)
+	at := source
+	for _, id := range l.route {
 		link, direction := l.graph.Links[id], 0
 		if link.A.Node != at {
 			direction = 1
@@ -41,7 +43,7 @@ func (l *Loads) Add(source, destination int, bytes units.Size) (hops int) {
 		*time += link.Rate.Serialisation(bytes)
 		l.Longest = max(l.Longest, *time)
 	}
-	return len(route)
+	return len(l.route)
 }
 
 // BySource calls visit with the index of each flow, those of one source together: the

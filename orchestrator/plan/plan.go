@@ -38,6 +38,7 @@ type Plan struct {
 	End      units.Time // exclusive; units.Never: until all is done
 	Measure  metrics.Span
 	Interval units.Duration  // of telemetry
+	Untraced bool            // the run has no trace hash
 	Path     congestion.Path // of the first host
 	CSIG     *csig.Config    // nil without CSIG
 	Locators *LocatorTable   // nil without CSIG

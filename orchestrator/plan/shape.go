@@ -143,6 +143,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		End:       units.Never,
 		Measure:   metrics.Span{From: units.Time(e.Measure.From), To: units.Never},
 		Interval:  interval,
+		Untraced:  e.Telemetry.Untraced(),
 		Path:      s.sizing.path(s.graph.Links[adjacency[0][0].Link].Rate),
 		Captured:  s.captured,
 		StartUnit: s.workload.StartUnit,
@@ -195,6 +196,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		return nil, err
 	}
 	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.traceNotes(p))
+	if p.Untraced {
+		p.Notes = append(p.Notes, untracedNote)
+	}
 	return p, nil
 }
 

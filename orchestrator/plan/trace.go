@@ -117,6 +117,9 @@ func (p *Plan) TracedEvents() int64 {
 	return int64(events)
 }
 
+// untracedNote is of runs without trace hash.
+const untracedNote = "no trace hash: telemetry.trace_hash is none, so that nothing tells whether two runs are the same packet by packet"
+
 // traceNotes says how large the table of events will be, if it is large.
 func (s *Shape) traceNotes(p *Plan) []string {
 	seeds := len(s.experiment.Seeds)

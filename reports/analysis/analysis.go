@@ -130,7 +130,11 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 	if m.IntervalUS <= 0 {
 		return nil, errors.New("the manifest has no telemetry interval")
 	}
-	t := newTotals(m, s, chooseSeeds(m, s))
+	metrics, err := readFlowMetrics(f)
+	if err != nil {
+		return nil, err
+	}
+	t := newTotals(m, s, metrics)
 	if err := t.read(f); err != nil {
 		return nil, err
 	}
@@ -139,7 +143,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	rates := t.rates(s)
+	rates := t.rates(metrics)
 	medians := rates.medians()
 	all := usedPorts(m, t)
 	ports := busiestPorts(m, all)

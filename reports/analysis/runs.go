@@ -11,7 +11,7 @@ type Run struct {
 	DataPackets int64             `json:"dataPackets"`
 	WallSeconds float64           `json:"wallSeconds"`
 	CPUSeconds  float64           `json:"cpuSeconds"`
-	TraceHash   string            `json:"traceHash"`
+	TraceHash   string            `json:"traceHash,omitempty"`
 	Valid       bool              `json:"valid"`
 	Passed      []runfolder.Check `json:"passed,omitempty"`
 	Failed      []runfolder.Check `json:"failed,omitempty"`

@@ -1,9 +1,7 @@
 package analysis
 
 import (
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -37,8 +35,8 @@ type portSums struct {
 	trimmed     int64
 }
 
-func newTotals(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint64) *totals {
-	t := &totals{manifest: m, shown: shown, heard: map[string]bool{}, ends: map[run]float64{}, stops: map[run]float64{}, seeds: map[string][]uint64{},
+func newTotals(m *runfolder.Manifest, s *runfolder.Summary, of *flowMetrics) *totals {
+	t := &totals{manifest: m, shown: chooseSeeds(m, s, of), heard: map[string]bool{}, ends: map[run]float64{}, stops: map[run]float64{}, seeds: map[string][]uint64{},
 		bytes: map[run]map[string]int64{}, ports: map[run]map[PortID]*portSums{}}
 	for _, r := range m.Runs {
 		t.seeds[r.Variant] = append(t.seeds[r.Variant], r.Seed)
@@ -138,7 +136,7 @@ func (t *totals) measured(r run) float64 {
 type rates map[run]map[string]float64
 
 // rates returns the rates of all runs.
-func (t *totals) rates(s *runfolder.Summary) rates {
+func (t *totals) rates(of *flowMetrics) rates {
 	all := rates{}
 	for r, flows := range t.bytes {
 		span := t.measured(r)
@@ -154,13 +152,10 @@ func (t *totals) rates(s *runfolder.Summary) rates {
 	}
 	// Over an open window the metric holds the rate over the flow's own time. Over
 	// the run's time, flows of one size would all be equal.
-	for variant, v := range s.Variants {
-		for _, r := range v.Runs {
-			rates := all[run{variant, r.Seed}]
-			for name := range rates {
-				if rate, ok := r.Metrics[ratePrefix+name]; ok {
-					rates[name] = rate
-				}
+	for r, rates := range all {
+		for name := range rates {
+			if rate, ok := of.rates[r][name]; ok {
+				rates[name] = rate
 			}
 		}
 	}
@@ -187,43 +182,4 @@ func (r rates) medians() map[string]map[string]float64 {
 		}
 	}
 	return medians
-}
-
-// ratePrefix begins the names of the metrics that are rates of flows.
-const ratePrefix = "rate_gbps."
-
-// chooseSeeds picks for each variant the seed whose rates are nearest to the
-// medians, as the sum of relative distances; the lowest of equals.
-func chooseSeeds(m *runfolder.Manifest, s *runfolder.Summary) map[string]uint64 {
-	seeds := map[string]uint64{}
-	for _, v := range m.Variants {
-		summary := s.Variants[v.Name]
-		var rates []string
-		for name, median := range summary.Metrics {
-			if strings.HasPrefix(name, ratePrefix) && median != 0 {
-				rates = append(rates, name)
-			}
-		}
-		slices.Sort(rates) // sums of floating-point numbers depend on their order
-		best := math.Inf(1)
-		for _, r := range summary.Runs {
-			distance := 0.0
-			for _, name := range rates {
-				median := summary.Metrics[name]
-				distance += math.Abs(r.Metrics[name]-median) / math.Abs(median)
-			}
-			if distance < best {
-				best, seeds[v.Name] = distance, r.Seed
-			}
-		}
-		if len(summary.Runs) == 0 {
-			for _, r := range m.Runs {
-				if r.Variant == v.Name {
-					seeds[v.Name] = r.Seed
-					break
-				}
-			}
-		}
-	}
-	return seeds
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -202,7 +203,7 @@ func newSwitch(t testing.TB, c shim.Config) aSwitch {
 		Node: 20, Name: "tor0", Sizes: c.Sizes, AQM: algorithm.Choice{Name: "none"},
 		CSIG: &dataplane.CSIG{Domain: *c.CSIG, Tau: units.Microsecond}, Records: units.Millisecond,
 		Ports:   []dataplane.Port{{Rate: rate, Buffer: limits, Locator: 6}, {Rate: rate, Buffer: limits, Locator: 7}},
-		Forward: forward.Config{Group: make([]uint16, 10), Ports: [][]uint16{{1}}},
+		Forward: forward.Config{Routes: topologies.NewRoutes(slices.Repeat([][]uint16{{1}}, 10)...)},
 	}
 	// The meters are busy already, so that the switch has less than the initial
 	// value of a tag to tell.

@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -24,7 +25,7 @@ var sizes = wire.Sizes{Header: 64}
 func config() dataplane.Config {
 	cfg := dataplane.Config{
 		Node: 9, Name: "tor0",
-		Forward: forward.Config{Group: []uint16{0, 1, 2, 3, 4}, Ports: [][]uint16{{0}, {1}, {2}, {3}, {}}},
+		Forward: forward.Config{Routes: topologies.NewRoutes([]uint16{0}, []uint16{1}, []uint16{2}, []uint16{3}, nil)},
 		Sizes:   sizes,
 		AQM:     algorithm.Choice{Name: "none"},
 		Trim:    true,

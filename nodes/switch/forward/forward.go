@@ -6,34 +6,35 @@ import (
 	"math/bits"
 
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/topologies"
 )
 
 // Config is a forwarding table: plain data.
 type Config struct {
-	Group []uint16   // by host: index into Ports
-	Ports [][]uint16 // egress ports of a group, ascending; empty: unreachable
-	Seed  uint64     // of the ECMP hash; every switch has its own
+	Routes topologies.Routes
+	Seed   uint64 // of the ECMP hash; every switch has its own
 }
 
-// Table forwards packets. It is immutable.
-type Table struct{ cfg Config }
+// Table forwards packets. It is immutable, and switches may share what its routes share.
+type Table struct {
+	routes topologies.Routes
+	seed   uint64
+}
 
 // NewTable returns the table of cfg, which must not change afterwards.
-func NewTable(cfg Config) Table { return Table{cfg} }
+func NewTable(cfg Config) Table { return Table{cfg.Routes, cfg.Seed} }
 
 // Lookup returns the egress port for p; ok is false without a route.
 func (t *Table) Lookup(p *wire.Packet) (port int, ok bool) {
-	host := p.DestinationHost()
-	if host < 0 || host >= len(t.cfg.Group) {
+	route := t.routes.Route(p.DestinationHost())
+	switch {
+	case route.IsPort():
+		return int(route), true
+	case route == topologies.NoRoute:
 		return 0, false
 	}
-	ports := t.cfg.Ports[t.cfg.Group[host]]
-	switch len(ports) {
-	case 0:
-		return 0, false
-	case 1:
-		return int(ports[0]), true
-	}
-	i, _ := bits.Mul64(p.Hash(t.cfg.Seed), uint64(len(ports)))
-	return int(ports[i]), true
+	book := t.routes.Book
+	group := book.Groups[route.Group()]
+	i, _ := bits.Mul64(p.Hash(t.seed), uint64(group.Count))
+	return int(book.Ports[uint64(group.First)+i]), true
 }

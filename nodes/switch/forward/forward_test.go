@@ -8,14 +8,15 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 // table has host 0 behind port 2, hosts 1 and 2 behind four uplinks, host 3
 // behind three, and host 4 nowhere.
 var table = forward.Config{
-	Group: []uint16{0, 1, 1, 2, 3},
-	Ports: [][]uint16{{2}, {4, 5, 6, 7}, {4, 6, 9}, {}},
-	Seed:  1,
+	Routes: topologies.NewRoutes([]uint16{2}, []uint16{4, 5, 6, 7}, []uint16{4, 5, 6, 7}, []uint16{4, 6, 9}, nil),
+	Seed:   1,
 }
 
 func packet(src, dst int, sourcePort uint16) *wire.Packet {
@@ -53,7 +54,7 @@ func TestSpread(t *testing.T) {
 	cfg := table
 	const flows = 12000
 	for _, dst := range []int{1, 3} {
-		paths := cfg.Ports[cfg.Group[dst]]
+		paths := cfg.Routes.To(dst)
 		index := map[int]int{}
 		for i, p := range paths {
 			index[int(p)] = i
@@ -124,10 +125,38 @@ func TestRawSpread(t *testing.T) {
 }
 
 func ExampleNewTable() {
-	t := forward.NewTable(forward.Config{Group: []uint16{0, 1}, Ports: [][]uint16{{3}, {}}})
+	t := forward.NewTable(forward.Config{Routes: topologies.NewRoutes([]uint16{3}, nil)})
 	fmt.Println(t.Lookup(packet(1, 0, 50000)))
 	fmt.Println(t.Lookup(packet(0, 1, 50000)))
 	// Output:
 	// 3 true
 	// 0 false
+}
+
+// BenchmarkLookup looks up routes of many switches in turn to many hosts, as a large
+// fabric does: of 1280 switches to 8192 hosts.
+func BenchmarkLookup(b *testing.B) {
+	tree, err := topologies.KAryFatTree(32, 100*units.Gbps, units.Microsecond)
+	if err != nil {
+		b.Fatal(err)
+	}
+	graph, err := tree.Build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	routes := topologies.NextHops(graph)[graph.Hosts():]
+	tables := make([]forward.Table, len(routes))
+	for i, r := range routes {
+		tables[i] = forward.NewTable(forward.Config{Routes: r, Seed: uint64(i)})
+	}
+	random := rand.New(rand.NewPCG(1, 0))
+	packets := make([]*wire.Packet, 1<<12)
+	for i := range packets {
+		packets[i] = packet(random.IntN(graph.Hosts()), random.IntN(graph.Hosts()), uint16(i))
+	}
+	for i := 0; b.Loop(); i++ {
+		if _, ok := tables[i*7919%len(tables)].Lookup(packets[i*31%len(packets)]); !ok {
+			b.Fatal("no route")
+		}
+	}
 }

@@ -1,0 +1,75 @@
+package measure
+
+import (
+	"iter"
+
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// Kind is what a metric is about.
+type Kind uint8
+
+// Kinds of metrics.
+const (
+	OfRun         Kind = iota // the whole run, a class of ports or a group of flows
+	OfFlow                    // one flow
+	OfPort                    // one port
+	OfFlowAndPort             // a transfer and a port
+	kinds
+)
+
+// kindNames are the kinds in manifest.json and summary.json.
+var kindNames = [kinds]string{OfFlow: "flows", OfPort: "ports", OfFlowAndPort: "flows by port"}
+
+// Limits of summary.json (docs/metrics.md#metrics). They keep it to about 3 MB: a flow
+// has some 40 metrics of 50 bytes, for the run and for the median over the runs.
+const (
+	SummaryFlows     = 1024 // flows, summed over the runs of all variants
+	SummaryPorts     = 256  // switch ports of a variant
+	SummaryPortsRuns = 4096 // switch ports, summed over the runs of all variants
+	SummaryShares    = 4096 // transfers times switch ports of a variant
+)
+
+// Details says which kinds of metrics are details: metrics.parquet has them, and
+// summary.json does not. Its zero value has none.
+type Details [kinds]bool
+
+// DetailsOf returns the details of an experiment with runs of these plans.
+func DetailsOf(runs iter.Seq[*plan.Plan]) Details {
+	var d Details
+	flows, ports, tags := 0, 0, false
+	for p := range runs {
+		of := switchPorts(p.Graph)
+		tags = tags || p.CSIG != nil
+		flows, ports = flows+len(p.Flows), ports+of
+		d[OfPort] = d[OfPort] || of > SummaryPorts
+		d[OfFlowAndPort] = d[OfFlowAndPort] || p.CSIG != nil && p.Transfers*of > SummaryShares
+	}
+	d[OfFlow] = flows > SummaryFlows
+	d[OfPort] = d[OfPort] || ports > SummaryPortsRuns
+	d[OfFlowAndPort] = d[OfFlowAndPort] || tags && (d[OfFlow] || d[OfPort])
+	return d
+}
+
+// Names returns the kinds that are details by name; nil without.
+func (d Details) Names() (names []string) {
+	for kind, is := range d {
+		if is {
+			names = append(names, kindNames[kind])
+		}
+	}
+	return names
+}
+
+// switchPorts returns the number of ports that the switches of a fabric have.
+func switchPorts(g *topologies.Graph) (ports int) {
+	for i := range g.Links {
+		for _, end := range []topologies.End{g.Links[i].A, g.Links[i].B} {
+			if g.Nodes[end.Node].Kind == topologies.Switch {
+				ports++
+			}
+		}
+	}
+	return ports
+}

@@ -1,0 +1,112 @@
+package analysis
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
+
+// Metrics of single flows that the analysis needs.
+const (
+	rateOfFlow     = "rate_gbps"
+	slowdownOfFlow = "slowdown"
+)
+
+// flowMetrics are metrics of single flows, by run and flow.
+type flowMetrics struct {
+	rates     map[run]map[string]float64
+	slowdowns map[run]map[string]float64
+}
+
+// ofFlows is the kind of details that summaries of many flows have in the table of
+// metrics alone (Manifest.Details).
+const ofFlows = "flows"
+
+// readFlowMetrics reads the metrics of flows: from the summary, or where that has too
+// many flows from the table of metrics.
+func readFlowMetrics(f *runfolder.Folder) (*flowMetrics, error) {
+	of := &flowMetrics{map[run]map[string]float64{}, map[run]map[string]float64{}}
+	put := func(to map[run]map[string]float64, r run, flow string, value float64) {
+		if to[r] == nil {
+			to[r] = map[string]float64{}
+		}
+		to[r][flow] = value
+	}
+	if slices.Contains(f.Manifest.Details, ofFlows) {
+		for row, err := range f.MetricsOf(rateOfFlow, slowdownOfFlow) {
+			if err != nil {
+				return nil, err
+			}
+			to := of.rates
+			if row.Metric == slowdownOfFlow {
+				to = of.slowdowns
+			}
+			put(to, run{row.Variant, row.Seed}, *row.Subject, row.Value)
+		}
+		return of, nil
+	}
+	for variant, v := range f.Summary.Variants {
+		for _, r := range v.Runs {
+			for name, value := range r.Metrics {
+				if flow, ok := strings.CutPrefix(name, rateOfFlow+"."); ok {
+					put(of.rates, run{variant, r.Seed}, flow, value)
+				} else if flow, ok := strings.CutPrefix(name, slowdownOfFlow+"."); ok {
+					put(of.slowdowns, run{variant, r.Seed}, flow, value)
+				}
+			}
+		}
+	}
+	return of, nil
+}
+
+// chooseSeeds picks for each variant the seed whose rates are nearest to the
+// medians, as the sum of relative distances; the lowest of equals.
+func chooseSeeds(m *runfolder.Manifest, s *runfolder.Summary, of *flowMetrics) map[string]uint64 {
+	seeds := map[string]uint64{}
+	for _, v := range m.Variants {
+		var runs []map[string]float64 // their rates
+		var all []uint64
+		for _, r := range s.Variants[v.Name].Runs {
+			runs, all = append(runs, of.rates[run{v.Name, r.Seed}]), append(all, r.Seed)
+		}
+		for _, r := range m.Runs {
+			if len(runs) == 0 && r.Variant == v.Name {
+				all = append(all, r.Seed)
+				break
+			}
+		}
+		if len(all) > 0 {
+			seeds[v.Name] = all[nearest(runs)]
+		}
+	}
+	return seeds
+}
+
+// nearest returns the index of the run whose rates are nearest to the medians.
+func nearest(runs []map[string]float64) (best int) {
+	if len(runs) < 2 {
+		return 0
+	}
+	distances, values := make([]float64, len(runs)), make([]float64, len(runs))
+	for _, flow := range slices.Sorted(maps.Keys(runs[0])) { // sums of floating-point numbers depend on their order
+		all := true
+		for i, rates := range runs {
+			rate, ok := rates[flow]
+			values[i], all = rate, all && ok
+		}
+		if median := runfolder.Median(values); all && median != 0 {
+			for i, rate := range values {
+				distances[i] += math.Abs(rate-median) / math.Abs(median)
+			}
+		}
+	}
+	for i, distance := range distances {
+		if distance < distances[best] {
+			best = i
+		}
+	}
+	return best
+}
