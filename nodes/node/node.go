@@ -18,7 +18,8 @@ import (
 // At one instant a driver makes its calls in this order: Transmit for ports that
 // become free, ascending; Receive, ascending by (port, link sequence);
 // HandleTimeout. After every call it drains Transmit: each port that is free and
-// in Ready, ascending.
+// in Ready, ascending. A port that was sending is free again from its turn to become
+// free.
 type Machine interface {
 	// Receive takes a packet whose last bit arrived on port at now. The machine
 	// owns it from then on.
