@@ -40,6 +40,9 @@ type Config struct {
 	Spool   *Spool // nil: no frame is captured from the start
 	Live    Live
 	Profile uint32 // of the run's CSIG domain, which machines with CSIG must have; 0: any
+	// Slots is how many frames the node's Conn keeps until they are read, in lockstep;
+	// 0 means netio.SlotsOf.
+	Slots int
 	// FrameTimeout is how long a frame that was sent may take to become
 	// readable, in wall time. 0 means DefaultFrameTimeout.
 	FrameTimeout time.Duration

@@ -74,7 +74,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 	if c.Tap != nil {
 		workers = 1 // taps may write one file, in order of time
 	}
-	shards, workers := split(p, workers)
+	shards, workers := p.Split(workers)
 	pools := make([]*wire.Pool, workers)
 	for i := range pools {
 		pools[i] = &wire.Pool{Notes: c.Tap != nil}
