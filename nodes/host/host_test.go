@@ -510,27 +510,6 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// A packet costs no allocation once the host has warmed up.
-func TestAllocations(t *testing.T) {
-	c := config(0)
-	receives(&c, 2, 100_000*mss)
-	c.Records = units.Second
-	h, pool := newHost(t, c)
-	now, psn := units.Time(0), uint32(0)
-	step := func() {
-		h.Receive(now, host.NIC, data(pool, 2, psn, wire.AckRequest))
-		psn++
-		if p, departs, ok := h.Transmit(now, host.NIC); ok {
-			now = departs
-			pool.Put(p)
-		}
-	}
-	step()
-	if n := testing.AllocsPerRun(5000, step); n != 0 {
-		t.Errorf("%v allocations per packet, want 0", n)
-	}
-}
-
 // A host starts its transfer when HandleTimeout is due, and is then asked for
 // packets.
 func ExampleNew() {
