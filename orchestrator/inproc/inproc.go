@@ -82,7 +82,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 	shards, workers := p.Split(workers)
 	pools := make([]*wire.Pool, workers)
 	for i := range pools {
-		pools[i] = new(wire.Pool)
+		pools[i] = &wire.Pool{Notes: c.Tap != nil}
 	}
 	a := &assembly{sinks: make([]*metrics.Batcher, len(p.Nodes)), watch: newWatch(ctx, workers, p.Bytes(), c.Progress)}
 	a.config = sim.Config{
