@@ -166,8 +166,9 @@ type Prediction struct {
 	AtOnce int           // runs at a time
 
 	loads []Load
-	cores int   // that work at the same time
-	alone int64 // Memory with one run at a time
+	cores int     // that work at the same time
+	alone int64   // Memory with one run at a time
+	base  float64 // memory of csiglab itself
 }
 
 // Predict predicts runs.
@@ -203,8 +204,9 @@ func (c *Costs) Predict(loads []Load, way Way) (p Prediction) {
 		kept += n * (collector*float64(l.Flows)*c.FlowMem*keptShare + l.plan())
 	}
 	p.CPU, p.Wall = seconds(cpu), seconds(wall)
-	base := c.Base + tableShare(rows)*c.TableMem + kept
-	p.Memory, p.alone = int64(base+largest*float64(p.AtOnce)), int64(base+largest)
+	p.base = c.Base + tableShare(rows)*c.TableMem
+	p.alone = int64(p.base + kept + largest)
+	p.Memory = p.alone + int64(largest*float64(p.AtOnce-1))
 	return p
 }
 
@@ -316,26 +318,37 @@ func Roughly(d time.Duration) string {
 	return fmt.Sprintf("%.1f h", d.Hours())
 }
 
-// advice returns what makes the memory less, the best first.
+// advice returns what makes the memory less, the best first; nothing if csiglab alone is
+// too large.
 func (p *Prediction) advice(there Available) (advice []string) {
-	if p.AtOnce > 1 && p.alone < p.Memory {
-		text := fmt.Sprintf("--parallel 1, which needs about %s", Gigabytes(p.alone))
-		if float64(p.alone)/errorBand > float64(there.Bytes) {
-			text = "--parallel 1 and"
-			return []string{text + " fewer hosts or flows"}
-		}
-		advice = append(advice, text)
+	room := float64(there.Bytes) - p.base
+	if room <= 0 {
+		return nil
 	}
-	runs, flows, hosts := 0, 0, 0
+	if p.alone < p.Memory {
+		if p.alone <= there.Bytes {
+			advice = append(advice, fmt.Sprintf("--parallel 1, which needs about %s", Gigabytes(p.alone)))
+		} else {
+			advice = append(advice, "--parallel 1 as well as the following")
+		}
+	}
+	runs, flows, hosts, packets := 0, 0, 0, 0.0
 	for _, l := range p.loads {
 		runs, flows, hosts = runs+l.Runs, max(flows, l.Flows), max(hosts, l.Hosts)
+		packets = max(packets, float64(l.InFlight)*packetBytes*collector)
+	}
+	share := min(1, room/(float64(p.alone)-p.base)) // of hosts and flows that fit alone
+	if float64(hosts)*share >= 2 {
+		advice = append(advice, fmt.Sprintf("about %d hosts in place of %d", int(float64(hosts)*share), hosts))
+	}
+	if flows > hosts {
+		advice = append(advice, fmt.Sprintf("about %d flows in place of %d", int(float64(flows)*share), flows))
+	}
+	if packets > float64(p.alone)/3 {
+		advice = append(advice, "smaller transfers, which have fewer packets on their way")
 	}
 	if runs > p.AtOnce {
-		advice = append(advice, fmt.Sprintf("fewer than %d seeds and variants together", runs))
-	}
-	advice = append(advice, fmt.Sprintf("fewer than %d hosts", hosts))
-	if flows > hosts {
-		advice = append(advice, fmt.Sprintf("fewer than %d flows", flows))
+		advice = append(advice, fmt.Sprintf("fewer than %d seeds and variants", runs))
 	}
 	return advice
 }

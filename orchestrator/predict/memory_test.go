@@ -104,7 +104,7 @@ func TestFits(t *testing.T) {
 		{float64(two.Memory) * 1.01, "tight", ""},
 		{float64(two.Memory) * 0.85, "tight", ""},
 		{float64(two.Memory) * 0.75, "no", "try --parallel 1, which needs about "},
-		{float64(one.Memory) * 0.5, "no", "try --parallel 1 and fewer hosts or flows"},
+		{float64(one.Memory) * 0.5, "no", "try --parallel 1 as well as the following, or about 3"},
 	} {
 		there := Available{int64(c.there), "this machine has"}
 		err, fits := two.Fits(there), "yes"
@@ -119,8 +119,12 @@ func TestFits(t *testing.T) {
 			t.Errorf("%v: %s: %v, want %s and %q", there, fits, err, c.fits, c.advice)
 		}
 	}
-	if err := one.Fits(Available{int64(float64(one.Memory) * 0.5), "x"}); err == nil || strings.Contains(err.Error(), "--parallel") || !strings.Contains(err.Error(), "fewer than 8192 hosts") {
+	if err := one.Fits(Available{int64(float64(one.Memory) * 0.5), "x"}); err == nil || strings.Contains(err.Error(), "--parallel") || !strings.Contains(err.Error(), " hosts in place of 8192") {
 		t.Errorf("one at a time: %v", err)
+	}
+	// Nothing helps where csiglab itself does not fit.
+	if err := one.Fits(Available{30e6, "x"}); err == nil || strings.Contains(err.Error(), "try") {
+		t.Errorf("30 MB: %v", err)
 	}
 	if err := two.Fits(Available{NoLimit, ""}); err != nil || two.Tight(Available{NoLimit, ""}) {
 		t.Errorf("no limit: %v", err)

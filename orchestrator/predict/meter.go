@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,6 +40,17 @@ type Meter struct {
 	Measure Command      // csiglab with the command that prints Measure's costs as JSON; nil: there is none
 	Say     func(string) // tells the user that a measurement begins; may be nil
 	Anew    bool         // measure even if the cache has costs
+
+	late bool // there is no time to measure
+}
+
+var errLate = errors.New("the prediction has the figures of another machine; csiglab validate --calibrate measures this one")
+
+// without returns a Meter that has the cache and does not measure.
+func (m *Meter) without() *Meter {
+	other := *m
+	other.late = true
+	return &other
 }
 
 // Costs returns the costs of this machine. If they cannot be measured it returns the
@@ -49,6 +61,9 @@ func (m *Meter) Costs(ctx context.Context) (Costs, error) {
 	}
 	if c, ok := m.cached(); ok && !m.Anew {
 		return c, nil
+	}
+	if m.late {
+		return Reference, errLate
 	}
 	if m.Say != nil {
 		m.Say("measuring how fast this machine is, once for this build of csiglab; it takes about 2 s")

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/expression"
@@ -43,6 +44,9 @@ type Validation struct {
 	Rough                        error     // why the prediction is not from this machine; nil if it is, or if it does not matter
 }
 
+// mostBefore is how long a check may have taken so that the machine is measured, too.
+const mostBefore = 2 * time.Second
+
 // Options are what Validate needs beside the experiment. The zero value is ready to use.
 type Options struct {
 	Meter *Meter
@@ -61,7 +65,7 @@ type Locators struct {
 // experiment takes and how much memory. Its error wraps failure.ErrConfiguration, or is
 // ctx's, which ends a measurement of the machine.
 func Validate(ctx context.Context, set *experiment.Set, o Options) (*Validation, error) {
-	v := &Validation{}
+	v, started := &Validation{}, time.Now()
 	paths := map[*topologies.Graph]*topologies.Paths{} // variants may share a graph
 	var names []string
 	var notes [][]string
@@ -99,7 +103,11 @@ func Validate(ctx context.Context, set *experiment.Set, o Options) (*Validation,
 	v.Notes = plan.Attribute(names, notes)
 	way := Way{Runtime: set.Base.Runtime, Clock: set.Base.Clock, Cores: runtime.GOMAXPROCS(0)}
 	v.Available = AvailableMemory()
-	v.Prediction, v.Rough = o.Meter.Predict(ctx, loads, way, v.Available)
+	meter := o.Meter
+	if meter != nil && !meter.Anew && time.Since(started) > mostBefore {
+		meter = meter.without()
+	}
+	v.Prediction, v.Rough = meter.Predict(ctx, loads, way, v.Available)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

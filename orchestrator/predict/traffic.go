@@ -77,6 +77,7 @@ type traffic struct {
 	inFlight   []float64 // by source: packets at the same time
 	towards    []float64 // by destination
 	length     float64   // s
+	links      []int     // of a path, for use again
 	flowsFrom  []int     // by host
 }
 
@@ -129,7 +130,8 @@ func (t *traffic) transfer(f *metrics.FlowInfo) {
 	p := t.plan
 	up, down := t.spread.load(t.adjacency[f.Src][0], int(f.Src)), t.spread.load(t.adjacency[f.Dst][0], -1)
 	longest, ways := max(up, down), 1
-	links := t.paths.Links(int(f.Src), int(f.Dst))
+	t.links = t.paths.AppendLinks(t.links[:0], int(f.Src), int(f.Dst))
+	links := t.links
 	if inner := t.spread.inner(int(f.Src), links); inner > 0 {
 		ways = t.spread.ways(int(f.Src), int(f.Dst))
 		if t.single && ways > 1 {
