@@ -72,6 +72,9 @@ func TestOneTraceOfEmbedded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if set.Base.Applications != nil {
+			continue // programs need the wall clock
+		}
 		for _, v := range set.Variants {
 			for _, tieSeed := range []uint64{0, 11} {
 				e := *v.Experiment
@@ -92,7 +95,7 @@ func TestOneTraceOfEmbedded(t *testing.T) {
 		}
 	}
 	if compared < 16 {
-		t.Errorf("%d runs were compared, want each variant of eight experiments twice", compared)
+		t.Errorf("%d runs were compared, want at least 16", compared)
 	}
 }
 
