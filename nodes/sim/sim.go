@@ -215,10 +215,18 @@ func (s *Sim) Events() (count int64) {
 }
 
 // Close closes all windows, so that every node emits what it measured, in the order
-// of the nodes. It is called once, after Run.
-func (s *Sim) Close() {
+// of the nodes. It is called once, after Run. It answers false when Progress, which is
+// called once in many nodes, has stopped it.
+func (s *Sim) Close() bool {
 	end := s.End()
 	for i := range s.nodes {
+		if i%closedNodes == closedNodes-1 && s.cfg.Progress != nil && !s.cfg.Progress(0, end) {
+			return false
+		}
 		s.nodes[i].Close(end)
 	}
+	return true
 }
+
+// closedNodes is the number of nodes that are closed between two calls of Progress.
+const closedNodes = 64

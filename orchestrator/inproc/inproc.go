@@ -46,6 +46,9 @@ const batchRecords = 16
 // Control.Tap and Control.Records, and nothing else. When ctx ends, the error is ctx's.
 func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
 	a, err := assemble(ctx, r, c)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
@@ -55,7 +58,9 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*bac
 		return nil, ctx.Err()
 	}
 	out := &backend.Outcome{Wall: time.Since(start), CPU: time.Duration(a.cpu.Load()), End: s.End(), Drained: s.Drained()}
-	s.Close()
+	if !s.Close() {
+		return nil, ctx.Err()
+	}
 	a.flush()
 	return out, nil
 }
@@ -85,6 +90,9 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 		Between: func() { wire.Balance(pools) },
 	}
 	for i, spec := range p.Nodes {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		a.sinks[i] = metrics.NewBatcher(i, batchRecords, c.Consumer())
 		m, err := spec.New(pools[shards[i]], a.sinks[i])
 		if err != nil {
