@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -56,9 +55,10 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 	next := make(chan int)
 	done, errs := make([]finished, len(jobs)), make([]error, len(jobs))
 	var wg sync.WaitGroup
-	for range share(m, opts, jobs) {
+	for _, cores := range share(m, opts, jobs) {
 		wg.Go(func() {
 			for i := range next {
+				jobs[i].run.Workers = workers(cores, jobs[i].plan)
 				if done[i], errs[i] = s.one(ctx, i, jobs[i]); errs[i] != nil {
 					cancel()
 				}
@@ -114,34 +114,24 @@ func noteRuns(j *journal, done []finished) {
 	}
 }
 
-// share shares the cores out: it returns how many runs are executed at a time, and
-// sets how many cores each of them gets. Several runs side by side are faster than
-// several cores for one run, because runs do not wait for each other. A run with real
-// nodes has the machine for itself.
-func share(m mode, opts Options, jobs []job) (runs int) {
-	cores := coresOf(opts)
+// share shares the cores out: as many runs are executed at a time as it returns numbers,
+// each with so many cores; see predict.Slots. A run with real nodes has the machine for
+// itself.
+func share(m mode, opts Options, jobs []job) (slots []int) {
 	left := 0
 	for _, j := range jobs {
 		if j.done == nil {
 			left++
 		}
 	}
-	if runs, _ = predict.Share(cores, left, 0); m.clock != runtimes.Virtual {
-		runs = 1
+	if m.clock != runtimes.Virtual {
+		left = 1
 	}
-	for _, j := range jobs {
-		_, j.run.Workers = predict.Share(cores, runs, j.plan.Hosts())
-	}
-	return runs
+	return predict.Slots(opts.Parallel, left)
 }
 
-// coresOf returns how many cores the runs may use.
-func coresOf(opts Options) int {
-	if opts.Parallel > 0 {
-		return opts.Parallel
-	}
-	return runtime.GOMAXPROCS(0) // less than the machine's in a container with a limit
-}
+// workers returns how many of the cores a run can use.
+func workers(cores int, p *plan.Plan) int { return predict.Workers(cores, p.Hosts()) }
 
 // finished is the result of one run.
 type finished struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -125,19 +126,37 @@ func (e *Estimate) taggedPorts() float64 {
 // buffers fill, are written and fill again.
 func tableShare(rows float64) float64 { return rows / (rows + 50e3) }
 
-// HostsPerCore is the least number of hosts for which another core makes a run in
+// hostsPerCore is the least number of hosts for which another core makes a run in
 // virtual time faster: with fewer, the cores wait for each other at the end of every
 // window (nodes/sim).
-const HostsPerCore = 64
+const hostsPerCore = 64
 
-// Share shares cores out between runs in virtual time: it returns how many of the runs
-// are executed at a time, and how many cores a run of so many hosts gets then. Several runs
-// side by side are faster than several cores for one run, because runs do not wait for
-// each other.
-func Share(cores, runs, hosts int) (atOnce, workers int) {
-	atOnce = max(1, min(cores, runs))
-	return atOnce, max(1, min(cores/atOnce, hosts/HostsPerCore))
+// Slots shares cores out between runs in virtual time: as many runs are executed at a time
+// as it returns numbers, each with so many cores. parallel is how many cores are asked for;
+// 0: those that there are. Several runs side by side are faster than several cores for
+// one run, because runs do not wait for each other. More runs than cores may be asked for;
+// the workers of one run, which wait for each other all the time, never get more cores than
+// there are.
+func Slots(parallel, runs int) (slots []int) {
+	have := runtime.GOMAXPROCS(0) // less than the machine's in a container with a limit
+	cores := have
+	if parallel > 0 {
+		cores = parallel
+	}
+	atOnce := max(1, min(cores, runs))
+	cores = min(cores, have)
+	for i := range atOnce {
+		n := cores / atOnce
+		if i < cores%atOnce {
+			n++
+		}
+		slots = append(slots, max(1, n))
+	}
+	return slots
 }
+
+// Workers returns how many of the cores of its slot a run of so many hosts uses.
+func Workers(cores, hosts int) int { return max(1, min(cores, hosts/hostsPerCore)) }
 
 // Parallel efficiencies (docs/performance.md#simulator).
 const (
@@ -154,7 +173,7 @@ type Load struct {
 // Way is how runs are executed.
 type Way struct {
 	Runtime, Clock string // empty: in this process, in virtual time
-	Cores          int    // in virtual time
+	Parallel       int    // cores asked for, in virtual time; 0: all
 	Processes      backend.Processes
 }
 
@@ -182,19 +201,24 @@ func (c *Costs) Predict(loads []Load, way Way) (p Prediction) {
 	}
 	virtual := way.Clock == "" || way.Clock == runtimes.Virtual
 	p.loads = loads
-	p.AtOnce, _ = Share(way.Cores, runs, 0)
-	if !virtual {
-		p.AtOnce = 1
+	slots := []int{1}
+	if virtual {
+		slots = Slots(way.Parallel, runs)
 	}
+	p.AtOnce = len(slots)
+	beside := float64(min(p.AtOnce, runtime.GOMAXPROCS(0))) // runs that really go on at a time
 	cpu, wall := c.Start, c.Start*restShare
 	var largest, kept, rows float64
 	for i := range loads {
 		l := &loads[i]
-		_, workers := Share(way.Cores, runs, l.Hosts)
-		p.cores = max(p.cores, p.AtOnce*workers)
+		workers := 0
+		for _, cores := range slots {
+			workers += Workers(cores, l.Hosts)
+		}
+		p.cores = max(p.cores, min(workers, runtime.GOMAXPROCS(0)))
 		loop, rest, n := c.loop(&l.Estimate), c.rest(&l.Estimate), float64(l.Runs)
 		cpu += n * (loop + rest)
-		wall += n * (loop/(1+moreWorkers*float64(workers-1))/float64(p.AtOnce) + rest*restShare)
+		wall += n * (loop/(1+moreWorkers*(float64(workers)/float64(len(slots))-1))/beside + rest*restShare)
 		memory := c.memory(&l.Estimate)
 		if !virtual {
 			memory = collector*float64(l.Flows)*c.FlowMem + nodeMemory(&l.Estimate, way)

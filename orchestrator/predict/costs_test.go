@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,12 +19,13 @@ import (
 // A run gets a core for 64 hosts; several runs share the cores. Three-flow alone takes as
 // long on eight cores as on one.
 func TestCoresOfAPrediction(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	costs := Reference
 	small := Estimate{Hosts: 16, Nodes: 29, Ports: 56, Flows: 3, PacketHops: 50_000_000, DataPackets: 6_000_000, BusyPorts: 10, InFlight: 100}
 	large := small
 	large.Hosts = 1024
 	wall := func(e Estimate, runs, cores int) float64 {
-		p := costs.Predict([]Load{{e, runs}}, Way{Cores: cores})
+		p := costs.Predict([]Load{{e, runs}}, Way{Parallel: cores})
 		return p.Wall.Seconds()
 	}
 	for _, c := range []struct {
@@ -124,7 +126,10 @@ func TestCostsAreKept(t *testing.T) {
 			err = json.Unmarshal(text, &c)
 		}
 		edit(&c)
-		if text, err = json.Marshal(c); err == nil {
+		if err == nil {
+			text, err = json.Marshal(c)
+		}
+		if err == nil {
 			err = os.WriteFile(file, text, 0o600)
 		}
 		if err != nil {
@@ -186,15 +191,15 @@ func TestWithoutMeasurement(t *testing.T) {
 	small := Estimate{Hosts: 2, Nodes: 3, Ports: 4, Flows: 1, PacketHops: 1000}
 	long := small
 	long.PacketHops = 1e9
-	if p, err := m.Predict(t.Context(), []Load{{small, 1}}, Way{Cores: 1}, there); err != nil || measured > 0 || p.Memory < 10e6 {
+	if p, err := m.Predict(t.Context(), []Load{{small, 1}}, Way{Parallel: 1}, there); err != nil || measured > 0 || p.Memory < 10e6 {
 		t.Errorf("a small run: %+v, %v, measured %d times", p, err, measured)
 	}
-	p, err := m.Predict(t.Context(), []Load{{long, 1}}, Way{Cores: 1}, there)
+	p, err := m.Predict(t.Context(), []Load{{long, 1}}, Way{Parallel: 1}, there)
 	if want := Reference.Hop * 1e9; err == nil || !strings.Contains(err.Error(), "no such thing") || measured != 1 || p.CPU.Seconds() < want {
 		t.Errorf("a long run: %+v, %v, measured %d times", p, err, measured)
 	}
 	var none *Meter
-	if p, err := none.Predict(t.Context(), []Load{{long, 1}}, Way{Cores: 1}, there); err != nil || p.CPU == 0 {
+	if p, err := none.Predict(t.Context(), []Load{{long, 1}}, Way{Parallel: 1}, there); err != nil || p.CPU == 0 {
 		t.Errorf("nothing to measure with: %+v, %v", p, err)
 	}
 }

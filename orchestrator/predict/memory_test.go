@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -89,10 +90,11 @@ func TestAvailableMemory(t *testing.T) {
 // Runs are refused only if they do not fit even with the prediction too high by its error,
 // and the user learns what to change.
 func TestFits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	costs := Reference
 	large := Estimate{Hosts: 8192, Nodes: 10752, Ports: 49152, Flows: 8192, InFlight: 380_000, PacketHops: 1e6}
-	two := costs.Predict([]Load{{large, 2}}, Way{Cores: 2})
-	one := costs.Predict([]Load{{large, 2}}, Way{Cores: 1})
+	two := costs.Predict([]Load{{large, 2}}, Way{Parallel: 2})
+	one := costs.Predict([]Load{{large, 2}}, Way{Parallel: 1})
 	if two.AtOnce != 2 || two.Memory < one.Memory*3/2 || two.alone != one.Memory {
 		t.Fatalf("two at a time: %+v\none: %+v", two, one)
 	}
@@ -136,15 +138,15 @@ func TestMemoryOfRealNodes(t *testing.T) {
 	e := Estimate{Hosts: 72, Nodes: 108, Ports: 324, Flows: 72}
 	costs := Reference
 	memory := func(way Way) float64 { p := costs.Predict([]Load{{e, 3}}, way); return float64(p.Memory) / 1e6 }
-	netns := memory(Way{Runtime: "netns", Clock: "lockstep", Cores: 2})
-	one := memory(Way{Runtime: "netns", Clock: "lockstep", Cores: 2, Processes: "one"})
-	switches := memory(Way{Runtime: "netns", Clock: "wall", Cores: 2, Processes: "switches"})
-	containers := memory(Way{Runtime: "containerlab", Clock: "lockstep", Cores: 2})
+	netns := memory(Way{Runtime: "netns", Clock: "lockstep", Parallel: 2})
+	one := memory(Way{Runtime: "netns", Clock: "lockstep", Parallel: 2, Processes: "one"})
+	switches := memory(Way{Runtime: "netns", Clock: "wall", Parallel: 2, Processes: "switches"})
+	containers := memory(Way{Runtime: "containerlab", Clock: "lockstep", Parallel: 2})
 	// docs/performance.md: dragonfly-72 took 333 to 428 MiB in namespaces and 760 to 797 in containers.
 	if netns < 333*1.05/1.5 || netns > 428*1.05*1.5 || containers < 760*1.05/1.5 || containers > 797*1.05*1.5 || !(one < switches && switches < netns) {
 		t.Errorf("MB: netns %.0f, one process %.0f, switches in one %.0f, containers %.0f", netns, one, switches, containers)
 	}
-	if again := memory(Way{Runtime: "netns", Clock: "lockstep", Cores: 8}); math.Abs(again-netns) > 1 {
+	if again := memory(Way{Runtime: "netns", Clock: "lockstep", Parallel: 8}); math.Abs(again-netns) > 1 {
 		t.Errorf("on 8 cores %.0f MB, on 2 %.0f", again, netns)
 	}
 }

@@ -9,7 +9,6 @@ package predict
 import (
 	"context"
 	"reflect"
-	"runtime"
 	"slices"
 	"time"
 
@@ -101,7 +100,7 @@ func Validate(ctx context.Context, set *experiment.Set, o Options) (*Validation,
 		return nil, failure.Configuration(err)
 	}
 	v.Notes = plan.Attribute(names, notes)
-	way := Way{Runtime: set.Base.Runtime, Clock: set.Base.Clock, Cores: runtime.GOMAXPROCS(0)}
+	way := Way{Runtime: set.Base.Runtime, Clock: set.Base.Clock}
 	v.Available = AvailableMemory()
 	meter := o.Meter
 	if meter != nil && !meter.Anew && time.Since(started) > mostBefore {
