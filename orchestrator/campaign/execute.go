@@ -58,10 +58,13 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 	for range share(m, opts, jobs) {
 		wg.Go(func() {
 			for i := range next {
-				if done[i], errs[i] = s.one(ctx, i, jobs[i]); errs[i] != nil {
+				if errs[i] = jobs[i].prepare(set, opts); errs[i] == nil {
+					done[i], errs[i] = s.one(ctx, i, jobs[i])
+				}
+				if errs[i] != nil {
 					cancel()
 				}
-				jobs[i].plan, jobs[i].run = nil, nil // free the memory
+				jobs[i].release()
 			}
 		})
 	}
@@ -69,6 +72,7 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 		if before := jobs[i].done; before != nil {
 			done[i] = *before
 			s.tracker.skip(i)
+			jobs[i].release()
 			continue
 		}
 		next <- i
@@ -143,6 +147,10 @@ func share(m mode, opts Options, jobs []job) (runs int) {
 	return runs
 }
 
+// manyNodes is the number of nodes from which on the machines of a run take more memory
+// than everything else.
+const manyNodes = 1000
+
 // finished is the result of one run.
 type finished struct {
 	metrics runfolder.RunMetrics
@@ -179,6 +187,9 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	}
 	if err != nil {
 		return fail(err)
+	}
+	if len(j.plan.Nodes) >= manyNodes {
+		runtime.GC() // the machines are no longer needed, and what follows takes memory too
 	}
 	data, err := s.judge(ctx, j, out, records.Nodes())
 	if err != nil {
