@@ -58,13 +58,15 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 	for range share(m, opts, jobs) {
 		wg.Go(func() {
 			for i := range next {
-				if errs[i] = jobs[i].prepare(set, opts); errs[i] == nil {
-					done[i], errs[i] = s.one(ctx, i, jobs[i])
+				waiting := jobs[i]
+				j, err := meanwhile(ctx, func() (job, error) { return waiting.prepare(set, opts) })
+				if err == nil {
+					done[i], err = s.one(ctx, i, j)
 				}
-				if errs[i] != nil {
+				if errs[i] = err; err != nil {
 					cancel()
 				}
-				jobs[i].release()
+				jobs[i] = job{} // free the memory
 			}
 		})
 	}
@@ -72,7 +74,7 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 		if before := jobs[i].done; before != nil {
 			done[i] = *before
 			s.tracker.skip(i)
-			jobs[i].release()
+			jobs[i] = job{}
 			continue
 		}
 		next <- i
@@ -188,12 +190,27 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	if err != nil {
 		return fail(err)
 	}
+	// A run that is given up here drops what it gets later.
+	data, err := meanwhile(ctx, func() (runfolder.RunData, error) { return s.results(ctx, j, out, records, writer) })
+	if err != nil {
+		return fail(err)
+	}
+	if err := writer.End(data); err != nil {
+		return fail(writeError(s.writer.Dir(), err))
+	}
+	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
+	s.tracker.finish(index, j.name, j.seed)
+	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: data.Metrics, Matched: data.Matched}, data.Invalid, data.Notes), nil
+}
+
+// results judges a run and computes its metrics, which it writes.
+func (s *session) results(ctx context.Context, j job, out *backend.Outcome, records *measure.Records, writer *runfolder.RunWriter) (runfolder.RunData, error) {
 	if len(j.plan.Nodes) >= manyNodes {
 		runtime.GC() // the machines are no longer needed, and what follows takes memory too
 	}
 	data, err := s.judge(ctx, j, out, records.Nodes())
 	if err != nil {
-		return fail(err)
+		return data, err
 	}
 	table := newMetricTable(writer, s.details, s.mentioned)
 	values, matched := table.measure(j.plan, out, records)
@@ -202,12 +219,7 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	data.DataPackets = int64(values["data_packets"])
 	data.Metrics, data.Matched = values, matched
 	data.Notes = append(measure.Notes(j.plan, out, records), absent...)
-	if err := writer.End(data); err != nil {
-		return fail(writeError(s.writer.Dir(), err))
-	}
-	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
-	s.tracker.finish(index, j.name, j.seed)
-	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: values, Matched: matched}, data.Invalid, data.Notes), nil
+	return data, nil
 }
 
 // newFinished returns the result of a run that is invalid for the given reasons.
