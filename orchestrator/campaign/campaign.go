@@ -250,9 +250,6 @@ func (j job) prepare(set *experiment.Set, opts Options) (job, error) {
 	if err != nil {
 		return j, failure.InVariant(set, j.variant, err)
 	}
-	if j.run != nil {
-		r.Workers = j.run.Workers
-	}
 	j.plan, j.run, j.prepared = p, r, true
 	return j, nil
 }

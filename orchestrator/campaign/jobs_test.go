@@ -29,7 +29,6 @@ variants: {a: {}, b: {hosts.lb.name: oblivious}}
 	if len(jobs) != 8 || len(plans) != 2 {
 		t.Fatalf("%d jobs with %d plans, want 8 and one for each variant", len(jobs), len(plans))
 	}
-	share(mode{clock: "virtual"}, Options{Parallel: 1}, jobs)
 	for i := range jobs {
 		j, err := jobs[i].prepare(set, Options{})
 		if err != nil {
@@ -40,7 +39,7 @@ variants: {a: {}, b: {hosts.lb.name: oblivious}}
 			t.Fatal(err)
 		}
 		got, expected := j.plan.Nodes[0].Host, want.Nodes[0].Host
-		if !reflect.DeepEqual(got.Player, expected.Player) || got.Seed != j.seed || j.run.Plan != j.plan || j.run.Workers != 1 {
+		if !reflect.DeepEqual(got.Player, expected.Player) || got.Seed != j.seed || j.run.Plan != j.plan {
 			t.Errorf("%s, seed %d: the job has the plan of another seed", j.name, j.seed)
 		}
 		if jobs[i].prepared != (i%4 == 0) {
