@@ -414,13 +414,14 @@ func (b *Board) start(n int) {
 
 // measure computes the horizon of m and its blocker.
 func (b *Board) measure(m int) {
-	horizon, blocker := int64(b.end), int64(m)
-	row := b.dist[m*b.nodes:][:b.nodes]
-	for k, t := range b.bound {
-		// A sum that overflows is negative and stands for never.
-		if h := t + row[k]; h >= 0 && h < horizon {
-			horizon, blocker = h, int64(k)
+	horizon, blocker := uint64(b.end), m
+	bound := b.bound
+	row := b.dist[m*b.nodes:][:len(bound)]
+	for k, t := range bound {
+		// A sum that overflows is greater than any time and stands for never.
+		if h := uint64(t) + uint64(row[k]); h < horizon {
+			horizon, blocker = h, k
 		}
 	}
-	b.horizon[m], b.blocker[m] = horizon, blocker
+	b.horizon[m], b.blocker[m] = int64(horizon), int64(blocker)
 }
