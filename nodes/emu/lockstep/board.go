@@ -362,19 +362,24 @@ func (b *Board) over(n int) bool {
 // dispatch calls nodes that are ready: of a lane with room those that can advance
 // farthest.
 func (b *Board) dispatch(lane int) {
-	room := b.width
-	for _, m := range b.lanes[lane] {
-		if s := b.state[m]; s == woken || s == running {
-			room--
-		}
-	}
-	for ; room > 0; room-- {
-		best, farthest := -1, int64(-1)
+	if b.width >= len(b.lanes[lane]) { // there is room for all
 		for _, m := range b.lanes[lane] {
-			if !b.ready(m) {
+			if b.ready(m) {
+				b.call(m)
+			}
+		}
+		return
+	}
+	for {
+		best, farthest, room := -1, int64(-1), b.width
+		for _, m := range b.lanes[lane] {
+			if s := b.state[m]; s == woken || s == running {
+				if room--; room == 0 {
+					return
+				}
 				continue
 			}
-			if way := max(0, b.horizon[m]-b.bound[m]); way > farthest {
+			if way := max(0, b.horizon[m]-b.bound[m]); way > farthest && b.ready(m) {
 				best, farthest = m, way
 			}
 		}
