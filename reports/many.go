@@ -42,7 +42,7 @@ func distributions(r *analysis.Result) table {
 		return table{}
 	}
 	statistics := []struct{ name, heading string }{{"min", "Least"}, {"mean", "Mean"}, {"p50", "50 %"}, {"p95", "95 %"}, {"p99", "99 %"}, {"p999", "99.9 %"}, {"max", "Greatest"}}
-	t := table{Columns: []column{{Name: "Variant"}, {Name: "Quantity"}, {Name: "Flows", Number: true}}, Note: "Medians over the seeds. A share of the flows has at most the value below it."}
+	t := table{Columns: []column{{Name: "Quantity"}, {Name: "Variant"}, {Name: "Flows", Number: true}}, Note: "Medians over the seeds. 99 % of the flows have at most the value in column 99 %."}
 	for _, s := range statistics {
 		t.Columns = append(t.Columns, column{s.heading, true})
 	}
@@ -59,7 +59,7 @@ func distributions(r *analysis.Result) table {
 			metric, name string
 			factor       float64
 		}{{"fct_us", "Completion time (" + unit.unit + ")", unit.factor}, {"slowdown", "Slowdown", 1}} {
-			row, found := []cell{{Text: v.Name}, {Text: q.name}, {Text: completed}}, false
+			row, found := []cell{{Text: q.name}, {Text: v.Name}, {Text: completed}}, false
 			for _, s := range statistics {
 				value, ok := v.Median(q.metric + "." + s.name)
 				found = found || ok
