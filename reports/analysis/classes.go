@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -109,8 +108,7 @@ func (of *ManyPorts) add(variant string, all []Port) {
 		c.MeanUtilisation /= float64(c.Ports)
 		c.MeanQueueBytes /= float64(c.Ports)
 	}
-	slices.SortStableFunc(worst, func(a, b WorstPort) int {
+	of.Worst = append(of.Worst, first(worst, MaxWorst, func(a, b *WorstPort) int {
 		return cmp.Or(cmp.Compare(b.MeanQueueBytes, a.MeanQueueBytes), cmp.Compare(b.Utilisation, a.Utilisation))
-	})
-	of.Worst = append(of.Worst, worst[:min(MaxWorst, len(worst))]...)
+	})...)
 }

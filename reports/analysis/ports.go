@@ -201,26 +201,41 @@ func busiestPorts(m *runfolder.Manifest, all []Port) []Port {
 		}
 	}
 	if len(full) == 0 {
-		slices.SortStableFunc(used, func(a, b Port) int { return cmp.Compare(b.Busiest().Utilisation, a.Busiest().Utilisation) })
-		return used[:min(maxPorts, len(used))]
+		return first(used, maxPorts, func(a, b *Port) int { return cmp.Compare(b.Busiest().Utilisation, a.Busiest().Utilisation) })
 	}
 	packet := float64(m.Variants[0].MTU)
 	free := func(p Port) bool { return p.deepest() < packet }
 	if slices.ContainsFunc(full, func(p Port) bool { return !free(p) }) {
 		full = slices.DeleteFunc(full, free)
-		slices.SortStableFunc(full, func(a, b Port) int { return cmp.Compare(b.queue(), a.queue()) })
-	} else {
-		slices.SortStableFunc(full, func(a, b Port) int {
-			if a.NIC != b.NIC {
-				if a.NIC {
-					return -1
-				}
-				return 1
-			}
-			return cmp.Compare(b.queue(), a.queue())
-		})
+		return first(full, maxPorts, func(a, b *Port) int { return cmp.Compare(b.queue(), a.queue()) })
 	}
-	return full[:min(maxPorts, len(full))]
+	return first(full, maxPorts, func(a, b *Port) int {
+		if a.NIC != b.NIC {
+			if a.NIC {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.queue(), a.queue())
+	})
+}
+
+// first returns the first n elements that a stable sort by compare would leave, without
+// sorting the others.
+func first[T any](all []T, n int, compare func(a, b *T) int) []T {
+	list := make([]T, 0, n+1)
+	for i := range all {
+		if len(list) == n && compare(&list[n-1], &all[i]) <= 0 {
+			continue
+		}
+		at := len(list)
+		for at > 0 && compare(&list[at-1], &all[i]) > 0 {
+			at--
+		}
+		list = slices.Insert(list, at, all[i])
+		list = list[:min(n, len(list))]
+	}
+	return list
 }
 
 // Loss is a port that dropped or trimmed packets.
@@ -259,10 +274,9 @@ func losses(ports []Port) []Loss {
 		dropped, trimmed := sums(l)
 		return dropped+trimmed == 0
 	})
-	slices.SortStableFunc(all, func(a, b Loss) int {
-		ad, at := sums(a)
-		bd, bt := sums(b)
+	return first(all, maxLosses, func(a, b *Loss) int {
+		ad, at := sums(*a)
+		bd, bt := sums(*b)
 		return cmp.Or(cmp.Compare(bd, ad), cmp.Compare(bt, at))
 	})
-	return all[:min(maxLosses, len(all))]
 }

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -74,7 +73,7 @@ func newWorstFlows(m *runfolder.Manifest, transfers map[string]int, of *flowMetr
 	listed := 0
 	for i, v := range m.Variants {
 		if transfers[v.Name] > ManyFlows && listed < MaxWorstVariants {
-			w.lists[i] = make([]Worst, 0, MaxWorst+1)
+			w.lists[i] = []Worst{}
 			listed++
 		}
 	}
@@ -97,18 +96,10 @@ func (w *worstFlows) add(variant int, row *runfolder.PhaseRow, size int64) {
 			one.Slowdown = &slowdown
 		}
 	}
-	list := w.lists[variant]
-	if len(list) == MaxWorst && compareWorst(&list[MaxWorst-1], &one) <= 0 {
+	if list := w.lists[variant]; len(list) == MaxWorst && compareWorst(&list[MaxWorst-1], &one) <= 0 {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(list, &one, func(a Worst, b *Worst) int {
-		if compareWorst(&a, b) <= 0 {
-			return -1 // the first of equals first
-		}
-		return 1
-	})
-	list = slices.Insert(list, at, one)
-	w.lists[variant] = list[:min(MaxWorst, len(list))]
+	w.lists[variant] = first(append(w.lists[variant], one), MaxWorst, compareWorst)
 }
 
 // samplesOf counts the CSIG samples of single flows by signal and locator.
