@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"github.com/csiglab/csiglab/metrics/histogram"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -13,66 +14,31 @@ func windowStart(now units.Time, interval units.Duration) units.Time {
 // PortRecorder keeps the totals of one egress port and emits its windows. Calls
 // come in order of time. Build it with NewPortRecorder.
 type PortRecorder struct {
+	// What each packet changes comes first, so that it fills two cache lines.
+	end           units.Time // of the current window
+	depth         int64      // data queue in bytes
+	since         units.Time // of that depth
+	area          int64      // integral of depth in byte-ps since the window began
+	queueMax      int64      // in the window
+	packets       int64      // sent in the window
+	bytes         int64
+	lastDeparture units.Time // negative: none yet
+
+	enqueuedPackets int64
+	enqueuedBytes   int64
+	measure         Span
+	busy            units.Duration // in measure
+	unqueued        int64          // packets in measure that did not wait
+	held            int            // samples that are pending in measured
+	measured        *portSamples   // nil until there is one
+
+	// Totals are complete after Close. Until then they have what the windows had that
+	// are closed.
 	Totals PortTotals
 
+	window   PortWindow // the rest of the current window; complete when it closes
 	sink     Sink
 	interval units.Duration
-	current  PortWindow
-	end      units.Time // of the current window
-	depth    int64      // data queue in bytes
-	since    units.Time // of that depth
-	area     int64      // integral of depth in byte-ps since the window began
-
-	measure  Span
-	busy     units.Duration // in measure
-	unqueued int64          // packets in measure that did not wait
-	held     int            // samples that are pending in measured
-	measured *portSamples   // nil until there is one
-}
-
-// portSamples are what a port has measured. Samples are collected, and counted some at a
-// time: the buckets of a port are rarely in the cache, and looking for several at once
-// takes little longer than for one.
-type portSamples struct {
-	pending   [32]portSample // four cache lines
-	histogram PortMeasurement
-}
-
-// portSample is a depth of the data queue and how long it lasted in ps, or, with weight
-// 0, the wait of a packet in ps.
-type portSample struct{ value, weight uint32 }
-
-func (r *PortRecorder) sample(value, weight int64) {
-	m := r.measured
-	if m == nil {
-		m = &portSamples{}
-		r.measured = m
-	}
-	if uint64(value|weight)>>32 != 0 {
-		m.add(value, weight)
-		return
-	}
-	m.pending[r.held] = portSample{uint32(value), uint32(weight)}
-	if r.held++; r.held == len(m.pending) {
-		r.count()
-	}
-}
-
-// count counts the samples that are pending.
-func (r *PortRecorder) count() {
-	m := r.measured
-	for _, s := range m.pending[:r.held] {
-		m.add(int64(s.value), int64(s.weight))
-	}
-	r.held = 0
-}
-
-func (m *portSamples) add(value, weight int64) {
-	if weight > 0 {
-		m.histogram.Depth.Add(value, weight)
-	} else {
-		m.histogram.Wait.Add(value, 1)
-	}
 }
 
 // PortConfig is what a PortRecorder is built from.
@@ -87,28 +53,31 @@ type PortConfig struct {
 func NewPortRecorder(c PortConfig) PortRecorder {
 	node, port := int32(c.Node), int32(c.Port)
 	return PortRecorder{
-		Totals:   PortTotals{Node: node, Port: port, FirstDeparture: units.Never},
-		sink:     c.Sink,
-		interval: c.Records,
-		current:  PortWindow{Node: node, Port: port},
-		end:      units.Time(c.Records),
-		measure:  c.Measure,
+		Totals:        PortTotals{Node: node, Port: port, FirstDeparture: units.Never},
+		window:        PortWindow{Node: node, Port: port},
+		sink:          c.Sink,
+		interval:      c.Records,
+		end:           units.Time(c.Records),
+		measure:       c.Measure,
+		lastDeparture: -1,
 	}
 }
 
 // Enqueue counts a packet that came to the port.
 func (r *PortRecorder) Enqueue(size int64) {
-	r.Totals.EnqueuedPackets++
-	r.Totals.EnqueuedBytes += size
+	r.enqueuedPackets++
+	r.enqueuedBytes += size
 }
 
 // Depth sets the data queue's depth from now on.
 func (r *PortRecorder) Depth(now units.Time, bytes int64) {
-	r.roll(now)
+	if now >= r.end {
+		r.roll(now)
+	}
 	r.advance(now)
 	r.depth = bytes
-	if bytes > r.current.QueueMax {
-		r.current.QueueMax = bytes
+	if bytes > r.queueMax {
+		r.queueMax = bytes
 	}
 }
 
@@ -135,60 +104,78 @@ func (r *PortRecorder) Wait(now units.Time, waited units.Duration) {
 	}
 }
 
+// sample takes a depth of the data queue and how long it lasted in ps, or, with weight 0,
+// the wait of a packet in ps.
+func (r *PortRecorder) sample(value, weight int64) {
+	m := r.measured
+	if m == nil {
+		m = &portSamples{}
+		r.measured = m
+	}
+	if uint64(value|weight)>>32 != 0 {
+		m.add(value, weight)
+		return
+	}
+	m.pending[r.held] = histogram.Sample{Value: uint32(value), Weight: uint32(weight)}
+	if r.held++; r.held == len(m.pending) {
+		r.held = 0
+		m.count(len(m.pending))
+	}
+}
+
 // Transmit counts a packet whose transmission starts at now.
 func (r *PortRecorder) Transmit(now, departs units.Time, size int64, marked bool) {
-	r.roll(now)
-	r.current.TxPackets++
-	r.current.TxBytes += size
-	r.Totals.TxPackets++
-	r.Totals.TxBytes += size
-	r.Totals.LastDeparture = departs
-	r.busy += r.measure.Overlap(now, departs)
-	if r.Totals.FirstDeparture == units.Never {
+	if now >= r.end {
+		r.roll(now)
+	}
+	r.packets++
+	r.bytes += size
+	if r.lastDeparture < 0 {
 		r.Totals.FirstDeparture = now
 	}
+	r.lastDeparture = departs
+	r.busy += r.measure.Overlap(now, departs)
 	if marked {
-		r.current.Marked++
-		r.Totals.MarkedPackets++
+		r.window.Marked++
 	}
 }
 
 // Trim counts a packet of which trimming removed cut bytes.
 func (r *PortRecorder) Trim(now units.Time, cut int64) {
 	r.roll(now)
-	r.current.Trimmed++
-	r.Totals.TrimmedPackets++
+	r.window.Trimmed++
 	r.Totals.CutBytes += cut
 }
 
 // Drop counts a packet that came to the port and was dropped.
 func (r *PortRecorder) Drop(now units.Time, size int64) {
 	r.roll(now)
-	r.current.Dropped++
-	r.Totals.DroppedPackets++
+	r.window.Dropped++
 	r.Totals.DroppedBytes += size
 }
 
-// Close ends the last window at end, with what is still queued, and emits the
-// PortMeasurement.
+// Close ends the last window at end, with what is still queued, completes Totals and
+// emits the PortMeasurement.
 func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 	r.roll(end - 1) // a window that would start at the end has no time in it
 	r.closeWindow(end)
-	r.Totals.QueuedPackets, r.Totals.QueuedBytes = queuedPackets, queuedBytes
+	t := &r.Totals
+	t.EnqueuedPackets, t.EnqueuedBytes = r.enqueuedPackets, r.enqueuedBytes
+	t.QueuedPackets, t.QueuedBytes = queuedPackets, queuedBytes
+	t.LastDeparture = max(0, r.lastDeparture)
 	m := r.measured
 	if m == nil {
 		if r.busy == 0 {
 			return
 		}
 		m = &portSamples{}
-		r.measured = m
 	}
-	r.count()
-	m.histogram.Wait.Add(0, r.unqueued)
-	m.histogram.Depth.Add(0, int64(r.measure.Overlap(0, end))-m.histogram.Depth.Weight())
-	m.histogram.Node, m.histogram.Port = r.Totals.Node, r.Totals.Port
-	m.histogram.Busy = r.busy - r.measure.Overlap(end, r.Totals.LastDeparture) // without the rest of a packet that is leaving
-	r.sink.Emit(&m.histogram)
+	m.count(r.held)
+	m.Wait.Add(0, r.unqueued)
+	m.Depth.Add(0, int64(r.measure.Overlap(0, end))-m.Depth.Weight())
+	m.Node, m.Port = t.Node, t.Port
+	m.Busy = r.busy - r.measure.Overlap(end, t.LastDeparture) // without the rest of a packet that is leaving
+	r.sink.Emit(&m.PortMeasurement)
 }
 
 // roll closes the windows that end at or before now. Those in which nothing
@@ -196,25 +183,31 @@ func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 func (r *PortRecorder) roll(now units.Time) {
 	for now >= r.end {
 		r.closeWindow(r.end)
-		r.current.Start, r.current.QueueMax = r.end, r.depth
+		r.window.Start, r.queueMax = r.end, r.depth
 		if r.depth == 0 {
-			r.current.Start = windowStart(now, r.interval)
+			r.window.Start = windowStart(now, r.interval)
 		}
-		r.end = r.current.Start.Add(r.interval)
+		r.end = r.window.Start.Add(r.interval)
 	}
 }
 
 func (r *PortRecorder) closeWindow(at units.Time) {
 	r.advance(at)
-	w := &r.current
-	w.QueueByteNS = r.area / int64(units.Nanosecond)
-	r.Totals.QueueByteNS += w.QueueByteNS
-	r.Totals.QueueMax = max(r.Totals.QueueMax, w.QueueMax)
+	w, t := &r.window, &r.Totals
+	w.TxPackets, w.TxBytes = r.packets, r.bytes
+	w.QueueMax, w.QueueByteNS = r.queueMax, r.area/int64(units.Nanosecond)
+	t.QueueByteNS += w.QueueByteNS
+	t.QueueMax = max(t.QueueMax, w.QueueMax)
 	if w.TxPackets|w.Trimmed|w.Dropped|w.QueueMax != 0 {
+		t.TxPackets += w.TxPackets
+		t.TxBytes += w.TxBytes
+		t.MarkedPackets += w.Marked
+		t.TrimmedPackets += w.Trimmed
+		t.DroppedPackets += w.Dropped
 		r.sink.Emit(w)
 	}
 	*w = PortWindow{Node: w.Node, Port: w.Port}
-	r.area = 0
+	r.packets, r.bytes, r.queueMax, r.area = 0, 0, 0, 0
 }
 
 // rolling determines when a window of a flow ends. The zero end makes the first event
@@ -270,19 +263,20 @@ func (r *FlowRecorder) Close() {
 // CCRecorder emits the windows of one flow's congestion controller. Build it with
 // NewCCRecorder.
 type CCRecorder struct {
-	sink    Sink
 	rolling rolling
 	current CCWindow // without Actions until it closes
-	actions []Count  // of the current window: every action of the controller
+	counts  []int64  // ACKs of the current window by action
+	names   []string // of the actions
+	sink    Sink
 }
 
 // NewCCRecorder returns the recorder of a flow with windows of the given length,
 // which must be positive, that emits into sink. Actions are the names of the
-// controller's actions, by index.
+// controller's actions, by index; the recorder keeps the list, which must not change.
 func NewCCRecorder(flow int, interval units.Duration, actions []string, sink Sink) CCRecorder {
-	r := CCRecorder{sink: sink, rolling: rolling{interval: interval}, current: CCWindow{Flow: int32(flow)}}
-	for _, name := range actions {
-		r.actions = append(r.actions, Count{Name: name})
+	r := CCRecorder{sink: sink, rolling: rolling{interval: interval}, current: CCWindow{Flow: int32(flow)}, names: actions}
+	if len(actions) > 0 {
+		r.counts = make([]int64, len(actions))
 	}
 	return r
 }
@@ -296,8 +290,8 @@ func (r *CCRecorder) Ack(now units.Time, action uint8, delay units.Duration, cwn
 	}
 	r.current.Acks++
 	r.current.Delay += delay
-	if len(r.actions) > 0 {
-		r.actions[action].Packets++
+	if len(r.counts) > 0 {
+		r.counts[action]++
 	}
 	r.current.Cwnd, r.current.BaseRTT = cwnd, baseRTT
 }
@@ -305,10 +299,10 @@ func (r *CCRecorder) Ack(now units.Time, action uint8, delay units.Duration, cwn
 // Close ends the last window.
 func (r *CCRecorder) Close() {
 	if r.current.Acks != 0 {
-		for i := range r.actions {
-			if a := &r.actions[i]; a.Packets > 0 {
-				r.current.Actions = append(r.current.Actions, *a)
-				a.Packets = 0
+		for i, n := range r.counts {
+			if n > 0 {
+				r.current.Actions = append(r.current.Actions, Count{r.names[i], n})
+				r.counts[i] = 0
 			}
 		}
 		r.sink.Emit(&r.current)

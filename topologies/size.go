@@ -12,32 +12,44 @@ type Size struct {
 	Racks           int   // switches with hosts
 	HostLinks       int   // between a host and a switch
 	SwitchLinks     int64 // between two switches
+	PodLinks        bool  // switches of different pods share links, as in a Dragonfly
 }
 
 // Limits of the estimated cost of an experiment's fabric: with them, it is built and its paths are found
-// within 5 s and 500 MB (docs/reliability.md#hostile-files). The fat tree of 48-port
-// switches, 27,648 hosts, is the largest of its kind that fits.
+// within 5 s and 500 MB (docs/reliability.md#hostile-files). The fat tree of 64-port
+// switches, 65,536 hosts, is the largest of its kind that fits.
 const (
 	MaxMemory = 280 * units.MB
 	MaxSteps  = 130_000_000
 )
 
-// Estimates of Memory, measured with fat trees of 16- to 48-port switches.
+// Estimates of Memory, measured with fat trees of 16- to 64-port switches.
 const (
 	memoryPerHost = 1500 * units.Byte
 	memoryPerLink = 800 * units.Byte
-	memoryOfRoute = 2 * units.Byte
+	memoryOfRoute = 4 * units.Byte // of a switch to a block of hosts
 )
+
+// stepsAtOnce is how many steps of searches from single racks a step of a sweep is worth,
+// measured with fat trees.
+const stepsAtOnce = 8
 
 // Memory estimates the memory of the fabric's nodes, links and routes.
 func (s Size) Memory() units.Size {
 	return units.Size(s.Hosts)*memoryPerHost + units.Size(int64(s.HostLinks)+s.SwitchLinks)*memoryPerLink +
-		units.Size(s.Hosts)*units.Size(s.Switches)*memoryOfRoute
+		units.Size(s.Hosts/HostsPerBlock)*units.Size(s.Switches)*memoryOfRoute
 }
 
 // Steps estimates the steps of a search for all paths: from each rack over each link
-// between switches, in both directions.
-func (s Size) Steps() int64 { return int64(s.Racks) * 2 * s.SwitchLinks }
+// between switches, in both directions. Where no link joins two pods, the search goes
+// from many racks at once.
+func (s Size) Steps() int64 {
+	steps := int64(s.Racks) * 2 * s.SwitchLinks
+	if !s.PodLinks {
+		steps /= stepsAtOnce
+	}
+	return steps
+}
 
 // Excess returns which limit the fabric exceeds and by what estimate, "" if none.
 func (s Size) Excess() string {
@@ -65,6 +77,7 @@ func (g *Graph) Size() Size {
 			racks[l.A.Node] = true
 		default:
 			s.SwitchLinks++
+			s.PodLinks = s.PodLinks || g.betweenPods(l.A.Node, l.B.Node)
 			continue
 		}
 		s.HostLinks++

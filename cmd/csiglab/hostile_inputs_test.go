@@ -247,7 +247,8 @@ func numberInputs() (list []hostile) {
 	}
 	topology("k 46", "k_ary: {k: 46, rate: 100Gbps, delay: 1us}", true)
 	topology("k 48", "k_ary: {k: 48, rate: 100Gbps, delay: 1us}", true)
-	topology("k 64", "k_ary: {k: 64, rate: 100Gbps, delay: 1us}")
+	topology("k 64", "k_ary: {k: 64, rate: 100Gbps, delay: 1us}", true)
+	topology("k 66", "k_ary: {k: 66, rate: 100Gbps, delay: 1us}")
 	topology("k 160", "k_ary: {k: 160, rate: 100Gbps, delay: 1us}")
 	topology("k of 1000 digits", "k_ary: {k: "+strings.Repeat("9", 1000)+", rate: 100Gbps, delay: 1us}")
 	topology("k 1e400", "k_ary: {k: 1e400, rate: 100Gbps, delay: 1us}")
@@ -269,8 +270,8 @@ func numberInputs() (list []hostile) {
 		text("variants of large fabrics", hostileHead+"topology: {k_ary: {k: 32, rate: 100Gbps, delay: 1us}}\nworkload: {permutation: {size: 1MB}}\nvariants:\n"+
 			repeated(200, func(i int) string { return fmt.Sprintf("  v%d: {topology.k_ary.delay: %dus}\n", i, i+1) })),
 	)
-	topo := func(name, file string) {
-		list = append(list, hostile{name: name, flag: "--topology", place: content(file)})
+	topo := func(name, file string, valid ...bool) {
+		list = append(list, hostile{name: name, flag: "--topology", place: content(file), valid: len(valid) > 0})
 	}
 	tier := func(i, down, up int) string {
 		s := fmt.Sprintf("Tier %d\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down %d\n", i, down)
@@ -279,7 +280,8 @@ func numberInputs() (list []hostile) {
 		}
 		return s
 	}
-	topo("file of 65536 hosts", "Nodes 65536\nTiers 3\nPodsize 1024\n"+tier(0, 32, 32)+tier(1, 32, 32)+tier(2, 64, 0))
+	topo("file of 65536 hosts", "Nodes 65536\nTiers 3\nPodsize 1024\n"+tier(0, 32, 32)+tier(1, 32, 32)+tier(2, 64, 0), true)
+	topo("file of 93312 hosts", "Nodes 93312\nTiers 3\nPodsize 1296\n"+tier(0, 36, 36)+tier(1, 36, 36)+tier(2, 72, 0))
 	topo("file of 1e30 hosts", "Nodes 1000000000000000000000000000000\nTiers 3\nPodsize 4\n"+tier(0, 2, 2)+tier(1, 2, 2)+tier(2, 4, 0))
 	list = append(list, hostile{name: "connections that are not there", flag: "--workload", place: content("Nodes 16\nConnections 524288\n0->1 start 0 size 1\n")})
 	return list

@@ -142,7 +142,7 @@ func TestHostileInputs(t *testing.T) {
 // a file.
 func TestValidateEndsAtASignal(t *testing.T) {
 	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH"))
-	path := write(t, "large.yaml", hostileHead+"topology: {k_ary: {k: 48, rate: 100Gbps, delay: 1us}}\nworkload: {permutation: {size: 1MB}}\n")
+	path := write(t, "large.yaml", hostileHead+"topology: {k_ary: {k: 16, rate: 100Gbps, delay: 1us}}\nworkload: {all_to_all: {size: 1MB}}\n")
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		var said bytes.Buffer
 		cmd := exec.Command("csiglab", "validate", path)

@@ -60,6 +60,40 @@ func (h *Histogram) Add(value, weight int64) {
 	h.count(indexOf(value), uint64(weight))
 }
 
+// Sample is a value with its weight, for AddAll. Both are below 2^32.
+type Sample struct{ Value, Weight uint32 }
+
+// AddAll counts samples as Add does, faster: while the processor waits for the bucket of
+// one sample, it looks for those of the next.
+func (h *Histogram) AddAll(samples []Sample) {
+	buckets, first := h.Buckets, int(h.First)
+	most, high, low := h.Most, h.High, h.Low
+	for _, s := range samples {
+		value, weight := int64(s.Value), uint64(s.Weight)
+		if value == 0 || weight == 0 {
+			h.Zeros += int64(weight)
+			continue
+		}
+		most = max(most, value)
+		var carry uint64
+		low, carry = bits.Add64(low, uint64(value)*weight, 0)
+		high += carry
+		index := indexOf(value)
+		if i := index - first; uint(i) < uint(len(buckets)) {
+			sum := uint64(buckets[i]) + weight
+			buckets[i] = uint32(sum)
+			if sum>>32 == 0 {
+				continue
+			}
+			h.carry(i, 1)
+		} else {
+			h.count(index, weight)
+			buckets, first = h.Buckets, int(h.First)
+		}
+	}
+	h.Most, h.High, h.Low = most, high, low
+}
+
 // count adds a weight to a bucket.
 func (h *Histogram) count(index int, weight uint64) {
 	i := index - int(h.First)

@@ -26,15 +26,25 @@ func (s Spec) Read(v Values) *Reader { return &Reader{spec: s, values: v, err: s
 // which reads them and may call Fail. With an error the result is the zero T.
 func Build[T any](s Spec, v Values, build func(*Reader) T) (T, error) {
 	var none T
-	r := s.Read(v)
-	if r.err != nil {
-		return none, r.err
-	}
-	built := build(r)
+	r, built := buildOne(s, v, build)
 	if r.err != nil {
 		return none, r.err
 	}
 	return built, nil
+}
+
+// Maker checks the values as Build does and returns a reader of them, with which build
+// succeeds each time, for many that are built alike.
+func Maker[T any](s Spec, v Values, build func(*Reader) T) (*Reader, error) {
+	r, _ := buildOne(s, v, build)
+	return r, r.err
+}
+
+func buildOne[T any](s Spec, v Values, build func(*Reader) T) (r *Reader, built T) {
+	if r = s.Read(v); r.err == nil {
+		built = build(r)
+	}
+	return r, built
 }
 
 // Resolve returns the value of every parameter of an algorithm as text: the one that is

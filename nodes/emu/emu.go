@@ -40,6 +40,9 @@ type Config struct {
 	Spool   *Spool // nil: no frame is captured from the start
 	Live    Live
 	Profile uint32 // of the run's CSIG domain, which machines with CSIG must have; 0: any
+	// Slots is how many frames the node's Conn keeps until they are read, in lockstep;
+	// 0 means netio.SlotsOf.
+	Slots int
 	// FrameTimeout is how long a frame that was sent may take to become
 	// readable, in wall time. 0 means DefaultFrameTimeout.
 	FrameTimeout time.Duration
@@ -182,6 +185,7 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn, sink metr
 		n.timeout = DefaultFrameTimeout
 	}
 	pool.Release = func(payload []byte) { n.buffers = append(n.buffers, payload[:0]) }
+	pool.Notes = true // captures may begin at any time
 	n.cfg.Format.Elided = cfg.Elide
 	if cfg.Spool != nil {
 		n.taps = &taps{Spool: cfg.Spool}

@@ -145,6 +145,32 @@ func TestFastLinks(t *testing.T) {
 	backendtest.Same(t, got, backendtest.Virtual(t, p, nil))
 }
 
+// TestSlots: a node keeps the frames of four lookaheads, where these are more than the
+// least and fewer than a Conn has slots by default, and its links share them.
+func TestSlots(t *testing.T) {
+	for _, c := range []struct {
+		rate string
+		want int // of a host, with one link
+	}{
+		{"100Gbps", 128},
+		{"2500Gbps", 16 + 301}, // 4 x 1.0002 us / 13.28 ns
+		{"10Tbps", 512},
+	} {
+		p := backendtest.Compile(t, strings.ReplaceAll(backendtest.Small, "100Gbps", c.rate))
+		f := fabric(p)
+		configs, links := f.Configs()
+		if got := configs[0].Slots; got != c.want {
+			t.Errorf("%s: a host has %d slots, want %d", c.rate, got, c.want)
+		}
+		for i, l := range links {
+			to := configs[l.To]
+			if share := int64(to.Slots * 7 / 8 / len(to.Ports)); l.Capacity != share {
+				t.Errorf("%s: link %d has a capacity of %d, want %d of the %d slots of %s", c.rate, i, l.Capacity, share, to.Slots, to.Name)
+			}
+		}
+	}
+}
+
 // TestEnd: a run that ends in the middle ends at the same event.
 func TestEnd(t *testing.T) {
 	p := backendtest.Compile(t, backendtest.Small+"end: 40us\n")

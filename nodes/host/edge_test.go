@@ -340,12 +340,7 @@ func TestProgramsAllocateNothing(t *testing.T) {
 			}
 		}
 	}
-	for range 500 {
-		step()
-	}
-	if n := testing.AllocsPerRun(1000, step); n != 0 {
-		t.Errorf("%v allocations for two frames, want none", n)
-	}
+	checkNoAllocations(t, 500, step)
 }
 
 func TestNewRefusesAnEdge(t *testing.T) {

@@ -6,13 +6,10 @@ package host
 
 import (
 	"fmt"
-	"math/rand/v2"
-
 	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/nodes/host/shim"
@@ -92,38 +89,44 @@ func (c *Config) TaggingOf(f *Flow) transport.Tagging {
 // it is its turn (uet-htsim: 10 to 1).
 const controlBurst = 10
 
-// Host is the machine.
+// Host is the machine. What each packet needs comes first.
 type Host struct {
-	cfg    Config
-	pool   *wire.Pool
-	sink   metrics.Sink
-	player *player.Player
-	domain *csig.Domain // nil without CSIG
-
-	senders   map[uint32]*flow
-	receivers map[uint32]*transport.Receiver
-	flows     []*flow // senders in order of id
-
+	pool     *wire.Pool
 	ready    node.PortSet
+	edge     *shim.Edge // nil without programs
+	ip       uint32
+	burst    int32 // control packets sent while data waited
 	nic      units.Serialiser
 	control  wire.Queue // ACKs and NACKs
-	burst    int        // control packets sent while data waited
 	eligible fifo.Queue[*flow]
+
+	timeout   units.Time            // never later than the earliest flow's
+	start     units.Time            // of the player's next transfer
+	senders   index                 // of flows
+	flows     []flow                // as Config.Sends
+	arrivals  index                 // of receivers
+	receivers []*transport.Receiver // as Config.Receives; nil before the first packet
+	delivered int64                 // payload bytes received
+
+	port     metrics.PortRecorder
+	sizes    wire.Sizes
+	common   *transport.Common // nil before a flow starts
+	player   *player.Player
+	programs *flow        // stands for the edge's queue in eligible
 	messages []wire.Queue // by control port, from firstControl
-
-	edge     *shim.Edge // nil without programs
-	programs *flow      // stands for the edge's queue in eligible
-
-	timeout units.Time // never later than the earliest flow's
-	port    metrics.PortRecorder
-	drops   [dropReasons]int64
+	maker    maker
+	domain   *csig.Domain // nil without CSIG
+	sink     metrics.Sink
+	drops    [dropReasons]int64
+	cfg      Config
 }
 
 // flow is what takes turns at the NIC: a flow of the transport, or Host.programs.
 type flow struct {
-	*transport.Sender
-	id     int
-	queued bool // in Host.eligible
+	*transport.Sender            // nil before the flow starts
+	deadline          units.Time // the sender's next timeout
+	at                int32      // in Host.flows
+	queued            bool       // in Host.eligible
 }
 
 type dropReason uint8
@@ -147,17 +150,22 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 	}
 	h := &Host{
 		cfg:       cfg,
+		ip:        cfg.IP,
 		pool:      pool,
 		sink:      sink,
+		sizes:     cfg.Sizes,
 		player:    player.New(cfg.Player),
-		senders:   make(map[uint32]*flow, len(cfg.Sends)),
-		receivers: make(map[uint32]*transport.Receiver, len(cfg.Receives)),
+		flows:     make([]flow, len(cfg.Sends)),
+		senders:   newIndex(cfg.Sends),
+		receivers: make([]*transport.Receiver, len(cfg.Receives)),
+		arrivals:  newIndex(cfg.Receives),
 		ready:     node.NewPortSet(cfg.Ports()),
 		nic:       units.NewSerialiser(cfg.Rate),
 		messages:  make([]wire.Queue, cfg.Control),
 		timeout:   units.Never,
 		port:      metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: NIC, Records: cfg.Records, Measure: cfg.Measure, Sink: sink}),
 	}
+	h.start = h.player.NextStart()
 	if cfg.CSIG != nil {
 		var err error
 		if h.domain, err = csig.NewDomain(*cfg.CSIG); err != nil {
@@ -171,80 +179,15 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		}
 		h.programs = &flow{}
 	}
-	for _, f := range cfg.Sends {
-		s, err := h.newSender(f)
-		if err != nil {
-			return nil, fmt.Errorf("host %s: flow %d: %w", cfg.Name, f.ID, err)
+	if len(cfg.Sends) > 0 {
+		if err := h.maker.prepare(&cfg); err != nil {
+			return nil, fmt.Errorf("host %s: flow %d: %w", cfg.Name, cfg.Sends[0].ID, err)
 		}
-		fl := &flow{Sender: s, id: f.ID}
-		h.senders[uint32(f.ID)] = fl
-		h.flows = append(h.flows, fl)
 	}
-	for _, f := range cfg.Receives {
-		h.receivers[uint32(f.ID)] = transport.NewReceiver(transport.ReceiverConfig{
-			Flow:     uint32(f.ID),
-			Ends:     h.ends(f),
-			Packets:  transport.Packets(f.Size, cfg.MTU, cfg.Sizes.Header),
-			Sizes:    cfg.Sizes,
-			AckEvery: cfg.AckEvery,
-			Measure:  cfg.Measure,
-			Records:  cfg.Records,
-			Sink:     sink,
-		})
+	for i := range h.flows {
+		h.flows[i] = flow{deadline: units.Never, at: int32(i)}
 	}
 	return h, nil
-}
-
-func (h *Host) ends(f Flow) transport.Ends {
-	return transport.Ends{LocalIP: h.cfg.IP, RemoteIP: f.Peer, LocalMAC: h.cfg.MAC, RemoteMAC: h.cfg.NextHopMAC}
-}
-
-func (h *Host) newSender(f Flow) (*transport.Sender, error) {
-	control, ok := congestion.Table.Lookup(h.cfg.CC.Name)
-	if !ok {
-		return nil, fmt.Errorf("unknown congestion control %q", h.cfg.CC.Name)
-	}
-	cc, err := control.New(h.cfg.Path, h.cfg.CC.Params)
-	if err != nil {
-		return nil, err
-	}
-	lb, err := newBalancer(h.cfg.LB, node.Random(h.cfg.Seed, h.cfg.Node, node.RandomBalance, f.ID))
-	if err != nil {
-		return nil, err
-	}
-	tagging := h.cfg.TaggingOf(&f)
-	var random *rand.Rand
-	if tagging.Draws() {
-		random = node.Random(h.cfg.Seed, h.cfg.Node, node.RandomTagging, f.ID)
-	}
-	return transport.NewSender(transport.SenderConfig{
-		Flow:    uint32(f.ID),
-		Ends:    h.ends(f),
-		Size:    f.Size,
-		MTU:     h.cfg.MTU,
-		Sizes:   h.cfg.Sizes,
-		RTO:     h.cfg.RTO,
-		CC:      cc,
-		Actions: control.ActionNames(),
-		LB:      lb,
-		Domain:  h.domain,
-		Tagging: tagging,
-		Paths:   f.Paths,
-		Random:  random,
-		Types:   node.Random(h.cfg.Seed, h.cfg.Node, node.RandomSignals, f.ID),
-		Measure: h.cfg.Measure,
-		Records: h.cfg.Records,
-		Sink:    h.sink,
-		Traced:  h.cfg.Traced,
-	}), nil
-}
-
-func newBalancer(c algorithm.Choice, random *rand.Rand) (balance.Balancer, error) {
-	a, ok := balance.Table.Lookup(c.Name)
-	if !ok {
-		return nil, fmt.Errorf("unknown load balancer %q", c.Name)
-	}
-	return a.New(random, c.Params)
 }
 
 // Ready is the set of ports that may have something to send.
@@ -264,7 +207,7 @@ func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 		h.flush()
 	case kind == wire.Raw:
 		h.drops[dropUnexpected]++
-	case p.Destination() != h.cfg.IP:
+	case p.Destination() != h.ip:
 		h.drops[dropMisdirected]++
 	case kind == wire.Data:
 		h.receiveData(now, p)
@@ -290,8 +233,8 @@ func (h *Host) receiveRaw(now units.Time, port int, p *wire.Packet) {
 }
 
 func (h *Host) receiveData(now units.Time, p *wire.Packet) {
-	r, ok := h.receivers[p.Flow()]
-	if !ok {
+	r := h.receiver(p.Flow())
+	if r == nil {
 		h.drops[dropUnknownFlow]++
 		return
 	}
@@ -299,13 +242,14 @@ func (h *Host) receiveData(now units.Time, p *wire.Packet) {
 		h.drops[dropBeyond]++
 		return
 	}
-	done := r.Done()
+	done, before := r.Done(), r.Delivered()
 	reply := h.pool.Get()
 	if !r.OnData(now, p, reply) {
 		h.pool.Put(reply)
 	} else {
 		h.queueControl(reply)
 	}
+	h.delivered += r.Delivered() - before
 	if !done && r.Done() {
 		h.player.OnReceived(now, int(p.Flow()))
 		h.flush()
@@ -313,8 +257,8 @@ func (h *Host) receiveData(now units.Time, p *wire.Packet) {
 }
 
 func (h *Host) receiveProbe(p *wire.Packet) {
-	r, ok := h.receivers[p.Flow()]
-	if !ok {
+	r := h.receiver(p.Flow())
+	if r == nil {
 		h.drops[dropUnknownFlow]++
 		return
 	}
@@ -331,8 +275,8 @@ func (h *Host) queueControl(p *wire.Packet) {
 }
 
 func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
-	f, ok := h.senders[p.Flow()]
-	if !ok {
+	f := h.sender(p.Flow())
+	if f == nil {
 		h.drops[dropUnknownFlow]++
 		return
 	}
@@ -341,8 +285,9 @@ func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
 		done := f.Done()
 		f.OnAck(now, p)
 		if !done && f.Done() {
+			f.deadline = units.Never
 			h.timeout = h.earliest() // the flow's timer is cancelled
-			h.player.OnSent(now, f.id)
+			h.player.OnSent(now, h.cfg.Sends[f.at].ID)
 			h.flush()
 		}
 	case wire.Nack:
@@ -374,8 +319,9 @@ func (h *Host) offerPrograms() {
 	}
 }
 
-// flush queues the player's control messages.
+// flush queues the player's control messages, after something that it was told.
 func (h *Host) flush() {
+	h.start = h.player.NextStart()
 	for _, m := range h.player.Outbox() {
 		p := h.pool.Get()
 		p.Build(wire.Addresses{Source: h.cfg.IP}, wire.Control, 0, wire.NotECT, 0)
@@ -404,7 +350,7 @@ func (h *Host) Transmit(now units.Time, port int) (*wire.Packet, units.Time, boo
 		h.ready.Remove(NIC)
 		return nil, 0, false
 	}
-	departs := h.nic.Departure(now, h.cfg.Sizes.OnLine(p))
+	departs := h.nic.Departure(now, h.sizes.OnLine(p))
 	h.port.Transmit(now, departs, int64(p.Size), false)
 	return p, departs, true
 }
@@ -446,59 +392,68 @@ func (h *Host) next(now units.Time) *wire.Packet {
 		p := h.pool.Get()
 		f.Send(now, p)
 		h.port.Enqueue(int64(p.Size))
-		h.timeout = min(h.timeout, f.NextTimeout())
+		h.arm(f)
 		h.offer(f)
 		return p
 	}
 }
 
+// arm takes the deadline of a flow that has sent or starts.
+func (h *Host) arm(f *flow) {
+	f.deadline = f.NextTimeout()
+	h.timeout = min(h.timeout, f.deadline)
+}
+
 // NextTimeout is the machine's next deadline: a flow's timer or the start of a
 // transfer.
-func (h *Host) NextTimeout() units.Time { return min(h.timeout, h.player.NextStart()) }
+func (h *Host) NextTimeout() units.Time { return min(h.timeout, h.start) }
 
 // HandleTimeout serves the timers that are due, in order of flow, and then
 // starts the transfers that are due.
 func (h *Host) HandleTimeout(now units.Time) {
 	if now >= h.timeout {
-		for _, f := range h.flows {
+		for i := range h.flows {
+			f := &h.flows[i]
+			if now < f.deadline {
+				continue
+			}
 			f.HandleTimeout(now)
 			if f.ProbeDue(now) {
 				p := h.pool.Get()
 				f.Probe(now, p)
 				h.queueControl(p)
 			}
+			f.deadline = f.NextTimeout()
 			h.offer(f)
 		}
 		h.timeout = h.earliest()
 	}
+	if now < h.start {
+		return
+	}
 	for {
 		id, ok := h.player.Due(now)
 		if !ok {
-			return
+			break
 		}
-		f := h.senders[uint32(id)]
+		f := h.sender(uint32(id))
 		f.Start(now)
-		h.timeout = min(h.timeout, f.NextTimeout())
+		h.arm(f)
 		h.offer(f)
 	}
+	h.start = h.player.NextStart()
 }
 
 // Profile returns that of the host's CSIG domain.
 func (h *Host) Profile() uint32 { return h.domain.Profile() }
 
 // Delivered returns the payload bytes received so far, for progress displays.
-func (h *Host) Delivered() (bytes int64) {
-	// order: a sum
-	for _, r := range h.receivers {
-		bytes += r.Delivered()
-	}
-	return bytes
-}
+func (h *Host) Delivered() (bytes int64) { return h.delivered }
 
 func (h *Host) earliest() units.Time {
 	at := units.Never
-	for _, f := range h.flows {
-		at = min(at, f.NextTimeout())
+	for i := range h.flows {
+		at = min(at, h.flows[i].deadline)
 	}
 	return at
 }
@@ -512,11 +467,11 @@ func (h *Host) Close(end units.Time) {
 	}
 	h.port.Close(end, packets, bytes)
 	t := metrics.NodeTotals{Node: int32(h.cfg.Node), Name: h.cfg.Name, Ports: []metrics.PortTotals{h.port.Totals}}
-	for _, f := range h.flows {
-		t.Senders = append(t.Senders, f.Close(end))
+	for i := range h.flows {
+		t.Senders = append(t.Senders, h.closeSender(i, end))
 	}
-	for _, f := range h.cfg.Receives {
-		t.Receivers = append(t.Receivers, h.receivers[uint32(f.ID)].Close())
+	for i := range h.receivers {
+		t.Receivers = append(t.Receivers, h.closeReceiver(i))
 	}
 	for i, n := range h.drops {
 		t.Drops = append(t.Drops, metrics.Count{Name: dropNames[i], Packets: n})

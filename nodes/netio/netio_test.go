@@ -95,6 +95,41 @@ func TestPacket(t *testing.T) {
 	})
 }
 
+// TestUnshaped: a Conn of links that hold no frame back passes the suite, and keeps as
+// many frames as it was asked to, and not many times more.
+func TestUnshaped(t *testing.T) {
+	open := func(slots int) func(t *testing.T) (a, b netio.Conn) {
+		return func(t *testing.T) (a, b netio.Conn) {
+			x, y := openPairWith(t, func(indices []int) (*netio.Packet, error) {
+				return netio.OpenUnshaped(indices, netiotest.MaxFrame, slots)
+			}, nil)
+			return x, y
+		}
+	}
+	netiotest.Run(t, open(netio.Slots))
+
+	const slots, sent = 64, 200
+	a, b := open(slots)(t)
+	for range sent {
+		if err := a.Send([]netio.Message{{Header: make([]byte, 100)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := 0
+	for batch := make([]netio.Frame, sent); ; {
+		n, err := b.Receive(batch, 50*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got += n; n == 0 {
+			break
+		}
+	}
+	if got < slots || got > 2*slots {
+		t.Errorf("of %d frames %d were kept, want %d or a block more", sent, got, slots)
+	}
+}
+
 // TestPacketKeepsVLANTag: the kernel takes the outer VLAN tag off a frame, the
 // Conn puts it back.
 func TestPacketKeepsVLANTag(t *testing.T) {
@@ -349,6 +384,13 @@ func TestPacketTakesWholeFramesOfItsOwn(t *testing.T) {
 // nobody else sees and that ends with it. more, if not nil, runs in the first
 // one's namespace with the index of its loopback interface.
 func openPair(t *testing.T, more func(loopback int)) (a, b *netio.Packet) {
+	t.Helper()
+	return openPairWith(t, func(indices []int) (*netio.Packet, error) { return netio.OpenPacket(indices, netiotest.MaxFrame) }, more)
+}
+
+// openPairWith is openPair for Conns that open opens.
+func openPairWith(t *testing.T, open func(indices []int) (*netio.Packet, error), more func(loopback int)) (a, b *netio.Packet) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("a private network namespace needs root; the tests of orchestrator/netns cover user namespaces")
 	}
@@ -383,11 +425,11 @@ func openPair(t *testing.T, more func(loopback int)) (a, b *netio.Packet) {
 				err = errors.Join(err, e)
 			}
 			if err == nil {
-				b, err = openUp("b")
+				b, err = openUp("b", open)
 			}
 		})
 		if err = errors.Join(err, inner); err == nil {
-			a, err = openUp("a")
+			a, err = openUp("a", open)
 		}
 		if err == nil && more != nil {
 			more(1)
@@ -402,7 +444,7 @@ func openPair(t *testing.T, more func(loopback int)) (a, b *netio.Packet) {
 
 func name(side string, port int) string { return fmt.Sprintf("%s%d", side, port) }
 
-func openUp(side string) (*netio.Packet, error) {
+func openUp(side string, open func(indices []int) (*netio.Packet, error)) (*netio.Packet, error) {
 	var indices []int
 	for p := range netiotest.Ports {
 		l, err := netlink.LinkByName(name(side, p))
@@ -414,7 +456,7 @@ func openUp(side string) (*netio.Packet, error) {
 		}
 		indices = append(indices, l.Attrs().Index)
 	}
-	return netio.OpenPacket(indices, netiotest.MaxFrame)
+	return open(indices)
 }
 
 // inNewNamespace runs f on a thread of its own in a new network namespace without

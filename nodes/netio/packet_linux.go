@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -30,6 +31,7 @@ type Packet struct {
 	longest   []int // by port: the longest frame that is received; nil for any
 	drops     int64
 	cut       int64 // frames that did not fit into a slot, or were too long
+	unshaped  bool
 
 	messages  []mmsghdr
 	vectors   []unix.Iovec
@@ -59,7 +61,24 @@ const blockPages = 16
 // offloading on send such, and no other interface takes them. OpenPacket needs
 // CAP_NET_RAW in that namespace; the Conn may then be used from any thread.
 func OpenPacket(indices []int, maxFrame int) (*Packet, error) {
-	c, err := open(indices, maxFrame, SlotsOf(len(indices)), true)
+	return openPorts(indices, maxFrame, SlotsOf(len(indices)))
+}
+
+// OpenUnshaped is OpenPacket for interfaces that pass each frame on at once, so that
+// nothing between sender and receiver holds frames back, as under clock lockstep. It
+// keeps at least the given number of frames until they are received: the fewer slots,
+// the more of them stay in the processor's cache. Send is then a system call that the
+// Go scheduler does not see, which costs less and must not wait.
+func OpenUnshaped(indices []int, maxFrame, slots int) (*Packet, error) {
+	c, err := openPorts(indices, maxFrame, slots)
+	if err == nil {
+		c.unshaped = true
+	}
+	return c, err
+}
+
+func openPorts(indices []int, maxFrame, slots int) (*Packet, error) {
+	c, err := open(indices, maxFrame, slots, true)
 	if err != nil {
 		return nil, err
 	}
@@ -290,8 +309,7 @@ func (c *Packet) Send(batch []Message) error {
 	c.prepare(batch)
 	var since time.Time // when the first frame that is left was refused first
 	for at := 0; at < len(batch); {
-		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(c.tx),
-			uintptr(unsafe.Pointer(&c.messages[at])), uintptr(len(batch)-at), 0, 0, 0)
+		n, errno := c.sendmmsg(c.messages[at:len(batch)])
 		m, patience := &batch[at], sendPatience
 		if m.Droppable {
 			patience = dropPatience
@@ -299,7 +317,7 @@ func (c *Packet) Send(batch []Message) error {
 		lost := m.Droppable
 		switch errno {
 		case 0:
-			at += int(n)
+			at += n
 			since = time.Time{}
 			continue
 		case unix.EINTR, unix.EAGAIN, unix.ENOBUFS:
@@ -324,6 +342,15 @@ func (c *Packet) Send(batch []Message) error {
 		since = time.Time{}
 	}
 	return nil
+}
+
+func (c *Packet) sendmmsg(messages []mmsghdr) (sent int, errno syscall.Errno) {
+	call := syscall.Syscall6
+	if c.unshaped {
+		call = syscall.RawSyscall6
+	}
+	n, _, errno := call(unix.SYS_SENDMMSG, uintptr(c.tx), uintptr(unsafe.Pointer(&messages[0])), uintptr(len(messages)), 0, 0, 0)
+	return int(n), errno
 }
 
 // How long a frame is sent again that the far end drops.

@@ -20,7 +20,9 @@ func (q *Queue) Bytes() units.Size { return q.bytes }
 
 // Push puts p at the tail. Its Size must not change while it is queued.
 func (q *Queue) Push(p *Packet) {
-	p.Ahead = q.bytes
+	if p.notes {
+		p.Ahead = q.bytes
+	}
 	q.packets.Push(p)
 	q.bytes += p.Size
 }
@@ -34,7 +36,9 @@ func (q *Queue) PopTail() *Packet { return q.take(q.packets.PopTail()) }
 func (q *Queue) take(p *Packet, ok bool) *Packet {
 	if ok {
 		q.bytes -= p.Size
-		p.Behind = q.bytes
+		if p.notes {
+			p.Behind = q.bytes
+		}
 	}
 	return p
 }

@@ -19,7 +19,7 @@ func Calibrate(d *Deployment, r *Run, nodes int) (*wall.Calibration, error) {
 	conns := make([]*netio.Packet, len(net.spaces))
 	err = eachAtOnce(len(conns), func(i int) (err error) {
 		s := net.spaces[i]
-		conns[i], err = s.conn(s.interfaces, r.MaxFrame())
+		conns[i], err = s.conn(s.interfaces, r.MaxFrame(), 0)
 		return err
 	})
 	if err != nil {

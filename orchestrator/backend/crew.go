@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -69,13 +70,14 @@ func (c *crew) close() {
 // startProcesses starts the nodes that are not driven here.
 func (c *crew) startProcesses(ctx context.Context, shared *os.File) error {
 	c.ends = make(chan ended, len(c.configs))
+	lanes := Lanes(c.run.Plan, runtime.NumCPU())
 	for i, config := range c.configs {
 		if c.run.inDriver(i) {
 			continue
 		}
 		spec := &process.Spec{
 			Config: config, Machine: c.run.Plan.Nodes[i], Interfaces: c.net.spaces[i].interfaces,
-			MaxFrame: c.run.MaxFrame(), Nodes: len(c.configs), Links: c.links, End: c.run.Plan.End, Wall: c.run.Wall,
+			MaxFrame: c.run.MaxFrame(), Nodes: len(c.configs), Links: c.links, Lanes: lanes, End: c.run.Plan.End, Wall: c.run.Wall,
 		}
 		p, err := c.deployment.Start(ctx, i, spec, shared)
 		if err != nil {
@@ -186,7 +188,11 @@ func (c *crew) openInside() error {
 func (c *crew) open(i int) (netio.Conn, error) {
 	s := c.net.spaces[i]
 	if c.run.Processes != SwitchProcess {
-		return s.conn(s.interfaces, c.run.MaxFrame())
+		slots := c.configs[i].Slots
+		if c.run.Wall != nil {
+			slots = 0
+		}
+		return s.conn(s.interfaces, c.run.MaxFrame(), slots)
 	}
 	var ports, indices []int
 	for port, index := range s.interfaces {
@@ -196,7 +202,7 @@ func (c *crew) open(i int) (netio.Conn, error) {
 	}
 	var outside netio.Conn = netio.NewMemory(0) // a switch without hosts
 	if len(indices) > 0 {
-		conn, err := s.conn(indices, c.run.MaxFrame())
+		conn, err := s.conn(indices, c.run.MaxFrame(), 0)
 		if err != nil {
 			return nil, err
 		}

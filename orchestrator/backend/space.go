@@ -158,10 +158,15 @@ func (s *space) count(node, programs int, out *Outcome) error {
 	return nil
 }
 
-// conn opens the ports whose interfaces have the given indices.
-func (s *space) conn(indices []int, maxFrame int) (c *netio.Packet, err error) {
+// conn opens the ports whose interfaces have the given indices, with as many slots in
+// lockstep, or in real time if slots is 0.
+func (s *space) conn(indices []int, maxFrame, slots int) (c *netio.Packet, err error) {
 	err = application.Within(s.file, func() (err error) {
-		c, err = netio.OpenPacket(indices, maxFrame)
+		if slots > 0 {
+			c, err = netio.OpenUnshaped(indices, maxFrame, slots)
+		} else {
+			c, err = netio.OpenPacket(indices, maxFrame)
+		}
 		return err
 	})
 	return c, err

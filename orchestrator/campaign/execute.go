@@ -180,9 +180,24 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	if err != nil {
 		return fail(err)
 	}
-	data, err := s.judge(ctx, j, out, records.Nodes())
+	// A run that is given up here drops what it gets later.
+	data, err := meanwhile(ctx, func() (runfolder.RunData, error) { return s.results(ctx, j, out, records, writer) })
 	if err != nil {
 		return fail(err)
+	}
+	if err := writer.End(data); err != nil {
+		return fail(writeError(s.writer.Dir(), err))
+	}
+	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
+	s.tracker.finish(index, j.name, j.seed)
+	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: data.Metrics, Matched: data.Matched}, data.Invalid, data.Notes), nil
+}
+
+// results judges a run and computes its metrics, which it writes.
+func (s *session) results(ctx context.Context, j job, out *backend.Outcome, records *measure.Records, writer *runfolder.RunWriter) (runfolder.RunData, error) {
+	data, err := s.judge(ctx, j, out, records.Nodes())
+	if err != nil {
+		return data, err
 	}
 	table := newMetricTable(writer, s.details, s.mentioned)
 	values, matched := table.measure(j.plan, out, records)
@@ -191,12 +206,7 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	data.DataPackets = int64(values["data_packets"])
 	data.Metrics, data.Matched = values, matched
 	data.Notes = append(measure.Notes(j.plan, out, records), absent...)
-	if err := writer.End(data); err != nil {
-		return fail(writeError(s.writer.Dir(), err))
-	}
-	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
-	s.tracker.finish(index, j.name, j.seed)
-	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: values, Matched: matched}, data.Invalid, data.Notes), nil
+	return data, nil
 }
 
 // newFinished returns the result of a run that is invalid for the given reasons.

@@ -121,7 +121,7 @@ func (k *kept) totals() []metrics.NodeTotals { return k.Totals() }
 func TestSplit(t *testing.T) {
 	p := compiled(t, "schema: 1\nname: split\ntopology: {k_ary: {k: 4, rate: 10Gbps, delay: 1us}}\nworkload: {permutation: {size: 1kB}}\n")
 	for _, workers := range []int{1, 2, 4} {
-		shards, count := split(p, workers)
+		shards, count := p.Split(workers)
 		if count != workers {
 			t.Errorf("%d workers: %d shards", workers, count)
 		}
@@ -147,7 +147,7 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%d workers: %d links cross, want %d", workers, crossing, want)
 		}
 	}
-	if shards, count := split(p, 17); count != 1 || shards[3] != 0 {
+	if shards, count := p.Split(17); count != 1 || shards[3] != 0 {
 		t.Errorf("more workers than hosts: %d shards", count)
 	}
 }

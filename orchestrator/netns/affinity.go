@@ -3,20 +3,19 @@ package netns
 import (
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// affinity pins the nodes of a pod to one processor: most frames then go between
-// neighbours that share its cache. The nodes above the pods are distributed over all
-// processors.
+// affinity pins the nodes of a lane to one processor.
 type affinity struct {
 	all  unix.CPUSet // what the supervisor may use
 	cpus []int
 	of   []int // node -> place in cpus
 }
 
-func newAffinity(g *topologies.Graph) *affinity {
-	a := &affinity{of: make([]int, len(g.Nodes))}
+func newAffinity(p *plan.Plan) *affinity {
+	a := new(affinity)
 	if unix.SchedGetaffinity(0, &a.all) != nil {
 		return a
 	}
@@ -25,17 +24,7 @@ func newAffinity(g *topologies.Graph) *affinity {
 			a.cpus = append(a.cpus, cpu)
 		}
 	}
-	pods := 1
-	for _, n := range g.Nodes {
-		pods = max(pods, n.Pod+1)
-	}
-	for i, n := range g.Nodes {
-		if n.Pod >= 0 {
-			a.of[i] = n.Pod * len(a.cpus) / pods
-		} else {
-			a.of[i] = n.Index % max(1, len(a.cpus))
-		}
-	}
+	a.of = backend.Lanes(p, len(a.cpus))
 	return a
 }
 

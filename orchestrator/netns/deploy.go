@@ -28,7 +28,7 @@ func deploy(o *order) (*backend.Deployment, *launcher, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	l := &launcher{order: o, home: home, alive: os.NewFile(fileAlive, "alive"), affinity: newAffinity(o.Run.Plan.Graph)}
+	l := &launcher{order: o, home: home, alive: os.NewFile(fileAlive, "alive"), affinity: newAffinity(o.Run.Plan)}
 	d := &backend.Deployment{Port: portName, Folder: o.Run.Folder, Launcher: l}
 	for _, n := range o.Run.Plan.Graph.Nodes {
 		file, err := application.NewNetwork()

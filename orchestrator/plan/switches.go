@@ -41,9 +41,9 @@ func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjac
 // switchConfig returns the configuration of a switch, without its ports.
 func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 	c := dataplane.Config{
-		Node:  n,
-		Name:  s.graph.Nodes[n].Name,
-		Delay: s.graph.Nodes[n].Delay,
+		Node:    n,
+		Name:    s.graph.Nodes[n].Name,
+		Delay:   s.graph.Nodes[n].Delay,
 		Forward: forward.Config{Routes: s.routes[n], Seed: wire.Mix(seed, uint64(n))},
 		Sizes:   p.Format.Sizes,
 		AQM:     s.marking,

@@ -13,9 +13,10 @@ import (
 // Limits of all variants of an experiment together, so that a check of it ends within
 // 5 s (docs/reliability.md#hostile-files).
 const (
-	maxSteps     = topologies.MaxSteps // of the searches of different fabrics
-	maxNodes     = 1 << 19             // of all variants
-	maxTransfers = 1 << 21             // of all variants
+	maxMemory    = topologies.MaxMemory // of different fabrics
+	maxSteps     = topologies.MaxSteps  // of the searches of different fabrics
+	maxNodes     = 1 << 19              // of all variants
+	maxTransfers = 1 << 21              // of all variants
 )
 
 // Variants makes the shapes of the variants of one experiment. Variants with the same
@@ -24,6 +25,7 @@ const (
 type Variants struct {
 	fabrics                 []*fabric
 	steps, nodes, transfers int64 // so far
+	memory                  units.Size
 }
 
 // fabric is what follows from a topology alone.
@@ -68,7 +70,12 @@ func (v *Variants) fabric(t experiment.Topology) (*fabric, error) {
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
-	if v.steps += built.Graph.Size().Steps(); v.steps > maxSteps && len(v.fabrics) > 0 {
+	size := built.Graph.Size()
+	if v.memory += size.Memory(); v.memory > maxMemory && len(v.fabrics) > 0 {
+		return nil, failure.At("topology", fmt.Errorf("with those of the variants before, the fabrics would take an estimated %d MB; the limit of one experiment is %d MB",
+			v.memory/units.MB, maxMemory/units.MB))
+	}
+	if v.steps += size.Steps(); v.steps > maxSteps && len(v.fabrics) > 0 {
 		return nil, failure.At("topology", fmt.Errorf("with those of the variants before, the paths would take an estimated %d million steps; the limit of one experiment is %d million",
 			v.steps/1e6, int64(maxSteps)/1_000_000))
 	}

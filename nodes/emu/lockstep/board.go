@@ -45,6 +45,17 @@
 // receiver has read: a receiver that may not advance is woken to read only.
 // Reading waits for no other node, so this cannot come to a halt either.
 //
+// # Lanes
+//
+// A turn costs a wakeup however little the node can do in it. Where more nodes may
+// advance than there are processors, it is better that a node waits: its horizon grows
+// meanwhile. So the nodes are divided into lanes, one for each processor, and of each
+// lane a limited number of nodes runs at once. When one of them ends its turn, the
+// node of the lane that can advance farthest has the next. A neighbour's turn moves a
+// node's horizon at most to its echo, so a turn is at most two lookaheads long; lanes
+// come close to that. The node with the smallest bound can always advance, and no other
+// node can advance without end before it does, so it has its turn.
+//
 // The run is over when every bound has reached the end (never, in a run without
 // one).
 package lockstep
@@ -102,7 +113,7 @@ const (
 	absent // before its first Turn
 )
 
-// Board is the shared state. Everything but wake and the tables lives in words.
+// Board is the shared state. Everything but wake, the lanes and the tables lives in words.
 type Board struct {
 	words []int64
 
@@ -111,6 +122,8 @@ type Board struct {
 	links []Channel
 	in    [][]int
 	wake  []int
+	lanes [][]int // nodes of each lane
+	width int     // nodes of a lane that may run at once
 
 	// Views into words.
 	head    []int64
@@ -169,6 +182,7 @@ func New(words []int64, nodes int, links []Channel, end units.Time) (*Board, err
 	b.blocked, b.asked = take(nodes), take(nodes)
 	b.sent, b.seen, b.read = take(len(links)), take(len(links)), take(len(links))
 	b.dist = take(nodes * nodes)
+	b.Limit(make([]int, nodes), nodes)
 	return b, nil
 }
 
@@ -182,6 +196,17 @@ func (b *Board) Reset() {
 		b.state[n] = absent
 	}
 	distances(b.dist, b.nodes, b.links)
+}
+
+// Limit divides the nodes into lanes, and lets at most width nodes of each lane run at
+// once. lane holds the lane of each node, counted from 0. All callers set the same
+// limit, before the first turn.
+func (b *Board) Limit(lane []int, width int) {
+	b.width = width
+	b.lanes = make([][]int, slices.Max(lane)+1)
+	for n, l := range lane {
+		b.lanes[l] = append(b.lanes[l], n)
+	}
 }
 
 // In returns the links that lead to node n, in ascending order. The Board owns
@@ -264,23 +289,32 @@ func (b *Board) Turn(n int, r Report) (units.Time, Verdict) {
 		b.head[headPresent]++
 		begins = b.head[headPresent] == int64(b.nodes)
 	}
-	horizon, verdict := b.look(n)
+	b.state[n] = asleep
 	if b.head[headPresent] < int64(b.nodes) {
-		return horizon, verdict
+		return 0, Wait
 	}
 	for m, s := range b.state {
-		if s != asleep || m == n {
-			continue
-		}
-		if begins || int(b.blocker[m]) == n {
+		if s == asleep && (begins || m == n || int(b.blocker[m]) == n) {
 			b.measure(m)
 		}
-		if verdict == Done || b.asked[m] != 0 || b.mayGo(m) {
-			b.state[m] = woken
-			b.wake = append(b.wake, m)
-		}
 	}
-	return horizon, verdict
+	if b.over(n) {
+		b.state[n] = woken
+		for m, s := range b.state {
+			if s == asleep {
+				b.call(m)
+			}
+		}
+		return b.end, Done
+	}
+	for lane := range b.lanes {
+		b.dispatch(lane)
+	}
+	if b.state[n] == asleep {
+		return 0, Wait
+	}
+	b.wake = slices.DeleteFunc(b.wake, func(m int) bool { return m == n })
+	return b.begin(n)
 }
 
 // Ask is what a node does first when it was woken. It wakes nobody.
@@ -290,11 +324,19 @@ func (b *Board) Ask(n int) (units.Time, Verdict) {
 }
 
 func (b *Board) look(n int) (units.Time, Verdict) {
+	if b.head[headDone] != 0 {
+		return b.end, Done
+	}
 	if b.head[headPresent] < int64(b.nodes) {
 		b.state[n] = asleep
 		return 0, Wait
 	}
 	b.measure(n)
+	return b.begin(n)
+}
+
+// begin begins the turn of a node that is ready.
+func (b *Board) begin(n int) (units.Time, Verdict) {
 	switch {
 	case b.mayGo(n):
 		b.blocked[n] = 0
@@ -304,12 +346,54 @@ func (b *Board) look(n int) (units.Time, Verdict) {
 	case b.asked[n] != 0:
 		b.start(n)
 		return 0, Read
-	case b.head[headDone] != 0 || b.bound[n] >= int64(b.end) && b.Earliest() >= b.end:
-		b.head[headDone] = 1
-		return b.end, Done
 	}
 	b.state[n] = asleep
 	return 0, Wait
+}
+
+// over reports whether every bound has reached the end.
+func (b *Board) over(n int) bool {
+	if b.head[headDone] == 0 && b.bound[n] >= int64(b.end) && b.Earliest() >= b.end {
+		b.head[headDone] = 1
+	}
+	return b.head[headDone] != 0
+}
+
+// dispatch calls nodes that are ready: of a lane with room those that can advance
+// farthest.
+func (b *Board) dispatch(lane int) {
+	room := b.width
+	for _, m := range b.lanes[lane] {
+		if s := b.state[m]; s == woken || s == running {
+			room--
+		}
+	}
+	for ; room > 0; room-- {
+		best, farthest := -1, int64(-1)
+		for _, m := range b.lanes[lane] {
+			if !b.ready(m) {
+				continue
+			}
+			if way := max(0, b.horizon[m]-b.bound[m]); way > farthest {
+				best, farthest = m, way
+			}
+		}
+		if best < 0 {
+			return
+		}
+		b.call(best)
+	}
+}
+
+// call wakes a node.
+func (b *Board) call(m int) {
+	b.state[m] = woken
+	b.wake = append(b.wake, m)
+}
+
+// ready reports whether a node that sleeps may take a turn.
+func (b *Board) ready(m int) bool {
+	return b.state[m] == asleep && (b.asked[m] != 0 || b.mayGo(m))
 }
 
 // mayGo reports whether n has an event before its horizon and no full link before

@@ -123,10 +123,11 @@ func (y *toy) sequential(start [][]event) [][]event {
 }
 
 // TestRandomSchedules runs random fabrics under random schedules: nodes act in
-// any order, are woken late and read frames only when they must. Every node must
-// see the history of a sequential run, and no schedule may come to a halt.
+// any order, are woken late and read frames only when they must, in lanes of any width
+// or in none. Every node must see the history of a sequential run, no lane may be
+// fuller than it is wide, and no schedule may come to a halt.
 func TestRandomSchedules(t *testing.T) {
-	blocks := 0
+	blocks, full := 0, 0
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		y, nodes, queues := randomToy(rng)
@@ -140,6 +141,15 @@ func TestRandomSchedules(t *testing.T) {
 			t.Fatal(err)
 		}
 		board.Reset()
+		lane, width := make([]int, nodes), nodes
+		if lanes := rng.IntN(4); lanes > 0 {
+			for n := range lane {
+				lane[n] = rng.IntN(lanes)
+			}
+			width = 1 + rng.IntN(2)
+			board.Limit(lane, width)
+		}
+		running := make([]int, slices.Max(lane)+1) // by lane
 		history := make([][]event, nodes)
 		wires := make([][]event, len(y.links))
 		read := make([]int64, len(y.links))
@@ -156,11 +166,21 @@ func TestRandomSchedules(t *testing.T) {
 			switch v {
 			case lockstep.Go, lockstep.Read:
 				ready = append(ready, waiting{n, horizon, true})
+				running[lane[n]]++
 			case lockstep.Done:
 				done++
 			}
 			for _, m := range board.Woken() {
 				ready = append(ready, waiting{node: m})
+				running[lane[m]]++
+			}
+			for l, got := range running {
+				if got > width && done == 0 {
+					t.Fatalf("seed %d: %d nodes of lane %d may run, want %d at most", seed, got, l, width)
+				}
+				if width < nodes && got == width {
+					full++
+				}
 			}
 		}
 		next := func(n int) units.Time {
@@ -181,6 +201,7 @@ func TestRandomSchedules(t *testing.T) {
 			w := ready[i]
 			ready = slices.Delete(ready, i, i+1)
 			n := w.node
+			running[lane[n]]--
 			if !w.granted {
 				h, v := board.Ask(n)
 				follow(n, h, v)
@@ -238,6 +259,9 @@ func TestRandomSchedules(t *testing.T) {
 			t.Errorf("seed %d: Last = %v, want %v", seed, got, want)
 		}
 	}
+	if full < 1000 {
+		t.Errorf("lanes were full %d times in all schedules, want many", full)
+	}
 	if blocks < 100 {
 		t.Errorf("%d turns ended for want of room in all schedules, want many", blocks)
 	}
@@ -294,6 +318,70 @@ func TestIdleGap(t *testing.T) {
 	}
 	if got, want := board.Grants(), int64(2*gaps); got != want {
 		t.Errorf("%d grants for %d events a second apart, want %d", got, 2*gaps, want)
+	}
+}
+
+// TestLanesTakeLongTurns: of two leaves on either side of a spine, a lane runs first
+// the one that can advance farther, and the turns of all become two lookaheads long,
+// where nodes that are woken at once take turns of one.
+func TestLanesTakeLongTurns(t *testing.T) {
+	const leaves, end = 4, 1000 * units.Microsecond
+	var links []lockstep.Channel
+	for n := 1; n <= leaves; n++ {
+		links = append(links,
+			lockstep.Channel{From: 0, To: n, Lookahead: units.Microsecond, Capacity: 100},
+			lockstep.Channel{From: n, To: 0, Lookahead: units.Microsecond, Capacity: 100})
+	}
+	grants := func(limit bool) int64 {
+		board, err := lockstep.New(make([]int64, lockstep.Words(leaves+1, len(links))), leaves+1, links, units.Time(end))
+		if err != nil {
+			t.Fatal(err)
+		}
+		board.Reset()
+		if limit {
+			board.Limit(make([]int, leaves+1), 1)
+		}
+		// Each node has an event every 100 ns, and none sends.
+		next := make([]units.Time, leaves+1)
+		type turn struct {
+			node    int
+			horizon units.Time
+		}
+		var running []turn
+		follow := func(n int, h units.Time, v lockstep.Verdict) {
+			woken := slices.Clone(board.Woken())
+			if v == lockstep.Go {
+				running = append(running, turn{n, h})
+			}
+			for _, m := range woken {
+				if h, v := board.Ask(m); v == lockstep.Go {
+					running = append(running, turn{m, h})
+				}
+			}
+		}
+		for n := range next {
+			h, v := board.Turn(n, lockstep.Report{})
+			follow(n, h, v)
+		}
+		for len(running) > 0 {
+			r := running[0]
+			running = running[1:]
+			for next[r.node] < r.horizon {
+				next[r.node] = next[r.node].Add(100 * units.Nanosecond)
+			}
+			h, v := board.Turn(r.node, lockstep.Report{Next: next[r.node], Last: next[r.node]})
+			follow(r.node, h, v)
+		}
+		if board.Earliest() < units.Time(end) {
+			t.Fatalf("the nodes have stopped at %v", board.Earliest())
+		}
+		return board.Grants()
+	}
+	atOnce, inLanes := grants(false), grants(true)
+	t.Logf("%d turns at once, %d in lanes", atOnce, inLanes)
+	least := int64((leaves + 1) * int(end/(2*units.Microsecond)))
+	if inLanes > least*11/10 || atOnce < inLanes {
+		t.Errorf("%d turns in lanes and %d at once, want about %d in lanes", inLanes, atOnce, least)
 	}
 }
 

@@ -44,6 +44,7 @@ type Spec struct {
 	MaxFrame   int                // the longest frame, trailer included
 	Nodes      int                // of the fabric
 	Links      []lockstep.Channel // of the fabric
+	Lanes      []int              // of the nodes, in lockstep: the processor of each
 	End        units.Time         // exclusive
 	Wall       *wall.Clock        // nil: lockstep
 }
@@ -149,7 +150,7 @@ func drive(in io.Reader, memory *os.File, to metrics.Consumer) (*Report, error) 
 	if err := gob.NewDecoder(in).Decode(&spec); err != nil {
 		return nil, fmt.Errorf("read the node's description: %w (this program is started by csiglab)", err)
 	}
-	conn, err := netio.OpenPacket(spec.Interfaces, spec.MaxFrame)
+	conn, err := open(&spec)
 	if err != nil {
 		return nil, err
 	}
@@ -187,6 +188,14 @@ func drive(in io.Reader, memory *os.File, to metrics.Consumer) (*Report, error) 
 	return report, nil
 }
 
+// open opens the ports of the node.
+func open(spec *Spec) (*netio.Packet, error) {
+	if spec.Wall != nil {
+		return netio.OpenPacket(spec.Interfaces, spec.MaxFrame)
+	}
+	return netio.OpenUnshaped(spec.Interfaces, spec.MaxFrame, spec.Slots)
+}
+
 // checkProfile refuses a machine that would read tags in another way than the
 // machines of other processes: this program is of another version than the one
 // that started it.
@@ -203,6 +212,7 @@ func keepStep(memory *os.File, n *emu.Node, spec *Spec) (units.Time, error) {
 		return 0, err
 	}
 	defer board.Close()
+	board.Limit(spec.Lanes, 1)
 	return board.Run(n)
 }
 

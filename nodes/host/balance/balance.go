@@ -82,6 +82,17 @@ func (a Algorithm) New(random *rand.Rand, params algorithm.Values) (Balancer, er
 	return algorithm.Build(a.Spec, params, func(r *algorithm.Reader) Balancer { return a.Build(random, r) })
 }
 
+// Maker returns a function that returns what New returns, a new balancer at each call, for
+// many flows that are alike. The errors are New's.
+func (a Algorithm) Maker(params algorithm.Values) (func(random *rand.Rand) Balancer, error) {
+	nobody := rand.New(rand.NewPCG(0, 0)) // of the balancer that is built to check the parameters
+	r, err := algorithm.Maker(a.Spec, params, func(r *algorithm.Reader) Balancer { return a.Build(nobody, r) })
+	if err != nil {
+		return nil, err
+	}
+	return func(random *rand.Rand) Balancer { return a.Build(random, r) }, nil
+}
+
 // Resolve returns the parameters that New uses with the given ones, see
 // algorithm.Resolve.
 func (a Algorithm) Resolve(random *rand.Rand, params algorithm.Values) (algorithm.Values, error) {

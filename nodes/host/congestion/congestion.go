@@ -182,6 +182,16 @@ func (a Algorithm) New(p Path, params algorithm.Values) (Controller, error) {
 	return algorithm.Build(a.Spec, params, func(r *algorithm.Reader) Controller { return a.Build(p, r) })
 }
 
+// Maker returns a function that returns what New returns, a new controller at each call,
+// for many flows that are alike. The errors are New's.
+func (a Algorithm) Maker(p Path, params algorithm.Values) (func() Controller, error) {
+	r, err := algorithm.Maker(a.Spec, params, func(r *algorithm.Reader) Controller { return a.Build(p, r) })
+	if err != nil {
+		return nil, err
+	}
+	return func() Controller { return a.Build(p, r) }, nil
+}
+
 // Table is every algorithm.
 var Table = algorithm.Table[Algorithm]{
 	nscc,

@@ -5,8 +5,6 @@
 package player
 
 import (
-	"container/heap"
-
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
@@ -84,15 +82,23 @@ type triggerState struct {
 
 // New returns a player at the start of the run.
 func New(cfg Config) *Player {
-	p := &Player{waiting: map[int]Start{}, hits: map[hitKey][]Hit{}, triggers: map[int]*triggerState{}}
+	p := &Player{}
 	for _, s := range cfg.Starts {
 		if s.After == workloads.None {
-			p.due = append(p.due, s)
-		} else {
-			p.waiting[s.Transfer] = s
+			p.due.push(s)
+			continue
 		}
+		if p.waiting == nil {
+			p.waiting = map[int]Start{}
+		}
+		p.waiting[s.Transfer] = s
 	}
-	heap.Init(&p.due)
+	if len(cfg.Hits) > 0 {
+		p.hits = make(map[hitKey][]Hit, len(cfg.Hits))
+	}
+	if len(cfg.Triggers) > 0 {
+		p.triggers = make(map[int]*triggerState, len(cfg.Triggers))
+	}
 	for _, h := range cfg.Hits {
 		k := hitKey{h.Transfer, h.Received}
 		p.hits[k] = append(p.hits[k], h)
@@ -117,7 +123,7 @@ func (p *Player) Due(now units.Time) (transfer int, ok bool) {
 	if len(p.due) == 0 || p.due[0].At > now {
 		return 0, false
 	}
-	return heap.Pop(&p.due).(Start).Transfer, true
+	return p.due.pop().Transfer, true
 }
 
 // OnSent records that a transfer's last byte has been acknowledged.
@@ -197,15 +203,16 @@ func (p *Player) start(now units.Time, trigger, transfer int) bool {
 	}
 	delete(p.waiting, transfer)
 	s.At = now.Add(s.Delay)
-	heap.Push(&p.due, s)
+	p.due.push(s)
 	return true
 }
 
+// dueHeap is a binary heap by (time, job, transfer). Package container/heap would make a
+// new object of each element.
 type dueHeap []Start
 
-func (h dueHeap) Len() int { return len(h) }
-func (h dueHeap) Less(i, j int) bool {
-	a, b := h[i], h[j]
+func (h dueHeap) before(i, j int) bool {
+	a, b := &h[i], &h[j]
 	if a.At != b.At {
 		return a.At < b.At
 	}
@@ -214,11 +221,34 @@ func (h dueHeap) Less(i, j int) bool {
 	}
 	return a.Transfer < b.Transfer
 }
-func (h dueHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *dueHeap) Push(x any)   { *h = append(*h, x.(Start)) }
-func (h *dueHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
+
+func (h *dueHeap) push(s Start) {
+	*h = append(*h, s)
+	q := *h
+	for i := len(q) - 1; i > 0 && q.before(i, (i-1)/2); i = (i - 1) / 2 {
+		q[i], q[(i-1)/2] = q[(i-1)/2], q[i]
+	}
+}
+
+// pop takes the first element; the heap must not be empty.
+func (h *dueHeap) pop() Start {
+	q := *h
+	first, last := q[0], len(q)-1
+	q[0] = q[last]
+	q = q[:last]
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
+			if q.before(child, least) {
+				least = child
+			}
+		}
+		if least == i {
+			break
+		}
+		q[i], q[least] = q[least], q[i]
+		i = least
+	}
+	*h = q
+	return first
 }

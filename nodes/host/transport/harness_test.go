@@ -63,14 +63,20 @@ type sender struct {
 	sent map[uint32]*wire.Packet // last transmission by PSN
 }
 
+// common is what flows have in common that keep no records.
+func common() *transport.Common {
+	return &transport.Common{
+		MTU: mtu, Sizes: sizes, RTO: rto, AckEvery: 16384, Measure: metrics.Span{To: units.Never}, Records: units.Second, Sink: metrics.Discard,
+	}
+}
+
 // newSender returns a started sender of a flow of so many payload bytes.
 func newSender(t *testing.T, size, window units.Size, edit ...func(*transport.SenderConfig)) *sender {
 	t.Helper()
 	s := &sender{t: t, cc: &controller{}, lb: &balancer{}, sent: map[uint32]*wire.Packet{}}
 	s.cc.out.Window = window
 	cfg := transport.SenderConfig{
-		Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto,
-		CC: s.cc, LB: s.lb, Records: units.Second, Sink: metrics.Discard,
+		Common: common(), Flow: flow, Ends: senderEnds, Size: size, CC: s.cc, LB: s.lb,
 	}
 	for _, e := range edit {
 		e(&cfg)

@@ -191,18 +191,16 @@ func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc algorithm.
 		arrived: map[uint32]bool{},
 	}
 	cfg := transport.SenderConfig{
-		Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto,
-		CC: controller, LB: mixed(t, seed),
-		Actions: nscc.ActionNames(),
-		Domain:  d, Tagging: transport.Tagging{Sampling: csig.All, Signal: csig.Delay}, Records: 10 * units.Microsecond, Sink: &p.records,
+		Common: common(), Flow: flow, Ends: senderEnds, Size: size, CC: controller, LB: mixed(t, seed),
+		Tagging: transport.Tagging{Sampling: csig.All, Signal: csig.Delay},
 	}
+	cfg.Actions, cfg.Domain, cfg.Records, cfg.Sink = nscc.ActionNames(), d, 10*units.Microsecond, &p.records
 	for _, e := range edit {
 		e(&cfg)
 	}
 	p.sender = transport.NewSender(cfg)
 	p.receiver = transport.NewReceiver(transport.ReceiverConfig{
-		Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384,
-		Measure: metrics.Span{To: units.Never}, Records: 10 * units.Microsecond, Sink: &p.records,
+		Common: cfg.Common, Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header),
 	})
 	p.join()
 	return p
@@ -318,12 +316,13 @@ func TestAllocations(t *testing.T) {
 // steady returns a flow whose records never close a window.
 func steady(t *testing.T, size units.Size, traced metrics.Traced) (*transport.Sender, *transport.Receiver) {
 	cc := &quiet{out: congestion.Output{Window: 20 * mtu}}
+	c := common()
+	c.Domain, c.Sink, c.Traced = domain(t, csig.FormatCompact), metrics.NewBatcher(0, 128, metrics.Consumers{}), traced
 	return transport.NewSender(transport.SenderConfig{
-			Flow: flow, Ends: senderEnds, Size: size, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc,
-			LB:     mixed(t, 1),
-			Domain: domain(t, csig.FormatCompact), Tagging: transport.Tagging{Sampling: csig.All, Signal: csig.Delay}, Records: units.Second, Sink: metrics.NewBatcher(0, 128, metrics.Consumers{}), Traced: traced,
+			Common: c, Flow: flow, Ends: senderEnds, Size: size, CC: cc, LB: mixed(t, 1),
+			Tagging: transport.Tagging{Sampling: csig.All, Signal: csig.Delay},
 		}), transport.NewReceiver(transport.ReceiverConfig{
-			Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Sizes: sizes, AckEvery: 16384, Records: units.Second, Sink: metrics.Discard,
+			Common: c, Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header),
 		})
 }
 

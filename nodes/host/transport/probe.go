@@ -12,22 +12,24 @@ import (
 const probesKept = 16
 
 // ProbeDue reports whether a probe is to be sent.
-func (s *Sender) ProbeDue(now units.Time) bool { return s.signalling.nextProbe <= now }
+func (s *Sender) ProbeDue(now units.Time) bool {
+	return s.signalling != nil && s.signalling.nextProbe <= now
+}
 
 // Probe writes the probe that is due into p: a packet without payload that carries
 // a tag and queues with data, so that it meets what data meets. It takes the path
 // of the last data packet and no EV out of the balancer.
 func (s *Sender) Probe(now units.Time, p *wire.Packet) {
-	g := &s.signalling
+	g := s.signalling
 	g.nextProbe = now.Add(g.tagging.Probe)
-	e := s.cfg.Ends
+	e := s.ends
 	p.Build(wire.Addresses{
-		Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: SourcePort(s.cfg.Flow, s.lastEV),
+		Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: SourcePort(s.flow, s.lastEV),
 	}, wire.Probe, 0, wire.ECT0, 0)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
-	p.SetData(s.cfg.Flow, g.probes, 1)
+	p.SetData(s.flow, g.probes, 1)
 	g.insert(p, s.cc.Wants)
-	p.Size = s.cfg.Sizes.Of(p)
+	p.Size = s.common.Sizes.Of(p)
 	g.probed[g.probes%probesKept] = now
 	g.probes++
 	s.totals.Probes++
@@ -36,9 +38,8 @@ func (s *Sender) Probe(now units.Time, p *wire.Packet) {
 // OnProbeReply takes the answer to a probe of this flow. Its sample is kept for the
 // ACKs to come; the balancer learns of its path.
 func (s *Sender) OnProbeReply(now units.Time, p *wire.Packet) {
-	g := &s.signalling
-	number := p.PSN()
-	if number >= g.probes || g.probes-number > probesKept {
+	g, number := s.signalling, p.PSN()
+	if g == nil || number >= g.probes || g.probes-number > probesKept {
 		return // not ours, or too old to be dated
 	}
 	h := s.take(now, p, origin{p.EV(), metrics.Absent, g.probed[number%probesKept]})
@@ -68,9 +69,9 @@ func (r *Receiver) OnProbe(p, reply *wire.Packet) {
 	if p.Trimmed() {
 		code = nackCode(p)
 	}
-	reply.CopyHeader(&r.answer)
+	reply.CopyHeader(r.template(&r.answer, wire.ProbeReply))
 	reply.SetFlags(flags)
-	reply.SetNack(r.cfg.Flow, EntropyOf(r.cfg.Flow, p.SourcePort()), p.PSN(), p.Transmission(), code)
+	reply.SetNack(r.flow, r.evOf(p), p.PSN(), p.Transmission(), code)
 	reply.SetEcho(p.Tag())
 }
 

@@ -8,57 +8,72 @@ import (
 
 // ReceiverConfig is what a Receiver is built from.
 type ReceiverConfig struct {
-	Flow     uint32
-	Ends     Ends  // from the receiver's point of view
-	Packets  int64 // data packets of the flow
-	Sizes    wire.Sizes
-	AckEvery units.Size     // accepted bytes between coalesced ACKs
-	Measure  metrics.Span   // totals are counted inside it too
-	Records  units.Duration // telemetry interval
-	Sink     metrics.Sink   // takes the flow's windows
+	*Common
+	Flow    uint32
+	Ends    Ends  // from the receiver's point of view
+	Packets int64 // data packets of the flow
 }
 
-// Receiver is the receiving half of a flow.
+// Receiver is the receiving half of a flow. What each packet needs comes first.
 type Receiver struct {
-	cfg ReceiverConfig
-
+	common     *Common
+	flow       uint32
 	cum        uint32   // every PSN below has been received
-	beyond     []uint64 // bitmap of PSNs in (cum, cum+64*len), PSN p at bit p mod 64*len
-	outOfOrder int      // number of bits set
+	packets    int64    // of the flow
+	beyond     []uint64 // bitmap of PSNs in (cum, cum+64*len), PSN p at bit p mod 64*len; its length is 0 or a power of two
+	outOfOrder int32    // number of bits set
+	entropy    uint16   // of EV 0, less wire.EntropyBase
 	owed       bool     // a packet beyond a hole asked for an ACK; one more when it closes
 
 	accepted units.Size // wire bytes of distinct packets
 	unacked  units.Size // of those, since the last ACK
+	totals   metrics.ReceiverTotals
+	log      metrics.FlowRecorder
 
-	ack, nack, answer wire.Packet // templates
-
-	totals metrics.ReceiverTotals
-	log    metrics.FlowRecorder
+	ack          wire.Packet // template
+	nack, answer *wire.Packet
+	ends         Ends
 }
 
 // NewReceiver returns a receiver.
 func NewReceiver(cfg ReceiverConfig) *Receiver {
 	r := &Receiver{
-		cfg:    cfg,
-		beyond: make([]uint64, 4),
-		log:    metrics.NewFlowRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
+		common:  cfg.Common,
+		flow:    cfg.Flow,
+		packets: cfg.Packets,
+		entropy: uint16(flowHash(cfg.Flow)),
+		totals:  metrics.ReceiverTotals{Flow: int32(cfg.Flow), Done: units.Never},
+		log:     metrics.NewFlowRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
+		ends:    cfg.Ends,
 	}
-	r.totals = metrics.ReceiverTotals{Flow: int32(cfg.Flow), Done: units.Never}
 	r.build(&r.ack, wire.Ack)
-	r.build(&r.nack, wire.Nack)
-	r.build(&r.answer, wire.ProbeReply)
 	return r
 }
 
 func (r *Receiver) build(p *wire.Packet, kind wire.Kind) {
-	e := r.cfg.Ends
-	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: SourcePort(r.cfg.Flow, 0)}, kind, 0, wire.NotECT, 0)
+	e := r.ends
+	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: SourcePort(r.flow, 0)}, kind, 0, wire.NotECT, 0)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
-	p.Size = r.cfg.Sizes.Of(p)
+	p.Size = r.common.Sizes.Of(p)
+}
+
+// template returns a template that not every flow needs. It is built when it is asked for
+// the first time.
+func (r *Receiver) template(at **wire.Packet, kind wire.Kind) *wire.Packet {
+	if *at == nil {
+		*at = new(wire.Packet)
+		r.build(*at, kind)
+	}
+	return *at
+}
+
+// evOf returns the EV of a packet of the flow.
+func (r *Receiver) evOf(p *wire.Packet) uint16 {
+	return (p.SourcePort() - wire.EntropyBase - r.entropy) % wire.EntropyRange
 }
 
 // Expects reports whether the flow has a packet of p's PSN.
-func (r *Receiver) Expects(p *wire.Packet) bool { return int64(p.PSN()) < r.cfg.Packets }
+func (r *Receiver) Expects(p *wire.Packet) bool { return int64(p.PSN()) < r.packets }
 
 // OnData takes an expected data packet of this flow, trimmed or whole, and
 // writes the ACK or NACK that it wants into reply, if it wants one.
@@ -83,7 +98,7 @@ func (r *Receiver) OnData(now units.Time, p, reply *wire.Packet) bool {
 	urgent := marked || flags&wire.AckRequest != 0
 	closes := r.owed && r.outOfOrder == 0
 	r.owed = (r.owed || flags&wire.AckRequest != 0) && r.outOfOrder > 0
-	if !urgent && !first && fresh && !closes && r.unacked < r.cfg.AckEvery {
+	if !urgent && !first && fresh && !closes && r.unacked < r.common.AckEvery {
 		return false
 	}
 	r.acknowledge(p, reply, psn, marked, urgent)
@@ -92,17 +107,18 @@ func (r *Receiver) OnData(now units.Time, p, reply *wire.Packet) bool {
 
 func (r *Receiver) count(now units.Time, p *wire.Packet) {
 	payload := units.Size(p.PayloadLen)
-	size := r.cfg.Sizes.Header + payload
+	size := r.common.Sizes.Header + payload
 	r.accepted += size
 	r.unacked += size
 	r.totals.PayloadBytes += int64(payload)
 	r.log.Receive(now, int64(size), int64(payload))
-	if r.cfg.Measure.Contains(now) {
+	if r.common.Measure.Contains(now) {
 		r.totals.MeasuredWire += int64(size)
 		r.totals.MeasuredPayload += int64(payload)
 	}
 	if r.Done() {
 		r.totals.Done = now
+		r.beyond = nil
 	}
 }
 
@@ -121,8 +137,8 @@ func (r *Receiver) acknowledge(p, reply *wire.Packet, psn uint32, marked, urgent
 	reply.CopyHeader(&r.ack)
 	reply.SetFlags(flags)
 	reply.SetAck(wire.AckFields{
-		Flow:       r.cfg.Flow,
-		EV:         EntropyOf(r.cfg.Flow, p.SourcePort()),
+		Flow:       r.flow,
+		EV:         r.evOf(p),
 		Cumulative: r.cum,
 		Acked:      psn,
 		SackBase:   base,
@@ -142,9 +158,9 @@ func (r *Receiver) refuse(p, reply *wire.Packet) {
 	if p.ECN() == wire.CE {
 		flags = wire.ECNEcho
 	}
-	reply.CopyHeader(&r.nack)
+	reply.CopyHeader(r.template(&r.nack, wire.Nack))
 	reply.SetFlags(flags)
-	reply.SetNack(r.cfg.Flow, EntropyOf(r.cfg.Flow, p.SourcePort()), p.PSN(), p.Transmission(), nackCode(p))
+	reply.SetNack(r.flow, r.evOf(p), p.PSN(), p.Transmission(), nackCode(p))
 	reply.SetEcho(p.Tag())
 	r.totals.NacksSent++
 }
@@ -173,19 +189,25 @@ func (r *Receiver) accept(psn uint32) bool {
 
 func (r *Receiver) span() uint32 { return uint32(len(r.beyond)) * 64 }
 
+// word returns the word of the bitmap that has a PSN.
+func (r *Receiver) word(psn uint32) *uint64 { return &r.beyond[psn&(r.span()-1)/64] }
+
 // has reports whether a PSN beyond cum has been received; it has none of those
 // below, which wrap around to far beyond.
 func (r *Receiver) has(psn uint32) bool {
-	return psn-r.cum < r.span() && r.beyond[psn%r.span()/64]>>(psn%64)&1 != 0
+	return psn-r.cum < r.span() && *r.word(psn)>>(psn%64)&1 != 0
 }
 
-func (r *Receiver) flip(psn uint32) { r.beyond[psn%r.span()/64] ^= 1 << (psn % 64) }
+func (r *Receiver) flip(psn uint32) { *r.word(psn) ^= 1 << (psn % 64) }
+
+// startBitmap is the number of words of the first bitmap.
+const startBitmap = 4
 
 func (r *Receiver) grow() {
 	old, span := r.beyond, r.span()
-	r.beyond = make([]uint64, 2*len(old))
+	r.beyond = make([]uint64, max(startBitmap, 2*len(old)))
 	for psn := r.cum; psn-r.cum < span; psn++ {
-		if old[psn%span/64]>>(psn%64)&1 != 0 {
+		if old[psn&(span-1)/64]>>(psn%64)&1 != 0 {
 			r.flip(psn)
 		}
 	}
@@ -193,20 +215,22 @@ func (r *Receiver) grow() {
 
 // sack returns which of the 64 PSNs from base have been received beyond the
 // cumulative acknowledgement.
-func (r *Receiver) sack(base uint32) (bits uint64) {
+func (r *Receiver) sack(base uint32) (set uint64) {
 	if r.outOfOrder == 0 {
 		return 0
 	}
-	for i := range uint32(64) {
-		if r.has(base + i) {
-			bits |= 1 << i
-		}
+	// A place of the bitmap is that of many PSNs: only those in [cum, cum+span) count.
+	from, to := max(base, r.cum), min(int64(base)+64, int64(r.cum)+int64(r.span()))
+	if int64(from) >= to {
+		return 0
 	}
-	return bits
+	set = *r.word(base)>>(base%64) | *r.word(base + 64)<<(64-base%64)
+	below, above := from-base, 64-(to-int64(base))
+	return set >> below << below << above >> above
 }
 
 // Done reports whether the receiver has every byte.
-func (r *Receiver) Done() bool { return int64(r.cum) == r.cfg.Packets }
+func (r *Receiver) Done() bool { return int64(r.cum) == r.packets }
 
 // Delivered returns the distinct payload bytes received so far.
 func (r *Receiver) Delivered() int64 { return r.totals.PayloadBytes }

@@ -15,9 +15,10 @@ import (
 )
 
 func newReceiver(size, ackEvery units.Size) *transport.Receiver {
+	c := common()
+	c.AckEvery = ackEvery
 	return transport.NewReceiver(transport.ReceiverConfig{
-		Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header),
-		Sizes: sizes, AckEvery: ackEvery, Measure: metrics.Span{To: units.Never}, Records: units.Second, Sink: metrics.Discard,
+		Common: c, Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header),
 	})
 }
 
@@ -264,8 +265,8 @@ func TestExpects(t *testing.T) {
 func TestMeasuringWindow(t *testing.T) {
 	var records metrics.Batch
 	r := transport.NewReceiver(transport.ReceiverConfig{
-		Flow: flow, Ends: receiverEnds, Packets: 10, Sizes: sizes, AckEvery: 1,
-		Measure: metrics.Span{From: 2, To: 5}, Records: 3, Sink: &records,
+		Common: &transport.Common{Sizes: sizes, AckEvery: 1, Measure: metrics.Span{From: 2, To: 5}, Records: 3, Sink: &records},
+		Flow:   flow, Ends: receiverEnds, Packets: 10,
 	})
 	for n := range 8 {
 		r.OnData(units.Time(n), data(uint32(n), 0, false), new(wire.Packet))
@@ -304,7 +305,8 @@ func TestEchoOfUntaggedPacket(t *testing.T) {
 
 func ExampleNewReceiver() {
 	r := transport.NewReceiver(transport.ReceiverConfig{
-		Flow: 7, Packets: 10, Sizes: wire.Sizes{Header: 64}, AckEvery: 16384, Records: 100 * units.Microsecond, Sink: metrics.Discard,
+		Common: &transport.Common{Sizes: wire.Sizes{Header: 64}, AckEvery: 16384, Records: 100 * units.Microsecond, Sink: metrics.Discard},
+		Flow:   7, Packets: 10,
 	})
 	for psn, port := uint32(0), transport.SourcePort(7, 3); psn < 6; psn++ {
 		var p, reply wire.Packet

@@ -6,6 +6,7 @@
 package transport
 
 import (
+	"math/bits"
 	"math/rand/v2"
 
 	"github.com/csiglab/csiglab/internal/fifo"
@@ -23,26 +24,38 @@ type Ends struct {
 	LocalMAC, RemoteMAC [6]byte // RemoteMAC is the next hop's
 }
 
+// Common is what the flows of a host have in common. They belong to one goroutine.
+type Common struct {
+	MTU      units.Size // wire size of a full data packet
+	Sizes    wire.Sizes
+	RTO      units.Duration
+	AckEvery units.Size     // accepted bytes between coalesced ACKs
+	Measure  metrics.Span   // of the FlowMeasurement, and of some totals of the receiver
+	Records  units.Duration // telemetry interval
+	Domain   *csig.Domain   // nil without CSIG
+	Actions  []string       // names of the controller's actions, by index, for the records
+	Sink     metrics.Sink   // takes the flows' windows and events, and their FlowMeasurements
+	Traced   metrics.Traced // events to record
+
+	// What a controller gets; here because a pointer that goes to an interface would be
+	// a new object each time.
+	ack  congestion.Ack
+	nack congestion.Nack
+	late congestion.Timeout
+}
+
 // SenderConfig is what a Sender is built from.
 type SenderConfig struct {
+	*Common
 	Flow    uint32
 	Ends    Ends
 	Size    units.Size // payload bytes of the flow, positive
-	MTU     units.Size // wire size of a full data packet
-	Sizes   wire.Sizes
-	RTO     units.Duration
 	CC      congestion.Controller
-	Actions []string // names of the controller's actions, by index, for the records
 	LB      balance.Balancer
-	Domain  *csig.Domain // nil without CSIG
 	Tagging Tagging
 	Paths   PathSignals
-	Random  *rand.Rand     // of the packets that are tagged; may be nil unless Tagging draws
-	Types   *rand.Rand     // of the order in which tags ask for types; nil: the same in every round
-	Measure metrics.Span   // of the FlowMeasurement
-	Records units.Duration // telemetry interval
-	Sink    metrics.Sink   // takes the flow's windows and events, and its FlowMeasurement
-	Traced  metrics.Traced // events to record
+	Random  *rand.Rand // of the packets that are tagged; may be nil without CSIG, and unless Tagging draws
+	Types   *rand.Rand // of the order in which tags ask for types; nil: the same in every round
 }
 
 // A packet of the window is in one of these states. The life of a PSN:
@@ -67,57 +80,64 @@ type slot struct {
 	state         state
 }
 
-// Sender is the sending half of a flow.
+// Sender is the sending half of a flow. What each packet needs comes first.
 type Sender struct {
-	cfg     SenderConfig
-	packets uint32 // of the flow
-	cc      *congestion.Output
+	common     *Common
+	cc         *congestion.Output
+	controller congestion.Controller
+	lb         balance.Balancer
+	next       uint32 // first PSN not sent yet
+	cum        uint32 // every PSN below is acknowledged
 
-	next uint32 // first PSN not sent yet
-	cum  uint32 // every PSN below is acknowledged
-	ring []slot // PSN p in [cum, next) is at p & (len-1)
-	rtx  fifo.Queue[uint32]
-
+	packets     uint32 // of the flow
+	flow        uint32
+	ring        []slot     // PSN p in [cum, next) is at p & (len-1); nil when the flow is done
 	outstanding units.Size // wire bytes of PSNs in that state
 	known       units.Size // wire bytes of PSNs known to be received
 	reported    units.Size // wire bytes that the receiver says it has
+	timeout     units.Time // never later than the oldest outstanding packet's
 
-	timeout    units.Time // never later than the oldest outstanding packet's
-	signalling signalling
-	lastEV     uint16 // of the last data packet
+	rtx        fifo.Queue[uint32]
+	signalling *signalling            // nil without CSIG
+	events     *metrics.EventRecorder // nil: the flow is not traced
+	entropy    uint16                 // of EV 0, less wire.EntropyBase
+	lastEV     uint16                 // of the last data packet
+	ready      bool                   // the flow has started
 
-	full  wire.Packet // template of a full-size packet, without a tag
-	ready bool        // the flow has started
-
-	// What the controller got last; here because a pointer that goes to an
-	// interface would be a new object each time.
-	ack  congestion.Ack
-	nack congestion.Nack
-
-	totals   metrics.SenderTotals
-	measured metrics.FlowMeasurement
-	ccLog    metrics.CCRecorder
-	signals  metrics.SignalRecorder
-	events   *metrics.EventRecorder // nil: the flow is not traced
+	totals metrics.SenderTotals
+	meter  metrics.FlowMeter
+	ccLog  metrics.CCRecorder
+	full   wire.Packet // template of a full-size packet, without a tag
+	size   units.Size  // payload bytes of the flow
+	ends   Ends
 }
+
+// startRing is the most packets for which a flow has room before it has sent any.
+const startRing = 64
 
 // NewSender returns a sender that waits for Start.
 func NewSender(cfg SenderConfig) *Sender {
-	mss := cfg.MTU - cfg.Sizes.Header
 	s := &Sender{
-		cfg:        cfg,
+		common:     cfg.Common,
+		flow:       cfg.Flow,
 		packets:    uint32(Packets(cfg.Size, cfg.MTU, cfg.Sizes.Header)),
+		controller: cfg.CC,
 		cc:         cfg.CC.Output(),
-		ring:       make([]slot, 64),
+		lb:         cfg.LB,
 		timeout:    units.Never,
-		signalling: newSignalling(&cfg),
+		entropy:    uint16(flowHash(cfg.Flow)),
+		totals:     metrics.SenderTotals{Flow: int32(cfg.Flow), Start: units.Never, Done: units.Never},
+		meter:      metrics.NewFlowMeter(int(cfg.Flow)),
 		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
-		signals:    metrics.NewSignalRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
 		events:     cfg.Traced.Recorder(int32(cfg.Flow), cfg.Sink),
+		size:       cfg.Size,
+		ends:       cfg.Ends,
 	}
-	s.totals = metrics.SenderTotals{Flow: int32(cfg.Flow), Start: units.Never, Done: units.Never}
-	s.measured.Flow = int32(cfg.Flow)
-	s.build(&s.full, int(mss))
+	s.ring = make([]slot, 1<<bits.Len32(min(s.packets, startRing)-1))
+	if cfg.Domain != nil {
+		s.signalling = newSignalling(&cfg)
+	}
+	s.build(&s.full, int(cfg.MTU-cfg.Sizes.Header))
 	return s
 }
 
@@ -129,11 +149,11 @@ func Packets(size, mtu, header units.Size) int64 {
 
 // build writes the headers that all packets of the flow with this payload share.
 func (s *Sender) build(p *wire.Packet, payload int) {
-	e := s.cfg.Ends
+	e := s.ends
 	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.EntropyBase}, wire.Data, 0, wire.ECT0, payload)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
-	p.SetData(s.cfg.Flow, 0, 1)
-	p.Size = s.cfg.Sizes.Of(p)
+	p.SetData(s.flow, 0, 1)
+	p.Size = s.common.Sizes.Of(p)
 }
 
 // Start makes the flow ready to send.
@@ -183,17 +203,16 @@ func (s *Sender) nextRefused() (uint32, bool) {
 // Send writes the next packet into p. It may be called after CanSend.
 func (s *Sender) Send(now units.Time, p *wire.Packet) {
 	psn, again := s.nextRefused()
-	measured := s.cfg.Measure.Contains(now)
+	if s.common.Measure.Contains(now) {
+		s.meter.Sent(again)
+	}
 	var flags wire.Flags
 	if again {
 		s.rtx.Pop()
 		s.totals.Retransmitted++
-		if measured {
-			s.measured.Retransmitted++
-		}
 		flags = wire.Retransmit | wire.AckRequest
 	} else {
-		if s.next == 0 {
+		if s.next == 0 && s.signalling != nil {
 			s.signalling.start(now)
 		}
 		psn = s.next
@@ -203,9 +222,6 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		}
 		*s.slot(psn) = slot{}
 		s.totals.NewPackets++
-		if measured {
-			s.measured.New++
-		}
 	}
 	sl := s.slot(psn)
 	sl.state, sl.sentAt = outstanding, now
@@ -215,7 +231,7 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 	size := s.sizeOf(psn)
 	s.outstanding += size
 	if s.timeout == units.Never {
-		s.timeout = now.Add(s.cfg.RTO)
+		s.timeout = now.Add(s.common.RTO)
 	}
 	// An ACK is wanted when the flow has nothing more to send now: at its end,
 	// and when a packet like this one would not fit in the window.
@@ -228,16 +244,16 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 	} else {
 		p.CopyHeader(&s.full)
 	}
-	tagged := s.signalling.due(now)
-	if tagged && s.cfg.Tagging.Some() {
+	tagged := s.signalling != nil && s.signalling.sampler.Due(now)
+	if tagged && s.signalling.tagging.Some() {
 		flags |= wire.AckRequest
 	}
-	sl.ev = s.cfg.LB.Next(now)
+	sl.ev = s.lb.Next(now)
 	s.lastEV = sl.ev
-	p.Retarget(flags, SourcePort(s.cfg.Flow, sl.ev), psn, sl.transmissions)
+	p.Retarget(flags, wire.EntropyBase+(s.entropy+sl.ev)%wire.EntropyRange, psn, sl.transmissions)
 	if tagged {
 		s.signalling.insert(p, s.cc.Wants)
-		p.Size = s.cfg.Sizes.Of(p)
+		p.Size = s.common.Sizes.Of(p)
 	}
 	if s.events.Wants(metrics.EventSend) {
 		s.events.Emit(metrics.Event{
@@ -267,7 +283,7 @@ func flowHash(flow uint32) uint64 {
 func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	f := p.Ack()
 	s.totals.AcksReceived++
-	event := &s.ack
+	event := &s.common.ack
 	event.EV, event.ECN, event.Penalty, event.Acked = f.EV, p.Flags()&wire.ECNEcho != 0, f.Penalty, 0
 	if got := units.Size(f.Received); got > s.reported {
 		event.Acked, s.reported = got-s.reported, got
@@ -276,10 +292,15 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	event.RTT, event.HasRTT = 0, dated && s.slot(f.Acked).state == outstanding
 	if event.HasRTT {
 		event.RTT = now.Sub(s.slot(f.Acked).sentAt)
-		s.signalling.rtt = event.RTT
 	}
-	sample := s.sampleOf(now, p, f.Acked, f.EV, dated)
-	s.signalling.signals(now, s.cc, &sample, &event.CSIG)
+	var sample held
+	if g := s.signalling; g != nil {
+		if event.HasRTT {
+			g.rtt = event.RTT
+		}
+		sample = s.sampleOf(now, p, f.Acked, f.EV, dated)
+		g.signals(now, s.cc, &sample, &event.CSIG)
+	}
 	s.acknowledge(f)
 	outcome := balance.Good
 	if event.ECN {
@@ -287,7 +308,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	}
 	s.feedback(now, f.EV, outcome, &sample)
 	event.Inflight = s.Inflight()
-	s.cfg.CC.OnAck(now, event)
+	s.controller.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
 	s.measureAck(now, event)
 	if s.events.Wants(metrics.EventAck) {
@@ -295,22 +316,25 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	}
 	if s.Done() && s.totals.Done == units.Never {
 		s.totals.Done = now
-		s.starved(now)
-		s.timeout, s.signalling.nextProbe, s.signalling.last = units.Never, units.Never, units.Never
+		s.timeout = units.Never
+		s.ring, s.rtx = nil, fifo.Queue[uint32]{}
+		if g := s.signalling; g != nil {
+			s.starved(now)
+			g.nextProbe, g.last = units.Never, units.Never
+		}
 	}
 }
 
 // measureAck counts an ACK of the measuring window that the controller has had.
 func (s *Sender) measureAck(now units.Time, event *congestion.Ack) {
-	if !s.cfg.Measure.Contains(now) {
+	if !s.common.Measure.Contains(now) {
 		return
 	}
-	m := &s.measured
-	m.Acks++
-	m.Cwnd.Add(int64(s.cc.Window), 1)
+	rtt := units.Duration(metrics.Absent)
 	if event.HasRTT {
-		m.RTT.Add(int64(event.RTT), 1)
+		rtt = event.RTT
 	}
+	s.meter.Ack(s.cc.Window, rtt)
 }
 
 // traceAck records an ACK that the packet psn triggered.
@@ -322,8 +346,8 @@ func (s *Sender) traceAck(now units.Time, psn uint32, a *congestion.Ack) {
 	if a.HasRTT {
 		e.RTT = a.RTT
 	}
-	if len(s.cfg.Actions) > 0 {
-		e.Action = s.cfg.Actions[s.cc.Action]
+	if len(s.common.Actions) > 0 {
+		e.Action = s.common.Actions[s.cc.Action]
 	}
 	s.events.Emit(e)
 }
@@ -353,11 +377,8 @@ func (s *Sender) acknowledge(f wire.AckFields) {
 	for psn := s.cum; psn < f.Cumulative && psn < s.next; psn++ {
 		s.markAcked(psn)
 	}
-	bits := f.SackBits
-	for psn := f.SackBase; bits != 0; psn, bits = psn+1, bits>>1 {
-		if bits&1 != 0 {
-			s.markAcked(psn)
-		}
+	for rest := f.SackBits; rest != 0; rest &= rest - 1 {
+		s.markAcked(f.SackBase + uint32(bits.TrailingZeros64(rest)))
 	}
 	s.markAcked(f.Acked)
 	for s.cum < s.next && s.slot(s.cum).state == acked {
@@ -392,7 +413,7 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	if sl.state != outstanding || sl.transmissions != p.Transmission() {
 		return
 	}
-	event := &s.nack
+	event := &s.common.nack
 	*event = congestion.Nack{
 		Size:    s.sizeOf(psn),
 		EV:      p.EV(),
@@ -400,7 +421,10 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 		HasRTT:  true, // the NACK names the transmission
 		LastHop: p.NackCode() == wire.NackTrimmedLastHop,
 	}
-	sample := s.sampleOf(now, p, psn, event.EV, true)
+	var sample held
+	if s.signalling != nil {
+		sample = s.sampleOf(now, p, psn, event.EV, true)
+	}
 	if t := sample.sample.Type; sample.valid && s.cc.Wants[t] > 0 {
 		event.CSIG[t] = congestion.Signal{
 			Valid: true, Fresh: true, EV: event.EV, Sample: sample.sample,
@@ -419,7 +443,7 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	}
 	s.feedback(now, event.EV, outcome, &sample)
 	event.Inflight = s.Inflight()
-	s.cfg.CC.OnNack(now, event)
+	s.controller.OnNack(now, event)
 }
 
 func (s *Sender) refuse(psn uint32) {
@@ -429,7 +453,12 @@ func (s *Sender) refuse(psn uint32) {
 }
 
 // NextTimeout is when HandleTimeout or Probe wants to be called.
-func (s *Sender) NextTimeout() units.Time { return min(s.timeout, s.signalling.nextProbe) }
+func (s *Sender) NextTimeout() units.Time {
+	if g := s.signalling; g != nil {
+		return min(s.timeout, g.nextProbe)
+	}
+	return s.timeout
+}
 
 // HandleTimeout gives up the oldest outstanding packet if it has been out for
 // RTO. The timer is lazy: it is set for a packet and found stale when that one
@@ -443,16 +472,18 @@ func (s *Sender) HandleTimeout(now units.Time) {
 	if oldest == units.Never {
 		return
 	}
-	if due := oldest.Add(s.cfg.RTO); due > now {
+	if due := oldest.Add(s.common.RTO); due > now {
 		s.timeout = due
 		return
 	}
 	s.totals.Timeouts++
 	s.refuse(psn)
-	s.cfg.LB.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev})
-	s.cfg.CC.OnTimeout(now, &congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()})
+	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev})
+	event := &s.common.late
+	*event = congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()}
+	s.controller.OnTimeout(now, event)
 	if oldest, _ = s.oldest(); oldest != units.Never {
-		s.timeout = max(oldest.Add(s.cfg.RTO), now)
+		s.timeout = max(oldest.Add(s.common.RTO), now)
 	}
 }
 
@@ -470,20 +501,20 @@ func (s *Sender) oldest() (at units.Time, psn uint32) {
 // Close closes the flow's windows at the end of the run, emits its FlowMeasurement and
 // returns its totals.
 func (s *Sender) Close(end units.Time) metrics.SenderTotals {
-	s.starved(end)
 	s.ccLog.Close()
-	s.signals.Close()
-	s.totals.BaseRTT, s.totals.Cwnd = s.cc.BaseRTT, int64(s.cc.Window)
-	if m := &s.measured; m.New|m.Retransmitted|m.Acks|m.Samples != 0 {
-		s.cfg.Sink.Emit(m)
+	if g := s.signalling; g != nil {
+		s.starved(end)
+		g.records.Close()
 	}
+	s.totals.BaseRTT, s.totals.Cwnd = s.cc.BaseRTT, int64(s.cc.Window)
+	s.meter.Close(s.common.Sink)
 	return s.totals
 }
 
 func (s *Sender) payload(psn uint32) int {
-	mss := s.cfg.MTU - s.cfg.Sizes.Header
+	mss := s.common.MTU - s.common.Sizes.Header
 	if psn == s.packets-1 {
-		return int(s.cfg.Size - units.Size(psn)*mss)
+		return int(s.size - units.Size(psn)*mss)
 	}
 	return int(mss)
 }
@@ -492,9 +523,9 @@ func (s *Sender) payload(psn uint32) int {
 // bytes of the packet that the transport made.
 func (s *Sender) sizeOf(psn uint32) units.Size {
 	if psn == s.packets-1 {
-		return s.cfg.Sizes.Header + units.Size(s.payload(psn))
+		return s.common.Sizes.Header + units.Size(s.payload(psn))
 	}
-	return s.cfg.MTU
+	return s.common.MTU
 }
 
 func (s *Sender) slot(psn uint32) *slot { return &s.ring[psn&uint32(len(s.ring)-1)] }

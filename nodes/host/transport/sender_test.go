@@ -59,7 +59,7 @@ func TestPacketsAndSizes(t *testing.T) {
 
 func TestNotReadyBeforeStart(t *testing.T) {
 	cc := &controller{out: congestion.Output{Window: units.NoLimit}}
-	s := transport.NewSender(transport.SenderConfig{Flow: flow, Size: 1, MTU: mtu, Sizes: sizes, RTO: rto, CC: cc, LB: &balancer{}, Records: units.Second, Sink: metrics.Discard})
+	s := transport.NewSender(transport.SenderConfig{Common: common(), Flow: flow, Size: 1, CC: cc, LB: &balancer{}})
 	if s.CanSend() || s.Done() || s.NextTimeout() != units.Never {
 		t.Errorf("before Start: can send %v, done %v, timeout %v", s.CanSend(), s.Done(), s.NextTimeout())
 	}
@@ -503,15 +503,17 @@ func ExampleNewSender() {
 		return
 	}
 	s := transport.NewSender(transport.SenderConfig{
-		Flow:    1,
-		Size:    5000,
-		MTU:     4150,
-		Sizes:   wire.Sizes{Header: 64},
-		RTO:     100 * units.Microsecond,
-		CC:      cc,
-		LB:      lb,
-		Records: 100 * units.Microsecond,
-		Sink:    metrics.Discard,
+		Common: &transport.Common{
+			MTU:     4150,
+			Sizes:   wire.Sizes{Header: 64},
+			RTO:     100 * units.Microsecond,
+			Records: 100 * units.Microsecond,
+			Sink:    metrics.Discard,
+		},
+		Flow: 1,
+		Size: 5000,
+		CC:   cc,
+		LB:   lb,
 	})
 	s.Start(0)
 	for now := units.Time(0); s.CanSend(); now = now.Add(332 * units.Nanosecond) {

@@ -56,7 +56,7 @@ type held struct {
 // signalling is the part of a sender that asks the network for CSIG samples, on
 // data packets or with probes, and hands them to those who want them.
 type signalling struct {
-	domain  *csig.Domain // nil without CSIG
+	domain  *csig.Domain
 	tagging Tagging
 	paths   PathSignals
 	sampler csig.Sampler
@@ -70,21 +70,24 @@ type signalling struct {
 	held [csig.Types]held
 	rtt  units.Duration // the last one measured
 	last units.Time     // a sample came then, or the flow started to want them; units.Never: it does not
+
+	records metrics.SignalRecorder
 }
 
-func newSignalling(c *SenderConfig) signalling {
-	g := signalling{domain: c.Domain, tagging: c.Tagging, paths: c.Paths, nextProbe: units.Never, last: units.Never}
-	if g.domain != nil {
-		g.sampler = csig.NewSampler(c.Tagging.Sampling, c.Random)
+func newSignalling(c *SenderConfig) *signalling {
+	g := &signalling{
+		domain: c.Domain, tagging: c.Tagging, paths: c.Paths, nextProbe: units.Never, last: units.Never,
+		sampler: csig.NewSampler(c.Tagging.Sampling, c.Random),
+		types:   csig.NewMultiplexer(c.Types),
+		records: metrics.NewSignalRecorder(int(c.Flow), c.Records, c.Sink),
 	}
-	g.types = csig.NewMultiplexer(c.Types)
 	g.lb, _ = c.LB.(balance.Listener)
 	return g
 }
 
 // start is called when the flow's first data packet is sent.
 func (g *signalling) start(now units.Time) {
-	if g.domain == nil || g.domain.Format() == csig.FormatNone {
+	if g.domain.Format() == csig.FormatNone {
 		return
 	}
 	if g.tagging.Probe > 0 {
@@ -94,9 +97,6 @@ func (g *signalling) start(now units.Time) {
 		g.last = now
 	}
 }
-
-// due reports whether the data packet that is sent now carries a tag.
-func (g *signalling) due(now units.Time) bool { return g.domain != nil && g.sampler.Due(now) }
 
 // insert puts a fresh tag on a packet, of the type whose turn it is.
 func (g *signalling) insert(p *wire.Packet, wanted csig.Weights) {
@@ -115,7 +115,7 @@ func (g *signalling) insert(p *wire.Packet, wanted csig.Weights) {
 func (g *signalling) decode(p *wire.Packet) (s csig.Sample, ok bool) {
 	var tag [2 + wire.EchoLen]byte
 	n := p.Echo((*[wire.EchoLen]byte)(tag[2:]))
-	if n == 0 || g.domain == nil || n+2 != g.domain.Format().Size() {
+	if n == 0 || n+2 != g.domain.Format().Size() {
 		return csig.Sample{}, false
 	}
 	tpid := g.domain.TPID()
@@ -141,9 +141,6 @@ func (g *signalling) limit(t csig.Type, base units.Duration) units.Duration {
 // of the other types that it wants the samples held.
 func (g *signalling) signals(now units.Time, wanted *congestion.Output, fresh *held, out *congestion.Signals) {
 	*out = congestion.Signals{}
-	if g.domain == nil {
-		return
-	}
 	for t := range csig.Types {
 		if wanted.Wants[t] == 0 {
 			continue
@@ -176,7 +173,7 @@ type origin struct {
 // unless a newer one is held or trimming may have forced it. A tag that no hop has
 // written is a sample only if it is known that every hop would have.
 func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
-	g := &s.signalling
+	g := s.signalling
 	sample, ok := g.decode(p)
 	if !ok {
 		return h
@@ -195,10 +192,10 @@ func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 		return h
 	}
 	s.totals.Samples++
-	if s.cfg.Measure.Contains(now) {
-		s.measured.Samples++
+	if s.common.Measure.Contains(now) {
+		s.meter.Sample()
 	}
-	s.signals.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
+	g.records.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
 	if s.events.Wants(metrics.EventSample) {
 		s.traceSample(now, &sample, from)
 	}
@@ -235,8 +232,8 @@ func (s *Sender) starved(now units.Time) {
 // balancer wants the type.
 func (s *Sender) feedback(now units.Time, ev uint16, outcome balance.Outcome, h *held) {
 	f := balance.Feedback{EV: ev, Outcome: outcome}
-	if lb := s.signalling.lb; lb != nil && h.valid && lb.Wants()[h.sample.Type] > 0 {
+	if g := s.signalling; g != nil && g.lb != nil && h.valid && g.lb.Wants()[h.sample.Type] > 0 {
 		f.Sample, f.Sampled, f.Age = h.sample, true, now.Sub(h.sentAt)
 	}
-	s.cfg.LB.OnFeedback(now, f)
+	s.lb.OnFeedback(now, f)
 }

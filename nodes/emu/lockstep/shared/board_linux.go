@@ -20,10 +20,12 @@ import (
 // process that creates it to the nodes. Run holds the lock around its calls of the
 // lockstep.Board; other users may only read.
 //
-// Waits are raw system calls, which the Go scheduler does not see: that is the
+// Short waits are raw system calls, which the Go scheduler does not see: that is the
 // largest single saving on this path (docs/references.md#lockstep-prototype), and safe because the process
-// that ends the wait is always another one. A wait has a limit, so that a garbage
-// collection that asks the waiting thread to stop is not delayed for long.
+// that ends the wait is always another one. A raw wait has a limit, so that a garbage
+// collection that asks the waiting thread to stop is not delayed for long. A node that
+// waits longer, such as a host without traffic, does so in a call that the scheduler
+// sees: the process is then idle, and the runtime's own threads sleep too.
 type Board struct {
 	*lockstep.Board
 	File   *os.File // the memory, for processes to inherit
@@ -40,8 +42,11 @@ const (
 	parkedWord   = 4
 )
 
-// waitLimit bounds a raw wait.
-const waitLimit = 50 * time.Millisecond
+// Limits of a raw wait, and of one that the Go scheduler sees.
+const (
+	rawLimit  = 5 * time.Millisecond
+	waitLimit = time.Second
+)
 
 // New returns the Board of a new run, which the caller closes. links are the
 // fabric's, end is exclusive.
@@ -148,8 +153,11 @@ func (b *Board) parked(n int) *uint32   { return b.word(line*(1+n) + parkedWord)
 func (b *Board) sleep(n int, seen uint32) {
 	doorbell, parked := b.doorbell(n), b.parked(n)
 	atomic.StoreUint32(parked, 1)
-	for atomic.LoadUint32(doorbell) == seen {
+	if atomic.LoadUint32(doorbell) == seen {
 		futexWait(doorbell, seen)
+	}
+	for atomic.LoadUint32(doorbell) == seen {
+		futexWaitLong(doorbell, seen)
 	}
 	atomic.StoreUint32(parked, 0)
 }
@@ -202,8 +210,13 @@ const (
 )
 
 func futexWait(word *uint32, value uint32) {
-	limit := unix.NsecToTimespec(int64(waitLimit))
+	limit := unix.NsecToTimespec(int64(rawLimit))
 	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(value), uintptr(unsafe.Pointer(&limit)), 0, 0)
+}
+
+func futexWaitLong(word *uint32, value uint32) {
+	limit := unix.NsecToTimespec(int64(waitLimit))
+	syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(value), uintptr(unsafe.Pointer(&limit)), 0, 0)
 }
 
 func futexWake(word *uint32) {

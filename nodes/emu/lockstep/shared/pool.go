@@ -53,6 +53,7 @@ func (p *Pool) Run(ctx context.Context, goroutines int) error {
 		p.fail(context.Cause(ctx))
 	})
 	defer stop()
+	p.board.Limit(make([]int, len(p.nodes)), goroutines)
 	p.mu.Lock()
 	for id, n := range p.nodes {
 		horizon, verdict := p.board.Turn(id, n.Start())

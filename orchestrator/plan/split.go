@@ -1,13 +1,11 @@
-package inproc
+package plan
 
-import "github.com/csiglab/csiglab/orchestrator/plan"
-
-// split splits the nodes of a plan among workers. It returns the shard of each node
+// Split splits the nodes of a plan among workers. It returns the shard of each node
 // and the number of shards, which is 1 if there are fewer hosts than workers. Hosts
 // are split by number, as their numbers follow pods and groups. A switch goes where
 // most of its neighbours are that have a shard already, from the hosts up, and among
 // equals to the shard whose switches have the fewest ports.
-func split(p *plan.Plan, workers int) (shards []int, count int) {
+func (p *Plan) Split(workers int) (shards []int, count int) {
 	shards = make([]int, len(p.Nodes))
 	var hosts []int
 	for i, spec := range p.Nodes {

@@ -1,0 +1,174 @@
+package host
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/units"
+)
+
+// index finds a host's flows by their ids. Hosts have few flows, and packets of one flow
+// often follow each other.
+type index struct {
+	ids  []uint32 // ascending
+	at   []int32  // ids[i] is that of flow at[i]; nil: of flow i
+	last int      // in ids: the one found last
+}
+
+func newIndex(flows []Flow) index {
+	x := index{ids: make([]uint32, len(flows))}
+	for i := range flows {
+		x.ids[i] = uint32(flows[i].ID)
+	}
+	if slices.IsSorted(x.ids) {
+		return x
+	}
+	x.at = make([]int32, len(flows))
+	for i := range x.at {
+		x.at[i] = int32(i)
+	}
+	slices.SortFunc(x.at, func(a, b int32) int { return flows[a].ID - flows[b].ID })
+	slices.Sort(x.ids)
+	return x
+}
+
+// find returns which flow has an id, -1 if none has.
+func (x *index) find(id uint32) int {
+	i := x.last
+	if i >= len(x.ids) || x.ids[i] != id {
+		var ok bool
+		if i, ok = slices.BinarySearch(x.ids, id); !ok {
+			return -1
+		}
+		x.last = i
+	}
+	if x.at != nil {
+		return int(x.at[i])
+	}
+	return i
+}
+
+// maker makes controllers and balancers of flows.
+type maker struct {
+	controller func() congestion.Controller
+	balancer   func(random *rand.Rand) balance.Balancer
+	actions    []string // names of the controllers' actions
+}
+
+// prepare sets up the maker of a host's flows. An error names what makes no sense.
+func (m *maker) prepare(cfg *Config) (err error) {
+	cc, ok := congestion.Table.Lookup(cfg.CC.Name)
+	if !ok {
+		return fmt.Errorf("unknown congestion control %q", cfg.CC.Name)
+	}
+	if m.controller, err = cc.Maker(cfg.Path, cfg.CC.Params); err != nil {
+		return err
+	}
+	m.actions = cc.ActionNames()
+	lb, ok := balance.Table.Lookup(cfg.LB.Name)
+	if !ok {
+		return fmt.Errorf("unknown load balancer %q", cfg.LB.Name)
+	}
+	m.balancer, err = lb.Maker(cfg.LB.Params)
+	return err
+}
+
+// sender returns the flow with an id that this host sends, nil if it has none. The flow
+// gets its state when it is asked for the first time.
+func (h *Host) sender(id uint32) *flow {
+	i := h.senders.find(id)
+	if i < 0 {
+		return nil
+	}
+	f := &h.flows[i]
+	if f.Sender == nil {
+		f.Sender = h.newSender(&h.cfg.Sends[i])
+	}
+	return f
+}
+
+// receiver is sender of a flow that this host receives.
+func (h *Host) receiver(id uint32) *transport.Receiver {
+	i := h.arrivals.find(id)
+	if i < 0 {
+		return nil
+	}
+	if h.receivers[i] == nil {
+		h.receivers[i] = h.newReceiver(&h.cfg.Receives[i])
+	}
+	return h.receivers[i]
+}
+
+func (h *Host) ends(f *Flow) transport.Ends {
+	return transport.Ends{LocalIP: h.cfg.IP, RemoteIP: f.Peer, LocalMAC: h.cfg.MAC, RemoteMAC: h.cfg.NextHopMAC}
+}
+
+// shared returns what all flows of the host have in common.
+func (h *Host) shared() *transport.Common {
+	if h.common == nil {
+		c := &h.cfg
+		h.common = &transport.Common{
+			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Measure: c.Measure, Records: c.Records,
+			Domain: h.domain, Actions: h.maker.actions, Sink: h.sink, Traced: c.Traced,
+		}
+	}
+	return h.common
+}
+
+func (h *Host) newSender(f *Flow) *transport.Sender {
+	cfg := transport.SenderConfig{
+		Common:  h.shared(),
+		Flow:    uint32(f.ID),
+		Ends:    h.ends(f),
+		Size:    f.Size,
+		CC:      h.maker.controller(),
+		LB:      h.maker.balancer(h.random(node.RandomBalance, f)),
+		Tagging: h.cfg.TaggingOf(f),
+		Paths:   f.Paths,
+	}
+	if h.domain != nil {
+		cfg.Types = h.random(node.RandomSignals, f)
+		if cfg.Tagging.Draws() {
+			cfg.Random = h.random(node.RandomTagging, f)
+		}
+	}
+	return transport.NewSender(cfg)
+}
+
+func (h *Host) random(purpose node.Purpose, f *Flow) *rand.Rand {
+	return node.Random(h.cfg.Seed, h.cfg.Node, purpose, f.ID)
+}
+
+func (h *Host) newReceiver(f *Flow) *transport.Receiver {
+	return transport.NewReceiver(transport.ReceiverConfig{
+		Common:  h.shared(),
+		Flow:    uint32(f.ID),
+		Ends:    h.ends(f),
+		Packets: transport.Packets(f.Size, h.cfg.MTU, h.cfg.Sizes.Header),
+	})
+}
+
+// closeSender closes flow i of those that this host sends and returns its totals.
+func (h *Host) closeSender(i int, end units.Time) metrics.SenderTotals {
+	if s := h.flows[i].Sender; s != nil {
+		return s.Close(end)
+	}
+	out := h.maker.controller().Output() // as that of every flow at its start
+	return metrics.SenderTotals{
+		Flow: int32(h.cfg.Sends[i].ID), Start: units.Never, Done: units.Never, BaseRTT: out.BaseRTT, Cwnd: int64(out.Window),
+	}
+}
+
+// closeReceiver closes flow i of those that this host receives and returns its totals.
+func (h *Host) closeReceiver(i int) metrics.ReceiverTotals {
+	if r := h.receivers[i]; r != nil {
+		return r.Close()
+	}
+	return metrics.ReceiverTotals{Flow: int32(h.cfg.Receives[i].ID), Done: units.Never}
+}
