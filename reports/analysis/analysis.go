@@ -117,6 +117,17 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Rows returns the number of rows that Read reads, of some of them twice: for showing its
+// progress (runfolder.Folder.OnRows).
+func Rows(f *runfolder.Folder) int64 {
+	t := f.Manifest.Tables
+	rows := 2*(t["ports"]+t["flows"]+t["signals"]) + t["cc"] + t["phases"]
+	if slices.Contains(f.Manifest.Details, ofFlows) {
+		rows += t["metrics"]
+	}
+	return rows
+}
+
 // Read analyses a run folder. It collects the charts of this package's table and
 // those of more. Errors wrap runfolder.ErrDamaged when a table cannot be read.
 func Read(f *runfolder.Folder, more ...ChartKind) (*Result, error) {
