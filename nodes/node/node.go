@@ -46,6 +46,15 @@ type Machine interface {
 	Close(end units.Time)
 }
 
+// Toucher is a machine that can read ahead what its next calls need: a driver that runs
+// many machines in turns calls Touch before a machine's turn, so that the memory of the
+// machine comes into the cache side by side, where it would be waited for piece by piece.
+// Touch changes nothing. The sum that it returns means nothing; the driver keeps it, so
+// that the compiler keeps the reads.
+type Toucher interface {
+	Touch() (sum int64)
+}
+
 // PortSet is a set of ports; bit p%64 of word p/64 is port p.
 type PortSet []uint64
 

@@ -65,6 +65,7 @@ type Sim struct {
 // simNode is a node and what is due at it.
 type simNode struct {
 	*node.Stepper
+	touch node.Toucher // the machine, if it is one
 	id    int32
 	timer units.Time // the machine's next deadline, not before now
 	frees eventHeap  // when ports become free; order: the port
@@ -101,6 +102,7 @@ func New(cfg Config) *Sim {
 			later:   units.Never,
 		}
 		s.nodes[i].Tap = n.Tap
+		s.nodes[i].touch, _ = n.Machine.(node.Toucher)
 		if cfg.NoTraceHash {
 			s.nodes[i].LeaveOutHash()
 		}
