@@ -74,9 +74,9 @@ func (f *fakeLab) lab() lab {
 				Prediction: predict.Prediction{CPU: 2 * time.Second, Wall: 1500 * time.Millisecond, Memory: 80e6}, Available: predict.Available{Bytes: 1e9},
 			}, f.err
 		},
-		report: func(ctx context.Context, folder string) (string, *analysis.Result, error) {
+		report: func(ctx context.Context, folder string, progress func(float64)) (string, *analysis.Result, error) {
 			if folder != "runs/x" {
-				return writeReport(ctx, folder)
+				return writeReport(ctx, folder, progress)
 			}
 			numbers, err := f.numbers()
 			return folder + "/report.html", numbers, err
