@@ -25,7 +25,8 @@ import (
 )
 
 // probes are the experiments that Measure runs, each in a process of its own. Each shows
-// one of the costs.
+// one of the costs. The permutations last for several windows of packets, as the first one
+// costs more: its packets and queues are new.
 var probes = []struct{ name, text string }{
 	{"start", `
 topology: {leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}}
@@ -49,11 +50,11 @@ workload: {transfers: [0 -> 15 8MB, 2 -> 13 8MB, 4 -> 11 8MB, 6 -> 9 8MB]}
 	{"medium", `
 seeds: [1, 2]
 topology: {fat_tree: {hosts: 128, pod: 16, tiers: [{down: 4, up: 4, rate: 100Gbps, delay: 1us}, {down: 4, up: 4, rate: 100Gbps, delay: 1us}, {down: 8, rate: 100Gbps, delay: 1us}]}}
-workload: {permutation: {size: 256kB}}
+workload: {permutation: {size: 512kB}}
 `},
 	{"large", `
 topology: {fat_tree: {hosts: 1024, pod: 64, tiers: [{down: 8, up: 8, rate: 100Gbps, delay: 1us}, {down: 8, up: 8, rate: 100Gbps, delay: 1us}, {down: 16, rate: 100Gbps, delay: 1us}]}}
-workload: {permutation: {size: 128kB}}
+workload: {permutation: {size: 512kB}}
 `},
 	{"tagged", `
 topology: {k_ary: {k: 10, rate: 100Gbps, delay: 1us}}

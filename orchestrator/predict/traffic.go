@@ -18,8 +18,9 @@ type Estimate struct {
 	ModelTime   units.Duration // fluid bound: what the most loaded link needs for its bytes
 	Rows        int64          // of the tables of windows and events
 	InFlight    int64          // packets at the same time
-	// BusyPorts is the number of ports that would send as much if all sent the same. It is
-	// smaller than Ports where few links carry most of the packets.
+	// BusyPorts is the number of ports that a packet is spread over: the exponential of
+	// the entropy of the port that sends it. It is Ports if all send the same, and smaller
+	// where few links carry most of the packets.
 	BusyPorts float64
 
 	Hosts, Nodes, Ports, Flows int
@@ -237,16 +238,19 @@ func (t *traffic) sum() Estimate {
 		length = min(length, units.Duration(p.End).Seconds())
 	}
 	t.spread.share(t.packets)
-	var sum, squares float64
+	var sum, logs float64
 	for _, n := range t.packets {
+		if n <= 0 {
+			continue
+		}
 		sum += n
-		squares += n * n
-		if n > 0 && t.interval > 0 {
+		logs += n * math.Log(n)
+		if t.interval > 0 {
 			t.rows += min(n, length/t.interval+1)
 		}
 	}
-	if squares > 0 {
-		e.BusyPorts = sum * sum / squares
+	if sum > 0 {
+		e.BusyPorts = sum * math.Exp(-logs/sum) // from the entropy of a packet's port
 	}
 	var from, to float64
 	for h := range t.inFlight {
