@@ -20,6 +20,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
@@ -58,11 +59,16 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 	for _, cores := range share(m, opts, jobs) {
 		wg.Go(func() {
 			for i := range next {
-				jobs[i].run.Workers = workers(cores, jobs[i].plan)
-				if done[i], errs[i] = s.one(ctx, i, jobs[i]); errs[i] != nil {
+				waiting := jobs[i]
+				j, err := meanwhile(ctx, func() (job, error) { return waiting.prepare(set, opts) })
+				if err == nil {
+					j.run.Workers = workers(cores, j.plan)
+					done[i], err = s.one(ctx, i, j)
+				}
+				if errs[i] = err; err != nil {
 					cancel()
 				}
-				jobs[i].plan, jobs[i].run = nil, nil // free the memory
+				jobs[i] = job{} // free the memory
 			}
 		})
 	}
@@ -70,6 +76,7 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 		if before := jobs[i].done; before != nil {
 			done[i] = *before
 			s.tracker.skip(i)
+			jobs[i] = job{}
 			continue
 		}
 		next <- i
@@ -114,45 +121,28 @@ func noteRuns(j *journal, done []finished) {
 	}
 }
 
-// hostsPerCore is the least number of hosts for which another core makes a run in
-// virtual time faster: with fewer, the cores wait for each other at the end of every
-// window (nodes/sim).
-const hostsPerCore = 64
-
 // share shares the cores out: as many runs are executed at a time as it returns numbers,
-// each with so many cores. Several runs side by side are faster than several cores for
-// one run, because runs do not wait for each other. A run with real nodes has the machine
-// for itself. More runs than cores may be asked for; the workers of one run, which wait for
-// each other all the time, never get more cores than there are.
+// each with so many cores; see predict.Slots. A run with real nodes has the machine for
+// itself.
 func share(m mode, opts Options, jobs []job) (slots []int) {
-	have := runtime.GOMAXPROCS(0) // less than the machine's in a container with a limit
-	cores := have
-	if opts.Parallel > 0 {
-		cores = opts.Parallel
-	}
 	left := 0
 	for _, j := range jobs {
 		if j.done == nil {
 			left++
 		}
 	}
-	runs := max(1, min(cores, left))
 	if m.clock != runtimes.Virtual {
-		runs = 1
+		left = 1
 	}
-	cores = min(cores, have)
-	for i := range runs {
-		n := cores / runs
-		if i < cores%runs {
-			n++
-		}
-		slots = append(slots, max(1, n))
-	}
-	return slots
+	return predict.Slots(opts.Parallel, left)
 }
 
 // workers returns how many of the cores a run can use.
-func workers(cores int, p *plan.Plan) int { return max(1, min(cores, p.Hosts()/hostsPerCore)) }
+func workers(cores int, p *plan.Plan) int { return predict.Workers(cores, p.Hosts()) }
+
+// manyNodes is the number of nodes from which on the machines of a run take more memory
+// than everything else.
+const manyNodes = 1000
 
 // finished is the result of one run.
 type finished struct {
@@ -206,6 +196,9 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 
 // results judges a run and computes its metrics, which it writes.
 func (s *session) results(ctx context.Context, j job, out *backend.Outcome, records *measure.Records, writer *runfolder.RunWriter) (runfolder.RunData, error) {
+	if len(j.plan.Nodes) >= manyNodes {
+		runtime.GC() // the machines are no longer needed, and what follows takes memory too
+	}
 	data, err := s.judge(ctx, j, out, records.Nodes())
 	if err != nil {
 		return data, err
