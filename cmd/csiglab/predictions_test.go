@@ -6,12 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
 // meteredName is the name by which this program runs csiglab and writes what it took into
@@ -125,11 +129,11 @@ func TestPredictions(t *testing.T) {
 		if e.long && os.Getenv("CSIGLAB_E2E") == "" {
 			continue
 		}
-		experiment := e.name
+		name := e.name
 		if e.text != "" {
-			experiment = write(t, "x.yaml", "schema: 1\nname: x\n"+e.text)
+			name = write(t, "x.yaml", "schema: 1\nname: x\n"+e.text)
 		}
-		args := append([]string{"validate", experiment, "--json"}, e.args...)
+		args := append([]string{"validate", name, "--json"}, e.args...)
 		if i == 0 {
 			args = append(args, "--calibrate") // short runs are not worth it by themselves
 		}
@@ -146,7 +150,7 @@ func TestPredictions(t *testing.T) {
 		}
 		var cpu, memory float64
 		for range 3 { // the best of three, as others use the machine
-			took := meter(t, append([]string{"run", experiment, "--out", filepath.Join(t.TempDir(), "out")}, e.args...)...)
+			took := meter(t, append([]string{"run", name, "--out", filepath.Join(t.TempDir(), "out")}, e.args...)...)
 			cpu, memory = check.CPU/took.CPU, float64(check.Memory)/took.Memory
 			t.Logf("%-36s CPU s: predicted %6.2f, took %6.2f, ratio %.2f; MB: predicted %4.0f, took %4.0f, ratio %.2f",
 				e.name, check.CPU, took.CPU, cpu, float64(check.Memory)/1e6, took.Memory/1e6, memory)
@@ -205,6 +209,30 @@ func TestRefusedForMemory(t *testing.T) {
 		}
 		if _, err := os.Stat(out); err == nil && c.code == exitUsage {
 			t.Errorf("%s: left %s", c.args, out)
+		}
+	}
+}
+
+// A run that is a probe does not measure the machine, even if it takes long: it would run
+// itself again without end.
+func TestProbesDoNotMeasure(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	file := write(t, "long.yaml", "schema: 1\nname: long\nseeds: 1..40\n"+threeTierFabric(128, 4)+"workload: {permutation: {size: 4MB}}\n")
+	for flag, want := range map[string]bool{"--force": true, "--probe": false} {
+		l, measured := newLab(), false
+		l.self = func(ctx context.Context, _ ...string) *exec.Cmd {
+			measured = true
+			return exec.CommandContext(ctx, "false")
+		}
+		l.run = func(ctx context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			opts.Progress = func(campaign.Progress) { cancel() } // once it runs
+			return campaign.Run(ctx, set, opts)
+		}
+		var stderr bytes.Buffer
+		code := execute(t.Context(), l, []string{"run", file, flag, "--out", filepath.Join(t.TempDir(), "out")}, nil, io.Discard, &stderr)
+		if code != exitInfrastructure || measured != want || !strings.Contains(stderr.String(), "predicted: ") {
+			t.Errorf("%s: exit %d, measured %v, want %v\n%s", flag, code, measured, want, stderr.String())
 		}
 	}
 }

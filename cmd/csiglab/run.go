@@ -6,6 +6,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
@@ -14,6 +15,7 @@ type runFlags struct {
 	selection
 	options campaign.Options
 	json    bool
+	probe   bool // the run is part of a measurement of the machine, and does not measure it
 }
 
 func (r *runFlags) flags(cmd *cobra.Command) {
@@ -25,7 +27,10 @@ func (r *runFlags) flags(cmd *cobra.Command) {
 }
 
 func (r *runFlags) forceFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&r.options.Force, "force", false, "run even what is predicted not to fit in memory")
+	f := cmd.Flags()
+	f.BoolVar(&r.options.Force, "force", false, "run even what is predicted not to fit in memory")
+	f.BoolVar(&r.probe, predict.ProbeFlag, false, "do not measure this machine")
+	f.Lookup(predict.ProbeFlag).Hidden = true
 }
 
 // processFlags are for runs with real frames.

@@ -1,6 +1,9 @@
 package predict
 
 import (
+	"context"
+	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
@@ -22,5 +25,20 @@ func TestBusyPorts(t *testing.T) {
 		if got := busy(c.workload); got < c.least || got > c.most {
 			t.Errorf("%s: %.0f ports, want %v to %v", c.workload, got, c.least, c.most)
 		}
+	}
+}
+
+// A probe is told not to measure the machine itself, whatever it is predicted to take.
+func TestProbesMeasureNothing(t *testing.T) {
+	probes := 0
+	_, err := Measure(t.Context(), func(ctx context.Context, args ...string) *exec.Cmd {
+		probes++
+		if args[0] != "run" || !slices.Contains(args, "--"+ProbeFlag) {
+			t.Errorf("probe %q", args)
+		}
+		return exec.CommandContext(ctx, "false")
+	})
+	if err == nil || probes != 1 {
+		t.Errorf("%d probes, %v; want the error of the first", probes, err)
 	}
 }

@@ -84,6 +84,10 @@ type probeRun struct {
 	loop float64 // CPU seconds of the event loop; the least of its seeds, as a machine that others use disturbs
 }
 
+// ProbeFlag is the flag of csiglab run by which a run measures nothing. Without it a probe
+// that is predicted to take long would measure the machine itself, by the same probes.
+const ProbeFlag = "probe"
+
 // Command returns csiglab as a process with the given arguments, not started.
 type Command func(ctx context.Context, args ...string) *exec.Cmd
 
@@ -119,7 +123,7 @@ func runProbe(ctx context.Context, csiglab Command, folder, name, text string) (
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	cmd := csiglab(ctx, "run", file, "--out", out, "--parallel", "1", "--force")
+	cmd := csiglab(ctx, "run", file, "--out", out, "--parallel", "1", "--force", "--"+ProbeFlag)
 	cmd.Env = probeEnvironment(os.Environ())
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(string(text)))
