@@ -6,6 +6,7 @@ package topologies
 import (
 	"errors"
 	"fmt"
+	"sort"
 
 	"github.com/csiglab/csiglab/units"
 )
@@ -74,11 +75,7 @@ type Graph struct {
 
 // Hosts returns the number of hosts.
 func (g *Graph) Hosts() int {
-	n := 0
-	for n < len(g.Nodes) && g.Nodes[n].Kind == Host {
-		n++
-	}
-	return n
+	return sort.Search(len(g.Nodes), func(i int) bool { return g.Nodes[i].Kind != Host })
 }
 
 // Connect adds a link between the next free ports of a and b and returns its

@@ -64,7 +64,7 @@ func oneTrace(t *testing.T, name string, p *plan.Plan) {
 func TestOneTraceOfEmbedded(t *testing.T) {
 	length := 400 * units.Microsecond
 	if testing.Short() {
-		length /= 4
+		length /= 10
 	}
 	compared := 0
 	for _, name := range experiment.Names() {
