@@ -65,7 +65,13 @@ func NewPortRecorder(c PortConfig) PortRecorder {
 
 // Touch reads what each packet changes, and returns a number that means nothing, so that
 // it is in the cache when the port's next packet comes.
-func (r *PortRecorder) Touch() int64 { return r.depth + r.enqueuedBytes }
+func (r *PortRecorder) Touch() int64 {
+	sum := r.depth + r.enqueuedBytes
+	if r.measured != nil {
+		sum += int64(r.measured.pending[r.held].Value)
+	}
+	return sum
+}
 
 // Enqueue counts a packet that came to the port.
 func (r *PortRecorder) Enqueue(size int64) {

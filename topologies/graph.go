@@ -6,6 +6,7 @@ package topologies
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/csiglab/csiglab/units"
@@ -73,7 +74,7 @@ type Graph struct {
 	Links []Link
 }
 
-// Hosts returns the number of hosts.
+// Hosts returns the number of hosts, which come first.
 func (g *Graph) Hosts() int {
 	return sort.Search(len(g.Nodes), func(i int) bool { return g.Nodes[i].Kind != Host })
 }
@@ -146,7 +147,10 @@ var ErrInvalid = errors.New("invalid topology")
 // ports have no gaps, rates and delays are positive and every host reaches every
 // other.
 func (g *Graph) Validate() error {
-	hosts := g.Hosts()
+	hosts := slices.IndexFunc(g.Nodes, func(n Node) bool { return n.Kind != Host })
+	if hosts < 0 {
+		hosts = len(g.Nodes)
+	}
 	if hosts == 0 {
 		return fmt.Errorf("%w: no hosts", ErrInvalid)
 	}

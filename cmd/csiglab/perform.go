@@ -30,6 +30,7 @@ func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Resul
 	bar := newProgress(a.stderr)
 	r.options.Progress = bar.update
 	r.options.Announce = a.say
+	r.options.Meter = a.meter()
 	result, err := run()
 	bar.close()
 	if result != nil {
