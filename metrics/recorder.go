@@ -63,6 +63,10 @@ func NewPortRecorder(c PortConfig) PortRecorder {
 	}
 }
 
+// Touch reads what each packet changes, and returns a number that means nothing, so that
+// it is in the cache when the port's next packet comes.
+func (r *PortRecorder) Touch() int64 { return r.depth + r.enqueuedBytes }
+
 // Enqueue counts a packet that came to the port.
 func (r *PortRecorder) Enqueue(size int64) {
 	r.enqueuedPackets++

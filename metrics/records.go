@@ -326,7 +326,7 @@ type Count struct {
 type NodeTotals struct {
 	Node      int32
 	Name      string
-	TraceHash [32]byte // SHA-256 over the node's events; zero: left out
+	TraceHash [32]byte // of the node's events (node.Trace); zero: left out
 	Events    int64
 	Ports     []PortTotals
 	Senders   []SenderTotals
@@ -345,7 +345,7 @@ func (t *NodeTotals) clone() NodeTotals {
 
 // Trace is what the driver of a node counted over the whole run.
 type Trace struct {
-	Hash     [32]byte // SHA-256 over the node's events
+	Hash     [32]byte // of the node's events (node.Trace)
 	Events   int64
 	Received []Ingress // by port of the machine
 }

@@ -71,9 +71,9 @@ func (f *fakeLab) lab() lab {
 			f.set = set
 			return &predict.Validation{Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, VirtualSeconds: 1.5, LockstepSeconds: 60}, f.err
 		},
-		report: func(folder string) (string, *analysis.Result, error) {
+		report: func(ctx context.Context, folder string) (string, *analysis.Result, error) {
 			if folder != "runs/x" {
-				return writeReport(folder)
+				return writeReport(ctx, folder)
 			}
 			numbers, err := f.numbers()
 			return folder + "/report.html", numbers, err

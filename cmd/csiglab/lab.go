@@ -20,7 +20,7 @@ type lab struct {
 	resume   func(ctx context.Context, folder string, opts campaign.Options) (*campaign.Result, error)
 	validate func(*experiment.Set) (*predict.Validation, error)
 	again    func(campaign.Again) (*campaign.Evaluated, error)
-	report   func(folder string) (file string, numbers *analysis.Result, err error)
+	report   func(ctx context.Context, folder string) (file string, numbers *analysis.Result, err error)
 	list     func(context.Context) ([]runs.Run, error)
 	damaged  func() ([]runs.Damaged, error)
 	clean    func(ctx context.Context, which string, how runs.Cleaner) ([]string, error)

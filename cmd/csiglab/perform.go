@@ -20,11 +20,11 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 	if err := r.check(cmd, set); err != nil {
 		return err
 	}
-	return a.show(r, func() (*campaign.Result, error) { return a.lab.run(cmd.Context(), set, r.options) })
+	return a.show(cmd.Context(), r, func() (*campaign.Result, error) { return a.lab.run(cmd.Context(), set, r.options) })
 }
 
 // show calls run, which takes the options of r, and prints the results.
-func (a *app) show(r *runFlags, run func() (*campaign.Result, error)) error {
+func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Result, error)) error {
 	r.options.Version = buildVersion()
 	r.options.Command = append([]string{"csiglab"}, a.args...)
 	bar := newProgress(a.stderr)
@@ -38,7 +38,7 @@ func (a *app) show(r *runFlags, run func() (*campaign.Result, error)) error {
 	if err != nil {
 		return runError(err, result)
 	}
-	report, numbers, err := a.lab.report(result.Folder)
+	report, numbers, err := a.lab.report(ctx, result.Folder)
 	if err != nil {
 		return infrastructure(fmt.Errorf("report: %w\nthe run is whole; csiglab report %s writes its report", err, result.Folder))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,14 +18,18 @@ import (
 )
 
 // writeReport writes the report of a run's folder into the folder. It returns the
-// report's file and its numbers.
-func writeReport(folder string) (file string, numbers *analysis.Result, err error) {
-	numbers, err = analyse(folder)
-	if err != nil {
-		return "", nil, err
-	}
+// report's file and its numbers. It ends as soon as ctx does, with an error that has an
+// exit code.
+func writeReport(ctx context.Context, folder string) (file string, numbers *analysis.Result, err error) {
 	var text bytes.Buffer
-	if err := reports.WriteHTML(&text, numbers); err != nil {
+	numbers, err = interruptible(ctx, func() (*analysis.Result, error) {
+		numbers, err := analyse(folder)
+		if err == nil {
+			err = reports.WriteHTML(&text, numbers)
+		}
+		return numbers, err
+	})
+	if err != nil {
 		return "", nil, err
 	}
 	file = filepath.Join(folder, runfolder.ReportFile)
@@ -52,7 +57,7 @@ func (a *app) report() *cobra.Command {
 		Use:   "report RUN",
 		Short: "Write the report of a run's folder again",
 		Args:  one("a run's folder"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case markdown && asJSON:
 				return usage("--markdown and --json exclude each other")
@@ -61,7 +66,7 @@ func (a *app) report() *cobra.Command {
 			case asJSON:
 				return a.printReport(args[0], reports.WriteJSON)
 			}
-			file, numbers, err := a.lab.report(args[0])
+			file, numbers, err := a.lab.report(cmd.Context(), args[0])
 			if err != nil {
 				return folderError(err)
 			}

@@ -51,7 +51,7 @@ func (a *app) resume(cmd *cobra.Command, folder string, r *runFlags, args []stri
 	if err := r.checkParallel(cmd); err != nil {
 		return err
 	}
-	return a.show(r, func() (*campaign.Result, error) {
+	return a.show(cmd.Context(), r, func() (*campaign.Result, error) {
 		return a.lab.resume(cmd.Context(), folder, r.options)
 	})
 }

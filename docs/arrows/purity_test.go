@@ -27,7 +27,7 @@ var machineImports = []string{
 	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding/binary", "encoding/hex", "errors", "fmt", "hash",
 	"hash/fnv", "iter", "maps", "math", "math/big", "math/bits", "math/rand/v2", "slices", "sort", "strconv", "strings",
 	"unicode", "unicode/utf8",
-	"github.com/cespare/xxhash/v2",
+	"github.com/zeebo/xxh3",
 }
 
 // impureFunctions are the functions of machineImports that a machine may not

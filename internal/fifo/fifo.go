@@ -29,6 +29,9 @@ func (q *Queue[T]) Peek() (v T, ok bool) {
 	return q.ring[q.head], true
 }
 
+// At returns the element behind i others, 0 <= i < Len.
+func (q *Queue[T]) At(i int) *T { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
+
 // Pop takes the head; ok is false when the queue is empty.
 func (q *Queue[T]) Pop() (v T, ok bool) {
 	if q.size == 0 {

@@ -180,7 +180,10 @@ func (r *RunWriter) join(f FinishedRun) (torn bool, err error) {
 		return false, err
 	}
 	defer file.Close() // opened for reading
-	if _, torn, err = w.putRows(r.names, r.flows, file); err != nil {
+	if !w.stopped.Load() {
+		_, torn, err = w.putRows(r.names, r.flows, file)
+	}
+	if err != nil && !errors.Is(err, ErrStopped) { // its part is whole
 		return torn, err
 	}
 	if err := w.root.Rename(begun, r.partName(runSuffix)); err != nil {
@@ -200,6 +203,9 @@ func (w *Writer) putRows(n *names, flows []Flow, part io.Reader) (f FinishedRun,
 		buffers[i] = kind.buffer(w.tables[i])
 	}
 	f, nodes, err := readPart(part, func(b *metrics.Batch) error {
+		if w.stopped.Load() {
+			return ErrStopped
+		}
 		for _, to := range buffers {
 			if err := to.consume(b, n); err != nil {
 				return err

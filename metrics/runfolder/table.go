@@ -36,6 +36,8 @@ type table interface {
 	rowCount() int64
 	// close ends the file; dropped is what droppedKey says.
 	close(dropped int64) error
+	// abandon closes the file, which is removed then, as it is.
+	abandon()
 }
 
 // buffer is rows of one run that a table has not taken yet.
@@ -139,6 +141,15 @@ func (t *tableFile[T]) close(dropped int64) error {
 		t.writer.SetKeyValueMetadata(droppedKey, strconv.FormatInt(dropped, 10))
 	}
 	return errors.Join(t.wrap(t.writer.Close()), t.file.Close())
+}
+
+func (t *tableFile[T]) abandon() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.closed = true
+		t.file.Close() // it is removed
+	}
 }
 
 func (t *tableFile[T]) wrap(err error) error {

@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/csiglab/csiglab/internal/cause"
@@ -43,6 +44,7 @@ var (
 	ErrNotEmpty = errors.New("the folder is not empty")
 	ErrNotOwn   = own.ErrForeign
 	ErrClosed   = errors.New("the run folder is closed")
+	ErrStopped  = errors.New("the run folder was stopped") // see Writer.Stop
 )
 
 // Writer writes one run folder. Its methods may be called from several
@@ -65,6 +67,7 @@ type Writer struct {
 	runs     map[runKey]bool    // all that have begun; true: has not ended
 	finished []FinishedRun
 	torn     error // the tables have rows of a run that failed
+	stopped  atomic.Bool
 }
 
 type runKey struct {
@@ -241,6 +244,33 @@ func (w *Writer) Details(s *Summary) *Details {
 	return &d
 }
 
+// manyRows is the number of ports and flows from which the tables, the summary and the
+// manifest of a folder take too long to write for somebody who has pressed Ctrl-C.
+const manyRows = 5000
+
+// Stop makes a folder of many ports and flows end soon: rows are not put into its tables
+// any more, and Finish returns ErrStopped. Runs that end, or have ended, are kept as their
+// parts. Abort then leaves the folder as kill -9 does: Salvage makes tables and summary
+// when somebody wants them. Of other folders, which are written quickly, Stop does nothing.
+// It may be called at any time, from any goroutine.
+func (w *Writer) Stop() {
+	if len(w.manifest.Ports)+len(w.manifest.Flows) >= manyRows {
+		w.stopped.Store(true)
+	}
+}
+
+// giveUp closes the folder as Stop says. The caller holds joining and mu.
+func (w *Writer) giveUp() error {
+	w.closed = true
+	w.log.Close() // the manifest does not name it
+	for _, t := range w.tables {
+		t.abandon()
+	}
+	w.phases.abandon()
+	w.removeTables()
+	return w.release()
+}
+
 // Finish closes the tables and the log, writes summary.json and then the
 // manifest with complete: true. Every run must have ended well.
 func (w *Writer) Finish(s Summary) error {
@@ -260,13 +290,23 @@ func (w *Writer) Finish(s Summary) error {
 			return fail(fmt.Errorf("variant %s, seed %d has not ended", key.variant, key.seed))
 		}
 	}
-	defer w.release() // whose files are closed
+	stopped := func() error { return errors.Join(fail(ErrStopped), w.giveUp()) }
+	if w.stopped.Load() {
+		return stopped()
+	}
 	if err := w.closeFiles(); err != nil {
-		return fail(err)
+		return errors.Join(fail(err), w.release())
+	}
+	if w.stopped.Load() {
+		return stopped()
 	}
 	if err := w.writeJSON(SummaryFile, s.normalise()); err != nil {
-		return fail(err)
+		return errors.Join(fail(err), w.release())
 	}
+	if w.stopped.Load() {
+		return stopped()
+	}
+	defer w.release() // whose files are closed
 	w.seal()
 	w.manifest.Complete, w.manifest.Reason, w.manifest.Missing = true, "", nil
 	if err := w.writeSealed(); err != nil {
@@ -288,6 +328,9 @@ func (w *Writer) Abort(reason string) error {
 	defer w.mu.Unlock()
 	if w.closed {
 		return nil
+	}
+	if w.stopped.Load() {
+		return w.giveUp()
 	}
 	defer w.release() // whose files are closed
 	var wrong error

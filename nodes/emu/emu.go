@@ -185,6 +185,7 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn, sink metr
 		n.timeout = DefaultFrameTimeout
 	}
 	pool.Release = func(payload []byte) { n.buffers = append(n.buffers, payload[:0]) }
+	pool.Notes = true // captures may begin at any time
 	n.cfg.Format.Elided = cfg.Elide
 	if cfg.Spool != nil {
 		n.taps = &taps{Spool: cfg.Spool}

@@ -177,7 +177,7 @@ func TestDrops(t *testing.T) {
 			t.Errorf("no drops are counted as %q", in.reason)
 		}
 	}
-	if pool.Out() != 0 || h.Ready().Next(0) >= 0 {
+	if pool.Out() != 0 || slices.Max(h.Ready()) > 0 {
 		t.Errorf("%d packets kept, ready %v", pool.Out(), h.Ready())
 	}
 }
@@ -199,7 +199,7 @@ func TestTimeouts(t *testing.T) {
 	h, pool := newHost(t, c)
 	at := func(us units.Time) units.Time { return us * units.Time(units.Microsecond) }
 	h.HandleTimeout(at(5) - 1) // early
-	if h.NextTimeout() != at(5) || h.Ready().Next(0) >= 0 {
+	if h.NextTimeout() != at(5) || slices.Max(h.Ready()) > 0 {
 		t.Fatalf("an early call: next %v, ready %v", h.NextTimeout(), h.Ready())
 	}
 	h.HandleTimeout(at(5))

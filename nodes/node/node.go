@@ -18,7 +18,8 @@ import (
 // At one instant a driver makes its calls in this order: Transmit for ports that
 // become free, ascending; Receive, ascending by (port, link sequence);
 // HandleTimeout. After every call it drains Transmit: each port that is free and
-// in Ready, ascending.
+// in Ready, ascending. A port that was sending is free again from its turn to become
+// free.
 type Machine interface {
 	// Receive takes a packet whose last bit arrived on port at now. The machine
 	// owns it from then on.
@@ -45,6 +46,15 @@ type Machine interface {
 	Close(end units.Time)
 }
 
+// Toucher is a machine that can read ahead what its next calls need: a driver that runs
+// many machines in turns calls Touch before a machine's turn, so that the memory of the
+// machine comes into the cache side by side, where it would be waited for piece by piece.
+// Touch changes nothing. The sum that it returns means nothing; the driver keeps it, so
+// that the compiler keeps the reads.
+type Toucher interface {
+	Touch() (sum int64)
+}
+
 // PortSet is a set of ports; bit p%64 of word p/64 is port p.
 type PortSet []uint64
 
@@ -60,18 +70,19 @@ func (s PortSet) Remove(port int) { s[port>>6] &^= 1 << (port & 63) }
 // Has reports whether port is in the set.
 func (s PortSet) Has(port int) bool { return s[port>>6]>>(port&63)&1 != 0 }
 
-// Next returns the smallest port of the set that is not less than port, or -1.
-func (s PortSet) Next(port int) int {
+// NextWithout returns the smallest port of the set that is not less than port and not
+// in other, a set of the same size, or -1.
+func (s PortSet) NextWithout(other PortSet, port int) int {
 	w := port >> 6
 	if w >= len(s) {
 		return -1
 	}
-	if rest := s[w] >> (port & 63); rest != 0 {
+	if rest := s[w] &^ other[w] >> (port & 63); rest != 0 {
 		return port + bits.TrailingZeros64(rest)
 	}
 	for w++; w < len(s); w++ {
-		if s[w] != 0 {
-			return w<<6 + bits.TrailingZeros64(s[w])
+		if rest := s[w] &^ other[w]; rest != 0 {
+			return w<<6 + bits.TrailingZeros64(rest)
 		}
 	}
 	return -1

@@ -28,12 +28,17 @@ type Stepper struct {
 	// Tap, if not nil, sees every packet that enters the machine or leaves it.
 	Tap Tap
 
-	sink     metrics.Sink
-	trace    *Trace
-	ready    PortSet
-	armed    PortSet      // a PortFree is due
-	freeAt   []units.Time // per port: when the current packet's last bit leaves
-	received []metrics.Ingress
+	sink  metrics.Sink
+	trace Trace
+	plain bool // the trace has no hash
+	ready PortSet
+	armed PortSet // a PortFree is due
+	ports []stepperPort
+}
+
+type stepperPort struct {
+	freeAt   units.Time // when the current packet's last bit leaves
+	received metrics.Ingress
 }
 
 // Tap gets a packet: one received, before the machine gets it, or one that
@@ -44,27 +49,34 @@ type Tap func(now units.Time, port int, event Event, p *wire.Packet)
 // emits into sink, which is the machine's.
 func NewStepper(m Machine, ports int, sink metrics.Sink) *Stepper {
 	return &Stepper{
-		Machine:  m,
-		sink:     sink,
-		trace:    NewTrace(),
-		ready:    m.Ready(),
-		armed:    NewPortSet(ports),
-		freeAt:   make([]units.Time, ports),
-		received: make([]metrics.Ingress, ports),
+		Machine: m,
+		sink:    sink,
+		ready:   m.Ready(),
+		armed:   NewPortSet(ports),
+		ports:   make([]stepperPort, ports),
 	}
 }
 
 // LeaveOutHash makes the stepper count the events of the trace without hashing them,
 // which is faster; the hash that Close emits is then zero. It comes before the first
 // packet.
-func (s *Stepper) LeaveOutHash() { s.trace = new(Trace) }
+func (s *Stepper) LeaveOutHash() { s.plain = true }
 
 // digest returns what a packet enters the trace as; 0 without hash.
 func (s *Stepper) digest(p *wire.Packet) uint64 {
-	if s.trace.hash == nil {
+	if s.plain {
 		return 0
 	}
 	return Digest(p)
+}
+
+// record adds an event to the trace.
+func (s *Stepper) record(now units.Time, port int, event Event, digest uint64, size units.Size) {
+	if s.plain {
+		s.trace.events++
+		return
+	}
+	s.trace.Add(now, port, event, digest, size)
 }
 
 // Receive gives the machine a packet.
@@ -75,9 +87,9 @@ func (s *Stepper) Receive(now units.Time, port int, p *wire.Packet) {
 // ReceiveSent is Receive for a driver that hands over the very packet of a
 // Departure, untouched, and so knows its Digest.
 func (s *Stepper) ReceiveSent(now units.Time, port int, p *wire.Packet, digest uint64) {
-	s.received[port].Packets++
-	s.received[port].Bytes += int64(p.Size)
-	s.trace.Add(now, port, Received, digest, p.Size)
+	s.ports[port].received.Packets++
+	s.ports[port].received.Bytes += int64(p.Size)
+	s.record(now, port, Received, digest, p.Size)
 	if s.Tap != nil {
 		s.Tap(now, port, Received, p)
 	}
@@ -101,32 +113,43 @@ func (s *Stepper) Timeout(now units.Time) {
 func (s *Stepper) NextTimeout() units.Time { return s.Machine.NextTimeout() }
 
 // FreeAt returns when the packet that port is sending will have left.
-func (s *Stepper) FreeAt(port int) units.Time { return s.freeAt[port] }
+func (s *Stepper) FreeAt(port int) units.Time { return s.ports[port].freeAt }
 
 // Close closes the machine at end and emits the trace with the ingress counts. It
 // is the last call.
 func (s *Stepper) Close(end units.Time) {
 	s.Machine.Close(end)
-	s.sink.Emit(&metrics.Trace{Hash: s.trace.Sum(), Events: s.trace.Events(), Received: s.received})
+	received := make([]metrics.Ingress, len(s.ports))
+	for i := range s.ports {
+		received[i] = s.ports[i].received
+	}
+	t := metrics.Trace{Events: s.trace.Events(), Received: received}
+	if !s.plain {
+		t.Hash = s.trace.Sum()
+	}
+	s.sink.Emit(&t)
 }
 
+// drain sends from the ports that are ready and free. A port that is armed is not free
+// until its PortFree, and then no longer armed.
 func (s *Stepper) drain(now units.Time) {
 	s.Departures, s.Frees = s.Departures[:0], s.Frees[:0]
-	for port := s.ready.Next(0); port >= 0; port = s.ready.Next(port + 1) {
-		for s.freeAt[port] <= now {
+	for port := s.ready.NextWithout(s.armed, 0); port >= 0; port = s.ready.NextWithout(s.armed, port+1) {
+		state := &s.ports[port]
+		for state.freeAt <= now {
 			p, departs, ok := s.Machine.Transmit(now, port)
 			if !ok {
 				break
 			}
 			digest := s.digest(p)
-			s.trace.Add(now, port, Sent, digest, p.Size)
+			s.record(now, port, Sent, digest, p.Size)
 			if s.Tap != nil {
 				s.Tap(now, port, Sent, p)
 			}
-			s.freeAt[port] = departs
+			state.freeAt = departs
 			s.Departures = append(s.Departures, Departure{Port: port, Departs: departs, Packet: p, Digest: digest})
 		}
-		if s.freeAt[port] > now && s.ready.Has(port) && !s.armed.Has(port) {
+		if state.freeAt > now && s.ready.Has(port) {
 			s.armed.Add(port)
 			s.Frees = append(s.Frees, port)
 		}

@@ -6,25 +6,11 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// event is something that is due at a node: its port becomes free, or the packet
-// at the head of the link that leads to its port arrives. Events of one instant
-// are ordered by order: class first, then tie key, then port.
+// event is something that is due at a time. Events of one instant are ordered by order.
 type event struct {
 	at    units.Time
 	order uint64
 }
-
-// Classes of event, in canonical order. A node's timeout comes after both.
-const (
-	classFree uint64 = iota << 62
-	classReceive
-)
-
-// portBits is the part of order that is the port.
-const portBits = 30
-
-func (e event) class() uint64 { return e.order & (3 << 62) }
-func (e event) port() int     { return int(e.order & (1<<portBits - 1)) }
 
 // before is 1 if a comes before b, else 0. It compares (at, order) as one number
 // of 128 bits, without a branch: which event is earlier cannot be predicted. at

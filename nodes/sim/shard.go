@@ -17,10 +17,12 @@ type shard struct {
 
 	// The open window.
 	open    bool
+	start   units.Time
 	horizon units.Time // exclusive
 	nodes   []int32
 	at      int       // of nodes: the next one to run
 	order   eventHeap // Ordered: nodes by their next event; order is the node
+	turn    turn      // not Ordered: lent to the node that runs
 }
 
 // letter is an arrival for a node of another shard.
@@ -56,10 +58,11 @@ func (w *shard) runAlone() bool {
 func (w *shard) begin(window int64) {
 	w.nodes, w.at, w.open = w.calendar.open(window), 0, true
 	w.horizon = min(w.calendar.start(window+1), w.sim.cfg.End)
-	start, booked := w.calendar.start(window), w.sim.booked
+	w.start = w.calendar.start(window)
+	booked := w.sim.booked
 	live := w.nodes[:0]
 	for _, id := range w.nodes {
-		if booked[id] == start { // else another window took its place, or it is here twice
+		if booked[id] == w.start { // else another window took its place, or it is here twice
 			booked[id] = units.Never
 			live = append(live, id)
 		}
@@ -68,7 +71,7 @@ func (w *shard) begin(window int64) {
 	if w.sim.cfg.Ordered {
 		for _, id := range live {
 			n := &w.sim.nodes[id]
-			n.unpack(w.sim.cfg.TieSeed)
+			w.collect(n)
 			w.queue(id, n)
 		}
 	}
@@ -84,21 +87,32 @@ func (w *shard) run() bool {
 	} else {
 		for w.at < len(w.nodes) {
 			id := w.nodes[w.at]
-			n := &w.sim.nodes[id]
-			n.unpack(w.sim.cfg.TieSeed)
-			next := n.next()
-			for ; next < w.horizon; next = n.next() {
-				if w.count >= w.due && !w.report() {
-					return false
-				}
-				w.step(n, next)
+			if !w.runNode(id, &w.sim.nodes[id]) {
+				return false
 			}
-			w.book(id, next)
 			w.at++
 		}
 	}
 	w.calendar.recycle(w.nodes)
 	w.nodes, w.open = nil, false
+	return true
+}
+
+// runNode runs one node to the end of the open window, likewise.
+func (w *shard) runNode(id int32, n *simNode) bool {
+	n.turn = w.turn
+	w.collect(n)
+	next := n.next()
+	for ; next < w.horizon; next = n.next() {
+		if w.count >= w.due && !w.report() {
+			w.putBack(n)
+			w.turn, n.turn = n.turn, turn{next: units.Never}
+			return false
+		}
+		w.step(n, next)
+	}
+	w.book(id, min(next, n.later))
+	w.turn, n.turn = n.turn, turn{next: units.Never}
 	return true
 }
 
@@ -113,9 +127,10 @@ func (w *shard) runOrdered() bool {
 		w.step(n, e.at)
 		w.queue(int32(e.order), n)
 	}
-	for w.order.first() != units.Never {
-		e := w.order.take()
-		w.book(int32(e.order), e.at)
+	w.order = eventHeap{events: w.order.events[:0]}
+	for _, id := range w.nodes {
+		n := &w.sim.nodes[id]
+		w.book(id, min(n.next(), n.later))
 	}
 	return true
 }
@@ -140,53 +155,29 @@ func (w *shard) book(id int32, next units.Time) {
 	}
 }
 
-// unpack moves the node's inbox into the queues of its ports.
-func (n *simNode) unpack(tieSeed uint64) {
-	for i := range n.inbox {
-		a := &n.inbox[i]
-		q := &n.in[a.port]
-		if q.Len() == 0 {
-			n.expect(tieSeed, a.port, a.arrives)
-		}
-		q.Push(a.flying)
-	}
-	n.inbox = n.inbox[:0]
-}
+// next returns when the node has something due in the open window, or its next timer or
+// port that becomes free.
+func (n *simNode) next() units.Time { return min(n.frees.first(), n.turn.next, n.timer) }
 
-// expect queues the arrival of the packet at the head of the link to a port.
-func (n *simNode) expect(tieSeed uint64, port int32, at units.Time) {
-	tie := uint64(node.TieKey(tieSeed, int(n.id), at, int(port)))
-	n.events.push(event{at: at, order: classReceive | tie<<portBits | uint64(port)})
-}
-
-// next returns when the node has something due.
-func (n *simNode) next() units.Time { return min(n.events.first(), n.timer) }
-
-// step processes the node's next event, which is due at now.
+// step processes the node's next event, which is due at now: of one instant, ports that
+// become free, arrivals, and then the timeout.
 func (w *shard) step(n *simNode, now units.Time) {
 	w.count++
 	w.now = max(w.now, now)
-	if n.events.first() > now {
+	switch {
+	case n.frees.first() <= now:
+		n.PortFree(now, int(n.frees.take().order))
+	case n.turn.next <= now:
+		a := n.turn.take()
+		n.ReceiveSent(now, int(a.port), a.packet, a.digest)
+	default:
 		n.Timeout(now)
-	} else {
-		e := n.events.take()
-		port := e.port()
-		if e.class() == classFree {
-			n.PortFree(now, port)
-		} else {
-			q := &n.in[port]
-			f, _ := q.Pop()
-			if next, ok := q.Peek(); ok {
-				n.expect(w.sim.cfg.TieSeed, int32(port), next.arrives)
-			}
-			n.ReceiveSent(now, port, f.packet, f.digest)
-		}
 	}
 	for i := range n.Departures {
 		w.depart(n, &n.Departures[i])
 	}
 	for _, port := range n.Frees {
-		n.events.push(event{at: n.FreeAt(port), order: classFree | uint64(port)})
+		n.frees.push(event{at: n.FreeAt(port), order: uint64(port)})
 	}
 	n.timer = max(n.NextTimeout(), now)
 }
@@ -194,7 +185,7 @@ func (w *shard) step(n *simNode, now units.Time) {
 // depart sends a packet to the other end of its link.
 func (w *shard) depart(n *simNode, d *node.Departure) {
 	out := &n.out[d.Port]
-	a := arrival{flying{d.Packet, d.Digest, d.Departs.Add(out.delay)}, out.port}
+	a := arrival{d.Packet, d.Digest, d.Departs.Add(out.delay), out.port}
 	if out.shard != w.id {
 		w.mail[out.shard] = append(w.mail[out.shard], letter{out.node, a})
 		return
@@ -204,8 +195,8 @@ func (w *shard) depart(n *simNode, d *node.Departure) {
 
 // deliver puts an arrival into the inbox of a node of the shard.
 func (w *shard) deliver(id int32, a *arrival) {
-	to := &w.sim.nodes[id]
-	to.inbox = append(to.inbox, *a)
+	inbox := &w.sim.inboxes[id]
+	*inbox = append(*inbox, *a)
 	w.book(id, a.arrives)
 }
 

@@ -4,7 +4,7 @@
 //
 // Time goes on in windows that are as long as the shortest link delay. What a node
 // sends in a window arrives after it, so that within a window every node can run for
-// itself: node after node, each with its own events in order, which keeps the memory
+// itself: node after node, each with its own.frees in order, which keeps the memory
 // of one node in the processor's cache while it runs. Nodes may be split into shards,
 // with a worker each; what crosses shards is handed over when a window ends. Neither
 // the order of the nodes in a window nor the number of shards changes a trace.
@@ -12,13 +12,10 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"sync"
 
-	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/node"
-	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -58,28 +55,24 @@ type Config struct {
 
 // Sim is a simulation. It belongs to one goroutine.
 type Sim struct {
-	cfg    Config
-	nodes  []simNode
-	booked []units.Time // by node: start of the window in which it runs next
-	shards []*shard
+	cfg     Config
+	nodes   []simNode
+	booked  []units.Time // by node: start of the window in which it runs next
+	inboxes [][]arrival  // by node: what arrives after the window, and not far ahead
+	shards  []*shard
 }
 
 // simNode is a node and what is due at it.
 type simNode struct {
 	*node.Stepper
-	events eventHeap
-	id     int32
-	timer  units.Time           // the machine's next deadline, not before now
-	in     []fifo.Queue[flying] // by port: packets on their way to it, in order
-	out    []outbound           // by port
-	inbox  []arrival            // what arrives after the window and is not in the queues yet
-}
-
-// flying is a packet on its way.
-type flying struct {
-	packet  *wire.Packet
-	digest  uint64
-	arrives units.Time
+	touch node.Toucher // the machine, if it is one
+	id    int32
+	timer units.Time // the machine's next deadline, not before now
+	frees eventHeap  // when ports become free; order: the port
+	out   []outbound // by port
+	turn  turn
+	later units.Time // when the first of what stays in the inbox arrives
+	far   *farHeap   // nil before the first
 }
 
 // outbound is the other end of a port's link.
@@ -89,26 +82,27 @@ type outbound struct {
 	delay      units.Duration
 }
 
-// arrival is a packet that will arrive at a port.
-type arrival struct {
-	flying
-	port int32
-}
-
 // New returns a simulation at the start of its run. It panics if a link names a
 // port that does not exist or has no delay, which a validated plan never does.
 func New(cfg Config) *Sim {
-	s := &Sim{cfg: cfg, nodes: make([]simNode, len(cfg.Nodes)), booked: make([]units.Time, len(cfg.Nodes))}
-	width := units.Duration(math.MaxInt64)
+	s := &Sim{
+		cfg:     cfg,
+		nodes:   make([]simNode, len(cfg.Nodes)),
+		booked:  make([]units.Time, len(cfg.Nodes)),
+		inboxes: make([][]arrival, len(cfg.Nodes)),
+	}
+	width := maxWidth
 	shards := 1
 	for i, n := range cfg.Nodes {
 		s.nodes[i] = simNode{
 			Stepper: node.NewStepper(n.Machine, n.Ports, n.Sink),
 			id:      int32(i),
-			in:      make([]fifo.Queue[flying], n.Ports),
 			out:     make([]outbound, n.Ports),
+			turn:    turn{next: units.Never},
+			later:   units.Never,
 		}
 		s.nodes[i].Tap = n.Tap
+		s.nodes[i].touch, _ = n.Machine.(node.Toucher)
 		if cfg.NoTraceHash {
 			s.nodes[i].LeaveOutHash()
 		}
@@ -140,7 +134,7 @@ func (s *Sim) connect(from, to topologies.End, delay units.Duration) {
 	s.nodes[from.Node].out[from.Port] = outbound{
 		node: int32(to.Node), port: int32(to.Port), shard: int32(s.cfg.Nodes[to.Node].Shard), delay: delay,
 	}
-	_ = s.nodes[to.Node].in[to.Port]
+	_ = s.nodes[to.Node].out[to.Port]
 }
 
 // Run processes events until none is left or the end has come. It answers false
@@ -198,7 +192,7 @@ func (s *Sim) End() units.Time {
 func (s *Sim) Drained() bool {
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		if n.events.first() != units.Never || len(n.inbox) > 0 || n.NextTimeout() != units.Never {
+		if min(n.frees.first(), n.turn.next, n.far.first(), n.NextTimeout()) != units.Never || len(s.inboxes[i]) > 0 {
 			return false
 		}
 	}
@@ -221,10 +215,18 @@ func (s *Sim) Events() (count int64) {
 }
 
 // Close closes all windows, so that every node emits what it measured, in the order
-// of the nodes. It is called once, after Run.
-func (s *Sim) Close() {
+// of the nodes. It is called once, after Run. It answers false when Progress, which is
+// called once in many nodes, has stopped it.
+func (s *Sim) Close() bool {
 	end := s.End()
 	for i := range s.nodes {
+		if i%closedNodes == closedNodes-1 && s.cfg.Progress != nil && !s.cfg.Progress(0, end) {
+			return false
+		}
 		s.nodes[i].Close(end)
 	}
+	return true
 }
+
+// closedNodes is the number of nodes that are closed between two calls of Progress.
+const closedNodes = 64

@@ -36,41 +36,52 @@ const (
 // Receive and Transmit and return it to its Pool where it ends. Apart from
 // Ingress and EnqueuedAt, and Ahead and Behind for captures, it holds nothing that is
 // not on the wire or derived from it.
+//
+// Most of the time of a large run goes into fetching packets into the cache. What a hop
+// needs of a packet of the transport is therefore in its first two cache lines.
 type Packet struct {
-	buf [MaxHeader]byte
-	len uint8 // header bytes in buf: up to the end of the transport header, or as many as raw keeps
-	// front holds where the CSIG tag is, and the network layer's header: of IPv4,
-	// unless the packet is a raw frame.
-	front csig.Frame
-
-	family family // of a raw frame
-	ports  uint8  // of a raw frame: the distance of its ports from front.L3; 0 without
-
-	// Ingress is the port of a switch through which the packet came in. It is the
-	// switch's own, and undefined elsewhere.
-	Ingress uint16
-
+	// EnqueuedAt is when the packet entered the queue it is in.
+	EnqueuedAt units.Time
 	// Size is the declared wire size: what serialisers, queues and meters
 	// charge. It follows from the payload's length and the header parameter
 	// (Sizes.Of).
 	Size units.Size
 	// PayloadLen is the payload's length on the wire.
 	PayloadLen int
+
+	// front holds where the CSIG tag is, and the network layer's header: of IPv4,
+	// unless the packet is a raw frame.
+	front  csig.Frame
+	len    uint8  // header bytes in buf: up to the end of the transport header, or as many as raw keeps
+	family family // of a raw frame
+	ports  uint8  // of a raw frame: the distance of its ports from front.L3; 0 without
+	notes  bool   // Ahead and Behind are wanted
+
+	// Ingress is the port of a switch through which the packet came in. It is the
+	// switch's own, and undefined elsewhere.
+	Ingress uint16
+
+	buf [MaxHeader]byte
+
 	// Payload is the payload itself where real frames carry it; nil in virtual
 	// time and with elided payloads. The driver that set it owns it. Of a raw
 	// frame it is what the header bytes leave of the frame, and nil stands for zeros.
 	Payload []byte
-	// EnqueuedAt is when the packet entered the queue it is in.
-	EnqueuedAt units.Time
 	// Ahead and Behind are what a Queue held when the packet entered it and when
 	// it left, the packet itself not counted. They are for captures: no machine
-	// reads them, and they are undefined for a packet that was in no Queue.
+	// reads them, and they are undefined for a packet that was in no Queue, and for one
+	// of a Pool that does not ask for them.
 	Ahead, Behind units.Size
 }
 
 // Header returns the header bytes. They are the packet's own until it is put
 // back.
 func (p *Packet) Header() []byte { return p.buf[:p.len] }
+
+// Touch reads from each of the cache lines that a hop needs, and returns a number that
+// means nothing. Packets that are touched before they are used come from memory side by
+// side.
+func (p *Packet) Touch() units.Size { return p.Size + units.Size(p.buf[MaxHeader/2]) }
 
 // Tag returns the CSIG tag, TPID included, or nil. Edits change the packet.
 func (p *Packet) Tag() []byte {
@@ -160,9 +171,11 @@ func (p *Packet) l4() uint8                { return p.front.L3 + IPv4Len + UDPLe
 // nothing once the pool has grown to the packets in flight. The zero value is
 // ready.
 type Pool struct {
-	// Release, if not nil, gets back the payload of each packet that is put back
-	// with one.
+	// Release gets back the payload of each packet that is put back with one. Without
+	// it no packet of the pool has a payload.
 	Release func(payload []byte)
+	// Notes has queues note in each packet what they held, in Ahead and Behind.
+	Notes bool
 
 	free []*Packet
 	out  int
@@ -171,21 +184,20 @@ type Pool struct {
 // Get returns a packet whose fields are undefined except Payload, which is nil.
 func (q *Pool) Get() *Packet {
 	q.out++
-	if n := len(q.free); n > 0 {
-		p := q.free[n-1]
-		q.free = q.free[:n-1]
-		return p
+	n := len(q.free)
+	if n == 0 {
+		return &Packet{notes: q.Notes}
 	}
-	return new(Packet)
+	p := q.free[n-1]
+	q.free = q.free[:n-1]
+	return p
 }
 
 // Put takes back a packet that its owner no longer needs.
 func (q *Pool) Put(p *Packet) {
 	q.out--
-	if p.Payload != nil {
-		if q.Release != nil {
-			q.Release(p.Payload)
-		}
+	if q.Release != nil && p.Payload != nil {
+		q.Release(p.Payload)
 		p.Payload = nil
 	}
 	q.free = append(q.free, p)

@@ -20,7 +20,9 @@ func (q *Queue) Bytes() units.Size { return q.bytes }
 
 // Push puts p at the tail. Its Size must not change while it is queued.
 func (q *Queue) Push(p *Packet) {
-	p.Ahead = q.bytes
+	if p.notes {
+		p.Ahead = q.bytes
+	}
 	q.packets.Push(p)
 	q.bytes += p.Size
 }
@@ -31,10 +33,23 @@ func (q *Queue) Pop() *Packet { return q.take(q.packets.Pop()) }
 // PopTail takes the packet that was pushed last; nil when empty.
 func (q *Queue) PopTail() *Packet { return q.take(q.packets.PopTail()) }
 
+// Touch touches the first packets of the queue (Packet.Touch).
+func (q *Queue) Touch() (sum int64) {
+	for i := range min(q.packets.Len(), touched) {
+		sum += int64((*q.packets.At(i)).Touch())
+	}
+	return sum
+}
+
+// touched is about how many packets a port sends while one travels a link.
+const touched = 3
+
 func (q *Queue) take(p *Packet, ok bool) *Packet {
 	if ok {
 		q.bytes -= p.Size
-		p.Behind = q.bytes
+		if p.notes {
+			p.Behind = q.bytes
+		}
 	}
 	return p
 }

@@ -191,13 +191,14 @@ func (p *Packet) Retarget(flags Flags, sourcePort uint16, psn uint32, transmissi
 	p.buf[at+tpTransmission] = transmission
 }
 
-// CopyHeader makes p's headers those of template; EnqueuedAt stays undefined.
+// CopyHeader makes p, which has no payload, another packet with the headers of template;
+// EnqueuedAt stays undefined.
 func (p *Packet) CopyHeader(template *Packet) {
 	n := int(template.len)
 	copy(p.buf[:n], template.buf[:n])
 	p.len, p.front = template.len, template.front
 	p.family, p.ports = template.family, template.ports
-	p.Size, p.PayloadLen, p.Payload = template.Size, template.PayloadLen, nil
+	p.Size, p.PayloadLen = template.Size, template.PayloadLen
 }
 
 // OriginalPayload returns the payload length that a data packet was sent with,

@@ -90,7 +90,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := compile(set, opts)
+	jobs, err := meanwhile(ctx, func() ([]job, error) { return compile(set, opts) })
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,11 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err := setClock(ctx, float64(set.Base.Wall.Dilation), set, &m, jobs, opts.Announce); err != nil {
 		return nil, err
 	}
-	w, err := runfolder.Create(folder, newManifest(set, m, opts, jobs, started))
+	manifest, err := meanwhile(ctx, func() (runfolder.Manifest, error) { return newManifest(set, m, opts, jobs, started), nil })
+	if err != nil {
+		return nil, err
+	}
+	w, err := runfolder.Create(folder, manifest)
 	if err != nil {
 		return nil, createError(folder, err)
 	}
@@ -121,6 +125,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 // perform executes the jobs that have not finished and ends the folder, unless something
 // is wrong already.
 func perform(ctx context.Context, wrong error, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer) (*Result, error) {
+	defer context.AfterFunc(ctx, w.Stop)()
 	j := &journal{log: slog.New(w.Log())}
 	for _, text := range slices.Concat(set.Notes, configurationNotes(jobs)) {
 		j.note(text)
@@ -141,11 +146,35 @@ func perform(ctx context.Context, wrong error, set *experiment.Set, m mode, opts
 		return result, wrong
 	}
 	summary.Details = w.Details(summary)
-	if err := w.Finish(*summary); err != nil {
+	switch err := w.Finish(*summary); {
+	case errors.Is(err, runfolder.ErrStopped):
+		return result, ctx.Err()
+	case err != nil:
 		return result, writeError(w.Dir(), err)
 	}
 	result.Summary = summary
 	return result, nil
+}
+
+// meanwhile returns what f returns, or the error of ctx as soon as it ends. f, which must
+// change nothing that its caller uses, then goes on and its result is dropped.
+func meanwhile[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := f()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }
 
 // mode is the runtime and the clock of an experiment's runs.

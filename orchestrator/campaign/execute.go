@@ -55,9 +55,10 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 	next := make(chan int)
 	done, errs := make([]finished, len(jobs)), make([]error, len(jobs))
 	var wg sync.WaitGroup
-	for range share(m, opts, jobs) {
+	for _, cores := range share(m, opts, jobs) {
 		wg.Go(func() {
 			for i := range next {
+				jobs[i].run.Workers = workers(cores, jobs[i].plan)
 				if done[i], errs[i] = s.one(ctx, i, jobs[i]); errs[i] != nil {
 					cancel()
 				}
@@ -118,12 +119,14 @@ func noteRuns(j *journal, done []finished) {
 // window (nodes/sim).
 const hostsPerCore = 64
 
-// share shares the cores out: it returns how many runs are executed at a time, and
-// sets how many cores each of them gets. Several runs side by side are faster than
-// several cores for one run, because runs do not wait for each other. A run with real
-// nodes has the machine for itself.
-func share(m mode, opts Options, jobs []job) (runs int) {
-	cores := runtime.GOMAXPROCS(0) // less than the machine's in a container with a limit
+// share shares the cores out: as many runs are executed at a time as it returns numbers,
+// each with so many cores. Several runs side by side are faster than several cores for
+// one run, because runs do not wait for each other. A run with real nodes has the machine
+// for itself. More runs than cores may be asked for; the workers of one run, which wait for
+// each other all the time, never get more cores than there are.
+func share(m mode, opts Options, jobs []job) (slots []int) {
+	have := runtime.GOMAXPROCS(0) // less than the machine's in a container with a limit
+	cores := have
 	if opts.Parallel > 0 {
 		cores = opts.Parallel
 	}
@@ -133,15 +136,23 @@ func share(m mode, opts Options, jobs []job) (runs int) {
 			left++
 		}
 	}
-	runs = max(1, min(cores, left))
+	runs := max(1, min(cores, left))
 	if m.clock != runtimes.Virtual {
 		runs = 1
 	}
-	for _, j := range jobs {
-		j.run.Workers = max(1, min(cores/runs, j.plan.Hosts()/hostsPerCore))
+	cores = min(cores, have)
+	for i := range runs {
+		n := cores / runs
+		if i < cores%runs {
+			n++
+		}
+		slots = append(slots, max(1, n))
 	}
-	return runs
+	return slots
 }
+
+// workers returns how many of the cores a run can use.
+func workers(cores int, p *plan.Plan) int { return max(1, min(cores, p.Hosts()/hostsPerCore)) }
 
 // finished is the result of one run.
 type finished struct {
@@ -180,9 +191,24 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	if err != nil {
 		return fail(err)
 	}
-	data, err := s.judge(ctx, j, out, records.Nodes())
+	// A run that is given up here drops what it gets later.
+	data, err := meanwhile(ctx, func() (runfolder.RunData, error) { return s.results(ctx, j, out, records, writer) })
 	if err != nil {
 		return fail(err)
+	}
+	if err := writer.End(data); err != nil {
+		return fail(writeError(s.writer.Dir(), err))
+	}
+	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
+	s.tracker.finish(index, j.name, j.seed)
+	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: data.Metrics, Matched: data.Matched}, data.Invalid, data.Notes), nil
+}
+
+// results judges a run and computes its metrics, which it writes.
+func (s *session) results(ctx context.Context, j job, out *backend.Outcome, records *measure.Records, writer *runfolder.RunWriter) (runfolder.RunData, error) {
+	data, err := s.judge(ctx, j, out, records.Nodes())
+	if err != nil {
+		return data, err
 	}
 	table := newMetricTable(writer, s.details, s.mentioned)
 	values, matched := table.measure(j.plan, out, records)
@@ -191,12 +217,7 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	data.DataPackets = int64(values["data_packets"])
 	data.Metrics, data.Matched = values, matched
 	data.Notes = append(measure.Notes(j.plan, out, records), absent...)
-	if err := writer.End(data); err != nil {
-		return fail(writeError(s.writer.Dir(), err))
-	}
-	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
-	s.tracker.finish(index, j.name, j.seed)
-	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: values, Matched: matched}, data.Invalid, data.Notes), nil
+	return data, nil
 }
 
 // newFinished returns the result of a run that is invalid for the given reasons.

@@ -46,6 +46,9 @@ const batchRecords = 16
 // Control.Tap and Control.Records, and nothing else. When ctx ends, the error is ctx's.
 func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
 	a, err := assemble(ctx, r, c)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
@@ -55,7 +58,9 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*bac
 		return nil, ctx.Err()
 	}
 	out := &backend.Outcome{Wall: time.Since(start), CPU: time.Duration(a.cpu.Load()), End: s.End(), Drained: s.Drained()}
-	s.Close()
+	if !s.Close() {
+		return nil, ctx.Err()
+	}
 	a.flush()
 	return out, nil
 }
@@ -77,7 +82,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 	shards, workers := p.Split(workers)
 	pools := make([]*wire.Pool, workers)
 	for i := range pools {
-		pools[i] = new(wire.Pool)
+		pools[i] = &wire.Pool{Notes: c.Tap != nil}
 	}
 	a := &assembly{sinks: make([]*metrics.Batcher, len(p.Nodes)), watch: newWatch(ctx, workers, p.Bytes(), c.Progress)}
 	a.config = sim.Config{
@@ -85,6 +90,9 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 		Between: func() { wire.Balance(pools) },
 	}
 	for i, spec := range p.Nodes {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		a.sinks[i] = metrics.NewBatcher(i, batchRecords, c.Consumer())
 		m, err := spec.New(pools[shards[i]], a.sinks[i])
 		if err != nil {

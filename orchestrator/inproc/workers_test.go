@@ -3,6 +3,7 @@ package inproc
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
 )
 
 // TestOneTrace: small fabrics, drawn at random, leave the same traces and the same
@@ -27,47 +29,114 @@ func TestOneTrace(t *testing.T) {
 	for i := range fabrics {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		text := drawn(r)
-		p := compiled(t, text)
-		name := fmt.Sprintf("seed %d, fabric %d:\n%s", seed, i, text)
-		want := collect(t, p, 1, func(a *assembly) { simtest.Run(a.config) })
-		for _, workers := range []int{1, 2, 3, 8} {
-			got := newKept(len(p.Nodes))
-			if _, err := (Backend{}).Run(t.Context(), &backend.Run{Plan: p, Workers: workers}, backend.Control{Records: got}); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if diff := cmp.Diff(got.totals(), want); diff != "" {
-				t.Fatalf("%d workers, %s(-got +want):\n%s", workers, name, diff)
+		oneTrace(t, fmt.Sprintf("seed %d, fabric %d:\n%s", seed, i, text), compiled(t, text))
+	}
+}
+
+// oneTrace compares traces and totals under the driver that processes all events in order
+// of time with those under any number of workers.
+func oneTrace(t *testing.T, name string, p *plan.Plan) {
+	t.Helper()
+	want := collect(t, p, 1, func(a *assembly) { simtest.Run(a.config) })
+	for _, workers := range []int{1, 2, 3, 8} {
+		got := newKept(len(p.Nodes))
+		if _, err := (Backend{}).Run(t.Context(), &backend.Run{Plan: p, Workers: workers}, backend.Control{Records: got}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(got.totals(), want); diff != "" {
+			t.Fatalf("%d workers, %s(-got +want):\n%s", workers, name, diff)
+		}
+	}
+	var events int64
+	for _, n := range want {
+		if events += n.Events; n.TraceHash == [32]byte{} {
+			t.Fatalf("%s: %s has no trace hash", name, n.Name)
+		}
+	}
+	if events < 10 {
+		t.Fatalf("%s: %d events", name, events)
+	}
+}
+
+// TestOneTraceOfEmbedded is TestOneTrace for the beginning of each embedded experiment, also
+// with a tie seed, for which starts are not jittered: with jitter no two packets reach a
+// node at one instant.
+func TestOneTraceOfEmbedded(t *testing.T) {
+	length := 400 * units.Microsecond
+	if testing.Short() {
+		length /= 4
+	}
+	compared := 0
+	for _, name := range experiment.Names() {
+		set, err := experiment.Load(name, experiment.Options{Tables: experiment.StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set.Base.Applications != nil {
+			continue // programs need the wall clock
+		}
+		for _, v := range set.Variants {
+			for _, tieSeed := range []uint64{0, 11} {
+				e := *v.Experiment
+				if e.TieSeed = tieSeed; tieSeed != 0 {
+					e.Workload.StartJitter = 0
+				}
+				if e.End == 0 || e.End > length {
+					e.End = length
+				}
+				e.Measure.From, e.Measure.To = 0, 0
+				p, err := plan.Compile(&e, e.Seeds[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				oneTrace(t, fmt.Sprintf("%s, variant %s, tie seed %d", name, v.Name, tieSeed), p)
+				compared++
 			}
 		}
+	}
+	if compared < 16 {
+		t.Errorf("%d runs were compared, want at least 16", compared)
 	}
 }
 
 // drawn returns an experiment with a small fabric.
 func drawn(r *rand.Rand) string {
-	rate := []string{"10Gbps", "100Gbps", "400Gbps"}[r.IntN(3)]
-	delay := []string{"100ns", "1us", "3us"}[r.IntN(3)]
-	common := fmt.Sprintf("rate: %s, delay: %s", rate, delay)
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	rate := func() string { return pick("10Gbps", "25Gbps", "100Gbps", "400Gbps") }
+	delay := func() string { return pick("100ns", "130ns", "1us", "3us") }
+	common := fmt.Sprintf("rate: %s, delay: %s", rate(), delay())
+	if r.IntN(3) == 0 {
+		common += ", switch_delay: " + pick("10ns", "500ns")
+	}
 	var topology string
-	switch r.IntN(3) {
+	switch r.IntN(4) {
 	case 0:
-		topology = fmt.Sprintf("leaf_spine: {leaves: %d, spines: %d, hosts_per_leaf: %d, %s}", 2+r.IntN(3), 1+r.IntN(3), 2+r.IntN(3), common)
+		topology = fmt.Sprintf("leaf_spine: {leaves: %d, spines: %d, hosts_per_leaf: %d, bundle: %d, spine_rate: %s, %s}",
+			2+r.IntN(3), 1+r.IntN(3), 2+r.IntN(3), 1+r.IntN(2), rate(), common)
 	case 1:
 		topology = fmt.Sprintf("k_ary: {k: 4, %s}", common)
 	case 2:
-		topology = fmt.Sprintf("dragonfly: {p: %d, a: 2, h: 1, global_delay: 2us, %s}", 2+r.IntN(2), common)
+		topology = fmt.Sprintf("dragonfly: {p: %d, a: %d, h: 1, global_delay: %s, global_rate: %s, %s}", 2+r.IntN(2), 2+r.IntN(2), delay(), rate(), common)
+	case 3: // every tier has a delay of its own
+		topology = fmt.Sprintf(`fat_tree: {hosts: 16, pod: 4, tiers: [{down: 2, up: 2, rate: %s, delay: %s}, {down: 2, up: 2, rate: %s, delay: %s}, {down: 4, rate: %s, delay: %s}]}`,
+			rate(), delay(), rate(), delay(), rate(), delay())
 	}
 	size := fmt.Sprintf("%dkB", 1+r.IntN(200))
-	workload := []string{
-		"permutation: {size: " + size + "}",
-		"incast: {fan_in: 3, size: " + size + "}",
-		"all_to_all: {size: " + size + ", parallel: 1, hosts: 4}",
-	}[r.IntN(3)]
+	workload := pick(
+		"permutation: {size: "+size+"}",
+		"incast: {fan_in: 3, size: "+size+"}",
+		"all_to_all: {size: "+size+", parallel: 1, hosts: 4}",
+		"transfers: [0 -> 3 "+size+", 1 -> 3 "+size+" at 2us, 3 -> 0 "+size+"]",
+	)
 	if r.IntN(3) == 0 {
 		workload += ", start_jitter: 0s"
 	}
 	text := fmt.Sprintf("schema: 1\nname: drawn\ntopology: {%s}\nworkload: {%s}\ntie_seed: %d\nlinks: {trim: %v}\n", topology, workload, r.IntN(2)*r.IntN(100), r.IntN(2) == 0)
 	if r.IntN(2) == 0 {
-		text += "csig: {format: compact}\nhosts: {cc: {name: nscc, csig: max-delay}}\n"
+		text += "csig: {format: " + pick("compact", "wide") + ", init: " + pick("every", "1/4", "probe/5us") + "}\nhosts: {cc: {name: nscc, csig: max-delay}, lb: " + pick("mixed", "single", "oblivious") + "}\n"
+	}
+	if strings.HasPrefix(workload, "transfers") && r.IntN(2) == 0 { // host 2 has none of them
+		text += "generators: [{host: 2, to: 1, rate: 5Gbps, count: 50, paths: 3}]\n"
 	}
 	if r.IntN(3) == 0 {
 		text += fmt.Sprintf("end: %dus\n", 5+r.IntN(50))

@@ -203,7 +203,7 @@ func (r *Rig) collect(from int) {
 	// "ok is false when the port has nothing to send now, and the port is then no
 	// longer in Ready" (node.Machine); and one that is not in Ready has nothing.
 	for port := range n.ports {
-		if n.Stepper.FreeAt(port) > r.Now {
+		if n.Stepper.FreeAt(port) > r.Now || n.ports[port].armed {
 			continue
 		}
 		if p, _, ok := n.Stepper.Machine.Transmit(r.Now, port); ok {

@@ -15,12 +15,15 @@ type Limits struct {
 
 // Port is the buffer of one egress port.
 type Port struct {
-	limits        Limits
 	data, control wire.Queue
+	limits        Limits
 }
 
 // NewPort returns an empty buffer.
 func NewPort(l Limits) Port { return Port{limits: l} }
+
+// Touch reads ahead what is popped next (wire.Packet.Touch).
+func (b *Port) Touch() int64 { return b.data.Touch() + b.control.Touch() }
 
 // DataFits reports whether the data queue has room for p.
 func (b *Port) DataFits(p *wire.Packet) bool { return b.data.Bytes()+p.Size <= b.limits.Data }

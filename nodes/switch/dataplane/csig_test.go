@@ -7,6 +7,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -313,7 +314,7 @@ func ExampleNew() {
 	p.SetData(0, 5, 1)
 	p.Size = sizes.Of(p)
 	sw.Receive(0, 3, p)
-	port := sw.Ready().Next(0)
+	port := sw.Ready().NextWithout(make(node.PortSet, 1), 0)
 	sent, departs, _ := sw.Transmit(0, port)
 	fmt.Println("port", port, "sends", sent, "until", departs)
 	// Output: port 1 sends data flow 0 psn 5 until 332ns

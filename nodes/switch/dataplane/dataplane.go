@@ -46,15 +46,15 @@ type Config struct {
 
 // Port is one port.
 type Port struct {
+	MAC      [6]byte
+	PeerMAC  [6]byte
+	Locator  uint16
+	LastHop  bool               // leads to a host
+	Policies [csig.Types]Policy // of the tags that leave
 	Rate     units.Rate
 	Buffer   buffer.Limits
 	ECN      aqm.Thresholds
-	MAC      [6]byte
-	PeerMAC  [6]byte
-	LastHop  bool // leads to a host
-	Locator  uint16
-	Policies [csig.Types]Policy // of the tags that leave
-	Ingress  Ingress            // of the tags that come in
+	Ingress  Ingress // of the tags that come in
 }
 
 // CSIG is the switch's part in the domain; a switch without it passes tags on
@@ -124,6 +124,7 @@ type Switch struct {
 	tpids  csig.TPIDs
 	ports  []port
 	ready  node.PortSet
+	filter node.PortSet // ports at which tags that come in may be removed or put on
 
 	pipeline fifo.Queue[inPipeline] // packets within Delay, in order
 
@@ -144,18 +145,18 @@ type inPipeline struct {
 	due    units.Time
 }
 
+// port begins with what each packet needs, which Touch reads.
 type port struct {
-	Port
 	buffer buffer.Port
+	aqm    aqm.Policy
 	line   units.Serialiser
 	random *rand.Rand
-	aqm    aqm.Policy
+	Port
 	record metrics.PortRecorder
 	abw    meter.Bandwidth
 	depth  meter.Depth
 
 	edge    bool // some tags that come in are removed
-	filters bool // tags that come in may be removed or put on
 	sampler csig.Sampler
 	turn    int // index in Ingress.Signals of the next tag that is put on
 }
@@ -171,6 +172,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		table:   forward.NewTable(cfg.Forward),
 		ports:   make([]port, len(cfg.Ports)),
 		ready:   node.NewPortSet(len(cfg.Ports)),
+		filter:  node.NewPortSet(len(cfg.Ports)),
 		samples: map[uint32]*samples{},
 		pairs:   make(map[[2]int]uint32, len(cfg.Pairs)),
 	}
@@ -227,11 +229,24 @@ func (s *Switch) newBandwidth(port int) meter.Bandwidth {
 // Ready is the set of ports that have something to send.
 func (s *Switch) Ready() node.PortSet { return s.ready }
 
+// Touch implements node.Toucher: it reads what the ports that send have at hand and the
+// packets that they send next.
+func (s *Switch) Touch() (sum int64) {
+	for port := range s.ports {
+		if !s.ready.Has(port) {
+			continue
+		}
+		out := &s.ports[port]
+		sum += int64(out.Locator) + out.record.Touch() + out.buffer.Touch()
+	}
+	return sum
+}
+
 // Receive takes a packet from a port.
 func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 	p.EnqueuedAt, p.Ingress = now, uint16(ingress)
-	if in := &s.ports[ingress]; in.filters && s.domain != nil {
-		s.admit(now, in, p)
+	if s.filter.Has(ingress) {
+		s.admit(now, &s.ports[ingress], p)
 	}
 	if s.cfg.Delay > 0 {
 		s.pipeline.Push(inPipeline{p, now.Add(s.cfg.Delay)})

@@ -76,7 +76,9 @@ var tagNames = [tagOutcomes]string{
 func (s *Switch) configureIngress(i int) error {
 	in := &s.ports[i]
 	in.edge = in.Ingress.Outside || slices.Contains(in.Ingress.Refuses[:], true)
-	in.filters = in.edge
+	if in.edge {
+		s.filter.Add(i)
+	}
 	c := in.Ingress.Init
 	if c.Every == 0 || s.domain.Format() == csig.FormatNone {
 		return nil
@@ -89,7 +91,7 @@ func (s *Switch) configureIngress(i int) error {
 			return fmt.Errorf("signal %d: unknown", uint8(t))
 		}
 	}
-	in.filters = true
+	s.filter.Add(i)
 	in.sampler = csig.NewSampler(c, node.Random(s.cfg.Seed, s.cfg.Node, node.RandomIngress, i))
 	return nil
 }
