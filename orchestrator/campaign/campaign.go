@@ -223,18 +223,40 @@ func chooseMode(set *experiment.Set, opts Options) (m mode, err error) {
 	return m, nil
 }
 
-// job is one run of the experiment.
+// job is one run of the experiment. Until prepare, it has the plan and the run of its
+// variant's first seed, which differ from its own only in what depends on the seed, so
+// that memory does not grow with the number of seeds.
 type job struct {
-	variant int
-	name    string // of the variant
-	seed    uint64
-	plan    *plan.Plan
-	run     *backend.Run // without Folder and Wall
-	done    *finished    // of a run that is resumed: this job has finished before
+	variant  int
+	name     string // of the variant
+	seed     uint64
+	shape    *plan.Shape
+	plan     *plan.Plan
+	run      *backend.Run // without Folder and Wall
+	prepared bool
+	done     *finished // of a run that is resumed: this job has finished before
 }
 
-// compile makes the plans of all runs, by variant and then seed, and checks the metrics
-// in expressions, so that a mistake is found before anything is deployed.
+// prepare returns the job with its own plan and run. It is called when it is the job's turn.
+func (j job) prepare(set *experiment.Set, opts Options) (job, error) {
+	if j.prepared {
+		return j, nil
+	}
+	p, err := j.shape.Plan(j.seed)
+	if err != nil {
+		return j, failure.InVariant(set, j.variant, err)
+	}
+	r, err := newRun(set.Base.Name, j.name, p, opts)
+	if err != nil {
+		return j, failure.InVariant(set, j.variant, err)
+	}
+	j.plan, j.run, j.prepared = p, r, true
+	return j, nil
+}
+
+// compile returns the jobs of all runs, by variant and then seed. It makes the plan of
+// each variant's first seed and checks the metrics in expressions, so that a mistake is
+// found before anything is deployed.
 func compile(set *experiment.Set, opts Options) ([]job, error) {
 	var jobs []job
 	var variants plan.Variants
@@ -248,19 +270,17 @@ func compile(set *experiment.Set, opts Options) ([]job, error) {
 	}
 	plan.SettleInterval(shapes)
 	for i, v := range set.Variants {
-		for _, seed := range v.Experiment.Seeds {
-			p, err := shapes[i].Plan(seed)
-			if err != nil {
-				return nil, failure.InVariant(set, i, err)
-			}
-			r, err := newRun(set.Base.Name, v.Name, p, opts)
-			if err != nil {
-				return nil, failure.InVariant(set, i, err)
-			}
-			if len(names) == i {
-				names = append(names, measure.Names(p))
-			}
-			jobs = append(jobs, job{variant: i, name: v.Name, seed: seed, plan: p, run: r})
+		seeds := v.Experiment.Seeds
+		first, err := job{variant: i, name: v.Name, seed: seeds[0], shape: shapes[i]}.prepare(set, opts)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, measure.Names(first.plan))
+		jobs = append(jobs, first)
+		for _, seed := range seeds[1:] {
+			j := first
+			j.seed, j.prepared = seed, false
+			jobs = append(jobs, j)
 		}
 	}
 	if err := set.CheckMetrics(names); err != nil {

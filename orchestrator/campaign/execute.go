@@ -58,11 +58,16 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 	for _, cores := range share(m, opts, jobs) {
 		wg.Go(func() {
 			for i := range next {
-				jobs[i].run.Workers = workers(cores, jobs[i].plan)
-				if done[i], errs[i] = s.one(ctx, i, jobs[i]); errs[i] != nil {
+				waiting := jobs[i]
+				j, err := meanwhile(ctx, func() (job, error) { return waiting.prepare(set, opts) })
+				if err == nil {
+					j.run.Workers = workers(cores, j.plan)
+					done[i], err = s.one(ctx, i, j)
+				}
+				if errs[i] = err; err != nil {
 					cancel()
 				}
-				jobs[i].plan, jobs[i].run = nil, nil // free the memory
+				jobs[i] = job{} // free the memory
 			}
 		})
 	}
@@ -70,6 +75,7 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 		if before := jobs[i].done; before != nil {
 			done[i] = *before
 			s.tracker.skip(i)
+			jobs[i] = job{}
 			continue
 		}
 		next <- i
@@ -154,6 +160,10 @@ func share(m mode, opts Options, jobs []job) (slots []int) {
 // workers returns how many of the cores a run can use.
 func workers(cores int, p *plan.Plan) int { return max(1, min(cores, p.Hosts()/hostsPerCore)) }
 
+// manyNodes is the number of nodes from which on the machines of a run take more memory
+// than everything else.
+const manyNodes = 1000
+
 // finished is the result of one run.
 type finished struct {
 	metrics runfolder.RunMetrics
@@ -206,6 +216,9 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 
 // results judges a run and computes its metrics, which it writes.
 func (s *session) results(ctx context.Context, j job, out *backend.Outcome, records *measure.Records, writer *runfolder.RunWriter) (runfolder.RunData, error) {
+	if len(j.plan.Nodes) >= manyNodes {
+		runtime.GC() // the machines are no longer needed, and what follows takes memory too
+	}
 	data, err := s.judge(ctx, j, out, records.Nodes())
 	if err != nil {
 		return data, err
