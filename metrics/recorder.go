@@ -65,7 +65,13 @@ func NewPortRecorder(c PortConfig) PortRecorder {
 
 // Touch reads what each packet changes, and returns a number that means nothing, so that
 // it is in the cache when the port's next packet comes.
-func (r *PortRecorder) Touch() int64 { return r.depth + r.enqueuedBytes }
+func (r *PortRecorder) Touch() int64 {
+	sum := r.depth + r.enqueuedBytes
+	if m := r.measured; m != nil {
+		sum += int64(m.pending[r.held].Value)
+	}
+	return sum
+}
 
 // Enqueue counts a packet that came to the port.
 func (r *PortRecorder) Enqueue(size int64) {
@@ -245,6 +251,9 @@ func NewFlowRecorder(flow int, interval units.Duration, sink Sink) FlowRecorder 
 	return FlowRecorder{sink: sink, rolling: rolling{interval: interval}, current: FlowWindow{Flow: int32(flow)}}
 }
 
+// Touch reads what each packet changes, and returns a number that means nothing.
+func (r *FlowRecorder) Touch() int64 { return r.current.Packets }
+
 // Receive counts a data packet.
 func (r *FlowRecorder) Receive(now units.Time, wire, payload int64) {
 	if start, beyond := r.rolling.next(now); beyond {
@@ -283,6 +292,15 @@ func NewCCRecorder(flow int, interval units.Duration, actions []string, sink Sin
 		r.counts = make([]int64, len(actions))
 	}
 	return r
+}
+
+// Touch reads what each ACK changes, and returns a number that means nothing.
+func (r *CCRecorder) Touch() int64 {
+	sum := r.current.Acks + r.current.Cwnd
+	if len(r.counts) > 0 {
+		sum += r.counts[0]
+	}
+	return sum
 }
 
 // Ack counts an ACK, the index of the action it was answered with and the delay
