@@ -19,6 +19,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
 
@@ -132,20 +134,70 @@ const inspect = `[...document.querySelectorAll('svg.chart')].filter(svg => svg.g
 	return d;
 })`
 
-func TestBrowser(t *testing.T) {
-	r := build(t, analysistest.ThreeFlow().Folder(t, nil))
+// written writes a report and returns its address.
+func written(t *testing.T, r *analysis.Result) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
 	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteHTML(file, r.numbers); err != nil {
+	if err := WriteHTML(file, r); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	page := (&url.URL{Scheme: "file", Path: path}).String()
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// TestBrowserOfManyFlows: "opens in Chromium in under 2 s" (issue 11), from the request to
+// the load event. CSIGLAB_REPORT_FOLDER names another run folder, for measurements.
+func TestBrowserOfManyFlows(t *testing.T) {
+	var f *runfolder.Folder
+	if dir := os.Getenv("CSIGLAB_REPORT_FOLDER"); dir != "" {
+		var err error
+		if f, err = runfolder.Open(dir); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		f = (&analysistest.Many{Leaves: 16, Spines: 8, Hosts: 8, Samples: true}).Folder(t)
+	}
+	numbers, err := analysis.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := written(t, numbers)
+	ctx := browser(t)
+	for _, c := range []struct {
+		name, scheme string
+		width        int64
+	}{{"many-light", "light", 1280}, {"many-dark", "dark", 1280}, {"many-phone-light", "light", 420}, {"many-phone-dark", "dark", 420}} {
+		call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: c.scheme}}})
+		do(ctx, t, chromedp.EmulateViewport(c.width, 900))
+		do(ctx, t, chromedp.Navigate(page))
+		load := do(ctx, t, chromedp.Evaluate[float64](`(() => { const n = performance.getEntriesByType('navigation')[0]; return n.loadEventEnd - n.startTime })()`))
+		wide := do(ctx, t, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`))
+		beyond := do(ctx, t, chromedp.Evaluate[[]drawn](inspect))
+		keepShot(ctx, t, c.name+".png", chromedp.FullScreenshot(100))
+		t.Logf("%s: load event after %.0f ms", c.name, load)
+		if load <= 0 || load > 2000 {
+			t.Errorf("%s: load event after %.0f ms, want less than 2 s", c.name, load)
+		}
+		if wide {
+			t.Errorf("%s: the page is wider than its window of %d", c.name, c.width)
+		}
+		for _, d := range beyond {
+			if d.Beyond != "" {
+				t.Errorf("%s: %s: text %q stands outside", c.name, d.Section, d.Beyond)
+			}
+		}
+	}
+}
+
+func TestBrowser(t *testing.T) {
+	r := build(t, analysistest.ThreeFlow().Folder(t, nil))
+	page := written(t, r.numbers)
 
 	ctx := browser(t)
 	var w watch

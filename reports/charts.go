@@ -22,6 +22,7 @@ type Drawing struct {
 var drawings = []Drawing{
 	{"slowest", slowest},
 	{"fct", fct},
+	{"slowdown", slowdowns},
 	{"queues", queues},
 	{"cwnd", cwnd},
 	{"throughput", throughput},
@@ -60,8 +61,24 @@ func slowestOf(r *analysis.Result) string {
 // fct draws the distribution of completion times, in all variants: how many of the
 // flows have completed after a time.
 func fct(r *analysis.Result, c *analysis.Chart) Chart {
-	chart := Chart{ID: c.ID, Title: "Flow completion times", Legend: legend(r, c),
-		Caption: "The share of the flows that complete within a time, from their start." + overSeeds(c)}
+	chart := distribution(r, c, "Completion time")
+	chart.Title = "Flow completion times"
+	chart.Caption = "The share of the flows that complete within a time, from their start." + overSeeds(c)
+	return chart
+}
+
+// slowdowns draws the distribution of slowdowns, in all variants.
+func slowdowns(r *analysis.Result, c *analysis.Chart) Chart {
+	chart := distribution(r, c, "Slowdown")
+	chart.Title = "Slowdowns"
+	chart.Caption = "The share of the flows with a slowdown of at most so much: the completion time over that of the flow alone on an idle fabric." + overSeeds(c)
+	return chart
+}
+
+// distribution draws the share of the flows for which a quantity is at most a value. The
+// caller adds title and caption.
+func distribution(r *analysis.Result, c *analysis.Chart, quantity string) Chart {
+	chart := Chart{ID: c.ID, Legend: legend(r, c)}
 	end := 0.0
 	for _, l := range c.Panels[0].Lines {
 		for i, v := range l.Values {
@@ -74,7 +91,10 @@ func fct(r *analysis.Result, c *analysis.Chart) Chart {
 		}
 	}
 	unit := scaleFor(end, scalesOf(c.Unit))
-	panel := Panel{XLabel: "Completion time (" + unit.unit + ")", YLabel: "Flows (%)", XMax: end * unit.factor * 1.06, YMax: 100}
+	if unit.unit != "" {
+		quantity += " (" + unit.unit + ")"
+	}
+	panel := Panel{XLabel: quantity, YLabel: "Flows (%)", XMax: end * unit.factor * 1.06, YMax: 100}
 	for _, l := range c.Panels[0].Lines {
 		name, style := series(r, c, &l)
 		line := Line{Name: name, Style: style, X: slices.Clone(l.Values), Low: slices.Clone(l.Low), High: slices.Clone(l.High), Beside: true}

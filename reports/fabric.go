@@ -138,6 +138,8 @@ const (
 	boxMargin   = 14.0
 	letterWidth = 0.58 // of a letter's height
 	pathGap     = 3.4  // between the ways of two flows
+
+	crowdedLines = 64 // more lines than these are drawn thin
 )
 
 func newPlan(f *analysis.Fabric, width, height float64) *plan {
@@ -267,7 +269,11 @@ func (p *plan) svg(r *analysis.Result) template.HTML {
 		}
 		fmt.Fprintf(&b, format, args...)
 	}
-	put(`<svg class="fabric" viewBox="0 0 %v %v" xmlns="http://www.w3.org/2000/svg" role="img"><title>%s</title>`, p.width, p.height, html.EscapeString("Fabric: "+fabricCaption(r)))
+	class := "fabric"
+	if len(p.Lines) > crowdedLines {
+		class += " crowded"
+	}
+	put(`<svg class="%s" viewBox="0 0 %v %v" xmlns="http://www.w3.org/2000/svg" role="img"><title>%s</title>`, class, p.width, p.height, html.EscapeString("Fabric: "+fabricCaption(r)))
 	for _, m := range p.Marks {
 		if m.From != m.To {
 			put(`<path class="mark" d="%s"/>`, p.way(m.From, m.To, 0))

@@ -39,6 +39,10 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	writeTable(b, "Variants compared", &p.Compared)
 	writeTable(b, "Against published figures", &p.Published)
 	writeTable(b, "Expectations", &p.Expectations)
+	writeTable(b, "Distribution over the flows", &p.Distribution)
+	writeTable(b, "Worst flows", &p.Worst)
+	writeTable(b, "Ports", &p.PortClasses)
+	writeTable(b, "Deepest queues", &p.WorstPorts)
 	writeTable(b, "Flow completion times", &p.Completion)
 	writeTable(b, "Programs", &p.Programs)
 	writeTable(b, "What CSIG named as the bottleneck", &p.Named)
@@ -79,6 +83,9 @@ func writeTable(b *bufio.Writer, title string, t *table) {
 	}
 	if t.Note != "" {
 		fmt.Fprintf(b, "\n%s\n", escape(t.Note))
+	}
+	if t.Query != "" {
+		fmt.Fprintf(b, "\nIn the run folder:\n\n    %s\n", t.Query)
 	}
 }
 

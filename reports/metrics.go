@@ -67,9 +67,22 @@ func allMetrics(r *analysis.Result) table {
 	}
 	t.Note = "Median (least … greatest of the seeds), without metrics that are 0 in every run."
 	if len(names) > maxDetails {
-		t.Note += fmt.Sprintf(" The first %d of %s; the tables of the run folder have them all.", maxDetails, plural(len(names), "metric"))
+		t.Note += fmt.Sprintf(" The first %d of %s; metrics.parquet has them all, by name in column name.", maxDetails, plural(len(names), "metric"))
+		t.Query = queryMetrics
+	}
+	if d := r.Details; d != nil {
+		t.Note += fmt.Sprintf(" %s has %s more, of %s: their name is in column name, what they are about in column subject.", d.File, plural(int(d.Metrics), "metric"), list(d.Of))
+		t.Query = queryMetrics
 	}
 	return t
+}
+
+// detailsTitle is the heading of the table of metrics.
+func detailsTitle(r *analysis.Result) string {
+	if r.Details != nil {
+		return "Every metric but those of single " + list(r.Details.Of)
+	}
+	return "Every metric of every flow"
 }
 
 // withSpread prints a metric as its median and its range over the seeds. Without a median

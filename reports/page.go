@@ -25,10 +25,15 @@ type page struct {
 	Expectations table
 	Metrics      table
 	Details      table // every metric
+	DetailsTitle string
+	Distribution table // of completion times and slowdowns, where there are many flows
+	Worst        table // flows
 	Completion   table
 	Programs     table
 	Named        table // ports that CSIG samples named
 	Locators     table // that several ports share
+	PortClasses  table // where there are many ports
+	WorstPorts   table
 	Ports        table // parameters, by classes of ports
 	Flows        table // parameters, by classes of flows
 	How          []fact
@@ -55,6 +60,7 @@ type table struct {
 	Columns []column
 	Rows    [][]cell
 	Note    string
+	Query   string // a command that lists what the table leaves out, in the run folder; may be ""
 }
 
 // column is a column's heading; numbers are set flush right.
@@ -77,7 +83,8 @@ func newPage(r *analysis.Result) *page {
 		Title: r.Name, Description: r.Description,
 		Verdict: newBanner(r), Story: Story(r), Notes: Notes(r), Findings: Findings(r), Compared: compared(r),
 		Published: published(r.Verdict.Published), Expectations: withNotEvaluated(expectations(r.Verdict.Expectations), r.Verdict.Incomplete),
-		Metrics: keyMetrics(r), Details: allMetrics(r),
+		Metrics: keyMetrics(r), Details: allMetrics(r), DetailsTitle: detailsTitle(r),
+		Distribution: distributions(r), Worst: worstFlows(r), PortClasses: portClasses(r.Ports), WorstPorts: worstPorts(r.Ports),
 		Completion: completion(r), Programs: programs(r.Programs), Named: named(r), Locators: locators(r.Locators),
 		Ports: portParameters(r.Variants), Flows: flowParameters(r.Variants),
 		How: how(r), Runs: runs(r.Runs),

@@ -50,6 +50,9 @@ func completion(r *analysis.Result) table {
 		t.Columns = append(t.Columns, column{v.Name + " (" + unit.unit + ")", true}, column{"over the seeds", true})
 	}
 	flows := r.Completion
+	if leavesOut(r, "flows") { // the worst of them are listed
+		return table{}
+	}
 	if len(flows) > maxCompletions {
 		slowness := func(c analysis.Completion) float64 {
 			if median := c.Variants[0].MedianUS; median != nil {
@@ -59,6 +62,7 @@ func completion(r *analysis.Result) table {
 		}
 		flows = slices.SortedStableFunc(slices.Values(flows), func(a, b analysis.Completion) int { return cmp.Compare(slowness(b), slowness(a)) })
 		t.Note = fmt.Sprintf("The slowest %d of %d flows in %s. ", maxCompletions, len(flows), r.Variants[0].Name)
+		t.Query = queryFCTs
 		flows = flows[:maxCompletions]
 	}
 	t.Note += "From the flow's start to the arrival of the ACK that completes it."
@@ -119,6 +123,7 @@ func programs(all []analysis.Program) table {
 		t.Rows = append(t.Rows, []cell{{Text: p.Variant}, {Text: strconv.FormatUint(p.Seed, 10)}, {Text: p.Host}, {Text: strings.Join(p.Args, " ")},
 			at(p.StartUS), at(p.EndUS), ending(&p)})
 	}
+	t.bound("programs", "manifest.json, in programs of its runs,")
 	return t
 }
 
@@ -172,6 +177,10 @@ func named(r *analysis.Result) table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
+	if len(t.Rows) > maxRows {
+		t.Query = queryNamed
+	}
+	t.bound("rows", "signals.parquet, by columns flow_name, type, locator and port_name,")
 	return t
 }
 
@@ -284,11 +293,23 @@ func measured(w runfolder.Window) string {
 func runs(all []analysis.Run) table {
 	t := table{Columns: []column{{Name: "Variant"}, {Name: "Seed", Number: true}, {Name: "Data packets", Number: true}, {Name: "Wall (s)", Number: true},
 		{Name: "CPU (s)", Number: true}, {Name: "Trace"}, {Name: "Checks"}}}
+	if len(all) > maxRows { // those that are not valid first
+		all = slices.SortedStableFunc(slices.Values(all), func(a, b analysis.Run) int { return cmp.Compare(validity(&a), validity(&b)) })
+	}
 	for _, r := range all {
 		t.Rows = append(t.Rows, []cell{{Text: r.Variant}, {Text: strconv.FormatUint(r.Seed, 10)}, {Text: number(float64(r.DataPackets))},
 			{Text: number(r.WallSeconds)}, {Text: number(r.CPUSeconds)}, {Text: cmp.Or(prefix(r.TraceHash), "none")}, checks(&r)})
 	}
+	t.bound("runs", "manifest.json, in runs,")
 	return t
+}
+
+// validity orders runs: those that are not valid first.
+func validity(r *analysis.Run) int {
+	if r.Valid {
+		return 1
+	}
+	return 0
 }
 
 // checks names the checks of a run that failed, or else those that passed.

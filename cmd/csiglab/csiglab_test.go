@@ -67,13 +67,16 @@ func (f *fakeLab) lab() lab {
 			}
 			return &campaign.Result{Folder: "runs/x", Set: set, Summary: &f.summary, Kept: 1, Runs: 10}, f.err
 		},
-		validate: func(set *experiment.Set) (*predict.Validation, error) {
+		validate: func(_ context.Context, set *experiment.Set, _ predict.Options) (*predict.Validation, error) {
 			f.set = set
-			return &predict.Validation{Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, VirtualSeconds: 1.5, LockstepSeconds: 60}, f.err
+			return &predict.Validation{
+				Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, LockstepSeconds: 60,
+				Prediction: predict.Prediction{CPU: 2 * time.Second, Wall: 1500 * time.Millisecond, Memory: 80e6}, Available: predict.Available{Bytes: 1e9},
+			}, f.err
 		},
-		report: func(ctx context.Context, folder string) (string, *analysis.Result, error) {
+		report: func(ctx context.Context, folder string, progress func(float64)) (string, *analysis.Result, error) {
 			if folder != "runs/x" {
-				return writeReport(ctx, folder)
+				return writeReport(ctx, folder, progress)
 			}
 			numbers, err := f.numbers()
 			return folder + "/report.html", numbers, err

@@ -18,9 +18,9 @@ import (
 type lab struct {
 	run      func(context.Context, *experiment.Set, campaign.Options) (*campaign.Result, error)
 	resume   func(ctx context.Context, folder string, opts campaign.Options) (*campaign.Result, error)
-	validate func(*experiment.Set) (*predict.Validation, error)
+	validate func(context.Context, *experiment.Set, predict.Options) (*predict.Validation, error)
 	again    func(campaign.Again) (*campaign.Evaluated, error)
-	report   func(ctx context.Context, folder string) (file string, numbers *analysis.Result, err error)
+	report   func(ctx context.Context, folder string, progress func(share float64)) (file string, numbers *analysis.Result, err error)
 	list     func(context.Context) ([]runs.Run, error)
 	damaged  func() ([]runs.Damaged, error)
 	clean    func(ctx context.Context, which string, how runs.Cleaner) ([]string, error)
@@ -28,12 +28,15 @@ type lab struct {
 	start    func(ctx context.Context, args, env []string, stderr io.Writer) (id string, err error)
 	down     func(ctx context.Context, r runs.Run, say func(text string)) (runs.Report, error)
 
+	// self returns csiglab itself as a process; nil: the machine cannot be measured.
+	self predict.Command
+
 	recapture func(packets.Recapture, context.Context, io.Writer) error
 	live      func(packets.Live, context.Context, io.Writer) (*packets.Captured, error)
 }
 
 func newLab() lab {
 	return lab{run: campaign.Run, resume: campaign.Resume, validate: predict.Validate, again: campaign.Again.Evaluate, report: writeReport, list: labs.List, damaged: runs.ListDamaged, clean: labs.Clean, enter: labs.Enter,
-		start: labs.Start, down: runs.Down,
+		start: labs.Start, down: runs.Down, self: self,
 		recapture: packets.Recapture.Write, live: packets.Live.Write}
 }

@@ -199,7 +199,7 @@ func notesOf(t *testing.T, file, text string, programs bool) []string {
 			t.Errorf("%q: notes of the run %q, want %q", text, stderr, notes)
 		}
 	}
-	numbers, err := analyse(folder)
+	numbers, err := analyse(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

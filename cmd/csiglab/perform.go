@@ -30,6 +30,7 @@ func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Resul
 	bar := newProgress(a.stderr)
 	r.options.Progress = bar.update
 	r.options.Announce = a.say
+	r.options.Meter = a.meter()
 	result, err := run()
 	bar.close()
 	if result != nil {
@@ -38,7 +39,7 @@ func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Resul
 	if err != nil {
 		return runError(err, result)
 	}
-	report, numbers, err := a.lab.report(ctx, result.Folder)
+	report, numbers, err := a.writeReport(ctx, result.Folder)
 	if err != nil {
 		return infrastructure(fmt.Errorf("report: %w\nthe run is whole; csiglab report %s writes its report", err, result.Folder))
 	}

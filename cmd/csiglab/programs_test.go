@@ -23,6 +23,8 @@ func asProgram() {
 		main()
 	case "csig-host", "csig-switch":
 		os.Exit(nodeprocess.Main())
+	case meteredName:
+		os.Exit(metered())
 	}
 }
 

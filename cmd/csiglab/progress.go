@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -23,13 +24,17 @@ type progressView struct {
 const barSteps = 1000
 
 func newProgress(w io.Writer) *progressView {
-	p := &progressView{w: w}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		p.bar = progressbar.NewOptions(barSteps,
-			progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(30), progressbar.OptionSetPredictTime(false),
-			progressbar.OptionSetElapsedTime(false), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
+	return &progressView{w: w, bar: newBar(w)}
+}
+
+// newBar returns a bar on a terminal, nil elsewhere.
+func newBar(w io.Writer) *progressbar.ProgressBar {
+	if f, ok := w.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
 	}
-	return p
+	return progressbar.NewOptions(barSteps,
+		progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(30), progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
 }
 
 func (p *progressView) update(now campaign.Progress) {
@@ -51,5 +56,65 @@ func (p *progressView) update(now campaign.Progress) {
 func (p *progressView) close() {
 	if p.bar != nil {
 		p.bar.Finish() // as above
+	}
+}
+
+// A report that takes longer is shown: on a terminal as a bar, elsewhere as a line.
+const (
+	barAfter  = time.Second
+	lineAfter = 5 * time.Second
+)
+
+// reportProgress shows that a report is being written, if that takes time. Its methods
+// may be called from several goroutines.
+type reportProgress struct {
+	folder string
+	w      io.Writer
+	timer  *time.Timer
+
+	mu            sync.Mutex
+	bar           *progressbar.ProgressBar // nil without a terminal
+	shown, closed bool
+}
+
+func newReportProgress(w io.Writer, folder string) *reportProgress {
+	p := &reportProgress{folder: folder, w: w, bar: newBar(w)}
+	after := lineAfter
+	if p.bar != nil {
+		after = barAfter
+	}
+	p.timer = time.AfterFunc(after, p.show)
+	return p
+}
+
+func (p *reportProgress) show() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+	case p.bar != nil:
+		p.shown = true
+		p.bar.Describe("report of " + p.folder)
+	default:
+		fmt.Fprintf(p.w, "writing the report of %s\n", p.folder)
+	}
+}
+
+// update shows which share of the folder has been read.
+func (p *reportProgress) update(share float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown && !p.closed {
+		p.bar.Set(int(share * (barSteps - 1))) // below the end, at which the bar would go
+	}
+}
+
+func (p *reportProgress) close() {
+	p.timer.Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.shown {
+		p.bar.Finish() // a bar that cannot be drawn is no error
 	}
 }

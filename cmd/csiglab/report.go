@@ -18,12 +18,12 @@ import (
 )
 
 // writeReport writes the report of a run's folder into the folder. It returns the
-// report's file and its numbers. It ends as soon as ctx does, with an error that has an
-// exit code.
-func writeReport(ctx context.Context, folder string) (file string, numbers *analysis.Result, err error) {
+// report's file and its numbers. progress gets the share of the folder that has been read,
+// from another goroutine. It ends as soon as ctx does, with an error that has an exit code.
+func writeReport(ctx context.Context, folder string, progress func(share float64)) (file string, numbers *analysis.Result, err error) {
 	var text bytes.Buffer
 	numbers, err = interruptible(ctx, func() (*analysis.Result, error) {
-		numbers, err := analyse(folder)
+		numbers, err := analyse(folder, progress)
 		if err == nil {
 			err = reports.WriteHTML(&text, numbers)
 		}
@@ -39,8 +39,9 @@ func writeReport(ctx context.Context, folder string) (file string, numbers *anal
 	return file, numbers, nil
 }
 
-// analyse returns the numbers of a run's folder, which may be incomplete.
-func analyse(folder string) (*analysis.Result, error) {
+// analyse returns the numbers of a run's folder, which may be incomplete. progress may be
+// nil.
+func analyse(folder string, progress func(share float64)) (*analysis.Result, error) {
 	f, err := runfolder.OpenKept(folder)
 	if errors.Is(err, runfolder.ErrIncomplete) && runfolder.Salvage(folder) == nil {
 		f, err = runfolder.OpenKept(folder) // of a csiglab that was killed
@@ -48,7 +49,21 @@ func analyse(folder string) (*analysis.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if rows := analysis.Rows(f); progress != nil && rows > 0 {
+		read := 0
+		f.OnRows = func(more int) {
+			read += more
+			progress(min(1, float64(read)/float64(rows)))
+		}
+	}
 	return analysis.Read(f)
+}
+
+// writeReport writes a report and shows the progress.
+func (a *app) writeReport(ctx context.Context, folder string) (file string, numbers *analysis.Result, err error) {
+	p := newReportProgress(a.stderr, folder)
+	defer p.close()
+	return a.lab.report(ctx, folder, p.update)
 }
 
 func (a *app) report() *cobra.Command {
@@ -66,7 +81,7 @@ func (a *app) report() *cobra.Command {
 			case asJSON:
 				return a.printReport(args[0], reports.WriteJSON)
 			}
-			file, numbers, err := a.lab.report(cmd.Context(), args[0])
+			file, numbers, err := a.writeReport(cmd.Context(), args[0])
 			if err != nil {
 				return folderError(err)
 			}
@@ -83,7 +98,7 @@ func (a *app) report() *cobra.Command {
 
 // printReport prints the report of a run's folder in another form.
 func (a *app) printReport(folder string, write func(io.Writer, *analysis.Result) error) error {
-	numbers, err := analyse(folder)
+	numbers, err := analyse(folder, nil)
 	if err != nil {
 		return folderError(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // withResume are the flags of run that go with --resume. All others say what a new run
 // is to be.
-var withResume = []string{"resume", "parallel", "json", "help"}
+var withResume = []string{"resume", "parallel", "json", "force", "help"}
 
 // checkResume refuses what would change the experiment of a folder that is resumed.
 func (a *app) checkResume(cmd *cobra.Command, folder string, args []string) (err error) {

@@ -21,6 +21,11 @@ func (r *runFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&r.options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
 	f.IntVar(&r.options.Parallel, "parallel", 0, "cores: for runs side by side, or for one large run (clock virtual; default: all)")
 	f.BoolVar(&r.json, "json", false, "print summary.json on standard output and nothing else there")
+	r.forceFlag(cmd)
+}
+
+func (r *runFlags) forceFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&r.options.Force, "force", false, "run even what is predicted not to fit in memory")
 }
 
 // processFlags are for runs with real frames.

@@ -33,6 +33,7 @@ func (l *labFlags) flags(cmd *cobra.Command) {
 	f.Lookup("runtime").Usage = "where the nodes run: " + lines.Alternatives(runtimes.Of(runtimes.Wall))
 	f.StringVar(&l.options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
 	f.BoolVar(&l.json, "json", false, "print what csiglab inspect --json prints")
+	l.forceFlag(cmd)
 	f.Var(&once{value: &l.variant}, "variant", "variant of the experiment (default: the first)")
 }
 

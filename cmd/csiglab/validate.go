@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +16,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/reports"
@@ -46,10 +47,14 @@ type experimentCheck struct {
 	Links    int      `json:"links"`
 	Flows    int      `json:"flows"`
 	Bytes    int64    `json:"bytes"`
-	Seconds  float64  `json:"predictedSeconds,omitempty"` // of the flows; programs are not predicted
-	Programs int      `json:"programs,omitempty"`         // of the variant with the most
-	Streams  int      `json:"streams,omitempty"`          // of raw frames, likewise
-	Notes    []string `json:"notes,omitempty"`            // as on standard error
+	Seconds  float64  `json:"predictedSeconds,omitempty"`    // of the flows; programs are not predicted
+	CPU      float64  `json:"predictedCPUSeconds,omitempty"` // in virtual time
+	Memory   int64    `json:"predictedMemoryBytes,omitempty"`
+	Free     int64    `json:"availableMemoryBytes,omitempty"`
+	Fits     bool     `json:"fitsInMemory"`
+	Programs int      `json:"programs,omitempty"` // of the variant with the most
+	Streams  int      `json:"streams,omitempty"`  // of raw frames, likewise
+	Notes    []string `json:"notes,omitempty"`    // as on standard error
 	// Locators are those that several switch ports share.
 	Locators []sharedLocators `json:"locators,omitempty"`
 	// Parameters are those of each variant, with --verbose.
@@ -125,7 +130,10 @@ func (c *experimentCheck) text(where string) string {
 	if c.Programs > 0 {
 		load = append(load, plural(c.Programs, "program"))
 	}
-	predicted := "predicted: " + seconds(c.Seconds)
+	predicted := "predicted: " + predict.Roughly(time.Duration(c.Seconds*float64(time.Second)))
+	if cpu := time.Duration(c.CPU * float64(time.Second)); cpu >= 500*time.Millisecond {
+		predicted += fmt.Sprintf(" (%s of CPU time)", predict.Roughly(cpu))
+	}
 	switch {
 	case c.Programs > 0 && c.Seconds > 0:
 		predicted += ", longer if its programs take longer,"
@@ -135,41 +143,35 @@ func (c *experimentCheck) text(where string) string {
 		load = append(load, "no traffic")
 		predicted = "ends at once; csiglab up holds it as a lab,"
 	}
-	text := fmt.Sprintf("%s is valid: %s x %s; %s, %s, %s; %s\n%s with %s\n", c.Name,
+	memory := ""
+	if c.Memory > 0 {
+		memory = "memory: about " + predict.Gigabytes(c.Memory)
+		if c.Free < predict.NoLimit {
+			memory += " of " + predict.Gigabytes(c.Free)
+		}
+		memory += "\n"
+	}
+	text := fmt.Sprintf("%s is valid: %s x %s; %s, %s, %s; %s\n%s with %s\n%s", c.Name,
 		plural(len(c.Variants), "variant"), plural(c.Seeds, "seed"), plural(c.Hosts, "host"), plural(c.Switches, "switch"),
-		plural(c.Links, "link"), strings.Join(load, ", "), predicted, where)
+		plural(c.Links, "link"), strings.Join(load, ", "), predicted, where, memory)
 	for i := range c.Locators {
 		text += c.Locators[i].text(len(c.Variants))
 	}
 	return text
 }
 
-// addParameters adds the parameters of the variants, and writes them in words.
-func (c *experimentCheck) addParameters(ctx context.Context, set *experiment.Set, words io.Writer) error {
-	all, err := interruptible(ctx, func() ([]*runfolder.Parameters, error) { return campaign.ParametersOf(set) })
-	if err != nil {
-		return err
-	}
-	c.Parameters = map[string]*runfolder.Parameters{}
-	variants := make([]analysis.Variant, len(all))
-	for i, p := range all {
-		c.Parameters[c.Variants[i]] = p
-		variants[i] = analysis.Variant{Name: c.Variants[i], Parameters: p}
+// verbose writes the parameters of the variants in words.
+func (c *experimentCheck) verbose(words io.Writer) error {
+	variants := make([]analysis.Variant, len(c.Variants))
+	for i, name := range c.Variants {
+		variants[i] = analysis.Variant{Name: name, Parameters: c.Parameters[name]}
 	}
 	return reports.WriteParameters(words, variants)
 }
 
-// seconds returns the text of an estimated time.
-func seconds(s float64) string {
-	if s < 0.1 {
-		return "less than 0.1 s"
-	}
-	return fmt.Sprintf("%.1f s", s)
-}
-
 func (a *app) validate() *cobra.Command {
 	var s selection
-	var asJSON, verbose bool
+	var asJSON, verbose, anew bool
 	cmd := &cobra.Command{
 		Use:   "validate [EXPERIMENT]",
 		Short: "Check an experiment, or a topology and a workload, without running anything",
@@ -180,7 +182,7 @@ func (a *app) validate() *cobra.Command {
 				debug.SetMemoryLimit(softMemory)
 			}
 			if s.fromFiles() && len(args) == 0 {
-				for _, flag := range []string{"set", "seed", "seeds", "variant", "runtime", "clock", "verbose"} {
+				for _, flag := range []string{"set", "seed", "seeds", "variant", "runtime", "clock", "verbose", "calibrate"} {
 					if cmd.Flags().Changed(flag) {
 						return usage("--%s goes with an experiment; --topology and --workload are checked as they are", flag)
 					}
@@ -198,7 +200,14 @@ func (a *app) validate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f, err := interruptible(cmd.Context(), func() (*predict.Validation, error) { return a.lab.validate(set) })
+			options := predict.Options{Meter: a.meter()}
+			options.Meter.Anew = anew
+			c := experimentCheck{Name: set.Base.Name, Seeds: len(set.Base.Seeds)}
+			if verbose {
+				c.Parameters = map[string]*runfolder.Parameters{}
+				options.Visit = func(i int, p *plan.Plan) { c.Parameters[set.Variants[i].Name] = campaign.Parameters(p) }
+			}
+			f, err := interruptible(cmd.Context(), func() (*predict.Validation, error) { return a.lab.validate(cmd.Context(), set, options) })
 			var exit *exitError
 			switch {
 			case errors.As(err, &exit):
@@ -207,15 +216,20 @@ func (a *app) validate() *cobra.Command {
 				return runError(err, nil)
 			}
 			f.Notes = slices.Concat(set.Notes, f.Notes)
-			a.notes(f.Notes)
-			c := experimentCheck{
-				Name: set.Base.Name, Seeds: len(set.Base.Seeds), Hosts: f.Hosts, Switches: f.Switches, Links: f.Links,
-				Flows: f.Flows, Bytes: f.Bytes, Seconds: f.VirtualSeconds, Notes: f.Notes,
+			for _, wrong := range []error{f.Rough, f.Shortage} {
+				if wrong != nil {
+					f.Notes = append(f.Notes, wrong.Error())
+				}
 			}
+			a.notes(f.Notes)
+			c.Hosts, c.Switches, c.Links, c.Flows, c.Bytes, c.Notes = f.Hosts, f.Switches, f.Links, f.Flows, f.Bytes, f.Notes
+			c.Memory, c.Free, c.Fits = f.Memory, f.Available.Bytes, f.Shortage == nil
 			for i := range f.Locators {
 				c.Locators = append(c.Locators, newSharedLocators(&f.Locators[i]))
 			}
 			switch set.Base.Clock {
+			case runtimes.Virtual:
+				c.Seconds, c.CPU = f.Wall.Seconds(), f.CPU.Seconds()
 			case runtimes.Lockstep:
 				c.Seconds = f.LockstepSeconds
 			case runtimes.Wall:
@@ -230,7 +244,7 @@ func (a *app) validate() *cobra.Command {
 			}
 			parameters := &strings.Builder{}
 			if verbose {
-				if err := c.addParameters(cmd.Context(), set, parameters); err != nil {
+				if err := c.verbose(parameters); err != nil {
 					return runError(err, nil)
 				}
 			}
@@ -249,6 +263,7 @@ func (a *app) validate() *cobra.Command {
 	s.variantFlag(cmd)
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (repeatable)")
 	f.BoolVar(&verbose, "verbose", false, "also print the parameters of ports and flows, such as what auto becomes")
+	f.BoolVar(&anew, "calibrate", false, "measure anew what runs cost on this machine, before the prediction")
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 )
 
@@ -33,7 +36,7 @@ func TestValidateFiles(t *testing.T) {
 
 func TestValidateExperiment(t *testing.T) {
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "validate", "three-flow", "--clock", "lockstep", "--json")
-	want := `{"name":"three-flow","variants":["baseline","csig","csig-wide"],"seeds":5,"hosts":16,"switches":13,"links":36,"flows":3,"bytes":600000000,"predictedSeconds":60}`
+	want := `{"name":"three-flow","variants":["baseline","csig","csig-wide"],"seeds":5,"hosts":16,"switches":13,"links":36,"flows":3,"bytes":600000000,"predictedSeconds":60,"predictedMemoryBytes":80000000,"availableMemoryBytes":1000000000,"fitsInMemory":true}`
 	if code != 0 || strings.TrimSpace(stdout) != want {
 		t.Errorf("exit %d %s\ngot  %swant %s", code, stderr, stdout, want)
 	}
@@ -44,13 +47,13 @@ func TestValidateText(t *testing.T) {
 	l := (&fakeLab{}).lab()
 	l.validate = predict.Validate
 	for _, c := range []struct{ args, want string }{
-		{"one", "1 variant x 1 seed; 16 hosts, 20 switches, 48 links; 1 flow, 2MB\npredicted: less than 0.1 s with runtime inproc and clock virtual\n"},
-		{"three-flow --clock lockstep --runtime netns", "3 flows, 600MB\npredicted: 64.8 s with runtime netns and clock lockstep\n"},
+		{"one", "1 variant x 1 seed; 16 hosts, 20 switches, 48 links; 1 flow, 2MB\npredicted: less than 0.5 s with runtime inproc and clock virtual\n"},
+		{"three-flow --clock lockstep --runtime netns", "3 flows, 600MB\npredicted: 67 s with runtime netns and clock lockstep\n"},
 		{"iperf3", "9 links; 7 programs\ntakes as long as its programs, with runtime netns and clock wall\n"},
 		{"../../docs/examples/lab.yaml", "6 links; no traffic\nends at once; csiglab up holds it as a lab, with runtime netns and clock wall\n"},
 		{"../../docs/examples/tcp.yaml --set workload.transfers=[{\"src\":1,\"dst\":2,\"size\":2500kB}]", "6 links; 1 flow, 2.5MB, 2 programs\npredicted: 2.0 s, longer if its programs take longer, with runtime netns and clock wall\n"},
-		{"../../docs/examples/lab.yaml --json", `"flows":0,"bytes":0}`},
-		{"../../docs/examples/tcp.yaml --json", `"bytes":0,"programs":2}`},
+		{"../../docs/examples/lab.yaml --json", `"flows":0,"bytes":0,"predictedMemoryBytes":`},
+		{"../../docs/examples/tcp.yaml --json", `"fitsInMemory":true,"programs":2}`},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := execute(t.Context(), l, append([]string{"validate"}, strings.Fields(c.args)...), nil, &stdout, &stderr); code != exitOK || !strings.Contains(stdout.String(), c.want) {
@@ -95,5 +98,33 @@ func TestValidateVerbose(t *testing.T) {
 	}
 	if p := check.Parameters["csig-wide"]; len(p.Ports) != 6 || len(p.Flows) != 2 || p.Flows[1].Flows != 2 {
 		t.Errorf("parameters of csig-wide: %+v", p)
+	}
+}
+
+// validate compiles each plan once: the parameters of --verbose are of the plans that are
+// checked and predicted.
+func TestVerboseCompilesOnce(t *testing.T) {
+	l, visited := newLab(), 0
+	l.validate = func(ctx context.Context, set *experiment.Set, o predict.Options) (*predict.Validation, error) {
+		visit := o.Visit
+		o.Visit = func(i int, p *plan.Plan) {
+			visited++
+			if i == 1 { // the parameters are of this plan and no other
+				p.Flows, p.Transfers = p.Flows[:1], 1
+			}
+			visit(i, p)
+		}
+		return predict.Validate(ctx, set, o)
+	}
+	var stdout, stderr bytes.Buffer
+	if code := execute(t.Context(), l, []string{"validate", "three-flow", "--verbose", "--json"}, nil, &stdout, &stderr); code != exitOK {
+		t.Fatalf("exit %d, %s", code, stderr.String())
+	}
+	var check experimentCheck
+	if err := json.Unmarshal(stdout.Bytes(), &check); err != nil {
+		t.Fatal(err)
+	}
+	if visited != 3 || len(check.Parameters) != 3 || len(check.Parameters["csig"].Flows) != 1 || len(check.Parameters["baseline"].Flows) != 2 {
+		t.Errorf("%d plans, parameters %+v", visited, check.Parameters)
 	}
 }

@@ -36,6 +36,9 @@ func (f *Folder) MetricsOf(metrics ...string) iter.Seq2[MetricRow, error] {
 				if err != nil {
 					break
 				}
+				if len(c.left[0]) == 0 {
+					f.read(len(c.buffers[0]))
+				}
 				metric, ok := wanted(c.values[0].ByteArray())
 				if !ok || c.values[1].IsNull() {
 					continue

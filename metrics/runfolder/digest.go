@@ -18,6 +18,10 @@ import (
 // maxText is how many bytes of a JSON or YAML file of a run folder are read.
 const maxText = 1 << 30
 
+// maxIndented is the length in bytes up to which manifest.json is indented for human
+// readers. Indenting takes more time than all the rest of writing it.
+const maxIndented = 1 << 20
+
 // noDigest stands in manifest.json for its own digest while that is computed.
 var noDigest = strings.Repeat("0", hex.EncodedLen(sha256.Size))
 
@@ -56,9 +60,16 @@ func (w *Writer) writeManifest() error {
 	if m.Files != nil {
 		m.Digest = noDigest
 	}
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.path(ManifestFile), err)
+	}
+	if len(text) <= maxIndented {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, text, "", "  "); err != nil {
+			return fmt.Errorf("%s: %w", w.path(ManifestFile), err)
+		}
+		text = indented.Bytes()
 	}
 	text = append(text, '\n')
 	if m.Files != nil {

@@ -27,6 +27,9 @@ type Folder struct {
 	Dir      string
 	Manifest Manifest
 	Summary  Summary
+	// OnRows, if it is set, is called with the number of rows that a reader of a table has
+	// read since the last call, by the goroutine that ranges over them.
+	OnRows func(rows int)
 }
 
 // Open reads the manifest and the summary of a complete run folder, of OldestSchema or a later one.
@@ -184,6 +187,13 @@ func (f *Folder) Metrics() iter.Seq2[MetricRow, error] { return readTable[Metric
 // Phases reads all transfers; see Ports.
 func (f *Folder) Phases() iter.Seq2[PhaseRow, error] {
 	return readRows[PhaseRow, phaseRow2](f, tablePhases)
+}
+
+// read calls OnRows.
+func (f *Folder) read(rows int) {
+	if f.OnRows != nil {
+		f.OnRows(rows)
+	}
 }
 
 // readJSON reads a file into v and returns its text.

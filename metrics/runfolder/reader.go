@@ -33,6 +33,7 @@ func readTable[T any](f *Folder, name string) iter.Seq2[T, error] {
 		batch := make([]T, batchRows)
 		for {
 			n, err := r.read(batch)
+			f.read(n)
 			for _, row := range batch[:n] {
 				if !yield(row, nil) {
 					return

@@ -49,12 +49,15 @@ func (n *network) close() {
 
 // connect makes the missing links.
 func (n *network) connect() error {
-	mtu := n.run.MTU()
+	mtu, address := n.run.MTU(), interfaceAddress
+	if n.run.Wall != nil { // users look at the interfaces
+		address = portAddress
+	}
 	for _, l := range n.run.Plan.Links {
 		if n.run.inMemory(l) || n.spaces[l.A.Node].has(l.A.Port) {
 			continue
 		}
-		if err := connect(l, n.spaces, mtu); err != nil {
+		if err := connect(l, n.spaces, mtu, address); err != nil {
 			return err
 		}
 	}

@@ -62,14 +62,14 @@ func (s *space) set(port, index int) {
 
 // connect makes a link between two nodes: a veth pair whose ends are created in
 // the nodes' namespaces, so that nothing stays in this one if this process dies.
-func connect(l plan.Link, spaces []*space, mtu int) error {
+func connect(l plan.Link, spaces []*space, mtu int, address func(topologies.End) []byte) error {
 	a, b := spaces[l.A.Node], spaces[l.B.Node]
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = a.port(l.A.Port), mtu
-	attrs.HardwareAddr = hardwareAddress(l.A)
+	attrs.HardwareAddr = address(l.A)
 	attrs.Namespace = netlink.NsFd(a.file.Fd())
 	veth := &netlink.Veth{
-		LinkAttrs: attrs, PeerName: b.port(l.B.Port), PeerHardwareAddr: hardwareAddress(l.B),
+		LinkAttrs: attrs, PeerName: b.port(l.B.Port), PeerHardwareAddr: address(l.B),
 		PeerNamespace: netlink.NsFd(b.file.Fd()),
 	}
 	if err := netlink.LinkAdd(veth); err != nil {
@@ -84,9 +84,18 @@ func connect(l plan.Link, spaces []*space, mtu int) error {
 	return nil
 }
 
-func hardwareAddress(e topologies.End) []byte {
+// portAddress is the address of a port, to which frames are sent.
+func portAddress(e topologies.End) []byte {
 	mac := wire.MAC(e.Node, e.Port)
 	return mac[:]
+}
+
+// interfaceAddress is an address that no frame is sent to. The kernel then leaves the
+// frames to the node, and does not look for a route for each of them.
+func interfaceAddress(e topologies.End) []byte {
+	mac := portAddress(e)
+	mac[0] |= 0x04 // 06 is locally administered as 02 is
+	return mac
 }
 
 // raise sets a port's interface up and records its index.

@@ -2,7 +2,7 @@
 // and under a clock. It writes a run folder. It works in phases; each phase is a
 // function that gets its inputs as arguments and returns its results:
 //
-//	chooseMode ─▶ compile, with the names of metrics ─▶ checkReady ─▶ setClock ─▶ create the folder ─▶ execute ─▶ summarise
+//	chooseMode ─▶ compile, with the names of metrics ─▶ foresee ─▶ checkReady ─▶ setClock ─▶ create the folder ─▶ execute ─▶ summarise
 package campaign
 
 import (
@@ -53,6 +53,10 @@ type Options struct {
 	Announce func(string)
 	Version  string
 	Command  []string
+	// Meter has what runs cost on this machine; nil: the costs of another one serve.
+	Meter *predict.Meter
+	// Force runs what is predicted not to fit in memory.
+	Force bool
 	// Hold keeps a run in real time from ending until it is closed, even if nothing
 	// is due any more; the run then ends at once and in order. Such an experiment
 	// has one run. nil: runs are not held.
@@ -92,6 +96,9 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	}
 	jobs, err := meanwhile(ctx, func() ([]job, error) { return compile(set, opts) })
 	if err != nil {
+		return nil, err
+	}
+	if err := foresee(ctx, m, opts, jobs); err != nil {
 		return nil, err
 	}
 	folder := folderOf(set, opts, started)

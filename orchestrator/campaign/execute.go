@@ -20,6 +20,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
@@ -120,45 +121,24 @@ func noteRuns(j *journal, done []finished) {
 	}
 }
 
-// hostsPerCore is the least number of hosts for which another core makes a run in
-// virtual time faster: with fewer, the cores wait for each other at the end of every
-// window (nodes/sim).
-const hostsPerCore = 64
-
 // share shares the cores out: as many runs are executed at a time as it returns numbers,
-// each with so many cores. Several runs side by side are faster than several cores for
-// one run, because runs do not wait for each other. A run with real nodes has the machine
-// for itself. More runs than cores may be asked for; the workers of one run, which wait for
-// each other all the time, never get more cores than there are.
+// each with so many cores; see predict.Slots. A run with real nodes has the machine for
+// itself.
 func share(m mode, opts Options, jobs []job) (slots []int) {
-	have := runtime.GOMAXPROCS(0) // less than the machine's in a container with a limit
-	cores := have
-	if opts.Parallel > 0 {
-		cores = opts.Parallel
-	}
 	left := 0
 	for _, j := range jobs {
 		if j.done == nil {
 			left++
 		}
 	}
-	runs := max(1, min(cores, left))
 	if m.clock != runtimes.Virtual {
-		runs = 1
+		left = 1
 	}
-	cores = min(cores, have)
-	for i := range runs {
-		n := cores / runs
-		if i < cores%runs {
-			n++
-		}
-		slots = append(slots, max(1, n))
-	}
-	return slots
+	return predict.Slots(opts.Parallel, left)
 }
 
 // workers returns how many of the cores a run can use.
-func workers(cores int, p *plan.Plan) int { return max(1, min(cores, p.Hosts()/hostsPerCore)) }
+func workers(cores int, p *plan.Plan) int { return predict.Workers(cores, p.Hosts()) }
 
 // manyNodes is the number of nodes from which on the machines of a run take more memory
 // than everything else.

@@ -40,17 +40,6 @@ func Parameters(p *plan.Plan) *runfolder.Parameters {
 	return to
 }
 
-// ParametersOf returns the parameters of each variant of a set, in order. Its error wraps
-// failure.ErrConfiguration.
-func ParametersOf(set *experiment.Set) ([]*runfolder.Parameters, error) {
-	all := make([]*runfolder.Parameters, len(set.Variants))
-	err := plan.EachVariant(set, func(i int, p *plan.Plan) { all[i] = Parameters(p) })
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
 // remarks returns what values auto of an experiment became, for the text of it in the run
 // folder. In the part that the variants share it is the value of all variants that have
 // auto there, with their names where these differ.

@@ -19,7 +19,7 @@ import (
 
 // Resume goes on with a run folder that was interrupted, failed or was killed: it runs
 // what the folder lacks, by the folder's experiment file, and leaves the folder that Run
-// would have left. Of the options it takes Parallel, Progress, Announce and Version; the
+// would have left. Of the options it takes Parallel, Progress, Announce, Version, Meter and Force; the
 // others are those of the folder. The error is as that of Run; a folder that cannot be
 // resumed is a configuration error, a damaged one an infrastructure error.
 func Resume(ctx context.Context, folder string, opts Options) (*Result, error) {
@@ -65,7 +65,7 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 	}
 	r = &resumption{opts: Options{
 		Out: stopped.Dir, Runtime: m.Runtime, Clock: m.Clock, Payload: m.Options.Payload, Processes: m.Options.Processes, CheckParity: m.Options.CheckParity, Inject: m.Options.Inject,
-		Parallel: opts.Parallel, Progress: opts.Progress, Announce: opts.Announce, Version: opts.Version, Command: m.Command,
+		Parallel: opts.Parallel, Progress: opts.Progress, Announce: opts.Announce, Version: opts.Version, Meter: opts.Meter, Force: opts.Force, Command: m.Command,
 	}}
 	file := filepath.Join(stopped.Dir, runfolder.ExperimentFile)
 	if r.set, err = experiment.Parse(file, stopped.Dir, stopped.Experiment, experiment.Options{Tables: experiment.StandardTables()}); err != nil {
@@ -93,6 +93,15 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 	}
 	if left != 0 {
 		return refuse("%s does not have all runs that %s lists", runfolder.ExperimentFile, runfolder.ManifestFile)
+	}
+	var missing []job
+	for _, j := range r.jobs {
+		if finished, _ := stopped.Has(j.name, j.seed); !finished {
+			missing = append(missing, j)
+		}
+	}
+	if err := foresee(ctx, r.mode, r.opts, missing); err != nil {
+		return nil, err
 	}
 	if err := checkFolder(r.mode.runtime, stopped.Dir); err != nil {
 		return nil, err

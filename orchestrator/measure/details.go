@@ -39,8 +39,12 @@ type Details [kinds]bool
 func DetailsOf(runs iter.Seq[*plan.Plan]) Details {
 	var d Details
 	flows, ports, tags := 0, 0, false
+	var before *plan.Plan
+	of := 0 // switch ports of before
 	for p := range runs {
-		of := switchPorts(p.Graph)
+		if p != before {
+			before, of = p, switchPorts(p.Graph)
+		}
 		tags = tags || p.CSIG != nil
 		flows, ports = flows+len(p.Flows), ports+of
 		d[OfPort] = d[OfPort] || of > SummaryPorts

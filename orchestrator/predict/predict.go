@@ -1,12 +1,16 @@
-// Package predict predicts the cost of a run: packets, model time and wall time, and in real
-// time the dilation that this machine can keep. It runs no node; it measures the
-// machine.
+// Package predict predicts the cost of a run: packets, model time, wall time and memory,
+// and in real time the dilation that this machine can keep. It measures the machine, and
+// keeps what it has measured in the user's cache.
+//
+//	plan ─▶ Estimate: packets, rows, ports ─┐
+//	small experiments ─▶ Measure ─▶ Costs ──┴─▶ Prediction: CPU time, wall time, memory
 package predict
 
 import (
+	"context"
 	"reflect"
-	"runtime"
 	"slices"
+	"time"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/expression"
@@ -14,14 +18,11 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
-	"github.com/csiglab/csiglab/units"
 )
 
-// Figures of docs/performance.md on which predictions are based.
-const (
-	virtualHop  = 170e-9 // seconds of CPU for a packet-hop in virtual time
-	lockstepHop = 3.5e-6 // wall seconds for a frame-hop in lockstep on two cores
-)
+// lockstepHop is the wall seconds for a frame-hop in lockstep on two cores
+// (docs/performance.md#lockstep).
+const lockstepHop = 3.5e-6
 
 // Validation describes an experiment before it runs.
 type Validation struct {
@@ -33,9 +34,24 @@ type Validation struct {
 	Notes                  []string   // what the user should know of the inputs and the configuration
 	Locators               []Locators // of variants in which switch ports share locators
 	Estimate                          // of one run of the first variant
-	// Predicted wall seconds of all runs, in virtual time, in lockstep and in real
-	// time; the last with the dilation that auto would choose unless one is set.
-	VirtualSeconds, LockstepSeconds, WallSeconds float64
+	Prediction                        // of all runs in virtual time, on all cores
+	// Predicted wall seconds of all runs in lockstep and in real time; the last with the
+	// dilation that auto would choose unless one is set.
+	LockstepSeconds, WallSeconds float64
+	Available                    Available // memory
+	Shortage                     error     // a *MemoryError if the runs would not fit; nil if they would
+	Rough                        error     // why the prediction is not from this machine; nil if it is, or if it does not matter
+}
+
+// mostBefore is how long a check may have taken so that the machine is measured, too.
+const mostBefore = 2 * time.Second
+
+// Options are what Validate needs beside the experiment. The zero value is ready to use.
+type Options struct {
+	Meter *Meter
+	// Visit gets the plan of each variant with its first seed, in order; may be nil. Plans
+	// are not kept.
+	Visit func(variant int, p *plan.Plan)
 }
 
 // Locators is the locators of a fabric, and the variants that have them.
@@ -45,24 +61,29 @@ type Locators struct {
 }
 
 // Validate compiles every variant, deploys nothing and predicts how long the
-// experiment takes. Its error wraps failure.ErrConfiguration.
-func Validate(set *experiment.Set) (*Validation, error) {
-	v := &Validation{}
+// experiment takes and how much memory. Its error wraps failure.ErrConfiguration, or is
+// ctx's, which ends a measurement of the machine.
+func Validate(ctx context.Context, set *experiment.Set, o Options) (*Validation, error) {
+	v, started := &Validation{}, time.Now()
 	paths := map[*topologies.Graph]*topologies.Paths{} // variants may share a graph
 	var names []string
 	var notes [][]string
 	var metrics []expression.Names
+	var loads []Load
 	err := plan.EachVariant(set, func(i int, p *plan.Plan) {
 		variant := &set.Variants[i]
 		names, notes = append(names, variant.Name), append(notes, p.Notes)
 		metrics = append(metrics, measure.Names(p))
 		v.addLocators(variant.Name, p.Locators)
+		if o.Visit != nil {
+			o.Visit(i, p)
+		}
 		if paths[p.Graph] == nil {
 			paths[p.Graph] = topologies.NewPaths(p.Graph)
 		}
 		e, runs := estimate(p, paths[p.Graph]), len(variant.Experiment.Seeds)
+		loads = append(loads, Load{e, runs})
 		v.Runs += runs
-		v.VirtualSeconds += float64(runs) * float64(e.PacketHops) * virtualHop / float64(runtime.GOMAXPROCS(0))
 		v.LockstepSeconds += float64(runs) * float64(e.PacketHops) * lockstepHop
 		v.WallSeconds += float64(runs) * e.ModelTime.Seconds() * expectedDilation(set, p, e)
 		if i == 0 {
@@ -79,6 +100,17 @@ func Validate(set *experiment.Set) (*Validation, error) {
 		return nil, failure.Configuration(err)
 	}
 	v.Notes = plan.Attribute(names, notes)
+	way := Way{Runtime: set.Base.Runtime, Clock: set.Base.Clock}
+	v.Available = AvailableMemory()
+	meter := o.Meter
+	if meter != nil && !meter.Anew && time.Since(started) > mostBefore {
+		meter = meter.without()
+	}
+	v.Prediction, v.Rough = meter.Predict(ctx, loads, way, v.Available)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	v.Shortage = v.Prediction.Fits(v.Available)
 	return v, nil
 }
 
@@ -109,31 +141,4 @@ func expectedDilation(set *experiment.Set, p *plan.Plan, e Estimate) float64 {
 		c = measured
 	}
 	return c.dilation(p, e)
-}
-
-// Estimate is what a run is expected to take.
-type Estimate struct {
-	PacketHops int64          // transmissions, ACKs included
-	ModelTime  units.Duration // fluid bound: what the most loaded link needs for its bytes
-}
-
-// Run returns the estimate of a plan whose transfers and generators each take one
-// shortest path.
-func Run(p *plan.Plan) Estimate { return estimate(p, topologies.NewPaths(p.Graph)) }
-
-func estimate(p *plan.Plan, paths *topologies.Paths) (e Estimate) {
-	loads, overhead := plan.NewLoads(p.Graph, paths), p.Format.Overhead
-	add := func(source, destination int, packets float64, bytes units.Size) {
-		e.PacketHops += int64(packets * float64(loads.Add(source, destination, bytes)))
-	}
-	plan.BySource(p.Flows[:p.Transfers], func(i int) {
-		f := &p.Flows[i]
-		add(int(f.Src), int(f.Dst), float64(f.Packets)*(1+plan.AcksPerData), f.Size+units.Size(f.Packets)*overhead)
-	})
-	for _, s := range p.Streams() {
-		add(s.Source, s.Destination, float64(s.Frames), units.Size(s.Frames)*(s.Size+overhead))
-		e.ModelTime = max(e.ModelTime, units.Duration(s.End))
-	}
-	e.ModelTime = max(e.ModelTime, loads.Longest)
-	return e
 }

@@ -37,6 +37,8 @@ type Result struct {
 	Fabric      *Fabric      `json:"fabric,omitempty"` // nil when the manifest has no link
 	Progress    []Progress   `json:"progress"`         // by run of variants with transfers: how many of them completed
 	Completion  []Completion `json:"completion"`       // by flow; not the flows of programs
+	Worst       []Worst      `json:"worst"`            // transfers of variants with more than ManyFlows, by variant
+	Ports       *ManyPorts   `json:"ports,omitempty"`  // nil unless there are many
 	Programs    []Program    `json:"programs"`         // by run, in the experiment's order
 	Named       []Named      `json:"named"`            // by group of flows, signal and ports: what CSIG samples named as the bottleneck
 	Runs        []Run        `json:"runs"`             // by variant, then seed
@@ -47,6 +49,9 @@ type Result struct {
 	// DroppedRecords is the number of records that the tables lack: the charts and
 	// the findings lack them too.
 	DroppedRecords int64 `json:"droppedRecords,omitempty"`
+	// Details says where the metrics are that Variants lack because there are too many; nil
+	// if they have all.
+	Details *runfolder.Details `json:"details,omitempty"`
 
 	Groups  []Group `json:"groups"`  // the flows as charts show them
 	PointUS float64 `json:"pointUs"` // time between two points of a chart
@@ -112,6 +117,17 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Rows returns the number of rows that Read reads, of some of them twice: for showing its
+// progress (runfolder.Folder.OnRows).
+func Rows(f *runfolder.Folder) int64 {
+	t := f.Manifest.Tables
+	rows := 2*(t["ports"]+t["flows"]+t["signals"]) + t["cc"] + t["phases"]
+	if slices.Contains(f.Manifest.Details, ofFlows) {
+		rows += t["metrics"]
+	}
+	return rows
+}
+
 // Read analyses a run folder. It collects the charts of this package's table and
 // those of more. Errors wrap runfolder.ErrDamaged when a table cannot be read.
 func Read(f *runfolder.Folder, more ...ChartKind) (*Result, error) {
@@ -139,7 +155,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		return nil, err
 	}
 	flows := listFlows(m, t.heard)
-	done, err := readCompletion(f, flows, t.stops)
+	done, err := readCompletion(f, flows, t.stops, metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -152,18 +168,20 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 	r := &Result{
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m),
 		Verdict: verdict(m, s), Notes: notes(m), Variants: variants(m, s, t.shown),
-		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(m, t), Differences: c.differences()},
+		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences()},
 		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]), Fabric: fabricOf(m, all, ports, flows),
-		Progress: done.progress, Completion: done.flows,
-		Programs: programs(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords,
+		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, all),
+		Programs: programs(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
 		PointUS: pointUS(m, t.longest()),
 	}
 	var group map[string]int
 	r.Groups, group = groupFlows(flows, medians[m.Variants[0].Name])
-	if r.Named, err = readNamed(f, t, r.Groups, group); err != nil {
+	samples := newSamplesOf(done.worst)
+	if r.Named, err = readNamed(f, t, r.Groups, group, samples); err != nil {
 		return nil, err
 	}
-	r.Charts, err = readCharts(f, r, t, done, group, append(chartKinds[:len(chartKinds):len(chartKinds)], more...))
+	explain(m, done.worst, samples, all)
+	r.Charts, err = readCharts(f, r, t, done, metrics, group, append(chartKinds[:len(chartKinds):len(chartKinds)], more...))
 	return r, err
 }
 

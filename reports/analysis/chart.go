@@ -95,6 +95,7 @@ type Scope struct {
 	// times in µs of those that completed in the run, ascending.
 	Transfers int
 	FCTs      []float64
+	Slowdowns []float64 // of the transfers that completed in the run, ascending; nil if not known
 
 	group map[string]int
 }
@@ -116,7 +117,7 @@ func (s *Scope) Measured(startUS float64) bool { return inWindow(s.Manifest, sta
 const maxBand = 64
 
 // readCharts makes the second pass over the tables.
-func readCharts(f *runfolder.Folder, r *Result, t *totals, c *completed, group map[string]int, kinds []ChartKind) ([]Chart, error) {
+func readCharts(f *runfolder.Folder, r *Result, t *totals, c *completed, metrics *flowMetrics, group map[string]int, kinds []ChartKind) ([]Chart, error) {
 	m := &f.Manifest
 	panels := make([][]func() []Panel, len(kinds)) // by kind and variant
 	bands := make([]bands, len(kinds))             // by kind
@@ -146,6 +147,7 @@ func readCharts(f *runfolder.Folder, r *Result, t *totals, c *completed, group m
 		of := func(r run) *Scope {
 			own := scope
 			own.EndUS, own.FCTs = t.ends[r], c.times[r]
+			own.Slowdowns = metrics.slowdownsOf(r, len(own.FCTs))
 			return &own
 		}
 		shown := run{v.Name, t.shown[v.Name]}

@@ -11,6 +11,7 @@ import (
 var chartKinds = []ChartKind{
 	{ID: "slowest", Unit: "Gb/s", Compare: slowest},
 	{ID: "fct", Unit: "µs", Compare: fct},
+	{ID: "slowdown", Compare: slowdowns},
 	{ID: "queues", Unit: "kB", Compare: queues},
 	{ID: "cwnd", Unit: "kB", Compare: cwnd},
 	{ID: "throughput", Unit: "Gb/s", New: throughput},
@@ -94,16 +95,24 @@ func Rank(i, n, transfers int) int {
 // fct collects the distribution of completion times where there are more transfers
 // than lines: the value of point i is the time of the transfer of that rank. Of those
 // that did not complete there is none.
-func fct(s *Scope) Collector {
+func fct(s *Scope) Collector { return s.distribution(MaxGroups, s.FCTs) }
+
+// slowdowns collects the distribution of slowdowns where there are many transfers, as
+// fct does that of completion times.
+func slowdowns(s *Scope) Collector { return s.distribution(ManyFlows, s.Slowdowns) }
+
+// distribution collects a distribution over the transfers, of which some have a value,
+// where there are more than few transfers.
+func (s *Scope) distribution(few int, sorted []float64) Collector {
 	return Collector{Panels: func() []Panel {
-		if s.Transfers <= MaxGroups || len(s.FCTs) == 0 {
+		if s.Transfers <= few || len(sorted) == 0 {
 			return nil
 		}
 		values := make(Values, min(s.Transfers, maxRanks))
 		for i := range values {
 			values[i] = math.NaN()
-			if rank := Rank(i, len(values), s.Transfers); rank <= len(s.FCTs) {
-				values[i] = s.FCTs[rank-1]
+			if rank := Rank(i, len(values), s.Transfers); rank <= len(sorted) {
+				values[i] = sorted[rank-1]
 			}
 		}
 		return []Panel{{Lines: []Line{{Group: Group{Flows: s.Transfers}, Values: values}}}}

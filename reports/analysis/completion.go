@@ -54,10 +54,11 @@ type completed struct {
 	flows    []Completion
 	progress []Progress
 	times    map[run][]float64 // completion times of a run in microseconds, ascending
+	worst    []Worst
 }
 
 // readCompletion reads the table of phases.
-func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, stops map[run]float64) (*completed, error) {
+func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, stops map[run]float64, metrics *flowMetrics) (*completed, error) {
 	m := &f.Manifest
 	c := &completed{flows: []Completion{}, times: map[run][]float64{}}
 	variant := map[string]int{}
@@ -82,7 +83,7 @@ func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, stops map[run]f
 		}
 	}
 	found := make([]times, len(c.flows)*len(variant))
-	least := map[run][]Done{}
+	least, worst := map[run][]Done{}, newWorstFlows(m, transfers, metrics)
 	for row, err := range f.Phases() {
 		if err != nil {
 			return nil, err
@@ -92,6 +93,7 @@ func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, stops map[run]f
 		if !ok || !known {
 			continue
 		}
+		worst.add(v, &row, c.flows[i].SizeBytes)
 		t, of := &found[i*len(variant)+v], run{row.Variant, row.Seed}
 		if row.StartUS == nil || row.SenderDoneUS == nil {
 			t.open++
@@ -109,6 +111,7 @@ func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, stops map[run]f
 			times.MedianUS = &median
 		}
 	}
+	c.worst = slices.Concat(append([][]Worst{{}}, worst.lists...)...)
 	c.progress = []Progress{}
 	for _, r := range m.Runs {
 		of := run{r.Variant, r.Seed}

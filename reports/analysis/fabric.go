@@ -109,6 +109,7 @@ type network struct {
 	index map[int32]int     // of a node's number
 	next  map[int32][]int32 // neighbours, each once, in the order of ports
 	tier  map[int32]int     // links to the nearest host
+	top   int               // the greatest of them
 	pod   map[int32]int     // the part of the fabric below its highest tier; absent there
 }
 
@@ -135,7 +136,10 @@ func newNetwork(nodes []runfolder.Node, ports []runfolder.Port) *network {
 			}
 		}
 	}
-	top := n.top()
+	for _, tier := range n.tier {
+		n.top = max(n.top, tier)
+	}
+	top := n.top
 	if top < 2 {
 		return n
 	}
@@ -158,13 +162,6 @@ func newNetwork(nodes []runfolder.Node, ports []runfolder.Port) *network {
 	return n
 }
 
-func (n *network) top() (top int) {
-	for _, tier := range n.tier {
-		top = max(top, tier)
-	}
-	return top
-}
-
 // flat reports whether the switches have no tiers and more links between each other
 // than a row can show: as in a Dragonfly.
 func (n *network) flat() bool {
@@ -179,7 +176,7 @@ func (n *network) flat() bool {
 			}
 		}
 	}
-	return n.top() == 1 && between/2 > switches
+	return n.top == 1 && between/2 > switches
 }
 
 // ordered returns the nodes of a tier, by pod and, of hosts, by their switch.
@@ -242,7 +239,7 @@ func (f *Fabric) place(n *network) map[int32]int {
 			add(chunk, 0, i)
 			f.Boxes[i].Pods = n.podsOf(chunk)
 		}
-		first = max(1, n.top())
+		first = max(1, n.top)
 	default:
 		together := single
 		if len(hosts) > maxHostBoxes {
@@ -253,7 +250,7 @@ func (f *Fabric) place(n *network) map[int32]int {
 		}
 	}
 	row := 0
-	for tier := first; tier <= n.top(); tier++ {
+	for tier := first; tier <= n.top; tier++ {
 		nodes := slices.DeleteFunc(n.ordered(tier), func(node runfolder.Node) bool { _, done := box[node.Node]; return done })
 		if len(nodes) == 0 {
 			continue
@@ -319,7 +316,7 @@ func (n *network) podsOf(nodes []runfolder.Node) []int {
 func (n *network) below() []runfolder.Node {
 	var nodes []runfolder.Node
 	for _, node := range n.nodes {
-		if n.tier[node.Node] < max(2, n.top()) {
+		if n.tier[node.Node] < max(2, n.top) {
 			nodes = append(nodes, node)
 		}
 	}

@@ -19,7 +19,11 @@ const (
 type flowMetrics struct {
 	rates     map[run]map[string]float64
 	slowdowns map[run]map[string]float64
+	ascending map[run][]float64 // slowdowns, once they are needed
 }
+
+// statistics are the ends of names of slowdowns that are not of a flow.
+var statistics = []string{"mean", "p50", "p95", "p99", "max"}
 
 // ofFlows is the kind of details that summaries of many flows have in the table of
 // metrics alone (Manifest.Details).
@@ -28,7 +32,7 @@ const ofFlows = "flows"
 // readFlowMetrics reads the metrics of flows: from the summary, or where that has too
 // many flows from the table of metrics.
 func readFlowMetrics(f *runfolder.Folder) (*flowMetrics, error) {
-	of := &flowMetrics{map[run]map[string]float64{}, map[run]map[string]float64{}}
+	of := &flowMetrics{map[run]map[string]float64{}, map[run]map[string]float64{}, map[run][]float64{}}
 	put := func(to map[run]map[string]float64, r run, flow string, value float64) {
 		if to[r] == nil {
 			to[r] = map[string]float64{}
@@ -53,13 +57,27 @@ func readFlowMetrics(f *runfolder.Folder) (*flowMetrics, error) {
 			for name, value := range r.Metrics {
 				if flow, ok := strings.CutPrefix(name, rateOfFlow+"."); ok {
 					put(of.rates, run{variant, r.Seed}, flow, value)
-				} else if flow, ok := strings.CutPrefix(name, slowdownOfFlow+"."); ok {
+				} else if flow, ok := strings.CutPrefix(name, slowdownOfFlow+"."); ok && !slices.Contains(statistics, flow) {
 					put(of.slowdowns, run{variant, r.Seed}, flow, value)
 				}
 			}
 		}
 	}
 	return of, nil
+}
+
+// slowdownsOf returns the slowdowns of the transfers that completed in a run, ascending;
+// nil unless all of them are known.
+func (of *flowMetrics) slowdownsOf(r run, completed int) []float64 {
+	known, done := of.ascending[r]
+	if !done {
+		known = slices.Sorted(maps.Values(of.slowdowns[r]))
+		of.ascending[r] = known
+	}
+	if len(known) != completed {
+		return nil
+	}
+	return known
 }
 
 // chooseSeeds picks for each variant the seed whose rates are nearest to the

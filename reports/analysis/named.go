@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -37,8 +38,15 @@ type sampled struct {
 
 const ofAll = -1
 
-// readNamed counts the samples of all runs by the ports that they named.
-func readNamed(f *runfolder.Folder, t *totals, groups []Group, group map[string]int) ([]Named, error) {
+// namedKey identifies a Named. Names of ports have no blanks.
+type namedKey struct {
+	group         int
+	signal, ports string
+}
+
+// readNamed counts the samples of all runs by the ports that they named, and those of
+// some flows apart.
+func readNamed(f *runfolder.Folder, t *totals, groups []Group, group map[string]int, of samplesOf) ([]Named, error) {
 	m := &f.Manifest
 	ports, variant := make([]map[int32][]string, len(m.Variants)), map[string]int{}
 	for i, v := range m.Variants {
@@ -60,10 +68,11 @@ func readNamed(f *runfolder.Folder, t *totals, groups []Group, group map[string]
 		if !ok || !known || !inWindow(m, r.StartUS) {
 			continue
 		}
+		of.add(&r)
 		add(sampled{at, r.Type, v, r.Locator}, r.Seed, r.Samples)
 		add(sampled{at, r.Type, v, ofAll}, r.Seed, r.Samples)
 	}
-	all := []Named{}
+	all, index := []Named{}, map[namedKey]int{}
 	for key, bySeed := range counts {
 		if key.locator == ofAll {
 			continue
@@ -77,11 +86,11 @@ func readNamed(f *runfolder.Folder, t *totals, groups []Group, group map[string]
 		}
 		share := &NamedShare{runfolder.Median(shares), runfolder.Median(samples), spreadOf(shares)}
 		names := portsOf(ports[key.variant], key.locator)
-		i := slices.IndexFunc(all, func(n Named) bool {
-			return n.Group == groups[key.group] && n.Signal == key.signal && slices.Equal(n.Ports, names)
-		})
-		if i < 0 {
+		k := namedKey{key.group, key.signal, strings.Join(names, " ")}
+		i, known := index[k]
+		if !known {
 			i = len(all)
+			index[k] = i
 			all = append(all, Named{Group: groups[key.group], Signal: key.signal, Ports: names, Shares: make([]*NamedShare, len(m.Variants))})
 		}
 		all[i].Shares[key.variant] = share

@@ -30,6 +30,9 @@ type Place struct {
 	NIC      bool   `json:"nic,omitempty"`      // the node is a host: its queue is the one in front of the NIC
 	Parallel bool   `json:"parallel,omitempty"` // other links join the same two nodes
 	RateBPS  int64  `json:"rateBps"`
+
+	Tier      string `json:"tier,omitempty"`      // of the port's node, as runfolder.Port.Tier
+	Direction string `json:"direction,omitempty"` // as runfolder.Port.Direction
 }
 
 // Port is a port of a switch, or the NIC of a host, and how it was used while
@@ -38,6 +41,8 @@ type Port struct {
 	Place
 	Full bool  `json:"full"` // in some variant
 	Use  []Use `json:"use"`  // by variant, without those that lack the port
+
+	Lost []LossIn `json:"lost"` // by variant, without those that lack the port
 }
 
 // Use is how a port was used in one variant: medians over the seeds. Times count as
@@ -87,16 +92,16 @@ func (p *Port) deepest() (bytes float64) {
 	return bytes
 }
 
-// usedPorts returns all ports with their use, those of hosts too, in the order of the
-// manifest.
+// usedPorts returns all ports with their use and what they lost, those of hosts too, in
+// the order of the manifest.
 func usedPorts(m *runfolder.Manifest, t *totals) []Port {
 	index := map[PortID]int{}
 	var all []Port
 	for _, v := range m.Variants {
-		places := placesOf(m, v.Name)
-		for _, place := range places {
-			use, ok := t.use(&v, &place)
-			if !ok {
+		for _, place := range placesOf(m, v.Name) {
+			use, measured := t.use(&v, &place)
+			lost, ran := t.lost(&v, &place)
+			if !measured && !ran {
 				continue
 			}
 			i, known := index[place.PortID]
@@ -105,8 +110,13 @@ func usedPorts(m *runfolder.Manifest, t *totals) []Port {
 				index[place.PortID] = i
 				all = append(all, Port{Place: place})
 			}
-			all[i].Use = append(all[i].Use, use)
-			all[i].Full = all[i].Full || use.Utilisation > fullShare
+			if measured {
+				all[i].Use = append(all[i].Use, use)
+				all[i].Full = all[i].Full || use.Utilisation > fullShare
+			}
+			if ran {
+				all[i].Lost = append(all[i].Lost, lost)
+			}
 		}
 	}
 	return all
@@ -129,6 +139,7 @@ func placesOf(m *runfolder.Manifest, variant string) []Place {
 			places = append(places, Place{
 				PortID: PortID{p.Node, p.Port}, Peer: p.Peer, From: nodes[p.Node].Name, To: nodes[p.Peer].Name,
 				NIC: nodes[p.Node].Kind == runfolder.KindHost, Parallel: links[[2]int32{p.Node, p.Peer}] > 1, RateBPS: p.RateBPS,
+				Tier: p.Tier, Direction: p.Direction,
 			})
 		}
 	}
@@ -160,6 +171,21 @@ func (t *totals) use(v *runfolder.Variant, p *Place) (Use, bool) {
 		PeakQueueBytes: runfolder.Median(peaks), MeanQueueSeeds: spreadOf(queues)}, true
 }
 
+// lost returns what a port lost in a variant. It reports whether the variant has a run.
+func (t *totals) lost(v *runfolder.Variant, p *Place) (LossIn, bool) {
+	seeds := t.seeds[v.Name]
+	dropped, trimmed := make([]float64, len(seeds)), make([]float64, len(seeds))
+	for i, seed := range seeds {
+		if sums := t.ports[run{v.Name, seed}][p.PortID]; sums != nil {
+			dropped[i], trimmed[i] = float64(sums.dropped), float64(sums.trimmed)
+		}
+	}
+	if len(seeds) == 0 {
+		return LossIn{}, false
+	}
+	return LossIn{v.Name, runfolder.Median(dropped), runfolder.Median(trimmed)}, true
+}
+
 // busiestPorts returns the ports that limit the flows: those that are full in some
 // variant, the deepest mean queue over the variants first. Where a packet or more
 // waits at some of them, the others merely carry what these let through, and are left
@@ -175,26 +201,41 @@ func busiestPorts(m *runfolder.Manifest, all []Port) []Port {
 		}
 	}
 	if len(full) == 0 {
-		slices.SortStableFunc(used, func(a, b Port) int { return cmp.Compare(b.Busiest().Utilisation, a.Busiest().Utilisation) })
-		return used[:min(maxPorts, len(used))]
+		return first(used, maxPorts, func(a, b *Port) int { return cmp.Compare(b.Busiest().Utilisation, a.Busiest().Utilisation) })
 	}
 	packet := float64(m.Variants[0].MTU)
 	free := func(p Port) bool { return p.deepest() < packet }
 	if slices.ContainsFunc(full, func(p Port) bool { return !free(p) }) {
 		full = slices.DeleteFunc(full, free)
-		slices.SortStableFunc(full, func(a, b Port) int { return cmp.Compare(b.queue(), a.queue()) })
-	} else {
-		slices.SortStableFunc(full, func(a, b Port) int {
-			if a.NIC != b.NIC {
-				if a.NIC {
-					return -1
-				}
-				return 1
-			}
-			return cmp.Compare(b.queue(), a.queue())
-		})
+		return first(full, maxPorts, func(a, b *Port) int { return cmp.Compare(b.queue(), a.queue()) })
 	}
-	return full[:min(maxPorts, len(full))]
+	return first(full, maxPorts, func(a, b *Port) int {
+		if a.NIC != b.NIC {
+			if a.NIC {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.queue(), a.queue())
+	})
+}
+
+// first returns the first n elements that a stable sort by compare would leave, without
+// sorting the others.
+func first[T any](all []T, n int, compare func(a, b *T) int) []T {
+	list := make([]T, 0, n+1)
+	for i := range all {
+		if len(list) == n && compare(&list[n-1], &all[i]) <= 0 {
+			continue
+		}
+		at := len(list)
+		for at > 0 && compare(&list[at-1], &all[i]) > 0 {
+			at--
+		}
+		list = slices.Insert(list, at, all[i])
+		list = list[:min(n, len(list))]
+	}
+	return list
 }
 
 // Loss is a port that dropped or trimmed packets.
@@ -216,29 +257,11 @@ const maxLosses = 3
 
 // losses returns the ports that dropped the most packets, and then those that trimmed
 // the most.
-func losses(m *runfolder.Manifest, t *totals) []Loss {
-	index := map[PortID]int{}
+func losses(ports []Port) []Loss {
 	all := []Loss{}
-	for _, v := range m.Variants {
-		for _, p := range placesOf(m, v.Name) {
-			var dropped, trimmed []float64
-			for _, seed := range t.seeds[v.Name] {
-				sums := t.ports[run{v.Name, seed}][p.PortID]
-				if sums == nil {
-					sums = &portSums{}
-				}
-				dropped, trimmed = append(dropped, float64(sums.dropped)), append(trimmed, float64(sums.trimmed))
-			}
-			if len(dropped) == 0 {
-				continue
-			}
-			i, known := index[p.PortID]
-			if !known {
-				i = len(all)
-				index[p.PortID] = i
-				all = append(all, Loss{Place: p})
-			}
-			all[i].Variants = append(all[i].Variants, LossIn{v.Name, runfolder.Median(dropped), runfolder.Median(trimmed)})
+	for i := range ports {
+		if p := &ports[i]; len(p.Lost) > 0 {
+			all = append(all, Loss{p.Place, p.Lost})
 		}
 	}
 	sums := func(l Loss) (dropped, trimmed float64) {
@@ -251,10 +274,9 @@ func losses(m *runfolder.Manifest, t *totals) []Loss {
 		dropped, trimmed := sums(l)
 		return dropped+trimmed == 0
 	})
-	slices.SortStableFunc(all, func(a, b Loss) int {
-		ad, at := sums(a)
-		bd, bt := sums(b)
+	return first(all, maxLosses, func(a, b *Loss) int {
+		ad, at := sums(*a)
+		bd, bt := sums(*b)
 		return cmp.Or(cmp.Compare(bd, ad), cmp.Compare(bt, at))
 	})
-	return all[:min(maxLosses, len(all))]
 }

@@ -362,19 +362,24 @@ func (b *Board) over(n int) bool {
 // dispatch calls nodes that are ready: of a lane with room those that can advance
 // farthest.
 func (b *Board) dispatch(lane int) {
-	room := b.width
-	for _, m := range b.lanes[lane] {
-		if s := b.state[m]; s == woken || s == running {
-			room--
-		}
-	}
-	for ; room > 0; room-- {
-		best, farthest := -1, int64(-1)
+	if b.width >= len(b.lanes[lane]) { // there is room for all
 		for _, m := range b.lanes[lane] {
-			if !b.ready(m) {
+			if b.ready(m) {
+				b.call(m)
+			}
+		}
+		return
+	}
+	for {
+		best, farthest, room := -1, int64(-1), b.width
+		for _, m := range b.lanes[lane] {
+			if s := b.state[m]; s == woken || s == running {
+				if room--; room == 0 {
+					return
+				}
 				continue
 			}
-			if way := max(0, b.horizon[m]-b.bound[m]); way > farthest {
+			if way := max(0, b.horizon[m]-b.bound[m]); way > farthest && b.ready(m) {
 				best, farthest = m, way
 			}
 		}
@@ -414,13 +419,14 @@ func (b *Board) start(n int) {
 
 // measure computes the horizon of m and its blocker.
 func (b *Board) measure(m int) {
-	horizon, blocker := int64(b.end), int64(m)
-	row := b.dist[m*b.nodes:][:b.nodes]
-	for k, t := range b.bound {
-		// A sum that overflows is negative and stands for never.
-		if h := t + row[k]; h >= 0 && h < horizon {
-			horizon, blocker = h, int64(k)
+	horizon, blocker := uint64(b.end), m
+	bound := b.bound
+	row := b.dist[m*b.nodes:][:len(bound)]
+	for k, t := range bound {
+		// A sum that overflows is greater than any time and stands for never.
+		if h := uint64(t) + uint64(row[k]); h < horizon {
+			horizon, blocker = h, k
 		}
 	}
-	b.horizon[m], b.blocker[m] = horizon, blocker
+	b.horizon[m], b.blocker[m] = int64(horizon), int64(blocker)
 }

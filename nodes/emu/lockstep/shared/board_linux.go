@@ -100,6 +100,7 @@ func (b *Board) Run(n *emu.Node) (units.Time, error) {
 	if err := n.CheckLockstep(); err != nil {
 		return 0, err
 	}
+	takeShortSlices()
 	id := n.ID()
 	report := n.Start()
 	var woken []int
