@@ -67,8 +67,8 @@ func NewPortRecorder(c PortConfig) PortRecorder {
 // it is in the cache when the port's next packet comes.
 func (r *PortRecorder) Touch() int64 {
 	sum := r.depth + r.enqueuedBytes
-	if m := r.measured; m != nil {
-		sum += int64(m.pending[r.held].Value)
+	if r.measured != nil {
+		sum += int64(r.measured.pending[r.held].Value)
 	}
 	return sum
 }

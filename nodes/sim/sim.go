@@ -64,7 +64,7 @@ type Sim struct {
 
 // simNode is a node and what is due at it.
 type simNode struct {
-	*node.Stepper
+	node.Stepper
 	touch node.Toucher // the machine, if it is one
 	id    int32
 	timer units.Time // the machine's next deadline, not before now
@@ -95,7 +95,7 @@ func New(cfg Config) *Sim {
 	shards := 1
 	for i, n := range cfg.Nodes {
 		s.nodes[i] = simNode{
-			Stepper: node.NewStepper(n.Machine, n.Ports, n.Sink),
+			Stepper: *node.NewStepper(n.Machine, n.Ports, n.Sink),
 			id:      int32(i),
 			out:     make([]outbound, n.Ports),
 			turn:    turn{next: units.Never},
