@@ -6,6 +6,8 @@ package topologies
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sort"
 
 	"github.com/csiglab/csiglab/units"
 )
@@ -72,13 +74,9 @@ type Graph struct {
 	Links []Link
 }
 
-// Hosts returns the number of hosts.
+// Hosts returns the number of hosts, which come first.
 func (g *Graph) Hosts() int {
-	n := 0
-	for n < len(g.Nodes) && g.Nodes[n].Kind == Host {
-		n++
-	}
-	return n
+	return sort.Search(len(g.Nodes), func(i int) bool { return g.Nodes[i].Kind != Host })
 }
 
 // Connect adds a link between the next free ports of a and b and returns its
@@ -149,7 +147,10 @@ var ErrInvalid = errors.New("invalid topology")
 // ports have no gaps, rates and delays are positive and every host reaches every
 // other.
 func (g *Graph) Validate() error {
-	hosts := g.Hosts()
+	hosts := slices.IndexFunc(g.Nodes, func(n Node) bool { return n.Kind != Host })
+	if hosts < 0 {
+		hosts = len(g.Nodes)
+	}
 	if hosts == 0 {
 		return fmt.Errorf("%w: no hosts", ErrInvalid)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
+	"github.com/csiglab/csiglab/nodes/netio"
+	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
@@ -26,7 +28,11 @@ func fabric(p *plan.Plan) emu.Fabric {
 // run drives the plan over links in memory.
 func run(t testing.TB, p *plan.Plan, f emu.Fabric, goroutines int) ([]backendtest.Result, *shared.Pool, error) {
 	t.Helper()
-	nodes, links, _, records := backendtest.InMemory(t, p, f)
+	nodes, links, conns, records := backendtest.InMemory(t, p, f)
+	configs, _ := f.Configs()
+	for i, conn := range conns {
+		conn.Keep(configs[i].Slots)
+	}
 	board, err := shared.NewPool(nodes, links, f.End)
 	if err != nil {
 		t.Fatal(err)
@@ -145,6 +151,56 @@ func TestFastLinks(t *testing.T) {
 	backendtest.Same(t, got, backendtest.Virtual(t, p, nil))
 }
 
+// holder counts the frames that it holds for its user: those of the last batch.
+type holder struct {
+	*netio.Memory
+	held, sends int
+	t           *testing.T
+}
+
+func (h *holder) Receive(batch []netio.Frame, wait time.Duration) (n int, err error) {
+	n, err = h.Memory.Receive(batch, wait)
+	h.held = n
+	return n, err
+}
+
+func (h *holder) Send(batch []netio.Message) error {
+	if h.sends++; h.held > 0 {
+		h.t.Errorf("a node has read %d frames, still holds their slots, and sends", h.held)
+		h.held = 0
+	}
+	return h.Memory.Send(batch)
+}
+
+// TestReadFramesLeaveTheirSlots: when a turn is reported, and senders may send as many
+// frames as were read, the slots of these are free.
+func TestReadFramesLeaveTheirSlots(t *testing.T) {
+	p := backendtest.Compile(t, backendtest.Small)
+	f := fabric(p)
+	configs, links := f.Configs()
+	conns, nodes := make([]*holder, len(configs)), make([]*emu.Node, len(configs))
+	records := backendtest.NewRecords(len(configs))
+	for i, c := range configs {
+		pool := new(wire.Pool)
+		conns[i] = &holder{Memory: netio.NewMemory(len(c.Ports)), t: t}
+		nodes[i] = emu.New(c, backendtest.Machine(t, p, i, pool, records.Sink(i)), pool, conns[i], records.Sink(i))
+	}
+	wires, _ := f.Wires()
+	for _, w := range wires {
+		netio.Join(conns[w[0].Node].Memory, w[0].Port, conns[w[1].Node].Memory, w[1].Port)
+	}
+	pool, err := shared.NewPool(nodes, links, f.End)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pool.Run(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if conns[0].sends == 0 {
+		t.Error("the first host has sent nothing")
+	}
+}
+
 // TestSlots: a node keeps the frames of four lookaheads, where these are more than the
 // least and fewer than a Conn has slots by default, and its links share them.
 func TestSlots(t *testing.T) {
@@ -152,8 +208,8 @@ func TestSlots(t *testing.T) {
 		rate string
 		want int // of a host, with one link
 	}{
-		{"100Gbps", 128},
-		{"2500Gbps", 16 + 301}, // 4 x 1.0002 us / 13.28 ns
+		{"100Gbps", 160},
+		{"2500Gbps", 64 + 16 + 301}, // 4 x 1.0002 us / 13.28 ns
 		{"10Tbps", 512},
 	} {
 		p := backendtest.Compile(t, strings.ReplaceAll(backendtest.Small, "100Gbps", c.rate))
@@ -164,7 +220,7 @@ func TestSlots(t *testing.T) {
 		}
 		for i, l := range links {
 			to := configs[l.To]
-			if share := int64(to.Slots * 7 / 8 / len(to.Ports)); l.Capacity != share {
+			if share := int64((to.Slots - 64) / len(to.Ports)); l.Capacity != share {
 				t.Errorf("%s: link %d has a capacity of %d, want %d of the %d slots of %s", c.rate, i, l.Capacity, share, to.Slots, to.Name)
 			}
 		}

@@ -160,10 +160,10 @@ func (f *Fabric) room(wire int) int {
 // is at most two lookaheads long, so the slots hold four lookaheads' frames of the
 // usual length on every link. Frames for which there is no room only end turns early.
 func (f *Fabric) slots(c *Config) int {
-	slots := 0
+	slots := slotsSpare
 	for i := range c.Ports {
 		if p := &c.Ports[i]; !p.Application {
-			slots += slotsSpare
+			slots += slotsShort
 			if usual := f.serialisation(p.In/2, usualFrame); usual > 0 {
 				_, lookahead := f.lookahead(p.In / 2)
 				slots += int(min(4*lookahead/usual, netio.Slots))
@@ -176,17 +176,19 @@ func (f *Fabric) slots(c *Config) int {
 const (
 	// usualFrame is the reference simulator's data packet.
 	usualFrame = 4150
-	// leastSlots is half a megabyte for usual frames, which stays in a cache. With 512
-	// slots a frame of three-flow took a tenth more CPU time.
-	leastSlots = 128
-	// slotsSpare are for short frames, such as ACKs.
-	slotsSpare = 16
+	// leastSlots is 0.7 MB for usual frames, which stays in a cache. With 512 slots a
+	// frame of three-flow took a tenth more CPU time.
+	leastSlots = 160
+	// slotsShort are those of a link for short frames, such as ACKs.
+	slotsShort = 16
+	// slotsSpare are those of a node for messages that leave at one instant and for
+	// strays.
+	slotsSpare = netio.Slots / 8
 )
 
-// capacity returns how many frames of one link may be unread at a node: its share
-// of the node's slots, of which an eighth is left for messages that leave at one
-// instant and for strays.
-func capacity(slots, ports int) int64 { return int64(max(1, slots*7/8/ports)) }
+// capacity returns how many frames of one link may be unread at a node: its share of
+// the node's slots that are not spare.
+func capacity(slots, ports int) int64 { return int64(max(1, (slots-slotsSpare)/ports)) }
 
 // ParseInjection reads drop=LINK:N or flip=LINK:N. LINK is the name of a link,
 // for frames from the end nearer to the hosts, or the same with the far end

@@ -91,10 +91,19 @@ func (n *Node) read() error {
 	for tries := 0; ; tries++ {
 		port := n.lacking()
 		if port < 0 {
+			if tries == 0 {
+				return nil
+			}
+			// The frames have been copied. Their senders may fill the slots again once this
+			// turn is reported.
+			_, err := n.conn.Receive(nil, 0)
+			if err != nil {
+				return n.failed(err)
+			}
 			return nil
 		}
 		if n.counts.Received > received { // strays do not count as progress
-			received, since, tries = n.counts.Received, time.Time{}, 0
+			received, since, tries = n.counts.Received, time.Time{}, 1
 		}
 		// The kernel delivers within the sender's system call as a rule. Where it
 		// does not, ask again before sleeping.

@@ -17,6 +17,7 @@ type Memory struct {
 	drops   int64
 	closed  bool
 	peers   []peer // by port
+	slots   int
 }
 
 type peer struct {
@@ -26,8 +27,12 @@ type peer struct {
 
 // NewMemory returns a Conn with the given number of ports, joined to nothing.
 func NewMemory(ports int) *Memory {
-	return &Memory{arrived: make(chan struct{}, 1), peers: make([]peer, ports)}
+	return &Memory{arrived: make(chan struct{}, 1), peers: make([]peer, ports), slots: SlotsOf(ports)}
 }
+
+// Keep sets how many frames the Conn keeps at most, those of the last batch among them
+// until the next call of Receive, as in a ring. It is called before any frame is sent.
+func (m *Memory) Keep(slots int) { m.slots = slots }
 
 // Join connects port p of a with port q of b. It is called before any frame is
 // sent.
@@ -104,7 +109,7 @@ func (m *Memory) put(port int, f *Message) {
 	defer m.mu.Unlock()
 	switch {
 	case m.closed:
-	case len(m.queue) == SlotsOf(len(m.peers)):
+	case len(m.queue)+len(m.out) >= m.slots:
 		m.drops++
 	default:
 		var data []byte

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"testing"
 
 	"github.com/csiglab/csiglab/nodes/emu/process"
+	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -134,5 +137,59 @@ func BenchmarkThreeFlow(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// TestInterfaceAddresses: under lockstep no interface has the address of its port, to
+// which frames are sent, so that the kernel does not take them for its own.
+func TestInterfaceAddresses(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs to enter the nodes' namespaces")
+	}
+	f := newRun(t, backendtest.Compile(t, backendtest.Small))
+	f.Records = backendtest.NewRecords(len(f.Plan.Nodes))
+	seen := 0
+	check := func(n runs.Node) error {
+		space, err := os.Open(n.Network)
+		if err != nil {
+			return err
+		}
+		defer space.Close()
+		return application.Within(space, func() error {
+			for _, i := range n.Interfaces {
+				device, err := net.InterfaceByName(i.Name)
+				if err != nil {
+					return err
+				}
+				if got := device.HardwareAddr.String(); got == i.MAC || got[:2] != "06" {
+					t.Errorf("%s %s has the address %s, and frames go to %s", n.Name, i.Name, got, i.MAC)
+				}
+				seen++
+			}
+			return nil
+		})
+	}
+	_, err := backend.Perform(context.Background(), testBackend, &f.Run, backend.Control{
+		Records: f.Records,
+		Deployed: func(nodes []runs.Node, _ []runs.Link) error {
+			if seen > 0 {
+				return nil
+			}
+			for _, n := range nodes {
+				if err := check(n); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+	if errors.Is(err, backend.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * len(f.Plan.Links); seen != want {
+		t.Errorf("%d interfaces, want %d", seen, want)
 	}
 }
