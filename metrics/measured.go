@@ -65,6 +65,15 @@ type ackSample struct{ window, rtt uint32 } // bytes, ps
 // NewFlowMeter returns the meter of a flow of which nothing has been measured.
 func NewFlowMeter(flow int) FlowMeter { return FlowMeter{flow: int32(flow)} }
 
+// Touch reads what each ACK changes, and returns a number that means nothing.
+func (r *FlowMeter) Touch() int64 {
+	m := r.samples
+	if m == nil {
+		return 0
+	}
+	return m.Acks + int64(m.pending[m.held].window)
+}
+
 // Sent counts a data packet that is sent, again if it has been sent before.
 func (r *FlowMeter) Sent(again bool) {
 	m := r.open()

@@ -251,6 +251,9 @@ func NewFlowRecorder(flow int, interval units.Duration, sink Sink) FlowRecorder 
 	return FlowRecorder{sink: sink, rolling: rolling{interval: interval}, current: FlowWindow{Flow: int32(flow)}}
 }
 
+// Touch reads what each packet changes, and returns a number that means nothing.
+func (r *FlowRecorder) Touch() int64 { return r.current.Packets }
+
 // Receive counts a data packet.
 func (r *FlowRecorder) Receive(now units.Time, wire, payload int64) {
 	if start, beyond := r.rolling.next(now); beyond {
@@ -289,6 +292,15 @@ func NewCCRecorder(flow int, interval units.Duration, actions []string, sink Sin
 		r.counts = make([]int64, len(actions))
 	}
 	return r
+}
+
+// Touch reads what each ACK changes, and returns a number that means nothing.
+func (r *CCRecorder) Touch() int64 {
+	sum := r.current.Acks + r.current.Cwnd
+	if len(r.counts) > 0 {
+		sum += r.counts[0]
+	}
+	return sum
 }
 
 // Ack counts an ACK, the index of the action it was answered with and the delay

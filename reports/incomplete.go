@@ -49,14 +49,7 @@ func missing(i *analysis.Incomplete) string {
 			all = append(all, fmt.Sprintf("%s, %d seeds", v.Variant, len(v.Seeds)))
 			continue
 		}
-		var seeds []string
-		for _, seed := range v.Seeds {
-			seeds = append(seeds, fmt.Sprint(seed))
-		}
-		word := "seed"
-		if len(seeds) > 1 {
-			word = "seeds"
-		}
+		word, seeds := seedNames(v.Seeds)
 		all = append(all, fmt.Sprintf("%s, %s %s", v.Variant, word, strings.Join(seeds, " ")))
 	}
 	return strings.Join(all, "; ")

@@ -74,14 +74,7 @@ func Notes(r *analysis.Result) []string {
 		text := n.Text + "."
 		switch {
 		case len(n.Seeds) > 0:
-			var seeds []string
-			for _, seed := range n.Seeds {
-				seeds = append(seeds, fmt.Sprint(seed))
-			}
-			word := "seed"
-			if len(seeds) > 1 {
-				word = "seeds"
-			}
+			word, seeds := seedNames(n.Seeds)
 			text = fmt.Sprintf("Variant %s, %s %s: %s", n.Variants[0], word, list(seeds), text)
 		case len(n.Variants) == 1 && len(r.Variants) > 1:
 			text = fmt.Sprintf("Variant %s: %s", n.Variants[0], text)
@@ -189,6 +182,17 @@ func sharing(r *analysis.Result) string {
 		who = fmt.Sprintf("Flow %s suffers: against the other it gets ", s.Slowest)
 	}
 	return who + strings.Join(parts, ", ") + "."
+}
+
+// seedNames returns seed or seeds, and the names of seeds.
+func seedNames(seeds []uint64) (word string, names []string) {
+	for _, seed := range seeds {
+		names = append(names, fmt.Sprint(seed))
+	}
+	if len(seeds) == 1 {
+		return "seed", names
+	}
+	return "seeds", names
 }
 
 // list joins names, the first few of many.

@@ -107,10 +107,7 @@ func countRuns(r *analysis.Result, variant string) (n int) {
 
 // seedList names some of a variant's seeds.
 func seedList(seeds []uint64, of int) string {
-	var names []string
-	for _, seed := range seeds {
-		names = append(names, fmt.Sprint(seed))
-	}
+	_, names := seedNames(seeds)
 	switch {
 	case len(seeds) == of:
 		return fmt.Sprintf("in all %d seeds", of)

@@ -310,3 +310,21 @@ func ExampleLeafSpine() {
 	fmt.Println(len(topologies.NextHops(g)[32].To(31)), "ways from the first leaf to the last host")
 	// Output: 2 ways from the first leaf to the last host
 }
+
+func TestHosts(t *testing.T) {
+	for hosts := range 5 {
+		for switches := range 3 {
+			var g topologies.Graph
+			for i := range hosts + switches {
+				kind := topologies.Host
+				if i >= hosts {
+					kind = topologies.Switch
+				}
+				g.Nodes = append(g.Nodes, topologies.Node{Kind: kind})
+			}
+			if got := g.Hosts(); got != hosts {
+				t.Errorf("%d hosts and %d switches: Hosts is %d", hosts, switches, got)
+			}
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -194,26 +195,44 @@ func (p *partReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// readPart reads a part to its end: windows gets each batch. The totals of nodes are in
-// node order.
+// readPart reads a part to its end: windows gets each batch, which is valid until it
+// returns. The totals of nodes are in node order.
 func readPart(file io.Reader, windows func(*metrics.Batch) error) (f FinishedRun, nodes []metrics.NodeTotals, err error) {
 	messages := gob.NewDecoder(&partReader{file: file})
+	var batch metrics.Batch
 	for {
-		var item partItem
+		empty(&batch)
+		item := partItem{Batch: &batch}
 		if err := messages.Decode(&item); err != nil {
 			return f, nil, err
 		}
 		switch {
-		case item.Batch != nil:
-			if err := windows(item.Batch); err != nil {
-				return f, nil, err
-			}
 		case item.Node != nil:
 			nodes = append(nodes, *item.Node)
 		case item.End != nil:
 			f, err := item.End.finished()
 			return f, nodes, err
+		default:
+			if err := windows(&batch); err != nil {
+				return f, nil, err
+			}
 		}
+	}
+}
+
+// empty empties a batch for gob, which writes into the memory of its lists and leaves out
+// zeros: all of that memory becomes zero.
+func empty(b *metrics.Batch) {
+	v := reflect.ValueOf(b).Elem()
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.Kind() != reflect.Slice {
+			f.SetZero()
+			continue
+		}
+		f.SetLen(f.Cap())
+		f.Clear()
+		f.SetLen(0)
 	}
 }
 

@@ -193,6 +193,31 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 // Ready is the set of ports that may have something to send.
 func (h *Host) Ready() node.PortSet { return h.ready }
 
+// touchedFlows is the most flows each way of which a host reads ahead what they need: of
+// more it is not likely that the next packets are of those.
+const touchedFlows = 2
+
+// Touch implements node.Toucher: it reads what the NIC needs, and the flows if they are
+// few.
+func (h *Host) Touch() int64 {
+	sum := int64(h.burst) + int64(h.timeout) + h.delivered + h.port.Touch() + h.control.Touch()
+	if len(h.flows) <= touchedFlows {
+		for i := range h.flows {
+			if s := h.flows[i].Sender; s != nil {
+				sum += s.Touch()
+			}
+		}
+	}
+	if len(h.receivers) <= touchedFlows {
+		for _, r := range h.receivers {
+			if r != nil {
+				sum += r.Touch()
+			}
+		}
+	}
+	return sum
+}
+
 // Receive takes a packet from the fabric, from the programs or from a control port.
 func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 	if h.edge != nil && (port == shim.Application || port == NIC && p.Kind() == wire.Raw) {

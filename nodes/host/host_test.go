@@ -15,6 +15,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/node/nodetest"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -507,6 +508,42 @@ func TestNewRefuses(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), name) || h != nil {
 			t.Errorf("New gives %v, want an error that begins with %s", err, name)
 		}
+	}
+}
+
+// Hosts that are touched between their calls do what hosts do that are not: before, while
+// and after their flows are under way.
+func TestTouchChangesNothing(t *testing.T) {
+	var records [2][2]metrics.Batch
+	for touched := range 2 {
+		c := [2]host.Config{config(0), config(1)}
+		for i := range c {
+			c[i].CSIG = &csig.Config{Format: csig.FormatWide, MaxRate: 100 * units.Gbps}
+			c[i].Tagging = transport.Tagging{Sampling: csig.Sampling{Every: 3}, Signal: csig.ABW}
+			sends(&c[i], i, 200*mss, 0)
+			receives(&c[i], 1-i, 200*mss)
+		}
+		w := newWirePair(t, c, [2]metrics.Sink{&records[touched][0], &records[touched][1]})
+		for step := range 3000 {
+			if step == 1 {
+				w.begin()
+			}
+			for i := range w.hosts {
+				if touched == 1 {
+					node.Toucher(w.hosts[i]).Touch()
+				}
+			}
+			w.step()
+		}
+		for i, h := range w.hosts {
+			if got, want := h.Delivered(), int64(200*mss); got != want {
+				t.Fatalf("host %d has received %d bytes, want %d", i, got, want)
+			}
+			h.Close(w.now())
+		}
+	}
+	if diff := cmp.Diff(records[1], records[0]); diff != "" {
+		t.Errorf("records of hosts that were touched (-got +want):\n%s", diff)
 	}
 }
 

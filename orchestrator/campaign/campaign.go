@@ -146,6 +146,7 @@ func perform(ctx context.Context, wrong error, set *experiment.Set, m mode, opts
 		reason := wrong.Error()
 		if ctx.Err() != nil {
 			reason = "interrupted"
+			w.Stop() // AfterFunc may not have come to it
 		}
 		if abort := w.Abort(reason); abort != nil && !failure.DiskFull(wrong) { // its manifest says incomplete from the start
 			wrong = errors.Join(wrong, abort)

@@ -97,6 +97,9 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 	return summarise(set, expressions.Expect, done), nil
 }
 
+// notedSeeds is how many seeds a note lists. The manifest has the notes of each run.
+const notedSeeds = 16
+
 // noteRuns adds the notes of the runs to the journal, each text once for every
 // variant, with the seeds.
 func noteRuns(j *journal, done []finished) {
@@ -117,7 +120,11 @@ func noteRuns(j *journal, done []finished) {
 		if len(seeds[k]) > 1 {
 			word = "seeds"
 		}
-		j.note(fmt.Sprintf("variant %s, %s %s: %s", k.variant, word, strings.Join(seeds[k], ", "), k.text))
+		list := strings.Join(seeds[k][:min(notedSeeds, len(seeds[k]))], ", ")
+		if more := len(seeds[k]) - notedSeeds; more > 0 {
+			list += fmt.Sprintf(" and %d more", more)
+		}
+		j.note(fmt.Sprintf("variant %s, %s %s: %s", k.variant, word, list, k.text))
 	}
 }
 

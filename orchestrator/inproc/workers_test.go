@@ -62,9 +62,9 @@ func oneTrace(t *testing.T, name string, p *plan.Plan) {
 // with a tie seed, for which starts are not jittered: with jitter no two packets reach a
 // node at one instant.
 func TestOneTraceOfEmbedded(t *testing.T) {
-	length := 400 * units.Microsecond
+	length := 200 * units.Microsecond
 	if testing.Short() {
-		length /= 4
+		length /= 5
 	}
 	compared := 0
 	for _, name := range experiment.Names() {

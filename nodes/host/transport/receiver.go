@@ -72,6 +72,15 @@ func (r *Receiver) evOf(p *wire.Packet) uint16 {
 	return (p.SourcePort() - wire.EntropyBase - r.entropy) % wire.EntropyRange
 }
 
+// Touch reads from each of the cache lines that a packet of the flow needs, and returns a
+// number that means nothing (node.Toucher).
+func (r *Receiver) Touch() int64 {
+	if r.Done() {
+		return 0
+	}
+	return int64(r.unacked+r.ack.Touch()) + r.totals.DeliveredWhole + r.totals.MeasuredWire + r.log.Touch()
+}
+
 // Expects reports whether the flow has a packet of p's PSN.
 func (r *Receiver) Expects(p *wire.Packet) bool { return int64(p.PSN()) < r.packets }
 

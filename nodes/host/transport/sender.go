@@ -156,6 +156,16 @@ func (s *Sender) build(p *wire.Packet, payload int) {
 	p.Size = s.common.Sizes.Of(p)
 }
 
+// Touch reads from each of the cache lines that a packet or an ACK of the flow needs, and
+// returns a number that means nothing (node.Toucher).
+func (s *Sender) Touch() int64 {
+	if s.Done() {
+		return 0
+	}
+	sum := s.slot(s.next).sentAt + s.slot(s.cum).sentAt + s.timeout
+	return int64(sum) + int64(s.cc.Window+s.full.Touch()) + int64(s.lastEV) + s.totals.AcksReceived + s.ccLog.Touch() + s.meter.Touch()
+}
+
 // Start makes the flow ready to send.
 func (s *Sender) Start(now units.Time) {
 	s.ready = true
