@@ -206,17 +206,20 @@ func TestReadFramesLeaveTheirSlots(t *testing.T) {
 func TestSlots(t *testing.T) {
 	for _, c := range []struct {
 		rate string
+		mtu  units.Size
 		want int // of a host, with one link
 	}{
-		{"100Gbps", 160},
-		{"2500Gbps", 64 + 16 + 301}, // 4 x 1.0002 us / 13.28 ns
-		{"10Tbps", 512},
+		{"100Gbps", 0, 160},
+		{"100Gbps", 256, 64 + 16 + 196}, // 4 x 1.0052 us / 20.48 ns
+		{"2500Gbps", 0, 64 + 16 + 301},  // 4 x 1.0002 us / 13.28 ns
+		{"10Tbps", 0, 512},
 	} {
 		p := backendtest.Compile(t, strings.ReplaceAll(backendtest.Small, "100Gbps", c.rate))
 		f := fabric(p)
+		f.MTU = c.mtu
 		configs, links := f.Configs()
 		if got := configs[0].Slots; got != c.want {
-			t.Errorf("%s: a host has %d slots, want %d", c.rate, got, c.want)
+			t.Errorf("%s, MTU %v: a host has %d slots, want %d", c.rate, c.mtu, got, c.want)
 		}
 		for i, l := range links {
 			to := configs[l.To]

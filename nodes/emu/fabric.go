@@ -27,6 +27,7 @@ type Fabric struct {
 	Live         Live          // in real time
 	Profile      uint32        // of the CSIG domain (csig.Domain.Profile)
 	FrameTimeout time.Duration // 0: DefaultFrameTimeout
+	MTU          units.Size    // of the links' packets; 0: that of the reference simulator
 	// Applications are the hosts that run programs over the kernel's TCP/IP,
 	// ascending. Port applicationPort of their nodes leads to the interface of these
 	// programs; no list of links has it.
@@ -157,14 +158,17 @@ func (f *Fabric) room(wire int) int {
 }
 
 // slots returns how many frames a node keeps until they are read, in lockstep. A turn
-// is at most two lookaheads long, so the slots hold four lookaheads' frames of the
-// usual length on every link. Frames for which there is no room only end turns early.
+// is at most two lookaheads long, so the slots hold four lookaheads' frames of the MTU
+// on every link. Frames for which there is no room only end turns early.
 func (f *Fabric) slots(c *Config) int {
-	slots := slotsSpare
+	slots, mtu := slotsSpare, f.MTU
+	if mtu == 0 {
+		mtu = usualMTU
+	}
 	for i := range c.Ports {
 		if p := &c.Ports[i]; !p.Application {
 			slots += slotsShort
-			if usual := f.serialisation(p.In/2, usualFrame); usual > 0 {
+			if usual := f.serialisation(p.In/2, mtu); usual > 0 {
 				_, lookahead := f.lookahead(p.In / 2)
 				slots += int(min(4*lookahead/usual, netio.Slots))
 			}
@@ -174,9 +178,9 @@ func (f *Fabric) slots(c *Config) int {
 }
 
 const (
-	// usualFrame is the reference simulator's data packet.
-	usualFrame = 4150
-	// leastSlots is 0.7 MB for usual frames, which stays in a cache. With 512 slots a
+	// usualMTU is the reference simulator's data packet.
+	usualMTU = 4150
+	// leastSlots is 0.7 MB for frames of the usual MTU, which stays in a cache. With 512 slots a
 	// frame of three-flow took a tenth more CPU time.
 	leastSlots = 160
 	// slotsShort are those of a link for short frames, such as ACKs.

@@ -214,7 +214,7 @@ func (r *Run) Fabric(folder string) emu.Fabric {
 	p := r.Plan
 	f := emu.Fabric{
 		Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Run: r.mark(), Elide: r.Elide,
-		Inject: r.Inject, Profile: p.Domain().Profile(), FrameTimeout: r.FrameTimeout,
+		Inject: r.Inject, Profile: p.Domain().Profile(), FrameTimeout: r.FrameTimeout, MTU: p.MaxPayload() + p.Format.Header,
 		Applications: p.ApplicationHosts(),
 	}
 	for _, l := range p.Control() {
@@ -279,6 +279,9 @@ type Deployment struct {
 	// Folder is the path, as the nodes see it, of the folder where they write
 	// captured frames and look for the pipes of live captures.
 	Folder string
+	// Pinned says that in lockstep each process runs on the processor of its node's lane
+	// (Lanes). Otherwise as many nodes run at once as there are processors.
+	Pinned bool
 	Launcher
 }
 

@@ -70,14 +70,17 @@ func (c *crew) close() {
 // startProcesses starts the nodes that are not driven here.
 func (c *crew) startProcesses(ctx context.Context, shared *os.File) error {
 	c.ends = make(chan ended, len(c.configs))
-	lanes := Lanes(c.run.Plan, runtime.NumCPU())
+	lanes, width := make([]int, len(c.configs)), runtime.NumCPU()
+	if c.deployment.Pinned {
+		lanes, width = Lanes(c.run.Plan, width), 1
+	}
 	for i, config := range c.configs {
 		if c.run.inDriver(i) {
 			continue
 		}
 		spec := &process.Spec{
 			Config: config, Machine: c.run.Plan.Nodes[i], Interfaces: c.net.spaces[i].interfaces,
-			MaxFrame: c.run.MaxFrame(), Nodes: len(c.configs), Links: c.links, Lanes: lanes, End: c.run.Plan.End, Wall: c.run.Wall,
+			MaxFrame: c.run.MaxFrame(), Nodes: len(c.configs), Links: c.links, Lanes: lanes, LaneWidth: width, End: c.run.Plan.End, Wall: c.run.Wall,
 		}
 		p, err := c.deployment.Start(ctx, i, spec, shared)
 		if err != nil {

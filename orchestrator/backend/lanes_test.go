@@ -8,31 +8,36 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 )
 
-// TestLanes: the nodes of a fabric, also of one that is a single pod, are divided
-// evenly among processors, and each has its own where there are enough.
+// TestLanes: pods are divided evenly among processors, each with its nodes in one; a
+// fabric of one pod has one; and each node has its own where there are enough.
 func TestLanes(t *testing.T) {
-	p := backendtest.Compile(t, `schema: 1
-name: lanes
-topology: {leaf_spine: {leaves: 4, hosts_per_leaf: 4, spines: 2, rate: 10Gbps, delay: 1us}}
-workload: {permutation: {size: 1kB}}
-`)
-	for _, processors := range []int{1, 2, 4, 16, 20} {
-		lanes := backend.Lanes(p, processors)
-		hosts := make([]int, processors)
-		for node, lane := range lanes {
-			if p.Nodes[node].Switch == nil {
+	const text = "schema: 1\nname: lanes\nworkload: {permutation: {size: 1kB}}\ntopology: "
+	pods := backendtest.Compile(t, text+"{k_ary: {k: 4, rate: 10Gbps, delay: 1us}}\n")
+	for _, processors := range []int{1, 2, 4} {
+		hosts, of := make([]int, processors), map[int]int{}
+		for i, lane := range backend.Lanes(pods, processors) {
+			n := pods.Graph.Nodes[i]
+			if pods.Nodes[i].Switch == nil {
 				hosts[lane]++
 			}
+			if first, ok := of[n.Pod]; ok && n.Pod >= 0 && lane != first {
+				t.Errorf("%d processors: pod %d is in lanes %d and %d", processors, n.Pod, first, lane)
+			}
+			of[n.Pod] = lane
 		}
-		if slices.Min(hosts) != 16/processors || slices.Max(hosts) != (16+processors-1)/processors {
-			t.Errorf("%d processors have %v hosts", processors, hosts)
+		for _, n := range hosts {
+			if n != 16/processors {
+				t.Errorf("%d processors have %v hosts", processors, hosts)
+			}
 		}
 	}
-	for _, processors := range []int{22, 64} {
-		lanes := backend.Lanes(p, processors)
-		slices.Sort(lanes)
-		if len(slices.Compact(lanes)) != len(p.Nodes) {
-			t.Errorf("%d nodes on %d processors share some", len(p.Nodes), processors)
-		}
+	one := backendtest.Compile(t, text+"{leaf_spine: {leaves: 4, hosts_per_leaf: 4, spines: 2, rate: 10Gbps, delay: 1us}}\n")
+	if lanes := backend.Lanes(one, 2); slices.Max(lanes) != 0 {
+		t.Errorf("the nodes of one pod are in lanes %v", lanes)
+	}
+	lanes := backend.Lanes(one, 64)
+	slices.Sort(lanes)
+	if len(slices.Compact(lanes)) != len(one.Nodes) {
+		t.Errorf("%d nodes on 64 processors share some", len(one.Nodes))
 	}
 }

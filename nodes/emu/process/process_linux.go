@@ -44,7 +44,8 @@ type Spec struct {
 	MaxFrame   int                // the longest frame, trailer included
 	Nodes      int                // of the fabric
 	Links      []lockstep.Channel // of the fabric
-	Lanes      []int              // of the nodes, in lockstep: the processor of each
+	Lanes      []int              // of the nodes, in lockstep
+	LaneWidth  int                // nodes of a lane that may run at once
 	End        units.Time         // exclusive
 	Wall       *wall.Clock        // nil: lockstep
 }
@@ -212,7 +213,7 @@ func keepStep(memory *os.File, n *emu.Node, spec *Spec) (units.Time, error) {
 		return 0, err
 	}
 	defer board.Close()
-	board.Limit(spec.Lanes, 1)
+	board.Limit(spec.Lanes, spec.LaneWidth)
 	return board.Run(n)
 }
 
