@@ -1,6 +1,8 @@
 package inproc
 
 import (
+	"bytes"
+	"encoding/gob"
 	"fmt"
 	"runtime"
 	"testing"
@@ -8,6 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -76,4 +80,35 @@ func processCPU(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// TestSpecsThatCrossedAProcessBoundary: machines of specifications that package gob has
+// encoded one by one, so that switches no longer share their routes, leave the same trace.
+func TestSpecsThatCrossedAProcessBoundary(t *testing.T) {
+	p := compiled(t, "schema: 1\nname: gob\ntopology: {k_ary: {k: 8, rate: 100Gbps, delay: 1us}}\nworkload: {permutation: {size: 40kB}}\ncsig: {format: compact}\n")
+	run := func(p *plan.Plan) []metrics.NodeTotals {
+		k := newKept(len(p.Nodes))
+		if _, err := (Backend{}).Run(t.Context(), &backend.Run{Plan: p, Workers: 2}, backend.Control{Records: k}); err != nil {
+			t.Fatal(err)
+		}
+		return k.totals()
+	}
+	want := run(p)
+	sent := *p
+	sent.Nodes = make([]machine.Spec, len(p.Nodes))
+	for i := range p.Nodes {
+		var b bytes.Buffer
+		if err := gob.NewEncoder(&b).Encode(p.Nodes[i]); err != nil {
+			t.Fatal(err)
+		}
+		if err := gob.NewDecoder(&b).Decode(&sent.Nodes[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := run(&sent)
+	for i := range want {
+		if got[i].TraceHash != want[i].TraceHash || want[i].TraceHash == [32]byte{} {
+			t.Fatalf("node %s: the trace is another one", want[i].Name)
+		}
+	}
 }

@@ -225,7 +225,7 @@ func (c *Costs) Predict(loads []Load, way Way) (p Prediction) {
 		}
 		largest = max(largest, memory)
 		rows += n * float64(l.Rows)
-		kept += n * (collector*float64(l.Flows)*c.FlowMem*keptShare + l.plan())
+		kept += n*collector*float64(l.Flows)*c.FlowMem*keptShare + l.plan()
 	}
 	p.CPU, p.Wall = seconds(cpu), seconds(wall)
 	p.base = c.Base + tableShare(rows)*c.TableMem
@@ -240,7 +240,7 @@ const keptShare = 0.3
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// plan returns the bytes of the plan of a run, which waits for its turn in memory.
+// plan returns the bytes of the plan of a variant, which stays for all its runs.
 func (l *Load) plan() float64 {
 	const node = float64(unsafe.Sizeof(machine.Spec{})) + float64(unsafe.Sizeof(host.Config{}))
 	const flow = float64(unsafe.Sizeof(metrics.FlowInfo{})) + 2*float64(unsafe.Sizeof(host.Flow{})) + float64(unsafe.Sizeof(player.Start{}))
