@@ -47,9 +47,17 @@ func self(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// meter returns what knows or measures the costs of this machine.
-func (a *app) meter() *predict.Meter {
-	m := &predict.Meter{Version: buildVersion()}
+// Predicted CPU times from which on the machine is measured, which takes some seconds: of a
+// user who asks for a prediction, and of one who wants a run.
+const (
+	worthForPrediction = time.Second
+	worthForRun        = time.Minute
+)
+
+// meter returns what knows or measures the costs of this machine, for runs of at least
+// worth.
+func (a *app) meter(worth time.Duration) *predict.Meter {
+	m := &predict.Meter{Version: buildVersion(), Worth: worth}
 	if a.lab.self != nil {
 		m.Measure = func(ctx context.Context, args ...string) *exec.Cmd {
 			return a.lab.self(ctx, append([]string{measureName}, args...)...)

@@ -31,7 +31,7 @@ func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Resul
 	r.options.Progress = bar.update
 	r.options.Announce = a.say
 	if !r.probe {
-		r.options.Meter = a.meter()
+		r.options.Meter = a.meter(worthForRun)
 	}
 	result, err := run()
 	bar.close()

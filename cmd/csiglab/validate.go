@@ -200,7 +200,7 @@ func (a *app) validate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			options := predict.Options{Meter: a.meter()}
+			options := predict.Options{Meter: a.meter(worthForPrediction)}
 			options.Meter.Anew = anew
 			c := experimentCheck{Name: set.Base.Name, Seeds: len(set.Base.Seeds)}
 			if verbose {

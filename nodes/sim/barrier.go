@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -16,34 +15,28 @@ type barrier struct {
 	asleep  atomic.Int32
 	mu      sync.Mutex
 	wake    sync.Cond
-	windows []paddedWindow // by shard: the first one in which something is due
-	stop    atomic.Bool    // Progress ended the run within the open window
+	window  int64       // the next one; noWindow at the end. Written while all but one wait
+	stop    atomic.Bool // Progress ended the run within the open window
 }
 
-type paddedWindow struct {
-	window int64
-	_      [56]byte // of another cache line
-}
-
-// Spins of a worker that waits: with its core, then leaving it to other goroutines.
-const (
-	spins  = 1000
-	yields = 20
-)
+// spins is how often a worker that waits looks before it sleeps: about as long as going to
+// sleep and being woken take. A worker has a thread of its own, so that yielding to other
+// goroutines would cost as much as sleeping.
+const spins = 20_000
 
 func newBarrier(workers int) *barrier {
-	b := &barrier{workers: int32(workers), windows: make([]paddedWindow, workers)}
+	b := &barrier{workers: int32(workers)}
 	b.wake.L = &b.mu
 	return b
 }
 
-// wait returns when all workers have called it. The last one calls Between of s, if s is
-// not nil, before the others go on.
-func (b *barrier) wait(s *Sim) {
+// wait returns when all workers have called it. The last one calls last, if it is not
+// nil, before the others go on.
+func (b *barrier) wait(last func()) {
 	round := b.round.Load()
 	if b.arrived.Add(1) == b.workers {
-		if s != nil && s.cfg.Between != nil {
-			s.cfg.Between()
+		if last != nil {
+			last()
 		}
 		b.arrived.Store(0)
 		b.round.Add(1)
@@ -54,15 +47,12 @@ func (b *barrier) wait(s *Sim) {
 		}
 		return
 	}
-	for i := 0; b.round.Load() == round; i++ {
-		switch {
-		case i < spins:
-		case i < spins+yields:
-			runtime.Gosched()
-		default:
-			b.sleep(round)
+	for range spins {
+		if b.round.Load() != round {
+			return
 		}
 	}
+	b.sleep(round)
 }
 
 // sleep returns when the round is over.
@@ -74,15 +64,4 @@ func (b *barrier) sleep(round uint32) {
 	}
 	b.mu.Unlock()
 	b.asleep.Add(-1)
-}
-
-// agree returns the first window of all shards.
-func (b *barrier) agree(w *shard, window int64) (first int64) {
-	b.windows[w.id].window = window
-	b.wait(w.sim)
-	first = noWindow
-	for i := range b.windows {
-		first = min(first, b.windows[i].window)
-	}
-	return first
 }

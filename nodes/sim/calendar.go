@@ -80,6 +80,14 @@ func (c *calendar) nextOfRing() (window int64, ok bool) {
 	return 0, false
 }
 
+// booked returns how many nodes are booked for a window, those far ahead not counted.
+func (c *calendar) booked(window int64) int {
+	if window-c.cursor >= ringWindows {
+		return 0
+	}
+	return len(c.ring[window%ringWindows])
+}
+
 // open makes a window the first one and returns its nodes, some of them stale or
 // twice. The list is the caller's until it calls recycle.
 func (c *calendar) open(window int64) []int32 {

@@ -204,32 +204,84 @@ func (w *shard) deliver(id int32, a *arrival) {
 // Progress stopped the run.
 func (w *shard) runTogether(b *barrier) bool {
 	for {
-		window, ok := w.calendar.next()
-		if !ok {
-			window = noWindow
-		}
-		window = b.agree(w, window)
-		if window == noWindow || w.calendar.start(window) >= w.sim.cfg.End {
+		b.wait(func() { w.sim.advance(b) })
+		switch {
+		case b.stop.Load():
+			return false
+		case b.window == noWindow:
 			return true
 		}
-		w.begin(window)
+		w.begin(b.window)
 		if !w.run() {
 			b.stop.Store(true)
 		}
 		b.wait(nil)
-		if b.stop.Load() {
-			return false
+		w.receive()
+	}
+}
+
+// advance is what one worker does while the others wait: it finds the next window, and
+// runs it by itself as long as others would help little.
+func (s *Sim) advance(b *barrier) {
+	if s.cfg.Between != nil {
+		s.cfg.Between()
+	}
+	for !b.stop.Load() {
+		if b.window = s.nextWindow(); b.window == noWindow || s.shared(b.window) >= worthSharing {
+			return
 		}
-		if w.horizon == w.sim.cfg.End {
-			return true
-		}
-		for _, from := range w.sim.shards {
-			letters := from.mail[w.id]
-			for i := range letters {
-				w.deliver(letters[i].node, &letters[i].arrival)
+		for _, w := range s.shards {
+			w.begin(b.window)
+			if !w.run() {
+				b.stop.Store(true)
+				return
 			}
-			from.mail[w.id] = letters[:0]
 		}
+		for _, w := range s.shards {
+			w.receive()
+		}
+	}
+}
+
+// nextWindow returns the first window in which something is due before the end of the
+// run; noWindow if there is none.
+func (s *Sim) nextWindow() int64 {
+	first := int64(noWindow)
+	for _, w := range s.shards {
+		if window, ok := w.calendar.next(); ok {
+			first = min(first, window)
+		}
+	}
+	if first != noWindow && (s.shards[0].calendar.start(first) >= s.cfg.End || s.shards[0].horizon == s.cfg.End) {
+		return noWindow
+	}
+	return first
+}
+
+// worthSharing is the number of nodes that others must take off one worker to be worth
+// waiting for them.
+const worthSharing = 24
+
+// shared returns how many of the nodes that are booked for a window are not of the shard
+// that has most of them.
+func (s *Sim) shared(window int64) int {
+	sum, most := 0, 0
+	for _, w := range s.shards {
+		n := w.calendar.booked(window)
+		sum += n
+		most = max(most, n)
+	}
+	return sum - most
+}
+
+// receive takes what the other shards have sent in the window that has ended.
+func (w *shard) receive() {
+	for _, from := range w.sim.shards {
+		letters := from.mail[w.id]
+		for i := range letters {
+			w.deliver(letters[i].node, &letters[i].arrival)
+		}
+		from.mail[w.id] = letters[:0]
 	}
 }
 

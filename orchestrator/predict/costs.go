@@ -267,12 +267,9 @@ func nodeMemory(e *Estimate, way Way) float64 {
 	return processMemory * float64(e.Nodes)
 }
 
-// From here on a prediction deserves figures of this machine: what it says is more than
-// the start of csiglab, or the memory may not suffice.
-const (
-	longRun    = time.Second
-	largeShare = 0.25 // of the memory that there is
-)
+// largeShare is the share of the memory that there is from which on a prediction deserves
+// figures of this machine: the memory may not suffice.
+const largeShare = 0.25
 
 // Predict predicts runs with the costs of this machine, which it measures if they are not
 // known and matter for these runs. The error says why the figures are those of another machine.
@@ -286,7 +283,7 @@ func (m *Meter) Predict(ctx context.Context, loads []Load, way Way, there Availa
 			costs, known = c, true
 		}
 	}
-	if !known && (m != nil && m.Anew || virtual && rough.CPU > longRun || float64(rough.Memory) > largeShare*float64(there.Bytes)) {
+	if m != nil && !known && (m.Anew || virtual && rough.CPU > m.Worth || float64(rough.Memory) > largeShare*float64(there.Bytes)) {
 		costs, err = m.Costs(ctx)
 	}
 	return costs.Predict(loads, way), err

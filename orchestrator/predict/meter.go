@@ -40,6 +40,8 @@ type Meter struct {
 	Measure Command      // csiglab with the command that prints Measure's costs as JSON; nil: there is none
 	Say     func(string) // tells the user that a measurement begins; may be nil
 	Anew    bool         // measure even if the cache has costs
+	// Worth is the predicted CPU time from which on Predict takes the time to measure.
+	Worth time.Duration
 
 	late bool // there is no time to measure
 }
