@@ -227,7 +227,7 @@ func (s *Sim) advance(b *barrier) {
 		s.cfg.Between()
 	}
 	for !b.stop.Load() {
-		if b.window = s.nextWindow(); b.window == noWindow || s.shared(b.window) >= worthSharing {
+		if b.window = s.nextWindow(); b.window == noWindow || s.shared(b.window) >= s.cfg.WorthSharing {
 			return
 		}
 		for _, w := range s.shards {
@@ -257,10 +257,6 @@ func (s *Sim) nextWindow() int64 {
 	}
 	return first
 }
-
-// worthSharing is the number of nodes that others must take off one worker to be worth
-// waiting for them.
-const worthSharing = 24
 
 // shared returns how many of the nodes that are booked for a window are not of the shard
 // that has most of them.

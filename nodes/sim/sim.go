@@ -44,6 +44,10 @@ type Config struct {
 	// Between, if not nil, is called between windows, when no worker runs; only if
 	// there are several shards.
 	Between func()
+	// WorthSharing is how many nodes of a window other workers must take off the one that
+	// has most of them; windows with less are run by one worker alone, as waiting for the
+	// others would take longer. 0: DefaultWorthSharing.
+	WorthSharing int
 	// Worker, if not nil, calls run, which runs a shard, in the goroutine of the
 	// shard's worker.
 	Worker func(run func())
@@ -52,6 +56,10 @@ type Config struct {
 	// answers false.
 	Progress func(shard int, now units.Time) bool
 }
+
+// DefaultWorthSharing is Config.WorthSharing where it is 0. A node's turn takes a
+// microsecond or two, waking a worker ten.
+const DefaultWorthSharing = 24
 
 // Sim is a simulation. It belongs to one goroutine.
 type Sim struct {
@@ -90,6 +98,9 @@ func New(cfg Config) *Sim {
 		nodes:   make([]simNode, len(cfg.Nodes)),
 		booked:  make([]units.Time, len(cfg.Nodes)),
 		inboxes: make([][]arrival, len(cfg.Nodes)),
+	}
+	if cfg.WorthSharing == 0 {
+		s.cfg.WorthSharing = DefaultWorthSharing
 	}
 	width := maxWidth
 	shards := 1

@@ -126,6 +126,7 @@ func TestProgressWithinAWindow(t *testing.T) {
 			m.Deadline = 1
 			cfg.Nodes[i].Shard = i % shards
 		}
+		cfg.WorthSharing = 1 // both workers run
 		var mu sync.Mutex
 		calls := make([]int, shards)
 		cfg.Progress = func(shard int, now units.Time) bool {

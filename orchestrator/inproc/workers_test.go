@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/sim/simtest"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -39,12 +40,17 @@ func oneTrace(t *testing.T, name string, p *plan.Plan) {
 	t.Helper()
 	want := collect(t, p, 1, func(a *assembly) { simtest.Run(a.config) })
 	for _, workers := range []int{1, 2, 3, 8} {
-		got := newKept(len(p.Nodes))
-		if _, err := (Backend{}).Run(t.Context(), &backend.Run{Plan: p, Workers: workers}, backend.Control{Records: got}); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(got.totals(), want); diff != "" {
-			t.Fatalf("%d workers, %s(-got +want):\n%s", workers, name, diff)
+		// Workers share every window, or those with some nodes.
+		for _, worth := range []int{1, 5}[:min(workers, 2)] {
+			got := collect(t, p, workers, func(a *assembly) {
+				a.config.WorthSharing = worth
+				s := sim.New(a.config)
+				s.Run()
+				s.Close()
+			})
+			if diff := cmp.Diff(got, want); diff != "" {
+				t.Fatalf("%d workers, windows of %d nodes are shared, %s(-got +want):\n%s", workers, worth, name, diff)
+			}
 		}
 	}
 	var events int64
