@@ -94,7 +94,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := meanwhile(ctx, func() ([]job, error) { return compile(set, opts) })
+	jobs, err := Meanwhile(ctx, func() ([]job, error) { return compile(set, opts) })
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err := setClock(ctx, float64(set.Base.Wall.Dilation), set, &m, jobs, opts.Announce); err != nil {
 		return nil, err
 	}
-	manifest, err := meanwhile(ctx, func() (runfolder.Manifest, error) { return newManifest(set, m, opts, jobs, started), nil })
+	manifest, err := Meanwhile(ctx, func() (runfolder.Manifest, error) { return newManifest(set, m, opts, jobs, started), nil })
 	if err != nil {
 		return nil, err
 	}
@@ -164,9 +164,9 @@ func perform(ctx context.Context, wrong error, set *experiment.Set, m mode, opts
 	return result, nil
 }
 
-// meanwhile returns what f returns, or the error of ctx as soon as it ends. f, which must
+// Meanwhile returns what f returns, or the error of ctx as soon as it ends. f, which must
 // change nothing that its caller uses, then goes on and its result is dropped.
-func meanwhile[T any](ctx context.Context, f func() (T, error)) (T, error) {
+func Meanwhile[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error

@@ -60,7 +60,7 @@ func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, job
 		wg.Go(func() {
 			for i := range next {
 				waiting := jobs[i]
-				j, err := meanwhile(ctx, func() (job, error) { return waiting.prepare(set, opts) })
+				j, err := Meanwhile(ctx, func() (job, error) { return waiting.prepare(set, opts) })
 				if err == nil {
 					j.run.Workers = workers(cores, j.plan)
 					done[i], err = s.one(ctx, i, j)
@@ -189,7 +189,7 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 		return fail(err)
 	}
 	// A run that is given up here drops what it gets later.
-	data, err := meanwhile(ctx, func() (runfolder.RunData, error) { return s.results(ctx, j, out, records, writer) })
+	data, err := Meanwhile(ctx, func() (runfolder.RunData, error) { return s.results(ctx, j, out, records, writer) })
 	if err != nil {
 		return fail(err)
 	}

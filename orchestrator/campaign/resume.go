@@ -74,7 +74,7 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 	if r.mode, err = chooseMode(r.set, r.opts); err != nil {
 		return nil, err
 	}
-	jobs, err := meanwhile(ctx, func() ([]job, error) { return compile(r.set, r.opts) })
+	jobs, err := Meanwhile(ctx, func() ([]job, error) { return compile(r.set, r.opts) })
 	if err != nil {
 		return nil, err
 	}
