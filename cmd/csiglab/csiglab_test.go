@@ -414,7 +414,10 @@ func TestRunPassesItsFlags(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	o := f.options
-	o.Progress, o.Announce, o.Version = nil, nil, ""
+	if o.Meter == nil {
+		t.Error("a run without a meter of costs")
+	}
+	o.Progress, o.Announce, o.Version, o.Meter = nil, nil, "", nil
 	want := campaign.Options{
 		Out: "from-env", Payload: "elide", Processes: "one", CheckParity: true, Inject: []string{"drop=tor0-agg0:7"}, Parallel: 4,
 		Command: append([]string{"csiglab"}, "run", "three-flow", "--runtime", "netns", "--seeds", "2", "--set", "links.mtu=2000B", "--check-parity",

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -10,6 +11,7 @@ import (
 // lost their core to another process.
 type barrier struct {
 	workers int32
+	spins   int // 0 if the workers have fewer cores
 	arrived atomic.Int32
 	round   atomic.Uint32
 	asleep  atomic.Int32
@@ -19,13 +21,16 @@ type barrier struct {
 	stop    atomic.Bool // Progress ended the run within the open window
 }
 
-// spins is how often a worker that waits looks before it sleeps: about as long as going to
-// sleep and being woken take. A worker has a thread of its own, so that yielding to other
-// goroutines would cost as much as sleeping.
+// spins is how often a worker that has a core looks before it sleeps: about as long as
+// going to sleep and being woken take. A worker has a thread of its own, so that yielding to
+// other goroutines would cost as much as sleeping.
 const spins = 20_000
 
 func newBarrier(workers int) *barrier {
 	b := &barrier{workers: int32(workers)}
+	if workers <= runtime.GOMAXPROCS(0) {
+		b.spins = spins
+	}
 	b.wake.L = &b.mu
 	return b
 }
@@ -47,7 +52,7 @@ func (b *barrier) wait(last func()) {
 		}
 		return
 	}
-	for range spins {
+	for range b.spins {
 		if b.round.Load() != round {
 			return
 		}
