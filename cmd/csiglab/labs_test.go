@@ -390,7 +390,7 @@ func testUpInterrupted(u *tool, runtime, experiment string) {
 	if left := u.ps(); len(left) > 0 {
 		u.Errorf("up, interrupted, leaves %+v", left)
 	}
-	u.want(exitUsage, "up", "one.yaml", "--out", "interrupted", "--runtime", runtime) // not empty
+	u.want(exitUsage, "up", "one.yaml", "--out", "first", "--runtime", runtime) // not empty
 	if left := u.ps(); len(left) > 0 {
 		u.Errorf("up that failed leaves %+v", left)
 	}
