@@ -17,8 +17,11 @@ type barrier struct {
 	asleep  atomic.Int32
 	mu      sync.Mutex
 	wake    sync.Cond
-	window  int64       // the next one; noWindow at the end. Written while all but one wait
 	stop    atomic.Bool // Progress ended the run within the open window
+
+	// Written while all but one wait, so that all workers see the same.
+	window  int64 // the next one; noWindow at the end
+	stopped bool  // the end is that of stop
 }
 
 // spins is how often a worker that has a core looks before it sleeps: about as long as

@@ -205,11 +205,8 @@ func (w *shard) deliver(id int32, a *arrival) {
 func (w *shard) runTogether(b *barrier) bool {
 	for {
 		b.wait(func() { w.sim.advance(b) })
-		switch {
-		case b.stop.Load():
-			return false
-		case b.window == noWindow:
-			return true
+		if b.window == noWindow {
+			return !b.stopped
 		}
 		w.begin(b.window)
 		if !w.run() {
@@ -226,7 +223,11 @@ func (s *Sim) advance(b *barrier) {
 	if s.cfg.Between != nil {
 		s.cfg.Between()
 	}
-	for !b.stop.Load() {
+	for {
+		if b.stopped = b.stop.Load(); b.stopped {
+			b.window = noWindow
+			return
+		}
 		if b.window = s.nextWindow(); b.window == noWindow || s.shared(b.window) >= s.cfg.WorthSharing {
 			return
 		}
@@ -234,7 +235,7 @@ func (s *Sim) advance(b *barrier) {
 			w.begin(b.window)
 			if !w.run() {
 				b.stop.Store(true)
-				return
+				break
 			}
 		}
 		for _, w := range s.shards {
