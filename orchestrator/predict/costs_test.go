@@ -183,7 +183,7 @@ func TestCostsAreKept(t *testing.T) {
 func TestWithoutMeasurement(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	measured := 0
-	m := &Meter{Measure: func(ctx context.Context, _ ...string) *exec.Cmd {
+	m := &Meter{Worth: time.Second, Measure: func(ctx context.Context, _ ...string) *exec.Cmd {
 		measured++
 		return exec.CommandContext(ctx, "sh", "-c", "echo no such thing >&2; exit 3")
 	}}
