@@ -51,12 +51,13 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestWorkers: a run gets no core for fewer than 64 hosts.
+// TestWorkers: a run gets no core for fewer than 120 hosts.
 func TestWorkers(t *testing.T) {
 	for text, want := range map[string][]int{ // with 1, 2, 3 and 8 cores
 		"{k_ary: {k: 4, rate: 1Gbps, delay: 1us}}":                                           {1, 1, 1, 1}, // 16 hosts
-		"{leaf_spine: {leaves: 8, spines: 1, hosts_per_leaf: 16, rate: 1Gbps, delay: 1us}}":  {1, 2, 2, 2},
-		"{leaf_spine: {leaves: 16, spines: 1, hosts_per_leaf: 16, rate: 1Gbps, delay: 1us}}": {1, 2, 3, 4},
+		"{leaf_spine: {leaves: 14, spines: 1, hosts_per_leaf: 16, rate: 1Gbps, delay: 1us}}": {1, 1, 1, 1},
+		"{leaf_spine: {leaves: 15, spines: 1, hosts_per_leaf: 16, rate: 1Gbps, delay: 1us}}": {1, 2, 2, 2},
+		"{leaf_spine: {leaves: 32, spines: 1, hosts_per_leaf: 16, rate: 1Gbps, delay: 1us}}": {1, 2, 3, 4},
 	} {
 		set := parseText(t, "schema: 1\nname: share\ntopology: "+text+"\nworkload: {permutation: {size: 1kB}}\n")
 		p, err := plan.Compile(set.Variants[0].Experiment, 1)
@@ -79,7 +80,7 @@ func TestParallelChangesNothing(t *testing.T) {
 	set := parseText(t, `
 schema: 1
 name: parallel
-topology: {leaf_spine: {leaves: 12, spines: 2, hosts_per_leaf: 16, rate: 10Gbps, delay: 1us}}
+topology: {leaf_spine: {leaves: 24, spines: 2, hosts_per_leaf: 16, rate: 10Gbps, delay: 1us}}
 workload: {permutation: {size: 10kB}}
 variants: {plain: {}, csig: {csig.format: compact, hosts.cc.csig: max-delay}}
 `)

@@ -129,7 +129,7 @@ func tableShare(rows float64) float64 { return rows / (rows + 50e3) }
 // hostsPerCore is the least number of hosts for which another core makes a run in
 // virtual time faster: with fewer, the cores wait for each other at the end of every
 // window (nodes/sim).
-const hostsPerCore = 64
+const hostsPerCore = 120
 
 // Slots shares cores out between runs in virtual time: as many runs are executed at a time
 // as it returns numbers, each with so many cores. parallel is how many cores are asked for;

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// A run gets a core for 64 hosts; several runs share the cores. Three-flow alone takes as
+// A run gets a core for 120 hosts; several runs share the cores. Three-flow alone takes as
 // long on eight cores as on one.
 func TestCoresOfAPrediction(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
