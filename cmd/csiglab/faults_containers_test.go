@@ -182,6 +182,7 @@ func (f *faults) testEngineDeploying(t *testing.T) {
 
 // testEngineStopped stops the engine's process by SIGSTOP at stages of a deployment.
 func (f *faults) testEngineStopped(t *testing.T) {
+	needTime(t)
 	for _, m := range []moment{
 		{"making an image", makeImage, 1, containerlabtest.Sending, lasting, true, false, nil},
 		{"creating", createContainer, 2, containerlabtest.Answered, lasting, false, true, nil},
@@ -272,6 +273,7 @@ func (f *faults) testContainerRemoved(t *testing.T) {
 
 // testInterfaceDeleted takes a link away from between running nodes.
 func (f *faults) testInterfaceDeleted(t *testing.T) {
+	needTime(t)
 	run := runContainers(four(t, lasting), filepath.Join(t.TempDir(), "run"))
 	start := time.Now()
 	code, said := run.runWhile(t, func() { deleteInterface(t, fmt.Sprintf("/proc/%d/ns/net", run.running(t)["r1"]), "eth1") })
