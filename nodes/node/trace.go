@@ -3,7 +3,6 @@ package node
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/zeebo/xxh3"
 
@@ -40,25 +39,12 @@ type Trace struct {
 // Digest is what the header bytes of a packet enter a trace as.
 func Digest(p *wire.Packet) uint64 { return xxh3.Hash(p.Header()) }
 
-// Secrets of Trace.Add: odd, with as many ones as zeros.
-const (
-	secretTime   = 0xa0761d6478bd642f
-	secretDigest = 0xe7037ed1a0b428db
-	secretRest   = 0x8ebc6af09c88c6e3
-	secretLow    = 0x589965cc75374cc3
-)
-
 // Add appends an event of a packet with the given Digest and wire size.
 func (t *Trace) Add(now units.Time, port int, event Event, digest uint64, size units.Size) {
 	rest := uint64(uint32(size)) | uint64(port)<<32 | uint64(event)<<48
-	t.low = fold(t.low^uint64(now)^secretTime, digest^secretDigest)
-	t.high = fold(t.high^rest^secretRest, digest^t.low^secretLow)
+	t.low = wire.Fold(t.low^uint64(now)^wire.Secret0, digest^wire.Secret1)
+	t.high = wire.Fold(t.high^rest^wire.Secret2, digest^t.low^wire.Secret3)
 	t.events++
-}
-
-func fold(a, b uint64) uint64 {
-	high, low := bits.Mul64(a, b)
-	return high ^ low
 }
 
 // Events returns the number of events added.

@@ -46,7 +46,7 @@ type Config struct {
 	Between func()
 	// WorthSharing is how many nodes of a window other workers must take off the one that
 	// has most of them; windows with less are run by one worker alone, as waiting for the
-	// others would take longer. 0: DefaultWorthSharing.
+	// others would take longer. 0: 24.
 	WorthSharing int
 	// Worker, if not nil, calls run, which runs a shard, in the goroutine of the
 	// shard's worker.
@@ -57,9 +57,9 @@ type Config struct {
 	Progress func(shard int, now units.Time) bool
 }
 
-// DefaultWorthSharing is Config.WorthSharing where it is 0. A node's turn takes a
+// defaultWorthSharing is Config.WorthSharing where it is 0. A node's turn takes a
 // microsecond or two, waking a worker ten.
-const DefaultWorthSharing = 24
+const defaultWorthSharing = 24
 
 // Sim is a simulation. It belongs to one goroutine.
 type Sim struct {
@@ -100,7 +100,7 @@ func New(cfg Config) *Sim {
 		inboxes: make([][]arrival, len(cfg.Nodes)),
 	}
 	if cfg.WorthSharing == 0 {
-		s.cfg.WorthSharing = DefaultWorthSharing
+		s.cfg.WorthSharing = defaultWorthSharing
 	}
 	width := maxWidth
 	shards := 1

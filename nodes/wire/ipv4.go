@@ -211,21 +211,23 @@ func (p *Packet) Hash(seed uint64) uint64 {
 	return Mix(addresses^seed, ports^golden)
 }
 
-// Secrets of Mix: those of wyhash, odd numbers with as many ones as zeros.
+// Secrets of Mix and of other hashes by Fold: those of wyhash, odd numbers with as many
+// ones as zeros.
 const (
-	secret0 = 0xa0761d6478bd642f
-	secret1 = 0xe7037ed1a0b428db
-	secret2 = 0x8ebc6af09c88c6e3
-	secret3 = 0x589965cc75374cc3
+	Secret0 = 0xa0761d6478bd642f
+	Secret1 = 0xe7037ed1a0b428db
+	Secret2 = 0x8ebc6af09c88c6e3
+	Secret3 = 0x589965cc75374cc3
 )
 
 // golden is 2^64 over the golden ratio, odd.
 const golden = 0x9e3779b97f4a7c15
 
 // Mix hashes two words into one by a folded multiplication.
-func Mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a^secret0, b^secret1)
-	h := hi ^ lo
-	hi, lo = bits.Mul64(h^secret2, secret3)
+func Mix(a, b uint64) uint64 { return Fold(Fold(a^Secret0, b^Secret1)^Secret2, Secret3) }
+
+// Fold multiplies two words and folds the product into one.
+func Fold(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
 	return hi ^ lo
 }
