@@ -45,7 +45,7 @@ workload:
 		{"--nofile=12", "inproc", "too few descriptors: csiglab may have 12 and needs at least 24; see ulimit -n"},
 		{"--nofile=60", "inproc", ""},
 		{"--nofile=24", "netns", "too many open files"},
-		{"--nofile=40", "netns", "csiglab may have 40 descriptors (ulimit -n)"},
+		{"--nofile=32", "netns", "csiglab may have 32 descriptors (ulimit -n)"},
 		{"--nproc=9", "inproc", "; see ulimit -u"},
 		{"--as=900000000", "inproc", " MB more and needs at least 128; see ulimit -v"},
 		{"--as=4000000000", "inproc", ""},
