@@ -177,7 +177,7 @@ func TestMistakesAreFoundTogether(t *testing.T) {
 			want: `x.yaml:3:1: rate: unknown key "rate" (did you mean "topology.fat_tree.tiers[].rate"?)`},
 		{name: "key of several topologies", text: "schema: 1\nname: small\nrate: 5Gbps\nworkload: {permutation: {size: 1MB}}\n",
 			want: "x.yaml:1:1: the key \"topology\" is missing\n" +
-				`x.yaml:3:1: rate: unknown key "rate"; also possible: topology.k_ary.rate, topology.leaf_spine.rate, topology.dragonfly.rate, 1 more (did you mean "topology.fat_tree.tiers[].rate"?)`},
+				`x.yaml:3:1: rate: unknown key "rate"; also possible: topology.k_ary.rate, topology.leaf_spine.rate, topology.dragonfly.rate, 2 more (did you mean "topology.fat_tree.tiers[].rate"?)`},
 		{name: "parameter at the top", text: with("base_target: 20us\n"),
 			want: `x.yaml:3:1: base_target: unknown key "base_target" (did you mean "hosts.cc.base_target"?)`},
 		{name: "path with dots", text: with("links.ecn.low: 2kB\n"),
