@@ -72,5 +72,5 @@ func (s *Switch) newPolicy(egress int) aqm.Policy {
 func (s *Switch) SetRoutes(routes topologies.Routes) {
 	c := s.cfg.Forward
 	c.Routes = routes
-	s.table = forward.NewTable(c)
+	s.ecmp = forward.NewECMP(c) // where the policy looks too
 }
