@@ -106,6 +106,8 @@ func TestDocumentedDefaults(t *testing.T) {
 		"{k_ary: {k: 4, rate: 1Gbps, delay: 1us}}",
 		"{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}}",
 		"{dragonfly: {p: 1, a: 2, h: 1, rate: 1Gbps, delay: 1us}}",
+		"{dumbbell: {left: 1, right: 1, rate: 1Gbps, delay: 1us}}",
+		"{parking_lot: {hops: 1, rate: 1Gbps, delay: 1us}}",
 	} {
 		for _, workload := range []string{"{transfers: [{src: 0, dst: 1, size: 1B}]}", "{permutation: {size: 1B}}", "{incast: {fan_in: 1, size: 1B}}", "{all_to_all: {size: 1B}}"} {
 			add(topology, workload, "")
@@ -120,8 +122,15 @@ func TestDocumentedDefaults(t *testing.T) {
 	resolved["seeds"] = "1"
 	delete(resolved, "csig.ports[].policy") // one of policy, outside and init is given
 	resolved["generators[].every"] = "auto" // one of every and rate is given
+	others := map[string][]string{}         // defaults of parameters of other algorithms than the default one
+	tables := StandardTables()
 	for _, c := range choices {
 		resolved[c.path] = resolved[join(c.path, "name")]
+		for _, s := range c.table(&tables) {
+			for _, p := range s.Params {
+				others[join(c.path, p.Name)] = append(others[join(c.path, p.Name)], p.Default)
+			}
+		}
 	}
 	resolved["csig.locators"] = resolved["csig.locators.scheme"]
 	resolved["variants"] = "run"
@@ -130,6 +139,10 @@ func TestDocumentedDefaults(t *testing.T) {
 		case needed[k.path]:
 			if k.fallback != "required" {
 				t.Errorf("%s is required; docs/experiment.md says %q", k.path, k.fallback)
+			}
+		case !ok && others[k.path] != nil:
+			if !slices.Contains(others[k.path], k.fallback) {
+				t.Errorf("the default of %s is %q; docs/experiment.md says %q", k.path, others[k.path], k.fallback)
 			}
 		case !ok && k.fallback != "":
 			t.Errorf("%s has no default; docs/experiment.md says %q", k.path, k.fallback)

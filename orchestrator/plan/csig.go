@@ -16,7 +16,7 @@ type tags struct {
 	domain   csig.Config
 	tagging  transport.Tagging // of the hosts
 	switches dataplane.CSIG
-	locators []uint16 // of switch ports, in order of node and port
+	locators []uint16        // of switch ports, in order of node and port
 	lastHops csig.LocatorSet // locators that stand for ports to hosts alone
 	table    *LocatorTable
 }
