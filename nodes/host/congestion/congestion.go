@@ -286,4 +286,6 @@ func (a Algorithm) Maker(p Path, params algorithm.Values) (func() Controller, er
 // Table is every algorithm.
 var Table = algorithm.Table[Algorithm]{
 	nscc,
+	constant,
+	dctcp,
 }
