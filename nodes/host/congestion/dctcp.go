@@ -37,7 +37,7 @@ var dctcp = Algorithm{
 
 // Answers of dctcp to an ACK.
 const (
-	dctcpHold     uint8 = iota // marked, and this window is cut already
+	dctcpHold uint8 = iota // marked, and this window is cut already
 	dctcpSlowStart
 	dctcpIncrease
 	dctcpDecrease
