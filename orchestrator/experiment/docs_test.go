@@ -113,17 +113,6 @@ func TestDocumentedDefaults(t *testing.T) {
 			add(topology, workload, "")
 		}
 	}
-	tables := StandardTables()
-	for _, c := range choices {
-		section, key, _ := strings.Cut(c.path, ".")
-		for _, name := range specNames(c.table(&tables)) {
-			if name != c.fallback {
-				add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 0, dst: 1, size: 1B}]}",
-					fmt.Sprintf("%s: {%s: %s}", section, key, name))
-			}
-		}
-		resolved[join(c.path, "name")] = c.fallback
-	}
 	needed := map[string]bool{}
 	for mapping, keys := range required {
 		for _, key := range keys {
