@@ -37,6 +37,7 @@ type Config struct {
 	MTU      units.Size
 	Sizes    wire.Sizes
 	RTO      units.Duration
+	GiveUp   transport.GiveUp
 	AckEvery units.Size
 	CC       algorithm.Choice // of congestion.Table
 	LB       algorithm.Choice // of balance.Table

@@ -142,10 +142,18 @@ func Completion(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) 
 	if !out.Drained {
 		return passed(name, "the run was ended at %v", out.End)
 	}
+	open := 0
 	for _, f := range metrics.Flows(p.Flows, nodes)[:p.Transfers] {
-		if f.Sender.Done == units.Never {
+		switch {
+		case f.Sender.Done != units.Never:
+		case p.Strands():
+			open++
+		default:
 			return failed(name, fmt.Sprintf("flow %s did not complete, and nothing is left to do", f.Info.Name))
 		}
+	}
+	if open > 0 {
+		return passed(name, "%d of %d transfers completed; faults that do not end left the others no way", p.Transfers-open, p.Transfers)
 	}
 	return passed(name, "all %d transfers completed", p.Transfers)
 }

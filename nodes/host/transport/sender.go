@@ -36,6 +36,7 @@ type Common struct {
 	LastHops csig.LocatorSet
 	Actions  []string // names of the controller's actions, by index, for the records
 	Needs    congestion.Needs
+	GiveUp   GiveUp
 	Sink     metrics.Sink   // takes the flows' windows and events, and their FlowMeasurements
 	Traced   metrics.Traced // events to record
 
@@ -117,6 +118,8 @@ type Sender struct {
 	size   units.Size  // payload bytes of the flow
 	ends   Ends
 	pacer  *pacer // nil: the flow has never been paced
+
+	silence *silence // nil before a timeout that may make the flow give up
 }
 
 // startRing is the most packets for which a flow has room before it has sent any.
@@ -524,6 +527,10 @@ func (s *Sender) HandleTimeout(now units.Time) {
 		return
 	}
 	s.totals.Timeouts++
+	if s.hopeless(now) {
+		s.giveUp()
+		return
+	}
 	s.refuse(psn)
 	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev, Age: now.Sub(oldest), Dated: true, Inflight: s.Inflight()})
 	event := &s.common.late
