@@ -64,7 +64,7 @@ func Faults(r *analysis.Result) []string {
 	var texts []string
 	for _, key := range order {
 		if len(texts) == maxFaults {
-			texts = append(texts, fmt.Sprintf("%s more; the report lists them.", plural(len(order)-maxFaults, "fault")))
+			texts = append(texts, fmt.Sprintf("The report lists %s.", plural(len(order)-maxFaults, "more fault")))
 			break
 		}
 		texts = append(texts, fmt.Sprintf("Fault %s: %s %s%s.", key.name, key.what, key.when, faultDrops(r, byVariant[key])))
@@ -109,6 +109,9 @@ func faultDrops(r *analysis.Result, runs map[string][]*analysis.Fault) string {
 		if high > low {
 			text += " to " + number(float64(high))
 		}
+		if len(parts) == 0 {
+			text += " packets"
+		}
 		if len(r.Variants) > 1 {
 			text += " in " + v.Name
 		}
@@ -117,5 +120,5 @@ func faultDrops(r *analysis.Result, runs map[string][]*analysis.Fault) string {
 	if most == 0 {
 		return ""
 	}
-	return "; it dropped " + list(parts) + " packets"
+	return "; it dropped " + list(parts)
 }

@@ -414,10 +414,7 @@ func inWords(f *experiment.Fault, info *Fault, places int) string {
 	if f.Burst > 0 {
 		lost += fmt.Sprintf(" in bursts of %g", f.Burst)
 	}
-	direction := ""
-	if f.Direction != experiment.FaultDirections[0] {
-		direction = " " + f.Direction
-	}
+	direction := map[string]string{directionUp: " away from the hosts", directionDown: " towards the hosts"}[f.Direction]
 	switch f.Kind {
 	case experiment.LinkDown:
 		return what + " down"
