@@ -78,8 +78,19 @@ func (p *Packet) MarkCE() {
 }
 
 // Queues reports whether the packet belongs in the data queue of a switch, where
-// packets may be marked, trimmed and dropped, and not in the control queue.
-func (p *Packet) Queues() bool { return p.family != ours || p.DSCP() == DSCPTrimmable }
+// packets may be marked, trimmed and dropped, and not in the control queue. Data has the
+// DSCP of its class, which is none of ControlDSCP.
+func (p *Packet) Queues() bool { return p.family != ours || !ControlDSCP(p.DSCP()) }
+
+// ControlDSCP reports whether the packets of our transport with a DSCP belong in control
+// queues: ACKs and NACKs, and the headers of trimmed packets.
+func ControlDSCP(dscp uint8) bool {
+	const control = 1<<DSCPControl | 1<<DSCPTrimmed | 1<<DSCPTrimmedLastHop
+	return uint64(control)>>(dscp&63)&1 != 0
+}
+
+// SetDSCP writes the differentiated services codepoint of a packet of our transport.
+func (p *Packet) SetDSCP(dscp uint8) { p.setTOS(dscp<<2 | p.ECN()) }
 
 func (p *Packet) setTOS(v uint8) {
 	at := p.front.L3 + ipTOS
