@@ -59,6 +59,7 @@ type maker struct {
 	controller func() congestion.Controller
 	balancer   func(random *rand.Rand) balance.Balancer
 	actions    []string // names of the controllers' actions
+	needs      congestion.Needs
 }
 
 // prepare sets up the maker of a host's flows. An error names what makes no sense.
@@ -66,6 +67,13 @@ func (m *maker) prepare(cfg *Config) (err error) {
 	cc, ok := congestion.Table.Lookup(cfg.CC.Name)
 	if !ok {
 		return fmt.Errorf("unknown congestion control %q", cfg.CC.Name)
+	}
+	if err := cc.Check(cfg.CC.Params); err != nil {
+		return err
+	}
+	m.needs = cc.NeedsOf(cfg.CC.Params)
+	if len(cfg.Sends) == 0 {
+		return nil
 	}
 	if m.controller, err = cc.Maker(cfg.Path, cfg.CC.Params); err != nil {
 		return err
@@ -115,7 +123,7 @@ func (h *Host) shared() *transport.Common {
 		c := &h.cfg
 		h.common = &transport.Common{
 			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Measure: c.Measure, Records: c.Records,
-			Domain: h.domain, Actions: h.maker.actions, Sink: h.sink, Traced: c.Traced,
+			Domain: h.domain, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced,
 		}
 	}
 	return h.common

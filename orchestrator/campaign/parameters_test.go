@@ -40,6 +40,11 @@ var autoCases = map[string]autoCase{
 	"topology.dragonfly.global_rate":           {dragonfly + transfer, "global_rate: auto # 100Gbps"},
 	"topology.dragonfly.global_delay":          {dragonfly + transfer, "global_delay: auto # 1us"},
 
+	"topology.dumbbell.bottleneck_rate":     {"topology: {dumbbell: {left: 2, right: 2, rate: 25Gbps, delay: 1us}}\n" + transfer, "bottleneck_rate: auto # 25Gbps"},
+	"topology.dumbbell.bottleneck_delay":    {"topology: {dumbbell: {left: 2, right: 2, rate: 25Gbps, delay: 3us}}\n" + transfer, "bottleneck_delay: auto # 3us"},
+	"topology.parking_lot.bottleneck_rate":  {"topology: {parking_lot: {hops: 2, rate: 25Gbps, delay: 1us}}\n" + transfer, "bottleneck_rate: auto # 25Gbps"},
+	"topology.parking_lot.bottleneck_delay": {"topology: {parking_lot: {hops: 2, rate: 25Gbps, delay: 3us}}\n" + transfer, "bottleneck_delay: auto # 3us"},
+
 	"links.queue":         {twoRates + transfer, "  queue: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
 	"links.control_queue": {twoRates + transfer, "  control_queue: auto # 74.7kB at 25Gbps, 290.5kB at 100Gbps"},
 	"links.ecn.low":       {twoRates + transfer, "    low: auto # 8.3kB at 25Gbps, 29.05kB at 100Gbps"},

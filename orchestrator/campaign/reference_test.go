@@ -108,6 +108,8 @@ var references = []struct {
 	want     float64
 	within   float64 // relative
 }{
+	{"10 packets", "{transfers: [0 -> 13 40860B]}", "fct_us.max", 17.0107, 1e-5},
+	{"100 packets", "{transfers: [0 -> 13 408600B]}", "fct_us.max", 46.8907, 1e-5},
 	{"one", "{transfers: [0 -> 13 2MB]}", "fct_us.0-13", 176.19952, 1e-9},
 	{"one, receiver", "{transfers: [0 -> 13 2MB]}", "fct_rx_us.0-13", 170.17, 1e-4},
 	{"one, packets", "{transfers: [0 -> 13 2MB]}", "packets.new", 490, 0},

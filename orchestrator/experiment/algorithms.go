@@ -13,7 +13,7 @@ import (
 // names and no others. A nil slice or function accepts every name, which is for
 // tests.
 type Tables struct {
-	CC, LB, AQM []algorithm.Spec
+	CC, LB, AQM, Routing []algorithm.Spec
 	// Quantisers returns an error when a format (compact, wide) has no quantiser
 	// of that name for that signal type.
 	Quantisers func(format, signal, name string) error
@@ -31,16 +31,31 @@ var choices = []choice{
 	{"hosts.cc", "nscc", func(t *Tables) []algorithm.Spec { return t.CC }, func(e *Experiment) *Algorithm { return &e.Hosts.CC }},
 	{"hosts.lb", "mixed", func(t *Tables) []algorithm.Spec { return t.LB }, func(e *Experiment) *Algorithm { return &e.Hosts.LB }},
 	{"links.aqm", "linear", func(t *Tables) []algorithm.Spec { return t.AQM }, func(e *Experiment) *Algorithm { return &e.Links.AQM }},
+	{"routing", "ecmp", func(t *Tables) []algorithm.Spec { return t.Routing }, func(e *Experiment) *Algorithm { return &e.Routing }},
 }
+
+// choiceAt returns the choice whose value is at a path: one of choices, or the AQM of a
+// class.
+func choiceAt(path string) (choice, bool) {
+	if i := slices.IndexFunc(choices, func(c choice) bool { return c.path == path }); i >= 0 {
+		return choices[i], true
+	}
+	if general(path) == classAQM {
+		return choice{path: path, fallback: "linear", table: func(t *Tables) []algorithm.Spec { return t.AQM }}, true
+	}
+	return choice{}, false
+}
+
+const classAQM = "classes[].aqm"
 
 // nameKey returns the key that names what the mapping at a path describes, or "" if
 // there is none. Such a value may be the name alone. The other keys belong to the name:
 // another name drops them.
 func nameKey(path string) string {
-	switch {
-	case path == "csig.locators":
+	if path == "csig.locators" {
 		return "scheme"
-	case slices.ContainsFunc(choices, func(c choice) bool { return c.path == path }):
+	}
+	if _, ok := choiceAt(path); ok {
 		return "name"
 	}
 	return ""

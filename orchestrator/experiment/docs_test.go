@@ -106,6 +106,8 @@ func TestDocumentedDefaults(t *testing.T) {
 		"{k_ary: {k: 4, rate: 1Gbps, delay: 1us}}",
 		"{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}}",
 		"{dragonfly: {p: 1, a: 2, h: 1, rate: 1Gbps, delay: 1us}}",
+		"{dumbbell: {left: 1, right: 1, rate: 1Gbps, delay: 1us}}",
+		"{parking_lot: {hops: 1, rate: 1Gbps, delay: 1us}}",
 	} {
 		for _, workload := range []string{"{transfers: [{src: 0, dst: 1, size: 1B}]}", "{permutation: {size: 1B}}", "{incast: {fan_in: 1, size: 1B}}", "{all_to_all: {size: 1B}}"} {
 			add(topology, workload, "")
@@ -122,6 +124,14 @@ func TestDocumentedDefaults(t *testing.T) {
 	resolved["generators[].every"] = "auto" // one of every and rate is given
 	for _, c := range choices {
 		resolved[c.path] = resolved[join(c.path, "name")]
+		tables := StandardTables()
+		for _, s := range c.table(&tables) {
+			for _, p := range s.Params { // of algorithms that are not the default
+				if path := join(c.path, p.Name); resolved[path] == "" {
+					resolved[path] = p.Default
+				}
+			}
+		}
 	}
 	resolved["csig.locators"] = resolved["csig.locators.scheme"]
 	resolved["variants"] = "run"

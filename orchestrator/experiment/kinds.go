@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -153,7 +154,7 @@ func register(section string, k *Kind, value reflect.Type, matrix bool) {
 }
 
 // fallbacks has the defaults of the kinds' keys by path; [] stands for an index.
-var fallbacks = map[string]string{}
+var fallbacks = map[string]string{"classes[].weight": "1", "classes[].ecn.enabled": "true"}
 
 // alternatives returns the keys of a mapping of which one excludes the others: the
 // names of the section's kinds. An override that sets one removes the rest.
@@ -212,6 +213,22 @@ func (c *Check) Fits(key string, size func() (topologies.Size, error)) (hosts in
 		return 0
 	}
 	return s.Hosts
+}
+
+// Fabric reports what is wrong with the parameters of a generator, and a fabric that is
+// too large. size is the generator's. It returns the number of hosts as Fits does.
+func (c *Check) Fabric(size func() (topologies.Size, error)) (hosts int) {
+	_, err := size()
+	var ports *topologies.PortsError
+	switch {
+	case errors.As(err, &ports):
+		c.Fail("ports", "%d are too few: switch %s needs %d", ports.Has, ports.Switch, ports.Needed)
+		return 0
+	case err != nil:
+		c.Fail("", "%s", strings.TrimPrefix(err.Error(), topologies.ErrInvalid.Error()+": "))
+		return 0
+	}
+	return c.Fits("", size)
 }
 
 // Host reports a host that the topology does not have.

@@ -56,13 +56,33 @@ var rules = map[string]Rule{
 	"trace.events[]":       OneOf(metrics.EventNames()...),
 	"capture[]":            {pattern: regexp.MustCompile(`^[a-z0-9-]+(:[0-9]+)?-[a-z0-9-]+$`), want: "the name of a link, such as tor0-agg0"},
 
-	"links.mtu":           Between(256*units.Byte, 65000*units.Byte),
-	"links.header":        Between(16*units.Byte, 1024*units.Byte),
-	"links.queue":         Between(256*units.Byte, maxQueue).Or("auto"),
-	"links.control_queue": Between(256*units.Byte, maxQueue).Or("auto"),
-	"links.overhead":      Between(0, 1024*units.Byte),
-	"links.ecn.low":       Between(units.Byte, maxQueue).Or("auto"),
-	"links.ecn.high":      Between(units.Byte, maxQueue).Or("auto"),
+	"links.mtu":             Between(256*units.Byte, 65000*units.Byte),
+	"links.header":          Between(16*units.Byte, 1024*units.Byte),
+	"links.queue":           Between(256*units.Byte, maxQueue).Or("auto"),
+	"links.control_queue":   Between(256*units.Byte, maxQueue).Or("auto"),
+	"links.overhead":        Between(0, 1024*units.Byte),
+	"links.trim_threshold":  Between(256*units.Byte, maxQueue).Or("auto"),
+	"links.buffer.shared":   Between(256*units.Byte, maxQueue).Or("none"),
+	"links.buffer.reserved": Between(units.Byte, maxQueue).Or("auto"),
+	"links.pfc.xoff":        Between(units.Byte, maxQueue).Or("auto"),
+	"links.pfc.xon":         Between(units.Byte, maxQueue).Or("auto"),
+	"links.pfc.headroom":    Between(units.Byte, maxQueue).Or("auto"),
+	"links.pfc.deadlock":    Between(units.Microsecond, maxDelay),
+
+	"classes[].name":          {pattern: groupPattern, want: "up to 64 of a-z 0-9 _ and -, the first a letter"},
+	"classes[].dscp":          Between(1, 63).Or("auto"),
+	"classes[].weight":        Between(1, maxWeight),
+	"classes[].queue":         Between(256*units.Byte, maxQueue).Or("auto"),
+	"classes[].ecn.low":       Between(units.Byte, maxQueue).Or("auto"),
+	"classes[].ecn.high":      Between(units.Byte, maxQueue).Or("auto"),
+	"classes[].match.flows[]": {parse: checkFlowPattern},
+	"classes[].match.src[]":   Between(0, maxHosts),
+	"classes[].match.dst[]":   Between(0, maxHosts),
+	"classes[].match.hosts[]": Between(0, maxHosts),
+	"classes[].match.jobs[]":  Between(0, maxJobs),
+
+	"links.ecn.low":  Between(units.Byte, maxQueue).Or("auto"),
+	"links.ecn.high": Between(units.Byte, maxQueue).Or("auto"),
 
 	"csig.format":            OneOf(csig.Formats()...),
 	"csig.dialect":           OneOf(csig.Dialects()...),
@@ -142,6 +162,7 @@ var required = map[string][]string{
 	"applications":            {"hosts"},
 	"applications.programs[]": {"host", "run"},
 	"generators[]":            {"host", "to"},
+	"classes[]":               {"name"},
 	"derived[]":               {"name", "expr"},
 	"published[]":             {"variant", "metric", "value", "low", "high", "source"},
 }
@@ -158,7 +179,8 @@ func defaults() *Experiment {
 	return &Experiment{
 		Links: Links{
 			MTU: 4150 * units.Byte, Header: 64 * units.Byte, Trim: true,
-			ECN: ECN{Enabled: true},
+			ECN: ECN{Enabled: true}, LastHopTrim: 1,
+			Buffer: Buffer{Alpha: 1}, PFC: PFC{Deadlock: units.Millisecond},
 		},
 		CSIG: CSIG{
 			Format: csig.FormatNone.String(), Dialect: csig.UEC050.String(),

@@ -38,6 +38,12 @@ func (a *Auto) Value(path string) string {
 	if value, ok := autoValues[indices.ReplaceAllString(path, "[]")]; ok {
 		return value(a, at)
 	}
+	if kind, ok := a.Experiment.Topology.Spec.(experiment.Deriver); ok {
+		if rest, ok := strings.CutPrefix(path, "topology."); ok {
+			_, key, _ := strings.Cut(rest, ".")
+			return kind.Auto(key)
+		}
+	}
 	for prefix, params := range autoParams {
 		if param, ok := strings.CutPrefix(path, prefix); ok {
 			return params(a, param)

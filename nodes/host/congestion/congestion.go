@@ -23,9 +23,18 @@ type Controller interface {
 
 // Output is what a controller requests of the transport and reports to the records.
 type Output struct {
-	Window     units.Size   // wire bytes that may be in flight
-	PacingRate units.Rate   // 0: as fast as the link
-	Wants      csig.Weights // types of signal wanted in the next packets; Signals hold no others
+	Window units.Size // wire bytes that may be in flight
+	// PacingRate is the most that the flow sends, in wire bytes: the time from the start
+	// of one packet to the start of the next is at least the first one's size divided by
+	// it. 0: as fast as the link. A paced flow that has nothing in flight may send one
+	// packet however small Window is, so that a rate below one packet per RTT stands for
+	// a window below one packet.
+	PacingRate units.Rate
+	// Timer is when a Timed controller wants OnTimer; units.Never: not at all. A time that
+	// has passed means now. The transport reads it after each event, and when the flow
+	// starts; of other controllers it reads nothing.
+	Timer units.Time
+	Wants csig.Weights // types of signal wanted in the next packets; Signals hold no others
 
 	// For the records: what the last ACK was answered with, as an index of the
 	// algorithm's Actions, the delay it was judged by, and the running minimum of
@@ -33,6 +42,65 @@ type Output struct {
 	Action  uint8
 	Delay   units.Duration
 	BaseRTT units.Duration
+}
+
+// The interfaces below are optional. The transport asserts them once for each flow, and a
+// controller that implements none of them costs nothing for each packet. After the flow
+// is done no event comes but the phase's end.
+
+// Timed is a Controller with a timer of its own, Output.Timer.
+type Timed interface {
+	Controller
+	// OnTimer is called when Output.Timer has come. The controller sets the next one;
+	// one that leaves Output.Timer in the past is called again only at its next deadline
+	// or event, at least a picosecond later.
+	OnTimer(now units.Time)
+}
+
+// SendListener is a Controller that is told of each data packet as it begins to leave.
+type SendListener interface {
+	Controller
+	OnSend(now units.Time, s *Send)
+}
+
+// PhaseListener is a Controller that is told when a communication phase of its
+// application begins and ends. A transfer is a phase.
+type PhaseListener interface {
+	Controller
+	OnPhase(now units.Time, p *Phase)
+}
+
+// CNPListener is a Controller that is told of congestion notification packets. The
+// receivers send some if the algorithm's Needs say so.
+type CNPListener interface {
+	Controller
+	OnCNP(now units.Time)
+}
+
+// Send is a data packet that begins to leave.
+type Send struct {
+	Size     units.Size // wire size
+	Inflight units.Size // with this packet
+	Again    bool       // a retransmission
+}
+
+// Phase is the begin or the end of a communication phase. Sizes are wire bytes, headers
+// included; retransmissions count once.
+type Phase struct {
+	Begin bool       // otherwise the end
+	Total units.Size // of the phase
+	Sent  units.Size // of those: 0 at the begin, Total at the end
+}
+
+// Needs is what an algorithm wants of the transport beyond ACKs and NACKs. What it does
+// not ask for is not on the wire.
+type Needs struct {
+	HostDelay bool // Ack.HostDelay
+	Hops      bool // Ack.Hops
+	// CNP is the least time between two congestion notification packets of a flow, which
+	// its receiver sends when a marked packet arrives (DCQCN paper §3.1, notification
+	// point; 50 us there). 0: none.
+	CNP units.Duration
 }
 
 // Signals are the newest CSIG samples of a flow at an event, by type. Types that
@@ -77,6 +145,18 @@ type Ack struct {
 	EV       uint16         // its entropy value
 	Penalty  uint8          // receiver window penalty; 255 = none
 	CSIG     Signals
+
+	// AckedPackets is how many packets are known to have arrived because of it, that were
+	// not known before. Acked is ahead of it when packets are reordered.
+	AckedPackets int
+	// HostDelay is the time at the receiver from the arrival of the packet that triggered
+	// the ACK to the ACK's departure from the NIC (Swift paper §3.1, T3-T2), to the nanosecond up to
+	// 4 us and to 1/4096 beyond. Valid if HasHostDelay, which needs Needs.HostDelay.
+	HostDelay    units.Duration
+	HasHostDelay bool
+	// Hops is how many switches that packet crossed, by its TTL, at most 31; 0: not
+	// known. It needs Needs.Hops.
+	Hops uint8
 }
 
 // Nack is a packet that a switch trimmed. It has been taken out of Inflight.
@@ -139,6 +219,9 @@ type Algorithm struct {
 	Constants func(p Path, r *algorithm.Reader) []Constant
 	// Windows returns the bounds of Output.Window; nil if the algorithm states none.
 	Windows func(p Path, r *algorithm.Reader) Windows
+	// Needs returns what the algorithm wants of the transport with these parameters; nil:
+	// nothing.
+	Needs func(r *algorithm.Reader) Needs
 }
 
 // Windows are the bounds of a controller's window, in wire bytes.
@@ -168,6 +251,14 @@ func (a Algorithm) WindowsOf(p Path, params algorithm.Values) (w Windows, ok boo
 		return w, false
 	}
 	return a.Windows(p, a.Read(params)), true
+}
+
+// NeedsOf returns what the algorithm wants of the transport with parameters that New takes.
+func (a Algorithm) NeedsOf(params algorithm.Values) Needs {
+	if a.Needs == nil {
+		return Needs{}
+	}
+	return a.Needs(a.Read(params))
 }
 
 // Resolve returns the parameters that New uses with the given ones, see

@@ -34,6 +34,7 @@ type Common struct {
 	Records  units.Duration // telemetry interval
 	Domain   *csig.Domain   // nil without CSIG
 	Actions  []string       // names of the controller's actions, by index, for the records
+	Needs    congestion.Needs
 	Sink     metrics.Sink   // takes the flows' windows and events, and their FlowMeasurements
 	Traced   metrics.Traced // events to record
 
@@ -42,6 +43,9 @@ type Common struct {
 	ack  congestion.Ack
 	nack congestion.Nack
 	late congestion.Timeout
+
+	sent  congestion.Send
+	phase congestion.Phase
 }
 
 // SenderConfig is what a Sender is built from.
@@ -103,6 +107,7 @@ type Sender struct {
 	entropy    uint16                 // of EV 0, less wire.EntropyBase
 	lastEV     uint16                 // of the last data packet
 	ready      bool                   // the flow has started
+	listener   *listener              // nil: the controller has the events of every controller alone
 
 	totals metrics.SenderTotals
 	meter  metrics.FlowMeter
@@ -110,6 +115,7 @@ type Sender struct {
 	full   wire.Packet // template of a full-size packet, without a tag
 	size   units.Size  // payload bytes of the flow
 	ends   Ends
+	pacer  *pacer // nil: the flow has never been paced
 }
 
 // startRing is the most packets for which a flow has room before it has sent any.
@@ -134,6 +140,7 @@ func NewSender(cfg SenderConfig) *Sender {
 		ends:       cfg.Ends,
 	}
 	s.ring = make([]slot, 1<<bits.Len32(min(s.packets, startRing)-1))
+	s.listener = newListener(cfg.CC)
 	if cfg.Domain != nil {
 		s.signalling = newSignalling(&cfg)
 	}
@@ -170,6 +177,7 @@ func (s *Sender) Touch() int64 {
 func (s *Sender) Start(now units.Time) {
 	s.ready = true
 	s.totals.Start = now
+	s.onPhase(now, true)
 }
 
 // Done reports whether every byte is acknowledged.
@@ -182,7 +190,8 @@ func (s *Sender) Inflight() units.Size {
 	return max(0, s.outstanding-max(0, s.reported-s.known))
 }
 
-// CanSend reports whether the window lets the next packet out.
+// CanSend reports whether the window lets the next packet out, which pacing may still
+// hold back.
 func (s *Sender) CanSend() bool {
 	if !s.ready {
 		return false
@@ -195,7 +204,8 @@ func (s *Sender) CanSend() bool {
 	} else {
 		return false
 	}
-	return s.cc.Window >= s.Inflight()+size
+	inflight := s.Inflight()
+	return s.cc.Window >= inflight+size || inflight == 0 && s.cc.PacingRate > 0
 }
 
 // nextRefused returns the first PSN that waits for retransmission, passing over
@@ -265,6 +275,12 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.signalling.insert(p, s.cc.Wants)
 		p.Size = s.common.Sizes.Of(p)
 	}
+	if s.cc.PacingRate > 0 || s.pacer != nil {
+		s.pace(now, p.Size)
+	}
+	if s.listener != nil {
+		s.onSend(now, p.Size, again)
+	}
 	if s.events.Wants(metrics.EventSend) {
 		s.events.Emit(metrics.Event{
 			Kind: metrics.EventSend, At: now, Packet: int64(psn), EV: int32(sl.ev), Bytes: int64(p.Size), Again: again,
@@ -295,6 +311,13 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	s.totals.AcksReceived++
 	event := &s.common.ack
 	event.EV, event.ECN, event.Penalty, event.Acked = f.EV, p.Flags()&wire.ECNEcho != 0, f.Penalty, 0
+	event.AckedPackets = 0
+	if s.common.Needs.HostDelay {
+		event.HostDelay, event.HasHostDelay = p.HostDelay()
+	}
+	if s.common.Needs.Hops {
+		event.Hops = p.Hops()
+	}
 	if got := units.Size(f.Received); got > s.reported {
 		event.Acked, s.reported = got-s.reported, got
 	}
@@ -327,6 +350,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	if s.Done() && s.totals.Done == units.Never {
 		s.totals.Done = now
 		s.timeout = units.Never
+		s.onPhase(now, false)
 		s.ring, s.rtx = nil, fifo.Queue[uint32]{}
 		if g := s.signalling; g != nil {
 			s.starved(now)
@@ -409,6 +433,7 @@ func (s *Sender) markAcked(psn uint32) {
 	}
 	sl.state = acked
 	s.known += s.sizeOf(psn)
+	s.common.ack.AckedPackets++
 }
 
 // OnNack takes a NACK of this flow: a switch trimmed the packet. A NACK for a
@@ -462,18 +487,26 @@ func (s *Sender) refuse(psn uint32) {
 	s.rtx.Push(psn)
 }
 
-// NextTimeout is when HandleTimeout or Probe wants to be called.
+// NextTimeout is when HandleTimeout or Probe wants to be called. Pacing does not count
+// (PacedUntil).
 func (s *Sender) NextTimeout() units.Time {
+	at := s.timeout
 	if g := s.signalling; g != nil {
-		return min(s.timeout, g.nextProbe)
+		at = min(at, g.nextProbe)
 	}
-	return s.timeout
+	if s.listener != nil {
+		at = min(at, s.timer())
+	}
+	return at
 }
 
-// HandleTimeout gives up the oldest outstanding packet if it has been out for
-// RTO. The timer is lazy: it is set for a packet and found stale when that one
-// is acknowledged.
+// HandleTimeout calls the controller's timer if it is due, and gives up the oldest
+// outstanding packet if it has been out for RTO. The latter timer is lazy: it is set for a
+// packet and found stale when that one is acknowledged.
 func (s *Sender) HandleTimeout(now units.Time) {
+	if s.listener != nil {
+		s.fire(now)
+	}
 	if now < s.timeout {
 		return
 	}

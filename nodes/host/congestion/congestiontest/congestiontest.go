@@ -89,9 +89,9 @@ func walk(t *testing.T, a congestion.Algorithm, values algorithm.Values, path co
 	if out == nil {
 		t.Fatal("Output returns nil: return the address of an Output that the controller holds")
 	}
-	least := path.MTU
+	least := units.Size(0)
 	if w, ok := a.WindowsOf(path, values); ok {
-		least, limit = max(least, w.Min), min(limit, w.Max)
+		least, limit = w.Min, min(limit, w.Max)
 	}
 	check := func(step int) {
 		t.Helper()
@@ -117,8 +117,10 @@ func walk(t *testing.T, a congestion.Algorithm, values algorithm.Values, path co
 // output returns what is wrong with what a controller asks for, "" if nothing is.
 func output(a congestion.Algorithm, path congestion.Path, out *congestion.Output, least, limit units.Size) string {
 	switch {
-	case out.Window < path.MTU:
-		return fmt.Sprintf("Output.Window is %v, less than a packet of %v: the flow could send nothing any more; keep it at Path.MTU or above", out.Window, path.MTU)
+	case out.Window < path.MTU && out.PacingRate == 0:
+		return fmt.Sprintf("Output.Window is %v, less than a packet of %v: the flow could send nothing any more; keep it at Path.MTU or above, or set Output.PacingRate", out.Window, path.MTU)
+	case out.Window < 0:
+		return fmt.Sprintf("Output.Window is %v, less than nothing", out.Window)
 	case out.Window < least:
 		return fmt.Sprintf("Output.Window is %v, below the least that Algorithm.Windows of %s declares, %v: bound the window, or correct Windows", out.Window, a.Name, least)
 	case out.Window > limit:
@@ -236,6 +238,9 @@ type stream struct {
 	ack    congestion.Ack
 	nack   congestion.Nack
 	out    congestion.Timeout
+	send   congestion.Send
+	phase  congestion.Phase
+	begun  bool
 }
 
 func newStream(path congestion.Path, seed uint64) *stream {
@@ -253,6 +258,9 @@ func (s *stream) next(c congestion.Controller) {
 		s.now = s.now.Add(units.Duration(r.Int64N(int64(s.path.NetworkRTT / 8))))
 	}
 	inflight := units.Size(r.Int64N(64)) * s.path.MTU
+	if s.optional(c, inflight) {
+		return
+	}
 	switch kind := r.IntN(100); {
 	case kind < 85:
 		s.ack = congestion.Ack{
@@ -264,7 +272,12 @@ func (s *stream) next(c congestion.Controller) {
 			EV:       uint16(r.IntN(64)),
 			Penalty:  255,
 			CSIG:     s.signal(),
+
+			HasHostDelay: r.IntN(10) > 0,
+			HostDelay:    units.Duration(r.Int64N(int64(s.path.NetworkRTT))),
+			Hops:         uint8(r.IntN(32)),
 		}
+		s.ack.AckedPackets = int(s.ack.Acked / s.path.MTU)
 		if r.IntN(50) == 0 {
 			s.ack.Penalty = uint8(r.IntN(256))
 		}
@@ -286,6 +299,43 @@ func (s *stream) next(c congestion.Controller) {
 		s.out = congestion.Timeout{Size: s.path.MTU, Inflight: inflight}
 		c.OnTimeout(s.now, &s.out)
 	}
+}
+
+// phaseSize is the size of the stream's phases.
+const phaseSize = units.MB
+
+// optional gives the controller the events that it listens to beside those of every
+// controller, and reports whether that was the next event: a timer that is due, or one in
+// four events by chance.
+func (s *stream) optional(c congestion.Controller, inflight units.Size) bool {
+	timed, isTimed := c.(congestion.Timed)
+	if isTimed && c.Output().Timer <= s.now {
+		timed.OnTimer(s.now)
+		return true
+	}
+	listener, listens := c.(congestion.SendListener)
+	phases, hasPhases := c.(congestion.PhaseListener)
+	cnp, hasCNP := c.(congestion.CNPListener)
+	if !listens && !hasPhases && !hasCNP {
+		return false
+	}
+	switch kind := s.random.IntN(40); {
+	case kind < 8 && listens:
+		s.send = congestion.Send{Size: s.path.MTU, Inflight: inflight + s.path.MTU, Again: s.random.IntN(10) == 0}
+		listener.OnSend(s.now, &s.send)
+	case kind < 9 && hasPhases:
+		s.begun = !s.begun
+		s.phase = congestion.Phase{Begin: s.begun, Total: phaseSize}
+		if !s.begun {
+			s.phase.Sent = phaseSize
+		}
+		phases.OnPhase(s.now, &s.phase)
+	case kind == 9 && hasCNP:
+		cnp.OnCNP(s.now)
+	default:
+		return false
+	}
+	return true
 }
 
 func (s *stream) rtt() units.Duration {
