@@ -138,6 +138,7 @@ func (h *Host) newSender(f *Flow) *transport.Sender {
 		CC:      h.maker.controller(),
 		LB:      h.maker.balancer(h.random(node.RandomBalance, f)),
 		Tagging: h.cfg.TaggingOf(f),
+		DSCP:    h.dscpOf(f),
 		Paths:   f.Paths,
 	}
 	if h.domain != nil {

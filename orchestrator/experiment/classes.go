@@ -96,14 +96,14 @@ func (d *decoder) classes(e *Experiment, hosts int) {
 			d.failAt(path+".dscp", fmt.Sprintf("%d is the DSCP of classes[%d] too", dscp, other), "")
 		}
 		dscps[dscp] = i
-		if c.Strict && d.given(path+".weight") {
+		if c.Strict && c.Weight != 1 {
 			d.failAt(path+".weight", "excludes strict; a strict class goes before all with a weight", "")
 		}
 		weighted = weighted || !c.Strict
 		if c.Queue != 0 && c.Queue < e.Links.MTU && d.sound("links.mtu") {
 			d.failAt(path+".queue", fmt.Sprintf("%v does not hold one packet of %v", c.Queue, e.Links.MTU), "")
 		}
-		if c.Lossless && d.given(path+".queue") {
+		if c.Lossless && c.Queue != 0 {
 			d.failAt(path+".queue", "a lossless class has no limit of its queue; links.pfc.xoff says from when on it pauses its sources", "")
 		}
 		d.classMatch(e, c.Match, path+".match", hosts)
@@ -175,7 +175,7 @@ func (d *decoder) buffers(e *Experiment) {
 	}
 	if b := l.Buffer; b.Alpha <= 0 || b.Alpha > maxAlpha {
 		d.failAt("links.buffer.alpha", fmt.Sprintf("%v is no share of free memory; want more than 0 and at most %d", b.Alpha, maxAlpha), "")
-	} else if b.Shared == 0 && (b.Reserved != 0 || d.given("links.buffer.alpha")) {
+	} else if b.Shared == 0 && (b.Reserved != 0 || b.Alpha != 1) {
 		d.failAt("links.buffer", "reserved and alpha need shared, the memory of a switch, such as 16MB", "")
 	} else if b.Shared != 0 && b.Shared < l.MTU {
 		d.failAt("links.buffer.shared", fmt.Sprintf("%v does not hold one packet of %v", b.Shared, l.MTU), "")

@@ -34,6 +34,7 @@ type Shape struct {
 	captured     []capture.Port
 	sizing       sizing
 	marking      algorithm.Choice // AQM policy of every switch port
+	data         *dataClasses     // nil: one data class, which may lose packets
 	tags         *tags            // nil without CSIG
 	policies     []policy
 	ports        [][]portTags   // by node and port of switches
@@ -87,6 +88,9 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 		return nil, err
 	}
 	if err := checkRouting(s.routes[s.graph.Hosts():], e.Routing); err != nil {
+		return nil, err
+	}
+	if s.data, err = newClasses(s.graph, e, s.sizing, s.marking); err != nil {
 		return nil, err
 	}
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
@@ -178,7 +182,10 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		}
 	}
 	p.Links = append(p.Links, assignWorkload(s, hosts, seed)...) // numbers control ports, which come after that of programs
-	if err := s.checkPolicies(p); err != nil {
+	if err := s.assignClasses(p, hosts); err != nil {
+		return nil, err
+	}
+	if err := s.checkPolicies(p, hosts); err != nil {
 		return nil, err
 	}
 	s.assignTagging(p, hosts)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -83,8 +84,30 @@ func (s sizing) port(rate units.Rate) portSizing {
 	return p
 }
 
-// buffer returns the limits of a switch port's queues.
-func (p portSizing) buffer() buffer.Limits { return buffer.Limits{Data: p.queue, Control: p.control} }
+// limits returns the limits of a switch port's queues. Packets are trimmed from a
+// threshold on that may be another than the limit of the queue.
+func (p portSizing) limits(l experiment.Links, lastHop bool) buffer.Limits {
+	limits := buffer.Limits{Data: p.queue, Control: p.control}
+	if at := p.trimAt(l, lastHop); l.Trim && at != p.queue {
+		limits.Data = at
+		if p.queue > at {
+			limits.Hard = p.queue
+		}
+	}
+	return limits
+}
+
+// trimAt returns from which data queue on packets are trimmed.
+func (p portSizing) trimAt(l experiment.Links, lastHop bool) units.Size {
+	at := p.queue
+	if l.TrimThreshold != 0 {
+		at = l.TrimThreshold
+	}
+	if lastHop {
+		at = units.Size(math.Round(float64(at) * l.LastHopTrim))
+	}
+	return at
+}
 
 // rto returns the retransmission timeout of a host: the one given, or where that is
 // 0 the reference's, 15 us and the time to drain six full queues at the rate of the

@@ -115,7 +115,10 @@ const (
 	dropReasons
 )
 
-var dropNames = [dropReasons]string{"no route", "TTL exceeded", "data queue full", "control queue full", "headroom full"}
+var dropNames = [dropReasons]string{"no route", "TTL exceeded", "data queue full", "control queue full", DropHeadroom}
+
+// DropHeadroom is the reason of drops in lossless classes, of which there should be none.
+const DropHeadroom = "headroom full"
 
 // Switch is the machine.
 type Switch struct {
@@ -240,7 +243,7 @@ func (s *Switch) configureForwarding() (err error) {
 	s.ecmp = forward.NewECMP(s.cfg.Forward)
 	s.policy, err = forward.New(s.cfg.Forward.Routing, forward.Switch{
 		ECMP:   &s.ecmp,
-		Queued: func(port int) units.Size { return s.ports[port].buffer.Bytes() },
+		Queued: func(port int) units.Size { return s.ports[port].queued() },
 		Random: node.Random(s.cfg.Seed, s.cfg.Node, node.RandomRouting, 0),
 	})
 	return err

@@ -158,11 +158,12 @@ func (s *Switch) flowControl(now units.Time) {
 	s.schedule()
 }
 
-// watch reports the classes of a port that have been paused for long and have packets.
+// watch reports the classes of a port that have been paused for long and have packets,
+// again and again: what waits may become more.
 func (s *Switch) watch(now units.Time, port int) {
 	out := &s.ports[port]
 	f := &out.pfc
-	waiting := f.gate.Closed() &^ f.stalled
+	waiting := f.gate.Closed()
 	for k := range class.Max {
 		if waiting>>k&1 == 0 || f.stall[k] > now {
 			continue
@@ -201,7 +202,7 @@ func (s *Switch) schedule() {
 	for i := range s.ports {
 		f := &s.ports[i].pfc
 		due = min(due, f.refresh, f.gate.Next())
-		if waiting := f.gate.Closed() &^ f.stalled; waiting != 0 && s.classes.cfg.Watchdog > 0 {
+		if waiting := f.gate.Closed(); waiting != 0 && s.classes.cfg.Watchdog > 0 {
 			for k := range class.Max {
 				if waiting>>k&1 != 0 {
 					due = min(due, f.stall[k])
