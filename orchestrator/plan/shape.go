@@ -261,6 +261,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Records:    p.Interval,
 		Traced:     p.Traced,
 	}
+	c.Place, _ = transport.ParseTrimPlace(e.Hosts.TrimPlace) // it was checked when it was read
 	if s.tags != nil {
 		c.Tagging, c.LastHops = s.tags.tagging, s.tags.lastHops
 	}

@@ -29,12 +29,13 @@ type Common struct {
 	MTU      units.Size // wire size of a full data packet
 	Sizes    wire.Sizes
 	RTO      units.Duration
-	AckEvery units.Size     // accepted bytes between coalesced ACKs
-	Measure  metrics.Span   // of the FlowMeasurement, and of some totals of the receiver
-	Records  units.Duration // telemetry interval
-	Domain   *csig.Domain   // nil without CSIG
-	LastHops csig.LocatorSet
-	Actions  []string // names of the controller's actions, by index, for the records
+	AckEvery units.Size      // accepted bytes between coalesced ACKs
+	Measure  metrics.Span    // of the FlowMeasurement, and of some totals of the receiver
+	Records  units.Duration  // telemetry interval
+	Domain   *csig.Domain    // nil without CSIG
+	LastHops csig.LocatorSet // locators that stand for ports to hosts alone
+	Place    TrimPlace       // of trimmed packets: what says it
+	Actions  []string        // names of the controller's actions, by index, for the records
 	Needs    congestion.Needs
 	Sink     metrics.Sink   // takes the flows' windows and events, and their FlowMeasurements
 	Traced   metrics.Traced // events to record
@@ -454,16 +455,16 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	}
 	event := &s.common.nack
 	*event = congestion.Nack{
-		Size:    s.sizeOf(psn),
-		EV:      p.EV(),
-		RTT:     now.Sub(sl.sentAt),
-		HasRTT:  true, // the NACK names the transmission
-		LastHop: p.NackCode() == wire.NackTrimmedLastHop,
+		Size:   s.sizeOf(psn),
+		EV:     p.EV(),
+		RTT:    now.Sub(sl.sentAt),
+		HasRTT: true, // the NACK names the transmission
 	}
 	var sample held
 	if s.signalling != nil {
 		sample = s.sampleOf(now, p, psn, event.EV, true)
 	}
+	event.LastHop = s.atLastHop(p.NackCode(), &sample)
 	if t := sample.sample.Type; sample.valid && s.cc.Wants[t] > 0 {
 		event.CSIG[t] = congestion.Signal{
 			Valid: true, Fresh: true, EV: event.EV, Sample: sample.sample,
