@@ -42,8 +42,9 @@ type Config struct {
 	LB       algorithm.Choice // of balance.Table
 	Path     congestion.Path
 
-	CSIG    *csig.Config      // nil without CSIG
-	Tagging transport.Tagging // of the flows that have none of their own
+	CSIG     *csig.Config      // nil without CSIG
+	Tagging  transport.Tagging // of the flows that have none of their own
+	LastHops csig.LocatorSet   // locators that stand for ports to hosts alone
 
 	Sends, Receives []Flow
 	Player          player.Config

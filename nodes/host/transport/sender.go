@@ -33,7 +33,8 @@ type Common struct {
 	Measure  metrics.Span   // of the FlowMeasurement, and of some totals of the receiver
 	Records  units.Duration // telemetry interval
 	Domain   *csig.Domain   // nil without CSIG
-	Actions  []string       // names of the controller's actions, by index, for the records
+	LastHops csig.LocatorSet
+	Actions  []string // names of the controller's actions, by index, for the records
 	Needs    congestion.Needs
 	Sink     metrics.Sink   // takes the flows' windows and events, and their FlowMeasurements
 	Traced   metrics.Traced // events to record
@@ -322,6 +323,13 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 		event.Acked, s.reported = got-s.reported, got
 	}
 	dated := s.dated(f.Acked, p.Flags()&wire.RetransmitEcho != 0)
+	outcome := balance.Feedback{EV: f.EV, Acked: event.Acked, Dated: dated}
+	if dated {
+		outcome.Age = now.Sub(s.slot(f.Acked).sentAt)
+	}
+	if event.ECN {
+		outcome.Outcome = balance.Marked
+	}
 	event.RTT, event.HasRTT = 0, dated && s.slot(f.Acked).state == outstanding
 	if event.HasRTT {
 		event.RTT = now.Sub(s.slot(f.Acked).sentAt)
@@ -335,11 +343,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 		g.signals(now, s.cc, &sample, &event.CSIG)
 	}
 	s.acknowledge(f)
-	outcome := balance.Good
-	if event.ECN {
-		outcome = balance.Marked
-	}
-	s.feedback(now, f.EV, outcome, &sample)
+	s.feedback(now, outcome, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
@@ -476,7 +480,7 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 			outcome = balance.Marked
 		}
 	}
-	s.feedback(now, event.EV, outcome, &sample)
+	s.feedback(now, balance.Feedback{EV: event.EV, Outcome: outcome, Age: event.RTT, Dated: true}, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnNack(now, event)
 }
@@ -521,7 +525,7 @@ func (s *Sender) HandleTimeout(now units.Time) {
 	}
 	s.totals.Timeouts++
 	s.refuse(psn)
-	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev})
+	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev, Age: now.Sub(oldest), Dated: true, Inflight: s.Inflight()})
 	event := &s.common.late
 	*event = congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()}
 	s.controller.OnTimeout(now, event)
