@@ -51,6 +51,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.policies(e, hosts)
 	d.applications(e, hosts)
 	d.generators(e, hosts)
+	d.faults(e)
 	d.trace(e)
 	d.window(e)
 	if !runtimes.Fits(e.Runtime, e.Clock) && d.sound("runtime", "clock") {
