@@ -17,7 +17,7 @@ type Spec struct {
 	Doc    string // one line
 	Params []Param
 	// NeedsTag says that the algorithm needs CSIG tags on the packets, whatever its
-	// parameters; see also Param.NeedsTag.
+	// parameters.
 	NeedsTag bool
 }
 
