@@ -101,7 +101,7 @@ func NextHops(g *Graph) []Routes {
 	for n := hosts; n < len(g.Nodes); n++ {
 		ports = max(ports, len(adjacency[n]))
 	}
-	s := newSweep(newSearch(g, adjacency))
+	s := newSweep(newSearch(g, adjacency, toRoot))
 	b := newRouteBuilder(len(g.Nodes)-hosts, hosts, ports)
 	ways := make([][sweepWidth]Route, len(g.Nodes)-hosts) // by switch and root
 	var p partition
@@ -119,7 +119,7 @@ func NextHops(g *Graph) []Routes {
 		for _, l := range s.levels {
 			for _, n := range l.nodes {
 				p.begin(l.front[n])
-				for _, link := range s.links(n) {
+				for _, link := range s.back.of(n) {
 					p.split(l.preceding(link, n), uint16(link.port))
 				}
 				for _, c := range p.classes {
