@@ -249,6 +249,7 @@ type SenderTotals struct {
 	FreshSamples  int64          // of these, the ones of packets sent no earlier than that of any sample before
 	Untouched     int64          // tags that came back and that no hop had written
 	SampleGap     units.Duration // longest time in which the flow wanted samples and got none
+	CNPsReceived  int64
 	BaseRTT       units.Duration
 	Cwnd          int64
 }
@@ -262,6 +263,7 @@ type ReceiverTotals struct {
 	DeliveredTrimmed int64
 	AcksSent         int64
 	NacksSent        int64
+	CNPsSent         int64
 	PayloadBytes     int64 // distinct
 	Untouched        int64 // tags that no hop had written, of a flow between programs, whose tags end here
 	// MeasuredWire and MeasuredPayload are the bytes of distinct packets that

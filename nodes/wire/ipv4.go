@@ -91,6 +91,9 @@ func (p *Packet) setTOS(v uint8) {
 	p.buf[at] = v
 }
 
+// Crossed returns how many routers a packet of ours has crossed, by its TTL.
+func (p *Packet) Crossed() int { return initialTTL - int(p.buf[p.front.L3+ipTTL]) }
+
 // DecrementTTL decrements the TTL; false means that the TTL is used up and the
 // packet must be dropped.
 func (p *Packet) DecrementTTL() bool {

@@ -90,8 +90,14 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
 		return nil, err
 	}
+	if err := checkRouting(s.routes[s.graph.Hosts():], e.Routing); err != nil {
+		return nil, err
+	}
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
 		return nil, failure.At("csig", err) // where no narrower place is known
+	}
+	if s.tags != nil {
+		s.sizing.interval = e.CSIG.Interval
 	}
 	if s.ports, err = applyPortRules(s.graph, e.CSIG); err != nil {
 		return nil, failure.At("csig.ports", err)
@@ -166,7 +172,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err := configureCC(p, e.Hosts.CC); err != nil {
 		return nil, err
 	}
-	if err := checkLB(e.Hosts.LB, seed); err != nil {
+	if err := checkLB(p, e.Hosts.LB, seed); err != nil {
 		return nil, err
 	}
 	hosts := make([]host.Config, s.graph.Hosts())
@@ -221,12 +227,14 @@ func configureCC(p *Plan, a experiment.Algorithm) error {
 }
 
 // checkLB checks the parameters of the load balancer, before a host is built.
-func checkLB(a experiment.Algorithm, seed uint64) error {
+func checkLB(p *Plan, a experiment.Algorithm, seed uint64) error {
 	lb, ok := balance.Table.Lookup(a.Name)
 	if !ok {
 		return failure.Configuration(fmt.Errorf("unknown load balancer %q", a.Name))
 	}
-	if _, err := lb.New(rand.New(rand.NewPCG(seed, 0)), a.Params); err != nil {
+	flow := host.BalanceFlow(p.Path, p.CSIG)
+	flow.Random = rand.New(rand.NewPCG(seed, 0))
+	if _, err := lb.New(flow, a.Params); err != nil {
 		return failure.AtParam("hosts.lb", err)
 	}
 	return nil
@@ -258,7 +266,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Traced:     p.Traced,
 	}
 	if s.tags != nil {
-		c.Tagging = s.tags.tagging
+		c.Tagging, c.LastHops = s.tags.tagging, s.tags.lastHops
 	}
 	return c
 }
