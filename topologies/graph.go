@@ -6,7 +6,6 @@ package topologies
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"sort"
 
@@ -232,13 +231,20 @@ func (g *Graph) apart(adjacency [][]Adjacent, o orientation) int {
 	return slices.Index(seen, false)
 }
 
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,38}[A-Za-z0-9])?$`)
+// maxName is the most bytes of a node's name.
+const maxName = 40
 
-// CheckName returns an error if a text cannot be the name of a node: at most 40 letters,
-// digits and the signs . _ and -, which neither begin nor end it.
+// CheckName returns an error if a text cannot be the name of a node: up to 40 letters and
+// digits of ASCII and the signs . _ and -, which neither begin nor end it.
 func CheckName(name string) error {
-	if !namePattern.MatchString(name) {
-		return fmt.Errorf("%q is no name of a node; want up to 40 letters, digits and . _ -, with a letter or digit at both ends", name)
+	inside := func(c byte) bool { return c == '.' || c == '_' || c == '-' }
+	ok := name != "" && len(name) <= maxName && !inside(name[0]) && !inside(name[len(name)-1])
+	for i := range len(name) {
+		c := name[i]
+		ok = ok && (inside(c) || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z')
+	}
+	if !ok {
+		return fmt.Errorf("%q is no name of a node; want up to %d letters, digits and . _ -, with a letter or digit at both ends", name, maxName)
 	}
 	return nil
 }
