@@ -94,6 +94,28 @@ func (g *Graph) OneWay() bool {
 	return slices.ContainsFunc(g.Links, func(l Link) bool { return l.OneWay })
 }
 
+// remove takes out the links that are dead, by their id.
+func (s *search) remove(dead []bool) {
+	s.links.remove(dead)
+	if s.back != s.links {
+		s.back.remove(dead)
+	}
+}
+
+func (e *edges) remove(dead []bool) {
+	alive := e.list[:0]
+	for i := range len(e.first) - 1 {
+		links := e.of(int32(i))
+		e.first[i] = int32(len(alive))
+		for _, one := range links {
+			if !dead[one.link] {
+				alive = append(alive, one)
+			}
+		}
+	}
+	e.list, e.first[len(e.first)-1] = alive, int32(len(alive))
+}
+
 // candidate is a switch and the length of a path to it.
 type candidate struct {
 	at     int32

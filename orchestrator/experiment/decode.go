@@ -151,6 +151,8 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 				list.Index(i).Set(reflect.ValueOf(newCSIGPort()))
 			case "generators":
 				list.Index(i).Set(reflect.ValueOf(newGenerator()))
+			case "faults":
+				list.Index(i).Set(reflect.ValueOf(newFault()))
 			}
 			d.decode(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
 		}

@@ -39,6 +39,7 @@ type Shape struct {
 	ports        [][]portTags   // by node and port of switches
 	paths        *paths         // of signals; nil without CSIG
 	interval     units.Duration // of telemetry; 0: auto, not settled
+	faultPlaces  [][]int        // by fault: links or nodes that it may hit
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -86,6 +87,9 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 		return nil, err
 	}
 	s.sizing = sizing{links: e.Links, rtt: rtt}
+	if s.faultPlaces, err = faultPlaces(s.graph, e.Faults); err != nil {
+		return nil, err
+	}
 	s.routes = fabric.nextHops()
 	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
 		return nil, err
@@ -198,6 +202,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		return nil, err
 	}
 	s.addSwitches(p, seed, adjacency)
+	if err := s.addFaults(p, seed); err != nil {
+		return nil, err
+	}
 	if err := s.trace(p); err != nil {
 		return nil, err
 	}
