@@ -79,6 +79,12 @@ var autoValues = map[string]func(a *Auto, at []int) string{
 		d := a.Experiment.Topology.Spec.(experiment.Dragonfly)
 		return strconv.Itoa(d.A*d.H + 1)
 	},
+	"topology.dragonfly.local_rate": func(a *Auto, _ []int) string {
+		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Rate.String()
+	},
+	"topology.dragonfly.local_delay": func(a *Auto, _ []int) string {
+		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Delay.String()
+	},
 	"topology.dragonfly.global_rate": func(a *Auto, _ []int) string {
 		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Rate.String()
 	},
