@@ -43,8 +43,10 @@ type Config struct {
 	LB       algorithm.Choice // of balance.Table
 	Path     congestion.Path
 
-	CSIG    *csig.Config      // nil without CSIG
-	Tagging transport.Tagging // of the flows that have none of their own
+	CSIG     *csig.Config      // nil without CSIG
+	Tagging  transport.Tagging // of the flows that have none of their own
+	LastHops csig.LocatorSet   // locators that stand for ports to hosts alone
+	Place    transport.TrimPlace
 
 	Classes []class.Class // of data; nil: one, which may lose packets
 

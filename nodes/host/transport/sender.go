@@ -29,11 +29,13 @@ type Common struct {
 	MTU      units.Size // wire size of a full data packet
 	Sizes    wire.Sizes
 	RTO      units.Duration
-	AckEvery units.Size     // accepted bytes between coalesced ACKs
-	Measure  metrics.Span   // of the FlowMeasurement, and of some totals of the receiver
-	Records  units.Duration // telemetry interval
-	Domain   *csig.Domain   // nil without CSIG
-	Actions  []string       // names of the controller's actions, by index, for the records
+	AckEvery units.Size      // accepted bytes between coalesced ACKs
+	Measure  metrics.Span    // of the FlowMeasurement, and of some totals of the receiver
+	Records  units.Duration  // telemetry interval
+	Domain   *csig.Domain    // nil without CSIG
+	LastHops csig.LocatorSet // locators that stand for ports to hosts alone
+	Place    TrimPlace       // of trimmed packets: what says it
+	Actions  []string        // names of the controller's actions, by index, for the records
 	Needs    congestion.Needs
 	Sink     metrics.Sink   // takes the flows' windows and events, and their FlowMeasurements
 	Traced   metrics.Traced // events to record
@@ -326,6 +328,13 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 		event.Acked, s.reported = got-s.reported, got
 	}
 	dated := s.dated(f.Acked, p.Flags()&wire.RetransmitEcho != 0)
+	outcome := balance.Feedback{EV: f.EV, Acked: event.Acked, Dated: dated}
+	if dated {
+		outcome.Age = now.Sub(s.slot(f.Acked).sentAt)
+	}
+	if event.ECN {
+		outcome.Outcome = balance.Marked
+	}
 	event.RTT, event.HasRTT = 0, dated && s.slot(f.Acked).state == outstanding
 	if event.HasRTT {
 		event.RTT = now.Sub(s.slot(f.Acked).sentAt)
@@ -339,11 +348,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 		g.signals(now, s.cc, &sample, &event.CSIG)
 	}
 	s.acknowledge(f)
-	outcome := balance.Good
-	if event.ECN {
-		outcome = balance.Marked
-	}
-	s.feedback(now, f.EV, outcome, &sample)
+	s.feedback(now, outcome, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
@@ -454,16 +459,16 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	}
 	event := &s.common.nack
 	*event = congestion.Nack{
-		Size:    s.sizeOf(psn),
-		EV:      p.EV(),
-		RTT:     now.Sub(sl.sentAt),
-		HasRTT:  true, // the NACK names the transmission
-		LastHop: p.NackCode() == wire.NackTrimmedLastHop,
+		Size:   s.sizeOf(psn),
+		EV:     p.EV(),
+		RTT:    now.Sub(sl.sentAt),
+		HasRTT: true, // the NACK names the transmission
 	}
 	var sample held
 	if s.signalling != nil {
 		sample = s.sampleOf(now, p, psn, event.EV, true)
 	}
+	event.LastHop = s.atLastHop(p.NackCode(), &sample)
 	if t := sample.sample.Type; sample.valid && s.cc.Wants[t] > 0 {
 		event.CSIG[t] = congestion.Signal{
 			Valid: true, Fresh: true, EV: event.EV, Sample: sample.sample,
@@ -480,7 +485,7 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 			outcome = balance.Marked
 		}
 	}
-	s.feedback(now, event.EV, outcome, &sample)
+	s.feedback(now, balance.Feedback{EV: event.EV, Outcome: outcome, Age: event.RTT, Dated: true}, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnNack(now, event)
 }
@@ -525,7 +530,7 @@ func (s *Sender) HandleTimeout(now units.Time) {
 	}
 	s.totals.Timeouts++
 	s.refuse(psn)
-	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev})
+	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev, Age: now.Sub(oldest), Dated: true, Inflight: s.Inflight()})
 	event := &s.common.late
 	*event = congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()}
 	s.controller.OnTimeout(now, event)
