@@ -12,7 +12,7 @@ import (
 // layers names every package of the module, bottom to top. A package imports its own
 // layer and those below it.
 var layers = [][]string{
-	0:  {"units", "internal/fifo", "internal/spelling", "internal/wildcard"},
+	0:  {"units", "internal/fifo", "internal/spelling", "internal/wildcard", "nodes/modules"},
 	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "metrics", "metrics/histogram"},
 	2:  {"nodes/node", "nodes/node/nodetest", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
 	3:  slices.Concat(hostPackages, switchPackages),

@@ -16,6 +16,9 @@ type Spec struct {
 	Name   string
 	Doc    string // one line
 	Params []Param
+	// Module is the Go module that has registered the algorithm; empty: csiglab has it
+	// itself. Register sets it.
+	Module string
 }
 
 // Describe returns the spec itself; an entry that embeds one is Described by it.
