@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"html"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,6 +91,10 @@ var misleading = []struct {
 		note: "csig.interval: a window of 1ms is shorter than 10 full frames of 1.518kB at the slowest port, 100Mbps; abw there"},
 	{rule: "shared locators", settings: "csig.format=compact", sound: "csig.locators=registry", programs: true,
 		note: "csig.locators: 80 of 80 switch ports share their locators with others, so that bottleneck_share cannot say which of them is the bottleneck; use csig.format: wide"},
+	{rule: "last hops that share locators, for LB", settings: "hosts.lb=csig-weighted; csig.locators={scheme: structured, widths: {tier: 0, direction: 0, switch: 3, port: 3}}", sound: "hosts.lb=csig-weighted",
+		note: "csig.locators: 16 ports (tor0-h0, tor0-h1, tor1-h2, …) towards receivers and other ports have the same locators, so that senders take a bottleneck, or a trim, there for one inside the fabric; give the tier and the direction bits"},
+	{rule: "last hops that share locators, for trims", settings: "hosts.trim_place=locator; csig.locators={scheme: structured, widths: {tier: 0, direction: 0, switch: 3, port: 3}}", sound: "csig.locators={scheme: structured, widths: {tier: 0, direction: 0, switch: 3, port: 3}}",
+		note: "towards receivers and other ports have the same locators"},
 	{rule: "no tags, so nothing misleads", settings: "", sound: "csig.format=none; hosts.cc.csig=none; csig.quantisers.delay=delay-lin-250ns; csig.interval=1us; csig.init=none"},
 	{rule: "only signals in use mislead", settings: "", sound: "csig.interval=1us; csig.quantisers.nqd=edges(0,50%)"},
 	{rule: "CC that uses no signal", settings: "", sound: "hosts.cc.csig=none; csig.quantisers.delay=delay-lin-250ns"},
@@ -150,7 +153,7 @@ func (l *listener) Wants() csig.Weights { return csig.Only(csig.ABWC) }
 func TestMisleadingOfLoadBalancer(t *testing.T) {
 	extend(t, &balance.Table, balance.Algorithm{
 		Spec:  algorithm.Spec{Name: "listener", Doc: "wants a signal"},
-		Build: func(*rand.Rand, *algorithm.Reader) balance.Balancer { return &listener{strideState{step: 1}} },
+		Build: func(balance.Flow, *algorithm.Reader) balance.Balancer { return &listener{strideState{step: 1}} },
 	})
 	file := write(t, "noted.yaml", noted)
 	for _, c := range []struct{ settings, note string }{

@@ -28,12 +28,12 @@ import (
 const ring = `schema: 1
 name: ring
 topology:
-  ring: {switches: 5, hosts: 2, cables: [{after: 1, delay: 3us}, {after: 2}]}
+  loop: {switches: 5, hosts: 2, cables: [{after: 1, delay: 3us}, {after: 2}]}
 workload:
   neighbours: {size: 64kB, reach: 3}
 variants:
   near: {}
-  far: {workload.neighbours.reach: 4, topology.ring.cables.1.delay: 9us}
+  far: {workload.neighbours.reach: 4, topology.loop.cables.1.delay: 9us}
   tree: {topology.k_ary: {k: 4, rate: 100Gbps, delay: 1us}, workload.incast: {fan_in: 2, size: 1kB}}
 `
 
@@ -81,7 +81,7 @@ func TestKindsAreReadAndWritten(t *testing.T) {
 // A variable and an option reach a key of a kind, and choose it.
 func TestKindsAreOverridden(t *testing.T) {
 	one, _, _ := strings.Cut(ring, "variants:")
-	set, err := experiment.Parse("ring.yaml", "", []byte(one), options(t, []string{"CSIGLAB_TOPOLOGY_RING_RATE=200Gbps"}, "workload.neighbours.reach=2"))
+	set, err := experiment.Parse("ring.yaml", "", []byte(one), options(t, []string{"CSIGLAB_TOPOLOGY_LOOP_RATE=200Gbps"}, "workload.neighbours.reach=2"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestKindsAreOverridden(t *testing.T) {
 	if r.Rate != 200*units.Gbps || n.Reach != 2 {
 		t.Errorf("got %+v and %+v, want 200Gbps and 2", r, n)
 	}
-	set, err = experiment.Load("one", options(t, nil, "topology.ring={switches: 16}", "workload.neighbours.size=1kB"))
+	set, err = experiment.Load("one", options(t, nil, "topology.loop={switches: 16}", "workload.neighbours.size=1kB"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,16 +100,16 @@ func TestKindsAreOverridden(t *testing.T) {
 
 func TestKindsAreChecked(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"switches: 5", "switches: 2", `ring.yaml:4:20: topology.ring.switches: 2 is too small; the least is 3`},
-		{"switches: 5, ", "", `ring.yaml:4:10: topology.ring: the key "switches" is missing`},
-		{"hosts: 2", "host: 2", `ring.yaml:4:23: topology.ring.host: unknown key "host" (did you mean "hosts"?)`},
-		{"after: 1, delay: 3us", "after: 7, delay: 3", `ring.yaml:4:60: topology.ring.cables[0].delay: duration "3": a unit is missing`},
-		{"after: 1,", "after: 7,", `ring.yaml:4:50: topology.ring.cables[0].after: no switch 7; they go from 0 to 4`},
-		{"  ring:", "  rings:", `ring.yaml:4:3: topology.rings: unknown key "rings" (did you mean "ring"?)`},
+		{"switches: 5", "switches: 2", `ring.yaml:4:20: topology.loop.switches: 2 is too small; the least is 3`},
+		{"switches: 5, ", "", `ring.yaml:4:10: topology.loop: the key "switches" is missing`},
+		{"hosts: 2", "host: 2", `ring.yaml:4:23: topology.loop.host: unknown key "host" (did you mean "hosts"?)`},
+		{"after: 1, delay: 3us", "after: 7, delay: 3", `ring.yaml:4:60: topology.loop.cables[0].delay: duration "3": a unit is missing`},
+		{"after: 1,", "after: 7,", `ring.yaml:4:50: topology.loop.cables[0].after: no switch 7; they go from 0 to 4`},
+		{"  loop:", "  loops:", `ring.yaml:4:3: topology.loops: unknown key "loops" (did you mean "loop"?)`},
 		{"reach: 3", "reach: 0", `ring.yaml:6:35: workload.neighbours.reach: 0 is too small; the least is 1`},
 		{"switches: 5, hosts: 2", "switches: 3, hosts: 1", `ring.yaml:6:35: workload.neighbours.reach: 3 is too far among 3 hosts`},
 		{"  neighbours:", "  incast: {fan_in: 1, size: 1B}\n  neighbours:", `ring.yaml:7:16: workload.neighbours: excludes workload.incast; give one of them`},
-		{"  ring: {switches: 5, hosts: 2, cables: [{after: 1, delay: 3us}, {after: 2}]}", "  {}", `topology: one of these keys is missing: file, fat_tree, k_ary, leaf_spine, dragonfly, ring`},
+		{"  loop: {switches: 5, hosts: 2, cables: [{after: 1, delay: 3us}, {after: 2}]}", "  {}", `topology: one of these keys is missing: file, fat_tree, k_ary, leaf_spine, dragonfly, `},
 	} {
 		text := strings.Replace(ring, c.old, c.new, 1)
 		_, err := experiment.Parse("ring.yaml", "", []byte(text), options(t, nil))
@@ -129,7 +129,7 @@ func TestKindsAreListed(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"topologies.ring", "topologies.ring.rate rate 1Gbps to 1Tbps", "workloads.neighbours", "workloads.neighbours.reach number 1 to 8"} {
+	for _, want := range []string{"topologies.loop", "topologies.loop.rate rate 1Gbps to 1Tbps", "workloads.neighbours", "workloads.neighbours.reach number 1 to 8"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is not listed:\n%s", want, strings.Join(got, "\n"))
 		}

@@ -22,7 +22,7 @@ type Cable struct {
 
 var _ = experiment.RegisterTopology(experiment.TopologyKind{
 	Kind: experiment.Kind{
-		Name: "ring", Doc: "switches in a ring, each with hosts", Rank: 60,
+		Name: "loop", Doc: "switches in a ring, each with hosts", Rank: 1000,
 		Keys: []experiment.Key{
 			{Path: "switches", Required: true, Rule: experiment.Between(3, 64), Doc: "switches"},
 			{Path: "hosts", Default: "1", Rule: experiment.Between(1, 64), Doc: "hosts per switch"},

@@ -127,8 +127,8 @@ func (o *outbox) add(mark uint32, d node.Departure, payload []byte, arrival unit
 	o.trailers = AppendTrailer(o.trailers, mark, arrival, sequence)
 	header := d.Packet.Header()
 	if flip {
-		// The last byte of each transport header is reserved: the packet still
-		// parses and only the trace hash shows the change.
+		// The last bit of each transport header is reserved, or the least of a number:
+		// the packet still parses and only the trace hash shows the change.
 		header = bytes.Clone(header)
 		header[len(header)-1] ^= 1
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
@@ -57,8 +58,9 @@ func (x *index) find(id uint32) int {
 // maker makes controllers and balancers of flows.
 type maker struct {
 	controller func() congestion.Controller
-	balancer   func(random *rand.Rand) balance.Balancer
+	balancer   func(balance.Flow) balance.Balancer
 	actions    []string // names of the controllers' actions
+	needs      congestion.Needs
 }
 
 // prepare sets up the maker of a host's flows. An error names what makes no sense.
@@ -66,6 +68,13 @@ func (m *maker) prepare(cfg *Config) (err error) {
 	cc, ok := congestion.Table.Lookup(cfg.CC.Name)
 	if !ok {
 		return fmt.Errorf("unknown congestion control %q", cfg.CC.Name)
+	}
+	if err := cc.Check(cfg.CC.Params); err != nil {
+		return err
+	}
+	m.needs = cc.NeedsOf(cfg.CC.Params)
+	if len(cfg.Sends) == 0 {
+		return nil
 	}
 	if m.controller, err = cc.Maker(cfg.Path, cfg.CC.Params); err != nil {
 		return err
@@ -75,8 +84,18 @@ func (m *maker) prepare(cfg *Config) (err error) {
 	if !ok {
 		return fmt.Errorf("unknown load balancer %q", cfg.LB.Name)
 	}
-	m.balancer, err = lb.Maker(cfg.LB.Params)
+	m.balancer, err = lb.Maker(BalanceFlow(cfg.Path, cfg.CSIG), cfg.LB.Params)
 	return err
+}
+
+// BalanceFlow returns what balancers know of every flow that is sent over a path. The
+// number of the flow and its generator are the caller's to fill in. c is nil without CSIG.
+func BalanceFlow(p congestion.Path, c *csig.Config) balance.Flow {
+	f := balance.Flow{NetworkRTT: p.NetworkRTT, MTU: p.MTU, Trim: p.Trim}
+	if c != nil {
+		f.Interval = c.Interval
+	}
+	return f
 }
 
 // sender returns the flow with an id that this host sends, nil if it has none. The flow
@@ -115,20 +134,22 @@ func (h *Host) shared() *transport.Common {
 		c := &h.cfg
 		h.common = &transport.Common{
 			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Measure: c.Measure, Records: c.Records,
-			Domain: h.domain, Actions: h.maker.actions, Sink: h.sink, Traced: c.Traced,
+			Domain: h.domain, LastHops: c.LastHops, Place: c.Place, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced,
 		}
 	}
 	return h.common
 }
 
 func (h *Host) newSender(f *Flow) *transport.Sender {
+	balanced := BalanceFlow(h.cfg.Path, h.cfg.CSIG)
+	balanced.ID, balanced.Random = uint32(f.ID), h.random(node.RandomBalance, f)
 	cfg := transport.SenderConfig{
 		Common:  h.shared(),
 		Flow:    uint32(f.ID),
 		Ends:    h.ends(f),
 		Size:    f.Size,
 		CC:      h.maker.controller(),
-		LB:      h.maker.balancer(h.random(node.RandomBalance, f)),
+		LB:      h.maker.balancer(balanced),
 		Tagging: h.cfg.TaggingOf(f),
 		Paths:   f.Paths,
 	}
@@ -171,4 +192,11 @@ func (h *Host) closeReceiver(i int) metrics.ReceiverTotals {
 		return r.Close()
 	}
 	return metrics.ReceiverTotals{Flow: int32(h.cfg.Receives[i].ID), Done: units.Never}
+}
+
+// SetRate gives the NIC another rate from now on.
+func (h *Host) SetRate(_ units.Time, port int, rate units.Rate) {
+	if port == NIC {
+		h.nic = units.NewSerialiser(rate)
+	}
 }

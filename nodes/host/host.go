@@ -6,6 +6,7 @@ package host
 
 import (
 	"fmt"
+
 	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
@@ -41,8 +42,10 @@ type Config struct {
 	LB       algorithm.Choice // of balance.Table
 	Path     congestion.Path
 
-	CSIG    *csig.Config      // nil without CSIG
-	Tagging transport.Tagging // of the flows that have none of their own
+	CSIG     *csig.Config      // nil without CSIG
+	Tagging  transport.Tagging // of the flows that have none of their own
+	LastHops csig.LocatorSet   // locators that stand for ports to hosts alone
+	Place    transport.TrimPlace
 
 	Sends, Receives []Flow
 	Player          player.Config
@@ -179,10 +182,14 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		}
 		h.programs = &flow{}
 	}
-	if len(cfg.Sends) > 0 {
-		if err := h.maker.prepare(&cfg); err != nil {
-			return nil, fmt.Errorf("host %s: flow %d: %w", cfg.Name, cfg.Sends[0].ID, err)
+	for _, flows := range [...][]Flow{cfg.Sends, cfg.Receives} {
+		if len(flows) == 0 {
+			continue
 		}
+		if err := h.maker.prepare(&cfg); err != nil {
+			return nil, fmt.Errorf("host %s: flow %d: %w", cfg.Name, flows[0].ID, err)
+		}
+		break
 	}
 	for i := range h.flows {
 		h.flows[i] = flow{deadline: units.Never, at: int32(i)}
@@ -272,7 +279,13 @@ func (h *Host) receiveData(now units.Time, p *wire.Packet) {
 	if !r.OnData(now, p, reply) {
 		h.pool.Put(reply)
 	} else {
+		reply.EnqueuedAt = now
 		h.queueControl(reply)
+	}
+	if r.Notifies(now, p) {
+		cnp := h.pool.Get()
+		r.Notify(now, cnp)
+		h.queueControl(cnp)
 	}
 	h.delivered += r.Delivered() - before
 	if !done && r.Done() {
@@ -319,20 +332,32 @@ func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
 		f.OnNack(now, p)
 	case wire.ProbeReply:
 		f.OnProbeReply(now, p)
+	case wire.CNP:
+		f.OnCNP(now)
 	default:
 		h.drops[dropUnexpected]++
 		return
 	}
-	h.offer(f)
+	if f.Timed() {
+		h.arm(now, f)
+	}
+	h.offer(now, f)
 }
 
-// offer puts a flow that can send in the NIC's round-robin.
-func (h *Host) offer(f *flow) {
-	if !f.queued && f.CanSend() {
-		f.queued = true
-		h.eligible.Push(f)
-		h.ready.Add(NIC)
+// offer puts a flow that can send in the NIC's round-robin. One that pacing holds back is
+// offered again at its time.
+func (h *Host) offer(now units.Time, f *flow) {
+	if f.queued || !f.CanSend() {
+		return
 	}
+	if at := f.PacedUntil(); at > now {
+		f.deadline = min(f.deadline, at)
+		h.timeout = min(h.timeout, at)
+		return
+	}
+	f.queued = true
+	h.eligible.Push(f)
+	h.ready.Add(NIC)
 }
 
 // offerPrograms puts the queue of the programs' frames in the NIC's round-robin.
@@ -396,12 +421,12 @@ func (h *Host) next(now units.Time) *wire.Packet {
 		if h.eligible.Len() > 0 {
 			h.burst++
 		}
-		return h.control.Pop()
+		return h.nextControl(now)
 	}
 	for {
 		f, ok := h.eligible.Pop()
 		if !ok {
-			return h.control.Pop()
+			return h.nextControl(now)
 		}
 		f.queued = false
 		if f == h.programs {
@@ -410,22 +435,33 @@ func (h *Host) next(now units.Time) *wire.Packet {
 			h.offerPrograms()
 			return p
 		}
-		if !f.CanSend() {
-			continue // the window closed while the flow waited
+		if !f.CanSend() || f.PacedUntil() > now {
+			h.offer(now, f)
+			continue // the window closed, or the rate fell, while the flow waited
 		}
 		h.burst = 0
 		p := h.pool.Get()
 		f.Send(now, p)
 		h.port.Enqueue(int64(p.Size))
-		h.arm(f)
-		h.offer(f)
+		h.arm(now, f)
+		h.offer(now, f)
 		return p
 	}
 }
 
-// arm takes the deadline of a flow that has sent or starts.
-func (h *Host) arm(f *flow) {
-	f.deadline = f.NextTimeout()
+// nextControl returns the next packet of the control queue.
+func (h *Host) nextControl(now units.Time) *wire.Packet {
+	p := h.control.Pop()
+	if h.maker.needs.HostDelay && p != nil && p.Kind() == wire.Ack {
+		p.SetHostDelay(now.Sub(p.EnqueuedAt))
+	}
+	return p
+}
+
+// arm takes the deadline of a flow that has sent or starts, or whose controller may have
+// set its timer.
+func (h *Host) arm(now units.Time, f *flow) {
+	f.deadline = max(f.NextTimeout(), now)
 	h.timeout = min(h.timeout, f.deadline)
 }
 
@@ -448,8 +484,8 @@ func (h *Host) HandleTimeout(now units.Time) {
 				f.Probe(now, p)
 				h.queueControl(p)
 			}
-			f.deadline = f.NextTimeout()
-			h.offer(f)
+			f.deadline = max(f.NextTimeout(), now)
+			h.offer(now, f)
 		}
 		h.timeout = h.earliest()
 	}
@@ -463,8 +499,8 @@ func (h *Host) HandleTimeout(now units.Time) {
 		}
 		f := h.sender(uint32(id))
 		f.Start(now)
-		h.arm(f)
-		h.offer(f)
+		h.arm(now, f)
+		h.offer(now, f)
 	}
 	h.start = h.player.NextStart()
 }

@@ -22,7 +22,8 @@ func TestDocumentedOffsets(t *testing.T) {
 		{"ACK", AckLen, map[string]int{
 			"prologue": tpType, "EV": tpAux, "cumulative": tpPSN, "flow": tpFlow, "acked": tpAcked, "SACK base": tpSackBase,
 			"SACK bitmap": tpSackBits, "received": tpReceived, "out of order": tpOutOfOrder, "penalty": tpPenalty,
-			"echo length": tpAckEcho, "echo": tpAckEcho + 1}},
+			"hops (5 bits), echo length (3 bits)": tpAckEcho, "echo": tpAckEcho + 1, "host delay": tpHostDelay}},
+		{"CNP", ControlLen, map[string]int{"prologue": tpType, "flow": tpFlow}},
 		{"NACK", NackLen, map[string]int{
 			"prologue": tpType, "EV": tpAux, "PSN": tpPSN, "flow": tpFlow, "transmission": tpTransmission,
 			"code": tpNackCode, "echo length": tpNackEcho, "echo": tpNackEcho + 1}},
@@ -60,6 +61,7 @@ func TestDocumentedFlags(t *testing.T) {
 	}
 	for name, flag := range map[string]Flags{
 		"AckRequest": AckRequest, "Retransmit": Retransmit, "EndOfMessage": EndOfMessage, "ECNEcho": ECNEcho, "RetransmitEcho": RetransmitEcho,
+		"HostDelay": HostDelay,
 	} {
 		if row := fmt.Sprintf("| 0x%02x | %s |", uint8(flag), name); !strings.Contains(string(text), row) {
 			t.Errorf("docs/wire.md has no row %q", row)

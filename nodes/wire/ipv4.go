@@ -27,6 +27,10 @@ const (
 // TTL that hosts send with.
 const initialTTL = 64
 
+// MaxHops is how many switches a packet crosses at most, as each decrements the TTL, and
+// drops a packet whose TTL is used up.
+const MaxHops = initialTTL - 1
+
 // Offsets in the IPv4 header.
 const (
 	ipTOS      = 1
@@ -86,6 +90,9 @@ func (p *Packet) setTOS(v uint8) {
 	p.adjust(uint16(p.buf[at]), uint16(v)) // the version octet shares the word and cancels out
 	p.buf[at] = v
 }
+
+// Crossed returns how many routers a packet of ours has crossed, by its TTL.
+func (p *Packet) Crossed() int { return initialTTL - int(p.buf[p.front.L3+ipTTL]) }
 
 // DecrementTTL decrements the TTL; false means that the TTL is used up and the
 // packet must be dropped.

@@ -2,8 +2,11 @@ package wire
 
 import (
 	"encoding/binary"
+	"math"
+	"math/bits"
 
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/units"
 )
 
 // UETPort is the UDP destination port of UET (IANA: uet, 4793).
@@ -28,6 +31,9 @@ const (
 	Control    Kind = 11
 	Probe      Kind = 12
 	ProbeReply Kind = 13
+	// CNP is the congestion notification packet of DCQCN, from the receiver of a marked
+	// packet to its sender. It has the layout of Control.
+	CNP Kind = 14
 	// Raw is a frame of another protocol, carried as it is. The number is none
 	// of a transport header.
 	Raw Kind = 0xff
@@ -48,6 +54,8 @@ func (k Kind) String() string {
 		return "probe"
 	case ProbeReply:
 		return "probe reply"
+	case CNP:
+		return "cnp"
 	case Raw:
 		return "raw"
 	}
@@ -64,7 +72,7 @@ func (k Kind) headerLen() int {
 		return AckLen
 	case Nack, ProbeReply:
 		return NackLen
-	case Control:
+	case Control, CNP:
 		return ControlLen
 	}
 	return 0
@@ -74,13 +82,14 @@ func (k Kind) headerLen() int {
 type Flags uint8
 
 // Flags. Data carries AckRequest, Retransmit and EndOfMessage; Ack carries
-// ECNEcho and RetransmitEcho, Nack ECNEcho.
+// ECNEcho, RetransmitEcho and HostDelay, Nack ECNEcho.
 const (
 	AckRequest     Flags = 1 << iota // the sender wants an ACK at once
 	Retransmit                       // not the first transmission
 	EndOfMessage                     // the flow's last PSN
 	ECNEcho                          // the triggering packet was marked CE
 	RetransmitEcho                   // the triggering packet was a retransmission
+	HostDelay                        // the ACK has the time that it took its host
 )
 
 // Lengths of the transport headers in bytes.
@@ -110,7 +119,8 @@ const (
 	tpReceived     = 28
 	tpOutOfOrder   = 36
 	tpPenalty      = 38
-	tpAckEcho      = 39 // CSIG echo: length of the tag, then the tag without TPID
+	tpAckEcho      = 39 // hops, and CSIG echo: length of the tag, then the tag without TPID
+	tpHostDelay    = 46
 	tpNackCode     = 13
 	tpNackEcho     = 14
 )
@@ -273,6 +283,15 @@ func (p *Packet) SetControl(trigger, code uint32) {
 	p.put32(p.l4()+tpFlow, trigger)
 }
 
+// The byte in front of an echo has the length of the echoed tag in its lowest bits, and
+// in an ACK the hops above.
+const (
+	echoBits = 3
+	echoMask = 1<<echoBits - 1
+	// MostHops is the largest number of hops that an ACK reports.
+	MostHops = 1<<(8-echoBits) - 1
+)
+
 // SetEcho copies a tag, TPID included, into the echo of an ACK or NACK; nil
 // leaves the echo empty.
 func (p *Packet) SetEcho(tag []byte) {
@@ -280,15 +299,63 @@ func (p *Packet) SetEcho(tag []byte) {
 		return
 	}
 	at := p.echoAt()
-	p.buf[at] = uint8(len(tag) - 2)
+	p.buf[at] = p.buf[at]&^echoMask | uint8(len(tag)-2)
 	copy(p.buf[at+1:], tag[2:])
 }
+
+// SetHops writes into an ACK how many switches the packet that triggered it crossed;
+// more than MostHops are MostHops.
+func (p *Packet) SetHops(n int) {
+	at := p.l4() + tpAckEcho
+	p.buf[at] = p.buf[at]&echoMask | uint8(min(n, MostHops))<<echoBits
+}
+
+// Hops returns what SetHops wrote, 0 if it was not called.
+func (p *Packet) Hops() uint8 { return p.buf[p.l4()+tpAckEcho] >> echoBits }
+
+// The time that an ACK takes its host is 16 bits: 4 of an exponent e and 12 of a
+// mantissa m, which stand for m * 2^e nanoseconds.
+const (
+	delayMantissa = 12
+	delayExponent = 15
+)
+
+// SetHostDelay writes into an ACK the time from the arrival of the packet that triggered
+// it to the ACK's departure, and the flag HostDelay. It is rounded to the nanosecond up to
+// 4.095 us, to 1/4096 of itself beyond, and 134 ms at most.
+func (p *Packet) SetHostDelay(d units.Duration) {
+	n := uint64(max(0, d)+units.Nanosecond/2) / uint64(units.Nanosecond)
+	e := max(0, bits.Len64(n)-delayMantissa)
+	if e > 0 {
+		n += 1 << (e - 1)
+		e = max(0, bits.Len64(n)-delayMantissa)
+	}
+	code := uint16(math.MaxUint16)
+	if e <= delayExponent {
+		code = uint16(e)<<delayMantissa | uint16(n>>e)
+	}
+	at := p.l4()
+	p.buf[at+tpType+1] |= uint8(HostDelay)
+	p.put16(at+tpHostDelay, code)
+}
+
+// HostDelay returns what SetHostDelay wrote, as it was rounded; false if the ACK has none.
+func (p *Packet) HostDelay() (d units.Duration, ok bool) {
+	if p.Flags()&HostDelay == 0 {
+		return 0, false
+	}
+	code := p.u16(p.l4() + tpHostDelay)
+	return units.Duration(code&(1<<delayMantissa-1)) << (code >> delayMantissa) * units.Nanosecond, true
+}
+
+// SetNotification writes the fields of a CNP.
+func (p *Packet) SetNotification(flow uint32) { p.put32(p.l4()+tpFlow, flow) }
 
 // Echo copies the echoed tag, without TPID, into b and returns its length in
 // bytes: 0 without an echo, 2 compact, 6 wide.
 func (p *Packet) Echo(b *[EchoLen]byte) int {
 	at := p.echoAt()
-	n := int(p.buf[at])
+	n := int(p.buf[at] & echoMask)
 	if n > EchoLen {
 		return 0
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 const (
@@ -58,7 +59,7 @@ func TestRawFramesAreNotTrimmed(t *testing.T) {
 	}
 }
 
-var kinds = []wire.Kind{wire.Data, wire.Ack, wire.Nack, wire.Control}
+var kinds = []wire.Kind{wire.Data, wire.Ack, wire.Nack, wire.Control, wire.CNP}
 
 // build returns a packet of the given kind with random contents, without a tag.
 func build(r *rand.Rand, kind wire.Kind) *wire.Packet {
@@ -79,6 +80,8 @@ func build(r *rand.Rand, kind wire.Kind) *wire.Packet {
 		p.SetNack(r.Uint32(), uint16(r.Uint32()), r.Uint32(), uint8(r.Uint32()), wire.NackTrimmed)
 	case wire.Control:
 		p.SetControl(r.Uint32(), r.Uint32())
+	case wire.CNP:
+		p.SetNotification(r.Uint32())
 	}
 	p.Size = format.Of(p)
 	return p
@@ -495,4 +498,55 @@ func ExamplePacket_Build() {
 func random() (*rand.Rand, uint64) {
 	seed := rand.Uint64()
 	return rand.New(rand.NewPCG(seed, 0)), seed
+}
+
+// docs/wire.md: "4 bits e and 12 bits m stand for m · 2^e ns".
+func TestHostDelay(t *testing.T) {
+	for _, tc := range []struct{ give, want units.Duration }{
+		{0, 0}, {499, 0}, {500, units.Nanosecond}, {-1, 0},
+		{4095 * units.Nanosecond, 4095 * units.Nanosecond},
+		{4095*units.Nanosecond + 500, 4096 * units.Nanosecond},
+		{8190 * units.Nanosecond, 8190 * units.Nanosecond},
+		{8189 * units.Nanosecond, 8190 * units.Nanosecond},
+		{8191 * units.Nanosecond, 8192 * units.Nanosecond},
+		{100 * units.Millisecond, 100_007_936 * units.Nanosecond},
+		{134_184_960 * units.Nanosecond, 134_184_960 * units.Nanosecond},
+		{units.Second, 134_184_960 * units.Nanosecond},
+		{units.Duration(units.Never), 134_184_960 * units.Nanosecond},
+	} {
+		p := build(rand.New(rand.NewPCG(1, 0)), wire.Ack)
+		p.SetFlags(wire.ECNEcho)
+		if _, ok := p.HostDelay(); ok {
+			t.Fatal("an ACK has a host delay before it was set")
+		}
+		p.SetHostDelay(tc.give)
+		got, ok := p.HostDelay()
+		if off := got - tc.give; tc.give >= 0 && tc.give < 134*units.Millisecond && (off > max(500, tc.give/4096) || -off > max(500, tc.give/4096)) {
+			t.Errorf("%v became %v", tc.give, got)
+		}
+		if !ok || got != tc.want || p.Flags() != wire.ECNEcho|wire.HostDelay || p.Kind() != wire.Ack {
+			t.Errorf("%d ps became %d (%v), flags %x; want %d", tc.give, got, ok, p.Flags(), tc.want)
+		}
+	}
+}
+
+// Hops and the echo's length share a byte, whichever is written first.
+func TestHopsBesideTheEcho(t *testing.T) {
+	tag := []byte{0x88, 0xb6, 1, 2, 3, 4, 5, 6}
+	for _, n := range []int{0, 5, 31, 32, 64} {
+		for _, echoFirst := range []bool{true, false} {
+			p := build(rand.New(rand.NewPCG(1, 0)), wire.Ack)
+			if echoFirst {
+				p.SetEcho(tag)
+			}
+			p.SetHops(n)
+			if !echoFirst {
+				p.SetEcho(tag)
+			}
+			var echo [wire.EchoLen]byte
+			if got := p.Echo(&echo); got != 6 || !bytes.Equal(echo[:], tag[2:]) || int(p.Hops()) != min(n, wire.MostHops) {
+				t.Errorf("%d hops, echo first %v: %d hops, echo % x", n, echoFirst, p.Hops(), echo[:got])
+			}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -247,10 +248,28 @@ func (c *Check) Fits(key string, size func() (topologies.Size, error)) (hosts in
 		return 0
 	}
 	if excess := s.Excess(); excess != "" {
-		c.Fail(key, "too large: %s", excess)
+		if !c.decoder.anySize {
+			c.Fail(key, "too large: %s", excess)
+		}
 		return 0
 	}
 	return s.Hosts
+}
+
+// Fabric reports what is wrong with the parameters of a generator, and a fabric that is
+// too large. size is the generator's. It returns the number of hosts as Fits does.
+func (c *Check) Fabric(size func() (topologies.Size, error)) (hosts int) {
+	_, err := size()
+	var ports *topologies.PortsError
+	switch {
+	case errors.As(err, &ports):
+		c.Fail("ports", "%d are too few: switch %s needs %d", ports.Has, ports.Switch, ports.Needed)
+		return 0
+	case err != nil:
+		c.Fail("", "%s", strings.TrimPrefix(err.Error(), topologies.ErrInvalid.Error()+": "))
+		return 0
+	}
+	return c.Fits("", size)
 }
 
 // Host reports a host that the topology does not have.

@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/generator"
+	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -24,6 +25,7 @@ var (
 	namePattern   = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 	imagePattern  = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
 	groupPattern  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+	faultPattern  = regexp.MustCompile(`^[a-z0-9*:-]{1,136}$`)
 	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
@@ -54,7 +56,7 @@ var rules = map[string]Rule{
 	"telemetry.trace_hash": OneOf(TraceHashFull, TraceHashNone),
 	"trace.flows[]":        {parse: checkFlowPattern},
 	"trace.events[]":       OneOf(metrics.EventNames()...),
-	"capture[]":            {pattern: regexp.MustCompile(`^[a-z0-9-]+(:[0-9]+)?-[a-z0-9-]+$`), want: "the name of a link, such as tor0-agg0"},
+	"capture[]":            {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]+)?-[A-Za-z0-9._-]+$`), want: "the name of a link, such as tor0-agg0"},
 
 	"links.mtu":           Between(256*units.Byte, 65000*units.Byte),
 	"links.header":        Between(16*units.Byte, 1024*units.Byte),
@@ -78,7 +80,7 @@ var rules = map[string]Rule{
 	"csig.trim_rule":         OneOf(csig.TrimRules()...),
 	"csig.init":              {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
 	"csig.max_age":           Between(units.Nanosecond, maxDelay).Or("auto"),
-	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
+	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[A-Za-z0-9*._-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
 	"csig.ports[].port":      {min: 0, max: 1 << 16, word: "all", special: -1},
 	"csig.ports[].type":      OneOf(append([]string{"all"}, signals...)...),
 	"csig.ports[].policy":    OneOf(dataplane.Policies()...),
@@ -100,11 +102,12 @@ var rules = map[string]Rule{
 	"csig.locators.widths.switch":    Between(0, csig.MaxLocatorBits),
 	"csig.locators.widths.port":      Between(1, csig.MaxLocatorBits), // it keeps locators different from 0
 	"csig.locators.labels[].locator": Between(1, 1<<csig.MaxLocatorBits-1),
-	"csig.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[a-z0-9-]{1,64}$`), want: "a switch's name, such as tor0"},
+	"csig.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), want: "a switch's name, such as tor0"},
 	"csig.locators.labels[].port":    Between(0, 1<<16),
 
-	"hosts.ack_every": Between(units.Byte, units.GB),
-	"hosts.min_rto":   Between(units.Microsecond, 10*units.Second).Or("auto"),
+	"hosts.ack_every":  Between(units.Byte, units.GB),
+	"hosts.trim_place": OneOf(transport.TrimPlaces()...),
+	"hosts.min_rto":    Between(units.Microsecond, 10*units.Second).Or("auto"),
 
 	"workload.start_unit":    OneOf(htsim.StartUnits()...),
 	"workload.start_jitter":  Between(0, maxDelay),
@@ -129,6 +132,19 @@ var rules = map[string]Rule{
 	"generators[].dscp":  Between(0, maxDSCP),
 	"generators[].paths": Between(1, maxPaths),
 
+	"faults[].name":          {pattern: groupPattern, want: "up to 64 of a-z 0-9 _ and -, the first a letter"},
+	"faults[].kind":          OneOf(FaultKinds()...),
+	"faults[].links":         {pattern: faultPattern, want: "the name of a link or a pattern with *, such as tor0-agg0 or agg*-core*"},
+	"faults[].switches":      {pattern: faultPattern, want: "the name of a switch or a pattern with *, such as agg0 or agg*"},
+	"faults[].hosts":         {pattern: faultPattern, want: "the name of a host or a pattern with *, such as h0 or h*"},
+	"faults[].random":        Between(1, 1<<24).Or("all"),
+	"faults[].direction":     OneOf(FaultDirections...),
+	"faults[].at":            Between(0, maxLength),
+	"faults[].for":           Between(units.Nanosecond, maxLength).Or("auto"),
+	"faults[].until":         Between(units.Nanosecond, maxLength).Or("auto"),
+	"faults[].reroute_delay": {min: 0, max: int64(maxLength), word: "never", special: int64(NoReroute)},
+	"faults[].rate":          Between(minRate, maxRate).Or("auto"),
+
 	"derived[].name": {pattern: metricPattern, want: "letters, digits and _, such as fairness_ratio"},
 }
 
@@ -142,6 +158,7 @@ var required = map[string][]string{
 	"applications":            {"hosts"},
 	"applications.programs[]": {"host", "run"},
 	"generators[]":            {"host", "to"},
+	"faults[]":                {"kind"},
 	"derived[]":               {"name", "expr"},
 	"published[]":             {"variant", "metric", "value", "low", "high", "source"},
 }
@@ -168,7 +185,7 @@ func defaults() *Experiment {
 			NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
 			TrimRule: csig.TrimForceLocal.String(), Init: "every",
 		},
-		Hosts:     Hosts{AckEvery: 16384 * units.Byte},
+		Hosts:     Hosts{AckEvery: 16384 * units.Byte, TrimPlace: transport.TrimPlaces()[transport.ByDSCP]},
 		Workload:  Workload{StartUnit: htsim.Auto.String()},
 		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: TraceHashFull},
 		Seeds:     []uint64{1},

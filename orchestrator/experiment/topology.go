@@ -21,6 +21,23 @@ type TopologySpec interface {
 	Build() (Built, error)
 }
 
+// Deriver is a TopologySpec with keys that may be auto.
+type Deriver interface {
+	// Auto returns in words what the value auto of a key below the kind's name became.
+	Auto(key string) string
+}
+
+// portsKey is a key of the kinds whose switches are alike.
+var portsKey = Key{
+	Path: "ports", Default: "any", Rule: Between(1, maxPorts).Or("any"),
+	Doc: "ports that each switch has: a fabric that needs more is refused; any: as many as needed",
+}
+
+// Sized is a TopologySpec whose size is known without building it.
+type Sized interface {
+	Size() (topologies.Size, error)
+}
+
 // Built is a topology as a graph.
 type Built struct {
 	Graph *topologies.Graph
@@ -64,3 +81,6 @@ func buildTree(tree topologies.FatTree, err error) (Built, error) {
 	graph, err := tree.Build()
 	return Built{Graph: graph, Tree: &tree}, err
 }
+
+// buildGraph returns a fabric that is no tree. A generator's error is passed on.
+func buildGraph(g *topologies.Graph, err error) (Built, error) { return Built{Graph: g}, err }

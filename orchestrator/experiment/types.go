@@ -21,12 +21,15 @@ type Experiment struct {
 	Description string   `yaml:"description"`
 	Topology    Topology `yaml:"topology"`
 	Links       Links    `yaml:"links"`
-	CSIG        CSIG     `yaml:"csig"`
-	Hosts       Hosts    `yaml:"hosts"`
-	Workload    Workload `yaml:"workload"`
+	// Routing is how switches choose among the paths to a host.
+	Routing  Algorithm `yaml:"routing"` // default ecmp
+	CSIG     CSIG      `yaml:"csig"`
+	Hosts    Hosts     `yaml:"hosts"`
+	Workload Workload  `yaml:"workload"`
 	// Applications are programs over the kernel's TCP/IP; nil without.
 	Applications *Applications  `yaml:"applications"`
 	Generators   []Generator    `yaml:"generators"` // raw frames that hosts send in place of the transport
+	Faults       []Fault        `yaml:"faults"`     // what fails in the fabric, and when
 	Telemetry    Telemetry      `yaml:"telemetry"`
 	Trace        *Trace         `yaml:"trace"`   // flows whose events are recorded one by one; nil: none
 	Capture      []string       `yaml:"capture"` // links whose packets are written as pcapng, such as tor0-agg0
@@ -150,10 +153,13 @@ func newCSIGPort() CSIGPort { return CSIGPort{Switch: "*", Port: -1, Type: "all"
 
 // Hosts is the transport with its CC and LB.
 type Hosts struct {
-	CC       Algorithm      `yaml:"cc"`        // default nscc
-	LB       Algorithm      `yaml:"lb"`        // default mixed
-	AckEvery units.Size     `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
-	MinRTO   units.Duration `yaml:"min_rto"`   // 0 or "auto": 15us + 6 queues
+	CC       Algorithm  `yaml:"cc"`        // default nscc
+	LB       Algorithm  `yaml:"lb"`        // default mixed
+	AckEvery units.Size `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
+	// TrimPlace says how a sender knows whether a packet was trimmed at the last hop; see
+	// transport.TrimPlace.
+	TrimPlace string         `yaml:"trim_place"`
+	MinRTO    units.Duration `yaml:"min_rto"` // 0 or "auto": 15us + 6 queues
 }
 
 // Algorithm names an algorithm of a table and sets its parameters, each a text

@@ -39,6 +39,7 @@ type Shape struct {
 	ports        [][]portTags   // by node and port of switches
 	paths        *paths         // of signals; nil without CSIG
 	interval     units.Duration // of telemetry; 0: auto, not settled
+	faultPlaces  [][]int        // by fault: links or nodes that it may hit
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -81,13 +82,26 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.captured, err = capturedPorts(s.graph, e.Capture); err != nil {
 		return nil, err
 	}
+	rtt, err := fabric.rtt(e.Links)
+	if err != nil {
+		return nil, err
+	}
+	s.sizing = sizing{links: e.Links, rtt: rtt}
+	if s.faultPlaces, err = faultPlaces(s.graph, e.Faults); err != nil {
+		return nil, err
+	}
 	s.routes = fabric.nextHops()
-	s.sizing = sizing{links: e.Links, rtt: fabric.rtt(e.Links)}
 	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
+		return nil, err
+	}
+	if err := checkRouting(s.routes[s.graph.Hosts():], e.Routing); err != nil {
 		return nil, err
 	}
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
 		return nil, failure.At("csig", err) // where no narrower place is known
+	}
+	if s.tags != nil {
+		s.sizing.interval = e.CSIG.Interval
 	}
 	if s.ports, err = applyPortRules(s.graph, e.CSIG); err != nil {
 		return nil, failure.At("csig.ports", err)
@@ -162,7 +176,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err := configureCC(p, e.Hosts.CC); err != nil {
 		return nil, err
 	}
-	if err := checkLB(e.Hosts.LB, seed); err != nil {
+	if err := checkLB(p, e.Hosts.LB, seed); err != nil {
 		return nil, err
 	}
 	hosts := make([]host.Config, s.graph.Hosts())
@@ -188,6 +202,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		return nil, err
 	}
 	s.addSwitches(p, seed, adjacency)
+	if err := s.addFaults(p, seed); err != nil {
+		return nil, err
+	}
 	if err := s.trace(p); err != nil {
 		return nil, err
 	}
@@ -195,7 +212,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if p.Groups, err = s.groups(p); err != nil {
 		return nil, err
 	}
-	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.traceNotes(p))
+	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.traceNotes(p), serverNotes(p))
 	if p.Untraced {
 		p.Notes = append(p.Notes, untracedNote)
 	}
@@ -217,12 +234,14 @@ func configureCC(p *Plan, a experiment.Algorithm) error {
 }
 
 // checkLB checks the parameters of the load balancer, before a host is built.
-func checkLB(a experiment.Algorithm, seed uint64) error {
+func checkLB(p *Plan, a experiment.Algorithm, seed uint64) error {
 	lb, ok := balance.Table.Lookup(a.Name)
 	if !ok {
 		return failure.Configuration(fmt.Errorf("unknown load balancer %q", a.Name))
 	}
-	if _, err := lb.New(rand.New(rand.NewPCG(seed, 0)), a.Params); err != nil {
+	flow := host.BalanceFlow(p.Path, p.CSIG)
+	flow.Random = rand.New(rand.NewPCG(seed, 0))
+	if _, err := lb.New(flow, a.Params); err != nil {
 		return failure.AtParam("hosts.lb", err)
 	}
 	return nil
@@ -253,8 +272,9 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Records:    p.Interval,
 		Traced:     p.Traced,
 	}
+	c.Place, _ = transport.ParseTrimPlace(e.Hosts.TrimPlace) // it was checked when it was read
 	if s.tags != nil {
-		c.Tagging = s.tags.tagging
+		c.Tagging, c.LastHops = s.tags.tagging, s.tags.lastHops
 	}
 	return c
 }

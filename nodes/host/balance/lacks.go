@@ -7,6 +7,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Register adds an algorithm to Table. It is for the init functions of modules that
@@ -31,7 +32,8 @@ func (a Algorithm) Lacks() []string {
 	if !sound {
 		return lacks
 	}
-	b, lack := algorithm.BuildLacks(a.Spec, nil, func() (Balancer, error) { return a.New(rand.New(rand.NewPCG(1, 1)), nil) })
+	flow := Flow{ID: 1, Random: rand.New(rand.NewPCG(1, 1)), NetworkRTT: 14_022_720, MTU: 4150, Trim: true, Interval: 10 * units.Microsecond}
+	b, lack := algorithm.BuildLacks(a.Spec, nil, func() (Balancer, error) { return a.New(flow, nil) })
 	if lack == "" {
 		lack = a.firstEVs(b)
 	}

@@ -14,8 +14,10 @@ import (
 // each mistake is one sentence.
 func TestLacks(t *testing.T) {
 	nscc, _ := congestion.Table.Lookup("nscc")
-	if lacks := nscc.Lacks(); lacks != nil {
-		t.Errorf("nscc lacks %q", lacks)
+	for _, a := range congestion.Table {
+		if lacks := a.Lacks(); lacks != nil {
+			t.Errorf("%s lacks %q", a.Name, lacks)
+		}
 	}
 	for name, c := range map[string]struct {
 		change func(a *congestion.Algorithm)

@@ -170,7 +170,7 @@ func (p *pipe) chance(perMille int) bool { return p.random.IntN(1000) < perMille
 func mixed(t *testing.T, seed uint64) balance.Balancer {
 	t.Helper()
 	a, _ := balance.Table.Lookup("mixed")
-	b, err := a.New(rand.New(rand.NewPCG(seed, 1)), nil)
+	b, err := a.New(balance.Flow{Random: rand.New(rand.NewPCG(seed, 1))}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,6 +318,11 @@ func steady(t *testing.T, size units.Size, traced metrics.Traced) (*transport.Se
 	cc := &quiet{out: congestion.Output{Window: 20 * mtu}}
 	c := common()
 	c.Domain, c.Sink, c.Traced = domain(t, csig.FormatCompact), metrics.NewBatcher(0, 128, metrics.Consumers{}), traced
+	return flowOf(t, c, size, cc)
+}
+
+// flowOf returns the two halves of a flow.
+func flowOf(t *testing.T, c *transport.Common, size units.Size, cc congestion.Controller) (*transport.Sender, *transport.Receiver) {
 	return transport.NewSender(transport.SenderConfig{
 			Common: c, Flow: flow, Ends: senderEnds, Size: size, CC: cc, LB: mixed(t, 1),
 			Tagging: transport.Tagging{Sampling: csig.All, Signal: csig.Delay},

@@ -33,6 +33,7 @@ type Receiver struct {
 	ack          wire.Packet // template
 	nack, answer *wire.Packet
 	ends         Ends
+	nextCNP      units.Time // none is sent before
 }
 
 // NewReceiver returns a receiver.
@@ -157,6 +158,9 @@ func (r *Receiver) acknowledge(p, reply *wire.Packet, psn uint32, marked, urgent
 		Penalty:    255,
 	})
 	reply.SetEcho(p.Tag())
+	if r.common.Needs.Hops {
+		reply.SetHops(p.Crossed())
+	}
 	r.unacked = 0
 	r.totals.AcksSent++
 }

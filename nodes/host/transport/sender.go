@@ -29,11 +29,14 @@ type Common struct {
 	MTU      units.Size // wire size of a full data packet
 	Sizes    wire.Sizes
 	RTO      units.Duration
-	AckEvery units.Size     // accepted bytes between coalesced ACKs
-	Measure  metrics.Span   // of the FlowMeasurement, and of some totals of the receiver
-	Records  units.Duration // telemetry interval
-	Domain   *csig.Domain   // nil without CSIG
-	Actions  []string       // names of the controller's actions, by index, for the records
+	AckEvery units.Size      // accepted bytes between coalesced ACKs
+	Measure  metrics.Span    // of the FlowMeasurement, and of some totals of the receiver
+	Records  units.Duration  // telemetry interval
+	Domain   *csig.Domain    // nil without CSIG
+	LastHops csig.LocatorSet // locators that stand for ports to hosts alone
+	Place    TrimPlace       // of trimmed packets: what says it
+	Actions  []string        // names of the controller's actions, by index, for the records
+	Needs    congestion.Needs
 	Sink     metrics.Sink   // takes the flows' windows and events, and their FlowMeasurements
 	Traced   metrics.Traced // events to record
 
@@ -42,6 +45,9 @@ type Common struct {
 	ack  congestion.Ack
 	nack congestion.Nack
 	late congestion.Timeout
+
+	sent  congestion.Send
+	phase congestion.Phase
 }
 
 // SenderConfig is what a Sender is built from.
@@ -103,6 +109,7 @@ type Sender struct {
 	entropy    uint16                 // of EV 0, less wire.EntropyBase
 	lastEV     uint16                 // of the last data packet
 	ready      bool                   // the flow has started
+	listener   *listener              // nil: the controller has the events of every controller alone
 
 	totals metrics.SenderTotals
 	meter  metrics.FlowMeter
@@ -110,6 +117,7 @@ type Sender struct {
 	full   wire.Packet // template of a full-size packet, without a tag
 	size   units.Size  // payload bytes of the flow
 	ends   Ends
+	pacer  *pacer // nil: the flow has never been paced
 }
 
 // startRing is the most packets for which a flow has room before it has sent any.
@@ -134,6 +142,7 @@ func NewSender(cfg SenderConfig) *Sender {
 		ends:       cfg.Ends,
 	}
 	s.ring = make([]slot, 1<<bits.Len32(min(s.packets, startRing)-1))
+	s.listener = newListener(cfg.CC)
 	if cfg.Domain != nil {
 		s.signalling = newSignalling(&cfg)
 	}
@@ -170,6 +179,7 @@ func (s *Sender) Touch() int64 {
 func (s *Sender) Start(now units.Time) {
 	s.ready = true
 	s.totals.Start = now
+	s.onPhase(now, true)
 }
 
 // Done reports whether every byte is acknowledged.
@@ -182,7 +192,8 @@ func (s *Sender) Inflight() units.Size {
 	return max(0, s.outstanding-max(0, s.reported-s.known))
 }
 
-// CanSend reports whether the window lets the next packet out.
+// CanSend reports whether the window lets the next packet out, which pacing may still
+// hold back.
 func (s *Sender) CanSend() bool {
 	if !s.ready {
 		return false
@@ -195,7 +206,8 @@ func (s *Sender) CanSend() bool {
 	} else {
 		return false
 	}
-	return s.cc.Window >= s.Inflight()+size
+	inflight := s.Inflight()
+	return s.cc.Window >= inflight+size || inflight == 0 && s.cc.PacingRate > 0
 }
 
 // nextRefused returns the first PSN that waits for retransmission, passing over
@@ -265,6 +277,12 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.signalling.insert(p, s.cc.Wants)
 		p.Size = s.common.Sizes.Of(p)
 	}
+	if s.cc.PacingRate > 0 || s.pacer != nil {
+		s.pace(now, p.Size)
+	}
+	if s.listener != nil {
+		s.onSend(now, p.Size, again)
+	}
 	if s.events.Wants(metrics.EventSend) {
 		s.events.Emit(metrics.Event{
 			Kind: metrics.EventSend, At: now, Packet: int64(psn), EV: int32(sl.ev), Bytes: int64(p.Size), Again: again,
@@ -295,10 +313,24 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	s.totals.AcksReceived++
 	event := &s.common.ack
 	event.EV, event.ECN, event.Penalty, event.Acked = f.EV, p.Flags()&wire.ECNEcho != 0, f.Penalty, 0
+	event.AckedPackets = 0
+	if s.common.Needs.HostDelay {
+		event.HostDelay, event.HasHostDelay = p.HostDelay()
+	}
+	if s.common.Needs.Hops {
+		event.Hops = p.Hops()
+	}
 	if got := units.Size(f.Received); got > s.reported {
 		event.Acked, s.reported = got-s.reported, got
 	}
 	dated := s.dated(f.Acked, p.Flags()&wire.RetransmitEcho != 0)
+	outcome := balance.Feedback{EV: f.EV, Acked: event.Acked, Dated: dated}
+	if dated {
+		outcome.Age = now.Sub(s.slot(f.Acked).sentAt)
+	}
+	if event.ECN {
+		outcome.Outcome = balance.Marked
+	}
 	event.RTT, event.HasRTT = 0, dated && s.slot(f.Acked).state == outstanding
 	if event.HasRTT {
 		event.RTT = now.Sub(s.slot(f.Acked).sentAt)
@@ -312,11 +344,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 		g.signals(now, s.cc, &sample, &event.CSIG)
 	}
 	s.acknowledge(f)
-	outcome := balance.Good
-	if event.ECN {
-		outcome = balance.Marked
-	}
-	s.feedback(now, f.EV, outcome, &sample)
+	s.feedback(now, outcome, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
@@ -327,6 +355,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	if s.Done() && s.totals.Done == units.Never {
 		s.totals.Done = now
 		s.timeout = units.Never
+		s.onPhase(now, false)
 		s.ring, s.rtx = nil, fifo.Queue[uint32]{}
 		if g := s.signalling; g != nil {
 			s.starved(now)
@@ -409,6 +438,7 @@ func (s *Sender) markAcked(psn uint32) {
 	}
 	sl.state = acked
 	s.known += s.sizeOf(psn)
+	s.common.ack.AckedPackets++
 }
 
 // OnNack takes a NACK of this flow: a switch trimmed the packet. A NACK for a
@@ -425,16 +455,16 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	}
 	event := &s.common.nack
 	*event = congestion.Nack{
-		Size:    s.sizeOf(psn),
-		EV:      p.EV(),
-		RTT:     now.Sub(sl.sentAt),
-		HasRTT:  true, // the NACK names the transmission
-		LastHop: p.NackCode() == wire.NackTrimmedLastHop,
+		Size:   s.sizeOf(psn),
+		EV:     p.EV(),
+		RTT:    now.Sub(sl.sentAt),
+		HasRTT: true, // the NACK names the transmission
 	}
 	var sample held
 	if s.signalling != nil {
 		sample = s.sampleOf(now, p, psn, event.EV, true)
 	}
+	event.LastHop = s.atLastHop(p.NackCode(), &sample)
 	if t := sample.sample.Type; sample.valid && s.cc.Wants[t] > 0 {
 		event.CSIG[t] = congestion.Signal{
 			Valid: true, Fresh: true, EV: event.EV, Sample: sample.sample,
@@ -451,7 +481,7 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 			outcome = balance.Marked
 		}
 	}
-	s.feedback(now, event.EV, outcome, &sample)
+	s.feedback(now, balance.Feedback{EV: event.EV, Outcome: outcome, Age: event.RTT, Dated: true}, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnNack(now, event)
 }
@@ -462,18 +492,26 @@ func (s *Sender) refuse(psn uint32) {
 	s.rtx.Push(psn)
 }
 
-// NextTimeout is when HandleTimeout or Probe wants to be called.
+// NextTimeout is when HandleTimeout or Probe wants to be called. Pacing does not count
+// (PacedUntil).
 func (s *Sender) NextTimeout() units.Time {
+	at := s.timeout
 	if g := s.signalling; g != nil {
-		return min(s.timeout, g.nextProbe)
+		at = min(at, g.nextProbe)
 	}
-	return s.timeout
+	if s.listener != nil {
+		at = min(at, s.timer())
+	}
+	return at
 }
 
-// HandleTimeout gives up the oldest outstanding packet if it has been out for
-// RTO. The timer is lazy: it is set for a packet and found stale when that one
-// is acknowledged.
+// HandleTimeout calls the controller's timer if it is due, and gives up the oldest
+// outstanding packet if it has been out for RTO. The latter timer is lazy: it is set for a
+// packet and found stale when that one is acknowledged.
 func (s *Sender) HandleTimeout(now units.Time) {
+	if s.listener != nil {
+		s.fire(now)
+	}
 	if now < s.timeout {
 		return
 	}
@@ -488,7 +526,7 @@ func (s *Sender) HandleTimeout(now units.Time) {
 	}
 	s.totals.Timeouts++
 	s.refuse(psn)
-	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev})
+	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev, Age: now.Sub(oldest), Dated: true, Inflight: s.Inflight()})
 	event := &s.common.late
 	*event = congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()}
 	s.controller.OnTimeout(now, event)

@@ -1,0 +1,98 @@
+package transport
+
+import (
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
+)
+
+// listener is what a controller wants beside the events of every controller. Fields that
+// it does not want are nil.
+type listener struct {
+	timed  congestion.Timed
+	sends  congestion.SendListener
+	phases congestion.PhaseListener
+	cnps   congestion.CNPListener
+	// earliest is the soonest that the timer may fire: a controller that leaves a timer in
+	// the past does not stop the time.
+	earliest units.Time
+}
+
+// newListener returns nil for a controller that wants nothing more.
+func newListener(c congestion.Controller) *listener {
+	var l listener
+	l.timed, _ = c.(congestion.Timed)
+	l.sends, _ = c.(congestion.SendListener)
+	l.phases, _ = c.(congestion.PhaseListener)
+	l.cnps, _ = c.(congestion.CNPListener)
+	if l == (listener{}) {
+		return nil
+	}
+	return &l
+}
+
+// onSend tells the controller of a packet that begins to leave.
+func (s *Sender) onSend(now units.Time, size units.Size, again bool) {
+	if s.listener.sends == nil {
+		return
+	}
+	event := &s.common.sent
+	*event = congestion.Send{Size: size, Inflight: s.Inflight(), Again: again}
+	s.listener.sends.OnSend(now, event)
+}
+
+// onPhase tells the controller that the transfer begins or ends.
+func (s *Sender) onPhase(now units.Time, begin bool) {
+	if s.listener == nil || s.listener.phases == nil {
+		return
+	}
+	event := &s.common.phase
+	*event = congestion.Phase{Begin: begin, Total: s.size + units.Size(s.packets)*s.common.Sizes.Header}
+	if !begin {
+		event.Sent = event.Total
+	}
+	s.listener.phases.OnPhase(now, event)
+}
+
+// OnCNP takes a CNP of this flow.
+func (s *Sender) OnCNP(now units.Time) {
+	s.totals.CNPsReceived++
+	if s.listener != nil && s.listener.cnps != nil && s.running() {
+		s.listener.cnps.OnCNP(now)
+	}
+}
+
+// Timed reports whether the controller has a timer, which any event may set.
+func (s *Sender) Timed() bool { return s.listener != nil && s.listener.timed != nil }
+
+// running reports whether the flow has started and is not done.
+func (s *Sender) running() bool { return s.ready && !s.Done() }
+
+// timer returns when the controller wants OnTimer.
+func (s *Sender) timer() units.Time {
+	if !s.Timed() || !s.running() {
+		return units.Never
+	}
+	return max(s.cc.Timer, s.listener.earliest)
+}
+
+// fire calls the controller's timer if it is due.
+func (s *Sender) fire(now units.Time) {
+	if s.timer() <= now {
+		s.listener.timed.OnTimer(now)
+		s.listener.earliest = now.Add(units.Picosecond)
+	}
+}
+
+// Notifies reports whether a CNP is to be sent, now that p has arrived.
+func (r *Receiver) Notifies(now units.Time, p *wire.Packet) bool {
+	return r.common.Needs.CNP > 0 && now >= r.nextCNP && p.ECN() == wire.CE
+}
+
+// Notify writes a CNP of the flow into p.
+func (r *Receiver) Notify(now units.Time, p *wire.Packet) {
+	r.nextCNP = now.Add(r.common.Needs.CNP)
+	r.totals.CNPsSent++
+	r.build(p, wire.CNP)
+	p.SetNotification(r.flow)
+}
