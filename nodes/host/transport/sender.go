@@ -29,12 +29,12 @@ type Common struct {
 	MTU      units.Size // wire size of a full data packet
 	Sizes    wire.Sizes
 	RTO      units.Duration
-	AckEvery units.Size     // accepted bytes between coalesced ACKs
-	Measure  metrics.Span   // of the FlowMeasurement, and of some totals of the receiver
+	AckEvery units.Size   // accepted bytes between coalesced ACKs
+	Measure  metrics.Span // of the FlowMeasurement, and of some totals of the receiver
+	Needs    congestion.Needs
 	Records  units.Duration // telemetry interval
 	Domain   *csig.Domain   // nil without CSIG
 	Actions  []string       // names of the controller's actions, by index, for the records
-	Needs    congestion.Needs
 	Sink     metrics.Sink   // takes the flows' windows and events, and their FlowMeasurements
 	Traced   metrics.Traced // events to record
 
@@ -107,7 +107,7 @@ type Sender struct {
 	entropy    uint16                 // of EV 0, less wire.EntropyBase
 	lastEV     uint16                 // of the last data packet
 	ready      bool                   // the flow has started
-	listener   *listener              // nil: the controller has the events of every controller alone
+	extra      bool                   // there is a listener or a pacer
 
 	totals metrics.SenderTotals
 	meter  metrics.FlowMeter
@@ -115,7 +115,9 @@ type Sender struct {
 	full   wire.Packet // template of a full-size packet, without a tag
 	size   units.Size  // payload bytes of the flow
 	ends   Ends
-	pacer  *pacer // nil: the flow has never been paced
+
+	listener *listener // nil: the controller has the events of every controller alone
+	pacer    *pacer    // nil: the flow has never been paced
 }
 
 // startRing is the most packets for which a flow has room before it has sent any.
@@ -141,6 +143,7 @@ func NewSender(cfg SenderConfig) *Sender {
 	}
 	s.ring = make([]slot, 1<<bits.Len32(min(s.packets, startRing)-1))
 	s.listener = newListener(cfg.CC)
+	s.extra = s.listener != nil
 	if cfg.Domain != nil {
 		s.signalling = newSignalling(&cfg)
 	}
@@ -275,10 +278,7 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.signalling.insert(p, s.cc.Wants)
 		p.Size = s.common.Sizes.Of(p)
 	}
-	if s.cc.PacingRate > 0 || s.pacer != nil {
-		s.pace(now, p.Size)
-	}
-	if s.listener != nil {
+	if s.extra || s.cc.PacingRate > 0 {
 		s.onSend(now, p.Size, again)
 	}
 	if s.events.Wants(metrics.EventSend) {
@@ -494,7 +494,7 @@ func (s *Sender) NextTimeout() units.Time {
 	if g := s.signalling; g != nil {
 		at = min(at, g.nextProbe)
 	}
-	if s.listener != nil {
+	if s.extra {
 		at = min(at, s.timer())
 	}
 	return at
@@ -504,7 +504,7 @@ func (s *Sender) NextTimeout() units.Time {
 // outstanding packet if it has been out for RTO. The latter timer is lazy: it is set for a
 // packet and found stale when that one is acknowledged.
 func (s *Sender) HandleTimeout(now units.Time) {
-	if s.listener != nil {
+	if s.extra {
 		s.fire(now)
 	}
 	if now < s.timeout {
