@@ -269,6 +269,9 @@ func how(r *analysis.Result) []fact {
 	}
 	for _, v := range r.Variants {
 		text := fmt.Sprintf("CC %s, LB %s, AQM %s, CSIG %s, MTU %d B with %d B of headers", v.CC, v.LB, v.AQM, v.CSIG, v.MTU, v.Header)
+		if v.Routing != "" && v.Routing != "ecmp" {
+			text += ", routing " + v.Routing
+		}
 		for _, c := range v.Constants {
 			unit := scaleFor(c.Value, scalesOf(c.Unit))
 			text += strings.TrimRight(", "+c.Label+" "+number(c.Value*unit.factor)+" "+unit.unit, " ")

@@ -19,10 +19,13 @@ import (
 	"github.com/csiglab/csiglab/nodes/host/congestion/congestiontest"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/aqm/aqmtest"
+	"github.com/csiglab/csiglab/nodes/switch/forward"
+	"github.com/csiglab/csiglab/nodes/switch/forward/forwardtest"
+	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
 
-// The three algorithms of this file stand for new ones: each is all that its file
+// The four algorithms of this file stand for new ones: each is all that its file
 // would hold, by the exported names of its package, and needs one line in the
 // package's table besides.
 
@@ -109,6 +112,36 @@ type sojournState struct{ limit units.Duration }
 
 func (s sojournState) Mark(_ units.Time, d aqm.Departure) bool { return d.Waited > s.limit }
 
+// rounds takes the shortest paths in turn, some packets each.
+var rounds = forward.Algorithm{
+	Spec: algorithm.Spec{
+		Name:   "test-rounds",
+		Doc:    "shortest paths in turn",
+		Params: []algorithm.Param{{Name: "packets", Kind: algorithm.Int, Default: "1", Doc: "on a path before the next"}},
+	},
+	Build: func(s forward.Switch, r *algorithm.Reader) forward.Policy {
+		packets := r.Int("packets")
+		if packets < 1 {
+			r.Fail("packets", fmt.Errorf("%d is not positive", packets))
+		}
+		return &roundsState{Switch: s, packets: packets}
+	},
+}
+
+type roundsState struct {
+	forward.Switch
+	packets, sent int
+}
+
+func (s *roundsState) Forward(p *wire.Packet) (port int, ok bool) {
+	ports := s.ECMP.Ports(p)
+	if len(ports) < 2 || !forward.Free(p) {
+		return s.ECMP.Forward(p)
+	}
+	s.sent++
+	return int(ports[s.sent/s.packets%len(ports)]), true
+}
+
 // extend adds an entry to a table until the test ends.
 func extend[T algorithm.Described](t *testing.T, table *algorithm.Table[T], entry T) {
 	whole := *table
@@ -124,6 +157,7 @@ name: new
 topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 10Gbps, delay: 1us}}
 workload: {transfers: [0 -> 2 2MB, 1 -> 2 2MB, 3 -> 2 2MB]}
 links: {aqm: {name: test-sojourn, limit: 20us}}
+routing: {name: test-rounds, packets: 3}
 hosts:
   cc: {name: test-aimd, cut: 0.7}
   lb: {name: test-stride, step: 3}
@@ -134,18 +168,20 @@ expect:
   - run.marks > 0
 `
 
-// TestNewAlgorithms adds a controller, a balancer and an AQM policy, each with a
+// TestNewAlgorithms adds a controller, a balancer, an AQM and a routing policy, each with a
 // parameter of its own, to their tables, and finds them where a user does: in the
 // list, the experiment file, the metrics, the tables of the run and the report.
 func TestNewAlgorithms(t *testing.T) {
 	extend(t, &congestion.Table, aimd)
 	extend(t, &balance.Table, stride)
 	extend(t, &aqm.Table, sojourn)
+	extend(t, &forward.Table, rounds)
 
 	t.Run("suites", func(t *testing.T) {
 		congestiontest.Run(t, aimd, func(p congestion.Path) units.Size { return p.LinkRate.Volume(p.NetworkRTT) })
 		balancetest.Run(t, stride)
 		aqmtest.Run(t, sojourn)
+		forwardtest.Run(t, rounds)
 	})
 	command := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
@@ -154,6 +190,7 @@ func TestNewAlgorithms(t *testing.T) {
 	}
 	for table, want := range map[string][]string{
 		"cc": {"  test-aimd: additive increase", "    cut  number  0.5 "}, "lb": {"  test-stride: every EV", "    step  number  7 "}, "aqm": {"  test-sojourn: marks", "    limit  time  auto "},
+		"routing": {"  test-rounds: shortest paths in turn", "    packets  number  1 "},
 	} {
 		_, stdout, _ := command("list", table)
 		for _, want := range want {
@@ -186,7 +223,7 @@ func TestNewAlgorithms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"grow by a packet", "cut the window", ">packet 3.32 µs<", "a packet&#39;s time 3.32 µs", "CC test-aimd, LB test-stride, AQM test-sojourn"} {
+	for _, want := range []string{"grow by a packet", "cut the window", ">packet 3.32 µs<", "a packet&#39;s time 3.32 µs", "CC test-aimd, LB test-stride, AQM test-sojourn", "routing test-rounds"} {
 		if !bytes.Contains(report, []byte(want)) {
 			t.Errorf("the report has no %q", want)
 		}
@@ -196,6 +233,8 @@ func TestNewAlgorithms(t *testing.T) {
 		"hosts.cc.cut=2":       "hosts.cc.cut: 2 is not in (0, 1]",
 		"hosts.lb.step=x":      `hosts.lb.step: "x" is not a whole number`,
 		"links.aqm.limit=10":   `links.aqm.limit: duration "10": a unit is missing`,
+		"routing.packets=0":    "routing.packets: 0 is not positive",
+		"routing.name=ecmpp":   `routing.name: unknown algorithm "ecmpp"; known: ecmp adaptive minimal test-rounds (did you mean "ecmp"?)`,
 		"links.aqm.limits=1us": `links.aqm.limits: test-sojourn has no such parameter (did you mean "limit"?)`,
 	} {
 		code, _, stderr := command("validate", file, "--set", setting)

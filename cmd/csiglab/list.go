@@ -29,7 +29,8 @@ func (a *app) list() *cobra.Command {
 		Use:   "list [" + strings.Join(names, "|") + "]",
 		Short: "List the built-in experiments, and what an experiment may use: algorithms, topologies and workloads",
 		Long: "List the experiments that are built in, and the algorithms, topologies and workloads that an experiment\n" +
-			"may use, with their keys. algorithms stands for congestion control (cc), load balancing (lb) and marking (aqm).",
+			"may use, with their keys. algorithms stands for congestion control (cc), load balancing (lb), marking (aqm) and\n" +
+			"the choice of paths in switches (routing).",
 		Example:   "  csiglab list experiments\n  csiglab list topologies\n  csiglab list cc --json",
 		Args:      atMostOne("a table"),
 		ValidArgs: names,

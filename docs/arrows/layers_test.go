@@ -39,7 +39,7 @@ var (
 		"nodes/host/generator", "nodes/host/raw", "nodes/host/shim", "nodes/host/transport",
 	}
 	switchPackages = []string{
-		"nodes/switch/aqm", "nodes/switch/aqm/aqmtest", "nodes/switch/buffer", "nodes/switch/dataplane", "nodes/switch/forward", "nodes/switch/meter",
+		"nodes/switch/aqm", "nodes/switch/aqm/aqmtest", "nodes/switch/buffer", "nodes/switch/dataplane", "nodes/switch/forward", "nodes/switch/forward/forwardtest", "nodes/switch/meter",
 	}
 )
 

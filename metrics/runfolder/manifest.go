@@ -185,6 +185,7 @@ type Variant struct {
 	CC       string `json:"cc"`
 	LB       string `json:"lb"`
 	AQM      string `json:"aqm"`
+	Routing  string `json:"routing,omitempty"` // "" in folders of older versions: ecmp
 	CSIG     string `json:"csig"` // format, or "none"
 
 	Actions   []Action   `json:"actions,omitempty"`   // of CC, in the order of charts

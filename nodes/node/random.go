@@ -18,6 +18,7 @@ const (
 	RandomMeter                      // phase of the bandwidth windows of a switch port
 	RandomIngress                    // which frames that come in at a switch port get a tag
 	RandomSignals                    // order of the types that the tags of a flow ask for
+	RandomRouting                    // choices of a switch's routing policy
 )
 
 // NoNode is the node of generators that belong to none.

@@ -73,6 +73,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		LB:       e.Hosts.LB.Name,
 		CSIG:     e.CSIG.Format,
 		AQM:      p.AQM(),
+		Routing:  e.Routing.Name,
 		Notes:    p.Notes,
 
 		Parameters: Parameters(p),

@@ -13,7 +13,7 @@ import (
 // names and no others. A nil slice or function accepts every name, which is for
 // tests.
 type Tables struct {
-	CC, LB, AQM []algorithm.Spec
+	CC, LB, AQM, Routing []algorithm.Spec
 	// Quantisers returns an error when a format (compact, wide) has no quantiser
 	// of that name for that signal type.
 	Quantisers func(format, signal, name string) error
@@ -31,6 +31,7 @@ var choices = []choice{
 	{"hosts.cc", "nscc", func(t *Tables) []algorithm.Spec { return t.CC }, func(e *Experiment) *Algorithm { return &e.Hosts.CC }},
 	{"hosts.lb", "mixed", func(t *Tables) []algorithm.Spec { return t.LB }, func(e *Experiment) *Algorithm { return &e.Hosts.LB }},
 	{"links.aqm", "linear", func(t *Tables) []algorithm.Spec { return t.AQM }, func(e *Experiment) *Algorithm { return &e.Links.AQM }},
+	{"routing", "ecmp", func(t *Tables) []algorithm.Spec { return t.Routing }, func(e *Experiment) *Algorithm { return &e.Routing }},
 }
 
 // nameKey returns the key that names what the mapping at a path describes, or "" if

@@ -12,7 +12,7 @@ import (
 // Section is a table of names that an experiment file may use, as csiglab list
 // prints it.
 type Section struct {
-	Name    string // cc, lb, aqm, topologies, workloads
+	Name    string // cc, lb, aqm, routing, topologies, workloads
 	Path    string // of the key that takes one of the names: hosts.cc, topology
 	Default string // the entry that is taken where none is named; empty if one must be
 	Entries []Entry

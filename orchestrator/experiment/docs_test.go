@@ -124,6 +124,14 @@ func TestDocumentedDefaults(t *testing.T) {
 	resolved["generators[].every"] = "auto" // one of every and rate is given
 	for _, c := range choices {
 		resolved[c.path] = resolved[join(c.path, "name")]
+		tables := StandardTables()
+		for _, s := range c.table(&tables) {
+			for _, p := range s.Params { // of algorithms that are not the default
+				if path := join(c.path, p.Name); resolved[path] == "" {
+					resolved[path] = p.Default
+				}
+			}
+		}
 	}
 	resolved["csig.locators"] = resolved["csig.locators.scheme"]
 	resolved["variants"] = "run"

@@ -21,9 +21,11 @@ type Experiment struct {
 	Description string   `yaml:"description"`
 	Topology    Topology `yaml:"topology"`
 	Links       Links    `yaml:"links"`
-	CSIG        CSIG     `yaml:"csig"`
-	Hosts       Hosts    `yaml:"hosts"`
-	Workload    Workload `yaml:"workload"`
+	// Routing is how switches choose among the paths to a host.
+	Routing  Algorithm `yaml:"routing"` // default ecmp
+	CSIG     CSIG      `yaml:"csig"`
+	Hosts    Hosts     `yaml:"hosts"`
+	Workload Workload  `yaml:"workload"`
 	// Applications are programs over the kernel's TCP/IP; nil without.
 	Applications *Applications  `yaml:"applications"`
 	Generators   []Generator    `yaml:"generators"` // raw frames that hosts send in place of the transport

@@ -86,8 +86,14 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
 		return nil, err
 	}
+	if err := checkRouting(s.routes[s.graph.Hosts():], e.Routing); err != nil {
+		return nil, err
+	}
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
 		return nil, failure.At("csig", err) // where no narrower place is known
+	}
+	if s.tags != nil {
+		s.sizing.interval = e.CSIG.Interval
 	}
 	if s.ports, err = applyPortRules(s.graph, e.CSIG); err != nil {
 		return nil, failure.At("csig.ports", err)

@@ -20,13 +20,17 @@ import (
 type sizing struct {
 	links experiment.Links
 	rtt   units.Duration // of the network
+	// interval is that of switches' ABW; 0 without CSIG.
+	interval units.Duration
 }
 
 // path returns what the congestion control of a host with a link of the given rate
 // knows.
 func (s sizing) path(rate units.Rate) congestion.Path {
 	l := s.links
-	return congestion.Path{LinkRate: rate, NetworkRTT: s.rtt, MTU: l.MTU, Header: l.Header, Trim: l.Trim}
+	return congestion.Path{
+		LinkRate: rate, NetworkRTT: s.rtt, MTU: l.MTU, Header: l.Header, Trim: l.Trim, SignalInterval: s.interval,
+	}
 }
 
 // networkRTT returns the time of a full packet from a host to the farthest other

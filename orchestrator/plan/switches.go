@@ -44,7 +44,7 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		Node:    n,
 		Name:    s.graph.Nodes[n].Name,
 		Delay:   s.graph.Nodes[n].Delay,
-		Forward: forward.Config{Routes: s.routes[n], Seed: wire.Mix(seed, uint64(n))},
+		Forward: forward.Config{Routes: s.routes[n], Seed: wire.Mix(seed, uint64(n)), Routing: s.experiment.Routing},
 		Sizes:   p.Format.Sizes,
 		AQM:     s.marking,
 		Trim:    s.experiment.Links.Trim,

@@ -177,10 +177,10 @@ func (c *compared) differences() []Difference {
 }
 
 // alike reports whether two variants have the same fabric, traffic, packet sizes and
-// ports, and the same CC, LB and AQM with the same parameters. The parameters of CC
+// ports, and the same CC, LB, AQM and routing with the same parameters. The parameters of CC
 // whose names begin with csig may differ.
 func (c *compared) alike(a, b *runfolder.Variant) bool {
-	if a.CC != b.CC || a.LB != b.LB || a.AQM != b.AQM || a.MTU != b.MTU || a.Header != b.Header || a.Overhead != b.Overhead {
+	if a.CC != b.CC || a.LB != b.LB || a.AQM != b.AQM || a.Routing != b.Routing || a.MTU != b.MTU || a.Header != b.Header || a.Overhead != b.Overhead {
 		return false
 	}
 	if a.Parameters != nil && b.Parameters != nil {

@@ -15,6 +15,7 @@ type Variant struct {
 	CC         string                `json:"cc"`
 	LB         string                `json:"lb"`
 	AQM        string                `json:"aqm"`
+	Routing    string                `json:"routing,omitempty"`    // "" in folders of older versions: ecmp
 	CSIG       string                `json:"csig"`                 // format, or "none"
 	MTU        int64                 `json:"mtu"`                  // wire bytes of a full data packet
 	Header     int64                 `json:"header"`               // wire bytes charged for headers
@@ -60,7 +61,7 @@ func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint
 	for _, v := range m.Variants {
 		summary := s.Variants[v.Name]
 		all = append(all, Variant{
-			Name: v.Name, CC: v.CC, LB: v.LB, AQM: v.AQM, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants, Parameters: v.Parameters,
+			Name: v.Name, CC: v.CC, LB: v.LB, AQM: v.AQM, Routing: v.Routing, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants, Parameters: v.Parameters,
 			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, subjects),
 		})
 	}

@@ -183,6 +183,8 @@ type Path struct {
 	MTU        units.Size     // wire size of a full data packet
 	Header     units.Size
 	Trim       bool // switches trim instead of dropping
+	// SignalInterval is over which time switches measure ABW and ABW/C; 0 without CSIG.
+	SignalInterval units.Duration
 }
 
 // Action is one of the ways in which a controller answers an ACK.
@@ -286,4 +288,7 @@ func (a Algorithm) Maker(p Path, params algorithm.Values) (func() Controller, er
 // Table is every algorithm.
 var Table = algorithm.Table[Algorithm]{
 	nscc,
+	constant,
+	dctcp,
+	swift,
 }

@@ -15,6 +15,10 @@ import (
 var limits = map[string]congestiontest.Limit{
 	// 1.5 BDP of the network RTT, since base RTT only falls (docs/references.md#window-limits).
 	"nscc": func(p congestion.Path) units.Size { return 3 * p.LinkRate.Volume(p.NetworkRTT) / 2 },
+	// The default window, which its suite does not change.
+	"constant": func(p congestion.Path) units.Size { return p.LinkRate.Volume(p.NetworkRTT) },
+	"dctcp":    func(p congestion.Path) units.Size { return 3 * p.LinkRate.Volume(p.NetworkRTT) },
+	"swift":    func(p congestion.Path) units.Size { return 2 * p.LinkRate.Volume(p.NetworkRTT) },
 }
 
 func TestSuite(t *testing.T) {

@@ -119,7 +119,8 @@ type Switch struct {
 	cfg    Config
 	pool   *wire.Pool
 	sink   metrics.Sink
-	table  forward.Table
+	ecmp   forward.ECMP
+	policy forward.Policy // nil: ecmp alone forwards
 	domain *csig.Domain
 	tpids  csig.TPIDs
 	ports  []port
@@ -169,7 +170,6 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		cfg:     cfg,
 		pool:    pool,
 		sink:    sink,
-		table:   forward.NewTable(cfg.Forward),
 		ports:   make([]port, len(cfg.Ports)),
 		ready:   node.NewPortSet(len(cfg.Ports)),
 		filter:  node.NewPortSet(len(cfg.Ports)),
@@ -178,6 +178,9 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 	}
 	for _, p := range cfg.Pairs {
 		s.pairs[[2]int{int(p.Source), int(p.Destination)}] = uint32(p.Flow)
+	}
+	if err := s.configureForwarding(); err != nil {
+		return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
 	}
 	policy, ok := aqm.Table.Lookup(cfg.AQM.Name)
 	if !ok {
@@ -214,6 +217,17 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		}
 	}
 	return s, nil
+}
+
+// configureForwarding builds the routing policy.
+func (s *Switch) configureForwarding() (err error) {
+	s.ecmp = forward.NewECMP(s.cfg.Forward)
+	s.policy, err = forward.New(s.cfg.Forward.Routing, forward.Switch{
+		ECMP:   &s.ecmp,
+		Queued: func(port int) units.Size { return s.ports[port].buffer.Bytes() },
+		Random: node.Random(s.cfg.Seed, s.cfg.Node, node.RandomRouting, 0),
+	})
+	return err
 }
 
 // newBandwidth returns the meter of a port. The phase of its windows comes from a
@@ -272,7 +286,13 @@ func (s *Switch) HandleTimeout(now units.Time) {
 }
 
 func (s *Switch) forward(now units.Time, p *wire.Packet) {
-	egress, ok := s.table.Lookup(p)
+	var egress int
+	var ok bool
+	if s.policy == nil {
+		egress, ok = s.ecmp.Forward(p)
+	} else {
+		egress, ok = s.policy.Forward(p)
+	}
 	if !ok {
 		s.discard(dropNoRoute, p)
 		return

@@ -1,32 +1,113 @@
-// Package forward is a switch's forwarding table: destination host to the set of
-// egress ports on shortest paths, and ECMP among them over the 5-tuple.
+// Package forward is where a switch sends a packet: its forwarding table, from the
+// destination host to the set of egress ports on shortest paths, and the routing
+// policies that choose among these ports or leave the shortest paths, one file each,
+// with the table that names them. It holds no packet. The dataplane asks it about
+// every packet, and tells it how long its queues are.
 package forward
 
 import (
+	"fmt"
 	"math/bits"
+	"math/rand/v2"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
-// Config is a forwarding table: plain data.
+// Config is the forwarding of a switch: plain data.
 type Config struct {
 	Routes topologies.Routes
 	Seed   uint64 // of the ECMP hash; every switch has its own
+	// Routing is of Table. No name is ecmp.
+	Routing algorithm.Choice
 }
 
-// Table forwards packets. It is immutable, and switches may share what its routes share.
-type Table struct {
+// Policy chooses the egress ports of one switch. It belongs to one goroutine.
+type Policy interface {
+	// Forward returns the egress port for p, whose Ingress is the port through which
+	// it came in; ok is false without a route. It may edit the way that p carries
+	// (wire.Packet.SetVia) and nothing else of it.
+	Forward(p *wire.Packet) (port int, ok bool)
+}
+
+// Switch is what a policy may know of its switch at construction.
+type Switch struct {
+	ECMP *ECMP // the shortest paths; it may get other routes later
+	// Queued returns the wire bytes that wait at an egress port now.
+	Queued func(port int) units.Size
+	Random *rand.Rand // of the policy alone
+}
+
+// Algorithm is an entry of the table.
+type Algorithm struct {
+	algorithm.Spec
+	// Build returns the policy of a switch. The reader's parameters are of their kinds
+	// and checked; Build calls Fail for one whose value makes no sense at this switch.
+	Build func(s Switch, r *algorithm.Reader) Policy
+}
+
+// New returns a policy with the given parameters. An *algorithm.ParamError names
+// the one whose value makes no sense.
+func (a Algorithm) New(s Switch, params algorithm.Values) (Policy, error) {
+	return algorithm.Build(a.Spec, params, func(r *algorithm.Reader) Policy { return a.Build(s, r) })
+}
+
+// Table is every algorithm.
+var Table = algorithm.Table[Algorithm]{
+	ecmp,
+	adaptive,
+	minimal,
+}
+
+// Default is the name of the policy that a Config without a name has.
+const Default = "ecmp"
+
+// New returns the routing policy that a Config names. It is nil if ECMP alone decides:
+// the switch then asks s.ECMP itself, without a call through an interface.
+func New(choice algorithm.Choice, s Switch) (Policy, error) {
+	if choice.Name == "" {
+		choice.Name = Default
+	}
+	a, ok := Table.Lookup(choice.Name)
+	if !ok {
+		return nil, fmt.Errorf("routing: unknown algorithm %q", choice.Name)
+	}
+	policy, err := a.New(s, choice.Params)
+	if err != nil {
+		return nil, fmt.Errorf("routing: %w", err)
+	}
+	if policy == Policy(s.ECMP) {
+		return nil, nil
+	}
+	return policy, nil
+}
+
+var ecmp = Algorithm{
+	Spec: algorithm.Spec{
+		Name: Default,
+		Doc:  "shortest paths; a hash of the 5-tuple, with a seed per switch, chooses among equal ones",
+	},
+	Build: func(s Switch, _ *algorithm.Reader) Policy { return s.ECMP },
+}
+
+// ECMP forwards on shortest paths, by a hash of the 5-tuple where there are several.
+type ECMP struct {
 	routes topologies.Routes
 	seed   uint64
 }
 
-// NewTable returns the table of cfg, which must not change afterwards.
-func NewTable(cfg Config) Table { return Table{cfg.Routes, cfg.Seed} }
+// NewECMP returns the forwarding table of cfg, whose Routes must not change afterwards.
+func NewECMP(cfg Config) ECMP { return ECMP{cfg.Routes, cfg.Seed} }
 
-// Lookup returns the egress port for p; ok is false without a route.
-func (t *Table) Lookup(p *wire.Packet) (port int, ok bool) {
-	route := t.routes.Route(p.DestinationHost())
+// Forward implements Policy.
+func (t *ECMP) Forward(p *wire.Packet) (port int, ok bool) {
+	return t.along(p, t.routes.Route(p.DestinationHost()))
+}
+
+// along returns the port of a route that the hash of p chooses.
+func (t *ECMP) along(p *wire.Packet, route topologies.Route) (port int, ok bool) {
 	switch {
 	case route.IsPort():
 		return int(route), true
@@ -37,4 +118,19 @@ func (t *Table) Lookup(p *wire.Packet) (port int, ok bool) {
 	group := book.Groups[route.Group()]
 	i, _ := bits.Mul64(p.Hash(t.seed), uint64(group.Count))
 	return int(book.Ports[uint64(group.First)+i]), true
+}
+
+// Ports returns the ports of the shortest paths of a packet, ascending; none without a
+// route. The slice belongs to t.
+func (t *ECMP) Ports(p *wire.Packet) []uint16 { return t.routes.To(p.DestinationHost()) }
+
+// Free reports whether a policy may choose another port for p than ECMP does: it is
+// data of the transport, whose receiver puts packets into order. Control packets and
+// raw frames keep to ECMP.
+func Free(p *wire.Packet) bool { return p.Queues() && p.Kind() != wire.Raw }
+
+// among returns one of n, evenly, by a hash or a random number.
+func among(hash uint64, n int) int {
+	i, _ := bits.Mul64(hash, uint64(n))
+	return int(i)
 }

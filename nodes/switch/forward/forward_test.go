@@ -26,21 +26,21 @@ func packet(src, dst int, sourcePort uint16) *wire.Packet {
 }
 
 func TestLookup(t *testing.T) {
-	tab := forward.NewTable(table)
+	tab := forward.NewECMP(table)
 	for port := range uint16(100) {
-		if got, ok := tab.Lookup(packet(1, 0, port)); got != 2 || !ok {
+		if got, ok := tab.Forward(packet(1, 0, port)); got != 2 || !ok {
 			t.Fatalf("host 0: port %d, %v, want 2", got, ok)
 		}
 	}
 	for _, dst := range []int{4, 5, 1000, 1<<24 - 2} {
-		if got, ok := tab.Lookup(packet(1, dst, 0)); ok {
+		if got, ok := tab.Forward(packet(1, dst, 0)); ok {
 			t.Errorf("host %d: port %d, want no route", dst, got)
 		}
 	}
 	for _, ip := range []uint32{0, 10 << 24, 192<<24 + 1} {
 		p := new(wire.Packet)
 		p.Build(wire.Addresses{Destination: ip}, wire.Data, 0, 0, 0)
-		if got, ok := tab.Lookup(p); ok {
+		if got, ok := tab.Forward(p); ok {
 			t.Errorf("address %#x: port %d, want no route", ip, got)
 		}
 	}
@@ -62,19 +62,19 @@ func TestSpread(t *testing.T) {
 		n := len(paths)
 		both := make([]int, n*n)
 		cfg.Seed = r.Uint64()
-		first := forward.NewTable(cfg)
+		first := forward.NewECMP(cfg)
 		cfg.Seed = r.Uint64()
-		second := forward.NewTable(cfg)
+		second := forward.NewECMP(cfg)
 		for i := range flows {
 			p := packet(i%16+8, dst, uint16(wire.EntropyBase+i))
-			a, ok1 := first.Lookup(p)
-			b, ok2 := second.Lookup(p)
+			a, ok1 := first.Forward(p)
+			b, ok2 := second.Forward(p)
 			x, known1 := index[a]
 			y, known2 := index[b]
 			if !ok1 || !ok2 || !known1 || !known2 {
 				t.Fatalf("seed %d: ports %d, %d for host %d, want among %v", seed, a, b, dst, paths)
 			}
-			if again, _ := first.Lookup(p); again != a {
+			if again, _ := first.Forward(p); again != a {
 				t.Fatalf("seed %d: a flow moved from port %d to %d", seed, a, again)
 			}
 			both[x*n+y]++
@@ -91,7 +91,7 @@ func TestSpread(t *testing.T) {
 // Raw frames go where their MAC address leads, spread over the paths by their
 // ports, tagged or not.
 func TestRawSpread(t *testing.T) {
-	tab := forward.NewTable(table)
+	tab := forward.NewECMP(table)
 	for _, tc := range []struct{ host, paths int }{{0, 1}, {1, 4}, {3, 3}, {4, 0}, {5, 0}} {
 		seen := map[int]int{}
 		for i := range 400 {
@@ -103,13 +103,13 @@ func TestRawSpread(t *testing.T) {
 			if err := p.Parse(frame, wire.Format{Raw: true}); err != nil {
 				t.Fatal(err)
 			}
-			port, ok := tab.Lookup(&p)
+			port, ok := tab.Forward(&p)
 			if ok != (tc.paths > 0) {
 				t.Fatalf("host %d: port %d, %v", tc.host, port, ok)
 			}
 			seen[port]++
 			p.InsertTag(8)
-			if again, _ := tab.Lookup(&p); again != port {
+			if again, _ := tab.Forward(&p); again != port {
 				t.Errorf("host %d: port %d, tagged %d", tc.host, port, again)
 			}
 		}
@@ -124,10 +124,10 @@ func TestRawSpread(t *testing.T) {
 	}
 }
 
-func ExampleNewTable() {
-	t := forward.NewTable(forward.Config{Routes: topologies.NewRoutes([]uint16{3}, nil)})
-	fmt.Println(t.Lookup(packet(1, 0, 50000)))
-	fmt.Println(t.Lookup(packet(0, 1, 50000)))
+func ExampleNewECMP() {
+	t := forward.NewECMP(forward.Config{Routes: topologies.NewRoutes([]uint16{3}, nil)})
+	fmt.Println(t.Forward(packet(1, 0, 50000)))
+	fmt.Println(t.Forward(packet(0, 1, 50000)))
 	// Output:
 	// 3 true
 	// 0 false
@@ -145,9 +145,9 @@ func BenchmarkLookup(b *testing.B) {
 		b.Fatal(err)
 	}
 	routes := topologies.NextHops(graph)[graph.Hosts():]
-	tables := make([]forward.Table, len(routes))
+	tables := make([]forward.ECMP, len(routes))
 	for i, r := range routes {
-		tables[i] = forward.NewTable(forward.Config{Routes: r, Seed: uint64(i)})
+		tables[i] = forward.NewECMP(forward.Config{Routes: r, Seed: uint64(i)})
 	}
 	random := rand.New(rand.NewPCG(1, 0))
 	packets := make([]*wire.Packet, 1<<12)
@@ -155,7 +155,7 @@ func BenchmarkLookup(b *testing.B) {
 		packets[i] = packet(random.IntN(graph.Hosts()), random.IntN(graph.Hosts()), uint16(i))
 	}
 	for i := 0; b.Loop(); i++ {
-		if _, ok := tables[i*7919%len(tables)].Lookup(packets[i*31%len(packets)]); !ok {
+		if _, ok := tables[i*7919%len(tables)].Forward(packets[i*31%len(packets)]); !ok {
 			b.Fatal("no route")
 		}
 	}
