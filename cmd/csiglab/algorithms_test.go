@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,8 +82,8 @@ var stride = balance.Algorithm{
 		Doc:    "every EV in steps",
 		Params: []algorithm.Param{{Name: "step", Kind: algorithm.Int, Default: "7", Doc: "from one EV to the next"}},
 	},
-	Build: func(random *rand.Rand, r *algorithm.Reader) balance.Balancer {
-		return &strideState{step: uint16(r.Int("step")), ev: uint16(random.IntN(1 << 12))}
+	Build: func(f balance.Flow, r *algorithm.Reader) balance.Balancer {
+		return &strideState{step: uint16(r.Int("step")), ev: uint16(f.Random.IntN(1 << 12))}
 	},
 }
 

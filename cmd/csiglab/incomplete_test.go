@@ -165,9 +165,9 @@ var mistakes = map[string]struct {
 
 	"balancer without seed": {func(t *testing.T) {
 		a := stride
-		a.Build = func(*rand.Rand, *algorithm.Reader) balance.Balancer { return &strideState{step: 3} }
+		a.Build = func(balance.Flow, *algorithm.Reader) balance.Balancer { return &strideState{step: 3} }
 		balancetest.Run(t, a)
-	}, "flows that start at the same EV collide; begin at one that Build draws from its generator"},
+	}, "flows that start at the same EV collide; begin at one that Build draws from the flow's generator"},
 	"balancer without doc": {func(t *testing.T) { a := stride; a.Doc = ""; balancetest.Run(t, a) }, "test-stride has no doc: set Spec.Doc to one line"},
 	"policy that marks": {func(t *testing.T) {
 		a := sojourn

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"html"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -150,7 +149,7 @@ func (l *listener) Wants() csig.Weights { return csig.Only(csig.ABWC) }
 func TestMisleadingOfLoadBalancer(t *testing.T) {
 	extend(t, &balance.Table, balance.Algorithm{
 		Spec:  algorithm.Spec{Name: "listener", Doc: "wants a signal"},
-		Build: func(*rand.Rand, *algorithm.Reader) balance.Balancer { return &listener{strideState{step: 1}} },
+		Build: func(balance.Flow, *algorithm.Reader) balance.Balancer { return &listener{strideState{step: 1}} },
 	})
 	file := write(t, "noted.yaml", noted)
 	for _, c := range []struct{ settings, note string }{

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
@@ -57,7 +58,7 @@ func (x *index) find(id uint32) int {
 // maker makes controllers and balancers of flows.
 type maker struct {
 	controller func() congestion.Controller
-	balancer   func(random *rand.Rand) balance.Balancer
+	balancer   func(balance.Flow) balance.Balancer
 	actions    []string // names of the controllers' actions
 	needs      congestion.Needs
 }
@@ -83,8 +84,18 @@ func (m *maker) prepare(cfg *Config) (err error) {
 	if !ok {
 		return fmt.Errorf("unknown load balancer %q", cfg.LB.Name)
 	}
-	m.balancer, err = lb.Maker(cfg.LB.Params)
+	m.balancer, err = lb.Maker(BalanceFlow(cfg.Path, cfg.CSIG), cfg.LB.Params)
 	return err
+}
+
+// BalanceFlow returns what balancers know of every flow that is sent over a path. The
+// number of the flow and its generator are the caller's to fill in. c is nil without CSIG.
+func BalanceFlow(p congestion.Path, c *csig.Config) balance.Flow {
+	f := balance.Flow{NetworkRTT: p.NetworkRTT, MTU: p.MTU, Trim: p.Trim}
+	if c != nil {
+		f.Interval = c.Interval
+	}
+	return f
 }
 
 // sender returns the flow with an id that this host sends, nil if it has none. The flow
@@ -122,21 +133,23 @@ func (h *Host) shared() *transport.Common {
 	if h.common == nil {
 		c := &h.cfg
 		h.common = &transport.Common{
-			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Measure: c.Measure, Records: c.Records,
-			Domain: h.domain, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced,
+			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Recovery: c.Recovery, Measure: c.Measure, Records: c.Records,
+			Domain: h.domain, LastHops: c.LastHops, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced,
 		}
 	}
 	return h.common
 }
 
 func (h *Host) newSender(f *Flow) *transport.Sender {
+	balanced := BalanceFlow(h.cfg.Path, h.cfg.CSIG)
+	balanced.ID, balanced.Random = uint32(f.ID), h.random(node.RandomBalance, f)
 	cfg := transport.SenderConfig{
 		Common:  h.shared(),
 		Flow:    uint32(f.ID),
 		Ends:    h.ends(f),
 		Size:    f.Size,
 		CC:      h.maker.controller(),
-		LB:      h.maker.balancer(h.random(node.RandomBalance, f)),
+		LB:      h.maker.balancer(balanced),
 		Tagging: h.cfg.TaggingOf(f),
 		Paths:   f.Paths,
 	}

@@ -38,12 +38,14 @@ type Config struct {
 	Sizes    wire.Sizes
 	RTO      units.Duration
 	AckEvery units.Size
+	Recovery transport.Recovery
 	CC       algorithm.Choice // of congestion.Table
 	LB       algorithm.Choice // of balance.Table
 	Path     congestion.Path
 
-	CSIG    *csig.Config      // nil without CSIG
-	Tagging transport.Tagging // of the flows that have none of their own
+	CSIG     *csig.Config      // nil without CSIG
+	Tagging  transport.Tagging // of the flows that have none of their own
+	LastHops csig.LocatorSet   // locators that stand for ports to hosts alone
 
 	Sends, Receives []Flow
 	Player          player.Config

@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/generator"
+	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -104,6 +105,7 @@ var rules = map[string]Rule{
 	"csig.locators.labels[].port":    Between(0, 1<<16),
 
 	"hosts.ack_every": Between(units.Byte, units.GB),
+	"hosts.recovery":  OneOf(transport.Recoveries()...),
 	"hosts.min_rto":   Between(units.Microsecond, 10*units.Second).Or("auto"),
 
 	"workload.start_unit":    OneOf(htsim.StartUnits()...),
@@ -168,7 +170,7 @@ func defaults() *Experiment {
 			NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
 			TrimRule: csig.TrimForceLocal.String(), Init: "every",
 		},
-		Hosts:     Hosts{AckEvery: 16384 * units.Byte},
+		Hosts:     Hosts{AckEvery: 16384 * units.Byte, Recovery: transport.Recoveries()[transport.Selective]},
 		Workload:  Workload{StartUnit: htsim.Auto.String()},
 		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: TraceHashFull},
 		Seeds:     []uint64{1},

@@ -155,6 +155,7 @@ type Hosts struct {
 	CC       Algorithm      `yaml:"cc"`        // default nscc
 	LB       Algorithm      `yaml:"lb"`        // default mixed
 	AckEvery units.Size     `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
+	Recovery string         `yaml:"recovery"`  // what a flow does about losses; see transport.ParseRecovery; default selective
 	MinRTO   units.Duration `yaml:"min_rto"`   // 0 or "auto": 15us + 6 queues
 }
 

@@ -16,7 +16,8 @@ type tags struct {
 	domain   csig.Config
 	tagging  transport.Tagging // of the hosts
 	switches dataplane.CSIG
-	locators []uint16 // of switch ports, in order of node and port
+	locators []uint16        // of switch ports, in order of node and port
+	lastHops csig.LocatorSet // locators that stand for ports to hosts alone
 	table    *LocatorTable
 }
 
@@ -69,6 +70,7 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 		return nil, failure.At("csig.locators", err)
 	}
 	t.locators = directory.Locators
+	t.lastHops = lastHops(g, t.locators)
 	t.table = newLocatorTable(g, domain, t.locators)
 	return t, checkPortRules(g, c.Ports)
 }
@@ -106,6 +108,24 @@ func places(g *topologies.Graph) []csig.Place {
 		}
 	}
 	return places
+}
+
+// lastHops returns the locators that stand for ports to hosts and for no other ports: they
+// say that a signal is of the last hop. locators are those of the switch ports, in order of
+// node and port.
+func lastHops(g *topologies.Graph, locators []uint16) (s csig.LocatorSet) {
+	ports := places(g)
+	for i, locator := range locators {
+		if ports[i].Peer < g.Hosts() {
+			s.Add(locator)
+		}
+	}
+	for i, locator := range locators {
+		if ports[i].Peer >= g.Hosts() {
+			s.Remove(locator)
+		}
+	}
+	return s
 }
 
 // direction returns where the port of a node leads that has the given peer: down to a

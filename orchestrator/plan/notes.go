@@ -129,7 +129,9 @@ func (c *signalling) addCustomers(hosts experiment.Hosts) {
 		}
 	}
 	if lb, ok := balance.Table.Lookup(hosts.LB.Name); ok {
-		if balancer, err := lb.New(rand.New(rand.NewPCG(0, 0)), hosts.LB.Params); err == nil {
+		flow := host.BalanceFlow(path, c.plan.CSIG)
+		flow.Random = rand.New(rand.NewPCG(0, 0))
+		if balancer, err := lb.New(flow, hosts.LB.Params); err == nil {
 			if listener, ok := balancer.(balance.Listener); ok {
 				c.customers = append(c.customers, customer{lb.Name, listener.Wants()})
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
@@ -149,7 +150,9 @@ func (p *Plan) flowClasses(byRTT bool) []FlowClass {
 			class.CCParameters, err = cc.Resolve(c.Path, c.CC.Params)
 		}
 		if err == nil {
-			class.LBParameters, err = lb.Resolve(rand.New(rand.NewPCG(0, 0)), c.LB.Params)
+			flow := host.BalanceFlow(c.Path, c.CSIG)
+			flow.Random = rand.New(rand.NewPCG(0, 0))
+			class.LBParameters, err = lb.Resolve(flow, c.LB.Params)
 		}
 		if err != nil {
 			panic("plan: " + err.Error()) // it was checked when the plan was made

@@ -39,6 +39,7 @@ type Shape struct {
 	ports        [][]portTags   // by node and port of switches
 	paths        *paths         // of signals; nil without CSIG
 	interval     units.Duration // of telemetry; 0: auto, not settled
+	recovery     transport.Recovery
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -77,6 +78,9 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	s.workload, s.notes = load, slices.Concat(topology.Notes, notes)
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
+	}
+	if s.recovery, err = transport.ParseRecovery(e.Hosts.Recovery); err != nil {
+		return nil, failure.At("hosts.recovery", err)
 	}
 	if s.captured, err = capturedPorts(s.graph, e.Capture); err != nil {
 		return nil, err
@@ -168,7 +172,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err := configureCC(p, e.Hosts.CC); err != nil {
 		return nil, err
 	}
-	if err := checkLB(e.Hosts.LB, seed); err != nil {
+	if err := checkLB(p, e.Hosts.LB, seed); err != nil {
 		return nil, err
 	}
 	hosts := make([]host.Config, s.graph.Hosts())
@@ -201,7 +205,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if p.Groups, err = s.groups(p); err != nil {
 		return nil, err
 	}
-	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.traceNotes(p))
+	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.recoveryNotes(p), s.traceNotes(p))
 	if p.Untraced {
 		p.Notes = append(p.Notes, untracedNote)
 	}
@@ -223,12 +227,14 @@ func configureCC(p *Plan, a experiment.Algorithm) error {
 }
 
 // checkLB checks the parameters of the load balancer, before a host is built.
-func checkLB(a experiment.Algorithm, seed uint64) error {
+func checkLB(p *Plan, a experiment.Algorithm, seed uint64) error {
 	lb, ok := balance.Table.Lookup(a.Name)
 	if !ok {
 		return failure.Configuration(fmt.Errorf("unknown load balancer %q", a.Name))
 	}
-	if _, err := lb.New(rand.New(rand.NewPCG(seed, 0)), a.Params); err != nil {
+	flow := host.BalanceFlow(p.Path, p.CSIG)
+	flow.Random = rand.New(rand.NewPCG(seed, 0))
+	if _, err := lb.New(flow, a.Params); err != nil {
 		return failure.AtParam("hosts.lb", err)
 	}
 	return nil
@@ -250,6 +256,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Sizes:      p.Format.Sizes,
 		RTO:        s.sizing.rto(e.Hosts.MinRTO, rate),
 		AckEvery:   e.Hosts.AckEvery,
+		Recovery:   s.recovery,
 		CC:         e.Hosts.CC,
 		LB:         e.Hosts.LB,
 		Path:       s.sizing.path(rate),
@@ -260,7 +267,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Traced:     p.Traced,
 	}
 	if s.tags != nil {
-		c.Tagging = s.tags.tagging
+		c.Tagging, c.LastHops = s.tags.tagging, s.tags.lastHops
 	}
 	return c
 }

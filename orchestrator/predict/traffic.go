@@ -2,6 +2,7 @@ package predict
 
 import (
 	"math"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -105,7 +106,7 @@ func newTraffic(p *plan.Plan, paths *topologies.Paths) *traffic {
 		if h == nil {
 			continue
 		}
-		t.single = h.LB.Name == "single"
+		t.single = slices.Contains([]string{"ecmp", "single", "flowlet", "plb"}, h.LB.Name)
 		for _, start := range h.Player.Starts {
 			if start.After == workloads.None {
 				t.roots[i]++

@@ -45,12 +45,30 @@ const (
 type Feedback struct {
 	EV      uint16
 	Outcome Outcome
-	// Sample is what the packet's tag brought back, of a type that a Listener wants;
-	// valid if Sampled. A trimmed packet's has DoNotUpdate: its value may be forced,
-	// its locator names the hop that trimmed.
-	Sample  csig.Sample
-	Sampled bool
-	Age     units.Duration // since the packet was sent; valid if Sampled
+	Sampled bool // Sample and LastHop are valid
+	LastHop bool // the sample's locator names a port that leads to a host
+	Dated   bool // Age is valid
+	// Age is how long ago the packet was sent: the RTT of an acknowledged one. It is not
+	// known where it is not clear which transmission came back.
+	Age units.Duration
+	// Acked is the wire bytes that an ACK reports as newly received. An ACK may stand for
+	// several packets; its EV and outcome are those of the one that triggered it.
+	Acked    units.Size
+	Inflight units.Size // of the flow, afterwards
+	// Sample is what the packet's tag brought back, of a type that a Listener wants. A
+	// trimmed packet's has DoNotUpdate: its value may be forced, its locator names the
+	// hop that trimmed.
+	Sample csig.Sample
+}
+
+// Flow is what a balancer may know of its flow at construction.
+type Flow struct {
+	ID         uint32
+	Random     *rand.Rand     // the flow's own; a balancer draws from no other
+	NetworkRTT units.Duration // round trip of a full packet and its ACK over the longest idle path
+	MTU        units.Size     // wire size of a full data packet
+	Trim       bool           // switches trim instead of dropping
+	Interval   units.Duration // over which available bandwidth is measured; 0 without CSIG
 }
 
 // MaxPaths is the largest number of EVs.
@@ -71,37 +89,42 @@ var paths = algorithm.Param{
 // Algorithm is an entry of the table.
 type Algorithm struct {
 	algorithm.Spec
-	// Build returns a balancer, which draws from random alone. The reader's
-	// parameters are of their kinds and checked.
-	Build func(random *rand.Rand, r *algorithm.Reader) Balancer
+	// Build returns a balancer of a flow. The reader's parameters are of their kinds and
+	// checked.
+	Build func(f Flow, r *algorithm.Reader) Balancer
 }
 
 // New returns a balancer with the given parameters. An *algorithm.ParamError
 // names the one whose value makes no sense.
-func (a Algorithm) New(random *rand.Rand, params algorithm.Values) (Balancer, error) {
-	return algorithm.Build(a.Spec, params, func(r *algorithm.Reader) Balancer { return a.Build(random, r) })
+func (a Algorithm) New(f Flow, params algorithm.Values) (Balancer, error) {
+	return algorithm.Build(a.Spec, params, func(r *algorithm.Reader) Balancer { return a.Build(f, r) })
 }
 
 // Maker returns a function that returns what New returns, a new balancer at each call, for
-// many flows that are alike. The errors are New's.
-func (a Algorithm) Maker(params algorithm.Values) (func(random *rand.Rand) Balancer, error) {
-	nobody := rand.New(rand.NewPCG(0, 0)) // of the balancer that is built to check the parameters
-	r, err := algorithm.Maker(a.Spec, params, func(r *algorithm.Reader) Balancer { return a.Build(nobody, r) })
+// many flows that are alike. The errors are New's with the flow like.
+func (a Algorithm) Maker(like Flow, params algorithm.Values) (func(Flow) Balancer, error) {
+	like.Random = rand.New(rand.NewPCG(0, 0)) // of the balancer that is built to check the parameters
+	r, err := algorithm.Maker(a.Spec, params, func(r *algorithm.Reader) Balancer { return a.Build(like, r) })
 	if err != nil {
 		return nil, err
 	}
-	return func(random *rand.Rand) Balancer { return a.Build(random, r) }, nil
+	return func(f Flow) Balancer { return a.Build(f, r) }, nil
 }
 
 // Resolve returns the parameters that New uses with the given ones, see
 // algorithm.Resolve.
-func (a Algorithm) Resolve(random *rand.Rand, params algorithm.Values) (algorithm.Values, error) {
-	return algorithm.Resolve(a.Spec, params, func(r *algorithm.Reader) { a.Build(random, r) })
+func (a Algorithm) Resolve(f Flow, params algorithm.Values) (algorithm.Values, error) {
+	return algorithm.Resolve(a.Spec, params, func(r *algorithm.Reader) { a.Build(f, r) })
 }
 
 // Table is every algorithm.
 var Table = algorithm.Table[Algorithm]{
+	ecmp,
 	single,
 	oblivious,
+	bitmap,
+	reps,
 	mixed,
+	flowlet,
+	plb,
 }

@@ -9,15 +9,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/units"
 )
 
 // seed starts every random stream of these tests.
 const seed = 20252
 
+// testFlow returns a flow of a fabric of 100 Gb/s and three tiers.
+func testFlow() Flow {
+	return Flow{
+		ID: 7, Random: rand.New(rand.NewPCG(seed, 0)), NetworkRTT: 14 * units.Microsecond, MTU: 4150 * units.Byte, Trim: true,
+		Interval: 128 * units.Microsecond,
+	}
+}
+
 // build returns a balancer over a number of paths.
 func build(t *testing.T, a Algorithm, paths int) Balancer {
 	t.Helper()
-	b, err := a.New(rand.New(rand.NewPCG(seed, 0)), algorithm.Values{"paths": strconv.Itoa(paths)})
+	b, err := a.New(testFlow(), algorithm.Values{"paths": strconv.Itoa(paths)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +56,7 @@ func TestSingleKeepsItsEV(t *testing.T) {
 // docs/references.md#load-balancing: a lap of oblivious has each EV once, under a new
 // mask each time; so has one of mixed as long as nothing comes back.
 func TestLapVisitsEveryEVOnce(t *testing.T) {
-	for _, a := range []Algorithm{oblivious, mixed} {
+	for _, a := range []Algorithm{oblivious, bitmap, mixed} {
 		for _, paths := range []int{1, 2, 64, MaxPaths} {
 			b := build(t, a, paths)
 			masks := map[int]bool{}
@@ -79,6 +88,32 @@ func TestObliviousDoesNotListen(t *testing.T) {
 	}
 }
 
+// penaltiesOf returns the walk of bitmap and of mixed.
+func penaltiesOf(b Balancer) *penaltyWalk {
+	if m, ok := b.(*mixedState); ok {
+		return &m.walk
+	}
+	return &b.(*bitmapState).walk
+}
+
+// Bitmap walks past a penalised EV, and clean ACKs do not shorten the way: what came back
+// clean is not sent before its turn.
+func TestBitmapWalks(t *testing.T) {
+	b := build(t, bitmap, 4)
+	w := penaltiesOf(b)
+	mask := int(w.walk.mask)
+	b.OnFeedback(0, Feedback{EV: w.walk.upper | uint16(0^mask), Outcome: Marked})
+	b.OnFeedback(0, Feedback{EV: w.walk.upper | uint16(3^mask), Outcome: Good})
+	for i, want := range []int{1, 2, 3} {
+		if got := int(b.Next(0)) & 3; got != want^mask {
+			t.Errorf("pick %d is EV %d, want %d", i, got, want^mask)
+		}
+	}
+	if w.penalty[mask] != 0 {
+		t.Errorf("penalty %d after one pass, want 0", w.penalty[mask])
+	}
+}
+
 // Penalties of docs/references.md#load-balancing, bitmap.
 func TestPenalties(t *testing.T) {
 	for _, test := range []struct {
@@ -97,15 +132,17 @@ func TestPenalties(t *testing.T) {
 		{[]Outcome{Lost, Marked}, 15},
 		{[]Outcome{Lost, Lost}, 15},
 	} {
-		m := build(t, mixed, 8).(*mixedState)
-		ev := m.walk.walk.upper | 5
-		for _, o := range test.outcomes {
-			m.OnFeedback(0, Feedback{EV: ev, Outcome: o})
-		}
-		want := make([]uint8, 8)
-		want[5] = test.want
-		if diff := cmp.Diff(want, m.walk.penalty); diff != "" {
-			t.Errorf("outcomes %v: penalties (-want +got)\n%s", test.outcomes, diff)
+		for _, a := range []Algorithm{bitmap, mixed} {
+			b := build(t, a, 8)
+			w := penaltiesOf(b)
+			for _, o := range test.outcomes {
+				b.OnFeedback(0, Feedback{EV: w.walk.upper | 5, Outcome: o})
+			}
+			want := make([]uint8, 8)
+			want[5] = test.want
+			if diff := cmp.Diff(want, w.penalty); diff != "" {
+				t.Errorf("%s, outcomes %v: penalties (-want +got)\n%s", a.Name, test.outcomes, diff)
+			}
 		}
 	}
 }
@@ -186,20 +223,20 @@ func TestMixedReusesGoodEVsFirst(t *testing.T) {
 
 func TestPaths(t *testing.T) {
 	for text, want := range map[string]int{"1": 1, "2": 2, "64": 64, "4096": MaxPaths} {
-		if b, err := mixed.New(rand.New(rand.NewPCG(seed, 0)), algorithm.Values{"paths": text}); err != nil || len(b.(*mixedState).walk.penalty) != want {
+		if b, err := mixed.New(testFlow(), algorithm.Values{"paths": text}); err != nil || len(b.(*mixedState).walk.penalty) != want {
 			t.Errorf("paths %q: %v, want %d", text, err, want)
 		}
 	}
 	// The number of EVs of the reference simulator.
-	if b, err := mixed.New(rand.New(rand.NewPCG(seed, 0)), nil); err != nil || len(b.(*mixedState).walk.penalty) != 64 {
+	if b, err := mixed.New(testFlow(), nil); err != nil || len(b.(*mixedState).walk.penalty) != 64 {
 		t.Errorf("no parameters: %v, want 64 paths", err)
 	}
 	for _, text := range []string{"", "0", "-64", "3", "63", "8192", "64.0", "many"} {
-		if _, err := mixed.New(nil, algorithm.Values{"paths": text}); err == nil || !strings.Contains(err.Error(), "paths") {
+		if _, err := mixed.New(testFlow(), algorithm.Values{"paths": text}); err == nil || !strings.Contains(err.Error(), "paths") {
 			t.Errorf("paths %q: error %v, want one that names paths", text, err)
 		}
 	}
-	if _, err := mixed.New(nil, algorithm.Values{"path": "64"}); err == nil || !strings.Contains(err.Error(), `"path"`) {
+	if _, err := mixed.New(testFlow(), algorithm.Values{"path": "64"}); err == nil || !strings.Contains(err.Error(), `"path"`) {
 		t.Errorf("unknown parameter: error %v, want one that names it", err)
 	}
 }

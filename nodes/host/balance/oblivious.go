@@ -8,22 +8,6 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// single keeps one EV. It takes paths, which it does not use, so that flows can
-// be compared with one path and with several by the name alone.
-var single = Algorithm{
-	Spec:  algorithm.Spec{Name: "single", Doc: "one EV for the whole flow", Params: []algorithm.Param{paths}},
-	Build: newSingle,
-}
-
-type singleState struct{ ev uint16 }
-
-func newSingle(random *rand.Rand, _ *algorithm.Reader) Balancer {
-	return &singleState{ev: uint16(random.IntN(wire.EntropyRange))}
-}
-
-func (s *singleState) Next(units.Time) uint16          { return s.ev }
-func (s *singleState) OnFeedback(units.Time, Feedback) {}
-
 // walk visits every EV once per lap, in the order that a random mask gives the
 // lap: i XOR mask, for i from 0. Upper bits are drawn once per flow, so that two
 // flows with the same EV do not collide.
@@ -61,8 +45,8 @@ var oblivious = Algorithm{
 
 type obliviousState struct{ walk walk }
 
-func newOblivious(random *rand.Rand, r *algorithm.Reader) Balancer {
-	return &obliviousState{walk: newWalk(random, r.Int("paths"))}
+func newOblivious(f Flow, r *algorithm.Reader) Balancer {
+	return &obliviousState{walk: newWalk(f.Random, r.Int("paths"))}
 }
 
 func (o *obliviousState) Next(units.Time) uint16          { return o.walk.upper | o.walk.step() }

@@ -26,7 +26,7 @@ func ExampleAlgorithm_New() {
 		fmt.Println("no such algorithm")
 		return
 	}
-	b, err := mixed.New(balancetest.Random(1), algorithm.Values{"paths": "4"})
+	b, err := mixed.New(balancetest.Flow(1), algorithm.Values{"paths": "4"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -41,7 +41,7 @@ func ExampleAlgorithm_New() {
 	for range 3 {
 		fmt.Println(b.Next(0) == sent[0])
 	}
-	_, err = mixed.New(nil, algorithm.Values{"paths": "5"})
+	_, err = mixed.New(balancetest.Flow(1), algorithm.Values{"paths": "5"})
 	fmt.Println(err)
 	// Output:
 	// true

@@ -170,7 +170,7 @@ func (p *pipe) chance(perMille int) bool { return p.random.IntN(1000) < perMille
 func mixed(t *testing.T, seed uint64) balance.Balancer {
 	t.Helper()
 	a, _ := balance.Table.Lookup("mixed")
-	b, err := a.New(rand.New(rand.NewPCG(seed, 1)), nil)
+	b, err := a.New(balance.Flow{Random: rand.New(rand.NewPCG(seed, 1))}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

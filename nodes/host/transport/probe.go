@@ -42,8 +42,9 @@ func (s *Sender) OnProbeReply(now units.Time, p *wire.Packet) {
 	if g == nil || number >= g.probes || g.probes-number > probesKept {
 		return // not ours, or too old to be dated
 	}
-	h := s.take(now, p, origin{p.EV(), metrics.Absent, g.probed[number%probesKept]})
-	s.feedback(now, p.EV(), replyOutcome(p), &h)
+	sent := g.probed[number%probesKept]
+	h := s.take(now, p, origin{p.EV(), metrics.Absent, sent})
+	s.feedback(now, balance.Feedback{EV: p.EV(), Outcome: replyOutcome(p), Age: now.Sub(sent), Dated: true}, &h)
 }
 
 // replyOutcome returns what the answer to a probe says of its path. As for data, a

@@ -280,6 +280,9 @@ func TestProbes(t *testing.T) {
 		t.Errorf("probes took %d EVs out of the balancer", s.lb.next-taken)
 	}
 	want := []balance.Feedback{{EV: 1, Outcome: balance.Good}, {EV: 1, Outcome: balance.Marked}, {EV: 1, Outcome: balance.Trimmed}}
+	for i := range want {
+		want[i].Dated, want[i].Age, want[i].Inflight = true, 4*units.Microsecond, s.Inflight()
+	}
 	if diff := cmp.Diff(want, s.lb.feedback); diff != "" {
 		t.Errorf("feedback of probes (-want +got)\n%s", diff)
 	}
@@ -320,13 +323,14 @@ func TestCustomers(t *testing.T) {
 	var records metrics.Batch
 	s := newSender(t, 400*mss, units.NoLimit, func(c *transport.SenderConfig) {
 		c.Domain, c.LB, c.Sink = d, lb, &records
+		c.LastHops.Add(5)
 		c.Tagging = transport.Tagging{Sampling: csig.All, Signal: csig.ABWC, Telemetry: csig.Weights{csig.ABW: 2}}
 	})
 	s.wants(csig.Delay)
 	s.cc.out.BaseRTT = units.Millisecond
 	r := newReceiver(400*mss, 1)
 	count := map[csig.Type]int{}
-	for range 400 {
+	for i := range 400 {
 		p := s.send()
 		signal, _ := d.Peek(p.Tag())
 		count[signal]++
@@ -334,7 +338,8 @@ func TestCustomers(t *testing.T) {
 		if signal == csig.ABW {
 			value = 1 << 30
 		}
-		d.Update(p.Tag(), value, 5)
+		locator := uint16(5 + i/200) // first one of the last hops, then none
+		d.Update(p.Tag(), value, locator)
 		s.answer(r, p, s.now.Add(units.Microsecond))
 		ack := s.cc.acks[len(s.cc.acks)-1]
 		for typ := range csig.Types {
@@ -343,7 +348,7 @@ func TestCustomers(t *testing.T) {
 			}
 		}
 		f := lb.feedback[len(lb.feedback)-1]
-		if f.Sampled != (signal == csig.NQD) || f.Sampled && (f.Sample.Type != csig.NQD || f.Age != units.Microsecond) {
+		if f.Sampled != (signal == csig.NQD) || f.Sampled && (f.Sample.Type != csig.NQD || f.Age != units.Microsecond || f.LastHop != (locator == 5)) {
 			t.Fatalf("a tag of %v gives the balancer %+v", signal, f)
 		}
 	}

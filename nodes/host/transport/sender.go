@@ -29,11 +29,13 @@ type Common struct {
 	MTU      units.Size // wire size of a full data packet
 	Sizes    wire.Sizes
 	RTO      units.Duration
-	AckEvery units.Size   // accepted bytes between coalesced ACKs
+	AckEvery units.Size // accepted bytes between coalesced ACKs
+	Recovery Recovery
 	Measure  metrics.Span // of the FlowMeasurement, and of some totals of the receiver
 	Needs    congestion.Needs
 	Records  units.Duration // telemetry interval
 	Domain   *csig.Domain   // nil without CSIG
+	LastHops csig.LocatorSet
 	Actions  []string       // names of the controller's actions, by index, for the records
 	Sink     metrics.Sink   // takes the flows' windows and events, and their FlowMeasurements
 	Traced   metrics.Traced // events to record
@@ -322,6 +324,13 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 		event.Acked, s.reported = got-s.reported, got
 	}
 	dated := s.dated(f.Acked, p.Flags()&wire.RetransmitEcho != 0)
+	outcome := balance.Feedback{EV: f.EV, Acked: event.Acked, Dated: dated}
+	if dated {
+		outcome.Age = now.Sub(s.slot(f.Acked).sentAt)
+	}
+	if event.ECN {
+		outcome.Outcome = balance.Marked
+	}
 	event.RTT, event.HasRTT = 0, dated && s.slot(f.Acked).state == outstanding
 	if event.HasRTT {
 		event.RTT = now.Sub(s.slot(f.Acked).sentAt)
@@ -335,11 +344,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 		g.signals(now, s.cc, &sample, &event.CSIG)
 	}
 	s.acknowledge(f)
-	outcome := balance.Good
-	if event.ECN {
-		outcome = balance.Marked
-	}
-	s.feedback(now, f.EV, outcome, &sample)
+	s.feedback(now, outcome, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
@@ -434,111 +439,6 @@ func (s *Sender) markAcked(psn uint32) {
 	sl.state = acked
 	s.known += s.sizeOf(psn)
 	s.common.ack.AckedPackets++
-}
-
-// OnNack takes a NACK of this flow: a switch trimmed the packet. A NACK for a
-// transmission that is not the last is stale.
-func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
-	s.totals.NacksReceived++
-	psn := p.PSN()
-	if psn < s.cum || psn >= s.next {
-		return
-	}
-	sl := s.slot(psn)
-	if sl.state != outstanding || sl.transmissions != p.Transmission() {
-		return
-	}
-	event := &s.common.nack
-	*event = congestion.Nack{
-		Size:    s.sizeOf(psn),
-		EV:      p.EV(),
-		RTT:     now.Sub(sl.sentAt),
-		HasRTT:  true, // the NACK names the transmission
-		LastHop: p.NackCode() == wire.NackTrimmedLastHop,
-	}
-	var sample held
-	if s.signalling != nil {
-		sample = s.sampleOf(now, p, psn, event.EV, true)
-	}
-	if t := sample.sample.Type; sample.valid && s.cc.Wants[t] > 0 {
-		event.CSIG[t] = congestion.Signal{
-			Valid: true, Fresh: true, EV: event.EV, Sample: sample.sample,
-			SentAt: sample.sentAt, Age: now.Sub(sample.sentAt), Unloaded: sample.unloaded,
-		}
-	}
-	s.refuse(psn)
-	// A trim at the last hop says nothing about the path (UE specification
-	// §3.6.12): it counts as good, or as marked when it was.
-	outcome := balance.Trimmed
-	if event.LastHop {
-		outcome = balance.Good
-		if p.Flags()&wire.ECNEcho != 0 {
-			outcome = balance.Marked
-		}
-	}
-	s.feedback(now, event.EV, outcome, &sample)
-	event.Inflight = s.Inflight()
-	s.controller.OnNack(now, event)
-}
-
-func (s *Sender) refuse(psn uint32) {
-	s.slot(psn).state = refused
-	s.outstanding -= s.sizeOf(psn)
-	s.rtx.Push(psn)
-}
-
-// NextTimeout is when HandleTimeout or Probe wants to be called. Pacing does not count
-// (PacedUntil).
-func (s *Sender) NextTimeout() units.Time {
-	at := s.timeout
-	if g := s.signalling; g != nil {
-		at = min(at, g.nextProbe)
-	}
-	if s.extra {
-		at = min(at, s.timer())
-	}
-	return at
-}
-
-// HandleTimeout calls the controller's timer if it is due, and gives up the oldest
-// outstanding packet if it has been out for RTO. The latter timer is lazy: it is set for a
-// packet and found stale when that one is acknowledged.
-func (s *Sender) HandleTimeout(now units.Time) {
-	if s.extra {
-		s.fire(now)
-	}
-	if now < s.timeout {
-		return
-	}
-	s.timeout = units.Never
-	oldest, psn := s.oldest()
-	if oldest == units.Never {
-		return
-	}
-	if due := oldest.Add(s.common.RTO); due > now {
-		s.timeout = due
-		return
-	}
-	s.totals.Timeouts++
-	s.refuse(psn)
-	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev})
-	event := &s.common.late
-	*event = congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()}
-	s.controller.OnTimeout(now, event)
-	if oldest, _ = s.oldest(); oldest != units.Never {
-		s.timeout = max(oldest.Add(s.common.RTO), now)
-	}
-}
-
-// oldest returns the outstanding packet sent first.
-func (s *Sender) oldest() (at units.Time, psn uint32) {
-	at = units.Never
-	for p := s.cum; p < s.next; p++ {
-		if sl := s.slot(p); sl.state == outstanding && sl.sentAt < at {
-			at, psn = sl.sentAt, p
-		}
-	}
-	return at, psn
 }
 
 // Close closes the flow's windows at the end of the run, emits its FlowMeasurement and

@@ -207,8 +207,12 @@ func TestFeedback(t *testing.T) {
 	s.ack(wire.AckFields{EV: 5, Acked: 5, SackBase: 5, SackBits: 1, Received: uint64(2 * mtu)}, wire.ECNEcho)
 	s.HandleTimeout(s.NextTimeout())
 	want := []balance.Feedback{
-		{EV: 1, Outcome: balance.Trimmed}, {EV: 2, Outcome: balance.Good}, {EV: 3, Outcome: balance.Marked},
-		{EV: 4, Outcome: balance.Good}, {EV: 5, Outcome: balance.Marked}, {EV: 0, Outcome: balance.Lost},
+		{EV: 1, Outcome: balance.Trimmed, Dated: true, Age: 6 * units.Microsecond, Inflight: 7 * mtu},
+		{EV: 2, Outcome: balance.Good, Dated: true, Age: 5 * units.Microsecond, Inflight: 6 * mtu},
+		{EV: 3, Outcome: balance.Marked, Dated: true, Age: 4 * units.Microsecond, Inflight: 5 * mtu},
+		{EV: 4, Outcome: balance.Good, Dated: true, Age: 3 * units.Microsecond, Acked: mtu, Inflight: 4 * mtu},
+		{EV: 5, Outcome: balance.Marked, Dated: true, Age: 2 * units.Microsecond, Acked: mtu, Inflight: 3 * mtu},
+		{EV: 0, Outcome: balance.Lost, Dated: true, Age: rto, Inflight: 2 * mtu},
 	}
 	if diff := cmp.Diff(want, s.lb.feedback); diff != "" {
 		t.Errorf("feedback (-want +got)\n%s", diff)
@@ -243,6 +247,9 @@ func TestRTTSample(t *testing.T) {
 		s.ack(wire.AckFields{Cumulative: 1, Acked: 0, Received: uint64(mtu)}, test.flags)
 		if a := s.cc.acks[0]; a.HasRTT != test.want || test.want && a.RTT != 5*units.Microsecond {
 			t.Errorf("%s: RTT %v, %v, want %v", test.name, a.RTT, a.HasRTT, test.want)
+		}
+		if f := s.lb.feedback[len(s.lb.feedback)-1]; f.Dated != test.want || test.want && f.Age != 5*units.Microsecond {
+			t.Errorf("%s: feedback of age %v, %v, want %v", test.name, f.Age, f.Dated, test.want)
 		}
 		s.ack(wire.AckFields{Cumulative: 1, Acked: 0, Received: uint64(mtu)}, test.flags)
 		if a := s.cc.acks[1]; a.HasRTT || a.Acked != 0 {
@@ -497,7 +504,7 @@ func ExampleNewSender() {
 		return
 	}
 	single, _ := balance.Table.Lookup("single")
-	lb, err := single.New(rand.New(rand.NewPCG(1, 2)), nil)
+	lb, err := single.New(balance.Flow{Random: rand.New(rand.NewPCG(1, 2))}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -228,12 +228,13 @@ func (s *Sender) starved(now units.Time) {
 	}
 }
 
-// feedback tells the balancer what became of a packet, with its sample if the
+// feedback hands the balancer what became of a packet, with its sample if the
 // balancer wants the type.
-func (s *Sender) feedback(now units.Time, ev uint16, outcome balance.Outcome, h *held) {
-	f := balance.Feedback{EV: ev, Outcome: outcome}
+func (s *Sender) feedback(now units.Time, f balance.Feedback, h *held) {
+	f.Inflight = s.Inflight()
 	if g := s.signalling; g != nil && g.lb != nil && h.valid && g.lb.Wants()[h.sample.Type] > 0 {
-		f.Sample, f.Sampled, f.Age = h.sample, true, now.Sub(h.sentAt)
+		f.Sample, f.Sampled = h.sample, true
+		f.LastHop = s.common.LastHops.Has(h.sample.Locator)
 	}
 	s.lb.OnFeedback(now, f)
 }

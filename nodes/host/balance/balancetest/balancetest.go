@@ -15,13 +15,20 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm/algorithmtest"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // seed starts every random stream of the suite.
 const seed = 20252
 
-// Random returns a generator that starts from seed.
-func Random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+// Flow returns a flow of a fabric of 100 Gb/s and three tiers. Its number is the seed, and
+// its generator starts from it.
+func Flow(seed uint64) balance.Flow {
+	return balance.Flow{
+		ID: uint32(seed), Random: rand.New(rand.NewPCG(seed, 0)), NetworkRTT: 14 * units.Microsecond, MTU: 4150 * units.Byte,
+		Trim: true, Interval: 128 * units.Microsecond,
+	}
+}
 
 // Run runs the suite on an algorithm. Its parameters are tried at their
 // defaults and, one at a time, at every value of the enumerated and boolean
@@ -49,7 +56,7 @@ func Run(t *testing.T, a balance.Algorithm) {
 	}
 	t.Run("parameters", func(t *testing.T) {
 		algorithmtest.Parameters(t, a.Spec, func(v algorithm.Values) (bool, error) {
-			b, err := a.New(Random(seed), v)
+			b, err := a.New(Flow(seed), v)
 			return b != nil, err
 		})
 	})
@@ -57,11 +64,11 @@ func Run(t *testing.T, a balance.Algorithm) {
 
 func build(t *testing.T, a balance.Algorithm, values algorithm.Values, seed uint64) balance.Balancer {
 	t.Helper()
-	return algorithmtest.Build(t, a.Spec, values, func() (balance.Balancer, error) { return a.New(Random(seed), values) })
+	return algorithmtest.Build(t, a.Spec, values, func() (balance.Balancer, error) { return a.New(Flow(seed), values) })
 }
 
-// checkStreams checks that EVs follow from the seed and the feedback alone, that
-// two seeds give different ones, and that there are no more than paths.
+// checkStreams checks that EVs follow from the flow, its seed and the feedback alone, that
+// two flows have different ones, and that there are no more than paths.
 func checkStreams(t *testing.T, a balance.Algorithm, values algorithm.Values, paths int) {
 	t.Helper()
 	n := 3*paths + 1000
@@ -70,7 +77,7 @@ func checkStreams(t *testing.T, a balance.Algorithm, values algorithm.Values, pa
 		t.Errorf("the same seed gave other EVs; a balancer draws from the generator that Build gets, and from no other:\n%s", diff)
 	}
 	if slices.Equal(evs, stream(t, build(t, a, values, seed+1), n)) {
-		t.Errorf("two seeds gave the same EVs, %v…: flows that start at the same EV collide; begin at one that Build draws from its generator", evs[:8])
+		t.Errorf("two flows have the same EVs, %v…: flows that start at the same EV collide; begin at one that Build draws from the flow's generator", evs[:8])
 	}
 	if paths == 0 {
 		return
