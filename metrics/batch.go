@@ -102,6 +102,7 @@ func (b *Batch) NodeTotals() NodeTotals {
 		t.Drops = append(t.Drops, one.Drops...)
 		t.Tags = append(t.Tags, one.Tags...)
 		t.Programs = append(t.Programs, one.Programs...)
+		t.Faults = append(t.Faults, one.Faults...)
 	}
 	for i := range b.Traces {
 		trace := &b.Traces[i]

@@ -323,6 +323,21 @@ type Count struct {
 	Packets int64
 }
 
+// FaultTotals is what a fault of the run dropped at one node.
+type FaultTotals struct {
+	Fault    int32  // number in the run
+	Reason   string // of the packets in NodeTotals.Drops; "": the fault drops nothing
+	Arriving int64  // packets that arrived over a link
+	Queued   int64  // packets that waited in the node for a port
+	Bytes    int64  // wire bytes of all of them
+}
+
+// AddQueued counts packets that waited in the node.
+func (t *FaultTotals) AddQueued(packets, bytes int64) {
+	t.Queued += packets
+	t.Bytes += bytes
+}
+
 // NodeTotals is what a node measured over the whole run. A machine emits one at
 // the end, without TraceHash and Events; these and the ingress half of the ports
 // come from the Trace that its driver emits (see Batch.NodeTotals).
@@ -334,15 +349,17 @@ type NodeTotals struct {
 	Ports     []PortTotals
 	Senders   []SenderTotals
 	Receivers []ReceiverTotals
-	Drops     []Count // packets dropped, by reason, in a fixed order
-	Tags      []Count // tagged packets that left a switch, by what it did to the tag, in a fixed order
-	Programs  []Count // frames of a host's programs that did not enter the fabric, by what became of them, in a fixed order
+	Drops     []Count       // packets dropped, by reason, in a fixed order
+	Tags      []Count       // tagged packets that left a switch, by what it did to the tag, in a fixed order
+	Faults    []FaultTotals // of the faults that touch the node; their packets are in Drops too
+	Programs  []Count       // frames of a host's programs that did not enter the fabric, by what became of them, in a fixed order
 }
 
 func (t *NodeTotals) clone() NodeTotals {
 	c := *t
 	c.Ports, c.Senders, c.Receivers = slices.Clone(t.Ports), slices.Clone(t.Senders), slices.Clone(t.Receivers)
 	c.Drops, c.Tags, c.Programs = slices.Clone(t.Drops), slices.Clone(t.Tags), slices.Clone(t.Programs)
+	c.Faults = slices.Clone(t.Faults)
 	return c
 }
 

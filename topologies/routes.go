@@ -95,13 +95,21 @@ func NewRoutes(to ...[]uint16) Routes {
 
 // NextHops returns the Routes of every node by its id; those of hosts are zero.
 // The graph must be valid. The result depends on the graph alone.
-func NextHops(g *Graph) []Routes {
+func NextHops(g *Graph) []Routes { return NextHopsWithout(g, nil) }
+
+// NextHopsWithout is NextHops without the links between switches that are dead, by their
+// id; nil: none is. Hosts that cannot be reached have no route.
+func NextHopsWithout(g *Graph, dead []bool) []Routes {
 	adjacency := g.Adjacency()
 	hosts, ports := g.Hosts(), 0
 	for n := hosts; n < len(g.Nodes); n++ {
 		ports = max(ports, len(adjacency[n]))
 	}
-	s := newSweep(newSearch(g, adjacency))
+	links := newSearch(g, adjacency)
+	if dead != nil {
+		links.remove(dead)
+	}
+	s := newSweep(links)
 	b := newRouteBuilder(len(g.Nodes)-hosts, hosts, ports)
 	ways := make([][sweepWidth]Route, len(g.Nodes)-hosts) // by switch and root
 	var p partition

@@ -60,6 +60,21 @@ func newSearch(g *Graph, adjacency [][]Adjacent) *search {
 	return s
 }
 
+// remove takes out the links that are dead, by their id.
+func (s *search) remove(dead []bool) {
+	alive := s.edges[:0]
+	for i := range s.to {
+		links := s.links(int32(i))
+		s.first[i] = int32(len(alive))
+		for _, e := range links {
+			if !dead[e.link] {
+				alive = append(alive, e)
+			}
+		}
+	}
+	s.edges, s.first[len(s.to)] = alive, int32(len(alive))
+}
+
 // links returns the links of a switch to other switches.
 func (s *search) links(i int32) []edge { return s.edges[s.first[i]:s.first[i+1]] }
 

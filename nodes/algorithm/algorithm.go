@@ -16,6 +16,9 @@ type Spec struct {
 	Name   string
 	Doc    string // one line
 	Params []Param
+	// NeedsTag says that the algorithm needs CSIG tags on the packets, whatever its
+	// parameters.
+	NeedsTag bool
 }
 
 // Describe returns the spec itself; an entry that embeds one is Described by it.

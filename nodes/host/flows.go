@@ -193,3 +193,10 @@ func (h *Host) closeReceiver(i int) metrics.ReceiverTotals {
 	}
 	return metrics.ReceiverTotals{Flow: int32(h.cfg.Receives[i].ID), Done: units.Never}
 }
+
+// SetRate gives the NIC another rate from now on.
+func (h *Host) SetRate(_ units.Time, port int, rate units.Rate) {
+	if port == NIC {
+		h.nic = units.NewSerialiser(rate)
+	}
+}

@@ -1,14 +1,15 @@
 // Package machine describes the machine of any node of a fabric as plain data and
 // builds it, so that one description can be compiled, sent to another process, and
 // turned into a machine there. It holds no behaviour of its own: that is in
-// nodes/host, nodes/host/shim, nodes/host/generator and nodes/switch/dataplane. Drivers (nodes/sim,
-// nodes/emu) get machines from it.
+// nodes/host, nodes/host/shim, nodes/host/generator, nodes/switch/dataplane and nodes/fault.
+// Drivers (nodes/sim, nodes/emu) get machines from it.
 package machine
 
 import (
 	"errors"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/fault"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/generator"
 	"github.com/csiglab/csiglab/nodes/host/shim"
@@ -17,7 +18,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/wire"
 )
 
-// Spec is the configuration of one node's machine. Exactly one field is set. It is
+// Spec is the configuration of one node's machine. Exactly one field beside Faults is set. It is
 // plain data, which package gob can encode.
 type Spec struct {
 	Host   *host.Config      // a host with our transport, and with programs if it has an Edge
@@ -25,6 +26,8 @@ type Spec struct {
 	Switch *dataplane.Config // a switch
 
 	Generator *generator.Config // a host that sends raw frames and has no transport
+
+	Faults *fault.Config // that the node suffers; nil without
 }
 
 // ErrSpec reports a Spec that is none: no field is set, or more than one.
@@ -34,6 +37,19 @@ var ErrSpec = errors.New("machine: want the configuration of one machine: a host
 // into sink. An error names the node and the value that is wrong; it is ErrSpec if
 // the Spec is none.
 func (s Spec) New(pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
+	if s.Faults == nil {
+		return s.intact(pool, sink)
+	}
+	with := fault.NewSink(sink)
+	m, err := s.intact(pool, with)
+	if err != nil {
+		return nil, err
+	}
+	return made(fault.New(*s.Faults, m, s.Ports(), pool, with))
+}
+
+// intact returns the machine without faults.
+func (s Spec) intact(pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
 	switch {
 	case s.kinds() != 1:
 		return nil, ErrSpec

@@ -19,6 +19,7 @@ const (
 	RandomIngress                    // which frames that come in at a switch port get a tag
 	RandomSignals                    // order of the types that the tags of a flow ask for
 	RandomRouting                    // choices of a switch's routing policy
+	RandomFault                      // which packets of a link a fault drops; of no node: which links have it
 )
 
 // NoNode is the node of generators that belong to none.

@@ -37,6 +37,8 @@ var autoCases = map[string]autoCase{
 	"topology.fat_tree.tiers[].oversubscribed": {fatTree + transfer, "oversubscribed: auto # 0.5\n"},
 	"topology.leaf_spine.spine_rate":           {oneRate + transfer, "spine_rate: auto # 25Gbps"},
 	"topology.dragonfly.groups":                {dragonfly + transfer, "groups: auto # 3"},
+	"topology.dragonfly.local_rate":            {dragonfly + transfer, "local_rate: auto # 100Gbps"},
+	"topology.dragonfly.local_delay":           {dragonfly + transfer, "local_delay: auto # 1us"},
 	"topology.dragonfly.global_rate":           {dragonfly + transfer, "global_rate: auto # 100Gbps"},
 	"topology.dragonfly.global_delay":          {dragonfly + transfer, "global_delay: auto # 1us"},
 

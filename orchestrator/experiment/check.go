@@ -51,6 +51,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.policies(e, hosts)
 	d.applications(e, hosts)
 	d.generators(e, hosts)
+	d.faults(e)
 	d.trace(e)
 	d.window(e)
 	if !runtimes.Fits(e.Runtime, e.Clock) && d.sound("runtime", "clock") {
@@ -243,11 +244,14 @@ func (d *decoder) locators(c CSIG) {
 	}
 }
 
-// needTags refuses parameters of algorithms that need CSIG tags, of which there are none.
+// needTags refuses algorithms, and parameters of theirs, that need CSIG tags, of which there are none.
 func (d *decoder) needTags(e *Experiment) {
 	for _, c := range choices {
 		chosen := c.of(e)
 		for _, s := range c.table(&d.tables) {
+			if s.Name == chosen.Name && s.NeedsTag {
+				d.failAt(c.path+".name", s.Name+" needs CSIG tags; set csig.format to compact or wide", "")
+			}
 			for _, p := range s.Params {
 				if text := chosen.Params[p.Name]; s.Name == chosen.Name && p.NeedsTag && text != "" && text != p.Default {
 					d.failAt(c.path+"."+p.Name, fmt.Sprintf("%s needs a CSIG tag; set csig.format to compact or wide", text), "")

@@ -19,9 +19,11 @@ import (
 // decoder fills an Experiment from a tree and collects what is wrong.
 type decoder struct {
 	tables Tables
-	errs   Errors
-	root   *tree            // the whole experiment
-	node   map[string]*tree // what was given, by path
+	// anySize is Options.AnySize.
+	anySize bool
+	errs    Errors
+	root    *tree            // the whole experiment
+	node    map[string]*tree // what was given, by path
 	// doubtful are the paths whose values are wrong, checking is set while values are
 	// compared: an error that follows from a wrong value is not reported.
 	doubtful []string
@@ -151,6 +153,8 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 				list.Index(i).Set(reflect.ValueOf(newCSIGPort()))
 			case "generators":
 				list.Index(i).Set(reflect.ValueOf(newGenerator()))
+			case "faults":
+				list.Index(i).Set(reflect.ValueOf(newFault()))
 			}
 			d.decode(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
 		}

@@ -98,7 +98,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		flatten(encode(reflect.ValueOf(set.Base).Elem(), ""), "", resolved)
 	}
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 0, dst: 1, size: 1B}]}",
-		"end: 1s\ngenerators: [{host: 0, to: 1, every: 1us}]")
+		"end: 1s\ngenerators: [{host: 0, to: 1, every: 1us}]\nfaults: [{kind: down, links: h0-tor0}]")
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 2, dst: 3, size: 1B}]}",
 		"runtime: netns\nclock: wall\napplications: {hosts: [0, 1], programs: [{host: 0, run: x}]}")
 	for _, topology := range []string{
@@ -121,6 +121,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	}
 	resolved["seeds"] = "1"
 	delete(resolved, "csig.ports[].policy") // one of policy, outside and init is given
+	delete(resolved, "faults[].links")      // what a kind needs
 	resolved["generators[].every"] = "auto" // one of every and rate is given
 	for _, c := range choices {
 		resolved[c.path] = resolved[join(c.path, "name")]

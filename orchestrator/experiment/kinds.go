@@ -209,7 +209,9 @@ func (c *Check) Fits(key string, size func() (topologies.Size, error)) (hosts in
 		return 0
 	}
 	if excess := s.Excess(); excess != "" {
-		c.Fail(key, "too large: %s", excess)
+		if !c.decoder.anySize {
+			c.Fail(key, "too large: %s", excess)
+		}
 		return 0
 	}
 	return s.Hosts

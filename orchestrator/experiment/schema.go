@@ -25,6 +25,7 @@ var (
 	namePattern   = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 	imagePattern  = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
 	groupPattern  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+	faultPattern  = regexp.MustCompile(`^[a-z0-9*:-]{1,136}$`)
 	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
@@ -131,6 +132,19 @@ var rules = map[string]Rule{
 	"generators[].dscp":  Between(0, maxDSCP),
 	"generators[].paths": Between(1, maxPaths),
 
+	"faults[].name":          {pattern: groupPattern, want: "up to 64 of a-z 0-9 _ and -, the first a letter"},
+	"faults[].kind":          OneOf(FaultKinds()...),
+	"faults[].links":         {pattern: faultPattern, want: "the name of a link or a pattern with *, such as tor0-agg0 or agg*-core*"},
+	"faults[].switches":      {pattern: faultPattern, want: "the name of a switch or a pattern with *, such as agg0 or agg*"},
+	"faults[].hosts":         {pattern: faultPattern, want: "the name of a host or a pattern with *, such as h0 or h*"},
+	"faults[].random":        Between(1, 1<<24).Or("all"),
+	"faults[].direction":     OneOf(FaultDirections...),
+	"faults[].at":            Between(0, maxLength),
+	"faults[].for":           Between(units.Nanosecond, maxLength).Or("auto"),
+	"faults[].until":         Between(units.Nanosecond, maxLength).Or("auto"),
+	"faults[].reroute_delay": {min: 0, max: int64(maxLength), word: "never", special: int64(NoReroute)},
+	"faults[].rate":          Between(minRate, maxRate).Or("auto"),
+
 	"derived[].name": {pattern: metricPattern, want: "letters, digits and _, such as fairness_ratio"},
 }
 
@@ -144,6 +158,7 @@ var required = map[string][]string{
 	"applications":            {"hosts"},
 	"applications.programs[]": {"host", "run"},
 	"generators[]":            {"host", "to"},
+	"faults[]":                {"kind"},
 	"derived[]":               {"name", "expr"},
 	"published[]":             {"variant", "metric", "value", "low", "high", "source"},
 }

@@ -29,6 +29,7 @@ type Experiment struct {
 	// Applications are programs over the kernel's TCP/IP; nil without.
 	Applications *Applications  `yaml:"applications"`
 	Generators   []Generator    `yaml:"generators"` // raw frames that hosts send in place of the transport
+	Faults       []Fault        `yaml:"faults"`     // what fails in the fabric, and when
 	Telemetry    Telemetry      `yaml:"telemetry"`
 	Trace        *Trace         `yaml:"trace"`   // flows whose events are recorded one by one; nil: none
 	Capture      []string       `yaml:"capture"` // links whose packets are written as pcapng, such as tor0-agg0

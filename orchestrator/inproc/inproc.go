@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/fault"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -98,7 +99,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 		if err != nil {
 			return nil, err
 		}
-		if h, ok := m.(*host.Host); ok {
+		if h, ok := fault.Without(m).(*host.Host); ok {
 			a.watch.add(shards[i], h)
 		}
 		n := sim.Station{Machine: m, Ports: spec.Ports(), Sink: a.sinks[i], Shard: shards[i]}

@@ -79,6 +79,12 @@ var autoValues = map[string]func(a *Auto, at []int) string{
 		d := a.Experiment.Topology.Spec.(experiment.Dragonfly)
 		return strconv.Itoa(d.A*d.H + 1)
 	},
+	"topology.dragonfly.local_rate": func(a *Auto, _ []int) string {
+		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Rate.String()
+	},
+	"topology.dragonfly.local_delay": func(a *Auto, _ []int) string {
+		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Delay.String()
+	},
 	"topology.dragonfly.global_rate": func(a *Auto, _ []int) string {
 		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Rate.String()
 	},
@@ -119,6 +125,9 @@ var autoValues = map[string]func(a *Auto, at []int) string{
 		}
 		return byRate(all)
 	},
+	"faults[].for":       func(a *Auto, at []int) string { return a.faultEnd(at[0]) },
+	"faults[].until":     func(a *Auto, at []int) string { return a.faultEnd(at[0]) },
+	"faults[].rate":      func(*Auto, []int) string { return "by share, or not used" },
 	"generators[].count": func(*Auto, []int) string { return "without end" },
 	"generators[].every": func(a *Auto, at []int) string {
 		g := a.Experiment.Generators[at[0]]
@@ -226,6 +235,14 @@ func (a *Auto) hosts(value func(c *host.Config) string) string {
 		}
 	}
 	return byRate(all)
+}
+
+// faultEnd returns when a fault ends.
+func (a *Auto) faultEnd(i int) string {
+	if until := a.Plan.Faults[i].Until; until != units.Never {
+		return fmt.Sprintf("until %v", units.Duration(until))
+	}
+	return "until the end of the run"
 }
 
 // decode returns how the codes of each type are decoded.

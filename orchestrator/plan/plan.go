@@ -43,6 +43,7 @@ type Plan struct {
 	CSIG     *csig.Config    // nil without CSIG
 	Locators *LocatorTable   // nil without CSIG
 	Captured []capture.Port
+	Faults   []Fault        // in the order of the experiment
 	Groups   []Group        // of Flows: all transfers, each job's, then those of the experiment
 	Traced   metrics.Traced // events to record, by flow; nil: none
 

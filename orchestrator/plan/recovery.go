@@ -10,9 +10,9 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// drawn is how many entropy values are asked for to find out whether a load balancer
+// valuesAsked is how many entropy values are asked for to find out whether a load balancer
 // spreads a flow over paths.
-const drawn = 64
+const valuesAsked = 64
 
 // recoveryNotes remarks on packets of one flow that overtake each other where the
 // transport takes packets in order alone.
@@ -28,7 +28,7 @@ func (s *Shape) recoveryNotes(p *Plan) []string {
 		return nil // checkLB says so
 	}
 	first := b.Next(0)
-	for i := range drawn {
+	for i := range valuesAsked {
 		if b.Next(units.Time(i)) != first {
 			return []string{fmt.Sprintf("hosts.recovery: go_back_n takes packets in order alone, and hosts.lb %s sends those of one flow on several paths: every packet that overtakes another counts as a loss; hosts.lb: single keeps them in order", lb.Name)}
 		}

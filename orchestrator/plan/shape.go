@@ -40,6 +40,7 @@ type Shape struct {
 	paths        *paths         // of signals; nil without CSIG
 	interval     units.Duration // of telemetry; 0: auto, not settled
 	recovery     transport.Recovery
+	faultPlaces  [][]int // by fault: links or nodes that it may hit
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -83,6 +84,9 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 		return nil, failure.At("hosts.recovery", err)
 	}
 	if s.captured, err = capturedPorts(s.graph, e.Capture); err != nil {
+		return nil, err
+	}
+	if s.faultPlaces, err = faultPlaces(s.graph, e.Faults); err != nil {
 		return nil, err
 	}
 	s.routes = fabric.nextHops()
@@ -198,6 +202,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		return nil, err
 	}
 	s.addSwitches(p, seed, adjacency)
+	if err := s.addFaults(p, seed); err != nil {
+		return nil, err
+	}
 	if err := s.trace(p); err != nil {
 		return nil, err
 	}

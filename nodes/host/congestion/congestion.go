@@ -291,4 +291,5 @@ var Table = algorithm.Table[Algorithm]{
 	constant,
 	dctcp,
 	swift,
+	dcqcn,
 }

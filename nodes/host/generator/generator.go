@@ -317,3 +317,10 @@ func (g *Generator) Close(end units.Time) {
 	}
 	g.sink.Emit(&t)
 }
+
+// SetRate gives the NIC another rate from now on.
+func (g *Generator) SetRate(_ units.Time, port int, rate units.Rate) {
+	if port == NIC {
+		g.nic = units.NewSerialiser(rate)
+	}
+}

@@ -116,3 +116,10 @@ func (s *Shim) Close(end units.Time) {
 	s.edge.Close(&t)
 	s.sink.Emit(&t)
 }
+
+// SetRate gives the NIC another rate from now on.
+func (s *Shim) SetRate(_ units.Time, port int, rate units.Rate) {
+	if port == NIC {
+		s.nic = units.NewSerialiser(rate)
+	}
+}

@@ -126,6 +126,13 @@ func NewBandwidth(rate units.Rate, interval units.Duration, mode Mode, phase uni
 	return b
 }
 
+// SetRate sets the rate of the port, which is at most that of NewBandwidth, from now on.
+// What was sent before counts as it is.
+func (b *Bandwidth) SetRate(now units.Time, rate units.Rate) {
+	b.roll(now)
+	b.rate = rate
+}
+
 // Transmit counts a packet whose first bit leaves at now and whose last bit leaves
 // at departs. Calls are in order of time; the packet before has left.
 func (b *Bandwidth) Transmit(now, departs units.Time, size units.Size) {

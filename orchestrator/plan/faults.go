@@ -1,0 +1,406 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/internal/wildcard"
+	"github.com/csiglab/csiglab/nodes/fault"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Fault is a fault of a run, in words and times. What it does is in the configurations
+// of the nodes that it touches.
+type Fault struct {
+	Name  string // unique in the run
+	Kind  string // see experiment.FaultKinds
+	Where []string
+	What  string     // in words, such as "link tor0-agg0 is down"
+	From  units.Time // when it begins
+	Until units.Time // when it ends; units.Never: with the run
+	// Reroute is how long after it begins and ends routing follows;
+	// experiment.NoReroute: never.
+	Reroute units.Duration
+}
+
+// maxChanges is how many beginnings and ends of faults all nodes of a run have at most.
+const maxChanges = 1 << 20
+
+// faultPlaces finds the links, switches or hosts that each fault names: ids of links of
+// the graph, or of nodes.
+func faultPlaces(g *topologies.Graph, faults []experiment.Fault) ([][]int, error) {
+	if len(faults) == 0 {
+		return nil, nil
+	}
+	links, adjacency := g.LinkNames(), g.Adjacency()
+	hosts, switches := nodeNames(g.Nodes[:g.Hosts()]), nodeNames(g.Nodes[g.Hosts():])
+	places := make([][]int, len(faults))
+	for i := range faults {
+		f := &faults[i]
+		at := fmt.Sprintf("faults[%d].", i)
+		key, names, pattern, first := "links", links, f.Links, 0
+		switch {
+		case f.Switches != "":
+			key, names, pattern, first = "switches", switches, f.Switches, g.Hosts()
+		case f.Hosts != "":
+			key, names, pattern = "hosts", hosts, f.Hosts
+		}
+		for id, name := range names {
+			if wildcard.Match(pattern, name) {
+				places[i] = append(places[i], first+id)
+			}
+		}
+		if len(places[i]) == 0 {
+			return nil, failure.At(at+key, unknownPlace(key, pattern, names))
+		}
+		if f.Random > len(places[i]) {
+			return nil, failure.At(at+"random", fmt.Errorf("%d of the %d %s that %q stands for", f.Random, len(places[i]), key, pattern))
+		}
+		if err := checkRate(g, adjacency, f, places[i]); err != nil {
+			return nil, failure.At(at+"rate", err)
+		}
+	}
+	return places, nil
+}
+
+func nodeNames(nodes []topologies.Node) []string {
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.Name
+	}
+	return names
+}
+
+// unknownPlace returns the error of a name or a pattern that no link, switch or host has.
+func unknownPlace(key, pattern string, names []string) error {
+	switch {
+	case key == "links":
+		return UnknownLink(pattern, names)
+	case key == "switches":
+		return unknownSwitch(pattern, names)
+	}
+	return fmt.Errorf("no host is called %q; hosts go from %s to %s", pattern, names[0], names[len(names)-1])
+}
+
+// checkRate refuses a rate above that of a link.
+func checkRate(g *topologies.Graph, adjacency [][]topologies.Adjacent, f *experiment.Fault, places []int) error {
+	for _, id := range places {
+		if f.Hosts != "" {
+			id = adjacency[id][0].Link
+		}
+		if f.Switches == "" && f.Rate > g.Links[id].Rate {
+			return fmt.Errorf("%v is above the rate of link %s, %v", f.Rate, g.LinkName(id), g.Links[id].Rate)
+		}
+	}
+	return nil
+}
+
+// faultPlanner compiles the faults of one plan.
+type faultPlanner struct {
+	graph     *topologies.Graph
+	adjacency [][]topologies.Adjacent
+	links     []string // names
+	changes   [][]fault.Change
+	count     int
+	rates     map[topologies.End][]rateFault // of ports
+	routing   []routeFault
+}
+
+// rateFault is a rate that a port has at most for some time.
+type rateFault struct {
+	from, until units.Time
+	fault       int32
+	rate        units.Rate
+}
+
+// routeFault is links that routing takes out and puts back.
+type routeFault struct {
+	from, until units.Time
+	links       []int
+}
+
+// addFaults draws where faults are, and adds what each node suffers to its
+// specification.
+func (s *Shape) addFaults(p *Plan, seed uint64) error {
+	faults := s.experiment.Faults
+	if len(faults) == 0 {
+		return nil
+	}
+	b := &faultPlanner{
+		graph: s.graph, adjacency: s.graph.Adjacency(), links: s.graph.LinkNames(),
+		changes: make([][]fault.Change, len(s.graph.Nodes)), rates: map[topologies.End][]rateFault{},
+	}
+	for i := range faults {
+		f := &faults[i]
+		places := drawn(s.faultPlaces[i], f.Random, seed, i)
+		until := units.Never
+		if end := f.End(); end != 0 {
+			until = units.Time(end)
+		}
+		info := Fault{Name: s.experiment.FaultName(i), Kind: f.Kind, From: units.Time(f.At), Until: until, Reroute: f.Reroute}
+		b.add(i, f, &info, places)
+		p.Faults = append(p.Faults, info)
+		if b.count > maxChanges {
+			return failure.At("faults", fmt.Errorf("they begin and end at more than %d ports; use fewer, or random", maxChanges/2))
+		}
+	}
+	b.addRates()
+	if err := b.addRoutes(s.routes); err != nil {
+		return failure.At("faults", err)
+	}
+	for n, changes := range b.changes {
+		if len(changes) == 0 {
+			continue
+		}
+		slices.SortStableFunc(changes, func(x, y fault.Change) int { return cmp.Compare(x.At, y.At) })
+		p.Nodes[n].Faults = &fault.Config{Node: n, Seed: seed, Changes: changes}
+	}
+	return nil
+}
+
+// drawn returns count of the places, ascending, drawn by seed; all of them for 0.
+func drawn(places []int, count int, seed uint64, number int) []int {
+	if count == 0 {
+		return places
+	}
+	places = slices.Clone(places)
+	random := node.Random(seed, node.NoNode, node.RandomFault, number)
+	random.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
+	places = places[:count]
+	slices.Sort(places)
+	return places
+}
+
+// add adds a fault at some places.
+func (b *faultPlanner) add(number int, f *experiment.Fault, info *Fault, places []int) {
+	id := int32(number)
+	var dead []int
+	for _, place := range places {
+		switch f.Kind {
+		case experiment.LinkDown:
+			b.linkDown(id, info, place)
+			dead = append(dead, place)
+		case experiment.SwitchRestart:
+			b.change(place, fault.Change{At: info.From, Kind: fault.Restart, Begin: true, Fault: id})
+			for _, a := range b.adjacency[place] {
+				b.linkDown(id, info, a.Link)
+				dead = append(dead, a.Link)
+			}
+		case experiment.LinkRate:
+			b.rate(id, f, info, place, f.Direction)
+		case experiment.SlowNIC:
+			b.rate(id, f, info, b.adjacency[place][0].Link, directionUp)
+		case experiment.Loss, experiment.Corruption:
+			b.loss(id, f, info, place)
+		}
+		if f.Links != "" {
+			info.Where = append(info.Where, b.links[place])
+		} else {
+			info.Where = append(info.Where, b.graph.Nodes[place].Name)
+		}
+	}
+	if f.Reroute != experiment.NoReroute && len(dead) > 0 {
+		until := info.Until
+		if until != units.Never {
+			until = until.Add(f.Reroute)
+		}
+		b.routing = append(b.routing, routeFault{info.From.Add(f.Reroute), until, dead})
+	}
+	info.What = inWords(f, info)
+}
+
+func (b *faultPlanner) change(n int, c fault.Change) {
+	b.changes[n] = append(b.changes[n], c)
+	b.count++
+}
+
+// between adds the beginning of a fault, and its end if it has one.
+func (b *faultPlanner) between(n int, c fault.Change, info *Fault) {
+	c.At, c.Begin = info.From, true
+	b.change(n, c)
+	if info.Until != units.Never {
+		b.change(n, fault.Change{At: info.Until, Kind: c.Kind, Fault: c.Fault, Port: c.Port, Delay: c.Delay})
+	}
+}
+
+func (b *faultPlanner) linkDown(id int32, info *Fault, link int) {
+	l := &b.graph.Links[link]
+	for _, e := range []topologies.End{l.A, l.B} {
+		b.between(e.Node, fault.Change{Kind: fault.Down, Fault: id, Port: e.Port, Delay: l.Delay}, info)
+	}
+}
+
+const directionUp, directionDown = "up", "down" // of experiment.FaultDirections
+
+// senders returns the ends of a link that send in a direction.
+func (b *faultPlanner) senders(link int, direction string) []topologies.End {
+	l := &b.graph.Links[link]
+	switch direction {
+	case directionUp:
+		return []topologies.End{l.A}
+	case directionDown:
+		return []topologies.End{l.B}
+	}
+	return []topologies.End{l.A, l.B}
+}
+
+func (b *faultPlanner) rate(id int32, f *experiment.Fault, info *Fault, link int, direction string) {
+	rate := f.Rate
+	if rate == 0 {
+		rate = max(1, units.Rate(f.Share*float64(b.graph.Links[link].Rate)))
+	}
+	for _, e := range b.senders(link, direction) {
+		b.rates[e] = append(b.rates[e], rateFault{info.From, info.Until, id, rate})
+	}
+}
+
+func (b *faultPlanner) loss(id int32, f *experiment.Fault, info *Fault, link int) {
+	kind := fault.Loss
+	if f.Kind == experiment.Corruption {
+		kind = fault.Corruption
+	}
+	l := &b.graph.Links[link]
+	for _, from := range b.senders(link, f.Direction) {
+		to := l.A
+		if from == l.A {
+			to = l.B
+		}
+		b.between(to.Node, fault.Change{Kind: kind, Fault: id, Port: to.Port, Share: f.Share, Burst: f.Burst}, info)
+	}
+}
+
+// addRates adds the changes of the ports' rates: of several faults the one that leaves
+// least counts.
+func (b *faultPlanner) addRates() {
+	for n, ports := range b.adjacency {
+		for port, a := range ports {
+			list := b.rates[topologies.End{Node: n, Port: port}]
+			var times []units.Time
+			for _, r := range list {
+				times = append(times, r.from)
+				if r.until != units.Never {
+					times = append(times, r.until)
+				}
+			}
+			slices.Sort(times)
+			full := b.graph.Links[a.Link].Rate
+			before := full
+			for _, at := range slices.Compact(times) {
+				c := fault.Change{At: at, Kind: fault.Rate, Port: port, Rate: full}
+				for _, r := range list {
+					if r.from <= at && at < r.until && r.rate < c.Rate {
+						c.Rate, c.Fault, c.Begin = r.rate, r.fault, true
+					}
+				}
+				if c.Rate != before {
+					b.change(n, c)
+				}
+				before = c.Rate
+			}
+		}
+	}
+}
+
+// addRoutes adds the routes that switches get when routing has learnt of a fault.
+func (b *faultPlanner) addRoutes(intact []topologies.Routes) error {
+	var times []units.Time
+	for _, r := range b.routing {
+		times = append(times, r.from)
+		if r.until != units.Never {
+			times = append(times, r.until)
+		}
+	}
+	slices.Sort(times)
+	times = slices.Compact(times)
+	if size := b.graph.Size(); int64(len(times))*size.Steps() > maxSteps {
+		return errors.New("routes would be computed too many times for this fabric; use fewer faults with reroute_delay")
+	}
+	known := map[string][]topologies.Routes{} // by dead links
+	before := intact
+	for _, at := range times {
+		dead, text := make([]bool, len(b.graph.Links)), make([]byte, len(b.graph.Links))
+		for _, r := range b.routing {
+			if r.from <= at && at < r.until {
+				for _, link := range r.links {
+					dead[link], text[link] = true, 1
+				}
+			}
+		}
+		routes, ok := known[string(text)]
+		if !ok {
+			routes = intact
+			if slices.Contains(dead, true) {
+				routes = topologies.NextHopsWithout(b.graph, dead)
+			}
+			known[string(text)] = routes
+		}
+		for n := b.graph.Hosts(); n < len(routes); n++ {
+			if !sameRoutes(&before[n], &routes[n], b.graph.Hosts()) {
+				b.change(n, fault.Change{At: at, Kind: fault.Routes, Routes: routes[n]})
+			}
+		}
+		before = routes
+	}
+	return nil
+}
+
+// sameRoutes reports whether two tables lead to every host alike.
+func sameRoutes(a, b *topologies.Routes, hosts int) bool {
+	for h := range hosts {
+		if !slices.Equal(a.To(h), b.To(h)) {
+			return false
+		}
+	}
+	return true
+}
+
+// inWords returns what a fault is, without its times.
+func inWords(f *experiment.Fault, info *Fault) string {
+	const most = 4
+	kind := "link"
+	switch {
+	case f.Switches != "":
+		kind = "switch"
+	case f.Hosts != "":
+		kind = "the NIC of host"
+	}
+	what := kind + " " + info.Where[0]
+	if n := len(info.Where); n > 1 {
+		plural := map[string]string{"link": "links", "switch": "switches", "the NIC of host": "NICs of hosts"}[kind]
+		what = fmt.Sprintf("%d %s (%s", n, plural, strings.Join(info.Where[:min(n, most)], ", "))
+		if n > most {
+			what += ", …"
+		}
+		what += ")"
+	}
+	left := f.Rate.String()
+	if f.Rate == 0 {
+		left = fmt.Sprintf("%g %% of the rate", f.Share*100)
+	}
+	lost := fmt.Sprintf("%g %% of the packets", f.Share*100)
+	if f.Burst > 0 {
+		lost += fmt.Sprintf(" in bursts of %g", f.Burst)
+	}
+	direction := ""
+	if f.Direction != experiment.FaultDirections[0] {
+		direction = " " + f.Direction
+	}
+	switch f.Kind {
+	case experiment.LinkDown:
+		return what + " down"
+	case experiment.SwitchRestart:
+		return what + " restarting"
+	case experiment.Loss:
+		return what + direction + " losing " + lost
+	case experiment.Corruption:
+		return what + direction + " corrupting " + lost
+	}
+	return what + direction + " at " + left
+}
