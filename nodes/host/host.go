@@ -46,6 +46,7 @@ type Config struct {
 	CSIG     *csig.Config      // nil without CSIG
 	Tagging  transport.Tagging // of the flows that have none of their own
 	LastHops csig.LocatorSet   // locators that stand for ports to hosts alone
+	Place    transport.TrimPlace
 
 	Sends, Receives []Flow
 	Player          player.Config

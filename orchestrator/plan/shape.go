@@ -86,11 +86,15 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.captured, err = capturedPorts(s.graph, e.Capture); err != nil {
 		return nil, err
 	}
+	rtt, err := fabric.rtt(e.Links)
+	if err != nil {
+		return nil, err
+	}
+	s.sizing = sizing{links: e.Links, rtt: rtt}
 	if s.faultPlaces, err = faultPlaces(s.graph, e.Faults); err != nil {
 		return nil, err
 	}
 	s.routes = fabric.nextHops()
-	s.sizing = sizing{links: e.Links, rtt: fabric.rtt(e.Links)}
 	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
 		return nil, err
 	}
@@ -212,7 +216,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if p.Groups, err = s.groups(p); err != nil {
 		return nil, err
 	}
-	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.recoveryNotes(p), s.traceNotes(p))
+	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.recoveryNotes(p), s.traceNotes(p), serverNotes(p))
 	if p.Untraced {
 		p.Notes = append(p.Notes, untracedNote)
 	}
@@ -273,6 +277,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Records:    p.Interval,
 		Traced:     p.Traced,
 	}
+	c.Place, _ = transport.ParseTrimPlace(e.Hosts.TrimPlace) // it was checked when it was read
 	if s.tags != nil {
 		c.Tagging, c.LastHops = s.tags.tagging, s.tags.lastHops
 	}

@@ -93,14 +93,16 @@ func (f *fabric) nextHops() []topologies.Routes {
 }
 
 // rtt returns the network RTT; see networkRTT.
-func (f *fabric) rtt(links experiment.Links) units.Duration {
+func (f *fabric) rtt(links experiment.Links) (rtt units.Duration, err error) {
 	key := rttKey{links.MTU, links.Header, links.Overhead}
 	rtt, ok := f.rtts[key]
 	if !ok {
-		rtt = networkRTT(f.built.Graph, links)
+		if rtt, err = networkRTT(f.built.Graph, links); err != nil {
+			return 0, err
+		}
 		f.rtts[key] = rtt
 	}
-	return rtt
+	return rtt, nil
 }
 
 // count adds a variant's nodes and transfers to those of the variants before it.

@@ -54,9 +54,8 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	}
 	event := &s.common.nack
 	*event = congestion.Nack{
-		Size:    s.sizeOf(psn),
-		EV:      sl.ev,
-		LastHop: p.NackCode() == wire.NackTrimmedLastHop,
+		Size: s.sizeOf(psn),
+		EV:   sl.ev,
 	}
 	if !missing {
 		event.RTT, event.HasRTT = now.Sub(sl.sentAt), true // the NACK names the transmission
@@ -65,6 +64,7 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	if s.signalling != nil && !missing {
 		sample = s.sampleOf(now, p, psn, event.EV, true)
 	}
+	event.LastHop = !missing && s.atLastHop(p.NackCode(), &sample)
 	if t := sample.sample.Type; sample.valid && s.cc.Wants[t] > 0 {
 		event.CSIG[t] = congestion.Signal{
 			Valid: true, Fresh: true, EV: event.EV, Sample: sample.sample,

@@ -33,12 +33,13 @@ type Common struct {
 	Recovery Recovery
 	Measure  metrics.Span // of the FlowMeasurement, and of some totals of the receiver
 	Needs    congestion.Needs
-	Records  units.Duration // telemetry interval
-	Domain   *csig.Domain   // nil without CSIG
-	LastHops csig.LocatorSet
-	Actions  []string       // names of the controller's actions, by index, for the records
-	Sink     metrics.Sink   // takes the flows' windows and events, and their FlowMeasurements
-	Traced   metrics.Traced // events to record
+	Records  units.Duration  // telemetry interval
+	Domain   *csig.Domain    // nil without CSIG
+	LastHops csig.LocatorSet // locators that stand for ports to hosts alone
+	Place    TrimPlace       // of trimmed packets: what says it
+	Actions  []string        // names of the controller's actions, by index, for the records
+	Sink     metrics.Sink    // takes the flows' windows and events, and their FlowMeasurements
+	Traced   metrics.Traced  // events to record
 
 	// What a controller gets; here because a pointer that goes to an interface would be
 	// a new object each time.
