@@ -87,7 +87,7 @@ func (h *Host) nextClass(now units.Time) *wire.Packet {
 		if waiting {
 			h.burst++
 		}
-		return h.nextControl(now)
+		return h.control.Pop()
 	}
 	k := c.scheduler.Next(&heads)
 	if k < 0 {
