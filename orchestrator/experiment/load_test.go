@@ -84,7 +84,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 		Hosts: Hosts{
 			CC:       Algorithm{Name: "nscc", Params: algorithm.Values{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.8"}},
 			LB:       Algorithm{Name: "mixed", Params: algorithm.Values{"paths": "64"}},
-			AckEvery: 16384, TrimPlace: "dscp",
+			AckEvery: 16384, Recovery: "selective", TrimPlace: "dscp",
 		},
 		Workload: Workload{StartUnit: "auto", StartJitter: units.Microsecond, Spec: Transfers{
 			{Src: 1, Dst: 2, Size: 2 * units.MB},

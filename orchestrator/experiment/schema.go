@@ -106,6 +106,7 @@ var rules = map[string]Rule{
 	"csig.locators.labels[].port":    Between(0, 1<<16),
 
 	"hosts.ack_every":  Between(units.Byte, units.GB),
+	"hosts.recovery":   OneOf(transport.Recoveries()...),
 	"hosts.trim_place": OneOf(transport.TrimPlaces()...),
 	"hosts.min_rto":    Between(units.Microsecond, 10*units.Second).Or("auto"),
 
@@ -185,7 +186,7 @@ func defaults() *Experiment {
 			NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
 			TrimRule: csig.TrimForceLocal.String(), Init: "every",
 		},
-		Hosts:     Hosts{AckEvery: 16384 * units.Byte, TrimPlace: transport.TrimPlaces()[transport.ByDSCP]},
+		Hosts:     Hosts{AckEvery: 16384 * units.Byte, Recovery: transport.Recoveries()[transport.Selective], TrimPlace: transport.TrimPlaces()[transport.ByDSCP]},
 		Workload:  Workload{StartUnit: htsim.Auto.String()},
 		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: TraceHashFull},
 		Seeds:     []uint64{1},
