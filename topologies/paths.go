@@ -97,10 +97,8 @@ func (p *Paths) prepare() {
 		return
 	}
 	p.prepared = true
-	for _, e := range p.distances.edges {
-		if e.step != 1 {
-			return
-		}
+	if p.distances.joinsPods() {
+		return
 	}
 	if p.eachRack(func(int, uint64, int32, int, units.Duration) {}) {
 		p.routes = NextHops(p.graph)

@@ -1,5 +1,7 @@
 package topologies
 
+import "slices"
+
 // search finds minimal paths from one switch to the others, over switches
 // alone. A path is minimal if no other has fewer links between pods or, with as
 // many of those, fewer links. In a tree no link joins two pods, so that these
@@ -77,6 +79,11 @@ func (s *search) remove(dead []bool) {
 
 // links returns the links of a switch to other switches.
 func (s *search) links(i int32) []edge { return s.edges[s.first[i]:s.first[i+1]] }
+
+// joinsPods reports whether a link joins two pods.
+func (s *search) joinsPods() bool {
+	return slices.ContainsFunc(s.edges, func(e edge) bool { return e.step != 1 })
+}
 
 // candidate is a switch and the length of a path to it.
 type candidate struct {

@@ -31,6 +31,7 @@ const initialTTL = 64
 const (
 	ipTOS      = 1
 	ipTotalLen = 2
+	ipIdent    = 4
 	ipFragment = 6
 	ipTTL      = 8
 	ipProtocol = 9
@@ -100,6 +101,17 @@ func (p *Packet) DecrementTTL() bool {
 	p.adjust(uint16(p.buf[at])<<8, uint16(p.buf[at]-1)<<8)
 	p.buf[at]--
 	return true
+}
+
+// Via returns the way that a routing policy of the switches gave the packet, 0 for none:
+// the identification of IPv4. Only packets of the transport have one.
+func (p *Packet) Via() uint16 { return p.u16(p.front.L3 + ipIdent) }
+
+// SetVia gives the packet another way, or takes it away.
+func (p *Packet) SetVia(way uint16) {
+	at := p.front.L3 + ipIdent
+	p.adjust(p.u16(at), way)
+	p.put16(at, way)
 }
 
 // adjust updates the header checksum for a 16-bit word that changes from old to
