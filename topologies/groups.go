@@ -27,9 +27,12 @@ type GroupLink struct {
 }
 
 // NewGroups returns the groups of a valid graph. An error that wraps ErrInvalid says why
-// it is no Dragonfly: a switch is in no pod, two routers of a group share no link, or two
+// it is no Dragonfly: a link has one direction, a switch is in no pod, two routers of a group share no link, or two
 // groups share none.
 func NewGroups(g *Graph) (*Groups, error) {
+	if g.OneWay() {
+		return nil, fmt.Errorf("%w: no Dragonfly: it has links in one direction", ErrInvalid)
+	}
 	hosts := g.Hosts()
 	routers := len(g.Nodes) - hosts
 	name := func(router int) string { return g.Nodes[hosts+router].Name }
@@ -37,7 +40,7 @@ func NewGroups(g *Graph) (*Groups, error) {
 	for i := range routers {
 		pod := g.Nodes[hosts+i].Pod
 		if pod < 0 {
-			return nil, fmt.Errorf("%w: switch %s is in no group", ErrInvalid, name(i))
+			return nil, fmt.Errorf("%w: no Dragonfly: switch %s is in no group", ErrInvalid, name(i))
 		}
 		s.OfRouter[i], s.HostOf[i] = int32(pod), -1
 		s.Count = max(s.Count, pod+1)

@@ -121,7 +121,7 @@ func NextHopsWithout(g *Graph, dead []bool) []Routes {
 	for n := hosts; n < len(g.Nodes); n++ {
 		ports = max(ports, len(adjacency[n]))
 	}
-	links := newSearch(g, adjacency)
+	links := newSearch(g, adjacency, toRoot)
 	if dead != nil {
 		links.remove(dead)
 	}
@@ -167,7 +167,7 @@ func (s *sweep) ways(b *routeBuilder, p *partition, ways [][sweepWidth]Route) {
 	for _, l := range s.levels {
 		for _, n := range l.nodes {
 			p.begin(l.front[n])
-			for _, link := range s.links(n) {
+			for _, link := range s.back.of(n) {
 				p.split(l.preceding(link, n), uint16(link.port))
 			}
 			for _, c := range p.classes {

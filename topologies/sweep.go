@@ -84,7 +84,7 @@ func (s *sweep) grow() {
 		l.nodes = found
 		for _, n := range l.nodes {
 			from := l.front[n]
-			for _, link := range s.links(n) {
+			for _, link := range s.links.of(n) {
 				if roots := from &^ s.settled[link.peer]; roots != 0 {
 					s.at(l.distance+link.step).add(link.peer, roots)
 				}
@@ -157,7 +157,7 @@ func (s *sweep) delays(g *Graph, byNode [][]rootDelay, visit func(n int32, roots
 			if l.distance == 0 {
 				byNode[n] = append(byNode[n], rootDelay{l.front[n], 0})
 			}
-			for _, link := range s.links(n) {
+			for _, link := range s.back.of(n) {
 				roots := l.preceding(link, n)
 				if roots == 0 {
 					continue

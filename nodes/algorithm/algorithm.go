@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Spec describes an algorithm to those who choose one. Entries of a table embed
@@ -52,6 +53,11 @@ func (s Spec) Check(v Values) error {
 		if _, err := p.Parse(text); err != nil {
 			return &ParamError{s.Name, p.Name, err}
 		}
+		if text != p.Default && p.With != nil {
+			if err := s.met(v, p.With); err != nil {
+				return &ParamError{s.Name, p.Name, err}
+			}
+		}
 	}
 	if known == len(v) {
 		return nil
@@ -62,6 +68,19 @@ func (s Spec) Check(v Values) error {
 		}
 	}
 	return nil
+}
+
+// met returns an error unless a condition holds.
+func (s Spec) met(v Values, c *Condition) error {
+	text, ok := v[c.Param]
+	if !ok {
+		p, _ := s.Param(c.Param)
+		text = p.Default
+	}
+	if slices.Contains(c.Values, text) {
+		return nil
+	}
+	return fmt.Errorf("only with %s %s, and that is %s", c.Param, strings.Join(c.Values, " or "), text)
 }
 
 // Param returns the parameter of the given name.

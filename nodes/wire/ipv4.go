@@ -27,6 +27,10 @@ const (
 // TTL that hosts send with.
 const initialTTL = 64
 
+// MaxHops is how many switches a packet crosses at most, as each decrements the TTL, and
+// drops a packet whose TTL is used up.
+const MaxHops = initialTTL - 1
+
 // Offsets in the IPv4 header.
 const (
 	ipTOS      = 1

@@ -46,6 +46,11 @@ var autoCases = map[string]autoCase{
 	"topology.dumbbell.bottleneck_delay":    {"topology: {dumbbell: {left: 2, right: 2, rate: 25Gbps, delay: 3us}}\n" + transfer, "bottleneck_delay: auto # 3us"},
 	"topology.parking_lot.bottleneck_rate":  {"topology: {parking_lot: {hops: 2, rate: 25Gbps, delay: 1us}}\n" + transfer, "bottleneck_rate: auto # 25Gbps"},
 	"topology.parking_lot.bottleneck_delay": {"topology: {parking_lot: {hops: 2, rate: 25Gbps, delay: 3us}}\n" + transfer, "bottleneck_delay: auto # 3us"},
+	"topology.ring.ring_rate":               {"topology: {ring: {switches: 3, rate: 25Gbps, delay: 1us}}\n" + transfer, "ring_rate: auto # 25Gbps"},
+	"topology.ring.ring_delay":              {"topology: {ring: {switches: 3, rate: 25Gbps, delay: 3us}}\n" + transfer, "ring_delay: auto # 3us"},
+	"topology.rail.group":                   {"topology: {rail: {servers: 3, nics: 2, spines: 1, rate: 25Gbps, delay: 3us}}\n" + transfer, "group: auto # 3"},
+	"topology.rail.spine_rate":              {"topology: {rail: {servers: 3, nics: 2, spines: 1, rate: 25Gbps, delay: 3us}}\n" + transfer, "spine_rate: auto # 25Gbps"},
+	"topology.rail.spine_delay":             {"topology: {rail: {servers: 3, nics: 2, spines: 1, rate: 25Gbps, delay: 3us}}\n" + transfer, "spine_delay: auto # 3us"},
 
 	"links.queue":         {twoRates + transfer, "  queue: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
 	"links.control_queue": {twoRates + transfer, "  control_queue: auto # 74.7kB at 25Gbps, 290.5kB at 100Gbps"},

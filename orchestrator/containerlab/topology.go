@@ -177,6 +177,7 @@ func (s *NodeSettings) pids() int64 {
 
 var (
 	word    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+	label   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 	unquote = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 )
 
@@ -209,8 +210,8 @@ func (lab *Lab) validate() error {
 	for i, s := range lab.Nodes {
 		name := lab.Graph.Nodes[i].Name
 		switch {
-		case !word.MatchString(name):
-			return fail("node %q: the name is not of a-z, 0-9 and -", name)
+		case !label.MatchString(name):
+			return fail("node %q: the name is not of letters, digits, . _ and -", name)
 		case s.Image == "":
 			return fail("node %s: no image", name)
 		case s.Memory < 0 || s.Memory%units.MiB != 0:

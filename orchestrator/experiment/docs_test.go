@@ -107,6 +107,8 @@ func TestDocumentedDefaults(t *testing.T) {
 		"{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}}",
 		"{dragonfly: {p: 1, a: 2, h: 1, rate: 1Gbps, delay: 1us}}",
 		"{dumbbell: {left: 1, right: 1, rate: 1Gbps, delay: 1us}}",
+		"{ring: {switches: 3, rate: 1Gbps, delay: 1us}}",
+		"{rail: {servers: 2, nics: 1, rate: 1Gbps, delay: 1us}}",
 		"{parking_lot: {hops: 1, rate: 1Gbps, delay: 1us}}",
 	} {
 		for _, workload := range []string{"{transfers: [{src: 0, dst: 1, size: 1B}]}", "{permutation: {size: 1B}}", "{incast: {fan_in: 1, size: 1B}}", "{all_to_all: {size: 1B}}"} {

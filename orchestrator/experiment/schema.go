@@ -55,7 +55,7 @@ var rules = map[string]Rule{
 	"telemetry.trace_hash": OneOf(TraceHashFull, TraceHashNone),
 	"trace.flows[]":        {parse: checkFlowPattern},
 	"trace.events[]":       OneOf(metrics.EventNames()...),
-	"capture[]":            {pattern: regexp.MustCompile(`^[a-z0-9-]+(:[0-9]+)?-[a-z0-9-]+$`), want: "the name of a link, such as tor0-agg0"},
+	"capture[]":            {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]+)?-[A-Za-z0-9._-]+$`), want: "the name of a link, such as tor0-agg0"},
 
 	"links.mtu":           Between(256*units.Byte, 65000*units.Byte),
 	"links.header":        Between(16*units.Byte, 1024*units.Byte),
@@ -79,7 +79,7 @@ var rules = map[string]Rule{
 	"csig.trim_rule":         OneOf(csig.TrimRules()...),
 	"csig.init":              {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
 	"csig.max_age":           Between(units.Nanosecond, maxDelay).Or("auto"),
-	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
+	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[A-Za-z0-9*._-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
 	"csig.ports[].port":      {min: 0, max: 1 << 16, word: "all", special: -1},
 	"csig.ports[].type":      OneOf(append([]string{"all"}, signals...)...),
 	"csig.ports[].policy":    OneOf(dataplane.Policies()...),
@@ -101,7 +101,7 @@ var rules = map[string]Rule{
 	"csig.locators.widths.switch":    Between(0, csig.MaxLocatorBits),
 	"csig.locators.widths.port":      Between(1, csig.MaxLocatorBits), // it keeps locators different from 0
 	"csig.locators.labels[].locator": Between(1, 1<<csig.MaxLocatorBits-1),
-	"csig.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[a-z0-9-]{1,64}$`), want: "a switch's name, such as tor0"},
+	"csig.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), want: "a switch's name, such as tor0"},
 	"csig.locators.labels[].port":    Between(0, 1<<16),
 
 	"hosts.ack_every": Between(units.Byte, units.GB),

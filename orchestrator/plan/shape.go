@@ -28,6 +28,7 @@ type Shape struct {
 	experiment   *experiment.Experiment
 	graph        *topologies.Graph
 	routes       []topologies.Routes
+	dragonfly    *topologies.Groups // of a Dragonfly whose routing leaves minimal paths; nil elsewhere
 	workload     *workloads.Workload
 	notes        []string
 	controlDelay units.Duration
@@ -82,15 +83,19 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.captured, err = capturedPorts(s.graph, e.Capture); err != nil {
 		return nil, err
 	}
+	if s.dragonfly, err = newRouting(s.graph, e.Routing); err != nil {
+		return nil, err
+	}
+	rtt, err := fabric.rtt(e.Links, s.detour())
+	if err != nil {
+		return nil, err
+	}
+	s.sizing = sizing{links: e.Links, rtt: rtt}
 	if s.faultPlaces, err = faultPlaces(s.graph, e.Faults); err != nil {
 		return nil, err
 	}
 	s.routes = fabric.nextHops()
-	s.sizing = sizing{links: e.Links, rtt: fabric.rtt(e.Links)}
 	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
-		return nil, err
-	}
-	if err := checkRouting(s.routes[s.graph.Hosts():], e.Routing); err != nil {
 		return nil, err
 	}
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
@@ -208,7 +213,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if p.Groups, err = s.groups(p); err != nil {
 		return nil, err
 	}
-	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.traceNotes(p))
+	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.traceNotes(p), serverNotes(p))
 	if p.Untraced {
 		p.Notes = append(p.Notes, untracedNote)
 	}

@@ -27,9 +27,14 @@ func Choices(s algorithm.Spec) []algorithm.Values {
 			values = []string{"true", "false"}
 		}
 		for _, v := range values {
-			if v != p.Default {
-				all = append(all, algorithm.Values{p.Name: v})
+			if v == p.Default {
+				continue
 			}
+			choice := algorithm.Values{p.Name: v}
+			if p.With != nil {
+				choice[p.With.Param] = p.With.Values[0]
+			}
+			all = append(all, choice)
 		}
 	}
 	return all
