@@ -264,6 +264,7 @@ type ReceiverTotals struct {
 	AcksSent         int64
 	NacksSent        int64
 	CNPsSent         int64
+	OutOfSequence    int64 // data packets that came whole behind a hole, and that go-back-N does not take
 	PayloadBytes     int64 // distinct
 	Untouched        int64 // tags that no hop had written, of a flow between programs, whose tags end here
 	// MeasuredWire and MeasuredPayload are the bytes of distinct packets that

@@ -12,7 +12,7 @@ import (
 // layers names every package of the module, bottom to top. A package imports its own
 // layer and those below it.
 var layers = [][]string{
-	0:  {"units", "internal/fifo", "internal/spelling", "internal/wildcard"},
+	0:  {"units", "internal/fifo", "internal/spelling", "internal/wildcard", "nodes/modules"},
 	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "metrics", "metrics/histogram"},
 	2:  {"nodes/node", "nodes/node/nodetest", "nodes/fault", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
 	3:  slices.Concat(hostPackages, switchPackages),
@@ -29,7 +29,7 @@ var layers = [][]string{
 	14: {"orchestrator/campaign"},
 	15: {"reports/analysis", "reports/analysis/analysistest"},
 	16: {"reports"},                                // renders what analysis computed
-	17: {"cmd/csiglab/doctor", "cmd/csiglab/labs"}, // parts of the command csiglab
+	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs"}, // parts of the command csiglab
 	18: {"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
 }
 

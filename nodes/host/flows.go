@@ -133,8 +133,8 @@ func (h *Host) shared() *transport.Common {
 	if h.common == nil {
 		c := &h.cfg
 		h.common = &transport.Common{
-			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Measure: c.Measure, Records: c.Records,
-			Domain: h.domain, LastHops: c.LastHops, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced,
+			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Recovery: c.Recovery, Measure: c.Measure, Records: c.Records,
+			Domain: h.domain, LastHops: c.LastHops, Place: c.Place, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced,
 		}
 	}
 	return h.common

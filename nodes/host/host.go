@@ -38,6 +38,7 @@ type Config struct {
 	Sizes    wire.Sizes
 	RTO      units.Duration
 	AckEvery units.Size
+	Recovery transport.Recovery
 	CC       algorithm.Choice // of congestion.Table
 	LB       algorithm.Choice // of balance.Table
 	Path     congestion.Path
@@ -45,6 +46,7 @@ type Config struct {
 	CSIG     *csig.Config      // nil without CSIG
 	Tagging  transport.Tagging // of the flows that have none of their own
 	LastHops csig.LocatorSet   // locators that stand for ports to hosts alone
+	Place    transport.TrimPlace
 
 	Sends, Receives []Flow
 	Player          player.Config
@@ -98,6 +100,7 @@ type Host struct {
 	edge     *shim.Edge // nil without programs
 	ip       uint32
 	burst    int32 // control packets sent while data waited
+	stamps   bool  // ACKs take the time that they took the host
 	nic      units.Serialiser
 	control  wire.Queue // ACKs and NACKs
 	eligible fifo.Queue[*flow]
@@ -190,6 +193,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		}
 		break
 	}
+	h.stamps = h.maker.needs.HostDelay
 	for i := range h.flows {
 		h.flows[i] = flow{deadline: units.Never, at: int32(i)}
 	}
@@ -337,8 +341,8 @@ func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
 		h.drops[dropUnexpected]++
 		return
 	}
-	if f.Timed() {
-		h.arm(now, f)
+	if f.Timed(now) {
+		h.arm(f)
 	}
 	h.offer(now, f)
 }
@@ -399,6 +403,9 @@ func (h *Host) Transmit(now units.Time, port int) (*wire.Packet, units.Time, boo
 		h.ready.Remove(NIC)
 		return nil, 0, false
 	}
+	if h.stamps && p.Kind() == wire.Ack {
+		p.SetHostDelay(now.Sub(p.EnqueuedAt))
+	}
 	departs := h.nic.Departure(now, h.sizes.OnLine(p))
 	h.port.Transmit(now, departs, int64(p.Size), false)
 	return p, departs, true
@@ -420,12 +427,12 @@ func (h *Host) next(now units.Time) *wire.Packet {
 		if h.eligible.Len() > 0 {
 			h.burst++
 		}
-		return h.nextControl(now)
+		return h.control.Pop()
 	}
 	for {
 		f, ok := h.eligible.Pop()
 		if !ok {
-			return h.nextControl(now)
+			return h.control.Pop()
 		}
 		f.queued = false
 		if f == h.programs {
@@ -442,25 +449,16 @@ func (h *Host) next(now units.Time) *wire.Packet {
 		p := h.pool.Get()
 		f.Send(now, p)
 		h.port.Enqueue(int64(p.Size))
-		h.arm(now, f)
+		h.arm(f)
 		h.offer(now, f)
 		return p
 	}
 }
 
-// nextControl returns the next packet of the control queue.
-func (h *Host) nextControl(now units.Time) *wire.Packet {
-	p := h.control.Pop()
-	if h.maker.needs.HostDelay && p != nil && p.Kind() == wire.Ack {
-		p.SetHostDelay(now.Sub(p.EnqueuedAt))
-	}
-	return p
-}
-
 // arm takes the deadline of a flow that has sent or starts, or whose controller may have
 // set its timer.
-func (h *Host) arm(now units.Time, f *flow) {
-	f.deadline = max(f.NextTimeout(), now)
+func (h *Host) arm(f *flow) {
+	f.deadline = f.NextTimeout()
 	h.timeout = min(h.timeout, f.deadline)
 }
 
@@ -483,7 +481,7 @@ func (h *Host) HandleTimeout(now units.Time) {
 				f.Probe(now, p)
 				h.queueControl(p)
 			}
-			f.deadline = max(f.NextTimeout(), now)
+			f.deadline = f.NextTimeout()
 			h.offer(now, f)
 		}
 		h.timeout = h.earliest()
@@ -498,7 +496,7 @@ func (h *Host) HandleTimeout(now units.Time) {
 		}
 		f := h.sender(uint32(id))
 		f.Start(now)
-		h.arm(now, f)
+		h.arm(f)
 		h.offer(now, f)
 	}
 	h.start = h.player.NextStart()

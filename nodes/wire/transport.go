@@ -100,10 +100,13 @@ const (
 	ControlLen = 16
 )
 
-// Nack codes (UET_TRIMMED, UET_TRIMMED_LASTHOP).
+// Nack codes (UET_TRIMMED, UET_TRIMMED_LASTHOP; the last is ours).
 const (
 	NackTrimmed        = 0x01
 	NackTrimmedLastHop = 0x02
+	// NackSequence refuses what comes after a hole: the PSN is the one expected, and the
+	// transmission is 0, because none of it arrived.
+	NackSequence = 0xf0
 )
 
 // Offsets in the transport header.

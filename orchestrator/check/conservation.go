@@ -124,7 +124,7 @@ func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, inNetwork int64) strin
 				f.Info.Name, sent, got, dropped, inNetwork)
 		}
 		missing += sent - got
-		whole := f.Receiver.DeliveredWhole - f.Receiver.Duplicates
+		whole := f.Receiver.DeliveredWhole - f.Receiver.Duplicates - f.Receiver.OutOfSequence
 		if f.Receiver.Done != units.Never && (whole != f.Info.Packets || f.Receiver.PayloadBytes != int64(f.Info.Size)) {
 			return fmt.Sprintf("flow %s: complete with %d of %d packets and %d of %d bytes",
 				f.Info.Name, whole, f.Info.Packets, f.Receiver.PayloadBytes, int64(f.Info.Size))

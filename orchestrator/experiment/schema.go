@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/generator"
+	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -104,8 +105,10 @@ var rules = map[string]Rule{
 	"csig.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), want: "a switch's name, such as tor0"},
 	"csig.locators.labels[].port":    Between(0, 1<<16),
 
-	"hosts.ack_every": Between(units.Byte, units.GB),
-	"hosts.min_rto":   Between(units.Microsecond, 10*units.Second).Or("auto"),
+	"hosts.ack_every":  Between(units.Byte, units.GB),
+	"hosts.recovery":   OneOf(transport.Recoveries()...),
+	"hosts.trim_place": OneOf(transport.TrimPlaces()...),
+	"hosts.min_rto":    Between(units.Microsecond, 10*units.Second).Or("auto"),
 
 	"workload.start_unit":    OneOf(htsim.StartUnits()...),
 	"workload.start_jitter":  Between(0, maxDelay),
@@ -183,7 +186,7 @@ func defaults() *Experiment {
 			NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
 			TrimRule: csig.TrimForceLocal.String(), Init: "every",
 		},
-		Hosts:     Hosts{AckEvery: 16384 * units.Byte},
+		Hosts:     Hosts{AckEvery: 16384 * units.Byte, Recovery: transport.Recoveries()[transport.Selective], TrimPlace: transport.TrimPlaces()[transport.ByDSCP]},
 		Workload:  Workload{StartUnit: htsim.Auto.String()},
 		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: TraceHashFull},
 		Seeds:     []uint64{1},

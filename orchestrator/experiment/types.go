@@ -153,10 +153,14 @@ func newCSIGPort() CSIGPort { return CSIGPort{Switch: "*", Port: -1, Type: "all"
 
 // Hosts is the transport with its CC and LB.
 type Hosts struct {
-	CC       Algorithm      `yaml:"cc"`        // default nscc
-	LB       Algorithm      `yaml:"lb"`        // default mixed
-	AckEvery units.Size     `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
-	MinRTO   units.Duration `yaml:"min_rto"`   // 0 or "auto": 15us + 6 queues
+	CC       Algorithm  `yaml:"cc"`        // default nscc
+	LB       Algorithm  `yaml:"lb"`        // default mixed
+	AckEvery units.Size `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
+	Recovery string     `yaml:"recovery"`  // what a flow does about losses; see transport.ParseRecovery; default selective
+	// TrimPlace says how a sender knows whether a packet was trimmed at the last hop; see
+	// transport.TrimPlace.
+	TrimPlace string         `yaml:"trim_place"`
+	MinRTO    units.Duration `yaml:"min_rto"` // 0 or "auto": 15us + 6 queues
 }
 
 // Algorithm names an algorithm of a table and sets its parameters, each a text

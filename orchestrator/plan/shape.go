@@ -40,7 +40,8 @@ type Shape struct {
 	ports        [][]portTags   // by node and port of switches
 	paths        *paths         // of signals; nil without CSIG
 	interval     units.Duration // of telemetry; 0: auto, not settled
-	faultPlaces  [][]int        // by fault: links or nodes that it may hit
+	recovery     transport.Recovery
+	faultPlaces  [][]int // by fault: links or nodes that it may hit
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -79,6 +80,9 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	s.workload, s.notes = load, slices.Concat(topology.Notes, notes)
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
+	}
+	if s.recovery, err = transport.ParseRecovery(e.Hosts.Recovery); err != nil {
+		return nil, failure.At("hosts.recovery", err)
 	}
 	if s.captured, err = capturedPorts(s.graph, e.Capture); err != nil {
 		return nil, err
@@ -213,7 +217,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if p.Groups, err = s.groups(p); err != nil {
 		return nil, err
 	}
-	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.traceNotes(p), serverNotes(p))
+	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.recoveryNotes(p), s.traceNotes(p), serverNotes(p))
 	if p.Untraced {
 		p.Notes = append(p.Notes, untracedNote)
 	}
@@ -264,6 +268,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Sizes:      p.Format.Sizes,
 		RTO:        s.sizing.rto(e.Hosts.MinRTO, rate),
 		AckEvery:   e.Hosts.AckEvery,
+		Recovery:   s.recovery,
 		CC:         e.Hosts.CC,
 		LB:         e.Hosts.LB,
 		Path:       s.sizing.path(rate),
@@ -273,6 +278,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Records:    p.Interval,
 		Traced:     p.Traced,
 	}
+	c.Place, _ = transport.ParseTrimPlace(e.Hosts.TrimPlace) // it was checked when it was read
 	if s.tags != nil {
 		c.Tagging, c.LastHops = s.tags.tagging, s.tags.lastHops
 	}
