@@ -13,7 +13,7 @@ import (
 // layer and those below it.
 var layers = [][]string{
 	0:  {"units", "internal/fifo", "internal/spelling", "internal/wildcard", "nodes/modules"},
-	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "metrics", "metrics/histogram"},
+	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "workloads/fluid", "metrics", "metrics/histogram"},
 	2:  {"nodes/node", "nodes/node/nodetest", "nodes/fault", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
 	3:  slices.Concat(hostPackages, switchPackages),
 	4:  {"nodes/machine"},
@@ -28,7 +28,7 @@ var layers = [][]string{
 	13: {"orchestrator/check", "orchestrator/measure", "orchestrator/packets", "orchestrator/predict"},
 	14: {"orchestrator/campaign"},
 	15: {"reports/analysis", "reports/analysis/analysistest"},
-	16: {"reports"},                                // renders what analysis computed
+	16: {"reports"},                                                       // renders what analysis computed
 	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs"}, // parts of the command csiglab
 	18: {"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
 }
