@@ -35,6 +35,7 @@ const MaxHops = initialTTL - 1
 const (
 	ipTOS      = 1
 	ipTotalLen = 2
+	ipIdent    = 4
 	ipFragment = 6
 	ipTTL      = 8
 	ipProtocol = 9
@@ -115,6 +116,17 @@ func (p *Packet) DecrementTTL() bool {
 	p.adjust(uint16(p.buf[at])<<8, uint16(p.buf[at]-1)<<8)
 	p.buf[at]--
 	return true
+}
+
+// Via returns the way that a routing policy of the switches gave the packet, 0 for none:
+// the identification of IPv4. Only packets of the transport have one.
+func (p *Packet) Via() uint16 { return p.u16(p.front.L3 + ipIdent) }
+
+// SetVia gives the packet another way, or takes it away.
+func (p *Packet) SetVia(way uint16) {
+	at := p.front.L3 + ipIdent
+	p.adjust(p.u16(at), way)
+	p.put16(at, way)
 }
 
 // adjust updates the header checksum for a 16-bit word that changes from old to

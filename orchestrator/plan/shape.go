@@ -28,6 +28,7 @@ type Shape struct {
 	experiment   *experiment.Experiment
 	graph        *topologies.Graph
 	routes       []topologies.Routes
+	dragonfly    *topologies.Groups // of a Dragonfly whose routing leaves minimal paths; nil elsewhere
 	workload     *workloads.Workload
 	notes        []string
 	controlDelay units.Duration
@@ -87,7 +88,10 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.captured, err = capturedPorts(s.graph, e.Capture); err != nil {
 		return nil, err
 	}
-	rtt, err := fabric.rtt(e.Links)
+	if s.dragonfly, err = newRouting(s.graph, e.Routing); err != nil {
+		return nil, err
+	}
+	rtt, err := fabric.rtt(e.Links, s.detour())
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +101,6 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	}
 	s.routes = fabric.nextHops()
 	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
-		return nil, err
-	}
-	if err := checkRouting(s.routes[s.graph.Hosts():], e.Routing); err != nil {
 		return nil, err
 	}
 	if s.data, err = newClasses(s.graph, e, s.sizing, s.marking); err != nil {

@@ -39,8 +39,9 @@ func (s sizing) path(rate units.Rate) congestion.Path {
 // one over idle links, and of its ACK back. Departs from the reference where
 // links differ: that charges as many links as the path with the largest delay
 // has, each at the rate of the hosts' links. It returns an error for a path with more
-// switches than packets may cross.
-func networkRTT(g *topologies.Graph, links experiment.Links) (units.Duration, error) {
+// switches than packets may cross. Where data may take a detour, the packet goes there on
+// the longest one, and its ACK back on the longest minimal path.
+func networkRTT(g *topologies.Graph, links experiment.Links, d detour) (units.Duration, error) {
 	// With longer paths than twice the most, searches from several racks at once take long.
 	if farthest, switches := topologies.NewPaths(g).Spread(); switches > 2*wire.MaxHops {
 		return 0, failure.At("topology", fmt.Errorf("the way from %s to %s has %d switches; packets cross at most %d, as the TTL of IP ends",
@@ -62,11 +63,15 @@ func networkRTT(g *topologies.Graph, links experiment.Links) (units.Duration, er
 	if switches := longest.Most - 1; switches > wire.MaxHops {
 		return 0, failure.At("topology", fmt.Errorf("a path has %d switches; packets cross at most %d, as the TTL of IP ends", switches, wire.MaxHops))
 	}
-	if !g.OneWay() {
+	if !g.OneWay() && !d.taken {
 		return longest.Delay, nil
 	}
 	there := weighted(func(l *topologies.Link) { l.Delay += data(l) }, 1)
 	back := weighted(func(l *topologies.Link) { l.Delay += ack(l) }, 1)
+	if d.taken {
+		_, acks := topologies.LongestPath(back)
+		return topologies.LongestDetour(there, d.router) + acks, nil
+	}
 	return topologies.LongestRoundTrip(there, back), nil
 }
 

@@ -48,7 +48,7 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		Node:    n,
 		Name:    s.graph.Nodes[n].Name,
 		Delay:   s.graph.Nodes[n].Delay,
-		Forward: forward.Config{Routes: s.routes[n], Seed: wire.Mix(seed, uint64(n)), Routing: s.experiment.Routing},
+		Forward: forward.Config{Routes: s.routes[n], Seed: wire.Mix(seed, uint64(n)), Routing: s.experiment.Routing, Groups: s.dragonfly},
 		Sizes:   p.Format.Sizes,
 		AQM:     s.marking,
 		Trim:    s.experiment.Links.Trim,
@@ -60,6 +60,9 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 	}
 	if s.data != nil {
 		c.Classes = &s.data.switches
+	}
+	if s.dragonfly != nil {
+		c.Forward.Router = int32(n - s.graph.Hosts())
 	}
 	if s.tags != nil {
 		c.CSIG = &s.tags.switches

@@ -245,6 +245,10 @@ func (s *Switch) configureForwarding() (err error) {
 		ECMP:   &s.ecmp,
 		Queued: func(port int) units.Size { return s.ports[port].queued() },
 		Random: node.Random(s.cfg.Seed, s.cfg.Node, node.RandomRouting, 0),
+
+		FromHost: func(port int) bool { return s.ports[port].LastHop },
+		Router:   s.cfg.Forward.Router,
+		Groups:   s.cfg.Forward.Groups,
 	})
 	return err
 }
