@@ -54,6 +54,8 @@ var autoCases = map[string]autoCase{
 	"topology.rail.spine_delay":             {"topology: {rail: {servers: 3, nics: 2, spines: 1, rate: 25Gbps, delay: 3us}}\n" + transfer, "spine_delay: auto # 3us"},
 	"topology.graph.links[].rate":           {drawn + transfer, "rate: auto # 40Gbps"},
 	"topology.graph.links[].delay":          {drawn + transfer, "delay: auto # 2us"},
+	"topology.netbench.host_rate":           {"topology: {netbench: {file: testdata/pair.topology, rate: 40Gbps, delay: 2us}}\nworkload: {transfers: [0 -> 1 1kB]}\n", "host_rate: auto # 40Gbps"},
+	"topology.netbench.host_delay":          {"topology: {netbench: {file: testdata/pair.topology, rate: 40Gbps, delay: 2us}}\nworkload: {transfers: [0 -> 1 1kB]}\n", "host_delay: auto # 2us"},
 
 	"links.queue":         {twoRates + transfer, "  queue: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
 	"links.control_queue": {twoRates + transfer, "  control_queue: auto # 74.7kB at 25Gbps, 290.5kB at 100Gbps"},

@@ -110,6 +110,8 @@ func TestDocumentedDefaults(t *testing.T) {
 		"{ring: {switches: 3, rate: 1Gbps, delay: 1us}}",
 		"{rail: {servers: 2, nics: 1, rate: 1Gbps, delay: 1us}}",
 		"{graph: {nodes: [{name: s, kind: switch}, {name: a}, {name: b}], links: [{a: a, b: s, rate: 1Gbps, delay: 1us}, {a: b, b: s, rate: 1Gbps, delay: 1us}]}}",
+		"{clab: {file: testdata/fabric.clab.yml}}",
+		"{netbench: {file: testdata/pair.topology, rate: 1Gbps, delay: 1us}}",
 		"{parking_lot: {hops: 1, rate: 1Gbps, delay: 1us}}",
 	} {
 		for _, workload := range []string{"{transfers: [{src: 0, dst: 1, size: 1B}]}", "{permutation: {size: 1B}}", "{incast: {fan_in: 1, size: 1B}}", "{all_to_all: {size: 1B}}"} {
