@@ -292,4 +292,7 @@ var Table = algorithm.Table[Algorithm]{
 	dctcp,
 	swift,
 	dcqcn,
+	poseidon,
+	csigHPCC,
+	mltcp,
 }
