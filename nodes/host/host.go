@@ -39,6 +39,7 @@ type Config struct {
 	RTO      units.Duration
 	AckEvery units.Size
 	Recovery transport.Recovery
+	Credits  bool             // receivers grant credit, beside what the congestion control does
 	CC       algorithm.Choice // of congestion.Table
 	LB       algorithm.Choice // of balance.Table
 	Path     congestion.Path
@@ -102,7 +103,8 @@ type Host struct {
 	burst    int32 // control packets sent while data waited
 	stamps   bool  // ACKs take the time that they took the host
 	nic      units.Serialiser
-	control  wire.Queue // ACKs and NACKs
+	control  wire.Queue        // ACKs and NACKs
+	puller   *transport.Puller // nil without receiver credits
 	eligible fifo.Queue[*flow]
 
 	timeout   units.Time            // never later than the earliest flow's
@@ -194,6 +196,9 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		break
 	}
 	h.stamps = h.maker.needs.HostDelay
+	if terms := h.terms(); terms != nil {
+		h.puller = transport.NewPuller(terms)
+	}
 	for i := range h.flows {
 		h.flows[i] = flow{deadline: units.Never, at: int32(i)}
 	}
@@ -248,6 +253,8 @@ func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 		h.receiveData(now, p)
 	case kind == wire.Probe:
 		h.receiveProbe(p)
+	case kind == wire.CreditRequest && h.puller != nil:
+		h.receiveRequest(now, p)
 	default:
 		h.receiveReply(now, kind, p)
 	}
@@ -285,6 +292,9 @@ func (h *Host) receiveData(now units.Time, p *wire.Packet) {
 		reply.EnqueuedAt = now
 		h.queueControl(reply)
 	}
+	if h.puller != nil {
+		h.puller.OnDemand(now, r, p)
+	}
 	if r.Notifies(now, p) {
 		cnp := h.pool.Get()
 		r.Notify(now, cnp)
@@ -306,6 +316,15 @@ func (h *Host) receiveProbe(p *wire.Packet) {
 	reply := h.pool.Get()
 	r.OnProbe(p, reply)
 	h.queueControl(reply)
+}
+
+func (h *Host) receiveRequest(now units.Time, p *wire.Packet) {
+	r := h.receiver(p.Flow())
+	if r == nil {
+		h.drops[dropUnknownFlow]++
+		return
+	}
+	h.puller.OnDemand(now, r, p)
 }
 
 // queueControl puts a packet that is not data in the NIC's control queue.
@@ -337,6 +356,8 @@ func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
 		f.OnProbeReply(now, p)
 	case wire.CNP:
 		f.OnCNP(now)
+	case wire.Credit:
+		f.OnCredit(now, p)
 	default:
 		h.drops[dropUnexpected]++
 		return
@@ -447,6 +468,9 @@ func (h *Host) next(now units.Time) *wire.Packet {
 		}
 		h.burst = 0
 		p := h.pool.Get()
+		if h.puller != nil {
+			h.common.Waiting = h.eligible.Len() + 1
+		}
 		f.Send(now, p)
 		h.port.Enqueue(int64(p.Size))
 		h.arm(f)
@@ -462,13 +486,25 @@ func (h *Host) arm(f *flow) {
 	h.timeout = min(h.timeout, f.deadline)
 }
 
-// NextTimeout is the machine's next deadline: a flow's timer or the start of a
-// transfer.
-func (h *Host) NextTimeout() units.Time { return min(h.timeout, h.start) }
+// NextTimeout is the machine's next deadline: a flow's timer, a credit to grant or the
+// start of a transfer.
+func (h *Host) NextTimeout() units.Time {
+	if h.puller != nil {
+		return min(h.timeout, h.start, h.puller.Due())
+	}
+	return min(h.timeout, h.start)
+}
 
 // HandleTimeout serves the timers that are due, in order of flow, and then
 // starts the transfers that are due.
 func (h *Host) HandleTimeout(now units.Time) {
+	if h.puller != nil && now >= h.puller.Due() {
+		if p := h.pool.Get(); h.puller.Pull(now, p) {
+			h.queueControl(p)
+		} else {
+			h.pool.Put(p)
+		}
+	}
 	if now >= h.timeout {
 		for i := range h.flows {
 			f := &h.flows[i]
@@ -479,6 +515,11 @@ func (h *Host) HandleTimeout(now units.Time) {
 			if f.ProbeDue(now) {
 				p := h.pool.Get()
 				f.Probe(now, p)
+				h.queueControl(p)
+			}
+			if f.RequestDue(now) {
+				p := h.pool.Get()
+				f.Request(now, p)
 				h.queueControl(p)
 			}
 			f.deadline = f.NextTimeout()
