@@ -28,6 +28,7 @@ const (
 	pullShare    = 99  // per cent of the link's rate
 	emptyGrant   = 4   // quanta: the time that a credit packet without credit takes
 	maxCreditBDP = 1.5
+	patience     = 8 // RTOs without an answer until a flow without credit asks again; ours
 )
 
 // NewCreditTerms returns the terms of hosts with a link of the given rate.
@@ -52,7 +53,7 @@ type credit struct {
 
 // feedback ends the speculation: what has not been used of it is void.
 func (c *credit) feedback(now units.Time, rto units.Duration) {
-	c.retry = now.Add(rto)
+	c.retry = now.Add(patience * rto)
 	if c.speculating {
 		c.speculating = false
 		c.left = min(c.left, 0)
@@ -86,7 +87,7 @@ func (s *Sender) bytesBelow(psn uint32) units.Size {
 // spend takes the credit for a packet and writes the pull target into it.
 func (s *Sender) spend(now units.Time, size units.Size, p *wire.Packet) {
 	s.credit.left -= size
-	s.credit.retry = now.Add(s.common.RTO)
+	s.credit.retry = now.Add(patience * s.common.RTO)
 	p.SetPullTarget(s.pullTarget())
 }
 
@@ -121,7 +122,7 @@ func (s *Sender) creditTimeout() units.Time {
 // askAgain asks for credit if nothing has come for too long.
 func (s *Sender) askAgain(now units.Time) {
 	if s.creditTimeout() <= now {
-		s.credit.retry = now.Add(s.common.RTO)
+		s.credit.retry = now.Add(patience * s.common.RTO)
 		s.credit.wanted = true
 	}
 }
