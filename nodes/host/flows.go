@@ -159,6 +159,7 @@ func (h *Host) newSender(f *Flow) *transport.Sender {
 		CC:      h.maker.controller(),
 		LB:      h.maker.balancer(balanced),
 		Tagging: h.cfg.TaggingOf(f),
+		DSCP:    h.dscpOf(f),
 		Paths:   f.Paths,
 	}
 	if h.domain != nil {
