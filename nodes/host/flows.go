@@ -133,7 +133,7 @@ func (h *Host) shared() *transport.Common {
 	if h.common == nil {
 		c := &h.cfg
 		h.common = &transport.Common{
-			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Measure: c.Measure, Records: c.Records,
+			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Recovery: c.Recovery, Measure: c.Measure, Records: c.Records,
 			Domain: h.domain, LastHops: c.LastHops, Place: c.Place, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced,
 		}
 	}
@@ -151,6 +151,7 @@ func (h *Host) newSender(f *Flow) *transport.Sender {
 		CC:      h.maker.controller(),
 		LB:      h.maker.balancer(balanced),
 		Tagging: h.cfg.TaggingOf(f),
+		DSCP:    h.dscpOf(f),
 		Paths:   f.Paths,
 	}
 	if h.domain != nil {
