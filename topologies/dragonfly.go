@@ -1,7 +1,10 @@
 package topologies
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/units"
 )
@@ -14,11 +17,80 @@ type DragonflySpec struct {
 	Routers        int // a, per group
 	Global         int // h, per router
 	Groups         int // 0: full size; fewer share as many links per pair as each can have
-	Rate           units.Rate
-	GlobalRate     units.Rate // 0: Rate
-	Delay          units.Duration
-	GlobalDelay    units.Duration // 0: Delay
+	Arrangement    Arrangement
+	Rate           units.Rate     // of hosts' links
+	LocalRate      units.Rate     // within a group; 0: Rate
+	GlobalRate     units.Rate     // between groups; 0: Rate
+	Delay          units.Duration // of hosts' links
+	LocalDelay     units.Duration // within a group; 0: Delay
+	GlobalDelay    units.Duration // between groups; 0: Delay
 	SwitchDelay    units.Duration
+}
+
+// Arrangement is how the global links of a Dragonfly join its groups
+// (docs/references.md#dragonflies).
+type Arrangement uint8
+
+// Arrangements. Port j of group G is counted over the routers of the group.
+const (
+	Absolute  Arrangement = iota // port j leads to group j, or j+1 from j=G on
+	Relative                     // port j leads to the group j+1 after G
+	Circulant                    // ports 2k and 2k+1 lead to the groups k+1 after G and k+1 before it
+)
+
+var arrangements = []string{"absolute", "relative", "circulant"}
+
+// Arrangements returns the names of the arrangements, in the order of their values.
+func Arrangements() []string { return slices.Clone(arrangements) }
+
+// String returns absolute, relative or circulant.
+func (a Arrangement) String() string {
+	if int(a) < len(arrangements) {
+		return arrangements[a]
+	}
+	return fmt.Sprintf("arrangement%d", int(a))
+}
+
+// ParseArrangement reads the name of an arrangement; empty text is absolute.
+func ParseArrangement(text string) (Arrangement, error) {
+	if text == "" {
+		return Absolute, nil
+	}
+	if i := slices.Index(arrangements, text); i >= 0 {
+		return Arrangement(i), nil
+	}
+	return 0, fmt.Errorf("unknown arrangement %q; use one of %s", text, strings.Join(arrangements, ", "))
+}
+
+// Check reports why global links of the routers cannot join groups so, nil if they can.
+func (a Arrangement) Check(global, groups int) error {
+	switch {
+	case a > Circulant:
+		return fmt.Errorf("there is no %v", a)
+	case a == Circulant && global%2 != 0:
+		return fmt.Errorf("circulant needs an even h: the links of a router go in pairs, to a group after its own and to one as far before; h is %d", global)
+	case a == Circulant && groups%2 == 0:
+		return fmt.Errorf("circulant needs an odd number of groups: the group opposite of another would be both after and before it; there are %d", groups)
+	}
+	return nil
+}
+
+// peer returns the far end of global port j of a group, below the number of other groups.
+func (a Arrangement) peer(group, j, groups int) (peer, port int) {
+	switch a {
+	case Relative:
+		return (group + j + 1) % groups, groups - 2 - j
+	case Circulant:
+		offset := j/2 + 1
+		if j%2 != 0 {
+			offset = groups - offset
+		}
+		return (group + offset) % groups, j ^ 1
+	}
+	if j < group {
+		return j, group - 1
+	}
+	return j + 1, group
 }
 
 // Check reports whether Dragonfly will succeed. Its error wraps ErrInvalid.
@@ -38,19 +110,15 @@ func (s DragonflySpec) Size() (Size, error) {
 	hosts := routers * s.HostsPerRouter
 	return Size{
 		Hosts: hosts, Switches: routers, Racks: routers,
-		HostLinks: hosts, SwitchLinks: int64(s.Groups)*int64(a*(a-1)/2) + int64(s.Groups)*int64(a)*int64(h)/2, PodLinks: true,
+		HostLinks: hosts, SwitchLinks: int64(s.Groups)*int64(a*(a-1)/2) + int64(s.Groups)*int64(s.Groups-1)/2*int64(a*h/(s.Groups-1)), PodLinks: true,
 	}, nil
 }
 
 // complete returns the spec with the zero values replaced by what they mean.
 func (s DragonflySpec) complete() (DragonflySpec, error) {
 	p, a, h := s.HostsPerRouter, s.Routers, s.Global
-	if s.GlobalRate == 0 {
-		s.GlobalRate = s.Rate
-	}
-	if s.GlobalDelay == 0 {
-		s.GlobalDelay = s.Delay
-	}
+	s.LocalRate, s.GlobalRate = cmp.Or(s.LocalRate, s.Rate), cmp.Or(s.GlobalRate, s.Rate)
+	s.LocalDelay, s.GlobalDelay = cmp.Or(s.LocalDelay, s.Delay), cmp.Or(s.GlobalDelay, s.Delay)
 	if p < 1 || a < 1 || h < 1 || p > MaxRadix || a > MaxRadix || h > MaxRadix || p+a+h-1 > MaxRadix {
 		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d: each must be positive and a router has at most %d ports", ErrInvalid, p, a, h, MaxRadix)
 	}
@@ -61,6 +129,9 @@ func (s DragonflySpec) complete() (DragonflySpec, error) {
 	if s.Groups < 2 || s.Groups > full {
 		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d: %d groups, want 2 to %d, as a group has %d global links", ErrInvalid, p, a, h, s.Groups, full, full-1)
 	}
+	if err := s.Arrangement.Check(h, s.Groups); err != nil {
+		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d: %w", ErrInvalid, p, a, h, err)
+	}
 	hosts := a * p * s.Groups
 	links := hosts + s.Groups*(a*(a-1)/2) + s.Groups*a*h/2
 	switch {
@@ -68,21 +139,19 @@ func (s DragonflySpec) complete() (DragonflySpec, error) {
 		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d has %d hosts, the limit is %d", ErrInvalid, p, a, h, hosts, MaxHosts)
 	case links > maxFabricLinks:
 		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d has %d links, the limit is %d", ErrInvalid, p, a, h, links, maxFabricLinks)
-	case s.Rate <= 0 || s.Rate > MaxRate || s.GlobalRate < 0 || s.GlobalRate > MaxRate:
-		return s, fmt.Errorf("%w: dragonfly: rates %v and %v must be positive and at most %v", ErrInvalid, s.Rate, s.GlobalRate, MaxRate)
-	case s.Delay <= 0 || s.Delay > MaxDelay || s.GlobalDelay < 0 || s.GlobalDelay > MaxDelay || s.SwitchDelay < 0 || s.SwitchDelay > MaxDelay:
-		return s, fmt.Errorf("%w: dragonfly: delays %v, %v and %v: those of links must be positive, all at most %v", ErrInvalid, s.Delay, s.GlobalDelay, s.SwitchDelay, MaxDelay)
+	case min(s.Rate, s.LocalRate, s.GlobalRate) <= 0 || max(s.Rate, s.LocalRate, s.GlobalRate) > MaxRate:
+		return s, fmt.Errorf("%w: dragonfly: rates %v, %v and %v must be positive and at most %v", ErrInvalid, s.Rate, s.LocalRate, s.GlobalRate, MaxRate)
+	case min(s.Delay, s.LocalDelay, s.GlobalDelay) <= 0 || s.SwitchDelay < 0 || max(s.Delay, s.LocalDelay, s.GlobalDelay, s.SwitchDelay) > MaxDelay:
+		return s, fmt.Errorf("%w: dragonfly: delays %v, %v, %v and %v: those of links must be positive, all at most %v", ErrInvalid, s.Delay, s.LocalDelay, s.GlobalDelay, s.SwitchDelay, MaxDelay)
 	}
 	return s, nil
 }
 
-// Dragonfly returns the graph with the absolute arrangement of global links:
-// global port j of group G, counted over its routers, leads to group j, or j+1
-// from j=G on. With g groups below full size the arrangement is repeated every
-// g-1 ports, and ports beyond the last whole repetition do not exist. Routers
-// are r0…, of tier ToR, and their pod is their group. A router's ports are its
-// hosts, the other routers of its group in order, its global links. The error
-// is that of Check.
+// Dragonfly returns the graph. With g groups below full size the arrangement is
+// repeated every g-1 global ports of a group, so that each pair of groups has as many
+// links, and ports beyond the last whole repetition do not exist. Routers are r0…, of
+// tier ToR, and their pod is their group. A router's ports are its hosts, the other
+// routers of its group in order, its global links. The error is that of Check.
 func Dragonfly(s DragonflySpec) (*Graph, error) {
 	s, err := s.complete()
 	if err != nil {
@@ -93,6 +162,9 @@ func Dragonfly(s DragonflySpec) (*Graph, error) {
 	g := &Graph{Name: fmt.Sprintf("dragonfly-%d-%d-%d", p, a, h)}
 	if groups <= a*h {
 		g.Name += fmt.Sprintf("-%d", groups)
+	}
+	if s.Arrangement != Absolute {
+		g.Name += "-" + s.Arrangement.String()
 	}
 	g.addTier(Host, TierHost, hosts, a*p, 0)
 	g.addTier(Switch, TierToR, a*groups, a, s.SwitchDelay)
@@ -107,7 +179,7 @@ func Dragonfly(s DragonflySpec) (*Graph, error) {
 		for i := range a {
 			for j := i + 1; j < a; j++ {
 				g.Links = append(g.Links, Link{
-					A: End{router(group, i), p + j - 1}, B: End{router(group, j), p + i}, Rate: s.Rate, Delay: s.Delay,
+					A: End{router(group, i), p + j - 1}, B: End{router(group, j), p + i}, Rate: s.LocalRate, Delay: s.LocalDelay,
 				})
 			}
 		}
@@ -115,12 +187,70 @@ func Dragonfly(s DragonflySpec) (*Graph, error) {
 	global := func(group, port int) End { return End{router(group, port/h), p + a - 1 + port%h} }
 	for first := 0; first+groups-1 <= a*h; first += groups - 1 {
 		for group := range groups {
-			for peer := group + 1; peer < groups; peer++ {
+			for j := range groups - 1 {
+				peer, port := s.Arrangement.peer(group, j, groups)
+				if peer < group {
+					continue
+				}
 				g.Links = append(g.Links, Link{
-					A: global(group, first+peer-1), B: global(peer, first+group), Rate: s.GlobalRate, Delay: s.GlobalDelay,
+					A: global(group, first+j), B: global(peer, first+port), Rate: s.GlobalRate, Delay: s.GlobalDelay,
 				})
 			}
 		}
 	}
 	return g, nil
+}
+
+// DragonflyCounts are the numbers of a Dragonfly beyond those of Size.
+type DragonflyCounts struct {
+	Groups      int   `json:"groups"`
+	Radix       int   `json:"radix"`       // ports of a router, global ones without a link included
+	LocalLinks  int64 `json:"localLinks"`  // within groups
+	GlobalLinks int64 `json:"globalLinks"` // between groups
+	PerPair     int   `json:"perPair"`     // links between each pair of groups
+	// Distances has how many routers are 0, 1, 2, … hops away from each router of group
+	// 0, summed, by the shortest path of any kind.
+	Distances []int64 `json:"distances"`
+}
+
+// Counts counts the fabric that Dragonfly will make, without building it. The error is
+// that of Check.
+func (s DragonflySpec) Counts() (DragonflyCounts, error) {
+	s, err := s.complete()
+	if err != nil {
+		return DragonflyCounts{}, err
+	}
+	a, h, groups := s.Routers, s.Global, s.Groups
+	c := DragonflyCounts{Groups: groups, Radix: s.HostsPerRouter + a + h - 1, PerPair: a * h / (groups - 1)}
+	c.LocalLinks = int64(groups) * int64(a*(a-1)/2)
+	c.GlobalLinks = int64(groups) * int64(groups-1) / 2 * int64(c.PerPair)
+	hops, queue := make([]int, a*groups), make([]int, 0, a*groups)
+	for root := range a {
+		for i := range hops {
+			hops[i] = -1
+		}
+		hops[root], queue = 0, append(queue[:0], root)
+		for next := 0; next < len(queue); next++ {
+			router := queue[next]
+			if hops[router] == len(c.Distances) {
+				c.Distances = append(c.Distances, 0)
+			}
+			c.Distances[hops[router]]++
+			reach := func(peer int) {
+				if hops[peer] < 0 {
+					hops[peer] = hops[router] + 1
+					queue = append(queue, peer)
+				}
+			}
+			group, first := router/a, router/a*a
+			for i := range a {
+				reach(first + i)
+			}
+			for j := router % a * h; j < (router%a+1)*h && j < c.PerPair*(groups-1); j++ {
+				peer, port := s.Arrangement.peer(group, j%(groups-1), groups)
+				reach(peer*a + (j/(groups-1)*(groups-1)+port)/h)
+			}
+		}
+	}
+	return c, nil
 }

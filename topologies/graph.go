@@ -45,7 +45,7 @@ var tierNames = [...]string{"host", "tor", "agg", "core"}
 
 // Node is a host or a switch. Its id is its position in Graph.Nodes.
 type Node struct {
-	Name  string // unique, [a-z0-9-]+, such as h0, tor3, agg1, core0
+	Name  string // unique, see CheckName, such as h0, tor3, agg1, core0, s0.r3
 	Kind  Kind
 	Tier  Tier
 	Pod   int            // -1 outside a pod
@@ -65,6 +65,9 @@ type Link struct {
 	A, B  End // A is the end nearer to the hosts
 	Rate  units.Rate
 	Delay units.Duration
+	// OneWay says that routes use the link from A to B alone. It carries nothing from B
+	// to A but what belongs to the link itself, such as pause frames.
+	OneWay bool
 }
 
 // Graph is a fabric. Hosts come first in Nodes, so that host i is node i.
@@ -72,7 +75,13 @@ type Graph struct {
 	Name  string
 	Nodes []Node
 	Links []Link
+	// NICs is how many hosts in a row are the NICs of one server; 0: each host is a server
+	// with one NIC.
+	NICs int
 }
+
+// Server returns the number of the server that a host is a NIC of.
+func (g *Graph) Server(host int) int { return host / max(1, g.NICs) }
 
 // Hosts returns the number of hosts, which come first.
 func (g *Graph) Hosts() int {
@@ -194,21 +203,48 @@ func (g *Graph) Validate() error {
 	return g.connected(adjacency)
 }
 
+// connected checks that the first node reaches every other, and is reached by it.
 func (g *Graph) connected(adjacency [][]Adjacent) error {
+	if i := g.apart(adjacency, fromRoot); i >= 0 {
+		return fmt.Errorf("%w: node %s is not reachable from %s", ErrInvalid, g.Nodes[i].Name, g.Nodes[0].Name)
+	}
+	if i := g.apart(adjacency, toRoot); g.OneWay() && i >= 0 {
+		return fmt.Errorf("%w: node %s is not reachable from %s", ErrInvalid, g.Nodes[0].Name, g.Nodes[i].Name)
+	}
+	return nil
+}
+
+// apart returns the first node that the first one does not reach, or that does not reach
+// it; -1 if there is none.
+func (g *Graph) apart(adjacency [][]Adjacent, o orientation) int {
 	seen := make([]bool, len(g.Nodes))
 	seen[0] = true
 	for queue := []int{0}; len(queue) > 0; queue = queue[1:] {
 		for _, a := range adjacency[queue[0]] {
-			if next := a.Peer.Node; !seen[next] {
+			l := &g.Links[a.Link]
+			if next := a.Peer.Node; !seen[next] && (!l.OneWay || (l.A.Node == queue[0]) == (o == fromRoot)) {
 				seen[next] = true
 				queue = append(queue, next)
 			}
 		}
 	}
-	for i, ok := range seen {
-		if !ok {
-			return fmt.Errorf("%w: node %s is not reachable from %s", ErrInvalid, g.Nodes[i].Name, g.Nodes[0].Name)
-		}
+	return slices.Index(seen, false)
+}
+
+// maxName is the most bytes of a node's name.
+const maxName = 40
+
+// CheckName returns an error if a text cannot be the name of a node: up to 40 letters and
+// digits of ASCII and the signs . _ and -, which neither begin nor end it.
+func CheckName(name string) error {
+	inside := func(c byte) bool { return c == '.' || c == '_' || c == '-' }
+	ok := name != "" && len(name) <= maxName && !inside(name[0]) && !inside(name[len(name)-1])
+	for i := range len(name) {
+		c := name[i]
+		ok = ok && (inside(c) || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z')
+	}
+	if !ok {
+		return fmt.Errorf("%q is no name of a node; want up to %d letters, digits and . _ -, with a letter or digit at both ends", name, maxName)
 	}
 	return nil
 }

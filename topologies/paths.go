@@ -40,12 +40,13 @@ type Longest struct {
 	Src, Dst int // hosts, the first pair found
 	Links    int
 	Delay    units.Duration // one way: links and switches, without serialisation
+	Most     int            // links of the minimal path with the most, of any two hosts
 }
 
 // NewPaths returns the Paths of a valid graph, which must not change.
 func NewPaths(g *Graph) *Paths {
 	p := &Paths{graph: g, adjacency: g.Adjacency(), rows: make(map[int][]reach)}
-	p.distances = newSearch(g, p.adjacency)
+	p.distances = newSearch(g, p.adjacency, fromRoot)
 	p.attached = make([]int, g.Hosts())
 	for h := range p.attached {
 		p.attached[h] = p.adjacency[h][0].Peer.Node
@@ -97,10 +98,8 @@ func (p *Paths) prepare() {
 		return
 	}
 	p.prepared = true
-	for _, e := range p.distances.edges {
-		if e.step != 1 {
-			return
-		}
+	if p.distances.joinsPods() {
+		return
 	}
 	if p.eachRack(func(int, uint64, int32, int, units.Duration) {}) {
 		p.routes = NextHops(p.graph)
@@ -176,16 +175,18 @@ func (p *Paths) Longest() Longest {
 		position[i] = -1
 	}
 	var best Longest
+	most, oneWay := 0, p.graph.OneWay()
 	from, to := -1, -1 // racks of best
 	consider := func(i, j, src, dst, links int, delay units.Duration) {
 		better := cmp.Or(cmp.Compare(delay, best.Delay), cmp.Compare(links, best.Links), cmp.Compare(from, i), cmp.Compare(to, j))
 		if better > 0 {
-			best, from, to = Longest{src, dst, links, delay}, i, j
+			best, from, to = Longest{src, dst, links, delay, 0}, i, j
 		}
 	}
 	for i, r := range racks {
 		position[r.sw-p.distances.hosts] = int32(i)
 		if r.second >= 0 {
+			most = 2
 			consider(i, i, r.first, r.second, 2, p.hostDelay(r.first)+p.graph.Nodes[r.sw].Delay+p.hostDelay(r.second))
 		}
 	}
@@ -198,15 +199,20 @@ func (p *Paths) Longest() Longest {
 		delay += p.hostDelay(dst)
 		for ; set != 0; set &= set - 1 {
 			i := first + trailing(set)
-			if i >= j {
+			switch { // of two ways, one is enough where both are alike
+			case i >= j && !oneWay:
 				return
+			case i == j:
+				continue
 			}
+			most = max(most, links+2)
 			src := racks[i]
 			if whole := p.hostDelay(src.first) + p.graph.Nodes[src.sw].Delay + delay; whole >= best.Delay {
 				consider(i, j, src.first, dst, links+2, whole)
 			}
 		}
 	})
+	best.Most = most
 	return best
 }
 
@@ -238,7 +244,7 @@ func (p *Paths) search(row []reach, from int) []reach {
 	row[from-hosts].hops = 0
 	p.distances.from(from)
 	for _, at := range p.distances.order { // what comes before a node on a path is final
-		for _, link := range p.distances.links(at) {
+		for _, link := range p.distances.links.of(at) {
 			if !p.distances.follows(at, link) {
 				continue
 			}
@@ -251,10 +257,88 @@ func (p *Paths) search(row []reach, from int) []reach {
 	return row
 }
 
+// Spread returns the switch that is farthest from the first host by minimal paths, and
+// the number of switches on the way there, it included. It takes one search.
+func (p *Paths) Spread() (farthest, switches int) {
+	for i, r := range p.search(nil, p.attached[0]) {
+		if n := int(r.hops) + 1; n > switches {
+			farthest, switches = p.distances.hosts+i, n
+		}
+	}
+	return farthest, switches
+}
+
 // LongestPath returns the number of links and the one-way delay (links and
 // switches, without serialisation) of the longest of the minimal paths between
 // two hosts.
 func LongestPath(g *Graph) (links int, delay units.Duration) {
 	longest := NewPaths(g).Longest()
 	return longest.Links, longest.Delay
+}
+
+// LongestRoundTrip returns the largest sum of the delay of a longest minimal path between
+// two hosts and of one back, where there and back are one fabric with the delays of each
+// direction. It looks at each pair of racks; it is for fabrics with one-way links.
+func LongestRoundTrip(there, back *Graph) (longest units.Duration) {
+	out, home := NewPaths(there), NewPaths(back)
+	var ends []int
+	for _, r := range out.racks() {
+		ends = append(ends, r.first)
+		if r.second >= 0 {
+			ends = append(ends, r.second)
+		}
+	}
+	for _, src := range ends {
+		for _, dst := range ends {
+			if src != dst {
+				_, first := out.Between(src, dst)
+				_, second := home.Between(dst, src)
+				longest = max(longest, first+second)
+			}
+		}
+	}
+	return longest
+}
+
+// LongestDetour returns the largest one-way delay, as LongestPath, of paths over a third
+// group: minimal to its first router, or to any of its routers, and minimal from there.
+// The graph is one that NewGroups takes.
+func LongestDetour(g *Graph, byRouter bool) (delay units.Duration) {
+	p := NewPaths(g)
+	hosts := g.Hosts()
+	routers := len(p.distances.to)
+	ends := make([]units.Duration, routers) // the largest delay of a router's hosts' links; 0 without
+	for h, router := range p.attached {
+		ends[router-hosts] = max(ends[router-hosts], p.hostDelay(h))
+	}
+	onward := make([]units.Duration, routers) // from a router to the farthest host
+	var row []reach
+	for i := range routers {
+		row = p.search(row, hosts+i)
+		for to, end := range ends {
+			if end > 0 {
+				onward[i] = max(onward[i], row[to].delay+end)
+			}
+		}
+	}
+	for i := range routers {
+		if ends[i] == 0 {
+			continue
+		}
+		row = p.search(row, hosts+i)
+		for to := range routers {
+			if g.Nodes[hosts+to].Pod == g.Nodes[hosts+i].Pod || !byRouter && !p.entered(row, to) {
+				continue
+			}
+			delay = max(delay, ends[i]+g.Nodes[hosts+i].Delay+row[to].delay+onward[to])
+		}
+	}
+	return delay
+}
+
+// entered reports whether the path of a row comes to a switch, without the hosts, from
+// another pod.
+func (p *Paths) entered(row []reach, to int) bool {
+	l := p.graph.Links[row[to].via]
+	return p.graph.betweenPods(l.A.Node, l.B.Node)
 }

@@ -1,5 +1,7 @@
 package topologies
 
+import "slices"
+
 // search finds minimal paths from one switch to the others, over switches
 // alone. A path is minimal if no other has fewer links between pods or, with as
 // many of those, fewer links. In a tree no link joins two pods, so that these
@@ -8,10 +10,9 @@ package topologies
 // global links through a third group may be fewer or as many.
 type search struct {
 	hosts int // nodes before the first switch
-	// The links between switches: those of switch i, node hosts+i, are
-	// edges[first[i]:first[i+1]], in the order of its ports.
-	first []int32
-	edges []edge
+	// links are those that a search goes along; back are the same links as seen from where
+	// it arrives. They differ only where links are one-way.
+	links, back *edges
 
 	to     []distance // by switch, without the hosts
 	order  []int32    // the switches reached, nearest first
@@ -19,6 +20,16 @@ type search struct {
 
 	entered, beyond, found []candidate // the queues of from, kept for the next root
 }
+
+// edges are links between switches: those of switch i, node hosts+i, are
+// list[first[i]:first[i+1]], in the order of its ports.
+type edges struct {
+	first []int32
+	list  []edge
+}
+
+// of returns the links of a switch.
+func (e *edges) of(i int32) []edge { return e.list[e.first[i]:e.first[i+1]] }
 
 // edge is a link from one switch to another, as seen from the first.
 type edge struct {
@@ -37,46 +48,78 @@ const (
 	unreached   distance = -1
 )
 
-func newSearch(g *Graph, adjacency [][]Adjacent) *search {
+// orientation is the direction of the paths that a search finds.
+type orientation bool
+
+const (
+	fromRoot orientation = false
+	toRoot   orientation = true
+)
+
+func newSearch(g *Graph, adjacency [][]Adjacent, o orientation) *search {
 	hosts := g.Hosts()
 	switches := len(g.Nodes) - hosts
-	s := &search{
-		hosts: hosts, first: make([]int32, switches+1), edges: make([]edge, 0, 2*(len(g.Links)-hosts)),
-		to: make([]distance, switches), queued: make([]int32, switches), order: make([]int32, 0, switches),
-	}
-	for i := range switches {
-		for port, a := range adjacency[hosts+i] {
-			if a.Peer.Node < hosts {
-				continue
-			}
-			e := edge{peer: int32(a.Peer.Node - hosts), link: int32(a.Link), port: int32(port), step: 1}
-			if g.betweenPods(hosts+i, a.Peer.Node) {
-				e.step += podCrossing
-			}
-			s.edges = append(s.edges, e)
-		}
-		s.first[i+1] = int32(len(s.edges))
+	s := &search{hosts: hosts, to: make([]distance, switches), queued: make([]int32, switches), order: make([]int32, 0, switches)}
+	s.links = newEdges(g, adjacency, func(at int, l *Link) bool { return !l.OneWay || (l.A.Node == at) == (o == fromRoot) })
+	s.back = s.links
+	if g.OneWay() {
+		s.back = newEdges(g, adjacency, func(at int, l *Link) bool { return !l.OneWay || (l.A.Node == at) == (o == toRoot) })
 	}
 	return s
 }
 
+// newEdges returns the links between switches that may be used at a switch.
+func newEdges(g *Graph, adjacency [][]Adjacent, may func(at int, l *Link) bool) *edges {
+	hosts := g.Hosts()
+	switches := len(g.Nodes) - hosts
+	e := &edges{first: make([]int32, switches+1), list: make([]edge, 0, 2*(len(g.Links)-hosts))}
+	for i := range switches {
+		for port, a := range adjacency[hosts+i] {
+			if a.Peer.Node < hosts || !may(hosts+i, &g.Links[a.Link]) {
+				continue
+			}
+			one := edge{peer: int32(a.Peer.Node - hosts), link: int32(a.Link), port: int32(port), step: 1}
+			if g.betweenPods(hosts+i, a.Peer.Node) {
+				one.step += podCrossing
+			}
+			e.list = append(e.list, one)
+		}
+		e.first[i+1] = int32(len(e.list))
+	}
+	return e
+}
+
+// OneWay reports whether routes use some link in one direction alone.
+func (g *Graph) OneWay() bool {
+	return slices.ContainsFunc(g.Links, func(l Link) bool { return l.OneWay })
+}
+
 // remove takes out the links that are dead, by their id.
 func (s *search) remove(dead []bool) {
-	alive := s.edges[:0]
-	for i := range s.to {
-		links := s.links(int32(i))
-		s.first[i] = int32(len(alive))
-		for _, e := range links {
-			if !dead[e.link] {
-				alive = append(alive, e)
+	s.links.remove(dead)
+	if s.back != s.links {
+		s.back.remove(dead)
+	}
+}
+
+func (e *edges) remove(dead []bool) {
+	alive := e.list[:0]
+	for i := range len(e.first) - 1 {
+		links := e.of(int32(i))
+		e.first[i] = int32(len(alive))
+		for _, one := range links {
+			if !dead[one.link] {
+				alive = append(alive, one)
 			}
 		}
 	}
-	s.edges, s.first[len(s.to)] = alive, int32(len(alive))
+	e.list, e.first[len(e.first)-1] = alive, int32(len(alive))
 }
 
-// links returns the links of a switch to other switches.
-func (s *search) links(i int32) []edge { return s.edges[s.first[i]:s.first[i+1]] }
+// joinsPods reports whether a link joins two pods.
+func (s *search) joinsPods() bool {
+	return slices.ContainsFunc(s.links.list, func(e edge) bool { return e.step != 1 })
+}
 
 // candidate is a switch and the length of a path to it.
 type candidate struct {
@@ -110,7 +153,7 @@ func (s *search) from(root int) {
 			}
 			s.to[next.at] = next.length
 			s.order = append(s.order, next.at)
-			for _, link := range s.links(next.at) {
+			for _, link := range s.links.of(next.at) {
 				switch {
 				case s.to[link.peer] != unreached:
 				case link.step > 1:

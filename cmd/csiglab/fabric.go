@@ -16,16 +16,23 @@ type fabricFlags struct {
 	topology, variant, format, out string
 	set                            []string
 	links                          experiment.Links // of the experiment; set by load
+	anySize                        bool             // accept a fabric that is too large to run
 }
 
 func (f *fabricFlags) flags(cmd *cobra.Command, format, formats string) {
+	f.selection(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.format, "format", format, formats)
+	flags.StringVar(&f.out, "out", stdoutName, "the `FILE`; - is standard output")
+	flags.Lookup("out").Annotations = map[string][]string{noSetting: nil}
+}
+
+// selection adds the flags that choose a topology.
+func (f *fabricFlags) selection(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.topology, "topology", "", "htsim topology `FILE` (.topo), instead of an experiment")
 	flags.Var(&once{value: &f.variant}, "variant", "variant of the experiment (default: the first)")
 	flags.StringArrayVar(&f.set, "set", nil, "override a value of the experiment, as `PATH=VALUE` (repeatable)")
-	flags.StringVar(&f.format, "format", format, formats)
-	flags.StringVar(&f.out, "out", stdoutName, "the `FILE`; - is standard output")
-	flags.Lookup("out").Annotations = map[string][]string{noSetting: nil}
 }
 
 // load builds the chosen topology. Its graph has a name. The error has exit code
@@ -60,7 +67,7 @@ func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name
 	case strings.EqualFold(filepath.Ext(args[0]), ".topo"):
 		return t, "", usage("%s: not an experiment; draw a topology with --topology %s", args[0], args[0])
 	}
-	opts := experiment.Options{Env: a.env, Reserved: reserved(), Tables: experiment.StandardTables()}
+	opts := experiment.Options{Env: a.env, Reserved: reserved(), Tables: experiment.StandardTables(), AnySize: f.anySize}
 	if opts.Override, err = overrides(f.set); err != nil {
 		return t, "", err
 	}

@@ -15,16 +15,16 @@ import (
 func (a *app) topo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topo",
-		Short: "Write topologies for other tools",
+		Short: "Count what a topology has, and write topologies for other tools",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usage("unknown command %q%s; see csiglab topo --help", args[0], didYouMean(args[0], []string{"export"}))
+			return usage("unknown command %q%s; see csiglab topo --help", args[0], didYouMean(args[0], []string{"export", "count"}))
 		},
 	}
-	cmd.AddCommand(a.topoExport())
+	cmd.AddCommand(a.topoExport(), a.topoCount())
 	return cmd
 }
 

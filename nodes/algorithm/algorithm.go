@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Spec describes an algorithm to those who choose one. Entries of a table embed
@@ -16,6 +17,12 @@ type Spec struct {
 	Name   string
 	Doc    string // one line
 	Params []Param
+	// NeedsTag says that the algorithm needs CSIG tags on the packets, whatever its
+	// parameters.
+	NeedsTag bool
+	// Module is the Go module that has registered the algorithm; empty: csiglab has it
+	// itself. Register sets it.
+	Module string
 }
 
 // Describe returns the spec itself; an entry that embeds one is Described by it.
@@ -49,6 +56,11 @@ func (s Spec) Check(v Values) error {
 		if _, err := p.Parse(text); err != nil {
 			return &ParamError{s.Name, p.Name, err}
 		}
+		if text != p.Default && p.With != nil {
+			if err := s.met(v, p.With); err != nil {
+				return &ParamError{s.Name, p.Name, err}
+			}
+		}
 	}
 	if known == len(v) {
 		return nil
@@ -59,6 +71,19 @@ func (s Spec) Check(v Values) error {
 		}
 	}
 	return nil
+}
+
+// met returns an error unless a condition holds.
+func (s Spec) met(v Values, c *Condition) error {
+	text, ok := v[c.Param]
+	if !ok {
+		p, _ := s.Param(c.Param)
+		text = p.Default
+	}
+	if slices.Contains(c.Values, text) {
+		return nil
+	}
+	return fmt.Errorf("only with %s %s, and that is %s", c.Param, strings.Join(c.Values, " or "), text)
 }
 
 // Param returns the parameter of the given name.

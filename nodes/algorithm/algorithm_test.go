@@ -25,6 +25,7 @@ var toy = algorithm.Spec{
 		{Name: "low", Kind: algorithm.Size, Default: "1kB", Check: algorithm.NotNegative(units.ParseSize), Doc: "-"},
 		{Name: "floor", Kind: algorithm.Rate, Default: "1Gbps", Check: algorithm.Positive(units.ParseRate), Doc: "-"},
 		{Name: "mode", Kind: algorithm.Enum, Default: "slow", Values: []string{"slow", "fast"}, Doc: "-"},
+		{Name: "depth", Kind: algorithm.Int, Default: "1", With: &algorithm.Condition{Param: "mode", Values: []string{"fast"}}, Doc: "-"},
 	},
 }
 
@@ -89,6 +90,8 @@ func TestErrors(t *testing.T) {
 		{algorithm.Values{"hops": "10"}, "hops", "toy: parameter hops: 10 is more than 9"},
 		{algorithm.Values{"gain": "2"}, "gain", "toy: parameter gain: 2 is not in (0, 1]"},
 		{algorithm.Values{"mode": "quick"}, "mode", `toy: parameter mode: unknown value "quick"; known: slow fast`},
+		{algorithm.Values{"depth": "2"}, "depth", "toy: parameter depth: only with mode fast, and that is slow"},
+		{algorithm.Values{"depth": "2", "mode": "slow"}, "depth", "toy: parameter depth: only with mode fast, and that is slow"},
 		{algorithm.Values{"zeal": "1"}, "", `toy has no parameter "zeal"`},
 		{algorithm.Values{"zeal": "1", "gain": "2"}, "gain", "toy: parameter gain: 2 is not in (0, 1]"}, // by name
 	} {
@@ -153,6 +156,39 @@ func TestResolve(t *testing.T) {
 	untouched, err := algorithm.Resolve(toy, nil, func(*algorithm.Reader) {})
 	if err != nil || untouched["target"] != algorithm.Auto {
 		t.Errorf("%v, %v: want target auto, as nothing has read it", untouched, err)
+	}
+}
+
+// A parameter with a condition may have its default always, and others where it holds.
+func TestConditions(t *testing.T) {
+	for _, values := range []algorithm.Values{{"depth": "1"}, {"depth": "2", "mode": "fast"}, {"depth": "1", "mode": "slow"}} {
+		if err := toy.Check(values); err != nil {
+			t.Errorf("%v: %v", values, err)
+		}
+	}
+}
+
+// An algorithm that wraps another reads its parameters, and takes over its errors.
+func TestInner(t *testing.T) {
+	wrapped := algorithm.Spec{Name: "wrapped", Params: []algorithm.Param{
+		{Name: "hops", Kind: algorithm.Int, Default: "3", Doc: "-"},
+		{Name: "target", Kind: algorithm.Duration, Default: algorithm.Auto, Doc: "-"},
+	}}
+	build := func(r *algorithm.Reader) {
+		inner := r.Inner(wrapped)
+		algorithm.OrAuto(inner, "target", inner.Duration, 5*units.Microsecond)
+		if inner.Int("hops") > 5 {
+			inner.Fail("hops", errors.New("too many"))
+		}
+		r.Adopt(inner)
+	}
+	got, err := algorithm.Resolve(toy, algorithm.Values{"gain": "1", "hops": "4"}, build)
+	if err != nil || got["target"] != "5us" || got["hops"] != "4" {
+		t.Errorf("%v, %v; want target 5us and 4 hops", got, err)
+	}
+	_, err = algorithm.Resolve(toy, algorithm.Values{"hops": "6"}, build)
+	if want := "toy: parameter hops: too many"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

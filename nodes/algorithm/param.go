@@ -39,6 +39,15 @@ type Param struct {
 	Check func(text string) error
 	// NeedsTag says that any value but the default needs CSIG tags on the packets.
 	NeedsTag bool
+	// With says of what another parameter must have for any value but the default; nil:
+	// nothing.
+	With *Condition
+}
+
+// Condition holds if a parameter has one of some values.
+type Condition struct {
+	Param  string
+	Values []string
 }
 
 // Parse checks a text and returns it in its canonical form, in which equal

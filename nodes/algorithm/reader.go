@@ -1,6 +1,7 @@
 package algorithm
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/csiglab/csiglab/units"
@@ -78,6 +79,33 @@ func (r *Reader) Err() error { return r.err }
 func (r *Reader) Fail(name string, err error) {
 	if r.err == nil {
 		r.err = &ParamError{r.spec.Name, name, err}
+	}
+}
+
+// Inner returns a reader for an algorithm that r's algorithm wraps: of r's parameters those
+// that it declares, too. What r has for Auto, the inner one records. Its errors are r's
+// when Build calls Adopt.
+func (r *Reader) Inner(s Spec) *Reader {
+	values := Values{}
+	for _, p := range s.Params {
+		if text, ok := r.values[p.Name]; ok {
+			values[p.Name] = text
+		}
+	}
+	inner := s.Read(values)
+	inner.auto = r.auto
+	return inner
+}
+
+// Adopt takes the error of an inner reader as r's own.
+func (r *Reader) Adopt(inner *Reader) {
+	var param *ParamError
+	switch {
+	case inner.err == nil || r.err != nil:
+	case errors.As(inner.err, &param):
+		r.Fail(param.Param, param.Err)
+	default:
+		r.err = inner.err
 	}
 }
 

@@ -35,10 +35,7 @@ func TestNamesOfEmbeddedExperiments(t *testing.T) {
 	t.Parallel()
 	families := map[string]bool{}
 	for _, b := range experiment.Names() {
-		set, err := experiment.Load(b, experiment.Options{Seeds: 1, Tables: experiment.StandardTables()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := load(t, b, shortened(b)...)
 		if set.Base.Runtime != runtimes.Inproc {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -126,9 +127,16 @@ func (lab *Lab) render() ([]byte, error) {
 		Links: make([]fileLink, 0, len(lab.Graph.Links)),
 	}}
 	for i, n := range lab.Graph.Nodes {
-		s := lab.Nodes[i]
+		s, labels := lab.Nodes[i], lab.Nodes[i].Labels
+		if n.Delay > 0 {
+			labels = maps.Clone(labels)
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[LabelDelay] = n.Delay.String()
+		}
 		f.Topology.Nodes = append(f.Topology.Nodes, yaml.MapItem{Key: n.Name, Value: fileNode{
-			Image: s.Image, Group: n.Tier.String(), Cmd: quote(s.Cmd), Env: s.Env, Binds: s.Binds, Labels: s.Labels,
+			Image: s.Image, Group: n.Tier.String(), Cmd: quote(s.Cmd), Env: s.Env, Binds: s.Binds, Labels: labels,
 			Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
 		}})
 	}
@@ -177,6 +185,7 @@ func (s *NodeSettings) pids() int64 {
 
 var (
 	word    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+	label   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 	unquote = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 )
 
@@ -209,8 +218,8 @@ func (lab *Lab) validate() error {
 	for i, s := range lab.Nodes {
 		name := lab.Graph.Nodes[i].Name
 		switch {
-		case !word.MatchString(name):
-			return fail("node %q: the name is not of a-z, 0-9 and -", name)
+		case !label.MatchString(name):
+			return fail("node %q: the name is not of letters, digits, . _ and -", name)
 		case s.Image == "":
 			return fail("node %s: no image", name)
 		case s.Memory < 0 || s.Memory%units.MiB != 0:

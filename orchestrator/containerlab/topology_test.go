@@ -125,7 +125,7 @@ func TestInvalid(t *testing.T) {
 		{"small mtu", func(l *containerlab.Lab) { l.MTU = 67 }, "mtu 67"},
 		{"large mtu", func(l *containerlab.Lab) { l.MTU = 65536 }, "mtu 65536"},
 		{"graph", func(l *containerlab.Lab) { l.Graph.Links[0].Delay = 0 }, "lookahead"},
-		{"node", func(l *containerlab.Lab) { l.Graph.Nodes[2].Name = "Tor" }, `node "Tor"`},
+		{"node", func(l *containerlab.Lab) { l.Graph.Nodes[2].Name = "tor 0" }, `node "tor 0"`},
 		{"image", func(l *containerlab.Lab) { l.Nodes[1].Image = "" }, "node h1: no image"},
 		{"negative memory", func(l *containerlab.Lab) { l.Nodes[1].Memory = -units.MiB }, "memory -1048576"},
 		{"memory", func(l *containerlab.Lab) { l.Nodes[1].Memory = units.MB }, "memory 1000000"},

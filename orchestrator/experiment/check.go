@@ -47,6 +47,8 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	hosts := d.topology(e)
 	d.workload(e, hosts)
 	d.links(e)
+	d.buffers(e)
+	d.classes(e, hosts)
 	d.csig(e)
 	d.policies(e, hosts)
 	d.applications(e, hosts)
@@ -193,6 +195,9 @@ func (d *decoder) csig(e *Experiment) {
 	if c.Format == csig.FormatNone.String() && d.sound("csig.format", "hosts", "links") {
 		d.needTags(e)
 	}
+	if e.Hosts.TrimPlace == "locator" && c.TrimRule != csig.TrimForceLocal.String() && d.sound("csig", "hosts.trim_place") {
+		d.failAt("hosts.trim_place", fmt.Sprintf("locator needs csig.trim_rule: %v; with %s the tag may name another port than the one that trimmed", csig.TrimForceLocal, c.TrimRule), "")
+	}
 	for i := range c.Ports {
 		path := fmt.Sprintf("csig.ports[%d]", i)
 		switch p := &c.Ports[i]; {
@@ -244,11 +249,17 @@ func (d *decoder) locators(c CSIG) {
 	}
 }
 
-// needTags refuses parameters of algorithms that need CSIG tags, of which there are none.
+// needTags refuses algorithms, and parameters of theirs, that need CSIG tags, of which there are none.
 func (d *decoder) needTags(e *Experiment) {
+	if e.Hosts.TrimPlace == "locator" {
+		d.failAt("hosts.trim_place", "locator needs CSIG tags; set csig.format to compact or wide", "")
+	}
 	for _, c := range choices {
 		chosen := c.of(e)
 		for _, s := range c.table(&d.tables) {
+			if s.Name == chosen.Name && s.NeedsTag {
+				d.failAt(c.path+".name", s.Name+" needs CSIG tags; set csig.format to compact or wide", "")
+			}
 			for _, p := range s.Params {
 				if text := chosen.Params[p.Name]; s.Name == chosen.Name && p.NeedsTag && text != "" && text != p.Default {
 					d.failAt(c.path+"."+p.Name, fmt.Sprintf("%s needs a CSIG tag; set csig.format to compact or wide", text), "")

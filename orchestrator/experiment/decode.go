@@ -19,9 +19,11 @@ import (
 // decoder fills an Experiment from a tree and collects what is wrong.
 type decoder struct {
 	tables Tables
-	errs   Errors
-	root   *tree            // the whole experiment
-	node   map[string]*tree // what was given, by path
+	// anySize is Options.AnySize.
+	anySize bool
+	errs    Errors
+	root    *tree            // the whole experiment
+	node    map[string]*tree // what was given, by path
 	// doubtful are the paths whose values are wrong, checking is set while values are
 	// compared: an error that follows from a wrong value is not reported.
 	doubtful []string
@@ -103,11 +105,14 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		d.fail(t.at, path, "the key has no value", "")
 		return
 	}
-	for _, c := range choices {
-		if c.path == path {
-			v.Set(reflect.ValueOf(d.algorithm(t, c)))
-			return
+	if c, ok := choiceAt(path); ok {
+		a := d.algorithm(t, c)
+		if v.Kind() == reflect.Pointer {
+			v.Set(reflect.ValueOf(&a))
+		} else {
+			v.Set(reflect.ValueOf(a))
 		}
+		return
 	}
 	if named := nameKey(path); named != "" && t.kind == scalar {
 		t = &tree{kind: mapping, at: t.at, keys: []entry{{named, t.at, t}}}

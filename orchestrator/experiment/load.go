@@ -53,6 +53,9 @@ type Options struct {
 	// figures that name them.
 	Variants []string
 	Tables   Tables
+	// AnySize accepts a fabric that is too large to run, of a kind whose size is known
+	// without building it.
+	AnySize bool
 	// Names returns the names of metrics of each variant of a set. It is called when
 	// nothing but expressions is wrong, so that their errors are found together, and
 	// before variants are left out. nil: metrics are checked later.
@@ -291,7 +294,7 @@ func (r *resolver) resolve() (*Set, error) {
 
 // decode returns the experiment of a tree, and the tree's nodes by path.
 func (r *resolver) decode(t *tree) (*Experiment, map[string]*tree) {
-	d := &decoder{tables: r.opts.Tables, root: t, node: map[string]*tree{}, compiled: r.compiled}
+	d := &decoder{tables: r.opts.Tables, anySize: r.opts.AnySize, root: t, node: map[string]*tree{}, compiled: r.compiled}
 	e := defaults()
 	d.decode(t, reflect.ValueOf(e).Elem(), "")
 	if len(d.errs) < maxListed {

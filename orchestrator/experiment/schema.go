@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/generator"
+	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -55,15 +56,35 @@ var rules = map[string]Rule{
 	"telemetry.trace_hash": OneOf(TraceHashFull, TraceHashNone),
 	"trace.flows[]":        {parse: checkFlowPattern},
 	"trace.events[]":       OneOf(metrics.EventNames()...),
-	"capture[]":            {pattern: regexp.MustCompile(`^[a-z0-9-]+(:[0-9]+)?-[a-z0-9-]+$`), want: "the name of a link, such as tor0-agg0"},
+	"capture[]":            {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]+)?-[A-Za-z0-9._-]+$`), want: "the name of a link, such as tor0-agg0"},
 
-	"links.mtu":           Between(256*units.Byte, 65000*units.Byte),
-	"links.header":        Between(16*units.Byte, 1024*units.Byte),
-	"links.queue":         Between(256*units.Byte, maxQueue).Or("auto"),
-	"links.control_queue": Between(256*units.Byte, maxQueue).Or("auto"),
-	"links.overhead":      Between(0, 1024*units.Byte),
-	"links.ecn.low":       Between(units.Byte, maxQueue).Or("auto"),
-	"links.ecn.high":      Between(units.Byte, maxQueue).Or("auto"),
+	"links.mtu":             Between(256*units.Byte, 65000*units.Byte),
+	"links.header":          Between(16*units.Byte, 1024*units.Byte),
+	"links.queue":           Between(256*units.Byte, maxQueue).Or("auto"),
+	"links.control_queue":   Between(256*units.Byte, maxQueue).Or("auto"),
+	"links.overhead":        Between(0, 1024*units.Byte),
+	"links.trim_threshold":  Between(256*units.Byte, maxQueue).Or("auto"),
+	"links.buffer.shared":   Between(256*units.Byte, maxQueue).Or("none"),
+	"links.buffer.reserved": Between(units.Byte, maxQueue).Or("auto"),
+	"links.pfc.xoff":        Between(units.Byte, maxQueue).Or("auto"),
+	"links.pfc.xon":         Between(units.Byte, maxQueue).Or("auto"),
+	"links.pfc.headroom":    Between(units.Byte, maxQueue).Or("auto"),
+	"links.pfc.deadlock":    Between(units.Microsecond, maxDelay),
+
+	"classes[].name":          {pattern: groupPattern, want: "up to 64 of a-z 0-9 _ and -, the first a letter"},
+	"classes[].dscp":          Between(1, 63).Or("auto"),
+	"classes[].weight":        Between(1, maxWeight),
+	"classes[].queue":         Between(256*units.Byte, maxQueue).Or("auto"),
+	"classes[].ecn.low":       Between(units.Byte, maxQueue).Or("auto"),
+	"classes[].ecn.high":      Between(units.Byte, maxQueue).Or("auto"),
+	"classes[].match.flows[]": {parse: checkFlowPattern},
+	"classes[].match.src[]":   Between(0, maxHosts),
+	"classes[].match.dst[]":   Between(0, maxHosts),
+	"classes[].match.hosts[]": Between(0, maxHosts),
+	"classes[].match.jobs[]":  Between(0, maxJobs),
+
+	"links.ecn.low":  Between(units.Byte, maxQueue).Or("auto"),
+	"links.ecn.high": Between(units.Byte, maxQueue).Or("auto"),
 
 	"csig.format":            OneOf(csig.Formats()...),
 	"csig.dialect":           OneOf(csig.Dialects()...),
@@ -79,7 +100,7 @@ var rules = map[string]Rule{
 	"csig.trim_rule":         OneOf(csig.TrimRules()...),
 	"csig.init":              {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
 	"csig.max_age":           Between(units.Nanosecond, maxDelay).Or("auto"),
-	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[a-z0-9*-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
+	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[A-Za-z0-9*._-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
 	"csig.ports[].port":      {min: 0, max: 1 << 16, word: "all", special: -1},
 	"csig.ports[].type":      OneOf(append([]string{"all"}, signals...)...),
 	"csig.ports[].policy":    OneOf(dataplane.Policies()...),
@@ -101,11 +122,13 @@ var rules = map[string]Rule{
 	"csig.locators.widths.switch":    Between(0, csig.MaxLocatorBits),
 	"csig.locators.widths.port":      Between(1, csig.MaxLocatorBits), // it keeps locators different from 0
 	"csig.locators.labels[].locator": Between(1, 1<<csig.MaxLocatorBits-1),
-	"csig.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[a-z0-9-]{1,64}$`), want: "a switch's name, such as tor0"},
+	"csig.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), want: "a switch's name, such as tor0"},
 	"csig.locators.labels[].port":    Between(0, 1<<16),
 
-	"hosts.ack_every": Between(units.Byte, units.GB),
-	"hosts.min_rto":   Between(units.Microsecond, 10*units.Second).Or("auto"),
+	"hosts.ack_every":  Between(units.Byte, units.GB),
+	"hosts.recovery":   OneOf(transport.Recoveries()...),
+	"hosts.trim_place": OneOf(transport.TrimPlaces()...),
+	"hosts.min_rto":    Between(units.Microsecond, 10*units.Second).Or("auto"),
 
 	"workload.start_unit":    OneOf(htsim.StartUnits()...),
 	"workload.start_jitter":  Between(0, maxDelay),
@@ -156,6 +179,7 @@ var required = map[string][]string{
 	"applications":            {"hosts"},
 	"applications.programs[]": {"host", "run"},
 	"generators[]":            {"host", "to"},
+	"classes[]":               {"name"},
 	"faults[]":                {"kind"},
 	"derived[]":               {"name", "expr"},
 	"published[]":             {"variant", "metric", "value", "low", "high", "source"},
@@ -173,7 +197,8 @@ func defaults() *Experiment {
 	return &Experiment{
 		Links: Links{
 			MTU: 4150 * units.Byte, Header: 64 * units.Byte, Trim: true,
-			ECN: ECN{Enabled: true},
+			ECN: ECN{Enabled: true}, LastHopTrim: 1,
+			Buffer: Buffer{Alpha: 1}, PFC: PFC{Deadlock: units.Millisecond},
 		},
 		CSIG: CSIG{
 			Format: csig.FormatNone.String(), Dialect: csig.UEC050.String(),
@@ -183,7 +208,7 @@ func defaults() *Experiment {
 			NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
 			TrimRule: csig.TrimForceLocal.String(), Init: "every",
 		},
-		Hosts:     Hosts{AckEvery: 16384 * units.Byte},
+		Hosts:     Hosts{AckEvery: 16384 * units.Byte, Recovery: transport.Recoveries()[transport.Selective], TrimPlace: transport.TrimPlaces()[transport.ByDSCP]},
 		Workload:  Workload{StartUnit: htsim.Auto.String()},
 		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: TraceHashFull},
 		Seeds:     []uint64{1},

@@ -39,7 +39,7 @@ func TestOverridesActOrAreErrors(t *testing.T) {
 		{name: "typo in a variant given whole", set: []string{"variants={a: {}, b: {hosts.lb.nam: single}}"},
 			want: `--set variants={a: {}, b: {hosts.lb.nam: single}}: variants.b.hosts.lb.nam: mixed has no such parameter (did you mean "name"?)`},
 		{name: "typo in a value of all variants", set: []string{"variants={a: {}, b: {hosts.lb.name: singel}}"},
-			want: `--set variants={a: {}, b: {hosts.lb.name: singel}}: variants.b.hosts.lb.name: unknown algorithm "singel"; known: mixed single (did you mean "single"?)`},
+			want: `--set variants={a: {}, b: {hosts.lb.name: singel}}: variants.b.hosts.lb.name: unknown algorithm "singel"; known: mixed single tagged (did you mean "single"?)`},
 		{name: "typo in one variant", set: []string{"variants.b={links.mtuu: 1kB}"},
 			want: `--set variants.b={links.mtuu: 1kB}: variants.b.links.mtuu: unknown key "mtuu" (did you mean "mtu"?)`},
 		{name: "variants in brackets", set: []string{"variants[run].links.mtu=1kb"},

@@ -33,6 +33,11 @@ var portsKey = Key{
 	Doc: "ports that each switch has: a fabric that needs more is refused; any: as many as needed",
 }
 
+// Sized is a TopologySpec whose size is known without building it.
+type Sized interface {
+	Size() (topologies.Size, error)
+}
+
 // Built is a topology as a graph.
 type Built struct {
 	Graph *topologies.Graph

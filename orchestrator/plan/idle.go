@@ -13,15 +13,21 @@ import (
 func (p *Plan) IdleFCTs() []units.Duration {
 	adjacency := p.Graph.Adjacency()
 	times := make([]units.Duration, p.Transfers)
-	var rates []units.Rate // of the links of a path
+	var rates, home []units.Rate // of the links of a path, and of the ACK's
+	oneWay := p.Graph.OneWay()
 	for i := range times {
 		f := &p.Flows[i]
-		var delay units.Duration // of links and switches
+		var delay, back units.Duration // of links and switches
 		rates, delay = p.path(adjacency, int(f.Src), int(f.Dst), rates[:0])
+		if back = delay; oneWay {
+			home, back = p.path(adjacency, int(f.Dst), int(f.Src), home[:0])
+		} else {
+			home = rates
+		}
 		full, last := p.Path.MTU, f.Size-units.Size(f.Packets-1)*(p.Path.MTU-p.Path.Header)+p.Path.Header
 		extra := p.Format.Overhead + p.tagOf(int(f.Src))
-		times[i] = 2*delay + lastArrival(rates, f.Packets, full+extra, last+extra)
-		for _, r := range rates {
+		times[i] = delay + back + lastArrival(rates, f.Packets, full+extra, last+extra)
+		for _, r := range home {
 			times[i] += r.Serialisation(p.Path.Header + p.Format.Overhead) // of the ACK
 		}
 	}

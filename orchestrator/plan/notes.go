@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
@@ -34,6 +35,7 @@ var noteRules = []noteRule{
 	interval,
 	fewFrames,
 	sharedLocators,
+	ambiguousLastHops,
 }
 
 // Bounds of the rules.
@@ -474,6 +476,33 @@ func sharedLocators(c *signalling) []string {
 		text += "; use " + table.Remedy
 	}
 	return []string{text}
+}
+
+// ambiguousLastHops finds ports to hosts that share their locators with other ports, where
+// senders go by the locator: they then count as inside the fabric.
+func ambiguousLastHops(c *signalling) []string {
+	used := len(c.customers) > 1 // the load balancer
+	var known csig.LocatorSet
+	for i := range c.plan.Nodes[:c.plan.Hosts()] {
+		if h := c.plan.Nodes[i].Host; h != nil {
+			used, known = used || h.Place == transport.ByLocator, h.LastHops
+		}
+	}
+	if !used || c.plan.Transfers == 0 {
+		return nil
+	}
+	ports := portSet{}
+	for node := c.plan.Hosts(); node < len(c.plan.Nodes); node++ {
+		for i := range c.plan.Switch(node).Ports {
+			if p := &c.plan.Switch(node).Ports[i]; p.LastHop && !known.Has(p.Locator) {
+				ports.names = append(ports.names, PortName(c.plan.Graph, c.adjacency, node, i))
+			}
+		}
+	}
+	if len(ports.names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("csig.locators: %s towards receivers and other ports have the same locators, so that senders take a bottleneck, or a trim, there for one inside the fabric; give the tier and the direction bits", ports.ports())}
 }
 
 // Attribute joins the notes of variants for the user, each text once. A text that is not

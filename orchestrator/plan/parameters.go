@@ -202,11 +202,19 @@ func (i *idlePaths) rtt(src, dst int) units.Duration {
 		return rtt
 	}
 	p := i.plan
-	_, delay := i.paths.Between(src, dst)
-	rtt := 2 * delay
-	for _, id := range i.paths.Links(src, dst) {
-		rate := p.Graph.Links[id].Rate
-		rtt += rate.Serialisation(p.Path.MTU+p.Format.Overhead) + rate.Serialisation(p.Path.Header+p.Format.Overhead)
+	there := i.paths.Links(src, dst)
+	_, rtt := i.paths.Between(src, dst)
+	back, home := there, rtt
+	if p.Graph.OneWay() {
+		back = i.paths.Links(dst, src)
+		_, home = i.paths.Between(dst, src)
+	}
+	rtt += home
+	for _, id := range there {
+		rtt += p.Graph.Links[id].Rate.Serialisation(p.Path.MTU + p.Format.Overhead)
+	}
+	for _, id := range back {
+		rtt += p.Graph.Links[id].Rate.Serialisation(p.Path.Header + p.Format.Overhead)
 	}
 	i.known[k] = rtt
 	return rtt

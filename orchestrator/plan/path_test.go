@@ -1,9 +1,13 @@
 package plan_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -20,10 +24,65 @@ func TestNetworkRTTOfUnequalPaths(t *testing.T) {
 		{"leaf_spine: {leaves: 4, spines: 2, hosts_per_leaf: 8, rate: 100Gbps, spine_rate: 400Gbps, delay: 1us}", 8*units.Microsecond + 2*337120 + 2*84280},
 		{"dragonfly: {p: 2, a: 4, h: 2, rate: 100Gbps, delay: 1us}", 10*units.Microsecond + 5*337120},
 		{"dragonfly: {p: 2, a: 4, h: 2, rate: 100Gbps, global_rate: 400Gbps, delay: 1us, global_delay: 3us}", 14*units.Microsecond + 4*337120 + 84280},
+		{"dumbbell: {left: 2, right: 1, rate: 100Gbps, delay: 1us, bottleneck_rate: 25Gbps, bottleneck_delay: 5us}", 14*units.Microsecond + 2*337120 + 4*337120},
+		{"parking_lot: {hops: 3, rate: 100Gbps, delay: 1us, switch_delay: 100ns}", 10*units.Microsecond + 800*units.Nanosecond + 5*337120},
+		{"rail: {servers: 2, nics: 2, spines: 1, rate: 400Gbps, delay: 1us, spine_rate: 100Gbps, spine_delay: 2us}", 12*units.Microsecond + 2*337120 + 2*84280},
+		{"ring: {switches: 5, rate: 100Gbps, delay: 1us}", 8*units.Microsecond + 4*337120},
+		// One way only: of the pair that is four links of the ring apart, the ACK takes one.
+		{"ring: {switches: 5, rate: 100Gbps, delay: 1us, routes: clockwise}", 9*units.Microsecond + 6*332_000 + 3*5120},
 	} {
 		p := backendtest.Compile(t, "schema: 1\nname: t\ntopology: {"+c.topology+"}\nworkload: {all_to_all: {size: 1kB}}\n")
 		if p.Path.NetworkRTT != c.want {
 			t.Errorf("%s: got %v, want %v", c.topology, p.Path.NetworkRTT, c.want)
 		}
+	}
+}
+
+// A flow over one-way links has the base RTT of its own ways there and back, and the idle
+// flow completion time of a packet is just that.
+func TestOneWayBaseRTT(t *testing.T) {
+	p := backendtest.Compile(t, "schema: 1\nname: t\ntopology: {ring: {switches: 5, rate: 100Gbps, delay: 1us, routes: clockwise}}\nworkload: {transfers: [0 -> 1 4086B, 0 -> 4 4086B]}\n")
+	for i, want := range []units.Duration{9*units.Microsecond + 3*332_000 + 6*5120, 9*units.Microsecond + 6*332_000 + 3*5120} {
+		if got := p.IdleFCTs()[i]; got != want {
+			t.Errorf("flow %d: idle FCT %v, want %v", i, got, want)
+		}
+	}
+	flows := p.Parameters().Flows
+	if len(flows) != 2 || flows[0].BaseRTT == flows[1].BaseRTT {
+		t.Errorf("classes %+v, want two", flows)
+	}
+}
+
+// Packets have a TTL of 64, so that a path has at most 63 switches.
+func TestPathsThatAreTooLong(t *testing.T) {
+	for topology, want := range map[string]string{
+		"parking_lot: {hops: 62, rate: 1Gbps, delay: 1us}":                          "",
+		"parking_lot: {hops: 63, rate: 1Gbps, delay: 1us}":                          "a path has 64 switches; packets cross at most 63",
+		"ring: {switches: 64, rate: 1Gbps, delay: 1us, routes: clockwise}":          "a path has 64 switches; packets cross at most 63",
+		"ring: {switches: 124, rate: 1Gbps, delay: 1us, routes: shortest}":          "",
+		"ring: {switches: 126, rate: 1Gbps, delay: 1us}":                            "a path has 64 switches; packets cross at most 63",
+		"ring: {switches: 63, hosts: 2, rate: 1Gbps, delay: 1us, ports: 4}":         "",
+		"ring: {switches: 4096, rate: 1Gbps, delay: 1us, routes: clockwise}":        "the way from h0 to s4095 has 4096 switches; packets cross at most 63",
+		"rail: {servers: 8, nics: 8, group: 4, spines: 4, rate: 1Gbps, delay: 1us}": "",
+	} {
+		set, err := experiment.Parse("x", "", []byte("schema: 1\nname: t\ntopology: {"+topology+"}\nworkload: {transfers: [0 -> 1 1kB]}\n"), experiment.Options{Tables: experiment.StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := plan.Compile(set.Base, 1); (err == nil) != (want == "") || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: got %v, want %q", topology, err, want)
+		}
+	}
+}
+
+// Transfers between NICs of one server get a remark.
+func TestTransfersWithinAServer(t *testing.T) {
+	const text = "schema: 1\nname: t\ntopology: {rail: {servers: 2, nics: 2, spines: 1, rate: 400Gbps, delay: 1us}}\nworkload: {transfers: ["
+	within := backendtest.Compile(t, text+"0 -> 1 1kB, 0 -> 2 1kB, 2 -> 3 1kB]}\n")
+	if want := "workload: 2 of 3 transfers are between NICs of one server"; len(within.Notes) != 1 || !strings.HasPrefix(within.Notes[0], want) {
+		t.Errorf("notes %q, want %s", within.Notes, want)
+	}
+	if apart := backendtest.Compile(t, text+"1 -> 2 1kB]}\n"); len(apart.Notes) != 0 {
+		t.Errorf("notes %q, want none", apart.Notes)
 	}
 }

@@ -127,4 +127,5 @@ var Table = algorithm.Table[Algorithm]{
 	mixed,
 	flowlet,
 	plb,
+	csigWeighted,
 }

@@ -99,6 +99,7 @@ type nsccState struct {
 	gamma       float64
 	gain        float64 // of the average delay
 	adjustBytes int64
+	growth      float64 // of increases; see scaled
 
 	cwnd      int64
 	maxWindow int64
@@ -154,6 +155,7 @@ func newNSCC(p Path, r *algorithm.Reader) Controller {
 		eta:         int64(etaScale * mss * a),
 		fastGain:    fastScale * a,
 		adjustBytes: adjustPackets * int64(p.MTU),
+		growth:      1,
 	}
 	c.setBaseRTT(p.NetworkRTT)
 	c.cwnd = int64(algorithm.OrAuto(r, "cwnd", r.Size, units.Size(c.maxWindow)))
@@ -171,6 +173,8 @@ func newNSCC(p Path, r *algorithm.Reader) Controller {
 func bdp(rtt units.Duration, rate units.Rate) units.Size { return rate.Volume(rtt) }
 
 func (c *nsccState) Output() *Output { return &c.out }
+
+func (c *nsccState) scaleIncrease(factor float64) { c.growth = factor }
 
 func (c *nsccState) OnAck(now units.Time, a *Ack) {
 	acked := int64(a.Acked)
@@ -232,13 +236,13 @@ func (c *nsccState) update(now units.Time, marked bool, delay units.Duration, ac
 	switch {
 	case !marked && delay >= c.target:
 		action = actionFair
-		c.increase += float64(c.fair * float64(acked))
+		c.increase += float64(c.growth * c.fair * float64(acked))
 	case !marked:
 		action = actionProportional
 		if c.fastIncrease(delay, acked) {
 			action = actionFast
 		} else {
-			c.increase += float64(c.alpha * float64(acked) * float64(c.target-delay))
+			c.increase += float64(c.growth * c.alpha * float64(acked) * float64(c.target-delay))
 		}
 	case delay >= c.target:
 		action = actionDecrease
@@ -263,7 +267,7 @@ func (c *nsccState) fastIncrease(delay units.Duration, acked int64) bool {
 	if c.fastCount <= c.cwnd && !c.fastMode {
 		return false
 	}
-	c.cwnd += int64(float64(acked) * c.fastGain)
+	c.cwnd += int64(c.growth * float64(acked) * c.fastGain)
 	c.fastMode = true
 	return true
 }
@@ -284,7 +288,7 @@ func (c *nsccState) decrease(now units.Time) {
 func (c *nsccState) adjust(now units.Time) {
 	c.cwnd += int64(c.increase / float64(c.cwnd))
 	if now.Sub(c.lastAdjust) >= c.path.NetworkRTT {
-		c.cwnd += c.eta
+		c.cwnd += int64(c.growth * float64(c.eta))
 		c.lastAdjust = now
 	}
 	c.increase, c.received = 0, 0
@@ -322,7 +326,9 @@ func (c *nsccState) OnNack(now units.Time, n *Nack) {
 	c.bytesIgnored += int64(n.Size)
 	c.average(c.path.NetworkRTT, true) // a trim counts as one network RTT of queue
 	c.qaTriggered = true
-	if !c.adapt(now, true, true, 0, n.Inflight) {
+	// With receiver credits the receiver answers for its own link: a trim there does not
+	// cut the window.
+	if !c.adapt(now, true, true, 0, n.Inflight) && !(c.path.Credits && n.LastHop) {
 		c.cwnd -= int64(n.Size)
 	}
 	c.bound()

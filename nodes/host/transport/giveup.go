@@ -31,12 +31,11 @@ func (s *Sender) hopeless(now units.Time) bool {
 	return now.Sub(max(s.silence.since, g.From)) >= g.Silence
 }
 
-// giveUp ends the flow: it sends nothing more, and no timer is left.
+// giveUp ends the flow: it is not running any more, and no timer is left.
 func (s *Sender) giveUp() {
 	s.totals.GaveUp = true
 	s.ready = false
 	s.timeout = units.Never
-	s.listener = nil
 	if g := s.signalling; g != nil {
 		g.nextProbe = units.Never
 	}

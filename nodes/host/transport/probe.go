@@ -26,6 +26,7 @@ func (s *Sender) Probe(now units.Time, p *wire.Packet) {
 	p.Build(wire.Addresses{
 		Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: SourcePort(s.flow, s.lastEV),
 	}, wire.Probe, 0, wire.ECT0, 0)
+	s.setClass(p)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
 	p.SetData(s.flow, g.probes, 1)
 	g.insert(p, s.cc.Wants)
@@ -44,14 +45,15 @@ func (s *Sender) OnProbeReply(now units.Time, p *wire.Packet) {
 	}
 	sent := g.probed[number%probesKept]
 	h := s.take(now, p, origin{p.EV(), metrics.Absent, sent})
-	s.feedback(now, balance.Feedback{EV: p.EV(), Outcome: replyOutcome(p), Age: now.Sub(sent), Dated: true}, &h)
+	s.feedback(now, balance.Feedback{EV: p.EV(), Outcome: s.replyOutcome(p, &h), Age: now.Sub(sent), Dated: true}, &h)
 }
 
 // replyOutcome returns what the answer to a probe says of its path. As for data, a
 // trim at the last hop says nothing about it.
-func replyOutcome(p *wire.Packet) balance.Outcome {
+func (s *Sender) replyOutcome(p *wire.Packet, h *held) balance.Outcome {
+	trimmed := p.NackCode() == wire.NackTrimmed || p.NackCode() == wire.NackTrimmedLastHop
 	switch {
-	case p.NackCode() == wire.NackTrimmed:
+	case trimmed && !s.atLastHop(p.NackCode(), h):
 		return balance.Trimmed
 	case p.Flags()&wire.ECNEcho != 0:
 		return balance.Marked

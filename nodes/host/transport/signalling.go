@@ -1,6 +1,9 @@
 package transport
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -226,6 +229,43 @@ func (s *Sender) starved(now units.Time) {
 	if last := s.signalling.last; last != units.Never {
 		s.totals.SampleGap = max(s.totals.SampleGap, now.Sub(last))
 	}
+}
+
+// TrimPlace is what says whether a packet was trimmed at the last hop. The zero value is
+// ByDSCP.
+type TrimPlace uint8
+
+// Sources of the place of a trim.
+const (
+	// ByDSCP is the code of the NACK, which follows from which of two DSCPs the trimmed
+	// packet had (docs/references.md#trimming-and-d).
+	ByDSCP TrimPlace = iota
+	// ByLocator is the locator of the trimmed packet's tag. Without a tag, or without a
+	// locator, the packet counts as trimmed inside the fabric.
+	ByLocator
+)
+
+var trimPlaces = []string{"dscp", "locator"}
+
+// TrimPlaces returns the names that ParseTrimPlace reads, in the order of their values.
+func TrimPlaces() []string { return slices.Clone(trimPlaces) }
+
+// ParseTrimPlace reads dscp or locator.
+func ParseTrimPlace(text string) (TrimPlace, error) {
+	i := slices.Index(trimPlaces, text)
+	if i < 0 {
+		return 0, fmt.Errorf("unknown source of the place of a trim %q; known: %v", text, trimPlaces)
+	}
+	return TrimPlace(i), nil
+}
+
+// atLastHop reports whether a packet was trimmed at the last hop, by the code of its NACK
+// or by the sample that this brought back.
+func (s *Sender) atLastHop(code uint8, h *held) bool {
+	if s.common.Place == ByLocator {
+		return h.valid && s.common.LastHops.Has(h.sample.Locator)
+	}
+	return code == wire.NackTrimmedLastHop
 }
 
 // feedback hands the balancer what became of a packet, with its sample if the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/algorithm/algorithmtest"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -93,24 +94,56 @@ func checkStreams(t *testing.T, a balance.Algorithm, values algorithm.Values, pa
 func checkAllocations(t *testing.T, a balance.Algorithm, b balance.Balancer) {
 	t.Helper()
 	stream(t, b, 1000) // what grows has grown
+	random, now := rand.New(rand.NewPCG(seed, 10)), units.Time(0)
 	algorithmtest.Allocations(t, a.Spec, "packet", func() {
-		b.OnFeedback(0, balance.Feedback{EV: b.Next(0), Outcome: balance.Good})
+		now = now.Add(units.Microsecond)
+		b.OnFeedback(now, feedback(random, b, b.Next(now)))
 	})
+}
+
+// feedback returns a random outcome of a packet, with a sample of each type that the
+// balancer wants now and then.
+func feedback(random *rand.Rand, b balance.Balancer, ev uint16) balance.Feedback {
+	f := balance.Feedback{
+		EV: ev, Outcome: balance.Outcome(random.IntN(4)), Dated: random.IntN(2) == 0,
+		Age: units.Duration(random.Int64N(int64(100 * units.Microsecond))),
+	}
+	f.Inflight = units.Size(random.IntN(3)) * 4150
+	if f.Outcome < balance.Trimmed {
+		f.Acked = units.Size(random.IntN(5)) * 4150
+	}
+	l, ok := b.(balance.Listener)
+	if !ok || random.IntN(4) == 0 || f.Outcome == balance.Lost {
+		return f
+	}
+	for t, weight := range l.Wants() {
+		if weight == 0 {
+			continue
+		}
+		low := random.Uint64N(1_000_001)
+		f.Sampled, f.LastHop = true, random.IntN(2) == 0
+		f.Sample = csig.Sample{
+			Type: csig.Type(t), Low: low, High: low + 1, Point: low, Locator: uint16(random.IntN(64)),
+			DoNotUpdate: f.Outcome == balance.Trimmed,
+		}
+	}
+	return f
 }
 
 // stream drives a balancer with random feedback and returns its EVs. Feedback
 // names EVs that were sent and, now and then, one that was not.
 func stream(t *testing.T, b balance.Balancer, n int) []uint16 {
 	t.Helper()
-	random := rand.New(rand.NewPCG(seed, 9))
+	random, now := rand.New(rand.NewPCG(seed, 9)), units.Time(0)
 	evs := make([]uint16, n)
 	for i := range evs {
-		evs[i] = b.Next(0)
+		now = now.Add(units.Duration(random.Int64N(int64(10 * units.Microsecond))))
+		evs[i] = b.Next(now)
 		if evs[i] >= wire.EntropyRange {
 			t.Fatalf("Next returns the EV %d; EVs lie below wire.EntropyRange, %d", evs[i], wire.EntropyRange)
 		}
 		if random.IntN(2) == 0 {
-			b.OnFeedback(0, balance.Feedback{EV: evs[random.IntN(i+1)], Outcome: balance.Outcome(random.IntN(4))})
+			b.OnFeedback(now, feedback(random, b, evs[random.IntN(i+1)]))
 		}
 	}
 	return evs

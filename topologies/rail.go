@@ -1,0 +1,112 @@
+package topologies
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/units"
+)
+
+// RailSpec are the parameters of a rail-optimised fabric: servers with several NICs, of
+// which NIC i is on rail switch i of the server's group, and spine switches that join all
+// rail switches. Each NIC is a host of the graph, a rank of its own.
+type RailSpec struct {
+	Servers     int
+	NICs        int        // per server: as many rails
+	Group       int        // servers per group, which share their rail switches; 0: all
+	Spines      int        // 0 only where there is a single rail switch
+	Bundle      int        // links between a rail switch and a spine; 0: 1
+	Rate        units.Rate // of the NICs' links
+	SpineRate   units.Rate // 0: Rate
+	Delay       units.Duration
+	SpineDelay  units.Duration // 0: Delay
+	SwitchDelay units.Duration
+	Ports       int // of a switch; 0: as many as needed
+}
+
+// complete returns the spec with the zero values replaced by what they mean.
+func (s RailSpec) complete() RailSpec {
+	if s.Group == 0 {
+		s.Group = s.Servers
+	}
+	if s.SpineRate == 0 {
+		s.SpineRate = s.Rate
+	}
+	if s.SpineDelay == 0 {
+		s.SpineDelay = s.Delay
+	}
+	s.Bundle = max(1, s.Bundle)
+	return s
+}
+
+// Size returns the size of the fabric that Rail will make, without building it. Its error
+// wraps ErrInvalid.
+func (s RailSpec) Size() (Size, error) {
+	s = s.complete()
+	if err := counts("rail", count{"servers", s.Servers}, count{"nics", s.NICs}, count{"group", s.Group}, count{"bundle", s.Bundle}); err != nil {
+		return Size{}, err
+	}
+	if s.Servers%s.Group != 0 {
+		return Size{}, fmt.Errorf("%w: rail: %d servers are not whole groups of %d", ErrInvalid, s.Servers, s.Group)
+	}
+	groups := s.Servers / s.Group
+	rails := groups * s.NICs
+	switch {
+	case s.Spines < 0 || s.Spines > MaxRadix:
+		return Size{}, fmt.Errorf("%w: rail: spines is %d, want 0 to %d", ErrInvalid, s.Spines, MaxRadix)
+	case s.Spines == 0 && rails > 1:
+		return Size{}, fmt.Errorf("%w: rail: without spines nothing joins the %d rail switches", ErrInvalid, rails)
+	}
+	if err := checkPorts("g0.rail0", s.Group+s.Spines*s.Bundle, s.Ports); err != nil {
+		return Size{}, err
+	}
+	if err := checkPorts("spine0", rails*s.Bundle, s.Ports); err != nil && s.Spines > 0 {
+		return Size{}, err
+	}
+	hosts, links := s.Servers*s.NICs, int64(rails)*int64(s.Spines)*int64(s.Bundle)
+	switch {
+	case hosts > MaxHosts:
+		return Size{}, fmt.Errorf("%w: rail: %d NICs in all, the limit is %d", ErrInvalid, hosts, MaxHosts)
+	case rails*s.Bundle > maxPortNumber || s.Group+s.Spines*s.Bundle > maxPortNumber:
+		return Size{}, fmt.Errorf("%w: rail: a switch would have more than %d ports", ErrInvalid, maxPortNumber)
+	case int64(hosts)+links > maxFabricLinks:
+		return Size{}, fmt.Errorf("%w: rail: %d links, the limit is %d", ErrInvalid, int64(hosts)+links, maxFabricLinks)
+	}
+	return Size{Hosts: hosts, Switches: rails + s.Spines, Racks: rails, HostLinks: hosts, SwitchLinks: links},
+		checkLinks("rail", s.Rate, s.SpineRate, s.Delay, s.SpineDelay, s.SwitchDelay)
+}
+
+// Rail returns the graph. NIC r of server s is host s*NICs+r, called s0.r3 for example. It
+// is on rail switch r of its group, g0.rail3, which is of tier ToR. The spine switches,
+// spine0…, are of tier Agg and outside of pods; a pod is a group. The error is that of
+// Size.
+func Rail(s RailSpec) (*Graph, error) {
+	size, err := s.Size()
+	if err != nil {
+		return nil, err
+	}
+	s = s.complete()
+	b := newBuilder(fmt.Sprintf("rail-%dx%d", s.Servers, s.NICs), size.Hosts, size.Switches)
+	b.graph.NICs = s.NICs
+	for h := range size.Hosts {
+		n := &b.graph.Nodes[h]
+		n.Name, n.Pod = fmt.Sprintf("s%d.r%d", h/s.NICs, h%s.NICs), h/s.NICs/s.Group
+	}
+	for i := range size.Racks {
+		b.addSwitch(fmt.Sprintf("g%d.rail%d", i/s.NICs, i%s.NICs), TierToR, i/s.NICs, s.SwitchDelay)
+	}
+	for i := range s.Spines {
+		b.addSwitch(fmt.Sprintf("spine%d", i), TierAgg, NoPod, s.SwitchDelay)
+	}
+	for h := range size.Hosts {
+		group, rail := h/s.NICs/s.Group, h%s.NICs
+		b.connect(h, size.Hosts+group*s.NICs+rail, s.Rate, s.Delay)
+	}
+	for i := range size.Racks {
+		for spine := range s.Spines {
+			for range s.Bundle {
+				b.connect(size.Hosts+i, size.Hosts+size.Racks+spine, s.SpineRate, s.SpineDelay)
+			}
+		}
+	}
+	return b.graph, nil
+}
