@@ -279,7 +279,7 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 	}
 	d.Checks = append(d.Checks, check.Conservation(j.plan, out, nodes), check.Completion(j.plan, out, nodes))
 	if j.plan.Classes != nil {
-		d.Checks = append(d.Checks, check.Lossless(nodes))
+		d.Checks = append(d.Checks, check.Lossless(j.plan, nodes))
 	}
 	if s.opts.CheckParity {
 		virtual := measure.NewRecords(j.plan, nil)

@@ -75,6 +75,10 @@ faults: [%s]
 		if r.IntN(3) == 0 {
 			text += fmt.Sprintf("end: %dus\n", 50+r.IntN(100))
 		}
+		if r.IntN(3) == 0 {
+			text += "classes: [{name: storage, dscp: 26, lossless: true, match: {flows: ['*']}}]\n"
+			text = strings.Replace(text, "permutation: {", "incast: {fan_in: 3, ", 1)
+		}
 		p := backendtest.Compile(t, text)
 		out, nodes := runFaults(t, p)
 		for _, c := range []struct {

@@ -145,6 +145,9 @@ func drawn(r *rand.Rand) string {
 	if r.IntN(2) == 0 {
 		text += "faults: [" + drawnFaults(r) + "]\n"
 	}
+	if r.IntN(4) == 0 && !strings.Contains(text, "generators") {
+		text += "classes: [{name: storage, dscp: 26, lossless: true, match: {flows: ['*']}}]\n"
+	}
 	if r.IntN(3) == 0 {
 		text += fmt.Sprintf("end: %dus\n", 5+r.IntN(50))
 	}

@@ -36,6 +36,11 @@ func (p *Plan) Strands() bool {
 	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Until == units.Never && f.drops() })
 }
 
+// FaultsDrop reports whether the run has a fault that drops packets.
+func (p *Plan) FaultsDrop() bool {
+	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.drops() })
+}
+
 // drops reports whether the fault drops packets.
 func (f *Fault) drops() bool { return f.Kind != experiment.LinkRate && f.Kind != experiment.SlowNIC }
 
