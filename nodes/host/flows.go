@@ -186,6 +186,7 @@ func (h *Host) newSender(f *Flow) *transport.Sender {
 		CC:      h.newController(f),
 		LB:      h.maker.balancer(balanced),
 		Tagging: h.cfg.TaggingOf(f),
+		DSCP:    h.dscpOf(f),
 		Paths:   f.Paths,
 	}
 	if h.domain != nil {

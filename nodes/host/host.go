@@ -10,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/class"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/player"
@@ -48,6 +49,8 @@ type Config struct {
 	LastHops csig.LocatorSet   // locators that stand for ports to hosts alone
 	Place    transport.TrimPlace
 
+	Classes []class.Class // of data; nil: one, which may lose packets
+
 	Sends, Receives []Flow
 	Player          player.Config
 	Edge            *shim.EdgeConfig // nil: the host runs no programs
@@ -81,7 +84,8 @@ type Flow struct {
 	Tagging *transport.Tagging
 	// CC is the congestion control of a flow that this host sends: Config.CC with other
 	// parameters, of the same Needs; nil: Config.CC.
-	CC *algorithm.Choice
+	CC    *algorithm.Choice
+	Class uint8 // of its data, in Config.Classes
 }
 
 // TaggingOf returns the init policy of a flow that this host sends.
@@ -115,6 +119,7 @@ type Host struct {
 	nic      units.Serialiser
 	control  wire.Queue // ACKs and NACKs
 	eligible fifo.Queue[*flow]
+	classes  *nicClasses // in place of eligible; nil without classes
 
 	timeout   units.Time            // never later than the earliest flow's
 	start     units.Time            // of the player's next transfer
@@ -182,14 +187,16 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		port:      metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: NIC, Records: cfg.Records, Measure: cfg.Measure, Sink: sink}),
 	}
 	h.start = h.player.NextStart()
+	var err error
+	if h.classes, err = newNICClasses(&cfg); err != nil {
+		return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
+	}
 	if cfg.CSIG != nil {
-		var err error
 		if h.domain, err = csig.NewDomain(*cfg.CSIG); err != nil {
 			return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
 		}
 	}
 	if cfg.Edge != nil {
-		var err error
 		if h.edge, err = shim.NewEdge(*cfg.Edge, &h.port, pool, sink); err != nil {
 			return nil, fmt.Errorf("host %s: programs: %w", cfg.Name, err)
 		}
@@ -251,7 +258,9 @@ func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 			h.drops[dropUnexpected]++
 		}
 		h.flush()
-	case kind == wire.Raw:
+	case kind == wire.Pause && h.classes != nil:
+		h.receivePause(now, p)
+	case kind >= wire.Pause: // or raw
 		h.drops[dropUnexpected]++
 	case p.Destination() != h.ip:
 		h.drops[dropMisdirected]++
@@ -369,17 +378,13 @@ func (h *Host) offer(now units.Time, f *flow) {
 		h.timeout = min(h.timeout, at)
 		return
 	}
-	f.queued = true
-	h.eligible.Push(f)
-	h.ready.Add(NIC)
+	h.enlist(f)
 }
 
 // offerPrograms puts the queue of the programs' frames in the NIC's round-robin.
 func (h *Host) offerPrograms() {
 	if !h.programs.queued && h.edge.Outbound() {
-		h.programs.queued = true
-		h.eligible.Push(h.programs)
-		h.ready.Add(NIC)
+		h.enlist(h.programs)
 	}
 }
 
@@ -434,6 +439,9 @@ func (h *Host) nextBeside(port int) (p *wire.Packet, more bool) {
 }
 
 func (h *Host) next(now units.Time) *wire.Packet {
+	if h.classes != nil {
+		return h.nextClass(now)
+	}
 	if h.control.Len() > 0 && (h.eligible.Len() == 0 || h.burst < controlBurst) {
 		if h.eligible.Len() > 0 {
 			h.burst++
@@ -446,24 +454,28 @@ func (h *Host) next(now units.Time) *wire.Packet {
 			return h.control.Pop()
 		}
 		f.queued = false
-		if f == h.programs {
-			h.burst = 0
-			p := h.edge.TakeOutbound(now)
-			h.offerPrograms()
-			return p
-		}
-		if !f.CanSend() || f.PacedUntil() > now {
+		if f != h.programs && (!f.CanSend() || f.PacedUntil() > now) {
 			h.offer(now, f)
 			continue // the window closed, or the rate fell, while the flow waited
 		}
 		h.burst = 0
-		p := h.pool.Get()
-		f.Send(now, p)
-		h.port.Enqueue(int64(p.Size))
-		h.arm(f)
-		h.offer(now, f)
+		return h.take(now, f)
+	}
+}
+
+// take returns the next packet of what can send.
+func (h *Host) take(now units.Time, f *flow) *wire.Packet {
+	if f == h.programs {
+		p := h.edge.TakeOutbound(now)
+		h.offerPrograms()
 		return p
 	}
+	p := h.pool.Get()
+	f.Send(now, p)
+	h.port.Enqueue(int64(p.Size))
+	h.arm(f)
+	h.offer(now, f)
+	return p
 }
 
 // arm takes the deadline of a flow that has sent or starts, or whose controller may have
@@ -475,7 +487,13 @@ func (h *Host) arm(f *flow) {
 
 // NextTimeout is the machine's next deadline: a flow's timer or the start of a
 // transfer.
-func (h *Host) NextTimeout() units.Time { return min(h.timeout, h.start) }
+func (h *Host) NextTimeout() units.Time {
+	at := min(h.timeout, h.start)
+	if h.classes != nil {
+		at = min(at, h.classes.gate.Next())
+	}
+	return at
+}
 
 // HandleTimeout serves the timers that are due, in order of flow, and then
 // starts the transfers that are due.
@@ -496,6 +514,9 @@ func (h *Host) HandleTimeout(now units.Time) {
 			h.offer(now, f)
 		}
 		h.timeout = h.earliest()
+	}
+	if h.classes != nil && h.classes.gate.Expire(now) {
+		h.ready.Add(NIC)
 	}
 	if now < h.start {
 		return
@@ -533,6 +554,10 @@ func (h *Host) Close(end units.Time) {
 	if h.edge != nil {
 		p, b := h.edge.Queued()
 		packets, bytes = packets+p, bytes+b
+	}
+	if h.classes != nil {
+		h.port.Totals.PausesReceived = h.classes.frames
+		h.closeClasses(end)
 	}
 	h.port.Close(end, packets, bytes)
 	t := metrics.NodeTotals{Node: int32(h.cfg.Node), Name: h.cfg.Name, Ports: []metrics.PortTotals{h.port.Totals}}

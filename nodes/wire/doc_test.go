@@ -29,7 +29,7 @@ func TestDocumentedOffsets(t *testing.T) {
 			"code": tpNackCode, "echo length": tpNackEcho, "echo": tpNackEcho + 1}},
 		{"Control", ControlLen, map[string]int{"prologue": tpType, "code": tpPSN, "trigger": tpFlow}},
 		{"IPv4", IPv4Len, map[string]int{
-			"DSCP (6 bits), ECN (2 bits)": ipTOS, "total length": ipTotalLen, "flags, fragment offset": ipFragment,
+			"DSCP (6 bits), ECN (2 bits)": ipTOS, "total length": ipTotalLen, "identification": ipIdent, "flags, fragment offset": ipFragment,
 			"TTL": ipTTL, "protocol": ipProtocol, "header checksum": ipChecksum, "source": ipSource, "destination": ipDest}},
 		{"UDP", UDPLen, map[string]int{"source port": 0, "destination port": 2, "length": 4, "checksum": 6}},
 	}

@@ -37,6 +37,9 @@ const (
 	// Raw is a frame of another protocol, carried as it is. The number is none
 	// of a transport header.
 	Raw Kind = 0xff
+	// Pause is a frame of priority flow control, which no switch forwards. The number is
+	// none of a transport header either.
+	Pause Kind = 0xfe
 )
 
 // String returns the kind's name.
@@ -58,6 +61,8 @@ func (k Kind) String() string {
 		return "cnp"
 	case Raw:
 		return "raw"
+	case Pause:
+		return "pause"
 	}
 	return "unknown"
 }
@@ -166,6 +171,9 @@ func (p *Packet) SetFlags(f Flags) { p.buf[p.l4()+tpType+1] = uint8(f) }
 // not be asked of a raw frame.
 func (p *Packet) Kind() Kind {
 	if p.family != ours {
+		if p.family == pauseFrame {
+			return Pause
+		}
 		return Raw
 	}
 	return Kind(p.buf[p.l4()+tpType] >> 3)

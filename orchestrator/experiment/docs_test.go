@@ -98,7 +98,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		flatten(encode(reflect.ValueOf(set.Base).Elem(), ""), "", resolved)
 	}
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 0, dst: 1, size: 1B}]}",
-		"end: 1s\ngenerators: [{host: 0, to: 1, every: 1us}]\nfaults: [{kind: down, links: h0-tor0}]")
+		"end: 1s\ngenerators: [{host: 0, to: 1, every: 1us}]\nfaults: [{kind: down, links: h0-tor0}]\nclasses: [{name: a, dscp: 1, ecn: {low: auto}}, {name: default}]")
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 2, dst: 3, size: 1B}]}",
 		"runtime: netns\nclock: wall\napplications: {hosts: [0, 1], programs: [{host: 0, run: x}]}")
 	for _, topology := range []string{

@@ -193,7 +193,7 @@ func register(section string, k *Kind, value reflect.Type, matrix bool, module s
 }
 
 // fallbacks has the defaults of the kinds' keys by path; [] stands for an index.
-var fallbacks = map[string]string{}
+var fallbacks = map[string]string{"classes[].weight": "1", "classes[].ecn.enabled": "true"}
 
 // alternatives returns the keys of a mapping of which one excludes the others: the
 // names of the section's kinds. An override that sets one removes the rest.

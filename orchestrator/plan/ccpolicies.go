@@ -40,7 +40,7 @@ func (s *Shape) assignCC(p *Plan, hosts []host.Config) error {
 			key, last := fmt.Sprint(hosts[h].Rate), -1
 			params := maps.Clone(hosts[h].CC.Params)
 			for k := range rules {
-				if rules[k].transfer(&p.Flows[f.ID]) {
+				if rules[k].flow(&p.Flows[f.ID], true) {
 					key, last, used[k] = fmt.Sprint(key, " ", k), k, true
 					maps.Copy(params, list[k].CC)
 				}

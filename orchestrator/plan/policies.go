@@ -82,9 +82,18 @@ func (p *policy) class(dscp int) bool {
 	return len(p.match.DSCP) == 0 || slices.Contains(p.match.DSCP, dscp)
 }
 
-// transfer reports whether the policy is for the data packets of a transfer.
-func (p *policy) transfer(f *metrics.FlowInfo) bool {
-	return p.class(wire.DSCPTrimmable) && p.flow(f, true)
+// transfer reports whether the policy is for the data packets of a transfer, which have
+// a DSCP.
+func (p *policy) transfer(f *metrics.FlowInfo, dscp int) bool {
+	return p.class(dscp) && p.flow(f, true)
+}
+
+// dscpOf returns the DSCP of the data of a transfer.
+func dscpOf(c *host.Config, f *host.Flow) int {
+	if c.Classes == nil {
+		return wire.DSCPTrimmable
+	}
+	return int(c.Classes[f.Class].DSCP)
 }
 
 // assignTagging gives the transfers that policies are for an init policy of their own.
@@ -98,7 +107,7 @@ func (s *Shape) assignTagging(p *Plan, hosts []host.Config) {
 			f := &hosts[h].Sends[i]
 			t, changed := s.tags.tagging, false
 			for k := range s.policies {
-				if rule := &s.policies[k]; rule.transfer(&p.Flows[f.ID]) {
+				if rule := &s.policies[k]; rule.transfer(&p.Flows[f.ID], dscpOf(&hosts[h], f)) {
 					t, changed = rule.apply(t), true
 				}
 			}
@@ -171,29 +180,38 @@ func (s *Shape) classes(f *metrics.FlowInfo, init shim.Init) ([]shim.Class, erro
 	return list, nil
 }
 
-// checkPolicies refuses policies of CSIG that checkMatch refuses.
-func (s *Shape) checkPolicies(p *Plan) error {
+// checkPolicies refuses a policy that is for no packet of the run, and a name or a
+// pattern that no flow has.
+func (s *Shape) checkPolicies(p *Plan, hosts []host.Config) error {
+	if len(s.policies) == 0 {
+		return nil
+	}
+	dscps := make([]int, p.Transfers)
+	for h := range hosts {
+		for i := range hosts[h].Sends {
+			f := &hosts[h].Sends[i]
+			dscps[f.ID] = dscpOf(&hosts[h], f)
+		}
+	}
 	for i := range s.policies {
-		if err := checkMatch(fmt.Sprintf("csig.policies[%d].match", i), &s.policies[i], p); err != nil {
+		rule := &s.policies[i]
+		at := fmt.Sprintf("csig.policies[%d].match", i)
+		if err := checkNames(at, rule, p); err != nil {
 			return err
+		}
+		used := false
+		for k := range p.Flows {
+			f := &p.Flows[k]
+			if k < p.Transfers && rule.transfer(f, dscps[k]) || k >= p.Transfers && rule.flow(f, false) {
+				used = true
+				break
+			}
+		}
+		if !used {
+			return failure.At(at, errors.New("no flow fits all of it; the data of transfers has DSCP 10, or that of its class, and programs have no job"))
 		}
 	}
 	return nil
-}
-
-// checkMatch refuses a policy that is for no packet of the run, and a name or a pattern
-// that no flow has.
-func checkMatch(at string, rule *policy, p *Plan) error {
-	if err := checkNames(at, rule, p); err != nil {
-		return err
-	}
-	for k := range p.Flows {
-		f := &p.Flows[k]
-		if k < p.Transfers && rule.transfer(f) || k >= p.Transfers && rule.flow(f, false) {
-			return nil
-		}
-	}
-	return failure.At(at, errors.New("no flow fits all of it; the data of transfers has DSCP 10, and programs have no job"))
 }
 
 // checkNames refuses a name and a pattern that no flow has.

@@ -61,6 +61,7 @@ type SenderConfig struct {
 	LB      balance.Balancer
 	Tagging Tagging
 	Paths   PathSignals
+	DSCP    uint8      // of data and probes; 0: wire.DSCPTrimmable
 	Random  *rand.Rand // of the packets that are tagged; may be nil without CSIG, and unless Tagging draws
 	Types   *rand.Rand // of the order in which tags ask for types; nil: the same in every round
 }
@@ -110,6 +111,7 @@ type Sender struct {
 	entropy    uint16                 // of EV 0, less wire.EntropyBase
 	lastEV     uint16                 // of the last data packet
 	ready      bool                   // the flow has started
+	dscp       uint8                  // of data and probes; 0: wire.DSCPTrimmable
 	extra      bool                   // there is a listener or a pacer
 
 	totals metrics.SenderTotals
@@ -142,6 +144,7 @@ func NewSender(cfg SenderConfig) *Sender {
 		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
 		events:     cfg.Traced.Recorder(int32(cfg.Flow), cfg.Sink),
 		size:       cfg.Size,
+		dscp:       cfg.DSCP,
 		ends:       cfg.Ends,
 	}
 	s.ring = make([]slot, 1<<bits.Len32(min(s.packets, startRing)-1))
@@ -164,6 +167,7 @@ func Packets(size, mtu, header units.Size) int64 {
 func (s *Sender) build(p *wire.Packet, payload int) {
 	e := s.ends
 	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.EntropyBase}, wire.Data, 0, wire.ECT0, payload)
+	s.setClass(p)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
 	p.SetData(s.flow, 0, 1)
 	p.Size = s.common.Sizes.Of(p)
