@@ -22,6 +22,7 @@ const (
 	oneRate   = "topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 25Gbps, delay: 1us}}\n"
 	fatTree   = "topology: {fat_tree: {hosts: 8, pod: 4, tiers: [{down: 2, up: 1, rate: 100Gbps, delay: 1us}, {down: 2, up: 1, rate: 400Gbps, delay: 1us}, {down: 2, rate: 100Gbps, delay: 1us}]}}\n"
 	dragonfly = "topology: {dragonfly: {p: 2, a: 2, h: 1, rate: 100Gbps, delay: 1us}}\n"
+	drawn     = "topology: {graph: {rate: 40Gbps, delay: 2us, nodes: [{name: a}, {name: b}, {name: c}, {name: s, kind: switch}], links: [{a: a, b: s}, {a: b, b: s}, {a: c, b: s}]}}\n"
 	lossless  = "classes: [{name: storage, dscp: 26, lossless: true, match: {src: [0]}}]\n"
 	transfer  = "workload: {transfers: [0 -> 2 10kB]}\n"
 )
@@ -52,6 +53,10 @@ var autoCases = map[string]autoCase{
 	"topology.rail.group":                   {"topology: {rail: {servers: 3, nics: 2, spines: 1, rate: 25Gbps, delay: 3us}}\n" + transfer, "group: auto # 3"},
 	"topology.rail.spine_rate":              {"topology: {rail: {servers: 3, nics: 2, spines: 1, rate: 25Gbps, delay: 3us}}\n" + transfer, "spine_rate: auto # 25Gbps"},
 	"topology.rail.spine_delay":             {"topology: {rail: {servers: 3, nics: 2, spines: 1, rate: 25Gbps, delay: 3us}}\n" + transfer, "spine_delay: auto # 3us"},
+	"topology.graph.links[].rate":           {drawn + transfer, "rate: auto # 40Gbps"},
+	"topology.graph.links[].delay":          {drawn + transfer, "delay: auto # 2us"},
+	"topology.netbench.host_rate":           {"topology: {netbench: {file: testdata/pair.topology, rate: 40Gbps, delay: 2us}}\nworkload: {transfers: [0 -> 1 1kB]}\n", "host_rate: auto # 40Gbps"},
+	"topology.netbench.host_delay":          {"topology: {netbench: {file: testdata/pair.topology, rate: 40Gbps, delay: 2us}}\nworkload: {transfers: [0 -> 1 1kB]}\n", "host_delay: auto # 2us"},
 
 	"links.queue":           {twoRates + transfer, "  queue: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
 	"links.control_queue":   {twoRates + transfer, "  control_queue: auto # 74.7kB at 25Gbps, 290.5kB at 100Gbps"},
