@@ -257,6 +257,8 @@ type SenderTotals struct {
 	Untouched     int64          // tags that came back and that no hop had written
 	SampleGap     units.Duration // longest time in which the flow wanted samples and got none
 	CNPsReceived  int64
+	Credits       int64 // credit packets received
+	Requests      int64 // packets sent to ask for credit
 	BaseRTT       units.Duration
 	Cwnd          int64
 }
@@ -271,6 +273,7 @@ type ReceiverTotals struct {
 	AcksSent         int64
 	NacksSent        int64
 	CNPsSent         int64
+	CreditsSent      int64
 	OutOfSequence    int64 // data packets that came whole behind a hole, and that go-back-N does not take
 	PayloadBytes     int64 // distinct
 	Untouched        int64 // tags that no hop had written, of a flow between programs, whose tags end here

@@ -133,3 +133,14 @@ func (h *Host) closeClasses(end units.Time) {
 		}
 	}
 }
+
+// waiting returns how many flows have their turn at the NIC ahead.
+func (h *Host) waiting() (n int) {
+	if h.classes == nil {
+		return h.eligible.Len()
+	}
+	for k := range h.classes.eligible {
+		n += h.classes.eligible[k].Len()
+	}
+	return n
+}

@@ -40,6 +40,7 @@ type Config struct {
 	RTO      units.Duration
 	AckEvery units.Size
 	Recovery transport.Recovery
+	Credits  bool             // receivers grant credit, beside what the congestion control does
 	CC       algorithm.Choice // of congestion.Table
 	LB       algorithm.Choice // of balance.Table
 	Path     congestion.Path
@@ -117,7 +118,8 @@ type Host struct {
 	burst    int32 // control packets sent while data waited
 	stamps   bool  // ACKs take the time that they took the host
 	nic      units.Serialiser
-	control  wire.Queue // ACKs and NACKs
+	control  wire.Queue        // ACKs and NACKs
+	puller   *transport.Puller // nil without receiver credits
 	eligible fifo.Queue[*flow]
 	classes  *nicClasses // in place of eligible; nil without classes
 
@@ -212,6 +214,9 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		break
 	}
 	h.stamps = h.maker.needs.HostDelay
+	if terms := h.terms(); terms != nil {
+		h.puller = transport.NewPuller(terms)
+	}
 	for i := range h.flows {
 		h.flows[i] = flow{deadline: units.Never, at: int32(i)}
 	}
@@ -244,127 +249,6 @@ func (h *Host) Touch() int64 {
 		}
 	}
 	return sum
-}
-
-// Receive takes a packet from the fabric, from the programs or from a control port.
-func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
-	if h.edge != nil && (port == shim.Application || port == NIC && p.Kind() == wire.Raw) {
-		h.receiveRaw(now, port, p)
-		return
-	}
-	switch kind := p.Kind(); {
-	case port != NIC:
-		if kind != wire.Control || !h.player.OnMessage(now, p.Flow(), p.PSN()) {
-			h.drops[dropUnexpected]++
-		}
-		h.flush()
-	case kind == wire.Pause && h.classes != nil:
-		h.receivePause(now, p)
-	case kind >= wire.Pause: // or raw
-		h.drops[dropUnexpected]++
-	case p.Destination() != h.ip:
-		h.drops[dropMisdirected]++
-	case kind == wire.Data:
-		h.receiveData(now, p)
-	case kind == wire.Probe:
-		h.receiveProbe(p)
-	default:
-		h.receiveReply(now, kind, p)
-	}
-	h.pool.Put(p)
-}
-
-// receiveRaw takes a frame from or for the programs.
-func (h *Host) receiveRaw(now units.Time, port int, p *wire.Packet) {
-	if port == shim.Application {
-		h.edge.Send(now, p)
-		h.offerPrograms()
-	} else {
-		h.edge.Deliver(now, p)
-	}
-	if h.edge.Inbound() {
-		h.ready.Add(shim.Application)
-	}
-}
-
-func (h *Host) receiveData(now units.Time, p *wire.Packet) {
-	r := h.receiver(p.Flow())
-	if r == nil {
-		h.drops[dropUnknownFlow]++
-		return
-	}
-	if !r.Expects(p) {
-		h.drops[dropBeyond]++
-		return
-	}
-	done, before := r.Done(), r.Delivered()
-	reply := h.pool.Get()
-	if !r.OnData(now, p, reply) {
-		h.pool.Put(reply)
-	} else {
-		reply.EnqueuedAt = now
-		h.queueControl(reply)
-	}
-	if r.Notifies(now, p) {
-		cnp := h.pool.Get()
-		r.Notify(now, cnp)
-		h.queueControl(cnp)
-	}
-	h.delivered += r.Delivered() - before
-	if !done && r.Done() {
-		h.player.OnReceived(now, int(p.Flow()))
-		h.flush()
-	}
-}
-
-func (h *Host) receiveProbe(p *wire.Packet) {
-	r := h.receiver(p.Flow())
-	if r == nil {
-		h.drops[dropUnknownFlow]++
-		return
-	}
-	reply := h.pool.Get()
-	r.OnProbe(p, reply)
-	h.queueControl(reply)
-}
-
-// queueControl puts a packet that is not data in the NIC's control queue.
-func (h *Host) queueControl(p *wire.Packet) {
-	h.control.Push(p)
-	h.port.Enqueue(int64(p.Size))
-	h.ready.Add(NIC)
-}
-
-func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
-	f := h.sender(p.Flow())
-	if f == nil {
-		h.drops[dropUnknownFlow]++
-		return
-	}
-	switch kind {
-	case wire.Ack:
-		done := f.Done()
-		f.OnAck(now, p)
-		if !done && f.Done() {
-			f.deadline = units.Never
-			h.timeout = h.earliest() // the flow's timer is cancelled
-			h.player.OnSent(now, h.cfg.Sends[f.at].ID)
-			h.flush()
-		}
-	case wire.Nack:
-		f.OnNack(now, p)
-	case wire.ProbeReply:
-		f.OnProbeReply(now, p)
-	case wire.CNP:
-		f.OnCNP(now)
-	default:
-		h.drops[dropUnexpected]++
-		return
-	}
-	if f.Timed(now) {
-		h.arm(f)
-	}
-	h.offer(now, f)
 }
 
 // offer puts a flow that can send in the NIC's round-robin. One that pacing holds back is
@@ -471,6 +355,9 @@ func (h *Host) take(now units.Time, f *flow) *wire.Packet {
 		return p
 	}
 	p := h.pool.Get()
+	if h.puller != nil {
+		h.common.Waiting = h.waiting() + 1
+	}
 	f.Send(now, p)
 	h.port.Enqueue(int64(p.Size))
 	h.arm(f)
@@ -485,12 +372,15 @@ func (h *Host) arm(f *flow) {
 	h.timeout = min(h.timeout, f.deadline)
 }
 
-// NextTimeout is the machine's next deadline: a flow's timer or the start of a
-// transfer.
+// NextTimeout is the machine's next deadline: a flow's timer, a credit to grant or the
+// start of a transfer.
 func (h *Host) NextTimeout() units.Time {
 	at := min(h.timeout, h.start)
 	if h.classes != nil {
 		at = min(at, h.classes.gate.Next())
+	}
+	if h.puller != nil {
+		at = min(at, h.puller.Due())
 	}
 	return at
 }
@@ -498,6 +388,13 @@ func (h *Host) NextTimeout() units.Time {
 // HandleTimeout serves the timers that are due, in order of flow, and then
 // starts the transfers that are due.
 func (h *Host) HandleTimeout(now units.Time) {
+	if h.puller != nil && now >= h.puller.Due() {
+		if p := h.pool.Get(); h.puller.Pull(now, p) {
+			h.queueControl(p)
+		} else {
+			h.pool.Put(p)
+		}
+	}
 	if now >= h.timeout {
 		for i := range h.flows {
 			f := &h.flows[i]
@@ -508,6 +405,11 @@ func (h *Host) HandleTimeout(now units.Time) {
 			if f.ProbeDue(now) {
 				p := h.pool.Get()
 				f.Probe(now, p)
+				h.queueControl(p)
+			}
+			if f.RequestDue(now) {
+				p := h.pool.Get()
+				f.Request(now, p)
 				h.queueControl(p)
 			}
 			f.deadline = f.NextTimeout()

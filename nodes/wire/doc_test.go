@@ -18,7 +18,8 @@ func TestDocumentedOffsets(t *testing.T) {
 		offsets map[string]int
 	}{
 		{"Data", DataLen, map[string]int{
-			"prologue": tpType, "payload length": tpAux, "PSN": tpPSN, "flow": tpFlow, "transmission": tpTransmission}},
+			"prologue": tpType, "payload length": tpAux, "PSN": tpPSN, "flow": tpFlow, "transmission": tpTransmission, "pull target": tpPullTarget}},
+		{"Credit and credit request", ControlLen, map[string]int{"prologue": tpType, "quanta": tpPSN, "flow": tpFlow}},
 		{"ACK", AckLen, map[string]int{
 			"prologue": tpType, "EV": tpAux, "cumulative": tpPSN, "flow": tpFlow, "acked": tpAcked, "SACK base": tpSackBase,
 			"SACK bitmap": tpSackBits, "received": tpReceived, "out of order": tpOutOfOrder, "penalty": tpPenalty,

@@ -165,6 +165,7 @@ type Hosts struct {
 	CC       Algorithm  `yaml:"cc"`        // default nscc
 	LB       Algorithm  `yaml:"lb"`        // default mixed
 	AckEvery units.Size `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
+	Credits  bool       `yaml:"credits"`   // receivers grant credit (RCCC) beside the CC; cc rccc has it anyway
 	Recovery string     `yaml:"recovery"`  // what a flow does about losses; see transport.ParseRecovery; default selective
 	// TrimPlace says how a sender knows whether a packet was trimmed at the last hop; see
 	// transport.TrimPlace.

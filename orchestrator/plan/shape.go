@@ -95,7 +95,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.sizing = sizing{links: e.Links, rtt: rtt}
+	s.sizing = sizing{links: e.Links, rtt: rtt, credits: credits(e)}
 	if s.faultPlaces, err = faultPlaces(s.graph, e.Faults); err != nil {
 		return nil, err
 	}
@@ -279,6 +279,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		RTO:        s.sizing.rto(e.Hosts.MinRTO, rate),
 		AckEvery:   e.Hosts.AckEvery,
 		Recovery:   s.recovery,
+		Credits:    e.Hosts.Credits,
 		CC:         e.Hosts.CC,
 		LB:         e.Hosts.LB,
 		Path:       s.sizing.path(rate),

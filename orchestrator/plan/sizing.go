@@ -24,6 +24,7 @@ type sizing struct {
 	rtt   units.Duration // of the network
 	// interval is that of switches' ABW; 0 without CSIG.
 	interval units.Duration
+	credits  bool // receivers grant credit
 }
 
 // path returns what the congestion control of a host with a link of the given rate
@@ -31,7 +32,7 @@ type sizing struct {
 func (s sizing) path(rate units.Rate) congestion.Path {
 	l := s.links
 	return congestion.Path{
-		LinkRate: rate, NetworkRTT: s.rtt, MTU: l.MTU, Header: l.Header, Trim: l.Trim, SignalInterval: s.interval,
+		LinkRate: rate, NetworkRTT: s.rtt, MTU: l.MTU, Header: l.Header, Trim: l.Trim, SignalInterval: s.interval, Credits: s.credits,
 	}
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -28,6 +29,11 @@ func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjac
 				LastHop:  lastHop,
 				Policies: s.ports[n][i].policies,
 				Ingress:  s.ports[n][i].ingress,
+			}
+			if s.sizing.credits && port.LastHop {
+				// The reference marks at ports to hosts "unless receiver CC is on": the
+				// receiver answers for its link. No queue reaches these thresholds.
+				port.ECN = aqm.Thresholds{Low: sizes.queue + 1, High: sizes.queue + 1}
 			}
 			if i < len(locators) {
 				port.Locator = locators[i]

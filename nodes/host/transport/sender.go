@@ -31,6 +31,8 @@ type Common struct {
 	RTO      units.Duration
 	AckEvery units.Size // accepted bytes between coalesced ACKs
 	Recovery Recovery
+	Credit   *CreditTerms // nil: receivers grant no credit
+	Waiting  int          // with Credit: flows that have their turn at the NIC, the one that sends included
 	Measure  metrics.Span // of the FlowMeasurement, and of some totals of the receiver
 	Needs    congestion.Needs
 	Records  units.Duration  // telemetry interval
@@ -123,6 +125,7 @@ type Sender struct {
 
 	listener *listener // nil: the controller has the events of every controller alone
 	pacer    *pacer    // nil: the flow has never been paced
+	credit   *credit   // nil without Common.Credit
 }
 
 // startRing is the most packets for which a flow has room before it has sent any.
@@ -149,7 +152,10 @@ func NewSender(cfg SenderConfig) *Sender {
 	}
 	s.ring = make([]slot, 1<<bits.Len32(min(s.packets, startRing)-1))
 	s.listener = newListener(cfg.CC)
-	s.extra = s.listener != nil
+	if cfg.Credit != nil {
+		s.credit = &credit{left: cfg.Credit.Max, speculating: true, requested: units.Never, retry: units.Never}
+	}
+	s.extra = s.listener != nil || s.credit != nil
 	if cfg.Domain != nil {
 		s.signalling = newSignalling(&cfg)
 	}
@@ -200,8 +206,8 @@ func (s *Sender) Inflight() units.Size {
 	return max(0, s.outstanding-max(0, s.reported-s.known))
 }
 
-// CanSend reports whether the window lets the next packet out, which pacing may still
-// hold back.
+// CanSend reports whether the window and the credit let the next packet out, which pacing
+// may still hold back.
 func (s *Sender) CanSend() bool {
 	if !s.ready {
 		return false
@@ -212,6 +218,9 @@ func (s *Sender) CanSend() bool {
 	} else if s.next < s.packets {
 		size = s.sizeOf(s.next)
 	} else {
+		return false
+	}
+	if s.extra && s.credit != nil && s.credit.left <= 0 {
 		return false
 	}
 	inflight := s.Inflight()
@@ -264,8 +273,8 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.timeout = now.Add(s.common.RTO)
 	}
 	// An ACK is wanted when the flow has nothing more to send now: at its end,
-	// and when a packet like this one would not fit in the window.
-	if s.next == s.packets || s.Inflight()+size >= s.cc.Window {
+	// and when a packet like this one would not fit in the window or the credit is used.
+	if s.next == s.packets || s.Inflight()+size >= s.cc.Window || s.extra && s.credit != nil && s.credit.left <= size {
 		flags |= wire.AckRequest
 	}
 	if psn == s.packets-1 {
@@ -286,7 +295,7 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		p.Size = s.common.Sizes.Of(p)
 	}
 	if s.extra || s.cc.PacingRate > 0 {
-		s.onSend(now, p.Size, again)
+		s.onSend(now, p, size, again)
 	}
 	if s.events.Wants(metrics.EventSend) {
 		s.events.Emit(metrics.Event{
@@ -353,6 +362,9 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	event.Inflight = s.Inflight()
 	s.controller.OnAck(now, event)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
+	if s.extra && s.credit != nil {
+		s.credit.feedback(now, s.common.RTO)
+	}
 	s.measureAck(now, event)
 	if s.events.Wants(metrics.EventAck) {
 		s.traceAck(now, f.Acked, event)
