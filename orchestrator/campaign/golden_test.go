@@ -18,6 +18,7 @@ var golden = map[string]map[string]string{
 	"three-flow":   {"baseline": "ad6260a3e74fd649", "csig": "3301291f0aa398ee", "csig-wide": "6802e865ed94dc80"},
 	"one":          {"run": "44f868514577122f"},
 	"bidir":        {"run": "15097148b798b244"},
+	"pfc-incast":   {"trimmed": "3a4084b714a72472", "lossless": "034759bbad9f40fb", "apart": "14f998a962606a9c"},
 	"incast":       {"run": "05068ff7daaeed14"},
 	"all-to-all":   {"run": "6d286e7141e96420"},
 	"dragonfly":    {"run": "55ac45731b53e54e"},
