@@ -167,8 +167,12 @@ func (h *Host) ends(f *Flow) transport.Ends {
 func (h *Host) shared() *transport.Common {
 	if h.common == nil {
 		c := &h.cfg
+		var sleek *transport.SleekTerms
+		if c.Recovery == transport.Sleek {
+			sleek = transport.NewSleekTerms(c.Rate, c.Path.NetworkRTT, c.Path.Trim)
+		}
 		h.common = &transport.Common{
-			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Recovery: c.Recovery, Credit: h.terms(), Measure: c.Measure, Records: c.Records,
+			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Recovery: c.Recovery, Credit: h.terms(), Sleek: sleek, Measure: c.Measure, Records: c.Records,
 			Domain: h.domain, LastHops: c.LastHops, Place: c.Place, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced,
 		}
 	}
