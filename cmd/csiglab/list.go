@@ -85,6 +85,9 @@ func listText(sections []experiment.Section) string {
 		}
 		for _, e := range s.Entries {
 			fmt.Fprintf(&text, "\n  %s: %s\n", e.Name, e.Doc)
+			if e.Module != "" {
+				fmt.Fprintf(&text, "    of module %s\n", e.Module)
+			}
 			t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 			for _, k := range e.Keys {
 				fallback := k.Default

@@ -6,6 +6,9 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/cmd/csiglab/builder"
+	"github.com/csiglab/csiglab/nodes/modules"
 )
 
 // release is set by the linker in a release's build.
@@ -37,17 +40,35 @@ func buildVersion() string {
 }
 
 func (a *app) version() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version",
+		Short: "Print the version, and the modules that csiglab build has compiled in",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return a.printJSON(struct {
+					Version string              `json:"version"`
+					Go      string              `json:"go"`
+					Modules []builder.Described `json:"modules"`
+				}{buildVersion(), runtime.Version(), builder.Contents()})
+			}
 			return a.print(versionText())
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
+	return cmd
 }
 
 // versionText is what csiglab version and csiglab --version print.
 func versionText() string {
-	return fmt.Sprintf("csiglab %s, %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("csiglab %s, %s %s/%s\n%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, modulesText(builder.Contents()))
+}
+
+// checkModules refuses to start with a module whose algorithms cannot be used.
+func checkModules() error {
+	if err := modules.Check(); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	return nil
 }

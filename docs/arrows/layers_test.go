@@ -12,12 +12,12 @@ import (
 // layers names every package of the module, bottom to top. A package imports its own
 // layer and those below it.
 var layers = [][]string{
-	0:  {"units", "internal/fifo", "internal/spelling", "internal/wildcard"},
-	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "metrics", "metrics/histogram"},
-	2:  {"nodes/node", "nodes/node/nodetest", "nodes/fault", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
+	0:  {"units", "internal/fifo", "internal/spelling", "internal/wildcard", "nodes/modules"},
+	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "workloads/fluid", "metrics", "metrics/histogram"},
+	2:  {"nodes/node", "nodes/node/nodetest", "nodes/fault", "nodes/class", "nodes/deadlock", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
 	3:  slices.Concat(hostPackages, switchPackages),
 	4:  {"nodes/machine"},
-	5:  {"internal/cause", "internal/checkout", "internal/crash", "internal/own", "internal/lines", "topologies/htsim", "topologies/draw", "workloads/htsim", "metrics/runfolder", "metrics/stream", "nodes/capture", "nodes/capture/capturetest", "nodes/capture/spool", "nodes/netio", "nodes/netio/netiotest"},
+	5:  {"internal/cause", "internal/checkout", "internal/crash", "internal/own", "internal/lines", "topologies/htsim", "topologies/netbench", "topologies/draw", "workloads/htsim", "metrics/runfolder", "metrics/stream", "nodes/capture", "nodes/capture/capturetest", "nodes/capture/spool", "nodes/netio", "nodes/netio/netiotest"},
 	6:  {"nodes/sim", "nodes/sim/simtest", "nodes/emu", "nodes/emu/lockstep/shared", "nodes/emu/wall"},
 	7:  {"nodes/emu/process"},
 	8:  {"orchestrator/runtimes", "orchestrator/expression", "orchestrator/experiment"},
@@ -28,8 +28,8 @@ var layers = [][]string{
 	13: {"orchestrator/check", "orchestrator/measure", "orchestrator/packets", "orchestrator/predict"},
 	14: {"orchestrator/campaign"},
 	15: {"reports/analysis", "reports/analysis/analysistest"},
-	16: {"reports"},                                // renders what analysis computed
-	17: {"cmd/csiglab/doctor", "cmd/csiglab/labs"}, // parts of the command csiglab
+	16: {"reports"},                                                       // renders what analysis computed
+	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs"}, // parts of the command csiglab
 	18: {"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
 }
 

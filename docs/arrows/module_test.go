@@ -126,6 +126,8 @@ func readSources(root string) (map[string]string, error) {
 		switch {
 		case entry.IsDir() && file != root && (ignored || name == "testdata"):
 			return filepath.SkipDir
+		case entry.IsDir() && file != root && hasModule(file):
+			return filepath.SkipDir // a module of its own, such as that of docs/extend.md
 		case entry.IsDir() || ignored || filepath.Ext(name) != ".go":
 			return nil
 		}
@@ -138,6 +140,11 @@ func readSources(root string) (map[string]string, error) {
 		return err
 	})
 	return sources, err
+}
+
+func hasModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
 }
 
 // repository returns the module that this test belongs to.

@@ -20,6 +20,9 @@ type Spec struct {
 	// NeedsTag says that the algorithm needs CSIG tags on the packets, whatever its
 	// parameters.
 	NeedsTag bool
+	// Module is the Go module that has registered the algorithm; empty: csiglab has it
+	// itself. Register sets it.
+	Module string
 }
 
 // Describe returns the spec itself; an entry that embeds one is Described by it.

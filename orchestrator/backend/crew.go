@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/emu/process"
+	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -81,6 +82,7 @@ func (c *crew) startProcesses(ctx context.Context, shared *os.File) error {
 		spec := &process.Spec{
 			Config: config, Machine: c.run.Plan.Nodes[i], Interfaces: c.net.spaces[i].interfaces,
 			MaxFrame: c.run.MaxFrame(), Nodes: len(c.configs), Links: c.links, Lanes: lanes, LaneWidth: width, End: c.run.Plan.End, Wall: c.run.Wall,
+			Build: modules.Build(),
 		}
 		p, err := c.deployment.Start(ctx, i, spec, shared)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 func TestMissingProgram(t *testing.T) {
-	_, err := findProgram("csig-no-such-program")
+	_, err := FindProgram("csig-no-such-program")
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "csig-no-such-program") {
 		t.Errorf("error %v, want one that names the program", err)
 	}

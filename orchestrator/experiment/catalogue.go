@@ -23,6 +23,8 @@ type Entry struct {
 	Name string     `json:"name"`
 	Doc  string     `json:"doc"` // one line
 	Keys []EntryKey `json:"keys"`
+	// Module is the Go module that has registered the entry; empty: csiglab has it itself.
+	Module string `json:"module,omitempty"`
 }
 
 // EntryKey is a key that goes with a name: a parameter of an algorithm, or a key of
@@ -73,7 +75,7 @@ func Catalogue(t Tables) []Section {
 }
 
 func algorithmEntry(spec algorithm.Spec) Entry {
-	e := Entry{Name: spec.Name, Doc: spec.Doc, Keys: []EntryKey{}}
+	e := Entry{Name: spec.Name, Doc: spec.Doc, Keys: []EntryKey{}, Module: spec.Module}
 	for _, p := range spec.Params {
 		e.Keys = append(e.Keys, EntryKey{
 			Path: p.Name, Type: paramType(p.Kind), Required: p.Default == "", Default: p.Default,
@@ -97,7 +99,7 @@ func paramType(k algorithm.Kind) string {
 }
 
 func kindEntry(section string, k registered) Entry {
-	e := Entry{Name: k.Name, Doc: k.Doc}
+	e := Entry{Name: k.Name, Doc: k.Doc, Module: k.module}
 	types := map[string]reflect.Type{}
 	walkTypes(k.value, "", types)
 	for _, key := range k.Keys {

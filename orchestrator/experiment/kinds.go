@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -75,16 +78,17 @@ type WorkloadKind struct {
 //
 // so that every kind is there before anything runs; it is not safe beside other
 // calls. It returns the entry and panics if the entry contradicts its type or the
-// table, which is an error in the program.
+// table, which is an error in the program. If a module that csiglab build compiles in has
+// made it, csiglab says so and does not start (modules.Check).
 func RegisterTopology(k TopologyKind) TopologyKind {
-	register(topologySection, &k.Kind, reflect.TypeOf(k.Spec), false)
+	enter("topologies", topologySection, &k.Kind, reflect.TypeOf(k.Spec), false)
 	return k
 }
 
 // RegisterWorkload adds a kind to the table of workloads, as RegisterTopology does
 // to the table of topologies.
 func RegisterWorkload(k WorkloadKind) WorkloadKind {
-	register(workloadSection, &k.Kind, reflect.TypeOf(k.Spec), k.Matrix)
+	enter("workloads", workloadSection, &k.Kind, reflect.TypeOf(k.Spec), k.Matrix)
 	return k
 }
 
@@ -104,7 +108,8 @@ var sectionOf = map[reflect.Type]string{
 type registered struct {
 	Kind
 	value  reflect.Type
-	matrix bool // see WorkloadKind
+	matrix bool   // see WorkloadKind
+	module string // that has registered it; empty: csiglab itself
 }
 
 // kinds has the kinds of each section, ordered by rank.
@@ -114,17 +119,47 @@ func byRank(a, b Kind) int {
 	return cmp.Or(cmp.Compare(a.Rank, b.Rank), strings.Compare(a.Name, b.Name))
 }
 
-// register adds a kind's keys to the schema.
-func register(section string, k *Kind, value reflect.Type, matrix bool) {
-	fail := func(format string, args ...any) {
-		panic(fmt.Sprintf("experiment: %s %s: ", section, k.Name) + fmt.Sprintf(format, args...))
+// ownPackages begins the import paths of csiglab's own packages.
+const ownPackages = "github.com/csiglab/csiglab/"
+
+// enter registers a kind for the function that has called the one that calls enter.
+func enter(list, section string, k *Kind, value reflect.Type, matrix bool) {
+	caller := modules.Caller(2)
+	if strings.HasPrefix(caller, ownPackages) {
+		if fault := register(section, k, value, matrix, ""); fault != "" {
+			panic(fmt.Sprintf("experiment: %s %s: %s", section, k.Name, fault))
+		}
+		return
 	}
+	var lacks []string
+	if !algorithm.Identifier(k.Name, '_') {
+		lacks = append(lacks, fmt.Sprintf("Kind.Name is %q; experiment files name a kind by lower-case letters, digits and _, such as fat_tree", k.Name))
+	}
+	if k.Doc == "" {
+		lacks = append(lacks, "Kind.Doc is empty: set it to one line, which csiglab list prints")
+	}
+	for _, key := range k.Keys {
+		if key.Doc == "" {
+			lacks = append(lacks, fmt.Sprintf("key %q has no doc: set Key.Doc to one line, which csiglab list prints", key.Path))
+		}
+	}
+	if len(lacks) == 0 {
+		if fault := register(section, k, value, matrix, modules.Origin(caller)); fault != "" {
+			lacks = append(lacks, fault)
+		}
+	}
+	modules.Register(caller, list, k.Name, lacks)
+}
+
+// register adds a kind's keys to the schema. It returns what is wrong, and then adds
+// nothing; "" if nothing is.
+func register(section string, k *Kind, value reflect.Type, matrix bool, module string) (fault string) {
 	if value == nil {
-		fail("no Spec")
+		return "no Spec"
 	}
 	for _, other := range kinds[section] {
 		if other.Name == k.Name || other.value == value {
-			fail("the name or the type belongs to %s", other.Name)
+			return "the name or the type belongs to " + other.Name
 		}
 	}
 	root := join(section, k.Name)
@@ -133,9 +168,17 @@ func register(section string, k *Kind, value reflect.Type, matrix bool) {
 	for _, key := range k.Keys {
 		path := below(root, key.Path)
 		if !missing[path] {
-			fail("the type has no key %q, or it is given twice", key.Path)
+			return fmt.Sprintf("the type has no key %q, or it is given twice", key.Path)
 		}
 		delete(missing, path)
+	}
+	for _, path := range slices.Sorted(maps.Keys(missing)) {
+		if !strings.HasSuffix(path, "[]") {
+			return "Keys has no entry for " + path
+		}
+	}
+	for _, key := range k.Keys {
+		path := below(root, key.Path)
 		rules[path] = key.Rule
 		if dot := strings.LastIndex(path, "."); key.Required {
 			required[path[:dot]] = append(required[path[:dot]], path[dot+1:])
@@ -144,17 +187,13 @@ func register(section string, k *Kind, value reflect.Type, matrix bool) {
 			fallbacks[path] = key.Default
 		}
 	}
-	for path := range missing {
-		if !strings.HasSuffix(path, "[]") {
-			fail("Keys has no entry for %s", path)
-		}
-	}
-	kinds[section] = append(kinds[section], registered{*k, value, matrix})
+	kinds[section] = append(kinds[section], registered{*k, value, matrix, module})
 	slices.SortFunc(kinds[section], func(a, b registered) int { return byRank(a.Kind, b.Kind) })
+	return ""
 }
 
 // fallbacks has the defaults of the kinds' keys by path; [] stands for an index.
-var fallbacks = map[string]string{}
+var fallbacks = map[string]string{"classes[].weight": "1", "classes[].ecn.enabled": "true"}
 
 // alternatives returns the keys of a mapping of which one excludes the others: the
 // names of the section's kinds. An override that sets one removes the rest.
@@ -217,6 +256,13 @@ func (c *Check) Fits(key string, size func() (topologies.Size, error)) (hosts in
 	return s.Hosts
 }
 
+// Ports reports a switch with more links than ports, at a key; has 0 is no limit.
+func (c *Check) Ports(key, name string, needed, has int) {
+	if has > 0 && needed > has {
+		c.Fail(key, "%d are too few: switch %s needs %d", has, name, needed)
+	}
+}
+
 // Fabric reports what is wrong with the parameters of a generator, and a fabric that is
 // too large. size is the generator's. It returns the number of hosts as Fits does.
 func (c *Check) Fabric(size func() (topologies.Size, error)) (hosts int) {
@@ -224,7 +270,7 @@ func (c *Check) Fabric(size func() (topologies.Size, error)) (hosts int) {
 	var ports *topologies.PortsError
 	switch {
 	case errors.As(err, &ports):
-		c.Fail("ports", "%d are too few: switch %s needs %d", ports.Has, ports.Switch, ports.Needed)
+		c.Ports("ports", ports.Switch, ports.Needed, ports.Has)
 		return 0
 	case err != nil:
 		c.Fail("", "%s", strings.TrimPrefix(err.Error(), topologies.ErrInvalid.Error()+": "))

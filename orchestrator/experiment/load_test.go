@@ -76,7 +76,8 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			{Down: 2, Up: 1, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 			{Down: 2, Bundle: 1, Rate: 100 * units.Gbps, Delay: units.Microsecond},
 		}}},
-		Links:   Links{MTU: 4150, Header: 64, Trim: true, AQM: Algorithm{Name: "linear", Params: algorithm.Values{"low": "auto"}}, ECN: ECN{Enabled: true}},
+		Links: Links{MTU: 4150, Header: 64, Trim: true, AQM: Algorithm{Name: "linear", Params: algorithm.Values{"low": "auto"}}, ECN: ECN{Enabled: true},
+			LastHopTrim: 1, Buffer: Buffer{Alpha: 1}, PFC: PFC{Deadlock: units.Millisecond}},
 		Routing: Algorithm{Name: "ecmp", Params: algorithm.Values{}},
 		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: Locators{Scheme: "structured"}, Signal: "delay",
 			Interval: 128 * units.Microsecond, Meter: "tumbling", Phase: "seeded", Delay: "residence", NQD: "occupancy",
@@ -84,7 +85,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 		Hosts: Hosts{
 			CC:       Algorithm{Name: "nscc", Params: algorithm.Values{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.8"}},
 			LB:       Algorithm{Name: "mixed", Params: algorithm.Values{"paths": "64"}},
-			AckEvery: 16384, TrimPlace: "dscp",
+			AckEvery: 16384, Recovery: "selective", TrimPlace: "dscp",
 		},
 		Workload: Workload{StartUnit: "auto", StartJitter: units.Microsecond, Spec: Transfers{
 			{Src: 1, Dst: 2, Size: 2 * units.MB},

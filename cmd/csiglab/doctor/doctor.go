@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
@@ -197,6 +199,14 @@ func disk(dir string) Finding {
 // helper looks for a node's program beside csiglab, then on PATH.
 func helper(name string) Finding {
 	f := Finding{Name: name, Fix: "run make build, which puts it beside csiglab; runtime " + runtimes.Inproc + " works without"}
+	if modules.Build() != "" {
+		path, err := backend.FindProgram(name)
+		if err != nil {
+			f.Detail = err.Error()
+			return f
+		}
+		return Finding{Name: name, OK: true, Detail: path}
+	}
 	if self, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), name)
 		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {

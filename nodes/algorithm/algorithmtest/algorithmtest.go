@@ -6,9 +6,6 @@
 package algorithmtest
 
 import (
-	"maps"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -69,77 +66,24 @@ func Table[T algorithm.Described](t *testing.T, table algorithm.Table[T]) {
 	}
 }
 
-// Forms of names: of algorithms, and of parameters, which are keys of an experiment file
-// beside the key name.
-var (
-	algorithmName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
-	parameterName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-)
-
 // Declared checks what a Spec says of an algorithm. It returns whether the algorithm can
 // be built by what is declared.
 func Declared(t *testing.T, s algorithm.Spec) (sound bool) {
 	t.Helper()
-	sound = true
-	if !algorithmName.MatchString(s.Name) {
-		t.Errorf("Spec.Name is %q; experiment files name an algorithm by lower-case letters, digits and -, such as nscc", s.Name)
-	}
-	if s.Doc == "" {
-		t.Errorf("%s has no doc: set Spec.Doc to one line, which csiglab list prints", s.Name)
-	}
-	seen := map[string]bool{}
-	for _, p := range s.Params {
-		if !parameterName.MatchString(p.Name) || p.Name == "name" || seen[p.Name] {
-			t.Errorf("a parameter of %s is called %q; want a name of its own of lower-case letters, digits and _, and not name, which chooses the algorithm", s.Name, p.Name)
-		}
-		seen[p.Name] = true
-		if p.Doc == "" {
-			t.Errorf("parameter %s of %s has no doc: set Param.Doc to one line, which csiglab list prints", p.Name, s.Name)
-		}
-		sound = checkDefault(t, s, p) && sound
+	lacks, sound := s.Lacks()
+	for _, lack := range lacks {
+		t.Error(lack)
 	}
 	return sound
-}
-
-// checkDefault checks the kind of a parameter and its default.
-func checkDefault(t *testing.T, s algorithm.Spec, p algorithm.Param) bool {
-	t.Helper()
-	if wrong[p.Kind] == nil {
-		t.Errorf("parameter %s of %s has the unknown kind %q: set Param.Kind to one of %q", p.Name, s.Name, p.Kind, slices.Sorted(maps.Keys(wrong)))
-		return false
-	}
-	if p.Kind == algorithm.Enum && len(p.Values) == 0 {
-		t.Errorf("parameter %s of %s has no values: list them in Param.Values", p.Name, s.Name)
-		return false
-	}
-	if p.Default == "" {
-		t.Errorf("parameter %s of %s has no default: set Param.Default, because an experiment need not set the parameter", p.Name, s.Name)
-		return false
-	}
-	kind := p
-	kind.Default = ""
-	if _, err := kind.Parse(p.Default); err != nil && p.Default != algorithm.Auto {
-		t.Errorf("the default of parameter %s of %s, %q, is none of its kind and not the word %s: %v", p.Name, s.Name, p.Default, algorithm.Auto, err)
-		return false
-	}
-	return true
 }
 
 // Build calls build, and ends the test with words where it fails, returns nothing or
 // panics, as a Reader does that is asked for what is not declared.
 func Build[T any](t *testing.T, s algorithm.Spec, values algorithm.Values, build func() (T, error)) T {
 	t.Helper()
-	defer func() {
-		if p := recover(); p != nil {
-			t.Fatalf("Build of %s panics with the parameters %v: %v; a parameter that Build reads is declared in Spec.Params, and read by the method of its Kind", s.Name, values, p)
-		}
-	}()
-	built, err := build()
-	switch {
-	case err != nil:
-		t.Fatalf("Build of %s refuses the parameters %v, of which each is a default or one of the declared values: %v", s.Name, values, err)
-	case any(built) == nil:
-		t.Fatalf("Build of %s returns nil: return what was built, or call Fail of the reader", s.Name)
+	built, lack := algorithm.BuildLacks(s, values, build)
+	if lack != "" {
+		t.Fatal(lack)
 	}
 	return built
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/machine"
+	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -48,6 +49,7 @@ type Spec struct {
 	LaneWidth  int                // nodes of a lane that may run at once
 	End        units.Time         // exclusive
 	Wall       *wall.Clock        // nil: lockstep
+	Build      string             // modules.Build of csiglab
 }
 
 // message is what a process writes to its report file, gob after gob: the records of
@@ -151,6 +153,9 @@ func drive(in io.Reader, memory *os.File, to metrics.Consumer) (*Report, error) 
 	if err := gob.NewDecoder(in).Decode(&spec); err != nil {
 		return nil, fmt.Errorf("read the node's description: %w (this program is started by csiglab)", err)
 	}
+	if err := checkBuild(spec.Build); err != nil {
+		return nil, err
+	}
 	conn, err := open(&spec)
 	if err != nil {
 		return nil, err
@@ -187,6 +192,18 @@ func drive(in io.Reader, memory *os.File, to metrics.Consumer) (*Report, error) 
 	n.Finish(end)
 	report.Sent, report.Strays, report.Ports = n.Sent(), n.Strays(), n.PortCounts()
 	return report, nil
+}
+
+// checkBuild refuses to drive a node for a csiglab with other modules, and with modules
+// whose algorithms cannot be used.
+func checkBuild(want string) error {
+	if err := modules.Check(); err != nil {
+		return err
+	}
+	if got := modules.Build(); got != want {
+		return fmt.Errorf("the node program has not the modules of csiglab: it is of build %q, csiglab of %q; csiglab build writes both", got, want)
+	}
+	return nil
 }
 
 // open opens the ports of the node.

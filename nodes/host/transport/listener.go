@@ -13,8 +13,9 @@ type listener struct {
 	sends  congestion.SendListener
 	phases congestion.PhaseListener
 	cnps   congestion.CNPListener
-	// earliest is the soonest that the timer may fire: a controller that leaves a timer in
-	// the past does not stop the time.
+	// earliest is the soonest that the timer may fire: now after any event, and later than
+	// it last fired, so that a controller that leaves a timer in the past does not stop the
+	// time.
 	earliest units.Time
 }
 
@@ -31,8 +32,23 @@ func newListener(c congestion.Controller) *listener {
 	return &l
 }
 
-// onSend tells the controller of a packet that begins to leave.
-func (s *Sender) onSend(now units.Time, size units.Size, again bool) {
+// touch is called after each event, which may have set the timer.
+func (l *listener) touch(now units.Time) { l.earliest = max(l.earliest, now) }
+
+// onSend paces by a packet that begins to leave, takes the credit for it, and tells the
+// controller of it. charged is its size without a tag.
+func (s *Sender) onSend(now units.Time, p *wire.Packet, charged units.Size, again bool) {
+	size := p.Size
+	if s.pacer != nil || s.cc.PacingRate > 0 {
+		s.pace(now, size)
+	}
+	if s.credit != nil {
+		s.spend(now, charged, p)
+	}
+	if s.listener == nil {
+		return
+	}
+	s.listener.touch(now)
 	if s.listener.sends == nil {
 		return
 	}
@@ -43,7 +59,11 @@ func (s *Sender) onSend(now units.Time, size units.Size, again bool) {
 
 // onPhase tells the controller that the transfer begins or ends.
 func (s *Sender) onPhase(now units.Time, begin bool) {
-	if s.listener == nil || s.listener.phases == nil {
+	if s.listener == nil {
+		return
+	}
+	s.listener.touch(now)
+	if s.listener.phases == nil {
 		return
 	}
 	event := &s.common.phase
@@ -62,25 +82,53 @@ func (s *Sender) OnCNP(now units.Time) {
 	}
 }
 
-// Timed reports whether the controller has a timer, which any event may set.
-func (s *Sender) Timed() bool { return s.listener != nil && s.listener.timed != nil }
+// Timed is called after an event and reports whether the flow has timers that the event
+// may have set.
+func (s *Sender) Timed(now units.Time) bool {
+	if !s.extra {
+		return false
+	}
+	if s.listener != nil && s.listener.timed != nil {
+		s.listener.touch(now)
+		return true
+	}
+	return s.credit != nil || s.sleek != nil
+}
 
 // running reports whether the flow has started and is not done.
 func (s *Sender) running() bool { return s.ready && !s.Done() }
 
+// extraTimeout returns when the controller wants OnTimer, or the flow asks for credit or
+// probes for a loss.
+func (s *Sender) extraTimeout() units.Time {
+	at := s.timer()
+	if s.credit != nil {
+		at = min(at, s.creditTimeout())
+	}
+	if s.sleek != nil {
+		at = min(at, s.sleek.probeAt)
+	}
+	return at
+}
+
 // timer returns when the controller wants OnTimer.
 func (s *Sender) timer() units.Time {
-	if !s.Timed() || !s.running() {
+	if s.listener == nil || s.listener.timed == nil || !s.running() {
 		return units.Never
 	}
 	return max(s.cc.Timer, s.listener.earliest)
 }
 
-// fire calls the controller's timer if it is due.
+// fire calls the controller's timer if it is due, and asks for credit if it is time.
 func (s *Sender) fire(now units.Time) {
+	if s.credit != nil {
+		s.askAgain(now)
+	}
 	if s.timer() <= now {
 		s.listener.timed.OnTimer(now)
 		s.listener.earliest = now.Add(units.Picosecond)
+	} else if s.listener != nil {
+		s.listener.touch(now)
 	}
 }
 

@@ -40,7 +40,7 @@ func (p *pacer) add(now units.Time, rate units.Rate, size units.Size) {
 // PacedUntil returns when the controller's pacing lets the next packet out: a time that
 // has passed if it does so now.
 func (s *Sender) PacedUntil() units.Time {
-	if s.cc.PacingRate <= 0 || s.pacer == nil {
+	if s.cc.PacingRate <= 0 || !s.extra || s.pacer == nil {
 		return 0
 	}
 	return s.pacer.at(s.cc.PacingRate)
@@ -49,7 +49,7 @@ func (s *Sender) PacedUntil() units.Time {
 // pace counts a packet that begins to leave, of a flow that is or was paced.
 func (s *Sender) pace(now units.Time, size units.Size) {
 	if s.pacer == nil {
-		s.pacer = new(pacer)
+		s.pacer, s.extra = new(pacer), true
 	}
 	s.pacer.add(now, s.cc.PacingRate, size)
 }

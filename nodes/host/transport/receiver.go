@@ -24,6 +24,7 @@ type Receiver struct {
 	outOfOrder int32    // number of bits set
 	entropy    uint16   // of EV 0, less wire.EntropyBase
 	owed       bool     // a packet beyond a hole asked for an ACK; one more when it closes
+	refusing   bool     // GoBackN: the packet expected, cum, has been asked for by a NACK
 
 	accepted units.Size // wire bytes of distinct packets
 	unacked  units.Size // of those, since the last ACK
@@ -34,6 +35,7 @@ type Receiver struct {
 	nack, answer *wire.Packet
 	ends         Ends
 	nextCNP      units.Time // none is sent before
+	demand       demand     // of receiver credits
 }
 
 // NewReceiver returns a receiver.
@@ -88,6 +90,9 @@ func (r *Receiver) Expects(p *wire.Packet) bool { return int64(p.PSN()) < r.pack
 // OnData takes an expected data packet of this flow, trimmed or whole, and
 // writes the ACK or NACK that it wants into reply, if it wants one.
 func (r *Receiver) OnData(now units.Time, p, reply *wire.Packet) bool {
+	if r.common.Recovery == GoBackN && (p.PSN() > r.cum || p.Trimmed()) {
+		return r.hold(p, reply)
+	}
 	if p.Trimmed() {
 		r.refuse(p, reply)
 		return true
@@ -178,6 +183,32 @@ func (r *Receiver) refuse(p, reply *wire.Packet) {
 	r.totals.NacksSent++
 }
 
+// hold takes a packet that GoBackN does not accept: trimmed, or behind a hole. It reports
+// whether there is a NACK, which is one for each time that the packet expected comes
+// trimmed, and one for all that come behind it.
+func (r *Receiver) hold(p, reply *wire.Packet) bool {
+	expected := p.PSN() <= r.cum
+	again := r.refusing
+	r.refusing = r.refusing || p.PSN() >= r.cum
+	if p.Trimmed() && expected {
+		r.refuse(p, reply)
+		return true
+	}
+	if p.Trimmed() {
+		r.totals.DeliveredTrimmed++
+	} else {
+		r.totals.DeliveredWhole++
+		r.totals.OutOfSequence++
+	}
+	if again {
+		return false
+	}
+	reply.CopyHeader(r.template(&r.nack, wire.Nack))
+	reply.SetNack(r.flow, r.evOf(p), r.cum, 0, wire.NackSequence)
+	r.totals.NacksSent++
+	return true
+}
+
 // accept records a PSN and reports whether it is new.
 func (r *Receiver) accept(psn uint32) bool {
 	if psn < r.cum || r.has(psn) {
@@ -185,6 +216,7 @@ func (r *Receiver) accept(psn uint32) bool {
 	}
 	if psn == r.cum {
 		r.cum++
+		r.refusing = false
 		for r.outOfOrder > 0 && r.has(r.cum) {
 			r.flip(r.cum)
 			r.outOfOrder--

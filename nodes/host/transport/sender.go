@@ -29,16 +29,20 @@ type Common struct {
 	MTU      units.Size // wire size of a full data packet
 	Sizes    wire.Sizes
 	RTO      units.Duration
-	AckEvery units.Size      // accepted bytes between coalesced ACKs
-	Measure  metrics.Span    // of the FlowMeasurement, and of some totals of the receiver
+	AckEvery units.Size // accepted bytes between coalesced ACKs
+	Recovery Recovery
+	Credit   *CreditTerms // nil: receivers grant no credit
+	Sleek    *SleekTerms  // with Recovery Sleek
+	Waiting  int          // with Credit: flows that have their turn at the NIC, the one that sends included
+	Measure  metrics.Span // of the FlowMeasurement, and of some totals of the receiver
+	Needs    congestion.Needs
 	Records  units.Duration  // telemetry interval
 	Domain   *csig.Domain    // nil without CSIG
 	LastHops csig.LocatorSet // locators that stand for ports to hosts alone
 	Place    TrimPlace       // of trimmed packets: what says it
 	Actions  []string        // names of the controller's actions, by index, for the records
-	Needs    congestion.Needs
-	Sink     metrics.Sink   // takes the flows' windows and events, and their FlowMeasurements
-	Traced   metrics.Traced // events to record
+	Sink     metrics.Sink    // takes the flows' windows and events, and their FlowMeasurements
+	Traced   metrics.Traced  // events to record
 
 	// What a controller gets; here because a pointer that goes to an interface would be
 	// a new object each time.
@@ -60,6 +64,7 @@ type SenderConfig struct {
 	LB      balance.Balancer
 	Tagging Tagging
 	Paths   PathSignals
+	DSCP    uint8      // of data and probes; 0: wire.DSCPTrimmable
 	Random  *rand.Rand // of the packets that are tagged; may be nil without CSIG, and unless Tagging draws
 	Types   *rand.Rand // of the order in which tags ask for types; nil: the same in every round
 }
@@ -109,7 +114,8 @@ type Sender struct {
 	entropy    uint16                 // of EV 0, less wire.EntropyBase
 	lastEV     uint16                 // of the last data packet
 	ready      bool                   // the flow has started
-	listener   *listener              // nil: the controller has the events of every controller alone
+	dscp       uint8                  // of data and probes; 0: wire.DSCPTrimmable
+	extra      bool                   // there is a listener or a pacer
 
 	totals metrics.SenderTotals
 	meter  metrics.FlowMeter
@@ -117,7 +123,11 @@ type Sender struct {
 	full   wire.Packet // template of a full-size packet, without a tag
 	size   units.Size  // payload bytes of the flow
 	ends   Ends
-	pacer  *pacer // nil: the flow has never been paced
+
+	listener *listener // nil: the controller has the events of every controller alone
+	pacer    *pacer    // nil: the flow has never been paced
+	credit   *credit   // nil without Common.Credit
+	sleek    *sleek    // nil without Common.Sleek
 }
 
 // startRing is the most packets for which a flow has room before it has sent any.
@@ -139,10 +149,18 @@ func NewSender(cfg SenderConfig) *Sender {
 		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
 		events:     cfg.Traced.Recorder(int32(cfg.Flow), cfg.Sink),
 		size:       cfg.Size,
+		dscp:       cfg.DSCP,
 		ends:       cfg.Ends,
 	}
 	s.ring = make([]slot, 1<<bits.Len32(min(s.packets, startRing)-1))
 	s.listener = newListener(cfg.CC)
+	if cfg.Credit != nil {
+		s.credit = &credit{left: cfg.Credit.Max, speculating: true, requested: units.Never, retry: units.Never}
+	}
+	if cfg.Sleek != nil {
+		s.sleek = &sleek{probeAt: units.Never}
+	}
+	s.extra = s.listener != nil || s.credit != nil || s.sleek != nil
 	if cfg.Domain != nil {
 		s.signalling = newSignalling(&cfg)
 	}
@@ -160,6 +178,7 @@ func Packets(size, mtu, header units.Size) int64 {
 func (s *Sender) build(p *wire.Packet, payload int) {
 	e := s.ends
 	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.EntropyBase}, wire.Data, 0, wire.ECT0, payload)
+	s.setClass(p)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
 	p.SetData(s.flow, 0, 1)
 	p.Size = s.common.Sizes.Of(p)
@@ -192,19 +211,26 @@ func (s *Sender) Inflight() units.Size {
 	return max(0, s.outstanding-max(0, s.reported-s.known))
 }
 
-// CanSend reports whether the window lets the next packet out, which pacing may still
-// hold back.
+// CanSend reports whether the window and the credit let the next packet out, which pacing
+// may still hold back.
 func (s *Sender) CanSend() bool {
 	if !s.ready {
 		return false
 	}
 	var size units.Size
-	if psn, ok := s.nextRefused(); ok {
+	psn, again := s.nextRefused()
+	if again {
 		size = s.sizeOf(psn)
 	} else if s.next < s.packets {
 		size = s.sizeOf(s.next)
 	} else {
 		return false
+	}
+	if s.extra && s.credit != nil && s.credit.left <= 0 {
+		return false
+	}
+	if again && s.extra && s.sleek != nil && s.sleek.recovering {
+		return true
 	}
 	inflight := s.Inflight()
 	return s.cc.Window >= inflight+size || inflight == 0 && s.cc.PacingRate > 0
@@ -256,8 +282,8 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.timeout = now.Add(s.common.RTO)
 	}
 	// An ACK is wanted when the flow has nothing more to send now: at its end,
-	// and when a packet like this one would not fit in the window.
-	if s.next == s.packets || s.Inflight()+size >= s.cc.Window {
+	// and when a packet like this one would not fit in the window or the credit is used.
+	if s.next == s.packets || s.Inflight()+size >= s.cc.Window || s.extra && s.credit != nil && s.credit.left <= size {
 		flags |= wire.AckRequest
 	}
 	if psn == s.packets-1 {
@@ -277,11 +303,8 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.signalling.insert(p, s.cc.Wants)
 		p.Size = s.common.Sizes.Of(p)
 	}
-	if s.cc.PacingRate > 0 || s.pacer != nil {
-		s.pace(now, p.Size)
-	}
-	if s.listener != nil {
-		s.onSend(now, p.Size, again)
+	if s.extra || s.cc.PacingRate > 0 {
+		s.onSend(now, p, size, again)
 	}
 	if s.events.Wants(metrics.EventSend) {
 		s.events.Emit(metrics.Event{
@@ -347,7 +370,13 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	s.feedback(now, outcome, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnAck(now, event)
+	if s.extra && s.sleek != nil {
+		s.recover(now, f.OutOfOrder)
+	}
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
+	if s.extra && s.credit != nil {
+		s.credit.feedback(now, s.common.RTO)
+	}
 	s.measureAck(now, event)
 	if s.events.Wants(metrics.EventAck) {
 		s.traceAck(now, f.Acked, event)
@@ -439,111 +468,6 @@ func (s *Sender) markAcked(psn uint32) {
 	sl.state = acked
 	s.known += s.sizeOf(psn)
 	s.common.ack.AckedPackets++
-}
-
-// OnNack takes a NACK of this flow: a switch trimmed the packet. A NACK for a
-// transmission that is not the last is stale.
-func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
-	s.totals.NacksReceived++
-	psn := p.PSN()
-	if psn < s.cum || psn >= s.next {
-		return
-	}
-	sl := s.slot(psn)
-	if sl.state != outstanding || sl.transmissions != p.Transmission() {
-		return
-	}
-	event := &s.common.nack
-	*event = congestion.Nack{
-		Size:   s.sizeOf(psn),
-		EV:     p.EV(),
-		RTT:    now.Sub(sl.sentAt),
-		HasRTT: true, // the NACK names the transmission
-	}
-	var sample held
-	if s.signalling != nil {
-		sample = s.sampleOf(now, p, psn, event.EV, true)
-	}
-	event.LastHop = s.atLastHop(p.NackCode(), &sample)
-	if t := sample.sample.Type; sample.valid && s.cc.Wants[t] > 0 {
-		event.CSIG[t] = congestion.Signal{
-			Valid: true, Fresh: true, EV: event.EV, Sample: sample.sample,
-			SentAt: sample.sentAt, Age: now.Sub(sample.sentAt), Unloaded: sample.unloaded,
-		}
-	}
-	s.refuse(psn)
-	// A trim at the last hop says nothing about the path (UE specification
-	// §3.6.12): it counts as good, or as marked when it was.
-	outcome := balance.Trimmed
-	if event.LastHop {
-		outcome = balance.Good
-		if p.Flags()&wire.ECNEcho != 0 {
-			outcome = balance.Marked
-		}
-	}
-	s.feedback(now, balance.Feedback{EV: event.EV, Outcome: outcome, Age: event.RTT, Dated: true}, &sample)
-	event.Inflight = s.Inflight()
-	s.controller.OnNack(now, event)
-}
-
-func (s *Sender) refuse(psn uint32) {
-	s.slot(psn).state = refused
-	s.outstanding -= s.sizeOf(psn)
-	s.rtx.Push(psn)
-}
-
-// NextTimeout is when HandleTimeout or Probe wants to be called. Pacing does not count
-// (PacedUntil).
-func (s *Sender) NextTimeout() units.Time {
-	at := s.timeout
-	if g := s.signalling; g != nil {
-		at = min(at, g.nextProbe)
-	}
-	if s.listener != nil {
-		at = min(at, s.timer())
-	}
-	return at
-}
-
-// HandleTimeout calls the controller's timer if it is due, and gives up the oldest
-// outstanding packet if it has been out for RTO. The latter timer is lazy: it is set for a
-// packet and found stale when that one is acknowledged.
-func (s *Sender) HandleTimeout(now units.Time) {
-	if s.listener != nil {
-		s.fire(now)
-	}
-	if now < s.timeout {
-		return
-	}
-	s.timeout = units.Never
-	oldest, psn := s.oldest()
-	if oldest == units.Never {
-		return
-	}
-	if due := oldest.Add(s.common.RTO); due > now {
-		s.timeout = due
-		return
-	}
-	s.totals.Timeouts++
-	s.refuse(psn)
-	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev, Age: now.Sub(oldest), Dated: true, Inflight: s.Inflight()})
-	event := &s.common.late
-	*event = congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()}
-	s.controller.OnTimeout(now, event)
-	if oldest, _ = s.oldest(); oldest != units.Never {
-		s.timeout = max(oldest.Add(s.common.RTO), now)
-	}
-}
-
-// oldest returns the outstanding packet sent first.
-func (s *Sender) oldest() (at units.Time, psn uint32) {
-	at = units.Never
-	for p := s.cum; p < s.next; p++ {
-		if sl := s.slot(p); sl.state == outstanding && sl.sentAt < at {
-			at, psn = sl.sentAt, p
-		}
-	}
-	return at, psn
 }
 
 // Close closes the flow's windows at the end of the run, emits its FlowMeasurement and

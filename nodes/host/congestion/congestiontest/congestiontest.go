@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,7 +93,7 @@ func walk(t *testing.T, a congestion.Algorithm, values algorithm.Values, path co
 	}
 	check := func(step int) {
 		t.Helper()
-		if wrong := output(a, path, out, least, limit); wrong != "" {
+		if wrong := a.Misuse(path, out, congestion.Windows{Min: least, Max: limit}); wrong != "" {
 			when := fmt.Sprintf("seed %d, after event %d", seed, step)
 			if step < 0 {
 				when = "before the first event"
@@ -112,31 +110,6 @@ func walk(t *testing.T, a congestion.Algorithm, values algorithm.Values, path co
 		s.next(c)
 		check(step)
 	}
-}
-
-// output returns what is wrong with what a controller asks for, "" if nothing is.
-func output(a congestion.Algorithm, path congestion.Path, out *congestion.Output, least, limit units.Size) string {
-	switch {
-	case out.Window < path.MTU && out.PacingRate == 0:
-		return fmt.Sprintf("Output.Window is %v, less than a packet of %v: the flow could send nothing any more; keep it at Path.MTU or above, or set Output.PacingRate", out.Window, path.MTU)
-	case out.Window < 0:
-		return fmt.Sprintf("Output.Window is %v, less than nothing", out.Window)
-	case out.Window < least:
-		return fmt.Sprintf("Output.Window is %v, below the least that Algorithm.Windows of %s declares, %v: bound the window, or correct Windows", out.Window, a.Name, least)
-	case out.Window > limit:
-		return fmt.Sprintf("Output.Window is %v, above the limit %v, the least of what Algorithm.Windows and the test of %s give: bound the window, or correct the limit there", out.Window, limit, a.Name)
-	case len(a.Actions) == 0 && out.Action != 0:
-		return fmt.Sprintf("Output.Action is %d, and %s declares no actions: add them to Algorithm.Actions, from index 0", out.Action, a.Name)
-	case len(a.Actions) > 0 && int(out.Action) >= len(a.Actions):
-		return fmt.Sprintf("Output.Action is %d, which Algorithm.Actions of %s does not declare; it has %q, from index 0", out.Action, a.Name, a.ActionNames())
-	case out.BaseRTT <= 0:
-		return fmt.Sprintf("Output.BaseRTT is %v: set it to Path.NetworkRTT at first, and to the least RTT seen later", out.BaseRTT)
-	case out.Delay < 0:
-		return fmt.Sprintf("Output.Delay is %v: it is the delay that the last ACK was judged by, 0 or more", out.Delay)
-	case out.PacingRate < 0:
-		return fmt.Sprintf("Output.PacingRate is %v: 0 means as fast as the link", out.PacingRate)
-	}
-	return ""
 }
 
 func checkDeterminism(t *testing.T, a congestion.Algorithm, path congestion.Path, values algorithm.Values) {
@@ -166,68 +139,13 @@ func checkParameters(t *testing.T, a congestion.Algorithm) {
 	})
 }
 
-// name is the form of what becomes a part of a metric's name.
-var name = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-
 // checkRecords checks what the algorithm declares for records and reports.
 func checkRecords(t *testing.T, a congestion.Algorithm) {
-	seen := map[string]bool{}
-	for _, action := range a.Actions {
-		if !name.MatchString(action.Name) || seen[action.Name] {
-			t.Errorf("Algorithm.Actions of %s has the name %q: want a name of its own of lower-case letters, digits and _, such as fair_increase, which becomes a part of metrics", a.Name, action.Name)
-		}
-		seen[action.Name] = true
-		if action.Label == "" {
-			t.Errorf("action %s of %s has no Label, which legends of charts show, such as \"fair increase (FI)\"", action.Name, a.Name)
-		}
-		if action.Short == "" {
-			t.Errorf("action %s of %s has no Short, which bars of charts show, such as \"FI\"", action.Name, a.Name)
-		}
-	}
 	for _, path := range Paths {
-		for _, c := range a.ConstantsOf(path, nil) {
-			if wrong := constant(c); wrong != "" {
-				t.Errorf("constant %q of %s %s", c.Name, a.Name, wrong)
-			}
+		for _, lack := range a.RecordLacks(path) {
+			t.Error(lack)
 		}
 	}
-}
-
-// unitOf has the unit of a constant by the end of its name.
-var unitOf = []struct{ suffix, unit string }{
-	{"_ns", "ns"}, {"_us", "µs"}, {"_ms", "ms"}, {"_gbps", "Gb/s"}, {"_bytes", "B"}, {"_packets", "packets"},
-}
-
-// constant returns what is wrong with a constant, "" if nothing is.
-func constant(c congestion.Constant) string {
-	unit := ""
-	for _, u := range unitOf {
-		if strings.HasSuffix(c.Name, u.suffix) {
-			unit = u.unit
-		}
-	}
-	switch {
-	case !name.MatchString(c.Name):
-		return "has no name of lower-case letters, digits and _, such as target_qdelay_us, which becomes that of a metric"
-	case c.Label == "":
-		return "has no Label, which texts show, such as \"target queueing delay\""
-	case unit != c.Unit && unit != "":
-		return fmt.Sprintf("has the Unit %q, and its name says that it is in %s: set Constant.Unit to %q, or change the name", c.Unit, unit, unit)
-	case unit != c.Unit:
-		return fmt.Sprintf("has the Unit %q, which the end of its name does not say; names end in one of %v", c.Unit, suffixes())
-	case math.IsNaN(c.Value) || math.IsInf(c.Value, 0):
-		return fmt.Sprintf("is %v", c.Value)
-	case c.Chart != "" && c.Short == "":
-		return fmt.Sprintf("has no Short, which names its level in the chart %s, such as \"target\"", c.Chart)
-	}
-	return ""
-}
-
-func suffixes() (all []string) {
-	for _, u := range unitOf {
-		all = append(all, u.suffix)
-	}
-	return all
 }
 
 // stream is a random sequence of events: some of them plausible, some extreme.

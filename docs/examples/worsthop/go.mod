@@ -1,0 +1,3 @@
+module example.com/worsthop
+
+go 1.26.0

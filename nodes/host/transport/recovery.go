@@ -1,0 +1,182 @@
+package transport
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Recovery is what a flow does about packets that are lost or refused.
+type Recovery uint8
+
+// Recoveries. Every kind sends again what a NACK refuses and what has been out for RTO.
+const (
+	// Selective takes packets in any order and sends again those alone that are missing.
+	Selective Recovery = iota
+	// GoBackN takes packets in order alone, as NICs of RoCE do (InfiniBand architecture
+	// specification, volume 1, §9.7.5.1.2 and §9.9): the first packet behind a hole is refused
+	// by a NACK that names the one expected, those after it silently, and the sender sends
+	// everything again from there. It suits classes that lose nothing and flows that keep to
+	// one path, because reordering costs as much as a loss.
+	GoBackN
+	// Sleek is Selective, and sends again before RTO what the ACKs show to be missing, as
+	// UET's optional loss recovery does in the reference simulator
+	// (docs/references.md#loss-recovery). It is for networks that drop.
+	Sleek
+)
+
+var recoveries = []string{Selective: "selective", GoBackN: "go_back_n", Sleek: "sleek"}
+
+// Recoveries returns the names that ParseRecovery reads, in the order of their values.
+func Recoveries() []string { return slices.Clone(recoveries) }
+
+// ParseRecovery reads a name of Recoveries.
+func ParseRecovery(text string) (Recovery, error) {
+	i := slices.Index(recoveries, text)
+	if i < 0 {
+		return 0, fmt.Errorf("unknown recovery %q; use one of %q", text, recoveries)
+	}
+	return Recovery(i), nil
+}
+
+// OnNack takes a NACK of this flow: a switch trimmed the packet, or the receiver takes
+// packets in order alone. A NACK for a transmission that is not the last is stale.
+func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
+	s.totals.NacksReceived++
+	psn := p.PSN()
+	if psn < s.cum || psn >= s.next {
+		return
+	}
+	sl := s.slot(psn)
+	missing := p.NackCode() == wire.NackSequence // and nobody knows since when
+	if sl.state != outstanding || !missing && sl.transmissions != p.Transmission() {
+		return
+	}
+	event := &s.common.nack
+	*event = congestion.Nack{
+		Size: s.sizeOf(psn),
+		EV:   sl.ev,
+	}
+	if !missing {
+		event.RTT, event.HasRTT = now.Sub(sl.sentAt), true // the NACK names the transmission
+	}
+	var sample held
+	if s.signalling != nil && !missing {
+		sample = s.sampleOf(now, p, psn, event.EV, true)
+	}
+	event.LastHop = !missing && s.atLastHop(p.NackCode(), &sample)
+	if t := sample.sample.Type; sample.valid && s.cc.Wants[t] > 0 {
+		event.CSIG[t] = congestion.Signal{
+			Valid: true, Fresh: true, EV: event.EV, Sample: sample.sample,
+			SentAt: sample.sentAt, Age: now.Sub(sample.sentAt), Unloaded: sample.unloaded,
+		}
+	}
+	// A trim at the last hop says nothing about the path (UE specification
+	// §3.6.12): it counts as good, or as marked when it was.
+	outcome := balance.Trimmed
+	if event.LastHop {
+		outcome = balance.Good
+		if p.Flags()&wire.ECNEcho != 0 {
+			outcome = balance.Marked
+		}
+	}
+	if s.credit != nil {
+		s.credit.feedback(now, s.common.RTO)
+	}
+	s.lose(psn)
+	s.feedback(now, balance.Feedback{EV: event.EV, Outcome: outcome, Age: event.RTT, Dated: event.HasRTT}, &sample)
+	event.Inflight = s.Inflight()
+	s.controller.OnNack(now, event)
+}
+
+// lose has a packet that is outstanding sent again, and with GoBackN all that follow.
+func (s *Sender) lose(psn uint32) {
+	if s.common.Recovery == GoBackN {
+		s.goBack(psn)
+		return
+	}
+	s.refuse(psn)
+}
+
+func (s *Sender) refuse(psn uint32) {
+	s.slot(psn).state = refused
+	s.outstanding -= s.sizeOf(psn)
+	s.rtx.Push(psn)
+}
+
+// goBack has everything sent again from a PSN on, in order. What comes before it has
+// arrived if the receiver says so: that is for ACKs to tell.
+func (s *Sender) goBack(psn uint32) {
+	for s.rtx.Len() > 0 {
+		s.rtx.Pop()
+	}
+	for p := s.cum; p < s.next; p++ {
+		switch sl := s.slot(p); {
+		case sl.state == outstanding && p >= psn:
+			s.refuse(p)
+		case sl.state == refused:
+			s.rtx.Push(p)
+		}
+	}
+}
+
+// NextTimeout is when HandleTimeout or Probe wants to be called. Pacing does not count
+// (PacedUntil).
+func (s *Sender) NextTimeout() units.Time {
+	at := s.timeout
+	if g := s.signalling; g != nil {
+		at = min(at, g.nextProbe)
+	}
+	if s.extra {
+		at = min(at, s.extraTimeout())
+	}
+	return at
+}
+
+// HandleTimeout calls the controller's timer if it is due, and gives up the oldest
+// outstanding packet if it has been out for RTO. The latter timer is lazy: it is set for a
+// packet and found stale when that one is acknowledged.
+func (s *Sender) HandleTimeout(now units.Time) {
+	if s.extra {
+		s.fire(now)
+	}
+	if now < s.timeout {
+		return
+	}
+	s.timeout = units.Never
+	oldest, psn := s.oldest()
+	if oldest == units.Never {
+		return
+	}
+	if due := oldest.Add(s.common.RTO); due > now {
+		s.timeout = due
+		return
+	}
+	s.totals.Timeouts++
+	s.lose(psn)
+	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev, Age: now.Sub(oldest), Dated: true, Inflight: s.Inflight()})
+	event := &s.common.late
+	*event = congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()}
+	s.controller.OnTimeout(now, event)
+	if s.credit != nil {
+		s.needCredit(now)
+	}
+	if oldest, _ = s.oldest(); oldest != units.Never {
+		s.timeout = max(oldest.Add(s.common.RTO), now)
+	}
+}
+
+// oldest returns the outstanding packet sent first.
+func (s *Sender) oldest() (at units.Time, psn uint32) {
+	at = units.Never
+	for p := s.cum; p < s.next; p++ {
+		if sl := s.slot(p); sl.state == outstanding && sl.sentAt < at {
+			at, psn = sl.sentAt, p
+		}
+	}
+	return at, psn
+}
