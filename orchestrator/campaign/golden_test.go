@@ -29,6 +29,7 @@ var golden = map[string]map[string]string{
 	"all-to-all":      {"run": "6d286e7141e96420"},
 	"dragonfly":       {"run": "55ac45731b53e54e"},
 	"dragonfly-72":    {"run": "eada05b38254b31b"},
+	"parking-lot":     {"swift": "9492607d2d41399d", "nscc": "d95eb769207e3a03", "nscc-csig": "0b297fe2da444f6e", "poseidon": "8692433c8c8cb18e", "six-hops": "e3ae36ca8e4785fd"},
 	"collective":      {"baseline": "e7e6e323a7996b73", "csig": "92ab40bfd9f4639b"},
 	"dragonfly-delay": {"swift": "0d9767fe216fb073", "poseidon": "58eb1611fd2429e6", "nscc": "a4de5240bbbedb1e", "csig": "6e60589dd7dc29a0"},
 }
