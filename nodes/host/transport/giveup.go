@@ -39,4 +39,7 @@ func (s *Sender) giveUp() {
 	if g := s.signalling; g != nil {
 		g.nextProbe = units.Never
 	}
+	if s.sleek != nil {
+		s.sleek.probeAt = units.Never
+	}
 }
