@@ -72,7 +72,7 @@ type clabReader struct {
 	names    []string       // of the nodes
 	nodes    []*tree        // the places of the nodes in custom
 	links    []*tree        // of its links
-	outside  int            // links that leave the lab
+	outside  int            // links that leave the fabric
 	left     []string       // nodes that are left out
 }
 
@@ -108,7 +108,7 @@ func (r *clabReader) read(name string) (Built, error) {
 	}
 	b, err := buildGraph(r.custom.Build())
 	if r.outside > 0 {
-		b.Notes = append(b.Notes, fmt.Sprintf("%s: %d links that leave the lab are left out", name, r.outside))
+		b.Notes = append(b.Notes, fmt.Sprintf("%s: %d links that leave the fabric are left out", name, r.outside))
 	}
 	if len(r.left) > 0 {
 		b.Notes = append(b.Notes, fmt.Sprintf("%s: not part of the fabric: %s", name, strings.Join(r.left, ", ")))
