@@ -68,7 +68,9 @@ func (s *Switch) discardClasses(now units.Time, egress int, drop func(*wire.Pack
 		s.release(now, p)
 		drop(p)
 	}
-	s.settle(egress)
+	if out.pfc.pending() == 0 {
+		s.ready.Remove(egress)
+	}
 }
 
 // Restart drops what is queued for all ports and what has not reached a queue yet, and
