@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -66,7 +67,10 @@ func (p *Pool) Run(ctx context.Context, goroutines int) error {
 	p.mu.Unlock()
 	var all sync.WaitGroup
 	for range goroutines {
-		all.Go(p.work)
+		all.Go(func() {
+			defer watchdog.Catch()
+			p.work()
+		})
 	}
 	all.Wait()
 	return p.failed
