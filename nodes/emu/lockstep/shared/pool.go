@@ -67,10 +67,7 @@ func (p *Pool) Run(ctx context.Context, goroutines int) error {
 	p.mu.Unlock()
 	var all sync.WaitGroup
 	for range goroutines {
-		all.Go(func() {
-			defer watchdog.Catch()
-			p.work()
-		})
+		all.Go(p.work)
 	}
 	all.Wait()
 	return p.failed
@@ -92,6 +89,7 @@ func (p *Pool) End() units.Time { return p.board.End() }
 func (p *Pool) work() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer watchdog.Catch() // a machine runs with the lock released; Catch does not return
 	for {
 		for len(p.ready) == 0 && !p.over() {
 			p.idle++
