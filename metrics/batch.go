@@ -34,7 +34,7 @@ func NewBatcher(node, limit int, to Consumer) *Batcher {
 // Emit keeps a copy of the record until it is handed on.
 func (b *Batcher) Emit(r Record) {
 	r.appendTo(&b.batch)
-	if b.held++; b.held >= b.limit {
+	if b.held++; b.held >= b.limit || Urgent(r) {
 		b.Flush()
 	}
 }
@@ -95,7 +95,7 @@ func (b *Batch) NodeTotals() NodeTotals {
 	t := NodeTotals{Node: b.Node}
 	for i := range b.Totals {
 		one := &b.Totals[i]
-		t.Node, t.Name = one.Node, one.Name
+		t.Node, t.Name, t.Memory = one.Node, one.Name, one.Memory
 		t.Ports = append(t.Ports, one.Ports...)
 		t.Senders = append(t.Senders, one.Senders...)
 		t.Receivers = append(t.Receivers, one.Receivers...)

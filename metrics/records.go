@@ -54,6 +54,8 @@ type Batch struct {
 	PortMeasurements []PortMeasurement
 	FlowMeasurements []FlowMeasurement
 	Values           []Value
+	Classes          []ClassTotals
+	Stalls           []Stall
 	// Dropped is the number of records that the node emitted before these and that
 	// found no room in a bounded buffer.
 	Dropped int64
@@ -102,6 +104,8 @@ func (b *Batch) Each(to Sink) {
 	each(b.PortMeasurements, to)
 	each(b.FlowMeasurements, to)
 	each(b.Values, to)
+	each(b.Classes, to)
+	each(b.Stalls, to)
 	each(b.Traces, to)
 }
 
@@ -117,7 +121,8 @@ func each[T any, P interface {
 // Len returns the number of records.
 func (b *Batch) Len() int {
 	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Events) + len(b.Totals) + len(b.Traces) +
-		len(b.PortMeasurements) + len(b.FlowMeasurements) + len(b.Values)
+		len(b.PortMeasurements) + len(b.FlowMeasurements) + len(b.Values) +
+		len(b.Classes) + len(b.Stalls)
 }
 
 // Reset empties the batch for records of the same node. The lists keep their
@@ -127,6 +132,7 @@ func (b *Batch) Reset() {
 		Node: b.Node, Ports: b.Ports[:0], Flows: b.Flows[:0], CC: b.CC[:0], Signals: b.Signals[:0], Events: b.Events[:0],
 		Totals: b.Totals[:0], Traces: b.Traces[:0],
 		PortMeasurements: b.PortMeasurements[:0], FlowMeasurements: b.FlowMeasurements[:0], Values: b.Values[:0],
+		Classes: b.Classes[:0], Stalls: b.Stalls[:0],
 	}
 }
 
@@ -231,6 +237,7 @@ type PortTotals struct {
 	LastDeparture                  units.Time
 	FirstDeparture                 units.Time
 	QueueByteNS                    int64 // integral of the data queue over the run
+	PausesReceived, PausesSent     int64 // frames of priority flow control, which are in the counts of packets too
 }
 
 // SenderTotals is one flow seen by its sender. Times are units.Never when the
@@ -250,6 +257,8 @@ type SenderTotals struct {
 	Untouched     int64          // tags that came back and that no hop had written
 	SampleGap     units.Duration // longest time in which the flow wanted samples and got none
 	CNPsReceived  int64
+	Credits       int64 // credit packets received
+	Requests      int64 // packets sent to ask for credit
 	BaseRTT       units.Duration
 	Cwnd          int64
 }
@@ -264,6 +273,7 @@ type ReceiverTotals struct {
 	AcksSent         int64
 	NacksSent        int64
 	CNPsSent         int64
+	CreditsSent      int64
 	OutOfSequence    int64 // data packets that came whole behind a hole, and that go-back-N does not take
 	PayloadBytes     int64 // distinct
 	Untouched        int64 // tags that no hop had written, of a flow between programs, whose tags end here
@@ -352,7 +362,8 @@ type NodeTotals struct {
 	Drops     []Count       // packets dropped, by reason, in a fixed order
 	Tags      []Count       // tagged packets that left a switch, by what it did to the tag, in a fixed order
 	Faults    []FaultTotals // of the faults that touch the node; their packets are in Drops too
-	Programs  []Count       // frames of a host's programs that did not enter the fabric, by what became of them, in a fixed order
+	Memory    MemoryTotals
+	Programs  []Count // frames of a host's programs that did not enter the fabric, by what became of them, in a fixed order
 }
 
 func (t *NodeTotals) clone() NodeTotals {

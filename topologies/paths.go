@@ -98,10 +98,8 @@ func (p *Paths) prepare() {
 		return
 	}
 	p.prepared = true
-	for _, e := range p.distances.links.list {
-		if e.step != 1 {
-			return
-		}
+	if p.distances.joinsPods() {
+		return
 	}
 	if p.eachRack(func(int, uint64, int32, int, units.Duration) {}) {
 		p.routes = NextHops(p.graph)
@@ -300,4 +298,47 @@ func LongestRoundTrip(there, back *Graph) (longest units.Duration) {
 		}
 	}
 	return longest
+}
+
+// LongestDetour returns the largest one-way delay, as LongestPath, of paths over a third
+// group: minimal to its first router, or to any of its routers, and minimal from there.
+// The graph is one that NewGroups takes.
+func LongestDetour(g *Graph, byRouter bool) (delay units.Duration) {
+	p := NewPaths(g)
+	hosts := g.Hosts()
+	routers := len(p.distances.to)
+	ends := make([]units.Duration, routers) // the largest delay of a router's hosts' links; 0 without
+	for h, router := range p.attached {
+		ends[router-hosts] = max(ends[router-hosts], p.hostDelay(h))
+	}
+	onward := make([]units.Duration, routers) // from a router to the farthest host
+	var row []reach
+	for i := range routers {
+		row = p.search(row, hosts+i)
+		for to, end := range ends {
+			if end > 0 {
+				onward[i] = max(onward[i], row[to].delay+end)
+			}
+		}
+	}
+	for i := range routers {
+		if ends[i] == 0 {
+			continue
+		}
+		row = p.search(row, hosts+i)
+		for to := range routers {
+			if g.Nodes[hosts+to].Pod == g.Nodes[hosts+i].Pod || !byRouter && !p.entered(row, to) {
+				continue
+			}
+			delay = max(delay, ends[i]+g.Nodes[hosts+i].Delay+row[to].delay+onward[to])
+		}
+	}
+	return delay
+}
+
+// entered reports whether the path of a row comes to a switch, without the hosts, from
+// another pod.
+func (p *Paths) entered(row []reach, to int) bool {
+	l := p.graph.Links[row[to].via]
+	return p.graph.betweenPods(l.A.Node, l.B.Node)
 }

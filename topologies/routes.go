@@ -11,6 +11,9 @@ type Routes struct {
 	// Blocks are by host / HostsPerBlock: the route to all hosts of the block, or the
 	// index of the block in the book.
 	Blocks []Route
+	// Pods are the routes to the nearest switch of each pod, by pod, where links join
+	// pods, as in a Dragonfly; nil elsewhere. The switch's own pod has NoRoute.
+	Pods []Route
 }
 
 // HostsPerBlock is the number of hosts in a RouteBlock.
@@ -63,10 +66,23 @@ func (r *Routes) Route(host int) Route {
 	return r.Book.Blocks[route&^routeBlock][uint(host)%HostsPerBlock]
 }
 
+// ToPod returns the way to the nearest switch of a pod; NoRoute for a pod that there is
+// not, or that is the switch's own.
+func (r *Routes) ToPod(pod int) Route {
+	if uint(pod) >= uint(len(r.Pods)) {
+		return NoRoute
+	}
+	return r.Pods[pod]
+}
+
 // To returns the egress ports towards a host, ascending; none if it cannot be reached.
 // The slice belongs to r.
-func (r *Routes) To(host int) []uint16 {
-	switch route := r.Route(host); {
+func (r *Routes) To(host int) []uint16 { return r.Ports(r.Route(host)) }
+
+// Ports returns the egress ports of a route, ascending; none of NoRoute. The slice
+// belongs to r.
+func (r *Routes) Ports(route Route) []uint16 {
+	switch {
 	case route.IsPort():
 		return r.Book.Ports[route : route+1]
 	case route == NoRoute:
@@ -119,24 +135,7 @@ func NextHopsWithout(g *Graph, dead []bool) []Routes {
 			s.roots[i] = int32(run.rack - hosts)
 		}
 		s.run(len(runs))
-		for i := range ways {
-			for k := range runs {
-				ways[i][k] = NoRoute
-			}
-		}
-		for _, l := range s.levels {
-			for _, n := range l.nodes {
-				p.begin(l.front[n])
-				for _, link := range s.back.of(n) {
-					p.split(l.preceding(link, n), uint16(link.port))
-				}
-				for _, c := range p.classes {
-					for route, left := b.route(c.ports), c.roots; left != 0; left &= left - 1 {
-						ways[n][trailing(left)] = route
-					}
-				}
-			}
-		}
+		s.ways(b, &p, ways)
 		for i := range ways {
 			for k, run := range runs {
 				if int(s.roots[k]) != i {
@@ -152,7 +151,59 @@ func NextHopsWithout(g *Graph, dead []bool) []Routes {
 	}
 	routes := make([]Routes, len(g.Nodes))
 	copy(routes[hosts:], b.finish())
+	if s.joinsPods() {
+		s.toPods(g, b, routes[hosts:], ways)
+	}
 	return routes
+}
+
+// ways fills in, by switch and root of the last search, the routes to the root.
+func (s *sweep) ways(b *routeBuilder, p *partition, ways [][sweepWidth]Route) {
+	for i := range ways {
+		for k := range ways[i] {
+			ways[i][k] = NoRoute
+		}
+	}
+	for _, l := range s.levels {
+		for _, n := range l.nodes {
+			p.begin(l.front[n])
+			for _, link := range s.back.of(n) {
+				p.split(l.preceding(link, n), uint16(link.port))
+			}
+			for _, c := range p.classes {
+				for route, left := b.route(c.ports), c.roots; left != 0; left &= left - 1 {
+					ways[n][trailing(left)] = route
+				}
+			}
+		}
+	}
+}
+
+// toPods adds the routes to pods. All switches of a pod are one root.
+func (s *sweep) toPods(g *Graph, b *routeBuilder, routes []Routes, ways [][sweepWidth]Route) {
+	var members [][]int32
+	for i := range routes {
+		pod := g.Nodes[s.hosts+i].Pod
+		for pod >= len(members) {
+			members = append(members, nil)
+		}
+		if pod >= 0 {
+			members[pod] = append(members[pod], int32(i))
+		}
+	}
+	all := make([]Route, len(routes)*len(members))
+	for i := range routes {
+		routes[i].Pods = all[i*len(members) : (i+1)*len(members)]
+	}
+	var p partition
+	for first := 0; first < len(members); first += sweepWidth {
+		some := members[first:min(first+sweepWidth, len(members))]
+		s.runFrom(some)
+		s.ways(b, &p, ways)
+		for i := range routes {
+			copy(routes[i].Pods[first:], ways[i][:len(some)])
+		}
+	}
 }
 
 // rackRun is hosts in a row that share their switch.

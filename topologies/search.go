@@ -116,6 +116,11 @@ func (e *edges) remove(dead []bool) {
 	e.list, e.first[len(e.first)-1] = alive, int32(len(alive))
 }
 
+// joinsPods reports whether a link joins two pods.
+func (s *search) joinsPods() bool {
+	return slices.ContainsFunc(s.links.list, func(e edge) bool { return e.step != 1 })
+}
+
 // candidate is a switch and the length of a path to it.
 type candidate struct {
 	at     int32

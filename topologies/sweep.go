@@ -39,6 +39,27 @@ func newSweep(s *search) *sweep {
 
 // run finds the distances from the first count roots.
 func (s *sweep) run(count int) {
+	s.begin()
+	for i := range count {
+		s.at(0).add(s.roots[i], 1<<i)
+	}
+	s.grow()
+}
+
+// runFrom finds the distances from sets of switches, each a root: that of the nearest of
+// the set.
+func (s *sweep) runFrom(sets [][]int32) {
+	s.begin()
+	for i, set := range sets {
+		for _, n := range set {
+			s.at(0).add(n, 1<<i)
+		}
+	}
+	s.grow()
+}
+
+// begin forgets the last search.
+func (s *sweep) begin() {
 	clear(s.settled)
 	for _, l := range s.levels {
 		for _, n := range l.nodes {
@@ -47,9 +68,10 @@ func (s *sweep) run(count int) {
 		l.nodes = l.nodes[:0]
 	}
 	s.free, s.levels = append(s.free, s.levels...), s.levels[:0]
-	for i := range count {
-		s.at(0).add(s.roots[i], 1<<i)
-	}
+}
+
+// grow finds the distances from the roots at distance 0.
+func (s *sweep) grow() {
 	for k := 0; k < len(s.levels); k++ {
 		l := s.levels[k]
 		found := l.nodes[:0]

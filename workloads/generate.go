@@ -49,6 +49,23 @@ func Permutation(hosts int, size units.Size, seed uint64) (*Workload, error) {
 	return w, nil
 }
 
+// Shift returns the permutation in which every host sends to the one that is by further
+// on, around the end. In a Dragonfly, by the hosts of a group, every host of a group sends
+// to the next group: the adversarial traffic of Kim et al., ISCA 2008.
+func Shift(hosts, by int, size units.Size) (*Workload, error) {
+	if err := checkPositive("permutation", hosts, size); err != nil {
+		return nil, err
+	}
+	if by < 1 || by >= hosts {
+		return nil, fmt.Errorf("%w: permutation: a shift by %d, want 1 to %d", ErrInvalid, by, hosts-1)
+	}
+	w := &Workload{Name: "permutation", Hosts: hosts}
+	for src := range hosts {
+		w.add(src, (src+by)%hosts, size)
+	}
+	return w, nil
+}
+
 func fixedPoint(destination []int) bool {
 	for src, dst := range destination {
 		if src == dst {

@@ -179,3 +179,24 @@ func ExampleIncast() {
 	fmt.Println(len(w.Transfers), "transfers,", w.Bytes())
 	// Output: 15 transfers, 30MB
 }
+
+// A shift by the hosts of a Dragonfly's group sends every host of a group to the next one.
+func TestShift(t *testing.T) {
+	w, err := workloads.Shift(72, 8, units.KB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(w.Transfers) != 72 || w.Validate() != nil {
+		t.Fatalf("%d transfers, %v", len(w.Transfers), w.Validate())
+	}
+	for i, f := range w.Transfers {
+		if f.Src != i || f.Dst != (i+8)%72 || f.Dst/8 != (i/8+1)%9 || f.Size != units.KB {
+			t.Errorf("transfer %d is %+v", i, f)
+		}
+	}
+	for _, by := range []int{-1, 0, 72, 73} {
+		if _, err := workloads.Shift(72, by, units.KB); !errors.Is(err, workloads.ErrInvalid) {
+			t.Errorf("a shift by %d of 72 hosts: %v", by, err)
+		}
+	}
+}

@@ -170,6 +170,15 @@ func (f *Folder) Signals() iter.Seq2[SignalRow, error] {
 	return readRows[SignalRow, signalRow2](f, tableSignals)
 }
 
+// Classes yields the rows of classes.parquet, none in folders of fabrics with one class
+// that may lose packets and of older versions.
+func (f *Folder) Classes() iter.Seq2[ClassRow, error] {
+	if _, ok := f.Manifest.Tables[tableClasses]; !ok {
+		return func(func(ClassRow, error) bool) {}
+	}
+	return readTable[ClassRow](f, tableClasses)
+}
+
 // CC reads the windows of all controllers; see Ports.
 func (f *Folder) CC() iter.Seq2[CCRow, error] { return readRows[CCRow, ccRow2](f, tableCC) }
 

@@ -13,6 +13,7 @@ const (
 	tableCC      = "cc"
 	tableMetrics = "metrics"
 	tablePhases  = "phases"
+	tableClasses = "classes"
 )
 
 // PortRow is a row of ports.parquet: a metrics.PortWindow, and what the manifest says of
@@ -36,6 +37,29 @@ type PortRow struct {
 	Dropped     int64   `parquet:"dropped"`
 	QueueMax    int64   `parquet:"queue_max_bytes"`
 	QueueByteNS int64   `parquet:"queue_byte_ns"`
+}
+
+// ClassRow is a row of classes.parquet: a metrics.ClassTotals, without its distributions.
+type ClassRow struct {
+	Variant         string  `parquet:"variant,dict"`
+	Seed            uint64  `parquet:"seed"`
+	Node            int32   `parquet:"node"`
+	NodeName        string  `parquet:"node_name,dict"`
+	Port            int32   `parquet:"port"`
+	PortName        string  `parquet:"port_name,dict"`
+	Class           int32   `parquet:"class"`
+	ClassName       string  `parquet:"class_name,dict"`
+	TxPackets       int64   `parquet:"tx_packets"`
+	TxBytes         int64   `parquet:"tx_bytes"`
+	Marked          int64   `parquet:"marked"`
+	Trimmed         int64   `parquet:"trimmed"`
+	Dropped         int64   `parquet:"dropped"`
+	QueueMax        int64   `parquet:"queue_max_bytes"`
+	PausesReceived  int64   `parquet:"pauses_received"`
+	PausesSent      int64   `parquet:"pauses_sent"`
+	PausedUS        float64 `parquet:"paused_us"`
+	HeadroomMax     int64   `parquet:"headroom_max_bytes"`
+	HeadroomDropped int64   `parquet:"headroom_dropped"`
 }
 
 // FlowRow is a row of flows.parquet: a metrics.FlowWindow.
@@ -172,6 +196,13 @@ var recordTables = []recordTable{
 				actions[a.Name] = a.Packets
 			}
 			add(CCRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, us(w.Start), w.Acks, w.Delay.Microseconds(), actions, w.Cwnd, w.BaseRTT.Microseconds()})
+		}
+	}},
+	tableOf[ClassRow]{tableClasses, func(b *metrics.Batch, add func(ClassRow), n *names) {
+		for i := range b.Classes {
+			t := &b.Classes[i]
+			p := n.port(t.Node, t.Port)
+			add(ClassRow{n.variant, n.seed, t.Node, n.node(t.Node), t.Port, p.Name, t.Class, t.Name, t.TxPackets, t.TxBytes, t.MarkedPackets, t.TrimmedPackets, t.DroppedPackets, t.QueueMax, t.PausesReceived, t.PausesSent, t.Paused.Microseconds(), t.HeadroomMax, t.HeadroomDropped})
 		}
 	}},
 	tableOf[EventRow]{tableEvents, func(b *metrics.Batch, add func(EventRow), n *names) {

@@ -63,7 +63,7 @@ func NewBuffer(node int, overflow Overflow, to metrics.Consumer) *Buffer {
 // Emit keeps a copy of the record until it has been handed on.
 func (b *Buffer) Emit(r metrics.Record) {
 	b.batch.Emit(r)
-	if b.held++; b.held == batchRecords {
+	if b.held++; b.held == batchRecords || metrics.Urgent(r) {
 		b.hand()
 	}
 }

@@ -132,7 +132,15 @@ func (f *Fabric) lookahead(wire int) (delay, lookahead units.Duration) {
 		return delay, delay
 	}
 	l := f.Graph.Links[wire]
-	return l.Delay, l.Delay + l.Rate.Serialisation(f.Format.Header+f.Format.Overhead)
+	return l.Delay, l.Delay + l.Rate.Serialisation(f.smallest()+f.Format.Overhead)
+}
+
+// smallest returns the wire size of the smallest frame.
+func (f *Fabric) smallest() units.Size {
+	if f.Format.PFC {
+		return min(f.Format.Header, wire.PauseSize)
+	}
+	return f.Format.Header
 }
 
 // longestFrame is longer than any frame.

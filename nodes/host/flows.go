@@ -140,11 +140,19 @@ func (h *Host) shared() *transport.Common {
 	if h.common == nil {
 		c := &h.cfg
 		h.common = &transport.Common{
-			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Recovery: c.Recovery, Measure: c.Measure, Records: c.Records,
+			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Recovery: c.Recovery, Credit: h.terms(), Measure: c.Measure, Records: c.Records,
 			Domain: h.domain, LastHops: c.LastHops, Place: c.Place, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced, Bounds: h.maker.bounds,
 		}
 	}
 	return h.common
+}
+
+// terms returns the terms of receiver credits, nil without any.
+func (h *Host) terms() *transport.CreditTerms {
+	if c := &h.cfg; c.Credits || h.maker.needs.Credits {
+		return transport.NewCreditTerms(c.Rate, c.Path.NetworkRTT, c.MTU, c.Sizes.Header)
+	}
+	return nil
 }
 
 func (h *Host) newSender(f *Flow) *transport.Sender {
@@ -158,6 +166,7 @@ func (h *Host) newSender(f *Flow) *transport.Sender {
 		CC:      h.maker.controller(),
 		LB:      h.maker.balancer(balanced),
 		Tagging: h.cfg.TaggingOf(f),
+		DSCP:    h.dscpOf(f),
 		Paths:   f.Paths,
 	}
 	if h.domain != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/class"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/player"
@@ -39,6 +40,7 @@ type Config struct {
 	RTO      units.Duration
 	AckEvery units.Size
 	Recovery transport.Recovery
+	Credits  bool             // receivers grant credit, beside what the congestion control does
 	CC       algorithm.Choice // of congestion.Table
 	LB       algorithm.Choice // of balance.Table
 	Path     congestion.Path
@@ -47,6 +49,8 @@ type Config struct {
 	Tagging  transport.Tagging // of the flows that have none of their own
 	LastHops csig.LocatorSet   // locators that stand for ports to hosts alone
 	Place    transport.TrimPlace
+
+	Classes []class.Class // of data; nil: one, which may lose packets
 
 	Sends, Receives []Flow
 	Player          player.Config
@@ -79,6 +83,7 @@ type Flow struct {
 	Paths transport.PathSignals
 	// Tagging is the init policy of a flow that this host sends; nil: Config.Tagging.
 	Tagging *transport.Tagging
+	Class   uint8 // of its data, in Config.Classes
 }
 
 // TaggingOf returns the init policy of a flow that this host sends.
@@ -102,8 +107,10 @@ type Host struct {
 	burst    int32 // control packets sent while data waited
 	stamps   bool  // ACKs take the time that they took the host
 	nic      units.Serialiser
-	control  wire.Queue // ACKs and NACKs
+	control  wire.Queue        // ACKs and NACKs
+	puller   *transport.Puller // nil without receiver credits
 	eligible fifo.Queue[*flow]
+	classes  *nicClasses // in place of eligible; nil without classes
 
 	timeout   units.Time            // never later than the earliest flow's
 	start     units.Time            // of the player's next transfer
@@ -171,14 +178,16 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		port:      metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: NIC, Records: cfg.Records, Measure: cfg.Measure, Sink: sink}),
 	}
 	h.start = h.player.NextStart()
+	var err error
+	if h.classes, err = newNICClasses(&cfg); err != nil {
+		return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
+	}
 	if cfg.CSIG != nil {
-		var err error
 		if h.domain, err = csig.NewDomain(*cfg.CSIG); err != nil {
 			return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
 		}
 	}
 	if cfg.Edge != nil {
-		var err error
 		if h.edge, err = shim.NewEdge(*cfg.Edge, &h.port, pool, sink); err != nil {
 			return nil, fmt.Errorf("host %s: programs: %w", cfg.Name, err)
 		}
@@ -194,6 +203,9 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		break
 	}
 	h.stamps = h.maker.needs.HostDelay
+	if terms := h.terms(); terms != nil {
+		h.puller = transport.NewPuller(terms)
+	}
 	for i := range h.flows {
 		h.flows[i] = flow{deadline: units.Never, at: int32(i)}
 	}
@@ -228,125 +240,6 @@ func (h *Host) Touch() int64 {
 	return sum
 }
 
-// Receive takes a packet from the fabric, from the programs or from a control port.
-func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
-	if h.edge != nil && (port == shim.Application || port == NIC && p.Kind() == wire.Raw) {
-		h.receiveRaw(now, port, p)
-		return
-	}
-	switch kind := p.Kind(); {
-	case port != NIC:
-		if kind != wire.Control || !h.player.OnMessage(now, p.Flow(), p.PSN()) {
-			h.drops[dropUnexpected]++
-		}
-		h.flush()
-	case kind == wire.Raw:
-		h.drops[dropUnexpected]++
-	case p.Destination() != h.ip:
-		h.drops[dropMisdirected]++
-	case kind == wire.Data:
-		h.receiveData(now, p)
-	case kind == wire.Probe:
-		h.receiveProbe(p)
-	default:
-		h.receiveReply(now, kind, p)
-	}
-	h.pool.Put(p)
-}
-
-// receiveRaw takes a frame from or for the programs.
-func (h *Host) receiveRaw(now units.Time, port int, p *wire.Packet) {
-	if port == shim.Application {
-		h.edge.Send(now, p)
-		h.offerPrograms()
-	} else {
-		h.edge.Deliver(now, p)
-	}
-	if h.edge.Inbound() {
-		h.ready.Add(shim.Application)
-	}
-}
-
-func (h *Host) receiveData(now units.Time, p *wire.Packet) {
-	r := h.receiver(p.Flow())
-	if r == nil {
-		h.drops[dropUnknownFlow]++
-		return
-	}
-	if !r.Expects(p) {
-		h.drops[dropBeyond]++
-		return
-	}
-	done, before := r.Done(), r.Delivered()
-	reply := h.pool.Get()
-	if !r.OnData(now, p, reply) {
-		h.pool.Put(reply)
-	} else {
-		reply.EnqueuedAt = now
-		h.queueControl(reply)
-	}
-	if r.Notifies(now, p) {
-		cnp := h.pool.Get()
-		r.Notify(now, cnp)
-		h.queueControl(cnp)
-	}
-	h.delivered += r.Delivered() - before
-	if !done && r.Done() {
-		h.player.OnReceived(now, int(p.Flow()))
-		h.flush()
-	}
-}
-
-func (h *Host) receiveProbe(p *wire.Packet) {
-	r := h.receiver(p.Flow())
-	if r == nil {
-		h.drops[dropUnknownFlow]++
-		return
-	}
-	reply := h.pool.Get()
-	r.OnProbe(p, reply)
-	h.queueControl(reply)
-}
-
-// queueControl puts a packet that is not data in the NIC's control queue.
-func (h *Host) queueControl(p *wire.Packet) {
-	h.control.Push(p)
-	h.port.Enqueue(int64(p.Size))
-	h.ready.Add(NIC)
-}
-
-func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
-	f := h.sender(p.Flow())
-	if f == nil {
-		h.drops[dropUnknownFlow]++
-		return
-	}
-	switch kind {
-	case wire.Ack:
-		done := f.Done()
-		f.OnAck(now, p)
-		if !done && f.Done() {
-			f.deadline = units.Never
-			h.timeout = h.earliest() // the flow's timer is cancelled
-			h.player.OnSent(now, h.cfg.Sends[f.at].ID)
-			h.flush()
-		}
-	case wire.Nack:
-		f.OnNack(now, p)
-	case wire.ProbeReply:
-		f.OnProbeReply(now, p)
-	case wire.CNP:
-		f.OnCNP(now)
-	default:
-		h.drops[dropUnexpected]++
-		return
-	}
-	if f.Timed(now) {
-		h.arm(f)
-	}
-	h.offer(now, f)
-}
-
 // offer puts a flow that can send in the NIC's round-robin. One that pacing holds back is
 // offered again at its time.
 func (h *Host) offer(now units.Time, f *flow) {
@@ -358,17 +251,13 @@ func (h *Host) offer(now units.Time, f *flow) {
 		h.timeout = min(h.timeout, at)
 		return
 	}
-	f.queued = true
-	h.eligible.Push(f)
-	h.ready.Add(NIC)
+	h.enlist(f)
 }
 
 // offerPrograms puts the queue of the programs' frames in the NIC's round-robin.
 func (h *Host) offerPrograms() {
 	if !h.programs.queued && h.edge.Outbound() {
-		h.programs.queued = true
-		h.eligible.Push(h.programs)
-		h.ready.Add(NIC)
+		h.enlist(h.programs)
 	}
 }
 
@@ -423,6 +312,9 @@ func (h *Host) nextBeside(port int) (p *wire.Packet, more bool) {
 }
 
 func (h *Host) next(now units.Time) *wire.Packet {
+	if h.classes != nil {
+		return h.nextClass(now)
+	}
 	if h.control.Len() > 0 && (h.eligible.Len() == 0 || h.burst < controlBurst) {
 		if h.eligible.Len() > 0 {
 			h.burst++
@@ -435,24 +327,31 @@ func (h *Host) next(now units.Time) *wire.Packet {
 			return h.control.Pop()
 		}
 		f.queued = false
-		if f == h.programs {
-			h.burst = 0
-			p := h.edge.TakeOutbound(now)
-			h.offerPrograms()
-			return p
-		}
-		if !f.CanSend() || f.PacedUntil() > now {
+		if f != h.programs && (!f.CanSend() || f.PacedUntil() > now) {
 			h.offer(now, f)
 			continue // the window closed, or the rate fell, while the flow waited
 		}
 		h.burst = 0
-		p := h.pool.Get()
-		f.Send(now, p)
-		h.port.Enqueue(int64(p.Size))
-		h.arm(f)
-		h.offer(now, f)
+		return h.take(now, f)
+	}
+}
+
+// take returns the next packet of what can send.
+func (h *Host) take(now units.Time, f *flow) *wire.Packet {
+	if f == h.programs {
+		p := h.edge.TakeOutbound(now)
+		h.offerPrograms()
 		return p
 	}
+	p := h.pool.Get()
+	if h.puller != nil {
+		h.common.Waiting = h.waiting() + 1
+	}
+	f.Send(now, p)
+	h.port.Enqueue(int64(p.Size))
+	h.arm(f)
+	h.offer(now, f)
+	return p
 }
 
 // arm takes the deadline of a flow that has sent or starts, or whose controller may have
@@ -462,13 +361,29 @@ func (h *Host) arm(f *flow) {
 	h.timeout = min(h.timeout, f.deadline)
 }
 
-// NextTimeout is the machine's next deadline: a flow's timer or the start of a
-// transfer.
-func (h *Host) NextTimeout() units.Time { return min(h.timeout, h.start) }
+// NextTimeout is the machine's next deadline: a flow's timer, a credit to grant or the
+// start of a transfer.
+func (h *Host) NextTimeout() units.Time {
+	at := min(h.timeout, h.start)
+	if h.classes != nil {
+		at = min(at, h.classes.gate.Next())
+	}
+	if h.puller != nil {
+		at = min(at, h.puller.Due())
+	}
+	return at
+}
 
 // HandleTimeout serves the timers that are due, in order of flow, and then
 // starts the transfers that are due.
 func (h *Host) HandleTimeout(now units.Time) {
+	if h.puller != nil && now >= h.puller.Due() {
+		if p := h.pool.Get(); h.puller.Pull(now, p) {
+			h.queueControl(p)
+		} else {
+			h.pool.Put(p)
+		}
+	}
 	if now >= h.timeout {
 		for i := range h.flows {
 			f := &h.flows[i]
@@ -481,10 +396,18 @@ func (h *Host) HandleTimeout(now units.Time) {
 				f.Probe(now, p)
 				h.queueControl(p)
 			}
+			if f.RequestDue(now) {
+				p := h.pool.Get()
+				f.Request(now, p)
+				h.queueControl(p)
+			}
 			f.deadline = f.NextTimeout()
 			h.offer(now, f)
 		}
 		h.timeout = h.earliest()
+	}
+	if h.classes != nil && h.classes.gate.Expire(now) {
+		h.ready.Add(NIC)
 	}
 	if now < h.start {
 		return
@@ -522,6 +445,10 @@ func (h *Host) Close(end units.Time) {
 	if h.edge != nil {
 		p, b := h.edge.Queued()
 		packets, bytes = packets+p, bytes+b
+	}
+	if h.classes != nil {
+		h.port.Totals.PausesReceived = h.classes.frames
+		h.closeClasses(end)
 	}
 	h.port.Close(end, packets, bytes)
 	t := metrics.NodeTotals{Node: int32(h.cfg.Node), Name: h.cfg.Name, Ports: []metrics.PortTotals{h.port.Totals}}

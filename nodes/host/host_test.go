@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/player"
@@ -281,8 +282,26 @@ func loses(seed uint64) func(units.Time, int, *wire.Packet) []units.Duration {
 // counts add up, and every packet returns to its pool. Ports that are not ready
 // have nothing to send (checked by the driver).
 func TestPair(t *testing.T) {
+	for name, edit := range map[string]func(c *host.Config){
+		"plain":              func(*host.Config) {},
+		"go-back-N":          func(c *host.Config) { c.Recovery = transport.GoBackN },
+		"receiver credits":   func(c *host.Config) { c.Credits = true },
+		"credits alone":      func(c *host.Config) { c.CC = algorithm.Choice{Name: "rccc"} },
+		"credits, go-back-N": func(c *host.Config) { c.Credits, c.Recovery = true, transport.GoBackN },
+		"notification point": func(c *host.Config) { c.CC = algorithm.Choice{Name: "dcqcn"} },
+		"fabric and host":    func(c *host.Config) { c.CC = algorithm.Choice{Name: "swift"} },
+	} {
+		t.Run(name, func(t *testing.T) { checkPairs(t, edit) })
+	}
+}
+
+func checkPairs(t *testing.T, edit func(c *host.Config)) {
 	for seed := range uint64(6) {
-		p := newPair(t, twoWay(seed))
+		c := twoWay(seed)
+		for i := range c {
+			edit(&c[i])
+		}
+		p := newPair(t, c)
 		if seed > 0 {
 			p.Fault = loses(seed)
 		}

@@ -44,8 +44,15 @@ var (
 	guards []chan *modules.Fault
 )
 
+// watching says whether calls of Moved are counted.
+var watching = len(modules.Compiled()) > 0
+
 // Moved records that the machines of this process go on. Drivers call it now and then.
-func Moved() { moved.Add(1) }
+func Moved() {
+	if watching {
+		moved.Add(1)
+	}
+}
 
 // Run calls run and returns when run has returned, or when a module has failed: then run
 // still goes on, in a goroutine that nobody waits for, and the process should end. The
@@ -175,6 +182,8 @@ const blamed = "github.com/csiglab/csiglab/nodes/modules.(*Fault).Panic"
 
 // watch looks until ended is closed, or until a goroutine is in a module for long.
 func watch(patience time.Duration, ended <-chan struct{}) {
+	// A thread of its own, which may get a priority.
+	runtime.LockOSThread()
 	var since time.Time
 	var before int64
 	looks := 0
@@ -182,7 +191,8 @@ func watch(patience time.Duration, ended <-chan struct{}) {
 		select {
 		case <-ended:
 			return
-		case <-time.After(min(wait, patience/2)):
+		default:
+			sleep(ended, min(wait, patience/2))
 		}
 		now := moved.Load()
 		fault := (*modules.Fault)(nil)
@@ -200,6 +210,7 @@ func watch(patience time.Duration, ended <-chan struct{}) {
 		wait = lookAgain
 		if stands := time.Since(since); stands >= patience && looks >= min(least, int(patience/lookAgain)/2) {
 			fault.What = fmt.Sprintf("has not returned for %v%s", patience.Round(time.Second/10), fault.What)
+			relieve()
 			report(fault)
 			return
 		}

@@ -22,7 +22,8 @@ func blameBad(t *testing.T) {
 		return nil, false
 	}
 	compiled = func() []modules.Module { return make([]modules.Module, 1) }
-	t.Cleanup(func() { blame, compiled = modules.Blame, modules.Compiled })
+	watching = true
+	t.Cleanup(func() { blame, compiled, watching = modules.Blame, modules.Compiled, false })
 }
 
 //go:noinline

@@ -18,7 +18,8 @@ func TestDocumentedOffsets(t *testing.T) {
 		offsets map[string]int
 	}{
 		{"Data", DataLen, map[string]int{
-			"prologue": tpType, "payload length": tpAux, "PSN": tpPSN, "flow": tpFlow, "transmission": tpTransmission}},
+			"prologue": tpType, "payload length": tpAux, "PSN": tpPSN, "flow": tpFlow, "transmission": tpTransmission, "pull target": tpPullTarget}},
+		{"Credit and credit request", ControlLen, map[string]int{"prologue": tpType, "quanta": tpPSN, "flow": tpFlow}},
 		{"ACK", AckLen, map[string]int{
 			"prologue": tpType, "EV": tpAux, "cumulative": tpPSN, "flow": tpFlow, "acked": tpAcked, "SACK base": tpSackBase,
 			"SACK bitmap": tpSackBits, "received": tpReceived, "out of order": tpOutOfOrder, "penalty": tpPenalty,
@@ -29,7 +30,7 @@ func TestDocumentedOffsets(t *testing.T) {
 			"code": tpNackCode, "echo length": tpNackEcho, "echo": tpNackEcho + 1}},
 		{"Control", ControlLen, map[string]int{"prologue": tpType, "code": tpPSN, "trigger": tpFlow}},
 		{"IPv4", IPv4Len, map[string]int{
-			"DSCP (6 bits), ECN (2 bits)": ipTOS, "total length": ipTotalLen, "flags, fragment offset": ipFragment,
+			"DSCP (6 bits), ECN (2 bits)": ipTOS, "total length": ipTotalLen, "identification": ipIdent, "flags, fragment offset": ipFragment,
 			"TTL": ipTTL, "protocol": ipProtocol, "header checksum": ipChecksum, "source": ipSource, "destination": ipDest}},
 		{"UDP", UDPLen, map[string]int{"source port": 0, "destination port": 2, "length": 4, "checksum": 6}},
 	}

@@ -35,6 +35,7 @@ const MaxHops = initialTTL - 1
 const (
 	ipTOS      = 1
 	ipTotalLen = 2
+	ipIdent    = 4
 	ipFragment = 6
 	ipTTL      = 8
 	ipProtocol = 9
@@ -82,8 +83,19 @@ func (p *Packet) MarkCE() {
 }
 
 // Queues reports whether the packet belongs in the data queue of a switch, where
-// packets may be marked, trimmed and dropped, and not in the control queue.
-func (p *Packet) Queues() bool { return p.family != ours || p.DSCP() == DSCPTrimmable }
+// packets may be marked, trimmed and dropped, and not in the control queue. Data has the
+// DSCP of its class, which is none of ControlDSCP.
+func (p *Packet) Queues() bool { return p.family != ours || !ControlDSCP(p.DSCP()) }
+
+// ControlDSCP reports whether the packets of our transport with a DSCP belong in control
+// queues: ACKs and NACKs, and the headers of trimmed packets.
+func ControlDSCP(dscp uint8) bool {
+	const control = 1<<DSCPControl | 1<<DSCPTrimmed | 1<<DSCPTrimmedLastHop
+	return uint64(control)>>(dscp&63)&1 != 0
+}
+
+// SetDSCP writes the differentiated services codepoint of a packet of our transport.
+func (p *Packet) SetDSCP(dscp uint8) { p.setTOS(dscp<<2 | p.ECN()) }
 
 func (p *Packet) setTOS(v uint8) {
 	at := p.front.L3 + ipTOS
@@ -104,6 +116,17 @@ func (p *Packet) DecrementTTL() bool {
 	p.adjust(uint16(p.buf[at])<<8, uint16(p.buf[at]-1)<<8)
 	p.buf[at]--
 	return true
+}
+
+// Via returns the way that a routing policy of the switches gave the packet, 0 for none:
+// the identification of IPv4. Only packets of the transport have one.
+func (p *Packet) Via() uint16 { return p.u16(p.front.L3 + ipIdent) }
+
+// SetVia gives the packet another way, or takes it away.
+func (p *Packet) SetVia(way uint16) {
+	at := p.front.L3 + ipIdent
+	p.adjust(p.u16(at), way)
+	p.put16(at, way)
 }
 
 // adjust updates the header checksum for a 16-bit word that changes from old to

@@ -231,6 +231,9 @@ const balanceFrom = 256
 
 // String describes the packet for messages.
 func (p *Packet) String() string {
+	if p.family == pauseFrame {
+		return fmt.Sprintf("pause frame from %x", p.buf[6:12])
+	}
 	if p.family != ours {
 		return fmt.Sprintf("raw frame %x from %x to %x, %d B", p.EtherType(), p.buf[6:12], p.buf[:6], int(p.len)+p.PayloadLen)
 	}

@@ -25,6 +25,9 @@ type Format struct {
 	// Raw reports that hosts run programs over the kernel's TCP/IP: a frame that
 	// is not of our transport is then a packet of kind Raw and no error.
 	Raw bool
+	// PFC reports that the links have priority flow control: a pause frame is then a
+	// packet of kind Pause.
+	PFC bool
 }
 
 // Parse reads a frame, from the destination MAC address to the end of the
@@ -33,6 +36,9 @@ type Format struct {
 // is taken whole, whatever it holds. On error p's contents are undefined.
 func (p *Packet) Parse(frame []byte, f Format) error {
 	if err := p.walk(frame, f); err != nil {
+		if f.PFC && err == ErrNotTransport && p.front.EtherType == EtherTypeMACControl {
+			return p.parsePause(frame, f)
+		}
 		return p.raw(frame, f, err)
 	}
 	at := int(p.front.L3)

@@ -27,6 +27,12 @@ func (q *Queue) Push(p *Packet) {
 	q.bytes += p.Size
 }
 
+// Head returns the packet at the head, which stays there. The queue is not empty.
+func (q *Queue) Head() *Packet { return *q.packets.At(0) }
+
+// At returns the packet behind i others, 0 <= i < Len.
+func (q *Queue) At(i int) *Packet { return *q.packets.At(i) }
+
 // Pop takes the packet at the head; nil when empty.
 func (q *Queue) Pop() *Packet { return q.take(q.packets.Pop()) }
 

@@ -10,10 +10,11 @@ import (
 type family uint8
 
 const (
-	ours     family = iota // a packet of our transport, no raw frame
-	rawIPv4                // front.L3 is the offset of a whole IPv4 header, with any options
-	rawIPv6                // of a whole IPv6 header
-	rawOther               // of anything
+	ours       family = iota // a packet of our transport, no raw frame
+	rawIPv4                  // front.L3 is the offset of a whole IPv4 header, with any options
+	rawIPv6                  // of a whole IPv6 header
+	rawOther                 // of anything
+	pauseFrame               // no raw frame either, but one of priority flow control
 )
 
 // fcsLen is the length of the frame check sequence, and ipv6Len that of an IPv6

@@ -34,9 +34,16 @@ const (
 	// CNP is the congestion notification packet of DCQCN, from the receiver of a marked
 	// packet to its sender. It has the layout of Control.
 	CNP Kind = 14
+	// Credit is how much a receiver grants, and CreditRequest how much a sender wants, if it
+	// has no data packet that may say so. Both have the layout of Control.
+	Credit        Kind = 15
+	CreditRequest Kind = 16
 	// Raw is a frame of another protocol, carried as it is. The number is none
 	// of a transport header.
 	Raw Kind = 0xff
+	// Pause is a frame of priority flow control, which no switch forwards. The number is
+	// none of a transport header either.
+	Pause Kind = 0xfe
 )
 
 // String returns the kind's name.
@@ -56,8 +63,14 @@ func (k Kind) String() string {
 		return "probe reply"
 	case CNP:
 		return "cnp"
+	case Credit:
+		return "credit"
+	case CreditRequest:
+		return "credit request"
 	case Raw:
 		return "raw"
+	case Pause:
+		return "pause"
 	}
 	return "unknown"
 }
@@ -72,7 +85,7 @@ func (k Kind) headerLen() int {
 		return AckLen
 	case Nack, ProbeReply:
 		return NackLen
-	case Control, CNP:
+	case Control, CNP, Credit, CreditRequest:
 		return ControlLen
 	}
 	return 0
@@ -116,6 +129,7 @@ const (
 	tpPSN          = 4  // data: PSN; ack: next PSN expected; nack: PSN refused
 	tpFlow         = 8  //
 	tpTransmission = 12 // data, nack: transmission of the packet, from 1
+	tpPullTarget   = 13 // data: of receiver credits, 3 bytes
 	tpAcked        = 12 // ack: PSN that triggered it
 	tpSackBase     = 16
 	tpSackBits     = 20
@@ -166,6 +180,9 @@ func (p *Packet) SetFlags(f Flags) { p.buf[p.l4()+tpType+1] = uint8(f) }
 // not be asked of a raw frame.
 func (p *Packet) Kind() Kind {
 	if p.family != ours {
+		if p.family == pauseFrame {
+			return Pause
+		}
 		return Raw
 	}
 	return Kind(p.buf[p.l4()+tpType] >> 3)
@@ -349,6 +366,28 @@ func (p *Packet) HostDelay() (d units.Duration, ok bool) {
 	}
 	code := p.u16(p.l4() + tpHostDelay)
 	return units.Duration(code&(1<<delayMantissa-1)) << (code >> delayMantissa) * units.Nanosecond, true
+}
+
+// SetPullTarget writes into a data packet how much its sender wants in all, in quanta, of
+// which the packet has room for the last 24 bits.
+func (p *Packet) SetPullTarget(n int64) {
+	at := p.l4() + tpPullTarget
+	p.buf[at], p.buf[at+1], p.buf[at+2] = uint8(n>>16), uint8(n>>8), uint8(n)
+}
+
+// PullTargetBeyond returns by how much the pull target of a data packet lies beyond one, or
+// before it, which is less than 2^23 quanta away.
+func (p *Packet) PullTargetBeyond(n int64) int64 {
+	at := p.l4() + tpPullTarget
+	v := uint32(p.buf[at])<<16 | uint32(p.buf[at+1])<<8 | uint32(p.buf[at+2])
+	return int64(int32((v-uint32(n))<<8) >> 8)
+}
+
+// SetPull writes the fields of a credit, or of a request for credit: the last 32 bits of a
+// number of quanta, which PSN returns.
+func (p *Packet) SetPull(flow, n uint32) {
+	p.put32(p.l4()+tpPSN, n)
+	p.put32(p.l4()+tpFlow, flow)
 }
 
 // SetNotification writes the fields of a CNP.

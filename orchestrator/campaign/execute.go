@@ -185,6 +185,9 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 			err = writeError(s.writer.Dir(), wrong)
 		}
 	}
+	if deadlock := records.Deadlock(); deadlock != nil && ctx.Err() == nil {
+		return s.deadlocked(index, j, writer, deadlock)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -199,6 +202,21 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
 	s.tracker.finish(index, j.name, j.seed)
 	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: data.Metrics, Matched: data.Matched}, data.Invalid, data.Notes), nil
+}
+
+// deadlocked writes a run that was ended because it came to a deadlock: it is not valid, and
+// has no metrics.
+func (s *session) deadlocked(index int, j job, writer *runfolder.RunWriter, deadlock error) (f finished, err error) {
+	name, detail, _ := strings.Cut(deadlock.Error(), ": ")
+	data := runfolder.RunData{
+		Checks: []runfolder.Check{{Name: name, Detail: detail}}, Invalid: []string{deadlock.Error()}, Metrics: map[string]float64{},
+	}
+	if err := writer.End(data); err != nil {
+		return f, fmt.Errorf("variant %s, seed %d: %w", j.name, j.seed, writeError(s.writer.Dir(), err))
+	}
+	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "invalid", data.Invalid)
+	s.tracker.finish(index, j.name, j.seed)
+	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, Metrics: data.Metrics}, data.Invalid, nil), nil
 }
 
 // results judges a run and computes its metrics, which it writes.
@@ -260,6 +278,9 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 		d.Checks = append(d.Checks, check.Frames(j.plan, out, nodes))
 	}
 	d.Checks = append(d.Checks, check.Conservation(j.plan, out, nodes), check.Completion(j.plan, out, nodes))
+	if j.plan.Classes != nil {
+		d.Checks = append(d.Checks, check.Lossless(nodes))
+	}
 	if s.opts.CheckParity {
 		virtual := measure.NewRecords(j.plan, nil)
 		if _, err := packets.Virtual(ctx, j.run, nil, virtual, nil); err != nil {

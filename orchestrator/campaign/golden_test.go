@@ -15,14 +15,16 @@ import (
 // embedded experiments with seed 1. A change of a hash is a change of the events of a
 // run or of their times: it needs its reason in docs/.
 var golden = map[string]map[string]string{
-	"three-flow":   {"baseline": "ad6260a3e74fd649", "csig": "3301291f0aa398ee", "csig-wide": "6802e865ed94dc80"},
-	"one":          {"run": "44f868514577122f"},
-	"bidir":        {"run": "15097148b798b244"},
-	"incast":       {"run": "05068ff7daaeed14"},
-	"all-to-all":   {"run": "6d286e7141e96420"},
-	"dragonfly":    {"run": "55ac45731b53e54e"},
-	"dragonfly-72": {"run": "eada05b38254b31b"},
-	"collective":   {"baseline": "e7e6e323a7996b73", "csig": "92ab40bfd9f4639b"},
+	"three-flow":      {"baseline": "ad6260a3e74fd649", "csig": "3301291f0aa398ee", "csig-wide": "6802e865ed94dc80"},
+	"one":             {"run": "44f868514577122f"},
+	"bidir":           {"run": "15097148b798b244"},
+	"pfc-incast":      {"trimmed": "3a4084b714a72472", "lossless": "034759bbad9f40fb", "apart": "14f998a962606a9c"},
+	"incast":          {"run": "05068ff7daaeed14"},
+	"all-to-all":      {"run": "6d286e7141e96420"},
+	"dragonfly":       {"run": "55ac45731b53e54e"},
+	"dragonfly-72":    {"run": "eada05b38254b31b"},
+	"collective":      {"baseline": "e7e6e323a7996b73", "csig": "92ab40bfd9f4639b"},
+	"dragonfly-delay": {"swift": "0d9767fe216fb073", "poseidon": "58eb1611fd2429e6", "nscc": "a4de5240bbbedb1e", "csig": "6e60589dd7dc29a0"},
 }
 
 // goldenEnd cuts off the runs of experiments that take long.

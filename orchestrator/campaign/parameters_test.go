@@ -22,6 +22,8 @@ const (
 	oneRate   = "topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 25Gbps, delay: 1us}}\n"
 	fatTree   = "topology: {fat_tree: {hosts: 8, pod: 4, tiers: [{down: 2, up: 1, rate: 100Gbps, delay: 1us}, {down: 2, up: 1, rate: 400Gbps, delay: 1us}, {down: 2, rate: 100Gbps, delay: 1us}]}}\n"
 	dragonfly = "topology: {dragonfly: {p: 2, a: 2, h: 1, rate: 100Gbps, delay: 1us}}\n"
+	drawn     = "topology: {graph: {rate: 40Gbps, delay: 2us, nodes: [{name: a}, {name: b}, {name: c}, {name: s, kind: switch}], links: [{a: a, b: s}, {a: b, b: s}, {a: c, b: s}]}}\n"
+	lossless  = "classes: [{name: storage, dscp: 26, lossless: true, match: {src: [0]}}]\n"
 	transfer  = "workload: {transfers: [0 -> 2 10kB]}\n"
 )
 
@@ -51,13 +53,29 @@ var autoCases = map[string]autoCase{
 	"topology.rail.group":                   {"topology: {rail: {servers: 3, nics: 2, spines: 1, rate: 25Gbps, delay: 3us}}\n" + transfer, "group: auto # 3"},
 	"topology.rail.spine_rate":              {"topology: {rail: {servers: 3, nics: 2, spines: 1, rate: 25Gbps, delay: 3us}}\n" + transfer, "spine_rate: auto # 25Gbps"},
 	"topology.rail.spine_delay":             {"topology: {rail: {servers: 3, nics: 2, spines: 1, rate: 25Gbps, delay: 3us}}\n" + transfer, "spine_delay: auto # 3us"},
+	"topology.graph.links[].rate":           {drawn + transfer, "rate: auto # 40Gbps"},
+	"topology.graph.links[].delay":          {drawn + transfer, "delay: auto # 2us"},
+	"topology.netbench.host_rate":           {"topology: {netbench: {file: testdata/pair.topology, rate: 40Gbps, delay: 2us}}\nworkload: {transfers: [0 -> 1 1kB]}\n", "host_rate: auto # 40Gbps"},
+	"topology.netbench.host_delay":          {"topology: {netbench: {file: testdata/pair.topology, rate: 40Gbps, delay: 2us}}\nworkload: {transfers: [0 -> 1 1kB]}\n", "host_delay: auto # 2us"},
 
-	"links.queue":         {twoRates + transfer, "  queue: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
-	"links.control_queue": {twoRates + transfer, "  control_queue: auto # 74.7kB at 25Gbps, 290.5kB at 100Gbps"},
-	"links.ecn.low":       {twoRates + transfer, "    low: auto # 8.3kB at 25Gbps, 29.05kB at 100Gbps"},
-	"links.ecn.high":      {twoRates + transfer, "    high: auto # 33.2kB at 25Gbps, 116.2kB at 100Gbps"},
-	"links.aqm.low":       {twoRates + transfer + "links: {ecn: {low: 9kB}}\n", "    low: auto # 9kB"},
-	"links.aqm.high":      {twoRates + transfer + "links: {aqm: none}\n", "    high: auto # not used: no port marks"},
+	"links.queue":           {twoRates + transfer, "  queue: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
+	"links.control_queue":   {twoRates + transfer, "  control_queue: auto # 74.7kB at 25Gbps, 290.5kB at 100Gbps"},
+	"links.trim_threshold":  {twoRates + transfer, "  trim_threshold: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
+	"links.buffer.reserved": {twoRates + transfer + "links: {buffer: {shared: 1MB}}\n", "    reserved: auto # 4.15kB"},
+	"links.pfc.xoff":        {twoRates + transfer + lossless, "    xoff: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
+	"links.pfc.xon":         {twoRates + transfer + lossless, "    xon: auto # 29.05kB at 25Gbps, 136.95kB at 100Gbps"},
+	// Two full packets, and what comes in 2 us and the time of a full packet and of 64 B:
+	// 3.34848 us at 25 Gb/s, 10,464 B; 2.33712 us at 100 Gb/s, 29,214 B.
+	"links.pfc.headroom": {twoRates + transfer + lossless, "    headroom: auto # 18.765kB at 25Gbps, 37.515kB at 100Gbps"},
+	"classes[].dscp":     {twoRates + transfer + "classes: [{name: default}]\n", "    dscp: auto # 10"},
+	"classes[].queue":    {twoRates + transfer + "classes: [{name: default}]\n", "    queue: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
+	"classes[].ecn.low":  {twoRates + transfer + "classes: [{name: default, ecn: {enabled: true}}]\n", "      low: auto # 8.3kB at 25Gbps, 29.05kB at 100Gbps"},
+	"classes[].ecn.high": {twoRates + transfer + "classes: [{name: default, ecn: {enabled: true}}]\n", "      high: auto # 33.2kB at 25Gbps, 116.2kB at 100Gbps"},
+
+	"links.ecn.low":  {twoRates + transfer, "    low: auto # 8.3kB at 25Gbps, 29.05kB at 100Gbps"},
+	"links.ecn.high": {twoRates + transfer, "    high: auto # 33.2kB at 25Gbps, 116.2kB at 100Gbps"},
+	"links.aqm.low":  {twoRates + transfer + "links: {ecn: {low: 9kB}}\n", "    low: auto # 9kB"},
+	"links.aqm.high": {twoRates + transfer + "links: {aqm: none}\n", "    high: auto # not used: no port marks"},
 
 	"csig.decode":            {twoRates + transfer + "csig: {format: compact, quantisers: {delay: delay-geo}}\n", "  decode: auto # abw lower, abw-c midpoint, delay geometric, nqd midpoint"},
 	"csig.max_age":           {twoRates + transfer + "csig: {format: compact}\n", "  max_age: auto # twice the last RTT of each flow"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
@@ -52,8 +53,8 @@ func checkPorts(p *plan.Plan, results []metrics.NodeTotals) string {
 				return fmt.Sprintf("port %s:%d: %d bytes in, %d out + %d dropped + %d cut + %d queued",
 					r.Name, t.Port, t.EnqueuedBytes, t.TxBytes, t.DroppedBytes, t.CutBytes, t.QueuedBytes)
 			}
-			if s := p.Switch(int(r.Node)); s != nil && t.QueueMax > int64(s.Ports[t.Port].Buffer.Data) {
-				return fmt.Sprintf("port %s:%d: queue of %d bytes, the limit is %d", r.Name, t.Port, t.QueueMax, int64(s.Ports[t.Port].Buffer.Data))
+			if s := p.Switch(int(r.Node)); s != nil && s.Classes == nil && t.QueueMax > int64(s.Ports[t.Port].Buffer.Longest()) {
+				return fmt.Sprintf("port %s:%d: queue of %d bytes, the limit is %d", r.Name, t.Port, t.QueueMax, int64(s.Ports[t.Port].Buffer.Longest()))
 			}
 		}
 	}
@@ -78,8 +79,8 @@ func checkLinks(p *plan.Plan, drained bool, nodes []metrics.NodeTotals) (inNetwo
 	for _, r := range nodes[p.Hosts():] {
 		var in, enqueued int64
 		for _, t := range r.Ports {
-			in += t.RxPackets
-			enqueued += t.EnqueuedPackets
+			in += t.RxPackets - t.PausesReceived // switches forward no pause frames
+			enqueued += t.EnqueuedPackets - t.PausesSent
 			inNetwork += t.QueuedPackets
 		}
 		inside := in - enqueued - undelivered(r)
@@ -134,6 +135,23 @@ func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, inNetwork int64) strin
 		return fmt.Sprintf("flows: %d transmissions not delivered, %d dropped, %d in the network", missing, dropped, inNetwork)
 	}
 	return ""
+}
+
+// Lossless checks that no packet of a lossless class was dropped for want of headroom, and
+// that shared memory was never beyond its size.
+func Lossless(nodes []metrics.NodeTotals) runfolder.Check {
+	const name = "lossless"
+	for _, r := range nodes {
+		if m := r.Memory; m.SharedMax > m.SharedSize {
+			return failed(name, fmt.Sprintf("%s: %d bytes in a shared memory of %d", r.Name, m.SharedMax, m.SharedSize))
+		}
+		for _, d := range r.Drops {
+			if d.Name == dataplane.DropHeadroom && d.Packets > 0 {
+				return failed(name, fmt.Sprintf("%s dropped %d packets of a lossless class, for which there was no headroom; links.pfc.headroom is too small", r.Name, d.Packets))
+			}
+		}
+	}
+	return passed(name, "no packet of a lossless class was dropped")
 }
 
 // Completion checks that a run that was not cut off finished its transfers.

@@ -29,6 +29,7 @@ import (
 const (
 	LabelRun   = "csiglab.run"   // Lab.RunID
 	LabelLab   = "csiglab.lab"   // Lab.Name
+	LabelDelay = "csiglab.delay" // of a switch's node: topologies.Node.Delay; topology.clab reads it
 	LabelOwner = "csiglab.owner" // Lab.Owner
 )
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -126,9 +127,16 @@ func (lab *Lab) render() ([]byte, error) {
 		Links: make([]fileLink, 0, len(lab.Graph.Links)),
 	}}
 	for i, n := range lab.Graph.Nodes {
-		s := lab.Nodes[i]
+		s, labels := lab.Nodes[i], lab.Nodes[i].Labels
+		if n.Delay > 0 {
+			labels = maps.Clone(labels)
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[LabelDelay] = n.Delay.String()
+		}
 		f.Topology.Nodes = append(f.Topology.Nodes, yaml.MapItem{Key: n.Name, Value: fileNode{
-			Image: s.Image, Group: n.Tier.String(), Cmd: quote(s.Cmd), Env: s.Env, Binds: s.Binds, Labels: s.Labels,
+			Image: s.Image, Group: n.Tier.String(), Cmd: quote(s.Cmd), Env: s.Env, Binds: s.Binds, Labels: labels,
 			Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
 		}})
 	}

@@ -34,14 +34,28 @@ var choices = []choice{
 	{"routing", "ecmp", func(t *Tables) []algorithm.Spec { return t.Routing }, func(e *Experiment) *Algorithm { return &e.Routing }},
 }
 
+// choiceAt returns the choice whose value is at a path: one of choices, or the AQM of a
+// class.
+func choiceAt(path string) (choice, bool) {
+	if i := slices.IndexFunc(choices, func(c choice) bool { return c.path == path }); i >= 0 {
+		return choices[i], true
+	}
+	if general(path) == classAQM {
+		return choice{path: path, fallback: "linear", table: func(t *Tables) []algorithm.Spec { return t.AQM }}, true
+	}
+	return choice{}, false
+}
+
+const classAQM = "classes[].aqm"
+
 // nameKey returns the key that names what the mapping at a path describes, or "" if
 // there is none. Such a value may be the name alone. The other keys belong to the name:
 // another name drops them.
 func nameKey(path string) string {
-	switch {
-	case path == "csig.locators":
+	if path == "csig.locators" {
 		return "scheme"
-	case slices.ContainsFunc(choices, func(c choice) bool { return c.path == path }):
+	}
+	if _, ok := choiceAt(path); ok {
 		return "name"
 	}
 	return ""

@@ -47,6 +47,8 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	hosts := d.topology(e)
 	d.workload(e, hosts)
 	d.links(e)
+	d.buffers(e)
+	d.classes(e, hosts)
 	d.csig(e)
 	d.policies(e, hosts)
 	d.applications(e, hosts)

@@ -105,11 +105,14 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		d.fail(t.at, path, "the key has no value", "")
 		return
 	}
-	for _, c := range choices {
-		if c.path == path {
-			v.Set(reflect.ValueOf(d.algorithm(t, c)))
-			return
+	if c, ok := choiceAt(path); ok {
+		a := d.algorithm(t, c)
+		if v.Kind() == reflect.Pointer {
+			v.Set(reflect.ValueOf(&a))
+		} else {
+			v.Set(reflect.ValueOf(a))
 		}
+		return
 	}
 	if named := nameKey(path); named != "" && t.kind == scalar {
 		t = &tree{kind: mapping, at: t.at, keys: []entry{{named, t.at, t}}}

@@ -98,7 +98,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		flatten(encode(reflect.ValueOf(set.Base).Elem(), ""), "", resolved)
 	}
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 0, dst: 1, size: 1B}]}",
-		"end: 1s\ngenerators: [{host: 0, to: 1, every: 1us}]\nfaults: [{kind: down, links: h0-tor0}]")
+		"end: 1s\ngenerators: [{host: 0, to: 1, every: 1us}]\nfaults: [{kind: down, links: h0-tor0}]\nclasses: [{name: a, dscp: 1, ecn: {low: auto}}, {name: default}]")
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 2, dst: 3, size: 1B}]}",
 		"runtime: netns\nclock: wall\napplications: {hosts: [0, 1], programs: [{host: 0, run: x}]}")
 	for _, topology := range []string{
@@ -109,6 +109,9 @@ func TestDocumentedDefaults(t *testing.T) {
 		"{dumbbell: {left: 1, right: 1, rate: 1Gbps, delay: 1us}}",
 		"{ring: {switches: 3, rate: 1Gbps, delay: 1us}}",
 		"{rail: {servers: 2, nics: 1, rate: 1Gbps, delay: 1us}}",
+		"{graph: {nodes: [{name: s, kind: switch}, {name: a}, {name: b}], links: [{a: a, b: s, rate: 1Gbps, delay: 1us}, {a: b, b: s, rate: 1Gbps, delay: 1us}]}}",
+		"{clab: {file: testdata/fabric.clab.yml}}",
+		"{netbench: {file: testdata/pair.topology, rate: 1Gbps, delay: 1us}}",
 		"{parking_lot: {hops: 1, rate: 1Gbps, delay: 1us}}",
 	} {
 		for _, workload := range []string{"{transfers: [{src: 0, dst: 1, size: 1B}]}", "{permutation: {size: 1B}}", "{incast: {fan_in: 1, size: 1B}}", "{all_to_all: {size: 1B}}"} {
@@ -125,6 +128,8 @@ func TestDocumentedDefaults(t *testing.T) {
 	delete(resolved, "csig.ports[].policy") // one of policy, outside and init is given
 	delete(resolved, "faults[].links")      // what a kind needs
 	resolved["generators[].every"] = "auto" // one of every and rate is given
+	// Links have rate and delay either of their own or of the graph.
+	resolved["topology.graph.links[].rate"], resolved["topology.graph.links[].delay"] = "auto", "auto"
 	for _, c := range choices {
 		resolved[c.path] = resolved[join(c.path, "name")]
 		tables := StandardTables()

@@ -24,6 +24,7 @@ type Tier struct {
 	Rate           units.Rate     `yaml:"rate"`           // of the down links
 	Delay          units.Duration `yaml:"delay"`          // of the down links
 	SwitchDelay    units.Duration `yaml:"switch_delay"`
+	Ports          int            `yaml:"ports"` // that a switch has; 0 or "any": as many as needed
 }
 
 var _ = RegisterTopology(TopologyKind{
@@ -40,6 +41,7 @@ var _ = RegisterTopology(TopologyKind{
 			{Path: "tiers[].switch_delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "from a packet's last bit in to its egress queue"},
 			{Path: "tiers[].oversubscribed", Default: "auto", Rule: Between(1, maxPorts).Or("auto"), Doc: "rate down over rate up; given, it is checked against the other numbers"},
 			{Path: "tiers[].bundle", Default: "1", Rule: Between(1, maxPorts), Doc: "parallel links in place of one"},
+			{Path: "tiers[].ports", Default: portsKey.Default, Rule: portsKey.Rule, Doc: portsKey.Doc},
 		},
 	},
 	Spec: FatTree{},
@@ -51,6 +53,9 @@ func (f FatTree) Check(c *Check) int {
 	err := tree.Check()
 	var shape *topologies.ShapeError
 	if !errors.As(err, &shape) {
+		for i, t := range f.Tiers {
+			c.Ports(fmt.Sprintf("tiers[%d].ports", i), topologies.Tier(i+1).String()+"0", t.Down+t.Up, t.Ports)
+		}
 		return c.Fits("", tree.Size)
 	}
 	name := map[topologies.Field]string{

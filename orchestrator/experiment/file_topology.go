@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/csiglab/csiglab/topologies/htsim"
 )
@@ -23,6 +25,11 @@ func (TopologyFile) Check(*Check) int { return 0 }
 // Build implements TopologySpec.
 func (f TopologyFile) Build() (Built, error) {
 	name := string(f)
+	for ending, kind := range map[string]string{".clab.yml": "clab", ".clab.yaml": "clab", ".topology": "netbench", ".yaml": "graph", ".yml": "graph"} {
+		if strings.HasSuffix(name, ending) && (kind != "graph" || !strings.Contains(name, ".clab.")) {
+			return Built{}, fmt.Errorf("%s is no htsim file; write topology: {%s: {file: %s}}", name, kind, filepath.Base(name))
+		}
+	}
 	r, err := openInput(name, maxTopologyFile)
 	if err != nil {
 		return Built{}, err

@@ -73,6 +73,13 @@ func nearestFile(name string) string {
 	return spelling.Nearest(filepath.Base(name), names)
 }
 
+// fileStem returns the name of a file without its folder and its endings, such as lab for
+// dir/lab.clab.yml.
+func fileStem(name string) string {
+	stem, _, _ := strings.Cut(filepath.Base(name), ".")
+	return stem
+}
+
 // openInput opens a regular file of at most so many bytes. The error is an inputError.
 func openInput(file string, most int64) (io.ReadCloser, error) {
 	f, err := openRegular(file, most)

@@ -193,7 +193,7 @@ func register(section string, k *Kind, value reflect.Type, matrix bool, module s
 }
 
 // fallbacks has the defaults of the kinds' keys by path; [] stands for an index.
-var fallbacks = map[string]string{}
+var fallbacks = map[string]string{"classes[].weight": "1", "classes[].ecn.enabled": "true"}
 
 // alternatives returns the keys of a mapping of which one excludes the others: the
 // names of the section's kinds. An override that sets one removes the rest.
@@ -256,6 +256,13 @@ func (c *Check) Fits(key string, size func() (topologies.Size, error)) (hosts in
 	return s.Hosts
 }
 
+// Ports reports a switch with more links than ports, at a key; has 0 is no limit.
+func (c *Check) Ports(key, name string, needed, has int) {
+	if has > 0 && needed > has {
+		c.Fail(key, "%d are too few: switch %s needs %d", has, name, needed)
+	}
+}
+
 // Fabric reports what is wrong with the parameters of a generator, and a fabric that is
 // too large. size is the generator's. It returns the number of hosts as Fits does.
 func (c *Check) Fabric(size func() (topologies.Size, error)) (hosts int) {
@@ -263,7 +270,7 @@ func (c *Check) Fabric(size func() (topologies.Size, error)) (hosts int) {
 	var ports *topologies.PortsError
 	switch {
 	case errors.As(err, &ports):
-		c.Fail("ports", "%d are too few: switch %s needs %d", ports.Has, ports.Switch, ports.Needed)
+		c.Ports("ports", ports.Switch, ports.Needed, ports.Has)
 		return 0
 	case err != nil:
 		c.Fail("", "%s", strings.TrimPrefix(err.Error(), topologies.ErrInvalid.Error()+": "))

@@ -19,6 +19,7 @@ type LeafSpine struct {
 	SpineRate    units.Rate     `yaml:"spine_rate"` // 0 or "auto": rate
 	Delay        units.Duration `yaml:"delay"`
 	SwitchDelay  units.Duration `yaml:"switch_delay"`
+	Ports        int            `yaml:"ports"` // of a switch; 0 or "any": as many as needed
 }
 
 var _ = RegisterTopology(TopologyKind{
@@ -33,6 +34,7 @@ var _ = RegisterTopology(TopologyKind{
 			{Path: "spine_rate", Default: "auto", Rule: Between(minRate, maxRate).Or("auto"), Doc: "of the links between leaf and spine; auto: that of the hosts"},
 			{Path: "delay", Required: true, Rule: Between(minDelay, maxDelay), Doc: "of every link"},
 			{Path: "switch_delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "of every switch"},
+			portsKey,
 		},
 	},
 	Spec: LeafSpine{},
@@ -44,6 +46,8 @@ func (l LeafSpine) Check(c *Check) int {
 	tree, err := l.generator()
 	var shape *topologies.ShapeError
 	if !errors.As(err, &shape) {
+		c.Ports("ports", "tor0", tree.Tiers[0].RadixDown+tree.Tiers[0].RadixUp, l.Ports)
+		c.Ports("ports", "agg0", tree.Tiers[1].RadixDown, l.Ports)
 		return c.Fits("", tree.Size)
 	}
 	key := "leaves"

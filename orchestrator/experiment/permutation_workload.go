@@ -9,6 +9,8 @@ import (
 type Permutation struct {
 	Size units.Size `yaml:"size"`
 	Seed uint64     `yaml:"seed"`
+	// Shift is how many hosts further on each host sends; 0: the permutation is random.
+	Shift int `yaml:"shift"`
 }
 
 var _ = RegisterWorkload(WorkloadKind{
@@ -17,6 +19,7 @@ var _ = RegisterWorkload(WorkloadKind{
 		Keys: []Key{
 			{Path: "size", Required: true, Rule: Between(units.Byte, maxTransfer), Doc: "every host sends this to another; each receives once"},
 			{Path: "seed", Default: "1", Doc: "which permutation; the run's seeds do not change it"},
+			{Path: "shift", Default: "0", Rule: Between(0, maxHosts), Doc: "host i sends to host i + shift, around the end; 0: a random permutation"},
 		},
 	},
 	Spec: Permutation{},
@@ -25,10 +28,17 @@ var _ = RegisterWorkload(WorkloadKind{
 // Check implements WorkloadSpec.
 func (p Permutation) Check(c *Check) {
 	c.Size("size", p.Size)
+	if hosts := c.Hosts(); hosts > 0 && p.Shift >= hosts {
+		c.Fail("shift", "%d is too large; the most is %d, as there are %d hosts", p.Shift, hosts-1, hosts)
+	}
 }
 
 // Build implements WorkloadSpec.
 func (p Permutation) Build(in WorkloadInput) (*workloads.Workload, []string, error) {
+	if p.Shift > 0 {
+		load, err := workloads.Shift(in.Hosts, p.Shift, p.Size)
+		return load, nil, err
+	}
 	load, err := workloads.Permutation(in.Hosts, p.Size, p.Seed)
 	return load, nil, err
 }

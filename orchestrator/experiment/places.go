@@ -119,9 +119,8 @@ func cutLast(text, separator string) (before, after string, found bool) {
 
 // isAlgorithm reports whether a text is the name of an algorithm of a choice.
 func (d *decoder) isAlgorithm(path, name string) bool {
-	return slices.ContainsFunc(choices, func(c choice) bool {
-		return c.path == path && slices.Contains(specNames(c.table(&d.tables)), name)
-	})
+	c, ok := choiceAt(path)
+	return ok && slices.Contains(specNames(c.table(&d.tables)), name)
 }
 
 // misplaced returns the message about an unknown key of a mapping, with the place where

@@ -21,6 +21,7 @@ type Experiment struct {
 	Description string   `yaml:"description"`
 	Topology    Topology `yaml:"topology"`
 	Links       Links    `yaml:"links"`
+	Classes     []Class  `yaml:"classes"` // data classes; none: one, which may lose packets
 	// Routing is how switches choose among the paths to a host.
 	Routing  Algorithm `yaml:"routing"` // default ecmp
 	CSIG     CSIG      `yaml:"csig"`
@@ -67,10 +68,18 @@ type Links struct {
 	Queue        units.Size `yaml:"queue"`         // data queue of a switch port; 0 or "auto": 1 BDP with trimming, 5 without
 	ControlQueue units.Size `yaml:"control_queue"` // 0 or "auto": twice the data queue
 	Trim         bool       `yaml:"trim"`          // default true
-	AQM          Algorithm  `yaml:"aqm"`           // default linear; not used unless ECN is enabled
-	ECN          ECN        `yaml:"ecn"`
-	CountTag     bool       `yaml:"count_tag"` // charge the CSIG tag's bytes; default false
-	Overhead     units.Size `yaml:"overhead"`  // what each packet takes on the line beyond its size, such as 24B; default 0B
+	// TrimThreshold is from which data queue on packets are trimmed; 0 or "auto": Queue.
+	// Packets that cannot be trimmed have Queue. LastHopTrim is how many times that it is
+	// at ports that lead to hosts; default 1.
+	TrimThreshold units.Size `yaml:"trim_threshold"`
+	LastHopTrim   float64    `yaml:"last_hop_trim"`
+	Buffer        Buffer     `yaml:"buffer"`
+	PFC           PFC        `yaml:"pfc"`
+
+	AQM      Algorithm  `yaml:"aqm"` // default linear; not used unless ECN is enabled
+	ECN      ECN        `yaml:"ecn"`
+	CountTag bool       `yaml:"count_tag"` // charge the CSIG tag's bytes; default false
+	Overhead units.Size `yaml:"overhead"`  // what each packet takes on the line beyond its size, such as 24B; default 0B
 }
 
 // MaxTransfer returns the size of the largest transfer that sequence numbers of
@@ -156,6 +165,7 @@ type Hosts struct {
 	CC       Algorithm  `yaml:"cc"`        // default nscc
 	LB       Algorithm  `yaml:"lb"`        // default mixed
 	AckEvery units.Size `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
+	Credits  bool       `yaml:"credits"`   // receivers grant credit (RCCC) beside the CC; cc rccc has it anyway
 	Recovery string     `yaml:"recovery"`  // what a flow does about losses; see transport.ParseRecovery; default selective
 	// TrimPlace says how a sender knows whether a packet was trimmed at the last hop; see
 	// transport.TrimPlace.

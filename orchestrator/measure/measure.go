@@ -32,6 +32,7 @@ func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
 	r.cc.measure(&e)
 	r.signals.measure(&e)
 	r.ports.measure(&e, out)
+	r.classes.measure(&e, run.Nodes)
 }
 
 // Metrics returns all metrics of a run by name. Of a large fabric they may be millions;

@@ -1,9 +1,12 @@
 package measure
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/deadlock"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
@@ -18,6 +21,10 @@ type Records struct {
 	signals *signalSums
 	flows   flowSums
 	ports   *portSums
+	classes *classSums
+	stalls  *deadlock.Detector // nil without a lossless class
+	cycle   *deadlock.Cycle
+	plan    *plan.Plan
 	writer  Writer // nil: the windows are not written
 }
 
@@ -30,10 +37,15 @@ type Writer interface {
 // NewRecords returns the Records of a run of a plan. writer gets every batch; it may be
 // nil.
 func NewRecords(p *plan.Plan, writer Writer) *Records {
-	return &Records{
+	r := &Records{
+		classes: newClassSums(p), plan: p,
 		totals: metrics.NewCollector(len(p.Nodes)), cc: newCCSums(p), signals: newSignalSums(p),
 		flows: make(flowSums, len(p.Flows)), ports: newPortSums(p), writer: writer,
 	}
+	if p.Format.PFC {
+		r.stalls = deadlock.New(p.Graph.Links)
+	}
+	return r
 }
 
 // Consume implements metrics.Consumer.
@@ -44,14 +56,48 @@ func (r *Records) Consume(b *metrics.Batch) {
 	r.signals.Consume(b)
 	r.flows.Consume(b)
 	r.ports.Consume(b)
+	r.classes.Consume(b)
+	r.watch(b)
 	r.mu.Unlock()
 	if r.writer != nil {
 		r.writer.Consume(b)
 	}
 }
 
-// Err returns the error of the writer, nil if there is none.
+// watch looks for a deadlock among what switches report.
+func (r *Records) watch(b *metrics.Batch) {
+	for i := range b.Stalls {
+		if r.stalls == nil || r.cycle != nil {
+			return
+		}
+		if c, found := r.stalls.Report(&b.Stalls[i]); found {
+			r.cycle = &c
+		}
+	}
+}
+
+// ErrDeadlock is wrapped by the error of a run that has come to a deadlock of priority flow
+// control.
+var ErrDeadlock = errors.New("deadlock")
+
+// Deadlock returns an error that names the ports of a deadlock, nil if there is none.
+func (r *Records) Deadlock() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cycle == nil {
+		return nil
+	}
+	adjacency := r.plan.Graph.Adjacency()
+	port := func(node, port int) string { return plan.PortName(r.plan.Graph, adjacency, node, port) }
+	return fmt.Errorf("%w: %s", ErrDeadlock, r.cycle.Text(port, func(k int) string { return r.plan.Classes[k].Name }))
+}
+
+// Err returns why the run need not go on: the error of the writer, or a deadlock; nil
+// without either.
 func (r *Records) Err() error {
+	if err := r.Deadlock(); err != nil {
+		return err
+	}
 	if r.writer == nil {
 		return nil
 	}

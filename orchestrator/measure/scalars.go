@@ -51,6 +51,8 @@ var Scalars = []Scalar{
 	ofTransfers("packets.acks", func(f *metrics.Flow) int64 { return f.Receiver.AcksSent }),
 	ofTransfers("packets.nacks", func(f *metrics.Flow) int64 { return f.Receiver.NacksSent }),
 	ofTransfers("packets.out_of_sequence", func(f *metrics.Flow) int64 { return f.Receiver.OutOfSequence }),
+	ofTransfers("packets.credits", func(f *metrics.Flow) int64 { return f.Receiver.CreditsSent }),
+	ofTransfers("packets.credit_requests", func(f *metrics.Flow) int64 { return f.Sender.Requests }),
 	ofTransfers("packets.cnps", func(f *metrics.Flow) int64 { return f.Receiver.CNPsSent }),
 	always("data_packets", func(r *Run) float64 { return sum(r, newPackets) + sum(r, retransmitted) }),
 

@@ -13,7 +13,9 @@ import (
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
+	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/units"
 )
@@ -96,6 +98,36 @@ var autoValues = map[string]func(a *Auto, at []int) string{
 	},
 	"links.control_queue": func(a *Auto, _ []int) string {
 		return a.ports(func(p *dataplane.Port) string { return p.Buffer.Control.String() })
+	},
+	"links.trim_threshold": func(a *Auto, _ []int) string {
+		return a.ports(func(p *dataplane.Port) string { return p.Buffer.Data.String() })
+	},
+	"links.buffer.reserved": func(a *Auto, _ []int) string {
+		return a.switches(func(c *dataplane.Classes) string {
+			if c.Memory == nil {
+				return notShared
+			}
+			return c.Memory.Reserved.String()
+		}, notShared)
+	},
+	"links.pfc.xoff": func(a *Auto, _ []int) string {
+		return a.ingress(func(l buffer.IngressLimits) units.Size { return l.XOff })
+	},
+	"links.pfc.xon": func(a *Auto, _ []int) string {
+		return a.ingress(func(l buffer.IngressLimits) units.Size { return l.XOn })
+	},
+	"links.pfc.headroom": func(a *Auto, _ []int) string {
+		return a.ingress(func(l buffer.IngressLimits) units.Size { return l.Headroom })
+	},
+	"classes[].dscp": func(*Auto, []int) string { return strconv.Itoa(wire.DSCPTrimmable) },
+	"classes[].queue": func(a *Auto, at []int) string {
+		return a.class(at[0], func(p *dataplane.PortClass) string { return p.Queue.String() })
+	},
+	"classes[].ecn.low": func(a *Auto, at []int) string {
+		return a.class(at[0], func(p *dataplane.PortClass) string { return p.ECN.Low.String() })
+	},
+	"classes[].ecn.high": func(a *Auto, at []int) string {
+		return a.class(at[0], func(p *dataplane.PortClass) string { return p.ECN.High.String() })
 	},
 	"links.ecn.low": func(a *Auto, _ []int) string {
 		return a.thresholds(func(p *dataplane.Port) string { return p.ECN.Low.String() })

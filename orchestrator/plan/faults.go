@@ -351,10 +351,15 @@ func (b *faultPlanner) addRoutes(intact []topologies.Routes) error {
 	return nil
 }
 
-// sameRoutes reports whether two tables lead to every host alike.
+// sameRoutes reports whether two tables lead to every host and every pod alike.
 func sameRoutes(a, b *topologies.Routes, hosts int) bool {
 	for h := range hosts {
 		if !slices.Equal(a.To(h), b.To(h)) {
+			return false
+		}
+	}
+	for pod := range a.Pods {
+		if !slices.Equal(a.Ports(a.ToPod(pod)), b.Ports(b.ToPod(pod))) {
 			return false
 		}
 	}

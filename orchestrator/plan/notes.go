@@ -52,6 +52,7 @@ type signalling struct {
 	domain    *csig.Domain
 	adjacency [][]topologies.Adjacent
 	routes    []topologies.Routes
+	detours   bool       // data may cross any port between switches
 	mtu       units.Size // of transfers
 
 	customers  []customer            // of transfers
@@ -95,7 +96,7 @@ func newSignalling(s *Shape, p *Plan) *signalling {
 		return nil
 	}
 	c := &signalling{
-		plan: p, domain: p.Domain(), adjacency: s.graph.Adjacency(), routes: s.routes,
+		plan: p, domain: p.Domain(), adjacency: s.graph.Adjacency(), routes: s.routes, detours: s.dragonfly != nil,
 		mtu: s.experiment.Links.MTU, flows: make([]tagged, len(p.Flows)),
 	}
 	if p.Transfers > 0 {
@@ -307,6 +308,15 @@ func (c *signalling) crossed(t csig.Type) map[topologies.End]bool {
 		}
 	}
 	ports := map[topologies.End]bool{}
+	if c.detours && len(sources) > 0 {
+		for node := c.plan.Hosts(); node < len(c.adjacency); node++ {
+			for port, a := range c.adjacency[node] {
+				if a.Peer.Node >= c.plan.Hosts() {
+					ports[topologies.End{Node: node, Port: port}] = true
+				}
+			}
+		}
+	}
 	for dst, next := range sources { // order: a set
 		seen := map[int]bool{}
 		for ; len(next) > 0; next = next[1:] {

@@ -20,6 +20,9 @@ type paths struct {
 	residence bool         // samples of Delay hold more than waiting
 	// same is the answer for every pair of hosts if all hops are alike.
 	same *transport.PathSignals
+	// elsewhere is the answer for the hops of detours, which may be any between switches;
+	// nil without detours.
+	elsewhere *transport.PathSignals
 	// known has the answers so far, by what they depend on.
 	known map[pathKey]transport.PathSignals
 }
@@ -55,6 +58,9 @@ func newPaths(s *Shape) *paths {
 			alike = alike && p.unloaded(n, a.Link) == unloaded
 		}
 	}
+	if s.dragonfly != nil {
+		p.elsewhere = p.betweenSwitches()
+	}
 	if alike {
 		p.same = &transport.PathSignals{Covered: allTypes, Unloaded: unloaded}
 	}
@@ -68,6 +74,31 @@ func (p *paths) unloaded(node, link int) units.Duration {
 		return 0
 	}
 	return p.graph.Links[link].Rate.Serialisation(p.full) + p.graph.Nodes[node].Delay
+}
+
+// betweenSwitches returns what is known of all ports between switches.
+func (p *paths) betweenSwitches() *transport.PathSignals {
+	s := transport.PathSignals{Covered: allTypes}
+	for n := p.graph.Hosts(); n < len(p.graph.Nodes); n++ {
+		var in units.Duration // the most that an idle packet from another switch takes
+		for _, a := range p.adjacency[n] {
+			if p.graph.Nodes[a.Peer.Node].Kind == topologies.Switch {
+				in = max(in, p.unloaded(n, a.Link))
+			}
+		}
+		for i, a := range p.adjacency[n] {
+			if p.graph.Nodes[a.Peer.Node].Kind != topologies.Switch {
+				continue
+			}
+			for t := range s.Covered {
+				s.Covered[t] = s.Covered[t] && p.ports[n][i].updates(csig.Type(t))
+			}
+			if p.ports[n][i].updates(csig.Delay) {
+				s.Unloaded = max(s.Unloaded, in)
+			}
+		}
+	}
+	return &s
 }
 
 // between returns what is known of the shortest paths from one host to another.
@@ -84,6 +115,9 @@ func (p *paths) between(src, dst int) transport.PathSignals {
 		return known
 	}
 	s := transport.PathSignals{Covered: allTypes}
+	if p.elsewhere != nil {
+		s = *p.elsewhere
+	}
 	type step struct{ node, link int }
 	seen := map[step]bool{}
 	for next := []step{{up.Peer.Node, up.Link}}; len(next) > 0; next = next[1:] {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/nodes/class"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/machine"
@@ -28,6 +29,8 @@ type Plan struct {
 	Flows     []metrics.FlowInfo // by flow id: the workload's transfers, then the flows of Pairs
 	Transfers int                // how many of Flows are transfers
 	Pairs     []metrics.Pair     // the flows of raw frames: between hosts with programs, and from generators
+
+	Classes []class.Class // of data; nil: one, which may lose packets
 
 	Programs         []Program  // of the hosts with an Edge
 	ApplicationMTU   units.Size // of the programs' interface

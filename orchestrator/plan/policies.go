@@ -74,9 +74,18 @@ func (p *policy) class(dscp int) bool {
 	return len(p.match.DSCP) == 0 || slices.Contains(p.match.DSCP, dscp)
 }
 
-// transfer reports whether the policy is for the data packets of a transfer.
-func (p *policy) transfer(f *metrics.FlowInfo) bool {
-	return p.class(wire.DSCPTrimmable) && p.flow(f, true)
+// transfer reports whether the policy is for the data packets of a transfer, which have
+// a DSCP.
+func (p *policy) transfer(f *metrics.FlowInfo, dscp int) bool {
+	return p.class(dscp) && p.flow(f, true)
+}
+
+// dscpOf returns the DSCP of the data of a transfer.
+func dscpOf(c *host.Config, f *host.Flow) int {
+	if c.Classes == nil {
+		return wire.DSCPTrimmable
+	}
+	return int(c.Classes[f.Class].DSCP)
 }
 
 // assignTagging gives the transfers that policies are for an init policy of their own.
@@ -90,7 +99,7 @@ func (s *Shape) assignTagging(p *Plan, hosts []host.Config) {
 			f := &hosts[h].Sends[i]
 			t, changed := s.tags.tagging, false
 			for k := range s.policies {
-				if rule := &s.policies[k]; rule.transfer(&p.Flows[f.ID]) {
+				if rule := &s.policies[k]; rule.transfer(&p.Flows[f.ID], dscpOf(&hosts[h], f)) {
 					t, changed = rule.apply(t), true
 				}
 			}
@@ -165,7 +174,17 @@ func (s *Shape) classes(f *metrics.FlowInfo, init shim.Init) ([]shim.Class, erro
 
 // checkPolicies refuses a policy that is for no packet of the run, and a name or a
 // pattern that no flow has.
-func (s *Shape) checkPolicies(p *Plan) error {
+func (s *Shape) checkPolicies(p *Plan, hosts []host.Config) error {
+	if len(s.policies) == 0 {
+		return nil
+	}
+	dscps := make([]int, p.Transfers)
+	for h := range hosts {
+		for i := range hosts[h].Sends {
+			f := &hosts[h].Sends[i]
+			dscps[f.ID] = dscpOf(&hosts[h], f)
+		}
+	}
 	for i := range s.policies {
 		rule := &s.policies[i]
 		at := fmt.Sprintf("csig.policies[%d].match", i)
@@ -177,13 +196,13 @@ func (s *Shape) checkPolicies(p *Plan) error {
 		used := false
 		for k := range p.Flows {
 			f := &p.Flows[k]
-			if k < p.Transfers && rule.transfer(f) || k >= p.Transfers && rule.flow(f, false) {
+			if k < p.Transfers && rule.transfer(f, dscps[k]) || k >= p.Transfers && rule.flow(f, false) {
 				used = true
 				break
 			}
 		}
 		if !used {
-			return failure.At(at, errors.New("no flow fits all of it; the data of transfers has DSCP 10, and programs have no job"))
+			return failure.At(at, errors.New("no flow fits all of it; the data of transfers has DSCP 10, or that of its class, and programs have no job"))
 		}
 	}
 	return nil

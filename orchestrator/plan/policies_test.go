@@ -121,7 +121,7 @@ func TestRefusedPolicies(t *testing.T) {
 		`[{match: {flows: ["1-2", "["]}, init: every}]`:      `csig.policies[0].match.flows[1]: "[": syntax error in pattern`,
 		`[{match: {src: [0], dst: [1]}, init: every}]`:       `csig.policies[0].match: no flow fits all of it`,
 		`[{match: {jobs: [2]}, init: every}]`:                `csig.policies[0].match: no flow fits all of it`,
-		`[{match: {src: [1], dscp: [46]}, init: every}]`:     `csig.policies[0].match: no flow fits all of it; the data of transfers has DSCP 10, and programs have no job`,
+		`[{match: {src: [1], dscp: [46]}, init: every}]`:     `csig.policies[0].match: no flow fits all of it; the data of transfers has DSCP 10, or that of its class, and programs have no job`,
 		`[{match: {src: [0]}, init: probe/20us}]`:            `csig.policies[0].init: h0-h3 app has probes, which are the transport's; for programs want every, none, 1/N`,
 		`[{match: {dscp: [3], src: [0]}, init: probe/20us}]`: `csig.policies[0].init: h0-h3 app has probes`,
 	} {

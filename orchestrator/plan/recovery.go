@@ -6,13 +6,21 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/units"
 )
 
 // valuesAsked is how many entropy values are asked for to find out whether a load balancer
 // spreads a flow over paths.
 const valuesAsked = 64
+
+// credits reports whether receivers grant credit.
+func credits(e *experiment.Experiment) bool {
+	cc, _ := congestion.Table.Lookup(e.Hosts.CC.Name)
+	return e.Hosts.Credits || cc.Check(e.Hosts.CC.Params) == nil && cc.NeedsOf(e.Hosts.CC.Params).Credits
+}
 
 // recoveryNotes remarks on packets of one flow that overtake each other where the
 // transport takes packets in order alone.

@@ -28,12 +28,14 @@ type Shape struct {
 	experiment   *experiment.Experiment
 	graph        *topologies.Graph
 	routes       []topologies.Routes
+	dragonfly    *topologies.Groups // of a Dragonfly whose routing leaves minimal paths; nil elsewhere
 	workload     *workloads.Workload
 	notes        []string
 	controlDelay units.Duration
 	captured     []capture.Port
 	sizing       sizing
 	marking      algorithm.Choice // AQM policy of every switch port
+	data         *dataClasses     // nil: one data class, which may lose packets
 	tags         *tags            // nil without CSIG
 	policies     []policy
 	ports        [][]portTags   // by node and port of switches
@@ -86,11 +88,14 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.captured, err = capturedPorts(s.graph, e.Capture); err != nil {
 		return nil, err
 	}
-	rtt, err := fabric.rtt(e.Links)
+	if s.dragonfly, err = newRouting(s.graph, e.Routing); err != nil {
+		return nil, err
+	}
+	rtt, err := fabric.rtt(e.Links, s.detour())
 	if err != nil {
 		return nil, err
 	}
-	s.sizing = sizing{links: e.Links, rtt: rtt}
+	s.sizing = sizing{links: e.Links, rtt: rtt, credits: credits(e)}
 	if s.faultPlaces, err = faultPlaces(s.graph, e.Faults); err != nil {
 		return nil, err
 	}
@@ -98,7 +103,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
 		return nil, err
 	}
-	if err := checkRouting(s.routes[s.graph.Hosts():], e.Routing); err != nil {
+	if s.data, err = newClasses(s.graph, e, s.sizing, s.marking); err != nil {
 		return nil, err
 	}
 	if s.tags, err = newTags(s.graph, e.CSIG, s.sizing.rtt); err != nil {
@@ -193,7 +198,10 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		}
 	}
 	p.Links = append(p.Links, assignWorkload(s, hosts, seed)...) // numbers control ports, which come after that of programs
-	if err := s.checkPolicies(p); err != nil {
+	if err := s.assignClasses(p, hosts); err != nil {
+		return nil, err
+	}
+	if err := s.checkPolicies(p, hosts); err != nil {
 		return nil, err
 	}
 	s.assignTagging(p, hosts)
@@ -268,6 +276,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		RTO:        s.sizing.rto(e.Hosts.MinRTO, rate),
 		AckEvery:   e.Hosts.AckEvery,
 		Recovery:   s.recovery,
+		Credits:    e.Hosts.Credits,
 		CC:         e.Hosts.CC,
 		LB:         e.Hosts.LB,
 		Path:       s.sizing.path(rate),

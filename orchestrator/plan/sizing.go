@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -23,6 +24,7 @@ type sizing struct {
 	rtt   units.Duration // of the network
 	// interval is that of switches' ABW; 0 without CSIG.
 	interval units.Duration
+	credits  bool // receivers grant credit
 }
 
 // path returns what the congestion control of a host with a link of the given rate
@@ -30,7 +32,7 @@ type sizing struct {
 func (s sizing) path(rate units.Rate) congestion.Path {
 	l := s.links
 	return congestion.Path{
-		LinkRate: rate, NetworkRTT: s.rtt, MTU: l.MTU, Header: l.Header, Trim: l.Trim, SignalInterval: s.interval,
+		LinkRate: rate, NetworkRTT: s.rtt, MTU: l.MTU, Header: l.Header, Trim: l.Trim, SignalInterval: s.interval, Credits: s.credits,
 	}
 }
 
@@ -38,8 +40,9 @@ func (s sizing) path(rate units.Rate) congestion.Path {
 // one over idle links, and of its ACK back. Departs from the reference where
 // links differ: that charges as many links as the path with the largest delay
 // has, each at the rate of the hosts' links. It returns an error for a path with more
-// switches than packets may cross.
-func networkRTT(g *topologies.Graph, links experiment.Links) (units.Duration, error) {
+// switches than packets may cross. Where data may take a detour, the packet goes there on
+// the longest one, and its ACK back on the longest minimal path.
+func networkRTT(g *topologies.Graph, links experiment.Links, d detour) (units.Duration, error) {
 	// With longer paths than twice the most, searches from several racks at once take long.
 	if farthest, switches := topologies.NewPaths(g).Spread(); switches > 2*wire.MaxHops {
 		return 0, failure.At("topology", fmt.Errorf("the way from %s to %s has %d switches; packets cross at most %d, as the TTL of IP ends",
@@ -61,11 +64,15 @@ func networkRTT(g *topologies.Graph, links experiment.Links) (units.Duration, er
 	if switches := longest.Most - 1; switches > wire.MaxHops {
 		return 0, failure.At("topology", fmt.Errorf("a path has %d switches; packets cross at most %d, as the TTL of IP ends", switches, wire.MaxHops))
 	}
-	if !g.OneWay() {
+	if !g.OneWay() && !d.taken {
 		return longest.Delay, nil
 	}
 	there := weighted(func(l *topologies.Link) { l.Delay += data(l) }, 1)
 	back := weighted(func(l *topologies.Link) { l.Delay += ack(l) }, 1)
+	if d.taken {
+		_, acks := topologies.LongestPath(back)
+		return topologies.LongestDetour(there, d.router) + acks, nil
+	}
 	return topologies.LongestRoundTrip(there, back), nil
 }
 
@@ -106,8 +113,30 @@ func (s sizing) port(rate units.Rate) portSizing {
 	return p
 }
 
-// buffer returns the limits of a switch port's queues.
-func (p portSizing) buffer() buffer.Limits { return buffer.Limits{Data: p.queue, Control: p.control} }
+// limits returns the limits of a switch port's queues. Packets are trimmed from a
+// threshold on that may be another than the limit of the queue.
+func (p portSizing) limits(l experiment.Links, lastHop bool) buffer.Limits {
+	limits := buffer.Limits{Data: p.queue, Control: p.control}
+	if at := p.trimAt(l, lastHop); l.Trim && at != p.queue {
+		limits.Data = at
+		if p.queue > at {
+			limits.Hard = p.queue
+		}
+	}
+	return limits
+}
+
+// trimAt returns from which data queue on packets are trimmed.
+func (p portSizing) trimAt(l experiment.Links, lastHop bool) units.Size {
+	at := p.queue
+	if l.TrimThreshold != 0 {
+		at = l.TrimThreshold
+	}
+	if lastHop {
+		at = units.Size(math.Round(float64(at) * l.LastHopTrim))
+	}
+	return at
+}
 
 // rto returns the retransmission timeout of a host: the one given, or where that is
 // 0 the reference's, 15 us and the time to drain six full queues at the rate of the

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -18,18 +19,27 @@ func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjac
 		for i, a := range adjacency[n] {
 			rate := s.graph.Links[a.Link].Rate
 			sizes := s.sizing.port(rate)
+			lastHop := s.graph.Nodes[a.Peer.Node].Kind == topologies.Host
 			port := dataplane.Port{
 				Rate:     rate,
-				Buffer:   sizes.buffer(),
+				Buffer:   sizes.limits(s.experiment.Links, lastHop),
 				ECN:      sizes.thresholds,
 				MAC:      wire.MAC(n, i),
 				PeerMAC:  wire.MAC(a.Peer.Node, a.Peer.Port),
-				LastHop:  s.graph.Nodes[a.Peer.Node].Kind == topologies.Host,
+				LastHop:  lastHop,
 				Policies: s.ports[n][i].policies,
 				Ingress:  s.ports[n][i].ingress,
 			}
+			if s.sizing.credits && port.LastHop {
+				// The reference marks at ports to hosts "unless receiver CC is on": the
+				// receiver answers for its link. No queue reaches these thresholds.
+				port.ECN = aqm.Thresholds{Low: sizes.queue + 1, High: sizes.queue + 1}
+			}
 			if i < len(locators) {
 				port.Locator = locators[i]
+			}
+			if s.data != nil {
+				port.Classes = s.data.port(s.experiment, s.sizing, &s.graph.Links[a.Link], lastHop)
 			}
 			c.Ports = append(c.Ports, port)
 		}
@@ -44,7 +54,7 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		Node:    n,
 		Name:    s.graph.Nodes[n].Name,
 		Delay:   s.graph.Nodes[n].Delay,
-		Forward: forward.Config{Routes: s.routes[n], Seed: wire.Mix(seed, uint64(n)), Routing: s.experiment.Routing},
+		Forward: forward.Config{Routes: s.routes[n], Seed: wire.Mix(seed, uint64(n)), Routing: s.experiment.Routing, Groups: s.dragonfly},
 		Sizes:   p.Format.Sizes,
 		AQM:     s.marking,
 		Trim:    s.experiment.Links.Trim,
@@ -53,6 +63,12 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		Measure: p.Measure,
 		Records: p.Interval,
 		Traced:  p.Traced,
+	}
+	if s.data != nil {
+		c.Classes = &s.data.switches
+	}
+	if s.dragonfly != nil {
+		c.Forward.Router = int32(n - s.graph.Hosts())
 	}
 	if s.tags != nil {
 		c.CSIG = &s.tags.switches

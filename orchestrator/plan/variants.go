@@ -37,7 +37,10 @@ type fabric struct {
 	rtts map[rttKey]units.Duration
 }
 
-type rttKey struct{ mtu, header, overhead units.Size }
+type rttKey struct {
+	mtu, header, overhead units.Size
+	detour                detour
+}
 
 // EachVariant compiles each variant of a set with its first seed, which gives what does
 // not depend on the seed, and calls visit with its index and its plan, in order. Plans are
@@ -93,11 +96,11 @@ func (f *fabric) nextHops() []topologies.Routes {
 }
 
 // rtt returns the network RTT; see networkRTT.
-func (f *fabric) rtt(links experiment.Links) (rtt units.Duration, err error) {
-	key := rttKey{links.MTU, links.Header, links.Overhead}
+func (f *fabric) rtt(links experiment.Links, d detour) (rtt units.Duration, err error) {
+	key := rttKey{links.MTU, links.Header, links.Overhead, d}
 	rtt, ok := f.rtts[key]
 	if !ok {
-		if rtt, err = networkRTT(f.built.Graph, links); err != nil {
+		if rtt, err = networkRTT(f.built.Graph, links, d); err != nil {
 			return 0, err
 		}
 		f.rtts[key] = rtt

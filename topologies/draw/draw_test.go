@@ -1,6 +1,7 @@
 package draw_test
 
 import (
+	gocmp "cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -63,7 +64,63 @@ func dragonfly(t testing.TB, p, a, h int) *topologies.Graph {
 }
 
 func graphs(t testing.TB) []*topologies.Graph {
-	return []*topologies.Graph{kary(t, 4), kary(t, 8), leafSpine(t), uneven(t), dragonfly(t, 1, 2, 1), dragonfly(t, 2, 4, 2)}
+	return append(odd(t), kary(t, 4), kary(t, 8), leafSpine(t), uneven(t), dragonfly(t, 1, 2, 1), dragonfly(t, 2, 4, 2))
+}
+
+// odd returns fabrics that are no trees, and one with servers of several NICs.
+func odd(t testing.TB) []*topologies.Graph {
+	t.Helper()
+	var list []*topologies.Graph
+	add := func(g *topologies.Graph, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, g)
+	}
+	add(topologies.Dumbbell(topologies.DumbbellSpec{Left: 3, Right: 2, Rate: 100 * units.Gbps, BottleneckRate: 40 * units.Gbps, Delay: us}))
+	add(topologies.ParkingLot(topologies.ParkingLotSpec{Hops: 3, Rate: 100 * units.Gbps, Delay: us}))
+	add(topologies.Ring(topologies.RingSpec{Switches: 5, Hosts: 2, Rate: 100 * units.Gbps, Delay: us, Clockwise: true}))
+	add(topologies.Rail(topologies.RailSpec{Servers: 4, NICs: 4, Group: 2, Spines: 2, Bundle: 2, Rate: 400 * units.Gbps, SpineRate: 800 * units.Gbps, Delay: us}))
+	custom := topologies.Custom{Name: "triangle"}
+	for _, name := range []string{"left", "right", "top", "a", "b"} {
+		kind := topologies.Switch
+		if len(name) == 1 {
+			kind = topologies.Host
+		}
+		custom.Nodes = append(custom.Nodes, topologies.CustomNode{Name: name, Kind: kind})
+	}
+	for _, l := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 2, 1}, {3, 0, 1}, {4, 1, 1}} {
+		custom.Links = append(custom.Links, topologies.CustomLink{A: l[0], B: l[1], Count: l[2], Rate: 100 * units.Gbps, Delay: us})
+	}
+	add(custom.Build())
+	return list
+}
+
+// The lines of the legend are apart from one another and inside the drawing.
+func TestLegendLinesAreApart(t *testing.T) {
+	for _, g := range graphs(t) {
+		type line struct {
+			text string
+			y    float64
+		}
+		var lines []line
+		list := parseSVG(t, g)
+		for _, e := range list {
+			if e.Name == "text" && e.Attr["x"] == "24" {
+				lines = append(lines, line{e.Text, e.number(t, "y")})
+			}
+		}
+		slices.SortFunc(lines, func(a, b line) int { return gocmp.Compare(a.y, b.y) })
+		for i, l := range lines {
+			if i > 0 && l.y-lines[i-1].y < 11 {
+				t.Errorf("%s: %q stands %.1f below %q", g.Name, l.text, l.y-lines[i-1].y, lines[i-1].text)
+			}
+			if l.y > list[0].number(t, "height") {
+				t.Errorf("%s: %q lies below the drawing", g.Name, l.text)
+			}
+		}
+	}
 }
 
 // element is what a test looks at of an SVG.
@@ -181,7 +238,7 @@ func TestSVGPlaces(t *testing.T) {
 	}
 }
 
-var linkTitle = regexp.MustCompile(`^[a-z]+[0-9]+-[a-z]+[0-9]+: ([0-9] x )?[0-9]+Gbps, [0-9]us$`)
+var linkTitle = regexp.MustCompile(`^[a-z0-9.]+-[a-z0-9.]+: ([0-9] x )?[0-9]+Gbps, [0-9]us$`)
 
 // Every pair of nodes with links has a line that says what they are; what a
 // tier has in common is told once.
@@ -254,7 +311,7 @@ func TestSVGEscapesTheName(t *testing.T) {
 
 // The grammar of what Mermaid writes; mermaid 11 parses it.
 var (
-	mermaidNode  = regexp.MustCompile(`^ +([a-z]+[0-9]+)[\[(]"([a-z0-9-]+)"[\])]$`)
+	mermaidNode  = regexp.MustCompile(`^ +([a-z]+[0-9]+)[\[(]"([a-z0-9.-]+)"[\])]$`)
 	mermaidLine  = regexp.MustCompile(`^  ([a-z]+[0-9]+) ---(?:\|"([^"|]+)"\|)? ([a-z]+[0-9]+)$`)
 	mermaidPod   = regexp.MustCompile(`^  subgraph (?:pod|group)_[0-9]+ \["(?:pod|group) [0-9]+"\]$`)
 	mermaidOther = regexp.MustCompile(`^(%% .*|flowchart TB|  legend>"[^"]+"\]|  legend ~~~ [a-z]+[0-9]+|  end)$`)
@@ -300,7 +357,7 @@ func TestMermaid(t *testing.T) {
 		if len(names) != len(g.Nodes) || drawn != lines || open != 0 {
 			t.Errorf("%s: %d nodes, %d lines of %d, %d subgraphs left open", g.Name, len(names), drawn, lines, open)
 		}
-		if wantOwn := map[bool]int{true: 3}[g.Links[3].Rate == 25*units.Gbps]; own != wantOwn {
+		if wantOwn := map[bool]int{true: 3}[g.Name == "leaf-spine-32" && g.Links[3].Rate == 25*units.Gbps]; own != wantOwn {
 			t.Errorf("%s: %d lines have a label, want %d", g.Name, own, wantOwn)
 		}
 	}

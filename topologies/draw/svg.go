@@ -331,11 +331,11 @@ func (p *picture) drawLegend(out *printer) {
 // legendHeight is the middle of the lines of a kind.
 func (p *picture) legendHeight(k kind) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
-	var above float64
+	var above, arcs float64
 	for _, r := range p.rows {
 		tier := p.graph.Nodes[r.nodes[0]].Tier
 		if tier == k.low {
-			low, above = r.y-r.height/2, r.above
+			low, above, arcs = r.y-r.height/2, r.above, r.above
 			if k.name != global {
 				above = r.local
 			}
@@ -346,7 +346,7 @@ func (p *picture) legendHeight(k kind) float64 {
 	}
 	switch {
 	case k.low != k.high:
-		return (low+high)/2 - 4
+		return (low-arcs+high)/2 - 4
 	case k.name == global:
 		return low - above + 6
 	}

@@ -97,6 +97,7 @@ type Phase struct {
 type Needs struct {
 	HostDelay bool // Ack.HostDelay
 	Hops      bool // Ack.Hops
+	Credits   bool // receivers grant credit (RCCC), whatever the experiment says
 	// CNP is the least time between two congestion notification packets of a flow, which
 	// its receiver sends when a marked packet arrives (DCQCN paper §3.1, notification
 	// point; 50 us there). 0: none.
@@ -183,6 +184,7 @@ type Path struct {
 	MTU        units.Size     // wire size of a full data packet
 	Header     units.Size
 	Trim       bool // switches trim instead of dropping
+	Credits    bool // receivers grant credit for what is sent (hosts.credits, Needs.Credits)
 	// SignalInterval is over which time switches measure ABW and ABW/C; 0 without CSIG.
 	SignalInterval units.Duration
 }
@@ -288,6 +290,7 @@ func (a Algorithm) Maker(p Path, params algorithm.Values) (func() Controller, er
 // Table is every algorithm.
 var Table = algorithm.Table[Algorithm]{
 	nscc,
+	rccc,
 	constant,
 	dctcp,
 	swift,

@@ -326,7 +326,9 @@ func (c *nsccState) OnNack(now units.Time, n *Nack) {
 	c.bytesIgnored += int64(n.Size)
 	c.average(c.path.NetworkRTT, true) // a trim counts as one network RTT of queue
 	c.qaTriggered = true
-	if !c.adapt(now, true, true, 0, n.Inflight) {
+	// With receiver credits the receiver answers for its own link: a trim there does not
+	// cut the window.
+	if !c.adapt(now, true, true, 0, n.Inflight) && !(c.path.Credits && n.LastHop) {
 		c.cwnd -= int64(n.Size)
 	}
 	c.bound()

@@ -497,3 +497,25 @@ func TestNSCCMaxDelay(t *testing.T) {
 		t.Errorf("base RTT %v, delay %v, want 9us, 2.418us", c.out.BaseRTT, c.out.Delay)
 	}
 }
+
+// docs/references.md#receiver-credits: "a trim at the last hop does not cut NSCC's window",
+// with credits; without them, and elsewhere, it does.
+func TestNSCCTrimAtLastHop(t *testing.T) {
+	for _, credits := range []bool{false, true} {
+		for _, last := range []bool{false, true} {
+			c, err := nscc.New(Path{LinkRate: 100 * units.Gbps, NetworkRTT: 14_022_720, MTU: 4150, Header: 64, Trim: true, Credits: credits}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := c.Output().Window
+			c.OnNack(0, &Nack{Size: 4150, Inflight: 41500, LastHop: last})
+			want := before - 4150
+			if credits && last {
+				want = before
+			}
+			if got := c.Output().Window; got != want {
+				t.Errorf("credits %v, at the last hop %v: window %v, want %v", credits, last, got, want)
+			}
+		}
+	}
+}

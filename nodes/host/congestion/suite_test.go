@@ -18,6 +18,8 @@ var limits = map[string]congestiontest.Limit{
 	// The default window, which its suite does not change.
 	"constant": func(p congestion.Path) units.Size { return p.LinkRate.Volume(p.NetworkRTT) },
 	"dctcp":    func(p congestion.Path) units.Size { return 3 * p.LinkRate.Volume(p.NetworkRTT) },
+	// Limited by credit.
+	"rccc": func(p congestion.Path) units.Size { return 100 * p.LinkRate.Volume(p.NetworkRTT) },
 	// Limited by its rate: 100 BDP are never in flight.
 	"dcqcn":     func(p congestion.Path) units.Size { return 100 * p.LinkRate.Volume(p.NetworkRTT) },
 	"poseidon":  func(p congestion.Path) units.Size { return 2 * p.LinkRate.Volume(p.NetworkRTT) },

@@ -35,10 +35,15 @@ func newListener(c congestion.Controller) *listener {
 // touch is called after each event, which may have set the timer.
 func (l *listener) touch(now units.Time) { l.earliest = max(l.earliest, now) }
 
-// onSend paces by a packet that begins to leave, and tells the controller of it.
-func (s *Sender) onSend(now units.Time, size units.Size, again bool) {
+// onSend paces by a packet that begins to leave, takes the credit for it, and tells the
+// controller of it. charged is its size without a tag.
+func (s *Sender) onSend(now units.Time, p *wire.Packet, charged units.Size, again bool) {
+	size := p.Size
 	if s.pacer != nil || s.cc.PacingRate > 0 {
 		s.pace(now, size)
+	}
+	if s.credit != nil {
+		s.spend(now, charged, p)
 	}
 	if s.listener == nil {
 		return
@@ -77,18 +82,29 @@ func (s *Sender) OnCNP(now units.Time) {
 	}
 }
 
-// Timed is called after an event and reports whether the controller has a timer, which
-// the event may have set.
+// Timed is called after an event and reports whether the flow has timers that the event
+// may have set.
 func (s *Sender) Timed(now units.Time) bool {
-	if !s.extra || s.listener == nil || s.listener.timed == nil {
+	if !s.extra {
 		return false
 	}
-	s.listener.touch(now)
-	return true
+	if s.listener != nil && s.listener.timed != nil {
+		s.listener.touch(now)
+		return true
+	}
+	return s.credit != nil
 }
 
 // running reports whether the flow has started and is not done.
 func (s *Sender) running() bool { return s.ready && !s.Done() }
+
+// extraTimeout returns when the controller wants OnTimer, or the flow asks for credit.
+func (s *Sender) extraTimeout() units.Time {
+	if s.credit != nil {
+		return min(s.timer(), s.creditTimeout())
+	}
+	return s.timer()
+}
 
 // timer returns when the controller wants OnTimer.
 func (s *Sender) timer() units.Time {
@@ -98,8 +114,11 @@ func (s *Sender) timer() units.Time {
 	return max(s.cc.Timer, s.listener.earliest)
 }
 
-// fire calls the controller's timer if it is due.
+// fire calls the controller's timer if it is due, and asks for credit if it is time.
 func (s *Sender) fire(now units.Time) {
+	if s.credit != nil {
+		s.askAgain(now)
+	}
 	if s.timer() <= now {
 		s.listener.timed.OnTimer(now)
 		s.listener.earliest = now.Add(units.Picosecond)

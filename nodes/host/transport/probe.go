@@ -26,6 +26,7 @@ func (s *Sender) Probe(now units.Time, p *wire.Packet) {
 	p.Build(wire.Addresses{
 		Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: SourcePort(s.flow, s.lastEV),
 	}, wire.Probe, 0, wire.ECT0, 0)
+	s.setClass(p)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
 	p.SetData(s.flow, g.probes, 1)
 	g.insert(p, s.cc.Wants)

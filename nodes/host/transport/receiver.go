@@ -35,6 +35,7 @@ type Receiver struct {
 	nack, answer *wire.Packet
 	ends         Ends
 	nextCNP      units.Time // none is sent before
+	demand       demand     // of receiver credits
 }
 
 // NewReceiver returns a receiver.

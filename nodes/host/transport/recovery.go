@@ -80,6 +80,9 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 			outcome = balance.Marked
 		}
 	}
+	if s.credit != nil {
+		s.credit.feedback(now, s.common.RTO)
+	}
 	s.lose(psn)
 	s.feedback(now, balance.Feedback{EV: event.EV, Outcome: outcome, Age: event.RTT, Dated: event.HasRTT}, &sample)
 	event.Inflight = s.Inflight()
@@ -125,7 +128,7 @@ func (s *Sender) NextTimeout() units.Time {
 		at = min(at, g.nextProbe)
 	}
 	if s.extra {
-		at = min(at, s.timer())
+		at = min(at, s.extraTimeout())
 	}
 	return at
 }
@@ -155,6 +158,9 @@ func (s *Sender) HandleTimeout(now units.Time) {
 	event := &s.common.late
 	*event = congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()}
 	s.controller.OnTimeout(now, event)
+	if s.credit != nil {
+		s.needCredit(now)
+	}
 	if oldest, _ = s.oldest(); oldest != units.Never {
 		s.timeout = max(oldest.Add(s.common.RTO), now)
 	}

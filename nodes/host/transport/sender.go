@@ -31,6 +31,8 @@ type Common struct {
 	RTO      units.Duration
 	AckEvery units.Size // accepted bytes between coalesced ACKs
 	Recovery Recovery
+	Credit   *CreditTerms // nil: receivers grant no credit
+	Waiting  int          // with Credit: flows that have their turn at the NIC, the one that sends included
 	Measure  metrics.Span // of the FlowMeasurement, and of some totals of the receiver
 	Needs    congestion.Needs
 	Records  units.Duration  // telemetry interval
@@ -62,6 +64,7 @@ type SenderConfig struct {
 	LB      balance.Balancer
 	Tagging Tagging
 	Paths   PathSignals
+	DSCP    uint8      // of data and probes; 0: wire.DSCPTrimmable
 	Random  *rand.Rand // of the packets that are tagged; may be nil without CSIG, and unless Tagging draws
 	Types   *rand.Rand // of the order in which tags ask for types; nil: the same in every round
 }
@@ -111,6 +114,7 @@ type Sender struct {
 	entropy    uint16                 // of EV 0, less wire.EntropyBase
 	lastEV     uint16                 // of the last data packet
 	ready      bool                   // the flow has started
+	dscp       uint8                  // of data and probes; 0: wire.DSCPTrimmable
 	extra      bool                   // there is a listener or a pacer
 
 	totals metrics.SenderTotals
@@ -122,6 +126,7 @@ type Sender struct {
 
 	listener *listener // nil: the controller has the events of every controller alone
 	pacer    *pacer    // nil: the flow has never been paced
+	credit   *credit   // nil without Common.Credit
 }
 
 // startRing is the most packets for which a flow has room before it has sent any.
@@ -143,11 +148,15 @@ func NewSender(cfg SenderConfig) *Sender {
 		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
 		events:     cfg.Traced.Recorder(int32(cfg.Flow), cfg.Sink),
 		size:       cfg.Size,
+		dscp:       cfg.DSCP,
 		ends:       cfg.Ends,
 	}
 	s.ring = make([]slot, 1<<bits.Len32(min(s.packets, startRing)-1))
 	s.listener = newListener(cfg.CC)
-	s.extra = s.listener != nil
+	if cfg.Credit != nil {
+		s.credit = &credit{left: cfg.Credit.Max, speculating: true, requested: units.Never, retry: units.Never}
+	}
+	s.extra = s.listener != nil || s.credit != nil
 	if cfg.Domain != nil {
 		s.signalling = newSignalling(&cfg)
 	}
@@ -165,6 +174,7 @@ func Packets(size, mtu, header units.Size) int64 {
 func (s *Sender) build(p *wire.Packet, payload int) {
 	e := s.ends
 	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.EntropyBase}, wire.Data, 0, wire.ECT0, payload)
+	s.setClass(p)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
 	p.SetData(s.flow, 0, 1)
 	p.Size = s.common.Sizes.Of(p)
@@ -197,8 +207,8 @@ func (s *Sender) Inflight() units.Size {
 	return max(0, s.outstanding-max(0, s.reported-s.known))
 }
 
-// CanSend reports whether the window lets the next packet out, which pacing may still
-// hold back.
+// CanSend reports whether the window and the credit let the next packet out, which pacing
+// may still hold back.
 func (s *Sender) CanSend() bool {
 	if !s.ready {
 		return false
@@ -209,6 +219,9 @@ func (s *Sender) CanSend() bool {
 	} else if s.next < s.packets {
 		size = s.sizeOf(s.next)
 	} else {
+		return false
+	}
+	if s.extra && s.credit != nil && s.credit.left <= 0 {
 		return false
 	}
 	inflight := s.Inflight()
@@ -261,8 +274,8 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.timeout = now.Add(s.common.RTO)
 	}
 	// An ACK is wanted when the flow has nothing more to send now: at its end,
-	// and when a packet like this one would not fit in the window.
-	if s.next == s.packets || s.Inflight()+size >= s.cc.Window {
+	// and when a packet like this one would not fit in the window or the credit is used.
+	if s.next == s.packets || s.Inflight()+size >= s.cc.Window || s.extra && s.credit != nil && s.credit.left <= size {
 		flags |= wire.AckRequest
 	}
 	if psn == s.packets-1 {
@@ -283,7 +296,7 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		p.Size = s.common.Sizes.Of(p)
 	}
 	if s.extra || s.cc.PacingRate > 0 {
-		s.onSend(now, p.Size, again)
+		s.onSend(now, p, size, again)
 	}
 	if s.events.Wants(metrics.EventSend) {
 		s.events.Emit(metrics.Event{
@@ -351,6 +364,9 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	s.controller.OnAck(now, event)
 	s.common.Bounds.check(s.cc)
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
+	if s.extra && s.credit != nil {
+		s.credit.feedback(now, s.common.RTO)
+	}
 	s.measureAck(now, event)
 	if s.events.Wants(metrics.EventAck) {
 		s.traceAck(now, f.Acked, event)

@@ -8,10 +8,16 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Limits are the sizes of the two queues.
+// Limits are the sizes of the two queues. The queue of a data class has Data and Hard.
 type Limits struct {
 	Data, Control units.Size
+	// Hard is how long the data queue may become with packets that cannot be trimmed, where
+	// Data is the threshold of trimming; 0: no longer than Data.
+	Hard units.Size
 }
+
+// Longest returns how long the data queue may become.
+func (l Limits) Longest() units.Size { return max(l.Data, l.Hard) }
 
 // Port is the buffer of one egress port.
 type Port struct {
@@ -27,6 +33,9 @@ func (b *Port) Touch() int64 { return b.data.Touch() + b.control.Touch() }
 
 // DataFits reports whether the data queue has room for p.
 func (b *Port) DataFits(p *wire.Packet) bool { return b.data.Bytes()+p.Size <= b.limits.Data }
+
+// HardFits reports whether the data queue has room for a packet that cannot be trimmed.
+func (b *Port) HardFits(p *wire.Packet) bool { return b.data.Bytes()+p.Size <= b.limits.Longest() }
 
 // ControlFits reports whether the control queue has room for p.
 func (b *Port) ControlFits(p *wire.Packet) bool { return b.control.Bytes()+p.Size <= b.limits.Control }
@@ -48,6 +57,15 @@ func (b *Port) Pop() (p *wire.Packet, fromData bool) {
 	}
 	return b.data.Pop(), true
 }
+
+// PopControl takes the next control packet; nil without one.
+func (b *Port) PopControl() *wire.Packet { return b.control.Pop() }
+
+// Control returns the wire bytes in the control queue.
+func (b *Port) Control() units.Size { return b.control.Bytes() }
+
+// ControlLen returns the packets in the control queue.
+func (b *Port) ControlLen() int { return b.control.Len() }
 
 // Data returns the wire bytes in the data queue.
 func (b *Port) Data() units.Size { return b.data.Bytes() }

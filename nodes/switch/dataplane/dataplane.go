@@ -35,6 +35,7 @@ type Config struct {
 	Forward forward.Config
 	Sizes   wire.Sizes
 	AQM     algorithm.Choice // of aqm.Table, at every port
+	Classes *Classes         // nil: one class that may lose packets, at ports that share no memory
 	Trim    bool             // trim what does not fit; otherwise drop it
 	CSIG    *CSIG
 	Pairs   []metrics.Pair // of hosts with programs: the flows of raw frames
@@ -54,7 +55,8 @@ type Port struct {
 	Rate     units.Rate
 	Buffer   buffer.Limits
 	ECN      aqm.Thresholds
-	Ingress  Ingress // of the tags that come in
+	Ingress  Ingress     // of the tags that come in
+	Classes  []PortClass // as Config.Classes.List; nil without
 }
 
 // CSIG is the switch's part in the domain; a switch without it passes tags on
@@ -109,10 +111,14 @@ const (
 	dropTTL
 	dropDataFull
 	dropControlFull
+	dropHeadroom
 	dropReasons
 )
 
-var dropNames = [dropReasons]string{"no route", "TTL exceeded", "data queue full", "control queue full"}
+var dropNames = [dropReasons]string{"no route", "TTL exceeded", "data queue full", "control queue full", DropHeadroom}
+
+// DropHeadroom is the reason of drops in lossless classes, of which there should be none.
+const DropHeadroom = "headroom full"
 
 // Switch is the machine.
 type Switch struct {
@@ -126,6 +132,8 @@ type Switch struct {
 	ports  []port
 	ready  node.PortSet
 	filter node.PortSet // ports at which tags that come in may be removed or put on
+
+	classes *classes // nil without
 
 	pipeline fifo.Queue[inPipeline] // packets within Delay, in order
 
@@ -148,10 +156,11 @@ type inPipeline struct {
 
 // port begins with what each packet needs, which Touch reads.
 type port struct {
-	buffer buffer.Port
-	aqm    aqm.Policy
-	line   units.Serialiser
-	random *rand.Rand
+	buffer     buffer.Port
+	aqm        aqm.Policy
+	line       units.Serialiser
+	random     *rand.Rand
+	*classPort // nil without classes
 	Port
 	record metrics.PortRecorder
 	abw    meter.Bandwidth
@@ -182,6 +191,11 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 	if err := s.configureForwarding(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
 	}
+	if cfg.Classes != nil {
+		if err := s.prepareClasses(); err != nil {
+			return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
+		}
+	}
 	policy, ok := aqm.Table.Lookup(cfg.AQM.Name)
 	if !ok {
 		return nil, fmt.Errorf("switch %s: unknown AQM %q", cfg.Name, cfg.AQM.Name)
@@ -208,6 +222,11 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 			aqm:    marking,
 			record: metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: i, Records: cfg.Records, Measure: cfg.Measure, Sink: sink}),
 		}
+		if cfg.Classes != nil {
+			if err := s.configureClasses(i); err != nil {
+				return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
+			}
+		}
 		if s.domain != nil {
 			s.ports[i].abw = s.newBandwidth(i)
 			s.ports[i].depth = meter.NewDepth(cfg.CSIG.Depth, p.Buffer.Data, p.Rate, cfg.CSIG.Tau)
@@ -224,8 +243,12 @@ func (s *Switch) configureForwarding() (err error) {
 	s.ecmp = forward.NewECMP(s.cfg.Forward)
 	s.policy, err = forward.New(s.cfg.Forward.Routing, forward.Switch{
 		ECMP:   &s.ecmp,
-		Queued: func(port int) units.Size { return s.ports[port].buffer.Bytes() },
+		Queued: func(port int) units.Size { return s.ports[port].queued() },
 		Random: node.Random(s.cfg.Seed, s.cfg.Node, node.RandomRouting, 0),
+
+		FromHost: func(port int) bool { return s.ports[port].LastHop },
+		Router:   s.cfg.Forward.Router,
+		Groups:   s.cfg.Forward.Groups,
 	})
 	return err
 }
@@ -252,6 +275,9 @@ func (s *Switch) Touch() (sum int64) {
 		}
 		out := &s.ports[port]
 		sum += int64(out.Locator) + out.record.Touch() + out.buffer.Touch()
+		if out.classPort != nil {
+			sum += out.queues.Touch()
+		}
 	}
 	return sum
 }
@@ -259,8 +285,15 @@ func (s *Switch) Touch() (sum int64) {
 // Receive takes a packet from a port.
 func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 	p.EnqueuedAt, p.Ingress = now, uint16(ingress)
+	if s.classes != nil && p.Pauses() {
+		s.receivePause(now, ingress, p)
+		return
+	}
 	if s.filter.Has(ingress) {
 		s.admit(now, &s.ports[ingress], p)
+	}
+	if s.classes != nil && s.classes.lossless != 0 && !s.admitLossless(now, ingress, p) {
+		return
 	}
 	if s.cfg.Delay > 0 {
 		s.pipeline.Push(inPipeline{p, now.Add(s.cfg.Delay)})
@@ -269,19 +302,33 @@ func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 	s.forward(now, p)
 }
 
-// NextTimeout is when the first packet leaves the pipeline.
+// NextTimeout is when the first packet leaves the pipeline, or a timer of flow control
+// ends.
 func (s *Switch) NextTimeout() units.Time {
+	at := s.delayed()
+	if s.classes != nil {
+		at = min(at, s.classes.due)
+	}
+	return at
+}
+
+// delayed returns when the first packet leaves the pipeline.
+func (s *Switch) delayed() units.Time {
 	if first, ok := s.pipeline.Peek(); ok {
 		return first.due
 	}
 	return units.Never
 }
 
-// HandleTimeout forwards the packets that leave the pipeline.
+// HandleTimeout forwards the packets that leave the pipeline, and serves the timers of
+// flow control.
 func (s *Switch) HandleTimeout(now units.Time) {
-	for s.NextTimeout() <= now {
+	for s.delayed() <= now {
 		first, _ := s.pipeline.Pop()
 		s.forward(now, first.packet)
+	}
+	if s.classes != nil && now >= s.classes.due {
+		s.flowControl(now)
 	}
 }
 
@@ -294,12 +341,14 @@ func (s *Switch) forward(now units.Time, p *wire.Packet) {
 		egress, ok = s.policy.Forward(p)
 	}
 	if !ok {
+		s.release(now, p)
 		s.discard(dropNoRoute, p)
 		return
 	}
 	out := &s.ports[egress]
 	if p.Kind() != wire.Raw {
 		if !p.DecrementTTL() {
+			s.release(now, p)
 			s.discard(dropTTL, p)
 			return
 		}
@@ -309,6 +358,10 @@ func (s *Switch) forward(now units.Time, p *wire.Packet) {
 	s.ready.Add(egress)
 	if !p.Queues() {
 		s.enqueueControl(now, out, p)
+		return
+	}
+	if out.classPort != nil {
+		s.enqueueClass(now, out, p)
 		return
 	}
 	if !out.buffer.DataFits(p) {
@@ -334,6 +387,9 @@ func (s *Switch) enqueueControl(now units.Time, out *port, p *wire.Packet) {
 // frames are not trimmed: nobody would know what is left of them.
 func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packet {
 	if !s.cfg.Trim || p.Kind() == wire.Raw {
+		if out.buffer.HardFits(p) {
+			return p
+		}
 		out.record.Drop(now, int64(p.Size))
 		s.discard(dropDataFull, p)
 		return nil
@@ -363,7 +419,8 @@ func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 	if tag := p.Tag(); tag != nil && s.domain != nil {
 		if t, _ := s.domain.Peek(tag); t < csig.Types && out.Policies[t] == Update {
 			// The packet would have left its queue when all before it had.
-			drain := out.line.Takes(out.buffer.Data() + units.Size(out.buffer.DataLen())*s.cfg.Sizes.Overhead)
+			bytes, packets := s.queueOf(out, p)
+			drain := out.line.Takes(bytes + units.Size(packets)*s.cfg.Sizes.Overhead)
 			s.domain.Trim(tag, s.signal(now, now.Add(drain), out, t, p), out.Locator)
 		}
 	}
@@ -376,6 +433,9 @@ func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 // Transmit returns the next packet of a port.
 func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time, bool) {
 	out := &s.ports[egress]
+	if out.classPort != nil {
+		return s.transmitClass(now, egress)
+	}
 	p, fromData := out.buffer.Pop()
 	if out.buffer.Len() == 0 {
 		s.ready.Remove(egress)
@@ -394,6 +454,12 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 			p.MarkCE()
 		}
 	}
+	return p, s.send(now, out, p, marked), true
+}
+
+// send charges a packet that leaves to the port and handles its tag. It returns when the
+// last bit leaves.
+func (s *Switch) send(now units.Time, out *port, p *wire.Packet, marked bool) units.Time {
 	// A tag that is removed is charged to this port for the last time.
 	size := p.Size
 	departs := out.line.Departure(now, s.cfg.Sizes.OnLine(p))
@@ -408,7 +474,7 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 			out.abw.Transmit(now, departs, size)
 		}
 	}
-	return p, departs, true
+	return departs
 }
 
 // signal returns the port's own value of a signal at now, in the raw unit of its
@@ -420,6 +486,9 @@ func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.
 	case csig.ABWC:
 		return out.abw.Relative(now)
 	case csig.NQD:
+		if out.classPort != nil {
+			return s.depthOf(out, p)
+		}
 		return out.depth.Of(out.buffer.Data())
 	}
 	delay := s.waited(starts, p)

@@ -17,7 +17,12 @@ func (s *Switch) Close(end units.Time) {
 	t := metrics.NodeTotals{Node: int32(s.cfg.Node), Name: s.cfg.Name}
 	for i := range s.ports {
 		p := &s.ports[i]
-		p.record.Close(end, int64(p.buffer.Len()), int64(p.buffer.Bytes()))
+		packets, bytes := p.buffer.Len(), p.buffer.Bytes()
+		if p.classPort != nil {
+			packets, bytes = packets+p.queues.Len(), bytes+p.queues.Bytes()
+			p.record.Totals.PausesReceived, p.record.Totals.PausesSent = p.pfc.frames, p.pfc.sends
+		}
+		p.record.Close(end, int64(packets), int64(bytes))
 		t.Ports = append(t.Ports, p.record.Totals)
 	}
 	for i, n := range s.drops {
@@ -28,6 +33,9 @@ func (s *Switch) Close(end units.Time) {
 	}
 	for _, flow := range slices.Sorted(maps.Keys(s.samples)) {
 		s.samples[flow].windows.Close()
+	}
+	if s.classes != nil {
+		t.Memory = s.closeClasses(end)
 	}
 	s.sink.Emit(&t)
 }

@@ -22,6 +22,10 @@ type Config struct {
 	Seed   uint64 // of the ECMP hash; every switch has its own
 	// Routing is of Table. No name is ecmp.
 	Routing algorithm.Choice
+	// Router is the number of the switch among switches, Groups what the routers of a
+	// Dragonfly share. They are for policies with NeedsGroups; nil elsewhere.
+	Router int32
+	Groups *topologies.Groups
 }
 
 // Policy chooses the egress ports of one switch. It belongs to one goroutine.
@@ -38,11 +42,19 @@ type Switch struct {
 	// Queued returns the wire bytes that wait at an egress port now.
 	Queued func(port int) units.Size
 	Random *rand.Rand // of the policy alone
+	// FromHost reports whether a port leads to a host: this is then the first switch of
+	// the packets that come in there.
+	FromHost func(port int) bool
+	// Router and Groups are those of Config. Groups is nil unless the policy needs it.
+	Router int32
+	Groups *topologies.Groups
 }
 
 // Algorithm is an entry of the table.
 type Algorithm struct {
 	algorithm.Spec
+	// NeedsGroups says that the policy is for Dragonflies alone.
+	NeedsGroups bool
 	// Build returns the policy of a switch. The reader's parameters are of their kinds
 	// and checked; Build calls Fail for one whose value makes no sense at this switch.
 	Build func(s Switch, r *algorithm.Reader) Policy
@@ -59,6 +71,8 @@ var Table = algorithm.Table[Algorithm]{
 	ecmp,
 	adaptive,
 	minimal,
+	valiant,
+	ugal,
 }
 
 // Default is the name of the policy that a Config without a name has.

@@ -22,7 +22,7 @@ import (
 const seed = 20253
 
 // mostSwitches is how many switches a path may cross: twice the five of a fat tree, and
-// more than the seven of a Dragonfly with a detour.
+// more than the seven of a Dragonfly with a detour by way of a router.
 const mostSwitches = 10
 
 // Random returns a generator that starts from a seed.
@@ -61,6 +61,9 @@ func Run(t *testing.T, a forward.Algorithm) {
 		return
 	}
 	for name, graph := range Graphs(t) {
+		if _, err := topologies.NewGroups(graph); err != nil && a.NeedsGroups {
+			continue
+		}
 		for _, values := range algorithmtest.Choices(a.Spec) {
 			t.Run(fmt.Sprintf("%s/%v", name, values), func(t *testing.T) {
 				checkDelivery(t, New(t, a, values, graph))
@@ -72,18 +75,21 @@ func Run(t *testing.T, a forward.Algorithm) {
 	}
 	t.Run("parameters", func(t *testing.T) {
 		algorithmtest.Parameters(t, a.Spec, func(v algorithm.Values) (bool, error) {
-			p, err := a.New(newSwitch(topologies.NewRoutes([]uint16{0}), 1), v)
+			p, err := a.New(NewSwitch(topologies.NewRoutes([]uint16{0}), 1), v)
 			return p != nil, err
 		})
 	})
 }
 
-func newSwitch(routes topologies.Routes, node int) forward.Switch {
+// NewSwitch returns what a policy may know of a switch in no group, whose queues are empty.
+func NewSwitch(routes topologies.Routes, node int) forward.Switch {
 	ecmp := forward.NewECMP(forward.Config{Routes: routes, Seed: wire.Mix(seed, uint64(node))})
 	return forward.Switch{
 		ECMP:   &ecmp,
 		Queued: func(int) units.Size { return 0 },
 		Random: rand.New(rand.NewPCG(seed, uint64(node))),
+
+		FromHost: func(int) bool { return false },
 	}
 }
 
@@ -107,10 +113,18 @@ func New(t testing.TB, a forward.Algorithm, values algorithm.Values, graph *topo
 	t.Helper()
 	f := &Fabric{graph: graph, adjacency: graph.Adjacency(), random: rand.New(rand.NewPCG(seed, 0))}
 	routes := topologies.NextHops(graph)
+	groups, err := topologies.NewGroups(graph)
+	if err != nil && a.NeedsGroups {
+		t.Fatal(err)
+	}
 	for n := graph.Hosts(); n < len(graph.Nodes); n++ {
 		queues := make([]units.Size, len(f.adjacency[n]))
-		s := newSwitch(routes[n], n)
+		s := NewSwitch(routes[n], n)
 		s.Queued = func(port int) units.Size { return queues[port] }
+		s.FromHost = func(port int) bool { return graph.Nodes[f.adjacency[n][port].Peer.Node].Kind == topologies.Host }
+		if a.NeedsGroups {
+			s.Router, s.Groups = int32(n-graph.Hosts()), groups
+		}
 		policy, err := a.New(s, values)
 		if err != nil || policy == nil {
 			t.Fatalf("Build of %s refuses the parameters %v, of which each is a default or one of the declared values, or returns nothing: %v", a.Name, values, err)

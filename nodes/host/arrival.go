@@ -1,0 +1,144 @@
+package host
+
+import (
+	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Receive takes a packet from the fabric, from the programs or from a control port.
+func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
+	if h.edge != nil && (port == shim.Application || port == NIC && p.Kind() == wire.Raw) {
+		h.receiveRaw(now, port, p)
+		return
+	}
+	switch kind := p.Kind(); {
+	case port != NIC:
+		if kind != wire.Control || !h.player.OnMessage(now, p.Flow(), p.PSN()) {
+			h.drops[dropUnexpected]++
+		}
+		h.flush()
+	case kind == wire.Pause && h.classes != nil:
+		h.receivePause(now, p)
+	case kind >= wire.Pause: // or raw
+		h.drops[dropUnexpected]++
+	case p.Destination() != h.ip:
+		h.drops[dropMisdirected]++
+	case kind == wire.Data:
+		h.receiveData(now, p)
+	case kind == wire.Probe:
+		h.receiveProbe(p)
+	case kind == wire.CreditRequest && h.puller != nil:
+		h.receiveRequest(now, p)
+	default:
+		h.receiveReply(now, kind, p)
+	}
+	h.pool.Put(p)
+}
+
+// receiveRaw takes a frame from or for the programs.
+func (h *Host) receiveRaw(now units.Time, port int, p *wire.Packet) {
+	if port == shim.Application {
+		h.edge.Send(now, p)
+		h.offerPrograms()
+	} else {
+		h.edge.Deliver(now, p)
+	}
+	if h.edge.Inbound() {
+		h.ready.Add(shim.Application)
+	}
+}
+
+func (h *Host) receiveData(now units.Time, p *wire.Packet) {
+	r := h.receiver(p.Flow())
+	if r == nil {
+		h.drops[dropUnknownFlow]++
+		return
+	}
+	if !r.Expects(p) {
+		h.drops[dropBeyond]++
+		return
+	}
+	done, before := r.Done(), r.Delivered()
+	reply := h.pool.Get()
+	if !r.OnData(now, p, reply) {
+		h.pool.Put(reply)
+	} else {
+		reply.EnqueuedAt = now
+		h.queueControl(reply)
+	}
+	if h.puller != nil {
+		h.puller.OnDemand(now, r, p)
+	}
+	if r.Notifies(now, p) {
+		cnp := h.pool.Get()
+		r.Notify(now, cnp)
+		h.queueControl(cnp)
+	}
+	h.delivered += r.Delivered() - before
+	if !done && r.Done() {
+		h.player.OnReceived(now, int(p.Flow()))
+		h.flush()
+	}
+}
+
+func (h *Host) receiveProbe(p *wire.Packet) {
+	r := h.receiver(p.Flow())
+	if r == nil {
+		h.drops[dropUnknownFlow]++
+		return
+	}
+	reply := h.pool.Get()
+	r.OnProbe(p, reply)
+	h.queueControl(reply)
+}
+
+func (h *Host) receiveRequest(now units.Time, p *wire.Packet) {
+	r := h.receiver(p.Flow())
+	if r == nil {
+		h.drops[dropUnknownFlow]++
+		return
+	}
+	h.puller.OnDemand(now, r, p)
+}
+
+// queueControl puts a packet that is not data in the NIC's control queue.
+func (h *Host) queueControl(p *wire.Packet) {
+	h.control.Push(p)
+	h.port.Enqueue(int64(p.Size))
+	h.ready.Add(NIC)
+}
+
+func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
+	f := h.sender(p.Flow())
+	if f == nil {
+		h.drops[dropUnknownFlow]++
+		return
+	}
+	switch kind {
+	case wire.Ack:
+		done := f.Done()
+		f.OnAck(now, p)
+		if !done && f.Done() {
+			f.deadline = units.Never
+			h.timeout = h.earliest() // the flow's timer is cancelled
+			h.player.OnSent(now, h.cfg.Sends[f.at].ID)
+			h.flush()
+		}
+	case wire.Nack:
+		f.OnNack(now, p)
+	case wire.ProbeReply:
+		f.OnProbeReply(now, p)
+	case wire.CNP:
+		f.OnCNP(now)
+	case wire.Credit:
+		f.OnCredit(now, p)
+	default:
+		h.drops[dropUnexpected]++
+		return
+	}
+	if f.Timed(now) {
+		h.arm(f)
+	}
+	h.offer(now, f)
+}

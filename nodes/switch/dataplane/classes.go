@@ -1,0 +1,277 @@
+package dataplane
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/class"
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
+	"github.com/csiglab/csiglab/nodes/switch/buffer"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Classes configures a switch with several data classes, a lossless one, or ports that
+// share memory.
+type Classes struct {
+	List    []class.Class
+	AQM     []algorithm.Choice // of aqm.Table, by class
+	Quantum units.Size         // what a class of weight 1 may send in its turn: a full packet or more
+	Memory  *buffer.MemoryConfig
+	// Watchdog is after which time a paused class is reported as a metrics.Stall; 0: never.
+	Watchdog units.Duration
+}
+
+// PortClass is one class at one port.
+type PortClass struct {
+	Limits  buffer.Limits // Data and Hard; not of lossless classes. NoLimit: Memory alone limits it
+	Queue   units.Size    // that depths are compared with (meter.Occupancy)
+	ECN     aqm.Thresholds
+	Ingress buffer.IngressLimits // of lossless classes
+}
+
+// classes is the state of a switch with Config.Classes.
+type classes struct {
+	cfg      *Classes
+	policies []aqm.Algorithm
+	of       class.Map
+	lossless uint8          // bit i: class i
+	memory   *buffer.Memory // nil: the ports share nothing
+	held     units.Size     // data packets in queues
+	most     units.Size     // of held
+	due      units.Time     // when a timer of flow control ends; Never
+}
+
+// classPort is what a port has besides with Config.Classes.
+type classPort struct {
+	queues buffer.Classes
+	class  []classState
+	pfc    flowState
+}
+
+// classState is one class at one port.
+type classState struct {
+	PortClass
+	aqm     aqm.Policy
+	depth   meter.Depth
+	record  metrics.ClassRecorder
+	ingress buffer.Ingress
+}
+
+// prepareClasses checks Config.Classes.
+func (s *Switch) prepareClasses() error {
+	c := s.cfg.Classes
+	if err := class.Check(c.List); err != nil {
+		return err
+	}
+	if len(c.AQM) != len(c.List) {
+		return fmt.Errorf("%d AQMs for %d classes", len(c.AQM), len(c.List))
+	}
+	s.classes = &classes{cfg: c, of: class.NewMap(c.List), lossless: class.Lossless(c.List), due: units.Never}
+	for _, a := range c.AQM {
+		policy, ok := aqm.Table.Lookup(a.Name)
+		if !ok {
+			return fmt.Errorf("unknown AQM %q", a.Name)
+		}
+		s.classes.policies = append(s.classes.policies, policy)
+	}
+	if c.Memory != nil {
+		s.classes.memory = buffer.NewMemory(*c.Memory)
+	}
+	return nil
+}
+
+// configureClasses gives a port its classes.
+func (s *Switch) configureClasses(i int) error {
+	p, c := &s.ports[i], s.classes
+	if len(p.Classes) != len(c.cfg.List) {
+		return fmt.Errorf("port %d: %d classes of %d", i, len(p.Classes), len(c.cfg.List))
+	}
+	p.classPort = &classPort{
+		queues: buffer.NewClasses(c.cfg.List, c.cfg.Quantum),
+		class:  make([]classState, len(p.Classes)),
+		pfc:    newFlowState(p.Rate),
+	}
+	for k, cfg := range p.Classes {
+		policy, err := c.policies[k].New(aqm.Port{Rate: p.Rate, Queue: cfg.Queue, ECN: cfg.ECN, Random: p.random}, c.cfg.AQM[k].Params)
+		if err != nil {
+			return fmt.Errorf("class %s: aqm %w", c.cfg.List[k].Name, err)
+		}
+		p.class[k] = classState{
+			PortClass: cfg,
+			aqm:       policy,
+			record:    metrics.NewClassRecorder(metrics.ClassTotals{Node: int32(s.cfg.Node), Port: int32(i), Class: int32(k), Name: c.cfg.List[k].Name}, s.cfg.Measure),
+			ingress:   buffer.Ingress{Limits: cfg.Ingress},
+		}
+		if s.domain != nil {
+			p.class[k].depth = meter.NewDepth(s.cfg.CSIG.Depth, cfg.Queue, p.Rate, s.cfg.CSIG.Tau)
+		}
+	}
+	return nil
+}
+
+// classOf returns the class of a data packet.
+func (s *Switch) classOf(p *wire.Packet) int { return int(s.classes.of[p.DSCP()&63]) }
+
+// enqueueClass puts a data packet in the queue of its class, or trims or drops what does
+// not fit.
+func (s *Switch) enqueueClass(now units.Time, out *port, p *wire.Packet) {
+	k := s.classOf(p)
+	if s.classes.lossless>>k&1 == 0 {
+		if !s.fits(out, k, p, out.class[k].Limits.Data) {
+			if p = s.overflowClass(now, out, k, p); p == nil {
+				return
+			}
+		}
+		if m := s.classes.memory; m != nil {
+			m.Resize(out.queues.Of(k), out.queues.Of(k)+p.Size)
+		}
+	}
+	out.queues.Push(k, p)
+	s.classes.held += p.Size
+	s.classes.most = max(s.classes.most, s.classes.held)
+	s.recordDepth(now, out, k)
+}
+
+// recordDepth records the depth of a class's queue, and of all data queues of the port.
+func (s *Switch) recordDepth(now units.Time, out *port, k int) {
+	out.class[k].record.Depth(now, int64(out.queues.Of(k)))
+	out.record.Depth(now, int64(out.queues.Bytes()))
+}
+
+// fits reports whether the queue of a class that may lose packets has room for p.
+func (s *Switch) fits(out *port, k int, p *wire.Packet, limit units.Size) bool {
+	queue := out.queues.Of(k)
+	return queue+p.Size <= limit && (s.classes.memory == nil || s.classes.memory.Fits(queue, p.Size))
+}
+
+// overflowClass is overflow of a port with classes: it takes back a packet of the same
+// class only.
+func (s *Switch) overflowClass(now units.Time, out *port, k int, p *wire.Packet) *wire.Packet {
+	if !s.cfg.Trim || p.Kind() == wire.Raw {
+		if s.fits(out, k, p, out.class[k].Limits.Longest()) {
+			return p
+		}
+		out.record.Drop(now, int64(p.Size))
+		out.class[k].record.Drop(int64(p.Size))
+		s.discard(dropDataFull, p)
+		return nil
+	}
+	if aqm.TrimArriving(out.random) || out.queues.LenOf(k) == 0 || out.queues.At(k, out.queues.LenOf(k)-1).Kind() == wire.Raw {
+		s.trimClass(now, out, k, p)
+		return nil
+	}
+	last := out.queues.PopTail(k)
+	s.left(out, k, last)
+	s.trimClass(now, out, k, last)
+	if !s.fits(out, k, p, out.class[k].Limits.Data) { // what was trimmed was smaller
+		s.recordDepth(now, out, k)
+		s.trimClass(now, out, k, p)
+		return nil
+	}
+	return p
+}
+
+func (s *Switch) trimClass(now units.Time, out *port, k int, p *wire.Packet) {
+	out.class[k].record.Totals.TrimmedPackets++
+	s.trim(now, out, p)
+}
+
+// left accounts a packet that has left the queue of its class.
+func (s *Switch) left(out *port, k int, p *wire.Packet) {
+	s.classes.held -= p.Size
+	if m := s.classes.memory; m != nil && s.classes.lossless>>k&1 == 0 {
+		m.Resize(out.queues.Of(k)+p.Size, out.queues.Of(k))
+	}
+}
+
+// queueOf returns the bytes and packets of the data queue that p is for.
+func (s *Switch) queueOf(out *port, p *wire.Packet) (bytes units.Size, packets int) {
+	if out.classPort == nil {
+		return out.buffer.Data(), out.buffer.DataLen()
+	}
+	k := s.classOf(p)
+	return out.queues.Of(k), out.queues.LenOf(k)
+}
+
+// queued returns the bytes that wait at a port, of control packets too.
+func (p *port) queued() units.Size {
+	if p.classPort == nil {
+		return p.buffer.Bytes()
+	}
+	return p.buffer.Bytes() + p.queues.Bytes()
+}
+
+// depthOf returns how full the queue of a packet's class is (meter.Depth). Packets of the
+// control queue ask for that of the default class.
+func (s *Switch) depthOf(out *port, p *wire.Packet) uint64 {
+	k := s.classOf(p)
+	return out.class[k].depth.Of(out.queues.Of(k))
+}
+
+// transmitClass is Transmit of a port with classes: pause frames first, then control
+// packets, then the classes that the peer has not paused.
+func (s *Switch) transmitClass(now units.Time, egress int) (*wire.Packet, units.Time, bool) {
+	out := &s.ports[egress]
+	if out.pfc.pending() != 0 {
+		p := s.pause(now, egress)
+		departs := out.line.Departure(now, s.cfg.Sizes.OnLine(p))
+		out.record.Enqueue(int64(p.Size))
+		out.record.Transmit(now, departs, int64(p.Size), false)
+		s.settle(egress)
+		return p, departs, true
+	}
+	if p := out.buffer.PopControl(); p != nil {
+		s.settle(egress)
+		return p, s.send(now, out, p, false), true
+	}
+	p, k := out.queues.Pop(out.pfc.gate.Closed())
+	if p == nil {
+		s.ready.Remove(egress)
+		return nil, 0, false
+	}
+	s.left(out, k, p)
+	s.recordDepth(now, out, k)
+	of := &out.class[k]
+	waited := s.waited(now, p)
+	out.record.Wait(now, waited)
+	marked := false
+	if ecn := p.ECN(); ecn != wire.NotECT && of.aqm.Mark(now, aqm.Departure{Queue: out.queues.Of(k), Waited: waited}) {
+		marked = ecn != wire.CE
+		p.MarkCE()
+	}
+	of.record.Transmit(now, int64(p.Size), waited, marked)
+	s.release(now, p)
+	s.settle(egress)
+	return p, s.send(now, out, p, marked), true
+}
+
+// settle takes a port out of the ready set if it has nothing that it may send.
+func (s *Switch) settle(egress int) {
+	out := &s.ports[egress]
+	if out.pfc.pending() == 0 && out.buffer.ControlLen() == 0 && out.queues.Backlog()&^out.pfc.gate.Closed() == 0 {
+		s.ready.Remove(egress)
+	}
+}
+
+// closeClasses emits what the classes of all ports measured, and returns the totals of
+// their memory.
+func (s *Switch) closeClasses(end units.Time) metrics.MemoryTotals {
+	c := s.classes
+	for i := range s.ports {
+		p := &s.ports[i]
+		for k := range p.class {
+			of := &p.class[k]
+			p.pfc.count(end, k, &of.record.Totals)
+			of.record.Totals.HeadroomMax = int64(of.ingress.MostHeadroom())
+			of.record.Close(end, s.sink)
+		}
+	}
+	m := metrics.MemoryTotals{BufferMax: int64(c.most)}
+	if c.memory != nil {
+		m.SharedMax, m.SharedSize = int64(c.memory.Peak()), int64(c.cfg.Memory.Shared)
+	}
+	return m
+}

@@ -1,0 +1,241 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Graph is a fabric node by node and link by link, here or in a file of its own.
+type Graph struct {
+	File  string         `yaml:"file"`  // has the other keys; "": they are here
+	Rate  units.Rate     `yaml:"rate"`  // of links without their own; 0 or "none": there are none
+	Delay units.Duration `yaml:"delay"` // likewise
+	Nodes []GraphNode    `yaml:"nodes"`
+	Links []GraphLink    `yaml:"links"`
+}
+
+// GraphNode is a node of a Graph.
+type GraphNode struct {
+	Name  string         `yaml:"name"`
+	Kind  string         `yaml:"kind"` // host (default) or switch
+	Ports int            `yaml:"ports"`
+	Delay units.Duration `yaml:"delay"` // of a switch
+	Tier  string         `yaml:"tier"`  // tor, agg, core or by-links (default)
+}
+
+// GraphLink is one link of a Graph, or several between the same nodes.
+type GraphLink struct {
+	A     string         `yaml:"a"`
+	B     string         `yaml:"b"`
+	Rate  units.Rate     `yaml:"rate"`  // 0 or "auto": Graph.Rate
+	Delay units.Duration `yaml:"delay"` // 0 or "auto": Graph.Delay
+	Count int            `yaml:"count"` // default 1
+}
+
+var graphKinds = map[string]topologies.Kind{"host": topologies.Host, "switch": topologies.Switch}
+
+// byLinks is the tier of a switch that follows from its links.
+const byLinks = "by-links"
+
+// graphTiers has the tiers of switches by name; TierHost is found from the links.
+var graphTiers = map[string]topologies.Tier{
+	byLinks: topologies.TierHost, topologies.TierToR.String(): topologies.TierToR,
+	topologies.TierAgg.String(): topologies.TierAgg, topologies.TierCore.String(): topologies.TierCore,
+}
+
+var _ = RegisterTopology(TopologyKind{
+	Kind: Kind{
+		Name: "graph", Doc: "any fabric, node by node and link by link", Rank: 90,
+		Keys: []Key{
+			{Path: "file", Rule: InputFile(), Doc: "YAML file with the other keys"},
+			{Path: "rate", Default: "none", Rule: Between(minRate, maxRate).Or("none"), Doc: "of links without a rate of their own"},
+			{Path: "delay", Default: "none", Rule: Between(minDelay, maxDelay).Or("none"), Doc: "of links without a delay of their own"},
+			{Path: "nodes", Doc: "hosts, which are numbered from 0 in their order, and switches"},
+			{Path: "nodes[].name", Required: true, Rule: Rule{parse: topologies.CheckName}, Doc: "up to 40 letters, digits and `. _ -`"},
+			{Path: "nodes[].kind", Default: "host", Rule: OneOf("host", "switch"), Doc: "`host` or `switch`"},
+			{Path: "nodes[].ports", Default: "any", Rule: Between(1, maxPorts).Or("any"), Doc: "of a switch: with more links it is refused; any: as many as needed"},
+			{Path: "nodes[].delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "of a switch"},
+			{Path: "nodes[].tier", Default: byLinks, Rule: OneOf(byLinks, "tor", "agg", "core"), Doc: "of a switch; `by-links`: tor with hosts, agg next to a tor, else core"},
+			{Path: "links", Doc: "at least one of each node; a host has one"},
+			{Path: "links[].a", Required: true, Doc: "name of a node"},
+			{Path: "links[].b", Required: true, Doc: "name of another node"},
+			{Path: "links[].rate", Default: "auto", Rule: Between(minRate, maxRate).Or("auto"), Doc: "auto: `topology.graph.rate`"},
+			{Path: "links[].delay", Default: "auto", Rule: Between(minDelay, maxDelay).Or("auto"), Doc: "auto: `topology.graph.delay`"},
+			{Path: "links[].count", Default: "1", Rule: Between(1, maxPorts), Doc: "parallel links; two entries for the same nodes are an error"},
+		},
+	},
+	Spec: Graph{},
+})
+
+// Check implements TopologySpec: a file is read when the topology is built.
+func (g Graph) Check(c *Check) int {
+	if g.File != "" {
+		if len(g.Nodes)+len(g.Links) > 0 {
+			c.Fail("file", "excludes nodes and links, which are in the file")
+		}
+		return 0
+	}
+	custom := g.custom(func(key, msg, suggestion string) { c.decoder.failAt(below(c.path, key), msg, suggestion) })
+	if custom == nil {
+		return 0
+	}
+	return c.Fits("", custom.Size)
+}
+
+// Build implements TopologySpec.
+func (g Graph) Build() (Built, error) {
+	name := "graph"
+	if g.File != "" {
+		name = fileStem(g.File)
+		var err error
+		if g, err = g.read(); err != nil {
+			return Built{}, inputError{err}
+		}
+	}
+	var wrong error
+	custom := g.custom(func(key, msg, suggestion string) {
+		wrong = &PathError{below("topology.graph", key), errors.New(msg + spelling.Hint(suggestion))}
+	})
+	if custom == nil {
+		return Built{}, wrong
+	}
+	custom.Name = name
+	return buildGraph(custom.Build())
+}
+
+// Auto implements Deriver.
+func (g Graph) Auto(key string) string {
+	_, name, _ := cutLast(key, ".")
+	return map[string]string{"rate": g.Rate.String(), "delay": g.Delay.String()}[name]
+}
+
+// custom returns the graph for the generator, or nil if something is wrong, which it
+// reports.
+func (g Graph) custom(fail func(key, msg, suggestion string)) *topologies.Custom {
+	custom := &topologies.Custom{Nodes: make([]topologies.CustomNode, len(g.Nodes)), Links: make([]topologies.CustomLink, len(g.Links))}
+	position, names := map[string]int{}, []string(nil)
+	for i, n := range g.Nodes {
+		custom.Nodes[i] = topologies.CustomNode{Name: n.Name, Kind: graphKinds[n.Kind], Tier: graphTiers[n.Tier], Delay: n.Delay, Ports: n.Ports}
+		if _, taken := position[n.Name]; !taken {
+			position[n.Name] = i
+		}
+		names = append(names, n.Name)
+	}
+	sound := true
+	wrong := func(key, msg, suggestion string) {
+		sound = false
+		fail(key, msg, suggestion)
+	}
+	if len(g.Nodes) == 0 || len(g.Links) == 0 {
+		wrong("", "want nodes and links, or a file that has them", "")
+		return nil
+	}
+	type pair struct{ a, b int }
+	first := map[pair]int{}
+	for i, l := range g.Links {
+		key := func(name string) string { return fmt.Sprintf("links[%d].%s", i, name) }
+		one := topologies.CustomLink{Rate: l.Rate, Delay: l.Delay, Count: l.Count}
+		known := true
+		for _, end := range []struct {
+			key, name string
+			into      *int
+		}{{"a", l.A, &one.A}, {"b", l.B, &one.B}} {
+			at, ok := position[end.name]
+			if !ok {
+				wrong(key(end.key), fmt.Sprintf("no node is called %q", end.name), spelling.Nearest(end.name, names))
+			}
+			*end.into, known = at, known && ok
+		}
+		if one.Rate == 0 {
+			if one.Rate = g.Rate; one.Rate == 0 {
+				wrong(key("rate"), "the link has no rate; give it one, or all links one with topology.graph.rate", "")
+			}
+		}
+		if one.Delay == 0 {
+			if one.Delay = g.Delay; one.Delay == 0 {
+				wrong(key("delay"), "the link has no delay; give it one, or all links one with topology.graph.delay", "")
+			}
+		}
+		custom.Links[i] = one
+		if p := (pair{min(one.A, one.B), max(one.A, one.B)}); known && p.a != p.b {
+			if earlier, twice := first[p]; twice {
+				wrong(fmt.Sprintf("links[%d]", i), fmt.Sprintf("links[%d] joins %s and %s already; parallel links are one entry with a count", earlier, l.A, l.B), "")
+			} else {
+				first[p] = i
+			}
+		}
+	}
+	if !sound {
+		return nil
+	}
+	var at *topologies.CustomError
+	if errors.As(custom.Check(), &at) {
+		fail(customKey(at), at.Msg, "")
+		return nil
+	}
+	return custom
+}
+
+// customKey returns the key below graph that an error is about.
+func customKey(e *topologies.CustomError) string {
+	switch {
+	case e.Ports:
+		return fmt.Sprintf("nodes[%d].ports", e.Node)
+	case e.Node >= 0:
+		return fmt.Sprintf("nodes[%d]", e.Node)
+	case e.Link >= 0:
+		return fmt.Sprintf("links[%d]", e.Link)
+	}
+	return "nodes"
+}
+
+// read returns the graph of a file. Its errors have their places in the file.
+func (g Graph) read() (Graph, error) {
+	t, err := readTree(g.File)
+	if err != nil {
+		return g, err
+	}
+	var of Graph
+	d := &decoder{root: t, node: map[string]*tree{}}
+	const path = "topology.graph"
+	if t.kind != mapping {
+		d.fail(t.at, "", fmt.Sprintf("want a mapping with nodes and links, got %v", t.kind), "")
+		return g, d.errs
+	}
+	d.structure(t, reflect.ValueOf(&of).Elem(), path)
+	if of.File != "" {
+		d.failAt(path+".file", "the file of a graph cannot name another file", "")
+	}
+	d.node[path] = t
+	if d.checking = true; len(d.errs) == 0 {
+		of.custom(func(key, msg, suggestion string) { d.failAt(below(path, key), msg, suggestion) })
+	}
+	if len(d.errs) > 0 {
+		return g, sortErrors(g.File, d.errs)
+	}
+	return of, nil
+}
+
+// readTree returns the YAML of an input file.
+func readTree(name string) (*tree, error) {
+	r, err := openInput(name, maxTopologyFile)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close() // opened for reading
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	t, errs := parseTree(data, origin{file: name}, false)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return t, nil
+}
