@@ -14,7 +14,7 @@ type Bounds struct {
 	least   units.Size
 	count   uint64 // of windows within the bounds
 	actions uint16 // number of actions
-	fault   modules.Fault
+	fault   *modules.Fault // what blame begins with
 }
 
 // NewBounds returns the bounds of an algorithm whose windows lie in w.
@@ -23,7 +23,7 @@ func NewBounds(a *congestion.Algorithm, w congestion.Windows) Bounds {
 	if actions == 0 {
 		actions = 1 << 8 // they mean nothing
 	}
-	return Bounds{w.Min, uint64(w.Max-w.Min) + 1, actions, modules.Fault{Module: a.Module, Kind: "cc", Name: a.Name}}
+	return Bounds{w.Min, uint64(w.Max-w.Min) + 1, actions, &modules.Fault{Module: a.Module, Kind: "cc", Name: a.Name}}
 }
 
 // check ends the run if a controller asks for what is out of bounds.
@@ -35,7 +35,7 @@ func (b *Bounds) check(out *congestion.Output) {
 }
 
 func (b *Bounds) blame(out *congestion.Output) {
-	f := b.fault
+	f := *b.fault
 	switch most := b.least + units.Size(b.count-1); {
 	case uint16(out.Action) > b.actions-1:
 		f.What = fmt.Sprintf("answers with the action %d; its Actions have the indices 0 to %d", out.Action, b.actions-1)
