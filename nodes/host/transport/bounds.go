@@ -12,8 +12,8 @@ import (
 // checked once for each ACK, and when the flow is closed. The zero value has no bounds.
 type Bounds struct {
 	least   units.Size
-	count   uint64 // of windows within the bounds
-	actions uint16 // number of actions
+	count   uint64         // of windows within the bounds
+	actions uint16         // number of actions
 	fault   *modules.Fault // what blame begins with
 }
 
