@@ -40,6 +40,7 @@ type Result struct {
 	Worst       []Worst      `json:"worst"`            // transfers of variants with more than ManyFlows, by variant
 	Ports       *ManyPorts   `json:"ports,omitempty"`  // nil unless there are many
 	Programs    []Program    `json:"programs"`         // by run, in the experiment's order
+	Faults      []Fault      `json:"faults"`           // by run, in the experiment's order
 	Named       []Named      `json:"named"`            // by group of flows, signal and ports: what CSIG samples named as the bottleneck
 	Runs        []Run        `json:"runs"`             // by variant, then seed
 	// Locators are the shared ones.
@@ -60,18 +61,19 @@ type Result struct {
 
 // Setup says how and where the experiment was run.
 type Setup struct {
-	Command    []string          `json:"command"`
-	Version    string            `json:"version"`
-	GoVersion  string            `json:"goVersion"`
-	Machine    runfolder.Machine `json:"machine"`
-	Runtime    string            `json:"runtime"`
-	Clock      string            `json:"clock"`
-	Dilation   float64           `json:"dilation"` // 0 when the clock has none
-	Seeds      []uint64          `json:"seeds"`    // each once
-	Started    time.Time         `json:"started"`
-	Finished   time.Time         `json:"finished"`
-	Measure    runfolder.Window  `json:"measure"`
-	IntervalUS float64           `json:"intervalUs"` // of the telemetry windows
+	Command    []string           `json:"command"`
+	Version    string             `json:"version"`
+	GoVersion  string             `json:"goVersion"`
+	Modules    []runfolder.Module `json:"modules,omitempty"` // that csiglab build has compiled in
+	Machine    runfolder.Machine  `json:"machine"`
+	Runtime    string             `json:"runtime"`
+	Clock      string             `json:"clock"`
+	Dilation   float64            `json:"dilation"` // 0 when the clock has none
+	Seeds      []uint64           `json:"seeds"`    // each once
+	Started    time.Time          `json:"started"`
+	Finished   time.Time          `json:"finished"`
+	Measure    runfolder.Window   `json:"measure"`
+	IntervalUS float64            `json:"intervalUs"` // of the telemetry windows
 }
 
 // Unfinished returns the runs in which transfers did not complete.
@@ -171,7 +173,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences()},
 		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]), Fabric: fabricOf(m, all, ports, flows),
 		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, all),
-		Programs: programs(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
+		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
 		PointUS: pointUS(m, t.longest()),
 	}
 	var group map[string]int
@@ -203,7 +205,7 @@ func slowestFlow(flows []runfolder.Flow, shares *Sharing, rates map[string]float
 
 func setup(m *runfolder.Manifest) Setup {
 	s := Setup{
-		Command: m.Command, Version: m.Version, GoVersion: m.GoVersion, Machine: m.Machine, Runtime: m.Runtime, Clock: m.Clock, Dilation: m.Dilation,
+		Command: m.Command, Version: m.Version, GoVersion: m.GoVersion, Modules: m.Modules, Machine: m.Machine, Runtime: m.Runtime, Clock: m.Clock, Dilation: m.Dilation,
 		Seeds: []uint64{}, Started: m.Started, Finished: m.Finished, Measure: m.Measure, IntervalUS: m.IntervalUS,
 	}
 	seen := map[uint64]bool{}

@@ -36,6 +36,7 @@ type Common struct {
 	Waiting  int          // with Credit: flows that have their turn at the NIC, the one that sends included
 	Measure  metrics.Span // of the FlowMeasurement, and of some totals of the receiver
 	Needs    congestion.Needs
+	GiveUp   GiveUp
 	Records  units.Duration  // telemetry interval
 	Domain   *csig.Domain    // nil without CSIG
 	LastHops csig.LocatorSet // locators that stand for ports to hosts alone
@@ -43,6 +44,7 @@ type Common struct {
 	Actions  []string        // names of the controller's actions, by index, for the records
 	Sink     metrics.Sink    // takes the flows' windows and events, and their FlowMeasurements
 	Traced   metrics.Traced  // events to record
+	Bounds   Bounds          // of the controllers' windows
 
 	// What a controller gets; here because a pointer that goes to an interface would be
 	// a new object each time.
@@ -127,6 +129,7 @@ type Sender struct {
 	listener *listener // nil: the controller has the events of every controller alone
 	pacer    *pacer    // nil: the flow has never been paced
 	credit   *credit   // nil without Common.Credit
+	silence  *silence  // nil before a timeout that may make the flow give up
 	sleek    *sleek    // nil without Common.Sleek
 }
 
@@ -370,6 +373,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	s.feedback(now, outcome, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnAck(now, event)
+	s.common.Bounds.check(s.cc)
 	if s.extra && s.sleek != nil {
 		s.recover(now, f.OutOfOrder)
 	}
@@ -473,6 +477,7 @@ func (s *Sender) markAcked(psn uint32) {
 // Close closes the flow's windows at the end of the run, emits its FlowMeasurement and
 // returns its totals.
 func (s *Sender) Close(end units.Time) metrics.SenderTotals {
+	s.common.Bounds.check(s.cc)
 	s.ccLog.Close()
 	if g := s.signalling; g != nil {
 		s.starved(end)
