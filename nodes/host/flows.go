@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -79,6 +80,13 @@ func (m *maker) prepare(cfg *Config) (err error) {
 	if m.controller, err = cc.Maker(cfg.Path, cfg.CC.Params); err != nil {
 		return err
 	}
+	for i := range cfg.Sends {
+		if own := cfg.Sends[i].CC; own != nil {
+			if err := checkOwn(cc, cfg, own); err != nil {
+				return err
+			}
+		}
+	}
 	m.actions = cc.ActionNames()
 	lb, ok := balance.Table.Lookup(cfg.LB.Name)
 	if !ok {
@@ -86,6 +94,33 @@ func (m *maker) prepare(cfg *Config) (err error) {
 	}
 	m.balancer, err = lb.Maker(BalanceFlow(cfg.Path, cfg.CSIG), cfg.LB.Params)
 	return err
+}
+
+// checkOwn checks the congestion control of a flow that has its own.
+func checkOwn(cc congestion.Algorithm, cfg *Config, own *algorithm.Choice) error {
+	if own.Name != cfg.CC.Name {
+		return fmt.Errorf("congestion control %s in a host of %s", own.Name, cfg.CC.Name)
+	}
+	if _, err := cc.New(cfg.Path, own.Params); err != nil {
+		return err
+	}
+	if cc.NeedsOf(own.Params) != cc.NeedsOf(cfg.CC.Params) {
+		return fmt.Errorf("congestion control %s: parameters that receivers depend on differ between flows", own.Name)
+	}
+	return nil
+}
+
+// newController returns the controller of a flow that this host sends.
+func (h *Host) newController(f *Flow) congestion.Controller {
+	if f.CC == nil {
+		return h.maker.controller()
+	}
+	cc, _ := congestion.Table.Lookup(f.CC.Name)
+	controller, err := cc.New(h.cfg.Path, f.CC.Params)
+	if err != nil {
+		panic("host: " + err.Error()) // prepare has checked it
+	}
+	return controller
 }
 
 // BalanceFlow returns what balancers know of every flow that is sent over a path. The
@@ -132,8 +167,12 @@ func (h *Host) ends(f *Flow) transport.Ends {
 func (h *Host) shared() *transport.Common {
 	if h.common == nil {
 		c := &h.cfg
+		var sleek *transport.SleekTerms
+		if c.Recovery == transport.Sleek {
+			sleek = transport.NewSleekTerms(c.Rate, c.Path.NetworkRTT, c.Path.Trim)
+		}
 		h.common = &transport.Common{
-			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Recovery: c.Recovery, Credit: h.terms(), Measure: c.Measure, Records: c.Records,
+			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Recovery: c.Recovery, Credit: h.terms(), Sleek: sleek, Measure: c.Measure, Records: c.Records,
 			Domain: h.domain, LastHops: c.LastHops, Place: c.Place, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced,
 		}
 	}
@@ -156,7 +195,7 @@ func (h *Host) newSender(f *Flow) *transport.Sender {
 		Flow:    uint32(f.ID),
 		Ends:    h.ends(f),
 		Size:    f.Size,
-		CC:      h.maker.controller(),
+		CC:      h.newController(f),
 		LB:      h.maker.balancer(balanced),
 		Tagging: h.cfg.TaggingOf(f),
 		DSCP:    h.dscpOf(f),
@@ -189,7 +228,7 @@ func (h *Host) closeSender(i int, end units.Time) metrics.SenderTotals {
 	if s := h.flows[i].Sender; s != nil {
 		return s.Close(end)
 	}
-	out := h.maker.controller().Output() // as that of every flow at its start
+	out := h.newController(&h.cfg.Sends[i]).Output() // as that of every flow at its start
 	return metrics.SenderTotals{
 		Flow: int32(h.cfg.Sends[i].ID), Start: units.Never, Done: units.Never, BaseRTT: out.BaseRTT, Cwnd: int64(out.Window),
 	}

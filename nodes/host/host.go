@@ -83,7 +83,10 @@ type Flow struct {
 	Paths transport.PathSignals
 	// Tagging is the init policy of a flow that this host sends; nil: Config.Tagging.
 	Tagging *transport.Tagging
-	Class   uint8 // of its data, in Config.Classes
+	// CC is the congestion control of a flow that this host sends: Config.CC with other
+	// parameters, of the same Needs; nil: Config.CC.
+	CC    *algorithm.Choice
+	Class uint8 // of its data, in Config.Classes
 }
 
 // TaggingOf returns the init policy of a flow that this host sends.
@@ -92,6 +95,14 @@ func (c *Config) TaggingOf(f *Flow) transport.Tagging {
 		return *f.Tagging
 	}
 	return c.Tagging
+}
+
+// CCOf returns the congestion control of a flow that this host sends.
+func (c *Config) CCOf(f *Flow) algorithm.Choice {
+	if f.CC != nil {
+		return *f.CC
+	}
+	return c.CC
 }
 
 // controlBurst is how many control packets may pass a waiting data packet before

@@ -285,6 +285,7 @@ func TestPair(t *testing.T) {
 	for name, edit := range map[string]func(c *host.Config){
 		"plain":              func(*host.Config) {},
 		"go-back-N":          func(c *host.Config) { c.Recovery = transport.GoBackN },
+		"SLEEK":              func(c *host.Config) { c.Recovery = transport.Sleek },
 		"receiver credits":   func(c *host.Config) { c.Credits = true },
 		"credits alone":      func(c *host.Config) { c.CC = algorithm.Choice{Name: "rccc"} },
 		"credits, go-back-N": func(c *host.Config) { c.Credits, c.Recovery = true, transport.GoBackN },

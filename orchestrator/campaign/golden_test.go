@@ -15,6 +15,12 @@ import (
 // embedded experiments with seed 1. A change of a hash is a change of the events of a
 // run or of their times: it needs its reason in docs/.
 var golden = map[string]map[string]string{
+	"link-failure": {
+		"reps": "a9fa9412f5a6a442", "csig": "a9b8bbfad48dae35", "reps8": "9c1bedb077a28831", "csig8": "845bf658ac85034f",
+		"walk8": "39ad54ea13400f67", "repsdown": "7799f4d9d16e5a20", "csigdown": "ab9ed9c617dfaa2f",
+	},
+	"last-hop":        {"keep": "5e362d2dcca05c80", "move": "79861662a8a4bc71", "reps": "9973b7408fece2e5"},
+	"lb-shift":        {"before": "6196e7c9fb31af3f", "after": "5ec882dfc9188e43"},
 	"three-flow":      {"baseline": "ad6260a3e74fd649", "csig": "3301291f0aa398ee", "csig-wide": "6802e865ed94dc80"},
 	"one":             {"run": "44f868514577122f"},
 	"bidir":           {"run": "15097148b798b244"},
@@ -23,6 +29,7 @@ var golden = map[string]map[string]string{
 	"all-to-all":      {"run": "6d286e7141e96420"},
 	"dragonfly":       {"run": "55ac45731b53e54e"},
 	"dragonfly-72":    {"run": "eada05b38254b31b"},
+	"parking-lot":     {"swift": "9492607d2d41399d", "nscc": "d95eb769207e3a03", "nscc-csig": "0b297fe2da444f6e", "poseidon": "8692433c8c8cb18e", "six-hops": "e3ae36ca8e4785fd"},
 	"collective":      {"baseline": "e7e6e323a7996b73", "csig": "92ab40bfd9f4639b"},
 	"dragonfly-delay": {"swift": "0d9767fe216fb073", "poseidon": "58eb1611fd2429e6", "nscc": "a4de5240bbbedb1e", "csig": "6e60589dd7dc29a0"},
 }

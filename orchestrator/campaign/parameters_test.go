@@ -58,8 +58,13 @@ var autoCases = map[string]autoCase{
 	"topology.netbench.host_rate":           {"topology: {netbench: {file: testdata/pair.topology, rate: 40Gbps, delay: 2us}}\nworkload: {transfers: [0 -> 1 1kB]}\n", "host_rate: auto # 40Gbps"},
 	"topology.netbench.host_delay":          {"topology: {netbench: {file: testdata/pair.topology, rate: 40Gbps, delay: 2us}}\nworkload: {transfers: [0 -> 1 1kB]}\n", "host_delay: auto # 2us"},
 
-	"links.queue":           {twoRates + transfer, "  queue: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
-	"links.control_queue":   {twoRates + transfer, "  control_queue: auto # 74.7kB at 25Gbps, 290.5kB at 100Gbps"},
+	"links.queue":         {twoRates + transfer, "  queue: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
+	"links.control_queue": {twoRates + transfer, "  control_queue: auto # 74.7kB at 25Gbps, 290.5kB at 100Gbps"},
+	"links.aqm.threshold": {twoRates + transfer + "links: {aqm: step}\n", "    threshold: auto # 20.75kB at 25Gbps, 72.625kB at 100Gbps"},
+	// The time of 8.3 kB at 25 Gb/s, and of 29.05 kB at 100 Gb/s.
+	"links.aqm.target":      {twoRates + transfer + "links: {aqm: pie}\n", "    target: auto # 2.656us at 25Gbps, 2.324us at 100Gbps"},
+	"links.aqm.update":      {twoRates + transfer + "links: {aqm: {name: pie, target: 4us}}\n", "    update: auto # 4us"},
+	"links.aqm.burst":       {twoRates + transfer + "links: {aqm: {name: pie, target: 4us}}\n", "    burst: auto # 40us"},
 	"links.trim_threshold":  {twoRates + transfer, "  trim_threshold: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},
 	"links.buffer.reserved": {twoRates + transfer + "links: {buffer: {shared: 1MB}}\n", "    reserved: auto # 4.15kB"},
 	"links.pfc.xoff":        {twoRates + transfer + lossless, "    xoff: auto # 37.35kB at 25Gbps, 145.25kB at 100Gbps"},

@@ -51,6 +51,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.classes(e, hosts)
 	d.csig(e)
 	d.policies(e, hosts)
+	d.hostPolicies(e, hosts)
 	d.applications(e, hosts)
 	d.generators(e, hosts)
 	d.faults(e)

@@ -56,15 +56,6 @@ func (d *decoder) policies(e *Experiment, hosts int) {
 				d.failAt(at, fmt.Sprintf("a weight of %d; want 1 to %d", weight, maxWeight), "")
 			}
 		}
-		for _, list := range []struct {
-			key   string
-			hosts []int
-		}{{"src", p.Match.Src}, {"dst", p.Match.Dst}, {"hosts", p.Match.Hosts}} {
-			for k, h := range list.hosts {
-				if hosts > 0 && h >= hosts {
-					d.failAt(fmt.Sprintf("%s.match.%s[%d]", path, list.key, k), fmt.Sprintf("no host %d; hosts go from 0 to %d", h, hosts-1), "")
-				}
-			}
-		}
+		d.matchedHosts(path, &p.Match, hosts)
 	}
 }

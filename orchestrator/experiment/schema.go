@@ -116,6 +116,11 @@ var rules = map[string]Rule{
 	"csig.policies[].match.jobs[]":  Between(0, maxJobs),
 	"csig.policies[].match.dscp[]":  Between(0, 63),
 
+	"hosts.policies[].match.src[]":   Between(0, maxHosts),
+	"hosts.policies[].match.dst[]":   Between(0, maxHosts),
+	"hosts.policies[].match.hosts[]": Between(0, maxHosts),
+	"hosts.policies[].match.jobs[]":  Between(0, maxJobs),
+
 	"csig.locators.scheme":           OneOf(csig.SchemeKinds()...),
 	"csig.locators.widths.tier":      Between(0, csig.MaxLocatorBits),
 	"csig.locators.widths.direction": Between(0, 1),
@@ -174,6 +179,7 @@ var rules = map[string]Rule{
 var required = map[string][]string{
 	"":                        {"schema", "name", "topology", "workload"},
 	"csig.policies[]":         {"match"},
+	"hosts.policies[]":        {"match", "cc"},
 	"csig.locators.widths":    {"tier", "direction", "switch", "port"},
 	"csig.locators.labels[]":  {"locator", "switch", "port"},
 	"applications":            {"hosts"},

@@ -171,6 +171,8 @@ type Hosts struct {
 	// transport.TrimPlace.
 	TrimPlace string         `yaml:"trim_place"`
 	MinRTO    units.Duration `yaml:"min_rto"` // 0 or "auto": 15us + 6 queues
+	// Policies change parameters of CC for some transfers; of two for one the later wins.
+	Policies []HostPolicy `yaml:"policies"`
 }
 
 // Algorithm names an algorithm of a table and sets its parameters, each a text

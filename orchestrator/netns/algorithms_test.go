@@ -50,6 +50,7 @@ var options = []string{
 	"links: {trim: false, queue: 30kB}",
 	"links: {trim: false, queue: 30kB}\nhosts: {recovery: go_back_n, lb: single}",
 	"links: {trim: false, queue: 30kB}\nhosts: {cc: rccc}",
+	"links: {trim: false, queue: 30kB}\nhosts: {recovery: sleek}",
 }
 
 // chosen returns the setting as YAML, which is a mapping in a mapping.

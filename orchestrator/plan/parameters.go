@@ -121,14 +121,16 @@ func (p *Plan) flowClasses(byRTT bool) []FlowClass {
 	type key struct {
 		rate units.Rate
 		rtt  units.Duration
+		own  *algorithm.Choice // of hosts.policies
 	}
 	var all []FlowClass
 	at := map[key]int{}
+	own := p.ownCC()
 	paths := newIdlePaths(p)
 	for _, f := range p.Flows[:p.Transfers] {
 		c := p.Nodes[f.Src].Host
 		rtt := paths.rtt(int(f.Src), int(f.Dst))
-		k := key{rate: c.Rate}
+		k := key{rate: c.Rate, own: own[f.Flow]}
 		if byRTT {
 			k.rtt = rtt
 		}
@@ -143,11 +145,12 @@ func (p *Plan) flowClasses(byRTT bool) []FlowClass {
 			Flows: 1, First: f.Name, Rate: c.Rate, NetworkRTT: c.Path.NetworkRTT, BaseRTT: rtt, BaseRTTMax: rtt, RTO: c.RTO,
 			CC: c.CC.Name, LB: c.LB.Name, MTU: c.MTU, Header: c.Path.Header, MSS: c.MTU - c.Path.Header, AckEvery: c.AckEvery,
 		}
-		cc, _ := congestion.Table.Lookup(c.CC.Name)
+		chosen := c.CCOf(&host.Flow{CC: k.own})
+		cc, _ := congestion.Table.Lookup(chosen.Name)
 		lb, _ := balance.Table.Lookup(c.LB.Name)
-		controller, err := cc.New(c.Path, c.CC.Params)
+		controller, err := cc.New(c.Path, chosen.Params)
 		if err == nil {
-			class.CCParameters, err = cc.Resolve(c.Path, c.CC.Params)
+			class.CCParameters, err = cc.Resolve(c.Path, chosen.Params)
 		}
 		if err == nil {
 			flow := host.BalanceFlow(c.Path, c.CSIG)
@@ -157,13 +160,28 @@ func (p *Plan) flowClasses(byRTT bool) []FlowClass {
 		if err != nil {
 			panic("plan: " + err.Error()) // it was checked when the plan was made
 		}
-		class.Window, class.Constants = controller.Output().Window, cc.ConstantsOf(c.Path, c.CC.Params)
-		if w, ok := cc.WindowsOf(c.Path, c.CC.Params); ok {
+		class.Window, class.Constants = controller.Output().Window, cc.ConstantsOf(c.Path, chosen.Params)
+		if w, ok := cc.WindowsOf(c.Path, chosen.Params); ok {
 			class.Windows = &w
 		}
 		all = append(all, class)
 	}
 	return all
+}
+
+// ownCC returns the congestion controls of the transfers that have their own, by flow.
+func (p *Plan) ownCC() map[int32]*algorithm.Choice {
+	own := map[int32]*algorithm.Choice{}
+	for h := range p.Nodes[:p.Hosts()] {
+		if c := p.Nodes[h].Host; c != nil {
+			for i := range c.Sends {
+				if f := &c.Sends[i]; f.CC != nil {
+					own[int32(f.ID)] = f.CC
+				}
+			}
+		}
+	}
+	return own
 }
 
 // idlePaths has the RTT of a full packet and its ACK between hosts.

@@ -47,13 +47,21 @@ func newPolicies(list []experiment.CSIGPolicy) ([]policy, error) {
 			}
 			p.signals[t] = uint8(weight)
 		}
-		for k, pattern := range given.Match.Flows {
-			if _, err := path.Match(pattern, ""); err != nil {
-				return nil, failure.At(fmt.Sprintf("%s.match.flows[%d]", at, k), fmt.Errorf("%q: %w", pattern, err))
-			}
+		if err := checkPatterns(at+".match", given.Match.Flows); err != nil {
+			return nil, err
 		}
 	}
 	return policies, nil
+}
+
+// checkPatterns refuses patterns of flows' names that cannot be read.
+func checkPatterns(at string, patterns []string) error {
+	for k, pattern := range patterns {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return failure.At(fmt.Sprintf("%s.flows[%d]", at, k), fmt.Errorf("%q: %w", pattern, err))
+		}
+	}
+	return nil
 }
 
 // flow reports whether the policy is for a flow, or for its packets of some DSCPs. A
@@ -188,10 +196,8 @@ func (s *Shape) checkPolicies(p *Plan, hosts []host.Config) error {
 	for i := range s.policies {
 		rule := &s.policies[i]
 		at := fmt.Sprintf("csig.policies[%d].match", i)
-		for k, pattern := range rule.match.Flows {
-			if !slices.ContainsFunc(p.Flows, func(f metrics.FlowInfo) bool { ok, _ := path.Match(pattern, f.Name); return ok }) {
-				return failure.At(fmt.Sprintf("%s.flows[%d]", at, k), unknownFlow(pattern, p.Flows))
-			}
+		if err := checkNames(at, rule, p); err != nil {
+			return err
 		}
 		used := false
 		for k := range p.Flows {
@@ -203,6 +209,16 @@ func (s *Shape) checkPolicies(p *Plan, hosts []host.Config) error {
 		}
 		if !used {
 			return failure.At(at, errors.New("no flow fits all of it; the data of transfers has DSCP 10, or that of its class, and programs have no job"))
+		}
+	}
+	return nil
+}
+
+// checkNames refuses a name and a pattern that no flow has.
+func checkNames(at string, rule *policy, p *Plan) error {
+	for k, pattern := range rule.match.Flows {
+		if !slices.ContainsFunc(p.Flows, func(f metrics.FlowInfo) bool { ok, _ := path.Match(pattern, f.Name); return ok }) {
+			return failure.At(fmt.Sprintf("%s.flows[%d]", at, k), unknownFlow(pattern, p.Flows))
 		}
 	}
 	return nil

@@ -205,6 +205,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		return nil, err
 	}
 	s.assignTagging(p, hosts)
+	if err := s.assignCC(p, hosts); err != nil {
+		return nil, err
+	}
 	for h := range hosts {
 		if p.Nodes[h].Shim == nil {
 			p.Nodes[h].Host = &hosts[h]

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/csiglab/csiglab/internal/fifo"
+
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
@@ -28,7 +30,7 @@ var csigWeighted = Algorithm{
 				Name: "max_age", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration),
 				Doc: "age from which an EV's sample no longer counts; auto: twice the network RTT or csig.interval, whichever is longer",
 			},
-			{Name: "pick", Kind: algorithm.Enum, Default: "round-robin", Values: []string{"round-robin", "two-choice"}, Doc: "smooth weighted round robin, or the better of two drawn EVs"},
+			{Name: "pick", Kind: algorithm.Enum, Default: "round-robin", Values: []string{"round-robin", "two-choice", "ack-clocked"}, Doc: "smooth weighted round robin, the better of two drawn EVs, or those of ACKs again by their weights, else round robin"},
 			{Name: "last_hop", Kind: algorithm.Enum, Default: "keep", Values: []string{"keep", "move"}, Doc: "a bottleneck at the last hop leaves the weight of an EV as it is, or counts as any other"},
 		},
 	},
@@ -76,6 +78,7 @@ type csigState struct {
 	every   int // one packet of so many explores
 	maxAge  units.Duration
 	two     bool // two-choice
+	clocked bool // ack-clocked
 	keep    bool // last_hop
 	states  []pathState
 	known   []float64 // scratch: weights that count
@@ -83,9 +86,12 @@ type csigState struct {
 	best    float64   // the greatest of them
 	walk    walk      // of the round robin, and of drawn EVs
 	explore walk
-	until   int // packets to the next one that explores
-	picks   int // until the weights are compared again
-	now     units.Time
+	// returned has, of ack-clocked, the EVs that ACKs brought back and that are owed a
+	// packet. A path that is slow brings back few.
+	returned fifo.Queue[uint16]
+	until    int // packets to the next one that explores
+	picks    int // until the weights are compared again
+	now      units.Time
 }
 
 func newCSIGWeighted(f Flow, r *algorithm.Reader) Balancer {
@@ -93,7 +99,7 @@ func newCSIGWeighted(f Flow, r *algorithm.Reader) Balancer {
 	s := &csigState{
 		signal: csig.NQD, gamma: r.Int("gamma"), every: int(1 / r.Number("explore")),
 		maxAge: algorithm.OrAuto(r, "max_age", r.Duration, 2*max(f.NetworkRTT, f.Interval)),
-		two:    r.Text("pick") == "two-choice", keep: r.Text("last_hop") == "keep",
+		two:    r.Text("pick") == "two-choice", clocked: r.Text("pick") == "ack-clocked", keep: r.Text("last_hop") == "keep",
 		states: make([]pathState, n), known: make([]float64, 0, n),
 		walk: newWalk(f.Random, n), explore: newWalk(f.Random, n), picks: n,
 		median: 1, best: 1,
@@ -124,6 +130,9 @@ func (s *csigState) Next(now units.Time) uint16 {
 	}
 	if s.two {
 		return s.walk.upper | s.better()
+	}
+	if ev, ok := s.returned.Pop(); ok {
+		return ev
 	}
 	return s.walk.upper | s.turn()
 }
@@ -228,6 +237,21 @@ func (s *csigState) OnFeedback(now units.Time, f Feedback) {
 	case f.Sampled && f.Sample.Type == s.signal:
 		s.learn(p, s.weigh(&f.Sample), lastHop)
 	}
+	if s.clocked && f.Acked > 0 {
+		s.recycle(p, f.EV)
+	}
+}
+
+// recycle owes an EV its share of a packet, because one came back.
+func (s *csigState) recycle(p *pathState, ev uint16) {
+	if p.credit += s.share(p); p.credit < wholePacket {
+		return
+	}
+	p.credit = max(0, p.credit-1)
+	if s.returned.Len() == len(s.states) {
+		s.returned.Pop() // what explores comes back too
+	}
+	s.returned.Push(ev)
 }
 
 // learn takes the weight of a sample. A sample of the last hop lowers no weight: the rest

@@ -184,6 +184,55 @@ func TestLastHopRaises(t *testing.T) {
 	}
 }
 
+// Ack-clocked: an EV that an ACK brings back is used again as often as its share says,
+// oldest first; without one it is round robin. A trim brings nothing back.
+func TestAckClocked(t *testing.T) {
+	w := newWeighted(t, algorithm.Values{"pick": "ack-clocked", "gamma": "1"})
+	w.until = 1 << 30 // nothing explores
+	w.all(nqd(0, false))
+	ack := func(i, percent int) {
+		f := nqd(percent, false)
+		f.Acked = 4150
+		w.on(i, f)
+	}
+	got := func(n int) (evs []int) {
+		for range n {
+			evs = append(evs, int(w.Next(w.now)&63))
+		}
+		return evs
+	}
+	ack(9, 0)
+	ack(4, 0)
+	w.on(5, Feedback{Outcome: Trimmed})
+	if evs, want := got(2), []int{9, 4}; !slices.Equal(evs, want) {
+		t.Errorf("EVs %v, want %v, which came back", evs, want)
+	}
+	walked := w.walk.next
+	got(1)
+	if w.walk.next == walked {
+		t.Error("without EVs that came back there is no round robin")
+	}
+	count := 0
+	for range 400 {
+		ack(7, 75) // a quarter of the best
+		ack(8, 0)
+		for w.returned.Len() > 0 {
+			if got(1)[0] == 7 {
+				count++
+			}
+		}
+	}
+	if count < 99 || count > 101 {
+		t.Errorf("an EV of a quarter of the weight came back 400 times and was used %d times, want 100", count)
+	}
+	for range 1000 {
+		ack(8, 0)
+	}
+	if n := w.returned.Len(); n != 64 {
+		t.Errorf("%d EVs wait, want no more than there are, 64", n)
+	}
+}
+
 // Weights: (1 - nQD)^gamma, or the lower edge of the available bandwidth.
 func TestWeights(t *testing.T) {
 	share := func(values algorithm.Values, first, second Feedback) float64 {

@@ -92,18 +92,23 @@ func (s *Sender) Timed(now units.Time) bool {
 		s.listener.touch(now)
 		return true
 	}
-	return s.credit != nil
+	return s.credit != nil || s.sleek != nil
 }
 
 // running reports whether the flow has started and is not done.
 func (s *Sender) running() bool { return s.ready && !s.Done() }
 
-// extraTimeout returns when the controller wants OnTimer, or the flow asks for credit.
+// extraTimeout returns when the controller wants OnTimer, or the flow asks for credit or
+// probes for a loss.
 func (s *Sender) extraTimeout() units.Time {
+	at := s.timer()
 	if s.credit != nil {
-		return min(s.timer(), s.creditTimeout())
+		at = min(at, s.creditTimeout())
 	}
-	return s.timer()
+	if s.sleek != nil {
+		at = min(at, s.sleek.probeAt)
+	}
+	return at
 }
 
 // timer returns when the controller wants OnTimer.

@@ -13,13 +13,17 @@ const probesKept = 16
 
 // ProbeDue reports whether a probe is to be sent.
 func (s *Sender) ProbeDue(now units.Time) bool {
-	return s.signalling != nil && s.signalling.nextProbe <= now
+	return s.signalling != nil && s.signalling.nextProbe <= now || s.lossProbeDue(now)
 }
 
-// Probe writes the probe that is due into p: a packet without payload that carries
+// Probe writes the probe that is due into p, one for a loss (Sleek) or one for a sample: a packet without payload that carries
 // a tag and queues with data, so that it meets what data meets. It takes the path
 // of the last data packet and no EV out of the balancer.
 func (s *Sender) Probe(now units.Time, p *wire.Packet) {
+	if s.lossProbeDue(now) {
+		s.sendLossProbe(now, p)
+		return
+	}
 	g := s.signalling
 	g.nextProbe = now.Add(g.tagging.Probe)
 	e := s.ends
@@ -40,6 +44,10 @@ func (s *Sender) Probe(now units.Time, p *wire.Packet) {
 // ACKs to come; the balancer learns of its path.
 func (s *Sender) OnProbeReply(now units.Time, p *wire.Packet) {
 	g, number := s.signalling, p.PSN()
+	if number&lossProbe != 0 {
+		s.onLossProbe(now, p)
+		return
+	}
 	if g == nil || number >= g.probes || g.probes-number > probesKept {
 		return // not ours, or too old to be dated
 	}

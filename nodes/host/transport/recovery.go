@@ -23,9 +23,13 @@ const (
 	// everything again from there. It suits classes that lose nothing and flows that keep to
 	// one path, because reordering costs as much as a loss.
 	GoBackN
+	// Sleek is Selective, and sends again before RTO what the ACKs show to be missing, as
+	// UET's optional loss recovery does in the reference simulator
+	// (docs/references.md#loss-recovery). It is for networks that drop.
+	Sleek
 )
 
-var recoveries = []string{Selective: "selective", GoBackN: "go_back_n"}
+var recoveries = []string{Selective: "selective", GoBackN: "go_back_n", Sleek: "sleek"}
 
 // Recoveries returns the names that ParseRecovery reads, in the order of their values.
 func Recoveries() []string { return slices.Clone(recoveries) }

@@ -32,6 +32,7 @@ type Common struct {
 	AckEvery units.Size // accepted bytes between coalesced ACKs
 	Recovery Recovery
 	Credit   *CreditTerms // nil: receivers grant no credit
+	Sleek    *SleekTerms  // with Recovery Sleek
 	Waiting  int          // with Credit: flows that have their turn at the NIC, the one that sends included
 	Measure  metrics.Span // of the FlowMeasurement, and of some totals of the receiver
 	Needs    congestion.Needs
@@ -126,6 +127,7 @@ type Sender struct {
 	listener *listener // nil: the controller has the events of every controller alone
 	pacer    *pacer    // nil: the flow has never been paced
 	credit   *credit   // nil without Common.Credit
+	sleek    *sleek    // nil without Common.Sleek
 }
 
 // startRing is the most packets for which a flow has room before it has sent any.
@@ -155,7 +157,10 @@ func NewSender(cfg SenderConfig) *Sender {
 	if cfg.Credit != nil {
 		s.credit = &credit{left: cfg.Credit.Max, speculating: true, requested: units.Never, retry: units.Never}
 	}
-	s.extra = s.listener != nil || s.credit != nil
+	if cfg.Sleek != nil {
+		s.sleek = &sleek{probeAt: units.Never}
+	}
+	s.extra = s.listener != nil || s.credit != nil || s.sleek != nil
 	if cfg.Domain != nil {
 		s.signalling = newSignalling(&cfg)
 	}
@@ -213,7 +218,8 @@ func (s *Sender) CanSend() bool {
 		return false
 	}
 	var size units.Size
-	if psn, ok := s.nextRefused(); ok {
+	psn, again := s.nextRefused()
+	if again {
 		size = s.sizeOf(psn)
 	} else if s.next < s.packets {
 		size = s.sizeOf(s.next)
@@ -222,6 +228,9 @@ func (s *Sender) CanSend() bool {
 	}
 	if s.extra && s.credit != nil && s.credit.left <= 0 {
 		return false
+	}
+	if again && s.extra && s.sleek != nil && s.sleek.recovering {
+		return true
 	}
 	inflight := s.Inflight()
 	return s.cc.Window >= inflight+size || inflight == 0 && s.cc.PacingRate > 0
@@ -361,6 +370,9 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	s.feedback(now, outcome, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnAck(now, event)
+	if s.extra && s.sleek != nil {
+		s.recover(now, f.OutOfOrder)
+	}
 	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
 	if s.extra && s.credit != nil {
 		s.credit.feedback(now, s.common.RTO)

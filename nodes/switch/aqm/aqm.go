@@ -64,6 +64,9 @@ func (a Algorithm) Resolve(p Port, params algorithm.Values) (algorithm.Values, e
 // Table is every algorithm.
 var Table = algorithm.Table[Algorithm]{
 	linear,
+	red,
+	step,
+	pie,
 	none,
 }
 

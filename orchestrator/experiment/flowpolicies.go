@@ -1,0 +1,93 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/csig"
+)
+
+// HostPolicy changes parameters of the congestion control for some transfers. What it
+// leaves out stays as Hosts.CC has it.
+type HostPolicy struct {
+	Match FlowMatch        `yaml:"match"`
+	CC    algorithm.Values `yaml:"cc"` // parameters of the algorithm of Hosts.CC
+}
+
+// FlowMatch says which transfers a policy is for: those that fit all lists that are not
+// empty. A transfer fits a list if it fits one of its items.
+type FlowMatch struct {
+	Flows []string `yaml:"flows"` // names of flows or patterns with *, such as 0-13
+	Src   []int    `yaml:"src"`   // hosts that send
+	Dst   []int    `yaml:"dst"`   // hosts that receive
+	Hosts []int    `yaml:"hosts"` // hosts of a tenant: both ends are among them
+	Jobs  []int    `yaml:"jobs"`  // jobs of the workload's transfers
+}
+
+// CSIG returns the same match for a policy of CSIG.
+func (m *FlowMatch) CSIG() CSIGMatch {
+	return CSIGMatch{Flows: m.Flows, Src: m.Src, Dst: m.Dst, Hosts: m.Hosts, Jobs: m.Jobs}
+}
+
+// hostPolicies checks hosts.policies and brings its values into their canonical form.
+// Whether flows of the given names exist shows when the plan is made.
+func (d *decoder) hostPolicies(e *Experiment, hosts int) {
+	specs := d.tables.CC
+	at := slices.IndexFunc(specs, func(s algorithm.Spec) bool { return s.Name == e.Hosts.CC.Name })
+	for i, p := range e.Hosts.Policies {
+		path := fmt.Sprintf("hosts.policies[%d]", i)
+		if !d.sound(path) {
+			continue
+		}
+		match := p.Match.CSIG()
+		if match.Empty() {
+			d.failAt(path+".match", "the lists are empty; hosts.cc is for all transfers", "")
+		}
+		if len(p.CC) == 0 {
+			d.failAt(path+".cc", "want parameters of "+e.Hosts.CC.Name, "")
+		}
+		d.matchedHosts(path, &match, hosts)
+		if at < 0 {
+			continue // the name of hosts.cc is an error already, or every name is taken
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.CC)) {
+			d.policyParam(join(path+".cc", name), specs[at], name, p.CC, e.CSIG.Format)
+		}
+	}
+}
+
+// policyParam checks a parameter of an algorithm and stores its canonical form.
+func (d *decoder) policyParam(at string, spec algorithm.Spec, name string, values algorithm.Values, format string) {
+	param, ok := spec.Param(name)
+	if !ok {
+		names := paramNames(spec.Params)
+		d.failAt(at, unknown("parameter of "+spec.Name, name, names).Error(), spelling.Nearest(name, names))
+		return
+	}
+	text, err := param.Parse(values[name])
+	switch {
+	case err != nil:
+		d.failAt(at, err.Error(), suggestion(param, values[name]))
+	case param.NeedsTag && text != param.Default && format == csig.FormatNone.String():
+		d.failAt(at, text+" needs a CSIG tag; set csig.format to compact or wide", "")
+	default:
+		values[name] = text
+	}
+}
+
+// matchedHosts refuses hosts of a match that do not exist.
+func (d *decoder) matchedHosts(path string, m *CSIGMatch, hosts int) {
+	for _, list := range []struct {
+		key   string
+		hosts []int
+	}{{"src", m.Src}, {"dst", m.Dst}, {"hosts", m.Hosts}} {
+		for k, h := range list.hosts {
+			if hosts > 0 && h >= hosts {
+				d.failAt(fmt.Sprintf("%s.match.%s[%d]", path, list.key, k), fmt.Sprintf("no host %d; hosts go from 0 to %d", h, hosts-1), "")
+			}
+		}
+	}
+}
