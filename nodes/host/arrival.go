@@ -18,10 +18,12 @@ func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 			h.drops[dropUnexpected]++
 		}
 		h.flush()
-	case kind == wire.Pause && h.classes != nil:
-		h.receivePause(now, p)
 	case kind >= wire.Pause: // or raw
-		h.drops[dropUnexpected]++
+		if kind == wire.Pause && h.classes != nil {
+			h.receivePause(now, p)
+		} else {
+			h.drops[dropUnexpected]++
+		}
 	case p.Destination() != h.ip:
 		h.drops[dropMisdirected]++
 	case kind == wire.Data:

@@ -262,7 +262,13 @@ func (h *Host) offer(now units.Time, f *flow) {
 		h.timeout = min(h.timeout, at)
 		return
 	}
-	h.enlist(f)
+	if h.classes != nil {
+		h.enlist(f)
+		return
+	}
+	f.queued = true
+	h.eligible.Push(f)
+	h.ready.Add(NIC)
 }
 
 // offerPrograms puts the queue of the programs' frames in the NIC's round-robin.

@@ -115,6 +115,19 @@ func (s *Switch) configureClasses(i int) error {
 // classOf returns the class of a data packet.
 func (s *Switch) classOf(p *wire.Packet) int { return int(s.classes.of[p.DSCP()&63]) }
 
+// receiveClass takes a packet that came in at a switch with classes. It answers false if
+// the packet is no longer there: a pause frame, or a packet without headroom.
+func (s *Switch) receiveClass(now units.Time, ingress int, p *wire.Packet) bool {
+	if p.Pauses() {
+		s.receivePause(now, ingress, p)
+		return false
+	}
+	if s.filter.Has(ingress) {
+		s.admit(now, &s.ports[ingress], p)
+	}
+	return s.classes.lossless == 0 || s.admitLossless(now, ingress, p)
+}
+
 // enqueueClass puts a data packet in the queue of its class, or trims or drops what does
 // not fit.
 func (s *Switch) enqueueClass(now units.Time, out *port, p *wire.Packet) {
@@ -211,49 +224,41 @@ func (s *Switch) depthOf(out *port, p *wire.Packet) uint64 {
 	return out.class[k].depth.Of(out.queues.Of(k))
 }
 
-// transmitClass is Transmit of a port with classes: pause frames first, then control
-// packets, then the classes that the peer has not paused.
-func (s *Switch) transmitClass(now units.Time, egress int) (*wire.Packet, units.Time, bool) {
+// nextOfClasses returns what a port with classes sends next, and whether it marked the
+// packet: pause frames first, then control packets, then the classes that the peer has not
+// paused.
+func (s *Switch) nextOfClasses(now units.Time, egress int) (p *wire.Packet, marked bool) {
 	out := &s.ports[egress]
 	if out.pfc.pending() != 0 {
-		p := s.pause(now, egress)
-		departs := out.line.Departure(now, s.cfg.Sizes.OnLine(p))
+		p = s.pause(now, egress)
 		out.record.Enqueue(int64(p.Size))
-		out.record.Transmit(now, departs, int64(p.Size), false)
-		s.settle(egress)
-		return p, departs, true
+	} else if p = out.buffer.PopControl(); p == nil {
+		p, marked = s.nextData(now, out)
 	}
-	if p := out.buffer.PopControl(); p != nil {
-		s.settle(egress)
-		return p, s.send(now, out, p, false), true
+	if out.pfc.pending() == 0 && out.buffer.ControlLen() == 0 && out.queues.Backlog()&^out.pfc.gate.Closed() == 0 {
+		s.ready.Remove(egress)
 	}
+	return p, marked
+}
+
+// nextData returns the next data packet of a port with classes; nil if it may send none.
+func (s *Switch) nextData(now units.Time, out *port) (p *wire.Packet, marked bool) {
 	p, k := out.queues.Pop(out.pfc.gate.Closed())
 	if p == nil {
-		s.ready.Remove(egress)
-		return nil, 0, false
+		return nil, false
 	}
 	s.left(out, k, p)
 	s.recordDepth(now, out, k)
 	of := &out.class[k]
 	waited := s.waited(now, p)
 	out.record.Wait(now, waited)
-	marked := false
 	if ecn := p.ECN(); ecn != wire.NotECT && of.aqm.Mark(now, aqm.Departure{Queue: out.queues.Of(k), Waited: waited}) {
 		marked = ecn != wire.CE
 		p.MarkCE()
 	}
 	of.record.Transmit(now, int64(p.Size), waited, marked)
 	s.release(now, p)
-	s.settle(egress)
-	return p, s.send(now, out, p, marked), true
-}
-
-// settle takes a port out of the ready set if it has nothing that it may send.
-func (s *Switch) settle(egress int) {
-	out := &s.ports[egress]
-	if out.pfc.pending() == 0 && out.buffer.ControlLen() == 0 && out.queues.Backlog()&^out.pfc.gate.Closed() == 0 {
-		s.ready.Remove(egress)
-	}
+	return p, marked
 }
 
 // closeClasses emits what the classes of all ports measured, and returns the totals of

@@ -285,15 +285,12 @@ func (s *Switch) Touch() (sum int64) {
 // Receive takes a packet from a port.
 func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 	p.EnqueuedAt, p.Ingress = now, uint16(ingress)
-	if s.classes != nil && p.Pauses() {
-		s.receivePause(now, ingress, p)
-		return
-	}
-	if s.filter.Has(ingress) {
+	if s.classes != nil {
+		if !s.receiveClass(now, ingress, p) {
+			return
+		}
+	} else if s.filter.Has(ingress) {
 		s.admit(now, &s.ports[ingress], p)
-	}
-	if s.classes != nil && s.classes.lossless != 0 && !s.admitLossless(now, ingress, p) {
-		return
 	}
 	if s.cfg.Delay > 0 {
 		s.pipeline.Push(inPipeline{p, now.Add(s.cfg.Delay)})
@@ -305,11 +302,10 @@ func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 // NextTimeout is when the first packet leaves the pipeline, or a timer of flow control
 // ends.
 func (s *Switch) NextTimeout() units.Time {
-	at := s.delayed()
 	if s.classes != nil {
-		at = min(at, s.classes.due)
+		return min(s.delayed(), s.classes.due)
 	}
-	return at
+	return s.delayed()
 }
 
 // delayed returns when the first packet leaves the pipeline.
@@ -360,7 +356,7 @@ func (s *Switch) forward(now units.Time, p *wire.Packet) {
 		s.enqueueControl(now, out, p)
 		return
 	}
-	if out.classPort != nil {
+	if s.classes != nil {
 		s.enqueueClass(now, out, p)
 		return
 	}
@@ -433,17 +429,21 @@ func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 // Transmit returns the next packet of a port.
 func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time, bool) {
 	out := &s.ports[egress]
-	if out.classPort != nil {
-		return s.transmitClass(now, egress)
-	}
-	p, fromData := out.buffer.Pop()
-	if out.buffer.Len() == 0 {
-		s.ready.Remove(egress)
+	var p *wire.Packet
+	fromData, marked := false, false
+	if s.classes == nil {
+		p, fromData = out.buffer.Pop()
+		if out.buffer.Len() == 0 {
+			s.ready.Remove(egress)
+		}
+	} else if p, marked = s.nextOfClasses(now, egress); p != nil && p.Pauses() {
+		departs := out.line.Departure(now, s.cfg.Sizes.OnLine(p))
+		out.record.Transmit(now, departs, int64(p.Size), false)
+		return p, departs, true
 	}
 	if p == nil {
 		return nil, 0, false
 	}
-	marked := false
 	if fromData {
 		queue := out.buffer.Data()
 		out.record.Depth(now, int64(queue))
@@ -454,12 +454,6 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 			p.MarkCE()
 		}
 	}
-	return p, s.send(now, out, p, marked), true
-}
-
-// send charges a packet that leaves to the port and handles its tag. It returns when the
-// last bit leaves.
-func (s *Switch) send(now units.Time, out *port, p *wire.Packet, marked bool) units.Time {
 	// A tag that is removed is charged to this port for the last time.
 	size := p.Size
 	departs := out.line.Departure(now, s.cfg.Sizes.OnLine(p))
@@ -474,7 +468,7 @@ func (s *Switch) send(now units.Time, out *port, p *wire.Packet, marked bool) un
 			out.abw.Transmit(now, departs, size)
 		}
 	}
-	return departs
+	return p, departs, true
 }
 
 // signal returns the port's own value of a signal at now, in the raw unit of its
