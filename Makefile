@@ -13,7 +13,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
 
 build: ## build csiglab, csig-switch and csig-host into bin/, static
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -ldflags './cmd/csiglab=$(LDFLAGS) $(ENTRY) -X main.checkout=$(CURDIR)' -o bin/ ./cmd/...
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -ldflags './cmd/csiglab=$(LDFLAGS) $(ENTRY) -X main.sourceFolder=$(CURDIR)' -o bin/ ./cmd/...
 
 images: build ## build the images of csig-switch and csig-host with docker, tagged by content
 	@for part in switch host; do \

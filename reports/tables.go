@@ -260,6 +260,13 @@ func how(r *analysis.Result) []fact {
 		{"Measured from", measured(s.Measure)},
 		{"Telemetry windows", span(s.IntervalUS)},
 	}
+	for _, m := range s.Modules {
+		source := m.Version
+		if source == "" {
+			source = "of a folder"
+		}
+		facts = append(facts, fact{"Module", fmt.Sprintf("%s %s, %s, has registered %s", m.Path, source, m.Sum, strings.Join(m.Registers, ", "))})
+	}
 	if f := r.Fidelity; f != nil {
 		facts = append(facts, fact{"Kept real time", fmt.Sprintf("to %s of wall time for 99 %% of events, %s %% of the smallest delay; of %d frames %d were lost and %d came too late",
 			span(f.LatenessP99US), number(100*f.LatenessShare), f.Frames, f.Lost, f.Displaced)})

@@ -14,9 +14,9 @@ import (
 	"github.com/csiglab/csiglab/cmd/csiglab/builder"
 )
 
-// checkout is set by the linker: the folder of the source that this program was built
+// sourceFolder is set by the linker: the folder of the source that this program was built
 // from.
-var checkout string
+var sourceFolder string
 
 func (a *app) build() *cobra.Command {
 	var with []string
@@ -31,7 +31,7 @@ func (a *app) build() *cobra.Command {
 		Example: "  csiglab build --with example.com/relay=./relay -o bin/csiglab-relay\n  bin/csiglab-relay list cc",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := builder.Request{Source: source, Linked: checkout, Say: a.say}
+			r := builder.Request{Source: source, Linked: sourceFolder, Say: a.say}
 			if len(with) == 0 {
 				return usage("--with is missing: it names a Go module that registers algorithms; see csiglab build --help")
 			}

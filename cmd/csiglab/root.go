@@ -36,7 +36,7 @@ func execute(ctx context.Context, l lab, args, env []string, stdout, stderr io.W
 		err = checkResources()
 	}
 	if err == nil {
-		err = root.ExecuteContext(ctx)
+		err = guarded(func() error { return root.ExecuteContext(ctx) })
 	}
 	if results.err != nil && (err == nil || exitCode(err) < exitInfrastructure) {
 		if err != nil && !printed(err) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/csiglab/builder"
 	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/nodes/watchdog"
 )
 
 // release is set by the linker in a release's build.
@@ -71,4 +72,17 @@ func checkModules() error {
 		return &exitError{exitUsage, err}
 	}
 	return nil
+}
+
+// guarded calls a command. With modules, it ends with an error when one of their
+// algorithms panics or does not return.
+func guarded(command func() error) error {
+	if len(modules.Compiled()) == 0 {
+		return command()
+	}
+	var err error
+	if fault := watchdog.RunAll(func() { err = command() }); fault != nil {
+		return infrastructure(fault) // err belongs to the command, which may go on
+	}
+	return err
 }

@@ -18,6 +18,14 @@ const (
 	SummarySchema = 1
 )
 
+// Module is a Go module that csiglab build has compiled in.
+type Module struct {
+	Path      string   `json:"path"`
+	Version   string   `json:"version,omitempty"` // empty: a folder
+	Sum       string   `json:"sum"`               // of its source files: h1: and a SHA-256 in base64
+	Registers []string `json:"registers"`         // the table of csiglab list and the name, such as cc worst-hop
+}
+
 // Manifest says what was run, where and how; it is manifest.json. Times of the
 // model are in microseconds, as in the tables. The writer fills in Schema,
 // Complete, Reason, Finished, Runs, Tables, Files and Digest.
@@ -28,8 +36,9 @@ type Manifest struct {
 
 	Name        string    `json:"name"`
 	Description string    `json:"description,omitempty"`
-	Version     string    `json:"version"`   // of csiglab
-	GoVersion   string    `json:"goVersion"` // that built it
+	Version     string    `json:"version"`           // of csiglab
+	GoVersion   string    `json:"goVersion"`         // that built it
+	Modules     []Module  `json:"modules,omitempty"` // that csiglab build has compiled in
 	Machine     Machine   `json:"machine"`
 	Command     []string  `json:"command"` // the command line, program first
 	Runtime     string    `json:"runtime"`
@@ -186,7 +195,7 @@ type Variant struct {
 	LB       string `json:"lb"`
 	AQM      string `json:"aqm"`
 	Routing  string `json:"routing,omitempty"` // "" in folders of older versions: ecmp
-	CSIG     string `json:"csig"` // format, or "none"
+	CSIG     string `json:"csig"`              // format, or "none"
 
 	Actions   []Action   `json:"actions,omitempty"`   // of CC, in the order of charts
 	Constants []Constant `json:"constants,omitempty"` // of CC

@@ -22,6 +22,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
@@ -212,6 +213,7 @@ func (n *Node) Conn() netio.Conn { return n.conn }
 // that leave. Some frames may stay with the node until Flush.
 func (n *Node) Step() error {
 	n.process()
+	watchdog.Moved()
 	for _, d := range n.stepper.Departures {
 		if err := n.depart(d); err != nil {
 			return err

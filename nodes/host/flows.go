@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -61,6 +62,7 @@ type maker struct {
 	controller func() congestion.Controller
 	balancer   func(balance.Flow) balance.Balancer
 	actions    []string // names of the controllers' actions
+	bounds     transport.Bounds
 	needs      congestion.Needs
 }
 
@@ -88,6 +90,11 @@ func (m *maker) prepare(cfg *Config) (err error) {
 		}
 	}
 	m.actions = cc.ActionNames()
+	windows, ok := cc.WindowsOf(cfg.Path, cfg.CC.Params)
+	if !ok || cc.Module == "" {
+		windows = congestion.Windows{Max: math.MaxInt64}
+	}
+	m.bounds = transport.NewBounds(&cc, windows)
 	lb, ok := balance.Table.Lookup(cfg.LB.Name)
 	if !ok {
 		return fmt.Errorf("unknown load balancer %q", cfg.LB.Name)
@@ -173,7 +180,7 @@ func (h *Host) shared() *transport.Common {
 		}
 		h.common = &transport.Common{
 			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Recovery: c.Recovery, Credit: h.terms(), Sleek: sleek, Measure: c.Measure, Records: c.Records,
-			Domain: h.domain, LastHops: c.LastHops, Place: c.Place, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced,
+			Domain: h.domain, LastHops: c.LastHops, Place: c.Place, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced, Bounds: h.maker.bounds,
 		}
 	}
 	return h.common

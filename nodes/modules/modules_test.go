@@ -87,3 +87,27 @@ func TestPackageOf(t *testing.T) {
 		t.Errorf("the caller is %q", got)
 	}
 }
+
+// A stack names the innermost module, and what csiglab calls says the kind of algorithm.
+func TestBlame(t *testing.T) {
+	with(t, Module{Path: "example.com/a"}, Module{Path: "example.com/b"})
+	for _, e := range []Entry{{"cc", "one", "example.com/a"}, {"lb", "two", "example.com/a/lb"}, {"cc", "three", "example.com/b"}, {"cc", "four", "example.com/b"}} {
+		Register(e.Package, e.Kind, e.Name, nil)
+	}
+	const nodes = "github.com/csiglab/csiglab/nodes/"
+	for want, functions := range map[string][]string{
+		"congestion control one of module example.com/a panics (in example.com/a.(*c).OnAck)":             {"slices.Sort", "example.com/a.(*c).OnAck", nodes + "host/transport.(*Sender).OnAck"},
+		"load balancer two of module example.com/a panics (in example.com/a/lb.f)":                        {"example.com/a/lb.f", "example.com/a/lb.(*b).Next", nodes + "host/transport.(*Sender).Send"},
+		"congestion control three or four of module example.com/b panics (in example.com/b.init.0.func1)": {"example.com/b.init.0.func1", nodes + "host/congestion.Algorithm.New.func1", nodes + "algorithm.Build[...]"},
+		"one or two of module example.com/a panics (in example.com/a.g)":                                  {"example.com/a.g", "runtime.goexit"},
+		"congestion control three or four of module example.com/b panics (in example.com/b.(*c).Output)":  {"example.com/b.(*c).Output", nodes + "host/transport.NewSender", "example.com/a.(*c).OnAck"},
+	} {
+		f, ok := Blame(functions, "panics")
+		if !ok || f.Error() != want {
+			t.Errorf("%v, %v; want %s", f, ok, want)
+		}
+	}
+	if f, ok := Blame([]string{"runtime.gopanic", nodes + "host/transport.(*Sender).OnAck"}, "panics"); ok {
+		t.Errorf("%v is blamed for a fault of csiglab", f)
+	}
+}

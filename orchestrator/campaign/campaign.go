@@ -21,6 +21,7 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
+	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/expression"
@@ -173,6 +174,7 @@ func Meanwhile[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
+		defer watchdog.Catch()
 		value, err := f()
 		done <- result{value, err}
 	}()

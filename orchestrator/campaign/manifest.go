@@ -7,6 +7,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
@@ -21,6 +22,7 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 		Description: base.Description,
 		Version:     opts.Version,
 		GoVersion:   runtime.Version(),
+		Modules:     compiledModules(),
 		Machine:     predict.Machine(),
 		Command:     opts.Command,
 		Runtime:     mo.runtime.Name,
@@ -58,6 +60,18 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 		last.Seeds = append(last.Seeds, j.seed)
 	}
 	return m
+}
+
+// compiledModules returns the modules that csiglab build has compiled in.
+func compiledModules() (list []runfolder.Module) {
+	for _, m := range modules.Compiled() {
+		one := runfolder.Module{Path: m.Path, Version: m.Version, Sum: m.Sum, Registers: []string{}}
+		for _, e := range m.Entries() {
+			one.Registers = append(one.Registers, e.Kind+" "+e.Name)
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // describe adds a variant, with its own ports and flows where they are not the

@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/fault"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/sim"
+	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/failure"
@@ -46,6 +47,15 @@ const batchRecords = 16
 // Run implements backend.Backend. It uses the plan, Workers, Control.Progress,
 // Control.Tap and Control.Records, and nothing else. When ctx ends, the error is ctx's.
 func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
+	var out *backend.Outcome
+	var err error
+	if fault := watchdog.Run(watchdog.Patience, func() { out, err = run(ctx, r, c) }); fault != nil {
+		return nil, failure.Infrastructure(fault) // out and err belong to run, which may go on
+	}
+	return out, err
+}
+
+func run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
 	a, err := assemble(ctx, r, c)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -120,6 +130,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 func (a *assembly) account(run func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	defer watchdog.Catch()
 	start := threadCPU()
 	run()
 	a.cpu.Add(int64(threadCPU() - start))

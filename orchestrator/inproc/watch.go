@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -43,6 +44,7 @@ func (w *watch) add(shard int, h *host.Host) {
 // look is called by the worker of a shard now and then. It answers false if the run is to
 // end.
 func (w *watch) look(shard int, now units.Time) bool {
+	watchdog.Moved()
 	if w.ctx.Err() != nil {
 		return false
 	}

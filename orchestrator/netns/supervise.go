@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -55,7 +57,7 @@ func Supervise() {
 	var last message
 	if err == nil {
 		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGHUP)
-		last, err = carryOut(ctx, &o, in, out.send)
+		last, err = guarded(func() (message, error) { return carryOut(ctx, &o, in, out.send) })
 		stop()
 	}
 	if err != nil {
@@ -65,6 +67,24 @@ func Supervise() {
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// guarded calls carryOut, which may drive nodes. With modules, it ends with an error when
+// one of their algorithms panics or does not return.
+func guarded(carryOut func() (message, error)) (message, error) {
+	if len(modules.Compiled()) == 0 {
+		return carryOut()
+	}
+	var last message
+	var err error
+	fault := watchdog.Run(watchdog.Patience, func() {
+		runtime.LockOSThread() // the nodes die with this thread
+		last, err = carryOut()
+	})
+	if fault != nil {
+		return message{}, fault
+	}
+	return last, err
 }
 
 // sender sends messages to csiglab, for several goroutines.

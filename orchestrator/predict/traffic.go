@@ -158,7 +158,7 @@ func (t *traffic) transfer(f *metrics.FlowInfo) {
 	t.data += sent * (1 + again)
 	// A trimmed packet goes on to the receiver, and its NACK comes back.
 	crossings := sent * (1 + acks + 2*again)
-	t.hops += crossings * float64(len(links))
+	t.hops += crossings*float64(len(links)) + sent*(1+again)*t.spread.detour*float64(len(links)-2)
 	t.cross(int(f.Src), links, crossings)
 
 	t.inFlight[f.Src] += min(windowBDPs*t.bdp, count)
@@ -271,6 +271,9 @@ type spread struct {
 	loads     []float64 // by link and direction, s
 	between   []demand
 	sampled   bool // the loads between switches are of a sample of the flows
+	// detour is how many more links between switches data takes than on minimal paths, as
+	// a share of those.
+	detour float64
 
 	shares []float64 // by node: the bytes that are there
 	next   []int32
@@ -328,16 +331,23 @@ func (s *spread) run() {
 		all += d.bytes
 	}
 	inner := make([]float64, len(s.loads))
+	d := newDetours(s)
 	n, steps := len(s.between), 0
 	const stride = 1_000_003 // prime, so that a part of the flows is from everywhere
 	for i := 0; i < n && steps < mostSteps; i++ {
-		d := &s.between[i*stride%n]
+		one := &s.between[i*stride%n]
 		if n%stride == 0 {
-			d = &s.between[i]
+			one = &s.between[i]
 		}
-		steps += s.walk(d, inner)
-		walked += d.bytes
+		steps += s.walk(one, inner)
+		if d != nil {
+			steps += d.walk(one)
+		}
+		walked += one.bytes
 		s.sampled = i < n-1
+	}
+	if d != nil {
+		s.detour = d.mix(inner)
 	}
 	for i, load := range inner {
 		if load > 0 {

@@ -60,18 +60,19 @@ type Result struct {
 
 // Setup says how and where the experiment was run.
 type Setup struct {
-	Command    []string          `json:"command"`
-	Version    string            `json:"version"`
-	GoVersion  string            `json:"goVersion"`
-	Machine    runfolder.Machine `json:"machine"`
-	Runtime    string            `json:"runtime"`
-	Clock      string            `json:"clock"`
-	Dilation   float64           `json:"dilation"` // 0 when the clock has none
-	Seeds      []uint64          `json:"seeds"`    // each once
-	Started    time.Time         `json:"started"`
-	Finished   time.Time         `json:"finished"`
-	Measure    runfolder.Window  `json:"measure"`
-	IntervalUS float64           `json:"intervalUs"` // of the telemetry windows
+	Command    []string           `json:"command"`
+	Version    string             `json:"version"`
+	GoVersion  string             `json:"goVersion"`
+	Modules    []runfolder.Module `json:"modules,omitempty"` // that csiglab build has compiled in
+	Machine    runfolder.Machine  `json:"machine"`
+	Runtime    string             `json:"runtime"`
+	Clock      string             `json:"clock"`
+	Dilation   float64            `json:"dilation"` // 0 when the clock has none
+	Seeds      []uint64           `json:"seeds"`    // each once
+	Started    time.Time          `json:"started"`
+	Finished   time.Time          `json:"finished"`
+	Measure    runfolder.Window   `json:"measure"`
+	IntervalUS float64            `json:"intervalUs"` // of the telemetry windows
 }
 
 // Unfinished returns the runs in which transfers did not complete.
@@ -203,7 +204,7 @@ func slowestFlow(flows []runfolder.Flow, shares *Sharing, rates map[string]float
 
 func setup(m *runfolder.Manifest) Setup {
 	s := Setup{
-		Command: m.Command, Version: m.Version, GoVersion: m.GoVersion, Machine: m.Machine, Runtime: m.Runtime, Clock: m.Clock, Dilation: m.Dilation,
+		Command: m.Command, Version: m.Version, GoVersion: m.GoVersion, Modules: m.Modules, Machine: m.Machine, Runtime: m.Runtime, Clock: m.Clock, Dilation: m.Dilation,
 		Seeds: []uint64{}, Started: m.Started, Finished: m.Finished, Measure: m.Measure, IntervalUS: m.IntervalUS,
 	}
 	seen := map[uint64]bool{}

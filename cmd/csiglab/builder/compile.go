@@ -242,7 +242,7 @@ func (b *build) linker(more string) []string {
 	if runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" {
 		entry = " -E main.entry" // cmd/csiglab/entry.go
 	}
-	return []string{"-ldflags=" + common, "-ldflags=./cmd/csiglab=" + common + entry + " -X main.checkout=" + b.source.checkout()}
+	return []string{"-ldflags=" + common, "-ldflags=./cmd/csiglab=" + common + entry + " -X main.sourceFolder=" + b.source.checkout()}
 }
 
 // checkout returns the folder of the source, for builds of the new csiglab, if it will

@@ -26,6 +26,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
@@ -83,16 +84,20 @@ func Main() int {
 		fmt.Fprintln(os.Stderr, err)
 		return exitFailed
 	}
-	driven := make(chan struct{})
+	driven := make(chan *modules.Fault, 1)
 	records := &sender{encoder: gob.NewEncoder(given.report)}
 	var report *Report
 	go func() {
-		defer close(driven)
-		runtime.LockOSThread()
-		report, err = drive(given.spec, given.shared, records)
+		driven <- watchdog.Run(watchdog.Patience, func() {
+			runtime.LockOSThread()
+			report, err = drive(given.spec, given.shared, records)
+		})
 	}()
 	select {
-	case <-driven:
+	case fault := <-driven:
+		if fault != nil { // the node may still be driven
+			return given.end(records, &Report{Failure: fault.Error()})
+		}
 	case <-given.closed: // nobody waits for the node any more
 		fmt.Fprintln(os.Stderr, "the run ended before the node did")
 		return exitFailed
@@ -107,9 +112,14 @@ func Main() int {
 	case err != nil:
 		report = &Report{Failure: err.Error()}
 	}
-	err = errors.Join(err, records.err, records.encoder.Encode(message{Report: report}), given.report.Close())
-	given.linger()
-	if err != nil {
+	return given.end(records, report, err, records.err)
+}
+
+// end sends the report, and waits until it has been read. It returns the exit code.
+func (f *files) end(records *sender, report *Report, errs ...error) int {
+	errs = append(errs, records.encoder.Encode(message{Report: report}), f.report.Close())
+	f.linger()
+	if err := errors.Join(errs...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return exitFailed
 	}

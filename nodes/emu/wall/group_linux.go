@@ -11,6 +11,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -47,6 +48,7 @@ func (g *PacerGroup) Run() ([]Timing, error) {
 	timings := make([][]Timing, len(g.pacers))
 	for i, p := range g.pacers {
 		all.Go(func() {
+			defer watchdog.Catch()
 			if timings[i], _, errs[i] = p.drive(); errs[i] != nil {
 				g.Block.Stop(0) // the others have nothing to wait for
 			}

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/nodes/watchdog"
 )
 
 // Monotonic returns CLOCK_MONOTONIC, which all processes of a machine share.
@@ -25,7 +27,8 @@ const fifoPriority = 10
 // thread in a container gets its priority from outside (Raise), before the start.
 func prepareThread() {
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) //nolint:errcheck // lateness shows it
-	setPolicy(0, unix.SCHED_FIFO, fifoPriority)    //nolint:errcheck // isRealTime reports it
+	watchdog.RealTime()
+	setPolicy(0, unix.SCHED_FIFO, fifoPriority) //nolint:errcheck // isRealTime reports it
 }
 
 // Raise gives the real-time priority of threads that pace to a thread, by its id

@@ -43,6 +43,7 @@ type Common struct {
 	Actions  []string        // names of the controller's actions, by index, for the records
 	Sink     metrics.Sink    // takes the flows' windows and events, and their FlowMeasurements
 	Traced   metrics.Traced  // events to record
+	Bounds   Bounds          // of the controllers' windows
 
 	// What a controller gets; here because a pointer that goes to an interface would be
 	// a new object each time.
@@ -370,6 +371,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	s.feedback(now, outcome, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnAck(now, event)
+	s.common.Bounds.check(s.cc)
 	if s.extra && s.sleek != nil {
 		s.recover(now, f.OutOfOrder)
 	}
@@ -473,6 +475,7 @@ func (s *Sender) markAcked(psn uint32) {
 // Close closes the flow's windows at the end of the run, emits its FlowMeasurement and
 // returns its totals.
 func (s *Sender) Close(end units.Time) metrics.SenderTotals {
+	s.common.Bounds.check(s.cc)
 	s.ccLog.Close()
 	if g := s.signalling; g != nil {
 		s.starved(end)

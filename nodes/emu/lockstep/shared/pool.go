@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -88,6 +89,7 @@ func (p *Pool) End() units.Time { return p.board.End() }
 func (p *Pool) work() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer watchdog.Catch() // a machine runs with the lock released; Catch does not return
 	for {
 		for len(p.ready) == 0 && !p.over() {
 			p.idle++
