@@ -251,6 +251,7 @@ type SenderTotals struct {
 	AcksReceived  int64
 	NacksReceived int64
 	Timeouts      int64
+	GaveUp        bool // it stopped before it was done: a fault left it no way
 	Probes        int64
 	Samples       int64          // CSIG samples that came back, those of trimmed packets not counted
 	FreshSamples  int64          // of these, the ones of packets sent no earlier than that of any sample before

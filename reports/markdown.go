@@ -44,6 +44,7 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	writeTable(b, "Ports", &p.PortClasses)
 	writeTable(b, "Deepest queues", &p.WorstPorts)
 	writeTable(b, "Flow completion times", &p.Completion)
+	writeTable(b, "Faults", &p.Faults)
 	writeTable(b, "Programs", &p.Programs)
 	writeTable(b, "What CSIG named as the bottleneck", &p.Named)
 	writeTable(b, "Shared locators", &p.Locators)

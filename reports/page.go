@@ -30,6 +30,7 @@ type page struct {
 	Worst        table // flows
 	Completion   table
 	Programs     table
+	Faults       table
 	Named        table // ports that CSIG samples named
 	Locators     table // that several ports share
 	PortClasses  table // where there are many ports
@@ -85,7 +86,7 @@ func newPage(r *analysis.Result) *page {
 		Published: published(r.Verdict.Published), Expectations: withNotEvaluated(expectations(r.Verdict.Expectations), r.Verdict.Incomplete),
 		Metrics: keyMetrics(r), Details: allMetrics(r), DetailsTitle: detailsTitle(r),
 		Distribution: distributions(r), Worst: worstFlows(r), PortClasses: portClasses(r.Ports), WorstPorts: worstPorts(r.Ports),
-		Completion: completion(r), Programs: programs(r.Programs), Named: named(r), Locators: locators(r.Locators),
+		Completion: completion(r), Programs: programs(r.Programs), Faults: faults(r.Faults), Named: named(r), Locators: locators(r.Locators),
 		Ports: portParameters(r.Variants), Flows: flowParameters(r.Variants),
 		How: how(r), Runs: runs(r.Runs),
 	}

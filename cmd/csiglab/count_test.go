@@ -47,6 +47,8 @@ func TestTopoCount(t *testing.T) {
 		"topology.dragonfly.groups=10":            "topology.dragonfly.groups: 10 is too large; the most is 9",
 		"topology.dragonfly.arrangement=circular": `topology.dragonfly.arrangement: unknown value "circular"; known: absolute relative circulant (did you mean "circulant"?)`,
 		"topology.dragonfly={p: 1, a: 2, h: 1, rate: 1Gbps, delay: 1us, arrangement: circulant}": "topology.dragonfly.arrangement: circulant needs an even h",
+		"topology.dragonfly.ports=6":      "topology.dragonfly.ports: 6",
+		"topology.dragonfly.ports=7":      "",
 		"topology.dragonfly.p=1000000000": "topology.dragonfly.p: 1000000000 is too large",
 	} {
 		code, _, stderr := command("dragonfly-72", "--set", setting)

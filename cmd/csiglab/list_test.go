@@ -14,11 +14,11 @@ func TestList(t *testing.T) {
 		args []string
 		want []string // in this order
 	}{
-		{[]string{"list"}, []string{"experiments: built in; csiglab run NAME\n", "  three-flow    A flow that crosses two bottlenecks", "cc: values of hosts.cc, by default nscc\n", "    gamma ", "lb: values of hosts.lb, by default mixed\n", "  oblivious: ", "topologies: keys of topology, of which it has one\n", "  leaf_spine: ", "workloads: ", "  incast: "}},
+		{[]string{"list"}, []string{"experiments: built in; csiglab run NAME\n", "  three-flow  ", " A flow that crosses two bottlenecks", "cc: values of hosts.cc, by default nscc\n", "    gamma ", "lb: values of hosts.lb, by default mixed\n", "  oblivious: ", "topologies: keys of topology, of which it has one\n", "  leaf_spine: ", "workloads: ", "  incast: "}},
 		{[]string{"list", "experiments"}, []string{"  all-to-all  ", "  incast  ", "  one  "}},
 		{[]string{"list", "algorithms"}, []string{"cc: ", "  nscc: ", "lb: ", "  mixed: ", "aqm: ", "  linear: "}},
 		{[]string{"list", "topologies"}, []string{"topologies: ", "    tiers[].rate ", "required  1Mbps to 100Tbps ", "  dragonfly: ", "    groups ", "auto      2 to 1048576 or auto "}},
-		{[]string{"list", "workloads"}, []string{"  file: ", "    (value)  file ", "  transfers: ", "    [].size ", "1B to 1000TB", "    seed  number  1         0 or more"}},
+		{[]string{"list", "workloads"}, []string{"  file: ", "    (value)  file ", "  transfers: ", "    [].size ", "1B to 1000TB", "    seed   number  1         0 or more"}},
 	} {
 		code, stdout, stderr := csiglab(&fakeLab{}, nil, c.args...)
 		rest := stdout

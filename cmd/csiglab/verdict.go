@@ -49,6 +49,12 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *analysis.Result, folder, 
 		writeExpectations(w, r.Verdict.Expectations)
 	}
 	fmt.Fprintln(w)
+	if faults := reports.Faults(r); len(faults) > 0 {
+		for _, text := range faults {
+			fmt.Fprintln(w, text)
+		}
+		fmt.Fprintln(w)
+	}
 	if findings := reports.Findings(r); r.Verdict.Valid && len(findings) > 0 {
 		for _, text := range findings {
 			fmt.Fprintln(w, text)

@@ -285,7 +285,22 @@ type Run struct {
 	Checks   []Check   `json:"checks,omitempty"`
 	Fidelity *Fidelity `json:"fidelity,omitempty"` // of a run in real time
 	Programs []Program `json:"programs,omitempty"` // of hosts that run some, in the experiment's order
+	Faults   []Fault   `json:"faults,omitempty"`   // in the experiment's order
 	Notes    []string  `json:"notes,omitempty"`    // what a reader of the results should know of this run
+}
+
+// Fault is a fault that was scheduled for a run. Times are microseconds of model time.
+type Fault struct {
+	Name     string   `json:"name"`
+	Kind     string   `json:"kind"`
+	What     string   `json:"what"`  // in words, without times
+	Where    []string `json:"where"` // names of links, switches or hosts
+	FromUS   float64  `json:"fromUs"`
+	UntilUS  *float64 `json:"untilUs,omitempty"` // nil: it lasted until the end of the run
+	Happened bool     `json:"happened"`          // false: the run ended before
+	Arriving int64    `json:"arriving"`          // packets that it dropped where they arrived
+	Queued   int64    `json:"queued"`            // packets that it dropped in switches
+	Bytes    int64    `json:"bytes"`             // wire bytes of all of them
 }
 
 // Program is one program of a run. Times are microseconds of model time.

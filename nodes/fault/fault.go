@@ -225,12 +225,14 @@ func (f *Machine) HandleTimeout(now units.Time) {
 }
 
 // NextTimeout implements node.Machine. A host that holds packets goes on when a link may
-// be up again.
+// be up again. A switch with a deadline of its own may hold packets that a peer has paused,
+// and these are dropped when the link goes down.
 func (f *Machine) NextTimeout() units.Time {
-	if f.holding() {
-		return min(f.Machine.NextTimeout(), f.next)
+	at := f.Machine.NextTimeout()
+	if at != units.Never || f.holding() {
+		return min(at, f.next)
 	}
-	return f.Machine.NextTimeout()
+	return at
 }
 
 // holding reports whether the machine has something to send on a port that holds.
@@ -254,10 +256,12 @@ func (f *Machine) Close(end units.Time) {
 // settle drops what a switch has queued for ports whose links are down, and brings Ready
 // up to date.
 func (f *Machine) settle(now units.Time) {
-	if f.forwards != nil {
+	for again := f.forwards != nil; again; { // what is dropped may make room, of which a switch tells its peers
+		again = false
 		for _, at := range f.down {
 			if f.inner.Has(at) {
 				f.discard(now, at)
+				again = true
 			}
 		}
 	}
@@ -336,8 +340,8 @@ func (f *Machine) setDown(c *Change) {
 	slices.Sort(f.down)
 	if f.forwards == nil {
 		f.holds.Add(c.Port)
-	} else if f.inner.Has(c.Port) {
-		f.discard(c.At, c.Port)
+	} else {
+		f.discard(c.At, c.Port) // also what a peer has paused, which is not ready
 	}
 }
 

@@ -38,6 +38,7 @@ type Config struct {
 	MTU      units.Size
 	Sizes    wire.Sizes
 	RTO      units.Duration
+	GiveUp   transport.GiveUp
 	AckEvery units.Size
 	Recovery transport.Recovery
 	Credits  bool             // receivers grant credit, beside what the congestion control does

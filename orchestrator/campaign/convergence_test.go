@@ -3,6 +3,7 @@ package campaign
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -143,5 +144,22 @@ variants:
 	}
 	if len(real.Reasons) > 0 {
 		t.Errorf("invalid because of %q", real.Reasons)
+	}
+}
+
+// TestParkingLot: over k bottlenecks Poseidon gives every flow the fair share, and Swift
+// starves the long flow; what the embedded experiment expects holds with one seed.
+func TestParkingLot(t *testing.T) {
+	summary := runIn(t, load(t, "parking-lot", "seeds=[1]"), Options{Out: filepath.Join(t.TempDir(), "run")})
+	if len(summary.Expectations) < 8 {
+		t.Errorf("%d expectations", len(summary.Expectations))
+	}
+	for _, e := range summary.Expectations {
+		if !e.OK {
+			t.Errorf("%s does not hold: %+v", e.Expr, e)
+		}
+	}
+	if swift, poseidon := summary.Variants["swift"].Metrics["short_to_long"], summary.Variants["poseidon"].Metrics["short_to_long"]; swift < 10 || poseidon > 1.15 {
+		t.Errorf("short flows get %.2f times the long one's rate with Swift, %.2f times with Poseidon", swift, poseidon)
 	}
 }

@@ -264,7 +264,7 @@ func (s *session) run(ctx context.Context, j job, pcap *packets.File, records *m
 // judge checks whether a run can be trusted. It returns the data of the run for the
 // run folder.
 func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes []metrics.NodeTotals) (d runfolder.RunData, err error) {
-	d = runfolder.RunData{Nodes: nodes, TraceHash: measure.TraceHash(nodes), Wall: out.Wall, CPU: out.CPU}
+	d = runfolder.RunData{Nodes: nodes, TraceHash: measure.TraceHash(nodes), Wall: out.Wall, CPU: out.CPU, Faults: measure.Faults(j.plan, out, nodes)}
 	switch {
 	case s.mode.realTime:
 		if len(j.plan.Programs) > 0 {
@@ -279,7 +279,7 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 	}
 	d.Checks = append(d.Checks, check.Conservation(j.plan, out, nodes), check.Completion(j.plan, out, nodes))
 	if j.plan.Classes != nil {
-		d.Checks = append(d.Checks, check.Lossless(nodes))
+		d.Checks = append(d.Checks, check.Lossless(j.plan, nodes))
 	}
 	if s.opts.CheckParity {
 		virtual := measure.NewRecords(j.plan, nil)

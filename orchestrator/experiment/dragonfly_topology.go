@@ -22,6 +22,7 @@ type Dragonfly struct {
 	LocalDelay  units.Duration `yaml:"local_delay"`  // 0 or "auto": delay
 	GlobalDelay units.Duration `yaml:"global_delay"` // 0 or "auto": delay
 	SwitchDelay units.Duration `yaml:"switch_delay"`
+	Ports       int            `yaml:"ports"` // of a router; 0 or "any": as many as needed
 }
 
 var _ = RegisterTopology(TopologyKind{
@@ -40,6 +41,7 @@ var _ = RegisterTopology(TopologyKind{
 			{Path: "local_delay", Default: "auto", Rule: Between(minDelay, maxDelay).Or("auto"), Doc: "within a group; auto: the same"},
 			{Path: "global_delay", Default: "auto", Rule: Between(minDelay, maxDelay).Or("auto"), Doc: "between groups; auto: the same"},
 			{Path: "switch_delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "of every router"},
+			portsKey,
 		},
 	},
 	Spec: Dragonfly{},
@@ -57,6 +59,9 @@ func (f Dragonfly) Check(c *Check) int {
 	}
 	if err := f.arrangement().Check(f.H, groups); err != nil {
 		c.Fail("arrangement", "%v", err)
+		return 0
+	}
+	if c.Ports("ports", "r0", f.P+f.A+f.H-1, f.Ports); f.Ports > 0 && f.Ports < f.P+f.A+f.H-1 {
 		return 0
 	}
 	if err := f.generator().Check(); err != nil {

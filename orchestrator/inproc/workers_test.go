@@ -142,10 +142,40 @@ func drawn(r *rand.Rand) string {
 	if strings.HasPrefix(workload, "transfers") && r.IntN(2) == 0 { // host 2 has none of them
 		text += "generators: [{host: 2, to: 1, rate: 5Gbps, count: 50, paths: 3}]\n"
 	}
+	if r.IntN(2) == 0 {
+		text += "faults: [" + drawnFaults(r) + "]\n"
+	}
+	if r.IntN(4) == 0 && !strings.Contains(text, "generators") {
+		text += "classes: [{name: storage, dscp: 26, lossless: true, match: {flows: ['*']}}]\n"
+	}
 	if r.IntN(3) == 0 {
 		text += fmt.Sprintf("end: %dus\n", 5+r.IntN(50))
 	}
 	return text
+}
+
+// drawnFaults returns up to three faults, also in the same places and at one time.
+func drawnFaults(r *rand.Rand) string {
+	var faults []string
+	for range 1 + r.IntN(3) {
+		from := r.IntN(5)
+		times := fmt.Sprintf("at: %dus, for: %dus", from, 1+r.IntN(20))
+		lost := fmt.Sprintf("share: 0.%d", 1+r.IntN(4))
+		if r.IntN(2) == 0 {
+			lost += ", burst: 5"
+		}
+		direction := []string{"both", "up", "down"}[r.IntN(3)]
+		faults = append(faults, "{"+times+", "+[]string{
+			fmt.Sprintf("kind: down, links: '*', random: %d", 1+r.IntN(2)),
+			fmt.Sprintf("kind: down, links: '*', random: %d, reroute_delay: %dus", 1+r.IntN(2), r.IntN(4)),
+			"kind: rate, links: '*', random: 2, share: 0.3, direction: " + direction,
+			"kind: loss, links: '*', random: 2, " + lost + ", direction: " + direction,
+			"kind: corruption, links: '*', random: 2, " + lost,
+			"kind: restart, switches: '*', random: 1, reroute_delay: 1us",
+			"kind: slow_nic, hosts: 'h*', random: 1, share: 0.1",
+		}[r.IntN(7)]+"}")
+	}
+	return strings.Join(faults, ", ")
 }
 
 func compiled(t *testing.T, text string) *plan.Plan {

@@ -28,6 +28,7 @@ func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
 	run := newRun(p, out, r)
 	run.addScalars(&e)
 	addNamed(&e, run.Nodes)
+	addFaults(&e, run)
 	addFairness(&e, run)
 	r.cc.measure(&e)
 	r.signals.measure(&e)

@@ -72,7 +72,7 @@ type Subjects struct {
 // namers is the table of what declares the names of metrics: one entry for each part of
 // Metrics, in the same file.
 var namers = []func(s *Subjects) []Family{
-	constantNames, scalarNames, flowNames, counterNames, fairnessNames, ccNames, signalNames, portNames, classMetricNames,
+	constantNames, scalarNames, flowNames, counterNames, faultNames, fairnessNames, ccNames, signalNames, portNames, classMetricNames,
 }
 
 // Names returns the names of the metrics that a run of the plan can have. They do not
@@ -282,12 +282,14 @@ const (
 	lacksCSIG      = "it has no CSIG"
 	lacksRaw       = "it has no programs and no generators"
 	lacksPrograms  = "it has no programs"
+	lacksFaults    = "it has no faults"
 )
 
-// noTransfers, noCSIG and noRaw return why a plan's runs lack a metric that needs these,
+// noTransfers, noCSIG, noFaults and noRaw return why a plan's runs lack a metric that needs these,
 // "" if they have them.
 func noTransfers(p *plan.Plan) string { return unless(p.Transfers > 0, lacksTransfers) }
 func noCSIG(p *plan.Plan) string      { return unless(p.CSIG != nil, lacksCSIG) }
+func noFaults(p *plan.Plan) string    { return unless(len(p.Faults) > 0, lacksFaults) }
 func noRaw(p *plan.Plan) string       { return unless(len(p.Pairs) > 0, lacksRaw) }
 
 func unless(has bool, reason string) string {

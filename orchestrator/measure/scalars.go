@@ -71,6 +71,14 @@ var Scalars = []Scalar{
 	ofSlowdowns("slowdown.max", slices.Max[[]float64]),
 
 	{Name: "retransmit_share", Lacks: noTransfers, Of: retransmitShareOfAll},
+	{Name: "flows.gave_up", Lacks: noFaults, Of: func(r *Run) (float64, bool) {
+		return sum(r, func(f *metrics.Flow) int64 {
+			if f.Sender.GaveUp {
+				return 1
+			}
+			return 0
+		}), len(r.Plan.Faults) > 0
+	}},
 
 	always("trims", func(r *Run) float64 { return ofPorts(r, func(p *metrics.PortTotals) int64 { return p.TrimmedPackets }) }),
 	always("marks", func(r *Run) float64 { return ofPorts(r, func(p *metrics.PortTotals) int64 { return p.MarkedPackets }) }),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/wildcard"
 	"github.com/csiglab/csiglab/nodes/fault"
+	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
@@ -29,6 +30,24 @@ type Fault struct {
 	// experiment.NoReroute: never.
 	Reroute units.Duration
 }
+
+// Strands reports whether the run has a fault without end that may leave a flow no way.
+func (p *Plan) Strands() bool {
+	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Until == units.Never && f.drops() })
+}
+
+// FaultsDrop reports whether the run has a fault that drops packets.
+func (p *Plan) FaultsDrop() bool {
+	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.drops() })
+}
+
+// drops reports whether the fault drops packets.
+func (f *Fault) drops() bool { return f.Kind != experiment.LinkRate && f.Kind != experiment.SlowNIC }
+
+// giveUpTimeouts is for how many retransmission timeouts a flow waits for an answer when
+// no fault changes any more. A flow of which one packet in a hundred gets through, and one
+// ACK in a hundred, gives up in one of 1e43 tries.
+const giveUpTimeouts = 1000
 
 // maxChanges is how many beginnings and ends of faults all nodes of a run have at most.
 const maxChanges = 1 << 20
@@ -146,6 +165,7 @@ func (s *Shape) addFaults(p *Plan, seed uint64) error {
 		}
 		info := Fault{Name: s.experiment.FaultName(i), Kind: f.Kind, From: units.Time(f.At), Until: until, Reroute: f.Reroute}
 		b.add(i, f, &info, places)
+		info.What = inWords(f, &info, len(s.faultPlaces[i]))
 		p.Faults = append(p.Faults, info)
 		if b.count > maxChanges {
 			return failure.At("faults", fmt.Errorf("they begin and end at more than %d ports; use fewer, or random", maxChanges/2))
@@ -155,12 +175,21 @@ func (s *Shape) addFaults(p *Plan, seed uint64) error {
 	if err := b.addRoutes(s.routes); err != nil {
 		return failure.At("faults", err)
 	}
+	last := units.Time(0)
 	for n, changes := range b.changes {
 		if len(changes) == 0 {
 			continue
 		}
 		slices.SortStableFunc(changes, func(x, y fault.Change) int { return cmp.Compare(x.At, y.At) })
+		last = max(last, changes[len(changes)-1].At)
 		p.Nodes[n].Faults = &fault.Config{Node: n, Seed: seed, Changes: changes}
+	}
+	if p.Strands() {
+		for h := range p.Hosts() {
+			if c := p.Nodes[h].Host; c != nil {
+				c.GiveUp = transport.GiveUp{From: last, Silence: giveUpTimeouts * c.RTO}
+			}
+		}
 	}
 	return nil
 }
@@ -213,7 +242,6 @@ func (b *faultPlanner) add(number int, f *experiment.Fault, info *Fault, places 
 		}
 		b.routing = append(b.routing, routeFault{info.From.Add(f.Reroute), until, dead})
 	}
-	info.What = inWords(f, info)
 }
 
 func (b *faultPlanner) change(n int, c fault.Change) {
@@ -366,8 +394,8 @@ func sameRoutes(a, b *topologies.Routes, hosts int) bool {
 	return true
 }
 
-// inWords returns what a fault is, without its times.
-func inWords(f *experiment.Fault, info *Fault) string {
+// inWords returns what a fault is, without its times. It is at some of so many places.
+func inWords(f *experiment.Fault, info *Fault, places int) string {
 	const most = 4
 	kind := "link"
 	switch {
@@ -377,8 +405,11 @@ func inWords(f *experiment.Fault, info *Fault) string {
 		kind = "the NIC of host"
 	}
 	what := kind + " " + info.Where[0]
-	if n := len(info.Where); n > 1 {
-		plural := map[string]string{"link": "links", "switch": "switches", "the NIC of host": "NICs of hosts"}[kind]
+	plural := map[string]string{"link": "links", "switch": "switches", "the NIC of host": "NICs of hosts"}[kind]
+	switch n := len(info.Where); {
+	case n < places: // others for another seed
+		what = fmt.Sprintf("%d of %d %s %s", n, places, plural, f.Links+f.Switches+f.Hosts)
+	case n > 1:
 		what = fmt.Sprintf("%d %s (%s", n, plural, strings.Join(info.Where[:min(n, most)], ", "))
 		if n > most {
 			what += ", …"
@@ -393,10 +424,7 @@ func inWords(f *experiment.Fault, info *Fault) string {
 	if f.Burst > 0 {
 		lost += fmt.Sprintf(" in bursts of %g", f.Burst)
 	}
-	direction := ""
-	if f.Direction != experiment.FaultDirections[0] {
-		direction = " " + f.Direction
-	}
+	direction := map[string]string{directionUp: " away from the hosts", directionDown: " towards the hosts"}[f.Direction]
 	switch f.Kind {
 	case experiment.LinkDown:
 		return what + " down"

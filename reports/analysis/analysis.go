@@ -40,6 +40,7 @@ type Result struct {
 	Worst       []Worst      `json:"worst"`            // transfers of variants with more than ManyFlows, by variant
 	Ports       *ManyPorts   `json:"ports,omitempty"`  // nil unless there are many
 	Programs    []Program    `json:"programs"`         // by run, in the experiment's order
+	Faults      []Fault      `json:"faults"`           // by run, in the experiment's order
 	Named       []Named      `json:"named"`            // by group of flows, signal and ports: what CSIG samples named as the bottleneck
 	Runs        []Run        `json:"runs"`             // by variant, then seed
 	// Locators are the shared ones.
@@ -172,7 +173,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences()},
 		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]), Fabric: fabricOf(m, all, ports, flows),
 		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, all),
-		Programs: programs(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
+		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
 		PointUS: pointUS(m, t.longest()),
 	}
 	var group map[string]int

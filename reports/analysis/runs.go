@@ -116,3 +116,23 @@ func programs(m *runfolder.Manifest) []Program {
 	}
 	return all
 }
+
+// Fault is one fault of one run.
+type Fault struct {
+	Variant string `json:"variant"`
+	Seed    uint64 `json:"seed"`
+	runfolder.Fault
+}
+
+// Dropped returns how many packets the fault dropped.
+func (f *Fault) Dropped() int64 { return f.Arriving + f.Queued }
+
+func faults(m *runfolder.Manifest) []Fault {
+	all := []Fault{}
+	for _, r := range m.Runs {
+		for _, f := range r.Faults {
+			all = append(all, Fault{r.Variant, r.Seed, f})
+		}
+	}
+	return all
+}

@@ -2,6 +2,7 @@ package congestion
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/units"
@@ -75,6 +76,14 @@ func wrappedParams() (params []algorithm.Param) {
 				params = append(params, p)
 			}
 			params[i].With.Values = append(params[i].With.Values, a.Name)
+		}
+	}
+	for i := range params {
+		p := &params[i]
+		if names := p.With.Values; len(names) > 1 {
+			p.Doc = "as " + strings.Join(names, ", ") + " have it"
+		} else {
+			p.Doc = names[0] + ": " + p.Doc
 		}
 	}
 	return params

@@ -122,6 +122,10 @@ func (s *Sender) creditTimeout() units.Time {
 // askAgain asks for credit if nothing has come for too long.
 func (s *Sender) askAgain(now units.Time) {
 	if s.creditTimeout() <= now {
+		if s.hopeless(now) {
+			s.giveUp()
+			return
+		}
 		s.credit.retry = now.Add(patience * s.common.RTO)
 		s.credit.wanted = true
 	}

@@ -157,6 +157,10 @@ func (s *Sender) HandleTimeout(now units.Time) {
 		return
 	}
 	s.totals.Timeouts++
+	if s.hopeless(now) {
+		s.giveUp()
+		return
+	}
 	s.lose(psn)
 	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev, Age: now.Sub(oldest), Dated: true, Inflight: s.Inflight()})
 	event := &s.common.late

@@ -36,6 +36,7 @@ type Common struct {
 	Waiting  int          // with Credit: flows that have their turn at the NIC, the one that sends included
 	Measure  metrics.Span // of the FlowMeasurement, and of some totals of the receiver
 	Needs    congestion.Needs
+	GiveUp   GiveUp
 	Records  units.Duration  // telemetry interval
 	Domain   *csig.Domain    // nil without CSIG
 	LastHops csig.LocatorSet // locators that stand for ports to hosts alone
@@ -128,6 +129,7 @@ type Sender struct {
 	listener *listener // nil: the controller has the events of every controller alone
 	pacer    *pacer    // nil: the flow has never been paced
 	credit   *credit   // nil without Common.Credit
+	silence  *silence  // nil before a timeout that may make the flow give up
 	sleek    *sleek    // nil without Common.Sleek
 }
 

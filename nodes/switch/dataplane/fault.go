@@ -1,9 +1,11 @@
 package dataplane
 
 import (
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
+	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -18,21 +20,57 @@ func (s *Switch) SetRate(now units.Time, egress int, rate units.Rate) {
 	if s.domain != nil {
 		out.abw.SetRate(now, rate)
 		out.depth = meter.NewDepth(s.cfg.CSIG.Depth, out.Buffer.Data, rate, s.cfg.CSIG.Tau)
+		if out.classPort != nil {
+			for k := range out.class {
+				out.class[k].depth = meter.NewDepth(s.cfg.CSIG.Depth, out.class[k].Queue, rate, s.cfg.CSIG.Tau)
+			}
+		}
 	}
 }
 
-// Discard drops what is queued for a port and returns how much it was.
+// Discard drops what is queued for a port, pause frames too, and returns how much it was.
 func (s *Switch) Discard(now units.Time, egress int) (packets, bytes int64) {
 	out := &s.ports[egress]
-	for p, _ := out.buffer.Pop(); p != nil; p, _ = out.buffer.Pop() {
+	drop := func(p *wire.Packet) {
 		packets++
 		bytes += int64(p.Size)
 		out.record.Drop(now, int64(p.Size))
 		s.pool.Put(p)
 	}
+	if out.classPort != nil {
+		s.discardClasses(now, egress, drop)
+		return packets, bytes
+	}
+	for p, _ := out.buffer.Pop(); p != nil; p, _ = out.buffer.Pop() {
+		drop(p)
+	}
 	out.record.Depth(now, 0)
 	s.ready.Remove(egress)
 	return packets, bytes
+}
+
+// discardClasses is Discard of a port with classes. The peer hears of what it was to be
+// told when the next pause frame is due.
+func (s *Switch) discardClasses(now units.Time, egress int, drop func(*wire.Packet)) {
+	out := &s.ports[egress]
+	if out.pfc.pending() != 0 {
+		p := s.pause(now, egress)
+		out.record.Enqueue(int64(p.Size))
+		drop(p)
+	}
+	for p := out.buffer.PopControl(); p != nil; p = out.buffer.PopControl() {
+		drop(p)
+	}
+	for p, k := out.queues.Pop(0); p != nil; p, k = out.queues.Pop(0) {
+		s.left(out, k, p)
+		out.class[k].record.Drop(int64(p.Size))
+		s.recordDepth(now, out, k)
+		s.release(now, p)
+		drop(p)
+	}
+	if out.pfc.pending() == 0 {
+		s.ready.Remove(egress)
+	}
 }
 
 // Restart drops what is queued for all ports and what has not reached a queue yet, and
@@ -41,13 +79,21 @@ func (s *Switch) Restart(now units.Time) (packets, bytes int64) {
 	for first, ok := s.pipeline.Pop(); ok; first, ok = s.pipeline.Pop() {
 		packets++
 		bytes += int64(first.packet.Size)
+		s.release(now, first.packet)
 		s.pool.Put(first.packet)
 	}
 	for i := range s.ports {
 		p, b := s.Discard(now, i)
 		packets, bytes = packets+p, bytes+b
 		out := &s.ports[i]
-		out.aqm = s.newPolicy(i)
+		policy, _ := aqm.Table.Lookup(s.cfg.AQM.Name)
+		out.aqm = s.newPolicy(policy, s.cfg.AQM.Params, out, out.Buffer.Data, out.ECN)
+		if out.classPort != nil {
+			for k := range out.class {
+				c := &out.class[k]
+				c.aqm = s.newPolicy(s.classes.policies[k], s.classes.cfg.AQM[k].Params, out, c.Queue, c.ECN)
+			}
+		}
 		if s.domain != nil {
 			out.abw = s.newBandwidth(i)
 			out.abw.SetRate(now, out.Rate)
@@ -57,11 +103,9 @@ func (s *Switch) Restart(now units.Time) (packets, bytes int64) {
 	return packets, bytes
 }
 
-// newPolicy returns the AQM policy of a port, whose parameters have been checked.
-func (s *Switch) newPolicy(egress int) aqm.Policy {
-	out := &s.ports[egress]
-	policy, _ := aqm.Table.Lookup(s.cfg.AQM.Name)
-	p, err := policy.New(aqm.Port{Rate: out.Rate, Queue: out.Buffer.Data, ECN: out.ECN, Random: out.random}, s.cfg.AQM.Params)
+// newPolicy returns an AQM policy with parameters that have been checked.
+func (s *Switch) newPolicy(a aqm.Algorithm, params algorithm.Values, out *port, queue units.Size, ecn aqm.Thresholds) aqm.Policy {
+	p, err := a.New(aqm.Port{Rate: out.Rate, Queue: queue, ECN: ecn, Random: out.random}, params)
 	if err != nil {
 		panic("dataplane: " + err.Error())
 	}
