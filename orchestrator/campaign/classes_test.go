@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,6 +137,11 @@ classes:
 				}
 			}
 		}
+	}
+	// 2.33712 us at 100 Gb/s between two packets.
+	const note = "links.pfc: for each lossless class a port has headroom of 37.515kB beyond XOFF, the dynamic threshold of the shared memory; XON is 8.3kB below it"
+	if !slices.Contains(p.Notes, note) {
+		t.Errorf("notes %q, want %s", p.Notes, note)
 	}
 	s := p.Nodes[p.Hosts()].Switch
 	if m := s.Classes.Memory; m.Shared != 2_000_000 || m.Alpha != 2 || m.Reserved != 9000 {

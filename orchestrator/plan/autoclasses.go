@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/csiglab/csiglab/nodes/class"
@@ -59,4 +60,19 @@ func (a *Auto) class(at int, value func(p *dataplane.PortClass) string) string {
 		return "not used"
 	}
 	return a.ports(func(p *dataplane.Port) string { return value(&p.Classes[k]) })
+}
+
+// flowControlNote says when ports pause their peers, and what they keep free for what comes
+// in until these have stopped.
+func flowControlNote(p *Plan) string {
+	a := &Auto{Plan: p}
+	headroom := a.ingress(func(l buffer.IngressLimits) units.Size { return l.Headroom })
+	if a.switches(func(c *dataplane.Classes) string { return fmt.Sprint(c.Memory != nil) }, "") == "true" {
+		return fmt.Sprintf("links.pfc: for each lossless class a port has headroom of %s beyond XOFF, the dynamic threshold of the shared memory; XON is %s below it",
+			headroom, a.ingress(func(l buffer.IngressLimits) units.Size { return l.XOff - l.XOn }))
+	}
+	return fmt.Sprintf("links.pfc: for each lossless class a port has headroom of %s beyond XOFF at %s; XON is at %s",
+		headroom,
+		a.ingress(func(l buffer.IngressLimits) units.Size { return l.XOff }),
+		a.ingress(func(l buffer.IngressLimits) units.Size { return l.XOn }))
 }

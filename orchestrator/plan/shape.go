@@ -228,6 +228,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		return nil, err
 	}
 	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.recoveryNotes(p), s.traceNotes(p), serverNotes(p))
+	if s.data.lossless() {
+		p.Notes = append(p.Notes, flowControlNote(p))
+	}
 	if p.Untraced {
 		p.Notes = append(p.Notes, untracedNote)
 	}
