@@ -6,9 +6,6 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// maxPortNumber is the greatest number of ports that routes can name.
-const maxPortNumber = 1 << 16
-
 // NoPod is the Pod of a node outside of pods.
 const NoPod = -1
 

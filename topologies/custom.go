@@ -113,8 +113,8 @@ func (c *Custom) check() (neighbours, error) {
 			return nil, c.atLink(i, "rate %v, want more than 0 and at most %v", l.Rate, MaxRate)
 		case l.Delay <= 0 || l.Delay > MaxDelay:
 			return nil, c.atLink(i, "delay %v, want more than 0 and at most %v", l.Delay, MaxDelay)
-		case count > maxPortNumber:
-			return nil, c.atLink(i, "%d parallel links, the limit is %d", count, maxPortNumber)
+		case count > MaxRadix:
+			return nil, c.atLink(i, "%d parallel links, the limit is %d", count, MaxRadix)
 		}
 		for _, end := range []int{l.A, l.B} {
 			n := &c.Nodes[end]
@@ -124,8 +124,8 @@ func (c *Custom) check() (neighbours, error) {
 				return nil, c.atLink(i, "the second link of host %s; a host has one link, so that a server with several NICs is a host for each", n.Name)
 			case limit > 0 && ports[end] > limit:
 				return nil, c.tooFewPorts(end)
-			case ports[end] > maxPortNumber:
-				return nil, c.atLink(i, "switch %s has more than %d links", n.Name, maxPortNumber)
+			case ports[end] > MaxRadix:
+				return nil, c.atLink(i, "switch %s has more than %d links", n.Name, MaxRadix)
 			}
 		}
 		next[l.A], next[l.B] = append(next[l.A], int32(l.B)), append(next[l.B], int32(l.A))

@@ -71,7 +71,7 @@ func TestCustomErrors(t *testing.T) {
 		{func(c *topologies.Custom) { c.Nodes[4].Name = "my switch" }, 4, -1, `"my switch" is no name of a node; want up to 40 letters, digits and . _ -, with a letter or digit at both ends`},
 		{func(c *topologies.Custom) { c.Nodes[1].Ports = 3 }, 1, -1, "b is a host; ports, delay and tier are those of switches"},
 		{func(c *topologies.Custom) { c.Nodes[1].Kind, c.Nodes[3].Kind = topologies.Switch, topologies.Switch }, -1, -1, "no node is a host"},
-		{func(c *topologies.Custom) { c.Links[1].Count = 1_000_000_000 }, -1, 1, "1000000000 parallel links, the limit is 65536"},
+		{func(c *topologies.Custom) { c.Links[1].Count = 1_000_000_000 }, -1, 1, "1000000000 parallel links, the limit is 4096"},
 		{func(c *topologies.Custom) { c.Links[1].Rate = 0 }, -1, 1, "rate 0bps, want more than 0 and at most 100Tbps"},
 		{func(c *topologies.Custom) { c.Links[1].Delay = 0 }, -1, 1, "delay 0s, want more than 0 and at most 1s"},
 	} {

@@ -66,8 +66,8 @@ func (s RailSpec) Size() (Size, error) {
 	switch {
 	case hosts > MaxHosts:
 		return Size{}, fmt.Errorf("%w: rail: %d NICs in all, the limit is %d", ErrInvalid, hosts, MaxHosts)
-	case rails*s.Bundle > maxPortNumber || s.Group+s.Spines*s.Bundle > maxPortNumber:
-		return Size{}, fmt.Errorf("%w: rail: a switch would have more than %d ports", ErrInvalid, maxPortNumber)
+	case rails*s.Bundle > MaxRadix || s.Group+s.Spines*s.Bundle > MaxRadix:
+		return Size{}, fmt.Errorf("%w: rail: a switch would have more than %d ports", ErrInvalid, MaxRadix)
 	case int64(hosts)+links > maxFabricLinks:
 		return Size{}, fmt.Errorf("%w: rail: %d links, the limit is %d", ErrInvalid, int64(hosts)+links, maxFabricLinks)
 	}

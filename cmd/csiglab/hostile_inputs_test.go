@@ -31,7 +31,7 @@ func hostileKinds() []hostileKind {
 	return []hostileKind{
 		{"nesting", nestedInputs}, {"width", wideInputs}, {"length", longInputs}, {"endless", endlessInputs},
 		{"not a file", oddFiles}, {"encodings", encodedInputs}, {"numbers", numberInputs}, {"aliases", aliasInputs},
-		{"expressions", expressionInputs}, {"gzip", packedInputs},
+		{"expressions", expressionInputs}, {"gzip", packedInputs}, {"fabrics", fabricInputs},
 	}
 }
 

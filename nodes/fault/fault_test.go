@@ -19,7 +19,6 @@ import (
 // receives out of port 1, and a packet takes 10 ps.
 type toySwitch struct {
 	*nodetest.Machine
-	queued   int
 	rates    []string
 	restarts []units.Time
 	routes   []topologies.Routes

@@ -69,7 +69,7 @@ func (h *Host) receiveData(now units.Time, p *wire.Packet) {
 		reply.EnqueuedAt = now
 		h.queueControl(reply)
 	}
-	if h.puller != nil {
+	if h.more && h.puller != nil {
 		h.puller.OnDemand(now, r, p)
 	}
 	if r.Notifies(now, p) {

@@ -56,7 +56,7 @@ func (h *Host) dscpOf(f *Flow) uint8 {
 // enlist puts what can send at the end of its round-robin.
 func (h *Host) enlist(f *flow) {
 	f.queued = true
-	if h.classes == nil {
+	if !h.more || h.classes == nil {
 		h.eligible.Push(f)
 	} else {
 		h.classes.eligible[h.classOf(f)].Push(f)

@@ -118,11 +118,10 @@ type Host struct {
 	ip       uint32
 	burst    int32 // control packets sent while data waited
 	stamps   bool  // ACKs take the time that they took the host
+	more     bool  // there is a puller, or there are classes
 	nic      units.Serialiser
-	control  wire.Queue        // ACKs and NACKs
-	puller   *transport.Puller // nil without receiver credits
+	control  wire.Queue // ACKs and NACKs
 	eligible fifo.Queue[*flow]
-	classes  *nicClasses // in place of eligible; nil without classes
 
 	timeout   units.Time            // never later than the earliest flow's
 	start     units.Time            // of the player's next transfer
@@ -139,7 +138,9 @@ type Host struct {
 	programs *flow        // stands for the edge's queue in eligible
 	messages []wire.Queue // by control port, from firstControl
 	maker    maker
-	domain   *csig.Domain // nil without CSIG
+	puller   *transport.Puller // nil without receiver credits
+	classes  *nicClasses       // in place of eligible; nil without classes
+	domain   *csig.Domain      // nil without CSIG
 	sink     metrics.Sink
 	drops    [dropReasons]int64
 	cfg      Config
@@ -218,6 +219,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 	if terms := h.terms(); terms != nil {
 		h.puller = transport.NewPuller(terms)
 	}
+	h.more = h.puller != nil || h.classes != nil
 	for i := range h.flows {
 		h.flows[i] = flow{deadline: units.Never, at: int32(i)}
 	}
@@ -330,7 +332,7 @@ func (h *Host) nextBeside(port int) (p *wire.Packet, more bool) {
 }
 
 func (h *Host) next(now units.Time) *wire.Packet {
-	if h.classes != nil {
+	if h.more && h.classes != nil {
 		return h.nextClass(now)
 	}
 	if h.control.Len() > 0 && (h.eligible.Len() == 0 || h.burst < controlBurst) {
@@ -362,7 +364,7 @@ func (h *Host) take(now units.Time, f *flow) *wire.Packet {
 		return p
 	}
 	p := h.pool.Get()
-	if h.puller != nil {
+	if h.more && h.puller != nil {
 		h.common.Waiting = h.waiting() + 1
 	}
 	f.Send(now, p)
@@ -383,8 +385,17 @@ func (h *Host) arm(f *flow) {
 // start of a transfer.
 func (h *Host) NextTimeout() units.Time {
 	at := min(h.timeout, h.start)
+	if h.more {
+		at = min(at, h.moreTimeouts())
+	}
+	return at
+}
+
+// moreTimeouts is NextTimeout of what few hosts have.
+func (h *Host) moreTimeouts() units.Time {
+	at := units.Never
 	if h.classes != nil {
-		at = min(at, h.classes.gate.Next())
+		at = h.classes.gate.Next()
 	}
 	if h.puller != nil {
 		at = min(at, h.puller.Due())

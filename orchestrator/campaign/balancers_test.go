@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/nodes/host/balance"
 )
 
 type balancerRow struct{ name, hosts string }
@@ -69,4 +71,29 @@ func TestOrderOfBalancers1024(t *testing.T) {
 		"mixed":                 {200.51, 202.27, 219.6},
 		"mixed, ACK per packet": {193.18, 0, 211.8},
 	})
+}
+
+// Issue 12, must show 4: every load balancer leaves the same trace with real frames as in
+// virtual time (--check-parity), with a slow link, tags and trims.
+func TestBalancersOverFrames(t *testing.T) {
+	text := `
+schema: 1
+name: t
+topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 10Gbps, delay: 1us}}
+workload: {transfers: [0 -> 2 80kB, 1 -> 2 80kB, 3 -> 0 80kB]}
+csig: {format: compact}
+hosts: {trim_place: locator}
+faults: [{kind: rate, links: tor0-agg0, share: 0.25}]
+variants:
+`
+	for _, name := range balance.Table.Names() {
+		text += fmt.Sprintf("  %s: {hosts.lb: %s}\n", name, name)
+	}
+	for _, pick := range []string{"two-choice", "ack-clocked"} {
+		text += fmt.Sprintf("  %s: {hosts.lb: {name: csig-weighted, pick: %s}}\n", pick, pick)
+	}
+	result := runOne(t, text, overFrames())
+	if len(result.Reasons) > 0 || len(result.Variants) != len(balance.Table)+2 {
+		t.Errorf("%d variants ran, want %d; %q", len(result.Variants), len(balance.Table)+2, result.Reasons)
+	}
 }

@@ -139,3 +139,24 @@ func TestWrongFiles(t *testing.T) {
 		}
 	}
 }
+
+func FuzzRead(f *testing.F) {
+	f.Add(pair)
+	f.Add("|V|=2\nServers=set(0,1)\nToRs=set(0,1)\n0 1\n1 0\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := netbench.Read("f.topology", strings.NewReader(text), options)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "f.topology:") {
+				t.Errorf("%v has no place", err)
+			}
+			return
+		}
+		g, err := c.Build()
+		if err == nil {
+			err = g.Validate()
+		}
+		if err != nil {
+			t.Errorf("%v of\n%s", err, text)
+		}
+	})
+}
