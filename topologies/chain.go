@@ -42,7 +42,6 @@ type chain struct {
 	delay           units.Duration
 	bottleneckDelay units.Duration // 0: delay
 	switchDelay     units.Duration
-	ports           int
 }
 
 // Size returns the size of the fabric that Dumbbell will make, without building it. Its
