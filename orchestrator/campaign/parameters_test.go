@@ -86,7 +86,31 @@ var autoCases = map[string]autoCase{
 	"csig.max_age":           {twoRates + transfer + "csig: {format: compact}\n", "  max_age: auto # twice the last RTT of each flow"},
 	"hosts.cc.cwnd":          {twoRates + transfer, "    cwnd: auto # 53.302kB"},          // 1.5 BDP at 25 Gb/s
 	"hosts.cc.target_qdelay": {twoRates + transfer, "    target_qdelay: auto # 8.5284us"}, // 0.75 network RTT
-	"hosts.min_rto":          {twoRates + transfer, "  min_rto: auto # 86.712us"},         // 15 us and six times 11.952 us
+	// 1.25 of 11.3712 us, 4 times that, and a 25th of it; 2 BDP of 35,535 B in packets.
+	"hosts.cc.base_target": {twoRates + transfer + "hosts: {cc: swift}\n", "    base_target: auto # 14.214us"},
+	"hosts.cc.flow_range":  {twoRates + transfer + "hosts: {cc: swift}\n", "    flow_range: auto # 56.856us"},
+	"hosts.cc.hop_target":  {twoRates + transfer + "hosts: {cc: swift}\n", "    hop_target: auto # 568.56ns"},
+	"hosts.cc.host_target": {twoRates + transfer + "hosts: {cc: swift}\n", "    host_target: auto # 14.214us"},
+	"hosts.cc.max_cwnd":    {twoRates + transfer + "hosts: {cc: swift}\n", "    max_cwnd: auto # 17.12"},
+	// 10 MB, 40 Mb/s and ten times that at 40 Gb/s, in proportion.
+	"hosts.cc.byte_counter": {twoRates + transfer + "hosts: {cc: dcqcn}\n", "    byte_counter: auto # 6.25MB"},
+	"hosts.cc.rate_ai":      {twoRates + transfer + "hosts: {cc: dcqcn}\n", "    rate_ai: auto # 25Mbps"},
+	"hosts.cc.rate_hai":     {twoRates + transfer + "hosts: {cc: dcqcn}\n", "    rate_hai: auto # 250Mbps"},
+	"hosts.cc.min_rate":     {twoRates + transfer + "hosts: {cc: dcqcn}\n", "    min_rate: auto # 25Mbps"},
+	"hosts.cc.delay_k":      {twoRates + transfer + "csig: {format: wide}\nhosts: {cc: poseidon}\n", "    delay_k: auto # 1.624457us"}, // a seventh of the network RTT
+	"hosts.cc.delay_p":      {twoRates + transfer + "csig: {format: wide}\nhosts: {cc: poseidon}\n", "    delay_p: auto # 34.1136us"},  // three of them
+	// A tenth of 5 % of the BDP: 177.7 B.
+	"hosts.cc.window_ai": {twoRates + transfer + "csig: {format: wide}\nhosts: {cc: csig-hpcc}\n", "    window_ai: auto # 177B"},
+	"hosts.cc.rate":      {twoRates + transfer + "hosts: {cc: constant}\n", "    rate: auto # 25Gbps"},
+	"hosts.lb.freeze":    {twoRates + transfer + "hosts: {lb: reps}\n", "    freeze: auto # 10ms"},
+	"hosts.lb.gap":       {twoRates + transfer + "hosts: {lb: flowlet}\n", "    gap: auto # 11.3712us"},
+	"hosts.lb.delay":     {twoRates + transfer + "hosts: {lb: plb}\n", "    delay: auto # 19.8996us"}, // 1.75 of it
+	"hosts.lb.max_age":   {twoRates + transfer + "csig: {format: wide}\nhosts: {lb: csig-weighted}\n", "    max_age: auto # "},
+	"faults[].for":       {twoRates + transfer + "faults: [{kind: down, links: tor0-agg0, at: 5us, until: 7us}]\n", "    for: auto # until 7us"},
+	"faults[].until":     {twoRates + transfer + "faults: [{kind: down, links: tor0-agg0, at: 5us, for: 7us}]\n", "    until: auto # until 12us"},
+	"faults[].rate":      {twoRates + transfer + "faults: [{kind: rate, links: tor0-agg0, share: 0.25}]\n", "    rate: auto # by share, or not used"},
+
+	"hosts.min_rto": {twoRates + transfer, "  min_rto: auto # 86.712us"}, // 15 us and six times 11.952 us
 
 	"telemetry.interval":     {twoRates + transfer + "telemetry: {interval: auto}\n", "  interval: auto # 1us\n"},
 	"workload.start_unit":    {twoRates + "workload: {file: testdata/unit.cm}\n", "  start_unit: auto # us"},

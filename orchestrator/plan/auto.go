@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
@@ -176,6 +178,14 @@ var autoParams = map[string]func(a *Auto, param string) string{
 	"hosts.cc.": func(a *Auto, param string) string {
 		cc, _ := congestion.Table.Lookup(a.Experiment.Hosts.CC.Name)
 		return a.hosts(func(c *host.Config) string { return parameter(cc.Resolve(c.Path, c.CC.Params))(param) })
+	},
+	"hosts.lb.": func(a *Auto, param string) string {
+		lb, _ := balance.Table.Lookup(a.Experiment.Hosts.LB.Name)
+		return a.hosts(func(c *host.Config) string {
+			flow := host.BalanceFlow(c.Path, c.CSIG)
+			flow.Random = rand.New(rand.NewPCG(0, 0))
+			return parameter(lb.Resolve(flow, c.LB.Params))(param)
+		})
 	},
 	"links.aqm.": func(a *Auto, param string) string {
 		return a.thresholds(func(p *dataplane.Port) string {
