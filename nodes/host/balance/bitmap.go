@@ -30,19 +30,27 @@ const (
 type penaltyWalk struct {
 	walk    walk
 	penalty []uint8
+	clean   int // number of EVs without a penalty
 }
 
 func newPenaltyWalk(f Flow, r *algorithm.Reader) penaltyWalk {
 	n := r.Int("paths")
-	return penaltyWalk{walk: newWalk(f.Random, n), penalty: make([]uint8, n)}
+	return penaltyWalk{walk: newWalk(f.Random, n), penalty: make([]uint8, n), clean: n}
 }
 
 func (p *penaltyWalk) pick() uint16 {
 	i := p.walk.step()
-	for tries := 0; p.penalty[i] > 0 && tries < len(p.penalty); tries++ {
-		if tries == 0 {
-			p.penalty[i]--
-		}
+	if p.penalty[i] == 0 {
+		return p.walk.upper | i
+	}
+	if p.penalty[i]--; p.penalty[i] == 0 {
+		p.clean++
+	}
+	if p.clean == 0 {
+		return p.walk.upper | p.walk.around()
+	}
+	i = p.walk.step()
+	for tries := 1; p.penalty[i] > 0 && tries < len(p.penalty); tries++ {
 		i = p.walk.step()
 	}
 	return p.walk.upper | i
@@ -50,12 +58,18 @@ func (p *penaltyWalk) pick() uint16 {
 
 func (p *penaltyWalk) punish(f Feedback) {
 	i := f.EV & (p.walk.lap - 1)
+	before := p.penalty[i]
 	switch f.Outcome {
+	case Good:
+		return
 	case Marked:
-		p.penalty[i] = min(p.penalty[i]+penaltyMarked, maxPenalty)
+		p.penalty[i] = min(before+penaltyMarked, maxPenalty)
 	case Trimmed:
-		p.penalty[i] = min(p.penalty[i]+penaltyTrimmed, maxPenalty)
+		p.penalty[i] = min(before+penaltyTrimmed, maxPenalty)
 	case Lost:
 		p.penalty[i] = maxPenalty
+	}
+	if before == 0 {
+		p.clean--
 	}
 }

@@ -37,6 +37,16 @@ func (w *walk) step() uint16 {
 	return i
 }
 
+// around is as many steps as there are indices, in one.
+func (w *walk) around() uint16 {
+	old := w.mask
+	w.mask = uint16(w.random.IntN(int(w.lap)))
+	if w.next == 0 {
+		return w.lap - 1 ^ old // the last step ends the lap
+	}
+	return w.next - 1 ^ w.mask
+}
+
 // oblivious walks and does not listen (uet-htsim: oblivious).
 var oblivious = Algorithm{
 	Spec:  algorithm.Spec{Name: "oblivious", Doc: "every EV in turn, whatever comes back", Params: []algorithm.Param{paths}},
