@@ -93,7 +93,7 @@ func (s *strideState) Next(units.Time) uint16 {
 	s.ev = (s.ev + s.step) % (1 << 12)
 	return s.ev
 }
-func (s *strideState) OnFeedback(units.Time, balance.Feedback) {}
+func (s *strideState) OnFeedback(units.Time, *balance.Feedback) {}
 
 // sojourn marks packets that were in the queue for longer than a limit.
 var sojourn = aqm.Algorithm{

@@ -52,8 +52,8 @@ func TestPenaltyWalkIsTheRule(t *testing.T) {
 			continue
 		}
 		f := Feedback{EV: uint16(draw.IntN(paths)), Outcome: Outcome(draw.IntN(4))}
-		fast.punish(f)
-		rule.punish(f)
+		fast.punish(&f)
+		rule.punish(&f)
 	}
 	if full < 1000 {
 		t.Errorf("every EV had a penalty %d times, want more", full)

@@ -18,8 +18,9 @@ import (
 type Balancer interface {
 	// Next returns the EV of the next packet, below wire.EntropyRange.
 	Next(now units.Time) uint16
-	// OnFeedback reports the outcome of a packet.
-	OnFeedback(now units.Time, f Feedback)
+	// OnFeedback reports the outcome of a packet. The feedback is the transport's and valid
+	// until the call returns.
+	OnFeedback(now units.Time, f *Feedback)
 }
 
 // Listener is a Balancer that wants CSIG samples with its feedback.

@@ -46,7 +46,7 @@ func TestSingleKeepsItsEV(t *testing.T) {
 	b := build(t, single, 64)
 	first := b.Next(0)
 	for _, o := range []Outcome{Good, Marked, Trimmed, Lost} {
-		b.OnFeedback(0, Feedback{EV: first, Outcome: o})
+		b.OnFeedback(0, &Feedback{EV: first, Outcome: o})
 		if got := b.Next(0); got != first {
 			t.Errorf("EV %d after outcome %d, want %d", got, o, first)
 		}
@@ -84,7 +84,7 @@ func TestObliviousDoesNotListen(t *testing.T) {
 		if got != want {
 			t.Fatalf("EV %d is %d with feedback, %d without", i, got, want)
 		}
-		told.OnFeedback(0, Feedback{EV: got, Outcome: Outcome(i % 4)})
+		told.OnFeedback(0, &Feedback{EV: got, Outcome: Outcome(i % 4)})
 	}
 }
 
@@ -102,8 +102,8 @@ func TestBitmapWalks(t *testing.T) {
 	b := build(t, bitmap, 4)
 	w := penaltiesOf(b)
 	mask := int(w.walk.mask)
-	b.OnFeedback(0, Feedback{EV: w.walk.upper | uint16(0^mask), Outcome: Marked})
-	b.OnFeedback(0, Feedback{EV: w.walk.upper | uint16(3^mask), Outcome: Good})
+	b.OnFeedback(0, &Feedback{EV: w.walk.upper | uint16(0^mask), Outcome: Marked})
+	b.OnFeedback(0, &Feedback{EV: w.walk.upper | uint16(3^mask), Outcome: Good})
 	for i, want := range []int{1, 2, 3} {
 		if got := int(b.Next(0)) & 3; got != want^mask {
 			t.Errorf("pick %d is EV %d, want %d", i, got, want^mask)
@@ -136,7 +136,7 @@ func TestPenalties(t *testing.T) {
 			b := build(t, a, 8)
 			w := penaltiesOf(b)
 			for _, o := range test.outcomes {
-				b.OnFeedback(0, Feedback{EV: w.walk.upper | 5, Outcome: o})
+				b.OnFeedback(0, &Feedback{EV: w.walk.upper | 5, Outcome: o})
 			}
 			want := make([]uint8, 8)
 			want[5] = test.want
@@ -202,11 +202,11 @@ func TestPenaltyWalk(t *testing.T) {
 // came back, then the bitmap's walk; both get all feedback.
 func TestMixedReusesGoodEVsFirst(t *testing.T) {
 	m := build(t, mixed, 64).(*mixedState)
-	m.OnFeedback(0, Feedback{EV: 9, Outcome: Good})
-	m.OnFeedback(0, Feedback{EV: 8, Outcome: Marked})
-	m.OnFeedback(0, Feedback{EV: 7, Outcome: Good})
-	m.OnFeedback(0, Feedback{EV: 9, Outcome: Good})
-	m.OnFeedback(0, Feedback{EV: 9, Outcome: Trimmed}) // does not take it from the queue
+	m.OnFeedback(0, &Feedback{EV: 9, Outcome: Good})
+	m.OnFeedback(0, &Feedback{EV: 8, Outcome: Marked})
+	m.OnFeedback(0, &Feedback{EV: 7, Outcome: Good})
+	m.OnFeedback(0, &Feedback{EV: 9, Outcome: Good})
+	m.OnFeedback(0, &Feedback{EV: 9, Outcome: Trimmed}) // does not take it from the queue
 	walked := m.walk.walk.next
 	for i, want := range []uint16{9, 7, 9} {
 		if got := m.Next(0); got != want {

@@ -14,8 +14,8 @@ var bitmap = Algorithm{
 
 type bitmapState struct{ walk penaltyWalk }
 
-func (b *bitmapState) Next(units.Time) uint16              { return b.walk.pick() }
-func (b *bitmapState) OnFeedback(_ units.Time, f Feedback) { b.walk.punish(f) }
+func (b *bitmapState) Next(units.Time) uint16               { return b.walk.pick() }
+func (b *bitmapState) OnFeedback(_ units.Time, f *Feedback) { b.walk.punish(f) }
 
 // Penalties of an EV (uet-htsim: bitmap).
 const (
@@ -56,7 +56,7 @@ func (p *penaltyWalk) pick() uint16 {
 	return p.walk.upper | i
 }
 
-func (p *penaltyWalk) punish(f Feedback) {
+func (p *penaltyWalk) punish(f *Feedback) {
 	i := f.EV & (p.walk.lap - 1)
 	before := p.penalty[i]
 	switch f.Outcome {

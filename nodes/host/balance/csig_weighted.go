@@ -218,7 +218,7 @@ func (s *csigState) better() uint16 {
 	return uint16(i)
 }
 
-func (s *csigState) OnFeedback(now units.Time, f Feedback) {
+func (s *csigState) OnFeedback(now units.Time, f *Feedback) {
 	p := &s.states[f.EV&(s.walk.lap-1)]
 	lastHop := f.LastHop && s.keep
 	s.now = now

@@ -30,7 +30,7 @@ func nqd(percent int, lastHop bool) Feedback {
 // on gives feedback to path i.
 func (w *weighted) on(i int, f Feedback) {
 	f.EV = w.walk.upper | uint16(i)
-	w.OnFeedback(w.now, f)
+	w.OnFeedback(w.now, &f)
 }
 
 // all gives feedback to every path.
@@ -145,7 +145,7 @@ func TestLastHopMovesNothing(t *testing.T) {
 				}
 				f := nqd(80+i%20, true)
 				f.EV = got
-				told.OnFeedback(told.now, f)
+				told.OnFeedback(told.now, &f)
 			}
 		}
 	}

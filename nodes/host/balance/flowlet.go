@@ -38,4 +38,4 @@ func (s *flowletState) Next(now units.Time) uint16 {
 	return s.ev
 }
 
-func (s *flowletState) OnFeedback(units.Time, Feedback) {}
+func (s *flowletState) OnFeedback(units.Time, *Feedback) {}

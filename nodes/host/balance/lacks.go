@@ -55,7 +55,7 @@ func (a Algorithm) firstEVs(b Balancer) (lack string) {
 		if ev >= wire.EntropyRange {
 			return fmt.Sprintf("Next of %s returns the EV %d; EVs lie below wire.EntropyRange, %d", a.Name, ev, wire.EntropyRange)
 		}
-		b.OnFeedback(0, Feedback{EV: ev, Outcome: outcome})
+		b.OnFeedback(0, &Feedback{EV: ev, Outcome: outcome})
 	}
 	return ""
 }

@@ -34,7 +34,7 @@ func (m *mixedState) Next(units.Time) uint16 {
 	return m.walk.pick()
 }
 
-func (m *mixedState) OnFeedback(_ units.Time, f Feedback) {
+func (m *mixedState) OnFeedback(_ units.Time, f *Feedback) {
 	if f.Outcome == Good {
 		m.good.Push(f.EV)
 	}

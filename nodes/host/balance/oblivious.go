@@ -59,5 +59,5 @@ func newOblivious(f Flow, r *algorithm.Reader) Balancer {
 	return &obliviousState{walk: newWalk(f.Random, r.Int("paths"))}
 }
 
-func (o *obliviousState) Next(units.Time) uint16          { return o.walk.upper | o.walk.step() }
-func (o *obliviousState) OnFeedback(units.Time, Feedback) {}
+func (o *obliviousState) Next(units.Time) uint16           { return o.walk.upper | o.walk.step() }
+func (o *obliviousState) OnFeedback(units.Time, *Feedback) {}

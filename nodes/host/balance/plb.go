@@ -68,7 +68,7 @@ func newPLB(f Flow, r *algorithm.Reader) Balancer {
 
 func (s *plbState) Next(units.Time) uint16 { return s.ev }
 
-func (s *plbState) OnFeedback(now units.Time, f Feedback) {
+func (s *plbState) OnFeedback(now units.Time, f *Feedback) {
 	if f.Outcome == Lost {
 		s.congested = 0
 		s.suspended = now.Add(s.suspend)
@@ -78,7 +78,7 @@ func (s *plbState) OnFeedback(now units.Time, f Feedback) {
 		s.change()
 		return
 	}
-	s.count(&f)
+	s.count(f)
 	// A round ends when a packet comes back that was sent in it: then all that were sent
 	// before have had their time.
 	if f.Dated && now.Add(-f.Age) >= s.round {

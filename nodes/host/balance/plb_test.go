@@ -34,7 +34,7 @@ func (r *rounds) run(n, bad int) (changed int) {
 			if k < bad {
 				r.bad(&f)
 			}
-			r.b.OnFeedback(r.now, f)
+			r.b.OnFeedback(r.now, &f)
 		}
 		if r.b.Next(r.now) != first && changed == 0 {
 			changed = i + 1
@@ -131,7 +131,7 @@ func TestPLBIdle(t *testing.T) {
 func TestPLBTimeout(t *testing.T) {
 	r := newRounds(t, algorithm.Values{"rounds": "1", "suspend": "1ms"})
 	first := r.b.Next(r.now)
-	r.b.OnFeedback(r.now, Feedback{EV: first, Outcome: Lost})
+	r.b.OnFeedback(r.now, &Feedback{EV: first, Outcome: Lost})
 	if r.b.Next(r.now) == first {
 		t.Error("the timeout did not move the flow")
 	}

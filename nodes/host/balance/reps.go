@@ -84,7 +84,7 @@ func (s *repsState) Next(units.Time) uint16 {
 	return s.ring[i]
 }
 
-func (s *repsState) OnFeedback(now units.Time, f Feedback) {
+func (s *repsState) OnFeedback(now units.Time, f *Feedback) {
 	if f.Outcome == Lost && !s.frozen && s.explore == 0 && s.freeze > 0 {
 		s.frozen, s.thaw = true, now.Add(s.freeze)
 	}

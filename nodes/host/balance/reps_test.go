@@ -16,7 +16,7 @@ func repsOf(t *testing.T, values algorithm.Values) *repsState {
 
 func good(b Balancer, evs ...uint16) {
 	for _, ev := range evs {
-		b.OnFeedback(0, Feedback{EV: ev, Outcome: Good})
+		b.OnFeedback(0, &Feedback{EV: ev, Outcome: Good})
 	}
 }
 
@@ -32,8 +32,8 @@ func next(b Balancer, n int) (evs []uint16) {
 func TestREPSRecyclesOnce(t *testing.T) {
 	s := repsOf(t, nil)
 	good(s, 11, 12)
-	s.OnFeedback(0, Feedback{EV: 20, Outcome: Marked})
-	s.OnFeedback(0, Feedback{EV: 21, Outcome: Trimmed})
+	s.OnFeedback(0, &Feedback{EV: 20, Outcome: Marked})
+	s.OnFeedback(0, &Feedback{EV: 21, Outcome: Trimmed})
 	good(s, 13)
 	if got, want := next(s, 3), []uint16{11, 12, 13}; !slices.Equal(got, want) {
 		t.Errorf("EVs %v, want %v", got, want)
@@ -74,7 +74,7 @@ func TestREPSFreezes(t *testing.T) {
 		t.Fatalf("EV %d, want 31", got)
 	}
 	at := units.Time(units.Millisecond)
-	s.OnFeedback(at, Feedback{EV: 1, Outcome: Lost})
+	s.OnFeedback(at, &Feedback{EV: 1, Outcome: Lost})
 	if got, want := next(s, 7), []uint16{31, 32, 33, 31, 32, 33, 31}; !slices.Equal(got, want) {
 		t.Errorf("frozen: EVs %v, want %v", got, want)
 	}
@@ -83,18 +83,18 @@ func TestREPSFreezes(t *testing.T) {
 		t.Errorf("frozen, one more stored: EVs %v, want %v", got, want)
 	}
 	// A second timeout does not make it longer.
-	s.OnFeedback(at.Add(5*units.Millisecond), Feedback{EV: 1, Outcome: Lost})
+	s.OnFeedback(at.Add(5*units.Millisecond), &Feedback{EV: 1, Outcome: Lost})
 	end := at.Add(10 * units.Millisecond)
-	s.OnFeedback(end, Feedback{EV: 35, Outcome: Marked})
+	s.OnFeedback(end, &Feedback{EV: 35, Outcome: Marked})
 	if !s.frozen {
 		t.Error("thawed at 10 ms, want after")
 	}
-	s.OnFeedback(end.Add(1), Feedback{EV: 36, Outcome: Good})
+	s.OnFeedback(end.Add(1), &Feedback{EV: 36, Outcome: Good})
 	if s.frozen || s.explore != repsExplore {
 		t.Fatalf("frozen %v, %d packets to explore; want 16", s.frozen, s.explore)
 	}
 	// While exploring a timeout does not freeze, and stored EVs wait.
-	s.OnFeedback(end.Add(2), Feedback{EV: 1, Outcome: Lost})
+	s.OnFeedback(end.Add(2), &Feedback{EV: 1, Outcome: Lost})
 	if s.frozen {
 		t.Error("a timeout froze an exploring ring")
 	}
@@ -109,7 +109,7 @@ func TestREPSFreezes(t *testing.T) {
 // REPS: an empty ring that is frozen draws.
 func TestREPSFrozenEmpty(t *testing.T) {
 	s := repsOf(t, nil)
-	s.OnFeedback(0, Feedback{Outcome: Lost})
+	s.OnFeedback(0, &Feedback{Outcome: Lost})
 	evs := next(s, 64)
 	slices.Sort(evs)
 	if n := len(slices.Compact(evs)); n < 20 {
@@ -130,7 +130,7 @@ func TestREPSFreezesWithTrimmingAlone(t *testing.T) {
 		{testFlow(), algorithm.Values{"freeze": "0s"}, false}, {drops, algorithm.Values{"freeze": "1ms"}, true},
 	} {
 		s := with(t, reps, test.flow, test.values).(*repsState)
-		s.OnFeedback(0, Feedback{Outcome: Lost})
+		s.OnFeedback(0, &Feedback{Outcome: Lost})
 		if s.frozen != test.want {
 			t.Errorf("trim %v, %v: frozen %v", test.flow.Trim, test.values, s.frozen)
 		}

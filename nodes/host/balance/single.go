@@ -28,8 +28,8 @@ var single = Algorithm{
 
 type singleState struct{ ev uint16 }
 
-func (s *singleState) Next(units.Time) uint16          { return s.ev }
-func (s *singleState) OnFeedback(units.Time, Feedback) {}
+func (s *singleState) Next(units.Time) uint16           { return s.ev }
+func (s *singleState) OnFeedback(units.Time, *Feedback) {}
 
 // label is the one EV at a time of a balancer that moves a whole flow. Its upper bits are
 // the flow's own, as those of walk.

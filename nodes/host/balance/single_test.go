@@ -28,7 +28,7 @@ func TestECMP(t *testing.T) {
 		if got := b.Next(0); got != first {
 			t.Errorf("EV %d, want %d", got, first)
 		}
-		b.OnFeedback(0, Feedback{EV: first, Outcome: o})
+		b.OnFeedback(0, &Feedback{EV: first, Outcome: o})
 	}
 	seen := map[uint16]bool{}
 	for id := range uint32(1000) {
@@ -49,7 +49,7 @@ func TestFlowlet(t *testing.T) {
 	now := units.Time(0).Add(units.Second)
 	first := b.Next(now)
 	for _, o := range []Outcome{Good, Marked, Trimmed, Lost} {
-		b.OnFeedback(now, Feedback{EV: first, Outcome: o})
+		b.OnFeedback(now, &Feedback{EV: first, Outcome: o})
 		now = now.Add(gap)
 		if got := b.Next(now); got != first {
 			t.Fatalf("EV %d after a pause of the gap, want %d", got, first)

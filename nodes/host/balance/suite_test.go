@@ -35,8 +35,8 @@ func ExampleAlgorithm_New() {
 	for range 4 {
 		sent = append(sent, b.Next(0))
 	}
-	b.OnFeedback(0, balance.Feedback{EV: sent[0], Outcome: balance.Trimmed})
-	b.OnFeedback(0, balance.Feedback{EV: sent[1], Outcome: balance.Good})
+	b.OnFeedback(0, &balance.Feedback{EV: sent[0], Outcome: balance.Trimmed})
+	b.OnFeedback(0, &balance.Feedback{EV: sent[1], Outcome: balance.Good})
 	fmt.Println(b.Next(0) == sent[1])
 	for range 3 {
 		fmt.Println(b.Next(0) == sent[0])

@@ -51,7 +51,7 @@ func (b *balancer) Next(units.Time) uint16 {
 	b.next++
 	return b.next - 1
 }
-func (b *balancer) OnFeedback(_ units.Time, f balance.Feedback) { b.feedback = append(b.feedback, f) }
+func (b *balancer) OnFeedback(_ units.Time, f *balance.Feedback) { b.feedback = append(b.feedback, *f) }
 
 // sender is a Sender with what drives it.
 type sender struct {

@@ -53,7 +53,9 @@ func (s *Sender) OnProbeReply(now units.Time, p *wire.Packet) {
 	}
 	sent := g.probed[number%probesKept]
 	h := s.take(now, p, origin{p.EV(), metrics.Absent, sent})
-	s.feedback(now, balance.Feedback{EV: p.EV(), Outcome: s.replyOutcome(p, &h), Age: now.Sub(sent), Dated: true}, &h)
+	outcome := &s.common.outcome
+	*outcome = balance.Feedback{EV: p.EV(), Outcome: s.replyOutcome(p, &h), Age: now.Sub(sent), Dated: true}
+	s.feedback(now, outcome, &h)
 }
 
 // replyOutcome returns what the answer to a probe says of its path. As for data, a

@@ -88,7 +88,9 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 		s.credit.feedback(now, s.common.RTO)
 	}
 	s.lose(psn)
-	s.feedback(now, balance.Feedback{EV: event.EV, Outcome: outcome, Age: event.RTT, Dated: event.HasRTT}, &sample)
+	told := &s.common.outcome
+	*told = balance.Feedback{EV: event.EV, Outcome: outcome, Age: event.RTT, Dated: event.HasRTT}
+	s.feedback(now, told, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnNack(now, event)
 }
@@ -162,7 +164,9 @@ func (s *Sender) HandleTimeout(now units.Time) {
 		return
 	}
 	s.lose(psn)
-	s.lb.OnFeedback(now, balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev, Age: now.Sub(oldest), Dated: true, Inflight: s.Inflight()})
+	told := &s.common.outcome
+	*told = balance.Feedback{Outcome: balance.Lost, EV: s.slot(psn).ev, Age: now.Sub(oldest), Dated: true, Inflight: s.Inflight()}
+	s.lb.OnFeedback(now, told)
 	event := &s.common.late
 	*event = congestion.Timeout{Size: s.sizeOf(psn), Inflight: s.Inflight()}
 	s.controller.OnTimeout(now, event)

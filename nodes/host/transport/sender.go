@@ -54,6 +54,8 @@ type Common struct {
 
 	sent  congestion.Send
 	phase congestion.Phase
+
+	outcome balance.Feedback // what a balancer gets
 }
 
 // SenderConfig is what a Sender is built from.
@@ -350,7 +352,8 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 		event.Acked, s.reported = got-s.reported, got
 	}
 	dated := s.dated(f.Acked, p.Flags()&wire.RetransmitEcho != 0)
-	outcome := balance.Feedback{EV: f.EV, Acked: event.Acked, Dated: dated}
+	outcome := &s.common.outcome
+	*outcome = balance.Feedback{EV: f.EV, Acked: event.Acked, Dated: dated}
 	if dated {
 		outcome.Age = now.Sub(s.slot(f.Acked).sentAt)
 	}

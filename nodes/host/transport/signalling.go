@@ -270,7 +270,7 @@ func (s *Sender) atLastHop(code uint8, h *held) bool {
 
 // feedback hands the balancer what became of a packet, with its sample if the
 // balancer wants the type.
-func (s *Sender) feedback(now units.Time, f balance.Feedback, h *held) {
+func (s *Sender) feedback(now units.Time, f *balance.Feedback, h *held) {
 	f.Inflight = s.Inflight()
 	if g := s.signalling; g != nil && g.lb != nil && h.valid && g.lb.Wants()[h.sample.Type] > 0 {
 		f.Sample, f.Sampled = h.sample, true

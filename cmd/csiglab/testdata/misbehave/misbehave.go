@@ -94,7 +94,7 @@ func (b *balancer) Next(units.Time) uint16 {
 	b.step()
 	return 0
 }
-func (b *balancer) OnFeedback(units.Time, balance.Feedback) {}
+func (b *balancer) OnFeedback(units.Time, *balance.Feedback) {}
 
 type policy struct{ trouble }
 

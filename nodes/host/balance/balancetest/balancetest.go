@@ -95,9 +95,11 @@ func checkAllocations(t *testing.T, a balance.Algorithm, b balance.Balancer) {
 	t.Helper()
 	stream(t, b, 1000) // what grows has grown
 	random, now := rand.New(rand.NewPCG(seed, 10)), units.Time(0)
+	told := new(balance.Feedback)
 	algorithmtest.Allocations(t, a.Spec, "packet", func() {
 		now = now.Add(units.Microsecond)
-		b.OnFeedback(now, feedback(random, b, b.Next(now)))
+		*told = feedback(random, b, b.Next(now))
+		b.OnFeedback(now, told)
 	})
 }
 
@@ -143,7 +145,8 @@ func stream(t *testing.T, b balance.Balancer, n int) []uint16 {
 			t.Fatalf("Next returns the EV %d; EVs lie below wire.EntropyRange, %d", evs[i], wire.EntropyRange)
 		}
 		if random.IntN(2) == 0 {
-			b.OnFeedback(now, feedback(random, b, evs[random.IntN(i+1)]))
+			f := feedback(random, b, evs[random.IntN(i+1)])
+			b.OnFeedback(now, &f)
 		}
 	}
 	return evs
