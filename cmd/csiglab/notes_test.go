@@ -264,6 +264,13 @@ func folderOfPrograms(t *testing.T, file string, flags []string) string {
 	return w.Dir()
 }
 
+// told has fragments of the notes on shipped experiments that mislead nobody: of what was
+// computed, and of what the format of a file cannot say.
+var told = map[string][]string{
+	"pfc-incast":   {"links.pfc: for each lossless class a port has headroom of 37.515kB"},
+	"fabrics.yaml": {"1 of 16 transfers are between NICs of one server", "2 links that leave the fabric are left out", "not part of the fabric: collector"},
+}
+
 // What csiglab ships misleads nobody.
 func TestShippedExperimentsAreSilent(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "examples", "*.yaml"))
@@ -272,8 +279,11 @@ func TestShippedExperimentsAreSilent(t *testing.T) {
 	}
 	for _, name := range append(experiment.Names(), files...) {
 		var stderr bytes.Buffer
-		if code := execute(t.Context(), newLab(), []string{"validate", name}, nil, io.Discard, &stderr); code != exitOK || stderr.Len() > 0 {
-			t.Errorf("%s: exit %d, %s; want silence", name, code, stderr.String())
+		code := execute(t.Context(), newLab(), []string{"validate", name}, nil, io.Discard, &stderr)
+		want := told[filepath.Base(name)]
+		unlike := slices.ContainsFunc(want, func(fragment string) bool { return !strings.Contains(stderr.String(), fragment) })
+		if code != exitOK || unlike || strings.Count(stderr.String(), "note: ") != len(want) {
+			t.Errorf("%s: exit %d, %s; want notes with %q and no others", name, code, stderr.String(), want)
 		}
 	}
 }
