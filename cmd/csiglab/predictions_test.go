@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
@@ -121,7 +122,7 @@ var predictedExperiments = []predicted{
 // TestPredictions: what validate predicts is what csiglab run takes, as a process of its
 // own, from its start to its report. It prints the table of docs/performance.md.
 func TestPredictions(t *testing.T) {
-	if raceDetector {
+	if checkout.RaceDetector {
 		t.Skip("the race detector takes memory of its own")
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -172,7 +173,7 @@ func TestRefusedForMemory(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	const limit = "GOMEMLIMIT=90MiB"
 	advice := []string{"94 MB; try --parallel 1", " hosts in place of 1024"}
-	if raceDetector {
+	if checkout.RaceDetector {
 		advice = nil // csiglab alone takes more
 	}
 	file := write(t, "large.yaml", "schema: 1\nname: large\nseeds: [1, 2]\n"+threeTierFabric(1024, 8)+"workload: {permutation: {size: 4kB}}\n")

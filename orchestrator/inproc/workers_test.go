@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/sim/simtest"
@@ -66,10 +67,7 @@ func oneTrace(t *testing.T, name string, p *plan.Plan, worth int) {
 // with a tie seed, for which starts are not jittered: with jitter no two packets reach a
 // node at one instant.
 func TestOneTraceOfEmbedded(t *testing.T) {
-	length := 200 * units.Microsecond
-	if testing.Short() {
-		length /= 5
-	}
+	const most = 200 * units.Microsecond
 	compared := 0
 	for _, name := range experiment.Names() {
 		set, err := experiment.Load(name, experiment.Options{Tables: experiment.StandardTables()})
@@ -80,6 +78,13 @@ func TestOneTraceOfEmbedded(t *testing.T) {
 			continue // programs need the wall clock
 		}
 		for _, v := range set.Variants {
+			length := most
+			if hosts := hostsOf(t, v.Experiment); hosts > 16 {
+				length = max(20*units.Microsecond, most*16/units.Duration(hosts))
+			}
+			if testing.Short() || checkout.RaceDetector {
+				length /= 4
+			}
 			for _, tieSeed := range []uint64{0, 11} {
 				e := *v.Experiment
 				if e.TieSeed = tieSeed; tieSeed != 0 {
@@ -101,6 +106,16 @@ func TestOneTraceOfEmbedded(t *testing.T) {
 	if compared < 16 {
 		t.Errorf("%d runs were compared, want at least 16", compared)
 	}
+}
+
+// hostsOf returns the number of hosts of an experiment.
+func hostsOf(t *testing.T, e *experiment.Experiment) int {
+	t.Helper()
+	built, err := e.Topology.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built.Graph.Hosts()
 }
 
 // drawn returns an experiment with a small fabric.
