@@ -23,6 +23,10 @@ var absences = []struct{ pattern, why string }{
 	{"queue_kb.*", "the run ended before the measuring window began"},
 	{"utilisation.*", "the run ended before the measuring window began"},
 	{"jain.*", "no flow of the group got anything in the measuring window"},
+	{"class_queue_kb.*", "no packet of the class left a queue in the measuring window"},
+	{"class_wait_us.*", "no packet of the class left a queue in the measuring window"},
+	{"pauses.*.*", "the port paused nobody and nobody paused it"},
+	{"paused_us.*.*", "the port paused nobody and nobody paused it"},
 	{"bottleneck_share.*", "no sample in the measuring window names it"},
 }
 
