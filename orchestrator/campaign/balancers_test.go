@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 )
 
@@ -57,7 +58,12 @@ func orderOfBalancers(t *testing.T, k int, numbers []int, reference map[string][
 	}
 }
 
-func TestOrderOfBalancers(t *testing.T) { orderOfBalancers(t, 8, []int{0, 8}, nil) }
+func TestOrderOfBalancers(t *testing.T) {
+	if checkout.RaceDetector {
+		t.Skip("takes half a minute under the race detector")
+	}
+	orderOfBalancers(t, 8, []int{0, 8}, nil)
+}
 
 // The same with the reference's own fabric of 1024 hosts, against its figures.
 func TestOrderOfBalancers1024(t *testing.T) {
