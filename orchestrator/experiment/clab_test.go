@@ -117,11 +117,15 @@ topology:
 // A fabric's file is not taken for one of htsim.
 func TestFileOfAnotherTool(t *testing.T) {
 	for name, want := range map[string]string{
-		"x/lab.clab.yml":       "write topology: {clab: {file: lab.clab.yml}}",
-		"x/fat_tree.topology":  "write topology: {netbench: {file: fat_tree.topology}}",
-		"x/triangle.yaml":      "write topology: {graph: {file: triangle.yaml}}",
-		"x/lab.topo.clab.yaml": "write topology: {clab: {file: lab.topo.clab.yaml}}",
+		"lab.clab.yml":       "write topology: {clab: {file: lab.clab.yml}}",
+		"fat_tree.topology":  "write topology: {netbench: {file: fat_tree.topology}}",
+		"triangle.yaml":      "write topology: {graph: {file: triangle.yaml}}",
+		"lab.topo.clab.yaml": "write topology: {clab: {file: lab.topo.clab.yaml}}",
 	} {
+		name = filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := TopologyFile(name).Build(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}

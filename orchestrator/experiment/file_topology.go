@@ -25,16 +25,16 @@ func (TopologyFile) Check(*Check) int { return 0 }
 // Build implements TopologySpec.
 func (f TopologyFile) Build() (Built, error) {
 	name := string(f)
-	for ending, kind := range map[string]string{".clab.yml": "clab", ".clab.yaml": "clab", ".topology": "netbench", ".yaml": "graph", ".yml": "graph"} {
-		if strings.HasSuffix(name, ending) && (kind != "graph" || !strings.Contains(name, ".clab.")) {
-			return Built{}, fmt.Errorf("%s is no htsim file; write topology: {%s: {file: %s}}", name, kind, filepath.Base(name))
-		}
-	}
 	r, err := openInput(name, maxTopologyFile)
 	if err != nil {
 		return Built{}, err
 	}
 	defer r.Close() // opened for reading
+	for ending, kind := range map[string]string{".clab.yml": "clab", ".clab.yaml": "clab", ".topology": "netbench", ".yaml": "graph", ".yml": "graph"} {
+		if strings.HasSuffix(name, ending) && (kind != "graph" || !strings.Contains(name, ".clab.")) {
+			return Built{}, fmt.Errorf("%s is no htsim file; write topology: {%s: {file: %s}}", name, kind, filepath.Base(name))
+		}
+	}
 	tree, err := htsim.ReadTopology(name, r)
 	if err != nil {
 		return Built{}, inputError{err}
