@@ -51,6 +51,16 @@ func (s Spec) Lacks() (lacks []string, sound bool) {
 	return lacks, sound
 }
 
+// BuilderLacks is Lacks of an algorithm whose Build returns what built says, such as "a
+// policy"; has reports whether it has a Build. sound is false without one, too.
+func (s Spec) BuilderLacks(has bool, built string) (lacks []string, sound bool) {
+	lacks, sound = s.Lacks()
+	if !has {
+		return append(lacks, fmt.Sprintf("%s has no Build: set Algorithm.Build to a function that returns %s", s.Name, built)), false
+	}
+	return lacks, sound
+}
+
 // wrongDefault returns what is wrong with the kind of a parameter or with its default, ""
 // if nothing is.
 func (s Spec) wrongDefault(p Param) string {

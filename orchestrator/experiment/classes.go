@@ -155,16 +155,7 @@ func (d *decoder) classMatch(e *Experiment, m *ClassMatch, path string, hosts in
 			d.failAt(fmt.Sprintf("%s.groups[%d]", path, k), fmt.Sprintf("no group %q in measure.groups", name), "")
 		}
 	}
-	for _, list := range []struct {
-		key   string
-		hosts []int
-	}{{"src", m.Src}, {"dst", m.Dst}, {"hosts", m.Hosts}} {
-		for k, h := range list.hosts {
-			if hosts > 0 && h >= hosts {
-				d.failAt(fmt.Sprintf("%s.%s[%d]", path, list.key, k), fmt.Sprintf("no host %d; hosts go from 0 to %d", h, hosts-1), "")
-			}
-		}
-	}
+	d.matchedHosts(path, m.Src, m.Dst, m.Hosts, hosts)
 }
 
 // buffers checks the memory of switches and priority flow control.

@@ -49,7 +49,7 @@ func (d *decoder) hostPolicies(e *Experiment, hosts int) {
 		if len(p.CC) == 0 {
 			d.failAt(path+".cc", "want parameters of "+e.Hosts.CC.Name, "")
 		}
-		d.matchedHosts(path, &match, hosts)
+		d.matchedHosts(path+".match", match.Src, match.Dst, match.Hosts, hosts)
 		if at < 0 {
 			continue // the name of hosts.cc is an error already, or every name is taken
 		}
@@ -78,15 +78,16 @@ func (d *decoder) policyParam(at string, spec algorithm.Spec, name string, value
 	}
 }
 
-// matchedHosts refuses hosts of a match that do not exist.
-func (d *decoder) matchedHosts(path string, m *CSIGMatch, hosts int) {
+// matchedHosts refuses hosts of a match that do not exist: there are count of them, if it
+// is known.
+func (d *decoder) matchedHosts(path string, src, dst, both []int, count int) {
 	for _, list := range []struct {
 		key   string
 		hosts []int
-	}{{"src", m.Src}, {"dst", m.Dst}, {"hosts", m.Hosts}} {
+	}{{"src", src}, {"dst", dst}, {"hosts", both}} {
 		for k, h := range list.hosts {
-			if hosts > 0 && h >= hosts {
-				d.failAt(fmt.Sprintf("%s.match.%s[%d]", path, list.key, k), fmt.Sprintf("no host %d; hosts go from 0 to %d", h, hosts-1), "")
+			if count > 0 && h >= count {
+				d.failAt(fmt.Sprintf("%s.%s[%d]", path, list.key, k), fmt.Sprintf("no host %d; hosts go from 0 to %d", h, count-1), "")
 			}
 		}
 	}

@@ -56,6 +56,6 @@ func (d *decoder) policies(e *Experiment, hosts int) {
 				d.failAt(at, fmt.Sprintf("a weight of %d; want 1 to %d", weight, maxWeight), "")
 			}
 		}
-		d.matchedHosts(path, &p.Match, hosts)
+		d.matchedHosts(path+".match", p.Match.Src, p.Match.Dst, p.Match.Hosts, hosts)
 	}
 }

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
@@ -182,9 +181,7 @@ var autoParams = map[string]func(a *Auto, param string) string{
 	"hosts.lb.": func(a *Auto, param string) string {
 		lb, _ := balance.Table.Lookup(a.Experiment.Hosts.LB.Name)
 		return a.hosts(func(c *host.Config) string {
-			flow := host.BalanceFlow(c.Path, c.CSIG)
-			flow.Random = rand.New(rand.NewPCG(0, 0))
-			return parameter(lb.Resolve(flow, c.LB.Params))(param)
+			return parameter(lb.Resolve(sampleFlow(c.Path, c.CSIG), c.LB.Params))(param)
 		})
 	},
 	"links.aqm.": func(a *Auto, param string) string {
@@ -239,19 +236,24 @@ func byRate(all []rated) string {
 func (a *Auto) ports(value func(p *dataplane.Port) string) string {
 	texts := map[units.Rate]string{} // a port's sizing depends on its rate
 	var all []rated
-	for n := range a.Plan.Nodes {
-		if a.Plan.Nodes[n].Switch == nil {
-			continue
+	a.eachPort(func(p *dataplane.Port) {
+		if _, ok := texts[p.Rate]; !ok {
+			texts[p.Rate] = value(p)
+			all = append(all, rated{p.Rate, texts[p.Rate]})
 		}
-		for i := range a.Plan.Nodes[n].Switch.Ports {
-			p := &a.Plan.Nodes[n].Switch.Ports[i]
-			if _, ok := texts[p.Rate]; !ok {
-				texts[p.Rate] = value(p)
-				all = append(all, rated{p.Rate, texts[p.Rate]})
+	})
+	return byRate(all)
+}
+
+// eachPort visits the ports of the switches.
+func (a *Auto) eachPort(visit func(p *dataplane.Port)) {
+	for n := range a.Plan.Nodes {
+		if s := a.Plan.Nodes[n].Switch; s != nil {
+			for i := range s.Ports {
+				visit(&s.Ports[i])
 			}
 		}
 	}
-	return byRate(all)
 }
 
 // thresholds returns a value of the switches' ports if these mark.

@@ -37,19 +37,13 @@ func (a *Auto) ingress(value func(buffer.IngressLimits) units.Size) string {
 	}
 	seen := map[link]bool{}
 	var all []rated
-	for n := range a.Plan.Nodes {
-		if a.Plan.Nodes[n].Switch == nil {
-			continue
+	a.eachPort(func(p *dataplane.Port) {
+		l := link{p.Rate, value(p.Classes[k].Ingress)}
+		if !seen[l] {
+			seen[l] = true
+			all = append(all, rated{l.rate, l.size.String()})
 		}
-		for i := range a.Plan.Nodes[n].Switch.Ports {
-			p := &a.Plan.Nodes[n].Switch.Ports[i]
-			l := link{p.Rate, value(p.Classes[k].Ingress)}
-			if !seen[l] {
-				seen[l] = true
-				all = append(all, rated{l.rate, l.size.String()})
-			}
-		}
-	}
+	})
 	return byRate(all)
 }
 

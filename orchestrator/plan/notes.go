@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -132,9 +131,7 @@ func (c *signalling) addCustomers(hosts experiment.Hosts) {
 		}
 	}
 	if lb, ok := balance.Table.Lookup(hosts.LB.Name); ok {
-		flow := host.BalanceFlow(path, c.plan.CSIG)
-		flow.Random = rand.New(rand.NewPCG(0, 0))
-		if balancer, err := lb.New(flow, hosts.LB.Params); err == nil {
+		if balancer, err := lb.New(sampleFlow(path, c.plan.CSIG), hosts.LB.Params); err == nil {
 			if listener, ok := balancer.(balance.Listener); ok {
 				c.customers = append(c.customers, customer{lb.Name, listener.Wants()})
 			}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
@@ -153,9 +152,7 @@ func (p *Plan) flowClasses(byRTT bool) []FlowClass {
 			class.CCParameters, err = cc.Resolve(c.Path, chosen.Params)
 		}
 		if err == nil {
-			flow := host.BalanceFlow(c.Path, c.CSIG)
-			flow.Random = rand.New(rand.NewPCG(0, 0))
-			class.LBParameters, err = lb.Resolve(flow, c.LB.Params)
+			class.LBParameters, err = lb.Resolve(sampleFlow(c.Path, c.CSIG), c.LB.Params)
 		}
 		if err != nil {
 			panic("plan: " + err.Error()) // it was checked when the plan was made

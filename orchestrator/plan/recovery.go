@@ -2,9 +2,7 @@ package plan
 
 import (
 	"fmt"
-	"math/rand/v2"
 
-	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
@@ -29,9 +27,7 @@ func (s *Shape) recoveryNotes(p *Plan) []string {
 		return nil
 	}
 	lb, _ := balance.Table.Lookup(s.experiment.Hosts.LB.Name)
-	flow := host.BalanceFlow(p.Path, p.CSIG)
-	flow.Random = rand.New(rand.NewPCG(0, 0))
-	b, err := lb.New(flow, s.experiment.Hosts.LB.Params)
+	b, err := lb.New(sampleFlow(p.Path, p.CSIG), s.experiment.Hosts.LB.Params)
 	if err != nil {
 		return nil // checkLB says so
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -185,7 +186,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err := configureCC(p, e.Hosts.CC); err != nil {
 		return nil, err
 	}
-	if err := checkLB(p, e.Hosts.LB, seed); err != nil {
+	if err := checkLB(p, e.Hosts.LB); err != nil {
 		return nil, err
 	}
 	hosts := make([]host.Config, s.graph.Hosts())
@@ -252,17 +253,22 @@ func configureCC(p *Plan, a experiment.Algorithm) error {
 }
 
 // checkLB checks the parameters of the load balancer, before a host is built.
-func checkLB(p *Plan, a experiment.Algorithm, seed uint64) error {
+func checkLB(p *Plan, a experiment.Algorithm) error {
 	lb, ok := balance.Table.Lookup(a.Name)
 	if !ok {
 		return failure.Configuration(fmt.Errorf("unknown load balancer %q", a.Name))
 	}
-	flow := host.BalanceFlow(p.Path, p.CSIG)
-	flow.Random = rand.New(rand.NewPCG(seed, 0))
-	if _, err := lb.New(flow, a.Params); err != nil {
+	if _, err := lb.New(sampleFlow(p.Path, p.CSIG), a.Params); err != nil {
 		return failure.AtParam("hosts.lb", err)
 	}
 	return nil
+}
+
+// sampleFlow is what a load balancer is built with to see what it makes of its parameters.
+func sampleFlow(p congestion.Path, c *csig.Config) balance.Flow {
+	flow := host.BalanceFlow(p, c)
+	flow.Random = rand.New(rand.NewPCG(0, 0))
+	return flow
 }
 
 // host returns the configuration of a host that runs the transport. up is the port

@@ -25,10 +25,7 @@ func Register(a Algorithm) {
 // Lacks returns what an algorithm lacks, in sentences that say where it goes. It builds a
 // balancer and asks it for some EVs; the suite balancetest tries more.
 func (a Algorithm) Lacks() []string {
-	lacks, sound := a.Spec.Lacks()
-	if a.Build == nil {
-		return append(lacks, fmt.Sprintf("%s has no Build: set Algorithm.Build to a function that returns a balancer", a.Name))
-	}
+	lacks, sound := a.Spec.BuilderLacks(a.Build != nil, "a balancer")
 	if !sound {
 		return lacks
 	}

@@ -33,10 +33,7 @@ var samplePath = Path{LinkRate: 100 * units.Gbps, NetworkRTT: 14_022_720, MTU: 4
 // Lacks returns what an algorithm lacks, in sentences that say where it goes. It builds a
 // controller and gives it an event of each kind; the suite congestiontest tries more.
 func (a Algorithm) Lacks() []string {
-	lacks, sound := a.Spec.Lacks()
-	if a.Build == nil {
-		return append(lacks, fmt.Sprintf("%s has no Build: set Algorithm.Build to a function that returns a controller", a.Name))
-	}
+	lacks, sound := a.Spec.BuilderLacks(a.Build != nil, "a controller")
 	if !sound {
 		return lacks
 	}

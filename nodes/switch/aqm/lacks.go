@@ -24,10 +24,7 @@ func Register(a Algorithm) {
 // Lacks returns what an algorithm lacks, in sentences that say where it goes. It builds a
 // policy and asks it about a packet from an idle port; the suite aqmtest tries more.
 func (a Algorithm) Lacks() []string {
-	lacks, sound := a.Spec.Lacks()
-	if a.Build == nil {
-		return append(lacks, fmt.Sprintf("%s has no Build: set Algorithm.Build to a function that returns a policy", a.Name))
-	}
+	lacks, sound := a.Spec.BuilderLacks(a.Build != nil, "a policy")
 	if !sound {
 		return lacks
 	}

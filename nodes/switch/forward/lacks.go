@@ -1,7 +1,6 @@
 package forward
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
@@ -25,10 +24,7 @@ func Register(a Algorithm) {
 // Lacks returns what an algorithm lacks, in sentences that say where it goes. It builds a
 // policy of a switch with one port; the suite forwardtest sends packets.
 func (a Algorithm) Lacks() []string {
-	lacks, sound := a.Spec.Lacks()
-	if a.Build == nil {
-		return append(lacks, fmt.Sprintf("%s has no Build: set Algorithm.Build to a function that returns a policy", a.Name))
-	}
+	lacks, sound := a.Spec.BuilderLacks(a.Build != nil, "a policy")
 	if !sound {
 		return lacks
 	}
