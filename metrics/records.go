@@ -56,6 +56,7 @@ type Batch struct {
 	Values           []Value
 	Classes          []ClassTotals
 	Stalls           []Stall
+	Operations       []Operation
 	// Dropped is the number of records that the node emitted before these and that
 	// found no room in a bounded buffer.
 	Dropped int64
@@ -106,6 +107,7 @@ func (b *Batch) Each(to Sink) {
 	each(b.Values, to)
 	each(b.Classes, to)
 	each(b.Stalls, to)
+	each(b.Operations, to)
 	each(b.Traces, to)
 }
 
@@ -122,7 +124,7 @@ func each[T any, P interface {
 func (b *Batch) Len() int {
 	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Events) + len(b.Totals) + len(b.Traces) +
 		len(b.PortMeasurements) + len(b.FlowMeasurements) + len(b.Values) +
-		len(b.Classes) + len(b.Stalls)
+		len(b.Classes) + len(b.Stalls) + len(b.Operations)
 }
 
 // Reset empties the batch for records of the same node. The lists keep their
@@ -132,7 +134,7 @@ func (b *Batch) Reset() {
 		Node: b.Node, Ports: b.Ports[:0], Flows: b.Flows[:0], CC: b.CC[:0], Signals: b.Signals[:0], Events: b.Events[:0],
 		Totals: b.Totals[:0], Traces: b.Traces[:0],
 		PortMeasurements: b.PortMeasurements[:0], FlowMeasurements: b.FlowMeasurements[:0], Values: b.Values[:0],
-		Classes: b.Classes[:0], Stalls: b.Stalls[:0],
+		Classes: b.Classes[:0], Stalls: b.Stalls[:0], Operations: b.Operations[:0],
 	}
 }
 

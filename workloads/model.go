@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/graph"
 )
 
 // None is the absent trigger.
@@ -55,7 +56,26 @@ type Workload struct {
 	Hosts     int // number of hosts it is written for
 	Transfers []Transfer
 	Triggers  []Trigger
+	Jobs      []Job
 	StartUnit string // that start times of a file were read in, such as us; "" without a file
+}
+
+// Job is a training job on the fabric. What it sends are messages on the connections of
+// its ranks, which are flows beside those of Transfers.
+type Job struct {
+	Name   string
+	Source graph.Source
+	Hosts  []int          // host of each rank; several ranks may share one
+	Start  units.Duration // offset of the job's start
+	// Local is what messages take between ranks of one server, which do not cross the
+	// fabric: each rank sends them one after the other at Rate, and they arrive Delay later.
+	Local Local
+}
+
+// Local is the connection of the ranks of one server, such as NVLink.
+type Local struct {
+	Rate  units.Rate
+	Delay units.Duration
 }
 
 // Bytes returns the payload bytes of all transfers.
