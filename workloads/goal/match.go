@@ -264,4 +264,3 @@ func (r *reader) dependencies(position []uint32) {
 		r.ops[i].Deps = slices.Compact(own)
 	}
 }
-

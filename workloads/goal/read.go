@@ -77,8 +77,8 @@ type reader struct {
 
 	ops   []op
 	edges []edge
-	from  int            // the first of edges of the open block
-	time  units.Duration // of its calcs
+	from  int               // the first of edges of the open block
+	time  units.Duration    // of its calcs
 	begun map[uint32]uint32 // operation -> the barrier that stands for its beginning
 	bytes int64
 }
