@@ -488,3 +488,14 @@ func (r *reader) attributes(o *op, t []lines.Word) error {
 	}
 	return nil
 }
+
+// Looks reports whether a file that begins with start looks like a schedule.
+func Looks(start string) bool {
+	var r reader
+	for line := range strings.Lines(start) {
+		if r.split(strings.TrimRight(line, "\r\n"), 1); len(r.tokens) > 0 {
+			return r.tokens[0].Text == "num_ranks"
+		}
+	}
+	return false
+}

@@ -149,3 +149,24 @@ func (r *reader) start(w lines.Word) (units.Duration, error) {
 	}
 	return units.Duration(v), nil
 }
+
+// Looks reports whether a file that begins with start looks like a flow file: a number,
+// and six in the next line.
+func Looks(start string) bool {
+	var count []int
+	for line := range strings.Lines(start) {
+		words := strings.Fields(line)
+		for _, w := range words {
+			if strings.Trim(w, "0123456789.") != "" {
+				return false
+			}
+		}
+		if len(words) > 0 {
+			count = append(count, len(words))
+		}
+		if len(count) == 2 {
+			break
+		}
+	}
+	return len(count) > 1 && count[0] == 1 && count[1] >= 5 && count[1] <= 7 || len(count) == 1 && count[0] == 1
+}
