@@ -29,6 +29,11 @@ type Transfer struct {
 	// acknowledged and when the receiver has every byte, or None.
 	SendDone, RecvDone int
 	Priority           int
+	// Messages says that the transfer is a connection of a training job: a flow that lasts
+	// and carries so many messages, one after the other, which are Size together. The job's
+	// player posts them; triggers have nothing to do with it. 0: an ordinary transfer. No
+	// input has connections: a plan makes them from Jobs.
+	Messages int
 }
 
 // TriggerKind says how hits fire a trigger.
