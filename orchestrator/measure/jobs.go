@@ -80,7 +80,8 @@ type jobSum struct {
 	ranks       []rankSum
 	steps       map[int32]*stepSum
 	open        map[instanceKey]*openInstance // collectives that some rank has not left yet
-	done        int                           // steps
+	marked      bool                          // ranks mark where they leave steps
+	done        int                           // steps that all ranks have left
 	iterations  []float64                     // µs
 	straggling  []float64
 	bubbles     []float64
@@ -192,6 +193,7 @@ func (j *jobSum) add(o *metrics.Operation, s *jobSums) {
 		case t.Collective != 0:
 			j.leaveCollective(o, r, s)
 		case t.Phase == 0 && t.Step != 0 && !r.left:
+			j.marked = true
 			r.from, r.to = o.Start, o.End
 			j.leaveStep(o.Rank, r, s)
 		}
@@ -209,7 +211,7 @@ func (j *jobSum) rank(o *metrics.Operation, s *jobSums) *rankStep {
 	var one *rankStep
 	if len(r.steps) == rankSteps {
 		one = r.steps[0]
-		if !one.left {
+		if !one.left && !j.marked {
 			j.leaveStep(o.Rank, one, s)
 		}
 		copy(r.steps, r.steps[1:])
@@ -334,10 +336,9 @@ func enter(i *metrics.Instance, rank int32, from, to units.Time) {
 func (s *jobSums) finish() {
 	for k := range s.jobs {
 		j := &s.jobs[k]
-		marked := j.done > 0
 		for rank := range j.ranks {
 			for _, r := range j.ranks[rank].steps {
-				if !r.left && !marked {
+				if !r.left && !j.marked {
 					j.leaveStep(int32(rank), r, s)
 				}
 			}
