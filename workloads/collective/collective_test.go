@@ -202,6 +202,35 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestFences: a ring of one channel has a fence every 32 steps, so that little of it is in memory; not
+// two channels, nor a call that is not alone.
+func TestFences(t *testing.T) {
+	live := map[int]int{}
+	for channels := 1; channels <= 2; channels++ {
+		s := job(t, Call{Bytes: 1 << 20, Channels: channels}, 100)
+		if err := graph.CheckFences(s, 1); err != nil {
+			t.Error(err)
+		}
+		line, err := graph.Ideal(s, 1, graph.Link{Latency: units.Microsecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		live[channels] = line.Live / 100
+	}
+	if live[1] > 2*32+8 || live[2] < 2*2*2*99 {
+		t.Errorf("%d operations of a rank are in memory with fences, %d with two channels; want about 64 and 792", live[1], live[2])
+	}
+	var b graph.Builder
+	if _, err := Append(&b, &Call{Bytes: 1 << 20, Group: make([]int, 100)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range b.Ops {
+		if op.Fence {
+			t.Fatalf("a fence in a call that is not alone: %+v", op)
+		}
+	}
+}
+
 // BenchmarkProgram expands the programs of a group.
 func BenchmarkProgram(b *testing.B) {
 	for name, c := range map[string]Config{
