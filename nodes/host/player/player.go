@@ -67,6 +67,7 @@ type Player struct {
 	hits     map[hitKey][]Hit
 	triggers map[int]*triggerState
 	outbox   []Message
+	posts    []Post
 }
 
 type hitKey struct {
