@@ -17,7 +17,7 @@ func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 		if kind != wire.Control || !h.player.OnMessage(now, p.Flow(), p.PSN()) {
 			h.drops[dropUnexpected]++
 		}
-		h.flush(now)
+		h.flush()
 	case kind >= wire.Pause: // or raw
 		if kind == wire.Pause && h.classes != nil {
 			h.receivePause(now, p)
@@ -80,11 +80,11 @@ func (h *Host) receiveData(now units.Time, p *wire.Packet) {
 	h.delivered += r.Delivered() - before
 	if !done && r.Done() {
 		h.player.OnReceived(now, int(p.Flow()))
-		h.flush(now)
+		h.flush()
 	}
 	if n := r.Messages(); n > messages {
 		h.player.OnMessageReceived(now, int(p.Flow()), n)
-		h.flush(now)
+		h.flush()
 	}
 }
 
@@ -133,10 +133,10 @@ func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
 		switch n := f.Sent(); {
 		case n > messages:
 			h.player.OnMessageSent(now, h.cfg.Sends[f.at].ID, n)
-			h.flush(now)
+			h.flush()
 		case ended:
 			h.player.OnSent(now, h.cfg.Sends[f.at].ID)
-			h.flush(now)
+			h.flush()
 		}
 	case wire.Nack:
 		f.OnNack(now, p)

@@ -181,7 +181,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		pool:      pool,
 		sink:      sink,
 		sizes:     cfg.Sizes,
-		player:    player.New(cfg.Player),
+		player:    player.New(cfg.Player, sink),
 		flows:     make([]flow, len(cfg.Sends)),
 		senders:   newIndex(cfg.Sends),
 		receivers: make([]*transport.Receiver, len(cfg.Receives)),
@@ -283,15 +283,8 @@ func (h *Host) offerPrograms() {
 	}
 }
 
-// flush posts the player's messages and queues its control messages, after something that
-// it was told.
-func (h *Host) flush(now units.Time) {
-	for _, m := range h.player.Posts() {
-		f := h.sender(uint32(m.Flow))
-		f.Post(now, transport.Message{Size: m.Size, Tag: m.Tag, Total: m.Total})
-		h.arm(f)
-		h.offer(now, f)
-	}
+// flush queues the player's control messages, after something that it was told.
+func (h *Host) flush() {
 	h.start = h.player.NextStart()
 	for _, m := range h.player.Outbox() {
 		p := h.pool.Get()
@@ -460,7 +453,13 @@ func (h *Host) HandleTimeout(now units.Time) {
 		h.arm(f)
 		h.offer(now, f)
 	}
-	h.flush(now)
+	for _, m := range h.player.Posts(now) {
+		f := h.sender(uint32(m.Flow))
+		f.Post(now, transport.Message{Size: m.Size, Tag: m.Tag, Total: m.Total})
+		h.arm(f)
+		h.offer(now, f)
+	}
+	h.flush()
 }
 
 // Profile returns that of the host's CSIG domain.
