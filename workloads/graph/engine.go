@@ -540,7 +540,7 @@ func (e *Engine) emit(now units.Time, o *live, r *rank) {
 		if o.kind == Recv {
 			record.Kind, record.Peer = metrics.OperationRecv, s.From
 		}
-		record.Flow, record.Message, record.Bytes = s.flow, o.message, o.amount
+		record.Flow, record.Channel, record.Message, record.Bytes = s.flow, s.Channel, o.message, o.amount
 	case Compute:
 		record.Kind = metrics.OperationCompute
 	case Begin:

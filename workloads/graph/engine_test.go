@@ -239,7 +239,7 @@ func slow(s *graph.Static, l graph.Link) (records []metrics.Operation) {
 				o.record.Kind = metrics.OperationCompute
 			}
 			if op.Kind <= graph.Recv {
-				o.record.Peer, o.record.Bytes = op.Peer, int64(op.Bytes)
+				o.record.Peer, o.record.Channel, o.record.Bytes = op.Peer, op.Channel, int64(op.Bytes)
 			}
 		}
 	}
