@@ -29,6 +29,7 @@ type Plan struct {
 	Flows     []metrics.FlowInfo // by flow id: the workload's transfers, then the flows of Pairs
 	Transfers int                // how many of Flows are transfers
 	Pairs     []metrics.Pair     // the flows of raw frames: between hosts with programs, and from generators
+	Jobs      []metrics.JobInfo  // training jobs, by their number in records; nil: none
 
 	Classes []class.Class // of data; nil: one, which may lose packets
 
