@@ -146,6 +146,8 @@ func keyType(t reflect.Type, r Rule) string {
 		return "text"
 	case reflect.Slice:
 		return "list"
+	case reflect.Struct:
+		return "name or mapping"
 	}
 	return "number"
 }

@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/collective"
@@ -31,6 +33,7 @@ var _ = RegisterJob(JobKind{
 	Kind: Kind{
 		Name: "collective", Doc: "one collective again and again, as nccl-tests run it", Rank: 30,
 		Keys: []Key{
+			{Path: "", Default: collective.AllReduce.String(), Doc: "the kind alone, such as `all_to_all`, or a mapping"},
 			{Path: "kind", Default: collective.AllReduce.String(), Rule: OneOf(collective.Kinds()...), Doc: "what it does"},
 			{Path: "algorithm", Default: collective.Auto.String(), Rule: OneOf(collective.Algorithms()...), Doc: "how; auto: a ring where there is one, otherwise direct messages"},
 			{Path: "size", Default: "32MiB", Rule: Between(units.Byte, maxTransfer), Doc: "of the buffer of a rank, as nccl-tests count it"},
@@ -58,7 +61,7 @@ func (c CollectiveJob) Check(k *Check) {
 		}
 		known = append(known, a.String())
 	}
-	k.Fail("algorithm", "%s has no algorithm %q; known: %s", kind, algorithm, list(known))
+	k.Fail("algorithm", "%s has no algorithm %q; known: %s", kind, algorithm, strings.Join(known, " "))
 }
 
 // Ranks implements JobSpec.
@@ -70,6 +73,15 @@ func (c CollectiveJob) Ranks(asked, room int) (int, error) {
 		asked = room / c.Groups * c.Groups
 	}
 	return asked, nil
+}
+
+// Auto implements JobDeriver.
+func (c CollectiveJob) Auto(key string, in JobInput) string {
+	if key == "algorithm" {
+		kind, _ := collective.ParseKind(c.Kind)
+		return collective.AlgorithmsOf(kind)[0].String()
+	}
+	return strconv.Itoa(in.Local)
 }
 
 // Build implements JobSpec.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -78,8 +80,14 @@ type JobInput struct {
 	Order []int
 }
 
+// JobDeriver is a JobSpec with keys that may be auto.
+type JobDeriver interface {
+	// Auto returns in words what the value auto of a key below the kind's name became.
+	Auto(key string, in JobInput) string
+}
+
 // jobNames has the nameKey of the values of jobs.
-var jobNames = map[string]string{"jobs[].model": "preset", "jobs[].trace": "file"}
+var jobNames = map[string]string{"jobs[].model": "preset", "jobs[].collective": "kind", "jobs[].profile": "preset", "jobs[].trace": "file"}
 
 // ParseHosts returns the hosts that the items of jobs[].hosts name: 3 is a host, 0..7 are
 // eight. They keep the order of the items. More than most are an error.
@@ -153,9 +161,7 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 	}
 	for i := range e.Jobs {
 		j, ranks := &e.Jobs[i], placed[i]
-		source, more, err := j.Spec.Build(JobInput{
-			Ranks: len(ranks), Steps: j.Steps, Jitter: j.variation(), Local: j.RanksPerHost * max(1, g.NICs), Order: j.order(ranks, f),
-		})
+		source, more, err := j.Spec.Build(j.input(ranks, f))
 		if err != nil {
 			return nil, nil, e.inJob(i, err)
 		}
@@ -168,6 +174,35 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 		})
 	}
 	return jobs, notes, nil
+}
+
+// input returns what the programs of the job are built for. hosts are those of the ranks.
+func (j *Job) input(hosts []int, f *fabric) JobInput {
+	return JobInput{
+		Ranks: len(hosts), Steps: j.Steps, Jitter: j.variation(), Local: j.RanksPerHost * f.nics, Order: j.order(hosts, f),
+	}
+}
+
+// AutoJob returns in words what the value auto of a key of a job became, on the fabric that
+// BuildJobs was given.
+func (e *Experiment) AutoJob(i int, key string, g *topologies.Graph) string {
+	f := newFabric(g)
+	placed, err := e.placeJobs(g.Hosts(), f)
+	if err != nil {
+		panic("experiment: " + err.Error()) // BuildJobs was called before
+	}
+	j := &e.Jobs[i]
+	switch key {
+	case "ranks":
+		return strconv.Itoa(len(placed[i]))
+	case "placement":
+		if len(j.Hosts) > 0 {
+			return PlaceGiven
+		}
+		return PlacePacked
+	}
+	_, key, _ = strings.Cut(key, ".") // of the kind
+	return j.Spec.(JobDeriver).Auto(key, j.input(placed[i], f))
 }
 
 // variation returns how the job's compute times vary.

@@ -60,7 +60,9 @@ func (f *fabric) byRack(a, b int) int {
 }
 
 // byRail compares hosts by their rail.
-func (f *fabric) byRail(a, b int) int { return cmp.Or(cmp.Compare(f.of[a].nic, f.of[b].nic), f.byRack(a, b)) }
+func (f *fabric) byRail(a, b int) int {
+	return cmp.Or(cmp.Compare(f.of[a].nic, f.of[b].nic), f.byRack(a, b))
+}
 
 // spread returns hosts so that each server is in another rack than the one before, while
 // there are several racks with servers left.

@@ -47,6 +47,9 @@ func (a *Auto) Value(path string) string {
 			return kind.Auto(key)
 		}
 	}
+	if job, key, ok := strings.Cut(path, "]."); ok && strings.HasPrefix(job, "jobs[") {
+		return a.Experiment.AutoJob(at[0], key, a.Plan.Graph)
+	}
 	for prefix, params := range autoParams {
 		if param, ok := strings.CutPrefix(path, prefix); ok {
 			return params(a, param)

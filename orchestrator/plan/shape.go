@@ -73,13 +73,18 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
+	jobs, jobNotes, err := e.BuildJobs(s.graph)
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
+	load.Jobs = jobs
 	if err := checkWorkload(load, e); err != nil {
 		return nil, failure.At("workload", err)
 	}
 	if err := v.count(len(s.graph.Nodes), len(load.Transfers)); err != nil {
 		return nil, err
 	}
-	s.workload, s.notes = load, slices.Concat(topology.Notes, notes)
+	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, jobNotes)
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
 	}
