@@ -368,14 +368,15 @@ type NodeTotals struct {
 	Tags      []Count       // tagged packets that left a switch, by what it did to the tag, in a fixed order
 	Faults    []FaultTotals // of the faults that touch the node; their packets are in Drops too
 	Memory    MemoryTotals
-	Programs  []Count // frames of a host's programs that did not enter the fabric, by what became of them, in a fixed order
+	Jobs      []JobTotals // whose ranks the node plays
+	Programs  []Count     // frames of a host's programs that did not enter the fabric, by what became of them, in a fixed order
 }
 
 func (t *NodeTotals) clone() NodeTotals {
 	c := *t
 	c.Ports, c.Senders, c.Receivers = slices.Clone(t.Ports), slices.Clone(t.Senders), slices.Clone(t.Receivers)
 	c.Drops, c.Tags, c.Programs = slices.Clone(t.Drops), slices.Clone(t.Tags), slices.Clone(t.Programs)
-	c.Faults = slices.Clone(t.Faults)
+	c.Faults, c.Jobs = slices.Clone(t.Faults), slices.Clone(t.Jobs)
 	return c
 }
 

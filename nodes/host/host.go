@@ -179,7 +179,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		pool:      pool,
 		sink:      sink,
 		sizes:     cfg.Sizes,
-		player:    player.New(cfg.Player),
+		player:    player.New(cfg.Player, sink),
 		flows:     make([]flow, len(cfg.Sends)),
 		senders:   newIndex(cfg.Sends),
 		receivers: make([]*transport.Receiver, len(cfg.Receives)),

@@ -81,6 +81,7 @@ const (
 	MaxMicrobatches = 1 << 20
 	MaxChunks       = 1024
 	MaxSteps        = 1 << 20
+	MaxPasses       = 1 << 29 // of a stage in all steps: a rank's operations have numbers of 32 bits
 )
 
 // Validate checks the configuration. Its errors are of type *graph.FieldError; fields have
@@ -105,6 +106,9 @@ func (c *Config) Validate() error {
 		return graph.Fault("message", "%v is not positive", c.Message)
 	case c.Steps < 1 || c.Steps > MaxSteps:
 		return graph.Fault("steps", "%d, want 1 to %d", c.Steps, MaxSteps)
+	}
+	if passes := c.Shape().Passes(); c.Steps > MaxPasses/passes {
+		return graph.Fault("steps", "%d steps of %d passes are more than %d passes of a rank", c.Steps, passes, MaxPasses)
 	}
 	return c.Jitter.Validate(c.Stages, c.Steps)
 }

@@ -122,3 +122,55 @@ func (s Shape) virtual(work Work, i int) Pass {
 	}
 	return Pass{work, i/group*s.Stages + i%s.Stages, chunk}
 }
+
+// From returns the stage that sends a pass its input. ok is false if it needs no message:
+// the first part of the model forwards, the last one backwards, weights, and a pipeline of
+// one stage. Interleaved, the first stage gets what the last one has computed of the chunk
+// before.
+func (s Shape) From(stage int, p Pass) (from int, ok bool) {
+	switch p.Work {
+	case Forward:
+		return s.wrap(stage-1, p.Chunk-1)
+	case Backward:
+		return s.wrap(stage+1, p.Chunk+1)
+	default:
+		return 0, false
+	}
+}
+
+// To returns the stage that a pass sends its output to. ok is false if there is none.
+func (s Shape) To(stage int, p Pass) (to int, ok bool) {
+	switch p.Work {
+	case Forward:
+		return s.wrap(stage+1, p.Chunk+1)
+	case Backward:
+		return s.wrap(stage-1, p.Chunk-1)
+	default:
+		return 0, false
+	}
+}
+
+// wrap returns a neighbour, which is around the end if there is a chunk to go on with.
+func (s Shape) wrap(stage, chunk int) (int, bool) {
+	switch {
+	case s.Stages == 1:
+		return 0, false
+	case stage >= 0 && stage < s.Stages:
+		return stage, true
+	default:
+		return (stage + s.Stages) % s.Stages, chunk >= 0 && chunk < s.Chunks
+	}
+}
+
+// Sends returns how many messages of a kind of work, Forward or Backward, a stage sends in a
+// step.
+func (s Shape) Sends(stage int, work Work) int {
+	switch {
+	case s.Stages == 1 || work == Weight:
+		return 0
+	case work == Forward && stage == s.Stages-1, work == Backward && stage == 0:
+		return s.Microbatches * (s.Chunks - 1)
+	default:
+		return s.Microbatches * s.Chunks
+	}
+}
