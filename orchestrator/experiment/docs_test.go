@@ -102,7 +102,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 2, dst: 3, size: 1B}]}",
 		"runtime: netns\nclock: wall\napplications: {hosts: [0, 1], programs: [{host: 0, run: x}]}")
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 0, dst: 1, size: 1B}]}",
-		"jobs: [{name: a, ranks: auto, collective: {}, stragglers: [{rank: 0, pause: 1s}]}, {name: b, hosts: [2, 3], collective: all_reduce, stragglers: [{rank: 0, slow: 1}]}]")
+		"jobs: [{name: a, ranks: auto, collective: {}, stragglers: [{rank: 0, pause: 1s}]}, {name: b, hosts: [2, 3], pipeline: {}, stragglers: [{rank: 0, slow: 1}]}]")
 	for _, topology := range []string{
 		"{fat_tree: {hosts: 2, pod: 2, tiers: [{down: 1, up: 1, rate: 1Gbps, delay: 1us}, {down: 2, rate: 1Gbps, delay: 1us}]}}",
 		"{k_ary: {k: 4, rate: 1Gbps, delay: 1us}}",

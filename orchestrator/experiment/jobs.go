@@ -87,7 +87,7 @@ type JobDeriver interface {
 }
 
 // jobNames has the nameKey of the values of jobs.
-var jobNames = map[string]string{"jobs[].model": "preset", "jobs[].collective": "kind", "jobs[].profile": "preset", "jobs[].trace": "file"}
+var jobNames = map[string]string{"jobs[].model": "preset", "jobs[].collective": "kind", "jobs[].pipeline": "schedule", "jobs[].profile": "preset", "jobs[].trace": "file"}
 
 // ParseHosts returns the hosts that the items of jobs[].hosts name: 3 is a host, 0..7 are
 // eight. They keep the order of the items. More than most are an error.
@@ -231,7 +231,7 @@ func (d *decoder) stragglers(j *Job, path string, ranks int) {
 			d.failAt(at, "want one of the keys slow and pause", "")
 		case s.Slow < 0 || s.Slow > jitter.MaxSlowdown:
 			d.failAt(at+".slow", fmt.Sprintf("%v, want more than 0 and at most %d; 0.2 is 20 %% slower", s.Slow, jitter.MaxSlowdown), "")
-		case s.Pause == 0 && d.given(at+".step"):
+		case s.Pause == 0 && s.Step != 0:
 			d.failAt(at+".step", "is for pause; a slow rank is slow in every step", "")
 		case s.Step >= j.Steps:
 			d.failAt(at+".step", fmt.Sprintf("the job has no step %d; steps go from 0 to %d", s.Step, j.Steps-1), "")
@@ -249,6 +249,9 @@ func (e *Experiment) inJob(i int, err error) error {
 	var at *PathError
 	if errors.As(err, &at) {
 		return &PathError{below(path, at.Path), at.Err}
+	}
+	if text, ok := strings.CutPrefix(err.Error(), graph.ErrInvalid.Error()+": "); ok {
+		err = errors.New(text)
 	}
 	return inValue(path, err)
 }

@@ -25,6 +25,7 @@ var (
 	namePattern   = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 	imagePattern  = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
 	groupPattern  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+	jobPattern    = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 	faultPattern  = regexp.MustCompile(`^[a-z0-9*:-]{1,136}$`)
 	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
@@ -140,7 +141,7 @@ var rules = map[string]Rule{
 	"workload.start_jitter":  Between(0, maxDelay),
 	"workload.control_delay": Between(minDelay, maxDelay).Or("auto"),
 
-	"jobs[].name":               {pattern: groupPattern, want: "up to 64 of a-z 0-9 _ and -, the first a letter"},
+	"jobs[].name":               {pattern: jobPattern, want: "up to 64 of a-z 0-9 and -, the first a letter"},
 	"jobs[].ranks":              Between(2, maxHosts).Or("auto"),
 	"jobs[].hosts[]":            {parse: func(text string) error { _, err := ParseHosts([]string{text}, maxHosts); return err }},
 	"jobs[].ranks_per_host":     Between(1, maxRanksPerHost),

@@ -145,6 +145,17 @@ var autoValues = map[string]func(a *Auto, at []int) string{
 		return a.hosts(func(c *host.Config) string { return c.RTO.String() })
 	},
 	"telemetry.interval": func(a *Auto, _ []int) string { return a.Plan.Interval.String() },
+	"telemetry.operations": func(a *Auto, _ []int) string {
+		if len(a.Plan.Jobs) == 0 {
+			return "not used: there are no jobs"
+		}
+		for i := range a.Plan.Jobs {
+			if j := &a.Plan.Jobs[i]; j.Kept.First < j.Steps || !j.Kept.Messages {
+				return "not all; a note says which"
+			}
+		}
+		return "all"
+	},
 	"workload.start_unit": func(a *Auto, _ []int) string {
 		return cmp.Or(a.Plan.StartUnit, "not used: the start times are from no file")
 	},
