@@ -46,6 +46,7 @@ type job struct {
 	*Job
 	engine  *graph.Engine
 	routes  []Route        // by number of stream
+	counts  []int          // by number of stream: messages sent or received on connections
 	byID    map[uint32]int // number of a stream whose messages come from another host of the server
 	senders []sender       // by index in Ranks
 	due     units.Time     // when something of senders happens next
@@ -77,6 +78,7 @@ func (p *Player) addJobs(jobs []Job, sink metrics.Sink) {
 	p.streams, p.jobs, p.play = map[int]stream{}, make([]job, len(jobs)), units.Never
 	for i := range jobs {
 		c, j := &jobs[i], &p.jobs[i]
+		j.counts = make([]int, len(c.Routes))
 		j.Job, j.byID, j.senders, j.due = c, map[uint32]int{}, make([]sender, len(c.Ranks)), units.Never
 		j.engine = graph.NewEngine(graph.Config{Job: int32(c.Job), Source: c.Source, Ranks: c.Ranks, Start: c.Start, Seed: c.Seed, Sink: sink})
 		for k, rank := range c.Ranks {
@@ -107,22 +109,24 @@ func (p *Player) settle() {
 	}
 }
 
-// OnMessageSent records that the next messages of a connection that this host sends have
-// been acknowledged to their last bytes.
-func (p *Player) OnMessageSent(now units.Time, flow, messages int) {
+// OnMessageSent records that so many messages of a connection that this host sends, in all,
+// have been acknowledged to their last bytes.
+func (p *Player) OnMessageSent(now units.Time, flow, count int) {
 	if s, ok := p.streams[flow]; ok {
 		j := &p.jobs[s.job]
-		j.engine.Sent(now, s.number, messages)
+		j.engine.Sent(now, s.number, count-j.counts[s.number])
+		j.counts[s.number] = count
 		p.play = min(p.play, j.engine.Next())
 	}
 }
 
-// OnMessageReceived records that the next messages of a connection that this host receives
-// have arrived whole.
-func (p *Player) OnMessageReceived(now units.Time, flow, messages int) {
+// OnMessageReceived records that so many messages of a connection that this host receives,
+// in all, have arrived whole.
+func (p *Player) OnMessageReceived(now units.Time, flow, count int) {
 	if s, ok := p.streams[flow]; ok {
 		j := &p.jobs[s.job]
-		j.engine.Received(now, s.number, messages)
+		j.engine.Received(now, s.number, count-j.counts[s.number])
+		j.counts[s.number] = count
 		p.play = min(p.play, j.engine.Next())
 	}
 }
