@@ -117,16 +117,20 @@ var _ = RegisterWorkload(WorkloadKind{
 	Spec: Traffic(nil),
 })
 
-// hostKeys returns the keys of a HostRanges.
+// hostKeys returns the key of HostRanges. Rules of the items of lists have no keys.
 func hostKeys(path string, required bool, doc string) []Key {
 	if !required {
 		doc += "; without it all hosts"
 	}
-	return []Key{
-		{Path: path, Required: required, Doc: doc},
-		{Path: path + "[]", Rule: Rule{pattern: hostRange, want: "a host such as 3, or a range such as 0..7"}, Doc: "a host such as 3, or a range such as 0..7"},
-	}
+	return []Key{{Path: path, Required: required, Doc: doc + "; numbers, and ranges such as 0..7"}}
 }
+
+var _ = func() (none struct{}) {
+	for _, path := range []string{"rpc.clients", "rpc.servers", "bursts.from", "bursts.to", "incast.from", "outcast.to", "permutation.hosts", "poisson.hosts"} {
+		rules["workload.traffic[]."+path+"[]"] = Rule{pattern: hostRange, want: "a host such as 3, or a range such as 0..7"}
+	}
+	return none
+}()
 
 // trafficKeys returns the keys of the items: those of each generator, which share several.
 func trafficKeys() []Key {
@@ -141,7 +145,7 @@ func trafficKeys() []Key {
 	}, start, seed)
 	sizes := []Key{
 		{Path: "size", Rule: size, Doc: "of each message, of RPCs each request"},
-		{Path: "cdf", Rule: OneOf(traffic.PublishedNames()...), Doc: "published distribution of sizes, in place of size"},
+		{Path: "cdf", Rule: OneOf(traffic.PublishedNames()...), Doc: "published distribution of sizes, in place of size: web-search, hadoop or storage"},
 		{Path: "cdf_file", Rule: InputFile(), Doc: "file with a distribution of sizes, in place of size"},
 	}
 	some := func(path, doc string) []Key {
@@ -160,7 +164,7 @@ func trafficKeys() []Key {
 	add("rpc", hostKeys("clients", false, "hosts that call"), hostKeys("servers", false, "hosts of which each call goes to one, at random"), sizes, []Key{
 		{Path: "response", Rule: Between(0, maxTransfer), Default: "0B", Doc: "size of responses; 0B: none, a call is done when the request is acknowledged"},
 		{Path: "count", Required: true, Rule: Between(1, workloads.MaxTransfers), Doc: "calls of each client"},
-		{Path: "outstanding", Default: "0", Rule: Between(0, 4096), Doc: "calls that a client has under way (closed loop); 0: an open loop"},
+		{Path: "outstanding", Rule: Between(0, 4096), Doc: "calls that a client has under way (closed loop); 0: an open loop"},
 		{Path: "think", Default: "0s", Rule: length, Doc: "from the end of a call to the next, of a closed loop"},
 		{Path: "every", Default: "0s", Rule: length, Doc: "mean time between calls of a client, of an open loop (Poisson)"},
 		{Path: "service", Default: "0s", Rule: length, Doc: "from the request's arrival to the response"},

@@ -86,9 +86,6 @@ func (r *RPC) AddJob(w *workloads.Workload, name string) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if calls := len(r.Clients) * r.Count; calls > workloads.MaxTransfers {
-		return fmt.Errorf("%w: rpc: %d calls, the most are %d", workloads.ErrInvalid, calls, workloads.MaxTransfers)
-	}
 	j := newJob("rpc", r.Clients, r.Servers)
 	instance := 0
 	err := r.each(func(c *call) error {

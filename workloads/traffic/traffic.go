@@ -190,6 +190,8 @@ func (r *RPC) check() error {
 		return fmt.Errorf("%w: rpc: no clients or no servers", workloads.ErrInvalid)
 	case r.Count < 1:
 		return fmt.Errorf("%w: rpc: count %d, want 1 or more", workloads.ErrInvalid, r.Count)
+	case r.Count > workloads.MaxTransfers/len(r.Clients):
+		return fmt.Errorf("%w: rpc: %d clients with %d calls each; the most are %d calls", workloads.ErrInvalid, len(r.Clients), r.Count, workloads.MaxTransfers)
 	case (r.Outstanding > 0) == (r.Every > 0):
 		return fmt.Errorf("%w: rpc: want outstanding calls (closed loop) or a time between calls (open loop)", workloads.ErrInvalid)
 	}
@@ -361,6 +363,9 @@ func (p *Poisson) Add(w *workloads.Workload, job int) error {
 	}
 	first := len(w.Transfers)
 	mean := float64(p.Sizes.Mean() * 8 / float64(p.Rate) * float64(units.Second)) // between starts
+	if n := float64(len(p.Hosts)) * float64(p.For) / mean; n > 2*workloads.MaxTransfers {
+		return fmt.Errorf("%w: poisson: about %.2g messages, the most are %d", workloads.ErrInvalid, n, workloads.MaxTransfers)
+	}
 	for _, src := range p.Hosts {
 		peers := others(p.Hosts, src)
 		choice, times, sizes := stream(p.Seed, forPeers, src), stream(p.Seed, forTimes, src), stream(p.Seed, forSizes, src)
