@@ -25,6 +25,11 @@ const (
 	OperationSpan
 )
 
+var operationNames = [...]string{"send", "recv", "compute", "span"}
+
+// String returns the kind's name.
+func (k OperationKind) String() string { return operationNames[k] }
+
 // Operation is one operation of a rank that is complete. A rank emits it when it is.
 // Barriers have no records.
 type Operation struct {
@@ -34,6 +39,7 @@ type Operation struct {
 	Tag       Tag
 	Peer      int32  // rank; of sends and receives, otherwise Absent
 	Flow      int32  // that carries the message; Absent: within a server, or no message
+	Channel   uint16 // of the message: a stream is the messages of two ranks on one channel
 	Message   uint32 // number of the message on its stream, from 0
 	Bytes     int64
 	// Ready is when all dependencies were complete. Start is when the work began: a compute

@@ -57,6 +57,7 @@ type Batch struct {
 	Classes          []ClassTotals
 	Stalls           []Stall
 	Operations       []Operation
+	Instances        []Instance
 	// Dropped is the number of records that the node emitted before these and that
 	// found no room in a bounded buffer.
 	Dropped int64
@@ -108,6 +109,7 @@ func (b *Batch) Each(to Sink) {
 	each(b.Classes, to)
 	each(b.Stalls, to)
 	each(b.Operations, to)
+	each(b.Instances, to)
 	each(b.Traces, to)
 }
 
@@ -124,7 +126,7 @@ func each[T any, P interface {
 func (b *Batch) Len() int {
 	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Events) + len(b.Totals) + len(b.Traces) +
 		len(b.PortMeasurements) + len(b.FlowMeasurements) + len(b.Values) +
-		len(b.Classes) + len(b.Stalls) + len(b.Operations)
+		len(b.Classes) + len(b.Stalls) + len(b.Operations) + len(b.Instances)
 }
 
 // Reset empties the batch for records of the same node. The lists keep their
@@ -134,7 +136,7 @@ func (b *Batch) Reset() {
 		Node: b.Node, Ports: b.Ports[:0], Flows: b.Flows[:0], CC: b.CC[:0], Signals: b.Signals[:0], Events: b.Events[:0],
 		Totals: b.Totals[:0], Traces: b.Traces[:0],
 		PortMeasurements: b.PortMeasurements[:0], FlowMeasurements: b.FlowMeasurements[:0], Values: b.Values[:0],
-		Classes: b.Classes[:0], Stalls: b.Stalls[:0], Operations: b.Operations[:0],
+		Classes: b.Classes[:0], Stalls: b.Stalls[:0], Operations: b.Operations[:0], Instances: b.Instances[:0],
 	}
 }
 
@@ -395,6 +397,12 @@ type FlowInfo struct {
 	Size     units.Size
 	Packets  int64
 	Job      int32
+	// Of a connection of a job: how many messages it carries, 0 for a flow that is none,
+	// the ranks that it joins and which of their streams it is. Size is the sum of the
+	// messages.
+	Messages         int
+	SrcRank, DstRank int32
+	Channel          uint16
 }
 
 // Pair names the flow under which the packets that programs on one host send to

@@ -26,7 +26,7 @@ var newTable = map[string][]edit{
 		}
 	}},
 `},
-		{"\ttableClasses = \"classes\"\n)\n", `
+		{"\ttableInstances  = \"instances\"\n)\n", `
 // RestRow is a row of rests.parquet: a metrics.Rest.
 type RestRow struct {
 	Variant  string  ` + "`parquet:\"variant,dict\"`" + `

@@ -54,7 +54,8 @@ type Manifest struct {
 	Nodes    []Node    `json:"nodes"`
 	Ports    []Port    `json:"ports"`
 	Flows    []Flow    `json:"flows"`
-	Variants []Variant `json:"variants"` // in the order of the experiment file
+	Jobs     []Job     `json:"jobs,omitempty"` // training jobs
+	Variants []Variant `json:"variants"`       // in the order of the experiment file
 
 	Published    []Published      `json:"published,omitempty"`
 	Expectations []string         `json:"expectations,omitempty"`
@@ -172,6 +173,11 @@ type Flow struct {
 	Size    int64  `json:"size"` // bytes
 	Packets int64  `json:"packets"`
 	Job     int32  `json:"job"`
+	// Of a connection of a job, as in metrics.FlowInfo; 0 otherwise.
+	Messages int    `json:"messages,omitempty"`
+	SrcRank  int32  `json:"srcRank,omitempty"`
+	DstRank  int32  `json:"dstRank,omitempty"`
+	Channel  uint16 `json:"channel,omitempty"`
 }
 
 // Flows returns the flows of a plan as the manifest keeps them, in the same
@@ -179,9 +185,47 @@ type Flow struct {
 func Flows(infos []metrics.FlowInfo) []Flow {
 	flows := make([]Flow, len(infos))
 	for i, f := range infos {
-		flows[i] = Flow{Flow: f.Flow, Name: f.Name, Src: f.Src, Dst: f.Dst, Size: int64(f.Size), Packets: f.Packets, Job: f.Job}
+		flows[i] = Flow{Flow: f.Flow, Name: f.Name, Src: f.Src, Dst: f.Dst, Size: int64(f.Size), Packets: f.Packets, Job: f.Job, Messages: f.Messages, SrcRank: f.SrcRank, DstRank: f.DstRank, Channel: f.Channel}
 	}
 	return flows
+}
+
+// Job is a training job: a metrics.JobInfo in JSON.
+type Job struct {
+	Job         int32        `json:"job"`
+	Name        string       `json:"name"`
+	Ranks       []int32      `json:"ranks"` // host of each rank
+	StartUS     float64      `json:"startUs"`
+	Steps       int          `json:"steps"`
+	Phases      []string     `json:"phases,omitempty"`
+	Collectives []Collective `json:"collectives,omitempty"`
+	// Of Steps, operations.parquet has the first FirstSteps and the last one; none if
+	// FirstSteps is 0. Without Messages it lacks their sends and receives.
+	FirstSteps int  `json:"firstSteps"`
+	Messages   bool `json:"messages"`
+}
+
+// Collective describes a collective of a job.
+type Collective struct {
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Algorithm string `json:"algorithm,omitempty"`
+	Ranks     int    `json:"ranks"` // of a group
+	Bytes     int64  `json:"bytes"` // as nccl-tests count them
+}
+
+// Jobs returns the jobs of a plan as the manifest keeps them, in the same order.
+func Jobs(infos []metrics.JobInfo) []Job {
+	var jobs []Job
+	for i := range infos {
+		j := &infos[i]
+		one := Job{Job: j.Job, Name: j.Name, Ranks: j.Ranks, StartUS: us(j.Start), Steps: j.Steps, Phases: j.Phases, FirstSteps: j.Kept.First, Messages: j.Kept.Messages}
+		for _, c := range j.Collectives {
+			one.Collectives = append(one.Collectives, Collective{c.Name, c.Kind, c.Algorithm, c.Ranks, int64(c.Bytes)})
+		}
+		jobs = append(jobs, one)
+	}
+	return jobs
 }
 
 // Variant is what charts and readers need to know of a variant.
@@ -208,6 +252,7 @@ type Variant struct {
 	Nodes []Node `json:"nodes,omitempty"` // set when they differ from the manifest's
 	Ports []Port `json:"ports,omitempty"` // set when they differ from the manifest's
 	Flows []Flow `json:"flows,omitempty"` // set when they differ from the manifest's
+	Jobs  []Job  `json:"jobs,omitempty"`  // set when they differ from the manifest's
 }
 
 // Action is one of the ways in which congestion control answers an ACK.
@@ -279,6 +324,9 @@ type Run struct {
 	// DroppedRecords is how many records of the run found no room on their way into
 	// the tables. Totals are never among them.
 	DroppedRecords int64 `json:"droppedRecords,omitempty"`
+	// Operations is how many operations of jobs operations.parquet lacks because there
+	// are too many; see Job.FirstSteps.
+	OperationsLeftOut int64 `json:"operationsLeftOut,omitempty"`
 
 	Valid    bool      `json:"valid"`
 	Reasons  []string  `json:"reasons,omitempty"` // why it is not valid
@@ -421,6 +469,16 @@ func (m *Manifest) FlowsOf(variant string) []Flow {
 		}
 	}
 	return m.Flows
+}
+
+// JobsOf returns the jobs of a variant.
+func (m *Manifest) JobsOf(variant string) []Job {
+	for _, v := range m.Variants {
+		if v.Name == variant && v.Jobs != nil {
+			return v.Jobs
+		}
+	}
+	return m.Jobs
 }
 
 // locatorsOf returns the locators of a variant, nil without.

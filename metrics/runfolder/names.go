@@ -17,6 +17,7 @@ type lookup struct {
 	signals  []string
 	nodes    map[int32]string
 	flows    map[int32]flowNames
+	jobs     map[int32]*Job
 	ports    map[portKey]portNames
 	locators map[uint16]locatorNames
 }
@@ -43,10 +44,14 @@ type locatorNames struct {
 }
 
 func newLookup(m *Manifest, variant string) *lookup {
-	nodes, ports, flows, locators := m.NodesOf(variant), m.PortsOf(variant), m.FlowsOf(variant), m.locatorsOf(variant)
+	nodes, ports, flows, locators, jobs := m.NodesOf(variant), m.PortsOf(variant), m.FlowsOf(variant), m.locatorsOf(variant), m.JobsOf(variant)
 	l := &lookup{
 		signals: m.Signals, nodes: make(map[int32]string, len(nodes)), flows: make(map[int32]flowNames, len(flows)),
 		ports: make(map[portKey]portNames, len(ports)), locators: make(map[uint16]locatorNames, len(locators)),
+		jobs: make(map[int32]*Job, len(jobs)),
+	}
+	for i := range jobs {
+		l.jobs[jobs[i].Job] = &jobs[i]
 	}
 	for _, n := range nodes {
 		l.nodes[n.Node] = n.Name

@@ -7,13 +7,15 @@ import (
 
 // Names of the tables; the file of a table is its name with ".parquet".
 const (
-	tablePorts   = "ports"
-	tableFlows   = "flows"
-	tableSignals = "signals"
-	tableCC      = "cc"
-	tableMetrics = "metrics"
-	tablePhases  = "phases"
-	tableClasses = "classes"
+	tablePorts      = "ports"
+	tableFlows      = "flows"
+	tableSignals    = "signals"
+	tableCC         = "cc"
+	tableMetrics    = "metrics"
+	tablePhases     = "phases"
+	tableClasses    = "classes"
+	tableOperations = "operations"
+	tableInstances  = "instances"
 )
 
 // PortRow is a row of ports.parquet: a metrics.PortWindow, and what the manifest says of
@@ -210,6 +212,8 @@ var recordTables = []recordTable{
 			add(eventRow(&b.Events[i], b.Node, n))
 		}
 	}},
+	tableOf[OperationRow]{tableOperations, operationRows},
+	tableOf[InstanceRow]{tableInstances, instanceRows},
 	tableOf[MetricRow]{tableMetrics, func(b *metrics.Batch, add func(MetricRow), n *names) {
 		for i := range b.Values {
 			v := &b.Values[i]

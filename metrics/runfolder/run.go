@@ -43,6 +43,8 @@ type RunWriter struct {
 	mu      sync.Mutex
 	part    *partWriter
 	dropped int64
+	leftOut int64               // operations that are not kept
+	kept    []metrics.Operation // memory of keep
 	ended   bool
 	err     error
 }
@@ -98,8 +100,27 @@ func (r *RunWriter) Consume(b *metrics.Batch) {
 	case r.ended || r.to.isClosed():
 		r.err = ErrClosed
 	default:
-		r.err = r.part.windows(b)
+		r.err = r.part.windows(r.keep(b))
 	}
+}
+
+// keep returns a batch without the operations that the folder does not keep.
+func (r *RunWriter) keep(b *metrics.Batch) *metrics.Batch {
+	if len(b.Operations) == 0 {
+		return b
+	}
+	r.kept = r.kept[:0]
+	for i := range b.Operations {
+		o := &b.Operations[i]
+		j := r.names.job(b.Node, o.Job)
+		if (metrics.Kept{First: j.FirstSteps, Messages: j.Messages}).Has(o, j.Steps) {
+			r.kept = append(r.kept, *o)
+		}
+	}
+	r.leftOut += int64(len(b.Operations) - len(r.kept))
+	only := *b
+	only.Operations = r.kept
+	return &only
 }
 
 // Err returns the first error of Consume, so that a run whose records cannot be
@@ -131,7 +152,7 @@ func (r *RunWriter) End(d RunData) error {
 	r.ended = true
 	run := Run{
 		Variant: r.names.variant, Seed: r.names.seed, TraceHash: hashText(d.TraceHash),
-		WallSeconds: d.Wall.Seconds(), CPUSeconds: d.CPU.Seconds(), DataPackets: d.DataPackets, DroppedRecords: r.dropped,
+		WallSeconds: d.Wall.Seconds(), CPUSeconds: d.CPU.Seconds(), DataPackets: d.DataPackets, DroppedRecords: r.dropped, OperationsLeftOut: r.leftOut,
 		Valid: len(d.Invalid) == 0, Reasons: d.Invalid, Checks: d.Checks, Fidelity: d.Fidelity, Programs: d.Programs, Faults: d.Faults, Notes: d.Notes,
 	}
 	if run.TraceHash != "" {

@@ -35,7 +35,11 @@ func manifest() Manifest {
 			{Node: 1, Port: 2, Peer: 2, PeerPort: 0, RateBPS: 400e9, Link: "tor0-agg0", Name: "tor0-agg0", Tier: "tor", Direction: "up"},
 			{Node: 1, Port: 3, Peer: 3, PeerPort: 0, RateBPS: 400e9, Link: "tor0-agg1", Name: "tor0-agg1", Tier: "tor", Direction: "up"},
 		},
-		Flows:     Flows([]metrics.FlowInfo{{Flow: 0, Name: "0-1", Src: 0, Dst: 1, Size: 5000, Packets: 2, Job: 3}, {Flow: 1, Name: "1-0", Src: 1, Dst: 0, Size: 9000, Packets: 3}}),
+		Flows: Flows([]metrics.FlowInfo{{Flow: 0, Name: "0-1", Src: 0, Dst: 1, Size: 5000, Packets: 2, Job: 3}, {Flow: 1, Name: "1-0", Src: 1, Dst: 0, Size: 9000, Packets: 3}}),
+		Jobs: []Job{{
+			Name: "train", Ranks: []int32{0, 1}, Steps: 10, FirstSteps: 2, Messages: true,
+			Phases: []string{"forward"}, Collectives: []Collective{{Name: "grads", Kind: "all_reduce", Algorithm: "ring", Ranks: 2, Bytes: 1 << 20}},
+		}},
 		Variants:  []Variant{{Name: "base", Actions: []Action{{"hold", "hold", "-"}, {"grow", "grow (G)", "G"}}, Constants: []Constant{{"target_qdelay_us", 10.5, "target queueing delay", "µs", "delays", "target"}}, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", AQM: "linear", CSIG: "compact", Locators: locators()}, {Name: "alt", CC: "nscc"}},
 		Published: []Published{{Variant: "base", Metric: "ratio", Value: 5, Low: 4.4, High: 5.1, Source: "paper", Note: "why"}},
 	}
@@ -148,15 +152,15 @@ func TestRoundTrip(t *testing.T) {
 
 	want := manifest()
 	want.Schema, want.Complete, want.Finished = Schema, true, f.Manifest.Finished
-	want.Tables = map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 6, "events": 12, "phases": 2, "metrics": 4, "classes": 0}
+	want.Tables = map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 6, "events": 12, "phases": 2, "metrics": 4, "classes": 0, "operations": 0, "instances": 0}
 	for seed := range uint64(2) {
 		want.Runs = append(want.Runs, Run{Variant: "base", Seed: seed, TraceHash: "0102" + strings.Repeat("0", 60),
 			NodeHashes:  []NodeHash{{"tor0", fmt.Sprintf("%02x", seed) + strings.Repeat("0", 62)}},
 			WallSeconds: 2, CPUSeconds: 1, DataPackets: 5, Valid: true})
 	}
 	want.Files, want.Digest = f.Manifest.Files, f.Manifest.Digest // see TestFlippedBits
-	if len(want.Files) != 11 || want.Digest == "" {
-		t.Errorf("%d digests and %q of the manifest, want 11 and one", len(want.Files), want.Digest)
+	if len(want.Files) != 13 || want.Digest == "" {
+		t.Errorf("%d digests and %q of the manifest, want 13 and one", len(want.Files), want.Digest)
 	}
 	if !f.HasMetrics() {
 		t.Error("the folder has no table of metrics")

@@ -140,6 +140,7 @@ func TestFilesAreDescribed(t *testing.T) {
 	for heading, row := range map[string]any{
 		"#### ports.parquet": runfolder.PortRow{}, "#### flows.parquet": runfolder.FlowRow{}, "#### cc.parquet": runfolder.CCRow{},
 		"#### signals.parquet": runfolder.SignalRow{}, "#### phases.parquet": runfolder.PhaseRow{}, "#### events.parquet": runfolder.EventRow{},
+		"#### operations.parquet": runfolder.OperationRow{}, "#### instances.parquet": runfolder.InstanceRow{},
 	} {
 		same(t, heading, described(t, heading), tags(row, "parquet"))
 	}

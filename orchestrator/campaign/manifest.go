@@ -98,12 +98,12 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 	for _, c := range p.Constants {
 		variant.Constants = append(variant.Constants, runfolder.Constant(c))
 	}
-	nodes, ports, flows := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows)
+	nodes, ports, flows, jobs := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows), runfolder.Jobs(p.Jobs)
 	if p.Locators != nil {
 		variant.Locators = locatorTable(p.Locators, nodes, ports)
 	}
 	if len(m.Variants) == 0 {
-		m.Nodes, m.Ports, m.Flows = nodes, ports, flows
+		m.Nodes, m.Ports, m.Flows, m.Jobs = nodes, ports, flows, jobs
 	} else {
 		if !reflect.DeepEqual(nodes, m.Nodes) {
 			variant.Nodes = nodes
@@ -113,6 +113,9 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		}
 		if !reflect.DeepEqual(flows, m.Flows) {
 			variant.Flows = flows
+		}
+		if !reflect.DeepEqual(jobs, m.Jobs) {
+			variant.Jobs = jobs
 		}
 	}
 	m.Variants = append(m.Variants, variant)

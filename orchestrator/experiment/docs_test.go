@@ -129,9 +129,9 @@ func TestDocumentedDefaults(t *testing.T) {
 		}
 	}
 	resolved["seeds"] = "1"
-	delete(resolved, "csig.ports[].policy") // one of policy, outside and init is given
-	delete(resolved, "faults[].links")      // what a kind needs
-	resolved["generators[].every"] = "auto" // one of every and rate is given
+	delete(resolved, "csig.ports[].policy")                                       // one of policy, outside and init is given
+	delete(resolved, "faults[].links")                                            // what a kind needs
+	resolved["generators[].every"] = "auto"                                       // one of every and rate is given
 	for _, one := range []string{"rpc.size", "rpc.outstanding", "poisson.size"} { // of several keys that say it
 		delete(resolved, "workload.traffic[]."+one)
 	}

@@ -33,11 +33,11 @@ func TestTraffic(t *testing.T) {
 func TestTrafficRefuses(t *testing.T) {
 	const at = "x.yaml:6:"
 	for item, want := range map[string]string{
-		"rpc: {size: 1kB, count: 1}":                                             at + "22: workload.traffic[0].rpc: want one of the keys outstanding (closed loop) and every (open loop)",
-		"rpc: {size: 1kB, cdf: hadoop, count: 1, outstanding: 1}":                at + "22: workload.traffic[0].rpc: want one of the keys size, cdf and cdf_file",
+		"rpc: {size: 1kB, count: 1}":                                             at + "23: workload.traffic[0].rpc: want one of the keys outstanding (closed loop) and every (open loop)",
+		"rpc: {size: 1kB, cdf: hadoop, count: 1, outstanding: 1}":                at + "23: workload.traffic[0].rpc: want one of the keys size, cdf and cdf_file",
 		"rpc: {cdf: hadop, count: 1, outstanding: 1}":                            `workload.traffic[0].rpc.cdf: unknown value "hadop"`,
 		"rpc: {size: 1kB, count: 1, every: 1us, think: 1us}":                     "workload.traffic[0].rpc.think: an open loop does not think",
-		"rpc: {clients: [0..9], size: 1kB, count: 1, outstanding: 1}":            at + "32: workload.traffic[0].rpc.clients: no host 9; hosts go from 0 to 7",
+		"rpc: {clients: [0..9], size: 1kB, count: 1, outstanding: 1}":            at + "33: workload.traffic[0].rpc.clients: no host 9; hosts go from 0 to 7",
 		"rpc: {clients: [3..1], size: 1kB, count: 1, outstanding: 1}":            "workload.traffic[0].rpc.clients: the range 3..1 goes down",
 		"rpc: {clients: [1, 0..2], size: 1kB, count: 1, outstanding: 1}":         "workload.traffic[0].rpc.clients: host 1 is given twice",
 		"rpc: {clients: [h1], size: 1kB, count: 1, outstanding: 1}":              `workload.traffic[0].rpc.clients[0]: "h1" is not a host such as 3, or a range such as 0..7`,

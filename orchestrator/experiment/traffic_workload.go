@@ -374,12 +374,12 @@ func (l Traffic) Build(in WorkloadInput) (*workloads.Workload, []string, error) 
 	load := &workloads.Workload{Hosts: in.Hosts, JobNames: map[int]string{}}
 	for i := range l {
 		item, err := l[i].item(in.Hosts)
-		if err == nil {
-			err = l[i].add(load, item, i)
-		}
 		if err != nil {
+			return nil, nil, err // names a place in a file
+		}
+		if err := l[i].add(load, item, i); err != nil {
 			text := strings.TrimPrefix(err.Error(), workloads.ErrInvalid.Error()+": ")
-			return nil, nil, &PathError{Path: fmt.Sprintf("traffic[%d]", i), Err: errors.New(text)}
+			return nil, nil, &PathError{Path: fmt.Sprintf("workload.traffic[%d]", i), Err: errors.New(text)}
 		}
 	}
 	return load, nil, nil

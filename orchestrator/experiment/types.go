@@ -6,6 +6,10 @@
 package experiment
 
 import (
+	"fmt"
+	"math"
+	"strconv"
+
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/units"
 )
@@ -220,6 +224,8 @@ type Telemetry struct {
 	// TraceHash is full, every packet in and out of every node enters the trace hash, or
 	// none, which clock virtual alone has: no trace hash.
 	TraceHash string `yaml:"trace_hash"`
+	// Operations says which operations of jobs the tables keep, as ParseOperations.
+	Operations string `yaml:"operations"`
 }
 
 // Values of Telemetry.TraceHash.
@@ -227,6 +233,31 @@ const (
 	TraceHashFull = "full"
 	TraceHashNone = "none"
 )
+
+// Values of Telemetry.Operations beside a number of steps.
+const (
+	OperationsAuto = "auto"
+	OperationsAll  = "all"
+	OperationsNone = "none"
+)
+
+// ParseOperations reads telemetry.operations: from the first one so many steps of each job,
+// and the last one. For auto it returns -1, for all math.MaxInt32, for none 0.
+func ParseOperations(text string) (steps int, err error) {
+	switch text {
+	case OperationsAuto:
+		return -1, nil
+	case OperationsAll:
+		return math.MaxInt32, nil
+	case OperationsNone:
+		return 0, nil
+	}
+	steps, err = strconv.Atoi(text)
+	if err != nil || steps < 1 || steps > math.MaxInt32 {
+		return 0, fmt.Errorf("%q: want %s, %s, %s or a number of steps from 1", text, OperationsAuto, OperationsAll, OperationsNone)
+	}
+	return steps, nil
+}
 
 // Untraced reports whether runs have no trace hash.
 func (t Telemetry) Untraced() bool { return t.TraceHash == TraceHashNone }

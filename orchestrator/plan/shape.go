@@ -233,6 +233,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if s.data.lossless() {
 		p.Notes = append(p.Notes, flowControlNote(p))
 	}
+	p.Notes = append(p.Notes, keepOperations(p.Jobs, e.Telemetry.Operations)...)
 	if p.Untraced {
 		p.Notes = append(p.Notes, untracedNote)
 	}

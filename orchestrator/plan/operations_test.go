@@ -1,0 +1,38 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/metrics"
+)
+
+// docs/experiment.md#telemetry: "auto keeps all as long as they are no more than 2 million
+// rows. Beyond that it keeps as many steps as fit, from the first one, and the last one."
+func TestOperationsThatAreKept(t *testing.T) {
+	for _, c := range []struct {
+		telemetry string
+		records   int64 // of a step
+		steps     int
+		want      metrics.Kept
+		note      string
+	}{
+		{"auto", 1000, 100, metrics.Kept{First: 100, Messages: true}, ""},
+		{"auto", 20_000, 100, metrics.Kept{First: 100, Messages: true}, ""},
+		{"auto", 200_000, 100, metrics.Kept{First: 9, Messages: true}, "the first 9 steps of each job and the last one"},
+		{"auto", 900_000, 100, metrics.Kept{First: 1, Messages: true}, "the first 1 steps of each job and the last one"},
+		{"auto", 1_100_000, 100, metrics.Kept{First: 1}, "will lack the sends and receives"},
+		{"auto", 1_100_000, 1, metrics.Kept{First: 1, Messages: true}, ""},
+		{"auto", 2_100_000, 1, metrics.Kept{First: 1}, "will lack the sends and receives"},
+		{"all", 2_100_000, 7, metrics.Kept{First: 7, Messages: true}, ""},
+		{"none", 1, 7, metrics.Kept{Messages: true}, ""},
+		{"3", 2_100_000, 7, metrics.Kept{First: 3, Messages: true}, ""},
+		{"30", 1, 7, metrics.Kept{First: 7, Messages: true}, ""},
+	} {
+		jobs := []metrics.JobInfo{{Steps: c.steps, Records: c.records}}
+		notes := keepOperations(jobs, c.telemetry)
+		if jobs[0].Kept != c.want || (c.note == "") != (len(notes) == 0) || !strings.Contains(strings.Join(notes, ""), c.note) {
+			t.Errorf("%s, %d steps of %d: %+v and %q, want %+v and %q", c.telemetry, c.steps, c.records, jobs[0].Kept, notes, c.want, c.note)
+		}
+	}
+}
