@@ -47,9 +47,19 @@ type Operation struct {
 	// or, if later, when it was ready; a receive and a span when they were ready. End is when
 	// it was complete.
 	Ready, Start, End units.Time
-	// After is the operation of the same rank whose completion made this one ready; Absent:
-	// none, the job's start or a time did.
+	// After is the operation of the same rank whose completion made this one ready, of a span
+	// the one whose completion ended it: a send, a receive or a compute, as what follows a
+	// barrier or a mark follows what that waited for last. Absent: none, the job's start or a
+	// time did.
 	After int64
+}
+
+// JobTotals is what one node did of a job.
+type JobTotals struct {
+	Job        int32
+	Operations int64  // that are complete
+	Done       bool   // the programs of all ranks of the node are
+	Waits      string // if not, what waits for what
 }
 
 func (o *Operation) appendTo(b *Batch) { b.Operations = append(b.Operations, *o) }

@@ -1,6 +1,5 @@
-// Package lines cuts a text file of htsim's kind into lines and words that know
-// their position, and holds the error that names one. The readers of topology
-// files and of connection matrices share it.
+// Package lines cuts a text file into lines and words that know their position, and holds
+// the error that names one. The readers of text files share it.
 package lines
 
 import (
@@ -68,27 +67,42 @@ func NewReader(name string, r io.Reader) *Reader {
 // to the end of the line). The slice is valid until the next call. It returns
 // nil at the end of the file. The error is an *Error.
 func (r *Reader) Next() ([]Word, error) {
-	for r.scanner.Scan() {
-		r.line++
-		text := strings.TrimSuffix(r.scanner.Text(), "\r")
-		r.last = Pos{r.line, len(text) + 1}
+	for {
+		text, ok, err := r.Line()
+		if !ok {
+			return nil, err
+		}
 		r.words = split(r.words[:0], r.line, text)
 		if len(r.words) > 0 {
 			return r.words, nil
 		}
+	}
+}
+
+// Line returns the next line as it is, without its end, and whether there is one. Its
+// number is that of Last. The error is an *Error.
+func (r *Reader) Line() (text string, ok bool, err error) {
+	if r.scanner.Scan() {
+		r.line++
+		text = strings.TrimSuffix(r.scanner.Text(), "\r")
+		r.last = Pos{r.line, len(text) + 1}
+		return text, true, nil
 	}
 	if err := r.scanner.Err(); err != nil {
 		msg := "cannot read the file: " + err.Error()
 		if errors.Is(err, bufio.ErrTooLong) {
 			msg = fmt.Sprintf("the line is longer than %d bytes", MaxLine)
 		}
-		return nil, &Error{File: r.name, Line: r.line + 1, Column: 1, Msg: msg, Cause: err}
+		return "", false, &Error{File: r.name, Line: r.line + 1, Column: 1, Msg: msg, Cause: err}
 	}
-	return nil, nil
+	return "", false, nil
 }
 
 // Last returns the position after the last character read.
 func (r *Reader) Last() Pos { return r.last }
+
+// Place returns file:line:column, for loss reports.
+func (r *Reader) Place(at Pos) string { return fmt.Sprintf("%s:%d:%d", r.name, at.Line, at.Column) }
 
 // Errorf returns an *Error at a position.
 func (r *Reader) Errorf(at Pos, format string, args ...any) *Error {

@@ -74,12 +74,14 @@ func (c *Config) firstControl() int {
 	return NIC + 1
 }
 
-// Flow is one transfer that this host sends or receives. Its id is the
+// Flow is one transfer or connection that this host sends or receives. Its id is the
 // transfer's.
 type Flow struct {
 	ID   int
-	Peer uint32 // address of the other end
-	Size units.Size
+	Peer uint32     // address of the other end
+	Size units.Size // of a transfer
+	// Connection says that the player posts the messages of the flow one by one.
+	Connection bool
 	// Paths is what the sender knows of the way of its packets.
 	Paths transport.PathSignals
 	// Tagging is the init policy of a flow that this host sends; nil: Config.Tagging.
@@ -179,7 +181,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		pool:      pool,
 		sink:      sink,
 		sizes:     cfg.Sizes,
-		player:    player.New(cfg.Player),
+		player:    player.New(cfg.Player, sink),
 		flows:     make([]flow, len(cfg.Sends)),
 		senders:   newIndex(cfg.Sends),
 		receivers: make([]*transport.Receiver, len(cfg.Receives)),
@@ -451,7 +453,13 @@ func (h *Host) HandleTimeout(now units.Time) {
 		h.arm(f)
 		h.offer(now, f)
 	}
-	h.start = h.player.NextStart()
+	for _, m := range h.player.Posts(now) {
+		f := h.sender(uint32(m.Flow))
+		f.Post(now, transport.Message{Size: m.Size, Tag: m.Tag, Total: m.Total})
+		h.arm(f)
+		h.offer(now, f)
+	}
+	h.flush()
 }
 
 // Profile returns that of the host's CSIG domain.

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -9,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/internal/spelling"
 )
 
@@ -23,39 +22,11 @@ func inputFile(dir, name string) (string, error) {
 	if err != nil {
 		return name, err
 	}
-	f, err := openRegular(name, math.MaxInt64)
+	f, err := lines.Open(name, math.MaxInt64)
 	if err != nil {
 		return name, fmt.Errorf("file %s: %w", name, err)
 	}
 	return name, f.Close()
-}
-
-// openRegular opens a regular file of at most so many bytes, which must not be packed or
-// in another encoding. The error does not name the file.
-func openRegular(name string, most int64) (*own.File, error) {
-	f, err := own.Input(name, most)
-	if err != nil {
-		return nil, err
-	}
-	start, err := f.Start(4)
-	for _, form := range []struct{ start, what string }{
-		{"\x1f\x8b", "compressed with gzip; unpack it first"},
-		{"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first"},
-		{"\xfd7zX", "compressed with xz; unpack it first"},
-		{"BZh", "compressed with bzip2; unpack it first"},
-		{"PK\x03\x04", "a zip archive; unpack it first"},
-		{"\xff\xfe", "UTF-16; the text must be UTF-8"},
-		{"\xfe\xff", "UTF-16; the text must be UTF-8"},
-	} {
-		if err == nil && strings.HasPrefix(string(start), form.start) {
-			err = errors.New(form.what)
-		}
-	}
-	if err != nil {
-		f.Close() // opened for reading
-		return nil, err
-	}
-	return f, nil
 }
 
 // nearestFile returns the file in name's folder whose name is like it, or "".
@@ -82,7 +53,7 @@ func fileStem(name string) string {
 
 // openInput opens a regular file of at most so many bytes. The error is an inputError.
 func openInput(file string, most int64) (io.ReadCloser, error) {
-	f, err := openRegular(file, most)
+	f, err := lines.Open(file, most)
 	if err != nil {
 		return nil, inputError{fmt.Errorf("%s: %w", file, err)}
 	}

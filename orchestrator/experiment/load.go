@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/expression"
 )
@@ -145,7 +146,7 @@ func readFile(path string) ([]byte, error) {
 	case info.IsDir():
 		return fail("a directory; name a file in it", "")
 	}
-	f, err := openRegular(path, maxFile)
+	f, err := lines.Open(path, maxFile)
 	if err != nil {
 		return fail(err.Error(), "")
 	}

@@ -10,7 +10,7 @@ import (
 // Config describes a job of one collective that runs again and again.
 type Config struct {
 	Name string // of the collective; "" is its kind
-	// Call is the collective. Group, Me, Split and From of it are set for each rank.
+	// Call is the collective. Group, Me, Split, From and Fences are set for each rank.
 	Call Call
 	// Groups are the groups of ranks that run the collective, all at the same time, each in the
 	// order of its ring. No rank is in two. Without groups all ranks are one.
@@ -126,6 +126,7 @@ func (s *Source) Program(rank int, _ uint64) graph.Program {
 func (s *Source) call(group, me int) Call {
 	call := s.Config.Call
 	call.Group, call.Me, call.Split, call.From = s.Config.Groups[group], me, nil, nil
+	call.Fences = true
 	if s.Config.Uneven != nil {
 		call.Split, call.From = s.Config.Uneven[me], make([]units.Size, len(call.Group))
 		for i := range call.From {
@@ -181,7 +182,6 @@ func (p *program) expand() bool {
 	if _, err := Append(&p.build, &call, deps...); err != nil {
 		panic("collective: " + err.Error()) // New has validated the call
 	}
-	p.build.Ops[len(p.build.Ops)-1].Fence = true
 	p.step, p.at = p.step+1, 0
 	return true
 }

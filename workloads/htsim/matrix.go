@@ -362,3 +362,13 @@ func (m *matrix) transfers(w *workloads.Workload, unit StartUnit) error {
 	}
 	return nil
 }
+
+// Looks reports whether a file that begins with start looks like a connection matrix.
+func Looks(start string) bool {
+	for line := range strings.Lines(start) {
+		if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(words[0], "#") {
+			return slices.Contains([]string{wordNodes, wordConnections, wordTriggers, wordFailures}, words[0])
+		}
+	}
+	return false
+}

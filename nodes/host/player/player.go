@@ -2,9 +2,14 @@
 // transfers start, by the clock or by the triggers that other transfers hit. A
 // dependency that crosses hosts is a control message, which the host machine
 // sends on a port of its own and which takes the link's delay.
+//
+// It also plays the ranks of training jobs that are placed on the host: it drives a
+// graph.Engine for each job, hands the host the messages to post on connections, and sends
+// those inside a server itself.
 package player
 
 import (
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
@@ -17,6 +22,7 @@ type Config struct {
 	Starts   []Start
 	Hits     []Hit
 	Triggers []Trigger
+	Jobs     []Job
 }
 
 // Start is a transfer that this host sends.
@@ -67,6 +73,11 @@ type Player struct {
 	hits     map[hitKey][]Hit
 	triggers map[int]*triggerState
 	outbox   []Message
+
+	jobs    []job
+	streams map[int]stream // by flow
+	play    units.Time     // when a job goes on next
+	posts   []Post
 }
 
 type hitKey struct {
@@ -80,9 +91,11 @@ type triggerState struct {
 	fired int // one-shot and barrier: 1 after firing; multi-shot: next target
 }
 
-// New returns a player at the start of the run.
-func New(cfg Config) *Player {
-	p := &Player{}
+// New returns a player at the start of the run, which emits the operations of jobs into
+// sink.
+func New(cfg Config, sink metrics.Sink) *Player {
+	p := &Player{play: units.Never}
+	p.addJobs(cfg.Jobs, sink)
 	for _, s := range cfg.Starts {
 		if s.After == workloads.None {
 			p.due.push(s)
@@ -109,12 +122,12 @@ func New(cfg Config) *Player {
 	return p
 }
 
-// NextStart is when the next transfer starts, or units.Never.
+// NextStart is when the next transfer starts or a job goes on, or units.Never.
 func (p *Player) NextStart() units.Time {
 	if len(p.due) == 0 {
-		return units.Never
+		return p.play
 	}
-	return p.due[0].At
+	return min(p.play, p.due[0].At)
 }
 
 // Due returns the next transfer that starts at or before now, in order of
@@ -136,6 +149,9 @@ func (p *Player) OnReceived(now units.Time, transfer int) { p.hit(now, hitKey{tr
 // host, or no transfer that waits here for the trigger, is ignored; ok is then
 // false.
 func (p *Player) OnMessage(now units.Time, trigger, code uint32) (ok bool) {
+	if trigger&jobMessage != 0 {
+		return p.onJobMessage(now, int(trigger&^jobMessage), code)
+	}
 	if code == codeHit {
 		t, ok := p.triggers[int(trigger)]
 		if ok {

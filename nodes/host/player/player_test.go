@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
@@ -18,6 +19,8 @@ type started struct {
 	At       units.Time
 	Transfer int
 }
+
+func newPlayer(cfg player.Config) *player.Player { return player.New(cfg, metrics.Discard) }
 
 // drain starts everything that is due up to the end of time.
 func drain(p *player.Player) (all []started) {
@@ -68,14 +71,14 @@ func TestStartsInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 20 {
 		random.Shuffle(len(starts), func(i, j int) { starts[i], starts[j] = starts[j], starts[i] })
-		if diff := cmp.Diff(want, drain(player.New(player.Config{Starts: starts}))); diff != "" {
+		if diff := cmp.Diff(want, drain(newPlayer(player.Config{Starts: starts}))); diff != "" {
 			t.Fatalf("from %v (-want +got)\n%s", starts, diff)
 		}
 	}
 }
 
 func TestDueIsNotEarly(t *testing.T) {
-	p := player.New(player.Config{Starts: []player.Start{{Transfer: 3, At: 10, After: workloads.None}}})
+	p := newPlayer(player.Config{Starts: []player.Start{{Transfer: 3, At: 10, After: workloads.None}}})
 	if id, ok := p.Due(9); ok {
 		t.Errorf("transfer %d starts before its time", id)
 	}
@@ -106,7 +109,7 @@ func TestTriggers(t *testing.T) {
 			{Transfer: 1, Trigger: 4, Port: player.Local},
 			{Transfer: 2, Received: true, Trigger: 4, Port: player.Local},
 		}
-		p := player.New(player.Config{Starts: waiting(4, 12, 10, 11), Hits: hits, Triggers: []player.Trigger{test.trigger}})
+		p := newPlayer(player.Config{Starts: waiting(4, 12, 10, 11), Hits: hits, Triggers: []player.Trigger{test.trigger}})
 		for n, want := range test.want {
 			// Hits come from here and from elsewhere.
 			switch n % 3 {
@@ -136,7 +139,7 @@ func TestTriggers(t *testing.T) {
 }
 
 func TestOtherEventsHitNothing(t *testing.T) {
-	p := player.New(player.Config{
+	p := newPlayer(player.Config{
 		Starts:   waiting(0, 9),
 		Hits:     []player.Hit{{Transfer: 1, Received: true, Trigger: 0, Port: player.Local}},
 		Triggers: []player.Trigger{{Kind: workloads.OneShot, Targets: local(9)}},
@@ -153,7 +156,7 @@ func TestOtherEventsHitNothing(t *testing.T) {
 }
 
 func TestDelayAfterTrigger(t *testing.T) {
-	p := player.New(player.Config{
+	p := newPlayer(player.Config{
 		Starts: []player.Start{
 			{Transfer: 1, After: 0, Delay: 30},
 			{Transfer: 2, After: 0, Delay: 10},
@@ -172,17 +175,17 @@ func TestDelayAfterTrigger(t *testing.T) {
 func TestRemoteTriggers(t *testing.T) {
 	// The trigger lives at host B, is hit at A, starts transfers at B and C.
 	const toB, toC = 2, 5
-	a := player.New(player.Config{Hits: []player.Hit{
+	a := newPlayer(player.Config{Hits: []player.Hit{
 		{Transfer: 1, Received: true, Trigger: 6, Port: toB},
 		{Transfer: 1, Received: true, Trigger: 7, Port: toC},
 	}})
-	b := player.New(player.Config{
+	b := newPlayer(player.Config{
 		Starts: waiting(6, 20),
 		Triggers: []player.Trigger{{ID: 6, Kind: workloads.OneShot, Targets: []player.Target{
 			{Transfer: 20, Port: player.Local}, {Transfer: 30, Port: toC},
 		}}},
 	})
-	c := player.New(player.Config{Starts: []player.Start{{Transfer: 30, After: 6, Delay: 4}}})
+	c := newPlayer(player.Config{Starts: []player.Start{{Transfer: 30, After: 6, Delay: 4}}})
 
 	a.OnReceived(10, 1)
 	out := slices.Clone(a.Outbox())
@@ -214,7 +217,7 @@ func TestRemoteTriggers(t *testing.T) {
 }
 
 func TestUnknownMessages(t *testing.T) {
-	p := player.New(player.Config{
+	p := newPlayer(player.Config{
 		Starts:   append(waiting(3, 5), player.Start{Transfer: 6, At: 70, After: workloads.None}),
 		Triggers: []player.Trigger{{ID: 3, Kind: workloads.OneShot, Targets: local(5)}},
 	})
@@ -236,7 +239,7 @@ func TestUnknownMessages(t *testing.T) {
 
 // Two transfers in a row: the second starts when the first is received here.
 func ExampleNew() {
-	p := player.New(player.Config{
+	p := newPlayer(player.Config{
 		Starts: []player.Start{
 			{Transfer: 1, At: 0, After: workloads.None},
 			{Transfer: 2, After: 0, Delay: 3 * units.Microsecond},

@@ -1,0 +1,188 @@
+// Package formats opens workloads and traces in the formats of other tools. It knows all
+// readers and finds out by name and content which of them a file is for. One line in the
+// table adds a format.
+package formats
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
+	"github.com/csiglab/csiglab/workloads/goal"
+	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/hpcc"
+	"github.com/csiglab/csiglab/workloads/htsim"
+)
+
+// Options of Open. The zero value detects the format and reads a file as it is. What a
+// format has no use for is not looked at.
+type Options struct {
+	Format    string          // name of a format; "": by name and content
+	StartUnit htsim.StartUnit // of the start times of a connection matrix
+	Hosts     int             // that a connection matrix must be for; 0: any number
+	MaxSize   units.Size      // of a transfer of a connection matrix; 0: any
+}
+
+// Input is what a file says. It has either a Workload or a Source.
+type Input struct {
+	Format   string              // its name
+	Workload *workloads.Workload // transfers between hosts, or nil
+	Source   graph.Source        // programs of ranks, or nil
+	Loss     *graph.Loss         // what of the file these do not have; never nil
+	Notes    []string            // for the user: what was assumed, such as the unit of times
+}
+
+// format is a line of the table.
+type format struct {
+	name string
+	doc  string // in one line
+	ends []string
+	// looks reports whether a file that begins with start, up to 4 KiB, looks like this format.
+	looks func(start string) bool
+	// read reads a file or, if folders is set, also a folder.
+	read    func(path string, o Options) (*Input, error)
+	folders bool
+}
+
+// table is every format, in the order in which they are tried.
+var table = []format{
+	{name: "cm", doc: "htsim connection matrix (.cm, .tm)", ends: []string{".cm", ".tm"}, looks: htsim.Looks, read: text(readMatrix)},
+	{name: "goal", doc: "GOAL schedule of LogGOPSim and ATLAHS, text", ends: []string{".goal"}, looks: goal.Looks, read: text(readGOAL)},
+	{name: "hpcc", doc: "flows of the HPCC simulator for ns-3 (flow.txt)", looks: hpcc.Looks, read: text(readHPCC)},
+}
+
+// maxFile bounds a text file.
+const maxFile = 256 << 20
+
+// Names returns the names of the formats that Open reads.
+func Names() []string {
+	names := make([]string, len(table))
+	for i := range table {
+		names[i] = table[i].name
+	}
+	return names
+}
+
+// Doc returns what a format is, in one line, or "".
+func Doc(name string) string {
+	for i := range table {
+		if table[i].name == name {
+			return table[i].doc
+		}
+	}
+	return ""
+}
+
+// Open reads a file, or a folder where a format has one file per rank. Errors about the
+// content name the file, line and column, or the byte of a binary file.
+func Open(path string, o Options) (*Input, error) {
+	f, err := choose(path, o.Format)
+	if err != nil {
+		return nil, err
+	}
+	in, err := f.read(path, o)
+	if err != nil {
+		return nil, err
+	}
+	in.Format = f.name
+	if in.Loss == nil {
+		in.Loss = &graph.Loss{}
+	}
+	return in, nil
+}
+
+// choose finds the format of a file or folder.
+func choose(path, name string) (*format, error) {
+	if name != "" {
+		i := slices.Index(Names(), name)
+		if i < 0 {
+			err := fmt.Sprintf("unknown format %q", name)
+			if near := spelling.Nearest(name, Names()); near != "" {
+				return nil, fmt.Errorf("%s%s", err, spelling.Hint(near))
+			}
+			return nil, fmt.Errorf("%s; use %s", err, lines.Alternatives(Names()))
+		}
+		return &table[i], nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		for i := range table {
+			if table[i].folders {
+				return &table[i], nil
+			}
+		}
+	}
+	start, err := beginning(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for i := range table {
+		if f := &table[i]; f.looks(start) {
+			return f, nil
+		}
+	}
+	for i := range table {
+		if f := &table[i]; slices.Contains(f.ends, strings.ToLower(filepath.Ext(path))) {
+			return f, nil
+		}
+	}
+	if start == "" {
+		return nil, fmt.Errorf("%s:1:1: the file is empty", path)
+	}
+	return nil, fmt.Errorf("%s:1:1: the file does not begin like any format that is known; say which it is: %s", path, lines.Alternatives(Names()))
+}
+
+// beginning returns up to 4 KiB of a file.
+func beginning(path string) (string, error) {
+	f, err := own.Input(path, math.MaxInt64)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() // opened for reading
+	start, err := f.Start(4096)
+	return string(start), err
+}
+
+// text is the read of a format of text files.
+func text(read func(name string, r io.Reader, o Options) (*Input, error)) func(string, Options) (*Input, error) {
+	return func(path string, o Options) (*Input, error) {
+		f, err := lines.Open(path, maxFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		defer f.Close() // opened for reading
+		return read(path, f, o)
+	}
+}
+
+func readMatrix(name string, r io.Reader, o Options) (*Input, error) {
+	load, notes, err := htsim.ReadMatrix(name, r, htsim.Options{StartUnit: o.StartUnit, Hosts: o.Hosts, MaxSize: o.MaxSize})
+	if err != nil {
+		return nil, err
+	}
+	return &Input{Workload: load, Notes: notes}, nil
+}
+
+func readGOAL(name string, r io.Reader, _ Options) (*Input, error) {
+	s, loss, err := goal.Read(name, r)
+	if err != nil {
+		return nil, err
+	}
+	return &Input{Source: s, Loss: loss}, nil
+}
+
+func readHPCC(name string, r io.Reader, _ Options) (*Input, error) {
+	load, loss, err := hpcc.Read(name, r)
+	if err != nil {
+		return nil, err
+	}
+	return &Input{Workload: load, Loss: loss}, nil
+}

@@ -1,0 +1,77 @@
+package formats_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/workloads/formats"
+)
+
+// small has a file of each format.
+var small = map[string]string{
+	"cm":   "# flows\nNodes 4\nConnections 1\n0->1 start 0 size 9\n",
+	"goal": "/* a\nschedule */\nnum_ranks 2\nrank 0 {\nsend 9b to 1\n}\nrank 1 {\nrecv 9b from 0\n}\n",
+	"hpcc": "1\n0 1 3 100 9 2.0\n",
+}
+
+// TestDetect holds that a file is known by what is in it, under any name.
+func TestDetect(t *testing.T) {
+	for _, name := range formats.Names() {
+		text, ok := small[name]
+		if !ok {
+			continue // tested where it is known
+		}
+		path := filepath.Join(t.TempDir(), "file.txt")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		in, err := formats.Open(path, formats.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if in.Format != name || (in.Workload == nil) == (in.Source == nil) || in.Loss == nil {
+			t.Errorf("%s: read as %+v", name, in)
+		}
+		if formats.Doc(name) == "" {
+			t.Errorf("%s has no doc", name)
+		}
+	}
+	for name := range small {
+		if !slices.Contains(formats.Names(), name) {
+			t.Errorf("%s is no format", name)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct {
+		path, format, want string
+	}{
+		{file("empty", ""), "", "empty:1:1: the file is empty"},
+		{file("empty.cm", ""), "", "empty.cm:1:1: the file is empty"},
+		{file("words", "hello\n"), "", "words:1:1: the file does not begin like any format that is known; say which it is: "},
+		{file("words.cm", "hello\n"), "", `words.cm:1:1: unknown word "hello"`},
+		{file("a", small["goal"]), "cm", `a:1:1: unknown word "/*"`},
+		{file("b", small["goal"]), "gaol", `unknown format "gaol" (did you mean "goal"?)`},
+		{file("c", small["goal"]), "xyz", `unknown format "xyz"; use cm, `},
+		{file("d.cm", "BZh9"), "", "d.cm: compressed with bzip2; unpack it first"},
+		{filepath.Join(dir, "none"), "", "none: no such file or directory"},
+	} {
+		_, err := formats.Open(c.path, formats.Options{Format: c.format})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want …%s…", filepath.Base(c.path), err, c.want)
+		}
+	}
+}
