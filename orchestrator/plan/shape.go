@@ -75,6 +75,11 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
+	jobs, jobNotes, err := e.BuildJobs(s.graph)
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
+	load.Jobs = append(load.Jobs, jobs...)
 	if err := checkWorkload(load, e); err != nil {
 		return nil, failure.At("workload", err)
 	}
@@ -89,7 +94,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, failure.At("jobs", err)
 	}
-	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, stuck)
+	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, jobNotes, stuck)
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
 	}
@@ -177,6 +182,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Flows:     s.flowInfos(),
 		Jobs:      jobInfos(s.workload, s.traffic),
 		Transfers: len(s.workload.Transfers),
+		Calls:     calls(s.workload),
 		Format:    wire.Format{Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag, Overhead: e.Links.Overhead}},
 		TieSeed:   e.TieSeed,
 		End:       units.Never,
@@ -361,6 +367,16 @@ func (s *Shape) flowInfos() []metrics.FlowInfo {
 		}
 	}
 	return flows
+}
+
+// calls returns the RPCs of a workload.
+func calls(w *workloads.Workload) (calls []Call) {
+	for i, t := range w.Transfers {
+		if t.Response {
+			calls = append(calls, Call{Request: int32(i - 1), Response: int32(i)})
+		}
+	}
+	return calls
 }
 
 // jitter returns how much the start of a transfer is moved.
