@@ -66,15 +66,23 @@ type EventRecorder struct {
 	sink  Sink
 	flow  int32
 	kinds EventKinds
+	tag   Tag
 	event Event // here because a pointer that goes to an interface would be a new object each time
 }
 
 // Wants reports whether events of a kind are recorded.
 func (r *EventRecorder) Wants(k EventKind) bool { return r != nil && r.kinds.Has(k) }
 
-// Emit emits an event of a kind that is wanted. It fills in the flow.
+// SetTag gives the next events a tag.
+func (r *EventRecorder) SetTag(t Tag) {
+	if r != nil {
+		r.tag = t
+	}
+}
+
+// Emit emits an event of a kind that is wanted. It fills in the flow and the tag.
 func (r *EventRecorder) Emit(e Event) {
-	e.Flow = r.flow
+	e.Flow, e.Tag = r.flow, r.tag
 	r.event = e
 	r.sink.Emit(&r.event)
 }

@@ -329,7 +329,16 @@ func (r *CCRecorder) Close() {
 		}
 		r.sink.Emit(&r.current)
 	}
-	r.current = CCWindow{Flow: r.current.Flow, Actions: r.current.Actions[:0]}
+	r.current = CCWindow{Flow: r.current.Flow, Actions: r.current.Actions[:0], Tag: r.current.Tag}
+}
+
+// SetTag gives the next ACKs a tag. Those with another are in a record of their own.
+func (r *CCRecorder) SetTag(t Tag) {
+	if t != r.current.Tag {
+		start := r.current.Start
+		r.Close()
+		r.current.Start, r.current.Tag = start, t
+	}
 }
 
 // SignalRecorder emits the windows of one flow's CSIG samples. A window has one
@@ -341,6 +350,7 @@ type SignalRecorder struct {
 	flow     int32
 	start    units.Time     // of the open window
 	open     []SignalWindow // the records of the open window
+	tag      Tag
 }
 
 // NewSignalRecorder returns the recorder of a flow with windows of the given
@@ -365,8 +375,16 @@ func (r *SignalRecorder) Sample(now units.Time, signal uint8, locator uint16, po
 	}
 	r.open = append(r.open, SignalWindow{
 		Flow: r.flow, Type: signal, Locator: locator, Start: r.start,
-		Samples: 1, PointSum: point, PointMax: point, PointMin: point,
+		Samples: 1, PointSum: point, PointMax: point, PointMin: point, Tag: r.tag,
 	})
+}
+
+// SetTag gives the next samples a tag. Those with another are in records of their own.
+func (r *SignalRecorder) SetTag(t Tag) {
+	if t != r.tag {
+		r.Close()
+		r.tag = t
+	}
 }
 
 // Close ends the last window.

@@ -174,6 +174,7 @@ type CCWindow struct {
 	Actions []Count        // ACKs by the controller's actions; actions without any are left out
 	Cwnd    int64          // bytes, at the last ACK of the window
 	BaseRTT units.Duration // at the last ACK of the window
+	Tag     Tag            // of the message whose packets the ACKs are of; a window of another has a record of its own
 }
 
 // SignalWindow is the CSIG samples that one flow's sender got in one telemetry
@@ -187,6 +188,7 @@ type SignalWindow struct {
 	PointSum int64 // sum of the decoded points, in the type's unit (B/s, ppm, ns)
 	PointMax int64
 	PointMin int64
+	Tag      Tag // of the message whose packets brought the samples; of another there is a record of its own
 }
 
 // Absent is the value of a field of an Event that is not known, or that events of its
@@ -201,6 +203,7 @@ type Event struct {
 	At     units.Time
 	Packet int64 // sequence number in the flow of what was sent, of the packet that triggered the ACK, or that brought the sample; Absent
 	EV     int32 // entropy value of that packet, which stands for its path; Absent
+	Tag    Tag   // of the message that this packet is of, or if it has none, of the oldest not acknowledged
 
 	// Of EventSend the wire bytes of the packet, its tag as the packet counts it; of
 	// EventAck the wire bytes that it reports as newly received.

@@ -61,7 +61,7 @@ func (h *Host) receiveData(now units.Time, p *wire.Packet) {
 		h.drops[dropBeyond]++
 		return
 	}
-	done, before := r.Done(), r.Delivered()
+	done, before, messages := r.Done(), r.Delivered(), r.Messages()
 	reply := h.pool.Get()
 	if !r.OnData(now, p, reply) {
 		h.pool.Put(reply)
@@ -80,6 +80,10 @@ func (h *Host) receiveData(now units.Time, p *wire.Packet) {
 	h.delivered += r.Delivered() - before
 	if !done && r.Done() {
 		h.player.OnReceived(now, int(p.Flow()))
+		h.flush()
+	}
+	if n := r.Messages(); n > messages {
+		h.player.OnMessageReceived(now, int(p.Flow()), n)
 		h.flush()
 	}
 }
@@ -119,11 +123,18 @@ func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
 	}
 	switch kind {
 	case wire.Ack:
-		done := f.Done()
+		done, messages := f.Done(), f.Sent()
 		f.OnAck(now, p)
-		if !done && f.Done() {
+		ended := !done && f.Done()
+		if ended {
 			f.deadline = units.Never
 			h.timeout = h.earliest() // the flow's timer is cancelled
+		}
+		switch n := f.Sent(); {
+		case n > messages:
+			h.player.OnMessageSent(now, h.cfg.Sends[f.at].ID, n)
+			h.flush()
+		case ended:
 			h.player.OnSent(now, h.cfg.Sends[f.at].ID)
 			h.flush()
 		}

@@ -140,6 +140,14 @@ func BalanceFlow(p congestion.Path, c *csig.Config) balance.Flow {
 	return f
 }
 
+// size returns the payload bytes of a transfer, 0 of a connection.
+func (f *Flow) size() units.Size {
+	if f.Connection {
+		return 0
+	}
+	return f.Size
+}
+
 // sender returns the flow with an id that this host sends, nil if it has none. The flow
 // gets its state when it is asked for the first time.
 func (h *Host) sender(id uint32) *flow {
@@ -201,7 +209,7 @@ func (h *Host) newSender(f *Flow) *transport.Sender {
 		Common:  h.shared(),
 		Flow:    uint32(f.ID),
 		Ends:    h.ends(f),
-		Size:    f.Size,
+		Size:    f.size(),
 		CC:      h.newController(f),
 		LB:      h.maker.balancer(balanced),
 		Tagging: h.cfg.TaggingOf(f),
@@ -226,7 +234,7 @@ func (h *Host) newReceiver(f *Flow) *transport.Receiver {
 		Common:  h.shared(),
 		Flow:    uint32(f.ID),
 		Ends:    h.ends(f),
-		Packets: transport.Packets(f.Size, h.cfg.MTU, h.cfg.Sizes.Header),
+		Packets: transport.Packets(f.size(), h.cfg.MTU, h.cfg.Sizes.Header),
 	})
 }
 

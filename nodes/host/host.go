@@ -74,12 +74,14 @@ func (c *Config) firstControl() int {
 	return NIC + 1
 }
 
-// Flow is one transfer that this host sends or receives. Its id is the
+// Flow is one transfer or connection that this host sends or receives. Its id is the
 // transfer's.
 type Flow struct {
 	ID   int
-	Peer uint32 // address of the other end
-	Size units.Size
+	Peer uint32     // address of the other end
+	Size units.Size // of a transfer
+	// Connection says that the player posts the messages of the flow one by one.
+	Connection bool
 	// Paths is what the sender knows of the way of its packets.
 	Paths transport.PathSignals
 	// Tagging is the init policy of a flow that this host sends; nil: Config.Tagging.
@@ -451,7 +453,13 @@ func (h *Host) HandleTimeout(now units.Time) {
 		h.arm(f)
 		h.offer(now, f)
 	}
-	h.start = h.player.NextStart()
+	for _, m := range h.player.Posts(now) {
+		f := h.sender(uint32(m.Flow))
+		f.Post(now, transport.Message{Size: m.Size, Tag: m.Tag, Total: m.Total})
+		h.arm(f)
+		h.offer(now, f)
+	}
+	h.flush()
 }
 
 // Profile returns that of the host's CSIG domain.
@@ -490,6 +498,7 @@ func (h *Host) Close(end units.Time) {
 	for i, n := range h.drops {
 		t.Drops = append(t.Drops, metrics.Count{Name: dropNames[i], Packets: n})
 	}
+	t.Jobs = h.player.Close()
 	if h.edge != nil {
 		h.edge.Close(&t)
 	}

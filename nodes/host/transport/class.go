@@ -18,5 +18,5 @@ func (s *Sender) NextSize() units.Size {
 	if psn, ok := s.nextRefused(); ok {
 		return s.sizeOf(psn)
 	}
-	return s.sizeOf(s.next)
+	return s.nextSize()
 }

@@ -64,8 +64,10 @@ func (c *credit) feedback(now units.Time, rto units.Duration) {
 // packet is spent already.
 func (s *Sender) pullTarget() int64 {
 	c, terms := s.credit, s.common.Credit
-	backlog := s.bytesBelow(s.packets) - s.bytesBelow(s.next)
-	refused := s.bytesBelow(s.next) - s.known - s.outstanding
+	posted := s.size + units.Size(s.packets)*s.common.Sizes.Header
+	sent := units.Size(s.next)*s.common.MTU - s.cut
+	backlog := posted - sent
+	refused := sent - s.known - s.outstanding
 	want := min(backlog+refused, s.cc.Window+s.common.MTU, terms.Max) - c.left
 	if c.speculating && backlog > 0 {
 		want = max(want, s.common.MTU)
@@ -74,14 +76,6 @@ func (s *Sender) pullTarget() int64 {
 		want /= n
 	}
 	return c.granted + int64((want+quantum-1)/quantum)
-}
-
-// bytesBelow returns the wire bytes of the PSNs below one.
-func (s *Sender) bytesBelow(psn uint32) units.Size {
-	if psn == s.packets {
-		return s.size + units.Size(psn)*s.common.Sizes.Header
-	}
-	return units.Size(psn) * s.common.MTU
 }
 
 // spend takes the credit for a packet and writes the pull target into it.

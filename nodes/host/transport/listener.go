@@ -57,7 +57,8 @@ func (s *Sender) onSend(now units.Time, p *wire.Packet, charged units.Size, agai
 	s.listener.sends.OnSend(now, event)
 }
 
-// onPhase tells the controller that the transfer begins or ends.
+// onPhase tells the controller that the transfer begins or ends, or the phase of a
+// connection.
 func (s *Sender) onPhase(now units.Time, begin bool) {
 	if s.listener == nil {
 		return
@@ -68,6 +69,9 @@ func (s *Sender) onPhase(now units.Time, begin bool) {
 	}
 	event := &s.common.phase
 	*event = congestion.Phase{Begin: begin, Total: s.size + units.Size(s.packets)*s.common.Sizes.Header}
+	if s.connection != nil {
+		event.Total = s.connection.phase.total
+	}
 	if !begin {
 		event.Sent = event.Total
 	}

@@ -35,6 +35,8 @@ type pipe struct {
 	records  metrics.Batch
 	receives transport.Recovery
 
+	connection bool // of many messages
+
 	packets                              uint32
 	arrived                              map[uint32]bool // PSNs that came whole
 	sent, whole, trimmed, dropped, twins int64           // data packets
@@ -94,7 +96,7 @@ func (p *pipe) join() {
 			p.t.Fatalf("still busy at %v after %d transmissions of %d packets", now, p.sent, p.packets)
 		}
 		// The window is kept at the moment of sending.
-		if got := p.sender.Inflight(); got > p.cc.Window {
+		if got := p.sender.Inflight(); got > p.cc.Window && p.receives != transport.Sleek {
 			p.t.Fatalf("%v in flight after sending, the window is %v", got, p.cc.Window)
 		}
 		return packet
@@ -165,7 +167,7 @@ func (p *pipe) deliver(now units.Time, packet *wire.Packet) (reply *wire.Packet)
 	} else {
 		p.nacks++
 	}
-	if complete := len(p.arrived) == int(p.packets); p.receiver.Done() != complete || done && !complete {
+	if complete := len(p.arrived) == int(p.packets); !p.connection && (p.receiver.Done() != complete || done && !complete) {
 		p.t.Fatalf("the receiver says done %v with %d of %d packets", p.receiver.Done(), len(p.arrived), p.packets)
 	}
 	return reply
@@ -174,7 +176,7 @@ func (p *pipe) deliver(now units.Time, packet *wire.Packet) (reply *wire.Packet)
 func (p *pipe) chance(perMille int) bool { return p.random.IntN(1000) < perMille }
 
 // mixed returns a balancer over 64 paths.
-func mixed(t *testing.T, seed uint64) balance.Balancer {
+func mixed(t testing.TB, seed uint64) balance.Balancer {
 	t.Helper()
 	a, _ := balance.Table.Lookup("mixed")
 	b, err := a.New(balance.Flow{Random: rand.New(rand.NewPCG(seed, 1))}, nil)
@@ -195,7 +197,7 @@ func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc algorithm.
 	p := &pipe{
 		t: t, random: rand.New(rand.NewPCG(seed, 0)), faults: f, domain: d, cc: controller.Output(),
 		packets: uint32(transport.Packets(size, mtu, header)),
-		arrived: map[uint32]bool{},
+		arrived: map[uint32]bool{}, connection: size == 0,
 	}
 	cfg := transport.SenderConfig{
 		Common: common(), Flow: flow, Ends: senderEnds, Size: size, CC: controller, LB: mixed(t, seed),

@@ -11,20 +11,21 @@ type ReceiverConfig struct {
 	*Common
 	Flow    uint32
 	Ends    Ends  // from the receiver's point of view
-	Packets int64 // data packets of the flow
+	Packets int64 // data packets of the flow; 0: a connection
 }
 
 // Receiver is the receiving half of a flow. What each packet needs comes first.
 type Receiver struct {
 	common     *Common
 	flow       uint32
-	cum        uint32   // every PSN below has been received
-	packets    int64    // of the flow
-	beyond     []uint64 // bitmap of PSNs in (cum, cum+64*len), PSN p at bit p mod 64*len; its length is 0 or a power of two
-	outOfOrder int32    // number of bits set
-	entropy    uint16   // of EV 0, less wire.EntropyBase
-	owed       bool     // a packet beyond a hole asked for an ACK; one more when it closes
-	refusing   bool     // GoBackN: the packet expected, cum, has been asked for by a NACK
+	cum        uint32    // every PSN below has been received
+	packets    int64     // of the flow; of a connection those that may come now
+	beyond     bitmap    // of PSNs beyond cum
+	outOfOrder int32     // number of bits set
+	entropy    uint16    // of EV 0, less wire.EntropyBase
+	owed       bool      // a packet beyond a hole asked for an ACK; one more when it closes
+	refusing   bool      // GoBackN: the packet expected, cum, has been asked for by a NACK
+	messages   *arrivals // nil: the flow is one message, of so many packets
 
 	accepted units.Size // wire bytes of distinct packets
 	unacked  units.Size // of those, since the last ACK
@@ -48,6 +49,9 @@ func NewReceiver(cfg ReceiverConfig) *Receiver {
 		totals:  metrics.ReceiverTotals{Flow: int32(cfg.Flow), Done: units.Never},
 		log:     metrics.NewFlowRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
 		ends:    cfg.Ends,
+	}
+	if cfg.Packets == 0 {
+		r.messages, r.packets = &arrivals{}, psnRange
 	}
 	r.build(&r.ack, wire.Ack)
 	return r
@@ -84,7 +88,8 @@ func (r *Receiver) Touch() int64 {
 	return int64(r.unacked+r.ack.Touch()) + r.totals.DeliveredWhole + r.totals.MeasuredWire + r.log.Touch()
 }
 
-// Expects reports whether the flow has a packet of p's PSN.
+// Expects reports whether the flow has a packet of p's PSN. Of a connection it reports
+// whether the PSN is less than psnRange beyond the first that is missing.
 func (r *Receiver) Expects(p *wire.Packet) bool { return int64(p.PSN()) < r.packets }
 
 // OnData takes an expected data packet of this flow, trimmed or whole, and
@@ -100,18 +105,22 @@ func (r *Receiver) OnData(now units.Time, p, reply *wire.Packet) bool {
 	psn, flags := p.PSN(), p.Flags()
 	first := r.totals.DeliveredWhole == 0
 	r.totals.DeliveredWhole++
-	fresh := r.accept(psn)
+	from := r.cum
+	fresh, completes := r.accept(psn), false
 	if fresh {
+		if r.messages != nil {
+			completes = r.arrive(psn, from, flags&wire.EndOfMessage != 0)
+		}
 		r.count(now, p)
 	} else {
 		r.totals.Duplicates++
 	}
 	// ACK at once if marked, asked for, first of the flow, a duplicate, or when
-	// it closes the hole before a packet that asked; otherwise every AckEvery
-	// bytes.
+	// it closes the hole before a packet that asked or completes a message of a
+	// connection; otherwise every AckEvery bytes.
 	marked := p.ECN() == wire.CE
 	urgent := marked || flags&wire.AckRequest != 0
-	closes := r.owed && r.outOfOrder == 0
+	closes := r.owed && r.outOfOrder == 0 || completes
 	r.owed = (r.owed || flags&wire.AckRequest != 0) && r.outOfOrder > 0
 	if !urgent && !first && fresh && !closes && r.unacked < r.common.AckEvery {
 		return false
@@ -130,6 +139,9 @@ func (r *Receiver) count(now units.Time, p *wire.Packet) {
 	if r.common.Measure.Contains(now) {
 		r.totals.MeasuredWire += int64(size)
 		r.totals.MeasuredPayload += int64(payload)
+	}
+	if r.messages != nil {
+		r.rest(now)
 	}
 	if r.Done() {
 		r.totals.Done = now
@@ -218,45 +230,21 @@ func (r *Receiver) accept(psn uint32) bool {
 		r.cum++
 		r.refusing = false
 		for r.outOfOrder > 0 && r.has(r.cum) {
-			r.flip(r.cum)
+			r.beyond.flip(r.cum)
 			r.outOfOrder--
 			r.cum++
 		}
 		return true
 	}
-	for psn-r.cum >= r.span() {
-		r.grow()
-	}
-	r.flip(psn)
+	r.beyond.hold(r.cum, psn)
+	r.beyond.flip(psn)
 	r.outOfOrder++
 	return true
 }
 
-func (r *Receiver) span() uint32 { return uint32(len(r.beyond)) * 64 }
-
-// word returns the word of the bitmap that has a PSN.
-func (r *Receiver) word(psn uint32) *uint64 { return &r.beyond[psn&(r.span()-1)/64] }
-
 // has reports whether a PSN beyond cum has been received; it has none of those
 // below, which wrap around to far beyond.
-func (r *Receiver) has(psn uint32) bool {
-	return psn-r.cum < r.span() && *r.word(psn)>>(psn%64)&1 != 0
-}
-
-func (r *Receiver) flip(psn uint32) { *r.word(psn) ^= 1 << (psn % 64) }
-
-// startBitmap is the number of words of the first bitmap.
-const startBitmap = 4
-
-func (r *Receiver) grow() {
-	old, span := r.beyond, r.span()
-	r.beyond = make([]uint64, max(startBitmap, 2*len(old)))
-	for psn := r.cum; psn-r.cum < span; psn++ {
-		if old[psn&(span-1)/64]>>(psn%64)&1 != 0 {
-			r.flip(psn)
-		}
-	}
-}
+func (r *Receiver) has(psn uint32) bool { return r.beyond.has(r.cum, psn) }
 
 // sack returns which of the 64 PSNs from base have been received beyond the
 // cumulative acknowledgement.
@@ -265,16 +253,16 @@ func (r *Receiver) sack(base uint32) (set uint64) {
 		return 0
 	}
 	// A place of the bitmap is that of many PSNs: only those in [cum, cum+span) count.
-	from, to := max(base, r.cum), min(int64(base)+64, int64(r.cum)+int64(r.span()))
+	from, to := max(base, r.cum), min(int64(base)+64, int64(r.cum)+int64(r.beyond.span()))
 	if int64(from) >= to {
 		return 0
 	}
-	set = *r.word(base)>>(base%64) | *r.word(base + 64)<<(64-base%64)
+	set = *r.beyond.word(base)>>(base%64) | *r.beyond.word(base + 64)<<(64-base%64)
 	below, above := from-base, 64-(to-int64(base))
 	return set >> below << below << above >> above
 }
 
-// Done reports whether the receiver has every byte.
+// Done reports whether the receiver has every byte. Of a connection it never knows.
 func (r *Receiver) Done() bool { return int64(r.cum) == r.packets }
 
 // Delivered returns the distinct payload bytes received so far.

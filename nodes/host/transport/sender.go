@@ -34,6 +34,7 @@ type Common struct {
 	Credit   *CreditTerms // nil: receivers grant no credit
 	Sleek    *SleekTerms  // with Recovery Sleek
 	Waiting  int          // with Credit: flows that have their turn at the NIC, the one that sends included
+	rings    [][]slot     // of connections that are idle, for others
 	Measure  metrics.Span // of the FlowMeasurement, and of some totals of the receiver
 	Needs    congestion.Needs
 	GiveUp   GiveUp
@@ -63,7 +64,7 @@ type SenderConfig struct {
 	*Common
 	Flow    uint32
 	Ends    Ends
-	Size    units.Size // payload bytes of the flow, positive
+	Size    units.Size // payload bytes of the flow; 0: a connection, whose messages come by Post
 	CC      congestion.Controller
 	LB      balance.Balancer
 	Tagging Tagging
@@ -91,8 +92,10 @@ const (
 type slot struct {
 	sentAt        units.Time
 	ev            uint16 // entropy value of the last transmission
+	short         uint16 // bytes that it lacks of a full packet
 	transmissions uint8
 	state         state
+	end           bool // the last packet of a message
 }
 
 // Sender is the sending half of a flow. What each packet needs comes first.
@@ -101,10 +104,12 @@ type Sender struct {
 	cc         *congestion.Output
 	controller congestion.Controller
 	lb         balance.Balancer
-	next       uint32 // first PSN not sent yet
-	cum        uint32 // every PSN below is acknowledged
+	next       uint32      // first PSN not sent yet
+	cum        uint32      // every PSN below is acknowledged
+	connection *connection // nil: the flow is one message, all of it known from the start
 
-	packets     uint32 // of the flow
+	last        uint32 // PSN of the last packet of the message that next is of
+	packets     uint32 // of the flow; of a connection those of the messages so far
 	flow        uint32
 	ring        []slot     // PSN p in [cum, next) is at p & (len-1); nil when the flow is done
 	outstanding units.Size // wire bytes of PSNs in that state
@@ -117,7 +122,9 @@ type Sender struct {
 	events     *metrics.EventRecorder // nil: the flow is not traced
 	entropy    uint16                 // of EV 0, less wire.EntropyBase
 	lastEV     uint16                 // of the last data packet
+	lastShort  uint16                 // bytes that the packet last lacks of a full one
 	ready      bool                   // the flow has started
+	starting   bool                   // no packet has been sent since; of a connection since it was idle
 	dscp       uint8                  // of data and probes; 0: wire.DSCPTrimmable
 	extra      bool                   // there is a listener or a pacer
 
@@ -125,7 +132,8 @@ type Sender struct {
 	meter  metrics.FlowMeter
 	ccLog  metrics.CCRecorder
 	full   wire.Packet // template of a full-size packet, without a tag
-	size   units.Size  // payload bytes of the flow
+	size   units.Size  // payload bytes of packets
+	cut    units.Size  // what the PSNs below next lack of full packets
 	ends   Ends
 
 	listener *listener // nil: the controller has the events of every controller alone
@@ -138,7 +146,7 @@ type Sender struct {
 // startRing is the most packets for which a flow has room before it has sent any.
 const startRing = 64
 
-// NewSender returns a sender that waits for Start.
+// NewSender returns a sender that waits for Start, or of a connection for Post.
 func NewSender(cfg SenderConfig) *Sender {
 	s := &Sender{
 		common:     cfg.Common,
@@ -157,7 +165,12 @@ func NewSender(cfg SenderConfig) *Sender {
 		dscp:       cfg.DSCP,
 		ends:       cfg.Ends,
 	}
-	s.ring = make([]slot, 1<<bits.Len32(min(s.packets, startRing)-1))
+	if cfg.Size > 0 {
+		s.ring = make([]slot, 1<<bits.Len32(min(s.packets, startRing)-1))
+		s.last, s.lastShort, s.starting = s.packets-1, s.lacks(cfg.Size), true
+	} else {
+		s.connection = &connection{}
+	}
 	s.listener = newListener(cfg.CC)
 	if cfg.Credit != nil {
 		s.credit = &credit{left: cfg.Credit.Max, speculating: true, requested: units.Never, retry: units.Never}
@@ -189,6 +202,12 @@ func (s *Sender) build(p *wire.Packet, payload int) {
 	p.Size = s.common.Sizes.Of(p)
 }
 
+// lacks returns how many bytes the last packet of a message lacks of a full one.
+func (s *Sender) lacks(size units.Size) uint16 {
+	mss := s.common.MTU - s.common.Sizes.Header
+	return uint16((mss - size%mss) % mss)
+}
+
 // Touch reads from each of the cache lines that a packet or an ACK of the flow needs, and
 // returns a number that means nothing (node.Toucher).
 func (s *Sender) Touch() int64 {
@@ -206,7 +225,7 @@ func (s *Sender) Start(now units.Time) {
 	s.onPhase(now, true)
 }
 
-// Done reports whether every byte is acknowledged.
+// Done reports whether every byte is acknowledged, of a connection every byte so far.
 func (s *Sender) Done() bool { return s.cum == s.packets }
 
 // Inflight returns the wire bytes that are sent, neither known to have arrived
@@ -227,7 +246,10 @@ func (s *Sender) CanSend() bool {
 	if again {
 		size = s.sizeOf(psn)
 	} else if s.next < s.packets {
-		size = s.sizeOf(s.next)
+		if s.connection != nil && s.next-s.cum >= psnRange {
+			return false
+		}
+		size = s.nextSize()
 	} else {
 		return false
 	}
@@ -253,6 +275,25 @@ func (s *Sender) nextRefused() (uint32, bool) {
 	}
 }
 
+// begin is called when the first new packet is sent, of a connection the first since it was
+// idle.
+func (s *Sender) begin(now units.Time) {
+	s.starting = false
+	if s.signalling != nil {
+		s.signalling.start(now)
+	}
+}
+
+// endMessage is called when the last packet of a message, which is new, is sent.
+func (s *Sender) endMessage(psn uint32) {
+	sl := s.slot(psn)
+	sl.end, sl.short = true, s.lastShort
+	s.cut += units.Size(s.lastShort)
+	if s.connection != nil {
+		s.nextMessage()
+	}
+}
+
 // Send writes the next packet into p. It may be called after CanSend.
 func (s *Sender) Send(now units.Time, p *wire.Packet) {
 	psn, again := s.nextRefused()
@@ -265,8 +306,8 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.totals.Retransmitted++
 		flags = wire.Retransmit | wire.AckRequest
 	} else {
-		if s.next == 0 && s.signalling != nil {
-			s.signalling.start(now)
+		if s.starting {
+			s.begin(now)
 		}
 		psn = s.next
 		s.next++
@@ -274,6 +315,9 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 			s.grow()
 		}
 		*s.slot(psn) = slot{}
+		if psn == s.last {
+			s.endMessage(psn)
+		}
 		s.totals.NewPackets++
 	}
 	sl := s.slot(psn)
@@ -286,14 +330,16 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 	if s.timeout == units.Never {
 		s.timeout = now.Add(s.common.RTO)
 	}
-	// An ACK is wanted when the flow has nothing more to send now: at its end,
-	// and when a packet like this one would not fit in the window or the credit is used.
-	if s.next == s.packets || s.Inflight()+size >= s.cc.Window || s.extra && s.credit != nil && s.credit.left <= size {
+	// An ACK is wanted at the end of a message, and when the flow has nothing more to send
+	// now: a packet like this one would not fit in the window, or the credit is used.
+	if sl.end || s.Inflight()+size >= s.cc.Window || s.extra && s.credit != nil && s.credit.left <= size {
 		flags |= wire.AckRequest
 	}
-	if psn == s.packets-1 {
+	if sl.end {
 		flags |= wire.EndOfMessage
-		s.build(p, s.payload(psn))
+	}
+	if sl.short > 0 {
+		s.build(p, int(size-s.common.Sizes.Header))
 	} else {
 		p.CopyHeader(&s.full)
 	}
@@ -312,6 +358,9 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.onSend(now, p, size, again)
 	}
 	if s.events.Wants(metrics.EventSend) {
+		if s.connection != nil {
+			s.events.SetTag(s.tagOf(psn))
+		}
 		s.events.Emit(metrics.Event{
 			Kind: metrics.EventSend, At: now, Packet: int64(psn), EV: int32(sl.ev), Bytes: int64(p.Size), Again: again,
 			Cwnd: int64(s.cc.Window), Inflight: int64(s.Inflight()),
@@ -339,6 +388,9 @@ func flowHash(flow uint32) uint64 {
 func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	f := p.Ack()
 	s.totals.AcksReceived++
+	if s.connection != nil {
+		s.label(f.Acked)
+	}
 	event := &s.common.ack
 	event.EV, event.ECN, event.Penalty, event.Acked = f.EV, p.Flags()&wire.ECNEcho != 0, f.Penalty, 0
 	event.AckedPackets = 0
@@ -388,16 +440,28 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	if s.events.Wants(metrics.EventAck) {
 		s.traceAck(now, f.Acked, event)
 	}
-	if s.Done() && s.totals.Done == units.Never {
-		s.totals.Done = now
-		s.timeout = units.Never
-		s.onPhase(now, false)
-		s.ring, s.rtx = nil, fifo.Queue[uint32]{}
-		if g := s.signalling; g != nil {
-			s.starved(now)
-			g.nextProbe, g.last = units.Never, units.Never
-		}
+	if s.connection != nil {
+		s.settle(now)
 	}
+	if s.Done() && s.totals.Done == units.Never {
+		s.complete(now)
+	}
+}
+
+// complete is called when every byte is acknowledged. A connection may get more.
+func (s *Sender) complete(now units.Time) {
+	s.totals.Done = now
+	s.timeout = units.Never
+	if g := s.signalling; g != nil {
+		s.starved(now)
+		g.nextProbe, g.last = units.Never, units.Never
+	}
+	if s.connection != nil {
+		s.rest()
+		return
+	}
+	s.onPhase(now, false)
+	s.ring, s.rtx = nil, fifo.Queue[uint32]{}
 }
 
 // measureAck counts an ACK of the measuring window that the controller has had.
@@ -491,19 +555,16 @@ func (s *Sender) Close(end units.Time) metrics.SenderTotals {
 	return s.totals
 }
 
-func (s *Sender) payload(psn uint32) int {
-	mss := s.common.MTU - s.common.Sizes.Header
-	if psn == s.packets-1 {
-		return int(s.size - units.Size(psn)*mss)
-	}
-	return int(mss)
+// sizeOf returns the wire size of a PSN that has been sent and is not acknowledged, its tag
+// not counted: windows are in bytes of the packet that the transport made.
+func (s *Sender) sizeOf(psn uint32) units.Size {
+	return s.common.MTU - units.Size(s.slot(psn).short)
 }
 
-// sizeOf returns the wire size of a PSN, its tag not counted: windows are in
-// bytes of the packet that the transport made.
-func (s *Sender) sizeOf(psn uint32) units.Size {
-	if psn == s.packets-1 {
-		return s.common.Sizes.Header + units.Size(s.payload(psn))
+// nextSize is sizeOf of the next packet that is new.
+func (s *Sender) nextSize() units.Size {
+	if s.next == s.last {
+		return s.common.MTU - units.Size(s.lastShort)
 	}
 	return s.common.MTU
 }
@@ -512,7 +573,7 @@ func (s *Sender) slot(psn uint32) *slot { return &s.ring[psn&uint32(len(s.ring)-
 
 func (s *Sender) grow() {
 	old := s.ring
-	s.ring = make([]slot, 2*len(old))
+	s.ring = make([]slot, max(1, 2*len(old)))
 	for psn := s.cum; psn < s.next-1; psn++ {
 		*s.slot(psn) = old[psn&uint32(len(old)-1)]
 	}

@@ -202,8 +202,9 @@ func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 	if s.events.Wants(metrics.EventSample) {
 		s.traceSample(now, &sample, from)
 	}
-	s.starved(now)
-	g.last = now
+	if s.starved(now); g.last != units.Never {
+		g.last = now
+	}
 	if old := &g.held[sample.Type]; from.sentAt != units.Never && (!old.valid || old.sentAt <= from.sentAt) {
 		s.totals.FreshSamples++
 		h.kept = true
