@@ -85,6 +85,10 @@ workload: WORKLOAD
 csig: {ports: [{policy: pass}]}
 REST`
 
+// everyTraffic is a workload with each generator once.
+const everyTraffic = "{traffic: [{name: a, rpc: {size: 1B, count: 1, outstanding: 1}}, {name: b, bursts: {from: [0], to: [1], size: 1B}}, {name: c, incast: {size: 1B}}, " +
+	"{name: d, outcast: {size: 1B}}, {name: e, permutation: {size: 1B}}, {name: f, poisson: {size: 1B, rate: 1Mbps, for: 1ms}}]}"
+
 // TestDocumentedDefaults compares the tables' defaults with those that a
 // resolved experiment has.
 func TestDocumentedDefaults(t *testing.T) {
@@ -101,6 +105,8 @@ func TestDocumentedDefaults(t *testing.T) {
 		"end: 1s\ngenerators: [{host: 0, to: 1, every: 1us}]\nfaults: [{kind: down, links: h0-tor0}]\nclasses: [{name: a, dscp: 1, ecn: {low: auto}}, {name: default}]")
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 2, dst: 3, size: 1B}]}",
 		"runtime: netns\nclock: wall\napplications: {hosts: [0, 1], programs: [{host: 0, run: x}]}")
+	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 0, dst: 1, size: 1B}]}",
+		"jobs: [{name: a, ranks: auto, collective: {}, stragglers: [{rank: 0, pause: 1s}]}, {name: b, hosts: [2, 3], pipeline: {}, stragglers: [{rank: 0, slow: 1}]}]")
 	for _, topology := range []string{
 		"{fat_tree: {hosts: 2, pod: 2, tiers: [{down: 1, up: 1, rate: 1Gbps, delay: 1us}, {down: 2, rate: 1Gbps, delay: 1us}]}}",
 		"{k_ary: {k: 4, rate: 1Gbps, delay: 1us}}",
@@ -114,7 +120,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		"{netbench: {file: testdata/pair.topology, rate: 1Gbps, delay: 1us}}",
 		"{parking_lot: {hops: 1, rate: 1Gbps, delay: 1us}}",
 	} {
-		for _, workload := range []string{"{transfers: [{src: 0, dst: 1, size: 1B}]}", "{permutation: {size: 1B}}", "{incast: {fan_in: 1, size: 1B}}", "{all_to_all: {size: 1B}}"} {
+		for _, workload := range []string{"{transfers: [{src: 0, dst: 1, size: 1B}]}", "{permutation: {size: 1B}}", "{incast: {fan_in: 1, size: 1B}}", "{all_to_all: {size: 1B}}", everyTraffic} {
 			add(topology, workload, "")
 		}
 	}
@@ -125,9 +131,14 @@ func TestDocumentedDefaults(t *testing.T) {
 		}
 	}
 	resolved["seeds"] = "1"
-	delete(resolved, "csig.ports[].policy") // one of policy, outside and init is given
-	delete(resolved, "faults[].links")      // what a kind needs
-	resolved["generators[].every"] = "auto" // one of every and rate is given
+	resolved["jobs[].stragglers[].slow"], resolved["jobs[].stragglers[].pause"] = "0", "0s" // one of them is given
+	delete(resolved, "jobs[].name")
+	delete(resolved, "csig.ports[].policy")                                       // one of policy, outside and init is given
+	delete(resolved, "faults[].links")                                            // what a kind needs
+	resolved["generators[].every"] = "auto"                                       // one of every and rate is given
+	for _, one := range []string{"rpc.size", "rpc.outstanding", "poisson.size"} { // of several keys that say it
+		delete(resolved, "workload.traffic[]."+one)
+	}
 	// Links have rate and delay either of their own or of the graph.
 	resolved["topology.graph.links[].rate"], resolved["topology.graph.links[].delay"] = "auto", "auto"
 	for _, c := range choices {
@@ -142,6 +153,9 @@ func TestDocumentedDefaults(t *testing.T) {
 		}
 	}
 	resolved["csig.locators"] = resolved["csig.locators.scheme"]
+	for path, key := range jobNames {
+		resolved[path] = resolved[join(path, key)]
+	}
 	resolved["variants"] = "run"
 	for _, k := range documentedKeys(t) {
 		switch want, ok := resolved[k.path]; {

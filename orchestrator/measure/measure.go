@@ -31,6 +31,7 @@ func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
 	addNamed(&e, run.Nodes)
 	addFaults(&e, run)
 	addFairness(&e, run)
+	addGroups(&e, run)
 	r.cc.measure(&e)
 	r.signals.measure(&e)
 	r.ports.measure(&e, out)

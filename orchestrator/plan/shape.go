@@ -73,13 +73,18 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
+	jobs, jobNotes, err := e.BuildJobs(s.graph)
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
+	load.Jobs = jobs
 	if err := checkWorkload(load, e); err != nil {
 		return nil, failure.At("workload", err)
 	}
 	if err := v.count(len(s.graph.Nodes), len(load.Transfers)); err != nil {
 		return nil, err
 	}
-	s.workload, s.notes = load, slices.Concat(topology.Notes, notes)
+	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, jobNotes)
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
 	}
@@ -162,6 +167,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Links:     graphLinks(s.graph),
 		Flows:     flowInfos(s.workload, e.Links),
 		Transfers: len(s.workload.Transfers),
+		Calls:     calls(s.workload),
 		Format:    wire.Format{Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag, Overhead: e.Links.Overhead}},
 		TieSeed:   e.TieSeed,
 		End:       units.Never,
@@ -322,6 +328,16 @@ func flowInfos(w *workloads.Workload, links experiment.Links) []metrics.FlowInfo
 		}
 	}
 	return flows
+}
+
+// calls returns the RPCs of a workload.
+func calls(w *workloads.Workload) (calls []Call) {
+	for i, t := range w.Transfers {
+		if t.Response {
+			calls = append(calls, Call{Request: int32(i - 1), Response: int32(i)})
+		}
+	}
+	return calls
 }
 
 // jitter returns how much the start of a transfer is moved.

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -136,7 +137,7 @@ func TestSource(t *testing.T) {
 		t.Errorf("labels %+v", l)
 	}
 	var op graph.Op
-	id, fences, gaps := uint32(0), 0, 0
+	id, fences, gaps, marks := uint32(0), 0, 0, ""
 	for p := s.Program(3, 1); p.Next(&op); id++ {
 		step := op.Tag.Step
 		wantCollective := int32(0)
@@ -150,6 +151,11 @@ func TestSource(t *testing.T) {
 				t.Errorf("gap %+v of operation %d", op, id)
 			}
 			wantCollective = graph.None
+		case graph.Begin, graph.End:
+			if op.Tag.Collective == graph.None { // of the step
+				marks += fmt.Sprint(step, op.Kind, " ")
+				wantCollective = graph.None
+			}
 		case graph.Send:
 			if op.Peer != 1 || op.Tag.Group != 1 {
 				t.Errorf("%+v, want group 1, peer 1", op)
@@ -165,7 +171,10 @@ func TestSource(t *testing.T) {
 			fences++
 		}
 	}
-	if fences != 3 || gaps != 3 || s.Steps() != 3 {
+	if marks != "1 begin 1 end 2 begin 2 end " {
+		t.Errorf("marks of steps: %s", marks)
+	}
+	if fences != 3+2 || gaps != 3 || s.Steps() != 3 {
 		t.Errorf("%d fences, %d gaps, %d steps, want 3", fences, gaps, s.Steps())
 	}
 	if s.Program(4, 1).Next(&op) {
