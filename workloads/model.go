@@ -29,6 +29,11 @@ type Transfer struct {
 	// acknowledged and when the receiver has every byte, or None.
 	SendDone, RecvDone int
 	Priority           int
+	// Stop is when the sender stops, whatever is left, since the start of the run; 0: it
+	// does not stop. Size is the most that it sends then.
+	Stop units.Duration
+	// Response says that the transfer answers the one before it: both are one RPC.
+	Response bool
 }
 
 // TriggerKind says how hits fire a trigger.
@@ -57,7 +62,8 @@ type Workload struct {
 	Transfers []Transfer
 	Triggers  []Trigger
 	Jobs      []Job
-	StartUnit string // that start times of a file were read in, such as us; "" without a file
+	JobNames  map[int]string // of the jobs of Transfers that have one, by number
+	StartUnit string         // that start times of a file were read in, such as us; "" without a file
 }
 
 // Job is a training job on the fabric. What it sends are messages on the connections of

@@ -114,6 +114,9 @@ func kindEntry(section string, k registered) Entry {
 
 // walkTypes collects the types of the keys below a type, by Key.Path.
 func walkTypes(t reflect.Type, path string, types map[string]reflect.Type) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	types[path] = t
 	switch t.Kind() {
 	case reflect.Struct:

@@ -85,6 +85,10 @@ workload: WORKLOAD
 csig: {ports: [{policy: pass}]}
 REST`
 
+// everyTraffic is a workload with each generator once.
+const everyTraffic = "{traffic: [{name: a, rpc: {size: 1B, count: 1, outstanding: 1}}, {name: b, bursts: {from: [0], to: [1], size: 1B}}, {name: c, incast: {size: 1B}}, " +
+	"{name: d, outcast: {size: 1B}}, {name: e, permutation: {size: 1B}}, {name: f, poisson: {size: 1B, rate: 1Mbps, for: 1ms}}]}"
+
 // TestDocumentedDefaults compares the tables' defaults with those that a
 // resolved experiment has.
 func TestDocumentedDefaults(t *testing.T) {
@@ -114,7 +118,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		"{netbench: {file: testdata/pair.topology, rate: 1Gbps, delay: 1us}}",
 		"{parking_lot: {hops: 1, rate: 1Gbps, delay: 1us}}",
 	} {
-		for _, workload := range []string{"{transfers: [{src: 0, dst: 1, size: 1B}]}", "{permutation: {size: 1B}}", "{incast: {fan_in: 1, size: 1B}}", "{all_to_all: {size: 1B}}"} {
+		for _, workload := range []string{"{transfers: [{src: 0, dst: 1, size: 1B}]}", "{permutation: {size: 1B}}", "{incast: {fan_in: 1, size: 1B}}", "{all_to_all: {size: 1B}}", everyTraffic} {
 			add(topology, workload, "")
 		}
 	}
@@ -125,9 +129,12 @@ func TestDocumentedDefaults(t *testing.T) {
 		}
 	}
 	resolved["seeds"] = "1"
-	delete(resolved, "csig.ports[].policy") // one of policy, outside and init is given
-	delete(resolved, "faults[].links")      // what a kind needs
-	resolved["generators[].every"] = "auto" // one of every and rate is given
+	delete(resolved, "csig.ports[].policy")                                       // one of policy, outside and init is given
+	delete(resolved, "faults[].links")                                            // what a kind needs
+	resolved["generators[].every"] = "auto"                                       // one of every and rate is given
+	for _, one := range []string{"rpc.size", "rpc.outstanding", "poisson.size"} { // of several keys that say it
+		delete(resolved, "workload.traffic[]."+one)
+	}
 	// Links have rate and delay either of their own or of the graph.
 	resolved["topology.graph.links[].rate"], resolved["topology.graph.links[].delay"] = "auto", "auto"
 	for _, c := range choices {

@@ -14,6 +14,7 @@ var absences = []struct{ pattern, why string }{
 	{"samples.*", "no sample came"},
 	{"csig_*", "no sample of it came in the measuring window"},
 	{"abw_gbps.*", "no sample of it came in the measuring window"},
+	{"rpc_us.*", "no RPC of the group was answered"},
 	{"slowdown.*", "a flow that does not complete has none"},
 	{"cwnd_kb.*", "no ACK came in the measuring window"},
 	{"rtt_us.*", "no ACK that measures it came in the measuring window"},
@@ -27,6 +28,15 @@ var absences = []struct{ pattern, why string }{
 	{"class_wait_us.*", "no packet of the class left a queue in the measuring window"},
 	{"pauses.*.*", "the port paused nobody and nobody paused it"},
 	{"paused_us.*.*", "the port paused nobody and nobody paused it"},
+	{"iteration_us.*", "the ranks did not end a step"},
+	{"exposed_us.*", "the ranks did not end a step"},
+	{"bubble_share.*", "the ranks did not end a step in which they compute"},
+	{"straggler_*", "the ranks did not end a step in which they compute"},
+	{"message_us.*", "no message crossed the fabric"},
+	{"cct_us.*", "not all ranks of a group left the collective"},
+	{"skew_us.*", "not all ranks of a group left the collective"},
+	{"algbw_gbps.*", "not all ranks of a group left the collective"},
+	{"busbw_gbps.*", "not all ranks of a group left the collective, or nccl-tests have no factor for its kind"},
 	{"bottleneck_share.*", "no sample in the measuring window names it"},
 }
 

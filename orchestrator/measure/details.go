@@ -16,11 +16,12 @@ const (
 	OfFlow                    // one flow
 	OfPort                    // one port
 	OfFlowAndPort             // a transfer and a port
+	OfCollective              // a collective of a job
 	kinds
 )
 
 // kindNames are the kinds in manifest.json and summary.json.
-var kindNames = [kinds]string{OfFlow: "flows", OfPort: "ports", OfFlowAndPort: "flows by port"}
+var kindNames = [kinds]string{OfFlow: "flows", OfPort: "ports", OfFlowAndPort: "flows by port", OfCollective: "collectives"}
 
 // Limits of summary.json (docs/metrics.md#metrics). They keep it to about 3 MB: a flow
 // has some 40 metrics of 50 bytes, for the run and for the median over the runs.
@@ -29,6 +30,9 @@ const (
 	SummaryPorts     = 256  // switch ports of a variant
 	SummaryPortsRuns = 4096 // switch ports, summed over the runs of all variants
 	SummaryShares    = 4096 // transfers times switch ports of a variant
+
+	SummaryCollectives = 64   // of the jobs of a variant
+	SummaryRuns        = 1024 // collectives of jobs, summed over the runs of all variants
 )
 
 // Details says which kinds of metrics are details: metrics.parquet has them, and
@@ -38,7 +42,7 @@ type Details [kinds]bool
 // DetailsOf returns the details of an experiment with runs of these plans.
 func DetailsOf(runs iter.Seq[*plan.Plan]) Details {
 	var d Details
-	flows, ports, tags := 0, 0, false
+	flows, ports, collectives, tags := 0, 0, 0, false
 	var before *plan.Plan
 	of := 0 // switch ports of before
 	for p := range runs {
@@ -47,10 +51,17 @@ func DetailsOf(runs iter.Seq[*plan.Plan]) Details {
 		}
 		tags = tags || p.CSIG != nil
 		flows, ports = flows+len(p.Flows), ports+of
+		ofJobs := 0
+		for i := range p.Jobs {
+			ofJobs += len(p.Jobs[i].Collectives)
+		}
+		collectives += ofJobs
+		d[OfCollective] = d[OfCollective] || ofJobs > SummaryCollectives
 		d[OfPort] = d[OfPort] || of > SummaryPorts
 		d[OfFlowAndPort] = d[OfFlowAndPort] || p.CSIG != nil && p.Transfers*of > SummaryShares
 	}
 	d[OfFlow] = flows > SummaryFlows
+	d[OfCollective] = d[OfCollective] || collectives > SummaryRuns
 	d[OfPort] = d[OfPort] || ports > SummaryPortsRuns
 	d[OfFlowAndPort] = d[OfFlowAndPort] || tags && (d[OfFlow] || d[OfPort])
 	return d

@@ -1,6 +1,6 @@
 // Package measure computes a run's metrics from its plan and its outcome. The suffix
 // of a quantity's name is its unit; docs/metrics.md describes them. A scalar metric is
-// an entry of a table (Scalars, TransferScalars, FlowScalars), in this package alone. Each
+// an entry of a table (Scalars, CompletionScalars, TransferScalars, FlowScalars), in this package alone. Each
 // part of Each also declares from the plan the names that runs can have (Names).
 package measure
 
@@ -22,6 +22,7 @@ type Take func(v *metrics.Value, of Kind)
 // without a finite value is absent.
 func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
 	e := emitter{take: take}
+	r.finish()
 	for _, c := range p.Constants {
 		e.run(c.Name, c.Value)
 	}
@@ -30,10 +31,12 @@ func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
 	addNamed(&e, run.Nodes)
 	addFaults(&e, run)
 	addFairness(&e, run)
+	addGroups(&e, run)
 	r.cc.measure(&e)
 	r.signals.measure(&e)
 	r.ports.measure(&e, out)
 	r.classes.measure(&e, run.Nodes)
+	r.jobs.measure(&e)
 }
 
 // Metrics returns all metrics of a run by name. Of a large fabric they may be millions;

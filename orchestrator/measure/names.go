@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -64,7 +65,8 @@ func (p *Part) has(word string) bool {
 // Subjects are the parts that several families have in common: what metrics are about.
 type Subjects struct {
 	Plan      *plan.Plan
-	Transfers *Part // names of the workload's transfers
+	Transfers *Part // names of the workload's transfers, and of the connections of jobs
+	Completes *Part // of Transfers, those that are complete at some time: no connections
 	Raw       *Part // names of the flows of raw frames: of programs and generators
 	Flows     *Part // both
 }
@@ -72,7 +74,7 @@ type Subjects struct {
 // namers is the table of what declares the names of metrics: one entry for each part of
 // Metrics, in the same file.
 var namers = []func(s *Subjects) []Family{
-	constantNames, scalarNames, flowNames, counterNames, faultNames, fairnessNames, ccNames, signalNames, portNames, classMetricNames,
+	constantNames, scalarNames, flowNames, counterNames, faultNames, fairnessNames, groupNames, ccNames, signalNames, portNames, classMetricNames, jobNames,
 }
 
 // Names returns the names of the metrics that a run of the plan can have. They do not
@@ -83,6 +85,7 @@ func Names(p *plan.Plan) *NameSet {
 		flows[i] = p.Flows[i].Name
 	}
 	s := &Subjects{Plan: p, Flows: Words(flows...), Transfers: Words(flows[:p.Transfers]...), Raw: Words(flows[p.Transfers:]...)}
+	s.Completes = Words(flows[:completing(p)]...)
 	n := &NameSet{}
 	for _, declare := range namers {
 		n.families = append(n.families, declare(s)...)
@@ -279,6 +282,7 @@ func (n *NameSet) some(pattern string) []string {
 // Reasons why runs lack metrics.
 const (
 	lacksTransfers = "it has no transfers"
+	lacksComplete  = "its flows are connections of jobs, which have no completion time"
 	lacksCSIG      = "it has no CSIG"
 	lacksRaw       = "it has no programs and no generators"
 	lacksPrograms  = "it has no programs"
@@ -288,15 +292,27 @@ const (
 // noTransfers, noCSIG, noFaults and noRaw return why a plan's runs lack a metric that needs these,
 // "" if they have them.
 func noTransfers(p *plan.Plan) string { return unless(p.Transfers > 0, lacksTransfers) }
-func noCSIG(p *plan.Plan) string      { return unless(p.CSIG != nil, lacksCSIG) }
-func noFaults(p *plan.Plan) string    { return unless(len(p.Faults) > 0, lacksFaults) }
-func noRaw(p *plan.Plan) string       { return unless(len(p.Pairs) > 0, lacksRaw) }
+func noComplete(p *plan.Plan) string {
+	return cmp.Or(noTransfers(p), unless(completing(p) > 0, lacksComplete))
+}
+func noCSIG(p *plan.Plan) string   { return unless(p.CSIG != nil, lacksCSIG) }
+func noFaults(p *plan.Plan) string { return unless(len(p.Faults) > 0, lacksFaults) }
+func noRaw(p *plan.Plan) string    { return unless(len(p.Pairs) > 0, lacksRaw) }
 
 func unless(has bool, reason string) string {
 	if has {
 		return ""
 	}
 	return reason
+}
+
+// completing returns how many of the transfers are no connections of jobs: the first ones.
+func completing(p *plan.Plan) int {
+	n := p.Transfers
+	for n > 0 && p.Flows[n-1].Messages > 0 {
+		n--
+	}
+	return n
 }
 
 // constantNames declares the metrics of p.Constants.

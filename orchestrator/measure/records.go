@@ -22,6 +22,8 @@ type Records struct {
 	flows   flowSums
 	ports   *portSums
 	classes *classSums
+	jobs    *jobSums
+	over    bool               // the run, for jobs
 	stalls  *deadlock.Detector // nil without a lossless class
 	cycle   *deadlock.Cycle
 	plan    *plan.Plan
@@ -40,7 +42,7 @@ func NewRecords(p *plan.Plan, writer Writer) *Records {
 	r := &Records{
 		classes: newClassSums(p), plan: p,
 		totals: metrics.NewCollector(len(p.Nodes)), cc: newCCSums(p), signals: newSignalSums(p),
-		flows: make(flowSums, len(p.Flows)), ports: newPortSums(p), writer: writer,
+		flows: make(flowSums, len(p.Flows)), ports: newPortSums(p), jobs: newJobSums(p), writer: writer,
 	}
 	if p.Format.PFC {
 		r.stalls = deadlock.New(p.Graph.Links)
@@ -58,9 +60,30 @@ func (r *Records) Consume(b *metrics.Batch) {
 	r.ports.Consume(b)
 	r.classes.Consume(b)
 	r.watch(b)
+	r.jobs.Consume(b)
+	instances := r.jobs.take()
 	r.mu.Unlock()
 	if r.writer != nil {
 		r.writer.Consume(b)
+		r.write(instances)
+	}
+}
+
+// write writes instances of jobs.
+func (r *Records) write(instances []metrics.Instance) {
+	if len(instances) > 0 && r.writer != nil {
+		r.writer.Consume(&metrics.Batch{Instances: instances})
+	}
+}
+
+// finish ends what goes on until the run is over. It may be repeated.
+func (r *Records) finish() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.over = true
+		r.jobs.finish()
+		r.write(r.jobs.take())
 	}
 }
 

@@ -15,7 +15,7 @@ type Run struct {
 	Outcome *backend.Outcome
 	Nodes   []metrics.NodeTotals // in node order
 	Flows   []metrics.Flow       // as Plan.Flows
-	FCTs    []float64            // of the transfers that have completed, in µs, ascending
+	FCTs    []float64            // of the Completing that have completed, in µs, ascending
 	// Measured is what the senders of transfers saw in the measuring window, as
 	// Plan.Flows; nil where a sender saw nothing.
 	Measured []*Measured
@@ -26,6 +26,10 @@ type Run struct {
 
 // Transfers returns the flows of the workload's transfers.
 func (r *Run) Transfers() []metrics.Flow { return r.Flows[:r.Plan.Transfers] }
+
+// Completing returns the flows that are complete at some time: transfers that are no
+// connections of jobs.
+func (r *Run) Completing() []metrics.Flow { return r.Flows[:completing(r.Plan)] }
 
 // Scalar is a metric with one number for each run.
 type Scalar struct {
@@ -94,18 +98,23 @@ type FlowScalar struct {
 	Of func(r *Run, f *metrics.Flow) (value float64, ok bool)
 }
 
-// TransferScalars is the table of the metrics of each transfer.
-var TransferScalars = slices.Concat([]FlowScalar{
+// CompletionScalars is the table of the metrics of each transfer that has a completion
+// time. Connections of jobs have none.
+var CompletionScalars = []FlowScalar{
 	{Name: "fct_us", Of: func(_ *Run, f *metrics.Flow) (float64, bool) {
 		return f.Sender.Done.Sub(f.Sender.Start).Microseconds(), f.Sender.Done != units.Never
 	}},
 	{Name: "fct_rx_us", Of: func(_ *Run, f *metrics.Flow) (float64, bool) {
 		return f.Receiver.Done.Sub(f.Sender.Start).Microseconds(), f.Receiver.Done != units.Never && f.Sender.Start != units.Never
 	}},
+	{Name: "slowdown", Of: slowdown},
+}
+
+// TransferScalars is the table of the metrics of each transfer.
+var TransferScalars = slices.Concat([]FlowScalar{
 	ofTagged("samples", func(s *metrics.SenderTotals) int64 { return s.Samples }),
 	ofTagged("samples_fresh", func(s *metrics.SenderTotals) int64 { return s.FreshSamples }),
 	{Name: "base_rtt_us", Of: func(_ *Run, f *metrics.Flow) (float64, bool) { return f.Sender.BaseRTT.Microseconds(), true }},
-	{Name: "slowdown", Of: slowdown},
 	{Name: "retransmit_share", Of: retransmitShare},
 	{Name: "samples_per_ack", Lacks: noCSIG, Of: samplesPerAck},
 },
@@ -148,6 +157,7 @@ func flowNames(s *Subjects) []Family {
 			families = append(families, Family{Parts: []*Part{Words(one.Name), flows}, Lacks: lacks(one.Lacks, s.Plan)})
 		}
 	}
+	add(CompletionScalars, s.Completes)
 	add(TransferScalars, s.Transfers)
 	add(FlowScalars, s.Flows)
 	return families
@@ -164,7 +174,7 @@ func lacks(of func(*plan.Plan) string, p *plan.Plan) string {
 func newRun(p *plan.Plan, out *backend.Outcome, records *Records) *Run {
 	nodes := records.Nodes()
 	r := &Run{Plan: p, Outcome: out, Nodes: nodes, Flows: metrics.Flows(p.Flows, nodes), Measured: records.flows}
-	for _, f := range r.Transfers() {
+	for _, f := range r.Completing() {
 		if f.Sender.Done != units.Never {
 			r.FCTs = append(r.FCTs, f.Sender.Done.Sub(f.Sender.Start).Microseconds())
 		}
@@ -184,6 +194,7 @@ func (r *Run) addScalars(e *emitter) {
 			}
 		}
 	}
+	add(CompletionScalars, r.Completing())
 	add(TransferScalars, r.Transfers())
 	add(FlowScalars, r.Flows)
 	for _, s := range Scalars {
@@ -206,7 +217,7 @@ func ofTransfers(name string, count func(*metrics.Flow) int64) Scalar {
 // ofFCTs is a statistic of the flow completion times. A run without any does not have
 // it.
 func ofFCTs(name string, of func(sorted []float64) float64) Scalar {
-	return Scalar{Name: name, Lacks: noTransfers, Of: func(r *Run) (float64, bool) {
+	return Scalar{Name: name, Lacks: noComplete, Of: func(r *Run) (float64, bool) {
 		if len(r.FCTs) == 0 {
 			return 0, false
 		}
@@ -217,12 +228,12 @@ func ofFCTs(name string, of func(sorted []float64) float64) Scalar {
 // ofSlowdowns is a statistic of the slowdowns of the transfers that have completed. A run
 // without any does not have it.
 func ofSlowdowns(name string, of func(sorted []float64) float64) Scalar {
-	return Scalar{Name: name, Lacks: noTransfers, Of: func(r *Run) (float64, bool) {
+	return Scalar{Name: name, Lacks: noComplete, Of: func(r *Run) (float64, bool) {
 		if len(r.FCTs) == 0 {
 			return 0, false
 		}
 		if r.slowdowns == nil {
-			transfers := r.Transfers()
+			transfers := r.Completing()
 			for i := range transfers {
 				if s, ok := slowdown(r, &transfers[i]); ok {
 					r.slowdowns = append(r.slowdowns, s)
@@ -265,7 +276,7 @@ func drops(r *Run) (total float64) {
 	return total
 }
 
-func incomplete(r *Run) float64 { return float64(len(r.Transfers()) - len(r.FCTs)) }
+func incomplete(r *Run) float64 { return float64(len(r.Completing()) - len(r.FCTs)) }
 
 func mean(values []float64) float64 {
 	var total float64

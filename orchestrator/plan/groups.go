@@ -17,8 +17,8 @@ type Group struct {
 // AllTransfers is the name of the group of all transfers.
 const AllTransfers = "all"
 
-// groups returns the groups of a plan: all transfers, the transfers of each job, and
-// those of measure.groups by name.
+// groups returns the groups of a plan: all transfers, the transfers of each job, by its
+// name if it has one, and those of measure.groups by name.
 func (s *Shape) groups(p *Plan) ([]Group, error) {
 	var groups []Group
 	if p.Transfers > 0 {
@@ -29,7 +29,11 @@ func (s *Shape) groups(p *Plan) ([]Group, error) {
 		}
 		groups = append(groups, all)
 		for _, job := range slices.Sorted(maps.Keys(jobs)) {
-			groups = append(groups, Group{fmt.Sprintf("job-%d", job), jobs[job]})
+			name, ok := s.workload.JobNames[int(job)]
+			if !ok {
+				name = fmt.Sprintf("job-%d", job)
+			}
+			groups = append(groups, Group{name, jobs[job]})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.experiment.Measure.Groups)) {

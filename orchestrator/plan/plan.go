@@ -28,6 +28,7 @@ type Plan struct {
 
 	Flows     []metrics.FlowInfo // by flow id: the workload's transfers, then the flows of Pairs
 	Transfers int                // how many of Flows are transfers
+	Calls     []Call             // RPCs among the transfers
 	Pairs     []metrics.Pair     // the flows of raw frames: between hosts with programs, and from generators
 	Jobs      []metrics.JobInfo  // training jobs, by their number in records; nil: none
 
@@ -72,6 +73,9 @@ type Link struct {
 	Delay units.Duration
 	Name  string
 }
+
+// Call is the flows of an RPC.
+type Call struct{ Request, Response int32 }
 
 // Program is a program that a host runs, unmodified.
 type Program struct {

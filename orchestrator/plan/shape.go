@@ -162,6 +162,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Links:     graphLinks(s.graph),
 		Flows:     flowInfos(s.workload, e.Links),
 		Transfers: len(s.workload.Transfers),
+		Calls:     calls(s.workload),
 		Format:    wire.Format{Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag, Overhead: e.Links.Overhead}},
 		TieSeed:   e.TieSeed,
 		End:       units.Never,
@@ -322,6 +323,16 @@ func flowInfos(w *workloads.Workload, links experiment.Links) []metrics.FlowInfo
 		}
 	}
 	return flows
+}
+
+// calls returns the RPCs of a workload.
+func calls(w *workloads.Workload) (calls []Call) {
+	for i, t := range w.Transfers {
+		if t.Response {
+			calls = append(calls, Call{Request: int32(i - 1), Response: int32(i)})
+		}
+	}
+	return calls
 }
 
 // jitter returns how much the start of a transfer is moved.

@@ -192,7 +192,7 @@ func remainder(t *testing.T, call Call, n int) {
 	t.Helper()
 	s := job(t, call, n)
 	name := fmt.Sprintf("%s %s of %d, %d B, %d channels, chunk %d", call.Kind, call.Algorithm, n, call.Bytes, call.Channels, call.Chunk)
-	if err := graph.Check(s, 1); err != nil {
+	if err := errors.Join(graph.Check(s, 1), graph.CheckFences(s, 1)); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	for rank := range n {

@@ -39,6 +39,10 @@ type Call struct {
 	// Orders are other ring orders of Ring: channel c has Orders[c mod len(Orders)], a
 	// permutation of the indices of Group. nil: the group's order for all.
 	Orders [][]int
+	// Fences lets Append put fences (see graph.Op) into the collective, and makes the end one,
+	// which bounds memory. The caller promises that the rank does nothing beside the
+	// collective: all that it appends behind depends on the end.
+	Fences bool
 }
 
 // Streams returns how many stream numbers the call uses, from Channel on.
@@ -76,7 +80,7 @@ func Append(b *graph.Builder, c *Call, deps ...uint32) (end uint32, err error) {
 	if len(e.ends) == 0 {
 		e.ends = append(e.ends, begin)
 	}
-	return b.End(e.ends...), nil
+	return b.Add(graph.Op{Kind: graph.End, Fence: c.Fences}, e.ends...), nil
 }
 
 // Validate reports why the call cannot be expanded. Its error wraps graph.ErrInvalid.

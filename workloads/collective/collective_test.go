@@ -1,6 +1,8 @@
 package collective
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,7 +137,7 @@ func TestSource(t *testing.T) {
 		t.Errorf("labels %+v", l)
 	}
 	var op graph.Op
-	id, fences, gaps := uint32(0), 0, 0
+	id, fences, gaps, marks := uint32(0), 0, 0, ""
 	for p := s.Program(3, 1); p.Next(&op); id++ {
 		step := op.Tag.Step
 		wantCollective := int32(0)
@@ -149,6 +151,11 @@ func TestSource(t *testing.T) {
 				t.Errorf("gap %+v of operation %d", op, id)
 			}
 			wantCollective = graph.None
+		case graph.Begin, graph.End:
+			if op.Tag.Collective == graph.None { // of the step
+				marks += fmt.Sprint(step, op.Kind, " ")
+				wantCollective = graph.None
+			}
 		case graph.Send:
 			if op.Peer != 1 || op.Tag.Group != 1 {
 				t.Errorf("%+v, want group 1, peer 1", op)
@@ -164,10 +171,99 @@ func TestSource(t *testing.T) {
 			fences++
 		}
 	}
-	if fences != 3 || gaps != 3 || s.Steps() != 3 {
+	if marks != "1 begin 1 end 2 begin 2 end " {
+		t.Errorf("marks of steps: %s", marks)
+	}
+	if fences != 3+2 || gaps != 3 || s.Steps() != 3 {
 		t.Errorf("%d fences, %d gaps, %d steps, want 3", fences, gaps, s.Steps())
 	}
 	if s.Program(4, 1).Next(&op) {
 		t.Error("a rank without a group has operations")
+	}
+}
+
+// TestWindow: a rank has at most 8 chunks on the way to a neighbour in trees and chains, as many as
+// NCCL's connections have buffers (NCCL_STEPS): a send waits until the one 8 before is complete.
+func TestWindow(t *testing.T) {
+	for _, call := range []Call{{Algorithm: Tree}, {Kind: Broadcast}, {Kind: Reduce, Algorithm: Binomial}} {
+		call.Bytes, call.Chunk = 40000, 1000
+		s, sends := job(t, call, 8), 0
+		for rank := range 8 {
+			last := map[[2]int32][]uint32{} // sends by peer and stream
+			var op graph.Op
+			id := uint32(0)
+			for p := s.Program(rank, 1); p.Next(&op); id++ {
+				if op.Kind != graph.Send {
+					continue
+				}
+				k := [2]int32{op.Peer, int32(op.Channel)}
+				if n := len(last[k]); n >= 8 {
+					if sends++; !slices.Contains(op.Deps, last[k][n-8]) {
+						t.Errorf("%s by %s: rank %d: send %d to %d depends on %v, want %d too", call.Kind, call.algorithm(), rank, n, op.Peer, op.Deps, last[k][n-8])
+					}
+				}
+				last[k] = append(last[k], id)
+			}
+		}
+		if sends < 7*12 {
+			t.Errorf("%s: %d sends behind the eighth", call.Kind, sends)
+		}
+	}
+}
+
+// TestFences: a ring of one channel has a fence every 32 steps, so that little of it is in memory; not
+// two channels, nor a call that is not alone.
+func TestFences(t *testing.T) {
+	live := map[int]int{}
+	for channels := 1; channels <= 2; channels++ {
+		s := job(t, Call{Bytes: 1 << 20, Channels: channels}, 100)
+		if err := graph.CheckFences(s, 1); err != nil {
+			t.Error(err)
+		}
+		line, err := graph.Ideal(s, 1, graph.Link{Latency: units.Microsecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		live[channels] = line.Live / 100
+	}
+	if live[1] > 2*32+8 || live[2] < 2*2*2*99 {
+		t.Errorf("%d operations of a rank are in memory with fences, %d with two channels; want about 64 and 792", live[1], live[2])
+	}
+	var b graph.Builder
+	if _, err := Append(&b, &Call{Bytes: 1 << 20, Group: make([]int, 100)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range b.Ops {
+		if op.Fence {
+			t.Fatalf("a fence in a call that is not alone: %+v", op)
+		}
+	}
+}
+
+// BenchmarkProgram expands the programs of a group.
+func BenchmarkProgram(b *testing.B) {
+	for name, c := range map[string]Config{
+		"ring128":  {Call: Call{Bytes: 1 << 30, Chunk: 1 << 20}, Ranks: 128, Iterations: 1},
+		"ring16":   {Call: Call{Bytes: 1 << 24, Chunk: 1 << 20}, Ranks: 16, Iterations: 10},
+		"tree128":  {Call: Call{Algorithm: Tree, Bytes: 1 << 30, Chunk: 1 << 20}, Ranks: 128, Iterations: 1},
+		"alltoall": {Call: Call{Kind: AllToAll, Bytes: 1 << 30}, Ranks: 128, Iterations: 1},
+	} {
+		s, err := New(c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			ops := 0
+			for range b.N {
+				var op graph.Op
+				for rank := range s.Ranks() {
+					for p := s.Program(rank, 1); p.Next(&op); {
+						ops++
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(ops), "ns/operation")
+		})
 	}
 }

@@ -9,6 +9,9 @@ import (
 // NCCL's connections have as many steps of buffer (NCCL_STEPS).
 const window = 8
 
+// fenceEvery is how many steps of a ring there are from fence to fence.
+const fenceEvery = 32
+
 // emitter appends the operations of one call.
 type emitter struct {
 	b       *graph.Builder
@@ -17,6 +20,7 @@ type emitter struct {
 	find    map[[2]int32]int
 	last    int      // stream of the last send, or -1
 	ends    []uint32 // that the end of the collective waits for, beside the last send of each stream
+	ids     []uint32 // memory of the slices that recv returns
 }
 
 // stream is what a rank sends to a peer on one stream number.
@@ -76,7 +80,8 @@ func (e *emitter) send(to int, on uint16, bytes units.Size, deps ...uint32) {
 func (e *emitter) recv(from int, on uint16, bytes units.Size, deps ...uint32) []uint32 {
 	for bytes > 0 {
 		size := e.message(bytes)
-		deps = []uint32{e.b.Recv(from, on, size, deps...)}
+		e.ids = append(e.ids, e.b.Recv(from, on, size, deps...))
+		deps = e.ids[len(e.ids)-1 : len(e.ids) : len(e.ids)]
 		bytes -= size
 	}
 	return deps
@@ -115,6 +120,15 @@ func (e *emitter) join(deps []uint32) []uint32 {
 		return []uint32{e.b.Barrier(deps...)}
 	}
 	return deps
+}
+
+// fence makes the last operation, a receive on which everything behind it in this channel depends,
+// a fence every so often, if nothing goes on beside.
+func (e *emitter) fence(step int) {
+	last := &e.b.Ops[len(e.b.Ops)-1]
+	if e.call.Fences && e.call.Channels <= 1 && e.call.algorithm() == Ring && step%fenceEvery == fenceEvery-1 && last.Kind == graph.Recv {
+		last.Fence = true
+	}
 }
 
 // expand appends everything between the marks.

@@ -24,6 +24,7 @@ func (e *emitter) ring(l line, p pieces, first int, after []uint32) []uint32 {
 		out, in := l.index(first-step), l.index(first-step-1)
 		e.send(l.at(1), l.on, p.of(out), after...)
 		after = e.recv(l.at(-1), l.on, p.of(in), after...)
+		e.fence(step)
 	}
 	return after
 }

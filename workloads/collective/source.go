@@ -10,14 +10,14 @@ import (
 // Config describes a job of one collective that runs again and again.
 type Config struct {
 	Name string // of the collective; "" is its kind
-	// Call is the collective. Group, Me, Split and From of it are set for each rank.
+	// Call is the collective. Group, Me, Split, From and Fences are set for each rank.
 	Call Call
 	// Groups are the groups of ranks that run the collective, all at the same time, each in the
 	// order of its ring. No rank is in two. Without groups all ranks are one.
 	Groups [][]int
 	Ranks  int // of the job; 0: as many as the groups name
-	// Iterations is how often the collective runs, at least once, after Warmup iterations, which
-	// are labelled as a collective of their own, warmup.
+	// Iterations is how often the collective runs, at least once, after Warmup iterations. Those are
+	// labelled as a collective of their own, warmup, and their steps have no marks.
 	Iterations, Warmup int
 	// Gap is what each rank computes before each iteration.
 	Gap units.Duration
@@ -126,6 +126,7 @@ func (s *Source) Program(rank int, _ uint64) graph.Program {
 func (s *Source) call(group, me int) Call {
 	call := s.Config.Call
 	call.Group, call.Me, call.Split, call.From = s.Config.Groups[group], me, nil, nil
+	call.Fences = true
 	if s.Config.Uneven != nil {
 		call.Split, call.From = s.Config.Uneven[me], make([]units.Size, len(call.Group))
 		for i := range call.From {
@@ -168,20 +169,26 @@ func (p *program) expand() bool {
 		deps = []uint32{next - 1} // the end of the iteration before
 	}
 	p.build.Reset(next)
-	p.build.Tag = graph.Tag{Step: int32(p.step), Phase: graph.None, Collective: graph.None, Group: graph.None}
+	warm := p.step >= c.Warmup
+	step := graph.Tag{Step: int32(p.step), Phase: graph.None, Collective: graph.None, Group: graph.None}
+	if p.build.Tag = step; warm {
+		deps = []uint32{p.build.Begin(deps...)}
+	}
 	if c.Gap > 0 {
 		deps = []uint32{p.build.Compute(c.Gap, deps...)}
 	}
-	p.build.Tag.Group = int32(p.group)
-	p.build.Tag.Collective = 0
-	if p.step < c.Warmup {
+	p.build.Tag.Group, p.build.Tag.Collective = int32(p.group), 0
+	if !warm {
 		p.build.Tag.Collective = 1
 	}
 	call := p.source.call(p.group, p.me)
-	if _, err := Append(&p.build, &call, deps...); err != nil {
+	end, err := Append(&p.build, &call, deps...)
+	if err != nil {
 		panic("collective: " + err.Error()) // New has validated the call
 	}
-	p.build.Ops[len(p.build.Ops)-1].Fence = true
+	if p.build.Tag = step; warm {
+		p.build.Add(graph.Op{Kind: graph.End, Fence: true}, end)
+	}
 	p.step, p.at = p.step+1, 0
 	return true
 }

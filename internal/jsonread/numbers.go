@@ -1,0 +1,140 @@
+package jsonread
+
+import (
+	"errors"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// number takes what looks like a number, whose text is then in r.text.
+func (r *Reader) number() error {
+	begin := r.begin
+	r.text = r.text[:0]
+	for {
+		c, ok := r.next()
+		if !ok || !(c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E') {
+			break
+		}
+		if len(r.text) >= maxNumber {
+			return r.Errorf(begin, "the number is longer than %d characters", maxNumber)
+		}
+		r.text = append(r.text, c)
+		r.at++
+	}
+	return nil
+}
+
+// Text reads a number, or a string that holds one, as text.
+func (r *Reader) Text() (string, error) {
+	kind, err := r.Peek()
+	if err != nil {
+		return "", err
+	}
+	if kind == String {
+		return r.String()
+	}
+	if err := r.expect(Number); err != nil {
+		return "", err
+	}
+	if err := r.number(); err != nil {
+		return "", err
+	}
+	text := string(r.text)
+	if _, err := strconv.ParseFloat(text, 64); err != nil && !errors.Is(err, strconv.ErrRange) {
+		return "", r.Errorf(r.begin, "%q is not a number", clip(text))
+	}
+	return text, nil
+}
+
+// Int reads a whole number from low to high, which may stand in quotes, as protobuf writes
+// 64 bits; what names it in the error. A fraction of zeros, such as 5.0 or 1e3, is whole.
+func (r *Reader) Int(what string, low, high int64) (int64, error) {
+	text, err := r.Text()
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		if v, err = whole(text); err != nil {
+			return 0, r.Errorf(r.begin, "%s %q %s", what, clip(text), err)
+		}
+	}
+	if v < low || v > high {
+		return 0, r.Errorf(r.begin, "%s is %d, want %d to %d", what, v, low, high)
+	}
+	return v, nil
+}
+
+// Uint reads a whole number from 0; see Int.
+func (r *Reader) Uint(what string) (uint64, error) {
+	text, err := r.Text()
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		w, err := whole(text)
+		if err != nil {
+			return 0, r.Errorf(r.begin, "%s %q %s", what, clip(text), err)
+		}
+		if w < 0 {
+			return 0, r.Errorf(r.begin, "%s is %d, want 0 or more", what, w)
+		}
+		v = uint64(w)
+	}
+	return v, nil
+}
+
+// Float reads a number, which may stand in quotes; see Int.
+func (r *Reader) Float(what string) (float64, error) {
+	text, err := r.Text()
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, r.Errorf(r.begin, "%s %q is not a number that fits", what, clip(text))
+	}
+	return v, nil
+}
+
+var errRange, errWhole = errors.New("does not fit 64 bits"), errors.New("is not a whole number")
+
+// whole reads a number such as 5.0 or 1e3.
+func whole(text string) (int64, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, errRange
+	}
+	if err != nil {
+		return 0, errWhole
+	}
+	if f < -(1<<63) || f >= 1<<63 {
+		return 0, errRange
+	}
+	mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
+	if f == 0 && strings.Trim(mantissa, "-+.0") == "" {
+		return 0, nil
+	}
+	if f == 0 || f != math.Trunc(f) {
+		return 0, errWhole
+	}
+	exact, ok := new(big.Rat).SetString(text)
+	if !ok || !exact.IsInt() {
+		return 0, errWhole
+	}
+	if !exact.Num().IsInt64() {
+		return 0, errRange
+	}
+	return exact.Num().Int64(), nil
+}
+
+func clip(text string) string {
+	const most = 40
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}

@@ -1,0 +1,448 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
+	"github.com/csiglab/csiglab/workloads/traffic"
+)
+
+// Traffic is several generators on one fabric, each of which is a job of its own.
+type Traffic []TrafficItem
+
+// TrafficItem is one generator: exactly one of its pointers is set.
+type TrafficItem struct {
+	Name        string              `yaml:"name"` // of the job, and of its group of flows
+	RPC         *TrafficRPC         `yaml:"rpc"`
+	Bursts      *TrafficBursts      `yaml:"bursts"`
+	Incast      *TrafficIncast      `yaml:"incast"`
+	Outcast     *TrafficOutcast     `yaml:"outcast"`
+	Permutation *TrafficPermutation `yaml:"permutation"`
+	Poisson     *TrafficPoisson     `yaml:"poisson"`
+}
+
+// HostRanges is hosts: numbers such as 3, and ranges such as 0..7, both ends included.
+type HostRanges []string
+
+// TrafficRPC is remote procedure calls, see traffic.RPC.
+type TrafficRPC struct {
+	Clients     HostRanges     `yaml:"clients"`
+	Servers     HostRanges     `yaml:"servers"`
+	Size        units.Size     `yaml:"size"` // of requests
+	CDF         string         `yaml:"cdf"`
+	CDFFile     string         `yaml:"cdf_file"`
+	Response    units.Size     `yaml:"response"`
+	Count       int            `yaml:"count"`
+	Outstanding int            `yaml:"outstanding"`
+	Think       units.Duration `yaml:"think"`
+	Every       units.Duration `yaml:"every"`
+	Service     units.Duration `yaml:"service"`
+	Persistent  bool           `yaml:"persistent"`
+	Start       units.Duration `yaml:"start"`
+	Seed        uint64         `yaml:"seed"`
+}
+
+// TrafficBursts is bursts between pairs of hosts, see traffic.Bursts.
+type TrafficBursts struct {
+	From       HostRanges     `yaml:"from"`
+	To         HostRanges     `yaml:"to"`
+	Size       units.Size     `yaml:"size"`
+	On         units.Duration `yaml:"on"`
+	Every      units.Duration `yaml:"every"`
+	Count      int            `yaml:"count"`
+	Start      units.Duration `yaml:"start"`
+	Spread     units.Duration `yaml:"spread"`
+	Persistent bool           `yaml:"persistent"`
+	Seed       uint64         `yaml:"seed"`
+}
+
+// TrafficIncast is repeated incast, see traffic.Incast.
+type TrafficIncast struct {
+	To    int            `yaml:"to"`
+	From  HostRanges     `yaml:"from"`
+	FanIn int            `yaml:"fan_in"`
+	Size  units.Size     `yaml:"size"`
+	Every units.Duration `yaml:"every"`
+	Count int            `yaml:"count"`
+	Start units.Duration `yaml:"start"`
+	Seed  uint64         `yaml:"seed"`
+}
+
+// TrafficOutcast is repeated outcast, see traffic.Outcast.
+type TrafficOutcast struct {
+	From   int            `yaml:"from"`
+	To     HostRanges     `yaml:"to"`
+	FanOut int            `yaml:"fan_out"`
+	Size   units.Size     `yaml:"size"`
+	Every  units.Duration `yaml:"every"`
+	Count  int            `yaml:"count"`
+	Start  units.Duration `yaml:"start"`
+	Seed   uint64         `yaml:"seed"`
+}
+
+// TrafficPermutation is repeated permutations, see traffic.Permutation.
+type TrafficPermutation struct {
+	Hosts HostRanges     `yaml:"hosts"`
+	Size  units.Size     `yaml:"size"`
+	Every units.Duration `yaml:"every"`
+	Count int            `yaml:"count"`
+	Start units.Duration `yaml:"start"`
+	Seed  uint64         `yaml:"seed"`
+}
+
+// TrafficPoisson is Poisson arrivals, see traffic.Poisson.
+type TrafficPoisson struct {
+	Hosts   HostRanges     `yaml:"hosts"`
+	Size    units.Size     `yaml:"size"`
+	CDF     string         `yaml:"cdf"`
+	CDFFile string         `yaml:"cdf_file"`
+	Rate    units.Rate     `yaml:"rate"`
+	Start   units.Duration `yaml:"start"`
+	For     units.Duration `yaml:"for"`
+	Seed    uint64         `yaml:"seed"`
+}
+
+// hostRange is an item of HostRanges.
+var hostRange = regexp.MustCompile(`^([0-9]{1,7})(?:\.\.([0-9]{1,7}))?$`)
+
+var _ = RegisterWorkload(WorkloadKind{
+	Kind: Kind{Name: "traffic", Doc: "generators beside one another: RPCs, bursts, incast, outcast, permutations, Poisson arrivals", Rank: 55, Keys: trafficKeys()},
+	Spec: Traffic(nil),
+})
+
+// hostKeys returns the key of HostRanges. Rules of the items of lists have no keys.
+func hostKeys(path string, required bool, doc string) []Key {
+	if !required {
+		doc += "; without it all hosts"
+	}
+	return []Key{{Path: path, Required: required, Doc: doc + "; numbers, and ranges such as 0..7"}}
+}
+
+var _ = func() (none struct{}) {
+	for _, path := range []string{"rpc.clients", "rpc.servers", "bursts.from", "bursts.to", "incast.from", "outcast.to", "permutation.hosts", "poisson.hosts"} {
+		rules["workload.traffic[]."+path+"[]"] = Rule{pattern: hostRange, want: "a host such as 3, or a range such as 0..7"}
+	}
+	return none
+}()
+
+// trafficKeys returns the keys of the items: those of each generator, which share several.
+func trafficKeys() []Key {
+	size, length := Between(units.Byte, maxTransfer), Between(0, maxLength)
+	seed := []Key{{Path: "seed", Default: "1", Doc: "of what is random; the run's seeds do not change it"}}
+	persistent := []Key{{Path: "persistent", Default: "false", Doc: "messages between two hosts follow each other on one connection, whose congestion control keeps its state; without it each is a flow of its own"}}
+	start := []Key{{Path: "start", Default: "0s", Rule: length, Doc: "when it begins"}}
+	one := []Key{{Path: "size", Required: true, Rule: size, Doc: "of each message"}}
+	rounds := slices.Concat([]Key{
+		{Path: "every", Default: "0s", Rule: length, Doc: "time from round to round"},
+		{Path: "count", Default: "1", Rule: Between(1, workloads.MaxTransfers), Doc: "rounds"},
+	}, start, seed)
+	sizes := []Key{
+		{Path: "size", Rule: size, Doc: "of each message, of RPCs each request"},
+		{Path: "cdf", Rule: OneOf(traffic.PublishedNames()...), Doc: "published distribution of sizes, in place of size: web-search, hadoop or storage"},
+		{Path: "cdf_file", Rule: InputFile(), Doc: "file with a distribution of sizes, in place of size"},
+	}
+	some := func(path, doc string) []Key {
+		return []Key{{Path: path, Default: "all", Rule: Between(1, maxHosts).Or("all"), Doc: doc}}
+	}
+	keys := []Key{
+		{Path: "", Doc: "generators; each has a name and one of the keys below"},
+		{Path: "[].name", Required: true, Rule: Rule{pattern: groupPattern, want: "up to 64 of a-z 0-9 _ and -, the first a letter"}, Doc: "name of its group of flows; the first item is job 0"},
+	}
+	add := func(kind string, parts ...[]Key) {
+		for _, k := range slices.Concat(parts...) {
+			k.Path = "[]." + kind + "." + k.Path
+			keys = append(keys, k)
+		}
+	}
+	add("rpc", hostKeys("clients", false, "hosts that call"), hostKeys("servers", false, "hosts of which each call goes to one, at random"), sizes, []Key{
+		{Path: "response", Rule: Between(0, maxTransfer), Default: "0B", Doc: "size of responses; 0B: none, a call is done when the request is acknowledged"},
+		{Path: "count", Required: true, Rule: Between(1, workloads.MaxTransfers), Doc: "calls of each client"},
+		{Path: "outstanding", Rule: Between(0, 4096), Doc: "calls that a client has under way (closed loop); 0: an open loop"},
+		{Path: "think", Default: "0s", Rule: length, Doc: "from the end of a call to the next, of a closed loop"},
+		{Path: "every", Default: "0s", Rule: length, Doc: "mean time between calls of a client, of an open loop (Poisson)"},
+		{Path: "service", Default: "0s", Rule: length, Doc: "from the request's arrival to the response"},
+	}, persistent, start, seed)
+	add("bursts", hostKeys("from", true, "hosts that send"), hostKeys("to", true, "the receiver of each of them: as many hosts"), one, []Key{
+		{Path: "on", Default: "0s", Rule: length, Doc: "a burst stops after this; 0s: when all is sent"},
+		{Path: "spread", Default: "0s", Rule: length, Doc: "each pair begins later by a random time below this; 0s: all together"},
+	}, persistent, rounds)
+	add("incast", []Key{{Path: "to", Default: "0", Rule: Between(0, maxHosts), Doc: "host that receives"}},
+		hostKeys("from", false, "hosts that send"), some("fan_in", "so many of them, at random in each round"), one, rounds)
+	add("outcast", []Key{{Path: "from", Default: "0", Rule: Between(0, maxHosts), Doc: "host that sends"}},
+		hostKeys("to", false, "hosts that receive"), some("fan_out", "so many of them, at random in each round"), one, rounds)
+	add("permutation", hostKeys("hosts", false, "hosts that take part"), one, rounds)
+	add("poisson", hostKeys("hosts", false, "hosts that take part"), sizes, []Key{
+		{Path: "rate", Required: true, Rule: Between(minRate, maxRate), Doc: "payload that each host sends in the mean"},
+		{Path: "for", Required: true, Rule: Between(units.Nanosecond, maxLength), Doc: "for how long messages start"},
+	}, start, seed)
+	return keys
+}
+
+// Check implements WorkloadSpec.
+func (l Traffic) Check(c *Check) {
+	if len(l) == 0 {
+		c.Fail("", "the list is empty")
+	}
+	names := map[string]bool{}
+	for i, item := range l {
+		at := fmt.Sprintf("[%d]", i)
+		if names[item.Name] {
+			c.Fail(at+".name", "the name %q is another item's", item.Name)
+		}
+		names[item.Name] = true
+		kinds := 0
+		for _, k := range item.kinds() {
+			if k.given {
+				kinds++
+				k.check(c, at+"."+k.name)
+			}
+		}
+		if kinds != 1 {
+			c.Fail(at, "want one of the keys rpc, bursts, incast, outcast, permutation and poisson")
+		}
+	}
+}
+
+// trafficKind is one of the keys of an item.
+type trafficKind struct {
+	name  string
+	given bool
+	check func(c *Check, at string)
+}
+
+func (t *TrafficItem) kinds() []trafficKind {
+	return []trafficKind{
+		{"rpc", t.RPC != nil, func(c *Check, at string) {
+			r := t.RPC
+			c.ranges(at+".clients", r.Clients)
+			c.ranges(at+".servers", r.Servers)
+			c.sizes(at, r.Size, r.CDF, r.CDFFile)
+			c.Size(at+".response", r.Response)
+			c.Start(at+".start", r.Start)
+			if (r.Outstanding > 0) == (r.Every > 0) {
+				c.Fail(at, "want one of the keys outstanding (closed loop) and every (open loop)")
+			}
+			if r.Think > 0 && r.Outstanding == 0 {
+				c.Fail(at+".think", "an open loop does not think; set outstanding")
+			}
+		}},
+		{"bursts", t.Bursts != nil, func(c *Check, at string) {
+			b := t.Bursts
+			from, to := c.ranges(at+".from", b.From), c.ranges(at+".to", b.To)
+			if len(from) != len(to) {
+				c.Fail(at+".to", "%d receivers for %d senders; want as many, pair by pair", len(to), len(from))
+			}
+			for i := range min(len(from), len(to)) {
+				if from[i] == to[i] {
+					c.Fail(at+".to", "host %d cannot send to itself", to[i])
+					break
+				}
+			}
+			c.rounds(at, b.Size, b.Start, b.Every, b.Count)
+		}},
+		{"incast", t.Incast != nil, func(c *Check, at string) {
+			n := t.Incast
+			c.Host(at+".to", n.To)
+			c.fan(at, "from", "fan_in", n.From, n.To, n.FanIn)
+			c.rounds(at, n.Size, n.Start, n.Every, n.Count)
+		}},
+		{"outcast", t.Outcast != nil, func(c *Check, at string) {
+			n := t.Outcast
+			c.Host(at+".from", n.From)
+			c.fan(at, "to", "fan_out", n.To, n.From, n.FanOut)
+			c.rounds(at, n.Size, n.Start, n.Every, n.Count)
+		}},
+		{"permutation", t.Permutation != nil, func(c *Check, at string) {
+			p := t.Permutation
+			if hosts := c.ranges(at+".hosts", p.Hosts); len(p.Hosts) > 0 && len(hosts) < 2 {
+				c.Fail(at+".hosts", "want two hosts or more")
+			}
+			c.rounds(at, p.Size, p.Start, p.Every, p.Count)
+		}},
+		{"poisson", t.Poisson != nil, func(c *Check, at string) {
+			p := t.Poisson
+			if hosts := c.ranges(at+".hosts", p.Hosts); len(p.Hosts) > 0 && len(hosts) < 2 {
+				c.Fail(at+".hosts", "want two hosts or more")
+			}
+			c.sizes(at, p.Size, p.CDF, p.CDFFile)
+			c.Start(at+".start", p.Start)
+		}},
+	}
+}
+
+// ranges checks that hosts exist and that none is given twice, and returns them.
+func (c *Check) ranges(key string, r HostRanges) []int {
+	hosts, err := r.hosts(c.hosts)
+	if err != nil {
+		c.Fail(key, "%v", err)
+	}
+	return hosts
+}
+
+// sizes checks that there is one way to say how large messages are.
+func (c *Check) sizes(at string, size units.Size, cdf, file string) {
+	given := 0
+	for _, is := range []bool{size > 0, cdf != "", file != ""} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		c.Fail(at, "want one of the keys size, cdf and cdf_file")
+	}
+	c.Size(at+".size", size)
+}
+
+// rounds checks what repeated generators have in common.
+func (c *Check) rounds(at string, size units.Size, start, every units.Duration, count int) {
+	c.Size(at+".size", size)
+	c.Start(at+".start", start)
+	if count > 1 && every == 0 {
+		c.Fail(at+".count", "%d rounds need a time between them; set every", count)
+	}
+}
+
+// fan checks the peers of the host of an incast or outcast.
+func (c *Check) fan(at, key, number string, r HostRanges, one, n int) {
+	peers := c.ranges(at+"."+key, r)
+	have := c.hosts - 1
+	if len(r) > 0 {
+		have = 0
+		for _, h := range peers {
+			if h != one {
+				have++
+			}
+		}
+	}
+	if have >= 0 && n > have {
+		c.Fail(at+"."+number, "%d are too many; there are %d other hosts", n, have)
+	}
+}
+
+// hosts returns the hosts in the order in which they are given: all, without any. total is
+// the number of hosts of the topology; 0: not known.
+func (r HostRanges) hosts(total int) ([]int, error) {
+	if len(r) == 0 {
+		return upTo(0, total-1), nil
+	}
+	var hosts []int
+	seen := map[int]bool{}
+	for _, text := range r {
+		m := hostRange.FindStringSubmatch(text)
+		if m == nil {
+			return nil, fmt.Errorf("%q is not a host or a range of hosts", text)
+		}
+		first, _ := strconv.Atoi(m[1])
+		last := first
+		if m[2] != "" {
+			last, _ = strconv.Atoi(m[2])
+		}
+		switch {
+		case last < first:
+			return nil, fmt.Errorf("the range %s goes down", text)
+		case last >= maxHosts || total > 0 && last >= total:
+			return nil, fmt.Errorf("no host %d; hosts go from 0 to %d", last, min(maxHosts, max(total, 1))-1)
+		}
+		for _, h := range upTo(first, last) {
+			if seen[h] {
+				return nil, fmt.Errorf("host %d is given twice", h)
+			}
+			seen[h] = true
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts, nil
+}
+
+func upTo(first, last int) []int {
+	hosts := make([]int, 0, max(0, last-first+1))
+	for h := first; h <= last; h++ {
+		hosts = append(hosts, h)
+	}
+	return hosts
+}
+
+// Build implements WorkloadSpec.
+func (l Traffic) Build(in WorkloadInput) (*workloads.Workload, []string, error) {
+	load := &workloads.Workload{Hosts: in.Hosts, JobNames: map[int]string{}}
+	for i := range l {
+		item, err := l[i].item(in.Hosts)
+		if err != nil {
+			return nil, nil, err // names a place in a file
+		}
+		if err := l[i].add(load, item, i); err != nil {
+			text := strings.TrimPrefix(err.Error(), workloads.ErrInvalid.Error()+": ")
+			return nil, nil, &PathError{Path: fmt.Sprintf("workload.traffic[%d]", i), Err: errors.New(text)}
+		}
+	}
+	return load, nil, nil
+}
+
+// add adds the generator of an item.
+func (t *TrafficItem) add(load *workloads.Workload, item traffic.Item, job int) error {
+	if p, ok := item.(traffic.Persistent); ok && (t.RPC != nil && t.RPC.Persistent || t.Bursts != nil && t.Bursts.Persistent) {
+		return p.AddJob(load, t.Name)
+	}
+	load.JobNames[job] = t.Name
+	return item.Add(load, job)
+}
+
+// item returns the generator of an item that has been checked.
+func (t *TrafficItem) item(total int) (traffic.Item, error) {
+	of := func(r HostRanges) []int {
+		hosts, _ := r.hosts(total) // Check has reported errors
+		return hosts
+	}
+	switch {
+	case t.RPC != nil:
+		r := t.RPC
+		sizes, err := sizesOf(r.Size, r.CDF, r.CDFFile)
+		call := &traffic.RPC{
+			Clients: of(r.Clients), Servers: of(r.Servers), Request: sizes, Count: r.Count, Outstanding: r.Outstanding,
+			Think: r.Think, Every: r.Every, Service: r.Service, Start: r.Start, Seed: r.Seed,
+		}
+		if r.Response > 0 {
+			call.Response = traffic.Fixed(r.Response)
+		}
+		return call, err
+	case t.Bursts != nil:
+		b := t.Bursts
+		return &traffic.Bursts{From: of(b.From), To: of(b.To), Size: b.Size, On: b.On, Rounds: traffic.Rounds{Start: b.Start, Every: b.Every, Count: b.Count}, Spread: b.Spread, Seed: b.Seed}, nil
+	case t.Incast != nil:
+		n := t.Incast
+		return &traffic.Incast{To: n.To, From: of(n.From), FanIn: n.FanIn, Size: n.Size, Rounds: traffic.Rounds{Start: n.Start, Every: n.Every, Count: n.Count}, Seed: n.Seed}, nil
+	case t.Outcast != nil:
+		n := t.Outcast
+		return &traffic.Outcast{From: n.From, To: of(n.To), FanOut: n.FanOut, Size: n.Size, Rounds: traffic.Rounds{Start: n.Start, Every: n.Every, Count: n.Count}, Seed: n.Seed}, nil
+	case t.Permutation != nil:
+		p := t.Permutation
+		return &traffic.Permutation{Hosts: of(p.Hosts), Size: p.Size, Rounds: traffic.Rounds{Start: p.Start, Every: p.Every, Count: p.Count}, Seed: p.Seed}, nil
+	}
+	p := t.Poisson
+	sizes, err := sizesOf(p.Size, p.CDF, p.CDFFile)
+	return &traffic.Poisson{Hosts: of(p.Hosts), Sizes: sizes, Rate: p.Rate, Start: p.Start, For: p.For, Seed: p.Seed}, err
+}
+
+// sizesOf returns the distribution that one of three keys gives.
+func sizesOf(size units.Size, cdf, file string) (traffic.Sizes, error) {
+	switch {
+	case file != "":
+		f, err := os.Open(file)
+		if err != nil {
+			return traffic.Sizes{}, err
+		}
+		defer f.Close()
+		return traffic.ReadSizes(f, file)
+	case cdf != "":
+		sizes, _ := traffic.Published(cdf)
+		return sizes, nil
+	}
+	return traffic.Fixed(size), nil
+}

@@ -1,0 +1,421 @@
+package measure
+
+import (
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/histogram"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/collective"
+)
+
+// Names of what is measured of jobs.
+const (
+	iterationTime  = "iteration_us"
+	exposedTime    = "exposed_us"
+	bubbleShare    = "bubble_share"
+	straggling     = "straggler_ratio"
+	stragglerRank  = "straggler_rank"
+	messageTime    = "message_us"
+	stepsDone      = "steps_done"
+	collectiveTime = "cct_us"
+	arrivalSkew    = "skew_us"
+	algorithmRate  = "algbw_gbps"
+	busRate        = "busbw_gbps"
+)
+
+const lacksJobs = "it has no jobs"
+
+// jobNames declares the metrics of jobSums.
+func jobNames(s *Subjects) []Family {
+	jobs := s.Plan.Jobs
+	if len(jobs) == 0 {
+		var families []Family
+		for _, quantity := range []string{iterationTime, exposedTime, bubbleShare, straggling, messageTime, collectiveTime, arrivalSkew, algorithmRate, busRate} {
+			families = append(families, Family{Parts: []*Part{Words(quantity), statisticNames(), AnyWord()}, Lacks: lacksJobs})
+		}
+		return append(families,
+			Family{Parts: []*Part{Words(stragglerRank), AnyWord()}, Lacks: lacksJobs},
+			Family{Parts: []*Part{Words(stepsDone), AnyWord()}, Lacks: lacksJobs})
+	}
+	var names, collectives, sized []string
+	for i := range jobs {
+		j := &jobs[i]
+		names = append(names, j.Name)
+		for k := range j.Collectives {
+			c := &j.Collectives[k]
+			if name := j.Name + "." + c.Name; !slices.Contains(collectives, name) {
+				collectives = append(collectives, name)
+				if c.Bytes > 0 {
+					sized = append(sized, name)
+				}
+			}
+		}
+	}
+	var families []Family
+	add := func(of []string, quantities ...string) {
+		subjects := Words(of...)
+		for _, quantity := range quantities {
+			families = append(families, Family{Parts: []*Part{Words(quantity), statisticNames(), subjects}})
+		}
+	}
+	add(names, iterationTime, exposedTime, bubbleShare, straggling, messageTime)
+	add(collectives, collectiveTime, arrivalSkew)
+	add(sized, algorithmRate, busRate)
+	return append(families, Family{Parts: []*Part{Words(stragglerRank), Words(names...)}}, Family{Parts: []*Part{Words(stepsDone), Words(names...)}})
+}
+
+// jobSums computes the metrics and the instances of jobs from the operations of their
+// ranks, as they come. Of a step it holds what its ranks have left so far; no operation is
+// kept.
+type jobSums struct {
+	jobs  []jobSum // as Plan.Jobs
+	ready []metrics.Instance
+}
+
+// jobSum is one job.
+type jobSum struct {
+	info        *metrics.JobInfo
+	ranks       []rankSum
+	steps       map[int32]*stepSum
+	open        map[instanceKey]*openInstance // collectives that some rank has not left yet
+	marked      bool                          // ranks mark where they leave steps
+	done        int                           // steps that all ranks have left
+	iterations  []float64                     // µs
+	straggling  []float64
+	bubbles     []float64
+	exposed     histogram.Histogram // ps, of each rank in each step
+	messages    histogram.Histogram // ps
+	slow        []int32             // steps in which a rank computed longest, by rank
+	collectives []collectiveSum     // as info.Collectives; those of one name share the first
+}
+
+// collectiveSum is the collectives of one name.
+type collectiveSum struct {
+	first                  int // of the same name
+	times, skews, alg, bus []float64
+}
+
+// rankSum is the steps that a rank is in, and those that it left last: a collective may end
+// after the step that began it.
+type rankSum struct{ steps []*rankStep }
+
+// rankSteps is how many steps of a rank are held.
+const rankSteps = 4
+
+// rankStep is one step of one rank.
+type rankStep struct {
+	step     int32
+	left     bool
+	from, to units.Time // of all operations so far
+	busy     intervals  // in which it computes
+	active   intervals  // in which it computes, or a message of it is under way or expected
+	repeats  map[instanceKey]int32
+}
+
+// stepSum is one step over its ranks.
+type stepSum struct {
+	instance metrics.Instance
+	compute  units.Duration // of all ranks
+	exposed  units.Duration
+}
+
+// instanceKey identifies an instance of a collective; Repeat is 0 in rankStep.repeats.
+type instanceKey struct {
+	step, group, repeat int32
+	collective          int16
+}
+
+type openInstance struct {
+	instance metrics.Instance
+	want     int32 // ranks
+}
+
+func newJobSums(p *plan.Plan) *jobSums {
+	s := &jobSums{jobs: make([]jobSum, len(p.Jobs))}
+	for i := range s.jobs {
+		info := &p.Jobs[i]
+		j := &s.jobs[i]
+		*j = jobSum{
+			info: info, ranks: make([]rankSum, len(info.Ranks)), steps: map[int32]*stepSum{}, open: map[instanceKey]*openInstance{},
+			slow: make([]int32, len(info.Ranks)), collectives: make([]collectiveSum, len(info.Collectives)),
+		}
+		firsts := map[string]int{}
+		for k := range info.Collectives {
+			name := info.Collectives[k].Name
+			if _, ok := firsts[name]; !ok {
+				firsts[name] = k
+			}
+			j.collectives[k].first = firsts[name]
+		}
+	}
+	return s
+}
+
+// Consume implements metrics.Consumer.
+func (s *jobSums) Consume(b *metrics.Batch) {
+	for i := range b.Operations {
+		o := &b.Operations[i]
+		if o.Job < 0 || int(o.Job) >= len(s.jobs) || o.Rank < 0 || int(o.Rank) >= len(s.jobs[o.Job].ranks) {
+			continue // the run folder refuses it
+		}
+		s.jobs[o.Job].add(o, s)
+	}
+}
+
+// take returns the instances that are complete, which are the caller's.
+func (s *jobSums) take() []metrics.Instance {
+	ready := s.ready
+	s.ready = nil
+	return ready
+}
+
+// add counts an operation. Those of one rank come in the order of their ends.
+func (j *jobSum) add(o *metrics.Operation, s *jobSums) {
+	r := j.rank(o, s)
+	if o.Kind != metrics.OperationSpan {
+		r.from, r.to = min(r.from, o.Ready), max(r.to, o.End)
+	}
+	switch o.Kind {
+	case metrics.OperationSend:
+		if o.Flow != metrics.Absent {
+			j.messages.Add(int64(o.End.Sub(o.Ready)), 1)
+		}
+		r.active.add(o.Ready, o.End)
+	case metrics.OperationRecv:
+		r.active.add(o.Ready, o.End)
+	case metrics.OperationCompute:
+		r.busy.add(o.Start, o.End)
+		r.active.add(o.Start, o.End)
+	case metrics.OperationSpan:
+		switch t := o.Tag; {
+		case t.Collective != 0:
+			j.leaveCollective(o, r, s)
+		case t.Phase == 0 && t.Step != 0 && !r.left:
+			j.marked = true
+			r.from, r.to = o.Start, o.End
+			j.leaveStep(o.Rank, r, s)
+		}
+	}
+}
+
+// rank returns the step of the rank that an operation belongs to.
+func (j *jobSum) rank(o *metrics.Operation, s *jobSums) *rankStep {
+	r := &j.ranks[o.Rank]
+	for i := len(r.steps) - 1; i >= 0; i-- {
+		if r.steps[i].step == o.Tag.Step {
+			return r.steps[i]
+		}
+	}
+	var one *rankStep
+	if len(r.steps) == rankSteps {
+		one = r.steps[0]
+		if !one.left && !j.marked {
+			j.leaveStep(o.Rank, one, s)
+		}
+		copy(r.steps, r.steps[1:])
+		r.steps = r.steps[:rankSteps-1]
+		clear(one.repeats)
+		*one = rankStep{busy: one.busy[:0], active: one.active[:0], repeats: one.repeats}
+	} else {
+		one = &rankStep{repeats: map[instanceKey]int32{}}
+	}
+	one.step, one.from = o.Tag.Step, units.Never
+	r.steps = append(r.steps, one)
+	return one
+}
+
+// leaveStep counts the step of a rank.
+func (j *jobSum) leaveStep(rank int32, r *rankStep, s *jobSums) {
+	r.left = true
+	if r.step == 0 || r.from == units.Never {
+		return
+	}
+	t := j.steps[r.step]
+	if t == nil {
+		t = &stepSum{instance: metrics.Instance{Job: j.info.Job, Tag: metrics.Tag{Step: r.step}, Begin: units.Never, LastBegin: -1, End: -1, Slow: -1}}
+		j.steps[r.step] = t
+	}
+	enter(&t.instance, rank, r.from, r.to)
+	compute := r.busy.within(r.from, r.to)
+	exposed := r.active.within(r.from, r.to) - compute
+	j.exposed.Add(int64(exposed), 1)
+	t.compute += compute
+	t.exposed += exposed
+	i := &t.instance
+	i.ExposedMax = max(i.ExposedMax, exposed)
+	if compute > i.ComputeMax || compute == i.ComputeMax && (i.Slow < 0 || rank < i.Slow) {
+		i.ComputeMax, i.Slow = compute, rank
+	}
+	if int(i.Ranks) == len(j.ranks) {
+		j.endStep(t, s)
+		delete(j.steps, r.step)
+	}
+}
+
+// endStep counts a step that all ranks have left.
+func (j *jobSum) endStep(t *stepSum, s *jobSums) {
+	i, n := &t.instance, units.Duration(t.instance.Ranks)
+	i.ComputeMean, i.ExposedMean = t.compute/n, t.exposed/n
+	length := i.End.Sub(i.Begin)
+	j.done++
+	j.iterations = append(j.iterations, length.Microseconds())
+	if t.compute > 0 {
+		j.slow[i.Slow]++
+		j.straggling = append(j.straggling, float64(i.ComputeMax)*float64(n)/float64(t.compute))
+		j.bubbles = append(j.bubbles, (float64(length)*float64(n)-float64(t.compute))/float64(t.compute))
+	}
+	s.ready = append(s.ready, *i)
+}
+
+// leaveCollective counts a collective that a rank has left.
+func (j *jobSum) leaveCollective(o *metrics.Operation, r *rankStep, s *jobSums) {
+	c := j.info.Collective(o.Tag)
+	if c == nil {
+		return
+	}
+	key := instanceKey{step: o.Tag.Step, group: o.Tag.Group, collective: o.Tag.Collective}
+	repeat := r.repeats[key]
+	r.repeats[key]++
+	key.repeat = repeat
+	open := j.open[key]
+	if open == nil {
+		open = &openInstance{
+			instance: metrics.Instance{Job: j.info.Job, Tag: o.Tag, Repeat: repeat, Begin: units.Never, LastBegin: -1, End: -1},
+			want:     int32(c.Ranks),
+		}
+		open.instance.Tag.Phase = 0
+		j.open[key] = open
+	}
+	enter(&open.instance, o.Rank, o.Start, o.End)
+	if open.instance.Ranks == open.want {
+		j.endCollective(open, s)
+		delete(j.open, key)
+	}
+}
+
+// endCollective counts a collective that all ranks of its group have left.
+func (j *jobSum) endCollective(open *openInstance, s *jobSums) {
+	i := &open.instance
+	c := j.info.Collective(i.Tag)
+	sum := &j.collectives[j.collectives[i.Tag.Collective-1].first]
+	time := i.End.Sub(i.Begin)
+	sum.times = append(sum.times, time.Microseconds())
+	sum.skews = append(sum.skews, i.LastBegin.Sub(i.Begin).Microseconds())
+	if c.Bytes > 0 && time > 0 {
+		alg := AlgorithmBandwidth(c.Bytes, time)
+		sum.alg = append(sum.alg, alg)
+		if kind, err := collective.ParseKind(c.Kind); err == nil {
+			sum.bus = append(sum.bus, alg*collective.BusFactor(kind, c.Ranks))
+		}
+	}
+	s.ready = append(s.ready, *i)
+}
+
+// AlgorithmBandwidth returns the size of a collective's buffer over its time, in Gb/s:
+// the algorithm bandwidth of nccl-tests (docs/references.md#collectives).
+func AlgorithmBandwidth(size units.Size, time units.Duration) float64 {
+	return float64(size) * 8 / time.Seconds() / float64(units.Gbps)
+}
+
+// enter adds the time of one rank to an instance.
+func enter(i *metrics.Instance, rank int32, from, to units.Time) {
+	i.Ranks++
+	i.Begin = min(i.Begin, from)
+	if from > i.LastBegin || from == i.LastBegin && rank < i.Late {
+		i.LastBegin, i.Late = from, rank
+	}
+	if to > i.End || to == i.End && rank < i.Last {
+		i.End, i.Last = to, rank
+	}
+}
+
+// finish counts the steps of ranks that do not mark where they leave them. It is called
+// once, when the run has ended.
+func (s *jobSums) finish() {
+	for k := range s.jobs {
+		j := &s.jobs[k]
+		for rank := range j.ranks {
+			for _, r := range j.ranks[rank].steps {
+				if !r.left && !j.marked {
+					j.leaveStep(int32(rank), r, s)
+				}
+			}
+			j.ranks[rank].steps = nil
+		}
+	}
+}
+
+// measure adds the metrics of jobs.
+func (s *jobSums) measure(e *emitter) {
+	for k := range s.jobs {
+		j := &s.jobs[k]
+		name := j.info.Name
+		e.of(stepsDone, name, float64(j.done), OfRun)
+		e.values(iterationTime, name, j.iterations, OfRun)
+		exposed, messages := distributionOf(&j.exposed, perMicrosecond), distributionOf(&j.messages, perMicrosecond)
+		e.distribution(exposedTime, name, &exposed, OfRun)
+		e.distribution(messageTime, name, &messages, OfRun)
+		e.values(bubbleShare, name, j.bubbles, OfRun)
+		e.values(straggling, name, j.straggling, OfRun)
+		if len(j.straggling) > 0 {
+			e.of(stragglerRank, name, float64(slices.Index(j.slow, slices.Max(j.slow))), OfRun)
+		}
+		for i := range j.collectives {
+			c := &j.collectives[i]
+			if c.first != i {
+				continue
+			}
+			subject := name + "." + j.info.Collectives[i].Name
+			e.values(collectiveTime, subject, c.times, OfCollective)
+			e.values(arrivalSkew, subject, c.skews, OfCollective)
+			e.values(algorithmRate, subject, c.alg, OfCollective)
+			e.values(busRate, subject, c.bus, OfCollective)
+		}
+	}
+}
+
+// values emits the statistics of a quantity of a subject, if there are any. It sorts the
+// values.
+func (e *emitter) values(quantity, subject string, values []float64, of Kind) {
+	if len(values) == 0 {
+		return
+	}
+	slices.Sort(values)
+	d := Distribution{Any: true, Mean: mean(values), P50: percentile(0.5)(values), P99: percentile(0.99)(values), Max: values[len(values)-1]}
+	e.distribution(quantity, subject, &d, of)
+}
+
+// intervals is a set of moments: disjoint intervals, ascending.
+type intervals []metrics.Span
+
+// add adds an interval. It takes constant time, over all intervals, if they come in the
+// order of their ends.
+func (l *intervals) add(from, to units.Time) {
+	if to <= from {
+		return
+	}
+	list := *l
+	end := len(list)
+	for end > 0 && list[end-1].From > to {
+		end--
+	}
+	begin := end
+	for begin > 0 && list[begin-1].To >= from {
+		begin--
+		from, to = min(from, list[begin].From), max(to, list[begin].To)
+	}
+	*l = slices.Replace(list, begin, end, metrics.Span{From: from, To: to})
+}
+
+// within returns how long the moments between two are.
+func (l intervals) within(from, to units.Time) (sum units.Duration) {
+	for _, i := range slices.Backward(l) {
+		if i.To <= from {
+			break
+		}
+		sum += (metrics.Span{From: from, To: to}).Overlap(i.From, i.To)
+	}
+	return sum
+}
