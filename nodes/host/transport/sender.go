@@ -133,7 +133,6 @@ type Sender struct {
 	ccLog  metrics.CCRecorder
 	full   wire.Packet // template of a full-size packet, without a tag
 	size   units.Size  // payload bytes of packets
-	cut    units.Size  // what the PSNs below next lack of full packets
 	ends   Ends
 
 	listener *listener // nil: the controller has the events of every controller alone
@@ -288,7 +287,6 @@ func (s *Sender) begin(now units.Time) {
 func (s *Sender) endMessage(psn uint32) {
 	sl := s.slot(psn)
 	sl.end, sl.short = true, s.lastShort
-	s.cut += units.Size(s.lastShort)
 	if s.connection != nil {
 		s.nextMessage()
 	}
