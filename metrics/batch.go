@@ -103,6 +103,7 @@ func (b *Batch) NodeTotals() NodeTotals {
 		t.Tags = append(t.Tags, one.Tags...)
 		t.Programs = append(t.Programs, one.Programs...)
 		t.Faults = append(t.Faults, one.Faults...)
+		t.Jobs = append(t.Jobs, one.Jobs...)
 	}
 	for i := range b.Traces {
 		trace := &b.Traces[i]

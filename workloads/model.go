@@ -34,6 +34,11 @@ type Transfer struct {
 	Stop units.Duration
 	// Response says that the transfer answers the one before it: both are one RPC.
 	Response bool
+	// Messages says that the transfer is a connection of a training job: a flow that lasts
+	// and carries so many messages, one after the other, which are Size together. The job's
+	// player posts them; triggers have nothing to do with it. 0: an ordinary transfer. No
+	// input has connections: a plan makes them from Jobs.
+	Messages int
 }
 
 // TriggerKind says how hits fire a trigger.

@@ -498,6 +498,7 @@ func (h *Host) Close(end units.Time) {
 	for i, n := range h.drops {
 		t.Drops = append(t.Drops, metrics.Count{Name: dropNames[i], Packets: n})
 	}
+	t.Jobs = h.player.Close()
 	if h.edge != nil {
 		h.edge.Close(&t)
 	}

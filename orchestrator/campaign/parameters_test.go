@@ -112,14 +112,24 @@ var autoCases = map[string]autoCase{
 
 	"hosts.min_rto": {twoRates + transfer, "  min_rto: auto # 86.712us"}, // 15 us and six times 11.952 us
 
-	"telemetry.interval":     {twoRates + transfer + "telemetry: {interval: auto}\n", "  interval: auto # 1us\n"},
-	"workload.start_unit":    {twoRates + "workload: {file: testdata/unit.cm}\n", "  start_unit: auto # us"},
-	"workload.control_delay": {twoRates + transfer, "  control_delay: auto # 1us"},
-	"applications.queue":     {twoRates + "applications: {hosts: [0, 1]}\nclock: wall\n", "  queue: auto # 37.35kB"},
-	"generators[].count":     {twoRates + "generators: [{host: 0, to: 2, rate: 1Gbps}]\nend: 1ms\n", "    count: auto # without end"},
-	"generators[].every":     {twoRates + "generators: [{host: 0, to: 2, rate: 1Gbps}]\nend: 1ms\n", "    every: auto # 12us on average"},
-	"generators[].rate":      {twoRates + "generators: [{host: 0, to: 2, every: 12us}]\nend: 1ms\n", "    rate: auto # 1Gbps"},
+	"telemetry.interval":          {twoRates + transfer + "telemetry: {interval: auto}\n", "  interval: auto # 1us\n"},
+	"workload.start_unit":         {twoRates + "workload: {file: testdata/unit.cm}\n", "  start_unit: auto # us"},
+	"workload.control_delay":      {twoRates + transfer, "  control_delay: auto # 1us"},
+	"applications.queue":          {twoRates + "applications: {hosts: [0, 1]}\nclock: wall\n", "  queue: auto # 37.35kB"},
+	"jobs[].ranks":                {twoRates + oneJob("collective: all_to_all"), "    ranks: auto # 4"},
+	"jobs[].placement":            {twoRates + oneJob("collective: all_to_all"), "    placement: auto # packed"},
+	"jobs[].pipeline.stages":      {twoRates + oneJob("pipeline: gpipe"), "      stages: auto # 4"},
+	"jobs[].pipeline.backward":    {twoRates + oneJob("pipeline: 1f1b"), "      backward: auto # 2ms"},
+	"jobs[].pipeline.weight":      {twoRates + oneJob("pipeline: zb-h1"), "      weight: auto # 1ms"},
+	"jobs[].collective.algorithm": {twoRates + oneJob("collective: all_to_all"), "      algorithm: auto # direct"},
+	"jobs[].collective.local":     {twoRates + oneJob("ranks_per_host: 2, collective: all_to_all"), "      local: auto # 2"},
+	"generators[].count":          {twoRates + "generators: [{host: 0, to: 2, rate: 1Gbps}]\nend: 1ms\n", "    count: auto # without end"},
+	"generators[].every":          {twoRates + "generators: [{host: 0, to: 2, rate: 1Gbps}]\nend: 1ms\n", "    every: auto # 12us on average"},
+	"generators[].rate":           {twoRates + "generators: [{host: 0, to: 2, every: 12us}]\nend: 1ms\n", "    rate: auto # 1Gbps"},
 }
+
+// oneJob returns the section jobs with one job.
+func oneJob(keys string) string { return "jobs: [{name: j, " + keys + "}]\n" }
 
 // resolved returns the text of an experiment as the run folder has it.
 func resolved(t *testing.T, text string) (*experiment.Set, string) {

@@ -49,16 +49,27 @@ func choiceAt(path string) (choice, bool) {
 const classAQM = "classes[].aqm"
 
 // nameKey returns the key that names what the mapping at a path describes, or "" if
-// there is none. Such a value may be the name alone. The other keys belong to the name:
-// another name drops them.
+// there is none. Such a value may be the name alone.
 func nameKey(path string) string {
 	if path == "csig.locators" {
 		return "scheme"
+	}
+	if key := jobNames[general(path)]; key != "" {
+		return key
 	}
 	if _, ok := choiceAt(path); ok {
 		return "name"
 	}
 	return ""
+}
+
+// ownerKey returns the nameKey of a path if the other keys belong to the name, so that
+// another name drops them, and "" otherwise.
+func ownerKey(path string) string {
+	if jobNames[general(path)] != "" {
+		return ""
+	}
+	return nameKey(path)
 }
 
 // suggestion returns what was probably meant by a text that is no value of the

@@ -12,7 +12,7 @@ import (
 // Section is a table of names that an experiment file may use, as csiglab list
 // prints it.
 type Section struct {
-	Name    string // cc, lb, aqm, routing, topologies, workloads
+	Name    string // cc, lb, aqm, routing, topologies, workloads, jobs
 	Path    string // of the key that takes one of the names: hosts.cc, topology
 	Default string // the entry that is taken where none is named; empty if one must be
 	Entries []Entry
@@ -65,7 +65,7 @@ func Catalogue(t Tables) []Section {
 		}
 		list = append(list, s)
 	}
-	for _, s := range []Section{{Name: "topologies", Path: topologySection}, {Name: "workloads", Path: workloadSection}} {
+	for _, s := range []Section{{Name: "topologies", Path: topologySection}, {Name: "workloads", Path: workloadSection}, {Name: "jobs", Path: jobSection}} {
 		for _, k := range kinds[s.Path] {
 			s.Entries = append(s.Entries, kindEntry(s.Path, k))
 		}
@@ -149,6 +149,8 @@ func keyType(t reflect.Type, r Rule) string {
 		return "text"
 	case reflect.Slice:
 		return "list"
+	case reflect.Struct:
+		return "name or mapping"
 	}
 	return "number"
 }

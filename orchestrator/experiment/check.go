@@ -41,11 +41,12 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	if d.given(topologySection) { // otherwise it is reported as missing
 		d.exactlyOne(topologySection)
 	}
-	if d.given(workloadSection) && (e.Applications == nil && len(e.Generators) == 0 || e.Workload.Spec != nil) {
+	if d.given(workloadSection) && (e.Applications == nil && len(e.Generators) == 0 && len(e.Jobs) == 0 || e.Workload.Spec != nil) {
 		d.exactlyOne(workloadSection)
 	}
 	hosts := d.topology(e)
 	d.workload(e, hosts)
+	d.jobs(e, hosts)
 	d.links(e)
 	d.buffers(e)
 	d.classes(e, hosts)

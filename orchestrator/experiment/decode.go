@@ -158,6 +158,8 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 				list.Index(i).Set(reflect.ValueOf(newGenerator()))
 			case "faults":
 				list.Index(i).Set(reflect.ValueOf(newFault()))
+			case "jobs":
+				list.Index(i).Set(reflect.ValueOf(newJob()))
 			}
 			d.decode(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
 		}
@@ -206,12 +208,27 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 			d.failAt(path, msg, "")
 		}
 	}
-	for _, m := range known {
-		rule := general(join(path, m.key))
-		if text, ok := fallbacks[rule]; ok && m.kind == nil && t.get(m.key) == nil {
-			if msg, _ := d.value(&tree{kind: scalar, text: text}, v.Field(m.field), rules[rule]); msg != "" {
+	d.fill(t, v, path)
+}
+
+// fill sets the values of a mapping that are not given to the defaults of the table; nil is
+// a mapping that is not given.
+func (d *decoder) fill(t *tree, v reflect.Value, path string) {
+	for _, m := range members(v.Type()) {
+		if m.kind != nil || t.get(m.key) != nil {
+			continue
+		}
+		at := join(path, m.key)
+		rule := general(at)
+		text, ok := fallbacks[rule]
+		_, named := choiceAt(at)
+		switch field := v.Field(m.field); {
+		case ok:
+			if msg, _ := d.value(&tree{kind: scalar, text: text}, field, rules[rule]); msg != "" {
 				panic(fmt.Sprintf("experiment: the default of %s: %s", rule, msg))
 			}
+		case field.Kind() == reflect.Struct && !named:
+			d.fill(nil, field, at)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func empty(v reflect.Value) bool {
 // Merging them over a gives exactly b.
 func diff(a, b *tree, path string, set map[string]any) {
 	if a != nil && a.kind == mapping && b.kind == mapping {
-		named := nameKey(path)
+		named := ownerKey(path)
 		whole := named != "" && a.get(named).text != b.get(named).text
 		for _, e := range a.keys { // a key of the base that is gone cannot be written as an override
 			whole = whole || named != "" && b.get(e.name) == nil

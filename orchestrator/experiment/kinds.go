@@ -15,9 +15,10 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Kind is what a kind of topology and a kind of workload have in common: a key
-// below topology or workload, the keys below it, and what they may say. Each kind
-// has a file of its own, NAME_topology.go or NAME_workload.go, which registers it.
+// Kind is what a kind of topology, of workload and of job have in common: a key
+// below topology, workload or an item of jobs, the keys below it, and what they may say.
+// Each kind has a file of its own, NAME_topology.go, NAME_workload.go or NAME_job.go,
+// which registers it.
 // (With the name at the end, the go tool would take a file for one of an operating
 // system: dragonfly.)
 type Kind struct {
@@ -70,6 +71,12 @@ type WorkloadKind struct {
 	Matrix bool
 }
 
+// JobKind is an entry of the table of jobs.
+type JobKind struct {
+	Kind
+	Spec JobSpec // any value of the kind's type, such as CollectiveJob{}
+}
+
 // RegisterTopology adds a kind to the table of topologies. The type of k.Spec is a
 // struct with yaml tags, a text or a slice of such structs. RegisterTopology is
 // for variables of packages, as in
@@ -92,16 +99,25 @@ func RegisterWorkload(k WorkloadKind) WorkloadKind {
 	return k
 }
 
-// Sections of the experiment file of which one kind fills a part.
+// RegisterJob adds a kind to the table of jobs, as RegisterTopology does to the table of
+// topologies.
+func RegisterJob(k JobKind) JobKind {
+	enter("jobs", jobSection, &k.Kind, reflect.TypeOf(k.Spec), false)
+	return k
+}
+
+// Sections of the experiment file of which one kind fills a part; [] stands for an index.
 const (
 	topologySection = "topology"
 	workloadSection = "workload"
+	jobSection      = "jobs[]"
 )
 
 // sectionOf has the sections by the type of the field that holds the kind's value.
 var sectionOf = map[reflect.Type]string{
 	reflect.TypeFor[TopologySpec](): topologySection,
 	reflect.TypeFor[WorkloadSpec](): workloadSection,
+	reflect.TypeFor[JobSpec]():      jobSection,
 }
 
 // registered is a kind with the type of its values.
@@ -195,17 +211,17 @@ func register(section string, k *Kind, value reflect.Type, matrix bool, module s
 // fallbacks has the defaults of the kinds' keys by path; [] stands for an index.
 var fallbacks = map[string]string{"classes[].weight": "1", "classes[].ecn.enabled": "true"}
 
-// alternatives returns the keys of a mapping of which one excludes the others: the
-// names of the section's kinds. An override that sets one removes the rest.
-func alternatives(section string) []string {
+// alternatives returns the keys of the mapping at a path of which one excludes the others:
+// the names of the section's kinds. An override that sets one removes the rest.
+func alternatives(path string) []string {
 	var names []string
-	for _, k := range kinds[section] {
+	for _, k := range kinds[general(path)] {
 		names = append(names, k.Name)
 	}
 	return names
 }
 
-// kindOf returns the kind of a value, which must be registered.
+// kindOf returns the kind of a value of a section, which must be registered.
 func kindOf(section string, value reflect.Type) Kind {
 	for _, k := range kinds[section] {
 		if k.value == value {

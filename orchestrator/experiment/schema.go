@@ -25,6 +25,7 @@ var (
 	namePattern   = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 	imagePattern  = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
 	groupPattern  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+	jobPattern    = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 	faultPattern  = regexp.MustCompile(`^[a-z0-9*:-]{1,136}$`)
 	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
@@ -140,6 +141,20 @@ var rules = map[string]Rule{
 	"workload.start_jitter":  Between(0, maxDelay),
 	"workload.control_delay": Between(minDelay, maxDelay).Or("auto"),
 
+	"jobs[].name":               {pattern: jobPattern, want: "up to 64 of a-z 0-9 and -, the first a letter"},
+	"jobs[].ranks":              Between(2, maxHosts).Or("auto"),
+	"jobs[].hosts[]":            {parse: func(text string) error { _, err := ParseHosts([]string{text}, maxHosts); return err }},
+	"jobs[].ranks_per_host":     Between(1, maxRanksPerHost),
+	"jobs[].placement":          OneOf(Placements...),
+	"jobs[].order":              OneOf(Orders...),
+	"jobs[].start":              Between(0, maxLength),
+	"jobs[].steps":              Between(1, maxSteps),
+	"jobs[].stragglers[].rank":  Between(0, maxHosts),
+	"jobs[].stragglers[].pause": Between(0, maxLength),
+	"jobs[].stragglers[].step":  Between(0, maxSteps),
+	"jobs[].local.rate":         Between(minRate, maxLocal).Or("unlimited"),
+	"jobs[].local.delay":        Between(0, maxDelay),
+
 	"applications.hosts[]":          Between(0, maxHosts),
 	"applications.signals[]":        OneOf(signals...),
 	"applications.queue":            Between(256*units.Byte, maxQueue).Or("auto"),
@@ -188,12 +203,14 @@ var required = map[string][]string{
 	"generators[]":            {"host", "to"},
 	"classes[]":               {"name"},
 	"faults[]":                {"kind"},
+	"jobs[]":                  {"name"},
+	"jobs[].stragglers[]":     {"rank"},
 	"derived[]":               {"name", "expr"},
 	"published[]":             {"variant", "metric", "value", "low", "high", "source"},
 }
 
 // excused has the required keys that may be missing when one of other keys is given.
-var excused = map[string][]string{"workload": {"applications", "generators"}}
+var excused = map[string][]string{"workload": {"applications", "generators", "jobs"}}
 
 // DefaultLinks returns the links of an experiment whose file does not mention them.
 func DefaultLinks() Links { return defaults().Links }

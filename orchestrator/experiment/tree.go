@@ -392,9 +392,9 @@ func (t *tree) overlay(path string, rest []string, at origin, value *tree) *Erro
 	wrong := func(at origin, path, msg string) *Error {
 		return &Error{File: at.file, Line: at.line, Column: at.column, Path: at.via + path, Msg: msg}
 	}
-	named := nameKey(path)
+	named, owner := nameKey(path), ownerKey(path)
 	if len(rest) == 0 {
-		fresh := value.kind != mapping || value.whole || named != "" && value.get(named) != nil
+		fresh := value.kind != mapping || value.whole || owner != "" && value.get(owner) != nil
 		if fresh || t.kind != mapping {
 			was := t.instead
 			*t = *value.clone()
@@ -434,7 +434,7 @@ func (t *tree) overlay(path string, rest []string, at origin, value *tree) *Erro
 	case t.kind != mapping:
 		*t = tree{kind: mapping, at: at, instead: t.instead}
 	}
-	if named != "" && name == named {
+	if owner != "" && name == owner {
 		t.keys = nil
 	}
 	instead := ""

@@ -31,6 +31,7 @@ type Experiment struct {
 	CSIG     CSIG      `yaml:"csig"`
 	Hosts    Hosts     `yaml:"hosts"`
 	Workload Workload  `yaml:"workload"`
+	Jobs     []Job     `yaml:"jobs"` // training jobs, beside the workload or instead of it
 	// Applications are programs over the kernel's TCP/IP; nil without.
 	Applications *Applications  `yaml:"applications"`
 	Generators   []Generator    `yaml:"generators"` // raw frames that hosts send in place of the transport

@@ -113,7 +113,7 @@ func applicationSignals(a *experiment.Applications, t *tags) (w csig.Weights, er
 
 // checkWorkload refuses a workload without transfers, unless there is other traffic.
 func checkWorkload(w *workloads.Workload, e *experiment.Experiment) error {
-	if len(w.Transfers) == 0 && e.Applications == nil && len(e.Generators) == 0 {
+	if len(w.Transfers) == 0 && e.Applications == nil && len(e.Generators) == 0 && len(w.Jobs) == 0 {
 		return w.Validate()
 	}
 	return nil

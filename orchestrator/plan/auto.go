@@ -47,6 +47,9 @@ func (a *Auto) Value(path string) string {
 			return kind.Auto(key)
 		}
 	}
+	if job, key, ok := strings.Cut(path, "]."); ok && strings.HasPrefix(job, "jobs[") {
+		return a.Experiment.AutoJob(at[0], key, a.Plan.Graph)
+	}
 	for prefix, params := range autoParams {
 		if param, ok := strings.CutPrefix(path, prefix); ok {
 			return params(a, param)
@@ -142,6 +145,17 @@ var autoValues = map[string]func(a *Auto, at []int) string{
 		return a.hosts(func(c *host.Config) string { return c.RTO.String() })
 	},
 	"telemetry.interval": func(a *Auto, _ []int) string { return a.Plan.Interval.String() },
+	"telemetry.operations": func(a *Auto, _ []int) string {
+		if len(a.Plan.Jobs) == 0 {
+			return "not used: there are no jobs"
+		}
+		for i := range a.Plan.Jobs {
+			if j := &a.Plan.Jobs[i]; j.Kept.First < j.Steps || !j.Kept.Messages {
+				return "not all; a note says which"
+			}
+		}
+		return "all"
+	},
 	"workload.start_unit": func(a *Auto, _ []int) string {
 		return cmp.Or(a.Plan.StartUnit, "not used: the start times are from no file")
 	},

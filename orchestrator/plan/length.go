@@ -67,7 +67,7 @@ func (s *Shape) length() (length units.Duration) {
 	if e.Applications != nil {
 		return e.End
 	}
-	flows := flowInfos(s.workload, e.Links)
+	flows := s.flowInfos()
 	loads, adjacency := NewLoads(s.graph, topologies.NewPaths(s.graph)), s.graph.Adjacency()
 	BySource(flows, func(i int) {
 		f, t := &flows[i], &s.workload.Transfers[i]

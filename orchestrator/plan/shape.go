@@ -29,8 +29,10 @@ type Shape struct {
 	experiment   *experiment.Experiment
 	graph        *topologies.Graph
 	routes       []topologies.Routes
-	dragonfly    *topologies.Groups // of a Dragonfly whose routing leaves minimal paths; nil elsewhere
-	workload     *workloads.Workload
+	dragonfly    *topologies.Groups  // of a Dragonfly whose routing leaves minimal paths; nil elsewhere
+	workload     *workloads.Workload // with the connections of jobs behind its own transfers
+	own          int                 // transfers of the workload itself
+	traffic      []jobTraffic        // by job, under the first seed
 	notes        []string
 	controlDelay units.Duration
 	captured     []capture.Port
@@ -73,13 +75,26 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
+	jobs, jobNotes, err := e.BuildJobs(s.graph)
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
+	load.Jobs = append(load.Jobs, jobs...)
 	if err := checkWorkload(load, e); err != nil {
 		return nil, failure.At("workload", err)
+	}
+	s.own = len(load.Transfers)
+	if load, s.traffic, err = addJobs(load, s.own, max(1, s.graph.NICs), e.Links, e.Seeds[0]); err != nil {
+		return nil, failure.At("jobs", err)
 	}
 	if err := v.count(len(s.graph.Nodes), len(load.Transfers)); err != nil {
 		return nil, err
 	}
-	s.workload, s.notes = load, slices.Concat(topology.Notes, notes)
+	stuck, err := checkJobs(load, s.traffic, e.Seeds[0])
+	if err != nil {
+		return nil, failure.At("jobs", err)
+	}
+	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, jobNotes, stuck)
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
 	}
@@ -150,6 +165,10 @@ func controlDelay(g *topologies.Graph, given units.Duration) (units.Duration, er
 
 // Plan returns the plan of a seed.
 func (s *Shape) Plan(seed uint64) (*Plan, error) {
+	s, err := s.withSeed(seed)
+	if err != nil {
+		return nil, err
+	}
 	e := s.experiment
 	adjacency := s.graph.Adjacency()
 	interval := s.interval
@@ -160,7 +179,8 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Graph:     s.graph,
 		Nodes:     make([]machine.Spec, len(s.graph.Nodes)),
 		Links:     graphLinks(s.graph),
-		Flows:     flowInfos(s.workload, e.Links),
+		Flows:     s.flowInfos(),
+		Jobs:      jobInfos(s.workload, s.traffic),
 		Transfers: len(s.workload.Transfers),
 		Calls:     calls(s.workload),
 		Format:    wire.Format{Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag, Overhead: e.Links.Overhead}},
@@ -199,7 +219,11 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 			return nil, err
 		}
 	}
-	p.Links = append(p.Links, assignWorkload(s, hosts, seed)...) // numbers control ports, which come after that of programs
+	links, err := assignWorkload(s, hosts, seed) // numbers control ports, which come after that of programs
+	if err != nil {
+		return nil, err
+	}
+	p.Links = append(p.Links, links...)
 	if err := s.assignClasses(p, hosts); err != nil {
 		return nil, err
 	}
@@ -225,7 +249,6 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err := s.trace(p); err != nil {
 		return nil, err
 	}
-	var err error
 	if p.Groups, err = s.groups(p); err != nil {
 		return nil, err
 	}
@@ -307,11 +330,24 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 	return c
 }
 
+// withSeed returns the shape with what the jobs send under a seed.
+func (s *Shape) withSeed(seed uint64) (*Shape, error) {
+	if len(s.workload.Jobs) == 0 || seed == s.experiment.Seeds[0] {
+		return s, nil
+	}
+	with := *s
+	var err error
+	if with.workload, with.traffic, err = addJobs(s.workload, s.own, max(1, s.graph.NICs), s.experiment.Links, seed); err != nil {
+		return nil, failure.At("jobs", err)
+	}
+	return &with, nil
+}
+
 // flowInfos names the flow of each transfer.
-func flowInfos(w *workloads.Workload, links experiment.Links) []metrics.FlowInfo {
-	flows := make([]metrics.FlowInfo, len(w.Transfers))
+func (s *Shape) flowInfos() []metrics.FlowInfo {
+	flows, links := make([]metrics.FlowInfo, len(s.workload.Transfers)), s.experiment.Links
 	repeats := map[[2]int]int{}
-	for i, t := range w.Transfers {
+	for i, t := range s.workload.Transfers {
 		name := fmt.Sprintf("%d-%d", t.Src, t.Dst)
 		pair := [2]int{t.Src, t.Dst}
 		if repeats[pair]++; repeats[pair] > 1 {
@@ -320,6 +356,14 @@ func flowInfos(w *workloads.Workload, links experiment.Links) []metrics.FlowInfo
 		flows[i] = metrics.FlowInfo{
 			Flow: int32(i), Name: name, Src: int32(t.Src), Dst: int32(t.Dst), Job: int32(t.Job),
 			Size: t.Size, Packets: transport.Packets(t.Size, links.MTU, links.Header),
+		}
+	}
+	for _, job := range s.traffic {
+		for i := range job.streams {
+			if c := &job.streams[i]; c.transfer != within {
+				f := &flows[c.transfer]
+				f.Messages, f.SrcRank, f.DstRank, f.Channel, f.Packets = int(c.messages), c.From, c.To, c.Channel, c.packets
+			}
 		}
 	}
 	return flows

@@ -415,7 +415,7 @@ func (e *Engine) expand(now units.Time, at int32) {
 func (e *Engine) check(r *rank) error {
 	o := &e.next
 	if e.taken == e.config.Most && e.taken > 0 {
-		return fmt.Errorf("more than %d operations", e.config.Most)
+		return fmt.Errorf("%w: more than %d", ErrLimit, e.config.Most)
 	}
 	for _, d := range o.Deps {
 		if d >= r.id {

@@ -89,7 +89,8 @@ type Program interface {
 
 // Source describes the programs of all ranks of a job. Its values are plain data that
 // package gob can encode, so that a Source can go to the processes of the nodes. Every step of a job sends the same
-// messages; what differs from step to step is compute time alone.
+// messages; what differs from step to step is compute time alone, but for a Static. A
+// program lists the operations of one step after those of the step before.
 type Source interface {
 	// Ranks returns how many ranks there are, numbered from 0.
 	Ranks() int
@@ -122,6 +123,10 @@ type Collective struct {
 	// reduce-scatter that of the whole array.
 	Bytes units.Size
 }
+
+// ErrLimit is wrapped, beside ErrInvalid, by the error of programs with more operations than
+// are allowed.
+var ErrLimit = errors.New("too many operations")
 
 // ErrInvalid is wrapped by errors of programs that cannot be played.
 var ErrInvalid = errors.New("invalid transfer graph")

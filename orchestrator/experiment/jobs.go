@@ -1,0 +1,282 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
+	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/jitter"
+)
+
+// Job is a training job: the value of one kind of job, and what all kinds share.
+type Job struct {
+	Name string  `yaml:"name"` // in results
+	Spec JobSpec // nil: none is given, which only an unresolved experiment has
+
+	Ranks        int      `yaml:"ranks"`          // 0 or "auto": as many as the kind says, or one for each free place
+	Hosts        []string `yaml:"hosts"`          // that the job may use; see ParseHosts. Empty: those that no other job has
+	RanksPerHost int      `yaml:"ranks_per_host"` // default 1
+	Placement    string   `yaml:"placement"`      // see Placements
+	Order        string   `yaml:"order"`          // see Orders
+	OrderSeed    uint64   `yaml:"order_seed"`     // of order random
+
+	Start      units.Duration `yaml:"start"`
+	Steps      int            `yaml:"steps"`  // default 1
+	Jitter     float64        `yaml:"jitter"` // of compute times; see jitter.Config.Variation
+	Stragglers []Straggler    `yaml:"stragglers"`
+	Local      Local          `yaml:"local"`
+}
+
+// Straggler is a rank that is slower than the others, in every step, or that pauses once.
+type Straggler struct {
+	Rank  int            `yaml:"rank"`
+	Slow  float64        `yaml:"slow"`  // what is added to its compute times: 0.2 is 20 %
+	Pause units.Duration `yaml:"pause"` // 0: none
+	Step  int            `yaml:"step"`  // in which it pauses, from 0
+}
+
+// Local is what joins the ranks of one server; see workloads.Local.
+type Local struct {
+	Rate  units.Rate     `yaml:"rate"`  // default 3600Gbps
+	Delay units.Duration `yaml:"delay"` // default 1us
+}
+
+// newJob returns an item of jobs with the defaults that are not 0. A rate of 3600 Gbps is
+// the 450 GB/s of NVLink 4 in one direction (NVIDIA H100 data sheet).
+func newJob() Job {
+	return Job{RanksPerHost: 1, Placement: Placements[0], Order: Orders[0], OrderSeed: 1, Steps: 1,
+		Local: Local{Rate: 3600 * units.Gbps, Delay: units.Microsecond}}
+}
+
+// JobSpec is the value of a kind of job: what the keys below the kind's name say. Its type
+// is registered with RegisterJob.
+type JobSpec interface {
+	// Check reports values that do not fit one another.
+	Check(c *Check)
+	// Ranks returns the number of ranks of the job. asked is what the job's key ranks says,
+	// 0 for auto; room is how many ranks the job's hosts have place for, 0 where that is not
+	// known. It returns 0 where the number depends on room and room is not known.
+	Ranks(asked, room int) (int, error)
+	// Build returns the programs of the ranks. Notes are what the user should know of how a
+	// file was read. An error in the value of a key is a *PathError with the key's path
+	// below the kind's name.
+	Build(in JobInput) (source graph.Source, notes []string, err error)
+}
+
+// JobInput is what the programs of a job are built for.
+type JobInput struct {
+	Ranks  int // as JobSpec.Ranks has returned it, more than 0
+	Steps  int
+	Jitter jitter.Config
+	Local  int // ranks of a server
+	// Order is the ranks in the order in which they stand in rings, those that are near
+	// each other in the fabric side by side if the job asks for it.
+	Order []int
+}
+
+// JobDeriver is a JobSpec with keys that may be auto.
+type JobDeriver interface {
+	// Auto returns in words what the value auto of a key below the kind's name became.
+	Auto(key string, in JobInput) string
+}
+
+// jobNames has the nameKey of the values of jobs.
+var jobNames = map[string]string{"jobs[].model": "preset", "jobs[].collective": "kind", "jobs[].pipeline": "schedule", "jobs[].profile": "preset", "jobs[].trace": "file"}
+
+// ParseHosts returns the hosts that the items of jobs[].hosts name: 3 is a host, 0..7 are
+// eight. They keep the order of the items. More than most are an error.
+func ParseHosts(items []string, most int) ([]int, error) {
+	var hosts []int
+	for _, item := range items {
+		first, last, ok, err := ParseFlowNumbers(item)
+		switch {
+		case err != nil || !ok || last >= maxHosts:
+			return nil, fmt.Errorf("%q is no host; want a number such as 3, or a range such as 0..7", item)
+		case len(hosts)+last-first >= most:
+			return nil, fmt.Errorf("the jobs name more than %d hosts in all", maxHosts)
+		}
+		for h := first; h <= last; h++ {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts, nil
+}
+
+// jobs checks the jobs, each by itself and all of them against the hosts that there are.
+func (d *decoder) jobs(e *Experiment, hosts int) {
+	names := map[string]int{}
+	sound := true
+	for i := range e.Jobs {
+		j, path := &e.Jobs[i], fmt.Sprintf("jobs[%d]", i)
+		if !d.sound(path) {
+			sound = false
+			continue
+		}
+		if other, ok := names[j.Name]; ok {
+			d.failAt(path+".name", fmt.Sprintf("jobs[%d] has the name %q too", other, j.Name), "")
+		}
+		names[j.Name] = i
+		if d.exactlyOne(path); j.Spec == nil {
+			sound = false
+			continue
+		}
+		before := len(d.errs)
+		j.Spec.Check(&Check{decoder: d, experiment: e, path: join(path, kindOf(jobSection, reflect.TypeOf(j.Spec)).Name), hosts: hosts})
+		if e.End != 0 && j.Start >= e.End && d.sound("end") {
+			d.failAt(path+".start", fmt.Sprintf("starts at %v, not before the run's end %v", j.Start, e.End), "")
+		}
+		sound = sound && len(d.errs) == before
+	}
+	if !sound || len(e.Jobs) == 0 || !d.sound(topologySection) {
+		return
+	}
+	placed, err := e.placeJobs(hosts, nil)
+	var at *PathError
+	if errors.As(err, &at) {
+		d.failAt(at.Path, at.Err.Error(), "")
+		return
+	}
+	for i := range e.Jobs {
+		d.stragglers(&e.Jobs[i], fmt.Sprintf("jobs[%d]", i), len(placed[i]))
+	}
+}
+
+// BuildJobs returns the jobs, each with the host of each rank. Notes are what the user
+// should know of how files were read. The error is a *PathError, unless it is about a
+// place in an input file.
+func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes []string, err error) {
+	if len(e.Jobs) == 0 {
+		return nil, nil, nil
+	}
+	f := newFabric(g)
+	placed, err := e.placeJobs(g.Hosts(), f)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range e.Jobs {
+		j, ranks := &e.Jobs[i], placed[i]
+		source, more, err := j.Spec.Build(j.input(ranks, f))
+		if err != nil {
+			return nil, nil, e.inJob(i, err)
+		}
+		for _, note := range more {
+			notes = append(notes, fmt.Sprintf("job %s: %s", j.Name, note))
+		}
+		jobs = append(jobs, workloads.Job{
+			Name: j.Name, Source: source, Hosts: ranks, Start: j.Start,
+			Local: workloads.Local{Rate: j.Local.Rate, Delay: j.Local.Delay},
+		})
+	}
+	return jobs, notes, nil
+}
+
+// input returns what the programs of the job are built for. hosts are those of the ranks.
+func (j *Job) input(hosts []int, f *fabric) JobInput {
+	return JobInput{
+		Ranks: len(hosts), Steps: j.Steps, Jitter: j.variation(), Local: j.RanksPerHost * f.nics, Order: j.order(hosts, f),
+	}
+}
+
+// AutoJob returns in words what the value auto of a key of a job became, on the fabric that
+// BuildJobs was given.
+func (e *Experiment) AutoJob(i int, key string, g *topologies.Graph) string {
+	f := newFabric(g)
+	placed, err := e.placeJobs(g.Hosts(), f)
+	if err != nil {
+		panic("experiment: " + err.Error()) // BuildJobs was called before
+	}
+	j := &e.Jobs[i]
+	switch key {
+	case "ranks":
+		return strconv.Itoa(len(placed[i]))
+	case "placement":
+		if len(j.Hosts) > 0 {
+			return PlaceGiven
+		}
+		return PlacePacked
+	}
+	_, key, _ = strings.Cut(key, ".") // of the kind
+	return j.Spec.(JobDeriver).Auto(key, j.input(placed[i], f))
+}
+
+// variation returns how the job's compute times vary.
+func (j *Job) variation() jitter.Config {
+	c := jitter.Config{Variation: j.Jitter}
+	for _, s := range j.Stragglers {
+		if s.Slow > 0 {
+			c.Stragglers = append(c.Stragglers, jitter.Straggler{Rank: s.Rank, Slowdown: s.Slow})
+		}
+		if s.Pause > 0 {
+			c.Pauses = append(c.Pauses, jitter.Pause{Rank: s.Rank, Step: s.Step, Duration: s.Pause})
+		}
+	}
+	return c
+}
+
+// stragglers checks the stragglers of a job, whose number of ranks may be 0: not known.
+func (d *decoder) stragglers(j *Job, path string, ranks int) {
+	if j.Jitter < 0 || j.Jitter > jitter.MaxVariation {
+		d.failAt(path+".jitter", fmt.Sprintf("%v, want 0 to %d; 0.02 is 2 %%", j.Jitter, jitter.MaxVariation), "")
+	}
+	for i, s := range j.Stragglers {
+		at := fmt.Sprintf("%s.stragglers[%d]", path, i)
+		switch {
+		case (s.Slow == 0) == (s.Pause == 0):
+			d.failAt(at, "want one of the keys slow and pause", "")
+		case s.Slow < 0 || s.Slow > jitter.MaxSlowdown:
+			d.failAt(at+".slow", fmt.Sprintf("%v, want more than 0 and at most %d; 0.2 is 20 %% slower", s.Slow, jitter.MaxSlowdown), "")
+		case s.Pause == 0 && s.Step != 0:
+			d.failAt(at+".step", "is for pause; a slow rank is slow in every step", "")
+		case s.Step >= j.Steps:
+			d.failAt(at+".step", fmt.Sprintf("the job has no step %d; steps go from 0 to %d", s.Step, j.Steps-1), "")
+		}
+		if ranks > 0 && s.Rank >= ranks {
+			d.failAt(at+".rank", fmt.Sprintf("the job has no rank %d; ranks go from 0 to %d", s.Rank, ranks-1), "")
+		}
+	}
+}
+
+// inJob returns an error of the value of a job's kind as an error in that value. A
+// *PathError of the kind has a path below the kind's name.
+func (e *Experiment) inJob(i int, err error) error {
+	path := fmt.Sprintf("jobs[%d].%s", i, kindOf(jobSection, reflect.TypeOf(e.Jobs[i].Spec)).Name)
+	var at *PathError
+	if errors.As(err, &at) {
+		return &PathError{below(path, at.Path), at.Err}
+	}
+	if text, ok := strings.CutPrefix(err.Error(), graph.ErrInvalid.Error()+": "); ok {
+		err = errors.New(text)
+	}
+	return inValue(path, err)
+}
+
+// Fault reports an error of a generator's configuration. keys has the keys of the kind by
+// the names of the configuration's fields; fields without an entry have the key's name.
+func (c *Check) Fault(err error, keys map[string]string) {
+	var at *PathError
+	if errors.As(inKeys(err, keys), &at) {
+		c.Fail(at.Path, "%s", at.Err)
+	} else if err != nil {
+		c.Fail("", "%s", err)
+	}
+}
+
+// inKeys returns an error of a generator's configuration as a *PathError with the key of
+// the kind; see Check.Fault. Other errors stay as they are.
+func inKeys(err error, keys map[string]string) error {
+	var fault *graph.FieldError
+	if !errors.As(err, &fault) {
+		return err
+	}
+	path, ok := keys[fault.Field]
+	if !ok {
+		path = fault.Field
+	}
+	return &PathError{path, errors.New(fault.Problem)}
+}

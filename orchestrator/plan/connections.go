@@ -1,0 +1,292 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
+	"github.com/csiglab/csiglab/workloads/graph"
+)
+
+// Limits of jobs, so that a check of an experiment ends within 5 s
+// (docs/reliability.md#hostile-files).
+const (
+	mostStepOperations = 1 << 27 // of a step of all jobs of a variant
+	checkedOperations  = 1 << 20 // that are played to see whether the jobs of a variant get stuck
+)
+
+// jobTraffic is what the ranks of a job send.
+type jobTraffic struct {
+	streams []streamTraffic // ascending by stream
+	records int64           // metrics.Operations of a step, without spans
+}
+
+// streamTraffic is what one rank of a job sends to another on one channel in the whole run.
+type streamTraffic struct {
+	graph.Stream
+	messages, packets int64
+	bytes             units.Size
+	transfer          int // the connection that carries it; within: none does
+}
+
+// within is the transfer of a stream inside a server.
+const within = -1
+
+// addJobs appends the connections of the workload's jobs to its transfers, which are so
+// many without, and counts what they carry. It returns another workload, and what the jobs
+// send.
+func addJobs(load *workloads.Workload, transfers int, nics int, links experiment.Links, seed uint64) (*workloads.Workload, []jobTraffic, error) {
+	with := *load
+	with.Transfers = slices.Clip(load.Transfers[:transfers])
+	left := int64(mostStepOperations)
+	all := make([]jobTraffic, len(load.Jobs))
+	for i := range load.Jobs {
+		job := &load.Jobs[i]
+		inJob := func(err error) error { return fmt.Errorf("job %s: %w", job.Name, err) }
+		if len(job.Hosts) != job.Source.Ranks() {
+			return nil, nil, inJob(fmt.Errorf("%w: %d hosts for %d ranks", workloads.ErrInvalid, len(job.Hosts), job.Source.Ranks()))
+		}
+		for rank, h := range job.Hosts {
+			if h < 0 || h >= load.Hosts {
+				return nil, nil, inJob(fmt.Errorf("%w: rank %d is at host %d; hosts go from 0 to %d", workloads.ErrInvalid, rank, h, load.Hosts-1))
+			}
+		}
+		traffic, read, err := countTraffic(job.Source, seed, links, left, maxTransfers-int64(len(with.Transfers)))
+		if err != nil {
+			return nil, nil, inJob(err)
+		}
+		left -= read
+		for k := range traffic.streams {
+			s := &traffic.streams[k]
+			src, dst := job.Hosts[s.From], job.Hosts[s.To]
+			s.transfer = within
+			if src/nics == dst/nics {
+				continue
+			}
+			s.transfer = len(with.Transfers)
+			with.Transfers = append(with.Transfers, workloads.Transfer{
+				Job: i, Src: src, Dst: dst, Size: s.bytes, Messages: int(s.messages), Start: job.Start,
+				After: workloads.None, SendDone: workloads.None, RecvDone: workloads.None,
+			})
+		}
+		all[i] = *traffic
+	}
+	return &with, all, nil
+}
+
+// countTraffic reads the first step of the programs of all ranks, which all other steps
+// repeat, and returns the traffic of all steps and the number of operations that it read.
+// The error is of a message that makes no sense, or about more than so many operations or
+// streams.
+func countTraffic(s graph.Source, seed uint64, links experiment.Links, operations, streams int64) (*jobTraffic, int64, error) {
+	ranks := s.Ranks()
+	counters := make([]counter, min(runtime.GOMAXPROCS(0), ranks))
+	var wait sync.WaitGroup
+	for w := range counters {
+		c := &counters[w]
+		c.source, c.seed, c.links, c.most, c.mostStreams = s, seed, links, operations/int64(len(counters)), streams
+		wait.Go(func() {
+			for rank := w; rank < ranks && c.err == nil; rank += len(counters) {
+				c.count(rank)
+			}
+		})
+	}
+	wait.Wait()
+	whole := &jobTraffic{}
+	var received []streamTraffic
+	var read int64
+	for i := range counters {
+		c := &counters[i]
+		whole.streams, received, whole.records, read = append(whole.streams, c.sent...), append(received, c.received...), whole.records+c.records, read+c.read
+	}
+	first := slices.MinFunc(counters, func(a, b counter) int { return cmp.Compare(a.failedAt(), b.failedAt()) })
+	if first.err != nil { // of the lowest rank: the same on every machine
+		return nil, 0, first.err
+	}
+	if int64(len(whole.streams)) > streams {
+		return nil, 0, fmt.Errorf("more than %d connections", streams)
+	}
+	slices.SortFunc(whole.streams, compareStreams)
+	slices.SortFunc(received, compareStreams)
+	if err := match(whole.streams, received); err != nil {
+		return nil, 0, err
+	}
+	for i := range whole.streams {
+		t, steps := &whole.streams[i], int64(s.Steps())
+		if t.messages > math.MaxInt32/steps || int64(t.bytes) > math.MaxInt64/2/steps {
+			return nil, 0, fmt.Errorf("rank %d sends rank %d more than %d messages or %v in all steps", t.From, t.To, math.MaxInt32, units.Size(math.MaxInt64/2))
+		}
+		if !inMemory(s) {
+			t.messages, t.packets, t.bytes = t.messages*steps, t.packets*steps, t.bytes*units.Size(steps)
+		}
+	}
+	if inMemory(s) {
+		whole.records = (whole.records + int64(s.Steps()) - 1) / int64(s.Steps())
+	}
+	return whole, read, nil
+}
+
+func compareStreams(a, b streamTraffic) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Channel, b.Channel))
+}
+
+// match checks that every stream is received as it is sent.
+func match(sent, received []streamTraffic) error {
+	for i := 0; i < len(sent) || i < len(received); i++ {
+		if i < len(sent) && i < len(received) && compareStreams(sent[i], received[i]) == 0 {
+			if s, r := &sent[i], &received[i]; s.messages != r.messages || s.bytes != r.bytes {
+				return fmt.Errorf("%w: rank %d sends rank %d %d messages of %d bytes on channel %d in a step, which receives %d of %d bytes",
+					graph.ErrInvalid, s.From, s.To, s.messages, int64(s.bytes), s.Channel, r.messages, int64(r.bytes))
+			}
+			continue
+		}
+		if i >= len(received) || i < len(sent) && compareStreams(sent[i], received[i]) < 0 {
+			return fmt.Errorf("%w: rank %d sends to rank %d on channel %d, which receives nothing there", graph.ErrInvalid, sent[i].From, sent[i].To, sent[i].Channel)
+		}
+		return fmt.Errorf("%w: rank %d receives from rank %d on channel %d, which sends nothing there", graph.ErrInvalid, received[i].To, received[i].From, received[i].Channel)
+	}
+	return nil
+}
+
+// counter counts what some ranks of a job send and receive.
+type counter struct {
+	source      graph.Source
+	seed        uint64
+	links       experiment.Links
+	most        int64 // operations
+	mostStreams int64
+
+	sent, received []streamTraffic
+	records, read  int64
+	err            error
+	failed         int // rank
+}
+
+// failedAt returns the rank of the error, after all others if there is none.
+func (c *counter) failedAt() int {
+	if c.err == nil {
+		return math.MaxInt
+	}
+	return c.failed
+}
+
+// inMemory reports whether the programs of a source are in memory. They are read to their
+// end then: the steps of a trace may differ.
+func inMemory(s graph.Source) bool {
+	_, static := s.(*graph.Static)
+	return static
+}
+
+// count reads the program of a rank.
+func (c *counter) count(rank int) {
+	fail := func(format string, args ...any) { c.err, c.failed = fmt.Errorf(format, args...), rank }
+	var op graph.Op
+	program, all := c.source.Program(rank, c.seed), inMemory(c.source)
+	sent, received := map[streamKey]int{}, map[streamKey]int{}
+	mss := c.links.MTU - c.links.Header
+	for id := 0; program.Next(&op) && (all || op.Tag.Step < 1); id++ {
+		if c.read++; c.read > c.most {
+			fail("a step has more than %d operations", mostStepOperations)
+			return
+		}
+		switch {
+		case op.Kind == graph.Compute:
+			c.records++
+			continue
+		case op.Kind > graph.Recv:
+			continue
+		case op.Peer < 0 || int(op.Peer) >= c.source.Ranks() || int(op.Peer) == rank || op.Bytes < 1:
+			fail("%w: rank %d: operation %d (%s) of %d bytes: peer %d, want another rank from 0 to %d", graph.ErrInvalid, rank, id, op.Kind, int64(op.Bytes), op.Peer, c.source.Ranks()-1)
+			return
+		}
+		c.records++
+		list, numbers, stream := &c.sent, sent, graph.Stream{From: int32(rank), To: op.Peer, Channel: op.Channel}
+		if op.Kind == graph.Recv {
+			list, numbers, stream = &c.received, received, graph.Stream{From: op.Peer, To: int32(rank), Channel: op.Channel}
+		}
+		k := streamKey{op.Peer, op.Channel}
+		i, ok := numbers[k]
+		if !ok {
+			i = len(*list)
+			if int64(i) > c.mostStreams {
+				fail("more than %d connections", c.mostStreams)
+				return
+			}
+			*list = append(*list, streamTraffic{Stream: stream})
+			numbers[k] = i
+		}
+		t := &(*list)[i]
+		if t.bytes += op.Bytes; t.bytes < 0 {
+			fail("%w: rank %d: operation %d (%s): the bytes between two ranks are too many", graph.ErrInvalid, rank, id, op.Kind)
+			return
+		}
+		t.messages++
+		if op.Bytes <= mss {
+			t.packets++
+		} else {
+			t.packets += transport.Packets(op.Bytes, c.links.MTU, c.links.Header)
+		}
+	}
+}
+
+// streamKey is a stream of one rank in one direction.
+type streamKey struct {
+	peer    int32
+	channel uint16
+}
+
+// checkJobs plays the jobs on links without congestion, as far as that is cheap, and
+// refuses programs that get stuck. It returns a note of those that it did not play as far
+// as the end of their first step.
+func checkJobs(load *workloads.Workload, traffic []jobTraffic, seed uint64) (notes []string, err error) {
+	left := checkedOperations
+	for i := range load.Jobs {
+		job := &load.Jobs[i]
+		if s, ok := job.Source.(*graph.Static); ok {
+			if err := graph.Check(s, seed); err != nil {
+				return nil, fmt.Errorf("job %s: %w", job.Name, err)
+			}
+		}
+		if traffic[i].records > int64(left) {
+			notes = append(notes, fmt.Sprintf("job %s: a step has %d operations; whether its ranks wait for each other for ever was not checked", job.Name, traffic[i].records))
+			continue
+		}
+		timeline, err := graph.Ideal(job.Source, seed, graph.Link{Rate: 100 * units.Gbps, Latency: units.Microsecond, Most: left})
+		switch {
+		case errors.Is(err, graph.ErrLimit): // its first steps do not get stuck
+			left = 0
+		case err != nil:
+			return nil, fmt.Errorf("job %s: %w", job.Name, err)
+		default:
+			left -= timeline.Operations
+		}
+	}
+	return notes, nil
+}
+
+// jobInfos describes the jobs for records.
+func jobInfos(load *workloads.Workload, traffic []jobTraffic) (infos []metrics.JobInfo) {
+	for i := range load.Jobs {
+		job := &load.Jobs[i]
+		info := metrics.JobInfo{Job: int32(i), Name: job.Name, Start: units.Time(job.Start), Steps: job.Source.Steps(), Records: traffic[i].records}
+		for _, h := range job.Hosts {
+			info.Ranks = append(info.Ranks, int32(h))
+		}
+		labels := job.Source.Labels()
+		info.Phases = labels.Phases
+		for _, c := range labels.Collectives {
+			info.Collectives = append(info.Collectives, metrics.CollectiveInfo(c))
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}
