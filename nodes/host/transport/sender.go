@@ -65,6 +65,7 @@ type SenderConfig struct {
 	Flow    uint32
 	Ends    Ends
 	Size    units.Size // payload bytes of the flow; 0: a connection, whose messages come by Post
+	Stop    units.Time // when a flow that is no connection ends its message; 0: when all is sent
 	CC      congestion.Controller
 	LB      balance.Balancer
 	Tagging Tagging
@@ -135,11 +136,12 @@ type Sender struct {
 	size   units.Size  // payload bytes of packets
 	ends   Ends
 
-	listener *listener // nil: the controller has the events of every controller alone
-	pacer    *pacer    // nil: the flow has never been paced
-	credit   *credit   // nil without Common.Credit
-	silence  *silence  // nil before a timeout that may make the flow give up
-	sleek    *sleek    // nil without Common.Sleek
+	listener *listener  // nil: the controller has the events of every controller alone
+	pacer    *pacer     // nil: the flow has never been paced
+	stop     units.Time // of a flow that has not stopped; units.Never: when all is sent
+	credit   *credit    // nil without Common.Credit
+	silence  *silence   // nil before a timeout that may make the flow give up
+	sleek    *sleek     // nil without Common.Sleek
 }
 
 // startRing is the most packets for which a flow has room before it has sent any.
@@ -177,7 +179,10 @@ func NewSender(cfg SenderConfig) *Sender {
 	if cfg.Sleek != nil {
 		s.sleek = &sleek{probeAt: units.Never}
 	}
-	s.extra = s.listener != nil || s.credit != nil || s.sleek != nil
+	if s.stop = units.Never; cfg.Stop > 0 {
+		s.stop = cfg.Stop
+	}
+	s.extra = s.listener != nil || s.credit != nil || s.sleek != nil || s.stop != units.Never
 	if cfg.Domain != nil {
 		s.signalling = newSignalling(&cfg)
 	}
@@ -221,6 +226,9 @@ func (s *Sender) Touch() int64 {
 func (s *Sender) Start(now units.Time) {
 	s.ready = true
 	s.totals.Start = now
+	if s.stop <= now {
+		s.endEarly()
+	}
 	s.onPhase(now, true)
 }
 
@@ -549,6 +557,7 @@ func (s *Sender) Close(end units.Time) metrics.SenderTotals {
 		g.records.Close()
 	}
 	s.totals.BaseRTT, s.totals.Cwnd = s.cc.BaseRTT, int64(s.cc.Window)
+	s.totals.PayloadBytes = int64(s.payload())
 	s.meter.Close(s.common.Sink)
 	return s.totals
 }
