@@ -242,6 +242,14 @@ func TestRecordsHaveTheTagOfTheMessage(t *testing.T) {
 	carry(1, 3)
 	l.now = l.now.Add(units.Second) // another window
 	carry(1, 1)
+	l.post(1, 4, 0)
+	l.post(1, 5, 0)
+	l.send()
+	p, reply := l.send(), new(wire.Packet) // of step 5, trimmed
+	d.Update(p.Tag(), 600, 3)
+	p.Trim(sizes, false)
+	l.receiver.OnData(l.now, p, reply)
+	l.OnNack(l.now, reply)
 	l.Close(l.now)
 	type window struct {
 		start units.Time
@@ -257,20 +265,17 @@ func TestRecordsHaveTheTagOfTheMessage(t *testing.T) {
 	}
 	second := units.Time(units.Second)
 	want := []window{{0, 1, 2}, {0, 2, 1}, {second, 3, 1}}
-	if !slices.Equal(cc, want) || !slices.Equal(signals, want) {
-		t.Errorf("windows of ACKs %v, of samples %v, want %v", cc, signals, want)
+	if wantSamples := append(slices.Clone(want), window{second, 5, 1}); !slices.Equal(cc, want) || !slices.Equal(signals, wantSamples) {
+		t.Errorf("windows of ACKs %v, of samples %v, want %v, %v", cc, signals, want, wantSamples)
 	}
 	steps := map[metrics.EventKind][]int32{}
 	for _, e := range records.Events {
 		steps[e.Kind] = append(steps[e.Kind], e.Tag.Step)
 	}
-	for kind, got := range steps {
-		if !slices.Equal(got, []int32{1, 1, 2, 3}) {
-			t.Errorf("events %v of steps %v, want 1, 1, 2 and 3", kind, got)
-		}
-	}
-	if len(steps) != 3 {
-		t.Errorf("events of %d kinds", len(steps))
+	if diff := cmp.Diff(steps, map[metrics.EventKind][]int32{
+		metrics.EventSend: {1, 1, 2, 3, 4, 5}, metrics.EventAck: {1, 1, 2, 3}, metrics.EventSample: {1, 1, 2, 3, 5},
+	}); diff != "" {
+		t.Errorf("steps of events: %s", diff)
 	}
 }
 

@@ -364,12 +364,9 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.onSend(now, p, size, again)
 	}
 	if s.events.Wants(metrics.EventSend) {
-		if s.connection != nil {
-			s.events.SetTag(s.tagOf(psn))
-		}
 		s.events.Emit(metrics.Event{
 			Kind: metrics.EventSend, At: now, Packet: int64(psn), EV: int32(sl.ev), Bytes: int64(p.Size), Again: again,
-			Cwnd: int64(s.cc.Window), Inflight: int64(s.Inflight()),
+			Cwnd: int64(s.cc.Window), Inflight: int64(s.Inflight()), Tag: s.tagOf(psn),
 		})
 	}
 }
@@ -395,7 +392,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	f := p.Ack()
 	s.totals.AcksReceived++
 	if s.connection != nil {
-		s.label(f.Acked)
+		s.setLabel(f.Acked)
 	}
 	event := &s.common.ack
 	event.EV, event.ECN, event.Penalty, event.Acked = f.EV, p.Flags()&wire.ECNEcho != 0, f.Penalty, 0
@@ -486,7 +483,7 @@ func (s *Sender) measureAck(now units.Time, event *congestion.Ack) {
 func (s *Sender) traceAck(now units.Time, psn uint32, a *congestion.Ack) {
 	e := metrics.Event{
 		Kind: metrics.EventAck, At: now, Packet: int64(psn), EV: int32(a.EV), Bytes: int64(a.Acked),
-		Cwnd: int64(s.cc.Window), Inflight: int64(a.Inflight), RTT: metrics.Absent, ECN: a.ECN,
+		Cwnd: int64(s.cc.Window), Inflight: int64(a.Inflight), RTT: metrics.Absent, ECN: a.ECN, Tag: s.label(),
 	}
 	if a.HasRTT {
 		e.RTT = a.RTT
