@@ -29,6 +29,7 @@ type hopSamples struct {
 
 // route is the shortest paths of a flow.
 type route struct {
+	name   string
 	ports  []*runfolder.Port
 	rate   float64 // bits/s: of the narrowest place
 	rttUS  float64
@@ -126,6 +127,9 @@ func during(list []*hopPiece, start, interval float64) []*hopPiece {
 
 // settle sets what the transfer takes unloaded, and its hop.
 func (p *hopPiece) settle(r *route, locators map[int32][]string) {
+	if r != nil {
+		p.Flow = r.name
+	}
 	if r != nil && r.rate > 0 {
 		p.UnloadedUS = float64(p.Bytes) * r.header * 8e6 / r.rate
 		switch {
@@ -186,7 +190,7 @@ func (w *jobReader) routes(pieces map[hopKey][]*hopPiece) map[hopKey]*route {
 			continue
 		}
 		f := &flows[at]
-		r := &route{header: 1}
+		r := &route{name: f.Name, header: 1}
 		if v := slices.IndexFunc(m.Variants, func(v runfolder.Variant) bool { return v.Name == k.variant }); m.Variants[v].MTU > m.Variants[v].Header {
 			r.header = float64(m.Variants[v].MTU+m.Variants[v].Overhead) / float64(m.Variants[v].MTU-m.Variants[v].Header)
 		}

@@ -120,7 +120,7 @@ func ReadNCCL(f *runfolder.Folder, variant string) (*NCCL, error) {
 		OutOfBounds: NCCLBounds{OK: "true"}, AverageBusBW: NCCLBandwidth{OK: "unchecked"},
 	}
 	jobs := slices.DeleteFunc(slices.Clone(m.JobsOf(variant)), func(j runfolder.Job) bool { return len(j.Collectives) != 1 || len(j.Phases) > 0 })
-	if len(jobs) == 0 {
+	if len(jobs) == 0 || !slices.ContainsFunc(m.Variants, func(v runfolder.Variant) bool { return v.Name == variant }) {
 		return nil, fmt.Errorf("variant %s has no job of kind collective", variant)
 	}
 	type key struct {
