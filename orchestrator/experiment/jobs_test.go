@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/formats"
 	"github.com/csiglab/csiglab/workloads/graph"
 )
 
@@ -39,7 +40,7 @@ func TestWrongJobs(t *testing.T) {
 		{"straggler without compute", "name: a, collective: {}, stragglers: [{rank: 1, slow: 0.1}]", `jobs[0]: jitter and stragglers are of jobs that compute: model, pipeline and profile`},
 		{"steps of a trace", "name: a, trace: testdata/ring.goal, steps: 2", `jobs[0].steps: a trace has the steps that are in it`},
 		{"trace of other ranks", "name: a, trace: {format: goal}", `jobs[0].trace: the key "file" is missing`},
-		{"unknown format", "name: a, trace: {file: testdata/ring.goal, format: gaol}", `jobs[0].trace.format: unknown value "gaol"; known: FORMATS (did you mean "goal"?)`},
+		{"unknown format", "name: a, trace: {file: testdata/ring.goal, format: gaol}", `jobs[0].trace.format: unknown format "gaol"; known: auto FORMATS (did you mean "goal"?)`},
 		{"straggler that there is not", "name: a, pipeline: {}, stragglers: [{rank: 4, slow: 0.2}]", `jobs[0].stragglers[0].rank: the job has no rank 4; ranks go from 0 to 3`},
 		{"pause after the end", "name: a, steps: 2, profile: {}, stragglers: [{rank: 1, pause: 1ms, step: 2}]", `jobs[0].stragglers[0].step: the job has no step 2; steps go from 0 to 1`},
 		{"negative jitter", "name: a, jitter: -0.1, profile: {}", `jobs[0].jitter: -0.1, want 0 to 10; 0.02 is 2 %`},
@@ -70,7 +71,7 @@ func TestWrongJobs(t *testing.T) {
 			t.Errorf("%s: error %v, want one in line 4", c.name, err)
 			continue
 		}
-		if _, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), "x.yaml:4:"), ": "); message != strings.Replace(c.want, "FORMATS", strings.Join(traceFormats(), " "), 1) {
+		if _, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), "x.yaml:4:"), ": "); message != strings.Replace(c.want, "FORMATS", strings.Join(formats.Names(), " "), 1) {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, message, c.want)
 		}
 	}

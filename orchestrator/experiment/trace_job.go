@@ -2,7 +2,10 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/workloads/formats"
 	"github.com/csiglab/csiglab/workloads/graph"
 )
@@ -26,14 +29,20 @@ var _ = RegisterJob(JobKind{
 		Keys: []Key{
 			{Path: "", Doc: "the file alone, or a mapping"},
 			{Path: "file", Required: true, Rule: InputPath(), Doc: "file, or folder where a format has a file for each rank"},
-			{Path: "format", Default: "auto", Rule: oneOfTable(traceFormats), Doc: "auto: by name and content"},
+			{Path: "format", Default: "auto", Rule: Rule{parse: checkFormat}, Doc: "of the file, such as goal or chakra; auto: by name and content"},
 		},
 	},
 	Spec: TraceJob{},
 })
 
-// traceFormats returns the names of the formats, and auto.
-func traceFormats() []string { return append([]string{"auto"}, formats.Names()...) }
+// checkFormat refuses what is no format's name.
+func checkFormat(text string) error {
+	names := append([]string{algorithm.Auto}, formats.Names()...)
+	if slices.Contains(names, text) {
+		return nil
+	}
+	return fmt.Errorf("%w%s", unknown("format", text, names), spelling.Hint(spelling.Nearest(text, names)))
+}
 
 // Check implements JobSpec: the file is read when the job is built.
 func (TraceJob) Check(*Check) {}
@@ -41,7 +50,7 @@ func (TraceJob) Check(*Check) {}
 // Load implements JobLoader.
 func (t TraceJob) Load() (JobSpec, []string, error) {
 	o := formats.Options{Format: t.Format}
-	if o.Format == "auto" {
+	if o.Format == algorithm.Auto {
 		o.Format = ""
 	}
 	in, err := formats.Open(t.File, o)
