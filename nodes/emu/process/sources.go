@@ -1,0 +1,25 @@
+package process
+
+import (
+	"encoding/gob"
+
+	"github.com/csiglab/csiglab/workloads/collective"
+	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/pipeline"
+	"github.com/csiglab/csiglab/workloads/trace"
+)
+
+// sources has a value of each type of graph.Source that a Spec may hold. Package gob has to
+// know them, in the process that sends a Spec and in the one that receives it.
+var sources = []graph.Source{
+	new(graph.Static),
+	new(collective.Source),
+	new(pipeline.Source),
+	new(trace.Source),
+}
+
+func init() {
+	for _, s := range sources {
+		gob.Register(s)
+	}
+}
