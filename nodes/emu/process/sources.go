@@ -6,7 +6,9 @@ import (
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/pipeline"
+	"github.com/csiglab/csiglab/workloads/simai"
 	"github.com/csiglab/csiglab/workloads/trace"
+	"github.com/csiglab/csiglab/workloads/training"
 )
 
 // sources has a value of each type of graph.Source that a Spec may hold. Package gob has to
@@ -15,7 +17,10 @@ var sources = []graph.Source{
 	new(graph.Static),
 	new(collective.Source),
 	new(pipeline.Source),
+	new(simai.Source),
 	new(trace.Source),
+	new(training.Source),
+	new(training.ProfileSource),
 }
 
 func init() {

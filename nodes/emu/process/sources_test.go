@@ -22,7 +22,9 @@ import (
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/pipeline"
+	"github.com/csiglab/csiglab/workloads/simai"
 	"github.com/csiglab/csiglab/workloads/trace"
+	"github.com/csiglab/csiglab/workloads/training"
 )
 
 // samples has a small source of each type.
@@ -46,6 +48,15 @@ func samples(t *testing.T) []graph.Source {
 			Calls:  []trace.Call{{Call: collective.Call{Kind: collective.AllReduce, Bytes: 8}}},
 			Groups: [][]int{{0, 1}},
 		},
+		&simai.Source{
+			Names: graph.Labels{Collectives: []graph.Collective{{Name: "sum", Kind: "all_reduce", Ranks: 2, Bytes: 8}}}, Layout: simai.Layout{TP: 2, DP: 1, PP: 1, EP: 1}, Passes: 2,
+			Stages: [][]simai.Item{{{Do: simai.Compute, Phase: graph.None, Duration: 5}, {Do: simai.Collective, Kind: collective.AllReduce, Phase: graph.None, Bytes: 8}}},
+		},
+		made(training.New(training.Config{
+			Model: training.Model{Layers: 4, Hidden: 64, FFN: 256, Heads: 4, Sequence: 16}, Parallel: training.Parallel{TP: 2, PP: 2},
+			MicroBatch: 1, GlobalBatch: 2, Compute: training.Compute{Forward: units.Microsecond}, Steps: 2,
+		})),
+		made(training.NewProfile(training.Profile{Ranks: 2, Compute: units.Microsecond, Bytes: units.KB, Steps: 2})),
 	}
 }
 
