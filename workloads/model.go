@@ -68,7 +68,15 @@ type Workload struct {
 	Triggers  []Trigger
 	Jobs      []Job
 	JobNames  map[int]string // of the jobs of Transfers that have one, by number
+	Failures  []Failure      // of a file
 	StartUnit string         // that start times of a file were read in, such as us; "" without a file
+}
+
+// Failure is a link of a fat tree that is down from the beginning, and that routes avoid, as
+// htsim's connection matrices name it: link Link, from 0, upwards of switch Switch of a tier.
+type Failure struct {
+	Tier         string // tor, agg or core
+	Switch, Link int
 }
 
 // Job is a training job on the fabric. What it sends are messages on the connections of
