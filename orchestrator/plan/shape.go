@@ -359,8 +359,12 @@ func (s *Shape) flowInfos() []metrics.FlowInfo {
 		}
 		flows[i] = metrics.FlowInfo{
 			Flow: int32(i), Name: name, Src: int32(t.Src), Dst: int32(t.Dst), Job: int32(t.Job),
-			Size: t.Size, Packets: transport.Packets(t.Size, links.MTU, links.Header),
+			Size: t.Size,
 		}
+	}
+	s.boundStops(flows)
+	for i := range flows {
+		flows[i].Packets = transport.Packets(flows[i].Size, links.MTU, links.Header)
 	}
 	for _, job := range s.traffic {
 		for i := range job.streams {
@@ -371,6 +375,25 @@ func (s *Shape) flowInfos() []metrics.FlowInfo {
 		}
 	}
 	return flows
+}
+
+// boundStops bounds the sizes of transfers that stop by what their links carry until then.
+func (s *Shape) boundStops(flows []metrics.FlowInfo) {
+	var adjacency [][]topologies.Adjacent
+	for i, t := range s.workload.Transfers {
+		if t.Stop == 0 {
+			continue
+		}
+		if adjacency == nil {
+			adjacency = s.graph.Adjacency()
+		}
+		time := t.Stop
+		if t.After == workloads.None {
+			time = max(0, t.Stop-t.Start)
+		}
+		rate := s.graph.Links[adjacency[t.Src][0].Link].Rate
+		flows[i].Size = min(t.Size, rate.Volume(time)+s.experiment.Links.MTU)
+	}
 }
 
 // calls returns the RPCs of a workload.
