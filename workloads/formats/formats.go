@@ -26,6 +26,7 @@ import (
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/hpcc"
 	"github.com/csiglab/csiglab/workloads/htsim"
+	"github.com/csiglab/csiglab/workloads/pytorch"
 	"github.com/csiglab/csiglab/workloads/simai"
 	"github.com/csiglab/csiglab/workloads/tracefile"
 )
@@ -73,6 +74,7 @@ var table = []format{
 	{name: "simai", doc: "workload of SimAI and ASTRA-sim, text", looks: simai.Looks, read: text(readSimAI)},
 	{name: "aicb", doc: "workload of AICB, CSV", ends: []string{".csv"}, looks: simai.LooksCSV, read: text(readAICB)},
 	{name: "chakra", doc: "Chakra execution traces, protobuf or JSON, one file per rank", ends: []string{".et"}, looks: isChakra, read: readChakra, ranks: chakra.Endings()},
+	{name: "pytorch", doc: "PyTorch execution traces with record_param_comms, JSON, one file per rank", looks: isPyTorch, read: readPyTorch, ranks: pytorch.Endings()},
 }
 
 // maxFile bounds a text file.
@@ -257,4 +259,17 @@ func algorithms(a collective.Algorithm) []collective.Algorithm {
 		}
 	}
 	return all
+}
+
+func isPyTorch(start string) bool { return pytorch.IsTrace([]byte(start)) }
+
+func readPyTorch(path string, o Options) (*Input, error) {
+	t := &o.Training
+	s, loss, err := pytorch.Open(path, pytorch.Options{
+		Ranks: t.Ranks, Steps: t.Passes, Channels: t.Channels, Chunk: t.Chunk, Algorithms: algorithms(t.Algorithm),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Input{Source: s, Loss: loss}, nil
 }
