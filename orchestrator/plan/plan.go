@@ -112,6 +112,16 @@ func (p *Plan) Bytes() (sum units.Size) {
 	return sum
 }
 
+// Completing returns how many of the transfers are complete at some time: those that are no
+// connections of jobs, which come last.
+func (p *Plan) Completing() int {
+	n := p.Transfers
+	for n > 0 && p.Flows[n-1].Messages > 0 {
+		n--
+	}
+	return n
+}
+
 // ApplicationHosts returns the hosts that run programs, ascending.
 func (p *Plan) ApplicationHosts() []int {
 	var hosts []int
