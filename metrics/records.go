@@ -155,7 +155,8 @@ type PortWindow struct {
 	QueueByteNS int64
 }
 
-// FlowWindow is what the receiver of one flow got in one telemetry window.
+// FlowWindow is what the receiver of one flow got in one telemetry window. It has no Tag: a
+// receiver learns from the wire where messages end, but not what they belong to.
 type FlowWindow struct {
 	Flow         int32
 	Start        units.Time

@@ -152,7 +152,7 @@ func (d *stepDrawing) svg() template.HTML {
 		d.lane(&d.Lanes[i], d.top+float64(i)*laneHeight)
 	}
 	if !d.Few {
-		d.put(`<text class="name" x="%v" y="%v">other ranks</text>`, d.left-6, d.top+(float64(len(d.Lanes))+0.5)*laneHeight)
+		d.put(`<text class="name" x="%v" y="%v">others</text>`, d.left-6, d.top+(float64(len(d.Lanes))+0.5)*laneHeight)
 	}
 	d.critical()
 	d.put("</svg>")

@@ -63,7 +63,7 @@ func (p *padded) Next(op *graph.Op) bool {
 // programs say; one that cannot end is named with the rank that waits, and for what.
 func TestJobs(t *testing.T) {
 	ring := backendtest.RingJob([]int{0, 1, 2, 3}, 2, 400*units.KB)
-	fault := "\nfaults: [{kind: down, links: '*', random: 12, at: 10us}]\n"
+	fault := "\nfaults: [{kind: down, links: 's0.r0-g0.rail0', at: 10us}]\n"
 	for _, test := range []struct {
 		name, more string
 		job        workloads.Job

@@ -30,6 +30,7 @@ type Plan struct {
 	Transfers int                // how many of Flows are transfers
 	Calls     []Call             // RPCs among the transfers
 	Pairs     []metrics.Pair     // the flows of raw frames: between hosts with programs, and from generators
+	Loads     []JobLoad          // of Jobs
 	Jobs      []metrics.JobInfo  // training jobs, by their number in records; nil: none
 
 	Classes []class.Class // of data; nil: one, which may lose packets

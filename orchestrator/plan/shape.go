@@ -90,7 +90,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err := v.count(len(s.graph.Nodes), len(load.Transfers)); err != nil {
 		return nil, err
 	}
-	stuck, err := checkJobs(load, s.traffic, e.Seeds[0])
+	stuck, err := checkJobs(load, s.traffic, s.graph.Links[s.graph.Adjacency()[0][0].Link].Rate, e.Seeds[0])
 	if err != nil {
 		return nil, failure.At("jobs", err)
 	}
@@ -181,6 +181,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Links:     graphLinks(s.graph),
 		Flows:     s.flowInfos(),
 		Jobs:      jobInfos(s.workload, s.traffic),
+		Loads:     jobLoads(s.traffic),
 		Transfers: len(s.workload.Transfers),
 		Calls:     calls(s.workload),
 		Format:    wire.Format{Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag, Overhead: e.Links.Overhead}},
@@ -337,8 +338,12 @@ func (s *Shape) withSeed(seed uint64) (*Shape, error) {
 	}
 	with := *s
 	var err error
+	loads := jobLoads(s.traffic)
 	if with.workload, with.traffic, err = addJobs(s.workload, s.own, max(1, s.graph.NICs), s.experiment.Links, seed); err != nil {
 		return nil, failure.At("jobs", err)
+	}
+	for i := range loads {
+		with.traffic[i].load = loads[i] // about the same as under the first seed
 	}
 	return &with, nil
 }

@@ -83,6 +83,7 @@ type stepOps struct {
 	left    int // ranks that have ended the step
 	byOp    []int32
 	sends   []int32
+	recvs   []int32
 	compute []float64 // by rank
 	median  float64   // of compute
 }
@@ -126,8 +127,8 @@ func (s *stepOps) add(r *runfolder.OperationRow) {
 	s.ops = append(s.ops, o)
 }
 
-// sendKey orders sends by their message.
-func compareSend(a, b *stepOp) int {
+// compareMessage orders sends, and receives, by their messages.
+func compareMessage(a, b *stepOp) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.peer, b.peer), cmp.Compare(a.channel, b.channel), cmp.Compare(a.message, b.message))
 }
 
@@ -140,6 +141,8 @@ func (s *stepOps) settle() {
 		switch {
 		case o.kind == metrics.OperationSend:
 			s.sends = append(s.sends, int32(i))
+		case o.kind == metrics.OperationRecv:
+			s.recvs = append(s.recvs, int32(i))
 		case o.kind == metrics.OperationCompute && o.rank >= 0 && int(o.rank) < len(s.compute):
 			s.compute[o.rank] += o.endUS - o.startUS
 		}
@@ -147,7 +150,9 @@ func (s *stepOps) settle() {
 	slices.SortFunc(s.byOp, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.ops[a].rank, s.ops[b].rank), cmp.Compare(s.ops[a].op, s.ops[b].op))
 	})
-	slices.SortFunc(s.sends, func(a, b int32) int { return compareSend(&s.ops[a], &s.ops[b]) })
+	for _, list := range [][]int32{s.sends, s.recvs} {
+		slices.SortFunc(list, func(a, b int32) int { return compareMessage(&s.ops[a], &s.ops[b]) })
+	}
 	if len(s.compute) > 0 {
 		s.median = runfolder.Median(s.compute)
 	}
@@ -168,12 +173,21 @@ func (s *stepOps) find(rank int32, op int64) *stepOp {
 }
 
 // send returns the send of a message, nil if the step does not have it.
-func (s *stepOps) send(like stepOp) *stepOp {
-	i, ok := slices.BinarySearchFunc(s.sends, &like, func(i int32, want *stepOp) int { return compareSend(&s.ops[i], want) })
+func (s *stepOps) send(from, to, channel int32, message int64) *stepOp {
+	return s.message(s.sends, stepOp{rank: from, peer: to, channel: channel, message: message})
+}
+
+// recv returns the receive of a message, nil if the step does not have it.
+func (s *stepOps) recv(from, to, channel int32, message int64) *stepOp {
+	return s.message(s.recvs, stepOp{rank: to, peer: from, channel: channel, message: message})
+}
+
+func (s *stepOps) message(list []int32, like stepOp) *stepOp {
+	i, ok := slices.BinarySearchFunc(list, &like, func(i int32, want *stepOp) int { return compareMessage(&s.ops[i], want) })
 	if !ok {
 		return nil
 	}
-	return &s.ops[s.sends[i]]
+	return &s.ops[list[i]]
 }
 
 // before returns the compute of a rank that ends when another one of it starts.
@@ -231,9 +245,11 @@ func (s *stepOps) path(from *stepOp, begin float64) []PathPiece {
 			kind = PathLocal
 		}
 		n := len(pieces)
-		previous := s.send(stepOp{rank: o.rank, peer: o.peer, channel: o.channel, message: o.message - 1})
-		if o.startUS > o.readyUS && o.startUS < at && previous != nil {
-			add(o, kind, o.startUS)
+		// The one before it on its stream had not arrived when it was ready: it had to wait
+		// for that one to leave.
+		previous, arrival := s.send(o.rank, o.peer, o.channel, o.message-1), s.recv(o.rank, o.peer, o.channel, o.message-1)
+		if previous != nil && arrival != nil && arrival.endUS > o.readyUS && arrival.endUS < at && arrival.endUS > arrival.readyUS {
+			add(o, kind, arrival.endUS)
 		} else {
 			previous = nil
 			add(o, kind, o.readyUS)
@@ -260,7 +276,7 @@ func (s *stepOps) path(from *stepOp, begin float64) []PathPiece {
 				add(o, PathIdle, o.readyUS)
 			}
 		case metrics.OperationRecv:
-			send := s.send(stepOp{rank: o.peer, peer: o.rank, channel: o.channel, message: o.message})
+			send := s.send(o.peer, o.rank, o.channel, o.message)
 			if o.endUS > o.readyUS && send != nil && send.readyUS < at {
 				for previous := send; previous != nil; {
 					send = previous
