@@ -1,0 +1,259 @@
+// Package chakra reads and writes Chakra execution traces (MLCommons), the nodes of each rank of
+// a training job with their dependencies, in protobuf and in both forms of JSON that Chakra's
+// tools have; gzip may be around each. Sources: docs/references.md#chakra-execution-traces.
+//
+// A rank's trace is a file <name>.<rank>.et (or .json): messages of et_def.proto, each behind
+// its length, first GlobalMetadata, then Node. What becomes of a node:
+//
+//   - COMP: its duration on the accelerator, or on the host's processor if is_cpu_op is true.
+//     Each of the two does one node at a time, as in ASTRA-sim.
+//   - MEM_LOAD and MEM_STORE: their duration on a third unit, memory; without one they are lost.
+//   - COMM_SEND and COMM_RECV: a message. Those of one (source, destination, comm_tag) match in
+//     their order, or by size if the order of sizes differs (ASTRA-sim matches by size, too).
+//   - COMM_COLL: a collective of the group pg_name, or of all ranks, expanded by Options. comm_size
+//     is the size of each rank's input, as ASTRA-sim and Chakra's converter count it: of
+//     all-gather and gather the piece that a rank gives, so that the whole array is that times
+//     the ranks; of all others the whole buffer. REDUCE_SCATTER_BLOCK is a reduce-scatter. The
+//     root is the attribute root, root_rank or comm_root, or the first rank of the group.
+//   - METADATA: nothing, but that a node "## process_group:init ##" defines groups.
+//
+// The durations of communication nodes are not played: the network decides. The tensors of
+// nodes, and attributes that have to do with neither time nor network, are ignored. Everything
+// else is counted in the loss report.
+package chakra
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/collective"
+	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/trace"
+	"github.com/csiglab/csiglab/workloads/tracefile"
+)
+
+// Options say how a trace is read. The zero value reads it as it is.
+type Options struct {
+	// Groups is the name of a JSON file of ASTRA-sim's option --comm-group-configuration, such as
+	// {"0": [0, 1], "1": [2, 3]}; "" and "empty": none.
+	Groups string
+	// Algorithms, by kind of collective; Auto if it is shorter.
+	Algorithms []collective.Algorithm
+	// Channels, Chunk and Local are those of collective.Call, for all collectives.
+	Channels int
+	Chunk    units.Size
+	Local    int
+	// Unit is the unit of durations; 0: a microsecond.
+	Unit units.Duration
+	// DataOnly ignores ctrl_deps, as ASTRA-sim does.
+	DataOnly bool
+	Steps    int // how often the trace is played; 0: once
+	// Ranks is the number of ranks; 0: those that there are files of. Replicate: ranks without a
+	// file do what the one rank does that has a file.
+	Ranks     int
+	Replicate bool
+	MaxNodes  int   // of all ranks; 0: trace.DefaultMaxNodes
+	MaxBytes  int64 // of all files, unpacked; 0: tracefile.DefaultBytes
+}
+
+// Endings are those of the names of trace files.
+func Endings() []string { return []string{".et", ".json"} }
+
+// Open reads the trace at a path: a folder, a prefix, or one of the files; see tracefile.Find.
+func Open(path string, o Options) (graph.Source, *graph.Loss, error) {
+	files, err := tracefile.Find(path, Endings()...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return Read(files, o)
+}
+
+// Read reads the traces of ranks. A file of unknown rank is that of rank 0. The loss report says
+// what the source does not have. Errors name the file, and the byte of its unpacked content or
+// the line and column of JSON.
+func Read(files []tracefile.File, o Options) (graph.Source, *graph.Loss, error) {
+	if o.Unit == 0 {
+		o.Unit = units.Microsecond
+	}
+	if o.MaxNodes == 0 {
+		o.MaxNodes = trace.DefaultMaxNodes
+	}
+	r := &reader{o: o, names: map[int]string{}, ranks: o.Ranks}
+	for _, f := range files {
+		r.ranks = max(r.ranks, f.Rank+1, 1)
+	}
+	r.assembler = trace.NewAssembler(trace.Options{
+		Ranks: o.Ranks, Algorithms: o.Algorithms, Channels: o.Channels, Chunk: o.Chunk, Local: o.Local,
+		Steps: o.Steps, MaxNodes: o.MaxNodes, Replicate: o.Replicate,
+		At: func(rank int, pos int64) string { return tracefile.Place(r.names[rank], pos) },
+	})
+	if err := r.sidecar(); err != nil {
+		return nil, nil, err
+	}
+	budget := tracefile.NewBudget(o.MaxBytes)
+	for _, f := range files {
+		if err := r.file(f, budget); err != nil {
+			return nil, nil, err
+		}
+	}
+	s, err := r.assembler.Finish()
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, &r.assembler.Loss, nil
+}
+
+// IsTrace reports whether a file that begins like head, unpacked, looks like a trace in protobuf
+// or one of the forms of JSON. It wants some 1000 bytes, or the whole file.
+func IsTrace(head []byte) bool {
+	if text := strings.TrimLeft(string(head), " \t\r\n"); strings.HasPrefix(text, "{") {
+		first := strings.TrimLeft(text[1:], " \t\r\n")
+		for _, key := range []string{`"workload_graph"`, `"version"`, `"attr"`, "}"} {
+			if strings.HasPrefix(first, key) {
+				return key != `"attr"` && key != "}" || strings.Contains(text, `"type"`)
+			}
+		}
+		return false
+	}
+	m := &messages{in: bufio.NewReader(strings.NewReader(string(head)))}
+	data, _, err := m.next()
+	if err == nil {
+		return decodeMetadata(data) == nil
+	}
+	// The metadata is longer than head: its first field is the version or an attribute.
+	return len(m.data) > 0 && m.at == int64(len(head)) && (m.data[0] == metaVersion<<3|2 || m.data[0] == metaAttr<<3|2)
+}
+
+// reader is the state of one Read.
+type reader struct {
+	o         Options
+	assembler *trace.Assembler
+	names     map[int]string // of files, by rank
+	ranks     int
+	nodes     int
+	groups    map[string]int // of the sidecar
+	// Of the rank that is being read:
+	rank     int
+	name     string
+	embedded map[string]int // groups
+}
+
+func (r *reader) lost(what string, n *node) {
+	r.assembler.Loss.Add(what, tracefile.Place(r.name, n.pos))
+}
+
+func (r *reader) errorf(n *node, format string, args ...any) error {
+	return fmt.Errorf("%s: node %d %q: "+format, append([]any{tracefile.Place(r.name, n.pos), n.id, cut(n.name)}, args...)...)
+}
+
+// file reads the trace of a rank.
+func (r *reader) file(f tracefile.File, budget *tracefile.Budget) error {
+	r.rank, r.name = max(f.Rank, 0), f.Name
+	r.names[r.rank] = f.Name
+	in, err := f.Open()
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
+	}
+	defer in.Close() // opened for reading
+	unpacked, err := tracefile.Unpack(in, budget)
+	if err != nil {
+		return fmt.Errorf("%s: byte 0: %w", f.Name, err)
+	}
+	buffered := bufio.NewReaderSize(unpacked, 64<<10)
+	var nodes []node
+	head, err := buffered.Peek(1)
+	switch {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%s: byte 0: the file is empty", f.Name)
+	case err != nil:
+		return fmt.Errorf("%s: byte 0: %w", f.Name, err)
+	case strings.Contains("{[ \t\r\n\"", string(head)) && isText(buffered):
+		nodes, err = r.json(buffered)
+	default:
+		nodes, err = r.protobuf(buffered)
+	}
+	if err != nil {
+		return err
+	}
+	r.embedded = map[string]int{}
+	for i := range nodes {
+		if strings.Contains(nodes[i].name, initName) {
+			if err := r.embeddedGroups(&nodes[i]); err != nil {
+				return err
+			}
+		}
+	}
+	entries := make([]trace.Entry, len(nodes))
+	for i := range nodes {
+		if entries[i], err = r.entry(&nodes[i]); err != nil {
+			return err
+		}
+	}
+	if err := r.assembler.Rank(r.rank, entries); err != nil {
+		var at *lines.Error
+		if errors.As(err, &at) {
+			return at
+		}
+		return err
+	}
+	return nil
+}
+
+// isText reports whether a file that begins with a character of JSON is JSON: the length of a
+// first message may be such a character, too, but its first field is not.
+func isText(in *bufio.Reader) bool {
+	head, _ := in.Peek(2)
+	return len(head) < 2 || head[1] != metaVersion<<3|2 && head[1] != metaAttr<<3|2 || head[0] == ' ' || head[0] == '\n' || head[0] == '\t' || head[0] == '\r'
+}
+
+// take counts a node.
+func (r *reader) take() error {
+	if r.nodes++; r.nodes > r.o.MaxNodes {
+		return fmt.Errorf("more than %d nodes", r.o.MaxNodes)
+	}
+	return nil
+}
+
+// protobuf reads the nodes of a file of messages.
+func (r *reader) protobuf(in *bufio.Reader) ([]node, error) {
+	m := &messages{in: in}
+	place := func(at int64, err error) error { return fmt.Errorf("%s: %w", tracefile.Place(r.name, at), err) }
+	data, at, err := m.next()
+	if errors.Is(err, io.EOF) {
+		return nil, place(0, errors.New("the file is empty"))
+	}
+	if err == nil {
+		if err = decodeMetadata(data); err != nil {
+			at += int64(err.(*wireError).at)
+		}
+	}
+	if err != nil {
+		return nil, place(at, err)
+	}
+	var nodes []node
+	for {
+		data, at, err := m.next()
+		if errors.Is(err, io.EOF) {
+			return nodes, nil
+		}
+		if err == nil {
+			err = r.take()
+		}
+		if err != nil {
+			return nil, place(at, err)
+		}
+		nodes = append(nodes, node{pos: at})
+		if err := decodeNode(data, &nodes[len(nodes)-1]); err != nil {
+			var wire *wireError
+			if errors.As(err, &wire) {
+				at += int64(wire.at)
+			}
+			return nil, place(at, err)
+		}
+	}
+}
