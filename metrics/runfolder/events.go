@@ -32,13 +32,18 @@ type EventRow struct {
 	ECN      *bool    `parquet:"ecn,optional"`
 	Action   string   `parquet:"action,dict,optional"`
 
-	Type     string   `parquet:"type,dict,optional"` // name of the signal
-	Code     *int64   `parquet:"code,optional"`
-	Point    *int64   `parquet:"point,optional"` // in the type's unit, as in SignalRow
-	Locator  *int32   `parquet:"locator,optional"`
-	Shared   *int32   `parquet:"shared,optional"`         // ports that have the locator, as in SignalRow
-	PortName string   `parquet:"port_name,dict,optional"` // of the locator; null too where several ports share it
-	AgeUS    *float64 `parquet:"age_us,optional"`
+	Type       string   `parquet:"type,dict,optional"` // name of the signal
+	Code       *int64   `parquet:"code,optional"`
+	Point      *int64   `parquet:"point,optional"` // in the type's unit, as in SignalRow
+	Locator    *int32   `parquet:"locator,optional"`
+	Shared     *int32   `parquet:"shared,optional"`         // ports that have the locator, as in SignalRow
+	PortName   string   `parquet:"port_name,dict,optional"` // of the locator; null too where several ports share it
+	AgeUS      *float64 `parquet:"age_us,optional"`
+	Job        *int32   `parquet:"job,optional"`  // of a connection of a job; nil otherwise
+	Step       *int32   `parquet:"step,optional"` // of the message that the row is about, from 1
+	Phase      string   `parquet:"phase,dict,optional"`
+	Collective string   `parquet:"collective,dict,optional"`
+	Group      *int32   `parquet:"group,optional"`
 }
 
 // eventValues is what the pointers of an EventRow point to.
@@ -56,6 +61,8 @@ func eventRow(e *metrics.Event, node int32, n *names) EventRow {
 		Variant: n.variant, Seed: n.seed, Flow: e.Flow, FlowName: f.Name, SrcName: f.src, DstName: f.dst,
 		Event: e.Kind.String(), TimeUS: us(e.At), TimePS: int64(e.At), Packet: known(&v.event.Packet), EV: known(&v.event.EV),
 	}
+	b := n.belongs(f.Flow, e.Tag)
+	r.Job, r.Step, r.Phase, r.Collective, r.Group = b.job, b.step, b.phase, b.collective, b.group
 	switch e.Kind {
 	case metrics.EventSend:
 		r.Bytes, r.Again, r.Cwnd, r.Inflight = &v.event.Bytes, &v.event.Again, known(&v.event.Cwnd), known(&v.event.Inflight)

@@ -166,3 +166,24 @@ func readNewTable[T any](f *Folder, name string) iter.Seq2[T, error] {
 	}
 	return readTable[T](f, name)
 }
+
+// belongs is what a row of a connection is about: the message whose packets it counts.
+type belongs struct {
+	job, step         *int32
+	phase, collective string
+	group             *int32
+}
+
+// belongs returns what a record of a flow is about; nothing if the flow is no connection.
+func (n *names) belongs(f *Flow, t metrics.Tag) (b belongs) {
+	j := n.jobs[f.Job]
+	if t.Step == 0 || f.Messages == 0 || j == nil {
+		return b
+	}
+	at := &[2]int32{t.Step, t.Group}
+	b = belongs{job: &j.Job, step: &at[0], phase: j.phase(t), collective: j.collective(t)}
+	if t.Collective != 0 {
+		b.group = &at[1]
+	}
+	return b
+}

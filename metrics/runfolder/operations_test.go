@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/units"
@@ -118,5 +119,79 @@ func TestUnknownJob(t *testing.T) {
 		if err := w.Abort("test"); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A sample of a connection has the step, phase, collective and group of the message that
+// it is about, "so that a CSIG sample can be joined to the collective that it hurt" (issue
+// 13). Samples of other flows have none.
+func TestRecordsOfConnections(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	m := manifest()
+	m.Flows[1].Messages = 3 // of job 0
+	w := must(Create(dir, m))(t)
+	tag := metrics.Tag{Step: 2, Phase: 1, Collective: 1, Group: 5}
+	if err := addRun(w, "base", 1, RunData{}, &metrics.Batch{
+		Node:    1,
+		Signals: []metrics.SignalWindow{{Flow: 1, Tag: tag}, {Flow: 0, Tag: tag}, {Flow: 1}, {Flow: 1, Tag: metrics.Tag{Step: 1}}},
+		CC:      []metrics.CCWindow{{Flow: 1, Tag: tag}},
+		Events:  []metrics.Event{{Flow: 1, Tag: tag}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(summary()); err != nil {
+		t.Fatal(err)
+	}
+	f := must(Open(dir))(t)
+	type about struct {
+		Job, Step         *int32
+		Phase, Collective string
+		Group             *int32
+	}
+	grads := about{to[int32](0), to[int32](2), "forward", "grads", to[int32](5)}
+	want := []about{grads, {}, {}, {Job: to[int32](0), Step: to[int32](1)}, grads, grads}
+	var got []about
+	for _, r := range must(collect(f.Signals()))(t) {
+		got = append(got, about{r.Job, r.Step, r.Phase, r.Collective, r.Group})
+	}
+	for _, r := range must(collect(f.CC()))(t) {
+		got = append(got, about{r.Job, r.Step, r.Phase, r.Collective, r.Group})
+	}
+	for _, r := range must(collect(f.Events()))(t) {
+		got = append(got, about{r.Job, r.Step, r.Phase, r.Collective, r.Group})
+	}
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("signals, cc, events (-got +want):\n%s", d)
+	}
+}
+
+// A table of a csiglab before jobs lacks the columns of Belongs, and is read.
+func TestTablesBeforeJobs(t *testing.T) {
+	type older struct {
+		Variant    string           `parquet:"variant,dict"`
+		Seed       uint64           `parquet:"seed"`
+		Flow       int32            `parquet:"flow"`
+		FlowName   string           `parquet:"flow_name,dict"`
+		SrcName    string           `parquet:"src_name,dict"`
+		DstName    string           `parquet:"dst_name,dict"`
+		StartUS    float64          `parquet:"start_us"`
+		Acks       int64            `parquet:"acks"`
+		DelaySumUS float64          `parquet:"delay_sum_us"`
+		Actions    map[string]int64 `parquet:"actions" parquet-key:",dict"`
+		Cwnd       int64            `parquet:"cwnd_bytes"`
+		BaseRTTUS  float64          `parquet:"base_rtt_us"`
+	}
+	dir := t.TempDir()
+	row := older{Variant: "base", Flow: 1, FlowName: "1-0", Actions: map[string]int64{"hold": 2}, Cwnd: 7, BaseRTTUS: 8}
+	if err := parquet.WriteFile(filepath.Join(dir, "cc.parquet"), []older{row, row}); err != nil {
+		t.Fatal(err)
+	}
+	f := &Folder{Dir: dir, Manifest: Manifest{Schema: Schema, Tables: map[string]int64{"cc": 2}}}
+	want := CCRow{Variant: "base", Flow: 1, FlowName: "1-0", Actions: row.Actions, Cwnd: 7, BaseRTTUS: 8}
+	if d := cmp.Diff(must(collect(f.CC()))(t), []CCRow{want, want}); d != "" {
+		t.Errorf("rows (-got +want):\n%s", d)
+	}
+	if rows := must(collect(f.Operations()))(t); rows != nil {
+		t.Errorf("operations %v", rows)
 	}
 }

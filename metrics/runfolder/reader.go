@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -60,6 +61,10 @@ type tableReader[T any] struct {
 	have int64 // rows read
 }
 
+// jobColumns are the columns of signals.parquet, cc.parquet and events.parquet that
+// folders of older versions lack: their rows are read without them.
+var jobColumns = []string{"job", "step", "phase", "collective", "group"}
+
 // openTable opens a table and checks its columns, its number of rows and its digest. The
 // caller closes the file.
 func openTable[T any](f *Folder, name string) (r *tableReader[T], err error) {
@@ -98,7 +103,7 @@ func (r *tableReader[T]) open() (err error) {
 		return r.damaged("%v", err)
 	}
 	for _, column := range parquet.SchemaOf(new(T)).Columns() {
-		if _, ok := p.Schema().Lookup(column...); !ok {
+		if _, ok := p.Schema().Lookup(column...); !ok && !slices.Contains(jobColumns, column[0]) {
 			return r.damaged("column %s is missing", strings.Join(column, "."))
 		}
 	}

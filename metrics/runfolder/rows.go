@@ -92,6 +92,11 @@ type CCRow struct {
 	Actions    map[string]int64 `parquet:"actions" parquet-key:",dict"` // ACKs by action; those without any are left out
 	Cwnd       int64            `parquet:"cwnd_bytes"`
 	BaseRTTUS  float64          `parquet:"base_rtt_us"`
+	Job        *int32           `parquet:"job,optional"`  // of a connection of a job; nil otherwise
+	Step       *int32           `parquet:"step,optional"` // of the message that the row is about, from 1
+	Phase      string           `parquet:"phase,dict,optional"`
+	Collective string           `parquet:"collective,dict,optional"`
+	Group      *int32           `parquet:"group,optional"`
 }
 
 // SignalRow is a row of signals.parquet: a metrics.SignalWindow, and the switch port
@@ -99,27 +104,32 @@ type CCRow struct {
 // that several ports share, the row has what all of them have in common; the rest is
 // nil or "", which is null in the file.
 type SignalRow struct {
-	Variant   string  `parquet:"variant,dict"`
-	Seed      uint64  `parquet:"seed"`
-	Flow      int32   `parquet:"flow"`
-	FlowName  string  `parquet:"flow_name,dict"`
-	SrcName   string  `parquet:"src_name,dict"`
-	DstName   string  `parquet:"dst_name,dict"`
-	Type      string  `parquet:"type,dict"` // name of the signal, such as delay
-	Locator   int32   `parquet:"locator"`
-	Shared    int32   `parquet:"shared"` // ports that have the locator; 0: none has, as of locator 0, which no hop has written
-	Node      *int32  `parquet:"node,optional"`
-	NodeName  string  `parquet:"node_name,dict,optional"`
-	Port      *int32  `parquet:"port,optional"`
-	PortName  string  `parquet:"port_name,dict,optional"`
-	PeerName  string  `parquet:"peer_name,dict,optional"`
-	Tier      string  `parquet:"tier,dict,optional"`
-	Direction string  `parquet:"direction,dict,optional"`
-	StartUS   float64 `parquet:"start_us"`
-	Samples   int64   `parquet:"samples"`
-	PointSum  int64   `parquet:"point_sum"`
-	PointMax  int64   `parquet:"point_max"`
-	PointMin  int64   `parquet:"point_min"`
+	Variant    string  `parquet:"variant,dict"`
+	Seed       uint64  `parquet:"seed"`
+	Flow       int32   `parquet:"flow"`
+	FlowName   string  `parquet:"flow_name,dict"`
+	SrcName    string  `parquet:"src_name,dict"`
+	DstName    string  `parquet:"dst_name,dict"`
+	Type       string  `parquet:"type,dict"` // name of the signal, such as delay
+	Locator    int32   `parquet:"locator"`
+	Shared     int32   `parquet:"shared"` // ports that have the locator; 0: none has, as of locator 0, which no hop has written
+	Node       *int32  `parquet:"node,optional"`
+	NodeName   string  `parquet:"node_name,dict,optional"`
+	Port       *int32  `parquet:"port,optional"`
+	PortName   string  `parquet:"port_name,dict,optional"`
+	PeerName   string  `parquet:"peer_name,dict,optional"`
+	Tier       string  `parquet:"tier,dict,optional"`
+	Direction  string  `parquet:"direction,dict,optional"`
+	StartUS    float64 `parquet:"start_us"`
+	Samples    int64   `parquet:"samples"`
+	PointSum   int64   `parquet:"point_sum"`
+	PointMax   int64   `parquet:"point_max"`
+	PointMin   int64   `parquet:"point_min"`
+	Job        *int32  `parquet:"job,optional"`  // of a connection of a job; nil otherwise
+	Step       *int32  `parquet:"step,optional"` // of the message that the row is about, from 1
+	Phase      string  `parquet:"phase,dict,optional"`
+	Collective string  `parquet:"collective,dict,optional"`
+	Group      *int32  `parquet:"group,optional"`
 }
 
 // PhaseRow is a row of phases.parquet: one transfer from the moment it was
@@ -182,22 +192,24 @@ var recordTables = []recordTable{
 			add(FlowRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, us(w.Start), w.Packets, w.WireBytes, w.PayloadBytes})
 		}
 	}},
-	tableOf[SignalRow]{tableSignals, func(b *metrics.Batch, add func(SignalRow), n *names) {
-		for i := range b.Signals {
-			w := &b.Signals[i]
-			f, l := n.flow(b.Node, w.Flow), n.locator(w.Locator)
-			add(SignalRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, n.signal(w.Type), int32(w.Locator), l.shared, l.node, l.nodeName, l.port, l.portName, l.peerName, l.tier, l.direction, us(w.Start), w.Samples, w.PointSum, w.PointMax, w.PointMin})
+	tableOf[SignalRow]{tableSignals, func(batch *metrics.Batch, add func(SignalRow), n *names) {
+		for i := range batch.Signals {
+			w := &batch.Signals[i]
+			f, l := n.flow(batch.Node, w.Flow), n.locator(w.Locator)
+			b := n.belongs(f.Flow, w.Tag)
+			add(SignalRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, n.signal(w.Type), int32(w.Locator), l.shared, l.node, l.nodeName, l.port, l.portName, l.peerName, l.tier, l.direction, us(w.Start), w.Samples, w.PointSum, w.PointMax, w.PointMin, b.job, b.step, b.phase, b.collective, b.group})
 		}
 	}},
-	tableOf[CCRow]{tableCC, func(b *metrics.Batch, add func(CCRow), n *names) {
-		for i := range b.CC {
-			w := &b.CC[i]
-			f := n.flow(b.Node, w.Flow)
+	tableOf[CCRow]{tableCC, func(batch *metrics.Batch, add func(CCRow), n *names) {
+		for i := range batch.CC {
+			w := &batch.CC[i]
+			f := n.flow(batch.Node, w.Flow)
+			b := n.belongs(f.Flow, w.Tag)
 			actions := make(map[string]int64, len(w.Actions))
 			for _, a := range w.Actions {
 				actions[a.Name] = a.Packets
 			}
-			add(CCRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, us(w.Start), w.Acks, w.Delay.Microseconds(), actions, w.Cwnd, w.BaseRTT.Microseconds()})
+			add(CCRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, us(w.Start), w.Acks, w.Delay.Microseconds(), actions, w.Cwnd, w.BaseRTT.Microseconds(), b.job, b.step, b.phase, b.collective, b.group})
 		}
 	}},
 	tableOf[ClassRow]{tableClasses, func(b *metrics.Batch, add func(ClassRow), n *names) {

@@ -106,7 +106,8 @@ func TestDocumentedDefaults(t *testing.T) {
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 2, dst: 3, size: 1B}]}",
 		"runtime: netns\nclock: wall\napplications: {hosts: [0, 1], programs: [{host: 0, run: x}]}")
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 0, dst: 1, size: 1B}]}",
-		"jobs: [{name: a, ranks: auto, collective: {}, stragglers: [{rank: 0, pause: 1s}]}, {name: b, hosts: [2, 3], pipeline: {}, stragglers: [{rank: 0, slow: 1}]}]")
+		"jobs: [{name: a, ranks: auto, collective: {}, stragglers: [{rank: 0, pause: 1s}]}, {name: b, hosts: [2, 3], pipeline: {}, stragglers: [{rank: 0, slow: 1}]}, {name: c, hosts: [2, 3], profile: {}}, "+
+			"{name: d, hosts: [2, 3], model: gpt-tiny}]")
 	for _, topology := range []string{
 		"{fat_tree: {hosts: 2, pod: 2, tiers: [{down: 1, up: 1, rate: 1Gbps, delay: 1us}, {down: 2, rate: 1Gbps, delay: 1us}]}}",
 		"{k_ary: {k: 4, rate: 1Gbps, delay: 1us}}",
@@ -133,6 +134,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	resolved["seeds"] = "1"
 	resolved["jobs[].stragglers[].slow"], resolved["jobs[].stragglers[].pause"] = "0", "0s" // one of them is given
 	delete(resolved, "jobs[].name")
+	resolved["jobs[].model.preset"] = NoPreset // one is given
 	delete(resolved, "csig.ports[].policy")                                       // one of policy, outside and init is given
 	delete(resolved, "faults[].links")                                            // what a kind needs
 	resolved["generators[].every"] = "auto"                                       // one of every and rate is given

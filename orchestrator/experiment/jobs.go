@@ -128,6 +128,9 @@ func (d *decoder) jobs(e *Experiment, hosts int) {
 		}
 		before := len(d.errs)
 		j.Spec.Check(&Check{decoder: d, experiment: e, path: join(path, kindOf(jobSection, reflect.TypeOf(j.Spec)).Name), hosts: hosts})
+		if _, ok := j.Spec.(CollectiveJob); j.Order != OrderGiven && !ok {
+			d.failAt(path+".order", "is for kind collective; with other kinds placement says which rank is where", "")
+		}
 		if e.End != 0 && j.Start >= e.End && d.sound("end") {
 			d.failAt(path+".start", fmt.Sprintf("starts at %v, not before the run's end %v", j.Start, e.End), "")
 		}

@@ -17,7 +17,7 @@ import (
 func TestWrongJobs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, job, want string }{
-		{"no kind", "name: a", `jobs[0]: one of these keys is missing: pipeline, collective`},
+		{"no kind", "name: a", `jobs[0]: one of these keys is missing: model, pipeline, profile, collective`},
 		{"two kinds", "name: a, collective: {}, pipeline: {}", `jobs[0].collective: excludes jobs[0].pipeline; give one of them`},
 		{"no name", "collective: {}", `jobs[0]: the key "name" is missing`},
 		{"name of a metric that nobody can write", "name: a_b, collective: {}", `jobs[0].name: "a_b" is not up to 64 of a-z 0-9 and -, the first a letter`},
@@ -43,6 +43,23 @@ func TestWrongJobs(t *testing.T) {
 		{"unknown schedule", "name: a, pipeline: 1fb1", `jobs[0].pipeline.schedule: unknown value "1fb1"; known: 1f1b interleaved gpipe zb-h1 (did you mean "1f1b"?)`},
 		{"chunks without interleaving", "name: a, pipeline: {chunks: 2}", `jobs[0].pipeline.chunks: 2, want 1 with schedule 1f1b: only interleaved has more`},
 		{"microbatches of no whole group", "name: a, pipeline: {schedule: interleaved, chunks: 2, microbatches: 6, stages: 4}", `jobs[0].pipeline.microbatches: 6, want a multiple of the 4 stages with schedule interleaved`},
+		{"order of a pipeline", "name: a, order: topology, pipeline: {}", `jobs[0].order: is for kind collective; with other kinds placement says which rank is where`},
+		{"unknown model", "name: a, model: gpt-3", `jobs[0].model.preset: unknown value "gpt-3"; known: none llama3-8b llama3-70b llama3-405b gpt3-175b bert-large mixtral-8x7b gpt-tiny moe-tiny`},
+		{"no model", "name: a, model: {layers: 2, hidden: 64, ffn: 64}", `jobs[0].model: without preset, heads, sequence are missing; presets: llama3-8b llama3-70b llama3-405b gpt3-175b bert-large mixtral-8x7b gpt-tiny moe-tiny`},
+		{"more ranks of a model than hosts", "name: a, model: {preset: gpt-tiny, parallel: {tp: 2, pp: 2, dp: 2}}", `jobs[0]: tp 2 x pp 2 x dp 2 = 8 ranks, the fabric has 4 hosts`},
+		{"a copy of the model is too large", "name: a, model: {preset: gpt-tiny, parallel: {tp: 4, pp: 2}}", `jobs[0]: tp 4 x pp 2 = 8 ranks, the fabric has 4 hosts`},
+		{"ranks of a model", "name: a, ranks: 4, model: {preset: gpt-tiny, parallel: {tp: 2, dp: 1}}", `jobs[0].model.parallel: tp 2 = 2 ranks, but the job's key ranks says 4`},
+		{"ranks that are no whole copies", "name: a, ranks: 3, model: {preset: gpt-tiny, parallel: {tp: 2}}", `jobs[0].model.parallel: tp 2 = 2 ranks do not divide the 3 of the job's key ranks`},
+		{"heads that tp does not divide", "name: a, model: {preset: gpt-tiny, parallel: {tp: 3}}", `jobs[0].model.parallel.tp: 3, which does not divide the model's 4 heads`},
+		{"experts of a model without", "name: a, model: {preset: gpt-tiny, parallel: {ep: 2}}", `jobs[0].model.parallel.ep: 2, but the model has no experts`},
+		{"batch twice", "name: a, model: {preset: gpt-tiny, microbatches: 2, global_batch: 4}", `jobs[0].model.global_batch: excludes microbatches; give one of them`},
+		{"batch that ranks do not divide", "name: a, model: {preset: gpt-tiny, parallel: {dp: 4}, global_batch: 6}", `jobs[0].model.global_batch: 6, which is no multiple of micro_batch times dp, 4`},
+		{"skew without experts", "name: a, model: {preset: gpt-tiny, skew: 1}", `jobs[0].model.skew: the model has no experts`},
+		{"more than all of the peak", "name: a, model: {preset: gpt-tiny, mfu: 40}", `jobs[0].model.mfu: 40, want above 0 and at most 1`},
+		{"backward without forward", "name: a, model: {preset: gpt-tiny, backward: 1us}", `jobs[0].model.backward: needs forward`},
+		{"scale above 1", "name: a, profile: {scale: 2}", `jobs[0].profile.scale: 2, want above 0 and at most 1`},
+		{"unknown profile", "name: a, profile: vgg18", `jobs[0].profile.preset: unknown value "vgg18"; known: none vgg16 vgg19 resnet50 wideresnet101-2 bert-large (did you mean "vgg16"?)`},
+		{"pairs with an algorithm", "name: a, profile: {pairs: true, algorithm: tree}", `jobs[0].profile.pairs: messages have no algorithm, channels or chunks`},
 	} {
 		_, err := Parse("x.yaml", "", []byte(jobsOnly+"jobs: [{"+c.job+"}]\n"), Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), "x.yaml:4:") {
@@ -142,6 +159,7 @@ func TestJobsThatDoNotFitTheFabric(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{turns + "jobs: [{name: a, placement: rail, collective: {}}]", "jobs[0].placement: rail needs a fabric whose servers have several NICs, such as topology.rail"},
 		{racks + "jobs: [{name: a, pipeline: {schedule: interleaved, chunks: 2, microbatches: 12}}]", "jobs[0].pipeline.microbatches: 12, want a multiple of the 8 stages with schedule interleaved"},
+		{racks + "jobs: [{name: a, model: {preset: gpt-tiny, parallel: {tp: 2}, global_batch: 6}}]", "jobs[0].model.global_batch: 6, which is no multiple of micro_batch times dp, 4"},
 		{racks + "jobs: [{name: a, collective: {algorithm: hierarchical, local: 3}}]", "jobs[0].collective: all_reduce by hierarchical of 8 ranks: inner groups of 3 ranks do not divide the group"},
 	} {
 		set, err := Parse("x.yaml", "", []byte("schema: 1\nname: jobs\n"+c.text), Options{})

@@ -1,0 +1,325 @@
+package experiment
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/collective"
+	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/pipeline"
+	"github.com/csiglab/csiglab/workloads/training"
+)
+
+// ModelJob is the training of a transformer. In YAML also short: the name of a preset.
+type ModelJob struct {
+	Preset     string   `yaml:"preset"` // see training.Presets; "none": the keys below say all
+	Layers     int      `yaml:"layers"` // this and the following sizes: 0 or "auto": the preset's
+	Hidden     int      `yaml:"hidden"`
+	FFN        int      `yaml:"ffn"`
+	Heads      int      `yaml:"heads"`
+	KVHeads    int      `yaml:"kv_heads"`
+	Sequence   int      `yaml:"sequence"`
+	Vocabulary int      `yaml:"vocabulary"`
+	Experts    int      `yaml:"experts"`
+	TopK       int      `yaml:"top_k"`
+	Gated      bool     `yaml:"gated"`
+	Tied       bool     `yaml:"tied"`
+	Parallel   Parallel `yaml:"parallel"`
+
+	MicroBatch   int    `yaml:"micro_batch"`
+	Microbatches int    `yaml:"microbatches"` // 0 or "auto": by GlobalBatch, or without it as many as stages
+	GlobalBatch  int    `yaml:"global_batch"` // 0 or "auto": by Microbatches
+	Schedule     string `yaml:"schedule"`     // see pipeline.KindNames
+	Chunks       int    `yaml:"chunks"`
+
+	TFLOPS    float64        `yaml:"tflops"`   // of a GPU, in 10^12 operations per second
+	MFU       float64        `yaml:"mfu"`      // of TFLOPS
+	Forward   units.Duration `yaml:"forward"`  // 0 or "auto": by TFLOPS and MFU
+	Backward  units.Duration `yaml:"backward"` // 0 or "auto": twice Forward
+	Optimizer units.Duration `yaml:"optimizer"`
+
+	Precision        int        `yaml:"precision"`
+	Gradient         int        `yaml:"gradient"` // bytes
+	Bucket           units.Size `yaml:"bucket"`   // 0 or "none": all at the end
+	Sharded          bool       `yaml:"sharded"`
+	SequenceParallel bool       `yaml:"sequence_parallel"`
+	Skew             float64    `yaml:"skew"`
+
+	Algorithms  TrainingAlgorithms `yaml:"algorithms"`
+	Channels    int                `yaml:"channels"`
+	Chunk       units.Size         `yaml:"chunk"` // 0 or "none": no slicing
+	Local       int                `yaml:"local"` // 0 or "auto": those of a server
+	Granularity int                `yaml:"granularity"`
+	Scale       float64            `yaml:"scale"`
+}
+
+// Parallel is the degrees of parallelism of a ModelJob.
+type Parallel struct {
+	TP int `yaml:"tp"` // default 1, as the others but DP
+	PP int `yaml:"pp"`
+	DP int `yaml:"dp"` // 0 or "auto": what the ranks leave
+	EP int `yaml:"ep"`
+	CP int `yaml:"cp"`
+}
+
+// TrainingAlgorithms are the algorithms of the collectives of a ModelJob.
+type TrainingAlgorithms struct {
+	TP string `yaml:"tp"`
+	DP string `yaml:"dp"`
+}
+
+// NoPreset is the ModelJob.Preset of a model whose sizes are all given.
+const NoPreset = "none"
+
+func sizeKey(path, doc string) Key {
+	return Key{Path: path, Default: "auto", Rule: Between(1, training.MaxSize).Or("auto"), Doc: doc + "; auto: the preset's"}
+}
+
+func degreeKey(name, doc string) Key {
+	return Key{Path: "parallel." + name, Default: "1", Rule: Between(1, maxHosts), Doc: doc}
+}
+
+func algorithmKey(path string, kind collective.Kind, doc string) Key {
+	names := []string{collective.Auto.String()}
+	for _, a := range collective.AlgorithmsOf(kind) {
+		names = append(names, a.String())
+	}
+	return Key{Path: path, Default: names[0], Rule: OneOf(names...), Doc: doc}
+}
+
+var _ = RegisterJob(JobKind{
+	Kind: Kind{
+		Name: "model", Doc: "training of a transformer: compute, tensor, pipeline, data, expert and context parallelism", Rank: 10,
+		Keys: []Key{
+			{Path: "", Default: NoPreset, Doc: "a preset alone, such as `gpt3-175b`, or a mapping"},
+			{Path: "preset", Default: NoPreset, Rule: oneOfTable(modelPresets), Doc: "a model with its sizes, which the keys below may change; none: the keys say all"},
+			sizeKey("layers", "of the model"),
+			sizeKey("hidden", "size of the model's vectors"),
+			sizeKey("ffn", "inner size of the feed-forward part, or of one expert"),
+			sizeKey("heads", "of attention"),
+			sizeKey("kv_heads", "of keys and values"),
+			sizeKey("sequence", "tokens of a sequence"),
+			sizeKey("vocabulary", "tokens that there are"),
+			sizeKey("experts", "of a layer"),
+			sizeKey("top_k", "experts that each token goes to"),
+			{Path: "gated", Default: "false", Doc: "a feed-forward part of three matrices (SwiGLU) instead of two; also where the preset has it"},
+			{Path: "tied", Default: "false", Doc: "the output layer uses the embedding's weights; also where the preset has it"},
+			degreeKey("tp", "tensor parallelism: neighbouring ranks"),
+			degreeKey("pp", "pipeline parallelism: stages"),
+			{Path: "parallel.dp", Default: "auto", Rule: Between(1, maxHosts).Or("auto"), Doc: "data parallelism; auto: what the ranks leave"},
+			degreeKey("ep", "expert parallelism, within data parallelism"),
+			degreeKey("cp", "context parallelism"),
+			{Path: "micro_batch", Default: "1", Rule: Between(1, training.MaxSize), Doc: "sequences of a microbatch"},
+			{Path: "microbatches", Default: "auto", Rule: Between(1, pipeline.MaxMicrobatches).Or("auto"), Doc: "of a step, on each rank; auto: by `global_batch`, or without it twice as many as stages, and 1 without pipeline"},
+			{Path: "global_batch", Default: "auto", Rule: Between(1, training.MaxSize).Or("auto"), Doc: "sequences of a step on all ranks; auto: by `microbatches`"},
+			{Path: "schedule", Default: pipeline.OneFOneB.String(), Rule: OneOf(pipeline.KindNames()...), Doc: "of the pipeline"},
+			{Path: "chunks", Default: "1", Rule: Between(1, pipeline.MaxChunks), Doc: "of the layers on each stage, with schedule interleaved"},
+			{Path: "tflops", Default: "989", Doc: "10¹² floating-point operations per second of a GPU at its peak; 989: H100, dense bf16"},
+			{Path: "mfu", Default: "0.4", Doc: "part of the peak that is reached"},
+			{Path: "forward", Default: "auto", Rule: Between(units.Picosecond, maxLength).Or("auto"), Doc: "time of the forward pass of one layer and one microbatch on one rank; auto: by `tflops` and `mfu`"},
+			{Path: "backward", Default: "auto", Rule: Between(units.Picosecond, maxLength).Or("auto"), Doc: "time of the backward pass; auto: twice `forward`; only with `forward`"},
+			{Path: "optimizer", Default: "0s", Rule: Between(0, maxLength), Doc: "time of the optimizer in a step"},
+			{Path: "precision", Default: "2", Rule: Between(1, 8), Doc: "bytes of an activation and of a weight; 2: bf16"},
+			{Path: "gradient", Default: "4", Rule: Between(1, 8), Doc: "bytes of a gradient; 4: fp32"},
+			{Path: "bucket", Default: "none", Rule: Between(units.Byte, maxTransfer).Or("none"), Doc: "size from which on gradients are reduced while the backward pass goes on; none: all at its end"},
+			{Path: "sharded", Default: "false", Doc: "gradients by reduce-scatter, parameters by all-gather (ZeRO stage 1)"},
+			{Path: "sequence_parallel", Default: "false", Doc: "reduce-scatter and all-gather in place of the all-reduces of tensor parallelism"},
+			{Path: "skew", Default: "0", Doc: "exponent of the Zipf distribution of tokens over experts; 0: all get the same"},
+			algorithmKey("algorithms.tp", collective.AllReduce, "of tensor parallelism"),
+			algorithmKey("algorithms.dp", collective.AllReduce, "of data parallelism"),
+			{Path: "channels", Default: "1", Rule: Between(1, maxChannels), Doc: "of each collective, as NCCL's"},
+			{Path: "chunk", Default: "none", Rule: Between(units.Byte, maxTransfer).Or("none"), Doc: "largest message of a collective; none: no slicing"},
+			{Path: "local", Default: "auto", Rule: Between(1, maxHosts).Or("auto"), Doc: "of algorithm hierarchical of `dp`: ranks of an inner group; auto: those on a server"},
+			{Path: "granularity", Default: "1", Rule: Between(1, training.MaxSize), Doc: "layers in one compute and one collective; more make a job cheaper to run"},
+			{Path: "scale", Default: "1", Doc: "multiplies times of compute and sizes of messages, so that a step is short enough to emulate"},
+		},
+	},
+	Spec: ModelJob{},
+})
+
+// modelPresets returns the names of the presets, and NoPreset.
+func modelPresets() []string {
+	names := []string{NoPreset}
+	for _, p := range training.Presets {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Check implements JobSpec.
+func (m ModelJob) Check(c *Check) {
+	if m.Microbatches != 0 && m.GlobalBatch != 0 {
+		c.Fail("global_batch", "excludes microbatches; give one of them")
+		return
+	}
+	var missing []string
+	for _, size := range []struct {
+		key   string
+		value int
+	}{{"layers", m.Layers}, {"hidden", m.Hidden}, {"ffn", m.FFN}, {"heads", m.Heads}, {"sequence", m.Sequence}} {
+		if size.value == 0 {
+			missing = append(missing, size.key)
+		}
+	}
+	if m.Preset == NoPreset && len(missing) > 0 {
+		c.Fail("", "without preset, %s are missing; presets: %s", strings.Join(missing, ", "), strings.Join(modelPresets()[1:], " "))
+		return
+	}
+	copies := m.Parallel.DP
+	if copies == 0 { // they follow from the hosts: what depends on their number is checked then
+		copies = 2 * m.Parallel.EP
+		m.Microbatches, m.GlobalBatch = max(m.Microbatches, m.Parallel.PP), 0
+	}
+	if m.fixed() > training.MaxRanks || copies > training.MaxRanks/m.fixed() {
+		c.Fail("parallel", "more than %d ranks", training.MaxRanks)
+		return
+	}
+	config := m.config(JobInput{Ranks: m.fixed() * copies, Steps: 1, Local: 1})
+	config.Collectives.Local = 1 // as that of a server
+	c.Fault(modelFault(config.Validate()), nil)
+}
+
+// fixed returns the number of ranks of one copy of the model.
+func (m ModelJob) fixed() int { return m.Parallel.TP * m.Parallel.PP * m.Parallel.CP }
+
+// Ranks implements JobSpec.
+func (m ModelJob) Ranks(asked, room int) (int, error) {
+	copyOf := m.fixed()
+	switch n := cmp.Or(asked, room); {
+	case m.Parallel.DP != 0 && asked != 0 && asked != copyOf*m.Parallel.DP:
+		return 0, &PathError{"parallel", fmt.Errorf("%s = %d ranks, but the job's key ranks says %d", m.Factors(0), copyOf*m.Parallel.DP, asked)}
+	case m.Parallel.DP != 0:
+		return copyOf * m.Parallel.DP, nil
+	case asked != 0 && asked%copyOf != 0:
+		return 0, &PathError{"parallel", fmt.Errorf("%s = %d ranks do not divide the %d of the job's key ranks", m.Factors(0), copyOf, asked)}
+	case n != 0 && n < copyOf:
+		return copyOf, nil // which is too many
+	default:
+		return n / copyOf * copyOf, nil
+	}
+}
+
+// Factors says what the number of ranks is the product of.
+func (m ModelJob) Factors(ranks int) string {
+	dp := m.Parallel.DP
+	if dp == 0 {
+		dp = ranks / m.fixed()
+	}
+	var parts []string
+	for _, f := range []struct {
+		name   string
+		degree int
+	}{{"tp", m.Parallel.TP}, {"pp", m.Parallel.PP}, {"cp", m.Parallel.CP}, {"dp", dp}} {
+		if f.degree > 1 {
+			parts = append(parts, fmt.Sprintf("%s %d", f.name, f.degree))
+		}
+	}
+	return strings.Join(parts, " x ")
+}
+
+// Auto implements JobDeriver.
+func (m ModelJob) Auto(key string, in JobInput) string {
+	c := m.config(in)
+	switch key {
+	case "parallel.dp":
+		return strconv.Itoa(c.Parallel.DP)
+	case "global_batch":
+		return strconv.Itoa(c.GlobalBatch)
+	case "microbatches":
+		return strconv.Itoa(c.GlobalBatch / c.MicroBatch / c.Parallel.DP)
+	case "local":
+		return strconv.Itoa(c.Collectives.Local)
+	case "algorithms.tp", "algorithms.dp":
+		return collective.AlgorithmsOf(collective.AllReduce)[0].String()
+	case "forward":
+		return "by tflops and mfu"
+	case "backward":
+		if m.Forward > 0 {
+			return (2 * m.Forward).String()
+		}
+		return "by tflops and mfu"
+	}
+	size := map[string]int{
+		"layers": c.Model.Layers, "hidden": c.Model.Hidden, "ffn": c.Model.FFN, "heads": c.Model.Heads, "kv_heads": c.Model.KVHeads,
+		"sequence": c.Model.Sequence, "vocabulary": c.Model.Vocabulary, "experts": c.Model.Experts, "top_k": c.Model.TopK,
+	}[key]
+	if size == 0 {
+		return "none"
+	}
+	return strconv.Itoa(size)
+}
+
+// Build implements JobSpec.
+func (m ModelJob) Build(in JobInput) (graph.Source, []string, error) {
+	source, err := training.New(m.config(in))
+	return source, nil, inKeys(modelFault(err), nil)
+}
+
+func (m ModelJob) config(in JobInput) training.Config {
+	model, _ := training.FindPreset(m.Preset) // it was checked when it was read, as other names
+	schedule, _ := pipeline.ParseKind(m.Schedule)
+	tp, _ := collective.ParseAlgorithm(m.Algorithms.TP)
+	dp, _ := collective.ParseAlgorithm(m.Algorithms.DP)
+	for _, size := range []struct{ of, given *int }{
+		{&model.Layers, &m.Layers}, {&model.Hidden, &m.Hidden}, {&model.FFN, &m.FFN}, {&model.Heads, &m.Heads}, {&model.KVHeads, &m.KVHeads},
+		{&model.Sequence, &m.Sequence}, {&model.Vocabulary, &m.Vocabulary}, {&model.Experts, &m.Experts}, {&model.TopK, &m.TopK},
+	} {
+		if *size.given != 0 {
+			*size.of = *size.given
+		}
+	}
+	model.Gated, model.Tied = model.Gated || m.Gated, model.Tied || m.Tied
+	p := training.Parallel{TP: m.Parallel.TP, PP: m.Parallel.PP, DP: in.Ranks / m.fixed(), EP: m.Parallel.EP, CP: m.Parallel.CP}
+	c := training.Config{
+		Model: model, Parallel: p, MicroBatch: m.MicroBatch, GlobalBatch: m.GlobalBatch, Schedule: schedule, Chunks: m.Chunks,
+		Compute:   training.Compute{FLOPS: m.TFLOPS * 1e12, MFU: m.MFU, Optimizer: m.Optimizer},
+		Gradients: training.Gradients{Bytes: m.Gradient, Bucket: m.Bucket, Sharded: m.Sharded, Embedding: model.Tied && p.PP > 1},
+		Precision: m.Precision, SequenceParallel: m.SequenceParallel, Skew: m.Skew,
+		Collectives: training.Collectives{TP: tp, DP: dp, Channels: m.Channels, Chunk: m.Chunk, Local: m.Local},
+		Granularity: m.Granularity, Scale: m.Scale, Steps: in.Steps, Jitter: in.Jitter,
+	}
+	if m.Forward > 0 || m.Backward > 0 {
+		c.Compute.FLOPS, c.Compute.MFU, c.Compute.Forward, c.Compute.Backward = 0, 0, m.Forward, m.Backward
+	}
+	if c.GlobalBatch == 0 {
+		n := m.Microbatches
+		switch {
+		case n == 0 && p.PP == 1:
+			n = 1
+		case n == 0:
+			n = 2 * p.PP
+		}
+		c.GlobalBatch = n * m.MicroBatch * p.DP
+	}
+	if c.Collectives.Local == 0 {
+		c.Collectives.Local = max(1, in.Local/(p.TP*p.CP))
+	}
+	return c
+}
+
+// modelFault returns an error of a training.Config with the key in place of the field's name.
+func modelFault(err error) error {
+	var fault *graph.FieldError
+	if !errors.As(err, &fault) {
+		return err
+	}
+	key := fault.Field
+	for _, inner := range []string{"model.", "compute.", "gradients.", "collectives."} {
+		key = strings.TrimPrefix(key, inner)
+	}
+	switch fault.Field {
+	case "gradients.bytes":
+		key = "gradient"
+	case "compute.flops":
+		key = "tflops"
+	case "collectives.tp", "collectives.dp":
+		key = "algorithms." + key
+	case "compute", "steps":
+		key = ""
+	}
+	return &graph.FieldError{Field: key, Problem: fault.Problem}
+}
