@@ -21,6 +21,7 @@ import (
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/hpcc"
 	"github.com/csiglab/csiglab/workloads/htsim"
+	"github.com/csiglab/csiglab/workloads/simai"
 )
 
 // Options of Open. The zero value detects the format and reads a file as it is. What a
@@ -30,6 +31,9 @@ type Options struct {
 	StartUnit htsim.StartUnit // of the start times of a connection matrix
 	Hosts     int             // that a connection matrix must be for; 0: any number
 	MaxSize   units.Size      // of a transfer of a connection matrix; 0: any
+	// Training says how workloads of SimAI and AICB are expanded, and how many ranks there
+	// are where a file does not say.
+	Training simai.Options
 }
 
 // Input is what a file says. It has either a Workload or a Source.
@@ -58,6 +62,8 @@ var table = []format{
 	{name: "cm", doc: "htsim connection matrix (.cm, .tm)", ends: []string{".cm", ".tm"}, looks: htsim.Looks, read: text(readMatrix)},
 	{name: "goal", doc: "GOAL schedule of LogGOPSim and ATLAHS, text", ends: []string{".goal"}, looks: goal.Looks, read: text(readGOAL)},
 	{name: "hpcc", doc: "flows of the HPCC simulator for ns-3 (flow.txt)", looks: hpcc.Looks, read: text(readHPCC)},
+	{name: "simai", doc: "workload of SimAI and ASTRA-sim, text", looks: simai.Looks, read: text(readSimAI)},
+	{name: "aicb", doc: "workload of AICB, CSV", ends: []string{".csv"}, looks: simai.LooksCSV, read: text(readAICB)},
 }
 
 // maxFile bounds a text file.
@@ -185,4 +191,20 @@ func readHPCC(name string, r io.Reader, _ Options) (*Input, error) {
 		return nil, err
 	}
 	return &Input{Workload: load, Loss: loss}, nil
+}
+
+func readSimAI(name string, r io.Reader, o Options) (*Input, error) {
+	s, loss, err := simai.Read(name, r, o.Training)
+	if err != nil {
+		return nil, err
+	}
+	return &Input{Source: s, Loss: loss}, nil
+}
+
+func readAICB(name string, r io.Reader, o Options) (*Input, error) {
+	s, loss, err := simai.ReadCSV(name, r, o.Training)
+	if err != nil {
+		return nil, err
+	}
+	return &Input{Source: s, Loss: loss}, nil
 }

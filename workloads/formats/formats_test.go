@@ -12,9 +12,11 @@ import (
 
 // small has a file of each format.
 var small = map[string]string{
-	"cm":   "# flows\nNodes 4\nConnections 1\n0->1 start 0 size 9\n",
-	"goal": "/* a\nschedule */\nnum_ranks 2\nrank 0 {\nsend 9b to 1\n}\nrank 1 {\nrecv 9b from 0\n}\n",
-	"hpcc": "1\n0 1 3 100 9 2.0\n",
+	"cm":    "# flows\nNodes 4\nConnections 1\n0->1 start 0 size 9\n",
+	"goal":  "/* a\nschedule */\nnum_ranks 2\nrank 0 {\nsend 9b to 1\n}\nrank 1 {\nrecv 9b from 0\n}\n",
+	"simai": "MICRO all_gpus: 2\n1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 8 1\n",
+	"aicb":  "[rank0 ~ rank1]\ncomm_type,comm_group,comm_group_size,msg_size,stage\nCommType.all_reduce,CommGroup.tp_group,2,8,init\n",
+	"hpcc":  "1\n0 1 3 100 9 2.0\n",
 }
 
 // TestDetect holds that a file is known by what is in it, under any name.

@@ -12,6 +12,8 @@ import (
 type Source struct {
 	Config Config
 	Names  graph.Labels
+
+	layout *layout // shared by all programs, which do not change it; nil behind gob
 }
 
 // New returns the programs of a training job. The error is that of Config.Validate.
@@ -19,7 +21,8 @@ func New(c Config) (graph.Source, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Source{c, newLayout(&c).names}, nil
+	l := newLayout(&c)
+	return &Source{c, l.names, l}, nil
 }
 
 // Ranks implements graph.Source.
@@ -36,13 +39,15 @@ func (s *Source) Only([]int) graph.Source { return s }
 
 // Program implements graph.Source.
 func (s *Source) Program(rank int, seed uint64) graph.Program {
-	c := &s.Config
+	c, l := &s.Config, s.layout
+	if l == nil {
+		l = newLayout(c)
+	}
 	p := &program{
-		layout: newLayout(c), groups: c.Parallel.degrees().groups(rank), at: c.Parallel.degrees().place(rank),
+		layout: l, groups: c.Parallel.degrees().groups(rank), at: c.Parallel.degrees().place(rank),
 		clock: c.Jitter.NewClock(seed, rank), load: 1,
 	}
-	p.stage = p.layout.stages[p.at.pp]
-	p.layout.stages, p.layout.labels, p.layout.names = nil, nil, graph.Labels{} // of other stages
+	p.stage = &l.stages[p.at.pp]
 	if c.Model.Experts > 0 {
 		p.shares = c.shares(seed)
 		p.load = p.shares[p.groups.ep.me] * float64(p.layout.parallel.EP)
@@ -64,7 +69,7 @@ const (
 // program expands the program of a rank, a group of layers at a time.
 type program struct {
 	layout *layout
-	stage  stage
+	stage  *stage
 	groups groups
 	at     place
 	clock  *jitter.Clock

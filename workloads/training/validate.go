@@ -243,12 +243,32 @@ func (c *Config) validateSize() error {
 		return graph.Fault("gradients.bucket", "%d buckets and other collectives are more than %d", len(l.names.Collectives), MaxCollectives)
 	}
 	for _, what := range l.names.Collectives {
-		if n := l.messages(what.Bytes, what.Ranks); n > 4*collective.MaxMessages {
-			return graph.Fault("collectives.chunk", "%s of %v in chunks of %v takes a rank about %.3g operations, too many", what.Name, what.Bytes, c.Collectives.Chunk, n)
+		if err := c.tryMessages(what); err != nil {
+			return err
 		}
 	}
 	if most*float64(c.Steps) > MaxOperations {
 		return graph.Fault("steps", "%d steps of about %.3g operations are too many for one rank", c.Steps, most)
+	}
+	return nil
+}
+
+// tryMessages refuses a collective that takes more messages than package collective expands.
+func (c *Config) tryMessages(what graph.Collective) error {
+	kind, err := collective.ParseKind(what.Kind)
+	if err != nil || kind == collective.SendRecv {
+		return err
+	}
+	field := "collectives.chunk"
+	call := collective.Call{Kind: kind, Group: make([]int, what.Ranks), Bytes: what.Bytes, Channels: c.Collectives.Channels, Chunk: c.Collectives.Chunk}
+	if kind == collective.AllToAll {
+		if call.Channels = what.Ranks; c.Collectives.Chunk == 0 {
+			field = "parallel.ep"
+		}
+		call.Bytes *= units.Size(what.Ranks + 2) // a rank may get all tokens of all others
+	}
+	if err := call.Validate(); err != nil {
+		return graph.Fault(field, "%s: %v", what.Name, err)
 	}
 	return nil
 }

@@ -1,0 +1,250 @@
+// Package simai reads the workloads of SimAI and of AICB, which makes them: the text files
+// that ASTRA-sim introduced (Read), one line per layer, and AICB's own CSV files (ReadCSV),
+// one line per communication. Both say what every rank of a training job computes and which
+// collectives it runs, without the messages. These come from package collective, over the
+// groups of ranks that Layout describes.
+//
+// Sources: astra-sim-alibabacloud/astra-sim/workload/Workload.cc of aliyun/SimAI for the
+// text and the order in which layers are played; workload_generator of aliyun/aicb.
+package simai
+
+import (
+	"slices"
+
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/collective"
+	"github.com/csiglab/csiglab/workloads/graph"
+)
+
+// Action is what an Item does.
+type Action uint8
+
+// Actions. All but those with Async in the item begin when the one in front of them is
+// complete, and what follows waits for them.
+const (
+	Compute    Action = iota // for Duration
+	Collective               // Labels.Collectives[Index], over Group
+	Wait                     // for the item that is Slot, of this pass or of the last one; none if it has not been
+	Send                     // Bytes to the stage Peer stages on
+	Recv                     // Bytes from the stage Peer stages on
+	Begin                    // mark of the beginning of a phase
+	End                      // mark of its end
+)
+
+// Item is one thing that the ranks of a section do in each pass.
+type Item struct {
+	Do       Action
+	Kind     collective.Kind
+	Group    GroupKind
+	Async    bool           // what follows does not wait for a Collective, Send or Compute
+	Unit     uint8          // of Compute
+	Phase    int32          // index in Labels.Phases, or graph.None
+	Index    int32          // of Collective, in Labels.Collectives
+	Slot     int32          // from 1: what Wait calls an Async item; 0: nothing waits for it
+	After    int32          // slot that an Async item depends on beside the one in front of it; 0: none
+	Duration units.Duration // of Compute
+	Bytes    units.Size     // of Collective, Send and Recv
+	Root     int32          // of Collective, index in the group
+	Peer     int32          // of Send and Recv
+	Line     int32          // of the file
+}
+
+// Source is a workload: Passes times what Items say. It implements graph.Source. Programs
+// are expanded item by item.
+type Source struct {
+	Names     graph.Labels
+	Layout    Layout
+	Passes    int
+	Stages    [][]Item // by pipeline stage; a single one is that of all
+	Algorithm collective.Algorithm
+	Channels  int        // see collective.Call
+	Chunk     units.Size // see collective.Call
+}
+
+// Ranks implements graph.Source.
+func (s *Source) Ranks() int { return s.Layout.Ranks() }
+
+// Steps implements graph.Source. A pass is a step.
+func (s *Source) Steps() int { return s.Passes }
+
+// Labels implements graph.Source.
+func (s *Source) Labels() *graph.Labels { return &s.Names }
+
+// Only implements graph.Source.
+func (s *Source) Only([]int) graph.Source { return s }
+
+// Program implements graph.Source.
+func (s *Source) Program(rank int, _ uint64) graph.Program {
+	p := &program{source: s, rank: rank, items: s.items(rank), chain: none}
+	for i := range p.items {
+		item := &p.items[i]
+		if n := max(item.Slot, item.After); int(n) >= len(p.slots) {
+			p.slots = append(p.slots, make([]uint32, int(n)+1-len(p.slots))...)
+		}
+	}
+	for i := range p.slots {
+		p.slots[i] = none
+	}
+	return p
+}
+
+func (s *Source) items(rank int) []Item {
+	if len(s.Stages) == 1 {
+		return s.Stages[0]
+	}
+	return s.Stages[s.Layout.Stage(rank)]
+}
+
+// call returns a collective of a rank without its group.
+func (s *Source) call(item *Item) collective.Call {
+	c := collective.Call{
+		Kind: item.Kind, Bytes: item.Bytes, Root: int(item.Root), Channel: item.Group.channel(),
+		Channels: s.Channels, Chunk: s.Chunk,
+	}
+	if item.Kind == collective.AllToAll {
+		c.Channels = 0 // of AllToAll: all peers at the same time
+	}
+	if slices.Contains(collective.AlgorithmsOf(item.Kind), s.Algorithm) {
+		c.Algorithm = s.Algorithm
+	}
+	return c
+}
+
+const none = ^uint32(0)
+
+// program is the passes of a rank.
+type program struct {
+	source *Source
+	rank   int
+	items  []Item
+	pass   int
+	item   int // the next; -1: the pass begins
+
+	build  graph.Builder
+	at     int
+	chain  uint32   // what the next item waits for, or none
+	slots  []uint32 // the operation that is a slot, or none
+	loose  []uint32 // asynchronous operations of the pass
+	begun  bool
+	groups [World + 1]group
+}
+
+// group is a group of the program's rank.
+type group struct {
+	known      bool
+	ranks      []int
+	me, number int
+}
+
+// Next implements graph.Program.
+func (p *program) Next(op *graph.Op) bool {
+	for p.at == len(p.build.Ops) {
+		if p.pass == p.source.Passes {
+			return false
+		}
+		p.build.Reset(p.build.Next())
+		p.at = 0
+		p.expand()
+	}
+	deps := append(op.Deps[:0], p.build.Ops[p.at].Deps...)
+	*op = p.build.Ops[p.at]
+	op.Deps = deps
+	p.at++
+	return true
+}
+
+// expand appends the operations of the next item.
+func (p *program) expand() {
+	p.build.Tag = graph.Tag{Step: int32(p.pass), Phase: graph.None, Collective: graph.None, Group: graph.None}
+	if !p.begun {
+		p.begun, p.loose = true, p.loose[:0]
+		p.follow(p.build.Begin(p.deps(0)...))
+		return
+	}
+	if p.item == len(p.items) {
+		// What is still under way belongs to the step, but the next need not wait for it.
+		p.build.End(append(p.deps(0), p.loose...)...)
+		p.pass, p.item, p.begun = p.pass+1, 0, false
+		return
+	}
+	item := &p.items[p.item]
+	p.item++
+	p.build.Tag.Phase = item.Phase
+	deps := p.deps(item.After)
+	switch item.Do {
+	case Compute:
+		id := p.build.Add(graph.Op{Kind: graph.Compute, Unit: item.Unit, Duration: item.Duration}, deps...)
+		p.done(item, id)
+	case Collective:
+		p.collective(item, deps)
+	case Wait:
+		if p.slots[item.Slot] != none {
+			p.follow(p.build.Barrier(append(deps, p.slots[item.Slot])...))
+		}
+	case Send, Recv:
+		l := p.source.Layout
+		peer := p.rank + int(item.Peer)*l.TP*l.DP
+		if peer < 0 || peer >= l.Ranks() {
+			return // the first stage has none in front of it, the last none behind
+		}
+		op := graph.Op{Kind: graph.Send, Peer: int32(peer), Channel: PP.channel(), Bytes: item.Bytes}
+		if item.Do == Recv {
+			op.Kind = graph.Recv
+		}
+		p.done(item, p.build.Add(op, deps...))
+	case Begin:
+		p.follow(p.build.Begin(deps...))
+	case End:
+		p.follow(p.build.End(deps...))
+	}
+}
+
+// deps returns what an item waits for.
+func (p *program) deps(after int32) []uint32 {
+	var deps []uint32
+	if p.chain != none {
+		deps = append(deps, p.chain)
+	}
+	if after != 0 && p.slots[after] != none && p.slots[after] != p.chain {
+		deps = append(deps, p.slots[after])
+	}
+	return deps
+}
+
+// done says that an item ends with an operation.
+func (p *program) done(item *Item, id uint32) {
+	if item.Slot != 0 {
+		p.slots[item.Slot] = id
+	}
+	if item.Async {
+		p.loose = append(p.loose, id)
+		return
+	}
+	p.follow(id)
+}
+
+// follow makes everything behind wait for an operation, the last so far.
+func (p *program) follow(id uint32) {
+	p.chain = id
+	p.build.Ops[len(p.build.Ops)-1].Fence = true
+}
+
+// collective appends a collective.
+func (p *program) collective(item *Item, deps []uint32) {
+	g := &p.groups[item.Group]
+	if !g.known {
+		g.known = true
+		g.ranks, g.me, g.number = p.source.Layout.Group(item.Group, p.rank)
+	}
+	if g.ranks == nil {
+		return // an inner stage has no part in what the embeddings do
+	}
+	p.build.Tag.Collective, p.build.Tag.Group = item.Index, int32(g.number)
+	call := p.source.call(item)
+	call.Group, call.Me = g.ranks, g.me
+	end, err := collective.Append(&p.build, &call, deps...)
+	if err != nil {
+		panic("simai: " + err.Error()) // the reader has validated the call
+	}
+	p.done(item, end)
+}
