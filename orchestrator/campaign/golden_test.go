@@ -31,11 +31,12 @@ var golden = map[string]map[string]string{
 	"dragonfly-72":    {"run": "eada05b38254b31b"},
 	"parking-lot":     {"swift": "9492607d2d41399d", "nscc": "d95eb769207e3a03", "nscc-csig": "0b297fe2da444f6e", "poseidon": "8692433c8c8cb18e", "six-hops": "e3ae36ca8e4785fd"},
 	"collective":      {"baseline": "e7e6e323a7996b73", "csig": "92ab40bfd9f4639b"},
+	"swift-fru":       {"swift": "f193174e1d095f6d", "fru": "3e62a3b205471fba"},
 	"dragonfly-delay": {"swift": "0d9767fe216fb073", "poseidon": "58eb1611fd2429e6", "nscc": "a4de5240bbbedb1e", "csig": "6e60589dd7dc29a0"},
 }
 
 // goldenEnd cuts off the runs of experiments that take long.
-var goldenEnd = map[string]string{"collective": "500us"}
+var goldenEnd = map[string]string{"collective": "500us", "swift-fru": "3ms"}
 
 // noHash lists the embedded experiments without a trace hash: they run unmodified
 // programs under clock wall, and no two runs have the same events.
