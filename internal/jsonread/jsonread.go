@@ -213,7 +213,8 @@ func (r *Reader) expect(want Kind) error {
 	return nil
 }
 
-// Object reads an object. It calls member for each key; member has to read the value.
+// Object reads an object. It calls member for each key, whose place Pos is then; member has to
+// read the value.
 func (r *Reader) Object(member func(key string) error) error {
 	if err := r.expect(Object); err != nil {
 		return err
@@ -234,6 +235,7 @@ func (r *Reader) Object(member func(key string) error) error {
 		case c != '"':
 			return r.unexpected(c, "a key in quotes")
 		}
+		at := r.begin
 		key, err := r.String()
 		if err != nil {
 			return err
@@ -241,6 +243,7 @@ func (r *Reader) Object(member func(key string) error) error {
 		if _, err := r.want(':', ':', "an object", "a colon"); err != nil {
 			return err
 		}
+		r.begin = at
 		if err := member(key); err != nil {
 			return err
 		}

@@ -51,8 +51,8 @@ type node struct {
 	inputs        string
 	pos           int64
 	// The attributes that matter; those of which the file says nothing are absent.
-	commType, commSize, src, dst, tag, root, onHost, ops attribute
-	group                                                string // pg_name
+	commType, commSize, src, dst, tag, root, onHost, ops, exact attribute
+	group                                                       string // pg_name
 	// others are the names of attributes that nothing here uses.
 	others []string
 }
@@ -129,6 +129,8 @@ func (n *node) set(name string, v value, at int64) error {
 		to = &n.onHost
 	case "num_ops":
 		to = &n.ops
+	case exact:
+		to = &n.exact
 	case "pg_name":
 		switch v.kind {
 		case text, missing:
@@ -215,6 +217,14 @@ func (r *reader) entry(n *node) (trace.Entry, error) {
 			return e, r.errorf(n, "it takes %d times %v, want at most %v", n.duration, r.o.Unit, trace.MaxDuration)
 		}
 		e.Duration = units.Duration(n.duration) * r.o.Unit
+		if n.exact.set {
+			// As Write has rounded it, and nobody has changed it since.
+			written := units.Duration(min(n.duration, uint64(trace.MaxDuration/units.Microsecond))) * units.Microsecond
+			if rounded := written - units.Duration(n.exact.value); n.exact.value < 0 || rounded < -units.Microsecond/2 || rounded > units.Microsecond/2 {
+				return e, r.errorf(n, "%s is %d, and duration_micros %d", exact, n.exact.value, n.duration)
+			}
+			e.Duration = units.Duration(n.exact.value)
+		}
 	}
 	return e, nil
 }

@@ -53,7 +53,8 @@ func (e *emitter) chain(l line, root int, bytes units.Size, after []uint32) []ui
 
 // binomial appends a binomial tree from or to the root. A rank whose distance from the root has
 // its lowest bit at k has children at distances of 2^(k-1) … 1 from it, and the root at all powers
-// of two; they get the data in that order, the largest subtree first.
+// of two; they get the data in that order, the largest subtree first, one after the other: the next
+// when the one before has acknowledged it.
 func (e *emitter) binomial(l line, bytes units.Size, after []uint32) []uint32 {
 	n := len(l.ranks)
 	place := mod(l.me-e.call.Root, n)
@@ -70,7 +71,7 @@ func (e *emitter) binomial(l line, bytes units.Size, after []uint32) []uint32 {
 			children = append(children, l.at(bit))
 		}
 	}
-	f := flow{e: e, on: l.on, from: parent, to: children}
+	f := flow{e: e, on: l.on, from: parent, to: children, inTurn: true}
 	if e.call.Kind == Reduce {
 		f.from, f.to = children, parent
 	}

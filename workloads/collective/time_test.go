@@ -60,13 +60,7 @@ func TestTimes(t *testing.T) {
 		}},
 		{"broadcast along a chain", Call{Kind: Broadcast, Chunk: S / m}, func(_ int, N, _, all float64) float64 { return (N-1)*(a+all/m) + (m-1)*all/m }},
 		{"reduction along a chain", Call{Kind: Reduce, Chunk: S / m}, func(_ int, N, _, all float64) float64 { return (N-1)*(a+all/m) + (m-1)*all/m }},
-		{"binomial broadcast", Call{Kind: Broadcast, Algorithm: Binomial}, func(n int, _, _, all float64) float64 {
-			// A rank gets the buffer in the round of the lowest bit of its distance from the root,
-			// over as many hops as it has bits.
-			return most(n, func(place int) float64 {
-				return (log(n)-float64(bits.TrailingZeros(uint(place))))*all + float64(bits.OnesCount(uint(place)))*a
-			})
-		}},
+		{"binomial broadcast", Call{Kind: Broadcast, Algorithm: Binomial}, func(n int, _, _, all float64) float64 { return log(n) * (all + a) }},
 		{"binomial reduction", Call{Kind: Reduce, Algorithm: Binomial}, func(n int, _, _, all float64) float64 {
 			// Several children may send to one parent at a time: nothing is in their way here.
 			return most(n, func(place int) float64 { return float64(bits.OnesCount(uint(place))) * (all + a) })

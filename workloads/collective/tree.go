@@ -102,6 +102,7 @@ type flow struct {
 	e        *emitter
 	on       uint16
 	from, to []int      // ranks
+	inTurn   bool       // a chunk goes to one of to after the other
 	got      [][]uint32 // last receive of each of from
 	sent     [][]uint32 // the last window sends to each of to
 }
@@ -124,9 +125,13 @@ func (f *flow) pass(bytes units.Size, deps []uint32) []uint32 {
 		}
 	}
 	for i, to := range f.to {
-		wait := there
-		if k := len(f.sent[i]); k >= window {
-			wait = append(append([]uint32{}, there...), f.sent[i][k-window])
+		wait := there[:len(there):len(there)]
+		if k := len(f.sent[i]); k == window {
+			wait = append(wait, f.sent[i][0])
+			f.sent[i] = f.sent[i][:copy(f.sent[i], f.sent[i][1:])]
+		}
+		if f.inTurn && i > 0 {
+			wait = append(wait, f.e.sent(f.to[i-1], f.on))
 		}
 		f.e.send(to, f.on, bytes, wait...)
 		f.sent[i] = append(f.sent[i], f.e.sent(to, f.on))

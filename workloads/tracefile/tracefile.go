@@ -191,6 +191,9 @@ func (l *limited) Read(p []byte) (int, error) {
 		p = p[:l.b.Left]
 	}
 	n, err := l.r.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("gzip: the file is cut off")
+	}
 	l.b.Left -= int64(n)
 	return n, err
 }

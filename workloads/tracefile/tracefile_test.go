@@ -118,6 +118,13 @@ func TestUnpack(t *testing.T) {
 	if _, err := io.ReadAll(r); err == nil {
 		t.Error("a wrong checksum is no error")
 	}
+	r, err = Unpack(bytes.NewReader(damaged[:len(damaged)-12]), NewBudget(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(r); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("a file that is cut off: %v", err)
+	}
 	if _, err := Unpack(strings.NewReader("\x1f\x8b"), NewBudget(0)); err == nil {
 		t.Error("half of a gzip header is no error")
 	}

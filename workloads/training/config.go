@@ -10,8 +10,9 @@
 //
 //	((s*DP + d)*CP + c)*TP + t
 //
-// and there are TP*CP*DP*PP. Expert parallelism splits the ranks of data parallelism: d is
-// x*EP + e, and the experts of index e are on the ranks of index e. Groups have their
+// and there are TP*CP*DP*PP. Expert parallelism splits the ranks of data and context
+// parallelism: d*CP + c is x*EP + e, and the experts of index e are on the ranks of index e.
+// Each of their matrices is split by tensor parallelism, as others are. Groups have their
 // ranks in ascending order and are numbered by their first ranks.
 //
 // # A step
@@ -20,8 +21,8 @@
 // activations, or gradients, computes its layers in groups of Config.Granularity, and sends
 // what it has on. Each group of layers has, in this order,
 //
-//   - cp: the exchange of keys and values in rings (an all-gather; backwards also the
-//     reduce-scatter of their gradients), beside its compute;
+//   - cp: the exchange of keys and values in rings, beside its compute; backwards their
+//     gradients go around, too, which is twice the bytes;
 //   - the compute of the group, or of its attention if the model has experts;
 //   - ep: dispatch, the experts' compute and combine, if the model has experts;
 //   - tp: two all-reduces for each layer, as one; with sequence parallelism an all-gather
@@ -29,9 +30,13 @@
 //
 // After the last backward pass of a group of layers its gradients go into a bucket. Full
 // buckets are reduced over data and context parallelism, one after the other, beside the
-// rest of the backward passes. Then comes the all-reduce of shared embeddings, and when all
-// gradients are there the optimizer. The step of a rank ends behind the optimizer, and with
-// Sharded behind the all-gather of the parameters.
+// rest of the backward passes: those of experts over the ranks that have the same experts.
+// Then comes the all-reduce of shared embeddings, and when all gradients are there the
+// optimizer. The step of a rank ends behind the optimizer, and with Sharded behind the
+// all-gather of the parameters. Messages between stages do not hold up compute.
+//
+// Layers need not divide evenly: stages in the middle have one more than those at the ends.
+// Experts that get more tokens compute longer in proportion.
 //
 // Not modelled: the all-reduces of the embedding and of the loss within tensor parallelism,
 // the norm of the gradients, recomputation of activations, and an all-gather within tensor
@@ -92,7 +97,7 @@ type Model struct {
 	Experts, TopK int
 }
 
-// Parallel is the degrees of parallelism; 0 is 1. EP divides DP.
+// Parallel is the degrees of parallelism; 0 is 1. EP divides DP*CP.
 type Parallel struct{ TP, PP, DP, EP, CP int }
 
 // Compute says how long computing takes: FLOPS and MFU, or Forward and perhaps Backward.

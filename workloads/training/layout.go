@@ -221,7 +221,7 @@ func (l *layout) compute(g *layers, tokens float64, last bool) {
 // whether the chunk has the embedding and the output layer.
 func (l *layout) fill(c *chunk, stage int, first, last bool, buckets *int) {
 	m, p := &l.config.Model, l.parallel
-	over, expertsOver := p.DP*p.CP, p.DP/p.EP*p.CP
+	over, expertsOver := p.DP*p.CP, p.DP*p.CP/p.EP
 	var dense, experts int64 // parameters of a rank
 	for i := len(c.groups) - 1; i >= 0; i-- {
 		g := &c.groups[i]

@@ -206,6 +206,7 @@ func TestConfigRefuses(t *testing.T) {
 		{"parallel.cp", func(c *training.Config) { c.Parallel.CP = 7 }},
 		{"parallel.ep", func(c *training.Config) { c.Parallel.EP = 2 }},
 		{"parallel.ep", func(c *training.Config) { c.Parallel.EP = 3 }},
+		{"parallel.ep", func(c *training.Config) { c.Model.Experts, c.Model.TopK, c.Parallel.EP = 4, 1, 4 }},
 		{"parallel.ep", func(c *training.Config) { c.Model.Experts, c.Model.TopK, c.Parallel.EP = 3, 1, 2 }},
 		{"micro_batch", func(c *training.Config) { c.MicroBatch = 0 }},
 		{"global_batch", func(c *training.Config) { c.GlobalBatch++ }},

@@ -39,23 +39,25 @@ type groups struct {
 	embedding  group // first and last stage
 }
 
-// groups returns the groups of a rank. p has no 0.
+// groups returns the groups of a rank. p has no 0. Experts are spread over data and context
+// parallelism taken together, of which context parallelism varies faster.
 func (p Parallel) groups(rank int) groups {
 	at := p.place(rank)
-	outer := at.dp / p.EP * p.EP // first rank of expert parallelism
+	all := p.DP * p.CP
+	me := at.dp*p.CP + at.cp // among all
+	move := func(i int, at *place) { at.dp, at.cp = i/p.CP, i%p.CP }
 	return groups{
-		tp: p.collect(p.TP, (at.pp*p.DP+at.dp)*p.CP+at.cp, at.tp, func(i int, at *place) { at.tp = i }, at),
-		cp: p.collect(p.CP, (at.pp*p.DP+at.dp)*p.TP+at.tp, at.cp, func(i int, at *place) { at.cp = i }, at),
-		ep: p.collect(p.EP, ((at.pp*p.DP/p.EP+at.dp/p.EP)*p.CP+at.cp)*p.TP+at.tp, at.dp%p.EP, func(i int, at *place) { at.dp = outer + i }, at),
-		dp: p.collect(p.DP*p.CP, at.pp*p.TP+at.tp, at.dp*p.CP+at.cp, func(i int, at *place) { at.dp, at.cp = i/p.CP, i%p.CP }, at),
-		experts: p.collect(p.DP/p.EP*p.CP, (at.pp*p.EP+at.dp%p.EP)*p.TP+at.tp, at.dp/p.EP*p.CP+at.cp,
-			func(i int, to *place) { to.dp, to.cp = i/p.CP*p.EP+at.dp%p.EP, i%p.CP }, at),
-		embedding: p.collect(2, (at.dp*p.CP+at.cp)*p.TP+at.tp, min(at.pp, 1), func(i int, at *place) { at.pp = i * (p.PP - 1) }, at),
+		tp:        p.collect(p.TP, at.pp*all+me, at.tp, at, func(i int, at *place) { at.tp = i }),
+		cp:        p.collect(p.CP, (at.pp*p.DP+at.dp)*p.TP+at.tp, at.cp, at, func(i int, at *place) { at.cp = i }),
+		dp:        p.collect(all, at.pp*p.TP+at.tp, me, at, move),
+		ep:        p.collect(p.EP, (at.pp*all/p.EP+me/p.EP)*p.TP+at.tp, me%p.EP, at, func(i int, at *place) { move(me/p.EP*p.EP+i, at) }),
+		experts:   p.collect(all/p.EP, (at.pp*p.EP+me%p.EP)*p.TP+at.tp, me/p.EP, at, func(i int, at *place) { move(i*p.EP+me%p.EP, at) }),
+		embedding: p.collect(2, me*p.TP+at.tp, min(at.pp, 1), at, func(i int, at *place) { at.pp = i * (p.PP - 1) }),
 	}
 }
 
 // collect returns a group of n ranks, which are at the places that move sets.
-func (p Parallel) collect(n, number, me int, move func(i int, at *place), at place) group {
+func (p Parallel) collect(n, number, me int, at place, move func(i int, at *place)) group {
 	g := group{make([]int, n), me, number}
 	for i := range g.ranks {
 		to := at

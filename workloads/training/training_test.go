@@ -3,8 +3,10 @@ package training_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/units"
@@ -54,7 +56,7 @@ func TestEverySmallParallelism(t *testing.T) {
 						continue
 					}
 					for variant := range variants {
-						if tried++; tp*pp*dp*cp <= 8 || tried%variants == 0 {
+						if tried++; tp*pp*dp*cp <= 6 || tried%variants == 0 {
 							checkVariant(t, training.Parallel{TP: tp, PP: pp, DP: dp, CP: cp}, variant)
 						}
 					}
@@ -87,7 +89,7 @@ func checkVariant(t *testing.T, p training.Parallel, variant int) {
 	case 5:
 		c.Model.Experts, c.Model.TopK = 12, 3
 		if p.DP%2 == 0 {
-			c.Parallel.EP = 2
+			c.Parallel.EP = 2 * p.CP
 		}
 		c.Schedule, c.Gradients.Sharded, c.Scale = pipeline.GPipe, p.DP*p.CP > 1, 0.01
 	}
@@ -295,25 +297,70 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// Ranks are numbered in the order tp-cp-ep-dp-pp: the vectors are the groups of Megatron-LM's
-// RankGenerator for TP 2, CP 2, DP 2, PP 2.
+// plain returns the name of a tag's collective up to its first digit.
+func plain(s graph.Source, tag graph.Tag) string {
+	name, _, _ := strings.Cut(strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return '0'
+		}
+		return r
+	}, s.Labels().Collectives[tag.Collective].Name), "0")
+	return strings.TrimSpace(name)
+}
+
+// Ranks are numbered in the order tp-cp-ep-dp-pp. The vectors are groups of Megatron-LM's
+// RankGenerator for TP 2, CP 2, DP 2, PP 2 and EP 2: tp [4 5], cp [5 7], dp-cp [1 3 5 7], ep
+// [5 7], ranks with the same experts [1 5], pp [5 13].
 func TestGroups(t *testing.T) {
 	c := small(training.Parallel{TP: 2, CP: 2, DP: 2, PP: 2, EP: 2})
 	c.Model.Experts, c.Model.TopK, c.Model.Tied, c.Gradients.Embedding = 4, 1, true, true
 	s := source(t, c)
-	peers := map[string]string{}
+	peers := map[string][]int{}
 	var op graph.Op
 	for program := s.Program(5, 1); program.Next(&op); { // tp 1, cp 0, dp 1, pp 0
 		if op.Kind == graph.Send {
-			name := strings.Fields(s.Labels().Collectives[op.Tag.Collective].Name)[0]
-			if to := fmt.Sprint(op.Peer); !strings.Contains(peers[name]+" ", " "+to+" ") {
-				peers[name] += " " + to
+			name := plain(s, op.Tag)
+			if !slices.Contains(peers[name], int(op.Peer)) {
+				peers[name] = append(peers[name], int(op.Peer))
 			}
 		}
 	}
-	for name, want := range map[string]string{"tp": " 4", "cp": " 7", "ep": " 1", "dp": " 7", "pp": " 13", "embedding": " 13"} {
-		if peers[name] != want {
-			t.Errorf("rank 5 sends to %s in %s, want %s", peers[name], name, want)
+	for name, want := range map[string]int{"tp": 4, "cp": 7, "ep dispatch": 7, "dp": 7, "dp experts": 1, "pp forward": 13, "embedding": 13} {
+		if !slices.Equal(peers[name], []int{want}) {
+			t.Errorf("rank 5 sends to %v in %s, want %d", peers[name], name, want)
+		}
+	}
+}
+
+// Groups of a kind have numbers from 0 without gaps, in the order of their first ranks, and
+// every group's ranks agree on it.
+func TestGroupNumbers(t *testing.T) {
+	c := small(training.Parallel{TP: 2, CP: 3, DP: 4, PP: 2, EP: 6})
+	c.Model.Experts, c.Model.TopK = 6, 1
+	c.Steps = 1
+	s := source(t, c)
+	first := map[string]map[int32]int{}
+	var op graph.Op
+	for rank := range s.Ranks() {
+		for program := s.Program(rank, 1); program.Next(&op); {
+			if op.Kind != graph.Begin || op.Tag.Collective == graph.None {
+				continue
+			}
+			name := plain(s, op.Tag)
+			if first[name] == nil {
+				first[name] = map[int32]int{}
+			}
+			if _, ok := first[name][op.Tag.Group]; !ok {
+				if int(op.Tag.Group) != len(first[name]) && op.Tag.Phase == 0 {
+					t.Errorf("rank %d: group %d of %s is the first with a new number, want %d", rank, op.Tag.Group, name, len(first[name]))
+				}
+				first[name][op.Tag.Group] = rank
+			}
+		}
+	}
+	for name, want := range map[string]int{"tp": 24, "cp": 16, "ep dispatch": 8, "ep combine": 8, "dp": 4, "dp experts": 24} {
+		if len(first[name]) != want {
+			t.Errorf("%d groups of %s, want %d", len(first[name]), name, want)
 		}
 	}
 }

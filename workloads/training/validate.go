@@ -99,8 +99,8 @@ func (c *Config) validateParallel() error {
 		return graph.Fault("parallel.tp", "%d, which does not divide the model's %d heads", p.TP, c.Model.Heads)
 	case c.Model.Sequence%p.CP != 0:
 		return graph.Fault("parallel.cp", "%d, which does not divide the model's sequence of %d", p.CP, c.Model.Sequence)
-	case p.DP%p.EP != 0:
-		return graph.Fault("parallel.ep", "%d, which does not divide dp %d", p.EP, p.DP)
+	case p.DP*p.CP%p.EP != 0:
+		return graph.Fault("parallel.ep", "%d, which does not divide dp times cp, %d", p.EP, p.DP*p.CP)
 	case p.EP > 1 && c.Model.Experts == 0:
 		return graph.Fault("parallel.ep", "%d, but the model has no experts", p.EP)
 	case c.Model.Experts%p.EP != 0:
