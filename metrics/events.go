@@ -66,23 +66,15 @@ type EventRecorder struct {
 	sink  Sink
 	flow  int32
 	kinds EventKinds
-	tag   Tag
 	event Event // here because a pointer that goes to an interface would be a new object each time
 }
 
 // Wants reports whether events of a kind are recorded.
 func (r *EventRecorder) Wants(k EventKind) bool { return r != nil && r.kinds.Has(k) }
 
-// SetTag gives the next events a tag.
-func (r *EventRecorder) SetTag(t Tag) {
-	if r != nil {
-		r.tag = t
-	}
-}
-
-// Emit emits an event of a kind that is wanted. It fills in the flow and the tag.
+// Emit emits an event of a kind that is wanted. It fills in the flow.
 func (r *EventRecorder) Emit(e Event) {
-	e.Flow, e.Tag = r.flow, r.tag
+	e.Flow = r.flow
 	r.event = e
 	r.sink.Emit(&r.event)
 }

@@ -155,7 +155,8 @@ type PortWindow struct {
 	QueueByteNS int64
 }
 
-// FlowWindow is what the receiver of one flow got in one telemetry window.
+// FlowWindow is what the receiver of one flow got in one telemetry window. It has no Tag: a
+// receiver learns from the wire where messages end, but not what they belong to.
 type FlowWindow struct {
 	Flow         int32
 	Start        units.Time
@@ -254,11 +255,13 @@ type SenderTotals struct {
 	Start         units.Time // when the transfer became ready to send
 	Done          units.Time // arrival of the ACK that completes the flow
 	NewPackets    int64      // first transmissions
+	PayloadBytes  int64      // of these
 	Retransmitted int64
 	AcksReceived  int64
 	NacksReceived int64
 	Timeouts      int64
-	GaveUp        bool // it stopped before it was done: a fault left it no way
+	GaveUp        bool // it ended before it was done: a fault left it no way
+	Stopped       bool // the transfer ended at its stop, before all of its size was sent
 	Probes        int64
 	Samples       int64          // CSIG samples that came back, those of trimmed packets not counted
 	FreshSamples  int64          // of these, the ones of packets sent no earlier than that of any sample before
@@ -398,7 +401,7 @@ type FlowInfo struct {
 	Flow     int32
 	Name     string // "<src>-<dst>", with "#2" and so on appended for repeats
 	Src, Dst int32
-	Size     units.Size
+	Size     units.Size // of a transfer that stops, the most that it can send until then
 	Packets  int64
 	Job      int32
 	// Of a connection of a job: how many messages it carries, 0 for a flow that is none,

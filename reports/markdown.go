@@ -36,6 +36,9 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	for _, text := range p.Findings {
 		fmt.Fprintf(b, "\n%s\n", escape(text))
 	}
+	writeTable(b, "Jobs", &p.Jobs)
+	writeTable(b, "Collectives", &p.Collectives)
+	writeTable(b, "Critical paths", &p.Paths)
 	writeTable(b, "Variants compared", &p.Compared)
 	writeTable(b, "Against published figures", &p.Published)
 	writeTable(b, "Expectations", &p.Expectations)

@@ -18,6 +18,7 @@ func Findings(r *analysis.Result) []string {
 			all = append(all, text)
 		}
 	}
+	all = append(all, slowestSteps(r)...)
 	for i := range r.Findings.Differences {
 		all = append(all, difference(r, &r.Findings.Differences[i])...)
 	}

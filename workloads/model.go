@@ -30,7 +30,8 @@ type Transfer struct {
 	SendDone, RecvDone int
 	Priority           int
 	// Stop is when the sender stops, whatever is left, since the start of the run; 0: it
-	// does not stop. Size is the most that it sends then.
+	// does not stop. Size is the most that it sends then. The next packet that has not been
+	// sent is then the last one, of one byte; a transfer that starts later sends this alone.
 	Stop units.Duration
 	// Response says that the transfer answers the one before it: both are one RPC.
 	Response bool
@@ -68,7 +69,15 @@ type Workload struct {
 	Triggers  []Trigger
 	Jobs      []Job
 	JobNames  map[int]string // of the jobs of Transfers that have one, by number
+	Failures  []Failure      // of a file
 	StartUnit string         // that start times of a file were read in, such as us; "" without a file
+}
+
+// Failure is a link of a fat tree that is down from the beginning, and that routes avoid, as
+// htsim's connection matrices name it: link Link, from 0, upwards of switch Switch of a tier.
+type Failure struct {
+	Tier         string // tor, agg or core
+	Switch, Link int
 }
 
 // Job is a training job on the fabric. What it sends are messages on the connections of
@@ -127,6 +136,8 @@ func (w *Workload) Validate() error {
 			return fmt.Errorf("%w: %s: source and destination are the same host", ErrInvalid, name)
 		case t.Size <= 0:
 			return fmt.Errorf("%w: %s: size %v is not positive", ErrInvalid, name, t.Size)
+		case t.Stop < 0 || t.Stop > 0 && t.After == None && t.Stop <= t.Start:
+			return fmt.Errorf("%w: %s: stop %v is not after its start, %v", ErrInvalid, name, t.Stop, t.Start)
 		case t.Start < 0:
 			return fmt.Errorf("%w: %s: start %v is before the run", ErrInvalid, name, t.Start)
 		case !hit(t.SendDone) || !hit(t.RecvDone) || t.After != None && (t.After < 0 || t.After >= len(w.Triggers)):

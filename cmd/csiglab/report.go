@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,7 +69,8 @@ func (a *app) writeReport(ctx context.Context, folder string) (file string, numb
 }
 
 func (a *app) report() *cobra.Command {
-	var markdown, asJSON bool
+	var markdown, asJSON, nccl bool
+	var variant string
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write the report of a run's folder again",
@@ -76,6 +79,12 @@ func (a *app) report() *cobra.Command {
 			switch {
 			case markdown && asJSON:
 				return usage("--markdown and --json exclude each other")
+			case nccl && (markdown || asJSON):
+				return usage("--nccl-json excludes --markdown and --json")
+			case variant != "" && !nccl:
+				return usage("--variant needs --nccl-json")
+			case nccl:
+				return a.printNCCL(args[0], variant)
 			case markdown:
 				return a.printReport(args[0], reports.WriteMarkdown)
 			case asJSON:
@@ -93,7 +102,41 @@ func (a *app) report() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the report as Markdown instead")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the numbers of the report as JSON instead")
+	cmd.Flags().BoolVar(&nccl, "nccl-json", false, "print the times of jobs of kind collective in the form of nccl-tests' JSON files instead")
+	cmd.Flags().StringVar(&variant, "variant", "", "the `VARIANT` of --nccl-json, if there are several")
 	return cmd
+}
+
+// printNCCL prints the collectives of one variant as nccl-tests do.
+func (a *app) printNCCL(folder, variant string) error {
+	f, err := runfolder.OpenKept(folder)
+	if err != nil {
+		return folderError(err)
+	}
+	var names []string
+	for _, v := range f.Manifest.Variants {
+		names = append(names, v.Name)
+	}
+	switch {
+	case variant == "" && len(names) > 1:
+		return usage("--nccl-json is of one variant; add --variant with one of: %s", strings.Join(names, " "))
+	case variant == "" && len(names) == 1:
+		variant = names[0]
+	case !slices.Contains(names, variant):
+		return usage("unknown variant %q; known: %s", variant, strings.Join(names, " "))
+	}
+	results, err := analysis.ReadNCCL(f, variant)
+	if err != nil {
+		if errors.Is(err, runfolder.ErrDamaged) {
+			return folderError(err)
+		}
+		return usage("%s: %v", folder, err)
+	}
+	text, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		return infrastructure(err)
+	}
+	return a.print(string(text) + "\n")
 }
 
 // printReport prints the report of a run's folder in another form.

@@ -212,6 +212,9 @@ type Collective struct {
 	Algorithm string `json:"algorithm,omitempty"`
 	Ranks     int    `json:"ranks"` // of a group
 	Bytes     int64  `json:"bytes"` // as nccl-tests count them
+	// BusFactor is what the size over the time is multiplied with to get the bus bandwidth;
+	// 0 if the kind has none.
+	BusFactor float64 `json:"busFactor,omitempty"`
 }
 
 // Jobs returns the jobs of a plan as the manifest keeps them, in the same order.
@@ -221,7 +224,7 @@ func Jobs(infos []metrics.JobInfo) []Job {
 		j := &infos[i]
 		one := Job{Job: j.Job, Name: j.Name, Ranks: j.Ranks, StartUS: us(j.Start), Steps: j.Steps, Phases: j.Phases, FirstSteps: j.Kept.First, Messages: j.Kept.Messages}
 		for _, c := range j.Collectives {
-			one.Collectives = append(one.Collectives, Collective{c.Name, c.Kind, c.Algorithm, c.Ranks, int64(c.Bytes)})
+			one.Collectives = append(one.Collectives, Collective{Name: c.Name, Kind: c.Kind, Algorithm: c.Algorithm, Ranks: c.Ranks, Bytes: int64(c.Bytes)})
 		}
 		jobs = append(jobs, one)
 	}

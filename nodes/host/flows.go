@@ -210,6 +210,7 @@ func (h *Host) newSender(f *Flow) *transport.Sender {
 		Flow:    uint32(f.ID),
 		Ends:    h.ends(f),
 		Size:    f.size(),
+		Stop:    f.Stop,
 		CC:      h.newController(f),
 		LB:      h.maker.balancer(balanced),
 		Tagging: h.cfg.TaggingOf(f),
@@ -235,6 +236,7 @@ func (h *Host) newReceiver(f *Flow) *transport.Receiver {
 		Flow:    uint32(f.ID),
 		Ends:    h.ends(f),
 		Packets: transport.Packets(f.size(), h.cfg.MTU, h.cfg.Sizes.Header),
+		Stops:   f.Stop > 0,
 	})
 }
 

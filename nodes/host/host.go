@@ -79,7 +79,9 @@ func (c *Config) firstControl() int {
 type Flow struct {
 	ID   int
 	Peer uint32     // address of the other end
-	Size units.Size // of a transfer
+	Size units.Size // of a transfer; if it stops, the most that it sends
+	// Stop is when the sender of a transfer stops; 0: when all is sent.
+	Stop units.Time
 	// Connection says that the player posts the messages of the flow one by one.
 	Connection bool
 	// Paths is what the sender knows of the way of its packets.

@@ -99,7 +99,7 @@ type Flags uint8
 const (
 	AckRequest     Flags = 1 << iota // the sender wants an ACK at once
 	Retransmit                       // not the first transmission
-	EndOfMessage                     // the flow's last PSN
+	EndOfMessage                     // the last packet of a message; a transfer is one message
 	ECNEcho                          // the triggering packet was marked CE
 	RetransmitEcho                   // the triggering packet was a retransmission
 	HostDelay                        // the ACK has the time that it took its host

@@ -19,6 +19,10 @@ var golden = map[string]map[string]string{
 		"reps": "a9fa9412f5a6a442", "csig": "a9b8bbfad48dae35", "reps8": "9c1bedb077a28831", "csig8": "845bf658ac85034f",
 		"walk8": "39ad54ea13400f67", "repsdown": "7799f4d9d16e5a20", "csigdown": "ab9ed9c617dfaa2f",
 	},
+	"all-reduce": {
+		"ring": "cded1ec8cf05c740", "ring1": "da4e0d35c89a511b", "halving": "8b26d2c441b4ee08", "halving1": "c9df8d6117d00413",
+		"tree": "f1f039d99d5a0601", "tree1": "dd1fd4f73b38fdcc",
+	},
 	"last-hop":        {"keep": "5e362d2dcca05c80", "move": "79861662a8a4bc71", "reps": "9973b7408fece2e5"},
 	"lb-shift":        {"before": "6196e7c9fb31af3f", "after": "5ec882dfc9188e43"},
 	"three-flow":      {"baseline": "ad6260a3e74fd649", "csig": "3301291f0aa398ee", "csig-wide": "6802e865ed94dc80"},
@@ -36,7 +40,7 @@ var golden = map[string]map[string]string{
 }
 
 // goldenEnd cuts off the runs of experiments that take long.
-var goldenEnd = map[string]string{"collective": "500us", "swift-fru": "3ms"}
+var goldenEnd = map[string]string{"collective": "500us", "all-reduce": "100us", "swift-fru": "3ms"}
 
 // noHash lists the embedded experiments without a trace hash: they run unmodified
 // programs under clock wall, and no two runs have the same events.

@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/workloads/collective"
 )
 
 // newManifest describes the runs to come.
@@ -98,7 +99,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 	for _, c := range p.Constants {
 		variant.Constants = append(variant.Constants, runfolder.Constant(c))
 	}
-	nodes, ports, flows, jobs := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows), runfolder.Jobs(p.Jobs)
+	nodes, ports, flows, jobs := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows), jobTable(p)
 	if p.Locators != nil {
 		variant.Locators = locatorTable(p.Locators, nodes, ports)
 	}
@@ -119,6 +120,19 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		}
 	}
 	m.Variants = append(m.Variants, variant)
+}
+
+func jobTable(p *plan.Plan) []runfolder.Job {
+	jobs := runfolder.Jobs(p.Jobs)
+	for i := range jobs {
+		for k := range jobs[i].Collectives {
+			c := &jobs[i].Collectives[k]
+			if kind, err := collective.ParseKind(c.Kind); err == nil {
+				c.BusFactor = collective.BusFactor(kind, c.Ranks)
+			}
+		}
+	}
+	return jobs
 }
 
 func locatorTable(t *plan.LocatorTable, nodes []runfolder.Node, ports []runfolder.Port) *runfolder.LocatorTable {

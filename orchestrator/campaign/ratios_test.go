@@ -15,12 +15,14 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
 )
 
 // cost is what one run took.
 type cost struct {
 	cpu, wall time.Duration // of the event loop
 	hops      float64       // packets sent on a link
+	end       float64       // of the run, s of model time
 }
 
 // costOf runs an experiment in virtual time, with records.
@@ -36,7 +38,7 @@ func costOf(b *testing.B, e *experiment.Experiment, untraced bool, workers int) 
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := cost{cpu: out.CPU, wall: out.Wall}
+	c := cost{cpu: out.CPU, wall: out.Wall, end: units.Duration(out.End).Seconds()}
 	for _, r := range records.Nodes() {
 		for _, port := range r.Ports {
 			c.hops += float64(port.TxPackets)

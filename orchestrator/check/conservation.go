@@ -117,6 +117,7 @@ func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, inNetwork int64) strin
 			dropped += d.Packets
 		}
 	}
+	whole := jobsDone(nodes)
 	for _, f := range metrics.Flows(p.Flows, nodes) {
 		sent := f.Sender.NewPackets + f.Sender.Retransmitted
 		got := f.Receiver.DeliveredWhole + f.Receiver.DeliveredTrimmed
@@ -125,10 +126,16 @@ func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, inNetwork int64) strin
 				f.Info.Name, sent, got, dropped, inNetwork)
 		}
 		missing += sent - got
-		whole := f.Receiver.DeliveredWhole - f.Receiver.Duplicates - f.Receiver.OutOfSequence
-		if f.Receiver.Done != units.Never && (whole != f.Info.Packets || f.Receiver.PayloadBytes != int64(f.Info.Size)) {
-			return fmt.Sprintf("flow %s: complete with %d of %d packets and %d of %d bytes",
-				f.Info.Name, whole, f.Info.Packets, f.Receiver.PayloadBytes, int64(f.Info.Size))
+		packets := f.Receiver.DeliveredWhole - f.Receiver.Duplicates - f.Receiver.OutOfSequence
+		if f.Receiver.Done == units.Never || f.Info.Messages > 0 && f.Sender.Done == units.Never {
+			continue // of a connection the receiver has what it knows of
+		}
+		want, bytes := f.Sender.NewPackets, f.Sender.PayloadBytes
+		if f.Info.Messages == 0 && !f.Sender.Stopped || f.Info.Messages > 0 && whole[f.Info.Job] {
+			want, bytes = f.Info.Packets, int64(f.Info.Size)
+		}
+		if packets != want || f.Receiver.PayloadBytes != bytes {
+			return fmt.Sprintf("flow %s: complete with %d of %d packets and %d of %d bytes", f.Info.Name, packets, want, f.Receiver.PayloadBytes, bytes)
 		}
 	}
 	if missing > dropped+inNetwork {
@@ -158,14 +165,39 @@ func Lossless(p *plan.Plan, nodes []metrics.NodeTotals) runfolder.Check {
 	return passed(name, "no packet of a lossless class was dropped")
 }
 
-// Completion checks that a run that was not cut off finished its transfers.
+// jobsDone returns for each job whether the programs of all its ranks are complete.
+func jobsDone(nodes []metrics.NodeTotals) map[int32]bool {
+	done := map[int32]bool{}
+	for _, n := range nodes {
+		for _, j := range n.Jobs {
+			before, seen := done[j.Job]
+			done[j.Job] = j.Done && (before || !seen)
+		}
+	}
+	return done
+}
+
+// jobWaits returns the first node that has not played its part of a job to the end, and what
+// a rank there waits for; "" if all jobs are done.
+func jobWaits(p *plan.Plan, nodes []metrics.NodeTotals) string {
+	for _, n := range nodes {
+		for _, j := range n.Jobs {
+			if !j.Done {
+				return fmt.Sprintf("job %s did not end: at %s %s", p.Jobs[j.Job].Name, n.Name, j.Waits)
+			}
+		}
+	}
+	return ""
+}
+
+// Completion checks that a run that was not cut off finished its transfers and jobs.
 func Completion(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runfolder.Check {
 	const name = "completion"
 	if !out.Drained {
 		return passed(name, "the run was ended at %v", out.End)
 	}
-	open := 0
-	for _, f := range metrics.Flows(p.Flows, nodes)[:p.Transfers] {
+	open, transfers := 0, p.Completing()
+	for _, f := range metrics.Flows(p.Flows, nodes)[:transfers] {
 		switch {
 		case f.Sender.Done != units.Never:
 		case p.Strands():
@@ -174,10 +206,18 @@ func Completion(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) 
 			return failed(name, fmt.Sprintf("flow %s did not complete, and nothing is left to do", f.Info.Name))
 		}
 	}
-	if open > 0 {
-		return passed(name, "%d of %d transfers completed; faults that do not end left the others no way", p.Transfers-open, p.Transfers)
+	waits := jobWaits(p, nodes)
+	switch {
+	case waits != "" && !p.Strands():
+		return failed(name, waits+", and nothing is left to do")
+	case waits != "":
+		return passed(name, "%d of %d transfers completed; %s; faults that do not end left messages no way", transfers-open, transfers, waits)
+	case open > 0:
+		return passed(name, "%d of %d transfers completed; faults that do not end left the others no way", transfers-open, transfers)
+	case len(p.Jobs) > 0:
+		return passed(name, "all %d transfers and %d jobs completed", transfers, len(p.Jobs))
 	}
-	return passed(name, "all %d transfers completed", p.Transfers)
+	return passed(name, "all %d transfers completed", transfers)
 }
 
 // Parity checks that every node of a run has the trace that it has in virtual time.

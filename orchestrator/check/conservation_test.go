@@ -35,3 +35,42 @@ func TestConservationOfFlowsWithoutWhatWasNotSent(t *testing.T) {
 		}
 	}
 }
+
+// What a flow that is complete delivers is what it was to send: of a transfer its size, of
+// one that has stopped and of a connection what was sent.
+func TestConservationOfWhatWasSent(t *testing.T) {
+	p := &plan.Plan{Graph: &topologies.Graph{Nodes: make([]topologies.Node, 2)}, Nodes: make([]machine.Spec, 2)}
+	done := units.Time(units.Second)
+	for _, tc := range []struct {
+		name       string
+		messages   int
+		stopped    bool
+		sent       units.Time // done, or units.Never
+		bytes, got int64
+		ok         bool
+	}{
+		{"transfer", 0, false, done, 1000, 1000, true},
+		{"transfer", 0, false, units.Never, 1000, 1000, true},
+		{"transfer, short of its size", 0, false, done, 900, 900, false},
+		{"stopped", 0, true, done, 900, 900, true},
+		{"stopped, short", 0, true, done, 900, 899, false},
+		{"connection, between messages", 2, false, done, 900, 900, true},
+		{"connection, of which the receiver does not know the next message", 2, false, units.Never, 900, 800, true},
+		{"connection, short", 2, false, done, 900, 800, false},
+	} {
+		p.Flows = []metrics.FlowInfo{{Name: "0-1", Size: 1000, Packets: 1, Messages: tc.messages}}
+		nodes := []metrics.NodeTotals{
+			{
+				Ports:   []metrics.PortTotals{{EnqueuedPackets: 1, TxPackets: 1}},
+				Senders: []metrics.SenderTotals{{NewPackets: 1, PayloadBytes: tc.bytes, Stopped: tc.stopped, Done: tc.sent}},
+			},
+			{
+				Ports:     []metrics.PortTotals{{RxPackets: 1}},
+				Receivers: []metrics.ReceiverTotals{{Done: done, DeliveredWhole: 1, PayloadBytes: tc.got}},
+			},
+		}
+		if problem := checkFlows(p, nodes, 0); (problem == "") != tc.ok {
+			t.Errorf("%s: %d of %d bytes: %q", tc.name, tc.got, tc.bytes, problem)
+		}
+	}
+}

@@ -85,7 +85,7 @@ func (c CollectiveJob) Auto(key string, in JobInput) string {
 }
 
 // Build implements JobSpec.
-func (c CollectiveJob) Build(in JobInput) (graph.Source, []string, error) {
+func (c CollectiveJob) Build(in JobInput) (graph.Source, error) {
 	kind, _ := collective.ParseKind(c.Kind)
 	algorithm, _ := collective.ParseAlgorithm(c.Algorithm)
 	config := collective.Config{
@@ -105,5 +105,5 @@ func (c CollectiveJob) Build(in JobInput) (graph.Source, []string, error) {
 		config.Groups[g] = append(config.Groups[g], r)
 	}
 	source, err := collective.New(config)
-	return source, nil, err
+	return source, err
 }

@@ -395,7 +395,11 @@ func (d *decoder) text(t *tree, p *string, r Rule) (msg, suggestion string) {
 		}
 		return fmt.Sprintf("%q is not %s", t.text, r.want), suggestion
 	case r.file:
-		name, err := inputFile(t.at.dir, t.text)
+		read := inputFile
+		if r.packed {
+			read = inputPath
+		}
+		name, err := read(t.at.dir, t.text)
 		if errors.Is(err, fs.ErrNotExist) {
 			suggestion = nearestFile(name)
 		}

@@ -106,7 +106,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 2, dst: 3, size: 1B}]}",
 		"runtime: netns\nclock: wall\napplications: {hosts: [0, 1], programs: [{host: 0, run: x}]}")
 	add("{leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 1us}}", "{transfers: [{src: 0, dst: 1, size: 1B}]}",
-		"jobs: [{name: a, ranks: auto, collective: {}, stragglers: [{rank: 0, pause: 1s}]}, {name: b, hosts: [2, 3], pipeline: {}, stragglers: [{rank: 0, slow: 1}]}, {name: c, hosts: [2, 3], profile: {}}, "+
+		"jobs: [{name: a, ranks: auto, collective: {}}, {name: b, hosts: [2, 3], pipeline: {}, stragglers: [{rank: 0, slow: 1}]}, {name: e, hosts: [2, 3], trace: testdata/ring.goal}, {name: c, hosts: [2, 3], profile: {}}, "+
 			"{name: d, hosts: [2, 3], model: gpt-tiny}]")
 	for _, topology := range []string{
 		"{fat_tree: {hosts: 2, pod: 2, tiers: [{down: 1, up: 1, rate: 1Gbps, delay: 1us}, {down: 2, rate: 1Gbps, delay: 1us}]}}",
@@ -155,8 +155,11 @@ func TestDocumentedDefaults(t *testing.T) {
 		}
 	}
 	resolved["csig.locators"] = resolved["csig.locators.scheme"]
+	delete(resolved, "jobs[].trace.file") // which is required
 	for path, key := range jobNames {
-		resolved[path] = resolved[join(path, key)]
+		if name := resolved[join(path, key)]; name != "" {
+			resolved[path] = name
+		}
 	}
 	resolved["variants"] = "run"
 	for _, k := range documentedKeys(t) {

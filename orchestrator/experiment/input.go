@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/internal/spelling"
 )
@@ -27,6 +28,22 @@ func inputFile(dir, name string) (string, error) {
 		return name, fmt.Errorf("file %s: %w", name, err)
 	}
 	return name, f.Close()
+}
+
+// inputPath returns the absolute name of a file or folder given relative to dir. Whether it
+// can be read shows when it is.
+func inputPath(dir, name string) (string, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return name, err
+	}
+	if _, err := os.Stat(name); err != nil {
+		return name, fmt.Errorf("file %s: %w", name, cause.Of(err))
+	}
+	return name, nil
 }
 
 // nearestFile returns the file in name's folder whose name is like it, or "".

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,10 +64,9 @@ type JobSpec interface {
 	// 0 for auto; room is how many ranks the job's hosts have place for, 0 where that is not
 	// known. It returns 0 where the number depends on room and room is not known.
 	Ranks(asked, room int) (int, error)
-	// Build returns the programs of the ranks. Notes are what the user should know of how a
-	// file was read. An error in the value of a key is a *PathError with the key's path
-	// below the kind's name.
-	Build(in JobInput) (source graph.Source, notes []string, err error)
+	// Build returns the programs of the ranks. An error in the value of a key is a *PathError
+	// with the key's path below the kind's name.
+	Build(in JobInput) (graph.Source, error)
 }
 
 // JobInput is what the programs of a job are built for.
@@ -78,6 +78,13 @@ type JobInput struct {
 	// Order is the ranks in the order in which they stand in rings, those that are near
 	// each other in the fabric side by side if the job asks for it.
 	Order []int
+}
+
+// JobLoader is a JobSpec that has to read a file before it knows its ranks.
+type JobLoader interface {
+	// Load returns the value with what is in the file. Notes are what the user should know of
+	// how the file was read.
+	Load() (loaded JobSpec, notes []string, err error)
 }
 
 // JobDeriver is a JobSpec with keys that may be auto.
@@ -131,6 +138,15 @@ func (d *decoder) jobs(e *Experiment, hosts int) {
 		if _, ok := j.Spec.(CollectiveJob); j.Order != OrderGiven && !ok {
 			d.failAt(path+".order", "is for kind collective; with other kinds placement says which rank is where", "")
 		}
+		switch j.Spec.(type) {
+		case CollectiveJob, TraceJob:
+			if j.Jitter != 0 || len(j.Stragglers) > 0 {
+				d.failAt(path, "jitter and stragglers are of jobs that compute: model, pipeline and profile", "")
+			}
+		}
+		if _, ok := j.Spec.(TraceJob); ok && j.Steps > 1 {
+			d.failAt(path+".steps", "a trace has the steps that are in it", "")
+		}
 		if e.End != 0 && j.Start >= e.End && d.sound("end") {
 			d.failAt(path+".start", fmt.Sprintf("starts at %v, not before the run's end %v", j.Start, e.End), "")
 		}
@@ -157,19 +173,31 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 	if len(e.Jobs) == 0 {
 		return nil, nil, nil
 	}
+	loaded := *e
+	loaded.Jobs = slices.Clone(e.Jobs)
+	for i := range loaded.Jobs {
+		j := &loaded.Jobs[i]
+		if file, ok := j.Spec.(JobLoader); ok {
+			spec, more, err := file.Load()
+			if err != nil {
+				return nil, nil, e.inJob(i, err)
+			}
+			for _, note := range more {
+				notes = append(notes, fmt.Sprintf("job %s: %s", j.Name, note))
+			}
+			j.Spec = spec
+		}
+	}
 	f := newFabric(g)
-	placed, err := e.placeJobs(g.Hosts(), f)
+	placed, err := loaded.placeJobs(g.Hosts(), f)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := range e.Jobs {
-		j, ranks := &e.Jobs[i], placed[i]
-		source, more, err := j.Spec.Build(j.input(ranks, f))
+	for i := range loaded.Jobs {
+		j, ranks := &loaded.Jobs[i], placed[i]
+		source, err := j.Spec.Build(j.input(ranks, f))
 		if err != nil {
 			return nil, nil, e.inJob(i, err)
-		}
-		for _, note := range more {
-			notes = append(notes, fmt.Sprintf("job %s: %s", j.Name, note))
 		}
 		jobs = append(jobs, workloads.Job{
 			Name: j.Name, Source: source, Hosts: ranks, Start: j.Start,
@@ -186,18 +214,13 @@ func (j *Job) input(hosts []int, f *fabric) JobInput {
 	}
 }
 
-// AutoJob returns in words what the value auto of a key of a job became, on the fabric that
-// BuildJobs was given.
-func (e *Experiment) AutoJob(i int, key string, g *topologies.Graph) string {
-	f := newFabric(g)
-	placed, err := e.placeJobs(g.Hosts(), f)
-	if err != nil {
-		panic("experiment: " + err.Error()) // BuildJobs was called before
-	}
+// AutoJob returns in words what the value auto of a key of a job became. hosts are those of
+// the job's ranks, as BuildJobs has placed them.
+func (e *Experiment) AutoJob(i int, key string, g *topologies.Graph, hosts []int) string {
 	j := &e.Jobs[i]
 	switch key {
 	case "ranks":
-		return strconv.Itoa(len(placed[i]))
+		return strconv.Itoa(len(hosts))
 	case "placement":
 		if len(j.Hosts) > 0 {
 			return PlaceGiven
@@ -205,7 +228,7 @@ func (e *Experiment) AutoJob(i int, key string, g *topologies.Graph) string {
 		return PlacePacked
 	}
 	_, key, _ = strings.Cut(key, ".") // of the kind
-	return j.Spec.(JobDeriver).Auto(key, j.input(placed[i], f))
+	return j.Spec.(JobDeriver).Auto(key, j.input(hosts, newFabric(g)))
 }
 
 // variation returns how the job's compute times vary.
@@ -248,7 +271,11 @@ func (d *decoder) stragglers(j *Job, path string, ranks int) {
 // inJob returns an error of the value of a job's kind as an error in that value. A
 // *PathError of the kind has a path below the kind's name.
 func (e *Experiment) inJob(i int, err error) error {
-	path := fmt.Sprintf("jobs[%d].%s", i, kindOf(jobSection, reflect.TypeOf(e.Jobs[i].Spec)).Name)
+	spec := e.Jobs[i].Spec
+	if loaded, ok := spec.(loadedTrace); ok {
+		spec = loaded.TraceJob
+	}
+	path := fmt.Sprintf("jobs[%d].%s", i, kindOf(jobSection, reflect.TypeOf(spec)).Name)
 	var at *PathError
 	if errors.As(err, &at) {
 		return &PathError{below(path, at.Path), at.Err}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/formats"
 	"github.com/csiglab/csiglab/workloads/graph"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestWrongJobs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, job, want string }{
-		{"no kind", "name: a", `jobs[0]: one of these keys is missing: model, pipeline, profile, collective`},
+		{"no kind", "name: a", `jobs[0]: one of these keys is missing: model, pipeline, profile, collective, trace`},
 		{"two kinds", "name: a, collective: {}, pipeline: {}", `jobs[0].collective: excludes jobs[0].pipeline; give one of them`},
 		{"no name", "collective: {}", `jobs[0]: the key "name" is missing`},
 		{"name of a metric that nobody can write", "name: a_b, collective: {}", `jobs[0].name: "a_b" is not up to 64 of a-z 0-9 and -, the first a letter`},
@@ -35,10 +36,14 @@ func TestWrongJobs(t *testing.T) {
 		{"host twice", "name: a, hosts: [1, 1], placement: packed, collective: {}", `jobs[0].hosts: host 1 is given twice, which only placement given allows`},
 		{"unknown placement", "name: a, placement: pack, collective: {}", `jobs[0].placement: unknown value "pack"; known: auto packed spread rail given (did you mean "packed"?)`},
 		{"late", "name: a, start: 25h, collective: {}", `jobs[0].start: 25h is too large; the most is 86400s`},
-		{"straggler of nothing", "name: a, collective: {}, stragglers: [{rank: 1}]", `jobs[0].stragglers[0]: want one of the keys slow and pause`},
-		{"straggler that there is not", "name: a, collective: {}, stragglers: [{rank: 4, slow: 0.2}]", `jobs[0].stragglers[0].rank: the job has no rank 4; ranks go from 0 to 3`},
-		{"pause after the end", "name: a, steps: 2, collective: {}, stragglers: [{rank: 1, pause: 1ms, step: 2}]", `jobs[0].stragglers[0].step: the job has no step 2; steps go from 0 to 1`},
-		{"negative jitter", "name: a, jitter: -0.1, collective: {}", `jobs[0].jitter: -0.1, want 0 to 10; 0.02 is 2 %`},
+		{"straggler of nothing", "name: a, profile: {}, stragglers: [{rank: 1}]", `jobs[0].stragglers[0]: want one of the keys slow and pause`},
+		{"straggler without compute", "name: a, collective: {}, stragglers: [{rank: 1, slow: 0.1}]", `jobs[0]: jitter and stragglers are of jobs that compute: model, pipeline and profile`},
+		{"steps of a trace", "name: a, trace: testdata/ring.goal, steps: 2", `jobs[0].steps: a trace has the steps that are in it`},
+		{"trace of other ranks", "name: a, trace: {format: goal}", `jobs[0].trace: the key "file" is missing`},
+		{"unknown format", "name: a, trace: {file: testdata/ring.goal, format: gaol}", `jobs[0].trace.format: unknown format "gaol"; known: auto FORMATS (did you mean "goal"?)`},
+		{"straggler that there is not", "name: a, pipeline: {}, stragglers: [{rank: 4, slow: 0.2}]", `jobs[0].stragglers[0].rank: the job has no rank 4; ranks go from 0 to 3`},
+		{"pause after the end", "name: a, steps: 2, profile: {}, stragglers: [{rank: 1, pause: 1ms, step: 2}]", `jobs[0].stragglers[0].step: the job has no step 2; steps go from 0 to 1`},
+		{"negative jitter", "name: a, jitter: -0.1, profile: {}", `jobs[0].jitter: -0.1, want 0 to 10; 0.02 is 2 %`},
 		{"stages and ranks", "name: a, ranks: 3, pipeline: {stages: 4}", `jobs[0].pipeline.stages: 4 stages are as many ranks, but the job's key ranks says 3`},
 		{"unknown schedule", "name: a, pipeline: 1fb1", `jobs[0].pipeline.schedule: unknown value "1fb1"; known: 1f1b interleaved gpipe zb-h1 (did you mean "1f1b"?)`},
 		{"chunks without interleaving", "name: a, pipeline: {chunks: 2}", `jobs[0].pipeline.chunks: 2, want 1 with schedule 1f1b: only interleaved has more`},
@@ -66,7 +71,7 @@ func TestWrongJobs(t *testing.T) {
 			t.Errorf("%s: error %v, want one in line 4", c.name, err)
 			continue
 		}
-		if _, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), "x.yaml:4:"), ": "); message != c.want {
+		if _, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), "x.yaml:4:"), ": "); message != strings.Replace(c.want, "FORMATS", strings.Join(formats.Names(), " "), 1) {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, message, c.want)
 		}
 	}
@@ -231,13 +236,12 @@ jobs:
     ranks: 4
     collective: {kind: all_to_all, chunk: 1MB}
     local: {rate: unlimited}
-    stragglers: [{rank: 1, slow: 0.2}, {rank: 2, pause: 5us}]
-  - {name: b, pipeline: gpipe}
+  - {name: b, pipeline: gpipe, jitter: 0.02, stragglers: [{rank: 1, slow: 0.2}, {rank: 2, pause: 5us}]}
 variants:
   plain: {}
   tree: {jobs.0.collective: {kind: all_reduce, algorithm: tree}}
   reduce: {jobs.0.collective: all_reduce, jobs.1.pipeline.microbatches: 3}
-  other: {jobs.1.collective.size: 1MB}
+  other: {jobs.1.collective.size: 1MB, jobs.1.jitter: 0, jobs.1.stragglers: []}
 `), Options{})
 	if err != nil {
 		t.Fatal(err)

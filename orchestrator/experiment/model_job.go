@@ -254,9 +254,9 @@ func (m ModelJob) Auto(key string, in JobInput) string {
 }
 
 // Build implements JobSpec.
-func (m ModelJob) Build(in JobInput) (graph.Source, []string, error) {
+func (m ModelJob) Build(in JobInput) (graph.Source, error) {
 	source, err := training.New(m.config(in))
-	return source, nil, inKeys(modelFault(err), nil)
+	return source, inKeys(modelFault(err), nil)
 }
 
 func (m ModelJob) config(in JobInput) training.Config {

@@ -78,9 +78,9 @@ func (p PipelineJob) Auto(key string, in JobInput) string {
 }
 
 // Build implements JobSpec.
-func (p PipelineJob) Build(in JobInput) (graph.Source, []string, error) {
+func (p PipelineJob) Build(in JobInput) (graph.Source, error) {
 	source, err := pipeline.New(p.config(in))
-	return source, nil, inKeys(err, nil)
+	return source, inKeys(err, nil)
 }
 
 func (p PipelineJob) config(in JobInput) pipeline.Config {

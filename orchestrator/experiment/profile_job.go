@@ -91,9 +91,9 @@ func (p ProfileJob) Auto(key string, in JobInput) string {
 }
 
 // Build implements JobSpec.
-func (p ProfileJob) Build(in JobInput) (graph.Source, []string, error) {
+func (p ProfileJob) Build(in JobInput) (graph.Source, error) {
 	source, err := training.NewProfile(p.config(in))
-	return source, nil, inKeys(err, nil)
+	return source, inKeys(err, nil)
 }
 
 func (p ProfileJob) config(in JobInput) training.Profile {

@@ -18,6 +18,7 @@ type Rule struct {
 	want     string             // the pattern in words
 	parse    func(string) error // that must accept a text; nil: any
 	file     bool               // a file name, taken from the folder of the experiment
+	packed   bool               // the file may be packed, and may be a folder
 	hex      bool               // printed as 0x...
 }
 
@@ -46,6 +47,10 @@ func oneOfTable(names func() []string) Rule { return Rule{enum: names} }
 // InputFile asks for the name of a regular file that can be read. A relative name
 // is taken from the folder of the experiment file.
 func InputFile() Rule { return Rule{file: true} }
+
+// InputPath asks for the name of a file or folder as InputFile does. The file may be
+// compressed.
+func InputPath() Rule { return Rule{file: true, packed: true} }
 
 // Bounds of values. A value outside of them is a typing error rather than an
 // experiment: 100 Tbps is 60 times the rate of the fastest Ethernet port, and a

@@ -26,7 +26,7 @@ var (
 	imagePattern  = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
 	groupPattern  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 	jobPattern    = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
-	faultPattern  = regexp.MustCompile(`^[a-z0-9*:-]{1,136}$`)
+	faultPattern  = regexp.MustCompile(`^[a-z0-9._*:-]{1,136}$`)
 	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 

@@ -19,7 +19,8 @@ type Transfer struct {
 	Dst   int            `yaml:"dst"`
 	Size  units.Size     `yaml:"size"`
 	Start units.Duration `yaml:"start"`
-	Job   int            `yaml:"job"` // tenant
+	Stop  units.Duration `yaml:"stop"` // 0 or "none": when all is sent
+	Job   int            `yaml:"job"`  // tenant
 }
 
 var _ = RegisterWorkload(WorkloadKind{
@@ -31,6 +32,7 @@ var _ = RegisterWorkload(WorkloadKind{
 			{Path: "[].dst", Required: true, Rule: Between(0, maxHosts), Doc: "host that receives, another one"},
 			{Path: "[].size", Required: true, Rule: Between(units.Byte, maxTransfer), Doc: "payload; at most 2³² packets"},
 			{Path: "[].start", Default: "0s", Rule: Between(0, maxLength), Doc: "when it starts, before jitter"},
+			{Path: "[].stop", Default: "none", Rule: Between(0, maxLength).Or("none"), Doc: "when the sender stops, whatever is left; size is then the most that it sends, and the packet after those sent, of 1 B, is the last"},
 			{Path: "[].job", Default: "0", Rule: Between(0, maxJobs), Doc: "job, or tenant, that it belongs to"},
 		},
 		Short:      shortTransfer,
@@ -84,6 +86,9 @@ func (l Transfers) Check(c *Check) {
 			c.Fail(item, "host %d cannot send to itself", t.Src)
 		}
 		c.Start(item+".start", t.Start)
+		if t.Stop != 0 && t.Stop <= t.Start {
+			c.Fail(item+".stop", "%v is not after the start at %v", t.Stop, t.Start)
+		}
 	}
 }
 
@@ -92,7 +97,7 @@ func (l Transfers) Build(in WorkloadInput) (*workloads.Workload, []string, error
 	load := &workloads.Workload{Hosts: in.Hosts}
 	for _, t := range l {
 		load.Transfers = append(load.Transfers, workloads.Transfer{
-			Src: t.Src, Dst: t.Dst, Size: t.Size, Start: t.Start, Job: t.Job,
+			Src: t.Src, Dst: t.Dst, Size: t.Size, Start: t.Start, Stop: t.Stop, Job: t.Job,
 			After: workloads.None, SendDone: workloads.None, RecvDone: workloads.None,
 		})
 	}

@@ -15,7 +15,7 @@ var absences = []struct{ pattern, why string }{
 	{"csig_*", "no sample of it came in the measuring window"},
 	{"abw_gbps.*", "no sample of it came in the measuring window"},
 	{"rpc_us.*", "no RPC of the group was answered"},
-	{"slowdown.*", "a flow that does not complete has none"},
+	{"slowdown.*", "a flow that does not complete, or that stops early, has none"},
 	{"cwnd_kb.*", "no ACK came in the measuring window"},
 	{"rtt_us.*", "no ACK that measures it came in the measuring window"},
 	{"samples_per_ack.*", "no ACK came in the measuring window"},

@@ -69,9 +69,10 @@ func samplesPerAck(r *Run, f *metrics.Flow) (float64, bool) {
 	return float64(m.Samples) / float64(m.Acks), true
 }
 
-// slowdown returns the completion time of a transfer over that on an idle fabric.
+// slowdown returns the completion time of a transfer over that on an idle fabric. One that
+// stopped early has none.
 func slowdown(r *Run, f *metrics.Flow) (float64, bool) {
-	if f.Sender.Done == units.Never {
+	if f.Sender.Done == units.Never || f.Sender.Stopped {
 		return 0, false
 	}
 	if r.idle == nil {

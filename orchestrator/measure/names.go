@@ -85,7 +85,7 @@ func Names(p *plan.Plan) *NameSet {
 		flows[i] = p.Flows[i].Name
 	}
 	s := &Subjects{Plan: p, Flows: Words(flows...), Transfers: Words(flows[:p.Transfers]...), Raw: Words(flows[p.Transfers:]...)}
-	s.Completes = Words(flows[:completing(p)]...)
+	s.Completes = Words(flows[:p.Completing()]...)
 	n := &NameSet{}
 	for _, declare := range namers {
 		n.families = append(n.families, declare(s)...)
@@ -293,7 +293,7 @@ const (
 // "" if they have them.
 func noTransfers(p *plan.Plan) string { return unless(p.Transfers > 0, lacksTransfers) }
 func noComplete(p *plan.Plan) string {
-	return cmp.Or(noTransfers(p), unless(completing(p) > 0, lacksComplete))
+	return cmp.Or(noTransfers(p), unless(p.Completing() > 0, lacksComplete))
 }
 func noCSIG(p *plan.Plan) string   { return unless(p.CSIG != nil, lacksCSIG) }
 func noFaults(p *plan.Plan) string { return unless(len(p.Faults) > 0, lacksFaults) }
@@ -304,15 +304,6 @@ func unless(has bool, reason string) string {
 		return ""
 	}
 	return reason
-}
-
-// completing returns how many of the transfers are no connections of jobs: the first ones.
-func completing(p *plan.Plan) int {
-	n := p.Transfers
-	for n > 0 && p.Flows[n-1].Messages > 0 {
-		n--
-	}
-	return n
 }
 
 // constantNames declares the metrics of p.Constants.

@@ -29,7 +29,7 @@ func (r *Run) Transfers() []metrics.Flow { return r.Flows[:r.Plan.Transfers] }
 
 // Completing returns the flows that are complete at some time: transfers that are no
 // connections of jobs.
-func (r *Run) Completing() []metrics.Flow { return r.Flows[:completing(r.Plan)] }
+func (r *Run) Completing() []metrics.Flow { return r.Flows[:r.Plan.Completing()] }
 
 // Scalar is a metric with one number for each run.
 type Scalar struct {

@@ -48,7 +48,11 @@ func (a *Auto) Value(path string) string {
 		}
 	}
 	if job, key, ok := strings.Cut(path, "]."); ok && strings.HasPrefix(job, "jobs[") {
-		return a.Experiment.AutoJob(at[0], key, a.Plan.Graph)
+		var hosts []int
+		for _, h := range a.Plan.Jobs[at[0]].Ranks {
+			hosts = append(hosts, int(h))
+		}
+		return a.Experiment.AutoJob(at[0], key, a.Plan.Graph, hosts)
 	}
 	for prefix, params := range autoParams {
 		if param, ok := strings.CutPrefix(path, prefix); ok {

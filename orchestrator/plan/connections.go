@@ -28,6 +28,16 @@ const (
 type jobTraffic struct {
 	streams []streamTraffic // ascending by stream
 	records int64           // metrics.Operations of a step, without spans
+	compute units.Duration  // of a step, of the rank that computes longest
+	load    JobLoad
+}
+
+// JobLoad is what playing a job takes, for predictions.
+type JobLoad struct {
+	Operations int64 // of all ranks and steps
+	Live       int64 // in memory at a time, about
+	// Length is how long the job takes on links without congestion, about: at least.
+	Length units.Duration
 }
 
 // streamTraffic is what one rank of a job sends to another on one channel in the whole run.
@@ -107,6 +117,7 @@ func countTraffic(s graph.Source, seed uint64, links experiment.Links, operation
 	for i := range counters {
 		c := &counters[i]
 		whole.streams, received, whole.records, read = append(whole.streams, c.sent...), append(received, c.received...), whole.records+c.records, read+c.read
+		whole.compute = max(whole.compute, c.compute)
 	}
 	first := slices.MinFunc(counters, func(a, b counter) int { return cmp.Compare(a.failedAt(), b.failedAt()) })
 	if first.err != nil { // of the lowest rank: the same on every machine
@@ -129,7 +140,11 @@ func countTraffic(s graph.Source, seed uint64, links experiment.Links, operation
 			t.messages, t.packets, t.bytes = t.messages*steps, t.packets*steps, t.bytes*units.Size(steps)
 		}
 	}
-	if inMemory(s) {
+	whole.load = JobLoad{Operations: read, Live: read, Length: whole.compute}
+	if !inMemory(s) {
+		steps := int64(s.Steps())
+		whole.load.Operations, whole.load.Length = read*steps, whole.compute*units.Duration(min(steps, math.MaxInt64/max(1, int64(whole.compute))))
+	} else {
 		whole.records = (whole.records + int64(s.Steps()) - 1) / int64(s.Steps())
 	}
 	return whole, read, nil
@@ -167,6 +182,7 @@ type counter struct {
 
 	sent, received []streamTraffic
 	records, read  int64
+	compute        units.Duration // of the rank that computes longest
 	err            error
 	failed         int // rank
 }
@@ -193,6 +209,8 @@ func (c *counter) count(rank int) {
 	program, all := c.source.Program(rank, c.seed), inMemory(c.source)
 	sent, received := map[streamKey]int{}, map[streamKey]int{}
 	mss := c.links.MTU - c.links.Header
+	var compute units.Duration
+	defer func() { c.compute = max(c.compute, compute) }()
 	for id := 0; program.Next(&op) && (all || op.Tag.Step < 1); id++ {
 		if c.read++; c.read > c.most {
 			fail("a step has more than %d operations", mostStepOperations)
@@ -201,6 +219,7 @@ func (c *counter) count(rank int) {
 		switch {
 		case op.Kind == graph.Compute:
 			c.records++
+			compute += min(max(0, op.Duration), math.MaxInt64-compute)
 			continue
 		case op.Kind > graph.Recv:
 			continue
@@ -246,8 +265,8 @@ type streamKey struct {
 
 // checkJobs plays the jobs on links without congestion, as far as that is cheap, and
 // refuses programs that get stuck. It returns a note of those that it did not play as far
-// as the end of their first step.
-func checkJobs(load *workloads.Workload, traffic []jobTraffic, seed uint64) (notes []string, err error) {
+// as the end of their first step, and fills in the loads. rate is that of a NIC.
+func checkJobs(load *workloads.Workload, traffic []jobTraffic, rate units.Rate, seed uint64) (notes []string, err error) {
 	left := checkedOperations
 	for i := range load.Jobs {
 		job := &load.Jobs[i]
@@ -260,17 +279,33 @@ func checkJobs(load *workloads.Workload, traffic []jobTraffic, seed uint64) (not
 			notes = append(notes, fmt.Sprintf("job %s: a step has %d operations; whether its ranks wait for each other for ever was not checked", job.Name, traffic[i].records))
 			continue
 		}
-		timeline, err := graph.Ideal(job.Source, seed, graph.Link{Rate: 100 * units.Gbps, Latency: units.Microsecond, Most: left})
+		timeline, err := graph.Ideal(job.Source, seed, graph.Link{Rate: rate, Latency: units.Microsecond, Most: left})
 		switch {
 		case errors.Is(err, graph.ErrLimit): // its first steps do not get stuck
 			left = 0
+			scale := float64(traffic[i].load.Operations) / float64(max(1, timeline.Operations))
+			traffic[i].load.note(timeline.Live, float64(timeline.End)*scale)
 		case err != nil:
 			return nil, fmt.Errorf("job %s: %w", job.Name, err)
 		default:
 			left -= timeline.Operations
+			traffic[i].load.note(timeline.Live, float64(timeline.End))
 		}
 	}
 	return notes, nil
+}
+
+// note takes what playing the job has shown, times in ps.
+func (l *JobLoad) note(live int, length float64) {
+	l.Live, l.Length = int64(live), max(l.Length, units.Duration(min(length, math.MaxInt64/4)))
+}
+
+// jobLoads returns what playing the jobs takes.
+func jobLoads(traffic []jobTraffic) (loads []JobLoad) {
+	for i := range traffic {
+		loads = append(loads, traffic[i].load)
+	}
+	return loads
 }
 
 // jobInfos describes the jobs for records.

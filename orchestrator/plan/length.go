@@ -77,6 +77,9 @@ func (s *Shape) length() (length units.Duration) {
 		length = max(length, t.Start+alone)
 	})
 	length = max(length, loads.Longest)
+	for i := range s.traffic {
+		length = max(length, s.workload.Jobs[i].Start+s.traffic[i].load.Length)
+	}
 	for _, g := range e.Generators {
 		every := g.Every
 		if every == 0 {

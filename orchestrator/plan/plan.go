@@ -30,6 +30,7 @@ type Plan struct {
 	Transfers int                // how many of Flows are transfers
 	Calls     []Call             // RPCs among the transfers
 	Pairs     []metrics.Pair     // the flows of raw frames: between hosts with programs, and from generators
+	Loads     []JobLoad          // of Jobs
 	Jobs      []metrics.JobInfo  // training jobs, by their number in records; nil: none
 
 	Classes []class.Class // of data; nil: one, which may lose packets
@@ -110,6 +111,16 @@ func (p *Plan) Bytes() (sum units.Size) {
 		sum += f.Size
 	}
 	return sum
+}
+
+// Completing returns how many of the transfers are complete at some time: those that are no
+// connections of jobs, which come last.
+func (p *Plan) Completing() int {
+	n := p.Transfers
+	for n > 0 && p.Flows[n-1].Messages > 0 {
+		n--
+	}
+	return n
 }
 
 // ApplicationHosts returns the hosts that run programs, ascending.

@@ -45,7 +45,8 @@ type Shape struct {
 	paths        *paths         // of signals; nil without CSIG
 	interval     units.Duration // of telemetry; 0: auto, not settled
 	recovery     transport.Recovery
-	faultPlaces  [][]int // by fault: links or nodes that it may hit
+	faults       []experiment.Fault // of the experiment, with their names, then failures of the workload's file
+	faultPlaces  [][]int            // by fault: links or nodes that it may hit
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -90,7 +91,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err := v.count(len(s.graph.Nodes), len(load.Transfers)); err != nil {
 		return nil, err
 	}
-	stuck, err := checkJobs(load, s.traffic, e.Seeds[0])
+	stuck, err := checkJobs(load, s.traffic, s.graph.Links[s.graph.Adjacency()[0][0].Link].Rate, e.Seeds[0])
 	if err != nil {
 		return nil, failure.At("jobs", err)
 	}
@@ -112,7 +113,10 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 		return nil, err
 	}
 	s.sizing = sizing{links: e.Links, rtt: rtt, credits: credits(e)}
-	if s.faultPlaces, err = faultPlaces(s.graph, e.Faults); err != nil {
+	if s.faults, err = faults(e, s.graph, load.Failures); err != nil {
+		return nil, err
+	}
+	if s.faultPlaces, err = faultPlaces(s.graph, s.faults); err != nil {
 		return nil, err
 	}
 	s.routes = fabric.nextHops()
@@ -181,6 +185,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Links:     graphLinks(s.graph),
 		Flows:     s.flowInfos(),
 		Jobs:      jobInfos(s.workload, s.traffic),
+		Loads:     jobLoads(s.traffic),
 		Transfers: len(s.workload.Transfers),
 		Calls:     calls(s.workload),
 		Format:    wire.Format{Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag, Overhead: e.Links.Overhead}},
@@ -337,8 +342,12 @@ func (s *Shape) withSeed(seed uint64) (*Shape, error) {
 	}
 	with := *s
 	var err error
+	loads := jobLoads(s.traffic)
 	if with.workload, with.traffic, err = addJobs(s.workload, s.own, max(1, s.graph.NICs), s.experiment.Links, seed); err != nil {
 		return nil, failure.At("jobs", err)
+	}
+	for i := range loads {
+		with.traffic[i].load = loads[i] // about the same as under the first seed
 	}
 	return &with, nil
 }
@@ -355,8 +364,12 @@ func (s *Shape) flowInfos() []metrics.FlowInfo {
 		}
 		flows[i] = metrics.FlowInfo{
 			Flow: int32(i), Name: name, Src: int32(t.Src), Dst: int32(t.Dst), Job: int32(t.Job),
-			Size: t.Size, Packets: transport.Packets(t.Size, links.MTU, links.Header),
+			Size: t.Size,
 		}
+	}
+	s.boundStops(flows)
+	for i := range flows {
+		flows[i].Packets = transport.Packets(flows[i].Size, links.MTU, links.Header)
 	}
 	for _, job := range s.traffic {
 		for i := range job.streams {
@@ -367,6 +380,25 @@ func (s *Shape) flowInfos() []metrics.FlowInfo {
 		}
 	}
 	return flows
+}
+
+// boundStops bounds the sizes of transfers that stop by what their links carry until then.
+func (s *Shape) boundStops(flows []metrics.FlowInfo) {
+	var adjacency [][]topologies.Adjacent
+	for i, t := range s.workload.Transfers {
+		if t.Stop == 0 {
+			continue
+		}
+		if adjacency == nil {
+			adjacency = s.graph.Adjacency()
+		}
+		time := t.Stop
+		if t.After == workloads.None {
+			time = max(0, t.Stop-t.Start)
+		}
+		rate := s.graph.Links[adjacency[t.Src][0].Link].Rate
+		flows[i].Size = min(t.Size, rate.Volume(time)+s.experiment.Links.MTU)
+	}
 }
 
 // calls returns the RPCs of a workload.

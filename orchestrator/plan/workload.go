@@ -27,8 +27,8 @@ func assignWorkload(s *Shape, hosts []host.Config, seed uint64) ([]Link, error) 
 	}
 	for i, t := range w.Transfers {
 		src, dst := &hosts[t.Src], &hosts[t.Dst]
-		src.Sends = append(src.Sends, host.Flow{ID: i, Peer: wire.HostIP(t.Dst), Size: t.Size, Connection: t.Messages > 0, Paths: s.paths.between(t.Src, t.Dst)})
-		dst.Receives = append(dst.Receives, host.Flow{ID: i, Peer: wire.HostIP(t.Src), Size: t.Size, Connection: t.Messages > 0})
+		src.Sends = append(src.Sends, host.Flow{ID: i, Peer: wire.HostIP(t.Dst), Size: t.Size, Stop: units.Time(t.Stop), Connection: t.Messages > 0, Paths: s.paths.between(t.Src, t.Dst)})
+		dst.Receives = append(dst.Receives, host.Flow{ID: i, Peer: wire.HostIP(t.Src), Size: t.Size, Stop: units.Time(t.Stop), Connection: t.Messages > 0})
 		if t.Messages > 0 {
 			continue
 		}

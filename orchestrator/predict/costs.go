@@ -102,7 +102,7 @@ func (c *Costs) loop(e *Estimate) float64 {
 	if e.Tagged {
 		packets *= c.Tags
 	}
-	return packets*c.growth(e.workingSet()) + float64(e.Rows)*c.Row
+	return packets*c.growth(e.workingSet()) + float64(e.Rows)*c.Row + float64(e.Operations)*operationTime
 }
 
 // rest returns the CPU seconds of a run outside its event loop, without Start.
@@ -112,8 +112,15 @@ func (c *Costs) rest(e *Estimate) float64 {
 
 // memory returns the bytes of a run beyond Base.
 func (c *Costs) memory(e *Estimate) float64 {
-	return collector * (float64(e.Ports)*c.PortMem + e.taggedPorts()*c.TagPortMem + float64(e.Flows)*c.FlowMem + float64(e.InFlight)*packetBytes)
+	return collector * (float64(e.Ports)*c.PortMem + e.taggedPorts()*c.TagPortMem + float64(e.Flows)*c.FlowMem + float64(e.InFlight)*packetBytes + float64(e.Live)*operationMemory)
 }
+
+// What playing an operation of a job takes, its generator included: CPU seconds, and bytes
+// from the time at which it is expanded until it is complete (workloads/graph BenchmarkIdeal).
+const (
+	operationTime   = 0.4e-6
+	operationMemory = 120
+)
 
 func (e *Estimate) taggedPorts() float64 {
 	if e.Tagged {

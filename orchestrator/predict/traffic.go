@@ -19,6 +19,8 @@ type Estimate struct {
 	ModelTime   units.Duration // fluid bound: what the most loaded link needs for its bytes
 	Rows        int64          // of the tables of windows and events
 	InFlight    int64          // packets at the same time
+	Operations  int64          // of jobs
+	Live        int64          // of these at the same time
 	// BusyPorts is the number of ports that a packet is spread over: the exponential of
 	// the entropy of the port that sends it. It is Ports if all send the same, and smaller
 	// where few links carry most of the packets.
@@ -56,6 +58,9 @@ func estimate(p *plan.Plan, paths *topologies.Paths) Estimate {
 	}
 	for _, s := range p.Streams() {
 		t.stream(s)
+	}
+	for i := range p.Jobs {
+		t.job(&p.Jobs[i], &p.Loads[i])
 	}
 	return t.sum()
 }
@@ -114,6 +119,23 @@ func newTraffic(p *plan.Plan, paths *topologies.Paths) *traffic {
 		}
 	}
 	return t
+}
+
+// job adds what playing a job takes, beside its messages.
+func (t *traffic) job(info *metrics.JobInfo, load *plan.JobLoad) {
+	t.estimate.Operations += load.Operations
+	t.estimate.Live += load.Live
+	steps := 0
+	if info.Kept.First > 0 {
+		steps = min(info.Steps, info.Kept.First+1)
+	}
+	done := 1.0
+	length := (units.Duration(info.Start) + load.Length).Seconds()
+	if p := t.plan; p.End != units.Never {
+		done = min(1, units.Duration(p.End).Seconds()/max(length, 1e-12))
+	}
+	t.rows += float64(info.Records) * float64(steps) * done
+	t.length = max(t.length, length)
 }
 
 // bytes returns what a flow takes on the line, headers not counted.

@@ -41,6 +41,7 @@ type Result struct {
 	Ports       *ManyPorts   `json:"ports,omitempty"`  // nil unless there are many
 	Programs    []Program    `json:"programs"`         // by run, in the experiment's order
 	Faults      []Fault      `json:"faults"`           // by run, in the experiment's order
+	Jobs        []Job        `json:"jobs"`             // by variant, then job
 	Named       []Named      `json:"named"`            // by group of flows, signal and ports: what CSIG samples named as the bottleneck
 	Runs        []Run        `json:"runs"`             // by variant, then seed
 	// Locators are the shared ones.
@@ -124,6 +125,9 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 func Rows(f *runfolder.Folder) int64 {
 	t := f.Manifest.Tables
 	rows := 2*(t["ports"]+t["flows"]+t["signals"]) + t["cc"] + t["phases"]
+	if t["operations"] > 0 { // see jobReader
+		rows += t["instances"] + t["operations"] + t["phases"] + t["signals"]
+	}
 	if slices.Contains(f.Manifest.Details, ofFlows) {
 		rows += t["metrics"]
 	}
@@ -183,6 +187,9 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		return nil, err
 	}
 	explain(m, done.worst, samples, all)
+	if r.Jobs, err = readJobs(f, t); err != nil {
+		return nil, err
+	}
 	r.Charts, err = readCharts(f, r, t, done, metrics, group, append(chartKinds[:len(chartKinds):len(chartKinds)], more...))
 	return r, err
 }
@@ -221,6 +228,10 @@ func setup(m *runfolder.Manifest) Setup {
 // ofPrograms reports whether a flow stands for all that programs of one host
 // send to those of another. Such a flow has no size.
 func ofPrograms(f runfolder.Flow) bool { return f.Size == 0 }
+
+// completes reports whether a flow is complete at some time: a transfer that is no
+// connection of a job.
+func completes(f runfolder.Flow) bool { return !ofPrograms(f) && f.Messages == 0 }
 
 // listFlows returns the flows of all variants, each name once. Of the pairs of
 // hosts whose programs could talk to each other it lists those that did.

@@ -135,7 +135,7 @@ func readCharts(f *runfolder.Folder, r *Result, t *totals, c *completed, metrics
 		v := &m.Variants[i]
 		scope := Scope{Manifest: m, Variant: v, Groups: r.Groups, PointUS: r.PointUS, Slowest: r.Slowest, group: group}
 		for _, f := range m.FlowsOf(v.Name) {
-			if !ofPrograms(f) {
+			if completes(f) {
 				scope.Transfers++
 			}
 		}

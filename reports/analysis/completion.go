@@ -66,7 +66,7 @@ func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, stops map[run]f
 	for i, v := range m.Variants {
 		variant[v.Name] = i
 		for _, f := range m.FlowsOf(v.Name) {
-			if !ofPrograms(f) {
+			if completes(f) {
 				transfers[v.Name]++
 			}
 		}
@@ -77,7 +77,7 @@ func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, stops map[run]f
 	}
 	index := map[string]int{}
 	for _, flow := range flows {
-		if !ofPrograms(flow) {
+		if completes(flow) {
 			index[flow.Name] = len(c.flows)
 			c.flows = append(c.flows, Completion{Flow: flow.Name, SizeBytes: flow.Size, Variants: make([]Times, len(variant))})
 		}

@@ -47,7 +47,7 @@ func TestHostile(t *testing.T) {
 		{"cut in a message", ".et", et(nd(1, 4))[:size+3], fmt.Sprintf("t.0.et: byte %d: the file ends in a message of", size+3)},
 		{"1 TB in a message", ".et", protowire.AppendVarint(et(), 1<<40), fmt.Sprintf("t.0.et: byte %d: a message of 1099511627776 bytes, want at most", size)},
 		{"16 MB declared", ".et", protowire.AppendVarint(et(), maxMessage), "the file ends in a message of 16777216 bytes"},
-		{"overlong number in a node", ".et", raw(append([]byte{12, 8}, bytes.Repeat([]byte{0xff}, 11)...)...), fmt.Sprintf("t.0.et: byte %d: field 1: proto: variable length integer overflow", size+2)},
+		{"overlong number in a node", ".et", raw(append([]byte{12, 8}, bytes.Repeat([]byte{0xff}, 11)...)...), fmt.Sprintf("t.0.et: byte %d: field 1: variable length integer overflow", size+2)},
 		{"field beyond the message", ".et", raw(3, 0x12, 50, 'x'), "field 2: unexpected EOF"},
 		{"wrong wire type", ".et", raw(2, 0x10, 1), "field 2 has wire type 0, want 2"},
 		{"field number 0", ".et", raw(2, 0, 1), "no protobuf field"},

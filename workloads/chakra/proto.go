@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -104,7 +105,7 @@ func fields(data []byte, base int, do func(f *field) error) error {
 	for pos := 0; pos < len(data); {
 		number, kind, n := protowire.ConsumeTag(data[pos:])
 		if n < 0 {
-			return &wireError{base + pos, "no protobuf field: " + protowire.ParseError(n).Error()}
+			return &wireError{base + pos, "no protobuf field: " + parseError(n)}
 		}
 		pos += n
 		f := field{number: number, kind: kind, at: base + pos}
@@ -124,7 +125,7 @@ func fields(data []byte, base int, do func(f *field) error) error {
 			n = protowire.ConsumeFieldValue(number, kind, data[pos:])
 		}
 		if n < 0 {
-			return &wireError{base + pos, fmt.Sprintf("field %d: %v", number, protowire.ParseError(n))}
+			return &wireError{base + pos, fmt.Sprintf("field %d: %s", number, parseError(n))}
 		}
 		pos += n
 		if err := do(&f); err != nil {
@@ -132,6 +133,12 @@ func fields(data []byte, base int, do func(f *field) error) error {
 		}
 	}
 	return nil
+}
+
+// parseError returns what protowire found wrong, without its prefix, whose space differs from
+// build to build.
+func parseError(n int) string {
+	return strings.TrimLeft(strings.TrimPrefix(protowire.ParseError(n).Error(), "proto:"), " \u00a0")
 }
 
 // want returns an error unless the field has the wire type.
@@ -196,7 +203,7 @@ func decodeNode(data []byte, n *node) error {
 			for pos := 0; pos < len(f.data); {
 				id, size := protowire.ConsumeVarint(f.data[pos:])
 				if size < 0 {
-					return &wireError{f.at + pos, fmt.Sprintf("field %d: %v", f.number, protowire.ParseError(size))}
+					return &wireError{f.at + pos, fmt.Sprintf("field %d: %s", f.number, parseError(size))}
 				}
 				*list = append(*list, id)
 				pos += size

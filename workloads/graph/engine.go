@@ -67,6 +67,9 @@ type Engine struct {
 // nothing is the absence of a slot, an edge or a stream.
 const nothing = -1
 
+// noOperation is the absence of an id.
+const noOperation = math.MaxUint32
+
 // live is an operation that is expanded and not complete.
 type live struct {
 	id      uint32
@@ -76,7 +79,7 @@ type live struct {
 	next    int32 // slot: the next operation of its stream or unit, or of the list of free slots
 	stream  int32
 	message uint32
-	after   int32 // see metrics.Operation: id of the operation that made it ready, or nothing
+	after   uint32 // see metrics.Operation: id of the operation that made it ready, or noOperation
 	kind    Kind
 	unit    uint8
 	state   state
@@ -107,7 +110,7 @@ type rank struct {
 	window  window
 	id      uint32 // of the next operation to expand
 	fence   int32  // slot of the fence that is not complete, or nothing
-	after   int32  // of operations whose dependencies are all complete when they are expanded
+	after   uint32 // of operations whose dependencies are all complete when they are expanded
 	over    bool   // the program has ended
 	left    int    // live operations
 	units   []unit
@@ -150,7 +153,7 @@ func NewEngine(c Config) *Engine {
 	e := &Engine{config: c, free: nothing, freeOut: nothing, numbers: map[Stream]int32{}, running: len(c.Ranks)}
 	e.ranks = make([]rank, len(c.Ranks))
 	for i, number := range c.Ranks {
-		e.ranks[i] = rank{number: int32(number), fence: nothing, after: nothing}
+		e.ranks[i] = rank{number: int32(number), fence: nothing, after: noOperation}
 	}
 	return e
 }
@@ -338,7 +341,7 @@ func (e *Engine) at(at units.Time, slot int32) {
 func (e *Engine) complete(now units.Time, slot int32) {
 	o := &e.ops[slot]
 	r := &e.ranks[o.rank]
-	after := int32(o.id)
+	after := o.id
 	if o.kind >= Barrier {
 		after = o.after // barriers and marks have no record to follow
 	}
@@ -378,7 +381,7 @@ func (e *Engine) complete(now units.Time, slot int32) {
 func (e *Engine) wake(now units.Time, slot int32) {
 	o := &e.ops[slot]
 	if o.ready > now { // NotBefore
-		o.after = nothing
+		o.after = noOperation
 	}
 	e.at(max(now, o.ready), slot)
 }
@@ -532,6 +535,9 @@ func (e *Engine) emit(now units.Time, o *live, r *rank) {
 	*record = metrics.Operation{
 		Job: e.config.Job, Rank: r.number, Op: o.id, Tag: o.tag, Peer: metrics.Absent, Flow: metrics.Absent,
 		Ready: o.ready, Start: o.start, End: now, After: int64(o.after),
+	}
+	if o.after == noOperation {
+		record.After = metrics.Absent
 	}
 	switch o.kind {
 	case Send, Recv:

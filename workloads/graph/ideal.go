@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -33,7 +34,7 @@ type Timeline struct {
 // Ideal plays all ranks of a source over links without congestion, from time 0. It returns
 // an error that wraps ErrInvalid if an operation makes no sense (see Check), if there are
 // too many operations, or if the programs get stuck: the error then says which operation
-// waits for which.
+// waits for which. With an error that wraps ErrLimit it returns the Timeline up to there.
 func Ideal(s Source, seed uint64, l Link) (*Timeline, error) {
 	ranks := make([]int, s.Ranks())
 	for i := range ranks {
@@ -71,6 +72,8 @@ func Ideal(s Source, seed uint64, l Link) (*Timeline, error) {
 	}
 	t.Operations = e.Expanded()
 	switch {
+	case errors.Is(e.Err(), ErrLimit):
+		return t, e.Err()
 	case e.Err() != nil:
 		return nil, e.Err()
 	case !e.Done():

@@ -13,7 +13,7 @@ import (
 // flow is a flow line whose trigger ids and start time are not resolved yet.
 type flow struct {
 	at                        lines.Pos
-	id, start                 lines.Word // Text "": absent
+	id, start, msg            lines.Word // Text "": absent
 	src, dst                  int
 	size                      int64
 	after, sendDone, recvDone ref
@@ -64,10 +64,12 @@ func (m *matrix) readFlow(words []lines.Word) error {
 		return err
 	}
 	var size, trigger lines.Word
-	if err := m.fields("flow", words, words[1:], flowWords, nil, func(key, value lines.Word) error {
+	rest, err := m.message(&f, words[1:])
+	if err != nil {
+		return err
+	}
+	if err := m.fields("flow", words, rest, flowWords, nil, func(key, value lines.Word) error {
 		switch key.Text {
-		case "msg":
-			return m.Errorf(key.Pos, "msg (several messages on one connection) is not supported yet; give each message a flow of its own")
 		case "id":
 			f.id = value
 		case "start":
@@ -116,6 +118,9 @@ func (m *matrix) readFlow(words []lines.Word) error {
 	}
 	if f.size, err = m.flowSize(size); err != nil {
 		return err
+	}
+	if f.msg.Text != "" {
+		return m.addMessage(f)
 	}
 	if f.id.Text != "" {
 		if err := m.flowID(f.id); err != nil {
@@ -246,6 +251,7 @@ func (m *matrix) readTrigger(words []lines.Word) error {
 // readFailure takes a line failure ….
 func (m *matrix) readFailure(words []lines.Word) error {
 	found := make(map[string]bool)
+	var failed workloads.Failure
 	keys := []string{"switch_type", "switch_id", "link_id"}
 	if err := m.fields("failure", words, words[1:], keys, nil, func(key, value lines.Word) error {
 		found[key.Text] = true
@@ -253,10 +259,17 @@ func (m *matrix) readFailure(words []lines.Word) error {
 			if types := []string{"TOR", "AGG", "CORE"}; !slices.Contains(types, value.Text) {
 				return m.Unknown("switch type", value, types...)
 			}
+			failed.Tier = strings.ToLower(value.Text)
 			return nil
 		}
-		if _, err := m.Int(key.Text, value, 0, math.MaxInt32); err != nil {
+		v, err := m.Int(key.Text, value, 0, math.MaxInt32)
+		if err != nil {
 			return err
+		}
+		if key.Text == "switch_id" {
+			failed.Switch = int(v)
+		} else {
+			failed.Link = int(v)
 		}
 		return nil
 	}); err != nil {
@@ -267,10 +280,13 @@ func (m *matrix) readFailure(words []lines.Word) error {
 			return m.Errorf(words[len(words)-1].End(), "the failure has no %s", key)
 		}
 	}
-	if m.failures == 0 {
+	if len(m.failed) == maxFailures {
+		return m.Errorf(words[0].Pos, "more than %d failures", maxFailures)
+	}
+	if len(m.failed) == 0 {
 		m.failure = words[0].Pos
 	}
-	m.failures++
+	m.failed = append(m.failed, failed)
 	return nil
 }
 

@@ -5,14 +5,15 @@
 // A file has the header lines Nodes, Connections, Triggers and Failures, then
 // one line per flow, trigger or failure:
 //
-//	<src>-><dst> [id n] (start t | trigger n) size bytes
+//	<src>-><dst> [id n [msg [n]]] (start t | trigger n) size bytes
 //	             [send_done_trigger n] [recv_done_trigger n] [prio n]
 //	trigger id n (oneshot | multishot | barrier count n)
 //	failure switch_type (TOR | AGG | CORE) switch_id n link_id n
 //
-// Words are separated by spaces, "#" begins a comment. Source:
-// htsim/sim/datacenter/connection_matrix.cpp and htsim/sim/trigger.cpp of
-// ultraethernet/uet-htsim.
+// Words are separated by spaces, "#" begins a comment. Flows with msg and the same id are
+// messages on one connection: they become a job of the workload. Write writes such files.
+// Sources: htsim/sim/datacenter/connection_matrix.cpp, main_uec.cpp, fat_tree_topology.cpp
+// (add_failed_link) and htsim/sim/trigger.cpp of ultraethernet/uet-htsim.
 package htsim
 
 import (
@@ -84,6 +85,7 @@ const (
 	maxHosts = 1 << 20
 	// maxConnections and as many triggers are read within 5 s and 500 MB.
 	maxConnections = 1 << 19
+	maxFailures    = 1 << 16
 	maxID          = math.MaxUint32
 	maxBytes       = 1_000_000_000_000_000_000 // of all transfers
 	// autoLimit is the start below which Auto reads microseconds; see
@@ -102,7 +104,9 @@ type matrix struct {
 	byID     map[int64]int // trigger id -> position in triggers
 	flowLine map[int64]int // flow id -> its line
 	failure  lines.Pos     // of the first failure; Line 0: none
-	failures int
+	failed   []workloads.Failure
+	messages []flow          // with msg
+	open     map[int64]*flow // flow id -> the first message of the connection
 	bytes    int64
 }
 
@@ -126,7 +130,7 @@ type trigger struct {
 func ReadMatrix(name string, r io.Reader, o Options) (w *workloads.Workload, notes []string, err error) {
 	m := &matrix{
 		Reader: lines.NewReader(name, r), options: o, header: make(map[string]count),
-		byID: make(map[int64]int), flowLine: make(map[int64]int),
+		byID: make(map[int64]int), flowLine: make(map[int64]int), open: make(map[int64]*flow),
 	}
 	if err := m.read(); err != nil {
 		return nil, nil, err
@@ -134,17 +138,20 @@ func ReadMatrix(name string, r io.Reader, o Options) (w *workloads.Workload, not
 	if err := m.checkCounts(); err != nil {
 		return nil, nil, err
 	}
-	if m.failure.Line > 0 {
-		return nil, nil, m.Errorf(m.failure, "failures are not supported yet; remove the failure lines to run without them")
-	}
 	unit, notes := m.startUnit(o.StartUnit)
-	w = &workloads.Workload{Name: strings.TrimSuffix(path.Base(name), path.Ext(name)), Hosts: m.hosts, StartUnit: unit.String()}
+	w = &workloads.Workload{Name: strings.TrimSuffix(path.Base(name), path.Ext(name)), Hosts: m.hosts, StartUnit: unit.String(), Failures: m.failed}
 	if err := m.transfers(w, unit); err != nil {
+		return nil, nil, err
+	}
+	if notes, err = m.connections(w, notes); err != nil {
 		return nil, nil, err
 	}
 	more, err := m.checkTriggers(w)
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(w.Transfers) == 0 {
+		return w, append(notes, more...), nil // messages alone
 	}
 	if err := w.Validate(); err != nil {
 		// Whatever Validate finds, the checks above should have found with its
@@ -258,7 +265,7 @@ func (m *matrix) checkHeader(at lines.Pos) error {
 
 // checkCounts compares the header's numbers with the lines.
 func (m *matrix) checkCounts() error {
-	if len(m.header) == 0 && len(m.flows) == 0 {
+	if len(m.header) == 0 && len(m.flows)+len(m.messages) == 0 {
 		return m.Errorf(m.Last(), "the file is empty")
 	}
 	if err := m.checkHeader(m.Last()); err != nil {
@@ -269,9 +276,9 @@ func (m *matrix) checkCounts() error {
 		found     int
 		first     lines.Pos
 	}{
-		{wordConnections, "connections", len(m.flows), lines.Pos{}},
+		{wordConnections, "connections", len(m.flows) + len(m.messages), lines.Pos{}},
 		{wordTriggers, "triggers", len(m.triggers), m.firstTrigger()},
-		{wordFailures, "failures", m.failures, m.failure},
+		{wordFailures, "failures", len(m.failed), m.failure},
 	} {
 		header, ok := m.header[c.key]
 		switch {

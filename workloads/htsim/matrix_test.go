@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
+	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/htsim"
 )
 
@@ -58,8 +59,7 @@ func TestPublicFiles(t *testing.T) {
 
 func TestRefusedPublicFiles(t *testing.T) {
 	for file, want := range map[string]string{
-		"a2a.cm":             "a2a.cm:2:13: header says 3600 connections, the file has 240",
-		"test_cr_1f10m1p.cm": "test_cr_1f10m1p.cm:4:11: msg (several messages on one connection) is not supported yet; give each message a flow of its own",
+		"a2a.cm": "a2a.cm:2:13: header says 3600 connections, the file has 240",
 	} {
 		t.Run(file, func(t *testing.T) {
 			_, _, err := htsim.ReadMatrix(file, checkout.Open(t, "fixtures/"+public+file), htsim.Options{})
@@ -240,7 +240,12 @@ func TestDiagnostics(t *testing.T) {
 		{flows("0->1 id 0 start 0 size 9"), "x.cm:4:9: flow id is 0, want 1 to 4294967295"},
 		{flows(ok, "1->2 id 1 start 0 size 9"), "x.cm:5:9: flow id 1 was used in line 4"},
 		{flows("0->1 start 0 size 9 prio -1"), "x.cm:4:26: prio is -1, want 0 to 2147483647"},
-		{flows("0->1 id 1 msg 1 start 0 size 9"), "x.cm:4:11: msg (several messages on one connection) is not supported yet; give each message a flow of its own"},
+		{flows("0->1 msg 1 start 0 size 9"), "x.cm:4:6: a message needs the id of its connection"},
+		{flows("0->1 id 1 msg 0 start 0 size 9"), "x.cm:4:15: msg is 0, want 1 to 4294967295"},
+		{flows("0->1 id 1 msg trigger 1 size 9"), "x.cm:4:23: triggers of messages are not supported; give the message a flow of its own, without msg"},
+		{flows("0->1 id 1 msg start 0 size 9", "0->2 id 1 msg start 0 size 9"), "x.cm:5:1: connection 1 goes from 0 to 1, see line 4"},
+		{flows("0->1 id 1 msg start 0 size 9", "0->1 id 1 start 0 size 9"), "x.cm:5:9: flow id 1 was used in line 4"},
+		{flows("0->1 id 1 start 0 size 9", "0->1 id 1 msg start 0 size 9"), "x.cm:5:9: flow id 1 was used in line 4"},
 		{flows("0->1 id 1 trigger 0 size 9"), "x.cm:4:19: trigger is 0, want 1 to 4294967295"},
 		{flows("0->1 id 1 trigger 5 size 9"), "x.cm:4:19: trigger 5 is not defined"},
 		{flows("0->1 start 0 size 9 send_done_trigger 5"), "x.cm:4:39: trigger 5 is not defined"},
@@ -265,7 +270,6 @@ func TestDiagnostics(t *testing.T) {
 		{flows(ok, "failure switch_type TOR switch_id 1"), "x.cm:5:36: the failure has no link_id"},
 		{flows(ok, "failure switch_type TOR switch_id one link_id 1"), `x.cm:5:35: switch_id "one" is not a whole number`},
 		{flows(ok, "failure switch_type TOR switch_id 1 link 1"), `x.cm:5:37: unknown word "link"; use switch_type, switch_id or link_id`},
-		{"Nodes 8\nConnections 1\nFailures 1\n" + ok + "\nfailure switch_type TOR switch_id 1 link_id 1", "x.cm:5:1: failures are not supported yet; remove the failure lines to run without them"},
 		{flows(ok, "failure switch_type TOR switch_id 1 link_id 1"), "x.cm:5:1: the header has no Failures line, the file has 1 failures"},
 	} {
 		_, _, err := htsim.ReadMatrix("x.cm", strings.NewReader(c.text), htsim.Options{})
@@ -276,11 +280,12 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
-// Whatever is read without an error is a valid workload; every error has a
-// place.
+// Whatever is read without an error is a valid workload, and the same when it is written
+// and read again; every error has a place.
 func FuzzReadMatrix(f *testing.F) {
 	f.Add(full)
 	f.Add(flows("0->1 id 1 start 40.5 size 9", "1->2 id 2 start 0 size 10 prio 1"))
+	f.Add("Nodes 3\nConnections 3\nFailures 1\n0->1 id 1 msg start 0 size 9\n0->1 id 1 msg 2 start 5 size 9\n1->2 start 0 size 7\nfailure switch_type AGG switch_id 1 link_id 0\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		w, _, err := htsim.ReadMatrix("f.cm", strings.NewReader(text), htsim.Options{})
 		if err != nil {
@@ -290,9 +295,19 @@ func FuzzReadMatrix(f *testing.F) {
 			}
 			return
 		}
+		for _, j := range w.Jobs {
+			if err := graph.Check(j.Source, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(w.Transfers) == 0 {
+			return // messages alone
+		}
 		if err := w.Validate(); err != nil {
 			t.Fatal(err)
 		}
+		w.Jobs = nil
+		again(t, w)
 	})
 }
 

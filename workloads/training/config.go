@@ -1,7 +1,8 @@
 // Package training makes the programs of training jobs: a transformer that is split by
 // tensor, pipeline, data, expert and context parallelism, with its compute times, its
 // collectives and what overlaps what. Profile is the simple form, a time of compute and a
-// number of bytes, in which the literature describes jobs that share a link.
+// number of bytes, in which the literature describes jobs that share a link. Sources:
+// docs/references.md#training-jobs.
 //
 // # Ranks
 //

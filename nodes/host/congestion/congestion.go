@@ -46,7 +46,7 @@ type Output struct {
 
 // The interfaces below are optional. The transport asserts them once for each flow, and a
 // controller that implements none of them costs nothing for each packet. After the flow
-// is done no event comes but the phase's end.
+// is done, or while a connection is idle, no event comes but those of phases.
 
 // Timed is a Controller with a timer of its own, Output.Timer.
 type Timed interface {
@@ -64,7 +64,9 @@ type SendListener interface {
 }
 
 // PhaseListener is a Controller that is told when a communication phase of its
-// application begins and ends. A transfer is a phase.
+// application begins and ends. A transfer is a phase. Of a connection the messages of one
+// collective are, from the first post, or the end of the phase before, until all their bytes
+// are acknowledged.
 type PhaseListener interface {
 	Controller
 	OnPhase(now units.Time, p *Phase)
@@ -85,7 +87,8 @@ type Send struct {
 }
 
 // Phase is the begin or the end of a communication phase. Sizes are wire bytes, headers
-// included; retransmissions count once.
+// included; retransmissions count once. Of a connection they are as if all messages of the
+// phase were as long as its first.
 type Phase struct {
 	Begin bool       // otherwise the end
 	Total units.Size // of the phase

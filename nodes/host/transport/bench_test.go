@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -11,18 +12,56 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// BenchmarkPacket is a data packet and its part of an ACK, of a transfer and of connections
-// with messages of so many packets.
+// BenchmarkPacket is a data packet and its part of an ACK at both ends, of a transfer and of
+// connections with messages of so many packets. The ends of short messages have an ACK of
+// their own each; otherwise there is one for four packets.
 func BenchmarkPacket(b *testing.B) {
-	b.Run("transfer", func(b *testing.B) { benchPacket(b, 0) })
-	b.Run("messages=1000000", func(b *testing.B) { benchPacket(b, 1_000_000) })
-	b.Run("messages=256", func(b *testing.B) { benchPacket(b, 256) })
-	b.Run("messages=16", func(b *testing.B) { benchPacket(b, 16) })
-	b.Run("messages=1", func(b *testing.B) { benchPacket(b, 1) })
+	b.Run("transfer", func(b *testing.B) { benchPackets(b, newWheel(b, 0)) })
+	b.Run("messages=1000000", func(b *testing.B) { benchPackets(b, newWheel(b, 1_000_000)) })
+	b.Run("messages=256", func(b *testing.B) { benchPackets(b, newWheel(b, 256)) })
+	b.Run("messages=16", func(b *testing.B) { benchPackets(b, newWheel(b, 16)) })
+	b.Run("messages=1", func(b *testing.B) { benchPackets(b, newWheel(b, 1)) })
+	b.Run("ratio", benchRatio)
 }
 
-// benchPacket sends packets of a transfer, or of messages of so many packets.
-func benchPacket(b *testing.B, packets int) {
+func benchPackets(b *testing.B, w *wheel) {
+	b.ReportAllocs()
+	for b.Loop() {
+		w.turn()
+	}
+}
+
+// benchRatio reports what a packet of a connection, in messages of 1 MB, costs more than one
+// of a transfer: 1 is the same. Both are measured in turn, and of each the fastest time
+// counts, which other programs have not disturbed.
+func benchRatio(b *testing.B) {
+	const together = 10_000
+	least := [2]time.Duration{time.Hour, time.Hour}
+	wheels := [2]*wheel{newWheel(b, 0), newWheel(b, 256)}
+	for b.Loop() {
+		for i, w := range wheels {
+			begin := time.Now()
+			for range together {
+				w.turn()
+			}
+			least[i] = min(least[i], time.Since(begin))
+		}
+	}
+	b.ReportMetric(float64(least[1])/float64(least[0]), "connection/transfer")
+}
+
+// wheel sends packets of a flow back and forth.
+type wheel struct {
+	sender        *transport.Sender
+	receiver      *transport.Receiver
+	message       units.Size // 0: a transfer
+	now           units.Time
+	packet, reply wire.Packet
+}
+
+// newWheel returns the wheel of a connection with messages of so many packets, 0: of a
+// transfer.
+func newWheel(b *testing.B, packets int) *wheel {
 	c := common()
 	c.Domain, c.Sink = domain(b, csig.FormatCompact), metrics.NewBatcher(0, 128, metrics.Consumers{})
 	cfg := transport.SenderConfig{
@@ -31,25 +70,23 @@ func benchPacket(b *testing.B, packets int) {
 	}
 	receives := transport.ReceiverConfig{Common: c, Flow: flow, Ends: receiverEnds}
 	if packets == 0 {
-		cfg.Size = 4e9 * mss
-		receives.Packets = 4e9
+		cfg.Size, receives.Packets = 4e9*mss, 4e9
 	}
-	sender, receiver := transport.NewSender(cfg), transport.NewReceiver(receives)
-	var now units.Time
-	var packet, reply wire.Packet
+	w := &wheel{sender: transport.NewSender(cfg), receiver: transport.NewReceiver(receives), message: units.Size(packets) * mss}
 	if packets == 0 {
-		sender.Start(now)
+		w.sender.Start(0)
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		now = now.Add(perPacket)
-		if sender.Done() {
-			sender.Post(now, transport.Message{Size: units.Size(packets) * mss})
-		}
-		sender.Send(now, &packet)
-		if !receiver.OnData(now, &packet, &reply) {
-			continue
-		}
-		sender.OnAck(now, &reply)
+	return w
+}
+
+// turn sends a packet, after a message if one is wanted.
+func (w *wheel) turn() {
+	w.now = w.now.Add(perPacket)
+	if w.sender.Done() {
+		w.sender.Post(w.now, transport.Message{Size: w.message})
+	}
+	w.sender.Send(w.now, &w.packet)
+	if w.receiver.OnData(w.now, &w.packet, &w.reply) {
+		w.sender.OnAck(w.now, &w.reply)
 	}
 }

@@ -42,7 +42,10 @@ type connection struct {
 	unsent int                // messages at the end of open whose last packet has not been sent
 	sent   int                // messages wholly acknowledged
 	tag    metrics.Tag        // of the last of these
-	phase  phase
+	label  metrics.Tag        // of the records to come
+	// It is that of the PSNs from labelled to labelEnd, which is not among them.
+	labelled, labelEnd uint32
+	phase              phase
 }
 
 // phase is a communication phase of a connection: the messages of one tag, up to the Total
@@ -183,22 +186,49 @@ func (s *Sender) turnPhase(now units.Time) {
 	s.onPhase(now, true)
 }
 
-// label gives the records the tag of the message that the packet psn is of.
-func (s *Sender) label(psn uint32) {
-	tag := s.tagOf(psn)
-	s.ccLog.SetTag(tag)
-	s.events.SetTag(tag)
+// setLabel gives the records to come the tag of the message that the packet psn is of.
+func (s *Sender) setLabel(psn uint32) {
+	c := s.connection
+	if psn-c.labelled < c.labelEnd-c.labelled {
+		return
+	}
+	c.label = s.tagOf(psn)
+	c.labelled, c.labelEnd = psn, psn
+	if i := s.messageOf(psn); i >= 0 {
+		c.labelEnd = c.open.At(i).end
+	}
+	s.ccLog.SetTag(c.label)
 	if s.signalling != nil {
-		s.signalling.records.SetTag(tag)
+		s.signalling.records.SetTag(c.label)
 	}
 }
 
-// tagOf returns the tag of the message that the packet psn is of, or that was acknowledged
-// last, if that packet is.
+// label returns the tag of the records to come, that of flows that are no connections.
+func (s *Sender) label() metrics.Tag {
+	if s.connection == nil {
+		return metrics.Tag{}
+	}
+	return s.connection.label
+}
+
+// tagOf returns the tag of the message that the packet psn is of, or of the one that was
+// acknowledged last, if that packet is.
 func (s *Sender) tagOf(psn uint32) metrics.Tag {
+	if s.connection == nil {
+		return metrics.Tag{}
+	}
+	if i := s.messageOf(psn); i >= 0 {
+		return s.connection.open.At(i).Tag
+	}
+	return s.connection.tag
+}
+
+// messageOf returns the place in open of the message that the packet psn is of, -1 if all of
+// it is acknowledged.
+func (s *Sender) messageOf(psn uint32) int {
 	c := s.connection
 	if psn < s.cum || c.open.Len() == 0 {
-		return c.tag
+		return -1
 	}
 	low, high := 0, c.open.Len()-1 // of the messages that end behind psn, the first is in there
 	for low < high {
@@ -208,7 +238,7 @@ func (s *Sender) tagOf(psn uint32) metrics.Tag {
 			high = middle
 		}
 	}
-	return c.open.At(low).Tag
+	return low
 }
 
 // arrivals is what a receiver of messages has beside that of every flow.

@@ -64,12 +64,9 @@ func (c *credit) feedback(now units.Time, rto units.Duration) {
 // packet is spent already.
 func (s *Sender) pullTarget() int64 {
 	c, terms := s.credit, s.common.Credit
-	posted := s.size + units.Size(s.packets)*s.common.Sizes.Header
-	sent := units.Size(s.next)*s.common.MTU - s.cut
-	backlog := posted - sent
-	refused := sent - s.known - s.outstanding
-	want := min(backlog+refused, s.cc.Window+s.common.MTU, terms.Max) - c.left
-	if c.speculating && backlog > 0 {
+	all := s.size + units.Size(s.packets)*s.common.Sizes.Header
+	want := min(all-s.known-s.outstanding, s.cc.Window+s.common.MTU, terms.Max) - c.left
+	if c.speculating && s.next < s.packets {
 		want = max(want, s.common.MTU)
 	}
 	if n := units.Size(s.common.Waiting); n > 1 {

@@ -102,8 +102,8 @@ func (s *Sender) Timed(now units.Time) bool {
 // running reports whether the flow has started and is not done.
 func (s *Sender) running() bool { return s.ready && !s.Done() }
 
-// extraTimeout returns when the controller wants OnTimer, or the flow asks for credit or
-// probes for a loss.
+// extraTimeout returns when the controller wants OnTimer, or the flow asks for credit,
+// probes for a loss or stops.
 func (s *Sender) extraTimeout() units.Time {
 	at := s.timer()
 	if s.credit != nil {
@@ -111,6 +111,9 @@ func (s *Sender) extraTimeout() units.Time {
 	}
 	if s.sleek != nil {
 		at = min(at, s.sleek.probeAt)
+	}
+	if s.stop < at && s.running() {
+		at = s.stop
 	}
 	return at
 }
@@ -123,8 +126,12 @@ func (s *Sender) timer() units.Time {
 	return max(s.cc.Timer, s.listener.earliest)
 }
 
-// fire calls the controller's timer if it is due, and asks for credit if it is time.
+// fire calls the controller's timer if it is due, asks for credit if it is time, and stops
+// the flow.
 func (s *Sender) fire(now units.Time) {
+	if s.stop <= now && s.running() {
+		s.endEarly()
+	}
 	if s.credit != nil {
 		s.askAgain(now)
 	}

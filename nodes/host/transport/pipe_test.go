@@ -35,7 +35,7 @@ type pipe struct {
 	records  metrics.Batch
 	receives transport.Recovery
 
-	connection bool // of many messages
+	connection bool // of many messages, or it stops: how many packets there are is not known
 
 	packets                              uint32
 	arrived                              map[uint32]bool // PSNs that came whole
@@ -208,9 +208,10 @@ func newPipe(t *testing.T, seed uint64, size units.Size, f faults, cc algorithm.
 		e(&cfg)
 	}
 	p.receives = cfg.Recovery
+	p.connection = p.connection || cfg.Stop > 0
 	p.sender = transport.NewSender(cfg)
 	p.receiver = transport.NewReceiver(transport.ReceiverConfig{
-		Common: cfg.Common, Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header),
+		Common: cfg.Common, Flow: flow, Ends: receiverEnds, Packets: transport.Packets(size, mtu, header), Stops: cfg.Stop > 0,
 	})
 	p.join()
 	return p

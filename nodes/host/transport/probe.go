@@ -51,6 +51,9 @@ func (s *Sender) OnProbeReply(now units.Time, p *wire.Packet) {
 	if g == nil || number >= g.probes || g.probes-number > probesKept {
 		return // not ours, or too old to be dated
 	}
+	if s.connection != nil {
+		s.setLabel(s.cum)
+	}
 	sent := g.probed[number%probesKept]
 	h := s.take(now, p, origin{p.EV(), metrics.Absent, sent})
 	outcome := &s.common.outcome

@@ -12,6 +12,7 @@ type ReceiverConfig struct {
 	Flow    uint32
 	Ends    Ends  // from the receiver's point of view
 	Packets int64 // data packets of the flow; 0: a connection
+	Stops   bool  // the flow may end before that, with EndOfMessage
 }
 
 // Receiver is the receiving half of a flow. What each packet needs comes first.
@@ -25,6 +26,7 @@ type Receiver struct {
 	entropy    uint16    // of EV 0, less wire.EntropyBase
 	owed       bool      // a packet beyond a hole asked for an ACK; one more when it closes
 	refusing   bool      // GoBackN: the packet expected, cum, has been asked for by a NACK
+	stops      bool      // EndOfMessage says where the flow ends
 	messages   *arrivals // nil: the flow is one message, of so many packets
 
 	accepted units.Size // wire bytes of distinct packets
@@ -45,6 +47,7 @@ func NewReceiver(cfg ReceiverConfig) *Receiver {
 		common:  cfg.Common,
 		flow:    cfg.Flow,
 		packets: cfg.Packets,
+		stops:   cfg.Stops,
 		entropy: uint16(flowHash(cfg.Flow)),
 		totals:  metrics.ReceiverTotals{Flow: int32(cfg.Flow), Done: units.Never},
 		log:     metrics.NewFlowRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
@@ -110,6 +113,8 @@ func (r *Receiver) OnData(now units.Time, p, reply *wire.Packet) bool {
 	if fresh {
 		if r.messages != nil {
 			completes = r.arrive(psn, from, flags&wire.EndOfMessage != 0)
+		} else if r.stops && flags&wire.EndOfMessage != 0 {
+			r.packets = int64(psn) + 1
 		}
 		r.count(now, p)
 	} else {

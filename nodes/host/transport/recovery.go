@@ -48,6 +48,9 @@ func ParseRecovery(text string) (Recovery, error) {
 func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	s.totals.NacksReceived++
 	psn := p.PSN()
+	if s.connection != nil {
+		s.setLabel(psn)
+	}
 	if psn < s.cum || psn >= s.next {
 		return
 	}

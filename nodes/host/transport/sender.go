@@ -65,6 +65,7 @@ type SenderConfig struct {
 	Flow    uint32
 	Ends    Ends
 	Size    units.Size // payload bytes of the flow; 0: a connection, whose messages come by Post
+	Stop    units.Time // when a flow that is no connection ends its message; 0: when all is sent
 	CC      congestion.Controller
 	LB      balance.Balancer
 	Tagging Tagging
@@ -133,14 +134,14 @@ type Sender struct {
 	ccLog  metrics.CCRecorder
 	full   wire.Packet // template of a full-size packet, without a tag
 	size   units.Size  // payload bytes of packets
-	cut    units.Size  // what the PSNs below next lack of full packets
 	ends   Ends
 
-	listener *listener // nil: the controller has the events of every controller alone
-	pacer    *pacer    // nil: the flow has never been paced
-	credit   *credit   // nil without Common.Credit
-	silence  *silence  // nil before a timeout that may make the flow give up
-	sleek    *sleek    // nil without Common.Sleek
+	listener *listener  // nil: the controller has the events of every controller alone
+	pacer    *pacer     // nil: the flow has never been paced
+	stop     units.Time // of a flow that has not stopped; units.Never: when all is sent
+	credit   *credit    // nil without Common.Credit
+	silence  *silence   // nil before a timeout that may make the flow give up
+	sleek    *sleek     // nil without Common.Sleek
 }
 
 // startRing is the most packets for which a flow has room before it has sent any.
@@ -178,7 +179,10 @@ func NewSender(cfg SenderConfig) *Sender {
 	if cfg.Sleek != nil {
 		s.sleek = &sleek{probeAt: units.Never}
 	}
-	s.extra = s.listener != nil || s.credit != nil || s.sleek != nil
+	if s.stop = units.Never; cfg.Stop > 0 {
+		s.stop = cfg.Stop
+	}
+	s.extra = s.listener != nil || s.credit != nil || s.sleek != nil || s.stop != units.Never
 	if cfg.Domain != nil {
 		s.signalling = newSignalling(&cfg)
 	}
@@ -222,6 +226,9 @@ func (s *Sender) Touch() int64 {
 func (s *Sender) Start(now units.Time) {
 	s.ready = true
 	s.totals.Start = now
+	if s.stop <= now {
+		s.endEarly()
+	}
 	s.onPhase(now, true)
 }
 
@@ -288,7 +295,6 @@ func (s *Sender) begin(now units.Time) {
 func (s *Sender) endMessage(psn uint32) {
 	sl := s.slot(psn)
 	sl.end, sl.short = true, s.lastShort
-	s.cut += units.Size(s.lastShort)
 	if s.connection != nil {
 		s.nextMessage()
 	}
@@ -358,12 +364,9 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.onSend(now, p, size, again)
 	}
 	if s.events.Wants(metrics.EventSend) {
-		if s.connection != nil {
-			s.events.SetTag(s.tagOf(psn))
-		}
 		s.events.Emit(metrics.Event{
 			Kind: metrics.EventSend, At: now, Packet: int64(psn), EV: int32(sl.ev), Bytes: int64(p.Size), Again: again,
-			Cwnd: int64(s.cc.Window), Inflight: int64(s.Inflight()),
+			Cwnd: int64(s.cc.Window), Inflight: int64(s.Inflight()), Tag: s.tagOf(psn),
 		})
 	}
 }
@@ -389,7 +392,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	f := p.Ack()
 	s.totals.AcksReceived++
 	if s.connection != nil {
-		s.label(f.Acked)
+		s.setLabel(f.Acked)
 	}
 	event := &s.common.ack
 	event.EV, event.ECN, event.Penalty, event.Acked = f.EV, p.Flags()&wire.ECNEcho != 0, f.Penalty, 0
@@ -480,7 +483,7 @@ func (s *Sender) measureAck(now units.Time, event *congestion.Ack) {
 func (s *Sender) traceAck(now units.Time, psn uint32, a *congestion.Ack) {
 	e := metrics.Event{
 		Kind: metrics.EventAck, At: now, Packet: int64(psn), EV: int32(a.EV), Bytes: int64(a.Acked),
-		Cwnd: int64(s.cc.Window), Inflight: int64(a.Inflight), RTT: metrics.Absent, ECN: a.ECN,
+		Cwnd: int64(s.cc.Window), Inflight: int64(a.Inflight), RTT: metrics.Absent, ECN: a.ECN, Tag: s.label(),
 	}
 	if a.HasRTT {
 		e.RTT = a.RTT
@@ -551,6 +554,7 @@ func (s *Sender) Close(end units.Time) metrics.SenderTotals {
 		g.records.Close()
 	}
 	s.totals.BaseRTT, s.totals.Cwnd = s.cc.BaseRTT, int64(s.cc.Window)
+	s.totals.PayloadBytes = int64(s.payload())
 	s.meter.Close(s.common.Sink)
 	return s.totals
 }

@@ -217,7 +217,7 @@ func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 func (s *Sender) traceSample(now units.Time, sample *csig.Sample, from origin) {
 	e := metrics.Event{
 		Kind: metrics.EventSample, At: now, Packet: from.psn, EV: int32(from.ev), Type: uint8(sample.Type), Code: sample.Code,
-		Point: int64(sample.Point), Locator: sample.Locator, Age: metrics.Absent,
+		Point: int64(sample.Point), Locator: sample.Locator, Age: metrics.Absent, Tag: s.label(),
 	}
 	if from.sentAt != units.Never {
 		e.Age = now.Sub(from.sentAt)

@@ -1,0 +1,89 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/workloads/formats"
+	"github.com/csiglab/csiglab/workloads/graph"
+)
+
+// TraceJob is a job whose programs are in a file, or a folder, of another tool. In YAML
+// also short: the name of the file.
+type TraceJob struct {
+	File   string `yaml:"file"`
+	Format string `yaml:"format"` // see formats.Names; "auto": by name and content
+}
+
+// loadedTrace is a TraceJob whose file has been read.
+type loadedTrace struct {
+	TraceJob
+	source graph.Source
+}
+
+var _ = RegisterJob(JobKind{
+	Kind: Kind{
+		Name: "trace", Doc: "the programs of ranks from a file of another tool", Rank: 40,
+		Keys: []Key{
+			{Path: "", Doc: "the file alone, or a mapping"},
+			{Path: "file", Required: true, Rule: InputPath(), Doc: "file, or folder where a format has a file for each rank"},
+			{Path: "format", Default: "auto", Rule: Rule{parse: checkFormat}, Doc: "of the file, such as goal or chakra; auto: by name and content"},
+		},
+	},
+	Spec: TraceJob{},
+})
+
+// checkFormat refuses what is no format's name.
+func checkFormat(text string) error {
+	names := append([]string{algorithm.Auto}, formats.Names()...)
+	if slices.Contains(names, text) {
+		return nil
+	}
+	return fmt.Errorf("%w%s", unknown("format", text, names), spelling.Hint(spelling.Nearest(text, names)))
+}
+
+// Check implements JobSpec: the file is read when the job is built.
+func (TraceJob) Check(*Check) {}
+
+// Load implements JobLoader.
+func (t TraceJob) Load() (JobSpec, []string, error) {
+	o := formats.Options{Format: t.Format}
+	if o.Format == algorithm.Auto {
+		o.Format = ""
+	}
+	in, err := formats.Open(t.File, o)
+	if err != nil {
+		return nil, nil, inputError{err}
+	}
+	if in.Source == nil {
+		return nil, nil, &PathError{"file", fmt.Errorf("%s has transfers between hosts and no ranks; it belongs into workload.file", t.File)}
+	}
+	notes := in.Notes
+	for _, lost := range in.Loss.Items() {
+		notes = append(notes, fmt.Sprintf("not used of %s: %d %s, the first at %s", t.File, lost.Count, lost.What, lost.First))
+	}
+	return loadedTrace{t, in.Source}, notes, nil
+}
+
+// Ranks implements JobSpec.
+func (TraceJob) Ranks(asked, _ int) (int, error) { return asked, nil }
+
+// Build implements JobSpec.
+func (TraceJob) Build(JobInput) (graph.Source, error) { panic("experiment: a trace that is not loaded") }
+
+// Ranks implements JobSpec.
+func (t loadedTrace) Ranks(asked, _ int) (int, error) {
+	ranks := t.source.Ranks()
+	if asked != 0 && asked != ranks {
+		return 0, &PathError{"file", fmt.Errorf("%d ranks, but the job's key ranks says %d", ranks, asked)}
+	}
+	return ranks, nil
+}
+
+// Build implements JobSpec.
+func (t loadedTrace) Build(JobInput) (graph.Source, error) { return t.source, nil }
+
+// Auto implements JobDeriver.
+func (t TraceJob) Auto(string, JobInput) string { return "by name and content" }
