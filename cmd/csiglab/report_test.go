@@ -67,3 +67,22 @@ func (f *fakeLab) numbers() (*analysis.Result, error) {
 	}
 	return r, err
 }
+
+// "csiglab report RUN --nccl-json" is of one variant that has a job of kind collective.
+func TestReportNCCL(t *testing.T) {
+	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	for want, args := range map[string][]string{
+		"--nccl-json is of one variant; add --variant with one of: baseline csig csig-wide": {"--nccl-json"},
+		"variant csig has no job of kind collective":                                        {"--nccl-json", "--variant", "csig"},
+		`unknown variant "cs"; known: baseline csig csig-wide`:                              {"--nccl-json", "--variant", "cs"},
+		"--variant needs --nccl-json":                                                       {"--variant", "csig"},
+		"--nccl-json excludes --markdown and --json":                                        {"--nccl-json", "--json"},
+	} {
+		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report", folder}, args...)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)
+		}
+	}
+	if code, stdout, _ := csiglab(&fakeLab{}, nil, "report", t.TempDir(), "--nccl-json"); code != exitUsage || stdout != "" {
+		t.Errorf("an empty folder: exit %d", code)
+	}
+}

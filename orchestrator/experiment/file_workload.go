@@ -1,17 +1,20 @@
 package experiment
 
 import (
+	"fmt"
+
 	"github.com/csiglab/csiglab/workloads"
+	"github.com/csiglab/csiglab/workloads/formats"
 	"github.com/csiglab/csiglab/workloads/htsim"
 )
 
-// WorkloadFile is the name of an htsim connection matrix, .cm or .tm.
+// WorkloadFile is the name of an htsim connection matrix, .cm or .tm, or of HPCC's flows.
 type WorkloadFile string
 
 var _ = RegisterWorkload(WorkloadKind{
 	Kind: Kind{
-		Name: "file", Doc: "an htsim connection matrix", Rank: 10,
-		Keys: []Key{{Doc: "htsim `.cm` or `.tm` file", Rule: InputFile()}},
+		Name: "file", Doc: "an htsim connection matrix, or flows of the HPCC simulator", Rank: 10,
+		Keys: []Key{{Doc: "htsim `.cm` or `.tm` file, or `flow.txt` of the HPCC simulator", Rule: InputFile()}},
 	},
 	Spec:   WorkloadFile(""),
 	Matrix: true,
@@ -27,19 +30,25 @@ func (f WorkloadFile) Build(in WorkloadInput) (*workloads.Workload, []string, er
 	if err != nil {
 		return nil, nil, &PathError{join(workloadSection, "start_unit"), err}
 	}
-	r, err := openInput(name, maxMatrixFile)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer r.Close() // opened for reading
-	load, list, err := htsim.ReadMatrix(name, r, htsim.Options{StartUnit: unit, Hosts: in.Hosts, MaxSize: in.Links.MaxTransfer()})
+	read, err := formats.Open(name, formats.Options{StartUnit: unit, Hosts: in.Hosts, MaxSize: in.Links.MaxTransfer()})
 	if err != nil {
 		return nil, nil, inputError{err}
 	}
+	load := read.Workload
+	if load == nil {
+		return nil, nil, inputError{fmt.Errorf("%s: a file of programs of ranks (%s), not of transfers; it belongs into a job, as trace", name, read.Format)}
+	}
 	var notes []string
-	for _, n := range list {
+	for _, n := range read.Notes {
 		notes = append(notes, name+": "+n)
 	}
+	for _, lost := range read.Loss.Items() {
+		notes = append(notes, fmt.Sprintf("not used of %s: %d %s, the first at %s", name, lost.Count, lost.What, lost.First))
+	}
+	if load.Hosts > in.Hosts {
+		return nil, nil, inputError{fmt.Errorf("%s: the file has host %d, the topology has hosts 0 to %d", name, load.Hosts-1, in.Hosts-1)}
+	}
+	load.Hosts = in.Hosts // which flow.txt does not say
 	for _, t := range load.Transfers {
 		if t.Priority != 0 {
 			notes = append(notes, name+": prio is not used; all data of a port shares one queue")

@@ -12,7 +12,6 @@ import (
 const (
 	maxFile         = 1 << 20 // bytes of an experiment file
 	maxTopologyFile = 1 << 20
-	maxMatrixFile   = 64 << 20
 	maxTokens       = 200_000 // words and signs of YAML
 	maxNesting      = 100     // of mappings and lists in each other
 	maxKeys         = 1000    // of one mapping

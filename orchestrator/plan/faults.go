@@ -15,6 +15,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
 )
 
 // Fault is a fault of a run, in words and times. What it does is in the configurations
@@ -51,6 +52,34 @@ const giveUpTimeouts = 1000
 
 // maxChanges is how many beginnings and ends of faults all nodes of a run have at most.
 const maxChanges = 1 << 20
+
+// faults returns the faults of an experiment, with their names, and behind them those that
+// a workload's file has: links that are down from the beginning, and that routes avoid, as
+// htsim takes them out of its routes (add_failed_link of its fat_tree_topology.cpp).
+func faults(e *experiment.Experiment, g *topologies.Graph, failures []workloads.Failure) ([]experiment.Fault, error) {
+	all := slices.Clone(e.Faults)
+	for i := range all {
+		all[i].Name = e.FaultName(i)
+	}
+	if len(failures) == 0 {
+		return all, nil
+	}
+	upwards := map[string][]string{} // names of links, by the switch at their lower end
+	for id, l := range g.Links {
+		if l.A.Node >= g.Hosts() {
+			name := g.Nodes[l.A.Node].Name
+			upwards[name] = append(upwards[name], g.LinkName(id))
+		}
+	}
+	for i, f := range failures {
+		links := upwards[fmt.Sprint(f.Tier, f.Switch)]
+		if f.Link >= len(links) {
+			return nil, failure.At("workload", fmt.Errorf("failure %d of the file: link %d upwards of switch %s%d; it has %d such links", i+1, f.Link, f.Tier, f.Switch, len(links)))
+		}
+		all = append(all, experiment.Fault{Name: fmt.Sprintf("failure-%d", i), Kind: experiment.LinkDown, Links: links[f.Link], Direction: experiment.FaultDirections[0]})
+	}
+	return all, nil
+}
 
 // faultPlaces finds the links, switches or hosts that each fault names: ids of links of
 // the graph, or of nodes.
@@ -148,7 +177,7 @@ type routeFault struct {
 // addFaults draws where faults are, and adds what each node suffers to its
 // specification.
 func (s *Shape) addFaults(p *Plan, seed uint64) error {
-	faults := s.experiment.Faults
+	faults := s.faults
 	if len(faults) == 0 {
 		return nil
 	}
@@ -163,7 +192,7 @@ func (s *Shape) addFaults(p *Plan, seed uint64) error {
 		if end := f.End(); end != 0 {
 			until = units.Time(end)
 		}
-		info := Fault{Name: s.experiment.FaultName(i), Kind: f.Kind, From: units.Time(f.At), Until: until, Reroute: f.Reroute}
+		info := Fault{Name: f.Name, Kind: f.Kind, From: units.Time(f.At), Until: until, Reroute: f.Reroute}
 		b.add(i, f, &info, places)
 		info.What = inWords(f, &info, len(s.faultPlaces[i]))
 		p.Faults = append(p.Faults, info)

@@ -45,7 +45,8 @@ type Shape struct {
 	paths        *paths         // of signals; nil without CSIG
 	interval     units.Duration // of telemetry; 0: auto, not settled
 	recovery     transport.Recovery
-	faultPlaces  [][]int // by fault: links or nodes that it may hit
+	faults       []experiment.Fault // of the experiment, with their names, then failures of the workload's file
+	faultPlaces  [][]int            // by fault: links or nodes that it may hit
 }
 
 // Compile returns the plan of a resolved experiment under a seed. Its error
@@ -112,7 +113,10 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 		return nil, err
 	}
 	s.sizing = sizing{links: e.Links, rtt: rtt, credits: credits(e)}
-	if s.faultPlaces, err = faultPlaces(s.graph, e.Faults); err != nil {
+	if s.faults, err = faults(e, s.graph, load.Failures); err != nil {
+		return nil, err
+	}
+	if s.faultPlaces, err = faultPlaces(s.graph, s.faults); err != nil {
 		return nil, err
 	}
 	s.routes = fabric.nextHops()

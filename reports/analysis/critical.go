@@ -306,7 +306,10 @@ func (s *stepOps) path(from *stepOp, begin float64) []PathPiece {
 	for i := range pieces {
 		p := &pieces[i]
 		p.UnloadedUS = p.US()
-		if total := s.compute[min(max(int(p.Rank), 0), len(s.compute)-1)]; p.Kind == PathCompute && total > s.median && s.median > 0 {
+		if p.Kind != PathCompute || p.Rank < 0 || int(p.Rank) >= len(s.compute) {
+			continue
+		}
+		if total := s.compute[p.Rank]; total > s.median && s.median > 0 {
 			p.UnloadedUS *= s.median / total
 		}
 	}

@@ -4,6 +4,9 @@
 package formats
 
 import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"math"
@@ -17,11 +20,15 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
+	"github.com/csiglab/csiglab/workloads/chakra"
+	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/goal"
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/hpcc"
 	"github.com/csiglab/csiglab/workloads/htsim"
+	"github.com/csiglab/csiglab/workloads/pytorch"
 	"github.com/csiglab/csiglab/workloads/simai"
+	"github.com/csiglab/csiglab/workloads/tracefile"
 )
 
 // Options of Open. The zero value detects the format and reads a file as it is. What a
@@ -31,9 +38,10 @@ type Options struct {
 	StartUnit htsim.StartUnit // of the start times of a connection matrix
 	Hosts     int             // that a connection matrix must be for; 0: any number
 	MaxSize   units.Size      // of a transfer of a connection matrix; 0: any
-	// Training says how workloads of SimAI and AICB are expanded, and how many ranks there
-	// are where a file does not say.
+	// Training says how workloads of SimAI and AICB, and traces, are expanded, and how many
+	// ranks there are where a file does not say.
 	Training simai.Options
+	Groups   string // of a Chakra trace: the JSON file of its communicator groups; "": none
 }
 
 // Input is what a file says. It has either a Workload or a Source.
@@ -52,9 +60,10 @@ type format struct {
 	ends []string
 	// looks reports whether a file that begins with start, up to 4 KiB, looks like this format.
 	looks func(start string) bool
-	// read reads a file or, if folders is set, also a folder.
-	read    func(path string, o Options) (*Input, error)
-	folders bool
+	read  func(path string, o Options) (*Input, error)
+	// ends are those of the names of formats that have a file for each rank: a path may be a
+	// folder, or what the names begin with.
+	ranks []string
 }
 
 // table is every format, in the order in which they are tried.
@@ -64,6 +73,8 @@ var table = []format{
 	{name: "hpcc", doc: "flows of the HPCC simulator for ns-3 (flow.txt)", looks: hpcc.Looks, read: text(readHPCC)},
 	{name: "simai", doc: "workload of SimAI and ASTRA-sim, text", looks: simai.Looks, read: text(readSimAI)},
 	{name: "aicb", doc: "workload of AICB, CSV", ends: []string{".csv"}, looks: simai.LooksCSV, read: text(readAICB)},
+	{name: "chakra", doc: "Chakra execution traces, protobuf or JSON, one file per rank", ends: []string{".et"}, looks: isChakra, read: readChakra, ranks: chakra.Endings()},
+	{name: "pytorch", doc: "PyTorch execution traces with record_param_comms, JSON, one file per rank", looks: isPyTorch, read: readPyTorch, ranks: pytorch.Endings()},
 }
 
 // maxFile bounds a text file.
@@ -119,14 +130,19 @@ func choose(path, name string) (*format, error) {
 		}
 		return &table[i], nil
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	sample := path
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		var ends []string
 		for i := range table {
-			if table[i].folders {
-				return &table[i], nil
-			}
+			ends = append(ends, table[i].ranks...)
+		}
+		if files, e := tracefile.Find(path, ends...); e == nil && len(files) > 0 {
+			sample = files[0].Name
+		} else if err == nil {
+			return nil, cmp.Or(e, fmt.Errorf("%s: there is no trace in this folder", path))
 		}
 	}
-	start, err := beginning(path)
+	start, err := beginning(sample)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -140,13 +156,15 @@ func choose(path, name string) (*format, error) {
 			return f, nil
 		}
 	}
-	if start == "" {
+	if f, err := lines.Open(sample, math.MaxInt64); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	} else if f.Close(); start == "" { // opened for reading
 		return nil, fmt.Errorf("%s:1:1: the file is empty", path)
 	}
 	return nil, fmt.Errorf("%s:1:1: the file does not begin like any format that is known; say which it is: %s", path, lines.Alternatives(Names()))
 }
 
-// beginning returns up to 4 KiB of a file.
+// beginning returns up to 4 KiB of a file, unpacked.
 func beginning(path string) (string, error) {
 	f, err := own.Input(path, math.MaxInt64)
 	if err != nil {
@@ -154,7 +172,16 @@ func beginning(path string) (string, error) {
 	}
 	defer f.Close() // opened for reading
 	start, err := f.Start(4096)
-	return string(start), err
+	if err != nil || !strings.HasPrefix(string(start), "\x1f\x8b") {
+		return string(start), err
+	}
+	if packed, err := gzip.NewReader(bytes.NewReader(start)); err == nil {
+		// That what was read ends is no end of the file.
+		if unpacked, _ := io.ReadAll(io.LimitReader(packed, 4096)); len(unpacked) > 0 {
+			return string(unpacked), nil
+		}
+	}
+	return string(start), nil
 }
 
 // text is the read of a format of text files.
@@ -203,6 +230,44 @@ func readSimAI(name string, r io.Reader, o Options) (*Input, error) {
 
 func readAICB(name string, r io.Reader, o Options) (*Input, error) {
 	s, loss, err := simai.ReadCSV(name, r, o.Training)
+	if err != nil {
+		return nil, err
+	}
+	return &Input{Source: s, Loss: loss}, nil
+}
+
+func isChakra(start string) bool { return chakra.IsTrace([]byte(start)) }
+
+func readChakra(path string, o Options) (*Input, error) {
+	t := &o.Training
+	s, loss, err := chakra.Open(path, chakra.Options{
+		Groups: o.Groups, Ranks: t.Ranks, Steps: t.Passes, Unit: t.TimeUnit, Channels: t.Channels, Chunk: t.Chunk,
+		Algorithms: algorithms(t.Algorithm),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Input{Source: s, Loss: loss}, nil
+}
+
+// algorithms returns an algorithm for each kind of collective that has it.
+func algorithms(a collective.Algorithm) []collective.Algorithm {
+	all := make([]collective.Algorithm, len(collective.Kinds()))
+	for kind := range all {
+		if slices.Contains(collective.AlgorithmsOf(collective.Kind(kind)), a) {
+			all[kind] = a
+		}
+	}
+	return all
+}
+
+func isPyTorch(start string) bool { return pytorch.IsTrace([]byte(start)) }
+
+func readPyTorch(path string, o Options) (*Input, error) {
+	t := &o.Training
+	s, loss, err := pytorch.Open(path, pytorch.Options{
+		Ranks: t.Ranks, Steps: t.Passes, Channels: t.Channels, Chunk: t.Chunk, Algorithms: algorithms(t.Algorithm),
+	})
 	if err != nil {
 		return nil, err
 	}

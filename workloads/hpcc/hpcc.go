@@ -151,22 +151,21 @@ func (r *reader) start(w lines.Word) (units.Duration, error) {
 }
 
 // Looks reports whether a file that begins with start looks like a flow file: a number,
-// and six in the next line.
+// and in the next line several words, of which the first two are numbers.
 func Looks(start string) bool {
-	var count []int
+	number := func(w string) bool { return strings.Trim(w, "0123456789") == "" }
+	first := true
 	for line := range strings.Lines(start) {
-		words := strings.Fields(line)
-		for _, w := range words {
-			if strings.Trim(w, "0123456789.") != "" {
+		switch words := strings.Fields(line); {
+		case len(words) == 0:
+		case first:
+			if len(words) > 1 || !number(words[0]) {
 				return false
 			}
-		}
-		if len(words) > 0 {
-			count = append(count, len(words))
-		}
-		if len(count) == 2 {
-			break
+			first = false
+		default:
+			return len(words) > 2 && number(words[0]) && number(words[1])
 		}
 	}
-	return len(count) > 1 && count[0] == 1 && count[1] >= 5 && count[1] <= 7 || len(count) == 1 && count[0] == 1
+	return false
 }

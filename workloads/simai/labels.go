@@ -5,6 +5,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
 )
 
@@ -65,6 +66,9 @@ func (s *Source) settle(r *lines.Reader, time units.Duration) error {
 				return r.Errorf(lines.Pos{Line: int(item.Line), Column: 1}, "%v", err)
 			}
 			label := &s.Names.Collectives[item.Index]
+			if call.Algorithm == collective.Auto {
+				call.Algorithm = collective.AlgorithmsOf(call.Kind)[0]
+			}
 			label.Ranks, label.Algorithm = len(call.Group), call.Algorithm.String()
 		}
 	}

@@ -361,6 +361,7 @@ func TestDiagnostics(t *testing.T) {
 		{"MICRO\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 0\n", "f.txt:1:6: the file does not say how many ranks"},
 		{"MICRO all_gpus: 1000000000\n", "f.txt:1:17: all_gpus is 1000000000, want 0 to 1048576"},
 		{"MICRO all_gpus:\n", "f.txt:1:16: the line ends after all_gpus:, want its number"},
+		{"MICRO checkpoints: 1", "f.txt:1:19: the line ends after checkpoints:, want its number"},
 		{"MICRO all_gpu: 5\n", `f.txt:1:7: unknown word "all_gpu" (did you mean "all_gpus"?)`},
 		{"MICRO ep: 1 ep: 1\n", "f.txt:1:13: ep is given twice"},
 		{"HYBRID_TRANSFORMER model_parallel_NPU_group: 3 all_gpus: 4\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 0\n", "f.txt:1:1: 4 ranks are no multiple of tensor parallelism 3 times pipeline parallelism 1"},

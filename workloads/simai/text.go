@@ -213,6 +213,7 @@ func (r *reader) readHeader() error {
 		if _, ok := r.header[name]; ok {
 			return r.Errorf(key.Pos, "%s is given twice", name)
 		}
+		rest = rest[1:]
 		v, err := r.value(name, key, &rest)
 		if err != nil {
 			return err
@@ -232,11 +233,8 @@ func (r *reader) readHeader() error {
 	return nil
 }
 
-// value takes a number from behind key, with the key when it is still there.
+// value takes a number from behind key.
 func (r *reader) value(what string, key lines.Word, rest *[]lines.Word) (number, error) {
-	if (*rest)[0] == key {
-		*rest = (*rest)[1:]
-	}
 	if len(*rest) == 0 {
 		return number{}, r.Errorf(key.End(), "the line ends after %s, want its number", key.Text)
 	}
