@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/lines"
@@ -237,6 +238,7 @@ func (r *reader) protobuf(in *bufio.Reader) ([]node, error) {
 		return nil, place(at, err)
 	}
 	var nodes []node
+	texts := interner{}
 	for {
 		data, at, err := m.next()
 		if errors.Is(err, io.EOF) {
@@ -248,8 +250,11 @@ func (r *reader) protobuf(in *bufio.Reader) ([]node, error) {
 		if err != nil {
 			return nil, place(at, err)
 		}
+		if len(nodes) == cap(nodes) {
+			nodes = slices.Grow(nodes, max(64, len(nodes))) // append would grow it by a quarter
+		}
 		nodes = append(nodes, node{pos: at})
-		if err := decodeNode(data, &nodes[len(nodes)-1]); err != nil {
+		if err := decodeNode(data, &nodes[len(nodes)-1], texts); err != nil {
 			var wire *wireError
 			if errors.As(err, &wire) {
 				at += int64(wire.at)

@@ -182,7 +182,7 @@ func cut(name string) string { return name[:min(len(name), 60)] }
 // entry returns what a node does. It adds to the loss report what of it is not played.
 func (r *reader) entry(n *node) (trace.Entry, error) {
 	e := trace.Entry{ID: n.id, Name: n.name, Pos: n.pos, Deps: n.data}
-	if !r.o.DataOnly {
+	if !r.o.DataOnly && len(n.control) > 0 {
 		e.Deps = slices.Concat(n.data, n.control)
 	}
 	for _, name := range n.others {

@@ -100,15 +100,16 @@ type field struct {
 	at     int    // where the value begins
 }
 
-// fields calls do for the fields of a message that begins at offset base.
+// fields calls do for the fields of a message that begins at offset base. do does not keep f.
 func fields(data []byte, base int, do func(f *field) error) error {
+	var f field
 	for pos := 0; pos < len(data); {
 		number, kind, n := protowire.ConsumeTag(data[pos:])
 		if n < 0 {
 			return &wireError{base + pos, "no protobuf field: " + parseError(n)}
 		}
 		pos += n
-		f := field{number: number, kind: kind, at: base + pos}
+		f = field{number: number, kind: kind, at: base + pos}
 		switch kind {
 		case protowire.VarintType:
 			f.bits, n = protowire.ConsumeVarint(data[pos:])
@@ -163,8 +164,26 @@ func decodeMetadata(data []byte) error {
 	})
 }
 
+// interner has the one copy of texts that repeat in most nodes.
+type interner map[string]string
+
+// maxInterned bounds what an interner keeps.
+const maxInterned = 1 << 14
+
+// text returns a text that may be the copy of an earlier one.
+func (in interner) text(data []byte) string {
+	if known, ok := in[string(data)]; ok {
+		return known
+	}
+	s := string(data)
+	if len(in) < maxInterned && len(s) < 256 {
+		in[s] = s
+	}
+	return s
+}
+
 // decodeNode reads a node.
-func decodeNode(data []byte, n *node) error {
+func decodeNode(data []byte, n *node, in interner) error {
 	return fields(data, 0, func(f *field) error {
 		var want protowire.Type
 		switch f.number {
@@ -186,7 +205,7 @@ func decodeNode(data []byte, n *node) error {
 		case nodeID:
 			n.id = f.bits
 		case nodeName:
-			n.name = string(f.data)
+			n.name = in.text(f.data)
 		case nodeType:
 			n.kind = int64(f.bits)
 		case nodeDuration:
@@ -217,7 +236,7 @@ func decodeNode(data []byte, n *node) error {
 				return f.want(protowire.BytesType)
 			})
 		case nodeA:
-			return decodeAttribute(f.data, f.at, n)
+			return decodeAttribute(f.data, f.at, n, in)
 		}
 		return nil
 	})
@@ -231,7 +250,7 @@ const (
 )
 
 // decodeAttribute reads an attribute of a node.
-func decodeAttribute(data []byte, base int, n *node) error {
+func decodeAttribute(data []byte, base int, n *node, in interner) error {
 	var name string
 	var v value
 	err := fields(data, base, func(f *field) error {
@@ -253,7 +272,7 @@ func decodeAttribute(data []byte, base int, n *node) error {
 		}
 		switch f.number {
 		case attrName:
-			name = string(f.data)
+			name = in.text(f.data)
 		case attrInt32:
 			v = integer(int64(int32(f.bits)))
 		case attrInt64, attrSfixed64:
@@ -275,7 +294,7 @@ func decodeAttribute(data []byte, base int, n *node) error {
 		case attrFloat:
 			v = real(float64(math.Float32frombits(uint32(f.bits))))
 		case attrString, attrBytes:
-			v = value{kind: text, text: string(f.data)}
+			v = value{kind: text, text: in.text(f.data)}
 		case attrBool + 1:
 			v = value{kind: list}
 			return fields(f.data, f.at, func(f *field) error {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
@@ -216,7 +217,10 @@ func someMessages(seed uint64, n int) (list []timed) {
 // never before their last byte; with every recovery and with credits.
 func TestEveryMessageArrives(t *testing.T) {
 	d := domain(t, csig.FormatCompact)
-	const seeds = 8
+	seeds := uint64(8)
+	if checkout.RaceDetector {
+		seeds = 2
+	}
 	ways := map[string]func(*transport.SenderConfig){
 		"selective": func(*transport.SenderConfig) {},
 		"go back n": func(c *transport.SenderConfig) { c.Recovery = transport.GoBackN },
@@ -241,7 +245,7 @@ func TestEveryMessageArrives(t *testing.T) {
 	} {
 		for way, edit := range ways {
 			t.Run(name+"/"+way, func(t *testing.T) {
-				for seed := range uint64(seeds) {
+				for seed := range seeds {
 					k := newTalk(t, seed, someMessages(seed, 12), f, d, edit)
 					k.Run(units.Never)
 					if err := k.check(); err != nil {
