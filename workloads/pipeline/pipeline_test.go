@@ -122,7 +122,7 @@ func TestEverySmallPipeline(t *testing.T) {
 			}
 		}
 	}
-	if played < 100 {
+	if played < 90 {
 		t.Errorf("%d pipelines played, want most of the grid", played)
 	}
 }
