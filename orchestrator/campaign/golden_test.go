@@ -35,11 +35,15 @@ var golden = map[string]map[string]string{
 	"dragonfly-72":    {"run": "eada05b38254b31b"},
 	"parking-lot":     {"swift": "9492607d2d41399d", "nscc": "d95eb769207e3a03", "nscc-csig": "0b297fe2da444f6e", "poseidon": "8692433c8c8cb18e", "six-hops": "e3ae36ca8e4785fd"},
 	"collective":      {"baseline": "e7e6e323a7996b73", "csig": "92ab40bfd9f4639b"},
+	"training-step":   {"rails": "090c0208097b84ae", "spread": "05e8a77c10547bde", "csig": "2fb92dfcddabb5f9"},
+	"pipeline":        {"alone": "07aea5a35b436ac6", "neighbour": "a4e9b328138fef18", "csig": "0d47e7bea07f79ab"},
+	"moe":             {"even": "27044aa39e09381d", "skewed": "b2e83ec8b89a66c7", "csig": "baeaa7200c3ff5e8"},
+	"two-jobs":        {"fair": "7927f4dedbc85eab", "unfair": "2ac59084d3871d40"},
 	"dragonfly-delay": {"swift": "0d9767fe216fb073", "poseidon": "58eb1611fd2429e6", "nscc": "a4de5240bbbedb1e", "csig": "6e60589dd7dc29a0"},
 }
 
 // goldenEnd cuts off the runs of experiments that take long.
-var goldenEnd = map[string]string{"collective": "500us", "all-reduce": "100us"}
+var goldenEnd = map[string]string{"two-jobs": "30ms", "training-step": "500us", "moe": "2ms", "pipeline": "3ms", "collective": "500us", "all-reduce": "100us"}
 
 // noHash lists the embedded experiments without a trace hash: they run unmodified
 // programs under clock wall, and no two runs have the same events.

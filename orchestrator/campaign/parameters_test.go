@@ -117,6 +117,7 @@ var autoCases = map[string]autoCase{
 	"workload.control_delay":      {twoRates + transfer, "  control_delay: auto # 1us"},
 	"applications.queue":          {twoRates + "applications: {hosts: [0, 1]}\nclock: wall\n", "  queue: auto # 37.35kB"},
 	"jobs[].ranks":                {twoRates + oneJob("collective: all_to_all"), "    ranks: auto # 4"},
+	"jobs[].local.delay":          {twoRates + oneJob("collective: all_to_all"), "      delay: auto # 1us"},
 	"jobs[].placement":            {twoRates + oneJob("collective: all_to_all"), "    placement: auto # packed"},
 	"jobs[].pipeline.stages":      {twoRates + oneJob("pipeline: gpipe"), "      stages: auto # 4"},
 	"jobs[].pipeline.backward":    {twoRates + oneJob("pipeline: 1f1b"), "      backward: auto # 2ms"},

@@ -45,14 +45,14 @@ type Straggler struct {
 // Local is what joins the ranks of one server; see workloads.Local.
 type Local struct {
 	Rate  units.Rate     `yaml:"rate"`  // default 3600Gbps
-	Delay units.Duration `yaml:"delay"` // default 1us
+	Delay units.Duration `yaml:"delay"` // 0 or "auto": the smallest link delay, which is the least between hosts
 }
 
 // newJob returns an item of jobs with the defaults that are not 0. A rate of 3600 Gbps is
 // the 450 GB/s of NVLink 4 in one direction (NVIDIA H100 data sheet).
 func newJob() Job {
 	return Job{RanksPerHost: 1, Placement: Placements[0], Order: Orders[0], OrderSeed: 1, Steps: 1,
-		Local: Local{Rate: 3600 * units.Gbps, Delay: units.Microsecond}}
+		Local: Local{Rate: 3600 * units.Gbps}}
 }
 
 // JobSpec is the value of a kind of job: what the keys below the kind's name say. Its type
@@ -201,7 +201,7 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 		}
 		jobs = append(jobs, workloads.Job{
 			Name: j.Name, Source: source, Hosts: ranks, Start: j.Start,
-			Local: workloads.Local{Rate: j.Local.Rate, Delay: j.Local.Delay},
+			Local: workloads.Local{Rate: j.Local.Rate, Delay: j.localDelay(g)},
 		})
 	}
 	return jobs, notes, nil
@@ -221,6 +221,8 @@ func (e *Experiment) AutoJob(i int, key string, g *topologies.Graph, hosts []int
 	switch key {
 	case "ranks":
 		return strconv.Itoa(len(hosts))
+	case "local.delay":
+		return j.localDelay(g).String()
 	case "placement":
 		if len(j.Hosts) > 0 {
 			return PlaceGiven
@@ -229,6 +231,18 @@ func (e *Experiment) AutoJob(i int, key string, g *topologies.Graph, hosts []int
 	}
 	_, key, _ = strings.Cut(key, ".") // of the kind
 	return j.Spec.(JobDeriver).Auto(key, j.input(hosts, newFabric(g)))
+}
+
+// localDelay returns the delay of messages between ranks of a server.
+func (j *Job) localDelay(g *topologies.Graph) units.Duration {
+	if j.Local.Delay != 0 {
+		return j.Local.Delay
+	}
+	least := g.Links[0].Delay
+	for _, l := range g.Links {
+		least = min(least, l.Delay)
+	}
+	return least
 }
 
 // variation returns how the job's compute times vary.

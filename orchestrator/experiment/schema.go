@@ -153,7 +153,7 @@ var rules = map[string]Rule{
 	"jobs[].stragglers[].pause": Between(0, maxLength),
 	"jobs[].stragglers[].step":  Between(0, maxSteps),
 	"jobs[].local.rate":         Between(minRate, maxLocal).Or("unlimited"),
-	"jobs[].local.delay":        Between(0, maxDelay),
+	"jobs[].local.delay":        Between(minDelay, maxDelay).Or("auto"),
 
 	"applications.hosts[]":          Between(0, maxHosts),
 	"applications.signals[]":        OneOf(signals...),

@@ -71,7 +71,9 @@ func (t TraceJob) Load() (JobSpec, []string, error) {
 func (TraceJob) Ranks(asked, _ int) (int, error) { return asked, nil }
 
 // Build implements JobSpec.
-func (TraceJob) Build(JobInput) (graph.Source, error) { panic("experiment: a trace that is not loaded") }
+func (TraceJob) Build(JobInput) (graph.Source, error) {
+	panic("experiment: a trace that is not loaded")
+}
 
 // Ranks implements JobSpec.
 func (t loadedTrace) Ranks(asked, _ int) (int, error) {

@@ -1,0 +1,55 @@
+package campaign
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+)
+
+// smallJobs are the small forms of the experiments with jobs, for real frames.
+const smallJobs = "../../docs/examples/small/*.yaml"
+
+// Issue 13, Must show 5: the small form of each experiment of training traffic passes its
+// expectations and, over real frames in lockstep, has the trace that it has in virtual time.
+// Without CSIGLAB_E2E=1 one of them does.
+func TestSmallJobsInLockstep(t *testing.T) {
+	files, err := filepath.Glob(smallJobs)
+	if err != nil || len(files) < 4 {
+		t.Fatalf("%d small forms, %v; want four or more", len(files), err)
+	}
+	if os.Getenv("CSIGLAB_E2E") == "" {
+		files = files[:1]
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			set, err := experiment.Load(file, experiment.Options{Tables: experiment.StandardTables()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			buildNodes(t)
+			result, err := Run(t.Context(), set, Options{
+				Out: filepath.Join(t.TempDir(), "run"), Runtime: runtimes.Netns, Clock: runtimes.Lockstep,
+				Processes: string(backend.OneProcess), CheckParity: true,
+			})
+			if errors.Is(err, backend.ErrUnavailable) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !result.Summary.Valid {
+				t.Error(result.Summary.Reasons)
+			}
+			for _, e := range result.Summary.Expectations {
+				if !e.OK {
+					t.Errorf("%+v", e)
+				}
+			}
+		})
+	}
+}
