@@ -66,3 +66,35 @@ func BenchmarkAllReduce(b *testing.B) {
 		func() cost { c := costOf(b, matrix, false, 1); finished[1] = c.end; return c })
 	b.ReportMetric(finished[0]/finished[1], "finish-job/matrix")
 }
+
+// trainingStep is one step of a model with the shape of GPT-3 Medium (355 million parameters; Brown et
+// al. 2020, table 2.1) on servers with 8 NICs: tensor parallelism in the servers, 8 stages of a
+// pipeline, and the rest of the ranks for data parallelism.
+func trainingStep(servers int) string {
+	return fmt.Sprintf(`
+schema: 1
+name: training-%[2]d
+topology: {rail: {servers: %[1]d, nics: 8, group: 16, spines: 16, rate: 400Gbps, delay: 1us}}
+jobs:
+  - name: gpt
+    model:
+      {layers: 24, hidden: 1024, ffn: 4096, heads: 16, sequence: 2048, vocabulary: 50257, tied: true,
+       parallel: {tp: 8, pp: 8}, microbatches: 16, bucket: 25MB}
+`, servers, 8*servers)
+}
+
+// BenchmarkTrainingStep reports what BenchmarkPermutation128 does, and CPU seconds, of one step of a
+// training job of 256 ranks, and of 1024.
+func BenchmarkTrainingStep(b *testing.B) {
+	for _, servers := range []int{32, 128} {
+		b.Run(fmt.Sprint(8*servers), func(b *testing.B) {
+			e := parseText(b, trainingStep(servers)).Variants[0].Experiment
+			var total tally
+			for b.Loop() {
+				total.run(b, e, 1)
+			}
+			total.report(b)
+			b.ReportMetric(total.cpu/float64(total.runs), "cpu-s")
+		})
+	}
+}
