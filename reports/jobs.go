@@ -111,7 +111,7 @@ func criticalPaths(r *analysis.Result) table {
 func lostText(p *analysis.CriticalPath) string {
 	l := p.Lost
 	if l == nil {
-		return "nothing was lost"
+		return fmt.Sprintf("nothing at one place; %s of compute, %s of transfers", tenths(p.ComputeUS, scalesOfDelays), tenths(p.TransferUS, scalesOfDelays))
 	}
 	share := percent(l.Share)
 	switch {

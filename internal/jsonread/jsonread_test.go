@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/internal/lines"
 )
 
@@ -107,6 +108,9 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 // TestStringIsBounded reads a string without end: memory is bounded by what one string may
 // take.
 func TestStringIsBounded(t *testing.T) {
+	if checkout.RaceDetector {
+		t.Skip("reads 32 MiB, byte by byte")
+	}
 	for _, read := range []func(*Reader) error{(*Reader).Skip, func(r *Reader) error { _, err := r.String(); return err }} {
 		r := New("f", io.MultiReader(strings.NewReader(`"`), endless('a')))
 		var at *lines.Error

@@ -82,6 +82,12 @@ hosts: {cc: {name: nscc, csig: max-delay}}
 	if _, ok := m["fct_us.0-8#2"]; !ok {
 		t.Error("the second flow between two hosts has no metric")
 	}
+	// Groups that have a name, and RPCs.
+	const calls = fatTree16 + `
+workload: {traffic: [{name: calls, rpc: {clients: [0], servers: [8], size: 1kB, response: 1kB, count: 2, outstanding: 1}}]}
+`
+	named, _ := runVirtual(t, parseText(t, calls).Variants[0].Experiment, 1)
+	maps.Copy(m, named)
 	var actions, outcomes []string
 	for _, a := range congestion.Table {
 		actions = append(actions, a.ActionNames()...)
@@ -113,8 +119,8 @@ hosts: {cc: {name: nscc, csig: max-delay}}
 	for _, name := range describedMetrics(t) {
 		pattern := "^" + strings.NewReplacer(
 			"<flow>", `[0-9]+-[0-9]+(#[0-9]+)?`, "<action>", "("+strings.Join(actions, "|")+")", "<outcome>", "("+strings.Join(outcomes, "|")+")",
-			"<signal>", "(abw_gbps|abwc|delay_us|nqd|abw|abw-c|delay)", "<statistic>", "(mean|min|max|p50|p99)",
-			"<class>", "(host|up|down|core)", "<group>", "(all|job-[0-9]+)",
+			"<signal>", "(abw_gbps|abwc|delay_us|nqd|abw|abw-c|delay)", "<statistic>", "(mean|min|max|p50|p95|p99|p999)",
+			"<class>", "(host|up|down|core)", "<group>", "(all|job-[0-9]+|calls)",
 			"<port>", "([a-z]+[0-9]+-[a-z]+[0-9]+|locator-[0-9]+|none)",
 		).Replace(regexp.QuoteMeta(name)) + "$"
 		is, found := regexp.MustCompile(pattern), false

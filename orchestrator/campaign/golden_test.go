@@ -35,6 +35,7 @@ var golden = map[string]map[string]string{
 	"dragonfly-72":    {"run": "eada05b38254b31b"},
 	"parking-lot":     {"swift": "9492607d2d41399d", "nscc": "d95eb769207e3a03", "nscc-csig": "0b297fe2da444f6e", "poseidon": "8692433c8c8cb18e", "six-hops": "e3ae36ca8e4785fd"},
 	"collective":      {"baseline": "e7e6e323a7996b73", "csig": "92ab40bfd9f4639b"},
+	"swift-fru":       {"swift": "f193174e1d095f6d", "fru": "3e62a3b205471fba"},
 	"training-step":   {"rails": "090c0208097b84ae", "spread": "05e8a77c10547bde", "csig": "2fb92dfcddabb5f9"},
 	"pipeline":        {"alone": "07aea5a35b436ac6", "neighbour": "a4e9b328138fef18", "csig": "0d47e7bea07f79ab"},
 	"moe":             {"even": "27044aa39e09381d", "skewed": "b2e83ec8b89a66c7", "csig": "baeaa7200c3ff5e8"},
@@ -43,7 +44,7 @@ var golden = map[string]map[string]string{
 }
 
 // goldenEnd cuts off the runs of experiments that take long.
-var goldenEnd = map[string]string{"two-jobs": "30ms", "training-step": "500us", "moe": "2ms", "pipeline": "3ms", "collective": "500us", "all-reduce": "100us"}
+var goldenEnd = map[string]string{"two-jobs": "30ms", "training-step": "500us", "moe": "2ms", "pipeline": "3ms", "collective": "500us", "all-reduce": "100us", "swift-fru": "3ms"}
 
 // noHash lists the embedded experiments without a trace hash: they run unmodified
 // programs under clock wall, and no two runs have the same events.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -262,5 +263,22 @@ variants:
 	// Another kind takes the place of the first.
 	if c, ok := other[1].Spec.(CollectiveJob); !ok || c.Size != units.MB {
 		t.Errorf("variant other: %+v", other[1].Spec)
+	}
+}
+
+// Issue 13, Must show 8: the example of docs/workloads.md is the file that its commands run,
+// and has about twenty lines.
+func TestGuideHasTheExample(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../docs/workloads.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("../../docs/examples/my-job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(guide), "```yaml\n"+string(example)+"```\n") || strings.Count(string(example), "\n") > 22 {
+		t.Error("docs/workloads.md does not have docs/examples/my-job.yaml as it is, or it has more than 22 lines")
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/csiglab/csiglab/units"
@@ -28,7 +26,7 @@ type TrafficItem struct {
 	Poisson     *TrafficPoisson     `yaml:"poisson"`
 }
 
-// HostRanges is hosts: numbers such as 3, and ranges such as 0..7, both ends included.
+// HostRanges is hosts, see ParseHosts.
 type HostRanges []string
 
 // TrafficRPC is remote procedure calls, see traffic.RPC.
@@ -109,9 +107,6 @@ type TrafficPoisson struct {
 	Seed    uint64         `yaml:"seed"`
 }
 
-// hostRange is an item of HostRanges.
-var hostRange = regexp.MustCompile(`^([0-9]{1,7})(?:\.\.([0-9]{1,7}))?$`)
-
 var _ = RegisterWorkload(WorkloadKind{
 	Kind: Kind{Name: "traffic", Doc: "generators beside one another: RPCs, bursts, incast, outcast, permutations, Poisson arrivals", Rank: 55, Keys: trafficKeys()},
 	Spec: Traffic(nil),
@@ -127,7 +122,7 @@ func hostKeys(path string, required bool, doc string) []Key {
 
 var _ = func() (none struct{}) {
 	for _, path := range []string{"rpc.clients", "rpc.servers", "bursts.from", "bursts.to", "incast.from", "outcast.to", "permutation.hosts", "poisson.hosts"} {
-		rules["workload.traffic[]."+path+"[]"] = Rule{pattern: hostRange, want: "a host such as 3, or a range such as 0..7"}
+		rules["workload.traffic[]."+path+"[]"] = Rule{parse: func(text string) error { _, err := ParseHosts([]string{text}, maxHosts); return err }}
 	}
 	return none
 }()
@@ -332,31 +327,19 @@ func (r HostRanges) hosts(total int) ([]int, error) {
 	if len(r) == 0 {
 		return upTo(0, total-1), nil
 	}
-	var hosts []int
+	hosts, err := ParseHosts(r, maxHosts)
+	if err != nil {
+		return nil, err
+	}
 	seen := map[int]bool{}
-	for _, text := range r {
-		m := hostRange.FindStringSubmatch(text)
-		if m == nil {
-			return nil, fmt.Errorf("%q is not a host or a range of hosts", text)
-		}
-		first, _ := strconv.Atoi(m[1])
-		last := first
-		if m[2] != "" {
-			last, _ = strconv.Atoi(m[2])
-		}
+	for _, h := range hosts {
 		switch {
-		case last < first:
-			return nil, fmt.Errorf("the range %s goes down", text)
-		case last >= maxHosts || total > 0 && last >= total:
-			return nil, fmt.Errorf("no host %d; hosts go from 0 to %d", last, min(maxHosts, max(total, 1))-1)
+		case total > 0 && h >= total:
+			return nil, fmt.Errorf("no host %d; hosts go from 0 to %d", h, total-1)
+		case seen[h]:
+			return nil, fmt.Errorf("host %d is given twice", h)
 		}
-		for _, h := range upTo(first, last) {
-			if seen[h] {
-				return nil, fmt.Errorf("host %d is given twice", h)
-			}
-			seen[h] = true
-			hosts = append(hosts, h)
-		}
+		seen[h] = true
 	}
 	return hosts, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
@@ -104,6 +105,9 @@ func (p *longProgram) Next(op *graph.Op) bool {
 // operations more to see whether the job gets stuck; what is random in them follows from the
 // seed.
 func TestConnectionsOfOneStep(t *testing.T) {
+	if checkout.RaceDetector {
+		t.Skip("a million operations take long under the race detector")
+	}
 	for seed, text := range []string{7: "7", 8: "8"} {
 		if text == "" {
 			continue
@@ -174,6 +178,9 @@ func TestJobsRefused(t *testing.T) {
 
 // A job whose step has more operations than are played before the run is told of.
 func TestLargeJobsAreNotPlayedBefore(t *testing.T) {
+	if checkout.RaceDetector {
+		t.Skip("a million operations take long under the race detector")
+	}
 	source, err := collective.New(collective.Config{Call: collective.Call{Kind: collective.AllReduce, Bytes: units.GB, Chunk: 16 * units.KB}, Ranks: 8, Iterations: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,8 @@ func serverNotes(p *Plan) []string {
 		return nil
 	}
 	within := 0
-	for _, f := range p.Flows[:p.Transfers] {
+	transfers := p.Completing()
+	for _, f := range p.Flows[:transfers] {
 		if p.Graph.Server(int(f.Src)) == p.Graph.Server(int(f.Dst)) {
 			within++
 		}
@@ -17,5 +18,5 @@ func serverNotes(p *Plan) []string {
 	if within == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("workload: %d of %d transfers are between NICs of one server; they cross the fabric, as the links inside a server are not modelled", within, p.Transfers)}
+	return []string{fmt.Sprintf("workload: %d of %d transfers are between NICs of one server; they cross the fabric, as the links inside a server are not modelled", within, transfers)}
 }

@@ -103,7 +103,7 @@ type Lost struct {
 const leastLost = 0.005
 
 // maxPieces bounds the pieces of a path that results list.
-const maxPieces = 200
+const maxPieces = 1000
 
 // readJobs analyses the jobs of the shown run of each variant.
 func readJobs(f *runfolder.Folder, t *totals) ([]Job, error) {

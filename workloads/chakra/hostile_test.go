@@ -30,8 +30,8 @@ func TestHostile(t *testing.T) {
 	size := len(et())
 	bomb := bytes.Repeat([]byte{0}, 1<<20)
 	deep := strings.Repeat(`[`, 100_000)
-	chain := []message{nd(0, typeComp, 99_999)}
-	for i := 1; i < 100_000; i++ {
+	chain := []message{nd(0, typeComp, 19_999)}
+	for i := 1; i < 20_000; i++ {
 		chain = append(chain, nd(i, typeComp, uint64(i-1)))
 	}
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestHostile(t *testing.T) {
 		{"field number 0", ".et", raw(2, 0, 1), "no protobuf field"},
 		{"packed dependencies cut", ".et", raw(3, 0x2a, 1, 0x80), fmt.Sprintf("t.0.et: byte %d: field 5", size+3)},
 		{"circle", ".et", et(nd(1, 4, 2), nd(2, 4, 3), nd(3, 4, 1)), `nodes depend on each other in a circle: 1 "n1" depends on 2 "n2"`},
-		{"long circle", ".et", et(chain...), "99995 more"},
+		{"long circle", ".et", et(chain...), "19995 more"},
 		{"same id twice", ".et", et(nd(1, 4), nd(1, 4)), "there is another node 1"},
 		{"rank of 10^9", ".et", et(nd(1, typeSend).whole("comm_dst", 1_000_000_000).whole("comm_size", 1)), "rank 0 meets rank 1000000000"},
 		{"rank of 10^18", ".et", et(nd(1, typeSend).whole("comm_dst", 1e18).whole("comm_size", 1)), "which is no rank"},
@@ -80,12 +80,12 @@ func TestHostile(t *testing.T) {
 
 		{"gzip damaged", ".et", func() []byte { d := pack(t, et(nd(1, 4))); d[len(d)-6] ^= 1; return d }(), "gzip: invalid checksum"},
 		{"gzip cut", ".et", pack(t, bomb)[:60], "gzip: the file is cut off"},
-		{"gzip bomb", ".et", pack(t, append(protowire.AppendVarint(et(), maxMessage), bytes.Repeat(bomb, 20)...)), "the files hold more than 8000000 bytes, unpacked"},
-		{"gzip bomb, small messages", ".et", pack(t, append(et(), bytes.Repeat(bomb, 9)...)), "more than 200000 nodes"},
-		{"gzip bomb of JSON", ".json", pack(t, append([]byte(`{"version":"`), bytes.Repeat([]byte("x"), 20<<20)...)), "the files hold more than 8000000 bytes, unpacked"},
+		{"gzip bomb", ".et", pack(t, append(protowire.AppendVarint(et(), maxMessage), bytes.Repeat(bomb, 2)...)), "the files hold more than 1000000 bytes, unpacked"},
+		{"gzip bomb, small messages", ".et", pack(t, append(et(), bomb...)), "more than 200000 nodes"},
+		{"gzip bomb of JSON", ".json", pack(t, append([]byte(`{"version":"`), bytes.Repeat([]byte("x"), 2<<20)...)), "the files hold more than 1000000 bytes, unpacked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := Read(files(c.ending, c.data), Options{MaxBytes: 8_000_000, MaxNodes: 200_000})
+			_, _, err := Read(files(c.ending, c.data), Options{MaxBytes: 1_000_000, MaxNodes: 200_000})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %s", err, c.want)
 			}
@@ -98,13 +98,16 @@ func TestHostile(t *testing.T) {
 
 // TestHostileIsCheap: hostile files take little memory and time, whatever they declare.
 func TestHostileIsCheap(t *testing.T) {
+	if checkout.RaceDetector {
+		t.Skip("measures memory and time")
+	}
 	var bomb bytes.Buffer
 	w := gzip.NewWriter(&bomb)
 	block := make([]byte, 1<<20)
 	if _, err := w.Write(append(protowire.AppendVarint(et(), maxMessage), block...)); err != nil {
 		t.Fatal(err)
 	}
-	for range 300 {
+	for range 100 {
 		if _, err := w.Write(block); err != nil {
 			t.Fatal(err)
 		}
