@@ -98,6 +98,24 @@ type Local struct {
 	Delay units.Duration
 }
 
+// AddJobs appends training jobs. Their numbers come from 0, in the order of Jobs, and the
+// numbers of the jobs of Transfers come behind them.
+func (w *Workload) AddJobs(jobs []Job) {
+	w.Jobs = append(w.Jobs, jobs...)
+	behind := len(w.Jobs)
+	if behind == 0 {
+		return
+	}
+	for i := range w.Transfers {
+		w.Transfers[i].Job += behind
+	}
+	names := make(map[int]string, len(w.JobNames))
+	for job := range w.JobNames {
+		names[job+behind] = w.JobNames[job]
+	}
+	w.JobNames = names
+}
+
 // Bytes returns the payload bytes of all transfers.
 func (w *Workload) Bytes() units.Size {
 	var sum units.Size

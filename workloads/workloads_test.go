@@ -19,6 +19,18 @@ func transfer(src, dst, after, sendDone int) workloads.Transfer {
 	return workloads.Transfer{Src: src, Dst: dst, Size: units.KB, After: after, SendDone: sendDone, RecvDone: none}
 }
 
+func TestJobNumbers(t *testing.T) {
+	w := &workloads.Workload{Transfers: []workloads.Transfer{{Job: 0}, {Job: 3}}, JobNames: map[int]string{3: "calls"}}
+	w.AddJobs(nil)
+	if w.Transfers[1].Job != 3 || w.JobNames[3] != "calls" {
+		t.Errorf("without jobs: %v, %v", w.Transfers, w.JobNames)
+	}
+	w.AddJobs([]workloads.Job{{Name: "a"}, {Name: "b"}})
+	if w.Transfers[0].Job != 2 || w.Transfers[1].Job != 5 || len(w.JobNames) != 1 || w.JobNames[5] != "calls" {
+		t.Errorf("behind two jobs: %v, %v", w.Transfers, w.JobNames)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	one := []workloads.Trigger{{Label: "7", Kind: workloads.OneShot}}
 	for _, c := range []struct {

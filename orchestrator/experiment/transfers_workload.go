@@ -33,7 +33,7 @@ var _ = RegisterWorkload(WorkloadKind{
 			{Path: "[].size", Required: true, Rule: Between(units.Byte, maxTransfer), Doc: "payload; at most 2³² packets"},
 			{Path: "[].start", Default: "0s", Rule: Between(0, maxLength), Doc: "when it starts, before jitter"},
 			{Path: "[].stop", Default: "none", Rule: Between(0, maxLength).Or("none"), Doc: "when the sender stops, whatever is left; size is then the most that it sends, and the packet after those sent, of 1 B, is the last"},
-			{Path: "[].job", Default: "0", Rule: Between(0, maxJobs), Doc: "job, or tenant, that it belongs to"},
+			{Path: "[].job", Default: "0", Rule: Between(0, maxJobs), Doc: "job, or tenant, that it belongs to; with `jobs`, these have the first numbers, and the numbers of transfers come behind them"},
 		},
 		Short:      shortTransfer,
 		ShortWords: "a transfer; want SRC -> DST SIZE or SRC -> DST SIZE at TIME, or a mapping with src, dst and size",

@@ -80,7 +80,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
-	load.Jobs = append(load.Jobs, jobs...)
+	load.AddJobs(jobs)
 	if err := checkWorkload(load, e); err != nil {
 		return nil, failure.At("workload", err)
 	}
