@@ -198,12 +198,12 @@ func (a *app) inspectWorkload(f *inputFlags, path string, link graph.Link) (*wor
 	if in.Workload != nil {
 		i.Transfers, i.Triggers, i.Failures = len(in.Workload.Transfers), len(in.Workload.Triggers), in.Workload.Failures
 	}
-	i.Ideal, err = inspect.Play(s, 1, link)
-	if err != nil {
-		if i.Ideal = nil; !inspect.TooMany(i.Summary, err) {
-			return nil, &exitError{exitUsage, fmt.Errorf("%s: %w", path, err)}
-		}
+	if i.Summary.Partial {
 		i.Reason = fmt.Sprintf("more than %d operations; figures are of the first ones", inspect.MaxOperations)
+		return i, nil
+	}
+	if i.Ideal, err = inspect.Play(s, 1, link); err != nil {
+		return nil, &exitError{exitUsage, fmt.Errorf("%s: %w", path, err)}
 	}
 	return i, nil
 }

@@ -162,7 +162,7 @@ func TestWorkloadHostile(t *testing.T) {
 	// A schedule of few lines may stand for more than can be played: that is said.
 	path := workloadFile(t, "large.txt", "HYBRID_TRANSFORMER model_parallel_NPU_group: 8 all_gpus: 65536\n1\na -1 1 ALLREDUCE 8192 1 ALLREDUCE 8192 1 NONE 0 1\n")
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "workload", "inspect", path, "--passes", "1000")
-	if code != 0 || !strings.Contains(stdout, "not played: more than 4000000 operations; figures are of the first ones") {
+	if code != 0 || !strings.Contains(stdout, "not played: more than 2000000 operations; figures are of the first ones") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
 }

@@ -5,7 +5,6 @@ package inspect
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -13,8 +12,9 @@ import (
 	"github.com/csiglab/csiglab/workloads/graph"
 )
 
-// MaxOperations is how many operations of all ranks are looked at: about 3 s.
-const MaxOperations = 4_000_000
+// MaxOperations is how many operations of all ranks are looked at: a few seconds, and 700 MB to play
+// them.
+const MaxOperations = 2_000_000
 
 // Kind is the messages of one kind: of a kind of collective, or point_to_point.
 type Kind struct {
@@ -119,7 +119,7 @@ type Played struct {
 }
 
 // Play plays a source over links without congestion and follows what ended last back to the
-// beginning. Its error is that of graph.Ideal, or graph.ErrInvalid for more than
+// beginning. Its error is that of graph.Ideal, also for more than
 // MaxOperations.
 func Play(s graph.Source, seed uint64, link graph.Link) (*Played, error) {
 	k := &keeper{rows: make([][]interval, min(s.Ranks(), maxRows)), byOp: map[opKey]int32{}, bySend: map[sendKey]int32{}}
@@ -242,7 +242,3 @@ func name(o *kept, labels *graph.Labels) string {
 	}
 	return ""
 }
-
-// TooMany reports whether an error of Play is about too many operations rather than about
-// programs that cannot be played.
-func TooMany(s *Summary, err error) bool { return s.Partial && errors.Is(err, graph.ErrInvalid) }
