@@ -384,6 +384,9 @@ func convertWorkload(in *formats.Input, to, out string) (string, *graph.Loss, er
 	if err != nil {
 		return "", nil, wrong(err)
 	}
+	if inspect.Summarise(s, 1).Partial {
+		return "", nil, usage("the workload has more than %d operations, too many for a file; use fewer --ranks or --passes", inspect.MaxOperations)
+	}
 	var more *graph.Loss
 	if to == "goal" {
 		more, err = goal.Write(&text, s, 1)

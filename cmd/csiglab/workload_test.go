@@ -165,6 +165,10 @@ func TestWorkloadHostile(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "not played: more than 2000000 operations; figures are of the first ones") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
+	code, stdout, stderr = csiglab(&fakeLab{}, nil, "workload", "convert", path, "--passes", "1000", "--to", "goal", "-o", "-")
+	if code != 2 || stdout != "" || !strings.Contains(stderr, "the workload has more than 2000000 operations, too many for a file") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
 }
 
 func TestWorkloadUsage(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 // shape is how many parts a fabric has.
 type shape struct{ Switches, Hosts, Links int }
 
-// fabrics are the embedded experiments with an all-to-all of small messages.
+// fabrics are the embedded experiments with an all-to-all of small messages, and the small
+// form of one with training jobs (issue 13, Must show 5).
 var fabrics = []struct {
 	name string
 	want shape
@@ -27,6 +28,7 @@ var fabrics = []struct {
 	// g = ah+1 groups has ag switches, pag hosts and g(pa + a(a-1)/2 + ah/2) links.
 	{name: "dragonfly", want: shape{Switches: 6, Hosts: 6, Links: 12}},
 	{name: "dragonfly-72", want: shape{Switches: 36, Hosts: 72, Links: 9 * (8 + 6 + 4)}, long: true},
+	{name: "../../docs/examples/small/two-jobs.yaml", want: shape{Switches: 2, Hosts: 4, Links: 5}},
 }
 
 func loadFabric(t *testing.T, name string) (*experiment.Set, shape) {
