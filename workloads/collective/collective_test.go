@@ -32,7 +32,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestBusFactor: the factors of nccl-tests (doc/PERFORMANCE.md). 1 GiB reduced by a ring of 8 at
+// TestBusFactor: the factors of nccl-tests (its page on performance). 1 GiB reduced by a ring of 8 at
 // 50 Gb/s takes 0.30065 s, which is a bus bandwidth of 50 Gb/s.
 func TestBusFactor(t *testing.T) {
 	for kind, want := range map[Kind]float64{AllReduce: 1.75, ReduceScatter: 0.875, AllGather: 0.875, AllToAll: 0.875, Gather: 0.875, Scatter: 0.875, Broadcast: 1, Reduce: 1, SendRecv: 1, Barrier: 0} {

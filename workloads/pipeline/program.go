@@ -28,7 +28,7 @@ func New(c Config) (graph.Source, error) {
 func PhaseNames() []string { return []string{"forward", "backward", "weight"} }
 
 // MessageNames returns the names under which messages forwards and backwards are tagged.
-func MessageNames() []string { return []string{"pp forward", "pp backward"} }
+func MessageNames() []string { return []string{"pp-forward", "pp-backward"} }
 
 // Ranks implements graph.Source: a rank for each stage.
 func (s *Source) Ranks() int { return s.Config.Stages }

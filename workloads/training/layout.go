@@ -160,22 +160,22 @@ func (l *layout) layers(n int, last bool) layers {
 	tokens := int64(c.MicroBatch) * int64(m.Sequence) / int64(p.CP)
 	g := layers{layers: n, full: none}
 	l.compute(&g, float64(tokens)/float64(p.TP), last)
-	suffix := fmt.Sprintf(" %d layers", n)
+	suffix := fmt.Sprintf("-%d-layers", n)
 	if bytes := 2 * int64(n) * tokens * int64(m.Hidden) * l.precision; c.SequenceParallel {
-		g.gather = l.traffic("tp gather", suffix, collective.AllGather, c.Collectives.TP, p.TP, bytes)
-		g.reduce = l.traffic("tp scatter", suffix, collective.ReduceScatter, c.Collectives.TP, p.TP, bytes)
+		g.gather = l.traffic("tp-gather", suffix, collective.AllGather, c.Collectives.TP, p.TP, bytes)
+		g.reduce = l.traffic("tp-scatter", suffix, collective.ReduceScatter, c.Collectives.TP, p.TP, bytes)
 	} else {
 		g.reduce = l.traffic("tp", suffix, collective.AllReduce, c.Collectives.TP, p.TP, bytes)
 	}
 	// Each rank has the keys and values of its own tokens and heads.
 	keys := 2 * int64(n) * l.part(tokens*m.kvHidden()*l.precision) * int64(p.CP)
 	g.keys = l.traffic("cp", suffix, collective.AllGather, collective.Ring, p.CP, keys)
-	g.keysBack = l.traffic("cp backward", suffix, collective.AllGather, collective.Ring, p.CP, 2*keys)
+	g.keysBack = l.traffic("cp-backward", suffix, collective.AllGather, collective.Ring, p.CP, 2*keys)
 	if m.Experts > 0 && p.EP > 1 {
 		g.tokens = int64(n) * l.part(tokens)
 		bytes := g.tokens * int64(m.TopK) * int64(m.Hidden) * l.precision
-		g.dispatch = l.traffic("ep dispatch", suffix, collective.AllToAll, collective.Direct, p.EP, bytes)
-		g.combine = l.traffic("ep combine", suffix, collective.AllToAll, collective.Direct, p.EP, bytes)
+		g.dispatch = l.traffic("ep-dispatch", suffix, collective.AllToAll, collective.Direct, p.EP, bytes)
+		g.combine = l.traffic("ep-combine", suffix, collective.AllToAll, collective.Direct, p.EP, bytes)
 	}
 	return g
 }
@@ -252,14 +252,14 @@ func (l *layout) bucket(number, stage int, dense, experts int64, over, expertsOv
 	if l.config.Gradients.Sharded {
 		kind = collective.ReduceScatter
 	}
-	a, suffix := l.config.Collectives.DP, fmt.Sprintf(" stage %d", stage)
+	a, suffix := l.config.Collectives.DP, fmt.Sprintf("-stage-%d", stage)
 	b := bucket{
-		dense:   l.traffic(fmt.Sprintf("dp %d", number), suffix, kind, a, over, dense*l.gradient),
-		experts: l.traffic(fmt.Sprintf("dp experts %d", number), suffix, kind, a, expertsOver, experts*l.gradient),
+		dense:   l.traffic(fmt.Sprintf("dp-%d", number), suffix, kind, a, over, dense*l.gradient),
+		experts: l.traffic(fmt.Sprintf("dp-experts-%d", number), suffix, kind, a, expertsOver, experts*l.gradient),
 	}
 	if l.config.Gradients.Sharded {
-		b.parameters = l.traffic(fmt.Sprintf("parameters %d", number), suffix, collective.AllGather, a, over, dense*l.precision)
-		b.expertParameters = l.traffic(fmt.Sprintf("parameters experts %d", number), suffix, collective.AllGather, a, expertsOver, experts*l.precision)
+		b.parameters = l.traffic(fmt.Sprintf("parameters-%d", number), suffix, collective.AllGather, a, over, dense*l.precision)
+		b.expertParameters = l.traffic(fmt.Sprintf("parameters-experts-%d", number), suffix, collective.AllGather, a, expertsOver, experts*l.precision)
 	}
 	return b
 }
