@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 )
 
@@ -59,9 +58,7 @@ func orderOfBalancers(t *testing.T, k int, numbers []int, reference map[string][
 }
 
 func TestOrderOfBalancers(t *testing.T) {
-	if checkout.RaceDetector {
-		t.Skip("takes half a minute under the race detector")
-	}
+	skipSlowRace(t)
 	orderOfBalancers(t, 8, []int{0, 8}, nil)
 }
 
