@@ -110,7 +110,7 @@ func (w *Workload) AddJobs(jobs []Job) {
 		w.Transfers[i].Job += behind
 	}
 	names := make(map[int]string, len(w.JobNames))
-	for job := range w.JobNames {
+	for job := range w.JobNames { // order: each name gets a place of its own
 		names[job+behind] = w.JobNames[job]
 	}
 	w.JobNames = names
