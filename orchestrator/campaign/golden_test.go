@@ -36,6 +36,7 @@ var golden = map[string]map[string]string{
 	"dragonfly-72":    {"run": "eada05b38254b31b"},
 	"parking-lot":     {"swift": "9492607d2d41399d", "nscc": "d95eb769207e3a03", "nscc-csig": "0b297fe2da444f6e", "poseidon": "8692433c8c8cb18e", "six-hops": "e3ae36ca8e4785fd"},
 	"collective":      {"baseline": "e7e6e323a7996b73", "csig": "92ab40bfd9f4639b"},
+	"chakra-ring":     {"packed": "c087936fc4379513", "spread": "335b860b07f8d316", "csig": "7ebd0f3046c18eb9"},
 	"swift-fru":       {"swift": "f193174e1d095f6d", "fru": "3e62a3b205471fba"},
 	"training-step":   {"rails": "090c0208097b84ae", "spread": "05e8a77c10547bde", "csig": "2fb92dfcddabb5f9"},
 	"pipeline":        {"alone": "07aea5a35b436ac6", "neighbour": "a4e9b328138fef18", "csig": "0d47e7bea07f79ab"},

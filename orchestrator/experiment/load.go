@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -17,23 +16,6 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/expression"
 )
-
-//go:embed library/*.yaml
-var library embed.FS
-
-// Names returns the names of the embedded experiments, in alphabetical order.
-func Names() []string {
-	entries, err := fs.ReadDir(library, "library")
-	if err != nil {
-		panic("experiment: no library: " + err.Error())
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = strings.TrimSuffix(e.Name(), ".yaml")
-	}
-	slices.Sort(names) // the files' order is that with .yaml
-	return names
-}
 
 // Options are the layers above the file, and the tables of names.
 type Options struct {
@@ -116,11 +98,11 @@ func (r *Resolved) At(path string, err error) error {
 // error is an Errors or an *Error.
 func Load(nameOrPath string, opts Options) (*Set, error) {
 	if slices.Contains(Names(), nameOrPath) {
-		data, err := library.ReadFile("library/" + nameOrPath + ".yaml")
+		data, dir, err := embedded(nameOrPath)
 		if err != nil {
-			panic("experiment: " + err.Error())
+			return nil, &Error{File: nameOrPath, Msg: err.Error()}
 		}
-		return Parse(nameOrPath, "", data, opts)
+		return Parse(nameOrPath, dir, data, opts)
 	}
 	data, err := readFile(nameOrPath)
 	if err != nil {

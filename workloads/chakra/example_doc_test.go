@@ -10,7 +10,7 @@ import (
 
 // A trace is read, and played over links of 100 Gb/s without congestion.
 func ExampleOpen() {
-	source, loss, err := chakra.Open("../../docs/examples/chakra-ring", chakra.Options{})
+	source, loss, err := chakra.Open("../../orchestrator/experiment/library/chakra-ring", chakra.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the traces of docs/examples")
 
-// TestExample: the traces of docs/examples/chakra-ring are what Write makes of 100 us of compute and
+// TestExample: the traces of orchestrator/experiment/library/chakra-ring are what Write makes of 100 us of compute and
 // a ring all-reduce of 1 MiB at 8 ranks, twice.
 func TestExample(t *testing.T) {
 	s, err := collective.New(collective.Config{
@@ -29,7 +29,7 @@ func TestExample(t *testing.T) {
 	if !loss.Empty() {
 		t.Errorf("lost:\n%s", loss)
 	}
-	prefix := filepath.Join(checkout.Repository(t), "docs", "examples", "chakra-ring", "ring")
+	prefix := filepath.Join(checkout.Repository(t), "orchestrator", "experiment", "library", "chakra-ring", "ring")
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(prefix), 0o755); err != nil {
 			t.Fatal(err)
