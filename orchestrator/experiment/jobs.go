@@ -82,9 +82,10 @@ type JobInput struct {
 
 // JobLoader is a JobSpec that has to read a file before it knows its ranks.
 type JobLoader interface {
-	// Load returns the value with what is in the file. Notes are what the user should know of
-	// how the file was read.
-	Load() (loaded JobSpec, notes []string, err error)
+	// Load returns the value with what is in the file, of which the job plays so many steps.
+	// ranks is what the job's key ranks says, 0 for auto. Notes are what the user should know
+	// of how the file was read.
+	Load(ranks, steps int) (loaded JobSpec, notes []string, err error)
 }
 
 // JobDeriver is a JobSpec with keys that may be auto.
@@ -144,9 +145,6 @@ func (d *decoder) jobs(e *Experiment, hosts int) {
 				d.failAt(path, "jitter and stragglers are of jobs that compute: model, pipeline and profile", "")
 			}
 		}
-		if _, ok := j.Spec.(TraceJob); ok && j.Steps > 1 {
-			d.failAt(path+".steps", "a trace has the steps that are in it", "")
-		}
 		if e.End != 0 && j.Start >= e.End && d.sound("end") {
 			d.failAt(path+".start", fmt.Sprintf("starts at %v, not before the run's end %v", j.Start, e.End), "")
 		}
@@ -178,7 +176,7 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 	for i := range loaded.Jobs {
 		j := &loaded.Jobs[i]
 		if file, ok := j.Spec.(JobLoader); ok {
-			spec, more, err := file.Load()
+			spec, more, err := file.Load(j.Ranks, j.Steps)
 			if err != nil {
 				return nil, nil, e.inJob(i, err)
 			}

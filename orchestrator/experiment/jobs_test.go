@@ -39,7 +39,6 @@ func TestWrongJobs(t *testing.T) {
 		{"late", "name: a, start: 25h, collective: {}", `jobs[0].start: 25h is too large; the most is 86400s`},
 		{"straggler of nothing", "name: a, profile: {}, stragglers: [{rank: 1}]", `jobs[0].stragglers[0]: want one of the keys slow and pause`},
 		{"straggler without compute", "name: a, collective: {}, stragglers: [{rank: 1, slow: 0.1}]", `jobs[0]: jitter and stragglers are of jobs that compute: model, pipeline and profile`},
-		{"steps of a trace", "name: a, trace: testdata/ring.goal, steps: 2", `jobs[0].steps: a trace has the steps that are in it`},
 		{"trace of other ranks", "name: a, trace: {format: goal}", `jobs[0].trace: the key "file" is missing`},
 		{"unknown format", "name: a, trace: {file: testdata/ring.goal, format: gaol}", `jobs[0].trace.format: unknown format "gaol"; known: auto FORMATS (did you mean "goal"?)`},
 		{"straggler that there is not", "name: a, pipeline: {}, stragglers: [{rank: 4, slow: 0.2}]", `jobs[0].stragglers[0].rank: the job has no rank 4; ranks go from 0 to 3`},

@@ -6,8 +6,11 @@ import (
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/formats"
 	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/simai"
 )
 
 // TraceJob is a job whose programs are in a file, or a folder, of another tool. In YAML
@@ -15,7 +18,16 @@ import (
 type TraceJob struct {
 	File   string `yaml:"file"`
 	Format string `yaml:"format"` // see formats.Names; "auto": by name and content
+	// Groups is the JSON file of a Chakra trace's communicator groups; "": none.
+	Groups    string     `yaml:"groups"`
+	TimeUnit  string     `yaml:"time_unit"` // of compute times; "auto": the format's
+	Algorithm string     `yaml:"algorithm"` // see collective.Algorithms
+	Channels  int        `yaml:"channels"`  // of collectives; 0: 1
+	Chunk     units.Size `yaml:"chunk"`     // of collectives; 0: not cut
 }
+
+// timeUnits are the values of TraceJob.TimeUnit.
+var timeUnits = map[string]units.Duration{"ns": units.Nanosecond, "us": units.Microsecond, "ms": units.Millisecond}
 
 // loadedTrace is a TraceJob whose file has been read.
 type loadedTrace struct {
@@ -30,6 +42,11 @@ var _ = RegisterJob(JobKind{
 			{Path: "", Doc: "the file alone, or a mapping"},
 			{Path: "file", Required: true, Rule: InputPath(), Doc: "file, or folder where a format has a file for each rank"},
 			{Path: "format", Default: "auto", Rule: Rule{parse: checkFormat}, Doc: "of the file, such as goal or chakra; auto: by name and content"},
+			{Path: "groups", Rule: InputFile(), Doc: "JSON file of a Chakra trace's groups of ranks, as ASTRA-sim's --comm-group-configuration"},
+			{Path: "time_unit", Default: "auto", Rule: OneOf("auto", "ns", "us", "ms"), Doc: "of compute times where a format leaves it open; auto: the format's"},
+			{Path: "algorithm", Default: collective.Auto.String(), Rule: OneOf(collective.Algorithms()...), Doc: "of the collectives that have it, the others have their default; see `jobs[].collective.algorithm`"},
+			{Path: "channels", Default: "1", Rule: Between(1, 64), Doc: "of collectives"},
+			{Path: "chunk", Default: "0B", Rule: Between(0, maxTransfer), Doc: "of collectives; 0B: not cut"},
 		},
 	},
 	Spec: TraceJob{},
@@ -48,8 +65,11 @@ func checkFormat(text string) error {
 func (TraceJob) Check(*Check) {}
 
 // Load implements JobLoader.
-func (t TraceJob) Load() (JobSpec, []string, error) {
-	o := formats.Options{Format: t.Format}
+func (t TraceJob) Load(ranks, steps int) (JobSpec, []string, error) {
+	o := formats.Options{Format: t.Format, Groups: t.Groups, Training: simai.Options{
+		Ranks: ranks, Passes: steps, TimeUnit: timeUnits[t.TimeUnit], Channels: t.Channels, Chunk: t.Chunk,
+	}}
+	o.Training.Algorithm, _ = collective.ParseAlgorithm(t.Algorithm) // a rule has checked it
 	if o.Format == algorithm.Auto {
 		o.Format = ""
 	}
@@ -59,6 +79,9 @@ func (t TraceJob) Load() (JobSpec, []string, error) {
 	}
 	if in.Source == nil {
 		return nil, nil, &PathError{"file", fmt.Errorf("%s has transfers between hosts and no ranks; it belongs into workload.file", t.File)}
+	}
+	if has := in.Source.Steps(); has != steps && steps > 1 {
+		return nil, nil, &PathError{"file", fmt.Errorf("%s has %d steps, the job's key steps says %d; format %s is not repeated", t.File, has, steps, in.Format)}
 	}
 	notes := in.Notes
 	for _, lost := range in.Loss.Items() {
@@ -88,4 +111,12 @@ func (t loadedTrace) Ranks(asked, _ int) (int, error) {
 func (t loadedTrace) Build(JobInput) (graph.Source, error) { return t.source, nil }
 
 // Auto implements JobDeriver.
-func (t TraceJob) Auto(string, JobInput) string { return "by name and content" }
+func (t TraceJob) Auto(key string, _ JobInput) string {
+	switch key {
+	case "time_unit":
+		return "the format's"
+	case "algorithm":
+		return "of each collective its own"
+	}
+	return "by name and content"
+}

@@ -1,0 +1,61 @@
+package experiment
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/graph"
+)
+
+// What a file leaves open is said by keys: the ranks, how often it is played, the unit of its
+// times and how collectives are made.
+func TestKeysOfTraces(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "micro.txt")
+	if err := os.WriteFile(file, []byte("DATA\n1\nconv1 -1 1000 NONE 0 0 NONE 0 0 ALLREDUCE 65536 0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	played := func(keys string) (source graph.Source, sends int, compute units.Duration) {
+		t.Helper()
+		set, err := Parse("x.yaml", "", []byte(jobsOnly+"jobs: [{name: a, ranks: 4, steps: 2, trace: {file: "+file+keys+"}}]\n"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, _, err := set.Base.BuildJobs(built(t, set))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var op graph.Op
+		for p := jobs[0].Source.Program(0, 1); p.Next(&op); {
+			switch op.Kind {
+			case graph.Send:
+				sends++
+			case graph.Compute:
+				compute += op.Duration
+			}
+		}
+		return jobs[0].Source, sends, compute
+	}
+	source, sends, compute := played("")
+	if source.Ranks() != 4 || source.Steps() != 2 || sends != 2*6 || compute != 2*units.Microsecond {
+		t.Errorf("%d ranks, %d steps, rank 0 sends %d messages and computes %v; want 4, 2, 12 and 2us", source.Ranks(), source.Steps(), sends, compute)
+	}
+	if _, sends, compute := played(", algorithm: halving_doubling, time_unit: us"); sends != 2*4 || compute != 2*units.Millisecond {
+		t.Errorf("by halving and doubling, in us: %d messages and %v; want 8 and 2ms", sends, compute)
+	}
+	if _, sends, _ := played(", channels: 2"); sends != 2*12 {
+		t.Errorf("with two channels %d messages, want 24", sends)
+	}
+}
+
+func TestTracesThatAreNotRepeated(t *testing.T) {
+	set, err := Parse("x.yaml", "", []byte(jobsOnly+"jobs: [{name: a, trace: testdata/ring.goal, steps: 2}]\n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err = set.Base.BuildJobs(built(t, set)); err == nil || !strings.Contains(err.Error(), "has 1 steps, the job's key steps says 2; format goal is not repeated") {
+		t.Errorf("error %v", err)
+	}
+}
