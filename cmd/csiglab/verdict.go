@@ -71,10 +71,33 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *analysis.Result, folder, 
 	fmt.Fprintln(w, "report ", report)
 }
 
+// jobMetrics are shown of each job, trafficMetrics of each item of workload.traffic, where a
+// variant has them.
+var (
+	jobMetrics     = []string{"iteration_us.mean.", "exposed_us.mean."}
+	trafficMetrics = []string{"rpc_us.p50.", "message_us.p50.", "fct_us.p50."}
+)
+
+// maxShownJobs is the most jobs and items of traffic whose metrics are shown.
+const maxShownJobs = 8
+
 func shownMetrics(set *experiment.Set) []string {
 	var names []string
 	for _, m := range set.Base.Derived {
 		names = append(names, m.Name)
+	}
+	of := func(name string, metrics []string) {
+		for _, metric := range metrics {
+			names = append(names, metric+name)
+		}
+	}
+	for i := range min(len(set.Base.Jobs), maxShownJobs) {
+		of(set.Base.Jobs[i].Name, jobMetrics)
+	}
+	if items, ok := set.Base.Workload.Spec.(experiment.Traffic); ok {
+		for i := range min(len(items), maxShownJobs) {
+			of(items[i].Name, trafficMetrics)
+		}
 	}
 	return append(names, keyMetrics...)
 }
