@@ -277,12 +277,18 @@ func TestShippedExperimentsAreSilent(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v: no examples", err)
 	}
-	for _, name := range append(experiment.Names(), files...) {
+	small, err := filepath.Glob(filepath.Join("..", "..", "docs", "examples", "small", "*.yaml"))
+	if err != nil || len(small) == 0 {
+		t.Fatalf("%v: no small examples", err)
+	}
+	for _, name := range slices.Concat(experiment.Names(), files, small) {
 		var stderr bytes.Buffer
 		code := execute(t.Context(), newLab(), []string{"validate", name}, nil, io.Discard, &stderr)
+		// A busy machine, or the race detector, leaves no time to measure how fast it is.
+		said := strings.ReplaceAll(stderr.String(), "note: the prediction has the figures of another machine", "")
 		want := told[filepath.Base(name)]
-		unlike := slices.ContainsFunc(want, func(fragment string) bool { return !strings.Contains(stderr.String(), fragment) })
-		if code != exitOK || unlike || strings.Count(stderr.String(), "note: ") != len(want) {
+		unlike := slices.ContainsFunc(want, func(fragment string) bool { return !strings.Contains(said, fragment) })
+		if code != exitOK || unlike || strings.Count(said, "note: ") != len(want) {
 			t.Errorf("%s: exit %d, %s; want notes with %q and no others", name, code, stderr.String(), want)
 		}
 	}

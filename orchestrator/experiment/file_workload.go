@@ -45,10 +45,10 @@ func (f WorkloadFile) Build(in WorkloadInput) (*workloads.Workload, []string, er
 	for _, lost := range read.Loss.Items() {
 		notes = append(notes, fmt.Sprintf("not used of %s: %d %s, the first at %s", name, lost.Count, lost.What, lost.First))
 	}
-	if load.Hosts > in.Hosts {
+	if in.Hosts > 0 && load.Hosts > in.Hosts {
 		return nil, nil, inputError{fmt.Errorf("%s: the file has host %d, the topology has hosts 0 to %d", name, load.Hosts-1, in.Hosts-1)}
 	}
-	load.Hosts = in.Hosts // which flow.txt does not say
+	load.Hosts = max(load.Hosts, in.Hosts) // flow.txt does not say how many there are
 	for _, t := range load.Transfers {
 		if t.Priority != 0 {
 			notes = append(notes, name+": prio is not used; all data of a port shares one queue")
