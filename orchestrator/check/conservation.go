@@ -128,6 +128,9 @@ func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, inNetwork int64) strin
 		missing += sent - got
 		packets := f.Receiver.DeliveredWhole - f.Receiver.Duplicates - f.Receiver.OutOfSequence
 		if f.Receiver.Done == units.Never || f.Info.Messages > 0 && f.Sender.Done == units.Never {
+			if f.Info.Messages > 0 && whole[f.Info.Job] {
+				return fmt.Sprintf("flow %s: its job is done, %d of %d packets and %d of %d bytes have arrived", f.Info.Name, packets, f.Info.Packets, f.Receiver.PayloadBytes, int64(f.Info.Size))
+			}
 			continue // of a connection the receiver has what it knows of
 		}
 		want, bytes := f.Sender.NewPackets, f.Sender.PayloadBytes

@@ -101,6 +101,15 @@ func TestConservationFindsAMissingMessage(t *testing.T) {
 	if c := find(func() { p.Flows[1].Packets++; p.Flows[1].Size += units.KB }); c.OK || !strings.Contains(c.Detail, "flow 0-2: complete with 10 of 11 packets and 40000 of 41000 bytes") {
 		t.Errorf("got %+v", c)
 	}
+	p.Flows[1].Packets--
+	p.Flows[1].Size -= units.KB
+	// Also a message that the receiver holds open, though the job says that it is done.
+	done := &nodes[2].Receivers[0].Done
+	if at := *done; at == units.Never {
+		t.Fatal("the receiver of flow 1 is not done")
+	} else if c := find(func() { *done = units.Never }); c.OK || !strings.Contains(c.Detail, "its job is done, 10 of 10 packets") {
+		t.Errorf("got %+v", c)
+	}
 	if c := find(func() { nodes[2].Jobs[0].Done = false }); !c.OK {
 		t.Errorf("a job that has not ended: %+v", c)
 	}

@@ -3,6 +3,7 @@ package inproc
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,6 +64,17 @@ func oneTrace(t *testing.T, name string, p *plan.Plan, worth int) {
 	}
 }
 
+// sends reports whether a run of the plan has events.
+func sends(t *testing.T, p *plan.Plan) bool {
+	t.Helper()
+	nodes := collect(t, p, 1, func(a *assembly) {
+		s := sim.New(a.config)
+		s.Run()
+		s.Close()
+	})
+	return slices.ContainsFunc(nodes, func(n metrics.NodeTotals) bool { return n.Events > 0 })
+}
+
 // TestOneTraceOfEmbedded is TestOneTrace for the beginning of each embedded experiment, also
 // with a tie seed, for which starts are not jittered: with jitter no two packets reach a
 // node at one instant.
@@ -97,6 +109,14 @@ func TestOneTraceOfEmbedded(t *testing.T) {
 				p, err := plan.Compile(&e, e.Seeds[0])
 				if err != nil {
 					t.Fatal(err)
+				}
+				if len(e.Jobs) > 0 { // which compute before they send
+					for !sends(t, p) {
+						e.End *= 2
+						if p, err = plan.Compile(&e, e.Seeds[0]); err != nil {
+							t.Fatal(err)
+						}
+					}
 				}
 				oneTrace(t, fmt.Sprintf("%s, variant %s, tie seed %d", name, v.Name, tieSeed), p, 1+compared%2*4)
 				compared++

@@ -52,11 +52,12 @@ func groupNames(s *Subjects) []Family {
 
 // hasTransfers reports whether flows of a group are transfers. The group of all has its
 // figures as those of the run, and so has the only job of a workload without names.
+// Connections of training jobs do not complete.
 func hasTransfers(p *plan.Plan, g plan.Group) bool {
-	if g.Name == plan.AllTransfers || strings.HasPrefix(g.Name, "job-") && len(g.Flows) == p.Transfers {
+	if g.Name == plan.AllTransfers || strings.HasPrefix(g.Name, "job-") && len(g.Flows) == p.Completing() {
 		return false
 	}
-	return g.Flows[0] < p.Transfers // ascending
+	return g.Flows[0] < p.Completing() // ascending
 }
 
 // callsOf returns the RPCs whose requests belong to a group.
@@ -92,7 +93,7 @@ func addGroups(e *emitter, r *Run) {
 		var values []float64
 		if hasTransfers(r.Plan, g) {
 			for _, flow := range g.Flows {
-				if f := &r.Flows[flow]; flow < r.Plan.Transfers {
+				if f := &r.Flows[flow]; flow < r.Plan.Completing() {
 					values = took(f.Sender.Start, f.Sender.Done, values)
 				}
 			}

@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -81,6 +83,7 @@ type jobSum struct {
 	steps       map[int32]*stepSum
 	open        map[instanceKey]*openInstance // collectives that some rank has not left yet
 	marked      bool                          // ranks mark where they leave steps
+	unmarked    []rankTime                    // steps that ranks left without a mark, while none has come
 	done        int                           // steps that all ranks have left
 	iterations  []float64                     // µs
 	straggling  []float64
@@ -112,6 +115,19 @@ type rankStep struct {
 	busy     intervals  // in which it computes
 	active   intervals  // in which it computes, or a message of it is under way or expected
 	repeats  map[instanceKey]int32
+}
+
+// rankTime is what a step took a rank.
+type rankTime struct {
+	rank, step       int32
+	from, to         units.Time
+	compute, exposed units.Duration
+}
+
+// time returns what the step took a rank.
+func (r *rankStep) time(rank int32) rankTime {
+	compute := r.busy.within(r.from, r.to)
+	return rankTime{rank, r.step, r.from, r.to, compute, r.active.within(r.from, r.to) - compute}
 }
 
 // stepSum is one step over its ranks.
@@ -193,9 +209,9 @@ func (j *jobSum) add(o *metrics.Operation, s *jobSums) {
 		case t.Collective != 0:
 			j.leaveCollective(o, r, s)
 		case t.Phase == 0 && t.Step != 0 && !r.left:
-			j.marked = true
-			r.from, r.to = o.Start, o.End
-			j.leaveStep(o.Rank, r, s)
+			j.marked, j.unmarked = true, nil // such as iterations of warm-up
+			r.left, r.from, r.to = true, o.Start, o.End
+			j.leaveStep(r.time(o.Rank), s)
 		}
 	}
 }
@@ -211,9 +227,7 @@ func (j *jobSum) rank(o *metrics.Operation, s *jobSums) *rankStep {
 	var one *rankStep
 	if len(r.steps) == rankSteps {
 		one = r.steps[0]
-		if !one.left && !j.marked {
-			j.leaveStep(o.Rank, one, s)
-		}
+		j.passBy(o.Rank, one)
 		copy(r.steps, r.steps[1:])
 		r.steps = r.steps[:rankSteps-1]
 		clear(one.repeats)
@@ -226,9 +240,16 @@ func (j *jobSum) rank(o *metrics.Operation, s *jobSums) *rankStep {
 	return one
 }
 
+// passBy notes a step that a rank has behind it and has not marked. It counts if no rank of
+// the job marks any.
+func (j *jobSum) passBy(rank int32, r *rankStep) {
+	if !r.left && !j.marked && r.step != 0 && r.from != units.Never {
+		j.unmarked = append(j.unmarked, r.time(rank))
+	}
+}
+
 // leaveStep counts the step of a rank.
-func (j *jobSum) leaveStep(rank int32, r *rankStep, s *jobSums) {
-	r.left = true
+func (j *jobSum) leaveStep(r rankTime, s *jobSums) {
 	if r.step == 0 || r.from == units.Never {
 		return
 	}
@@ -237,16 +258,14 @@ func (j *jobSum) leaveStep(rank int32, r *rankStep, s *jobSums) {
 		t = &stepSum{instance: metrics.Instance{Job: j.info.Job, Tag: metrics.Tag{Step: r.step}, Begin: units.Never, LastBegin: -1, End: -1, Slow: -1}}
 		j.steps[r.step] = t
 	}
-	enter(&t.instance, rank, r.from, r.to)
-	compute := r.busy.within(r.from, r.to)
-	exposed := r.active.within(r.from, r.to) - compute
-	j.exposed.Add(int64(exposed), 1)
-	t.compute += compute
-	t.exposed += exposed
+	enter(&t.instance, r.rank, r.from, r.to)
+	j.exposed.Add(int64(r.exposed), 1)
+	t.compute += r.compute
+	t.exposed += r.exposed
 	i := &t.instance
-	i.ExposedMax = max(i.ExposedMax, exposed)
-	if compute > i.ComputeMax || compute == i.ComputeMax && (i.Slow < 0 || rank < i.Slow) {
-		i.ComputeMax, i.Slow = compute, rank
+	i.ExposedMax = max(i.ExposedMax, r.exposed)
+	if r.compute > i.ComputeMax || r.compute == i.ComputeMax && (i.Slow < 0 || r.rank < i.Slow) {
+		i.ComputeMax, i.Slow = r.compute, r.rank
 	}
 	if int(i.Ranks) == len(j.ranks) {
 		j.endStep(t, s)
@@ -331,18 +350,29 @@ func enter(i *metrics.Instance, rank int32, from, to units.Time) {
 	}
 }
 
-// finish counts the steps of ranks that do not mark where they leave them. It is called
-// once, when the run has ended.
-func (s *jobSums) finish() {
+// finish counts the steps of jobs whose ranks do not mark where they leave them, if the job
+// is done: those of ranks without operations do not count. It is called once, when the run
+// has ended.
+func (s *jobSums) finish(done func(job int32) bool) {
 	for k := range s.jobs {
 		j := &s.jobs[k]
 		for rank := range j.ranks {
 			for _, r := range j.ranks[rank].steps {
-				if !r.left && !j.marked {
-					j.leaveStep(int32(rank), r, s)
-				}
+				j.passBy(int32(rank), r)
 			}
 			j.ranks[rank].steps = nil
+		}
+		if j.marked || !done(j.info.Job) {
+			continue
+		}
+		slices.SortFunc(j.unmarked, func(a, b rankTime) int {
+			return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.rank, b.rank))
+		})
+		for _, r := range j.unmarked {
+			j.leaveStep(r, s)
+		}
+		for _, step := range slices.Sorted(maps.Keys(j.steps)) {
+			j.endStep(j.steps[step], s)
 		}
 	}
 }

@@ -236,6 +236,65 @@ func TestConnectionsDoNotComplete(t *testing.T) {
 	}
 }
 
+// Groups of connections have no completion times: those of fct_us leave them out.
+func TestGroupsOfConnectionsDoNotComplete(t *testing.T) {
+	p := withJobs(t, metrics.JobInfo{Name: "train", Ranks: []int32{0, 1}, Steps: 1})
+	last := p.Transfers - 1
+	p.Groups = append(p.Groups, plan.Group{Name: "job-7", Flows: []int{last}}, plan.Group{Name: "mixed", Flows: []int{0, last}})
+	records := measure.NewRecords(p, nil)
+	b := totals(p)
+	b.Totals[0].Senders = []metrics.SenderTotals{{Flow: 0, Done: us(7)}, {Flow: 1, Done: units.Never}, {Flow: int32(last), Done: us(1000)}}
+	records.Consume(b)
+	got := measure.Metrics(p, &backend.Outcome{End: us(10000)}, records)
+	if _, ok := got["fct_us.max.job-7"]; ok || got["fct_us.max.mixed"] != 7 || measure.Names(p).Has("fct_us.max.job-7") {
+		t.Errorf("fct_us.max of a group of connections %v, of a mixed one %v; want none and 7", got["fct_us.max.job-7"], got["fct_us.max.mixed"])
+	}
+}
+
+// Iterations of warm-up have no marks and do not count, however many there are; the steps of
+// a job without any marks count if the job is done, also where a rank does nothing.
+func TestStepsWithoutMarks(t *testing.T) {
+	p := withJobs(t, metrics.JobInfo{Name: "train", Ranks: []int32{0, 1, 2}, Steps: 8})
+	for _, c := range []struct {
+		name          string
+		marked        int // the last so many steps
+		ranks         int32
+		done          bool
+		steps, lasted float64
+	}{
+		{"warm-up", 3, 3, true, 3, 10},
+		{"no marks", 0, 3, true, 8, 90},
+		{"no marks, a rank without operations", 0, 2, true, 8, 90},
+		{"no marks, cut off", 0, 3, false, 0, 0},
+	} {
+		r := &ranks{}
+		for rank := range c.ranks {
+			at := 0.0
+			for step := range int32(8) {
+				length := 90.0
+				if int(step) >= 8-c.marked {
+					length = 10
+				}
+				tag := metrics.Tag{Step: step + 1}
+				r.add(rank, metrics.OperationCompute, tag, at, at+length)
+				if length == 10 {
+					r.add(rank, metrics.OperationSpan, tag, at, at+length)
+				}
+				at += length
+			}
+		}
+		records := measure.NewRecords(p, nil)
+		records.Consume(&metrics.Batch{Operations: r.list})
+		b := totals(p)
+		b.Totals[0].Jobs = []metrics.JobTotals{{Job: 0, Done: c.done}}
+		records.Consume(b)
+		got := ofJobs(p, records)
+		if got["steps_done.train"] != c.steps || got["iteration_us.max.train"] != c.lasted {
+			t.Errorf("%s: %v steps, the longest %v us; want %v and %v", c.name, got["steps_done.train"], got["iteration_us.max.train"], c.steps, c.lasted)
+		}
+	}
+}
+
 // "streaming (no operation list in memory)": the memory of a job with many steps does not
 // grow with their operations.
 func TestJobsAreStreamed(t *testing.T) {

@@ -82,7 +82,13 @@ func (r *Records) finish() {
 	defer r.mu.Unlock()
 	if !r.over {
 		r.over = true
-		r.jobs.finish()
+		undone := map[int32]bool{}
+		for _, n := range r.totals.Totals() {
+			for _, j := range n.Jobs {
+				undone[j.Job] = undone[j.Job] || !j.Done
+			}
+		}
+		r.jobs.finish(func(job int32) bool { return !undone[job] })
 		r.write(r.jobs.take())
 	}
 }

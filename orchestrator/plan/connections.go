@@ -93,6 +93,9 @@ func addJobs(load *workloads.Workload, transfers int, nics int, links experiment
 	return &with, all, nil
 }
 
+// maxPackets is the most packets of a connection: sequence numbers have 32 bits.
+const maxPackets = 1<<32 - 2
+
 // countTraffic reads the first step of the programs of all ranks, which all other steps
 // repeat, and returns the traffic of all steps and the number of operations that it read.
 // The error is of a message that makes no sense, or about more than so many operations or
@@ -103,7 +106,7 @@ func countTraffic(s graph.Source, seed uint64, links experiment.Links, operation
 	var wait sync.WaitGroup
 	for w := range counters {
 		c := &counters[w]
-		c.source, c.seed, c.links, c.most, c.mostStreams = s, seed, links, operations/int64(len(counters)), streams
+		c.source, c.seed, c.links, c.most, c.mostStreams = s, seed, links, operations, streams
 		wait.Go(func() {
 			for rank := w; rank < ranks && c.err == nil; rank += len(counters) {
 				c.count(rank)
@@ -123,6 +126,9 @@ func countTraffic(s graph.Source, seed uint64, links experiment.Links, operation
 	if first.err != nil { // of the lowest rank: the same on every machine
 		return nil, 0, first.err
 	}
+	if read > operations {
+		return nil, 0, fmt.Errorf("a step has more than %d operations", mostStepOperations)
+	}
 	if int64(len(whole.streams)) > streams {
 		return nil, 0, fmt.Errorf("more than %d connections", streams)
 	}
@@ -135,6 +141,9 @@ func countTraffic(s graph.Source, seed uint64, links experiment.Links, operation
 		t, steps := &whole.streams[i], int64(s.Steps())
 		if t.messages > math.MaxInt32/steps || int64(t.bytes) > math.MaxInt64/2/steps {
 			return nil, 0, fmt.Errorf("rank %d sends rank %d more than %d messages or %v in all steps", t.From, t.To, math.MaxInt32, units.Size(math.MaxInt64/2))
+		}
+		if t.packets > maxPackets || !inMemory(s) && t.packets > maxPackets/steps {
+			return nil, 0, fmt.Errorf("rank %d sends rank %d %v in %d steps; the packets of a connection have %d numbers", t.From, t.To, t.bytes, steps, int64(maxPackets))
 		}
 		if !inMemory(s) {
 			t.messages, t.packets, t.bytes = t.messages*steps, t.packets*steps, t.bytes*units.Size(steps)

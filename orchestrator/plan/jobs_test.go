@@ -29,7 +29,7 @@ func TestConnections(t *testing.T) {
 	job.Start = 5 * units.Microsecond
 	p := backendtest.CompileJobs(t, backendtest.Rails, job) // servers have hosts 0 and 1, 2 and 3
 	want := []metrics.FlowInfo{
-		{Flow: 0, Name: "0-3", Src: 0, Dst: 3, Size: 20 * units.KB, Packets: 5},
+		{Flow: 0, Name: "0-3", Src: 0, Dst: 3, Size: 20 * units.KB, Packets: 5, Job: 1}, // behind the training job
 		// Three steps of 6 messages of 100 kB, each in 25 packets of at most 4032 bytes.
 		{Flow: 1, Name: "1-2", Src: 1, Dst: 2, Size: 1800 * units.KB, Packets: 450, Messages: 18, SrcRank: 1, DstRank: 2},
 		{Flow: 2, Name: "3-0", Src: 3, Dst: 0, Size: 1800 * units.KB, Packets: 450, Messages: 18, SrcRank: 3, DstRank: 0},
@@ -153,6 +153,8 @@ func TestJobsRefused(t *testing.T) {
 		{"another size", programs(func(b *graph.Builder) { b.Send(1, 2, 1) }, func(b *graph.Builder) { b.Recv(0, 2, 2) }), nil, "rank 0 sends rank 1 1 messages of 1 bytes on channel 2 in a step, which receives 1 of 2 bytes"},
 		{"sizes in another order", programs(func(b *graph.Builder) { b.Send(1, 2, 1); b.Send(1, 2, 2) }, func(b *graph.Builder) { b.Recv(0, 2, 2); b.Recv(0, 2, 1) }), nil, "it receives 2 bytes of the 1 that rank 0 sends"},
 		{"to itself", programs(func(b *graph.Builder) { b.Send(0, 0, 1) }), nil, "rank 0: operation 0 (send) of 1 bytes: peer 0, want another rank from 0 to 0"},
+		{"more packets than numbers", programs(func(b *graph.Builder) { b.Send(1, 0, 40*units.TB) }, func(b *graph.Builder) { b.Recv(0, 0, 40*units.TB) }), nil,
+			"rank 0 sends rank 1 40TB in 1 steps; the packets of a connection have 4294967294 numbers"},
 		{"too many bytes", programs(
 			func(b *graph.Builder) {
 				b.Send(1, 0, math.MaxInt64/2)
