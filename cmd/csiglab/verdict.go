@@ -92,7 +92,11 @@ func shownMetrics(set *experiment.Set) []string {
 		}
 	}
 	for i := range min(len(set.Base.Jobs), maxShownJobs) {
-		of(set.Base.Jobs[i].Name, jobMetrics)
+		j := &set.Base.Jobs[i]
+		of(j.Name, jobMetrics)
+		if c, ok := j.Spec.(experiment.CollectiveJob); ok {
+			names = append(names, "busbw_gbps.p50."+j.Name+"."+c.Kind)
+		}
 	}
 	if items, ok := set.Base.Workload.Spec.(experiment.Traffic); ok {
 		for i := range min(len(items), maxShownJobs) {

@@ -172,14 +172,14 @@ func TestNCCL(t *testing.T) {
 schema: 1
 name: nccl
 topology: {leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 4, rate: 50Gbps, delay: 100ns}}
-jobs: [{name: ring, collective: {kind: all_reduce, size: 1MiB, gap: 10us}, steps: 5}]
+jobs: [{name: ring, collective: {kind: all_reduce, size: 1MiB, gap: 10us, warmup: 2}, steps: 5}]
 seeds: [1, 2]
 `)
 	n, err := analysis.ReadNCCL(f, "run")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.Version != 3 || len(n.Results) != 2 || n.Config.Iterations != 5 || len(n.Config.Devices) != 4 || n.Config.Devices[3].Host != "h3" || n.Config.Minimum != 1<<20 {
+	if n.Version != 3 || len(n.Results) != 2 || n.Config.Iterations != 5 || n.Config.Warmup != 2 || len(n.Config.Devices) != 4 || n.Config.Devices[3].Host != "h3" || n.Config.Minimum != 1<<20 {
 		t.Errorf("got %+v", n)
 	}
 	for _, r := range n.Results {

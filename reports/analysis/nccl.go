@@ -109,6 +109,27 @@ type NCCLBandwidth struct {
 // elementBytes is the size of an element: the default type of nccl-tests, float.
 const elementBytes = 4
 
+// warmup is the name of the collective of iterations before those that count.
+const warmup = "warmup"
+
+// measured returns the collective of a job that is one collective again and again, with
+// warm-up or without; nil of other jobs.
+func measured(j *runfolder.Job) (c *runfolder.Collective) {
+	if len(j.Phases) > 0 {
+		return nil
+	}
+	for i := range j.Collectives {
+		if j.Collectives[i].Name == warmup {
+			continue
+		}
+		if c != nil {
+			return nil
+		}
+		c = &j.Collectives[i]
+	}
+	return c
+}
+
 // ReadNCCL returns the results of the jobs of a variant that are one collective again and
 // again, of all its seeds. It returns an error if the variant has none.
 func ReadNCCL(f *runfolder.Folder, variant string) (*NCCL, error) {
@@ -119,7 +140,7 @@ func ReadNCCL(f *runfolder.Folder, variant string) (*NCCL, error) {
 		Config:      NCCLConfig{Threads: 1, GPUs: 1, Blocking: "false", PerIteration: "true", ParallelInit: "false", Aggregated: 1, Devices: []NCCLDevice{}},
 		OutOfBounds: NCCLBounds{OK: "true"}, AverageBusBW: NCCLBandwidth{OK: "unchecked"},
 	}
-	jobs := slices.DeleteFunc(slices.Clone(m.JobsOf(variant)), func(j runfolder.Job) bool { return len(j.Collectives) != 1 || len(j.Phases) > 0 })
+	jobs := slices.DeleteFunc(slices.Clone(m.JobsOf(variant)), func(j runfolder.Job) bool { return measured(&j) == nil })
 	if len(jobs) == 0 || !slices.ContainsFunc(m.Variants, func(v runfolder.Variant) bool { return v.Name == variant }) {
 		return nil, fmt.Errorf("variant %s has no job of kind collective", variant)
 	}
@@ -135,6 +156,10 @@ func ReadNCCL(f *runfolder.Folder, variant string) (*NCCL, error) {
 		if r.Variant != variant || r.Collective == "" || r.Step < 1 {
 			continue
 		}
+		if r.Collective == warmup { // of the first steps
+			n.Config.Warmup = max(n.Config.Warmup, int(r.Step))
+			continue
+		}
 		list := times[key{r.Job, r.Seed}]
 		for len(list) < int(r.Step) {
 			list = append(list, 0)
@@ -145,8 +170,7 @@ func ReadNCCL(f *runfolder.Folder, variant string) (*NCCL, error) {
 	var sum float64
 	for i := range jobs {
 		j := &jobs[i]
-		c := &j.Collectives[0]
-		n.Config.Iterations = max(n.Config.Iterations, j.Steps)
+		c := measured(j)
 		n.Config.Maximum = max(n.Config.Maximum, c.Bytes)
 		if n.Config.Minimum == 0 || c.Bytes < n.Config.Minimum {
 			n.Config.Minimum = c.Bytes
@@ -159,6 +183,7 @@ func ReadNCCL(f *runfolder.Folder, variant string) (*NCCL, error) {
 			if run.Variant != variant || len(list) == 0 {
 				continue
 			}
+			n.Config.Iterations = max(n.Config.Iterations, len(list))
 			r := ncclResult(c, list)
 			r.Name = fmt.Sprintf("%s, variant %s, seed %d, job %s", m.Name, variant, run.Seed, j.Name)
 			sum += r.OutOfPlace.BusBW
@@ -176,8 +201,8 @@ func devices(j *runfolder.Job, nodes []runfolder.Node) (list []NCCLDevice) {
 	on := map[int32]int{}
 	for rank, host := range j.Ranks {
 		d := NCCLDevice{Rank: rank, Device: on[host], Hex: fmt.Sprintf("0000:%02x:00", on[host]), Info: "emulated"}
-		if j.Collectives[0].Ranks > 0 {
-			d.Group = rank / j.Collectives[0].Ranks
+		if size := measured(j).Ranks; size > 0 {
+			d.Group = rank / size
 		}
 		if int(host) < len(nodes) {
 			d.Host = nodes[host].Name
