@@ -318,7 +318,7 @@ func (e *evaluator) overSeeds(r *result) {
 	if failed { // whatever the seeds that lack something would say
 		r.lacks = ""
 	}
-	r.truth = len(r.over) == 0
+	r.truth = n.word == everySeed && len(r.over) == 0 // of a condition
 }
 
 // Absent is a derived metric that a run lacks.

@@ -116,6 +116,7 @@ func TestExpect(t *testing.T) {
 		{"base.ratio > 1 ? csig.ratio > 9 : false", false, math.NaN(), "base.ratio = 5 > 1 (true) ? csig.ratio = 3 > 9 : false", ""},
 		{"min_over_seeds(base.ratio / csig.ratio) > 1.2", true, 1.25, "min_over_seeds(base.ratio / csig.ratio) = 1.25 (seed 5) > 1.2", ""},
 		{"max_over_seeds(base.ratio / csig.ratio) < 3", false, 3, "max_over_seeds(base.ratio / csig.ratio) = 3 (seed 8) < 3", ""},
+		{"max_over_seeds(base.ratio / csig.ratio) == 3", true, 3, "max_over_seeds(base.ratio / csig.ratio) = 3 (seed 8) == 3", ""},
 		{"every_seed(base.ratio > csig.ratio)", true, math.NaN(), "every_seed(base.ratio > csig.ratio)", ""},
 		{"every_seed(base.ratio > csig.ratio + 1)", false, math.NaN(), "every_seed(base.ratio > csig.ratio + 1) (not in seed 5: base.ratio = 5 > csig.ratio + 1 = 5)", ""},
 		{"base.ratio > 1 and every_seed(csig.ratio > 5)", false, 5, "base.ratio = 5 > 1 (true) and every_seed(csig.ratio > 5) (not in seed 3: csig.ratio = 2 > 5; seed 5: csig.ratio = 4 > 5; and in 1 more) (false)", ""},
