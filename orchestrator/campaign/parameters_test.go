@@ -143,6 +143,8 @@ var autoCases = map[string]autoCase{
 	"jobs[].model.algorithms.tp":  {twoRates + oneJob("model: gpt-tiny"), "        tp: auto # ring"},
 	"jobs[].model.algorithms.dp":  {twoRates + oneJob("model: gpt-tiny"), "        dp: auto # ring"},
 	"jobs[].model.local":          {twoRates + oneJob("ranks_per_host: 2, model: gpt-tiny"), "      local: auto # 2"},
+	"jobs[].trace.time_unit":      {twoRates + oneJob("trace: ../experiment/testdata/ring.goal"), "      time_unit: auto # the format's"},
+	"jobs[].trace.algorithm":      {twoRates + oneJob("trace: ../experiment/testdata/ring.goal"), "      algorithm: auto # of each collective its own"},
 	"jobs[].collective.algorithm": {twoRates + oneJob("collective: all_to_all"), "      algorithm: auto # direct"},
 	"jobs[].collective.local":     {twoRates + oneJob("ranks_per_host: 2, collective: all_to_all"), "      local: auto # 2"},
 	"generators[].count":          {twoRates + "generators: [{host: 0, to: 2, rate: 1Gbps}]\nend: 1ms\n", "    count: auto # without end"},
