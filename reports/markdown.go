@@ -39,6 +39,7 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	writeTable(b, "Jobs", &p.Jobs)
 	writeTable(b, "Collectives", &p.Collectives)
 	writeTable(b, "Critical paths", &p.Paths)
+	writeTable(b, blameTitle, &p.Blame)
 	writeTable(b, "Variants compared", &p.Compared)
 	writeTable(b, "Against published figures", &p.Published)
 	writeTable(b, "Expectations", &p.Expectations)

@@ -163,7 +163,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		return nil, err
 	}
 	flows := listFlows(m, t.heard)
-	done, err := readCompletion(f, flows, t.stops, metrics)
+	done, err := readCompletion(f, flows, t, metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences()},
 		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]), Fabric: fabricOf(m, all, ports, flows),
 		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, all),
-		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Blame: []Blame{}, Fairness: []Fairness{}, Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
+		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Fairness: []Fairness{}, Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
 		PointUS: pointUS(m, t.longest()),
 	}
 	var group map[string]int
@@ -189,7 +189,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		return nil, err
 	}
 	explain(m, done.worst, samples, all)
-	if r.Jobs, err = readJobs(f, t); err != nil {
+	if r.Jobs, r.Blame, err = readJobs(f, t, done.slow.list()); err != nil {
 		return nil, err
 	}
 	r.Charts, err = readCharts(f, r, t, done, metrics, group, append(chartKinds[:len(chartKinds):len(chartKinds)], more...))

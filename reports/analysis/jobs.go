@@ -105,8 +105,9 @@ const leastLost = 0.005
 // maxPieces bounds the pieces of a path that results list.
 const maxPieces = 1000
 
-// readJobs analyses the jobs of the shown run of each variant.
-func readJobs(f *runfolder.Folder, t *totals) ([]Job, error) {
+// readJobs analyses the jobs of the shown run of each variant. It blames their slow
+// collectives, and the slow transfers of variants without jobs.
+func readJobs(f *runfolder.Folder, t *totals, transfers []slowTransfer) ([]Job, []Blame, error) {
 	m := &f.Manifest
 	jobs := []Job{}
 	of := map[run]map[int32]int{} // index of a run's job
@@ -121,19 +122,20 @@ func readJobs(f *runfolder.Folder, t *totals) ([]Job, error) {
 			jobs = append(jobs, newJob(f, v.Name, r.seed, &j))
 		}
 	}
-	if len(jobs) == 0 {
-		return jobs, nil
+	if len(jobs) == 0 && len(transfers) == 0 {
+		return jobs, []Blame{}, nil
 	}
-	w := &jobReader{folder: f, jobs: jobs, of: of, wanted: make([]wantedSteps, len(jobs))}
+	w := &jobReader{folder: f, jobs: jobs, of: of, wanted: make([]wantedSteps, len(jobs)), transfers: transfers}
 	for _, read := range []func() error{w.instances, w.operations, w.resolve} {
 		if err := read(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for i := range jobs {
 		w.finish(&jobs[i])
 	}
-	return jobs, nil
+	blame, err := w.blame()
+	return jobs, blame, err
 }
 
 func newJob(f *runfolder.Folder, variant string, seed uint64, j *runfolder.Job) Job {
@@ -186,6 +188,10 @@ func newJob(f *runfolder.Folder, variant string, seed uint64, j *runfolder.Job) 
 type wantedSteps struct {
 	steps   map[int32]*CriticalPath
 	slowest int32 // step that takes longest of those that are kept, 0: none
+	// slow are the instances of collectives that may be blamed, and fastest is how long the
+	// fastest instance of each collective took.
+	slow    []*CriticalPath
+	fastest map[string]float64
 }
 
 // jobReader reads the tables of jobs.
@@ -194,6 +200,10 @@ type jobReader struct {
 	jobs   []Job
 	of     map[run]map[int32]int
 	wanted []wantedSteps
+	// transfers are those that may be blamed, and routed the paths of connections and of
+	// these.
+	transfers []slowTransfer
+	routed    map[hopKey]*route
 }
 
 // job returns the index of the job of a row, -1 if it is not shown.
@@ -213,6 +223,7 @@ func (w *jobReader) manifest(i int) *runfolder.Job {
 // instances finds the slowest step of each job, and the slowest instance of each of its
 // collectives, of the steps that are kept.
 func (w *jobReader) instances() error {
+	slow := make([]slowInstances, len(w.jobs))
 	for r, err := range w.folder.Instances() {
 		if err != nil {
 			return err
@@ -220,6 +231,9 @@ func (w *jobReader) instances() error {
 		i := w.job(r.Variant, r.Seed, r.Job)
 		if i < 0 {
 			continue
+		}
+		if r.Collective != "" {
+			slow[i].fast(&r)
 		}
 		j := w.manifest(i)
 		kept := j.Messages && j.FirstSteps > 0 && (int(r.Step) <= j.FirstSteps || int(r.Step) == j.Steps)
@@ -249,6 +263,10 @@ func (w *jobReader) instances() error {
 		if s := c.SlowestIn; s == nil || p.US() > s.US() || p.US() == s.US() && (p.Step < s.Step || p.Step == s.Step && p.FromUS < s.FromUS) {
 			c.SlowestIn = p
 		}
+		slow[i].add(p)
+	}
+	for i := range slow {
+		w.wanted[i].slow, w.wanted[i].fastest = slow[i].choose(), slow[i].fastest
 	}
 	return nil
 }
@@ -318,6 +336,14 @@ func (w *jobReader) step(i int, s *stepOps) {
 	for k := range w.jobs[i].Collectives {
 		c := w.jobs[i].Collectives[k].SlowestIn
 		if c == nil || c.Step != s.step {
+			continue
+		}
+		if last := s.last(c.Collective, c.Group, c.FromUS, c.ToUS); last != nil {
+			c.pieces = s.path(last, c.FromUS)
+		}
+	}
+	for _, c := range want.slow {
+		if c.Step != s.step {
 			continue
 		}
 		if last := s.last(c.Collective, c.Group, c.FromUS, c.ToUS); last != nil {
