@@ -20,8 +20,8 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	if len(p.Verdict.Reasons) > 0 {
 		b.WriteString("\n")
 	}
-	if p.Story != "" {
-		fmt.Fprintf(b, "\n%s\n", escape(p.Story))
+	if len(p.Story) > 0 {
+		fmt.Fprintf(b, "\n%s\n", escape(strings.Join(p.Story, " ")))
 	}
 	if len(p.Notes) > 0 {
 		b.WriteString("\n## Notes\n")

@@ -17,7 +17,7 @@ type page struct {
 	Title        string
 	Description  string
 	Verdict      banner
-	Story        string   // one sentence on what came out
+	Story        []string // at most five sentences on what came out
 	Notes        []string // what a reader of the results should know
 	Findings     []string
 	Compared     table // variants with the first one

@@ -176,7 +176,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 	r := &Result{
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m),
 		Verdict: verdict(m, s), Notes: notes(m), Variants: variants(m, s, t.shown),
-		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences()},
+		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences(), Steps: c.steps()},
 		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]), Fabric: fabricOf(m, all, ports, flows),
 		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, all),
 		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Fairness: []Fairness{}, Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,

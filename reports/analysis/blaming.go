@@ -335,7 +335,9 @@ func (w *jobReader) places(variant string, all []*blamed) {
 	ports := map[string]*runfolder.Port{}
 	list := m.PortsOf(variant)
 	for i := range list {
-		ports[list[i].Name] = &list[i]
+		if list[i].Name != "" {
+			ports[list[i].Name] = &list[i]
+		}
 	}
 	nodes := map[int32]runfolder.Node{}
 	for _, n := range m.NodesOf(variant) {
