@@ -55,6 +55,11 @@ type Result struct {
 	// if they have all.
 	Details *runfolder.Details `json:"details,omitempty"`
 
+	Utilisation []Utilisation `json:"utilisation"` // by variant
+	Signatures  []Signature   `json:"signatures"`  // by variant, then job
+	Heatmaps    []Heatmap     `json:"heatmaps"`    // by variant, then signal
+	Shifts      []Shift       `json:"shifts"`      // of variants, then of faults
+
 	Groups  []Group `json:"groups"`  // the flows as charts show them
 	PointUS float64 `json:"pointUs"` // time between two points of a chart
 	Charts  []Chart `json:"charts"`  // without those that have no panel
