@@ -57,6 +57,11 @@ type Result struct {
 	// if they have all.
 	Details *runfolder.Details `json:"details,omitempty"`
 
+	Utilisation []Utilisation `json:"utilisation"` // by variant
+	Signatures  []Signature   `json:"signatures"`  // by variant, then job
+	Heatmaps    []Heatmap     `json:"heatmaps"`    // by variant, then signal
+	Shifts      []Shift       `json:"shifts"`      // of variants, then of faults
+
 	Groups  []Group `json:"groups"`  // the flows as charts show them
 	PointUS float64 `json:"pointUs"` // time between two points of a chart
 	Charts  []Chart `json:"charts"`  // without those that have no panel
@@ -128,7 +133,7 @@ func Rows(f *runfolder.Folder) int64 {
 	t := f.Manifest.Tables
 	rows := 2*(t["ports"]+t["flows"]+t["signals"]) + t["cc"] + t["phases"]
 	if t["operations"] > 0 { // see jobReader
-		rows += t["instances"] + t["operations"] + t["phases"] + t["signals"]
+		rows += 2*t["instances"] + t["operations"] + t["phases"] + t["signals"]
 	}
 	if slices.Contains(f.Manifest.Details, ofFlows) {
 		rows += t["metrics"]
@@ -189,11 +194,17 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		return nil, err
 	}
 	explain(m, done.worst, samples, all)
-	if r.Jobs, r.Blame, err = readJobs(f, t, done.slow.list()); err != nil {
+	jobs, err := readJobs(f, t, done.slow.list())
+	if err != nil {
 		return nil, err
 	}
-	r.Charts, err = readCharts(f, r, t, done, metrics, group, append(chartKinds[:len(chartKinds):len(chartKinds)], more...))
-	return r, err
+	r.Jobs, r.Blame = jobs.jobs, jobs.blames
+	products := newProducts(t, jobs.steps.folds)
+	if r.Charts, err = readCharts(f, r, t, done, metrics, group, products, append(chartKinds[:len(chartKinds):len(chartKinds)], more...)); err != nil {
+		return nil, err
+	}
+	products.finish(r)
+	return r, nil
 }
 
 // slowestFlow returns the flow that charts of one flow show: the slowest one of the

@@ -169,7 +169,7 @@ type blamed struct {
 }
 
 // blame says where the slow collectives and transfers lost their time.
-func (w *jobReader) blame() ([]Blame, error) {
+func (w *jobReader) blame() error {
 	m := &w.folder.Manifest
 	var all []*blamed
 	for i := range m.Variants {
@@ -199,16 +199,15 @@ func (w *jobReader) blame() ([]Blame, error) {
 		all = append(all, own...)
 	}
 	if err := w.readUse(all); err != nil {
-		return nil, err
+		return err
 	}
 	if err := w.readSources(all); err != nil {
-		return nil, err
+		return err
 	}
-	list := make([]Blame, len(all))
-	for i, b := range all {
-		list[i] = b.Blame
+	for _, b := range all {
+		w.blames = append(w.blames, b.Blame)
 	}
-	return list, nil
+	return nil
 }
 
 // blameCollective returns where an instance lost its time; nil if it is not slow.

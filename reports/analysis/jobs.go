@@ -106,8 +106,9 @@ const leastLost = 0.005
 const maxPieces = 1000
 
 // readJobs analyses the jobs of the shown run of each variant. It blames their slow
-// collectives, and the slow transfers of variants without jobs.
-func readJobs(f *runfolder.Folder, t *totals, transfers []slowTransfer) ([]Job, []Blame, error) {
+// collectives, and the slow transfers of variants without jobs. Of the reader it returns,
+// jobs, blames and steps.folds are results; the last are steps for signatures.
+func readJobs(f *runfolder.Folder, t *totals, transfers []slowTransfer) (*jobReader, error) {
 	m := &f.Manifest
 	jobs := []Job{}
 	of := map[run]map[int32]int{} // index of a run's job
@@ -122,20 +123,19 @@ func readJobs(f *runfolder.Folder, t *totals, transfers []slowTransfer) ([]Job, 
 			jobs = append(jobs, newJob(f, v.Name, r.seed, &j))
 		}
 	}
+	w := &jobReader{folder: f, jobs: jobs, of: of, wanted: make([]wantedSteps, len(jobs)), steps: newStepReader(m, jobs), transfers: transfers, blames: []Blame{}}
 	if len(jobs) == 0 && len(transfers) == 0 {
-		return jobs, []Blame{}, nil
+		return w, nil
 	}
-	w := &jobReader{folder: f, jobs: jobs, of: of, wanted: make([]wantedSteps, len(jobs)), transfers: transfers}
-	for _, read := range []func() error{w.instances, w.operations, w.resolve} {
+	for _, read := range []func() error{w.instances, w.collectives, w.operations, w.resolve} {
 		if err := read(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	for i := range jobs {
 		w.finish(&jobs[i])
 	}
-	blame, err := w.blame()
-	return jobs, blame, err
+	return w, w.blame()
 }
 
 func newJob(f *runfolder.Folder, variant string, seed uint64, j *runfolder.Job) Job {
@@ -200,10 +200,12 @@ type jobReader struct {
 	jobs   []Job
 	of     map[run]map[int32]int
 	wanted []wantedSteps
+	steps  *stepReader
 	// transfers are those that may be blamed, and routed the paths of connections and of
 	// these.
 	transfers []slowTransfer
 	routed    map[hopKey]*route
+	blames    []Blame
 }
 
 // job returns the index of the job of a row, -1 if it is not shown.
@@ -232,7 +234,9 @@ func (w *jobReader) instances() error {
 		if i < 0 {
 			continue
 		}
-		if r.Collective != "" {
+		if r.Collective == "" {
+			w.steps.step(i, &r)
+		} else {
 			slow[i].fast(&r)
 		}
 		j := w.manifest(i)
@@ -271,6 +275,20 @@ func (w *jobReader) instances() error {
 	return nil
 }
 
+// collectives finds when the collectives of jobs are under way, once their steps are known.
+func (w *jobReader) collectives() error {
+	w.steps.settle()
+	for r, err := range w.folder.Instances() {
+		if err != nil {
+			return err
+		}
+		if i := w.job(r.Variant, r.Seed, r.Job); i >= 0 && r.Collective != "" {
+			w.steps.collective(i, &r)
+		}
+	}
+	return nil
+}
+
 // operations walks the critical paths, step after step: of a job it holds the operations
 // of the steps that some rank has not ended, and one more.
 func (w *jobReader) operations() error {
@@ -293,6 +311,7 @@ func (w *jobReader) operations() error {
 		if i < 0 || r.Step == 0 {
 			continue
 		}
+		w.steps.operation(i, &r)
 		k := key{i, r.Step}
 		s := open[k]
 		if s == nil {
