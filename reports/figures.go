@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/plot/vg"
 
@@ -71,16 +72,8 @@ func Figures(r *analysis.Result, scheme svg.Scheme, more ...Drawing) ([]Figure, 
 	return figures, nil
 }
 
-var styleElement = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
-
 // pageSheet returns what drawings need of the page's style sheet.
-func pageSheet() (*svg.Sheet, error) {
-	var css strings.Builder
-	for _, m := range styleElement.FindAllStringSubmatch(pageText, -1) {
-		css.WriteString(m[1])
-	}
-	return svg.ParseSheet(css.String())
-}
+var pageSheet = sync.OnceValues(func() (*svg.Sheet, error) { return svg.ParseSheet(pageStyle) })
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
@@ -118,7 +111,7 @@ func sketchesOf(r *analysis.Result, more []Drawing) ([]sketch, error) {
 		return nil, err
 	}
 	for _, p := range newStepPictures(r) {
-		s := sketch{name: "step " + p.Title, title: p.Title, caption: p.Caption, panels: []part{{svg: string(p.SVG)}}}
+		s := sketch{name: p.Name, title: p.Title, caption: p.Caption, panels: []part{{svg: string(p.SVG)}}}
 		for _, k := range p.Legend {
 			s.legend = append(s.legend, mark{string(k.Swatch), k.Name})
 		}

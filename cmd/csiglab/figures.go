@@ -102,8 +102,8 @@ func figuresInto(ctx context.Context, run, dir string, dark bool) (*figuresOf, e
 	if err := os.WriteFile(filepath.Join(fresh, figuresIndex), append(text, '\n'), 0o644); err != nil {
 		return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, cause.Of(err)))
 	}
-	files := index.files()
-	for _, name := range append(files, figuresIndex) { // the index last
+	files := append(index.files(), figuresIndex) // the index last
+	for _, name := range files {
 		if err := os.Rename(filepath.Join(fresh, name), filepath.Join(dir, name)); err != nil {
 			return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, cause.Of(err)))
 		}

@@ -38,8 +38,7 @@ func (d *Drawing) WritePNG(w io.Writer, scale float64) error {
 	if err := p.draw(d.root, nil, matrix{a: scale, d: scale}, 0); err != nil {
 		return fmt.Errorf("svg: %w", err)
 	}
-	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	return encoder.Encode(w, p.image)
+	return png.Encode(w, p.image)
 }
 
 func collectIDs(e *element, ids map[string]*element) {

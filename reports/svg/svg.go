@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Limits of what a drawing may have.
@@ -52,7 +53,7 @@ func (e *element) attr(name string) string {
 // Parse reads a document and resolves its styles with a sheet's colours of a scheme. The
 // document's size is that of its viewBox, which begins at 0 0.
 func Parse(text string, sheet *Sheet, scheme Scheme) (*Drawing, error) {
-	root, err := parse(text)
+	root, err := parse(strings.Map(allowed, text))
 	if err != nil {
 		return nil, fmt.Errorf("svg: %w", err)
 	}
@@ -68,6 +69,17 @@ func Parse(text string, sheet *Sheet, scheme Scheme) (*Drawing, error) {
 	}
 	sheet.apply(root, nil, scheme)
 	return d, nil
+}
+
+// allowed replaces what no XML document may have (XML 1.0, Char), such as a control
+// character in a name.
+func allowed(r rune) rune {
+	switch {
+	case r == '\t' || r == '\n' || r == '\r':
+	case r < ' ' || r == 0xFFFE || r == 0xFFFF:
+		return utf8.RuneError
+	}
+	return r
 }
 
 func parse(text string) (*element, error) {
