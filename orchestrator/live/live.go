@@ -64,8 +64,8 @@ type Reading struct {
 	Err  error // names the node
 }
 
-// Reader reads the processes of one run, again and again. It keeps connections. Its methods
-// belong to one goroutine. Build it with NewReader, and end it with Close.
+// Reader reads the processes of one run, again and again. It keeps connections. Its methods may
+// be called from several goroutines. Build it with NewReader, and end it with Close.
 type Reader struct {
 	Timeout time.Duration // for all processes together; 0: DefaultIn
 
@@ -137,3 +137,15 @@ func (t *Target) what() string {
 	}
 	return "nodes " + strings.Join(t.Nodes, ", ")
 }
+
+// Text reads the process that serves as an instance.
+func (r *Reader) Text(ctx context.Context, instance string) ([]byte, error) {
+	at := slices.IndexFunc(r.targets, func(t Target) bool { return t.Instance == instance })
+	if at < 0 {
+		return nil, fmt.Errorf("node %s serves no metrics of its own", instance)
+	}
+	return r.clients[at].Read(ctx)
+}
+
+// Targets returns the processes that are read. The list must not be changed.
+func (r *Reader) Targets() []Target { return r.targets }
