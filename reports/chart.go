@@ -40,6 +40,11 @@ type Panel struct {
 
 	Bars  []Bar
 	Parts []string // short names of the parts of bars
+
+	figure       string   // ID of the figure in the page's data; "" when the script has none
+	clock        string   // of X; see axisData
+	microseconds float64  // in a unit of X
+	partLabels   []string // whole names of the parts of bars
 }
 
 // Line is a line of points; a NaN in Y is a gap. Low and High are the edges of a band
@@ -129,6 +134,7 @@ func OverTime(r *analysis.Result, c *analysis.Chart, quantity string) Chart {
 	for i := range chart.Panels {
 		p := &chart.Panels[i]
 		p.XMax, p.YMax = x*sx.factor, y*sy.factor
+		p.clock, p.microseconds = clockRun, 1000/sx.factor
 		p.XLabel, p.YLabel = "Time ("+sx.unit+")", quantity
 		p.Shade = [2]float64{min(from, x) * sx.factor, min(to, x) * sx.factor}
 		for _, l := range p.Lines {
@@ -208,16 +214,16 @@ func legend(r *analysis.Result, c *analysis.Chart) []Key {
 func Shares(r *analysis.Result, c *analysis.Chart, quantity string, label func(part string) (name, short string)) Chart {
 	chart := Chart{ID: c.ID}
 	parts, used := partsOf(c)
-	var shorts []string
+	var names, shorts []string
 	for i, part := range parts {
 		name, short := label(part)
-		shorts = append(shorts, short)
+		names, shorts = append(names, name), append(shorts, short)
 		if used[part] {
 			chart.Legend = append(chart.Legend, Key{name, i, true})
 		}
 	}
 	for _, p := range c.Panels {
-		panel := Panel{Title: p.Variant, Subtitle: seedNote(r, p.Variant), XLabel: quantity + " (%)", XMax: 100, Parts: shorts}
+		panel := Panel{Title: p.Variant, Subtitle: seedNote(r, p.Variant), XLabel: quantity + " (%)", XMax: 100, Parts: shorts, partLabels: names}
 		for _, b := range p.Bars {
 			bar := Bar{Name: groupName(b.Group), Parts: make([]float64, len(parts))}
 			total := int64(0)

@@ -53,6 +53,43 @@ const partPaints = 6
 // partPaint returns the paint of a part.
 func partPaint(style int) paint { return paintPart + paint(style%partPaints) }
 
+// tagged is a paint of an element that the page's script has to find. gonum draws the
+// tag as the green value 4*tag+2, which it may reduce by one, and markup replaces it by
+// an attribute.
+type tagged struct {
+	paint
+	tag int
+}
+
+// Tags of elements. That of series i is tagSeries+i.
+const (
+	tagShade = iota + 1
+	tagX     // ticks of the x axis and their labels
+	tagSeries
+	maxTag = 63
+)
+
+// RGBA implements color.Color.
+func (t tagged) RGBA() (r, g, b, a uint32) {
+	if t.tag > maxTag {
+		return t.paint.RGBA()
+	}
+	return color.NRGBA{0xFE, uint8(4*t.tag + 2), uint8(8*t.paint + 4), 0xFF}.RGBA()
+}
+
+// tagAttribute returns the attribute of an element that is drawn with a tag.
+func tagAttribute(tag int) string {
+	switch tag {
+	case 0:
+		return ""
+	case tagShade:
+		return ` data-part="shade"`
+	case tagX:
+		return ` data-part="x"`
+	}
+	return fmt.Sprintf(` data-series="%d"`, tag-tagSeries)
+}
+
 // RGBA implements color.Color: red 254, green 0, blue 8p+4. gonum's conversion to
 // text may reduce red and blue by one.
 func (p paint) RGBA() (r, g, b, a uint32) {
@@ -126,6 +163,11 @@ func drawPanel(p Panel, width, height vg.Length) (template.HTML, error) {
 	if err != nil {
 		return "", fmt.Errorf("chart %s: %w", p.Title, err)
 	}
+	if p.clock != "" {
+		pl.X.Tick.Color, pl.X.Tick.Label.Color = tagged{paintAxis, tagX}, tagged{paintText, tagX}
+	}
+	var area vg.Rectangle
+	pl.Add(areaFinder{&area})
 	canvas := vgsvg.New(width, height)
 	// Space for a wider font, and for half of the last tick's label.
 	pl.Draw(draw.Crop(draw.New(canvas), 4, -12, 2, -6))
@@ -133,8 +175,18 @@ func drawPanel(p Panel, width, height vg.Length) (template.HTML, error) {
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return "", fmt.Errorf("chart %s: %w", p.Title, err)
 	}
-	return markup(b.String(), strings.TrimSuffix(p.YLabel+": "+p.Title, ": "), width, height), nil
+	attributes := ""
+	if p.figure != "" {
+		attributes = figureAttributes(p.figure, areaOf(area, height))
+	}
+	return markup(b.String(), p.name(), attributes, width, height), nil
 }
+
+// areaFinder is a plotter that draws nothing. It finds the plot area.
+type areaFinder struct{ area *vg.Rectangle }
+
+// Plot implements plot.Plotter.
+func (f areaFinder) Plot(c draw.Canvas, _ *plot.Plot) { *f.area = c.Rectangle }
 
 func addLines(pl *plot.Plot, p Panel) error {
 	ticks, top := niceTicks(p.YMax)
@@ -150,26 +202,28 @@ func addLines(pl *plot.Plot, p Panel) error {
 		if err != nil {
 			return err
 		}
-		area.Color, area.LineStyle.Width = paintShade, 0
+		area.Color, area.LineStyle.Width = tagged{paintShade, tagShade}, 0
 		pl.Add(area)
 	}
 	grid := plotter.NewGrid()
 	grid.Vertical.Width = 0
 	grid.Horizontal = draw.LineStyle{Color: paintGrid, Width: 1}
 	pl.Add(grid)
-	for _, l := range p.Lines {
-		if err := addBand(pl, &l); err != nil {
+	for i, l := range p.Lines {
+		if err := addBand(pl, &l, tagSeries+i); err != nil {
 			return err
 		}
 	}
-	for _, l := range p.Lines {
+	for i, l := range p.Lines {
+		style := lineStyle(l.Style)
+		style.Color = tagged{style.Color.(paint), tagSeries + i}
 		for _, piece := range pieces(l) {
 			if len(piece) == 1 {
 				dot, err := plotter.NewScatter(piece)
 				if err != nil {
 					return err
 				}
-				dot.GlyphStyle = draw.GlyphStyle{Color: lineStyle(l.Style).Color, Radius: 2.5, Shape: draw.CircleGlyph{}}
+				dot.GlyphStyle = draw.GlyphStyle{Color: style.Color, Radius: 2.5, Shape: draw.CircleGlyph{}}
 				pl.Add(dot)
 				continue
 			}
@@ -177,7 +231,7 @@ func addLines(pl *plot.Plot, p Panel) error {
 			if err != nil {
 				return err
 			}
-			line.LineStyle = lineStyle(l.Style)
+			line.LineStyle = style
 			pl.Add(line)
 		}
 	}
@@ -201,8 +255,8 @@ func addLines(pl *plot.Plot, p Panel) error {
 	return nil
 }
 
-// addBand draws the band around a line, in pieces between its gaps.
-func addBand(pl *plot.Plot, l *Line) error {
+// addBand draws the band around a line, in pieces between its gaps, with a tag.
+func addBand(pl *plot.Plot, l *Line, tag int) error {
 	if l.High == nil {
 		return nil
 	}
@@ -220,7 +274,7 @@ func addBand(pl *plot.Plot, l *Line) error {
 		if err != nil {
 			return err
 		}
-		area.Color, area.LineStyle.Width = paintBand+paint(l.Style%analysis.MaxGroups), 0
+		area.Color, area.LineStyle.Width = tagged{paintBand + paint(l.Style%analysis.MaxGroups), tag}, 0
 		pl.Add(area)
 	}
 	return nil
@@ -277,7 +331,7 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 			return err
 		}
 		bars.Horizontal = true
-		bars.Color, bars.LineStyle = partPaint(a), draw.LineStyle{Color: paintPaper, Width: 1.2}
+		bars.Color, bars.LineStyle = tagged{partPaint(a), tagSeries + a}, draw.LineStyle{Color: paintPaper, Width: 1.2}
 		if below != nil {
 			bars.StackOn(below)
 		}
@@ -327,23 +381,31 @@ func niceTicks(top float64) ([]plot.Tick, float64) {
 }
 
 var (
-	paintValue = regexp.MustCompile("#F[DE]00([0-9A-F]{2})")
+	paintValue = regexp.MustCompile("#F[DE]([0-9A-F]{2})([0-9A-F]{2})")
+	element    = regexp.MustCompile(`<[a-z]+ [^>]*>`)
 	fontFamily = regexp.MustCompile(`font-family:[^;"]*;?(font-variant:[^;"]*;?)?`)
 )
 
-// markup turns gonum's SVG document into an element of a page. The element scales
-// with its column and uses the page's fonts and colours.
-func markup(svg, title string, width, height vg.Length) template.HTML {
+// markup turns gonum's SVG document into an element of a page, with more attributes. The
+// element scales with its column and uses the page's fonts and colours.
+func markup(svg, title, attributes string, width, height vg.Length) template.HTML {
 	_, body, _ := strings.Cut(svg, "<svg")
 	_, body, _ = strings.Cut(body, ">")
 	body = fontFamily.ReplaceAllString(body, "")
-	body = paintValue.ReplaceAllStringFunc(body, func(value string) string {
-		n, _ := strconv.ParseUint(value[5:], 16, 8)
-		p := paint(n / 8)
-		if p >= paintBand {
-			return "var(" + p.variable() + ");fill-opacity:.16"
-		}
-		return "var(" + p.variable() + ")"
+	body = element.ReplaceAllStringFunc(body, func(element string) string {
+		tag := 0
+		element = paintValue.ReplaceAllStringFunc(element, func(value string) string {
+			green, _ := strconv.ParseUint(value[3:5], 16, 8)
+			blue, _ := strconv.ParseUint(value[5:], 16, 8)
+			tag = max(tag, int(green/4))
+			p := paint(blue / 8)
+			if p >= paintBand {
+				return "var(" + p.variable() + ");fill-opacity:.16"
+			}
+			return "var(" + p.variable() + ")"
+		})
+		name := strings.IndexByte(element, ' ')
+		return element[:name] + tagAttribute(tag) + element[name:]
 	})
-	return template.HTML(fmt.Sprintf(`<svg class="chart" viewBox="0 0 %g %g" xmlns="http://www.w3.org/2000/svg" role="img"><title>%s</title>`, width, height, html.EscapeString(title)) + body)
+	return template.HTML(fmt.Sprintf(`<svg class="chart" viewBox="0 0 %g %g" xmlns="http://www.w3.org/2000/svg" role="img"%s><title>%s</title>`, width, height, attributes, html.EscapeString(title)) + body)
 }

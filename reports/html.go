@@ -1,10 +1,14 @@
 package reports
 
 import (
-	_ "embed"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -13,10 +17,55 @@ import (
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
-//go:embed report.html.tmpl
-var pageText string
+// The page consists of templates: page.tmpl names the others in their order. Sections
+// that belong together are one template in one file.
+//
+//go:embed page/*.tmpl
+var pageParts embed.FS
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"swatch": swatch, "inc": func(i int) int { return i + 1 }}).Parse(pageText))
+//go:embed page/style.css
+var pageStyle string
+
+// The script is its files in the order of their names, in one function. Its names are
+// seen by all files, and by nothing else.
+//
+//go:embed script/*.js
+var scriptParts embed.FS
+
+var (
+	pageScript = joinScript(scriptParts)
+
+	pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
+		"swatch": swatch,
+		"inc":    func(i int) int { return i + 1 },
+		"style":  func() template.CSS { return template.CSS(pageStyle) },
+		"script": func() template.HTML { return template.HTML("<script>" + pageScript + "</script>") },
+		"policy": func() string { return contentPolicy(pageScript) },
+	}).ParseFS(pageParts, "page/*.tmpl"))
+)
+
+func joinScript(parts embed.FS) string {
+	var b strings.Builder
+	b.WriteString("(() => {\n'use strict';\n")
+	names, err := fs.Glob(parts, "script/*.js")
+	for _, name := range names {
+		text, readErr := parts.ReadFile(name)
+		err = errors.Join(err, readErr)
+		b.Write(text)
+	}
+	if err != nil {
+		panic("reports: script: " + err.Error()) // it is embedded
+	}
+	b.WriteString("})();\n")
+	return b.String()
+}
+
+// contentPolicy returns the page's content security policy: it loads nothing, and runs
+// nothing but the script.
+func contentPolicy(script string) string {
+	sum := sha256.Sum256([]byte(script))
+	return "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+}
 
 // Sizes of the drawings of the first screen, beside each other and, on a narrow
 // window, below each other.
@@ -39,8 +88,8 @@ type drawnChart struct {
 	Drawn   []drawnPanel
 }
 
-// WriteHTML writes the report as one HTML file that needs no network and no
-// script. The page follows the reader's choice of light or dark and prints light.
+// WriteHTML writes the report as one HTML file that needs no network. It is complete
+// without script; with it the charts and tables answer to the reader. The page follows the reader's choice of light or dark and prints light.
 // A drawing in more is used for the chart of its ID, before the package's own.
 func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 	v := struct {
@@ -48,13 +97,19 @@ func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 		Fabric *fabric
 		Main   *drawnChart // of the first screen
 		Drawn  []drawnChart
+		Data   template.HTML // of all figures, for the script
 	}{page: newPage(r), Fabric: newFabric(r)}
 	charts, err := drawCharts(r, more)
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	main := mainChart(charts)
+	figures := []figureData{}
 	for i, c := range charts {
+		for k := range c.Panels {
+			c.Panels[k].figure = fmt.Sprintf("%s-%d", c.ID, k)
+			figures = append(figures, c.Panels[k].data())
+		}
 		drawn, err := drawChart(c, i == main)
 		if err != nil {
 			return fmt.Errorf("write report: %w", err)
@@ -64,6 +119,9 @@ func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 		} else {
 			v.Drawn = append(v.Drawn, drawn)
 		}
+	}
+	if v.Data, err = dataBlock(figures); err != nil {
+		return fmt.Errorf("write report: %w", err)
 	}
 	if err := pageTemplate.Execute(w, v); err != nil {
 		return fmt.Errorf("write report: %w", err)

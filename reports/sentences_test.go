@@ -53,7 +53,7 @@ func TestScales(t *testing.T) {
 			Lines:  []analysis.Line{{Group: r.Groups[0], First: c.point, Values: analysis.Values{c.y}}},
 			Levels: []analysis.Level{{Name: "half", Value: c.mark}},
 		}}}, "Throughput")
-		if diff := cmp.Diff(chart.Panels[0], c.want, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		if diff := cmp.Diff(chart.Panels[0], c.want, cmpopts.EquateApprox(1e-9, 0), cmpopts.IgnoreUnexported(Panel{})); diff != "" {
 			t.Errorf("point %d, %v Gb/s (-got +want):\n%s", c.point, c.y, diff)
 		}
 	}

@@ -43,6 +43,8 @@ type Result struct {
 	Faults      []Fault      `json:"faults"`           // by run, in the experiment's order
 	Jobs        []Job        `json:"jobs"`             // by variant, then job
 	Named       []Named      `json:"named"`            // by group of flows, signal and ports: what CSIG samples named as the bottleneck
+	Blame       []Blame      `json:"blame"`            // by variant, then by the time lost, the most first; at most MaxBlame of a variant
+	Fairness    []Fairness   `json:"fairness"`         // by variant
 	Runs        []Run        `json:"runs"`             // by variant, then seed
 	// Locators are the shared ones.
 	Locators []SharedLocators `json:"locators"`
@@ -54,6 +56,11 @@ type Result struct {
 	// Details says where the metrics are that Variants lack because there are too many; nil
 	// if they have all.
 	Details *runfolder.Details `json:"details,omitempty"`
+
+	Utilisation []Utilisation `json:"utilisation"` // by variant
+	Signatures  []Signature   `json:"signatures"`  // by variant, then job
+	Heatmaps    []Heatmap     `json:"heatmaps"`    // by variant, then signal
+	Shifts      []Shift       `json:"shifts"`      // of variants, then of faults
 
 	Groups  []Group `json:"groups"`  // the flows as charts show them
 	PointUS float64 `json:"pointUs"` // time between two points of a chart
@@ -177,7 +184,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences()},
 		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]), Fabric: fabricOf(m, all, ports, flows),
 		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, all),
-		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
+		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Blame: []Blame{}, Fairness: []Fairness{}, Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
 		PointUS: pointUS(m, t.longest()),
 	}
 	var group map[string]int

@@ -1,0 +1,92 @@
+package exposition
+
+import (
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Common has the values of CommonLabels. The zero value's labels are empty.
+type Common struct{ Run, Variant, Seed, Stretch string }
+
+// Values returns the values in the order of CommonLabels.
+func (c Common) Values() []string { return []string{c.Run, c.Variant, c.Seed, c.Stretch} }
+
+// Description says what the numbers in records stand for, as far as the records need it
+// that a Set gets. It is plain data.
+type Description struct {
+	Common
+	Info     *RunDescription // nil: RunInfo and RunDilated are left out, as another node exposes them
+	Window   units.Duration  // of telemetry, positive
+	Overhead units.Size      // of a packet on the line, beyond its wire bytes
+	Signals  []string        // names of the types of CSIG signal, by their number in tags
+	Ports    []PortDescription
+	Flows    []FlowDescription
+	Jobs     []metrics.JobInfo
+	Locators []LocatorDescription
+	// Instances says that the times of steps and collectives come from Instance records,
+	// and not from the spans of single ranks.
+	Instances bool
+}
+
+// RunDescription is what RunInfo and RunDilated say.
+type RunDescription struct {
+	Experiment, Runtime, Clock, CC, LB, AQM, CSIG string
+	Dilation                                      float64 // 0: the run is not in real time
+}
+
+// PortDescription describes an egress port of a node.
+type PortDescription struct {
+	Node, Port      int32
+	NodeName        string
+	Name            string // such as tor0-agg0
+	Tier, Direction string
+	Rate            units.Rate
+	Meter           bool // it has a CSIG meter
+}
+
+// FlowDescription names the series of a flow. Flows with the same labels share them.
+type FlowDescription struct {
+	Flow      int32
+	Job, Name string // Name is empty in a run with more than MostFlows flows
+}
+
+// LocatorDescription says what a locator stands for.
+type LocatorDescription struct {
+	Locator uint16
+	Port    string // or locator-9 where several ports share it
+	Tier    string // of these ports; "" if they are of several
+}
+
+// Sample is one value of one series at one moment. Its lists must not be changed.
+type Sample struct {
+	Family *Family
+	Labels []string // values of Family.Labels, in their order
+	Part   Part
+	Bucket int // of PartBucket: index in Family.Buckets, their number for +Inf
+	Value  float64
+	At     units.Time // of the model
+}
+
+// Part says which series of a histogram a Sample is of.
+type Part uint8
+
+// Parts.
+const (
+	Whole      Part = iota // not of a histogram
+	PartBucket             // NAME_bucket: observations up to a bound, cumulated
+	PartSum                // NAME_sum
+	PartCount              // NAME_count
+)
+
+var suffixes = [...]string{"", "_bucket", "_sum", "_count"}
+
+// Name returns the name of the Sample's series.
+func (s *Sample) Name() string { return s.Family.Name + suffixes[s.Part] }
+
+// Bound returns the value of the label le of a PartBucket, such as "0.5" or "+Inf".
+func (s *Sample) Bound() string {
+	if s.Bucket == len(s.Family.Buckets) {
+		return "+Inf"
+	}
+	return number(s.Family.Buckets[s.Bucket])
+}

@@ -1,0 +1,207 @@
+package exposition
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/units"
+)
+
+// At returns the moment of the model that the Set has come to: what Advance said, or the
+// latest end of a window if that is later.
+func (s *Set) At() units.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(s.now, s.last)
+}
+
+// Each calls yield with the value of every series now, family after family in the order of
+// Families. A family without series is left out. yield must not call the Set.
+func (s *Set) Each(yield func(Sample)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := emitter{yield: yield, at: max(s.now, s.last)}
+	s.settle(e.at)
+	signals := slices.SortedFunc(maps.Values(s.signals), func(a, b *signalSeries) int { return slices.Compare(a.labels, b.labels) })
+	jobs := slices.SortedFunc(maps.Values(s.jobs), func(a, b *jobSeries) int { return cmp.Compare(a.of.Job, b.of.Job) })
+	byFamily := map[string]map[string]*valueSeries{}
+	for key, v := range s.values {
+		if byFamily[v.family.Name] == nil {
+			byFamily[v.family.Name] = map[string]*valueSeries{}
+		}
+		byFamily[v.family.Name][key] = v
+	}
+	for i := range Families {
+		e.family = &Families[i]
+		switch name := e.family.Name; {
+		case len(e.family.Labels) > 0 && &e.family.Labels[0] == &portLabels[0]:
+			for k := range s.ports {
+				s.eachPort(&e, name, &s.ports[k])
+			}
+		case name == SignalSamples:
+			for k, series := range signals {
+				// Locators without a name share their labels.
+				if k > 0 && slices.Equal(series.labels, signals[k-1].labels) {
+					continue
+				}
+				sum := int64(0)
+				for _, other := range signals[k:] {
+					if !slices.Equal(series.labels, other.labels) {
+						break
+					}
+					sum += other.samples
+				}
+				e.value(series.labels, float64(sum))
+			}
+		case len(e.family.Labels) > 0 && e.family.Labels[0] == "job" && name != CollectiveTime && name != JobStep && name != JobIteration:
+			for k := range s.groups {
+				s.eachFlow(&e, name, &s.groups[k])
+			}
+		default:
+			s.eachOther(&e, name, jobs)
+		}
+		for _, v := range sorted(byFamily[e.family.Name]) {
+			e.any(v)
+		}
+	}
+}
+
+// settle counts the windows without a record up to a moment as idle.
+func (s *Set) settle(at units.Time) {
+	if s.of.Window <= 0 {
+		return
+	}
+	elapsed := int64(at) / int64(s.of.Window)
+	for i := range s.ports {
+		p := &s.ports[i]
+		if idle := elapsed - p.windows; idle > p.idle {
+			p.used.observe(utilisationFamily, 0, idle-p.idle)
+			p.queued.observe(queueFamily, 0, idle-p.idle)
+			p.idle = idle
+		}
+	}
+}
+
+// eachPort emits the series of a port in a family.
+func (s *Set) eachPort(e *emitter, family string, p *portSeries) {
+	latest := p.latest
+	if p.windows == 0 || latest.Start.Add(s.of.Window) < s.now { // idle since
+		latest = metrics.PortWindow{Start: s.now}
+	}
+	seconds := s.of.Window.Seconds()
+	switch family {
+	case PortRate:
+		e.value(p.labels, float64(p.of.Rate)/8)
+	case PortBytes:
+		e.value(p.labels, float64(p.totals.TxBytes))
+	case PortPackets:
+		e.value(p.labels, float64(p.totals.TxPackets))
+	case PortMarked:
+		e.value(p.labels, float64(p.totals.Marked))
+	case PortTrimmed:
+		e.value(p.labels, float64(p.totals.Trimmed))
+	case PortDropped:
+		e.value(p.labels, float64(p.totals.Dropped))
+	case PortUtilisation:
+		e.value(p.labels, s.utilisation(p, &latest))
+	case PortQueue:
+		if seconds > 0 {
+			e.value(p.labels, float64(latest.QueueByteNS)/1e9/seconds)
+		}
+	case PortQueuePeak:
+		e.value(p.labels, float64(latest.QueueMax))
+	case PortWindowUtilisation:
+		e.histogram(p.labels, &p.used)
+	case PortWindowQueue:
+		e.histogram(p.labels, &p.queued)
+	}
+}
+
+// eachFlow emits the series of flows with the same labels in a family.
+func (s *Set) eachFlow(e *emitter, family string, g *flowSeries) {
+	recent := func(start units.Time) bool { return start.Add(s.of.Window) >= s.now }
+	switch {
+	case family == FlowBytes && g.received:
+		e.value(g.labels, float64(g.bytes))
+	case family == FlowRate && g.received:
+		rate := 0.0
+		if recent(g.windowStart) && s.of.Window > 0 {
+			rate = float64(g.windowBytes) / s.of.Window.Seconds()
+		}
+		e.value(g.labels, rate)
+	case family == FlowCwnd && g.acked:
+		e.value(g.labels, float64(g.cwnd))
+	case family == FlowAcks && g.acked:
+		e.value(g.labels, float64(g.acks))
+	case family == FlowDelay && g.delayAcks > 0 && recent(g.delayAt):
+		e.value(g.labels, g.delay.Seconds()/float64(g.delayAcks))
+	case family == CCActions:
+		for _, name := range slices.Sorted(maps.Keys(g.actions)) {
+			e.value([]string{g.labels[0], g.labels[1], name}, float64(g.actions[name]))
+		}
+	default:
+		for _, kind := range kindsByName {
+			if x := g.signals[kind.slot]; kind.family == family && x.seen && recent(x.start) {
+				e.value(g.labels, float64(x.value)*kind.scale)
+			}
+		}
+	}
+}
+
+// eachOther emits the series of the run and of jobs in a family.
+func (s *Set) eachOther(e *emitter, family string, jobs []*jobSeries) {
+	info := s.of.Info
+	switch {
+	case family == RunInfo && info != nil:
+		e.value([]string{info.Experiment, info.Runtime, info.Clock, info.CC, info.LB, info.AQM, info.CSIG}, 1)
+	case family == RunDilated && info != nil && info.Dilation > 0:
+		e.value(nil, info.Dilation)
+	}
+	for _, j := range jobs {
+		switch family {
+		case JobStep:
+			e.value(j.labels, float64(j.step))
+		case JobIteration:
+			e.histogram(j.labels, &j.iterations)
+		case CollectiveTime:
+			for _, v := range sorted(j.collectives) {
+				e.any(v)
+			}
+		}
+	}
+}
+
+// emitter hands out the samples of one family.
+type emitter struct {
+	yield  func(Sample)
+	family *Family
+	at     units.Time
+}
+
+func (e *emitter) value(labels []string, value float64) {
+	e.yield(Sample{Family: e.family, Labels: labels, Value: value, At: e.at})
+}
+
+func (e *emitter) any(v *valueSeries) {
+	if v.family.Type == Histogram {
+		e.histogram(v.labels, &v.counts)
+		return
+	}
+	e.value(v.labels, v.value)
+}
+
+// histogram emits the series of a histogram, unless nothing was observed.
+func (e *emitter) histogram(labels []string, h *histogram) {
+	if h.counts == nil {
+		return
+	}
+	sum := int64(0)
+	for i, n := range h.counts {
+		sum += n
+		e.yield(Sample{Family: e.family, Labels: labels, Part: PartBucket, Bucket: i, Value: float64(sum), At: e.at})
+	}
+	e.yield(Sample{Family: e.family, Labels: labels, Part: PartSum, Value: h.sum, At: e.at})
+	e.yield(Sample{Family: e.family, Labels: labels, Part: PartCount, Value: float64(sum), At: e.at})
+}

@@ -1,0 +1,437 @@
+package exposition
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Set counts the records of nodes into the families. It is a metrics.Consumer. Its methods
+// may be called from several goroutines. Build it with NewSet.
+type Set struct {
+	mu   sync.Mutex
+	of   Description
+	now  units.Time // up to which all windows are known, as far as Advance was told
+	last units.Time // the latest end of a window
+
+	ports     []portSeries
+	portIndex map[[2]int32]int
+	groups    []flowSeries
+	flowGroup map[int32]int // index in groups
+	flows     map[int32]*flowState
+	signals   map[signalKey]*signalSeries
+	jobs      map[int32]*jobSeries
+	locators  map[uint16]LocatorDescription
+	kinds     []signalKind            // by type
+	values    map[string]*valueSeries // of Observe, Add and SetValue, by family and labels
+}
+
+// portSeries is what a port has counted.
+type portSeries struct {
+	of      PortDescription
+	labels  []string
+	totals  metrics.PortWindow // sums; Start is of the latest window
+	latest  metrics.PortWindow
+	windows int64 // with a record
+	idle    int64 // without
+	used    histogram
+	queued  histogram
+}
+
+// flowSeries is what the flows with the same labels have counted.
+type flowSeries struct {
+	labels []string
+
+	received    bool // there was a FlowWindow
+	bytes       int64
+	windowBytes int64 // of the window that starts at windowStart
+	windowStart units.Time
+
+	acked     bool // there was a CCWindow
+	acks      int64
+	cwnd      int64 // sum over the flows
+	delay     units.Duration
+	delayAcks int64
+	delayAt   units.Time
+	actions   map[string]int64
+
+	signals [signalKinds]extreme
+}
+
+// extreme is the least or greatest value of a window.
+type extreme struct {
+	seen  bool
+	start units.Time
+	value int64
+}
+
+// flowState is what a Set keeps of a single flow.
+type flowState struct{ cwnd int64 }
+
+type signalKey struct {
+	group   int
+	kind    uint8
+	locator uint16
+}
+
+type signalSeries struct {
+	labels  []string
+	samples int64
+}
+
+// jobSeries is what a job has counted.
+type jobSeries struct {
+	of          *metrics.JobInfo
+	labels      []string
+	step        int32
+	iterations  histogram
+	collectives map[int16]*valueSeries
+}
+
+// valueSeries is a series of any family.
+type valueSeries struct {
+	family *Family
+	labels []string
+	value  float64
+	counts histogram
+}
+
+// signalKind says which gauge the samples of a type of signal go into.
+type signalKind struct {
+	family string
+	least  bool
+	scale  float64 // of the type's unit
+	slot   int
+}
+
+const signalKinds = 4
+
+var kindsByName = map[string]signalKind{
+	"abw":   {SignalAvailable, true, 1, 0},
+	"abw-c": {SignalAvailableRatio, true, 1e-6, 1},
+	"delay": {SignalDelay, false, 1e-9, 2},
+	"nqd":   {SignalQueueRatio, false, 1e-6, 3},
+}
+
+// histogram counts observations by the buckets of a family. The zero value is empty.
+type histogram struct {
+	counts []int64 // by bucket, +Inf last; nil before the first observation
+	sum    float64
+}
+
+func (h *histogram) observe(f *Family, value float64, times int64) {
+	if h.counts == nil {
+		h.counts = make([]int64, len(f.Buckets)+1)
+	}
+	h.counts[f.bucket(value)] += times
+	h.sum += value * float64(times)
+}
+
+// NewSet returns a Set of the nodes that d describes. d must not be changed afterwards.
+func NewSet(d Description) *Set {
+	s := &Set{
+		of: d, portIndex: make(map[[2]int32]int, len(d.Ports)), flowGroup: make(map[int32]int, len(d.Flows)),
+		flows: map[int32]*flowState{}, signals: map[signalKey]*signalSeries{}, jobs: map[int32]*jobSeries{},
+		locators: make(map[uint16]LocatorDescription, len(d.Locators)), values: map[string]*valueSeries{},
+	}
+	for _, p := range d.Ports {
+		s.portIndex[[2]int32{p.Node, p.Port}] = len(s.ports)
+		s.ports = append(s.ports, portSeries{of: p, labels: []string{p.NodeName, p.Name, p.Tier, p.Direction}})
+	}
+	groups := map[FlowDescription]int{}
+	for _, f := range d.Flows {
+		key := FlowDescription{Job: f.Job, Name: f.Name}
+		at, ok := groups[key]
+		if !ok {
+			at = len(s.groups)
+			groups[key] = at
+			s.groups = append(s.groups, flowSeries{labels: []string{f.Job, f.Name}})
+		}
+		s.flowGroup[f.Flow] = at
+	}
+	for i := range d.Jobs {
+		job := &d.Jobs[i]
+		s.jobs[job.Job] = &jobSeries{of: job, labels: []string{job.Name}, collectives: map[int16]*valueSeries{}}
+	}
+	for _, l := range d.Locators {
+		s.locators[l.Locator] = l
+	}
+	for _, name := range d.Signals {
+		kind, ok := kindsByName[name]
+		if !ok {
+			kind.slot = -1
+		}
+		s.kinds = append(s.kinds, kind)
+	}
+	s.series(droppedFamily, nil) // it is there from the beginning
+	return s
+}
+
+// Consume counts the records of a batch. Records of what the Description does not describe
+// count nothing.
+func (s *Set) Consume(b *metrics.Batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.series(droppedFamily, nil).value += float64(b.Dropped)
+	for i := range b.Ports {
+		s.port(&b.Ports[i])
+	}
+	for i := range b.Flows {
+		s.flow(&b.Flows[i])
+	}
+	for i := range b.CC {
+		s.cc(&b.CC[i])
+	}
+	for i := range b.Signals {
+		s.signal(&b.Signals[i])
+	}
+	for i := range b.Operations {
+		s.operation(&b.Operations[i])
+	}
+	if s.of.Instances {
+		for i := range b.Instances {
+			s.instance(&b.Instances[i])
+		}
+	}
+	for i := range b.Totals {
+		s.totals(&b.Totals[i])
+	}
+}
+
+// Advance says that every record of a window that ended at or before a moment has been
+// consumed, as far as the caller knows. Ports without records have been idle until then. A
+// record that comes later all the same is counted, and fewer idle windows after it.
+func (s *Set) Advance(to units.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = max(s.now, to)
+}
+
+func (s *Set) port(w *metrics.PortWindow) {
+	at, ok := s.portIndex[[2]int32{w.Node, w.Port}]
+	if !ok {
+		return
+	}
+	p := &s.ports[at]
+	t := &p.totals
+	t.TxPackets += w.TxPackets
+	t.TxBytes += w.TxBytes
+	t.Marked += w.Marked
+	t.Trimmed += w.Trimmed
+	t.Dropped += w.Dropped
+	p.latest = *w
+	p.windows++
+	p.used.observe(utilisationFamily, s.utilisation(p, w), 1)
+	p.queued.observe(queueFamily, float64(w.QueueMax), 1)
+	s.last = max(s.last, w.Start.Add(s.of.Window))
+}
+
+// utilisation returns the share of a window in which the line was busy.
+func (s *Set) utilisation(p *portSeries, w *metrics.PortWindow) float64 {
+	if p.of.Rate <= 0 || s.of.Window <= 0 {
+		return 0
+	}
+	line := float64(w.TxBytes) + float64(w.TxPackets)*float64(s.of.Overhead)
+	return line * 8 / (float64(p.of.Rate) * s.of.Window.Seconds())
+}
+
+func (s *Set) flow(w *metrics.FlowWindow) {
+	at, ok := s.flowGroup[w.Flow]
+	if !ok {
+		return
+	}
+	g := &s.groups[at]
+	g.bytes += w.PayloadBytes
+	switch {
+	case !g.received || w.Start > g.windowStart:
+		g.received, g.windowStart, g.windowBytes = true, w.Start, w.PayloadBytes
+	case w.Start == g.windowStart:
+		g.windowBytes += w.PayloadBytes
+	}
+	s.last = max(s.last, w.Start.Add(s.of.Window))
+}
+
+func (s *Set) cc(w *metrics.CCWindow) {
+	at, ok := s.flowGroup[w.Flow]
+	if !ok {
+		return
+	}
+	g := &s.groups[at]
+	g.acks += w.Acks
+	f := s.flows[w.Flow]
+	if f == nil {
+		f = &flowState{}
+		s.flows[w.Flow] = f
+	}
+	if w.Cwnd >= 0 {
+		g.cwnd += w.Cwnd - f.cwnd
+		f.cwnd = w.Cwnd
+	}
+	if !g.acked || w.Start > g.delayAt {
+		g.acked, g.delayAt, g.delay, g.delayAcks = true, w.Start, 0, 0
+	}
+	if w.Start == g.delayAt {
+		g.delay += w.Delay
+		g.delayAcks += w.Acks
+	}
+	for _, a := range w.Actions {
+		if g.actions == nil {
+			g.actions = map[string]int64{}
+		}
+		g.actions[a.Name] += a.Packets
+	}
+	s.last = max(s.last, w.Start.Add(s.of.Window))
+}
+
+func (s *Set) signal(w *metrics.SignalWindow) {
+	at, ok := s.flowGroup[w.Flow]
+	if !ok {
+		return
+	}
+	g := &s.groups[at]
+	key := signalKey{at, w.Type, w.Locator}
+	series := s.signals[key]
+	if series == nil {
+		l := s.locators[w.Locator]
+		series = &signalSeries{labels: []string{g.labels[0], g.labels[1], s.signalName(w.Type), l.Port, l.Tier}}
+		s.signals[key] = series
+	}
+	series.samples += w.Samples
+	s.last = max(s.last, w.Start.Add(s.of.Window))
+	if int(w.Type) >= len(s.kinds) || s.kinds[w.Type].slot < 0 {
+		return
+	}
+	kind := s.kinds[w.Type]
+	value := w.PointMax
+	if kind.least {
+		value = w.PointMin
+	}
+	e := &g.signals[kind.slot]
+	switch {
+	case !e.seen || w.Start > e.start:
+		*e = extreme{true, w.Start, value}
+	case w.Start < e.start:
+	case kind.least:
+		e.value = min(e.value, value)
+	default:
+		e.value = max(e.value, value)
+	}
+}
+
+// signalName returns the name of a type of signal.
+func (s *Set) signalName(t uint8) string {
+	if int(t) < len(s.of.Signals) {
+		return s.of.Signals[t]
+	}
+	return "type-" + strconv.Itoa(int(t))
+}
+
+func (s *Set) operation(o *metrics.Operation) {
+	job := s.jobs[o.Job]
+	if job == nil {
+		return
+	}
+	job.step = max(job.step, o.Tag.Step)
+	if o.Kind == metrics.OperationSpan && !s.of.Instances {
+		job.observe(o.Tag, o.End.Sub(o.Ready))
+	}
+}
+
+func (s *Set) instance(i *metrics.Instance) {
+	if job := s.jobs[i.Job]; job != nil {
+		job.step = max(job.step, i.Tag.Step)
+		job.observe(i.Tag, i.End.Sub(i.Begin))
+	}
+}
+
+// observe counts the time of a step or of a collective.
+func (j *jobSeries) observe(t metrics.Tag, took units.Duration) {
+	switch {
+	case t.Collective != 0:
+		c := j.of.Collective(t)
+		if c == nil {
+			return
+		}
+		series := j.collectives[t.Collective]
+		if series == nil {
+			series = &valueSeries{family: collectiveFamily, labels: []string{j.of.Name, c.Name}}
+			j.collectives[t.Collective] = series
+		}
+		series.counts.observe(collectiveFamily, took.Seconds(), 1)
+	case t.Phase == 0 && t.Step > 0:
+		j.iterations.observe(iterationFamily, took.Seconds(), 1)
+	}
+}
+
+// totals counts what a node knows only at its end.
+func (s *Set) totals(t *metrics.NodeTotals) {
+	for i := range t.Senders {
+		sender := &t.Senders[i]
+		at, ok := s.flowGroup[sender.Flow]
+		if !ok {
+			continue
+		}
+		labels := s.groups[at].labels
+		s.series(retransmittedFamily, labels).value += float64(sender.Retransmitted)
+		s.series(timeoutsFamily, labels).value += float64(sender.Timeouts)
+	}
+}
+
+// Families that Consume looks up for each record.
+var (
+	utilisationFamily   = Of(PortWindowUtilisation)
+	queueFamily         = Of(PortWindowQueue)
+	collectiveFamily    = Of(CollectiveTime)
+	iterationFamily     = Of(JobIteration)
+	retransmittedFamily = Of(FlowRetransmitted)
+	timeoutsFamily      = Of(FlowTimeouts)
+	droppedFamily       = Of(RunDropped)
+)
+
+// Observe counts an observation of a histogram that records do not bring, or not alone.
+// The labels are those of the family, in its order.
+func (s *Set) Observe(f *Family, value float64, labels ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.series(f, labels).counts.observe(f, value, 1)
+}
+
+// Add adds to a counter that records do not count.
+func (s *Set) Add(f *Family, value float64, labels ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.series(f, labels).value += value
+}
+
+// SetValue sets a gauge, or a counter that is counted elsewhere, to a value.
+func (s *Set) SetValue(f *Family, value float64, labels ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.series(f, labels).value = value
+}
+
+func (s *Set) series(f *Family, labels []string) *valueSeries {
+	key := f.Name
+	for _, l := range labels {
+		key += "\x00" + l
+	}
+	v := s.values[key]
+	if v == nil {
+		if len(labels) != len(f.Labels) {
+			panic("exposition: " + f.Name + " has other labels")
+		}
+		v = &valueSeries{family: f, labels: slices.Clone(labels)}
+		s.values[key] = v
+	}
+	return v
+}
+
+// sorted returns the series of a map by their labels.
+func sorted[K cmp.Ordered](series map[K]*valueSeries) []*valueSeries {
+	return slices.SortedFunc(maps.Values(series), func(a, b *valueSeries) int { return slices.Compare(a.labels, b.labels) })
+}

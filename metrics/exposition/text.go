@@ -1,0 +1,161 @@
+package exposition
+
+import (
+	"bufio"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Format is a text format.
+type Format uint8
+
+// Formats.
+const (
+	Text        Format = iota // Prometheus' text format 0.0.4
+	OpenMetrics               // OpenMetrics 1.0.0
+)
+
+var contentTypes = [...]string{"text/plain; version=0.0.4; charset=utf-8", "application/openmetrics-text; version=1.0.0; charset=utf-8"}
+
+// ContentType returns the format's media type.
+func (f Format) ContentType() string { return contentTypes[f] }
+
+// WriteText writes all series in Prometheus' text format, without timestamps.
+func (s *Set) WriteText(to io.Writer) error { return s.Write(to, Text) }
+
+// Write writes all series in a format, without timestamps.
+func (s *Set) Write(to io.Writer, format Format) error {
+	var text strings.Builder // so that a slow reader does not hold up Consume
+	w := NewWriter(&text, format)
+	s.Each(func(sample Sample) { w.Write(s.of.Common, sample) })
+	if err := w.Close(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(to, text.String())
+	return err
+}
+
+// Writer writes samples in a text format. The samples of one family come together. Build it
+// with NewWriter.
+type Writer struct {
+	to     *bufio.Writer
+	format Format
+	family *Family
+	// Stamp returns the timestamp of a sample, in seconds since the epoch. nil: samples
+	// have none.
+	Stamp  func(s *Sample) float64
+	common Common // of head
+	head   string // the common labels as text
+	line   []byte
+}
+
+// NewWriter returns a Writer.
+func NewWriter(to io.Writer, format Format) *Writer {
+	return &Writer{to: bufio.NewWriter(to), format: format}
+}
+
+// Write writes a sample, and before the first one of a family its help, unit and type.
+// Errors are Close's.
+func (w *Writer) Write(common Common, s Sample) {
+	if s.Family != w.family {
+		w.family = s.Family
+		w.describe(s.Family)
+	}
+	if w.head == "" || common != w.common {
+		w.common, w.head = common, ""
+		values := common.Values()
+		for i, name := range CommonLabels {
+			w.head += string(appendLabel(nil, name, values[i]))
+		}
+	}
+	b := append(w.line[:0], s.Name()...)
+	b = append(b, '{')
+	b = append(b, w.head...)
+	for i, name := range s.Family.Labels {
+		b = appendLabel(b, name, s.Labels[i])
+	}
+	if s.Part == PartBucket {
+		bound := s.Bound()
+		if w.format == OpenMetrics && !strings.ContainsAny(bound, ".eI") {
+			bound += ".0" // OpenMetrics 1.0, Considerations: Canonical Numbers
+		}
+		b = appendLabel(b, "le", bound)
+	}
+	b[len(b)-1] = '}' // the last comma
+	b = append(b, ' ')
+	b = append(b, number(s.Value)...)
+	if w.Stamp != nil {
+		at := w.Stamp(&s)
+		b = append(b, ' ')
+		if w.format == OpenMetrics {
+			b = strconv.AppendFloat(b, at, 'f', -1, 64)
+		} else {
+			b = strconv.AppendInt(b, int64(math.Round(at*1000)), 10)
+		}
+	}
+	w.line = append(b, '\n')
+	w.to.Write(w.line) //nolint:errcheck // a bufio.Writer keeps its first error for Flush
+}
+
+// describe writes help, type and unit of a family.
+func (w *Writer) describe(f *Family) {
+	name, kind, help := f.Name, f.Type.String(), escapeHelp(f.Help)
+	if w.format == OpenMetrics {
+		switch f.Type {
+		case Counter:
+			name = strings.TrimSuffix(name, "_total")
+		case Info:
+			name = strings.TrimSuffix(name, "_info")
+		}
+		help = strings.ReplaceAll(help, `"`, `\"`)
+	} else if f.Type == Info {
+		kind = Gauge.String()
+	}
+	w.to.WriteString("# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n") //nolint:errcheck // as above
+	if w.format == OpenMetrics && f.Unit != "" {
+		w.to.WriteString("# UNIT " + name + " " + f.Unit + "\n") //nolint:errcheck // as above
+	}
+}
+
+// Close ends the text and returns the first error.
+func (w *Writer) Close() error {
+	if w.format == OpenMetrics {
+		w.to.WriteString("# EOF\n") //nolint:errcheck // as above
+	}
+	return w.to.Flush()
+}
+
+// appendLabel appends a label and a comma.
+func appendLabel(b []byte, name, value string) []byte {
+	b = append(b, name...)
+	b = append(b, '=', '"')
+	value = strings.ToValidUTF8(value, "\uFFFD")
+	for i := range len(value) {
+		switch c := value[i]; c {
+		case '\\', '"':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"', ',')
+}
+
+func escapeHelp(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "\n", `\n`)
+}
+
+// number writes a value as Prometheus does.
+func number(v float64) string {
+	switch {
+	case math.IsInf(v, 1):
+		return "+Inf"
+	case math.IsInf(v, -1):
+		return "-Inf"
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}

@@ -1,0 +1,91 @@
+package analysis
+
+// BlameKind is the kind of place where a collective, or a transfer, lost most of its time.
+type BlameKind string
+
+// Kinds of places.
+const (
+	BlameIncast BlameKind = "incast" // the last hop to a receiver to which several hosts sent at once
+	BlameCore   BlameKind = "core"   // another port of a switch: on the way up, in the core, or on the way down
+	BlameEdge   BlameKind = "edge"   // the last hop to a receiver to which no other host sent
+	BlameNIC    BlameKind = "nic"    // the NIC of the sender, where its messages wait for each other
+	BlameRank   BlameKind = "rank"   // a rank that came late, or computed longer than the median of the ranks
+)
+
+// BlameEvidence is what a Blame knows its port by.
+type BlameEvidence string
+
+// Kinds of evidence.
+const (
+	ByCSIG   BlameEvidence = "csig"   // most of the delay in the CSIG samples of the transfer was of this port
+	ByQueues BlameEvidence = "queues" // of the ports on the shortest paths of the transfer it had the deepest queue in that time; the packets may have taken another path
+)
+
+// Bounds of the blame table.
+const (
+	MaxBlame        = 20   // rows of a variant
+	MaxBlameSources = 8    // Blame.SourceNames
+	FreeBelow       = 0.5  // a port is free if it is used to less than this share
+	leastBlame      = 0.05 // share of its duration that something must lose to be slow
+)
+
+// Blame says where one slow collective lost its time, or, of variants without jobs, one
+// slow transfer. It is of the seed that charts show. Times are microseconds of model time.
+type Blame struct {
+	Variant string `json:"variant"`
+	Seed    uint64 `json:"seed"`
+	// Of a collective; Collective is "" of a transfer.
+	Job        string `json:"job,omitempty"`
+	Step       int32  `json:"step,omitempty"`
+	Collective string `json:"collective,omitempty"`
+	Group      int32  `json:"group"`
+	// Transfer is the name of the flow, "" of a collective.
+	Transfer string `json:"transfer,omitempty"`
+
+	FromUS float64 `json:"fromUs"`
+	ToUS   float64 `json:"toUs"`
+	Open   bool    `json:"open,omitempty"` // the transfer did not complete: ToUS is the end of the run
+	// UnloadedUS is what the messages of the critical path take on an idle fabric, one after
+	// the other, with all ranks in time. Of a transfer it is its FCT on an idle fabric.
+	UnloadedUS float64 `json:"unloadedUs"`
+	// FastestUS is how long the fastest instance of the collective in this run took; 0 of
+	// transfers.
+	FastestUS float64 `json:"fastestUs,omitempty"`
+	LostUS    float64 `json:"lostUs"` // duration less UnloadedUS
+
+	// Where it lost the most of it, and how much: Share is that of the duration.
+	Kind   BlameKind `json:"kind"`
+	Port   string    `json:"port,omitempty"` // "" of a rank, and of a NIC without a queue
+	Node   string    `json:"node"`           // the port's node, the sender of a NIC, the host of a rank
+	Rank   int32     `json:"rank"`           // of kind rank; -1 otherwise
+	WaitUS float64   `json:"waitUs"`
+	Share  float64   `json:"share"`
+	// By is what the port is known by, "" without a port.
+	By BlameEvidence `json:"by,omitempty"`
+
+	// Of ports: the transfer of the critical path that waited there the longest.
+	Flow       string  `json:"flow,omitempty"`
+	Src        string  `json:"src,omitempty"` // hosts
+	Dst        string  `json:"dst,omitempty"`
+	FlowFromUS float64 `json:"flowFromUs,omitempty"`
+	FlowToUS   float64 `json:"flowToUs,omitempty"`
+
+	// Sources is how many hosts sent to Dst in this time, of kinds incast and edge: in the
+	// telemetry windows that overlap it. SourceNames are those that sent most, the first
+	// MaxBlameSources.
+	Sources     int      `json:"sources,omitempty"`
+	SourceNames []string `json:"sourceNames,omitempty"`
+
+	// Other is how many other ports the transfer could have taken instead: those of the same
+	// switch on its shortest paths, or, if it has none, those as far from the source. Free of
+	// them were used to less than FreeBelow in this time.
+	Other int `json:"other"`
+	Free  int `json:"free"`
+	// Freest is the one of Other that was used the least, to FreestUse; "" if Other is 0.
+	Freest    string  `json:"freest,omitempty"`
+	FreestUse float64 `json:"freestUse,omitempty"`
+	PortUse   float64 `json:"portUse,omitempty"` // of Port in this time
+}
+
+// US returns how long the collective or transfer lasts.
+func (b *Blame) US() float64 { return b.ToUS - b.FromUS }

@@ -1,0 +1,2 @@
+// The data of the page's figures.
+const figures = JSON.parse(document.getElementById('data').textContent).figures;
