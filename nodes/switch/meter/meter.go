@@ -197,11 +197,11 @@ func (b *Bandwidth) roll(now units.Time) {
 		return
 	}
 	passed := int64(now.Sub(b.end)/b.sub) + 1
-	if skipped := passed - 2*int64(b.count); skipped > 0 {
+	if skipped := passed - 2*int64(b.count) - 1; skipped > 0 {
 		// As many windows follow as the ring has: those before leave no trace in it. Nothing
-		// but the packet on the link is in them, so that the sums only fall after the first
-		// windows.
-		b.close(int64(b.count))
+		// is in them but the packet on the link, which has filled an interval by then if it
+		// ever does, so that the sums only fall after the first windows.
+		b.close(int64(b.count) + 1)
 		b.end = b.end.Add(units.Duration(skipped) * b.sub)
 		b.settle(b.end.Add(-b.sub))
 		b.open = 0
