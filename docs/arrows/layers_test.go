@@ -27,7 +27,7 @@ var layers = [][]string{
 	12: {"orchestrator/inproc", "orchestrator/netns", "orchestrator/containers", "orchestrator/backend/backendtest"},
 	13: {"orchestrator/check", "orchestrator/measure", "orchestrator/packets", "orchestrator/predict"},
 	14: {"orchestrator/campaign"},
-	15: {"reports/analysis", "reports/analysis/analysistest"},
+	15: {"reports/analysis", "reports/analysis/analysistest", "reports/svg"},
 	16: {"reports"},                                                       // renders what analysis computed
 	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs"}, // parts of the command csiglab
 	18: {"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
