@@ -133,7 +133,7 @@ func Rows(f *runfolder.Folder) int64 {
 	t := f.Manifest.Tables
 	rows := 2*(t["ports"]+t["flows"]+t["signals"]) + t["cc"] + t["phases"]
 	if t["operations"] > 0 { // see jobReader
-		rows += t["instances"] + t["operations"] + t["phases"] + t["signals"]
+		rows += 2*t["instances"] + t["operations"] + t["phases"] + t["signals"]
 	}
 	if slices.Contains(f.Manifest.Details, ofFlows) {
 		rows += t["metrics"]
@@ -194,11 +194,16 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		return nil, err
 	}
 	explain(m, done.worst, samples, all)
-	if r.Jobs, err = readJobs(f, t); err != nil {
+	var folds []*fold
+	if r.Jobs, folds, err = readJobs(f, t); err != nil {
 		return nil, err
 	}
-	r.Charts, err = readCharts(f, r, t, done, metrics, group, append(chartKinds[:len(chartKinds):len(chartKinds)], more...))
-	return r, err
+	products := newProducts(t, folds)
+	if r.Charts, err = readCharts(f, r, t, done, metrics, group, products, append(chartKinds[:len(chartKinds):len(chartKinds)], more...)); err != nil {
+		return nil, err
+	}
+	products.finish(r)
+	return r, nil
 }
 
 // slowestFlow returns the flow that charts of one flow show: the slowest one of the

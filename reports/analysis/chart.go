@@ -116,8 +116,8 @@ func (s *Scope) Measured(startUS float64) bool { return inWindow(s.Manifest, sta
 // maxBand bounds the seeds of a variant that charts compare, for their memory.
 const maxBand = 64
 
-// readCharts makes the second pass over the tables.
-func readCharts(f *runfolder.Folder, r *Result, t *totals, c *completed, metrics *flowMetrics, group map[string]int, kinds []ChartKind) ([]Chart, error) {
+// readCharts makes the second pass over the tables, for the charts and for products.
+func readCharts(f *runfolder.Folder, r *Result, t *totals, c *completed, metrics *flowMetrics, group map[string]int, products *products, kinds []ChartKind) ([]Chart, error) {
 	m := &f.Manifest
 	panels := make([][]func() []Panel, len(kinds)) // by kind and variant
 	bands := make([]bands, len(kinds))             // by kind
@@ -166,6 +166,7 @@ func readCharts(f *runfolder.Folder, r *Result, t *totals, c *completed, metrics
 			}
 		}
 	}
+	products.collect(add)
 	for _, read := range []func() error{
 		func() error {
 			return ports.read(f.Ports(), func(r *runfolder.PortRow) run { return run{r.Variant, r.Seed} })

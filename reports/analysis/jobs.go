@@ -105,8 +105,9 @@ const leastLost = 0.005
 // maxPieces bounds the pieces of a path that results list.
 const maxPieces = 1000
 
-// readJobs analyses the jobs of the shown run of each variant.
-func readJobs(f *runfolder.Folder, t *totals) ([]Job, error) {
+// readJobs analyses the jobs of the shown run of each variant. It also returns their steps
+// for signatures.
+func readJobs(f *runfolder.Folder, t *totals) ([]Job, []*fold, error) {
 	m := &f.Manifest
 	jobs := []Job{}
 	of := map[run]map[int32]int{} // index of a run's job
@@ -122,18 +123,18 @@ func readJobs(f *runfolder.Folder, t *totals) ([]Job, error) {
 		}
 	}
 	if len(jobs) == 0 {
-		return jobs, nil
+		return jobs, nil, nil
 	}
-	w := &jobReader{folder: f, jobs: jobs, of: of, wanted: make([]wantedSteps, len(jobs))}
-	for _, read := range []func() error{w.instances, w.operations, w.resolve} {
+	w := &jobReader{folder: f, jobs: jobs, of: of, wanted: make([]wantedSteps, len(jobs)), steps: newStepReader(m, jobs)}
+	for _, read := range []func() error{w.instances, w.collectives, w.operations, w.resolve} {
 		if err := read(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for i := range jobs {
 		w.finish(&jobs[i])
 	}
-	return jobs, nil
+	return jobs, w.steps.folds, nil
 }
 
 func newJob(f *runfolder.Folder, variant string, seed uint64, j *runfolder.Job) Job {
@@ -194,6 +195,7 @@ type jobReader struct {
 	jobs   []Job
 	of     map[run]map[int32]int
 	wanted []wantedSteps
+	steps  *stepReader
 }
 
 // job returns the index of the job of a row, -1 if it is not shown.
@@ -220,6 +222,9 @@ func (w *jobReader) instances() error {
 		i := w.job(r.Variant, r.Seed, r.Job)
 		if i < 0 {
 			continue
+		}
+		if r.Collective == "" {
+			w.steps.step(i, &r)
 		}
 		j := w.manifest(i)
 		kept := j.Messages && j.FirstSteps > 0 && (int(r.Step) <= j.FirstSteps || int(r.Step) == j.Steps)
@@ -253,6 +258,20 @@ func (w *jobReader) instances() error {
 	return nil
 }
 
+// collectives finds when the collectives of jobs are under way, once their steps are known.
+func (w *jobReader) collectives() error {
+	w.steps.settle()
+	for r, err := range w.folder.Instances() {
+		if err != nil {
+			return err
+		}
+		if i := w.job(r.Variant, r.Seed, r.Job); i >= 0 && r.Collective != "" {
+			w.steps.collective(i, &r)
+		}
+	}
+	return nil
+}
+
 // operations walks the critical paths, step after step: of a job it holds the operations
 // of the steps that some rank has not ended, and one more.
 func (w *jobReader) operations() error {
@@ -275,6 +294,7 @@ func (w *jobReader) operations() error {
 		if i < 0 || r.Step == 0 {
 			continue
 		}
+		w.steps.operation(i, &r)
 		k := key{i, r.Step}
 		s := open[k]
 		if s == nil {

@@ -1,5 +1,15 @@
 package analysis
 
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
+
 // Shift says where the bottleneck was on two sides: in the first variant and in another
 // one, or before and after the first fault of a variant's runs.
 type Shift struct {
@@ -69,4 +79,259 @@ type ShiftTier struct {
 type ShiftShare struct {
 	Share float64 `json:"share"`
 	Seeds Spread  `json:"seeds"`
+}
+
+// shiftCounts are, by place, what was heavily loaded on one side in one run, and how much
+// there was in all.
+type shiftCounts struct {
+	heavy map[string]int64
+	all   int64
+}
+
+// shiftPlaces says what the places of shiftCounts are.
+type shiftPlaces map[string]*ShiftPlace
+
+func (p shiftPlaces) add(ports []string, tier, direction string) string {
+	key := strings.Join(ports, " ") // names of ports have no blanks
+	if p[key] == nil {
+		p[key] = &ShiftPlace{Ports: ports, Tier: tier, Direction: direction}
+	}
+	return key
+}
+
+// newShifts returns the shifts: of variants, then of faults.
+func newShifts(t *totals, heat []*heatReader) []Shift {
+	m := t.manifest
+	all := []Shift{}
+	if len(m.Variants) == 0 {
+		return all
+	}
+	first := m.Variants[0].Name
+	for _, v := range m.Variants[1:] {
+		for _, basis := range basesOf(m, heat, first, v.Name) {
+			places := shiftPlaces{}
+			s := Shift{Before: t.side(first, bothSides), After: t.side(v.Name, bothSides), Basis: basis.of, Signal: basis.signal}
+			all = s.compare(all, places, basis.counts(t, heat, first, bothSides, places), basis.counts(t, heat, v.Name, bothSides, places))
+		}
+	}
+	for _, v := range m.Variants {
+		i := slices.IndexFunc(m.Runs, func(r runfolder.Run) bool { return r.Variant == v.Name && t.faulty[run{v.Name, r.Seed}].known })
+		if i < 0 {
+			continue
+		}
+		f := t.faulty[run{v.Name, m.Runs[i].Seed}]
+		for _, basis := range basesOf(m, heat, v.Name, v.Name) {
+			places := shiftPlaces{}
+			s := Shift{Fault: f.what, Before: t.side(v.Name, beforeFault), After: t.side(v.Name, afterFault), Basis: basis.of, Signal: basis.signal}
+			s.Before.ToUS, s.After.FromUS = f.atUS, f.atUS
+			if !math.IsInf(f.untilUS, 0) {
+				s.After.ToUS = f.untilUS
+				if m.Measure.ToUS > 0 {
+					s.After.ToUS = min(s.After.ToUS, m.Measure.ToUS)
+				}
+			}
+			all = s.compare(all, places, basis.counts(t, heat, v.Name, beforeFault, places), basis.counts(t, heat, v.Name, afterFault, places))
+		}
+	}
+	return all
+}
+
+// side returns a side without its counts.
+func (t *totals) side(variant string, side int) ShiftSide {
+	return ShiftSide{Variant: variant, FromUS: t.manifest.Measure.FromUS, ToUS: t.manifest.Measure.ToUS}
+}
+
+// shiftBasis is a basis, and of samples the signal.
+type shiftBasis struct {
+	of     ShiftBasis
+	signal string
+}
+
+// basesOf returns what both variants have: windows, and the samples of signals.
+func basesOf(m *runfolder.Manifest, heat []*heatReader, a, b string) []shiftBasis {
+	var all []shiftBasis
+	for _, name := range m.Signals {
+		one := shiftBasis{BasisSamples, name}
+		if heatOf(heat, a, name) != nil && heatOf(heat, b, name) != nil && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return append(all, shiftBasis{of: BasisWindows})
+}
+
+// heatOf returns the samples of a variant and signal; nil if there are none.
+func heatOf(heat []*heatReader, variant, signal string) *heatSignal {
+	for _, h := range heat {
+		if h.variant.Name == variant {
+			return h.signals[signal]
+		}
+	}
+	return nil
+}
+
+// counts returns the counts of a side by seed.
+func (b shiftBasis) counts(t *totals, heat []*heatReader, variant string, side int, places shiftPlaces) map[uint64]shiftCounts {
+	bySeed := map[uint64]shiftCounts{}
+	if b.of == BasisSamples {
+		at := slices.IndexFunc(heat, func(h *heatReader) bool { return h.variant.Name == variant })
+		for seed, placed := range heat[at].signals[b.signal].placed {
+			c := shiftCounts{map[string]int64{}, placed.all[side]}
+			for locator, n := range placed.heavy[side] {
+				l, ok := heat[at].ports[locator]
+				if !ok {
+					l.Ports = []string{"unknown port"}
+				}
+				c.heavy[places.add(l.Ports, l.Tier, l.Direction)] += n
+			}
+			bySeed[seed] = c
+		}
+		return bySeed
+	}
+	list := placesOf(t.manifest, variant)
+	for _, seed := range t.seeds[variant] {
+		c := shiftCounts{heavy: map[string]int64{}}
+		ports := t.ports[run{variant, seed}]
+		for i := range list {
+			s := ports[list[i].PortID]
+			if s == nil || list[i].NIC {
+				continue
+			}
+			c.all += s.windows[side]
+			if n := s.heavy[side]; n > 0 {
+				c.heavy[places.add([]string{portName(&list[i])}, list[i].Tier, list[i].Direction)] += n
+			}
+		}
+		bySeed[seed] = c
+	}
+	return bySeed
+}
+
+// compare fills in a shift and appends it to a list, unless nothing was heavily loaded on
+// either side.
+func (s *Shift) compare(list []Shift, places shiftPlaces, before, after map[uint64]shiftCounts) []Shift {
+	tier := map[string]string{}
+	tiers := map[string]*ShiftTier{}
+	for key, p := range places {
+		name := p.Tier + "\x00" + p.Direction
+		tier[key] = name
+		tiers[name] = &ShiftTier{Tier: p.Tier, Direction: p.Direction}
+	}
+	var top [2]string
+	for k, side := range []struct {
+		of     *ShiftSide
+		counts map[uint64]shiftCounts
+		place  func(key string) *ShiftShare
+		tier   func(name string) *ShiftShare
+	}{
+		{&s.Before, before, func(key string) *ShiftShare { return &places[key].Before }, func(name string) *ShiftShare { return &tiers[name].Before }},
+		{&s.After, after, func(key string) *ShiftShare { return &places[key].After }, func(name string) *ShiftShare { return &tiers[name].After }},
+	} {
+		sums := shiftCounts{heavy: map[string]int64{}}
+		byPlace, byTier := map[string][]float64{}, map[string][]float64{}
+		for _, seed := range slices.Sorted(maps.Keys(side.counts)) {
+			c := side.counts[seed]
+			sums.all += c.all
+			total := c.total()
+			inTier := map[string]int64{}
+			for key, n := range c.heavy {
+				sums.heavy[key] += n
+				inTier[tier[key]] += n
+			}
+			if total == 0 {
+				continue // a seed in which nothing was heavily loaded says nothing
+			}
+			for key := range places {
+				byPlace[key] = append(byPlace[key], float64(c.heavy[key])/float64(total))
+			}
+			for name := range tiers {
+				byTier[name] = append(byTier[name], float64(inTier[name])/float64(total))
+			}
+		}
+		side.of.Heavy, side.of.All = sums.total(), sums.all
+		top[k] = sums.top()
+		inTier := map[string]int64{}
+		for key := range places {
+			inTier[tier[key]] += sums.heavy[key]
+			*side.place(key) = shiftShare(sums.heavy[key], side.of.Heavy, byPlace[key])
+		}
+		for name := range tiers {
+			*side.tier(name) = shiftShare(inTier[name], side.of.Heavy, byTier[name])
+		}
+	}
+	if top[0] == "" && top[1] == "" {
+		return list
+	}
+	s.Moved = top[0] != "" && top[1] != "" && top[0] != top[1]
+	for seed, b := range before {
+		a, ok := after[seed]
+		if !ok || b.total() == 0 && a.total() == 0 {
+			continue
+		}
+		s.Seeds++
+		from, to := b.top(), a.top()
+		moved := from != "" && to != "" && from != to
+		if from == "" && top[0] != "" || to == "" && top[1] != "" {
+			continue // it has no bottleneck on one side, and all together have one
+		}
+		if moved == s.Moved && tier[from] == tier[top[0]] && tier[to] == tier[top[1]] {
+			s.Agree++
+		}
+	}
+	s.Places = sortShares(places, func(p *ShiftPlace) (float64, string) {
+		return max(p.Before.Share, p.After.Share), strings.Join(p.Ports, " ")
+	})
+	s.Tiers = sortShares(tiers, func(p *ShiftTier) (float64, string) {
+		return max(p.Before.Share, p.After.Share), p.Tier + " " + p.Direction
+	})
+	at := func(key string) int {
+		return slices.IndexFunc(s.Places, func(p ShiftPlace) bool { return key != "" && strings.Join(p.Ports, " ") == key })
+	}
+	for k, key := range top {
+		if i := at(key); i >= MaxShiftPlaces { // many ports share what is heavily loaded on the other side
+			s.Places[MaxShiftPlaces-1-k] = s.Places[i]
+		}
+	}
+	s.Places = s.Places[:min(MaxShiftPlaces, len(s.Places))]
+	s.From, s.To = at(top[0]), at(top[1])
+	return append(list, *s)
+}
+
+func (c *shiftCounts) total() (sum int64) {
+	for _, n := range c.heavy {
+		sum += n
+	}
+	return sum
+}
+
+// top returns the place with the most, of equals the first by name; "" without any.
+func (c *shiftCounts) top() string {
+	best := ""
+	for key, n := range c.heavy {
+		if n > 0 && (best == "" || n > c.heavy[best] || n == c.heavy[best] && key < best) {
+			best = key
+		}
+	}
+	return best
+}
+
+func shiftShare(n, of int64, seeds []float64) ShiftShare {
+	s := ShiftShare{Seeds: spreadOf(seeds)}
+	if of > 0 {
+		s.Share = float64(n) / float64(of)
+	}
+	return s
+}
+
+// sortShares returns the values of a map, the greatest share first, of equals by name.
+func sortShares[T any](all map[string]*T, by func(*T) (share float64, name string)) []T {
+	list := make([]T, 0, len(all))
+	for _, v := range all {
+		list = append(list, *v)
+	}
+	slices.SortFunc(list, func(a, b T) int {
+		as, an := by(&a)
+		bs, bn := by(&b)
+		return cmp.Or(cmp.Compare(bs, as), cmp.Compare(an, bn))
+	})
+	return list
 }

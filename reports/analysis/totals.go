@@ -22,6 +22,9 @@ type totals struct {
 	seeds    map[string][]uint64      // variant -> its seeds, ascending
 	bytes    map[run]map[string]int64 // wire bytes of flows while measured
 	ports    map[run]map[PortID]*portSums
+	tiers    map[run]map[tierKey]*tierSums // of the runs that charts show
+	faulty   map[run]sides                 // runs with a fault that begins in them
+	overhead map[string]int64              // variant -> Variant.Overhead
 }
 
 // portSums are the sums over the windows of a port: of those in the measuring
@@ -33,11 +36,16 @@ type portSums struct {
 	queueMax    int64
 	dropped     int64
 	trimmed     int64
+	windowSums
 }
 
 func newTotals(m *runfolder.Manifest, s *runfolder.Summary, of *flowMetrics) *totals {
 	t := &totals{manifest: m, shown: chooseSeeds(m, s, of), heard: map[string]bool{}, ends: map[run]float64{}, stops: map[run]float64{}, seeds: map[string][]uint64{},
-		bytes: map[run]map[string]int64{}, ports: map[run]map[PortID]*portSums{}}
+		bytes: map[run]map[string]int64{}, ports: map[run]map[PortID]*portSums{},
+		tiers: map[run]map[tierKey]*tierSums{}, faulty: faultSides(m), overhead: map[string]int64{}}
+	for _, v := range m.Variants {
+		t.overhead[v.Name] = v.Overhead
+	}
 	for _, r := range m.Runs {
 		t.seeds[r.Variant] = append(t.seeds[r.Variant], r.Seed)
 	}
@@ -69,7 +77,7 @@ func (t *totals) read(f *runfolder.Folder) error {
 		id := PortID{row.Node, row.Port}
 		sums := ports[id]
 		if sums == nil {
-			sums = &portSums{}
+			sums = &portSums{windowSums: t.newWindowSums(r, &row)}
 			ports[id] = sums
 		}
 		sums.dropped += row.Dropped
@@ -79,6 +87,7 @@ func (t *totals) read(f *runfolder.Folder) error {
 			sums.txPackets += row.TxPackets
 			sums.queueByteNS += float64(row.QueueByteNS)
 			sums.queueMax = max(sums.queueMax, row.QueueMax)
+			sums.see(&row, t.manifest.IntervalUS)
 		}
 	}
 	for row, err := range f.Flows() {

@@ -1,0 +1,90 @@
+package promserver
+
+import (
+	"context"
+	"math"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb"
+
+	"github.com/csiglab/csiglab/metrics/series"
+)
+
+// Sizes of what a loader has in memory at a time.
+const (
+	commitSamples = 50_000
+	mapSamples    = 5_000_000 // after which full chunks are moved out of memory
+)
+
+// loader appends series to a storage. It is a series.Sink.
+type loader struct {
+	ctx      context.Context
+	db       *tsdb.DB
+	appender storage.Appender
+	series   []loadedSeries
+	pending  int // samples that are not committed
+	mapped   int // samples since full chunks were moved out of memory
+}
+
+type loadedSeries struct {
+	labels labels.Labels
+	ref    storage.SeriesRef
+}
+
+// Open implements series.Sink.
+func (l *loader) Open(s *series.Series) (int, error) {
+	b := labels.NewScratchBuilder(len(s.Labels) + 1)
+	b.Add(labels.MetricName, s.Name)
+	for _, label := range s.Labels {
+		if label.Value != "" {
+			b.Add(label.Name, label.Value)
+		}
+	}
+	b.Sort()
+	l.series = append(l.series, loadedSeries{labels: b.Labels()})
+	return len(l.series) - 1, nil
+}
+
+// Append implements series.Sink.
+func (l *loader) Append(at int, ms int64, v float64) error {
+	if l.appender == nil {
+		l.appender = l.db.Appender(l.ctx)
+	}
+	s := &l.series[at]
+	ref, err := l.appender.Append(s.ref, s.labels, ms, v)
+	if err != nil {
+		return err
+	}
+	s.ref = ref
+	if l.pending++; l.pending == commitSamples {
+		return l.commit()
+	}
+	return nil
+}
+
+// End implements series.Sink: a marker says that the series has ended.
+func (l *loader) End(at int, ms int64) error {
+	return l.Append(at, ms, math.Float64frombits(value.StaleNaN))
+}
+
+func (l *loader) commit() error {
+	a := l.appender
+	l.appender, l.mapped, l.pending = nil, l.mapped+l.pending, 0
+	if l.mapped >= mapSamples {
+		l.mapped = 0
+		defer l.db.ForceHeadMMap()
+	}
+	return a.Commit()
+}
+
+// end commits what has been appended.
+func (l *loader) end() error {
+	if l.appender == nil {
+		return nil
+	}
+	err := l.commit()
+	l.db.ForceHeadMMap()
+	return err
+}

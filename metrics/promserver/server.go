@@ -1,0 +1,243 @@
+// Package promserver is a Prometheus server in memory for the runs of csiglab: its own
+// storage, query engine and HTTP API, which Grafana takes for a Prometheus. It loads run
+// folders (metrics/series) and scrapes labs that go on. It has no configuration file, no
+// rules and no memory of earlier servers: what it stores is in a temporary folder that
+// Close removes.
+//
+// It knows nothing of labs: its caller says how to read the text of a node (Lab).
+package promserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/metrics/series"
+)
+
+// Config is how a Server works. The zero value is a server without a token that scrapes
+// each second and keeps what it has scraped for six hours.
+type Config struct {
+	// Token is what each request must carry as a bearer token; "" lets everybody in.
+	Token string
+	// Interval is the time between two scrapes of a lab; 0: DefaultInterval.
+	Interval time.Duration
+	// Retention is for how long the samples of labs are kept; 0: DefaultRetention. Those of
+	// run folders are kept until Close.
+	Retention time.Duration
+	// LocalNames refuses requests whose Host header names another machine than this one, so
+	// that a page of the web cannot reach a server on the loopback interface by giving its
+	// own name that address.
+	LocalNames bool
+	// Say gets a line of text when a lab comes, fails or ends; nil: nobody does. It is called
+	// from several goroutines.
+	Say func(text string)
+}
+
+// Defaults of Config.
+const (
+	DefaultInterval  = time.Second
+	DefaultRetention = 6 * time.Hour
+)
+
+// Server is a Prometheus server. Its methods may be called from several goroutines. Build
+// it with New, and call Close at the end.
+type Server struct {
+	config  Config
+	dir     string
+	storage both
+	engine  *promql.Engine
+	tracker *promql.ActiveQueryTracker
+	targets targets
+	started time.Time
+
+	mu     sync.Mutex
+	loaded []Loaded
+	labs   map[string]*watched // by id
+	names  map[string]bool     // values of the label run
+	end    context.CancelFunc
+	ctx    context.Context
+	tasks  sync.WaitGroup
+}
+
+// Loaded is a run folder that has been loaded.
+type Loaded struct {
+	Folder string // absolute
+	series.Loaded
+}
+
+// New returns a Server that has nothing to show yet. The error is one of the temporary
+// folder.
+func New(c Config) (*Server, error) {
+	if c.Interval <= 0 {
+		c.Interval = DefaultInterval
+	}
+	if c.Retention <= 0 {
+		c.Retention = DefaultRetention
+	}
+	if c.Say == nil {
+		c.Say = func(string) {}
+	}
+	dir, err := os.MkdirTemp("", "csiglab-serve-")
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	s := &Server{config: c, dir: dir, started: time.Now(), labs: map[string]*watched{}, names: map[string]bool{}}
+	if err := s.open(); err != nil {
+		s.Close() //nolint:errcheck // the first error is the cause
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Server) open() (err error) {
+	s.ctx, s.end = context.WithCancel(context.Background())
+	if s.storage.loaded, err = openLoaded(filepath.Join(s.dir, "runs")); err != nil {
+		return err
+	}
+	if s.storage.scraped, err = openScraped(filepath.Join(s.dir, "labs"), s.config.Retention); err != nil {
+		return err
+	}
+	s.engine, s.tracker, err = newEngine(s.dir)
+	return err
+}
+
+// Close ends scraping and removes what the server has stored. Handlers that still work get
+// errors.
+func (s *Server) Close() error {
+	s.end()
+	s.tasks.Wait()
+	var errs []error
+	if s.engine != nil {
+		errs = append(errs, s.engine.Close())
+	}
+	if s.tracker != nil {
+		errs = append(errs, s.tracker.Close())
+	}
+	return errors.Join(append(errs, s.storage.close(), os.RemoveAll(s.dir))...)
+}
+
+// Load loads a run folder. o.Run is the value of the label run, by default the folder's
+// name; if another run has it already, "#2" is appended, or the next number. What has
+// been loaded of a folder that turns out to be damaged stays, and is not listed. The error
+// wraps those of runfolder.OpenKept.
+func (s *Server) Load(ctx context.Context, folder string, o series.Options) (Loaded, error) {
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return Loaded{}, fmt.Errorf("load run: %w", err)
+	}
+	f, err := runfolder.OpenKept(folder)
+	if err != nil {
+		return Loaded{}, err
+	}
+	if o.Run == "" {
+		o.Run = filepath.Base(path)
+	}
+	o.Run = s.reserve(o.Run)
+	to := &loader{ctx: ctx, db: s.storage.loaded}
+	numbers, err := series.Read(ctx, f, o, to)
+	if end := to.end(); err == nil {
+		err = end
+	}
+	if err != nil {
+		return Loaded{}, fmt.Errorf("load run %s: %w", folder, err)
+	}
+	l := Loaded{path, numbers}
+	s.mu.Lock()
+	s.loaded = append(s.loaded, l)
+	s.mu.Unlock()
+	s.targets.addFolder(l)
+	return l, nil
+}
+
+// reserve returns a value of the label run that no other run has.
+func (s *Server) reserve(run string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := run
+	for n := 2; s.names[name]; n++ {
+		name = fmt.Sprintf("%s#%d", run, n)
+	}
+	s.names[name] = true
+	return name
+}
+
+// Runs returns the run folders that have been loaded, in that order.
+func (s *Server) Runs() []Loaded {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.loaded)
+}
+
+// Query evaluates an expression of PromQL at each step from one moment to another, as
+// /api/v1/query_range does, or once if step is 0. The error is one of the expression or of
+// the limits of a query.
+func (s *Server) Query(ctx context.Context, expression string, from, to time.Time, step time.Duration) (promql.Matrix, error) {
+	var q promql.Query
+	var err error
+	if step <= 0 {
+		q, err = s.engine.NewInstantQuery(ctx, s.storage, nil, expression, to)
+	} else {
+		q, err = s.engine.NewRangeQuery(ctx, s.storage, nil, expression, from, to, step)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", expression, err)
+	}
+	defer q.Close()
+	result := q.Exec(ctx)
+	if result.Err != nil {
+		return nil, fmt.Errorf("query %s: %w", expression, result.Err)
+	}
+	switch v := result.Value.(type) {
+	case promql.Matrix:
+		return copied(v), nil
+	case promql.Vector:
+		var m promql.Matrix
+		for _, sample := range v {
+			m = append(m, promql.Series{Metric: sample.Metric, DropName: sample.DropName, Floats: []promql.FPoint{{T: sample.T, F: sample.F}}})
+		}
+		return m, nil
+	case promql.Scalar:
+		return promql.Matrix{{Floats: []promql.FPoint{{T: v.T, F: v.V}}}}, nil
+	case parser.Value:
+		return nil, fmt.Errorf("query %s: it is a %s", expression, v.Type())
+	}
+	return nil, fmt.Errorf("query %s: it has no value", expression)
+}
+
+// copied returns a matrix whose points are not the engine's, which uses them again after
+// the query is closed.
+func copied(m promql.Matrix) promql.Matrix {
+	c := make(promql.Matrix, len(m))
+	for i, s := range m {
+		c[i] = promql.Series{Metric: s.Metric, DropName: s.DropName, Floats: slices.Clone(s.Floats)}
+	}
+	return c
+}
+
+// Handler returns the server's pages: the API below /api/v1/, /-/ready and /-/healthy, the
+// list of runs at /, and /scrape/LAB/NODE, the text of a node as an existing Prometheus
+// scrapes it, with a list of them for its http_sd_configs at /sd.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/api/v1/", http.StripPrefix("/api/v1", s.api()))
+	ok := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, text) } //nolint:errcheck // the client has gone
+	}
+	mux.HandleFunc("/-/ready", ok("csiglab serve is ready."))
+	mux.HandleFunc("/-/healthy", ok("csiglab serve is healthy."))
+	mux.HandleFunc("GET /scrape/{lab}/{node}", s.serveNode)
+	mux.HandleFunc("GET /sd", s.serveTargets)
+	mux.HandleFunc("GET /{$}", s.serveIndex)
+	return s.guard(mux)
+}
