@@ -91,8 +91,8 @@ func (s *Experiment) manifest() runfolder.Manifest {
 		next[a]++
 		next[b]++
 		name := m.Nodes[a].Name + "-" + m.Nodes[b].Name
-		m.Ports = append(m.Ports, runfolder.Port{Node: a, Port: pa, Peer: b, PeerPort: pb, RateBPS: rate, Link: name},
-			runfolder.Port{Node: b, Port: pb, Peer: a, PeerPort: pa, RateBPS: rate, Link: name})
+		m.Ports = append(m.Ports, runfolder.Port{Node: a, Port: pa, Peer: b, PeerPort: pb, RateBPS: rate, Link: name, Name: name},
+			runfolder.Port{Node: b, Port: pb, Peer: a, PeerPort: pa, RateBPS: rate, Link: name, Name: m.Nodes[b].Name + "-" + m.Nodes[a].Name})
 	}
 	m.Flows = runfolder.Flows([]metrics.FlowInfo{
 		{Flow: 0, Name: "0-3", Src: 0, Dst: 3, Size: 200 * units.MB}, {Flow: 1, Name: "0-1", Src: 0, Dst: 1, Size: 200 * units.MB}, {Flow: 2, Name: "2-3", Src: 2, Dst: 3, Size: 200 * units.MB}})
