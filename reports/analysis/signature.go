@@ -109,7 +109,7 @@ func newSignatures(t *totals, folds []*fold) []*signatureReader {
 				own = append(own, f)
 			}
 		}
-		if from, span := t.manifest.Measure.FromUS, t.measured(r); len(own) == 0 && span > 0 && span < longestUS {
+		if from, span := t.manifest.Measure.FromUS, t.span(r); len(own) == 0 && span > 0 && span < longestUS {
 			f := &fold{variant: v.Name, seed: r.seed}
 			f.add(1, from, from+span)
 			f.settle(t.manifest.IntervalUS)
