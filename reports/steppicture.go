@@ -12,6 +12,7 @@ import (
 
 // stepPicture is the drawing of what the ranks of a job did in one step.
 type stepPicture struct {
+	Name           string // "step", the job and, if there are several, the variant
 	Title, Caption string
 	SVG, Narrow    template.HTML
 	Legend         []stepKey
@@ -54,6 +55,7 @@ func newStepPictures(r *analysis.Result) (pictures []stepPicture) {
 			of = fmt.Sprintf(", the slowest of %d", len(j.Paths))
 		}
 		one := stepPicture{
+			Name:    "step " + j.Name + strings.TrimPrefix(in, " in"),
 			Title:   fmt.Sprintf("Step %d of %s%s: %s", p.Step, j.Name, in, tenths(p.US(), scalesOfDelays)),
 			Caption: fmt.Sprintf("What the ranks do%s. Lost: %s.", of, lostText(p)),
 			Legend:  stepLegend(j.Picture),

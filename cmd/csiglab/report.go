@@ -69,8 +69,8 @@ func (a *app) writeReport(ctx context.Context, folder string) (file string, numb
 }
 
 func (a *app) report() *cobra.Command {
-	var markdown, asJSON, nccl bool
-	var variant string
+	var markdown, asJSON, nccl, dark bool
+	var variant, figures string
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write the report of a run's folder again",
@@ -81,8 +81,16 @@ func (a *app) report() *cobra.Command {
 				return usage("--markdown and --json exclude each other")
 			case nccl && (markdown || asJSON):
 				return usage("--nccl-json excludes --markdown and --json")
+			case cmd.Flags().Changed("figures") && (markdown || asJSON || nccl):
+				return usage("--figures excludes --markdown, --json and --nccl-json")
+			case cmd.Flags().Changed("figures") && figures == "":
+				return usage("--figures: name a folder")
+			case dark && figures == "":
+				return usage("--dark needs --figures")
 			case variant != "" && !nccl:
 				return usage("--variant needs --nccl-json")
+			case figures != "":
+				return a.writeFigures(cmd.Context(), args[0], figures, dark)
 			case nccl:
 				return a.printNCCL(args[0], variant)
 			case markdown:
@@ -102,6 +110,8 @@ func (a *app) report() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the report as Markdown instead")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the numbers of the report as JSON instead")
+	cmd.Flags().StringVar(&figures, "figures", "", "write each figure of the report into `DIR` instead, as SVG and as PNG, with an index")
+	cmd.Flags().BoolVar(&dark, "dark", false, "write --figures in the page's dark colours")
 	cmd.Flags().BoolVar(&nccl, "nccl-json", false, "print the times of jobs of kind collective in the form of nccl-tests' JSON files instead")
 	cmd.Flags().StringVar(&variant, "variant", "", "the `VARIANT` of --nccl-json, if there are several")
 	return cmd
