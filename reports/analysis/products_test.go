@@ -122,7 +122,12 @@ func TestSignatureShowsPlantedBursts(t *testing.T) {
 				b.Ports = append(b.Ports, p.Window(burst, begins[i]+float64(at), 1, 0))
 			}
 			if ends[i]-begins[i] > backTo {
-				b.Ports = append(b.Ports, p.Window(back, begins[i]+backFrom, 0.5, 0))
+				w := p.Window(back, begins[i]+backFrom, 0.5, 0)
+				w.ABW = int64(0.5 * float64(back.RateBPS) / 8)
+				if i == 2 { // its meter has seen less for a moment
+					w.ABW /= 2
+				}
+				b.Ports = append(b.Ports, w)
 			}
 			b.Instances = append(b.Instances, metrics.Instance{Tag: metrics.Tag{Step: step}, Ranks: 4, Begin: us(begins[i]), LastBegin: us(begins[i]), End: us(ends[i])})
 			for group := range int32(2) {
@@ -159,7 +164,7 @@ func TestSignatureShowsPlantedBursts(t *testing.T) {
 		if got := s.Utilisation[1][b]; got != used || s.Available[1][b] != 100-used {
 			t.Errorf("agg0-tor1, bin %d: used to %d %%, at least %d %% left; want %d and %d", b, got, s.Available[1][b], used, 100-used)
 		}
-		if got := s.Utilisation[0][b]; got != back || s.Available[0][b] != 100-back {
+		if got := s.Utilisation[0][b]; got != back || s.Available[0][b] != 100-back-back/2 {
 			t.Errorf("tor0-agg0, bin %d: used to %d %%, want %d", b, got, back)
 		}
 	}
@@ -198,20 +203,20 @@ func TestFoldSplitsWindows(t *testing.T) {
 // Of a large fabric the busiest ports of each tier have rows, and a row of each stands for
 // the others, so that nothing is left out.
 func TestSignatureOfManyPorts(t *testing.T) {
-	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 20, Spines: 2, Hosts: 4}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 100_000}
+	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 20, Spines: 2, Hosts: 4}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 40_100}
 	p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
 		for i := range m.Ports {
 			share := 0.2
 			if m.Ports[i].Name == "tor7-agg1" || m.Ports[i].Name == "tor19-h79" {
 				share = 0.9
 			}
-			for at := range 1000 {
+			for at := range 401 {
 				b.Ports = append(b.Ports, p.Window(&m.Ports[i], float64(at)*100, share, 0))
 			}
 		}
 	}
 	s := numbers(t, p.Folder(t)).Signatures[0]
-	if s.AllPorts || len(s.Rows) > SignatureRows || s.Bins > SignatureBins || s.BinUS != 300 {
+	if s.AllPorts || len(s.Rows) > SignatureRows || s.Bins > SignatureBins || s.BinUS != 200 {
 		t.Fatalf("%d rows of %d bins of %v us", len(s.Rows), s.Bins, s.BinUS)
 	}
 	ports, groups := 0, 0

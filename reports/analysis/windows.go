@@ -194,16 +194,20 @@ func (s *windowSums) see(row *runfolder.PortRow, intervalUS float64) {
 	}
 }
 
-// busyUS returns how long the line of a port was busy in a window.
+// busyUS returns how long the line of a port was busy in a window. Of folders of older
+// versions it is what the packets take that began in it.
 func busyUS(row *runfolder.PortRow, overhead int64) float64 {
+	if row.BusyPS != nil {
+		return max(0, float64(*row.BusyPS)/1e6)
+	}
 	if row.RateBPS <= 0 {
 		return 0
 	}
 	return float64(row.TxBytes+row.TxPackets*overhead) * 8e6 / float64(row.RateBPS)
 }
 
-// shareOf returns the utilisation of a window. Packets count where their transmission
-// begins, so that a window may have some bytes more than the line carries in it.
+// shareOf returns the utilisation of a window. Where packets count in the window in which
+// their transmission begins, it may have some bytes more than the line carries in it.
 func shareOf(busyUS, intervalUS float64) float64 {
 	return min(1, max(0, busyUS/intervalUS))
 }

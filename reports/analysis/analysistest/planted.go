@@ -88,5 +88,5 @@ func PortNamed(t testing.TB, m *runfolder.Manifest, name string) int {
 func (p *Planted) Window(port *runfolder.Port, startUS, share float64, queue int64) metrics.PortWindow {
 	bytes := int64(share * float64(port.RateBPS) / 8e6 * p.Interval.Microseconds())
 	return metrics.PortWindow{Node: port.Node, Port: port.Port, Start: units.Time(startUS * float64(units.Microsecond)), TxBytes: bytes, TxPackets: 1 + bytes/4150,
-		QueueMax: queue, QueueByteNS: queue * int64(p.Interval/units.Nanosecond)}
+		QueueMax: queue, QueueByteNS: queue * int64(p.Interval/units.Nanosecond), Busy: units.Duration(share * float64(p.Interval)), ABW: metrics.Absent}
 }
