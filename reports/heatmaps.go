@@ -69,10 +69,10 @@ type heatmapDrawing struct {
 func heatmapPicture(r *analysis.Result, h *analysis.Heatmap, index int) picture {
 	signal, known := signalNames[h.Signal]
 	if !known {
-		signal.name, signal.low = limited(h.Signal), h.Below
+		signal.name, signal.low = clipped(h.Signal), h.Below
 	}
 	id := fmt.Sprintf("heatmap-%s-%s", fileName(h.Variant), fileName(h.Signal))
-	p := picture{ID: id, Columns: 2, Title: "From where to where: CSIG's " + signal.name + inVariant(r, limited(h.Variant))}
+	p := picture{ID: id, Columns: 2, Title: "From where to where: CSIG's " + signal.name + inVariant(r, clipped(h.Variant))}
 	d := heatmapDrawing{Heatmap: h, low: signal.low, from: 0, to: 100, code: map[int]string{}}
 	if h.Unit != "%" {
 		d.to = 0
@@ -119,6 +119,11 @@ func heatmapPicture(r *analysis.Result, h *analysis.Heatmap, index int) picture 
 		}
 		return fmt.Sprintf("k%d", d.colour(m)), d.code[m]
 	}
+	modal.valueOf = func(i, k int) float64 { return orNaN(h.Modal[i][k], h.Modal[i][k] >= 0) }
+	modal.valueName = axisData{Name: "Named most often"}
+	for i := range h.Locators {
+		modal.valueName.Names = append(modal.valueName.Names, clipped(d.code[i]+" "+shortPorts(r, h.Locators[i].Ports)))
+	}
 	modal.titleOf = func(i, k int) string {
 		m := h.Modal[i][k]
 		if m < 0 || m >= len(h.Locators) {
@@ -130,7 +135,7 @@ func heatmapPicture(r *analysis.Result, h *analysis.Heatmap, index int) picture 
 		{Title: "Mean of the samples (" + h.Unit + ")", Subtitle: seedsText(h.Seeds), SVG: mean.svg(halfWidth), Narrow: mean.svg(narrowWidth)},
 		{Title: "Port that was named most often", Subtitle: fmt.Sprintf("%s of %s samples are of heavily loaded ports", number(float64(sum(h.Heavy))), number(float64(sum(h.Samples)))), SVG: modal.svg(halfWidth), Narrow: modal.svg(narrowWidth)},
 	}
-	p.data = []figureData{mean.data()}
+	p.data = []figureData{mean.data(), modal.data()}
 	p.Legend = d.legend(r)
 	return p
 }
@@ -216,7 +221,7 @@ func (h *heatmapDrawing) legend(r *analysis.Result) []pictureKey {
 			break
 		}
 		l := &h.Locators[i]
-		name := limited(shortPorts(r, l.Ports))
+		name := clipped(shortPorts(r, l.Ports))
 		if tier := tierName(l.Tier, l.Direction); tier != "" {
 			name += " (" + tier + ")"
 		}
@@ -290,27 +295,23 @@ func (h *heatmapDrawing) svg(width float64) template.HTML {
 				}
 			}
 			// Titles of large matrices would be most of the page; the script has the values.
-			if n <= 16 {
-				p.put(`<title>%s</title>`, html.EscapeString(limited(h.Blocks[i].Name+" → "+h.Blocks[k].Name+": "+h.titleOf(i, k))))
+			if n <= 16 && width == halfWidth {
+				p.put(`<title>%s</title>`, html.EscapeString(clipped(h.Blocks[i].Name+" → "+h.Blocks[k].Name+": "+h.titleOf(i, k))))
 			}
 			p.put("</g>")
 		}
 	}
 	p.put(`<path class="edge" d="M%v %vv%vh%v"/>`, area.X, area.Y, side, side)
-	figure := h.figure
-	if h.valueOf == nil {
-		figure = ""
-	}
-	return p.svg(h.name, fmt.Sprintf("%d sources by %d destinations", n, n), figure, area)
+	return p.svg(h.name, fmt.Sprintf("%d sources by %d destinations", n, n), h.figure, area)
 }
 
-// data returns the numbers of the means for the script.
+// data returns the numbers for the script: means, or indexes of places.
 func (h *heatmapDrawing) data() figureData {
 	n := len(h.Blocks)
-	d := figureData{ID: h.figure, Kind: figureMatrix, Name: limited(h.name), X: axisData{Name: "To", Max: float64(n), Step: 1}, Y: axisData{Name: "From", Max: float64(n)}, Value: h.valueName}
+	d := figureData{ID: h.figure, Kind: figureMatrix, Name: clipped(h.name), X: axisData{Name: "To", Max: float64(n)}, Y: axisData{Name: "From", Max: float64(n)}, Value: h.valueName}
 	for i := range n {
-		d.X.Names = append(d.X.Names, limited(h.Blocks[i].Name))
-		s := seriesData{Name: limited(h.Blocks[i].Name)}
+		d.X.Names = append(d.X.Names, clipped(h.Blocks[i].Name))
+		s := seriesData{Name: clipped(h.Blocks[i].Name)}
 		for k := range n {
 			s.Values = append(s.Values, h.valueOf(i, k))
 		}
@@ -338,7 +339,7 @@ func shifts(r *analysis.Result) (pictures []picture) {
 }
 
 func shiftPicture(r *analysis.Result, s *analysis.Shift) picture {
-	before, after := limited(s.Before.Variant), limited(s.After.Variant)
+	before, after := clipped(s.Before.Variant), clipped(s.After.Variant)
 	id := "shift-" + fileName(s.After.Variant)
 	if s.Fault != "" {
 		before, after = "the time before", "the time after"
@@ -346,7 +347,7 @@ func shiftPicture(r *analysis.Result, s *analysis.Shift) picture {
 	}
 	p := picture{ID: id, Columns: 2, Title: "Where the bottleneck was: " + before + " and " + after}
 	if s.Fault != "" {
-		p.Title = fmt.Sprintf("Where the bottleneck was before and after the fault%s", inVariant(r, limited(s.After.Variant)))
+		p.Title = fmt.Sprintf("Where the bottleneck was before and after the fault%s", inVariant(r, clipped(s.After.Variant)))
 	}
 	what := "of the telemetry windows in which a port had at most a quarter of its line left"
 	if s.Basis == analysis.BasisSamples {
@@ -354,7 +355,7 @@ func shiftPicture(r *analysis.Result, s *analysis.Shift) picture {
 	}
 	p.Caption = fmt.Sprintf("Bars are shares %s: %s of %s in %s, %s of %s in %s.", what, number(float64(s.Before.Heavy)), number(float64(s.Before.All)), before, number(float64(s.After.Heavy)), number(float64(s.After.All)), after)
 	if s.Fault != "" {
-		p.Caption += " The fault: " + limited(s.Fault) + "."
+		p.Caption += " The fault: " + clipped(s.Fault) + "."
 	}
 	p.Caption += shiftText(r, s, before, after)
 	p.Legend = []pictureKey{

@@ -76,7 +76,7 @@ func (p *pen) put(format string, args ...any) {
 func (p *pen) text(class string, x, y, most float64, text string) {
 	short := shorten(text, most)
 	if short != text {
-		p.put(`<text class="%s" x="%v" y="%v"><title>%s</title>%s</text>`, class, x, y, html.EscapeString(limited(text)), html.EscapeString(short))
+		p.put(`<text class="%s" x="%v" y="%v"><title>%s</title>%s</text>`, class, x, y, html.EscapeString(clipped(text)), html.EscapeString(short))
 		return
 	}
 	p.put(`<text class="%s" x="%v" y="%v">%s</text>`, class, x, y, html.EscapeString(short))
@@ -84,7 +84,7 @@ func (p *pen) text(class string, x, y, most float64, text string) {
 
 // shorten cuts a name in its middle so that it needs at most so many user units.
 func shorten(text string, most float64) string {
-	letters := []rune(limited(text))
+	letters := []rune(clipped(text))
 	n := max(3, int(most/(smallText*letterWidth)))
 	if len(letters) <= n {
 		return string(letters)
@@ -93,8 +93,8 @@ func shorten(text string, most float64) string {
 	return string(letters[:head]) + "…" + string(letters[len(letters)-(n-1-head):])
 }
 
-// limited returns the first letters of a name that may be very long.
-func limited(text string) string {
+// clipped returns the first letters of a name that may be very long.
+func clipped(text string) string {
 	const most = 200
 	if letters := []rune(text); len(letters) > most {
 		return string(letters[:most-1]) + "…"
@@ -109,7 +109,7 @@ func (p *pen) svg(title, desc, figure string, area plotArea) template.HTML {
 		attributes = figureAttributes(figure, area)
 	}
 	return template.HTML(fmt.Sprintf(`<svg class="chart picture" viewBox="0 0 %.0f %.0f" xmlns="http://www.w3.org/2000/svg" role="img"%s><title>%s</title><desc>%s</desc>`,
-		p.width, math.Ceil(p.height), attributes, html.EscapeString(limited(title)), html.EscapeString(limited(desc))) + p.b.String() + "</svg>")
+		p.width, math.Ceil(p.height), attributes, html.EscapeString(clipped(title)), html.EscapeString(clipped(desc))) + p.b.String() + "</svg>")
 }
 
 // cells draws a matrix of levels in an area: neighbours of the same level in a row as
@@ -134,13 +134,13 @@ func (p *pen) cells(area plotArea, rows, columns int, level func(row, column int
 	}
 	p.put(`<rect class="idle" x="%v" y="%v" width="%v" height="%v"/>`, area.X, area.Y, area.Width, area.Height)
 	height := area.Height / float64(rows)
-	fmt.Fprintf(&p.b, `<g class="cells" transform="translate(%.2f %.2f) scale(%.4f %.4f)">`, area.X, area.Y+height/2, area.Width/float64(columns), height)
+	fmt.Fprintf(&p.b, `<g data-part="cells"><g class="cells" transform="translate(%.2f %.2f) scale(%.4f %.4f)">`, area.X, area.Y+height/2, area.Width/float64(columns), height)
 	for l := range paths {
 		if paths[l].Len() > 0 {
 			fmt.Fprintf(&p.b, `<path class="s%d" d="M0 0%s"/>`, l, paths[l].String())
 		}
 	}
-	p.put("</g>")
+	p.put("</g></g>")
 }
 
 // timeAxis draws an axis of time below an area, from a time on.
@@ -151,7 +151,7 @@ func (p *pen) timeAxis(area plotArea, us float64, label string) {
 	p.put(`<path class="edge" d="M%v %vH%v"/>`, area.X, y, area.X+area.Width)
 	for _, t := range ticks {
 		x := area.X + t.Value/unit.factor/us*area.Width
-		p.put(`<path class="edge" d="M%v %vv4"/><text class="tick" x="%v" y="%v">%s</text>`, x, y, x, y+12, t.Label)
+		p.put(`<path class="edge" data-part="x" d="M%v %vv4"/><text class="tick" data-part="x" x="%v" y="%v">%s</text>`, x, y, x, y+12, t.Label)
 	}
 	p.put(`<text class="tick" x="%v" y="%v">%s (%s)</text>`, area.X+area.Width/2, y+27, html.EscapeString(label), unit.unit)
 }

@@ -17,7 +17,7 @@ var tierNames = map[string]string{"host": "hosts", "tor": "ToR", "agg": "agg", "
 func tierName(tier, direction string) string {
 	name, ok := tierNames[tier]
 	if !ok {
-		name = limited(tier)
+		name = clipped(tier)
 	}
 	switch direction {
 	case "up":
@@ -77,7 +77,7 @@ func signaturePicture(r *analysis.Result, drawings []*signatureDrawing) picture 
 	p := picture{ID: s.id, Columns: min(len(drawings), 2)}
 	of := "the run"
 	if s.Job != "" {
-		of = "a step of " + limited(s.Job)
+		of = "a step of " + clipped(s.Job)
 	}
 	if s.available {
 		p.Title = "What links had left, in the course of " + of
@@ -109,9 +109,9 @@ func signaturePicture(r *analysis.Result, drawings []*signatureDrawing) picture 
 }
 
 func newSignatureDrawing(r *analysis.Result, s *analysis.Signature, kind string, available bool) *signatureDrawing {
-	d := &signatureDrawing{Signature: s, id: signatureID(kind, s), title: limited(s.Variant), available: available}
+	d := &signatureDrawing{Signature: s, id: signatureID(kind, s), title: clipped(s.Variant), available: available}
 	if len(r.Variants) < 2 {
-		d.title = limited(r.Name)
+		d.title = clipped(r.Name)
 	}
 	for i := range r.Signatures { // one axis for all steps of a job
 		if o := &r.Signatures[i]; o.Job == s.Job {
@@ -285,7 +285,7 @@ func (d *signatureDrawing) span(p *pen, s *analysis.SignatureSpan, y float64, ar
 	if !wide {
 		middle = y + 12
 	}
-	p.put(`<g class="%s"><title>%s: %s to %s</title><path class="reach" d="M%v %vH%v"/>`, class, html.EscapeString(limited(name)),
+	p.put(`<g class="%s"><title>%s: %s to %s</title><path class="reach" d="M%v %vH%v"/>`, class, html.EscapeString(clipped(name)),
 		html.EscapeString(span(s.BeginUS)), html.EscapeString(span(s.EndUS)), x(s.BeginUS), middle, max(x(s.EndUS), x(s.BeginUS)+1.5))
 	for from := 0; from < len(s.Active); {
 		to := from + 1
@@ -321,7 +321,7 @@ func (d *signatureDrawing) data() figureData {
 		f.Value.Name = "Left"
 	}
 	for row := range d.Rows {
-		s := seriesData{Name: strings.TrimSpace(limited(d.rowName(row)) + " (" + tierName(d.Rows[row].Tier, d.Rows[row].Direction) + ")")}
+		s := seriesData{Name: strings.TrimSpace(clipped(d.rowName(row)) + " (" + tierName(d.Rows[row].Tier, d.Rows[row].Direction) + ")")}
 		for bin := range d.Bins {
 			s.Values = append(s.Values, orNaN(d.value(row, bin)))
 		}

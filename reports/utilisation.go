@@ -69,7 +69,7 @@ func utilisationPanel(r *analysis.Result, u *analysis.Utilisation, p *analysis.P
 	panel := Panel{Title: portName(&p.Place), YLabel: "Busy (%)", XLabel: "Time (" + unit.unit + ")", XMax: u.ToUS * f, YMax: 100,
 		clock: clockRun, microseconds: 1 / f}
 	if len(r.Variants) > 1 {
-		panel.Title += " in " + limited(u.Variant)
+		panel.Title += " in " + clipped(u.Variant)
 	}
 	panel.Subtitle = fmt.Sprintf("mean %s; busiest window %s; %s of the windows at line rate", percent(p.MeanShare), percent(p.Peak), percent(p.FullShare))
 	x, y := steps(u.FromUS*f, p.BinUS*f, p.Mean)
