@@ -152,7 +152,7 @@ var (
 	openSVG = regexp.MustCompile(`(?s)^\s*<svg([^>]*)>`)
 	viewBox = regexp.MustCompile(`viewBox="0 0 ([0-9.]+) ([0-9.]+)"`)
 	classOf = regexp.MustCompile(`class="([^"]*)"`)
-	titleOf = regexp.MustCompile(`(?s)^\s*<title>.*?</title>`)
+	titleOf = regexp.MustCompile(`(?s)^\s*<title>.*?</title>(<desc>.*?</desc>)?`)
 )
 
 // content cuts a drawing into what it holds, its classes and its size.

@@ -66,8 +66,8 @@ func newStepPictures(r *analysis.Result) (pictures []stepPicture) {
 		if j.Picture.Left > 0 {
 			one.Caption += fmt.Sprintf(" %d shorter collectives have no bar.", j.Picture.Left)
 		}
-		one.SVG = (&stepDrawing{StepPicture: j.Picture, path: p, title: one.Title, width: stepWidth, left: 92}).svg()
-		one.Narrow = (&stepDrawing{StepPicture: j.Picture, path: p, title: one.Title, width: stepNarrow, left: 58}).svg()
+		one.SVG = (&stepDrawing{StepPicture: j.Picture, path: p, title: one.Title, caption: one.Caption, width: stepWidth, left: 92}).svg()
+		one.Narrow = (&stepDrawing{StepPicture: j.Picture, path: p, title: one.Title, caption: one.Caption, width: stepNarrow, left: 58}).svg()
 		pictures = append(pictures, one)
 	}
 	return pictures
@@ -109,6 +109,7 @@ type stepDrawing struct {
 	*analysis.StepPicture
 	path        *analysis.CriticalPath
 	title       string
+	caption     string
 	width, left float64
 
 	b   strings.Builder
@@ -142,7 +143,7 @@ func (d *stepDrawing) svg() template.HTML {
 		lanes++ // other ranks, for the path
 	}
 	height += lanes*laneHeight + axisHeight
-	d.put(`<svg class="chart step" viewBox="0 0 %v %v" xmlns="http://www.w3.org/2000/svg" role="img"><title>%s</title>`, d.width, height, html.EscapeString(d.title))
+	d.put(`<svg class="chart step" viewBox="0 0 %v %v" xmlns="http://www.w3.org/2000/svg" role="img">%s`, d.width, height, titled(d.title, d.caption))
 	for i := range d.Overlaid {
 		d.overlaid(&d.Overlaid[i], float64(at[i])*overlaidHeight)
 	}
