@@ -241,7 +241,7 @@ func addLines(pl *plot.Plot, p Panel) error {
 			return err
 		}
 		line.LineStyle = draw.LineStyle{Color: paintTarget, Width: 1.4}
-		label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: p.XMax, Y: m.Y}}, Labels: []string{m.Name}})
+		label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: p.XMax, Y: m.Y}}, Labels: []string{shortened(m.Name, mostInDrawing)}})
 		if err != nil {
 			return err
 		}
@@ -304,7 +304,7 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 	names := make([]string, len(p.Bars))
 	row := func(i int) float64 { return float64(len(p.Bars) - 1 - i) } // the first on top
 	for i, b := range p.Bars {
-		names[len(names)-1-i] = b.Name
+		names[len(names)-1-i] = shortened(b.Name, mostInDrawing)
 	}
 	var below *plotter.BarChart
 	starts := make([]float64, len(p.Bars))
@@ -319,7 +319,7 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 			text := strconv.FormatFloat(share, 'f', 0, 64)
 			space := share / 100 * float64(width) * 0.75
 			if space > 52 {
-				text = p.Parts[a] + " " + text
+				text = shortened(p.Parts[a], mostInDrawing) + " " + text
 			}
 			if space > 22 {
 				labels.XYs = append(labels.XYs, plotter.XY{X: starts[i] + share/2, Y: row(i)})

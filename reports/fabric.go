@@ -179,9 +179,9 @@ func newPlan(f *analysis.Fabric, width, height float64) *plan {
 // boxLines returns the text of a box, in short where there is little room.
 func boxLines(b *analysis.Box, short bool) []string {
 	if !b.Folded {
-		return []string{b.Name}
+		return []string{shortened(b.Name, mostInDrawing)}
 	}
-	name, lines := b.Name, []string(nil)
+	name, lines := shortened(b.Name, mostInDrawing), []string(nil)
 	if b.Hosts > 0 && b.Switches > 0 && b.Pods != nil {
 		name = fmt.Sprintf("pod %d", b.Pods[0])
 		if last := b.Pods[len(b.Pods)-1]; last != b.Pods[0] {

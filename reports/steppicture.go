@@ -173,7 +173,7 @@ func (d *stepDrawing) overlaidRows() (rows float64, at []int) {
 		if row == len(ends) {
 			ends = append(ends, 0)
 		}
-		ends[row] = max(d.x(o.ToUS), d.x(o.FromUS)+float64(len(o.Name))*6.2+8) + 4
+		ends[row] = max(d.x(o.ToUS), d.x(o.FromUS)+float64(len([]rune(shortened(o.Name, mostInDrawing))))*6.2+8) + 4
 		at = append(at, row)
 	}
 	return float64(len(ends)), at
@@ -182,9 +182,10 @@ func (d *stepDrawing) overlaidRows() (rows float64, at []int) {
 func (d *stepDrawing) overlaid(o *analysis.Overlaid, y float64) {
 	from, to := d.x(o.FromUS), d.x(o.ToUS)
 	d.put(`<rect class="overlaid" x="%v" y="%v" width="%v" height="4" rx="2"><title>%s: %s</title></rect>`, from, y, max(2, to-from), html.EscapeString(o.Name), tenths(o.ToUS-o.FromUS, scalesOfDelays))
-	text := min(from, d.width-12-float64(len(o.Name))*5.6)
+	name := shortened(o.Name, mostInDrawing)
+	text := min(from, d.width-12-float64(len([]rune(name)))*5.6)
 	if d.width == stepWidth || len(d.Overlaid) < 6 {
-		d.put(`<text class="small" x="%v" y="%v">%s</text>`, max(text, d.left), y+9, html.EscapeString(o.Name))
+		d.put(`<text class="small" x="%v" y="%v">%s</text>`, max(text, d.left), y+9, html.EscapeString(name))
 	}
 }
 
@@ -221,7 +222,7 @@ func (d *stepDrawing) shares(y float64) {
 func (d *stepDrawing) lane(l *analysis.Lane, y float64) {
 	name := fmt.Sprintf("%d", l.Rank)
 	if l.Host != "" && d.width == stepWidth {
-		name += " · " + l.Host
+		name = shortened(name+" · "+l.Host, 14)
 	}
 	class := "name"
 	if lost := d.path.Lost; lost != nil && lost.Rank == l.Rank {
