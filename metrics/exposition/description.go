@@ -34,6 +34,11 @@ type RunDescription struct {
 	Dilation                                      float64 // 0: the run is not in real time
 }
 
+// labels returns the values of RunInfo's labels.
+func (r *RunDescription) labels() []string {
+	return []string{r.Experiment, r.Runtime, r.Clock, r.CC, r.LB, r.AQM, r.CSIG}
+}
+
 // PortDescription describes an egress port of a node.
 type PortDescription struct {
 	Node, Port      int32
@@ -85,8 +90,12 @@ func (s *Sample) Name() string { return s.Family.Name + suffixes[s.Part] }
 
 // Bound returns the value of the label le of a PartBucket, such as "0.5" or "+Inf".
 func (s *Sample) Bound() string {
+	return string(s.appendBound(nil))
+}
+
+func (s *Sample) appendBound(b []byte) []byte {
 	if s.Bucket == len(s.Family.Buckets) {
-		return "+Inf"
+		return append(b, "+Inf"...)
 	}
-	return number(s.Family.Buckets[s.Bucket])
+	return appendNumber(b, s.Family.Buckets[s.Bucket])
 }

@@ -1,8 +1,6 @@
 package exposition
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -24,45 +22,25 @@ func (s *Set) Each(yield func(Sample)) {
 	defer s.mu.Unlock()
 	e := emitter{yield: yield, at: max(s.now, s.last)}
 	s.settle(e.at)
-	signals := slices.SortedFunc(maps.Values(s.signals), func(a, b *signalSeries) int { return slices.Compare(a.labels, b.labels) })
-	jobs := slices.SortedFunc(maps.Values(s.jobs), func(a, b *jobSeries) int { return cmp.Compare(a.of.Job, b.of.Job) })
-	byFamily := map[string]map[string]*valueSeries{}
-	for key, v := range s.values {
-		if byFamily[v.family.Name] == nil {
-			byFamily[v.family.Name] = map[string]*valueSeries{}
-		}
-		byFamily[v.family.Name][key] = v
-	}
 	for i := range Families {
 		e.family = &Families[i]
 		switch name := e.family.Name; {
-		case len(e.family.Labels) > 0 && &e.family.Labels[0] == &portLabels[0]:
+		case slices.Equal(e.family.Labels, portLabels):
 			for k := range s.ports {
 				s.eachPort(&e, name, &s.ports[k])
 			}
 		case name == SignalSamples:
-			for k, series := range signals {
-				// Locators without a name share their labels.
-				if k > 0 && slices.Equal(series.labels, signals[k-1].labels) {
-					continue
-				}
-				sum := int64(0)
-				for _, other := range signals[k:] {
-					if !slices.Equal(series.labels, other.labels) {
-						break
-					}
-					sum += other.samples
-				}
-				e.value(series.labels, float64(sum))
+			for _, series := range s.sampled {
+				e.value(series.labels, float64(series.samples))
 			}
-		case len(e.family.Labels) > 0 && e.family.Labels[0] == "job" && name != CollectiveTime && name != JobStep && name != JobIteration:
+		case name == CCActions || slices.Equal(e.family.Labels, flowLabels):
 			for k := range s.groups {
 				s.eachFlow(&e, name, &s.groups[k])
 			}
 		default:
-			s.eachOther(&e, name, jobs)
+			s.eachOther(&e, name)
 		}
-		for _, v := range sorted(byFamily[e.family.Name]) {
+		for _, v := range s.values[e.family.Name] {
 			e.any(v)
 		}
 	}
@@ -87,7 +65,7 @@ func (s *Set) settle(at units.Time) {
 // eachPort emits the series of a port in a family.
 func (s *Set) eachPort(e *emitter, family string, p *portSeries) {
 	latest := p.latest
-	if p.windows == 0 || latest.Start.Add(s.of.Window) < s.now { // idle since
+	if p.windows == 0 || !s.recent(latest.Start) {
 		latest = metrics.PortWindow{Start: s.now}
 	}
 	seconds := s.of.Window.Seconds()
@@ -119,15 +97,18 @@ func (s *Set) eachPort(e *emitter, family string, p *portSeries) {
 	}
 }
 
+// recent reports whether no later window than the one with this start can have ended by
+// now: the next one may still be open.
+func (s *Set) recent(start units.Time) bool { return start.Add(2*s.of.Window) > s.now }
+
 // eachFlow emits the series of flows with the same labels in a family.
 func (s *Set) eachFlow(e *emitter, family string, g *flowSeries) {
-	recent := func(start units.Time) bool { return start.Add(s.of.Window) >= s.now }
 	switch {
 	case family == FlowBytes && g.received:
 		e.value(g.labels, float64(g.bytes))
 	case family == FlowRate && g.received:
 		rate := 0.0
-		if recent(g.windowStart) && s.of.Window > 0 {
+		if s.recent(g.windowStart) && s.of.Window > 0 {
 			rate = float64(g.windowBytes) / s.of.Window.Seconds()
 		}
 		e.value(g.labels, rate)
@@ -135,15 +116,15 @@ func (s *Set) eachFlow(e *emitter, family string, g *flowSeries) {
 		e.value(g.labels, float64(g.cwnd))
 	case family == FlowAcks && g.acked:
 		e.value(g.labels, float64(g.acks))
-	case family == FlowDelay && g.delayAcks > 0 && recent(g.delayAt):
+	case family == FlowDelay && g.delayAcks > 0 && s.recent(g.delayAt):
 		e.value(g.labels, g.delay.Seconds()/float64(g.delayAcks))
 	case family == CCActions:
-		for _, name := range slices.Sorted(maps.Keys(g.actions)) {
-			e.value([]string{g.labels[0], g.labels[1], name}, float64(g.actions[name]))
+		for _, a := range g.actions {
+			e.value(a.labels, float64(a.acks))
 		}
 	default:
 		for _, kind := range kindsByName {
-			if x := g.signals[kind.slot]; kind.family == family && x.seen && recent(x.start) {
+			if x := g.signals[kind.slot]; kind.family == family && x.seen && s.recent(x.start) {
 				e.value(g.labels, float64(x.value)*kind.scale)
 			}
 		}
@@ -151,22 +132,22 @@ func (s *Set) eachFlow(e *emitter, family string, g *flowSeries) {
 }
 
 // eachOther emits the series of the run and of jobs in a family.
-func (s *Set) eachOther(e *emitter, family string, jobs []*jobSeries) {
+func (s *Set) eachOther(e *emitter, family string) {
 	info := s.of.Info
 	switch {
 	case family == RunInfo && info != nil:
-		e.value([]string{info.Experiment, info.Runtime, info.Clock, info.CC, info.LB, info.AQM, info.CSIG}, 1)
+		e.value(info.labels(), 1)
 	case family == RunDilated && info != nil && info.Dilation > 0:
 		e.value(nil, info.Dilation)
 	}
-	for _, j := range jobs {
+	for _, j := range s.jobs {
 		switch family {
 		case JobStep:
 			e.value(j.labels, float64(j.step))
 		case JobIteration:
 			e.histogram(j.labels, &j.iterations)
 		case CollectiveTime:
-			for _, v := range sorted(j.collectives) {
+			for _, v := range j.collectives {
 				e.any(v)
 			}
 		}

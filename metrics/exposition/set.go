@@ -1,10 +1,9 @@
 package exposition
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -25,10 +24,13 @@ type Set struct {
 	flowGroup map[int32]int // index in groups
 	flows     map[int32]*flowState
 	signals   map[signalKey]*signalSeries
-	jobs      map[int32]*jobSeries
+	sampled   []*signalSeries // of signals, by labels
+	jobs      []*jobSeries
+	jobIndex  map[int32]*jobSeries
 	locators  map[uint16]LocatorDescription
-	kinds     []signalKind            // by type
-	values    map[string]*valueSeries // of Observe, Add and SetValue, by family and labels
+	kinds     []signalKind              // by type
+	values    map[string][]*valueSeries // of Observe, Add and SetValue, by family, then labels
+	texts     sync.Pool                 // of *textWriter
 }
 
 // portSeries is what a port has counted.
@@ -58,9 +60,14 @@ type flowSeries struct {
 	delay     units.Duration
 	delayAcks int64
 	delayAt   units.Time
-	actions   map[string]int64
+	actions   []actionSeries // by name
 
 	signals [signalKinds]extreme
+}
+
+type actionSeries struct {
+	labels []string
+	acks   int64
 }
 
 // extreme is the least or greatest value of a window.
@@ -90,7 +97,7 @@ type jobSeries struct {
 	labels      []string
 	step        int32
 	iterations  histogram
-	collectives map[int16]*valueSeries
+	collectives []*valueSeries // by name
 }
 
 // valueSeries is a series of any family.
@@ -136,8 +143,8 @@ func (h *histogram) observe(f *Family, value float64, times int64) {
 func NewSet(d Description) *Set {
 	s := &Set{
 		of: d, portIndex: make(map[[2]int32]int, len(d.Ports)), flowGroup: make(map[int32]int, len(d.Flows)),
-		flows: map[int32]*flowState{}, signals: map[signalKey]*signalSeries{}, jobs: map[int32]*jobSeries{},
-		locators: make(map[uint16]LocatorDescription, len(d.Locators)), values: map[string]*valueSeries{},
+		flows: map[int32]*flowState{}, signals: map[signalKey]*signalSeries{}, jobIndex: map[int32]*jobSeries{},
+		locators: make(map[uint16]LocatorDescription, len(d.Locators)), values: map[string][]*valueSeries{},
 	}
 	for _, p := range d.Ports {
 		s.portIndex[[2]int32{p.Node, p.Port}] = len(s.ports)
@@ -156,7 +163,8 @@ func NewSet(d Description) *Set {
 	}
 	for i := range d.Jobs {
 		job := &d.Jobs[i]
-		s.jobs[job.Job] = &jobSeries{of: job, labels: []string{job.Name}, collectives: map[int16]*valueSeries{}}
+		s.jobs = append(s.jobs, &jobSeries{of: job, labels: []string{job.Name}})
+		s.jobIndex[job.Job] = s.jobs[i]
 	}
 	for _, l := range d.Locators {
 		s.locators[l.Locator] = l
@@ -280,10 +288,11 @@ func (s *Set) cc(w *metrics.CCWindow) {
 		g.delayAcks += w.Acks
 	}
 	for _, a := range w.Actions {
-		if g.actions == nil {
-			g.actions = map[string]int64{}
+		at, ok := slices.BinarySearchFunc(g.actions, a.Name, func(x actionSeries, name string) int { return strings.Compare(x.labels[2], name) })
+		if !ok {
+			g.actions = slices.Insert(g.actions, at, actionSeries{labels: []string{g.labels[0], g.labels[1], a.Name}})
 		}
-		g.actions[a.Name] += a.Packets
+		g.actions[at].acks += a.Packets
 	}
 	s.last = max(s.last, w.Start.Add(s.of.Window))
 }
@@ -297,8 +306,7 @@ func (s *Set) signal(w *metrics.SignalWindow) {
 	key := signalKey{at, w.Type, w.Locator}
 	series := s.signals[key]
 	if series == nil {
-		l := s.locators[w.Locator]
-		series = &signalSeries{labels: []string{g.labels[0], g.labels[1], s.signalName(w.Type), l.Port, l.Tier}}
+		series = s.newSignal(g, w)
 		s.signals[key] = series
 	}
 	series.samples += w.Samples
@@ -323,6 +331,18 @@ func (s *Set) signal(w *metrics.SignalWindow) {
 	}
 }
 
+// newSignal returns the series of the samples of a window. Locators without a name share
+// it.
+func (s *Set) newSignal(g *flowSeries, w *metrics.SignalWindow) *signalSeries {
+	l := s.locators[w.Locator]
+	labels := []string{g.labels[0], g.labels[1], s.signalName(w.Type), l.Port, l.Tier}
+	at, ok := slices.BinarySearchFunc(s.sampled, labels, func(x *signalSeries, labels []string) int { return slices.Compare(x.labels, labels) })
+	if !ok {
+		s.sampled = slices.Insert(s.sampled, at, &signalSeries{labels: labels})
+	}
+	return s.sampled[at]
+}
+
 // signalName returns the name of a type of signal.
 func (s *Set) signalName(t uint8) string {
 	if int(t) < len(s.of.Signals) {
@@ -332,7 +352,7 @@ func (s *Set) signalName(t uint8) string {
 }
 
 func (s *Set) operation(o *metrics.Operation) {
-	job := s.jobs[o.Job]
+	job := s.jobIndex[o.Job]
 	if job == nil {
 		return
 	}
@@ -343,7 +363,7 @@ func (s *Set) operation(o *metrics.Operation) {
 }
 
 func (s *Set) instance(i *metrics.Instance) {
-	if job := s.jobs[i.Job]; job != nil {
+	if job := s.jobIndex[i.Job]; job != nil {
 		job.step = max(job.step, i.Tag.Step)
 		job.observe(i.Tag, i.End.Sub(i.Begin))
 	}
@@ -357,12 +377,7 @@ func (j *jobSeries) observe(t metrics.Tag, took units.Duration) {
 		if c == nil {
 			return
 		}
-		series := j.collectives[t.Collective]
-		if series == nil {
-			series = &valueSeries{family: collectiveFamily, labels: []string{j.of.Name, c.Name}}
-			j.collectives[t.Collective] = series
-		}
-		series.counts.observe(collectiveFamily, took.Seconds(), 1)
+		find(&j.collectives, collectiveFamily, j.of.Name, c.Name).counts.observe(collectiveFamily, took.Seconds(), 1)
 	case t.Phase == 0 && t.Step > 0:
 		j.iterations.observe(iterationFamily, took.Seconds(), 1)
 	}
@@ -416,22 +431,21 @@ func (s *Set) SetValue(f *Family, value float64, labels ...string) {
 }
 
 func (s *Set) series(f *Family, labels []string) *valueSeries {
-	key := f.Name
-	for _, l := range labels {
-		key += "\x00" + l
-	}
-	v := s.values[key]
-	if v == nil {
-		if len(labels) != len(f.Labels) {
-			panic("exposition: " + f.Name + " has other labels")
-		}
-		v = &valueSeries{family: f, labels: slices.Clone(labels)}
-		s.values[key] = v
-	}
+	list := s.values[f.Name]
+	v := find(&list, f, labels...)
+	s.values[f.Name] = list
 	return v
 }
 
-// sorted returns the series of a map by their labels.
-func sorted[K cmp.Ordered](series map[K]*valueSeries) []*valueSeries {
-	return slices.SortedFunc(maps.Values(series), func(a, b *valueSeries) int { return slices.Compare(a.labels, b.labels) })
+// find returns the series of a family with these labels in a list, which is ordered by
+// labels. It adds the series if it is not there.
+func find(list *[]*valueSeries, f *Family, labels ...string) *valueSeries {
+	at, ok := slices.BinarySearchFunc(*list, labels, func(v *valueSeries, labels []string) int { return slices.Compare(v.labels, labels) })
+	if !ok {
+		if len(labels) != len(f.Labels) {
+			panic("exposition: " + f.Name + " has other labels")
+		}
+		*list = slices.Insert(*list, at, &valueSeries{family: f, labels: slices.Clone(labels)})
+	}
+	return (*list)[at]
 }

@@ -2,6 +2,7 @@ package exposition
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"math"
 	"strconv"
@@ -25,16 +26,29 @@ func (f Format) ContentType() string { return contentTypes[f] }
 // WriteText writes all series in Prometheus' text format, without timestamps.
 func (s *Set) WriteText(to io.Writer) error { return s.Write(to, Text) }
 
-// Write writes all series in a format, without timestamps.
+// Write writes all series in a format, without timestamps. It keeps its memory for the
+// next call: the garbage collector of a node's process is off while it paces.
 func (s *Set) Write(to io.Writer, format Format) error {
-	var text strings.Builder // so that a slow reader does not hold up Consume
-	w := NewWriter(&text, format)
-	s.Each(func(sample Sample) { w.Write(s.of.Common, sample) })
-	if err := w.Close(); err != nil {
+	t, _ := s.texts.Get().(*textWriter)
+	if t == nil {
+		t = &textWriter{}
+		t.Writer = NewWriter(&t.text, format)
+	}
+	defer s.texts.Put(t)
+	t.text.Reset()
+	t.format, t.family = format, nil
+	s.Each(func(sample Sample) { t.Write(s.of.Common, sample) })
+	if err := t.Close(); err != nil {
 		return err
 	}
-	_, err := io.WriteString(to, text.String())
+	_, err := to.Write(t.text.Bytes()) // a slow reader does not hold up Consume
 	return err
+}
+
+// textWriter is a Writer into memory.
+type textWriter struct {
+	*Writer
+	text bytes.Buffer
 }
 
 // Writer writes samples in a text format. The samples of one family come together. Build it
@@ -70,22 +84,24 @@ func (w *Writer) Write(common Common, s Sample) {
 			w.head += string(appendLabel(nil, name, values[i]))
 		}
 	}
-	b := append(w.line[:0], s.Name()...)
+	b := append(append(w.line[:0], s.Family.Name...), suffixes[s.Part]...)
 	b = append(b, '{')
 	b = append(b, w.head...)
 	for i, name := range s.Family.Labels {
 		b = appendLabel(b, name, s.Labels[i])
 	}
 	if s.Part == PartBucket {
-		bound := s.Bound()
-		if w.format == OpenMetrics && !strings.ContainsAny(bound, ".eI") {
-			bound += ".0" // OpenMetrics 1.0, Considerations: Canonical Numbers
+		b = append(b, `le="`...)
+		from := len(b)
+		b = s.appendBound(b)
+		if w.format == OpenMetrics && !bytes.ContainsAny(b[from:], ".eI") {
+			b = append(b, ".0"...) // OpenMetrics 1.0, Considerations: Canonical Numbers
 		}
-		b = appendLabel(b, "le", bound)
+		b = append(b, `",`...)
 	}
 	b[len(b)-1] = '}' // the last comma
 	b = append(b, ' ')
-	b = append(b, number(s.Value)...)
+	b = appendNumber(b, s.Value)
 	if w.Stamp != nil {
 		at := w.Stamp(&s)
 		b = append(b, ' ')
@@ -113,9 +129,15 @@ func (w *Writer) describe(f *Family) {
 	} else if f.Type == Info {
 		kind = Gauge.String()
 	}
-	w.to.WriteString("# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n") //nolint:errcheck // as above
-	if w.format == OpenMetrics && f.Unit != "" {
-		w.to.WriteString("# UNIT " + name + " " + f.Unit + "\n") //nolint:errcheck // as above
+	for _, line := range [...][2]string{{"HELP", help}, {"TYPE", kind}, {"UNIT", f.Unit}} {
+		if line[0] == "UNIT" && (w.format != OpenMetrics || f.Unit == "") {
+			continue
+		}
+		b := append(append(w.line[:0], "# "...), line[0]...)
+		b = append(append(b, ' '), name...)
+		b = append(append(b, ' '), line[1]...)
+		w.line = append(b, '\n')
+		w.to.Write(w.line) //nolint:errcheck // as above
 	}
 }
 
@@ -149,13 +171,13 @@ func escapeHelp(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "\n", `\n`)
 }
 
-// number writes a value as Prometheus does.
-func number(v float64) string {
+// appendNumber appends a value as Prometheus writes it.
+func appendNumber(b []byte, v float64) []byte {
 	switch {
 	case math.IsInf(v, 1):
-		return "+Inf"
+		return append(b, "+Inf"...)
 	case math.IsInf(v, -1):
-		return "-Inf"
+		return append(b, "-Inf"...)
 	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }

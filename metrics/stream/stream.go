@@ -68,6 +68,15 @@ func (b *Buffer) Emit(r metrics.Record) {
 	}
 }
 
+// HandOn hands on the records that the Buffer holds, if any, before they make a full
+// batch. Whoever drives the node in real time calls it now and then, so that readers of
+// the records see those of a quiet node too.
+func (b *Buffer) HandOn() {
+	if b.held > 0 {
+		b.hand()
+	}
+}
+
 // Finish makes a full buffer block from now on, so that nothing of what a node emits
 // at its end is dropped: its totals. The clock has stopped by then.
 func (b *Buffer) Finish() { b.overflow = Block }

@@ -118,6 +118,7 @@ type Node struct {
 	stepper *node.Stepper
 	pool    *wire.Pool
 	conn    netio.Conn
+	records handsOn // nil: the sink holds nothing back
 	ports   []portState
 	events  queue
 	now     units.Time
@@ -182,6 +183,7 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn, sink metr
 		frames:  make([]netio.Frame, receiveBatch),
 		timeout: cfg.FrameTimeout,
 	}
+	n.records, _ = sink.(handsOn)
 	if n.timeout == 0 {
 		n.timeout = DefaultFrameTimeout
 	}
@@ -198,6 +200,16 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn, sink metr
 		n.ports[i] = portState{Port: p, report: -1, sends: Mark(cfg.Run, p.Out), receives: Mark(cfg.Run, p.In)}
 	}
 	return n
+}
+
+// handsOn is a Sink that holds records back until it has many.
+type handsOn interface{ HandOn() }
+
+// HandOn makes the sink of the node hand its records on, if it holds them back.
+func (n *Node) HandOn() {
+	if n.records != nil {
+		n.records.HandOn()
+	}
 }
 
 // ID returns the node's number in the fabric.

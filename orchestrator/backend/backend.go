@@ -94,8 +94,18 @@ type Run struct {
 	Patience time.Duration
 	Held     bool   // the run goes on until Control.Hold is closed
 	About    string // description that nodes send first on a live capture
+	// Series names the run in the metrics that nodes serve in real time, besides ID, Name
+	// and what Wall says.
+	Series Series
 	// Outputs are the files for the programs' output, in the order of Plan.Programs.
 	Outputs []string
+}
+
+// Series names the variant of a run in metrics. It is plain data.
+type Series struct {
+	Variant, Runtime string
+	Seed             uint64
+	CC, LB, CSIG     string // names
 }
 
 // Control is what connects a run to its caller. Every field may be nil.
@@ -279,6 +289,9 @@ type Deployment struct {
 	// Folder is the path, as the nodes see it, of the folder where they write
 	// captured frames and look for the pipes of live captures.
 	Folder string
+	// Sockets is the same folder as this process sees it; in its subfolder metrics are the
+	// sockets at which nodes serve metrics in real time. Empty: they serve none.
+	Sockets string
 	// Pinned says that in lockstep each process runs on the processor of its node's lane
 	// (Lanes). Otherwise as many nodes run at once as there are processors.
 	Pinned bool

@@ -30,10 +30,12 @@ type crew struct {
 	links      []lockstep.Channel
 
 	records   metrics.Consumer
-	inside    []*insideNode // driven here
-	processes []nodeProcess // of the others
-	ends      chan ended    // one for each process
-	started   time.Time     // when the first node started
+	exposed   *exposures
+	exposer   *process.Exposer // of the nodes that are driven here; nil: they serve no metrics
+	inside    []*insideNode    // driven here
+	processes []nodeProcess    // of the others
+	ends      chan ended       // one for each process
+	started   time.Time        // when the first node started
 }
 
 // insideNode is a node that is driven in this process.
@@ -82,7 +84,7 @@ func (c *crew) startProcesses(ctx context.Context, shared *os.File) error {
 		spec := &process.Spec{
 			Config: config, Machine: c.run.Plan.Nodes[i], Interfaces: c.net.spaces[i].interfaces,
 			MaxFrame: c.run.MaxFrame(), Nodes: len(c.configs), Links: c.links, Lanes: lanes, LaneWidth: width, End: c.run.Plan.End, Wall: c.run.Wall,
-			Build: modules.Build(),
+			Build: modules.Build(), Metrics: c.exposed.node(i),
 		}
 		p, err := c.deployment.Start(ctx, i, spec, shared)
 		if err != nil {
@@ -223,7 +225,7 @@ func (c *crew) driver(i int, conn netio.Conn) (*insideNode, error) {
 	if c.run.Wall != nil {
 		overflow = stream.Drop
 	}
-	records := stream.NewBuffer(i, overflow, c.records)
+	records := stream.NewBuffer(i, overflow, metrics.Consumers{c.records, c.exposer})
 	m, err := c.run.Plan.Nodes[i].New(pool, records)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())

@@ -23,7 +23,9 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 		return nil, err
 	}
 	defer net.close()
-	if err := c.deployed(d, r, nil); err != nil {
+	exposed := expose(d, r)
+	defer exposed.close()
+	if err := c.deployed(d, r, nil, exposed); err != nil {
 		return nil, err
 	}
 	local, err := startLocal(d, r, c)
@@ -35,7 +37,7 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 	if programs != nil {
 		defer programs.Stop()
 	}
-	nodes := &crew{run: r, deployment: d, net: net, records: c.Consumer()}
+	nodes := &crew{run: r, deployment: d, net: net, records: c.Consumer(), exposed: exposed}
 	nodes.configure()
 	defer nodes.close()
 	var got *Outcome
@@ -146,7 +148,7 @@ func (r *Run) CheckPrograms() error {
 
 // deployed calls Deployed with the nodes and links. pids has the processes of the
 // nodes that have been started; the others keep the PID of the deployment.
-func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int) error {
+func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int, exposed *exposures) error {
 	if c.Deployed == nil {
 		return nil
 	}
@@ -169,6 +171,7 @@ func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int) error {
 			at.PID = os.Getpid()
 		}
 	}
+	exposed.describe(nodes)
 	return c.Deployed(nodes, links)
 }
 

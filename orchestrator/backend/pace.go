@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/units"
@@ -36,6 +37,12 @@ func pace(ctx context.Context, c *crew, control Control, programs *application.S
 		return nil, err
 	}
 	defer block.Close()
+	if e := c.exposed.insideNodes(); e != nil {
+		if exposer, err := process.Expose(e, *c.run.Wall, block.ControlBlock); err == nil {
+			c.exposer = exposer
+			defer exposer.Close()
+		}
+	}
 	if err := c.openInside(); err != nil {
 		return nil, err
 	}
@@ -44,7 +51,7 @@ func pace(ctx context.Context, c *crew, control Control, programs *application.S
 	if err := c.startProcesses(ctx, block.File); err != nil {
 		return nil, err
 	}
-	if err := control.deployed(c.deployment, c.run, c.pids()); err != nil {
+	if err := control.deployed(c.deployment, c.run, c.pids(), c.exposed); err != nil {
 		return nil, err
 	}
 	p := pacing{

@@ -31,7 +31,7 @@ func step(ctx context.Context, c *crew, control Control) (*Outcome, error) {
 	if err := c.startProcesses(ctx, board.File); err != nil {
 		return nil, err
 	}
-	if err := control.deployed(c.deployment, c.run, c.pids()); err != nil {
+	if err := control.deployed(c.deployment, c.run, c.pids(), c.exposed); err != nil {
 		return nil, err
 	}
 	return stepProcesses(ctx, c, board, control.progress())

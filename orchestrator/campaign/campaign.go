@@ -260,6 +260,8 @@ func (j job) prepare(set *experiment.Set, opts Options) (job, error) {
 	if err != nil {
 		return j, failure.InVariant(set, j.variant, err)
 	}
+	e := set.Variants[j.variant].Experiment
+	r.Series = backend.Series{Variant: j.name, Seed: j.seed, CC: e.Hosts.CC.Name, LB: e.Hosts.LB.Name, CSIG: e.CSIG.Format}
 	j.plan, j.run, j.prepared = p, r, true
 	return j, nil
 }

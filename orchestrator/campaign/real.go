@@ -77,7 +77,7 @@ func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, record
 	}
 	nodeFolder := s.mode.runtime.NodeFolder(r.Folder)
 	if s.mode.realTime {
-		r.Wall = s.mode.wall
+		r.Wall, r.Series.Runtime = s.mode.wall, s.mode.runtime.Name
 		r.Patience = leastPatience + patienceTimes*r.Wall.At(units.Time(length))
 		for i, p := range j.plan.Programs {
 			r.Outputs[i] = filepath.Join(programsFolder(r.Folder, j), fmt.Sprintf("%s-%d.txt", j.plan.Graph.Nodes[p.Host].Name, i))

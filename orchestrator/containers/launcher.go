@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -28,7 +29,7 @@ type launcher struct {
 // deployment returns the containers for the driver. The caller closes the networks,
 // also after an error.
 func (l *launcher) deployment() (*backend.Deployment, error) {
-	d := &backend.Deployment{Port: containerlab.Interface, Folder: mounted, Launcher: l}
+	d := &backend.Deployment{Port: containerlab.Interface, Folder: mounted, Sockets: filepath.Join(l.run.Folder, nodeFolder), Launcher: l}
 	for i, n := range l.deployed.Nodes {
 		name := l.run.Plan.Graph.Nodes[i].Name
 		network, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", n.PID))

@@ -1,6 +1,7 @@
 package containers_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,8 +13,11 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/live"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // dependent is a workload in which flows wait for those of other hosts.
@@ -108,6 +112,7 @@ func testWall(t *testing.T, docker *client.Client) {
 		if s.ID == "" || s.Folder != folder {
 			t.Errorf("started %+v", s)
 		}
+		checkMetrics(t, s.ID)
 		for _, c := range list(t, docker) {
 			info, err := docker.ContainerInspect(t.Context(), c.ID)
 			if err != nil {
@@ -151,4 +156,33 @@ func fidelity(t *testing.T, folder string) runfolder.Fidelity {
 		t.Fatal("the manifest has no fidelity")
 	}
 	return *f.Manifest.Runs[0].Fidelity
+}
+
+// checkMetrics reads the metrics of a lab's containers, which serve them in the folder that
+// is mounted.
+func checkMetrics(t *testing.T, id string) {
+	t.Helper()
+	all, err := runs.List(t.Context(), containers.Backend{})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	run, err := runs.Find(all, id)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	reader, err := live.NewReader(&run)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer reader.Close()
+	for _, node := range reader.Read(t.Context()) {
+		if node.Err != nil {
+			t.Error(node.Err)
+		} else if want := `node="` + node.Instance + `"`; !bytes.Contains(node.Text, []byte(want)) {
+			t.Errorf("the metrics of %s lack %s:\n%s", node.Instance, want, node.Text)
+		}
+	}
 }

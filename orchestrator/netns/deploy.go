@@ -29,7 +29,7 @@ func deploy(o *order) (*backend.Deployment, *launcher, error) {
 		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	l := &launcher{order: o, home: home, alive: os.NewFile(fileAlive, "alive"), affinity: newAffinity(o.Run.Plan)}
-	d := &backend.Deployment{Port: portName, Folder: o.Run.Folder, Pinned: true, Launcher: l}
+	d := &backend.Deployment{Port: portName, Folder: o.Run.Folder, Sockets: o.Run.Folder, Pinned: true, Launcher: l}
 	for _, n := range o.Run.Plan.Graph.Nodes {
 		file, err := application.NewNetwork()
 		if err != nil {

@@ -117,6 +117,7 @@ func (c Cleaner) clean(ctx context.Context, r Run, finders []Finder) (removed []
 			return removed, err
 		}
 	}
+	RemoveMetricsFolder(r.NodeFolder)
 	if _, err := os.Lstat(file(r.ID)); errors.Is(err, fs.ErrNotExist) {
 		return removed, nil
 	}

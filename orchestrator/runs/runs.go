@@ -70,6 +70,7 @@ type Node struct {
 	Network     string      `json:"network"`               // file of its network namespace
 	Programs    string      `json:"programs,omitempty"`    // file of the network namespace of its programs, which has csig0 alone
 	User        string      `json:"user,omitempty"`        // file of the user namespace that owns Network; empty: the machine's
+	Metrics     string      `json:"metrics,omitempty"`     // socket at which its process serves metrics; others of the same process have the same
 	Interfaces  []Interface `json:"interfaces"`            // by port
 }
 

@@ -51,6 +51,7 @@ type Spec struct {
 	End        units.Time         // exclusive
 	Wall       *wall.Clock        // nil: lockstep
 	Build      string             // modules.Build of csiglab
+	Metrics    *Exposure          // of a run in real time; nil: the process serves no metrics
 }
 
 // message is what a process writes to its report file, gob after gob: the records of
@@ -173,8 +174,21 @@ func drive(in io.Reader, memory *os.File, to metrics.Consumer) (*Report, error) 
 	defer conn.Close()
 	pool := new(wire.Pool)
 	overflow := stream.Block
+	var block *wall.SharedControlBlock
 	if spec.Wall != nil {
 		overflow = stream.Drop
+		if block, err = wall.OpenControlBlock(memory, spec.Nodes); err != nil {
+			return nil, err
+		}
+		defer block.Close()
+		if spec.Metrics != nil {
+			// Without a socket the run goes on: who looks for the metrics learns that they are
+			// missing.
+			if exposer, err := Expose(spec.Metrics, *spec.Wall, block.ControlBlock); err == nil {
+				defer exposer.Close()
+				to = metrics.Consumers{to, exposer}
+			}
+		}
 	}
 	records := stream.NewBuffer(spec.Node, overflow, to)
 	defer records.Close()
@@ -189,7 +203,7 @@ func drive(in io.Reader, memory *os.File, to metrics.Consumer) (*Report, error) 
 	var end units.Time
 	report := new(Report)
 	if spec.Wall != nil {
-		end, report.Timing, err = pace(memory, n, &spec)
+		end, report.Timing, err = wall.Pace(*spec.Wall, spec.End, n, spec.Links, block.ControlBlock)
 	} else {
 		if end, err = keepStep(memory, n, &spec); err == nil {
 			err = n.Drain()
@@ -242,13 +256,4 @@ func keepStep(memory *os.File, n *emu.Node, spec *Spec) (units.Time, error) {
 	defer board.Close()
 	board.Limit(spec.Lanes, spec.LaneWidth)
 	return board.Run(n)
-}
-
-func pace(memory *os.File, n *emu.Node, spec *Spec) (units.Time, *wall.Timing, error) {
-	block, err := wall.OpenControlBlock(memory, spec.Nodes)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer block.Close()
-	return wall.Pace(*spec.Wall, spec.End, n, spec.Links, block.ControlBlock)
 }

@@ -46,6 +46,7 @@ const (
 	wordReceived = 4
 	wordBeat     = 5 // CLOCK_MONOTONIC in ns of the node's last turn
 	wordRequests = 6 // number of RequestCapture calls; it has many writers
+	wordLateness = 7 // the node's greatest lateness so far, wall time in ns
 )
 
 // blockWords returns how many words a ControlBlock of that many nodes takes.
@@ -65,6 +66,31 @@ func (b *ControlBlock) publish(node int, at Progress, beat time.Duration) {
 	atomic.StoreInt64(b.word(node, wordReceived), at.Received)
 	atomic.StoreInt64(b.word(node, wordNext), int64(at.Next))
 	atomic.StoreInt64(b.word(node, wordBeat), int64(beat))
+}
+
+// publishLateness writes how late a node has been at most.
+func (b *ControlBlock) publishLateness(node int, most time.Duration) {
+	atomic.StoreInt64(b.word(node, wordLateness), int64(most))
+}
+
+// Lateness returns how late a node has been for an event at most, in wall time.
+func (b *ControlBlock) Lateness(node int) time.Duration {
+	return time.Duration(atomic.LoadInt64(b.word(node, wordLateness)))
+}
+
+// Progress returns how far a node is.
+func (b *ControlBlock) Progress(node int) Progress {
+	return Progress{
+		Next: units.Time(atomic.LoadInt64(b.word(node, wordNext))), Last: units.Time(atomic.LoadInt64(b.word(node, wordLast))),
+		Sent: atomic.LoadInt64(b.word(node, wordSent)), Received: atomic.LoadInt64(b.word(node, wordReceived)),
+	}
+}
+
+// Began returns the common start as a time of CLOCK_MONOTONIC. It reports whether it has
+// been set.
+func (b *ControlBlock) Began() (at time.Duration, ok bool) {
+	at = b.start()
+	return at, at != 0
 }
 
 // ready writes that a node waits for the start on the calling thread, which has

@@ -29,6 +29,9 @@ const (
 	tolerance = 4 * time.Second
 	// turnEvents bounds a turn, so that a node with a backlog sends its frames.
 	turnEvents = 64
+	// HandOnEvery is how long records wait at most until they are handed on, apart from
+	// maxSleep.
+	HandOnEvery = 200 * time.Millisecond
 	// receiveBatches bounds how many batches are read between two looks at the
 	// clock, where frames come faster than they can be read.
 	receiveBatches = 16
@@ -62,6 +65,7 @@ type paced struct {
 	// slack is the wall time that the fastest link into the node gives a frame.
 	slack    time.Duration
 	polled   time.Duration // when it read frames last
+	handed   time.Duration // when its records were handed on last
 	requests int64         // number of requests for captures that it has served
 }
 
@@ -160,8 +164,14 @@ func (k *pacer) turn(p *paced) error {
 		p.OpenLive()
 	}
 	p.FlushLive()
+	now := k.sleep.now()
+	if now-p.handed >= HandOnEvery {
+		p.handed = now
+		p.HandOn()
+	}
 	counts := p.LinkCounts()
-	k.block.publish(p.ID(), Progress{Next: p.Next(), Last: p.Now(), Sent: counts.Sent, Received: counts.Received}, k.epoch+k.sleep.now())
+	k.block.publish(p.ID(), Progress{Next: p.Next(), Last: p.Now(), Sent: counts.Sent, Received: counts.Received}, k.epoch+now)
+	k.block.publishLateness(p.ID(), p.timing.Lateness.Max)
 	return nil
 }
 
