@@ -34,8 +34,8 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("findings lack %q:\n%s", want, text)
 		}
 	}
-	if want := "Against baseline, CSIG (csig) improves the rate of the slowest flow (17.7 → 30.1\u00a0Gb/s, +70\u00a0%), at the price of mean FCT (24 → 26.7\u00a0ms, +11\u00a0%) and the mean queue of s1 → s2 ("; !strings.HasPrefix(r.Story, want) {
-		t.Errorf("story %q, want %q", r.Story, want)
+	if want := "Against baseline, CSIG (csig) improves the rate of the slowest flow (17.7 → 30.1\u00a0Gb/s, +70\u00a0%), at the price of mean completion time (24 → 26.7\u00a0ms, +11\u00a0%) and the mean queue of s1 → s2 ("; len(r.Story) != 5 || !strings.HasPrefix(r.Story[3], want) {
+		t.Errorf("story %q, want %q as the fourth of five sentences", r.Story, want)
 	}
 	if got, want := r.Compared.Rows[0], []cell{{Text: "Mean FCT"}, {Text: "24\u00a0ms"}, {"26.7\u00a0ms, +11\u00a0% ✗ worse", stateBad}, {Text: "24\u00a0ms"}}; !cmp.Equal(got, want) {
 		t.Errorf("row %v, want %v", got, want)
@@ -58,11 +58,11 @@ func TestNoCause(t *testing.T) {
 	if diff := cmp.Diff(Findings(r), want); diff != "" {
 		t.Errorf("findings (-got +want):\n%s", diff)
 	}
-	if got, want := Story(r), "Against a, variant b improves mean FCT (100 → 90\u00a0µs, −10\u00a0%)."; got != want {
+	if got, want := changed(r), "against a, variant b improves mean completion time (100 → 90\u00a0µs, −10\u00a0%)"; got != want {
 		t.Errorf("story %q, want %q", got, want)
 	}
 	d.Quantities[0].Outcome = analysis.Same
-	if got, want := Story(r), "Variant b made no difference here against a in mean FCT."; got != want {
+	if got, want := changed(r), "variant b made no difference here against a in mean completion time"; got != want {
 		t.Errorf("story %q, want %q", got, want)
 	}
 	// Of many flows the report counts those that change.
@@ -85,7 +85,7 @@ func TestCautions(t *testing.T) {
 	if got := Findings(r)[0]; !strings.HasSuffix(got, ". "+want) {
 		t.Errorf("%q, want %q at its end", got, want)
 	}
-	if got := Story(r); !strings.HasPrefix(got, "Against a, variant b, which has other flows, makes worse") {
+	if got := changed(r); !strings.HasPrefix(got, "against a, variant b, which has other flows, makes worse") {
 		t.Errorf("story %q", got)
 	}
 	r.Findings.Differences[0].Quantities[0].Outcome = analysis.Same

@@ -20,8 +20,8 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	if len(p.Verdict.Reasons) > 0 {
 		b.WriteString("\n")
 	}
-	if p.Story != "" {
-		fmt.Fprintf(b, "\n%s\n", escape(p.Story))
+	if len(p.Story) > 0 {
+		fmt.Fprintf(b, "\n%s\n", escape(strings.Join(p.Story, " ")))
 	}
 	if len(p.Notes) > 0 {
 		b.WriteString("\n## Notes\n")
@@ -39,6 +39,7 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	writeTable(b, "Jobs", &p.Jobs)
 	writeTable(b, "Collectives", &p.Collectives)
 	writeTable(b, "Critical paths", &p.Paths)
+	writeTable(b, blameTitle, &p.Blame)
 	writeTable(b, "Variants compared", &p.Compared)
 	writeTable(b, "Against published figures", &p.Published)
 	writeTable(b, "Expectations", &p.Expectations)

@@ -17,7 +17,7 @@ type page struct {
 	Title        string
 	Description  string
 	Verdict      banner
-	Story        string   // one sentence on what came out
+	Story        []string // at most five sentences on what came out
 	Notes        []string // what a reader of the results should know
 	Findings     []string
 	Compared     table // variants with the first one
@@ -35,6 +35,7 @@ type page struct {
 	Jobs         table
 	Collectives  table // of jobs
 	Paths        table // critical ones, of steps of jobs
+	Blame        table // slow collectives, or transfers
 	Named        table // ports that CSIG samples named
 	Locators     table // that several ports share
 	PortClasses  table // where there are many ports
@@ -62,6 +63,7 @@ type banner struct {
 // table is a table of text. Every row has as many cells as there are columns. A
 // table without rows is not shown.
 type table struct {
+	Label   string // its name, for readers who do not see where it stands
 	Columns []column
 	Rows    [][]cell
 	Note    string
@@ -91,7 +93,7 @@ func newPage(r *analysis.Result) *page {
 		Metrics: keyMetrics(r), Details: allMetrics(r), DetailsTitle: detailsTitle(r),
 		Distribution: distributions(r), Worst: worstFlows(r), PortClasses: portClasses(r.Ports), WorstPorts: worstPorts(r.Ports),
 		Completion: completion(r), Programs: programs(r.Programs), Faults: faults(r.Faults), Named: named(r), Locators: locators(r.Locators),
-		Steps: newStepPictures(r), Jobs: jobs(r), Collectives: collectives(r), Paths: criticalPaths(r),
+		Steps: newStepPictures(r), Jobs: jobs(r), Collectives: collectives(r), Paths: criticalPaths(r), Blame: blame(r),
 		Ports: portParameters(r.Variants), Flows: flowParameters(r.Variants),
 		How: how(r), Runs: runs(r.Runs),
 	}

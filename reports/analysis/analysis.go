@@ -168,7 +168,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		return nil, err
 	}
 	flows := listFlows(m, t.heard)
-	done, err := readCompletion(f, flows, t.stops, metrics)
+	done, err := readCompletion(f, flows, t, metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -181,10 +181,10 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 	r := &Result{
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m),
 		Verdict: verdict(m, s), Notes: notes(m), Variants: variants(m, s, t.shown),
-		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences()},
+		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences(), Steps: c.steps()},
 		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]), Fabric: fabricOf(m, all, ports, flows),
 		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, all),
-		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Blame: []Blame{}, Fairness: []Fairness{}, Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
+		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Fairness: []Fairness{}, Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
 		PointUS: pointUS(m, t.longest()),
 	}
 	var group map[string]int
@@ -194,11 +194,12 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		return nil, err
 	}
 	explain(m, done.worst, samples, all)
-	var folds []*fold
-	if r.Jobs, folds, err = readJobs(f, t); err != nil {
+	jobs, err := readJobs(f, t, done.slow.list())
+	if err != nil {
 		return nil, err
 	}
-	products := newProducts(t, folds)
+	r.Jobs, r.Blame = jobs.jobs, jobs.blames
+	products := newProducts(t, jobs.steps.folds)
 	if r.Charts, err = readCharts(f, r, t, done, metrics, group, products, append(chartKinds[:len(chartKinds):len(chartKinds)], more...)); err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ const (
 	MaxBlame        = 20   // rows of a variant
 	MaxBlameSources = 8    // Blame.SourceNames
 	FreeBelow       = 0.5  // a port is free if it is used to less than this share
+	busyFrom        = 0.9  // a port that holds others back is used to this share or more
 	leastBlame      = 0.05 // share of its duration that something must lose to be slow
 )
 
@@ -63,12 +64,24 @@ type Blame struct {
 	// By is what the port is known by, "" without a port.
 	By BlameEvidence `json:"by,omitempty"`
 
-	// Of ports: the transfer of the critical path that waited there the longest.
+	// HeldBack is the port where packets waited if that was used to less than FreeBelow, as
+	// under priority flow control, because it had to wait for Port; "" otherwise.
+	HeldBack string `json:"heldBack,omitempty"`
+
+	// Fault is the name of a fault of the run that touched the link of Port, or its switch, in
+	// this time.
+	Fault string `json:"fault,omitempty"`
+
+	// Of ports: the transfer of the critical path that waited there the longest, and the
+	// time from the first to the last one that waited there.
 	Flow       string  `json:"flow,omitempty"`
 	Src        string  `json:"src,omitempty"` // hosts
 	Dst        string  `json:"dst,omitempty"`
-	FlowFromUS float64 `json:"flowFromUs,omitempty"`
-	FlowToUS   float64 `json:"flowToUs,omitempty"`
+	WaitFromUS float64 `json:"waitFromUs,omitempty"`
+	WaitToUS   float64 `json:"waitToUs,omitempty"`
+	// Short says that this time is shorter than a telemetry window: what was used and free,
+	// and who sent, is that of a longer time, and is not known of this one.
+	Short bool `json:"short,omitempty"`
 
 	// Sources is how many hosts sent to Dst in this time, of kinds incast and edge: in the
 	// telemetry windows that overlap it. SourceNames are those that sent most, the first
@@ -77,8 +90,8 @@ type Blame struct {
 	SourceNames []string `json:"sourceNames,omitempty"`
 
 	// Other is how many other ports the transfer could have taken instead: those of the same
-	// switch on its shortest paths, or, if it has none, those as far from the source. Free of
-	// them were used to less than FreeBelow in this time.
+	// switch on its shortest paths, or, if it has none, those as far from the source; without
+	// those that a fault touched. Free of them were used to less than FreeBelow in this time.
 	Other int `json:"other"`
 	Free  int `json:"free"`
 	// Freest is the one of Other that was used the least, to FreestUse; "" if Other is 0.

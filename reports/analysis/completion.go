@@ -55,12 +55,13 @@ type completed struct {
 	progress []Progress
 	times    map[run][]float64 // completion times of a run in microseconds, ascending
 	worst    []Worst
+	slow     slowTransfers
 }
 
 // readCompletion reads the table of phases.
-func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, stops map[run]float64, metrics *flowMetrics) (*completed, error) {
-	m := &f.Manifest
-	c := &completed{flows: []Completion{}, times: map[run][]float64{}}
+func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, t *totals, metrics *flowMetrics) (*completed, error) {
+	m, stops := &f.Manifest, t.stops
+	c := &completed{flows: []Completion{}, times: map[run][]float64{}, slow: newSlowTransfers(m, t, metrics)}
 	variant := map[string]int{}
 	transfers := map[string]int{}
 	for i, v := range m.Variants {
@@ -94,14 +95,15 @@ func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, stops map[run]f
 			continue
 		}
 		worst.add(v, &row, c.flows[i].SizeBytes)
-		t, of := &found[i*len(variant)+v], run{row.Variant, row.Seed}
+		c.slow.add(&row, c.flows[i].SizeBytes)
+		one, of := &found[i*len(variant)+v], run{row.Variant, row.Seed}
 		if row.StartUS == nil || row.SenderDoneUS == nil {
-			t.open++
+			one.open++
 			least[of] = addLeast(least[of], Done{row.FlowName, float64(row.PayloadBytes) / float64(c.flows[i].SizeBytes)})
 			continue
 		}
 		us := *row.SenderDoneUS - *row.StartUS
-		t.us, c.times[of] = append(t.us, us), append(c.times[of], us)
+		one.us, c.times[of] = append(one.us, us), append(c.times[of], us)
 	}
 	for i, t := range found {
 		times := &c.flows[i/len(variant)].Variants[i%len(variant)]

@@ -45,8 +45,12 @@ type PathPiece struct {
 	HopDelayUS float64 `json:"hopDelayUs,omitempty"`
 
 	flow    int32
-	send    bool // it waits for the acknowledgement
-	chained bool // behind another message of the connection
+	sampled bool // Hop is by CSIG samples
+	// hopShare is which part of what the transfer waited was at Hop, by its samples or by the
+	// queues; 1 of a NIC without a queue.
+	hopShare float64
+	send     bool // it waits for the acknowledgement
+	chained  bool // behind another message of the connection
 }
 
 // US returns how long the piece lasts.

@@ -16,6 +16,9 @@ type Findings struct {
 	Losses    []Loss     `json:"losses"` // the ports that dropped or trimmed the most packets, at most three
 	// Differences compare each other variant with the first one, in their order.
 	Differences []Difference `json:"differences"`
+	// Steps compare how long the steps of jobs take: each other variant with the first one,
+	// and each variant with CSIG with the one that lacks nothing but CSIG.
+	Steps []StepChange `json:"steps"`
 }
 
 // Crossings say which flows must cross the full ports: every shortest path of

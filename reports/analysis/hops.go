@@ -1,6 +1,9 @@
 package analysis
 
 import (
+	"cmp"
+	"iter"
+	"math"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
@@ -12,12 +15,51 @@ type hopKey struct {
 	flow int32
 }
 
+// portKey identifies a port in a run.
+type portKey struct {
+	run
+	PortID
+}
+
 // hopPiece is a transfer on a critical path, and what is known of the ports on its way in
 // its time.
 type hopPiece struct {
 	*PathPiece
 	samples map[int32]*hopSamples // by locator
 	ports   map[PortID]float64    // the deepest queues, in bytes
+}
+
+// timeline is transfers in order of their beginning, with the latest end up to each of
+// them, so that those of a window are found without a look at all.
+type timeline struct {
+	pieces []*hopPiece
+	latest []float64
+}
+
+func newTimeline(pieces []*hopPiece) *timeline {
+	slices.SortStableFunc(pieces, func(a, b *hopPiece) int { return cmp.Compare(a.FromUS, b.FromUS) })
+	t := &timeline{pieces, make([]float64, len(pieces))}
+	latest := math.Inf(-1)
+	for i, p := range pieces {
+		latest = max(latest, p.ToUS)
+		t.latest[i] = latest
+	}
+	return t
+}
+
+// during yields the pieces that overlap a window, or whose samples may come in it.
+func (t *timeline) during(start, interval float64) iter.Seq[*hopPiece] {
+	return func(yield func(*hopPiece) bool) {
+		if t == nil {
+			return
+		}
+		i, _ := slices.BinarySearch(t.latest, math.Nextafter(start, math.Inf(1)))
+		for ; i < len(t.pieces) && t.pieces[i].FromUS < start+interval; i++ {
+			if p := t.pieces[i]; p.ToUS > start && !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 // hopSamples is the CSIG samples of one locator.
@@ -29,21 +71,23 @@ type hopSamples struct {
 
 // route is the shortest paths of a flow.
 type route struct {
+	dst    int32
 	name   string
-	ports  []*runfolder.Port
-	rate   float64 // bits/s: of the narrowest place
+	ports  []*runfolder.Port // of all nodes on them
+	hops   []int32           // by port, how many links it is from the source
+	rate   float64           // bits/s: of the narrowest place
 	rttUS  float64
 	header float64 // wire bytes over payload bytes
 }
 
 // resolve sets what transfers take unloaded, and at which port they waited.
 func (w *jobReader) resolve() error {
-	pieces := map[hopKey][]*hopPiece{}
+	lists := map[hopKey][]*hopPiece{}
 	add := func(r run, list []PathPiece) {
 		for i := range list {
 			if p := &list[i]; p.flow >= 0 {
 				k := hopKey{r, p.flow}
-				pieces[k] = append(pieces[k], &hopPiece{PathPiece: p})
+				lists[k] = append(lists[k], &hopPiece{PathPiece: p})
 			}
 		}
 	}
@@ -57,16 +101,23 @@ func (w *jobReader) resolve() error {
 				add(r, c.SlowestIn.pieces)
 			}
 		}
+		for _, c := range w.wanted[i].slow {
+			add(r, c.pieces)
+		}
 	}
-	if len(pieces) == 0 {
+	for i := range w.transfers {
+		t := &w.transfers[i]
+		add(t.run, t.pieces)
+	}
+	if len(lists) == 0 {
 		return nil
 	}
-	for _, list := range pieces {
-		slices.SortFunc(list, func(a, b *hopPiece) int {
-			return int(min(max((a.FromUS-b.FromUS)*1e6, -1), 1)) // a picosecond and more
-		})
+	pieces := make(map[hopKey]*timeline, len(lists))
+	for k, list := range lists {
+		pieces[k] = newTimeline(list)
 	}
 	routes := w.routes(pieces)
+	w.routed = routes
 	if err := w.readRTTs(routes); err != nil {
 		return err
 	}
@@ -75,7 +126,7 @@ func (w *jobReader) resolve() error {
 		if err != nil {
 			return err
 		}
-		for _, p := range during(pieces[hopKey{run{r.Variant, r.Seed}, r.Flow}], r.StartUS, interval) {
+		for p := range pieces[hopKey{run{r.Variant, r.Seed}, r.Flow}].during(r.StartUS, interval) {
 			if r.Locator == 0 || r.Step != nil && *r.Step == 0 {
 				continue
 			}
@@ -102,27 +153,18 @@ func (w *jobReader) resolve() error {
 	if err := w.readQueues(pieces, routes, interval); err != nil {
 		return err
 	}
-	for k, list := range pieces {
-		ports := portsByLocator(locatorsOf(&w.folder.Manifest, k.variant))
-		for _, p := range list {
+	locators := map[string]map[int32][]string{}
+	for k, of := range pieces {
+		ports, ok := locators[k.variant]
+		if !ok {
+			ports = portsByLocator(locatorsOf(&w.folder.Manifest, k.variant))
+			locators[k.variant] = ports
+		}
+		for _, p := range of.pieces {
 			p.settle(routes[k], ports)
 		}
 	}
 	return nil
-}
-
-// during returns the pieces that overlap a window, or whose samples may come in it.
-func during(list []*hopPiece, start, interval float64) []*hopPiece {
-	var in []*hopPiece
-	for _, p := range list {
-		if p.FromUS >= start+interval {
-			break
-		}
-		if p.ToUS > start {
-			in = append(in, p)
-		}
-	}
-	return in
 }
 
 // settle sets what the transfer takes unloaded, and its hop.
@@ -141,13 +183,17 @@ func (p *hopPiece) settle(r *route, locators map[int32][]string) {
 		}
 	}
 	var best int32
+	total := 0.0
+	p.hopShare = 1
 	for locator, s := range p.samples {
+		total += s.weight
 		b := p.samples[best]
 		if b == nil || s.weight > b.weight || s.weight == b.weight && locator < best {
 			best = locator
 		}
 	}
 	if s := p.samples[best]; s != nil && s.weight > 0 {
+		p.sampled, p.hopShare = true, s.weight/total
 		names := portsOf(locators, best)
 		p.Hop = names[0]
 		if r != nil && len(names) > 1 { // the one that is on the way
@@ -166,15 +212,27 @@ func (p *hopPiece) settle(r *route, locators map[int32][]string) {
 		return
 	}
 	var deepest float64
-	for _, port := range r.ports {
-		if bytes := p.ports[PortID{port.Node, port.Port}]; bytes > deepest {
-			deepest, p.Hop, p.HopDelayUS = bytes, port.Name, bytes*8e6/float64(port.RateBPS)
+	far := map[int32]float64{} // the longest queue in us, by distance from the source
+	for i, port := range r.ports {
+		bytes := p.ports[PortID{port.Node, port.Port}]
+		us := bytes * 8e6 / float64(port.RateBPS)
+		if bytes > deepest {
+			deepest, p.Hop, p.HopDelayUS = bytes, port.Name, us
 		}
+		if bytes > 0 {
+			far[r.hops[i]] = max(far[r.hops[i]], us)
+		}
+	}
+	if p.Hop != "" && p.HopDelayUS > 0 {
+		for _, us := range far {
+			total += us
+		}
+		p.hopShare = min(1, p.HopDelayUS/total)
 	}
 }
 
 // routes returns the shortest paths of flows.
-func (w *jobReader) routes(pieces map[hopKey][]*hopPiece) map[hopKey]*route {
+func (w *jobReader) routes(pieces map[hopKey]*timeline) map[hopKey]*route {
 	m := &w.folder.Manifest
 	graphs := map[string]*paths{}
 	routes := make(map[hopKey]*route, len(pieces))
@@ -190,7 +248,7 @@ func (w *jobReader) routes(pieces map[hopKey][]*hopPiece) map[hopKey]*route {
 			continue
 		}
 		f := &flows[at]
-		r := &route{name: f.Name, header: 1}
+		r := &route{name: f.Name, dst: f.Dst, header: 1}
 		if v := slices.IndexFunc(m.Variants, func(v runfolder.Variant) bool { return v.Name == k.variant }); m.Variants[v].MTU > m.Variants[v].Header {
 			r.header = float64(m.Variants[v].MTU+m.Variants[v].Overhead) / float64(m.Variants[v].MTU-m.Variants[v].Header)
 		}
@@ -200,8 +258,8 @@ func (w *jobReader) routes(pieces map[hopKey][]*hopPiece) map[hopKey]*route {
 			for i := range ports {
 				p := &ports[i]
 				if from.has(p.Node) && to.has(p.Peer) && from.distance[p.Node]+1+to.distance[p.Peer] == from.distance[f.Dst] {
-					r.ports = append(r.ports, p)
 					d := from.distance[p.Node]
+					r.ports, r.hops = append(r.ports, p), append(r.hops, d)
 					widest[d] = max(widest[d], float64(p.RateBPS))
 				}
 			}
@@ -230,18 +288,14 @@ func (w *jobReader) readRTTs(routes map[hopKey]*route) error {
 }
 
 // readQueues finds the deepest queues on the ways of the transfers that have no sample.
-func (w *jobReader) readQueues(pieces map[hopKey][]*hopPiece, routes map[hopKey]*route, interval float64) error {
-	type portKey struct {
-		run
-		PortID
-	}
+func (w *jobReader) readQueues(pieces map[hopKey]*timeline, routes map[hopKey]*route, interval float64) error {
 	crossing := map[portKey][]*hopPiece{}
-	for k, list := range pieces {
+	for k, of := range pieces {
 		r := routes[k]
 		if r == nil {
 			continue
 		}
-		for _, p := range list {
+		for _, p := range of.pieces {
 			if p.samples != nil {
 				continue
 			}
@@ -254,8 +308,9 @@ func (w *jobReader) readQueues(pieces map[hopKey][]*hopPiece, routes map[hopKey]
 	if len(crossing) == 0 {
 		return nil
 	}
-	for _, list := range crossing {
-		slices.SortFunc(list, func(a, b *hopPiece) int { return int(min(max((a.FromUS-b.FromUS)*1e6, -1), 1)) })
+	queues := make(map[portKey]*timeline, len(crossing))
+	for k, list := range crossing {
+		queues[k] = newTimeline(list)
 	}
 	for r, err := range w.folder.Ports() {
 		if err != nil {
@@ -265,7 +320,7 @@ func (w *jobReader) readQueues(pieces map[hopKey][]*hopPiece, routes map[hopKey]
 		if r.QueueMax == 0 {
 			continue
 		}
-		for _, p := range during(crossing[portKey{run{r.Variant, r.Seed}, id}], r.StartUS, interval) {
+		for p := range queues[portKey{run{r.Variant, r.Seed}, id}].during(r.StartUS, interval) {
 			if p.ports == nil {
 				p.ports = map[PortID]float64{}
 			}

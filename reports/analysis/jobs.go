@@ -105,9 +105,10 @@ const leastLost = 0.005
 // maxPieces bounds the pieces of a path that results list.
 const maxPieces = 1000
 
-// readJobs analyses the jobs of the shown run of each variant. It also returns their steps
-// for signatures.
-func readJobs(f *runfolder.Folder, t *totals) ([]Job, []*fold, error) {
+// readJobs analyses the jobs of the shown run of each variant. It blames their slow
+// collectives, and the slow transfers of variants without jobs. Of the reader it returns,
+// jobs, blames and steps.folds are results; the last are steps for signatures.
+func readJobs(f *runfolder.Folder, t *totals, transfers []slowTransfer) (*jobReader, error) {
 	m := &f.Manifest
 	jobs := []Job{}
 	of := map[run]map[int32]int{} // index of a run's job
@@ -122,19 +123,19 @@ func readJobs(f *runfolder.Folder, t *totals) ([]Job, []*fold, error) {
 			jobs = append(jobs, newJob(f, v.Name, r.seed, &j))
 		}
 	}
-	if len(jobs) == 0 {
-		return jobs, nil, nil
+	w := &jobReader{folder: f, jobs: jobs, of: of, wanted: make([]wantedSteps, len(jobs)), steps: newStepReader(m, jobs), transfers: transfers, blames: []Blame{}}
+	if len(jobs) == 0 && len(transfers) == 0 {
+		return w, nil
 	}
-	w := &jobReader{folder: f, jobs: jobs, of: of, wanted: make([]wantedSteps, len(jobs)), steps: newStepReader(m, jobs)}
 	for _, read := range []func() error{w.instances, w.collectives, w.operations, w.resolve} {
 		if err := read(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	for i := range jobs {
 		w.finish(&jobs[i])
 	}
-	return jobs, w.steps.folds, nil
+	return w, w.blame()
 }
 
 func newJob(f *runfolder.Folder, variant string, seed uint64, j *runfolder.Job) Job {
@@ -187,6 +188,10 @@ func newJob(f *runfolder.Folder, variant string, seed uint64, j *runfolder.Job) 
 type wantedSteps struct {
 	steps   map[int32]*CriticalPath
 	slowest int32 // step that takes longest of those that are kept, 0: none
+	// slow are the instances of collectives that may be blamed, and fastest is how long the
+	// fastest instance of each collective took.
+	slow    []*CriticalPath
+	fastest map[string]float64
 }
 
 // jobReader reads the tables of jobs.
@@ -196,6 +201,11 @@ type jobReader struct {
 	of     map[run]map[int32]int
 	wanted []wantedSteps
 	steps  *stepReader
+	// transfers are those that may be blamed, and routed the paths of connections and of
+	// these.
+	transfers []slowTransfer
+	routed    map[hopKey]*route
+	blames    []Blame
 }
 
 // job returns the index of the job of a row, -1 if it is not shown.
@@ -215,6 +225,7 @@ func (w *jobReader) manifest(i int) *runfolder.Job {
 // instances finds the slowest step of each job, and the slowest instance of each of its
 // collectives, of the steps that are kept.
 func (w *jobReader) instances() error {
+	slow := make([]slowInstances, len(w.jobs))
 	for r, err := range w.folder.Instances() {
 		if err != nil {
 			return err
@@ -225,6 +236,8 @@ func (w *jobReader) instances() error {
 		}
 		if r.Collective == "" {
 			w.steps.step(i, &r)
+		} else {
+			slow[i].fast(&r)
 		}
 		j := w.manifest(i)
 		kept := j.Messages && j.FirstSteps > 0 && (int(r.Step) <= j.FirstSteps || int(r.Step) == j.Steps)
@@ -254,6 +267,10 @@ func (w *jobReader) instances() error {
 		if s := c.SlowestIn; s == nil || p.US() > s.US() || p.US() == s.US() && (p.Step < s.Step || p.Step == s.Step && p.FromUS < s.FromUS) {
 			c.SlowestIn = p
 		}
+		slow[i].add(p)
+	}
+	for i := range slow {
+		w.wanted[i].slow, w.wanted[i].fastest = slow[i].choose(), slow[i].fastest
 	}
 	return nil
 }
@@ -338,6 +355,14 @@ func (w *jobReader) step(i int, s *stepOps) {
 	for k := range w.jobs[i].Collectives {
 		c := w.jobs[i].Collectives[k].SlowestIn
 		if c == nil || c.Step != s.step {
+			continue
+		}
+		if last := s.last(c.Collective, c.Group, c.FromUS, c.ToUS); last != nil {
+			c.pieces = s.path(last, c.FromUS)
+		}
+	}
+	for _, c := range want.slow {
+		if c.Step != s.step {
 			continue
 		}
 		if last := s.last(c.Collective, c.Group, c.FromUS, c.ToUS); last != nil {

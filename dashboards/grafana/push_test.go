@@ -1,0 +1,260 @@
+package grafana
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/dashboards"
+)
+
+var begin = time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
+
+func sampleRun(marks ...Mark) Run {
+	return Run{Name: "three-flow", From: begin, To: begin.Add(14 * time.Second), Marks: marks}
+}
+
+func step(n int) Mark {
+	from := begin.Add(time.Duration(n) * time.Second)
+	return Mark{From: from, To: from.Add(time.Second), Text: fmt.Sprintf("csig: step %d", n), Tags: []string{"variant:csig", "seed:1"}}
+}
+
+func config(server *httptest.Server) Config {
+	return Config{URL: server.URL, Token: goodToken, DataSource: DataSource{URL: "http://localhost:9090", Token: "secret"}, Runs: []Run{sampleRun(step(1), step(2))}, Message: "csiglab test"}
+}
+
+// What a first push sends: it looks before it writes, and the data source comes last.
+func TestPush(t *testing.T) {
+	f, server := newFake(t)
+	changes, err := Push(t.Context(), config(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"GET /api/health", "GET /api/access-control/user/permissions", "GET /api/datasources/uid/csiglab", "GET /api/folders/csiglab", "POST /api/folders"}
+	for _, d := range dashboards.All() {
+		want = append(want, "GET /api/dashboards/uid/"+d.UID, "POST /api/dashboards/db")
+	}
+	want = append(want, "GET /api/annotations?limit=10000&tags=csiglab&tags=run%3Athree-flow&type=annotation", "POST /api/annotations", "POST /api/annotations", "POST /api/datasources")
+	if diff := cmp.Diff(want, f.requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]any{"title": "csiglab", "uid": "csiglab"}, f.bodies[4]); diff != "" {
+		t.Errorf("folder (-want +got):\n%s", diff)
+	}
+	for i, d := range dashboards.All() {
+		var model map[string]any
+		if err := json.Unmarshal(d.JSON, &model); err != nil {
+			t.Fatal(err)
+		}
+		model["time"], model["refresh"] = map[string]any{"from": "2026-05-01T09:59:59.000Z", "to": "2026-05-01T10:00:15.000Z"}, ""
+		delete(model, "id")
+		delete(model, "version")
+		got := f.bodies[6+2*i]
+		if diff := cmp.Diff(model, got["dashboard"]); diff != "" || got["folderUid"] != "csiglab" || got["message"] != "csiglab test" || got["overwrite"] != nil {
+			t.Errorf("%s: body %v (-want +got):\n%s", d.UID, got["message"], diff)
+		}
+	}
+	n := len(f.bodies)
+	mark := map[string]any{"time": 1777629601000., "timeEnd": 1777629602000., "text": "csig: step 1", "panelId": 0., "tags": []any{"csiglab", "run:three-flow", "variant:csig", "seed:1"}}
+	if diff := cmp.Diff(mark, f.bodies[n-3]); diff != "" {
+		t.Errorf("annotation (-want +got):\n%s", diff)
+	}
+	source := map[string]any{
+		"uid": "csiglab", "name": "csiglab", "type": "prometheus", "access": "proxy", "url": "http://localhost:9090", "isDefault": false, "basicAuth": false, "readOnly": false,
+		"jsonData":       map[string]any{"httpMethod": "POST", "timeInterval": "1s", "prometheusType": "Prometheus", "manageAlerts": false, "httpHeaderName1": "Authorization"},
+		"secureJsonData": map[string]any{"httpHeaderValue1": "Bearer secret"},
+	}
+	if diff := cmp.Diff(source, f.bodies[n-1]); diff != "" {
+		t.Errorf("data source (-want +got):\n%s", diff)
+	}
+	if len(changes) != 1+len(dashboards.All())+1+1 || slices.ContainsFunc(changes, func(c Change) bool { return c.Did != Created }) {
+		t.Errorf("changes %v, want all created", changes)
+	}
+	if got, want := changes[1].URL.String(), server.URL+"/d/csiglab-compare?from=1777629599000&to=1777629615000&var-datasource=csiglab&var-run=three-flow"; got != want {
+		t.Errorf("page %s, want %s", got, want)
+	}
+}
+
+// A second push writes nothing; without a token not even the data source.
+func TestPushTwice(t *testing.T) {
+	f, server := newFake(t)
+	c := config(server)
+	c.DataSource.Token = ""
+	push := func() []Change {
+		t.Helper()
+		f.writes = 0
+		changes, err := Push(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return changes
+	}
+	push()
+	before := f.copy(t)
+	changes := push()
+	if f.writes != 0 || slices.ContainsFunc(changes, func(c Change) bool { return c.Did != Unchanged }) {
+		t.Errorf("the second push writes %d times: %v", f.writes, changes)
+	}
+	if diff := cmp.Diff(before, f.copy(t)); diff != "" {
+		t.Errorf("the second push changes the state:\n%s", diff)
+	}
+	c.DataSource.Token = "secret" // which Grafana does not tell
+	push()
+	if push(); f.writes != 1 {
+		t.Errorf("with a token %d writes, want that of the data source", f.writes)
+	}
+	// Other marks take the place of the former ones.
+	c.Runs = []Run{sampleRun(step(2), step(3))}
+	push()
+	if got := len(f.state.Annotations); got != 2 || f.writes != 3 {
+		t.Errorf("%d annotations after %d writes, want 2 after 3", got, f.writes)
+	}
+	// A dashboard that the user has changed and moved is restored where it is.
+	moved := f.state.Dashboards["csiglab-fabric"]
+	moved["folderUid"] = "mine"
+	moved["dashboard"].(map[string]any)["title"] = "my fabric"
+	push()
+	if moved = f.state.Dashboards["csiglab-fabric"]; moved["folderUid"] != "mine" || moved["dashboard"].(map[string]any)["title"] != "csiglab: fabric overview" {
+		t.Errorf("folder %v, title %v", moved["folderUid"], moved["dashboard"].(map[string]any)["title"])
+	}
+}
+
+// Whichever write fails, the state is as before: of an empty server, and of one that has
+// had a push of another state.
+func TestPushTakesBack(t *testing.T) {
+	earlier := config(&httptest.Server{})
+	earlier.Runs = []Run{sampleRun(step(1), step(9))}
+	for name, prepare := range map[string]func(t *testing.T, url string, f *fake){
+		"empty": func(*testing.T, string, *fake) {},
+		"after another push": func(t *testing.T, url string, f *fake) {
+			c := earlier
+			c.URL = url
+			if _, err := Push(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			for uid := range f.state.Dashboards {
+				f.state.Dashboards[uid]["dashboard"].(map[string]any)["title"] = "old"
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for at := 1; ; at++ {
+				f, server := newFake(t)
+				prepare(t, server.URL, f)
+				before := f.copy(t)
+				f.writes, f.failAt = 0, at
+				_, err := Push(t.Context(), config(server))
+				if err == nil {
+					if at < 5 {
+						t.Errorf("a push has %d writes, want more", at-1)
+					}
+					return
+				}
+				if !strings.Contains(err.Error(), "the disk is full") || strings.Contains(err.Error(), "taking back") {
+					t.Errorf("write %d: %v", at, err)
+				}
+				if diff := cmp.Diff(before, f.copy(t)); diff != "" {
+					t.Errorf("write %d failed and left (-before +after):\n%s", at, diff)
+				}
+			}
+		})
+	}
+}
+
+// A push that is interrupted takes back what it did.
+func TestPushInterrupted(t *testing.T) {
+	f, server := newFake(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	handler := server.Config.Handler
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/dashboards/uid/csiglab-flows" {
+			cancel()
+			<-r.Context().Done()
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+	before := f.copy(t)
+	if _, err := Push(ctx, config(server)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it was canceled", err)
+	}
+	if diff := cmp.Diff(before, f.copy(t)); diff != "" {
+		t.Errorf("an interrupted push left:\n%s", diff)
+	}
+}
+
+// What cannot be pushed to is refused before anything is written.
+func TestRefused(t *testing.T) {
+	page := func(code int, header, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", header)
+			w.WriteHeader(code)
+			fmt.Fprint(w, text)
+		}
+	}
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for name, c := range map[string]struct {
+		change  func(c *Config, f *fake)
+		handler http.HandlerFunc
+		want    error
+		text    string
+	}{
+		"wrong token":     {change: func(c *Config, _ *fake) { c.Token = "glsa_wrong" }, want: ErrToken, text: "it does not accept the token: invalid API key"},
+		"viewer":          {change: func(c *Config, _ *fake) { c.Token = viewerToken }, want: ErrPermission, text: "it lacks folders:read, folders:create"},
+		"old":             {change: func(_ *Config, f *fake) { f.version = "9.5.21" }, want: ErrOld, text: "Grafana 9.5.21; csiglab's dashboards need 10.0 or newer"},
+		"no version":      {change: func(_ *Config, f *fake) { f.version = "x" }, want: ErrNoGrafana, text: `its version is "x"`},
+		"no token":        {change: func(c *Config, _ *fake) { c.Token = "" }, text: "the token is empty"},
+		"token of lines":  {change: func(c *Config, _ *fake) { c.Token = "a\nb" }, text: "no token of Grafana has"},
+		"no address":      {change: func(c *Config, _ *fake) { c.URL = "grafana" }, text: "is not an address such as http://localhost:3000"},
+		"user in address": {change: func(c *Config, _ *fake) { c.URL = "http://admin:admin@localhost" }, text: "needs the token of a service account"},
+		"data source":     {change: func(c *Config, _ *fake) { c.DataSource.URL = "localhost:9090" }, text: "data source: "},
+		"closed":          {change: func(c *Config, _ *fake) { c.URL = "http://" + closed.Addr().String() }, want: ErrUnreachable, text: "connection refused"},
+		"silent":          {change: func(c *Config, _ *fake) { c.Timeout = 50 * time.Millisecond }, handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want: ErrUnreachable, text: "no answer within 50ms"},
+		"page":            {handler: page(200, "", "<html>"), want: ErrNoGrafana, text: "is not JSON"},
+		"other API":       {handler: page(200, "", `{"status": "ok"}`), want: ErrNoGrafana, text: "says nothing of a database"},
+		"nothing there":   {handler: page(404, "", "404"), want: ErrNoGrafana, text: "it has no /api/health"},
+		"elsewhere":       {handler: page(302, "https://grafana.example/", ""), want: ErrNoGrafana, text: `it redirects to "https://grafana.example/"`},
+		"ill":             {handler: page(503, "", `{"message": "no database"}`), text: "status 503: no database"},
+		"other data source": {change: func(_ *Config, f *fake) {
+			f.state.Source = map[string]any{"uid": "csiglab", "type": "loki"}
+		}, text: "of type loki and not csiglab's"},
+		"data source of a file": {change: func(_ *Config, f *fake) {
+			f.state.Source = map[string]any{"uid": "csiglab", "type": "prometheus", "readOnly": true}
+		}, text: "comes from a file of the server"},
+		"long name":  {change: func(c *Config, _ *fake) { c.Runs[0].Name = strings.Repeat("n", 101) }, text: "Grafana's tags have at most 100"},
+		"many marks": {change: func(c *Config, _ *fake) { c.Runs[0].Marks = make([]Mark, 1001) }, text: "1001 marks, at most 1000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, server := newFake(t)
+			if c.handler != nil {
+				server.Config.Handler = c.handler
+			}
+			conf := config(server)
+			if c.change != nil {
+				c.change(&conf, f)
+			}
+			before := f.copy(t)
+			_, err := Push(t.Context(), conf)
+			if err == nil || !strings.Contains(err.Error(), c.text) || c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v, %q", err, c.want, c.text)
+			}
+			if after := f.copy(t); after != before || f.writes != 0 {
+				t.Errorf("%d writes:\n%s", f.writes, cmp.Diff(before, after))
+			}
+		})
+	}
+}
