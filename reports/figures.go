@@ -51,7 +51,7 @@ func Figures(r *analysis.Result, scheme svg.Scheme, more ...Drawing) ([]Figure, 
 	if err != nil {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
-	sketches, err := sketchesOf(r, more)
+	sketches, err := sketchesOf(plain(r), more)
 	if err != nil {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
