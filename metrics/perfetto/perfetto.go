@@ -68,7 +68,11 @@ func Write(ctx context.Context, w io.Writer, f *runfolder.Folder, o Options) (Wr
 	if err := t.choose(o); err != nil {
 		return Written{}, err
 	}
-	if err := t.write(o); err != nil {
+	err := ctx.Err()
+	if err == nil {
+		err = t.write(o)
+	}
+	if err != nil {
 		return t.written, fmt.Errorf("write trace: %w", err)
 	}
 	return t.written, nil
