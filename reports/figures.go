@@ -50,7 +50,7 @@ func Figures(r *analysis.Result, scheme svg.Scheme, more ...Drawing) ([]Figure, 
 	if err != nil {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
-	sketches, err := sketchesOf(r, more)
+	sketches, err := sketchesOf(plain(r), more)
 	if err != nil {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
@@ -152,7 +152,7 @@ var (
 	openSVG = regexp.MustCompile(`(?s)^\s*<svg([^>]*)>`)
 	viewBox = regexp.MustCompile(`viewBox="0 0 ([0-9.]+) ([0-9.]+)"`)
 	classOf = regexp.MustCompile(`class="([^"]*)"`)
-	titleOf = regexp.MustCompile(`(?s)^\s*<title>.*?</title>`)
+	titleOf = regexp.MustCompile(`(?s)^\s*<title>.*?</title>(<desc>.*?</desc>)?`)
 )
 
 // content cuts a drawing into what it holds, its classes and its size.

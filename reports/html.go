@@ -96,6 +96,7 @@ type drawnChart struct {
 // without script; with it the charts and tables answer to the reader. The page follows the reader's choice of light or dark and prints light.
 // A drawing in more is used for the chart of its ID, before the package's own.
 func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
+	r = plain(r)
 	v := struct {
 		*page
 		Fabric *fabric
