@@ -52,7 +52,7 @@ type axisData struct {
 	Microseconds float64 `json:"us,omitempty"`
 	// Start and Step place the columns of a matrix and the values of a map: the left edge
 	// of the first one, and the width of each.
-	Start float64  `json:"start,omitempty"`
+	Start float64  `json:"start"`
 	Step  float64  `json:"step,omitempty"`
 	Names []string `json:"names,omitempty"` // of bars from the top, or of the columns of a matrix
 }

@@ -5,6 +5,7 @@ import (
 	"html"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -114,6 +115,17 @@ func sketchesOf(r *analysis.Result, more []Drawing) ([]sketch, error) {
 		s := sketch{name: p.Name, title: p.Title, caption: p.Caption, panels: []part{{svg: string(p.SVG)}}}
 		for _, k := range p.Legend {
 			s.legend = append(s.legend, mark{string(k.Swatch), k.Name})
+		}
+		all = append(all, s)
+	}
+	first, rest := allPictures(r)
+	for _, p := range slices.Concat(first, rest) {
+		s := sketch{name: p.ID, title: p.Title, caption: p.Caption, columns: p.Columns}
+		for _, k := range p.Legend {
+			s.legend = append(s.legend, mark{string(k.Swatch), k.Name})
+		}
+		for _, panel := range p.Panels {
+			s.panels = append(s.panels, part{panel.Title, panel.Subtitle, string(panel.SVG)})
 		}
 		all = append(all, s)
 	}
