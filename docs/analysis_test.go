@@ -74,16 +74,22 @@ func duckDB(t *testing.T) []string {
 	return []string{"node", script(t, "duckdb.js")}
 }
 
-// query returns the rows of a query.
-func query(t *testing.T, dir, sql string, duckdb []string) (rows []map[string]any) {
+// query returns the rows of each of some queries.
+func query(t *testing.T, dir string, queries []string, duckdb []string) (results [][]map[string]any) {
 	t.Helper()
-	if err := json.Unmarshal(tool(t, dir, sql, duckdb...), &rows); err != nil {
-		t.Fatalf("%v of\n%s", err, sql)
+	sql := strings.Join(queries, "\n")
+	lists := json.NewDecoder(bytes.NewReader(tool(t, dir, sql, duckdb...)))
+	for _, one := range queries {
+		var rows []map[string]any
+		if err := lists.Decode(&rows); err != nil {
+			t.Fatalf("%v of\n%s", err, one)
+		}
+		if len(rows) == 0 {
+			t.Errorf("no row of\n%s", one)
+		}
+		results = append(results, rows)
 	}
-	if len(rows) == 0 {
-		t.Errorf("no row of\n%s", sql)
-	}
-	return rows
+	return results
 }
 
 // pandas returns a Python with pandas, and lines that make it read tables of a folder where
@@ -119,11 +125,9 @@ func testTelemetry(t *testing.T, dir string) {
 	t.Run("DuckDB", func(t *testing.T) {
 		duckdb := duckDB(t)
 		lines := strings.Split(strings.TrimSpace(fenced(t, document, section, "sql")[0]), "\n")
-		for i, line := range lines {
-			for _, row := range query(t, dir, line, duckdb) {
-				if name, _ := row["port_name"].(string); i == 0 && !near(row["busiest_window"], busiest[name]) {
-					t.Errorf("%v, want %v", row, busiest[name])
-				}
+		for _, row := range query(t, dir, lines, duckdb)[0] {
+			if name, _ := row["port_name"].(string); !near(row["busiest_window"], busiest[name]) {
+				t.Errorf("%v, want %v", row, busiest[name])
 			}
 		}
 		for table := range f.Manifest.Tables {
@@ -186,10 +190,7 @@ func TestAnalysis(t *testing.T) {
 	f := analysed(t, dir, document, "analysed")
 	t.Run("DuckDB", func(t *testing.T) {
 		duckdb := duckDB(t)
-		var results [][]map[string]any
-		for _, sql := range fenced(t, document, "DuckDB", "sql") {
-			results = append(results, query(t, dir, sql, duckdb))
-		}
+		results := query(t, dir, fenced(t, document, "DuckDB", "sql"), duckdb)
 		compareQueue(t, f, results[0])
 		compareDelays(t, f, results[2])
 		compareTimes(t, f, results[5])
