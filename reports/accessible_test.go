@@ -83,7 +83,10 @@ func TestContrast(t *testing.T) {
 	}
 	for i := 1; i <= levels; i++ { // texts on the cells of matrices
 		front := "--bar-ink"
-		if i > levels/2 {
+		switch {
+		case i == levels/2+1:
+			front = "--on-middle"
+		case i > levels/2:
 			front = "--on-dark"
 		}
 		text(fmt.Sprintf("--s%d", i), front)
