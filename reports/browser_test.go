@@ -272,6 +272,12 @@ func TestBrowser(t *testing.T) {
 			switch d.Section {
 			case "throughput", "delays":
 				areas = 1 // the measuring window
+			case "utilisation":
+				strokes, areas = 0, 0 // level lines
+			case "signature":
+				strokes, areas = 1, 0 // cells of one level
+			case "shift-csig", "shift-csig-wide":
+				strokes, areas = 0, 0 // bars are no paths
 			case "actions":
 				strokes, areas = 0, 6 // two actions of three flows
 			}
