@@ -265,6 +265,9 @@ func TestBrowser(t *testing.T) {
 		if wide {
 			t.Errorf("%s: the page is wider than its window of %d", c.name, c.width)
 		}
+		if thin := do(ctx, t, chromedp.Evaluate[int](`[...document.querySelectorAll('.cells path')].filter(p => getComputedStyle(p).vectorEffect !== 'none').length`)); thin > 0 {
+			t.Errorf("%s: %d paths of cells would not be as high as their row", c.name, thin)
+		}
 		panels := map[string]int{}
 		for _, d := range charts {
 			panels[d.Section]++
