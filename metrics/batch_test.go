@@ -160,9 +160,9 @@ func TestWindowsDoNotAllocate(t *testing.T) {
 		now = now.Add(interval)
 		port.Transmit(now, now, 100, true)
 		flow.Receive(now, 100, 100)
-		cc.Ack(now, 1, 5, 5, 5)
-		signals.Sample(now, 2, 1, 5)
-		signals.Sample(now, 2, 2, 5)
+		cc.Ack(now, 1, 5, 5, 5, 5)
+		signals.Sample(now, 2, 1, metrics.Reading{Point: 5})
+		signals.Sample(now, 2, 2, metrics.Reading{Point: 5})
 	}
 	for range 100 {
 		window()

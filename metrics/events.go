@@ -67,6 +67,7 @@ type EventRecorder struct {
 	flow  int32
 	kinds EventKinds
 	event Event // here because a pointer that goes to an interface would be a new object each time
+	held  bool  // event is kept
 }
 
 // Wants reports whether events of a kind are recorded.
@@ -74,7 +75,28 @@ func (r *EventRecorder) Wants(k EventKind) bool { return r != nil && r.kinds.Has
 
 // Emit emits an event of a kind that is wanted. It fills in the flow.
 func (r *EventRecorder) Emit(e Event) {
+	r.Hold(e)
+	r.Release()
+}
+
+// Hold keeps an event of a kind that is wanted, which is not complete yet, until Release.
+// It fills in the flow.
+func (r *EventRecorder) Hold(e Event) {
 	e.Flow = r.flow
-	r.event = e
+	r.event, r.held = e, true
+}
+
+// Held returns the event that Hold keeps, which the caller may complete; nil if there is
+// none.
+func (r *EventRecorder) Held() *Event {
+	if r == nil || !r.held {
+		return nil
+	}
+	return &r.event
+}
+
+// Release emits the event that Hold keeps.
+func (r *EventRecorder) Release() {
+	r.held = false
 	r.sink.Emit(&r.event)
 }

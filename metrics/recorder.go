@@ -22,7 +22,8 @@ type PortRecorder struct {
 	queueMax      int64      // in the window
 	packets       int64      // sent in the window
 	bytes         int64
-	lastDeparture units.Time // negative: none yet
+	lastDeparture units.Time     // negative: none yet
+	sending       units.Duration // all transmissions, the one under way to its end
 
 	enqueuedPackets int64
 	enqueuedBytes   int64
@@ -38,7 +39,18 @@ type PortRecorder struct {
 
 	window   PortWindow // the rest of the current window; complete when it closes
 	sink     Sink
+	meter    Meter          // nil: there is none
+	busied   units.Duration // in windows that are closed
 	interval units.Duration
+}
+
+// Meter is what a port measures its available bandwidth with.
+type Meter interface {
+	// Lowest returns the least value in byte/s that the meter has given at any time since
+	// the end of the call before, of the first call since the start of the run, and before
+	// end. Calls come in order of time, and nothing has been asked of the meter, or told to
+	// it, that is at end or later.
+	Lowest(end units.Time) uint64
 }
 
 // PortConfig is what a PortRecorder is built from.
@@ -47,6 +59,7 @@ type PortConfig struct {
 	Records    units.Duration // length of the windows, positive
 	Measure    Span           // of the PortMeasurement
 	Sink       Sink           // takes the windows, and the PortMeasurement
+	Meter      Meter          // nil: the port has none
 }
 
 // NewPortRecorder returns the recorder of a port.
@@ -56,6 +69,7 @@ func NewPortRecorder(c PortConfig) PortRecorder {
 		Totals:        PortTotals{Node: node, Port: port, FirstDeparture: units.Never},
 		window:        PortWindow{Node: node, Port: port},
 		sink:          c.Sink,
+		meter:         c.Meter,
 		interval:      c.Records,
 		end:           units.Time(c.Records),
 		measure:       c.Measure,
@@ -78,6 +92,10 @@ func (r *PortRecorder) Enqueue(size int64) {
 	r.enqueuedPackets++
 	r.enqueuedBytes += size
 }
+
+// Advance closes the windows that end at or before now. Calls of the methods that have a
+// time do that by themselves; it is for what changes the Meter alone.
+func (r *PortRecorder) Advance(now units.Time) { r.roll(now) }
 
 // Depth sets the data queue's depth from now on.
 func (r *PortRecorder) Depth(now units.Time, bytes int64) {
@@ -144,6 +162,7 @@ func (r *PortRecorder) Transmit(now, departs units.Time, size int64, marked bool
 		r.Totals.FirstDeparture = now
 	}
 	r.lastDeparture = departs
+	r.sending += departs.Sub(now)
 	r.busy += r.measure.Overlap(now, departs)
 	if marked {
 		r.window.Marked++
@@ -189,13 +208,16 @@ func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 }
 
 // roll closes the windows that end at or before now. Those in which nothing
-// happened and nothing was queued leave no record.
+// happened, nothing was queued and nothing was on its way out leave no record.
 func (r *PortRecorder) roll(now units.Time) {
 	for now >= r.end {
 		r.closeWindow(r.end)
 		r.window.Start, r.queueMax = r.end, r.depth
-		if r.depth == 0 {
-			r.window.Start = windowStart(now, r.interval)
+		if start := windowStart(now, r.interval); r.depth == 0 && r.lastDeparture <= r.end && start > r.end {
+			r.window.Start = start
+			if r.meter != nil {
+				r.meter.Lowest(start) // of windows without a record
+			}
 		}
 		r.end = r.window.Start.Add(r.interval)
 	}
@@ -206,9 +228,15 @@ func (r *PortRecorder) closeWindow(at units.Time) {
 	w, t := &r.window, &r.Totals
 	w.TxPackets, w.TxBytes = r.packets, r.bytes
 	w.QueueMax, w.QueueByteNS = r.queueMax, r.area/int64(units.Nanosecond)
+	sent := r.sending - max(0, r.lastDeparture.Sub(at))
+	w.Busy, r.busied = sent-r.busied, sent
+	w.ABW = Absent
+	if r.meter != nil {
+		w.ABW = int64(r.meter.Lowest(at))
+	}
 	t.QueueByteNS += w.QueueByteNS
 	t.QueueMax = max(t.QueueMax, w.QueueMax)
-	if w.TxPackets|w.Trimmed|w.Dropped|w.QueueMax != 0 {
+	if w.TxPackets|w.Trimmed|w.Dropped|w.QueueMax|int64(w.Busy) != 0 {
 		t.TxPackets += w.TxPackets
 		t.TxBytes += w.TxBytes
 		t.MarkedPackets += w.Marked
@@ -305,7 +333,7 @@ func (r *CCRecorder) Touch() int64 {
 
 // Ack counts an ACK, the index of the action it was answered with and the delay
 // it was judged by. The index means nothing to a controller without actions.
-func (r *CCRecorder) Ack(now units.Time, action uint8, delay units.Duration, cwnd int64, baseRTT units.Duration) {
+func (r *CCRecorder) Ack(now units.Time, action uint8, delay units.Duration, cwnd int64, pacing units.Rate, baseRTT units.Duration) {
 	if start, beyond := r.rolling.next(now); beyond {
 		r.Close()
 		r.current.Start = start
@@ -315,7 +343,7 @@ func (r *CCRecorder) Ack(now units.Time, action uint8, delay units.Duration, cwn
 	if len(r.counts) > 0 {
 		r.counts[action]++
 	}
-	r.current.Cwnd, r.current.BaseRTT = cwnd, baseRTT
+	r.current.Cwnd, r.current.Pacing, r.current.BaseRTT = cwnd, pacing, baseRTT
 }
 
 // Close ends the last window.
@@ -360,7 +388,7 @@ func NewSignalRecorder(flow int, interval units.Duration, sink Sink) SignalRecor
 }
 
 // Sample counts a sample.
-func (r *SignalRecorder) Sample(now units.Time, signal uint8, locator uint16, point int64) {
+func (r *SignalRecorder) Sample(now units.Time, signal uint8, locator uint16, value Reading) {
 	if start := windowStart(now, r.interval); start != r.start {
 		r.Close()
 		r.start = start
@@ -368,14 +396,20 @@ func (r *SignalRecorder) Sample(now units.Time, signal uint8, locator uint16, po
 	for i := range r.open {
 		if w := &r.open[i]; w.Type == signal && w.Locator == locator {
 			w.Samples++
-			w.PointSum += point
-			w.PointMax, w.PointMin = max(w.PointMax, point), min(w.PointMin, point)
+			w.PointSum += value.Point
+			w.PointMax, w.PointMin = max(w.PointMax, value.Point), min(w.PointMin, value.Point)
+			w.LowSum += value.Low
+			if w.HighSum == Absent || value.High == Absent {
+				w.HighSum = Absent
+			} else {
+				w.HighSum += value.High
+			}
 			return
 		}
 	}
 	r.open = append(r.open, SignalWindow{
 		Flow: r.flow, Type: signal, Locator: locator, Start: r.start,
-		Samples: 1, PointSum: point, PointMax: point, PointMin: point, Tag: r.tag,
+		Samples: 1, PointSum: value.Point, PointMax: value.Point, PointMin: value.Point, LowSum: value.Low, HighSum: value.High, Tag: r.tag,
 	})
 }
 

@@ -14,15 +14,41 @@ import (
 
 // portEvent is one call of a recorder.
 type portEvent struct {
-	now    units.Time
-	kind   int // 0 depth, 1 transmit, 2 trim, 3 drop
-	size   int64
-	marked bool
+	now     units.Time
+	kind    int // 0 depth, 1 transmit, 2 trim, 3 drop
+	size    int64
+	marked  bool
+	departs units.Time // of kind 1
+}
+
+// steps is a meter whose value changes every stepLength.
+type steps struct {
+	values []uint64
+	since  units.Time
+}
+
+const stepLength = 3 * units.Microsecond
+
+// lowest looks at every step that begins before to and ends after from.
+func (s *steps) lowest(from, to units.Time) uint64 {
+	lowest := uint64(1 << 60)
+	for i, v := range s.values {
+		if begins := units.Time(i) * units.Time(stepLength); begins < to && begins.Add(stepLength) > from {
+			lowest = min(lowest, v)
+		}
+	}
+	return lowest
+}
+
+func (s *steps) Lowest(end units.Time) uint64 {
+	from := s.since
+	s.since = end
+	return s.lowest(from, end)
 }
 
 // slowWindows works out a port's windows from the whole history: it walks every
 // window and every event.
-func slowWindows(events []portEvent, end units.Time, interval units.Duration) (windows []metrics.PortWindow) {
+func slowWindows(events []portEvent, end units.Time, interval units.Duration, meter *steps) (windows []metrics.PortWindow) {
 	depthAt := func(t units.Time) (depth int64) { // before the events at t
 		for _, e := range events {
 			if e.kind == 0 && e.now < t {
@@ -32,13 +58,19 @@ func slowWindows(events []portEvent, end units.Time, interval units.Duration) (w
 		return depth
 	}
 	for start := units.Time(0); start <= end; start = start.Add(interval) {
-		w := metrics.PortWindow{Node: 3, Port: 4, Start: start}
+		w := metrics.PortWindow{Node: 3, Port: 4, Start: start, ABW: metrics.Absent}
 		stop := min(start.Add(interval), end)
+		if meter != nil {
+			w.ABW = int64(meter.lowest(start, stop))
+		}
 		depth, since, area := depthAt(start), start, int64(0)
 		if start < end {
 			w.QueueMax = depth
 		}
 		for _, e := range events {
+			if e.kind == 1 {
+				w.Busy += max(0, min(e.departs, stop).Sub(max(e.now, start)))
+			}
 			if e.now < start || e.now >= start.Add(interval) {
 				continue
 			}
@@ -64,7 +96,7 @@ func slowWindows(events []portEvent, end units.Time, interval units.Duration) (w
 			area += depth * int64(stop.Sub(since))
 		}
 		w.QueueByteNS = area / int64(units.Nanosecond)
-		if w.TxPackets+w.Trimmed+w.Dropped+w.QueueMax > 0 {
+		if w.TxPackets+w.Trimmed+w.Dropped+w.QueueMax+int64(w.Busy) > 0 {
 			windows = append(windows, w)
 		}
 	}
@@ -88,7 +120,7 @@ func slowMeasurement(events []portEvent, waits histogram.Histogram, end units.Ti
 			depth, since = e.size, e.now
 		}
 		if e.kind == 1 {
-			m.Busy += units.Duration(share(e.now, e.now+100))
+			m.Busy += units.Duration(share(e.now, e.departs))
 		}
 	}
 	if m.Busy > 0 || !m.Depth.Empty() || !waits.Empty() {
@@ -110,7 +142,16 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 		var waits histogram.Histogram
 		var free units.Time // when the last packet has left
 		var got metrics.Batch
-		rec := metrics.NewPortRecorder(metrics.PortConfig{Node: 3, Port: 4, Records: interval, Measure: measure, Sink: &got})
+		c := metrics.PortConfig{Node: 3, Port: 4, Records: interval, Measure: measure, Sink: &got}
+		var meter *steps
+		if r.IntN(2) == 0 {
+			meter = &steps{}
+			for range 1000 {
+				meter.values = append(meter.values, r.Uint64N(1e6))
+			}
+			c.Meter = &steps{values: meter.values}
+		}
+		rec := metrics.NewPortRecorder(c)
 		var events []portEvent
 		now, depth := units.Time(0), int64(0)
 		for range 100 {
@@ -123,8 +164,14 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 			default:
 				now += units.Time(r.Int64N(int64(interval) / 4))
 			}
-			now = max(now, free)
 			e := portEvent{now: now, kind: r.IntN(4), size: 1 + r.Int64N(9000), marked: r.IntN(2) == 0}
+			if e.kind == 1 {
+				now = max(now, free)
+				e.now, e.departs = now, now+100
+				if r.IntN(4) == 0 { // a transmission that windows begin and end in
+					e.departs = now + units.Time(r.Int64N(int64(4*interval)))
+				}
+			}
 			switch e.kind {
 			case 0:
 				if e.size = r.Int64N(100_000); r.IntN(2) == 0 {
@@ -133,7 +180,7 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 				depth = e.size
 				rec.Depth(now, e.size)
 			case 1:
-				free = now + 100
+				free = e.departs
 				rec.Transmit(now, free, e.size, e.marked)
 				rec.Wait(now, units.Duration(e.size))
 				if now >= measure.From && now < measure.To {
@@ -154,7 +201,7 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 			end += units.Time(interval) - end%units.Time(interval)
 		}
 		rec.Close(end, 7, depth)
-		want := slowWindows(events, end, interval)
+		want := slowWindows(events, end, interval, meter)
 		if diff := cmp.Diff(got.Ports, want); diff != "" {
 			t.Fatalf("seed %d, end %v: windows (-got +want):\n%s", seed, end, diff)
 		}
@@ -176,7 +223,7 @@ func TestPortRecorderAgainstHistory(t *testing.T) {
 					wantTotals.MarkedPackets++
 				}
 				wantTotals.FirstDeparture = min(wantTotals.FirstDeparture, e.now)
-				wantTotals.LastDeparture = e.now + 100
+				wantTotals.LastDeparture = e.departs
 			case 2:
 				wantTotals.TrimmedPackets++
 				wantTotals.CutBytes += e.size
@@ -214,8 +261,8 @@ func TestPortRecorderSkipsIdleTime(t *testing.T) {
 	r.Transmit(late, late+1, 100, false)
 	r.Close(late+1, 0, 0)
 	want := []metrics.PortWindow{
-		{TxPackets: 1, TxBytes: 100},
-		{Start: late, TxPackets: 1, TxBytes: 100},
+		{TxPackets: 1, TxBytes: 100, Busy: 1, ABW: metrics.Absent},
+		{Start: late, TxPackets: 1, TxBytes: 100, Busy: 1, ABW: metrics.Absent},
 	}
 	if diff := cmp.Diff(got.Ports, want); diff != "" {
 		t.Errorf("windows (-got +want):\n%s", diff)
@@ -229,8 +276,8 @@ func TestPortRecorderEndsOnAnEdge(t *testing.T) {
 	r.Depth(0, 1000)
 	r.Close(units.Time(2*units.Microsecond), 1, 1000)
 	want := []metrics.PortWindow{
-		{QueueMax: 1000, QueueByteNS: 1000 * 1000},
-		{Start: units.Time(units.Microsecond), QueueMax: 1000, QueueByteNS: 1000 * 1000},
+		{QueueMax: 1000, QueueByteNS: 1000 * 1000, ABW: metrics.Absent},
+		{Start: units.Time(units.Microsecond), QueueMax: 1000, QueueByteNS: 1000 * 1000, ABW: metrics.Absent},
 	}
 	if diff := cmp.Diff(got.Ports, want); diff != "" {
 		t.Errorf("windows (-got +want):\n%s", diff)
@@ -296,8 +343,8 @@ func TestCCRecorderAgainstHistory(t *testing.T) {
 		var counts [][]int64 // by window and action
 		for _, now := range times(r, 80, interval) {
 			action, delay := uint8(r.IntN(len(actions))), units.Duration(r.IntN(1000))
-			cwnd, base := r.Int64N(100_000), units.Duration(r.IntN(1000))
-			rec.Ack(now, action, delay, cwnd, base)
+			cwnd, pacing, base := r.Int64N(100_000), units.Rate(r.IntN(1000)), units.Duration(r.IntN(1000))
+			rec.Ack(now, action, delay, cwnd, pacing, base)
 			start := now - now%units.Time(interval)
 			if n := len(want); n == 0 || want[n-1].Start != start {
 				want = append(want, metrics.CCWindow{Flow: 5, Start: start})
@@ -307,7 +354,7 @@ func TestCCRecorderAgainstHistory(t *testing.T) {
 			w.Acks++
 			w.Delay += delay
 			counts[len(want)-1][action]++
-			w.Cwnd, w.BaseRTT = cwnd, base
+			w.Cwnd, w.Pacing, w.BaseRTT = cwnd, pacing, base
 		}
 		rec.Close()
 		for i := range want {
@@ -378,12 +425,16 @@ func TestSignalRecorderAgainstHistory(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		var got metrics.Batch
 		rec := metrics.NewSignalRecorder(5, interval, &got)
-		position := map[key]int{}
+		position, open := map[key]int{}, map[key]bool{}
 		var want []metrics.SignalWindow
 		for _, now := range times(r, 120, interval) {
 			k := key{now - now%units.Time(interval), uint8(r.IntN(2)), uint16(r.IntN(3))}
-			point := r.Int64N(2000) - 1000
-			rec.Sample(now, k.typ, k.locator, point)
+			point := 10 + r.Int64N(2000)
+			low, high := point-r.Int64N(10), point+r.Int64N(10)
+			if r.IntN(20) == 0 {
+				high = metrics.Absent // the code has no upper end
+			}
+			rec.Sample(now, k.typ, k.locator, metrics.Reading{Point: point, Low: low, High: high})
 			i, ok := position[k]
 			if !ok {
 				i = len(want)
@@ -394,6 +445,13 @@ func TestSignalRecorderAgainstHistory(t *testing.T) {
 			w.Samples++
 			w.PointSum += point
 			w.PointMax, w.PointMin = max(w.PointMax, point), min(w.PointMin, point)
+			w.LowSum += low
+			if high == metrics.Absent {
+				open[k] = true
+			}
+			if w.HighSum += high; open[k] {
+				w.HighSum = metrics.Absent
+			}
 		}
 		rec.Close()
 		if diff := cmp.Diff(got.Signals, want); diff != "" {
@@ -417,8 +475,8 @@ func TestRecordersDoNotAllocate(t *testing.T) {
 		port.Wait(now, 100)
 		port.Transmit(now, now, 100, true)
 		flow.Receive(now, 100, 100)
-		cc.Ack(now, 1, 5, 5, 5)
-		signals.Sample(now, 2, 1, 5)
+		cc.Ack(now, 1, 5, 5, 5, 5)
+		signals.Sample(now, 2, 1, metrics.Reading{Point: 5})
 		meter.Sent(false)
 		meter.Sample()
 		meter.Ack(100, 100)
@@ -462,7 +520,7 @@ func ExampleNewFlowRecorder() {
 func ExampleNewCCRecorder() {
 	var got metrics.Batch
 	r := metrics.NewCCRecorder(7, 100*units.Microsecond, []string{"hold", "grow"}, &got)
-	r.Ack(5, 1, units.Microsecond, 100_000, units.Microsecond)
+	r.Ack(5, 1, units.Microsecond, 100_000, 0, units.Microsecond)
 	r.Close()
 	fmt.Println(got.CC[0].Acks, got.CC[0].Actions, got.CC[0].Cwnd)
 	// Output: 1 [{grow 1}] 100000
@@ -471,8 +529,8 @@ func ExampleNewCCRecorder() {
 func ExampleNewSignalRecorder() {
 	var got metrics.Batch
 	r := metrics.NewSignalRecorder(7, 100*units.Microsecond, &got)
-	r.Sample(5, 2, 11, 300)
-	r.Sample(6, 2, 11, 500)
+	r.Sample(5, 2, 11, metrics.Reading{Point: 300})
+	r.Sample(6, 2, 11, metrics.Reading{Point: 500})
 	r.Close()
 	fmt.Println(got.Signals[0].Samples, got.Signals[0].PointSum, got.Signals[0].PointMax)
 	// Output: 2 800 500

@@ -153,6 +153,14 @@ type PortWindow struct {
 	// QueueByteNS is the integral of the data queue over the window in
 	// byte-nanoseconds; divided by the interval it is the mean depth.
 	QueueByteNS int64
+	// Busy is the time within the window in which the port was transmitting, line overhead
+	// included. A transmission that lasts beyond the window is split at its end, so that the
+	// windows of a port add up to the time that it was busy.
+	Busy units.Duration
+	// ABW is the lowest available bandwidth in byte/s that the port's own meter gave at any
+	// time in the window (docs/references.md#available-bandwidth); Absent of a port without
+	// a meter.
+	ABW int64
 }
 
 // FlowWindow is what the receiver of one flow got in one telemetry window. It has no Tag: a
@@ -175,6 +183,7 @@ type CCWindow struct {
 	Actions []Count        // ACKs by the controller's actions; actions without any are left out
 	Cwnd    int64          // bytes, at the last ACK of the window
 	BaseRTT units.Duration // at the last ACK of the window
+	Pacing  units.Rate     // at the last ACK of the window; 0: the flow is not paced
 	Tag     Tag            // of the message whose packets the ACKs are of; a window of another has a record of its own
 }
 
@@ -189,12 +198,23 @@ type SignalWindow struct {
 	PointSum int64 // sum of the decoded points, in the type's unit (B/s, ppm, ns)
 	PointMax int64
 	PointMin int64
-	Tag      Tag // of the message whose packets brought the samples; of another there is a record of its own
+	// LowSum and HighSum are sums over the samples of the ends of the intervals that codes
+	// stand for: divided by Samples, the interval in which the mean of the measured values
+	// lies. HighSum is Absent if the code of a sample has no upper end.
+	LowSum, HighSum int64
+	Tag             Tag // of the message whose packets brought the samples; of another there is a record of its own
 }
 
-// Absent is the value of a field of an Event that is not known, or that events of its
+// Absent is the value of a field of a record that is not known, or that records of its
 // kind do not have.
 const Absent = -1
+
+// Reading is what the code of one CSIG sample stands for, in the unit of its type (B/s,
+// ppm, ns): the measured value lies between Low and High.
+type Reading struct {
+	Point     int64
+	Low, High int64 // both inclusive; High is Absent if the code has no upper end
+}
 
 // Event is one event of a flow that is traced: at its sender, or where its samples are
 // read. The fields of the other kinds are 0.
@@ -211,19 +231,23 @@ type Event struct {
 	Bytes int64
 	Again bool // of EventSend: the packet had been sent before
 
-	// Of EventSend and EventAck, afterwards and in wire bytes; Absent of flows without a
-	// window.
+	// Of all kinds, afterwards, and in wire bytes: of EventSample after the controller has
+	// had the ACK that brought it. Absent of flows without a window, and of what was not
+	// brought by an ACK.
 	Cwnd, Inflight int64
+	Pacing         units.Rate // afterwards; 0: the flow is not paced
 
 	// Of EventAck.
-	RTT    units.Duration // of the packet that triggered it; Absent
-	ECN    bool           // that packet was marked CE
-	Action string         // that the controller answered with; "" of controllers without actions
+	RTT units.Duration // of the packet that triggered it; Absent
+	ECN bool           // that packet was marked CE
+
+	// Of EventAck, and of EventSample that an ACK has brought.
+	Action string // that the controller answered with; "" of controllers without actions
 
 	// Of EventSample.
-	Type    uint8  // csig signal type
-	Code    uint32 // as in the tag
-	Point   int64  // the decoded value, in the type's unit (B/s, ppm, ns)
+	Type    uint8   // csig signal type
+	Code    uint32  // as in the tag
+	Value   Reading // that it stands for
 	Locator uint16
 	Age     units.Duration // since the packet that brought it was sent; Absent
 }

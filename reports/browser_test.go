@@ -24,7 +24,40 @@ import (
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
 
-// browser starts a fresh headless Chromium and returns a tab of it.
+// chromium is the browser of all tests, started by the first of them.
+var chromium struct {
+	sync.Once
+	ctx context.Context // of its first tab
+	end []func()
+	err error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, end := range slices.Backward(chromium.end) {
+		end()
+	}
+	os.Exit(code)
+}
+
+func startChromium(path string) {
+	profile, err := os.MkdirTemp("", "chromium")
+	if err != nil {
+		chromium.err = err
+		return
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.UserDataDir(profile),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.WSURLReadTimeout(90*time.Second))
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	chromium.end = append(chromium.end, func() { os.RemoveAll(profile) }, cancel)
+	chromium.ctx, cancel = chromedp.NewContext(ctx)
+	chromium.end = append(chromium.end, cancel)
+	_, chromium.err = chromedp.Run(chromium.ctx, chromedp.Evaluate[bool](`true`))
+}
+
+// browser returns a new tab of headless Chromium.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -34,15 +67,13 @@ func browser(t *testing.T) context.Context {
 	if testing.Short() {
 		t.Skip("-short: no browser")
 	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.WSURLReadTimeout(90*time.Second))
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	chromium.Do(func() { startChromium(path) })
+	if chromium.err != nil {
+		t.Fatal("chromium: ", chromium.err)
+	}
+	ctx, cancel := chromedp.NewContext(chromium.ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -309,6 +309,7 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 	var below *plotter.BarChart
 	starts := make([]float64, len(p.Bars))
 	var labels plotter.XYLabels
+	var parts []int // of labels
 	for a := range p.Bars[0].Parts {
 		values := make(plotter.Values, len(p.Bars))
 		for i, b := range p.Bars {
@@ -323,6 +324,7 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 			if space > 22 {
 				labels.XYs = append(labels.XYs, plotter.XY{X: starts[i] + share/2, Y: row(i)})
 				labels.Labels = append(labels.Labels, text)
+				parts = append(parts, a)
 			}
 			starts[i] += share
 		}
@@ -345,7 +347,7 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 		}
 		for i := range text.TextStyle {
 			text.TextStyle[i].Font = font.Font{Typeface: "Liberation", Variant: "Sans", Size: textSize}
-			text.TextStyle[i].Color, text.TextStyle[i].XAlign, text.TextStyle[i].YAlign = paintBarText, draw.XCenter, draw.YCenter
+			text.TextStyle[i].Color, text.TextStyle[i].XAlign, text.TextStyle[i].YAlign = tagged{paintBarText, tagSeries + parts[i]}, draw.XCenter, draw.YCenter
 		}
 		pl.Add(text)
 	}

@@ -81,7 +81,7 @@ type seriesData struct {
 type numbers []float64
 
 const (
-	significantDigits = 5
+	significantDigits = 6
 	manyNumbers       = 2048
 	noNumber          = math.MaxUint16
 )
@@ -102,14 +102,18 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 			text = append(text, "null"...)
 			continue
 		}
-		// The shortest text of the rounded number.
-		rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', significantDigits-1, 64), 64)
-		if err != nil {
-			return nil, err
-		}
-		text = strconv.AppendFloat(text, rounded, 'g', -1, 64)
+		text = strconv.AppendFloat(text, rounded(v), 'g', -1, 64)
 	}
 	return append(text, ']'), nil
+}
+
+// rounded returns the number of significantDigits that is nearest to v.
+func rounded(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', significantDigits-1, 64), 64)
+	if err != nil {
+		panic("reports: " + err.Error()) // it is the text of a number
+	}
+	return r
 }
 
 func (n numbers) quantised() ([]byte, error) {

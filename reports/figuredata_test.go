@@ -16,10 +16,10 @@ import (
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
 
-// A few numbers are text of five digits, many are words; NaN is none in both.
+// A few numbers are text of six digits, many are words; NaN is none in both.
 func TestNumbersOfFigures(t *testing.T) {
 	text, err := json.Marshal(numbers{0, 1.0 / 3, math.NaN(), 123456789, -1e-9, math.Inf(1)})
-	if want := `[0,0.33333,null,1.2346e+08,-1e-09,null]`; err != nil || string(text) != want {
+	if want := `[0,0.333333,null,1.23457e+08,-1e-09,null]`; err != nil || string(text) != want {
 		t.Errorf("%s, %v; want %s", text, err, want)
 	}
 	many := make(numbers, manyNumbers+1)

@@ -38,6 +38,10 @@ var (
 	pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
 		"swatch": swatch,
 		"inc":    func(i int) int { return i + 1 },
+		"labelled": func(name string, t table) table {
+			t.Label = name
+			return t
+		},
 		"style":  func() template.CSS { return template.CSS(pageStyle) },
 		"script": func() template.HTML { return template.HTML("<script>" + pageScript + "</script>") },
 		"policy": func() string { return contentPolicy(pageScript) },

@@ -63,6 +63,7 @@ type banner struct {
 // table is a table of text. Every row has as many cells as there are columns. A
 // table without rows is not shown.
 type table struct {
+	Label   string // its name, for readers who do not see where it stands
 	Columns []column
 	Rows    [][]cell
 	Note    string

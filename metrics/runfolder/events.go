@@ -28,6 +28,7 @@ type EventRow struct {
 	Again    *bool    `parquet:"retransmission,optional"`
 	Cwnd     *int64   `parquet:"cwnd_bytes,optional"`
 	Inflight *int64   `parquet:"inflight_bytes,optional"`
+	Pacing   *int64   `parquet:"pacing_bps,optional"` // nil of a flow that is not paced
 	RTTUS    *float64 `parquet:"rtt_us,optional"`
 	ECN      *bool    `parquet:"ecn,optional"`
 	Action   string   `parquet:"action,dict,optional"`
@@ -35,6 +36,8 @@ type EventRow struct {
 	Type       string   `parquet:"type,dict,optional"` // name of the signal
 	Code       *int64   `parquet:"code,optional"`
 	Point      *int64   `parquet:"point,optional"` // in the type's unit, as in SignalRow
+	Low        *int64   `parquet:"low,optional"`   // ends of the interval that the code stands for
+	High       *int64   `parquet:"high,optional"`  // nil too where it has no upper end
 	Locator    *int32   `parquet:"locator,optional"`
 	Shared     *int32   `parquet:"shared,optional"`         // ports that have the locator, as in SignalRow
 	PortName   string   `parquet:"port_name,dict,optional"` // of the locator; null too where several ports share it
@@ -50,6 +53,7 @@ type EventRow struct {
 type eventValues struct {
 	event    metrics.Event
 	code     int64
+	pacing   int64
 	locator  int32
 	shared   int32
 	rtt, age float64
@@ -63,16 +67,21 @@ func eventRow(e *metrics.Event, node int32, n *names) EventRow {
 	}
 	b := n.belongs(f.Flow, e.Tag)
 	r.Job, r.Step, r.Phase, r.Collective, r.Group = b.job, b.step, b.phase, b.collective, b.group
+	r.Cwnd, r.Inflight, r.Action = known(&v.event.Cwnd), known(&v.event.Inflight), e.Action
+	if e.Pacing > 0 {
+		v.pacing = int64(e.Pacing)
+		r.Pacing = &v.pacing
+	}
 	switch e.Kind {
 	case metrics.EventSend:
-		r.Bytes, r.Again, r.Cwnd, r.Inflight = &v.event.Bytes, &v.event.Again, known(&v.event.Cwnd), known(&v.event.Inflight)
+		r.Bytes, r.Again = &v.event.Bytes, &v.event.Again
 	case metrics.EventAck:
-		r.Bytes, r.Cwnd, r.Inflight = &v.event.Bytes, known(&v.event.Cwnd), known(&v.event.Inflight)
-		r.RTTUS, r.ECN, r.Action = microseconds(e.RTT, &v.rtt), &v.event.ECN, e.Action
+		r.Bytes, r.RTTUS, r.ECN = &v.event.Bytes, microseconds(e.RTT, &v.rtt), &v.event.ECN
 	case metrics.EventSample:
 		place := n.locator(e.Locator)
 		v.code, v.locator, v.shared = int64(e.Code), int32(e.Locator), place.shared
-		r.Type, r.Code, r.Point, r.Locator, r.Shared = n.signal(e.Type), &v.code, &v.event.Point, &v.locator, &v.shared
+		r.Type, r.Code, r.Point, r.Locator, r.Shared = n.signal(e.Type), &v.code, &v.event.Value.Point, &v.locator, &v.shared
+		r.Low, r.High = &v.event.Value.Low, known(&v.event.Value.High)
 		r.PortName, r.AgeUS = place.portName, microseconds(e.Age, &v.age)
 	}
 	return r

@@ -39,6 +39,8 @@ type PortRow struct {
 	Dropped     int64   `parquet:"dropped"`
 	QueueMax    int64   `parquet:"queue_max_bytes"`
 	QueueByteNS int64   `parquet:"queue_byte_ns"`
+	BusyPS      *int64  `parquet:"busy_ps,optional"`     // nil in folders of older versions
+	ABWBPS      *int64  `parquet:"abw_min_bps,optional"` // nil of a port without a meter, and in folders of older versions
 }
 
 // ClassRow is a row of classes.parquet: a metrics.ClassTotals, without its distributions.
@@ -92,8 +94,9 @@ type CCRow struct {
 	Actions    map[string]int64 `parquet:"actions" parquet-key:",dict"` // ACKs by action; those without any are left out
 	Cwnd       int64            `parquet:"cwnd_bytes"`
 	BaseRTTUS  float64          `parquet:"base_rtt_us"`
-	Job        *int32           `parquet:"job,optional"`  // of a connection of a job; nil otherwise
-	Step       *int32           `parquet:"step,optional"` // of the message that the row is about, from 1
+	PacingBPS  *int64           `parquet:"pacing_bps,optional"` // nil of a flow that is not paced, and in folders of older versions
+	Job        *int32           `parquet:"job,optional"`        // of a connection of a job; nil otherwise
+	Step       *int32           `parquet:"step,optional"`       // of the message that the row is about, from 1
 	Phase      string           `parquet:"phase,dict,optional"`
 	Collective string           `parquet:"collective,dict,optional"`
 	Group      *int32           `parquet:"group,optional"`
@@ -125,8 +128,10 @@ type SignalRow struct {
 	PointSum   int64   `parquet:"point_sum"`
 	PointMax   int64   `parquet:"point_max"`
 	PointMin   int64   `parquet:"point_min"`
-	Job        *int32  `parquet:"job,optional"`  // of a connection of a job; nil otherwise
-	Step       *int32  `parquet:"step,optional"` // of the message that the row is about, from 1
+	LowSum     *int64  `parquet:"low_sum,optional"`  // nil in folders of older versions
+	HighSum    *int64  `parquet:"high_sum,optional"` // nil too where the code of a sample has no upper end
+	Job        *int32  `parquet:"job,optional"`      // of a connection of a job; nil otherwise
+	Step       *int32  `parquet:"step,optional"`     // of the message that the row is about, from 1
 	Phase      string  `parquet:"phase,dict,optional"`
 	Collective string  `parquet:"collective,dict,optional"`
 	Group      *int32  `parquet:"group,optional"`
@@ -179,10 +184,15 @@ type MetricRow struct {
 // row, made of the totals of its two ends when the run ends.
 var recordTables = []recordTable{
 	tableOf[PortRow]{tablePorts, func(b *metrics.Batch, add func(PortRow), n *names) {
+		shared := make(pointees, 0, 2*len(b.Ports))
 		for i := range b.Ports {
 			w := &b.Ports[i]
 			p := n.port(w.Node, w.Port)
-			add(PortRow{n.variant, n.seed, w.Node, n.node(w.Node), w.Port, p.Name, p.peer, p.Tier, p.Direction, p.RateBPS, us(w.Start), w.TxPackets, w.TxBytes, w.Marked, w.Trimmed, w.Dropped, w.QueueMax, w.QueueByteNS})
+			abw := w.ABW
+			if abw != metrics.Absent {
+				abw *= 8
+			}
+			add(PortRow{n.variant, n.seed, w.Node, n.node(w.Node), w.Port, p.Name, p.peer, p.Tier, p.Direction, p.RateBPS, us(w.Start), w.TxPackets, w.TxBytes, w.Marked, w.Trimmed, w.Dropped, w.QueueMax, w.QueueByteNS, shared.of(int64(w.Busy)), shared.of(abw)})
 		}
 	}},
 	tableOf[FlowRow]{tableFlows, func(b *metrics.Batch, add func(FlowRow), n *names) {
@@ -193,14 +203,16 @@ var recordTables = []recordTable{
 		}
 	}},
 	tableOf[SignalRow]{tableSignals, func(batch *metrics.Batch, add func(SignalRow), n *names) {
+		shared := make(pointees, 0, 2*len(batch.Signals))
 		for i := range batch.Signals {
 			w := &batch.Signals[i]
 			f, l := n.flow(batch.Node, w.Flow), n.locator(w.Locator)
 			b := n.belongs(f.Flow, w.Tag)
-			add(SignalRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, n.signal(w.Type), int32(w.Locator), l.shared, l.node, l.nodeName, l.port, l.portName, l.peerName, l.tier, l.direction, us(w.Start), w.Samples, w.PointSum, w.PointMax, w.PointMin, b.job, b.step, b.phase, b.collective, b.group})
+			add(SignalRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, n.signal(w.Type), int32(w.Locator), l.shared, l.node, l.nodeName, l.port, l.portName, l.peerName, l.tier, l.direction, us(w.Start), w.Samples, w.PointSum, w.PointMax, w.PointMin, shared.of(w.LowSum), shared.of(w.HighSum), b.job, b.step, b.phase, b.collective, b.group})
 		}
 	}},
 	tableOf[CCRow]{tableCC, func(batch *metrics.Batch, add func(CCRow), n *names) {
+		shared := make(pointees, 0, len(batch.CC))
 		for i := range batch.CC {
 			w := &batch.CC[i]
 			f := n.flow(batch.Node, w.Flow)
@@ -209,7 +221,11 @@ var recordTables = []recordTable{
 			for _, a := range w.Actions {
 				actions[a.Name] = a.Packets
 			}
-			add(CCRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, us(w.Start), w.Acks, w.Delay.Microseconds(), actions, w.Cwnd, w.BaseRTT.Microseconds(), b.job, b.step, b.phase, b.collective, b.group})
+			pacing := int64(metrics.Absent)
+			if w.Pacing > 0 {
+				pacing = int64(w.Pacing)
+			}
+			add(CCRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, us(w.Start), w.Acks, w.Delay.Microseconds(), actions, w.Cwnd, w.BaseRTT.Microseconds(), shared.of(pacing), b.job, b.step, b.phase, b.collective, b.group})
 		}
 	}},
 	tableOf[ClassRow]{tableClasses, func(b *metrics.Batch, add func(ClassRow), n *names) {
@@ -236,6 +252,19 @@ var recordTables = []recordTable{
 			add(row)
 		}
 	}},
+}
+
+// pointees are the values that the pointers of rows of one batch point to. Its capacity is
+// their number.
+type pointees []int64
+
+// of returns a pointer to a value, nil of metrics.Absent.
+func (p *pointees) of(value int64) *int64 {
+	if value == metrics.Absent {
+		return nil
+	}
+	*p = append(*p, value)
+	return &(*p)[len(*p)-1]
 }
 
 // phaseRows returns a row for each transfer of which an end has totals, in the order

@@ -60,22 +60,22 @@ func result(k int64) *metrics.Batch {
 	at := units.Time(100*units.Microsecond) + units.Time(k)
 	return &metrics.Batch{
 		Node:  1,
-		Ports: []metrics.PortWindow{{Node: 1, Port: 2, Start: at, TxPackets: 3 + k, TxBytes: 4, Marked: 5, Trimmed: 6, Dropped: 7, QueueMax: 8, QueueByteNS: 1<<62 + k}},
+		Ports: []metrics.PortWindow{{Node: 1, Port: 2, Start: at, TxPackets: 3 + k, TxBytes: 4, Marked: 5, Trimmed: 6, Dropped: 7, QueueMax: 8, QueueByteNS: 1<<62 + k, Busy: 9 + units.Duration(k), ABW: 5 - 6*k}},
 		Flows: []metrics.FlowWindow{{Flow: 1, Start: at, Packets: 10 + k, WireBytes: 11, PayloadBytes: 12}},
-		CC:    []metrics.CCWindow{{Flow: 1, Start: at, Acks: 21, Delay: units.Duration(1234567 + k), Actions: []metrics.Count{{Name: "hold", Packets: 6}, {Name: "grow", Packets: 15}}, Cwnd: 22, BaseRTT: 23 * units.Microsecond}},
+		CC:    []metrics.CCWindow{{Flow: 1, Start: at, Acks: 21, Delay: units.Duration(1234567 + k), Actions: []metrics.Count{{Name: "hold", Packets: 6}, {Name: "grow", Packets: 15}}, Cwnd: 22, BaseRTT: 23 * units.Microsecond, Pacing: units.Rate(24 - 24*k)}},
 		Signals: []metrics.SignalWindow{
-			{Flow: 1, Type: 2, Locator: 40000, Start: at, Samples: 3, PointSum: 4 + k, PointMax: 5, PointMin: -6},
-			{Flow: 1, Type: 0, Locator: 9, Start: at, Samples: 1},
+			{Flow: 1, Type: 2, Locator: 40000, Start: at, Samples: 3, PointSum: 4 + k, PointMax: 5, PointMin: -6, LowSum: 7 + k, HighSum: 8},
+			{Flow: 1, Type: 0, Locator: 9, Start: at, Samples: 1, HighSum: metrics.Absent},
 			{Flow: 0, Type: 3, Locator: 0, Start: at, Samples: 2},
 		},
 		Events: []metrics.Event{
-			{Flow: 0, Kind: metrics.EventSend, At: at, Packet: 5 + k, EV: 6, Bytes: 7, Again: true, Cwnd: 8, Inflight: 9},
+			{Flow: 0, Kind: metrics.EventSend, At: at, Packet: 5 + k, EV: 6, Bytes: 7, Again: true, Cwnd: 8, Inflight: 9, Pacing: 10},
 			{Flow: 0, Kind: metrics.EventAck, At: at, Packet: 0, EV: 0, Bytes: 0, Cwnd: 1, Inflight: 0, RTT: 2 * units.Microsecond, ECN: true, Action: "hold"},
-			{Flow: 0, Kind: metrics.EventSample, At: at, Packet: 3, EV: 4, Type: 2, Code: 0, Point: 17, Locator: 9, Age: 5 * units.Microsecond},
+			{Flow: 0, Kind: metrics.EventSample, At: at, Packet: 3, EV: 4, Type: 2, Code: 0, Value: metrics.Reading{Point: 17, Low: 16, High: 18}, Cwnd: 3, Inflight: 2, Pacing: 1, Action: "grow", Locator: 9, Age: 5 * units.Microsecond},
 			// What is not known, or not there.
 			{Flow: 1, Kind: metrics.EventSend, At: at, Packet: 1, EV: metrics.Absent, Bytes: 7, Cwnd: metrics.Absent, Inflight: metrics.Absent},
 			{Flow: 1, Kind: metrics.EventAck, At: at, RTT: metrics.Absent},
-			{Flow: 1, Kind: metrics.EventSample, At: at, Packet: metrics.Absent, EV: metrics.Absent, Type: 0, Code: 31, Locator: 40000, Age: metrics.Absent},
+			{Flow: 1, Kind: metrics.EventSample, At: at, Packet: metrics.Absent, EV: metrics.Absent, Type: 0, Code: 31, Value: metrics.Reading{High: metrics.Absent}, Cwnd: metrics.Absent, Inflight: metrics.Absent, Locator: 40000, Age: metrics.Absent},
 		},
 		Values: []metrics.Value{{Metric: "queue_kb.p99", Subject: "tor0-agg0", Name: "queue_kb.p99.tor0-agg0", Value: 1.5 + float64(k)}, {Metric: "drops", Name: "drops", Value: 7}},
 		Traces: []metrics.Trace{{Hash: [32]byte{byte(k)}}},
@@ -193,29 +193,30 @@ func TestRoundTrip(t *testing.T) {
 	node, port := int32(1), int32(0)
 	for k := range int64(2) {
 		seed := uint64(k)
-		ports = append(ports, PortRow{"base", seed, 1, "tor0", 2, "tor0-agg0", "agg0", "tor", "up", 400e9, start[k], 3 + k, 4, 5, 6, 7, 8, 1<<62 + k})
+		ports = append(ports, PortRow{"base", seed, 1, "tor0", 2, "tor0-agg0", "agg0", "tor", "up", 400e9, start[k], 3 + k, 4, 5, 6, 7, 8, 1<<62 + k, to(9 + k), []*int64{to[int64](40), nil}[k]})
 		flows = append(flows, FlowRow{"base", seed, 1, "1-0", "tor0", "host0", start[k], 10 + k, 11, 12})
-		cc = append(cc, CCRow{"base", seed, 1, "1-0", "tor0", "host0", start[k], 21, delay[k], map[string]int64{"hold": 6, "grow": 15}, 22, 23, nil, nil, "", "", nil})
+		cc = append(cc, CCRow{"base", seed, 1, "1-0", "tor0", "host0", start[k], 21, delay[k], map[string]int64{"hold": 6, "grow": 15}, 22, 23, []*int64{to[int64](24), nil}[k], nil, nil, "", "", nil})
 		signals = append(signals,
-			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "delay", 40000, 2, &node, "tor0", nil, "", "", "tor", "up", start[k], 3, 4 + k, 5, -6, nil, nil, "", "", nil},
-			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "abw", 9, 1, &node, "tor0", &port, "tor0-host0", "host0", "tor", "down", start[k], 1, 0, 0, 0, nil, nil, "", "", nil},
-			SignalRow{"base", seed, 0, "0-1", "host0", "tor0", "nqd", 0, 0, nil, "", nil, "", "", "", "", start[k], 2, 0, 0, 0, nil, nil, "", "", nil})
+			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "delay", 40000, 2, &node, "tor0", nil, "", "", "tor", "up", start[k], 3, 4 + k, 5, -6, to(7 + k), to[int64](8), nil, nil, "", "", nil},
+			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "abw", 9, 1, &node, "tor0", &port, "tor0-host0", "host0", "tor", "down", start[k], 1, 0, 0, 0, to[int64](0), nil, nil, nil, "", "", nil},
+			SignalRow{"base", seed, 0, "0-1", "host0", "tor0", "nqd", 0, 0, nil, "", nil, "", "", "", "", start[k], 2, 0, 0, 0, to[int64](0), to[int64](0), nil, nil, "", "", nil})
 		send := EventRow{Variant: "base", Seed: seed, FlowName: "0-1", SrcName: "host0", DstName: "tor0", TimeUS: start[k], TimePS: 100_000_000 + k}
-		send.Event, send.Bytes, send.Again, send.Packet, send.EV, send.Cwnd, send.Inflight = "send", to[int64](7), to(true), to(5+k), to[int32](6), to[int64](8), to[int64](9)
+		send.Event, send.Bytes, send.Again, send.Packet, send.EV, send.Cwnd, send.Inflight, send.Pacing = "send", to[int64](7), to(true), to(5+k), to[int32](6), to[int64](8), to[int64](9), to[int64](10)
 		ack, sample := send, send
-		ack.Event, ack.Packet, ack.EV, ack.Bytes, ack.Again, ack.Cwnd, ack.Inflight = "ack", to[int64](0), to[int32](0), to[int64](0), nil, to[int64](1), to[int64](0)
+		ack.Event, ack.Packet, ack.EV, ack.Bytes, ack.Again, ack.Cwnd, ack.Inflight, ack.Pacing = "ack", to[int64](0), to[int32](0), to[int64](0), nil, to[int64](1), to[int64](0), nil
 		ack.RTTUS, ack.ECN, ack.Action = to(2.0), to(true), "hold"
-		sample.Event, sample.Packet, sample.EV, sample.Bytes, sample.Again, sample.Cwnd, sample.Inflight = "sample", to[int64](3), to[int32](4), nil, nil, nil, nil
+		sample.Event, sample.Packet, sample.EV, sample.Bytes, sample.Again, sample.Cwnd, sample.Inflight = "sample", to[int64](3), to[int32](4), nil, nil, to[int64](3), to[int64](2)
+		sample.Pacing, sample.Action, sample.Low, sample.High = to[int64](1), "grow", to[int64](16), to[int64](18)
 		sample.Type, sample.Code, sample.Point, sample.Locator, sample.PortName, sample.AgeUS = "delay", to[int64](0), to[int64](17), to[int32](9), "tor0-host0", to(5.0)
 		sample.Shared = to[int32](1)
 		events = append(events, send, ack, sample)
 		for _, row := range []*EventRow{&send, &ack, &sample} {
 			row.Flow, row.FlowName, row.SrcName, row.DstName = 1, "1-0", "tor0", "host0"
 		}
-		send.Packet, send.EV, send.Again, send.Cwnd, send.Inflight = to[int64](1), nil, to(false), nil, nil
+		send.Packet, send.EV, send.Again, send.Cwnd, send.Inflight, send.Pacing = to[int64](1), nil, to(false), nil, nil, nil
 		ack.Cwnd, ack.RTTUS, ack.ECN, ack.Action = to[int64](0), nil, to(false), ""
 		sample.Packet, sample.EV, sample.Type, sample.Code, sample.Point, sample.Locator, sample.PortName, sample.AgeUS = nil, nil, "abw", to[int64](31), to[int64](0), to[int32](40000), "", nil
-		sample.Shared = to[int32](2)
+		sample.Shared, sample.Low, sample.High, sample.Cwnd, sample.Inflight, sample.Pacing, sample.Action = to[int32](2), to[int64](0), nil, nil, nil, nil, ""
 		events = append(events, send, ack, sample)
 		values = append(values, MetricRow{"base", seed, "queue_kb.p99", to("tor0-agg0"), "queue_kb.p99.tor0-agg0", 1.5 + float64(k)}, MetricRow{"base", seed, "drops", nil, "drops", 7})
 		phases = append(phases, PhaseRow{"base", seed, 3, 0, "0-1", "host0", "tor0", &start[k], &done[k], nil, 1, 2, 3, 4, 5, 12, 13, 14, 8, 9, 10, 11, 6, 7})

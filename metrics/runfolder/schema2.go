@@ -34,7 +34,7 @@ func (r *portRow2) row(of func(variant string) *names) PortRow {
 	p := n.port(r.Node, r.Port)
 	return PortRow{
 		r.Variant, r.Seed, r.Node, r.NodeName, r.Port, p.Name, p.peer, p.Tier, p.Direction, p.RateBPS,
-		r.StartUS, r.TxPackets, r.TxBytes, r.Marked, r.Trimmed, r.Dropped, r.QueueMax, r.QueueByteNS,
+		r.StartUS, r.TxPackets, r.TxBytes, r.Marked, r.Trimmed, r.Dropped, r.QueueMax, r.QueueByteNS, nil, nil,
 	}
 }
 
@@ -69,7 +69,7 @@ type ccRow2 struct {
 
 func (r *ccRow2) row(of func(variant string) *names) CCRow {
 	f := of(r.Variant).flows[r.Flow]
-	return CCRow{r.Variant, r.Seed, r.Flow, r.FlowName, f.src, f.dst, r.StartUS, r.Acks, r.DelaySumUS, r.Actions, r.Cwnd, r.BaseRTTUS, nil, nil, "", "", nil}
+	return CCRow{r.Variant, r.Seed, r.Flow, r.FlowName, f.src, f.dst, r.StartUS, r.Acks, r.DelaySumUS, r.Actions, r.Cwnd, r.BaseRTTUS, nil, nil, nil, "", "", nil}
 }
 
 type signalRow2 struct {
@@ -92,7 +92,7 @@ func (r *signalRow2) row(of func(variant string) *names) SignalRow {
 	return SignalRow{
 		r.Variant, r.Seed, r.Flow, r.FlowName, f.src, f.dst, n.signal(uint8(r.Type)), r.Locator,
 		l.shared, l.node, l.nodeName, l.port, l.portName, l.peerName, l.tier, l.direction,
-		r.StartUS, r.Samples, r.PointSum, r.PointMax, r.PointMin, nil, nil, "", "", nil,
+		r.StartUS, r.Samples, r.PointSum, r.PointMax, r.PointMin, nil, nil, nil, nil, "", "", nil,
 	}
 }
 

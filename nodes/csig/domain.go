@@ -351,6 +351,20 @@ type Sample struct {
 	Untouched bool
 }
 
+// Ends returns the ends of the interval that a sample of the domain stands for, both
+// inclusive, in the raw unit of its type. high is -1 if the code has no upper edge. Of
+// available bandwidth there is none above the fastest link's rate.
+func (d *Domain) Ends(s *Sample) (low, high int64) {
+	low = int64(s.Low)
+	switch {
+	case s.High <= math.MaxInt64:
+		return low, int64(s.High)
+	case s.Type == ABW:
+		return low, max(low, int64(d.config.MaxRate/8))
+	}
+	return low, -1
+}
+
 // Measured reports whether the sample says something about the path, on which
 // every hop updates the type if covered is true. An untouched tag does so only
 // there: no hop had a value outside of the best range.

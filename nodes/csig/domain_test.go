@@ -376,3 +376,36 @@ func TestParseNames(t *testing.T) {
 		t.Errorf("unknown type prints as %q", got)
 	}
 }
+
+// The interval of a sample ends where its code does. Available bandwidth has no value above
+// the fastest link's rate; the last range of delays has no end.
+func TestEnds(t *testing.T) {
+	compact, err := NewDomain(Config{Format: FormatCompact, MaxRate: 100 * units.Gbps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide, err := NewDomain(Config{Format: FormatWide, MaxRate: 100 * units.Gbps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		domain    *Domain
+		of        Type
+		value     uint64
+		low, high int64
+	}{
+		{compact, ABW, 12_400_000_000, 10_452_612_556, 12_500_000_000},
+		{compact, ABW, 20_000_000_000, 10_452_612_556, 12_500_000_000}, // of a link that is faster than it should be
+		{compact, ABW, 0, 0, 48_828_124},
+		{compact, Delay, 300_000, 256_000, -1},
+		{compact, Delay, 251, 250, 314},
+		{compact, ABWC, 1_000_000, 968_750, 1_000_000},
+		{wide, ABW, 12_500_000_000, 12_499_943_424, 12_500_074_495},
+		{wide, Delay, 1 << 40, 16_777_200, -1},
+	} {
+		s := c.domain.Quantise(c.of, c.value)
+		if low, high := c.domain.Ends(&s); low != c.low || high != c.high {
+			t.Errorf("%v %v of %d: %d to %d, want %d to %d", s.Format, c.of, c.value, low, high, c.low, c.high)
+		}
+	}
+}

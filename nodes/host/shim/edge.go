@@ -267,7 +267,7 @@ func (e *Edge) Deliver(now units.Time, p *wire.Packet) {
 	case tag != nil:
 		if e.domain != nil {
 			if sample, ok := e.domain.Decode(tag); ok {
-				from.sample(now, sample)
+				from.sample(now, e.domain, sample)
 			}
 		}
 		p.StripTag()
@@ -278,16 +278,18 @@ func (e *Edge) Deliver(now units.Time, p *wire.Packet) {
 }
 
 // sample records the sample of a tag, if the tag says something about the path.
-func (i *incoming) sample(now units.Time, s csig.Sample) {
+func (i *incoming) sample(now units.Time, domain *csig.Domain, s csig.Sample) {
 	if s.Untouched {
 		i.Totals.Untouched++
 	}
 	if s.Measured(i.covered[s.Type]) {
-		i.signals.Sample(now, uint8(s.Type), s.Locator, int64(s.Point))
+		value := metrics.Reading{Point: int64(s.Point)}
+		value.Low, value.High = domain.Ends(&s)
+		i.signals.Sample(now, uint8(s.Type), s.Locator, value)
 		if i.events.Wants(metrics.EventSample) {
 			i.events.Emit(metrics.Event{
 				Kind: metrics.EventSample, At: now, Packet: metrics.Absent, EV: metrics.Absent, Type: uint8(s.Type), Code: s.Code,
-				Point: int64(s.Point), Locator: s.Locator, Age: metrics.Absent,
+				Value: value, Locator: s.Locator, Age: metrics.Absent, Cwnd: metrics.Absent, Inflight: metrics.Absent,
 			})
 		}
 	}

@@ -285,11 +285,11 @@ func TestRecords(t *testing.T) {
 	r.receive(at(170), shim.NIC, tagged(5, 1514, 100_000, 41))
 	r.receive(at(180), shim.Application, frame(3, 9, 1514))
 	got := r.result(at(300))
-	point := func(value uint64) int64 {
+	window := func(flow int32, locator uint16, start units.Time, value uint64) metrics.SignalWindow {
 		s, _ := r.domain.Decode(tagged(5, 100, value, 1)[12:])
-		return int64(s.Point)
+		point := int64(s.Point)
+		return metrics.SignalWindow{Flow: flow, Type: uint8(csig.Delay), Locator: locator, Start: start, Samples: 1, PointSum: point, PointMax: point, PointMin: point, LowSum: int64(s.Low), HighSum: int64(s.High)}
 	}
-	delay := uint8(csig.Delay)
 	want := metrics.NodeTotals{
 		Node: 3, Name: "h3",
 		Senders: []metrics.SenderTotals{
@@ -308,9 +308,7 @@ func TestRecords(t *testing.T) {
 			{Flow: 13, Start: at(100), Packets: 1, WireBytes: 204, PayloadBytes: 186},
 		},
 		Signals: []metrics.SignalWindow{
-			{Flow: 11, Type: delay, Locator: 40, Samples: 1, PointSum: point(5000), PointMax: point(5000), PointMin: point(5000)},
-			{Flow: 11, Type: delay, Locator: 41, Start: at(100), Samples: 1, PointSum: point(100_000), PointMax: point(100_000), PointMin: point(100_000)},
-			{Flow: 13, Type: delay, Locator: 41, Start: at(100), Samples: 1, PointSum: point(100_000), PointMax: point(100_000), PointMin: point(100_000)},
+			window(11, 40, 0, 5000), window(11, 41, at(100), 100_000), window(13, 41, at(100), 100_000),
 		},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metrics.NodeTotals{}, "TraceHash", "Events", "Ports", "Drops", "Programs", "Tags")); diff != "" {

@@ -59,6 +59,7 @@ func (s *Sender) OnProbeReply(now units.Time, p *wire.Packet) {
 	outcome := &s.common.outcome
 	*outcome = balance.Feedback{EV: p.EV(), Outcome: s.replyOutcome(p, &h), Age: now.Sub(sent), Dated: true}
 	s.feedback(now, outcome, &h)
+	s.traceReaction(false)
 }
 
 // replyOutcome returns what the answer to a probe says of its path. As for data, a

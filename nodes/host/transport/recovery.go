@@ -96,6 +96,7 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	s.feedback(now, told, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnNack(now, event)
+	s.traceReaction(false)
 }
 
 // lose has a packet that is outstanding sent again, and with GoBackN all that follow.

@@ -366,7 +366,7 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 	if s.events.Wants(metrics.EventSend) {
 		s.events.Emit(metrics.Event{
 			Kind: metrics.EventSend, At: now, Packet: int64(psn), EV: int32(sl.ev), Bytes: int64(p.Size), Again: again,
-			Cwnd: int64(s.cc.Window), Inflight: int64(s.Inflight()), Tag: s.tagOf(psn),
+			Cwnd: int64(s.cc.Window), Inflight: int64(s.Inflight()), Pacing: s.cc.PacingRate, Tag: s.tagOf(psn),
 		})
 	}
 }
@@ -435,12 +435,13 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	if s.extra && s.sleek != nil {
 		s.recover(now, f.OutOfOrder)
 	}
-	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.BaseRTT)
+	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.PacingRate, s.cc.BaseRTT)
 	if s.extra && s.credit != nil {
 		s.credit.feedback(now, s.common.RTO)
 	}
 	s.measureAck(now, event)
-	if s.events.Wants(metrics.EventAck) {
+	if s.events != nil {
+		s.traceReaction(true)
 		s.traceAck(now, f.Acked, event)
 	}
 	if s.connection != nil {
@@ -479,19 +480,28 @@ func (s *Sender) measureAck(now units.Time, event *congestion.Ack) {
 	s.meter.Ack(s.cc.Window, rtt)
 }
 
-// traceAck records an ACK that the packet psn triggered.
+// traceAck records an ACK that the packet psn triggered, if the flow's ACKs are traced.
 func (s *Sender) traceAck(now units.Time, psn uint32, a *congestion.Ack) {
+	if !s.events.Wants(metrics.EventAck) {
+		return
+	}
 	e := metrics.Event{
 		Kind: metrics.EventAck, At: now, Packet: int64(psn), EV: int32(a.EV), Bytes: int64(a.Acked),
-		Cwnd: int64(s.cc.Window), Inflight: int64(a.Inflight), RTT: metrics.Absent, ECN: a.ECN, Tag: s.label(),
+		Cwnd: int64(s.cc.Window), Inflight: int64(a.Inflight), Pacing: s.cc.PacingRate, RTT: metrics.Absent, ECN: a.ECN, Action: s.action(), Tag: s.label(),
 	}
 	if a.HasRTT {
 		e.RTT = a.RTT
 	}
-	if len(s.common.Actions) > 0 {
-		e.Action = s.common.Actions[s.cc.Action]
-	}
 	s.events.Emit(e)
+}
+
+// action names what the controller answered the last ACK with; "" of controllers without
+// actions.
+func (s *Sender) action() string {
+	if len(s.common.Actions) == 0 {
+		return ""
+	}
+	return s.common.Actions[s.cc.Action]
 }
 
 // dated reports whether it is known when the packet psn was sent that came back: it

@@ -198,9 +198,11 @@ func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 	if s.common.Measure.Contains(now) {
 		s.meter.Sample()
 	}
-	g.records.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
+	value := metrics.Reading{Point: int64(sample.Point)}
+	value.Low, value.High = s.common.Domain.Ends(&sample)
+	g.records.Sample(now, uint8(sample.Type), sample.Locator, value)
 	if s.events.Wants(metrics.EventSample) {
-		s.traceSample(now, &sample, from)
+		s.traceSample(now, &sample, value, from)
 	}
 	if s.starved(now); g.last != units.Never {
 		g.last = now
@@ -213,16 +215,31 @@ func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 	return h
 }
 
-// traceSample records a sample.
-func (s *Sender) traceSample(now units.Time, sample *csig.Sample, from origin) {
+// traceSample keeps a sample for traceReaction.
+func (s *Sender) traceSample(now units.Time, sample *csig.Sample, value metrics.Reading, from origin) {
 	e := metrics.Event{
 		Kind: metrics.EventSample, At: now, Packet: from.psn, EV: int32(from.ev), Type: uint8(sample.Type), Code: sample.Code,
-		Point: int64(sample.Point), Locator: sample.Locator, Age: metrics.Absent, Tag: s.label(),
+		Value: value, Locator: sample.Locator, Age: metrics.Absent, Tag: s.label(),
 	}
 	if from.sentAt != units.Never {
 		e.Age = now.Sub(from.sentAt)
 	}
-	s.events.Emit(e)
+	s.events.Hold(e)
+}
+
+// traceReaction records the sample that an event of the flow has brought, if there is one
+// and the flow is traced, with what the controller has made of the event. acked says that
+// it was an ACK.
+func (s *Sender) traceReaction(acked bool) {
+	e := s.events.Held()
+	if e == nil {
+		return
+	}
+	e.Cwnd, e.Inflight, e.Pacing = int64(s.cc.Window), int64(s.Inflight()), s.cc.PacingRate
+	if acked {
+		e.Action = s.action()
+	}
+	s.events.Release()
 }
 
 // starved notes for how long the flow has wanted samples and got none.

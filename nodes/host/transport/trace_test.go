@@ -36,7 +36,7 @@ func TestEvents(t *testing.T) {
 	s.send() // PSN 0 again
 
 	// PSN 1 comes back marked, with 2 us of a port that has locator 5.
-	s.now, s.cc.out.Window, s.cc.out.Action = 12*us, 5*mtu, 1
+	s.now, s.cc.out.Window, s.cc.out.Action, s.cc.out.PacingRate = 12*us, 5*mtu, 1, 7*units.Gbps
 	tag := s.sent[1].Tag()
 	d.Update(tag, 2000, 5)
 	p := control(wire.Ack)
@@ -52,8 +52,9 @@ func TestEvents(t *testing.T) {
 		event(metrics.Event{Kind: metrics.EventSend, At: 2 * us, Packet: 1, EV: 1, Bytes: wire8, Cwnd: 10 * int64(mtu), Inflight: 2 * int64(mtu)}),
 		event(metrics.Event{Kind: metrics.EventSend, At: 3 * us, Packet: 0, EV: 2, Bytes: wire8, Again: true, Cwnd: 10 * int64(mtu), Inflight: 2 * int64(mtu)}),
 		// 2 us lie in the wide quantiser's range of code 125, 16 ns each.
-		event(metrics.Event{Kind: metrics.EventSample, At: 12 * us, Packet: 1, EV: 1, Type: uint8(csig.Delay), Code: 125, Point: 2008, Locator: 5, Age: 10 * units.Microsecond}),
-		event(metrics.Event{Kind: metrics.EventAck, At: 12 * us, Packet: 1, EV: 1, Bytes: int64(mtu), Cwnd: 5 * int64(mtu), Inflight: int64(mtu), RTT: 10 * units.Microsecond, ECN: true, Action: "cut"}),
+		event(metrics.Event{Kind: metrics.EventSample, At: 12 * us, Packet: 1, EV: 1, Type: uint8(csig.Delay), Code: 125, Value: metrics.Reading{Point: 2008, Low: 2000, High: 2015}, Locator: 5, Age: 10 * units.Microsecond,
+			Cwnd: 5 * int64(mtu), Inflight: int64(mtu), Pacing: 7 * units.Gbps, Action: "cut"}),
+		event(metrics.Event{Kind: metrics.EventAck, At: 12 * us, Packet: 1, EV: 1, Bytes: int64(mtu), Cwnd: 5 * int64(mtu), Inflight: int64(mtu), Pacing: 7 * units.Gbps, RTT: 10 * units.Microsecond, ECN: true, Action: "cut"}),
 	}
 	if diff := cmp.Diff(want, got.Events); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -104,7 +105,7 @@ func TestEventsAgree(t *testing.T) {
 			actions[e.Action]++
 		default:
 			got.Samples++
-			points[e.Type] += e.Point
+			points[e.Type] += e.Value.Point
 		}
 		if e.Inflight < 0 || e.Age < metrics.Absent {
 			t.Errorf("%+v", e)

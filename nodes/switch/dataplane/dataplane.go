@@ -214,13 +214,17 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		if err != nil {
 			return nil, fmt.Errorf("switch %s: aqm %w", cfg.Name, err)
 		}
+		var bandwidth metrics.Meter
+		if s.domain != nil {
+			bandwidth = &s.ports[i].abw
+		}
 		s.ports[i] = port{
 			Port:   p,
 			buffer: buffer.NewPort(p.Buffer),
 			line:   units.NewSerialiser(p.Rate),
 			random: random,
 			aqm:    marking,
-			record: metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: i, Records: cfg.Records, Measure: cfg.Measure, Sink: sink}),
+			record: metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: i, Records: cfg.Records, Measure: cfg.Measure, Sink: sink, Meter: bandwidth}),
 		}
 		if cfg.Classes != nil {
 			if err := s.configureClasses(i); err != nil {
@@ -413,6 +417,7 @@ func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packe
 
 func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 	if tag := p.Tag(); tag != nil && s.domain != nil {
+		out.record.Advance(now) // before its meter
 		if t, _ := s.domain.Peek(tag); t < csig.Types && out.Policies[t] == Update {
 			// The packet would have left its queue when all before it had.
 			bytes, packets := s.queueOf(out, p)

@@ -18,6 +18,7 @@ func (s *Switch) SetRate(now units.Time, egress int, rate units.Rate) {
 	out.Rate = rate
 	out.line = units.NewSerialiser(rate)
 	if s.domain != nil {
+		out.record.Advance(now)
 		out.abw.SetRate(now, rate)
 		out.depth = meter.NewDepth(s.cfg.CSIG.Depth, out.Buffer.Data, rate, s.cfg.CSIG.Tau)
 		if out.classPort != nil {
@@ -95,8 +96,8 @@ func (s *Switch) Restart(now units.Time) (packets, bytes int64) {
 			}
 		}
 		if s.domain != nil {
-			out.abw = s.newBandwidth(i)
-			out.abw.SetRate(now, out.Rate)
+			out.record.Advance(now)
+			out.abw = out.abw.Restart(now, s.newBandwidth(i))
 			out.turn = 0
 		}
 	}

@@ -137,7 +137,7 @@ func TestRawPostcards(t *testing.T) {
 		}
 		r.wants(nil, map[string]int64{"terminated": 1})
 		got := r.signals()
-		want := []metrics.SignalWindow{{Flow: 70, Type: uint8(csig.Delay), Locator: 33, Samples: 1, PointSum: 504, PointMax: 504, PointMin: 504}}
+		want := []metrics.SignalWindow{{Flow: 70, Type: uint8(csig.Delay), Locator: 33, Samples: 1, PointSum: 504, PointMax: 504, PointMin: 504, LowSum: 496, HighSum: 511}}
 		if name == "no pair" {
 			want = nil
 		}

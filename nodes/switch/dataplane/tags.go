@@ -168,11 +168,13 @@ func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte) int {
 		r = &samples{metrics.NewSignalRecorder(int(flow), s.cfg.Records, s.sink), s.cfg.Traced.Recorder(int32(flow), s.sink)}
 		s.samples[flow] = r
 	}
-	r.windows.Sample(now, uint8(sample.Type), sample.Locator, int64(sample.Point))
+	value := metrics.Reading{Point: int64(sample.Point)}
+	value.Low, value.High = s.domain.Ends(&sample)
+	r.windows.Sample(now, uint8(sample.Type), sample.Locator, value)
 	if r.events.Wants(metrics.EventSample) {
 		e := metrics.Event{
 			Kind: metrics.EventSample, At: now, Packet: metrics.Absent, EV: metrics.Absent, Type: uint8(sample.Type), Code: sample.Code,
-			Point: int64(sample.Point), Locator: sample.Locator, Age: metrics.Absent,
+			Value: value, Locator: sample.Locator, Age: metrics.Absent, Cwnd: metrics.Absent, Inflight: metrics.Absent,
 		}
 		if p.Kind() == wire.Data {
 			e.Packet = int64(p.PSN())

@@ -5,6 +5,7 @@ package meter
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -82,6 +83,8 @@ type Bandwidth struct {
 	count    int    // windows in an interval
 	at       int    // ring position of the window that closes next
 	sum      uint64 // bytes of the windows in the interval
+	peak     uint64 // greatest sum since the last call of Lowest
+	lowest   uint64 // least available bandwidth since then, at rates before this one
 	open     uint64 // bytes of the open window, as far as they are settled
 	end      units.Time
 
@@ -113,7 +116,7 @@ func (x *transmission) before(t units.Time) uint64 {
 // NewBandwidth returns the meter of a port. interval must be at least 8 ps; windows
 // begin phase after the start of the run, and every window before and after that.
 func NewBandwidth(rate units.Rate, interval units.Duration, mode Mode, phase units.Duration) Bandwidth {
-	b := Bandwidth{rate: rate, sub: interval, count: 1}
+	b := Bandwidth{rate: rate, sub: interval, count: 1, lowest: math.MaxUint64}
 	if mode == Sliding {
 		b.sub, b.count = interval/subWindows, subWindows
 	}
@@ -130,7 +133,29 @@ func NewBandwidth(rate units.Rate, interval units.Duration, mode Mode, phase uni
 // What was sent before counts as it is.
 func (b *Bandwidth) SetRate(now units.Time, rate units.Rate) {
 	b.roll(now)
-	b.rate = rate
+	b.lowest = min(b.lowest, b.available(b.peak))
+	b.rate, b.peak = rate, b.sum
+}
+
+// Restart returns the meter as NewBandwidth would have it at now, with the rate of this one.
+// It has no memory but of what this one has given, which is for Lowest.
+func (b *Bandwidth) Restart(now units.Time, fresh Bandwidth) Bandwidth {
+	b.roll(now)
+	rate := b.rate
+	fresh.SetRate(now, rate)
+	fresh.lowest = min(b.lowest, b.available(b.peak))
+	return fresh
+}
+
+// Lowest returns the least value that Available would have answered at any time since the
+// end of the call before, or since the start of the run, and before end. The meter must not
+// have been called with a later time.
+func (b *Bandwidth) Lowest(end units.Time) uint64 {
+	b.roll(end - 1)
+	lowest := min(b.lowest, b.available(b.peak))
+	b.roll(end)
+	b.lowest, b.peak = math.MaxUint64, b.sum
+	return lowest
 }
 
 // Transmit counts a packet whose first bit leaves at now and whose last bit leaves
@@ -144,7 +169,12 @@ func (b *Bandwidth) Transmit(now, departs units.Time, size units.Size) {
 // Available returns the available bandwidth in byte/s, rounded to the nearest.
 func (b *Bandwidth) Available(now units.Time) uint64 {
 	b.roll(now)
-	hi, lo := bits.Mul64(b.sum, uint64(units.Second))
+	return b.available(b.sum)
+}
+
+// available returns the available bandwidth in byte/s with a sum of bytes in the interval.
+func (b *Bandwidth) available(sum uint64) uint64 {
+	hi, lo := bits.Mul64(sum, uint64(units.Second))
 	hi, lo = hi>>b.fraction, hi<<(64-b.fraction)|lo>>b.fraction
 	lo, carry := bits.Add64(lo, uint64(b.interval)/2, 0)
 	used, _ := bits.Div64(hi+carry, lo, uint64(b.interval))
@@ -167,16 +197,25 @@ func (b *Bandwidth) roll(now units.Time) {
 		return
 	}
 	passed := int64(now.Sub(b.end)/b.sub) + 1
-	if skipped := passed - int64(b.count); skipped > 0 {
-		// As many windows follow as the ring has: those before leave no trace in it.
+	if skipped := passed - 2*int64(b.count) - 1; skipped > 0 {
+		// As many windows follow as the ring has: those before leave no trace in it. Nothing
+		// is in them but the packet on the link, which has filled an interval by then if it
+		// ever does, so that the sums only fall after the first windows.
+		b.close(int64(b.count) + 1)
 		b.end = b.end.Add(units.Duration(skipped) * b.sub)
 		b.settle(b.end.Add(-b.sub))
 		b.open = 0
 		passed = int64(b.count)
 	}
-	for range passed {
+	b.close(passed)
+}
+
+// close closes windows.
+func (b *Bandwidth) close(windows int64) {
+	for range windows {
 		b.settle(b.end)
 		b.sum += b.open - b.ring[b.at]
+		b.peak = max(b.peak, b.sum)
 		b.ring[b.at], b.open = b.open, 0
 		if b.at++; b.at == b.count {
 			b.at = 0

@@ -61,8 +61,10 @@ func TestBandwidthAgainstHistory(t *testing.T) {
 				b := meter.NewBandwidth(rate, interval, mode, phase)
 				line := units.NewSerialiser(rate)
 				var history []transmission
+				since, watched := units.Time(0), r.IntN(2) == 0
 				now, free := units.Time(0), units.Time(0)
 				for step := range 1000 {
+					before := now
 					switch r.IntN(20) {
 					case 0: // idle for several windows
 						now += units.Time(r.Int64N(int64(4 * interval)))
@@ -73,12 +75,18 @@ func TestBandwidthAgainstHistory(t *testing.T) {
 					default:
 						now += units.Time(r.Int64N(int64(interval)/10 + 1))
 					}
+					if !watched {
+						since = now
+					} else if r.IntN(10) == 0 && now > before {
+						checkLowest(t, &b, history, since, now, rate, interval, phase, mode)
+						since = now
+					}
 					if now >= free && r.IntN(4) > 0 {
 						x := transmission{start: now, size: units.Size(64 + r.IntN(9000))}
 						x.departs = line.Departure(now, x.size)
 						b.Transmit(now, x.departs, x.size)
 						free, history = x.departs, append(history, x)
-						if len(history) > 200 && history[100].departs < now-units.Time(2*interval) {
+						if len(history) > 200 && history[100].departs < since-units.Time(2*interval) {
 							history = history[100:]
 						}
 					}
@@ -93,6 +101,55 @@ func TestBandwidthAgainstHistory(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// checkLowest compares the least value of a meter within a span with the least of those at
+// its beginning and at every edge of a window in it.
+func checkLowest(t *testing.T, b *meter.Bandwidth, history []transmission, from, to units.Time, rate units.Rate, interval, phase units.Duration, mode meter.Mode) {
+	t.Helper()
+	window := units.Time(interval)
+	if mode == meter.Sliding {
+		window /= 8
+	}
+	want := slowAvailable(history, from, rate, interval, phase, mode)
+	edge := from + window - (from+window-units.Time(phase)%window)%window // the first one after from
+	const all = 100                                                       // edges that are looked at; in a longer span there may be a lesser value
+	exact := (to-edge)/window < all
+	for range all {
+		if edge < to {
+			want = min(want, slowAvailable(history, edge, rate, interval, phase, mode))
+		}
+		edge += window
+	}
+	if got := b.Lowest(to); got > want+1 || exact && got+1 < want {
+		t.Fatalf("%v, mode %d, interval %v, phase %v: lowest %d from %v to %v, want %d", rate, mode, interval, phase, got, from, to, want)
+	}
+}
+
+// What a meter gave before it got another rate, or began anew, counts in the least value.
+func TestLowestOverChanges(t *testing.T) {
+	const interval = 128 * units.Microsecond
+	full := func() meter.Bandwidth {
+		b := meter.NewBandwidth(100*units.Gbps, interval, meter.Tumbling, 0)
+		b.Transmit(0, units.Time(interval), 1_600_000)
+		return b
+	}
+	at := units.Time(interval)
+	b := full()
+	b.SetRate(at+1, 50*units.Gbps)
+	b.SetRate(at.Add(interval), 100*units.Gbps)
+	if first, then := b.Lowest(at.Add(2*interval)), b.Lowest(at.Add(3*interval)); first != 0 || then != 12_500_000_000 {
+		t.Errorf("lowest %d B/s around changes of the rate, then %d; want 0, then all of 100 Gb/s", first, then)
+	}
+	b = full()
+	b.Available(at)
+	b = b.Restart(at+1, meter.NewBandwidth(100*units.Gbps, interval, meter.Tumbling, 0))
+	if now := b.Available(at + 1); now != 12_500_000_000 {
+		t.Errorf("a new meter gives %d B/s, want all", now)
+	}
+	if first, then := b.Lowest(at.Add(interval)), b.Lowest(at.Add(2*interval)); first != 0 || then != 12_500_000_000 {
+		t.Errorf("lowest %d B/s around a new beginning, then %d; want 0, then all", first, then)
 	}
 }
 

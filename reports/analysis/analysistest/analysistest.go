@@ -203,11 +203,12 @@ func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 				mean = 2000
 			}
 			n.Ports = append(n.Ports, metrics.PortWindow{Node: port[0], Port: port[1], Start: at, TxBytes: int64(share * rate / 8e6 * Interval.Microseconds()),
-				TxPackets: int64(share * rate / 8e6 * Interval.Microseconds() / 4150), Trimmed: trimmed(k, i), QueueMax: int64(mean * (1.3 + 0.5*rng.Float64())), QueueByteNS: int64(mean) * int64(Interval/units.Nanosecond)})
+				TxPackets: int64(share * rate / 8e6 * Interval.Microseconds() / 4150), Trimmed: trimmed(k, i), QueueMax: int64(mean * (1.3 + 0.5*rng.Float64())), QueueByteNS: int64(mean) * int64(Interval/units.Nanosecond),
+				Busy: units.Duration(share * float64(Interval)), ABW: int64((1 - share) * rate / 8)})
 		}
 		// An idle switch port is no bottleneck, whatever waits there.
-		n.Ports = append(n.Ports, metrics.PortWindow{Node: 0, Port: 0, Start: at, TxBytes: int64(s.NIC.Utilise * rate / 8e6 * Interval.Microseconds()), Dropped: s.NIC.Dropped, QueueByteNS: s.NIC.QueueBytes * int64(Interval/units.Nanosecond)},
-			metrics.PortWindow{Node: 6, Port: 0, Start: at, TxBytes: int64(0.4 * rate / 8e6 * 100), QueueByteNS: 1e10})
+		n.Ports = append(n.Ports, metrics.PortWindow{Node: 0, Port: 0, Start: at, TxBytes: int64(s.NIC.Utilise * rate / 8e6 * Interval.Microseconds()), Dropped: s.NIC.Dropped, QueueByteNS: s.NIC.QueueBytes * int64(Interval/units.Nanosecond), Busy: units.Duration(s.NIC.Utilise * float64(Interval)), ABW: metrics.Absent},
+			metrics.PortWindow{Node: 6, Port: 0, Start: at, TxBytes: int64(0.4 * rate / 8e6 * 100), QueueByteNS: 1e10, Busy: units.Duration(0.4 * float64(Interval)), ABW: int64(0.6 * rate / 8)})
 	}
 	for f := range int32(3) {
 		done := s.done(variant, f, seed)

@@ -129,7 +129,8 @@ func (m *Many) run(f *runfolder.Manifest) *metrics.Batch {
 		if p.Tier == "host" {
 			queue = 0
 		}
-		b.Ports = append(b.Ports, metrics.PortWindow{Node: p.Node, Port: p.Port, TxBytes: int64(i%100) * 10_000, TxPackets: int64(i%100) * 3, QueueMax: queue * 2000, QueueByteNS: queue * 1000 * 1e5, Trimmed: int64(i % 3)})
+		b.Ports = append(b.Ports, metrics.PortWindow{Node: p.Node, Port: p.Port, TxBytes: int64(i%100) * 10_000, TxPackets: int64(i%100) * 3, QueueMax: queue * 2000, QueueByteNS: queue * 1000 * 1e5, Trimmed: int64(i % 3),
+			Busy: units.Duration(i%100) * 10_000 * 80, ABW: metrics.Absent}) // at 100 Gb/s a byte takes 80 ps
 	}
 	b.Totals = []metrics.NodeTotals{totals}
 	return b

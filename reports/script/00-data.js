@@ -1,2 +1,0 @@
-// The data of the page's figures.
-const figures = JSON.parse(document.getElementById('data').textContent).figures;
