@@ -37,18 +37,19 @@ const (
 // find out which parameters the API has.
 const compatible = "3.15.0"
 
-// newEngine returns the engine of queries. dir is for the list of active queries.
-func newEngine(dir string) (*promql.Engine, *promql.ActiveQueryTracker, error) {
+// newEngine returns the engine of queries, which closes its list of active queries, in dir,
+// itself.
+func newEngine(dir string) (*promql.Engine, error) {
 	tracker, err := promql.NewActiveQueryTracker(dir, queries, promslog.NewNopLogger())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	return promql.NewEngine(promql.EngineOpts{
 		MaxSamples: querySamples, Timeout: queryTimeout, LookbackDelta: lookback, ActiveQueryTracker: tracker,
 		EnableAtModifier: true, EnableNegativeOffset: true,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Second.Milliseconds() },
 		Parser:                   parser.NewParser(parser.Options{}),
-	}), tracker, nil
+	}), nil
 }
 
 // api returns the handler of /api/v1.

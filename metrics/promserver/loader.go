@@ -2,6 +2,8 @@ package promserver
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -9,6 +11,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb"
 
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
 )
 
@@ -54,7 +57,10 @@ func (l *loader) Append(at int, ms int64, v float64) error {
 	}
 	s := &l.series[at]
 	ref, err := l.appender.Append(s.ref, s.labels, ms, v)
-	if err != nil {
+	switch {
+	case errors.Is(err, storage.ErrOutOfOrderSample) || errors.Is(err, storage.ErrDuplicateSampleForTimestamp):
+		return fmt.Errorf("%w: two series have the same labels: %s", runfolder.ErrDamaged, s.labels)
+	case err != nil:
 		return err
 	}
 	s.ref = ref

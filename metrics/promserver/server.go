@@ -57,7 +57,6 @@ type Server struct {
 	dir     string
 	storage both
 	engine  *promql.Engine
-	tracker *promql.ActiveQueryTracker
 	targets targets
 	started time.Time
 
@@ -108,7 +107,7 @@ func (s *Server) open() (err error) {
 	if s.storage.scraped, err = openScraped(filepath.Join(s.dir, "labs"), s.config.Retention); err != nil {
 		return err
 	}
-	s.engine, s.tracker, err = newEngine(s.dir)
+	s.engine, err = newEngine(s.dir)
 	return err
 }
 
@@ -120,9 +119,6 @@ func (s *Server) Close() error {
 	var errs []error
 	if s.engine != nil {
 		errs = append(errs, s.engine.Close())
-	}
-	if s.tracker != nil {
-		errs = append(errs, s.tracker.Close())
 	}
 	return errors.Join(append(errs, s.storage.close(), os.RemoveAll(s.dir))...)
 }

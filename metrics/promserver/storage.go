@@ -81,4 +81,13 @@ func (b both) ExemplarQuerier(ctx context.Context) (storage.ExemplarQuerier, err
 	return b.scraped.ExemplarQuerier(ctx)
 }
 
-func (b both) close() error { return errors.Join(b.loaded.Close(), b.scraped.Close()) }
+// close closes the storages that were opened.
+func (b both) close() error {
+	var errs []error
+	for _, db := range []*tsdb.DB{b.loaded, b.scraped} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,10 +1,27 @@
 // Package series turns a run folder into the series of package exposition, with timestamps
 // of the wall: model time since the start of the run, stretched or not. It stores nothing
 // and serves nothing: package promserver does, and writes OpenMetrics.
+//
+// A gauge of a telemetry window has the time of the window's beginning, so that a query at
+// any moment gets the window that the moment is in; a counter has that of the end. Idle
+// windows have no rows: a gauge goes to its idle value where the last row before a gap
+// ends, and again one window before the next row. Where several windows fall into one
+// millisecond, a gauge has the worst of them: the highest utilisation, the least available
+// bandwidth.
+//
+// Memory grows with the number of series, and of the flows' records with that of windows,
+// up to a limit above which several windows become one.
 package series
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/exposition"
@@ -25,8 +42,21 @@ type Options struct {
 	AllSeeds bool
 }
 
-// Stretched is the stretch with which windows of 100 us stay apart.
-const Stretched = 1000
+// Limits of Options.Stretch, and the stretch with which windows of 100 us stay apart.
+const (
+	Stretched   = 1000
+	MostStretch = 1_000_000
+)
+
+// MostPorts is up to how many ports a variant has series by port. Of a larger one, the
+// MostPorts/2 ports with the deepest queues, and among equals those that sent most, have
+// series of their own. The others are one port named OtherPorts for each tier and
+// direction: its counters and rates are sums, its gauges the worst of these ports, and it
+// has no histograms.
+const (
+	MostPorts  = 1024
+	OtherPorts = "others"
+)
 
 // Label is a label of a Series.
 type Label struct{ Name, Value string }
@@ -35,7 +65,7 @@ type Label struct{ Name, Value string }
 type Series struct {
 	Name   string // with _bucket, _sum or _count of a histogram
 	Family *exposition.Family
-	Labels []Label // some values may be empty
+	Labels []Label // valid UTF-8; some values may be empty
 }
 
 // Sink takes series. The samples of one series come in ascending order of time; those of
@@ -45,7 +75,7 @@ type Sink interface {
 	Open(s *Series) (int, error)
 	// Append takes a sample; ms is milliseconds since 1970.
 	Append(series int, ms int64, value float64) error
-	// End says that the series has no value from then on.
+	// End says that the series has no value from then on, until a later sample.
 	End(series int, ms int64) error
 }
 
@@ -60,6 +90,9 @@ type Loaded struct {
 	Took     time.Duration
 	// OtherPorts is how many ports of the largest run have no series of their own.
 	OtherPorts int
+	// Late is how many rows were left out because a later window of the same port had come
+	// before them. No folder that csiglab has written has any.
+	Late int64
 }
 
 // RunOf is a run of the folder that has been read.
@@ -68,8 +101,205 @@ type RunOf struct {
 	Seed    uint64
 }
 
+// most is the latest time in a folder that is believed, in us: 1000 hours.
+const most = 1000 * 3600e6
+
+// reader reads one folder.
+type reader struct {
+	ctx  context.Context
+	f    *runfolder.Folder
+	o    Options
+	to   Sink
+	runs map[RunOf]*run
+	list []*run // in the order of the manifest
+	out  Loaded
+	rows int64
+	err  error // the first one of the sink
+}
+
+// run is one run of the folder.
+type run struct {
+	*reader
+	RunOf
+	variant  *runfolder.Variant
+	manifest *runfolder.Run
+	common   []string // values of exposition.CommonLabels
+	interval int64    // ps
+	zero     int64    // ms since 1970 at which model time 0 is shown
+	end      int64    // ps: the latest end of anything
+	lines    []*line
+	ports    ports
+	flows    flows
+}
+
 // Read reads a folder into a sink. The error is the sink's, the context's, or wraps
 // runfolder.ErrDamaged.
 func Read(ctx context.Context, f *runfolder.Folder, o Options, to Sink) (Loaded, error) {
-	return Loaded{}, nil
+	began := time.Now()
+	m := &f.Manifest
+	if o.Run == "" {
+		path, err := filepath.Abs(f.Dir)
+		if err != nil {
+			return Loaded{}, err
+		}
+		o.Run = filepath.Base(path)
+	}
+	if o.Stretch == 0 {
+		o.Stretch = 1
+	}
+	if o.Start.IsZero() {
+		o.Start = m.Started
+	}
+	switch {
+	case o.Stretch < 0 || o.Stretch > MostStretch:
+		return Loaded{}, fmt.Errorf("a stretch of %d: want 1 to %d", o.Stretch, MostStretch)
+	case !(m.IntervalUS > 0) || m.IntervalUS > most:
+		return Loaded{}, fmt.Errorf("%w: the manifest has a telemetry interval of %v us", runfolder.ErrDamaged, m.IntervalUS)
+	case o.Start.Year() < 1970 || o.Start.Year() > 9999:
+		return Loaded{}, fmt.Errorf("the run would start in the year %d", o.Start.Year())
+	}
+	r := &reader{ctx: ctx, f: f, o: o, to: to, runs: map[RunOf]*run{}}
+	r.choose()
+	for _, step := range []func() error{r.readPorts, r.readFlows, r.readJobs, r.readPhases, r.finish} {
+		if err := step(); err != nil {
+			return Loaded{}, err
+		}
+	}
+	r.out.Run, r.out.Stretch, r.out.Took = o.Run, o.Stretch, time.Since(began)
+	return r.out, nil
+}
+
+// choose makes the list of runs.
+func (r *reader) choose() {
+	m := &r.f.Manifest
+	for i := range m.Runs {
+		of := RunOf{m.Runs[i].Variant, m.Runs[i].Seed}
+		at := slices.IndexFunc(m.Variants, func(v runfolder.Variant) bool { return v.Name == of.Variant })
+		known := slices.ContainsFunc(r.list, func(one *run) bool { return one.Variant == of.Variant })
+		if at < 0 || known && !r.o.AllSeeds || r.runs[of] != nil {
+			continue
+		}
+		one := &run{
+			reader: r, RunOf: of, variant: &m.Variants[at], manifest: &m.Runs[i],
+			common:   []string{r.o.Run, of.Variant, strconv.FormatUint(of.Seed, 10), strconv.Itoa(r.o.Stretch)},
+			interval: max(1, int64(math.Round(m.IntervalUS*1e6))), zero: r.o.Start.UnixMilli(),
+		}
+		r.runs[of], r.list = one, append(r.list, one)
+		r.out.Runs = append(r.out.Runs, of)
+	}
+}
+
+// of returns the run of a row, nil if it is not read.
+func (r *reader) of(variant string, seed uint64) *run { return r.runs[RunOf{variant, seed}] }
+
+// check returns the error of the sink or, now and then, of the context.
+func (r *reader) check() error {
+	if r.rows++; r.rows%4096 == 0 {
+		if err := context.Cause(r.ctx); err != nil {
+			return err
+		}
+	}
+	return r.err
+}
+
+// ps returns a time of a row in ps.
+func ps(us float64) (int64, error) {
+	if !(us >= 0) || us > most {
+		return 0, fmt.Errorf("%w: a row has the time %v us", runfolder.ErrDamaged, us)
+	}
+	return int64(math.Round(us * 1e6)), nil
+}
+
+// window returns the beginning of a row's window in ps, and moves the end of the run
+// behind it.
+func (r *run) window(us float64) (int64, error) {
+	start, err := ps(us)
+	r.end = max(r.end, start+r.interval)
+	return start, err
+}
+
+// floor returns the millisecond that a moment is in; ceil the first one that is not before
+// it.
+func (r *run) floor(ps int64) int64 { return r.zero + r.stretched(ps, 0) }
+func (r *run) ceil(ps int64) int64  { return r.zero + r.stretched(ps, 1e9-1) }
+
+func (r *run) stretched(ps, up int64) int64 {
+	const ms = 1e9
+	s := int64(r.o.Stretch)
+	return ps/ms*s + (ps%ms*s+up)/ms
+}
+
+// series opens a series of a family.
+func (r *run) series(f *exposition.Family, part exposition.Part, bucket int, values []string) int {
+	sample := exposition.Sample{Family: f, Part: part, Bucket: bucket}
+	s := Series{Name: sample.Name(), Family: f, Labels: make([]Label, 0, len(r.common)+len(values)+1)}
+	for i, v := range r.common {
+		s.Labels = append(s.Labels, Label{exposition.CommonLabels[i], strings.ToValidUTF8(v, "\ufffd")})
+	}
+	for i, v := range values {
+		s.Labels = append(s.Labels, Label{f.Labels[i], strings.ToValidUTF8(v, "\ufffd")})
+	}
+	if part == exposition.PartBucket {
+		s.Labels = append(s.Labels, Label{"le", sample.Bound()})
+	}
+	number, err := r.to.Open(&s)
+	r.fail(err)
+	r.out.Series++
+	return number
+}
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// finish writes what is constant and ends all series.
+func (r *reader) finish() error {
+	for _, one := range r.list {
+		one.ports.finish()
+		one.describe()
+		end := max(one.ceil(one.end), one.zero+1)
+		for _, l := range one.lines {
+			l.finish(end)
+		}
+		one.lines = nil
+		from, to := time.UnixMilli(one.zero).UTC(), time.UnixMilli(end).UTC()
+		if r.out.To.IsZero() || to.After(r.out.To) {
+			r.out.From, r.out.To = from, to
+		}
+	}
+	if r.out.To.IsZero() {
+		return errors.New("the folder has no run that has finished")
+	}
+	if err := context.Cause(r.ctx); err != nil {
+		return err
+	}
+	return r.err
+}
+
+// describe writes the series of the run itself.
+func (r *run) describe() {
+	m, v := &r.f.Manifest, r.variant
+	constant := func(name string, value float64, values ...string) {
+		r.line(name, values...).set(r.zero, value)
+	}
+	constant(exposition.RunInfo, 1, m.Name, m.Runtime, m.Clock, v.CC, v.LB, v.AQM, v.CSIG)
+	valid := 0.0
+	if r.manifest.Valid {
+		valid = 1
+	}
+	constant(exposition.RunValid, valid)
+	constant(exposition.RunDropped, float64(r.manifest.DroppedRecords))
+	constant(exposition.RunDilated, float64(r.o.Stretch))
+	if f := r.manifest.Fidelity; f != nil {
+		constant(exposition.NodeLateness, f.LatenessMaxUS/1e6, "")
+		lost := map[string]int64{}
+		for _, l := range f.Mismatches {
+			lost[l.To] += l.Lost
+		}
+		for _, n := range m.NodesOf(v.Name) {
+			constant(exposition.NodeLost, float64(lost[n.Name]), n.Name)
+		}
+	}
 }

@@ -1,0 +1,201 @@
+package promserver
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+
+	"github.com/csiglab/csiglab/metrics/exposition"
+)
+
+// WriteOpenMetrics writes what has been loaded in the text format OpenMetrics 1.0: families
+// by name, the samples of a series one after another in order of time. Markers of the end
+// of a series have no text. The error is w's, or the context's.
+func (s *Server) WriteOpenMetrics(ctx context.Context, w io.Writer) error {
+	q, err := s.storage.loaded.Querier(math.MinInt64, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	o := openMetrics{ctx: ctx, from: q, w: bufio.NewWriterSize(w, 1<<16)}
+	list := slices.Clone(exposition.Families)
+	slices.SortFunc(list, func(a, b exposition.Family) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range list {
+		if err := o.family(&list[i]); err != nil {
+			return err
+		}
+	}
+	o.w.WriteString("# EOF\n") //nolint:errcheck // Flush returns it
+	return o.w.Flush()
+}
+
+// openMetrics writes OpenMetrics.
+type openMetrics struct {
+	ctx  context.Context
+	from storage.Querier
+	w    *bufio.Writer
+	line []byte
+}
+
+// family writes a family, unless there is no sample of it.
+func (o *openMetrics) family(f *exposition.Family) error {
+	kind, name := f.Type, f.Name
+	switch kind {
+	case exposition.Counter:
+		name = strings.TrimSuffix(name, "_total")
+	case exposition.Info:
+		name = strings.TrimSuffix(name, "_info")
+	}
+	described := false
+	describe := func() {
+		if described {
+			return
+		}
+		described = true
+		fmt.Fprintf(o.w, "# HELP %s %s\n# TYPE %s %s\n", name, escapes.Replace(f.Help), name, kind) //nolint:errcheck // Flush returns it
+		if f.Unit != "" && strings.HasSuffix(name, "_"+f.Unit) {
+			fmt.Fprintf(o.w, "# UNIT %s %s\n", name, f.Unit) //nolint:errcheck // as above
+		}
+	}
+	if kind == exposition.Histogram {
+		return o.histograms(f.Name, describe)
+	}
+	set := o.selectAll(f.Name)
+	for set.Next() {
+		describe()
+		series := set.At()
+		prefix := string(appendSeries(nil, series.Labels()))
+		err := o.each(series, func(ms int64, v float64) { o.sample(prefix, ms, v) })
+		if err != nil {
+			return err
+		}
+	}
+	return set.Err()
+}
+
+func (o *openMetrics) selectAll(name string) storage.SeriesSet {
+	return o.from.Select(o.ctx, true, nil, labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, name))
+}
+
+// histograms writes a family of histograms: all series of one at a moment, then those of
+// the next moment.
+func (o *openMetrics) histograms(name string, describe func()) error {
+	type member struct {
+		bound  float64
+		prefix string
+		series storage.Series
+	}
+	byLabels, order := map[string][]member{}, []string{}
+	for i, suffix := range []string{"_bucket", "_sum", "_count"} {
+		set := o.selectAll(name + suffix)
+		for set.Next() {
+			series := set.At()
+			l := series.Labels()
+			m := member{bound: math.Inf(1), prefix: string(appendSeries(nil, l)), series: series}
+			if le := l.Get(labels.BucketLabel); le != "" {
+				m.bound, _ = strconv.ParseFloat(le, 64) //nolint:errcheck // the server has written it
+			}
+			key := string(appendSeries(nil, labels.NewBuilder(l).Del(labels.BucketLabel).Set(labels.MetricName, name).Labels()))
+			if byLabels[key] == nil {
+				order = append(order, key)
+			}
+			byLabels[key] = append(byLabels[key], m)
+		}
+		if err := set.Err(); err != nil {
+			return err
+		}
+		if i == 0 {
+			for _, members := range byLabels {
+				slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(a.bound, b.bound) })
+			}
+		}
+	}
+	slices.Sort(order)
+	for _, key := range order {
+		describe()
+		members := byLabels[key]
+		type point struct {
+			ms int64
+			v  float64
+		}
+		points := make([][]point, len(members))
+		for i, m := range members {
+			if err := o.each(m.series, func(ms int64, v float64) { points[i] = append(points[i], point{ms, v}) }); err != nil {
+				return err
+			}
+		}
+		for at := range points[0] {
+			for i, m := range members {
+				if at < len(points[i]) {
+					o.sample(m.prefix, points[i][at].ms, points[i][at].v)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// each calls yield with the samples of a series.
+func (o *openMetrics) each(s storage.Series, yield func(ms int64, v float64)) error {
+	if err := context.Cause(o.ctx); err != nil {
+		return err
+	}
+	it := s.Iterator(nil)
+	for it.Next() == chunkenc.ValFloat {
+		if ms, v := it.At(); !value.IsStaleNaN(v) {
+			yield(ms, v)
+		}
+	}
+	return it.Err()
+}
+
+// sample writes a line. Its time is in seconds.
+func (o *openMetrics) sample(prefix string, ms int64, v float64) {
+	b := append(o.line[:0], prefix...)
+	b = append(b, ' ')
+	switch {
+	case math.IsInf(v, 1):
+		b = append(b, "+Inf"...)
+	case math.IsInf(v, -1):
+		b = append(b, "-Inf"...)
+	default:
+		b = strconv.AppendFloat(b, v, 'g', -1, 64)
+	}
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, ms/1000, 10)
+	b = append(b, '.', byte('0'+ms/100%10), byte('0'+ms/10%10), byte('0'+ms%10), '\n')
+	o.w.Write(b) //nolint:errcheck // Flush returns it
+	o.line = b
+}
+
+// appendSeries appends a series' name and labels.
+func appendSeries(b []byte, l labels.Labels) []byte {
+	b = append(b, l.Get(labels.MetricName)...)
+	separator := byte('{')
+	l.Range(func(one labels.Label) {
+		if one.Name == labels.MetricName {
+			return
+		}
+		b = append(append(append(b, separator), one.Name...), `="`...)
+		b = append(append(b, escapes.Replace(one.Value)...), '"')
+		separator = ','
+	})
+	if separator == ',' {
+		b = append(b, '}')
+	}
+	return b
+}
+
+// escapes is for the text of helps and of labels.
+var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)

@@ -1,0 +1,530 @@
+package series
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/exposition"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
+
+// Limits of the series of flows.
+const (
+	// mostPoints is how many windows of groups of flows a run has in memory. Of a longer run
+	// two windows become one, and again, until it has fewer.
+	mostPoints = 1 << 20
+	// lingers is after how many windows without a sample a gauge of samples ends.
+	lingers = 10
+)
+
+// flows are the flows of a run, by group: a single flow in a run of few, otherwise the
+// flows of a job.
+type flows struct {
+	run     *run
+	factor  int64 // windows that are one point
+	points  int
+	groups  map[[2]string]*group
+	of      map[int32]*group
+	flow    map[int32]*runfolder.Flow
+	cwnd    map[int32]int64
+	sampled map[[5]string]*sampled // by the labels of SignalSamples
+}
+
+// group are flows with the same labels.
+type group struct {
+	labels          []string
+	points          map[int64]*point // by number
+	actions         map[string]map[int64]int64
+	received, acked bool
+	ends            []flowEnd
+}
+
+// point is what a group did in a window, or several.
+type point struct {
+	bytes   int64
+	acks    int64
+	delay   float64 // us, summed over acks
+	cwnd    int64   // by how much it grew
+	windows bool    // with a change of cwnd
+	signals [len(signalKinds)]extreme
+}
+
+type extreme struct {
+	seen  bool
+	value int64
+}
+
+// sampled counts samples by point.
+type sampled struct {
+	labels []string
+	points map[int64]int64
+}
+
+// flowEnd is the end of a transfer.
+type flowEnd struct {
+	at                      int64 // ps; -1: the run ended first
+	seconds                 float64
+	slowdown                float64 // 0: not known
+	transfer                bool    // and no connection of a job
+	retransmitted, timeouts int64
+}
+
+// signalKinds says which gauge the samples of a type of signal go into.
+var signalKinds = [...]struct {
+	signal, family string
+	least          bool
+	scale          float64 // of the type's unit
+}{
+	{"abw", exposition.SignalAvailable, true, 1},
+	{"abw-c", exposition.SignalAvailableRatio, true, 1e-6},
+	{"delay", exposition.SignalDelay, false, 1e-9},
+	{"nqd", exposition.SignalQueueRatio, false, 1e-6},
+}
+
+// newFlows puts the flows of a run into groups.
+func newFlows(r *run) flows {
+	f := flows{run: r, factor: 1, groups: map[[2]string]*group{}, of: map[int32]*group{}, flow: map[int32]*runfolder.Flow{}, cwnd: map[int32]int64{}, sampled: map[[5]string]*sampled{}}
+	list := r.f.Manifest.FlowsOf(r.Variant)
+	jobs := map[int32]string{}
+	for _, j := range r.f.Manifest.JobsOf(r.Variant) {
+		jobs[j.Job] = j.Name
+	}
+	for i := range list {
+		one := &list[i]
+		f.flow[one.Flow] = one
+		key := [2]string{f.job(one, list, jobs), ""}
+		if len(list) <= exposition.MostFlows {
+			key[1] = one.Name
+		}
+		g := f.groups[key]
+		if g == nil {
+			g = &group{labels: key[:], points: map[int64]*point{}, actions: map[string]map[int64]int64{}}
+			f.groups[key] = g
+		}
+		f.of[one.Flow] = g
+	}
+	return f
+}
+
+// job returns the label job of a flow. A folder has no names of groups of transfers:
+// these have their number, unless there is one group.
+func (f *flows) job(of *runfolder.Flow, all []runfolder.Flow, jobs map[int32]string) string {
+	if of.Messages > 0 {
+		return jobs[of.Job]
+	}
+	for i := range all {
+		if all[i].Messages == 0 && all[i].Job != all[0].Job {
+			return fmt.Sprintf("job-%d", of.Job)
+		}
+	}
+	return ""
+}
+
+// at returns the point of a window.
+func (f *flows) at(g *group, start int64) *point {
+	n := f.number(start)
+	p := g.points[n]
+	if p != nil {
+		return p
+	}
+	if f.points++; f.points > mostPoints {
+		f.coarsen()
+		n = f.number(start)
+		if p = g.points[n]; p != nil {
+			return p
+		}
+	}
+	p = &point{}
+	g.points[n] = p
+	return p
+}
+
+func (f *flows) number(start int64) int64 { return start / f.run.interval / f.factor }
+
+// coarsen makes one point of two.
+func (f *flows) coarsen() {
+	f.factor, f.points = 2*f.factor, 0
+	halved := func(counts map[int64]int64) map[int64]int64 {
+		half := make(map[int64]int64, len(counts)/2+1)
+		for n, count := range counts {
+			half[n/2] += count
+		}
+		return half
+	}
+	for _, g := range f.groups {
+		half := make(map[int64]*point, len(g.points)/2+1)
+		for n, p := range g.points {
+			if q := half[n/2]; q != nil {
+				q.merge(p)
+			} else {
+				half[n/2] = p
+			}
+		}
+		g.points = half
+		f.points += len(half)
+		for name, counts := range g.actions {
+			g.actions[name] = halved(counts)
+		}
+	}
+	for _, s := range f.sampled {
+		s.points = halved(s.points)
+		f.points += len(s.points)
+	}
+}
+
+// merge adds another point of the same group.
+func (p *point) merge(q *point) {
+	p.bytes, p.acks, p.delay, p.cwnd, p.windows = p.bytes+q.bytes, p.acks+q.acks, p.delay+q.delay, p.cwnd+q.cwnd, p.windows || q.windows
+	for i, e := range q.signals {
+		if e.seen {
+			p.signals[i].add(e.value, signalKinds[i].least)
+		}
+	}
+}
+
+func (e *extreme) add(value int64, least bool) {
+	if e.seen && (value < e.value) != least {
+		return
+	}
+	*e = extreme{true, value}
+}
+
+// readFlows reads the tables of flows.
+func (r *reader) readFlows() error {
+	for _, one := range r.list {
+		one.flows = newFlows(one)
+	}
+	for row, err := range r.f.Flows() {
+		g, start, err := r.group(row.Variant, row.Seed, row.Flow, row.StartUS, err)
+		if err != nil {
+			return err
+		}
+		if g != nil {
+			g.received = true
+			r.of(row.Variant, row.Seed).flows.at(g, start).bytes += row.PayloadBytes
+		}
+	}
+	for row, err := range r.f.CC() {
+		g, start, err := r.group(row.Variant, row.Seed, row.Flow, row.StartUS, err)
+		if err != nil {
+			return err
+		}
+		if g != nil {
+			r.of(row.Variant, row.Seed).flows.addCC(g, start, &row)
+		}
+	}
+	for row, err := range r.f.Signals() {
+		g, start, err := r.group(row.Variant, row.Seed, row.Flow, row.StartUS, err)
+		if err != nil {
+			return err
+		}
+		if g != nil {
+			r.of(row.Variant, row.Seed).flows.addSamples(g, start, &row)
+		}
+	}
+	for _, one := range r.list {
+		one.flows.write()
+	}
+	return r.err
+}
+
+// group returns the group of a row, nil if it is not read, and the beginning of its window.
+func (r *reader) group(variant string, seed uint64, flow int32, us float64, err error) (*group, int64, error) {
+	if err == nil {
+		err = r.check()
+	}
+	one := r.of(variant, seed)
+	if err != nil || one == nil {
+		return nil, 0, err
+	}
+	start, err := one.window(us)
+	return one.flows.of[flow], start, err
+}
+
+func (f *flows) addCC(g *group, start int64, row *runfolder.CCRow) {
+	g.acked = true
+	p := f.at(g, start)
+	p.acks += row.Acks
+	p.delay += row.DelaySumUS
+	if row.Cwnd >= 0 {
+		p.cwnd += row.Cwnd - f.cwnd[row.Flow]
+		p.windows = true
+		f.cwnd[row.Flow] = row.Cwnd
+	}
+	for name, n := range row.Actions {
+		counts := g.actions[name]
+		if counts == nil {
+			counts = map[int64]int64{}
+			g.actions[name] = counts
+		}
+		counts[f.number(start)] += n
+	}
+}
+
+func (f *flows) addSamples(g *group, start int64, row *runfolder.SignalRow) {
+	port := row.PortName
+	if row.Shared > 1 {
+		port = fmt.Sprintf("locator-%d", row.Locator)
+	}
+	p := f.at(g, start)
+	for i := range signalKinds {
+		if k := &signalKinds[i]; k.signal == row.Type {
+			value := row.PointMax
+			if k.least {
+				value = row.PointMin
+			}
+			p.signals[i].add(value, k.least)
+		}
+	}
+	key := [5]string{g.labels[0], g.labels[1], row.Type, port, row.Tier}
+	s := f.sampled[key]
+	if s == nil {
+		s = &sampled{labels: key[:], points: map[int64]int64{}}
+		f.sampled[key] = s
+	}
+	n := f.number(start)
+	before := len(s.points)
+	s.points[n] += row.Samples
+	f.points += len(s.points) - before
+	if f.points > mostPoints {
+		f.coarsen()
+	}
+}
+
+// write writes the series of the windows, and forgets them.
+func (f *flows) write() {
+	for _, key := range slices.SortedFunc(maps.Keys(f.sampled), func(a, b [5]string) int { return slices.Compare(a[:], b[:]) }) {
+		f.count(f.run.counter(exposition.SignalSamples, key[:]...), f.sampled[key].points)
+	}
+	for _, key := range f.keys() {
+		g := f.groups[key]
+		numbers := slices.Sorted(maps.Keys(g.points))
+		if g.received {
+			f.writeReceived(g, numbers)
+		}
+		if g.acked {
+			f.writeAcked(g, numbers)
+		}
+		f.writeSignals(g, numbers)
+		g.points, g.actions = nil, nil
+	}
+	f.sampled = nil
+}
+
+// keys returns the labels of the groups, sorted.
+func (f *flows) keys() [][2]string {
+	return slices.SortedFunc(maps.Keys(f.groups), func(a, b [2]string) int { return cmp.Or(strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1])) })
+}
+
+// span returns the milliseconds of a point: those of its beginning and its end for gauges,
+// and that of its end for counters.
+func (f *flows) span(n int64) (from, to, end int64) {
+	width := f.run.interval * f.factor
+	return f.run.floor(n * width), f.run.floor((n + 1) * width), f.run.ceil((n + 1) * width)
+}
+
+// count writes a counter.
+func (f *flows) count(c *counter, points map[int64]int64) {
+	for _, n := range slices.Sorted(maps.Keys(points)) {
+		from, _, end := f.span(n)
+		c.add(from, end, float64(points[n]))
+	}
+}
+
+func (f *flows) writeReceived(g *group, numbers []int64) {
+	total, rate := f.run.counter(exposition.FlowBytes, g.labels...), f.run.gauge(exposition.FlowRate, 0, highest, g.labels...)
+	seconds := float64(f.run.interval*f.factor) / 1e12
+	for _, n := range numbers {
+		if p := g.points[n]; p.bytes > 0 {
+			from, to, end := f.span(n)
+			total.add(from, end, float64(p.bytes))
+			rate.window(from, to, float64(p.bytes)/seconds)
+		}
+	}
+	rate.rest(f.run.ceil(f.run.end))
+}
+
+func (f *flows) writeAcked(g *group, numbers []int64) {
+	acks, window, delay := f.run.counter(exposition.FlowAcks, g.labels...), f.run.line(exposition.FlowCwnd, g.labels...), f.run.passing(exposition.FlowDelay, highest, g.labels...)
+	cwnd := int64(0)
+	for _, n := range numbers {
+		p := g.points[n]
+		from, to, end := f.span(n)
+		acks.add(from, end, float64(p.acks))
+		if cwnd += p.cwnd; p.windows {
+			window.set(from, float64(cwnd))
+		}
+		if p.acks > 0 {
+			delay.window(from, to, p.delay/float64(p.acks)/1e6)
+		}
+	}
+	delay.end()
+	for _, name := range slices.Sorted(maps.Keys(g.actions)) {
+		f.count(f.run.counter(exposition.CCActions, g.labels[0], g.labels[1], name), g.actions[name])
+	}
+}
+
+func (f *flows) writeSignals(g *group, numbers []int64) {
+	for i, k := range signalKinds {
+		var series *passing
+		worst := highest
+		if k.least {
+			worst = lowest
+		}
+		for _, n := range numbers {
+			e := g.points[n].signals[i]
+			if !e.seen {
+				continue
+			}
+			if series == nil {
+				series = f.run.passing(k.family, worst, g.labels...)
+			}
+			from, to, _ := f.span(n)
+			series.window(from, to, float64(e.value)*k.scale)
+		}
+		if series != nil {
+			series.end()
+		}
+	}
+}
+
+// passing is a gauge that ends some windows after the latest value, and comes again with
+// the next one.
+type passing struct {
+	*line
+	until int64
+}
+
+func (r *run) passing(name string, worst func(a, b float64) float64, values ...string) *passing {
+	p := &passing{line: r.line(name, values...)}
+	p.worst = worst
+	return p
+}
+
+func (p *passing) window(from, to int64, value float64) {
+	if p.until > 0 && p.until < from {
+		p.suspend(p.until)
+	}
+	p.set(from, value)
+	p.until = from + lingers*max(1, to-from)
+}
+
+// end ends the gauge if the run goes on for long enough.
+func (p *passing) end() {
+	if p.until > 0 && p.until < p.run.ceil(p.run.end) {
+		p.suspend(p.until)
+	}
+}
+
+// readPhases reads the ends of transfers.
+func (r *reader) readPhases() error {
+	slowdowns, err := r.readSlowdowns()
+	if err != nil {
+		return err
+	}
+	for row, err := range r.f.Phases() {
+		if err == nil {
+			err = r.check()
+		}
+		if err != nil {
+			return err
+		}
+		one := r.of(row.Variant, row.Seed)
+		if one == nil || one.flows.of[row.Flow] == nil {
+			continue
+		}
+		end := flowEnd{at: -1, transfer: one.flows.flow[row.Flow].Messages == 0, retransmitted: row.Retransmitted, timeouts: row.Timeouts}
+		if row.StartUS != nil && row.SenderDoneUS != nil {
+			if end.at, err = ps(*row.SenderDoneUS); err != nil {
+				return err
+			}
+			one.end = max(one.end, end.at)
+			end.seconds = max(0, *row.SenderDoneUS-*row.StartUS) / 1e6
+			end.slowdown = slowdowns[one.RunOf][row.FlowName]
+		}
+		g := one.flows.of[row.Flow]
+		g.ends = append(g.ends, end)
+	}
+	for _, one := range r.list {
+		one.flows.writeEnds()
+	}
+	return r.err
+}
+
+// slowdown is the metric of single flows.
+const slowdown = "slowdown"
+
+// readSlowdowns reads the slowdowns of flows, by name.
+func (r *reader) readSlowdowns() (map[RunOf]map[string]float64, error) {
+	of := map[RunOf]map[string]float64{}
+	for _, one := range r.list {
+		of[one.RunOf] = map[string]float64{}
+	}
+	if r.f.HasMetrics() {
+		for row, err := range r.f.MetricsOf(slowdown) {
+			if err == nil {
+				err = r.check()
+			}
+			if err != nil {
+				return nil, err
+			}
+			if flows := of[RunOf{row.Variant, row.Seed}]; flows != nil {
+				flows[*row.Subject] = row.Value
+			}
+		}
+		return of, nil
+	}
+	for variant, v := range r.f.Summary.Variants {
+		for _, s := range v.Runs {
+			for name, value := range s.Metrics {
+				if flow, ok := strings.CutPrefix(name, slowdown+"."); ok && of[RunOf{variant, s.Seed}] != nil {
+					of[RunOf{variant, s.Seed}][flow] = value
+				}
+			}
+		}
+	}
+	return of, nil
+}
+
+// writeEnds writes the series of what is known at the end of transfers.
+func (f *flows) writeEnds() {
+	for _, key := range f.keys() {
+		g := f.groups[key]
+		if len(g.ends) == 0 {
+			continue
+		}
+		slices.SortStableFunc(g.ends, func(a, b flowEnd) int { return cmp.Compare(uint64(a.at), uint64(b.at)) }) // -1 last
+		again, timeouts := f.run.counter(exposition.FlowRetransmitted, g.labels...), f.run.counter(exposition.FlowTimeouts, g.labels...)
+		var completion, slow *distribution
+		for _, e := range g.ends {
+			done := e.at >= 0
+			if !done {
+				e.at = f.run.end
+			}
+			at := f.run.ceil(e.at)
+			again.add(at-1, at, float64(e.retransmitted))
+			timeouts.add(at-1, at, float64(e.timeouts))
+			if !done || !e.transfer {
+				continue
+			}
+			completion = f.run.observe(completion, exposition.FlowCompletion, at, e.seconds, g.labels)
+			if e.slowdown > 0 {
+				slow = f.run.observe(slow, exposition.FlowSlowdown, at, e.slowdown, g.labels)
+			}
+		}
+		g.ends = nil
+	}
+}
+
+// observe counts and writes an observation. It opens the histogram at the first one.
+func (r *run) observe(d *distribution, name string, at int64, value float64, labels []string) *distribution {
+	if d == nil {
+		d = r.distribution(name, labels...)
+	}
+	d.observe(value, 1)
+	d.write(at)
+	return d
+}
