@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -25,6 +26,7 @@ const sharedByThreeFlow = `locators of csig: 40 switch ports have 10 locators; 3
 // Shared locators are a fact that validate, the manifest and the report list, with the
 // setting that avoids them. They are no note: nothing in three-flow names ports by them.
 func TestLocatorsOfThreeFlow(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, scheme := range []string{"structured", "registry"} {
 		command := func(args ...string) string {
 			t.Helper()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -124,6 +125,7 @@ func noteLines(stderr string) (notes []string) {
 // in the run and at the top of the report in every form; the sound one next to it has
 // none.
 func TestMisleading(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, c := range misleading {
 		t.Run(c.rule, func(t *testing.T) {
 			file := write(t, "noted.yaml", noted)
@@ -273,6 +275,7 @@ var told = map[string][]string{
 
 // What csiglab ships misleads nobody.
 func TestShippedExperimentsAreSilent(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "examples", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v: no examples", err)

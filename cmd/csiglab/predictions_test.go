@@ -170,12 +170,10 @@ func inFactor(ratio, factor float64) bool { return ratio <= factor && ratio >= 1
 // Runs that would not fit in memory are refused before anything is made, with what is
 // needed, what there is and what helps; --force runs them.
 func TestRefusedForMemory(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	const limit = "GOMEMLIMIT=90MiB"
 	advice := []string{"94 MB; try --parallel 1", " hosts in place of 1024"}
-	if checkout.RaceDetector {
-		advice = nil // csiglab alone takes more
-	}
 	file := write(t, "large.yaml", "schema: 1\nname: large\nseeds: [1, 2]\n"+threeTierFabric(1024, 8)+"workload: {permutation: {size: 4kB}}\n")
 	for _, c := range []struct {
 		args  string

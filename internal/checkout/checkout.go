@@ -53,3 +53,12 @@ func Open(t testing.TB, name string) *os.File {
 	t.Cleanup(func() { f.Close() })
 	return f
 }
+
+// SkipSlowRace skips a test that takes long under the race detector and finds nothing more
+// with it. CI runs it without.
+func SkipSlowRace(t testing.TB) {
+	t.Helper()
+	if RaceDetector {
+		t.Skip("takes long under the race detector")
+	}
+}

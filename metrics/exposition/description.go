@@ -17,7 +17,6 @@ type Description struct {
 	Common
 	Info     *RunDescription // nil: RunInfo and RunDilated are left out, as another node exposes them
 	Window   units.Duration  // of telemetry, positive
-	Overhead units.Size      // of a packet on the line, beyond its wire bytes
 	Signals  []string        // names of the types of CSIG signal, by their number in tags
 	Ports    []PortDescription
 	Flows    []FlowDescription
@@ -46,7 +45,6 @@ type PortDescription struct {
 	Name            string // such as tor0-agg0
 	Tier, Direction string
 	Rate            units.Rate
-	Meter           bool // it has a CSIG meter
 }
 
 // FlowDescription names the series of a flow. Flows with the same labels share them.

@@ -66,7 +66,7 @@ func (s *Set) settle(at units.Time) {
 func (s *Set) eachPort(e *emitter, family string, p *portSeries) {
 	latest := p.latest
 	if p.windows == 0 || !s.recent(latest.Start) {
-		latest = metrics.PortWindow{Start: s.now}
+		latest = metrics.PortWindow{Start: s.now, ABW: int64(p.of.Rate) / 8}
 	}
 	seconds := s.of.Window.Seconds()
 	switch family {
@@ -83,7 +83,11 @@ func (s *Set) eachPort(e *emitter, family string, p *portSeries) {
 	case PortDropped:
 		e.value(p.labels, float64(p.totals.Dropped))
 	case PortUtilisation:
-		e.value(p.labels, s.utilisation(p, &latest))
+		e.value(p.labels, s.utilisation(&latest))
+	case PortAvailable:
+		if p.metered && latest.ABW != metrics.Absent {
+			e.value(p.labels, float64(latest.ABW))
+		}
 	case PortQueue:
 		if seconds > 0 {
 			e.value(p.labels, float64(latest.QueueByteNS)/1e9/seconds)

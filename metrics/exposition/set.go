@@ -39,6 +39,7 @@ type portSeries struct {
 	labels  []string
 	totals  metrics.PortWindow // sums; Start is of the latest window
 	latest  metrics.PortWindow
+	metered bool  // the port has a CSIG meter, as a window said
 	windows int64 // with a record
 	idle    int64 // without
 	used    histogram
@@ -234,18 +235,18 @@ func (s *Set) port(w *metrics.PortWindow) {
 	t.Dropped += w.Dropped
 	p.latest = *w
 	p.windows++
-	p.used.observe(utilisationFamily, s.utilisation(p, w), 1)
+	p.metered = p.metered || w.ABW != metrics.Absent
+	p.used.observe(utilisationFamily, s.utilisation(w), 1)
 	p.queued.observe(queueFamily, float64(w.QueueMax), 1)
 	s.last = max(s.last, w.Start.Add(s.of.Window))
 }
 
 // utilisation returns the share of a window in which the line was busy.
-func (s *Set) utilisation(p *portSeries, w *metrics.PortWindow) float64 {
-	if p.of.Rate <= 0 || s.of.Window <= 0 {
+func (s *Set) utilisation(w *metrics.PortWindow) float64 {
+	if s.of.Window <= 0 {
 		return 0
 	}
-	line := float64(w.TxBytes) + float64(w.TxPackets)*float64(s.of.Overhead)
-	return line * 8 / (float64(p.of.Rate) * s.of.Window.Seconds())
+	return float64(w.Busy) / float64(s.of.Window)
 }
 
 func (s *Set) flow(w *metrics.FlowWindow) {

@@ -22,11 +22,10 @@ const window = 100 * units.Microsecond
 // description returns the description of a switch with two ports and of two flows.
 func description() exposition.Description {
 	return exposition.Description{
-		Common:   exposition.Common{Run: "0af3", Variant: "csig", Seed: "1", Stretch: "1"},
-		Info:     &exposition.RunDescription{Experiment: "three-flow", Runtime: "netns", Clock: "wall", CC: "worst-hop", LB: "ecmp", AQM: "red", CSIG: "compact", Dilation: 20},
-		Window:   window,
-		Overhead: 20,
-		Signals:  []string{"abw", "abw-c", "delay", "nqd"},
+		Common:  exposition.Common{Run: "0af3", Variant: "csig", Seed: "1", Stretch: "1"},
+		Info:    &exposition.RunDescription{Experiment: "three-flow", Runtime: "netns", Clock: "wall", CC: "worst-hop", LB: "ecmp", AQM: "red", CSIG: "compact", Dilation: 20},
+		Window:  window,
+		Signals: []string{"abw", "abw-c", "delay", "nqd"},
 		Ports: []exposition.PortDescription{
 			{Node: 3, Port: 0, NodeName: "tor0", Name: "tor0-h0", Tier: "tor", Direction: "down", Rate: 8e9},
 			{Node: 3, Port: 1, NodeName: "tor0", Name: "tor0-agg0", Tier: "tor", Direction: "up", Rate: 8e9},
@@ -67,32 +66,32 @@ func want(t *testing.T, s *exposition.Set, want map[string]float64) {
 // One port sends at half its rate in window 0 and at line rate in window 4, of ten.
 func TestIdleWindowsCount(t *testing.T) {
 	s := exposition.NewSet(description())
-	// At 8 Gbit/s a window has 100,000 bytes: 50 packets of 980 B and 20 B of overhead each
-	// take half of it.
 	s.Consume(&metrics.Batch{Node: 3, Ports: []metrics.PortWindow{
-		{Node: 3, Port: 1, TxPackets: 50, TxBytes: 49000, QueueMax: 3000, QueueByteNS: 1e8},
-		{Node: 3, Port: 1, Start: units.Time(4 * window), TxPackets: 100, TxBytes: 98000, Marked: 2, QueueMax: 9000, QueueByteNS: 5e8},
+		{Node: 3, Port: 1, TxPackets: 50, TxBytes: 49000, Busy: window / 2, ABW: 5e8, QueueMax: 3000, QueueByteNS: 1e8},
+		{Node: 3, Port: 1, Start: units.Time(4 * window), TxPackets: 100, TxBytes: 98000, Busy: window, ABW: 1000, Marked: 2, QueueMax: 9000, QueueByteNS: 5e8},
 	}})
 	const port = "{tor0,tor0-agg0,tor,up}"
 	want(t, s, map[string]float64{
-		"csig_port_transmit_bytes_total" + port:                     147000,
-		"csig_port_transmit_packets_total" + port:                   150,
-		"csig_port_marked_packets_total" + port:                     2,
-		"csig_port_utilisation_ratio" + port:                        1,
-		"csig_port_queue_bytes" + port:                              5000,
-		"csig_port_queue_peak_bytes" + port:                         9000,
-		"csig_port_rate_bytes_per_second" + port:                    1e9,
-		"csig_port_window_utilisation_ratio_count" + port:           5,
-		"csig_port_window_utilisation_ratio_sum" + port:             1.5,
-		"csig_port_window_utilisation_ratio_bucket" + port + "0":    3,
-		"csig_port_window_utilisation_ratio_bucket" + port + "0.4":  3,
-		"csig_port_window_utilisation_ratio_bucket" + port + "0.5":  4,
-		"csig_port_window_utilisation_ratio_bucket" + port + "0.99": 4,
-		"csig_port_window_utilisation_ratio_bucket" + port + "1":    5,
-		"csig_port_window_utilisation_ratio_bucket" + port + "+Inf": 5,
-		"csig_port_window_queue_bytes_bucket" + port + "2000":       3,
-		"csig_port_window_queue_bytes_bucket" + port + "4000":       4,
-		"csig_port_window_queue_bytes_bucket" + port + "16000":      5,
+		"csig_port_transmit_bytes_total" + port:                       147000,
+		"csig_port_transmit_packets_total" + port:                     150,
+		"csig_port_marked_packets_total" + port:                       2,
+		"csig_port_utilisation_ratio" + port:                          1,
+		"csig_port_available_bytes_per_second" + port:                 1000,
+		"csig_port_available_bytes_per_second{tor0,tor0-h0,tor,down}": math.NaN(), // no window has said that it has a meter
+		"csig_port_queue_bytes" + port:                                5000,
+		"csig_port_queue_peak_bytes" + port:                           9000,
+		"csig_port_rate_bytes_per_second" + port:                      1e9,
+		"csig_port_window_utilisation_ratio_count" + port:             5,
+		"csig_port_window_utilisation_ratio_sum" + port:               1.5,
+		"csig_port_window_utilisation_ratio_bucket" + port + "0":      3,
+		"csig_port_window_utilisation_ratio_bucket" + port + "0.4":    3,
+		"csig_port_window_utilisation_ratio_bucket" + port + "0.5":    4,
+		"csig_port_window_utilisation_ratio_bucket" + port + "0.99":   4,
+		"csig_port_window_utilisation_ratio_bucket" + port + "1":      5,
+		"csig_port_window_utilisation_ratio_bucket" + port + "+Inf":   5,
+		"csig_port_window_queue_bytes_bucket" + port + "2000":         3,
+		"csig_port_window_queue_bytes_bucket" + port + "4000":         4,
+		"csig_port_window_queue_bytes_bucket" + port + "16000":        5,
 		// The other port has been idle all the time.
 		"csig_port_window_utilisation_ratio_bucket{tor0,tor0-h0,tor,down}0": 5,
 		"csig_port_window_utilisation_ratio_count{tor0,tor0-h0,tor,down}":   5,
@@ -100,6 +99,7 @@ func TestIdleWindowsCount(t *testing.T) {
 	s.Advance(units.Time(10 * window))
 	want(t, s, map[string]float64{
 		"csig_port_utilisation_ratio" + port:                              0, // idle since
+		"csig_port_available_bytes_per_second" + port:                     1e9,
 		"csig_port_queue_peak_bytes" + port:                               0,
 		"csig_port_window_utilisation_ratio_count" + port:                 10,
 		"csig_port_window_utilisation_ratio_bucket" + port + "0":          8,
@@ -108,7 +108,7 @@ func TestIdleWindowsCount(t *testing.T) {
 	})
 	// A record of window 9 that comes late was counted as idle: no counter decreases, and the
 	// count is exact again once as much time has passed.
-	late := &metrics.Batch{Node: 3, Ports: []metrics.PortWindow{{Node: 3, Port: 1, Start: units.Time(9 * window), TxPackets: 1, TxBytes: 980}}}
+	late := &metrics.Batch{Node: 3, Ports: []metrics.PortWindow{{Node: 3, Port: 1, Start: units.Time(9 * window), TxPackets: 1, TxBytes: 980, Busy: window / 100, ABW: metrics.Absent}}}
 	s.Consume(late)
 	want(t, s, map[string]float64{
 		"csig_port_window_utilisation_ratio_count" + port:        11,
@@ -332,7 +332,7 @@ func TestText(t *testing.T) {
 	d.Ports = d.Ports[1:]
 	d.Flows, d.Jobs = nil, nil
 	s := exposition.NewSet(d)
-	s.Consume(&metrics.Batch{Ports: []metrics.PortWindow{{Node: 3, Port: 1, TxPackets: 50, TxBytes: 49000}}})
+	s.Consume(&metrics.Batch{Ports: []metrics.PortWindow{{Node: 3, Port: 1, TxPackets: 50, TxBytes: 49000, Busy: window / 2}}})
 	text := func(f exposition.Format) string {
 		var b bytes.Buffer
 		if err := s.Write(&b, f); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 )
 
@@ -58,7 +59,7 @@ func orderOfBalancers(t *testing.T, k int, numbers []int, reference map[string][
 }
 
 func TestOrderOfBalancers(t *testing.T) {
-	skipSlowRace(t)
+	checkout.SkipSlowRace(t)
 	orderOfBalancers(t, 8, []int{0, 8}, nil)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
@@ -54,7 +55,7 @@ links: {trim: false, queue: 10MB, ecn: {low: 5kB, high: 19505kB}} # linear: 1 % 
 // TestDCQCNStaticUnfairness: HotNets'22 (docs/references.md#dcqcn): the flow whose T is
 // smaller gets more, the more so the smaller it is; hosts.policies gives it its own.
 func TestDCQCNStaticUnfairness(t *testing.T) {
-	skipSlowRace(t)
+	checkout.SkipSlowRace(t)
 	ratio := func(timer string) float64 {
 		m, _ := runVirtual(t, parseText(t, converging("40Gbps", "2us", "600MB 600MB", "0s|{from: 30ms, to: 150ms}")+`
 hosts: {cc: {name: dcqcn, timer: 125us}, policies: [{match: {flows: [0-2]}, cc: {timer: `+timer+`}}]}
@@ -151,7 +152,7 @@ variants:
 // TestParkingLot: over k bottlenecks Poseidon gives every flow the fair share, and Swift
 // starves the long flow; what the embedded experiment expects holds with one seed.
 func TestParkingLot(t *testing.T) {
-	skipSlowRace(t)
+	checkout.SkipSlowRace(t)
 	summary := runIn(t, load(t, "parking-lot", "seeds=[1]"), Options{Out: filepath.Join(t.TempDir(), "run")})
 	if len(summary.Expectations) < 8 {
 		t.Errorf("%d expectations", len(summary.Expectations))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
@@ -60,7 +61,7 @@ func medians(t *testing.T, text string) func(variant, metric string) float64 {
 // flows in a time in which all of them send. With CSIGLAB_E2E=1 messages are longer, and
 // there are three seeds.
 func TestUGALAgainstMinimal(t *testing.T) {
-	skipSlowRace(t)
+	checkout.SkipSlowRace(t)
 	long, short, seeds := "600kB", "4kB", "seeds: [1]\n"
 	if os.Getenv("CSIGLAB_E2E") != "" {
 		long, short, seeds = "4MB", "40kB", "seeds: 1..3\nmeasure: {from: 100us, to: 500us}\n"

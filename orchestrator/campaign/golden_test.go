@@ -66,15 +66,6 @@ func shortened(name string) []string {
 // quickGolden are the experiments that the race detector sees too.
 var quickGolden = []string{"one", "bidir", "incast", "three-flow", "all-reduce"}
 
-// skipSlowRace skips a test of one goroutine's figures that takes long under the race
-// detector. CI runs it without.
-func skipSlowRace(t *testing.T) {
-	t.Helper()
-	if checkout.RaceDetector {
-		t.Skip("takes long under the race detector")
-	}
-}
-
 func TestGoldenTraceHashes(t *testing.T) {
 	listed := slices.Sorted(maps.Keys(golden))
 	for _, name := range experiment.Names() {
@@ -88,7 +79,7 @@ func TestGoldenTraceHashes(t *testing.T) {
 				t.Skip("takes seconds")
 			}
 			if !slices.Contains(quickGolden, name) {
-				skipSlowRace(t)
+				checkout.SkipSlowRace(t)
 			}
 			set := load(t, name, append(shortened(name), "seeds=[1]")...)
 			result, err := Run(context.Background(), set, Options{Out: filepath.Join(t.TempDir(), "run"), Runtime: runtimes.Inproc, Clock: runtimes.Virtual})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
@@ -27,7 +28,7 @@ func locators(p *plan.Plan) (ports int, count map[uint16]int) {
 // With a registry every port of the three-flow fabric has a compact locator of its
 // own, tags carry these, and nothing else changes.
 func TestRegistryLocators(t *testing.T) {
-	skipSlowRace(t)
+	checkout.SkipSlowRace(t)
 	metrics := map[string]map[string]float64{}
 	for _, scheme := range []string{"structured", "registry"} {
 		e := load(t, "three-flow", "csig.locators="+scheme).Variants[1].Experiment

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // oneFlow is one flow of 2 MB between pods of an idle fat tree.
@@ -120,6 +122,7 @@ func TestBucketZeroIsASample(t *testing.T) {
 // idle part is three-flow with waiting alone; and with sampled tags of delay the
 // interval of bandwidth meters does not matter.
 func TestThreeFlowJudgesQueueing(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	ratio := func(overrides ...string) float64 {
 		m := measureVariant(t, "csig-wide", overrides...)
 		return (m["rate_gbps.0-2"] + m["rate_gbps.9-10"]) / 2 / m["rate_gbps.1-10"]

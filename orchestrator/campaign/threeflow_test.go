@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -19,6 +20,7 @@ func loadThreeFlow(t testing.TB) *experiment.Set {
 // The embedded experiment holds its own expectations, which are those of the
 // published scenario.
 func TestThreeFlowExpectations(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	set := loadThreeFlow(t)
 	result, err := Run(context.Background(), set, Options{Out: t.TempDir() + "/run"})
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/exposition"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/topologies"
 )
 
 // Expositions returns what the metrics of each group of nodes mean. A group is the nodes
@@ -23,14 +22,13 @@ func (p *Plan) Expositions(groups [][]int) []exposition.Description {
 		for _, n := range nodes {
 			of[n] = g
 		}
-		list[g] = exposition.Description{Window: p.Interval, Overhead: p.Format.Overhead, Signals: csig.TypeNames(), Locators: locators}
+		list[g] = exposition.Description{Window: p.Interval, Signals: csig.TypeNames(), Locators: locators}
 	}
 	for _, port := range Ports(p.Graph) {
 		if g := of[port.Node]; g >= 0 {
 			list[g].Ports = append(list[g].Ports, exposition.PortDescription{
 				Node: int32(port.Node), Port: int32(port.Port), NodeName: p.Graph.Nodes[port.Node].Name, Name: port.Name,
 				Tier: port.Tier, Direction: port.Direction, Rate: port.Rate,
-				Meter: p.CSIG != nil && p.Graph.Nodes[port.Node].Kind == topologies.Switch,
 			})
 		}
 	}

@@ -20,13 +20,18 @@ type Shift struct {
 	Signal string       `json:"signal,omitempty"` // of BasisSamples
 	Places []ShiftPlace `json:"places"`           // those with the greatest share on either side first; at most MaxShiftPlaces
 	Tiers  []ShiftTier  `json:"tiers"`            // the same by tier and direction; the greatest share on either side first
-	// From and To are the indexes in Places of the most prevalent place of each side, -1
-	// where a side has none. Moved says that they differ.
-	From  int  `json:"from"`
-	To    int  `json:"to"`
-	Moved bool `json:"moved"`
-	// Agree is how many of Seeds pairs of runs with the same seed say the same as Moved, and,
-	// if the place has moved, from the same tier and direction to the same one.
+	// From and To are the indexes in Places of the most prevalent place of each side, FromTier
+	// and ToTier those in Tiers; -1 where a side has none. Moved says that the tiers differ, or
+	// that the places do, in one tier, and that each has MovedShare of its side: where many
+	// ports share what is heavily loaded, it means nothing which of them is first.
+	From     int  `json:"from"`
+	To       int  `json:"to"`
+	FromTier int  `json:"fromTier"`
+	ToTier   int  `json:"toTier"`
+	Moved    bool `json:"moved"`
+	// Agree is how many of Seeds pairs of runs with the same seed say the same: whether it has
+	// moved, and from which tier to which, or within a tier, from which place to which. Pairs
+	// in which nothing was heavily loaded do not count.
 	Agree int `json:"agree"`
 	Seeds int `json:"seeds"`
 }
@@ -49,13 +54,18 @@ const (
 	// BasisSamples: of the CSIG samples of heavily loaded ports, as Heatmap.Heavy counts
 	// them, by the port that they name.
 	BasisSamples ShiftBasis = "samples"
-	// BasisWindows: of the telemetry windows in which a port had at most a quarter of its
-	// line left, by port. Runs without CSIG have it too.
+	// BasisWindows: of the telemetry windows in which a switch port had at most a quarter of
+	// its line left and at least a full packet waited on average, by port. Runs without CSIG
+	// have it too.
 	BasisWindows ShiftBasis = "windows"
 )
 
-// MaxShiftPlaces bounds Shift.Places.
-const MaxShiftPlaces = 8
+// MaxShiftPlaces bounds Shift.Places. MovedShare is the share of a side from which a port is
+// the place of a bottleneck.
+const (
+	MaxShiftPlaces = 8
+	MovedShare     = 0.25
+)
 
 // ShiftPlace is a place that was a bottleneck.
 type ShiftPlace struct {
@@ -92,9 +102,10 @@ type shiftCounts struct {
 type shiftPlaces map[string]*ShiftPlace
 
 func (p shiftPlaces) add(ports []string, tier, direction string) string {
-	key := strings.Join(ports, " ") // names of ports have no blanks
+	place := &ShiftPlace{Ports: ports, Tier: tier, Direction: direction}
+	key := place.key()
 	if p[key] == nil {
-		p[key] = &ShiftPlace{Ports: ports, Tier: tier, Direction: direction}
+		p[key] = place
 	}
 	return key
 }
@@ -110,7 +121,7 @@ func newShifts(t *totals, heat []*heatReader) []Shift {
 	for _, v := range m.Variants[1:] {
 		for _, basis := range basesOf(m, heat, first, v.Name) {
 			places := shiftPlaces{}
-			s := Shift{Before: t.side(first, bothSides), After: t.side(v.Name, bothSides), Basis: basis.of, Signal: basis.signal}
+			s := Shift{Before: t.side(first), After: t.side(v.Name), Basis: basis.of, Signal: basis.signal}
 			all = s.compare(all, places, basis.counts(t, heat, first, bothSides, places), basis.counts(t, heat, v.Name, bothSides, places))
 		}
 	}
@@ -122,7 +133,7 @@ func newShifts(t *totals, heat []*heatReader) []Shift {
 		f := t.faulty[run{v.Name, m.Runs[i].Seed}]
 		for _, basis := range basesOf(m, heat, v.Name, v.Name) {
 			places := shiftPlaces{}
-			s := Shift{Fault: f.what, Before: t.side(v.Name, beforeFault), After: t.side(v.Name, afterFault), Basis: basis.of, Signal: basis.signal}
+			s := Shift{Fault: f.what, Before: t.side(v.Name), After: t.side(v.Name), Basis: basis.of, Signal: basis.signal}
 			s.Before.ToUS, s.After.FromUS = f.atUS, f.atUS
 			if !math.IsInf(f.untilUS, 0) {
 				s.After.ToUS = f.untilUS
@@ -137,7 +148,7 @@ func newShifts(t *totals, heat []*heatReader) []Shift {
 }
 
 // side returns a side without its counts.
-func (t *totals) side(variant string, side int) ShiftSide {
+func (t *totals) side(variant string) ShiftSide {
 	return ShiftSide{Variant: variant, FromUS: t.manifest.Measure.FromUS, ToUS: t.manifest.Measure.ToUS}
 }
 
@@ -206,95 +217,125 @@ func (b shiftBasis) counts(t *totals, heat []*heatReader, variant string, side i
 	return bySeed
 }
 
+// tops are the most prevalent places and tiers of the two sides, "" of a side that has none.
+type tops struct {
+	places, tiers [2]string
+	moved         bool
+}
+
+// topsOf returns the tops of counts by place and by tier.
+func topsOf(places, tiers [2]shiftCounts) tops {
+	var t tops
+	share := 1.0
+	for k := range t.places {
+		t.places[k], t.tiers[k] = places[k].top(), tiers[k].top()
+		if t.places[k] == "" {
+			return tops{places: [2]string{places[0].top(), places[1].top()}, tiers: [2]string{tiers[0].top(), tiers[1].top()}}
+		}
+		share = min(share, float64(places[k].heavy[t.places[k]])/float64(places[k].total()))
+	}
+	t.moved = t.tiers[0] != t.tiers[1] || t.places[0] != t.places[1] && share >= MovedShare
+	return t
+}
+
+// same reports whether two tops say the same.
+func (t *tops) same(o *tops) bool {
+	if t.moved != o.moved || t.tiers != o.tiers {
+		return false
+	}
+	return !t.moved || t.tiers[0] != t.tiers[1] || t.places == o.places
+}
+
 // compare fills in a shift and appends it to a list, unless nothing was heavily loaded on
 // either side.
 func (s *Shift) compare(list []Shift, places shiftPlaces, before, after map[uint64]shiftCounts) []Shift {
-	tier := map[string]string{}
+	tier := map[string]string{} // of a place
 	tiers := map[string]*ShiftTier{}
 	for key, p := range places {
-		name := p.Tier + "\x00" + p.Direction
+		name := p.Tier + " " + p.Direction
 		tier[key] = name
 		tiers[name] = &ShiftTier{Tier: p.Tier, Direction: p.Direction}
 	}
-	var top [2]string
-	for k, side := range []struct {
-		of     *ShiftSide
-		counts map[uint64]shiftCounts
-		place  func(key string) *ShiftShare
-		tier   func(name string) *ShiftShare
-	}{
-		{&s.Before, before, func(key string) *ShiftShare { return &places[key].Before }, func(name string) *ShiftShare { return &tiers[name].Before }},
-		{&s.After, after, func(key string) *ShiftShare { return &places[key].After }, func(name string) *ShiftShare { return &tiers[name].After }},
-	} {
+	inTiers := func(c shiftCounts) shiftCounts {
+		t := shiftCounts{map[string]int64{}, c.all}
+		for key, n := range c.heavy {
+			t.heavy[tier[key]] += n
+		}
+		return t
+	}
+	var all, allTiers [2]shiftCounts
+	for k, side := range [2]map[uint64]shiftCounts{before, after} {
 		sums := shiftCounts{heavy: map[string]int64{}}
 		byPlace, byTier := map[string][]float64{}, map[string][]float64{}
-		for _, seed := range slices.Sorted(maps.Keys(side.counts)) {
-			c := side.counts[seed]
+		for _, seed := range slices.Sorted(maps.Keys(side)) {
+			c := side[seed]
 			sums.all += c.all
-			total := c.total()
-			inTier := map[string]int64{}
 			for key, n := range c.heavy {
 				sums.heavy[key] += n
-				inTier[tier[key]] += n
 			}
+			total := float64(c.total())
 			if total == 0 {
-				continue // a seed in which nothing was heavily loaded says nothing
+				continue // a seed in which nothing was heavily loaded has no shares
 			}
+			t := inTiers(c)
 			for key := range places {
-				byPlace[key] = append(byPlace[key], float64(c.heavy[key])/float64(total))
+				byPlace[key] = append(byPlace[key], float64(c.heavy[key])/total)
 			}
 			for name := range tiers {
-				byTier[name] = append(byTier[name], float64(inTier[name])/float64(total))
+				byTier[name] = append(byTier[name], float64(t.heavy[name])/total)
 			}
 		}
-		side.of.Heavy, side.of.All = sums.total(), sums.all
-		top[k] = sums.top()
-		inTier := map[string]int64{}
-		for key := range places {
-			inTier[tier[key]] += sums.heavy[key]
-			*side.place(key) = shiftShare(sums.heavy[key], side.of.Heavy, byPlace[key])
+		all[k], allTiers[k] = sums, inTiers(sums)
+		of := sums.total()
+		for key, p := range places {
+			*[]*ShiftShare{&p.Before, &p.After}[k] = shiftShare(sums.heavy[key], of, byPlace[key])
 		}
-		for name := range tiers {
-			*side.tier(name) = shiftShare(inTier[name], side.of.Heavy, byTier[name])
+		for name, t := range tiers {
+			*[]*ShiftShare{&t.Before, &t.After}[k] = shiftShare(allTiers[k].heavy[name], of, byTier[name])
 		}
+		to := []*ShiftSide{&s.Before, &s.After}[k]
+		to.Heavy, to.All = of, sums.all
 	}
-	if top[0] == "" && top[1] == "" {
+	if s.Before.Heavy+s.After.Heavy == 0 {
 		return list
 	}
-	s.Moved = top[0] != "" && top[1] != "" && top[0] != top[1]
+	top := topsOf(all, allTiers)
+	s.Moved = top.moved
 	for seed, b := range before {
 		a, ok := after[seed]
-		if !ok || b.total() == 0 && a.total() == 0 {
+		if !ok || b.total()+a.total() == 0 {
 			continue
 		}
 		s.Seeds++
-		from, to := b.top(), a.top()
-		moved := from != "" && to != "" && from != to
-		if from == "" && top[0] != "" || to == "" && top[1] != "" {
-			continue // it has no bottleneck on one side, and all together have one
-		}
-		if moved == s.Moved && tier[from] == tier[top[0]] && tier[to] == tier[top[1]] {
+		if one := topsOf([2]shiftCounts{b, a}, [2]shiftCounts{inTiers(b), inTiers(a)}); one.same(&top) {
 			s.Agree++
 		}
 	}
 	s.Places = sortShares(places, func(p *ShiftPlace) (float64, string) {
-		return max(p.Before.Share, p.After.Share), strings.Join(p.Ports, " ")
+		return max(p.Before.Share, p.After.Share), p.key()
 	})
-	s.Tiers = sortShares(tiers, func(p *ShiftTier) (float64, string) {
-		return max(p.Before.Share, p.After.Share), p.Tier + " " + p.Direction
+	s.Tiers = sortShares(tiers, func(t *ShiftTier) (float64, string) {
+		return max(t.Before.Share, t.After.Share), t.Tier + " " + t.Direction
 	})
 	at := func(key string) int {
-		return slices.IndexFunc(s.Places, func(p ShiftPlace) bool { return key != "" && strings.Join(p.Ports, " ") == key })
+		return slices.IndexFunc(s.Places, func(p ShiftPlace) bool { return key != "" && p.key() == key })
 	}
-	for k, key := range top {
+	for k, key := range top.places {
 		if i := at(key); i >= MaxShiftPlaces { // many ports share what is heavily loaded on the other side
 			s.Places[MaxShiftPlaces-1-k] = s.Places[i]
 		}
 	}
 	s.Places = s.Places[:min(MaxShiftPlaces, len(s.Places))]
-	s.From, s.To = at(top[0]), at(top[1])
+	s.From, s.To = at(top.places[0]), at(top.places[1])
+	tierAt := func(name string) int {
+		return slices.IndexFunc(s.Tiers, func(t ShiftTier) bool { return name != "" && t.Tier+" "+t.Direction == name })
+	}
+	s.FromTier, s.ToTier = tierAt(top.tiers[0]), tierAt(top.tiers[1])
 	return append(list, *s)
 }
+
+// key identifies the place. Names of ports have no blanks.
+func (p *ShiftPlace) key() string { return strings.Join(p.Ports, " ") }
 
 func (c *shiftCounts) total() (sum int64) {
 	for _, n := range c.heavy {

@@ -47,8 +47,9 @@ type Signature struct {
 	// steps, windows and ports.
 	Utilisation []Percents `json:"utilisation"`
 	Available   []Percents `json:"available"`
-	// Measured says that the available bandwidth is what the ports' CSIG meters had.
-	// Otherwise it is what windows left of the line.
+	// Measured says that the available bandwidth of switch ports is what their CSIG meters
+	// had, which look back over an interval of their own. Otherwise, and of hosts, it is what
+	// windows left of the line. A window without a record leaves all of it.
 	Measured bool            `json:"measured"`
 	Spans    []SignatureSpan `json:"spans"`             // collectives and phases of the job, by their begin
 	LeftOut  int             `json:"leftOut,omitempty"` // collectives and phases that Spans lacks: the shortest
@@ -109,7 +110,7 @@ func newSignatures(t *totals, folds []*fold) []*signatureReader {
 				own = append(own, f)
 			}
 		}
-		if from, span := t.manifest.Measure.FromUS, t.measured(r); len(own) == 0 && span > 0 && span < longestUS {
+		if from, span := t.manifest.Measure.FromUS, t.span(r); len(own) == 0 && span > 0 && span < longestUS {
 			f := &fold{variant: v.Name, seed: r.seed}
 			f.add(1, from, from+span)
 			f.settle(t.manifest.IntervalUS)
@@ -245,6 +246,9 @@ func (s *signatureReader) port(row *runfolder.PortRow) {
 // leftOf returns the share of a port's rate that a window left, and whether the port's
 // CSIG meter said so.
 func leftOf(row *runfolder.PortRow, busyUS, intervalUS float64) (share float64, measured bool) {
+	if row.ABWBPS != nil && row.RateBPS > 0 {
+		return min(1, max(0, float64(*row.ABWBPS)/float64(row.RateBPS))), true
+	}
 	return 1 - shareOf(busyUS, intervalUS), false
 }
 

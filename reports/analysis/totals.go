@@ -25,6 +25,7 @@ type totals struct {
 	tiers    map[run]map[tierKey]*tierSums // of the runs that charts show
 	faulty   map[run]sides                 // runs with a fault that begins in them
 	overhead map[string]int64              // variant -> Variant.Overhead
+	packet   map[string]float64            // variant -> Variant.MTU
 }
 
 // portSums are the sums over the windows of a port: of those in the measuring
@@ -42,9 +43,9 @@ type portSums struct {
 func newTotals(m *runfolder.Manifest, s *runfolder.Summary, of *flowMetrics) *totals {
 	t := &totals{manifest: m, shown: chooseSeeds(m, s, of), heard: map[string]bool{}, ends: map[run]float64{}, stops: map[run]float64{}, seeds: map[string][]uint64{},
 		bytes: map[run]map[string]int64{}, ports: map[run]map[PortID]*portSums{},
-		tiers: map[run]map[tierKey]*tierSums{}, faulty: faultSides(m), overhead: map[string]int64{}}
+		tiers: map[run]map[tierKey]*tierSums{}, faulty: faultSides(m), overhead: map[string]int64{}, packet: map[string]float64{}}
 	for _, v := range m.Variants {
-		t.overhead[v.Name] = v.Overhead
+		t.overhead[v.Name], t.packet[v.Name] = v.Overhead, float64(v.MTU)
 	}
 	for _, r := range m.Runs {
 		t.seeds[r.Variant] = append(t.seeds[r.Variant], r.Seed)

@@ -130,7 +130,7 @@ func newUtilisations(t *totals) []*utilisationReader {
 	for i := range m.Variants {
 		v := &m.Variants[i]
 		r := run{v.Name, t.shown[v.Name]}
-		span := t.measured(r)
+		span := t.span(r)
 		if t.ports[r] == nil || !(span > 0 && span < longestUS) {
 			continue
 		}
@@ -235,7 +235,7 @@ func (w *utilisationReader) port(row *runfolder.PortRow) {
 
 func (c *portCurve) add(row *runfolder.PortRow) {
 	at := row.StartUS - c.fromUS
-	if at < 0 || row.StartUS >= c.toUS {
+	if !(at >= 0 && row.StartUS < c.toUS) { // it may be NaN
 		return
 	}
 	busy := busyUS(row, c.overhead)
@@ -267,7 +267,7 @@ func (w *utilisationReader) result() Utilisation {
 		p := PortUtilisation{Place: c.place, WindowShares: c.dist.of(w.windows), BinUS: c.binUS, Coarse: make(Values, len(c.coarse)), Mean: make(Values, len(c.bins))}
 		p.MeanShare = c.busyUS / (u.ToUS - u.FromUS)
 		for i, busy := range c.coarse {
-			p.Coarse[i] = busy / c.coarseUS
+			p.Coarse[i] = min(1, busy/c.coarseUS)
 		}
 		several := c.binUS > c.interval
 		if several {

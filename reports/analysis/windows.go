@@ -21,8 +21,9 @@ type windowSums struct {
 	busyUS   float64
 	peak     float64 // greatest utilisation of a window, and when it began, the first of equals
 	peakUS   float64
+	packet   float64  // bytes of a full packet
 	windows  [3]int64 // by side: both, before and after the fault; those with a record
-	heavy    [3]int64
+	heavy    [3]int64 // of these, those in which the port was a bottleneck
 }
 
 // Sides of windowSums and of other counts.
@@ -151,7 +152,7 @@ func (d *distribution) of(windows int64) WindowShares {
 
 // newWindowSums returns the sums of a port, whose first row this is.
 func (t *totals) newWindowSums(r run, row *runfolder.PortRow) windowSums {
-	s := windowSums{overhead: t.overhead[r.variant], fault: t.faulty[r]}
+	s := windowSums{overhead: t.overhead[r.variant], packet: t.packet[r.variant], fault: t.faulty[r]}
 	if t.shown[r.variant] != r.seed {
 		return s
 	}
@@ -177,7 +178,8 @@ func (s *windowSums) see(row *runfolder.PortRow, intervalUS float64) {
 		s.peak, s.peakUS = share, row.StartUS
 	}
 	heavy := int64(0)
-	if share >= heavyShare {
+	// Without a queue the port merely carries what others let through.
+	if share >= heavyShare && float64(row.QueueByteNS) >= s.packet*intervalUS*1000 {
 		heavy = 1
 	}
 	s.windows[bothSides]++
@@ -192,24 +194,41 @@ func (s *windowSums) see(row *runfolder.PortRow, intervalUS float64) {
 	}
 }
 
-// busyUS returns how long the line of a port was busy in a window.
+// busyUS returns how long the line of a port was busy in a window. Of folders of older
+// versions it is what the packets take that began in it.
 func busyUS(row *runfolder.PortRow, overhead int64) float64 {
+	if row.BusyPS != nil {
+		return max(0, float64(*row.BusyPS)/1e6)
+	}
 	if row.RateBPS <= 0 {
 		return 0
 	}
 	return float64(row.TxBytes+row.TxPackets*overhead) * 8e6 / float64(row.RateBPS)
 }
 
-// shareOf returns the utilisation of a window. Packets count where their transmission
-// begins, so that a window may have some bytes more than the line carries in it.
+// shareOf returns the utilisation of a window. Where packets count in the window in which
+// their transmission begins, it may have some bytes more than the line carries in it.
 func shareOf(busyUS, intervalUS float64) float64 {
 	return min(1, max(0, busyUS/intervalUS))
+}
+
+// span returns how long the measuring window of a run is up to the run's end, idle time
+// after the last record included, in us.
+func (t *totals) span(r run) float64 {
+	to := t.ends[r] // the last window ends after the run
+	if stop, ok := t.stops[r]; ok {
+		to = stop
+	}
+	if until := t.manifest.Measure.ToUS; until > 0 {
+		to = min(to, until)
+	}
+	return to - t.manifest.Measure.FromUS
 }
 
 // windowsIn returns how many telemetry windows begin in the measuring window of a run.
 func (t *totals) windowsIn(r run) int64 {
 	interval, from := t.manifest.IntervalUS, t.manifest.Measure.FromUS
-	span := t.measured(r)
+	span := t.span(r)
 	if !(span > 0) {
 		return 0
 	}
