@@ -34,6 +34,8 @@ type Result struct {
 	// Columns and Table are those of a table after its transformations.
 	Columns []string
 	Table   [][]string
+	// Want is how many columns a table should have.
+	Want int
 }
 
 // Empty reports whether a query of the panel returned nothing.
@@ -218,6 +220,7 @@ func (r *Result) table(rows []map[string]string, a *panel) {
 		if t.ID != "organize" {
 			continue
 		}
+		r.Want = len(t.Options.RenameByName)
 		var fields []string
 		for field := range t.Options.IndexByName {
 			if !t.Options.ExcludeByName[field] && slices.ContainsFunc(rows, func(row map[string]string) bool { return row[field] != "" }) {
