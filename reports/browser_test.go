@@ -265,6 +265,9 @@ func TestBrowser(t *testing.T) {
 		if wide {
 			t.Errorf("%s: the page is wider than its window of %d", c.name, c.width)
 		}
+		if thin := do(ctx, t, chromedp.Evaluate[int](`[...document.querySelectorAll('.cells path')].filter(p => getComputedStyle(p).vectorEffect !== 'none').length`)); thin > 0 {
+			t.Errorf("%s: %d paths of cells would not be as high as their row", c.name, thin)
+		}
 		panels := map[string]int{}
 		for _, d := range charts {
 			panels[d.Section]++
@@ -272,6 +275,12 @@ func TestBrowser(t *testing.T) {
 			switch d.Section {
 			case "throughput", "delays":
 				areas = 1 // the measuring window
+			case "utilisation":
+				strokes, areas = 0, 0 // level lines
+			case "signature":
+				strokes, areas = 1, 0 // cells of one level
+			case "shift-csig", "shift-csig-wide":
+				strokes, areas = 0, 0 // bars are no paths
 			case "actions":
 				strokes, areas = 0, 6 // two actions of three flows
 			}

@@ -78,6 +78,9 @@ const styleRest = analysis.MaxGroups // of flows drawn as their mean
 // more and then in the package's table.
 func drawCharts(r *analysis.Result, more []Drawing) ([]Chart, error) {
 	var charts []Chart
+	if c := utilisationChart(r); c != nil {
+		charts = append(charts, *c)
+	}
 	for i := range r.Charts {
 		c := &r.Charts[i]
 		drawing := slices.IndexFunc(drawings, func(d Drawing) bool { return d.ID == c.ID })

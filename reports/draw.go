@@ -179,7 +179,7 @@ func drawPanel(p Panel, width, height vg.Length) (template.HTML, error) {
 	if p.figure != "" {
 		attributes = figureAttributes(p.figure, areaOf(area, height))
 	}
-	return markup(b.String(), p.name(), attributes, width, height), nil
+	return markup(b.String(), titled(p.name(), p.description()), attributes, width, height), nil
 }
 
 // areaFinder is a plotter that draws nothing. It finds the plot area.
@@ -241,7 +241,7 @@ func addLines(pl *plot.Plot, p Panel) error {
 			return err
 		}
 		line.LineStyle = draw.LineStyle{Color: paintTarget, Width: 1.4}
-		label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: p.XMax, Y: m.Y}}, Labels: []string{m.Name}})
+		label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: p.XMax, Y: m.Y}}, Labels: []string{shortened(m.Name, mostInDrawing)}})
 		if err != nil {
 			return err
 		}
@@ -304,7 +304,7 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 	names := make([]string, len(p.Bars))
 	row := func(i int) float64 { return float64(len(p.Bars) - 1 - i) } // the first on top
 	for i, b := range p.Bars {
-		names[len(names)-1-i] = b.Name
+		names[len(names)-1-i] = shortened(b.Name, mostInDrawing)
 	}
 	var below *plotter.BarChart
 	starts := make([]float64, len(p.Bars))
@@ -319,7 +319,7 @@ func addBars(pl *plot.Plot, p Panel, width vg.Length) error {
 			text := strconv.FormatFloat(share, 'f', 0, 64)
 			space := share / 100 * float64(width) * 0.75
 			if space > 52 {
-				text = p.Parts[a] + " " + text
+				text = shortened(p.Parts[a], mostInDrawing) + " " + text
 			}
 			if space > 22 {
 				labels.XYs = append(labels.XYs, plotter.XY{X: starts[i] + share/2, Y: row(i)})
@@ -388,9 +388,16 @@ var (
 	fontFamily = regexp.MustCompile(`font-family:[^;"]*;?(font-variant:[^;"]*;?)?`)
 )
 
-// markup turns gonum's SVG document into an element of a page, with more attributes. The
-// element scales with its column and uses the page's fonts and colours.
-func markup(svg, title, attributes string, width, height vg.Length) template.HTML {
+// titled returns the elements that say what a drawing shows to readers who do not see it:
+// its name, and what it holds. They come first in the drawing.
+func titled(title, description string) string {
+	return "<title>" + html.EscapeString(title) + "</title><desc>" + html.EscapeString(description) + "</desc>"
+}
+
+// markup turns gonum's SVG document into an element of a page, with more attributes and
+// what titled returned. The element scales with its column and uses the page's fonts
+// and colours.
+func markup(svg, words, attributes string, width, height vg.Length) template.HTML {
 	_, body, _ := strings.Cut(svg, "<svg")
 	_, body, _ = strings.Cut(body, ">")
 	body = fontFamily.ReplaceAllString(body, "")
@@ -409,5 +416,5 @@ func markup(svg, title, attributes string, width, height vg.Length) template.HTM
 		name := strings.IndexByte(element, ' ')
 		return element[:name] + tagAttribute(tag) + element[name:]
 	})
-	return template.HTML(fmt.Sprintf(`<svg class="chart" viewBox="0 0 %g %g" xmlns="http://www.w3.org/2000/svg" role="img"%s><title>%s</title>`, width, height, attributes, html.EscapeString(title)) + body)
+	return template.HTML(fmt.Sprintf(`<svg class="chart" viewBox="0 0 %g %g" xmlns="http://www.w3.org/2000/svg" role="img"%s>%s`, width, height, attributes, words) + body)
 }

@@ -78,6 +78,18 @@ func fabricCaption(r *analysis.Result) string {
 	return text + "."
 }
 
+// fabricDescription says what the drawing marks.
+func fabricDescription(r *analysis.Result) string {
+	var marks []string
+	for i, m := range markTexts(r) {
+		marks = append(marks, fmt.Sprintf("Number %d, %s: %s.", i+1, m.Name, m.Value))
+	}
+	if marks == nil {
+		return "No port is marked."
+	}
+	return strings.Join(marks, " ")
+}
+
 // plural returns a count with its noun.
 func plural(n int, noun string) string {
 	switch {
@@ -167,9 +179,9 @@ func newPlan(f *analysis.Fabric, width, height float64) *plan {
 // boxLines returns the text of a box, in short where there is little room.
 func boxLines(b *analysis.Box, short bool) []string {
 	if !b.Folded {
-		return []string{b.Name}
+		return []string{shortened(b.Name, mostInDrawing)}
 	}
-	name, lines := b.Name, []string(nil)
+	name, lines := shortened(b.Name, mostInDrawing), []string(nil)
 	if b.Hosts > 0 && b.Switches > 0 && b.Pods != nil {
 		name = fmt.Sprintf("pod %d", b.Pods[0])
 		if last := b.Pods[len(b.Pods)-1]; last != b.Pods[0] {
@@ -273,7 +285,7 @@ func (p *plan) svg(r *analysis.Result) template.HTML {
 	if len(p.Lines) > crowdedLines {
 		class += " crowded"
 	}
-	put(`<svg class="%s" viewBox="0 0 %v %v" xmlns="http://www.w3.org/2000/svg" role="img"><title>%s</title>`, class, p.width, p.height, html.EscapeString("Fabric: "+fabricCaption(r)))
+	put(`<svg class="%s" viewBox="0 0 %v %v" xmlns="http://www.w3.org/2000/svg" role="img">%s`, class, p.width, p.height, titled("Fabric: "+fabricCaption(r), fabricDescription(r)))
 	for _, m := range p.Marks {
 		if m.From != m.To {
 			put(`<path class="mark" d="%s"/>`, p.way(m.From, m.To, 0))

@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"math"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -51,7 +52,7 @@ type axisData struct {
 	Microseconds float64 `json:"us,omitempty"`
 	// Start and Step place the columns of a matrix and the values of a map: the left edge
 	// of the first one, and the width of each.
-	Start float64  `json:"start,omitempty"`
+	Start float64  `json:"start"`
 	Step  float64  `json:"step,omitempty"`
 	Names []string `json:"names,omitempty"` // of bars from the top, or of the columns of a matrix
 }
@@ -215,6 +216,49 @@ func (p *Panel) name() string {
 		return p.YLabel + p.Title
 	}
 	return p.YLabel + ": " + p.Title
+}
+
+// mostDescribed bounds the series that a description lists.
+const mostDescribed = 12
+
+// description says what the panel holds: of lines their ranges, of bars their parts.
+func (p *Panel) description() string {
+	var all []string
+	_, unit := splitUnit(p.YLabel)
+	for _, l := range p.Lines {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, y := range l.Y {
+			if !math.IsNaN(y) {
+				low, high = min(low, y), max(high, y)
+			}
+		}
+		text := "no value"
+		if low <= high {
+			text = strings.TrimSpace(fmt.Sprintf("%s to %s %s", number(low), number(high), unit))
+		}
+		all = append(all, l.Name+": "+text)
+	}
+	names := p.partNames()
+	for _, b := range p.Bars {
+		var parts []string
+		for i, share := range b.Parts {
+			if share > 0 {
+				parts = append(parts, names[i]+" "+percent(share))
+			}
+		}
+		all = append(all, b.Name+": "+strings.Join(parts, ", "))
+	}
+	for _, m := range p.Marks {
+		all = append(all, "a level line: "+m.Name)
+	}
+	if more := len(all) - mostDescribed; more > 0 {
+		all = append(all[:mostDescribed], fmt.Sprintf("and %d more", more))
+	}
+	over := ""
+	if p.Lines != nil {
+		over = "Over " + p.XLabel + ". "
+	}
+	return over + strings.Join(all, "; ") + "."
 }
 
 // partNames returns the names of the parts of bars: those of the legend where there are

@@ -5,6 +5,7 @@ import (
 	"html"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -50,7 +51,7 @@ func Figures(r *analysis.Result, scheme svg.Scheme, more ...Drawing) ([]Figure, 
 	if err != nil {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
-	sketches, err := sketchesOf(r, more)
+	sketches, err := sketchesOf(plain(r), more)
 	if err != nil {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
@@ -117,6 +118,17 @@ func sketchesOf(r *analysis.Result, more []Drawing) ([]sketch, error) {
 		}
 		all = append(all, s)
 	}
+	first, rest := allPictures(r)
+	for _, p := range slices.Concat(first, rest) {
+		s := sketch{name: p.ID, title: p.Title, caption: p.Caption, columns: p.Columns}
+		for _, k := range p.Legend {
+			s.legend = append(s.legend, mark{string(k.Swatch), k.Name})
+		}
+		for _, panel := range p.Panels {
+			s.panels = append(s.panels, part{panel.Title, panel.Subtitle, string(panel.SVG)})
+		}
+		all = append(all, s)
+	}
 	for _, c := range charts {
 		s := sketch{name: c.ID, title: c.Title, caption: c.Caption, columns: columns(c)}
 		for _, k := range c.Legend {
@@ -152,7 +164,7 @@ var (
 	openSVG = regexp.MustCompile(`(?s)^\s*<svg([^>]*)>`)
 	viewBox = regexp.MustCompile(`viewBox="0 0 ([0-9.]+) ([0-9.]+)"`)
 	classOf = regexp.MustCompile(`class="([^"]*)"`)
-	titleOf = regexp.MustCompile(`(?s)^\s*<title>.*?</title>`)
+	titleOf = regexp.MustCompile(`(?s)^\s*<title>.*?</title>(<desc>.*?</desc>)?`)
 )
 
 // content cuts a drawing into what it holds, its classes and its size.

@@ -24,7 +24,12 @@ import (
 var pageParts embed.FS
 
 //go:embed page/style.css
-var pageStyle string
+var baseStyle string
+
+//go:embed page/pictures.css
+var pictureStyle string
+
+var pageStyle = baseStyle + pictureStyle
 
 // The script is its files in the order of their names, in one function. Its names are
 // seen by all files, and by nothing else.
@@ -96,12 +101,16 @@ type drawnChart struct {
 // without script; with it the charts and tables answer to the reader. The page follows the reader's choice of light or dark and prints light.
 // A drawing in more is used for the chart of its ID, before the package's own.
 func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
+	r = plain(r)
 	v := struct {
 		*page
 		Fabric *fabric
 		Main   *drawnChart // of the first screen
 		Drawn  []drawnChart
-		Data   template.HTML // of all figures, for the script
+		// Signatures and Pictures are drawn below the first screen and below the charts.
+		Signatures, Pictures []picture
+
+		Data template.HTML // of all figures, for the script
 	}{page: newPage(r), Fabric: newFabric(r)}
 	charts, err := drawCharts(r, more)
 	if err != nil {
@@ -123,6 +132,10 @@ func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 		} else {
 			v.Drawn = append(v.Drawn, drawn)
 		}
+	}
+	v.Signatures, v.Pictures = allPictures(r)
+	for _, p := range slices.Concat(v.Signatures, v.Pictures) {
+		figures = append(figures, p.data...)
 	}
 	if v.Data, err = dataBlock(figures); err != nil {
 		return fmt.Errorf("write report: %w", err)

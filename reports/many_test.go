@@ -20,7 +20,7 @@ import (
 func TestManyFlows(t *testing.T) {
 	sizes := map[int]int{}
 	for _, hosts := range []int{5, 10} {
-		m := &analysistest.Many{Leaves: 8, Spines: 16, Hosts: hosts, Seeds: 2, Samples: hosts == 10, Open: true}
+		m := &analysistest.Many{Leaves: 8, Spines: 16, Hosts: hosts, Seeds: 2, Samples: true, Open: true}
 		f := m.Folder(t)
 		numbers, err := analysis.Read(f)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // WriteMarkdown writes the report's verdict and tables, without charts.
 func WriteMarkdown(w io.Writer, r *analysis.Result) error {
-	p := newPage(r)
+	p := newPage(plain(r))
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "# %s\n\n**%s.**\n", escape(p.Title), escape(p.Verdict.Headline))
 	for _, text := range p.Verdict.Reasons {
@@ -95,4 +95,4 @@ func writeTable(b *bufio.Writer, title string, t *table) {
 }
 
 // escape protects characters that Markdown would interpret.
-var escape = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "\n", " ").Replace
+var escape = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "&", "&amp;", ">", "&gt;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "\n", " ").Replace

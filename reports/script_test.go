@@ -150,7 +150,7 @@ func TestScriptOfCharts(t *testing.T) {
 	h := hand{ctx, t}
 	for _, width := range []int64{1400, 420} {
 		show(ctx, t, page, "dark", width)
-		end := read[float64](h, `JSON.parse(document.getElementById('data').textContent).figures[0].x.max`) // ms
+		end := read[float64](h, `JSON.parse(document.getElementById('data').textContent).figures.find(f => f.id === 'slowest-0').x.max`) // ms
 		share := func(point int) float64 { return (float64(point) + 0.5) * r.PointUS / 1000 / end }
 		h.wantTip("at first", "")
 		h.mouse(input.DispatchMouseEventTypeMouseMoved, h.plotPlace("slowest-0", share(100), 0.3), 0)

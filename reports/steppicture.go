@@ -66,8 +66,8 @@ func newStepPictures(r *analysis.Result) (pictures []stepPicture) {
 		if j.Picture.Left > 0 {
 			one.Caption += fmt.Sprintf(" %d shorter collectives have no bar.", j.Picture.Left)
 		}
-		one.SVG = (&stepDrawing{StepPicture: j.Picture, path: p, title: one.Title, width: stepWidth, left: 92}).svg()
-		one.Narrow = (&stepDrawing{StepPicture: j.Picture, path: p, title: one.Title, width: stepNarrow, left: 58}).svg()
+		one.SVG = (&stepDrawing{StepPicture: j.Picture, path: p, title: one.Title, caption: one.Caption, width: stepWidth, left: 92}).svg()
+		one.Narrow = (&stepDrawing{StepPicture: j.Picture, path: p, title: one.Title, caption: one.Caption, width: stepNarrow, left: 58}).svg()
 		pictures = append(pictures, one)
 	}
 	return pictures
@@ -109,6 +109,7 @@ type stepDrawing struct {
 	*analysis.StepPicture
 	path        *analysis.CriticalPath
 	title       string
+	caption     string
 	width, left float64
 
 	b   strings.Builder
@@ -142,7 +143,7 @@ func (d *stepDrawing) svg() template.HTML {
 		lanes++ // other ranks, for the path
 	}
 	height += lanes*laneHeight + axisHeight
-	d.put(`<svg class="chart step" viewBox="0 0 %v %v" xmlns="http://www.w3.org/2000/svg" role="img"><title>%s</title>`, d.width, height, html.EscapeString(d.title))
+	d.put(`<svg class="chart step" viewBox="0 0 %v %v" xmlns="http://www.w3.org/2000/svg" role="img">%s`, d.width, height, titled(d.title, d.caption))
 	for i := range d.Overlaid {
 		d.overlaid(&d.Overlaid[i], float64(at[i])*overlaidHeight)
 	}
@@ -172,7 +173,7 @@ func (d *stepDrawing) overlaidRows() (rows float64, at []int) {
 		if row == len(ends) {
 			ends = append(ends, 0)
 		}
-		ends[row] = max(d.x(o.ToUS), d.x(o.FromUS)+float64(len(o.Name))*6.2+8) + 4
+		ends[row] = max(d.x(o.ToUS), d.x(o.FromUS)+float64(len([]rune(shortened(o.Name, mostInDrawing))))*6.2+8) + 4
 		at = append(at, row)
 	}
 	return float64(len(ends)), at
@@ -181,9 +182,10 @@ func (d *stepDrawing) overlaidRows() (rows float64, at []int) {
 func (d *stepDrawing) overlaid(o *analysis.Overlaid, y float64) {
 	from, to := d.x(o.FromUS), d.x(o.ToUS)
 	d.put(`<rect class="overlaid" x="%v" y="%v" width="%v" height="4" rx="2"><title>%s: %s</title></rect>`, from, y, max(2, to-from), html.EscapeString(o.Name), tenths(o.ToUS-o.FromUS, scalesOfDelays))
-	text := min(from, d.width-12-float64(len(o.Name))*5.6)
+	name := shortened(o.Name, mostInDrawing)
+	text := min(from, d.width-12-float64(len([]rune(name)))*5.6)
 	if d.width == stepWidth || len(d.Overlaid) < 6 {
-		d.put(`<text class="small" x="%v" y="%v">%s</text>`, max(text, d.left), y+9, html.EscapeString(o.Name))
+		d.put(`<text class="small" x="%v" y="%v">%s</text>`, max(text, d.left), y+9, html.EscapeString(name))
 	}
 }
 
@@ -220,7 +222,7 @@ func (d *stepDrawing) shares(y float64) {
 func (d *stepDrawing) lane(l *analysis.Lane, y float64) {
 	name := fmt.Sprintf("%d", l.Rank)
 	if l.Host != "" && d.width == stepWidth {
-		name += " · " + l.Host
+		name = shortened(name+" · "+l.Host, 14)
 	}
 	class := "name"
 	if lost := d.path.Lost; lost != nil && lost.Rank == l.Rank {

@@ -17,6 +17,7 @@ type exportFlags struct {
 	openMetrics string
 	load        loadFlags
 	start       string
+	perfetto    perfettoFlags
 }
 
 func (a *app) export() *cobra.Command {
@@ -25,12 +26,21 @@ func (a *app) export() *cobra.Command {
 		Use:   "export RUN",
 		Short: "Write a run's folder in a format of another tool",
 		Long: "Write a run's folder in a format of another tool.\n" +
-			"--openmetrics is for Prometheus: promtool tsdb create-blocks-from openmetrics FILE DIR makes blocks of its storage.",
-		Example: "  csiglab export runs/three --openmetrics three.om",
+			"--openmetrics is for Prometheus: promtool tsdb create-blocks-from openmetrics FILE DIR makes blocks of its storage.\n" +
+			"--perfetto is for ui.perfetto.dev: jobs, ranks, collectives and messages as slices, queues as counters.",
+		Example: "  csiglab export runs/three --openmetrics three.om\n  csiglab export runs/step --perfetto step.json --variant csig",
 		Args:    one("a run's folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if e.openMetrics == "" {
-				return usage("name what to write: --openmetrics FILE")
+			trace, err := e.perfetto.chosen(cmd.Flags())
+			switch {
+			case err != nil:
+				return err
+			case trace && e.openMetrics != "":
+				return usage("--openmetrics and --perfetto exclude each other")
+			case trace:
+				return a.exportPerfetto(cmd.Context(), args[0], &e.perfetto)
+			case e.openMetrics == "":
+				return usage("name what to write: --openmetrics FILE or --perfetto FILE")
 			}
 			return a.exportOpenMetrics(cmd.Context(), args[0], &e)
 		},
@@ -39,6 +49,7 @@ func (a *app) export() *cobra.Command {
 	f.StringVar(&e.openMetrics, "openmetrics", "", "write its series in the text format OpenMetrics into the `FILE`; - is standard output")
 	f.StringVar(&e.start, "start", "", "the `TIME` of model time 0 with --openmetrics, such as 2026-05-01T10:00:00Z (default: when the run was started)")
 	e.load.flags(f)
+	e.perfetto.flags(f)
 	f.Lookup("openmetrics").Annotations = map[string][]string{noSetting: nil}
 	return cmd
 }

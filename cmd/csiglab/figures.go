@@ -14,6 +14,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/svg"
 )
 
@@ -46,22 +47,25 @@ const figuresWriter = "csiglab report --figures"
 // with an index. The folder gets all files or none. A file of another origin is not
 // replaced.
 func (a *app) writeFigures(ctx context.Context, run, dir string, dark bool) error {
-	numbers, err := interruptible(ctx, func() (*figuresOf, error) { return figuresInto(ctx, run, dir, dark) })
+	index, err := interruptible(ctx, func() (*figuresOf, error) {
+		numbers, err := analyse(run, nil)
+		if err != nil {
+			return nil, folderError(err)
+		}
+		return figuresInto(ctx, numbers, dir, dark)
+	})
 	if err != nil {
 		return err
 	}
 	var names strings.Builder
-	for _, f := range numbers.Figures {
+	for _, f := range index.Figures {
 		fmt.Fprintf(&names, "%s\n", filepath.Join(dir, f.SVG))
 	}
 	return a.print(names.String())
 }
 
-func figuresInto(ctx context.Context, run, dir string, dark bool) (*figuresOf, error) {
-	numbers, err := analyse(run, nil)
-	if err != nil {
-		return nil, folderError(err)
-	}
+// figuresInto writes the figures of a report. Its errors have exit codes.
+func figuresInto(ctx context.Context, numbers *analysis.Result, dir string, dark bool) (*figuresOf, error) {
 	scheme, colours := svg.Light, "light"
 	if dark {
 		scheme, colours = svg.Dark, "dark"

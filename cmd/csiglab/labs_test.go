@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -237,6 +238,7 @@ func testLabs(u *tool, runtime, port string) {
 	inspected(u, one, runtime, port)
 	ran(u, one)
 	captured(u, one)
+	topped(u, one)
 
 	// Each by its name; a beginning that stands for both is refused, as is a name.
 	for _, r := range u.ps() {
@@ -307,8 +309,12 @@ func testLabs(u *tool, runtime, port string) {
 	}
 	kill(two)
 	u.want(exitInfrastructure, "exec", two.ID, "h0", "true")
+	u.want(exitInfrastructure, "top", two.ID)
 	if out, _ := u.want(exitOK, "clean", two.ID); !strings.Contains(out, "removed the entry of run "+two.ID) {
 		u.Errorf("clean: %s", out)
+	}
+	if _, err := os.Lstat(filepath.Dir(two.Nodes[0].Metrics)); !errors.Is(err, fs.ErrNotExist) {
+		u.Errorf("the folder of the nodes' metrics after clean: %v", err)
 	}
 	if code := u.code(sleepers[two.ID].Wait()); code != 128+int(syscall.SIGKILL) {
 		u.Errorf("a program in a node of a lab that was cleaned ended with %d", code)
@@ -341,7 +347,7 @@ func inspected(u *tool, r runs.Run, runtime, port string) {
 		}
 	}
 	want := runs.Node{
-		Name: "h3", Kind: "host", PID: h3.PID, Container: h3.Container, Addresses: []string{"10.0.0.4"}, Network: h3.Network, User: h3.User,
+		Name: "h3", Kind: "host", PID: h3.PID, Container: h3.Container, Addresses: []string{"10.0.0.4"}, Network: h3.Network, User: h3.User, Metrics: filepath.Join(r.NodeFolder, "metrics", "3"),
 		Interfaces: []runs.Interface{{
 			Name: fmt.Sprint(port, first), MAC: "02:00:00:03:00:00", Link: "h3-tor1", Peer: "tor1", PeerInterface: fmt.Sprint(port, first+1), RateBPS: 1e9,
 		}},

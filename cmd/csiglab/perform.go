@@ -55,6 +55,19 @@ func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Resul
 	if err != nil {
 		return err
 	}
+	if r.after != nil {
+		text, err := r.after(ctx, result.Folder, report, numbers)
+		switch {
+		case err != nil:
+			return err
+		case r.json:
+			a.say(text)
+		default:
+			if err := a.print(text); err != nil {
+				return err
+			}
+		}
+	}
 	return outcome(result.Summary)
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/orchestrator/backend"
@@ -8,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/reports/analysis"
 )
 
 // runFlags are the flags of run and demo.
@@ -16,6 +19,9 @@ type runFlags struct {
 	options campaign.Options
 	json    bool
 	probe   bool // the run is part of a measurement of the machine, and does not measure it
+	// after is called when results have been printed. Its text is printed too; with json as
+	// a message. It may be nil.
+	after func(ctx context.Context, folder, report string, numbers *analysis.Result) (string, error)
 }
 
 func (r *runFlags) flags(cmd *cobra.Command) {

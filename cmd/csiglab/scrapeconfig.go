@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/metrics/promserver"
+	"github.com/csiglab/csiglab/orchestrator/live"
 )
 
 func (a *app) scrapeConfig() *cobra.Command {
@@ -39,15 +39,12 @@ func (a *app) scrapeConfig() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				nodes, err := a.scraped(r.ID).Nodes(cmd.Context())
+				targets, err := live.Targets(&r)
 				if err != nil {
-					return labError(err)
+					return usage("%w", err)
 				}
-				for _, node := range nodes {
-					job.Static = append(job.Static, promserver.TargetOf(address, r.ID, node))
-				}
-				if len(nodes) == 0 {
-					return infrastructure(fmt.Errorf("run %s has no node that exposes metrics", r.ID))
+				for _, t := range targets {
+					job.Static = append(job.Static, promserver.TargetOf(address, r.ID, t.Instance))
 				}
 			}
 			text, err := yaml.Marshal(prometheusFile{Jobs: []scrapeJob{job}})

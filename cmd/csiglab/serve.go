@@ -24,6 +24,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/promserver"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
+	"github.com/csiglab/csiglab/orchestrator/live"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -194,7 +195,7 @@ func (a *app) served(ctx context.Context, args []string) (folders []string, labs
 		r, err := runs.Find(list, arg)
 		var unknown *runs.UnknownError
 		if errors.As(err, &unknown) {
-			known := folderNames("runs")
+			known := append(folderNames("runs"), folderNames(filepath.Dir(arg))...)
 			return nil, nil, usage("%s: there is no such folder, and no such run is under way%s", arg, didYouMean(arg, append(known, unknown.Known...)))
 		}
 		if err != nil {
@@ -206,6 +207,11 @@ func (a *app) served(ctx context.Context, args []string) (folders []string, labs
 		if r.State == runs.Foreign {
 			return nil, nil, foreign(r)
 		}
+		if len(r.Nodes) > 0 {
+			if _, err := live.Targets(&r); err != nil {
+				return nil, nil, usage("%w", err)
+			}
+		}
 		if !slices.ContainsFunc(labs, func(other runs.Run) bool { return other.ID == r.ID }) {
 			labs = append(labs, r)
 		}
@@ -213,9 +219,15 @@ func (a *app) served(ctx context.Context, args []string) (folders []string, labs
 	return folders, labs, nil
 }
 
+// mostNames is how many names in a folder are compared with a wrong one.
+const mostNames = 1000
+
 // folderNames returns the folders in a folder, with its name.
 func folderNames(parent string) (names []string) {
 	entries, _ := os.ReadDir(parent) //nolint:errcheck // none: no names
+	if len(entries) > mostNames {
+		entries = entries[:mostNames]
+	}
 	for _, e := range entries {
 		if e.IsDir() {
 			names = append(names, filepath.Join(parent, e.Name()))
@@ -250,7 +262,10 @@ func (a *app) watchLabs(ctx context.Context, server *promserver.Server) {
 			a.say("labs: " + err.Error())
 		}
 		for _, r := range list {
-			if (r.State == runs.Held || r.State == runs.Running) && len(r.Nodes) > 0 && !slices.Contains(server.Labs(), r.ID) {
+			if r.State != runs.Held && r.State != runs.Running || slices.Contains(server.Labs(), r.ID) {
+				continue
+			}
+			if _, err := live.Targets(&r); err == nil {
 				a.say(fmt.Sprintf("lab %s: %s, %s", r.ID, r.Name, plural(len(r.Nodes), "node")))
 				server.Scrape(r.ID, a.scraped(r.ID))
 			}

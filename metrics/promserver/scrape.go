@@ -54,7 +54,7 @@ type nodeState struct {
 	series map[string]*scraped // by their text in the exposition
 	up     scraped
 	round  int
-	failed bool // the last scrape did
+	failed int // scrapes in a row
 }
 
 // scraped is a series of a node.
@@ -166,20 +166,20 @@ func (s *Server) scrape(w *watched, n *nodeState, now time.Time) {
 		err = s.append(n, text, now)
 	}
 	n.target.Report(now, time.Since(began), err)
+	up := 0.0
 	if err != nil {
 		if s.ctx.Err() != nil {
 			return
 		}
-		if !n.failed {
+		if n.failed++; n.failed == 2 { // the first may be of a lab that is ending
 			s.config.Say(fmt.Sprintf("lab %s: node %s: %v", w.id, n.name, err))
 		}
 		err = s.append(n, nil, now)
-		n.failed = true
 	} else {
-		n.failed = false
+		n.failed, up = 0, 1
 	}
 	if err == nil {
-		err = s.put(&n.up, now, map[bool]float64{false: 1, true: 0}[n.failed])
+		err = s.put(&n.up, now, up)
 	}
 	if err != nil {
 		n.target.Report(now, time.Since(began), err)

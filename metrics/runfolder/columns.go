@@ -29,7 +29,7 @@ func (f *Folder) MetricsOf(metrics ...string) iter.Seq2[MetricRow, error] {
 			}
 			return metrics[i], true
 		}
-		for _, group := range t.rows.File().RowGroups() {
+		for _, group := range t.data.RowGroups() {
 			c, err := t.columns(group, "metric", "subject", "variant", "seed", "value")
 			for err == nil {
 				err = t.next(c)

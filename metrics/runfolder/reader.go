@@ -31,11 +31,10 @@ func readTable[T any](f *Folder, name string) iter.Seq2[T, error] {
 			return
 		}
 		defer r.close()
-		batch := make([]T, batchRows)
 		for {
-			n, err := r.read(batch)
-			f.read(n)
-			for _, row := range batch[:n] {
+			rows, err := r.read()
+			f.read(len(rows))
+			for _, row := range rows {
 				if !yield(row, nil) {
 					return
 				}
@@ -56,7 +55,8 @@ func readTable[T any](f *Folder, name string) iter.Seq2[T, error] {
 type tableReader[T any] struct {
 	path string
 	file *os.File
-	rows *parquet.GenericReader[T]
+	data *parquet.File
+	rows *decoder[T]
 	want int64 // rows that the manifest promises
 	have int64 // rows read
 }
@@ -110,27 +110,25 @@ func (r *tableReader[T]) open() (err error) {
 	if p.NumRows() != r.want {
 		return r.damaged("it has %d rows, the manifest says %d", p.NumRows(), r.want)
 	}
-	r.rows = parquet.NewGenericReader[T](p)
+	r.data = p
+	if r.rows, err = newDecoder[T](p, batchRows); err != nil {
+		return r.damaged("%v", err)
+	}
 	return nil
 }
 
-// read fills a batch from its start and returns how many rows it read. The
-// error is io.EOF after the last row.
-func (r *tableReader[T]) read(batch []T) (n int, err error) {
+// read returns the next rows, until the next call. The error is io.EOF after the last row.
+func (r *tableReader[T]) read() (rows []T, err error) {
 	defer r.recovered(&err)
-	// Rows of the batch before must not share memory with those of this batch.
-	clear(batch)
-	n, err = r.rows.Read(batch)
-	r.have += int64(n)
+	rows, err = r.rows.next()
+	r.have += int64(len(rows))
 	switch {
+	case errors.Is(err, io.EOF) && r.have != r.want:
+		return nil, r.damaged("it ends after %d of %d rows", r.have, r.want)
 	case err != nil && !errors.Is(err, io.EOF):
-		return n, r.damaged("%v", err)
-	case n == 0 && r.have != r.want:
-		return 0, r.damaged("it ends after %d of %d rows", r.have, r.want)
-	case n == 0:
-		return 0, io.EOF
+		return nil, r.damaged("%v", err)
 	}
-	return n, nil
+	return rows, err
 }
 
 // close releases the table, which need not be read to its end.
@@ -138,7 +136,7 @@ func (r *tableReader[T]) close() {
 	defer r.file.Close()
 	var err error // not needed: the rows have been read
 	defer r.recovered(&err)
-	r.rows.Close()
+	r.rows.close()
 }
 
 // recovered turns a panic of the Parquet package into an error.

@@ -174,7 +174,12 @@ func (p *ports) add(row *runfolder.PortRow) error {
 		bytes: row.TxBytes, packets: row.TxPackets, marked: row.Marked, trimmed: row.Trimmed, dropped: row.Dropped,
 		peak: row.QueueMax, queue: float64(row.QueueByteNS) / (float64(r.interval) / 1e3), available: -1,
 	}
-	if row.RateBPS > 0 {
+	if row.ABWBPS != nil {
+		w.available = float64(*row.ABWBPS) / 8
+	}
+	if row.BusyPS != nil {
+		w.utilisation = float64(*row.BusyPS) / float64(r.interval)
+	} else if row.RateBPS > 0 { // of a csiglab that counted bytes alone
 		line := float64(row.TxBytes) + float64(row.TxPackets)*float64(r.variant.Overhead)
 		w.utilisation = line * 8 / (float64(row.RateBPS) * float64(r.interval) / 1e12)
 	}

@@ -157,3 +157,27 @@ func BenchmarkEmit(b *testing.B) {
 	}
 	s.Close()
 }
+
+// lengths takes the numbers of records in batches.
+type lengths chan int
+
+func (l lengths) Consume(b *metrics.Batch) { l <- b.Len() }
+
+// HandOn hands on a batch that is not full, and nothing if there are no records.
+func TestHandOn(t *testing.T) {
+	got := make(lengths, 10)
+	b := stream.NewBuffer(0, stream.Drop, got)
+	b.HandOn()
+	b.Emit(&metrics.FlowWindow{})
+	b.Emit(&metrics.FlowWindow{})
+	b.HandOn()
+	if n := <-got; n != 2 {
+		t.Errorf("%d records were handed on, want the 2 that were held", n)
+	}
+	b.HandOn()
+	b.Emit(&metrics.FlowWindow{})
+	b.Close()
+	if n := <-got; n != 1 || len(got) > 0 {
+		t.Errorf("then %d records, and %d more batches, want 1 and none", n, len(got))
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
@@ -36,7 +37,13 @@ variants:
 // jobsOf runs an experiment and analyses it.
 func jobsOf(t *testing.T, text string) (*analysis.Result, *runfolder.Folder) {
 	t.Helper()
-	result, err := Run(context.Background(), parseText(t, text), Options{Out: filepath.Join(t.TempDir(), "run")})
+	return analysed(t, parseText(t, text))
+}
+
+// analysed runs a set and analyses it.
+func analysed(t *testing.T, set *experiment.Set) (*analysis.Result, *runfolder.Folder) {
+	t.Helper()
+	result, err := Run(context.Background(), set, Options{Out: filepath.Join(t.TempDir(), "run")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // metricsFolder is the folder, in a run's NodeFolder, where its processes serve metrics.
@@ -33,5 +34,5 @@ func RemoveMetricsFolder(nodeFolder string) {
 			os.Remove(filepath.Join(folder, e.Name()))
 		}
 	}
-	os.Remove(folder) // fails if something else is in it
+	syscall.Rmdir(folder) //nolint:errcheck // something else is in it
 }

@@ -89,8 +89,8 @@ func (v *View) heading(lab string) []string {
 	} else {
 		second += "  since the lab began"
 	}
-	if v.Dilation > 1 {
-		second += fmt.Sprintf(", %s of the model", number(max(v.Span.Seconds(), 0)/v.Dilation, "s"))
+	if v.Dilation > 1 && v.Span > 0 {
+		second += fmt.Sprintf(", %s of the model", number(v.Span.Seconds()/v.Dilation, "s"))
 	}
 	second += fmt.Sprintf("  late at most %s", number(v.Late, "s"))
 	if v.Dropped > 0 {
@@ -99,7 +99,11 @@ func (v *View) heading(lab string) []string {
 	lines := []string{first, second}
 	if n := len(v.Silent); n > 0 {
 		text := Printable(v.Silent[0].Error())
-		if n > 1 {
+		switch n {
+		case 1:
+		case 2:
+			text += ", and 1 other"
+		default:
 			text += fmt.Sprintf(", and %d others", n-1)
 		}
 		lines = append(lines, "NO ANSWER: "+text)

@@ -275,11 +275,19 @@ func (s *Experiment) Folder(t testing.TB, change func(*runfolder.Manifest, *runf
 
 // AddRun writes a run of one node into a run folder.
 func AddRun(w *runfolder.Writer, variant string, seed uint64, node *metrics.Batch, d runfolder.RunData) error {
+	return addRun(w, variant, seed, node, nil, d)
+}
+
+// addRun is AddRun with further records of the node; rest may be nil.
+func addRun(w *runfolder.Writer, variant string, seed uint64, node *metrics.Batch, rest func(first *metrics.Batch, write func(*metrics.Batch)), d runfolder.RunData) error {
 	run, err := w.BeginRun(variant, seed)
 	if err != nil {
 		return err
 	}
 	run.Consume(node)
+	if rest != nil {
+		rest(node, run.Consume)
+	}
 	d.Nodes = []metrics.NodeTotals{node.NodeTotals()}
 	return run.End(d)
 }

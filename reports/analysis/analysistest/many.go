@@ -3,6 +3,7 @@ package analysistest
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -17,6 +18,7 @@ type Many struct {
 	Seeds                 int
 	Samples               bool // flows have CSIG samples, which name the port to the destination
 	Open                  bool // flow 0-1 does not complete: half of it arrives
+	Windows               int  // telemetry windows in which all flows and ports do the same; 0 is 1
 }
 
 // Flows returns the number of flows.
@@ -95,7 +97,28 @@ func (m *Many) manifest() runfolder.Manifest {
 	return f
 }
 
-// run returns the records of one run.
+// rest calls write with the records of the windows of a run after the first.
+func (m *Many) rest(first *metrics.Batch, write func(*metrics.Batch)) {
+	b := &metrics.Batch{Node: first.Node, Flows: slices.Clone(first.Flows), CC: slices.Clone(first.CC), Signals: slices.Clone(first.Signals), Ports: slices.Clone(first.Ports)}
+	for i := 1; i < m.Windows; i++ {
+		at := units.Time(Interval) * units.Time(i)
+		for k := range b.Flows {
+			b.Flows[k].Start = at
+		}
+		for k := range b.CC {
+			b.CC[k].Start = at
+		}
+		for k := range b.Signals {
+			b.Signals[k].Start = at
+		}
+		for k := range b.Ports {
+			b.Ports[k].Start = at
+		}
+		write(b)
+	}
+}
+
+// run returns the records of one run; of windows those of the first.
 func (m *Many) run(f *runfolder.Manifest) *metrics.Batch {
 	b := &metrics.Batch{Traces: []metrics.Trace{{Hash: [32]byte{1}}}}
 	totals := metrics.NodeTotals{Name: "h0"}
@@ -146,7 +169,8 @@ func (m *Many) Folder(t testing.TB) *runfolder.Folder {
 	}
 	var runs []runfolder.RunMetrics
 	for seed := range max(1, m.Seeds) {
-		if err := AddRun(w, "run", uint64(seed+1), m.run(&manifest), runfolder.RunData{TraceHash: [32]byte{1}, Checks: []runfolder.Check{{Name: "conservation", OK: true}}}); err != nil {
+		first := m.run(&manifest)
+		if err := addRun(w, "run", uint64(seed+1), first, m.rest, runfolder.RunData{TraceHash: [32]byte{1}, Checks: []runfolder.Check{{Name: "conservation", OK: true}}}); err != nil {
 			t.Fatal(err)
 		}
 		runs = append(runs, runfolder.RunMetrics{Variant: "run", Seed: uint64(seed + 1), TraceHash: [32]byte{1},
