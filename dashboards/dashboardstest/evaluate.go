@@ -34,8 +34,7 @@ type Result struct {
 	// Columns and Table are those of a table after its transformations.
 	Columns []string
 	Table   [][]string
-	// Want is how many columns a table should have.
-	Want int
+	Missing []string // columns that a table has in no row
 }
 
 // Empty reports whether a query of the panel returned nothing.
@@ -220,11 +219,14 @@ func (r *Result) table(rows []map[string]string, a *panel) {
 		if t.ID != "organize" {
 			continue
 		}
-		r.Want = len(t.Options.RenameByName)
 		var fields []string
 		for field := range t.Options.IndexByName {
-			if !t.Options.ExcludeByName[field] && slices.ContainsFunc(rows, func(row map[string]string) bool { return row[field] != "" }) {
+			switch {
+			case t.Options.ExcludeByName[field]:
+			case slices.ContainsFunc(rows, func(row map[string]string) bool { return row[field] != "" }):
 				fields = append(fields, field)
+			default:
+				r.Missing = append(r.Missing, t.Options.RenameByName[field])
 			}
 		}
 		slices.SortFunc(fields, func(a, b string) int { return t.Options.IndexByName[a] - t.Options.IndexByName[b] })
