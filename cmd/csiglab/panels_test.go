@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -67,7 +64,7 @@ func TestPanels(t *testing.T) {
 		began := time.Now()
 		stdout, _ := u.want(exitOK, "up", "panels.yaml", "--runtime", "netns", "--clock", "wall", "--variant", "hpcc", "--out", "lab", "--json")
 		lab := u.parse(stdout)
-		server := u.serve(lab.ID)
+		server := u.dataSource(lab.ID)
 		time.Sleep(4 * time.Second) // a scrape each second
 		u.panels(boards.NoLab, boards.NoDelay, boards.NoBandwidth)(server, lab.ID, began.Add(-time.Second), time.Now())
 		u.down(lab.ID)
@@ -81,28 +78,10 @@ func (u *tool) of(t *testing.T) *tool {
 	return &sub
 }
 
-// serve starts csiglab serve and returns its address.
-func (u *tool) serve(what ...string) dashboardstest.Prometheus {
+// dataSource serves a run folder or a lab.
+func (u *tool) dataSource(what string) dashboardstest.Prometheus {
 	u.Helper()
-	cmd := u.command(append([]string{"serve", "--listen", "127.0.0.1:0"}, what...)...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		u.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		u.Fatal(err)
-	}
-	u.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGINT) //nolint:errcheck // it may have ended
-		io.Copy(io.Discard, out)           //nolint:errcheck // until it ends
-		cmd.Wait()                         //nolint:errcheck // killed by the signal
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		u.Fatal(err)
-	}
-	return dashboardstest.Prometheus{URL: strings.TrimSuffix(strings.TrimSpace(line), "/")}
+	return dashboardstest.Prometheus{URL: u.serve(what).base}
 }
 
 // loaded serves a run folder, and returns what the dashboards are to show: the run and the
@@ -120,7 +99,7 @@ func (u *tool) loaded(folder string) (server dashboardstest.Prometheus, run stri
 	if len(shown.Marks) < 3 { // a step of each variant
 		u.Errorf("marks %+v", shown.Marks)
 	}
-	return u.serve(folder), folder, shown.From.Add(-time.Second), shown.To.Add(time.Second)
+	return u.dataSource(folder), folder, shown.From.Add(-time.Second), shown.To.Add(time.Second)
 }
 
 // panels returns a check of all dashboards, for a run for which the reasons hold.
