@@ -78,6 +78,14 @@ func TestContrast(t *testing.T) {
 	for i := range partPaints {
 		text(fmt.Sprintf("--action-%d", i), "--bar-ink")
 	}
+	// Numbers in the cells of heatmaps.
+	for l := 1; l <= levels; l++ {
+		text(fmt.Sprintf("--s%d", l), map[bool]string{true: "--bar-ink", false: "--on-dark"}[l < 6])
+		if l == 6 {
+			pairs[len(pairs)-1].front = "--on-mid"
+		}
+	}
+	text("--idle", "--bar-ink")
 	for _, dark := range []bool{false, true} {
 		colours := paints(t, dark)
 		for _, p := range pairs {
