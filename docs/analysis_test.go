@@ -19,9 +19,9 @@ import (
 )
 
 // fenced returns the blocks of a language in a document's section.
-func fenced(t *testing.T, section, language string) []string {
+func fenced(t *testing.T, document, section, language string) []string {
 	t.Helper()
-	text, err := os.ReadFile("analysis.md")
+	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,35 +32,120 @@ func fenced(t *testing.T, section, language string) []string {
 		list = append(list, m[1])
 	}
 	if !found || len(list) == 0 {
-		t.Fatalf("analysis.md has no blocks of %s below %s", language, section)
+		t.Fatalf("%s has no blocks of %s below %s", document, language, section)
 	}
 	return list
 }
 
-// analysed makes the run folder of analysis.md with its command, and returns the folder
-// in which the blocks run.
-func analysed(t *testing.T) (dir string, f *runfolder.Folder) {
+// analysed makes the run folder of a document, runs/NAME, with its command in dir, in which
+// the document's blocks run.
+func analysed(t *testing.T, dir, document, name string) *runfolder.Folder {
 	t.Helper()
-	dir = t.TempDir()
-	build(t, filepath.Join(dir, "bin"))
-	text, err := os.ReadFile("analysis.md")
+	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
 	}
 	list, err := blocks(string(text))
 	if err != nil || len(list) != 1 || len(list[0].commands) != 1 {
-		t.Fatalf("analysis.md: %d blocks of commands, %v; want one with one command", len(list), err)
+		t.Fatalf("%s: %d blocks of commands, %v; want one with one command", document, len(list), err)
 	}
-	command := strings.Fields(list[0].commands[0].text)
-	run := exec.Command(filepath.Join(dir, command[0]), command[1:]...)
+	run := exec.Command("sh", "-c", list[0].commands[0].text)
 	run.Dir = dir
 	if out, err := run.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", command, err, out)
+		t.Fatalf("%s: %v\n%s", list[0].commands[0].text, err, out)
 	}
-	if f, err = runfolder.Open(filepath.Join(dir, "runs", "analysed")); err != nil {
+	f, err := runfolder.Open(filepath.Join(dir, "runs", name))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return dir, f
+	return f
+}
+
+// duckDB returns the command of DuckDB, which prints the rows of the query on its standard
+// input as a JSON list. It skips the test where there is none.
+func duckDB(t *testing.T) []string {
+	t.Helper()
+	if works("duckdb", "--version") {
+		return []string{"duckdb", "-json"}
+	}
+	if !works("node", "-e", "require('@duckdb/node-api')") {
+		t.Skip("neither the command duckdb nor the npm package @duckdb/node-api is here")
+	}
+	return []string{"node", script(t, "duckdb.js")}
+}
+
+// query returns the rows of each of some queries.
+func query(t *testing.T, dir string, queries []string, duckdb []string) (results [][]map[string]any) {
+	t.Helper()
+	sql := strings.Join(queries, "\n")
+	lists := json.NewDecoder(bytes.NewReader(tool(t, dir, sql, duckdb...)))
+	for _, one := range queries {
+		var rows []map[string]any
+		if err := lists.Decode(&rows); err != nil {
+			t.Fatalf("%v of\n%s", err, one)
+		}
+		if len(rows) == 0 {
+			t.Errorf("no row of\n%s", one)
+		}
+		results = append(results, rows)
+	}
+	return results
+}
+
+// pandas returns a Python with pandas, and lines that make it read tables of a folder where
+// pyarrow is not here. It skips the test where there is none.
+func pandas(t *testing.T, folder string, modules ...string) (python, before string) {
+	t.Helper()
+	modules = append(modules, "pandas")
+	if python = pythonWith(modules...); python == "" {
+		t.Skipf("the Python modules %v are not here", modules)
+	}
+	if with := pythonWith(append(modules, "pyarrow")...); with != "" {
+		return with, ""
+	}
+	t.Log("pandas reads copies of the tables as lines of JSON, as pyarrow is not here")
+	copyTables(t, folder)
+	return python, "import pandas\npandas.read_parquet = lambda name: pandas.read_json(name + '.json', lines=True)\n"
+}
+
+// testTelemetry runs the lines of docs/telemetry.md on the folder that its command makes.
+func testTelemetry(t *testing.T, dir string) {
+	const document, section = "telemetry.md", "One line each"
+	if err := os.CopyFS(filepath.Join(dir, "docs", "examples"), os.DirFS("examples")); err != nil {
+		t.Fatal(err)
+	}
+	f := analysed(t, dir, document, "step")
+	busiest := map[string]float64{} // share of its busiest window, by port
+	for w, err := range f.Ports() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		busiest[w.PortName] = max(busiest[w.PortName], float64(*w.BusyPS)/(f.Manifest.IntervalUS*1e6))
+	}
+	t.Run("DuckDB", func(t *testing.T) {
+		duckdb := duckDB(t)
+		lines := strings.Split(strings.TrimSpace(fenced(t, document, section, "sql")[0]), "\n")
+		for _, row := range query(t, dir, lines, duckdb)[0] {
+			if name, _ := row["port_name"].(string); !near(row["busiest_window"], busiest[name]) {
+				t.Errorf("%v, want %v", row, busiest[name])
+			}
+		}
+		for table := range f.Manifest.Tables {
+			if !strings.Contains(strings.Join(lines, "\n"), table+".parquet") {
+				t.Errorf("no line reads %s.parquet", table)
+			}
+		}
+	})
+	t.Run("pandas", func(t *testing.T) {
+		python, before := pandas(t, filepath.Join(dir, "runs", "step"))
+		block := fenced(t, document, section, "python")[0]
+		out := string(tool(t, dir, before+block, python, "-W", "ignore", "-"))
+		for _, want := range []string{"low_sum", "took_us", "g0.rail0-spine0", "retransmitted", "value"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s is not in what the lines print:\n%s", want, out)
+			}
+		}
+	})
 }
 
 // tool runs a program in dir with an input, and returns what it prints.
@@ -91,37 +176,27 @@ func script(t *testing.T, name string) string {
 }
 
 // The blocks of docs/analysis.md run on the folder that its command makes, and the queue
-// and the delays are those that csiglab's own reader finds. Tools that are not here are
+// and the delays are those that csiglab's own reader finds; the lines of docs/telemetry.md
+// run too. Tools that are not here are
 // skipped; .ci/run installs them.
 func TestAnalysis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: tools of analysis.md")
 	}
-	dir, f := analysed(t)
+	const document = "analysis.md"
+	dir := t.TempDir()
+	build(t, filepath.Join(dir, "bin"))
+	t.Run("telemetry.md", func(t *testing.T) { testTelemetry(t, dir) })
+	f := analysed(t, dir, document, "analysed")
 	t.Run("DuckDB", func(t *testing.T) {
-		query := []string{"duckdb", "-json"}
-		if !works("duckdb", "--version") {
-			if query = []string{"node", script(t, "duckdb.js")}; !works("node", "-e", "require('@duckdb/node-api')") {
-				t.Skip("neither the command duckdb nor the npm package @duckdb/node-api is here")
-			}
-		}
-		var results [][]map[string]any
-		for _, sql := range fenced(t, "DuckDB", "sql") {
-			var rows []map[string]any
-			if err := json.Unmarshal(tool(t, dir, sql, query...), &rows); err != nil {
-				t.Fatalf("%v of\n%s", err, sql)
-			}
-			if len(rows) == 0 {
-				t.Errorf("no row of\n%s", sql)
-			}
-			results = append(results, rows)
-		}
+		duckdb := duckDB(t)
+		results := query(t, dir, fenced(t, document, "DuckDB", "sql"), duckdb)
 		compareQueue(t, f, results[0])
 		compareDelays(t, f, results[2])
 		compareTimes(t, f, results[5])
 	})
 	t.Run("Polars", func(t *testing.T) {
-		block := fenced(t, "Polars", "python")[0]
+		block := fenced(t, document, "Polars", "python")[0]
 		python := pythonWith("polars")
 		if python != "" {
 			if out := tool(t, dir, block, python, "-"); !strings.Contains(string(out), "mean_kb") {
@@ -164,17 +239,8 @@ func TestAnalysis(t *testing.T) {
 		compareTimes(t, f, results[3])
 	})
 	t.Run("pandas", func(t *testing.T) {
-		python := pythonWith("pandas", "matplotlib")
-		if python == "" {
-			t.Skip("the Python modules pandas and matplotlib are not here")
-		}
-		before := ""
-		if pythonWith("pandas", "matplotlib", "pyarrow") == "" {
-			t.Log("pandas reads copies of the tables as lines of JSON, as pyarrow is not here")
-			copyTables(t, filepath.Join(dir, "runs", "analysed"))
-			before = "import pandas\npandas.read_parquet = lambda name: pandas.read_json(name + '.json', lines=True)\n"
-		}
-		for _, block := range fenced(t, "pandas", "python") {
+		python, before := pandas(t, filepath.Join(dir, "runs", "analysed"), "matplotlib")
+		for _, block := range fenced(t, document, "pandas", "python") {
 			out := tool(t, dir, before+block, python, "-W", "ignore", "-")
 			if strings.Contains(block, "print(") && len(out) == 0 {
 				t.Errorf("prints nothing:\n%s", block)

@@ -35,45 +35,83 @@ func leavesOut(r *analysis.Result, kind string) bool {
 	return r.Details != nil && slices.Contains(r.Details.Of, kind)
 }
 
-// distributions lists the statistics of completion times and slowdowns where there are
-// many flows.
+// distributions lists how completion times and slowdowns are distributed where there are
+// many flows, and the completion times of collectives.
 func distributions(r *analysis.Result) table {
-	if len(r.Worst) == 0 {
-		return table{}
+	t := table{Note: "Of each seed, and of these the medians over the seeds. 99 % of the values are at most the value in column 99 %."}
+	for _, c := range []string{"Quantity", "Variant"} {
+		t.Columns = append(t.Columns, column{Name: c})
 	}
-	statistics := []struct{ name, heading string }{{"min", "Least"}, {"mean", "Mean"}, {"p50", "50 %"}, {"p95", "95 %"}, {"p99", "99 %"}, {"p999", "99.9 %"}, {"max", "Greatest"}}
-	t := table{Columns: []column{{Name: "Quantity"}, {Name: "Variant"}, {Name: "Flows", Number: true}}, Note: "Medians over the seeds. 99 % of the flows have at most the value in column 99 %."}
-	for _, s := range statistics {
-		t.Columns = append(t.Columns, column{s.heading, true})
+	for _, c := range []string{"Count", "Mean", "50 %", "90 %", "99 %", "99.9 %", "Greatest"} {
+		t.Columns = append(t.Columns, column{c, true})
+	}
+	row := func(name, variant, count string, d *analysis.Distribution, factor float64) {
+		cells := []cell{{Text: name}, {Text: variant}, {Text: count}}
+		for _, v := range []float64{d.Mean, d.P50, d.P90, d.P99, d.P999, d.Max} {
+			cells = append(cells, cell{Text: number(v * factor)})
+		}
+		t.Rows = append(t.Rows, cells)
 	}
 	longest := 0.0
-	for i := range r.Variants {
-		us, _ := r.Variants[i].Median("fct_us.max")
-		longest = max(longest, us)
-	}
-	unit := scaleFor(longest, scalesOfDelays)
-	for i := range r.Variants {
-		v := &r.Variants[i]
-		completed, _ := completedOf(r, v.Name)
-		for _, q := range []struct {
-			metric, name string
-			factor       float64
-		}{{"fct_us", "Completion time (" + unit.unit + ")", unit.factor}, {"slowdown", "Slowdown", 1}} {
-			row, found := []cell{{Text: q.name}, {Text: v.Name}, {Text: completed}}, false
-			for _, s := range statistics {
-				value, ok := v.Median(q.metric + "." + s.name)
-				found = found || ok
-				text := none
-				if ok {
-					text = number(value * q.factor)
-				}
-				row = append(row, cell{Text: text})
-			}
-			if found {
-				t.Rows = append(t.Rows, row)
-			}
+	for i := range r.Fairness {
+		if d := r.Fairness[i].FCTUS; d != nil {
+			longest = max(longest, d.Max)
 		}
 	}
+	unit := scaleFor(longest, scalesOfDelays)
+	for i := range r.Fairness {
+		f := &r.Fairness[i]
+		if len(r.Worst) > 0 && f.FCTUS != nil {
+			completed, _ := completedOf(r, f.Variant)
+			row("Completion time ("+unit.unit+")", f.Variant, completed, f.FCTUS, unit.factor)
+			if f.Slowdown != nil {
+				row("Slowdown", f.Variant, completed, f.Slowdown, 1)
+			}
+		}
+		for k := range f.CCTUS {
+			c := &f.CCTUS[k]
+			unit := scaleFor(c.Max, scalesOfDelays)
+			row(fmt.Sprintf("%s of %s (%s)", c.Collective, c.Job, unit.unit), f.Variant, number(c.Count), &c.Distribution, unit.factor)
+		}
+	}
+	t.bound("distributions", "report --json")
+	return t
+}
+
+// fairness lists how evenly transfers share their bottlenecks.
+func fairness(r *analysis.Result) table {
+	t := table{Columns: []column{{Name: "Shared port"}, {Name: "Variant"}, {Name: "Flows", Number: true}, {Name: "Jain's index", Number: true}, {Name: "over the seeds", Number: true},
+		{Name: "Slowest (Gb/s)", Number: true}, {Name: "Fastest (Gb/s)", Number: true}, {Name: "Who is slowest"}},
+		Note: "Rates of the flows that must cross a full port, or of all flows where no full port has two. Jain's index is 1 if all flows get the same, and 1 over their number if one gets everything. Medians over the seeds."}
+	for i := range r.Fairness {
+		for k := range r.Fairness[i].Shared {
+			s := &r.Fairness[i].Shared[k]
+			where := "all flows"
+			if s.Place != nil {
+				where = portName(s.Place)
+			}
+			t.Rows = append(t.Rows, []cell{{Text: where}, {Text: r.Fairness[i].Variant}, {Text: number(float64(s.Flows))}, {Text: number(s.Jain)}, {Text: spread(s.JainSeeds)},
+				{Text: number(s.LeastGbps)}, {Text: number(s.MostGbps)}, {Text: s.Slowest}})
+		}
+	}
+	t.bound("shared ports", "report --json")
+	return t
+}
+
+// worstCollectives lists the instances of collectives that took longest beside the others of
+// their name.
+func worstCollectives(r *analysis.Result) table {
+	t := table{Columns: []column{{Name: "Collective"}, {Name: "Variant"}, {Name: "Seed", Number: true}, {Name: "Job"}, {Name: "Step", Number: true}, {Name: "Group", Number: true},
+		{Name: "Time", Number: true}, {Name: "Over the median", Number: true}, {Name: "Left last by"}},
+		Note: fmt.Sprintf("The worst %d instances of each variant, of all seeds, by their time over the median of the instances of the same name in their run. instances.parquet has all.", analysis.MaxWorst)}
+	for i := range r.Fairness {
+		for k := range r.Fairness[i].Worst {
+			w := &r.Fairness[i].Worst[k]
+			t.Rows = append(t.Rows, []cell{{Text: w.Collective}, {Text: r.Fairness[i].Variant}, {Text: strconv.FormatUint(w.Seed, 10)}, {Text: w.Job}, {Text: number(float64(w.Step))},
+				{Text: number(float64(w.Group))}, {Text: tenths(w.CCTUS, scalesOfDelays)}, {Text: number(w.Ratio) + "×"}, {Text: w.LastHost}})
+		}
+	}
+	t.bound("instances", "instances.parquet")
 	return t
 }
 

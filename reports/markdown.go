@@ -11,7 +11,8 @@ import (
 
 // WriteMarkdown writes the report's verdict and tables, without charts.
 func WriteMarkdown(w io.Writer, r *analysis.Result) error {
-	p := newPage(plain(r))
+	r = plain(r)
+	p := newPage(r)
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "# %s\n\n**%s.**\n", escape(p.Title), escape(p.Verdict.Headline))
 	for _, text := range p.Verdict.Reasons {
@@ -43,8 +44,13 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	writeTable(b, "Variants compared", &p.Compared)
 	writeTable(b, "Against published figures", &p.Published)
 	writeTable(b, "Expectations", &p.Expectations)
-	writeTable(b, "Distribution over the flows", &p.Distribution)
+	scales, shifts := scaleTable(r), shiftTable(r)
+	writeTable(b, scales.Label, &scales)
+	writeTable(b, shifts.Label, &shifts)
+	writeTable(b, "Distributions", &p.Distribution)
 	writeTable(b, "Worst flows", &p.Worst)
+	writeTable(b, "Worst collectives", &p.WorstCCTs)
+	writeTable(b, "Fairness", &p.Fairness)
 	writeTable(b, "Ports", &p.PortClasses)
 	writeTable(b, "Deepest queues", &p.WorstPorts)
 	writeTable(b, "Flow completion times", &p.Completion)

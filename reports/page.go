@@ -26,7 +26,7 @@ type page struct {
 	Metrics      table
 	Details      table // every metric
 	DetailsTitle string
-	Distribution table // of completion times and slowdowns, where there are many flows
+	Distribution table // of completion times and slowdowns, where there are many flows, and of collectives
 	Worst        table // flows
 	Completion   table
 	Programs     table
@@ -36,6 +36,8 @@ type page struct {
 	Collectives  table // of jobs
 	Paths        table // critical ones, of steps of jobs
 	Blame        table // slow collectives, or transfers
+	Fairness     table // of flows at ports that they share
+	WorstCCTs    table // instances of collectives
 	Named        table // ports that CSIG samples named
 	Locators     table // that several ports share
 	PortClasses  table // where there are many ports
@@ -93,7 +95,7 @@ func newPage(r *analysis.Result) *page {
 		Metrics: keyMetrics(r), Details: allMetrics(r), DetailsTitle: detailsTitle(r),
 		Distribution: distributions(r), Worst: worstFlows(r), PortClasses: portClasses(r.Ports), WorstPorts: worstPorts(r.Ports),
 		Completion: completion(r), Programs: programs(r.Programs), Faults: faults(r.Faults), Named: named(r), Locators: locators(r.Locators),
-		Steps: newStepPictures(r), Jobs: jobs(r), Collectives: collectives(r), Paths: criticalPaths(r), Blame: blame(r),
+		Steps: newStepPictures(r), Jobs: jobs(r), Collectives: collectives(r), Paths: criticalPaths(r), Blame: blame(r), Fairness: fairness(r), WorstCCTs: worstCollectives(r),
 		Ports: portParameters(r.Variants), Flows: flowParameters(r.Variants),
 		How: how(r), Runs: runs(r.Runs),
 	}

@@ -75,8 +75,13 @@ func (a *app) exportOpenMetrics(ctx context.Context, folder string, e *exportFla
 		return loadError(ctx, err)
 	}
 	to := a.output(e.openMetrics)
+	to.flag = "--openmetrics"
 	if err := to.end(server.WriteOpenMetrics(ctx, to)); err != nil {
-		if ctx.Err() != nil {
+		var known *exitError // of the output
+		switch {
+		case errors.As(err, &known):
+			return err
+		case ctx.Err() != nil:
 			return infrastructure(errors.New("interrupted"))
 		}
 		return infrastructure(err)

@@ -70,6 +70,7 @@ const stdoutName = "-"
 // file alone.
 type output struct {
 	name   string // in messages
+	flag   string // that has named it, in messages; "": --out
 	to     io.Writer
 	file   *os.File // to, if it is to be closed
 	failed error    // the first, with its exit code
@@ -93,10 +94,10 @@ func (a *app) write(name string, data []byte) error {
 func (o *output) Write(data []byte) (n int, err error) {
 	if o.to == nil {
 		if o.file, err = own.Output(o.name); err != nil {
-			o.file, o.failed = nil, usage("--out %s: %w", o.name, cause.Of(err))
+			o.file, o.failed = nil, usage("%s %s: %w", cmp.Or(o.flag, "--out"), o.name, cause.Of(err))
 			return 0, o.failed
 		}
-		o.to, o.name = o.file, "--out "+o.name
+		o.to, o.name = o.file, cmp.Or(o.flag, "--out")+" "+o.name
 	}
 	if n, err = o.to.Write(data); err != nil {
 		o.fail(err)

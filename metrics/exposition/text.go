@@ -103,7 +103,8 @@ func (w *Writer) Write(common Common, s Sample) {
 	b = append(b, ' ')
 	b = appendNumber(b, s.Value)
 	if w.Stamp != nil {
-		at := w.Stamp(&s)
+		stamped := s // s itself would be a new object each time
+		at := w.Stamp(&stamped)
 		b = append(b, ' ')
 		if w.format == OpenMetrics {
 			b = strconv.AppendFloat(b, at, 'f', -1, 64)

@@ -2,7 +2,6 @@ package promserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -27,8 +26,9 @@ type loader struct {
 	db       *tsdb.DB
 	appender storage.Appender
 	series   []loadedSeries
-	pending  int // samples that are not committed
-	mapped   int // samples since full chunks were moved out of memory
+	seen     map[uint64]bool // hashes of the labels of series
+	pending  int             // samples that are not committed
+	mapped   int             // samples since full chunks were moved out of memory
 }
 
 type loadedSeries struct {
@@ -46,7 +46,14 @@ func (l *loader) Open(s *series.Series) (int, error) {
 		}
 	}
 	b.Sort()
-	l.series = append(l.series, loadedSeries{labels: b.Labels()})
+	one := loadedSeries{labels: b.Labels()}
+	// The storage would drop one of two samples of one moment when it is too late to say so.
+	hash := one.labels.Hash()
+	if l.seen[hash] {
+		return 0, fmt.Errorf("%w: two series have the same labels: %.300s", runfolder.ErrDamaged, one.labels.String())
+	}
+	l.seen[hash] = true
+	l.series = append(l.series, one)
 	return len(l.series) - 1, nil
 }
 
@@ -57,10 +64,7 @@ func (l *loader) Append(at int, ms int64, v float64) error {
 	}
 	s := &l.series[at]
 	ref, err := l.appender.Append(s.ref, s.labels, ms, v)
-	switch {
-	case errors.Is(err, storage.ErrOutOfOrderSample) || errors.Is(err, storage.ErrDuplicateSampleForTimestamp):
-		return fmt.Errorf("%w: two series have the same labels: %s", runfolder.ErrDamaged, s.labels)
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	s.ref = ref

@@ -140,7 +140,7 @@ func (s *Server) Load(ctx context.Context, folder string, o series.Options) (Loa
 		o.Run = filepath.Base(path)
 	}
 	o.Run = s.reserve(o.Run)
-	to := &loader{ctx: ctx, db: s.storage.loaded}
+	to := &loader{ctx: ctx, db: s.storage.loaded, seen: map[uint64]bool{}}
 	numbers, err := series.Read(ctx, f, o, to)
 	if end := to.end(); err == nil {
 		err = end

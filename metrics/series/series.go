@@ -291,7 +291,9 @@ func (r *run) describe() {
 	}
 	constant(exposition.RunValid, valid)
 	constant(exposition.RunDropped, float64(r.manifest.DroppedRecords))
-	constant(exposition.RunDilated, float64(r.o.Stretch))
+	if m.Dilation > 0 {
+		constant(exposition.RunDilated, m.Dilation)
+	}
 	if f := r.manifest.Fidelity; f != nil {
 		constant(exposition.NodeLateness, f.LatenessMaxUS/1e6, "")
 		lost := map[string]int64{}

@@ -18,22 +18,29 @@ import (
 // described returns the first column, a name in backquotes, of the rows below a
 // heading of docs/metrics.md, down to the next heading of the same level or a
 // higher one.
-func described(t *testing.T, heading string) []string {
+func described(t *testing.T, document, heading string) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, ok := strings.Cut(string(text), "\n"+heading+"\n")
-	if !ok {
-		t.Fatalf("docs/metrics.md has no heading %q", heading)
-	}
-	section, _, _ = strings.Cut(section, "\n#")
+	section := sectionOf(t, document, heading)
 	var names []string
 	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(section, -1) {
 		names = append(names, m[1])
 	}
 	return names
+}
+
+// sectionOf returns the text below a heading of a document, to the next one.
+func sectionOf(t *testing.T, document, heading string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(text), "\n"+heading+"\n")
+	if !ok {
+		t.Fatalf("docs/%s has no heading %q", document, heading)
+	}
+	section, _, _ = strings.Cut(section, "\n#")
+	return section
 }
 
 // describedMetrics returns the names in the first column of the tables of metrics in
@@ -141,17 +148,21 @@ workload: {traffic: [{name: calls, rpc: {clients: [0], servers: [8], size: 1kB, 
 }
 
 // TestFilesAreDescribed compares the run folder's files, the columns of its
-// tables and the keys of its manifest with docs/metrics.md.
+// tables and the keys of its manifest with docs/telemetry.md and docs/metrics.md.
 func TestFilesAreDescribed(t *testing.T) {
-	for heading, row := range map[string]any{
-		"#### ports.parquet": runfolder.PortRow{}, "#### flows.parquet": runfolder.FlowRow{}, "#### cc.parquet": runfolder.CCRow{},
-		"#### signals.parquet": runfolder.SignalRow{}, "#### phases.parquet": runfolder.PhaseRow{}, "#### events.parquet": runfolder.EventRow{},
-		"#### operations.parquet": runfolder.OperationRow{}, "#### instances.parquet": runfolder.InstanceRow{},
+	var tables []string
+	for name, row := range map[string]any{
+		"ports": runfolder.PortRow{}, "flows": runfolder.FlowRow{}, "cc": runfolder.CCRow{},
+		"signals": runfolder.SignalRow{}, "phases": runfolder.PhaseRow{}, "events": runfolder.EventRow{}, "classes": runfolder.ClassRow{},
+		"operations": runfolder.OperationRow{}, "instances": runfolder.InstanceRow{}, "metrics": runfolder.MetricRow{},
 	} {
-		same(t, heading, described(t, heading), tags(row, "parquet"))
+		tables = append(tables, name)
+		heading := "### " + name + ".parquet"
+		same(t, "docs/telemetry.md", heading, described(t, "telemetry.md", heading), tags(row, "parquet"))
+		sayNull(t, name, sectionOf(t, "telemetry.md", heading), row)
 	}
-	same(t, "manifest.json", described(t, "### manifest.json"), tags(runfolder.Manifest{}, "json"))
-	same(t, "fidelity", described(t, "#### Fidelity"), tags(runfolder.Fidelity{}, "json"))
+	same(t, "docs/metrics.md", "manifest.json", described(t, "metrics.md", "### manifest.json"), tags(runfolder.Manifest{}, "json"))
+	same(t, "docs/metrics.md", "fidelity", described(t, "metrics.md", "#### Fidelity"), tags(runfolder.Fidelity{}, "json"))
 
 	folder := filepath.Join(t.TempDir(), "run")
 	set := parseText(t, fatTree16+"workload: {transfers: [0 -> 1 1kB]}\n")
@@ -166,7 +177,32 @@ func TestFilesAreDescribed(t *testing.T) {
 	for _, e := range entries {
 		files = append(files, e.Name())
 	}
-	same(t, "files", described(t, "## Files"), files)
+	same(t, "docs/metrics.md", "files", described(t, "metrics.md", "## Files"), files)
+	f, err := runfolder.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "this test", "tables", tables, slices.Collect(maps.Keys(f.Manifest.Tables)))
+}
+
+// sayNull checks that the line of each column says so where the column may be null, and of
+// no other.
+func sayNull(t *testing.T, table, section string, row any) {
+	t.Helper()
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(row)) {
+		column, options, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		_, line, _ := strings.Cut(section, "| `"+column+"` |")
+		line, _, _ = strings.Cut(line, "\n")
+		nullable := strings.Contains(options, "optional") || f.Type.Kind() == reflect.Pointer
+		says := strings.Contains(strings.ToLower(line), "null")
+		if table == "events" { // whose lines say which kinds of event have a value
+			of := strings.Split(line, "|")[1]
+			says = says || of != " all "
+		}
+		if says != nullable {
+			t.Errorf("docs/telemetry.md, %s.parquet: the column %s may be null: %v; its line says so: %v", table, column, nullable, says)
+		}
+	}
 }
 
 // tags returns the names that the fields of a struct have in a format.
@@ -179,16 +215,16 @@ func tags(of any, format string) []string {
 	return names
 }
 
-func same(t *testing.T, what string, got, want []string) {
+func same(t *testing.T, document, what string, got, want []string) {
 	t.Helper()
 	for _, name := range want {
 		if !slices.Contains(got, name) {
-			t.Errorf("%s: docs/metrics.md does not describe %s", what, name)
+			t.Errorf("%s: %s does not describe %s", what, document, name)
 		}
 	}
 	for _, name := range got {
 		if !slices.Contains(want, name) {
-			t.Errorf("%s: docs/metrics.md describes %s, which does not exist", what, name)
+			t.Errorf("%s: %s describes %s, which does not exist", what, document, name)
 		}
 	}
 }

@@ -133,9 +133,9 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 // progress (runfolder.Folder.OnRows).
 func Rows(f *runfolder.Folder) int64 {
 	t := f.Manifest.Tables
-	rows := 2*(t["ports"]+t["flows"]+t["signals"]) + t["cc"] + t["phases"]
+	rows := 3*(t["ports"]+t["flows"]+t["signals"]) + t["cc"] + 2*t["phases"] + t["instances"]
 	if t["operations"] > 0 { // see jobReader
-		rows += 2*t["instances"] + t["operations"] + t["phases"] + t["signals"]
+		rows += t["instances"] + t["operations"]
 	}
 	if slices.Contains(f.Manifest.Details, ofFlows) {
 		rows += t["metrics"]
@@ -186,7 +186,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences(), Steps: c.steps()},
 		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]),
 		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, all),
-		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Fairness: []Fairness{}, Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
+		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
 		PointUS: pointUS(m, t.longest()),
 	}
 	var lines lineOf
@@ -203,6 +203,9 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		return nil, err
 	}
 	r.Jobs, r.Blame = jobs.jobs, jobs.blames
+	if r.Fairness, err = fairnessOf(f, t, rates, all, done, metrics); err != nil {
+		return nil, err
+	}
 	products := newProducts(t, jobs.steps.folds, r.Fabric, lines)
 	if r.Charts, err = readCharts(f, r, t, done, metrics, group, products, append(chartKinds[:len(chartKinds):len(chartKinds)], more...)); err != nil {
 		return nil, err
