@@ -147,7 +147,7 @@ func TestSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, use := range regexp.MustCompile(`\$\{?([a-z_]+)`).FindAllStringSubmatch(string(text), -1) {
-			if name := use[1]; !slices.Contains(variables, name) && !slices.Contains([]string{"__range", "__rate_interval"}, name) {
+			if name := use[1]; !slices.Contains(variables, name) && !slices.Contains([]string{"__range", "__rate_interval", "__interval", "__interval_ms", "__auto_interval_window"}, name) {
 				fail("$%s is not a variable", name)
 			}
 		}
@@ -225,7 +225,7 @@ func TestQueriesNameFamilies(t *testing.T) {
 					return nil
 				})
 				// A stretched run counts in its own seconds.
-				if strings.Contains(expr, "rate(csig") && !strings.Contains(expr, "* 1000") && !strings.Contains(expr, "_sum{") {
+				if strings.Contains(expr, "rate(csig") || strings.Contains(expr, "offset") && !strings.Contains(target.Expr, "* $stretch") {
 					t.Errorf("%s: %s: %s: a rate is not multiplied by the stretch", b.UID, p.Title, target.Expr)
 				}
 			}
@@ -246,7 +246,7 @@ var unused = []string{
 }
 
 // plain stands for a choice of the variables, so that a query can be parsed.
-var plain = strings.NewReplacer("$__rate_interval", "4s", "$__range", "60s", "$stretch", "1000", "$other_stretch", "1000")
+var plain = strings.NewReplacer("$__rate_interval", "4s", "$__range", "60s", "$__interval_ms", "4000", "$__interval", "4s", "$stretch", "1000", "$other_stretch", "1000")
 
 // familyOf returns the family that a selector names, and refuses labels that it does not
 // have.

@@ -16,13 +16,16 @@ import (
 // paints returns the colours of the style sheet's variables, light or dark.
 func paints(t *testing.T, dark bool) map[string]string {
 	t.Helper()
-	blocks := regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(pageStyle, -1)
-	if len(blocks) != 2 {
+	blocks := regexp.MustCompile(`(?s)(prefers-color-scheme: dark\) \{\s*)?:root \{(.*?)\}`).FindAllStringSubmatch(pageStyle, -1)
+	if len(blocks) < 2 {
 		t.Fatalf("%d blocks of variables, want light and dark", len(blocks))
 	}
 	all := map[string]string{}
-	for _, b := range blocks[:1+map[bool]int{true: 1}[dark]] {
-		for _, v := range regexp.MustCompile(`(--[a-z0-9-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(b[1], -1) {
+	for _, b := range blocks {
+		if b[1] != "" && !dark {
+			continue
+		}
+		for _, v := range regexp.MustCompile(`(--[a-z0-9-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(b[2], -1) {
 			all[v[1]] = v[2]
 		}
 	}
@@ -78,14 +81,16 @@ func TestContrast(t *testing.T) {
 	for i := range partPaints {
 		text(fmt.Sprintf("--action-%d", i), "--bar-ink")
 	}
-	// Numbers in the cells of heatmaps.
-	for l := 1; l <= levels; l++ {
-		text(fmt.Sprintf("--s%d", l), map[bool]string{true: "--bar-ink", false: "--on-dark"}[l < 6])
-		if l == 6 {
-			pairs[len(pairs)-1].front = "--on-mid"
+	for i := 1; i <= levels; i++ { // texts on the cells of matrices
+		front := "--bar-ink"
+		switch {
+		case i == levels/2+1:
+			front = "--on-middle"
+		case i > levels/2:
+			front = "--on-dark"
 		}
+		text(fmt.Sprintf("--s%d", i), front)
 	}
-	text("--idle", "--bar-ink")
 	for _, dark := range []bool{false, true} {
 		colours := paints(t, dark)
 		for _, p := range pairs {

@@ -158,7 +158,7 @@ func drawPanel(p Panel, width, height vg.Length) (template.HTML, error) {
 		height = rowHeight*vg.Length(len(p.Bars)) + 50
 		err = addBars(pl, p, width)
 	} else {
-		err = addLines(pl, p)
+		err = addLines(pl, p, width)
 	}
 	if err != nil {
 		return "", fmt.Errorf("chart %s: %w", p.Title, err)
@@ -188,7 +188,7 @@ type areaFinder struct{ area *vg.Rectangle }
 // Plot implements plot.Plotter.
 func (f areaFinder) Plot(c draw.Canvas, _ *plot.Plot) { *f.area = c.Rectangle }
 
-func addLines(pl *plot.Plot, p Panel) error {
+func addLines(pl *plot.Plot, p Panel, width vg.Length) error {
 	ticks, top := niceTicks(p.YMax)
 	pl.Y.Min, pl.Y.Max = 0, top
 	pl.Y.Tick.Marker = plot.ConstantTicks(ticks)
@@ -227,7 +227,7 @@ func addLines(pl *plot.Plot, p Panel) error {
 				pl.Add(dot)
 				continue
 			}
-			line, err := plotter.NewLine(piece)
+			line, err := plotter.NewLine(thinned(piece, p.XMax/float64(width)))
 			if err != nil {
 				return err
 			}
@@ -298,6 +298,36 @@ func pieces(l Line) []plotter.XYs {
 		all = append(all, piece)
 	}
 	return all
+}
+
+// thinned returns the points of a line of which at most four are left in each column of a
+// width: the first, the least, the greatest and the last one. The line looks the same, and
+// no burst is lost. The points are in the order of X.
+func thinned(points plotter.XYs, column float64) plotter.XYs {
+	if len(points) < 3 || !(column > 0) {
+		return points
+	}
+	var kept plotter.XYs
+	for from := 0; from < len(points); {
+		low, high, to := from, from, from+1
+		for ; to < len(points) && math.Floor(points[to].X/column) == math.Floor(points[from].X/column); to++ {
+			if points[to].Y < points[low].Y {
+				low = to
+			}
+			if points[to].Y > points[high].Y {
+				high = to
+			}
+		}
+		last := -1
+		for _, i := range []int{from, min(low, high), max(low, high), to - 1} {
+			if i != last {
+				kept = append(kept, points[i])
+			}
+			last = i
+		}
+		from = to
+	}
+	return kept
 }
 
 func addBars(pl *plot.Plot, p Panel, width vg.Length) error {

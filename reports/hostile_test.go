@@ -81,7 +81,7 @@ func TestHostileNames(t *testing.T) {
 			}
 			show(ctx, t, page, "light", width)
 			h := hand{ctx, t}
-			keepShot(ctx, t, fmt.Sprintf("hostile-%d-%d.png", first, width), chromedp.FullScreenshot(100))
+			keepShot(ctx, t, fmt.Sprintf("hostile-%d-%d.png", first, width), chromedp.CaptureScreenshot())
 			type seen struct {
 				Title, Heading, Description, Elements, Hacked string
 				Wide                                          bool

@@ -105,7 +105,8 @@ func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 	v := struct {
 		*page
 		Fabric *fabric
-		Main   *drawnChart // of the first screen
+		Times  *stepTimes  // of the first screen of runs with jobs
+		Main   *drawnChart // of the first screen of others
 		Drawn  []drawnChart
 		// Signatures and Pictures are drawn below the first screen and below the charts.
 		Signatures, Pictures []picture
@@ -123,6 +124,10 @@ func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 	}
 	main := mainChart(charts)
 	figures := []figureData{}
+	if v.Times = newStepTimes(r); v.Times != nil {
+		main = -1
+		figures = append(figures, v.Times.data)
+	}
 	for i, c := range charts {
 		for k := range c.Panels {
 			c.Panels[k].figure = fmt.Sprintf("%s-%d", c.ID, k)

@@ -44,7 +44,7 @@ var (
 
 func fabric() Board {
 	return Board{
-		UID: "csiglab-fabric", Title: "csiglab: fabric overview", Description: "Which ports of the fabric are busy, how deep their queues are and what they drop.",
+		UID: "csiglab-fabric", Title: "csiglab: fabric overview", Description: "Which ports of the fabric are busy, how deep their queues are and what they drop.", Counts: true,
 		Panels: []Panel{
 			text(3, axis+" Bursts are shorter than any scrape interval: panels about *windows* count every telemetry window, so that no burst is lost between two scrapes."),
 			{Kind: Stat, Title: "Verdict", Width: 4, Height: 4, Values: valid, Empty: []Reason{NoLab}, Steps: []Step{{0, "text"}},
@@ -69,9 +69,8 @@ func fabric() Board {
 			ran(24),
 			row("Utilisation"),
 			{Kind: Timeseries, Title: "Mean utilisation of each tier", Width: 12, Unit: "percentunit", Max: 1,
-				Description: "Share of the time in which the lines of a tier were busy, in each direction, over several telemetry windows.",
-				Queries: []Query{query("{{variant}} {{tier}} {{direction}}", "sum by (variant, tier, direction) (rate(csig_port_window_utilisation_ratio_sum{}[$__rate_interval])) / "+
-					"sum by (variant, tier, direction) (rate(csig_port_window_utilisation_ratio_count{}[$__rate_interval]))")}},
+				Description: "Share of the latest telemetry window in which the lines of a tier were busy, in each direction, on average over its ports.",
+				Queries:     []Query{windows("{{variant}} {{tier}} {{direction}}", "avg by (variant, tier, direction) (csig_port_utilisation_ratio{})")}},
 			{Kind: Timeseries, Title: "Busiest port of each tier", Width: 12, Unit: "percentunit", Max: 1,
 				Description: "Share of the latest telemetry window in which the busiest line of the tier was busy. A mean hides bursts; this does not.",
 				Queries:     []Query{windows("{{variant}} {{tier}} {{direction}}", "max by (variant, tier, direction) (csig_port_utilisation_ratio{})")}},
@@ -91,9 +90,9 @@ func fabric() Board {
 			{Kind: Timeseries, Title: "Marked, trimmed and dropped packets", Width: 12, Unit: "pps",
 				Description: "Packets per second that ports marked CE, trimmed to their headers, or dropped.",
 				Queries: []Query{
-					query("{{variant}} marked", "sum by (variant) (rate(csig_port_marked_packets_total{}[$__rate_interval])) * $stretch"),
-					query("{{variant}} trimmed", "sum by (variant) (rate(csig_port_trimmed_packets_total{}[$__rate_interval])) * $stretch"),
-					query("{{variant}} dropped", "sum by (variant) (rate(csig_port_dropped_packets_total{}[$__rate_interval])) * $stretch"),
+					rates("{{variant}} marked", "variant", "csig_port_marked_packets_total{}", ""),
+					rates("{{variant}} trimmed", "variant", "csig_port_trimmed_packets_total{}", ""),
+					rates("{{variant}} dropped", "variant", "csig_port_dropped_packets_total{}", ""),
 				}},
 			{Kind: Timeseries, Title: "Least available bandwidth of each tier", Width: 12, Unit: "percentunit", Max: 1, Empty: []Reason{NoABW},
 				Description: "Least bandwidth that a CSIG meter of the tier measured in the latest window, as a share of the line's rate: what CSIG packets are told.",

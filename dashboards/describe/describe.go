@@ -18,6 +18,7 @@ const SchemaVersion = 39
 type Board struct {
 	UID, Title, Description string
 	Compare                 bool // it has variables for another run too
+	Counts                  bool // it has a variable for the time over which counts become rates
 	Panels                  []Panel
 }
 
@@ -68,6 +69,8 @@ type Query struct {
 	// also where the data source says that values come once in a second. It is for gauges:
 	// rates need several values.
 	Windows bool
+	// Counts asks for one value in each $window, with which $__interval is $window too.
+	Counts bool
 }
 
 // Column is a column of a table. Field is Grafana's name of it: the name of a label, Value,
@@ -142,7 +145,28 @@ func (b *Board) variables() []object {
 	if b.Compare {
 		list = append(list, choice("other_", "Other ")...)
 	}
+	if b.Counts {
+		list = append(list, window())
+	}
 	return list
+}
+
+// window returns the variable that chooses over how long counts become rates: by itself a
+// hundredth of what is shown. Below three minutes of a lab, which is asked once in a
+// second, the user has to choose.
+func window() object {
+	const auto = "$__auto_interval_window"
+	option := func(text, value string, selected bool) object {
+		return object{"text": text, "value": value, "selected": selected}
+	}
+	options := []object{option("auto", auto, true)}
+	for _, s := range []string{"5s", "15s", "1m"} {
+		options = append(options, option(s, s, false))
+	}
+	return object{
+		"type": "interval", "name": "window", "label": "Rates over", "query": "5s,15s,1m", "auto": true, "auto_count": 100, "auto_min": "200ms",
+		"current": option("auto", auto, false), "options": options, "hide": 0, "refresh": 2, "skipUrlSync": false,
+	}
 }
 
 // choice returns the variables that choose a run.
@@ -250,8 +274,11 @@ func (p *Panel) target(q Query, ref string) object {
 	case Heatmap:
 		o["format"] = "heatmap"
 	}
-	if q.Windows {
+	switch {
+	case q.Windows:
 		o["interval"] = "100ms"
+	case q.Counts:
+		o["interval"] = "$window"
 	}
 	return o
 }

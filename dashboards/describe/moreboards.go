@@ -4,7 +4,7 @@ func flows() Board {
 	const by = "variant, job, flow"
 	const legend = "{{variant}} {{job}} {{flow}}"
 	return Board{
-		UID: "csiglab-flows", Title: "csiglab: flows and congestion control", Description: "What flows got, what their congestion control did, and what CSIG told it.",
+		UID: "csiglab-flows", Title: "csiglab: flows and congestion control", Description: "What flows got, what their congestion control did, and what CSIG told it.", Counts: true,
 		Panels: []Panel{
 			text(3, axis+" A run with more than 16 flows has lines by job, not by flow; a job's window is the sum over its flows."),
 			{Kind: Timeseries, Title: "Received", Width: 12, Unit: "Bps",
@@ -18,11 +18,11 @@ func flows() Board {
 				Queries:     []Query{windows(legend, "max by (%s) (csig_flow_delay_seconds{})", by)}},
 			{Kind: Timeseries, Title: "ACKs by action", Width: 12, Unit: "cps", Stack: true, Empty: []Reason{NoActions},
 				Description: "ACKs per second, by the action that the congestion control answered with: which of its rules is at work.",
-				Queries:     []Query{query("{{variant}} {{action}}", "sum by (variant, action) (rate(csig_cc_actions_total{}[$__rate_interval])) * $stretch")}},
+				Queries:     []Query{rates("{{variant}} {{action}}", "variant, action", "csig_cc_actions_total{}", "")}},
 			row("CSIG"),
 			{Kind: Timeseries, Title: "CSIG samples", Width: 12, Unit: "cps", Empty: []Reason{NoSignals},
 				Description: "Samples per second that came back to senders, by signal.",
-				Queries:     []Query{query("{{variant}} {{signal}}", "sum by (variant, signal) (rate(csig_signal_samples_total{}[$__rate_interval])) * $stretch")}},
+				Queries:     []Query{rates("{{variant}} {{signal}}", "variant, signal", "csig_signal_samples_total{}", "")}},
 			{Kind: Timeseries, Title: "Worst hop by delay", Width: 12, Unit: "s", Empty: []Reason{NoDelay},
 				Description: "Greatest delay of a hop in the samples of the latest telemetry window with any.",
 				Queries:     []Query{windows(legend, "max by (%s) (csig_signal_delay_seconds{})", by)}},
@@ -67,22 +67,18 @@ func flows() Board {
 
 func paths() Board {
 	const group = "variant, tier, direction"
-	share := func(reduce string) string {
-		return reduce + " by (" + group + ") (sum by (" + byPort + ") (rate(csig_port_window_utilisation_ratio_sum{}[$__rate_interval])) / sum by (" + byPort + ") (rate(csig_port_window_utilisation_ratio_count{}[$__rate_interval])))"
+	share := func(reduce string) Query {
+		return windows("{{variant}} {{tier}} {{direction}} "+reduce, "%s by (%s) (csig_port_utilisation_ratio{})", reduce, group)
 	}
 	up := `tier!="host",direction="up"`
 	return Board{
-		UID: "csiglab-paths", Title: "csiglab: load balancing and paths", Description: "How evenly the paths of the fabric are used, and which ports CSIG names as bottlenecks.",
+		UID: "csiglab-paths", Title: "csiglab: load balancing and paths", Description: "How evenly the paths of the fabric are used, and which ports CSIG names as bottlenecks.", Counts: true,
 		Panels: []Panel{
 			text(3, axis+" Ports that lead up, away from the hosts, are those among which load balancing chooses."),
 			row("Balance"),
 			{Kind: Timeseries, Title: "Spread of utilisation in each tier", Width: 12, Unit: "percentunit", Max: 1,
-				Description: "Greatest, mean and least utilisation of the ports of a tier in one direction, over several telemetry windows. Lines far apart mean that some ports are full while others are free.",
-				Queries: []Query{
-					query("{{variant}} {{tier}} {{direction}} max", "%s", share("max")),
-					query("{{variant}} {{tier}} {{direction}} mean", "%s", share("avg")),
-					query("{{variant}} {{tier}} {{direction}} min", "%s", share("min")),
-				}},
+				Description: "Greatest, mean and least utilisation of the ports of a tier in one direction, in the latest telemetry window. Lines far apart mean that some ports are full while others are free.",
+				Queries:     []Query{share("max"), share("avg"), share("min")}},
 			{Kind: BarGauge, Title: "Greatest over mean utilisation", Width: 12, Decimals: 2,
 				Description: "Utilisation of the busiest port of a tier, as a multiple of the tier's mean, since the run began. 1 is an even load.",
 				Queries: []Query{query("{{variant}} {{tier}} {{direction}}", "max by (%s) (%s) / avg by (%[1]s) (%[2]s)", group,
@@ -93,7 +89,7 @@ func paths() Board {
 			row("Bottlenecks"),
 			{Kind: Timeseries, Title: "Bottlenecks that CSIG samples name", Width: 12, Unit: "cps", Stack: true, Empty: []Reason{NoSignals},
 				Description: "Samples per second by the port that their locator stands for, of the eight ports that are named most often.",
-				Queries: []Query{query("{{variant}} {{bottleneck}}", `sum by (variant, bottleneck) (rate(csig_signal_samples_total{bottleneck!=""}[$__rate_interval])) * $stretch`+
+				Queries: []Query{rates("{{variant}} {{bottleneck}}", "variant, bottleneck", `csig_signal_samples_total{bottleneck!=""}`,
 					` and topk(8, sum by (variant, bottleneck) (last_over_time(csig_signal_samples_total{bottleneck!=""}[$__range] @ end())))`)}},
 			{Kind: BarGauge, Title: "Share of each bottleneck", Width: 12, Unit: "percentunit", Max: 1, Empty: []Reason{NoSignals},
 				Description: "Share of the samples that name the port, since the run began; the ten most frequent ones of those that name any.",

@@ -46,6 +46,15 @@ func windows(legend, expr string, args ...any) Query {
 	return q
 }
 
+// rates is a query of how often a counter counted per second of the model. Prometheus'
+// rate() would need several samples in each interval, but a counter of a run folder has
+// none while it does not change.
+func rates(legend, by, counter, more string) Query {
+	q := query(legend, "(sum by (%s) (%s) - sum by (%[1]s) (%[2]s offset $__interval)) * 1000 / $__interval_ms * $stretch%[3]s", by, counter, more)
+	q.Counts = true
+	return q
+}
+
 // total is a counter at the end of the time range: what it counted since the run began. A
 // rate over the range would lack what the first value already has.
 func total(family string, labels ...string) string {

@@ -39,9 +39,9 @@ func (r *Run) Tag() string { return "run:" + r.Name }
 func (r *Run) check() error {
 	switch {
 	case len(r.Name) > mostTag:
-		return fmt.Errorf("the name has %d bytes; Grafana's tags have at most %d", len(r.Name), mostTag)
+		return fmt.Errorf("%w: the name has %d bytes; Grafana's tags have at most %d", ErrConfig, len(r.Name), mostTag)
 	case len(r.Marks) > MostMarks:
-		return fmt.Errorf("%d marks, at most %d", len(r.Marks), MostMarks)
+		return fmt.Errorf("%w: %d marks, at most %d", ErrConfig, len(r.Marks), MostMarks)
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return nil, fmt.Errorf("%q is not an address such as http://localhost:3000", text)
+		return nil, fmt.Errorf("%w: %q is not an address such as http://localhost:3000", ErrConfig, text)
 	case u.User != nil:
-		return nil, fmt.Errorf("the address has a user name; csiglab needs the token of a service account")
+		return nil, fmt.Errorf("%w: the address has a user name; csiglab needs the token of a service account", ErrConfig)
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("the address %q has more than a path", text)
+		return nil, fmt.Errorf("%w: the address %q has more than a path", ErrConfig, text)
 	}
 	return u, nil
 }
@@ -33,10 +33,10 @@ func parseURL(text string) (*url.URL, error) {
 // checkToken refuses what no token is, before it gets into a header.
 func checkToken(token string) error {
 	if token == "" {
-		return fmt.Errorf("the token is empty")
+		return fmt.Errorf("%w: the token is empty", ErrConfig)
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > unicode.MaxASCII || r == 0x7f }) {
-		return fmt.Errorf("the token has a character that no token of Grafana has")
+		return fmt.Errorf("%w: the token has a character that no token of Grafana has", ErrConfig)
 	}
 	return nil
 }

@@ -16,8 +16,9 @@ import (
 	gapi "github.com/grafana/grafana-api-golang-client"
 )
 
-// Errors of a server.
+// Errors of Push.
 var (
+	ErrConfig      = errors.New("wrong configuration") // the Config's fault
 	ErrUnreachable = errors.New("it cannot be reached")
 	ErrNoGrafana   = errors.New("it is not Grafana")
 	ErrToken       = errors.New("it does not accept the token")

@@ -71,7 +71,7 @@ const (
 // the token do everything. If a later step fails, it takes back the steps before: what it
 // created is deleted, what it changed gets its former content. The error then is that of
 // the step, joined with those of taking back, if there are any. Errors wrap ErrUnreachable,
-// ErrNoGrafana, ErrToken, ErrPermission or ErrOld where one of them is the reason, or the
+// ErrNoGrafana, ErrToken, ErrPermission, ErrOld or ErrConfig where one of them is the reason, or the
 // error of ctx.
 func Push(ctx context.Context, c Config) (changes []Change, err error) {
 	address, err := parseURL(c.URL)
@@ -285,17 +285,25 @@ func same(have, want map[string]any) bool {
 	return reflect.DeepEqual(strip(have), strip(want))
 }
 
+// dataSourceOptions returns the jsonData of the data source. timeInterval is how often
+// csiglab serve asks labs. It is a whole number of seconds, as Grafana adds it to steps and
+// Prometheus does not read 1.25s.
+func dataSourceOptions(token bool) map[string]any {
+	o := map[string]any{"httpMethod": "POST", "timeInterval": "1s", "prometheusType": "Prometheus", "manageAlerts": false}
+	if token {
+		o["httpHeaderName1"] = "Authorization"
+	}
+	return o
+}
+
 // planDataSource compares the data source with what it should be, and returns what makes it
 // so.
 func (p *push) planDataSource() (do func() error, err error) {
 	want := &gapi.DataSource{
 		UID: DataSourceUID, Name: DataSourceName, Type: "prometheus", Access: "proxy", URL: p.config.DataSource.URL,
-		// timeInterval is how often csiglab serve asks labs.
-		JSONData:       map[string]any{"httpMethod": "POST", "timeInterval": "1s", "prometheusType": "Prometheus", "manageAlerts": false},
-		SecureJSONData: map[string]any{},
+		JSONData: dataSourceOptions(p.config.DataSource.Token != ""), SecureJSONData: map[string]any{},
 	}
 	if token := p.config.DataSource.Token; token != "" {
-		want.JSONData["httpHeaderName1"] = "Authorization"
 		want.SecureJSONData["httpHeaderValue1"] = "Bearer " + token
 	}
 	have, err := p.DataSourceByUID(DataSourceUID)

@@ -1,0 +1,377 @@
+// Package dashboardstest evaluates the panels of dashboards as Grafana does, over the HTTP
+// API of a Prometheus: it fills in variables and intervals, asks, and applies the
+// transformations that csiglab's dashboards use. It is for tests, and draws nothing.
+package dashboardstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Prometheus is a server that panels are evaluated with.
+type Prometheus struct {
+	URL   string
+	Token string // "": none
+}
+
+// Variables are the values of a dashboard's variables, by their names.
+type Variables map[string]string
+
+// Result is what a panel shows.
+type Result struct {
+	Title, Kind, Description string
+	// Rows are how many values in the time range each query returned, by its refId. A value
+	// that is not a number does not count.
+	Rows map[string]int
+	// Columns and Table are those of a table after its transformations.
+	Columns []string
+	Table   [][]string
+	Missing []string // columns that a table has in no row
+}
+
+// Empty reports whether a query of the panel returned nothing.
+func (r *Result) Empty() bool {
+	for _, n := range r.Rows {
+		if n == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+type model struct {
+	Templating struct {
+		List []struct {
+			Name, Type string
+			Query      json.RawMessage
+			IncludeAll bool
+			AllValue   string
+			AutoCount  int    `json:"auto_count"`
+			AutoMin    string `json:"auto_min"`
+		}
+	}
+	Panels []panel
+}
+
+type panel struct {
+	Type, Title, Description string
+	Targets                  []target
+	Transformations          []struct {
+		ID      string
+		Options struct {
+			ExcludeByName map[string]bool
+			IndexByName   map[string]int
+			RenameByName  map[string]string
+		}
+	}
+}
+
+type target struct {
+	RefID, Expr, Format, Interval string
+	Instant                       bool
+}
+
+// Evaluate asks for all panels of a dashboard, in classic JSON, in a time range. set has
+// the variables that the test chooses; those of type query have the first value that the
+// server knows otherwise, or All where a dashboard allows that.
+func Evaluate(p Prometheus, dashboard []byte, set Variables, from, to time.Time) ([]Result, error) {
+	var m model
+	if err := json.Unmarshal(dashboard, &m); err != nil {
+		return nil, err
+	}
+	values := Variables{}
+	for _, v := range m.Templating.List {
+		chosen, ok := set[v.Name]
+		switch {
+		case ok:
+		case v.Type == "interval":
+			chosen = duration(max(roundInterval(to.Sub(from)/time.Duration(v.AutoCount)), parse(v.AutoMin)))
+		case v.IncludeAll:
+			chosen = v.AllValue
+		case v.Type == "query":
+			var q struct{ Query string }
+			if err := json.Unmarshal(v.Query, &q); err != nil {
+				return nil, fmt.Errorf("variable %s: %w", v.Name, err)
+			}
+			list, err := p.labelValues(values.fill(q.Query), from, to)
+			if err != nil {
+				return nil, fmt.Errorf("variable %s: %w", v.Name, err)
+			}
+			if len(list) == 0 {
+				return nil, fmt.Errorf("variable %s: %s has no value", v.Name, values.fill(q.Query))
+			}
+			chosen = list[0]
+		}
+		values[v.Name] = chosen
+	}
+	var results []Result
+	for i := range m.Panels {
+		if len(m.Panels[i].Targets) == 0 {
+			continue
+		}
+		r, err := p.evaluate(&m.Panels[i], values, from, to)
+		if err != nil {
+			return nil, fmt.Errorf("panel %s: %w", m.Panels[i].Title, err)
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// fill replaces variables, the longest names first, as Grafana reads names to their end.
+func (v Variables) fill(text string) string {
+	names := []string{}
+	for name := range v {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
+	for _, name := range names {
+		value := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v[name])
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "${"+name+"}", value), "$"+name, value)
+	}
+	return text
+}
+
+// width is how many points a panel is wide.
+const width = 800
+
+// scrape is the timeInterval of csiglab's data source.
+const scrape = time.Second
+
+func (p Prometheus) evaluate(a *panel, values Variables, from, to time.Time) (Result, error) {
+	r := Result{Title: a.Title, Kind: a.Type, Description: a.Description, Rows: map[string]int{}}
+	var frames []frame
+	for _, t := range a.Targets {
+		least := scrape
+		if t.Interval != "" {
+			least = parse(values.fill(t.Interval))
+		}
+		step := max(roundInterval(to.Sub(from)/width), least)
+		rate := max(step+scrape, 4*scrape)
+		all := Variables{
+			"__interval_ms": fmt.Sprint(step.Milliseconds()), "__interval": duration(step), "__rate_interval": duration(rate),
+			"__range": fmt.Sprint(math.Round(to.Sub(from).Seconds())) + "s",
+		}
+		for name, value := range values {
+			all[name] = value
+		}
+		list, err := p.query(all.fill(t.Expr), from, to, step, t.Instant)
+		if err != nil {
+			return r, err
+		}
+		r.Rows[t.RefID] = 0
+		for _, s := range list {
+			r.Rows[t.RefID] += s.count(from, to)
+		}
+		name := "Value"
+		if len(a.Targets) > 1 {
+			name += " #" + t.RefID
+		}
+		frames = append(frames, frame{name, list})
+	}
+	if a.Type != "table" {
+		return r, nil
+	}
+	r.table(merge(frames), a)
+	return r, nil
+}
+
+// frame is the answer to a query of a table.
+type frame struct {
+	value  string // name of the column with the values
+	series []Series
+}
+
+// merge joins the rows of several queries that have the same labels, as the transformation
+// of that name does.
+func merge(frames []frame) (rows []map[string]string) {
+	byLabels := map[string]map[string]string{}
+	for _, f := range frames {
+		for _, s := range f.series {
+			key := fmt.Sprint(s.Metric)
+			row, ok := byLabels[key]
+			if !ok {
+				row = map[string]string{}
+				for name, value := range s.Metric {
+					row[name] = value
+				}
+				byLabels[key], rows = row, append(rows, row)
+			}
+			for _, v := range s.points() {
+				row[f.value] = fmt.Sprint(v.Value)
+			}
+		}
+	}
+	return rows
+}
+
+// table applies the transformation organize: it leaves columns out, orders and names them.
+func (r *Result) table(rows []map[string]string, a *panel) {
+	for _, t := range a.Transformations {
+		if t.ID != "organize" {
+			continue
+		}
+		var fields []string
+		for field := range t.Options.IndexByName {
+			switch {
+			case t.Options.ExcludeByName[field]:
+			case slices.ContainsFunc(rows, func(row map[string]string) bool { return row[field] != "" }):
+				fields = append(fields, field)
+			default:
+				r.Missing = append(r.Missing, t.Options.RenameByName[field])
+			}
+		}
+		slices.SortFunc(fields, func(a, b string) int { return t.Options.IndexByName[a] - t.Options.IndexByName[b] })
+		for _, field := range fields {
+			r.Columns = append(r.Columns, t.Options.RenameByName[field])
+		}
+		for _, row := range rows {
+			cells := []string{}
+			for _, field := range fields {
+				cells = append(cells, row[field])
+			}
+			r.Table = append(r.Table, cells)
+		}
+	}
+}
+
+// Series is a series of an answer.
+type Series struct {
+	Metric map[string]string
+	Value  []any
+	Values [][]any
+}
+
+// point is a value at a moment.
+type point struct {
+	At    time.Time
+	Value float64
+}
+
+func (s *Series) points() (list []point) {
+	values := s.Values
+	if s.Value != nil {
+		values = append(values, s.Value)
+	}
+	for _, v := range values {
+		at, ok := v[0].(float64)
+		text, isText := v[1].(string)
+		value, err := strconv.ParseFloat(text, 64)
+		if ok && isText && err == nil && !math.IsNaN(value) {
+			list = append(list, point{time.UnixMilli(int64(at * 1000)), value})
+		}
+	}
+	return list
+}
+
+func (s *Series) count(from, to time.Time) (n int) {
+	for _, v := range s.points() {
+		if !v.At.Before(from.Add(-time.Minute)) && !v.At.After(to.Add(time.Minute)) {
+			n++
+		}
+	}
+	return n
+}
+
+func (p Prometheus) query(expr string, from, to time.Time, step time.Duration, instant bool) ([]Series, error) {
+	form, path := url.Values{"query": {expr}}, "query_range"
+	if instant {
+		path = "query"
+		form.Set("time", seconds(to))
+	} else {
+		align := func(t time.Time) time.Time { return time.Unix(0, t.UnixNano()/int64(step)*int64(step)) }
+		form.Set("start", seconds(align(from)))
+		form.Set("end", seconds(align(to)))
+		form.Set("step", fmt.Sprint(step.Seconds()))
+	}
+	var data struct{ Result []Series }
+	err := p.ask(http.MethodPost, path, form, &data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", expr, err)
+	}
+	return data.Result, nil
+}
+
+// labelValues answers label_values(metric, label).
+func (p Prometheus) labelValues(query string, from, to time.Time) (values []string, err error) {
+	inner, ok := strings.CutPrefix(query, "label_values(")
+	at := strings.LastIndex(inner, ",")
+	if !ok || at < 0 || !strings.HasSuffix(inner, ")") {
+		return nil, fmt.Errorf("%s is not label_values(…)", query)
+	}
+	label := strings.TrimSpace(strings.TrimSuffix(inner[at+1:], ")"))
+	err = p.ask(http.MethodGet, "label/"+label+"/values", url.Values{"match[]": {inner[:at]}, "start": {seconds(from)}, "end": {seconds(to)}}, &values)
+	return values, err
+}
+
+// ask calls the HTTP API.
+func (p Prometheus) ask(method, path string, form url.Values, data any) error {
+	address, body := p.URL+"/api/v1/"+path, io.Reader(strings.NewReader(form.Encode()))
+	if method == http.MethodGet {
+		address, body = address+"?"+form.Encode(), http.NoBody
+	}
+	request, err := http.NewRequest(method, address, body)
+	if err != nil {
+		return err
+	}
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if p.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+p.Token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          json.RawMessage
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return fmt.Errorf("status %d: %w", response.StatusCode, err)
+	}
+	if answer.Status != "success" {
+		return fmt.Errorf("status %d: %s", response.StatusCode, answer.Error)
+	}
+	return json.Unmarshal(answer.Data, data)
+}
+
+func seconds(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }
+
+// duration writes a duration for PromQL, which takes no fraction.
+func duration(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) + "ms" }
+
+// parse reads an interval of a dashboard.
+func parse(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		panic("dashboardstest: interval " + text)
+	}
+	return d
+}
+
+// nice are the intervals that Grafana rounds to, and up to which each is chosen, in ms.
+var nice = [][2]int64{
+	{10, 1}, {15, 10}, {35, 20}, {75, 50}, {150, 100}, {350, 200}, {750, 500}, {1500, 1000}, {3500, 2000}, {7500, 5000}, {12500, 10000}, {17500, 15000},
+	{25000, 20000}, {45000, 30000}, {90000, 60000}, {210000, 120000}, {450000, 300000},
+}
+
+// roundInterval is Grafana's function of that name, up to ten minutes.
+func roundInterval(d time.Duration) time.Duration {
+	for _, n := range nice {
+		if d.Milliseconds() < n[0] {
+			return time.Duration(n[1]) * time.Millisecond
+		}
+	}
+	return 10 * time.Minute
+}
