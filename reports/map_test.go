@@ -101,7 +101,7 @@ func TestMapScript(t *testing.T) {
 		if text := read[string](h, output); text != "the whole run" {
 			t.Errorf("at first: %q", text)
 		}
-		read[bool](h, fmt.Sprintf(`(s => { s.value = %d; s.dispatchEvent(new Event('input')); return true; })(document.querySelector('.map-controls input'))`, bin))
+		read[bool](h, fmt.Sprintf(`(s => { document.querySelector('.map-controls').open = true; s.value = %d; s.dispatchEvent(new Event('input')); return true; })(document.querySelector('.map-controls input'))`, bin))
 		level := levelOf(float64(load.Lines[busiest].Busy[bin]) / 100)
 		want := read[string](h, fmt.Sprintf(`(e => { e.style.color = 'var(--s%d)'; document.body.append(e); const c = getComputedStyle(e).color; e.remove(); return c; })(document.createElement('i'))`, level))
 		if got := read[string](h, stroke); got != want || got == whole {

@@ -7,10 +7,9 @@ function newMap() {
 	const variants = element('select'), quantities = element('select');
 	const slider = element('input', {type: 'range', min: 0, max: 0, value: 0}), whole = element('button', {type: 'button'}, 'Whole run');
 	const output = element('output', {'aria-live': 'polite'});
-	const controls = element('details', {class: 'map-controls'}, element('summary', {}, 'Over time'), element('div', {},
+	const controls = element('details', {class: 'map-controls'}, element('summary', {}, 'Move through time, and colour the links by what you choose'), element('div', {},
 		element('label', {}, 'Variant ', variants), element('label', {}, 'Colour ', quantities),
 		element('label', {class: 'map-time'}, 'Time ', slider), whole, output));
-	controls.open = matchMedia('(min-width: 621px)').matches;
 	const busiest = figure.querySelector('.map-busiest'), legend = figure.querySelector('.map-legend');
 	legend.before(controls);
 	const drawings = [...figure.querySelectorAll('svg.fabric')];
