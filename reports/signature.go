@@ -81,7 +81,7 @@ func signaturePicture(r *analysis.Result, drawings []*signatureDrawing) picture 
 	}
 	if s.available {
 		p.Title = "What links had left, in the course of " + of
-		p.Caption = "Each row is a port, each column a slice of time. Dark: the least bandwidth that was available there, as the port's CSIG meter had it, was close to nothing. The number on the right is the least of the row."
+		p.Caption = "Each row is a port, each column a slice of time. Dark: the least bandwidth that was available there was close to nothing; of switch ports as their CSIG meters had it, of hosts as the windows left it. The number on the right is the least of the row."
 		p.Legend = scaleKeys("over 99.5 % left", func(from, to float64) string {
 			return fmt.Sprintf("%s to %s %% left", number(100-100*to), number(100-100*from))
 		})
@@ -146,7 +146,11 @@ func (d *signatureDrawing) subtitle(r *analysis.Result) string {
 	if d.LeftOut > 0 {
 		parts = append(parts, fmt.Sprintf("%d shorter collectives and phases have no bar", d.LeftOut))
 	}
-	if !d.AllPorts {
+	switch {
+	case d.AllPorts:
+	case d.available:
+		parts = append(parts, "of each tier the busiest ports, and the least of the others")
+	default:
 		parts = append(parts, "of each tier the busiest ports, and the mean of the others")
 	}
 	text := strings.Join(parts, "; ")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/storage"
@@ -39,7 +40,7 @@ type loadedSeries struct {
 // Open implements series.Sink.
 func (l *loader) Open(s *series.Series) (int, error) {
 	b := labels.NewScratchBuilder(len(s.Labels) + 1)
-	b.Add(labels.MetricName, s.Name)
+	b.Add(model.MetricNameLabel, s.Name)
 	for _, label := range s.Labels {
 		if label.Value != "" {
 			b.Add(label.Name, label.Value)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/storage"
@@ -85,7 +86,7 @@ func (o *openMetrics) family(f *exposition.Family) error {
 }
 
 func (o *openMetrics) selectAll(name string) storage.SeriesSet {
-	return o.from.Select(o.ctx, true, nil, labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, name))
+	return o.from.Select(o.ctx, true, nil, labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, name))
 }
 
 // histograms writes a family of histograms: all series of one at a moment, then those of
@@ -103,10 +104,10 @@ func (o *openMetrics) histograms(name string, describe func()) error {
 			series := set.At()
 			l := series.Labels()
 			m := member{bound: math.Inf(1), prefix: string(appendSeries(nil, l)), series: series}
-			if le := l.Get(labels.BucketLabel); le != "" {
+			if le := l.Get(model.BucketLabel); le != "" {
 				m.bound, _ = strconv.ParseFloat(le, 64) //nolint:errcheck // the server has written it
 			}
-			key := string(appendSeries(nil, labels.NewBuilder(l).Del(labels.BucketLabel).Set(labels.MetricName, name).Labels()))
+			key := string(appendSeries(nil, labels.NewBuilder(l).Del(model.BucketLabel).Set(model.MetricNameLabel, name).Labels()))
 			if byLabels[key] == nil {
 				order = append(order, key)
 			}
@@ -181,10 +182,10 @@ func (o *openMetrics) sample(prefix string, ms int64, v float64) {
 
 // appendSeries appends a series' name and labels.
 func appendSeries(b []byte, l labels.Labels) []byte {
-	b = append(b, l.Get(labels.MetricName)...)
+	b = append(b, l.Get(model.MetricNameLabel)...)
 	separator := byte('{')
 	l.Range(func(one labels.Label) {
-		if one.Name == labels.MetricName {
+		if one.Name == model.MetricNameLabel {
 			return
 		}
 		b = append(append(append(b, separator), one.Name...), `="`...)

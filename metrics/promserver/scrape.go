@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 	"github.com/prometheus/prometheus/model/value"
@@ -135,7 +136,7 @@ func (s *Server) scrapeAll(w *watched) error {
 		if n == nil {
 			set := labels.FromStrings("run", w.id, "instance", name, "job", "csiglab")
 			b := labels.NewBuilder(set)
-			b.Set(labels.MetricName, "up")
+			b.Set(model.MetricNameLabel, "up")
 			n = &nodeState{
 				name: name, series: map[string]*scraped{}, up: scraped{labels: b.Labels()},
 				target: newTarget(poolOfLabs, "unix", name, "/metrics", set),

@@ -180,6 +180,62 @@ func TestMeanABWOfCells(t *testing.T) {
 	}
 }
 
+// While congestion comes and goes, each sample is what the meter of the port that it names
+// gave between the sending of its packet and the arrival of its ACK: the windows of the port
+// in this time go down to it.
+func TestSamplesAreReadings(t *testing.T) {
+	f := folderOfRun(t, parseText(t, `
+schema: 1
+name: readings
+topology: {leaf_spine: {leaves: 3, spines: 1, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}}
+csig: {format: wide, signal: abw, locators: registry, meter: sliding}
+hosts: {cc: nscc}
+workload: {transfers: [0 -> 4 2MB, {src: 2, dst: 5, size: 1MB, start: 100us}, {src: 1, dst: 4, size: 500kB, start: 150us}]}
+trace: {flows: ["*"], events: [sample]}
+`))
+	lowest := map[string]map[int]float64{} // B/s, by port and window
+	for w, err := range f.Ports() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.ABWBPS != nil {
+			if lowest[w.PortName] == nil {
+				lowest[w.PortName] = map[int]float64{}
+			}
+			lowest[w.PortName][int(w.StartUS/f.Manifest.IntervalUS)] = float64(*w.ABWBPS) / 8
+		}
+	}
+	samples, values := 0, map[int64]bool{}
+	for e, err := range f.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf := func(host string) string { return fmt.Sprint("tor", (host[1]-'0')/2) }
+		path := []string{leaf(e.SrcName) + "-agg0", "agg0-" + leaf(e.DstName), leaf(e.DstName) + "-" + e.DstName}
+		if !slices.Contains(path, e.PortName) || e.Low == nil || e.High == nil || e.Action == "" || e.Cwnd == nil {
+			t.Fatalf("a sample of %s names %q, with %v, %v, %q, %v", e.FlowName, e.PortName, e.Low, e.High, e.Action, e.Cwnd)
+		}
+		if e.AgeUS == nil { // it is not known which transmission the ACK answers
+			continue
+		}
+		first, last := int((e.TimeUS-*e.AgeUS)/f.Manifest.IntervalUS), int(e.TimeUS/f.Manifest.IntervalUS)
+		least := math.Inf(1)
+		for window := first; window <= last; window++ {
+			if value, ok := lowest[e.PortName][window]; ok {
+				least = min(least, value)
+			}
+		}
+		if least > float64(*e.High) {
+			t.Fatalf("%s at %v us: %d to %d B/s of %s, whose windows %d to %d go down to %.0f", e.FlowName, e.TimeUS, *e.Low, *e.High, e.PortName, first, last, least)
+		}
+		samples++
+		values[*e.Point] = true
+	}
+	if samples < 400 || len(values) < 20 {
+		t.Errorf("%d samples with %d values", samples, len(values))
+	}
+}
+
 // "Sampling 1/N changes the mean by no more than the bucket width at n >= 1000."
 //
 // The load of the path changes while it is sampled: it is 0, 30 and 60 Gb/s in turn.

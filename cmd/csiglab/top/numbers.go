@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -329,13 +328,4 @@ func (f *flowCounts) since(name flowName, before *flowCounts, v *View) Flow {
 		row.Rate = 8 * (f.bytes - before.bytes) / v.Span.Seconds() * max(v.Dilation, 1)
 	}
 	return row
-}
-
-// signals returns the signals of the places, in order.
-func (v *View) signals() []string {
-	seen := map[string]bool{}
-	for _, p := range v.Places {
-		seen[p.Signal] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
 }

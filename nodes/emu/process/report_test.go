@@ -60,6 +60,46 @@ func TestRecordsComeBeforeTheReport(t *testing.T) {
 	}
 }
 
+// Under clock wall a node whose reader is slow goes on: what finds no room in the bounded
+// buffer is dropped, and its number crosses the file. The totals are not among it.
+func TestDroppedRecordsAreCountedAcrossTheFile(t *testing.T) {
+	const records = 200_000 // the buffer has room for 65,536, the pipe for 64 KiB
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	emitted := make(chan struct{})
+	go func() {
+		defer w.Close()
+		s := &sender{encoder: gob.NewEncoder(w)}
+		b := stream.NewBuffer(3, stream.Drop, s)
+		for i := range records {
+			b.Emit(&metrics.FlowWindow{Flow: int32(i)})
+		}
+		close(emitted)
+		b.Finish()
+		b.Emit(&metrics.NodeTotals{Name: "h3"})
+		b.Close()
+		if err := errors.Join(s.err, s.encoder.Encode(message{Report: &Report{Sent: 7}})); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-emitted // nothing has been read
+	var got flows
+	totals := metrics.NewCollector(4)
+	report, err := ReadReport(r, metrics.Consumers{&got, totals})
+	if err != nil || report.Sent != 7 {
+		t.Fatalf("report %+v, %v", report, err)
+	}
+	if got.dropped == 0 || int(got.dropped)+len(got.ids) != records || totals.Dropped() != got.dropped {
+		t.Errorf("%d records arrived and %d were dropped of %d; the collector has counted %d", len(got.ids), got.dropped, records, totals.Dropped())
+	}
+	if name := totals.Totals()[3].Name; name != "h3" {
+		t.Errorf("totals of %q, want those of h3", name)
+	}
+}
+
 // A process that ends without a report leaves its records and io.EOF.
 func TestRecordsWithoutAReport(t *testing.T) {
 	r, w, err := os.Pipe()

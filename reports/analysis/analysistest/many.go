@@ -2,6 +2,7 @@ package analysistest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -97,22 +98,24 @@ func (m *Many) manifest() runfolder.Manifest {
 	return f
 }
 
-// rest calls write with the records of the windows of a run after the first.
+// rest calls write with the records of the windows of a run after the first. Their bytes and
+// delays vary, so that files of them are as large as those of real runs.
 func (m *Many) rest(first *metrics.Batch, write func(*metrics.Batch)) {
 	b := &metrics.Batch{Node: first.Node, Flows: slices.Clone(first.Flows), CC: slices.Clone(first.CC), Signals: slices.Clone(first.Signals), Ports: slices.Clone(first.Ports)}
+	random := rand.New(rand.NewPCG(uint64(m.Windows), 14))
 	for i := 1; i < m.Windows; i++ {
 		at := units.Time(Interval) * units.Time(i)
 		for k := range b.Flows {
-			b.Flows[k].Start = at
+			b.Flows[k].Start, b.Flows[k].WireBytes = at, first.Flows[k].WireBytes/2+random.Int64N(first.Flows[k].WireBytes)
 		}
 		for k := range b.CC {
-			b.CC[k].Start = at
+			b.CC[k].Start, b.CC[k].Delay = at, first.CC[k].Delay/2+units.Duration(random.Int64N(int64(first.CC[k].Delay)))
 		}
 		for k := range b.Signals {
-			b.Signals[k].Start = at
+			b.Signals[k].Start, b.Signals[k].PointSum = at, first.Signals[k].PointSum/2+random.Int64N(first.Signals[k].PointSum+1)
 		}
 		for k := range b.Ports {
-			b.Ports[k].Start = at
+			b.Ports[k].Start, b.Ports[k].QueueByteNS = at, first.Ports[k].QueueByteNS/2+random.Int64N(first.Ports[k].QueueByteNS+1)
 		}
 		write(b)
 	}
