@@ -19,6 +19,7 @@ type fabric struct {
 	Loads       []loadKey
 	Flows       []Key
 	Marks       []fact // the ports of the numbers in the drawing
+	Map         *fabricMap
 }
 
 // loadKey is an entry of the legend of loads.
@@ -291,9 +292,14 @@ func (p *plan) svg(r *analysis.Result) template.HTML {
 			put(`<path class="mark" d="%s"/>`, p.way(m.From, m.To, 0))
 		}
 	}
-	byLoad := slices.SortedStableFunc(slices.Values(p.Lines), func(a, b analysis.FabricLine) int { return cmp.Compare(a.Load(), b.Load()) })
-	for _, l := range byLoad {
-		put(`<path class="link load-%d" d="%s"><title>%s</title></path>`, loadClass(l.Load()), p.way(l.A, l.B, 0), html.EscapeString(p.lineTitle(&l)))
+	byLoad := make([]int, len(p.Lines)) // indexes
+	for i := range byLoad {
+		byLoad[i] = i
+	}
+	slices.SortStableFunc(byLoad, func(a, b int) int { return cmp.Compare(p.Lines[a].Load(), p.Lines[b].Load()) })
+	for _, i := range byLoad {
+		l := &p.Lines[i]
+		put(`<path class="link load-%d" data-line="%d" d="%s"><title>%s</title></path>`, loadClass(l.Load()), i, p.way(l.A, l.B, 0), html.EscapeString(p.lineTitle(l)))
 	}
 	for i := range p.Paths {
 		path := &p.Paths[i]

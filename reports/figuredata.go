@@ -158,15 +158,17 @@ func figureAttributes(id string, a plotArea) string {
 	return fmt.Sprintf(` data-figure="%s" data-plot="%.5g %.5g %.5g %.5g"`, html.EscapeString(id), a.X, a.Y, a.Width, a.Height)
 }
 
-// dataBlock returns the element that holds the data of all figures for the script. Its
+// dataBlock returns the element that holds the data of all figures, and of the map if it
+// is not nil, for the script. Its
 // text contains no "<", ">" or "&", so that nothing in a name can end it.
-func dataBlock(figures []figureData) (template.HTML, error) {
+func dataBlock(figures []figureData, m *fabricMap) (template.HTML, error) {
 	var text bytes.Buffer
 	text.WriteString(`<script type="application/json" id="data">`)
 	e := json.NewEncoder(&text) // escapes these characters
 	if err := e.Encode(struct {
 		Figures []figureData `json:"figures"`
-	}{figures}); err != nil {
+		Map     *fabricMap   `json:"map,omitempty"` // of the fabric over time
+	}{figures, m}); err != nil {
 		return "", err
 	}
 	text.WriteString("</script>")

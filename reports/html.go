@@ -113,6 +113,11 @@ func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 
 		Data template.HTML // of all figures, for the script
 	}{page: newPage(r), Fabric: newFabric(r)}
+	var overTime *fabricMap
+	if v.Fabric != nil {
+		overTime = newFabricMap(r)
+		v.Fabric.Map = overTime
+	}
 	charts, err := drawCharts(r, more)
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
@@ -142,7 +147,7 @@ func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 	for _, p := range slices.Concat(v.Signatures, v.Pictures) {
 		figures = append(figures, p.data...)
 	}
-	if v.Data, err = dataBlock(figures); err != nil {
+	if v.Data, err = dataBlock(figures, overTime); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	if err := pageTemplate.Execute(w, v); err != nil {

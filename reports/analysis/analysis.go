@@ -26,26 +26,28 @@ import (
 // Result holds the numbers of one run folder. Lists by variant are in the order
 // of the experiment file.
 type Result struct {
-	Name        string       `json:"name"`
-	Description string       `json:"description,omitempty"`
-	Setup       Setup        `json:"setup"`
-	Verdict     Verdict      `json:"verdict"`
-	Notes       []Note       `json:"notes"`
-	Variants    []Variant    `json:"variants"`
-	Findings    Findings     `json:"findings"`
-	Slowest     string       `json:"slowest"`          // the flow that charts of one flow show: the slowest of the first variant; "" when there is none
-	Fabric      *Fabric      `json:"fabric,omitempty"` // nil when the manifest has no link
-	Progress    []Progress   `json:"progress"`         // by run of variants with transfers: how many of them completed
-	Completion  []Completion `json:"completion"`       // by flow; not the flows of programs
-	Worst       []Worst      `json:"worst"`            // transfers of variants with more than ManyFlows, by variant
-	Ports       *ManyPorts   `json:"ports,omitempty"`  // nil unless there are many
-	Programs    []Program    `json:"programs"`         // by run, in the experiment's order
-	Faults      []Fault      `json:"faults"`           // by run, in the experiment's order
-	Jobs        []Job        `json:"jobs"`             // by variant, then job
-	Named       []Named      `json:"named"`            // by group of flows, signal and ports: what CSIG samples named as the bottleneck
-	Blame       []Blame      `json:"blame"`            // by variant, then by the time lost, the most first; at most MaxBlame of a variant
-	Fairness    []Fairness   `json:"fairness"`         // by variant
-	Runs        []Run        `json:"runs"`             // by variant, then seed
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitempty"`
+	Setup       Setup     `json:"setup"`
+	Verdict     Verdict   `json:"verdict"`
+	Notes       []Note    `json:"notes"`
+	Variants    []Variant `json:"variants"`
+	Findings    Findings  `json:"findings"`
+	Slowest     string    `json:"slowest"`          // the flow that charts of one flow show: the slowest of the first variant; "" when there is none
+	Fabric      *Fabric   `json:"fabric,omitempty"` // nil when the manifest has no link
+	// FabricLoads say how the lines of Fabric were used over time: of the first variants.
+	FabricLoads []FabricLoad `json:"fabricLoads,omitempty"`
+	Progress    []Progress   `json:"progress"`        // by run of variants with transfers: how many of them completed
+	Completion  []Completion `json:"completion"`      // by flow; not the flows of programs
+	Worst       []Worst      `json:"worst"`           // transfers of variants with more than ManyFlows, by variant
+	Ports       *ManyPorts   `json:"ports,omitempty"` // nil unless there are many
+	Programs    []Program    `json:"programs"`        // by run, in the experiment's order
+	Faults      []Fault      `json:"faults"`          // by run, in the experiment's order
+	Jobs        []Job        `json:"jobs"`            // by variant, then job
+	Named       []Named      `json:"named"`           // by group of flows, signal and ports: what CSIG samples named as the bottleneck
+	Blame       []Blame      `json:"blame"`           // by variant, then by the time lost, the most first; at most MaxBlame of a variant
+	Fairness    []Fairness   `json:"fairness"`        // by variant
+	Runs        []Run        `json:"runs"`            // by variant, then seed
 	// Locators are the shared ones.
 	Locators []SharedLocators `json:"locators"`
 	Fidelity *Fidelity        `json:"fidelity,omitempty"`
@@ -182,11 +184,13 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m),
 		Verdict: verdict(m, s), Notes: notes(m), Variants: variants(m, s, t.shown),
 		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences(), Steps: c.steps()},
-		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]), Fabric: fabricOf(m, all, ports, flows),
+		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]),
 		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, all),
 		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
 		PointUS: pointUS(m, t.longest()),
 	}
+	var lines lineOf
+	r.Fabric, lines = fabricOf(m, all, ports, flows)
 	var group map[string]int
 	r.Groups, group = groupFlows(flows, medians[m.Variants[0].Name])
 	samples := newSamplesOf(done.worst)
@@ -202,7 +206,7 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 	if r.Fairness, err = fairnessOf(f, t, rates, all, done, metrics); err != nil {
 		return nil, err
 	}
-	products := newProducts(t, jobs.steps.folds)
+	products := newProducts(t, jobs.steps.folds, r.Fabric, lines)
 	if r.Charts, err = readCharts(f, r, t, done, metrics, group, products, append(chartKinds[:len(chartKinds):len(chartKinds)], more...)); err != nil {
 		return nil, err
 	}

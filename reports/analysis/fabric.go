@@ -68,11 +68,11 @@ const (
 )
 
 // fabricOf returns nil when the manifest has no link.
-func fabricOf(m *runfolder.Manifest, all, ports []Port, flows []runfolder.Flow) *Fabric {
+func fabricOf(m *runfolder.Manifest, all, ports []Port, flows []runfolder.Flow) (*Fabric, lineOf) {
 	v := m.Variants[0].Name
 	n := newNetwork(m.NodesOf(v), m.PortsOf(v))
 	if len(n.ports) == 0 {
-		return nil
+		return nil, nil
 	}
 	f := &Fabric{Variant: v, Links: len(n.ports) / 2, Ring: n.flat(), Boxes: []Box{}, Lines: []FabricLine{}, Paths: []FabricPath{}, Marks: []FabricMark{}}
 	for _, node := range n.nodes {
@@ -89,7 +89,7 @@ func fabricOf(m *runfolder.Manifest, all, ports []Port, flows []runfolder.Flow) 
 		}
 	}
 	box := f.place(n)
-	f.join(n, box, load)
+	lines := f.join(n, box, load)
 	f.route(n, box, flows)
 	for i := range ports {
 		p := &ports[i]
@@ -99,8 +99,11 @@ func fabricOf(m *runfolder.Manifest, all, ports []Port, flows []runfolder.Flow) 
 			f.Marks = append(f.Marks, FabricMark{i, from, to})
 		}
 	}
-	return f
+	return f, lines
 }
+
+// lineOf is the index of the line that a link is part of, by its nodes.
+type lineOf map[[2]int32]int
 
 // network is the graph of a manifest with what its links say of its shape.
 type network struct {
@@ -380,8 +383,8 @@ func chunks(groups [][]runfolder.Node, most int) [][]runfolder.Node {
 }
 
 // join makes the lines between boxes.
-func (f *Fabric) join(n *network, box map[int32]int, load map[PortID]float64) {
-	index := map[[2]int]int{}
+func (f *Fabric) join(n *network, box map[int32]int, load map[PortID]float64) lineOf {
+	index, lines := map[[2]int]int{}, lineOf{}
 	for _, p := range n.ports {
 		a, known := box[p.Node]
 		b, reaches := box[p.Peer]
@@ -398,6 +401,7 @@ func (f *Fabric) join(n *network, box map[int32]int, load map[PortID]float64) {
 			index[[2]int{low, high}] = i
 			f.Lines = append(f.Lines, FabricLine{A: low, B: high})
 		}
+		lines[[2]int32{p.Node, p.Peer}] = i
 		l := &f.Lines[i]
 		if a == low {
 			l.Links++
@@ -406,6 +410,7 @@ func (f *Fabric) join(n *network, box map[int32]int, load map[PortID]float64) {
 			l.Down = max(l.Down, load[PortID{p.Node, p.Port}])
 		}
 	}
+	return lines
 }
 
 // route finds the ways of flows, when there are few.

@@ -9,11 +9,12 @@ type products struct {
 	utilisations []*utilisationReader
 	signatures   []*signatureReader
 	heat         []*heatReader
+	fabric       []*fabricReader
 }
 
 // newProducts prepares them from what the first pass, and the steps of jobs, say.
-func newProducts(t *totals, folds []*fold) *products {
-	return &products{totals: t, utilisations: newUtilisations(t), signatures: newSignatures(t, folds), heat: newHeatReaders(t)}
+func newProducts(t *totals, folds []*fold, f *Fabric, lines lineOf) *products {
+	return &products{totals: t, utilisations: newUtilisations(t), signatures: newSignatures(t, folds), heat: newHeatReaders(t), fabric: newFabricReaders(t, f, lines)}
 }
 
 // collect adds their collectors of the second pass.
@@ -27,6 +28,9 @@ func (p *products) collect(add func(of run, c Collector)) {
 	}
 	for _, s := range p.signatures {
 		add(run{s.of.Variant, s.of.Seed}, Collector{Port: func(r runfolder.PortRow) { s.port(&r) }})
+	}
+	for _, f := range p.fabric {
+		add(run{f.of.Variant, f.of.Seed}, Collector{Port: func(r runfolder.PortRow) { f.port(&r) }, Signal: func(r runfolder.SignalRow) { f.signal(&r) }})
 	}
 	for _, h := range p.heat {
 		for _, seed := range p.totals.seeds[h.variant.Name] {
@@ -47,6 +51,9 @@ func (p *products) finish(r *Result) {
 	}
 	for _, s := range p.signatures {
 		r.Signatures = append(r.Signatures, s.result())
+	}
+	for _, f := range p.fabric {
+		r.FabricLoads = append(r.FabricLoads, f.result())
 	}
 	for _, h := range p.heat {
 		r.Heatmaps = append(r.Heatmaps, h.result()...)
