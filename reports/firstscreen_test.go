@@ -1,7 +1,11 @@
 package reports
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"image"
+	"image/png"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -73,6 +77,7 @@ func TestFirstScreen(t *testing.T) {
 				do(ctx, t, chromedp.Navigate(page))
 				keepShot(ctx, t, fmt.Sprintf("%s-%s.png", c.name, s.name), chromedp.CaptureScreenshot())
 				keepShot(ctx, t, fmt.Sprintf("%s-%s-whole.png", c.name, s.name), chromedp.FullScreenshot(100))
+				checkPixels(ctx, t, s.name)
 				d := do(ctx, t, chromedp.Evaluate[firstScreen](inspectFirst))
 				if !strings.HasPrefix(d.Text, c.story) {
 					t.Errorf("%s: story %q, want %q", s.name, d.Text, c.story)
@@ -99,6 +104,34 @@ func TestFirstScreen(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// checkPixels looks whether the drawings of the first screen show something: pixels that
+// differ from the corner of their figure.
+func checkPixels(ctx context.Context, t *testing.T, name string) {
+	t.Helper()
+	boxes := do(ctx, t, chromedp.Evaluate[[][4]float64](`[...document.querySelectorAll('#main svg.chart, #fabric svg.fabric')].map(s => s.getBoundingClientRect()).filter(b => b.width > 0).map(b => [b.left, b.top, b.right, b.bottom])`))
+	shot, err := png.Decode(bytes.NewReader(do(ctx, t, chromedp.CaptureScreenshot())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(boxes) != 2 {
+		t.Errorf("%s: %d drawings", name, len(boxes))
+	}
+	for _, b := range boxes {
+		area := image.Rect(int(b[0])+1, int(b[1])+1, int(b[2]), int(b[3])).Intersect(shot.Bounds())
+		drawn := 0
+		for y := area.Min.Y; y < area.Max.Y; y++ {
+			for x := area.Min.X; x < area.Max.X; x++ {
+				if shot.At(x, y) != shot.At(area.Min.X, area.Min.Y) {
+					drawn++
+				}
+			}
+		}
+		if share := float64(drawn) / float64(max(area.Dx()*area.Dy(), 1)); share < 0.02 {
+			t.Errorf("%s: %.2f %% of the pixels in %v are drawn", name, 100*share, area)
+		}
 	}
 }
 
