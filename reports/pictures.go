@@ -132,9 +132,9 @@ func (p *pen) cells(area plotArea, rows, columns int, level func(row, column int
 			from = to
 		}
 	}
-	p.put(`<rect class="idle" x="%v" y="%v" width="%v" height="%v"/>`, area.X, area.Y, area.Width, area.Height)
+	p.put(`<g data-part="cells"><rect class="idle" x="%v" y="%v" width="%v" height="%v"/>`, area.X, area.Y, area.Width, area.Height)
 	height := area.Height / float64(rows)
-	fmt.Fprintf(&p.b, `<g data-part="cells"><g class="cells" transform="translate(%.2f %.2f) scale(%.4f %.4f)">`, area.X, area.Y+height/2, area.Width/float64(columns), height)
+	fmt.Fprintf(&p.b, `<g class="cells" transform="translate(%.2f %.2f) scale(%.4f %.4f)">`, area.X, area.Y+height/2, area.Width/float64(columns), height)
 	for l := range paths {
 		if paths[l].Len() > 0 {
 			fmt.Fprintf(&p.b, `<path class="s%d" d="M0 0%s"/>`, l, paths[l].String())

@@ -250,6 +250,49 @@ func TestScriptOfCharts(t *testing.T) {
 	w.check(t)
 }
 
+// A matrix over time answers with its cell, and zooms with what stands above it.
+func TestScriptOfMatrices(t *testing.T) {
+	r := build(t, analysistest.ThreeFlow().Folder(t, nil)).numbers
+	s := analysis.Signature{Variant: "csig", Job: "gpt", Steps: 1, BinUS: 20, Bins: 50, AllPorts: true,
+		Spans: []analysis.SignatureSpan{{Name: "dp", BeginUS: 400, EndUS: 600, Active: make(analysis.Percents, 50)}}}
+	for row := range 4 {
+		s.Rows = append(s.Rows, analysis.SignatureRow{Name: fmt.Sprintf("tor%d-agg0", row), Tier: "tor", Direction: "up", Ports: 1})
+		values := make(analysis.Percents, s.Bins)
+		for i := range values {
+			values[i] = int8(i + row)
+		}
+		s.Utilisation = append(s.Utilisation, values)
+	}
+	r.Signatures = []analysis.Signature{s}
+	page := written(t, r)
+	ctx := browser(t)
+	w := listening(ctx, t, page)
+	h := hand{ctx, t}
+	show(ctx, t, page, "light", 1400)
+	want := func(row, bin int) string {
+		return fmt.Sprintf("Port tor%d-agg0 (ToR ↑)\nTime in the step %s to %s\u00a0ms \nBusy %d\u00a0%%", row, number(0.02*float64(bin)), number(0.02*float64(bin+1)), bin+row)
+	}
+	h.mouse(input.DispatchMouseEventTypeMouseMoved, h.plotPlace("signature-gpt-0", 10.5/50, 2.5/4), 0)
+	h.wantTip("pointer", want(2, 10))
+	left := fmt.Sprintf(`(([left, , width]) => { const svg = %[1]s, b = svg.getBoundingClientRect(), k = b.width / svg.viewBox.baseVal.width, bar = svg.querySelector('[data-part="spans"] .reach').getBoundingClientRect();
+		return {X: ((bar.left - b.left) / k - left) / width, Y: bar.width / k / width}; })(%[1]s.dataset.plot.split(' ').map(Number))`, shownSVG("signature-gpt-0"))
+	h.drag(h.plotPlace("signature-gpt-0", 0.4, 0.3), h.plotPlace("signature-gpt-0", 0.6, 0.3))
+	if bar := read[at](h, left); math.Abs(bar.X) > 0.03 || math.Abs(bar.Y-1) > 0.05 {
+		t.Errorf("the bar from 400 to 600 µs is at %v of the shown span, want all of it", bar)
+	}
+	h.mouse(input.DispatchMouseEventTypeMouseMoved, h.plotPlace("signature-gpt-0", (25.5-20)/10, 1.5/4), 0)
+	h.wantTip("pointer in a span", want(1, 25))
+	if read[bool](h, shownSVG("slowest-0")+`.classList.contains('zoomed')`) {
+		t.Error("a span of the step is shown of the run")
+	}
+	do(ctx, t, chromedp.KeyEvent(kb.Escape)) // the tooltip
+	do(ctx, t, chromedp.KeyEvent(kb.Escape)) // the zoom
+	if bar := read[at](h, left); math.Abs(bar.X-0.4) > 0.01 || math.Abs(bar.Y-0.2) > 0.01 {
+		t.Errorf("the bar is at %v after Escape", bar)
+	}
+	w.check(t)
+}
+
 // Tables are sorted by value, filtered by text and cut off where they are long.
 func TestScriptOfTables(t *testing.T) {
 	r := build(t, analysistest.ThreeFlow().Folder(t, nil)).numbers

@@ -289,7 +289,7 @@ func (d *signatureDrawing) span(p *pen, s *analysis.SignatureSpan, y float64, ar
 	if !wide {
 		middle = y + 12
 	}
-	p.put(`<g class="%s"><title>%s: %s to %s</title><path class="reach" d="M%v %vH%v"/>`, class, html.EscapeString(clipped(name)),
+	p.put(`<g class="%s" data-part="spans"><title>%s: %s to %s</title><path class="reach" d="M%v %vH%v"/>`, class, html.EscapeString(clipped(name)),
 		html.EscapeString(span(s.BeginUS)), html.EscapeString(span(s.EndUS)), x(s.BeginUS), middle, max(x(s.EndUS), x(s.BeginUS)+1.5))
 	for from := 0; from < len(s.Active); {
 		to := from + 1

@@ -96,8 +96,13 @@ func (u *tool) loaded(folder string) (server dashboardstest.Prometheus, run stri
 	if err != nil {
 		u.Fatal(err)
 	}
-	if len(shown.Marks) < 3 { // a step of each variant
-		u.Errorf("marks %+v", shown.Marks)
+	has := func(text string) bool {
+		return slices.ContainsFunc(shown.Marks, func(m grafana.Mark) bool { return m.Text == text && m.To.After(m.From) && !m.To.After(shown.To) })
+	}
+	for _, v := range f.Manifest.Variants {
+		if !has(v.Name+": gpt: step 1") || !has(v.Name+": gpt: step 1, backward") {
+			u.Errorf("marks %+v, want step 1 of %s and its phase backward", shown.Marks, v.Name)
+		}
 	}
 	return u.dataSource(folder), folder, shown.From.Add(-time.Second), shown.To.Add(time.Second)
 }

@@ -15,7 +15,8 @@ import (
 // years.
 const mostUS = 1e12
 
-// mostRows is up to how many operations phases are looked for: each rank has its own.
+// mostRows is up to how many operations phases are looked for. A phase lasts from the
+// beginning of its first computation or collective to the end of its last one.
 const mostRows = 2_000_000
 
 // span is a step or a phase of a job, over all of its ranks.
@@ -65,7 +66,8 @@ func ReadRun(f *runfolder.Folder, name string, stretch int) (run Run, left int, 
 	}
 	if m.Tables["operations"] <= mostRows {
 		for row, err := range f.Operations() {
-			if err == nil && row.Kind == "span" && row.Collective == "" && row.Phase != "" {
+			// Sends and receives lie in the spans of collectives.
+			if err == nil && row.Phase != "" && (row.Kind == "span" || row.Kind == "compute") {
 				err = add(spanKey{row.Variant, row.Seed, row.JobName, row.Step, row.Phase}, row.StartUS, row.EndUS)
 			}
 			if err != nil {

@@ -258,3 +258,13 @@ func TestRefused(t *testing.T) {
 		})
 	}
 }
+
+// Names are text in Grafana's annotations, which are HTML.
+func TestMarkOfHostileNames(t *testing.T) {
+	k := spanKey{variant: "a<img src=x>", job: "b\n\"&'" + strings.Repeat("é", 10_000), step: 3, phase: "\xff"}
+	m := k.mark(begin, begin)
+	want := "a&lt;img src=x&gt;: b &quot;&amp;&#39;" + strings.Repeat("é", 55) + "…: step 3, \ufffd"
+	if m.Text != want {
+		t.Errorf("text %q, want %q", m.Text, want)
+	}
+}

@@ -5,7 +5,9 @@ const page = JSON.parse(document.getElementById('data').textContent);
 const figures = new Map(page.figures.map(f => [f.id, decodeFigure(f)]));
 
 function decodeFigure(f) {
+	f.x.start ??= 0;
 	for (const s of f.series) {
+		s.start ??= 0;
 		for (const key of ['values', 'xs', 'low', 'high']) s[key] = decode(s[key]);
 	}
 	return f;

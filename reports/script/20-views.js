@@ -145,14 +145,15 @@ function drawTicks(view) {
 	view.svg.append(view.ticks);
 }
 
-// clipped makes a layer of a drawing that shows what is in the plot area. It is drawn
-// before an element, in the units of the view box.
-function clipped(view, before) {
-	if (!view.clip) {
-		view.clip = 'clip-' + views.indexOf(view);
-		view.svg.append(drawing('clipPath', {id: view.clip}, drawing('rect', view.plot)));
+// clipped makes a layer of a drawing that shows what is in the plot area, or also what is
+// above and below it. It is drawn before an element, in the units of the view box.
+function clipped(view, before, tall) {
+	const id = `clip-${views.indexOf(view)}${tall ? '-tall' : ''}`;
+	if (!view.svg.querySelector('#' + id)) {
+		const area = tall ? {...view.plot, y: 0, height: view.svg.viewBox.baseVal.height} : view.plot;
+		view.svg.append(drawing('clipPath', {id}, drawing('rect', area)));
 	}
-	const layer = drawing('g', {'clip-path': `url(#${view.clip})`});
+	const layer = drawing('g', {'clip-path': `url(#${id})`});
 	const parent = before?.parentNode ?? view.svg;
 	const m = parent !== view.svg && parent.transform.baseVal.consolidate()?.matrix.inverse();
 	if (m) layer.setAttribute('transform', `matrix(${m.a} ${m.b} ${m.c} ${m.d} ${m.e} ${m.f})`);

@@ -63,12 +63,13 @@ kinds.matrix = {
 		view.tipX = left;
 		if (right > left) view.cursorLayer.append(drawing('rect', {x: left, y: view.plot.y + row * height, width: right - left, height}));
 	},
-	// The elements of data-part="cells" are moved and stretched sideways.
+	// The elements of data-part="cells", and "spans" above them, are moved and stretched
+	// sideways.
 	zoom(view) {
 		const {min, max} = view.figure.x, k = (max - min) / (view.to - view.from), left = view.plot.x;
-		for (const cells of view.svg.querySelectorAll('[data-part="cells"]')) {
+		for (const cells of view.svg.querySelectorAll('[data-part="cells"], [data-part="spans"]')) {
 			if (!cells.parentNode.classList.contains('clipped')) {
-				const layer = clipped(view, cells);
+				const layer = clipped(view, cells, cells.dataset.part === 'spans');
 				layer.classList.add('clipped');
 				layer.removeAttribute('transform');
 				layer.append(cells);
