@@ -81,13 +81,13 @@ func signaturePicture(r *analysis.Result, drawings []*signatureDrawing) picture 
 	}
 	if s.available {
 		p.Title = "What links had left, in the course of " + of
-		p.Caption = "Each row is a port, each column a slice of time. Dark: the least bandwidth that was available there was close to nothing; of switch ports as their CSIG meters had it, of hosts as the windows left it. The number on the right is the least of the row."
+		p.Caption = "Each row is a port, each column a slice of time. A cell that stands out from the background: the least bandwidth that was available there was close to nothing; of switch ports as their CSIG meters had it, of hosts as the windows left it. The number on the right is the least of the row."
 		p.Legend = scaleKeys("over 99.5 % left", func(from, to float64) string {
 			return fmt.Sprintf("%s to %s %% left", number(100-100*to), number(100-100*from))
 		})
 	} else {
 		p.Title = "Signature: how busy each link is in the course of " + of
-		p.Caption = "Each row is a port, each column a slice of time. Dark: the line is busy. The number on the right is the greatest value of the row."
+		p.Caption = "Each row is a port, each column a slice of time. The more a cell stands out from the background, the busier is the line. The number on the right is the greatest value of the row."
 		p.Legend = scaleKeys("idle", func(from, to float64) string {
 			return fmt.Sprintf("%s to %s %% busy", number(100*from), number(100*to))
 		})
