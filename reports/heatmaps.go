@@ -231,7 +231,7 @@ func (h *heatmapDrawing) legend(r *analysis.Result) []pictureKey {
 }
 
 func modalSwatch(colour int, code string) template.HTML {
-	return template.HTML(fmt.Sprintf(`<svg class="swatch picture" viewBox="0 0 26 12" aria-hidden="true"><rect x="4" y="0" width="18" height="12" style="fill:var(--action-%d)"/><text class="cell" x="13" y="6" style="font-size:10px">%s</text></svg>`, colour, html.EscapeString(code)))
+	return template.HTML(fmt.Sprintf(`<svg class="swatch picture" viewBox="0 0 26 12" aria-hidden="true"><g class="k%d"><rect x="4" y="0" width="18" height="12"/></g><text class="cell" x="13" y="6" style="font-size:10px">%s</text></svg>`, colour, html.EscapeString(code)))
 }
 
 // scaleText names a part of the scale; none of it for from and to 0.

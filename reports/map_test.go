@@ -137,3 +137,12 @@ func TestMapScript(t *testing.T) {
 		t.Log("no variant of this run names links")
 	}
 }
+
+// A place has in the legend the colour that it has in the cells.
+func TestLegendOfPlaces(t *testing.T) {
+	for colour := range modalColours {
+		if swatch := string(modalSwatch(colour, "A")); !strings.Contains(swatch, fmt.Sprintf(`<g class="k%d"><rect`, colour)) {
+			t.Errorf("colour %d: %s", colour, swatch)
+		}
+	}
+}
