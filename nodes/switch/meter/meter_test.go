@@ -114,7 +114,7 @@ func checkLowest(t *testing.T, b *meter.Bandwidth, history []transmission, from,
 	}
 	want := slowAvailable(history, from, rate, interval, phase, mode)
 	edge := from + window - (from+window-units.Time(phase)%window)%window // the first one after from
-	const all = 40                                                       // edges that are looked at; in a longer span there may be a lesser value
+	const all = 40                                                        // edges that are looked at; in a longer span there may be a lesser value
 	exact := (to-edge)/window < all
 	for range all {
 		if edge < to {
