@@ -17,6 +17,7 @@ type fabric struct {
 	SVG, Narrow template.HTML
 	Caption     string
 	Loads       []loadKey
+	Title       string
 	Flows       []Key
 	Marks       []fact // the ports of the numbers in the drawing
 	Map         *fabricMap
@@ -50,7 +51,11 @@ func newFabric(r *analysis.Result) *fabric {
 	if r.Fabric == nil || len(r.Fabric.Boxes) == 0 {
 		return nil
 	}
-	f := &fabric{Caption: fabricCaption(r), Marks: markTexts(r),
+	title := "Fabric and load"
+	if len(r.Variants) > 1 {
+		title += " in " + r.Fabric.Variant
+	}
+	f := &fabric{Title: title, Caption: fabricCaption(r), Marks: markTexts(r),
 		SVG: newPlan(r.Fabric, firstWidth, fabricHeight).svg(r), Narrow: newPlan(r.Fabric, narrowWidth, narrowFabricHeight).svg(r)}
 	for class, c := range loadClasses {
 		if slices.ContainsFunc(r.Fabric.Lines, func(l analysis.FabricLine) bool { return loadClass(l.Load()) == class }) {

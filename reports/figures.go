@@ -95,7 +95,7 @@ func fileName(text string) string {
 func sketchesOf(r *analysis.Result, more []Drawing) ([]sketch, error) {
 	var all []sketch
 	if f := newFabric(r); f != nil {
-		s := sketch{name: "fabric", title: "Fabric and load", caption: f.Caption, panels: []part{{svg: string(f.SVG)}}}
+		s := sketch{name: "fabric", title: f.Title, caption: f.Caption, panels: []part{{svg: string(f.SVG)}}}
 		for _, k := range f.Flows {
 			s.legend = append(s.legend, mark{string(swatch(k)), k.Name})
 		}

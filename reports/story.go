@@ -89,7 +89,7 @@ func stepsTake(r *analysis.Result) string {
 		more = fmt.Sprintf(" (and %d more variants)", left)
 	}
 	text := fmt.Sprintf("a step of job %s on %s takes %s%s", first.Name, plural(first.Ranks, "rank"), list(times), more)
-	if j := slowestJob(r); j != nil && j.ExposedUS != nil && j.IterationUS.Mean > 0 {
+	if j := r.SlowestJob(); j != nil && j.ExposedUS != nil && j.IterationUS.Mean > 0 {
 		in := ""
 		if len(r.Variants) > 1 {
 			in = "in " + j.Variant + " "
@@ -99,35 +99,15 @@ func stepsTake(r *analysis.Result) string {
 	return text
 }
 
-// slowestJob returns the variant of the first job whose steps take longest, nil without.
-func slowestJob(r *analysis.Result) (slowest *analysis.Job) {
-	for i := range r.Jobs {
-		j := &r.Jobs[i]
-		if j.Name == r.Jobs[0].Name && j.IterationUS != nil && (slowest == nil || j.IterationUS.Mean > slowest.IterationUS.Mean) {
-			slowest = j
-		}
-	}
-	return slowest
-}
-
 // short prints a time in microseconds with three digits.
 func short(us float64) string {
 	unit := scaleFor(us, scalesOfDelays)
 	return three(us*unit.factor) + "\u00a0" + unit.unit
 }
 
-// toldVariant is the variant that sentences on places are of: the one with the longest
-// steps, or else the first one.
-func toldVariant(r *analysis.Result) string {
-	if j := slowestJob(r); j != nil {
-		return j.Variant
-	}
-	return r.Variants[0].Name
-}
-
-// toldBlame returns the blame of this variant.
+// toldBlame returns the blame of the variant that sentences on places are of.
 func toldBlame(r *analysis.Result) (all []*analysis.Blame) {
-	variant := toldVariant(r)
+	variant := r.Told()
 	for i := range r.Blame {
 		if r.Blame[i].Variant == variant {
 			all = append(all, &r.Blame[i])
@@ -271,11 +251,11 @@ func lostAt(r *analysis.Result, all []*analysis.Blame) string {
 	case analysis.BlameNIC:
 		return fmt.Sprintf("%s%s in the sender's own NIC, behind its other messages, most of all at %s", in, who, most.Node)
 	case analysis.BlameIncast:
-		where = fmt.Sprintf("on the last link to a receiver to which several hosts send at once (incast), most of all on %s", most.Port)
+		where = fmt.Sprintf("on the last link to a receiver to which several hosts send at once (incast), most of all on %s", blamedPort(most))
 	case analysis.BlameEdge:
-		where = "on the last link to the receiver, most of all on " + most.Port
+		where = "on the last link to the receiver, most of all on " + blamedPort(most)
 	default:
-		where = "at ports within the fabric, most of all at " + most.Port
+		where = "at ports within the fabric, most of all at " + blamedPort(most)
 	}
 	text := in + who + " " + where
 	if kind == analysis.BlameCore && !most.Short {
@@ -289,6 +269,33 @@ func lostAt(r *analysis.Result, all []*analysis.Blame) string {
 		}
 	}
 	return text
+}
+
+// blamedPort returns the port's name as other sentences have it: with an arrow, unless
+// several links join the two nodes.
+func blamedPort(b *analysis.Blame) string {
+	if peer, ok := strings.CutPrefix(b.Port, b.Node+"-"); ok {
+		return b.Node + " → " + peer
+	}
+	return b.Port
+}
+
+// hostsOf says between which hosts a flow is; "" if no blame of it says so.
+func hostsOf(all []*analysis.Blame, flow string) string {
+	for _, b := range all {
+		if b.Flow == flow && b.Src != "" {
+			return fmt.Sprintf(" (%s to %s)", b.Src, b.Dst)
+		}
+	}
+	return ""
+}
+
+// whileMeasured says when rates are measured; "" if that is the whole run.
+func whileMeasured(r *analysis.Result) string {
+	if w := r.Setup.Measure; w.FromUS > 0 || w.ToUS > 0 {
+		return "from " + measured(w) + " "
+	}
+	return ""
 }
 
 // suffers says who fares worst.
@@ -316,7 +323,7 @@ func suffers(r *analysis.Result) string {
 		if s.Flows == 2 {
 			whom = "the other one gets"
 		}
-		text := fmt.Sprintf("flow %s suffers most: it gets %s\u00a0%s, and %s %s\u00a0%s", s.Slowest, number(math.Round(slow*unit.factor*10)/10), unit.unit, whom, number(math.Round(others*unit.factor*10)/10), unit.unit)
+		text := fmt.Sprintf("flow %s%s suffers most: %sit gets %s\u00a0%s, and %s %s\u00a0%s", s.Slowest, hostsOf(all, s.Slowest), whileMeasured(r), number(math.Round(slow*unit.factor*10)/10), unit.unit, whom, number(math.Round(others*unit.factor*10)/10), unit.unit)
 		if c := r.Findings.Crossings; c != nil && slices.Contains(c.All, s.Slowest) {
 			text += ", because it has to cross both links"
 		}
@@ -325,9 +332,9 @@ func suffers(r *analysis.Result) string {
 	if len(all) > 0 && len(r.Completion) > 1 {
 		b := all[0]
 		if b.Open {
-			return fmt.Sprintf("flow %s fares worst: it is not done after %s", b.Transfer, short(b.US()))
+			return fmt.Sprintf("flow %s%s fares worst: it is not done after %s", b.Transfer, hostsOf(all, b.Transfer), short(b.US()))
 		}
-		return fmt.Sprintf("flow %s fares worst: it takes %s instead of %s on an idle fabric", b.Transfer, short(b.US()), short(b.UnloadedUS))
+		return fmt.Sprintf("flow %s%s fares worst: it takes %s instead of %s on an idle fabric", b.Transfer, hostsOf(all, b.Transfer), short(b.US()), short(b.UnloadedUS))
 	}
 	if s := r.Findings.Sharing; s != nil && len(s.Rates) > 0 {
 		return fmt.Sprintf("the flows share evenly: the slowest, %s, gets %s of the mean of the others", s.Slowest, percent(s.Rates[0].SlowestGbps/s.Rates[0].OthersGbps))
@@ -365,8 +372,31 @@ func changed(r *analysis.Result) string {
 	}
 	d := &r.Findings.Differences[at]
 	text := fmt.Sprintf("against %s, %s", base, inWords(clause(r, d)))
+	text += victim(r, d)
 	if most := mostChanged(r.Findings.Differences); most != nil && most.Variant != d.Variant {
 		text += "; the greatest change is in " + most.Variant + ": " + inWords(arrow(r, leading(most)))
+	}
+	return text
+}
+
+// victimTimes is how many times as long a transfer takes that pays for a change.
+const victimTimes = 2
+
+// victim names the transfer that takes the most times as long as in the first variant; "" if
+// none takes much longer. Means hide it where most transfers gain.
+func victim(r *analysis.Result, d *analysis.Difference) string {
+	at := slices.IndexFunc(r.Variants, func(v analysis.Variant) bool { return v.Name == d.Variant })
+	most, text := float64(victimTimes), ""
+	for i := range r.Completion {
+		c := &r.Completion[i]
+		if at < 0 || at >= len(c.Variants) {
+			continue
+		}
+		base, now := c.Variants[0].MedianUS, c.Variants[at].MedianUS
+		if base != nil && now != nil && *base > 0 && *now / *base >= most {
+			most = *now / *base
+			text = fmt.Sprintf("; but flow %s takes %s in place of %s", c.Flow, short(*now), short(*base))
+		}
 	}
 	return text
 }
@@ -505,7 +535,7 @@ func sure(r *analysis.Result) string {
 		parts = append(parts, fmt.Sprintf("%sthe figures are medians of %d seeds", valid, seeds))
 	}
 	if slices.ContainsFunc(toldBlame(r), func(b *analysis.Blame) bool { return b.By == analysis.ByQueues }) && len(r.Jobs) > 0 {
-		parts = append(parts, fmt.Sprintf("places in %s are those of the deepest queues, as it has no CSIG samples", toldVariant(r)))
+		parts = append(parts, fmt.Sprintf("places in %s are those of the deepest queues, as it has no CSIG samples", r.Told()))
 	}
 	return strings.Join(parts, "; ")
 }

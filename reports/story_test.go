@@ -125,3 +125,37 @@ func TestStoryForms(t *testing.T) {
 		}
 	}
 }
+
+// A mean that falls hides the one transfer that pays for it.
+func TestVictim(t *testing.T) {
+	us := func(v float64) *float64 { return &v }
+	r := &analysis.Result{Variants: []analysis.Variant{{Name: "a"}, {Name: "b"}}, Completion: []analysis.Completion{
+		{Flow: "gains", Variants: []analysis.Times{{MedianUS: us(100)}, {MedianUS: us(50)}}},
+		{Flow: "pays", Variants: []analysis.Times{{MedianUS: us(20)}, {MedianUS: us(250)}}},
+		{Flow: "open", Variants: []analysis.Times{{MedianUS: us(1)}, {}}},
+		{Flow: "little", Variants: []analysis.Times{{MedianUS: us(20)}, {MedianUS: us(39)}}},
+	}}
+	if got, want := victim(r, &analysis.Difference{Variant: "b"}), "; but flow pays takes 250\u00a0µs in place of 20\u00a0µs"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r.Completion = slices.Delete(r.Completion, 1, 2)
+	if got := victim(r, &analysis.Difference{Variant: "b"}); got != "" {
+		t.Errorf("got %q of transfers that take less than twice as long", got)
+	}
+}
+
+// The picture of the fabric is of the variant that the sentences on places are of.
+func TestSentencesAndPictureAreOfOneVariant(t *testing.T) {
+	r := ofJob(analysis.BlameCore)
+	if r.Told() != "b" || !strings.Contains(strings.Join(Story(r), " "), "In b ") {
+		t.Errorf("sentences are of %s: %q", r.Told(), Story(r))
+	}
+}
+
+func TestBlamedPort(t *testing.T) {
+	for port, want := range map[string]string{"tor0-agg0": "tor0 → agg0", "tor0:1-agg0": "tor0:1-agg0"} {
+		if got := blamedPort(&analysis.Blame{Node: "tor0", Port: port}); got != want {
+			t.Errorf("%s: %s, want %s", port, got, want)
+		}
+	}
+}

@@ -189,8 +189,6 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
 		PointUS: pointUS(m, t.longest()),
 	}
-	var lines lineOf
-	r.Fabric, lines = fabricOf(m, all, ports, flows)
 	var group map[string]int
 	r.Groups, group = groupFlows(flows, medians[m.Variants[0].Name])
 	samples := newSamplesOf(done.worst)
@@ -203,6 +201,8 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 		return nil, err
 	}
 	r.Jobs, r.Blame = jobs.jobs, jobs.blames
+	var lines lineOf
+	r.Fabric, lines = fabricOf(m, r.Told(), all, ports, flows)
 	if r.Fairness, err = fairnessOf(f, t, rates, all, done, metrics); err != nil {
 		return nil, err
 	}

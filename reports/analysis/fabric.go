@@ -68,8 +68,7 @@ const (
 )
 
 // fabricOf returns nil when the manifest has no link.
-func fabricOf(m *runfolder.Manifest, all, ports []Port, flows []runfolder.Flow) (*Fabric, lineOf) {
-	v := m.Variants[0].Name
+func fabricOf(m *runfolder.Manifest, v string, all, ports []Port, flows []runfolder.Flow) (*Fabric, lineOf) {
 	n := newNetwork(m.NodesOf(v), m.PortsOf(v))
 	if len(n.ports) == 0 {
 		return nil, nil

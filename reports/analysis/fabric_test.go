@@ -105,7 +105,7 @@ func TestFabricFolds(t *testing.T) {
 		{"a Dragonfly", dragonfly, "36 hosts, 36 switches, ring true, boxes map[0:9], 36 lines of 36 links"},
 	} {
 		m := fabricOfLinks(c.links)
-		f, _ := fabricOf(m, nil, nil, nil)
+		f, _ := fabricOf(m, m.Variants[0].Name, nil, nil, nil)
 		if got := shape(f); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
@@ -117,7 +117,7 @@ func TestFabricFolds(t *testing.T) {
 			t.Errorf("%s: boxes of %d hosts and %d switches of %d and %d", c.name, hosts, switches, f.Hosts, f.Switches)
 		}
 	}
-	if f, _ := fabricOf(&runfolder.Manifest{Variants: []runfolder.Variant{{Name: "run"}}}, nil, nil, nil); f != nil {
+	if f, _ := fabricOf(&runfolder.Manifest{Variants: []runfolder.Variant{{Name: "run"}}}, "run", nil, nil, nil); f != nil {
 		t.Errorf("a fabric without links: %+v", f)
 	}
 }
@@ -143,7 +143,7 @@ func TestFabricShowsLoadAndFlows(t *testing.T) {
 	}
 	used := []Port{port(place("tor0", "agg0", 0), 0.2), port(place("tor0", "agg0", 1), 0.6), port(place("agg0", "tor0", 0), 0.1), port(place("h0", "tor0", 0), 0.9)}
 	src, dst := place("h0", "tor0", 0).Node, place("h2", "tor1", 0).Node
-	f, _ := fabricOf(m, used, used[1:2], []runfolder.Flow{{Name: "0-2", Src: src, Dst: dst, Size: 1}})
+	f, _ := fabricOf(m, m.Variants[0].Name, used, used[1:2], []runfolder.Flow{{Name: "0-2", Src: src, Dst: dst, Size: 1}})
 	name := func(box int) string { return f.Boxes[box].Name }
 	i := slices.IndexFunc(f.Lines, func(l FabricLine) bool { return name(l.A) == "tor0" && name(l.B) == "agg0" })
 	if l := f.Lines[i]; l.Links != 2 || l.Up != 0.6 || l.Down != 0.1 || l.Load() != 0.6 {
@@ -160,7 +160,7 @@ func TestFabricShowsLoadAndFlows(t *testing.T) {
 		t.Errorf("path %+v (-got +want):\n%s", f.Paths[0], d)
 	}
 	many := make([]runfolder.Flow, MaxGroups+1)
-	if f, _ := fabricOf(m, nil, nil, many); len(f.Paths) != 0 {
+	if f, _ := fabricOf(m, m.Variants[0].Name, nil, nil, many); len(f.Paths) != 0 {
 		t.Errorf("%d paths of many flows", len(f.Paths))
 	}
 }

@@ -16,7 +16,7 @@ func TestFabricLoad(t *testing.T) {
 			{Node: 0, Port: 0, Peer: 1, RateBPS: 8e9, Tier: "host"}, {Node: 1, Port: 0, Peer: 0, RateBPS: 8e9, Tier: "tor"},
 			{Node: 1, Port: 1, Peer: 2, RateBPS: 8e9, Tier: "tor"}, {Node: 2, Port: 0, Peer: 1, RateBPS: 8e9, Tier: "host"},
 		}}
-	f, lines := fabricOf(m, nil, nil, nil)
+	f, lines := fabricOf(m, m.Variants[0].Name, nil, nil, nil)
 	if f == nil || len(f.Lines) != 2 {
 		t.Fatalf("fabric %+v", f)
 	}

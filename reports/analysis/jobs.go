@@ -99,6 +99,27 @@ type Lost struct {
 	DelayUS float64 `json:"delayUs,omitempty"`
 }
 
+// SlowestJob returns the first job in the variant in which its steps take longest, nil
+// without steps.
+func (r *Result) SlowestJob() (slowest *Job) {
+	for i := range r.Jobs {
+		j := &r.Jobs[i]
+		if j.Name == r.Jobs[0].Name && j.IterationUS != nil && (slowest == nil || j.IterationUS.Mean > slowest.IterationUS.Mean) {
+			slowest = j
+		}
+	}
+	return slowest
+}
+
+// Told is the variant that sentences on places and the picture of the fabric are of: the
+// one with the longest steps, or else the first one.
+func (r *Result) Told() string {
+	if j := r.SlowestJob(); j != nil {
+		return j.Variant
+	}
+	return r.Variants[0].Name
+}
+
 // leastLost is the share of a step from which time is lost.
 const leastLost = 0.005
 
