@@ -130,6 +130,9 @@ func (a *app) grafanaProvision() *cobra.Command {
 				return infrastructure(err)
 			}
 			files.Program = program
+			if source.stretch != series.Stretched {
+				files.Stretch = source.stretch
+			}
 			names, err := grafana.Provision(dir, files)
 			if err != nil {
 				return grafanaError(err)

@@ -63,3 +63,15 @@ func TestGrafanaRefuses(t *testing.T) {
 		t.Errorf("%v, %v, want the files of this test alone", entries, err)
 	}
 }
+
+// The compose file serves with the stretch of the dashboards' time.
+func TestGrafanaProvisionStretch(t *testing.T) {
+	for stretch, want := range map[string]string{"10": "- --stretch\n    - \"10\"\n", "1000": ""} {
+		dir := t.TempDir()
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, "grafana", "provision", dir, "--stretch", stretch)
+		text, err := os.ReadFile(filepath.Join(dir, "compose.yaml"))
+		if code != exitOK || err != nil || !strings.Contains(string(text), want) || want == "" && strings.Contains(string(text), "stretch") {
+			t.Errorf("--stretch %s: exit %d, %v: %s%s\n%s", stretch, code, err, stdout, stderr, text)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -28,6 +29,7 @@ type Files struct {
 	Program    string // csiglab, absolute: what the compose file starts
 	Folders    []string
 	Runs       []Run // whose time the dashboards show
+	Stretch    int   // of the model time of Runs, which csiglab serve must have too; 0: its default
 }
 
 // begins is the beginning of each YAML file that Provision writes.
@@ -141,6 +143,9 @@ func (f *Files) compose(dir string) any {
 	if f.TokenFile != "" {
 		command = append(command, "--token-file", composed(f.TokenFile))
 		volumes = append(volumes, mount(f.TokenFile))
+	}
+	if f.Stretch != 0 {
+		command = append(command, "--stretch", strconv.Itoa(f.Stretch))
 	}
 	for _, folder := range f.Folders {
 		command = append(command, composed(folder))

@@ -39,7 +39,7 @@ func contents(t *testing.T, dir string) map[string]string {
 }
 
 func files() Files {
-	return Files{DataSource: "http://localhost:9090/$x", TokenFile: "/secret/token", Program: "/opt/cs$g/csiglab", Folders: []string{"/runs/a b"}, Runs: []Run{sampleRun()}}
+	return Files{DataSource: "http://localhost:9090/$x", TokenFile: "/secret/token", Program: "/opt/cs$g/csiglab", Folders: []string{"/runs/a b"}, Runs: []Run{sampleRun()}, Stretch: 10}
 }
 
 // What a Grafana and a compose read: no variable in what is none, the UIDs that a push has
@@ -89,7 +89,7 @@ func TestProvision(t *testing.T) {
 		t.Fatal(err)
 	}
 	serve, grafana := compose.Services["serve"], compose.Services["grafana"]
-	if diff := cmp.Diff([]string{"/opt/cs$$g/csiglab", "serve", "--listen", "127.0.0.1:9090", "--token-file", "/secret/token", "/runs/a b"}, serve.Command); diff != "" {
+	if diff := cmp.Diff([]string{"/opt/cs$$g/csiglab", "serve", "--listen", "127.0.0.1:9090", "--token-file", "/secret/token", "--stretch", "10", "/runs/a b"}, serve.Command); diff != "" {
 		t.Errorf("serve (-want +got):\n%s", diff)
 	}
 	mounts := map[string]bool{}
@@ -109,12 +109,12 @@ func TestProvision(t *testing.T) {
 
 	// Again, with other content; nothing else appears.
 	other := files()
-	other.DataSource, other.Runs, other.TokenFile = "http://localhost:9091", nil, ""
+	other.DataSource, other.Runs, other.TokenFile, other.Stretch = "http://localhost:9091", nil, "", 0
 	if _, err := Provision(dir, other); err != nil {
 		t.Fatal(err)
 	}
 	again := contents(t, dir)
-	if len(again) != len(got) || again["dashboards/csiglab-fabric.json"] != string(fabricJSON(t)) || !strings.Contains(again["provisioning/datasources/csiglab.yaml"], "9091") {
+	if len(again) != len(got) || again["dashboards/csiglab-fabric.json"] != string(fabricJSON(t)) || !strings.Contains(again["provisioning/datasources/csiglab.yaml"], "9091") || strings.Contains(again["compose.yaml"], "stretch") {
 		t.Errorf("the second time: %d entries", len(again))
 	}
 }
