@@ -99,7 +99,7 @@ var errEnded = errors.New("the lab has ended")
 // look returns the table of the time since the last look, nil at the first one. The error
 // is errEnded, or says that the list of runs cannot be read.
 func (w *watching) look(ctx context.Context, size top.Size) ([]string, error) {
-	now := top.NewMoment(w.reader.Read(ctx))
+	now := top.NewMoment(w.before, w.reader.Read(ctx))
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/live"
 )
 
-// Moment is what the nodes of a lab said at one moment. Build it with NewMoment.
+// Moment is what the nodes of a lab said at one moment. For a process that did not answer it
+// has what the process said last. Build it with NewMoment.
 type Moment struct {
 	At      time.Time
 	Nodes   int     // that were asked
@@ -30,8 +31,15 @@ type Moment struct {
 	ports   map[string]*portCounts
 	samples map[place]float64
 	flows   map[flowName]*flowCounts
-	late    float64 // s of wall time
-	latest  string  // node with the greatest lateness
+	late    float64           // s of wall time
+	latest  string            // node with the greatest lateness
+	said    map[string]answer // by process
+}
+
+// answer is what a process said, and when.
+type answer struct {
+	families map[string]*dto.MetricFamily
+	at       time.Time
 }
 
 // place is a port that samples named.
@@ -53,15 +61,27 @@ type portCounts struct {
 
 // flowCounts are the series of flows with the same name.
 type flowCounts struct {
-	cwnd, bytes, delay float64
-	delays             int // how many processes have a delay
-	acks               float64
-	rate               float64 // byte/s in the latest window
+	cwnd, delay float64
+	delays      int // how many processes have a delay
+	acks        float64
+	received    map[string]received // by process
 }
 
-// NewMoment returns what the nodes have answered.
-func NewMoment(readings []live.Reading) *Moment {
-	m := &Moment{ports: map[string]*portCounts{}, samples: map[place]float64{}, flows: map[flowName]*flowCounts{}}
+// received is what a process has received of flows.
+type received struct {
+	bytes float64
+	rate  float64 // byte/s in the latest window
+	at    time.Time
+}
+
+func newMoment() *Moment {
+	return &Moment{ports: map[string]*portCounts{}, samples: map[place]float64{}, flows: map[flowName]*flowCounts{}, said: map[string]answer{}}
+}
+
+// NewMoment returns what the nodes have answered. before is the moment of the look before,
+// nil at the first one.
+func NewMoment(before *Moment, readings []live.Reading) *Moment {
+	m := newMoment()
 	for _, r := range readings {
 		m.Nodes += len(r.Nodes)
 		m.At = r.At
@@ -70,19 +90,39 @@ func NewMoment(readings []live.Reading) *Moment {
 			parser := expfmt.NewTextParser(model.UTF8Validation)
 			var families map[string]*dto.MetricFamily
 			if families, err = parser.TextToMetricFamilies(bytes.NewReader(r.Text)); err == nil {
-				m.add(families)
+				m.add(r.Instance, answer{families, r.At})
 				continue
 			}
 			err = fmt.Errorf("node %s: metrics that Prometheus cannot read: %w", r.Instance, err)
 		}
 		m.Silent = append(m.Silent, err)
+		if before != nil {
+			if last, ok := before.said[r.Instance]; ok {
+				m.add(r.Instance, last)
+			}
+		}
 	}
 	return m
 }
 
+// with returns the moment with what now has of processes that had never answered before it:
+// nothing is known about what they have counted since.
+func (m *Moment) with(now *Moment) *Moment {
+	more := newMoment()
+	more.At = m.At
+	for process, a := range now.said {
+		if old, ok := m.said[process]; ok {
+			a = old
+		}
+		more.add(process, a)
+	}
+	return more
+}
+
 // add adds the series of a process.
-func (m *Moment) add(families map[string]*dto.MetricFamily) {
-	for name, f := range families {
+func (m *Moment) add(process string, a answer) {
+	m.said[process] = a
+	for name, f := range a.families {
 		for _, s := range f.Metric {
 			labels := map[string]string{}
 			for _, l := range s.Label {
@@ -105,7 +145,7 @@ func (m *Moment) add(families map[string]*dto.MetricFamily) {
 			case labels["port"] != "":
 				m.port(labels).set(name, value, s.Histogram)
 			case strings.HasPrefix(name, "csig_flow_"):
-				m.flow(flowName{labels["job"], labels["flow"]}).set(name, value)
+				m.flow(flowName{labels["job"], labels["flow"]}).set(name, value, process, a.at)
 			}
 		}
 	}
@@ -145,27 +185,30 @@ func (p *portCounts) set(name string, value float64, counts *dto.Histogram) {
 func (m *Moment) flow(name flowName) *flowCounts {
 	f := m.flows[name]
 	if f == nil {
-		f = &flowCounts{}
+		f = &flowCounts{received: map[string]received{}}
 		m.flows[name] = f
 	}
 	return f
 }
 
 // set adds a value of one process: the two ends of a flow are at two of them.
-func (f *flowCounts) set(name string, value float64) {
+func (f *flowCounts) set(name string, value float64, process string, at time.Time) {
+	r := f.received[process]
+	r.at = at
 	switch name {
 	case exposition.FlowCwnd:
 		f.cwnd += value
 	case exposition.FlowBytes:
-		f.bytes += value
+		r.bytes = value
 	case exposition.FlowAcks:
 		f.acks += value
 	case exposition.FlowRate:
-		f.rate += value
+		r.rate = value
 	case exposition.FlowDelay:
 		f.delay += value
 		f.delays++
 	}
+	f.received[process] = r
 }
 
 // View is what the table shows: what happened between two moments.
@@ -218,6 +261,7 @@ func NewView(before, now *Moment) *View {
 	if before == nil {
 		before = &Moment{}
 	} else {
+		before = before.with(now)
 		v.Span = now.At.Sub(before.At)
 	}
 	for key, p := range now.ports {
@@ -315,17 +359,24 @@ const fewWindows = 10
 
 // since returns the row of a flow.
 func (f *flowCounts) since(name flowName, before *flowCounts, v *View) Flow {
-	row := Flow{Job: name.job, Name: name.flow, Rate: 8 * f.rate, Cwnd: f.cwnd, Delay: math.NaN(), Acks: f.acks}
+	row := Flow{Job: name.job, Name: name.flow, Cwnd: f.cwnd, Delay: math.NaN(), Acks: f.acks}
 	if f.delays > 0 {
 		row.Delay = f.delay / float64(f.delays)
 	}
 	if before != nil && v.Span > 0 {
 		row.Acks -= before.acks
 	}
-	// Bytes are known window by window: over few of them, the rate of the latest one is
-	// closer.
-	if before != nil && v.windows >= fewWindows {
-		row.Rate = 8 * (f.bytes - before.bytes) / v.Span.Seconds() * max(v.Dilation, 1)
+	for process, now := range f.received {
+		rate := now.rate
+		// Bytes are known window by window: over few of them, the rate of the latest one is
+		// closer. It is all that is known of a process that did not answer.
+		if before != nil && v.windows >= fewWindows {
+			old := before.received[process]
+			if span := now.at.Sub(old.at); span > 0 && !old.at.IsZero() {
+				rate = (now.bytes - old.bytes) / span.Seconds() * max(v.Dilation, 1)
+			}
+		}
+		row.Rate += 8 * rate
 	}
 	return row
 }

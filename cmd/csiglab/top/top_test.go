@@ -57,7 +57,7 @@ func moment(t *testing.T, s *exposition.Set, at time.Time, more ...live.Reading)
 		t.Fatal(err)
 	}
 	tor := live.Target{Instance: "tor0", Nodes: []string{"tor0"}}
-	return top.NewMoment(append(more, live.Reading{Target: tor, Text: text.Bytes(), At: at}))
+	return top.NewMoment(nil, append(more, live.Reading{Target: tor, Text: text.Bytes(), At: at}))
 }
 
 func TestViewIsOfTheTimeBetweenTwoMoments(t *testing.T) {
@@ -183,4 +183,70 @@ func TestEmptyView(t *testing.T) {
 	if text := strings.Join(v.Table("lab", top.Size{}), "\n"); !strings.Contains(text, "no CSIG samples") {
 		t.Errorf("got\n%s", text)
 	}
+}
+
+// A node that is silent at one look counts no less then and no more at the next, and one
+// that answers for the first time has not counted all of it since the last look.
+func TestSilentNode(t *testing.T) {
+	tor, host := fabric("tor0-h0"), exposition.NewSet(exposition.Description{
+		Common: exposition.Common{Run: "0af3"}, Window: window, Signals: []string{"abw", "abw-c", "delay", "nqd"},
+		Flows:    []exposition.FlowDescription{{Flow: 0, Job: "gpt", Name: "0-1"}},
+		Locators: []exposition.LocatorDescription{{Locator: 1, Port: "tor0-agg0", Tier: "tor"}, {Locator: 2, Port: "tor0-h0", Tier: "tor"}},
+	})
+	start := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	look := func(before *top.Moment, at time.Duration, answers bool) *top.Moment {
+		read := func(name string, s *exposition.Set) live.Reading {
+			var text bytes.Buffer
+			if err := s.WriteText(&text); err != nil {
+				t.Fatal(err)
+			}
+			return live.Reading{Target: live.Target{Instance: name, Nodes: []string{name}}, Text: text.Bytes(), At: start.Add(at)}
+		}
+		h := read("h0", host)
+		if !answers {
+			h.Text, h.Err = nil, errors.New("node h0: metrics: timeout")
+		}
+		return top.NewMoment(before, []live.Reading{read("tor0", tor), h})
+	}
+	// In each 0.2 s, 20 windows: the switch counts at its ports, the host the rest.
+	windows := 0
+	run := func() {
+		for range 20 {
+			r := records(windows, 0.5)
+			tor.Consume(&metrics.Batch{Ports: r.Ports})
+			r.Ports = nil
+			host.Consume(r)
+			windows++
+		}
+	}
+	const rate = 8 * 20 * 9000 / 2e-3
+	check := func(what string, v *top.View, acks, samples float64, since bool) {
+		t.Helper()
+		if len(v.Flows) != 1 || len(v.Places) != 2 || len(v.Ports) != 2 {
+			t.Fatalf("%s: %+v", what, v)
+		}
+		// Without bytes since the last look, the rate is that of the latest window of 100 us.
+		if f := v.Flows[0]; math.Abs(f.Rate-rate) > 1 || f.Acks != acks {
+			t.Errorf("%s: flow %+v, want %v bit/s and %v ACKs", what, f, float64(rate), acks)
+		}
+		if p := v.Places[0]; p.Samples != samples || p.Since != since || math.Abs(p.Share-0.75) > 1e-9 {
+			t.Errorf("%s: place %+v, want %v samples, since the beginning: %t", what, p, samples, since)
+		}
+		if p := v.Ports[0]; p.Marked != 20 {
+			t.Errorf("%s: port %+v, want 20 marks", what, p)
+		}
+	}
+	run()
+	first := look(nil, 0, true)
+	run()
+	silent := look(first, 200*time.Millisecond, false)
+	check("silent", top.NewView(first, silent), 0, 60, true)
+	run()
+	back := look(silent, 400*time.Millisecond, true)
+	check("back", top.NewView(silent, back), 400, 120, false)
+
+	unknown := look(nil, 400*time.Millisecond, false)
+	run()
+	known := look(unknown, 600*time.Millisecond, true)
+	check("for the first time", top.NewView(unknown, known), 0, 240, true)
 }
