@@ -94,13 +94,18 @@ func demoOf(name string) *demonstration {
 	return nil
 }
 
+// figuresCommand is the command that writes the figures of a run where a demo has them.
+func figuresCommand(folder string) string {
+	return fmt.Sprintf("csiglab report %s --figures %s", folder, filepath.Join(folder, figuresFolder))
+}
+
 // lookAt writes the figures of a run into its folder and returns the three things to look
 // at.
 func (a *app) lookAt(ctx context.Context, folder, report string, numbers *analysis.Result) (string, error) {
 	dir := filepath.Join(folder, figuresFolder)
-	index, err := interruptible(ctx, func() (*figuresOf, error) { return figuresInto(ctx, numbers, dir, false) })
+	index, err := figuresInto(ctx, numbers, dir, false)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w\nthe run is whole; %s writes its figures", err, figuresCommand(folder))
 	}
 	figure := figuresIndex
 	for _, f := range index.Figures {

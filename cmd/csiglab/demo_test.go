@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,7 +64,7 @@ func TestDemoTrainingStep(t *testing.T) {
 	if err := cut.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if err := cut.Wait(); cut.ProcessState.ExitCode() != exitInfrastructure || !strings.Contains(stderr.String(), "csiglab run --resume cut does the rest") {
+	if err := cut.Wait(); cut.ProcessState.ExitCode() != exitInfrastructure || !strings.Contains(stderr.String(), "csiglab run --resume cut does the rest, then csiglab report cut --figures cut/figures writes the figures") {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
 	resume := exec.CommandContext(t.Context(), program, "run", "--resume", "cut")
@@ -81,5 +82,14 @@ func TestDemoTrainingStep(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(dir, "talk", name)); err != nil || info.Size() < 5000 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A demo that is interrupted says how to get the runs that are left, and the figures.
+func TestDemoInterrupted(t *testing.T) {
+	f := &fakeLab{err: context.Canceled}
+	const want = "csiglab run --resume runs/x does the rest, then csiglab report runs/x --figures runs/x/figures writes the figures"
+	if code, _, stderr := csiglab(f, nil, "demo", "training-step"); code != exitInfrastructure || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d: %s, want %q", code, stderr, want)
 	}
 }

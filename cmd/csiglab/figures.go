@@ -47,13 +47,17 @@ const figuresWriter = "csiglab report --figures"
 // with an index. The folder gets all files or none. A file of another origin is not
 // replaced.
 func (a *app) writeFigures(ctx context.Context, run, dir string, dark bool) error {
-	index, err := interruptible(ctx, func() (*figuresOf, error) {
+	numbers, err := interruptible(ctx, func() (*analysis.Result, error) {
 		numbers, err := analyse(run, nil)
 		if err != nil {
 			return nil, folderError(err)
 		}
-		return figuresInto(ctx, numbers, dir, dark)
+		return numbers, nil
 	})
+	if err != nil {
+		return err
+	}
+	index, err := figuresInto(ctx, numbers, dir, dark)
 	if err != nil {
 		return err
 	}
@@ -64,8 +68,9 @@ func (a *app) writeFigures(ctx context.Context, run, dir string, dark bool) erro
 	return a.print(names.String())
 }
 
-// figuresInto writes the figures of a report. Its errors have exit codes.
-func figuresInto(ctx context.Context, numbers *analysis.Result, dir string, dark bool) (*figuresOf, error) {
+// figuresInto writes the figures of a report. It ends after the figure at hand when ctx does.
+// Its errors have exit codes.
+func figuresInto(ctx context.Context, numbers *analysis.Result, dir string, dark bool) (_ *figuresOf, err error) {
 	scheme, colours := svg.Light, "light"
 	if dark {
 		scheme, colours = svg.Dark, "dark"
@@ -83,6 +88,14 @@ func figuresInto(ctx context.Context, numbers *analysis.Result, dir string, dark
 	if err != nil {
 		return nil, err
 	}
+	made := missingFolders(dir)
+	defer func() {
+		for _, name := range made {
+			if err != nil {
+				os.Remove(name) // if it is empty
+			}
+		}
+	}()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, usage("--figures %s: %w", dir, cause.Of(err))
 	}
@@ -90,10 +103,10 @@ func figuresInto(ctx context.Context, numbers *analysis.Result, dir string, dark
 	if err != nil {
 		return nil, usage("--figures %s: %w", dir, cause.Of(err))
 	}
-	defer os.RemoveAll(fresh) // of a failure; otherwise it is empty
+	defer os.RemoveAll(fresh)
 	for i := range figures {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, infrastructure(errors.New("interrupted"))
 		}
 		if err := writeFigure(fresh, &figures[i]); err != nil {
 			return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, err))
@@ -106,18 +119,83 @@ func figuresInto(ctx context.Context, numbers *analysis.Result, dir string, dark
 	if err := os.WriteFile(filepath.Join(fresh, figuresIndex), append(text, '\n'), 0o644); err != nil {
 		return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, cause.Of(err)))
 	}
-	files := append(index.files(), figuresIndex) // the index last
-	for _, name := range files {
-		if err := os.Rename(filepath.Join(fresh, name), filepath.Join(dir, name)); err != nil {
-			return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, cause.Of(err)))
-		}
+	if err := ctx.Err(); err != nil {
+		return nil, infrastructure(errors.New("interrupted"))
 	}
-	for _, name := range old {
-		if !slices.Contains(files, name) {
-			os.Remove(filepath.Join(dir, name)) // of an older run; the index does not list it
-		}
+	if err := placeFigures(fresh, dir, index.files(), old); err != nil {
+		return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, cause.Of(err)))
 	}
 	return index, nil
+}
+
+// missingFolders returns dir and the folders above it that are not there, the lowest first.
+func missingFolders(dir string) (missing []string) {
+	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return missing
+		}
+		missing = append(missing, dir)
+	}
+}
+
+// placeFigures moves the index and the files that it lists from fresh into dir, and removes
+// the other old ones. After an error, dir is as it was. At each moment an index in dir lists
+// all figures there, so that also after a kill they can be written again.
+func placeFigures(fresh, dir string, files, old []string) (err error) {
+	saved, err := os.MkdirTemp(fresh, "saved-")
+	if err != nil {
+		return err
+	}
+	var undo []func() error
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, f := range slices.Backward(undo) {
+			err = errors.Join(err, f())
+		}
+	}()
+	files = append([]string{figuresIndex}, files...)
+	for _, name := range old {
+		place := filepath.Join(dir, name)
+		text, err := os.ReadFile(place)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(saved, name), text, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	restore := func(name string) {
+		place := filepath.Join(dir, name)
+		undo = append(undo, func() error {
+			err := os.Rename(filepath.Join(saved, name), place)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = os.Remove(place)
+			}
+			return err
+		})
+	}
+	for _, name := range old {
+		if slices.Contains(files, name) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err == nil {
+			restore(name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, name := range files {
+		if err := os.Rename(filepath.Join(fresh, name), filepath.Join(dir, name)); err != nil {
+			return err
+		}
+		restore(name)
+	}
+	return nil
 }
 
 func writeFigure(dir string, f *reports.Figure) error {
@@ -162,7 +240,8 @@ func checkFigures(dir string, index *figuresOf) (old []string, err error) {
 	if info, err := os.Lstat(filepath.Join(dir, figuresIndex)); err == nil && info.Mode().IsRegular() && info.Size() < mostIndex {
 		if text, err := os.ReadFile(filepath.Join(dir, figuresIndex)); err == nil && json.Unmarshal(text, &before) == nil && before.WrittenBy == figuresWriter {
 			for _, name := range before.files() {
-				if filepath.Base(name) == name && (strings.HasSuffix(name, ".svg") || strings.HasSuffix(name, ".png")) {
+				info, err := os.Lstat(filepath.Join(dir, name))
+				if filepath.Base(name) == name && (err != nil || info.Mode().IsRegular()) && (strings.HasSuffix(name, ".svg") || strings.HasSuffix(name, ".png")) {
 					old = append(old, name)
 				}
 			}
@@ -170,7 +249,7 @@ func checkFigures(dir string, index *figuresOf) (old []string, err error) {
 		}
 	}
 	for _, name := range append(index.files(), figuresIndex) {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil && !slices.Contains(old, name) {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && !(slices.Contains(old, name) && info.Mode().IsRegular()) {
 			return nil, usage("--figures %s: %s is there and is not of csiglab report --figures; name another folder, or remove it", dir, name)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"image/png"
 	"os"
@@ -97,6 +98,51 @@ func TestReportFigures(t *testing.T) {
 	} {
 		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report"}, args...)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)
+		}
+	}
+}
+
+// An interrupted "--figures" leaves nothing, and files that cannot be placed leave the folder
+// as it was.
+func TestFiguresAllOrNone(t *testing.T) {
+	numbers, err := analyse(analysistest.ThreeFlow().Folder(t, nil).Dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	above := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = figuresInto(ctx, numbers, filepath.Join(above, "a", "b"), false)
+	if left, bad := os.ReadDir(above); err == nil || exitCode(err) != exitInfrastructure || err.Error() != "interrupted" || bad != nil || len(left) != 0 {
+		t.Errorf("interrupted: %v, %v; left %v", err, bad, left)
+	}
+	_, err = (&app{}).lookAt(ctx, above, "report.html", numbers)
+	if want := "csiglab report " + above + " --figures " + above + "/figures writes its figures"; err == nil || exitCode(err) != exitInfrastructure || !strings.Contains(err.Error(), want) {
+		t.Errorf("interrupted demo: %v, want %q", err, want)
+	}
+	if left, err := os.ReadDir(above); err != nil || len(left) != 0 {
+		t.Errorf("interrupted demo: %v, left %v", err, left)
+	}
+
+	fresh, dir := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{
+		fresh + "/index.json": "new", fresh + "/a.svg": "new", fresh + "/b.svg": "new", // c.svg is missing
+		dir + "/index.json": "old", dir + "/a.svg": "old", dir + "/gone.svg": "old",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := placeFigures(fresh, dir, []string{"a.svg", "b.svg", "c.svg"}, []string{"a.svg", "gone.svg", "index.json"}); err == nil {
+		t.Fatal("no error about a file that is missing")
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 3 {
+		t.Errorf("%v, %v", left, err)
+	}
+	for _, f := range left {
+		if text, err := os.ReadFile(filepath.Join(dir, f.Name())); err != nil || string(text) != "old" {
+			t.Errorf("%s: %q, %v", f.Name(), text, err)
 		}
 	}
 }

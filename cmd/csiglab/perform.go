@@ -39,11 +39,19 @@ func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Resul
 		a.notes(result.Notes)
 	}
 	if err != nil {
-		return runError(err, result)
+		err = runError(err, result)
+		if r.after != nil && result != nil && result.Folder != "" {
+			err = fmt.Errorf("%w, then %s writes the figures", err, figuresCommand(result.Folder))
+		}
+		return err
 	}
 	report, numbers, err := a.writeReport(ctx, result.Folder)
 	if err != nil {
-		return infrastructure(fmt.Errorf("report: %w\nthe run is whole; csiglab report %s writes its report", err, result.Folder))
+		rest := ""
+		if r.after != nil {
+			rest = ", and " + figuresCommand(result.Folder) + " its figures"
+		}
+		return infrastructure(fmt.Errorf("report: %w\nthe run is whole; csiglab report %s writes its report%s", err, result.Folder, rest))
 	}
 	if r.json {
 		err = a.printJSON(result.Summary)
