@@ -417,7 +417,7 @@ func TestScrape(t *testing.T) {
 func TestCloseUnderQueries(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	folder := three(t, nil).Dir
-	for range 5 {
+	for range 2 {
 		s, err := promserver.New(promserver.Config{})
 		if err != nil {
 			t.Fatal(err)
