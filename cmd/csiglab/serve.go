@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -132,7 +133,10 @@ func (s *serveFlags) config() (c promserver.Config, err error) {
 	if s.interval < least {
 		return c, usage("--interval %v: want at least %v", s.interval, least)
 	}
-	host, _, err := net.SplitHostPort(s.listen)
+	host, port, err := net.SplitHostPort(s.listen)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
 	if err != nil {
 		return c, usage("--listen %q: want an address and a port, such as 127.0.0.1:9090", s.listen)
 	}

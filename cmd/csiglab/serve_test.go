@@ -270,6 +270,7 @@ func TestServeRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{filepath.Join(filepath.Dir(folder), "rum")}, exitUsage, `did you mean "` + folder + `"?`},
+		{[]string{folder, "--listen", "127.0.0.1:99999"}, exitUsage, "want an address and a port"},
 		{[]string{"mylabb"}, exitUsage, `did you mean "mylab"?`},
 		{[]string{"mylab"}, exitUsage, "no node serves metrics"},
 		{[]string{"gone"}, exitInfrastructure, "run dead01 is dead"},
