@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"hash/crc32"
 	"html"
 	"math"
 	"regexp"
@@ -87,6 +88,15 @@ func fileName(text string) string {
 	}
 	if name == "" {
 		return "figure"
+	}
+	return name
+}
+
+// idPart returns a name's part of a figure's ID. Names that fileName would make equal keep
+// different ones.
+func idPart(name string) string {
+	if part := fileName(name); part != name {
+		return fmt.Sprintf("%s-%08x", part, crc32.ChecksumIEEE([]byte(name)))
 	}
 	return name
 }

@@ -143,3 +143,19 @@ func TestFiguresOfHostileNames(t *testing.T) {
 		t.Errorf("names %q, %q, %q", got, fileName("…"), fileName("GPT/3"))
 	}
 }
+
+// Figures of different names have different IDs, by which the script finds their data.
+func TestIDs(t *testing.T) {
+	long := strings.Repeat("a", 64)
+	seen := map[string]string{}
+	for _, name := range []string{"a-b", "a--b", "-a-b", long, long[:62], long[:61] + "b", "GPT", "gpt"} {
+		id := idPart(name)
+		if other, ok := seen[id]; ok {
+			t.Errorf("%q and %q have the ID %s", name, other, id)
+		}
+		seen[id] = name
+	}
+	if got := idPart("csig-wide"); got != "csig-wide" {
+		t.Errorf("got %s of an ordinary name", got)
+	}
+}

@@ -71,7 +71,7 @@ func heatmapPicture(r *analysis.Result, h *analysis.Heatmap, index int) picture 
 	if !known {
 		signal.name, signal.low = clipped(h.Signal), h.Below
 	}
-	id := fmt.Sprintf("heatmap-%s-%s", fileName(h.Variant), fileName(h.Signal))
+	id := fmt.Sprintf("heatmap-%s-%s", idPart(h.Variant), idPart(h.Signal))
 	p := picture{ID: id, Columns: 2, Title: "From where to where: CSIG's " + signal.name + inVariant(r, clipped(h.Variant))}
 	d := heatmapDrawing{Heatmap: h, low: signal.low, from: 0, to: 100, code: map[int]string{}}
 	if h.Unit != "%" {
@@ -340,7 +340,7 @@ func shifts(r *analysis.Result) (pictures []picture) {
 
 func shiftPicture(r *analysis.Result, s *analysis.Shift) picture {
 	before, after := clipped(s.Before.Variant), clipped(s.After.Variant)
-	id := "shift-" + fileName(s.After.Variant)
+	id := "shift-" + idPart(s.After.Variant)
 	if s.Fault != "" {
 		before, after = "the time before", "the time after"
 		id += "-fault"

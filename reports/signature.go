@@ -68,7 +68,7 @@ func signatureID(kind string, s *analysis.Signature) string {
 	if s.Job == "" {
 		return kind
 	}
-	return kind + "-" + fileName(s.Job)
+	return kind + "-" + idPart(s.Job)
 }
 
 // signaturePicture returns the picture of the signatures of a job.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -132,7 +133,10 @@ func (s *serveFlags) config() (c promserver.Config, err error) {
 	if s.interval < least {
 		return c, usage("--interval %v: want at least %v", s.interval, least)
 	}
-	host, _, err := net.SplitHostPort(s.listen)
+	host, port, err := net.SplitHostPort(s.listen)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
 	if err != nil {
 		return c, usage("--listen %q: want an address and a port, such as 127.0.0.1:9090", s.listen)
 	}
@@ -294,20 +298,24 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 // endOfServe is how long requests that are under way may take after Ctrl-C.
 const endOfServe = 2 * time.Second
 
-// serveUntil serves until ctx ends, which is no error.
+// serveUntil serves until ctx ends, which is no error. When it returns, all connections are
+// closed.
 func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
-	ended := context.AfterFunc(ctx, func() {
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
 		last, cancel := context.WithTimeout(context.Background(), endOfServe)
 		defer cancel()
 		if server.Shutdown(last) != nil {
 			server.Close() // requests that take longer end here
 		}
 	})
-	defer ended()
+	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return infrastructure(err)
 	}
+	<-closed // Serve returns when the shutdown begins
 	return nil
 }
 

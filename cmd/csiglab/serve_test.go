@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -215,6 +216,38 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// serveUntil returns when requests that were under way have ended, and not when it begins to
+// wait for them: its caller takes away what they use.
+func TestServeUntilWaits(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // this machine
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var ended atomic.Bool
+	got := make(chan error, 1)
+	go func() {
+		r, err := http.Get("http://" + l.Addr().String()) //nolint:noctx // this machine
+		if err == nil {
+			err = r.Body.Close()
+		}
+		got <- err
+	}()
+	if err := serveUntil(ctx, l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		cancel()
+		time.Sleep(300 * time.Millisecond)
+		ended.Store(true)
+	})); err != nil {
+		t.Error(err)
+	}
+	if !ended.Load() {
+		t.Error("serveUntil returned before the request had ended")
+	}
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestServeRefuses holds that wrong input is named before anything is served.
 func TestServeRefuses(t *testing.T) {
 	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
@@ -237,6 +270,7 @@ func TestServeRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{filepath.Join(filepath.Dir(folder), "rum")}, exitUsage, `did you mean "` + folder + `"?`},
+		{[]string{folder, "--listen", "127.0.0.1:99999"}, exitUsage, "want an address and a port"},
 		{[]string{"mylabb"}, exitUsage, `did you mean "mylab"?`},
 		{[]string{"mylab"}, exitUsage, "no node serves metrics"},
 		{[]string{"gone"}, exitInfrastructure, "run dead01 is dead"},

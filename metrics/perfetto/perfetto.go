@@ -379,7 +379,7 @@ func (t *trace) ports(most int) error {
 		if r.StartUS > p.until+interval/2 { // nothing happened in between
 			t.counters(p, p.until, 0, 0)
 		}
-		busy := float64(r.TxBytes+r.TxPackets*overhead) * 8e6 / float64(r.RateBPS) / interval
+		busy := r.BusyUS(overhead) / interval
 		t.counters(p, r.StartUS, r.QueueMax, min(1, busy))
 		p.until = r.StartUS + interval
 	}

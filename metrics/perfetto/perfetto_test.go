@@ -78,8 +78,8 @@ func folder(t *testing.T) *runfolder.Folder {
 			Instances: []metrics.Instance{{Job: 1, Tag: metrics.Tag{Step: 1}, Ranks: 2, End: 31 * us}, {Job: 1, Tag: metrics.Tag{Step: 1, Collective: 1}, Ranks: 2, Begin: 10 * us, LastBegin: 11 * us, End: 31 * us}},
 			// The port is idle from 100 to 400 us.
 			Ports: []metrics.PortWindow{
-				{Node: 0, Port: 0, TxPackets: 10, TxBytes: 10_000, QueueMax: 3000}, {Node: 1, Port: 0, TxPackets: 1, TxBytes: 64},
-				{Node: 0, Port: 0, Start: 400 * us, TxPackets: 5, TxBytes: 5000, QueueMax: 500}},
+				{Node: 0, Port: 0, TxPackets: 10, TxBytes: 9999, Busy: 80 * units.Microsecond, QueueMax: 3000}, {Node: 1, Port: 0, TxPackets: 1, TxBytes: 64},
+				{Node: 0, Port: 0, Start: 400 * us, TxPackets: 5, TxBytes: 1, Busy: 40 * units.Microsecond, QueueMax: 500}},
 			Totals: []metrics.NodeTotals{{Name: "h0", Senders: []metrics.SenderTotals{{Flow: 1, Start: 5 * us, Done: units.Never}}}},
 			Traces: []metrics.Trace{{Hash: [32]byte{1}}},
 		}

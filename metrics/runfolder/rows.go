@@ -43,6 +43,19 @@ type PortRow struct {
 	ABWBPS      *int64  `parquet:"abw_min_bps,optional"` // nil of a port without a meter, and in folders of older versions
 }
 
+// BusyUS returns how long the line was busy in the window; overhead is what each packet
+// takes on the line beyond its wire bytes. In folders without the column it is what the
+// packets take whose transmission began in the window, which may be more than the window.
+func (r *PortRow) BusyUS(overhead int64) float64 {
+	if r.BusyPS != nil {
+		return max(0, float64(*r.BusyPS)/1e6)
+	}
+	if r.RateBPS <= 0 {
+		return 0
+	}
+	return float64(r.TxBytes+r.TxPackets*overhead) * 8e6 / float64(r.RateBPS)
+}
+
 // ClassRow is a row of classes.parquet: a metrics.ClassTotals, without its distributions.
 type ClassRow struct {
 	Variant         string  `parquet:"variant,dict"`

@@ -63,7 +63,7 @@ func (p *planted) blame(t *testing.T) []Blame {
 	for at := units.Time(0); float64(at) < end*float64(units.Microsecond); at += units.Time(100 * units.Microsecond) {
 		for i := range m.Ports {
 			if one, ok := p.ports[m.Ports[i].Name]; ok {
-				b.Ports = append(b.Ports, metrics.PortWindow{Node: m.Ports[i].Node, Port: m.Ports[i].Port, Start: at, TxBytes: int64(one.use * 1.25e6), QueueMax: one.queue})
+				b.Ports = append(b.Ports, metrics.PortWindow{Node: m.Ports[i].Node, Port: m.Ports[i].Port, Start: at, TxBytes: 1, Busy: units.Duration(one.use * float64(100*units.Microsecond)), QueueMax: one.queue})
 			}
 			if m.Ports[i].Name == p.samples {
 				b.Signals = append(b.Signals, metrics.SignalWindow{Flow: 0, Type: 2, Locator: uint16(i + 1), Start: at, Samples: 10, PointSum: 50_000},

@@ -423,7 +423,7 @@ func (b *blamed) at(p *runfolder.Port, r *route) {
 // used is how many bytes, line overhead included, a port sent in the time of a blame.
 type used struct {
 	*blamed
-	bytes float64
+	busyUS float64
 }
 
 // readUse reads how much the ports of blames were used, and those that were not taken.
@@ -455,7 +455,7 @@ func (w *jobReader) readUse(all []*blamed) error {
 		}
 		for _, u := range uses[portKey{run{r.Variant, r.Seed}, PortID{r.Node, r.Port}}] {
 			if within := min(u.WaitToUS, r.StartUS+interval) - max(u.WaitFromUS, r.StartUS); within > 0 {
-				u.bytes += float64(r.TxBytes+r.TxPackets*overhead[r.Variant]) * within / interval
+				u.busyUS += r.BusyUS(overhead[r.Variant]) * within / interval
 			}
 		}
 	}
@@ -464,8 +464,8 @@ func (w *jobReader) readUse(all []*blamed) error {
 			continue
 		}
 		share := func(p *runfolder.Port) float64 {
-			if u := by[b][PortID{p.Node, p.Port}]; u != nil && p.RateBPS > 0 && b.WaitToUS > b.WaitFromUS {
-				return min(1, u.bytes*8e6/float64(p.RateBPS)/(b.WaitToUS-b.WaitFromUS))
+			if u := by[b][PortID{p.Node, p.Port}]; u != nil && b.WaitToUS > b.WaitFromUS {
+				return min(1, u.busyUS/(b.WaitToUS-b.WaitFromUS))
 			}
 			return 0
 		}

@@ -46,6 +46,7 @@ type FabricInTime struct {
 type fabricReader struct {
 	of       FabricLoad
 	interval float64
+	endUS    float64 // of the run
 	overhead int64
 	line     map[PortID]int       // of Fabric.Lines
 	busy     map[PortID][]float64 // microseconds, by bin
@@ -68,7 +69,7 @@ func newFabricReaders(t *totals, f *Fabric, lines lineOf) (readers []*fabricRead
 		if !shown || !(end > 0) || math.IsInf(end, 0) || len(readers) == fabricVariants {
 			continue
 		}
-		r := &fabricReader{interval: m.IntervalUS, overhead: v.Overhead, line: map[PortID]int{}, busy: map[PortID][]float64{}}
+		r := &fabricReader{interval: m.IntervalUS, endUS: end, overhead: v.Overhead, line: map[PortID]int{}, busy: map[PortID][]float64{}}
 		for _, p := range m.PortsOf(v.Name) {
 			if line, ok := lines[[2]int32{p.Node, p.Peer}]; ok {
 				r.line[PortID{p.Node, p.Port}] = line
@@ -109,7 +110,7 @@ func (r *fabricReader) port(row *runfolder.PortRow) {
 	if !known || !in {
 		return
 	}
-	busy := busyUS(row, r.overhead)
+	busy := row.BusyUS(r.overhead)
 	if r.busy[id] == nil {
 		r.busy[id] = make([]float64, r.of.Bins)
 	}
@@ -142,7 +143,11 @@ func (r *fabricReader) result() FabricLoad {
 	for id, busy := range r.busy {
 		to := r.of.Lines[r.line[id]].Busy
 		for bin, us := range busy {
-			to[bin] = max(to[bin], percent(shareOf(us, r.of.BinUS)))
+			length := r.of.BinUS
+			if bin == r.of.Bins-1 { // it ends with the run
+				length = min(length, r.endUS-float64(bin)*r.of.BinUS)
+			}
+			to[bin] = max(to[bin], percent(shareOf(us, length)))
 		}
 	}
 	for i := range r.of.Lines {

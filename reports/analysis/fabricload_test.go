@@ -62,6 +62,15 @@ func TestFabricLoad(t *testing.T) {
 	if !load.Measured || !load.HasNamed {
 		t.Errorf("measured %t, named %t", load.Measured, load.HasNamed)
 	}
+	// The last bin ends with the run: 401 windows are 200 bins of two windows or more, and a
+	// full line is full in it.
+	totals.ends[of] = 40_100
+	short := newFabricReaders(totals, f, lines)[0]
+	short.port(&runfolder.PortRow{Node: 1, Port: 1, RateBPS: 8e9, Tier: "tor", StartUS: 40_000, TxBytes: 100_000})
+	last := short.result()
+	if got := last.Lines[lines[[2]int32{1, 2}]].Busy[last.Bins-1]; float64(last.Bins)*last.BinUS <= 40_100 || got != int8(math.Round(100*100/(40_100-float64(last.Bins-1)*last.BinUS))) {
+		t.Errorf("%d bins of %g µs, the last one is %d %% busy", last.Bins, last.BinUS, got)
+	}
 	for _, end := range []float64{0, math.Inf(1), math.NaN()} {
 		totals.ends[of] = end
 		if n := len(newFabricReaders(totals, f, lines)); n != 0 {

@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 
@@ -224,8 +225,8 @@ func (p *hopPiece) settle(r *route, locators map[int32][]string) {
 		}
 	}
 	if p.Hop != "" && p.HopDelayUS > 0 {
-		for _, us := range far {
-			total += us
+		for _, hop := range slices.Sorted(maps.Keys(far)) { // in order, as sums are rounded
+			total += far[hop]
 		}
 		p.hopShare = min(1, p.HopDelayUS/total)
 	}

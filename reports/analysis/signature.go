@@ -231,7 +231,7 @@ func (s *signatureReader) port(row *runfolder.PortRow) {
 	if !ok {
 		return
 	}
-	busy := busyUS(row, s.overhead)
+	busy := row.BusyUS(s.overhead)
 	left, measured := leftOf(row, busy, s.interval)
 	s.of.Measured = s.of.Measured && (measured || s.of.Rows[i].Tier == "host")
 	s.fold.each(row.StartUS, row.StartUS+s.interval, func(bin int, part, whole float64) {

@@ -238,7 +238,7 @@ func (c *portCurve) add(row *runfolder.PortRow) {
 	if !(at >= 0 && row.StartUS < c.toUS) { // it may be NaN
 		return
 	}
-	busy := busyUS(row, c.overhead)
+	busy := row.BusyUS(c.overhead)
 	share := shareOf(busy, c.interval)
 	c.dist.add(share)
 	c.busyUS += busy

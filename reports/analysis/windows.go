@@ -171,7 +171,7 @@ func (t *totals) newWindowSums(r run, row *runfolder.PortRow) windowSums {
 
 // see adds a window that began in the measuring window.
 func (s *windowSums) see(row *runfolder.PortRow, intervalUS float64) {
-	busy := busyUS(row, s.overhead)
+	busy := row.BusyUS(s.overhead)
 	share := shareOf(busy, intervalUS)
 	s.busyUS += busy
 	if share > s.peak {
@@ -192,18 +192,6 @@ func (s *windowSums) see(row *runfolder.PortRow, intervalUS float64) {
 		s.tier.add(share)
 		s.tier.busyUS += busy
 	}
-}
-
-// busyUS returns how long the line of a port was busy in a window. Of folders of older
-// versions it is what the packets take that began in it.
-func busyUS(row *runfolder.PortRow, overhead int64) float64 {
-	if row.BusyPS != nil {
-		return max(0, float64(*row.BusyPS)/1e6)
-	}
-	if row.RateBPS <= 0 {
-		return 0
-	}
-	return float64(row.TxBytes+row.TxPackets*overhead) * 8e6 / float64(row.RateBPS)
 }
 
 // shareOf returns the utilisation of a window. Where packets count in the window in which
