@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"image/png"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -144,5 +147,29 @@ func TestFiguresAllOrNone(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(dir, f.Name())); err != nil || string(text) != "old" {
 			t.Errorf("%s: %q, %v", f.Name(), text, err)
 		}
+	}
+}
+
+// Ctrl-C while "--figures" writes: when the command has ended, nothing is left.
+func TestReportFiguresInterrupted(t *testing.T) {
+	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	dir := filepath.Join(t.TempDir(), "figures")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			if files, err := filepath.Glob(filepath.Join(dir, ".figures-*", "*.png")); err == nil && len(files) > 0 {
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	var stdout, stderr bytes.Buffer
+	code := execute(ctx, (&fakeLab{}).lab(), []string{"report", folder, "--figures", dir}, nil, &stdout, &stderr)
+	if left, err := os.ReadDir(dir); code != exitInfrastructure || !strings.Contains(stderr.String(), "interrupted") || !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("exit %d: %s; left %v, %v", code, &stderr, left, err)
+	}
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", dir); code != exitOK {
+		t.Errorf("again: exit %d: %s", code, stderr)
 	}
 }
