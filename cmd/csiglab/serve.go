@@ -298,20 +298,24 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 // endOfServe is how long requests that are under way may take after Ctrl-C.
 const endOfServe = 2 * time.Second
 
-// serveUntil serves until ctx ends, which is no error.
+// serveUntil serves until ctx ends, which is no error. When it returns, all connections are
+// closed.
 func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
-	ended := context.AfterFunc(ctx, func() {
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
 		last, cancel := context.WithTimeout(context.Background(), endOfServe)
 		defer cancel()
 		if server.Shutdown(last) != nil {
 			server.Close() // requests that take longer end here
 		}
 	})
-	defer ended()
+	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return infrastructure(err)
 	}
+	<-closed // Serve returns when the shutdown begins
 	return nil
 }
 

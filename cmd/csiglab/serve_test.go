@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -212,6 +213,38 @@ func TestServe(t *testing.T) {
 	code, stdout, stderr := serveNow(&fakeLab{}, folder, "--listen", "127.0.0.1:0")
 	if code != exitOK || !strings.HasPrefix(stdout, "http://127.0.0.1:") || !strings.Contains(stderr, "from=1777629599") || !strings.Contains(stderr, `run "run"`) {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// serveUntil returns when requests that were under way have ended, and not when it begins to
+// wait for them: its caller takes away what they use.
+func TestServeUntilWaits(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // this machine
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var ended atomic.Bool
+	got := make(chan error, 1)
+	go func() {
+		r, err := http.Get("http://" + l.Addr().String()) //nolint:noctx // this machine
+		if err == nil {
+			err = r.Body.Close()
+		}
+		got <- err
+	}()
+	if err := serveUntil(ctx, l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		cancel()
+		time.Sleep(300 * time.Millisecond)
+		ended.Store(true)
+	})); err != nil {
+		t.Error(err)
+	}
+	if !ended.Load() {
+		t.Error("serveUntil returned before the request had ended")
+	}
+	if err := <-got; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"html/template"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,7 +23,8 @@ var indexText string
 
 var index = template.Must(template.New("index").Parse(indexText))
 
-// guard refuses requests without the token and those that name another machine.
+// guard refuses requests without the token and those that name another machine. It ends
+// the others when the server is closed.
 func (s *Server) guard(h http.Handler) http.Handler {
 	want := sha256.Sum256([]byte("Bearer " + s.config.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +41,13 @@ func (s *Server) guard(h http.Handler) http.Handler {
 			http.Error(w, "this server answers to localhost and to addresses only", http.StatusForbidden)
 			return
 		}
-		h.ServeHTTP(w, r)
+		ctx, leave, ok := s.enter(r.Context())
+		if !ok {
+			http.Error(w, errClosed.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		defer leave()
+		h.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
@@ -76,7 +85,7 @@ var examples = []struct{ Title, Query string }{
 	{"Goodput by flow or job", `csig_flow_receive_bytes_per_second`},
 }
 
-// serveIndex lists the runs.
+// serveIndex lists the runs, labs by id.
 func (s *Server) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	type lab struct {
@@ -88,8 +97,8 @@ func (s *Server) serveIndex(w http.ResponseWriter, _ *http.Request) {
 		Labs     []lab
 		Examples any
 	}{Runs: s.loaded, Examples: examples}
-	for id, l := range s.labs {
-		page.Labs = append(page.Labs, lab{id, l.known})
+	for _, id := range slices.Sorted(maps.Keys(s.labs)) {
+		page.Labs = append(page.Labs, lab{id, s.labs[id].known})
 	}
 	var text bytes.Buffer
 	err := index.Execute(&text, page)
@@ -144,13 +153,13 @@ func TargetOf(address, lab, node string) TargetGroup {
 	}}
 }
 
-// serveTargets lists the nodes of all labs, at the address under which the client has
+// serveTargets lists the nodes of all labs, by lab and name, at the address under which the client has
 // reached the server.
 func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request) {
 	list := []TargetGroup{}
 	s.mu.Lock()
-	for id, l := range s.labs {
-		for _, node := range l.known {
+	for _, id := range slices.Sorted(maps.Keys(s.labs)) {
+		for _, node := range s.labs[id].known {
 			list = append(list, TargetOf(r.Host, id, node))
 		}
 	}

@@ -12,9 +12,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -407,5 +409,82 @@ func TestScrape(t *testing.T) {
 	defer mu.Unlock()
 	if !slices.Contains(said, "lab ab12: the lab has ended") || !slices.ContainsFunc(said, func(text string) bool { return strings.HasPrefix(text, "lab ab12: node bad: its text is damaged") }) {
 		t.Errorf("said %q", said)
+	}
+}
+
+// Close waits for queries that are under way and ends them: none of them finds what it uses
+// unmapped, which would crash the process. Later ones are refused.
+func TestCloseUnderQueries(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	folder := three(t, nil).Dir
+	for range 2 {
+		s, err := promserver.New(promserver.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := s.Load(t.Context(), folder, series.Options{Stretch: series.Stretched})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := s.Handler()
+		target := "/api/v1/query_range?" + url.Values{
+			"query": {`sum by (port) (rate({__name__=~"csig_port.*"}[1s]))`}, "step": {"0.01"},
+			"start": {fmt.Sprint(loaded.From.Unix())}, "end": {fmt.Sprint(loaded.To.Unix() + 1)},
+		}.Encode()
+		ask := func() int {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
+			return w.Code
+		}
+		var group sync.WaitGroup
+		var asked atomic.Int32
+		var closed atomic.Bool
+		for range 4 {
+			group.Go(func() {
+				for !closed.Load() {
+					ask()
+					asked.Add(1)
+				}
+			})
+		}
+		for asked.Load() < 8 {
+			time.Sleep(time.Millisecond)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		closed.Store(true)
+		group.Wait()
+		if code := ask(); code != http.StatusServiceUnavailable {
+			t.Errorf("a request after Close: %d, want 503", code)
+		}
+		if _, err := s.Query(t.Context(), "vector(1)", loaded.From, loaded.From, 0); err == nil {
+			t.Error("a query after Close has a result")
+		}
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left in the temporary folder: %v, %v", left, err)
+	}
+}
+
+// The page and the list of targets have the labs by id, so that they do not change from one
+// look to the next.
+func TestLabsAreSorted(t *testing.T) {
+	s, web := newServer(t, promserver.Config{Interval: time.Hour})
+	var want []string
+	for i := range 12 {
+		id := fmt.Sprintf("lab%02d", i)
+		want = append(want, id)
+		s.Scrape(id, &fakeLab{texts: map[string]string{"tor0": "a 1\n"}})
+	}
+	for _, page := range []string{"/sd", "/"} {
+		var got []string
+		for deadline := time.Now().Add(10 * time.Second); len(got) < len(want) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			_, text := get(t, web.URL+page, nil)
+			got = slices.Compact(regexp.MustCompile(`lab\d\d`).FindAllString(text, -1))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q", page, got)
+		}
 	}
 }

@@ -64,9 +64,10 @@ type Server struct {
 	loaded []Loaded
 	labs   map[string]*watched // by id
 	names  map[string]bool     // values of the label run
-	end    context.CancelFunc
+	end    context.CancelFunc  // called with mu held, so that nothing begins after it
 	ctx    context.Context
-	tasks  sync.WaitGroup
+	tasks  sync.WaitGroup // scrapes
+	users  sync.WaitGroup // requests and queries
 }
 
 // Loaded is a run folder that has been loaded.
@@ -111,11 +112,51 @@ func (s *Server) open() (err error) {
 	return err
 }
 
-// Close ends scraping and removes what the server has stored. Handlers that still work get
-// errors.
+// patience is how long Close waits for requests whose contexts have ended.
+const patience = 10 * time.Second
+
+// errClosed is what requests and queries get once Close has been called.
+var errClosed = errors.New("csiglab serve is ending")
+
+// enter counts a request or a query, and returns the context that it works under, which
+// ends when the server is closed. The caller calls leave at the end. ok is false if the
+// server has been closed.
+func (s *Server) enter(parent context.Context) (ctx context.Context, leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return nil, nil, false
+	}
+	s.users.Add(1)
+	ctx, cancel := context.WithCancel(parent)
+	stop := context.AfterFunc(s.ctx, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+		s.users.Done()
+	}, true
+}
+
+// Close ends scraping, queries and requests, waits for them, and removes what the server
+// has stored. Later requests and queries get errors. The caller closes the connections of
+// Handler's clients first: a request that waits for a client that reads nothing holds
+// Close up for ten seconds.
 func (s *Server) Close() error {
+	s.mu.Lock()
 	s.end()
+	s.mu.Unlock()
 	s.tasks.Wait()
+	left := make(chan struct{})
+	go func() {
+		s.users.Wait()
+		close(left)
+	}()
+	select {
+	case <-left:
+	case <-time.After(patience):
+		// What a request still uses stays in memory: it must not be unmapped under it.
+		return errors.Join(fmt.Errorf("serve: a request still worked %v after its end", patience), os.RemoveAll(s.dir))
+	}
 	var errs []error
 	if s.engine != nil {
 		errs = append(errs, s.engine.Close())
@@ -179,6 +220,11 @@ func (s *Server) Runs() []Loaded {
 // /api/v1/query_range does, or once if step is 0. The error is one of the expression or of
 // the limits of a query.
 func (s *Server) Query(ctx context.Context, expression string, from, to time.Time, step time.Duration) (promql.Matrix, error) {
+	ctx, leave, ok := s.enter(ctx)
+	if !ok {
+		return nil, fmt.Errorf("query %s: %w", expression, errClosed)
+	}
+	defer leave()
 	var q promql.Query
 	var err error
 	if step <= 0 {

@@ -14,7 +14,8 @@ import (
 // Limits of the series of flows.
 const (
 	// mostPoints is how many windows of groups of flows a run has in memory. Of a longer run
-	// two windows become one, and again, until it has fewer.
+	// two windows become one, and again, until it has fewer. More groups than that cannot
+	// become fewer: such a folder is refused.
 	mostPoints = 1 << 20
 	// lingers is after how many windows without a sample a gauge of samples ends.
 	lingers = 10
@@ -26,6 +27,7 @@ type flows struct {
 	run     *run
 	factor  int64 // windows that are one point
 	points  int
+	most    int // points: mostPoints
 	groups  map[[2]string]*group
 	of      map[int32]*group
 	flow    map[int32]*runfolder.Flow
@@ -86,7 +88,7 @@ var signalKinds = [...]struct {
 
 // newFlows puts the flows of a run into groups.
 func newFlows(r *run) flows {
-	f := flows{run: r, factor: 1, groups: map[[2]string]*group{}, of: map[int32]*group{}, flow: map[int32]*runfolder.Flow{}, cwnd: map[int32]int64{}, sampled: map[[5]string]*sampled{}}
+	f := flows{run: r, factor: 1, most: mostPoints, groups: map[[2]string]*group{}, of: map[int32]*group{}, flow: map[int32]*runfolder.Flow{}, cwnd: map[int32]int64{}, sampled: map[[5]string]*sampled{}}
 	list := r.f.Manifest.FlowsOf(r.Variant)
 	jobs := map[int32]string{}
 	for _, j := range r.f.Manifest.JobsOf(r.Variant) {
@@ -123,29 +125,42 @@ func (f *flows) job(of *runfolder.Flow, all []runfolder.Flow, jobs map[int32]str
 	return ""
 }
 
-// at returns the point of a window.
-func (f *flows) at(g *group, start int64) *point {
+// at returns the point of a window. The error is that of coarsen.
+func (f *flows) at(g *group, start int64) (*point, error) {
 	n := f.number(start)
 	p := g.points[n]
 	if p != nil {
-		return p
-	}
-	if f.points++; f.points > mostPoints {
-		f.coarsen()
-		n = f.number(start)
-		if p = g.points[n]; p != nil {
-			return p
-		}
+		return p, nil
 	}
 	p = &point{}
 	g.points[n] = p
-	return p
+	if f.points++; f.points > f.most {
+		if err := f.coarsen(); err != nil {
+			return nil, err
+		}
+		p = g.points[f.number(start)] // which the new one may have been merged into
+	}
+	return p, nil
 }
 
 func (f *flows) number(start int64) int64 { return start / f.run.interval / f.factor }
 
-// coarsen makes one point of two.
-func (f *flows) coarsen() {
+// coarsen makes one point of two, until there are no more than most. If all windows
+// are one and there still are more, the error wraps runfolder.ErrDamaged: no run has as
+// many flows and bottlenecks.
+func (f *flows) coarsen() error {
+	for f.points > f.most {
+		if len(f.sampled) > f.most || f.factor > f.run.end/f.run.interval {
+			return fmt.Errorf("%w: variant %s, seed %d has records of more than %d combinations of flow, signal and bottleneck",
+				runfolder.ErrDamaged, f.run.Variant, f.run.Seed, f.most)
+		}
+		f.halve()
+	}
+	return nil
+}
+
+// halve makes one point of two.
+func (f *flows) halve() {
 	f.factor, f.points = 2*f.factor, 0
 	halved := func(counts map[int64]int64) map[int64]int64 {
 		half := make(map[int64]int64, len(counts)/2+1)
@@ -204,7 +219,11 @@ func (r *reader) readFlows() error {
 		}
 		if g != nil {
 			g.received = true
-			r.of(row.Variant, row.Seed).flows.at(g, start).bytes += row.PayloadBytes
+			p, err := r.of(row.Variant, row.Seed).flows.at(g, start)
+			if err != nil {
+				return err
+			}
+			p.bytes += row.PayloadBytes
 		}
 	}
 	for row, err := range r.f.CC() {
@@ -213,7 +232,9 @@ func (r *reader) readFlows() error {
 			return err
 		}
 		if g != nil {
-			r.of(row.Variant, row.Seed).flows.addCC(g, start, &row)
+			if err := r.of(row.Variant, row.Seed).flows.addCC(g, start, &row); err != nil {
+				return err
+			}
 		}
 	}
 	for row, err := range r.f.Signals() {
@@ -222,7 +243,9 @@ func (r *reader) readFlows() error {
 			return err
 		}
 		if g != nil {
-			r.of(row.Variant, row.Seed).flows.addSamples(g, start, &row)
+			if err := r.of(row.Variant, row.Seed).flows.addSamples(g, start, &row); err != nil {
+				return err
+			}
 		}
 	}
 	for _, one := range r.list {
@@ -244,9 +267,12 @@ func (r *reader) group(variant string, seed uint64, flow int32, us float64, err 
 	return one.flows.of[flow], start, err
 }
 
-func (f *flows) addCC(g *group, start int64, row *runfolder.CCRow) {
+func (f *flows) addCC(g *group, start int64, row *runfolder.CCRow) error {
 	g.acked = true
-	p := f.at(g, start)
+	p, err := f.at(g, start)
+	if err != nil {
+		return err
+	}
 	p.acks += row.Acks
 	p.delay += row.DelaySumUS
 	if row.Cwnd >= 0 {
@@ -262,14 +288,18 @@ func (f *flows) addCC(g *group, start int64, row *runfolder.CCRow) {
 		}
 		counts[f.number(start)] += n
 	}
+	return nil
 }
 
-func (f *flows) addSamples(g *group, start int64, row *runfolder.SignalRow) {
+func (f *flows) addSamples(g *group, start int64, row *runfolder.SignalRow) error {
 	port := row.PortName
 	if row.Shared > 1 {
 		port = fmt.Sprintf("locator-%d", row.Locator)
 	}
-	p := f.at(g, start)
+	p, err := f.at(g, start)
+	if err != nil {
+		return err
+	}
 	for i := range signalKinds {
 		if k := &signalKinds[i]; k.signal == row.Type {
 			value := row.PointMax
@@ -289,9 +319,7 @@ func (f *flows) addSamples(g *group, start int64, row *runfolder.SignalRow) {
 	before := len(s.points)
 	s.points[n] += row.Samples
 	f.points += len(s.points) - before
-	if f.points > mostPoints {
-		f.coarsen()
-	}
+	return f.coarsen()
 }
 
 // write writes the series of the windows, and forgets them.

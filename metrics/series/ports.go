@@ -32,7 +32,9 @@ type portWindow struct {
 	bytes, packets, marked, trimmed, dropped int64
 	utilisation, queue                       float64
 	peak                                     int64
-	available                                float64 // B/s; negative: no meter
+	// available is in B/s, or while the windows of other ports are put together a share of
+	// the port's rate; negative: no meter.
+	available float64
 }
 
 // port writes the series of one port.
@@ -191,6 +193,11 @@ func (p *ports) add(row *runfolder.PortRow) error {
 	if o == nil {
 		return nil // of no port of the manifest
 	}
+	if w.available >= 0 && row.RateBPS > 0 {
+		w.available /= float64(row.RateBPS) / 8
+	} else {
+		w.available = -1
+	}
 	at := o.windows[start]
 	if at == nil {
 		o.windows[start] = &w
@@ -261,7 +268,9 @@ func (p *ports) finish() {
 		o := p.others[key]
 		one := p.newPort(o.rate, false, "", OtherPorts, key[0], key[1])
 		for _, start := range slices.Sorted(maps.Keys(o.windows)) {
-			one.add(start, o.windows[start])
+			w := o.windows[start]
+			w.available *= o.rate
+			one.add(start, w)
 		}
 		p.all = append(p.all, one)
 	}

@@ -10,7 +10,8 @@
 // bandwidth.
 //
 // Memory grows with the number of series, and of the flows' records with that of windows,
-// up to a limit above which several windows become one.
+// up to a limit above which several windows become one. A port named OtherPorts stands for
+// many: its rate is their sum, its available bandwidth the worst port's share of that.
 package series
 
 import (
@@ -52,7 +53,9 @@ const (
 // MostPorts/2 ports with the deepest queues, and among equals those that sent most, have
 // series of their own. The others are one port named OtherPorts for each tier and
 // direction: its counters and rates are sums, its gauges the worst of these ports, and it
-// has no histograms.
+// has no histograms. Its available bandwidth is the least share of a port's rate that is
+// available at any of them, times the sum of their rates, so that it over the rate is that
+// share, as of a single port.
 const (
 	MostPorts  = 1024
 	OtherPorts = "others"

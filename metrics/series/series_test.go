@@ -266,7 +266,7 @@ func TestManyPorts(t *testing.T) {
 		m.Ports = nil
 		for p := range int32(n) {
 			m.Ports = append(m.Ports, runfolder.Port{Node: 0, Port: p, Peer: 1, RateBPS: 8e9, Name: fmt.Sprintf("p%d", p), Tier: "tor", Direction: "up"})
-			b.Ports = append(b.Ports, metrics.PortWindow{Port: p, TxBytes: 10, Busy: units.Duration(p) * units.Nanosecond, QueueMax: int64(p), ABW: metrics.Absent})
+			b.Ports = append(b.Ports, metrics.PortWindow{Port: p, TxBytes: 10, Busy: units.Duration(p) * units.Nanosecond, QueueMax: int64(p), ABW: 5e8 + int64(p)})
 		}
 	}, b)
 	m, loaded := read(t, f, series.Options{Stretch: 1000})
@@ -278,6 +278,8 @@ func TestManyPorts(t *testing.T) {
 	m.want("csig_port_transmit_bytes_total"+together, point{0, 0}, point{100, 10 * float64(others)}, point{101, none})
 	m.want("csig_port_queue_peak_bytes"+together, point{0, float64(others - 1)}, point{100, float64(others - 1)}, point{101, none})
 	m.want("csig_port_rate_bytes_per_second"+together, point{0, 1e9 * float64(others)}, point{100, 1e9 * float64(others)}, point{101, none})
+	// The port with the least has half of its rate left: half of the rate of all.
+	m.want("csig_port_available_bytes_per_second"+together, point{0, 0.5e9 * float64(others)}, point{100, 0.5e9 * float64(others)}, point{101, none})
 	m.want("csig_port_queue_peak_bytes{variant=v node=tor0 port=p1029 tier=tor direction=up}", point{0, 1029}, point{100, 1029}, point{101, none})
 	if _, ok := m.points["csig_port_queue_peak_bytes{variant=v node=tor0 port=p0 tier=tor direction=up}"]; ok {
 		t.Error("the port with the smallest queue has series of its own")

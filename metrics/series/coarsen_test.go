@@ -1,0 +1,40 @@
+package series
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
+
+// A run with more groups than may be in memory is refused as damaged: no width of windows
+// makes them fewer. With many windows of one group, windows become wider.
+func TestTooManyCombinations(t *testing.T) {
+	const most = 1000
+	newFlows := func() (*flows, *group) {
+		g := &group{labels: []string{"", ""}, points: map[int64]*point{}}
+		return &flows{run: &run{interval: 100, end: 1 << 40}, factor: 1, most: most, groups: map[[2]string]*group{{}: g}, sampled: map[[5]string]*sampled{}}, g
+	}
+	f, g := newFlows()
+	for n := range int64(most + 1) {
+		p, err := f.at(g, n*f.run.interval)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.bytes++
+	}
+	if f.factor != 2 || len(g.points) != most/2+1 || g.points[0].bytes != 2 || g.points[most/2].bytes != 1 {
+		t.Errorf("%d windows are one, %d points", f.factor, len(g.points))
+	}
+	f, g = newFlows()
+	for n := range most {
+		key := [5]string{"", "", strconv.Itoa(n)}
+		f.sampled[key] = &sampled{points: map[int64]int64{0: 1}}
+	}
+	f.points = most
+	err := f.addSamples(g, 0, &runfolder.SignalRow{Type: "x"})
+	if !errors.Is(err, runfolder.ErrDamaged) {
+		t.Errorf("got %v, want ErrDamaged", err)
+	}
+}
