@@ -112,13 +112,18 @@ func newFlows(r *run) flows {
 }
 
 // job returns the label job of a flow. A folder has no names of groups of transfers:
-// these have their number, unless there is one group.
+// these have their number, unless there is one group. A flow without a size stands for
+// programs and is in no group. Labs have the same labels for groups without names
+// (orchestrator/plan).
 func (f *flows) job(of *runfolder.Flow, all []runfolder.Flow, jobs map[int32]string) string {
 	if of.Messages > 0 {
 		return jobs[of.Job]
 	}
+	if of.Size == 0 {
+		return ""
+	}
 	for i := range all {
-		if all[i].Messages == 0 && all[i].Job != all[0].Job {
+		if one := &all[i]; one.Messages == 0 && one.Size > 0 && one.Job != of.Job {
 			return fmt.Sprintf("job-%d", of.Job)
 		}
 	}

@@ -55,17 +55,21 @@ func (p *Plan) Expositions(groups [][]int) []exposition.Description {
 	return list
 }
 
-// flowJobs returns the name of the training job or of the traffic group of each flow, ""
-// of those that have none.
+// flowJobs returns the name of the training job or of the traffic group of each flow. A
+// group without a name is job-N, or "" if there is no other, as in the series of a run
+// folder (metrics/series).
 func (p *Plan) flowJobs() []string {
 	names := make([]string, len(p.Flows))
-	jobs := map[int32]bool{}
+	jobs, transfers := map[int32]bool{}, map[int32]bool{}
 	for _, f := range p.Flows[:p.Transfers] {
 		jobs[f.Job] = true
+		if f.Messages == 0 {
+			transfers[f.Job] = true
+		}
 	}
 	for i := 1; i <= len(jobs) && i < len(p.Groups); i++ { // after that of all transfers
 		for _, flow := range p.Groups[i].Flows {
-			if job := p.Flows[flow].Job; p.Groups[i].Name != fmt.Sprintf("job-%d", job) {
+			if job := p.Flows[flow].Job; len(transfers) > 1 || p.Groups[i].Name != fmt.Sprintf("job-%d", job) {
 				names[flow] = p.Groups[i].Name
 			}
 		}

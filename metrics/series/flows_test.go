@@ -38,3 +38,26 @@ func TestTooManyCombinations(t *testing.T) {
 		t.Errorf("got %v, want ErrDamaged", err)
 	}
 }
+
+// Groups of transfers have numbers if there are several. Connections of jobs and the flows
+// of programs are no such groups.
+func TestJobsOfTransfers(t *testing.T) {
+	connection := runfolder.Flow{Job: 0, Size: 1, Messages: 1}
+	program, first, second := runfolder.Flow{}, runfolder.Flow{Job: 1, Size: 1}, runfolder.Flow{Job: 2, Size: 1}
+	jobs := map[int32]string{0: "gpt"}
+	for _, c := range []struct {
+		of   runfolder.Flow
+		all  []runfolder.Flow
+		want string
+	}{
+		{connection, []runfolder.Flow{connection, first}, "gpt"},
+		{first, []runfolder.Flow{connection, first, first}, ""},
+		{first, []runfolder.Flow{first, program}, ""},
+		{second, []runfolder.Flow{first, second, program}, "job-2"},
+		{program, []runfolder.Flow{first, second, program}, ""},
+	} {
+		if got := (&flows{}).job(&c.of, c.all, jobs); got != c.want {
+			t.Errorf("%+v in %+v: %q, want %q", c.of, c.all, got, c.want)
+		}
+	}
+}
