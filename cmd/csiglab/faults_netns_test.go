@@ -26,6 +26,17 @@ func runNetns(experiment, folder string, more ...string) *process {
 	return csiglabProcess(append([]string{"run", experiment, "--runtime", "netns", "--clock", "lockstep", "--out", folder}, more...)...)
 }
 
+// sendTo sends a signal to a process that was found. The number 0 stands for this test's
+// own group, and nobody's: it is of a process that was not found.
+func sendTo(t *testing.T, pid int, sig syscall.Signal) {
+	t.Helper()
+	if pid <= 0 {
+		t.Errorf("there is no process to send %v to", sig)
+	} else if err := syscall.Kill(pid, sig); err != nil {
+		t.Errorf("send %v to process %d: %v", sig, pid, err)
+	}
+}
+
 // supervisor returns the supervisor of the run of p, 0 if it has none, and how
 // many network namespaces it holds open.
 func (p *process) supervisor() (pid, spaces int) {
@@ -114,9 +125,7 @@ func (f *faults) testSupervisorKilled(t *testing.T) {
 	code, said := run.runWhile(t, func() {
 		run.running(t)
 		pid, _ := run.supervisor()
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Errorf("supervisor %d: %v", pid, err)
-		}
+		sendTo(t, pid, syscall.SIGKILL)
 	})
 	failed(t, code, said, "node supervisor: ended early: signal: killed")
 	f.nothingLeft(t)

@@ -99,9 +99,7 @@ func TestFaultsStopped(t *testing.T) {
 	t.Run("down, supervisor stopped", func(t *testing.T) {
 		r := lab(t)
 		pid := supervisorOf(r.PID)
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil || pid == 0 {
-			t.Fatalf("stop supervisor %d: %v", pid, err)
-		}
+		sendTo(t, pid, syscall.SIGSTOP)
 		within(t, 40*time.Second, exitInfrastructure, "node supervisor: process "+fmt.Sprint(pid)+" is stopped", "down", r.ID)
 		f.clean(t)
 	})
@@ -118,9 +116,7 @@ func TestFaultsStopped(t *testing.T) {
 	t.Run("clean --all, both stopped", func(t *testing.T) {
 		r := lab(t)
 		for _, pid := range []int{supervisorOf(r.PID), r.PID} {
-			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			sendTo(t, pid, syscall.SIGSTOP)
 		}
 		within(t, 20*time.Second, exitOK, "removed run "+r.ID, "clean", "--all")
 		f.clean(t)
