@@ -95,11 +95,11 @@ func call[P, R any](ctx context.Context, t *testing.T, c cdp.Command[P, R], para
 	}
 }
 
-// keepShot writes a picture of the page into the folder CSIGLAB_SCREENSHOTS, if that
+// keepShot writes a picture of the page into the folder TEST_SCREENSHOTS, if that
 // is set.
 func keepShot(ctx context.Context, t *testing.T, name string, take chromedp.Action[[]byte]) {
 	t.Helper()
-	folder := os.Getenv("CSIGLAB_SCREENSHOTS")
+	folder := os.Getenv("TEST_SCREENSHOTS")
 	if folder == "" {
 		return
 	}

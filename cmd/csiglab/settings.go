@@ -58,7 +58,7 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 // reserved returns the environment variables that do not belong to an experiment.
 func reserved() []string {
 	// The first enables the slow tests; the others mark programs that run in a node.
-	names := []string{"CSIGLAB_E2E", runs.EnvironmentRun, runs.EnvironmentNode, runs.EnvironmentList}
+	names := []string{"CSIGLAB_E2E", "CSIGLAB_GRAFANA_URL", runs.EnvironmentRun, runs.EnvironmentNode, runs.EnvironmentList}
 	for _, flag := range settings {
 		names = append(names, variable(flag))
 	}
