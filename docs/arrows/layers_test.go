@@ -13,7 +13,7 @@ import (
 // layer and those below it.
 var layers = [][]string{
 	0:  {"units", "internal/fifo", "internal/spelling", "internal/wildcard", "nodes/modules"},
-	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "workloads/graph", "workloads/jitter", "workloads/pipeline", "workloads/training", "workloads/fluid", "workloads/collective", "workloads/trace", "metrics", "metrics/histogram"},
+	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "workloads/graph", "workloads/jitter", "workloads/pipeline", "workloads/training", "workloads/fluid", "workloads/collective", "workloads/trace", "metrics", "metrics/histogram", "metrics/meaning", "metrics/statistics", "metrics/verdict"},
 	2:  {"nodes/node", "nodes/node/nodetest", "nodes/fault", "nodes/class", "nodes/deadlock", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
 	3:  slices.Concat(hostPackages, switchPackages),
 	4:  {"nodes/machine"},
@@ -27,7 +27,7 @@ var layers = [][]string{
 	12: {"orchestrator/inproc", "orchestrator/netns", "orchestrator/containers", "orchestrator/backend/backendtest"},
 	13: {"orchestrator/check", "orchestrator/measure", "orchestrator/packets", "orchestrator/predict"},
 	14: {"orchestrator/campaign"},
-	15: {"reports/analysis", "reports/analysis/analysistest", "reports/svg"},
+	15: {"orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/svg"},
 	16: {"dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "reports"}, // renders what analysis computed
 	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs", "cmd/csiglab/top"},                // parts of the command csiglab
 	18: {"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
