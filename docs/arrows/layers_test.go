@@ -13,11 +13,11 @@ import (
 // layer and those below it.
 var layers = [][]string{
 	0:  {"units", "internal/fifo", "internal/spelling", "internal/wildcard", "nodes/modules"},
-	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "workloads/graph", "workloads/jitter", "workloads/pipeline", "workloads/training", "workloads/fluid", "workloads/collective", "workloads/trace", "metrics", "metrics/histogram", "metrics/meaning", "metrics/statistics", "metrics/verdict"},
+	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "workloads/graph", "workloads/jitter", "workloads/pipeline", "workloads/training", "workloads/fluid", "workloads/collective", "workloads/trace", "metrics", "metrics/histogram"},
 	2:  {"nodes/node", "nodes/node/nodetest", "nodes/fault", "nodes/class", "nodes/deadlock", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
 	3:  slices.Concat(hostPackages, switchPackages),
 	4:  {"nodes/machine"},
-	5:  {"internal/cause", "internal/checkout", "internal/crash", "internal/own", "internal/lines", "internal/jsonread", "topologies/htsim", "topologies/netbench", "topologies/draw", "workloads/htsim", "workloads/tracefile", "workloads/chakra", "workloads/pytorch", "workloads/traffic", "workloads/hpcc", "workloads/goal", "workloads/simai", "workloads/formats", "workloads/inspect", "metrics/exposition", "metrics/exposition/endpoint", "metrics/perfetto", "metrics/runfolder", "metrics/series", "metrics/promserver", "metrics/stream", "nodes/capture", "nodes/capture/capturetest", "nodes/capture/spool", "nodes/netio", "nodes/netio/netiotest", "nodes/watchdog"},
+	5:  {"internal/cause", "internal/checkout", "internal/crash", "internal/own", "internal/lines", "internal/jsonread", "topologies/htsim", "topologies/netbench", "topologies/draw", "workloads/htsim", "workloads/tracefile", "workloads/chakra", "workloads/pytorch", "workloads/traffic", "workloads/hpcc", "workloads/goal", "workloads/simai", "workloads/formats", "workloads/inspect", "metrics/exposition", "metrics/exposition/endpoint", "metrics/meaning", "metrics/statistics", "metrics/verdict", "metrics/perfetto", "metrics/runfolder", "metrics/series", "metrics/promserver", "metrics/stream", "nodes/capture", "nodes/capture/capturetest", "nodes/capture/spool", "nodes/netio", "nodes/netio/netiotest", "nodes/watchdog"},
 	6:  {"nodes/sim", "nodes/sim/simtest", "nodes/emu", "nodes/emu/lockstep/shared", "nodes/emu/wall"},
 	7:  {"nodes/emu/process"},
 	8:  {"orchestrator/runtimes", "orchestrator/expression", "orchestrator/experiment"},
