@@ -62,13 +62,10 @@ func caseTitle(c *analysis.CaseComparison) string {
 	return "Variant " + c.Name
 }
 
-// outcomes in the order of sentences.
-var outcomes = []analysis.Effect{analysis.Worse, analysis.Better, analysis.Changed, analysis.Inconclusive, analysis.Same}
-
 // outcomeCounts says how many metrics came out how, those without any left out.
 func outcomeCounts(count func(analysis.Effect) int) string {
 	var parts []string
-	for _, o := range outcomes {
+	for _, o := range analysis.Effects {
 		if n := count(o); n > 0 {
 			word := string(o)
 			if o == analysis.Same {

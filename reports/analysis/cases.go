@@ -239,3 +239,16 @@ func disparities(a, b []fact) []Disparity {
 	}
 	return all
 }
+
+// Metrics returns the names of the metrics of all cases.
+func (m *Measured) Metrics() []string {
+	names := map[string]bool{}
+	for i := range m.Cases {
+		for _, s := range m.Cases[i].Seeds {
+			for name := range s.Metrics {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}

@@ -13,7 +13,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/statistics"
 )
 
-// Effects of comparisons of two folders, beside Better, Worse and Same.
+// Further effects, of comparisons of two folders.
 const (
 	Changed      Effect = "changed"      // the metric has no direction
 	Inconclusive Effect = "inconclusive" // the seeds do not tell
@@ -396,8 +396,8 @@ func (d *FolderDesign) judge(metrics []MetricComparison, paired bool) int {
 	return len(tested)
 }
 
-// effects in the order in which readers see them.
-var effects = []Effect{Worse, Better, Changed, Inconclusive, Same}
+// Effects of comparisons of two folders, in the order in which readers see them.
+var Effects = []Effect{Worse, Better, Changed, Inconclusive, Same}
 
 // telling orders metrics by their outcome, then by how large the difference is at least,
 // then by how large it seems.
@@ -408,7 +408,7 @@ func telling(a, b *MetricComparison) int {
 		}
 		return min(math.Abs(*m.Low), math.Abs(*m.High))
 	}
-	return cmp.Or(cmp.Compare(slices.Index(effects, a.Outcome), slices.Index(effects, b.Outcome)),
+	return cmp.Or(cmp.Compare(slices.Index(Effects, a.Outcome), slices.Index(Effects, b.Outcome)),
 		cmp.Compare(least(b), least(a)), cmp.Compare(math.Abs(b.Effect), math.Abs(a.Effect)))
 }
 
