@@ -100,8 +100,10 @@ func comparisonBanner(c *analysis.FolderComparison) banner {
 		b.State = stateWarn
 	}
 	switch {
-	case identical == len(c.Cases) && identical > 0:
+	case identical == len(c.Cases) && identical > 0 && b.State == stateGood:
 		b.Headline = "Identical: every seed has the same trace on both sides. " + capital(outcomeCounts(func(o analysis.Effect) int { return counts[o] }))
+	case identical == len(c.Cases) && identical > 0:
+		b.Headline = "Every seed has the same trace on both sides, but metrics differ: the two versions of csiglab compute them differently. " + capital(outcomeCounts(func(o analysis.Effect) int { return counts[o] }))
 	case identical > 0:
 		b.Headline += fmt.Sprintf("; %d of %d are identical, trace by trace", identical, len(c.Cases))
 	}
@@ -129,9 +131,6 @@ func caseText(c *analysis.FolderComparison, one *analysis.CaseComparison) string
 		if len(only.names) > 0 {
 			text += fmt.Sprintf("; only in %s: %s", only.side, shortList(only.names, 3))
 		}
-	}
-	if one.LeftOut > 0 {
-		text += fmt.Sprintf("; %s of single flows and ports left out (--single)", plural(one.LeftOut, "metric"))
 	}
 	return text
 }
@@ -307,7 +306,7 @@ func comparisonRule(c *analysis.FolderComparison) string {
 // Bounds of the text form: a screen.
 const (
 	screenLines   = 24
-	screenDiffers = 4
+	screenDiffers = 3
 )
 
 // WriteComparisonText writes a comparison of two folders for a terminal: at most a screen, the
@@ -393,30 +392,35 @@ func allDiffers(c *analysis.FolderComparison) (texts []string) {
 func caseRows(one *analysis.CaseComparison, most int) (rows []string, rest int) {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	n := 0
-	for i := range one.Metrics {
-		m := &one.Metrics[i]
-		if m.Outcome == analysis.Same {
+	total, free := 0, most
+	for _, o := range analysis.Effects {
+		if o == analysis.Same {
 			continue
 		}
-		if n++; n > most {
-			rest++
-			continue
+		all := one.With(o)
+		total += len(all)
+		n := min(len(all), free)
+		if o == analysis.Worse { // they leave some lines to what is better
+			n = min(n, most-min(most/3, len(one.With(analysis.Better))))
 		}
-		outcome := string(m.Outcome)
-		if m.Outcome == analysis.Worse {
-			outcome = "WORSE"
+		free -= n
+		for _, m := range all[:n] {
+			outcome := string(o)
+			if o == analysis.Worse {
+				outcome = "WORSE"
+			}
+			a, b := metricValues(m)
+			interval := intervalText(m)
+			if interval == none {
+				interval = "no interval"
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%s → %s\t%s\t%s\n", outcome, shortened(m.Name, 40), a, b, effectText(m), interval)
 		}
-		a, b := metricValues(m)
-		interval := intervalText(m)
-		if interval == none {
-			interval = "no interval"
-		}
-		fmt.Fprintf(t, "  %s\t%s\t%s → %s\t%s\t%s\n", outcome, shortened(m.Name, 40), a, b, effectText(m), interval)
 	}
-	t.Flush() // cannot fail: text in memory
-	if n == 0 {
+	if total == 0 {
 		return nil, 0
 	}
-	return strings.Split(strings.TrimRight(text.String(), "\n"), "\n"), rest
+	t.Flush() // cannot fail: text in memory
+	rows = strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
+	return rows, total - len(rows)
 }

@@ -333,7 +333,7 @@ func effectsPicture(c *analysis.FolderComparison, one *analysis.CaseComparison, 
 	total, end := 0, 2*c.Delta
 	for i := range one.Metrics {
 		m := &one.Metrics[i]
-		if m.Outcome == analysis.Same || m.Absolute {
+		if m.Outcome == analysis.Same || m.Absolute || m.Low == nil && m.High == nil {
 			continue
 		}
 		if total++; len(rows) == maxEffects {
@@ -353,7 +353,9 @@ func effectsPicture(c *analysis.FolderComparison, one *analysis.CaseComparison, 
 	p := picture{ID: id + "-effects", Columns: 1, Title: "Differences with their intervals",
 		Caption: fmt.Sprintf("By how much B is greater than A, as a share of A, in the median of the seeds; the line is the interval of %s %%. The band is ±%s %%: what lies in it is the same.", number(100*c.Confidence), number(100*c.Delta)),
 		Legend:  []pictureKey{{effectSwatch(analysis.Worse), "worse"}, {effectSwatch(analysis.Better), "better"}, {effectSwatch(analysis.Changed), "changed, without a direction"}, {effectSwatch(analysis.Inconclusive), "inconclusive"}}}
-	p.Caption += leftOut(total, len(rows))
+	if rest := total - len(rows); rest > 0 {
+		p.Caption += fmt.Sprintf(" %d more are in the table.", rest)
+	}
 	p.Panels = []picturePanel{{SVG: drawEffects(rows, c.Delta, end, pictureWidth), Narrow: drawEffects(rows, c.Delta, end, narrowWidth)}}
 	return p, true
 }

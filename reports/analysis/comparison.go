@@ -111,6 +111,13 @@ func CompareFolders(a, b *Measured, d FolderDesign) (*FolderComparison, error) {
 	if kinds := slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.LeftOut, b.LeftOut)))); len(kinds) > 0 {
 		c.Notes = append(c.Notes, "metrics of single "+strings.Join(kinds, ", ")+" are too many for a summary and are not compared; they are in metrics.parquet")
 	}
+	left := 0
+	for i := range c.Cases {
+		left = max(left, c.Cases[i].LeftOut)
+	}
+	if left > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%d metrics of single flows and ports are left out; --single compares them too", left))
+	}
 	unpaired := func(of, other *Measured, side string) {
 		rest := 0
 		for i := range of.Cases {
@@ -233,7 +240,7 @@ func (d *FolderDesign) compare(a, b *Case) CaseComparison {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		n := names[name]
 		switch {
-		case d.Only != nil && !d.Only(name):
+		case d.Only != nil && !d.Only(name), d.Only == nil && name == machineTime:
 		case !d.Single && d.Only == nil && (a.ofOne[name] || b.ofOne[name]):
 			c.LeftOut++
 		case n[1] == 0:
@@ -399,17 +406,37 @@ func (d *FolderDesign) judge(metrics []MetricComparison, paired bool) int {
 // Effects of comparisons of two folders, in the order in which readers see them.
 var Effects = []Effect{Worse, Better, Changed, Inconclusive, Same}
 
-// telling orders metrics by their outcome, then by how large the difference is at least,
-// then by how large it seems.
+// machineTime is the metric that the machine makes, and not the experiment: it differs from
+// run to run.
+const machineTime = "cpu_seconds"
+
+// telling orders metrics by their outcome, those with a direction first, then by how large
+// the difference is at least, then by how large it seems. Growth from nothing counts as
+// growth by all of it.
 func telling(a, b *MetricComparison) int {
 	least := func(m *MetricComparison) float64 { // what the interval leaves of the effect, as a share
-		if m.Low == nil || m.High == nil || (*m.Low > 0) != (*m.High > 0) {
+		switch {
+		case m.Low == nil || m.High == nil || (*m.Low > 0) != (*m.High > 0):
 			return 0
+		case m.Absolute:
+			return 1
 		}
 		return min(math.Abs(*m.Low), math.Abs(*m.High))
 	}
+	size := func(m *MetricComparison) float64 {
+		if m.Absolute {
+			return 1
+		}
+		return math.Abs(m.Effect)
+	}
+	direction := func(m *MetricComparison) int {
+		if m.Better == "" {
+			return 1
+		}
+		return 0
+	}
 	return cmp.Or(cmp.Compare(slices.Index(Effects, a.Outcome), slices.Index(Effects, b.Outcome)),
-		cmp.Compare(least(b), least(a)), cmp.Compare(math.Abs(b.Effect), math.Abs(a.Effect)))
+		cmp.Compare(direction(a), direction(b)), cmp.Compare(least(b), least(a)), cmp.Compare(size(b), size(a)))
 }
 
 // With returns the metrics of a case with an outcome.
