@@ -26,26 +26,28 @@ import (
 // booksBasis is where the conservation of packets comes from.
 var booksBasis = basis{"port: in = out + dropped + queued, in packets and in bytes; flow: sent = delivered + dropped + in flight", "counting"}
 
-// books runs an experiment in which packets are trimmed and lost, and wants the checks of
-// its run to hold.
-func books(ctx context.Context, b *bench) ([]Claim, error) {
-	set, err := b.parse("losses")
-	if err != nil {
-		return nil, err
+// books returns a check that the checks of a run hold in which packets are trimmed and lost.
+func books(experiment string) func(context.Context, *bench) ([]Claim, error) {
+	return func(ctx context.Context, b *bench) ([]Claim, error) {
+		set, err := b.parse(experiment)
+		if err != nil {
+			return nil, err
+		}
+		runs, err := b.run(ctx, set, campaign.Options{})
+		if err != nil {
+			return nil, err
+		}
+		r := runs["run"][0]
+		needed := basis{"books are worth checking only where packets go missing", "the experiment: short queues, and a link that loses packets"}
+		claims := []Claim{
+			r.some("packets that were trimmed", "trims", "packets", needed),
+			r.some("packets that were dropped", "drops", "packets", needed),
+		}
+		for _, name := range []string{"conservation", "completion"} {
+			claims = append(claims, word("check "+name, "holds", outcomeOf(name, r.checks), booksBasis))
+		}
+		return claims, nil
 	}
-	runs, err := b.run(ctx, set, campaign.Options{})
-	if err != nil {
-		return nil, err
-	}
-	r := runs["run"][0]
-	claims := []Claim{
-		r.some("packets that were trimmed", "trims", "packets", basis{"a check of the books is worth something only where packets go missing", "the experiment: its queues are short"}),
-		r.some("packets that were dropped", "drops", "packets", basis{"the same", "the experiment: a link loses packets"}),
-	}
-	for _, name := range []string{"conservation", "completion"} {
-		claims = append(claims, word("check "+name, "holds", outcomeOf(name, r.checks), booksBasis))
-	}
-	return claims, nil
 }
 
 // outcomeOf returns what a check of a run came to.

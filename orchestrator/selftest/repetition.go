@@ -87,12 +87,12 @@ func unmoved(name string, irrelevant, relevant []string, control string) func(co
 	}
 }
 
-// again returns a check that two runs with the first seed are equal, and one with the second
-// is not.
-func again(first, second uint64) func(context.Context, *bench) ([]Claim, error) {
+// again returns a check that the runs with the first two seeds, which are the same, are equal,
+// and that the one with the third is another.
+func again(seeds [3]uint64) func(context.Context, *bench) ([]Claim, error) {
 	return func(ctx context.Context, b *bench) ([]Claim, error) {
 		var of [3]ran
-		for i, seed := range []uint64{first, first, second} {
+		for i, seed := range seeds {
 			e, err := b.parse("small", fmt.Sprintf("seeds=[%d]", seed))
 			if err != nil {
 				return nil, err

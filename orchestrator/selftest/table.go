@@ -16,13 +16,13 @@ var checks = []test{
 	{"name", Independence, "name and description of the experiment", unmoved("unused-link", []string{"name=other", "description=other"}, []string{"links.queue=30kB"}, "a shorter queue")},
 	{"unused-link", Independence, "rate of a link that carries nothing 100 -> 50 Gb/s", unmoved("unused-link", []string{linksWith("50Gbps", "100Gbps")}, []string{linksWith("100Gbps", "50Gbps")}, "50 Gb/s on a link in use")},
 
-	{"books", Conservation, "nothing; a link loses packets, and short queues trim them", books},
+	{"books", Conservation, "nothing; a link loses packets, and short queues trim them", books("losses")},
 	{"lost-packet", Conservation, "a switch loses one packet and does not count it", leaking(100)},
 	{"lost-frame", Conservation, "the kernel loses one real frame", lostFrame("tor0-agg0", 20)},
 
 	{"real-frames", Parity, "virtual time -> real frames between network namespaces, in lockstep", parity()},
 
-	{"seed", Repetition, "nothing; then the seed", again(1, 2)},
+	{"seed", Repetition, "nothing; then the seed", again([3]uint64{1, 1, 2})},
 }
 
 // linksWith is the override of the links of unused-link.yaml with other rates of the link to
