@@ -137,6 +137,8 @@ func TestPlantedFaults(t *testing.T) {
 		{"a loss that is not noticed", leaking(1 << 40), "check conservation: predicted noticed at tor0, measured ports, links and 5 flows add up"},
 		{"a seed that does not repeat", again([3]uint64{1, 2, 3}), "trace with the same seed: predicted the same trace, measured another trace"},
 		{"a seed that does not act", again([3]uint64{1, 1, 1}), "trace with another seed: predicted another trace, measured the same trace"},
+		{"statistics that see a difference", judged(1.02, 1.1), "false fails in 300 A/A comparisons: predicted 0 to 30, measured "},
+		{"statistics that miss a slowdown", judged(1, 1.03), "fails of a candidate 10 % slower: predicted 285 to 300, measured "},
 		{"an experiment that is refused", func(_ context.Context, b *bench) ([]Claim, error) {
 			_, err := b.parse("rate", "links.mtu=1")
 			return nil, err
@@ -266,6 +268,19 @@ func TestExperiments(t *testing.T) {
 	for _, f := range files {
 		if _, err := (&bench{}).parse(strings.TrimSuffix(f.Name(), ".yaml")); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestDocumented holds that docs/selftest.md has a row for each check.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(checkout.Repository(t), "docs", "selftest.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks {
+		if !strings.Contains(string(text), "\n| `"+c.name+"` | ") {
+			t.Errorf("docs/selftest.md has no row for %s", c.name)
 		}
 	}
 }

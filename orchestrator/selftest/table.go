@@ -23,6 +23,7 @@ var checks = []test{
 	{"real-frames", Parity, "virtual time -> real frames between network namespaces, in lockstep", parity()},
 
 	{"seed", Repetition, "nothing; then the seed", again([3]uint64{1, 1, 2})},
+	{"statistics", Repetition, "nothing; then the candidate is 10 % slower", judged(1, 1.1)},
 }
 
 // linksWith is the override of the links of unused-link.yaml with other rates of the link to
