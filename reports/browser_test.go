@@ -19,7 +19,7 @@ import (
 	"github.com/csiglab/csiglab/reports/browsertest"
 )
 
-func TestMain(m *testing.M) { browsertest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 
 // browser returns a new tab of headless Chromium.
 func browser(t *testing.T) context.Context {

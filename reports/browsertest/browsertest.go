@@ -31,13 +31,14 @@ var chromium struct {
 	err error
 }
 
-// Main runs the tests of a package and ends the browser. A package's TestMain calls it.
-func Main(m *testing.M) {
+// Main runs the tests of a package, ends the browser and returns the exit code. A package's
+// TestMain calls it.
+func Main(m *testing.M) int {
 	code := m.Run()
 	for _, end := range slices.Backward(chromium.end) {
 		end()
 	}
-	os.Exit(code)
+	return code
 }
 
 func start(path string) {

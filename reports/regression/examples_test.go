@@ -171,8 +171,11 @@ func examples() map[string]*verdict.Document {
 		many.Experiments[i].Reproduce = fmt.Sprintf("csiglab regress standard --only experiment-%02d/variant-with-a-name", i)
 	}
 
+	lacking := verdict.Metric{Name: "jobs.done", Better: verdict.Higher, Delta: 0.05, Of: "median", Outcome: verdict.Fail, By: "statistics", Baseline: pointer(40), P: pointer(0.004), Reason: "the candidate lacks the metric under all 8 seeds"}
+
 	all := map[string]*verdict.Document{
-		"fail": fail, "inconclusive": inconclusive, "invalid": invalid, "mixed": mixed, "many": many,
+		"lacking": document(verdict.Fail, experimentOf("incast", "", verdict.Fail, 8, worse[0], lacking)),
+		"fail":    fail, "inconclusive": inconclusive, "invalid": invalid, "mixed": mixed, "many": many,
 		"pass":      document(verdict.Pass, experimentOf("incast", "csig", verdict.Pass, 12, append([]verdict.Metric{improved}, passing(7, 12)...)...), identical("three-flow", "csig")),
 		"identical": document(verdict.Pass, identical("three-flow", "csig"), identical("incast", "csig"), identical("training-step", "")),
 		"one":       document(verdict.Fail, experimentOf("incast", "csig", verdict.Fail, 12, worse[0])),

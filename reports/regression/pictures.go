@@ -113,7 +113,7 @@ func (m *metric) dots(confidence string) template.HTML {
 // pair says the values of a pair.
 func (m *metric) pair(p verdict.Pair, effect float64) string {
 	unit, factor := reports.ScaleOf(m.Unit, p.Baseline, p.Candidate)
-	return fmt.Sprintf("seed %d: %s → %s, %s", p.Seed, reports.Number(p.Baseline*factor), join(reports.Number(p.Candidate*factor), unit), m.change(m.ofEffect(effect)))
+	return fmt.Sprintf("seed %d: %s → %s, %s", p.Seed, number(p.Baseline*factor), join(number(p.Candidate*factor), unit), m.change(m.ofEffect(effect)))
 }
 
 // describe says what a drawing of the metric shows.

@@ -37,11 +37,19 @@ func signed(v float64) string {
 	case math.IsInf(v, -1):
 		return "−∞"
 	case v > 0:
-		return "+" + reports.Number(v)
+		return "+" + number(v)
 	case v == 0:
 		return "0" // of either sign
 	}
-	return reports.Number(v)
+	return number(v)
+}
+
+// number prints a number like reports.Number, and those of very many digits shorter.
+func number(v float64) string {
+	if math.Abs(v) < 1e15 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return reports.Number(v)
+	}
+	return strings.Replace(strconv.FormatFloat(v, 'e', 2, 64), "-", "−", 1)
 }
 
 // effectUnit returns the unit of a metric's effects and what they are multiplied with.
@@ -111,7 +119,7 @@ func (m *metric) values() string {
 				return "none"
 			}
 			unit, factor := reports.ScaleOf(m.Unit, *v)
-			return join(reports.Number(*v*factor), unit)
+			return join(number(*v*factor), unit)
 		}
 		if m.Baseline == nil && m.Candidate == nil {
 			return reports.Missing
@@ -119,7 +127,7 @@ func (m *metric) values() string {
 		return one(m.Baseline) + " → " + one(m.Candidate)
 	}
 	unit, factor := reports.ScaleOf(m.Unit, *m.Baseline, *m.Candidate)
-	return join(reports.Number(*m.Baseline*factor)+" → "+reports.Number(*m.Candidate*factor), unit)
+	return join(number(*m.Baseline*factor)+" → "+number(*m.Candidate*factor), unit)
 }
 
 // direction says in words where the value went: 11.8 % higher.
@@ -196,7 +204,7 @@ func (m *metric) deciding() string {
 		if distance < 0 {
 			distance, width = -distance, m.worse-m.low
 		}
-		seeds := math.Ceil(n * math.Pow(width/distance, 2))
+		seeds := math.Ceil(n*math.Pow(width/distance, 2) - 1e-6)
 		switch {
 		case !(seeds <= mostSeeds):
 			ways = append(ways, "no number of seeds that is practical: the change lies at the limit")
