@@ -36,7 +36,7 @@ func comparable(t *testing.T, change func(*analysistest.Experiment)) string {
 func TestCompareForms(t *testing.T) {
 	a, b := comparable(t, nil), comparable(t, func(s *analysistest.Experiment) { s.Windows = 100 })
 	dir := t.TempDir()
-	markdown, page := filepath.Join(dir, "c.md"), filepath.Join(dir, "c.html")
+	markdown, page := filepath.Join(dir, "comparison.markdown"), filepath.Join(dir, "c.html")
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "compare", a, b, "--markdown", markdown, "--html", page)
 	if code != 0 || stderr != "" || !strings.HasPrefix(stdout, "B against A: ") || !strings.Contains(stdout, "WORSE") || !strings.Contains(stdout, "Variant csig: 10 seeds in pairs: ") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
