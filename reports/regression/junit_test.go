@@ -2,6 +2,7 @@ package regression
 
 import (
 	"encoding/xml"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,6 +64,54 @@ func TestJUnit(t *testing.T) {
 	// GitLab shows the text, not the message.
 	if !strings.HasPrefix(c.Failure.Text, want+"\n") || !strings.Contains(c.Failure.Text, "\nReproduce: csiglab regress standard --only incast/csig") {
 		t.Errorf("text of the failure: %q", c.Failure.Text)
+	}
+}
+
+// Python's junitparser, a common reader, counts what the document has.
+func TestJUnitReader(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not installed: ", err)
+	}
+	if out, err := exec.Command(python, "-c", "import junitparser").CombinedOutput(); err != nil {
+		t.Skipf("junitparser is not installed: %v: %s", err, out)
+	}
+	dir := t.TempDir()
+	var files []string
+	want := ""
+	for name, d := range examples() {
+		path := filepath.Join(dir, name+".xml")
+		if err := os.WriteFile(path, []byte(junitOf(t, d)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, path)
+		v := newView(d)
+		invalid := 0
+		for i := range v.experiments {
+			errors := 0
+			for k := range v.experiments[i].metrics {
+				if v.experiments[i].metrics[k].outcome == verdict.Invalid {
+					errors++
+				}
+			}
+			if v.experiments[i].outcome == verdict.Invalid {
+				errors = max(errors, 1) // the runs
+			}
+			invalid += errors
+		}
+		if v.ended() != nil {
+			invalid++
+		}
+		want += fmt.Sprintf("%d %d %d\n", len(v.failed), invalid, len(v.open))
+	}
+	out, err := exec.Command(python, append([]string{"-c", `import sys, junitparser
+for path in sys.argv[1:]:
+    cases = [case for suite in junitparser.JUnitXml.fromfile(path) for case in suite]
+    kinds = [type(result) for case in cases for result in case.result]
+    print(*(kinds.count(kind) for kind in (junitparser.Failure, junitparser.Error, junitparser.Skipped)))
+`}, files...)...).CombinedOutput()
+	if err != nil || string(out) != want {
+		t.Errorf("failures, errors and skipped: got %v\n%s, want\n%s", err, out, want)
 	}
 }
 
