@@ -22,7 +22,7 @@ func junitOf(t *testing.T, d *verdict.Document) string {
 }
 
 // "failure = regression, error = run invalid/infrastructure, skipped = inconclusive; one
-// testcase per (scenario, metric)" (formats.md §10). Counts are those of the elements.
+// testcase per (scenario, metric)" (the reference of formats, §10). Counts are those of the elements.
 func TestJUnit(t *testing.T) {
 	for name, d := range examples() {
 		var doc junitSuites
