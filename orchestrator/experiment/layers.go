@@ -126,6 +126,10 @@ func (r *resolver) override(layers []layer) {
 			r.overrideVariants(l)
 			continue
 		}
+		if l.path == "sweep" || strings.HasPrefix(l.path, "sweep.") {
+			r.collect(&Error{File: l.at.file, Path: l.path, Msg: "an override cannot change the points; give others with --grid or --list of csiglab sweep"})
+			continue
+		}
 		next := r.base.clone() // an override that fails leaves nothing behind
 		if err := next.merge(l.path, l.at, l.value); err != nil {
 			r.collect(err)

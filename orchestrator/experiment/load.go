@@ -159,6 +159,9 @@ func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
 	declared, more := parseVariants(file.get("variants"))
 	r.collect(more...)
 	r.declared = declared
+	r.sweep, more = parseSweep(file.get("sweep"))
+	r.collect(more...)
+	file.remove("sweep") // no variant has it
 	r.override(layers)
 	if err := fitRuntime(r.base, layers); err != nil {
 		r.collect(err)
@@ -172,6 +175,7 @@ type resolver struct {
 	opts     Options
 	base     *tree // the file, and what changes all variants
 	declared []declaredVariant
+	sweep    *Sweep
 	compiled map[compiledKey][]*expression.Error
 
 	errs        Errors
@@ -255,6 +259,7 @@ func (r *resolver) resolve() (*Set, error) {
 	if err := r.wrong(); err != nil {
 		return nil, err
 	}
+	whole.Sweep = r.sweep
 	text := encode(reflect.ValueOf(whole).Elem(), "")
 	for i, v := range set.Variants {
 		own := map[string]any{}
