@@ -45,7 +45,7 @@ func (l *layer) leaves() (paths []string) {
 func parseLayers(opts Options) (layers []layer, errs Errors) {
 	given, errs := fromEnvironment(opts)
 	for _, o := range append(given, opts.Override...) {
-		value, wrong := parseTree([]byte(o.Value), origin{file: o.Origin}, true)
+		value, wrong := parseTree([]byte(o.Value), origin{file: o.Origin, dir: o.Dir}, true)
 		errs = append(errs, wrong...)
 		switch {
 		case len(wrong) > 0:

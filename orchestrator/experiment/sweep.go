@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
@@ -153,7 +152,7 @@ func ParseSweepList(source, dir string, data []byte) ([][]Override, error) {
 // ParsePoint returns the override of one value of a list of points, such as a cell of a
 // table. The value is YAML. place names it in messages; see ParseSweepList for dir.
 func ParsePoint(path, value, place, dir string) (Override, error) {
-	o := Override{Path: path, Origin: place}
+	o := Override{Path: path, Origin: place, Dir: dir}
 	if msg, suggestion := checkSweptPath(path); msg != "" {
 		return o, &Error{File: place, Msg: msg, Suggestion: suggestion}
 	}
@@ -164,7 +163,7 @@ func ParsePoint(path, value, place, dir string) (Override, error) {
 	if t.kind == null {
 		return o, &Error{File: place, Path: path, Msg: "the value is empty"}
 	}
-	o.Value = sweptText(path, t)
+	o.Value = inline(t)
 	return o, nil
 }
 
@@ -265,13 +264,13 @@ func parseAxis(path string, t *tree, place func(*tree) string) (axis SweepAxis, 
 			bad(item, "the value is empty")
 			continue
 		}
-		text := sweptText(path, item)
+		text := inline(item)
 		if seen[text] {
 			bad(item, fmt.Sprintf("the value %s is given twice", text))
 			continue
 		}
 		seen[text] = true
-		axis.Values = append(axis.Values, Override{Path: path, Value: text, Origin: place(item)})
+		axis.Values = append(axis.Values, Override{Path: path, Value: text, Origin: place(item), Dir: item.at.dir})
 	}
 	return axis, errs
 }
@@ -309,7 +308,7 @@ func parseSweepItems(t *tree, at string) (list [][]Override, errs Errors) {
 			case e.value.kind == null:
 				bad(e.at, join(where, e.name), "the key has no value", "")
 			default:
-				point = append(point, Override{Path: e.name, Value: sweptText(e.name, e.value), Origin: e.value.place()})
+				point = append(point, Override{Path: e.name, Value: inline(e.value), Origin: e.value.place(), Dir: e.value.at.dir})
 			}
 		}
 		list = append(list, point)
@@ -350,15 +349,32 @@ func (t *tree) place() string {
 	return fmt.Sprintf("%s:%d:%d", t.at.file, t.at.line, t.at.column)
 }
 
-// sweptText returns a value as YAML in one line. The name of a file becomes absolute, as
-// overrides are relative to the working directory.
-func sweptText(path string, t *tree) string {
-	if t.kind == scalar && rules[brackets(dots(path))].file && t.at.dir != "" {
+// Absolute returns the override with the names of files made absolute.
+func (o Override) Absolute() Override {
+	t, errs := parseTree([]byte(o.Value), origin{dir: o.Dir}, true)
+	if len(errs) == 0 && t.absolute(brackets(dots(o.Path))) {
+		o.Value = inline(t)
+	}
+	o.Dir = ""
+	return o
+}
+
+// absolute makes the names of files in the value of a path absolute, and reports whether
+// there are any.
+func (t *tree) absolute(path string) (found bool) {
+	if t.kind == scalar && rules[path].file {
 		if name, err := inputPath(t.at.dir, t.text); err == nil {
-			return strconv.Quote(name)
+			t.text, t.quoted = name, true
+			return true
 		}
 	}
-	return inline(t)
+	for _, e := range t.keys {
+		found = e.value.absolute(join(path, e.name)) || found
+	}
+	for _, item := range t.items {
+		found = item.absolute(path+"[]") || found
+	}
+	return found
 }
 
 // safeInline are texts that mean themselves in a list in brackets.

@@ -153,13 +153,23 @@ func TestSweepsOfOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := ParseSweepList("l.yaml", dir, []byte("- {topology.file: a.topo}\n- {links.mtu: 1kB}\n"))
-	if err != nil || len(list) != 2 || list[0][0].Value != fmt.Sprintf("%q", filepath.Join(dir, "a.topo")) || list[1][0].Origin != "l.yaml:2:15" {
+	if err != nil || len(list) != 2 || list[0][0].Value != "a.topo" || list[1][0].Origin != "l.yaml:2:15" {
 		t.Errorf("%+v, %v", list, err)
+	}
+	for value, want := range map[string]string{
+		list[0][0].Value: fmt.Sprintf("%q", filepath.Join(dir, "a.topo")), "{file: a.topo, x: 1}": "{file: a.topo, x: 1}",
+	} {
+		if got := (Override{Path: "topology.file", Value: value, Dir: dir}).Absolute(); got.Value != want || got.Dir != "" {
+			t.Errorf("%+v, want %s", got, want)
+		}
+	}
+	if got := (Override{Path: "topology", Value: "{file: a.topo}", Dir: dir}).Absolute(); got.Value != fmt.Sprintf("{file: %q}", filepath.Join(dir, "a.topo")) {
+		t.Errorf("%+v", got)
 	}
 	if _, err := ParseSweepList("l.yaml", dir, []byte("- {links.mtu: 1kB\n")); err == nil || !strings.HasPrefix(err.Error(), "l.yaml:1:") {
 		t.Errorf("%v", err)
 	}
-	if o, err := ParsePoint("links.mtu", "1kB", "t.csv:2:1", dir); err != nil || o != (Override{"links.mtu", "1kB", "t.csv:2:1"}) {
+	if o, err := ParsePoint("links.mtu", "1kB", "t.csv:2:1", dir); err != nil || o != (Override{"links.mtu", "1kB", "t.csv:2:1", dir}) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if _, err := ParsePoint("links.mtu", " ", "t.csv:2:1", dir); err == nil || err.Error() != "t.csv:2:1: links.mtu: the value is empty" {
