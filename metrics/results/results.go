@@ -96,7 +96,7 @@ const (
 // Writer writes a table.
 type Writer struct {
 	columns Columns
-	parquet *parquet.Writer
+	parquet *parquet.GenericWriter[any]
 	row     parquet.Row
 	group   int // rows of the open row group
 }
@@ -127,7 +127,7 @@ func NewWriter(w io.Writer, c Columns) *Writer {
 	if err != nil {
 		panic("results: " + err.Error()) // texts
 	}
-	return &Writer{columns: c, parquet: parquet.NewWriter(w, parquet.NewSchema("results", root),
+	return &Writer{columns: c, parquet: parquet.NewGenericWriter[any](w, parquet.NewSchema("results", root),
 		parquet.Compression(&zstd.Codec{}), parquet.PageBufferSize(pageBytes), parquet.CreatedBy("csiglab", "", ""),
 		parquet.KeyValueMetadata(layoutKey, string(meta)))}
 }
