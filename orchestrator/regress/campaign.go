@@ -39,6 +39,7 @@ type Campaign struct {
 	Arguments []string       // of csiglab regress that name the suite again, for commands that reproduce
 
 	cells []*cell
+	texts map[string]embedded // by file
 	done  int
 }
 
@@ -54,7 +55,7 @@ var sideNames = [2]string{"baseline", "candidate"}
 func (c *Campaign) sides() [2]*Side { return [2]*Side{&c.Baseline, &c.Candidate} }
 
 // Prepare reads the experiments and checks everything that can be checked before the first
-// run. Its error is of class failure.ErrConfiguration if the input is wrong, and names all
+// run. It needs the sides' kinds, overrides and values, but no programs, and writes nothing. Its error is of class failure.ErrConfiguration if the input is wrong, and names all
 // that is. Run calls it if it was not called.
 func (c *Campaign) Prepare() error {
 	if c.cells != nil {
@@ -79,6 +80,9 @@ func (c *Campaign) Contents() map[string][2]string {
 func (c *Campaign) Run(ctx context.Context) (*verdict.Document, error) {
 	began := time.Now()
 	if err := c.Prepare(); err != nil {
+		return nil, err
+	}
+	if err := c.writeTexts(); err != nil {
 		return nil, err
 	}
 	if c.Started.IsZero() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,8 +67,7 @@ func wrong(format string, args ...any) error {
 	return failure.Configuration(fmt.Errorf(format, args...))
 }
 
-// prepare returns the cells of the suite that stay, checks them, and writes the texts of
-// embedded experiments into the campaign's folder.
+// prepare returns the cells of the suite that stay, and checks them.
 func (c *Campaign) prepare() error {
 	var errs []error
 	used := make([]bool, len(c.Filter.Only))
@@ -133,7 +133,7 @@ func (c *Campaign) cellsOf(e *Entry, only []string, whole bool) ([]*cell, error)
 	for i, s := range c.sides() {
 		loaded, known, err := load(e, s)
 		switch {
-		case err != nil && s.Program == "":
+		case err != nil && s.knows():
 			return nil, failure.Configuration(fmt.Errorf("%s of %s, as the %s: %w", e.Name, c.Suite.Name, sideNames[i], err))
 		case err == nil && set == nil:
 			set, names = loaded, known
@@ -279,9 +279,9 @@ func ruleOf(r *Rule, known *expression.Known, set *experiment.Set) (judged, erro
 }
 
 // give returns the file of an experiment's text that both programs can read, and the
-// digest of the text and of the files that it names. The text of an embedded experiment is
-// written into the campaign's folder: programs of other revisions have other texts. set is
-// nil for what this csiglab cannot load.
+// digest of the text and of the files that it names. The text of an embedded experiment
+// will be written into the campaign's folder: programs of other revisions have other texts.
+// set is nil for what this csiglab cannot load.
 func (c *Campaign) give(source string, set *experiment.Set) (file, content string, err error) {
 	data, dir, err := experiment.Text(source)
 	if err != nil {
@@ -305,19 +305,42 @@ func (c *Campaign) give(source string, set *experiment.Set) (file, content strin
 		}
 		return file, content, nil
 	}
-	folder := filepath.Join(c.Folder, "experiments")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if file, err = filepath.Abs(filepath.Join(c.Folder, textFolder, source+".yaml")); err != nil {
 		return "", "", err
 	}
-	if dir != "" {
-		if err := copyTree(folder, dir); err != nil {
-			return "", "", err
+	if c.texts == nil {
+		c.texts = map[string]embedded{}
+	}
+	c.texts[file] = embedded{data, dir}
+	return file, content, nil
+}
+
+// textFolder is the folder of the texts of embedded experiments, in that of a campaign.
+const textFolder = "experiments"
+
+// embedded is the text of an embedded experiment, and the folder of its files; "" without.
+type embedded struct {
+	data []byte
+	dir  string
+}
+
+// writeTexts writes the texts of embedded experiments into the campaign's folder, with the
+// files that they name. Its error is of class failure.ErrInfrastructure.
+func (c *Campaign) writeTexts() error {
+	for _, file := range slices.Sorted(maps.Keys(c.texts)) {
+		text := c.texts[file]
+		err := os.MkdirAll(filepath.Dir(file), 0o755)
+		if err == nil && text.dir != "" {
+			err = copyTree(filepath.Dir(file), text.dir)
+		}
+		if err == nil {
+			err = replaceFile(file, text.data)
+		}
+		if err != nil {
+			return failure.Infrastructure(fmt.Errorf("%s: %w", file, cause.Of(err)))
 		}
 	}
-	if file, err = filepath.Abs(filepath.Join(folder, source+".yaml")); err != nil {
-		return "", "", err
-	}
-	return file, content, replaceFile(file, data)
+	return nil
 }
 
 // digestTree adds the names and contents of a file, or of the files of a folder.

@@ -50,9 +50,9 @@ type Spec struct {
 	Side     string   `json:"side"` // as given, but revisions by their hash and files by absolute names
 	Set      []string `json:"set,omitempty"`
 	With     []string `json:"with,omitempty"`
-	Identity string   `json:"identity"`       // of the program that it led to
-	File     string   `json:"file,omitempty"` // its program, if it was built
+	Identity string   `json:"identity"` // of the program that it led to
 	Label    string   `json:"label"`
+	Flags    []string `json:"flags,omitempty"` // see verdict.Side
 }
 
 // Session is the time in which one process worked on a campaign.

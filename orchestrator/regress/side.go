@@ -30,6 +30,11 @@ type Side struct {
 	Stored     *Stored // values in place of a program
 }
 
+// knows reports whether this csiglab knows all that the side's program knows.
+func (s *Side) knows() bool {
+	return s.Kind == KindSelf || s.Kind == KindFile || s.Kind == KindStored
+}
+
 // ParseSide splits the text of a side, such as git:main, into its kind and the rest.
 // Without a kind in front, the name of an existing file that ends in .json is stored, and
 // anything else a git revision; exists reports whether there is such a file.

@@ -61,6 +61,9 @@ func (c *Campaign) Save(ctx context.Context) (*Stored, error) {
 	if err := c.Prepare(); err != nil {
 		return nil, err
 	}
+	if err := c.writeTexts(); err != nil {
+		return nil, err
+	}
 	s := &Stored{Suite: c.Suite.Name, Version: c.Baseline.Build, Label: c.Baseline.Label}
 	total := 0
 	for _, one := range c.cells {
