@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
@@ -186,6 +187,7 @@ func written(t *testing.T, r *analysis.Result) string {
 // TestBrowserOfManyFlows: "opens in Chromium in under 2 s" (issue 11), from the request to
 // the load event. CSIGLAB_REPORT_FOLDER names another run folder, for measurements.
 func TestBrowserOfManyFlows(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	var f *runfolder.Folder
 	if dir := os.Getenv("CSIGLAB_REPORT_FOLDER"); dir != "" {
 		var err error

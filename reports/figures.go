@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"html"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -196,17 +195,8 @@ func content(drawing string) (inner, class string, width, height float64) {
 
 // sheetWriter places the pieces of a figure below each other.
 type sheetWriter struct {
-	b        strings.Builder
+	ink
 	width, y float64
-}
-
-func (w *sheetWriter) put(format string, args ...any) {
-	for i, a := range args {
-		if v, ok := a.(float64); ok {
-			args[i] = math.Round(v*10) / 10
-		}
-	}
-	fmt.Fprintf(&w.b, format, args...)
 }
 
 // text writes lines of text at x that are no wider than width, and returns where they end.

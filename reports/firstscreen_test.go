@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -55,6 +56,7 @@ const inspectFirst = `(() => {
 // The first screen tells the story without scrolling: verdict, sentences, fabric and
 // main chart, of an experiment of three flows and of one of 240, at 1400 and at 420 px.
 func TestFirstScreen(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, c := range []struct {
 		name               string
 		boxes, links, ways int

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/svg"
@@ -64,6 +65,7 @@ func hostileResult(t *testing.T, r *analysis.Result, first int) *analysis.Result
 // 14): nothing runs, the page keeps its elements and its width, and the names are what a
 // reader sees.
 func TestHostileNames(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	e := analysistest.ThreeFlow()
 	e.Samples = map[string]map[uint16]int64{"csig": {1: 5}}
 	good := build(t, e.Folder(t, nil)).numbers

@@ -57,19 +57,23 @@ func levelOf(share float64) int {
 	return min(max(int(math.Ceil(share*levels-1e-9)), 1), levels)
 }
 
-// pen writes the SVG of a picture.
-type pen struct {
-	b             strings.Builder
-	width, height float64
-}
+// ink is the text of a drawing.
+type ink struct{ b strings.Builder }
 
-func (p *pen) put(format string, args ...any) {
-	for i, a := range args {
+// put formats text; numbers are rounded to a tenth of a user unit.
+func (i *ink) put(format string, args ...any) {
+	for k, a := range args {
 		if v, ok := a.(float64); ok {
-			args[i] = math.Round(v*10) / 10
+			args[k] = math.Round(v*10) / 10
 		}
 	}
-	fmt.Fprintf(&p.b, format, args...)
+	fmt.Fprintf(&i.b, format, args...)
+}
+
+// pen writes the SVG of a picture.
+type pen struct {
+	ink
+	width, height float64
 }
 
 // text writes a line of text with a class, in at most so many user units.

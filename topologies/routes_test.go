@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -58,6 +59,7 @@ func randomGraph(r *rand.Rand) *topologies.Graph {
 // Compact routes are those of a plain table: of each switch to each host, all ports on
 // minimal paths, and no other.
 func TestRoutesOnRandomGraphs(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 40 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -37,6 +38,7 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // TestWrongExpectationsRunNothing: a mistake in an expression has exit code 2 and the same
 // words from validate and run, and nothing is run: there is no folder.
 func TestWrongExpectationsRunNothing(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	t.Parallel()
 	for _, c := range []struct{ name, expect, want string }{
 		{"unknown metric", `on["fct_us.p9"] < 1`, `:13:5: expect[0]: unknown metric "fct_us.p9" of variant on (did you mean "fct_us.p99"?)`},

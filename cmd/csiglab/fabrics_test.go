@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // wrongFabric is a topology that cannot be, and what csiglab says about it. FILE is the
@@ -114,6 +116,7 @@ func validated(t *testing.T, file string) (code int, stderr string) {
 // Issue 12, item 9: fabrics that cannot be end validate with exit 2, a place and words,
 // soon and without their memory.
 func TestWrongFabrics(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, c := range wrongFabrics {
 		dir := t.TempDir()
 		input := filepath.Join(dir, "input.txt")

@@ -14,12 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
 
 // "csiglab report RUN --figures DIR" writes all figures with an index, replaces those of
 // its own, and nothing else.
 func TestReportFigures(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
 	dir := filepath.Join(t.TempDir(), "a", "figures")
 	read := func() (index figuresOf) {
@@ -152,6 +154,7 @@ func TestFiguresAllOrNone(t *testing.T) {
 
 // Ctrl-C while "--figures" writes: when the command has ended, nothing is left.
 func TestReportFiguresInterrupted(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
 	dir := filepath.Join(t.TempDir(), "figures")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // Bounds of an answer to any input.
@@ -92,6 +94,7 @@ func (h *hostile) wrong(a answer) string {
 // answerMemory: exit code 2 with a message, or 0 if it is valid. It runs the real
 // program; without CSIGLAB_E2E=1 only on one input of ten.
 func TestHostileInputs(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	full := os.Getenv("CSIGLAB_E2E") != ""
 	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH"))
 	dir := t.TempDir()

@@ -44,6 +44,7 @@ variants:
 // up. Each query must return values in the time of the run. Only a panel whose description
 // says that such a run cannot have what it shows is empty, and it is.
 func TestPanels(t *testing.T) {
+	ownList(t)
 	u := newTool(t, builtPrograms(t))
 	if err := os.WriteFile(filepath.Join(u.dir, "panels.yaml"), []byte(strings.Replace(panelsText, "NAME", named("panels"), 1)), 0o600); err != nil {
 		t.Fatal(err)

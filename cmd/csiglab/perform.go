@@ -13,6 +13,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/reports/analysis"
 )
 
 // perform runs a set and prints its results.
@@ -45,6 +46,9 @@ func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Resul
 		}
 		return err
 	}
+	if r.noReport {
+		return a.withoutReport(ctx, r, result)
+	}
 	report, numbers, err := a.writeReport(ctx, result.Folder)
 	if err != nil {
 		rest := ""
@@ -75,6 +79,26 @@ func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Resul
 				return err
 			}
 		}
+	}
+	return outcome(result.Summary)
+}
+
+// withoutReport prints the results of a run whose report is not wanted.
+func (a *app) withoutReport(ctx context.Context, r *runFlags, result *campaign.Result) error {
+	if r.json {
+		if err := a.printJSON(result.Summary); err != nil {
+			return err
+		}
+		return outcome(result.Summary)
+	}
+	numbers, err := interruptible(ctx, func() (*analysis.Result, error) { return analyse(result.Folder, nil) })
+	if err != nil {
+		return infrastructure(err)
+	}
+	var text strings.Builder
+	writeVerdict(&text, result.Set, numbers, result.Folder, "none; csiglab report "+result.Folder+" writes one")
+	if err := a.print(text.String()); err != nil {
+		return err
 	}
 	return outcome(result.Summary)
 }

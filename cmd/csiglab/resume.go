@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
 // withResume are the flags of run that go with --resume. All others say what a new run
 // is to be.
-var withResume = []string{"resume", "parallel", "json", "force", "help"}
+var withResume = []string{"resume", "parallel", "json", "force", trial.NoReportFlag, "help"}
 
 // checkResume refuses what would change the experiment of a folder that is resumed.
 func (a *app) checkResume(cmd *cobra.Command, folder string, args []string) (err error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/trial"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
@@ -18,7 +19,9 @@ type runFlags struct {
 	selection
 	options campaign.Options
 	json    bool
-	probe   bool // the run is part of a measurement of the machine, and does not measure it
+	// noReport leaves out report.html.
+	noReport bool
+	probe    bool // the run is part of a measurement of the machine, and does not measure it
 	// after is called when results have been printed. Its text is printed too; with json as
 	// a message. It may be nil.
 	after func(ctx context.Context, folder, report string, numbers *analysis.Result) (string, error)
@@ -80,6 +83,7 @@ func (a *app) run() *cobra.Command {
 	r.processFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&r.trace, "trace", "", "none: leave out the trace hash, which compares runs packet by packet, for sweeps (clock virtual; default: full)")
+	f.BoolVar(&r.noReport, trial.NoReportFlag, false, "write no report.html; csiglab report writes it later")
 	f.StringVar(&folder, "resume", "", "do the runs that `RUN` lacks, the folder of a run that was interrupted, failed or was killed")
 	f.BoolVar(&r.options.CheckParity, "check-parity", false, "run in virtual time too and compare the traces")
 	f.StringArrayVar(&r.options.Inject, "inject", nil, "lose or damage a frame, for tests: `drop=LINK:N` or flip=LINK:N (real frames)")

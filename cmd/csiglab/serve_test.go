@@ -52,6 +52,18 @@ func (u *tool) serve(args ...string) *served {
 	return s
 }
 
+// ownList gives an ordinary user a list of runs that does not depend on TMPDIR, of which a
+// server under test has one of its own.
+func ownList(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "") // short, as the names of sockets must be
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+}
+
 // end ends the server with Ctrl-C: it exits with 0 and leaves nothing.
 func (s *served) end() {
 	s.Helper()
@@ -106,6 +118,7 @@ func eventually(t *testing.T, base, expression string, want int) {
 // configuration that csiglab prints, which answers queries. When the lab ends, its series
 // do too.
 func TestServeLab(t *testing.T) {
+	ownList(t)
 	u := newTool(t, builtPrograms(t))
 	lab := u.up("netns", "one", "first")
 	s := u.serve(lab.ID, "--interval", "200ms")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -64,6 +65,7 @@ func TestValidateText(t *testing.T) {
 
 // validate --verbose prints what auto becomes, by classes of ports and flows.
 func TestValidateVerbose(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	command := func(args ...string) string {
 		t.Helper()
 		var stdout, stderr bytes.Buffer

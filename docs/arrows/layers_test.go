@@ -28,8 +28,8 @@ var layers = [][]string{
 	13: {"orchestrator/check", "orchestrator/measure", "orchestrator/packets", "orchestrator/predict"},
 	14: {"orchestrator/campaign"},
 	15: {"orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/svg"},
-	16: {"dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "reports"}, // renders what analysis computed
-	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs", "cmd/csiglab/top"},                // parts of the command csiglab
+	16: {"dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "reports"},          // renders what analysis computed
+	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs", "cmd/csiglab/revision", "cmd/csiglab/top"}, // parts of the command csiglab
 	18: {"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
 }
 

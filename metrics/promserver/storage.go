@@ -3,6 +3,7 @@ package promserver
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/prometheus/common/promslog"
@@ -46,33 +47,34 @@ func storageOptions() *tsdb.Options {
 type both struct{ loaded, scraped *tsdb.DB }
 
 func (b both) Querier(from, to int64) (storage.Querier, error) {
-	var list []storage.Querier
-	for _, db := range []*tsdb.DB{b.loaded, b.scraped} {
-		q, err := db.Querier(from, to)
-		if err != nil {
-			for _, open := range list {
-				open.Close() //nolint:errcheck // the first error is the cause
-			}
-			return nil, err
-		}
-		list = append(list, q)
+	list, err := openEach(b, func(db *tsdb.DB) (storage.Querier, error) { return db.Querier(from, to) })
+	if err != nil {
+		return nil, err
 	}
 	return storage.NewMergeQuerier(list, nil, storage.ChainedSeriesMerge), nil
 }
 
 func (b both) ChunkQuerier(from, to int64) (storage.ChunkQuerier, error) {
-	var list []storage.ChunkQuerier
+	list, err := openEach(b, func(db *tsdb.DB) (storage.ChunkQuerier, error) { return db.ChunkQuerier(from, to) })
+	if err != nil {
+		return nil, err
+	}
+	return storage.NewMergeChunkQuerier(list, nil, storage.NewCompactingChunkSeriesMerger(storage.ChainedSeriesMerge)), nil
+}
+
+// openEach opens a querier of each storage, or none.
+func openEach[Q io.Closer](b both, open func(*tsdb.DB) (Q, error)) (list []Q, err error) {
 	for _, db := range []*tsdb.DB{b.loaded, b.scraped} {
-		q, err := db.ChunkQuerier(from, to)
+		q, err := open(db)
 		if err != nil {
-			for _, open := range list {
-				open.Close() //nolint:errcheck // the first error is the cause
+			for _, opened := range list {
+				opened.Close() //nolint:errcheck // the first error is the cause
 			}
 			return nil, err
 		}
 		list = append(list, q)
 	}
-	return storage.NewMergeChunkQuerier(list, nil, storage.NewCompactingChunkSeriesMerger(storage.ChainedSeriesMerge)), nil
+	return list, nil
 }
 
 // ExemplarQuerier returns the exemplars of the scraped storage, which has none: no family

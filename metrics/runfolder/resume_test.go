@@ -12,6 +12,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 )
 
@@ -441,6 +442,7 @@ func TestResumeOfALivingFolder(t *testing.T) {
 
 // 10,000 seeds hold as few files open, and as little memory, as a few.
 func TestManySeeds(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	m := manifest()
 	m.Missing = []VariantSeeds{{"base", nil}}
 	const seeds = 10_000

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
@@ -419,6 +420,7 @@ func TestOpenRefuses(t *testing.T) {
 
 // A damaged byte anywhere ends in rows or an error, never in a panic.
 func TestDamagedBytes(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	dir := finished(t)
 	f := must(Open(dir))(t)
 	path := filepath.Join(dir, "phases.parquet")

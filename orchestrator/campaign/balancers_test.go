@@ -80,6 +80,7 @@ func TestOrderOfBalancers1024(t *testing.T) {
 // Issue 12, must show 4: every load balancer leaves the same trace with real frames as in
 // virtual time (--check-parity), with a slow link, tags and trims.
 func TestBalancersOverFrames(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	text := `
 schema: 1
 name: t

@@ -42,6 +42,7 @@ func fair(t *testing.T, m map[string]float64, rate, within, full float64) {
 // defaults at 40 Gbps, and its marks, 1 % at 200 kB and none up to 5 kB, share a link and
 // leave the queue between the two (docs/references.md#dcqcn). Recovery is go-back-N.
 func TestDCQCNConverges(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	m, _ := runVirtual(t, parseText(t, converging("40Gbps", "2us", "600MB 500MB", "20ms|{from: 80ms, to: 200ms}")+`
 hosts: {cc: dcqcn, recovery: go_back_n}
 links: {trim: false, queue: 10MB, ecn: {low: 5kB, high: 19505kB}} # linear: 1 % at 200 kB
@@ -120,6 +121,7 @@ measure: {from: 20ms, to: 40ms}
 // TestEveryControllerOverFrames runs each algorithm of the table in virtual time and over
 // real frames in lockstep, with CSIG and marks: the traces are equal (issue 12, must show 4).
 func TestEveryControllerOverFrames(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	text := converging("10Gbps", "2us", "200kB 200kB", "20us|{}") + `
 csig: {format: wide, nqd: drain}
 links: {ecn: {low: 10kB, high: 30kB}}

@@ -3,6 +3,8 @@ package campaign
 import (
 	"math"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // The rows of the reference simulator's validation plan with receiver credits, alone (RCCC)
@@ -23,6 +25,7 @@ var creditPlan = []struct {
 }
 
 func TestCreditPlan(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, v := range creditPlan {
 		for hosts, want := range map[string]float64{
 			"hosts: {cc: rccc, lb: {name: mixed, paths: 128}}\n":                v.alone,

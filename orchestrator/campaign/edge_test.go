@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -68,6 +69,7 @@ func withoutTags(stack string) string {
 // for one type and for all, from a host that knows the domain's tags and from one of
 // another profile. What is measured inside is bit for bit what it is without the tags.
 func TestForgedTagsChangeNoSample(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	stacks := map[string]int{ // and the number of tags that each frame has
 		"csig:delay":                              1, // fresh
 		"csig:delay:31/63":                        1, // the worst delay, by a port that is none

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -115,6 +116,7 @@ func TestFaultsInVirtualTime(t *testing.T) {
 
 // The same with real frames under lockstep, event for event.
 func TestFaultsInLockstep(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	buildNodes(t)
 	folder := filepath.Join(t.TempDir(), "run")
 	result, err := Run(context.Background(), parseText(t, faulty), Options{

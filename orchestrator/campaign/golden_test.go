@@ -67,6 +67,7 @@ func shortened(name string) []string {
 var quickGolden = []string{"one", "bidir", "incast", "three-flow", "all-reduce"}
 
 func TestGoldenTraceHashes(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	listed := slices.Sorted(maps.Keys(golden))
 	for _, name := range experiment.Names() {
 		if slices.Contains(listed, name) == slices.Contains(noHash, name) {

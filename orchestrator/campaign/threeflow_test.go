@@ -68,6 +68,7 @@ func TestThreeFlowExpectations(t *testing.T) {
 // Sensitivity: halving the rate of the network must halve the victim's rate and
 // more than double nothing else; a knob that does not act would leave it.
 func TestRateActs(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	full := measureVariant(t, "baseline")
 	half := measureVariant(t, "baseline", "topology.fat_tree.tiers=[{down: 2, up: 1, rate: 50Gbps, delay: 1us}, {down: 2, up: 1, rate: 50Gbps, delay: 1us}, {down: 4, rate: 50Gbps, delay: 1us}]")
 	sum := func(m map[string]float64) float64 { return m["rate_gbps.1-10"] + m["rate_gbps.0-2"] }
@@ -79,6 +80,7 @@ func TestRateActs(t *testing.T) {
 // The base RTT that learns from NACKs of trimmed packets is a parameter;
 // without it the baseline is less fair (docs/references.md#three-flow: 5.9).
 func TestBaseRTTFromNack(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	with := measureVariant(t, "baseline")["base_rtt_us.1-10"]
 	without := measureVariant(t, "baseline", "hosts.cc.base_rtt_from_nack=false")
 	if got := without["base_rtt_us.1-10"]; got <= with {
@@ -93,6 +95,7 @@ func TestBaseRTTFromNack(t *testing.T) {
 // The init policies: one packet in four, and probes instead of tagged data, feed
 // the controller nearly as well as a tag on every packet.
 func TestInitPolicies(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	baseline := measureVariant(t, "baseline")
 	for _, policy := range []string{"1/4", "probe/10us"} {
 		m := measureVariant(t, "csig-wide", "csig.init="+policy)

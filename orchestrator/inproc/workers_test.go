@@ -79,6 +79,7 @@ func sends(t *testing.T, p *plan.Plan) bool {
 // with a tie seed, for which starts are not jittered: with jitter no two packets reach a
 // node at one instant.
 func TestOneTraceOfEmbedded(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	const most = 200 * units.Microsecond
 	compared := 0
 	for _, name := range experiment.Names() {
@@ -94,7 +95,7 @@ func TestOneTraceOfEmbedded(t *testing.T) {
 			if hosts := hostsOf(t, v.Experiment); hosts > 16 {
 				length = max(20*units.Microsecond, most*16/units.Duration(hosts))
 			}
-			if testing.Short() || checkout.RaceDetector {
+			if testing.Short() {
 				length /= 4
 			}
 			for _, tieSeed := range []uint64{0, 11} {

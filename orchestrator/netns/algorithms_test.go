@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/algorithm/algorithmtest"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -72,6 +73,7 @@ func chosen(key, name string, values algorithm.Values) string {
 // virtual time and with real frames in lockstep, node by node. With CSIGLAB_E2E=1 each
 // value of its enumerated and boolean parameters does.
 func TestEveryAlgorithm(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	thorough := os.Getenv("CSIGLAB_E2E") != ""
 	for _, table := range tables {
 		for _, spec := range table.specs {

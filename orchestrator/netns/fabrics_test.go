@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
@@ -36,6 +37,7 @@ var smallFabrics = map[string]struct{ topology, transfers, text string }{
 // Issue 12, item 4: a fabric of each kind leaves the same traces in virtual time and between
 // network namespaces in lockstep.
 func TestFabrics(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, section := range experiment.Catalogue(experiment.StandardTables()) {
 		if section.Name != "topologies" {
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
@@ -68,6 +69,7 @@ func someEvents(nodes []metrics.NodeTotals) bool {
 // A plan that was sent to another process is the same, and its run too: it has the
 // events and the metrics of the original.
 func TestPlanSurvivesGob(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, c := range []struct {
 		name    string
 		variant int

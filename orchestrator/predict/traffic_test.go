@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -42,6 +43,7 @@ const (
 // What a run does is known before it within the factors given: packet-hops and data packets
 // are the greatest part of its CPU time, rows the next.
 func TestEstimates(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, c := range []struct {
 		name, text             string // text "": the embedded experiment
 		hops, data, rows, time float64

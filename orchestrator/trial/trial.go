@@ -2,9 +2,16 @@
 // and keeps a journal of what they came to. Sweeps, regressions and searches for a first
 // bad revision are made of trials. A process of its own for each run keeps the crash of one
 // run from ending a campaign, and lets two sides of a comparison be two programs.
+//
+//	[]Trial ──▶ All, Each ──▶ Runner (Local: csiglab run) ──▶ Outcome ──▶ Journal
 package trial
 
-import "context"
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+)
 
 // Trial is one run: one variant of an experiment with one seed.
 type Trial struct {
@@ -13,10 +20,42 @@ type Trial struct {
 	Experiment string   `json:"experiment"`        // a name, or a file
 	Content    string   `json:"content,omitempty"` // digest of the experiment's text and files
 	Set        []string `json:"set,omitempty"`     // overrides, as PATH=VALUE
-	Variant    string   `json:"variant"`
+	Variant    string   `json:"variant"`           // empty: the experiment has one
 	Seed       uint64   `json:"seed"`
 	Flags      []string `json:"flags,omitempty"`  // further flags of csiglab run
 	Repeat     int      `json:"repeat,omitempty"` // tells repetitions of one run under clock wall apart
+}
+
+// Key identifies what a trial runs: trials of equal keys are interchangeable. It does not
+// depend on where the program is, nor, if Content is given, on where the experiment is.
+func (t Trial) Key() [16]byte {
+	t.Program = ""
+	if t.Content != "" {
+		t.Experiment = ""
+	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic("trial: " + err.Error()) // texts and numbers
+	}
+	sum := sha256.Sum256(text)
+	return [16]byte(sum[:16])
+}
+
+// Name returns a name for the trial's run folder, such as csig-seed3-5e1f0a9b2c44. Trials
+// of different keys have different names.
+func (t Trial) Name() string {
+	key, variant := t.Key(), t.Variant
+	if variant == "" {
+		variant = "run"
+	}
+	name := make([]byte, 0, 64)
+	for _, c := range []byte(variant[:min(len(variant), 64)]) {
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-') { // not a variant's name; Local says so
+			c = '-'
+		}
+		name = append(name, c)
+	}
+	return fmt.Sprintf("%s-seed%d-%x", name, t.Seed, key[:6])
 }
 
 // Outcome is what a trial came to.

@@ -241,14 +241,6 @@ func TestFidelity(t *testing.T) {
 	}
 }
 
-func TestUnits(t *testing.T) {
-	for metric, want := range map[string]string{"programs.arp_answered": "packets", "fct_us.0-1": "µs", "cpu_seconds": "s", "rate_gbps.0-1": "Gb/s", "fairness_ratio": ""} {
-		if got := unitOf(metric); got != want {
-			t.Errorf("%s: unit %q, want %q", metric, got, want)
-		}
-	}
-}
-
 // The JSON form holds all numbers.
 func TestJSON(t *testing.T) {
 	r := numbers(t, analysistest.ThreeFlow().Folder(t, nil))

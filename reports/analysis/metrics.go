@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -82,7 +83,7 @@ func metricsOf(s runfolder.VariantSummary, subjects map[string]bool) []Metric {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		parts := strings.Split(name, ".") // the last of a share names a locator where ports share it
 		ofOne := parts[0] == "bottleneck_share" || slices.ContainsFunc(parts, func(part string) bool { return subjects[part] })
-		metric := Metric{Name: name, Unit: unitOf(name), OfFlow: ofOne, Seeds: spreadOverSeeds(s, name)}
+		metric := Metric{Name: name, Unit: meaning.Of(name).Unit, OfFlow: ofOne, Seeds: spreadOverSeeds(s, name)}
 		if median, ok := s.Metrics[name]; ok {
 			metric.Median = &median
 		}
@@ -100,23 +101,4 @@ func spreadOverSeeds(v runfolder.VariantSummary, metric string) Spread {
 		}
 	}
 	return spreadOf(values)
-}
-
-// metricUnits are the units of metrics by the end of the first part of their
-// names (docs/metrics.md).
-var metricUnits = []struct{ suffix, unit string }{
-	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_kb", "kB"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
-	{"_packets", "packets"}, {"packets", "packets"}, {"trims", "packets"}, {"drops", "packets"}, {"marks", "packets"},
-	{"programs", "packets"}, {"tags", "tags"}, {"flows", "flows"},
-}
-
-// unitOf returns the unit of a metric, or "" when its name has none.
-func unitOf(metric string) string {
-	base, _, _ := strings.Cut(metric, ".")
-	for _, u := range metricUnits {
-		if strings.HasSuffix(base, u.suffix) {
-			return u.unit
-		}
-	}
-	return ""
 }

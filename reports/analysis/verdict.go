@@ -3,6 +3,7 @@ package analysis
 import (
 	"slices"
 
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -114,7 +115,7 @@ func verdict(m *runfolder.Manifest, s *runfolder.Summary) Verdict {
 	for _, p := range m.Published {
 		variant := s.Variants[p.Variant]
 		c := Comparison{
-			Variant: p.Variant, Metric: p.Metric, Unit: unitOf(p.Metric), Seeds: spreadOverSeeds(variant, p.Metric),
+			Variant: p.Variant, Metric: p.Metric, Unit: meaning.Of(p.Metric).Unit, Seeds: spreadOverSeeds(variant, p.Metric),
 			Published: p.Value, Low: p.Low, High: p.High, Outcome: NotMeasured, Source: p.Source, Note: p.Note,
 		}
 		if value, ok := variant.Metrics[p.Metric]; ok {

@@ -3,7 +3,6 @@ package chakra
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/jsonread"
@@ -17,11 +16,8 @@ const noGroups = "empty"
 // initName is in the names of nodes that define groups.
 const initName = "process_group:init"
 
-// Limits of groups.
-const (
-	maxSidecar = 64 << 20
-	maxMembers = 1 << 22 // of all groups of a file
-)
+// maxSidecar is the greatest size of a file of groups.
+const maxSidecar = 64 << 20
 
 // sidecar reads the file of groups.
 func (r *reader) sidecar() error {
@@ -47,7 +43,7 @@ func (r *reader) readGroups(name string, in io.Reader) error {
 		if _, ok := r.groups[key]; ok {
 			return j.Errorf(at, "there are two groups %q", cut(key))
 		}
-		ranks, err := jsonRanks(j, &members)
+		ranks, err := pytorch.ReadRanks(j, &members)
 		if err != nil {
 			return err
 		}
@@ -71,22 +67,6 @@ func end(j *jsonread.Reader) error {
 		return j.Errorf(j.Pos(), "%s follows the end", kind)
 	}
 	return err
-}
-
-// jsonRanks reads a list of ranks. It is not nil.
-func jsonRanks(j *jsonread.Reader, members *int) ([]int, error) {
-	ranks := []int{}
-	return ranks, j.Array(func(int) error {
-		v, err := j.Int("rank", 0, math.MaxInt32)
-		if err != nil {
-			return err
-		}
-		if *members++; *members > maxMembers {
-			return j.Errorf(j.Pos(), "more than %d ranks", maxMembers)
-		}
-		ranks = append(ranks, int(v))
-		return nil
-	})
 }
 
 // embeddedGroups reads the groups that PyTorch defines in a node. Its input is a list of one

@@ -64,7 +64,7 @@ func ParseGroups(text string) (groups []Group, err error) {
 					g.Ranks, err = rankKeys(j, &members)
 					return err
 				}
-				g.Ranks, err = rankList(j, &members)
+				g.Ranks, err = ReadRanks(j, &members)
 				return err
 			case "group_size":
 				size, err = j.Int("group_size", 0, maxMembers)
@@ -128,8 +128,9 @@ func rankKeys(j *jsonread.Reader, members *int) ([]int, error) {
 	return ranks, nil
 }
 
-// rankList reads a list of ranks. It is not nil.
-func rankList(j *jsonread.Reader, members *int) ([]int, error) {
+// ReadRanks reads a list of ranks, which is not nil, and adds their number to members, the
+// ranks of all groups so far, of which there are at most 4 Mi.
+func ReadRanks(j *jsonread.Reader, members *int) ([]int, error) {
 	ranks := []int{}
 	return ranks, j.Array(func(int) error {
 		v, err := j.Int("rank", 0, math.MaxInt32)

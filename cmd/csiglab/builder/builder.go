@@ -1,5 +1,5 @@
-// Package builder compiles csiglab and the node programs together with Go modules that
-// register algorithms and kinds. It calls the go command on csiglab's own source, with a
+// Package builder compiles csiglab and the node programs, together with Go modules that
+// register algorithms and kinds if there are any. It calls the go command on csiglab's own source, with a
 // go.mod that has the modules, and with files in the three main packages that import them.
 // What it has built it keeps in the user's cache folder, by the content of all source
 // files. It is a part of the command csiglab; it runs nothing but the go command, git and
@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/csiglab/csiglab/internal/cause"
@@ -35,12 +36,18 @@ type Request struct {
 	Source string // csiglab's own: a folder or a version; empty: Find finds it
 	Linked string // folder that the linker has recorded as csiglab's source; may be empty
 	Output string // file of the new csiglab
-	Say    func(text string)
+	// Anonymous leaves the place and the version of csiglab's source out of the programs:
+	// equal sources give equal programs with one key, wherever they are.
+	Anonymous bool
+	// Known reports whether nothing has to be built for a key; nil: always build.
+	Known func(key string) bool
+	Say   func(text string)
 }
 
 // Result is what was built.
 type Result struct {
-	Output   string // file of the new csiglab
+	Key      string // of everything that is compiled, the Go toolchain and the flags
+	Output   string // file of the new csiglab; empty: Request.Known knows the key
 	Programs string // folder of its node programs
 	Source   string // csiglab's own, in words
 	Modules  []Described
@@ -98,6 +105,8 @@ type build struct {
 	tool   *tool
 	source source
 	with   []resolved
+	// programs are the main packages that the source has, by folder.
+	programs []string
 }
 
 func (b *build) do(ctx context.Context) (result *Result, err error) {
@@ -107,6 +116,9 @@ func (b *build) do(ctx context.Context) (result *Result, err error) {
 	if b.source, err = b.findSource(ctx); err != nil {
 		return nil, err
 	}
+	if b.programs = programsOf(b.source.folder); !slices.Contains(b.programs, programs[0]) {
+		return nil, input("%s has no %s", b.source.words, programs[0])
+	}
 	if err := b.resolve(ctx); err != nil {
 		return nil, err
 	}
@@ -114,20 +126,23 @@ func (b *build) do(ctx context.Context) (result *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.Known != nil && b.Known(content.key) {
+		return &Result{Key: content.key, Source: b.source.words}, nil
+	}
 	entry := b.cache.entry(content.key)
 	release, err := entry.lock(ctx, func() { b.Say("another csiglab build builds the same; waiting for it") })
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	result = &Result{Output: b.Output, Source: b.source.words}
+	result = &Result{Key: content.key, Output: b.Output, Source: b.source.words}
 	if result.Modules, err = entry.install(b.Output); err == nil {
 		result.Cached = true
 	} else {
 		if !errors.Is(err, errNotCached) {
 			return nil, err
 		}
-		b.Say(fmt.Sprintf("compiling %s with %s", b.source.words, b.names()))
+		b.Say("compiling " + b.withNames(b.source.words))
 		described, err := b.compile(ctx, content)
 		if err != nil {
 			return nil, err
@@ -145,19 +160,16 @@ func (b *build) do(ctx context.Context) (result *Result, err error) {
 	return result, nil
 }
 
-func (b *build) names() string {
-	text := ""
+// withNames returns what with the names of the modules, if there are any.
+func (b *build) withNames(what string) string {
 	for i, w := range b.with {
-		if i > 0 {
-			text += ", "
-		}
-		text += w.module.Path
+		what += map[bool]string{true: " with ", false: ", "}[i == 0] + w.module.Path
 	}
-	return text
+	return what
 }
 
-// ProgramsFolder returns the folder of the node programs of a csiglab that was built with
-// modules, given by its file.
+// ProgramsFolder returns the folder of the node programs of a csiglab that was built here,
+// given by its file.
 func ProgramsFolder(csiglab string) string { return csiglab + modules.ProgramsSuffix }
 
 // Missing says in words that a file or folder of the input is not there, or returns "".

@@ -96,6 +96,20 @@ func (c *cache) temporary() (*temporary, error) {
 	}
 }
 
+// Temporary makes a folder beside the builds. When the process is killed, the next build
+// removes the folder.
+func Temporary() (dir string, remove func(), err error) {
+	c, err := openCache()
+	if err != nil {
+		return "", nil, err
+	}
+	t, err := c.temporary()
+	if err != nil {
+		return "", nil, fmt.Errorf("cache folder: %w", cause.Of(err))
+	}
+	return t.dir, t.remove, nil
+}
+
 func (t *temporary) file(name string) string { return filepath.Join(t.dir, name) }
 
 func (t *temporary) remove() {
@@ -165,12 +179,14 @@ func (e entry) lock(ctx context.Context, wait func()) (release func(), err error
 // store moves programs into the entry.
 func (e entry) store(programs string, described []Described) error {
 	a := about{Modules: described, Hashes: map[string]string{}}
-	for _, folder := range programsOf() {
-		hash, err := hashOf(filepath.Join(programs, folder))
-		if err != nil {
+	files, err := os.ReadDir(programs)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if a.Hashes[file.Name()], err = hashOf(filepath.Join(programs, file.Name())); err != nil {
 			return err
 		}
-		a.Hashes[folder] = hash
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -183,13 +199,6 @@ func (e entry) store(programs string, described []Described) error {
 		return err
 	}
 	return os.Rename(programs, e.dir)
-}
-
-func programsOf() (names []string) {
-	for _, folder := range programs {
-		names = append(names, filepath.Base(folder))
-	}
-	return names
 }
 
 // errNotCached says that the cache does not have the whole entry.
@@ -223,7 +232,7 @@ func (e entry) install(output string) ([]Described, error) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", folder, err)
 	}
-	for _, name := range programsOf() {
+	for name := range a.Hashes {
 		to := filepath.Join(folder, name)
 		if name == "csiglab" {
 			to = output

@@ -25,8 +25,17 @@ import (
 	"github.com/csiglab/csiglab/nodes/modules"
 )
 
-// programs are the main packages that are built, by folder.
+// programs are the main packages that are built, by folder, if the source has them: early
+// revisions had the first alone.
 var programs = []string{"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"}
+
+// programsOf returns the main packages that a source has.
+func programsOf(source string) []string {
+	return slices.DeleteFunc(slices.Clone(programs), func(folder string) bool {
+		_, err := os.Stat(filepath.Join(source, folder))
+		return err != nil
+	})
+}
 
 // importsFile imports the modules: a file in each main package that the compiler sees and
 // the source does not have.
@@ -48,7 +57,7 @@ func (b *build) list(ctx context.Context) (*content, error) {
 		return nil, err
 	}
 	args := append([]string{"list", "-deps", "-json=ImportPath,Dir,Standard,Module,GoFiles,SFiles,HFiles,EmbedFiles"}, b.flags()...)
-	out, err := b.online(ctx, true, call{dir: b.source.folder, args: append(args, packages()...)})
+	out, err := b.online(ctx, true, call{dir: b.source.folder, args: append(args, b.packages()...)})
 	if err != nil {
 		return nil, b.explain(err)
 	}
@@ -190,6 +199,9 @@ func (b *build) writeModule(ctx context.Context) error {
 	if err := errors.Join(os.WriteFile(file, mod, 0o644), os.WriteFile(b.work.file("go.sum"), sums, 0o644)); err != nil {
 		return err
 	}
+	if len(b.with) == 0 {
+		return nil
+	}
 	if _, err := b.tool.run(ctx, call{dir: b.work.dir, args: append(edits, file)}); err != nil {
 		return inputError{fmt.Errorf("go.mod with the modules: %w", err)}
 	}
@@ -213,7 +225,7 @@ func (b *build) writeOverlay() error {
 	}
 	imports.WriteString(")\n")
 	replace := map[string]string{}
-	for _, folder := range programs {
+	for _, folder := range b.programs {
 		replace[filepath.Join(b.source.folder, folder, importsFile)] = b.work.file("imports.go")
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
@@ -228,8 +240,8 @@ func (b *build) flags() []string {
 	return []string{"-modfile=" + b.work.file("go.mod"), "-overlay=" + b.work.file("overlay.json")}
 }
 
-func packages() (list []string) {
-	for _, folder := range programs {
+func (b *build) packages() (list []string) {
+	for _, folder := range b.programs {
 		list = append(list, "./"+folder)
 	}
 	return list
@@ -239,11 +251,17 @@ func packages() (list []string) {
 func (b *build) linker(more string) []string {
 	common := "-s -w -X main.release=" + b.source.version + more
 	entry := ""
-	if runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" {
-		entry = " -E main.entry" // cmd/csiglab/entry.go
+	if _, err := os.Stat(filepath.Join(b.source.folder, entryFile)); err == nil && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") {
+		entry = " -E main.entry"
+	}
+	if b.Anonymous {
+		return []string{"-ldflags=" + common, "-ldflags=./cmd/csiglab=" + common + entry}
 	}
 	return []string{"-ldflags=" + common, "-ldflags=./cmd/csiglab=" + common + entry + " -X main.sourceFolder=" + b.source.checkout()}
 }
+
+// entryFile has the entry point main.entry. Early revisions lack it.
+const entryFile = "cmd/csiglab/entry.go"
 
 // checkout returns the folder of the source, for builds of the new csiglab, if it will
 // stay and the linker takes its name.
@@ -261,7 +279,10 @@ func (b *build) compile(ctx context.Context, c *content) ([]Described, error) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-o", folder + "/"}, b.flags(), b.linker(modules.LinkerFlags(c.modules, c.key)), packages())
+	if b.Anonymous {
+		b.source.version = "source-" + c.key[:12]
+	}
+	args := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-o", folder + "/"}, b.flags(), b.linker(modules.LinkerFlags(c.modules, c.key)), b.packages())
 	if _, err := b.online(ctx, true, call{dir: b.source.folder, args: args}); err != nil {
 		return nil, b.explain(err)
 	}
@@ -279,7 +300,7 @@ func (b *build) explain(err error) error {
 			return b.noPackage(r.module.Path)
 		}
 	}
-	return classify(fmt.Errorf("csiglab and %s do not compile:\n%s", b.names(), b.shown(failed.text)), err)
+	return classify(fmt.Errorf("%s does not compile:\n%s", b.withNames("csiglab"), b.shown(failed.text)), err)
 }
 
 // startTime is how long the new csiglab may take to start.
@@ -289,7 +310,11 @@ const startTime = 20 * time.Second
 func (b *build) examine(ctx context.Context, program string, c *content) ([]Described, error) {
 	limited, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	cmd := exec.CommandContext(limited, program, "version", "--json")
+	args := []string{"version", "--json"}
+	if len(c.modules) == 0 {
+		args = args[:1] // early revisions have no --json
+	}
+	cmd := exec.CommandContext(limited, program, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = time.Second
 	var stdout, stderr bytes.Buffer
@@ -301,13 +326,15 @@ func (b *build) examine(ctx context.Context, program string, c *content) ([]Desc
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case limited.Err() != nil:
-		return nil, input("csiglab with %s does not start within %v: a function that runs while the program starts, such as init or Build, does not return", b.names(), startTime)
+		return nil, input("%s does not start within %v: a function that runs while the program starts, such as init or Build, does not return", b.withNames("csiglab"), startTime)
 	case err != nil:
 		said := strings.TrimPrefix(strings.TrimSpace(stderr.String()), "csiglab: ")
 		if strings.Contains(said, "goroutine ") {
 			said = crash.Words(said)
 		}
-		return nil, input("csiglab with %s does not start:\n%s", b.names(), said)
+		return nil, input("%s does not start:\n%s", b.withNames("csiglab"), said)
+	case len(c.modules) == 0:
+		return nil, nil
 	}
 	var about struct{ Modules []Described }
 	if err := json.Unmarshal(stdout.Bytes(), &about); err != nil {

@@ -114,6 +114,9 @@ func (b *build) checkout(ctx context.Context, folder string) (s source, why stri
 	case path != modulePath:
 		return s, fmt.Sprintf("the folder has the module %s, not %s", path, modulePath)
 	}
+	if b.Anonymous {
+		return source{folder: absolute, words: "csiglab"}, ""
+	}
 	version := describe(ctx, absolute)
 	return source{folder: absolute, version: version, words: fmt.Sprintf("csiglab %s in %s", version, absolute)}, ""
 }
@@ -142,4 +145,28 @@ func (b *build) download(ctx context.Context, version string) (source, error) {
 		return source{}, fmt.Errorf("go mod download: %w", err)
 	}
 	return source{folder: found.Dir, version: found.Version, words: "csiglab " + found.Version}, nil
+}
+
+// Source returns the folder of csiglab's own source for a command about its revisions: what
+// asked names, as in Request.Source, or else the checkout above the working directory, or
+// else what Build takes. linked is Request.Linked.
+func Source(ctx context.Context, asked, linked string) (folder string, err error) {
+	work, remove, err := Temporary()
+	if err != nil {
+		return "", err
+	}
+	defer remove()
+	b := &build{Request: Request{Source: asked, Linked: linked, Say: func(string) {}}, work: &temporary{dir: work}}
+	if b.tool, err = findTool(work); err != nil {
+		return "", err
+	}
+	if here, err := os.Getwd(); err == nil && asked == "" {
+		if dir, ok := above(here); ok {
+			if s, why := b.checkout(ctx, dir); why == "" {
+				return s.folder, nil
+			}
+		}
+	}
+	s, err := b.findSource(ctx)
+	return s.folder, err
 }

@@ -75,7 +75,9 @@ func (t *tool) run(ctx context.Context, c call) ([]byte, error) {
 	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left; usually nothing
+		if cmd.Process != nil { // it has begun
+			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left; usually nothing
+		}
 		return nil, ctx.Err()
 	}
 	var exit *exec.ExitError
@@ -146,6 +148,20 @@ func wantsNetwork(err error) bool {
 	return strings.Contains(text, "GOPROXY=off") || strings.Contains(text, "missing go.sum entry") || strings.Contains(text, "sum.golang.org") || strings.Contains(text, "dial tcp")
 }
 
+// within returns the name of a file in the source or in a module, as seen from there.
+func (b *build) within(file string) string {
+	folders := []string{b.source.folder}
+	for _, r := range b.with {
+		folders = append(folders, r.folder)
+	}
+	for _, folder := range folders {
+		if relative, err := filepath.Rel(folder, file); err == nil && filepath.IsLocal(relative) {
+			return relative
+		}
+	}
+	return file
+}
+
 // shown returns the lines of the go command with the names of files as the caller would
 // write them.
 func (b *build) shown(text string) string {
@@ -161,6 +177,10 @@ func (b *build) shown(text string) string {
 		}
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(b.source.folder, file)
+		}
+		if b.Anonymous {
+			lines[i] = b.within(file) + ".go:" + rest
+			continue
 		}
 		if relative, err := filepath.Rel(here, file); err == nil && len(relative) < len(file) {
 			file = relative

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/algorithm/algorithmtest"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -11,6 +12,7 @@ import (
 )
 
 func TestSuite(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, a := range balance.Table {
 		t.Run(a.Name, func(t *testing.T) { balancetest.Run(t, a) })
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -82,6 +83,7 @@ func saturate(t *testing.T, cfg dataplane.Config, size units.Size) reading {
 // A saturated port reads at most one bucket free, at any rate, frame size and
 // interval, whether an interval holds many frames or a frame spans many intervals.
 func TestSaturatedPortReadsNothingFree(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, rate := range []units.Rate{20 * units.Mbps, 50 * units.Mbps, units.Gbps, 10 * units.Gbps, 100 * units.Gbps, 800 * units.Gbps} {
 		for _, size := range []units.Size{64, 1500, 4150, 9000} {
 			for _, interval := range []units.Duration{16 * units.Microsecond, 128 * units.Microsecond, 1000 * units.Microsecond} {

@@ -1,0 +1,386 @@
+package trial
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/crash"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/orchestrator/runs"
+)
+
+// NoReportFlag is the flag of csiglab run that leaves out report.html.
+const NoReportFlag = "no-report"
+
+// Bounds of what is kept of a program's output, in bytes, and of the reasons of an outcome.
+const (
+	maxOutput  = 64 << 20
+	maxErrors  = 16 << 10 // at the beginning, and as much at the end
+	maxReasons = 8
+	maxReason  = 2000
+)
+
+// endTime is how long a program has to end after SIGTERM; then it is killed. A run with
+// containers removes them within that time.
+const endTime = 20 * time.Second
+
+// ErrProgramChanged: the program's file was replaced while trials ran. Their numbers are of
+// the program that Trial.Identity is of, so that no trial can go on.
+var ErrProgramChanged = errors.New("the program was replaced while its trials ran")
+
+// Local performs trials on this machine. Each is a process of its own, in a process group of
+// its own, that gets SIGTERM when the context or the calling process ends. The zero value is
+// ready to use.
+type Local struct {
+	// Folder is where run folders are made; "" is the system's folder of temporary files. A
+	// run folder is removed when its trial has ended.
+	Folder string
+	// Keep leaves the run folders in Folder, under the trials' names.
+	Keep bool
+	// Program is the csiglab of trials that name none; "" is the calling program.
+	Program string
+	// Environment of the programs; nil is that of this process. See Environment.
+	Environment []string
+
+	patience time.Duration // 0: endTime; tests set it
+
+	mu       sync.Mutex
+	programs map[string]*program
+}
+
+// Run performs a trial. The error wraps the context's, ErrProgramChanged, or is of class
+// failure.ErrInfrastructure: a full disk, a program that cannot be started.
+func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
+	p, err := l.program(ctx, t.Program)
+	if err != nil {
+		return Outcome{}, err
+	}
+	folder, remove, err := l.runFolder(t)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer remove()
+	args := []string{"run", "--out", folder, "--json", "--parallel", "1", "--seed", strconv.FormatUint(t.Seed, 10)}
+	args = append(args, p.flags...)
+	if t.Variant != "" {
+		args = append(args, "--variant="+t.Variant)
+	}
+	for _, set := range t.Set {
+		args = append(args, "--set="+set)
+	}
+	args = append(append(args, t.Flags...), "--", t.Experiment)
+	began := time.Now()
+	c, err := l.call(ctx, p.file, args)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := c.outcome(t)
+	out.Seconds = math.Round(time.Since(began).Seconds()*1e3) / 1e3
+	if out.Exit == 3 && c.diskFull() {
+		return Outcome{}, failure.Infrastructure(fmt.Errorf("%s: %w", l.folder(), unix.ENOSPC))
+	}
+	if l.Keep {
+		out.Folder = folder
+	}
+	return out, nil
+}
+
+// Environment returns an environment without the variables of csiglab, which would change
+// experiments, and the two sides of a comparison perhaps unlike. The folder of the list of
+// runs stays.
+func Environment(from []string) []string {
+	return slices.DeleteFunc(slices.Clone(from), func(pair string) bool {
+		return strings.HasPrefix(pair, "CSIGLAB_") && !strings.HasPrefix(pair, runs.EnvironmentList+"=")
+	})
+}
+
+func (l *Local) folder() string {
+	if l.Folder == "" {
+		return os.TempDir()
+	}
+	return l.Folder
+}
+
+// runFolder returns the name of a run folder, and what removes it.
+func (l *Local) runFolder(t Trial) (folder string, remove func(), err error) {
+	fail := func(err error) (string, func(), error) {
+		return "", nil, failure.Infrastructure(fmt.Errorf("%s: %w", l.folder(), cause.Of(err)))
+	}
+	if err := os.MkdirAll(l.folder(), 0o755); err != nil {
+		return fail(err)
+	}
+	if l.Keep {
+		folder = filepath.Join(l.folder(), t.Name())
+		if err := os.RemoveAll(folder); err != nil { // of a trial that has not ended
+			return fail(err)
+		}
+		return folder, func() {}, nil
+	}
+	if folder, err = os.MkdirTemp(l.folder(), "trial-"); err != nil {
+		return fail(err)
+	}
+	return folder, func() { os.RemoveAll(folder) }, nil //nolint:errcheck // a later trial finds the disk full
+}
+
+// program is a csiglab.
+type program struct {
+	file  string
+	info  os.FileInfo
+	flags []string // of csiglab run that it knows
+	once  sync.Once
+	err   error
+}
+
+// program returns the program of a name, which is asked once which flags it knows.
+func (l *Local) program(ctx context.Context, name string) (*program, error) {
+	if name == "" {
+		name = l.Program
+	}
+	l.mu.Lock()
+	if l.programs == nil {
+		l.programs = map[string]*program{}
+	}
+	p := l.programs[name]
+	if p == nil {
+		p = &program{file: name}
+		l.programs[name] = p
+	}
+	l.mu.Unlock()
+	p.once.Do(func() { p.err = l.look(ctx, p) })
+	if p.err != nil {
+		return nil, p.err
+	}
+	if info, err := os.Stat(p.file); err != nil || !os.SameFile(info, p.info) || !info.ModTime().Equal(p.info.ModTime()) || info.Size() != p.info.Size() {
+		return nil, failure.Infrastructure(fmt.Errorf("%s: %w", p.file, ErrProgramChanged))
+	}
+	return p, nil
+}
+
+// look finds out where a program is and which flags it knows.
+func (l *Local) look(ctx context.Context, p *program) (err error) {
+	if p.file == "" {
+		p.file, err = os.Executable()
+	} else {
+		p.file, err = exec.LookPath(p.file)
+	}
+	if err == nil {
+		p.info, err = os.Stat(p.file)
+	}
+	if err != nil {
+		return failure.Infrastructure(err)
+	}
+	// A program of an older version lacks flags, and says so with exit code 2.
+	for _, flags := range [][]string{{"--" + NoReportFlag, "--" + predict.ProbeFlag}, {"--" + predict.ProbeFlag}} {
+		c, err := l.call(ctx, p.file, append(append([]string{"run"}, flags...), "--help"))
+		if err != nil {
+			return err
+		}
+		if c.state.ExitCode() == 0 {
+			p.flags = flags
+			return nil
+		}
+	}
+	return nil
+}
+
+// call is a program that has ended.
+type call struct {
+	state  *os.ProcessState
+	stdout bytes.Buffer
+	more   bool // stdout was cut
+	stderr ends
+}
+
+// call runs a program. Its error is one of starting it, or the context's.
+func (l *Local) call(ctx context.Context, file string, args []string) (*call, error) {
+	c := &call{}
+	cmd := exec.CommandContext(ctx, file, args...)
+	cmd.Args[0] = "csiglab"
+	env := l.Environment
+	if env == nil {
+		env = os.Environ()
+	}
+	cmd.Env = Environment(env)
+	cmd.Stdout, cmd.Stderr = (*bounded)(c), &c.stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it ends in order
+	cmd.WaitDelay = cmp.Or(l.patience, endTime)
+	runtime.LockOSThread() // Pdeathsig is about the thread
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, failure.Infrastructure(fmt.Errorf("start %s: %w", file, cause.Of(err)))
+	}
+	err := cmd.Wait()
+	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it has left; usually nothing
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay):
+		return nil, failure.Infrastructure(fmt.Errorf("%s: %w", file, err))
+	}
+	c.state = cmd.ProcessState
+	return c, nil
+}
+
+// bounded is the standard output of a call. What exceeds maxOutput is dropped.
+type bounded call
+
+// Write never fails.
+func (b *bounded) Write(p []byte) (int, error) {
+	kept := p[:min(len(p), maxOutput-b.stdout.Len())]
+	b.stdout.Write(kept)
+	b.more = b.more || len(kept) < len(p)
+	return len(p), nil
+}
+
+// outcome returns what a run came to.
+func (c *call) outcome(t Trial) Outcome {
+	invalid := func(format string, args ...any) Outcome {
+		return Outcome{Exit: 3, Reasons: []string{shorten(fmt.Sprintf(format, args...))}}
+	}
+	status, _ := c.state.Sys().(syscall.WaitStatus)
+	code, said := c.state.ExitCode(), c.stderr.text()
+	switch {
+	case status.Signaled() && status.Signal() == syscall.SIGKILL:
+		return invalid("csiglab was killed (SIGKILL): by the kernel because memory ran out, or by somebody")
+	case status.Signaled():
+		return invalid("csiglab was killed by a signal: %v", status.Signal())
+	case code == 2 && strings.Contains(said, "\ngoroutine "):
+		return invalid("csiglab crashed: %s", crash.Words(said))
+	case code == 2:
+		return Outcome{Exit: 2, Reasons: []string{shorten(message(said))}}
+	case code < 0 || code > 3:
+		return invalid("csiglab ended with exit code %d, which csiglab run does not have: %s", code, message(said))
+	case c.more:
+		return invalid("its results have more than %d bytes", maxOutput)
+	}
+	if code == 3 && len(bytes.TrimSpace(c.stdout.Bytes())) == 0 {
+		return invalid("%s", message(said))
+	}
+	var s runfolder.Summary
+	if err := json.Unmarshal(c.stdout.Bytes(), &s); err != nil {
+		return invalid("its results cannot be read: %v", err)
+	}
+	out := Outcome{Exit: code}
+	if code == 3 || !s.Valid {
+		out.Exit = 3
+		for _, reason := range s.Reasons[:min(len(s.Reasons), maxReasons)] {
+			out.Reasons = append(out.Reasons, shorten(reason))
+		}
+		if more := len(s.Reasons) - maxReasons; more > 0 {
+			out.Reasons = append(out.Reasons, fmt.Sprintf("and %d more reasons", more))
+		}
+		if len(out.Reasons) == 0 {
+			out.Reasons = []string{shorten(message(said))}
+		}
+		return out
+	}
+	run, err := runOf(s, t)
+	if err != nil {
+		return invalid("its results: %v", err)
+	}
+	out.TraceHash, out.Metrics = run.TraceHash, run.Metrics
+	return out
+}
+
+// runOf returns the one run of a summary.
+func runOf(s runfolder.Summary, t Trial) (run runfolder.RunSummary, err error) {
+	if s.Schema != runfolder.SummarySchema {
+		return run, fmt.Errorf("schema %d, and this csiglab reads %d", s.Schema, runfolder.SummarySchema)
+	}
+	if len(s.Variants) != 1 {
+		return run, fmt.Errorf("%d variants; want one", len(s.Variants))
+	}
+	for name, v := range s.Variants {
+		switch {
+		case t.Variant != "" && name != t.Variant:
+			return run, fmt.Errorf("of variant %q; want %q", name, t.Variant)
+		case len(v.Runs) != 1 || v.Runs[0].Seed != t.Seed:
+			return run, fmt.Errorf("%d runs; want that of seed %d", len(v.Runs), t.Seed)
+		}
+		run = v.Runs[0]
+	}
+	return run, nil
+}
+
+// diskFull reports whether a run has failed because a disk or a quota is full.
+func (c *call) diskFull() bool {
+	said := c.stderr.text()
+	return strings.Contains(said, unix.ENOSPC.Error()) || strings.Contains(said, unix.EDQUOT.Error())
+}
+
+// message returns the last message of csiglab among what it has said.
+func message(said string) string {
+	const start = "csiglab: "
+	if i := strings.LastIndex("\n"+said, "\n"+start); i >= 0 {
+		said = said[i+len(start):]
+	}
+	var kept []string
+	for line := range strings.Lines(said) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "the run is incomplete: ") { // its folder is removed
+			kept = append(kept, line)
+		}
+	}
+	if len(kept) == 0 {
+		return "csiglab said nothing"
+	}
+	return strings.Join(kept, "\n")
+}
+
+// shorten cuts a text after maxReason bytes.
+func shorten(text string) string {
+	text = strings.ToValidUTF8(text, "�")
+	if len(text) <= maxReason {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxReason], "") + " …"
+}
+
+// ends keeps the beginning and the end of what is written to it.
+type ends struct {
+	first, last []byte
+	cut         bool
+}
+
+// Write never fails.
+func (e *ends) Write(p []byte) (int, error) {
+	n := min(len(p), maxErrors-len(e.first))
+	e.first = append(e.first, p[:n]...)
+	e.last = append(e.last, p[n:]...)
+	if extra := len(e.last) - maxErrors; extra > 0 {
+		e.last, e.cut = append(e.last[:0], e.last[extra:]...), true
+	}
+	return len(p), nil
+}
+
+func (e *ends) text() string {
+	if !e.cut {
+		return string(e.first) + string(e.last)
+	}
+	return string(e.first) + "\n…\n" + string(e.last)
+}
