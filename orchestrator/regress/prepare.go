@@ -71,6 +71,9 @@ func wrong(format string, args ...any) error {
 func (c *Campaign) prepare() error {
 	var errs []error
 	used := make([]bool, len(c.Filter.Only))
+	if err := c.checkFiles(); err != nil {
+		return err
+	}
 	for i := range c.Suite.Entries {
 		e := c.Suite.Entries[i]
 		variants, whole := c.chosen(e.Name, used)
@@ -101,6 +104,22 @@ func (c *Campaign) prepare() error {
 		return err
 	}
 	return errors.Join(c.checkPlans(), c.checkStored())
+}
+
+// checkFiles refuses an experiment in place of those of a suite that has several.
+func (c *Campaign) checkFiles() error {
+	n := 0
+	for _, e := range c.Suite.Entries {
+		if variants, whole := c.chosen(e.Name, make([]bool, len(c.Filter.Only))); whole || len(variants) > 0 {
+			n++
+		}
+	}
+	for i, s := range c.sides() {
+		if s.Experiment != "" && n > 1 {
+			return wrong("--%s file:%s takes the place of one experiment, and the suite %s has %d; choose one with --only", sideNames[i], s.Experiment, c.Suite.Name, n)
+		}
+	}
+	return nil
 }
 
 // chosen returns which variants of an entry stay; whole: all that the entry has. It marks
