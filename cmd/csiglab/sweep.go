@@ -17,6 +17,7 @@ import (
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/sweep"
 	"github.com/csiglab/csiglab/orchestrator/trial"
@@ -137,7 +138,7 @@ func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*
 	}
 	r := sweep.Request{
 		Experiment: nameOrPath, Points: points, Identity: identity, Version: buildVersion(), Command: append([]string{"csiglab"}, a.args...), Parallel: runtime.NumCPU(),
-		Options: experiment.Options{Override: set, Seeds: s.seeds, Variants: s.variants, Tables: experiment.StandardTables()},
+		Options: experiment.Options{Override: set, Seeds: s.seeds, Variants: s.variants, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
 	}
 	plan, err := interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
 	if err != nil {
@@ -151,6 +152,20 @@ func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*
 		return nil, usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
 	}
 	return plan, nil
+}
+
+// validatePoints validates an experiment at the points of its key sweep. It returns their
+// number, 0 without the key.
+func (a *app) validatePoints(cmd *cobra.Command, set *experiment.Set, s *selection, args []string) (int, error) {
+	if set.Base.Sweep == nil {
+		return 0, nil
+	}
+	r := sweep.Request{Experiment: args[0], Options: s.used, Parallel: runtime.NumCPU()}
+	plan, err := interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
+	if err != nil {
+		return 0, sweepError(err)
+	}
+	return len(plan.Points), nil
 }
 
 // points returns the points of the flags, nil without any.

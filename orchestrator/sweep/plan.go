@@ -267,6 +267,7 @@ func (r *Request) point(ctx context.Context, pt *Point, paths []string, override
 		pt.Set = append(pt.Set, argument(o.Absolute()))
 	}
 	opts := r.Options
+	opts.Names = nil // of the experiment as it is; predict.Validate checks the metrics
 	opts.Override = slices.Concat(opts.Override, overrides)
 	set, err := experiment.Parse(r.Experiment, dir, text, opts)
 	if err != nil {

@@ -91,6 +91,7 @@ func (s *simulator) Run(ctx context.Context, t trial.Trial) (trial.Outcome, erro
 	}
 	numbers := rand.New(rand.NewPCG(t.Seed, uint64(len(t.Set[len(t.Set)-1]))))
 	m := map[string]float64{"fct_us.p99": numbers.Float64(), "seed_squared": float64(t.Seed * t.Seed), "only." + t.Variant: 1}
+	m["cpu_seconds"] = rand.Float64()
 	for i := range s.more {
 		m[fmt.Sprintf("utilisation.tor%d-agg%d", i, i)] = numbers.Float64()
 	}
@@ -303,6 +304,9 @@ func TestPatterns(t *testing.T) {
 	sum, _ := finished(t, s, "only.*", "fct_us.p99")
 	if want := []string{"fct_us.p99", "only.a", "only.b"}; !slices.Equal(sum.Metrics, want) {
 		t.Errorf("%q, want %q", sum.Metrics, want)
+	}
+	if sum, _ := finished(t, s, "cpu_seconds"); !slices.Equal(sum.Metrics, []string{"cpu_seconds"}) {
+		t.Errorf("%q", sum.Metrics)
 	}
 	if _, err := s.Finish([]string{"only.*", "fct.p99"}, func(m []string) []string { return m }); !errors.Is(err, failure.ErrConfiguration) || !strings.Contains(err.Error(), `"fct.p99"`) {
 		t.Error(err)
