@@ -20,7 +20,8 @@ type Meaning struct {
 	Unit   string // for people, such as µs, Gb/s, packets; empty: a bare number
 	Better Better
 	Share  bool // between 0 and 1
-	// Machine: it is about the machine and not the model, and differs from run to run.
+	// Machine: it is about the machine that runs, not about the model, and differs from run to
+	// run of the same seed.
 	Machine bool
 }
 
@@ -135,7 +136,7 @@ var quantities = map[string]Meaning{
 	"exposed_us":      {Better: Lower},
 	"bubble_share":    {Better: Lower},
 	"straggler_ratio": {Better: Lower},
-	"straggler_rank":  {},
+	"straggler_rank":  {Unit: "rank"},
 	"steps_done":      {Unit: "steps", Better: Higher},
 	"message_us":      {Better: Lower},
 	"cct_us":          {Better: Lower},

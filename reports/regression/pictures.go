@@ -129,7 +129,7 @@ func drawInterval(pen *reports.Pen, m *metric, x *axis, y float64, place func(fl
 	if low > high {
 		low, high = high, low
 	}
-	if !math.IsInf(low, -1) || !math.IsInf(high, 1) {
+	if (!math.IsInf(low, -1) || !math.IsInf(high, 1)) && low <= x.high && high >= x.low {
 		pen.Put(`<path class="interval %s" d="M%v %vH%v"/>`, mark, x.at(low), y, x.at(high))
 		for i, end := range []float64{low, high} {
 			at, way := x.at(end), 5.0
@@ -147,6 +147,10 @@ func drawInterval(pen *reports.Pen, m *metric, x *axis, y float64, place func(fl
 		return
 	}
 	at := x.at(place(m.worse))
+	if effect := place(m.worse); x.beyond(effect) { // it is further on
+		pen.Put(`<path class="effect %s" d="M%v %vv12l%v -6z"/>`, mark, at, y-6, math.Copysign(9, effect-x.high))
+		return
+	}
 	switch m.outcome { // told apart without colours
 	case verdict.Fail:
 		pen.Put(`<path class="effect %s" d="M%v %vl5.5 5.5l-5.5 5.5l-5.5 -5.5z"/>`, mark, at, y-5.5)
@@ -202,7 +206,7 @@ func ticks(low, high float64, n int) []float64 {
 
 // Measures of the picture of all effects.
 const (
-	effectsWide, effectsNarrow = 1200.0, 390.0
+	effectsWide, effectsNarrow = 1000.0, 390.0
 	effectsRow, effectsNamed   = 22.0, 36.0 // with the name beside and above
 	mostEffects                = 80
 	mostLimits                 = 63 // at the ends of the axis
@@ -252,7 +256,7 @@ func (v *view) effects() *effects {
 
 func (v *view) drawEffects(list []*metric, width float64) template.HTML {
 	narrow := width < 600
-	row, left := effectsRow, 380.0
+	row, left := effectsRow, 330.0
 	if narrow {
 		row, left = effectsNamed, 12.0
 	}
