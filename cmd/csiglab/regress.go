@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -264,6 +265,9 @@ func readSuite(nameOrPath string) (*regress.Suite, error) {
 		if err == nil && info.IsDir() {
 			return nil, usage("%s: a folder; name a file in it", nameOrPath)
 		}
+		if errors.Is(err, os.ErrNotExist) && slices.Contains(experiment.Names(), nameOrPath) {
+			return nil, notSuite(nameOrPath)
+		}
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, usage("%s: no such file, nor an embedded suite; embedded: %s%s", nameOrPath, strings.Join(suites.Names(), " "), didYouMean(nameOrPath, suites.Names()))
 		}
@@ -275,10 +279,21 @@ func readSuite(nameOrPath string) (*regress.Suite, error) {
 		}
 	}
 	s, err := regress.ReadSuite(nameOrPath, dir, data)
+	if err != nil && ofExperiment.Match(data) {
+		return nil, notSuite(nameOrPath)
+	}
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
 	return s, nil
+}
+
+// ofExperiment matches keys that an experiment has at its top, and a suite never has.
+var ofExperiment = regexp.MustCompile(`(?m)^(topology|workload|jobs)\s*:`)
+
+// notSuite returns the error of an experiment in place of a suite.
+func notSuite(name string) error {
+	return usage("%s is an experiment and not a suite: csiglab regress --experiment %[1]s --metric METRIC --delta 5%% compares it", name)
 }
 
 // withResumeRegression are the flags of regress that go with --resume.
