@@ -10,12 +10,13 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
-// Exit codes (docs/metrics.md#exit-codes). 4, inconclusive, is for comparisons.
+// Exit codes (docs/metrics.md#exit-codes).
 const (
 	exitOK             = 0 // all expectations held
 	exitFailed         = 1 // an expectation failed
 	exitUsage          = 2 // usage or configuration
 	exitInfrastructure = 3 // the run is invalid, or the infrastructure failed
+	exitInconclusive   = 4 // a comparison came to no verdict
 )
 
 // exitError ends the command with a code. A nil err means that the user has already

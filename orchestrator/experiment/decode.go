@@ -31,6 +31,7 @@ type decoder struct {
 	// compiled has what is wrong with each expression so far. The decoders of all
 	// variants share it.
 	compiled map[compiledKey][]*expression.Error
+	files    map[string]bool // that the experiment reads; all variants share it
 	// expressions is what is wrong with expressions; it is not in errs.
 	expressions Errors
 }
@@ -405,6 +406,9 @@ func (d *decoder) text(t *tree, p *string, r Rule) (msg, suggestion string) {
 		}
 		if err != nil {
 			return err.Error(), suggestion
+		}
+		if d.files != nil {
+			d.files[name] = true
 		}
 		*p = name
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -72,6 +73,10 @@ type Set struct {
 	Notes []string
 
 	Reduced bool // to some of the variants of the file
+
+	// Files are the files and folders that the variants read beside the experiment, with
+	// absolute names, in alphabetical order.
+	Files []string
 }
 
 // Resolved is one variant as a whole experiment. Its Variants is nil; what
@@ -97,18 +102,25 @@ func (r *Resolved) At(path string, err error) error {
 // Load reads the experiment of that name, or at that path, and resolves it. Its
 // error is an Errors or an *Error.
 func Load(nameOrPath string, opts Options) (*Set, error) {
-	if slices.Contains(Names(), nameOrPath) {
-		data, dir, err := embedded(nameOrPath)
-		if err != nil {
-			return nil, &Error{File: nameOrPath, Msg: err.Error()}
-		}
-		return Parse(nameOrPath, dir, data, opts)
-	}
-	data, err := readFile(nameOrPath)
+	data, dir, err := Text(nameOrPath)
 	if err != nil {
 		return nil, err
 	}
-	return Parse(nameOrPath, filepath.Dir(nameOrPath), data, opts)
+	return Parse(nameOrPath, dir, data, opts)
+}
+
+// Text returns the text of the experiment of that name, or at that path, as it is, and
+// the folder that the names of its files are relative to, for Parse. The folder of an
+// embedded experiment that reads no files is "". Its error is an *Error.
+func Text(nameOrPath string) (data []byte, dir string, err error) {
+	if !slices.Contains(Names(), nameOrPath) {
+		data, err := readFile(nameOrPath)
+		return data, filepath.Dir(nameOrPath), err
+	}
+	if data, dir, err = embedded(nameOrPath); err != nil {
+		return nil, "", &Error{File: nameOrPath, Msg: err.Error()}
+	}
+	return data, dir, nil
 }
 
 func readFile(path string) ([]byte, error) {
@@ -152,7 +164,7 @@ func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
 		return nil, append(errs, &Error{File: source, Line: file.at.line, Column: file.at.column, Msg: fmt.Sprintf("want a mapping, got %v", file.kind)})
 	}
 	normalise(file, "")
-	r := &resolver{source: source, opts: opts, base: file, compiled: map[compiledKey][]*expression.Error{}}
+	r := &resolver{source: source, opts: opts, base: file, compiled: map[compiledKey][]*expression.Error{}, files: map[string]bool{}}
 	r.collect(errs...)
 	layers, more := parseLayers(opts)
 	r.collect(more...)
@@ -173,6 +185,7 @@ type resolver struct {
 	base     *tree // the file, and what changes all variants
 	declared []declaredVariant
 	compiled map[compiledKey][]*expression.Error
+	files    map[string]bool // that variants read
 
 	errs        Errors
 	expressions Errors // what is wrong with expressions, apart from errs
@@ -272,12 +285,13 @@ func (r *resolver) resolve() (*Set, error) {
 		}
 	}
 	set.keep(chosen)
+	set.Files = slices.Sorted(maps.Keys(r.files))
 	return set, nil
 }
 
 // decode returns the experiment of a tree, and the tree's nodes by path.
 func (r *resolver) decode(t *tree) (*Experiment, map[string]*tree) {
-	d := &decoder{tables: r.opts.Tables, anySize: r.opts.AnySize, root: t, node: map[string]*tree{}, compiled: r.compiled}
+	d := &decoder{tables: r.opts.Tables, anySize: r.opts.AnySize, root: t, node: map[string]*tree{}, compiled: r.compiled, files: r.files}
 	e := defaults()
 	d.decode(t, reflect.ValueOf(e).Elem(), "")
 	if len(d.errs) < maxListed {

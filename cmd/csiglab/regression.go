@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/regress"
+	"github.com/csiglab/csiglab/orchestrator/trial"
+	"github.com/csiglab/csiglab/reports/regression"
+)
+
+// programsFolder is the folder of built programs in that of a regression. It is removed at
+// the end: they come from the cache of builds again.
+const programsFolder = "programs"
+
+// comparing is a regression under way.
+type comparing struct {
+	*app
+	plan   *regress.Plan
+	folder string
+	flags  *regressFlags
+	fresh  bool // not resumed
+
+	campaign regress.Campaign
+}
+
+// prepare checks all that can be checked before programs are built.
+func (g *comparing) prepare(ctx context.Context) (err error) {
+	c := &g.campaign
+	*c = regress.Campaign{Suite: &g.plan.Suite, Filter: g.plan.Filter, Folder: g.folder, Version: buildVersion(), Command: g.plan.Command,
+		Arguments: g.plan.Arguments, Started: g.plan.Started, Before: g.plan.Before(g.folder), Parallel: g.flags.parallelism()}
+	if c.Machine, err = os.Hostname(); err != nil {
+		return infrastructure(err)
+	}
+	for side, spec := range g.sides() {
+		if *side, err = newSide(spec); err != nil {
+			return err
+		}
+	}
+	_, err = interruptible(ctx, func() (struct{}, error) { return struct{}{}, c.Prepare() })
+	if err != nil {
+		return campaignError(err)
+	}
+	contents := c.Contents()
+	if g.fresh {
+		g.plan.Contents = contents
+	}
+	for name, was := range g.plan.Contents {
+		if contents[name] != was {
+			return usage("%s: the text or the files of %s have changed since the regression began; begin a new one", g.folder, name)
+		}
+	}
+	return nil
+}
+
+func (g *comparing) sides() map[*regress.Side]*regress.Spec {
+	return map[*regress.Side]*regress.Spec{&g.campaign.Baseline: &g.plan.Baseline, &g.campaign.Candidate: &g.plan.Candidate}
+}
+
+// run builds the programs, runs the trials, and writes and prints the verdict.
+func (g *comparing) run(ctx context.Context) error {
+	journal, err := trial.OpenJournal(g.folder)
+	if err != nil {
+		return journalError(err)
+	}
+	defer journal.Close() // every line is on the disk already
+	programs := filepath.Join(g.folder, programsFolder)
+	defer os.RemoveAll(programs) //nolint:errcheck // the next session removes them
+	if err := g.build(ctx, programs); err != nil {
+		if g.fresh {
+			journal.Close()        //nolint:errcheck // it is empty
+			os.RemoveAll(g.folder) //nolint:errcheck // it is empty but for what the build left
+		}
+		if interrupted(err) {
+			return infrastructure(errors.New("interrupted before the first run"))
+		}
+		return err
+	}
+	g.plan.Sessions = append(g.plan.Sessions, regress.Session{Began: time.Now().UTC()})
+	if err := g.plan.Write(g.folder); err != nil {
+		return infrastructure(err)
+	}
+	c := &g.campaign
+	c.Journal = journal
+	c.Runner = &trial.Local{Folder: filepath.Join(g.folder, "runs"), Environment: g.env}
+	bar := g.newCampaignProgress()
+	c.Progress, c.Say = bar.update, bar.line
+	document, err := c.Run(ctx)
+	bar.close()
+	os.Remove(filepath.Join(g.folder, "runs")) //nolint:errcheck // it is empty, unless a run was killed
+	g.plan.Sessions[len(g.plan.Sessions)-1].Ended = time.Now().UTC()
+	if err != nil {
+		g.plan.Write(g.folder) //nolint:errcheck // the time of this session is lost
+		return g.unfinished(err, journal.Len())
+	}
+	if err := g.plan.Write(g.folder); err != nil {
+		return g.unfinished(err, journal.Len())
+	}
+	if err := writeVerdictFiles(g.folder, document); err != nil {
+		return g.unfinished(infrastructure(err), journal.Len())
+	}
+	return g.show(document)
+}
+
+// build completes the sides.
+func (g *comparing) build(ctx context.Context, into string) error {
+	for _, s := range []struct {
+		side  *regress.Side
+		spec  *regress.Spec
+		flags *sideFlags
+	}{{&g.campaign.Baseline, &g.plan.Baseline, &g.flags.baseline}, {&g.campaign.Candidate, &g.plan.Candidate, &g.flags.candidate}} {
+		if err := g.buildSide(ctx, s.side, s.spec, into); err != nil {
+			return err
+		}
+		if g.fresh {
+			s.spec.Flags = s.flags.arguments(s.spec)
+		}
+		s.side.Flags = s.spec.Flags
+	}
+	return nil
+}
+
+// unfinished gives the error of a campaign its exit code, and says how to go on.
+func (g *comparing) unfinished(err error, trials int) error {
+	err = campaignError(err)
+	code := exitCode(err)
+	if code != exitUsage {
+		err = fmt.Errorf("%w\nthe regression is incomplete: %s kept in %s; csiglab regress --resume %[3]s does the rest", err, ended(trials), g.folder)
+	}
+	return &exitError{code, err}
+}
+
+func ended(trials int) string {
+	if trials == 1 {
+		return "1 run has ended and is"
+	}
+	return fmt.Sprintf("%d runs have ended and are", trials)
+}
+
+// campaignError gives an error of a campaign its exit code.
+func campaignError(err error) error {
+	var wrong *experiment.Error
+	var exit *exitError
+	switch {
+	case err == nil || errors.As(err, &exit):
+		return err
+	case interrupted(err):
+		return infrastructure(errors.New("interrupted"))
+	case errors.Is(err, failure.ErrConfiguration), errors.As(err, &wrong):
+		return &exitError{exitUsage, err}
+	}
+	return infrastructure(shortage(err))
+}
+
+// interrupted reports whether a campaign ended by Ctrl-C.
+func interrupted(err error) bool { return errors.Is(err, context.Canceled) }
+
+// journalError gives an error of opening a journal its exit code.
+func journalError(err error) error {
+	if errors.Is(err, trial.ErrBusy) || errors.Is(err, own.ErrForeign) {
+		return &exitError{exitUsage, err}
+	}
+	return infrastructure(err)
+}
+
+// writeVerdictFiles writes the verdict in all its forms into a folder.
+func writeVerdictFiles(folder string, d *verdict.Document) error {
+	data, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	var html, junit bytes.Buffer
+	if err := errors.Join(regression.HTML(&html, d), regression.JUnit(&junit, d)); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{
+		{"verdict.json", append(data, '\n')}, {"verdict.md", []byte(regression.Markdown(d))}, {"verdict.html", html.Bytes()}, {"junit.xml", junit.Bytes()},
+	} {
+		name := filepath.Join(folder, f.name)
+		if err := replaceFile(name, f.data); err != nil {
+			return failure.Infrastructure(fmt.Errorf("%s: %w", name, cause.Of(err)))
+		}
+	}
+	return nil
+}
+
+// show prints the verdict and ends the command with its exit code.
+func (g *comparing) show(d *verdict.Document) error {
+	var err error
+	if g.flags.json {
+		err = g.printJSON(d)
+	} else {
+		var text strings.Builder
+		regression.Text(&text, d)
+		fmt.Fprintf(&text, "\nverdict %s\n", filepath.Join(g.folder, "verdict.html"))
+		err = g.print(text.String())
+	}
+	if err != nil {
+		return err
+	}
+	switch d.Outcome {
+	case verdict.Pass:
+		return nil
+	case verdict.Fail:
+		return &exitError{code: exitFailed}
+	case verdict.Inconclusive:
+		if g.plan.AcceptInconclusive {
+			return nil
+		}
+		return &exitError{code: exitInconclusive}
+	}
+	return &exitError{code: exitInfrastructure}
+}
+
+// campaignProgress shows how far a campaign is: a bar on a terminal, elsewhere the lines of
+// say alone.
+type campaignProgress struct {
+	*app
+	bar   *progressbar.ProgressBar // nil without a terminal
+	began time.Time
+}
+
+func (a *app) newCampaignProgress() *campaignProgress {
+	return &campaignProgress{app: a, bar: newBar(a.stderr), began: time.Now()}
+}
+
+func (p *campaignProgress) update(now regress.Progress) {
+	if p.bar == nil || now.Least == 0 {
+		return
+	}
+	left := ""
+	if now.Done > 1 {
+		took := time.Since(p.began)
+		left = fmt.Sprintf(", at least %v left", (took / time.Duration(now.Done) * time.Duration(now.Least-now.Done)).Round(time.Second))
+	}
+	p.bar.Describe(fmt.Sprintf("%s: %d of %s%s", now.Name, now.Done, plural(now.Least, "run"), left))
+	p.bar.Set(barSteps * now.Done / now.Least) // a bar that cannot be drawn is no error
+}
+
+// line prints a line above the bar.
+func (p *campaignProgress) line(text string) {
+	if p.bar != nil {
+		p.bar.Clear() // as above
+	}
+	p.app.say(text)
+}
+
+func (p *campaignProgress) close() {
+	if p.bar != nil {
+		p.bar.Finish() // as above
+	}
+}

@@ -1,0 +1,102 @@
+package regress
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/verdict"
+)
+
+// document returns the verdict of all cells.
+func (c *Campaign) document() *verdict.Document {
+	c.correct()
+	d := &verdict.Document{
+		Schema: verdict.Schema, Suite: c.Suite.Name, Version: c.Version, Command: c.Command, Machine: c.Machine, Started: c.Started,
+		Baseline: c.Baseline.Side, Candidate: c.Candidate.Side,
+		Design:      verdict.Design{Confidence: c.Suite.Confidence, FalseFail: c.Suite.FalseFail, Metrics: c.metrics()},
+		Experiments: []verdict.Experiment{},
+		Notes:       c.notes(),
+	}
+	var outcomes []verdict.Outcome
+	for _, one := range c.cells {
+		one.result.Reproduce = c.reproduce(one)
+		one.result.File = c.fileOf(one)
+		d.Experiments = append(d.Experiments, one.result)
+		outcomes = append(outcomes, one.result.Outcome)
+	}
+	d.Outcome = verdict.Of(outcomes...)
+	return d
+}
+
+// fileOf returns the experiment's file, "" for embedded ones.
+func (c *Campaign) fileOf(one *cell) string {
+	for i, s := range c.sides() {
+		if s.Stored == nil && !strings.HasPrefix(one.file[i], c.Folder) {
+			return one.file[i]
+		}
+	}
+	return ""
+}
+
+// notes are what a reader should know of the whole.
+func (c *Campaign) notes() (notes []string) {
+	if b, s := &c.Baseline, &c.Candidate; b.Stored == nil && b.Identity == s.Identity && b.Experiment == s.Experiment && slices.Equal(b.Set, s.Set) {
+		notes = append(notes, "baseline and candidate are the same program with the same experiments; this compares it with itself")
+	}
+	for _, one := range c.cells {
+		if one.result.Identical || len(one.result.Reasons) > 0 {
+			continue
+		}
+		most := one.looks[len(one.looks)-1]
+		for i := range one.rules {
+			pass, fail := c.plan(one, &one.rules[i]).Fewest()
+			if most < pass || most < fail {
+				notes = append(notes, fmt.Sprintf("%s: with at most %d seeds, %s can neither pass nor fail by statistics in every case: pass needs %d seeds, fail %d", one.name(), most, one.rules[i].Metric, pass, fail))
+				break
+			}
+		}
+	}
+	return notes
+}
+
+// reproduce returns a command that compares the two sides in one cell alone.
+func (c *Campaign) reproduce(one *cell) string {
+	args := append([]string{"csiglab", "regress"}, c.Arguments...)
+	if len(c.cells) > 1 {
+		args = append(args, "--only", one.name())
+	}
+	for _, s := range c.sides() {
+		args = append(args, s.Flags...)
+	}
+	if c.Filter.Seeds > 0 {
+		args = append(args, "--seeds", strconv.Itoa(c.Filter.Seeds))
+	}
+	for i, a := range args {
+		args[i] = shellWord(a)
+	}
+	return strings.Join(args, " ")
+}
+
+// shellWord quotes an argument for a POSIX shell where that is needed.
+func shellWord(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
+	if text != "" && strings.Trim(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// summary says how a cell went, in a line.
+func (c *cell) summary() string {
+	outcome := c.outcome()
+	text := string(outcome)
+	switch {
+	case outcome == verdict.Inconclusive:
+		text = "undecided"
+	case c.result.Identical && outcome == verdict.Pass:
+		text += ", the runs are identical"
+	}
+	return fmt.Sprintf("%s: %s after %d seeds", c.name(), text, len(c.result.Seeds))
+}

@@ -1,0 +1,405 @@
+package regress
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/metrics/meaning"
+	"github.com/csiglab/csiglab/metrics/statistics"
+	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/expression"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+)
+
+// Filter leaves entries of a suite out, and changes the seeds of those that stay.
+type Filter struct {
+	Only  []string // NAME or NAME/VARIANT; empty: all
+	Seeds int      // the most seeds of every entry; 0: those of the suite
+}
+
+// cell is one variant of an entry: what is decided on its own.
+type cell struct {
+	entry   *Entry
+	variant string
+	several bool // the experiment has more variants
+	clock   string
+	file    [2]string // of the experiment, for the programs of both sides
+	content [2]string // digests of the experiment's text and files
+	rules   []judged
+	looks   []int
+
+	result verdict.Experiment
+}
+
+// judged is a rule with what is known of its metric.
+type judged struct {
+	Rule
+	unit string
+}
+
+// name returns NAME/VARIANT, or NAME for an experiment with one variant.
+func (c *cell) name() string {
+	if !c.several {
+		return c.entry.Name
+	}
+	return c.entry.Name + "/" + c.variant
+}
+
+// deterministic reports whether equal trials give equal values.
+func (c *cell) deterministic() bool { return c.clock != runtimes.Wall }
+
+// wrong returns an error of the campaign's input.
+func wrong(format string, args ...any) error {
+	return failure.Configuration(fmt.Errorf(format, args...))
+}
+
+// prepare returns the cells of the suite that stay, and checks them.
+func (c *Campaign) prepare() error {
+	var errs []error
+	used := make([]bool, len(c.Filter.Only))
+	for i := range c.Suite.Entries {
+		e := c.Suite.Entries[i]
+		variants, whole := c.chosen(e.Name, used)
+		if len(variants) == 0 && !whole {
+			continue
+		}
+		if n := c.Filter.Seeds; n > 0 {
+			e.Seeds = Seeds{First: min(e.Seeds.First, n), Most: n}
+		}
+		cells, err := c.cellsOf(&e, variants, whole)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.cells = append(c.cells, cells...)
+	}
+	var names []string
+	for _, e := range c.Suite.Entries {
+		names = append(names, e.Name)
+	}
+	for i, only := range c.Filter.Only {
+		if !used[i] {
+			name, _, _ := strings.Cut(only, "/")
+			errs = append(errs, wrong("--only %s: the suite %s has no such experiment%s; it has %s", only, c.Suite.Name, spelling.Hint(spelling.Nearest(name, names)), strings.Join(names, " ")))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return errors.Join(c.checkPlans(), c.checkStored())
+}
+
+// chosen returns which variants of an entry stay; whole: all that the entry has. It marks
+// the names of Filter.Only that it used.
+func (c *Campaign) chosen(name string, used []bool) (variants []string, whole bool) {
+	if len(c.Filter.Only) == 0 {
+		return nil, true
+	}
+	for i, only := range c.Filter.Only {
+		first, variant, ok := strings.Cut(only, "/")
+		if first != name {
+			continue
+		}
+		used[i] = true
+		if !ok {
+			whole = true
+		} else {
+			variants = append(variants, variant)
+		}
+	}
+	return variants, whole
+}
+
+// cellsOf returns the cells of an entry.
+func (c *Campaign) cellsOf(e *Entry, only []string, whole bool) ([]*cell, error) {
+	var file, content [2]string
+	var set *experiment.Set
+	var names []expression.Names
+	clock := ""
+	for i, s := range c.sides() {
+		loaded, known, err := load(e, s)
+		switch {
+		case err != nil && s.knows():
+			return nil, failure.Configuration(fmt.Errorf("%s of %s, as the %s: %w", e.Name, c.Suite.Name, sideNames[i], err))
+		case err == nil && set == nil:
+			set, names = loaded, known
+		}
+		if err == nil && (clock == "" || loaded.Base.Clock == runtimes.Wall) {
+			clock = loaded.Base.Clock
+		}
+		if s.Stored != nil {
+			continue
+		}
+		source := e.Experiment
+		if s.Experiment != "" {
+			source = s.Experiment
+		}
+		if file[i], content[i], err = c.give(source, loaded); err != nil {
+			return nil, err
+		}
+	}
+	if set == nil {
+		_, _, err := load(e, c.sides()[0])
+		return nil, wrong("%s of %s: this csiglab has to know an experiment to compare its metrics: %w", e.Name, c.Suite.Name, err)
+	}
+	variants, err := variantsOf(e, set, only, whole)
+	if err != nil {
+		return nil, err
+	}
+	var cells []*cell
+	var errs []error
+	for _, v := range variants {
+		one := &cell{entry: e, variant: v, several: len(set.Variants) > 1, clock: clock, file: file, content: content}
+		one.looks = statistics.Looks(e.Seeds.First, e.Seeds.Most)
+		i := slices.IndexFunc(set.Variants, func(r experiment.Resolved) bool { return r.Name == v })
+		known := expression.NewKnown(v, names[i], len(set.Variants) > 1)
+		for _, r := range e.Rules {
+			j, err := ruleOf(&r, known, set)
+			if err != nil {
+				errs = append(errs, r.wrong(e, err))
+				continue
+			}
+			one.rules = append(one.rules, j)
+		}
+		cells = append(cells, one)
+	}
+	return cells, errors.Join(errs...)
+}
+
+// wrong places an error at the rule.
+func (r *Rule) wrong(e *Entry, err error) error {
+	if r.node == nil {
+		return wrong("%s: metric %q: %w", e.Name, r.Metric, err)
+	}
+	return failure.Configuration(r.node.Wrong(err.Error(), ""))
+}
+
+// variantsOf returns the variants of an entry that are run.
+func variantsOf(e *Entry, set *experiment.Set, only []string, whole bool) (variants []string, err error) {
+	var all []string
+	for _, v := range set.Variants {
+		all = append(all, v.Name)
+	}
+	variants = all
+	if len(e.Variants) > 0 {
+		variants = e.Variants
+	}
+	for _, v := range variants {
+		if !slices.Contains(all, v) {
+			return nil, e.fail("variants", fmt.Sprintf("%s has no variant %q; it has %s", e.Experiment, v, strings.Join(all, " ")), spelling.Nearest(v, all))
+		}
+	}
+	for _, v := range only {
+		if !slices.Contains(variants, v) {
+			return nil, wrong("--only %s/%s: the suite has no such variant%s; it has %s", e.Name, v, spelling.Hint(spelling.Nearest(v, variants)), strings.Join(variants, " "))
+		}
+	}
+	if !whole {
+		variants = slices.DeleteFunc(slices.Clone(variants), func(v string) bool { return !slices.Contains(only, v) })
+	}
+	return variants, nil
+}
+
+// fail returns an error at the place of a key of the entry.
+func (e *Entry) fail(key, msg, suggestion string) error {
+	if e.node == nil {
+		return wrong("%s: %s%s", e.Name, msg, spelling.Hint(suggestion))
+	}
+	n := e.node
+	if value := n.Get(key); value != nil {
+		n = value
+	}
+	return failure.Configuration(n.Wrong(msg, suggestion))
+}
+
+// load returns the experiment of an entry as a side will run it, as far as this csiglab
+// knows it, and the names of its variants' metrics.
+func load(e *Entry, s *Side) (*experiment.Set, []expression.Names, error) {
+	opts := experiment.Options{Tables: experiment.StandardTables()}
+	for i, set := range [][]string{e.Set, s.Set} {
+		for _, text := range set {
+			o, err := experiment.ParseSet([]string{"set of " + e.Name, "--set of the side"}[i], text)
+			if err != nil {
+				return nil, nil, err
+			}
+			opts.Override = append(opts.Override, o)
+		}
+	}
+	source := e.Experiment
+	if s.Experiment != "" {
+		source = s.Experiment
+	}
+	set, err := experiment.Load(source, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err := measure.NamesOfSet(set)
+	return set, names, err
+}
+
+// ruleOf completes a rule.
+func ruleOf(r *Rule, known *expression.Known, set *experiment.Set) (judged, error) {
+	derived := slices.ContainsFunc(set.Base.Derived, func(d experiment.Derived) bool { return d.Name == r.Metric })
+	if !derived {
+		if err := known.Check(r.Metric); err != nil {
+			return judged{}, err
+		}
+	}
+	j := judged{Rule: *r}
+	m := meaning.Meaning{}
+	if !derived {
+		m = meaning.Of(r.Metric)
+	}
+	j.unit = m.Unit
+	if j.Better == "" {
+		switch m.Better {
+		case meaning.Lower:
+			j.Better = verdict.Lower
+		case meaning.Higher:
+			j.Better = verdict.Higher
+		default:
+			return j, fmt.Errorf("it is not known whether less or more of %s is better; say which: better: lower, or better: higher", r.Metric)
+		}
+	}
+	return j, nil
+}
+
+// give returns the file of an experiment's text that both programs can read, and the
+// digest of the text and of the files that it names. The text of an embedded experiment
+// will be written into the campaign's folder: programs of other revisions have other texts.
+// set is nil for what this csiglab cannot load.
+func (c *Campaign) give(source string, set *experiment.Set) (file, content string, err error) {
+	data, dir, err := experiment.Text(source)
+	if err != nil {
+		return "", "", failure.Configuration(err)
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\n%s", len(data), data)
+	var files []string
+	if set != nil {
+		files = set.Files
+	}
+	for _, f := range files {
+		if err := digestTree(h, f); err != nil {
+			return "", "", failure.Configuration(fmt.Errorf("experiment %s: file %s: %w", source, f, cause.Of(err)))
+		}
+	}
+	content = fmt.Sprintf("%x", h.Sum(nil)[:16])
+	if !slices.Contains(experiment.Names(), source) {
+		if file, err = filepath.Abs(source); err != nil {
+			return "", "", err
+		}
+		return file, content, nil
+	}
+	if file, err = filepath.Abs(filepath.Join(c.Folder, textFolder, source+".yaml")); err != nil {
+		return "", "", err
+	}
+	if c.texts == nil {
+		c.texts = map[string]embedded{}
+	}
+	c.texts[file] = embedded{data, dir}
+	return file, content, nil
+}
+
+// textFolder is the folder of the texts of embedded experiments, in that of a campaign.
+const textFolder = "experiments"
+
+// embedded is the text of an embedded experiment, and the folder of its files; "" without.
+type embedded struct {
+	data []byte
+	dir  string
+}
+
+// writeTexts writes the texts of embedded experiments into the campaign's folder, with the
+// files that they name. Its error is of class failure.ErrInfrastructure.
+func (c *Campaign) writeTexts() error {
+	for _, file := range slices.Sorted(maps.Keys(c.texts)) {
+		text := c.texts[file]
+		err := os.MkdirAll(filepath.Dir(file), 0o755)
+		if err == nil && text.dir != "" {
+			err = copyTree(filepath.Dir(file), text.dir)
+		}
+		if err == nil {
+			err = replaceFile(file, text.data)
+		}
+		if err != nil {
+			return failure.Infrastructure(fmt.Errorf("%s: %w", file, cause.Of(err)))
+		}
+	}
+	return nil
+}
+
+// digestTree adds the names and contents of a file, or of the files of a folder.
+func digestTree(h io.Writer, root string) error {
+	return filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(filepath.Dir(root), name)
+		if err != nil {
+			return err
+		}
+		f, err := own.Input(name, 1<<40)
+		if err != nil {
+			return err
+		}
+		defer f.Close() // opened for reading
+		fmt.Fprintf(h, "%q\n", relative)
+		n, err := io.Copy(h, f)
+		fmt.Fprintf(h, "\n%d\n", n)
+		return err
+	})
+}
+
+// copyTree copies the files of a folder into another one.
+func copyTree(to, from string) error {
+	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, relative)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return replaceFile(target, data)
+	})
+}
+
+// replaceFile writes a file atomically.
+func replaceFile(name string, data []byte) error {
+	part, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = part.Write(data)
+	err = errors.Join(err, part.Sync(), part.Chmod(0o644), part.Close())
+	if err == nil {
+		err = os.Rename(part.Name(), name)
+	}
+	if err != nil {
+		os.Remove(part.Name()) // the first error is the cause
+	}
+	return err
+}

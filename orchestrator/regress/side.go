@@ -1,0 +1,70 @@
+package regress
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/metrics/verdict"
+)
+
+// Kinds of sides.
+const (
+	KindSelf    = "self"    // this csiglab
+	KindGit     = "git"     // a revision of csiglab, or of an algorithm module
+	KindFolder  = "folder"  // source code of the same
+	KindProgram = "program" // a csiglab
+	KindFile    = "file"    // this csiglab, with an experiment of its own
+	KindStored  = "stored"  // values of a baseline file
+)
+
+var kinds = []string{KindSelf, KindGit, KindFolder, KindProgram, KindFile, KindStored}
+
+// Side is the baseline or the candidate.
+type Side struct {
+	verdict.Side
+	Program  string // csiglab to run; empty: this one
+	Identity string // of the program's content
+	// Experiment takes the place of the experiment of a suite that has one; empty: none.
+	Experiment string
+	Stored     *Stored // values in place of a program
+}
+
+// knows reports whether this csiglab knows all that the side's program knows.
+func (s *Side) knows() bool {
+	return s.Kind == KindSelf || s.Kind == KindFile || s.Kind == KindStored
+}
+
+// ParseSide splits the text of a side, such as git:main, into its kind and the rest.
+// Without a kind in front, the name of an existing file that ends in .json is stored, and
+// anything else a git revision; exists reports whether there is such a file.
+func ParseSide(text string, exists func(name string) bool) (kind, value string, err error) {
+	if text == KindSelf {
+		return KindSelf, "", nil
+	}
+	prefix, rest, ok := strings.Cut(text, ":")
+	for _, k := range kinds {
+		if ok && prefix == k && k != KindSelf {
+			if rest == "" {
+				return "", "", fmt.Errorf("%q: nothing follows %s:", text, k)
+			}
+			return k, rest, nil
+		}
+	}
+	switch near := spelling.Nearest(prefix, kinds); {
+	case strings.TrimSpace(text) == "":
+		return "", "", fmt.Errorf("it is empty; want %s", sideForms)
+	case ok && near != "": // a revision of git has no colon
+		return "", "", fmt.Errorf("%q: unknown kind of side%s; want %s", text, spelling.Hint(near), sideForms)
+	case ok:
+		return "", "", fmt.Errorf("%q: unknown kind of side; want %s", text, sideForms)
+	case strings.HasSuffix(text, ".json") && exists(text):
+		return KindStored, text, nil
+	case strings.HasSuffix(text, ".json"):
+		return "", "", fmt.Errorf("%s: no such file; csiglab baseline save SUITE -o %[1]s writes one", text)
+	}
+	return KindGit, text, nil
+}
+
+// sideForms lists the forms of a side in messages.
+const sideForms = "self, git:REV, folder:DIR, program:FILE, file:EXPERIMENT or stored:FILE"
