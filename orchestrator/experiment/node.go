@@ -9,13 +9,13 @@ type Node struct {
 	Line, Column int
 	Path         string // dotted, such as experiments[0].metrics
 	Kind         NodeKind
-	Text         string // of a Single
-	Keys         []Key  // of a Mapping, in order; no name is there twice
+	Text         string      // of a Single
+	Keys         []NodeEntry // of a Mapping, in order; no name is there twice
 	Items        []*Node
 }
 
-// Key is a key of a mapping and its value.
-type Key struct {
+// NodeEntry is a key of a mapping and its value.
+type NodeEntry struct {
 	Name         string
 	Line, Column int // of the name
 	Value        *Node
@@ -48,7 +48,7 @@ func ParseNode(file string, data []byte) (*Node, error) {
 func newNode(t *tree, file, path string) *Node {
 	n := &Node{File: file, Line: t.at.line, Column: t.at.column, Path: path, Kind: NodeKind(t.kind), Text: t.text}
 	for _, e := range t.keys {
-		n.Keys = append(n.Keys, Key{e.name, e.at.line, e.at.column, newNode(e.value, file, join(path, e.name))})
+		n.Keys = append(n.Keys, NodeEntry{e.name, e.at.line, e.at.column, newNode(e.value, file, join(path, e.name))})
 	}
 	for i, item := range t.items {
 		n.Items = append(n.Items, newNode(item, file, fmt.Sprintf("%s[%d]", path, i)))
@@ -72,6 +72,6 @@ func (n *Node) Wrong(msg, suggestion string) *Error {
 }
 
 // WrongKey returns an error at the place of a key of the mapping.
-func (n *Node) WrongKey(k Key, msg, suggestion string) *Error {
+func (n *Node) WrongKey(k NodeEntry, msg, suggestion string) *Error {
 	return &Error{File: n.File, Line: k.Line, Column: k.Column, Path: join(n.Path, k.Name), Msg: msg, Suggestion: suggestion}
 }
