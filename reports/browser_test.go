@@ -2,142 +2,45 @@ package reports
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/browsertest"
 )
 
-// chromium is the browser of all tests, started by the first of them.
-var chromium struct {
-	sync.Once
-	ctx context.Context // of its first tab
-	end []func()
-	err error
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	for _, end := range slices.Backward(chromium.end) {
-		end()
-	}
-	os.Exit(code)
-}
-
-func startChromium(path string) {
-	profile, err := os.MkdirTemp("", "chromium")
-	if err != nil {
-		chromium.err = err
-		return
-	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.UserDataDir(profile),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.WSURLReadTimeout(90*time.Second))
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
-	chromium.end = append(chromium.end, func() { os.RemoveAll(profile) }, cancel)
-	chromium.ctx, cancel = chromedp.NewContext(ctx)
-	chromium.end = append(chromium.end, cancel)
-	_, chromium.err = chromedp.Run(chromium.ctx, chromedp.Evaluate[bool](`true`))
-}
+func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 
 // browser returns a new tab of headless Chromium.
 func browser(t *testing.T) context.Context {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed: ", err)
-	}
-	if testing.Short() {
-		t.Skip("-short: no browser")
-	}
-	chromium.Do(func() { startChromium(path) })
-	if chromium.err != nil {
-		t.Fatal("chromium: ", chromium.err)
-	}
-	ctx, cancel := chromedp.NewContext(chromium.ctx)
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
+	return browsertest.Tab(t)
 }
 
 func do[T any](ctx context.Context, t *testing.T, a chromedp.Action[T]) T {
 	t.Helper()
-	v, err := chromedp.Run(ctx, a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return browsertest.Do(ctx, t, a)
 }
 
 func call[P, R any](ctx context.Context, t *testing.T, c cdp.Command[P, R], params P) {
 	t.Helper()
-	if _, err := chromedp.Call(ctx, c, params); err != nil {
-		t.Fatal(err)
-	}
+	browsertest.Call(ctx, t, c, params)
 }
 
-// keepShot writes a picture of the page into the folder TEST_SCREENSHOTS, if that
-// is set.
+// keepShot keeps a picture of the page.
 func keepShot(ctx context.Context, t *testing.T, name string, take chromedp.Action[[]byte]) {
 	t.Helper()
-	folder := os.Getenv("TEST_SCREENSHOTS")
-	if folder == "" {
-		return
-	}
-	shot := do(ctx, t, take)
-	if err := os.WriteFile(filepath.Join(folder, name), shot, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// watch collects what a page must not do: complain or ask the network for
-// anything but itself.
-type watch struct {
-	mu       sync.Mutex
-	problems []string
-	loads    int // of the page itself
-}
-
-func (w *watch) listen(page string) func(any) {
-	return func(event any) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		switch e := event.(type) {
-		case *runtime.EventConsoleAPICalled:
-			w.problems = append(w.problems, fmt.Sprintf("console %s", e.Type))
-		case *runtime.EventExceptionThrown:
-			w.problems = append(w.problems, "exception "+e.ExceptionDetails.Text)
-		case *log.EventEntryAdded:
-			w.problems = append(w.problems, fmt.Sprintf("log %s %s", e.Entry.Level, e.Entry.Text))
-		case *network.EventRequestWillBeSent:
-			switch u := e.Request.URL; {
-			case u == page:
-				w.loads++
-			case !strings.HasPrefix(u, "data:"):
-				w.problems = append(w.problems, "request for "+u)
-			}
-		}
-	}
+	browsertest.KeepShot(ctx, t, name, take)
 }
 
 // drawn describes one chart of the page as the browser sees it.
@@ -236,13 +139,7 @@ func TestBrowser(t *testing.T) {
 	page := written(t, r.numbers)
 
 	ctx := browser(t)
-	var w watch
-	if err := chromedp.Listen(ctx, w.listen(page)); err != nil {
-		t.Fatal(err)
-	}
-	call(ctx, t, network.Enable, network.EnableParams{})
-	call(ctx, t, log.Enable, cdp.Empty{})
-	call(ctx, t, runtime.Enable, cdp.Empty{})
+	w := listening(ctx, t, page)
 	loads := 0
 	for _, c := range []struct {
 		name, media, scheme string
@@ -306,9 +203,7 @@ func TestBrowser(t *testing.T) {
 			}
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.problems) > 0 || w.loads != loads {
-		t.Errorf("%d loads, want %d; problems: %v", w.loads, loads, w.problems)
+	if seen, problems := w.Seen(); len(problems) > 0 || seen != loads {
+		t.Errorf("%d loads, want %d; problems: %v", seen, loads, problems)
 	}
 }

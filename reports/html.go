@@ -70,10 +70,14 @@ func joinScript(parts embed.FS) string {
 }
 
 // contentPolicy returns the page's content security policy: it loads nothing, and runs
-// nothing but the script.
+// nothing but the script, which may be empty.
 func contentPolicy(script string) string {
-	sum := sha256.Sum256([]byte(script))
-	return "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+	source := ""
+	if script != "" {
+		sum := sha256.Sum256([]byte(script))
+		source = " script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "';"
+	}
+	return "default-src 'none'; style-src 'unsafe-inline'; img-src data:;" + source + " base-uri 'none'; form-action 'none'"
 }
 
 // Sizes of the drawings of the first screen, beside each other and, on a narrow

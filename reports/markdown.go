@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/csiglab/csiglab/reports/analysis"
@@ -100,5 +101,17 @@ func writeTable(b *bufio.Writer, title string, t *table) {
 	}
 }
 
-// escape protects characters that Markdown would interpret.
-var escape = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "&", "&amp;", ">", "&gt;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "\n", " ").Replace
+// escape protects characters that Markdown would interpret, also those of GitHub's and
+// GitLab's dialects: a name with a URL, an @ or a # in it becomes no link, and mentions nobody.
+func escape(text string) string {
+	text = interpreted.Replace(text)
+	return referring.ReplaceAllStringFunc(text, func(found string) string {
+		at := strings.IndexAny(found, ".:@#!")
+		return found[:at] + "<span>" + found[at:at+1] + "</span>" + found[at+1:]
+	})
+}
+
+var (
+	interpreted = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "&", "&amp;", ">", "&gt;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "~", `\~`, "$", `\$`, "\n", " ")
+	referring   = regexp.MustCompile(`(?i)www\.|[a-z]:/|@|[#!]\d`)
+)

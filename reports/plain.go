@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/csiglab/csiglab/reports/analysis"
 )
 
 // plain returns the result with texts that are safe to show: names and descriptions come
@@ -14,12 +12,12 @@ import (
 // HTML and JSON would interpret; here control characters, and those that change the
 // direction of the text around them, become visible, and texts longer than
 // mostCharacters are cut. It returns r itself when all texts are plain.
-func plain(r *analysis.Result) *analysis.Result {
+func plain[T any](r *T) *T {
 	v := reflect.ValueOf(r)
 	if isPlain(v) {
 		return r
 	}
-	return plainCopy(v).Interface().(*analysis.Result)
+	return plainCopy(v).Interface().(*T)
 }
 
 // Bounds of texts in runes: of all on the page, and of names in drawings.

@@ -8,17 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/browsertest"
 )
 
 // at is a place in the window.
@@ -95,25 +92,18 @@ func (h hand) wantTip(what, want string) {
 	}
 }
 
-// listening collects what a page must not do.
-func listening(ctx context.Context, t *testing.T, page string) *watch {
+// watch collects what a page must not do.
+type watch struct{ *browsertest.Watch }
+
+func listening(ctx context.Context, t *testing.T, page string) watch {
 	t.Helper()
-	var w watch
-	if err := chromedp.Listen(ctx, w.listen(page)); err != nil {
-		t.Fatal(err)
-	}
-	call(ctx, t, network.Enable, network.EnableParams{})
-	call(ctx, t, log.Enable, cdp.Empty{})
-	call(ctx, t, runtime.Enable, cdp.Empty{})
-	return &w
+	return watch{browsertest.Listen(ctx, t, page)}
 }
 
-func (w *watch) check(t *testing.T) {
+func (w watch) check(t *testing.T) {
 	t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.problems) > 0 {
-		t.Errorf("problems: %v", w.problems)
+	if _, problems := w.Seen(); len(problems) > 0 {
+		t.Errorf("problems: %v", problems)
 	}
 }
 

@@ -67,7 +67,7 @@ workload:
 		"run " + file + " --json --out " + folder + "-json", "report --json " + folder, "report --markdown " + folder, "report " + folder,
 		"version", "help", "run --help", "list", "list cc --json", "ps", "ps --json", "clean", "down --all", "doctor", "doctor --json",
 		"validate " + file, "validate --json " + file, "graph " + file, "topo export " + file + " --format clab", "dissector",
-		"completion bash", "capture " + folder + " --link r0-r1 --out -",
+		"completion bash", "selftest --only rate", "selftest --only rate --json", "capture " + folder + " --link r0-r1 --out -",
 	} {
 		for how, script := range map[string]string{
 			"bad file descriptor": `exec "$@" >&-`,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,20 @@ func TestHelpShowsTheFirstSteps(t *testing.T) {
 	for _, want := range []string{"\n  completion ", "\n  init ", "\n  list ", "\n  doctor ", "--version "} {
 		if !strings.Contains(help, want) {
 			t.Errorf("%q is not in:\n%s", want, help)
+		}
+	}
+}
+
+// TestCommandsAreGrouped holds that each command has its place in the help.
+func TestCommandsAreGrouped(t *testing.T) {
+	_, help, _ := csiglab(&fakeLab{}, nil, "--help")
+	if strings.Contains(help, "Additional Commands:") {
+		t.Errorf("a command has no group, see groups.go:\n%s", help)
+	}
+	for _, g := range groups {
+		_, list, ok := strings.Cut(help, "\n"+g.title+"\n")
+		if ok != slices.ContainsFunc(g.commands, func(name string) bool { return strings.Contains(help, "\n  "+name+" ") }) || ok && !strings.HasPrefix(list, "  ") {
+			t.Errorf("%q: want it with its commands, or neither, in:\n%s", g.title, help)
 		}
 	}
 }

@@ -59,11 +59,13 @@ func (a *app) root() *cobra.Command {
 		Short: "What does my change do to a training step, on a real topology, with real packets?",
 		Long: "csiglab runs experiments with congestion control, load balancing and CSIG on a fabric of\n" +
 			"switches and hosts, in virtual time or with real frames, and reports the results.\n\n" +
-			"Exit codes: 0 all expectations held, 1 an expectation failed, 2 usage or configuration,\n" +
-			"3 the run is invalid or the infrastructure failed.",
+			"Exit codes: 0 all expectations held, or nothing has become worse; 1 an expectation failed, or something has\n" +
+			"become worse; 2 usage or configuration; 3 the run is invalid or the infrastructure failed; 4 a comparison\n" +
+			"is inconclusive.",
 		Example: "  csiglab demo                # a first experiment\n" +
 			"  csiglab init mine           # writes mine.yaml, an experiment with comments\n" +
 			"  csiglab run mine.yaml\n" +
+			"  csiglab regress standard --baseline git:main   # has a change made something worse?\n" +
 			"  source <(csiglab completion bash)",
 		Version:       buildVersion(),
 		SilenceErrors: true,
@@ -95,10 +97,11 @@ func (a *app) root() *cobra.Command {
 		}
 		return usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
-	root.AddCommand(a.demo(), a.init(), a.run(), a.check(), a.report(), a.export(), a.serve(), a.grafana(), a.validate(), a.graph(), a.topo(), a.list(), a.doctor(), a.probe(), a.measure(), a.capture(), a.dissector(), a.build(), a.workload(), a.regress(), a.baseline(), a.version())
+	root.AddCommand(a.demo(), a.init(), a.run(), a.check(), a.report(), a.export(), a.serve(), a.grafana(), a.validate(), a.graph(), a.topo(), a.list(), a.doctor(), a.selftest(), a.probe(), a.measure(), a.capture(), a.dissector(), a.build(), a.workload(), a.regress(), a.bisect(), a.baseline(), a.version())
 	if a.lab.list != nil {
 		root.AddCommand(a.up(), a.hold(), a.down(), a.ps(), a.inspect(), a.exec(), a.top(), a.clean(), a.scrapeConfig())
 	}
+	group(root)
 	return root
 }
 

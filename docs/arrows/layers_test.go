@@ -27,9 +27,9 @@ var layers = [][]string{
 	12: {"orchestrator/inproc", "orchestrator/netns", "orchestrator/containers", "orchestrator/backend/backendtest"},
 	13: {"orchestrator/check", "orchestrator/measure", "orchestrator/packets", "orchestrator/predict"},
 	14: {"orchestrator/campaign"},
-	15: {"orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/svg"},
-	16: {"dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "reports"},          // renders what analysis computed
-	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs", "cmd/csiglab/revision", "cmd/csiglab/top"}, // parts of the command csiglab
+	15: {"orchestrator/selftest", "orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/svg"},
+	16: {"dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "reports", "reports/browsertest", "reports/regression"}, // renders what analysis computed
+	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs", "cmd/csiglab/revision", "cmd/csiglab/top"},                                     // parts of the command csiglab
 	18: {"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
 }
 
@@ -83,6 +83,8 @@ var exceptions = []exception{
 		why: "containerlab deploys topologies and knows nothing of runs"},
 	{from: []string{"reports"}, to: []string{"nodes/...", "orchestrator/...", "topologies/...", "workloads/..."},
 		why: "reports renders the numbers of analysis and nothing else"},
+	{from: []string{"reports/regression"}, to: []string{"..."}, but: []string{"metrics/verdict", "reports"},
+		why: "regression renders verdicts and nothing else"},
 	{from: []string{"reports/analysis/..."}, to: []string{"..."}, but: []string{"metrics/...", "units"},
 		why: "analysis reads a run folder and nothing else, so that it works on last month's run"},
 	{from: []string{"cmd/csig-host", "cmd/csig-switch"}, to: []string{"cmd/..."},

@@ -1,0 +1,126 @@
+package reports
+
+import (
+	"html/template"
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/csiglab/csiglab/reports/svg"
+)
+
+// This file exports what reports on other results than a run's are made of, such as those
+// of package reports/regression: numbers, texts, the style of the page, and drawings.
+
+// Missing is shown in place of a missing value.
+const Missing = none
+
+// Number prints a number with four significant digits, or all digits of its whole part
+// when it has more; Missing if it is not finite.
+func Number(v float64) string { return number(v) }
+
+// ScaleOf returns the unit in which values of a unit are shown and what they are multiplied
+// with: that of the greatest value. Units that have no others, such as packets, are kept.
+func ScaleOf(unit string, values ...float64) (shown string, factor float64) {
+	for _, scales := range [][]scale{scalesOfDelays, scalesOfRates, scalesOfSizes} {
+		for _, given := range scales {
+			if given.unit != unit {
+				continue
+			}
+			greatest := 0.0
+			for _, v := range values {
+				if !math.IsInf(v, 0) && !math.IsNaN(v) {
+					greatest = max(greatest, math.Abs(v)/given.factor)
+				}
+			}
+			if greatest == 0 {
+				return unit, 1
+			}
+			s := scaleFor(greatest, scales)
+			return s.unit, s.factor / given.factor
+		}
+	}
+	return unit, 1
+}
+
+// Plain returns a value whose texts are safe to show, as text of HTML, XML, Markdown and
+// JSON that is escaped there: control characters, and those that change the direction of
+// the text around them, are visible, and texts longer than 2,000 characters are cut. It
+// returns v itself when all its texts are plain.
+func Plain[T any](v *T) *T { return plain(v) }
+
+// PlainText is Plain for one text.
+func PlainText(text string) string { return plainText(text) }
+
+// Shortened returns a text of at most so many runes, its beginning when it is longer.
+func Shortened(text string, most int) string { return shortened(text, most) }
+
+// MarkdownText returns a text with the characters escaped that Markdown would interpret. It
+// is one line, and stands behind other characters of its line.
+func MarkdownText(text string) string { return escape(text) }
+
+// tame are names that need no protection in a code span.
+var tame = regexp.MustCompile(`^[\w./:+=,%()-]([\w ./:+=,%()-]*[\w./:+=,%()-])?$`)
+
+// MarkdownCode returns a text as a code span, also in a table.
+func MarkdownCode(text string) string {
+	if tame.MatchString(text) {
+		return "`" + text + "`"
+	}
+	return "<code>" + escape(text) + "</code>"
+}
+
+// Style returns the style sheet of the page.
+func Style() template.CSS { return template.CSS(pageStyle) }
+
+// ContentPolicy returns the content security policy of a page that loads nothing and runs
+// no script.
+func ContentPolicy() string { return contentPolicy("") }
+
+// TextWidth returns the width of a text in user units, for letters of a height.
+func TextWidth(text string, size float64, bold bool) float64 { return svg.TextWidth(text, size, bold) }
+
+// Pen draws a figure that follows the page's style sheet.
+type Pen struct{ pen }
+
+// NewPen returns a pen for a drawing of a size in user units, near to CSS pixels.
+func NewPen(width, height float64) *Pen { return &Pen{pen{width: width, height: height}} }
+
+// Put appends SVG. Numbers are rounded to a tenth.
+func (p *Pen) Put(format string, args ...any) { p.put(format, args...) }
+
+// Text writes a line of text with a class in at most so many user units. A longer one is
+// cut in its middle and has the whole as its tooltip.
+func (p *Pen) Text(class string, x, y, most float64, text string) { p.text(class, x, y, most, text) }
+
+// SVG returns the drawing as an element of the page, with a name and a description for
+// readers who do not see it.
+func (p *Pen) SVG(title, description string) template.HTML {
+	return p.svg(title, description, "", plotArea{})
+}
+
+// Table is a table of text. Every row has as many cells as there are columns.
+type Table = table
+
+// Column is a column of a Table.
+type Column = column
+
+// Cell is one cell of a Table. Its State is "", StateGood, StateWarn or StateBad.
+type Cell = cell
+
+// States of cells and of a page's verdict.
+const (
+	StateGood = stateGood
+	StateWarn = stateWarn
+	StateBad  = stateBad
+)
+
+// TableTemplate defines the template "table", which shows a Table.
+func TableTemplate() string {
+	text, err := pageParts.ReadFile("page/tables.tmpl")
+	if err != nil {
+		panic("reports: " + err.Error()) // it is embedded
+	}
+	first, _, _ := strings.Cut(string(text), `{{define "tables"}}`)
+	return first
+}

@@ -1,0 +1,241 @@
+package regression
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/reports/browsertest"
+)
+
+func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
+
+// text returns what a reader of Markdown sees of its beginning, up to the folded part.
+func text(markdown string) string {
+	seen, _, _ := strings.Cut(markdown, "<details>")
+	return seen
+}
+
+// "A reader of the Markdown verdict can tell in ten seconds what got worse, by how much,
+// how sure, and which command reproduces it" (issue 15, Must show 5): of 40 metrics the
+// three that fail stand on top with these, in few lines.
+func TestTenSeconds(t *testing.T) {
+	page := Markdown(examples()["fail"])
+	if first, _, _ := strings.Cut(page, "\n"); first != "## ❌ Fail: 3 of 40 metrics got worse" {
+		t.Errorf("first line %q", first)
+	}
+	seen := text(page)
+	rest := seen
+	for _, want := range []string{
+		"Worst: **`packets.lost` of `lb-failure/reps` is 31.7\u00a0packets higher** (95\u00a0% interval: +29 … +34.4\u00a0packets; allowed: ≤ +5\u00a0packets).",
+		"| `packets.lost`<br>`lb-failure/reps` | **+31.7\u00a0packets** | +29 … +34.4\u00a0packets | ≤ +5\u00a0packets | 0.002 | 40.37 → 71.77\u00a0packets | 24 |",
+		"| `fct_us.p99`<br>`incast/csig` | **+13.8\u00a0%** | +11.9 … +15.7\u00a0% | ≤ +5\u00a0% | 0.0004 | 2.384 → 2.657\u00a0ms | 12 |",
+		"| `goodput_gbps.mean`<br>`incast/csig` | **−5.74\u00a0%** | −6.38 … −5.11\u00a0% | ≥ −3\u00a0% | < 0.0001 | 91.72 → 86.62\u00a0Gb/s | 12 |",
+		"```sh\n# lb-failure/reps: 1 worse\ncsiglab regress standard --only lb-failure/reps --baseline git:4be1c2f --candidate git:9a0b77d\n# incast/csig: 2 worse\ncsiglab regress",
+	} {
+		before, after, found := strings.Cut(rest, want)
+		if !found {
+			t.Fatalf("%q is not in its place:\n%s", want, seen)
+		}
+		if n := strings.Count(before, "\n"); n > 6 {
+			t.Errorf("%d lines before %q", n, want)
+		}
+		rest = after
+	}
+	if n := strings.Count(seen, "\n"); n > 30 {
+		t.Errorf("%d lines before the folded part", n)
+	}
+	if strings.Contains(seen, "fairness") {
+		t.Error("a metric that passes stands among those that need attention")
+	}
+	if rows := strings.Count(page, "\n| ❌ |") + strings.Count(page, "\n| ✅ |"); rows != 38 { // three of a fingerprint are one row
+		t.Errorf("%d rows of all metrics, want 38", rows)
+	}
+}
+
+// Every case says first what came out, and what its reader has to know.
+func TestCases(t *testing.T) {
+	for name, want := range map[string][]string{
+		"pass":      {"✅ Pass: none of 11 metrics got worse"},
+		"identical": {"✅ Pass: nothing changed, the traces of both sides are identical in all 3 experiments"},
+		"empty":     {"✅ Pass: nothing was compared"},
+		"invalid": {"⛔ Invalid: 2 of 3 experiments gave no valid result", "- `lb-failure/reps`: seed 2, candidate: the run ended with signal: killed\n", "This says nothing about the candidate",
+			"csiglab regress standard --only lb-failure/reps"},
+		"mixed": {"⛔ Invalid: 1 of 4 experiments gave no valid result, and 2 metrics got worse", "`lb-failure/reps`: seed 2", "Worst: **`fct_us.p99` of `incast/csig`"},
+		"ended": {"⛔ Invalid: the comparison did not end", "- write runs/x/trials.jsonl: no space left on device\n"},
+		"inconclusive": {"❔ Inconclusive: 3 of 11 metrics undecided", "| `queue_peak_kb`<br>`iperf/csig` | +4.07\u00a0% | +1.82 … +6.31\u00a0% | ≤ +5\u00a0% | about 140 seeds (24 were run); or a limit of +6.4\u00a0%, which would pass |",
+			"a quieter machine: its noise alone hides changes below +7.1\u00a0%", "more than 2 seeds, which are too few for an interval", "csiglab regress standard --only iperf/csig"},
+		"lacking": {"❌ Fail: 2 of 2 metrics got worse", "Worst: **`jobs.done` of `incast` is worse**: the candidate lacks the metric under all 8 seeds.", "40 → none"},
+	} {
+		page := Markdown(examples()[name])
+		seen := text(page)
+		for _, part := range want {
+			if !strings.Contains(seen, part) {
+				t.Errorf("%s: %q is missing in\n%s", name, part, seen)
+			}
+		}
+		if !strings.HasPrefix(page, "## "+want[0]+"\n") {
+			t.Errorf("%s: begins with %.80q, want %q", name, page, want[0])
+		}
+	}
+}
+
+// A damaged document is never better than its parts: pass beside a metric that fails is a
+// fail, and an outcome that is none is invalid.
+func TestNeverBetterThanItsParts(t *testing.T) {
+	fail := examples()["fail"]
+	fail.Outcome, fail.Experiments[0].Outcome = verdict.Pass, verdict.Pass
+	if v := newView(fail); v.outcome != verdict.Fail || v.experiments[0].outcome != verdict.Fail {
+		t.Errorf("a metric that fails in a document that passes: %v", v.outcome)
+	}
+	for _, outcome := range []verdict.Outcome{"", "Pass", "good"} {
+		d := examples()["pass"]
+		d.Experiments[0].Metrics[0].Outcome = outcome
+		if v := newView(d); v.outcome != verdict.Invalid {
+			t.Errorf("outcome %q: %v", outcome, v.outcome)
+		}
+	}
+}
+
+// The form with the most metrics fits a comment on GitHub, and says what it leaves out.
+func TestMarkdownFits(t *testing.T) {
+	for name, d := range examples() {
+		page := Markdown(d)
+		if len(page) > 65_000 {
+			t.Errorf("%s: %d bytes", name, len(page))
+		}
+		if strings.Count(page, "<details>") != strings.Count(page, "</details>") {
+			t.Errorf("%s: the folded part does not end", name)
+		}
+	}
+	many := Markdown(examples()["many"])
+	if !regexp.MustCompile(`\n[0-9]+ rows more in verdict\.html\.\n`).MatchString(many) {
+		t.Error("it does not say that rows are missing")
+	}
+}
+
+// Signs and words follow the value, limits the direction that is worse.
+func TestWords(t *testing.T) {
+	infinite := math.Inf(1)
+	for _, c := range []struct {
+		metric                              verdict.Metric
+		change, between, allowed, direction string
+	}{
+		{verdict.Metric{Better: verdict.Lower, Delta: 0.05, Effect: pointer(0.1184), Low: pointer(0.081), High: pointer(0.1523)}, "+11.8 %", "+8.1 … +15.2 %", "≤ +5 %", "11.8 % higher"},
+		{verdict.Metric{Better: verdict.Higher, Delta: 0.05, Effect: pointer(-0.1184), Low: pointer(-0.152), High: pointer(-0.081)}, "−11.8 %", "−15.2 … −8.1 %", "≥ −5 %", "11.8 % lower"},
+		{verdict.Metric{Better: verdict.Higher, Delta: 2, Absolute: true, Unit: "µs", Effect: pointer(1234.5), Low: pointer(-20), High: nil}, "+1.23 ms", "−20 … +∞ µs", "≥ −2 µs", "1.23 ms higher"},
+		{verdict.Metric{Better: verdict.Lower, Delta: 0.05, Effect: pointer(0)}, "0 %", "–", "≤ +5 %", "the same"},
+		{verdict.Metric{Better: verdict.Lower, Delta: 0.00001, Effect: nil, Low: pointer(-infinite)}, "–", "–", "≤ 0 %", "worse"},
+		{verdict.Metric{Better: verdict.Lower, Delta: 0.05, Effect: pointer(12.3456), Low: pointer(0.00012), High: pointer(1e9)}, "+1230 %", "+0.01 … +100\u202f000\u202f000\u202f000 %", "≤ +5 %", "1230 % higher"},
+	} {
+		c.metric.Outcome = verdict.Fail
+		m := newMetric(&experiment{Experiment: &verdict.Experiment{}}, &c.metric, 0)
+		for got, want := range map[string]string{m.change(m.worse): c.change, m.between(): c.between, m.allowed(): c.allowed, m.direction(): c.direction} {
+			if got = strings.ReplaceAll(got, "\u00a0", " "); got != want {
+				t.Errorf("effect %v: got %q, want %q", c.metric.Effect, got, want)
+			}
+		}
+	}
+}
+
+// What would decide: at n seeds an interval that reaches w to one side of the effect
+// reaches w*sqrt(n/N) with N seeds, which has to be the distance to the limit.
+func TestDeciding(t *testing.T) {
+	d := verdict.Metric{Name: "x", Better: verdict.Lower, Delta: 0.05, Effect: pointer(0.03), Low: pointer(-0.01), High: pointer(0.07), Outcome: verdict.Inconclusive, Pairs: make([]verdict.Pair, 10)}
+	say := func(m verdict.Metric) string {
+		n := newMetric(&experiment{Experiment: &verdict.Experiment{}}, &m, 0)
+		return strings.ReplaceAll(n.deciding(), "\u00a0", " ")
+	}
+	// 10 * (0.04/0.02)^2 = 40
+	if got, want := say(d), "about 40 seeds (10 were run); or a limit of +7 %, which would pass"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	worse := d
+	worse.Effect, worse.Low, worse.High = pointer(0.06), pointer(0.04), pointer(0.09) // 10 * (0.02/0.01)^2
+	if got, want := say(worse), "about 40 seeds (10 were run); or a limit of +9 %, which would pass"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	at := d
+	at.Effect = pointer(0.05)
+	if got := say(at); !strings.HasPrefix(got, "no number of seeds that is practical") {
+		t.Errorf("got %q", got)
+	}
+	known := d
+	known.Reason = "9 pairs cannot decide"
+	if got := say(known); !strings.HasPrefix(got, known.Reason+"; or a limit") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Terminals get the outcome first, and what is worse with its command.
+func TestText(t *testing.T) {
+	for name, want := range map[string][]string{
+		"fail":         {"FAIL: 3 of 40 metrics got worse.\n", "packets.lost", "+31.7\u00a0packets", "allowed ≤ +5\u00a0packets", "p 0.002", "Reproduce:\n  csiglab regress standard --only lb-failure/reps", "PASS  three-flow/csig", "3 metrics, identical traces"},
+		"inconclusive": {"INCONCLUSIVE: 3 of 11 metrics undecided.\n", "to decide it: about 140 seeds"},
+		"invalid":      {"INVALID: 2 of 3 experiments gave no valid result.\n", "  lb-failure/reps: seed 2, candidate: the run ended with signal: killed\n"},
+		"ended":        {"INVALID: the comparison did not end.\n  write runs/x/trials.jsonl: no space left on device\n"},
+		"hostile":      {"INVALID: "},
+	} {
+		var b strings.Builder
+		Text(&b, examples()[name])
+		rest := b.String()
+		for _, part := range want {
+			_, after, found := strings.Cut(rest, part)
+			if !found {
+				t.Fatalf("%s: %q is not in its place:\n%.3000s", name, part, b.String())
+			}
+			rest = after
+		}
+		if at := regexp.MustCompile(`[\x00-\x08\x0b-\x1f\x7f\x{202e}]`).FindString(b.String()); at != "" {
+			t.Errorf("%s: the terminal gets %q", name, at)
+		}
+	}
+}
+
+// Rendering changes no document, and any JSON of a document renders.
+func FuzzDocument(f *testing.F) {
+	for name, d := range examples() {
+		if name == "many" || name == "hostile" { // large, and no JSON
+			continue
+		}
+		data, err := json.Marshal(d)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte(`{"experiments":[{"metrics":[{"pairs":[{"seed":1,"baseline":0,"candidate":1e308}],"effect":1e308,"low":-1e308,"delta":5e-324,"outcome":"fail"},{}]},{}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var d verdict.Document
+		if json.Unmarshal(data, &d) != nil {
+			return
+		}
+		before, err := json.Marshal(d)
+		if err != nil {
+			return // a time that JSON cannot have
+		}
+		start := time.Now()
+		var b strings.Builder
+		Text(&b, &d)
+		if err := HTML(&b, &d); err != nil {
+			t.Fatal(err)
+		}
+		if err := JUnit(&b, &d); err != nil {
+			t.Fatal(err)
+		}
+		if page := Markdown(&d); len(page) > 65_000 {
+			t.Errorf("%d bytes of Markdown", len(page))
+		}
+		if after, err := json.Marshal(d); err != nil || string(after) != string(before) {
+			t.Error("the document has changed")
+		}
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("it took %v", took)
+		}
+	})
+}

@@ -1,0 +1,307 @@
+// Package regression renders the verdict of csiglab regress (package metrics/verdict) as
+// Markdown for a pull request, as an offline HTML page, as JUnit XML and as text for a
+// terminal. All of them begin with what got worse, by how much, how sure that is, and the
+// command that shows it again. It computes no statistics.
+package regression
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/reports"
+)
+
+// view is a document as all forms show it.
+type view struct {
+	*verdict.Document
+	experiments []experiment
+	outcome     verdict.Outcome // of all; never better than that of a part
+	total       int             // metrics
+
+	failed, open []*metric // worst first
+	better       []*metric // best first: improved by Delta or more, and beyond doubt
+	invalid      []*experiment
+}
+
+// experiment is a part of a document.
+type experiment struct {
+	*verdict.Experiment
+	name    string
+	outcome verdict.Outcome
+	metrics []metric
+}
+
+// metric is the verdict on one metric. Its numbers are worsenings: positive ones are worse,
+// whatever is better, in the form of Metric.Effect. They are NaN or infinite where unknown.
+type metric struct {
+	*verdict.Metric
+	experiment       *experiment
+	outcome          verdict.Outcome
+	worse, low, high float64
+}
+
+// newView returns the view of a document, whose texts may be anything.
+func newView(d *verdict.Document) *view {
+	v := &view{Document: reports.Plain(d)}
+	v.experiments = make([]experiment, len(v.Experiments))
+	v.outcome = known(v.Outcome)
+	for i := range v.experiments {
+		e := &v.experiments[i]
+		e.Experiment = &v.Experiments[i]
+		e.name = nameOf(e.Experiment, i)
+		e.outcome = known(e.Experiment.Outcome)
+		e.metrics = make([]metric, len(e.Metrics))
+		for k := range e.metrics {
+			m := &e.metrics[k]
+			*m = newMetric(e, &e.Metrics[k], k)
+			e.outcome = verdict.Of(e.outcome, m.outcome)
+			switch {
+			case m.outcome == verdict.Fail:
+				v.failed = append(v.failed, m)
+			case m.outcome == verdict.Inconclusive:
+				v.open = append(v.open, m)
+			case m.outcome == verdict.Pass && m.high < 0 && m.worse <= -m.Delta:
+				v.better = append(v.better, m)
+			}
+		}
+		if e.outcome == verdict.Invalid {
+			v.invalid = append(v.invalid, e)
+		}
+		v.total += len(e.metrics)
+		v.outcome = verdict.Of(v.outcome, e.outcome)
+	}
+	worstFirst := func(a, b *metric) int { return cmp.Compare(b.severity(), a.severity()) }
+	slices.SortStableFunc(v.failed, worstFirst)
+	slices.SortStableFunc(v.open, worstFirst)
+	slices.SortStableFunc(v.better, func(a, b *metric) int { return -worstFirst(a, b) })
+	return v
+}
+
+// known returns the outcome, or Invalid if it is none.
+func known(o verdict.Outcome) verdict.Outcome {
+	switch o {
+	case verdict.Pass, verdict.Fail, verdict.Inconclusive:
+		return o
+	}
+	return verdict.Invalid
+}
+
+// nameOf returns the name of the i-th experiment as a suite has it.
+func nameOf(e *verdict.Experiment, i int) string {
+	name := e.Name
+	if name == "" {
+		name = fmt.Sprintf("experiment %d", i+1)
+	}
+	if e.Variant != "" {
+		name += "/" + e.Variant
+	}
+	return name
+}
+
+func newMetric(e *experiment, m *verdict.Metric, i int) metric {
+	if m.Name == "" {
+		named := *m
+		named.Name = fmt.Sprintf("metric %d", i+1)
+		m = &named
+	}
+	n := metric{Metric: m, experiment: e, outcome: known(m.Outcome), worse: math.NaN(), low: math.Inf(-1), high: math.Inf(1)}
+	low, high := m.Low, m.High
+	sign := 1.0
+	if m.Better == verdict.Higher {
+		low, high, sign = m.High, m.Low, -1
+	}
+	if m.Effect != nil {
+		n.worse = sign * *m.Effect
+	}
+	if low != nil {
+		n.low = sign * *low
+	}
+	if high != nil {
+		n.high = sign * *high
+	}
+	return n
+}
+
+// severity is the worsening in limits: above 1 is beyond the limit. Of what fails without
+// one, such as a metric that the candidate lacks, it is infinite.
+func (m *metric) severity() float64 {
+	if m.outcome == verdict.Fail && math.IsNaN(m.worse) {
+		return math.Inf(1)
+	}
+	return m.inLimits(m.worse)
+}
+
+// inLimits returns a worsening as a multiple of the limit.
+func (m *metric) inLimits(worse float64) float64 {
+	switch {
+	case math.IsNaN(worse):
+		return math.Inf(-1)
+	case worse == 0:
+		return 0
+	case m.Delta > 0:
+		return worse / m.Delta
+	}
+	return math.Copysign(math.Inf(1), worse)
+}
+
+// identical reports whether all experiments have the same traces on both sides.
+func (v *view) identical() bool {
+	for i := range v.experiments {
+		if !v.experiments[i].Identical {
+			return false
+		}
+	}
+	return len(v.experiments) > 0
+}
+
+// headline says what came out in a few words.
+func (v *view) headline() string {
+	switch v.outcome {
+	case verdict.Invalid:
+		text := fmt.Sprintf("%d of %s gave no valid result", len(v.invalid), plural(len(v.experiments), "experiment"))
+		if len(v.invalid) == 0 {
+			text = "the comparison did not end"
+		}
+		if n := len(v.failed); n > 0 {
+			text += fmt.Sprintf(", and %s got worse", plural(n, "metric"))
+		}
+		return text
+	case verdict.Fail:
+		return fmt.Sprintf("%d of %s got worse", len(v.failed), plural(v.total, "metric"))
+	case verdict.Inconclusive:
+		return fmt.Sprintf("%d of %s undecided", len(v.open), plural(v.total, "metric"))
+	}
+	switch {
+	case v.total == 0:
+		return "nothing was compared"
+	case v.identical():
+		return fmt.Sprintf("nothing changed, the traces of both sides are identical in %s", all(len(v.experiments), "experiment"))
+	}
+	return fmt.Sprintf("none of %s got worse", plural(v.total, "metric"))
+}
+
+// lead says in a sentence what got worse the most, or "" if nothing did. code shows a name.
+func (v *view) lead(code func(string) string) (text, more string) {
+	if len(v.failed) == 0 {
+		return "", ""
+	}
+	m := v.failed[0]
+	text = fmt.Sprintf("%s of %s is %s", code(m.Name), code(m.experiment.name), m.direction())
+	switch {
+	case m.between() != reports.Missing:
+		more = fmt.Sprintf(" (%s: %s; allowed: %s).", v.interval(), m.between(), m.allowed())
+	case m.Reason != "":
+		more = ": " + m.Reason + "."
+	default:
+		more = "."
+	}
+	return text, more
+}
+
+// untold reports whether no metric of the experiment has a number of its own.
+func (e *experiment) untold() bool {
+	for i := range e.metrics {
+		if m := &e.metrics[i]; m.outcome != verdict.Invalid || m.Baseline != nil || m.Candidate != nil || m.Effect != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// all says "the one experiment" or "all 6 experiments".
+func all(n int, what string) string {
+	if n == 1 {
+		return "the one " + what
+	}
+	return "all " + plural(n, what)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// word is an outcome for people.
+func word(o verdict.Outcome) string {
+	return map[verdict.Outcome]string{verdict.Pass: "Pass", verdict.Fail: "Fail", verdict.Inconclusive: "Inconclusive", verdict.Invalid: "Invalid"}[o]
+}
+
+// ended says why there is no valid result where that is no matter of an experiment.
+func (v *view) ended() []string {
+	if v.outcome != verdict.Invalid || len(v.invalid) > 0 {
+		return nil
+	}
+	if len(v.Notes) > 0 {
+		return v.Notes
+	}
+	return []string{"no reason is recorded"}
+}
+
+// why says why an experiment is not valid.
+func (e *experiment) why() []string {
+	reasons := slices.Clone(e.Reasons)
+	for i := range e.metrics {
+		if m := &e.metrics[i]; len(e.Reasons) == 0 && m.outcome == verdict.Invalid && m.Reason != "" && !slices.Contains(reasons, m.Reason) {
+			reasons = append(reasons, m.Name+": "+m.Reason)
+		}
+	}
+	if len(reasons) == 0 {
+		return []string{"no reason is recorded"}
+	}
+	return reasons
+}
+
+// setup says what was compared, as names and values.
+func (v *view) setup() []fact {
+	side := func(name string, s *verdict.Side) []fact {
+		f := fact{name, s.Label, ""}
+		if s.Build != "" {
+			f.More = ", built as " + s.Build
+		}
+		facts := []fact{f}
+		for _, set := range s.Set {
+			facts = append(facts, fact{name + " sets", set, ""})
+		}
+		return facts
+	}
+	facts := append(side("Candidate", &v.Candidate), side("Baseline", &v.Baseline)...)
+	facts = append(facts, fact{"Suite", v.Suite, fmt.Sprintf(": %s, %s, %s", plural(len(v.experiments), "experiment"), plural(v.total, "metric"), v.seeds())})
+	took := duration(v.Seconds)
+	if v.Machine != "" {
+		took += " on " + v.Machine
+	}
+	if !v.Started.IsZero() {
+		took += ", begun " + v.Started.UTC().Format("2006-01-02 15:04 UTC")
+	}
+	return append(facts, fact{"Compared", "", "in " + took + " by csiglab " + v.Version})
+}
+
+// fact is a name, a value that is code, and more that is text.
+type fact struct{ Name, Code, More string }
+
+// seeds says how many seeds the experiments have.
+func (v *view) seeds() string {
+	least, most := math.MaxInt, 0
+	for i := range v.experiments {
+		n := len(v.experiments[i].Seeds)
+		least, most = min(least, n), max(most, n)
+	}
+	if least >= most {
+		return plural(most, "seed")
+	}
+	return fmt.Sprintf("%d to %d seeds", least, most)
+}
+
+// design says what pass and fail mean.
+func (v *view) design() string {
+	return fmt.Sprintf("Pass: with %s confidence no worse than allowed. Fail: worse than allowed; of suites in which nothing got worse than that, at most %s fail. p: how likely values like these are if the candidate were just as bad as allowed, corrected for all metrics and looks.",
+		share(v.Design.Confidence), share(v.Design.FalseFail))
+}
+
+// interval names the intervals.
+func (v *view) interval() string { return share(v.Design.Confidence) + " interval" }
