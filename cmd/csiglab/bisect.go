@@ -47,10 +47,15 @@ func (a *app) bisect() *cobra.Command {
 			if r.parallel < 0 || r.parallel == 0 && cmd.Flags().Changed("parallel") {
 				return usage("--parallel %d: want at least 1", r.parallel)
 			}
+			begin := a.newBisection
 			if cmd.Flags().Changed("resume") {
-				return a.resumeBisection(cmd, &r)
+				begin = a.resumeBisection
 			}
-			return a.newBisection(cmd, &r)
+			err := begin(cmd, &r)
+			if errors.Is(err, errHandedOver) {
+				return nil
+			}
+			return err
 		},
 	}
 	f, p := cmd.Flags(), &r.plan

@@ -142,6 +142,9 @@ func (s *bisection) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.handOver(ctx); err != nil {
+		return err
+	}
 	c.Question, err = interruptible(ctx, s.question)
 	if err != nil {
 		return bisectError(err)
@@ -155,22 +158,30 @@ func (s *bisection) prepare(ctx context.Context) error {
 	return nil
 }
 
+// errHandedOver says that another csiglab has done the command.
+var errHandedOver = errors.New("handed over")
+
+// handOver hands the command over to a csiglab with the modules, of the good revision: that
+// one must build in any case.
+func (s *bisection) handOver(ctx context.Context) error {
+	r := s.request
+	if r.Ref = (revision.Ref{Kind: revision.Self}); s.values == nil {
+		r.Ref = revision.Ref{Kind: revision.Git, Value: s.commits[0].Hash}
+	}
+	done, err := s.app.handOver(ctx, r)
+	if done && err == nil {
+		err = errHandedOver
+	}
+	return err
+}
+
 // findCommits finds the commits between the ends: again those with which the search began,
 // if it is resumed.
 func (s *bisection) findCommits(ctx context.Context) error {
-	fail := func(err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return infrastructure(errors.New("interrupted"))
-		case errors.Is(err, revision.ErrInput):
-			return &exitError{exitUsage, err}
-		}
-		return infrastructure(err)
-	}
 	p := s.plan
 	repository, err := s.repository(ctx)
 	if err != nil {
-		return fail(err)
+		return revisionError(err)
 	}
 	ends := [2]string{p.Good, p.Bad}
 	if !s.fresh {
@@ -178,15 +189,15 @@ func (s *bisection) findCommits(ctx context.Context) error {
 	}
 	good, err := repository.Commit(ctx, ends[0])
 	if err != nil {
-		return fail(fmt.Errorf("--good: %w", err))
+		return revisionError(fmt.Errorf("--good: %w", err))
 	}
 	bad, err := repository.Commit(ctx, ends[1])
 	if err != nil {
-		return fail(fmt.Errorf("--bad: %w", err))
+		return revisionError(fmt.Errorf("--bad: %w", err))
 	}
 	after, err := repository.Between(ctx, good, bad)
 	if err != nil {
-		return fail(err)
+		return revisionError(err)
 	}
 	s.commits = append([]revision.Commit{good}, after...)
 	if s.fresh {
@@ -348,13 +359,8 @@ func (s *bisection) judged(step bisect.Step) error {
 func (s *bisection) build(ctx context.Context) error {
 	s.request.Ref = revision.Ref{Kind: revision.Self}
 	p, err := revision.Build(ctx, s.request)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, revision.ErrInput), errors.Is(err, revision.ErrBroken):
-		return &exitError{exitUsage, err}
-	case err != nil:
-		return err
+	if err != nil {
+		return revisionError(err)
 	}
 	if s.program = p; s.plan.Program == "" {
 		s.plan.Program = p.Identity
@@ -381,7 +387,7 @@ func (s *bisection) prepareCommit(ctx context.Context, i int, known func(string)
 	p, err := revision.Build(ctx, r)
 	if errors.Is(err, revision.ErrBroken) {
 		why := strings.TrimPrefix(err.Error(), r.Ref.String()+": ")
-		return subject, nil, fmt.Errorf("%w: it does not build: %s", bisect.ErrSkip, why)
+		return subject, nil, fmt.Errorf("%w: %s%s", bisect.ErrSkip, notBuilt, why)
 	}
 	if err != nil {
 		return subject, nil, err

@@ -107,8 +107,8 @@ func (s *bisection) again(r *bisect.Result) string {
 		limit = strconv.FormatFloat(100*r.Delta, 'g', 3, 64) + "%"
 	}
 	args := []string{"csiglab", "regress", "--experiment", p.Experiment, "--metric", p.Metric, "--delta", limit}
-	if s.campaign.Trial.Variant != "" {
-		args = append(args, "--variant", s.campaign.Trial.Variant)
+	if p.Variant != "" {
+		args = append(args, "--variant", p.Variant)
 	}
 	if meaning.Of(p.Metric).Better == meaning.Neutral || p.Better != "" {
 		args = append(args, "--better", map[bisect.Direction]string{bisect.Lower: "lower", bisect.Higher: "higher"}[r.Better])
@@ -157,7 +157,7 @@ func (s *bisection) text(out *bisectResult, r *bisect.Result) string {
 		for _, c := range out.Candidates {
 			why := "bad"
 			if c.Why != "" {
-				why, _, _ = strings.Cut(c.Why, "\n")
+				why = oneLine(c.Why)
 			}
 			fmt.Fprintf(&t, "  %s\n", strings.Join(slices.DeleteFunc([]string{c.Name, dateOf(c), quoted(c.Subject), why}, func(s string) bool { return s == "" }), "  "))
 		}
@@ -183,7 +183,7 @@ func (s *bisection) label() string {
 	if !slices.Contains(experiment.Names(), name) {
 		name = filepath.Base(name)
 	}
-	if v := s.campaign.Trial.Variant; v != "" && v != "base" {
+	if v := s.plan.Variant; v != "" {
 		name += "/" + v
 	}
 	return s.plan.Metric + " of " + name
@@ -228,19 +228,32 @@ func (s *bisection) stepText(step *bisect.Step) string {
 	if s.values == nil {
 		name = commitText(s.commits[step.Candidate])
 	}
-	reason, _, _ := strings.Cut(step.Reason, "\n")
+	reason := oneLine(step.Reason)
 	switch {
-	case step.Verdict == bisect.Skipped.String():
-		if all := strings.SplitN(step.Reason, "\n", 3); strings.HasSuffix(reason, ":") && len(all) > 1 {
-			reason += " " + all[1]
-		}
 	case step.By == "reference":
 		reason = "what the others are compared with"
-	case step.By == "statistics":
+	case step.By == "statistics" && step.Effect != nil:
 		reason = fmt.Sprintf("%s, %s", s.effect(step.Effect), plural(len(step.Runs), "seed"))
+		if step.Verdict == bisect.Skipped.String() {
+			reason += ", which do not say whether it is good or bad"
+		}
 	}
 	return fmt.Sprintf("%-7s  %s: %s", step.Verdict, name, reason)
 }
+
+// oneLine returns the line of a reason that says most: the first of the compiler's.
+func oneLine(reason string) string {
+	lines := strings.Split(reason, "\n")
+	for _, line := range lines[1:] {
+		if strings.Contains(line, ".go:") || strings.HasPrefix(line, "panic: ") {
+			return notBuilt + strings.TrimSpace(line)
+		}
+	}
+	return lines[0]
+}
+
+// notBuilt begins the reason of a candidate that does not build.
+const notBuilt = "it does not build: "
 
 func commitText(c revision.Commit) string {
 	return fmt.Sprintf("%s %s %q", c.Short, c.Date.Format(time.DateOnly), c.Subject)

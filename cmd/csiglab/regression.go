@@ -139,12 +139,12 @@ func (g *comparing) unfinished(err error, trials int) error {
 	err = campaignError(err)
 	code := exitCode(err)
 	if code != exitUsage {
-		err = fmt.Errorf("%w\nthe regression is incomplete: %s kept in %s; csiglab regress --resume %[3]s does the rest", err, ended(trials), g.folder)
+		err = fmt.Errorf("%w\nthe regression is incomplete: %s kept in %s; csiglab regress --resume %[3]s does the rest", err, keptTrials(trials), g.folder)
 	}
 	return &exitError{code, err}
 }
 
-func ended(trials int) string {
+func keptTrials(trials int) string {
 	if trials == 1 {
 		return "1 run has ended and is"
 	}

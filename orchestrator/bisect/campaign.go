@@ -298,14 +298,22 @@ func (c *Campaign) decideEnds(p *pairs, last bool) (done bool, err error) {
 		return true, nil
 	case both.P <= c.alpha && better && both.Effect != 0:
 		return false, fmt.Errorf("%w: %s: %s, which is better; to find what made it better, say --better %s", ErrNoChange, names, words, map[Direction]string{Lower: "higher", Higher: "lower"}[c.Better])
-	case j.Outcome == statistics.NoWorse:
-		return false, fmt.Errorf("%w: %s: %s, with a limit of %s", ErrNoChange, names, words, c.Limit())
-	case last && both.Effect == 0 && both.Low == 0 && both.High == 0:
+	case both.Low == 0 && both.High == 0:
 		return false, fmt.Errorf("%w: %s are equal", ErrNoChange, names)
+	case j.Outcome == statistics.NoWorse:
+		return false, fmt.Errorf("%w: %s: %s%s", ErrNoChange, names, words, c.withLimit())
 	case last:
-		return false, fmt.Errorf("%w: %s: %s, with a limit of %s: %d seeds do not tell them apart", ErrInconclusive, names, words, c.Limit(), len(p.list))
+		return false, fmt.Errorf("%w: %s: %s%s: %d seeds do not tell them apart", ErrInconclusive, names, words, c.withLimit(), len(p.list))
 	}
 	return false, nil
+}
+
+// withLimit says what the limit is, if it was given.
+func (c *Campaign) withLimit() string {
+	if c.Delta == 0 {
+		return ""
+	}
+	return ", with a limit of " + c.Limit()
 }
 
 // judge returns the verdict on a candidate between the ends.

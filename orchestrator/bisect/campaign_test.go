@@ -25,6 +25,7 @@ type world struct {
 	broken   map[int]bool
 	exit     map[int]int // of runs
 	wall     bool
+	refactor bool // each candidate has traces of its own
 	question Question
 
 	mu       sync.Mutex
@@ -68,6 +69,9 @@ func (w *world) Run(_ context.Context, t trial.Trial) (trial.Outcome, error) {
 	mine := rand.New(rand.NewPCG(t.Seed, 1000*own+uint64(t.Repeat)))
 	v := w.level[i] * math.Exp(w.noise*seed.NormFloat64()+w.between*mine.NormFloat64())
 	o := trial.Outcome{Exit: w.exit[i], Metrics: map[string]float64{"fct_us.p99": v}, TraceHash: fmt.Sprint(v), Seconds: 1}
+	if w.refactor {
+		o.TraceHash += t.Identity
+	}
 	if o.Exit > 1 {
 		o.Reasons = []string{"a frame is lost"}
 	}
@@ -214,7 +218,7 @@ func TestEnds(t *testing.T) {
 	}{
 		"the same runs":       {&world{level: step(9, 9, 1), noise: 0.1}, ErrNoChange, "the runs of both are the same, packet by packet"},
 		"the same build":      {&world{level: step(3, 1, 1), program: []int{1, 2, 1}}, ErrNoChange, "both are the same build"},
-		"equal values":        {&world{level: []float64{100, 100 + 1e-13}, question: Question{Better: Lower}}, ErrNoChange, "with a limit of"},
+		"equal values":        {&world{level: step(3, 3, 1), noise: 0.1, refactor: true, question: Question{Better: Lower}}, ErrNoChange, "fct_us.p99 of good c0 and bad c2 are equal"},
 		"better":              {&world{level: step(9, 4, 0.8), noise: 0.1, question: Question{Better: Lower}}, ErrNoChange, "-20 % [-20 %, -20 %], which is better; to find what made it better, say --better higher"},
 		"below the limit":     {&world{level: step(9, 4, 1.02), noise: 0.1, question: Question{Better: Lower, Delta: 0.05}}, ErrNoChange, "with a limit of 5 %"},
 		"too much noise":      {&world{level: step(9, 4, 1.02), noise: 0.1, between: 0.3, question: Question{Better: Lower, Delta: 0.01}}, ErrInconclusive, "24 seeds do not tell them apart"},
