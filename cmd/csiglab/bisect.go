@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -99,7 +100,7 @@ func (a *app) newBisection(cmd *cobra.Command, r *bisectFlags) error {
 	if p.With, err = absoluteWith(p.With); err != nil {
 		return err
 	}
-	if !slices.Contains(experiment.Names(), p.Experiment) {
+	if _, err := os.Stat(p.Experiment); err == nil && !slices.Contains(experiment.Names(), p.Experiment) {
 		if p.Experiment, err = filepath.Abs(p.Experiment); err != nil {
 			return infrastructure(err)
 		}

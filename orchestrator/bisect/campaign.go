@@ -212,7 +212,7 @@ func (c *Campaign) statistics(delta float64, looks int) statistics.Plan {
 func (c *Campaign) end(ctx context.Context, candidate int) (Subject, func(), error) {
 	s, release, err := c.Prepare(ctx, candidate, func(string) bool { return false })
 	if errors.Is(err, ErrSkip) {
-		err = fmt.Errorf("%w: %w", ErrEnd, err)
+		err = fmt.Errorf("%w: %s %s: %s", ErrEnd, map[bool]Verdict{true: Good, false: Bad}[candidate == 0], s.Name, reasonOf(err))
 	}
 	return s, release, err
 }
@@ -326,7 +326,7 @@ func (c *Campaign) judge(ctx context.Context, candidate int) (Step, error) {
 		return ok
 	})
 	if errors.Is(err, ErrSkip) {
-		s := Step{Candidate: candidate, Name: subject.Name, Verdict: Skipped.String(), By: "build", Reason: strings.TrimPrefix(err.Error(), ErrSkip.Error()+": ")}
+		s := Step{Candidate: candidate, Name: subject.Name, Verdict: Skipped.String(), By: "build", Reason: reasonOf(err)}
 		return s, c.keep(s)
 	}
 	if err != nil {
@@ -381,6 +381,9 @@ func (c *Campaign) sample(ctx context.Context, subject Subject, candidate int) (
 	s.Reason = fmt.Sprintf("%d seeds do not say whether it is good or bad", len(s.Runs))
 	return s, nil
 }
+
+// reasonOf returns why a candidate is skipped.
+func reasonOf(err error) string { return strings.TrimPrefix(err.Error(), ErrSkip.Error()+": ") }
 
 // before returns the step of an earlier session on a candidate.
 func (c *Campaign) before(candidate int) (Step, bool) {
