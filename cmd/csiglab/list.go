@@ -10,25 +10,42 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/suites"
 )
+
+// suiteSectionName is the name of the section of the embedded suites.
+const suiteSectionName = "suites"
+
+// suiteSection returns the embedded suites as a section; their entries have no keys.
+func suiteSection() experiment.Section {
+	s := experiment.Section{Name: suiteSectionName}
+	for _, name := range suites.Names() {
+		suite, err := readSuite(name)
+		if err != nil {
+			panic("csiglab: " + err.Error()) // TestEmbeddedSuites reads them all
+		}
+		s.Entries = append(s.Entries, experiment.Entry{Name: name, Doc: suite.Description, Keys: []experiment.EntryKey{}})
+	}
+	return s
+}
 
 // algorithms stands for the sections of all algorithms.
 const algorithms = "algorithms"
 
 func (a *app) list() *cobra.Command {
-	sections := append([]experiment.Section{experiment.Library()}, experiment.Catalogue(experiment.StandardTables())...)
+	sections := append([]experiment.Section{experiment.Library(), suiteSection()}, experiment.Catalogue(experiment.StandardTables())...)
 	var names []string
 	for _, s := range sections {
 		names = append(names, s.Name)
-		if s.Name == experiment.Library().Name {
+		if s.Name == suiteSectionName {
 			names = append(names, algorithms)
 		}
 	}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list [" + strings.Join(names, "|") + "]",
-		Short: "List the built-in experiments, and what an experiment may use: algorithms, topologies and workloads",
-		Long: "List the experiments that are built in, and the algorithms, topologies and workloads that an experiment\n" +
+		Short: "List the built-in experiments and suites, and what an experiment may use: algorithms, topologies and workloads",
+		Long: "List the experiments and suites that are built in, and the algorithms, topologies and workloads that an experiment\n" +
 			"may use, with their keys. algorithms stands for congestion control (cc), load balancing (lb), marking (aqm) and\n" +
 			"the choice of paths in switches (routing).",
 		Example:   "  csiglab list experiments\n  csiglab list topologies\n  csiglab list cc --json",
@@ -71,7 +88,11 @@ func listText(sections []experiment.Section) string {
 		}
 		switch {
 		case s.Path == "":
-			fmt.Fprintf(&text, "%s: built in; csiglab run NAME\n\n", s.Name)
+			command := "run"
+			if s.Name == suiteSectionName {
+				command = "regress"
+			}
+			fmt.Fprintf(&text, "%s: built in; csiglab %s NAME\n\n", s.Name, command)
 			t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 			for _, e := range s.Entries {
 				fmt.Fprintf(t, "  %s\t%s\n", e.Name, e.Doc)

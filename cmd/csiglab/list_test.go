@@ -16,6 +16,7 @@ func TestList(t *testing.T) {
 	}{
 		{[]string{"list"}, []string{"experiments: built in; csiglab run NAME\n", "  three-flow  ", " A flow that crosses two bottlenecks", "cc: values of hosts.cc, by default nscc\n", "    gamma ", "lb: values of hosts.lb, by default mixed\n", "  oblivious: ", "topologies: keys of topology, of which it has one\n", "  leaf_spine: ", "workloads: ", "  incast: "}},
 		{[]string{"list", "experiments"}, []string{"  all-to-all  ", "  incast  ", "  one  "}},
+		{[]string{"list", "suites"}, []string{"suites: built in; csiglab regress NAME\n", "  standard  ", "incast"}},
 		{[]string{"list", "algorithms"}, []string{"cc: ", "  nscc: ", "lb: ", "  mixed: ", "aqm: ", "  linear: "}},
 		{[]string{"list", "topologies"}, []string{"topologies: ", "    tiers[].rate ", "required  1Mbps to 100Tbps ", "  dragonfly: ", "    groups ", "auto      2 to 1048576 or auto "}},
 		{[]string{"list", "workloads"}, []string{"  file: ", "    (value)  file ", "  transfers: ", "    [].size ", "1B to 1000TB", "    seed   number  1         0 or more"}},
@@ -39,7 +40,7 @@ func TestListJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || stderr != "" {
 		t.Fatalf("exit %d, %s, %v", code, stderr, err)
 	}
-	sections := append(experiment.Catalogue(experiment.StandardTables()), experiment.Library())
+	sections := append(experiment.Catalogue(experiment.StandardTables()), experiment.Library(), suiteSection())
 	if len(got) != len(sections) {
 		t.Errorf("%d tables, want %d", len(got), len(sections))
 	}

@@ -33,7 +33,7 @@ func (c *Campaign) document() *verdict.Document {
 // fileOf returns the experiment's file, "" for embedded ones.
 func (c *Campaign) fileOf(one *cell) string {
 	for i, s := range c.sides() {
-		if s.Stored == nil && !strings.HasPrefix(one.file[i], c.Folder) {
+		if _, embedded := c.texts[one.file[i]]; s.Stored == nil && !embedded {
 			return one.file[i]
 		}
 	}

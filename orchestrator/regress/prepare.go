@@ -71,6 +71,9 @@ func wrong(format string, args ...any) error {
 func (c *Campaign) prepare() error {
 	var errs []error
 	used := make([]bool, len(c.Filter.Only))
+	if err := c.checkFiles(); err != nil {
+		return err
+	}
 	for i := range c.Suite.Entries {
 		e := c.Suite.Entries[i]
 		variants, whole := c.chosen(e.Name, used)
@@ -103,6 +106,22 @@ func (c *Campaign) prepare() error {
 	return errors.Join(c.checkPlans(), c.checkStored())
 }
 
+// checkFiles refuses an experiment in place of those of a suite that has several.
+func (c *Campaign) checkFiles() error {
+	n := 0
+	for _, e := range c.Suite.Entries {
+		if variants, whole := c.chosen(e.Name, make([]bool, len(c.Filter.Only))); whole || len(variants) > 0 {
+			n++
+		}
+	}
+	for i, s := range c.sides() {
+		if s.Experiment != "" && n > 1 {
+			return wrong("--%s file:%s takes the place of one experiment, and the suite %s has %d; choose one with --only", sideNames[i], s.Experiment, c.Suite.Name, n)
+		}
+	}
+	return nil
+}
+
 // chosen returns which variants of an entry stay; whole: all that the entry has. It marks
 // the names of Filter.Only that it used.
 func (c *Campaign) chosen(name string, used []bool) (variants []string, whole bool) {
@@ -131,10 +150,10 @@ func (c *Campaign) cellsOf(e *Entry, only []string, whole bool) ([]*cell, error)
 	var names []expression.Names
 	clock := ""
 	for i, s := range c.sides() {
-		loaded, known, err := load(e, s)
+		loaded, known, err := load(e, s, sideNames[i])
 		switch {
 		case err != nil && s.knows():
-			return nil, failure.Configuration(fmt.Errorf("%s of %s, as the %s: %w", e.Name, c.Suite.Name, sideNames[i], err))
+			return nil, failure.Configuration(fmt.Errorf("%s of %s, as the %s runs it: %w", e.Name, c.Suite.Name, sideNames[i], err))
 		case err == nil && set == nil:
 			set, names = loaded, known
 		}
@@ -153,7 +172,7 @@ func (c *Campaign) cellsOf(e *Entry, only []string, whole bool) ([]*cell, error)
 		}
 	}
 	if set == nil {
-		_, _, err := load(e, c.sides()[0])
+		_, _, err := load(e, c.sides()[0], sideNames[0])
 		return nil, wrong("%s of %s: this csiglab has to know an experiment to compare its metrics: %w", e.Name, c.Suite.Name, err)
 	}
 	variants, err := variantsOf(e, set, only, whole)
@@ -228,11 +247,11 @@ func (e *Entry) fail(key, msg, suggestion string) error {
 
 // load returns the experiment of an entry as a side will run it, as far as this csiglab
 // knows it, and the names of its variants' metrics.
-func load(e *Entry, s *Side) (*experiment.Set, []expression.Names, error) {
+func load(e *Entry, s *Side, name string) (*experiment.Set, []expression.Names, error) {
 	opts := experiment.Options{Tables: experiment.StandardTables()}
 	for i, set := range [][]string{e.Set, s.Set} {
 		for _, text := range set {
-			o, err := experiment.ParseSet([]string{"set of " + e.Name, "--set of the side"}[i], text)
+			o, err := experiment.ParseSet([]string{"set of " + e.Name, "--" + name + "-set"}[i], text)
 			if err != nil {
 				return nil, nil, err
 			}

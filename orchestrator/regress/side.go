@@ -46,7 +46,7 @@ func ParseSide(text string, exists func(name string) bool) (kind, value string, 
 	for _, k := range kinds {
 		if ok && prefix == k && k != KindSelf {
 			if rest == "" {
-				return "", "", fmt.Errorf("%q: nothing follows %s:", text, k)
+				return "", "", fmt.Errorf("%q: the name after %s: is missing", text, k)
 			}
 			return k, rest, nil
 		}
