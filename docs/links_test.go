@@ -28,6 +28,9 @@ var (
 	anchorRef = regexp.MustCompile(`#([\w-]+)`)
 )
 
+// outputs are Markdown files that csiglab writes.
+var outputs = []string{"verdict.md"}
+
 // tree is a repository: the content of each file by its path, with slashes. Of
 // files that are no text the content is empty.
 type tree map[string]string
@@ -86,7 +89,7 @@ func (files tree) problems() []string {
 				line = span.ReplaceAllString(line, "")
 			}
 			for _, m := range citation.FindAllStringSubmatch(line, -1) {
-				if m[1] != "" {
+				if m[1] != "" || slices.Contains(outputs, path.Base(m[2])) {
 					continue
 				}
 				file, ok := files.find(name, m[2])

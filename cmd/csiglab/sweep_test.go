@@ -78,8 +78,8 @@ var scenes = []*scene{
 	labScene("lab containers", "containerlab", true),
 }
 
-// sweep is a machine that the sweep plays on.
-type sweep struct {
+// faultSweep is a machine that the sweep plays on.
+type faultSweep struct {
 	*testing.T
 	faults *faults
 	random *rand.Rand
@@ -112,7 +112,7 @@ func TestSweep(t *testing.T) {
 	}
 	_, err := exec.LookPath("dockerd")
 	engine := err == nil && os.Getenv("CSIGLAB_E2E") == "1" && os.Getenv(sweepOnlyEnv) == ""
-	s := &sweep{T: t, faults: newFaults(t, engine), random: rand.New(rand.NewPCG(seed, 0)), did: map[string]int{}}
+	s := &faultSweep{T: t, faults: newFaults(t, engine), random: rand.New(rand.NewPCG(seed, 0)), did: map[string]int{}}
 	for _, scene := range scenes {
 		if scene.engine && !engine {
 			continue
@@ -133,7 +133,7 @@ func TestSweep(t *testing.T) {
 }
 
 // rehearse plays a scene without a fault, to see that it works and how long it takes.
-func (s *sweep) rehearse(scene *scene) {
+func (s *faultSweep) rehearse(scene *scene) {
 	s.Helper()
 	began := time.Now()
 	for _, result := range s.play(scene, nil) {
@@ -154,7 +154,7 @@ type result struct {
 }
 
 // play plays a scene, and meanwhile does something to it.
-func (s *sweep) play(scene *scene, meanwhile func()) (results []result) {
+func (s *faultSweep) play(scene *scene, meanwhile func()) (results []result) {
 	s.Helper()
 	at := &stage{dir: s.TempDir(), name: "sweep"}
 	if err := os.WriteFile(at.file(), []byte(strings.Replace(sweepText, "NAME", at.name, 1)), 0o600); err != nil {
@@ -172,7 +172,7 @@ func (s *sweep) play(scene *scene, meanwhile func()) (results []result) {
 }
 
 // command runs a command of csiglab within the patience of a user.
-func (s *sweep) command(args ...string) result {
+func (s *faultSweep) command(args ...string) result {
 	s.Helper()
 	p := csiglabProcess(args...)
 	p.cmd.Stdin = nil
@@ -192,12 +192,12 @@ type fault struct {
 	name   string
 	engine bool // in scenes with an engine alone
 	// do returns what it was done to; "" if there was nothing to do it to.
-	do func(s *sweep) (to string)
+	do func(s *faultSweep) (to string)
 }
 
 // point does one fault at a drawn moment of a drawn scene, and then wants the machine
 // back as it was.
-func (s *sweep) point(name string, f fault) {
+func (s *faultSweep) point(name string, f fault) {
 	scenes := slices.DeleteFunc(slices.Clone(s.scenes), func(scene *scene) bool { return f.engine && !scene.engine })
 	scene := scenes[s.random.IntN(len(scenes))]
 	wait := time.Duration(s.random.Float64() * 1.05 * float64(scene.takes))
@@ -205,13 +205,13 @@ func (s *sweep) point(name string, f fault) {
 	// points to come.
 	of := rand.New(rand.NewPCG(s.random.Uint64(), 1))
 	s.Run(name, func(t *testing.T) {
-		one := &sweep{t, s.faults, of, s.scenes, s.did}
+		one := &faultSweep{t, s.faults, of, s.scenes, s.did}
 		one.hit(scene, wait, f)
 	})
 	s.did[scene.name+": "+f.name]++
 }
 
-func (s *sweep) hit(scene *scene, wait time.Duration, f fault) {
+func (s *faultSweep) hit(scene *scene, wait time.Duration, f fault) {
 	to, began := "", time.Now()
 	results := s.play(scene, func() {
 		time.Sleep(wait)
@@ -244,21 +244,21 @@ func (s *sweep) hit(scene *scene, wait time.Duration, f fault) {
 }
 
 // killed is kill -9 of any process that csiglab started.
-var killed = fault{"kill -9", false, func(s *sweep) string {
+var killed = fault{"kill -9", false, func(s *faultSweep) string {
 	return s.signal(syscall.SIGKILL, func(string) bool { return true })
 }}
 
 // otherFaults are the faults besides kill -9 of anything.
 var otherFaults = []fault{
-	{"a node is killed", false, func(s *sweep) string { return s.signal(syscall.SIGKILL, isNode) }},
-	{"a node stops", false, func(s *sweep) string { return s.signal(syscall.SIGSTOP, isNode) }},
-	{"SIGTERM", false, func(s *sweep) string { return s.signal(syscall.SIGTERM, isCommand) }},
-	{"SIGINT", false, func(s *sweep) string { return s.signal(syscall.SIGINT, isCommand) }},
-	{"SIGHUP", false, func(s *sweep) string { return s.signal(syscall.SIGHUP, isCommand) }},
-	{"a supervisor stops", false, func(s *sweep) string { return s.signal(syscall.SIGSTOP, isSupervisor) }},
-	{"an interface is deleted", false, func(s *sweep) string { return s.link("delete", "p0") }},
-	{"an interface goes down", false, func(s *sweep) string { return s.link("set", "p0", "down") }},
-	{"the engine stops for a second", true, func(s *sweep) string {
+	{"a node is killed", false, func(s *faultSweep) string { return s.signal(syscall.SIGKILL, isNode) }},
+	{"a node stops", false, func(s *faultSweep) string { return s.signal(syscall.SIGSTOP, isNode) }},
+	{"SIGTERM", false, func(s *faultSweep) string { return s.signal(syscall.SIGTERM, isCommand) }},
+	{"SIGINT", false, func(s *faultSweep) string { return s.signal(syscall.SIGINT, isCommand) }},
+	{"SIGHUP", false, func(s *faultSweep) string { return s.signal(syscall.SIGHUP, isCommand) }},
+	{"a supervisor stops", false, func(s *faultSweep) string { return s.signal(syscall.SIGSTOP, isSupervisor) }},
+	{"an interface is deleted", false, func(s *faultSweep) string { return s.link("delete", "p0") }},
+	{"an interface goes down", false, func(s *faultSweep) string { return s.link("set", "p0", "down") }},
+	{"the engine stops for a second", true, func(s *faultSweep) string {
 		engine := s.faults.engine
 		if engine.Signal(syscall.SIGSTOP) != nil {
 			return ""
@@ -294,7 +294,7 @@ func ofEngine(program string) bool {
 }
 
 // processes returns the processes of this machine but this test's and the engine's.
-func (s *sweep) processes() (list []found) {
+func (s *faultSweep) processes() (list []found) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -312,7 +312,7 @@ func (s *sweep) processes() (list []found) {
 }
 
 // signal sends a signal to a drawn process that fits.
-func (s *sweep) signal(sig syscall.Signal, fits func(line string) bool) string {
+func (s *faultSweep) signal(sig syscall.Signal, fits func(line string) bool) string {
 	list := slices.DeleteFunc(s.processes(), func(p found) bool { return !fits(p.line) })
 	if len(list) == 0 {
 		return ""
@@ -325,7 +325,7 @@ func (s *sweep) signal(sig syscall.Signal, fits func(line string) bool) string {
 }
 
 // link does something to the link of a drawn node, as ip link does.
-func (s *sweep) link(args ...string) string {
+func (s *faultSweep) link(args ...string) string {
 	nodes := nodesOfRuns()
 	names := slices.Sorted(maps.Keys(nodes))
 	if len(names) == 0 {

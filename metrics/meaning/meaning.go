@@ -133,7 +133,7 @@ var quantities = map[string]Meaning{
 	"exposed_us":      {Better: Lower},
 	"bubble_share":    {Better: Lower},
 	"straggler_ratio": {Better: Lower},
-	"straggler_rank":  {},
+	"straggler_rank":  {Unit: "rank"},
 	"steps_done":      {Unit: "steps", Better: Higher},
 	"message_us":      {Better: Lower},
 	"cct_us":          {Better: Lower},

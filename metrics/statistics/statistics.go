@@ -163,6 +163,13 @@ func (j *Judgement) undecided(n int, p Plan) {
 	}
 	far, distance := math.Abs(end-j.Effect), math.Abs(limit-j.Effect)
 	need := float64(n) * (far / distance) * (far / distance)
+	if bad { // the level of a fail is another than that of the interval's end
+		ratio := deviations(p.FalseFail/float64(p.Looks)) / deviations(p.side())
+		need *= ratio * ratio
+	}
+	if math.IsInf(end, 0) {
+		fewest = max(fewest, noWorse)
+	}
 	switch {
 	case n < fewest:
 		j.Enough = fewest
@@ -174,6 +181,9 @@ func (j *Judgement) undecided(n int, p Plan) {
 		j.add(fmt.Sprintf("about %d pairs would decide if effect and noise stayed as they are", j.Enough))
 	}
 }
+
+// deviations is how many standard deviations a normal variable exceeds with a probability.
+func deviations(p float64) float64 { return math.Sqrt2 * math.Erfinv(1-2*p) }
 
 func (j *Judgement) add(reason string) {
 	if j.Reason != "" {
@@ -371,8 +381,13 @@ func median(values []float64) float64 {
 	if low == high {
 		return low
 	}
-	if math.IsInf(low, -1) && math.IsInf(high, 1) {
+	switch below, above := math.IsInf(low, -1), math.IsInf(high, 1); {
+	case below && above:
 		return 0
+	case below:
+		return low
+	case above:
+		return high
 	}
-	return low + (high-low)/2
+	return low/2 + high/2
 }

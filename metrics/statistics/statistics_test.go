@@ -30,6 +30,7 @@ func TestJudge(t *testing.T) {
 		{"equal, and nothing may be worse", repeat(8, Pair{10, 10}), Plan{}, NoWorse, 0, ""},
 		{"equal, of a rate", repeat(8, Pair{10, 10}), Plan{Higher: true}, NoWorse, 0, ""},
 		{"at the limit", repeat(8, Pair{10, 12}), Plan{Delta: 2, Absolute: true}, NoWorse, 2, ""},
+		{"a rate at the limit", repeat(8, Pair{7, 6.3}), Plan{Delta: 0.1, Higher: true}, NoWorse, -0.1, ""}, // -0.10000000000000003
 		{"above the limit", repeat(8, Pair{10, 12.5}), Plan{Delta: 2, Absolute: true}, Worse, 2.5, ""},
 		{"too few to fail", repeat(5, Pair{10, 20}), Plan{Delta: 0.05}, Undecided, 1, "5 pairs cannot decide, whatever the values are: 6 or more can"},
 		{"too few to pass", repeat(5, Pair{10, 10}), Plan{Delta: 0.05}, Undecided, 0, "5 pairs cannot decide, whatever the values are: 6 or more can"},
@@ -49,6 +50,7 @@ func TestJudge(t *testing.T) {
 		{"huge", repeat(8, Pair{1e300, 1e300 * 1.5}), Plan{Delta: 0.05}, Worse, 0.5, ""},
 		{"too few for a tail", repeat(20, Pair{10, 20}), Plan{Delta: 0.05, Quantile: 0.9}, Undecided, 1, "20 pairs cannot decide, whatever the values are: 38 or more can"},
 		{"a tail", repeat(38, Pair{10, 20}), Plan{Delta: 0.05, Quantile: 0.9}, Worse, 1, ""},
+		{"too few for a tail that is equal", repeat(35, Pair{10, 10}), Plan{Delta: 0.05, Quantile: 0.9}, Undecided, 0, "35 pairs cannot decide, whatever the values are: 36 or more can"},
 		{"a tail that is equal", repeat(36, Pair{10, 10}), Plan{Delta: 0.05, Quantile: 0.9}, NoWorse, 0, ""},
 	} {
 		j := Judge(c.pairs, c.plan)
@@ -248,6 +250,53 @@ func TestLooks(t *testing.T) {
 		if got := Looks(c.first, c.most); !slices.Equal(got, c.want) {
 			t.Errorf("Looks(%d, %d) = %v, want %v", c.first, c.most, got, c.want)
 		}
+	}
+}
+
+// Whatever the numbers are, the result is in order.
+func TestHostileValues(t *testing.T) {
+	values := []float64{0, 1, -1, 1e-320, -1e-320, 1e300, -1e300, math.MaxFloat64, inf, -inf, math.NaN(), 3, 2.9999999999999996, 1e-9}
+	n := newNoise(13)
+	for range 3000 {
+		pairs := make([]Pair, 1+n.IntN(12))
+		kinds := values[:1+n.IntN(len(values))]
+		a, b := make([]float64, len(pairs)), make([]float64, len(pairs))
+		for i := range pairs {
+			a[i], b[i] = kinds[n.IntN(len(kinds))], kinds[n.IntN(len(kinds))]
+			pairs[i] = Pair{a[i], b[i]}
+		}
+		p := Plan{Delta: float64(n.IntN(3)) / 20, Absolute: n.IntN(2) == 0, Higher: n.IntN(2) == 0}
+		if n.IntN(50) == 0 {
+			p.Quantile = 0.75
+		}
+		j, c, u := Judge(pairs, p), Compare(pairs, p), Unpaired(a, b[:1+n.IntN(len(b))], p)
+		for _, e := range []Estimate{j.Estimate, c.Estimate, u.Estimate} {
+			if !(e.Low <= e.Effect && e.Effect <= e.High) {
+				t.Fatalf("%v, %+v: %+v", pairs, p, e)
+			}
+		}
+		for _, p := range []float64{j.P, c.P, u.P} {
+			if !(p >= 0 && p <= 1) {
+				t.Fatalf("%v: p = %v", pairs, p)
+			}
+		}
+		if floor := Floor(pairs, p); !(floor >= 0) {
+			t.Fatalf("%v: floor %v", pairs, floor)
+		}
+		if j.Outcome == Undecided && j.Reason == "" || j.Enough != 0 && j.Enough <= len(pairs) {
+			t.Fatalf("%v: %+v", pairs, j)
+		}
+	}
+}
+
+// Floor is half the interval, and as wide as the noise.
+func TestFloor(t *testing.T) {
+	n := newNoise(14)
+	if got := Floor(n.pairs(16, 0, 0.02, normal), Plan{}); got < 0.007 || got > 0.03 { // about 2.5 * 0.028 / 4
+		t.Errorf("floor %v", got)
+	}
+	if got := Floor(n.pairs(5, 0, 0.02, normal), Plan{}); !math.IsInf(got, 1) {
+		t.Errorf("floor of five pairs: %v", got)
 	}
 }
 

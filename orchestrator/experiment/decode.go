@@ -190,7 +190,7 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 			continue
 		}
 		switch m := known[i]; {
-		case at == "variants":
+		case at == "variants", at == "sweep":
 		case m.kind != nil:
 			value := reflect.New(m.kind).Elem()
 			d.decode(e.value, value, at)

@@ -49,7 +49,7 @@ func documentedKeys(t *testing.T) []documentedKey {
 // schemaPaths returns every path that an experiment file may have: single
 // values, lists and what is in them.
 func schemaPaths() map[string]bool {
-	paths := map[string]bool{"variants": true}
+	paths := map[string]bool{"variants": true, "sweep": true, "sweep.grid": true, "sweep.list": true}
 	walkPaths(reflect.TypeFor[Experiment](), "", func(path string, _ bool) { paths[path] = true })
 	for _, path := range Paths(StandardTables()) {
 		paths[path] = true

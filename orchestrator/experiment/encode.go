@@ -14,8 +14,8 @@ import (
 )
 
 // Marshal returns the resolved experiment as YAML, every default written out
-// and the variants as their differences from it. Parse of the text gives an
-// equal Experiment and equal variants.
+// and the variants as their differences from it, without the sweep. Parse of the text
+// gives an Experiment that is equal but for that, and equal variants.
 func (e *Experiment) Marshal() ([]byte, error) { return e.MarshalWith(nil) }
 
 // Remark returns what stands as a comment behind a value auto: what the value became; ""
@@ -106,7 +106,7 @@ func encode(v reflect.Value, path string) *tree {
 					continue // another kind, or none
 				}
 			}
-			if empty(field) || m.key == "variants" && path == "" {
+			if empty(field) || (m.key == "variants" || m.key == "sweep") && path == "" {
 				continue
 			}
 			t.put(m.key, origin{}, encode(field, join(path, m.key)))

@@ -45,7 +45,7 @@ func (l *layer) leaves() (paths []string) {
 func parseLayers(opts Options) (layers []layer, errs Errors) {
 	given, errs := fromEnvironment(opts)
 	for _, o := range append(given, opts.Override...) {
-		value, wrong := parseTree([]byte(o.Value), origin{file: o.Origin}, true)
+		value, wrong := parseTree([]byte(o.Value), origin{file: o.Origin, dir: o.Dir}, true)
 		errs = append(errs, wrong...)
 		switch {
 		case len(wrong) > 0:
@@ -124,6 +124,10 @@ func (r *resolver) override(layers []layer) {
 	for _, l := range layers {
 		if l.path == "variants" || strings.HasPrefix(l.path, "variants.") {
 			r.overrideVariants(l)
+			continue
+		}
+		if l.path == "sweep" || strings.HasPrefix(l.path, "sweep.") {
+			r.collect(&Error{File: l.at.file, Path: l.path, Msg: "an override cannot change the points; give others with --grid or --list of csiglab sweep"})
 			continue
 		}
 		next := r.base.clone() // an override that fails leaves nothing behind

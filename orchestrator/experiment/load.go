@@ -51,6 +51,7 @@ type Override struct {
 	Path   string
 	Value  string // a YAML value
 	Origin string // how messages name it, such as "--set hosts.cc=nscc"
+	Dir    string // that the names of files in Value are relative to; "": the working directory
 }
 
 // ParseSet splits "path=value" of an option such as --set.
@@ -171,6 +172,9 @@ func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
 	declared, more := parseVariants(file.get("variants"))
 	r.collect(more...)
 	r.declared = declared
+	r.sweep, more = parseSweep(file.get("sweep"))
+	r.collect(more...)
+	file.remove("sweep") // no variant has it
 	r.override(layers)
 	if err := fitRuntime(r.base, layers); err != nil {
 		r.collect(err)
@@ -184,6 +188,7 @@ type resolver struct {
 	opts     Options
 	base     *tree // the file, and what changes all variants
 	declared []declaredVariant
+	sweep    *Sweep
 	compiled map[compiledKey][]*expression.Error
 	files    map[string]bool // that variants read
 
@@ -268,6 +273,7 @@ func (r *resolver) resolve() (*Set, error) {
 	if err := r.wrong(); err != nil {
 		return nil, err
 	}
+	whole.Sweep = r.sweep
 	text := encode(reflect.ValueOf(whole).Elem(), "")
 	for i, v := range set.Variants {
 		own := map[string]any{}

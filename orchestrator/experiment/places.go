@@ -41,7 +41,7 @@ var schema = sync.OnceValue(func() (list []schemaKey) {
 			list = append(list, schemaKey{path, t, loose})
 		}
 		switch {
-		case t == reflect.TypeFor[Algorithm](), path == "variants":
+		case t == reflect.TypeFor[Algorithm](), path == "variants", path == "sweep":
 		case t.Kind() == reflect.Struct:
 			for _, m := range members(t) {
 				if m.kind != nil {

@@ -244,7 +244,7 @@ func defaults() *Experiment {
 
 // fixed are the top-level keys that a variant cannot change, because the
 // variants of an experiment share them.
-var fixed = []string{"schema", "name", "description", "variants", "seeds", "derived", "expect", "published", "runtime", "clock", "wall", "telemetry"}
+var fixed = []string{"schema", "name", "description", "variants", "sweep", "seeds", "derived", "expect", "published", "runtime", "clock", "wall", "telemetry"}
 
 func unknown(what, text string, known []string) error {
 	return fmt.Errorf("unknown %s %q; known: %s", what, text, strings.Join(known, " "))
@@ -345,7 +345,7 @@ func walkPaths(t reflect.Type, path string, visit func(path string, leaf bool)) 
 			if value == nil {
 				value = t.Field(m.field).Type
 			}
-			if path != "" || m.key != "variants" {
+			if path != "" || m.key != "variants" && m.key != "sweep" {
 				walkPaths(value, join(path, m.key), visit)
 			}
 		}

@@ -42,6 +42,7 @@ type Experiment struct {
 	Measure      Measure        `yaml:"measure"`
 	End          units.Duration `yaml:"end"`       // the run ends here, exclusive; 0 = when all is done
 	Variants     []Variant      `yaml:"variants"`  // at least one after resolution ("run" by default)
+	Sweep        *Sweep         `yaml:"sweep"`     // of the base alone; nil: one point. Marshal leaves it out
 	Seeds        []uint64       `yaml:"seeds"`     // default 1
 	TieSeed      uint64         `yaml:"tie_seed"`  // 0: receives of one instant in port order
 	Derived      []Derived      `yaml:"derived"`   // metrics computed from metrics, in order

@@ -48,6 +48,8 @@ type Journal struct {
 	plan  string
 	lines map[[16]byte]place
 	torn  error // of a line that could not be written
+
+	unsynced bool // in Batch
 }
 
 // place is where a line is in the file.
@@ -260,6 +262,23 @@ func (j *Journal) Add(t Trial, out Outcome) error {
 	return j.append(entry{Trial: &t, Outcome: text}, func(at place) { j.lines[t.Key()] = at })
 }
 
+// Batch calls f with a function that adds outcomes, and waits once, at the end, until all
+// are on the disk. Nobody else adds meanwhile.
+func (j *Journal) Batch(f func(add func(Trial, Outcome) error) error) error {
+	j.mu.Lock()
+	j.unsynced = true
+	j.mu.Unlock()
+	err := f(j.Add)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.unsynced = false
+	if sync := j.file.Sync(); sync != nil && err == nil {
+		j.torn = failure.Infrastructure(fmt.Errorf("%s: %w", j.name, cause.Of(sync)))
+		err = j.torn
+	}
+	return err
+}
+
 // append writes a line and waits until it is on the disk.
 func (j *Journal) append(e entry, written func(place)) error {
 	if j.torn != nil {
@@ -272,7 +291,7 @@ func (j *Journal) append(e entry, written func(place)) error {
 		return err
 	}
 	_, err := j.file.WriteAt(line.Bytes(), j.size)
-	if err == nil {
+	if err == nil && !j.unsynced {
 		err = j.file.Sync()
 	}
 	if err != nil {

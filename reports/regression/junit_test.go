@@ -2,6 +2,7 @@ package regression
 
 import (
 	"encoding/xml"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,7 @@ func junitOf(t *testing.T, d *verdict.Document) string {
 }
 
 // "failure = regression, error = run invalid/infrastructure, skipped = inconclusive; one
-// testcase per (scenario, metric)" (formats.md §10). Counts are those of the elements.
+// testcase per (scenario, metric)" (the reference of formats, §10). Counts are those of the elements.
 func TestJUnit(t *testing.T) {
 	for name, d := range examples() {
 		var doc junitSuites
@@ -56,13 +57,64 @@ func TestJUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := doc.Suites[0].Cases[0]
-	want := "fct_us.p99 +13.8\u00a0% [95\u00a0% interval +11.9 … +15.7\u00a0%] allowed ≤ +5\u00a0%, p90 over the seeds"
+	want := "fct_us.p99 +13.8\u00a0% [95\u00a0% interval +11.9 … +15.7\u00a0%] allowed ≤\u00a0+5\u00a0%, p90 over the seeds"
 	if c.Class != "incast.csig" || c.Name != "fct_us.p99" || c.Time != "4.731" || c.Failure.Type != "regression" || c.Failure.Message != want {
 		t.Errorf("case %+v, failure %+v", c, c.Failure)
 	}
 	// GitLab shows the text, not the message.
 	if !strings.HasPrefix(c.Failure.Text, want+"\n") || !strings.Contains(c.Failure.Text, "\nReproduce: csiglab regress standard --only incast/csig") {
 		t.Errorf("text of the failure: %q", c.Failure.Text)
+	}
+}
+
+// Python's junitparser, a common reader, counts what the document has.
+func TestJUnitReader(t *testing.T) {
+	python := ""
+	for _, name := range []string{"python3", "/usr/bin/python3"} { // Debian's packages are with Debian's Python
+		if exec.Command(name, "-c", "import junitparser").Run() == nil {
+			python = name
+			break
+		}
+	}
+	if python == "" {
+		t.Skip("no Python with junitparser (Debian: python3-junitparser)")
+	}
+	dir := t.TempDir()
+	var files []string
+	want := ""
+	for name, d := range examples() {
+		path := filepath.Join(dir, name+".xml")
+		if err := os.WriteFile(path, []byte(junitOf(t, d)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, path)
+		v := newView(d)
+		invalid := 0
+		for i := range v.experiments {
+			errors := 0
+			for k := range v.experiments[i].metrics {
+				if v.experiments[i].metrics[k].outcome == verdict.Invalid {
+					errors++
+				}
+			}
+			if v.experiments[i].outcome == verdict.Invalid {
+				errors = max(errors, 1) // the runs
+			}
+			invalid += errors
+		}
+		if v.ended() != nil {
+			invalid++
+		}
+		want += fmt.Sprintf("%d %d %d\n", len(v.failed), invalid, len(v.open))
+	}
+	out, err := exec.Command(python, append([]string{"-c", `import sys, junitparser
+for path in sys.argv[1:]:
+    cases = [case for suite in junitparser.JUnitXml.fromfile(path) for case in suite]
+    kinds = [type(result) for case in cases for result in case.result]
+    print(*(kinds.count(kind) for kind in (junitparser.Failure, junitparser.Error, junitparser.Skipped)))
+`}, files...)...).CombinedOutput()
+	if err != nil || string(out) != want {
+		t.Errorf("failures, errors and skipped: got %v\n%s, want\n%s", err, out, want)
 	}
 }
 

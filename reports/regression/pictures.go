@@ -202,7 +202,7 @@ func ticks(low, high float64, n int) []float64 {
 
 // Measures of the picture of all effects.
 const (
-	effectsWide, effectsNarrow = 1200.0, 390.0
+	effectsWide, effectsNarrow = 1000.0, 390.0
 	effectsRow, effectsNamed   = 22.0, 36.0 // with the name beside and above
 	mostEffects                = 80
 	mostLimits                 = 63 // at the ends of the axis
@@ -252,7 +252,7 @@ func (v *view) effects() *effects {
 
 func (v *view) drawEffects(list []*metric, width float64) template.HTML {
 	narrow := width < 600
-	row, left := effectsRow, 380.0
+	row, left := effectsRow, 330.0
 	if narrow {
 		row, left = effectsNamed, 12.0
 	}

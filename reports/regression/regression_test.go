@@ -32,10 +32,10 @@ func TestTenSeconds(t *testing.T) {
 	seen := text(page)
 	rest := seen
 	for _, want := range []string{
-		"Worst: **`packets.lost` of `lb-failure/reps` is 31.7\u00a0packets higher** (95\u00a0% interval: +29 … +34.4\u00a0packets; allowed: ≤ +5\u00a0packets).",
-		"| `packets.lost`<br>`lb-failure/reps` | **+31.7\u00a0packets** | +29 … +34.4\u00a0packets | ≤ +5\u00a0packets | 0.002 | 40.37 → 71.77\u00a0packets | 24 |",
-		"| `fct_us.p99`<br>`incast/csig` | **+13.8\u00a0%** | +11.9 … +15.7\u00a0% | ≤ +5\u00a0% | 0.0004 | 2.384 → 2.657\u00a0ms | 12 |",
-		"| `goodput_gbps.mean`<br>`incast/csig` | **−5.74\u00a0%** | −6.38 … −5.11\u00a0% | ≥ −3\u00a0% | < 0.0001 | 91.72 → 86.62\u00a0Gb/s | 12 |",
+		"Worst: **`packets.lost` of `lb-failure/reps` is 31.7\u00a0packets higher** (95\u00a0% interval: +29 … +34.4\u00a0packets; allowed: ≤\u00a0+5\u00a0packets).",
+		"| `packets.lost`<br>`lb-failure/reps` | **+31.7\u00a0packets** | +29 … +34.4\u00a0packets | ≤\u00a0+5\u00a0packets | 0.002 | 40.37 → 71.77\u00a0packets | 24 |",
+		"| `fct_us.p99`<br>`incast/csig` | **+13.8\u00a0%** | +11.9 … +15.7\u00a0% | ≤\u00a0+5\u00a0% | 0.0004 | 2.384 → 2.657\u00a0ms | 12 |",
+		"| `goodput_gbps.mean`<br>`incast/csig` | **−5.74\u00a0%** | −6.38 … −5.11\u00a0% | ≥\u00a0−3\u00a0% | <\u00a00.0001 | 91.72 → 86.62\u00a0Gb/s | 12 |",
 		"```sh\n# lb-failure/reps: 1 worse\ncsiglab regress standard --only lb-failure/reps --baseline git:4be1c2f --candidate git:9a0b77d\n# incast/csig: 2 worse\ncsiglab regress",
 	} {
 		before, after, found := strings.Cut(rest, want)
@@ -68,7 +68,7 @@ func TestCases(t *testing.T) {
 			"csiglab regress standard --only lb-failure/reps"},
 		"mixed": {"⛔ Invalid: 1 of 4 experiments gave no valid result, and 2 metrics got worse", "`lb-failure/reps`: seed 2", "Worst: **`fct_us.p99` of `incast/csig`"},
 		"ended": {"⛔ Invalid: the comparison did not end", "- write runs/x/trials.jsonl: no space left on device\n"},
-		"inconclusive": {"❔ Inconclusive: 3 of 11 metrics undecided", "| `queue_peak_kb`<br>`iperf/csig` | +4.07\u00a0% | +1.82 … +6.31\u00a0% | ≤ +5\u00a0% | about 140 seeds (24 were run); or a limit of +6.4\u00a0%, which would pass |",
+		"inconclusive": {"❔ Inconclusive: 3 of 11 metrics undecided", "| `queue_peak_kb`<br>`iperf/csig` | +4.07\u00a0% | +1.82 … +6.31\u00a0% | ≤\u00a0+5\u00a0% | about 140 seeds (24 were run); or a limit of +6.4\u00a0%, which would pass |",
 			"a quieter machine: its noise alone hides changes below +7.1\u00a0%", "more than 2 seeds, which are too few for an interval", "csiglab regress standard --only iperf/csig"},
 		"lacking": {"❌ Fail: 2 of 2 metrics got worse", "Worst: **`jobs.done` of `incast` is worse**: the candidate lacks the metric under all 8 seeds.", "40 → none"},
 	} {
@@ -175,7 +175,7 @@ func TestDeciding(t *testing.T) {
 // Terminals get the outcome first, and what is worse with its command.
 func TestText(t *testing.T) {
 	for name, want := range map[string][]string{
-		"fail":         {"FAIL: 3 of 40 metrics got worse.\n", "packets.lost", "+31.7\u00a0packets", "allowed ≤ +5\u00a0packets", "p 0.002", "Reproduce:\n  csiglab regress standard --only lb-failure/reps", "PASS  three-flow/csig", "3 metrics, identical traces"},
+		"fail":         {"FAIL: 3 of 40 metrics got worse.\n", "packets.lost", "+31.7\u00a0packets", "allowed ≤\u00a0+5\u00a0packets", "p 0.002", "Reproduce:\n  csiglab regress standard --only lb-failure/reps", "PASS  three-flow/csig", "3 metrics, identical traces"},
 		"inconclusive": {"INCONCLUSIVE: 3 of 11 metrics undecided.\n", "to decide it: about 140 seeds"},
 		"invalid":      {"INVALID: 2 of 3 experiments gave no valid result.\n", "  lb-failure/reps: seed 2, candidate: the run ended with signal: killed\n"},
 		"ended":        {"INVALID: the comparison did not end.\n  write runs/x/trials.jsonl: no space left on device\n"},

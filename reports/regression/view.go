@@ -98,13 +98,18 @@ func nameOf(e *verdict.Experiment, i int) string {
 	if e.Variant != "" {
 		name += "/" + e.Variant
 	}
-	return name
+	return reports.Shortened(name, longest)
 }
 
+// longest is the most runes of a name.
+const longest = 200
+
 func newMetric(e *experiment, m *verdict.Metric, i int) metric {
-	if m.Name == "" {
+	if name := reports.Shortened(m.Name, longest); m.Name == "" || name != m.Name {
 		named := *m
-		named.Name = fmt.Sprintf("metric %d", i+1)
+		if named.Name = name; name == "" {
+			named.Name = fmt.Sprintf("metric %d", i+1)
+		}
 		m = &named
 	}
 	n := metric{Metric: m, experiment: e, outcome: known(m.Outcome), worse: math.NaN(), low: math.Inf(-1), high: math.Inf(1)}

@@ -104,9 +104,9 @@ func (m *metric) between() string {
 
 // allowed prints the limit: ≤ +5 %.
 func (m *metric) allowed() string {
-	sign := "≤ "
+	sign := "≤" + space
 	if m.Better == verdict.Higher {
-		sign = "≥ "
+		sign = "≥" + space
 	}
 	return sign + m.change(m.Delta)
 }
@@ -152,7 +152,7 @@ func (m *metric) probability() string {
 	case m.P == nil || math.IsNaN(*m.P):
 		return reports.Missing
 	case *m.P < 1e-4:
-		return "< 0.0001"
+		return "<" + space + "0.0001"
 	}
 	return strconv.FormatFloat(*m.P, 'g', 2, 64)
 }

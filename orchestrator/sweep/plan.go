@@ -1,0 +1,388 @@
+// Package sweep runs an experiment at many points: every variant with every seed at each of
+// them, as trials of package trial. A sweep has a folder, which makes it resumable, and can
+// be cut into shards that other machines run. What it gives is one table,
+// results.parquet, whose bytes do not depend on how the sweep was cut or interrupted.
+//
+//	Request.Plan ──▶ Plan: points x variants x seeds ──▶ Create ──▶ Sweep.Run ──▶ Sweep.Finish
+//	                                    Open, Merge ──▶ Sweep ──┘
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/trial"
+)
+
+// maxTrials is the most trials of a sweep.
+const maxTrials = 1_000_000
+
+// planSchema is the version of sweep.json.
+const planSchema = 1
+
+// Plan is what a sweep runs; it is sweep.json.
+type Plan struct {
+	Schema     int       `json:"schema"`
+	Name       string    `json:"name"`    // of the experiment
+	Version    string    `json:"version"` // of csiglab
+	Command    []string  `json:"command"`
+	Started    time.Time `json:"started"`
+	Experiment string    `json:"experiment"` // a name, or an absolute path
+	Identity   string    `json:"identity"`   // of csiglab, see trial.Trial
+	Content    string    `json:"content"`    // digest of the experiment and of Files
+	Files      []File    `json:"files,omitempty"`
+	Given      []string  `json:"given,omitempty"` // overrides of all points, PATH=VALUE
+	Set        []string  `json:"set,omitempty"`   // the same with absolute names of files
+	Clock      string    `json:"clock"`           // of the points; the last of runtimes.Clocks that one has
+	Paths      []string  `json:"paths"`           // that points change
+	Points     []Point   `json:"points"`
+	Variants   []string  `json:"variants"`
+	Seeds      []uint64  `json:"seeds"`
+	Digest     string    `json:"digest"` // of what decides about the results; all shards have the same
+	Shard      Shard     `json:"shard,omitzero"`
+}
+
+// File is a file or folder that a sweep reads, with the digest of its content.
+type File struct {
+	Name   string `json:"name"` // absolute
+	SHA256 string `json:"sha256"`
+}
+
+// Point is a point of a sweep.
+type Point struct {
+	Values []string `json:"values"` // by Plan.Paths, as given; "": the point leaves the path alone
+	Set    []string `json:"set"`    // PATH=VALUE in their order, with absolute names of files
+	// Weight is what a run of the point is predicted to take, in any unit.
+	Weight float64 `json:"weight"`
+}
+
+// Shard is the part of a sweep that one process runs; the zero value is all of it.
+type Shard struct {
+	Index int `json:"index,omitempty"` // from 1
+	Of    int `json:"of,omitempty"`
+}
+
+// String returns the shard as i/n, or "" for all.
+func (s Shard) String() string {
+	if s.Of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", s.Index, s.Of)
+}
+
+// has reports whether the shard has a trial. Neighbours are in different shards, since they
+// often take equally long.
+func (s Shard) has(trial int) bool { return s.Of == 0 || trial%s.Of == s.Index-1 }
+
+// Request says what to sweep.
+type Request struct {
+	Experiment string // a name, or a path
+	// Options are those of all points. The environment must not change experiments.
+	Options experiment.Options
+	// Points replace those of the experiment's key sweep; nil keeps them.
+	Points   *experiment.Sweep
+	Identity string
+	Version  string
+	Command  []string
+	Parallel int // points that are validated at once
+}
+
+// PointError is what is wrong with a point.
+type PointError struct {
+	Point int
+	Set   []string // PATH=VALUE
+	Err   error
+}
+
+func (e *PointError) Error() string {
+	text := strings.Join(e.Set, ", ")
+	if text == "" {
+		text = "the experiment as it is"
+	}
+	return fmt.Sprintf("point %d (%s): %v", e.Point, text, e.Err)
+}
+
+// Unwrap returns the error of the point.
+func (e *PointError) Unwrap() error { return e.Err }
+
+// Plan loads the experiment and validates all points. The error is the context's, an error of
+// experiment.Load, or joins a *PointError for each of the first wrong points; all of class
+// failure.ErrConfiguration.
+func (r *Request) Plan(ctx context.Context) (*Plan, error) {
+	text, dir, err := experiment.Text(r.Experiment)
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
+	base, err := experiment.Parse(r.Experiment, dir, text, r.Options)
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
+	points := cmp.Or(r.Points, base.Base.Sweep)
+	if err := r.check(points); err != nil {
+		return nil, failure.Configuration(err)
+	}
+	p := &Plan{
+		Schema: planSchema, Name: base.Base.Name, Version: r.Version, Command: r.Command, Experiment: r.Experiment, Identity: r.Identity,
+		Clock: base.Base.Clock, Paths: append([]string{}, points.Paths()...), Points: make([]Point, points.Points()), Seeds: base.Base.Seeds,
+	}
+	for _, v := range base.Variants {
+		p.Variants = append(p.Variants, v.Name)
+	}
+	if n := len(p.Points) * len(p.Variants) * len(p.Seeds); n > maxTrials {
+		return nil, failure.Configuration(fmt.Errorf("%d points, %d variants and %d seeds are %d trials; the most is %d", len(p.Points), len(p.Variants), len(p.Seeds), n, maxTrials))
+	}
+	for _, o := range r.Options.Override {
+		if o.Path != "seeds" { // a trial has its own
+			p.Given, p.Set = append(p.Given, o.Path+"="+o.Value), append(p.Set, argument(o.Absolute()))
+		}
+	}
+	reads, err := r.validate(ctx, p, points, text, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.content(ctx, r.Experiment, text, reads); err != nil {
+		return nil, err
+	}
+	p.Digest = p.digest()
+	return p, nil
+}
+
+// check refuses points that cannot be put beside the overrides of all points.
+func (r *Request) check(points *experiment.Sweep) error {
+	if points == nil {
+		return nil
+	}
+	if err := points.Check(); err != nil {
+		return err
+	}
+	for _, path := range points.Paths() {
+		for _, o := range r.Options.Override {
+			if o.Path == path {
+				return fmt.Errorf("%s and the points give the same value; want one of them", o.Origin)
+			}
+		}
+	}
+	return nil
+}
+
+func argument(o experiment.Override) string { return o.Path + "=" + o.Value }
+
+// maxWrong is how many wrong points are named.
+const maxWrong = 10
+
+// validate fills in the points and returns the files that they read.
+func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Sweep, text []byte, dir string) (reads []string, err error) {
+	wrong := make([]error, len(p.Points))
+	files, clocks := make([][]string, len(p.Points)), make([]string, len(p.Points))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range max(1, min(r.Parallel, len(p.Points))) {
+		workers.Go(func() {
+			for i := range next {
+				files[i], clocks[i], wrong[i] = r.point(ctx, &p.Points[i], p.Paths, points.Point(i), text, dir)
+			}
+		})
+	}
+	for i := range p.Points {
+		if ctx.Err() == nil {
+			next <- i
+		}
+	}
+	close(next)
+	workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var errs []error
+	more := 0
+	for i, err := range wrong {
+		switch {
+		case err == nil:
+		case len(errs) == maxWrong:
+			more++
+		default:
+			errs = append(errs, &PointError{i, p.Points[i].Set, err})
+		}
+	}
+	if more > 0 {
+		errs = append(errs, fmt.Errorf("and %d more of the %d points are wrong", more, len(p.Points)))
+	}
+	if len(errs) > 0 {
+		return nil, failure.Configuration(errors.Join(errs...))
+	}
+	for i := range p.Points {
+		for _, name := range files[i] {
+			if !slices.Contains(reads, name) {
+				reads = append(reads, name)
+			}
+		}
+		if slices.Index(runtimes.Clocks(), clocks[i]) > slices.Index(runtimes.Clocks(), p.Clock) {
+			p.Clock = clocks[i]
+		}
+	}
+	return reads, nil
+}
+
+// point fills in a point and validates the experiment there. It returns the files that it
+// reads and its clock.
+func (r *Request) point(ctx context.Context, pt *Point, paths []string, overrides []experiment.Override, text []byte, dir string) (files []string, clock string, err error) {
+	pt.Values = make([]string, len(paths))
+	pt.Set = []string{}
+	for _, o := range overrides {
+		pt.Values[slices.Index(paths, o.Path)] = o.Value
+		pt.Set = append(pt.Set, argument(o.Absolute()))
+	}
+	opts := r.Options
+	opts.Override = slices.Concat(opts.Override, overrides)
+	set, err := experiment.Parse(r.Experiment, dir, text, opts)
+	if err != nil {
+		return nil, "", err
+	}
+	v, err := predict.Validate(ctx, set, predict.Options{})
+	if err != nil {
+		return nil, "", err
+	}
+	pt.Weight = 1 + float64(v.Estimate.PacketHops)
+	if set.Base.Clock == runtimes.Wall {
+		pt.Weight = v.WallSeconds
+	}
+	return set.Files, set.Base.Clock, nil
+}
+
+// content records the files that the sweep reads, with their digests.
+func (p *Plan) content(ctx context.Context, nameOrPath string, text []byte, reads []string) error {
+	all := sha256.New()
+	sum := sha256.Sum256(text)
+	fmt.Fprintf(all, "experiment %x\n", sum)
+	if !slices.Contains(experiment.Names(), nameOrPath) {
+		file, err := filepath.Abs(nameOrPath)
+		if err != nil {
+			return failure.Infrastructure(err)
+		}
+		p.Experiment = file
+		p.Files = []File{{file, hex.EncodeToString(sum[:])}}
+	}
+	for _, name := range reads {
+		digest, err := digestOf(ctx, name)
+		if err != nil {
+			return failure.Infrastructure(err)
+		}
+		fmt.Fprintf(all, "file %s\n", digest)
+		p.Files = append(p.Files, File{name, digest})
+	}
+	p.Content = hex.EncodeToString(all.Sum(nil)[:16])
+	return nil
+}
+
+// digestOf returns the SHA-256 of a file, or of the files of a folder with their names.
+func digestOf(ctx context.Context, name string) (string, error) {
+	sum := sha256.New()
+	err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case path == name && !entry.IsDir():
+			return addFile(sum, path)
+		case entry.IsDir():
+			return nil
+		}
+		relative, err := filepath.Rel(name, path)
+		if err != nil {
+			return err
+		}
+		part := sha256.New()
+		err = addFile(part, path)
+		fmt.Fprintf(sum, "%q %x\n", relative, part.Sum(nil))
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, cause.Of(err))
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func addFile(w io.Writer, name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close() // opened for reading
+	_, err = io.Copy(w, file)
+	return err
+}
+
+// digest returns a digest of what decides about the results: neither of where files are, nor
+// of how the sweep is cut.
+func (p *Plan) digest() string {
+	values := make([][]string, len(p.Points))
+	for i := range p.Points {
+		values[i] = p.Points[i].Values
+	}
+	text, err := json.Marshal([]any{p.Schema, p.Name, p.Identity, p.Content, p.Given, p.Paths, values, p.Variants, p.Seeds})
+	if err != nil {
+		panic("sweep: " + err.Error()) // texts and numbers
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Trials returns the number of trials of all shards.
+func (p *Plan) Trials() int { return len(p.Points) * len(p.Variants) * len(p.Seeds) }
+
+// place returns the point, the variant and the seed of a trial, by their indexes. Trials are
+// by point, then variant, then seed.
+func (p *Plan) place(i int) (point, variant, seed int) {
+	return i / len(p.Seeds) / len(p.Variants), i / len(p.Seeds) % len(p.Variants), i % len(p.Seeds)
+}
+
+// trial returns a trial.
+func (p *Plan) trial(i int) trial.Trial {
+	point, variant, seed := p.place(i)
+	return trial.Trial{
+		Identity: p.Identity, Experiment: p.Experiment, Content: p.Content,
+		Set: slices.Concat(p.Set, p.Points[point].Set), Variant: p.Variants[variant], Seed: p.Seeds[seed],
+	}
+}
+
+// check returns an error if a plan that was read makes no sense.
+func (p *Plan) check() error {
+	switch {
+	case p.Schema != planSchema:
+		return fmt.Errorf("it is of schema %d, and this csiglab reads %d", p.Schema, planSchema)
+	case len(p.Points) == 0 || len(p.Variants) == 0 || len(p.Seeds) == 0:
+		return errors.New("it has no trials")
+	case len(p.Points) > maxTrials || len(p.Variants) > maxTrials || len(p.Seeds) > maxTrials || len(p.Points)*len(p.Variants) > maxTrials || p.Trials() > maxTrials:
+		return errors.New("it has too many trials")
+	case p.Shard != (Shard{}) && (p.Shard.Index < 1 || p.Shard.Index > p.Shard.Of):
+		return fmt.Errorf("it is shard %v", p.Shard)
+	}
+	for i := range p.Points {
+		if len(p.Points[i].Values) != len(p.Paths) {
+			return fmt.Errorf("point %d has %d values for %d paths", i, len(p.Points[i].Values), len(p.Paths))
+		}
+	}
+	if p.Digest != p.digest() {
+		return errors.New("its digest is another")
+	}
+	return nil
+}
