@@ -20,6 +20,9 @@ type Meaning struct {
 	Unit   string // for people, such as µs, Gb/s, packets; empty: a bare number
 	Better Better
 	Share  bool // between 0 and 1
+	// Machine: it is about the machine that runs, not about the model, and differs from run to
+	// run of the same seed.
+	Machine bool
 }
 
 // Of returns the meaning of a metric by its name, QUANTITY[.STATISTIC][.SUBJECT]. A name that
@@ -143,5 +146,5 @@ var quantities = map[string]Meaning{
 
 	// The run itself.
 	"model_ms":    {},
-	"cpu_seconds": {Better: Lower},
+	"cpu_seconds": {Better: Lower, Machine: true},
 }

@@ -16,7 +16,7 @@ func TestOf(t *testing.T) {
 		"drops":                    {Unit: "packets", Better: Lower},
 		"class_bytes.bulk":         {Unit: "B"},
 		"pauses.storage.tor0-agg0": {Unit: "frames", Better: Lower},
-		"cpu_seconds":              {Unit: "s", Better: Lower},
+		"cpu_seconds":              {Unit: "s", Better: Lower, Machine: true},
 		// Derived metrics have the unit that their names say, and no direction.
 		"worst_fct_us":   {Unit: "µs"},
 		"lost_packets":   {Unit: "packets"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/wildcard"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/failure"
@@ -108,7 +109,9 @@ func (s *Sweep) metrics(patterns []string) ([]string, error) {
 		}
 		if ok {
 			for name := range out.Metrics {
-				all[name] = true
+				if !meaning.Of(name).Machine { // the same sweep gives the same table
+					all[name] = true
+				}
 			}
 		}
 	}
