@@ -93,7 +93,7 @@ func (a *app) newBisection(cmd *cobra.Command, r *bisectFlags) error {
 	if p.Resolution != "" && p.Parameter == "" {
 		return usage("--resolution %s: goes with --parameter", p.Resolution)
 	}
-	if err := a.noOverrides(); err != nil {
+	if err := a.noOverrides("it would change the experiment of all runs; use --set"); err != nil {
 		return err
 	}
 	var err error
@@ -215,15 +215,4 @@ func bisectError(err error) error {
 		return &exitError{exitUsage, err}
 	}
 	return campaignError(err)
-}
-
-// noOverrides refuses variables of the environment that would change experiments.
-func (a *app) noOverrides() error {
-	for _, pair := range a.env {
-		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "CSIGLAB_") && !slices.Contains(reserved(), name) {
-			return usage("environment variable %s: it would change the experiment of all runs; use --set", name)
-		}
-	}
-	return nil
 }

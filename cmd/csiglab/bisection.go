@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/cmd/csiglab/builder"
 	"github.com/csiglab/csiglab/cmd/csiglab/revision"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
@@ -121,15 +120,11 @@ type bisection struct {
 func (s *bisection) prepare(ctx context.Context) error {
 	p := s.plan
 	s.request = revision.Request{Linked: sourceFolder, Into: filepath.Join(s.folder, programsFolder), Say: func(text string) { s.bar.line(text) }}
-	for _, text := range p.With {
-		w, err := builder.ParseWith(text)
-		if err != nil {
-			return usage("--with %s: %w", text, err)
-		}
-		s.request.With = append(s.request.With, w)
+	var err error
+	if s.request.With, err = parseWith(p.With); err != nil {
+		return err
 	}
 	c := &s.campaign
-	var err error
 	if p.Parameter == "" {
 		err = s.findCommits(ctx)
 		c.Last, c.Prepare = len(s.commits)-1, s.prepareCommit

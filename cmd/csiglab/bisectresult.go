@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/bisect"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/regress"
 )
 
 // bisectResult is what csiglab bisect --json prints, and result.json.
@@ -126,17 +127,9 @@ func (s *bisection) again(r *bisect.Result) string {
 		args = append(args, "--baseline", "git:"+good.Short, "--candidate", "git:"+bad.Short)
 	}
 	for i, arg := range args {
-		args[i] = shellWord(arg)
+		args[i] = regress.ShellWord(arg)
 	}
 	return strings.Join(args, " ")
-}
-
-// shellWord quotes a word for a shell, if need be.
-func shellWord(text string) string {
-	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-") == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // text returns the result for people.

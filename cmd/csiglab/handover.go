@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/csiglab/builder"
 	"github.com/csiglab/csiglab/cmd/csiglab/revision"
 	"github.com/csiglab/csiglab/nodes/modules"
 )
@@ -51,6 +52,27 @@ func (a *app) handOver(ctx context.Context, r revision.Request) (done bool, err 
 		return true, &exitError{code: exit.ExitCode()} // it has said why
 	}
 	return true, infrastructure(fmt.Errorf("csiglab with the modules: %w", err))
+}
+
+// handOverWith is handOver to a csiglab with modules as they stand.
+func (a *app) handOverWith(ctx context.Context, with []string) (done bool, err error) {
+	r := revision.Request{Ref: revision.Ref{Kind: revision.Self}}
+	if r.With, err = parseWith(with); err != nil {
+		return false, err
+	}
+	return a.handOver(ctx, r)
+}
+
+// parseWith reads the values of --with.
+func parseWith(with []string) (list []builder.With, err error) {
+	for _, text := range with {
+		w, err := builder.ParseWith(text)
+		if err != nil {
+			return nil, usage("--with %s: %w", text, err)
+		}
+		list = append(list, w)
+	}
+	return list, nil
 }
 
 // revisionError gives an error of package revision its exit code.
