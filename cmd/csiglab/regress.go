@@ -110,6 +110,9 @@ func (a *app) newRegression(cmd *cobra.Command, r *regressFlags, args []string) 
 	if err != nil {
 		return err
 	}
+	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
+		return err
+	}
 	p.Started, p.AcceptInconclusive = time.Now().UTC(), r.accept
 	folder := r.out
 	if folder == "" {
@@ -149,11 +152,8 @@ func emptyFolder(folder string) error {
 
 // regressionPlan checks the command line and returns the plan that it asks for.
 func (a *app) regressionPlan(cmd *cobra.Command, r *regressFlags, args []string) (*regress.Plan, error) {
-	for _, pair := range a.env {
-		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "CSIGLAB_") && !slices.Contains(reserved(), name) {
-			return nil, usage("environment variable %s: it would change the experiments of both sides; use --baseline-set and --candidate-set", name)
-		}
+	if err := a.noOverrides("it would change the experiments of both sides; use --baseline-set and --candidate-set"); err != nil {
+		return nil, err
 	}
 	switch {
 	case cmd.Flags().Changed("seeds") && r.seeds < 1:
@@ -322,6 +322,9 @@ func (a *app) resumeRegression(cmd *cobra.Command, r *regressFlags, args []strin
 	p, err := regress.ReadPlan(r.resume)
 	if err != nil {
 		return &exitError{exitUsage, err}
+	}
+	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
+		return err
 	}
 	if r.accept {
 		p.AcceptInconclusive = true
