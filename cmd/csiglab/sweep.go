@@ -115,11 +115,8 @@ func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*
 	if err != nil {
 		return nil, err
 	}
-	for _, pair := range a.env {
-		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "CSIGLAB_") && !slices.Contains(reserved(), name) {
-			return nil, usage("environment variable %s: a sweep is given by its files and flags alone, so that it can be done again; use --set", name)
-		}
+	if err := a.noOverrides("a sweep is given by its files and flags alone, so that it can be done again; use --set"); err != nil {
+		return nil, err
 	}
 	if cmd.Flags().Changed("seeds") && s.seeds < 1 {
 		return nil, usage("--seeds %d: want at least 1", s.seeds)
