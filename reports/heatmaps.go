@@ -60,6 +60,7 @@ type heatmapDrawing struct {
 	order     []int          // of locators, those of most cells first
 	name      string
 	figure    string
+	class     string // of the drawing
 	cellOf    func(row, column int) (class, text string)
 	titleOf   func(row, column int) string
 	valueOf   func(row, column int) float64
@@ -264,7 +265,7 @@ func (h *heatmapDrawing) svg(width float64) template.HTML {
 	side := cell * float64(n)
 	// Names of columns are at an angle and need room to the left of the first and below.
 	area := plotArea{X: left + 14, Y: 16, Width: side, Height: side}
-	p := &pen{width: width, height: area.Y + side + below + 18}
+	p := &pen{width: width, height: area.Y + side + below + 18, class: h.class}
 	p.put(`<text class="small" x="0" y="8">from ↓, to →</text><rect class="idle" x="%v" y="%v" width="%v" height="%v"/>`, area.X, area.Y, side, side)
 	every := max(1, int(math.Ceil(11/cell)))
 	for i, b := range h.Blocks {

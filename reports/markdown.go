@@ -69,11 +69,14 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	return nil
 }
 
-func writeTable(b *bufio.Writer, title string, t *table) {
+func writeTable(b *bufio.Writer, title string, t *table) { writeTableAt(b, "##", title, t) }
+
+// writeTableAt writes a table below a heading of a level.
+func writeTableAt(b *bufio.Writer, level, title string, t *table) {
 	if len(t.Rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## %s\n\n|", title)
+	fmt.Fprintf(b, "\n%s %s\n\n|", level, title)
 	for _, c := range t.Columns {
 		fmt.Fprintf(b, " %s |", escape(c.Name))
 	}

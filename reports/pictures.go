@@ -74,6 +74,7 @@ func (i *ink) put(format string, args ...any) {
 type pen struct {
 	ink
 	width, height float64
+	class         string // of the drawing, beside those that all have; "" for none
 }
 
 // text writes a line of text with a class, in at most so many user units.
@@ -112,8 +113,9 @@ func (p *pen) svg(title, desc, figure string, area plotArea) template.HTML {
 	if figure != "" {
 		attributes = figureAttributes(figure, area)
 	}
-	return template.HTML(fmt.Sprintf(`<svg class="chart picture" viewBox="0 0 %.0f %.0f" xmlns="http://www.w3.org/2000/svg" role="img"%s><title>%s</title><desc>%s</desc>`,
-		p.width, math.Ceil(p.height), attributes, html.EscapeString(clipped(title)), html.EscapeString(clipped(desc))) + p.b.String() + "</svg>")
+	class := strings.TrimSpace("chart picture " + p.class)
+	return template.HTML(fmt.Sprintf(`<svg class="%s" viewBox="0 0 %.0f %.0f" xmlns="http://www.w3.org/2000/svg" role="img"%s><title>%s</title><desc>%s</desc>`,
+		class, p.width, math.Ceil(p.height), attributes, html.EscapeString(clipped(title)), html.EscapeString(clipped(desc))) + p.b.String() + "</svg>")
 }
 
 // cells draws a matrix of levels in an area: neighbours of the same level in a row as

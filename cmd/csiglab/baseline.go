@@ -62,6 +62,9 @@ func (a *app) saveBaseline(cmd *cobra.Command, r *regressFlags, args []string, o
 	if err != nil {
 		return err
 	}
+	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
+		return err
+	}
 	folder, err := os.MkdirTemp("", "csiglab-baseline-")
 	if err != nil {
 		return infrastructure(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -109,6 +110,9 @@ func (a *app) newRegression(cmd *cobra.Command, r *regressFlags, args []string) 
 	if err != nil {
 		return err
 	}
+	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
+		return err
+	}
 	p.Started, p.AcceptInconclusive = time.Now().UTC(), r.accept
 	folder := r.out
 	if folder == "" {
@@ -148,11 +152,8 @@ func emptyFolder(folder string) error {
 
 // regressionPlan checks the command line and returns the plan that it asks for.
 func (a *app) regressionPlan(cmd *cobra.Command, r *regressFlags, args []string) (*regress.Plan, error) {
-	for _, pair := range a.env {
-		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "CSIGLAB_") && !slices.Contains(reserved(), name) {
-			return nil, usage("environment variable %s: it would change the experiments of both sides; use --baseline-set and --candidate-set", name)
-		}
+	if err := a.noOverrides("it would change the experiments of both sides; use --baseline-set and --candidate-set"); err != nil {
+		return nil, err
 	}
 	switch {
 	case cmd.Flags().Changed("seeds") && r.seeds < 1:
@@ -264,6 +265,9 @@ func readSuite(nameOrPath string) (*regress.Suite, error) {
 		if err == nil && info.IsDir() {
 			return nil, usage("%s: a folder; name a file in it", nameOrPath)
 		}
+		if errors.Is(err, os.ErrNotExist) && slices.Contains(experiment.Names(), nameOrPath) {
+			return nil, notSuite(nameOrPath)
+		}
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, usage("%s: no such file, nor an embedded suite; embedded: %s%s", nameOrPath, strings.Join(suites.Names(), " "), didYouMean(nameOrPath, suites.Names()))
 		}
@@ -275,10 +279,21 @@ func readSuite(nameOrPath string) (*regress.Suite, error) {
 		}
 	}
 	s, err := regress.ReadSuite(nameOrPath, dir, data)
+	if err != nil && ofExperiment.Match(data) {
+		return nil, notSuite(nameOrPath)
+	}
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
 	return s, nil
+}
+
+// ofExperiment matches keys that an experiment has at its top, and a suite never has.
+var ofExperiment = regexp.MustCompile(`(?m)^(topology|workload|jobs)\s*:`)
+
+// notSuite returns the error of an experiment in place of a suite.
+func notSuite(name string) error {
+	return usage("%s is an experiment and not a suite: csiglab regress --experiment %[1]s --metric METRIC --delta 5%% compares it", name)
 }
 
 // withResumeRegression are the flags of regress that go with --resume.
@@ -307,6 +322,9 @@ func (a *app) resumeRegression(cmd *cobra.Command, r *regressFlags, args []strin
 	p, err := regress.ReadPlan(r.resume)
 	if err != nil {
 		return &exitError{exitUsage, err}
+	}
+	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
+		return err
 	}
 	if r.accept {
 		p.AcceptInconclusive = true

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -72,6 +73,9 @@ func (a *app) run() *cobra.Command {
 			set, err := r.load(a, cmd, args)
 			if err != nil {
 				return err
+			}
+			if n := set.Base.Sweep.Points(); set.Base.Sweep != nil {
+				a.notes([]string{fmt.Sprintf("%s has a sweep of %s, which csiglab sweep runs; this is a run without it", set.Base.Name, plural(n, "point"))})
 			}
 			return a.perform(cmd, set, &r)
 		},

@@ -29,6 +29,8 @@ type selection struct {
 	capture                   []string
 	set                       []string
 	variants                  []string
+
+	used experiment.Options // by load
 }
 
 func (s *selection) flags(cmd *cobra.Command) {
@@ -173,6 +175,7 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 		}
 	}
 	opts.Override = append(opts.Override, more...)
+	s.used = opts
 	if s.fromFiles() {
 		return experiment.Parse("command line", "", []byte("schema: 1\nname: "+s.name()+"\ntopology: {}\nworkload: {}\n"), opts)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,4 +65,16 @@ func reserved() []string {
 		names = append(names, variable(flag))
 	}
 	return names
+}
+
+// noOverrides refuses variables of the environment that would change experiments: other
+// processes, and whoever repeats the command, do not have them. why ends the message.
+func (a *app) noOverrides(why string) error {
+	for _, pair := range a.env {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, "CSIGLAB_") && !slices.Contains(reserved(), name) {
+			return usage("environment variable %s: %s", name, why)
+		}
+	}
+	return nil
 }

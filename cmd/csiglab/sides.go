@@ -104,12 +104,9 @@ func (a *app) buildSide(ctx context.Context, s *regress.Side, spec *regress.Spec
 	if s.Kind == regress.KindFile {
 		r.Ref = revision.Ref{Kind: revision.Self}
 	}
-	for _, text := range spec.With {
-		w, err := builder.ParseWith(text)
-		if err != nil {
-			return usage("--with %s: %w", text, err)
-		}
-		r.With = append(r.With, w)
+	var err error
+	if r.With, err = parseWith(spec.With); err != nil {
+		return err
 	}
 	p, err := revision.Build(ctx, r)
 	switch {

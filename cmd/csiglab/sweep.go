@@ -17,6 +17,7 @@ import (
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/sweep"
 	"github.com/csiglab/csiglab/orchestrator/trial"
@@ -114,11 +115,8 @@ func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*
 	if err != nil {
 		return nil, err
 	}
-	for _, pair := range a.env {
-		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "CSIGLAB_") && !slices.Contains(reserved(), name) {
-			return nil, usage("environment variable %s: a sweep is given by its files and flags alone, so that it can be done again; use --set", name)
-		}
+	if err := a.noOverrides("a sweep is given by its files and flags alone, so that it can be done again; use --set"); err != nil {
+		return nil, err
 	}
 	if cmd.Flags().Changed("seeds") && s.seeds < 1 {
 		return nil, usage("--seeds %d: want at least 1", s.seeds)
@@ -137,7 +135,7 @@ func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*
 	}
 	r := sweep.Request{
 		Experiment: nameOrPath, Points: points, Identity: identity, Version: buildVersion(), Command: append([]string{"csiglab"}, a.args...), Parallel: runtime.NumCPU(),
-		Options: experiment.Options{Override: set, Seeds: s.seeds, Variants: s.variants, Tables: experiment.StandardTables()},
+		Options: experiment.Options{Override: set, Seeds: s.seeds, Variants: s.variants, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
 	}
 	plan, err := interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
 	if err != nil {
@@ -151,6 +149,20 @@ func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*
 		return nil, usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
 	}
 	return plan, nil
+}
+
+// validatePoints validates an experiment at the points of its key sweep. It returns their
+// number, 0 without the key.
+func (a *app) validatePoints(cmd *cobra.Command, set *experiment.Set, s *selection, args []string) (int, error) {
+	if set.Base.Sweep == nil {
+		return 0, nil
+	}
+	r := sweep.Request{Experiment: args[0], Options: s.used, Parallel: runtime.NumCPU()}
+	plan, err := interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
+	if err != nil {
+		return 0, sweepError(err)
+	}
+	return len(plan.Points), nil
 }
 
 // points returns the points of the flags, nil without any.

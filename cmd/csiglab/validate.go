@@ -57,6 +57,7 @@ type experimentCheck struct {
 	Notes    []string `json:"notes,omitempty"`    // as on standard error
 	// Locators are those that several switch ports share.
 	Locators []sharedLocators `json:"locators,omitempty"`
+	Points   int              `json:"points,omitempty"` // of the key sweep
 	// Parameters are those of each variant, with --verbose.
 	Parameters map[string]*runfolder.Parameters `json:"parameters,omitempty"`
 }
@@ -154,6 +155,9 @@ func (c *experimentCheck) text(where string) string {
 	text := fmt.Sprintf("%s is valid: %s x %s; %s, %s, %s; %s\n%s with %s\n%s", c.Name,
 		plural(len(c.Variants), "variant"), plural(c.Seeds, "seed"), plural(c.Hosts, "host"), plural(c.Switches, "switch"),
 		plural(c.Links, "link"), strings.Join(load, ", "), predicted, where, memory)
+	if c.Points > 0 {
+		text += fmt.Sprintf("a sweep of %s, all valid: %s; csiglab sweep runs them\n", plural(c.Points, "point"), plural(c.Points*len(c.Variants)*c.Seeds, "trial"))
+	}
 	for i := range c.Locators {
 		text += c.Locators[i].text(len(c.Variants))
 	}
@@ -214,6 +218,9 @@ func (a *app) validate() *cobra.Command {
 				return err
 			case err != nil:
 				return runError(err, nil)
+			}
+			if c.Points, err = a.validatePoints(cmd, set, &s, args); err != nil {
+				return err
 			}
 			f.Notes = slices.Concat(set.Notes, f.Notes)
 			for _, wrong := range []error{f.Rough, f.Shortage} {

@@ -450,7 +450,7 @@ func TestReproduce(t *testing.T) {
 	if got, want := c.reproduce(c.cells[1]), "csiglab regress fake.yaml --only two --candidate 'program:new one' --seeds 12"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if got, want := shellWord("it's"), `'it'\''s'`; got != want {
+	if got, want := ShellWord("it's"), `'it'\''s'`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

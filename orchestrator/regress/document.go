@@ -78,13 +78,13 @@ func (c *Campaign) reproduce(one *cell) string {
 		args = append(args, "--seeds", strconv.Itoa(c.Filter.Seeds))
 	}
 	for i, a := range args {
-		args[i] = shellWord(a)
+		args[i] = ShellWord(a)
 	}
 	return strings.Join(args, " ")
 }
 
-// shellWord quotes an argument for a POSIX shell where that is needed.
-func shellWord(text string) string {
+// ShellWord quotes an argument for a POSIX shell where that is needed.
+func ShellWord(text string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
 	if text != "" && strings.Trim(text, plain) == "" {
 		return text

@@ -60,6 +60,8 @@ func ParseSide(text string, exists func(name string) bool) (kind, value string, 
 		return "", "", fmt.Errorf("%q: unknown kind of side; want %s", text, sideForms)
 	case strings.HasSuffix(text, ".json") && exists(text):
 		return KindStored, text, nil
+	case (strings.HasSuffix(text, ".yaml") || strings.HasSuffix(text, ".yml")) && exists(text):
+		return "", "", fmt.Errorf("%s: a file as it is stands for nothing; an experiment file is file:%[1]s, in a comparison of one", text)
 	case strings.HasSuffix(text, ".json"):
 		return "", "", fmt.Errorf("%s: no such file; csiglab baseline save SUITE -o %[1]s writes one", text)
 	}

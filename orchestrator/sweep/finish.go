@@ -66,7 +66,8 @@ const maxBad = 100
 const summarySchema = 1
 
 // Finish writes results.parquet from what the folder has. Of the metrics it writes those that
-// match one of the patterns, all without patterns; an error of class
+// match one of the patterns, all without patterns. Those that differ from run to run
+// (meaning.Meaning.Machine) it leaves out unless they are named. An error of class
 // failure.ErrConfiguration says that a pattern matches none. shown returns the metrics of the
 // Summary, of those that the table has.
 func (s *Sweep) Finish(patterns []string, shown func(metrics []string) []string) (*Summary, error) {
@@ -109,7 +110,7 @@ func (s *Sweep) metrics(patterns []string) ([]string, error) {
 		}
 		if ok {
 			for name := range out.Metrics {
-				if !meaning.Of(name).Machine { // the same sweep gives the same table
+				if slices.Contains(patterns, name) || !meaning.Of(name).Machine {
 					all[name] = true
 				}
 			}

@@ -51,7 +51,7 @@ func Create(folder string, p *Plan) (*Sweep, error) {
 	old, err := ReadPlan(folder)
 	switch {
 	case err == nil && (old.Digest != p.Digest || old.Shard != p.Shard):
-		return nil, fmt.Errorf("%s: %w", folder, trial.ErrOtherPlan)
+		return nil, fmt.Errorf("%s: %w; name a new one, or go on with that sweep: csiglab sweep --resume %s", folder, trial.ErrOtherPlan, folder)
 	case err == nil:
 		p = old
 	case errors.Is(err, fs.ErrNotExist):

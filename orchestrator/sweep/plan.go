@@ -109,6 +109,7 @@ type Request struct {
 type PointError struct {
 	Point int
 	Set   []string // PATH=VALUE
+	More  int      // further points with the same error
 	Err   error
 }
 
@@ -116,6 +117,9 @@ func (e *PointError) Error() string {
 	text := strings.Join(e.Set, ", ")
 	if text == "" {
 		text = "the experiment as it is"
+	}
+	if e.More > 0 {
+		text += fmt.Sprintf("; and %d more", e.More)
 	}
 	return fmt.Sprintf("point %d (%s): %v", e.Point, text, e.Err)
 }
@@ -185,7 +189,7 @@ func (r *Request) check(points *experiment.Sweep) error {
 
 func argument(o experiment.Override) string { return o.Path + "=" + o.Value }
 
-// maxWrong is how many wrong points are named.
+// maxWrong is how many different errors of points are named.
 const maxWrong = 10
 
 // validate fills in the points and returns the files that they read.
@@ -211,22 +215,8 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var errs []error
-	more := 0
-	for i, err := range wrong {
-		switch {
-		case err == nil:
-		case len(errs) == maxWrong:
-			more++
-		default:
-			errs = append(errs, &PointError{i, p.Points[i].Set, err})
-		}
-	}
-	if more > 0 {
-		errs = append(errs, fmt.Errorf("and %d more of the %d points are wrong", more, len(p.Points)))
-	}
-	if len(errs) > 0 {
-		return nil, failure.Configuration(errors.Join(errs...))
+	if err := p.wrong(wrong); err != nil {
+		return nil, err
 	}
 	for i := range p.Points {
 		for _, name := range files[i] {
@@ -241,6 +231,32 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 	return reads, nil
 }
 
+// wrong joins the errors of the points. The same error of several is there once.
+func (p *Plan) wrong(list []error) error {
+	var errs []error
+	byText := map[string]*PointError{}
+	more := 0
+	for i, err := range list {
+		if err == nil {
+			continue
+		}
+		e := byText[err.Error()]
+		switch {
+		case e != nil:
+			e.More++
+		case len(errs) == maxWrong:
+			more++
+		default:
+			e = &PointError{Point: i, Set: p.Points[i].Set, Err: err}
+			byText[err.Error()], errs = e, append(errs, e)
+		}
+	}
+	if more > 0 {
+		errs = append(errs, fmt.Errorf("and %d more of the %d points are wrong", more, len(p.Points)))
+	}
+	return failure.Configuration(errors.Join(errs...)) // nil if there are none
+}
+
 // point fills in a point and validates the experiment there. It returns the files that it
 // reads and its clock.
 func (r *Request) point(ctx context.Context, pt *Point, paths []string, overrides []experiment.Override, text []byte, dir string) (files []string, clock string, err error) {
@@ -251,6 +267,7 @@ func (r *Request) point(ctx context.Context, pt *Point, paths []string, override
 		pt.Set = append(pt.Set, argument(o.Absolute()))
 	}
 	opts := r.Options
+	opts.Names = nil // of the experiment as it is; predict.Validate checks the metrics
 	opts.Override = slices.Concat(opts.Override, overrides)
 	set, err := experiment.Parse(r.Experiment, dir, text, opts)
 	if err != nil {

@@ -153,7 +153,25 @@ func Read(f *runfolder.Folder, more ...ChartKind) (*Result, error) {
 	return r, nil
 }
 
-func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
+// reading is a run folder between the two passes over its tables.
+type reading struct {
+	folder  *runfolder.Folder
+	metrics *flowMetrics
+	totals  *totals
+	flows   []runfolder.Flow
+	done    *completed
+	rates   rates
+	medians map[string]map[string]float64
+	all     []Port
+	ports   []Port // Findings.Ports
+	sharing *Sharing
+	slowest string
+	pointUS float64
+	charted []Port // ports of charts
+}
+
+// begin makes the first pass.
+func begin(f *runfolder.Folder) (*reading, error) {
 	m, s := &f.Manifest, &f.Summary
 	if len(m.Variants) == 0 {
 		return nil, errors.New("the manifest names no variant")
@@ -174,40 +192,58 @@ func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	rates := t.rates(metrics)
-	medians := rates.medians()
-	all := usedPorts(m, t)
-	ports := busiestPorts(m, all)
-	shares := sharing(m, flows, medians)
-	c := compared{manifest: m, summary: s, totals: t, rates: rates, sharing: shares, ports: ports, all: all, completed: done.flows}
+	g := &reading{folder: f, metrics: metrics, totals: t, flows: flows, done: done, rates: t.rates(metrics), all: usedPorts(m, t), pointUS: pointUS(m, t.longest())}
+	g.medians = g.rates.medians()
+	g.ports = busiestPorts(m, g.all)
+	g.charted = g.ports
+	g.sharing = sharing(m, flows, g.medians)
+	g.slowest = slowestFlow(flows, g.sharing, g.medians[m.Variants[0].Name])
+	return g, nil
+}
+
+func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
+	g, err := begin(f)
+	if err != nil {
+		return nil, err
+	}
+	return g.finish(more)
+}
+
+// finish makes the second pass. It collects the charts of this package's table and those
+// of more.
+func (g *reading) finish(more []ChartKind) (*Result, error) {
+	f, t, done := g.folder, g.totals, g.done
+	m, s := &f.Manifest, &f.Summary
+	c := compared{manifest: m, summary: s, totals: t, rates: g.rates, sharing: g.sharing, ports: g.ports, all: g.all, completed: done.flows}
 	r := &Result{
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m),
 		Verdict: verdict(m, s), Notes: notes(m), Variants: variants(m, s, t.shown),
-		Findings: Findings{Ports: ports, Crossings: crossings(m, flows, ports), Sharing: shares, Losses: losses(all), Differences: c.differences(), Steps: c.steps()},
-		Slowest:  slowestFlow(flows, shares, medians[m.Variants[0].Name]),
-		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, all),
+		Findings: Findings{Ports: g.ports, Crossings: crossings(m, g.flows, g.ports), Sharing: g.sharing, Losses: losses(g.all), Differences: c.differences(), Steps: c.steps()},
+		Slowest:  g.slowest,
+		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, g.all),
 		Programs: programs(m), Faults: faults(m), Locators: sharedLocators(m), Runs: runs(m), Fidelity: fidelity(m), DroppedRecords: m.DroppedRecords, Details: s.Details,
-		PointUS: pointUS(m, t.longest()),
+		PointUS: g.pointUS,
 	}
 	var group map[string]int
-	r.Groups, group = groupFlows(flows, medians[m.Variants[0].Name])
+	r.Groups, group = groupFlows(g.flows, g.medians[m.Variants[0].Name])
 	samples := newSamplesOf(done.worst)
+	var err error
 	if r.Named, err = readNamed(f, t, r.Groups, group, samples); err != nil {
 		return nil, err
 	}
-	explain(m, done.worst, samples, all)
+	explain(m, done.worst, samples, g.all)
 	jobs, err := readJobs(f, t, done.slow.list())
 	if err != nil {
 		return nil, err
 	}
 	r.Jobs, r.Blame = jobs.jobs, jobs.blames
 	var lines lineOf
-	r.Fabric, lines = fabricOf(m, r.Told(), all, ports, flows)
-	if r.Fairness, err = fairnessOf(f, t, rates, all, done, metrics); err != nil {
+	r.Fabric, lines = fabricOf(m, r.Told(), g.all, g.ports, g.flows)
+	if r.Fairness, err = fairnessOf(f, t, g.rates, g.all, done, g.metrics); err != nil {
 		return nil, err
 	}
 	products := newProducts(t, jobs.steps.folds, r.Fabric, lines)
-	if r.Charts, err = readCharts(f, r, t, done, metrics, group, products, append(chartKinds[:len(chartKinds):len(chartKinds)], more...)); err != nil {
+	if r.Charts, err = g.readCharts(r, group, products, append(chartKinds[:len(chartKinds):len(chartKinds)], more...)); err != nil {
 		return nil, err
 	}
 	products.finish(r)

@@ -19,7 +19,7 @@ type Chart struct {
 type Panel struct {
 	Variant string  `json:"variant,omitempty"` // "" when the panel compares variants
 	Flow    string  `json:"flow,omitempty"`    // that all lines are of
-	Port    *PortID `json:"port,omitempty"`    // that all lines are of: one of Findings.Ports
+	Port    *PortID `json:"port,omitempty"`    // that all lines are of: one of Scope.Ports
 	Lines   []Line  `json:"lines,omitempty"`
 	Levels  []Level `json:"levels,omitempty"`
 	Bars    []Bar   `json:"bars,omitempty"`
@@ -87,7 +87,7 @@ type Scope struct {
 	Manifest *runfolder.Manifest
 	Variant  *runfolder.Variant
 	Groups   []Group
-	Ports    []Port  // Findings.Ports, without those that the variant lacks
+	Ports    []Port  // Findings.Ports, in an overlay those of both sides, without those that the variant lacks
 	PointUS  float64 // time between two points
 	EndUS    float64 // when the last window of the run ends
 	Slowest  string  // Result.Slowest
@@ -117,7 +117,8 @@ func (s *Scope) Measured(startUS float64) bool { return inWindow(s.Manifest, sta
 const maxBand = 64
 
 // readCharts makes the second pass over the tables, for the charts and for products.
-func readCharts(f *runfolder.Folder, r *Result, t *totals, c *completed, metrics *flowMetrics, group map[string]int, products *products, kinds []ChartKind) ([]Chart, error) {
+func (g *reading) readCharts(r *Result, group map[string]int, products *products, kinds []ChartKind) ([]Chart, error) {
+	f, t := g.folder, g.totals
 	m := &f.Manifest
 	panels := make([][]func() []Panel, len(kinds)) // by kind and variant
 	bands := make([]bands, len(kinds))             // by kind
@@ -139,15 +140,15 @@ func readCharts(f *runfolder.Folder, r *Result, t *totals, c *completed, metrics
 				scope.Transfers++
 			}
 		}
-		for _, p := range r.Findings.Ports {
+		for _, p := range g.charted {
 			if _, ok := p.In(v.Name); ok {
 				scope.Ports = append(scope.Ports, p)
 			}
 		}
 		of := func(r run) *Scope {
 			own := scope
-			own.EndUS, own.FCTs = t.ends[r], c.times[r]
-			own.Slowdowns = metrics.slowdownsOf(r, len(own.FCTs))
+			own.EndUS, own.FCTs = t.ends[r], g.done.times[r]
+			own.Slowdowns = g.metrics.slowdownsOf(r, len(own.FCTs))
 			return &own
 		}
 		shown := run{v.Name, t.shown[v.Name]}

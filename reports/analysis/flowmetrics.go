@@ -22,8 +22,8 @@ type flowMetrics struct {
 	ascending map[run][]float64 // slowdowns, once they are needed
 }
 
-// statistics are the ends of names of slowdowns that are not of a flow.
-var statistics = []string{"mean", "p50", "p95", "p99", "max"}
+// slowdownEnds are the ends of names of slowdowns that are not of a flow.
+var slowdownEnds = []string{"mean", "p50", "p95", "p99", "max"}
 
 // ofFlows is the kind of details that summaries of many flows have in the table of
 // metrics alone (Manifest.Details).
@@ -57,7 +57,7 @@ func readFlowMetrics(f *runfolder.Folder) (*flowMetrics, error) {
 			for name, value := range r.Metrics {
 				if flow, ok := strings.CutPrefix(name, rateOfFlow+"."); ok {
 					put(of.rates, run{variant, r.Seed}, flow, value)
-				} else if flow, ok := strings.CutPrefix(name, slowdownOfFlow+"."); ok && !slices.Contains(statistics, flow) {
+				} else if flow, ok := strings.CutPrefix(name, slowdownOfFlow+"."); ok && !slices.Contains(slowdownEnds, flow) {
 					put(of.slowdowns, run{variant, r.Seed}, flow, value)
 				}
 			}

@@ -148,6 +148,13 @@ type heavyTest struct {
 	ofRate    bool // the threshold is a quarter of the locator's rate
 }
 
+// signalUnits are the units in which results have the points of samples, by signal, and
+// how many of them one in the unit of points is.
+var signalUnits = map[string]struct {
+	scale float64
+	unit  string
+}{"abw": {8e-9, "Gb/s"}, "abw-c": {1e-4, "%"}, "nqd": {1e-4, "%"}, "delay": {1e-3, "µs"}}
+
 // newHeatReaders prepares the heatmaps of the variants that have CSIG.
 func newHeatReaders(t *totals) []*heatReader {
 	m := t.manifest
@@ -288,23 +295,24 @@ func (h *heatReader) locate(ports []runfolder.Port) {
 // test returns how the samples of a signal are judged. It reports whether the signal is
 // known.
 func (h *heatReader) test(signal string) (heavyTest, bool) {
+	u, known := signalUnits[signal]
+	t := heavyTest{scale: u.scale, unit: u.unit}
 	switch signal {
 	case "abw":
-		return heavyTest{rule: HeavyRatio, below: true, threshold: (1 - heavyShare) * h.rate, scale: 8e-9, unit: "Gb/s", ofRate: true}, true
+		t.rule, t.below, t.threshold, t.ofRate = HeavyRatio, true, (1-heavyShare)*h.rate, true
 	case "abw-c":
-		return heavyTest{rule: HeavyRatio, below: true, threshold: (1 - heavyShare) * 1e6, scale: 1e-4, unit: "%"}, true
+		t.rule, t.below, t.threshold = HeavyRatio, true, (1-heavyShare)*1e6
 	case "nqd":
-		return heavyTest{rule: HeavyQueue, threshold: 0.25e6, scale: 1e-4, unit: "%"}, true
+		t.rule, t.threshold = HeavyQueue, 0.25e6
 	case "delay":
-		d := heavyTest{rule: HeavyPackets, threshold: 2.5 * h.packetUS * 1000, scale: 1e-3, unit: "µs"}
+		t.rule, t.threshold = HeavyPackets, 2.5*h.packetUS*1000
 		for _, c := range h.variant.Constants {
 			if c.Name == "target_qdelay_us" && c.Value > 0 {
-				d.rule, d.threshold = HeavyTarget, c.Value*1000
+				t.rule, t.threshold = HeavyTarget, c.Value*1000
 			}
 		}
-		return d, true
 	}
-	return heavyTest{}, false
+	return t, known
 }
 
 // signal takes a row of the variant that began in the measuring window.

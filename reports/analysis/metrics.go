@@ -81,8 +81,7 @@ func metricsOf(s runfolder.VariantSummary, subjects map[string]bool) []Metric {
 	}
 	metrics := make([]Metric, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		parts := strings.Split(name, ".") // the last of a share names a locator where ports share it
-		ofOne := parts[0] == "bottleneck_share" || slices.ContainsFunc(parts, func(part string) bool { return subjects[part] })
+		ofOne := strings.HasPrefix(name, "bottleneck_share.") || isOfOne(name, subjects)
 		metric := Metric{Name: name, Unit: meaning.Of(name).Unit, OfFlow: ofOne, Seeds: spreadOverSeeds(s, name)}
 		if median, ok := s.Metrics[name]; ok {
 			metric.Median = &median
@@ -90,6 +89,21 @@ func metricsOf(s runfolder.VariantSummary, subjects map[string]bool) []Metric {
 		metrics = append(metrics, metric)
 	}
 	return metrics
+}
+
+// isOfOne reports whether parts of a metric's name are that of a flow or port, which may
+// have dots itself.
+func isOfOne(metric string, subjects map[string]bool) bool {
+	const most = 16 // parts
+	parts := strings.SplitN(metric, ".", most)
+	for from := 1; from < len(parts); from++ {
+		for to := from + 1; to <= len(parts); to++ {
+			if subjects[strings.Join(parts[from:to], ".")] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // spreadOverSeeds returns the range of a metric over the runs of a variant.

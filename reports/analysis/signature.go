@@ -32,6 +32,8 @@ type Signature struct {
 	Steps  int    `json:"steps"`
 	StepUS Spread `json:"stepUs"`
 	Folded []int  `json:"folded"`
+	// StepTimesUS are the lengths of the steps in their order.
+	StepTimesUS Values `json:"stepTimesUs,omitempty"`
 	// BinUS is the length of a bin, a whole number of telemetry windows. Time is counted
 	// from the beginning of the step; of the run it is FromUS in model time.
 	BinUS  float64        `json:"binUs"`
@@ -131,6 +133,11 @@ func newSignature(t *totals, r run, v *runfolder.Variant, f *fold) *signatureRea
 	s.of = Signature{Variant: v.Name, Seed: r.seed, Job: f.job, Steps: len(f.steps), StepUS: f.spans, BinUS: f.binUS, Bins: f.bins, AllPorts: true, Measured: true}
 	if f.job == "" {
 		s.of.FromUS = f.steps[0].fromUS
+	}
+	for i := range f.steps {
+		if f.job != "" {
+			s.of.StepTimesUS = append(s.of.StepTimesUS, f.steps[i].toUS-f.steps[i].fromUS)
+		}
 	}
 	groups := map[tierKey][]Place{}
 	ports := 0

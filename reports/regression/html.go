@@ -83,7 +83,7 @@ func HTML(w io.Writer, d *verdict.Document) error {
 func (v *view) page() *page {
 	p := &page{
 		Title: "Suite " + v.Suite, State: states[v.outcome], Mark: pageMarks[v.outcome], Headline: word(v.outcome) + ": " + v.headline() + ".",
-		Baseline: v.Baseline.Label, Candidate: v.Candidate.Label,
+		Baseline: title(&v.Baseline), Candidate: title(&v.Candidate),
 		Failed: v.failedTable(), Open: v.openTable(), Effects: v.effects(), Setup: v.setup(), Design: v.design(), Reasons: v.ended(),
 	}
 	if v.Suite == "" {

@@ -98,8 +98,8 @@ func (v *view) junitSuite(e *experiment, id int) junitSuite {
 		}
 	}
 	property("suite", v.Suite)
-	property("baseline", v.Baseline.Label)
-	property("candidate", v.Candidate.Label)
+	property("baseline", title(&v.Baseline))
+	property("candidate", title(&v.Candidate))
 	property("seeds", plain(e.Seeds))
 	property("clock", e.Clock)
 	property("csiglab", v.Version)
@@ -129,7 +129,7 @@ func (v *view) junitSuite(e *experiment, id int) junitSuite {
 		case verdict.Fail:
 			c.Failure = &junitProblem{"regression", v.message(m), v.details(m)}
 		case verdict.Inconclusive:
-			c.Skipped = "inconclusive: " + v.message(m) + "\nTo decide it: " + m.deciding()
+			c.Skipped = "inconclusive: " + v.message(m)
 		case verdict.Invalid:
 			invalid = true
 			reason := m.Reason
@@ -155,11 +155,17 @@ func reproduce(e *experiment) []string {
 
 // message is a metric's verdict in a line.
 func (v *view) message(m *metric) string {
-	text := fmt.Sprintf("%s %s [%s %s] allowed %s", m.Name, m.change(m.worse), v.interval(), m.between(), m.allowed())
+	text := m.Name + " " + m.change(m.worse)
+	if m.between() != reports.Missing {
+		text += fmt.Sprintf(" [%s %s]", v.interval(), m.between())
+	}
+	text += " allowed " + m.allowed()
 	if over := m.over(); over != "" {
 		text += ", " + over
 	}
-	if m.Reason != "" {
+	if m.outcome == verdict.Inconclusive {
+		text += "; to decide it: " + m.deciding()
+	} else if m.Reason != "" {
 		text += ": " + m.Reason
 	}
 	return text

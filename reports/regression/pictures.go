@@ -129,7 +129,7 @@ func drawInterval(pen *reports.Pen, m *metric, x *axis, y float64, place func(fl
 	if low > high {
 		low, high = high, low
 	}
-	if !math.IsInf(low, -1) || !math.IsInf(high, 1) {
+	if (!math.IsInf(low, -1) || !math.IsInf(high, 1)) && low <= x.high && high >= x.low {
 		pen.Put(`<path class="interval %s" d="M%v %vH%v"/>`, mark, x.at(low), y, x.at(high))
 		for i, end := range []float64{low, high} {
 			at, way := x.at(end), 5.0
@@ -147,6 +147,10 @@ func drawInterval(pen *reports.Pen, m *metric, x *axis, y float64, place func(fl
 		return
 	}
 	at := x.at(place(m.worse))
+	if effect := place(m.worse); x.beyond(effect) { // it is further on
+		pen.Put(`<path class="effect %s" d="M%v %vv12l%v -6z"/>`, mark, at, y-6, math.Copysign(9, effect-x.high))
+		return
+	}
 	switch m.outcome { // told apart without colours
 	case verdict.Fail:
 		pen.Put(`<path class="effect %s" d="M%v %vl5.5 5.5l-5.5 5.5l-5.5 -5.5z"/>`, mark, at, y-5.5)

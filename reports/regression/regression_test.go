@@ -176,7 +176,7 @@ func TestDeciding(t *testing.T) {
 func TestText(t *testing.T) {
 	for name, want := range map[string][]string{
 		"fail":         {"FAIL: 3 of 40 metrics got worse.\n", "packets.lost", "+31.7\u00a0packets", "allowed ≤\u00a0+5\u00a0packets", "p 0.002", "Reproduce:\n  csiglab regress standard --only lb-failure/reps", "PASS  three-flow/csig", "3 metrics, identical traces"},
-		"inconclusive": {"INCONCLUSIVE: 3 of 11 metrics undecided.\n", "to decide it: about 140 seeds"},
+		"inconclusive": {"INCONCLUSIVE: 3 of 11 metrics undecided.\n", "about 140 seeds"},
 		"invalid":      {"INVALID: 2 of 3 experiments gave no valid result.\n", "  lb-failure/reps: seed 2, candidate: the run ended with signal: killed\n"},
 		"ended":        {"INVALID: the comparison did not end.\n  write runs/x/trials.jsonl: no space left on device\n"},
 		"hostile":      {"INVALID: "},

@@ -30,10 +30,7 @@ func Text(w io.Writer, d *verdict.Document) {
 		}
 		return "p " + m.probability()
 	})
-	v.textTable(w, "Undecided", v.open, func(*metric) string { return "" })
-	for _, m := range v.open {
-		fmt.Fprintf(w, "  %s of %s: to decide it: %s\n", m.Name, m.experiment.name, m.deciding())
-	}
+	v.textTable(w, "Undecided, and what would decide it", v.open, (*metric).deciding)
 	if n := len(v.better); n > 0 {
 		fmt.Fprintf(w, "\n%s got better; the most: %s of %s, %s.\n", plural(n, "metric"), v.better[0].Name, v.better[0].experiment.name, v.better[0].direction())
 	}

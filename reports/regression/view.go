@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/metrics/verdict"
 	"github.com/csiglab/csiglab/reports"
@@ -261,16 +262,24 @@ func (e *experiment) why() []string {
 	return reasons
 }
 
+// title is a side in a line.
+func title(s *verdict.Side) string {
+	if len(s.Set) == 0 {
+		return s.Label
+	}
+	return s.Label + " with " + strings.Join(s.Set, ", ")
+}
+
 // setup says what was compared, as names and values.
 func (v *view) setup() []fact {
 	side := func(name string, s *verdict.Side) []fact {
 		f := fact{name, s.Label, ""}
-		if s.Build != "" {
+		if s.Build != "" && s.Build != "unknown" {
 			f.More = ", built as " + s.Build
 		}
 		facts := []fact{f}
 		for _, set := range s.Set {
-			facts = append(facts, fact{name + " sets", set, ""})
+			facts = append(facts, fact{name + " with", set, ""})
 		}
 		return facts
 	}

@@ -99,6 +99,9 @@ type Request struct {
 	// Known reports whether the programs of an identity need not be there any more; nil:
 	// they are wanted always.
 	Known func(identity string) bool
+	// Named puts the version and the place of csiglab's source into the program, as csiglab
+	// build does. Such a program can build others. Its identity depends on both.
+	Named bool
 	Say   func(text string) // what takes long; may be nil
 }
 
@@ -207,7 +210,7 @@ func (r *Request) varied() (int, error) {
 // compile builds csiglab with folder in place of csiglab's source or of the module that is
 // varied; an empty folder changes nothing.
 func compile(ctx context.Context, r Request, folder string, p Program) (Program, error) {
-	b := builder.Request{With: slices.Clone(r.With), Source: r.Source, Linked: r.Linked, Anonymous: true, Say: r.Say}
+	b := builder.Request{With: slices.Clone(r.With), Source: r.Source, Linked: r.Linked, Anonymous: !r.Named, Say: r.Say}
 	if r.Known != nil {
 		b.Known = func(key string) bool { return r.Known(identity(key)) }
 	}
