@@ -21,7 +21,7 @@ import (
 	"github.com/csiglab/csiglab/suites"
 )
 
-const smallExperiment = `
+const regressedExperiment = `
 schema: 1
 name: small
 topology: {dumbbell: {left: 2, right: 2, rate: 100Gbps, delay: 1us}}
@@ -45,7 +45,7 @@ experiments:
 func smallRegression(t *testing.T) (suite string) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"small.yaml": smallExperiment, "suite.yaml": smallSuite} {
+	for name, text := range map[string]string{"small.yaml": regressedExperiment, "suite.yaml": smallSuite} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func testStored(t *testing.T, suite string) {
 	if want := "it has the seeds up to 9; want them up to 10"; code != exitUsage || !strings.Contains(said, want) {
 		t.Errorf("more seeds: exit code %d, want %d and %q\n%s", code, exitUsage, want, said)
 	}
-	if err := os.WriteFile(experiment, []byte(smallExperiment+"# changed\n"), 0o644); err != nil {
+	if err := os.WriteFile(experiment, []byte(regressedExperiment+"# changed\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	code, said = csiglabProcess("regress", suite, "--only", "small", "--baseline", file, "--out", "refused").run(t)

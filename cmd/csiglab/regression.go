@@ -27,9 +27,6 @@ import (
 // the end: they come from the cache of builds again.
 const programsFolder = "programs"
 
-// runsFolder is the folder of the run folders of trials, which are removed when these end.
-const runsFolder = "runs"
-
 // comparing is a regression under way.
 type comparing struct {
 	*app
