@@ -339,7 +339,7 @@ func TestSweepOnAFullDisk(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, out, said)
 	}
 	resumed := 0
-	for _, pages := range []int{1, 12, 40} {
+	for _, pages := range []int{1, 8, 12} {
 		disk := smallDisk(t, pages*page)
 		dir := filepath.Join(disk, "sweep")
 		code, _, said := separately(t, "sweep", file, "--parallel", "1", "--out", dir)
