@@ -101,6 +101,9 @@ func TestComparisonSaysHowManySeeds(t *testing.T) {
 			t.Errorf("%d seeds: no %q in\n%s", seeds, want, text)
 		}
 	}
+	if text := comparisonText(t, compareSides(t, sideOf("a", 2, 30, 8, 1), sideOf("b", 2, 30, 8, 1.2))); strings.Count(text, "run both with --seeds") != 1 {
+		t.Errorf("of two variants, want it once:\n%s", text)
+	}
 	if text := comparisonText(t, compareSides(t, sideOf("a", 1, 1, 1, 1), sideOf("b", 1, 1, 1, 1.2))); !strings.Contains(text, "6 are enough: run both with --seeds 6.") || !strings.Contains(text, "no interval") {
 		t.Error(text)
 	}
