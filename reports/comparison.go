@@ -258,10 +258,12 @@ func intervalText(m *analysis.MetricComparison) string {
 		return "up to " + differenceText(m, *m.High)
 	case m.High == nil:
 		return "from " + differenceText(m, *m.Low)
-	case *m.Low == *m.High:
-		return differenceText(m, *m.Low)
 	}
-	return differenceText(m, *m.Low) + " … " + differenceText(m, *m.High)
+	low, high := differenceText(m, *m.Low), differenceText(m, *m.High)
+	if low == high {
+		return low
+	}
+	return low + " … " + high
 }
 
 // WriteComparisonMarkdown writes a comparison of two folders as Markdown: what changed first.

@@ -333,6 +333,11 @@ func TestChangeLevels(t *testing.T) {
 			t.Errorf("changeLevel(%v, 10) = %d, want %d", c.v, got, c.want)
 		}
 	}
+	for v, want := range map[float64]string{0: "0", math.Copysign(0, -1): "0", -0.3: "−0.3", 12: "+12"} {
+		if got := signed(v); got != want {
+			t.Errorf("signed(%v) = %q, want %q", v, got, want)
+		}
+	}
 	for v, want := range map[float64]float64{0: 1, 3: 5, 0.2: 0.2, 51: 100, 1000: 1000} {
 		if got := greatestChange([]analysis.Values{{0, -v, math.NaN()}}); math.Abs(got-want) > 1e-9*want {
 			t.Errorf("a scale for %v ends at %v, want %v", v, got, want)
