@@ -109,7 +109,7 @@ func TestReasonsTogether(t *testing.T) {
 	for seed := range 9 {
 		reasons = append(reasons, fmt.Sprintf("baseline, seed %d: killed", seed+1), fmt.Sprintf("candidate, seed %d: reason %d", seed+1, seed%8), "noisy")
 	}
-	got := together(reasons)
+	got := together(append(reasons, "baseline, seed 9: killed"))
 	if len(got) != 1+8+9 || got[0] != "baseline, seeds 1, 2, 3, 4, 5, 6 and 3 more: killed" || got[1] != "candidate, seeds 1, 9: reason 0" || got[2] != "noisy" || got[3] != "candidate, seed 2: reason 1" {
 		t.Errorf("got %q", got)
 	}

@@ -169,7 +169,10 @@ func (v *view) headline() string {
 	switch v.outcome {
 	case verdict.Invalid:
 		text := fmt.Sprintf("%d of %s gave no valid result", len(v.invalid), plural(len(v.experiments), "experiment"))
-		if len(v.invalid) == 0 {
+		switch {
+		case len(v.experiments) == 1 && len(v.invalid) == 1:
+			text = "the experiment gave no valid result"
+		case len(v.invalid) == 0:
 			text = "the comparison did not end"
 		}
 		if n := len(v.failed); n > 0 {
@@ -282,6 +285,9 @@ func together(reasons []string) []string {
 		if !known {
 			at, place[key] = len(all), len(all)
 			all = append(all, reason)
+		}
+		if slices.Contains(seeds[at], m[2]) { // repeated under clock wall
+			continue
 		}
 		if seeds[at] = append(seeds[at], m[2]); len(seeds[at]) > 1 {
 			list, more := seeds[at], ""
