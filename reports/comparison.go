@@ -258,10 +258,12 @@ func intervalText(m *analysis.MetricComparison) string {
 		return "up to " + differenceText(m, *m.High)
 	case m.High == nil:
 		return "from " + differenceText(m, *m.Low)
-	case *m.Low == *m.High:
-		return differenceText(m, *m.Low)
 	}
-	return differenceText(m, *m.Low) + " … " + differenceText(m, *m.High)
+	low, high := differenceText(m, *m.Low), differenceText(m, *m.High)
+	if low == high {
+		return low
+	}
+	return low + " … " + high
 }
 
 // WriteComparisonMarkdown writes a comparison of two folders as Markdown: what changed first.
@@ -331,24 +333,27 @@ func WriteComparisonText(w io.Writer, c *analysis.FolderComparison, more string)
 	}
 	cases := slices.Clone(c.Cases)
 	slices.SortStableFunc(cases, func(a, b analysis.CaseComparison) int { return tellingCase(&b) - tellingCase(&a) })
-	// What is left of the screen: two lines at the end, and for each case its heading and a
+	// What is left of the screen: three lines at the end, and for each case its heading and a
 	// share of the others.
-	room := screenLines - len(lines) - 2
+	room := screenLines - len(lines) - 3
 	shown := min(len(cases), max(1, room/2))
-	each := max(1, room/max(shown, 1)-2)
-	left := 0
+	each := max(1, room/max(shown, 1)-1)
+	left, help := 0, ""
 	for i := range cases[:shown] {
 		one := &cases[i]
 		say("%s: %s", shortened(caseTitle(one), 80), caseText(c, one))
 		rows, rest := caseRows(one, each)
 		lines = append(lines, rows...)
 		left += rest
-		if help := caseHelp(c, one); help != "" && shown == 1 {
-			say("%s", help)
+		if help == "" {
+			help = caseHelp(c, one)
 		}
 	}
+	if help != "" { // what helps the first one helps the others
+		say("%s", help)
+	}
 	if rest := len(cases) - shown; rest > 0 {
-		say("%s more", plural(rest, "variant or point"))
+		say("variants and points left out: %d", rest)
 	}
 	if left > 0 || shown < len(cases) {
 		say("all: %s", more)

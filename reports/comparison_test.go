@@ -101,6 +101,9 @@ func TestComparisonSaysHowManySeeds(t *testing.T) {
 			t.Errorf("%d seeds: no %q in\n%s", seeds, want, text)
 		}
 	}
+	if text := comparisonText(t, compareSides(t, sideOf("a", 2, 30, 8, 1), sideOf("b", 2, 30, 8, 1.2))); strings.Count(text, "run both with --seeds") != 1 {
+		t.Errorf("of two variants, want it once:\n%s", text)
+	}
 	if text := comparisonText(t, compareSides(t, sideOf("a", 1, 1, 1, 1), sideOf("b", 1, 1, 1, 1.2))); !strings.Contains(text, "6 are enough: run both with --seeds 6.") || !strings.Contains(text, "no interval") {
 		t.Error(text)
 	}
@@ -328,6 +331,11 @@ func TestChangeLevels(t *testing.T) {
 	}{{0, 0}, {0.1, 0}, {-0.1, 0}, {0.5, 6}, {-0.5, 1}, {2.1, 7}, {-2.1, 2}, {10, 10}, {-10, 5}, {99, 10}, {math.NaN(), -1}} {
 		if got := changeLevel(c.v, 10); got != c.want {
 			t.Errorf("changeLevel(%v, 10) = %d, want %d", c.v, got, c.want)
+		}
+	}
+	for v, want := range map[float64]string{0: "0", math.Copysign(0, -1): "0", -0.3: "−0.3", 12: "+12"} {
+		if got := signed(v); got != want {
+			t.Errorf("signed(%v) = %q, want %q", v, got, want)
 		}
 	}
 	for v, want := range map[float64]float64{0: 1, 3: 5, 0.2: 0.2, 51: 100, 1000: 1000} {

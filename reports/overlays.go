@@ -143,8 +143,11 @@ func greatestChange(changes []analysis.Values) float64 {
 
 // signed prints a difference.
 func signed(v float64) string {
-	if v > 0 {
+	switch {
+	case v > 0:
 		return "+" + number(v)
+	case v == 0:
+		return "0" // not -0
 	}
 	return number(v)
 }
@@ -174,7 +177,8 @@ func heatmapChanges(o *analysis.Overlay, id string) (pictures []picture) {
 			if level < 0 {
 				return "", ""
 			}
-			return fmt.Sprintf("c%d", level), signed(math.Round(c.Change[i][k]*10) / 10)
+			digit := math.Pow(10, math.Floor(math.Log10(most))-1)
+			return fmt.Sprintf("c%d", level), signed(math.Round(c.Change[i][k]/digit) * digit)
 		}
 		d.titleOf = func(i, k int) string {
 			return fmt.Sprintf("%s %s: %s in A, %s in B", signed(c.Change[i][k]), c.Unit, number(c.A[i][k]), number(c.B[i][k]))
@@ -204,7 +208,7 @@ func signatureChanges(o *analysis.Overlay, id string) (pictures []picture) {
 			Caption: "B minus A, in points of utilisation. Each row is a port, each column a slice of time; rows go from the hosts up (↑) and down again (↓). The number on the right is the greatest difference of the row.",
 			Legend:  changeKeys(d.most, "points")}
 		if d.Job != "" {
-			p.Caption += fmt.Sprintf(" Steps take %s in A and %s in B.", stepSpan(d.StepsA), stepSpan(d.StepsB))
+			p.Caption += fmt.Sprintf(" Steps take %s in A and %s in B; where those of either side have ended there is nothing.", stepSpan(d.StepsA), stepSpan(d.StepsB))
 		}
 		p.Panels = []picturePanel{{Title: "B − A (points)", Subtitle: "Columns of " + span(d.BinUS), SVG: d.svg(pictureWidth, 46, 104), Narrow: d.svg(narrowWidth, 44, 0)}}
 		p.data = []figureData{d.data()}

@@ -85,7 +85,7 @@ func (a *app) saveBaseline(cmd *cobra.Command, r *regressFlags, args []string, o
 		return err
 	}
 	c := &g.campaign
-	c.Runner = &trial.Local{Folder: filepath.Join(folder, "runs"), Environment: a.env}
+	c.Runner = &trial.Local{Folder: filepath.Join(folder, runsFolder), Environment: a.env}
 	bar := a.newCampaignProgress()
 	c.Progress = bar.update
 	stored, err := c.Save(cmd.Context())
@@ -106,5 +106,5 @@ func (a *app) saveBaseline(cmd *cobra.Command, r *regressFlags, args []string, o
 	for _, cell := range stored.Cells {
 		seeds += len(cell.Runs)
 	}
-	return a.print(fmt.Sprintf("wrote   %s: %s of %s, %s\n", output, plural(seeds, "run"), plural(len(stored.Cells), "experiment"), stored.Label))
+	return a.print(fmt.Sprintf("wrote   %s: %s of %s; %s\n", output, plural(seeds, "run"), plural(len(stored.Cells), "experiment"), stored.Label))
 }

@@ -109,7 +109,7 @@ func (s *bisection) again(r *bisect.Result) string {
 	p := s.plan
 	limit := strconv.FormatFloat(r.Delta, 'g', 3, 64)
 	if !s.campaign.Absolute {
-		limit = strconv.FormatFloat(100*r.Delta, 'g', 3, 64) + "%"
+		limit = strings.ReplaceAll(strings.TrimPrefix(bisect.Percent(r.Delta), "+"), " ", "")
 	}
 	args := []string{"csiglab", "regress", "--experiment", p.Experiment, "--metric", p.Metric, "--delta", limit}
 	if p.Variant != "" {
@@ -212,7 +212,7 @@ func (s *bisection) effect(e *bisect.Effect) string {
 		case v == nil:
 			return infinite
 		case !s.campaign.Absolute:
-			return fmt.Sprintf("%+.3g %%", 100*math.Round(1e6**v)/1e6)
+			return bisect.Percent(math.Round(1e6**v) / 1e6)
 		}
 		return fmt.Sprintf("%+.4g", *v)
 	}

@@ -83,7 +83,7 @@ type comparedFolder struct {
 
 // openCompared opens a folder. A name that is a file is taken as it is; otherwise a variant
 // may follow the last colon.
-func openCompared(side, argument string) (*comparedFolder, error) {
+func openCompared(side, argument string, only func(metric string) bool) (*comparedFolder, error) {
 	c := &comparedFolder{name: argument}
 	if _, err := os.Stat(argument); errors.Is(err, fs.ErrNotExist) {
 		if at := strings.LastIndexByte(argument, ':'); at > 0 {
@@ -92,6 +92,13 @@ func openCompared(side, argument string) (*comparedFolder, error) {
 				return nil, usage("%s: name a variant after the colon", argument)
 			}
 		}
+	}
+	if analysis.IsSweep(c.name) {
+		var err error
+		if c.measured, err = analysis.MeasureSweep(c.name, only); err != nil {
+			return nil, comparedSweepError(c.name, err)
+		}
+		return c, nil
 	}
 	folder, err := runfolder.Open(c.name)
 	if err != nil {
@@ -104,6 +111,17 @@ func openCompared(side, argument string) (*comparedFolder, error) {
 	return c, nil
 }
 
+// comparedSweepError gives an error of the folder of a sweep its exit code.
+func comparedSweepError(name string, err error) error {
+	switch {
+	case errors.Is(err, analysis.ErrNoSweep), errors.Is(err, analysis.ErrTooMany):
+		return &exitError{exitUsage, err}
+	case errors.Is(err, analysis.ErrSweepIncomplete):
+		err = fmt.Errorf("%w; csiglab sweep --resume %s does what is missing", err, name)
+	}
+	return infrastructure(err)
+}
+
 func (a *app) compareFolders(ctx context.Context, args []string, f *compareFlags) error {
 	design, err := f.design()
 	if err != nil {
@@ -111,7 +129,7 @@ func (a *app) compareFolders(ctx context.Context, args []string, f *compareFlags
 	}
 	sides, err := interruptible(ctx, func() (both [2]*comparedFolder, err error) {
 		for i, side := range []string{"A", "B"} {
-			if both[i], err = openCompared(side, args[i]); err != nil {
+			if both[i], err = openCompared(side, args[i], design.Only); err != nil {
 				return both, err
 			}
 		}
@@ -119,6 +137,9 @@ func (a *app) compareFolders(ctx context.Context, args []string, f *compareFlags
 	})
 	if err != nil {
 		return err
+	}
+	if a, b := sides[0], sides[1]; a.measured.Sweep != b.measured.Sweep {
+		return usage("%s and %s: one is the folder of a sweep, and the other one of a run; compare two of one kind", a.name, b.name)
 	}
 	design.VariantA, design.VariantB = sides[0].variant, sides[1].variant
 	c, err := interruptible(ctx, func() (*analysis.FolderComparison, error) {

@@ -1,13 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
@@ -128,6 +135,126 @@ func TestCompareTakesNamesWithColons(t *testing.T) {
 	for _, args := range [][]string{{odd, odd}, {odd + ":csig", odd + ":csig"}} {
 		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"compare"}, args...)...); code != 0 || !strings.HasPrefix(stdout, "Identical: ") {
 			t.Errorf("%v: exit %d: %s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+// sweepFolder writes the folder of a sweep of run folders with one variant each, one for each
+// value of links.mtu. change may be nil.
+func sweepFolder(t *testing.T, change func(*[]results.Row), values map[string]*runfolder.Folder) string {
+	t.Helper()
+	names := map[string]bool{}
+	var rows []results.Row
+	var seeds []uint64
+	variant := ""
+	for i, value := range slices.Sorted(maps.Keys(values)) {
+		f := values[value]
+		variant, seeds = f.Manifest.Variants[0].Name, nil
+		for _, r := range f.Summary.Variants[variant].Runs {
+			seeds = append(seeds, r.Seed)
+			rows = append(rows, results.Row{Point: i, Set: []string{value}, Variant: variant, Seed: r.Seed, Outcome: results.Passed, TraceHash: r.TraceHash, Metrics: r.Metrics})
+			for name := range r.Metrics {
+				names[name] = true
+			}
+		}
+	}
+	if change != nil {
+		change(&rows)
+	}
+	dir := t.TempDir()
+	var table bytes.Buffer
+	w := results.NewWriter(&table, results.Columns{Paths: []string{"links.mtu"}, Metrics: slices.Sorted(maps.Keys(names))})
+	for _, r := range rows {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := json.Marshal(map[string]any{"schema": 1, "name": "x", "version": "0.1", "clock": "virtual", "points": make([]struct{}, len(values)), "variants": []string{variant}, "seeds": seeds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{results.File: table.Bytes(), "sweep.json": plan} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// "two runs or campaigns (run folders, sweep folders by point)". The metrics of single flows
+// and ports are the same whether the fabric is known or, in a sweep, only names.
+func TestCompareSweeps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs an experiment")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	if code := execute(t.Context(), newLab(), []string{"run", "three-flow", "--variant", "csig", "--seeds", "2", "--out", dir}, nil, io.Discard, io.Discard); code >= exitUsage {
+		t.Fatal("exit ", code)
+	}
+	f, err := runfolder.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := func(args ...string) *analysis.FolderComparison {
+		t.Helper()
+		var c analysis.FolderComparison
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"compare", "--json"}, args...)...)
+		if err := json.Unmarshal([]byte(stdout), &c); code != 0 || err != nil {
+			t.Fatalf("exit %d, %v: %s", code, err, stderr)
+		}
+		return &c
+	}
+	names := func(c *analysis.FolderComparison) (all []string) {
+		for _, m := range c.Cases[0].Metrics {
+			all = append(all, m.Name)
+		}
+		slices.Sort(all)
+		return all
+	}
+	a := sweepFolder(t, nil, map[string]*runfolder.Folder{"1kB": f, "4kB": f})
+	b := sweepFolder(t, nil, map[string]*runfolder.Folder{"4kB": f, "9kB": f})
+	c := compared(a, b)
+	if len(c.Cases) != 1 || c.Cases[0].Name != "links.mtu=4kB csig" || !c.Cases[0].Identical || !c.A.Sweep || len(c.Notes) != 3 {
+		t.Fatalf("%+v, notes %q", c.Cases, c.Notes)
+	}
+	if diff := cmp.Diff(names(compared(dir, dir)), names(c)); diff != "" {
+		t.Errorf("metrics of whole runs, by the fabric and by their names: %s", diff)
+	}
+	if n := len(names(c)); n < 50 || c.Cases[0].LeftOut < 100 {
+		t.Errorf("%d metrics, %d left out", n, c.Cases[0].LeftOut)
+	}
+	page := filepath.Join(t.TempDir(), "c.html")
+	if c := compared(a, b, "--metric", "fct_us.p*", "--html", page); len(names(c)) != 4 {
+		t.Errorf("%v", names(c))
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "links.mtu=4kB csig") {
+		t.Errorf("page of %d bytes: %v", len(text), err)
+	}
+	one := map[string]*runfolder.Folder{"1kB": f}
+	for _, r := range []struct {
+		b    string
+		code int
+		want string
+	}{
+		{sweepFolder(t, nil, map[string]*runfolder.Folder{"9kB": f}), exitUsage, "no point and variant in common"},
+		{dir, exitUsage, "one is the folder of a sweep, and the other one of a run"},
+		{sweepFolder(t, func(rows *[]results.Row) { *rows = (*rows)[:1] }, one), exitInfrastructure, "it has 1 of 2 runs; csiglab sweep --resume"},
+		{sweepFolder(t, func(rows *[]results.Row) { (*rows)[1].Outcome, (*rows)[1].Reason = results.Invalid, "killed" }, one), exitInfrastructure, "the first of them point 0, csig, seed 2: killed"},
+	} {
+		if code, stdout, stderr := csiglab(&fakeLab{}, nil, "compare", a, r.b); code != r.code || stdout != "" || !strings.Contains(stderr, r.want) {
+			t.Errorf("exit %d, want %d: %s%s, want %q", code, r.code, stdout, stderr, r.want)
+		}
+	}
+	for name, code := range map[string]int{results.File: exitInfrastructure, "sweep.json": exitUsage} {
+		damaged := sweepFolder(t, nil, one)
+		if err := os.WriteFile(filepath.Join(damaged, name), []byte("{PAR1"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, stdout, stderr := csiglab(&fakeLab{}, nil, "compare", a, damaged); got != code || stdout != "" || !strings.Contains(stderr, name) {
+			t.Errorf("damaged %s: exit %d: %s%s", name, got, stdout, stderr)
 		}
 	}
 }

@@ -96,12 +96,14 @@ func (g *comparing) run(ctx context.Context) error {
 	}
 	c := &g.campaign
 	c.Journal = journal
-	c.Runner = &trial.Local{Folder: filepath.Join(g.folder, "runs"), Environment: g.env}
+	runs := filepath.Join(g.folder, runsFolder)
+	os.RemoveAll(runs)       //nolint:errcheck // what a session that was killed has left
+	defer os.RemoveAll(runs) //nolint:errcheck // the next session does it
+	c.Runner = &trial.Local{Folder: runs, Environment: g.env}
 	bar := g.newCampaignProgress()
 	c.Progress, c.Say = bar.update, bar.line
 	document, err := c.Run(ctx)
 	bar.close()
-	os.Remove(filepath.Join(g.folder, "runs")) //nolint:errcheck // it is empty, unless a run was killed
 	g.plan.Sessions[len(g.plan.Sessions)-1].Ended = time.Now().UTC()
 	if err != nil {
 		g.plan.Write(g.folder) //nolint:errcheck // the time of this session is lost

@@ -123,9 +123,18 @@ func (c *Campaign) amount(v float64) string {
 	case math.IsInf(v, 0):
 		return map[bool]string{true: "+∞", false: "-∞"}[v > 0]
 	case !c.Absolute:
-		return fmt.Sprintf("%+.3g %%", 100*v)
+		return Percent(v)
 	}
 	return strings.TrimSpace(fmt.Sprintf("%+.4g %s", v, meaning.Of(c.Metric).Unit))
+}
+
+// Percent returns a share with its sign, in percent: three digits, and all that are before the
+// point.
+func Percent(share float64) string {
+	if v := 100 * share; math.Abs(v) >= 999.5 {
+		return fmt.Sprintf("%+.0f %%", v)
+	}
+	return fmt.Sprintf("%+.3g %%", 100*share)
 }
 
 // Limit returns Delta in words.

@@ -53,3 +53,12 @@ func TestRange(t *testing.T) {
 		}
 	}
 }
+
+// TestPercent holds that no effect is written with an exponent.
+func TestPercent(t *testing.T) {
+	for share, want := range map[float64]string{0.3571: "+35.7 %", -0.9781: "-97.8 %", 43.86: "+4386 %", 9.994: "+999 %", 9.996: "+1000 %", 0.000123: "+0.0123 %", 0: "+0 %"} {
+		if got := Percent(share); got != want {
+			t.Errorf("%v: got %s, want %s", share, got, want)
+		}
+	}
+}

@@ -45,15 +45,19 @@ func (c *Campaign) notes() (notes []string) {
 	if b, s := &c.Baseline, &c.Candidate; b.Stored == nil && b.Identity == s.Identity && b.Experiment == s.Experiment && slices.Equal(b.Set, s.Set) {
 		notes = append(notes, "baseline and candidate are the same program with the same experiments; this compares it with itself")
 	}
+	return append(notes, c.Unfit()...)
+}
+
+// Unfit says which metrics have too few seeds to pass or to fail by statistics.
+func (c *Campaign) Unfit() (notes []string) {
 	for _, one := range c.cells {
 		if one.result.Identical || len(one.result.Reasons) > 0 {
 			continue
 		}
 		most := one.looks[len(one.looks)-1]
 		for i := range one.rules {
-			pass, fail := c.plan(one, &one.rules[i]).Fewest()
-			if most < pass || most < fail {
-				notes = append(notes, fmt.Sprintf("%s: with at most %d seeds, %s can neither pass nor fail by statistics in every case: pass needs %d seeds, fail %d", one.name(), most, one.rules[i].Metric, pass, fail))
+			if pass, fail := c.plan(one, &one.rules[i]).Fewest(); most < max(pass, fail) {
+				notes = append(notes, fmt.Sprintf("%s: %d seeds are too few for %s, whatever its values are: to pass by statistics takes %d, to fail %d", one.name(), most, one.rules[i].Metric, pass, fail))
 				break
 			}
 		}

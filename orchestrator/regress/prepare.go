@@ -149,8 +149,13 @@ func (c *Campaign) cellsOf(e *Entry, only []string, whole bool) ([]*cell, error)
 	var set *experiment.Set
 	var names []expression.Names
 	clock := ""
+	var loaded *experiment.Set
+	var known []expression.Names
+	var err error
 	for i, s := range c.sides() {
-		loaded, known, err := load(e, s, sideNames[i])
+		if b := &c.Baseline; i == 0 || err != nil || b.Experiment != s.Experiment || !slices.Equal(b.Set, s.Set) {
+			loaded, known, err = load(e, s, sideNames[i])
+		}
 		switch {
 		case err != nil && s.knows():
 			return nil, failure.Configuration(fmt.Errorf("%s of %s, as the %s runs it: %w", e.Name, c.Suite.Name, sideNames[i], err))

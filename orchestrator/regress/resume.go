@@ -92,7 +92,7 @@ func ReadPlan(folder string) (*Plan, error) {
 		line, column := placeOf(data, d.InputOffset())
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			line, column = placeOf(data, syntax.Offset)
+			line, column = placeOf(data, syntax.Offset-1)
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("the file ends too soon")
@@ -107,7 +107,7 @@ func ReadPlan(folder string) (*Plan, error) {
 
 // placeOf returns the line and column of an offset.
 func placeOf(data []byte, offset int64) (line, column int) {
-	before := data[:min(int64(len(data)), offset)]
+	before := data[:max(0, min(int64(len(data)), offset))]
 	return 1 + bytes.Count(before, []byte{'\n'}), len(before) - bytes.LastIndexByte(before, '\n')
 }
 

@@ -240,7 +240,7 @@ func (d *FolderDesign) compare(a, b *Case) CaseComparison {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		n := names[name]
 		switch {
-		case d.Only != nil && !d.Only(name), d.Only == nil && name == machineTime:
+		case d.Only != nil && !d.Only(name), d.Only == nil && meaning.Of(name).Machine:
 		case !d.Single && d.Only == nil && (a.ofOne[name] || b.ofOne[name]):
 			c.LeftOut++
 		case n[1] == 0:
@@ -405,10 +405,6 @@ func (d *FolderDesign) judge(metrics []MetricComparison, paired bool) int {
 
 // Effects of comparisons of two folders, in the order in which readers see them.
 var Effects = []Effect{Worse, Better, Changed, Inconclusive, Same}
-
-// machineTime is the metric that the machine makes, and not the experiment: it differs from
-// run to run.
-const machineTime = "cpu_seconds"
 
 // telling orders metrics by their outcome, those with a direction first, then by how large
 // the difference is at least, then by how large it seems. Growth from nothing counts as
