@@ -179,7 +179,8 @@ func TestBisectModule(t *testing.T) {
 		}
 		hashes = append(hashes, r.commit(fmt.Sprintf("change %d", i), files))
 	}
-	file := write(t, "worst.yaml", strings.NewReplacer("400kB", "4MB", "10Gbps", "100Gbps", "hosts_per_leaf: 2", "hosts_per_leaf: 4", "1 -> 2", "1 -> 4, 2 -> 4, 3 -> 4", "0 -> 2", "0 -> 4", "20us", "5us").Replace(worstHop))
+	file := write(t, "worst.yaml", "schema: 1\nname: worst\ntopology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 100Gbps, delay: 1us}}\n"+
+		"workload: {transfers: [0 -> 4 4MB, 1 -> 4 4MB, 2 -> 4 4MB, 3 -> 4 4MB]}\ncsig: {format: compact}\nhosts:\n  cc: {name: worst-hop, target: 5us}\n")
 	out := filepath.Join(t.TempDir(), "out")
 	cmd := exec.Command(filepath.Join(builtPrograms(t), "csiglab"), "bisect", "--with", "example.com/worsthop="+r.dir, "--good", good, "--bad", "main",
 		"--experiment", file, "--metric", "hop_delay_us.mean.down", "--out", out)
