@@ -187,6 +187,7 @@ func TestAnalysis(t *testing.T) {
 	dir := t.TempDir()
 	build(t, filepath.Join(dir, "bin"))
 	t.Run("telemetry.md", func(t *testing.T) { testTelemetry(t, dir) })
+	t.Run("sweep.md", func(t *testing.T) { testSweep(t, dir) })
 	f := analysed(t, dir, document, "analysed")
 	t.Run("DuckDB", func(t *testing.T) {
 		duckdb := duckDB(t)

@@ -104,6 +104,14 @@ func (a *app) completeNodes(cmd *cobra.Command, args []string, text string) ([]s
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
+// completeFlag proposes words as the values of a flag, and files.
+func completeFlag(cmd *cobra.Command, flag string, words []string) {
+	complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveDefault)
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic("csiglab: " + err.Error()) // there is no such flag, or it has a completion
+	}
+}
+
 // completeExperiments proposes the embedded experiments, and files.
 func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

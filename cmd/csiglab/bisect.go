@@ -76,6 +76,7 @@ func (a *app) bisect() *cobra.Command {
 	f.StringVar(&r.out, "out", "", "the folder of the search, new or empty `DIR` (default: bisections/NAME-TIME)")
 	f.StringVar(&r.resume, "resume", "", "go on with the search in `DIR`, which was interrupted or killed")
 	f.BoolVar(&r.json, "json", false, "print the result as JSON on standard output and nothing else there")
+	completeFlag(cmd, "experiment", experiment.Names())
 	return cmd
 }
 

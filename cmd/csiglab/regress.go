@@ -50,6 +50,7 @@ func (r *regressFlags) suiteFlags(cmd *cobra.Command) {
 func (r *regressFlags) oneFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.experiment, "experiment", "", "instead of a suite: compare one `EXPERIMENT`, with --metric and --delta")
+	completeFlag(cmd, "experiment", experiment.Names())
 	f.StringArrayVar(&r.variants, "variant", nil, "the `NAME` of a variant, with --experiment (repeatable; default: all)")
 	f.StringArrayVar(&r.set, "set", nil, "override a value on both sides, as `PATH=VALUE`, with --experiment (repeatable)")
 	f.StringArrayVar(&r.metrics, "metric", nil, "what must not get worse, with --experiment (repeatable)")

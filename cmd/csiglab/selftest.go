@@ -60,7 +60,7 @@ func (a *app) selftest() *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	f.BoolVar(&sources, "sources", false, "print the formula and the source of each prediction")
 	f.StringArrayVar(&o.Only, "only", nil, "run the check, or the checks of the kind, `NAME` alone (repeatable)")
-	cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(selftest.Names(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	completeFlag(cmd, "only", selftest.Names())
 	return cmd
 }
 

@@ -302,6 +302,8 @@ func (a *app) sweepEnd(s *sweepFlags, sw *sweep.Sweep) error {
 	if err != nil {
 		if errors.Is(err, failure.ErrConfiguration) {
 			err = fmt.Errorf("--metric: %w; the trials are kept: csiglab sweep --resume %s --metric PATTERN writes the table", err, sw.Folder)
+		} else {
+			err = fmt.Errorf("%w\nthe trials are kept; csiglab sweep --resume %s writes the table", err, sw.Folder)
 		}
 		return sweepError(err)
 	}

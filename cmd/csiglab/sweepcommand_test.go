@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/sweep"
@@ -324,4 +326,43 @@ func awaitTrials(t *testing.T, pid int, dir string, done int) []int {
 	}
 	t.Fatalf("no %d trials in %s", done, dir)
 	return nil
+}
+
+// A disk that is full ends a sweep with exit code 3; with more room, --resume does the rest.
+func TestSweepOnAFullDisk(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	file := pointsFile(t, "10kB", "")
+	whole := filepath.Join(filepath.Dir(file), "whole")
+	if code, out, said := separately(t, "sweep", file, "--parallel", "1", "--out", whole); code != exitOK {
+		t.Fatalf("exit code %d\n%s%s", code, out, said)
+	}
+	resumed := 0
+	for _, pages := range []int{1, 8, 12} {
+		disk := smallDisk(t, pages*page)
+		dir := filepath.Join(disk, "sweep")
+		code, _, said := separately(t, "sweep", file, "--parallel", "1", "--out", dir)
+		if code != exitInfrastructure || !strings.Contains(said, "no space left on device") {
+			t.Errorf("%d pages: exit code %d\n%s", pages, code, said)
+		}
+		if err := unix.Mount("disk", disk, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(said, "csiglab sweep --resume "+dir+" does the rest") {
+			continue
+		}
+		resumed++
+		if code, out, said := separately(t, "sweep", "--resume", dir); code != exitOK {
+			t.Errorf("%d pages: resume: exit code %d\n%s%s", pages, code, out, said)
+		}
+		want, err1 := os.ReadFile(filepath.Join(whole, results.File))
+		got, err2 := os.ReadFile(filepath.Join(dir, results.File))
+		if err1 != nil || err2 != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d pages: another table, %v, %v", pages, err1, err2)
+		}
+	}
+	if resumed == 0 {
+		t.Error("no sweep could be resumed")
+	}
 }

@@ -284,9 +284,9 @@ func ruleOf(r *Rule, known *expression.Known, set *experiment.Set) (judged, erro
 		}
 	}
 	j := judged{Rule: *r}
-	m := meaning.Meaning{}
-	if !derived {
-		m = meaning.Of(r.Metric)
+	m := meaning.Of(r.Metric)
+	if derived { // its name says the unit, but not what is better
+		m.Better = meaning.Neutral
 	}
 	j.unit = m.Unit
 	if j.Better == "" {

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -106,28 +103,6 @@ func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
 		out.Folder = folder
 	}
 	return out, nil
-}
-
-// Identity returns the Trial.Identity of a program: a digest of its file; "" is the calling
-// program.
-func Identity(file string) (string, error) {
-	if file == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return "", err
-		}
-		file = self
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() // opened for reading
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", fmt.Errorf("%s: %w", file, cause.Of(err))
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
 // Environment returns an environment without the variables of csiglab, which would change

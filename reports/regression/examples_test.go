@@ -152,7 +152,7 @@ func examples() map[string]*verdict.Document {
 	inconclusive := document(verdict.Inconclusive, wall, experimentOf("incast", "csig", verdict.Inconclusive, 2, few), experimentOf("permutation", "baseline", verdict.Pass, 12, passing(8, 12)...))
 
 	broken := experimentOf("lb-failure", "reps", verdict.Invalid, 3)
-	broken.Reasons = []string{"seed 2, candidate: the run ended with signal: killed", "seed 3, candidate: the run ended with signal: killed"}
+	broken.Reasons = []string{"candidate, seed 2: csiglab was killed (SIGKILL)", "candidate, seed 3: csiglab was killed (SIGKILL)", "baseline, seed 3: no space left on device"}
 	noisy := experimentOf("iperf", "csig", verdict.Invalid, 12)
 	noisy.Clock, noisy.Reasons = "wall", []string{"the baseline differs from itself by 9 % (fct_us.p99): the machine is too noisy, or other programs ran"}
 	invalid := document(verdict.Invalid, broken, noisy, experimentOf("permutation", "baseline", verdict.Pass, 12, passing(8, 12)...))

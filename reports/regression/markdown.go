@@ -70,7 +70,7 @@ func (v *view) markdownReasons(b *strings.Builder) {
 		}
 	}
 	more(b, len(v.invalid), mostRows)
-	b.WriteString("\nThis says nothing about the candidate: repeat the runs once the reason is gone.\n")
+	b.WriteString("\nRuns that do not count give no verdict: repeat them once the reason is gone.\n")
 }
 
 func (v *view) markdownFailed(b *strings.Builder) {

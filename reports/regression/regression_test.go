@@ -2,6 +2,7 @@ package regression
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"regexp"
@@ -64,9 +65,9 @@ func TestCases(t *testing.T) {
 		"pass":      {"✅ Pass: none of 11 metrics got worse"},
 		"identical": {"✅ Pass: nothing changed, the traces of both sides are identical in all 3 experiments"},
 		"empty":     {"✅ Pass: nothing was compared"},
-		"invalid": {"⛔ Invalid: 2 of 3 experiments gave no valid result", "- `lb-failure/reps`: seed 2, candidate: the run ended with signal: killed\n", "This says nothing about the candidate",
+		"invalid": {"⛔ Invalid: 2 of 3 experiments gave no valid result", "- `lb-failure/reps`: candidate, seeds 2, 3: csiglab was killed (SIGKILL)\n- `lb-failure/reps`: baseline, seed 3: no space", "Runs that do not count give no verdict",
 			"csiglab regress standard --only lb-failure/reps"},
-		"mixed": {"⛔ Invalid: 1 of 4 experiments gave no valid result, and 2 metrics got worse", "`lb-failure/reps`: seed 2", "Worst: **`fct_us.p99` of `incast/csig`"},
+		"mixed": {"⛔ Invalid: 1 of 4 experiments gave no valid result, and 2 metrics got worse", "`lb-failure/reps`: candidate, seeds 2, 3: csiglab", "Worst: **`fct_us.p99` of `incast/csig`"},
 		"ended": {"⛔ Invalid: the comparison did not end", "- write runs/x/trials.jsonl: no space left on device\n"},
 		"inconclusive": {"❔ Inconclusive: 3 of 11 metrics undecided", "| `queue_peak_kb`<br>`iperf/csig` | +4.07\u00a0% | +1.82 … +6.31\u00a0% | ≤\u00a0+5\u00a0% | about 140 seeds (24 were run); or a limit of +6.4\u00a0%, which would pass |",
 			"a quieter machine: its noise alone hides changes below +7.1\u00a0%", "more than 2 seeds, which are too few for an interval", "csiglab regress standard --only iperf/csig"},
@@ -99,6 +100,18 @@ func TestNeverBetterThanItsParts(t *testing.T) {
 		if v := newView(d); v.outcome != verdict.Invalid {
 			t.Errorf("outcome %q: %v", outcome, v.outcome)
 		}
+	}
+}
+
+// Reasons that differ in the seed alone are one, in the place of the first.
+func TestReasonsTogether(t *testing.T) {
+	var reasons []string
+	for seed := range 9 {
+		reasons = append(reasons, fmt.Sprintf("baseline, seed %d: killed", seed+1), fmt.Sprintf("candidate, seed %d: reason %d", seed+1, seed%8), "noisy")
+	}
+	got := together(append(reasons, "baseline, seed 9: killed"))
+	if len(got) != 1+8+9 || got[0] != "baseline, seeds 1, 2, 3, 4, 5, 6 and 3 more: killed" || got[1] != "candidate, seeds 1, 9: reason 0" || got[2] != "noisy" || got[3] != "candidate, seed 2: reason 1" {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -177,7 +190,7 @@ func TestText(t *testing.T) {
 	for name, want := range map[string][]string{
 		"fail":         {"FAIL: 3 of 40 metrics got worse.\n", "packets.lost", "+31.7\u00a0packets", "allowed ≤\u00a0+5\u00a0packets", "p 0.002", "Reproduce:\n  csiglab regress standard --only lb-failure/reps", "PASS  three-flow/csig", "3 metrics, identical traces"},
 		"inconclusive": {"INCONCLUSIVE: 3 of 11 metrics undecided.\n", "about 140 seeds"},
-		"invalid":      {"INVALID: 2 of 3 experiments gave no valid result.\n", "  lb-failure/reps: seed 2, candidate: the run ended with signal: killed\n"},
+		"invalid":      {"INVALID: 2 of 3 experiments gave no valid result.\n", "  lb-failure/reps: candidate, seeds 2, 3: csiglab was killed (SIGKILL)\n"},
 		"ended":        {"INVALID: the comparison did not end.\n  write runs/x/trials.jsonl: no space left on device\n"},
 		"hostile":      {"INVALID: "},
 	} {

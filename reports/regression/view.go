@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -168,7 +169,10 @@ func (v *view) headline() string {
 	switch v.outcome {
 	case verdict.Invalid:
 		text := fmt.Sprintf("%d of %s gave no valid result", len(v.invalid), plural(len(v.experiments), "experiment"))
-		if len(v.invalid) == 0 {
+		switch {
+		case len(v.experiments) == 1 && len(v.invalid) == 1:
+			text = "the experiment gave no valid result"
+		case len(v.invalid) == 0:
 			text = "the comparison did not end"
 		}
 		if n := len(v.failed); n > 0 {
@@ -259,7 +263,41 @@ func (e *experiment) why() []string {
 	if len(reasons) == 0 {
 		return []string{"no reason is recorded"}
 	}
-	return reasons
+	return together(reasons)
+}
+
+// ofSeed is a reason that names one seed.
+var ofSeed = regexp.MustCompile(`^(.*\bseed) ([0-9]+)(:.*)$`)
+
+// together joins reasons that differ in the seed alone, in the place of the first.
+func together(reasons []string) []string {
+	const most = 6 // seeds that are named
+	var all []string
+	place, seeds := map[[2]string]int{}, map[int][]string{}
+	for _, reason := range reasons {
+		m := ofSeed.FindStringSubmatch(reason)
+		if m == nil {
+			all = append(all, reason)
+			continue
+		}
+		key := [2]string{m[1], m[3]}
+		at, known := place[key]
+		if !known {
+			at, place[key] = len(all), len(all)
+			all = append(all, reason)
+		}
+		if slices.Contains(seeds[at], m[2]) { // repeated under clock wall
+			continue
+		}
+		if seeds[at] = append(seeds[at], m[2]); len(seeds[at]) > 1 {
+			list, more := seeds[at], ""
+			if n := len(list) - most; n > 0 {
+				list, more = list[:most], fmt.Sprintf(" and %d more", n)
+			}
+			all[at] = key[0] + "s " + strings.Join(list, ", ") + more + key[1]
+		}
+	}
+	return all
 }
 
 // title is a side in a line.
