@@ -18,6 +18,16 @@ import (
 func testSweep(t *testing.T, dir string) {
 	const document = "sweep.md"
 	bin := filepath.Join(dir, "bin")
+	example, err := os.ReadFile(filepath.Join("examples", "sweep.yaml"))
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "docs", "examples"), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "docs", "examples", "sweep.yaml"), example, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	shell := func(text string, env ...string) {
 		t.Helper()
 		cmd := exec.Command("bash", "-c", text)
