@@ -237,7 +237,11 @@ type campaignProgress struct {
 	*app
 	bar   *progressbar.ProgressBar // nil without a terminal
 	began time.Time
+	kept  int // trials of an earlier session, which took no time
 }
+
+// keptTime is how long trials that are in the journal already keep coming.
+const keptTime = 300 * time.Millisecond
 
 func (a *app) newCampaignProgress() *campaignProgress {
 	return &campaignProgress{app: a, bar: newBar(a.stderr), began: time.Now()}
@@ -247,10 +251,13 @@ func (p *campaignProgress) update(now regress.Progress) {
 	if p.bar == nil || now.Least == 0 {
 		return
 	}
+	took := time.Since(p.began)
+	if took < keptTime {
+		p.kept = now.Done
+	}
 	left := ""
-	if now.Done > 1 {
-		took := time.Since(p.began)
-		left = fmt.Sprintf(", at least %v left", (took / time.Duration(now.Done) * time.Duration(now.Least-now.Done)).Round(time.Second))
+	if ran := now.Done - p.kept; ran > 1 {
+		left = fmt.Sprintf(", at least %v left", (took / time.Duration(ran) * time.Duration(now.Least-now.Done)).Round(time.Second))
 	}
 	p.bar.Describe(fmt.Sprintf("%s: %d of %s%s", now.Name, now.Done, plural(now.Least, "run"), left))
 	p.bar.Set(barSteps * now.Done / now.Least) // a bar that cannot be drawn is no error
