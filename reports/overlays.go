@@ -54,7 +54,7 @@ func signalOverTime(r *analysis.Result, c *analysis.Chart, signal string) Chart 
 
 // stepLengths draws how long the steps of a job took, step after step.
 func stepLengths(r *analysis.Result, c *analysis.Chart, job string) Chart {
-	chart := Chart{ID: analysis.StepsChart + idPart(job), Title: "Iteration times of " + clipped(job), Legend: legend(r, c), Caption: "From the beginning of a measured step to that of the next, of the seed that is nearest to the medians."}
+	chart := Chart{ID: analysis.StepsChart + idPart(job), Title: "Iteration times of " + clipped(job), Legend: legend(r, c), Caption: "How long each measured step took, in the seed that is nearest to the medians."}
 	panel := Panel{XLabel: "Step", YLabel: "Time"}
 	for _, l := range c.Panels[0].Lines {
 		name, style := series(r, c, &l)

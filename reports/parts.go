@@ -5,8 +5,6 @@ import (
 	"math"
 	"regexp"
 	"strings"
-
-	"github.com/csiglab/csiglab/reports/svg"
 )
 
 // This file exports what reports on other results than a run's are made of, such as those
@@ -76,9 +74,6 @@ func Style() template.CSS { return template.CSS(pageStyle) }
 // ContentPolicy returns the content security policy of a page that loads nothing and runs
 // no script.
 func ContentPolicy() string { return contentPolicy("") }
-
-// TextWidth returns the width of a text in user units, for letters of a height.
-func TextWidth(text string, size float64, bold bool) float64 { return svg.TextWidth(text, size, bold) }
 
 // Pen draws a figure that follows the page's style sheet.
 type Pen struct{ pen }

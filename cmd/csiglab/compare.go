@@ -49,7 +49,7 @@ func (a *app) compare() *cobra.Command {
 			return a.compareFolders(cmd.Context(), args, &f)
 		},
 	}
-	cmd.Flags().StringVar(&f.markdown, "markdown", "", "also write the comparison as Markdown into `FILE`")
+	cmd.Flags().StringVar(&f.markdown, "markdown", "", "also write the comparison as Markdown into `FILE`; - prints it instead")
 	cmd.Flags().StringVar(&f.html, "html", "", "also write it as one HTML page into `FILE`, with figures over each other and heatmaps of differences")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the comparison as JSON instead")
 	cmd.Flags().StringArrayVar(&f.metrics, "metric", nil, "compare the metrics that a `PATTERN` matches, such as 'fct_us.*', in place of all; may be repeated")
@@ -127,6 +127,13 @@ func (a *app) compareFolders(ctx context.Context, args []string, f *compareFlags
 	if err != nil {
 		return err
 	}
+	taken := f.asJSON // standard output has one form
+	for _, name := range []string{f.markdown, f.html} {
+		if name == stdoutName && taken {
+			return usage("--json, --markdown - and --html - exclude each other: standard output takes one of them")
+		}
+		taken = taken || name == stdoutName
+	}
 	sides, err := interruptible(ctx, func() (both [2]*comparedFolder, err error) {
 		for i, side := range []string{"A", "B"} {
 			if both[i], err = openCompared(side, args[i], design.Only); err != nil {
@@ -159,6 +166,9 @@ func (a *app) compareFolders(ctx context.Context, args []string, f *compareFlags
 	}
 	if f.asJSON {
 		return a.printJSON(c)
+	}
+	if taken {
+		return nil
 	}
 	var text bytes.Buffer
 	if err := reports.WriteComparisonText(&text, c, fmt.Sprintf("csiglab compare %s %s --html compare.html", args[0], args[1])); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -60,6 +61,13 @@ func TestCompareForms(t *testing.T) {
 			t.Errorf("the page has no %s", want)
 		}
 	}
+	whole, err := os.ReadFile(markdown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "compare", a, b, "--markdown", "-"); code != 0 || stdout != string(whole) {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
 	code, stdout, stderr = csiglab(&fakeLab{}, nil, "compare", a+":csig", b+":baseline", "--json", "--metric", "fct_us.*", "--delta", "5%")
 	var c analysis.FolderComparison
 	if err := json.Unmarshal([]byte(stdout), &c); code != 0 || err != nil || stderr != "" {
@@ -108,6 +116,8 @@ func TestCompareRefuses(t *testing.T) {
 		{[]string{a, a, "--delta", "1"}, exitUsage, `--delta "1": want a share from 0% to below 100%, such as 1%`},
 		{[]string{a, a, "--delta", "NaN%"}, exitUsage, "--delta"},
 		{[]string{a, a, "--metric", "fct_us.p9"}, exitUsage, "no metric that both have matches (did you mean \"fct_us.p99\"?)"},
+		{[]string{a, a, "--json", "--markdown", "-"}, exitUsage, "exclude each other"},
+		{[]string{a, a, "--html", "-", "--markdown", "-"}, exitUsage, "exclude each other"},
 		{[]string{a, a, "--markdwon", "x"}, exitUsage, "--markdown"},
 		{[]string{a, a, "--html", filepath.Join(page, "no", "folder")}, exitUsage, "--html"},
 		{[]string{a, invalid}, exitInfrastructure, "is not valid, and its figures say nothing: packets were lost"},
@@ -122,6 +132,20 @@ func TestCompareRefuses(t *testing.T) {
 	}
 	if _, err := os.Stat(page); err == nil {
 		t.Error("a page of a damaged folder was written")
+	}
+}
+
+// Ctrl-C ends it with exit code 3, and leaves no file.
+func TestCompareInterrupted(t *testing.T) {
+	a, page := comparable(t, nil), filepath.Join(t.TempDir(), "c.html")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr strings.Builder
+	if code := execute(ctx, newLab(), []string{"compare", a, a, "--html", page}, nil, &stdout, &stderr); code != exitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("exit %d: %s%s", code, stdout.String(), stderr.String())
+	}
+	if _, err := os.Stat(page); err == nil {
+		t.Error("it left a page")
 	}
 }
 

@@ -159,6 +159,16 @@ func readOverlays(a, b *runfolder.Folder, pairs []VariantPair) ([]Overlay, error
 	if slices.ContainsFunc(sides[1].flows, func(f runfolder.Flow) bool { return f.Name == sides[0].slowest }) {
 		sides[1].slowest = sides[0].slowest
 	}
+	for i, g := range sides {
+		g.totals.elsewhere = map[string]map[string]float64{}
+		for _, p := range pairs {
+			own, other := p.A, p.B
+			if i == 1 {
+				own, other = p.B, p.A
+			}
+			g.totals.elsewhere[own] = sides[1-i].totals.busyByName(other)
+		}
+	}
 	var results [2]*Result
 	for i, g := range sides {
 		var err error
@@ -171,6 +181,17 @@ func readOverlays(a, b *runfolder.Folder, pairs []VariantPair) ([]Overlay, error
 		overlays = append(overlays, newOverlay(p, sides, results))
 	}
 	return overlays, nil
+}
+
+// busyByName returns how long the ports were busy in the run that charts show, in µs.
+func (t *totals) busyByName(variant string) map[string]float64 {
+	ports, busy := t.ports[run{variant, t.shown[variant]}], map[string]float64{}
+	for _, p := range placesOf(t.manifest, variant) {
+		if sums := ports[p.PortID]; sums != nil {
+			busy[portName(&p)] = sums.busyUS
+		}
+	}
+	return busy
 }
 
 // newOverlay lays two variants over each other.
@@ -337,6 +358,11 @@ func (o *Overlay) compareSignatures(names [2]string, results [2]*Result) {
 			same := slices.IndexFunc(b.Rows, func(o SignatureRow) bool {
 				return o.Name == row.Name && o.Tier == row.Tier && o.Direction == row.Direction && o.Ports == row.Ports
 			})
+			// The other ports are those that have no row of their own: the same only if those with
+			// one are.
+			if row.Name == "" && !slices.Equal(a.named(row), b.named(row)) {
+				same = -1
+			}
 			if same < 0 {
 				continue
 			}
@@ -353,6 +379,16 @@ func (o *Overlay) compareSignatures(names [2]string, results [2]*Result) {
 		}
 		o.Signatures = append(o.Signatures, c)
 	}
+}
+
+// named returns the names of the rows of single ports of a row's tier and direction.
+func (g *Signature) named(row *SignatureRow) (names []string) {
+	for i := range g.Rows {
+		if r := &g.Rows[i]; r.Name != "" && r.Tier == row.Tier && r.Direction == row.Direction {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 // rebin returns the cells of a row in longer bins: means weighted by time. Where there is no

@@ -10,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/units"
 )
 
 func overlaid(t *testing.T, a, b *runfolder.Folder, variantA, variantB string) analysis.Overlay {
@@ -164,5 +166,55 @@ func TestOverlayDifferences(t *testing.T) {
 	}
 	if o := overlaid(t, a, b, "baseline", "csig"); len(o.Heatmaps) != 0 {
 		t.Error("a heatmap of a variant without samples")
+	}
+}
+
+// In large fabrics the rows of both sides are the same ports: those that are busy on either.
+func TestOverlayOfLargeFabrics(t *testing.T) {
+	folder := func(hot string) *runfolder.Folder {
+		p := &analysistest.Planted{Many: analysistest.Many{Leaves: 12, Spines: 8, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 400}
+		p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
+			for i := range m.Ports {
+				share := 0.1
+				if m.Ports[i].Name == hot {
+					share = 0.9
+				}
+				for at := 0.0; at < p.EndUS; at += 100 {
+					b.Ports = append(b.Ports, p.Window(&m.Ports[i], at, share, 0))
+				}
+			}
+		}
+		return p.Folder(t)
+	}
+	var ports []string
+	for _, p := range folder("").Manifest.Ports {
+		if p.Tier == "tor" && p.Direction == "up" {
+			ports = append(ports, p.Name)
+		}
+	}
+	hotA, hotB := ports[len(ports)-1], ports[len(ports)-9]
+	o := overlaid(t, folder(hotA), folder(hotB), "run", "run")
+	if len(o.Signatures) != 1 {
+		t.Fatalf("%d signatures: %v", len(o.Signatures), o.LeftOut)
+	}
+	s := &o.Signatures[0]
+	if len(s.Rows) != analysis.SignatureRows {
+		t.Errorf("%d rows, want %d: each has its counterpart", len(s.Rows), analysis.SignatureRows)
+	}
+	covered := 0
+	for i, row := range s.Rows {
+		covered += row.Ports
+		want := map[string]float64{hotA: -80, hotB: 80}[row.Name]
+		if got := s.Change[i][1]; math.Abs(got-want) > 1.01 {
+			t.Errorf("row %q of %d ports: %v, want %v", row.Name, row.Ports, got, want)
+		}
+	}
+	for _, name := range []string{hotA, hotB} {
+		if !slices.ContainsFunc(s.Rows, func(r analysis.SignatureRow) bool { return r.Name == name }) {
+			t.Errorf("%s has no row", name)
+		}
+	}
+	if want := 2*12*8 + 2*2*12; covered != want {
+		t.Errorf("rows stand for %d ports, want %d", covered, want)
 	}
 }

@@ -148,6 +148,9 @@ func TestSignatureShowsPlantedBursts(t *testing.T) {
 	if s.Job != "train" || s.Steps != 4 || s.StepUS != (Spread{4, 800, 1500}) || s.BinUS != 100 || s.Bins != 15 || !s.AllPorts || len(s.Rows) != 2 || s.Measured {
 		t.Fatalf("signature %+v", s)
 	}
+	if !slices.Equal(s.StepTimesUS, Values{1000, 800, 1500, 1200}) {
+		t.Errorf("steps of %v µs", s.StepTimesUS)
+	}
 	if s.Rows[0].Name != "tor0-agg0" || s.Rows[1].Name != "agg0-tor1" {
 		t.Fatalf("rows %+v, want those up first", s.Rows)
 	}

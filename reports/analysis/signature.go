@@ -142,8 +142,16 @@ func newSignature(t *totals, r run, v *runfolder.Variant, f *fold) *signatureRea
 	groups := map[tierKey][]Place{}
 	ports := 0
 	places := placesOf(t.manifest, v.Name)
+	// In an overlay both sides have the same rows.
+	busy := func(p *Place) float64 {
+		us := t.elsewhere[v.Name][portName(p)]
+		if sums := t.ports[r][p.PortID]; sums != nil {
+			us += sums.busyUS
+		}
+		return us
+	}
 	for _, p := range places {
-		if sums := t.ports[r][p.PortID]; sums != nil && sums.busyUS > 0 {
+		if busy(&p) > 0 {
 			key := tierKey{p.Tier, p.Direction}
 			groups[key] = append(groups[key], p)
 			ports++
@@ -163,7 +171,7 @@ func newSignature(t *totals, r run, v *runfolder.Variant, f *fold) *signatureRea
 			s.of.AllPorts = false
 			busiest := slices.Clone(list)
 			slices.SortStableFunc(busiest, func(a, b Place) int {
-				return cmp.Compare(t.ports[r][b.PortID].busyUS, t.ports[r][a.PortID].busyUS)
+				return cmp.Compare(busy(&b), busy(&a))
 			})
 			for _, p := range busiest[own[k]:] {
 				s.row[p.PortID] = -1

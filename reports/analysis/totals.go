@@ -26,6 +26,9 @@ type totals struct {
 	faulty   map[run]sides                 // runs with a fault that begins in them
 	overhead map[string]int64              // variant -> Variant.Overhead
 	packet   map[string]float64            // variant -> Variant.MTU
+	// elsewhere is, in an overlay, how long the ports of the other side were busy, in µs: by
+	// variant and name of the port.
+	elsewhere map[string]map[string]float64
 }
 
 // portSums are the sums over the windows of a port: of those in the measuring
