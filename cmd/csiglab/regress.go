@@ -44,7 +44,7 @@ func (r *regressFlags) suiteFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&r.with, "with", nil, "Go module to compile in, `MODULE[=FOLDER]` or MODULE@VERSION (repeatable); git:REV and folder:DIR are of the first with a folder")
 	f.StringArrayVar(&r.only, "only", nil, "leave out all but `NAME[/VARIANT]` of the suite (repeatable)")
 	f.IntVar(&r.seeds, "seeds", 0, "run at most `N` seeds of each experiment (default: those of the suite)")
-	f.IntVar(&r.parallel, "parallel", 0, "runs side by side (default: the cores; 1 under clock wall)")
+	f.IntVar(&r.parallel, "parallel", 0, "`N` runs side by side (default: the cores; 1 under clock wall)")
 }
 
 func (r *regressFlags) oneFlags(cmd *cobra.Command) {
@@ -53,10 +53,10 @@ func (r *regressFlags) oneFlags(cmd *cobra.Command) {
 	completeFlag(cmd, "experiment", experiment.Names())
 	f.StringArrayVar(&r.variants, "variant", nil, "the `NAME` of a variant, with --experiment (repeatable; default: all)")
 	f.StringArrayVar(&r.set, "set", nil, "override a value on both sides, as `PATH=VALUE`, with --experiment (repeatable)")
-	f.StringArrayVar(&r.metrics, "metric", nil, "what must not get worse, with --experiment (repeatable)")
-	f.StringVar(&r.delta, "delta", "", "the smallest effect that matters, with --experiment: `5%` of the baseline's value, or a number in the metric's unit")
-	f.StringVar(&r.of, "of", "median", "what is compared over the seeds, with --experiment: `median`, or p1 to p99")
-	f.StringVar(&r.better, "better", "", "lower or higher, for a metric that csiglab does not know, with --experiment")
+	f.StringArrayVar(&r.metrics, "metric", nil, "a `METRIC` that must not get worse, with --experiment (repeatable)")
+	f.StringVar(&r.delta, "delta", "", "the smallest effect that matters, with --experiment: a `SHARE` of the baseline's value such as 5%, or a number in the metric's unit")
+	f.StringVar(&r.of, "of", "median", "which `QUANTILE` over the seeds is compared, with --experiment: median, or p1 to p99")
+	f.StringVar(&r.better, "better", "", "which `DIRECTION` is better, lower or higher, for a metric that csiglab does not know, with --experiment")
 }
 
 func (a *app) regress() *cobra.Command {

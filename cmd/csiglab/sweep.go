@@ -76,7 +76,7 @@ func (a *app) sweep() *cobra.Command {
 	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment; if it has fewer, also the numbers after its greatest one")
 	s.variantFlag(cmd)
 	f.StringArrayVar(&s.set, "set", nil, "override a value at all points, as `PATH=VALUE` (repeatable)")
-	f.IntVar(&s.parallel, "parallel", 0, "runs at once (default: one per core; one in real time)")
+	f.IntVar(&s.parallel, "parallel", 0, "`N` runs at once (default: one per core; one in real time)")
 	f.StringVar(&s.shard, "shard", "", "run part `I/N` of the sweep, the first is 1/N; --merge puts the parts together")
 	f.BoolVar(&s.merge, "merge", false, "put the folders of shards together, into the folder of --out")
 	f.StringVar(&s.resume, "resume", "", "do the runs that the sweep in `DIR` lacks")
