@@ -104,11 +104,7 @@ const smallExperiment = "schema: 1\nname: small\ntopology: {leaf_spine: {leaves:
 func bisectBench(t *testing.T, r *gitRepository) (file string) {
 	t.Helper()
 	t.Setenv("GOPROXY", "off")
-	out, err := exec.Command("go", "env", "GOCACHE").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("GOCACHE", strings.TrimSpace(string(out)))
+	t.Setenv("GOCACHE", goCache(t))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Chdir(r.dir)
 	return write(t, "small.yaml", smallExperiment)

@@ -97,7 +97,11 @@ func (s *bisection) sure(r *bisect.Result) string {
 	case r.Exact:
 		return fmt.Sprintf("exact: the runs of all %d candidates in between are those of good or of bad, packet by packet; %s", judged, ends)
 	}
-	return fmt.Sprintf("%.0f %%: %d of %d verdicts in between are by statistics, the others by equal runs; %s", 100*r.Confidence, statistical, judged, ends)
+	others := ""
+	if statistical < judged {
+		others = ", the others by equal runs"
+	}
+	return fmt.Sprintf("%.0f %%: %d of %d verdicts in between are by statistics%s; %s", 100*r.Confidence, statistical, judged, others, ends)
 }
 
 // again returns the command that shows the change again.

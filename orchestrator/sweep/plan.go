@@ -114,7 +114,7 @@ type PointError struct {
 }
 
 func (e *PointError) Error() string {
-	text := strings.Join(e.Set, ", ")
+	text := words(e.Set)
 	if text == "" {
 		text = "the experiment as it is"
 	}
@@ -122,6 +122,18 @@ func (e *PointError) Error() string {
 		text += fmt.Sprintf("; and %d more", e.More)
 	}
 	return fmt.Sprintf("point %d (%s): %v", e.Point, text, e.Err)
+}
+
+// words returns the values of a point for a message; long ones are cut.
+func words(set []string) string {
+	const most = 100
+	short := make([]string, len(set))
+	for i, s := range set {
+		if short[i] = s; len(s) > most {
+			short[i] = strings.ToValidUTF8(s[:most], "") + "…"
+		}
+	}
+	return strings.Join(short, ", ")
 }
 
 // Unwrap returns the error of the point.
@@ -257,6 +269,10 @@ func (p *Plan) wrong(list []error) error {
 	return failure.Configuration(errors.Join(errs...)) // nil if there are none
 }
 
+// startHops is how many packet-hops take as long as the start and the end of a trial
+// (docs/performance.md#sweeps, #simulator).
+const startHops = 500_000
+
 // point fills in a point and validates the experiment there. It returns the files that it
 // reads and its clock.
 func (r *Request) point(ctx context.Context, pt *Point, paths []string, overrides []experiment.Override, text []byte, dir string) (files []string, clock string, err error) {
@@ -277,7 +293,7 @@ func (r *Request) point(ctx context.Context, pt *Point, paths []string, override
 	if err != nil {
 		return nil, "", err
 	}
-	pt.Weight = 1 + float64(v.Estimate.PacketHops)
+	pt.Weight = startHops + float64(v.Estimate.PacketHops)
 	if set.Base.Clock == runtimes.Wall {
 		pt.Weight = v.WallSeconds
 	}
