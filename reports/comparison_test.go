@@ -345,8 +345,7 @@ func TestChangeLevels(t *testing.T) {
 	}
 }
 
-// TestBrowserComparison: the page loads nothing, complains of nothing and shows its figures
-// in light and dark.
+// TestBrowserComparison: the page loads nothing, complains of nothing and shows its figures.
 func TestBrowserComparison(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	ctx := browser(t)
@@ -374,7 +373,6 @@ func TestBrowserComparison(t *testing.T) {
 			t.Errorf("no drawing %s of %v", id, sections)
 		}
 	}
-	// The tooltip of a difference has its sign.
 	keepShot(ctx, t, "comparison.png", chromedp.FullScreenshot(90))
 	w.check(t)
 }

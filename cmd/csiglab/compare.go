@@ -15,6 +15,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/wildcard"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/regress"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
@@ -26,6 +27,8 @@ type compareFlags struct {
 	metrics        []string
 	delta          string
 }
+
+const defaultDelta = "1%"
 
 func (a *app) compare() *cobra.Command {
 	var f compareFlags
@@ -54,7 +57,7 @@ func (a *app) compare() *cobra.Command {
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the comparison as JSON instead")
 	cmd.Flags().StringArrayVar(&f.metrics, "metric", nil, "compare the metrics that a `PATTERN` matches, such as 'fct_us.*', in place of all; may be repeated")
 	cmd.Flags().BoolVar(&f.single, "single", false, "compare the metrics of single flows and ports too")
-	cmd.Flags().StringVar(&f.delta, "delta", "1%", "what is no difference: a `SHARE` of A's value")
+	cmd.Flags().StringVar(&f.delta, "delta", defaultDelta, "what is no difference: a `SHARE` of A's value")
 	return cmd
 }
 
@@ -72,6 +75,21 @@ func (f *compareFlags) design() (analysis.FolderDesign, error) {
 		}
 	}
 	return d, nil
+}
+
+// whole returns the command that shows all of what the text has a screen of.
+func (f *compareFlags) whole(args []string) string {
+	parts := []string{"csiglab compare", regress.ShellWord(args[0]), regress.ShellWord(args[1])}
+	for _, pattern := range f.metrics {
+		parts = append(parts, "--metric", regress.ShellWord(pattern))
+	}
+	if f.single {
+		parts = append(parts, "--single")
+	}
+	if f.delta != defaultDelta {
+		parts = append(parts, "--delta", regress.ShellWord(f.delta))
+	}
+	return strings.Join(append(parts, "--html compare.html"), " ")
 }
 
 // comparedFolder is one argument of csiglab compare.
@@ -171,7 +189,7 @@ func (a *app) compareFolders(ctx context.Context, args []string, f *compareFlags
 		return nil
 	}
 	var text bytes.Buffer
-	if err := reports.WriteComparisonText(&text, c, fmt.Sprintf("csiglab compare %s %s --html compare.html", args[0], args[1])); err != nil {
+	if err := reports.WriteComparisonText(&text, c, f.whole(args)); err != nil {
 		return infrastructure(err)
 	}
 	return a.print(text.String())

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 var (
@@ -105,6 +107,7 @@ func TestColumns(t *testing.T) {
 
 // A table of many rows and columns has several row groups, and its writer little memory.
 func TestManyRows(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	c := Columns{Paths: []string{"x"}}
 	for i := range 500 {
 		c.Metrics = append(c.Metrics, fmt.Sprintf("m%03d", i))

@@ -257,6 +257,10 @@ func (p *Plan) wrong(list []error) error {
 	return failure.Configuration(errors.Join(errs...)) // nil if there are none
 }
 
+// startHops is how many packet-hops take as long as the start and the end of a trial
+// (docs/performance.md#sweeps, #simulator).
+const startHops = 500_000
+
 // point fills in a point and validates the experiment there. It returns the files that it
 // reads and its clock.
 func (r *Request) point(ctx context.Context, pt *Point, paths []string, overrides []experiment.Override, text []byte, dir string) (files []string, clock string, err error) {
@@ -277,7 +281,7 @@ func (r *Request) point(ctx context.Context, pt *Point, paths []string, override
 	if err != nil {
 		return nil, "", err
 	}
-	pt.Weight = 1 + float64(v.Estimate.PacketHops)
+	pt.Weight = startHops + float64(v.Estimate.PacketHops)
 	if set.Base.Clock == runtimes.Wall {
 		pt.Weight = v.WallSeconds
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
@@ -532,6 +533,7 @@ func TestReadList(t *testing.T) {
 
 // A sweep of 1,000 short trials holds little memory: neither their outcomes nor their rows.
 func TestMemory(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	s := create(t, plan(t, request(file(t, strings.Replace(text, "seeds: 1..3", "seeds: 1..125", 1)))))
 	r := &simulator{more: 100}
 	measure := func() int64 {

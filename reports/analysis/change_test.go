@@ -1,7 +1,11 @@
 package analysis
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,5 +62,44 @@ func TestStepsOfBothSides(t *testing.T) {
 	want := []Chart{{ID: "steps-gpt", Unit: "µs", Panels: []Panel{{Lines: []Line{{Variant: "A", Values: Values{1, 2, 3}}, {Variant: "B", Values: Values{4, 5}}}}}}}
 	if diff := cmp.Diff(want, o.Charts); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A shard of a sweep has its part of the runs: I/N those whose number from 0 is I-1 modulo N.
+func TestTrialsOfShards(t *testing.T) {
+	p := plan{Points: make([]json.RawMessage, 5), Variants: []string{"a"}, Seeds: []uint64{1, 2}}
+	if got := p.trials(); got != 10 {
+		t.Errorf("%d runs, want 10", got)
+	}
+	for _, of := range []int{1, 2, 3, 4, 11} {
+		p.Shard.Of = of
+		for index := 1; index <= of; index++ {
+			p.Shard.Index = index
+			want := 0
+			for i := range 10 {
+				if i%of == index-1 {
+					want++
+				}
+			}
+			if got := p.trials(); got != want {
+				t.Errorf("shard %d/%d: %d runs, want %d", index, of, got, want)
+			}
+		}
+	}
+}
+
+// "hostile": texts that are no plan of a sweep.
+func TestPlansThatAreNone(t *testing.T) {
+	for _, text := range []string{"", "{", "[]", `{"shard":{"index":2,"of":1}}`, `{"seeds":[-1]}`, `{"points":1}`, "null\x00"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, planFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := MeasureSweep(dir, nil); !errors.Is(err, ErrNoSweep) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := MeasureSweep(t.TempDir(), nil); !errors.Is(err, ErrNoSweep) {
+		t.Error(err)
 	}
 }

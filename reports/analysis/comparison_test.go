@@ -258,6 +258,7 @@ func TestComparisonPairsVariants(t *testing.T) {
 // "warn what differs, from the manifests' parameters".
 func TestComparisonSaysWhatDiffers(t *testing.T) {
 	s := analysistest.ThreeFlow()
+	s.Windows = 16
 	a := s.Folder(t, nil)
 	b := s.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
 		m.Clock, m.IntervalUS, m.Version = "wall", 50, "0.2.0"
@@ -292,6 +293,7 @@ func TestComparisonSaysWhatDiffers(t *testing.T) {
 // time of the processor; a pattern takes what it matches.
 func TestComparisonTakesMetricsOfWholeRuns(t *testing.T) {
 	s := analysistest.ThreeFlow()
+	s.Windows = 16
 	names := func(d analysis.FolderDesign) string {
 		m := analysis.Measure(s.Folder(t, func(m *runfolder.Manifest, summary *runfolder.Summary) {
 			for i := range m.Flows { // names may have dots

@@ -28,6 +28,7 @@ func overlaid(t *testing.T, a, b *runfolder.Folder, variantA, variantB string) a
 
 // "figures over each other": each line is that of the side's own report.
 func TestOverlayHasTheLinesOfBothSides(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	s := analysistest.ThreeFlow()
 	s.Samples = map[string]map[uint16]int64{"csig": {5: 30}}
 	folder := s.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) { m.Variants[1].CSIG = "compact" })
@@ -171,6 +172,7 @@ func TestOverlayDifferences(t *testing.T) {
 
 // In large fabrics the rows of both sides are the same ports: those that are busy on either.
 func TestOverlayOfLargeFabrics(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	folder := func(hot string) *runfolder.Folder {
 		p := &analysistest.Planted{Many: analysistest.Many{Leaves: 12, Spines: 8, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 400}
 		p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
