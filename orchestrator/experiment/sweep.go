@@ -112,7 +112,7 @@ func (s *Sweep) Check() error {
 // ParseGrid reads "PATH=V1,V2" of an option such as --grid. Values are YAML, so that a list
 // as a value stands in brackets and a comma in a value in quotes.
 func ParseGrid(option, text string) (axis SweepAxis, err error) {
-	whole := option + " " + text
+	whole := option + " " + shorten(text)
 	fail := func(msg, suggestion string) (SweepAxis, error) {
 		return axis, &Error{File: whole, Msg: msg, Suggestion: suggestion}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/internal/wildcard"
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/results"
@@ -128,7 +129,8 @@ func (s *Sweep) metrics(patterns []string) ([]string, error) {
 			}
 		}
 		if !found {
-			return nil, failure.Configuration(fmt.Errorf("no run has a metric %q", pattern))
+			near := spelling.Nearest(pattern, slices.Sorted(maps.Keys(all)))
+			return nil, failure.Configuration(fmt.Errorf("no run has a metric %q%s", pattern, spelling.Hint(near)))
 		}
 	}
 	return slices.Sorted(maps.Keys(chosen)), nil

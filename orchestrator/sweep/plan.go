@@ -114,7 +114,7 @@ type PointError struct {
 }
 
 func (e *PointError) Error() string {
-	text := strings.Join(e.Set, ", ")
+	text := words(e.Set)
 	if text == "" {
 		text = "the experiment as it is"
 	}
@@ -122,6 +122,18 @@ func (e *PointError) Error() string {
 		text += fmt.Sprintf("; and %d more", e.More)
 	}
 	return fmt.Sprintf("point %d (%s): %v", e.Point, text, e.Err)
+}
+
+// words returns the values of a point for a message; long ones are cut.
+func words(set []string) string {
+	const most = 100
+	short := make([]string, len(set))
+	for i, s := range set {
+		if short[i] = s; len(s) > most {
+			short[i] = strings.ToValidUTF8(s[:most], "") + "…"
+		}
+	}
+	return strings.Join(short, ", ")
 }
 
 // Unwrap returns the error of the point.

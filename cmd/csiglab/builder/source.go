@@ -50,7 +50,10 @@ func (b *build) findSource(ctx context.Context) (source, error) {
 		}
 		tried = append(tried, fmt.Sprintf("  version %s, which this program was built from: %v", info.Main.Version, err))
 	}
-	return source{}, input("csiglab's own source is not found; --csiglab names its folder, or a version such as v1.2.3. Tried:\n%s", strings.Join(tried, "\n"))
+	if len(tried) > 0 {
+		tried = append([]string{". Tried:"}, tried...)
+	}
+	return source{}, input("csiglab's own source is not found; --csiglab names its folder, or a version such as v1.2.3%s", strings.Join(tried, "\n"))
 }
 
 // isRelease reports whether a module is a published version of csiglab.

@@ -63,7 +63,10 @@ func (r *Request) Repository(ctx context.Context) (*Repository, error) {
 		return OpenRepository(ctx, r.With[i].Folder)
 	}
 	folder, err := builder.Source(ctx, r.Source, r.Linked)
-	if errors.Is(err, builder.ErrInput) {
+	switch {
+	case errors.Is(err, builder.ErrInput) && r.Source == "":
+		return nil, input("csiglab's own source, of which this would be a revision, is not found: do this in a checkout of csiglab, or name a module with --with MODULE=FOLDER")
+	case errors.Is(err, builder.ErrInput):
 		return nil, classified{err, ErrInput}
 	}
 	if err != nil {
