@@ -264,9 +264,15 @@ func TestBisectInterrupted(t *testing.T) {
 		}
 		f.Close()
 	}
+	if err := os.MkdirAll(filepath.Join(out, runsFolder, "trial-1"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	code, text, said := csiglab(&fakeLab{}, nil, "bisect", "--resume", out)
 	if code != exitOK || !strings.Contains(text, "first bad revision: "+hashes[2]+"\n") || !strings.Contains(said, "3 verdicts of an earlier session are kept") {
 		t.Errorf("exit code %d\n%s%s", code, text, said)
+	}
+	if _, err := os.Stat(filepath.Join(out, runsFolder)); err == nil {
+		t.Error("a run folder of a process that was killed remains")
 	}
 	if strings.Contains(said, hashes[15][:7]) {
 		t.Errorf("it judges again what it has judged:\n%s", said)

@@ -228,11 +228,17 @@ func (s *bisection) run(ctx context.Context) error {
 		return journalError(err)
 	}
 	defer journal.Close() // every line is on the disk already
+	runs := filepath.Join(s.folder, runsFolder)
+	for _, left := range []string{runs, s.request.Into} { // by a process that was killed; the journal is ours
+		if err := os.RemoveAll(left); err != nil {
+			return infrastructure(err)
+		}
+	}
 	defer os.RemoveAll(s.request.Into)
 	s.bar = s.newCampaignProgress()
 	result, err := s.search(ctx, journal)
 	s.bar.close()
-	os.Remove(filepath.Join(s.folder, runsFolder)) // empty, unless a run was killed
+	os.Remove(runs) // it is empty
 	if err != nil {
 		err = bisectError(err)
 		if code := exitCode(err); code == exitInfrastructure {

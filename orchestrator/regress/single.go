@@ -28,8 +28,12 @@ func (c *Campaign) Single() (Single, error) {
 	if one.file[0] == "" {
 		return Single{}, fmt.Errorf("regress: the experiment %s has no text", one.name())
 	}
+	variant := one.variant
+	if !one.several {
+		variant = "" // early revisions of csiglab run have no flag for it
+	}
 	return Single{
-		Trial:         trial.Trial{Experiment: one.file[0], Content: one.content[0], Variant: one.variant, Set: one.entry.Set, Flags: c.Flags},
+		Trial:         trial.Trial{Experiment: one.file[0], Content: one.content[0], Variant: variant, Set: one.entry.Set, Flags: c.Flags},
 		Deterministic: one.deterministic(),
 	}, nil
 }
