@@ -29,7 +29,6 @@ func execute(ctx context.Context, l lab, args, env []string, stdout, stderr io.W
 	a := &app{lab: l, args: args, env: env, stdout: results, stderr: stderr}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetOut(results)
 	root.SetErr(stderr)
 	err := checkModules()
 	if err == nil {
@@ -101,6 +100,7 @@ func (a *app) root() *cobra.Command {
 	if a.lab.list != nil {
 		root.AddCommand(a.up(), a.hold(), a.down(), a.ps(), a.inspect(), a.exec(), a.top(), a.clean(), a.scrapeConfig())
 	}
+	root.SetOut(a.stdout) // the command completion takes it when group makes it
 	group(root)
 	return root
 }
