@@ -45,6 +45,7 @@ func (c *Campaign) notes() (notes []string) {
 	if b, s := &c.Baseline, &c.Candidate; b.Stored == nil && b.Identity == s.Identity && b.Experiment == s.Experiment && slices.Equal(b.Set, s.Set) {
 		notes = append(notes, "baseline and candidate are the same program with the same experiments; this compares it with itself")
 	}
+	notes = append(append(append(notes, c.Baseline.Notes...), c.Candidate.Notes...), c.unbuilt()...)
 	return append(notes, c.Unfit()...)
 }
 
