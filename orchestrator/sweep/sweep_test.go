@@ -266,6 +266,33 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
+// A trial that two folders have is the same in both, unless its clock is the wall's.
+func TestMergeUnlike(t *testing.T) {
+	p := plan(t, request(file(t, text)))
+	var folders []string
+	for _, unlike := range []string{"", "another"} {
+		s := create(t, p)
+		swept(t, s, &simulator{}, 2)
+		if unlike != "" {
+			own := p.trial(5)
+			out, _, err := s.journal.Get(own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.TraceHash = unlike
+			if err := s.journal.Add(own, out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		folders = append(folders, s.Folder)
+		s.Close()
+	}
+	_, err := Merge(filepath.Join(t.TempDir(), "all"), folders)
+	if want := `seed 3 of variant "b" at point (hosts.lb=single, links.mtu=1500B) has trace another, and `; !errors.Is(err, ErrUnlike) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %s", err, want)
+	}
+}
+
 // A trial that went wrong is a row with its reason and no numbers; medians are of the others.
 func TestInvalidTrials(t *testing.T) {
 	s := create(t, plan(t, request(file(t, text))))
@@ -322,6 +349,7 @@ func TestWrongPoints(t *testing.T) {
 		{"together", strings.Replace(text, "[{hosts.lb: single}, {tie_seed: 7}]", "[{}]", 1), "FILE:9:10: sweep.list[0]: want a mapping"},
 		{"plan", strings.Replace(text, "{tie_seed: 7}", "{workload.transfers: [0 -> 9 1kB]}", 1), "point 2 (workload.transfers=[0 -> 9 1kB], links.mtu=1500B; and 1 more): "},
 		{"key", strings.Replace(text, "tie_seed: 7", "hosts.cc.gian: 7", 1), "point 2 (hosts.cc.gian=7, links.mtu=1500B; and 1 more): FILE:9:46: hosts.cc.gian: "},
+		{"twice", strings.Replace(text, "{tie_seed: 7}", "{hosts.lb: single}", 1), "point 2 (hosts.lb=single, links.mtu=1500B): it is the same as point 0"},
 		{"base", strings.Replace(text, "name: small", "name: Small", 1), `FILE:2:7: name: "Small" is not`},
 	} {
 		name := file(t, test.text)
