@@ -40,7 +40,10 @@ type Campaign struct {
 
 	cells []*cell
 	texts map[string]embedded // by file
-	done  int
+	files []trial.File        // see Watched
+	// runner is the watched Runner.
+	runner trial.Runner
+	done   int
 }
 
 // Progress is how far a campaign is.
@@ -85,6 +88,7 @@ func (c *Campaign) Run(ctx context.Context) (*verdict.Document, error) {
 	if err := c.writeTexts(); err != nil {
 		return nil, err
 	}
+	c.runner = c.Watched(c.Runner)
 	if c.Started.IsZero() {
 		c.Started = began
 	}
@@ -176,7 +180,7 @@ func (c *Campaign) sample(ctx context.Context, one *cell, s *samples, n int) err
 		parallel = 1
 	}
 	least := c.least(one, len(trials))
-	outcomes, err := trial.All(ctx, c.Runner, c.Journal, trials, parallel, func(done, _ int) {
+	outcomes, err := trial.All(ctx, c.runner, c.Journal, trials, parallel, func(done, _ int) {
 		if c.Progress != nil {
 			c.Progress(Progress{Done: c.done + done, Least: least, Name: one.name()})
 		}

@@ -64,6 +64,7 @@ func (c *Campaign) Save(ctx context.Context) (*Stored, error) {
 	if err := c.writeTexts(); err != nil {
 		return nil, err
 	}
+	c.runner = c.Watched(c.Runner)
 	s := &Stored{Suite: c.Suite.Name, Version: c.Baseline.Build, Label: c.Baseline.Label}
 	total := 0
 	for _, one := range c.cells {
@@ -78,7 +79,7 @@ func (c *Campaign) Save(ctx context.Context) (*Stored, error) {
 		if !one.deterministic() {
 			parallel = 1
 		}
-		outcomes, err := trial.All(ctx, c.Runner, c.Journal, trials, parallel, func(done, _ int) {
+		outcomes, err := trial.All(ctx, c.runner, c.Journal, trials, parallel, func(done, _ int) {
 			if c.Progress != nil {
 				c.Progress(Progress{Done: c.done + done, Least: total, Name: one.name()})
 			}

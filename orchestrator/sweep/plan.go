@@ -15,16 +15,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/predict"
@@ -61,10 +57,7 @@ type Plan struct {
 }
 
 // File is a file or folder that a sweep reads, with the digest of its content.
-type File struct {
-	Name   string `json:"name"` // absolute
-	SHA256 string `json:"sha256"`
-}
+type File = trial.File
 
 // Point is a point of a sweep.
 type Point struct {
@@ -327,57 +320,18 @@ func (p *Plan) content(ctx context.Context, nameOrPath string, text []byte, read
 			return failure.Infrastructure(err)
 		}
 		p.Experiment = file
-		p.Files = []File{{file, hex.EncodeToString(sum[:])}}
+		p.Files = []File{{Name: file, SHA256: hex.EncodeToString(sum[:])}}
 	}
 	for _, name := range reads {
-		digest, err := digestOf(ctx, name)
+		digest, err := trial.Digest(ctx, name)
 		if err != nil {
 			return failure.Infrastructure(err)
 		}
 		fmt.Fprintf(all, "file %s\n", digest)
-		p.Files = append(p.Files, File{name, digest})
+		p.Files = append(p.Files, File{Name: name, SHA256: digest})
 	}
 	p.Content = hex.EncodeToString(all.Sum(nil)[:16])
 	return nil
-}
-
-// digestOf returns the SHA-256 of a file, or of the files of a folder with their names.
-func digestOf(ctx context.Context, name string) (string, error) {
-	sum := sha256.New()
-	err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case path == name && !entry.IsDir():
-			return addFile(sum, path)
-		case entry.IsDir():
-			return nil
-		}
-		relative, err := filepath.Rel(name, path)
-		if err != nil {
-			return err
-		}
-		part := sha256.New()
-		err = addFile(part, path)
-		fmt.Fprintf(sum, "%q %x\n", relative, part.Sum(nil))
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", name, cause.Of(err))
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func addFile(w io.Writer, name string) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close() // opened for reading
-	_, err = io.Copy(w, file)
-	return err
 }
 
 // digest returns a digest of what decides about the results: neither of where files are, nor

@@ -44,9 +44,9 @@ const (
 // containers removes them within that time.
 const endTime = 20 * time.Second
 
-// ErrProgramChanged: the program's file was replaced while trials ran. Their numbers are of
-// the program that Trial.Identity is of, so that no trial can go on.
-var ErrProgramChanged = errors.New("the program was replaced while its trials ran")
+// ErrProgramChanged: the program, or one for nodes that belongs to it, is another one than
+// Trial.Identity is of, or was replaced while trials ran. No trial can go on.
+var ErrProgramChanged = errors.New("the program was replaced since its trials began")
 
 // Local performs trials on this machine. Each is a process of its own, in a process group of
 // its own, that gets SIGTERM when the context or the calling process ends. The zero value is
@@ -71,7 +71,7 @@ type Local struct {
 // Run performs a trial. The error wraps the context's, ErrProgramChanged, or is of class
 // failure.ErrInfrastructure: a full disk, a program that cannot be started.
 func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
-	p, err := l.program(ctx, t.Program)
+	p, err := l.program(ctx, t)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -145,18 +145,21 @@ func (l *Local) runFolder(t Trial) (folder string, remove func(), err error) {
 
 // program is a csiglab.
 type program struct {
-	file  string
-	info  os.FileInfo
-	flags []string // of csiglab run that it knows
-	once  sync.Once
-	err   error
+	file    string
+	belongs []string // what it consists of
+	stamp   string   // of belongs
+	flags   []string // of csiglab run that it knows
+	once    sync.Once
+	err     error
+
+	mu       sync.Mutex
+	verified map[string]error // by Trial.Identity
 }
 
-// program returns the program of a name, which is asked once which flags it knows.
-func (l *Local) program(ctx context.Context, name string) (*program, error) {
-	if name == "" {
-		name = l.Program
-	}
+// program returns the program of a trial, which is asked once which flags it knows, and
+// verified once for each identity.
+func (l *Local) program(ctx context.Context, t Trial) (*program, error) {
+	name := cmp.Or(t.Program, l.Program)
 	l.mu.Lock()
 	if l.programs == nil {
 		l.programs = map[string]*program{}
@@ -171,10 +174,17 @@ func (l *Local) program(ctx context.Context, name string) (*program, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	if info, err := os.Stat(p.file); err != nil || !os.SameFile(info, p.info) || !info.ModTime().Equal(p.info.ModTime()) || info.Size() != p.info.Size() {
+	if stamp(p.belongs...) != p.stamp {
 		return nil, failure.Infrastructure(fmt.Errorf("%s: %w", p.file, ErrProgramChanged))
 	}
-	return p, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err, ok := p.verified[t.Identity]
+	if !ok {
+		err = verify(p.file, t.Identity) // after the stamp: a later change is found
+		p.verified[t.Identity] = err
+	}
+	return p, err
 }
 
 // look finds out where a program is and which flags it knows.
@@ -185,11 +195,12 @@ func (l *Local) look(ctx context.Context, p *program) (err error) {
 		p.file, err = exec.LookPath(p.file)
 	}
 	if err == nil {
-		p.info, err = os.Stat(p.file)
+		p.belongs, err = belonging(p.file)
 	}
 	if err != nil {
 		return failure.Infrastructure(err)
 	}
+	p.stamp, p.verified = stamp(p.belongs...), map[string]error{}
 	// A program of an older version lacks flags, and says so with exit code 2.
 	for _, flags := range [][]string{{"--" + NoReportFlag, "--" + predict.ProbeFlag}, {"--" + predict.ProbeFlag}} {
 		c, err := l.call(ctx, p.file, append(append([]string{"run"}, flags...), "--help"))
