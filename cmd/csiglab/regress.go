@@ -44,7 +44,7 @@ func (r *regressFlags) suiteFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&r.with, "with", nil, "Go module to compile in, `MODULE[=FOLDER]` or MODULE@VERSION (repeatable); git:REV and folder:DIR are of the first with a folder")
 	f.StringArrayVar(&r.only, "only", nil, "leave out all but `NAME[/VARIANT]` of the suite (repeatable)")
 	f.IntVar(&r.seeds, "seeds", 0, "run at most `N` seeds of each experiment (default: those of the suite)")
-	f.IntVar(&r.parallel, "parallel", 0, "`N` runs side by side (default: the cores; 1 under clock wall)")
+	f.IntVar(&r.parallel, "parallel", 0, "`N` runs side by side under clock virtual (default: the cores); 1 under others")
 }
 
 func (r *regressFlags) oneFlags(cmd *cobra.Command) {

@@ -59,12 +59,7 @@ func (g *comparing) prepare(ctx context.Context) (err error) {
 	if g.fresh {
 		g.plan.Contents = contents
 	}
-	for name, was := range g.plan.Contents {
-		if contents[name] != was {
-			return usage("%s: the text or the files of %s have changed since the regression began; begin a new one", g.folder, name)
-		}
-	}
-	return nil
+	return campaignError(g.plan.Same(g.folder, contents))
 }
 
 func (g *comparing) sides() map[*regress.Side]*regress.Spec {

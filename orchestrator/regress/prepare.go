@@ -43,6 +43,8 @@ type cell struct {
 	looks   []int
 
 	result verdict.Experiment
+	kept   []string // reasons of the metrics that hold whatever the outcome is, by rule
+	note   string   // what a reader should know of the runs; empty: nothing
 }
 
 // judged is a rule with what is known of its metric.
@@ -71,7 +73,7 @@ func wrong(format string, args ...any) error {
 func (c *Campaign) prepare() error {
 	var errs []error
 	used := make([]bool, len(c.Filter.Only))
-	if err := c.checkFiles(); err != nil {
+	if err := errors.Join(c.checkFiles(), c.storedOverrides()); err != nil {
 		return err
 	}
 	for i := range c.Suite.Entries {
