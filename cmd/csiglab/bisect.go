@@ -117,9 +117,6 @@ func (a *app) newBisection(cmd *cobra.Command, r *bisectFlags) error {
 	if err := emptyFolder(s.folder); err != nil {
 		return err
 	}
-	if err := p.write(s.folder); err != nil {
-		return infrastructure(err)
-	}
 	return s.run(cmd.Context())
 }
 

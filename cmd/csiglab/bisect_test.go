@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -90,6 +91,7 @@ func main() {
 	case !slices.Contains(args, "--help"):
 		var seed int
 		fmt.Sscan(args[slices.Index(args, "--seed")+1], &seed)
+		os.WriteFile(args[slices.Index(args, "--out")+1]+".left", nil, 0o644)
 		value := %d * (100 + seed*seed%%7)
 		fmt.Printf("{\"schema\":%d,\"name\":\"small\",\"valid\":true,\"variants\":{\"run\":{\"runs\":[{\"seed\":%%d,\"traceHash\":\"%%x\",\"metrics\":{\"fct_us.p99\":%%d}}]}}}\n", seed, value, value)
 	}
@@ -186,6 +188,19 @@ func TestBisect(t *testing.T) {
 	if _, asJSON, _ := csiglab(&fakeLab{}, nil, "bisect", "--resume", out, "--json"); !json.Valid([]byte(asJSON)) || !strings.Contains(asJSON, hashes[20]) {
 		t.Errorf("--json prints %s", asJSON)
 	}
+	// Verdicts must be of the candidates that they name.
+	steps := read(t, filepath.Join(out, bisectStepsFile))
+	lines := strings.Split(string(steps), "\n")
+	lines[2] = strings.Replace(lines[2], `"name":"`, `"name":"f`, 1)
+	if err := os.WriteFile(filepath.Join(out, bisectStepsFile), []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != exitUsage || !strings.Contains(stderr, bisectStepsFile+":3: ") || !strings.Contains(stderr, " of this search") {
+		t.Errorf("another candidate's verdict: exit code %d, %s", code, stderr)
+	}
+	if err := os.WriteFile(filepath.Join(out, bisectStepsFile), steps, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	// The history must be what it was.
 	r.git("commit", "-q", "--amend", "-m", "another")
 	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != exitOK {
@@ -276,6 +291,36 @@ func TestBisectInterrupted(t *testing.T) {
 	}
 	if strings.Contains(said, hashes[15][:7]) {
 		t.Errorf("it judges again what it has judged:\n%s", said)
+	}
+}
+
+// Of two searches in one folder, one writes its plan.
+func TestBisectTwoInOneFolder(t *testing.T) {
+	folder := t.TempDir()
+	first, err := trial.OpenJournal(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func() error {
+		s := &bisection{app: &app{}, plan: &bisectPlan{}, flags: &bisectFlags{}, folder: folder, fresh: true}
+		return s.run(t.Context())
+	}
+	if err := begin(); !errors.Is(err, trial.ErrBusy) {
+		t.Errorf("while another one is at work: %v", err)
+	}
+	one := &bisection{plan: &bisectPlan{Metric: "of the first"}, folder: folder, fresh: true}
+	if err := one.claim(first); err != nil {
+		t.Fatal(err)
+	}
+	plan := read(t, filepath.Join(folder, bisectPlanFile))
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := begin(); err == nil || !strings.Contains(err.Error(), "another csiglab has begun a search in this folder") {
+		t.Errorf("after another one: %v", err)
+	}
+	if !bytes.Equal(read(t, filepath.Join(folder, bisectPlanFile)), plan) {
+		t.Error("the plan of the first search is overwritten")
 	}
 }
 

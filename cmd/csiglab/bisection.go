@@ -228,6 +228,9 @@ func (s *bisection) run(ctx context.Context) error {
 		return journalError(err)
 	}
 	defer journal.Close() // every line is on the disk already
+	if err := s.claim(journal); err != nil {
+		return err
+	}
 	runs := filepath.Join(s.folder, runsFolder)
 	for _, left := range []string{runs, s.request.Into} { // by a process that was killed; the journal is ours
 		if err := os.RemoveAll(left); err != nil {
@@ -238,7 +241,7 @@ func (s *bisection) run(ctx context.Context) error {
 	s.bar = s.newCampaignProgress()
 	result, err := s.search(ctx, journal)
 	s.bar.close()
-	os.Remove(runs) // it is empty
+	os.RemoveAll(runs) //nolint:errcheck // the next session removes it
 	if err != nil {
 		err = bisectError(err)
 		if code := exitCode(err); code == exitInfrastructure {
@@ -259,6 +262,22 @@ func (s *bisection) run(ctx context.Context) error {
 		err = &exitError{code: exitInconclusive}
 	}
 	return err
+}
+
+// claim writes the plan of a new search. The journal is this process's: no other one writes
+// a plan after it was looked for.
+func (s *bisection) claim(journal *trial.Journal) error {
+	if !s.fresh {
+		return nil
+	}
+	_, err := os.Lstat(filepath.Join(s.folder, bisectPlanFile))
+	if err == nil || journal.Len() > 0 {
+		return usage("%s: another csiglab has begun a search in this folder; name another one", s.folder)
+	}
+	if err := s.plan.write(s.folder); err != nil {
+		return infrastructure(err)
+	}
+	return nil
 }
 
 // runsFolder is the folder of run folders in that of a campaign.
@@ -307,8 +326,8 @@ func (s *bisection) announce() {
 	s.bar.line(fmt.Sprintf("%s after good: about %s, after the two ends%s", what, plural(bisect.Steps(s.campaign.Last), "step"), more))
 }
 
-// openSteps opens the file of the verdicts, and returns those of earlier sessions. A last
-// line that is torn is removed.
+// openSteps opens the file of the verdicts, and returns those of earlier sessions that last. A
+// last line that is torn is removed.
 func (s *bisection) openSteps() (list []bisect.Step, err error) {
 	name := filepath.Join(s.folder, bisectStepsFile)
 	data, err := own.ReadFile(name, maxBisectFile)
@@ -325,6 +344,9 @@ func (s *bisection) openSteps() (list []bisect.Step, err error) {
 		if err := json.Unmarshal(data[whole:whole+length], &step); err != nil || step.Candidate < 0 || step.Candidate > s.campaign.Last {
 			return nil, usage("%s:%d: the file is damaged; without this line, its candidate is judged again", name, number)
 		}
+		if !s.named(step) {
+			return nil, usage("%s:%d: %q is not candidate %d of this search", name, number, oneLine(step.Name), step.Candidate)
+		}
 		list = append(list, step)
 		whole += length + 1
 	}
@@ -337,8 +359,18 @@ func (s *bisection) openSteps() (list []bisect.Step, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, cause.Of(err))
 	}
-	return list, nil
+	return bisect.Lasting(list), nil
 }
+
+// named reports whether a step has the name of its candidate. The short hash of a commit may
+// have had another length.
+func (s *bisection) named(step bisect.Step) bool {
+	name := s.candidate(step.Candidate).Name
+	return step.Name == name || s.values == nil && len(step.Name) >= minHash && strings.HasPrefix(name, step.Name)
+}
+
+// minHash is the shortest that git makes a hash (core.abbrev).
+const minHash = 4
 
 // judged records a verdict and shows it.
 func (s *bisection) judged(step bisect.Step) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/regress"
 	"github.com/csiglab/csiglab/suites"
@@ -109,6 +110,9 @@ func completeSuites(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 func (a *app) newRegression(cmd *cobra.Command, r *regressFlags, args []string) error {
 	p, err := a.regressionPlan(cmd, r, args)
 	if err != nil {
+		return err
+	}
+	if err := modulesApart(p, modules.Compiled()); err != nil {
 		return err
 	}
 	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/csiglab/csiglab/cmd/csiglab/revision"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/verdict"
@@ -128,7 +129,27 @@ func (g *comparing) build(ctx context.Context, into string) error {
 		}
 		s.side.Flags = s.spec.Flags
 	}
+	g.noteStale(ctx)
 	return nil
+}
+
+// noteStale notes that this csiglab is another one than the checkout has, where it is
+// compared with another program.
+func (g *comparing) noteStale(ctx context.Context) {
+	b, c := &g.campaign.Baseline, &g.campaign.Candidate
+	if b.Identity == c.Identity {
+		return
+	}
+	for _, s := range []*regress.Side{b, c} {
+		if s.Kind != regress.KindSelf || s.Program != "" {
+			continue
+		}
+		if why := revision.Stale(ctx, sourceFolder); why != "" {
+			s.Notes = []string{"self may lack what is to be compared: " + why + "; build it again, or compare folder:DIR"}
+			g.say(s.Notes[0])
+		}
+		return
+	}
 }
 
 // unfinished gives the error of a campaign its exit code, and says how to go on.

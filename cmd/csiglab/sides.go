@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/csiglab/builder"
 	"github.com/csiglab/csiglab/cmd/csiglab/revision"
 	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/regress"
 )
@@ -136,6 +137,24 @@ func (a *app) buildSide(ctx context.Context, s *regress.Side, spec *regress.Spec
 		spec.Identity = p.Identity
 	case spec.Identity != p.Identity:
 		return usage("%s is another program than when the regression began; begin a new one", spec.Label)
+	}
+	return nil
+}
+
+// modulesApart refuses to compare this csiglab, which has these modules, with one that is
+// built without them: the difference could be theirs.
+func modulesApart(p *regress.Plan, compiled []modules.Module) error {
+	if len(compiled) == 0 || len(p.Baseline.With) > 0 {
+		return nil
+	}
+	sides := [2]*regress.Spec{&p.Baseline, &p.Candidate}
+	for i, s := range sides {
+		kind, _, _ := strings.Cut(s.Side, ":")
+		other, _, _ := strings.Cut(sides[1-i].Side, ":")
+		if (kind == regress.KindGit || kind == regress.KindFolder) && (other == regress.KindSelf || other == regress.KindFile) {
+			return usage("--%s %s would be built without the module %s, which this csiglab has: with --with %[3]s=FOLDER both sides have it, and revisions are of that folder; or compare two programs by program:FILE",
+				[2]string{"baseline", "candidate"}[i], s.Side, compiled[0].Path)
+		}
 	}
 	return nil
 }

@@ -48,9 +48,6 @@ type Question struct {
 // DefaultSeeds is how many seeds a candidate is run with at most.
 const DefaultSeeds = 24
 
-// firstSeeds is how many seeds are compared by fingerprint before there are statistics.
-const firstSeeds = 3
-
 // confidence of the whole search: the probability that no verdict by statistics is wrong.
 const confidence = 0.95
 
@@ -74,7 +71,8 @@ type Campaign struct {
 	// ErrSkip if the candidate cannot be run but others can. If known reports that an
 	// identity was judged before, the subject needs no program.
 	Prepare func(ctx context.Context, candidate int, known func(identity string) bool) (s Subject, release func(), err error)
-	// Steps are those of an earlier session, whose candidates are not judged again.
+	// Steps are those of an earlier session, whose candidates are not judged again; see
+	// Lasting.
 	Steps []Step
 	// Judged is called with each new step, the two ends included; it may be nil.
 	Judged func(Step) error
@@ -192,14 +190,6 @@ func (c *Campaign) plan() error {
 	}
 }
 
-// sizes returns after how many seeds to look: first by fingerprint, then by statistics.
-func (c *Campaign) sizes() []int {
-	if c.looks[0] <= firstSeeds {
-		return c.looks
-	}
-	return append([]int{firstSeeds}, c.looks...)
-}
-
 // statistics returns the plan of a verdict: each of them is wrong with probability alpha.
 func (c *Campaign) statistics(delta float64, looks int) statistics.Plan {
 	return statistics.Plan{
@@ -231,7 +221,7 @@ func (c *Campaign) judgeEnds(ctx context.Context) error {
 	if c.good.key() == bad.key() {
 		return fmt.Errorf("%w: both are the same build", ErrNoChange)
 	}
-	for _, n := range c.sizes() {
+	for _, n := range c.looks {
 		p, err := c.pairs(ctx, bad, n, c.Last)
 		var run *RunError
 		if errors.As(err, &run) && !errors.Is(err, ErrEnd) {
@@ -241,11 +231,8 @@ func (c *Campaign) judgeEnds(ctx context.Context) error {
 			return err
 		}
 		c.ends[0].Runs, c.ends[1].Runs, c.ends[1].Seconds = p.good, p.values, p.seconds
-		if n < c.looks[0] {
-			if p.identical(c.Repeating) {
-				return fmt.Errorf("%w: the runs of both are the same, packet by packet", ErrNoChange)
-			}
-			continue
+		if p.identical(c.Repeating) {
+			return fmt.Errorf("%w: the runs of both are the same, packet by packet, with all %d seeds", ErrNoChange, n)
 		}
 		done, err := c.decideEnds(p, n == c.Seeds)
 		if err != nil {
@@ -348,7 +335,7 @@ func (c *Campaign) judge(ctx context.Context, candidate int) (Step, error) {
 func (c *Campaign) sample(ctx context.Context, subject Subject, candidate int) (Step, error) {
 	s := Step{Candidate: candidate, Name: subject.Name, Identity: subject.Identity, Set: subject.Set, By: "statistics"}
 	var run *RunError
-	for _, n := range c.sizes() {
+	for _, n := range c.looks {
 		p, err := c.pairs(ctx, subject, n, candidate)
 		if errors.As(err, &run) && !errors.Is(err, ErrEnd) {
 			s.Verdict, s.By, s.Reason = Skipped.String(), "run", err.Error()
@@ -358,17 +345,21 @@ func (c *Campaign) sample(ctx context.Context, subject Subject, candidate int) (
 			return s, err
 		}
 		s.Runs, s.Seconds = p.values, p.seconds
-		if n < c.looks[0] {
-			switch { // equal to an end for the first seeds: to be taken for it for all
-			case p.identical(c.Repeating):
+		// A candidate that equals an end is taken for it, but not before all seeds are run that
+		// told the ends apart: with fewer of them, the ends may equal each other.
+		if n <= len(c.ends[1].Runs) {
+			good, bad := p.identical(c.Repeating), c.Repeating && equal(p.values, c.ends[1].Runs[:n])
+			switch {
+			case (good || bad) && n < len(c.ends[1].Runs):
+				continue
+			case good:
 				s.Verdict, s.By, s.Reason, s.Runs = Good.String(), "fingerprint", "the same runs as "+c.good.Name, c.reference
 				return s, nil
-			case c.Repeating && equal(p.values, c.ends[1].Runs[:n]):
+			case bad:
 				s.Verdict, s.By, s.Reason, s.Runs = Bad.String(), "fingerprint", "the same runs as "+c.bad.Name, c.ends[1].Runs
 				s.Effect = c.ends[1].Effect
 				return s, nil
 			}
-			continue
 		}
 		j := statistics.Judge(p.list, c.statistics(c.Delta, len(c.looks)))
 		s.Effect, s.Reason = effectOf(j), j.Reason
@@ -381,6 +372,22 @@ func (c *Campaign) sample(ctx context.Context, subject Subject, candidate int) (
 	s.Reason = fmt.Sprintf("%d seeds do not say whether it is good or bad", len(s.Runs))
 	return s, nil
 }
+
+// Lasting returns the steps of an earlier session that hold in another one. Candidates whose
+// runs did not count are judged again, as is what was skipped as the same build: a machine
+// may have been at fault.
+func Lasting(steps []Step) []Step {
+	failed := map[string]bool{}
+	for _, s := range steps {
+		if s.By == "run" {
+			failed[s.key()] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.verdict() == Skipped && failed[s.key()] })
+}
+
+// key returns that of the subject. A step whose candidate did not build has none.
+func (s *Step) key() string { return Subject{Identity: s.Identity, Set: s.Set}.key() }
 
 // reasonOf returns why a candidate is skipped.
 func reasonOf(err error) string { return strings.TrimPrefix(err.Error(), ErrSkip.Error()+": ") }
@@ -397,7 +404,7 @@ func (c *Campaign) before(candidate int) (Step, bool) {
 // keep records a step.
 func (c *Campaign) keep(s Step) error {
 	if s.Identity != "" {
-		c.same[Subject{Identity: s.Identity, Set: s.Set}.key()] = s
+		c.same[s.key()] = s
 	}
 	if _, ok := c.before(s.Candidate); ok {
 		return nil

@@ -24,6 +24,7 @@ type world struct {
 	between  float64   // of a candidate's trace; 0: all candidates of one level have the same runs
 	broken   map[int]bool
 	exit     map[int]int // of runs
+	alike    map[int]int // by candidate: so many seeds first have the level of candidate 0
 	wall     bool
 	refactor bool // each candidate has traces of its own
 	question Question
@@ -67,7 +68,11 @@ func (w *world) Run(_ context.Context, t trial.Trial) (trial.Outcome, error) {
 	}
 	seed := rand.New(rand.NewPCG(t.Seed, 1))
 	mine := rand.New(rand.NewPCG(t.Seed, 1000*own+uint64(t.Repeat)))
-	v := w.level[i] * math.Exp(w.noise*seed.NormFloat64()+w.between*mine.NormFloat64())
+	level := w.level[i]
+	if t.Seed <= uint64(w.alike[i]) {
+		level = w.level[0]
+	}
+	v := level * math.Exp(w.noise*seed.NormFloat64()+w.between*mine.NormFloat64())
 	o := trial.Outcome{Exit: w.exit[i], Metrics: map[string]float64{"fct_us.p99": v}, TraceHash: fmt.Sprint(v), Seconds: 1}
 	if w.refactor {
 		o.TraceHash += t.Identity
@@ -118,8 +123,8 @@ func step(n, turn int, factor float64) []float64 {
 	return level
 }
 
-// Runs that repeat are told apart by their traces: three seeds for each candidate but for the
-// ends, nothing is run twice, a build is judged once, and what cannot be run is skipped.
+// Runs that repeat are told apart by their traces: no more seeds for each candidate than for
+// the ends, nothing is run twice, a build is judged once, and what cannot be run is skipped.
 func TestRunByFingerprint(t *testing.T) {
 	w := &world{level: step(33, 20, 1.1), noise: 0.05, broken: map[int]bool{16: true, 8: true, 24: true}, exit: map[int]int{22: 3, 21: 1}}
 	w.program = make([]int, 33)
@@ -152,8 +157,7 @@ func TestRunByFingerprint(t *testing.T) {
 	if !slices.ContainsFunc(judged, func(s string) bool { return s == "c16 skipped by build" }) {
 		t.Errorf("judged %q", judged)
 	}
-	ends := 2 * c.looks[0]
-	if most := ends + 3*(len(judged)-2); len(w.ran) > most {
+	if most := c.looks[0] * len(judged); len(w.ran) > most {
 		t.Errorf("%d runs for %q, want at most %d", len(w.ran), judged, most)
 	}
 	// Skipped candidates beside the change are named with it.
@@ -206,6 +210,66 @@ func TestRunByStatistics(t *testing.T) {
 	}
 	if share := float64(undecided) / float64(campaigns); share > 0.2 {
 		t.Errorf("%d of %d searches do not end at one candidate", undecided, campaigns)
+	}
+}
+
+// A change that few seeds do not show is found: nothing is decided by fewer seeds than
+// statistics need, or than told the ends apart.
+func TestRunLateSeeds(t *testing.T) {
+	for name, alike := range map[string]func(i int) int{
+		"all":      func(int) int { return 3 },
+		"between":  func(i int) int { return map[bool]int{true: 3}[i < 15] },
+		"far away": func(i int) int { return map[bool]int{true: 9}[i >= 15] },
+	} {
+		w := &world{level: step(20, 10, 1.2), noise: 0.05, alike: map[int]int{}, question: Question{Better: Lower, Delta: 0.05}}
+		for i := 10; i < 20; i++ {
+			w.alike[i] = alike(i)
+		}
+		r, err := w.campaign().Run(t.Context())
+		if name == "far away" { // the ends are alike for all seeds of the first look
+			if !errors.Is(err, ErrNoChange) || !strings.Contains(err.Error(), "with all 9 seeds") {
+				t.Errorf("%s: %+v, %v", name, r, err)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(r.Candidates, []int{10}) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}
+
+// What was skipped because its runs did not count is judged again by another session, and so
+// is what was the same build.
+func TestLasting(t *testing.T) {
+	w := &world{level: step(20, 12, 1.2), noise: 0.05, exit: map[int]int{10: 3}}
+	w.program = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 10, 10, 12, 13, 14, 15, 16, 17, 18, 19}
+	w.exit = map[int]int{9: 3} // of build 10
+	w.broken = map[int]bool{8: true}
+	first, err := w.campaign().Run(t.Context())
+	if err != nil || slices.Equal(first.Candidates, []int{12}) {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	byRun, byBuild := 0, 0
+	for _, s := range first.Steps {
+		switch {
+		case s.By == "run":
+			byRun++
+		case s.By == "build" && s.Verdict == Skipped.String() && s.Identity != "":
+			byBuild++
+		}
+	}
+	if byRun == 0 || byBuild == 0 {
+		t.Fatalf("%d skipped by a run, %d as the same build: %+v", byRun, byBuild, first.Steps)
+	}
+	kept := Lasting(first.Steps)
+	if len(kept) != len(first.Steps)-byRun-byBuild {
+		t.Errorf("kept %+v, of %+v", kept, first.Steps)
+	}
+	w.exit = nil
+	again := w.campaign()
+	again.Steps = kept
+	if r, err := again.Run(t.Context()); err != nil || !slices.Equal(r.Candidates, []int{12}) {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

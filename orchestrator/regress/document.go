@@ -50,6 +50,7 @@ func (c *Campaign) notes() (notes []string) {
 			notes = append(notes, one.note)
 		}
 	}
+	notes = append(append(append(notes, c.Baseline.Notes...), c.Candidate.Notes...), c.unbuilt()...)
 	return append(notes, c.Unfit()...)
 }
 

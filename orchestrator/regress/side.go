@@ -28,6 +28,31 @@ type Side struct {
 	// Experiment takes the place of the experiment of a suite that has one; empty: none.
 	Experiment string
 	Stored     *Stored // values in place of a program
+	// Notes are what the caller knows of the program and a reader of the verdict should know.
+	Notes []string
+}
+
+// asItIs reports whether the side's program was not built for the campaign, so that it may
+// be of another source than the user believes.
+func (s *Side) asItIs() bool {
+	return s.Kind == KindProgram || (s.Kind == KindSelf || s.Kind == KindFile) && s.Program == ""
+}
+
+// unbuilt returns a note if the sides were to be two programs, of which one was built for
+// the campaign, and no run differs: perhaps the other was not built from the change.
+func (c *Campaign) unbuilt() (notes []string) {
+	sides := c.sides()
+	for _, one := range c.cells {
+		if !one.result.Identical {
+			return nil
+		}
+	}
+	for i, s := range sides {
+		if other := sides[1-i]; s.asItIs() && (other.Kind == KindGit || other.Kind == KindFolder) {
+			notes = append(notes, fmt.Sprintf("no run differs: either the change has no effect here, or %s was not built from it; folder:DIR as the %s builds what DIR has now", s.Label, sideNames[i]))
+		}
+	}
+	return notes
 }
 
 // knows reports whether this csiglab knows all that the side's program knows.

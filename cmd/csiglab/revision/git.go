@@ -106,7 +106,8 @@ func (r *Repository) Commit(ctx context.Context, revision string) (Commit, error
 }
 
 // Between returns the commits after good up to bad, oldest first, along the first parents
-// of bad.
+// of bad. It refuses a good one that is none of these: the list would begin where its branch
+// did, with commits that it does not have.
 func (r *Repository) Between(ctx context.Context, good, bad Commit) ([]Commit, error) {
 	if good.Hash == bad.Hash {
 		return nil, input("good and bad are the same commit, %s", good.Short)
@@ -127,7 +128,20 @@ func (r *Repository) Between(ctx context.Context, good, bad Commit) ([]Commit, e
 	case err != nil:
 		return nil, err
 	}
-	return r.log(ctx, "--first-parent", "--reverse", good.Hash+".."+bad.Hash)
+	list, err := r.log(ctx, "--first-parent", "--reverse", good.Hash+".."+bad.Hash)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	before, err := r.Commit(ctx, list[0].Hash+"^1")
+	switch {
+	case errors.Is(err, ErrInput): // the first commit of all
+		return nil, input("good %s came to bad %s by a merge, and only the first parents of %s are searched: name one of these, such as %s", good.Short, bad.Short, bad.Short, list[0].Short)
+	case err != nil:
+		return nil, err
+	case before.Hash != good.Hash:
+		return nil, input("good %s came to bad %s by a merge, and only the first parents of %s are searched: name one of these, such as %s, where the branch of %s began", good.Short, bad.Short, bad.Short, before.Short, good.Short)
+	}
+	return list, nil
 }
 
 func (r *Repository) log(ctx context.Context, args ...string) (list []Commit, err error) {

@@ -307,11 +307,15 @@ func TestBetween(t *testing.T) {
 	}
 	r.git("switch", "-q", "--orphan", "alone")
 	r.commit("alone", nil)
+	r.git("switch", "-q", "-c", "joined", "main")
+	r.git("merge", "-q", "--no-ff", "--allow-unrelated-histories", "-m", "join", "alone")
 	for _, c := range []struct{ good, bad, want string }{
 		{"main", good, "it is the other way round"},
 		{"main", "main", "are the same commit"},
 		{"alone", "main", "does not come before bad"},
 		{"main~1", side, "the other way round"},
+		{side, "main", "came to bad " + commit("main").Short + " by a merge, and only the first parents of " + commit("main").Short + " are searched: name one of these, such as " + commit(good).Short + ", where the branch"},
+		{"alone", "joined", "came to bad " + commit("joined").Short + " by a merge, and only the first parents of " + commit("joined").Short + " are searched: name one of these, such as " + commit(good).Short},
 	} {
 		if list, err := repository.Between(t.Context(), commit(c.good), commit(c.bad)); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s to %s: %v, %v; want %q", c.good, c.bad, list, err, c.want)
