@@ -108,7 +108,7 @@ type Metric struct {
 	// number in the metric's unit with Absolute. Effects are in the same form.
 	Delta    float64 `json:"delta"`
 	Absolute bool    `json:"absolute"`
-	Of       string  `json:"of"` // over the seeds: median, or a percentile such as p90
+	Of       string  `json:"of"` // over the seeds: median, or a percentile such as p90; empty for expectations
 	Outcome  Outcome `json:"outcome"`
 	// By says what decided: fingerprint (equal traces and equal values), statistics, or
 	// expectations (those of the experiment, which the candidate alone fails).

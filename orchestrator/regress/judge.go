@@ -56,7 +56,7 @@ func (c *Campaign) expectations(one *cell, s *samples) (m verdict.Metric, ok boo
 	level := c.Suite.FalseFail / float64(c.metrics())
 	p := min(1, float64(len(one.looks))*math.Pow(0.5, float64(failed[1])))
 	baseline, candidate := 0.0, float64(failed[1])
-	m = verdict.Metric{Name: "expectations", Better: verdict.Lower, Absolute: true, Of: "seeds", By: byExpectation, Outcome: verdict.Inconclusive,
+	m = verdict.Metric{Name: "expectations", Better: verdict.Lower, Absolute: true, By: byExpectation, Outcome: verdict.Inconclusive,
 		Baseline: &baseline, Candidate: &candidate, P: &p, Pairs: []verdict.Pair{},
 		Reason: fmt.Sprintf("expectations of the experiment fail under %d of %d seeds of the candidate, and under none of the baseline", failed[1], seeds)}
 	if p <= level {
