@@ -298,7 +298,7 @@ func (s *bisection) search(ctx context.Context, journal *trial.Journal) (*bisect
 			return nil, err
 		}
 	}
-	c.Journal, c.Runner = journal, &trial.Local{Folder: filepath.Join(s.folder, runsFolder), Environment: trial.Environment(s.env)}
+	c.Journal, c.Runner = journal, s.texts.Watched(&trial.Local{Folder: filepath.Join(s.folder, runsFolder), Environment: trial.Environment(s.env)})
 	if c.Parallel = s.flags.parallel; c.Parallel == 0 {
 		c.Parallel = runtime.GOMAXPROCS(0)
 	}

@@ -41,7 +41,10 @@ type Campaign struct {
 
 	cells []*cell
 	texts map[string]embedded // by file
-	done  int
+	files []trial.File        // see Watched
+	// runner is the watched Runner.
+	runner trial.Runner
+	done   int
 }
 
 // Progress is how far a campaign is.
@@ -86,6 +89,7 @@ func (c *Campaign) Run(ctx context.Context) (*verdict.Document, error) {
 	if err := c.writeTexts(); err != nil {
 		return nil, err
 	}
+	c.runner = c.Watched(c.Runner)
 	if c.Started.IsZero() {
 		c.Started = began
 	}
@@ -178,7 +182,7 @@ func (c *Campaign) sample(ctx context.Context, one *cell, s *samples, n int) err
 	least := c.least(one, len(trials))
 	outcomes := make([]trial.Outcome, len(trials))
 	done := c.done
-	err := trial.Each(ctx, c.Runner, c.Journal, trials, c.parallel(one), func(d trial.Done) {
+	err := trial.Each(ctx, c.runner, c.Journal, trials, c.parallel(one), func(d trial.Done) {
 		outcomes[d.Index] = one.needed(d.Outcome)
 		if done++; c.Progress != nil {
 			c.Progress(Progress{Done: done, Least: least, Name: one.name()})

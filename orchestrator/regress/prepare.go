@@ -319,6 +319,9 @@ func (c *Campaign) give(source string, set *experiment.Set) (file, content strin
 	if set != nil {
 		files = set.Files
 	}
+	if err := c.watch(source, data, files); err != nil { // before the digest: what changes in between is found
+		return "", "", err
+	}
 	for _, f := range files {
 		if err := digestTree(h, f); err != nil {
 			return "", "", failure.Configuration(fmt.Errorf("experiment %s: file %s: %w", source, f, cause.Of(err)))

@@ -65,6 +65,7 @@ func (c *Campaign) Save(ctx context.Context) (*Stored, error) {
 	if err := c.writeTexts(); err != nil {
 		return nil, err
 	}
+	c.runner = c.Watched(c.Runner)
 	s := &Stored{Suite: c.Suite.Name, Version: c.Baseline.Build, Label: c.Baseline.Label}
 	total := 0
 	for _, one := range c.cells {
@@ -75,7 +76,7 @@ func (c *Campaign) Save(ctx context.Context) (*Stored, error) {
 		for seed := range one.looks[len(one.looks)-1] {
 			trials = append(trials, c.trial(one, 0, uint64(seed+1)))
 		}
-		outcomes, err := trial.All(ctx, c.Runner, c.Journal, trials, c.parallel(one), func(done, _ int) {
+		outcomes, err := trial.All(ctx, c.runner, c.Journal, trials, c.parallel(one), func(done, _ int) {
 			if c.Progress != nil {
 				c.Progress(Progress{Done: c.done + done, Least: total, Name: one.name()})
 			}

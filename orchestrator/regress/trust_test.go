@@ -210,6 +210,7 @@ func TestReproduceAfterOnly(t *testing.T) {
 // TestMetricsKept: of a run's metrics those that are judged stay in memory.
 func TestMetricsKept(t *testing.T) {
 	c := fakeCampaign(t, fakeSuite, &noisy{noise: 0.02})
+	c.runner = c.Runner
 	s := &samples{cell: c.cells[0]}
 	if err := c.sample(t.Context(), c.cells[0], s, 3); err != nil {
 		t.Fatal(err)

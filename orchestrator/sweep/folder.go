@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/csiglab/csiglab/internal/cause"
@@ -33,7 +32,7 @@ var (
 	ErrNotEmpty = errors.New("the folder is not empty")
 	ErrNoSweep  = errors.New("this is not the folder of a sweep")
 	// ErrChanged: a file that the experiment reads is another one than when the sweep began.
-	ErrChanged = errors.New("the file was changed since the sweep began")
+	ErrChanged = trial.ErrFileChanged
 )
 
 // Sweep is the folder of a sweep that this process works on.
@@ -41,7 +40,6 @@ type Sweep struct {
 	Plan    *Plan
 	Folder  string
 	journal *trial.Journal
-	seen    []fs.FileInfo // of Plan.Files
 }
 
 // Create makes the folder of a sweep, or goes on with the one of the same plan and shard. The
@@ -90,7 +88,7 @@ func Open(ctx context.Context, folder string) (*Sweep, error) {
 		return nil, err
 	}
 	for _, f := range p.Files {
-		digest, err := digestOf(ctx, f.Name)
+		digest, err := trial.Digest(ctx, f.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -184,16 +182,9 @@ func (s *Sweep) Run(ctx context.Context, r trial.Runner, parallel int, progress 
 			trials, weights, whole = append(trials, s.Plan.trial(i)), append(weights, weight), whole+weight
 		}
 	}
-	for _, f := range s.Plan.Files {
-		info, err := os.Stat(f.Name)
-		if err != nil {
-			return failure.Infrastructure(err)
-		}
-		s.seen = append(s.seen, info)
-	}
 	now := Progress{Total: len(trials)}
 	kept, fresh, began := 0.0, 0.0, time.Now()
-	return trial.Each(ctx, &watchful{s: s, Runner: r}, s.journal, trials, parallel, func(d trial.Done) {
+	return trial.Each(ctx, trial.Watch(r, s.Plan.Files), s.journal, trials, parallel, func(d trial.Done) {
 		now.Done++
 		if !d.Outcome.Counts() {
 			now.Invalid++
@@ -211,43 +202,4 @@ func (s *Sweep) Run(ctx context.Context, r trial.Runner, parallel int, progress 
 			progress(now)
 		}
 	})
-}
-
-// watchful is a runner that ends the sweep when a file that the experiment reads is changed:
-// later trials would be of another experiment.
-type watchful struct {
-	trial.Runner
-	s    *Sweep
-	once sync.Mutex
-}
-
-// Run implements trial.Runner.
-func (w *watchful) Run(ctx context.Context, t trial.Trial) (trial.Outcome, error) {
-	if err := w.check(ctx); err != nil {
-		return trial.Outcome{}, err
-	}
-	out, err := w.Runner.Run(ctx, t)
-	if err == nil {
-		err = w.check(ctx) // while it was read
-	}
-	return out, err
-}
-
-func (w *watchful) check(ctx context.Context) error {
-	w.once.Lock()
-	defer w.once.Unlock()
-	for i, f := range w.s.Plan.Files {
-		info, err := os.Stat(f.Name)
-		if err == nil && info.ModTime().Equal(w.s.seen[i].ModTime()) && info.Size() == w.s.seen[i].Size() && os.SameFile(info, w.s.seen[i]) {
-			continue
-		}
-		if digest, err := digestOf(ctx, f.Name); err != nil || digest != f.SHA256 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return failure.Configuration(fmt.Errorf("%s: %w", f.Name, ErrChanged))
-		}
-		w.s.seen[i] = info // written anew, with the same content
-	}
-	return nil
 }

@@ -15,16 +15,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/predict"
@@ -61,10 +57,7 @@ type Plan struct {
 }
 
 // File is a file or folder that a sweep reads, with the digest of its content.
-type File struct {
-	Name   string `json:"name"` // absolute
-	SHA256 string `json:"sha256"`
-}
+type File = trial.File
 
 // Point is a point of a sweep.
 type Point struct {
@@ -230,6 +223,9 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 	if err := p.wrong(wrong); err != nil {
 		return nil, err
 	}
+	if err := p.distinct(); err != nil {
+		return nil, failure.Configuration(err)
+	}
 	for i := range p.Points {
 		for _, name := range files[i] {
 			if !slices.Contains(reads, name) {
@@ -241,6 +237,19 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 		}
 	}
 	return reads, nil
+}
+
+// distinct refuses a point that is there twice: its trials would be rows of two points.
+func (p *Plan) distinct() error {
+	first := make(map[string]int, len(p.Points))
+	for i := range p.Points {
+		key := strings.Join(p.Points[i].Values, "\x00")
+		if k, ok := first[key]; ok {
+			return &PointError{Point: i, Set: p.Points[i].Set, Err: fmt.Errorf("it is the same as point %d", k)}
+		}
+		first[key] = i
+	}
+	return nil
 }
 
 // wrong joins the errors of the points. The same error of several is there once.
@@ -311,57 +320,18 @@ func (p *Plan) content(ctx context.Context, nameOrPath string, text []byte, read
 			return failure.Infrastructure(err)
 		}
 		p.Experiment = file
-		p.Files = []File{{file, hex.EncodeToString(sum[:])}}
+		p.Files = []File{{Name: file, SHA256: hex.EncodeToString(sum[:])}}
 	}
 	for _, name := range reads {
-		digest, err := digestOf(ctx, name)
+		digest, err := trial.Digest(ctx, name)
 		if err != nil {
 			return failure.Infrastructure(err)
 		}
 		fmt.Fprintf(all, "file %s\n", digest)
-		p.Files = append(p.Files, File{name, digest})
+		p.Files = append(p.Files, File{Name: name, SHA256: digest})
 	}
 	p.Content = hex.EncodeToString(all.Sum(nil)[:16])
 	return nil
-}
-
-// digestOf returns the SHA-256 of a file, or of the files of a folder with their names.
-func digestOf(ctx context.Context, name string) (string, error) {
-	sum := sha256.New()
-	err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case path == name && !entry.IsDir():
-			return addFile(sum, path)
-		case entry.IsDir():
-			return nil
-		}
-		relative, err := filepath.Rel(name, path)
-		if err != nil {
-			return err
-		}
-		part := sha256.New()
-		err = addFile(part, path)
-		fmt.Fprintf(sum, "%q %x\n", relative, part.Sum(nil))
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", name, cause.Of(err))
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func addFile(w io.Writer, name string) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close() // opened for reading
-	_, err = io.Copy(w, file)
-	return err
 }
 
 // digest returns a digest of what decides about the results: neither of where files are, nor

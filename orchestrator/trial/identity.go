@@ -1,16 +1,23 @@
 package trial
 
 import (
+	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 )
 
 // Identity returns the Trial.Identity of a program; "" is the calling program. If the program
@@ -27,18 +34,70 @@ func Identity(file string) (string, error) {
 	}
 	sum := sha256.New()
 	if info, err := buildinfo.ReadFile(file); err == nil && describe(sum, info) {
-		return "build-" + hex.EncodeToString(sum.Sum(nil)[:16]), nil
+		return buildPrefix + hex.EncodeToString(sum.Sum(nil)[:16]), nil
 	}
-	f, err := os.Open(file)
+	return FileIdentity(file)
+}
+
+// nodePrograms are the programs that csiglab starts for the nodes of its labs. It finds them
+// beside itself, or with modules in the folder of modules.ProgramsSuffix.
+var nodePrograms = []string{"csig-host", "csig-switch"}
+
+// belonging returns the files and the folder of which a program consists. They need not all
+// exist.
+func belonging(file string) ([]string, error) {
+	file, err := filepath.EvalSymlinks(file)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer f.Close() // opened for reading
-	sum.Reset()
-	if _, err := io.Copy(sum, f); err != nil {
+	list := []string{file, file + modules.ProgramsSuffix}
+	for _, name := range nodePrograms {
+		list = append(list, filepath.Join(filepath.Dir(file), name))
+	}
+	return list, nil
+}
+
+// FileIdentity returns a Trial.Identity that is a digest of a program and of the programs for
+// nodes that belong to it. Local checks it before the first trial.
+func FileIdentity(file string) (string, error) {
+	list, err := belonging(file)
+	if err != nil {
 		return "", fmt.Errorf("%s: %w", file, cause.Of(err))
 	}
-	return "file-" + hex.EncodeToString(sum.Sum(nil)[:16]), nil
+	sum := sha256.New()
+	for i, name := range list {
+		digest, err := Digest(context.Background(), name)
+		if err != nil && (i == 0 || !errors.Is(err, fs.ErrNotExist)) {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%s\n", digest)
+	}
+	return filePrefix + hex.EncodeToString(sum.Sum(nil)[:16]), nil
+}
+
+// Prefixes of identities that Local can check.
+const (
+	filePrefix  = "file-"
+	buildPrefix = "build-"
+)
+
+// verify returns an error that wraps ErrProgramChanged if a program has another identity.
+// Identities of other prefixes are not of the file alone.
+func verify(file, identity string) (err error) {
+	now := identity
+	switch {
+	case strings.HasPrefix(identity, filePrefix):
+		now, err = FileIdentity(file)
+	case strings.HasPrefix(identity, buildPrefix):
+		now, err = Identity(file)
+	}
+	if err == nil && now != identity {
+		err = fmt.Errorf("%s: %w", file, ErrProgramChanged)
+	}
+	if err != nil {
+		return failure.Infrastructure(err)
+	}
+	return nil
 }
 
 // decisive are the settings of a build that decide about what a program computes.

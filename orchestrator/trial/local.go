@@ -44,9 +44,9 @@ const (
 // containers removes them within that time.
 const endTime = 20 * time.Second
 
-// ErrProgramChanged: the program's file was replaced while trials ran. Their numbers are of
-// the program that Trial.Identity is of, so that no trial can go on.
-var ErrProgramChanged = errors.New("the program was replaced while its trials ran")
+// ErrProgramChanged: the program, or one for nodes that belongs to it, is another one than
+// Trial.Identity is of, or was replaced while trials ran. No trial can go on.
+var ErrProgramChanged = errors.New("the program was replaced since its trials began")
 
 // Local performs trials on this machine. Each is a process of its own, in a process group of
 // its own, that gets SIGTERM when the context or the calling process ends. The zero value is
@@ -71,7 +71,7 @@ type Local struct {
 // Run performs a trial. The error wraps the context's, ErrProgramChanged, or is of class
 // failure.ErrInfrastructure: a full disk, a program that cannot be started.
 func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
-	p, err := l.program(ctx, t.Program)
+	p, err := l.program(ctx, t)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -94,6 +94,7 @@ func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	c.folder = folder
 	out := c.outcome(t)
 	out.Seconds = math.Round(time.Since(began).Seconds()*1e3) / 1e3
 	if out.Exit == 3 && c.diskFull() {
@@ -144,18 +145,21 @@ func (l *Local) runFolder(t Trial) (folder string, remove func(), err error) {
 
 // program is a csiglab.
 type program struct {
-	file  string
-	info  os.FileInfo
-	flags []string // of csiglab run that it knows
-	once  sync.Once
-	err   error
+	file    string
+	belongs []string // what it consists of
+	stamp   string   // of belongs
+	flags   []string // of csiglab run that it knows
+	once    sync.Once
+	err     error
+
+	mu       sync.Mutex
+	verified map[string]error // by Trial.Identity
 }
 
-// program returns the program of a name, which is asked once which flags it knows.
-func (l *Local) program(ctx context.Context, name string) (*program, error) {
-	if name == "" {
-		name = l.Program
-	}
+// program returns the program of a trial, which is asked once which flags it knows, and
+// verified once for each identity.
+func (l *Local) program(ctx context.Context, t Trial) (*program, error) {
+	name := cmp.Or(t.Program, l.Program)
 	l.mu.Lock()
 	if l.programs == nil {
 		l.programs = map[string]*program{}
@@ -170,10 +174,17 @@ func (l *Local) program(ctx context.Context, name string) (*program, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	if info, err := os.Stat(p.file); err != nil || !os.SameFile(info, p.info) || !info.ModTime().Equal(p.info.ModTime()) || info.Size() != p.info.Size() {
+	if stamp(p.belongs...) != p.stamp {
 		return nil, failure.Infrastructure(fmt.Errorf("%s: %w", p.file, ErrProgramChanged))
 	}
-	return p, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err, ok := p.verified[t.Identity]
+	if !ok {
+		err = verify(p.file, t.Identity) // after the stamp: a later change is found
+		p.verified[t.Identity] = err
+	}
+	return p, err
 }
 
 // look finds out where a program is and which flags it knows.
@@ -184,11 +195,12 @@ func (l *Local) look(ctx context.Context, p *program) (err error) {
 		p.file, err = exec.LookPath(p.file)
 	}
 	if err == nil {
-		p.info, err = os.Stat(p.file)
+		p.belongs, err = belonging(p.file)
 	}
 	if err != nil {
 		return failure.Infrastructure(err)
 	}
+	p.stamp, p.verified = stamp(p.belongs...), map[string]error{}
 	// A program of an older version lacks flags, and says so with exit code 2.
 	for _, flags := range [][]string{{"--" + NoReportFlag, "--" + predict.ProbeFlag}, {"--" + predict.ProbeFlag}} {
 		c, err := l.call(ctx, p.file, append(append([]string{"run"}, flags...), "--help"))
@@ -207,7 +219,8 @@ func (l *Local) look(ctx context.Context, p *program) (err error) {
 type call struct {
 	state  *os.ProcessState
 	stdout bytes.Buffer
-	more   bool // stdout was cut
+	more   bool   // stdout was cut
+	folder string // run folder
 	stderr ends
 }
 
@@ -257,10 +270,25 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// anyFolder stands for the run folder in reasons. Its name is another one each time, and equal
+// trials are to have equal reasons.
+const anyFolder = "DIR"
+
+// reason returns a text for Outcome.Reasons.
+func (c *call) reason(text string) string {
+	if c.folder != "" {
+		if full, err := filepath.Abs(c.folder); err == nil {
+			text = strings.ReplaceAll(text, full, anyFolder)
+		}
+		text = strings.ReplaceAll(text, c.folder, anyFolder)
+	}
+	return shorten(text)
+}
+
 // outcome returns what a run came to.
 func (c *call) outcome(t Trial) Outcome {
 	invalid := func(format string, args ...any) Outcome {
-		return Outcome{Exit: 3, Reasons: []string{shorten(fmt.Sprintf(format, args...))}}
+		return Outcome{Exit: 3, Reasons: []string{c.reason(fmt.Sprintf(format, args...))}}
 	}
 	status, _ := c.state.Sys().(syscall.WaitStatus)
 	code, said := c.state.ExitCode(), c.stderr.text()
@@ -272,7 +300,7 @@ func (c *call) outcome(t Trial) Outcome {
 	case code == 2 && strings.Contains(said, "\ngoroutine "):
 		return invalid("csiglab crashed: %s", crash.Words(said))
 	case code == 2:
-		return Outcome{Exit: 2, Reasons: []string{shorten(message(said))}}
+		return Outcome{Exit: 2, Reasons: []string{c.reason(message(said))}}
 	case code < 0 || code > 3:
 		return invalid("csiglab ended with exit code %d, which csiglab run does not have: %s", code, message(said))
 	case c.more:
@@ -289,13 +317,13 @@ func (c *call) outcome(t Trial) Outcome {
 	if code == 3 || !s.Valid {
 		out.Exit = 3
 		for _, reason := range s.Reasons[:min(len(s.Reasons), maxReasons)] {
-			out.Reasons = append(out.Reasons, shorten(reason))
+			out.Reasons = append(out.Reasons, c.reason(reason))
 		}
 		if more := len(s.Reasons) - maxReasons; more > 0 {
 			out.Reasons = append(out.Reasons, fmt.Sprintf("and %d more reasons", more))
 		}
 		if len(out.Reasons) == 0 {
-			out.Reasons = []string{shorten(message(said))}
+			out.Reasons = []string{c.reason(message(said))}
 		}
 		return out
 	}

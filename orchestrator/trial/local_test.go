@@ -88,12 +88,12 @@ func TestArguments(t *testing.T) {
 	}
 	got := strings.Split(out.Reasons[0], "\x1f")
 	i := slices.Index(got, "--out")
-	if i < 0 || filepath.Dir(got[i+1]) != l.Folder {
+	if i < 0 || got[i+1] != anyFolder || got[len(got)-1] != l.Folder { // the same reason each time
 		t.Fatalf("%q has no run folder in %s", got, l.Folder)
 	}
 	want := []string{
-		"run", "--out", got[i+1], "--json", "--parallel", "1", "--seed", "9223372036854775808", "--" + NoReportFlag, "--" + predict.ProbeFlag,
-		"--variant=a", "--set=links.mtu=1500B", "--set=-y=2", "--runtime", "netns", "--", "-x.yaml", "CSIGLAB_LIST=/list",
+		"run", "--out", anyFolder, "--json", "--parallel", "1", "--seed", "9223372036854775808", "--" + NoReportFlag, "--" + predict.ProbeFlag,
+		"--variant=a", "--set=links.mtu=1500B", "--set=-y=2", "--runtime", "netns", "--", "-x.yaml", "CSIGLAB_LIST=/list", l.Folder,
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("got, want:\n%s", diff)
@@ -255,4 +255,60 @@ func names(t *testing.T, folder string) (list []string) {
 		list = append(list, e.Name())
 	}
 	return list
+}
+
+// TestProgramOfIdentity: a program that was replaced between the time when its identity was
+// taken and the first trial does not run, nor one with another program for nodes. Such a
+// program replaced later ends the trials too.
+func TestProgramOfIdentity(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	dir := t.TempDir()
+	self := player(t, "holds").Program
+	file, host := filepath.Join(dir, "csiglab"), filepath.Join(dir, "csig-host")
+	if err := os.Link(self, file); err != nil {
+		if err := os.Symlink(self, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(host, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if resolved, err := filepath.EvalSymlinks(file); err != nil || filepath.Dir(resolved) != dir && filepath.Dir(resolved) == filepath.Dir(self) {
+		t.Skip("the folder of temporary files is on another disk")
+	}
+	write("one")
+	id, err := FileIdentity(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := player(t, "holds")
+	trial := Trial{Program: file, Identity: id, Experiment: "x", Variant: "a", Seed: 3}
+	if _, err := l.Run(t.Context(), trial); err != nil {
+		t.Error(err)
+	}
+	write("another")
+	if _, err := l.Run(t.Context(), trial); !errors.Is(err, ErrProgramChanged) {
+		t.Errorf("the program for hosts was replaced: %v", err)
+	}
+	l = player(t, "holds") // of which no trial ran before
+	if _, err := l.Run(t.Context(), trial); !errors.Is(err, ErrProgramChanged) || !errors.Is(err, failure.ErrInfrastructure) {
+		t.Errorf("it was replaced before the first trial: %v", err)
+	}
+	write("one")
+	l = player(t, "holds")
+	if _, err := l.Run(t.Context(), trial); err != nil {
+		t.Errorf("written again with the same content: %v", err)
+	}
+	if err := os.MkdirAll(file+".programs", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(file+".programs", "csig-switch"), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if other, err := FileIdentity(file); err != nil || other == id {
+		t.Errorf("with programs of modules: %s, %v", other, err)
+	}
 }

@@ -7,10 +7,8 @@ package revision
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/csiglab/builder"
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
 // Classes of errors. Errors of neither class are of the machine, such as no network, a full
@@ -171,16 +170,11 @@ func program(file, label string) (Program, error) {
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
 		return Program{}, input("it is no program: want an executable file")
 	}
-	f, err := os.Open(file)
+	identity, err := trial.FileIdentity(file)
 	if err != nil {
-		return Program{}, input("%w", cause.Of(err))
+		return Program{}, input("%w", err)
 	}
-	defer f.Close() // opened for reading
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return Program{}, err
-	}
-	return Program{File: file, Identity: fmt.Sprintf("file-%x", hash.Sum(nil)[:12]), Label: label}, nil
+	return Program{File: file, Identity: identity, Label: label}, nil
 }
 
 func checkFolder(dir string) error {
