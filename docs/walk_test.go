@@ -48,6 +48,13 @@ var walk = []struct {
 	}},
 	{"check of the whole", `^bin/csiglab check runs/many$`, `csig\.unfairness.* OK`, nil},
 	{"DuckDB", `^duckdb -c ".*FROM 'runs/many/phases\.parquet'`, `(?s)csig.*1-10.*plain.*9-10`, nil},
+	{"compare", `^bin/csiglab compare runs/many:plain runs/many:csig --html runs/compare\.html$`, `(?si)worse +fct_us\.p50.*better +jain\.all`, func(t *testing.T, dir string) {
+		if page, err := os.ReadFile(filepath.Join(dir, "runs", "compare.html")); err != nil || !strings.Contains(string(page), "<svg") {
+			t.Errorf("no page with figures: %v", err)
+		}
+	}},
+	{"sweep", `^bin/csiglab sweep mine\.yaml --grid links\.queue=`, `(?s)200kB +csig +2 .*results +runs/queues/results\.parquet`, nil},
+	{"regress", `^bin/csiglab regress --experiment mine\.yaml .*--candidate-set links\.queue=50kB$`, `(?s)FAIL: 1 of 2 metrics got worse\..*trims .*allowed ≤.\+5`, nil},
 }
 
 // walked is what the walk reads of a manifest.

@@ -210,14 +210,24 @@ func startPrometheus(t *testing.T, config string) string {
 	return ""
 }
 
-// serveNow runs serve with a context that ends at once, as with Ctrl-C.
+// serveNow runs serve until it has printed its address, and then ends it as Ctrl-C does.
 func serveNow(l *fakeLab, args ...string) (code int, stdout, stderr string) {
-	var out, errs strings.Builder
-	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(time.Second, cancel)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	out, errs := untilWritten{end: cancel}, strings.Builder{}
 	code = execute(ctx, l.lab(), append([]string{"serve"}, args...), nil, &out, &errs)
-	cancel()
 	return code, out.String(), errs.String()
+}
+
+// untilWritten calls end when something is written.
+type untilWritten struct {
+	strings.Builder
+	end func()
+}
+
+func (w *untilWritten) Write(text []byte) (int, error) {
+	defer w.end()
+	return w.Builder.Write(text)
 }
 
 // serve says the run's time range and ends with Ctrl-C.

@@ -34,7 +34,8 @@ type Plan struct {
 	Looks      int     // how often the samples may be looked at; 0: 1
 }
 
-// Check returns an error that names the field which has no meaning.
+// Check returns an error that names the field which has no meaning, or with which no sample
+// could decide.
 func (p Plan) Check() error {
 	open := func(v float64) bool { return v > 0 && v < 1 } // false for NaN
 	p = p.withDefaults()
@@ -51,6 +52,17 @@ func (p Plan) Check() error {
 		return fmt.Errorf("false fails %v: want a share between 0 and 1", p.FalseFail)
 	case p.Looks < 1:
 		return fmt.Errorf("%d looks: want 1 or more", p.Looks)
+	}
+	if p.Quantile == 0.5 {
+		return nil
+	}
+	// What the draws of a bootstrap cannot reach, no number of pairs can.
+	const least = 1.0 / (resamples + 1)
+	if level := p.FalseFail / float64(p.Looks); level < least {
+		return fmt.Errorf("quantile %v at %.2g false fails, at each of %d looks: the bootstrap knows no probability below %v, so that it could never fail; allow more false fails, compare fewer metrics, or compare the median", p.Quantile, p.FalseFail, p.Looks, least)
+	}
+	if level := p.side(); level < least {
+		return fmt.Errorf("quantile %v with confidence %v, at each of %d looks: the bootstrap knows no probability below %v, so that it could never pass; want less confidence, or compare the median", p.Quantile, p.Confidence, p.Looks, least)
 	}
 	return nil
 }

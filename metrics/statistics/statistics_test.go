@@ -163,6 +163,11 @@ func TestCheck(t *testing.T) {
 		{Plan{Confidence: 95}, "confidence 95"},
 		{Plan{FalseFail: -0.1}, "false fails -0.1"},
 		{Plan{Looks: -1}, "-1 looks"},
+		// The bootstrap's 19,999 draws: no probability is below 1/20000.
+		{Plan{Quantile: 0.9, FalseFail: 0.0002, Looks: 4}, ""},
+		{Plan{Quantile: 0.9, FalseFail: 0.0002, Looks: 5}, "could never fail"},
+		{Plan{Quantile: 0.9, FalseFail: 0.0002, Confidence: 0.9998, Looks: 4}, "could never pass"},
+		{Plan{FalseFail: 0.0002, Confidence: 0.9998, Looks: 5}, ""},
 	} {
 		err := c.plan.Check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/machine"
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -41,6 +42,7 @@ func start(t testing.TB, k int) *sim.Sim {
 // TestStartOf8192Hosts: plan, routes and machines of 8192 hosts and 1280 switches take
 // less than 2 s.
 func TestStartOf8192Hosts(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	best := time.Hour // of several, as the machine may have other work
 	for range 3 {
 		started := time.Now()

@@ -96,7 +96,7 @@ func TestUnitsAreThoseOfTheDocument(t *testing.T) {
 			}
 			rows++
 			got := meaning.Of(m[1])
-			want := meaning.Meaning{Unit: unit, Better: got.Better, Share: got.Share}
+			want := meaning.Meaning{Unit: unit, Better: got.Better, Share: got.Share, Machine: got.Machine}
 			switch unit {
 			case "us":
 				want.Unit = "µs"

@@ -442,6 +442,18 @@ func TestHolm(t *testing.T) {
 	}
 }
 
+// TestUnfailable: a rule for a tail that shares few false fails with many metrics is refused,
+// since the bootstrap could not fail it.
+func TestUnfailable(t *testing.T) {
+	text := strings.Replace(fakeSuite, "name: fake", "name: fake\nfalse_fail: 0.0005", 1)
+	fakeCampaign(t, text, &noisy{})
+	text = strings.Replace(text, "fct_us.p99: 5%", "fct_us.p99: {delta: 5%, of: p90}", 1)
+	c := &Campaign{Suite: readFake(t, text), Folder: t.TempDir(), Runner: &noisy{}}
+	if err := c.Prepare(); err == nil || !strings.Contains(err.Error(), "fct_us.p99") || !strings.Contains(err.Error(), "it could never fail") {
+		t.Error(err)
+	}
+}
+
 // TestReproduce: the command names the experiment, both sides and the seeds, quoted for a
 // shell.
 func TestReproduce(t *testing.T) {

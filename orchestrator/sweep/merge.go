@@ -5,13 +5,19 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
+
+// ErrUnlike: under a clock with which equal runs are equal packet by packet, a trial that two
+// folders have is not. One of the machines, or a file of one of the folders, is at fault.
+var ErrUnlike = errors.New("a trial that two folders have differs")
 
 // Merge makes the folder of a whole sweep from those of shards, and of parts of the same
 // sweep that were interrupted. The folder is new or empty. The error wraps
 // trial.ErrOtherPlan, with a text that says what differs, if they are not of one sweep. What
-// the shards lack can be done afterwards. The caller ends with Close.
+// the shards lack can be done afterwards. It wraps ErrUnlike if two shards have a trial with
+// different traces. The caller ends with Close.
 func Merge(folder string, shards []string) (*Sweep, error) {
 	plans := make([]*Plan, len(shards))
 	for i, shard := range shards {
@@ -67,6 +73,9 @@ func (s *Sweep) take(p *Plan, folder string) error {
 			old, ok, err := s.journal.Get(own)
 			if err != nil {
 				return err
+			}
+			if ok && p.Clock != runtimes.Wall && old.Counts() && out.Counts() && old.TraceHash != out.TraceHash {
+				return fmt.Errorf("%s: %w: seed %d of variant %q at point (%s) has trace %s, and %s elsewhere", folder, ErrUnlike, own.Seed, own.Variant, words(own.Set), out.TraceHash, old.TraceHash)
 			}
 			if !ok || !old.Counts() && out.Counts() {
 				if err := add(own, out); err != nil {

@@ -223,6 +223,9 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 	if err := p.wrong(wrong); err != nil {
 		return nil, err
 	}
+	if err := p.distinct(); err != nil {
+		return nil, failure.Configuration(err)
+	}
 	for i := range p.Points {
 		for _, name := range files[i] {
 			if !slices.Contains(reads, name) {
@@ -234,6 +237,19 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 		}
 	}
 	return reads, nil
+}
+
+// distinct refuses a point that is there twice: its trials would be rows of two points.
+func (p *Plan) distinct() error {
+	first := make(map[string]int, len(p.Points))
+	for i := range p.Points {
+		key := strings.Join(p.Points[i].Values, "\x00")
+		if k, ok := first[key]; ok {
+			return &PointError{Point: i, Set: p.Points[i].Set, Err: fmt.Errorf("it is the same as point %d", k)}
+		}
+		first[key] = i
+	}
+	return nil
 }
 
 // wrong joins the errors of the points. The same error of several is there once.

@@ -322,6 +322,7 @@ func TestWrongPoints(t *testing.T) {
 		{"together", strings.Replace(text, "[{hosts.lb: single}, {tie_seed: 7}]", "[{}]", 1), "FILE:9:10: sweep.list[0]: want a mapping"},
 		{"plan", strings.Replace(text, "{tie_seed: 7}", "{workload.transfers: [0 -> 9 1kB]}", 1), "point 2 (workload.transfers=[0 -> 9 1kB], links.mtu=1500B; and 1 more): "},
 		{"key", strings.Replace(text, "tie_seed: 7", "hosts.cc.gian: 7", 1), "point 2 (hosts.cc.gian=7, links.mtu=1500B; and 1 more): FILE:9:46: hosts.cc.gian: "},
+		{"twice", strings.Replace(text, "{tie_seed: 7}", "{hosts.lb: single}", 1), "point 2 (hosts.lb=single, links.mtu=1500B): it is the same as point 0"},
 		{"base", strings.Replace(text, "name: small", "name: Small", 1), `FILE:2:7: name: "Small" is not`},
 	} {
 		name := file(t, test.text)

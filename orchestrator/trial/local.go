@@ -94,6 +94,7 @@ func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	c.folder = folder
 	out := c.outcome(t)
 	out.Seconds = math.Round(time.Since(began).Seconds()*1e3) / 1e3
 	if out.Exit == 3 && c.diskFull() {
@@ -218,7 +219,8 @@ func (l *Local) look(ctx context.Context, p *program) (err error) {
 type call struct {
 	state  *os.ProcessState
 	stdout bytes.Buffer
-	more   bool // stdout was cut
+	more   bool   // stdout was cut
+	folder string // run folder
 	stderr ends
 }
 
@@ -268,10 +270,25 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// anyFolder stands for the run folder in reasons. Its name is another one each time, and equal
+// trials are to have equal reasons.
+const anyFolder = "DIR"
+
+// reason returns a text for Outcome.Reasons.
+func (c *call) reason(text string) string {
+	if c.folder != "" {
+		if full, err := filepath.Abs(c.folder); err == nil {
+			text = strings.ReplaceAll(text, full, anyFolder)
+		}
+		text = strings.ReplaceAll(text, c.folder, anyFolder)
+	}
+	return shorten(text)
+}
+
 // outcome returns what a run came to.
 func (c *call) outcome(t Trial) Outcome {
 	invalid := func(format string, args ...any) Outcome {
-		return Outcome{Exit: 3, Reasons: []string{shorten(fmt.Sprintf(format, args...))}}
+		return Outcome{Exit: 3, Reasons: []string{c.reason(fmt.Sprintf(format, args...))}}
 	}
 	status, _ := c.state.Sys().(syscall.WaitStatus)
 	code, said := c.state.ExitCode(), c.stderr.text()
@@ -283,7 +300,7 @@ func (c *call) outcome(t Trial) Outcome {
 	case code == 2 && strings.Contains(said, "\ngoroutine "):
 		return invalid("csiglab crashed: %s", crash.Words(said))
 	case code == 2:
-		return Outcome{Exit: 2, Reasons: []string{shorten(message(said))}}
+		return Outcome{Exit: 2, Reasons: []string{c.reason(message(said))}}
 	case code < 0 || code > 3:
 		return invalid("csiglab ended with exit code %d, which csiglab run does not have: %s", code, message(said))
 	case c.more:
@@ -300,13 +317,13 @@ func (c *call) outcome(t Trial) Outcome {
 	if code == 3 || !s.Valid {
 		out.Exit = 3
 		for _, reason := range s.Reasons[:min(len(s.Reasons), maxReasons)] {
-			out.Reasons = append(out.Reasons, shorten(reason))
+			out.Reasons = append(out.Reasons, c.reason(reason))
 		}
 		if more := len(s.Reasons) - maxReasons; more > 0 {
 			out.Reasons = append(out.Reasons, fmt.Sprintf("and %d more reasons", more))
 		}
 		if len(out.Reasons) == 0 {
-			out.Reasons = []string{shorten(message(said))}
+			out.Reasons = []string{c.reason(message(said))}
 		}
 		return out
 	}

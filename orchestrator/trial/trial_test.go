@@ -105,6 +105,7 @@ func playCsiglab(play string, args []string) int {
 				s.Reasons = append(s.Reasons, pair)
 			}
 		}
+		s.Reasons = append(s.Reasons, filepath.Dir(args[slices.Index(args, "--out")+1]))
 		s.Reasons = []string{strings.Join(s.Reasons, "\x1f")}
 		s.Valid, code = false, 3
 	}

@@ -310,11 +310,39 @@ func (d *FolderDesign) metric(name string, a, b *Case, paired bool, seeds []uint
 		return m, false
 	}
 	m.A, m.B = Side{runfolder.Median(m.ValuesA), spreadOf(m.ValuesA)}, Side{runfolder.Median(m.ValuesB), spreadOf(m.ValuesB)}
+	// Seeds that lack a metric are often the bad ones, such as those in which a flow does not
+	// end. Where one side lacks more of them, those that are left say nothing of the two.
+	if why := lopsided(va, vb, a, b, paired, seeds); why != "" {
+		d.estimate(&m, paired)
+		m.Outcome, m.Reason = Inconclusive, why
+		return m, true
+	}
 	if paired && len(m.ValuesA) < len(seeds) {
 		m.Reason = fmt.Sprintf("%d of %d seeds have it on both sides", len(m.ValuesA), len(seeds))
 	}
 	d.estimate(&m, paired)
 	return m, true
+}
+
+// lopsided returns why the seeds that have a metric on either side cannot be compared: in
+// pairs, a seed has it on one side alone; otherwise, the shares of seeds that have it differ.
+func lopsided(va, vb map[uint64]float64, a, b *Case, paired bool, seeds []uint64) string {
+	ofA, ofB := len(a.Seeds), len(b.Seeds)
+	if !paired {
+		if len(va)*ofB == len(vb)*ofA {
+			return ""
+		}
+	} else {
+		ofA, ofB = len(seeds), len(seeds)
+		if !slices.ContainsFunc(seeds, func(seed uint64) bool {
+			_, inA := va[seed]
+			_, inB := vb[seed]
+			return inA != inB
+		}) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("A has it with %d of %d seeds, B with %d of %d: the others may be the worst", len(va), ofA, len(vb), ofB)
 }
 
 // finite returns a bound, or nil if there is none.

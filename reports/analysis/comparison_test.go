@@ -173,11 +173,48 @@ func TestComparisonPairsSeeds(t *testing.T) {
 	if one.Paired || one.Seeds != nil || len(one.Metrics[0].ValuesB) != 12 || one.Metrics[0].Outcome != analysis.Worse {
 		t.Errorf("4 in common: %+v", one)
 	}
-	// A metric that some seeds lack is compared by those that have it.
+	// A metric that some seeds lack on both sides is compared by those that have it.
 	a, b = side("a", "v", map[string][]float64{"fct_us.p99": noisy(12, 100)}), side("b", "v", map[string][]float64{"fct_us.p99": noisy(12, 120)})
+	delete(a.Cases[0].Seeds[3].Metrics, "fct_us.p99")
 	delete(b.Cases[0].Seeds[3].Metrics, "fct_us.p99")
 	if m := compared(t, a, b, design).Cases[0].Metrics[0]; len(m.ValuesA) != 11 || !strings.Contains(m.Reason, "11 of 12 seeds") {
 		t.Errorf("%+v", m)
+	}
+}
+
+// Where a side lacks seeds that the other has, those that are left say nothing: a flow that
+// does not end has no completion time, which would make the rest look better.
+func TestComparisonOfLackingSeeds(t *testing.T) {
+	const seeds = 14
+	for _, c := range []struct {
+		lackA, lackB []int
+		first        uint64 // of B's seeds
+		want         analysis.Effect
+	}{
+		{nil, nil, 1, analysis.Better},
+		{nil, []int{3, 9}, 1, analysis.Inconclusive},
+		{[]int{2}, nil, 1, analysis.Inconclusive},
+		{[]int{2}, []int{3}, 1, analysis.Inconclusive},
+		{[]int{3, 9}, []int{3, 9}, 1, analysis.Better}, // neither has it there
+		{nil, nil, 101, analysis.Better},
+		{nil, []int{3}, 101, analysis.Inconclusive}, // without pairs
+		{[]int{5}, []int{3}, 101, analysis.Better},
+	} {
+		a, b := side("a", "v", map[string][]float64{"fct_us.p99": noisy(seeds, 100)}), side("b", "v", map[string][]float64{"fct_us.p99": noisy(seeds, 80)})
+		for i := range b.Cases[0].Seeds {
+			b.Cases[0].Seeds[i].Seed = c.first + uint64(i)
+		}
+		for _, i := range c.lackA {
+			delete(a.Cases[0].Seeds[i].Metrics, "fct_us.p99")
+		}
+		for _, i := range c.lackB {
+			delete(b.Cases[0].Seeds[i].Metrics, "fct_us.p99")
+		}
+		m := compared(t, a, b, design).Cases[0].Metrics[0]
+		why := fmt.Sprintf("A has it with %d of %d seeds, B with %d of %[2]d", seeds-len(c.lackA), seeds, seeds-len(c.lackB))
+		if m.Outcome != c.want || (c.want == analysis.Inconclusive) != strings.Contains(m.Reason, why) {
+			t.Errorf("A lacks %v, B %v of seeds from %d on: %s, %q; want %s", c.lackA, c.lackB, c.first, m.Outcome, m.Reason, c.want)
+		}
 	}
 }
 
