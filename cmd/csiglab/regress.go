@@ -19,6 +19,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/regress"
+	"github.com/csiglab/csiglab/orchestrator/trial"
 	"github.com/csiglab/csiglab/suites"
 )
 
@@ -127,6 +128,8 @@ func (a *app) newRegression(cmd *cobra.Command, r *regressFlags, args []string) 
 	if err := g.prepare(cmd.Context()); err != nil {
 		return err
 	}
+	_, err = os.Lstat(folder)
+	g.made = errors.Is(err, os.ErrNotExist)
 	if err := emptyFolder(folder); err != nil {
 		return err
 	}
@@ -144,6 +147,10 @@ func emptyFolder(folder string) error {
 	if err != nil {
 		return usage("--out %s: %w", folder, cause.Of(err))
 	}
+	list = slices.DeleteFunc(list, func(entry os.DirEntry) bool { // of a campaign that was killed before it wrote its plan
+		info, err := entry.Info()
+		return err == nil && entry.Name() == trial.JournalFile && info.Mode().IsRegular() && info.Size() == 0
+	})
 	if len(list) == 0 {
 		return nil
 	}
