@@ -253,16 +253,11 @@ func (e *Entry) fail(key, msg, suggestion string) error {
 // load returns the experiment of an entry as a side will run it, as far as this csiglab
 // knows it, and the names of its variants' metrics.
 func load(e *Entry, s *Side, name string) (*experiment.Set, []expression.Names, error) {
-	opts := experiment.Options{Tables: experiment.StandardTables()}
-	for i, set := range [][]string{e.Set, s.Set} {
-		for _, text := range set {
-			o, err := experiment.ParseSet([]string{"set of " + e.Name, "--" + name + "-set"}[i], text)
-			if err != nil {
-				return nil, nil, err
-			}
-			opts.Override = append(opts.Override, o)
-		}
+	list, err := overrides(e, s, name)
+	if err != nil {
+		return nil, nil, err
 	}
+	opts := experiment.Options{Tables: experiment.StandardTables(), Override: list}
 	source := e.Experiment
 	if s.Experiment != "" {
 		source = s.Experiment
@@ -273,6 +268,37 @@ func load(e *Entry, s *Side, name string) (*experiment.Set, []expression.Names, 
 	}
 	names, err := measure.NamesOfSet(set)
 	return set, names, err
+}
+
+// overrides returns those of an entry and of a side; name is the side's.
+func overrides(e *Entry, s *Side, name string) (list []experiment.Override, err error) {
+	for _, from := range []struct {
+		set         []string
+		option, dir string
+	}{{e.Set, "set of " + e.Name, e.Dir}, {s.Set, "--" + name + "-set", s.Dir}} {
+		for _, text := range from.set {
+			o, err := experiment.ParseSet(from.option, text)
+			if err != nil {
+				return nil, err
+			}
+			o.Dir = from.dir
+			list = append(list, o)
+		}
+	}
+	return list, nil
+}
+
+// arguments returns the overrides of an entry and of a side for a program that runs in
+// another folder: with the names of files made absolute.
+func arguments(e *Entry, s *Side) (list []string) {
+	overrides, _ := overrides(e, s, "") // load has checked them
+	given := slices.Concat(e.Set, s.Set)
+	for i, o := range overrides {
+		if absolute := o.Absolute(); absolute.Value != o.Value {
+			given[i] = o.Path + "=" + absolute.Value
+		}
+	}
+	return given
 }
 
 // ruleOf completes a rule.
