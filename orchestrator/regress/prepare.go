@@ -1,10 +1,10 @@
 package regress
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/statistics"
@@ -23,6 +22,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
 // Filter leaves entries of a suite out, and changes the seeds of those that stay.
@@ -347,9 +347,11 @@ func (c *Campaign) give(source string, set *experiment.Set) (file, content strin
 		return "", "", err
 	}
 	for _, f := range files {
-		if err := digestTree(h, f); err != nil {
-			return "", "", failure.Configuration(fmt.Errorf("experiment %s: file %s: %w", source, f, cause.Of(err)))
+		digest, err := trial.Digest(context.Background(), f) // Prepare has no context
+		if err != nil {
+			return "", "", failure.Configuration(fmt.Errorf("experiment %s: %w", source, err))
 		}
+		fmt.Fprintf(h, "%q %s\n", filepath.Base(f), digest)
 	}
 	content = fmt.Sprintf("%x", h.Sum(nil)[:16])
 	if !slices.Contains(experiment.Names(), source) {
@@ -394,28 +396,6 @@ func (c *Campaign) writeTexts() error {
 		}
 	}
 	return nil
-}
-
-// digestTree adds the names and contents of a file, or of the files of a folder.
-func digestTree(h io.Writer, root string) error {
-	return filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		relative, err := filepath.Rel(filepath.Dir(root), name)
-		if err != nil {
-			return err
-		}
-		f, err := own.Input(name, 1<<40)
-		if err != nil {
-			return err
-		}
-		defer f.Close() // opened for reading
-		fmt.Fprintf(h, "%q\n", relative)
-		n, err := io.Copy(h, f)
-		fmt.Fprintf(h, "\n%d\n", n)
-		return err
-	})
 }
 
 // copyTree copies the files of a folder into another one.
