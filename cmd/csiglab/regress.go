@@ -265,7 +265,13 @@ func (r *regressFlags) suite(cmd *cobra.Command, args []string) (*regress.Suite,
 			arguments = append(arguments, "--"+flag, f.Value.String())
 		}
 	}
-	return regress.One(name, r.variants, r.set, regress.DefaultSeeds, rules), arguments, nil
+	one := regress.One(name, r.variants, r.set, regress.DefaultSeeds, rules)
+	if len(r.set) > 0 {
+		if one.Entries[0].Dir, err = os.Getwd(); err != nil {
+			return nil, nil, infrastructure(err)
+		}
+	}
+	return one, arguments, nil
 }
 
 // readSuite reads a suite: a file, or the name of one that is built in.

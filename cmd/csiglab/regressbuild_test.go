@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/csiglab/builder"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
@@ -64,5 +65,40 @@ func TestRegressBuildKilled(t *testing.T) {
 		if there := err == nil; there != (folder != other) || len(list) > 0 {
 			t.Errorf("%s: %v, it has %v", folder, err, list)
 		}
+	}
+}
+
+// TestBaselineSaveKilled: kill -9 leaves nothing in the system's temporary folder, and the
+// next build removes what it leaves beside the builds.
+func TestBaselineSaveKilled(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	suite := smallRegression(t)
+	dir := t.TempDir()
+	began, temporary, cache := filepath.Join(dir, "began"), t.TempDir(), t.TempDir()
+	waits := filepath.Join(dir, "waits")
+	if err := os.WriteFile(waits, []byte("#!/bin/sh\ntouch "+began+"\nexec sleep 15\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", cache)
+	run := csiglabProcess("baseline", "save", suite, "--baseline", "program:"+waits, "-o", filepath.Join(dir, "b.json"))
+	run.cmd.Env = append(os.Environ(), "TMPDIR="+temporary)
+	run.runWhile(t, func() {
+		run.eventually(t, "its program is asked for its version", func() bool { _, err := os.Stat(began); return err == nil })
+		run.cmd.Process.Kill()
+	})
+	if list, err := os.ReadDir(temporary); err != nil || len(list) > 0 {
+		t.Errorf("%v; it leaves %v", err, list)
+	}
+	pattern := filepath.Join(cache, "csiglab", "*", "tmp-*")
+	if left, _ := filepath.Glob(pattern); len(left) != 1 {
+		t.Errorf("%s: %q; want one folder", pattern, left)
+	}
+	_, remove, err := builder.Temporary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove()
+	if left, _ := filepath.Glob(pattern); len(left) > 0 {
+		t.Errorf("a build leaves %q", left)
 	}
 }

@@ -287,9 +287,8 @@ func (c *Campaign) trial(one *cell, side int, seed uint64) trial.Trial {
 	s := c.sides()[side%2]
 	t := trial.Trial{
 		Program: s.Program, Identity: s.Identity, Experiment: one.file[side%2], Content: one.content[side%2],
-		Variant: one.variant, Seed: seed, Flags: c.Flags,
+		Set: arguments(one.entry, s), Variant: one.variant, Seed: seed, Flags: c.Flags,
 	}
-	t.Set = append(append(t.Set, one.entry.Set...), s.Set...)
 	if !one.deterministic() {
 		t.Repeat = [...]int{0, repeatCandidate, repeatBaseline}[side]
 	}

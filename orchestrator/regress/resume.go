@@ -51,6 +51,7 @@ type Plan struct {
 type Spec struct {
 	Side     string   `json:"side"` // as given, but revisions by their hash and files by absolute names
 	Set      []string `json:"set,omitempty"`
+	Dir      string   `json:"dir,omitempty"` // that names of files in Set are relative to
 	With     []string `json:"with,omitempty"`
 	Identity string   `json:"identity"` // of the program that it led to
 	Label    string   `json:"label"`

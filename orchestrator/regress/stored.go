@@ -86,7 +86,7 @@ func (c *Campaign) Save(ctx context.Context) (*Stored, error) {
 		}
 		c.done += len(trials)
 		samples := samples{cell: one}
-		cell := StoredCell{Name: one.name(), Content: one.content[0], Clock: one.clock, Set: trials[0].Set}
+		cell := StoredCell{Name: one.name(), Content: one.content[0], Clock: one.clock, Set: slices.Concat(one.entry.Set, c.Baseline.Set)}
 		for _, r := range one.rules {
 			cell.Metrics = append(cell.Metrics, r.Metric)
 		}
