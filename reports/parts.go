@@ -47,6 +47,9 @@ func ScaleOf(unit string, values ...float64) (shown string, factor float64) {
 // returns v itself when all its texts are plain.
 func Plain[T any](v *T) *T { return plain(v) }
 
+// MostCharacters is how many characters a text has at most that Plain does not cut.
+const MostCharacters = mostCharacters
+
 // PlainText is Plain for one text.
 func PlainText(text string) string { return plainText(text) }
 

@@ -65,11 +65,11 @@ func (a *app) saveBaseline(cmd *cobra.Command, r *regressFlags, args []string, o
 	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", "csiglab-baseline-")
+	folder, remove, err := temporaryFolder("csiglab-baseline-")
 	if err != nil {
-		return infrastructure(err)
+		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	defer remove()
 	g := &comparing{app: a, plan: p, folder: folder, flags: r, fresh: true}
 	p.Candidate = p.Baseline
 	if err := g.prepare(cmd.Context()); err != nil {

@@ -27,10 +27,12 @@ func (a *app) handOver(ctx context.Context, r revision.Request) (done bool, err 
 	if !lacks {
 		return false, nil
 	}
-	if r.Into, err = os.MkdirTemp("", "csiglab-modules-"); err != nil {
+	into, remove, err := builder.Temporary() // after kill -9, the next build removes it
+	if err != nil {
 		return true, infrastructure(err)
 	}
-	defer os.RemoveAll(r.Into)
+	defer remove()
+	r.Into = into
 	r.Named, r.Known, r.Linked, r.Say = true, nil, sourceFolder, a.say
 	p, err := revision.Build(ctx, r)
 	if err != nil {
@@ -52,6 +54,19 @@ func (a *app) handOver(ctx context.Context, r revision.Request) (done bool, err 
 		return true, &exitError{code: exit.ExitCode()} // it has said why
 	}
 	return true, infrastructure(fmt.Errorf("csiglab with the modules: %w", err))
+}
+
+// temporaryFolder makes a folder for what a command needs while it runs. What kill -9
+// leaves there, the next build removes. Without a folder for builds it is the system's, with
+// a name that begins with prefix.
+func temporaryFolder(prefix string) (folder string, remove func(), err error) {
+	if folder, remove, err = builder.Temporary(); err == nil {
+		return folder, remove, nil
+	}
+	if folder, err = os.MkdirTemp("", prefix); err != nil {
+		return "", nil, infrastructure(err)
+	}
+	return folder, func() { os.RemoveAll(folder) }, nil
 }
 
 // handOverWith is handOver to a csiglab with modules as they stand.

@@ -19,6 +19,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/regress"
+	"github.com/csiglab/csiglab/orchestrator/trial"
 	"github.com/csiglab/csiglab/suites"
 )
 
@@ -45,7 +46,7 @@ func (r *regressFlags) suiteFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&r.with, "with", nil, "Go module to compile in, `MODULE[=FOLDER]` or MODULE@VERSION (repeatable); git:REV and folder:DIR are of the first with a folder")
 	f.StringArrayVar(&r.only, "only", nil, "leave out all but `NAME[/VARIANT]` of the suite (repeatable)")
 	f.IntVar(&r.seeds, "seeds", 0, "run at most `N` seeds of each experiment (default: those of the suite)")
-	f.IntVar(&r.parallel, "parallel", 0, "`N` runs side by side (default: the cores; 1 under clock wall)")
+	f.IntVar(&r.parallel, "parallel", 0, "`N` runs side by side under clock virtual (default: the cores); 1 under others")
 }
 
 func (r *regressFlags) oneFlags(cmd *cobra.Command) {
@@ -127,6 +128,8 @@ func (a *app) newRegression(cmd *cobra.Command, r *regressFlags, args []string) 
 	if err := g.prepare(cmd.Context()); err != nil {
 		return err
 	}
+	_, err = os.Lstat(folder)
+	g.made = errors.Is(err, os.ErrNotExist)
 	if err := emptyFolder(folder); err != nil {
 		return err
 	}
@@ -144,6 +147,10 @@ func emptyFolder(folder string) error {
 	if err != nil {
 		return usage("--out %s: %w", folder, cause.Of(err))
 	}
+	list = slices.DeleteFunc(list, func(entry os.DirEntry) bool { // of a campaign that was killed before it wrote its plan
+		info, err := entry.Info()
+		return err == nil && entry.Name() == trial.JournalFile && info.Mode().IsRegular() && info.Size() == 0
+	})
 	if len(list) == 0 {
 		return nil
 	}
@@ -258,7 +265,13 @@ func (r *regressFlags) suite(cmd *cobra.Command, args []string) (*regress.Suite,
 			arguments = append(arguments, "--"+flag, f.Value.String())
 		}
 	}
-	return regress.One(name, r.variants, r.set, regress.DefaultSeeds, rules), arguments, nil
+	one := regress.One(name, r.variants, r.set, regress.DefaultSeeds, rules)
+	if len(r.set) > 0 {
+		if one.Entries[0].Dir, err = os.Getwd(); err != nil {
+			return nil, nil, infrastructure(err)
+		}
+	}
+	return one, arguments, nil
 }
 
 // readSuite reads a suite: a file, or the name of one that is built in.

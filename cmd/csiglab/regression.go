@@ -35,6 +35,7 @@ type comparing struct {
 	folder string
 	flags  *regressFlags
 	fresh  bool // not resumed
+	made   bool // the folder was not there before
 
 	campaign regress.Campaign
 }
@@ -60,12 +61,7 @@ func (g *comparing) prepare(ctx context.Context) (err error) {
 	if g.fresh {
 		g.plan.Contents = contents
 	}
-	for name, was := range g.plan.Contents {
-		if contents[name] != was {
-			return usage("%s: the text or the files of %s have changed since the regression began; begin a new one", g.folder, name)
-		}
-	}
-	return nil
+	return campaignError(g.plan.Same(g.folder, contents))
 }
 
 func (g *comparing) sides() map[*regress.Side]*regress.Spec {
@@ -81,10 +77,15 @@ func (g *comparing) run(ctx context.Context) error {
 	defer journal.Close() // every line is on the disk already
 	programs := filepath.Join(g.folder, programsFolder)
 	defer os.RemoveAll(programs) //nolint:errcheck // the next session removes them
+	if g.fresh {                 // a build that is killed can be resumed
+		if err := g.plan.Write(g.folder); err != nil {
+			g.discard(journal, programs)
+			return infrastructure(err)
+		}
+	}
 	if err := g.build(ctx, programs); err != nil {
 		if g.fresh {
-			journal.Close()        //nolint:errcheck // it is empty
-			os.RemoveAll(g.folder) //nolint:errcheck // it is empty but for what the build left
+			g.discard(journal, programs)
 		}
 		if interrupted(err) {
 			return infrastructure(errors.New("interrupted before the first run"))
@@ -119,6 +120,19 @@ func (g *comparing) run(ctx context.Context) error {
 	return g.show(document)
 }
 
+// discard removes what a regression without a run has written into its folder, and the
+// folder unless the user had made it.
+func (g *comparing) discard(journal *trial.Journal, programs string) {
+	// The first error was reported; what stays is resumed or removed by the user.
+	os.RemoveAll(programs)                                //nolint:errcheck // as above
+	os.Remove(filepath.Join(g.folder, regress.PlanFile))  //nolint:errcheck // as above
+	os.Remove(filepath.Join(g.folder, trial.JournalFile)) //nolint:errcheck // as above
+	journal.Close()                                       //nolint:errcheck // as above
+	if g.made {
+		os.Remove(g.folder) //nolint:errcheck // as above
+	}
+}
+
 // build completes the sides.
 func (g *comparing) build(ctx context.Context, into string) error {
 	for _, s := range []struct {
@@ -126,11 +140,16 @@ func (g *comparing) build(ctx context.Context, into string) error {
 		spec  *regress.Spec
 		flags *sideFlags
 	}{{&g.campaign.Baseline, &g.plan.Baseline, &g.flags.baseline}, {&g.campaign.Candidate, &g.plan.Candidate, &g.flags.candidate}} {
+		flags := s.flags
+		if !g.fresh && s.spec.Identity == "" && s.side.Stored == nil { // the session before was killed during its build
+			flags = &sideFlags{name: s.flags.name, text: s.spec.Side, set: s.spec.Set}
+		}
+		first := g.fresh || flags != s.flags
 		if err := g.buildSide(ctx, s.side, s.spec, into); err != nil {
 			return err
 		}
-		if g.fresh {
-			s.spec.Flags = s.flags.arguments(s.spec)
+		if first {
+			s.spec.Flags = flags.arguments(s.spec)
 		}
 		s.side.Flags = s.spec.Flags
 	}

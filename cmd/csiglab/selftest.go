@@ -26,7 +26,12 @@ func (a *app) selftest() *cobra.Command {
 			"  csiglab selftest --json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Version = buildVersion()
+			folder, remove, err := temporaryFolder("csiglab-selftest-")
+			if err != nil {
+				return err
+			}
+			defer remove()
+			o.Version, o.Folder = buildVersion(), folder
 			bar := newProgress(a.stderr)
 			o.Progress = bar.step
 			report, err := selftest.Run(cmd.Context(), o)

@@ -55,7 +55,13 @@ func (s *sideFlags) spec(with []string) (regress.Spec, error) {
 	if kind != regress.KindSelf {
 		side += ":" + value
 	}
-	return regress.Spec{Side: side, Set: s.set, With: with}, nil
+	p := regress.Spec{Side: side, Set: s.set, With: with}
+	if len(s.set) > 0 {
+		if p.Dir, err = os.Getwd(); err != nil {
+			return regress.Spec{}, infrastructure(err)
+		}
+	}
+	return p, nil
 }
 
 // arguments returns the flags that give the side of a spec again: revisions by their hash.
@@ -79,7 +85,7 @@ func newSide(spec *regress.Spec) (regress.Side, error) {
 	if err != nil {
 		return regress.Side{}, usage("%w", err)
 	}
-	s := regress.Side{Side: verdict.Side{Label: spec.Side, Kind: kind, Set: spec.Set}}
+	s := regress.Side{Side: verdict.Side{Label: spec.Side, Kind: kind, Set: spec.Set}, Dir: spec.Dir}
 	switch kind {
 	case regress.KindFile:
 		s.Experiment = value

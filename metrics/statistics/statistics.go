@@ -23,6 +23,14 @@ type Estimate struct {
 	Effect, Low, High float64
 }
 
+// Finite returns a number for JSON, which has neither infinities nor NaN; nil stands for them.
+func Finite(v float64) *float64 {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}
+
 // Plan is how one metric is judged. Fields that are 0 have the default that is stated.
 type Plan struct {
 	Delta      float64 // the smallest worsening that matters, as a share, or absolute; not negative

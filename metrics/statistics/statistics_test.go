@@ -176,6 +176,19 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestFinite(t *testing.T) {
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if got := Finite(v); got != nil {
+			t.Errorf("%v is %v, want nil", v, *got)
+		}
+	}
+	for _, v := range []float64{0, -1, math.MaxFloat64} {
+		if got := Finite(v); got == nil || *got != v {
+			t.Errorf("%v is %v", v, got)
+		}
+	}
+}
+
 func TestFewest(t *testing.T) {
 	for _, c := range []struct {
 		plan           Plan

@@ -108,9 +108,10 @@ type Metric struct {
 	// number in the metric's unit with Absolute. Effects are in the same form.
 	Delta    float64 `json:"delta"`
 	Absolute bool    `json:"absolute"`
-	Of       string  `json:"of"` // over the seeds: median, or a percentile such as p90
+	Of       string  `json:"of"` // over the seeds: median, or a percentile such as p90; empty for expectations
 	Outcome  Outcome `json:"outcome"`
-	// By says what decided: fingerprint (equal traces and equal values) or statistics.
+	// By says what decided: fingerprint (equal traces and equal values), statistics, or
+	// expectations (those of the experiment, which the candidate alone fails).
 	By string `json:"by"`
 
 	Baseline  *float64 `json:"baseline"` // Of over the seeds; nil: a side lacks the metric

@@ -101,15 +101,7 @@ func equal(a, b []Value) bool {
 }
 
 func effectOf(j statistics.Judgement) *Effect {
-	return &Effect{j.Baseline, j.Candidate, finite(j.Effect), finite(j.Low), finite(j.High), j.P}
-}
-
-// finite returns nil for an infinite number, which JSON lacks.
-func finite(v float64) *float64 {
-	if math.IsInf(v, 0) || math.IsNaN(v) {
-		return nil
-	}
-	return &v
+	return &Effect{j.Baseline, j.Candidate, statistics.Finite(j.Effect), statistics.Finite(j.Low), statistics.Finite(j.High), j.P}
 }
 
 // words says how large an effect is.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/statistics"
 	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
@@ -26,7 +27,7 @@ type Campaign struct {
 	Folder  string
 	Runner  trial.Runner
 	Journal *trial.Journal // what is in it is not run again; may be nil
-	// Parallel is how many trials run at once. Under clock wall it is one.
+	// Parallel is how many trials run at once. Under other clocks than virtual it is one.
 	Parallel  int
 	Progress  func(Progress) // may be nil
 	Say       func(string)   // receives each experiment's outcome as it is known; may be nil
@@ -119,15 +120,18 @@ func (c *Campaign) cell(ctx context.Context, one *cell) error {
 		r.Variant = one.variant
 	}
 	s := &samples{cell: one}
+	if c.uncalibrated(one) {
+		s.reasons = []string{"values under clock wall depend on the machine and its load, and those of a baseline file cannot be calibrated; compare programs"}
+	}
 	for i, n := range one.looks {
+		if s.reasons != nil {
+			break
+		}
 		if err := c.sample(ctx, one, s, n); err != nil {
 			return err
 		}
 		r.Looked = i + 1
-		if s.reasons != nil {
-			break
-		}
-		if c.judge(one, s) {
+		if s.reasons == nil && c.judge(one, s) {
 			break
 		}
 	}
@@ -175,14 +179,13 @@ func (c *Campaign) sample(ctx context.Context, one *cell, s *samples, n int) err
 			places = append(places, place{side, seed})
 		}
 	}
-	parallel := max(1, c.Parallel)
-	if !one.deterministic() {
-		parallel = 1
-	}
 	least := c.least(one, len(trials))
-	outcomes, err := trial.All(ctx, c.runner, c.Journal, trials, parallel, func(done, _ int) {
-		if c.Progress != nil {
-			c.Progress(Progress{Done: c.done + done, Least: least, Name: one.name()})
+	outcomes := make([]trial.Outcome, len(trials))
+	done := c.done
+	err := trial.Each(ctx, c.runner, c.Journal, trials, c.parallel(one), func(d trial.Done) {
+		outcomes[d.Index] = one.needed(d.Outcome)
+		if done++; c.Progress != nil {
+			c.Progress(Progress{Done: done, Least: least, Name: one.name()})
 		}
 	})
 	if err != nil {
@@ -211,6 +214,28 @@ func (c *Campaign) sample(ctx context.Context, one *cell, s *samples, n int) err
 		s.check(p.side, p.seed, &outcomes[i])
 	}
 	return nil
+}
+
+// needed returns an outcome with the metrics that are judged alone: runs may have 100,000.
+func (c *cell) needed(out trial.Outcome) trial.Outcome {
+	metrics := make(map[string]float64, len(c.rules))
+	for i := range c.rules {
+		name := c.rules[i].Metric
+		if v, ok := out.Metrics[name]; ok {
+			metrics[name] = v
+		}
+	}
+	out.Metrics = metrics
+	return out
+}
+
+// parallel returns how many trials of a cell run at once: one, unless they run in virtual
+// time, where they share nothing of the machine but its time.
+func (c *Campaign) parallel(one *cell) int {
+	if one.clock != runtimes.Virtual {
+		return 1
+	}
+	return max(1, c.Parallel)
 }
 
 // maxReasons is the most reasons that a verdict lists for one cell.
@@ -245,6 +270,12 @@ func (c *cell) calibrated(sides [2]*Side) bool {
 	return !c.deterministic() && sides[0].Stored == nil
 }
 
+// uncalibrated reports whether a cell compares runs that differ by themselves with values of
+// other days or machines.
+func (c *Campaign) uncalibrated(one *cell) bool {
+	return !one.deterministic() && (c.Baseline.Stored != nil || c.Candidate.Stored != nil)
+}
+
 // Repetitions of a run under clock wall, in trial.Trial.Repeat, which keeps equal sides from
 // being one run.
 const (
@@ -256,9 +287,8 @@ func (c *Campaign) trial(one *cell, side int, seed uint64) trial.Trial {
 	s := c.sides()[side%2]
 	t := trial.Trial{
 		Program: s.Program, Identity: s.Identity, Experiment: one.file[side%2], Content: one.content[side%2],
-		Variant: one.variant, Seed: seed, Flags: c.Flags,
+		Set: arguments(one.entry, s), Variant: one.variant, Seed: seed, Flags: c.Flags,
 	}
-	t.Set = append(append(t.Set, one.entry.Set...), s.Set...)
 	if !one.deterministic() {
 		t.Repeat = [...]int{0, repeatCandidate, repeatBaseline}[side]
 	}
@@ -279,6 +309,9 @@ func (c *Campaign) least(now *cell, trials int) int {
 
 func (c *Campaign) perSeed(one *cell) (n int) {
 	sides := c.sides()
+	if c.uncalibrated(one) {
+		return 0
+	}
 	for _, s := range sides {
 		if s.Stored == nil {
 			n++

@@ -45,6 +45,11 @@ func (c *Campaign) notes() (notes []string) {
 	if b, s := &c.Baseline, &c.Candidate; b.Stored == nil && b.Identity == s.Identity && b.Experiment == s.Experiment && slices.Equal(b.Set, s.Set) {
 		notes = append(notes, "baseline and candidate are the same program with the same experiments; this compares it with itself")
 	}
+	for _, one := range c.cells {
+		if one.note != "" {
+			notes = append(notes, one.note)
+		}
+	}
 	notes = append(append(append(notes, c.Baseline.Notes...), c.Candidate.Notes...), c.unbuilt()...)
 	return append(notes, c.Unfit()...)
 }
@@ -68,9 +73,23 @@ func (c *Campaign) Unfit() (notes []string) {
 
 // reproduce returns a command that compares the two sides in one cell alone.
 func (c *Campaign) reproduce(one *cell) string {
-	args := append([]string{"csiglab", "regress"}, c.Arguments...)
-	if len(c.cells) > 1 {
-		args = append(args, "--only", one.name())
+	args := []string{"csiglab", "regress"}
+	switch {
+	case slices.Contains(c.Arguments, "--experiment"): // has no --only
+		for i := 0; i < len(c.Arguments); i++ {
+			if c.Arguments[i] == "--variant" {
+				i++
+				continue
+			}
+			args = append(args, c.Arguments[i])
+		}
+		if one.several {
+			args = append(args, "--variant", one.variant)
+		}
+	case len(c.Suite.Entries) > 1 || len(c.Filter.Only) > 0 || len(c.cells) > 1:
+		args = append(append(args, c.Arguments...), "--only", one.name())
+	default:
+		args = append(args, c.Arguments...)
 	}
 	for _, s := range c.sides() {
 		args = append(args, s.Flags...)

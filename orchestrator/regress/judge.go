@@ -14,14 +14,18 @@ import (
 const (
 	byFingerprint = "fingerprint"
 	byStatistics  = "statistics"
+	byExpectation = "expectations"
 )
+
+// exitFailed is trial.Outcome.Exit of a run in which an expectation failed.
+const exitFailed = 1
 
 // judge judges the metrics of a cell by all samples so far, and reports whether all are
 // decided. Samples of an earlier look are part of them, so that what is said rests on the
 // same runs for all metrics of a cell; Plan.Looks accounts for the looks before.
 func (c *Campaign) judge(one *cell, s *samples) (decided bool) {
 	r := &one.result
-	r.Metrics = r.Metrics[:0]
+	r.Metrics, one.kept = r.Metrics[:0], one.kept[:0]
 	r.Identical = one.deterministic() && s.identical()
 	decided = true
 	for i := range one.rules {
@@ -29,7 +33,48 @@ func (c *Campaign) judge(one *cell, s *samples) (decided bool) {
 		decided = decided && m.Outcome != verdict.Inconclusive
 		r.Metrics = append(r.Metrics, m)
 	}
+	if m, ok := c.expectations(one, s); ok {
+		decided = decided && m.Outcome != verdict.Inconclusive
+		r.Metrics = append(r.Metrics, m)
+	}
 	return decided
+}
+
+// expectations judges the expectations of the experiment, if the candidate fails them and
+// the baseline never does. Flows that do not complete make the FCT of the others look good.
+// If the candidate were as likely to fail them as the baseline, all n seeds that differ
+// would be the candidate's with a probability of 2^-n (sign test).
+func (c *Campaign) expectations(one *cell, s *samples) (m verdict.Metric, ok bool) {
+	failed, seeds := s.failed(), len(s.sides[0])
+	if failed[1] == 0 {
+		return m, false
+	}
+	one.note = fmt.Sprintf("%s: expectations of the experiment fail under %d of %d seeds of the candidate, and under %d of the baseline", one.name(), failed[1], seeds, failed[0])
+	if failed[0] > 0 {
+		return m, false
+	}
+	level := c.Suite.FalseFail / float64(c.metrics())
+	p := min(1, float64(len(one.looks))*math.Pow(0.5, float64(failed[1])))
+	baseline, candidate := 0.0, float64(failed[1])
+	m = verdict.Metric{Name: "expectations", Better: verdict.Lower, Absolute: true, By: byExpectation, Outcome: verdict.Inconclusive,
+		Baseline: &baseline, Candidate: &candidate, P: &p, Pairs: []verdict.Pair{},
+		Reason: fmt.Sprintf("expectations of the experiment fail under %d of %d seeds of the candidate, and under none of the baseline", failed[1], seeds)}
+	if p <= level {
+		m.Outcome = verdict.Fail
+	}
+	return m, true
+}
+
+// failed returns under how many seeds an expectation failed, by side.
+func (s *samples) failed() (n [2]int) {
+	for side := range s.sides {
+		for i := range s.sides[side] {
+			if s.sides[side][i].Exit == exitFailed {
+				n[side]++
+			}
+		}
+	}
+	return n
 }
 
 // identical reports whether all seeds have the same traces on both sides.
@@ -53,6 +98,7 @@ func (c *Campaign) metric(one *cell, s *samples, r *judged) verdict.Metric {
 		equal = equal && p.Baseline == p.Candidate
 	}
 	plan := c.plan(one, r)
+	one.kept = append(one.kept, lacking.reason())
 	if !lacking.none() {
 		return lacking.judge(m, plan)
 	}
@@ -65,10 +111,12 @@ func (c *Campaign) metric(one *cell, s *samples, r *judged) verdict.Metric {
 		return m
 	}
 	m.P, m.Reason = finite(j.P), join(lacking.reason(), j.Reason)
-	switch j.Outcome {
-	case statistics.NoWorse:
+	switch fewest := c.fewestToCalibrate(one, r); {
+	case j.Outcome == statistics.NoWorse && len(s.again) < fewest && s.again != nil:
+		m.Reason = join(lacking.reason(), fmt.Sprintf("it would pass, but to find out whether the machine is steady takes %d pairs of the baseline with itself", fewest))
+	case j.Outcome == statistics.NoWorse:
 		m.Outcome = verdict.Pass
-	case statistics.Worse:
+	case j.Outcome == statistics.Worse:
 		m.Outcome = verdict.Fail
 	}
 	return m
@@ -188,8 +236,7 @@ func (c *Campaign) conclude(one *cell, s *samples) {
 }
 
 // calibrate compares the baseline with itself under clock wall. A baseline that differs from
-// itself makes the experiment invalid: what differs is the machine. The share of false
-// alarms is that of false fails.
+// itself makes the experiment invalid: what differs is the machine.
 func (c *Campaign) calibrate(one *cell, s *samples) {
 	if s.again == nil {
 		return
@@ -201,17 +248,43 @@ func (c *Campaign) calibrate(one *cell, s *samples) {
 		if !l.none() {
 			continue // judged as lacking already, or no runs to calibrate with
 		}
-		plan := c.plan(one, r)
-		plan.Looks = 1
+		plan, level := c.calibration(one, r)
 		if floor := statistics.Floor(values(pairs), plan); !math.IsInf(floor, 0) {
 			noise.Floor[r.Metric] = floor
 		}
-		if d := statistics.Compare(values(pairs), plan); d.P <= plan.FalseFail {
+		if d := statistics.Compare(values(pairs), plan); d.P <= level {
 			one.result.Reasons = append(one.result.Reasons, fmt.Sprintf("the baseline differs from itself: %s of its repeated runs is %s (p = %.2g); the machine was not steady",
 				r.Metric, effectText(d.Effect, r.Absolute, r.unit), d.P))
 		}
 	}
 	one.result.Noise = noise
+}
+
+// falseAlarms is the greatest share of suites in which the A/A calibration finds an unsteady
+// machine where there is none. It is shared by all metrics under clock wall.
+const falseAlarms = 0.05
+
+// calibration returns how the baseline is compared with itself, and the level of the
+// two-sided p-value at which it differs.
+func (c *Campaign) calibration(one *cell, r *judged) (statistics.Plan, float64) {
+	n := 0
+	for _, other := range c.cells {
+		if !other.deterministic() {
+			n += len(other.rules)
+		}
+	}
+	plan := c.plan(one, r)
+	plan.Looks = 1
+	return plan, falseAlarms / float64(max(1, n))
+}
+
+// fewestToCalibrate returns the smallest number of pairs with which the calibration can find
+// that the baseline differs from itself. With fewer it says nothing.
+func (c *Campaign) fewestToCalibrate(one *cell, r *judged) int {
+	plan, level := c.calibration(one, r)
+	plan.FalseFail = level / 2
+	_, fewest := plan.Fewest()
+	return fewest
 }
 
 // effectText returns an effect in words.
@@ -244,10 +317,16 @@ func (c *cell) outcome() verdict.Outcome {
 func (c *Campaign) correct() {
 	var metrics []*verdict.Metric
 	var p []float64
+	var kept []string
 	for _, one := range c.cells {
 		for i := range one.result.Metrics {
 			m := &one.result.Metrics[i]
 			metrics = append(metrics, m)
+			if i < len(one.kept) {
+				kept = append(kept, one.kept[i])
+			} else {
+				kept = append(kept, m.Reason)
+			}
 			if m.P == nil {
 				p = append(p, 1)
 			} else {
@@ -262,7 +341,7 @@ func (c *Campaign) correct() {
 		}
 		m.P = &adjusted
 		if m.Outcome == verdict.Inconclusive && adjusted <= c.Suite.FalseFail {
-			m.Outcome = verdict.Fail
+			m.Outcome, m.Reason = verdict.Fail, kept[i]
 		}
 	}
 	for _, one := range c.cells {

@@ -1,10 +1,10 @@
 package regress
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/statistics"
@@ -23,6 +22,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
 // Filter leaves entries of a suite out, and changes the seeds of those that stay.
@@ -43,6 +43,8 @@ type cell struct {
 	looks   []int
 
 	result verdict.Experiment
+	kept   []string // reasons of the metrics that hold whatever the outcome is, by rule
+	note   string   // what a reader should know of the runs; empty: nothing
 }
 
 // judged is a rule with what is known of its metric.
@@ -71,7 +73,7 @@ func wrong(format string, args ...any) error {
 func (c *Campaign) prepare() error {
 	var errs []error
 	used := make([]bool, len(c.Filter.Only))
-	if err := c.checkFiles(); err != nil {
+	if err := errors.Join(c.checkFiles(), c.storedOverrides()); err != nil {
 		return err
 	}
 	for i := range c.Suite.Entries {
@@ -253,16 +255,11 @@ func (e *Entry) fail(key, msg, suggestion string) error {
 // load returns the experiment of an entry as a side will run it, as far as this csiglab
 // knows it, and the names of its variants' metrics.
 func load(e *Entry, s *Side, name string) (*experiment.Set, []expression.Names, error) {
-	opts := experiment.Options{Tables: experiment.StandardTables()}
-	for i, set := range [][]string{e.Set, s.Set} {
-		for _, text := range set {
-			o, err := experiment.ParseSet([]string{"set of " + e.Name, "--" + name + "-set"}[i], text)
-			if err != nil {
-				return nil, nil, err
-			}
-			opts.Override = append(opts.Override, o)
-		}
+	list, err := overrides(e, s, name)
+	if err != nil {
+		return nil, nil, err
 	}
+	opts := experiment.Options{Tables: experiment.StandardTables(), Override: list}
 	source := e.Experiment
 	if s.Experiment != "" {
 		source = s.Experiment
@@ -273,6 +270,37 @@ func load(e *Entry, s *Side, name string) (*experiment.Set, []expression.Names, 
 	}
 	names, err := measure.NamesOfSet(set)
 	return set, names, err
+}
+
+// overrides returns those of an entry and of a side; name is the side's.
+func overrides(e *Entry, s *Side, name string) (list []experiment.Override, err error) {
+	for _, from := range []struct {
+		set         []string
+		option, dir string
+	}{{e.Set, "set of " + e.Name, e.Dir}, {s.Set, "--" + name + "-set", s.Dir}} {
+		for _, text := range from.set {
+			o, err := experiment.ParseSet(from.option, text)
+			if err != nil {
+				return nil, err
+			}
+			o.Dir = from.dir
+			list = append(list, o)
+		}
+	}
+	return list, nil
+}
+
+// arguments returns the overrides of an entry and of a side for a program that runs in
+// another folder: with the names of files made absolute.
+func arguments(e *Entry, s *Side) (list []string) {
+	overrides, _ := overrides(e, s, "") // load has checked them
+	given := slices.Concat(e.Set, s.Set)
+	for i, o := range overrides {
+		if absolute := o.Absolute(); absolute.Value != o.Value {
+			given[i] = o.Path + "=" + absolute.Value
+		}
+	}
+	return given
 }
 
 // ruleOf completes a rule.
@@ -321,9 +349,11 @@ func (c *Campaign) give(source string, set *experiment.Set) (file, content strin
 		return "", "", err
 	}
 	for _, f := range files {
-		if err := digestTree(h, f); err != nil {
-			return "", "", failure.Configuration(fmt.Errorf("experiment %s: file %s: %w", source, f, cause.Of(err)))
+		digest, err := trial.Digest(context.Background(), f) // Prepare has no context
+		if err != nil {
+			return "", "", failure.Configuration(fmt.Errorf("experiment %s: %w", source, err))
 		}
+		fmt.Fprintf(h, "%q %s\n", filepath.Base(f), digest)
 	}
 	content = fmt.Sprintf("%x", h.Sum(nil)[:16])
 	if !slices.Contains(experiment.Names(), source) {
@@ -368,28 +398,6 @@ func (c *Campaign) writeTexts() error {
 		}
 	}
 	return nil
-}
-
-// digestTree adds the names and contents of a file, or of the files of a folder.
-func digestTree(h io.Writer, root string) error {
-	return filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		relative, err := filepath.Rel(filepath.Dir(root), name)
-		if err != nil {
-			return err
-		}
-		f, err := own.Input(name, 1<<40)
-		if err != nil {
-			return err
-		}
-		defer f.Close() // opened for reading
-		fmt.Fprintf(h, "%q\n", relative)
-		n, err := io.Copy(h, f)
-		fmt.Fprintf(h, "\n%d\n", n)
-		return err
-	})
 }
 
 // copyTree copies the files of a folder into another one.

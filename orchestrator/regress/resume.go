@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/csiglab/csiglab/internal/cause"
@@ -49,6 +51,7 @@ type Plan struct {
 type Spec struct {
 	Side     string   `json:"side"` // as given, but revisions by their hash and files by absolute names
 	Set      []string `json:"set,omitempty"`
+	Dir      string   `json:"dir,omitempty"` // that names of files in Set are relative to
 	With     []string `json:"with,omitempty"`
 	Identity string   `json:"identity"` // of the program that it led to
 	Label    string   `json:"label"`
@@ -123,13 +126,31 @@ func (p *Plan) check() error {
 		return errors.New("the suite is damaged")
 	}
 	for _, e := range s.Entries {
-		if !namePattern.MatchString(e.Name) || e.Seeds.First < 1 || e.Seeds.First > e.Seeds.Most || e.Seeds.Most > maxSeeds || len(e.Rules) > maxRules {
+		if !namePattern.MatchString(e.Name) || e.Seeds.First < 1 || e.Seeds.First > e.Seeds.Most || e.Seeds.Most > maxSeeds || len(e.Rules) == 0 || len(e.Rules) > maxRules {
 			return fmt.Errorf("the entry %q of the suite is damaged", clip(e.Name))
 		}
 		for _, r := range e.Rules {
 			if _, err := parseOf(r.Of); err != nil || !(r.Delta > 0) || r.Better != "" && r.Better != verdict.Lower && r.Better != verdict.Higher {
 				return fmt.Errorf("the metric %q of the suite's entry %s is damaged", clip(r.Metric), e.Name)
 			}
+		}
+	}
+	return nil
+}
+
+// Same refuses experiments with other texts or files than the plan has, and a plan that
+// lacks some of them. Its error is of class failure.ErrConfiguration.
+func (p *Plan) Same(folder string, contents map[string][2]string) error {
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
+		if was, ok := p.Contents[name]; !ok {
+			return wrong("%s: %s lacks the digests of %s; begin a new regression", folder, PlanFile, name)
+		} else if was != contents[name] {
+			return wrong("%s: the text or the files of %s have changed since the regression began; begin a new one", folder, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Contents)) {
+		if _, ok := contents[name]; !ok {
+			return wrong("%s: %s has an experiment %q that the suite has not got; begin a new regression", folder, PlanFile, clip(name))
 		}
 	}
 	return nil

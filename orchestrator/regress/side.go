@@ -28,6 +28,7 @@ type Side struct {
 	// Experiment takes the place of the experiment of a suite that has one; empty: none.
 	Experiment string
 	Stored     *Stored // values in place of a program
+	Dir        string  // that names of files in Set are relative to; empty: the working directory
 	// Notes are what the caller knows of the program and a reader of the verdict should know.
 	Notes []string
 }

@@ -33,7 +33,7 @@ func (c *Campaign) Single() (Single, error) {
 		variant = "" // early revisions of csiglab run have no flag for it
 	}
 	return Single{
-		Trial:         trial.Trial{Experiment: one.file[0], Content: one.content[0], Variant: variant, Set: one.entry.Set, Flags: c.Flags},
+		Trial:         trial.Trial{Experiment: one.file[0], Content: one.content[0], Variant: variant, Set: arguments(one.entry, &Side{}), Flags: c.Flags},
 		Deterministic: one.deterministic(),
 	}, nil
 }

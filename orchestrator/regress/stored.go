@@ -51,6 +51,7 @@ type StoredCell struct {
 type StoredRun struct {
 	Seed      uint64
 	TraceHash string
+	Failed    bool      // an expectation failed
 	Values    []float64 // by StoredCell.Metrics; NaN: the run lacks it
 }
 
@@ -75,11 +76,7 @@ func (c *Campaign) Save(ctx context.Context) (*Stored, error) {
 		for seed := range one.looks[len(one.looks)-1] {
 			trials = append(trials, c.trial(one, 0, uint64(seed+1)))
 		}
-		parallel := max(1, c.Parallel)
-		if !one.deterministic() {
-			parallel = 1
-		}
-		outcomes, err := trial.All(ctx, c.runner, c.Journal, trials, parallel, func(done, _ int) {
+		outcomes, err := trial.All(ctx, c.runner, c.Journal, trials, c.parallel(one), func(done, _ int) {
 			if c.Progress != nil {
 				c.Progress(Progress{Done: c.done + done, Least: total, Name: one.name()})
 			}
@@ -89,13 +86,13 @@ func (c *Campaign) Save(ctx context.Context) (*Stored, error) {
 		}
 		c.done += len(trials)
 		samples := samples{cell: one}
-		cell := StoredCell{Name: one.name(), Content: one.content[0], Clock: one.clock, Set: trials[0].Set}
+		cell := StoredCell{Name: one.name(), Content: one.content[0], Clock: one.clock, Set: slices.Concat(one.entry.Set, c.Baseline.Set)}
 		for _, r := range one.rules {
 			cell.Metrics = append(cell.Metrics, r.Metric)
 		}
 		for i := range outcomes {
 			samples.check(0, i+1, &outcomes[i])
-			run := StoredRun{Seed: uint64(i + 1), TraceHash: outcomes[i].TraceHash}
+			run := StoredRun{Seed: uint64(i + 1), TraceHash: outcomes[i].TraceHash, Failed: outcomes[i].Exit == exitFailed}
 			for _, m := range cell.Metrics {
 				v, ok := outcomes[i].Metrics[m]
 				if !ok {
@@ -139,7 +136,11 @@ func (s *Stored) Text() []byte {
 			if k > 0 {
 				b.WriteByte(',')
 			}
-			fmt.Fprintf(&b, "\n        {\"seed\": %d, \"trace\": %s, \"values\": [", r.Seed, text(r.TraceHash))
+			fmt.Fprintf(&b, "\n        {\"seed\": %d, \"trace\": %s, ", r.Seed, text(r.TraceHash))
+			if r.Failed {
+				b.WriteString("\"failed\": true, ")
+			}
+			b.WriteString("\"values\": [")
 			for n, v := range r.Values {
 				if n > 0 {
 					b.WriteString(", ")
@@ -192,8 +193,8 @@ func ReadStored(name string) (*Stored, error) {
 
 type storedReader struct{ *jsonread.Reader }
 
-// object reads an object with exactly these keys.
-func (r *storedReader) object(what string, keys map[string]func() error) error {
+// object reads an object with exactly these keys, of which optional ones may be missing.
+func (r *storedReader) object(what string, keys map[string]func() error, optional ...string) error {
 	seen := map[string]bool{}
 	if kind, err := r.Peek(); err != nil {
 		return err
@@ -221,7 +222,7 @@ func (r *storedReader) object(what string, keys map[string]func() error) error {
 		return err
 	}
 	for _, k := range known {
-		if !seen[k] {
+		if !seen[k] && !slices.Contains(optional, k) {
 			return r.Errorf(begin, "%s lacks the key %q", what, k)
 		}
 	}
@@ -328,6 +329,10 @@ func (r *storedReader) run() (run StoredRun, err error) {
 			return err
 		},
 		"trace": r.text(&run.TraceHash),
+		"failed": func() (err error) {
+			run.Failed, err = r.Bool()
+			return err
+		},
 		"values": func() error {
 			return r.Array(func(int) error {
 				kind, err := r.Peek()
@@ -344,7 +349,7 @@ func (r *storedReader) run() (run StoredRun, err error) {
 				return err
 			})
 		},
-	})
+	}, "failed")
 	return run, err
 }
 
@@ -363,12 +368,51 @@ func (s *Stored) outcome(one *cell, seed uint64) trial.Outcome {
 	c := s.find(one.name())
 	run := c.Runs[seed-1]
 	out := trial.Outcome{TraceHash: run.TraceHash, Metrics: map[string]float64{}}
+	if run.Failed {
+		out.Exit = exitFailed
+	}
 	for i, m := range c.Metrics {
 		if !math.IsNaN(run.Values[i]) {
 			out.Metrics[m] = run.Values[i]
 		}
 	}
 	return out
+}
+
+// storedOverrides gives sides with stored values the overrides that these were saved with,
+// beside those of the suite.
+func (c *Campaign) storedOverrides() error {
+	for _, side := range c.sides() {
+		if side.Stored == nil {
+			continue
+		}
+		var first *StoredCell
+		for i := range side.Stored.Cells {
+			stored := &side.Stored.Cells[i]
+			name, _, _ := strings.Cut(stored.Name, "/")
+			at := slices.IndexFunc(c.Suite.Entries, func(e Entry) bool { return e.Name == name })
+			if at < 0 {
+				continue
+			}
+			own, ok := cutPrefix(stored.Set, c.Suite.Entries[at].Set)
+			switch {
+			case !ok: // check says so, if it is compared
+			case first == nil:
+				first, side.Set = stored, own
+			case !slices.Equal(own, side.Set):
+				return wrong("%s:%d:%d: %s was saved with other overrides than %s; csiglab baseline save writes it again", side.Stored.File, stored.line, stored.column, clip(stored.Name), clip(first.Name))
+			}
+		}
+	}
+	return nil
+}
+
+// cutPrefix returns a list without the elements that it begins with.
+func cutPrefix(list, prefix []string) (rest []string, ok bool) {
+	if len(list) < len(prefix) || !slices.Equal(list[:len(prefix)], prefix) {
+		return nil, false
+	}
+	return list[len(prefix):], true
 }
 
 // checkStored refuses a baseline file of other experiments, texts, overrides, metrics or
@@ -381,7 +425,7 @@ func (c *Campaign) checkStored() error {
 		}
 		other := sides[1-i]
 		for _, one := range c.cells {
-			if err := side.Stored.check(one, 1-i, other); err != nil {
+			if err := side.Stored.check(one, 1-i, side.Set, other); err != nil {
 				return failure.Configuration(err)
 			}
 		}
@@ -390,8 +434,9 @@ func (c *Campaign) checkStored() error {
 }
 
 // check compares the values of a cell with what the cell asks for. running is the index of
-// the side that runs.
-func (s *Stored) check(one *cell, running int, other *Side) error {
+// the side that runs, set the overrides of the stored side: parameters that the other side
+// lacks would be compared with none, which the command line does not show.
+func (s *Stored) check(one *cell, running int, set []string, other *Side) error {
 	stored := s.find(one.name())
 	var names []string
 	for _, c := range s.Cells {
@@ -404,13 +449,19 @@ func (s *Stored) check(one *cell, running int, other *Side) error {
 		return fmt.Errorf("%s:%d:%d: %s: %s; csiglab baseline save writes it again", s.File, stored.line, stored.column, one.name(), fmt.Sprintf(format, args...))
 	}
 	most := one.looks[len(one.looks)-1]
+	_, ofSuite := cutPrefix(stored.Set, one.entry.Set)
+	_, same := cutPrefix(other.Set, set)
 	switch {
 	case other.Stored == nil && other.Experiment == "" && stored.Content != one.content[running]:
 		return bad("the text or the files of the experiment have changed since it was saved")
 	case other.Stored != nil && other.Stored.find(one.name()) != nil && other.Stored.find(one.name()).Content != stored.Content:
 		return bad("it is of another text of the experiment than %s", other.Stored.File)
-	case len(stored.Set) < len(one.entry.Set) || !slices.Equal(stored.Set[:len(one.entry.Set)], one.entry.Set):
+	case !ofSuite:
 		return bad("it was saved with other overrides of the suite: %s; want %s", clip(strings.Join(stored.Set, " ")), clip(strings.Join(one.entry.Set, " ")))
+	case !same && other.Stored != nil:
+		return bad("it was saved with the overrides %s, and %s was not", clip(strings.Join(set, " ")), other.Stored.File)
+	case !same:
+		return bad("it was saved with the overrides %s, and the %s has not got them: --%[2]s-set sets them", clip(strings.Join(set, " ")), sideNames[running])
 	case len(stored.Runs) < most:
 		return bad("it has the seeds up to %d; want them up to %d", len(stored.Runs), most)
 	case stored.Clock != one.clock:

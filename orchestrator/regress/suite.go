@@ -56,6 +56,7 @@ type Entry struct {
 	Experiment string   `json:"experiment"`         // the name of an embedded one, or a file
 	Variants   []string `json:"variants,omitempty"` // empty: all
 	Set        []string `json:"set,omitempty"`      // overrides, as PATH=VALUE
+	Dir        string   `json:"dir,omitempty"`      // that names of files in Set are relative to; empty: the working directory
 	Seeds      Seeds    `json:"seeds"`
 	Rules      []Rule   `json:"rules"`
 
@@ -216,7 +217,7 @@ func (r *suiteReader) entry(n *experiment.Node, seeds Seeds) Entry {
 				if _, err := experiment.ParseSet("set", text); err != nil && text != "" {
 					r.wrong(item, "", "%q: want PATH=VALUE, such as hosts.cc=nscc", text)
 				}
-				e.Set = append(e.Set, text)
+				e.Set, e.Dir = append(e.Set, text), r.dir
 			}
 		},
 		"seeds":   func(n *experiment.Node) { e.Seeds = r.seeds(n, seeds) },

@@ -44,7 +44,7 @@ experiments:
 		}
 	}
 	want := &Suite{Name: "mine", Confidence: 0.9, FalseFail: 0.05, Entries: []Entry{
-		{Name: "incast", Experiment: "incast", Variants: []string{"run"}, Set: []string{"hosts.cc=dctcp", "faults=[]"}, Seeds: Seeds{5, 30}, Rules: []Rule{
+		{Name: "incast", Experiment: "incast", Variants: []string{"run"}, Set: []string{"hosts.cc=dctcp", "faults=[]"}, Dir: "/dir", Seeds: Seeds{5, 30}, Rules: []Rule{
 			{Metric: "fct_us.p99", Delta: 0.05, Of: "median"},
 			{Metric: "trims", Delta: 2.5, Absolute: true, Of: "median"},
 			{Metric: "fairness", Delta: 0.1, Of: "p90", Better: "lower"},

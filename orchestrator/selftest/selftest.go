@@ -73,6 +73,8 @@ type Result struct {
 
 // Options say what to check.
 type Options struct {
+	// Folder is where the temporary folder is made; empty: that of the system.
+	Folder   string
 	Only     []string // names or kinds of checks; empty: all
 	Version  string   // of csiglab, for the report and for run folders
 	Parallel int      // runs at once in virtual time; 0: one per core
@@ -115,7 +117,7 @@ func run(ctx context.Context, all []test, o Options) (report *Report, err error)
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp("", "csiglab-selftest-*")
+	folder, err := os.MkdirTemp(o.Folder, "csiglab-selftest-*")
 	if err != nil {
 		return nil, failure.Infrastructure(fmt.Errorf("temporary folder: %w", err))
 	}

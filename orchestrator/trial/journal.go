@@ -50,6 +50,7 @@ type Journal struct {
 	torn  error // of a line that could not be written
 
 	unsynced bool // in Batch
+	again    bool // invalid trials of earlier sessions are run again
 }
 
 // place is where a line is in the file.
@@ -71,7 +72,8 @@ const journalSchema = 1
 
 // OpenJournal opens the journal of a campaign's folder, and makes both if they are not
 // there. What follows the last whole line is removed: a process was killed while it wrote
-// it. Until Close, another process gets ErrBusy. The error wraps ErrDamaged if a line before
+// it. Trials that were invalid have not ended for the new session: what killed csiglab may
+// have killed them first. They are run again. Until Close, another process gets ErrBusy. The error wraps ErrDamaged if a line before
 // the last cannot be read, and own.ErrForeign if the folder is somebody else's.
 func OpenJournal(dir string) (*Journal, error) {
 	root, err := own.Folder(dir)
@@ -83,7 +85,7 @@ func OpenJournal(dir string) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{name: filepath.Join(dir, JournalFile), file: file}
+	j := &Journal{name: filepath.Join(dir, JournalFile), file: file, again: true}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
@@ -184,10 +186,23 @@ func (j *Journal) index(line []byte) error {
 	case e.Trial == nil || len(e.Outcome) == 0:
 		return errors.New("it has no trial")
 	default:
-		j.lines[e.Trial.Key()] = place{j.size, len(line)}
+		var out struct {
+			Exit int `json:"exit"`
+		}
+		if err := json.Unmarshal(e.Outcome, &out); err != nil {
+			return err
+		}
+		if j.again && out.Exit == exitInvalid {
+			delete(j.lines, e.Trial.Key())
+		} else {
+			j.lines[e.Trial.Key()] = place{j.size, len(line)}
+		}
 	}
 	return nil
 }
+
+// exitInvalid is Outcome.Exit of an invalid run.
+const exitInvalid = 3
 
 // Claim says which plan the journal is of, by a digest. The error wraps ErrOtherPlan if it is
 // of another one, or has trials of no plan.
@@ -197,7 +212,7 @@ func (j *Journal) Claim(plan string) error {
 	switch {
 	case j.plan == plan:
 		return nil
-	case j.plan != "" || len(j.lines) > 0:
+	case j.plan != "" || j.size > 0:
 		return fmt.Errorf("%s: %w", filepath.Dir(j.name), ErrOtherPlan)
 	}
 	if err := j.append(entry{Schema: journalSchema, Plan: plan}, nil); err != nil {

@@ -39,7 +39,7 @@ func TestJournal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	j := open(t, dir)
 	trials := list(3)
-	outcomes := []Outcome{{Metrics: map[string]float64{"m": 0.1, "<n>": 1e300}, TraceHash: "h"}, {Exit: 1, Seconds: 2}, {Exit: 3, Reasons: []string{"a\nb"}}}
+	outcomes := []Outcome{{Metrics: map[string]float64{"m": 0.1, "<n>": 1e300}, TraceHash: "h"}, {Exit: 1, Seconds: 2}, {Exit: 2, Reasons: []string{"a\nb"}}}
 	for i, trial := range trials {
 		if err := j.Add(trial, outcomes[i]); err != nil {
 			t.Fatal(err)
@@ -296,4 +296,54 @@ func ExampleAll() {
 	// 100
 	// 200
 	// <nil>
+}
+
+// A run that was killed, or was invalid for another reason of the machine, is run again in
+// the next session, and counts as it then comes out. Within a session it stays.
+func TestInvalidRunsAgain(t *testing.T) {
+	dir := t.TempDir()
+	trials := list(3)
+	session := func(exit int) (ran []uint64, outcomes []Outcome) {
+		t.Helper()
+		j, err := OpenJournal(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close()
+		r := runner(func(_ context.Context, x Trial) (Outcome, error) {
+			ran = append(ran, x.Seed)
+			if x.Seed == 2 {
+				return Outcome{Exit: exit, Reasons: []string{"killed"}}, nil
+			}
+			return Outcome{Exit: 1}, nil
+		})
+		for range 2 {
+			if outcomes, err = All(t.Context(), r, j, trials, 1, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return ran, outcomes
+	}
+	var all []uint64
+	for _, one := range trials {
+		all = append(all, one.Seed)
+	}
+	for i, test := range []struct {
+		exit int
+		want []uint64
+	}{{3, all}, {3, []uint64{2}}, {0, []uint64{2}}, {3, nil}} {
+		ran, outcomes := session(test.exit)
+		if !cmp.Equal(ran, test.want) {
+			t.Errorf("session %d ran %v, want %v", i+1, ran, test.want)
+		}
+		for k, one := range trials {
+			if want := test.exit; one.Seed == 2 && i < 3 && outcomes[k].Exit != want || one.Seed == 2 && i == 3 && outcomes[k].Exit != 0 {
+				t.Errorf("session %d: exit %d", i+1, outcomes[k].Exit)
+			}
+		}
+	}
+	j, err := ReadJournal(dir)
+	if err != nil || j.Len() != 3 {
+		t.Errorf("%d trials, %v", j.Len(), err)
+	}
 }

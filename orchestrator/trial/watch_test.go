@@ -7,8 +7,38 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/csiglab/csiglab/orchestrator/failure"
 )
+
+// The digest of a folder is of names and contents, and no named pipe stops it.
+func TestDigest(t *testing.T) {
+	dir := t.TempDir()
+	digests := map[string]string{}
+	for _, c := range []struct{ name, text string }{{"a", "1"}, {"a", "2"}, {"b", "2"}} {
+		if err := os.WriteFile(filepath.Join(dir, c.name), []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		digest, err := Digest(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, ok := digests[digest]; ok {
+			t.Errorf("with %s, the digest is that with %s", c, before)
+		}
+		digests[digest] = c.name + c.text
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip("no named pipes: ", err)
+	}
+	for _, name := range []string{pipe, dir} {
+		if digest, err := Digest(t.Context(), name); err == nil {
+			t.Errorf("%s: %s", name, digest)
+		}
+	}
+}
 
 type counter int
 

@@ -345,14 +345,6 @@ func lopsided(va, vb map[uint64]float64, a, b *Case, paired bool, seeds []uint64
 	return fmt.Sprintf("A has it with %d of %d seeds, B with %d of %d: the others may be the worst", len(va), ofA, len(vb), ofB)
 }
 
-// finite returns a bound, or nil if there is none.
-func finite(v float64) *float64 {
-	if math.IsInf(v, 0) || math.IsNaN(v) {
-		return nil
-	}
-	return &v
-}
-
 // equal reports whether all values of both sides are pairwise equal, or, unpaired, all equal.
 func (m *MetricComparison) equal(paired bool) bool {
 	if paired {
@@ -371,15 +363,15 @@ func (d *FolderDesign) estimate(m *MetricComparison, paired bool) {
 	plan := statistics.Plan{Delta: d.Delta, Confidence: d.Confidence}
 	c := m.by(plan, paired)
 	// Growth from nothing has no size as a share of it.
-	if m.Absolute = m.A.Seeds.Min == 0 && m.A.Seeds.Max == 0 || finite(c.Effect) == nil; m.Absolute {
+	if m.Absolute = m.A.Seeds.Min == 0 && m.A.Seeds.Max == 0 || statistics.Finite(c.Effect) == nil; m.Absolute {
 		plan.Absolute, plan.Delta = true, 0
 		c = m.by(plan, paired)
 	}
-	if finite(c.Effect) == nil {
+	if statistics.Finite(c.Effect) == nil {
 		m.P, m.Outcome, m.Reason = 1, Inconclusive, joined(m.Reason, "the difference is beyond all numbers")
 		return
 	}
-	m.Effect, m.Low, m.High, m.P, m.Reason = c.Effect, finite(c.Low), finite(c.High), c.P, joined(m.Reason, c.Reason)
+	m.Effect, m.Low, m.High, m.P, m.Reason = c.Effect, statistics.Finite(c.Low), statistics.Finite(c.High), c.P, joined(m.Reason, c.Reason)
 	if c.Within {
 		m.Outcome = Same
 	}

@@ -161,7 +161,7 @@ func (v *view) markdownCommands(b *strings.Builder) {
 	for _, e := range shown {
 		command := e.Reproduce
 		if len(command) > mostCommand {
-			command = "# the command is too long for this place; verdict.json has it"
+			command = tooLong
 		}
 		if len(shown) > 1 {
 			lines = append(lines, "# "+reports.Shortened(e.name, mostName)+": "+e.about())

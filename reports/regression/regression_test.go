@@ -2,6 +2,7 @@ package regression
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -251,4 +252,29 @@ func FuzzDocument(f *testing.F) {
 			t.Errorf("it took %v", took)
 		}
 	})
+}
+
+// TestLongCommand: a command is shown whole or not at all. Half of it would be another one.
+func TestLongCommand(t *testing.T) {
+	for _, n := range []int{1900, 3000} {
+		d := examples()["fail"]
+		set := strings.Repeat("x", n)
+		for i := range d.Experiments {
+			d.Experiments[i].Reproduce = "csiglab regress standard --candidate-set name=" + set + " --seeds 12"
+		}
+		whole := d.Experiments[0].Reproduce
+		var text, html, junit strings.Builder
+		Text(&text, d)
+		if err := errors.Join(HTML(&html, d), JUnit(&junit, d)); err != nil {
+			t.Fatal(err)
+		}
+		for form, shown := range map[string]string{"text": text.String(), "HTML": html.String(), "JUnit": junit.String()} {
+			if want := n == 1900; strings.Contains(shown, whole) != want || strings.Contains(shown, "verdict.json has it") == want || strings.Contains(shown, "name=xxx") != want {
+				t.Errorf("%s, %d characters: the command is cut or missing", form, len(whole))
+			}
+		}
+		if d.Experiments[0].Reproduce != whole {
+			t.Error("the document was changed")
+		}
+	}
 }

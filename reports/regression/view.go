@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/csiglab/csiglab/metrics/verdict"
 	"github.com/csiglab/csiglab/reports"
@@ -53,6 +54,11 @@ func newView(d *verdict.Document) *view {
 	for i := range v.experiments {
 		e := &v.experiments[i]
 		e.Experiment = &v.Experiments[i]
+		if utf8.RuneCountInString(d.Experiments[i].Reproduce) > reports.MostCharacters {
+			cut := v.Experiments[i] // Plain has cut the command, which would be another one
+			cut.Reproduce = tooLong
+			e.Experiment = &cut
+		}
 		e.name = nameOf(e.Experiment, i)
 		e.outcome = known(e.Experiment.Outcome)
 		e.metrics = make([]metric, len(e.Metrics))
@@ -81,6 +87,9 @@ func newView(d *verdict.Document) *view {
 	slices.SortStableFunc(v.better, func(a, b *metric) int { return -worstFirst(a, b) })
 	return v
 }
+
+// tooLong stands for a command that would be cut.
+const tooLong = "# the command is too long for this place; verdict.json has it"
 
 // known returns the outcome, or Invalid if it is none.
 func known(o verdict.Outcome) verdict.Outcome {

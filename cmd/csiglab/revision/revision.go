@@ -61,27 +61,12 @@ type Ref struct {
 	Value string // the revision, folder or file; empty with Self
 }
 
-// String returns the text that ParseRef takes.
+// String returns the name as the user writes it.
 func (r Ref) String() string {
 	if r.Kind == Self {
 		return string(Self)
 	}
 	return string(r.Kind) + ":" + r.Value
-}
-
-// ParseRef reads self, git:REV, folder:DIR, program:FILE or REV. The error has ErrInput.
-func ParseRef(text string) (Ref, error) {
-	if text == string(Self) {
-		return Ref{Kind: Self}, nil
-	}
-	kind, value, ok := strings.Cut(text, ":")
-	if !ok || !slices.Contains([]Kind{Git, Folder, File}, Kind(kind)) {
-		kind, value = string(Git), text
-	}
-	if strings.TrimSpace(value) == "" {
-		return Ref{}, input("%q names no program: want git:REV, folder:DIR, program:FILE or self", text)
-	}
-	return Ref{Kind(kind), value}, nil
 }
 
 // Request is which program is wanted.
