@@ -11,9 +11,9 @@ import (
 // TestStale: a program is compared with the checkout of its source.
 func TestStale(t *testing.T) {
 	r := newRepository(t)
-	first := r.commit("first", map[string]string{"a.go": "package a\n", "notes.md": "", "a_test.go": "package a\n"})
+	first := r.commit("first", map[string]string{"a.go": "package a\n", "notes.txt": "", "a_test.go": "package a\n"})
 	early := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
-	for _, name := range []string{"a.go", "notes.md", "a_test.go"} {
+	for _, name := range []string{"a.go", "notes.txt", "a_test.go"} {
 		if err := os.Chtimes(filepath.Join(r.dir, name), early, early); err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestStale(t *testing.T) {
 	for _, b := range []built{clean, changed, unknown} {
 		check("as built", b, "")
 	}
-	r.write(map[string]string{"notes.md": "more", "a_test.go": "package a // more\n"})
+	r.write(map[string]string{"notes.txt": "more", "a_test.go": "package a // more\n"})
 	for _, b := range []built{clean, changed, unknown} {
 		check("documents and tests", b, "")
 	}
