@@ -19,17 +19,17 @@ var layers = [][]string{
 	4:  {"nodes/machine"},
 	5:  {"internal/cause", "internal/checkout", "internal/crash", "internal/own", "internal/lines", "internal/jsonread", "suites", "topologies/htsim", "topologies/netbench", "topologies/draw", "workloads/htsim", "workloads/tracefile", "workloads/chakra", "workloads/pytorch", "workloads/traffic", "workloads/hpcc", "workloads/goal", "workloads/simai", "workloads/formats", "workloads/inspect", "metrics/exposition", "metrics/exposition/endpoint", "metrics/meaning", "metrics/statistics", "metrics/verdict", "metrics/perfetto", "metrics/runfolder", "metrics/series", "metrics/promserver", "metrics/stream", "nodes/capture", "nodes/capture/capturetest", "nodes/capture/spool", "nodes/netio", "nodes/netio/netiotest", "nodes/watchdog", "metrics/results"},
 	6:  {"nodes/sim", "nodes/sim/simtest", "nodes/emu", "nodes/emu/lockstep/shared", "nodes/emu/wall"},
-	7:  {"nodes/emu/process"},
+	7:  {"nodes/emu/gateway", "nodes/emu/process"},
 	8:  {"orchestrator/runtimes", "orchestrator/expression", "orchestrator/experiment"},
 	9:  {"orchestrator/failure", "orchestrator/plan"},
-	10: {"orchestrator/reaper", "orchestrator/shape", "orchestrator/application", "orchestrator/runs", "orchestrator/live", "orchestrator/containerlab", "orchestrator/containerlab/containerlabtest", "orchestrator/containerlab/terminal"},
+	10: {"orchestrator/cluster", "orchestrator/image", "orchestrator/reaper", "orchestrator/shape", "orchestrator/application", "orchestrator/runs", "orchestrator/live", "orchestrator/containerlab", "orchestrator/containerlab/containerlabtest", "orchestrator/containerlab/terminal"},
 	11: {"orchestrator/backend"},
 	12: {"orchestrator/inproc", "orchestrator/netns", "orchestrator/containers", "orchestrator/backend/backendtest"},
-	13: {"orchestrator/check", "orchestrator/measure", "orchestrator/packets", "orchestrator/predict"},
+	13: {"orchestrator/check", "orchestrator/kubernetes", "orchestrator/measure", "orchestrator/packets", "orchestrator/placement", "orchestrator/predict", "orchestrator/shards"},
 	14: {"orchestrator/campaign"},
 	15: {"orchestrator/selftest", "orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/svg", "orchestrator/sweep", "orchestrator/regress"},
-	16: {"dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "orchestrator/bisect", "orchestrator/regress", "reports", "reports/browsertest", "reports/regression"}, // renders what analysis computed
-	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs", "cmd/csiglab/revision", "cmd/csiglab/top"},                                                                                    // parts of the command csiglab
+	16: {"orchestrator/batch", "dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "orchestrator/bisect", "orchestrator/regress", "reports", "reports/browsertest", "reports/regression"}, // renders what analysis computed
+	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs", "cmd/csiglab/revision", "cmd/csiglab/top"},                                                                                                          // parts of the command csiglab
 	18: {"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
 }
 

@@ -99,6 +99,10 @@ type Run struct {
 	Series Series
 	// Outputs are the files for the programs' output, in the order of Plan.Programs.
 	Outputs []string
+
+	Shards int    // parts to cut the run into, each with a kernel of its own; 0, 1: it is not cut
+	Remote Remote // of runtime kubernetes
+	Part   *Part  // what is driven here of a run that is cut; nil: everything
 }
 
 // Series names the variant of a run in metrics. It is plain data.
@@ -132,6 +136,8 @@ type Control struct {
 	// Entrance is the socket, of type unixpacket, at which other processes ask to start
 	// commands in the nodes' networks. The run closes it. It needs real time.
 	Entrance *net.UnixListener
+	// Meeting is how a part of a run that is cut reaches the others. The run closes it.
+	Meeting *Meeting
 	// Note receives remarks for the user about the backend's own work.
 	Note func(text string)
 	// Waiting receives what the backend has been waiting for, once that takes some
@@ -177,6 +183,8 @@ type Outcome struct {
 	Behind   time.Duration       // how late the run was when it was given up; 0: it was not given up
 	Shaped   []shape.Shaped      // the links' shapers, by node and port
 	Programs []application.Ended // in the order of Plan.Programs
+
+	Cut *Cut // of a run in several parts
 }
 
 // Counters are sums of the kernel's interface counters.

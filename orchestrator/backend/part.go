@@ -1,0 +1,94 @@
+package backend
+
+import (
+	"crypto/tls"
+	"os"
+	"time"
+
+	"github.com/csiglab/csiglab/nodes/emu/gateway"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// Part is what one driver of a run has to do whose nodes run in several places: with one
+// kernel each, such as the pods of a cluster. It is plain data.
+type Part struct {
+	Index int
+	Of    []int    // by node: its part
+	Names []string // by part, for errors, such as "shard 1 (pod x on node-b)"
+	// Addresses are where the parts listen for the connections of those after them, as
+	// HOST:PORT, by part.
+	Addresses []string
+	// Credentials are those of this part; the authority is the run's own.
+	Credentials Credentials
+	// Tunnels has, in real time, the interface of each cut link of this part, which the
+	// backend has made: it carries frames to the same link's interface in the other part.
+	Tunnels []Tunnel
+}
+
+// Credentials authenticate a part to the others. They are made for one run, travel only on
+// the connection that the run is ordered on, and are never written to a file or a log.
+type Credentials struct {
+	Authority, Certificate, Key []byte // PEM
+}
+
+// String hides the credentials from logs.
+func (Credentials) String() string { return "credentials" }
+
+// GoString hides the credentials from logs.
+func (Credentials) GoString() string { return "credentials" }
+
+// Tunnel is the interface of one end of a cut link in real time.
+type Tunnel struct {
+	End       topologies.End
+	Interface string // name, in the namespace of the driver
+	MTU       int
+}
+
+// Here reports whether a node is driven by this driver.
+func (r *Run) Here(node int) bool { return r.Part == nil || r.Part.Of[node] == r.Part.Index }
+
+// Meeting is how a part reaches the others: a socket on which it accepts the parts after it,
+// and connections to those before it. The driver makes both into mutual TLS.
+type Meeting struct {
+	Listener *os.File
+	Calls    []*os.File // by part, for the parts before this one
+}
+
+// Remote says where runtime kubernetes, and trials on a cluster, run. It is plain data.
+type Remote struct {
+	Context   string // of the kubeconfig; empty: the current one
+	Namespace string // empty: that of the context
+	Image     string // with csiglab, csig-host and csig-switch
+}
+
+// Cut is what a run in several parts has counted and measured between them.
+type Cut struct {
+	Links     []CutLink
+	Exchanges int64 // of bounds in lockstep, over all parts
+	Bytes     int64
+	// RoundTrips are those of the underlay in real time, by pair of parts.
+	RoundTrips []RoundTrip
+}
+
+// CutLink counts the frames of one direction of a cut link at both of its stubs.
+type CutLink struct {
+	Link     string
+	From, To string // parts
+	Entered  int64  // at the stub of the sender's part
+	Left     int64  // at the stub of the receiver's part
+}
+
+// RoundTrip is the round trip of the underlay between two parts, and how far their clocks
+// were apart after they had been set by each other.
+type RoundTrip struct {
+	A, B        string // parts
+	Least, P99  time.Duration
+	ClockOffset time.Duration // at the end of the run, as A sees B
+}
+
+// config returns the TLS configuration of a part for the connection to another.
+func (c *Credentials) config(self, peer int, id string) (*tls.Config, error) {
+	panic("not built yet")
+}
+
+var _ = gateway.Config{}
