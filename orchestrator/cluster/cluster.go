@@ -52,14 +52,24 @@ func Connect(ctx context.Context, contextName, namespace string) (*Cluster, erro
 	panic("not built yet")
 }
 
-// Job makes a Job, by server-side apply, with the labels and annotations of run. Of a Job
+// JobName returns the name of the Job of a run's part, so that its pods can name the
+// ConfigMap and the Secret that follow it. It has at most 52 characters.
+func JobName(run, part string) string { panic("not built yet") }
+
+// Job makes a Job with the name JobName(run, part), by server-side apply, with the labels and annotations of run. Of a Job
 // that exists with another content it returns an error.
 func (c *Cluster) Job(ctx context.Context, run string, part string, spec *batch.JobSpecApplyConfiguration) (name string, err error) {
 	panic("not built yet")
 }
 
-// Config makes an immutable ConfigMap that the cluster removes with the Job.
+// Config makes an immutable ConfigMap with the name of a Job, that the cluster removes with
+// the Job. Pods of the Job that mount it wait for it.
 func (c *Cluster) Config(ctx context.Context, job string, data map[string][]byte) error {
+	panic("not built yet")
+}
+
+// Secret is as Config, for what nobody else may read. Its data are in no error.
+func (c *Cluster) Secret(ctx context.Context, job string, data map[string][]byte) error {
 	panic("not built yet")
 }
 
