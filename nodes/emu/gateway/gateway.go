@@ -23,9 +23,10 @@ import (
 
 // Stub is the end of a cut link in this part.
 type Stub struct {
-	Link    string // name, such as agg0-core1
-	Out, In int    // the directions on the Board: from this part, into it
-	Peer    int    // the other part
+	Link      string // name, such as agg0-core1
+	Near, Far string // names of the nodes at its ends: of this part, of the other
+	Out, In   int    // the directions on the Board: from this part, into it
+	Peer      int    // the other part
 }
 
 // Config describes the gateway of one part.
@@ -34,7 +35,13 @@ type Config struct {
 	Names []string      // of the parts, for errors, such as "shard 1 (pod x on node-b)"
 	Board *shared.Board // of this part; its partition has been set
 	Stubs []Stub        // port i of Conn is that of Stubs[i]
-	Conn  netio.Conn
+	// Conn has the stubs' interfaces. It keeps Slots frames at least. The caller closes it.
+	Conn     netio.Conn
+	Run      uint32 // marks the run's frames (emu.Fabric)
+	MaxFrame int    // the longest frame, trailer included
+	// FrameTimeout is how long a frame that a node has sent may take to its stub. 0:
+	// emu.DefaultFrameTimeout.
+	FrameTimeout time.Duration
 	// Peers are the streams to the other parts, by part; nil for this one. Run closes them.
 	Peers []net.Conn
 	// Silence is how long another part may send nothing while this one waits for it.
