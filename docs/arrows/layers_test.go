@@ -24,7 +24,7 @@ var layers = [][]string{
 	9:  {"orchestrator/failure", "orchestrator/plan"},
 	10: {"orchestrator/cluster", "orchestrator/image", "orchestrator/reaper", "orchestrator/shape", "orchestrator/application", "orchestrator/runs", "orchestrator/live", "orchestrator/containerlab", "orchestrator/containerlab/containerlabtest", "orchestrator/containerlab/terminal"},
 	11: {"orchestrator/backend"},
-	12: {"orchestrator/inproc", "orchestrator/netns", "orchestrator/containers", "orchestrator/backend/backendtest"},
+	12: {"orchestrator/inproc", "orchestrator/netns", "orchestrator/containers", "orchestrator/backend/backendtest", "orchestrator/tunnel"},
 	13: {"orchestrator/check", "orchestrator/kubernetes", "orchestrator/measure", "orchestrator/packets", "orchestrator/placement", "orchestrator/predict", "orchestrator/shards"},
 	14: {"orchestrator/campaign"},
 	15: {"orchestrator/selftest", "orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/svg", "orchestrator/sweep", "orchestrator/regress"},
