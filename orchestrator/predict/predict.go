@@ -84,7 +84,7 @@ func Validate(ctx context.Context, set *experiment.Set, o Options) (*Validation,
 		e, runs := estimate(p, paths[p.Graph]), len(variant.Experiment.Seeds)
 		loads = append(loads, Load{e, runs})
 		v.Runs += runs
-		v.LockstepSeconds += float64(runs) * float64(e.PacketHops) * lockstepHop
+		v.LockstepSeconds += float64(runs) * e.LockstepSeconds()
 		v.WallSeconds += float64(runs) * e.ModelTime.Seconds() * expectedDilation(set, p, e)
 		if i == 0 {
 			v.Hosts, v.Switches, v.Links = p.Hosts(), len(p.Nodes)-p.Hosts(), len(p.Graph.Links)

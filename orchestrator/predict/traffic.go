@@ -48,7 +48,12 @@ const (
 func Run(p *plan.Plan) Estimate { return estimate(p, topologies.NewPaths(p.Graph)) }
 
 func estimate(p *plan.Plan, paths *topologies.Paths) Estimate {
-	t := newTraffic(p, paths)
+	return newTraffic(p, paths).estimated()
+}
+
+// estimated adds what all flows of the plan do, and returns the estimate.
+func (t *traffic) estimated() Estimate {
+	p := t.plan
 	for i := range p.Flows[:p.Transfers] {
 		t.offer(&p.Flows[i])
 	}
