@@ -103,6 +103,9 @@ type Run struct {
 	Shards int    // parts to cut the run into, each with a kernel of its own; 0, 1: it is not cut
 	Remote Remote // of runtime kubernetes
 	Part   *Part  // what is driven here of a run that is cut; nil: everything
+	// Identity is that of this csiglab (trial.Identity), which those that drive parts of the
+	// run must have too.
+	Identity string
 }
 
 // Series names the variant of a run in metrics. It is plain data.

@@ -52,6 +52,9 @@ func (r *Run) Here(node int) bool { return r.Part == nil || r.Part.Of[node] == r
 type Meeting struct {
 	Listener *os.File
 	Calls    []*os.File // by part, for the parts before this one
+	// Move moves the interfaces of Part.Tunnels into the network namespace of a process, the
+	// driver. The backend calls it before the driver starts its work. nil: there are none.
+	Move func(pid int) error
 }
 
 // Remote says where runtime kubernetes, and trials on a cluster, run. It is plain data.

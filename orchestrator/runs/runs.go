@@ -72,6 +72,18 @@ type Node struct {
 	User        string      `json:"user,omitempty"`        // file of the user namespace that owns Network; empty: the machine's
 	Metrics     string      `json:"metrics,omitempty"`     // socket at which its process serves metrics; others of the same process have the same
 	Interfaces  []Interface `json:"interfaces"`            // by port
+	Shard       *Shard      `json:"shard,omitempty"`       // of a run in several parts: where the node is
+}
+
+// Shard is the place of a part of a run. What a Node of it says of processes, namespaces
+// and files is true there.
+type Shard struct {
+	Index     int    `json:"index"`
+	Machine   string `json:"machine,omitempty"`   // node of the cluster
+	Pod       string `json:"pod,omitempty"`       // in a cluster; empty: on this machine
+	Context   string `json:"context,omitempty"`   // of the kubeconfig
+	Namespace string `json:"namespace,omitempty"` // of the pod
+	List      string `json:"list,omitempty"`      // folder of the list of runs that has the part, on this machine
 }
 
 // Interface is a port's interface in its node's network namespace. The interface of
