@@ -1,63 +1,3 @@
-// Package lockstep decides how far each node of a fabric may advance in model
-// time when all of them run at their own pace: conservative parallel simulation
-// with one Board that every node reads and writes. The Board is a pure state
-// machine over a slice of words. Its callers hold a lock around each call, keep
-// the words where all nodes reach them (ordinary memory for the threads of one
-// process, shared memory for processes) and wake the nodes that Woken names.
-//
-// # What the Board knows
-//
-// For each node k the bound LB(k): no event that k holds, read or still on its
-// way in a frame already counted, is earlier. For each pair the distance
-// dist(k,n): the smallest sum of lookaheads over paths of at least one link from
-// k to n. A link's lookahead is the least time between an event at its sender
-// and the arrival that the event causes.
-//
-// # Why it is safe
-//
-// The horizon H(n) = min over all k, n included, of LB(k) + dist(k,n). Any event
-// that n does not hold yet is caused, over a path of links, by an event that
-// some node k holds now, which is at LB(k) or later; each link of the path adds
-// at least its lookahead, so the event arrives at H(n) or later. A node that
-// processes only events strictly earlier than H(n) processes them in the order of
-// a sequential run. The term of n itself is its echo: an event of n causes frames
-// to other nodes, and these may cause frames back to n.
-//
-// # Why horizons only grow
-//
-// A turn of n raises LB(n), and lowers LB(m) to the arrival a of a frame that n
-// sent. Since a >= LB(n) before the turn + lookahead, the new term
-// a + dist(m,j) is at least the old LB(n) + dist(n,j), which was in every H(j)
-// already. So H(j) changes only when the bound of its smallest term does, its
-// blocker, and a turn of n looks again only at the sleepers that n blocks.
-//
-// # Why it does not stop
-//
-// All lookaheads are positive. The node with the smallest bound has a horizon
-// beyond that bound, hence it runs or is woken. Bounds are times of real events
-// and not promises that creep by one lookahead per round, so a gap in which no
-// node has an event is crossed in one turn.
-//
-// # Capacity
-//
-// A receiver keeps a limited number of unread frames per link. A sender whose
-// turn has used up the capacity of a link ends the turn, and continues when the
-// receiver has read: a receiver that may not advance is woken to read only.
-// Reading waits for no other node, so this cannot come to a halt either.
-//
-// # Lanes
-//
-// A turn costs a wakeup however little the node can do in it. Where more nodes may
-// advance than there are processors, it is better that a node waits: its horizon grows
-// meanwhile. So the nodes are divided into lanes, one for each processor, and of each
-// lane a limited number of nodes runs at once. When one of them ends its turn, the
-// node of the lane that can advance farthest has the next. A neighbour's turn moves a
-// node's horizon at most to its echo, so a turn is at most two lookaheads long; lanes
-// come close to that. The node with the smallest bound can always advance, and no other
-// node can advance without end before it does, so it has its turn.
-//
-// The run is over when every bound has reached the end (never, in a run without
-// one).
 package lockstep
 
 import (
@@ -111,6 +51,7 @@ const (
 	woken        // named by Woken, has not asked yet
 	running
 	absent // before its first Turn
+	remote // of another part; never changes
 )
 
 // Board is the shared state. Everything but wake, the lanes and the tables lives in words.
@@ -124,6 +65,9 @@ type Board struct {
 	wake  []int
 	lanes [][]int // nodes of each lane
 	width int     // nodes of a lane that may run at once
+	part  *part   // nil: all nodes are of this Board
+	// expected is how many nodes and other parts must be present before the first turn.
+	expected int64
 
 	// Views into words.
 	head    []int64
@@ -137,6 +81,9 @@ type Board struct {
 	sent    []int64 // per link, cumulative
 	seen    []int64 // sent, when the receiver was last told to read
 	read    []int64 // what the receiver is known to have read
+	view    []int64 // of this part's exits: what the others may reckon with at least
+	first   []int64 // per cut link out of the part: earliest arrival since the last Export
+	told    []int64 // per cut link into the part: read, as the others know it
 	dist    []int64 // [to*nodes+from]
 }
 
@@ -146,6 +93,15 @@ const (
 	headGrants
 	headLast
 	headPresent // nodes that are not absent
+	headHeard   // other parts that have told their first version
+	headVersion // of the part's state that was told last
+	headUnsent  // frames on cut links that have not been told
+	headUrgent  // 1: a sender waits for room on a cut link until the next Export
+	headFresh   // 1: frames have come from other parts since the last Export
+	headCalled  // 1: the gateway was named by Woken and has not called Export yet
+	headEnded   // 1: the others know that no event of the part is before the end
+	headOthers  // the earliest event of all other parts, as they told it
+	headLatest  // the latest event that another part has processed, as they told it
 	headWords
 )
 
@@ -154,7 +110,7 @@ const (
 const unreachable = int64(1) << 62
 
 // Words returns how many words a Board needs.
-func Words(nodes, links int) int { return headWords + 7*nodes + 3*links + nodes*nodes }
+func Words(nodes, links int) int { return headWords + 8*nodes + 5*links + nodes*nodes }
 
 // New returns the Board of a fabric over words, which all nodes share. Every
 // caller gives the same nodes, links and end. Exactly one of them calls Reset
@@ -163,7 +119,7 @@ func New(words []int64, nodes int, links []Channel, end units.Time) (*Board, err
 	if len(words) != Words(nodes, len(links)) {
 		return nil, fmt.Errorf("lockstep: %d words, want %d", len(words), Words(nodes, len(links)))
 	}
-	b := &Board{words: words, nodes: nodes, end: end, links: slices.Clone(links), in: make([][]int, nodes), wake: make([]int, 0, nodes)}
+	b := &Board{words: words, nodes: nodes, end: end, links: slices.Clone(links), expected: int64(nodes), in: make([][]int, nodes), wake: make([]int, 0, nodes+1)}
 	for id, l := range links {
 		if l.Lookahead <= 0 {
 			return nil, fmt.Errorf("lockstep: link %d from node %d to %d: lookahead %v is not positive", id, l.From, l.To, l.Lookahead)
@@ -179,8 +135,9 @@ func New(words []int64, nodes int, links []Channel, end units.Time) (*Board, err
 	}
 	b.head = take(headWords)
 	b.bound, b.pending, b.horizon, b.blocker, b.state = take(nodes), take(nodes), take(nodes), take(nodes), take(nodes)
-	b.blocked, b.asked = take(nodes), take(nodes)
+	b.blocked, b.asked, b.view = take(nodes), take(nodes), take(nodes)
 	b.sent, b.seen, b.read = take(len(links)), take(len(links)), take(len(links))
+	b.first, b.told = take(len(links)), take(len(links))
 	b.dist = take(nodes * nodes)
 	b.Limit(make([]int, nodes), nodes)
 	return b, nil
@@ -194,6 +151,9 @@ func (b *Board) Reset() {
 	for n := range b.nodes {
 		b.pending[n] = int64(units.Never)
 		b.state[n] = absent
+	}
+	for l := range b.first {
+		b.first[l] = int64(units.Never)
 	}
 	distances(b.dist, b.nodes, b.links)
 }
@@ -223,11 +183,11 @@ func (b *Board) Credit(link int) int64 {
 	return b.links[link].Capacity - (b.sent[link] - b.read[link])
 }
 
-// Grants returns how many turns were granted since the start.
+// Grants returns how many turns were granted since the start, to nodes of this part.
 func (b *Board) Grants() int64 { return b.head[headGrants] }
 
 // Last returns the latest event that any node has processed.
-func (b *Board) Last() units.Time { return units.Time(b.head[headLast]) }
+func (b *Board) Last() units.Time { return units.Time(max(b.head[headLast], b.head[headLatest])) }
 
 // End returns when a run that is Done ended: its end if somebody still holds an
 // event, the last event otherwise.
@@ -239,9 +199,12 @@ func (b *Board) End() units.Time {
 }
 
 // Earliest returns the smallest bound: all nodes have passed every earlier
-// instant.
+// instant. Nodes of other parts may be further by now.
 func (b *Board) Earliest() units.Time {
 	least := int64(units.Never)
+	if b.part != nil && b.part.parts > 1 {
+		least = b.head[headOthers]
+	}
 	for _, t := range b.bound {
 		least = min(least, t)
 	}
@@ -249,25 +212,35 @@ func (b *Board) Earliest() units.Time {
 }
 
 // Stuck returns the nodes that the others wait for: those that were woken or
-// granted and have not reported back, or have not reported at all.
+// granted and have not reported back, or have not reported at all. All are of this part;
+// when there are none before the run is over, this part waits for another one.
 func (b *Board) Stuck() []int {
 	var stuck []int
 	for n, s := range b.state {
-		if s != asleep {
+		if s != asleep && s != remote {
 			stuck = append(stuck, n)
 		}
 	}
 	return stuck
 }
 
-// Woken returns the nodes that may go on after the last Turn; the caller wakes
-// them. Valid until the next call.
+// Woken returns the nodes that may go on after the last Turn or Import; the caller wakes
+// them. The number after the last node's is the gateway of the part, which calls Export.
+// Valid until the next call.
 func (b *Board) Woken() []int { return b.wake }
 
 // Turn ends a turn of node n, whose frames are on the wire, and begins the next
 // one if its horizon allows. The horizon is exclusive and not beyond the end; with
 // Read it is 0.
 func (b *Board) Turn(n int, r Report) (units.Time, Verdict) {
+	horizon, verdict := b.turn(n, r)
+	if b.part != nil {
+		b.summon(!verdict.Turn() && len(b.wake) == 0)
+	}
+	return horizon, verdict
+}
+
+func (b *Board) turn(n int, r Report) (units.Time, Verdict) {
 	b.wake = b.wake[:0]
 	b.head[headLast] = max(b.head[headLast], int64(r.Last))
 	for _, l := range b.in[n] {
@@ -284,13 +257,16 @@ func (b *Board) Turn(n int, r Report) (units.Time, Verdict) {
 		b.blocked[n] = int64(r.Full) + 1
 		b.asked[b.links[r.Full].To] = 1
 	}
+	if b.part != nil {
+		b.crossed(n, &r)
+	}
 	begins := false
 	if b.state[n] == absent {
 		b.head[headPresent]++
-		begins = b.head[headPresent] == int64(b.nodes)
+		begins = b.present()
 	}
 	b.state[n] = asleep
-	if b.head[headPresent] < int64(b.nodes) {
+	if !b.present() {
 		return 0, Wait
 	}
 	for m, s := range b.state {
@@ -298,13 +274,9 @@ func (b *Board) Turn(n int, r Report) (units.Time, Verdict) {
 			b.measure(m)
 		}
 	}
-	if b.over(n) {
+	if b.bound[n] >= int64(b.end) && b.over() {
 		b.state[n] = woken
-		for m, s := range b.state {
-			if s == asleep {
-				b.call(m)
-			}
-		}
+		b.callAll()
 		return b.end, Done
 	}
 	for lane := range b.lanes {
@@ -317,6 +289,9 @@ func (b *Board) Turn(n int, r Report) (units.Time, Verdict) {
 	return b.begin(n)
 }
 
+// present reports whether every node has reported once, and every other part.
+func (b *Board) present() bool { return b.head[headPresent]+b.head[headHeard] >= b.expected }
+
 // Ask is what a node does first when it was woken. It wakes nobody.
 func (b *Board) Ask(n int) (units.Time, Verdict) {
 	b.wake = b.wake[:0]
@@ -327,7 +302,7 @@ func (b *Board) look(n int) (units.Time, Verdict) {
 	if b.head[headDone] != 0 {
 		return b.end, Done
 	}
-	if b.head[headPresent] < int64(b.nodes) {
+	if !b.present() {
 		b.state[n] = asleep
 		return 0, Wait
 	}
@@ -352,8 +327,8 @@ func (b *Board) begin(n int) (units.Time, Verdict) {
 }
 
 // over reports whether every bound has reached the end.
-func (b *Board) over(n int) bool {
-	if b.head[headDone] == 0 && b.bound[n] >= int64(b.end) && b.Earliest() >= b.end {
+func (b *Board) over() bool {
+	if b.head[headDone] == 0 && b.Earliest() >= b.end {
 		b.head[headDone] = 1
 	}
 	return b.head[headDone] != 0
@@ -387,6 +362,15 @@ func (b *Board) dispatch(lane int) {
 			return
 		}
 		b.call(best)
+	}
+}
+
+// callAll wakes all nodes that sleep.
+func (b *Board) callAll() {
+	for m, s := range b.state {
+		if s == asleep {
+			b.call(m)
+		}
 	}
 }
 
