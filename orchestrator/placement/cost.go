@@ -20,8 +20,8 @@ const (
 // predict predicts the exchanges of a cut and what they cost.
 func (pl *Placement) predict(f *fabric) {
 	model := f.estimate.ModelTime
-	if end := f.plan.End; end != units.Never {
-		model = min(model, units.Duration(end))
+	if f.end != units.Never {
+		model = min(model, units.Duration(f.end))
 	}
 	alone := f.estimate.LockstepSeconds()
 	pl.Seconds = alone

@@ -230,8 +230,8 @@ func (q quality) better(than quality) bool {
 
 // refinement moves pieces between parts while that makes a division better, as Fiduccia and
 // Mattheyses do (DAC 1982): a pass moves each piece at most once, the best move first even
-// if it is a loss, and keeps the moves up to the best division on the way. In a pass, parts
-// may be too heavy by one piece, so that pieces can change places.
+// if it is a loss, and keeps the moves up to the best division on the way. In every
+// other pass, parts may be too heavy by one piece on the way.
 type refinement struct {
 	*graph
 	of       []int
@@ -269,17 +269,64 @@ func (r *refinement) quality() quality {
 	return quality{max(0, heaviest-r.limit), r.crossing, heaviest}
 }
 
+// run makes the division better as long as one of the ways does: moves within the limit,
+// moves beyond it on the way, and, in small graphs, pieces that change places.
 func (r *refinement) run() {
 	for range mostPasses {
-		if !r.pass() {
+		better := r.pass(r.limit)
+		better = r.pass(r.limit+slices.Max(r.loads)) || better
+		if len(r.of) <= fewPieces {
+			better = r.swap() || better
+		}
+		if !better {
 			return
 		}
 	}
 }
 
-// pass reports whether it has made the division better.
-func (r *refinement) pass() bool {
-	room := r.limit + slices.Max(r.loads)
+// swap lets two pieces change places for as long as fewer frames cross then, and reports
+// whether any did.
+func (r *refinement) swap() (better bool) {
+	for range r.of {
+		bestA, bestB, gain := -1, -1, indifferent*r.crossing
+		for a, p := range r.of {
+			for b := a + 1; b < len(r.of); b++ {
+				q := r.of[b]
+				d := r.loads[a] - r.loads[b]
+				if p == q || r.sums[p]-d > r.limit || r.sums[q]+d > r.limit {
+					continue
+				}
+				g := r.near[a*r.parts+q] - r.near[a*r.parts+p] + r.near[b*r.parts+p] - r.near[b*r.parts+q]
+				if g > gain {
+					if g -= 2 * r.between(a, b); g > gain {
+						bestA, bestB, gain = a, b, g
+					}
+				}
+			}
+		}
+		if bestA < 0 {
+			return better
+		}
+		p, q := r.of[bestA], r.of[bestB]
+		r.move(bestA, q)
+		r.move(bestB, p)
+		better = true
+	}
+	return better
+}
+
+// between returns the weight of the edge between two pieces.
+func (g *graph) between(a, b int) float64 {
+	i, ok := slices.BinarySearchFunc(g.adjacent[a], b, func(e edge, to int) int { return int(e.to) - to })
+	if !ok {
+		return 0
+	}
+	return g.adjacent[a][i].weight
+}
+
+// pass moves each piece at most once, into parts that are no heavier than room after it. It
+// reports whether it has made the division better.
+func (r *refinement) pass(room float64) bool {
 	r.moved, r.queue = make([]bool, len(r.of)), r.queue[:0]
 	for piece := range r.of {
 		r.offer(piece, room)

@@ -57,17 +57,17 @@ func (s sets) number() (of []int, count int) {
 // pieces returns the nodes that stay together so that the smallest delay of a cut link is as
 // large as it can be with so many parts: those that shorter links join.
 func (f *fabric) pieces(parts int) (sets, error) {
-	links := make([]int, len(f.plan.Links))
+	links := make([]int, len(f.links))
 	for id := range links {
 		links[id] = id
 	}
-	delay := func(id int) units.Duration { return f.plan.Links[id].Delay }
+	delay := func(id int) units.Duration { return f.links[id].Delay }
 	slices.SortStableFunc(links, func(a, b int) int { return cmp.Compare(delay(a), delay(b)) })
 	s, count := newSets(len(f.loads)), len(f.loads)
 	joined := func(s sets, links []int) int {
 		done := 0
 		for _, id := range links {
-			if l := &f.plan.Links[id]; s.join(l.A.Node, l.B.Node) {
+			if l := &f.links[id]; s.join(l.A.Node, l.B.Node) {
 				done++
 			}
 		}
@@ -82,7 +82,7 @@ func (f *fabric) pieces(parts int) (sets, error) {
 		next := slices.Clone(s)
 		left := count - joined(next, links[:end])
 		if shortest <= 0 && left < parts {
-			return nil, fmt.Errorf("link %s and %d others have no delay, and so no lookahead: without cutting one of them there are %d parts at most", f.plan.Links[links[0]].Name, end-1, left)
+			return nil, fmt.Errorf("link %s and %d others have no delay, and so no lookahead: without cutting one of them there are %d parts at most", f.links[links[0]].Name, end-1, left)
 		}
 		if left < parts {
 			break
@@ -95,9 +95,9 @@ func (f *fabric) pieces(parts int) (sets, error) {
 // racks joins hosts to their switches.
 func (f *fabric) racks(s sets) sets {
 	s = slices.Clone(s)
-	hosts := f.plan.Hosts()
-	for i := range f.plan.Graph.Links {
-		l := &f.plan.Graph.Links[i]
+	hosts := f.graph.Hosts()
+	for i := range f.graph.Links {
+		l := &f.graph.Links[i]
 		if (l.A.Node < hosts) != (l.B.Node < hosts) {
 			s.join(l.A.Node, l.B.Node)
 		}
@@ -109,7 +109,7 @@ func (f *fabric) racks(s sets) sets {
 func (f *fabric) pods(s sets) sets {
 	s = slices.Clone(s)
 	first := map[int]int{}
-	for i, n := range f.plan.Graph.Nodes {
+	for i, n := range f.graph.Nodes {
 		if n.Pod == topologies.NoPod {
 			continue
 		}
@@ -183,9 +183,10 @@ const unusedLink = 1e-3
 // contract returns the graph of so many pieces, of for each node its piece.
 func (f *fabric) contract(of []int, count int) *graph {
 	g := &graph{loads: make([]float64, count), adjacent: make([][]edge, count), hosts: make([]bool, count)}
+	hosts := f.graph.Hosts()
 	for node, piece := range of {
 		g.loads[piece] += f.loads[node]
-		g.hosts[piece] = g.hosts[piece] || node < f.plan.Hosts()
+		g.hosts[piece] = g.hosts[piece] || node < hosts
 	}
 	mean := 0.0
 	for _, n := range f.frames {
@@ -198,7 +199,7 @@ func (f *fabric) contract(of []int, count int) *graph {
 	add := func(from, to int, weight float64) {
 		g.adjacent[from] = append(g.adjacent[from], edge{int32(to), weight})
 	}
-	for id, l := range f.plan.Links {
+	for id, l := range f.links {
 		if a, b := of[l.A.Node], of[l.B.Node]; a != b {
 			add(a, b, f.frames[id]+least)
 			add(b, a, f.frames[id]+least)

@@ -9,6 +9,7 @@ package placement
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -48,59 +49,62 @@ type Part struct {
 // failure.ErrConfiguration and says why there can be no such cut: more parts than nodes, or
 // links without any lookahead.
 func Cut(p *plan.Plan, parts int) (*Placement, error) {
-	if parts < 1 {
-		return nil, failure.Configuration(fmt.Errorf("cut the fabric into %d parts: want at least 1", parts))
-	}
-	if nodes := len(p.Nodes); parts > nodes {
-		return nil, failure.Configuration(fmt.Errorf("cut the fabric into %d parts: it has %d nodes, and each part needs one", parts, nodes))
-	}
-	f := newFabric(p)
-	pieces, err := f.pieces(parts)
-	if err != nil {
-		return nil, failure.Configuration(fmt.Errorf("cut the fabric into %d parts: %w", parts, err))
-	}
-	placed := &Placement{Of: f.place(pieces, parts), Parts: make([]Part, parts)}
-	placed.describe(f)
-	return placed, nil
+	return newFabric(p).cut(parts)
 }
 
-// fabric is the nodes and links of a plan with what they are expected to do.
+// CutGraph cuts a fabric of which no traffic is known: into parts with about as many nodes,
+// with as few links between them as possible. The errors are those of Cut.
+func CutGraph(g *topologies.Graph, parts int) (*Placement, error) {
+	f := &fabric{graph: g, frames: make([]float64, len(g.Links)), loads: make([]float64, len(g.Nodes))}
+	names := g.LinkNames()
+	for id, l := range g.Links {
+		f.links = append(f.links, plan.Link{A: l.A, B: l.B, Delay: l.Delay, Name: names[id]})
+	}
+	f.share()
+	return f.cut(parts)
+}
+
+// fabric is nodes and links with what they are expected to do.
 type fabric struct {
-	plan     *plan.Plan
+	graph    *topologies.Graph
+	links    []plan.Link // those of the graph, then the control links
+	end      units.Time
 	estimate predict.Estimate
-	frames   []float64 // by link, control links included: both directions
+	frames   []float64 // by link: both directions
 	loads    []float64 // by node, positive; of 1 in all
 }
 
-// idle is the load of a node that does nothing, as a share of the mean of all nodes: it has
-// a process and memory.
-const idle = 0.1
-
 func newFabric(p *plan.Plan) *fabric {
-	f := &fabric{plan: p, frames: make([]float64, len(p.Links)), loads: make([]float64, len(p.Nodes))}
+	f := &fabric{graph: p.Graph, links: p.Links, end: p.End, frames: make([]float64, len(p.Links)), loads: make([]float64, len(p.Nodes))}
 	var directed []float64
 	f.estimate, directed = predict.Frames(p)
 	for id := range p.Graph.Links {
 		f.frames[id] = directed[2*id] + directed[2*id+1]
 	}
-	f.addPrograms()
-	f.addMessages()
-	var sum float64
-	for id, l := range p.Links { // a frame is work for its sender and for its receiver
-		f.loads[l.A.Node] += f.frames[id] / 2
-		f.loads[l.B.Node] += f.frames[id] / 2
-		sum += f.frames[id]
-	}
-	least := idle * cmp.Or(sum, 1) / float64(len(f.loads))
-	sum = 0
-	for i := range f.loads {
-		f.loads[i] += least
-		sum += f.loads[i]
-	}
-	for i := range f.loads {
-		f.loads[i] /= sum
-	}
+	f.addPrograms(p)
+	f.addMessages(p)
+	f.share()
 	return f
+}
+
+// cut cuts the fabric into so many parts.
+func (f *fabric) cut(parts int) (*Placement, error) {
+	refuse := func(err error) (*Placement, error) {
+		return nil, failure.Configuration(fmt.Errorf("cut the fabric into %d parts: %w", parts, err))
+	}
+	switch nodes := len(f.loads); {
+	case parts < 1:
+		return refuse(errors.New("want at least 1"))
+	case parts > nodes:
+		return refuse(fmt.Errorf("it has %d nodes, and each part needs one", nodes))
+	}
+	pieces, err := f.pieces(parts)
+	if err != nil {
+		return refuse(err)
+	}
+	placed := &Placement{Of: f.place(pieces, parts), Parts: make([]Part, parts)}
+	placed.describe(f)
+	return placed, nil
 }
 
 // mostPairs bounds the pairs of programs whose paths are walked.
@@ -108,8 +112,7 @@ const mostPairs = 1 << 16
 
 // addPrograms adds the frames between hosts with programs. Nobody knows how many there will
 // be: each pair of hosts has as many as any other, one.
-func (f *fabric) addPrograms() {
-	p := f.plan
+func (f *fabric) addPrograms(p *plan.Plan) {
 	pairs := slices.DeleteFunc(slices.Clone(p.Pairs), func(pair metrics.Pair) bool {
 		return !p.HasPrograms(int(pair.Source)) || !p.HasPrograms(int(pair.Destination))
 	})
@@ -127,8 +130,7 @@ func (f *fabric) addPrograms() {
 }
 
 // addMessages adds the messages on control links: a hit of a trigger at another host is one.
-func (f *fabric) addMessages() {
-	p := f.plan
+func (f *fabric) addMessages(p *plan.Plan) {
 	messages := map[topologies.End]float64{}
 	for node := range p.Nodes[:p.Hosts()] {
 		if h := p.Nodes[node].Host; h != nil {
@@ -143,22 +145,45 @@ func (f *fabric) addMessages() {
 	}
 }
 
+// idle is the load of a node that does nothing, as a share of the mean of all nodes: it has
+// a process and memory.
+const idle = 0.1
+
+// share makes loads of the frames.
+func (f *fabric) share() {
+	var sum float64
+	for id, l := range f.links { // a frame is work for its sender and for its receiver
+		f.loads[l.A.Node] += f.frames[id] / 2
+		f.loads[l.B.Node] += f.frames[id] / 2
+		sum += f.frames[id]
+	}
+	least := idle * cmp.Or(sum, 1) / float64(len(f.loads))
+	sum = 0
+	for i := range f.loads {
+		f.loads[i] += least
+		sum += f.loads[i]
+	}
+	for i := range f.loads {
+		f.loads[i] /= sum
+	}
+}
+
 // describe fills in what follows from Of.
 func (pl *Placement) describe(f *fabric) {
-	p := f.plan
+	hosts := f.graph.Hosts()
 	for node, part := range pl.Of {
 		pl.Parts[part].Load += f.loads[node]
-		if node < p.Hosts() {
+		if node < hosts {
 			pl.Parts[part].Hosts++
 		} else {
 			pl.Parts[part].Switches++
 		}
 	}
-	for id, l := range p.Links {
+	for id, l := range f.links {
 		if pl.Of[l.A.Node] == pl.Of[l.B.Node] {
 			continue
 		}
-		if id < len(p.Graph.Links) {
+		if id < len(f.graph.Links) {
 			pl.Links = append(pl.Links, id)
 		} else {
 			pl.Control++

@@ -1,11 +1,18 @@
 package placement_test
 
 import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/placement"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
 )
 
 func compile(t *testing.T, name string) *plan.Plan {
@@ -51,4 +58,79 @@ func TestPods(t *testing.T) {
 			t.Errorf("%s in %d parts: %d links are cut, want %d", c.name, c.parts, len(got.Links), c.links)
 		}
 	}
+}
+
+func TestErrors(t *testing.T) {
+	p := compile(t, "dragonfly") // twelve nodes
+	instant := *p
+	instant.Links = append([]plan.Link(nil), p.Links...)
+	for i := range instant.Links[:10] {
+		instant.Links[i].Delay = 0
+	}
+	for _, c := range []struct {
+		plan  *plan.Plan
+		parts int
+		want  string
+	}{
+		{p, 0, "into 0 parts: want at least 1"},
+		{p, -1, "into -1 parts: want at least 1"},
+		{p, 13, "into 13 parts: it has 12 nodes, and each part needs one"},
+		{&instant, 7, "into 7 parts: link " + p.Links[0].Name + " and 9 others have no delay, and so no lookahead: without cutting one of them there are"},
+	} {
+		_, err := placement.Cut(c.plan, c.parts)
+		if !errors.Is(err, failure.ErrConfiguration) || !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+	if got, err := placement.Cut(p, 12); err != nil || len(got.Links) != len(p.Graph.Links) {
+		t.Errorf("a part for each node: %v, %+v", err, got)
+	}
+}
+
+// TestPrediction: three-flow with CSIG, cut between pods at 1 us, was measured with 26,366
+// exchanges, which took 1.3 s more than the 3.6 s of one machine (docs/performance.md#parts).
+func TestPrediction(t *testing.T) {
+	set, err := experiment.Load("three-flow", experiment.Options{Tables: experiment.StandardTables(), Seeds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range set.Variants {
+		if v.Name != "csig" {
+			continue
+		}
+		p, err := plan.Compile(v.Experiment, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := placement.Cut(p, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if off := got.Exchanges / 26366; math.Abs(off-1) > 0.1 {
+			t.Errorf("%.0f exchanges, want 26,366 within 10 %%", got.Exchanges)
+		}
+		if got.Slowdown < 1.2 || got.Slowdown > 1.7 || got.Lookahead != units.Microsecond {
+			t.Errorf("slowdown %v, lookahead %v", got.Slowdown, got.Lookahead)
+		}
+		alone, err := placement.Cut(p, 1)
+		if err != nil || alone.Slowdown != 1 || alone.Exchanges != 0 || alone.Links != nil {
+			t.Errorf("one part: %+v, %v", alone, err)
+		}
+		return
+	}
+	t.Fatal("three-flow has no variant csig")
+}
+
+// A chain of switches is cut where its links are longest.
+func ExampleCutGraph() {
+	g := &topologies.Graph{Nodes: []topologies.Node{
+		{Name: "h0", Pod: topologies.NoPod}, {Name: "h1", Pod: topologies.NoPod},
+		{Name: "s0", Kind: topologies.Switch, Pod: topologies.NoPod}, {Name: "s1", Kind: topologies.Switch, Pod: topologies.NoPod},
+	}}
+	g.Connect(0, 2, 100*units.Gbps, units.Microsecond)
+	g.Connect(1, 3, 100*units.Gbps, units.Microsecond)
+	g.Connect(2, 3, 100*units.Gbps, 5*units.Microsecond)
+	cut, err := placement.CutGraph(g, 2)
+	fmt.Println(cut.Of, g.LinkName(cut.Links[0]), cut.Lookahead, err)
+	// Output: [0 1 0 1] s0-s1 5us <nil>
 }
