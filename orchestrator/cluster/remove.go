@@ -1,0 +1,234 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/csiglab/csiglab/orchestrator/runs"
+)
+
+// Remains is what a run has left in a cluster.
+type Remains struct {
+	Run     string
+	Objects []string // as KIND/NAME, sorted
+	Owner   string   // AnnotationOwner
+	Machine string   // AnnotationMachine
+	// Lives says that the run's holder lives, or is on another machine or in another
+	// container, where nobody here can tell; Here, that it is on this machine.
+	Lives, Here bool
+}
+
+// Holder returns who holds the run, in words.
+func (r *Remains) Holder() string {
+	name, _, _ := strings.Cut(r.Machine, "/")
+	switch {
+	case r.Machine == "":
+		return "nobody knows who holds it"
+	case !r.Here:
+		return "its csiglab ran on machine " + name
+	case r.Lives && runs.ParseOwner(r.Owner).Life() == runs.Lives:
+		return fmt.Sprintf("its csiglab, process %d, is under way", runs.ParseOwner(r.Owner).PID)
+	case r.Lives:
+		return "its csiglab ran in another container of this machine"
+	}
+	return "its csiglab is gone"
+}
+
+// object is an object of a run.
+type object struct {
+	kind string
+	meta metav1.ObjectMeta
+	pod  *corev1.Pod // of a pod
+}
+
+// objects returns what carries a label, Jobs first. Users who may not list pods, ConfigMaps
+// or Secrets cannot have made them either.
+func (c *Cluster) objects(ctx context.Context, selector string) (list []object, err error) {
+	asked, cancel := call(ctx)
+	defer cancel()
+	o := metav1.ListOptions{LabelSelector: selector}
+	jobList, err := c.client.BatchV1().Jobs(c.Namespace).List(asked, o)
+	if err != nil {
+		return nil, c.explain("list Jobs", err)
+	}
+	for _, j := range jobList.Items {
+		list = append(list, object{kind: "Job", meta: j.ObjectMeta})
+	}
+	pods, err := c.client.CoreV1().Pods(c.Namespace).List(asked, o)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, c.explain("list pods", err)
+	} else if err == nil {
+		for i := range pods.Items {
+			list = append(list, object{kind: "Pod", meta: pods.Items[i].ObjectMeta, pod: &pods.Items[i]})
+		}
+	}
+	configs, err := c.client.CoreV1().ConfigMaps(c.Namespace).List(asked, o)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, c.explain("list ConfigMaps", err)
+	} else if err == nil {
+		for _, m := range configs.Items {
+			list = append(list, object{kind: "ConfigMap", meta: m.ObjectMeta})
+		}
+	}
+	secrets, err := c.client.CoreV1().Secrets(c.Namespace).List(asked, o)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, c.explain("list Secrets", err)
+	} else if err == nil {
+		for _, s := range secrets.Items {
+			list = append(list, object{kind: "Secret", meta: s.ObjectMeta})
+		}
+	}
+	return list, nil
+}
+
+// Find returns what csiglab has made in the namespace, by run, in the order of their ids.
+func (c *Cluster) Find(ctx context.Context) ([]Remains, error) {
+	list, err := c.objects(ctx, LabelManaged+"="+Manager+","+LabelRun)
+	if err != nil {
+		return nil, err
+	}
+	byRun := map[string]*Remains{}
+	for _, o := range list {
+		id := o.meta.Labels[LabelRun]
+		r := byRun[id]
+		if r == nil {
+			r = &Remains{Run: id}
+			byRun[id] = r
+		}
+		r.Objects = append(r.Objects, o.kind+"/"+o.meta.Name)
+		if r.Owner == "" {
+			r.Owner, r.Machine = o.meta.Annotations[AnnotationOwner], o.meta.Annotations[AnnotationMachine]
+		}
+	}
+	found := []Remains{}
+	for _, id := range slices.Sorted(maps.Keys(byRun)) {
+		r := byRun[id]
+		slices.Sort(r.Objects)
+		r.Here = r.Machine != "" && r.Machine == machine()
+		r.Lives = !r.Here || runs.ParseOwner(r.Owner).Life() != runs.Died
+		found = append(found, *r)
+	}
+	return found, nil
+}
+
+// Remove removes a run's Jobs, with their pods, ConfigMaps and Secrets, and waits until they
+// are gone, at most a minute. Pods on nodes that do not answer are removed by force. To
+// remove what does not exist is no error.
+func (c *Cluster) Remove(ctx context.Context, run string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.times.remove, fmt.Errorf("not done within %v", c.times.remove))
+	defer cancel()
+	selector := LabelManaged + "=" + Manager + "," + LabelRun + "=" + run
+	asked, hanging := map[string]bool{}, map[string]time.Time{}
+	var left []object
+	var problem error
+	for pause := removeEvery; ; pause = min(2*pause, removeEvery*8) {
+		list, err := c.objects(ctx, selector)
+		switch {
+		case err == nil && len(list) == 0:
+			return nil
+		case err == nil:
+			left, problem = list, nil
+			for _, o := range list {
+				if err := c.remove(ctx, o, asked, hanging); err != nil && problem == nil {
+					problem = err
+				}
+			}
+		default:
+			problem = err
+		}
+		if problem != nil && !temporary(problem) {
+			return fmt.Errorf("remove run %s: %w", run, problem)
+		}
+		select {
+		case <-ctx.Done():
+			return c.unremoved(run, left, cmp.Or(problem, context.Cause(ctx)))
+		case <-time.After(pause):
+		}
+	}
+}
+
+// removeEvery is when Remove first looks whether everything is gone; it looks ever less often.
+const removeEvery = 200 * time.Millisecond
+
+func (c *Cluster) unremoved(run string, left []object, why error) error {
+	var names []string
+	for _, o := range left {
+		names = append(names, o.kind+"/"+o.meta.Name)
+	}
+	slices.Sort(names)
+	const most = 5
+	if len(names) > most {
+		names = append(names[:most], fmt.Sprintf("%d more", len(names)-most))
+	}
+	return fmt.Errorf("remove run %s: %w; left: %s; csiglab clean --on kubernetes tries again", run, why, strings.Join(names, ", "))
+}
+
+// remove asks for the removal of an object, once, and by force where its node is gone.
+func (c *Cluster) remove(ctx context.Context, o object, done map[string]bool, hanging map[string]time.Time) error {
+	key := string(o.meta.UID) + o.kind + o.meta.Name
+	if o.kind == "Pod" && o.meta.DeletionTimestamp != nil {
+		return c.removeHanging(ctx, o.pod, hanging)
+	}
+	if done[key] {
+		return nil
+	}
+	asked, cancel := call(ctx)
+	defer cancel()
+	var err error
+	uid := o.meta.UID
+	how := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+	if uid == "" {
+		how.Preconditions = nil
+	}
+	switch o.kind {
+	case "Job":
+		foreground := metav1.DeletePropagationForeground
+		how.PropagationPolicy = &foreground
+		err = c.client.BatchV1().Jobs(c.Namespace).Delete(asked, o.meta.Name, how)
+	case "Pod":
+		// A Job's pods go with it; that it removes them one by one takes longer.
+		err = c.client.CoreV1().Pods(c.Namespace).Delete(asked, o.meta.Name, how)
+	case "ConfigMap":
+		err = c.client.CoreV1().ConfigMaps(c.Namespace).Delete(asked, o.meta.Name, how)
+	case "Secret":
+		err = c.client.CoreV1().Secrets(c.Namespace).Delete(asked, o.meta.Name, how)
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return c.explain("remove "+o.kind+" "+o.meta.Name, err)
+	}
+	done[key] = true
+	return nil
+}
+
+// removeHanging removes a pod by force that should have ended, if its node does not answer.
+func (c *Cluster) removeHanging(ctx context.Context, p *corev1.Pod, hanging map[string]time.Time) error {
+	since, known := hanging[p.Name]
+	if !known {
+		hanging[p.Name] = time.Now()
+		since = time.Now()
+	}
+	// A node that is known not to answer needs no patience.
+	asked, cancel := call(ctx)
+	defer cancel()
+	err := error(nil)
+	if p.Spec.NodeName != "" {
+		err = c.nodeLives(asked, p.Spec.NodeName)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errNode) && (time.Since(since) < gracePeriod(p)+c.times.hang || !c.nodeGone(asked, p)):
+		return nil
+	}
+	return c.force(asked, p)
+}
