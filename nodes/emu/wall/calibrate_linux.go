@@ -96,7 +96,7 @@ func calibrateLoad(threads int, share float64, hop time.Duration) (late Lateness
 		all.Go(func() {
 			var mine Lateness
 			privileged := onThread(func(w *threadSleeper) {
-				w.start = start
+				w.start = func() time.Duration { return start }
 				random := rand.New(rand.NewPCG(uint64(i/calibrateTogether), 0))
 				for next := time.Duration(0); ; {
 					if next += time.Duration(random.ExpFloat64() * mean); next > calibrateTime {

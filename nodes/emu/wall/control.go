@@ -15,11 +15,8 @@ import (
 //	prepared ──(every node is ready)──▶ started ──(nothing is due before the limit)──▶ stopped
 type ControlBlock struct {
 	words []int64
-	nodes int
-	// seen and since are the supervisor's: what its last call of Over saw, and
-	// since when it has seen that.
-	seen  Progress
-	since time.Duration
+	here  []int // the nodes that the supervisor starts and stops
+	quiet Quiet // the supervisor's
 }
 
 // Progress is how far all nodes are, or one of them.
@@ -53,8 +50,16 @@ const (
 func blockWords(nodes int) int { return blockLine * (1 + nodes) }
 
 func newControlBlock(words []int64, nodes int) *ControlBlock {
-	return &ControlBlock{words: words, nodes: nodes}
+	b := &ControlBlock{words: words}
+	for n := range nodes {
+		b.here = append(b.here, n)
+	}
+	return b
 }
+
+// Restrict restricts Ready, Silent, Look and Over to some of the nodes: the others are
+// driven on other machines.
+func (b *ControlBlock) Restrict(here []int) { b.here = here }
 
 func (b *ControlBlock) word(node, word int) *int64 { return &b.words[blockLine*(1+node)+word] }
 
@@ -105,7 +110,7 @@ func (b *ControlBlock) Thread(node int) int { return int(atomic.LoadInt64(b.word
 
 // Ready reports whether every node waits for the start.
 func (b *ControlBlock) Ready() bool {
-	for n := range b.nodes {
+	for _, n := range b.here {
 		if atomic.LoadInt64(b.word(n, wordReady)) == 0 {
 			return false
 		}
@@ -113,7 +118,8 @@ func (b *ControlBlock) Ready() bool {
 	return true
 }
 
-// Start sets the common start, as a time of CLOCK_MONOTONIC.
+// Start sets the common start, as a time of CLOCK_MONOTONIC. To call it again later moves
+// the clock of the run: parts of a run on other machines have clocks that drift apart.
 func (b *ControlBlock) Start(at time.Duration) { atomic.StoreInt64(&b.words[wordStart], int64(at)) }
 
 func (b *ControlBlock) start() time.Duration {
@@ -152,7 +158,7 @@ func (b *ControlBlock) stopped() (end units.Time, ok bool) {
 // Silent returns a node that has not taken a turn since the given time of
 // CLOCK_MONOTONIC, or -1.
 func (b *ControlBlock) Silent(since time.Duration) int {
-	for n := range b.nodes {
+	for _, n := range b.here {
 		if time.Duration(atomic.LoadInt64(b.word(n, wordBeat))) < since {
 			return n
 		}
@@ -163,7 +169,7 @@ func (b *ControlBlock) Silent(since time.Duration) int {
 // Look returns the sum of what the nodes have published.
 func (b *ControlBlock) Look() Progress {
 	at := Progress{Next: units.Never}
-	for n := range b.nodes {
+	for _, n := range b.here {
 		at.Next = min(at.Next, units.Time(atomic.LoadInt64(b.word(n, wordNext))))
 		at.Last = max(at.Last, units.Time(atomic.LoadInt64(b.word(n, wordLast))))
 		at.Sent += atomic.LoadInt64(b.word(n, wordSent))
@@ -184,13 +190,28 @@ const (
 // The supervisor calls it repeatedly.
 func (b *ControlBlock) Over(now time.Duration, end units.Time) (Progress, bool) {
 	at := b.Look()
-	if at != b.seen || at.Next < end {
-		b.seen, b.since = at, now
-		return at, false
+	return at, b.quiet.Over(at, now, now, end)
+}
+
+// Quiet finds out when a run is over, from how far its nodes are now and then. The zero
+// value has seen nothing.
+type Quiet struct {
+	seen  Progress
+	since time.Duration // from when on seen was so
+}
+
+// Over reports whether nothing has been due before end for a while, and nothing has changed.
+// at was collected between two times: where nodes are on several machines that takes a
+// while, and only what was so before it began and after the last time had ended is the same
+// everywhere at one moment.
+func (q *Quiet) Over(at Progress, began, ended time.Duration, end units.Time) bool {
+	if at != q.seen || at.Next < end {
+		q.seen, q.since = at, ended
+		return false
 	}
 	wait := quietFor
 	if at.Received < at.Sent {
 		wait = lostFor
 	}
-	return at, now-b.since >= wait
+	return began-q.since >= wait
 }

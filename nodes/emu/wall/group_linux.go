@@ -119,7 +119,7 @@ func (k *pacer) drive() ([]Timing, units.Time, error) {
 		}
 		w.wait(w.now()+time.Millisecond, false)
 	}
-	w.start, k.epoch = k.block.start(), k.block.start()
+	w.start = k.block.start
 	for w.now() < 0 {
 		w.wait(0, false)
 	}

@@ -51,7 +51,6 @@ type pacer struct {
 	nodes []*paced
 	block *ControlBlock
 	sleep sleeper
-	epoch time.Duration // the start on CLOCK_MONOTONIC, for publish
 }
 
 // paced is a node of a pacer.
@@ -170,7 +169,7 @@ func (k *pacer) turn(p *paced) error {
 		p.HandOn()
 	}
 	counts := p.LinkCounts()
-	k.block.publish(p.ID(), Progress{Next: p.Next(), Last: p.Now(), Sent: counts.Sent, Received: counts.Received}, k.epoch+now)
+	k.block.publish(p.ID(), Progress{Next: p.Next(), Last: p.Now(), Sent: counts.Sent, Received: counts.Received}, k.block.start()+now)
 	k.block.publishLateness(p.ID(), p.timing.Lateness.Max)
 	return nil
 }

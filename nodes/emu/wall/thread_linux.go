@@ -57,8 +57,8 @@ func isRealTime() bool {
 // could have to wait for them, is off, and no sleep is longer than maxSleep.
 type threadSleeper struct {
 	base   time.Time
-	offset time.Duration // of base on CLOCK_MONOTONIC
-	start  time.Duration // of the run on CLOCK_MONOTONIC
+	offset time.Duration        // of base on CLOCK_MONOTONIC
+	start  func() time.Duration // of the run on CLOCK_MONOTONIC, which may move a little; nil: 0
 	fds    []unix.PollFd
 	slept  time.Duration // when the last sleep ended
 	// demote is how long the thread may go without a sleep before it gives up its
@@ -73,8 +73,16 @@ const demoteAfter = 200 * time.Millisecond
 // without a system call.
 func (t *threadSleeper) calibrate() { t.base, t.offset = time.Now(), Monotonic() }
 
+// begun returns the start of the run, 0 before.
+func (t *threadSleeper) begun() time.Duration {
+	if t.start == nil {
+		return 0
+	}
+	return t.start()
+}
+
 func (t *threadSleeper) now() time.Duration {
-	now := t.offset + time.Since(t.base) - t.start
+	now := t.offset + time.Since(t.base) - t.begun()
 	if t.demote > 0 && now-t.slept > t.demote {
 		setPolicy(0, unix.SCHED_NORMAL, 0) //nolint:errcheck // it needs no privilege
 		t.demote = 0
@@ -91,8 +99,8 @@ func (t *threadSleeper) wait(until time.Duration, frames bool) {
 		limit := unix.NsecToTimespec(int64(min(left, maxSleep)))
 		syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&t.fds[0])), uintptr(len(t.fds)), uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
 	default:
-		at := unix.NsecToTimespec(int64(min(until, until-left+maxSleep) + t.start))
+		at := unix.NsecToTimespec(int64(min(until, until-left+maxSleep) + t.begun()))
 		syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&at)), 0, 0, 0)
 	}
-	t.slept = t.offset + time.Since(t.base) - t.start
+	t.slept = t.offset + time.Since(t.base) - t.begun()
 }
