@@ -288,7 +288,7 @@ func (r *Run) inDriver(node int) bool {
 // inMemory reports whether a link joins two nodes in memory, and so needs no
 // interfaces.
 func (r *Run) inMemory(l plan.Link) bool {
-	return r.Processes == SwitchProcess && r.inDriver(l.A.Node) && r.inDriver(l.B.Node)
+	return r.Processes == SwitchProcess && r.inDriver(l.A.Node) && r.inDriver(l.B.Node) && r.Here(l.A.Node) == r.Here(l.B.Node)
 }
 
 // Deployment is the nodes of a run on this machine. They have been made and are not

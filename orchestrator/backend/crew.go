@@ -31,6 +31,7 @@ type crew struct {
 
 	records   metrics.Consumer
 	exposed   *exposures
+	peers     *peering         // the other parts of the run; nil: it has one
 	exposer   *process.Exposer // of the nodes that are driven here; nil: they serve no metrics
 	inside    []*insideNode    // driven here
 	processes []nodeProcess    // of the others
@@ -75,15 +76,15 @@ func (c *crew) startProcesses(ctx context.Context, shared *os.File) error {
 	c.ends = make(chan ended, len(c.configs))
 	lanes, width := make([]int, len(c.configs)), runtime.NumCPU()
 	if c.deployment.Pinned {
-		lanes, width = Lanes(c.run.Plan, width), 1
+		lanes, width = Lanes(c.run, width), 1
 	}
 	for i, config := range c.configs {
-		if c.run.inDriver(i) {
+		if c.run.inDriver(i) || !c.run.Here(i) {
 			continue
 		}
 		spec := &process.Spec{
 			Config: config, Machine: c.run.Plan.Nodes[i], Interfaces: c.net.spaces[i].interfaces,
-			MaxFrame: c.run.MaxFrame(), Nodes: len(c.configs), Links: c.links, Lanes: lanes, LaneWidth: width, End: c.run.Plan.End, Wall: c.run.Wall,
+			MaxFrame: c.run.MaxFrame(), Nodes: len(c.configs), Links: c.links, Partition: c.run.partition(), Lanes: lanes, LaneWidth: width, End: c.run.Plan.End, Wall: c.run.Wall,
 			Build: modules.Build(), Metrics: c.exposed.node(i),
 		}
 		p, err := c.deployment.Start(ctx, i, spec, shared)
@@ -154,7 +155,7 @@ func (c *crew) add(out *Outcome, e ended) {
 func (c *crew) openInside() error {
 	var ids []int
 	for i := range c.configs {
-		if c.run.inDriver(i) {
+		if c.run.inDriver(i) && c.run.Here(i) {
 			ids = append(ids, i)
 		}
 	}
@@ -183,7 +184,7 @@ func (c *crew) openInside() error {
 		return err
 	}
 	for _, l := range c.run.Plan.Links {
-		if c.run.inMemory(l) {
+		if c.run.inMemory(l) && c.run.Here(l.A.Node) {
 			netio.Join(conns[l.A.Node].Memory, l.A.Port, conns[l.B.Node].Memory, l.B.Port)
 		}
 	}

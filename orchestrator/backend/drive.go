@@ -15,9 +15,22 @@ import (
 // thread that starts them, the caller's goroutine must be locked to its thread. A
 // *emu.LinkError names the link that lost a frame, a *NodeError the node that died
 // or hangs; when ctx ends, the error is its cause. Drive does not remove the
-// deployment; its caller does.
+// deployment; its caller does. Of a run in parts, Drive drives one part and connects it to
+// the others, which start together; a *gateway.PartError names the part that is missing, is
+// gone or breaks the protocol.
 func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, error) {
 	began := time.Now()
+	var peers *peering
+	if r.Part != nil {
+		if err := r.checkPart(); err != nil {
+			return nil, err
+		}
+		var err error
+		if peers, err = startPeering(ctx, r, c, peersWithin); err != nil {
+			return nil, err
+		}
+		defer peers.close()
+	}
 	net, err := buildNetwork(d, r)
 	if err != nil {
 		return nil, err
@@ -37,7 +50,7 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 	if programs != nil {
 		defer programs.Stop()
 	}
-	nodes := &crew{run: r, deployment: d, net: net, records: c.Consumer(), exposed: exposed}
+	nodes := &crew{run: r, deployment: d, net: net, records: c.Consumer(), exposed: exposed, peers: peers}
 	nodes.configure()
 	defer nodes.close()
 	var got *Outcome
@@ -60,14 +73,15 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 // newPrograms returns the programs of the run, nil without any. Stop must be called
 // in the end.
 func newPrograms(ctx context.Context, d *Deployment, r *Run, hold <-chan struct{}, local *localPrograms) *application.Set {
-	if len(r.Plan.Programs) == 0 {
+	list, _ := r.programs()
+	if len(list) == 0 {
 		return nil
 	}
 	starter := d.Programs(ctx)
 	if starter == nil {
 		starter = local
 	}
-	set := application.NewSet(r.programs(), *r.Wall, r.Plan.End, starter)
+	set := application.NewSet(list, *r.Wall, r.Plan.End, starter)
 	set.Hold(hold)
 	return set
 }
@@ -87,6 +101,9 @@ func startLocal(d *Deployment, r *Run, c Control) (*localPrograms, error) {
 	}
 	networks, byName := map[int]*os.File{}, map[string]application.Network{}
 	for i, n := range d.Nodes {
+		if !r.Here(i) {
+			continue
+		}
 		if networks[i] = n.Programs; n.Programs == nil {
 			networks[i] = n.Network
 		}
@@ -123,30 +140,34 @@ func (r *Run) ProgramNames() application.Names {
 	return names
 }
 
-// programs returns the run's programs as they are started.
-func (r *Run) programs() []application.Program {
-	list := make([]application.Program, len(r.Plan.Programs))
+// programs returns the programs of this part as they are started, and for each its place in
+// Plan.Programs.
+func (r *Run) programs() (list []application.Program, index []int) {
 	for i, p := range r.Plan.Programs {
-		list[i] = application.Program{
-			Host: p.Host, Name: r.Plan.Graph.Nodes[p.Host].Name, Args: p.Args, Start: p.Start, Background: p.Background,
-			Output: r.Outputs[i],
+		if r.Here(p.Host) {
+			list = append(list, application.Program{
+				Host: p.Host, Name: r.Plan.Graph.Nodes[p.Host].Name, Args: p.Args, Start: p.Start, Background: p.Background,
+				Output: r.Outputs[i],
+			})
+			index = append(index, i)
 		}
 	}
-	return list
+	return list, index
 }
 
 // CheckPrograms returns a *ProgramError for a program that cannot be started on this
 // machine's files.
 func (r *Run) CheckPrograms() error {
-	for i, p := range r.programs() {
+	list, index := r.programs()
+	for i, p := range list {
 		if err := p.Check(); err != nil {
-			return &ProgramError{i, err}
+			return &ProgramError{index[i], err}
 		}
 	}
 	return nil
 }
 
-// deployed calls Deployed with the nodes and links. pids has the processes of the
+// deployed calls Deployed with the nodes of this part and their links. pids has the processes of the
 // nodes that have been started; the others keep the PID of the deployment.
 func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int, exposed *exposures) error {
 	if c.Deployed == nil {
@@ -159,6 +180,9 @@ func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int, exposed *exp
 	nodes, links := runs.Describe(r.Plan.Graph, d.Port, inMemory)
 	runs.AddPrograms(nodes, r.Plan.ApplicationHosts(), application.Interface)
 	for i, n := range d.Nodes {
+		if !r.Here(i) {
+			continue
+		}
 		at := &nodes[i]
 		at.PID, at.Container, at.Application, at.Network = n.PID, n.Container, n.Sidecar, n.Network.Name()
 		if n.Programs != nil {
@@ -172,7 +196,22 @@ func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int, exposed *exp
 		}
 	}
 	exposed.describe(nodes)
-	return c.Deployed(nodes, links)
+	if r.Part == nil {
+		return c.Deployed(nodes, links)
+	}
+	var nodesHere []runs.Node
+	var linksHere []runs.Link
+	for i, n := range nodes {
+		if r.Here(i) {
+			nodesHere = append(nodesHere, n)
+		}
+	}
+	for id, l := range r.Plan.Graph.Links {
+		if r.Here(l.A.Node) || r.Here(l.B.Node) {
+			linksHere = append(linksHere, links[id])
+		}
+	}
+	return c.Deployed(nodesHere, linksHere)
 }
 
 // progressEvery is how often the model time is reported.

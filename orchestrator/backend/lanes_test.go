@@ -15,7 +15,7 @@ func TestLanes(t *testing.T) {
 	pods := backendtest.Compile(t, text+"{k_ary: {k: 4, rate: 10Gbps, delay: 1us}}\n")
 	for _, processors := range []int{1, 2, 4} {
 		hosts, of := make([]int, processors), map[int]int{}
-		for i, lane := range backend.Lanes(pods, processors) {
+		for i, lane := range backend.Lanes(&backend.Run{Plan: pods}, processors) {
 			n := pods.Graph.Nodes[i]
 			if pods.Nodes[i].Switch == nil {
 				hosts[lane]++
@@ -32,10 +32,10 @@ func TestLanes(t *testing.T) {
 		}
 	}
 	one := backendtest.Compile(t, text+"{leaf_spine: {leaves: 4, hosts_per_leaf: 4, spines: 2, rate: 10Gbps, delay: 1us}}\n")
-	if lanes := backend.Lanes(one, 2); slices.Max(lanes) != 0 {
+	if lanes := backend.Lanes(&backend.Run{Plan: one}, 2); slices.Max(lanes) != 0 {
 		t.Errorf("the nodes of one pod are in lanes %v", lanes)
 	}
-	lanes := backend.Lanes(one, 64)
+	lanes := backend.Lanes(&backend.Run{Plan: one}, 64)
 	slices.Sort(lanes)
 	if len(slices.Compact(lanes)) != len(one.Nodes) {
 		t.Errorf("%d nodes on 64 processors share some", len(one.Nodes))

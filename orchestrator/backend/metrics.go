@@ -32,6 +32,9 @@ func expose(d *Deployment, r *Run) *exposures {
 	var inside []int
 	var groups [][]int
 	for i := range r.Plan.Nodes {
+		if !r.Here(i) {
+			continue
+		}
 		if r.inDriver(i) {
 			inside = append(inside, i)
 		} else {
@@ -86,6 +89,9 @@ func (x *exposures) describe(nodes []runs.Node) {
 		return
 	}
 	for i := range nodes {
+		if x.of[i] == nil { // it is in another part
+			continue
+		}
 		nodes[i].Metrics = filepath.Join(x.folder, filepath.Base(x.of[i].Socket))
 	}
 }

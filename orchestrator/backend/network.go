@@ -14,7 +14,8 @@ import (
 // network is the nodes' namespaces, joined and ready to carry frames.
 type network struct {
 	run      *Run
-	spaces   []*space   // by node
+	spaces   []*space   // by node; nil for those of other parts
+	stubs    *stubs     // of cut links; nil: there are none
 	programs []*os.File // namespaces of programs that the driver has made
 }
 
@@ -26,6 +27,10 @@ func buildNetwork(d *Deployment, r *Run) (_ *network, err error) {
 		return nil, err
 	}
 	n := &network{run: r, spaces: spaces}
+	if n.stubs, err = openStubs(r); err != nil {
+		closeSpaces(spaces)
+		return nil, err
+	}
 	attach := func() error { return n.attach(d) }
 	defer func() {
 		if err != nil {
@@ -42,6 +47,7 @@ func buildNetwork(d *Deployment, r *Run) (_ *network, err error) {
 
 func (n *network) close() {
 	closeSpaces(n.spaces)
+	n.stubs.close()
 	for _, file := range n.programs {
 		file.Close()
 	}
@@ -54,14 +60,28 @@ func (n *network) connect() error {
 		address = portAddress
 	}
 	for _, l := range n.run.Plan.Links {
-		if n.run.inMemory(l) || n.spaces[l.A.Node].has(l.A.Port) {
+		a, b := n.spaces[l.A.Node], n.spaces[l.B.Node]
+		if a == nil || b == nil || n.run.inMemory(l) || a.has(l.A.Port) {
 			continue
 		}
 		if err := connect(l, n.spaces, mtu, address); err != nil {
 			return err
 		}
 	}
+	for i, c := range n.cuts() {
+		if err := n.stubs.connect(i, n.spaces[c.near.Node], mtu, address); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// cuts returns the cut links that have stubs.
+func (n *network) cuts() []cut {
+	if n.stubs == nil {
+		return nil
+	}
+	return n.stubs.cuts
 }
 
 // attach gives the hosts that run programs the interface of the programs, whose
@@ -70,6 +90,9 @@ func (n *network) connect() error {
 func (n *network) attach(d *Deployment) error {
 	for _, host := range n.run.Plan.ApplicationHosts() {
 		s, place := n.spaces[host], &d.Nodes[host]
+		if s == nil {
+			continue
+		}
 		if place.Programs == nil {
 			file, err := application.NewNetwork()
 			if err != nil {
@@ -101,6 +124,9 @@ func (n *network) shape() error {
 		}
 		for _, end := range []topologies.End{l.A, l.B} {
 			s := n.spaces[end.Node]
+			if s == nil {
+				continue
+			}
 			if err := s.shape(end.Port, link); err != nil {
 				return fmt.Errorf("link %s: %s %s: %w", r.Plan.Links[id].Name, s.name, s.port(end.Port), err)
 			}
@@ -111,9 +137,18 @@ func (n *network) shape() error {
 
 func (n *network) settle() error {
 	for _, s := range n.spaces {
+		if s == nil {
+			continue
+		}
 		if err := s.settle(); err != nil {
 			return fmt.Errorf("node %s: %w", s.name, err)
 		}
+	}
+	if n.stubs == nil {
+		return nil
+	}
+	if err := n.stubs.settle(); err != nil {
+		return fmt.Errorf("stubs of cut links: %w", err)
 	}
 	return nil
 }
@@ -121,6 +156,9 @@ func (n *network) settle() error {
 // measure reads the kernel's counters into an outcome.
 func (n *network) measure(out *Outcome) error {
 	for node, s := range n.spaces {
+		if s == nil {
+			continue
+		}
 		programs := -1
 		if slices.Contains(n.run.Plan.ApplicationHosts(), node) {
 			programs = shim.Application

@@ -1,11 +1,9 @@
 package backend
 
 import (
-	"crypto/tls"
 	"os"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/emu/gateway"
 	"github.com/csiglab/csiglab/topologies"
 )
 
@@ -76,9 +74,15 @@ type Cut struct {
 // CutLink counts the frames of one direction of a cut link at both of its stubs.
 type CutLink struct {
 	Link     string
-	From, To string // parts
-	Entered  int64  // at the stub of the sender's part
-	Left     int64  // at the stub of the receiver's part
+	From, To string         // parts
+	Sender   topologies.End // of the direction, in part From
+	Receiver topologies.End // in part To
+	// Entered is what the kernel has counted at the stub of the sender's part, Left at that of
+	// the receiver's part.
+	Entered, Left int64
+	// Taken is what the gateway of the sender's part has taken off its stub, and Put what
+	// that of the receiver's part has put onto its stub.
+	Taken, Put int64
 }
 
 // RoundTrip is the round trip of the underlay between two parts, and how far their clocks
@@ -88,10 +92,3 @@ type RoundTrip struct {
 	Least, P99  time.Duration
 	ClockOffset time.Duration // at the end of the run, as A sees B
 }
-
-// config returns the TLS configuration of a part for the connection to another.
-func (c *Credentials) config(self, peer int, id string) (*tls.Config, error) {
-	panic("not built yet")
-}
-
-var _ = gateway.Config{}

@@ -28,11 +28,15 @@ type space struct {
 	port       func(int) string
 }
 
-// openSpaces opens the network namespaces of a deployment's nodes. The caller
-// closes them.
+// openSpaces opens the network namespaces of a deployment's nodes; those of nodes in
+// other parts of the run are nil. The caller closes them.
 func openSpaces(d *Deployment) ([]*space, error) {
 	spaces := make([]*space, 0, len(d.Nodes))
 	for _, n := range d.Nodes {
+		if n.Network == nil { // it is in another part
+			spaces = append(spaces, nil)
+			continue
+		}
 		h, err := netlink.NewHandleAt(netns.NsHandle(n.Network.Fd()), unix.NETLINK_ROUTE)
 		if err != nil {
 			closeSpaces(spaces)
@@ -45,7 +49,9 @@ func openSpaces(d *Deployment) ([]*space, error) {
 
 func closeSpaces(spaces []*space) {
 	for _, s := range spaces {
-		s.Close()
+		if s != nil {
+			s.Close()
+		}
 	}
 }
 
@@ -98,15 +104,22 @@ func interfaceAddress(e topologies.End) []byte {
 	return mac
 }
 
-// raise sets a port's interface up and records its index.
+// raise sets a port's interface up, without an IPv6 address, and records its index. Where
+// /proc/sys cannot be written, the namespace has IPv6: without an address it sends nothing.
 func (s *space) raise(port int) error {
 	link, err := s.LinkByName(s.port(port))
 	if err != nil {
 		return err
 	}
 	s.set(port, link.Attrs().Index)
+	if err := s.LinkSetIP6AddrGenMode(link, addressesNone); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) {
+		return fmt.Errorf("turn its IPv6 addresses off: %w", err)
+	}
 	return s.LinkSetUp(link)
 }
+
+// addressesNone is IN6_ADDR_GEN_MODE_NONE (linux/if_link.h).
+const addressesNone = 1
 
 // settleTime is how long an interface may take to carry frames.
 const settleTime = 3 * time.Second

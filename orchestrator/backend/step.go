@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/gateway"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
 	"github.com/csiglab/csiglab/units"
 )
@@ -28,13 +29,22 @@ func step(ctx context.Context, c *crew, control Control) (*Outcome, error) {
 		return nil, err
 	}
 	defer board.Close()
+	other, err := joinParts(ctx, c, board)
+	if err != nil {
+		return nil, err
+	}
+	defer other.close()
 	if err := c.startProcesses(ctx, board.File); err != nil {
 		return nil, err
 	}
 	if err := control.deployed(c.deployment, c.run, c.pids(), c.exposed); err != nil {
 		return nil, err
 	}
-	return stepProcesses(ctx, c, board, control.progress())
+	out, err := stepProcesses(ctx, c, board, other, control)
+	if err != nil {
+		return nil, err
+	}
+	return out, c.net.stubs.count(c.run, other.result, out)
 }
 
 // stepInside drives all nodes in this process.
@@ -67,17 +77,23 @@ func stepInside(ctx context.Context, c *crew, progress func(units.Time)) (*Outco
 	return out, c.addInside(out)
 }
 
-// stepProcesses waits until every process has reported. It returns the first error:
-// a process failed, the run stands still, or ctx has ended, which gives its cause.
-func stepProcesses(ctx context.Context, c *crew, board *shared.Board, progress func(units.Time)) (*Outcome, error) {
-	out := new(Outcome)
-	dog := watchdog{crew: c, board: board}
+// stepProcesses waits until every process has reported, and the other parts of the run have
+// ended. It returns the first error: a process failed, another part is gone, the run stands
+// still, or ctx has ended, which gives its cause.
+func stepProcesses(ctx context.Context, c *crew, board *shared.Board, other *otherParts, control Control) (*Outcome, error) {
+	out, progress := new(Outcome), control.progress()
+	dog := watchdog{crew: c, board: board, control: control}
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	for running := len(c.processes); running > 0; {
+	for running, others := len(c.processes), other.ends(); running > 0 || others != nil; {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
+		case <-others:
+			if other.err != nil {
+				return nil, other.err
+			}
+			others = nil
 		case e := <-c.ends:
 			if err := c.failure(e); err != nil {
 				return nil, err
@@ -90,37 +106,49 @@ func stepProcesses(ctx context.Context, c *crew, board *shared.Board, progress f
 			}
 			progress(board.Earliest())
 			if err := dog.look(now); err != nil {
-				return nil, err
+				return nil, other.insteadOf(err)
 			}
 		}
 	}
 	if c.started.IsZero() {
 		c.started = time.Now()
 	}
-	out.Grants, out.End, out.Drained = board.Grants(), board.End(), c.drained(board.End())
+	out.Grants, out.End = board.Grants(), board.End()
+	if other != nil {
+		out.End = other.end
+	}
+	out.Drained = c.drained(out.End)
 	return out, nil
 }
 
-// watchdog finds, when no node advances, the node that the others wait for.
+// watchdog finds, when no node advances, the node that the others wait for, or the part of
+// the run that this one waits for.
 type watchdog struct {
-	crew   *crew
-	board  *shared.Board
-	grants int64
-	moved  time.Time
+	crew    *crew
+	board   *shared.Board
+	control Control
+	grants  int64
+	least   units.Time // the smallest bound of all nodes
+	moved   time.Time
+	said    bool // that this part waits for another
 }
 
 // Limits of a halt. After stoppedAfter without a turn, a process that is stopped by
 // a signal is named as the cause. After haltedAfter and twice the frame timeout, in
-// which a node can report a missing frame, any node that owes a turn is named.
+// which a node can report a missing frame, any node that owes a turn is named. So long after
+// that, a part of the run that does not move is named which neither names one of its nodes
+// nor is silent (gateway.Config.Silence).
 const (
 	stoppedAfter = time.Second
 	haltedAfter  = 5 * time.Second
+	sayPartAfter = 3 * time.Second
+	partAfter    = 20 * time.Second
 )
 
 func (w *watchdog) look(now time.Time) error {
 	board := w.board
-	if g := board.Grants(); g != w.grants || w.moved.IsZero() {
-		w.grants, w.moved = g, now
+	if g, least := board.Grants(), board.Earliest(); g != w.grants || least != w.least || w.moved.IsZero() {
+		w.grants, w.least, w.moved, w.said = g, least, now, false
 		return nil
 	}
 	still := now.Sub(w.moved)
@@ -136,11 +164,18 @@ func (w *watchdog) look(now time.Time) error {
 	if limit == 0 {
 		limit = emu.DefaultFrameTimeout
 	}
-	if still < 2*limit+haltedAfter {
+	limit = 2*limit + haltedAfter
+	owes, holder := board.Stuck(), board.Holder()
+	if len(owes) == 0 && holder < 0 && w.crew.run.Part != nil {
+		return w.await(still, limit+partAfter)
+	}
+	if still < limit {
 		return nil
 	}
-	owes := board.Stuck()
-	if holder := board.Holder(); holder >= 0 {
+	switch {
+	case holder >= len(w.crew.configs):
+		return errors.New("the gateway holds the lock of the nodes and does not go on")
+	case holder >= 0:
 		owes = []int{holder}
 	}
 	var names []string
@@ -151,6 +186,24 @@ func (w *watchdog) look(now time.Time) error {
 		return errors.New("all nodes wait and none may advance")
 	}
 	return &NodeError{Name: strings.Join(names, ", "), Reason: fmt.Sprintf("has not taken its turn for %v", still.Round(time.Second))}
+}
+
+// await is look where every node of this part waits for other parts.
+func (w *watchdog) await(still, limit time.Duration) error {
+	part := w.crew.run.Part
+	var parts []string
+	for _, p := range w.crew.slowest(w.board) {
+		parts = append(parts, part.Names[p])
+	}
+	names := strings.Join(parts, ", ")
+	if still >= limit {
+		return &gateway.PartError{Part: names, Reason: fmt.Sprintf("has not advanced for %v, and all nodes of %s wait for it", still.Round(time.Second), part.Names[part.Index])}
+	}
+	if still >= sayPartAfter && !w.said {
+		w.said = true
+		w.control.SayWaiting("%s to advance", names)
+	}
+	return nil
 }
 
 // processState returns the state letter of a process (proc(5)), 0 when it is gone.
