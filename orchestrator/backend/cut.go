@@ -161,26 +161,23 @@ func (s *stubs) open(links []lockstep.Channel, maxFrame int) (netio.Conn, error)
 const spareStubSlots = 64
 
 // count counts the frames of the cut links: those that the kernel has counted at the stubs,
-// and those of the gateway.
-func (s *stubs) count(r *Run, result gateway.Result, out *Outcome) error {
-	if r.Part == nil {
-		return nil
-	}
-	out.Cut = &Cut{Exchanges: result.Exchanges, Bytes: result.Bytes}
+// and those of the gateway. s may be nil.
+func (s *stubs) count(r *Run, result gateway.Result) (*Cut, error) {
+	counted := &Cut{Exchanges: result.Exchanges, Bytes: result.Bytes}
 	if s == nil {
-		return nil
+		return counted, nil
 	}
 	names, of := r.Part.Names, r.Part.Of
 	for i, c := range s.cuts {
 		stub, err := s.LinkByIndex(s.interfaces[i])
 		if err != nil {
-			return fmt.Errorf("link %s: counters of its stub: %w", c.name, err)
+			return nil, fmt.Errorf("link %s: counters of its stub: %w", c.name, err)
 		}
 		kernel, carried := stub.Attrs().Statistics, result.Stubs[i]
 		near, far := names[of[c.near.Node]], names[of[c.far.Node]]
-		out.Cut.Links = append(out.Cut.Links,
+		counted.Links = append(counted.Links,
 			CutLink{Link: c.name, From: near, To: far, Sender: c.near, Receiver: c.far, Entered: int64(kernel.RxPackets), Taken: carried.Out},
 			CutLink{Link: c.name, From: far, To: near, Sender: c.far, Receiver: c.near, Left: int64(kernel.TxPackets), Put: carried.In})
 	}
-	return nil
+	return counted, nil
 }

@@ -27,9 +27,6 @@ func joinParts(ctx context.Context, c *crew, board *shared.Board) (*otherParts, 
 	if c.run.Part == nil {
 		return nil, nil
 	}
-	if err := board.Partition(*c.run.partition(), true); err != nil {
-		return nil, err
-	}
 	conn, err := c.net.stubs.open(c.links, c.run.MaxFrame())
 	if err != nil {
 		return nil, fmt.Errorf("stubs of cut links: %w", err)

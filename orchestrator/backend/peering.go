@@ -92,7 +92,7 @@ func (p *peering) open(m *Meeting) (calls []net.Conn, err error) {
 	if m == nil {
 		return nil, errors.New("it has no way to the other parts of the run")
 	}
-	defer m.close()
+	defer m.Close()
 	defer func() {
 		if err != nil {
 			for _, c := range calls {
@@ -124,8 +124,8 @@ func (p *peering) open(m *Meeting) (calls []net.Conn, err error) {
 	return calls, nil
 }
 
-// close closes the files of a meeting, which may be nil.
-func (m *Meeting) close() {
+// Close closes the files of a meeting, which may be nil.
+func (m *Meeting) Close() {
 	if m == nil {
 		return
 	}
@@ -136,20 +136,16 @@ func (m *Meeting) close() {
 	}
 }
 
-// call makes a connection to a part before this one into a stream.
+// call makes a connection to a part before this one into a stream. It waits for as long as
+// the peering.
 func (p *peering) call(ctx context.Context, peer int, conn net.Conn) error {
 	fault := func(err error) error {
-		reason := fmt.Sprintf("the connection to it at %v: %v", conn.RemoteAddr(), err)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			reason = fmt.Sprintf("has not answered at %v within %v", conn.RemoteAddr(), p.within)
-		}
-		return &gateway.PartError{Part: p.part.Names[peer], Reason: reason}
+		return &gateway.PartError{Part: p.part.Names[peer], Reason: fmt.Sprintf("the connection to it at %v: %v", conn.RemoteAddr(), err)}
 	}
 	config, err := p.part.Credentials.calling(peer, p.run)
 	if err != nil {
 		return err
 	}
-	conn.SetDeadline(time.Now().Add(p.within))
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	secure := tls.Client(conn, config)
@@ -163,7 +159,6 @@ func (p *peering) call(ctx context.Context, peer int, conn net.Conn) error {
 	if answer[0] != accepted {
 		return fault(fmt.Errorf("it answered with %#x", answer[0]))
 	}
-	conn.SetDeadline(time.Time{})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.add(peer, secure)

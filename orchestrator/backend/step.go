@@ -41,10 +41,11 @@ func step(ctx context.Context, c *crew, control Control) (*Outcome, error) {
 		return nil, err
 	}
 	out, err := stepProcesses(ctx, c, board, other, control)
-	if err != nil {
-		return nil, err
+	if err != nil || other == nil {
+		return out, err
 	}
-	return out, c.net.stubs.count(c.run, other.result, out)
+	out.Cut, err = c.net.stubs.count(c.run, other.result)
+	return out, err
 }
 
 // stepInside drives all nodes in this process.
@@ -192,8 +193,10 @@ func (w *watchdog) look(now time.Time) error {
 func (w *watchdog) await(still, limit time.Duration) error {
 	part := w.crew.run.Part
 	var parts []string
-	for _, p := range w.crew.slowest(w.board) {
-		parts = append(parts, part.Names[p])
+	for p, name := range part.Names {
+		if p != part.Index {
+			parts = append(parts, name)
+		}
 	}
 	names := strings.Join(parts, ", ")
 	if still >= limit {

@@ -4,7 +4,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
 // affinity pins the nodes of a lane to one processor.
@@ -14,7 +13,7 @@ type affinity struct {
 	of   []int // node -> place in cpus
 }
 
-func newAffinity(p *plan.Plan) *affinity {
+func newAffinity(r *backend.Run) *affinity {
 	a := new(affinity)
 	if unix.SchedGetaffinity(0, &a.all) != nil {
 		return a
@@ -24,7 +23,7 @@ func newAffinity(p *plan.Plan) *affinity {
 			a.cpus = append(a.cpus, cpu)
 		}
 	}
-	a.of = backend.Lanes(p, len(a.cpus))
+	a.of = backend.Lanes(r, len(a.cpus))
 	return a
 }
 

@@ -22,15 +22,20 @@ import (
 // portName names the interface of a port.
 func portName(port int) string { return fmt.Sprintf("p%d", port) }
 
-// deploy makes the namespaces of a run's nodes. The driver makes the links.
+// deploy makes the namespaces of a run's nodes, of one in parts those of this part. The driver
+// makes the links.
 func deploy(o *order) (*backend.Deployment, *launcher, error) {
 	home, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	l := &launcher{order: o, home: home, alive: os.NewFile(fileAlive, "alive"), affinity: newAffinity(o.Run.Plan)}
+	l := &launcher{order: o, home: home, alive: os.NewFile(fileAlive, "alive"), affinity: newAffinity(&o.Run)}
 	d := &backend.Deployment{Port: portName, Folder: o.Run.Folder, Sockets: o.Run.Folder, Pinned: true, Launcher: l}
-	for _, n := range o.Run.Plan.Graph.Nodes {
+	for i, n := range o.Run.Plan.Graph.Nodes {
+		if !o.Run.Here(i) {
+			l.spaces, d.Nodes = append(l.spaces, nil), append(d.Nodes, backend.Place{})
+			continue
+		}
 		file, err := application.NewNetwork()
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: node %s: %w", backend.ErrUnavailable, n.Name, err)

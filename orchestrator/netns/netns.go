@@ -21,7 +21,6 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -34,6 +33,7 @@ import (
 	"github.com/csiglab/csiglab/internal/crash"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/gateway"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -66,6 +66,7 @@ func (Backend) NodeFolder(runFolder string) string { return runFolder }
 
 // Run implements backend.Backend. The program must call Supervise first of all.
 func (b Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
+	defer c.Meeting.Close()
 	o, err := b.order(r)
 	if err != nil {
 		return nil, err
@@ -82,6 +83,7 @@ type order struct {
 	Run                        backend.Run
 	HostProgram, SwitchProgram []string
 	Calibrate                  int // not 0: measure how well the machine keeps real time with so many nodes and run none
+	Files                      files
 }
 
 func (b Backend) order(r *backend.Run) (*order, error) {
@@ -103,6 +105,8 @@ type message struct {
 	Records     *metrics.Batch
 	Now         units.Time
 	Alive       bool // the supervisor runs; it says so every second
+	Note        string
+	Waiting     string
 	Started     bool // a run in real time has started
 	Outcome     *backend.Outcome
 	Calibration *wall.Calibration
@@ -120,6 +124,7 @@ type deployed struct {
 type failure struct {
 	Node        *backend.NodeError
 	Link        *emu.LinkError
+	Part        *gateway.PartError
 	Unavailable bool // wraps backend.ErrUnavailable, with which Text begins
 	Text        string
 }
@@ -128,6 +133,8 @@ func (f *failure) err() error {
 	switch {
 	case f.Link != nil:
 		return f.Link
+	case f.Part != nil:
+		return f.Part
 	case f.Node != nil:
 		return f.Node
 	case f.Unavailable:
@@ -138,7 +145,7 @@ func (f *failure) err() error {
 
 func asFailure(err error) *failure {
 	f := &failure{Text: err.Error(), Unavailable: errors.Is(err, backend.ErrUnavailable)}
-	if !errors.As(err, &f.Link) {
+	if !errors.As(err, &f.Link) && !errors.As(err, &f.Part) {
 		errors.As(err, &f.Node)
 	}
 	return f
@@ -166,7 +173,7 @@ func supervised(ctx context.Context, id string, o *order, c backend.Control) (m 
 
 // supervise starts the supervisor and receives its messages until it ends.
 func supervise(ctx context.Context, id string, o *order, c backend.Control) (*message, error) {
-	p, err := startSupervisor(id, c.Entrance)
+	p, err := startSupervisor(id, o, c)
 	if err != nil {
 		return nil, err
 	}
@@ -230,6 +237,14 @@ func receive(ctx context.Context, p *supervisorProcess, c backend.Control, watch
 		}
 		switch {
 		case m.Alive:
+		case m.Note != "":
+			if c.Note != nil {
+				c.Note(m.Note)
+			}
+		case m.Waiting != "":
+			if c.Waiting != nil {
+				c.Waiting(m.Waiting)
+			}
 		case m.Deployed != nil:
 			if c.Deployed == nil {
 				continue
@@ -254,7 +269,7 @@ func receive(ctx context.Context, p *supervisorProcess, c backend.Control, watch
 // asSeenHere returns the nodes and links, with the user namespace of the nodes. The
 // supervisor cannot set it: its own namespace looks like the machine's to it.
 func (d *deployed) asSeenHere() ([]runs.Node, []runs.Link) {
-	if os.Geteuid() != 0 {
+	if needsUser() {
 		for i := range d.Nodes {
 			d.Nodes[i].User = fmt.Sprintf("/proc/%d/ns/user", d.Supervisor)
 		}
@@ -271,7 +286,10 @@ type supervisorProcess struct {
 	alive    *os.File // reaches its end when the last process of the run has died
 }
 
-func startSupervisor(id string, entrance *net.UnixListener) (_ *supervisorProcess, err error) {
+// startSupervisor starts the supervisor, and sets the files of its order. It closes those of
+// Control.Meeting.
+func startSupervisor(id string, o *order, c backend.Control) (_ *supervisorProcess, err error) {
+	defer c.Meeting.Close()
 	if !supervisable {
 		return nil, errors.New("the program has not called netns.Supervise, so it cannot be a supervisor")
 	}
@@ -300,21 +318,48 @@ func startSupervisor(id string, entrance *net.UnixListener) (_ *supervisorProces
 	}
 	p.cmd = exec.Command("/proc/self/exe", supervisorArgument)
 	p.cmd.Args[0] = os.Args[0]
-	if entrance != nil { // the supervisor has a copy
-		file, err := entrance.File()
+	if c.Entrance != nil { // the supervisor has a copy
+		file, err := c.Entrance.File()
 		if err != nil {
 			return nil, err
 		}
-		remote = append(remote, file)
+		o.Files.Entrance, remote = firstFile+len(remote), append(remote, file)
 	}
 	p.cmd.Env = append(os.Environ(), runs.Environment(id)...)
 	p.cmd.Stderr = &p.stderr
-	p.cmd.ExtraFiles = remote
+	p.cmd.ExtraFiles = append(remote, o.Files.meeting(firstFile+len(remote), c.Meeting)...)
 	p.cmd.SysProcAttr = isolation()
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%w: start the supervisor: %w; rootless runs need user namespaces", backend.ErrUnavailable, err)
 	}
+	if c.Meeting == nil || c.Meeting.Move == nil {
+		return p, nil
+	}
+	if err := c.Meeting.Move(p.cmd.Process.Pid); err != nil {
+		p.cmd.Process.Kill()
+		p.cmd.Wait() //nolint:errcheck // it was killed
+		return nil, err
+	}
 	return p, nil
+}
+
+// meeting sets the numbers of the files of a meeting, from the first, and returns the files.
+func (f *files) meeting(first int, m *backend.Meeting) (list []*os.File) {
+	if m == nil {
+		return nil
+	}
+	number := func(file *os.File) int {
+		if file == nil {
+			return 0
+		}
+		list = append(list, file)
+		return first + len(list) - 1
+	}
+	f.Listener = number(m.Listener)
+	for _, call := range m.Calls {
+		f.Calls = append(f.Calls, number(call))
+	}
+	return list
 }
 
 // awaitDeath waits until the last process of the run has died, at most deathTime. The
@@ -332,15 +377,24 @@ func (p *supervisorProcess) close() {
 	}
 }
 
-// isolation puts the supervisor into namespaces of its own. Root needs no user
-// namespace.
+// needsUser reports whether this process needs a user namespace to make network namespaces.
+// In a container root may need one too.
+func needsUser() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	err := unix.Capget(&header, &sets[0])
+	return err != nil || sets[0].Effective>>unix.CAP_SYS_ADMIN&1 == 0
+}
+
+// isolation puts the supervisor into namespaces of its own, in a user namespace where it
+// needs one. There it is root.
 func isolation() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNET,
 		Pdeathsig:  syscall.SIGKILL,
 		Setpgid:    true, // Ctrl-C on the terminal is csiglab's to handle
 	}
-	if os.Geteuid() != 0 {
+	if needsUser() {
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}

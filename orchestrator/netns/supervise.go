@@ -28,8 +28,40 @@ const (
 	fileOrder    = 3
 	fileMessages = 4
 	fileAlive    = 5
-	fileEntrance = 6 // of a run in real time: the listener of backend.Control.Entrance
+	firstFile    = fileOrder // of those that a supervisor is given
 )
+
+// files are the numbers of the other files of a supervisor; 0: it has no such file. It is
+// plain data.
+type files struct {
+	Entrance int   // the listener of backend.Control.Entrance
+	Listener int   // of backend.Meeting
+	Calls    []int // of backend.Meeting
+}
+
+// closeOnExec keeps the files from the processes that the supervisor starts.
+func (f *files) closeOnExec() {
+	for _, fd := range append([]int{f.Entrance, f.Listener}, f.Calls...) {
+		if fd > 0 {
+			unix.CloseOnExec(fd)
+		}
+	}
+}
+
+// asMeeting returns the meeting of a part of a run.
+func (f *files) asMeeting() *backend.Meeting {
+	file := func(fd int, name string) *os.File {
+		if fd == 0 {
+			return nil
+		}
+		return os.NewFile(uintptr(fd), name)
+	}
+	m := &backend.Meeting{Listener: file(f.Listener, "listener")}
+	for _, fd := range f.Calls {
+		m.Calls = append(m.Calls, file(fd, "call"))
+	}
+	return m
+}
 
 // supervisable reports whether the program has called Supervise. A program that has
 // not would, when it is started as a supervisor, do its own work again and start the
@@ -56,6 +88,7 @@ func Supervise() {
 	err := gob.NewDecoder(in).Decode(&o)
 	var last message
 	if err == nil {
+		o.Files.closeOnExec()
 		ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGHUP)
 		last, err = guarded(func() (message, error) { return carryOut(ctx, &o, in, out.send) })
 		stop()
@@ -130,9 +163,14 @@ func carryOut(ctx context.Context, o *order, in *os.File, out func(message) erro
 		Records:  consumer(func(b *metrics.Batch) { send(message{Records: b}) }),
 		Started:  func() { send(message{Started: true}) },
 		Progress: func(now units.Time, _ float64) { send(message{Now: now}) },
+		Note:     func(text string) { send(message{Note: text}) },
+		Waiting:  func(text string) { send(message{Waiting: text}) },
 	}
-	if o.Run.Wall != nil {
-		if control.Entrance, err = entrance(); err != nil {
+	if o.Run.Part != nil {
+		control.Meeting = o.Files.asMeeting()
+	}
+	if o.Files.Entrance > 0 {
+		if control.Entrance, err = entrance(o.Files.Entrance); err != nil {
 			return last, err
 		}
 	}
@@ -144,9 +182,8 @@ func carryOut(ctx context.Context, o *order, in *os.File, out func(message) erro
 }
 
 // entrance returns the listener that csiglab has handed over.
-func entrance() (*net.UnixListener, error) {
-	unix.CloseOnExec(fileEntrance)
-	file := os.NewFile(fileEntrance, "entrance")
+func entrance(fd int) (*net.UnixListener, error) {
+	file := os.NewFile(uintptr(fd), "entrance")
 	defer file.Close() // the listener has a copy
 	listener, err := net.FileListener(file)
 	if err != nil {

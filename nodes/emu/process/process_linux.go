@@ -42,16 +42,17 @@ const (
 type Spec struct {
 	emu.Config
 	Machine    machine.Spec
-	Interfaces []int              // indices of the ports' interfaces in the process's namespace
-	MaxFrame   int                // the longest frame, trailer included
-	Nodes      int                // of the fabric
-	Links      []lockstep.Channel // of the fabric
-	Lanes      []int              // of the nodes, in lockstep
-	LaneWidth  int                // nodes of a lane that may run at once
-	End        units.Time         // exclusive
-	Wall       *wall.Clock        // nil: lockstep
-	Build      string             // modules.Build of csiglab
-	Metrics    *Exposure          // of a run in real time; nil: the process serves no metrics
+	Interfaces []int               // indices of the ports' interfaces in the process's namespace
+	MaxFrame   int                 // the longest frame, trailer included
+	Nodes      int                 // of the fabric
+	Links      []lockstep.Channel  // of the fabric
+	Partition  *lockstep.Partition // of a fabric in parts; nil: one part has all nodes
+	Lanes      []int               // of the nodes, in lockstep
+	LaneWidth  int                 // nodes of a lane that may run at once
+	End        units.Time          // exclusive
+	Wall       *wall.Clock         // nil: lockstep
+	Build      string              // modules.Build of csiglab
+	Metrics    *Exposure           // of a run in real time; nil: the process serves no metrics
 }
 
 // message is what a process writes to its report file, gob after gob: the records of
