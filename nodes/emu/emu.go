@@ -308,7 +308,7 @@ func (n *Node) accept(f netio.Frame) error {
 	case !ok:
 		port.strays.Unmarked++
 		return nil
-	case t.mark != port.receives:
+	case t.Mark != port.receives:
 		port.strays.Elsewhere++
 		return nil
 	case n.realTime:
@@ -316,18 +316,18 @@ func (n *Node) accept(f netio.Frame) error {
 			*reason++
 			return nil
 		}
-	case t.sequence < 1 || t.sequence > port.read+windowLen:
+	case t.Sequence < 1 || t.Sequence > port.read+windowLen:
 		port.strays.Future++
 		return nil
-	case !port.take(t.sequence):
-		return n.blame(port, t.sequence, "arrived twice")
-	case t.arrival < n.now:
-		return n.blame(port, t.sequence, fmt.Sprintf("arrived at %v, which has passed: no node has sent it", units.Duration(t.arrival)))
+	case !port.take(t.Sequence):
+		return n.blame(port, t.Sequence, "arrived twice")
+	case t.Arrival < n.now:
+		return n.blame(port, t.Sequence, fmt.Sprintf("arrived at %v, which has passed: no node has sent it", units.Duration(t.Arrival)))
 	}
 	p := n.pool.Get()
 	if reason := n.parse(p, data); reason != "" {
 		if !n.realTime {
-			return n.blame(port, t.sequence, reason)
+			return n.blame(port, t.Sequence, reason)
 		}
 		p.Payload = nil // it is the Conn's
 		n.pool.Put(p)
@@ -337,15 +337,15 @@ func (n *Node) accept(f netio.Frame) error {
 	n.counts.Received++
 	port.received++
 	if n.realTime {
-		port.count(t.sequence)
+		port.count(t.Sequence)
 	}
-	if t.arrival < n.now {
+	if t.Arrival < n.now {
 		n.counts.Displaced++
-		n.counts.DisplacedMax = max(n.counts.DisplacedMax, n.now.Sub(t.arrival))
-		t.arrival = n.now
+		n.counts.DisplacedMax = max(n.counts.DisplacedMax, n.now.Sub(t.Arrival))
+		t.Arrival = n.now
 	}
 	port.waiting++
-	n.arrive(t.arrival, f.Port, t.sequence, p)
+	n.arrive(t.Arrival, f.Port, t.Sequence, p)
 	return nil
 }
 

@@ -60,22 +60,28 @@ func AppendTrailer(b []byte, mark uint32, arrival units.Time, sequence int64) []
 	return binary.BigEndian.AppendUint64(b, uint64(sequence))
 }
 
-// trailer is the content of a frame's trailer.
-type trailer struct {
-	mark     uint32
-	arrival  units.Time
-	sequence int64
+// Trailer is the content of a frame's trailer.
+type Trailer struct {
+	Mark     uint32     // of the direction of the link
+	Arrival  units.Time // at the far end
+	Sequence int64      // which frame of the direction, counted from 1
+}
+
+// ReadTrailer returns the content of a frame's trailer; ok is false for a frame without one.
+func ReadTrailer(frame []byte) (t Trailer, ok bool) {
+	_, t, ok = readTrailer(frame)
+	return t, ok
 }
 
 // readTrailer returns what is before a frame's trailer, and its content; ok is false
 // for a frame without a trailer.
-func readTrailer(frame []byte) (data []byte, t trailer, ok bool) {
+func readTrailer(frame []byte) (data []byte, t Trailer, ok bool) {
 	at := findTrailer(frame)
 	if at < 0 {
 		return nil, t, false
 	}
 	b := frame[at:]
-	return frame[:at], trailer{
+	return frame[:at], Trailer{
 		binary.BigEndian.Uint32(b[4:]), units.Time(binary.BigEndian.Uint64(b[8:])), int64(binary.BigEndian.Uint64(b[16:])),
 	}, true
 }

@@ -41,13 +41,13 @@ func (n *Node) PortCounts() []PortCount {
 //
 // A sender starts to transmit a frame when its time has come, and the frame arrives
 // when its last bit has crossed the link. The tolerance is for threads that were late.
-func (n *Node) implausible(p *portState, t trailer) *int64 {
+func (n *Node) implausible(p *portState, t Trailer) *int64 {
 	switch {
-	case t.arrival > n.present.Add(p.Delay+p.Longest+n.tolerance) || t.sequence > p.read+mostAhead || t.sequence < 1:
+	case t.Arrival > n.present.Add(p.Delay+p.Longest+n.tolerance) || t.Sequence > p.read+mostAhead || t.Sequence < 1:
 		return &p.strays.Future
-	case t.arrival.Add(n.tolerance) < n.present:
+	case t.Arrival.Add(n.tolerance) < n.present:
 		return &p.strays.Past
-	case p.seen.has(t.sequence):
+	case p.seen.has(t.Sequence):
 		return &p.strays.Repeated
 	case p.waiting >= p.Room:
 		return &p.strays.Excess

@@ -3,6 +3,7 @@ package shared
 import (
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,6 +21,18 @@ import (
 // process that creates it to the nodes. Run holds the lock around its calls of the
 // lockstep.Board; other users may only read.
 //
+// Where the Board has one part of a fabric (lockstep.Partition), its gateway in the process
+// that created it has a doorbell too, and calls Export, Import and Await. All users of the
+// Board set the partition before the first Run: the creator with gateway set, and each node's
+// process after Open:
+//
+//	board, err := shared.Open(memory, spec.Nodes, spec.Links, spec.End)
+//	…
+//	board.Limit(spec.Lanes, spec.LaneWidth)
+//	if spec.Partition != nil {
+//		err = board.Partition(*spec.Partition, false)
+//	}
+//
 // Short waits are raw system calls, which the Go scheduler does not see: that is the
 // largest single saving on this path (docs/references.md#lockstep-prototype), and safe because the process
 // that ends the wait is always another one. A raw wait has a limit, so that a garbage
@@ -31,9 +44,12 @@ type Board struct {
 	File   *os.File // the memory, for processes to inherit
 	memory []byte
 	nodes  int
+	gate   sync.Mutex // goroutines of the gateway take the lock one at a time
+	seen   uint32     // what the gateway's doorbell showed before the last Export
 }
 
-// Layout of the memory: the lock's line, a line per node, the Board's words.
+// Layout of the memory: the lock's line, a line per node and one for the gateway, the
+// Board's words.
 const (
 	line         = 64
 	lockWord     = 0
@@ -77,7 +93,7 @@ func Open(file *os.File, nodes int, links []lockstep.Channel, end units.Time) (*
 	if err != nil {
 		return nil, fmt.Errorf("lockstep: map shared memory: %w", err)
 	}
-	words := unsafe.Slice((*int64)(unsafe.Pointer(&memory[line*(1+nodes)])), lockstep.Words(nodes, len(links)))
+	words := unsafe.Slice((*int64)(unsafe.Pointer(&memory[line*(2+nodes)])), lockstep.Words(nodes, len(links)))
 	board, err := lockstep.New(words, nodes, links, end)
 	if err != nil {
 		unix.Munmap(memory)
@@ -86,7 +102,7 @@ func Open(file *os.File, nodes int, links []lockstep.Channel, end units.Time) (*
 	return &Board{Board: board, File: file, memory: memory, nodes: nodes}, nil
 }
 
-func sharedSize(nodes, links int) int { return line*(1+nodes) + 8*lockstep.Words(nodes, links) }
+func sharedSize(nodes, links int) int { return line*(2+nodes) + 8*lockstep.Words(nodes, links) }
 
 // Close unmaps the Board and closes its file.
 func (b *Board) Close() error {
@@ -137,12 +153,68 @@ func (b *Board) Run(n *emu.Node) (units.Time, error) {
 	}
 }
 
-// Holder returns the node that holds the lock, or -1.
+// Export calls Export of the lockstep.Board with the lock held. Only one goroutine calls
+// it and Await.
+func (b *Board) Export(x *lockstep.Exchange, always bool) bool {
+	b.gate.Lock()
+	defer b.gate.Unlock()
+	b.seen = atomic.LoadUint32(b.doorbell(b.nodes))
+	b.lock(b.nodes)
+	defer b.unlock()
+	return b.Board.Export(x, always)
+}
+
+// Import calls Import of the lockstep.Board with the lock held, and wakes the nodes that
+// may go on. Any number of goroutines may call it.
+func (b *Board) Import(x *lockstep.Exchange) error {
+	b.gate.Lock()
+	defer b.gate.Unlock()
+	b.lock(b.nodes)
+	err := b.Board.Import(x)
+	woken := b.Board.Woken()
+	b.unlock()
+	for _, m := range woken { // Woken stays valid: only this gateway calls this Board
+		b.ring(m)
+	}
+	return err
+}
+
+// Await returns once the gateway was called after its last Export began, and in any case
+// after so long.
+func (b *Board) Await(limit time.Duration) {
+	doorbell, parked := b.doorbell(b.nodes), b.parked(b.nodes)
+	atomic.StoreUint32(parked, 1)
+	for deadline := time.Now().Add(limit); atomic.LoadUint32(doorbell) == b.seen; {
+		left := time.Until(deadline)
+		if left <= 0 {
+			break
+		}
+		futexWaitFor(doorbell, b.seen, left)
+	}
+	atomic.StoreUint32(parked, 0)
+}
+
+// Call makes Await return, now or the next time.
+func (b *Board) Call() { b.ring(b.nodes) }
+
+// Over reports whether the run is over.
+func (b *Board) Over() bool {
+	b.gate.Lock()
+	defer b.gate.Unlock()
+	b.lock(b.nodes)
+	defer b.unlock()
+	return b.Board.Over()
+}
+
+// Holder returns the node that holds the lock, or -1. The gateway is none.
 func (b *Board) Holder() int {
 	if atomic.LoadUint32(b.word(lockWord)) == unlocked {
 		return -1
 	}
-	return int(atomic.LoadUint32(b.word(ownerWord)))
+	if owner := int(atomic.LoadUint32(b.word(ownerWord))); owner < b.nodes {
+		return owner
+	}
+	return -1
 }
 
 func (b *Board) word(at int) *uint32 { return (*uint32)(unsafe.Pointer(&b.memory[at])) }
@@ -215,8 +287,11 @@ func futexWait(word *uint32, value uint32) {
 	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(value), uintptr(unsafe.Pointer(&limit)), 0, 0)
 }
 
-func futexWaitLong(word *uint32, value uint32) {
-	limit := unix.NsecToTimespec(int64(waitLimit))
+func futexWaitLong(word *uint32, value uint32) { futexWaitFor(word, value, waitLimit) }
+
+// futexWaitFor waits in a call that the scheduler sees.
+func futexWaitFor(word *uint32, value uint32, wait time.Duration) {
+	limit := unix.NsecToTimespec(int64(wait))
 	syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(value), uintptr(unsafe.Pointer(&limit)), 0, 0)
 }
 
