@@ -5,6 +5,10 @@
 // and counted at both ends. Bounds and frames travel in one ordered stream to each other
 // part, with one write for each exchange.
 //
+// A gateway sends an exchange when its Board says that other parts may need it, and once a
+// second in any case, so that a part that is gone or stands still is found. It puts frames
+// on their stubs before it imports the exchange that counts them.
+//
 //	node ── stub ┐                                 ┌ stub ── node
 //	node ── stub ┼ gateway ══ stream (TLS) ══ gateway ┼ stub ── node
 //	        Board ┘                                 └ Board
@@ -12,10 +16,14 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/units"
@@ -78,8 +86,247 @@ func (e *PartError) Error() string {
 	return e.Part + ": " + e.Reason
 }
 
+// Slots returns how many frames the Conn of a gateway keeps at least: those that nodes may
+// send before the gateway has read any.
+func Slots(links []lockstep.Channel, stubs []Stub) int {
+	slots := 0
+	for _, s := range stubs {
+		slots += int(links[s.Out].Capacity) + slotsSpare
+	}
+	return max(slots, netio.Slots)
+}
+
+// slotsSpare are those of a stub for frames beyond the link's capacity: an event may send
+// several.
+const slotsSpare = 64
+
+// Every is how often a gateway sends something at least.
+const every = time.Second
+
 // Run carries bounds and frames until the run is over in all parts, and returns the end of
-// the whole run. A *PartError names the part that broke it, an *emu.LinkError a link.
+// the whole run. The gateway of every part has to run, or the others fail. A *PartError
+// names the part that broke it, an *emu.LinkError the link; the others learn that this part
+// has given up, and why. When ctx ends, Run returns its cause.
 func Run(ctx context.Context, c Config) (end units.Time, r Result, err error) {
-	panic("not built yet")
+	if c.Silence == 0 {
+		c.Silence = DefaultSilence
+	}
+	if c.FrameTimeout == 0 {
+		c.FrameTimeout = emu.DefaultFrameTimeout
+	}
+	g := &gateway{Config: c, stubs: make([]stub, len(c.Stubs)), byOut: make(map[int]int, len(c.Stubs)), byIn: make(map[int]int, len(c.Stubs))}
+	g.imported = sync.NewCond(&g.importing)
+	for i, s := range c.Stubs {
+		g.byOut[s.Out], g.byIn[s.In] = i, i
+		g.stubs[i].leaves, g.stubs[i].enters = emu.Mark(c.Run, s.Out), emu.Mark(c.Run, s.In)
+	}
+	stop := context.AfterFunc(ctx, func() { g.fail(context.Cause(ctx)) })
+	defer stop()
+	var readers sync.WaitGroup
+	for part, conn := range c.Peers {
+		if conn != nil {
+			g.waiting++
+			readers.Go(func() { g.receive(newPeer(g, part, conn)) })
+		}
+	}
+	g.send()
+	readers.Wait()
+	for _, conn := range c.Peers {
+		if conn != nil {
+			conn.Close()
+		}
+	}
+	for i := range g.stubs {
+		r.Stubs = append(r.Stubs, g.stubs[i].count)
+	}
+	r.Exchanges, r.Bytes = g.exchanges, g.bytes
+	if g.failed != nil {
+		return 0, r, g.failed
+	}
+	return c.Board.End(), r, nil
+}
+
+// gateway is the state of a Run. One goroutine sends, and one for each other part receives.
+type gateway struct {
+	Config
+	byOut, byIn map[int]int // places in stubs, by the direction out of this part and into it
+
+	wire  sync.Mutex // a Conn belongs to one goroutine at a time
+	stubs []stub     // out is the sender's, in that of the receiver from the stub's peer
+
+	importing sync.Mutex
+	imported  *sync.Cond // an exchange was imported, or the run has failed
+	waiting   int        // other parts that have not said that the run is over
+
+	mu     sync.Mutex
+	failed error // the first error
+
+	exchanges, bytes int64 // the sender's
+}
+
+// fail ends the run with its first error.
+func (g *gateway) fail(err error) {
+	g.mu.Lock()
+	first := g.failed == nil
+	if first {
+		g.failed = err
+	}
+	g.mu.Unlock()
+	if !first {
+		return
+	}
+	past := time.Unix(1, 0)
+	for _, conn := range g.Peers {
+		if conn != nil {
+			conn.SetDeadline(past) //nolint:errcheck // Run closes it
+		}
+	}
+	g.importing.Lock()
+	g.imported.Broadcast()
+	g.importing.Unlock()
+	g.Board.Call()
+}
+
+func (g *gateway) failure() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failed
+}
+
+// lost is the error of a part whose connection is not what it should be.
+func (g *gateway) lost(part int, err error) error {
+	reason := err.Error()
+	var timeout net.Error
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		reason = fmt.Sprintf("has sent nothing for %v", g.Silence)
+	case closed(err):
+		reason = "the connection was closed"
+	}
+	return &PartError{Part: g.Names[part], Reason: reason}
+}
+
+// send sends the state of this part to all others until the run is over.
+func (g *gateway) send() {
+	var x lockstep.Exchange
+	out := make([][]byte, len(g.Peers))
+	sent := time.Now()
+	for {
+		if err := g.failure(); err != nil {
+			g.giveUp(err)
+			return
+		}
+		over := g.Board.Over()
+		always := time.Since(sent) >= every
+		switch {
+		case g.Board.Export(&x, always):
+			if err := g.export(&x, out); err != nil {
+				g.fail(err)
+				continue
+			}
+			g.exchanges++
+			sent = time.Now()
+		case over:
+			if err := g.tell(kindOver, nil); err != nil {
+				g.fail(err)
+				continue
+			}
+			return
+		case always: // nodes have not reported yet
+			if err := g.tell(kindAlive, nil); err != nil {
+				g.fail(err)
+				continue
+			}
+			sent = time.Now()
+		default:
+			g.Board.Await(every - time.Since(sent))
+		}
+	}
+}
+
+// export sends an exchange and its frames.
+func (g *gateway) export(x *lockstep.Exchange, out [][]byte) error {
+	if err := g.collect(x.Sent); err != nil {
+		return err
+	}
+	for part, conn := range g.Peers {
+		if conn == nil {
+			continue
+		}
+		b := appendExchange(beginMessage(out[part][:0], kindExchange), x)
+		for _, s := range x.Sent {
+			if i := g.leaving(s.Link); g.Stubs[i].Peer == part {
+				b = g.stubs[i].out.append(b, s.Frames)
+			}
+		}
+		endMessage(b)
+		out[part] = b
+		if err := g.write(part, b); err != nil {
+			return err
+		}
+	}
+	for _, s := range x.Sent {
+		i := g.leaving(s.Link)
+		g.stubs[i].out.drop(s.Frames)
+		g.stubs[i].count.Out += s.Frames
+	}
+	return nil
+}
+
+// leaving returns the stub of a direction out of this part.
+func (g *gateway) leaving(link int) int {
+	i, ok := g.byOut[link]
+	if !ok {
+		panic(fmt.Sprintf("gateway: link %d has no stub", link))
+	}
+	return i
+}
+
+// tell sends a message without an exchange to all other parts.
+func (g *gateway) tell(kind byte, text []byte) error {
+	b := append(beginMessage(nil, kind), text...)
+	endMessage(b)
+	var failed error
+	for part, conn := range g.Peers {
+		if conn != nil {
+			if err := g.write(part, b); err != nil && failed == nil {
+				failed = err
+			}
+		}
+	}
+	return failed
+}
+
+func (g *gateway) write(part int, b []byte) error {
+	conn := g.Peers[part]
+	conn.SetWriteDeadline(time.Now().Add(g.Silence)) //nolint:errcheck // Write fails too
+	if err := g.failure(); err != nil {              // its deadline may have been overwritten
+		return err
+	}
+	n, err := conn.Write(b)
+	g.bytes += int64(n)
+	if err == nil {
+		return nil
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return &PartError{Part: g.Names[part], Reason: fmt.Sprintf("has read nothing for %v", g.Silence)}
+	}
+	return g.lost(part, err)
+}
+
+// farewell is how long a part that has failed tries to say so.
+const farewell = 100 * time.Millisecond
+
+// giveUp tells the other parts why this one ends the run.
+func (g *gateway) giveUp(err error) {
+	text := []byte(err.Error())
+	b := append(beginMessage(nil, kindGaveUp), text[:min(len(text), maxReason)]...)
+	endMessage(b)
+	for _, conn := range g.Peers {
+		if conn != nil {
+			conn.SetWriteDeadline(time.Now().Add(farewell)) //nolint:errcheck // Write fails too
+			conn.Write(b)                                   //nolint:errcheck // the other part sees a closed connection
+		}
+	}
 }

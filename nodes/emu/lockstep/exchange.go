@@ -44,6 +44,9 @@ func (b *Board) Exits(part int) int { return len(b.part.exits[part]) }
 // EntryLinks is described at Exits.
 func (b *Board) EntryLinks(part int) int { return len(b.part.in[part]) }
 
+// Capacity returns how many frames may be on a link unread.
+func (b *Board) Capacity(link int) int { return int(b.links[link].Capacity) }
+
 // Over reports whether the run is over.
 func (b *Board) Over() bool { return b.head[headDone] != 0 }
 
