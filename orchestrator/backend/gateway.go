@@ -13,7 +13,7 @@ import (
 // otherParts is the gateway of this part under lockstep, which runs beside its nodes.
 type otherParts struct {
 	conn   netio.Conn
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	ended  chan struct{}
 	// Final once ended is closed.
 	end    units.Time
@@ -27,6 +27,9 @@ func joinParts(ctx context.Context, c *crew, board *shared.Board) (*otherParts, 
 	if c.run.Part == nil {
 		return nil, nil
 	}
+	if err := board.Partition(*c.run.partition(), true); err != nil {
+		return nil, err
+	}
 	conn, err := c.net.stubs.open(c.links, c.run.MaxFrame())
 	if err != nil {
 		return nil, fmt.Errorf("stubs of cut links: %w", err)
@@ -37,7 +40,7 @@ func joinParts(ctx context.Context, c *crew, board *shared.Board) (*otherParts, 
 		return nil, err
 	}
 	o := &otherParts{conn: conn, ended: make(chan struct{})}
-	ctx, o.cancel = context.WithCancel(ctx)
+	ctx, o.cancel = context.WithCancelCause(ctx)
 	config := gateway.Config{
 		Part: c.run.Part.Index, Names: c.run.Part.Names, Board: board, Stubs: c.net.stubs.gatewayStubs(c.run), Conn: conn,
 		Run: c.run.mark(), MaxFrame: c.run.MaxFrame(), FrameTimeout: c.run.FrameTimeout, Peers: streams,
@@ -74,12 +77,19 @@ func (o *otherParts) insteadOf(err error) error {
 	return err
 }
 
+// fail ends the gateway with an error of this part, which it tells the others. o may be nil.
+func (o *otherParts) fail(err error) {
+	if o != nil {
+		o.cancel(err)
+	}
+}
+
 // close ends the gateway. o may be nil.
 func (o *otherParts) close() {
 	if o == nil {
 		return
 	}
-	o.cancel()
+	o.cancel(nil)
 	<-o.ended
 	o.conn.Close()
 }

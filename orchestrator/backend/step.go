@@ -34,14 +34,19 @@ func step(ctx context.Context, c *crew, control Control) (*Outcome, error) {
 		return nil, err
 	}
 	defer other.close()
-	if err := c.startProcesses(ctx, board.File); err != nil {
-		return nil, err
+	start := func() error {
+		if err := c.startProcesses(ctx, board.File); err != nil {
+			return err
+		}
+		return control.deployed(c.deployment, c.run, c.pids(), c.exposed)
 	}
-	if err := control.deployed(c.deployment, c.run, c.pids(), c.exposed); err != nil {
+	if err := start(); err != nil {
+		other.fail(err)
 		return nil, err
 	}
 	out, err := stepProcesses(ctx, c, board, other, control)
 	if err != nil || other == nil {
+		other.fail(err)
 		return out, err
 	}
 	out.Cut, err = c.net.stubs.count(c.run, other.result)
@@ -173,10 +178,7 @@ func (w *watchdog) look(now time.Time) error {
 	if still < limit {
 		return nil
 	}
-	switch {
-	case holder >= len(w.crew.configs):
-		return errors.New("the gateway holds the lock of the nodes and does not go on")
-	case holder >= 0:
+	if holder >= 0 {
 		owes = []int{holder}
 	}
 	var names []string
@@ -193,10 +195,8 @@ func (w *watchdog) look(now time.Time) error {
 func (w *watchdog) await(still, limit time.Duration) error {
 	part := w.crew.run.Part
 	var parts []string
-	for p, name := range part.Names {
-		if p != part.Index {
-			parts = append(parts, name)
-		}
+	for _, p := range w.board.Awaited() {
+		parts = append(parts, part.Names[p])
 	}
 	names := strings.Join(parts, ", ")
 	if still >= limit {

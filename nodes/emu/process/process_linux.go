@@ -256,5 +256,10 @@ func keepStep(memory *os.File, n *emu.Node, spec *Spec) (units.Time, error) {
 	}
 	defer board.Close()
 	board.Limit(spec.Lanes, spec.LaneWidth)
+	if spec.Partition != nil {
+		if err := board.Partition(*spec.Partition, false); err != nil {
+			return 0, err
+		}
+	}
 	return board.Run(n)
 }
