@@ -207,6 +207,12 @@ func (e *Entry) Remove() error {
 	return forget(e.run.ID)
 }
 
+// Forget takes the run off the list and leaves its processes alone.
+func (e *Entry) Forget() error {
+	e.lock.Close() // may be closed already
+	return forget(e.run.ID)
+}
+
 func (e *Entry) write(first func() error) error {
 	if err := record(e.run, first); err != nil {
 		return fmt.Errorf("note the run: %w", err)

@@ -7,6 +7,13 @@
 //	csiglab: Coordinate ── connection (port-forward, Unix socket) ──▶ Serve: shard 0 ── netns
 //	                    ── connection ─────────────────────────────▶ Serve: shard 1 ── netns
 //	                                       shard 0 ══ TLS: bounds, frames ══ shard 1
+//
+// The messages on a connection, in order:
+//
+//	shard        hello ─────▶ ready ──────▶ deployed, records, progress … ─▶ files ─▶ outcome or failure
+//	coordinator        order ──────▶ go ──────────▶ end (of a held run)            ─▶ stop
+//
+// Both sides show life every second. A side that hears nothing for long gives the other up.
 package shards
 
 import (
@@ -14,6 +21,7 @@ import (
 	"net"
 
 	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // Port is where a shard in a pod takes the connection of the coordinator, on the loopback
@@ -31,12 +39,8 @@ type Shard struct {
 	// Fate returns why the shard's connection has broken, in words, where the caller can find
 	// out; may be nil.
 	Fate func(ctx context.Context) string
-}
-
-// Coordinate runs a run in parts, of for each node its part, on shards that wait in Serve.
-// All start together. The errors are those of backend.Backend.Run.
-func Coordinate(ctx context.Context, r *backend.Run, of []int, shards []Shard, c backend.Control) (*backend.Outcome, error) {
-	panic("not built yet")
+	// Place is where csiglab exec and capture find the shard's nodes.
+	Place runs.Shard
 }
 
 // Options are what a shard may do.
@@ -45,7 +49,8 @@ type Options struct {
 	Folder string // for the run's files
 	// Tunnels permits links in real time, which need NET_ADMIN in this network namespace.
 	Tunnels bool
+	// Identity is that of this csiglab (trial.Identity). Runs of another one are refused.
+	Identity string
+	// Backend runs the part; nil: network namespaces.
+	Backend backend.Backend
 }
-
-// Serve carries out one run for a coordinator, and returns when the connection is closed.
-func Serve(ctx context.Context, conn net.Conn, o Options) error { panic("not built yet") }
