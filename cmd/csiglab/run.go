@@ -47,6 +47,10 @@ func (r *runFlags) forceFlag(cmd *cobra.Command) {
 func (r *runFlags) processFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.options.Payload, "payload", campaign.PayloadFull, "full frames, or elide: headers only (real frames)")
+	f.IntVar(&r.options.Shards, "shards", 1, "cut the fabric into `N` parts: processes of this machine (runtime netns) or pods (runtime kubernetes)")
+	f.StringVar(&r.options.Remote.Context, "context", "", "`CONTEXT` of the kubeconfig (runtime kubernetes; default: the current one)")
+	f.StringVar(&r.options.Remote.Namespace, "namespace", "", "namespace `NS` of the cluster (runtime kubernetes; default: that of the context)")
+	f.StringVar(&r.options.Remote.Image, "image", "", "image `REF` with csiglab (runtime kubernetes); csiglab image makes it")
 	f.StringVar(&r.options.Processes, "processes", string(backend.ProcessPerNode), "a process for each node, one for all, or for all switches (runtime netns; the last with clock wall)")
 }
 
@@ -104,13 +108,16 @@ func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
 	}
 	for _, flag := range []string{"payload", "processes"} {
 		switch {
-		case !cmd.Flags().Changed(flag) || set.Base.Runtime == runtimes.Netns:
+		case !cmd.Flags().Changed(flag) || set.Base.Runtime == runtimes.Netns || set.Base.Runtime == runtimes.Kubernetes:
 		case set.Base.Runtime == runtimes.Inproc:
 			return usage("--%s %s: needs --runtime %s; the runtime %s has no frames and no processes of nodes",
 				flag, cmd.Flag(flag).Value, runtimes.Netns, set.Base.Runtime)
 		case flag == "processes" && r.options.Processes != string(backend.ProcessPerNode):
 			return usage("--processes %s: needs --runtime %s; a container holds one node", r.options.Processes, runtimes.Netns)
 		}
+	}
+	if err := r.checkShards(cmd, set); err != nil {
+		return err
 	}
 	if r.dilation != "" && set.Base.Clock != runtimes.Wall {
 		return usage("--dilation %s: needs --clock %s; %s has no wall seconds", r.dilation, runtimes.Wall, set.Base.Clock)
@@ -125,6 +132,35 @@ func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
 		return usage("--check-parity: clock %s does not claim the trace of a virtual run; use --clock %s", runtimes.Wall, runtimes.Lockstep)
 	}
 	return r.checkParallel(cmd)
+}
+
+// checkShards refuses parts of a run that the runtime does not have, and flags of another
+// runtime. With parts, it notes which csiglab this is.
+func (r *runFlags) checkShards(cmd *cobra.Command, set *experiment.Set) (err error) {
+	runtime, clock := set.Base.Runtime, set.Base.Clock
+	switch n := r.options.Shards; {
+	case n < 1:
+		return usage("--shards %d: want at least 1", n)
+	case n > 1 && clock == runtimes.Virtual:
+		return usage("--shards %d: clock %s runs in one process of one machine; want --runtime %s or %s", n, clock, runtimes.Netns, runtimes.Kubernetes)
+	case n > 1 && runtime != runtimes.Netns && runtime != runtimes.Kubernetes:
+		return usage("--shards %d: runtime %s does not cut runs; want --runtime %s or %s", n, runtime, runtimes.Netns, runtimes.Kubernetes)
+	}
+	if runtime != runtimes.Kubernetes {
+		for _, flag := range []string{"context", "namespace", "image"} {
+			if cmd.Flags().Changed(flag) {
+				return usage("--%s %s: needs --runtime %s; runtime %s uses no cluster", flag, cmd.Flag(flag).Value, runtimes.Kubernetes, runtime)
+			}
+		}
+		return nil
+	}
+	if r.options.Remote.Image == "" {
+		return usage("--runtime %s: name the image with csiglab by --image REF; csiglab image push makes one", runtime)
+	}
+	if r.options.Identity, err = trial.Identity(""); err != nil {
+		return infrastructure(err)
+	}
+	return nil
 }
 
 func (r *runFlags) checkParallel(cmd *cobra.Command) error {

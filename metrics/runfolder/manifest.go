@@ -98,6 +98,11 @@ type Options struct {
 	CheckParity bool     `json:"checkParity,omitempty"` // each run is compared with a virtual one
 	Inject      []string `json:"inject,omitempty"`      // faults
 	Held        bool     `json:"held,omitempty"`        // a lab
+	Shards      int      `json:"shards,omitempty"`      // parts that each run was cut into
+	// Where runtime kubernetes ran.
+	Context   string `json:"context,omitempty"` // of the kubeconfig
+	Namespace string `json:"namespace,omitempty"`
+	Image     string `json:"image,omitempty"`
 }
 
 // Incomplete returns why the folder is incomplete and how much it lacks; "" if it is

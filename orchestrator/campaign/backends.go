@@ -6,6 +6,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/inproc"
+	"github.com/csiglab/csiglab/orchestrator/kubernetes"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -16,6 +17,7 @@ var table = []backend.Runtime{
 	inproc.Runtime,
 	netns.Runtime,
 	containers.Runtime,
+	kubernetes.Runtime,
 }
 
 func init() {

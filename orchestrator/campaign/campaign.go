@@ -30,6 +30,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/shards"
 )
 
 // Payloads of real frames.
@@ -45,6 +46,9 @@ type Options struct {
 	Clock       string // overrides the experiment's
 	Payload     string // of real frames: full (default) or elide
 	Processes   string // of netns: node (default), one, or, in real time, switches
+	Shards      int    // of netns and kubernetes: parts to cut each run into; 0, 1: it is not cut
+	Remote      backend.Remote
+	Identity    string // of this csiglab (trial.Identity), which the parts of a run must have too
 	CheckParity bool   // run in virtual time too and compare the traces
 	Inject      []string
 	Parallel    int // runs at once in virtual time; 0: one per core
@@ -210,6 +214,9 @@ func chooseMode(set *experiment.Set, opts Options) (m mode, err error) {
 	if !ok || !runtimes.Fits(name, clock) {
 		return refuse("runtime %q does not run under clock %q; use %s", name, clock, runtimes.Summary())
 	}
+	if opts.Shards > 1 && name == runtimes.Netns {
+		rt.Backend = shards.Local{}
+	}
 	m = mode{runtime: rt, clock: clock, realTime: clock == runtimes.Wall}
 	switch {
 	case clock == runtimes.Virtual && len(opts.Inject) > 0:
@@ -218,6 +225,12 @@ func chooseMode(set *experiment.Set, opts Options) (m mode, err error) {
 		return refuse("--check-parity compares trace hashes, and telemetry.trace_hash is none: leave one of the two out")
 	case set.Base.Telemetry.Untraced() && clock != runtimes.Virtual:
 		return refuse("telemetry.trace_hash: none needs clock %s; under clock %s every node has a trace hash", runtimes.Virtual, clock)
+	case opts.Shards > 1 && clock == runtimes.Virtual:
+		return refuse("--shards %d: a run under clock %s is one process on one machine; use --runtime %s or %s", opts.Shards, clock, runtimes.Netns, runtimes.Kubernetes)
+	case opts.Shards > 1 && name != runtimes.Netns && name != runtimes.Kubernetes:
+		return refuse("--shards %d: runtime %s does not cut runs; use --runtime %s or %s", opts.Shards, name, runtimes.Netns, runtimes.Kubernetes)
+	case opts.Remote != backend.Remote{} && name != runtimes.Kubernetes:
+		return refuse("a context, a namespace and an image are of runtime %s; this is runtime %s", runtimes.Kubernetes, name)
 	case m.realTime && opts.CheckParity:
 		return refuse("--check-parity: clock wall does not claim the trace of a virtual run; use lockstep")
 	case opts.Hold != nil && !m.realTime:
@@ -318,6 +331,8 @@ func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) er
 		switch err := m.runtime.Check(ctx, j.run); {
 		case errors.As(err, &program):
 			return failure.InVariant(set, j.variant, failure.At(fmt.Sprintf("applications.programs[%d].run", program.Index), program.Err))
+		case errors.Is(err, failure.ErrConfiguration):
+			return failure.InVariant(set, j.variant, err)
 		case errors.Is(err, backend.ErrImage):
 			return failure.InVariant(set, j.variant, failure.At("applications.image", err))
 		case fault == nil:

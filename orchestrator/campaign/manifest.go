@@ -40,6 +40,7 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 		Details:      detailsOf(jobs).Names(),
 		Options: runfolder.Options{
 			Payload: opts.Payload, Processes: opts.Processes, CheckParity: opts.CheckParity, Inject: opts.Inject, Held: opts.Hold != nil,
+			Shards: opts.Shards, Context: opts.Remote.Context, Namespace: opts.Remote.Namespace, Image: opts.Remote.Image,
 		},
 	}
 	if mo.realTime {

@@ -22,6 +22,7 @@ import (
 func newRun(name, variant string, p *plan.Plan, opts Options) (*backend.Run, error) {
 	r := &backend.Run{
 		Name: name, Plan: p, About: variant, Processes: backend.Processes(opts.Processes), Elide: opts.Payload == PayloadElide, Held: opts.Hold != nil,
+		Shards: opts.Shards, Remote: opts.Remote, Identity: opts.Identity,
 	}
 	for _, text := range opts.Inject {
 		i, err := emu.ParseInjection(text, p.Graph)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/capture/spool"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
@@ -65,6 +66,7 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 	}
 	r = &resumption{opts: Options{
 		Out: stopped.Dir, Runtime: m.Runtime, Clock: m.Clock, Payload: m.Options.Payload, Processes: m.Options.Processes, CheckParity: m.Options.CheckParity, Inject: m.Options.Inject,
+		Shards: m.Options.Shards, Remote: backend.Remote{Context: m.Options.Context, Namespace: m.Options.Namespace, Image: m.Options.Image}, Identity: opts.Identity,
 		Parallel: opts.Parallel, Progress: opts.Progress, Announce: opts.Announce, Version: opts.Version, Meter: opts.Meter, Force: opts.Force, Command: m.Command,
 	}}
 	file := filepath.Join(stopped.Dir, runfolder.ExperimentFile)

@@ -17,6 +17,7 @@ const (
 	Inproc       = "inproc"       // in this process
 	Netns        = "netns"        // a network namespace per node
 	Containerlab = "containerlab" // a container per node
+	Kubernetes   = "kubernetes"   // the pods of a cluster, and in them a network namespace per node
 )
 
 // Names of clocks.
@@ -39,6 +40,7 @@ var table = []Runtime{
 	{Inproc, "this process", []string{Virtual}},
 	{Netns, "real frames, a network namespace per node", []string{Lockstep, Wall}},
 	{Containerlab, "real frames, a container per node", []string{Lockstep, Wall}},
+	{Kubernetes, "real frames, in the pods of a cluster", []string{Lockstep, Wall}},
 }
 
 // clocks has each clock with why a runtime without it does not have it; %s is the

@@ -41,7 +41,7 @@ type message struct {
 	Waiting  string
 	File     *chunk
 	Outcome  *backend.Outcome
-	Failure  *failure
+	Failure  *fault
 
 	Alive bool // of either side, every aliveEvery
 }

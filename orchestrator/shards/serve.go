@@ -66,7 +66,7 @@ func Serve(ctx context.Context, conn net.Conn, o Options) error {
 		return nil
 	}
 	if err != nil {
-		if s.stream.send(message{Failure: asFailure(err)}) != nil {
+		if s.stream.send(message{Failure: asFault(err)}) != nil {
 			return err
 		}
 	}

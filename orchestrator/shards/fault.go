@@ -10,8 +10,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend"
 )
 
-// failure is an error of a backend in a form that can be sent.
-type failure struct {
+// fault is an error of a backend in a form that can be sent.
+type fault struct {
 	Node        *backend.NodeError
 	Link        *emu.LinkError
 	Part        *gateway.PartError
@@ -21,8 +21,8 @@ type failure struct {
 	Text        string
 }
 
-func asFailure(err error) *failure {
-	f := &failure{Text: err.Error(), Unavailable: errors.Is(err, backend.ErrUnavailable), Remains: errors.Is(err, backend.ErrRemains)}
+func asFault(err error) *fault {
+	f := &fault{Text: err.Error(), Unavailable: errors.Is(err, backend.ErrUnavailable), Remains: errors.Is(err, backend.ErrRemains)}
 	var program *backend.ProgramError
 	if errors.As(err, &program) {
 		f.Program = program.Index + 1
@@ -53,7 +53,7 @@ func (s sentinel) Error() string { return s.text }
 func (s sentinel) Unwrap() error { return s.error }
 
 // err returns the error that a shard has reported.
-func (f *failure) err() error {
+func (f *fault) err() error {
 	switch {
 	case f.Link != nil:
 		return f.Link
