@@ -252,7 +252,7 @@ func TestWrongUse(t *testing.T) {
 		{args: "up three-flow bidir", want: `want an experiment, got 2: ["three-flow" "bidir"]; see csiglab up --help`},
 		{args: "up three-flwo", want: `(did you mean "three-flow"?)`},
 		{args: "up three-flow --clock lockstep", want: "--clock lockstep: a lab runs in real time, under clock wall"},
-		{args: "up three-flow --runtime inproc", want: "--runtime inproc: a lab has real nodes; want netns or containerlab"},
+		{args: "up three-flow --runtime inproc", want: "--runtime inproc: a lab has real nodes; want netns, containerlab or kubernetes"},
 		{args: "up three-flow --runtime netsn", want: `unknown value "netsn"; known: inproc netns containerlab (did you mean "netns"?)`},
 		{args: "up three-flow --seeds 2", want: "--seeds 2: a lab is one run, with the first seed; --seed chooses another"},
 		{args: "up three-flow --variant csgi", want: `--variant "csgi": three-flow has no such variant (did you mean "csig"?); known: baseline csig csig-wide`},

@@ -79,7 +79,7 @@ func TestBackend(t *testing.T) {
 		t.Errorf("runtime: memory: %v\n%s%s", err, stdout, stderr)
 	}
 	for clock, want := range map[string]string{
-		"wall":    "wall needs runtime netns or containerlab; the runtime memory has no frames to send in time",
+		"wall":    "wall needs runtime netns, containerlab or kubernetes; the runtime memory has no frames to send in time",
 		"virtual": "virtual needs runtime inproc; nodes of their own keep in step with lockstep",
 	} {
 		if _, stderr, err := command("validate", file, "--runtime", "memory", "--clock", clock); err == nil || !strings.Contains(stderr, want) {

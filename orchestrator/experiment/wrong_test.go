@@ -194,7 +194,7 @@ func TestWrongInput(t *testing.T) {
 		{name: "unknown trace hash", old: "name: small", new: "name: small\ntelemetry: {trace_hash: some}",
 			want: `x.yaml:3:25: telemetry.trace_hash: unknown value "some"; known: full none (did you mean "none"?)`},
 		{name: "clock that the runtime has not", old: "name: small", new: "name: small\nruntime: inproc\nclock: lockstep",
-			want: `x.yaml:4:8: clock: lockstep needs runtime netns or containerlab; the runtime inproc has no frames to keep in step`},
+			want: `x.yaml:4:8: clock: lockstep needs runtime netns, containerlab or kubernetes; the runtime inproc has no frames to keep in step`},
 		{name: "broken expression", old: "name: small", new: "name: small\nexpect:\n  - run.a > (2",
 			want: `x.yaml:4:15: expect[0]: the expression ends too soon; ")" is missing`},
 		{name: "expression that is no assertion", old: "name: small", new: "name: small\nexpect:\n  - \"run.a + 1\"",

@@ -27,15 +27,15 @@ func TestTable(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	if got, want := Summary(), "inproc with virtual, netns or containerlab with lockstep or wall"; got != want {
+	if got, want := Summary(), "inproc with virtual, netns, containerlab or kubernetes with lockstep or wall"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
 func TestMisfit(t *testing.T) {
 	for _, c := range []struct{ runtime, clock, msg, suggestion string }{
-		{Inproc, Lockstep, "lockstep needs runtime netns or containerlab; the runtime inproc has no frames to keep in step", ""},
-		{Inproc, Wall, "wall needs runtime netns or containerlab; the runtime inproc has no frames to send in time", ""},
+		{Inproc, Lockstep, "lockstep needs runtime netns, containerlab or kubernetes; the runtime inproc has no frames to keep in step", ""},
+		{Inproc, Wall, "wall needs runtime netns, containerlab or kubernetes; the runtime inproc has no frames to send in time", ""},
 		{Netns, Virtual, "virtual needs runtime inproc; nodes of their own keep in step with lockstep", Lockstep},
 		{Netns, "sundial", "sundial is no clock; want virtual, lockstep or wall", ""},
 	} {
