@@ -63,5 +63,7 @@ func addCut(all, part *backend.Cut) {
 		}
 		all.Links[i].Entered += l.Entered
 		all.Links[i].Left += l.Left
+		all.Links[i].Taken += l.Taken
+		all.Links[i].Put += l.Put
 	}
 }
