@@ -39,7 +39,7 @@ func (c *Cluster) Dial(ctx context.Context, pod string, port int) (net.Conn, err
 	select {
 	case d := <-result:
 		if d.err != nil {
-			return nil, c.explain(task, upgradeError(d.err))
+			return nil, c.explainUpgrade(task, d.err)
 		}
 		return d.conn, nil
 	case <-within.Done():
@@ -83,15 +83,6 @@ func (c *Cluster) forward(pod string, port int) (net.Conn, error) {
 // fallback reports whether SPDY may work where a WebSocket has failed.
 func fallback(err error) bool {
 	return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
-}
-
-// upgradeError returns the server's own error in the failure of an upgrade.
-func upgradeError(err error) error {
-	var upgrade *httpstream.UpgradeFailureError
-	if errors.As(err, &upgrade) && upgrade.Cause != nil {
-		return upgrade.Cause
-	}
-	return err
 }
 
 // forwarded is a connection to a port of a pod. Streams of client-go have no deadlines; a

@@ -61,7 +61,7 @@ func (c *Cluster) exec(ctx context.Context, pod string, args []string, o remotec
 	case errors.As(err, &code):
 		return code.Code, nil
 	}
-	return -1, c.explain(task, upgradeError(err))
+	return -1, c.explainUpgrade(task, err)
 }
 
 // sizeQueue hands sizes of a terminal to client-go.

@@ -14,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/httpstream"
 )
 
 // explain returns an error of a call in the user's words, with one of this package's errors.
@@ -99,6 +100,33 @@ func (c *Cluster) explainStatus(task string, err error, s metav1.Status) error {
 		return fmt.Errorf("%w: %s: %s", ErrRefused, task, text)
 	}
 	return fmt.Errorf("%w: %s: error %d: %w", ErrRefused, task, s.Code, err)
+}
+
+// explainUpgrade explains why a connection into a pod was not made. The server's error comes
+// as text, since it stands in the answer to a request for another protocol.
+func (c *Cluster) explainUpgrade(task string, err error) error {
+	text := err.Error()
+	var upgrade *httpstream.UpgradeFailureError
+	if errors.As(err, &upgrade) && upgrade.Cause != nil {
+		text = upgrade.Cause.Error()
+	}
+	for _, prefix := range []string{"unable to upgrade streaming request: ", "unable to upgrade connection: ", "Internal error occurred: "} {
+		for strings.HasPrefix(text, prefix) {
+			text = text[len(prefix):]
+		}
+	}
+	switch {
+	case strings.HasPrefix(text, "pods ") && strings.HasSuffix(text, "not found"), strings.Contains(text, "cannot exec into a container in a completed pod"),
+		strings.Contains(text, "pod is not running"), strings.Contains(text, "container not found"):
+		return fmt.Errorf("%w: %s: %s", ErrGone, task, text)
+	case strings.Contains(text, "is forbidden: User"):
+		return c.explainStatus(task, err, metav1.Status{Code: 403, Message: text})
+	case strings.HasPrefix(text, "Unauthorized"):
+		return c.explainStatus(task, err, metav1.Status{Code: 401, Message: text})
+	case strings.Contains(text, "executable file not found"), strings.Contains(text, "failed to exec in container"):
+		return fmt.Errorf("%w: %s: %s", ErrRefused, task, text)
+	}
+	return c.explain(task, err)
 }
 
 // temporary reports whether a call may succeed when it is repeated.
