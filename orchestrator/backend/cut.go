@@ -3,7 +3,6 @@ package backend
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 
 	"github.com/vishvananda/netlink"
@@ -146,19 +145,12 @@ func (s *stubs) gatewayStubs(r *Run) []gateway.Stub {
 
 // open opens the stubs for the gateway, with room for the frames that may be on all of
 // them at once. The calling thread is in their namespace.
-func (s *stubs) open(links []lockstep.Channel, maxFrame int) (netio.Conn, error) {
+func (s *stubs) open(r *Run, links []lockstep.Channel) (netio.Conn, error) {
 	if s == nil {
 		return netio.NewMemory(0), nil
 	}
-	var slots int64 = spareStubSlots
-	for _, c := range s.cuts {
-		slots += links[c.out].Capacity
-	}
-	return netio.OpenUnshaped(s.interfaces, maxFrame, int(min(slots, math.MaxInt32)))
+	return netio.OpenUnshaped(s.interfaces, r.MaxFrame(), gateway.Slots(links, s.gatewayStubs(r)))
 }
-
-// spareStubSlots are for frames at the stubs that no node has sent.
-const spareStubSlots = 64
 
 // count counts the frames of the cut links: those that the kernel has counted at the stubs,
 // and those of the gateway. s may be nil.

@@ -30,7 +30,7 @@ func joinParts(ctx context.Context, c *crew, board *shared.Board) (*otherParts, 
 	if err := board.Partition(*c.run.partition(), true); err != nil {
 		return nil, err
 	}
-	conn, err := c.net.stubs.open(c.links, c.run.MaxFrame())
+	conn, err := c.net.stubs.open(c.run, c.links)
 	if err != nil {
 		return nil, fmt.Errorf("stubs of cut links: %w", err)
 	}
