@@ -60,7 +60,7 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 func reserved() []string {
 	// The first three are of tests, slow ones and one against a real Grafana; the others
 	// mark programs that run in a node.
-	names := []string{"CSIGLAB_E2E", "CSIGLAB_GRAFANA_URL", "CSIGLAB_GRAFANA_TOKEN", runs.EnvironmentRun, runs.EnvironmentNode, runs.EnvironmentList}
+	names := []string{"CSIGLAB_E2E", "CSIGLAB_KUBECONFIG", "CSIGLAB_GRAFANA_URL", "CSIGLAB_GRAFANA_TOKEN", runs.EnvironmentRun, runs.EnvironmentNode, runs.EnvironmentList}
 	for _, flag := range settings {
 		names = append(names, variable(flag))
 	}

@@ -92,7 +92,7 @@ const (
 
 // Limits of a message. What gob makes of it is a small multiple.
 const (
-	helloLimit = 1 << 12 // until the other side is known
+	helloLimit = 1 << 17 // of the first message, which describes all types, and of short ones
 	limit      = 64 << 20
 	orderLimit = 1 << 30
 )
