@@ -216,10 +216,10 @@ func (g *gateway) send() {
 			g.giveUp(err)
 			return
 		}
-		over := g.Board.Over()
 		always := time.Since(sent) >= every
+		exported, over := g.Board.Export(&x, always)
 		switch {
-		case g.Board.Export(&x, always):
+		case exported:
 			if err := g.export(&x, out); err != nil {
 				g.fail(err)
 				continue

@@ -7,7 +7,6 @@ import (
 	"net"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -248,23 +247,3 @@ func TestParity(t *testing.T) {
 		})
 	}
 }
-
-// pairText is two hosts of a switch.
-const pairText = `
-schema: 1
-name: pair-test
-topology:
-  fat_tree:
-    hosts: 2
-    pod: 2
-    tiers:
-      - {down: 2, up: 1, rate: 100Gbps, delay: 1us}
-      - {down: 1, rate: 100Gbps, delay: 1us}
-links: {queue: 30kB}
-workload: {transfers: [0 -> 1 300kB]}
-hosts:
-  cc: {name: nscc}
-seeds: [1]
-`
-
-var _ = strings.Contains

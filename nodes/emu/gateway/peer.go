@@ -92,10 +92,15 @@ func (g *gateway) receive(p *peer) {
 // take takes in an exchange: it puts the frames on the stubs and imports the exchange when
 // those that it depends on have been imported.
 func (g *gateway) take(p *peer) error {
+	x := &p.exchange
 	refuse := func(link, format string, args ...any) error {
+		if link != "" { // the exchange as a whole may be the cause
+			if err := g.Board.Check(x); err != nil && !errors.Is(err, lockstep.ErrEarly) {
+				link, format, args = "", "%v", []any{err}
+			}
+		}
 		return &PartError{Part: g.Names[p.part], Link: link, Reason: fmt.Sprintf(format, args...)}
 	}
-	x := &p.exchange
 	rest, err := p.shape.parseExchange(p.message, x)
 	if err != nil {
 		return refuse("", "%v", err)

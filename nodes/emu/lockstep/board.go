@@ -365,8 +365,12 @@ func (b *Board) dispatch(lane int) {
 	}
 }
 
-// callAll wakes all nodes that sleep.
+// callAll wakes all nodes that sleep, and the gateway.
 func (b *Board) callAll() {
+	if b.part != nil {
+		b.head[headCalled] = 1
+		b.wake = append(b.wake, b.nodes)
+	}
 	for m, s := range b.state {
 		if s == asleep {
 			b.call(m)

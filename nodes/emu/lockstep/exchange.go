@@ -99,7 +99,7 @@ func (b *Board) Export(x *Exchange, always bool) bool {
 // lock is held.
 func (b *Board) Import(x *Exchange) error {
 	b.wake = b.wake[:0]
-	if err := b.check(x); err != nil {
+	if err := b.Check(x); err != nil {
 		return err
 	}
 	t, q := b.part, x.Part
@@ -193,8 +193,8 @@ func (b *Board) reckon(q int) {
 	}
 }
 
-// check refuses an Exchange that no part can have told.
-func (b *Board) check(x *Exchange) error {
+// Check returns the error that Import would return, and changes nothing. The lock is held.
+func (b *Board) Check(x *Exchange) error {
 	t, q := b.part, x.Part
 	if q < 0 || q >= t.parts || q == t.self {
 		return fmt.Errorf("an exchange of part %d, want another part than %d of %d", q, t.self, t.parts)

@@ -153,15 +153,25 @@ func (b *Board) Run(n *emu.Node) (units.Time, error) {
 	}
 }
 
-// Export calls Export of the lockstep.Board with the lock held. Only one goroutine calls
-// it and Await.
-func (b *Board) Export(x *lockstep.Exchange, always bool) bool {
+// Export calls Export of the lockstep.Board with the lock held, and reports too whether the
+// run is over. When it is, and there is nothing to export, the others know all. Only one
+// goroutine calls Export and Await.
+func (b *Board) Export(x *lockstep.Exchange, always bool) (exported, over bool) {
 	b.gate.Lock()
 	defer b.gate.Unlock()
 	b.seen = atomic.LoadUint32(b.doorbell(b.nodes))
 	b.lock(b.nodes)
 	defer b.unlock()
-	return b.Board.Export(x, always)
+	return b.Board.Export(x, always), b.Board.Over()
+}
+
+// Check calls Check of the lockstep.Board with the lock held.
+func (b *Board) Check(x *lockstep.Exchange) error {
+	b.gate.Lock()
+	defer b.gate.Unlock()
+	b.lock(b.nodes)
+	defer b.unlock()
+	return b.Board.Check(x)
 }
 
 // Import calls Import of the lockstep.Board with the lock held, and wakes the nodes that
