@@ -301,7 +301,7 @@ func TestRandomParts(t *testing.T) {
 	}{{name: "random"}, {name: "capacity 1", capacity: 1}, {name: "no end", endless: true}, {name: "no end, capacity 1", capacity: 1, endless: true}} {
 		t.Run(test.name, func(t *testing.T) {
 			early, blocks, exchanges, grants, cut := 0, 0, 0, 0, 0
-			for seed := range uint64(1500) {
+			for seed := range uint64(500) {
 				rng := rand.New(rand.NewPCG(seed, 2))
 				y, nodes, start := randomToy(rng)
 				count := min(nodes, []int{2, 3, 5}[seed%3])
