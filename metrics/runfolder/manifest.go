@@ -398,7 +398,27 @@ type Fidelity struct {
 	// of no node, in order of nodes and ports.
 	Mismatches []LinkMismatch `json:"mismatches,omitempty"`
 
+	// Underlay is what lies between the machines of a run in parts, in order of their names.
+	Underlay []Underlay `json:"underlay,omitempty"`
+
 	Links []LinkRate `json:"links,omitempty"` // busy directions of links, in order of nodes and ports
+}
+
+// Underlay is the network between two parts of a run and their clocks, in wall time.
+type Underlay struct {
+	A             string  `json:"a"` // names of the parts
+	B             string  `json:"b"`
+	RoundTripUS   float64 `json:"roundTripUs"` // median
+	RoundTripMin  float64 `json:"roundTripMinUs"`
+	RoundTripP99  float64 `json:"roundTripP99Us"`
+	ClockOffsetUS float64 `json:"clockOffsetUs"` // of the clock of B, ahead of that of A, at most
+	ClockErrorUS  float64 `json:"clockErrorUs"`  // of this measurement
+	// Link is the link between them with the smallest delay, Delay this delay in model time;
+	// none: no link joins them.
+	Link    string  `json:"link,omitempty"`
+	DelayUS float64 `json:"delayUs,omitempty"`
+	// Share is half of the median round trip and the offset, of Delay in wall time.
+	Share float64 `json:"share"`
 }
 
 // LinkMismatch is a direction of a link that carried other frames than its sender's, or

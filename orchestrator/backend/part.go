@@ -86,9 +86,11 @@ type CutLink struct {
 }
 
 // RoundTrip is the round trip of the underlay between two parts, and how far their clocks
-// were apart after they had been set by each other.
+// were apart after they had been set by each other. Times are wall time.
 type RoundTrip struct {
-	A, B        string // parts
-	Least, P99  time.Duration
-	ClockOffset time.Duration // at the end of the run, as A sees B
+	A, B               string // parts
+	Least, Median, P99 time.Duration
+	// ClockOffset is how far the clock of B was ahead of that of A when they were furthest
+	// apart, and ClockError by how much that may be wrong.
+	ClockOffset, ClockError time.Duration
 }

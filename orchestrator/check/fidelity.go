@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -49,6 +50,7 @@ func Measure(p *plan.Plan, dilation float64, out *backend.Outcome) *runfolder.Fi
 		f.Lost += m.Lost
 		f.Surplus += m.Surplus
 	}
+	f.Underlay = underlay(p, dilation, out.Cut)
 	for _, s := range out.Shaped {
 		f.Shaped += s.Dropped
 	}
@@ -97,6 +99,13 @@ func Fidelity(p *plan.Plan, f *runfolder.Fidelity, b experiment.Budget) runfolde
 		exceeds("%d of %d busy links were off their rate; %s port %d sent at %.3g of it; the budget is %v",
 			wrong, len(f.Links), p.Graph.Nodes[worst.Node].Name, worst.Port, worst.Rate, b.Rate)
 	}
+	for _, u := range f.Underlay {
+		if u.Share > b.Underlay {
+			exceeds("%s and %s are %.3g us apart (half of the round trip of %.3g us, and clocks that differ by %.3g us), %.2g of the delay %.3g us of link %s times %v; the budget is %v, which takes a dilation of at least %.0f",
+				u.A, u.B, u.RoundTripUS/2+math.Abs(u.ClockOffsetUS), u.RoundTripUS, math.Abs(u.ClockOffsetUS), u.Share, u.DelayUS, u.Link, f.Dilation,
+				b.Underlay, math.Ceil(f.Dilation*u.Share/b.Underlay))
+		}
+	}
 	if len(over) > 0 {
 		advice = "; a larger --dilation helps"
 	}
@@ -109,8 +118,42 @@ func Fidelity(p *plan.Plan, f *runfolder.Fidelity, b experiment.Budget) runfolde
 	if len(over) > 0 {
 		return failed(name, strings.Join(over, "; ")+advice)
 	}
-	return passed(name, "%s; %d of %d packets displaced, no frame lost, %d busy links within %.2g of their rate",
-		late, f.Displaced, f.Frames, len(f.Links), off(worst))
+	between := ""
+	if len(f.Underlay) > 0 {
+		u := slices.MaxFunc(f.Underlay, func(a, b runfolder.Underlay) int { return cmp.Compare(a.Share, b.Share) })
+		between = fmt.Sprintf("; the way between %s and %s takes %.2g of its links' delay", u.A, u.B, u.Share)
+	}
+	return passed(name, "%s; %d of %d packets displaced, no frame lost, %d busy links within %.2g of their rate%s",
+		late, f.Displaced, f.Frames, len(f.Links), off(worst), between)
+}
+
+// underlay returns what lies between the machines of a run in parts; c is nil for others.
+func underlay(p *plan.Plan, dilation float64, c *backend.Cut) (list []runfolder.Underlay) {
+	if c == nil {
+		return nil
+	}
+	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
+	for _, t := range c.RoundTrips {
+		u := runfolder.Underlay{
+			A: t.A, B: t.B, RoundTripUS: us(t.Median), RoundTripMin: us(t.Least), RoundTripP99: us(t.P99),
+			ClockOffsetUS: us(t.ClockOffset), ClockErrorUS: us(t.ClockError),
+		}
+		for _, l := range c.Links {
+			if l.From != t.A || l.To != t.B {
+				continue
+			}
+			at := slices.IndexFunc(p.Links, func(of plan.Link) bool { return of.Name == l.Link })
+			if delay := p.Links[at].Delay.Microseconds(); u.Link == "" || delay < u.DelayUS {
+				u.Link, u.DelayUS = l.Link, delay
+			}
+		}
+		if u.Link != "" {
+			u.Share = (u.RoundTripUS/2 + math.Abs(u.ClockOffsetUS)) / (u.DelayUS * dilation)
+		}
+		list = append(list, u)
+	}
+	slices.SortFunc(list, func(a, b runfolder.Underlay) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
+	return list
 }
 
 // where names the links that have most of something, for a message.

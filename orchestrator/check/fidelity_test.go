@@ -3,6 +3,9 @@ package check
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/emu"
@@ -17,7 +20,7 @@ import (
 // Each part of the budget fails on its own.
 func TestFidelityBudget(t *testing.T) {
 	p := backendtest.ShortThreeFlow(t)
-	budget := experiment.Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05}
+	budget := experiment.Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05, Underlay: 0.5}
 	good := runfolder.Fidelity{Dilation: 4000, LatenessShare: 0.25, Frames: 1000, Displaced: 10, Links: []runfolder.LinkRate{{Rate: 0.96}, {Node: 1, Rate: 1.04}}}
 	for _, c := range []struct {
 		change func(f *runfolder.Fidelity)
@@ -30,6 +33,12 @@ func TestFidelityBudget(t *testing.T) {
 		{func(f *runfolder.Fidelity) { f.Unread, f.Foreign = 2, 1 }, "2 frames of programs found no reader at their hosts: too many at a time, or longer than csig0's MTU"},
 		{func(f *runfolder.Fidelity) { f.Foreign = 1 }, ""},
 		{func(f *runfolder.Fidelity) { f.Links = append(f.Links, runfolder.LinkRate{Node: 2, Rate: 0.9}) }, "1 of 3 busy links were off their rate; h2 port 0 sent at 0.9 of it"},
+		{func(f *runfolder.Fidelity) {
+			f.Underlay = []runfolder.Underlay{{A: "shard 0", B: "shard 1", Share: 0.5}}
+		}, ""},
+		{func(f *runfolder.Fidelity) {
+			f.Underlay = []runfolder.Underlay{{A: "shard 0", B: "shard 1", Share: 0.1}, {A: "shard 0", B: "shard 2", RoundTripUS: 1000, ClockOffsetUS: -100, Link: "tor0-agg0", DelayUS: 0.25, Share: 0.6}}
+		}, "shard 0 and shard 2 are 600 us apart (half of the round trip of 1e+03 us, and clocks that differ by 100 us), 0.6 of the delay 0.25 us of link tor0-agg0 times 4000; the budget is 0.5, which takes a dilation of at least 4800"},
 		{func(f *runfolder.Fidelity) { f.Behind = 2.5 }, "given up when it was 2.5 s behind"},
 	} {
 		f := good
@@ -38,6 +47,41 @@ func TestFidelityBudget(t *testing.T) {
 		if got.OK != (c.want == "") || !strings.Contains(got.Detail, c.want) || f.Unread > 0 && strings.Contains(got.Detail, "dilation") {
 			t.Errorf("check of %+v: ok %v, %q; want %q", f, got.OK, got.Detail, c.want)
 		}
+	}
+}
+
+// What lies between two machines is compared with the smallest delay of the links between
+// them, not of others.
+func TestUnderlay(t *testing.T) {
+	p := backendtest.Compile(t, strings.Replace(backendtest.Small, "{down: 2, rate: 100Gbps, delay: 1us}", "{down: 2, rate: 100Gbps, delay: 3us}", 1))
+	byDelay := func(delay float64) string {
+		for _, l := range p.Links {
+			if l.Delay.Microseconds() == delay {
+				return l.Name
+			}
+		}
+		t.Fatalf("no link has a delay of %v us", delay)
+		return ""
+	}
+	short, long := byDelay(1), byDelay(3)
+	out := &backend.Outcome{Timing: &wall.Timing{}, Cut: &backend.Cut{
+		Links: []backend.CutLink{{Link: long, From: "a", To: "b"}, {Link: long, From: "b", To: "a"}, {Link: long, From: "a", To: "c"}, {Link: short, From: "a", To: "c"}},
+		RoundTrips: []backend.RoundTrip{
+			{A: "b", B: "c", Least: 1, Median: 2, P99: 3},
+			{A: "a", B: "c", Median: 400 * time.Microsecond},
+			{A: "a", B: "b", Least: 100 * time.Microsecond, Median: 200 * time.Microsecond, P99: 900 * time.Microsecond, ClockOffset: -200 * time.Microsecond, ClockError: 50 * time.Microsecond},
+		},
+	}}
+	want := []runfolder.Underlay{
+		{A: "a", B: "b", RoundTripUS: 200, RoundTripMin: 100, RoundTripP99: 900, ClockOffsetUS: -200, ClockErrorUS: 50, Link: long, DelayUS: 3, Share: 0.1},
+		{A: "a", B: "c", RoundTripUS: 400, Link: short, DelayUS: 1, Share: 0.2},
+		{A: "b", B: "c", RoundTripUS: 0.002, RoundTripMin: 0.001, RoundTripP99: 0.003},
+	}
+	if diff := cmp.Diff(Measure(p, 1000, out).Underlay, want); diff != "" {
+		t.Errorf("underlay (-got +want):\n%s", diff)
+	}
+	if got := Measure(p, 1000, &backend.Outcome{Timing: &wall.Timing{}}).Underlay; got != nil {
+		t.Errorf("a run that is not cut has underlay %+v", got)
 	}
 }
 
@@ -82,7 +126,7 @@ func TestMismatchesByLink(t *testing.T) {
 		if f.Lost != c.lost || f.Surplus != c.surplus || int64(len(f.Mismatches)) != c.mismatches {
 			t.Errorf("lost %d, surplus %d, mismatches %+v; want %d, %d, %d of them", f.Lost, f.Surplus, f.Mismatches, c.lost, c.surplus, c.mismatches)
 		}
-		got := Fidelity(p, f, experiment.Budget{Lateness: 1, Displaced: 1, Rate: 1})
+		got := Fidelity(p, f, experiment.Budget{Lateness: 1, Displaced: 1, Rate: 1, Underlay: 1})
 		if got.OK != (c.want == nil) {
 			t.Errorf("the check is %v: %s", got.OK, got.Detail)
 		}

@@ -68,7 +68,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	for _, share := range []struct {
 		path  string
 		value float64
-	}{{"lateness", e.Wall.Budget.Lateness}, {"displaced", e.Wall.Budget.Displaced}, {"rate", e.Wall.Budget.Rate}} {
+	}{{"lateness", e.Wall.Budget.Lateness}, {"displaced", e.Wall.Budget.Displaced}, {"rate", e.Wall.Budget.Rate}, {"underlay", e.Wall.Budget.Underlay}} {
 		if share.value < 0 {
 			d.failAt("wall.budget."+share.path, fmt.Sprintf("%v is not a share; want 0 or more, such as 0.05 for 5 %%", share.value), "")
 		}

@@ -238,7 +238,7 @@ func defaults() *Experiment {
 		Seeds:     []uint64{1},
 		Runtime:   runtimes.Inproc,
 		Clock:     runtimes.Virtual,
-		Wall:      Wall{Budget: Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05}},
+		Wall:      Wall{Budget: Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05, Underlay: 0.5}},
 	}
 }
 

@@ -65,6 +65,7 @@ type Budget struct {
 	Lateness  float64 `yaml:"lateness"`  // 99th percentile, of the smallest delay; default 0.25
 	Displaced float64 `yaml:"displaced"` // packets that arrived after their model time; default 0.01
 	Rate      float64 `yaml:"rate"`      // difference of a busy link from its rate; default 0.05
+	Underlay  float64 `yaml:"underlay"`  // what lies between two machines, of the smallest delay of a link that is cut there; default 0.5
 }
 
 // Links are the queues and sizes of every link.
