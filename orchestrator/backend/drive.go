@@ -67,7 +67,13 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 		programs.Stop()
 		got.Programs = programs.Ended()
 	}
-	return got, net.measure(got)
+	if err := net.measure(got); err != nil {
+		return nil, err
+	}
+	if r.Part != nil && r.Wall != nil {
+		got.Cut.Links = r.countTunnels(got)
+	}
+	return got, nil
 }
 
 // newPrograms returns the programs of the run, nil without any. Stop must be called

@@ -73,7 +73,7 @@ func (n *network) connect() error {
 			return err
 		}
 	}
-	return nil
+	return n.tunnels()
 }
 
 // cuts returns the cut links that have stubs.

@@ -12,7 +12,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/application"
-	"github.com/csiglab/csiglab/units"
 )
 
 // Times of a run in real time.
@@ -31,7 +30,7 @@ const (
 )
 
 // pace runs the nodes in real time.
-func pace(ctx context.Context, c *crew, control Control, programs *application.Set) (*Outcome, error) {
+func pace(ctx context.Context, c *crew, control Control, programs *application.Set) (_ *Outcome, err error) {
 	block, err := wall.NewSharedControlBlock(len(c.configs))
 	if err != nil {
 		return nil, err
@@ -54,14 +53,20 @@ func pace(ctx context.Context, c *crew, control Control, programs *application.S
 	if err := control.deployed(c.deployment, c.run, c.pids(), c.exposed); err != nil {
 		return nil, err
 	}
+	together, err := keepTime(ctx, c, block.ControlBlock, programs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { together.close(err) }()
 	p := pacing{
+		parts: together.keeper(),
 		block: block.ControlBlock, clock: *c.run.Wall, end: c.run.Plan.End, patience: c.run.Patience,
 		prepare: func() error { return c.raise(block.ControlBlock) },
 		broken: func() error {
 			if err := c.broken(); err != nil {
 				return err
 			}
-			return inside.broken()
+			return errors.Join(inside.broken(), together.broken())
 		},
 		ready: func(start time.Duration) {
 			if control.Started != nil {
@@ -90,7 +95,12 @@ func pace(ctx context.Context, c *crew, control Control, programs *application.S
 	if err := c.collect(ctx, out); err != nil {
 		return nil, err
 	}
-	return out, inside.join(out)
+	if err := inside.join(out); err != nil {
+		return nil, err
+	}
+	together.close(nil)
+	together.report(out)
+	return out, nil
 }
 
 // raise gives the threads that pace in processes a real-time priority.
@@ -214,117 +224,4 @@ func (g *insideGroup) join(out *Outcome) error {
 		out.Timing.Merge(t)
 	}
 	return g.crew.addInside(out)
-}
-
-// pacing starts and stops a run in real time whose nodes have been started.
-type pacing struct {
-	block    *wall.ControlBlock
-	clock    wall.Clock
-	end      units.Time // exclusive; units.Never: until nothing is due
-	names    []string   // of the nodes
-	patience time.Duration
-	// hold keeps the run from ending until it is closed. nil: the run is not held.
-	hold <-chan struct{}
-	// programs keeps the run from ending while it is open. Closing it does not end
-	// the run. nil: there are no programs.
-	programs <-chan struct{}
-	prepare  func() error        // called once, when every node waits for the start; may be nil
-	broken   func() error        // returns the error of a part that has failed so far; may be nil
-	ready    func(time.Duration) // called once, when the run starts, with the start on CLOCK_MONOTONIC; may be nil
-	progress func(units.Time)
-
-	started time.Time
-}
-
-// run starts the run when every node is ready, and stops it when it is over. It
-// sets End, Drained and Behind of the outcome. A *NodeError names a node that has
-// come to a halt; when ctx ends, the error is its cause. Every wait has a bound,
-// except for a run without patience and end, a run that is held, and a run whose
-// programs go on.
-func (p *pacing) run(ctx context.Context, out *Outcome) error {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	start, err := p.start(ctx, ticker.C)
-	if err != nil {
-		return err
-	}
-	p.started = time.Now().Add(startIn)
-	if p.ready != nil {
-		p.ready(start)
-	}
-	end, hold, programs := p.end, p.hold, p.programs
-	var released time.Duration // 0: held, or never was
-	patient := start           // since when patience counts
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-hold:
-			hold, released = nil, wall.Monotonic()
-			end = min(end, max(1, p.clock.Model(max(0, released-start)+releaseIn)))
-			p.block.Limit(end)
-			continue
-		case <-programs:
-			programs, patient = nil, wall.Monotonic()
-			continue
-		case <-ticker.C:
-		}
-		if p.broken != nil {
-			if err := p.broken(); err != nil {
-				return err
-			}
-		}
-		now := wall.Monotonic()
-		if n := p.block.Silent(now - silentAfter); n >= 0 && now-start > silentAfter {
-			return &NodeError{Name: p.names[n], Reason: fmt.Sprintf("has not shown life for %v", silentAfter)}
-		}
-		at, over := p.block.Over(now, end)
-		behind := now - start - p.clock.At(at.Next)
-		endless := p.patience > 0 && p.hold == nil && programs == nil && now-patient > p.patience ||
-			released > 0 && now-released > releaseWithin
-		switch {
-		case behind > hopeless || endless:
-			out.Behind, out.End = max(behind, 1), at.Last
-		case over && hold == nil && (programs == nil || released > 0):
-			out.Drained = at.Next == units.Never
-			if out.End = min(end, at.Last); !out.Drained {
-				out.End = end
-			}
-		default:
-			p.progress(min(p.clock.Model(max(0, now-start)), end))
-			continue
-		}
-		p.block.Stop(out.End)
-		return nil
-	}
-}
-
-// start waits until every node is ready and sets the common start, which it
-// returns.
-func (p *pacing) start(ctx context.Context, tick <-chan time.Time) (time.Duration, error) {
-	for begin := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		case <-tick:
-		}
-		if p.broken != nil {
-			if err := p.broken(); err != nil {
-				return 0, err
-			}
-		}
-		if p.block.Ready() {
-			if p.prepare != nil {
-				if err := p.prepare(); err != nil {
-					return 0, err
-				}
-			}
-			start := wall.Monotonic() + startIn
-			p.block.Start(start)
-			return start, nil
-		}
-		if time.Since(begin) > readyWithin {
-			return 0, fmt.Errorf("the nodes are not ready after %v", readyWithin)
-		}
-	}
 }

@@ -134,7 +134,8 @@ func (s *space) settle() error {
 			if err != nil {
 				return err
 			}
-			if link.Attrs().OperState == netlink.OperUp {
+			state := link.Attrs().OperState
+			if state == netlink.OperUp || state == netlink.OperUnknown && link.Type() == tunnelType {
 				break
 			}
 			if time.Now().After(deadline) {

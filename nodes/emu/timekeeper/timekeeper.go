@@ -463,6 +463,9 @@ func (k *Keeper) correct(p *peer, a answer) error {
 	return k.tell(p, message{kind: start, words: []int64{int64(a.start + ahead)}})
 }
 
+// Leads reports whether this part decides for all when the run starts and ends.
+func (k *Keeper) Leads() bool { return k.Part == leader }
+
 // Release says that this part is not held any more. The leader then ends the run in all.
 func (k *Keeper) Release() error {
 	if k.Part == leader {
