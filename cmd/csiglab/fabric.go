@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"path/filepath"
 	"strings"
@@ -9,14 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
 )
 
 // fabricFlags choose a topology, the format that it is written in and the file.
 type fabricFlags struct {
 	topology, variant, format, out string
 	set                            []string
-	links                          experiment.Links // of the experiment; set by load
-	anySize                        bool             // accept a fabric that is too large to run
+	links                          experiment.Links       // of the experiment; set by load
+	experiment                     *experiment.Experiment // nil without one; set by load
+	anySize                        bool                   // accept a fabric that is too large to run
 }
 
 func (f *fabricFlags) flags(cmd *cobra.Command, format, formats string) {
@@ -80,7 +83,7 @@ func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name
 		return t, "", err
 	}
 	chosen := set.Variants[i].Experiment
-	f.links = chosen.Links
+	f.links, f.experiment = chosen.Links, chosen
 	return chosen.Topology, set.Base.Name, nil
 }
 
@@ -88,7 +91,9 @@ func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name
 // that the format cannot express is a mistake of the user.
 func (f *fabricFlags) emit(a *app, write func(io.Writer) error) error {
 	var text bytes.Buffer
-	if err := write(&text); err != nil {
+	if err := write(&text); errors.Is(err, failure.ErrInfrastructure) {
+		return infrastructure(err)
+	} else if err != nil {
 		return &exitError{exitUsage, err}
 	}
 	return a.write(f.out, text.Bytes())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/topologies/draw"
 	"github.com/csiglab/csiglab/topologies/htsim"
@@ -28,36 +29,70 @@ func (a *app) topo() *cobra.Command {
 	return cmd
 }
 
+// Formats of topo export.
+const (
+	formatHtsim = "htsim"
+	formatDot   = "dot"
+	formatClab  = "clab"
+	formatC9s   = "c9s"
+)
+
 func (a *app) topoExport() *cobra.Command {
 	var f fabricFlags
+	var s shardFlags
+	var group string
 	cmd := &cobra.Command{
 		Use:   "export [EXPERIMENT]",
 		Short: "Write the topology of an experiment, or of a file, in the format of another tool",
+		Long: "Write the topology of an experiment, or of a file, in the format of another tool.\n" +
+			"--format clab --shards N writes a file for each of N machines into a folder. Links between machines are vxlan tunnels of containerlab.\n" +
+			"--format c9s writes a custom resource Topology for clabernetes.",
 		Example: "  csiglab topo export three-flow --format htsim --out three-flow.topo\n" +
 			"  csiglab topo export dragonfly --format dot | dot -Tpdf > dragonfly.pdf\n" +
-			"  csiglab topo export dragonfly --format clab --out dragonfly.clab.yml",
+			"  csiglab topo export dragonfly --format clab --out dragonfly.clab.yml\n" +
+			"  csiglab topo export dragonfly --format clab --shards 2 --remotes 192.0.2.1,192.0.2.2 --out dragonfly\n" +
+			"  csiglab topo export dragonfly --format c9s | kubectl apply -f -",
 		Args: atMostOne("an experiment"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := choice("format", f.format, "htsim", "dot", "clab"); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := choice("format", f.format, formatHtsim, formatDot, formatClab, formatC9s); err != nil {
+				return err
+			}
+			if err := s.check(cmd, &f); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("api-group") && f.format != formatC9s {
+				return usage("--api-group goes with --format %s", formatC9s)
+			}
+			if err := choice("api-group", group, containerlab.ClabernetesGroups()...); err != nil {
 				return err
 			}
 			t, err := f.load(a, args)
 			if err != nil {
 				return err
 			}
-			if f.format == "dot" {
+			switch f.format {
+			case formatDot:
 				return f.emit(a, func(w io.Writer) error { return draw.DOT(w, t.Graph) })
+			case formatHtsim:
+				if t.Tree == nil {
+					return usage("topology %s: htsim's format has fat trees and leaf-spine fabrics only", t.Graph.Name)
+				}
+				return f.emit(a, func(w io.Writer) error { return htsim.WriteTopology(w, *t.Tree) })
 			}
-			if f.format == "clab" {
-				t.Graph.Name = asName(cmp.Or(t.Graph.Name, filepath.Base(f.topology)))
-				return f.emit(a, func(w io.Writer) error { return containers.WriteTopology(w, t.Graph, f.links.MTU-f.links.Header) })
+			t.Graph.Name = asName(cmp.Or(t.Graph.Name, filepath.Base(f.topology)))
+			e := containers.Export{Graph: t.Graph, Payload: f.links.MTU - f.links.Header}
+			switch {
+			case s.shards > 0:
+				return a.exportShards(e, &f, &s)
+			case f.format == formatC9s:
+				return f.emit(a, func(w io.Writer) error { return e.WriteClabernetes(w, group) })
 			}
-			if t.Tree == nil {
-				return usage("topology %s: htsim's format has fat trees and leaf-spine fabrics only", t.Graph.Name)
-			}
-			return f.emit(a, func(w io.Writer) error { return htsim.WriteTopology(w, *t.Tree) })
+			return f.emit(a, e.WriteTopology)
 		},
 	}
-	f.flags(cmd, "", "htsim (.topo), dot (Graphviz) or clab (containerlab)")
+	f.flags(cmd, "", "htsim (.topo), dot (Graphviz), clab (containerlab) or c9s (clabernetes)")
+	s.flags(cmd)
+	cmd.Flags().StringVar(&group, "api-group", containerlab.ClabernetesGroup, "API group with --format c9s; "+containerlab.OldClabernetesGroup+" before version 0.7 of clabernetes")
+	cmd.Flags().Lookup("out").Usage = "the `FILE`; - is standard output; with --shards the folder"
 	return cmd
 }

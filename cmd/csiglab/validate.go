@@ -58,6 +58,9 @@ type experimentCheck struct {
 	// Locators are those that several switch ports share.
 	Locators []sharedLocators `json:"locators,omitempty"`
 	Points   int              `json:"points,omitempty"` // of the key sweep
+	// Cuts are how the fabric is cut into parts, with --shards: one for all variants unless
+	// their traffic differs much.
+	Cuts []fabricCut `json:"cuts,omitempty"`
 	// Parameters are those of each variant, with --verbose.
 	Parameters map[string]*runfolder.Parameters `json:"parameters,omitempty"`
 }
@@ -161,6 +164,9 @@ func (c *experimentCheck) text(where string) string {
 	for i := range c.Locators {
 		text += c.Locators[i].text(len(c.Variants))
 	}
+	for i := range c.Cuts {
+		text += c.Cuts[i].text(len(c.Variants))
+	}
 	return text
 }
 
@@ -176,6 +182,7 @@ func (c *experimentCheck) verbose(words io.Writer) error {
 func (a *app) validate() *cobra.Command {
 	var s selection
 	var asJSON, verbose, anew bool
+	var shards int
 	cmd := &cobra.Command{
 		Use:   "validate [EXPERIMENT]",
 		Short: "Check an experiment, or a topology and a workload, without running anything",
@@ -186,7 +193,7 @@ func (a *app) validate() *cobra.Command {
 				debug.SetMemoryLimit(softMemory)
 			}
 			if s.fromFiles() && len(args) == 0 {
-				for _, flag := range []string{"set", "seed", "seeds", "variant", "runtime", "clock", "verbose", "calibrate"} {
+				for _, flag := range []string{"set", "seed", "seeds", "variant", "runtime", "clock", "verbose", "calibrate", "shards"} {
 					if cmd.Flags().Changed(flag) {
 						return usage("--%s goes with an experiment; --topology and --workload are checked as they are", flag)
 					}
@@ -204,12 +211,24 @@ func (a *app) validate() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("shards") && shards < 1 {
+				return usage("--shards %d: want at least 1", shards)
+			}
 			options := predict.Options{Meter: a.meter(worthForPrediction)}
 			options.Meter.Anew = anew
 			c := experimentCheck{Name: set.Base.Name, Seeds: len(set.Base.Seeds)}
 			if verbose {
 				c.Parameters = map[string]*runfolder.Parameters{}
-				options.Visit = func(i int, p *plan.Plan) { c.Parameters[set.Variants[i].Name] = campaign.Parameters(p) }
+			}
+			var uncut error
+			options.Visit = func(i int, p *plan.Plan) {
+				name := set.Variants[i].Name
+				if verbose {
+					c.Parameters[name] = campaign.Parameters(p)
+				}
+				if shards > 0 && uncut == nil {
+					c.Cuts, uncut = addCut(c.Cuts, name, set.Base.Clock, p, shards)
+				}
 			}
 			f, err := interruptible(cmd.Context(), func() (*predict.Validation, error) { return a.lab.validate(cmd.Context(), set, options) })
 			var exit *exitError
@@ -218,6 +237,8 @@ func (a *app) validate() *cobra.Command {
 				return err
 			case err != nil:
 				return runError(err, nil)
+			case uncut != nil:
+				return runError(uncut, nil)
 			}
 			if c.Points, err = a.validatePoints(cmd, set, &s, args); err != nil {
 				return err
@@ -269,6 +290,7 @@ func (a *app) validate() *cobra.Command {
 	s.seedFlags(cmd)
 	s.variantFlag(cmd)
 	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (repeatable)")
+	f.IntVar(&shards, "shards", 0, "also print how the fabric is cut into `N` parts for several machines, and what that costs")
 	f.BoolVar(&verbose, "verbose", false, "also print the parameters of ports and flows, such as what auto becomes")
 	f.BoolVar(&anew, "calibrate", false, "measure anew what runs cost on this machine, before the prediction")
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")

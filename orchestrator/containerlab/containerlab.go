@@ -31,6 +31,8 @@ const (
 	LabelLab   = "csiglab.lab"   // Lab.Name
 	LabelDelay = "csiglab.delay" // of a switch's node: topologies.Node.Delay; topology.clab reads it
 	LabelOwner = "csiglab.owner" // Lab.Owner
+	LabelRole  = "csiglab.role"  // of an exported node, where it has no group: host or switch
+	LabelTier  = "csiglab.tier"  // likewise: tor, agg or core
 )
 
 // Limits of a container whose settings give none. An idle switch takes 8 MB

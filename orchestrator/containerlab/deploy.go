@@ -69,7 +69,7 @@ func (lab *Lab) write() error {
 	if err := lab.validate(); err != nil {
 		return err
 	}
-	text, err := lab.render()
+	text, err := lab.render(nil)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type mgmt struct {
 type fileTopology struct {
 	Defaults fileDefaults  `yaml:"defaults"`
 	Nodes    yaml.MapSlice `yaml:"nodes"` // name -> fileNode
-	Links    []fileLink    `yaml:"links"`
+	Links    []any         `yaml:"links"` // fileLink and tunnel
 }
 
 type fileDefaults struct {
@@ -85,7 +85,7 @@ func WriteTopology(w io.Writer, lab Lab) error {
 	if err := lab.validate(); err != nil {
 		return err
 	}
-	text, err := lab.render()
+	text, err := lab.render(nil)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,8 @@ func (lab *Lab) container(node string) string { return "clab-" + lab.name() + "-
 // path returns the path of the topology file.
 func (lab *Lab) path() string { return filepath.Join(lab.Folder, lab.Name+".clab.yml") }
 
-func (lab *Lab) render() ([]byte, error) {
+// render returns the file of the lab, or of a part of it.
+func (lab *Lab) render(s *Shard) ([]byte, error) {
 	labels := map[string]string{LabelLab: lab.Name}
 	if lab.RunID != "" {
 		labels[LabelRun] = lab.RunID
@@ -117,27 +118,27 @@ func (lab *Lab) render() ([]byte, error) {
 	if lab.Owner != "" {
 		labels[LabelOwner] = lab.Owner
 	}
-	f := file{Name: lab.name(), Mgmt: mgmt{SkipWhenUnused: true}, Topology: fileTopology{
+	name := lab.name()
+	if s != nil {
+		name = fmt.Sprintf("%s-shard%d", name, s.Index)
+	}
+	f := file{Name: name, Mgmt: mgmt{SkipWhenUnused: true}, Topology: fileTopology{
 		Defaults: fileDefaults{
 			Kind: "linux", NetworkMode: "none", CapAdd: capabilities,
 			SecurityOpts:    []string{"no-new-privileges:true"},
 			RestartPolicy:   "no", // a container that starts again has lost its links
 			ImagePullPolicy: "Never", Labels: labels,
 		},
-		Links: make([]fileLink, 0, len(lab.Graph.Links)),
+		Links: make([]any, 0, len(lab.Graph.Links)),
 	}}
 	for i, n := range lab.Graph.Nodes {
-		s, labels := lab.Nodes[i], lab.Nodes[i].Labels
-		if n.Delay > 0 {
-			labels = maps.Clone(labels)
-			if labels == nil {
-				labels = map[string]string{}
-			}
-			labels[LabelDelay] = n.Delay.String()
+		if !s.has(i) {
+			continue
 		}
+		settings := lab.Nodes[i]
 		f.Topology.Nodes = append(f.Topology.Nodes, yaml.MapItem{Key: n.Name, Value: fileNode{
-			Image: s.Image, Group: n.Tier.String(), Cmd: quote(s.Cmd), Env: s.Env, Binds: s.Binds, Labels: labels,
-			Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
+			Image: settings.Image, Group: n.Tier.String(), Cmd: quote(settings.Cmd), Env: settings.Env, Binds: settings.Binds, Labels: lab.labels(i),
+			Memory: fmt.Sprintf("%dMiB", settings.memory()/units.MiB),
 		}})
 	}
 	for _, sidecar := range lab.Sidecars {
@@ -147,15 +148,45 @@ func (lab *Lab) render() ([]byte, error) {
 			Entrypoint: sidecarInit, Cmd: quote(s.Cmd), Binds: s.Binds, Memory: fmt.Sprintf("%dMiB", s.memory()/units.MiB),
 		}})
 	}
-	for _, l := range lab.Graph.Links {
-		end := func(e topologies.End) endpoint {
-			return endpoint{lab.Graph.Nodes[e.Node].Name, Interface(e.Port)}
-		}
-		f.Topology.Links = append(f.Topology.Links, fileLink{
-			Type: "veth", Endpoints: []endpoint{end(l.A), end(l.B)}, MTU: lab.MTU,
-			Vars: linkVars{Rate: l.Rate.String(), Delay: l.Delay.String()},
-		})
+	end := func(e topologies.End) endpoint {
+		return endpoint{lab.Graph.Nodes[e.Node].Name, Interface(e.Port)}
 	}
+	between := 0
+	for i := range lab.Graph.Links {
+		l := &lab.Graph.Links[i]
+		vars := linkVars{Rate: l.Rate.String(), Delay: l.Delay.String()}
+		if s == nil || s.Of[l.A.Node] == s.Of[l.B.Node] {
+			if s.has(l.A.Node) {
+				f.Topology.Links = append(f.Topology.Links, fileLink{Type: "veth", Endpoints: []endpoint{end(l.A), end(l.B)}, MTU: lab.MTU, Vars: vars})
+			}
+			continue
+		}
+		vni := s.VNI + between
+		between++
+		if here, there, ok := s.ends(l); ok {
+			f.Topology.Links = append(f.Topology.Links, tunnel{
+				Type: "vxlan", Endpoint: end(here), Remote: s.Remotes[s.Of[there.Node]].String(), VNI: vni, DstPort: TunnelPort, MTU: lab.MTU, Vars: vars,
+			})
+		}
+	}
+	return lab.marshal(f)
+}
+
+// labels returns the labels of a node.
+func (lab *Lab) labels(node int) map[string]string {
+	labels, delay := lab.Nodes[node].Labels, lab.Graph.Nodes[node].Delay
+	if delay > 0 {
+		labels = maps.Clone(labels)
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[LabelDelay] = delay.String()
+	}
+	return labels
+}
+
+// marshal returns a topology file.
+func (lab *Lab) marshal(f any) ([]byte, error) {
 	text, err := yaml.MarshalWithOptions(f, yaml.IndentSequence(true))
 	if err != nil {
 		return nil, fmt.Errorf("write topology %s: %w", lab.Name, err)
