@@ -45,7 +45,9 @@ func IPv6(host int) net.IP {
 const prefixLenIPv6 = 64
 
 // NewNetwork creates a network namespace without IPv6, which would send frames of its
-// own as soon as an interface comes up. The file keeps the namespace alive. Other
+// own as soon as an interface comes up. Where /proc/sys cannot be written, as in a pod, the
+// namespace has IPv6, and whoever makes an interface turns its addresses off
+// (netlink.LinkSetIP6AddrGenMode). The file keeps the namespace alive. Other
 // processes can open the namespace by the file's name while this process lives.
 func NewNetwork() (file *os.File, err error) {
 	done := make(chan struct{})
@@ -58,7 +60,7 @@ func NewNetwork() (file *os.File, err error) {
 		}
 		for _, which := range []string{"default", "all"} {
 			path := "/proc/sys/net/ipv6/conf/" + which + "/disable_ipv6"
-			if e := os.WriteFile(path, []byte("1"), 0); e != nil && !errors.Is(e, os.ErrNotExist) {
+			if e := os.WriteFile(path, []byte("1"), 0); e != nil && !errors.Is(e, os.ErrNotExist) && !errors.Is(e, unix.EROFS) {
 				err = fmt.Errorf("disable IPv6: %w", e)
 				return
 			}
@@ -160,18 +162,26 @@ func raisePrograms(host int) error {
 // setting is a key of an interface below net.ipv6.conf, and its value.
 type setting struct{ key, value string }
 
-// raise turns the offloads of an interface off, applies settings and sets it up.
+// raise turns the offloads of an interface off, applies settings and sets it up. Where
+// /proc/sys cannot be written, it only turns addresses off that the kernel would make: without
+// one of them an interface neither asks for routers nor listens to them.
 func raise(h *netlink.Handle, name string, settings []setting) (netlink.Link, error) {
 	if err := offloadsOff(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for _, s := range settings {
 		path := "/proc/sys/net/ipv6/conf/" + name + "/" + s.key
-		if err := os.WriteFile(path, []byte(s.value), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.WriteFile(path, []byte(s.value), 0); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.EROFS) {
 			return nil, fmt.Errorf("set %s: %w", path, err)
 		}
 	}
 	link, err := h.LinkByName(name)
+	if err == nil {
+		err = h.LinkSetIP6AddrGenMode(link, addressesNone)
+		if errors.Is(err, unix.EAFNOSUPPORT) { // a kernel without IPv6, or an MTU too small for it
+			err = nil
+		}
+	}
 	if err == nil {
 		err = h.LinkSetUp(link)
 	}
@@ -180,6 +190,9 @@ func raise(h *netlink.Handle, name string, settings []setting) (netlink.Link, er
 	}
 	return link, nil
 }
+
+// addressesNone is IN6_ADDR_GEN_MODE_NONE (linux/if_link.h).
+const addressesNone = 1
 
 // Within runs f on a thread in a network namespace.
 func Within(namespace *os.File, f func() error) (err error) {

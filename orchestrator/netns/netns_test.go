@@ -29,6 +29,12 @@ func TestMain(m *testing.M) {
 			os.Exit(runUntilKilled())
 		}
 	}
+	if rights := os.Getenv(environmentRights); rights != "" {
+		if err := asInPod(rights); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	os.Exit(m.Run())
 }
 
