@@ -1,21 +1,28 @@
 package netns_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/emu/gateway"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -27,9 +34,10 @@ type partsRun struct {
 	Progress func(part int, now units.Time)         // may be nil
 	Call     func(from, to int, at string) net.Conn // connects two parts; nil: net.Dial
 	Note     func(part int, text string)            // may be nil
-
-	ids []string // of the parts' processes, once it runs
 }
+
+// partsID is the id of a run in parts, which no list has.
+var partsID = fmt.Sprintf("%012x", os.Getpid())
 
 // performParts runs a run in parts to its end, and returns the merged result and the errors
 // of the parts.
@@ -39,8 +47,7 @@ func performParts(ctx context.Context, t testing.TB, f *partsRun) (*ranRun, []er
 	for _, part := range f.Of {
 		n = max(n, part+1)
 	}
-	const id = "0123456789ab"
-	authority, err := backend.NewAuthority(id)
+	authority, err := backend.NewAuthority(partsID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +71,7 @@ func performParts(ctx context.Context, t testing.TB, f *partsRun) (*ranRun, []er
 		if part.Credentials, err = authority.Issue(i); err != nil {
 			t.Fatal(err)
 		}
-		r.ID, r.Part = id, &part
+		r.ID, r.Part = partsID, &part
 		m := new(backend.Meeting)
 		if m.Listener, err = listeners[i].File(); err != nil {
 			t.Fatal(err)
@@ -216,4 +223,163 @@ func TestParts(t *testing.T) {
 	}
 }
 
-var _ = time.Second
+// whileItRuns calls f once when a run in parts is under way, from the progress of part 0.
+func whileItRuns(f func()) func(int, units.Time) {
+	var once sync.Once
+	return func(part int, _ units.Time) {
+		if part == 0 {
+			once.Do(f)
+		}
+	}
+}
+
+// killPart sends SIGKILL to the first process of the parts that has an argument or a variable,
+// and returns how many processes have it.
+func killPart(t *testing.T, text string) (n int) {
+	for _, pid := range runs.Processes()[partsID] {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if !bytes.Contains(append(line, environment...), []byte(text+"\x00")) {
+			continue
+		}
+		if n++; n == 1 {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Errorf("kill %d: %v", pid, err)
+			}
+		}
+	}
+	return n
+}
+
+// endedParts checks that a run in two parts has failed, and that nothing is left of it.
+func endedParts(t *testing.T, errs []error) {
+	t.Helper()
+	if len(errs) != 2 || errs[0] == nil || errs[1] == nil {
+		t.Fatalf("errors %v, want one of each part", errs)
+	}
+	if left := runs.Processes()[partsID]; len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+}
+
+// A part that is killed is named by the other part, with the links to it.
+func TestKilledPart(t *testing.T) {
+	p := backendtest.Compile(t, longText)
+	_, errs := performParts(t.Context(), t, &partsRun{testRun: newRun(t, p), Of: byPod(p, 2), Progress: whileItRuns(func() {
+		if n := killPart(t, "netns-supervisor"); n != 2 {
+			t.Errorf("%d supervisors, want 2", n)
+		}
+	})})
+	endedParts(t, errs)
+	killed := 0
+	var node *backend.NodeError
+	if !errors.As(errs[0], &node) {
+		killed = 1
+	}
+	if !errors.As(errs[killed], &node) || node.Name != "supervisor" {
+		t.Errorf("part %d: error %v, want a supervisor that ended early", killed, errs[killed])
+	}
+	var part *gateway.PartError
+	if !errors.As(errs[1-killed], &part) || part.Part != fmt.Sprintf("shard %d", killed) || part.Reason != "the connection was closed" || !strings.Contains(part.Link, "agg1-core1, agg1-core3") {
+		t.Errorf("part %d: error %v, want shard %d, its links, and a connection that was closed", 1-killed, errs[1-killed], killed)
+	}
+}
+
+// A node that is killed is named by its part, and by the other part too.
+func TestKilledNodeOfPart(t *testing.T) {
+	p := backendtest.Compile(t, longText)
+	of := byPod(p, 2)
+	_, errs := performParts(t.Context(), t, &partsRun{testRun: newRun(t, p), Of: of, Progress: whileItRuns(func() {
+		if n := killPart(t, "CSIGLAB_NODE=agg1"); n != 1 {
+			t.Errorf("%d processes of agg1, want 1", n)
+		}
+	})})
+	endedParts(t, errs)
+	at := of[slices.IndexFunc(p.Graph.Nodes, func(n topologies.Node) bool { return n.Name == "agg1" })]
+	const reason = "node agg1: was killed by signal 9 (killed)"
+	var node *backend.NodeError
+	if !errors.As(errs[at], &node) || node.Error() != reason {
+		t.Errorf("part %d: error %v, want %s", at, errs[at], reason)
+	}
+	var part *gateway.PartError
+	if want := fmt.Sprintf("shard %d: has given up: %s", at, reason); !errors.As(errs[1-at], &part) || part.Error() != want {
+		t.Errorf("part %d: error %v, want %s", 1-at, errs[1-at], want)
+	}
+}
+
+// A connection that breaks in the middle of a run is named by both parts.
+func TestCutConnection(t *testing.T) {
+	p := backendtest.Compile(t, longText)
+	var ends []*net.TCPConn
+	f := &partsRun{testRun: newRun(t, p), Of: byPod(p, 2)}
+	var carrying sync.WaitGroup
+	f.Call = func(_, _ int, at string) net.Conn {
+		proxy, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer proxy.Close()
+		call, err := net.Dial("tcp", proxy.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, err := proxy.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		far, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, near.(*net.TCPConn), far.(*net.TCPConn))
+		carrying.Go(func() { io.Copy(near, far) }) //nolint:errcheck // until it is cut
+		carrying.Go(func() { io.Copy(far, near) }) //nolint:errcheck // until it is cut
+		return call
+	}
+	f.Progress = whileItRuns(func() {
+		for _, end := range ends {
+			end.Close()
+		}
+	})
+	_, errs := performParts(t.Context(), t, f)
+	carrying.Wait()
+	endedParts(t, errs)
+	for i, err := range errs {
+		var part *gateway.PartError
+		if !errors.As(err, &part) || part.Part != fmt.Sprintf("shard %d", 1-i) || part.Reason != "the connection was closed" || !strings.Contains(part.Link, "agg1-core1, agg1-core3") {
+			t.Errorf("part %d: error %v, want one of shard %d and its links", i, err, 1-i)
+		}
+	}
+}
+
+// A frame that is lost on a cut link is missed at its stub, and the link is named by both
+// parts.
+func TestDropOnCutLink(t *testing.T) {
+	p := backendtest.Compile(t, backendtest.Small)
+	of := byPod(p, 2)
+	cut := slices.IndexFunc(p.Links, func(l plan.Link) bool { return of[l.A.Node] == 0 && of[l.B.Node] == 1 })
+	f := newRun(t, p)
+	f.Inject, f.FrameTimeout = []emu.Injection{{Link: cut, Number: 3}}, time.Second
+	_, errs := performParts(t.Context(), t, &partsRun{testRun: f, Of: of})
+	endedParts(t, errs)
+	var link *emu.LinkError
+	if !errors.As(errs[0], &link) || link.Link != p.Links[cut].Name || link.Frame != 3 {
+		t.Errorf("part 0: error %v, want frame 3 of link %s", errs[0], p.Links[cut].Name)
+	}
+	if errs[1] == nil || !strings.Contains(errs[1].Error(), "shard 0") || !strings.Contains(errs[1].Error(), p.Links[cut].Name) {
+		t.Errorf("part 1: error %v, want shard 0 and link %s", errs[1], p.Links[cut].Name)
+	}
+}
+
+// A run in parts that is cancelled leaves nothing.
+func TestCancelParts(t *testing.T) {
+	p := backendtest.Compile(t, longText)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	_, errs := performParts(ctx, t, &partsRun{testRun: newRun(t, p), Of: byPod(p, 2), Progress: whileItRuns(func() { cancel(os.ErrProcessDone) })})
+	endedParts(t, errs)
+	for i, err := range errs {
+		if !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("part %d: error %v, want the cause", i, err)
+		}
+	}
+}

@@ -120,14 +120,14 @@ func TestFaults(t *testing.T) {
 		}, want: [2]string{"shard 1: has given up: ", part0 + "exchange 4 was sent after exchange 2: those between are missing"}},
 		{name: "closed", spoil: func(l *lab) {
 			l.relay(0, 1, at(3, func(m []byte) []byte { return nil }))
-		}, want: [2]string{"shard 1: the connection was closed", part0 + "the connection was closed"}},
+		}, want: [2]string{"shard 1: link tor1-agg0: the connection was closed", part0 + "link tor1-agg0: the connection was closed"}},
 		{name: "closed within a message", spoil: func(l *lab) {
 			l.relay(0, 1, at(3, func(m []byte) []byte { m[3]++; return m }))
 		}, want: [2]string{"", part0}},
 		{name: "silent", spoil: func(l *lab) {
 			l.gates[0].Silence, l.gates[1].Silence = 500*time.Millisecond, 300*time.Millisecond
 			l.relay(0, 1, func(_ byte, _ int, m []byte) []byte { return m[:0] })
-		}, want: [2]string{"", part0 + "has sent nothing for 300ms"}},
+		}, want: [2]string{"", part0 + "link tor1-agg0: has sent nothing for 300ms"}},
 		{name: "unknown message", spoil: func(l *lab) {
 			l.relay(0, 1, at(2, func(m []byte) []byte { m[4] = 99; return m }))
 		}, want: [2]string{"", part0 + "a message of kind 99, which is unknown"}},

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -75,12 +76,15 @@ type StubCount struct {
 // PartError reports another part that is gone, silent or does not keep to the protocol.
 type PartError struct {
 	Part   string // its name
-	Link   string // of the cut link that is at fault; empty: all to that part
+	Link   string // of the cut link that is at fault, or of those to a part that is gone
 	Reason string // such as "the connection was closed", "has sent nothing for 10s", "bound 7 was sent twice"
 }
 
 func (e *PartError) Error() string {
-	if e.Link != "" {
+	switch {
+	case strings.Contains(e.Link, ", "):
+		return fmt.Sprintf("%s: links %s: %s", e.Part, e.Link, e.Reason)
+	case e.Link != "":
 		return fmt.Sprintf("%s: link %s: %s", e.Part, e.Link, e.Reason)
 	}
 	return e.Part + ": " + e.Reason
@@ -203,8 +207,25 @@ func (g *gateway) lost(part int, err error) error {
 	case closed(err):
 		reason = "the connection was closed"
 	}
-	return &PartError{Part: g.Names[part], Reason: reason}
+	return &PartError{Part: g.Names[part], Link: g.linksTo(part), Reason: reason}
 }
+
+// linksTo names the cut links to another part, the first of many.
+func (g *gateway) linksTo(part int) string {
+	var names []string
+	for _, s := range g.Stubs {
+		if s.Peer == part {
+			names = append(names, s.Link)
+		}
+	}
+	if more := len(names) - mostNamed; more > 0 {
+		return fmt.Sprintf("%s and %d others", strings.Join(names[:mostNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// mostNamed is how many links an error names.
+const mostNamed = 4
 
 // send sends the state of this part to all others until the run is over.
 func (g *gateway) send() {
