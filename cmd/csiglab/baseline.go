@@ -11,7 +11,6 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/orchestrator/regress"
-	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
 func (a *app) baseline() *cobra.Command {
@@ -78,6 +77,9 @@ func (a *app) saveBaseline(cmd *cobra.Command, r *regressFlags, args []string, o
 	if g.campaign.Baseline.Stored != nil {
 		return usage("--baseline %s: these values are stored already", r.baseline.text)
 	}
+	if err := g.connect(cmd); err != nil {
+		return err
+	}
 	if err := g.build(cmd.Context(), filepath.Join(folder, programsFolder)); err != nil {
 		if interrupted(err) {
 			err = infrastructure(errors.New("interrupted; nothing is written"))
@@ -85,7 +87,7 @@ func (a *app) saveBaseline(cmd *cobra.Command, r *regressFlags, args []string, o
 		return err
 	}
 	c := &g.campaign
-	c.Runner = &trial.Local{Folder: filepath.Join(folder, runsFolder), Environment: a.env}
+	defer g.runner(cmd.Context(), filepath.Join(folder, runsFolder))()
 	bar := a.newCampaignProgress()
 	c.Progress = bar.update
 	stored, err := c.Save(cmd.Context())

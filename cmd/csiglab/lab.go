@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/csiglab/csiglab/cmd/csiglab/labs"
+	"github.com/csiglab/csiglab/orchestrator/batch"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/packets"
@@ -28,6 +29,9 @@ type lab struct {
 	start    func(ctx context.Context, args, env []string, stderr io.Writer) (id string, err error)
 	down     func(ctx context.Context, r runs.Run, say func(text string)) (runs.Report, error)
 
+	// connect connects to a cluster, for trials.
+	connect func(ctx context.Context, contextName, namespace string) (batch.Cluster, error)
+
 	// self returns csiglab itself as a process; nil: the machine cannot be measured.
 	self predict.Command
 
@@ -37,6 +41,6 @@ type lab struct {
 
 func newLab() lab {
 	return lab{run: campaign.Run, resume: campaign.Resume, validate: predict.Validate, again: campaign.Again.Evaluate, report: writeReport, list: labs.List, damaged: runs.ListDamaged, clean: labs.Clean, enter: labs.Enter,
-		start: labs.Start, down: runs.Down, self: self,
+		start: labs.Start, down: runs.Down, connect: connectCluster, self: self,
 		recapture: packets.Recapture.Write, live: packets.Live.Write}
 }

@@ -31,6 +31,7 @@ type regressFlags struct {
 	seeds, parallel     int
 	out, resume         string
 	json, accept        bool
+	cluster             clusterFlags
 
 	// A suite of one experiment.
 	experiment        string
@@ -47,6 +48,7 @@ func (r *regressFlags) suiteFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&r.only, "only", nil, "leave out all but `NAME[/VARIANT]` of the suite (repeatable)")
 	f.IntVar(&r.seeds, "seeds", 0, "run at most `N` seeds of each experiment (default: those of the suite)")
 	f.IntVar(&r.parallel, "parallel", 0, "`N` runs side by side under clock virtual (default: the cores); 1 under others")
+	r.cluster.flags(cmd)
 }
 
 func (r *regressFlags) oneFlags(cmd *cobra.Command) {
@@ -126,6 +128,9 @@ func (a *app) newRegression(cmd *cobra.Command, r *regressFlags, args []string) 
 	}
 	g := &comparing{app: a, plan: p, folder: folder, flags: r, fresh: true}
 	if err := g.prepare(cmd.Context()); err != nil {
+		return err
+	}
+	if err := g.connect(cmd); err != nil {
 		return err
 	}
 	_, err = os.Lstat(folder)
@@ -315,7 +320,7 @@ func notSuite(name string) error {
 }
 
 // withResumeRegression are the flags of regress that go with --resume.
-var withResumeRegression = []string{"resume", "parallel", "json", "accept-inconclusive", "help"}
+var withResumeRegression = append([]string{"resume", "parallel", "json", "accept-inconclusive", "help"}, clusterFlagNames...)
 
 // resumeRegression does what a folder lacks.
 func (a *app) resumeRegression(cmd *cobra.Command, r *regressFlags, args []string) error {
@@ -349,6 +354,9 @@ func (a *app) resumeRegression(cmd *cobra.Command, r *regressFlags, args []strin
 	}
 	g := &comparing{app: a, plan: p, folder: r.resume, flags: r}
 	if err := g.prepare(cmd.Context()); err != nil {
+		return err
+	}
+	if err := g.connect(cmd); err != nil {
 		return err
 	}
 	return g.run(cmd.Context())

@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/csiglab/revision"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/batch"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/regress"
@@ -38,6 +40,25 @@ type comparing struct {
 	made   bool // the folder was not there before
 
 	campaign regress.Campaign
+	remote   *batch.Runner // of a cluster; nil: this machine
+}
+
+// connect connects to the cluster that the flags name, if they name one.
+func (g *comparing) connect(cmd *cobra.Command) (err error) {
+	g.remote, err = g.clusterRunner(cmd.Context(), cmd.Flags(), &g.flags.cluster, "regress", g.plan.Suite.Name, g.flags.parallel)
+	return err
+}
+
+// runner gives the campaign its runner, with folders for the runs of this machine. The
+// caller calls end.
+func (g *comparing) runner(ctx context.Context, folder string) (end func()) {
+	c := &g.campaign
+	if g.remote == nil {
+		c.Runner = &trial.Local{Folder: folder, Environment: g.env}
+		return func() {}
+	}
+	c.Runner, c.Parallel, c.Elsewhere = g.remote, batch.MostTrials, true
+	return func() { g.closeRunner(ctx, g.remote) }
 }
 
 // prepare checks all that can be checked before programs are built.
@@ -76,8 +97,13 @@ func (g *comparing) run(ctx context.Context) error {
 	}
 	defer journal.Close() // every line is on the disk already
 	programs := filepath.Join(g.folder, programsFolder)
-	defer os.RemoveAll(programs) //nolint:errcheck // the next session removes them
-	if g.fresh {                 // a build that is killed can be resumed
+	removePrograms := true
+	defer func() {
+		if removePrograms {
+			os.RemoveAll(programs) //nolint:errcheck // the next session removes them
+		}
+	}()
+	if g.fresh { // a build that is killed can be resumed
 		if err := g.plan.Write(g.folder); err != nil {
 			g.discard(journal, programs)
 			return infrastructure(err)
@@ -101,14 +127,15 @@ func (g *comparing) run(ctx context.Context) error {
 	runs := filepath.Join(g.folder, runsFolder)
 	os.RemoveAll(runs)       //nolint:errcheck // what a session that was killed has left
 	defer os.RemoveAll(runs) //nolint:errcheck // the next session does it
-	c.Runner = &trial.Local{Folder: runs, Environment: g.env}
+	defer g.runner(ctx, runs)()
 	bar := g.newCampaignProgress()
 	c.Progress, c.Say = bar.update, bar.line
 	document, err := c.Run(ctx)
 	bar.close()
 	g.plan.Sessions[len(g.plan.Sessions)-1].Ended = time.Now().UTC()
 	if err != nil {
-		g.plan.Write(g.folder) //nolint:errcheck // the time of this session is lost
+		removePrograms = !errors.Is(err, batch.ErrProgram) // the message names them, for the image
+		g.plan.Write(g.folder)                             //nolint:errcheck // the time of this session is lost
 		return g.unfinished(err, journal.Len())
 	}
 	if err := g.plan.Write(g.folder); err != nil {

@@ -58,9 +58,9 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 
 // reserved returns the environment variables that do not belong to an experiment.
 func reserved() []string {
-	// The first three are of tests, slow ones and one against a real Grafana; the others
-	// mark programs that run in a node.
-	names := []string{"CSIGLAB_E2E", "CSIGLAB_KUBECONFIG", "CSIGLAB_GRAFANA_URL", "CSIGLAB_GRAFANA_TOKEN", runs.EnvironmentRun, runs.EnvironmentNode, runs.EnvironmentList}
+	// The first four are of tests: slow ones, one against a real Grafana, and those on a real
+	// cluster. The others mark programs that run in a node.
+	names := []string{"CSIGLAB_E2E", "CSIGLAB_GRAFANA_URL", "CSIGLAB_GRAFANA_TOKEN", "CSIGLAB_KUBECONFIG", runs.EnvironmentRun, runs.EnvironmentNode, runs.EnvironmentList}
 	for _, flag := range settings {
 		names = append(names, variable(flag))
 	}

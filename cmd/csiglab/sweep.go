@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/orchestrator/batch"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/measure"
@@ -35,6 +36,7 @@ type sweepFlags struct {
 	merge            bool
 	parallel         int
 	keep, json       bool
+	cluster          clusterFlags
 }
 
 func (a *app) sweep() *cobra.Command {
@@ -51,6 +53,7 @@ func (a *app) sweep() *cobra.Command {
 			"  csiglab sweep mine.yaml --list points.csv --variant csig --metric 'fct_us.*'\n" +
 			"  csiglab sweep mine.yaml --shard 2/4 --out shard2    # one of four jobs of a CI matrix\n" +
 			"  csiglab sweep --merge shard1 shard2 shard3 shard4 --out whole\n" +
+			"  csiglab sweep incast --seeds 500 --on kubernetes --image registry.example.com/team/csiglab:1\n" +
 			"  csiglab sweep --resume sweeps/incast-20260501-100000-00000",
 		ValidArgsFunction: completeExperiments,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,6 +87,7 @@ func (a *app) sweep() *cobra.Command {
 	f.BoolVar(&s.merge, "merge", false, "put the folders of shards together, into the folder of --out")
 	f.StringVar(&s.resume, "resume", "", "do the runs that the sweep in `DIR` lacks")
 	f.StringVar(&s.out, "out", "", "the sweep's folder, new or empty `DIR` (default: sweeps/NAME-TIME)")
+	s.cluster.flags(cmd)
 	f.BoolVar(&s.keep, "keep", false, "keep the run folders, in runs/ of the sweep's folder")
 	f.StringArrayVar(&s.metrics, "metric", nil, "write the metrics that `PATTERN` matches, such as 'fct_us.*', and no others (repeatable)")
 	f.BoolVar(&s.json, "json", false, "print the medians at each point as JSON on standard output and nothing else there")
@@ -104,12 +108,16 @@ func (a *app) sweepNew(cmd *cobra.Command, s *sweepFlags, nameOrPath string) err
 		}
 		folder = filepath.Join("sweeps", id)
 	}
+	remote, err := a.sweepRunner(cmd, s, plan)
+	if err != nil {
+		return err
+	}
 	sw, err := sweep.Create(folder, plan)
 	if err != nil {
 		return sweepOutError(err)
 	}
 	defer sw.Close() // the journal is on the disk
-	return a.sweepRun(cmd, s, sw)
+	return a.sweepRun(cmd, s, sw, remote)
 }
 
 // sweepPlan loads the experiment, and validates it at all points.
@@ -210,7 +218,7 @@ func (a *app) sweepResume(cmd *cobra.Command, s *sweepFlags, args []string) erro
 	if len(args) > 0 {
 		return usage("experiment %q and --resume %s exclude each other: a sweep that is resumed has the experiment of its folder", args[0], s.resume)
 	}
-	if err := excluded(cmd, "--resume "+s.resume, "a sweep that is resumed goes on as it was begun", "resume", "parallel", "keep", "json", "metric"); err != nil {
+	if err := excluded(cmd, "--resume "+s.resume, "a sweep that is resumed goes on as it was begun", append([]string{"resume", "parallel", "keep", "json", "metric"}, clusterFlagNames...)...); err != nil {
 		return err
 	}
 	sw, err := interruptible(cmd.Context(), func() (*sweep.Sweep, error) { return sweep.Open(cmd.Context(), s.resume) })
@@ -228,7 +236,20 @@ func (a *app) sweepResume(cmd *cobra.Command, s *sweepFlags, args []string) erro
 	if sw.Plan.Clock == runtimes.Wall && s.parallel > 1 {
 		return usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
 	}
-	return a.sweepRun(cmd, s, sw)
+	remote, err := a.sweepRunner(cmd, s, sw.Plan)
+	if err != nil {
+		return err
+	}
+	return a.sweepRun(cmd, s, sw, remote)
+}
+
+// sweepRunner returns the runner of a cluster, nil without one.
+func (a *app) sweepRunner(cmd *cobra.Command, s *sweepFlags, plan *sweep.Plan) (*batch.Runner, error) {
+	r, err := a.clusterRunner(cmd.Context(), cmd.Flags(), &s.cluster, "sweep", plan.Name, s.parallel)
+	if r != nil && s.keep {
+		return nil, usage("--keep keeps run folders on this machine; with --on, --results names a store for them")
+	}
+	return r, err
 }
 
 // sweepMerge puts the folders of shards together.
@@ -260,8 +281,9 @@ func excluded(cmd *cobra.Command, with, why string, allowed ...string) (err erro
 	return err
 }
 
-// sweepRun performs the trials that a folder lacks and prints the results.
-func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep) error {
+// sweepRun performs the trials that a folder lacks and prints the results. The runner is of
+// a cluster; nil: this machine.
+func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remote *batch.Runner) error {
 	done, total := sw.Done()
 	of := ""
 	if shard := sw.Plan.Shard.String(); shard != "" {
@@ -273,12 +295,15 @@ func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep) error
 	}
 	a.say(fmt.Sprintf("%s: %s x %s x %s%s: %s%s", sw.Plan.Name, plural(len(sw.Plan.Points), "point"), plural(len(sw.Plan.Variants), "variant"),
 		plural(len(sw.Plan.Seeds), "seed"), of, plural(total, "trial"), rest))
-	runner := &trial.Local{Folder: sw.Work(), Environment: a.env}
+	local := &trial.Local{Folder: sw.Work(), Environment: a.env}
 	if s.keep {
-		runner.Folder, runner.Keep = sw.Runs(), true
+		local.Folder, local.Keep = sw.Runs(), true
 	}
-	parallel := s.parallel
+	runner, parallel := trial.Runner(local), s.parallel
 	switch {
+	case remote != nil: // it takes all trials that it can get, and bounds the pods itself
+		runner, parallel = remote, batch.MostTrials
+		defer a.closeRunner(cmd.Context(), remote)
 	case parallel > 0:
 	case sw.Plan.Clock == runtimes.Virtual:
 		parallel = runtime.NumCPU()

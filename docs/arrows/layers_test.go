@@ -28,8 +28,8 @@ var layers = [][]string{
 	13: {"orchestrator/check", "orchestrator/kubernetes", "orchestrator/measure", "orchestrator/packets", "orchestrator/placement", "orchestrator/predict", "orchestrator/shards"},
 	14: {"orchestrator/campaign"},
 	15: {"orchestrator/selftest", "orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/svg", "orchestrator/sweep", "orchestrator/regress"},
-	16: {"orchestrator/batch", "dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "orchestrator/bisect", "orchestrator/regress", "reports", "reports/browsertest", "reports/regression"}, // renders what analysis computed
-	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs", "cmd/csiglab/revision", "cmd/csiglab/top"},                                                                                                          // parts of the command csiglab
+	16: {"orchestrator/batch", "orchestrator/batch/batchtest", "dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "orchestrator/bisect", "orchestrator/regress", "reports", "reports/browsertest", "reports/regression"}, // renders what analysis computed
+	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/labs", "cmd/csiglab/revision", "cmd/csiglab/top"},                                                                                                                                          // parts of the command csiglab
 	18: {"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
 }
 

@@ -36,6 +36,7 @@ type job struct {
 	indices  []index
 	pods     map[string]*pod
 	state    cluster.JobState
+	seen     bool      // state is the Job's
 	done     time.Time // when state.Done was first seen
 	progress time.Time // when a pod began or ended, or a trial got its outcome
 	gone     map[string]bool
@@ -138,7 +139,7 @@ func (j *job) signal() {
 func (j *job) observeJob(s cluster.JobState) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.state = s
+	j.state, j.seen = s, true
 	if s.Done && j.done.IsZero() {
 		j.done = time.Now()
 	}
@@ -299,7 +300,7 @@ func (j *job) receive(p *pod, said *report) bool {
 // lacks is the error of an image without the program of a trial.
 func (j *job) lacks(t trial.Trial, has string) error {
 	if t.Program == "" {
-		return fmt.Errorf("image %s has another csiglab than this one: it has %s, and this is %s; csiglab image push %[1]s makes it of this one", j.Image, has, j.all.programs[""])
+		return fmt.Errorf("%w: image %s has another csiglab than this one: it has %s, and this is %s; csiglab image push %[2]s makes it of this one", ErrProgram, j.Image, has, j.all.programs[""])
 	}
 	command := "csiglab image push " + j.Image
 	seen := map[string]bool{"": true}
@@ -309,7 +310,7 @@ func (j *job) lacks(t trial.Trial, has string) error {
 			command += " --program " + name
 		}
 	}
-	return fmt.Errorf("image %s lacks the program %s (%s; it has %s); %s puts it there", j.Image, t.Program, j.all.programs[t.Program], has, command)
+	return fmt.Errorf("%w: image %s lacks the program %s (%s; it has %s); %s puts it there", ErrProgram, j.Image, t.Program, j.all.programs[t.Program], has, command)
 }
 
 // check answers the trials that can get no better outcome. It reports whether the Job is
@@ -383,7 +384,7 @@ func (j *job) invalid(n int) {
 // stuck returns why a Job cannot go on, if nothing runs and pods cannot start.
 func (j *job) stuck() error {
 	patience := cmp.Or(j.patience, stuckTime)
-	if time.Since(j.progress) < patience {
+	if !j.seen || time.Since(j.progress) < patience {
 		return nil
 	}
 	var worst *pod

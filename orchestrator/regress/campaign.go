@@ -29,6 +29,7 @@ type Campaign struct {
 	Journal *trial.Journal // what is in it is not run again; may be nil
 	// Parallel is how many trials run at once. Under other clocks than virtual it is one.
 	Parallel  int
+	Elsewhere bool           // the Runner bounds by itself which trials run at once
 	Progress  func(Progress) // may be nil
 	Say       func(string)   // receives each experiment's outcome as it is known; may be nil
 	Flags     []string       // of csiglab run, for all trials
@@ -232,7 +233,7 @@ func (c *cell) needed(out trial.Outcome) trial.Outcome {
 // parallel returns how many trials of a cell run at once: one, unless they run in virtual
 // time, where they share nothing of the machine but its time.
 func (c *Campaign) parallel(one *cell) int {
-	if one.clock != runtimes.Virtual {
+	if one.clock != runtimes.Virtual && !c.Elsewhere {
 		return 1
 	}
 	return max(1, c.Parallel)
