@@ -250,7 +250,7 @@ func TestStuck(t *testing.T) {
 	said := make(chan string, 1)
 	r.Say = func(text string) { said <- text; cancel() }
 	if _, err := trial.All(ctx, r, nil, list(t, 3), 3, nil); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Fatal(err)
 	}
 	if text := <-said; !strings.Contains(text, "too few cores; csiglab waits too") {
 		t.Error(text)
