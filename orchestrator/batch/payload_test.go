@@ -31,7 +31,7 @@ func TestInputs(t *testing.T) {
 	put("fabrics/one.yaml", string(graph))
 	absolute := put("fabrics/two.yaml", string(graph)+"\n")
 	given := put("fabrics/three.yaml", string(graph)+"\n\n")
-	text := "schema: 1\nname: x\ntopology: {graph: {file: fabrics/one.yaml}}\nvariants:\n  one: {}\n  two: {topology: {graph: {file: " + absolute + "}}}\n"
+	text := "schema: 1\nname: x\ntopology: {graph: {file: fabrics/one.yaml}}\nworkload: {transfers: [0 -> 1 10kB]}\nvariants:\n  one: {}\n  two: {topology: {graph: {file: " + absolute + "}}}\n"
 	file := put("x.yaml", text)
 	l := newLab(t)
 	r := l.runner(t)

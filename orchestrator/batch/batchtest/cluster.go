@@ -250,7 +250,7 @@ func (c *Cluster) schedule() {
 			}
 			node := c.room()
 			if active >= int(*j.spec.Parallelism) || node == "" {
-				return
+				break
 			}
 			if x := &j.indices[i]; !x.active && !x.done {
 				x.active = true
