@@ -56,7 +56,7 @@ func TestInputs(t *testing.T) {
 	one.Set = []string{"topology.graph.file=" + given}
 	one.Variant = "one"
 	n, err := needsOf(one)
-	if err != nil || !n.given || n.guessed || n.memory < 1<<20 || len(n.reads) != 3 {
+	if err != nil || !n.given || n.guessed || n.memory < 1<<20 || len(n.reads) != 2 {
 		t.Errorf("%+v, %v", n, err)
 	}
 }
