@@ -78,6 +78,7 @@ type Set struct {
 	end      units.Time
 	starter  Starter
 	hold     <-chan struct{} // nil: not held
+	unwanted chan struct{}   // closed when no program is left that the run waits for
 	done     chan struct{}   // closed when the run need not wait for any program
 
 	mu       sync.Mutex
@@ -93,7 +94,7 @@ type Set struct {
 // ends when its programs have ended.
 func NewSet(programs []Program, w wall.Clock, end units.Time, s Starter) *Set {
 	set := &Set{
-		programs: programs, wall: w, end: end, starter: s, done: make(chan struct{}),
+		programs: programs, wall: w, end: end, starter: s, unwanted: make(chan struct{}), done: make(chan struct{}),
 		running: make([]Process, len(programs)), ended: make([]Ended, len(programs)),
 	}
 	for i := range set.ended {
@@ -110,6 +111,10 @@ func (s *Set) Hold(until <-chan struct{}) { s.hold = until }
 // hold, if any, is released, or when the end of the run has come. Programs in the
 // background have been stopped by then.
 func (s *Set) Done() <-chan struct{} { return s.done }
+
+// Unwanted is closed when all programs that are not in the background have ended, or when the
+// end of the run has come. Programs in the background may still run.
+func (s *Set) Unwanted() <-chan struct{} { return s.unwanted }
 
 // Begin starts each program at its time. start is that of the run on
 // CLOCK_MONOTONIC. It returns at once.
@@ -136,7 +141,9 @@ func (s *Set) Begin(start time.Duration) {
 		over := make(chan struct{})
 		go func() {
 			defer close(over)
-			if wanted.Wait(); s.hold != nil {
+			wanted.Wait()
+			close(s.unwanted)
+			if s.hold != nil {
 				select {
 				case <-s.hold:
 				case <-ctx.Done():

@@ -31,6 +31,7 @@ type crew struct {
 
 	records   metrics.Consumer
 	exposed   *exposures
+	quit      chan struct{}    // of a part of a run: closed when no part waits for its programs any more
 	peers     *peering         // the other parts of the run; nil: it has one
 	exposer   *process.Exposer // of the nodes that are driven here; nil: they serve no metrics
 	inside    []*insideNode    // driven here

@@ -46,11 +46,15 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 		return nil, err
 	}
 	defer local.stop()
-	programs := newPrograms(ctx, d, r, c.Hold, local)
+	hold, quit := c.Hold, make(chan struct{})
+	if r.Part != nil { // the programs of all parts run until the last of them is done
+		hold = quit
+	}
+	programs := newPrograms(ctx, d, r, hold, local)
 	if programs != nil {
 		defer programs.Stop()
 	}
-	nodes := &crew{run: r, deployment: d, net: net, records: c.Consumer(), exposed: exposed, peers: peers}
+	nodes := &crew{run: r, deployment: d, net: net, records: c.Consumer(), exposed: exposed, peers: peers, quit: quit}
 	nodes.configure()
 	defer nodes.close()
 	var got *Outcome

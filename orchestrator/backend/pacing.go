@@ -51,10 +51,10 @@ func (p *pacing) run(ctx context.Context, out *Outcome) error {
 		p.ready(start)
 	}
 	end, hold := p.end, p.hold
-	var freed bool             // the hold of this part is released
-	var released time.Duration // 0: held, or never was
-	patient := start           // since when patience counts
-	busy := true
+	var freed bool               // the hold of this part is released
+	var released time.Duration   // 0: held, or never was
+	patient := start             // since when patience counts
+	running, quit := true, false // programs
 	for {
 		select {
 		case <-ctx.Done():
@@ -84,20 +84,26 @@ func (p *pacing) run(ctx context.Context, out *Outcome) error {
 				return err
 			}
 		}
-		at, over, wasBusy, err := p.look(ctx, end)
+		at, over, programs, err := p.look(ctx, end)
 		if err != nil {
 			return err
 		}
-		if busy && !wasBusy {
-			busy, patient = false, now
+		if running && !programs.Running {
+			running, patient = false, now
+		}
+		if p.parts != nil && !quit && !programs.Wanted && (p.hold == nil || released > 0) {
+			quit = true
+			if err := p.parts.QuitPrograms(); err != nil {
+				return err
+			}
 		}
 		behind := now - start - p.clock.At(at.Next)
-		endless := p.patience > 0 && p.hold == nil && !busy && now-patient > p.patience ||
+		endless := p.patience > 0 && p.hold == nil && !running && now-patient > p.patience ||
 			released > 0 && now-released > releaseWithin
 		switch {
 		case behind > hopeless || endless:
 			out.Behind, out.End = max(behind, 1), at.Last
-		case over && (released > 0 || p.hold == nil && !busy):
+		case over && (released > 0 || p.hold == nil && !running):
 			out.Drained = at.Next == units.Never
 			if out.End = min(end, at.Last); !out.Drained {
 				out.End = end
@@ -150,22 +156,16 @@ func (p *pacing) release(start time.Duration, end units.Time) (units.Time, error
 	return end, nil
 }
 
-// look returns how far all nodes are, whether the run is over, and whether programs keep it
-// from that.
-func (p *pacing) look(ctx context.Context, end units.Time) (at wall.Progress, over, busy bool, err error) {
+// look returns how far all nodes are, whether nothing is due there any more, and what programs
+// do.
+func (p *pacing) look(ctx context.Context, end units.Time) (at wall.Progress, over bool, programs timekeeper.Programs, err error) {
 	if p.parts != nil {
 		all, err := p.parts.Collect(ctx)
-		return all.Progress, err == nil && p.quiet.Over(all.Progress, all.Began, all.Ended, end), all.Busy, err
+		return all.Progress, err == nil && p.quiet.Over(all.Progress, all.Began, all.Ended, end), all.Programs, err
 	}
-	if p.programs != nil {
-		select {
-		case <-p.programs:
-		default:
-			busy = true
-		}
-	}
+	programs.Running = p.programs != nil && !closed(p.programs)
 	at, over = p.block.Over(wall.Monotonic(), end)
-	return at, over, busy, nil
+	return at, over, programs, nil
 }
 
 // start waits until every node is ready and sets the common start, which it

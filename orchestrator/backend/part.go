@@ -91,6 +91,6 @@ type RoundTrip struct {
 	A, B               string // parts
 	Least, Median, P99 time.Duration
 	// ClockOffset is how far the clock of B was ahead of that of A when they were furthest
-	// apart, and ClockError by how much that may be wrong.
+	// apart for certain, and ClockError by how much that may be wrong.
 	ClockOffset, ClockError time.Duration
 }

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"sync"
 
 	"github.com/csiglab/csiglab/nodes/emu/timekeeper"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
@@ -35,16 +36,21 @@ func keepTime(ctx context.Context, c *crew, block *wall.ControlBlock, programs *
 	}
 	config := timekeeper.Config{Part: part.Index, Names: part.Names, Peers: streams, Nodes: block}
 	if programs != nil {
-		config.Busy = func() bool {
-			select {
-			case <-programs.Done():
-				return false
-			default:
-				return true
-			}
+		config.Programs = func() timekeeper.Programs {
+			return timekeeper.Programs{Wanted: !closed(programs.Unwanted()), Running: !closed(programs.Done())}
 		}
+		config.Quit = sync.OnceFunc(func() { close(c.quit) })
 	}
 	return &timekeeping{Keeper: timekeeper.New(config), part: part}, nil
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 func (t *timekeeping) keeper() *timekeeper.Keeper {

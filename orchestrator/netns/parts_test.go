@@ -34,6 +34,8 @@ type partsRun struct {
 	Progress func(part int, now units.Time)         // may be nil
 	Call     func(from, to int, at string) net.Conn // connects two parts; nil: net.Dial
 	Note     func(part int, text string)            // may be nil
+	Machines machines                               // one for each part, for real time; nil: this one has all
+	Adjust   func(part int, c *backend.Control)     // may be nil
 }
 
 // partsID is the id of a run in parts, which no list has.
@@ -55,7 +57,7 @@ func performParts(ctx context.Context, t testing.TB, f *partsRun) (*ranRun, []er
 	var listeners []*net.TCPListener
 	base := backend.Part{Of: f.Of}
 	for i := range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := f.Machines.listen(i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,6 +82,10 @@ func performParts(ctx context.Context, t testing.TB, f *partsRun) (*ranRun, []er
 			m.Calls = append(m.Calls, callPart(t, f, i, j, base.Addresses[j]))
 		}
 		c := backend.Control{Records: f.Records, Meeting: m}
+		f.Machines.tunnels(t, i, &r, m)
+		if f.Adjust != nil {
+			f.Adjust(i, &c)
+		}
 		if f.Progress != nil {
 			c.Progress = func(now units.Time, _ float64) { f.Progress(i, now) }
 		}
@@ -112,7 +118,7 @@ func callPart(t testing.TB, f *partsRun, from, to int, at string) *os.File {
 		conn = f.Call(from, to, at)
 	} else {
 		var err error
-		if conn, err = net.Dial("tcp", at); err != nil {
+		if conn, err = f.Machines.dial(from, at); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,6 +21,7 @@ const (
 	ready                    // to the leader: the nodes of the part wait for the start
 	start                    // from the leader: the start of the run, on the clock of the receiver
 	released                 // to the leader: the part is not held any more
+	quit                     // from the leader: no program is waited for any more
 	limit                    // from the leader: the model time before which the run ends
 	stop                     // from the leader: the run is over; end, drained, behind
 	failed                   // the part whose fault it is; the text says why
@@ -28,7 +29,7 @@ const (
 )
 
 // words is how many numbers a message of a kind has.
-var words = map[kind]int{alive: 0, probe: 1, reply: 9, start: 1, limit: 1, stop: 3, failed: 1, ready: 0, released: 0, bye: 0}
+var words = map[kind]int{alive: 0, probe: 1, reply: 9, start: 1, limit: 1, stop: 3, failed: 1, ready: 0, released: 0, quit: 0, bye: 0}
 
 // message is a message between two parts. On the wire it is its kind, its numbers, and for
 // failed the length of the text and the text.
@@ -88,8 +89,24 @@ func read(from *bufio.Reader) (m message, err error) {
 // State is how far a part is.
 type State struct {
 	wall.Progress
-	Busy bool // it has programs that have not ended
+	Programs
 }
+
+// Programs is what the programs of a part do.
+type Programs struct {
+	Wanted  bool // some have not ended that the run waits for
+	Running bool // some have not been stopped
+}
+
+func (p Programs) or(o Programs) Programs {
+	return Programs{p.Wanted || o.Wanted, p.Running || o.Running}
+}
+
+// Bits of Programs in a message.
+const (
+	bitWanted = 1 << iota
+	bitRunning
+)
 
 // answer is the content of a reply.
 type answer struct {
@@ -99,13 +116,16 @@ type answer struct {
 }
 
 func (a *answer) words() []int64 {
-	busy := int64(0)
-	if a.state.Busy {
-		busy = 1
+	var programs int64
+	if a.state.Wanted {
+		programs |= bitWanted
+	}
+	if a.state.Running {
+		programs |= bitRunning
 	}
 	return []int64{
 		int64(a.Sent), int64(a.Received), int64(a.Answered), int64(a.start),
-		int64(a.state.Next), int64(a.state.Last), a.state.Sent, a.state.Received, busy,
+		int64(a.state.Next), int64(a.state.Last), a.state.Sent, a.state.Received, programs,
 	}
 }
 
@@ -114,6 +134,6 @@ func (m *message) answer(returned time.Duration) answer {
 	return answer{
 		Sample: Sample{Sent: time.Duration(w[0]), Received: time.Duration(w[1]), Answered: time.Duration(w[2]), Returned: returned},
 		start:  time.Duration(w[3]),
-		state:  State{wall.Progress{Next: units.Time(w[4]), Last: units.Time(w[5]), Sent: w[6], Received: w[7]}, w[8] != 0},
+		state:  State{wall.Progress{Next: units.Time(w[4]), Last: units.Time(w[5]), Sent: w[6], Received: w[7]}, Programs{w[8]&bitWanted != 0, w[8]&bitRunning != 0}},
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu/gateway"
@@ -38,9 +39,12 @@ type Config struct {
 	// closes them.
 	Peers []net.Conn
 	Nodes Nodes // of this part
-	// Busy reports whether programs of this part keep the run from being over; it is called
-	// from several goroutines at once. May be nil.
-	Busy func() bool
+	// Programs returns what the programs of this part do; it is called from several goroutines
+	// at once. nil: there are none.
+	Programs func() Programs
+	// Quit is called, perhaps more than once, when no part waits for its programs any more. May
+	// be nil.
+	Quit func()
 	// Silence is how long another part may send nothing. 0: gateway.DefaultSilence.
 	Silence time.Duration
 	// Now is the clock of this machine; nil: wall.Monotonic.
@@ -179,7 +183,7 @@ var errUnexpected = errors.New("sent a message that is not its to send")
 // handle handles a message that was received at a time of this machine's clock.
 func (k *Keeper) handle(p *peer, m *message, now time.Duration) error {
 	switch m.kind {
-	case start, limit, stop:
+	case start, limit, quit, stop:
 		if p.part != leader {
 			return errUnexpected
 		}
@@ -221,6 +225,8 @@ func (k *Keeper) handle(p *peer, m *message, now time.Duration) error {
 		}
 	case limit:
 		k.Nodes.Limit(units.Time(m.words[0]))
+	case quit:
+		k.quit()
 	case stop:
 		k.verdict.Store(&Verdict{End: units.Time(m.words[0]), Drained: m.words[1] != 0, Behind: time.Duration(m.words[2])})
 	case failed:
@@ -246,7 +252,19 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-func (k *Keeper) state() State { return State{k.Nodes.Look(), k.Busy != nil && k.Busy()} }
+func (k *Keeper) state() State {
+	s := State{Progress: k.Nodes.Look()}
+	if k.Config.Programs != nil {
+		s.Programs = k.Config.Programs()
+	}
+	return s
+}
+
+func (k *Keeper) quit() {
+	if k.Config.Quit != nil {
+		k.Config.Quit()
+	}
+}
 
 // start returns the start of the run on this machine's clock, 0 before it is known.
 func (k *Keeper) start() time.Duration {
@@ -275,7 +293,7 @@ func (k *Keeper) lose(p *peer, err error) {
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			reason = fmt.Sprintf("has sent nothing for %v", k.Silence)
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 			reason = "the connection was closed"
 		}
 		part = &gateway.PartError{Part: p.name, Reason: reason}
@@ -441,7 +459,7 @@ func (k *Keeper) Collect(ctx context.Context) (Collection, error) {
 			case a := <-p.replies:
 				all.Next, all.Last = min(all.Next, a.state.Next), max(all.Last, a.state.Last)
 				all.Sent, all.Received = all.Sent+a.state.Sent, all.Received+a.state.Received
-				all.Busy = all.Busy || a.state.Busy
+				all.Programs = all.Programs.or(a.state.Programs)
 				return k.correct(p, a)
 			case <-k.broke:
 				return k.Err()
@@ -485,6 +503,12 @@ func (k *Keeper) Ahead() (d time.Duration) {
 		return nil
 	})
 	return d
+}
+
+// QuitPrograms says in all parts that programs are not waited for any more. The leader calls it.
+func (k *Keeper) QuitPrograms() error {
+	k.quit()
+	return k.others(func(p *peer) error { return k.tell(p, message{kind: quit}) })
 }
 
 // Limit ends the run before a model time in all parts. The leader calls it.

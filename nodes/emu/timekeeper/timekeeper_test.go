@@ -126,9 +126,11 @@ func begin(t *testing.T, keepers []*Keeper) (starts []time.Duration) {
 func TestKeepersTogether(t *testing.T) {
 	const n = 3
 	var busy [n]bool
+	var quits [n]int
 	var mu sync.Mutex
 	keepers, nodes := mesh(t, n, func(part int, c *Config) {
-		c.Busy = func() bool { mu.Lock(); defer mu.Unlock(); return busy[part] }
+		c.Programs = func() Programs { mu.Lock(); defer mu.Unlock(); return Programs{busy[part], part == 2} }
+		c.Quit = func() { mu.Lock(); defer mu.Unlock(); quits[part]++ }
 	})
 	starts := begin(t, keepers)
 	for i, start := range starts {
@@ -144,7 +146,7 @@ func TestKeepersTogether(t *testing.T) {
 	busy[1] = true
 	mu.Unlock()
 	got, err := keepers[0].Collect(t.Context())
-	want := State{wall.Progress{Next: 100, Last: 2, Sent: 30, Received: 9 + 10 + 11}, true}
+	want := State{wall.Progress{Next: 100, Last: 2, Sent: 30, Received: 9 + 10 + 11}, Programs{true, true}}
 	if err != nil || got.State != want || got.Ended <= got.Began {
 		t.Errorf("%v; collected %+v, want %+v", err, got, want)
 	}
@@ -160,14 +162,14 @@ func TestKeepersTogether(t *testing.T) {
 		}
 	}
 	verdict := Verdict{End: 4321, Drained: true, Behind: 5}
-	if err := errors.Join(keepers[0].Limit(4321), keepers[0].Stop(verdict)); err != nil {
+	if err := errors.Join(keepers[0].QuitPrograms(), keepers[0].Limit(4321), keepers[0].Stop(verdict)); err != nil {
 		t.Fatal(err)
 	}
 	eachOf(keepers, func(_ int, k *Keeper) error { k.Close(nil); return nil })
 	var trips []string
 	for i, k := range keepers {
-		if got, ok := k.Stopped(); !ok || got != verdict || nodes[i].limited() != 4321 || k.Err() != nil {
-			t.Errorf("part %d: stopped %v with %+v, limit %v, error %v", i, ok, got, nodes[i].limited(), k.Err())
+		if got, ok := k.Stopped(); !ok || got != verdict || nodes[i].limited() != 4321 || quits[i] != 1 || k.Err() != nil {
+			t.Errorf("part %d: stopped %v with %+v, limit %v, %d times quit, error %v", i, ok, got, nodes[i].limited(), quits[i], k.Err())
 		}
 		for _, trip := range k.Trips() {
 			trips = append(trips, fmt.Sprint(i, trip.Peer))
@@ -246,7 +248,7 @@ func TestPartsThatFail(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			keepers, _ := mesh(t, 3, func(part int, config *Config) {
 				if config.Silence = c.silence; c.fail == nil && part == 1 {
-					config.Busy = func() bool { <-t.Context().Done(); return false } // never answers
+					config.Programs = func() Programs { <-t.Context().Done(); return Programs{} } // never answers
 					config.Silence = time.Minute
 				}
 			})

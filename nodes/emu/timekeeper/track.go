@@ -14,7 +14,8 @@ type track struct {
 	since   time.Duration // when it began
 	own     time.Duration // the start of the run on this machine's clock, when the last answer came
 	start   time.Duration // and on that of the part, as the answer says
-	worst   Offset        // of the clocks of the run: how far they were apart at most
+	worst   Offset        // of the clocks of the run: how far they were apart when that was most certain
+	windows int
 }
 
 // mostSamples bounds a window: before the start none is closed.
@@ -54,11 +55,19 @@ func (t *track) close() (ahead time.Duration, drifted bool) {
 	at := t.samples[len(t.samples)-1].Returned
 	offset, _ := Estimate(t.samples, at)
 	offset.Ahead -= t.start - t.own
-	if offset.Ahead.Abs() >= t.worst.Ahead.Abs() {
+	if t.windows == 0 || offset.worseThan(t.worst) {
 		t.worst = offset
 	}
+	t.windows++
 	t.begin(at)
 	return offset.Ahead, offset.Ahead.Abs() > offset.Error
+}
+
+// worseThan reports whether clocks were further apart than by another estimate, for certain;
+// of two estimates that leave open whether they were apart at all, the better one is worse.
+func (o Offset) worseThan(other Offset) bool {
+	certain, before := max(0, o.Ahead.Abs()-o.Error), max(0, other.Ahead.Abs()-other.Error)
+	return certain > before || certain == before && o.Error < other.Error
 }
 
 // Trip is the way to another part and back, and its clock.
@@ -66,7 +75,7 @@ type Trip struct {
 	Peer               int
 	Least, Median, P99 time.Duration
 	// Offset is how far the part was ahead of this one in the run's time, in wall time, when
-	// they were furthest apart.
+	// they were furthest apart for certain.
 	Offset Offset
 }
 
