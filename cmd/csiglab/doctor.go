@@ -11,17 +11,33 @@ import (
 
 func (a *app) doctor() *cobra.Command {
 	var asJSON bool
-	var out string
+	var out, image string
+	var w where
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what this machine can run for this user; each line that is missing says what to do",
 		Long: "Check what each runtime needs of this machine for this user, by trying it: namespaces, links, shaping,\n" +
 			"priorities, the Docker engine with a lab of three containers, disk. What it makes is removed again.\n" +
-			"Each line that is missing says what to do. The exit code is 3 if runtime netns or the disk is not ready.",
+			"Each line that is missing says what to do. The exit code is 3 if runtime netns or the disk is not ready.\n\n" +
+			"With --on, check a Kubernetes cluster instead: whether it answers, this user's rights, quotas and limits of\n" +
+			"the namespace and, with --image, pods that run csiglab doctor on its nodes. The exit code is 3 if something\n" +
+			"is missing that csiglab needs there.",
+		Example: "  csiglab doctor\n" +
+			"  csiglab doctor --on kubernetes --image registry.example/csiglab:1",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			machine := doctor.Machine{Out: out, Runs: a.lab.list, Probe: probeName}
-			findings := machine.Examine(cmd.Context())
+			if err := w.only(cmd.Flags(), []string{"namespace", "image"}, []string{"out"}); err != nil {
+				return err
+			}
+			var findings []doctor.Finding
+			if cmd.Flags().Changed("on") {
+				var err error
+				if findings, err = w.examine(cmd.Context(), image); err != nil {
+					return err
+				}
+			} else {
+				findings = doctor.Machine{Out: out, Runs: a.lab.list, Probe: probeName}.Examine(cmd.Context())
+			}
 			if asJSON {
 				if err := a.printJSON(findings); err != nil {
 					return err
@@ -37,6 +53,8 @@ func (a *app) doctor() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	cmd.Flags().StringVar(&out, "out", "runs", "`DIR` in which runs' folders are created")
+	cmd.Flags().StringVar(&image, "image", "", "try the image `REF` in pods, with --on; csiglab image push makes it")
+	w.flags(cmd, "check")
 	return cmd
 }
 
