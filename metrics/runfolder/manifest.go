@@ -340,6 +340,7 @@ type Run struct {
 	Reasons  []string  `json:"reasons,omitempty"` // why it is not valid
 	Checks   []Check   `json:"checks,omitempty"`
 	Fidelity *Fidelity `json:"fidelity,omitempty"` // of a run in real time
+	Cut      *Cut      `json:"cut,omitempty"`      // of a run in several parts
 	Programs []Program `json:"programs,omitempty"` // of hosts that run some, in the experiment's order
 	Faults   []Fault   `json:"faults,omitempty"`   // in the experiment's order
 	Notes    []string  `json:"notes,omitempty"`    // what a reader of the results should know of this run

@@ -22,6 +22,7 @@ type RunData struct {
 	Invalid     []string           // reasons why the run is not valid; none = valid
 	Checks      []Check
 	Fidelity    *Fidelity // of a run in real time
+	Cut         *Cut      // of a run in several parts
 	Programs    []Program // of hosts that run some
 	Faults      []Fault   // in the experiment's order
 	Notes       []string  // what a reader of the results should know of the run
@@ -153,7 +154,7 @@ func (r *RunWriter) End(d RunData) error {
 	run := Run{
 		Variant: r.names.variant, Seed: r.names.seed, TraceHash: hashText(d.TraceHash),
 		WallSeconds: d.Wall.Seconds(), CPUSeconds: d.CPU.Seconds(), DataPackets: d.DataPackets, DroppedRecords: r.dropped, OperationsLeftOut: r.leftOut,
-		Valid: len(d.Invalid) == 0, Reasons: d.Invalid, Checks: d.Checks, Fidelity: d.Fidelity, Programs: d.Programs, Faults: d.Faults, Notes: d.Notes,
+		Valid: len(d.Invalid) == 0, Reasons: d.Invalid, Checks: d.Checks, Fidelity: d.Fidelity, Cut: d.Cut, Programs: d.Programs, Faults: d.Faults, Notes: d.Notes,
 	}
 	if run.TraceHash != "" {
 		run.NodeHashes = make([]NodeHash, len(d.Nodes))

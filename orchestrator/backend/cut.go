@@ -155,7 +155,7 @@ func (s *stubs) open(r *Run, links []lockstep.Channel) (netio.Conn, error) {
 // count counts the frames of the cut links: those that the kernel has counted at the stubs,
 // and those of the gateway. s may be nil.
 func (s *stubs) count(r *Run, result gateway.Result) (*Cut, error) {
-	counted := &Cut{Exchanges: result.Exchanges, Bytes: result.Bytes}
+	counted := &Cut{Parts: r.Part.Names, Exchanges: result.Exchanges, Bytes: result.Bytes}
 	if s == nil {
 		return counted, nil
 	}

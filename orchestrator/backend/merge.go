@@ -66,6 +66,9 @@ type direction struct{ sender, receiver topologies.End }
 
 // merge adds what another part has counted. at has the places of the directions in c.Links.
 func (c *Cut) merge(o *Cut, at map[direction]int) {
+	if len(c.Parts) == 0 {
+		c.Parts = o.Parts
+	}
 	c.Exchanges += o.Exchanges
 	c.Bytes += o.Bytes
 	c.RoundTrips = append(c.RoundTrips, o.RoundTrips...)

@@ -64,6 +64,7 @@ type Remote struct {
 
 // Cut is what a run in several parts has counted and measured between them.
 type Cut struct {
+	Parts     []string // names
 	Links     []CutLink
 	Exchanges int64 // of bounds in lockstep, over all parts
 	Bytes     int64

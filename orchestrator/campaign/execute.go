@@ -264,7 +264,7 @@ func (s *session) run(ctx context.Context, j job, pcap *packets.File, records *m
 // judge checks whether a run can be trusted. It returns the data of the run for the
 // run folder.
 func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes []metrics.NodeTotals) (d runfolder.RunData, err error) {
-	d = runfolder.RunData{Nodes: nodes, TraceHash: measure.TraceHash(nodes), Wall: out.Wall, CPU: out.CPU, Faults: measure.Faults(j.plan, out, nodes)}
+	d = runfolder.RunData{Nodes: nodes, TraceHash: measure.TraceHash(nodes), Wall: out.Wall, CPU: out.CPU, Faults: measure.Faults(j.plan, out, nodes), Cut: check.Cut(out)}
 	switch {
 	case s.mode.realTime:
 		if len(j.plan.Programs) > 0 {

@@ -28,8 +28,11 @@ func Frames(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runf
 		if wrong := links(p, out); wrong != "" {
 			return failed(name, wrong)
 		}
+		if wrong := cutLinks(out); wrong != "" {
+			return failed(name, wrong)
+		}
 		if foreign := out.Strays; foreign > 0 {
-			return passed(name, "%d frames sent and received on every link; %d frames that no node sent were dropped", out.Frames, foreign)
+			return passed(name, "%d frames sent and received on every link%s; %d frames that no node sent were dropped", out.Frames, crossed(out), foreign)
 		}
 	}
 	var wrong []string
@@ -49,8 +52,8 @@ func Frames(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runf
 		}
 		return failed(name, fmt.Sprintf("%d frames sent, but %s", out.Frames, strings.Join(wrong, ", ")))
 	}
-	return passed(name, "%d frames sent, %d and %d counted by the interfaces at both ends of the links",
-		out.Frames, out.Interfaces.TxPackets, out.Interfaces.RxPackets)
+	return passed(name, "%d frames sent, %d and %d counted by the interfaces at both ends of the links%s",
+		out.Frames, out.Interfaces.TxPackets, out.Interfaces.RxPackets, crossed(out))
 }
 
 // mismatches returns the directions of links whose ports have counted different
