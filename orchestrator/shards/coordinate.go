@@ -409,7 +409,7 @@ func (co *coordinator) outcome() (*backend.Outcome, error) {
 	for _, s := range co.shards {
 		parts = append(parts, s.outcome)
 	}
-	return merge(co.run, co.of, co.names, parts)
+	return backend.Merge(co.run, co.of, parts)
 }
 
 // fate returns the error of a connection that has ended, with the reason if it is known.
