@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/gateway"
 	"github.com/csiglab/csiglab/orchestrator/backend"
@@ -226,6 +227,50 @@ func TestParts(t *testing.T) {
 				t.Errorf("%d exchanges of %d B", out.Cut.Exchanges, out.Cut.Bytes)
 			}
 		})
+	}
+}
+
+// Issue 16, item 2: three-flow in two parts leaves the trace of the virtual run.
+func TestThreeFlowInParts(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	p := backendtest.ShortThreeFlow(t)
+	sameInParts(t, p, byPod(p, 2))
+}
+
+// Issue 16, item 4: a foreign connection is refused and named, and the run goes on.
+func TestForeignConnectionDuringRun(t *testing.T) {
+	p := backendtest.Compile(t, backendtest.Small)
+	var mu sync.Mutex
+	var notes []string
+	f := &partsRun{testRun: newRun(t, p), Of: byPod(p, 2), Note: func(part int, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		notes = append(notes, fmt.Sprintf("%d: %s", part, text))
+	}}
+	want := ""
+	f.Call = func(_, _ int, at string) net.Conn {
+		foreign, err := net.Dial("tcp", at) // before the part that is expected
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { foreign.Close() })
+		if _, err := foreign.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		want = fmt.Sprintf("0: shard 0 refused a connection from %v: tls: first record does not look like a TLS handshake", foreign.LocalAddr())
+		call, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return call
+	}
+	out, errs := performParts(t.Context(), t, f)
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	backendtest.Same(t, out.Nodes, backendtest.Virtual(t, p, nil))
+	if len(notes) != 1 || notes[0] != want {
+		t.Errorf("notes %q, want %q", notes, want)
 	}
 }
 
