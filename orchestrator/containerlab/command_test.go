@@ -1,7 +1,6 @@
 package containerlab_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,15 +15,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 
-	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 )
-
-// library is containerlab's module.
-const library = "github.com/srl-labs/containerlab"
-
-// commandEnv holds the path of containerlab's command.
-const commandEnv = "CONTAINERLAB_TEST_COMMAND"
 
 // testCommand deploys a topology file of Deploy with containerlab's own command,
 // as it is, and compares the time that both take to deploy and destroy it.
@@ -34,7 +25,7 @@ func testCommand(t *testing.T, b *bench) {
 	ours, theirs := time.Hour, time.Hour
 	const rounds = 5
 	for i, measured := 0, 0; i < rounds; i++ {
-		a, c, err := b.race(t, os.Getenv(commandEnv))
+		a, c, err := b.race(t, containerlabtest.Command(t))
 		if errors.Is(err, context.DeadlineExceeded) {
 			t.Logf("round %d: the engine stopped for good under containerlab's command, and is started again: %v", i+1, err)
 			b.restart(t, "r1")
@@ -67,7 +58,7 @@ func (b *bench) restart(t *testing.T, run string) {
 // is the ratio of both.
 func BenchmarkDeploy(b *testing.B) {
 	containerlabtest.Program(b)
-	command := buildCommand(b)
+	command := containerlabtest.Command(b)
 	bench, _ := newBench(b)
 	var ours, theirs times
 	n := 0
@@ -138,57 +129,4 @@ func (b *bench) race(t testing.TB, command string) (ours, theirs times, err erro
 	}
 	theirs.destroy, err = run("destroy", "--cleanup")
 	return ours, theirs, err
-}
-
-// buildCommand builds containerlab's command from the module that this one uses.
-// It would stop at /proc/modules where the kernel has none: there it gets an
-// empty file to read.
-func buildCommand(t testing.TB) string {
-	t.Helper()
-	output := func(name string, args ...string) string {
-		cmd := exec.Command(name, args...)
-		cmd.Dir = checkout.Repository(t)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%v: %v\n%s", cmd, err, stderr.String())
-		}
-		return strings.TrimSpace(string(out))
-	}
-	dir := t.TempDir()
-	command, source, mod := filepath.Join(dir, "containerlab"), filepath.Join(dir, "source"), filepath.Join(dir, "go.mod")
-	build := []string{"build", "-o", command, library}
-	if _, err := os.Stat("/proc/modules"); err != nil {
-		if err := os.CopyFS(source, os.DirFS(output("go", "list", "-m", "-f", "{{.Dir}}", library))); err != nil {
-			t.Fatal(err)
-		}
-		reader := filepath.Join(source, "utils/kernel_module.go")
-		text, err := os.ReadFile(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(reader, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(reader, bytes.ReplaceAll(text, []byte(`"/proc/modules"`), []byte(`"/dev/null"`)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"go.mod", "go.sum"} {
-			text, err := os.ReadFile(filepath.Join(checkout.Repository(t), name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if name == "go.mod" {
-				text = fmt.Appendf(text, "\nreplace %s => %s\n", library, source)
-			}
-			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		build = []string{"build", "-modfile", mod, "-o", command, library}
-	}
-	output("go", build...)
-	return command
 }

@@ -65,9 +65,7 @@ func TestContainers(t *testing.T) {
 		t.Skip("containers take a while")
 	}
 	containerlabtest.Program(t)
-	if os.Getenv(commandEnv) == "" { // its modules may have to be fetched, for which Alone has no network
-		t.Setenv(commandEnv, buildCommand(t))
-	}
+	containerlabtest.Command(t) // before Alone, which has no network to fetch its modules
 	if !containerlabtest.Alone(t) {
 		return
 	}

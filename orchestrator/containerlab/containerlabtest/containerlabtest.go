@@ -30,6 +30,7 @@ type Engine struct {
 	Client *client.Client
 
 	program string
+	network string // path of its network namespace; "": this one
 	folder  string
 
 	mu      sync.Mutex // guards what follows
@@ -46,9 +47,15 @@ func Docker(t testing.TB) *client.Client {
 }
 
 // New is Docker for tests that also stop and start the engine.
-func New(t testing.TB) *Engine {
+func New(t testing.TB) *Engine { return newEngine(t, "") }
+
+// NewIn is New for an engine in the network namespace that a path names. Others may run
+// beside it.
+func NewIn(t testing.TB, network string) *Engine { return newEngine(t, network) }
+
+func newEngine(t testing.TB, network string) *Engine {
 	t.Helper()
-	e := &Engine{program: Program(t), folder: scratch(t)}
+	e := &Engine{program: Program(t), network: network, folder: scratch(t)}
 	t.Cleanup(func() { os.RemoveAll(e.folder) })
 	e.Host = "unix://" + filepath.Join(e.folder, "docker.sock")
 	t.Setenv("DOCKER_HOST", e.Host)
@@ -94,9 +101,14 @@ func Program(t testing.TB) string {
 func (e *Engine) Start(t testing.TB) {
 	t.Helper()
 	in := func(name string) string { return filepath.Join(e.folder, name) }
-	cmd := exec.Command(e.program, "--data-root", in("data"), "--exec-root", in("exec"),
+	args := []string{e.program}
+	if e.network != "" {
+		args = []string{"nsenter", "--net=" + e.network, e.program}
+	}
+	args = append(args, "--data-root", in("data"), "--exec-root", in("exec"),
 		"-H", e.Host, "-p", in("docker.pid"), "--iptables=false", "--ip6tables=false",
 		"--ip-forward=false", "--ip-masq=false", "--bridge=none")
+	cmd := exec.Command(args[0], args[1:]...)
 	// Not a pipe: those that the engine leaves when it is killed would hold it open.
 	log, err := os.OpenFile(in(logName), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
