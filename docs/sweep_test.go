@@ -79,6 +79,27 @@ func testSweep(t *testing.T, dir string) {
 			t.Errorf("the array has another table: %d and %d bytes, %v, %v", len(merged), len(whole), err1, err2)
 		}
 	})
+	t.Run("Slurm in two jobs", func(t *testing.T) {
+		scripts := fenced(t, "cluster.md", "Without Kubernetes: Slurm and CI", "slurm")
+		if len(scripts) != 2 {
+			t.Fatalf("%d scripts, want an array and a merge", len(scripts))
+		}
+		srun := filepath.Join(t.TempDir(), "srun") // of Slurm: runs the command as a step of the job
+		if err := os.WriteFile(srun, []byte("#!/bin/sh\nexec \"$@\"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		path := "PATH=" + filepath.Dir(srun) + string(os.PathListSeparator) + bin + string(os.PathListSeparator) + os.Getenv("PATH")
+		const tasks = 2
+		for _, task := range []int{2, 1, 2} {
+			shell(scripts[0], path, fmt.Sprint("SLURM_ARRAY_TASK_ID=", task), fmt.Sprint("SLURM_ARRAY_TASK_COUNT=", tasks), "SLURM_CPUS_PER_TASK=2")
+		}
+		shell(scripts[1], path)
+		whole, err1 := os.ReadFile(file)
+		merged, err2 := os.ReadFile(filepath.Join(dir, "sweeps", "whole", results.File))
+		if err1 != nil || err2 != nil || !bytes.Equal(whole, merged) {
+			t.Errorf("the array has another table: %d and %d bytes, %v, %v", len(merged), len(whole), err1, err2)
+		}
+	})
 	t.Run("DuckDB", func(t *testing.T) {
 		duckdb := duckDB(t)
 		lines := strings.Split(strings.TrimSpace(fenced(t, document, "The table", "sql")[0]), "\n")
