@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/csiglab/labs"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
@@ -165,6 +167,20 @@ func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) erro
 	if run.Clock != runtimes.Wall {
 		return usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)
 	}
+	place, err := c.shard(&run)
+	switch {
+	case err != nil:
+		return err
+	case place != nil && place.Pod != "":
+		return a.captureInPod(cmd, run, place, c)
+	case place != nil:
+		if err := labs.Within(place); err != nil {
+			return infrastructure(err)
+		}
+		if run, err = a.find(cmd.Context(), run.ID); err != nil {
+			return err
+		}
+	}
 	out := a.output(c.out)
 	capture := packets.Live{Run: run, Link: c.link, End: c.end, Duration: c.duration, Packets: c.packets, Announce: a.say}
 	got, err := a.lab.live(capture, cmd.Context(), out)
@@ -185,6 +201,50 @@ func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) erro
 		text += "; the run has ended"
 	}
 	a.say(text)
+	return nil
+}
+
+// shard returns the part of a run in several parts that has what is captured; nil: the run
+// has one part, or what is captured is not known.
+func (c *captureFlags) shard(run *runs.Run) (*runs.Shard, error) {
+	var place *runs.Shard
+	for _, n := range run.Nodes {
+		on := slices.ContainsFunc(n.Interfaces, func(i runs.Interface) bool { return i.Link == c.link && c.link != "" })
+		if n.Shard == nil || c.end != "" && n.Name != c.end || c.end == "" && !on {
+			continue
+		}
+		if place != nil && place.Index != n.Shard.Index {
+			return nil, usage("link %s is cut between shards %d and %d: name the node at one end by --end", c.link, place.Index, n.Shard.Index)
+		}
+		place = n.Shard
+	}
+	return place, nil
+}
+
+// captureInPod captures by the csiglab of the pod that has the link.
+func (a *app) captureInPod(cmd *cobra.Command, run runs.Run, place *runs.Shard, c *captureFlags) error {
+	args := []string{"capture", run.ID, "--out", stdoutName}
+	for _, flag := range []string{"link", "end", "duration", "packets"} {
+		if cmd.Flags().Changed(flag) {
+			args = append(args, "--"+flag, cmd.Flag(flag).Value.String())
+		}
+	}
+	out := a.output(c.out)
+	code, err := labs.InPod(cmd.Context(), place, args, nil, out, a.stderr)
+	switch {
+	case cmd.Context().Err() != nil:
+		err = nil // Ctrl-C is how a capture ends
+	case err != nil:
+		err = infrastructure(err)
+	case code != exitOK:
+		err = &exitError{code: code} // the csiglab of the pod has said why
+	}
+	if err := out.end(err); err != nil {
+		return err
+	}
+	if c.out != stdoutName {
+		a.say("wrote " + c.out)
+	}
 	return nil
 }
 

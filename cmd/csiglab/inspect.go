@@ -69,6 +69,10 @@ func describe(r *runs.Run) string {
 	if contained {
 		head += "\tCONTAINER"
 	}
+	cut := slices.ContainsFunc(r.Nodes, func(n runs.Node) bool { return n.Shard != nil })
+	if cut {
+		head += "\tSHARD"
+	}
 	fmt.Fprintln(t, head)
 	ends := map[string][]string{} // by link
 	for _, n := range r.Nodes {
@@ -83,6 +87,9 @@ func describe(r *runs.Run) string {
 		row := fmt.Sprintf("%s\t%s\t%d\t%s\t%s", n.Name, n.Kind, n.PID, strings.Join(n.Addresses, " "), strings.Join(names, " "))
 		if contained {
 			row += strings.TrimRight("\t"+n.Container+" "+n.Application, " ")
+		}
+		if cut && n.Shard != nil {
+			row += strings.TrimRight(fmt.Sprintf("\t%d %s %s", n.Shard.Index, n.Shard.Pod, n.Shard.Machine), " ")
 		}
 		fmt.Fprintln(t, row)
 	}

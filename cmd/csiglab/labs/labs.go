@@ -7,6 +7,7 @@ package labs
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 
@@ -33,8 +34,18 @@ func Clean(ctx context.Context, which string, how runs.Cleaner) ([]string, error
 
 // Enter runs a command in the network of a node. Where the programs of a host have a
 // container of their own, Enter runs the command there; elsewhere it does what
-// application.Enter does. It returns the command's exit code.
+// application.Enter does. A node in a pod has the programs of the pod. Enter returns the
+// command's exit code.
 func Enter(r *runs.Run, n runs.Node, command, env []string) (code int, err error) {
+	if n.Shard != nil {
+		if n.Shard.Pod != "" {
+			args := slices.Concat([]string{"exec", r.ID, n.Name, "--"}, command)
+			return InPod(context.Background(), n.Shard, args, os.Stdin, os.Stdout, os.Stderr)
+		}
+		if err := Within(n.Shard); err != nil {
+			return 0, err
+		}
+	}
 	if n.Application == "" {
 		call, err := r.Dial()
 		if err != nil {
