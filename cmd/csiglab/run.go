@@ -146,6 +146,9 @@ func (r *runFlags) checkShards(cmd *cobra.Command, set *experiment.Set) (err err
 	case n > 1 && runtime != runtimes.Netns && runtime != runtimes.Kubernetes:
 		return usage("--shards %d: runtime %s does not cut runs; want --runtime %s or %s", n, runtime, runtimes.Netns, runtimes.Kubernetes)
 	}
+	if n := r.options.Shards; n > 1 && clock == runtimes.Lockstep && r.options.Processes != string(backend.ProcessPerNode) {
+		return usage("--processes %s: with --shards %d and clock %s, every node needs a process of its own", r.options.Processes, n, clock)
+	}
 	if runtime != runtimes.Kubernetes {
 		for _, flag := range []string{"context", "namespace", "image"} {
 			if cmd.Flags().Changed(flag) {

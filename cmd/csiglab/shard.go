@@ -18,7 +18,7 @@ func (a *app) shard() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !pod {
-				return infrastructure(shards.ServeLocal(cmd.Context()))
+				return infrastructure(shards.ServeLocal(cmd.Context(), nil))
 			}
 			if options.Identity, err = trial.Identity(""); err != nil {
 				return infrastructure(err)

@@ -210,8 +210,9 @@ func (p *localProcess) end() {
 	<-p.ended
 }
 
-// ServeLocal is Serve in a process that Local has started.
-func ServeLocal(ctx context.Context) error {
+// ServeLocal is Serve in a process that Local has started. b runs the part; nil: network
+// namespaces.
+func ServeLocal(ctx context.Context, b backend.Backend) error {
 	unix.CloseOnExec(localFile)
 	file := os.NewFile(localFile, "coordinator")
 	conn, err := net.FileConn(file)
@@ -223,5 +224,5 @@ func ServeLocal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return Serve(ctx, conn, Options{Listen: "127.0.0.1:0", Folder: folder, Tunnels: os.Geteuid() == 0})
+	return Serve(ctx, conn, Options{Listen: "127.0.0.1:0", Folder: folder, Tunnels: os.Geteuid() == 0, Backend: b})
 }
