@@ -60,7 +60,7 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 func reserved() []string {
 	// The first four are of tests: slow ones, one against a real Grafana, and those on a real
 	// cluster. The others mark programs that run in a node.
-	names := []string{"CSIGLAB_E2E", "CSIGLAB_GRAFANA_URL", "CSIGLAB_GRAFANA_TOKEN", "CSIGLAB_KUBECONFIG", "CSIGLAB_CLUSTER_IMAGE", runs.EnvironmentRun, runs.EnvironmentNode, runs.EnvironmentList}
+	names := []string{"CSIGLAB_E2E", "CSIGLAB_GRAFANA_URL", "CSIGLAB_GRAFANA_TOKEN", "CSIGLAB_KUBECONFIG", "CSIGLAB_CLUSTER_LAB_IMAGE", "CSIGLAB_CLUSTER_IMAGE", runs.EnvironmentRun, runs.EnvironmentNode, runs.EnvironmentList}
 	for _, flag := range settings {
 		names = append(names, variable(flag))
 	}
