@@ -163,6 +163,7 @@ func TestFilesAreDescribed(t *testing.T) {
 	}
 	same(t, "docs/metrics.md", "manifest.json", described(t, "metrics.md", "### manifest.json"), tags(runfolder.Manifest{}, "json"))
 	same(t, "docs/metrics.md", "fidelity", described(t, "metrics.md", "#### Fidelity"), tags(runfolder.Fidelity{}, "json"))
+	same(t, "docs/metrics.md", "cut", described(t, "metrics.md", "#### Cut"), tags(runfolder.Cut{}, "json"))
 
 	folder := filepath.Join(t.TempDir(), "run")
 	set := parseText(t, fatTree16+"workload: {transfers: [0 -> 1 1kB]}\n")
