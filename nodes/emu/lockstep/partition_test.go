@@ -469,3 +469,138 @@ func TestImportRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestImportRefusesLessSeen: a part cannot forget what it has seen.
+func TestImportRefusesLessSeen(t *testing.T) {
+	_, b, x := pair(t)
+	if err := b.Import(&x); err != nil {
+		t.Fatal(err)
+	}
+	x.Version, x.Seen, x.Sent = 3, []int64{3, 1, 0}, nil
+	if got, want := fmt.Sprint(b.Import(&x)), "exchange 3 includes version 0 of part 2, and the one before 1"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestReadFallsNot: what was read of a link does not become less, and is not more than was
+// told to the reader's part.
+func TestReadFallsNot(t *testing.T) {
+	a, b, x := pair(t)
+	if err := b.Import(&x); err != nil {
+		t.Fatal(err)
+	}
+	if h, v := b.Ask(1); v != lockstep.Go || h <= units.Time(2*units.Microsecond) {
+		t.Fatalf("node 1 may %v until %v", v, h)
+	}
+	b.Turn(1, lockstep.Report{Next: units.Never, Last: units.Time(2 * units.Microsecond)})
+	var answer lockstep.Exchange
+	if !b.Export(&answer, false) {
+		t.Fatal("part 1 tells nothing after its turn")
+	}
+	if diff := cmp.Diff(answer.Read, []int64{1}); diff != "" {
+		t.Fatalf("read (-got +want):\n%s", diff)
+	}
+	answer.Read[0] = 2
+	if got, want := fmt.Sprint(a.Import(&answer)), "exchange 2: 2 frames were read of link 0, want between 0 and 1"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	answer.Read[0] = 1
+	if err := a.Import(&answer); err != nil {
+		t.Fatal(err)
+	}
+	answer.Version, answer.Seen[1], answer.Read[0] = 3, 3, 0
+	if got, want := fmt.Sprint(a.Import(&answer)), "exchange 3: 0 frames were read of link 0, want between 1 and 1"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestPartitionRefuses(t *testing.T) {
+	links := []lockstep.Channel{{From: 0, To: 1, Lookahead: 1, Capacity: 1}, {From: 1, To: 0, Lookahead: 1, Capacity: 1}}
+	for _, test := range []struct {
+		p    lockstep.Partition
+		want string
+	}{
+		{lockstep.Partition{Of: []int{0}}, "lockstep: the partition has 1 nodes, want 2"},
+		{lockstep.Partition{Of: []int{0, -1}}, "lockstep: node 1 is in part -1"},
+		{lockstep.Partition{Of: []int{0, 2}}, "lockstep: part 1 of 3 has no node"},
+		{lockstep.Partition{Part: 2, Of: []int{0, 1}}, "lockstep: there is no part 2 among 2"},
+	} {
+		b, err := lockstep.New(make([]int64, lockstep.Words(2, 2)), 2, links, units.Never)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Reset()
+		if got := fmt.Sprint(b.Partition(test.p, true)); got != test.want {
+			t.Errorf("%+v: got %q, want %q", test.p, got, test.want)
+		}
+	}
+}
+
+// BenchmarkParts measures a ring of 12 nodes in two parts, each of which hands a frame to
+// the next: ns per grant, and how many grants an Exchange has.
+func BenchmarkParts(b *testing.B) {
+	const nodes = 12
+	var links []lockstep.Channel
+	of := make([]int, nodes)
+	for n := range nodes {
+		links = append(links,
+			lockstep.Channel{From: n, To: (n + 1) % nodes, Lookahead: units.Microsecond, Capacity: 100},
+			lockstep.Channel{From: (n + 1) % nodes, To: n, Lookahead: units.Microsecond, Capacity: 100})
+		of[n] = 2 * n / nodes
+	}
+	boards := make([]*lockstep.Board, 2)
+	for p := range boards {
+		board, err := lockstep.New(make([]int64, lockstep.Words(nodes, len(links))), nodes, links, units.Never)
+		if err != nil {
+			b.Fatal(err)
+		}
+		board.Reset()
+		if err := board.Partition(lockstep.Partition{Part: p, Of: of}, true); err != nil {
+			b.Fatal(err)
+		}
+		boards[p] = board
+	}
+	var queue []int // nodes, and behind them the gateways
+	follow := func(p, n int, v lockstep.Verdict) {
+		if v == lockstep.Go {
+			queue = append(queue, n)
+		}
+		for _, m := range boards[p].Woken() {
+			if m == nodes {
+				m += p
+			}
+			queue = append(queue, m)
+		}
+	}
+	for n := range nodes {
+		_, v := boards[of[n]].Turn(n, lockstep.Report{})
+		follow(of[n], n, v)
+	}
+	var x lockstep.Exchange
+	exchanges := 0
+	sent := make([]lockstep.Sent, 1)
+	for boards[0].Grants()+boards[1].Grants() < int64(b.N) {
+		n := queue[0]
+		queue = append(queue[:0], queue[1:]...)
+		if n >= nodes {
+			p := n - nodes
+			if boards[p].Export(&x, false) {
+				exchanges++
+				if err := boards[1-p].Import(&x); err != nil {
+					b.Fatal(err)
+				}
+				follow(1-p, 0, lockstep.Wait)
+			}
+			continue
+		}
+		board := boards[of[n]]
+		h, v := board.Ask(n)
+		if v != lockstep.Go {
+			continue
+		}
+		sent[0] = lockstep.Sent{Link: 2 * n, Frames: 1, First: h.Add(units.Microsecond)}
+		_, v = board.Turn(n, lockstep.Report{Next: h, Last: h, Sent: sent})
+		follow(of[n], n, v)
+	}
+	b.ReportMetric(float64(b.N)/float64(exchanges), "grants/exchange")
+}
