@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
@@ -56,7 +57,7 @@ func (c *Cluster) connection(err error) string {
 		return fmt.Sprintf("its certificate is for another name: %v", name)
 	case errors.As(err, &invalid):
 		return fmt.Sprintf("its certificate is not valid: %v", invalid)
-	case errors.As(err, &record):
+	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "it does not speak TLS; does the kubeconfig say https where the server speaks http?"
 	case errors.As(err, &lookup):
 		return fmt.Sprintf("there is no address of %s: %v", lookup.Name, lookup.Err)
@@ -75,6 +76,9 @@ func (c *Cluster) connection(err error) string {
 // explainStatus explains an answer of the server that is an error.
 func (c *Cluster) explainStatus(task string, err error, s metav1.Status) error {
 	text := strings.TrimSpace(s.Message)
+	if text == "unknown" || strings.Contains(text, `("unknown")`) { // client-go has not read it
+		text = fmt.Sprintf("%s (%d)", strings.ToLower(http.StatusText(int(s.Code))), s.Code)
+	}
 	switch {
 	case s.Code == 403 && strings.Contains(text, "exceeded quota"):
 		return fmt.Errorf("%w: %s: %s; free what the quota counts, or have it raised", ErrUnschedulable, task, text)
