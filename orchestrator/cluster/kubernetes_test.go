@@ -24,6 +24,10 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv("CSIGLAB_KUBECONFIG"); file != "" {
 		os.Setenv("KUBECONFIG", file)
 	}
+	if namespace := os.Getenv(holdVariable); namespace != "" {
+		fmt.Fprintln(os.Stderr, hold(namespace))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

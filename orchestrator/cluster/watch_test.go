@@ -260,6 +260,7 @@ func TestWatch(t *testing.T) {
 // TestWatchServerAway ends when the server does not answer for too long, and goes on when it
 // answers again before.
 func TestWatchServerAway(t *testing.T) {
+	t.Parallel() // client-go asks again for ten seconds
 	s := newJobServer()
 	c := connected(t, s)
 	states, _, end := watchJob(t, c)

@@ -99,7 +99,7 @@ func (c Cluster) try(ctx context.Context, image, space *Finding) {
 // permitted says whether csiglab can make the namespaces of nodes in pods of each node.
 func permitted(nodes []string, found map[string][]Finding) Finding {
 	f := Finding{Runtime: runtimes.Kubernetes, Name: "namespaces in pods", OK: true,
-		Detail: "uid 1000 without capabilities can make user and network namespaces, links and raw sockets, for lockstep and clock wall"}
+		Detail: "uid 1000 without capabilities can make user and network namespaces, links and raw sockets, for real frames in lockstep"}
 	for _, node := range nodes {
 		for _, of := range found[node] {
 			if of.OK || of.Optional || of.Runtime != runtimes.Netns {
