@@ -24,7 +24,7 @@ import (
 )
 
 // holdVariable names the namespace in which a process of the tests makes a Job and waits.
-const holdVariable = "CSIGLAB_TEST_HOLD"
+const holdVariable = "CLUSTER_TEST_HOLD"
 
 // hold makes a Job with a ConfigMap, says so and waits to be killed.
 func hold(namespace string) error {
