@@ -111,20 +111,28 @@ func (a *app) closeRunner(ctx context.Context, r *batch.Runner) {
 
 // trial is the command of the pods of trials.
 func (a *app) trial() *cobra.Command {
-	return &cobra.Command{
+	place := batch.Place{Out: a.stdout, Errors: a.stderr}
+	cmd := &cobra.Command{
 		Use:    batch.Command,
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text := os.Getenv(batch.IndexVariable)
-			index, err := strconv.Atoi(text)
-			if err != nil {
+			var err error
+			if place.Index, err = strconv.Atoi(text); err != nil {
 				return usage("%s is %q: this command is for the pods of csiglab sweep --on %s", batch.IndexVariable, text, kubernetesName)
 			}
-			if code := batch.Serve(cmd.Context(), batch.Place{Index: index, Out: a.stdout, Errors: a.stderr}); code != exitOK {
+			if code := batch.Serve(cmd.Context(), place); code != exitOK {
 				return &exitError{code: code}
 			}
 			return nil
 		},
 	}
+	f := cmd.Flags()
+	f.StringVar(&place.Payload, "payload", "", "`FILE` with the trials")
+	f.StringVar(&place.Work, "work", "", "`DIR` for inputs and the run folder")
+	f.StringVar(&place.Results, "results", "", "`DIR` of a claim")
+	f.StringVar(&place.Credentials, "credentials", "", "`DIR` of a Secret")
+	f.StringVar(&place.Programs, "programs", "", "`DIR` of other csiglabs")
+	return cmd
 }
