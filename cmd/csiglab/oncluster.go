@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,52 +12,34 @@ import (
 
 	"github.com/csiglab/csiglab/orchestrator/batch"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
-	"github.com/csiglab/csiglab/orchestrator/failure"
 )
-
-// kubernetesName is the kind of cluster that --on names.
-const kubernetesName = "kubernetes"
 
 // clusterFlags are the flags of commands that run trials on a cluster.
 type clusterFlags struct {
-	on, namespace, image, results string
+	where
+	image, results string
 }
 
-// clusterFlagNames are their names.
+// clusterFlagNames are the names of the flags.
 var clusterFlagNames = []string{"on", "namespace", "image", "results"}
 
 func (c *clusterFlags) flags(cmd *cobra.Command) {
+	c.where.flags(cmd, "run on")
 	f := cmd.Flags()
-	f.StringVar(&c.on, "on", "", "run on a `CLUSTER`: "+kubernetesName+", or "+kubernetesName+":CONTEXT of the kubeconfig; --parallel is then the most pods at a time")
-	f.StringVar(&c.namespace, "namespace", "", "`NAME` of the cluster's namespace, with --on (default: that of the context)")
-	f.StringVar(&c.image, "image", "", "`REF` of the image of this csiglab, with --on; see csiglab image push")
-	f.StringVar(&c.results, "results", "", "keep whole run folders in `STORE`, with --on: pvc:NAME, or s3://BUCKET/PREFIX with the credentials of AWS_ACCESS_KEY_ID and so on")
+	f.StringVar(&c.image, "image", "", "`REF` of the image of this csiglab, with --on; csiglab image push makes it")
+	f.StringVar(&c.results, "results", "", "keep whole run folders in a `STORE`, with --on: pvc:NAME, or s3://BUCKET/PREFIX with the credentials of AWS_ACCESS_KEY_ID and so on")
 }
 
-// parseOn returns the context that --on names.
-func parseOn(text string) (contextName string, err error) {
-	kind, contextName, named := strings.Cut(text, ":")
-	if kind != kubernetesName || named && contextName == "" {
-		return "", usage("--on %q: want %s, or %[2]s:CONTEXT%s", text, kubernetesName, didYouMean(kind, []string{kubernetesName}))
-	}
-	return contextName, nil
-}
-
-// runner returns the runner of a cluster, nil without --on. Nothing is made there before the
+// clusterRunner returns the runner of a cluster, nil without --on. Nothing is made there before the
 // first trial. kind and name are those of the sweep or campaign. The caller ends with
 // closeRunner.
 func (a *app) clusterRunner(ctx context.Context, f *pflag.FlagSet, c *clusterFlags, kind, name string, parallel int) (*batch.Runner, error) {
-	if !f.Changed("on") {
-		for _, flag := range clusterFlagNames {
-			if f.Changed(flag) {
-				return nil, usage("--%s goes with --on %s", flag, kubernetesName)
-			}
-		}
-		return nil, nil
-	}
-	contextName, err := parseOn(c.on)
-	if err != nil {
+	if err := c.only(f, clusterFlagNames[1:], nil); err != nil || !f.Changed("on") {
 		return nil, err
+	}
+	contextName, err := cluster.Parse(c.on)
+	if err != nil {
+		return nil, usage("--on %w", err)
 	}
 	if c.image == "" {
 		return nil, usage("--on %s: --image is missing: the image of this csiglab, which csiglab image push REF makes", c.on)
@@ -71,20 +51,9 @@ func (a *app) clusterRunner(ctx context.Context, f *pflag.FlagSet, c *clusterFla
 		}
 	}
 	if r.Cluster, err = a.lab.connect(ctx, contextName, c.namespace); err != nil {
-		return nil, clusterError(fmt.Errorf("--on %s: %w", c.on, err))
+		return nil, clusterFailure(fmt.Errorf("--on %s: %w", c.on, err))
 	}
 	return r, nil
-}
-
-// clusterError gives an error of a cluster its exit code.
-func clusterError(err error) error {
-	switch {
-	case errors.Is(err, cluster.ErrContext), errors.Is(err, failure.ErrConfiguration):
-		return &exitError{exitUsage, err}
-	case interrupted(err):
-		return infrastructure(errors.New("interrupted"))
-	}
-	return infrastructure(err)
 }
 
 // connectCluster connects to a cluster for trials.
@@ -105,7 +74,7 @@ func (a *app) closeRunner(ctx context.Context, r *batch.Runner) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
 	if err := r.Close(ctx); err != nil {
-		a.say(fmt.Sprintf("%v; csiglab clean --on %s removes it", err, kubernetesName))
+		a.say(fmt.Sprintf("%v; csiglab clean --on kubernetes removes it", err))
 	}
 }
 
@@ -120,7 +89,7 @@ func (a *app) trial() *cobra.Command {
 			text := os.Getenv(batch.IndexVariable)
 			var err error
 			if place.Index, err = strconv.Atoi(text); err != nil {
-				return usage("%s is %q: this command is for the pods of csiglab sweep --on %s", batch.IndexVariable, text, kubernetesName)
+				return usage("%s is %q: this command is for the pods of csiglab sweep --on kubernetes", batch.IndexVariable, text)
 			}
 			if code := batch.Serve(cmd.Context(), place); code != exitOK {
 				return &exitError{code: code}
