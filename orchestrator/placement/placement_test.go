@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/placement"
@@ -133,4 +135,34 @@ func ExampleCutGraph() {
 	cut, err := placement.CutGraph(g, 2)
 	fmt.Println(cut.Of, g.LinkName(cut.Links[0]), cut.Lookahead, err)
 	// Output: [0 1 0 1] s0-s1 5us <nil>
+}
+
+// TestEmbedded: every embedded experiment can be cut, alike each time, into parts that are
+// not empty.
+func TestEmbedded(t *testing.T) {
+	for _, name := range experiment.Names() {
+		p := compile(t, name)
+		for _, parts := range []int{2, 3} {
+			got, err := placement.Cut(p, parts)
+			if err != nil {
+				t.Errorf("%s in %d parts: %v", name, parts, err)
+				continue
+			}
+			again, err := placement.Cut(p, parts)
+			if diff := cmp.Diff(again, got); err != nil || diff != "" {
+				t.Errorf("%s in %d parts: another cut (%v):\n%s", name, parts, err, diff)
+			}
+			load := 0.0
+			for i, part := range got.Parts {
+				if load += part.Load; part.Hosts+part.Switches == 0 {
+					t.Errorf("%s in %d parts: part %d is empty", name, parts, i)
+				}
+			}
+			if math.Abs(load-1) > 1e-9 || got.Lookahead <= 0 || len(got.Links)+got.Control == 0 || math.IsNaN(got.Slowdown) || got.Slowdown < 0 {
+				t.Errorf("%s in %d parts: load %v, %+v", name, parts, load, got)
+			}
+			t.Logf("%s in %d parts: %+v, lookahead %v, %d links and %d control links cut, %.0f frames cross, %.2f times one machine's time",
+				name, parts, got.Parts, got.Lookahead, len(got.Links), got.Control, got.Crossing, got.Slowdown)
+		}
+	}
 }
