@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -109,7 +110,7 @@ func (s *spaces) enterUser(node, path string, command, env []string) error {
 		return err
 	}
 	// A link to this program may have the name by which it knows its work.
-	if called, err := exec.LookPath(os.Args[0]); err == nil {
+	if called, err := exec.LookPath(os.Args[0]); err == nil && !strings.HasPrefix(called, "/proc/") { // which the user namespace may not read
 		a, wrong := os.Stat(called)
 		b, err := os.Stat(self)
 		if wrong == nil && err == nil && os.SameFile(a, b) {
