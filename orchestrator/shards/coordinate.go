@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/emu/gateway"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/backend"
@@ -314,6 +318,10 @@ func (co *coordinator) order() error {
 	if err != nil {
 		return err
 	}
+	experiment, err := os.ReadFile(filepath.Join(co.run.Folder, runfolder.ExperimentFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	var addresses []string
 	for _, s := range co.shards {
 		addresses = append(addresses, s.Address)
@@ -326,7 +334,7 @@ func (co *coordinator) order() error {
 		}
 		r.Part, r.Shards = part, len(co.shards)
 		go func() {
-			s.stream.send(message{Order: &order{r}}) //nolint:errcheck // the reader sees the connection end
+			s.stream.send(message{Order: &order{r, experiment}}) //nolint:errcheck // the reader sees the connection end
 			s.stream.showLife()
 		}()
 	}

@@ -58,6 +58,9 @@ type hello struct {
 // order is the run of one shard.
 type order struct {
 	Run backend.Run // Part is set
+	// Experiment is the file of the experiment, which csiglab capture reads beside the
+	// shard; nil: there is none.
+	Experiment []byte
 }
 
 // deployed describes the nodes and links of the run, of which those of the shard are true.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/emu/gateway"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/backend"
@@ -58,7 +59,7 @@ func Serve(ctx context.Context, conn net.Conn, o Options) error {
 	go s.receive()
 	select {
 	case order := <-s.orders:
-		err = s.carryOut(ctx, &order.Run)
+		err = s.carryOut(ctx, &order.Run, order.Experiment)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -119,12 +120,15 @@ func (s *server) receive() {
 }
 
 // carryOut runs a part.
-func (s *server) carryOut(ctx context.Context, r *backend.Run) error {
+func (s *server) carryOut(ctx context.Context, r *backend.Run, experiment []byte) error {
 	if err := s.adopt(r); err != nil {
 		return err
 	}
 	if s.Folder != "" {
 		defer os.RemoveAll(r.Folder)
+		if err := os.WriteFile(filepath.Join(r.Folder, runfolder.ExperimentFile), experiment, 0o600); err != nil {
+			return err
+		}
 	}
 	if err := s.Backend.Check(ctx, r); err != nil {
 		return err
