@@ -72,7 +72,9 @@ func scripted(ctx context.Context, r *backend.Run, of []int, c backend.Control, 
 	return Coordinate(ctx, r, of, list, c)
 }
 
-func outcome(end units.Time) message { return message{Outcome: &backend.Outcome{End: end, Frames: 3, Cut: &backend.Cut{}}} }
+func outcome(end units.Time) message {
+	return message{Outcome: &backend.Outcome{End: end, Frames: 3, Cut: &backend.Cut{}}}
+}
 
 // The outcomes of both parts become one. Each shard gets its own part with a certificate of
 // its own.
