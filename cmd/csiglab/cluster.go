@@ -43,15 +43,26 @@ func (w *where) only(f *pflag.FlagSet, with, without []string) error {
 
 // connect connects to the cluster.
 func (w *where) connect(ctx context.Context) (*cluster.Cluster, error) {
-	contextName, err := parseOn(w.on)
+	contextName, err := cluster.Parse(w.on)
 	if err != nil {
-		return nil, err
+		return nil, usage("--on %w", err)
 	}
 	c, err := cluster.Connect(ctx, contextName, w.namespace)
 	if err != nil {
-		return nil, clusterError(fmt.Errorf("--on %s: %w", w.on, err))
+		return nil, clusterFailure(fmt.Errorf("--on %s: %w", w.on, err))
 	}
 	return c, nil
+}
+
+// clusterFailure gives an error of a cluster its exit code.
+func clusterFailure(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return infrastructure(errors.New("interrupted"))
+	case errors.Is(err, cluster.ErrContext), errors.Is(err, cluster.ErrAmbiguous):
+		return &exitError{exitUsage, err}
+	}
+	return infrastructure(err)
 }
 
 // examine returns what doctor finds of a cluster. That it does not answer is a finding.
@@ -67,7 +78,7 @@ func (w *where) examine(ctx context.Context, image string) ([]doctor.Finding, er
 	rand.Read(id[:])
 	found := doctor.Cluster{Cluster: c, Image: image, Run: "doctor-" + hex.EncodeToString(id[:])}.Examine(ctx)
 	if ctx.Err() != nil {
-		return nil, infrastructure(errors.New("interrupted"))
+		return nil, clusterFailure(context.Canceled)
 	}
 	return found, nil
 }
@@ -88,11 +99,8 @@ func (a *app) cleanCluster(ctx context.Context, w *where, which string, how clus
 		fmt.Fprintf(&text, "nothing to remove in namespace %s\n", c.Namespace)
 	}
 	printed := a.print(text.String())
-	switch {
-	case errors.Is(err, cluster.ErrAmbiguous):
-		return &exitError{exitUsage, err}
-	case err != nil:
-		return clusterError(err)
+	if err != nil {
+		return clusterFailure(err)
 	}
 	return printed
 }

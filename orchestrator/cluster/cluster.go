@@ -6,6 +6,7 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -75,6 +76,19 @@ type times struct {
 
 func defaultTimes() times {
 	return times{patience: patience, heartbeat: 5 * time.Second, diagnose: 2 * time.Second, hang: 5 * time.Second, retry: time.Second, remove: time.Minute}
+}
+
+// Parse returns the context of a target kubernetes[:CONTEXT], as users name clusters;
+// empty: the current context.
+func Parse(target string) (contextName string, err error) {
+	kind, contextName, named := strings.Cut(target, ":")
+	switch {
+	case kind != "kubernetes":
+		return "", fmt.Errorf("%q: want kubernetes or kubernetes:CONTEXT", target)
+	case named && contextName == "":
+		return "", fmt.Errorf("%q: the name of the context is missing", target)
+	}
+	return contextName, nil
 }
 
 // identity is who holds what this process makes in a cluster.

@@ -168,6 +168,19 @@ func TestKubeconfigErrors(t *testing.T) {
 	}
 }
 
+func TestParse(t *testing.T) {
+	for target, want := range map[string]string{"kubernetes": "", "kubernetes:lab": "lab", "kubernetes:arn:aws:eks:x/y": "arn:aws:eks:x/y"} {
+		if got, err := Parse(target); got != want || err != nil {
+			t.Errorf("%s: got %q, %v, want %q", target, got, err, want)
+		}
+	}
+	for _, target := range []string{"", "kubernetes:", "k8s", "kubernetesx:y"} {
+		if _, err := Parse(target); err == nil {
+			t.Errorf("%q: no error", target)
+		}
+	}
+}
+
 // TestSilence holds that client-go's log does not reach the user's standard error.
 func TestSilence(t *testing.T) {
 	r, w, err := os.Pipe()
