@@ -139,7 +139,7 @@ func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
 func (r *runFlags) checkShards(cmd *cobra.Command, set *experiment.Set) (err error) {
 	runtime, clock := set.Base.Runtime, set.Base.Clock
 	switch n := r.options.Shards; {
-	case n < 1:
+	case n < 1 && cmd.Flags().Changed("shards"):
 		return usage("--shards %d: want at least 1", n)
 	case n > 1 && clock == runtimes.Virtual:
 		return usage("--shards %d: clock %s runs in one process of one machine; want --runtime %s or %s", n, clock, runtimes.Netns, runtimes.Kubernetes)
