@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -37,8 +35,10 @@ func (e *CommandError) Unwrap() error { return e.Err }
 // the command is at fault. Enter closes call.
 //
 // A run of an unprivileged user is in a user namespace, which a process of several
-// threads, such as this one, cannot enter (setns(2)). Then Enter replaces this process
-// by nsenter of util-linux and returns only with an error.
+// threads, such as this one, cannot enter (setns(2)). Then a second process of this
+// program runs the command there; Init does its work. Enter does for it what it does for
+// a command. What the second process cannot do it prints itself, and Enter returns its
+// exit code.
 func Enter(call *net.UnixConn, node string, command, env []string) (code int, err error) {
 	defer call.Close()
 	path, err := lookPath(command[0])
@@ -58,7 +58,7 @@ func Enter(call *net.UnixConn, node string, command, env []string) (code int, er
 		return 0, err
 	}
 	if !os.SameFile(own, users) {
-		return 0, fmt.Errorf("node %s: %w", node, s.enterUser(node, path, command, env))
+		return s.runAsUser(node, path, command, env)
 	}
 	return s.run(node, path, command, env)
 }
@@ -99,35 +99,24 @@ func ask(call *net.UnixConn, node string) (*spaces, error) {
 // path, and the command.
 const enterArgument = "programs-enter"
 
-// enterUser continues in this program, which nsenter starts in the user namespace.
-func (s *spaces) enterUser(node, path string, command, env []string) error {
-	nsenter, err := exec.LookPath("nsenter")
-	if err != nil {
-		return errors.New("to enter it without being root needs the program nsenter, of the package util-linux")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	// A link to this program may have the name by which it knows its work.
-	if called, err := exec.LookPath(os.Args[0]); err == nil && !strings.HasPrefix(called, "/proc/") { // which the user namespace may not read
-		a, wrong := os.Stat(called)
-		b, err := os.Stat(self)
-		if wrong == nil && err == nil && os.SameFile(a, b) {
-			self = called
-		}
-	}
-	args := []string{"nsenter", fmt.Sprintf("--user=/proc/self/fd/%d", s.user.Fd()), "--preserve-credentials", "--", self, enterArgument}
-	for _, f := range []*os.File{s.network, s.pids, s.mounts, s.call} {
+// runAsUser continues in a second process of this program, in the user namespace, and
+// returns its exit code.
+func (s *spaces) runAsUser(node, path string, command, env []string) (code int, err error) {
+	inherited := []*os.File{s.network, s.pids, s.mounts, s.call}
+	args := []string{enterArgument}
+	for _, f := range inherited {
 		args = append(args, strconv.Itoa(int(f.Fd())))
 	}
 	args = slices.Concat(args, []string{strconv.FormatBool(s.fabric), node, path}, command)
-	for _, f := range []*os.File{s.network, s.pids, s.mounts, s.call, s.user} {
-		if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0); err != nil {
-			return err
+	runtime.LockOSThread() // the second process ends with the thread that started it
+	defer runtime.UnlockOSThread()
+	return attend([]unix.Signal{unix.SIGSTOP}, func(terminal bool) (int, error) {
+		pid, err := new(twin).start(s.user, inherited, args, env, !terminal)
+		if err != nil {
+			return pid, fmt.Errorf("node %s: %w", node, err)
 		}
-	}
-	return fmt.Errorf("%s: %w", nsenter, syscall.Exec(nsenter, args, env))
+		return pid, nil
+	})
 }
 
 // exitUnentered and exitNotExecutable are the exit codes of the process that continues
@@ -174,7 +163,45 @@ func (s *spaces) run(node, path string, command, env []string) (code int, err er
 	if err != nil {
 		return 0, err
 	}
-	// Signals that come from now on are the command's.
+	type result struct {
+		pid int
+		err error
+	}
+	return attend(nil, func(terminal bool) (int, error) {
+		started := make(chan result)
+		go func() {
+			runtime.LockOSThread() // never unlocked: no other goroutine may get the thread
+			err := s.enter()
+			if err == nil {
+				err = enterName(node)
+			}
+			if err != nil {
+				started <- result{0, fmt.Errorf("enter a network of programs: %w", err)}
+				return
+			}
+			pid, err := syscall.ForkExec(path, command, &syscall.ProcAttr{
+				Dir: folder, Env: env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: !terminal},
+			})
+			if err != nil {
+				err = &CommandError{command[0], err}
+			}
+			started <- result{pid, err}
+		}()
+		r := <-started
+		if r.err != nil {
+			return 0, r.err
+		}
+		return r.pid, s.tie(r.pid)
+	})
+}
+
+// attend starts a process, passes the signals that this one receives on to it, and returns
+// its exit code, 128 + n if signal n killed it. Where the input is a terminal the process is
+// to stay in this one's group, which the terminal signals as a whole; elsewhere it is to
+// make its own. attend kills the process that comes with an error. At a terminal this
+// process stops when the other was stopped by one of the signals suspends.
+func attend(suspends []unix.Signal, start func(terminal bool) (pid int, err error)) (code int, err error) {
+	// Signals that come from now on are the process's.
 	terminal := term.IsTerminal(0)
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, passed...)
@@ -182,41 +209,18 @@ func (s *spaces) run(node, path string, command, env []string) (code int, err er
 		signal.Notify(signals, unix.SIGTSTP)
 	}
 	defer signal.Stop(signals)
-	type result struct {
-		pid int
-		err error
-	}
-	started := make(chan result)
-	go func() {
-		runtime.LockOSThread() // never unlocked: no other goroutine may get the thread
-		err := s.enter()
-		if err == nil {
-			err = enterName(node)
+	pid, err := start(terminal)
+	if err != nil {
+		if pid != 0 {
+			unix.Kill(pid, unix.SIGKILL) //nolint:errcheck // it may have ended
 		}
-		if err != nil {
-			started <- result{0, fmt.Errorf("enter a network of programs: %w", err)}
-			return
-		}
-		// Where the input is a terminal the command stays in this process's group, which
-		// the terminal signals as a whole.
-		pid, err := syscall.ForkExec(path, command, &syscall.ProcAttr{
-			Dir: folder, Env: env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: !terminal},
-		})
-		if err != nil {
-			err = &CommandError{command[0], err}
-		}
-		started <- result{pid, err}
-	}()
-	r := <-started
-	if r.err != nil {
-		return 0, r.err
-	}
-	if err := s.tie(r.pid); err != nil {
-		unix.Kill(r.pid, unix.SIGKILL) //nolint:errcheck // it may have ended
 		return 0, err
 	}
-	go pass(signals, r.pid, terminal)
-	status := await(r.pid)
+	if !terminal {
+		suspends = nil // the process stops after this one, which has passed SIGTSTP on
+	}
+	go pass(signals, pid, terminal)
+	status := await(pid, suspends)
 	if terminal {
 		// A shell that the command was has made its own group the terminal's.
 		signal.Ignore(unix.SIGTTOU)
@@ -304,9 +308,10 @@ func pass(signals <-chan os.Signal, pid int, terminal bool) {
 	}
 }
 
-// await waits until a process has ended. When the process is stopped because it used
-// the terminal in the background, this one is too, so that the shell takes notice.
-func await(pid int) (status unix.WaitStatus) {
+// await waits until a process has ended. When the process is stopped because it used the
+// terminal in the background, or by one of the signals suspends, this one stops too, so that
+// the shell takes notice.
+func await(pid int, suspends []unix.Signal) (status unix.WaitStatus) {
 	for {
 		_, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil)
 		switch {
@@ -315,7 +320,7 @@ func await(pid int) (status unix.WaitStatus) {
 		case err != nil || !status.Stopped():
 			return status
 		}
-		if stopped := status.StopSignal(); stopped == unix.SIGTTIN || stopped == unix.SIGTTOU {
+		if stopped := status.StopSignal(); stopped == unix.SIGTTIN || stopped == unix.SIGTTOU || slices.Contains(suspends, stopped) {
 			unix.Kill(unix.Getpid(), unix.SIGSTOP) //nolint:errcheck // cannot fail
 			unix.Kill(pid, unix.SIGCONT)           //nolint:errcheck // it may have ended
 		}

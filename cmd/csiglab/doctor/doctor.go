@@ -73,9 +73,6 @@ func (m Machine) Examine(ctx context.Context) (list []Finding) {
 	add(runtimes.Netns, kernelNamespaces())
 	add(runtimes.Netns, m.privateNetwork(ctx)...)
 	add(runtimes.Netns, helper("csig-switch"), helper("csig-host"))
-	if os.Geteuid() != 0 {
-		add(runtimes.Netns, nsenter())
-	}
 	add(runtimes.Containerlab, dockerEngine(ctx)...)
 	add("", cores(), disk(m.Out))
 	if m.Runs != nil {
@@ -237,16 +234,6 @@ func (m Machine) leftovers(ctx context.Context) Finding {
 	}
 	if len(ids) > 0 {
 		f.OK, f.Detail, f.Fix = false, strings.Join(ids, " "), "csiglab clean"
-	}
-	return f
-}
-
-// nsenter looks for the program by which an ordinary user enters a lab.
-func nsenter() Finding {
-	f := Finding{Name: "nsenter", Optional: true}
-	path, err := exec.LookPath("nsenter")
-	if f.OK, f.Detail = err == nil, path; err != nil {
-		f.Detail, f.Fix = "not on PATH", "for csiglab exec install util-linux"
 	}
 	return f
 }
