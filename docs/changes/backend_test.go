@@ -86,7 +86,7 @@ func TestBackend(t *testing.T) {
 			t.Errorf("--clock %s: %v, %s; want %s", clock, err, stderr, want)
 		}
 	}
-	if _, stderr, err := command("validate", file, "--runtime", "mars"); err == nil || !strings.Contains(stderr, "known: inproc netns containerlab memory") {
+	if _, stderr, err := command("validate", file, "--runtime", "mars"); err == nil || !strings.Contains(stderr, "known: inproc netns containerlab kubernetes memory") {
 		t.Errorf("--runtime mars: %v, %s; want a refusal that lists memory", err, stderr)
 	}
 	if stdout, stderr, err := command("ps"); err != nil {
