@@ -108,6 +108,21 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// A pod of another image, which ends with a code of csiglab and without an outcome, is not
+// tried again: its trial is invalid and says so.
+func TestSilentPod(t *testing.T) {
+	l := newLab(t)
+	r := l.runner(t)
+	l.before = func(batchtest.Pod, context.Context) (int, bool) { return 1, true }
+	out, err := r.Run(t.Context(), list(t, 1)[0])
+	if err != nil || out.Exit != 3 || len(out.Reasons) != 1 || !strings.Contains(out.Reasons[0], "exit code 1 without an outcome; is image lab.invalid/csiglab:1 one of csiglab image push?") {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if n := len(l.Specs()); n != 1 {
+		t.Errorf("%d Jobs", n)
+	}
+}
+
 // inOrder asks for trials one after the other, without waiting for their outcomes.
 func inOrder(ctx context.Context, r *Runner, trials []trial.Trial) ([]trial.Outcome, error) {
 	outcomes, errs := make([]trial.Outcome, len(trials)), make([]error, len(trials))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -244,6 +245,11 @@ func (j *job) follow(ctx context.Context, p *pod) {
 		}
 		j.mu.Lock()
 		phase, changed, exit := p.Phase, p.changed, p.Exit
+		if errors.Is(err, errNoReport) && phase == cluster.Ended && reads > 0 && (exit == 1 || exit == 2) {
+			j.silent(p)
+			j.mu.Unlock()
+			return
+		}
 		j.mu.Unlock()
 		if phase == cluster.Gone || phase == cluster.Ended && (reads >= mostReads || reads > 0 && exit > 3) {
 			return
@@ -257,6 +263,16 @@ func (j *job) follow(ctx context.Context, p *pod) {
 		case <-time.After(cmp.Or(j.pause, againTime)):
 		}
 	}
+}
+
+// silent takes a pod that has ended with a code of csiglab, which no other pod can change, and
+// without an outcome in a log that was whole: the image has something else.
+func (j *job) silent(p *pod) {
+	i := &j.indices[p.Index]
+	if i.reason == "" {
+		i.reason = fmt.Sprintf("pod %s on %s: exit code %d without an outcome; is image %s one of csiglab image push? it said: %s", p.Name, p.Node, p.Exit, j.Image, strings.TrimSpace(p.Message))
+	}
+	i.failures++
 }
 
 // read reads the report in a pod's log.
