@@ -121,6 +121,7 @@ var rights = []rightsFor{
 		{"batch", "jobs", "", "create patch get list watch delete"}, {"", "configmaps", "", "create patch list delete"}}},
 	{name: "rights to follow pods", detail: "pods and their logs can be read, and pods removed", of: []right{
 		{"", "pods", "", "get list watch delete"}, {"", "pods", "log", "get"}}},
+	{name: "rights to end pods", detail: "pods of nodes that are gone run again on others", optional: true, of: []right{{"", "pods", "status", "patch"}}},
 	{name: "rights to connect to pods", detail: "ports of pods can be forwarded, for fabrics over machines", of: []right{{"", "pods", "portforward", "get create"}}},
 	{name: "rights to enter pods", detail: "programs can be run in pods, for csiglab exec and capture in labs", optional: true, of: []right{{"", "pods", "exec", "get create"}}},
 	{name: "rights to keep credentials", detail: "Secrets can be made and removed, for --results s3://", optional: true, of: []right{{"", "secrets", "", "create patch list delete"}}},

@@ -159,10 +159,22 @@ func (c *Cluster) nodeLives(ctx context.Context, name string) error {
 	return fmt.Errorf("node %s does not answer", name)
 }
 
-// force removes a pod without waiting for its node.
+// failedStatus ends a pod whose node cannot say so any more.
+const failedStatus = `{"status":{"phase":"Failed","reason":"NodeLost","message":"csiglab: its node does not answer"}}`
+
+// force removes a pod without waiting for its node. A Job keeps its pods by a finalizer until
+// they have ended, and makes no others before (podReplacementPolicy Failed). So the pod is
+// marked as failed first, as Kubernetes' own collector of pods does.
 func (c *Cluster) force(ctx context.Context, p *corev1.Pod) error {
+	pods := c.client.CoreV1().Pods(p.Namespace)
+	if p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded {
+		_, err := pods.Patch(ctx, p.Name, types.MergePatchType, []byte(failedStatus), metav1.PatchOptions{FieldManager: Manager}, "status")
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) { // without the right, the Job waits for the node
+			return c.explain("end pod "+p.Name, err)
+		}
+	}
 	now := int64(0)
-	err := c.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &p.UID}})
+	err := pods.Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &p.UID}})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}

@@ -102,11 +102,20 @@ func (s *jobServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodDelete:
 		var o metav1.DeleteOptions
 		json.NewDecoder(r.Body).Decode(&o)
-		if p := s.pods[name]; p != nil && o.GracePeriodSeconds != nil && *o.GracePeriodSeconds == 0 {
+		// The Job's finalizer keeps a pod that has not ended.
+		if p := s.pods[name]; p != nil && o.GracePeriodSeconds != nil && *o.GracePeriodSeconds == 0 && p.Status.Phase == corev1.PodFailed {
 			s.forced = append(s.forced, name)
 			s.changeLocked("pods", "DELETED", p)
 		}
 		json.NewEncoder(w).Encode(metav1.Status{Status: "Success"})
+	case r.Method == http.MethodPatch && strings.HasSuffix(name, "/status"):
+		p := s.pods[strings.TrimSuffix(name, "/status")]
+		if p == nil {
+			deny(404, "no such pod")
+			return
+		}
+		json.NewDecoder(r.Body).Decode(p) // a merge patch
+		json.NewEncoder(w).Encode(p)
 	case strings.Contains(r.URL.Path, "/nodes/"):
 		name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 		ready, there := s.nodes[name]
