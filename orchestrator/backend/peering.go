@@ -148,7 +148,7 @@ func (p *peering) call(ctx context.Context, peer int, conn net.Conn) error {
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	secure := tls.Client(conn, config)
+	secure := tls.Client(gateway.Prompt(conn), config)
 	if err := secure.Handshake(); err != nil {
 		return fault(err)
 	}
@@ -201,7 +201,7 @@ func (p *peering) admit(ctx context.Context, conn net.Conn) error {
 	conn.SetDeadline(time.Now().Add(callerWithin))
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	secure := tls.Server(conn, p.server)
+	secure := tls.Server(gateway.Prompt(conn), p.server)
 	switch err := secure.Handshake(); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("no TLS handshake within %v", callerWithin)

@@ -84,12 +84,15 @@ func (l Local) Run(ctx context.Context, r *backend.Run, c backend.Control) (out 
 func (l Local) run(ctx context.Context, r *backend.Run, of []int, c backend.Control) (*backend.Outcome, error) {
 	var list []Shard
 	var processes []*localProcess
+	divide, restore := divideProcessors(r)
+	defer restore()
 	defer func() {
 		for _, p := range processes {
 			p.end()
 		}
 	}()
 	for i := range r.Shards {
+		divide(i)
 		p, err := l.start(r, i)
 		if err != nil {
 			for _, s := range list {
@@ -103,6 +106,7 @@ func (l Local) run(ctx context.Context, r *backend.Run, of []int, c backend.Cont
 			Place: runs.Shard{Index: i, List: filepath.Join(localPart(r, i), listFolder)},
 		})
 	}
+	restore()
 	same := *r
 	same.Identity = "" // the shards are this program
 	return Coordinate(ctx, &same, of, list, c)

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -104,6 +105,10 @@ func Slots(links []lockstep.Channel, stubs []Stub) int {
 // several.
 const slotsSpare = 64
 
+// spareProcessors are those of the Go scheduler beyond one for each thread that waits: for
+// the driver of the part.
+const spareProcessors = 2
+
 // Every is how often a gateway sends something at least.
 const every = time.Second
 
@@ -126,6 +131,10 @@ func Run(ctx context.Context, c Config) (end units.Time, r Result, err error) {
 	}
 	stop := context.AfterFunc(ctx, func() { g.fail(context.Cause(ctx)) })
 	defer stop()
+	// Raw waits keep their processors of the Go scheduler (Prompt, shared.Board.Await).
+	if processors := len(c.Peers) + spareProcessors; runtime.GOMAXPROCS(0) < processors {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+	}
 	var readers sync.WaitGroup
 	for part, conn := range c.Peers {
 		if conn != nil {

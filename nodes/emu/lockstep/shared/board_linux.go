@@ -190,10 +190,13 @@ func (b *Board) Import(x *lockstep.Exchange) error {
 }
 
 // Await returns once the gateway was called after its last Export began, and in any case
-// after so long.
+// after about so long. The goroutine keeps its processor of the Go scheduler for a moment.
 func (b *Board) Await(limit time.Duration) {
 	doorbell, parked := b.doorbell(b.nodes), b.parked(b.nodes)
 	atomic.StoreUint32(parked, 1)
+	if limit > rawLimit && atomic.LoadUint32(doorbell) == b.seen {
+		futexWait(doorbell, b.seen)
+	}
 	for deadline := time.Now().Add(limit); atomic.LoadUint32(doorbell) == b.seen; {
 		left := time.Until(deadline)
 		if left <= 0 {
