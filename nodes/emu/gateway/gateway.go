@@ -135,6 +135,7 @@ func Run(ctx context.Context, c Config) (end units.Time, r Result, err error) {
 	if processors := len(c.Peers) + spareProcessors; runtime.GOMAXPROCS(0) < processors {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	}
+	shared.TakeShortSlices()
 	var readers sync.WaitGroup
 	for part, conn := range c.Peers {
 		if conn != nil {

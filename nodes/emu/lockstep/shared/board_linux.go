@@ -116,7 +116,7 @@ func (b *Board) Run(n *emu.Node) (units.Time, error) {
 	if err := n.CheckLockstep(); err != nil {
 		return 0, err
 	}
-	takeShortSlices()
+	TakeShortSlices()
 	id := n.ID()
 	report := n.Start()
 	var woken []int

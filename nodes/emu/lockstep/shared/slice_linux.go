@@ -11,11 +11,11 @@ import (
 // slice is the shortest time slice that the kernel grants (sched(7)).
 const slice = 100 * time.Microsecond
 
-// takeShortSlices asks for short time slices for all threads of this process. A node
+// TakeShortSlices asks for short time slices for all threads of this process. A node
 // that is woken then preempts a process that computes without end, within its fair share
 // of the processor. Otherwise all nodes may wait until that process has used its slice of
 // some milliseconds. Kernels before 6.12 ignore it.
-func takeShortSlices() {
+func TakeShortSlices() {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return // waits are longer

@@ -14,7 +14,7 @@ func TestShortSlices(t *testing.T) {
 	if err != nil || before.Policy != unix.SCHED_NORMAL {
 		t.Skip("not a thread of the usual policy:", err)
 	}
-	takeShortSlices()
+	TakeShortSlices()
 	after, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
 		t.Fatal(err)
