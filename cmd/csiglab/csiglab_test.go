@@ -165,6 +165,8 @@ func TestWrongUse(t *testing.T) {
 		{args: "run three-flow --payload elide", want: "--payload elide: needs --runtime netns; the runtime inproc has no frames"},
 		{args: "run three-flow --processes one", want: "--processes one: needs --runtime netns"},
 		{args: "run three-flow --dilation 10", want: "--dilation 10: needs --clock wall; virtual has no wall seconds"},
+		{args: "run three-flow --runtime netns --clock wall --shards 2", want: "--shards 2: clock wall in parts needs a network for each"},
+		{args: "up three-flow --shards 2", want: "--shards 2: clock wall in parts needs a network for each"},
 		{args: "run three-flow --runtime netns --clock wall --dilation 0", want: "--dilation 0: want N at least 1, or auto"},
 		{args: "run three-flow --clock wall --dilation=-1", want: "--dilation -1: want N at least 1, or auto"},
 		{args: "run three-flow --clock wall --check-parity", want: "--check-parity: clock wall does not claim the trace of a virtual run"},

@@ -145,6 +145,8 @@ func (r *runFlags) checkShards(cmd *cobra.Command, set *experiment.Set) (err err
 		return usage("--shards %d: clock %s runs in one process of one machine; want --runtime %s or %s", n, clock, runtimes.Netns, runtimes.Kubernetes)
 	case n > 1 && runtime != runtimes.Netns && runtime != runtimes.Kubernetes:
 		return usage("--shards %d: runtime %s does not cut runs; want --runtime %s or %s", n, runtime, runtimes.Netns, runtimes.Kubernetes)
+	case n > 1 && runtime == runtimes.Netns && clock == runtimes.Wall:
+		return usage("--shards %d: clock %s in parts needs a network for each, of machines or pods; one machine needs no shards: leave them out, or use --runtime %s", n, clock, runtimes.Kubernetes)
 	}
 	if n := r.options.Shards; n > 1 && clock == runtimes.Lockstep && r.options.Processes != string(backend.ProcessPerNode) {
 		return usage("--processes %s: with --shards %d and clock %s, every node needs a process of its own", r.options.Processes, n, clock)

@@ -22,9 +22,9 @@ type Authority struct {
 }
 
 // Times around the moment at which credentials are issued for which they are valid: the
-// clocks of machines differ, and pods may wait for a machine.
+// clocks of machines differ, by hours where a time zone is wrong, and pods may wait for a machine.
 const (
-	validBefore = time.Hour
+	validBefore = 24 * time.Hour
 	validFor    = 24 * time.Hour
 )
 

@@ -229,6 +229,8 @@ func chooseMode(set *experiment.Set, opts Options) (m mode, err error) {
 		return refuse("--shards %d: a run under clock %s is one process on one machine; use --runtime %s or %s", opts.Shards, clock, runtimes.Netns, runtimes.Kubernetes)
 	case opts.Shards > 1 && name != runtimes.Netns && name != runtimes.Kubernetes:
 		return refuse("--shards %d: runtime %s does not cut runs; use --runtime %s or %s", opts.Shards, name, runtimes.Netns, runtimes.Kubernetes)
+	case opts.Shards > 1 && name == runtimes.Netns && m.realTime:
+		return refuse("--shards %d: clock %s in parts needs a network for each, of machines or pods; one machine needs no shards: leave them out, or use --runtime %s", opts.Shards, clock, runtimes.Kubernetes)
 	case opts.Remote != backend.Remote{} && name != runtimes.Kubernetes:
 		return refuse("a context, a namespace and an image are of runtime %s; this is runtime %s", runtimes.Kubernetes, name)
 	case m.realTime && opts.CheckParity:

@@ -87,7 +87,7 @@ const (
 	aliveEvery = time.Second
 	sayAfter   = 3 * time.Second // the user is told
 	// silentAfter is how long a shard may send nothing.
-	silentAfter = 15 * time.Second
+	silentAfter = 30 * time.Second
 	// orphanAfter is how long a coordinator may send nothing. It may have been stopped for
 	// a while by its user.
 	orphanAfter = time.Minute
