@@ -173,7 +173,7 @@ func TestCoordinateSilent(t *testing.T) {
 		}
 		began := time.Now()
 		_, err := scripted(t.Context(), r, of, backend.Control{Waiting: func(text string) { said = text }}, first, second)
-		if err == nil || !strings.Contains(err.Error(), "shard 1 (pod b on y): the connection broke: has sent nothing for 15s") {
+		if err == nil || !strings.Contains(err.Error(), "shard 1 (pod b on y): the connection broke: has sent nothing for 30s") {
 			t.Errorf("error %v", err)
 		}
 		if going || !strings.Contains(said, "waiting for shard 1") || time.Since(began) > time.Minute {
