@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) > 2 && os.Args[1] == application.TwinArgument {
+		os.Exit(application.TwinMain(os.Args[2:]))
+	}
 	os.Exit(m.Run())
 }
 
