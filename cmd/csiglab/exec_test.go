@@ -18,6 +18,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// TestExecAlone: csiglab needs no other program, such as nsenter, neither as root nor as an
+// ordinary user.
+func TestExecAlone(t *testing.T) {
+	programs := programsOfAnyUser(t)
+	u := newTool(t, programs)
+	u.env = append(u.env, "PATH="+programs) // the last one counts
+	r := u.up("netns", "alone", "alone")
+	for _, node := range []string{"h0", "tor1"} {
+		stdout, _ := u.want(exitOK, "exec", r.ID, node, "--", "/bin/sh", "-c", "read line </proc/sys/kernel/hostname; echo $line $PATH")
+		if want := node + " " + programs + "\n"; stdout != want {
+			t.Errorf("%s: got %q, want %q", node, stdout, want)
+		}
+	}
+	u.want(128+15, "exec", r.ID, "h0", "--", "/bin/sh", "-c", "kill $$")
+	u.down(r.ID)
+}
+
 // ran checks that a command in a node has its own input, output, code and signals.
 func ran(u *tool, r runs.Run) {
 	u.Helper()

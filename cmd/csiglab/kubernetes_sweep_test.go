@@ -21,12 +21,13 @@ import (
 	"github.com/csiglab/csiglab/metrics/results"
 )
 
-// What tests on a cluster need beside CSIGLAB_KUBECONFIG: commands of the shell, which get an
-// image's archive, or the name of a node, as their first argument.
+// What tests on a cluster need beside CSIGLAB_KUBECONFIG: an image, and commands of the shell,
+// which get an image's archive, or the name of a node, as their first argument.
 const (
-	importEnv    = "TEST_CLUSTER_IMPORT" // makes an archive's image known to all nodes
-	stopNodeEnv  = "TEST_CLUSTER_STOP"   // stops a node; without it no node is stopped
-	startNodeEnv = "TEST_CLUSTER_START"  // starts it again
+	imageEnv     = "CSIGLAB_CLUSTER_IMAGE" // an image that the nodes have, of the programs in TEST_PROGRAMS
+	importEnv    = "TEST_CLUSTER_IMPORT"   // without one: makes an archive's image known to all nodes
+	stopNodeEnv  = "TEST_CLUSTER_STOP"     // stops a node; without it no node is stopped
+	startNodeEnv = "TEST_CLUSTER_START"    // starts it again
 )
 
 // realCluster is a namespace of a test on a real cluster, with an image of this csiglab.
@@ -40,14 +41,19 @@ type realCluster struct {
 func newRealCluster(t *testing.T) *realCluster {
 	t.Helper()
 	file := os.Getenv("CSIGLAB_KUBECONFIG")
-	if file == "" || os.Getenv(importEnv) == "" {
-		t.Skip("needs a Kubernetes cluster: CSIGLAB_KUBECONFIG and " + importEnv)
+	image := os.Getenv(imageEnv)
+	if image != "" && os.Getenv("TEST_PROGRAMS") == "" {
+		t.Skip(imageEnv + " needs TEST_PROGRAMS, the programs that are in it")
+	}
+	if file == "" || image == "" && os.Getenv(importEnv) == "" {
+		t.Skipf("needs a Kubernetes cluster: CSIGLAB_KUBECONFIG, and %s or %s", imageEnv, importEnv)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &realCluster{T: t, namespace: fmt.Sprintf("csiglab-sweep-%d", os.Getpid()), image: fmt.Sprintf("lab.invalid/csiglab:sweep-%d", os.Getpid())}
+	c := &realCluster{T: t, image: image}
+	c.namespace = fmt.Sprintf("csiglab-%s-%d", strings.ToLower(t.Name()), os.Getpid())
 	if c.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +65,10 @@ func newRealCluster(t *testing.T) *realCluster {
 			t.Error(err)
 		}
 	})
+	if c.image != "" {
+		return c
+	}
+	c.image = fmt.Sprintf("lab.invalid/csiglab:test-%d", os.Getpid())
 	archive := filepath.Join(t.TempDir(), "csiglab.tar")
 	if code, _, said := separately(t, "image", "save", archive, "--name", c.image); code != exitOK {
 		t.Fatalf("image save: exit code %d\n%s", code, said)

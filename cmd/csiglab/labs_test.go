@@ -186,21 +186,7 @@ func (u *tool) down(args ...string) {
 // TestLab uses labs as a user does, in network namespaces and, where there is a
 // Docker engine, in containers.
 func TestLab(t *testing.T) {
-	var programs string
-	if os.Geteuid() == 0 {
-		programs = builtPrograms(t)
-	} else { // who has nothing that is compiled yet
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		programs = t.TempDir()
-		for _, name := range []string{"csiglab", "csig-host", "csig-switch"} {
-			if err := os.Symlink(self, filepath.Join(programs, name)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	programs := programsOfAnyUser(t)
 	t.Run("netns", func(t *testing.T) {
 		u := newTool(t, programs)
 		testLabs(u, "netns", "p")
