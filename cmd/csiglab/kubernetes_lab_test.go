@@ -42,7 +42,8 @@ func TestLabOnKubernetes(t *testing.T) {
 		u.want(exitNotFound, "exec", r.ID, node, "--", "/bin/sh")
 		u.want(exitNotExecutable, "exec", r.ID, node, "--", "/bin")
 	}
-	for _, arg := range [][]string{{"--link", "h0-tor0"}, {"--link", cut(r), "--end", "tor0"}} {
+	link, end := cut(r)
+	for _, arg := range [][]string{{"--link", "h0-tor0"}, {"--link", link, "--end", end}} {
 		u.want(exitOK, append([]string{"capture", r.ID, "--packets", "3", "--duration", "30s", "--out", "live.pcapng"}, arg...)...)
 		packets := 0
 		capturetest.ReadFile(u, filepath.Join(u.dir, "live.pcapng"), func(p capturetest.Packet) { packets++ })
@@ -57,21 +58,16 @@ func TestLabOnKubernetes(t *testing.T) {
 	}
 }
 
-// cut returns a link of tor0 that is cut between shards.
-func cut(r runs.Run) string {
-	ends := map[string]map[int]bool{}
+// cut returns a link that is cut between shards, and the node at one end.
+func cut(r runs.Run) (link, end string) {
+	shards := map[string]int{} // of the first end of each link
 	for _, n := range r.Nodes {
 		for _, i := range n.Interfaces {
-			if ends[i.Link] == nil {
-				ends[i.Link] = map[int]bool{}
+			if shard, ok := shards[i.Link]; ok && shard != n.Shard.Index && i.Link != "" {
+				return i.Link, n.Name
 			}
-			ends[i.Link][n.Shard.Index] = true
+			shards[i.Link] = n.Shard.Index
 		}
 	}
-	for link, shards := range ends {
-		if len(shards) == 2 && strings.HasPrefix(link, "tor0-") {
-			return link
-		}
-	}
-	return ""
+	return "", ""
 }
