@@ -72,10 +72,11 @@ type times struct {
 	hang      time.Duration // how long a pod may exceed its grace period on a node that is gone
 	retry     time.Duration // between two tries of a stream that has broken
 	remove    time.Duration // how long Remove waits
+	late      time.Duration // how long AwaitJob waits
 }
 
 func defaultTimes() times {
-	return times{patience: patience, heartbeat: 5 * time.Second, diagnose: 2 * time.Second, hang: 5 * time.Second, retry: time.Second, remove: time.Minute}
+	return times{patience: patience, heartbeat: 5 * time.Second, diagnose: 2 * time.Second, hang: 5 * time.Second, retry: time.Second, remove: time.Minute, late: 10 * time.Second}
 }
 
 // Parse returns the context of a target kubernetes[:CONTEXT], as users name clusters;

@@ -119,9 +119,22 @@ func (c *Cluster) describeWait(d *Pod, p *corev1.Pod, w *corev1.ContainerStateWa
 	case startReasons[w.Reason]:
 		d.Reason = fmt.Sprintf("its container cannot be made on %s: %s", node, first(message, w.Reason))
 		d.Err = fmt.Errorf("%w: pod %s: %s", ErrRefused, p.Name, d.Reason)
-	default: // ContainerCreating: volumes, the network, the pull of the image
+	case networked(p):
+		d.Pulling = true
+		d.Reason = first(last(events), message, fmt.Sprintf("starts on %s, which may be pulling image %s", node, image(p)))
+	default: // ContainerCreating: volumes, the network
 		d.Reason = first(last(events), message, "starts on "+node)
 	}
+}
+
+// networked reports whether a pod has its volumes and its network, and lacks containers.
+func networked(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReadyToStartContainers {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // unschedulable returns the scheduler's words about a pod that it cannot place.

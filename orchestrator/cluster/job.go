@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	jobs "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +43,9 @@ const maxJobName = 52
 // Job makes a Job, by server-side apply, with the labels and annotations of run on it and on
 // its pods. The same Job again is no error. Of a Job that exists with another content, or
 // that is being removed, it returns an error that wraps ErrRefused. Once the server was
-// asked, Job waits for its answer even if ctx ends, so that Remove finds what was made.
+// asked, Job waits for its answer even if ctx ends, so that Remove finds what was made. With
+// an error, name is empty if no Job was made. Otherwise there may be one, or it may come
+// later: AwaitJob and then Remove.
 func (c *Cluster) Job(ctx context.Context, run, part string, spec *batch.JobSpecApplyConfiguration) (name string, err error) {
 	name = JobName(run, part)
 	task := "make Job " + name
@@ -71,12 +75,44 @@ func (c *Cluster) Job(ctx context.Context, run, part string, spec *batch.JobSpec
 		return "", fmt.Errorf("%w: %s: a Job of this name exists with another content; csiglab clean --on kubernetes removes it", ErrRefused, task)
 	}
 	if _, err = c.client.BatchV1().Jobs(c.Namespace).Apply(asked, job, metav1.ApplyOptions{FieldManager: Manager, Force: true}); err != nil {
-		return "", c.explain(task, err)
+		if refused(err) {
+			name = ""
+		}
+		return name, c.explain(task, err)
 	}
 	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
+		return name, context.Cause(ctx)
 	}
 	return name, nil
+}
+
+// refused reports whether an error is an answer of the server that it has done nothing.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && code != http.StatusRequestTimeout
+}
+
+// AwaitJob waits some seconds for a Job that the server may still be making.
+func (c *Cluster) AwaitJob(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, c.times.late)
+	defer cancel()
+	for {
+		asked, done := call(ctx)
+		_, err := c.client.BatchV1().Jobs(c.Namespace).Get(asked, name, metav1.GetOptions{})
+		done()
+		if err == nil || refused(err) && !apierrors.IsNotFound(err) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(c.times.retry):
+		}
+	}
 }
 
 // marked returns a copy of a Job's spec with labels and annotations on its pods, and a digest

@@ -29,6 +29,8 @@ type Pod struct {
 	// themselves.
 	Err       error
 	Disrupted bool // it was deleted, evicted or its node is gone
+	// Pulling says that its node has all but the container, whose image it may be pulling.
+	Pulling bool
 }
 
 // Phase is what a pod does.

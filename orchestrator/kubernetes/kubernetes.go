@@ -87,14 +87,21 @@ func (b Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (ou
 	if err != nil {
 		return nil, err
 	}
+	name, err := in.Job(ctx, r.ID, part, jobSpec(in, r, of, n))
+	if name == "" {
+		return nil, err
+	}
+	uncertain := err != nil
 	defer func() {
 		removing, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeWithin)
 		defer cancel()
+		if uncertain {
+			in.AwaitJob(removing, name)
+		}
 		if wrong := in.Remove(removing, r.ID); wrong != nil {
 			err = errors.Join(err, fmt.Errorf("%w: %w; csiglab clean --on kubernetes:%s removes it", backend.ErrRemains, wrong, in.Context))
 		}
 	}()
-	name, err := in.Job(ctx, r.ID, part, jobSpec(in, r, of, n))
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ import (
 const (
 	// stillAfter is how long pods may start without any change.
 	stillAfter = time.Minute
+	// pullAfter is the same for pods whose image may be under way to their node.
+	pullAfter = 10 * time.Minute
 	// fullAfter is how long a pod may find no room.
 	fullAfter = 20 * time.Second
 	sayAfter  = 3 * time.Second
@@ -104,6 +106,7 @@ func (p *pods) look(since time.Duration) (all []cluster.Pod, waiting string, err
 		return nil, "", p.err
 	}
 	still := time.Since(p.changed)
+	patience := stillAfter
 	var late []string
 	for _, one := range p.list {
 		switch {
@@ -120,6 +123,9 @@ func (p *pods) look(since time.Duration) (all []cluster.Pod, waiting string, err
 				late = append(late, fmt.Sprintf("the pod of shard %d", one.Index))
 				continue
 			}
+			if one.Pulling {
+				patience = pullAfter
+			}
 			if why == "" {
 				why = "it starts"
 			}
@@ -131,8 +137,8 @@ func (p *pods) look(since time.Duration) (all []cluster.Pod, waiting string, err
 		return append(all, p.list...), "", nil
 	case p.job.Done:
 		return nil, "", fmt.Errorf("the Job of the run has ended: %s", p.job.Failure)
-	case still > stillAfter:
-		return nil, "", fmt.Errorf("%s; nothing has changed for %v, and no shard was started", strings.Join(late, "; "), stillAfter)
+	case still > patience:
+		return nil, "", fmt.Errorf("%s; nothing has changed for %v, and no shard was started", strings.Join(late, "; "), patience)
 	}
 	return nil, strings.Join(late, "; "), nil
 }

@@ -380,7 +380,12 @@ func (co *coordinator) describe(s *remote, d *deployed) error {
 	}
 	names := g.LinkNames()
 	for _, l := range d.Links {
-		if i := slices.Index(names, l.Name); i >= 0 {
+		i := slices.Index(names, l.Name)
+		if i < 0 {
+			continue
+		}
+		// The description of a link of two other shards is theirs.
+		if link := g.Links[i]; co.of[link.A.Node] == s.index || co.of[link.B.Node] == s.index {
 			co.links[i] = l
 		}
 	}

@@ -558,13 +558,14 @@ func (k *Keeper) Close(cause error) {
 		k.send(p, last) //nolint:errcheck // it may be gone
 		return nil
 	})
-	within := time.After(closeWithin)
+	within, cancel := context.WithTimeout(context.Background(), closeWithin) // of all of them
+	defer cancel()
 	k.others(func(p *peer) error { //nolint:errcheck // it returns none
 		if cause == nil {
 			select {
 			case <-p.bye:
 			case <-p.gone:
-			case <-within:
+			case <-within.Done():
 			}
 		}
 		p.conn.Close()
