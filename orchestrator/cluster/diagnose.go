@@ -22,6 +22,12 @@ var absent = []string{"not found", "denied", "unauthorized", "forbidden", "no su
 // startReasons are the reasons for which a container cannot be made.
 var startReasons = map[string]bool{"CreateContainerConfigError": true, "CreateContainerError": true, "RunContainerError": true, "PreCreateHookError": true, "PostStartHookError": true}
 
+// Reasons of pods that somebody deletes, by hand or with their node.
+const (
+	beingDeleted = "it is being deleted"
+	wasDeleted   = "it was deleted"
+)
+
 // describe returns the state of a pod. events are warnings about it, oldest first.
 func (c *Cluster) describe(p *corev1.Pod, events []string) Pod {
 	d := Pod{Name: p.Name, Node: p.Spec.NodeName, IP: p.Status.PodIP, Index: completionIndex(p), Phase: Waiting, Exit: -1}
@@ -58,7 +64,7 @@ func (c *Cluster) describe(p *corev1.Pod, events []string) Pod {
 	if p.DeletionTimestamp != nil {
 		d.Disrupted = true
 		if d.Reason == "" {
-			d.Reason = "it is being deleted"
+			d.Reason = beingDeleted
 		}
 	}
 	return d
@@ -75,6 +81,8 @@ func (c *Cluster) describeEnd(d *Pod, p *corev1.Pod, t *corev1.ContainerStateTer
 		d.Reason = "it needed more memory than its limit" + limit(p)
 	case disruption != "":
 		d.Reason = disruption
+	case p.DeletionTimestamp != nil && t.ExitCode != 0:
+		d.Reason = wasDeleted
 	case t.Signal != 0 || t.ExitCode > 128:
 		signal := int(t.Signal)
 		if signal == 0 {

@@ -328,8 +328,8 @@ func (w *watcher) deletePod(name string) {
 	}
 	p := seen.reported
 	p.Phase, p.Exit, p.Disrupted = Gone, -1, true
-	if p.Reason == "" {
-		p.Reason = "it was deleted"
+	if p.Reason == "" || p.Reason == beingDeleted {
+		p.Reason = wasDeleted
 	}
 	w.pod(p)
 }

@@ -36,13 +36,14 @@ type pods struct {
 	list    []cluster.Pod // by index; Name is empty: there is none yet
 	job     cluster.JobState
 	changed time.Time // when one of them changed last
+	first   int       // the pod that was the first to end before the run was over; -1: none
 	err     error     // of the watch
 }
 
 // watch follows the pods of a Job until stop.
 func watch(ctx context.Context, in *cluster.Cluster, job string, n int, c backend.Control) *pods {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &pods{control: c, cancel: cancel, done: make(chan struct{}), list: make([]cluster.Pod, n), changed: time.Now()}
+	p := &pods{control: c, cancel: cancel, done: make(chan struct{}), list: make([]cluster.Pod, n), changed: time.Now(), first: -1}
 	for i := range p.list {
 		p.list[i].Index, p.list[i].Phase = i, cluster.Waiting
 	}
@@ -72,6 +73,9 @@ func (p *pods) set(one cluster.Pod) {
 	defer p.mu.Unlock()
 	if one.Index >= 0 && one.Index < len(p.list) {
 		p.list[one.Index], p.changed = one, time.Now()
+		if p.first < 0 && (one.Disrupted || one.Phase == cluster.Ended || one.Phase == cluster.Gone) {
+			p.first = one.Index
+		}
 	}
 }
 
@@ -155,12 +159,18 @@ func ending(p cluster.Pod) string {
 	return text
 }
 
-// ended says how a pod has ended, "" if it has not.
+// ended says how a pod has ended or why it is about to, "" if it goes on.
 func (p *pods) ended(index int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one := p.list[index]; one.Phase == cluster.Ended || one.Phase == cluster.Gone {
 		return ending(one)
+	} else if one.Disrupted {
+		if p.first != index { // the Job gives up the others
+			before := p.list[p.first]
+			return fmt.Sprintf("%s; before that, %s: %s", one.Reason, nameOf(before), ending(before))
+		}
+		return one.Reason // such as that somebody deletes it
 	}
 	return ""
 }

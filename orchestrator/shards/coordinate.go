@@ -231,7 +231,7 @@ func (co *coordinator) handle(ctx context.Context, e event) error {
 		if s.outcome != nil {
 			return nil
 		}
-		return &Error{s.Name, co.fate(ctx, s, e.err)}
+		return &Error{s.Name, s.broke(ctx, e.err)}
 	}
 	wrong := func() error {
 		return &Error{s.Name, fmt.Errorf("%w: a message out of turn", errProtocol)}
@@ -243,6 +243,11 @@ func (co *coordinator) handle(ctx context.Context, e event) error {
 		}
 		return co.greet(s, m.Hello)
 	case m.Alive, m.File != nil, m.Records != nil, m.Note != "", m.Waiting != "":
+	case m.Failure != nil && m.Failure.Ended:
+		if why := s.fate(ctx); why != "" {
+			return &Error{s.Name, errors.New(why)}
+		}
+		return &Error{s.Name, fmt.Errorf("somebody has ended it: %s", m.Failure.Text)}
 	case m.Failure != nil:
 		return &Error{s.Name, m.Failure.err()}
 	case m.Ready:
@@ -425,12 +430,20 @@ func (co *coordinator) outcome() (*backend.Outcome, error) {
 	return backend.Merge(co.run, co.of, parts)
 }
 
-// fate returns the error of a connection that has ended, with the reason if it is known.
-func (co *coordinator) fate(ctx context.Context, s *remote, err error) error {
-	if s.Fate != nil && !errors.Is(err, errProtocol) {
-		ctx, cancel := context.WithTimeout(ctx, fateWithin)
-		defer cancel()
-		if why := s.Fate(ctx); why != "" {
+// fate returns why a shard has ended, "" if that is not known.
+func (s *remote) fate(ctx context.Context) string {
+	if s.Fate == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, fateWithin)
+	defer cancel()
+	return s.Fate(ctx)
+}
+
+// broke returns the error of a connection that has ended, with the reason if it is known.
+func (s *remote) broke(ctx context.Context, err error) error {
+	if !errors.Is(err, errProtocol) {
+		if why := s.fate(ctx); why != "" {
 			return errors.New(why)
 		}
 	}
@@ -446,12 +459,10 @@ func (co *coordinator) fate(ctx context.Context, s *remote, err error) error {
 // explain adds to the error of a shard that cannot reach another one what is known of that.
 func (co *coordinator) explain(ctx context.Context, err error, part *gateway.PartError) error {
 	for _, s := range co.shards {
-		if s.Name != part.Part || s.Fate == nil {
+		if s.Name != part.Part {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, fateWithin)
-		defer cancel()
-		if why := s.Fate(ctx); why != "" {
+		if why := s.fate(ctx); why != "" {
 			return fmt.Errorf("%w; %s", err, why)
 		}
 	}

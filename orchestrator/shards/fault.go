@@ -18,6 +18,7 @@ type fault struct {
 	Program     int // 1 plus the number of the program that cannot be started
 	Unavailable bool
 	Remains     bool
+	Ended       bool // somebody has ended the shard itself, by a signal
 	Text        string
 }
 

@@ -36,7 +36,8 @@ func Serve(ctx context.Context, conn net.Conn, o Options) error {
 	if o.Backend == nil {
 		o.Backend = netns.Backend{}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	own := ctx
+	ctx, cancel := context.WithCancelCause(own)
 	defer cancel(nil)
 	defer conn.Close()
 	listener, err := net.Listen("tcp", o.Listen)
@@ -67,7 +68,9 @@ func Serve(ctx context.Context, conn net.Conn, o Options) error {
 		return nil
 	}
 	if err != nil {
-		if s.stream.send(message{Failure: asFault(err)}) != nil {
+		f := asFault(err)
+		f.Ended = own.Err() != nil
+		if s.stream.send(message{Failure: f}) != nil {
 			return err
 		}
 	}
