@@ -244,7 +244,7 @@ func TestFaultsOnKubernetes(t *testing.T) {
 			if err := c.client.CoreV1().Pods(c.namespace).Delete(t.Context(), r.pods[1].Name, *meta.NewDeleteOptions(0)); err != nil {
 				t.Error(err)
 			}
-		}, []string{"NAME: it was deleted"}},
+		}, []string{"NAME: it ", "deleted"}},
 		{"pod deleted with grace", func(t *testing.T, r *cutRun) {
 			if err := c.client.CoreV1().Pods(c.namespace).Delete(t.Context(), r.pods[1].Name, meta.DeleteOptions{}); err != nil {
 				t.Error(err)
