@@ -160,9 +160,9 @@ func (co *coordinator) consume(s *remote, m *message) error {
 	case m.File != nil:
 		return s.files.add(m.File)
 	case m.Note != "" && co.control.Note != nil:
-		co.control.Note(s.Name + ": " + m.Note)
+		co.control.Note(s.Name + ": " + gateway.Printable([]byte(m.Note)))
 	case m.Waiting != "" && co.control.Waiting != nil:
-		co.control.Waiting(s.Name + ": " + m.Waiting)
+		co.control.Waiting(s.Name + ": " + gateway.Printable([]byte(m.Waiting)))
 	}
 	return nil
 }

@@ -97,8 +97,8 @@ func (p *peer) read() (kind byte, err error) {
 	return kind, nil
 }
 
-// printable returns text from another part without what a terminal could act on.
-func printable(text []byte) string {
+// Printable returns text from another part without what a terminal could act on.
+func Printable(text []byte) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

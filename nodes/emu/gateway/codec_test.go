@@ -59,7 +59,7 @@ func FuzzMessage(f *testing.F) {
 				break
 			}
 			if kind == kindGaveUp {
-				printable(p.message)
+				Printable(p.message)
 			}
 			if kind != kindExchange {
 				continue

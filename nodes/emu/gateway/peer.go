@@ -74,7 +74,7 @@ func (g *gateway) receive(p *peer) {
 				return
 			}
 		case kindGaveUp:
-			g.fail(&PartError{Part: g.Names[p.part], Reason: fmt.Sprintf("has given up: %s", printable(p.message))})
+			g.fail(&PartError{Part: g.Names[p.part], Reason: fmt.Sprintf("has given up: %s", Printable(p.message))})
 			return
 		case kindOver:
 			g.importing.Lock()

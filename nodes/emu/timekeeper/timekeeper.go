@@ -231,7 +231,7 @@ func (k *Keeper) handle(p *peer, m *message, now time.Duration) error {
 		k.verdict.Store(&Verdict{End: units.Time(m.words[0]), Drained: m.words[1] != 0, Behind: time.Duration(m.words[2])})
 	case failed:
 		if at := m.words[0]; at >= 0 && at < int64(len(k.Names)) {
-			return &gateway.PartError{Part: k.Names[at], Reason: m.text}
+			return &gateway.PartError{Part: k.Names[at], Reason: gateway.Printable([]byte(m.text))}
 		}
 		return errors.New("named a part that does not exist")
 	case bye:
