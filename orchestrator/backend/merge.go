@@ -13,6 +13,7 @@ import (
 func Merge(r *Run, of []int, outs []*Outcome) (*Outcome, error) {
 	m := &Outcome{Cut: new(Cut)}
 	cuts := map[direction]int{}
+	reported := map[report]int{}
 	for part, o := range outs {
 		if o == nil {
 			return nil, fmt.Errorf("part %d of %d has no outcome", part, len(outs))
@@ -45,6 +46,12 @@ func Merge(r *Run, of []int, outs []*Outcome) (*Outcome, error) {
 			return nil, fmt.Errorf("part %d has not counted the frames between parts", part)
 		}
 		m.Cut.merge(o.Cut, cuts)
+		for _, l := range o.Cut.Links {
+			reported[report{part, direction{l.Sender, l.Receiver}}]++
+		}
+	}
+	if err := complete(r, of, reported); err != nil {
+		return nil, err
 	}
 	if r.Wall == nil {
 		return m, nil
@@ -63,6 +70,38 @@ func Merge(r *Run, of []int, outs []*Outcome) (*Outcome, error) {
 
 // direction is a direction of a link.
 type direction struct{ sender, receiver topologies.End }
+
+// report is what a part has counted of a direction of a cut link.
+type report struct {
+	part int
+	direction
+}
+
+// complete returns an error unless both parts of each cut link have reported both of its
+// directions once, and nothing else was reported.
+func complete(r *Run, of []int, reported map[report]int) error {
+	want := 0
+	for _, l := range r.Plan.Links {
+		a, b := of[l.A.Node], of[l.B.Node]
+		if a == b {
+			continue
+		}
+		for _, part := range []int{a, b} {
+			for _, d := range []direction{{l.A, l.B}, {l.B, l.A}} {
+				want++
+				if times := reported[report{part, d}]; times != 1 {
+					nodes := r.Plan.Graph.Nodes
+					return fmt.Errorf("part %d has counted the frames of link %s from %s to %s %d times, want once",
+						part, l.Name, nodes[d.sender.Node].Name, nodes[d.receiver.Node].Name, times)
+				}
+			}
+		}
+	}
+	if len(reported) > want {
+		return fmt.Errorf("the parts have counted %d ends of directions of cut links, want %d", len(reported), want)
+	}
+	return nil
+}
 
 // merge adds what another part has counted. at has the places of the directions in c.Links.
 func (c *Cut) merge(o *Cut, at map[direction]int) {

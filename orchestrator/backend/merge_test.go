@@ -42,8 +42,17 @@ func parts() []*backend.Outcome {
 	}
 }
 
+// pair is the plan of that run.
+func pair() *plan.Plan {
+	h0, h1 := topologies.End{Node: 0}, topologies.End{Node: 1}
+	return &plan.Plan{
+		Graph: &topologies.Graph{Nodes: []topologies.Node{{Name: "h0"}, {Name: "h1"}}},
+		Links: []plan.Link{{Name: "h0-h1", A: h0, B: h1}},
+	}
+}
+
 func TestMerge(t *testing.T) {
-	r, of := &backend.Run{Plan: &plan.Plan{}}, []int{0, 1}
+	r, of := &backend.Run{Plan: pair()}, []int{0, 1}
 	outs := parts()
 	got, err := backend.Merge(r, of, outs)
 	if err != nil {
@@ -67,7 +76,7 @@ func TestMerge(t *testing.T) {
 // In real time the programs of all parts stand in the plan's order, and one late part makes
 // the run late.
 func TestMergeRealTime(t *testing.T) {
-	p := &plan.Plan{}
+	p := pair()
 	for _, host := range []int{1, 0, 1} {
 		p.Programs = append(p.Programs, plan.Program{Host: host})
 	}
@@ -100,14 +109,22 @@ func TestMergeRealTime(t *testing.T) {
 // Outcomes that contradict each other are refused.
 func TestMergeRefuses(t *testing.T) {
 	for want, change := range map[string]func([]*backend.Outcome){
-		"part 1 of 2 has no outcome":                      func(o []*backend.Outcome) { o[1] = nil },
-		"part 1 has not counted the frames":               func(o []*backend.Outcome) { o[1].Cut = nil },
-		"part 0 ended at 9ps (drained true), part 1 at 8": func(o []*backend.Outcome) { o[1].End = units.Time(8) },
-		"part 1 at 9ps (drained false)":                   func(o []*backend.Outcome) { o[1].Drained = false },
+		"part 1 of 2 has no outcome":                                        func(o []*backend.Outcome) { o[1] = nil },
+		"part 1 has not counted the frames":                                 func(o []*backend.Outcome) { o[1].Cut = nil },
+		"part 0 ended at 9ps (drained true), part 1 at 8":                   func(o []*backend.Outcome) { o[1].End = units.Time(8) },
+		"part 1 has counted the frames of link h0-h1 from h0 to h1 0 times": func(o []*backend.Outcome) { o[1].Cut.Links = nil },
+		"part 0 has counted the frames of link h0-h1 from h1 to h0 0 times": func(o []*backend.Outcome) { o[0].Cut.Links = o[0].Cut.Links[:1] },
+		"part 0 has counted the frames of link h0-h1 from h0 to h1 2 times": func(o []*backend.Outcome) {
+			o[0].Cut.Links = append(o[0].Cut.Links, o[0].Cut.Links[0])
+		},
+		"the parts have counted 5 ends of directions of cut links, want 4": func(o []*backend.Outcome) {
+			o[0].Cut.Links = append(o[0].Cut.Links, backend.CutLink{Link: "h0-h2"})
+		},
+		"part 1 at 9ps (drained false)": func(o []*backend.Outcome) { o[1].Drained = false },
 	} {
 		outs := parts()
 		change(outs)
-		if _, err := backend.Merge(&backend.Run{Plan: &plan.Plan{}}, []int{0, 1}, outs); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := backend.Merge(&backend.Run{Plan: pair()}, []int{0, 1}, outs); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}

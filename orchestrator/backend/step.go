@@ -148,7 +148,7 @@ const (
 	stoppedAfter = time.Second
 	haltedAfter  = 5 * time.Second
 	sayPartAfter = 3 * time.Second
-	partAfter    = 20 * time.Second
+	partAfter    = gateway.DefaultSilence
 )
 
 func (w *watchdog) look(now time.Time) error {

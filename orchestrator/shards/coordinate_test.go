@@ -81,7 +81,14 @@ func outcome(end units.Time) message {
 func TestCoordinate(t *testing.T) {
 	r, of := small(t)
 	orders := make(chan *order, 2)
-	out, err := scripted(t.Context(), r, of, backend.Control{}, well(outcome(7), orders), well(outcome(7), orders))
+	last := outcome(7)
+	for _, l := range r.Plan.Links {
+		if of[l.A.Node] != of[l.B.Node] {
+			last.Outcome.Cut.Links = append(last.Outcome.Cut.Links,
+				backend.CutLink{Link: l.Name, Sender: l.A, Receiver: l.B}, backend.CutLink{Link: l.Name, Sender: l.B, Receiver: l.A})
+		}
+	}
+	out, err := scripted(t.Context(), r, of, backend.Control{}, well(last, orders), well(last, orders))
 	if err != nil || out.Frames != 6 || out.End != 7 {
 		t.Fatalf("got %+v, %v", out, err)
 	}

@@ -125,9 +125,9 @@ func TestFaults(t *testing.T) {
 			l.relay(0, 1, at(3, func(m []byte) []byte { m[3]++; return m }))
 		}, want: [2]string{"", part0}},
 		{name: "silent", spoil: func(l *lab) {
-			l.gates[0].Silence, l.gates[1].Silence = 500*time.Millisecond, 300*time.Millisecond
+			l.gates[0].Silence, l.gates[1].Silence = 4*time.Second, time.Millisecond // 1.6 s at least
 			l.relay(0, 1, func(_ byte, _ int, m []byte) []byte { return m[:0] })
-		}, want: [2]string{"", part0 + "link tor1-agg0: has sent nothing for 300ms"}},
+		}, want: [2]string{"", part0 + "link tor1-agg0: has sent nothing for 1.6s"}},
 		{name: "unknown message", spoil: func(l *lab) {
 			l.relay(0, 1, at(2, func(m []byte) []byte { m[4] = 99; return m }))
 		}, want: [2]string{"", part0 + "a message of kind 99, which is unknown"}},

@@ -55,12 +55,13 @@ type Config struct {
 	// Peers are the streams to the other parts, by part; nil for this one. Run closes them.
 	Peers []net.Conn
 	// Silence is how long another part may send nothing while this one waits for it.
-	// Gateways send something every second. 0: DefaultSilence.
+	// Gateways send something every second, but not while they wait for a frame: it is at
+	// least that second and twice FrameTimeout. 0: DefaultSilence.
 	Silence time.Duration
 }
 
 // DefaultSilence is the Silence of a Config that says none.
-const DefaultSilence = 10 * time.Second
+const DefaultSilence = 30 * time.Second
 
 // Result is what a gateway has counted.
 type Result struct {
@@ -123,6 +124,7 @@ func Run(ctx context.Context, c Config) (end units.Time, r Result, err error) {
 	if c.FrameTimeout == 0 {
 		c.FrameTimeout = emu.DefaultFrameTimeout
 	}
+	c.Silence = max(c.Silence, 2*c.FrameTimeout+every)
 	g := &gateway{Config: c, stubs: make([]stub, len(c.Stubs)), byOut: make(map[int]int, len(c.Stubs)), byIn: make(map[int]int, len(c.Stubs))}
 	g.imported = sync.NewCond(&g.importing)
 	for i, s := range c.Stubs {
@@ -195,10 +197,16 @@ func (g *gateway) fail(err error) {
 			conn.SetDeadline(past) //nolint:errcheck // Run closes it
 		}
 	}
-	g.importing.Lock()
-	g.imported.Broadcast()
-	g.importing.Unlock()
+	g.Board.GiveUp() // who holds importing may wait for the Board
+	g.wake()
 	g.Board.Call()
+}
+
+// wake has those look again that wait for an exchange to be imported.
+func (g *gateway) wake() {
+	g.importing.Lock()
+	defer g.importing.Unlock()
+	g.imported.Broadcast()
 }
 
 func (g *gateway) failure() error {
@@ -248,8 +256,10 @@ func (g *gateway) send() {
 			return
 		}
 		always := time.Since(sent) >= every
-		exported, over := g.Board.Export(&x, always)
+		exported, over, err := g.Board.Export(&x, always)
 		switch {
+		case err != nil:
+			g.fail(err)
 		case exported:
 			if err := g.export(&x, out); err != nil {
 				g.fail(err)

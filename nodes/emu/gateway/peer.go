@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
+	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
 	"github.com/csiglab/csiglab/nodes/netio"
 )
 
@@ -30,7 +32,7 @@ const streamBuffer = 64 << 10
 
 func newPeer(g *gateway, part int, conn net.Conn) *peer {
 	p := &peer{
-		part: part, conn: conn, from: bufio.NewReaderSize(conn, streamBuffer), limit: headLimit,
+		part: part, conn: conn, from: bufio.NewReaderSize(Patient(conn, func() bool { return g.failure() != nil }), streamBuffer), limit: headLimit,
 		shape: shape{part: part, parts: len(g.Peers), exits: g.Board.Exits(part), entries: g.Board.EntryLinks(part)},
 	}
 	for _, s := range g.Stubs {
@@ -81,7 +83,13 @@ func (g *gateway) receive(p *peer) {
 			g.waiting--
 			last := g.waiting == 0
 			g.importing.Unlock()
-			if last && !g.Board.Over() {
+			if !last {
+				return
+			}
+			switch over, err := g.Board.Over(); {
+			case err != nil:
+				g.fail(err)
+			case !over:
 				g.fail(&PartError{Part: g.Names[p.part], Reason: "says that the run is over, and it is not"})
 			}
 			return
@@ -95,7 +103,7 @@ func (g *gateway) take(p *peer) error {
 	x := &p.exchange
 	refuse := func(link, format string, args ...any) error {
 		if link != "" { // the exchange as a whole may be the cause
-			if err := g.Board.Check(x); err != nil && !errors.Is(err, lockstep.ErrEarly) {
+			if err := g.Board.Check(x); err != nil && !errors.Is(err, lockstep.ErrEarly) && !errors.Is(err, shared.ErrGivenUp) {
 				link, format, args = "", "%v", []any{err}
 			}
 		}
@@ -165,13 +173,20 @@ func (g *gateway) apply(p *peer) error {
 		case err == nil:
 			g.imported.Broadcast()
 			return nil
+		case errors.Is(err, shared.ErrGivenUp):
+			return err
 		case !errors.Is(err, lockstep.ErrEarly):
 			return &PartError{Part: g.Names[p.part], Reason: err.Error()}
 		case since.IsZero():
 			since = time.Now()
-			defer time.AfterFunc(g.Silence, g.imported.Broadcast).Stop()
+			defer time.AfterFunc(g.Silence, g.wake).Stop()
 		case time.Since(since) >= g.Silence:
-			return &PartError{Part: g.Names[p.part], Reason: fmt.Sprintf("exchange %d: %v for %v", p.exchange.Version, err, g.Silence)}
+			var names []string
+			for _, r := range g.Board.Missing(&p.exchange) {
+				names = append(names, g.Names[r])
+			}
+			return &PartError{Part: strings.Join(names, ", "), Reason: fmt.Sprintf("what exchange %d of %s depends on has not come for %v",
+				p.exchange.Version, g.Names[p.part], g.Silence)}
 		}
 		g.imported.Wait()
 		if err := g.failure(); err != nil {

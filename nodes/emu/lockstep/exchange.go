@@ -114,12 +114,6 @@ func (b *Board) Import(x *Exchange) error {
 		t.bounds[e] = int64(x.Bounds[i])
 	}
 	t.earliest[q] = int64(x.Earliest)
-	b.head[headOthers] = int64(units.Never)
-	for r, at := range t.earliest {
-		if r != t.self {
-			b.head[headOthers] = min(b.head[headOthers], at)
-		}
-	}
 	b.head[headLatest] = max(b.head[headLatest], int64(x.Last))
 	for i, l := range t.in[q] {
 		if t.of[b.links[l].From] == t.self {
@@ -136,6 +130,13 @@ func (b *Board) Import(x *Exchange) error {
 		b.take(s)
 	}
 	b.reckon(q)
+	others := int64(units.Never)
+	for r, at := range t.earliest {
+		if r != t.self {
+			others = min(others, at)
+		}
+	}
+	b.head[headOthers] = others
 	if !b.present() {
 		b.summon(true)
 		return nil
@@ -172,25 +173,43 @@ func (b *Board) take(s Sent) {
 	}
 }
 
-// reckon sets the bounds of another part's nodes.
+// reckon sets the bounds of another part's nodes, each with one store: some read them without
+// the lock (Earliest).
 func (b *Board) reckon(q int) {
 	t := b.part
 	for m, r := range t.of {
 		if r == q {
-			b.bound[m] = int64(units.Never)
+			t.floor[m] = int64(units.Never)
 		}
 	}
 	for _, e := range t.exits[q] {
-		b.bound[e] = t.bounds[e]
+		t.floor[e] = t.bounds[e]
 	}
 	for _, f := range t.transit[q] {
-		b.bound[f.to] = min(b.bound[f.to], f.first)
+		t.floor[f.to] = min(t.floor[f.to], f.first)
 	}
 	for _, l := range t.out {
 		if m := b.links[l].To; t.of[m] == q {
-			b.bound[m] = min(b.bound[m], b.first[l])
+			t.floor[m] = min(t.floor[m], b.first[l])
 		}
 	}
+	for m, r := range t.of {
+		if r == q {
+			b.bound[m] = t.floor[m]
+		}
+	}
+}
+
+// Missing returns the third parts whose states x includes and that have not told them yet:
+// those that an ErrEarly is about.
+func (b *Board) Missing(x *Exchange) []int {
+	var parts []int
+	for r, v := range x.Seen {
+		if r != x.Part && r != b.part.self && v > b.part.known[r] {
+			parts = append(parts, r)
+		}
+	}
+	return parts
 }
 
 // Check returns the error that Import would return, and changes nothing. The lock is held.
@@ -248,14 +267,12 @@ func (b *Board) checkSeen(x *Exchange) error {
 	if own := x.Seen[t.self]; own > t.version {
 		return fmt.Errorf("exchange %d includes version %d of part %d, which has told %d", x.Version, own, t.self, t.version)
 	}
-	early := false
 	for r, v := range x.Seen {
 		if v < t.seen[q][r] {
 			return fmt.Errorf("exchange %d includes version %d of part %d, and the one before %d", x.Version, v, r, t.seen[q][r])
 		}
-		early = early || r != q && r != t.self && v > t.known[r]
 	}
-	if early {
+	if len(b.Missing(x)) > 0 {
 		return ErrEarly
 	}
 	return nil

@@ -38,7 +38,7 @@ type gateway struct {
 	known    []int64     // by part: its version
 	seen     [][]int64   // by part: Seen, as it was told last
 	transit  [][]transit // by part: frames to it that its state does not include
-	floor    []int64     // scratch, by exit
+	floor    []int64     // scratch, by node
 	version  int64       // of this part
 }
 

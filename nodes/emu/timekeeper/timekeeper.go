@@ -161,7 +161,7 @@ func (k *Keeper) others(f func(*peer) error) error {
 
 // listen handles the messages of another part until there are no more.
 func (k *Keeper) listen(p *peer) error {
-	from := bufio.NewReader(p.conn)
+	from := bufio.NewReader(gateway.Patient(p.conn, nil))
 	patience := max(readyWithin, k.Silence) // it may still be making its nodes
 	for {
 		p.conn.SetReadDeadline(time.Now().Add(patience))

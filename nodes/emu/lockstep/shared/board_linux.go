@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -46,6 +47,7 @@ type Board struct {
 	nodes  int
 	gate   sync.Mutex // goroutines of the gateway take the lock one at a time
 	seen   uint32     // what the gateway's doorbell showed before the last Export
+	gaveUp atomic.Bool
 }
 
 // Layout of the memory: the lock's line, a line per node and one for the gateway, the
@@ -123,12 +125,15 @@ func (b *Board) Run(n *emu.Node) (units.Time, error) {
 	b.lock(id)
 	horizon, verdict := b.Board.Turn(id, report)
 	for {
+		var end units.Time
 		var seen uint32 // what the node's doorbell showed
 		switch verdict {
 		case lockstep.Go, lockstep.Read:
 			n.Grant(b.Board)
 		case lockstep.Wait:
 			seen = atomic.LoadUint32(b.doorbell(id))
+		case lockstep.Done:
+			end = b.Board.End()
 		}
 		woken = append(woken[:0], b.Board.Woken()...)
 		b.unlock()
@@ -137,7 +142,7 @@ func (b *Board) Run(n *emu.Node) (units.Time, error) {
 		}
 		switch verdict {
 		case lockstep.Done:
-			return b.Board.End(), nil
+			return end, nil
 		case lockstep.Wait:
 			b.sleep(id, seen)
 			b.lock(id)
@@ -156,22 +161,33 @@ func (b *Board) Run(n *emu.Node) (units.Time, error) {
 // Export calls Export of the lockstep.Board with the lock held, and reports too whether the
 // run is over. When it is, and there is nothing to export, the others know all. Only one
 // goroutine calls Export and Await.
-func (b *Board) Export(x *lockstep.Exchange, always bool) (exported, over bool) {
+func (b *Board) Export(x *lockstep.Exchange, always bool) (exported, over bool, err error) {
 	b.gate.Lock()
 	defer b.gate.Unlock()
 	b.seen = atomic.LoadUint32(b.doorbell(b.nodes))
-	b.lock(b.nodes)
+	if err := b.enter(); err != nil {
+		return false, false, err
+	}
 	defer b.unlock()
-	return b.Board.Export(x, always), b.Board.Over()
+	return b.Board.Export(x, always), b.Board.Over(), nil
 }
 
 // Check calls Check of the lockstep.Board with the lock held.
 func (b *Board) Check(x *lockstep.Exchange) error {
 	b.gate.Lock()
 	defer b.gate.Unlock()
-	b.lock(b.nodes)
+	if err := b.enter(); err != nil {
+		return err
+	}
 	defer b.unlock()
 	return b.Board.Check(x)
+}
+
+// Missing calls Missing of the lockstep.Board, which reads what only the gateway knows.
+func (b *Board) Missing(x *lockstep.Exchange) []int {
+	b.gate.Lock()
+	defer b.gate.Unlock()
+	return b.Board.Missing(x)
 }
 
 // Import calls Import of the lockstep.Board with the lock held, and wakes the nodes that
@@ -179,7 +195,9 @@ func (b *Board) Check(x *lockstep.Exchange) error {
 func (b *Board) Import(x *lockstep.Exchange) error {
 	b.gate.Lock()
 	defer b.gate.Unlock()
-	b.lock(b.nodes)
+	if err := b.enter(); err != nil {
+		return err
+	}
 	err := b.Board.Import(x)
 	woken := b.Board.Woken()
 	b.unlock()
@@ -211,13 +229,22 @@ func (b *Board) Await(limit time.Duration) {
 func (b *Board) Call() { b.ring(b.nodes) }
 
 // Over reports whether the run is over.
-func (b *Board) Over() bool {
+func (b *Board) Over() (bool, error) {
 	b.gate.Lock()
 	defer b.gate.Unlock()
-	b.lock(b.nodes)
+	if err := b.enter(); err != nil {
+		return false, err
+	}
 	defer b.unlock()
-	return b.Board.Over()
+	return b.Board.Over(), nil
 }
+
+// ErrGivenUp is the error of Export, Check, Import and Over after GiveUp.
+var ErrGivenUp = errors.New("lockstep: the run was given up, and a node may hold the lock for ever")
+
+// GiveUp lets calls of the gateway wait no longer for the lock, which a node that was killed
+// or stopped never gives back. It may be called at any time.
+func (b *Board) GiveUp() { b.gaveUp.Store(true) }
 
 // Holder returns the node that holds the lock, or -1. The gateway is none.
 func (b *Board) Holder() int {
@@ -270,16 +297,40 @@ const lockSpins = 200
 
 func (b *Board) lock(id int) {
 	word := b.word(lockWord)
-	for range lockSpins {
-		if atomic.CompareAndSwapUint32(word, unlocked, locked) {
-			atomic.StoreUint32(b.word(ownerWord), uint32(id))
-			return
+	if !b.try(id) {
+		for atomic.SwapUint32(word, contended) != unlocked {
+			futexWait(word, contended)
 		}
+		atomic.StoreUint32(b.word(ownerWord), uint32(id))
+	}
+}
+
+// enter is lock for the gateway, which outlives nodes. It returns ErrGivenUp without the lock
+// if that is not free after GiveUp.
+func (b *Board) enter() error {
+	word := b.word(lockWord)
+	if b.try(b.nodes) {
+		return nil
 	}
 	for atomic.SwapUint32(word, contended) != unlocked {
+		if b.gaveUp.Load() {
+			return ErrGivenUp
+		}
 		futexWait(word, contended)
 	}
-	atomic.StoreUint32(b.word(ownerWord), uint32(id))
+	atomic.StoreUint32(b.word(ownerWord), uint32(b.nodes))
+	return nil
+}
+
+// try takes the lock if it becomes free while it spins.
+func (b *Board) try(id int) bool {
+	for range lockSpins {
+		if atomic.CompareAndSwapUint32(b.word(lockWord), unlocked, locked) {
+			atomic.StoreUint32(b.word(ownerWord), uint32(id))
+			return true
+		}
+	}
+	return false
 }
 
 func (b *Board) unlock() {
