@@ -30,7 +30,7 @@ func (r *patient) Read(b []byte) (int, error) {
 		return n, err
 	}
 	r.conn.SetReadDeadline(time.Now().Add(moment)) //nolint:errcheck // Read fails too
-	if r.over() {                                 // its deadline may have been overwritten
+	if r.over() {                                  // its deadline may have been overwritten
 		return n, err
 	}
 	return r.conn.Read(b)
