@@ -188,7 +188,6 @@ func TestWrongUse(t *testing.T) {
 		{args: "up three-flow --seed 1 --set seeds=[2]", want: "--seed 1 and --set seeds=[2] give the same value; want one of them"},
 		{args: "run three-flow --seeds two", want: `invalid argument "two" for "--seeds" flag: want a whole number; see csiglab run --help`},
 		{args: "run three-flow --set hosts.cc.csgi=none", want: `--set hosts.cc.csgi=none: hosts.cc.csgi: nscc has no such parameter (did you mean "csig"?)`},
-		{args: "run three-flow --set links.mtu", want: "--set links.mtu: want path=value"},
 		{args: "run three-flow --set links.mtu=1500", want: `--set links.mtu=1500: links.mtu: size "1500": a unit is missing`},
 		{args: "run three-flow --set hosts.lb.paths=3", want: "hosts.lb.paths: 3 is not a power of two from 1 to 4096"},
 		{args: "run three-flow --runtime netsn", want: `--runtime netsn: runtime: unknown value "netsn"; known: inproc netns containerlab kubernetes (did you mean "netns"?)`},

@@ -37,9 +37,6 @@ func (r *Run) cuts() []cut {
 	return list
 }
 
-// isCut reports whether a link joins this part and another.
-func (r *Run) isCut(a, b topologies.End) bool { return r.Here(a.Node) != r.Here(b.Node) }
-
 // checkPart returns an error if a run in parts cannot be driven.
 func (r *Run) checkPart() error {
 	switch p := r.Part; {

@@ -54,7 +54,7 @@ func TestReport(t *testing.T) {
 				t.Errorf("cut by %d: %+v", cut, got)
 			}
 		}
-		damaged := []byte(log.String())
+		damaged := bytes.Clone(log.Bytes())
 		damaged[len(damaged)-9] ^= 1
 		if got, err := readReport(bytes.NewReader(damaged)); err == nil {
 			t.Errorf("damaged: %+v", got)

@@ -115,7 +115,7 @@ func TestNewID(t *testing.T) {
 			t.Errorf("%q: %s", name, id)
 		}
 	}
-	if NewID("sweep", "x") == NewID("sweep", "x") {
+	if a, b := NewID("sweep", "x"), NewID("sweep", "x"); a == b {
 		t.Error("two sweeps have one id")
 	}
 }

@@ -85,7 +85,6 @@ type coordinator struct {
 	names   []string
 	events  chan event
 	done    chan struct{} // closed when nobody takes events any more
-	wrote   sync.Mutex    // files
 
 	nodes []runs.Node
 	links []runs.Link
