@@ -42,9 +42,9 @@ const (
 // wallCapabilities let a shard make tunnels in its pod, and a user namespace for its nodes.
 var wallCapabilities = []string{"NET_ADMIN", "NET_RAW", "SETFCAP"}
 
-// jobSpec returns the Job of a run in n parts.
-func jobSpec(in *cluster.Cluster, r *backend.Run, of []int, n int) *batch.JobSpecApplyConfiguration {
-	args := []string{shards.Command, "--pod", "--listen", net.JoinHostPort("", strconv.Itoa(shards.PeerPort)), "--folder", runFolder}
+// jobSpec returns the Job of a run in n parts, whose coordinator has a key.
+func jobSpec(in *cluster.Cluster, r *backend.Run, of []int, n int, key shards.Key) *batch.JobSpecApplyConfiguration {
+	args := []string{shards.Command, "--pod", "--key-digest", key.Digest(), "--listen", net.JoinHostPort("", strconv.Itoa(shards.PeerPort)), "--folder", runFolder}
 	var capabilities []string
 	longest := longestRun
 	if r.Wall != nil {

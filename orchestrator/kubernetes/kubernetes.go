@@ -87,7 +87,8 @@ func (b Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (ou
 	if err != nil {
 		return nil, err
 	}
-	name, err := in.Job(ctx, r.ID, part, jobSpec(in, r, of, n))
+	key := shards.NewKey()
+	name, err := in.Job(ctx, r.ID, part, jobSpec(in, r, of, n, key))
 	if name == "" {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func (b Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (ou
 	if err != nil {
 		return nil, err
 	}
-	list, err := dialAll(ctx, in, pods, running)
+	list, err := dialAll(ctx, in, pods, running, key)
 	if err != nil {
 		return nil, err
 	}
@@ -142,14 +143,14 @@ func nameOf(p cluster.Pod) string {
 }
 
 // dialAll connects to all shards.
-func dialAll(ctx context.Context, in *cluster.Cluster, pods *pods, running []cluster.Pod) ([]shards.Shard, error) {
+func dialAll(ctx context.Context, in *cluster.Cluster, pods *pods, running []cluster.Pod, key shards.Key) ([]shards.Shard, error) {
 	list := make([]shards.Shard, len(running))
 	errs := make(chan error)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for i, p := range running {
 		go func() {
-			conn, err := dial(ctx, in, pods, p)
+			conn, err := dial(ctx, in, pods, p, key)
 			list[i] = shards.Shard{
 				Name: nameOf(p), Conn: conn, Address: net.JoinHostPort(p.IP, strconv.Itoa(shards.PeerPort)),
 				Fate:  func(ctx context.Context) string { return pods.fate(ctx, i) },
@@ -183,13 +184,13 @@ const (
 )
 
 // dial connects to a shard, which says hello at once.
-func dial(ctx context.Context, in *cluster.Cluster, pods *pods, p cluster.Pod) (net.Conn, error) {
+func dial(ctx context.Context, in *cluster.Cluster, pods *pods, p cluster.Pod, key shards.Key) (net.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
 	for {
 		conn, err := in.Dial(limited, p.Name, shards.Port)
 		if err == nil {
-			if conn, err = greeted(limited, conn); err == nil {
+			if conn, err = greeted(limited, conn, key); err == nil {
 				return conn, nil
 			}
 		}
@@ -207,11 +208,15 @@ func dial(ctx context.Context, in *cluster.Cluster, pods *pods, p cluster.Pod) (
 	}
 }
 
-// greeted waits for the first byte of a connection, and returns the connection with it.
-func greeted(ctx context.Context, conn net.Conn) (net.Conn, error) {
+// greeted shows the key, waits for the first byte of the answer, and returns the connection
+// with it.
+func greeted(ctx context.Context, conn net.Conn, key shards.Key) (net.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	g := &greetedConn{Conn: conn, first: make([]byte, 1)}
-	_, err := conn.Read(g.first)
+	err := key.Show(conn)
+	if err == nil {
+		_, err = conn.Read(g.first)
+	}
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}
