@@ -434,7 +434,7 @@ func TestRunPassesItsFlags(t *testing.T) {
 	}
 	o.Progress, o.Announce, o.Version, o.Meter = nil, nil, "", nil
 	want := campaign.Options{
-		Out: "from-env", Payload: "elide", Processes: "one", CheckParity: true, Inject: []string{"drop=tor0-agg0:7"}, Parallel: 4,
+		Out: "from-env", Payload: "elide", Processes: "one", Shards: 1, CheckParity: true, Inject: []string{"drop=tor0-agg0:7"}, Parallel: 4,
 		Command: append([]string{"csiglab"}, "run", "three-flow", "--runtime", "netns", "--seeds", "2", "--set", "links.mtu=2000B", "--check-parity",
 			"--processes", "one", "--payload", "elide", "--inject", "drop=tor0-agg0:7", "--parallel", "4"),
 	}
