@@ -77,11 +77,11 @@ func (j *job) perform(ctx context.Context) (missing []*request, err error) {
 	if err := j.make(ctx); err != nil {
 		return nil, clusterError(ctx, err)
 	}
+	j.progress = time.Now()
 	watched := make(chan error, 1)
 	j.follows.Go(func() {
 		watched <- j.Cluster.Watch(ctx, j.name, j.observeJob, func(p cluster.Pod) { j.observe(ctx, p) })
 	})
-	j.progress = time.Now()
 	tick := time.NewTicker(cmp.Or(j.pause, againTime))
 	defer tick.Stop()
 	for {
