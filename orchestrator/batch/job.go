@@ -237,8 +237,9 @@ func (j *job) follow(ctx context.Context, p *pod) {
 			read, cancel = context.WithTimeout(ctx, readTime)
 		}
 		p.cancel = cancel
+		name := p.Name
 		j.mu.Unlock()
-		said, err := j.read(read, p.Name)
+		said, err := j.read(read, name)
 		cancel()
 		if err == nil && j.receive(p, said) {
 			return
@@ -292,12 +293,12 @@ func (j *job) read(ctx context.Context, pod string) (*report, error) {
 
 // receive takes the report of a pod, and reports whether it is of the pod's trial.
 func (j *job) receive(p *pod, said *report) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	q := j.requests[p.Index]
 	if said.Key != keyText(q.trial) {
 		return false
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.progress = time.Now()
 	i := &j.indices[p.Index]
 	switch {
