@@ -17,6 +17,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/emu/gateway"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/application"
@@ -239,6 +240,7 @@ func checkCounts(t *testing.T, f *partsRun, out *ranRun) {
 // A network between the machines that is slower than what the delay of the cut links hides
 // makes the run invalid: the check names the parts and says which dilation would do.
 func TestSlowUnderlay(t *testing.T) {
+	checkout.SkipSlowRace(t) // it keeps no real time
 	p := backendtest.Compile(t, backendtest.Small)
 	f := &partsRun{testRun: newRun(t, p), Of: byPod(p, 2), Machines: newMachines(t, 2)}
 	// No network gets packets there and back in 10 us, half of a link's delay twice.

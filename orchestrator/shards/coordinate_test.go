@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,7 +154,8 @@ func TestCoordinateRefuses(t *testing.T) {
 func TestCoordinateSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, of := small(t)
-		going, said := false, ""
+		var going atomic.Bool
+		var said atomic.Value
 		first := func(s *stream, conn net.Conn) {
 			s.limit = orderLimit
 			s.send(message{Hello: &hello{Protocol: protocol, Build: modules.Build(), Identity: "build-1"}})
@@ -163,7 +165,9 @@ func TestCoordinateSilent(t *testing.T) {
 				if err != nil || m.Stop {
 					return
 				}
-				going = going || m.Go
+				if m.Go {
+					going.Store(true)
+				}
 				if m.Order != nil {
 					s.send(message{Ready: true})
 				}
@@ -179,12 +183,13 @@ func TestCoordinateSilent(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		_, err := scripted(t.Context(), r, of, backend.Control{Waiting: func(text string) { said = text }}, first, second)
+		_, err := scripted(t.Context(), r, of, backend.Control{Waiting: func(text string) { said.Store(text) }}, first, second)
 		if err == nil || !strings.Contains(err.Error(), "shard 1 (pod b on y): the connection broke: has sent nothing for 30s") {
 			t.Errorf("error %v", err)
 		}
-		if going || !strings.Contains(said, "waiting for shard 1") || time.Since(began) > time.Minute {
-			t.Errorf("the other was started: %v; said %q; took %v", going, said, time.Since(began))
+		text, _ := said.Load().(string)
+		if going.Load() || !strings.Contains(text, "waiting for shard 1") || time.Since(began) > time.Minute {
+			t.Errorf("the other was started: %v; said %q; took %v", going.Load(), text, time.Since(began))
 		}
 		time.Sleep(2 * aliveEvery) // both sides see that the connection is closed
 	})
