@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/batch/batchtest"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
 	"github.com/csiglab/csiglab/orchestrator/failure"
@@ -274,6 +275,7 @@ func TestStuck(t *testing.T) {
 
 // What no ConfigMap can take is cut into more Jobs, and refused if it is one trial.
 func TestLargePayload(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	l := newLab(t)
 	r := l.runner(t)
 	random := rand.New(rand.NewPCG(1, 2))
