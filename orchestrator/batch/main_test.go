@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -105,17 +106,23 @@ func newLab(t *testing.T) *lab {
 				return exit
 			}
 		}
-		place := l.place(p, log)
-		exit := Serve(ctx, place)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if ctx.Err() == nil {
-			l.runs[fmt.Sprint(p.Index)] = append(l.runs[fmt.Sprint(p.Index)], exit)
-			l.runs[p.Node] = append(l.runs[p.Node], exit)
-		}
+		var said bytes.Buffer // whoever reads an outcome finds its pod counted
+		exit := Serve(ctx, l.place(p, &said))
+		l.count(p, exit, ctx.Err() == nil)
+		log.Write(said.Bytes())
 		return exit
 	}
 	return l
+}
+
+// count notes a pod that has ended by itself.
+func (l *lab) count(p batchtest.Pod, exit int, ended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ended {
+		l.runs[fmt.Sprint(p.Index)] = append(l.runs[fmt.Sprint(p.Index)], exit)
+		l.runs[p.Node] = append(l.runs[p.Node], exit)
+	}
 }
 
 // place gives a pod its folders.
