@@ -10,6 +10,8 @@
 package circle
 
 import (
+	"fmt"
+
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -20,19 +22,76 @@ type Burst struct {
 	Rate   units.Rate     // while it lasts; 0: whatever the link has
 }
 
+// End returns when the burst ends, from the begin of the period.
+func (b Burst) End() units.Duration { return b.At + b.Length }
+
 // Profile is the communication of a job, which repeats with the period. A period begins
 // with computing.
 type Profile struct {
 	Name   string
-	Period units.Duration // more than 0
-	Bursts []Burst        // at least one, ascending, apart
+	Period units.Duration // more than 0, at most MaxPeriod
+	Bursts []Burst        // 1 to MaxBursts, ascending; one may begin where another ends
+}
+
+// Limits of a profile.
+const (
+	MaxPeriod = units.Hour
+	MaxBursts = 1000
+	MaxRate   = 1000 * units.Tbps
+)
+
+// FieldError reports a field of a profile that makes no sense.
+type FieldError struct {
+	Field   string // as in a profile file: period, bursts, bursts[1].length
+	Problem string
+}
+
+// Error implements error.
+func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
+
+func fault(field, format string, values ...any) error {
+	return &FieldError{field, fmt.Sprintf(format, values...)}
+}
+
+// Validate checks a profile. Its errors are of type *FieldError.
+func (p *Profile) Validate() error {
+	switch {
+	case p.Period <= 0 || p.Period > MaxPeriod:
+		return fault("period", "%v, want more than 0 and at most %v", p.Period, MaxPeriod)
+	case len(p.Bursts) == 0:
+		return fault("bursts", "none, want 1 to %d", MaxBursts)
+	case len(p.Bursts) > MaxBursts:
+		return fault("bursts", "%d, want 1 to %d", len(p.Bursts), MaxBursts)
+	}
+	for i, b := range p.Bursts {
+		field := func(name string) string { return fmt.Sprintf("bursts[%d].%s", i, name) }
+		switch {
+		case b.At < 0 || b.At > p.Period:
+			return fault(field("at"), "%v, want 0 to the period, which is %v", b.At, p.Period)
+		case b.Length <= 0:
+			return fault(field("length"), "%v, want more than 0", b.Length)
+		case b.Length > p.Period:
+			return fault(field("length"), "%v is longer than the period, which is %v", b.Length, p.Period)
+		case b.End() > p.Period:
+			return fault(field("length"), "%v from %v ends at %v, behind the period, which is %v", b.Length, b.At, b.End(), p.Period)
+		case b.Rate < 0 || b.Rate > MaxRate:
+			return fault(field("rate"), "%v, want 0 to %v", b.Rate, MaxRate)
+		case i > 0 && b.At < p.Bursts[i-1].At:
+			return fault(field("at"), "%v is before burst %d, which begins at %v", b.At, i-1, p.Bursts[i-1].At)
+		case i > 0 && b.At < p.Bursts[i-1].End():
+			return fault(field("at"), "%v is in burst %d, which ends at %v", b.At, i-1, p.Bursts[i-1].End())
+		}
+	}
+	return nil
+}
+
+// Communicate returns the part of the period in which the job communicates.
+func (p *Profile) Communicate() (sum units.Duration) {
+	for _, b := range p.Bursts {
+		sum += b.Length
+	}
+	return sum
 }
 
 // Compute returns the part of the period in which the job does not communicate.
-func (p *Profile) Compute() units.Duration {
-	compute := p.Period
-	for _, b := range p.Bursts {
-		compute -= b.Length
-	}
-	return compute
-}
+func (p *Profile) Compute() units.Duration { return p.Period - p.Communicate() }
