@@ -1,0 +1,88 @@
+package fluid
+
+import (
+	"math"
+
+	"github.com/csiglab/csiglab/units"
+)
+
+// Result has the iterations of each job, in the order of the jobs.
+type Result [][]Iteration
+
+// Iteration is one of a job. Begin to Communicates it computes, and waits for its schedule;
+// then its bursts follow, with computing in between; End is the begin of the next.
+type Iteration struct {
+	Begin, Communicates, End units.Time
+	Bursts                   []Span // at least one; the first begins at Communicates
+	// Communication is the time of the bursts. A burst without a share of its links counts.
+	Communication units.Duration
+	// Shared is the part of Communication in which another job communicates that has a link
+	// in common, whether that job takes anything away or not.
+	Shared units.Duration
+}
+
+// Span is a time from one point to another.
+type Span struct{ From, To units.Time }
+
+// Time returns how long the iteration took.
+func (i *Iteration) Time() units.Duration { return i.End.Sub(i.Begin) }
+
+// Overlap returns Shared as a share of Communication, from 0 to 1.
+func (i *Iteration) Overlap() float64 { return float64(i.Shared) / float64(i.Communication) }
+
+// Mean returns the mean time of the iterations of a job from one on, counted from 0. It
+// is 0 if there are none.
+func (r Result) Mean(job, from int) units.Duration {
+	all := r[job]
+	if from >= len(all) {
+		return 0
+	}
+	return all[len(all)-1].End.Sub(all[from].Begin) / units.Duration(len(all)-from)
+}
+
+// Settles returns the first iteration of a job, counted from 1, from which on every
+// iteration takes a time to within a share of it, or 0 if the last one does not.
+func (r Result) Settles(job int, time units.Duration, within float64) int {
+	return r.onwards(job, func(i *Iteration) bool { return math.Abs(float64(i.Time()-time)) <= within*float64(time) })
+}
+
+// Together is the share of overlap below which phases count as apart.
+const Together = 0.05
+
+// Apart returns the first iteration of a job, counted from 1, from which on its overlap
+// stays below Together, or 0 if that of the last one does not.
+func (r Result) Apart(job int) int {
+	return r.onwards(job, func(i *Iteration) bool { return i.Overlap() < Together })
+}
+
+// onwards returns the first iteration, counted from 1, from which on something holds.
+func (r Result) onwards(job int, holds func(*Iteration) bool) int {
+	from := 0
+	for i := range r[job] {
+		switch ok := holds(&r[job][i]); {
+		case !ok:
+			from = 0
+		case from == 0:
+			from = i + 1
+		}
+	}
+	return from
+}
+
+// Differences returns, for each iteration of a job, the time from the begin of its
+// communication to that of another one's that follows next, or comes at the same time. It
+// ends where the other one has no more iterations.
+func (r Result) Differences(job, other int) (all []units.Duration) {
+	next := 0
+	for i := range r[job] {
+		from := r[job][i].Communicates
+		for next < len(r[other]) && r[other][next].Communicates < from {
+			next++
+		}
+		if next == len(r[other]) {
+			return all
+		}
+		all = append(all, r[other][next].Communicates.Sub(from))
+	}
+	return all
+}
