@@ -17,6 +17,18 @@ type JobInfo struct {
 	// Phases and Collectives are what tags number from 1.
 	Phases      []string
 	Collectives []CollectiveInfo
+	// Shares are the other jobs that it shares links with, ascending.
+	Shares []Share
+}
+
+// Share is what a job shares with another one: ports that both may send through, by the
+// shortest paths of their connections without faults.
+type Share struct {
+	Job   int32 // the other one
+	Ports int   // at least 1
+	// Node and Port are the slowest of the ports, the first of these; Rate is its rate.
+	Node, Port int32
+	Rate       units.Rate
 }
 
 // CollectiveInfo describes a collective of a job.

@@ -143,6 +143,8 @@ var quantities = map[string]Meaning{
 	"skew_us":         {Better: Lower},
 	"algbw_gbps":      {Better: Higher},
 	"busbw_gbps":      {Better: Higher},
+	"overlap_share":   {Better: Lower, Share: true},
+	"apart_iteration": {Unit: "iteration", Better: Lower},
 
 	// The run itself.
 	"model_ms":    {},

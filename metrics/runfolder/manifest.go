@@ -208,6 +208,18 @@ type Job struct {
 	// FirstSteps is 0. Without Messages it lacks their sends and receives.
 	FirstSteps int  `json:"firstSteps"`
 	Messages   bool `json:"messages"`
+	// Shares are the other jobs that it shares links with, ascending; nil in folders of older
+	// versions.
+	Shares []Share `json:"shares,omitempty"`
+}
+
+// Share is a metrics.Share in JSON.
+type Share struct {
+	Job     int32 `json:"job"`
+	Ports   int   `json:"ports"`
+	Node    int32 `json:"node"`
+	Port    int32 `json:"port"`
+	RateBPS int64 `json:"rateBps"`
 }
 
 // Collective describes a collective of a job.
@@ -230,6 +242,9 @@ func Jobs(infos []metrics.JobInfo) []Job {
 		one := Job{Job: j.Job, Name: j.Name, Ranks: j.Ranks, StartUS: us(j.Start), Steps: j.Steps, Phases: j.Phases, FirstSteps: j.Kept.First, Messages: j.Kept.Messages}
 		for _, c := range j.Collectives {
 			one.Collectives = append(one.Collectives, Collective{Name: c.Name, Kind: c.Kind, Algorithm: c.Algorithm, Ranks: c.Ranks, Bytes: int64(c.Bytes)})
+		}
+		for _, s := range j.Shares {
+			one.Shares = append(one.Shares, Share{Job: s.Job, Ports: s.Ports, Node: s.Node, Port: s.Port, RateBPS: int64(s.Rate)})
 		}
 		jobs = append(jobs, one)
 	}

@@ -37,6 +37,8 @@ var absences = []struct{ pattern, why string }{
 	{"skew_us.*", "not all ranks of a group left the collective"},
 	{"algbw_gbps.*", "not all ranks of a group left the collective"},
 	{"busbw_gbps.*", "not all ranks of a group left the collective, or nccl-tests have no factor for its kind"},
+	{"overlap_share.*", "no collective of it began while another job that shares a link ran"},
+	{"apart_iteration.*", "it overlapped with other jobs to the end"},
 	{"bottleneck_share.*", "no sample in the measuring window names it"},
 }
 

@@ -92,6 +92,7 @@ type jobSum struct {
 	messages    histogram.Histogram // ps
 	slow        []int32             // steps in which a rank computed longest, by rank
 	collectives []collectiveSum     // as info.Collectives; those of one name share the first
+	phases      phaseSum            // of a job that shares links
 }
 
 // collectiveSum is the collectives of one name.
@@ -329,6 +330,9 @@ func (j *jobSum) endCollective(open *openInstance, s *jobSums) {
 			sum.bus = append(sum.bus, alg*collective.BusFactor(kind, c.Ranks))
 		}
 	}
+	if len(j.info.Shares) > 0 {
+		j.phases.add(i)
+	}
 	s.ready = append(s.ready, *i)
 }
 
@@ -403,6 +407,7 @@ func (s *jobSums) measure(e *emitter) {
 			e.values(algorithmRate, subject, c.alg, OfCollective)
 			e.values(busRate, subject, c.bus, OfCollective)
 		}
+		s.measureOverlaps(e, j)
 	}
 }
 

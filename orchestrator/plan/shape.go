@@ -199,6 +199,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		StartUnit: s.workload.StartUnit,
 		Traced:    newTraced(e.Trace),
 	}
+	s.shareLinks(p.Jobs, p.Flows)
 	if s.tags != nil {
 		p.CSIG, p.Locators = &s.tags.domain, s.tags.table
 		p.Format.TPIDCompact, p.Format.TPIDWide = s.tags.domain.TPIDCompact, s.tags.domain.TPIDWide

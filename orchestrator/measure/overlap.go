@@ -1,0 +1,145 @@
+package measure
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Names of what is measured of jobs that share links.
+const (
+	overlapShare   = "overlap_share"
+	apartIteration = "apart_iteration"
+)
+
+const lacksShares = "it has no jobs that share a link"
+
+// Apart is the overlap share below which an iteration of a job is apart from those of the
+// jobs that it shares links with.
+const Apart = 0.05
+
+// overlapNames declares the metrics of overlaps.
+func overlapNames(s *Subjects) []Family {
+	var names []string
+	for i := range s.Plan.Jobs {
+		if j := &s.Plan.Jobs[i]; len(j.Shares) > 0 {
+			names = append(names, j.Name)
+		}
+	}
+	parts := []*Part{Words(overlapShare+".first", overlapShare+".last", apartIteration), Words(names...)}
+	if len(names) == 0 {
+		lacks := lacksShares
+		if len(s.Plan.Jobs) == 0 {
+			lacks = lacksJobs
+		}
+		parts[1] = AnyWord()
+		return []Family{{Parts: parts, Lacks: lacks}}
+	}
+	return []Family{{Parts: parts}}
+}
+
+// phaseSum is when a job that shares links communicates: while a collective of it is under
+// way.
+type phaseSum struct {
+	steps map[int32]intervals
+	end   units.Time // of the last one
+}
+
+func (p *phaseSum) add(i *metrics.Instance) {
+	if p.steps == nil {
+		p.steps = map[int32]intervals{}
+	}
+	phase := p.steps[i.Tag.Step]
+	phase.add(i.Begin, i.End)
+	p.steps[i.Tag.Step] = phase
+	p.end = max(p.end, i.End)
+}
+
+// overlap is the share of the communication of an iteration in which a job that shares a
+// link communicates too.
+type overlap struct {
+	step  int32
+	share float64
+}
+
+// overlaps returns the overlap shares of a job's iterations, in their order: of those that
+// begin to communicate while another job that shares a link runs.
+func (s *jobSums) overlaps(j *jobSum) (all []overlap) {
+	var others intervals
+	begin, end := units.Never, units.Time(-1)
+	for _, share := range j.info.Shares {
+		o := &s.jobs[share.Job]
+		begin, end = min(begin, o.info.Start), max(end, o.phases.end)
+		for _, step := range slices.Sorted(maps.Keys(o.phases.steps)) {
+			others = append(others, o.phases.steps[step]...)
+		}
+	}
+	others = union(others)
+	for _, step := range slices.Sorted(maps.Keys(j.phases.steps)) {
+		phase := j.phases.steps[step]
+		if len(phase) == 0 || phase[0].From < begin || phase[0].From >= end || step == 0 {
+			continue
+		}
+		var both, own units.Duration
+		for _, i := range phase {
+			own += i.To.Sub(i.From)
+			both += others.between(i.From, i.To)
+		}
+		all = append(all, overlap{step, float64(both) / float64(own)})
+	}
+	return all
+}
+
+// union returns the moments that are in any of the intervals, whose order does not matter.
+func union(list intervals) (all intervals) {
+	slices.SortFunc(list, func(a, b metrics.Span) int { return int(min(1, max(-1, a.From-b.From))) })
+	for _, i := range list {
+		if n := len(all); n > 0 && i.From <= all[n-1].To {
+			all[n-1].To = max(all[n-1].To, i.To)
+			continue
+		}
+		all = append(all, i)
+	}
+	return all
+}
+
+// between is within for moments of which many are later.
+func (l intervals) between(from, to units.Time) (sum units.Duration) {
+	first, _ := slices.BinarySearchFunc(l, from, func(i metrics.Span, from units.Time) int {
+		if i.To <= from {
+			return -1
+		}
+		return 1
+	})
+	for _, i := range l[first:] {
+		if i.From >= to {
+			break
+		}
+		sum += (metrics.Span{From: from, To: to}).Overlap(i.From, i.To)
+	}
+	return sum
+}
+
+// measureOverlaps adds the metrics of overlaps.
+func (s *jobSums) measureOverlaps(e *emitter, j *jobSum) {
+	all := s.overlaps(j)
+	if len(all) == 0 {
+		return
+	}
+	e.of(overlapShare+".first", j.info.Name, all[0].share, OfRun)
+	last := make([]float64, 0, len(all)/4+1)
+	for _, o := range all[len(all)-(len(all)+3)/4:] {
+		last = append(last, o.share)
+	}
+	slices.Sort(last)
+	e.of(overlapShare+".last", j.info.Name, percentile(0.5)(last), OfRun)
+	apart := len(all)
+	for apart > 0 && all[apart-1].share < Apart {
+		apart--
+	}
+	if apart < len(all) {
+		e.of(apartIteration, j.info.Name, float64(all[apart].step), OfRun)
+	}
+}
