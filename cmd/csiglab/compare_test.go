@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
@@ -223,6 +224,7 @@ func sweepFolder(t *testing.T, change func(*[]results.Row), values map[string]*r
 // "two runs or campaigns (run folders, sweep folders by point)". The metrics of single flows
 // and ports are the same whether the fabric is known or, in a sweep, only names.
 func TestCompareSweeps(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	if testing.Short() {
 		t.Skip("it runs an experiment")
 	}

@@ -98,6 +98,7 @@ func TestWrongDerivedMetricOfOneVariant(t *testing.T) {
 // TestCheck runs an experiment whose expectations fail, and checks its folder again: with
 // its own expectations, which leave the same, and with others.
 func TestCheck(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	t.Parallel()
 	file := write(t, "two.yaml", twoVariants+`expect:
   - on["fct_us.0-3"] < off["fct_us.0-3"]
@@ -183,6 +184,7 @@ func TestCheck(t *testing.T) {
 // Metrics of single ports of a large fabric are in the table of metrics alone. Check finds
 // them there, also where the experiment cannot be compiled any more.
 func TestCheckReadsTheTableOfMetrics(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	t.Parallel()
 	matrix := write(t, "one.cm", "Nodes 128\nConnections 1\n0->100 id 1 start 0 size 200000\n")
 	file := write(t, "large.yaml", `schema: 1

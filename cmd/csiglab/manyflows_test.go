@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
@@ -58,6 +59,7 @@ func fileSize(t testing.TB, elements ...string) int64 {
 // 1 MB; nothing lost (Parquet has every flow)" (issue 11). Without CSIGLAB_E2E=1 with two
 // pods fewer on each side: 54 hosts, 2862 flows.
 func TestManyFlows(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	k := 6
 	if os.Getenv("CSIGLAB_E2E") != "" {
 		k = 8

@@ -13,6 +13,7 @@ import (
 	"github.com/csiglab/csiglab/dashboards/dashboardstest"
 	boards "github.com/csiglab/csiglab/dashboards/describe"
 	"github.com/csiglab/csiglab/dashboards/grafana"
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
 )
@@ -44,6 +45,7 @@ variants:
 // up. Each query must return values in the time of the run. Only a panel whose description
 // says that such a run cannot have what it shows is empty, and it is.
 func TestPanels(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	ownList(t)
 	u := newTool(t, builtPrograms(t))
 	if err := os.WriteFile(filepath.Join(u.dir, "panels.yaml"), []byte(strings.Replace(panelsText, "NAME", named("panels"), 1)), 0o600); err != nil {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -118,6 +119,7 @@ func eventually(t *testing.T, base, expression string, want int) {
 // configuration that csiglab prints, which answers queries. When the lab ends, its series
 // do too.
 func TestServeLab(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	ownList(t)
 	u := newTool(t, builtPrograms(t))
 	lab := u.up("netns", "one", "first")

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/sweep"
@@ -218,6 +219,7 @@ func TestSweepRefuses(t *testing.T) {
 // Ctrl-C, and kill -9 of the sweep, keep the trials that have ended and leave no process and
 // no run folder; --resume does the rest, with the table of a sweep that nobody disturbed.
 func TestInterruptedSweep(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	file := pointsFile(t, "8MB", "")
 	at := func(name string) string { return filepath.Join(filepath.Dir(file), name) }
 	args := []string{"sweep", file, "--seeds", "4", "--parallel", "2", "--out"}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -45,6 +46,7 @@ func topped(u *tool, r runs.Run) {
 // TestTop draws on a terminal until q is typed, until Ctrl-C, until csiglab is ended by a
 // signal, and until the lab ends, and leaves the terminal as it was.
 func TestTop(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	u := newTool(t, builtPrograms(t))
 	lab := u.up("netns", "one", "first")
 	for _, end := range []struct {

@@ -4,11 +4,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // TestUnfinishedFlowsComeFirst: what a run prints begins with the flows that `end` cut
 // off, and says over how many flows its statistics are; so does the report.
 func TestUnfinishedFlowsComeFirst(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "run")
 	code, stdout, stderr := command(t, "run", write(t, "two.yaml", twoVariants), "--out", folder)

@@ -106,6 +106,7 @@ func TestValidateVerbose(t *testing.T) {
 // validate compiles each plan once: the parameters of --verbose are of the plans that are
 // checked and predicted.
 func TestVerboseCompilesOnce(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	l, visited := newLab(), 0
 	l.validate = func(ctx context.Context, set *experiment.Set, o predict.Options) (*predict.Validation, error) {
 		visit := o.Visit

@@ -139,6 +139,7 @@ func TestWorkloadConvertSameRun(t *testing.T) {
 
 // Damaged and hostile files are refused with exit code 2 and their place.
 func TestWorkloadHostile(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, c := range []struct{ name, text, want string }{
 		{"a.cm", "Nodes 4\nConnections 1\n0->9 start 0 size 9\n", "a.cm:3:4: destination host is 9, want 0 to 3"},
 		{"a.goal", "num_ranks 1000000000\n", "a.goal:1:11: num_ranks is 1000000000, want 1 to 1048576"},

@@ -12,12 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
 // A report is read back exactly, whatever else the log has, and lines are short enough for
 // every log of containers.
 func TestReport(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, metrics := range []int{0, 10, 20_000} {
 		want := &report{Key: "0123", Outcome: trial.Outcome{Exit: 1, Reasons: []string{"a\nb"}, Seconds: 1.5, TraceHash: "f"}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
@@ -80,6 +81,7 @@ func runCaptured(t *testing.T, opts Options, format, dialect, signal, links stri
 // In both formats and dialects tshark reads a virtual run's capture without a
 // malformed frame, and finds in each what our own decoder finds.
 func TestCaptureVirtual(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, c := range []struct{ format, dialect, signal string }{
 		{"compact", "uec-0.50", "delay"}, {"compact", "draft-01", "abw"},
 		{"wide", "uec-0.50", "nqd"}, {"wide", "draft-01", "delay"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -41,6 +42,7 @@ func overFrames() Options {
 // of its circle, in virtual time and over real frames. Without flow control, or where the
 // circle is open, there is none.
 func TestDeadlock(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	const want = "deadlock: the ports s0-s1, s1-s2, s2-s3, s3-s0 wait for each other in a circle since "
 	for name, opts := range map[string]Options{
 		"virtual":  {},

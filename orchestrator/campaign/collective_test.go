@@ -71,6 +71,7 @@ func (l line) ack() float64 { return 2*l.delay + 2*l.seconds(header) }
 // the same time is in each other's way: a reduction to one rank is exact for few ranks, and trees for
 // messages that are short.
 func TestCollectiveTimes(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	const S, chunk, short = 3 << 19, 3 << 14, 128
 	l := line{rate: 50e9, delay: 2e-6}
 	log := func(n int) float64 { return float64(bits.Len(uint(n - 1))) }
@@ -159,6 +160,7 @@ jobs: [{name: j, collective: {kind: %s, size: %dB, %s}}]
 // less headers and ACKs (docs/references.md#collectives; without these: workloads/collective, TestBusFactor).
 // Without CSIGLAB_E2E=1 the buffer has 64 MiB.
 func TestBusBandwidth(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	S, N := float64(64<<20), 8.0
 	if os.Getenv("CSIGLAB_E2E") == "1" {
 		S = 1 << 30

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
@@ -37,6 +38,7 @@ expect:
 // "summaries keep per-flow metrics in Parquet beyond a limit (metrics stay addressable in
 // expressions)" (issue 11), also when the runs are interrupted and resumed.
 func TestMetricsOfManyFlows(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	set := parseText(t, manyText)
 	dir := filepath.Join(t.TempDir(), "run")
 	summary := runIn(t, set, Options{Out: dir, Version: "1"})

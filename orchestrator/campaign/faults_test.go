@@ -84,6 +84,7 @@ func checkFaulty(t *testing.T, folder string, clock string) {
 // Each kind of fault in traffic, in virtual time: two runs with one seed are equal, and
 // every fault makes the flows slower.
 func TestFaultsInVirtualTime(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	var hashes [2][]string
 	for i := range hashes {
 		folder := filepath.Join(t.TempDir(), "run")
@@ -148,6 +149,7 @@ func TestFaultsInRealTime(t *testing.T) {
 // A flow whose destination is gone for ever does not keep a run going, and the notes say
 // what has become of it.
 func TestStrandedFlows(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, c := range []struct{ fault, open, gaveUp string }{
 		{"{kind: down, links: h0-tor0, at: 20us}", "2 of 3", "1 of them gave up"}, // the host holds what it has
 		{"{kind: down, links: tor0-*, at: 20us}", "3 of 3", "3 of them gave up"},

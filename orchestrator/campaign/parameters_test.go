@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -174,6 +175,7 @@ func resolved(t *testing.T, text string) (*experiment.Set, string) {
 // Issue 10, item 8: the experiment of a run folder says what each auto became, and runs
 // again as it is. A key that may be auto and has no case here fails.
 func TestAutoIsResolved(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	paths := experiment.AutoPaths(experiment.StandardTables())
 	for _, path := range paths {
 		c, ok := autoCases[path]

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/backend"
@@ -56,6 +57,7 @@ func samplesByType(t *testing.T, f *runfolder.Folder) map[string]map[csig.Type]i
 // virtual time: each gets samples of the types that its controller and its policy want,
 // in the shares of the weights, also where ACKs are coalesced.
 func TestPolicies(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	buildNodes(t)
 	opts := Options{Runtime: runtimes.Netns, Processes: string(backend.OneProcess), CheckParity: true, Out: filepath.Join(t.TempDir(), "run")}
 	result, err := Run(context.Background(), parseText(t, policedText), opts)

@@ -124,6 +124,7 @@ var references = []struct {
 }
 
 func TestReferenceFigures(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, r := range references {
 		t.Run(r.name, func(t *testing.T) {
 			text := fatTree16 + "workload: " + strings.TrimSuffix(r.workload, "}") + ", start_jitter: 0s}\n"
@@ -153,6 +154,7 @@ const fatTree32 = `topology:
 
 // TestFixtures runs the reference's own connection matrices.
 func TestFixtures(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	small := func(t *testing.T) string {
 		return topologyFile(checkout.Shared(t, "fixtures/scenarios/fat-tree-16.topo"))
 	}

@@ -28,6 +28,8 @@ func TestOneTrace(t *testing.T) {
 	fabrics := 100
 	if testing.Short() {
 		fabrics = 10
+	} else if checkout.RaceDetector {
+		fabrics = 30
 	}
 	for i := range fabrics {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))

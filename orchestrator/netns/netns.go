@@ -24,7 +24,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -32,8 +31,6 @@ import (
 
 	"github.com/csiglab/csiglab/internal/crash"
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/emu/gateway"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -110,7 +107,7 @@ type message struct {
 	Started     bool // a run in real time has started
 	Outcome     *backend.Outcome
 	Calibration *wall.Calibration
-	Failure     *failure
+	Failure     *backend.Failure
 }
 
 // deployed describes the nodes and links that the supervisor has made.
@@ -118,37 +115,6 @@ type deployed struct {
 	Supervisor int // its process
 	Nodes      []runs.Node
 	Links      []runs.Link
-}
-
-// failure is an error in a form that can be sent to another process.
-type failure struct {
-	Node        *backend.NodeError
-	Link        *emu.LinkError
-	Part        *gateway.PartError
-	Unavailable bool // wraps backend.ErrUnavailable, with which Text begins
-	Text        string
-}
-
-func (f *failure) err() error {
-	switch {
-	case f.Link != nil:
-		return f.Link
-	case f.Part != nil:
-		return f.Part
-	case f.Node != nil:
-		return f.Node
-	case f.Unavailable:
-		return fmt.Errorf("%w%s", backend.ErrUnavailable, strings.TrimPrefix(f.Text, backend.ErrUnavailable.Error()))
-	}
-	return errors.New(f.Text)
-}
-
-func asFailure(err error) *failure {
-	f := &failure{Text: err.Error(), Unavailable: errors.Is(err, backend.ErrUnavailable)}
-	if !errors.As(err, &f.Link) && !errors.As(err, &f.Part) {
-		errors.As(err, &f.Node)
-	}
-	return f
 }
 
 // Times of the end of a run: how long a supervisor may take to reap its nodes after a
@@ -210,7 +176,7 @@ func supervise(ctx context.Context, id string, o *order, c backend.Control) (*me
 	case refused != nil:
 		return nil, refused
 	case last.Failure != nil:
-		return nil, last.Failure.err()
+		return nil, last.Failure.Err()
 	case watch.failed != "":
 		return nil, &backend.NodeError{Name: "supervisor", Reason: watch.failed}
 	case last.Outcome == nil && last.Calibration == nil:

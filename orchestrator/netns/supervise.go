@@ -94,7 +94,7 @@ func Supervise() {
 		stop()
 	}
 	if err != nil {
-		last = message{Failure: asFailure(err)}
+		last = message{Failure: backend.AsFailure(err)}
 	}
 	if out.send(last) != nil {
 		os.Exit(1)

@@ -248,7 +248,7 @@ func (co *coordinator) handle(ctx context.Context, e event) error {
 		}
 		return &Error{s.Name, fmt.Errorf("somebody has ended it: %s", m.Failure.Text)}
 	case m.Failure != nil:
-		return &Error{s.Name, m.Failure.err()}
+		return &Error{s.Name, m.Failure.Err()}
 	case m.Ready:
 		if s.state != ordered {
 			return wrong()

@@ -137,8 +137,8 @@ func TestCoordinateRefuses(t *testing.T) {
 		"records": {well(message{Records: &metrics.Batch{Node: 0}}, nil), "records of a node that it does not have"},
 		"huge":    {well(message{Records: &metrics.Batch{Node: 1 << 20}}, nil), "records of a node that it does not have"},
 		"file":    {well(message{File: &chunk{Output: true, Index: 5, Data: []byte("x")}}, nil), "a file that it has not been asked for"},
-		"failure": {well(message{Failure: asFault(&backend.NodeError{Name: "h0", Reason: "died"})}, nil), "node h0: died"},
-		"part":    {well(message{Failure: asFault(bad)}, nil), "shard 0 (pod a on x): the connection was closed"},
+		"failure": {well(message{Failure: &fault{Failure: *backend.AsFailure(&backend.NodeError{Name: "h0", Reason: "died"})}}, nil), "node h0: died"},
+		"part":    {well(message{Failure: &fault{Failure: *backend.AsFailure(bad)}}, nil), "shard 0 (pod a on x): the connection was closed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, of := small(t)
@@ -247,7 +247,7 @@ func TestCoordinateCause(t *testing.T) {
 			}
 		}
 	}
-	first := well(message{Failure: asFault(&gateway.PartError{Part: name, Reason: "the connection was closed"})}, nil)
+	first := well(message{Failure: &fault{Failure: *backend.AsFailure(&gateway.PartError{Part: name, Reason: "the connection was closed"})}}, nil)
 	_, err := scripted(t.Context(), r, of, backend.Control{}, first, second)
 	var own *Error
 	if !errors.As(err, &own) || own.Shard != name {

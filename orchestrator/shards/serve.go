@@ -68,9 +68,7 @@ func Serve(ctx context.Context, conn net.Conn, o Options) error {
 		return nil
 	}
 	if err != nil {
-		f := asFault(err)
-		f.Ended = own.Err() != nil
-		if s.stream.send(message{Failure: f}) != nil {
+		if s.stream.send(message{Failure: &fault{*backend.AsFailure(err), own.Err() != nil}}) != nil {
 			return err
 		}
 	}

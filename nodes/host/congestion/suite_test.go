@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/algorithm/algorithmtest"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
@@ -30,6 +31,7 @@ var limits = map[string]congestiontest.Limit{
 }
 
 func TestSuite(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	congestiontest.RunTable(t, congestion.Table, limits, "nodes/host/congestion/suite_test.go")
 }
 
