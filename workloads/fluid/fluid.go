@@ -32,15 +32,19 @@ type Job struct {
 	Communicate units.Duration // with the network for itself; positive
 	Bursts      []Burst        // in place of Compute and Communicate; nil: one burst
 	Rest        units.Duration // of computing behind the last burst
-	// Beside is computing that begins together with the first burst. The iteration ends
-	// when it is done, too.
+	// Beside is computing that begins when the first burst is ready. The iteration ends when
+	// it is done, too.
 	Beside units.Duration
 
 	Offset     units.Duration
 	Iterations int // after which the job leaves; 0: it stays
 	Schedule   Schedule
 
-	Links    []int   // of the Network, without repetition; nil: the first
+	Links []int // of the Network, without repetition; nil: the first
+	// Use is what each of Links carries of what the job sends, as a multiple of it: of a ring
+	// across two racks the links between them carry less than the NICs of all ranks together.
+	// nil: 1 each.
+	Use      []float64
 	Rate     float64 // at most which the job sends, in the unit of the capacities; 0: its links limit it
 	Weight   float64 // of its share; 0: 1
 	Priority int     // the highest goes first, if Sharing.Strict
@@ -201,6 +205,14 @@ func (j *Job) check(links int) error {
 			return fmt.Errorf("%scommunicate %v, want more than 0", at, b.Communicate)
 		case !(b.Rate >= 0) || math.IsInf(b.Rate, 0):
 			return fmt.Errorf("%srate %v, want 0 or more", at, b.Rate)
+		}
+	}
+	if len(j.Use) > 0 && len(j.Use) != len(j.Links) {
+		return fmt.Errorf("use of %d links, want %d", len(j.Use), len(j.Links))
+	}
+	for k, u := range j.Use {
+		if !(u > 0) || math.IsInf(u, 0) {
+			return fmt.Errorf("link %d: use %v, want more than 0", j.Links[k], u)
 		}
 	}
 	for k, l := range j.Links {

@@ -23,7 +23,7 @@ func (s *state) newPart(all []*sender) part {
 	b := bursts{s, all}
 	oneLink, top := true, math.MinInt
 	for _, a := range all {
-		oneLink = oneLink && len(a.links) == 1 && a.limit >= a.capacity
+		oneLink = oneLink && len(a.uses) == 1 && a.uses[0].share == 1 && a.limit >= a.capacity
 		top = max(top, a.priority)
 	}
 	var served []*sender

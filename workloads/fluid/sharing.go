@@ -64,11 +64,17 @@ func (s *Sharing) check() error {
 	return nil
 }
 
+// use is a link of a job, and what it carries of what the job sends.
+type use struct {
+	link  int
+	share float64
+}
+
 // sender is a burst that is under way. Amounts are of capacity multiplied by picoseconds.
 type sender struct {
 	job      int
-	links    []int
-	capacity float64 // of the narrowest of its links
+	uses     []use
+	capacity float64 // of its links, at the narrowest
 	limit    float64 // at most which it sends: its own rate, or capacity
 	priority int
 	weight   float64 // without progress
@@ -120,8 +126,8 @@ func (d *divider) divide(all []*sender, weights []float64) []float64 {
 		d.rates, d.growing = append(d.rates, 0), append(d.growing, false)
 	}
 	for _, s := range all {
-		for _, l := range s.links {
-			d.room[l] = d.links[l]
+		for _, u := range s.uses {
+			d.room[u.link] = d.links[u.link]
 		}
 	}
 	for _, priority := range d.priorities {
@@ -141,14 +147,14 @@ func (d *divider) fill(all []*sender, weights []float64, priority int) {
 	}
 	for level := 0.0; open > 0; {
 		for _, s := range all {
-			for _, l := range s.links {
-				d.demand[l] = 0
+			for _, u := range s.uses {
+				d.demand[u.link] = 0
 			}
 		}
 		for i, s := range all {
 			if d.growing[i] {
-				for _, l := range s.links {
-					d.demand[l] += weights[i]
+				for _, u := range s.uses {
+					d.demand[u.link] += float64(weights[i] * u.share)
 				}
 			}
 		}
@@ -158,8 +164,8 @@ func (d *divider) fill(all []*sender, weights []float64, priority int) {
 				continue
 			}
 			rise = min(rise, s.limit/weights[i]-level)
-			for _, l := range s.links {
-				rise = min(rise, d.room[l]/d.demand[l])
+			for _, u := range s.uses {
+				rise = min(rise, d.room[u.link]/d.demand[u.link])
 			}
 		}
 		rise = max(rise, 0)
@@ -167,8 +173,8 @@ func (d *divider) fill(all []*sender, weights []float64, priority int) {
 		for i, s := range all {
 			if d.growing[i] {
 				d.rates[i] += float64(rise * weights[i])
-				for _, l := range s.links {
-					d.room[l] -= float64(rise * weights[i])
+				for _, u := range s.uses {
+					d.room[u.link] -= float64(rise * weights[i] * u.share)
 				}
 			}
 		}
@@ -177,9 +183,9 @@ func (d *divider) fill(all []*sender, weights []float64, priority int) {
 				continue
 			}
 			full := d.rates[i] >= s.limit*(1-nothing)
-			for _, l := range s.links {
-				if d.room[l] <= nothing*d.links[l] {
-					d.room[l], full = 0, true
+			for _, u := range s.uses {
+				if d.room[u.link] <= nothing*d.links[u.link] {
+					d.room[u.link], full = 0, true
 				}
 			}
 			if full {

@@ -26,7 +26,7 @@ type state struct {
 type player struct {
 	*Job
 	bursts []Burst
-	links  []int
+	uses   []use
 	clocks []*jitter.Clock
 	meets  []bool // by job: they share a link
 	total  float64
@@ -65,9 +65,16 @@ func newState(n *Network) *state {
 	s.divider = newDivider(s.links, priorities)
 	for i := range s.jobs {
 		p := &s.jobs[i]
-		*p = player{Job: &n.Jobs[i], bursts: n.Jobs[i].bursts(), links: n.Jobs[i].Links}
-		if len(p.links) == 0 {
-			p.links = []int{0}
+		*p = player{Job: &n.Jobs[i], bursts: n.Jobs[i].bursts()}
+		for k, l := range p.Links {
+			u := use{l, 1}
+			if len(p.Use) > 0 {
+				u.share = p.Use[k]
+			}
+			p.uses = append(p.uses, u)
+		}
+		if len(p.uses) == 0 {
+			p.uses = []use{{0, 1}}
 		}
 		for rank := range max(p.Ranks, 1) {
 			p.clocks = append(p.clocks, p.Jitter.NewClock(p.Seed, rank))
@@ -80,18 +87,20 @@ func newState(n *Network) *state {
 		p := &s.jobs[i]
 		p.meets = make([]bool, len(s.jobs))
 		for k := range s.jobs {
-			p.meets[k] = k != i && slices.ContainsFunc(p.links, func(l int) bool { return slices.Contains(s.jobs[k].links, l) })
+			p.meets[k] = k != i && slices.ContainsFunc(p.uses, func(u use) bool {
+				return slices.ContainsFunc(s.jobs[k].uses, func(v use) bool { return u.link == v.link })
+			})
 		}
 		s.begin(p, units.Time(p.Offset))
 	}
 	return s
 }
 
-// capacity returns that of the narrowest link of a job.
+// capacity returns what a job can send through its narrowest link.
 func (s *state) capacity(p *player) float64 {
 	least := math.Inf(1)
-	for _, l := range p.links {
-		least = min(least, s.links[l])
+	for _, u := range p.uses {
+		least = min(least, s.links[u.link]/u.share)
 	}
 	return least
 }
@@ -157,7 +166,7 @@ func (s *state) begin(p *player, at units.Time) {
 	}
 	ready := at.Add(p.compute(p.bursts[0].Compute))
 	p.at = p.Schedule.Release(ready)
-	p.beside = p.at.Add(p.compute(p.Beside))
+	p.beside = ready.Add(p.compute(p.Beside))
 	p.now.Communicates = p.at
 }
 
@@ -228,7 +237,7 @@ func (s *state) step() {
 func (s *state) newSender(i int) sender {
 	p := &s.jobs[i]
 	a := sender{
-		job: i, links: p.links, capacity: s.capacity(p), limit: s.limit(p, p.burst), weight: p.Weight,
+		job: i, uses: p.uses, capacity: s.capacity(p), limit: s.limit(p, p.burst), weight: p.Weight,
 		left: s.amount(p, p.burst), total: p.total,
 	}
 	if s.law.Strict {
@@ -252,14 +261,14 @@ func (s *state) free(p *player) float64 {
 	used := make([]float64, len(s.links))
 	for _, part := range s.parts {
 		for k, rate := range part.rates() {
-			for _, l := range part.senders()[k].links {
-				used[l] += rate
+			for _, u := range part.senders()[k].uses {
+				used[u.link] += float64(rate * u.share)
 			}
 		}
 	}
 	least := 1.0
-	for _, l := range p.links {
-		least = min(least, 1-used[l]/s.links[l])
+	for _, u := range p.uses {
+		least = min(least, 1-used[u.link]/s.links[u.link])
 	}
 	return max(0, least)
 }
