@@ -41,7 +41,7 @@ var golden = map[string]map[string]string{
 	"training-step":   {"rails": "090c0208097b84ae", "spread": "05e8a77c10547bde", "csig": "2fb92dfcddabb5f9"},
 	"pipeline":        {"alone": "07aea5a35b436ac6", "neighbour": "a4e9b328138fef18", "csig": "0d47e7bea07f79ab"},
 	"moe":             {"even": "27044aa39e09381d", "skewed": "b2e83ec8b89a66c7", "csig": "baeaa7200c3ff5e8"},
-	"two-jobs":        {"fair": "7927f4dedbc85eab", "unfair": "2ac59084d3871d40"},
+	"two-jobs":        {"fair": "9aef12ae20b596cd", "unfair": "6b4fde7735b64f12"},
 	"dragonfly-delay": {"swift": "0d9767fe216fb073", "poseidon": "58eb1611fd2429e6", "nscc": "a4de5240bbbedb1e", "csig": "6e60589dd7dc29a0"},
 }
 

@@ -70,7 +70,7 @@ func addJobs(load *workloads.Workload, transfers int, nics int, links experiment
 				return nil, nil, inJob(fmt.Errorf("%w: rank %d is at host %d; hosts go from 0 to %d", workloads.ErrInvalid, rank, h, load.Hosts-1))
 			}
 		}
-		traffic, read, err := countTraffic(job.Source, seed, links, left, maxTransfers-int64(len(with.Transfers)))
+		traffic, read, err := countTraffic(job.Source, jobSeed(seed, i), links, left, maxTransfers-int64(len(with.Transfers)))
 		if err != nil {
 			return nil, nil, inJob(err)
 		}
@@ -92,6 +92,11 @@ func addJobs(load *workloads.Workload, transfers int, nics int, links experiment
 	}
 	return &with, all, nil
 }
+
+// jobSeed returns the seed of a job, by its number: that of the run for the first one. Jobs
+// with one seed would have the same jitter, rank for rank and step for step, and would never
+// drift apart.
+func jobSeed(seed uint64, number int) uint64 { return seed ^ uint64(number)<<40 }
 
 // maxPackets is the most packets of a connection: sequence numbers have 32 bits.
 const maxPackets = 1<<32 - 2
@@ -280,7 +285,7 @@ func checkJobs(load *workloads.Workload, traffic []jobTraffic, rate units.Rate, 
 	for i := range load.Jobs {
 		job := &load.Jobs[i]
 		if s, ok := job.Source.(*graph.Static); ok {
-			if err := graph.Check(s, seed); err != nil {
+			if err := graph.Check(s, jobSeed(seed, i)); err != nil {
 				return nil, fmt.Errorf("job %s: %w", job.Name, err)
 			}
 		}
@@ -288,7 +293,7 @@ func checkJobs(load *workloads.Workload, traffic []jobTraffic, rate units.Rate, 
 			notes = append(notes, fmt.Sprintf("job %s: a step has %d operations; whether its ranks wait for each other for ever was not checked", job.Name, traffic[i].records))
 			continue
 		}
-		timeline, err := graph.Ideal(job.Source, seed, graph.Link{Rate: rate, Latency: units.Microsecond, Most: left})
+		timeline, err := graph.Ideal(job.Source, jobSeed(seed, i), graph.Link{Rate: rate, Latency: units.Microsecond, Most: left})
 		switch {
 		case errors.Is(err, graph.ErrLimit): // its first steps do not get stuck
 			left = 0

@@ -20,6 +20,8 @@ import (
 	"github.com/csiglab/csiglab/workloads"
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/jitter"
+	"github.com/csiglab/csiglab/workloads/training"
 )
 
 // Each stream between servers is a connection behind the workload's transfers; each stream
@@ -211,5 +213,32 @@ func BenchmarkConnections(b *testing.B) {
 		if _, err := backendtest.TryJobs(b, text, workloads.Job{Name: "big", Source: source, Hosts: hosts}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Two equal jobs have jitter of their own: with the same one they would stay together for
+// ever.
+func TestJobsHaveSeedsOfTheirOwn(t *testing.T) {
+	profile := func() graph.Source {
+		source, err := training.NewProfile(training.Profile{Ranks: 2, Compute: units.Millisecond, Bytes: units.KB, Steps: 2, Jitter: jitter.Config{Variation: 0.1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return source
+	}
+	p := backendtest.CompileJobs(t, backendtest.Rails, workloads.Job{Name: "a", Source: profile(), Hosts: []int{0, 2}}, workloads.Job{Name: "b", Source: profile(), Hosts: []int{1, 3}})
+	var first []units.Duration // compute of rank 0, of each job
+	for host := range 2 {
+		job := &p.Nodes[host].Host.Player.Jobs[0]
+		var op graph.Op
+		for program := job.Source.Program(0, job.Seed); program.Next(&op); {
+			if op.Kind == graph.Compute {
+				first = append(first, op.Duration)
+				break
+			}
+		}
+	}
+	if len(first) != 2 || first[0] == first[1] {
+		t.Errorf("the ranks 0 of two jobs compute for %v", first)
 	}
 }
