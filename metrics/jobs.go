@@ -10,6 +10,9 @@ type JobInfo struct {
 	Ranks []int32    // host of each rank
 	Start units.Time // of the job
 	Steps int
+	// Schedule is the slots at which the job's communication begins; the zero value: it has
+	// none.
+	Schedule Schedule
 	// Records is how many Operations all ranks emit in one step, without spans; 0: not
 	// known. It decides what is kept of a job without a choice of the user.
 	Records int64
@@ -30,6 +33,10 @@ type Share struct {
 	Node, Port int32
 	Rate       units.Rate
 }
+
+// Schedule is the times Offset + k Period of the run. A phase that is ready at most
+// Correction before one of them waits for it.
+type Schedule struct{ Period, Offset, Correction units.Duration }
 
 // CollectiveInfo describes a collective of a job.
 type CollectiveInfo struct {

@@ -23,9 +23,12 @@ const (
 	// OperationSpan is a collective, a phase or a step of one rank, from its Begin to its
 	// End mark: what its tag names most narrowly.
 	OperationSpan
+	// OperationHold is the time that the schedule of a job holds a rank back; 0 where the
+	// rank goes on at once.
+	OperationHold
 )
 
-var operationNames = [...]string{"send", "recv", "compute", "span"}
+var operationNames = [...]string{"send", "recv", "compute", "span", "hold"}
 
 // String returns the kind's name.
 func (k OperationKind) String() string { return operationNames[k] }
@@ -48,7 +51,7 @@ type Operation struct {
 	// it was complete.
 	Ready, Start, End units.Time
 	// After is the operation of the same rank whose completion made this one ready, of a span
-	// the one whose completion ended it: a send, a receive or a compute, as what follows a
+	// the one whose completion ended it: no barrier and no mark, as what follows a
 	// barrier or a mark follows what that waited for last. Absent: none, the job's start or a
 	// time did.
 	After int64

@@ -87,6 +87,9 @@ type Job struct {
 	Source graph.Source
 	Hosts  []int          // host of each rank; several ranks may share one
 	Start  units.Duration // offset of the job's start
+	// Schedule holds the job's communication back. Source has graph.Holds where it is not
+	// the zero value.
+	Schedule graph.Schedule
 	// Local is what messages take between ranks of one server, which do not cross the
 	// fabric: each rank sends them one after the other at Rate, and they arrive Delay later.
 	Local Local

@@ -262,6 +262,8 @@ func (t *trace) operation(r *runfolder.OperationRow) {
 		}
 	case "compute":
 		t.slice(at(kindCompute), who+": compute", cmp.Or(r.Phase, "compute"), "compute", r.StartUS, r.EndUS, step, number("op", r.Op))
+	case "hold":
+		t.slice(at(kindCompute), who+": compute", "held by the schedule", "hold", r.StartUS, r.EndUS, step, number("op", r.Op))
 	case "send", "recv":
 		if r.Peer == nil {
 			return

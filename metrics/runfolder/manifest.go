@@ -202,6 +202,7 @@ type Job struct {
 	Ranks       []int32      `json:"ranks"` // host of each rank
 	StartUS     float64      `json:"startUs"`
 	Steps       int          `json:"steps"`
+	Schedule    *Schedule    `json:"schedule,omitempty"` // nil: it has none
 	Phases      []string     `json:"phases,omitempty"`
 	Collectives []Collective `json:"collectives,omitempty"`
 	// Of Steps, operations.parquet has the first FirstSteps and the last one; none if
@@ -222,6 +223,13 @@ type Share struct {
 	RateBPS int64 `json:"rateBps"`
 }
 
+// Schedule is the slots at which a job's communication begins: a metrics.Schedule in JSON.
+type Schedule struct {
+	PeriodUS     float64 `json:"periodUs"`
+	OffsetUS     float64 `json:"offsetUs"`
+	CorrectionUS float64 `json:"correctionUs"`
+}
+
 // Collective describes a collective of a job.
 type Collective struct {
 	Name      string `json:"name"`
@@ -240,6 +248,9 @@ func Jobs(infos []metrics.JobInfo) []Job {
 	for i := range infos {
 		j := &infos[i]
 		one := Job{Job: j.Job, Name: j.Name, Ranks: j.Ranks, StartUS: us(j.Start), Steps: j.Steps, Phases: j.Phases, FirstSteps: j.Kept.First, Messages: j.Kept.Messages}
+		if s := j.Schedule; s.Period > 0 {
+			one.Schedule = &Schedule{s.Period.Microseconds(), s.Offset.Microseconds(), s.Correction.Microseconds()}
+		}
 		for _, c := range j.Collectives {
 			one.Collectives = append(one.Collectives, Collective{Name: c.Name, Kind: c.Kind, Algorithm: c.Algorithm, Ranks: c.Ranks, Bytes: int64(c.Bytes)})
 		}

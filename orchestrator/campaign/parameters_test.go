@@ -119,6 +119,8 @@ var autoCases = map[string]autoCase{
 	"applications.queue":          {twoRates + "applications: {hosts: [0, 1]}\nclock: wall\n", "  queue: auto # 37.35kB"},
 	"jobs[].ranks":                {twoRates + oneJob("collective: all_to_all"), "    ranks: auto # 4"},
 	"jobs[].local.delay":          {twoRates + oneJob("collective: all_to_all"), "      delay: auto # 1us"},
+	"jobs[].schedule.offset":      {twoRates + oneJob("start: 9ms, schedule: {period: 100ms}, profile: vgg16"), "      offset: auto # 50ms"}, // 150 ms less a period
+	"jobs[].schedule.correction":  {twoRates + oneJob("schedule: {period: 100ms}, profile: vgg16"), "      correction: auto # 50ms"},
 	"jobs[].placement":            {twoRates + oneJob("collective: all_to_all"), "    placement: auto # packed"},
 	"jobs[].pipeline.stages":      {twoRates + oneJob("pipeline: gpipe"), "      stages: auto # 4"},
 	"jobs[].pipeline.backward":    {twoRates + oneJob("pipeline: 1f1b"), "      backward: auto # 2ms"},

@@ -31,6 +31,7 @@ type Job struct {
 	Steps      int            `yaml:"steps"`  // default 1
 	Jitter     float64        `yaml:"jitter"` // of compute times; see jitter.Config.Variation
 	Stragglers []Straggler    `yaml:"stragglers"`
+	Schedule   Schedule       `yaml:"schedule"`
 	Local      Local          `yaml:"local"`
 }
 
@@ -52,7 +53,7 @@ type Local struct {
 // the 450 GB/s of NVLink 4 in one direction (NVIDIA H100 data sheet).
 func newJob() Job {
 	return Job{RanksPerHost: 1, Placement: Placements[0], Order: Orders[0], OrderSeed: 1, Steps: 1,
-		Local: Local{Rate: 3600 * units.Gbps}}
+		Schedule: Schedule{Period: noSchedule, Offset: autoSchedule, Correction: autoSchedule}, Local: Local{Rate: 3600 * units.Gbps}}
 }
 
 // JobSpec is the value of a kind of job: what the keys below the kind's name say. Its type
@@ -74,7 +75,8 @@ type JobInput struct {
 	Ranks  int // as JobSpec.Ranks has returned it, more than 0
 	Steps  int
 	Jitter jitter.Config
-	Local  int // ranks of a server
+	Held   bool // Holds stand where the job's schedule applies
+	Local  int  // ranks of a server
 	// Order is the ranks in the order in which they stand in rings, those that are near
 	// each other in the fabric side by side if the job asks for it.
 	Order []int
@@ -145,6 +147,7 @@ func (d *decoder) jobs(e *Experiment, hosts int) {
 				d.failAt(path, "jitter and stragglers are of jobs that compute: model, pipeline and profile", "")
 			}
 		}
+		d.schedule(j, path)
 		if e.End != 0 && j.Start >= e.End && d.sound("end") {
 			d.failAt(path+".start", fmt.Sprintf("starts at %v, not before the run's end %v", j.Start, e.End), "")
 		}
@@ -198,7 +201,7 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 			return nil, nil, e.inJob(i, err)
 		}
 		jobs = append(jobs, workloads.Job{
-			Name: j.Name, Source: source, Hosts: ranks, Start: j.Start,
+			Name: j.Name, Source: source, Hosts: ranks, Start: j.Start, Schedule: j.slots(),
 			Local: workloads.Local{Rate: j.Local.Rate, Delay: j.localDelay(g)},
 		})
 	}
@@ -208,7 +211,7 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 // input returns what the programs of the job are built for. hosts are those of the ranks.
 func (j *Job) input(hosts []int, f *fabric) JobInput {
 	return JobInput{
-		Ranks: len(hosts), Steps: j.Steps, Jitter: j.variation(), Local: j.RanksPerHost * f.nics, Order: j.order(hosts, f),
+		Ranks: len(hosts), Steps: j.Steps, Jitter: j.variation(), Held: j.Schedule.Period != noSchedule, Local: j.RanksPerHost * f.nics, Order: j.order(hosts, f),
 	}
 }
 
@@ -221,6 +224,8 @@ func (e *Experiment) AutoJob(i int, key string, g *topologies.Graph, hosts []int
 		return strconv.Itoa(len(hosts))
 	case "local.delay":
 		return j.localDelay(g).String()
+	case "schedule.offset", "schedule.correction":
+		return j.autoSchedule(key)
 	case "placement":
 		if len(j.Hosts) > 0 {
 			return PlaceGiven

@@ -280,7 +280,7 @@ func (m ModelJob) config(in JobInput) training.Config {
 		Gradients: training.Gradients{Bytes: m.Gradient, Bucket: m.Bucket, Sharded: m.Sharded, Embedding: model.Tied && p.PP > 1},
 		Precision: m.Precision, SequenceParallel: m.SequenceParallel, Skew: m.Skew,
 		Collectives: training.Collectives{TP: tp, DP: dp, Channels: m.Channels, Chunk: m.Chunk, Local: m.Local},
-		Granularity: m.Granularity, Scale: m.Scale, Steps: in.Steps, Jitter: in.Jitter,
+		Granularity: m.Granularity, Scale: m.Scale, Steps: in.Steps, Held: in.Held, Jitter: in.Jitter,
 	}
 	if m.Forward > 0 || m.Backward > 0 {
 		c.Compute.FLOPS, c.Compute.MFU, c.Compute.Forward, c.Compute.Backward = 0, 0, m.Forward, m.Backward

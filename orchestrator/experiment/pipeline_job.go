@@ -87,7 +87,7 @@ func (p PipelineJob) config(in JobInput) pipeline.Config {
 	schedule, _ := pipeline.ParseKind(p.Schedule) // it was checked when it was read
 	c := pipeline.Config{
 		Schedule: schedule, Stages: in.Ranks, Microbatches: p.Microbatches, Chunks: p.Chunks,
-		Forward: p.Forward, Backward: p.Backward, Weight: p.Weight, Message: p.Message, Steps: in.Steps, Jitter: in.Jitter,
+		Forward: p.Forward, Backward: p.Backward, Weight: p.Weight, Message: p.Message, Steps: in.Steps, Held: in.Held, Jitter: in.Jitter,
 	}
 	split := schedule == pipeline.ZeroBubble
 	if c.Backward == 0 && split {

@@ -90,6 +90,13 @@ func (p ProfileJob) Auto(key string, in JobInput) string {
 	return strconv.Itoa(c.Local)
 }
 
+// Computes implements JobPhases.
+func (p ProfileJob) Computes() units.Duration {
+	c := p.config(JobInput{Ranks: 2, Steps: 1, Local: 1})
+	before, _ := c.Computes()
+	return before
+}
+
 // Build implements JobSpec.
 func (p ProfileJob) Build(in JobInput) (graph.Source, error) {
 	source, err := training.NewProfile(p.config(in))
@@ -100,7 +107,7 @@ func (p ProfileJob) config(in JobInput) training.Profile {
 	algorithm, _ := collective.ParseAlgorithm(p.Algorithm) // it was checked when it was read
 	c := training.Profile{
 		Ranks: in.Ranks, Compute: p.Compute, Bytes: p.Bytes, Overlap: p.Overlap, Pairs: p.Pairs, Algorithm: algorithm, Channels: p.Channels,
-		Chunk: p.Chunk, Local: p.Local, Scale: p.Scale, Steps: in.Steps, Jitter: in.Jitter,
+		Chunk: p.Chunk, Local: p.Local, Scale: p.Scale, Steps: in.Steps, Held: in.Held, Jitter: in.Jitter,
 	}
 	preset, _ := training.FindProfile(p.Preset)
 	if c.Compute == autoCompute {

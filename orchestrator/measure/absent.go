@@ -39,6 +39,7 @@ var absences = []struct{ pattern, why string }{
 	{"busbw_gbps.*", "not all ranks of a group left the collective, or nccl-tests have no factor for its kind"},
 	{"overlap_share.*", "no collective of it began while another job that shares a link ran"},
 	{"apart_iteration.*", "it overlapped with other jobs to the end"},
+	{"schedule_*", "no rank came to a slot"},
 	{"bottleneck_share.*", "no sample in the measuring window names it"},
 }
 

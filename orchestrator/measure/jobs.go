@@ -10,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/collective"
+	"github.com/csiglab/csiglab/workloads/graph"
 )
 
 // Names of what is measured of jobs.
@@ -25,26 +26,34 @@ const (
 	arrivalSkew    = "skew_us"
 	algorithmRate  = "algbw_gbps"
 	busRate        = "busbw_gbps"
+	holdTime       = "schedule_hold_us"
+	lateTime       = "schedule_late_us"
 )
 
-const lacksJobs = "it has no jobs"
+const (
+	lacksJobs     = "it has no jobs"
+	lacksSchedule = "no job has a schedule"
+)
 
 // jobNames declares the metrics of jobSums.
 func jobNames(s *Subjects) []Family {
 	jobs := s.Plan.Jobs
 	if len(jobs) == 0 {
 		var families []Family
-		for _, quantity := range []string{iterationTime, exposedTime, bubbleShare, straggling, messageTime, collectiveTime, arrivalSkew, algorithmRate, busRate} {
+		for _, quantity := range []string{iterationTime, exposedTime, bubbleShare, straggling, messageTime, collectiveTime, arrivalSkew, algorithmRate, busRate, holdTime, lateTime} {
 			families = append(families, Family{Parts: []*Part{Words(quantity), statisticNames(), AnyWord()}, Lacks: lacksJobs})
 		}
 		return append(families,
 			Family{Parts: []*Part{Words(stragglerRank), AnyWord()}, Lacks: lacksJobs},
 			Family{Parts: []*Part{Words(stepsDone), AnyWord()}, Lacks: lacksJobs})
 	}
-	var names, collectives, sized []string
+	var names, scheduled, collectives, sized []string
 	for i := range jobs {
 		j := &jobs[i]
 		names = append(names, j.Name)
+		if j.Schedule.Period > 0 {
+			scheduled = append(scheduled, j.Name)
+		}
 		for k := range j.Collectives {
 			c := &j.Collectives[k]
 			if name := j.Name + "." + c.Name; !slices.Contains(collectives, name) {
@@ -63,6 +72,13 @@ func jobNames(s *Subjects) []Family {
 		}
 	}
 	add(names, iterationTime, exposedTime, bubbleShare, straggling, messageTime)
+	if len(scheduled) > 0 {
+		add(scheduled, holdTime, lateTime)
+	} else {
+		for _, quantity := range []string{holdTime, lateTime} {
+			families = append(families, Family{Parts: []*Part{Words(quantity), statisticNames(), AnyWord()}, Lacks: lacksSchedule})
+		}
+	}
 	add(collectives, collectiveTime, arrivalSkew)
 	add(sized, algorithmRate, busRate)
 	return append(families, Family{Parts: []*Part{Words(stragglerRank), Words(names...)}}, Family{Parts: []*Part{Words(stepsDone), Words(names...)}})
@@ -90,6 +106,7 @@ type jobSum struct {
 	bubbles     []float64
 	exposed     histogram.Histogram // ps, of each rank in each step
 	messages    histogram.Histogram // ps
+	held, late  histogram.Histogram // ps, of each rank in each step
 	slow        []int32             // steps in which a rank computed longest, by rank
 	collectives []collectiveSum     // as info.Collectives; those of one name share the first
 	phases      phaseSum            // of a job that shares links
@@ -205,6 +222,10 @@ func (j *jobSum) add(o *metrics.Operation, s *jobSums) {
 	case metrics.OperationCompute:
 		r.busy.add(o.Start, o.End)
 		r.active.add(o.Start, o.End)
+	case metrics.OperationHold:
+		j.held.Add(int64(o.End.Sub(o.Ready)), 1)
+		slots := graph.Schedule(j.info.Schedule)
+		j.late.Add(int64(slots.Late(o.End)), 1)
 	case metrics.OperationSpan:
 		switch t := o.Tag; {
 		case t.Collective != 0:
@@ -391,6 +412,11 @@ func (s *jobSums) measure(e *emitter) {
 		exposed, messages := distributionOf(&j.exposed, perMicrosecond), distributionOf(&j.messages, perMicrosecond)
 		e.distribution(exposedTime, name, &exposed, OfRun)
 		e.distribution(messageTime, name, &messages, OfRun)
+		if j.info.Schedule.Period > 0 {
+			held, late := distributionOf(&j.held, perMicrosecond), distributionOf(&j.late, perMicrosecond)
+			e.distribution(holdTime, name, &held, OfRun)
+			e.distribution(lateTime, name, &late, OfRun)
+		}
 		e.values(bubbleShare, name, j.bubbles, OfRun)
 		e.values(straggling, name, j.straggling, OfRun)
 		if len(j.straggling) > 0 {

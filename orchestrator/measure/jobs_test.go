@@ -67,6 +67,7 @@ func ofJobs(p *plan.Plan, records *measure.Records) map[string]float64 {
 func TestMetricsOfJobs(t *testing.T) {
 	p := withJobs(t, metrics.JobInfo{
 		Name: "train", Ranks: []int32{0, 3}, Steps: 2,
+		Schedule:    metrics.Schedule{Period: 40 * units.Microsecond, Offset: 20 * units.Microsecond},
 		Collectives: []metrics.CollectiveInfo{{Name: "grads-0", Kind: "all_reduce", Ranks: 2, Bytes: 1_000_000}},
 	})
 	var r ranks
@@ -76,6 +77,9 @@ func TestMetricsOfJobs(t *testing.T) {
 	// Rank 0 computes until 100, and waits for rank 1's gradients from 100 to 180 but for
 	// what it computes from 110 to 120 on another unit.
 	r.add(0, compute, step, 0, 100)
+	r.add(0, metrics.OperationHold, step, 52, 60)   // a slot: 20 + 40
+	r.add(1, metrics.OperationHold, step, 100, 100) // a slot
+	r.add(1, metrics.OperationHold, step, 110, 110) // 10 us behind it
 	r.add(0, compute, step, 110, 120)
 	r.add(0, send, grads, 60, 160).Flow = 2
 	r.add(0, recv, grads, 60, 180)
@@ -102,6 +106,8 @@ func TestMetricsOfJobs(t *testing.T) {
 		"bubble_share.%s.train":       {140. / 260, 140. / 260, 140. / 260, 140. / 260},
 		"straggler_ratio.%s.train":    {150. / 130, 150. / 130, 150. / 130, 150. / 130},
 		"message_us.%s.train":         {90, 80, 100, 100},
+		"schedule_hold_us.%s.train":   {8. / 3, 0, 8, 8},
+		"schedule_late_us.%s.train":   {10. / 3, 0, 10, 10},
 		"cct_us.%s.train.grads-0":     {120, 120, 120, 120}, // from 60 to 180
 		"skew_us.%s.train.grads-0":    {40, 40, 40, 40},
 		"algbw_gbps.%s.train.grads-0": {8000. / 120, 8000. / 120, 8000. / 120, 8000. / 120},
@@ -136,6 +142,9 @@ func TestMetricsOfJobs(t *testing.T) {
 	}
 	if got := measure.Names(compile(t, transfers)).Lacks("iteration_us.p99.train"); got != "it has no jobs" {
 		t.Errorf("a plan without jobs lacks the metric because %q", got)
+	}
+	if got := measure.Names(withJobs(t, metrics.JobInfo{Name: "train", Ranks: []int32{0, 3}})).Lacks("schedule_late_us.p99.train"); got != "no job has a schedule" {
+		t.Errorf("a plan without a schedule lacks the metric because %q", got)
 	}
 }
 

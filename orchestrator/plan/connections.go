@@ -235,6 +235,9 @@ func (c *counter) count(rank int) {
 			c.records++
 			compute += min(max(0, op.Duration), math.MaxInt64-compute)
 			continue
+		case op.Kind == graph.Hold:
+			c.records++
+			continue
 		case op.Kind > graph.Recv:
 			continue
 		case op.Peer < 0 || int(op.Peer) >= c.source.Ranks() || int(op.Peer) == rank || op.Bytes < 1:
@@ -326,7 +329,7 @@ func jobLoads(traffic []jobTraffic) (loads []JobLoad) {
 func jobInfos(load *workloads.Workload, traffic []jobTraffic) (infos []metrics.JobInfo) {
 	for i := range load.Jobs {
 		job := &load.Jobs[i]
-		info := metrics.JobInfo{Job: int32(i), Name: job.Name, Start: units.Time(job.Start), Steps: job.Source.Steps(), Records: traffic[i].records}
+		info := metrics.JobInfo{Job: int32(i), Name: job.Name, Start: units.Time(job.Start), Steps: job.Source.Steps(), Schedule: metrics.Schedule(job.Schedule), Records: traffic[i].records}
 		for _, h := range job.Hosts {
 			info.Ranks = append(info.Ranks, int32(h))
 		}

@@ -70,7 +70,7 @@ func assignJob(s *Shape, number int, hosts []host.Config, control *controlLinks,
 	parts := map[int]*player.Job{} // by host
 	for rank, h := range job.Hosts {
 		if parts[h] == nil {
-			parts[h] = &player.Job{Job: number, Start: units.Time(job.Start), Seed: jobSeed(seed, number), Local: job.Local}
+			parts[h] = &player.Job{Job: number, Start: units.Time(job.Start), Seed: jobSeed(seed, number), Schedule: job.Schedule, Local: job.Local}
 		}
 		parts[h].Ranks = append(parts[h].Ranks, rank)
 	}

@@ -17,7 +17,7 @@ const (
 	PathCompute  PathKind = "compute"
 	PathTransfer PathKind = "transfer" // of a message over the fabric
 	PathLocal    PathKind = "local"    // of a message within a server
-	PathIdle     PathKind = "idle"     // nothing was under way: a start, or a time to wait for
+	PathIdle     PathKind = "idle"     // nothing was under way: a start, a time to wait for, or a schedule that held the job back
 )
 
 // PathPiece is a piece of a critical path. Times are microseconds of model time.
@@ -100,6 +100,7 @@ func newStepOps(j *runfolder.Job, step int32, hosts func(int32) string) *stepOps
 var operationKinds = map[string]metrics.OperationKind{
 	metrics.OperationSend.String(): metrics.OperationSend, metrics.OperationRecv.String(): metrics.OperationRecv,
 	metrics.OperationCompute.String(): metrics.OperationCompute, metrics.OperationSpan.String(): metrics.OperationSpan,
+	metrics.OperationHold.String(): metrics.OperationHold,
 }
 
 func (s *stepOps) name(text string) int16 {
@@ -279,6 +280,8 @@ func (s *stepOps) path(from *stepOp, begin float64) []PathPiece {
 				}
 				add(o, PathIdle, o.readyUS)
 			}
+		case metrics.OperationHold:
+			add(o, PathIdle, o.readyUS)
 		case metrics.OperationRecv:
 			send := s.send(o.peer, o.rank, o.channel, o.message)
 			if o.endUS > o.readyUS && send != nil && send.readyUS < at {

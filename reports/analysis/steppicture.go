@@ -18,6 +18,8 @@ const (
 	PictureColumns = 400
 	// PictureCollectives is how many collectives it names.
 	PictureCollectives = 12
+	// PictureHeld is the kind of the time in which a schedule holds a rank back.
+	PictureHeld = "held by the schedule"
 )
 
 // StepPicture is what the ranks of a job do in one step.
@@ -83,12 +85,17 @@ func newPicture(s *stepOps, p *CriticalPath) *StepPicture {
 	for _, one := range s.job.Collectives {
 		kindOf[one.Name] = one.Kind
 	}
-	communicationOf := func(o *stepOp) string { return cmp.Or(kindOf[s.names[o.collective]], "send-recv") }
+	communicationOf := func(o *stepOp) string {
+		if o.kind == metrics.OperationHold {
+			return PictureHeld
+		}
+		return cmp.Or(kindOf[s.names[o.collective]], "send-recv")
+	}
 	computeOf := func(o *stepOp) string { return cmp.Or(s.names[o.phase], "compute") }
 	for _, compute := range []bool{true, false} { // computes first
 		for i := range s.ops {
 			o := &s.ops[i]
-			if o.kind == metrics.OperationSpan || compute != (o.kind == metrics.OperationCompute) {
+			if o.kind == metrics.OperationSpan || o.kind == metrics.OperationHold && o.endUS == o.readyUS || compute != (o.kind == metrics.OperationCompute) {
 				continue
 			}
 			if name := communicationOf(o); !compute {
@@ -111,6 +118,10 @@ func newPicture(s *stepOps, p *CriticalPath) *StepPicture {
 		switch o.kind {
 		case metrics.OperationCompute:
 			lane.Spans = append(lane.Spans, Piece{c.kinds["+"+computeOf(o)], o.startUS, o.endUS})
+		case metrics.OperationHold:
+			if o.endUS > o.readyUS {
+				lane.Spans = append(lane.Spans, Piece{c.kinds["-"+PictureHeld], o.readyUS, o.endUS})
+			}
 		case metrics.OperationSpan:
 			if name := s.names[o.collective]; name != "" {
 				one := c.collects[name]
@@ -174,7 +185,11 @@ func (c *StepPicture) join(l *Lane) {
 		if compute {
 			busy = union(of)
 		}
-		active = append(active, of...)
+		for _, s := range of {
+			if c.Kinds[s.Kind].Name != PictureHeld {
+				active = append(active, s)
+			}
+		}
 		var joined []Piece
 		for _, s := range of {
 			n := len(joined)

@@ -49,6 +49,9 @@ func (b *Builder) Compute(d units.Duration, deps ...uint32) uint32 {
 	return b.Add(Op{Kind: Compute, Duration: d}, deps...)
 }
 
+// Hold appends a Hold.
+func (b *Builder) Hold(deps ...uint32) uint32 { return b.Add(Op{Kind: Hold}, deps...) }
+
 // Barrier appends a Barrier.
 func (b *Builder) Barrier(deps ...uint32) uint32 { return b.Add(Op{Kind: Barrier}, deps...) }
 

@@ -15,8 +15,10 @@ type Config struct {
 	Ranks  []int // that are played here, ascending
 	Start  units.Time
 	Seed   uint64
-	Sink   metrics.Sink // takes an Operation of each operation that is complete; nil: nothing does
-	Most   int          // operations to expand, after which Err says that there are more; 0: no limit
+	// Schedule says until when Holds wait. The zero value lets them go on at once.
+	Schedule Schedule
+	Sink     metrics.Sink // takes an Operation of each operation that is complete; nil: nothing does
+	Most     int          // operations to expand, after which Err says that there are more; 0: no limit
 }
 
 // Stream is a stream of messages: those from one rank of a job to another on one channel.
@@ -42,6 +44,7 @@ type Post struct {
 //
 //	 expanded ──dependencies──▶ ready ──▶ running ──▶ complete, forgotten
 //	(waiting)   and NotBefore          compute: its unit is free, until Duration has passed
+//	                                   hold:    until the next slot of the schedule
 //	                                   send:    posted, until it is sent
 //	                                   recv:    until the message has arrived
 type Engine struct {
@@ -96,7 +99,7 @@ type state uint8
 const (
 	waiting state = iota
 	ready         // of Send: to be posted, or posted. Of Compute: in its unit's queue. Of Recv: its message has not arrived
-	running       // of Compute
+	running       // of Compute and Hold
 	ended         // its message was sent, or has arrived: it is complete in this instant
 )
 
@@ -288,6 +291,13 @@ func (e *Engine) step(now units.Time, slot int32) {
 		}
 	case Compute:
 		e.enqueue(now, slot)
+	case Hold:
+		if until := e.config.Schedule.Until(now); until > now {
+			o.state = running
+			e.at(until, slot)
+			return
+		}
+		e.complete(now, slot)
 	default:
 		e.complete(now, slot)
 	}
@@ -549,6 +559,8 @@ func (e *Engine) emit(now units.Time, o *live, r *rank) {
 		record.Flow, record.Channel, record.Message, record.Bytes = s.flow, s.Channel, o.message, o.amount
 	case Compute:
 		record.Kind = metrics.OperationCompute
+	case Hold:
+		record.Kind = metrics.OperationHold
 	case Begin:
 		if len(r.spans) == mostSpans {
 			r.spans = r.spans[:copy(r.spans, r.spans[1:])]

@@ -35,6 +35,9 @@ const (
 	// a time, in the order in which they become ready, and of those that become ready
 	// together in program order.
 	Compute
+	// Hold is complete when its dependencies are and the job's Schedule lets it go on. It is
+	// like a Barrier in a job without a schedule.
+	Hold
 	// Barrier is complete when its dependencies are. It joins them.
 	Barrier
 	// Begin and End mark where the rank enters and leaves what their Tag names: a
@@ -45,7 +48,7 @@ const (
 
 // String returns the kind's name.
 func (k Kind) String() string {
-	return [...]string{"send", "recv", "compute", "barrier", "begin", "end"}[k]
+	return [...]string{"send", "recv", "compute", "hold", "barrier", "begin", "end"}[k]
 }
 
 // Tag says what an operation belongs to. Records of it, and of what happens to its

@@ -63,6 +63,7 @@ type Config struct {
 	Forward, Backward, Weight units.Duration
 	Message                   units.Size // between two stages, one microbatch, forward or backward; see MessageSize
 	Steps                     int        // at least 1
+	Held                      bool       // puts a graph.Hold at the beginning of a step
 	Jitter                    jitter.Config
 }
 

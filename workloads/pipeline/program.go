@@ -70,6 +70,9 @@ func (p *program) append(b *graph.Builder) bool {
 		} else {
 			p.tail = b.Begin(p.tail)
 		}
+		if p.config.Held {
+			p.tail = b.Hold(p.tail)
+		}
 		p.sent = [2]uint32{p.tail, p.tail}
 	}
 	p.appendPass(b, p.shape.Pass(p.stage, p.pass))

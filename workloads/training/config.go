@@ -79,7 +79,8 @@ type Config struct {
 	// communication stays. Latencies of the fabric do not shrink: a step of scale 0.01 feels
 	// them a hundred times as much. Pauses do not shrink either. 0: 1. At most 1.
 	Scale  float64
-	Steps  int // at least 1
+	Steps  int  // at least 1
+	Held   bool // puts a graph.Hold at the beginning of a step
 	Jitter jitter.Config
 }
 

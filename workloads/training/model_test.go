@@ -6,8 +6,10 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
@@ -174,6 +176,64 @@ func TestProfileTimes(t *testing.T) {
 		want := preset.Compute.Seconds() - beside + math.Max(beside, rate.Serialisation(bytes).Seconds())
 		if got := units.Duration(line.End).Seconds() / 3; math.Abs(got/want-1) > 1e-6 {
 			t.Errorf("%+v: an iteration takes %.6f s, want %.6f", test, got, want)
+		}
+	}
+}
+
+// A profile is held between compute and communication; compute beside the communication is
+// not. The other kinds are held where a step begins.
+func TestHeldWhereTheCommunicationBegins(t *testing.T) {
+	profile, err := training.NewProfile(training.Profile{Ranks: 2, Compute: 10 * units.Millisecond, Overlap: 0.25, Bytes: 1000, Steps: 2, Held: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, _ := training.FindPreset("gpt-tiny")
+	step, err := training.New(training.Config{
+		Model: model, Parallel: training.Parallel{TP: 1, PP: 1, DP: 2, EP: 1, CP: 1}, MicroBatch: 1, GlobalBatch: 2, Precision: 2,
+		Compute: training.Compute{Forward: units.Millisecond, Backward: units.Millisecond}, Gradients: training.Gradients{Bytes: 4}, Steps: 2, Held: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages, err := pipeline.New(pipeline.Config{Schedule: pipeline.OneFOneB, Stages: 2, Microbatches: 2, Chunks: 1, Forward: units.Millisecond, Backward: units.Millisecond, Message: 1000, Steps: 2, Held: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	period := 1000 * units.Millisecond
+	for _, c := range []struct {
+		name   string
+		source graph.Source
+		ready  units.Duration // of the first hold, since the job's start
+	}{{"profile", profile, 7500 * units.Microsecond}, {"model", step, 0}, {"pipeline", stages, 0}} {
+		if err := graph.CheckFences(c.source, 1); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		for rank := range 2 {
+			var records metrics.Batch
+			e := graph.NewEngine(graph.Config{Source: c.source, Ranks: []int{rank}, Sink: &records, Schedule: graph.Schedule{Period: period, Offset: period / 2, Correction: period}})
+			for e.Next() <= units.Time(period/4) {
+				e.Advance(e.Next())
+			}
+			if posts := e.Posts(); len(posts) > 0 {
+				t.Errorf("%s: rank %d sends before its slot", c.name, rank)
+			}
+			for e.Next() <= units.Time(period/2) {
+				e.Advance(e.Next())
+			}
+			var held []metrics.Operation
+			for _, o := range records.Operations {
+				if o.Kind == metrics.OperationHold {
+					held = append(held, o)
+				}
+			}
+			if len(held) != 1 || held[0].Ready != units.Time(c.ready) || held[0].End != units.Time(period/2) || held[0].Tag.Step != 1 {
+				t.Errorf("%s: rank %d is held %+v, want from %v to %v", c.name, rank, held, c.ready, period/2)
+			}
+			if beside := slices.ContainsFunc(records.Operations, func(o metrics.Operation) bool {
+				return o.Kind == metrics.OperationCompute && o.Start == units.Time(c.ready) && o.End.Sub(o.Start) == 2500*units.Microsecond
+			}); beside != (c.name == "profile") {
+				t.Errorf("%s: rank %d: compute beside the communication waits for the slot, or there is some that should not be", c.name, rank)
+			}
 		}
 	}
 }

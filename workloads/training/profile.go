@@ -30,7 +30,10 @@ type Profile struct {
 	Local     int                  // see collective.Call
 	Scale     float64              // of Compute and Bytes, see Config.Scale; 0: 1
 	Steps     int                  // at least 1
-	Jitter    jitter.Config
+	// Held puts a graph.Hold before the communication. Compute beside the communication does
+	// not wait for it.
+	Held   bool
+	Jitter jitter.Config
 }
 
 // Validate checks the configuration. Its errors are of type *graph.FieldError; fields have
@@ -79,6 +82,14 @@ func (c *Profile) scale() float64 {
 		return 1
 	}
 	return c.Scale
+}
+
+// Computes returns how long a rank computes in a step before the communication, and beside
+// it, without jitter.
+func (c *Profile) Computes() (before, beside units.Duration) {
+	all := float64(c.Compute) * c.scale()
+	before = units.Duration(math.Round(all * (1 - c.Overlap)))
+	return before, units.Duration(math.Round(all)) - before
 }
 
 // bytes returns the scaled size.
@@ -165,9 +176,7 @@ func (p *profileProgram) append(b *graph.Builder) bool {
 	compute, communicate := mark, mark
 	compute.Phase = profileCompute
 	communicate.Phase, communicate.Collective, communicate.Group = profileCommunication, 0, 0
-	all := float64(c.Compute) * c.scale()
-	before := units.Duration(math.Round(all * (1 - c.Overlap)))
-	beside := units.Duration(math.Round(all)) - before
+	before, beside := c.Computes()
 
 	b.Tag = mark
 	if p.step == 0 {
@@ -178,6 +187,11 @@ func (p *profileProgram) append(b *graph.Builder) bool {
 	ends := make([]uint32, 0, 2)
 	b.Tag = compute
 	p.tail = b.Add(graph.Op{Kind: graph.Compute, Duration: p.clock.Compute(before), Fence: true}, p.tail)
+	computed := p.tail
+	if c.Held {
+		b.Tag.Phase = profileCommunication
+		p.tail = b.Hold(p.tail)
+	}
 	b.Tag = communicate
 	if c.Pairs {
 		ends = append(ends, p.exchange(b))
@@ -190,7 +204,7 @@ func (p *profileProgram) append(b *graph.Builder) bool {
 	}
 	if beside > 0 {
 		b.Tag = compute
-		ends = append(ends, b.Compute(p.clock.Compute(beside), p.tail))
+		ends = append(ends, b.Compute(p.clock.Compute(beside), computed))
 	}
 	b.Tag = mark
 	p.tail = b.Add(graph.Op{Kind: graph.End, Fence: true}, ends...)

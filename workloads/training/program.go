@@ -111,6 +111,9 @@ func (p *program) begin(b *graph.Builder) {
 	} else {
 		p.tail = b.Begin(p.tail)
 	}
+	if p.layout.config.Held {
+		p.tail = b.Hold(p.tail)
+	}
 	p.sent, p.reduced = [2]uint32{p.tail, p.tail}, p.tail
 	p.done = make([]int, len(p.stage.chunks))
 	p.pass, p.group, p.begun = 0, 0, true

@@ -16,8 +16,10 @@ type Job struct {
 	Ranks  []int // that are here, ascending
 	Start  units.Time
 	Seed   uint64
-	Routes []Route         // of every stream that begins or ends here
-	Local  workloads.Local // of the streams that do not cross the fabric
+	// Schedule holds the job's communication back; see graph.Hold. The zero value does not.
+	Schedule graph.Schedule
+	Routes   []Route         // of every stream that begins or ends here
+	Local    workloads.Local // of the streams that do not cross the fabric
 }
 
 // Route is the way of a stream's messages.
@@ -80,7 +82,7 @@ func (p *Player) addJobs(jobs []Job, sink metrics.Sink) {
 		c, j := &jobs[i], &p.jobs[i]
 		j.counts = make([]int, len(c.Routes))
 		j.Job, j.byID, j.senders, j.due = c, map[uint32]int{}, make([]sender, len(c.Ranks)), units.Never
-		j.engine = graph.NewEngine(graph.Config{Job: int32(c.Job), Source: c.Source, Ranks: c.Ranks, Start: c.Start, Seed: c.Seed, Sink: sink})
+		j.engine = graph.NewEngine(graph.Config{Job: int32(c.Job), Source: c.Source, Ranks: c.Ranks, Start: c.Start, Seed: c.Seed, Schedule: c.Schedule, Sink: sink})
 		for k, rank := range c.Ranks {
 			j.senders[k].rank = int32(rank)
 			if c.Local.Rate > 0 {

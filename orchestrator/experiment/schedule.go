@@ -1,0 +1,88 @@
+package experiment
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/graph"
+)
+
+// Schedule keeps a job's communication at slots; see graph.Schedule.
+type Schedule struct {
+	Period     units.Duration `yaml:"period"`     // -1 or "none": the job has no schedule
+	Offset     units.Duration `yaml:"offset"`     // of the first slot; -1 or "auto": where the first phase begins by itself
+	Correction units.Duration `yaml:"correction"` // how long a phase is held at most; -1 or "auto": half of Period
+}
+
+// noSchedule is the Schedule.Period of a job without a schedule.
+const noSchedule units.Duration = -1
+
+// autoSchedule is the Schedule.Offset or Schedule.Correction that is not given.
+const autoSchedule units.Duration = -1
+
+// JobPhases is a JobSpec whose communication phase does not begin with the step.
+type JobPhases interface {
+	// Computes returns how long a rank computes in a step before it communicates, without
+	// jitter.
+	Computes() units.Duration
+}
+
+// schedule checks the schedule of a job.
+func (d *decoder) schedule(j *Job, path string) {
+	s, path := &j.Schedule, path+".schedule"
+	switch j.Spec.(type) {
+	case CollectiveJob, TraceJob:
+		if *s != newJob().Schedule {
+			d.failAt(path, "is for jobs whose steps compute: model, pipeline and profile", "")
+		}
+		return
+	}
+	if s.Period == noSchedule {
+		for _, k := range []struct {
+			key   string
+			given bool
+		}{{"offset", s.Offset != autoSchedule}, {"correction", s.Correction != autoSchedule}} {
+			if k.given {
+				d.failAt(path+"."+k.key, "needs schedule.period, the time from slot to slot", "")
+			}
+		}
+		return
+	}
+	if s.Offset >= s.Period {
+		d.failAt(path+".offset", fmt.Sprintf("%v is not below schedule.period, %v", s.Offset, s.Period), "")
+	}
+	if s.Correction > s.Period {
+		d.failAt(path+".correction", fmt.Sprintf("%v is longer than schedule.period, %v", s.Correction, s.Period), "")
+	}
+}
+
+// slots returns the schedule with what auto became.
+func (j *Job) slots() graph.Schedule {
+	s := graph.Schedule(j.Schedule)
+	if s.Period == noSchedule {
+		return graph.Schedule{}
+	}
+	if s.Offset == autoSchedule {
+		s.Offset = j.Start
+		if phases, ok := j.Spec.(JobPhases); ok {
+			s.Offset += phases.Computes()
+		}
+		s.Offset %= s.Period
+	}
+	if s.Correction == autoSchedule {
+		s.Correction = s.Period / 2
+	}
+	return s
+}
+
+// autoSchedule returns in words what the value auto of a key of the schedule became.
+func (j *Job) autoSchedule(key string) string {
+	switch s := j.slots(); {
+	case s.Period == 0:
+		return "not used: without period there is no schedule"
+	case key == "schedule.offset":
+		return s.Offset.String()
+	default:
+		return s.Correction.String()
+	}
+}
