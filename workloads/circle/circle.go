@@ -11,6 +11,8 @@ package circle
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/csiglab/csiglab/units"
 )
@@ -37,7 +39,7 @@ type Profile struct {
 const (
 	MaxPeriod = units.Hour
 	MaxBursts = 1000
-	MaxRate   = 1000 * units.Tbps
+	MaxRate   = 10 * units.Tbps
 )
 
 // FieldError reports a field of a profile that makes no sense.
@@ -95,3 +97,21 @@ func (p *Profile) Communicate() (sum units.Duration) {
 
 // Compute returns the part of the period in which the job does not communicate.
 func (p *Profile) Compute() units.Duration { return p.Period - p.Communicate() }
+
+// Through returns the profile of a job whose way has a rate: bursts that are faster take
+// longer, and the period with them. Rate 0 of a burst stays. rate must be positive.
+func (p *Profile) Through(rate units.Rate) Profile {
+	slower := Profile{Name: p.Name, Period: p.Period, Bursts: slices.Clone(p.Bursts)}
+	late := units.Duration(0)
+	for i := range slower.Bursts {
+		b := &slower.Bursts[i]
+		b.At += late
+		if b.Rate > rate {
+			length := units.Duration(math.Ceil(float64(b.Length) * (float64(b.Rate) / float64(rate))))
+			late += length - b.Length
+			b.Length, b.Rate = length, rate
+		}
+	}
+	slower.Period += late
+	return slower
+}
