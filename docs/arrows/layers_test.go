@@ -13,7 +13,7 @@ import (
 // layer and those below it.
 var layers = [][]string{
 	0:  {"units", "internal/fifo", "internal/spelling", "internal/wildcard", "nodes/modules"},
-	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "workloads/graph", "workloads/jitter", "workloads/pipeline", "workloads/training", "workloads/circle", "workloads/fluid", "workloads/collective", "workloads/trace", "metrics", "metrics/histogram"},
+	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "workloads/graph", "workloads/jitter", "workloads/pipeline", "workloads/training", "workloads/circle", "workloads/fluid", "workloads/collective", "workloads/trace", "metrics", "metrics/histogram", "metrics/phases"},
 	2:  {"nodes/node", "nodes/node/nodetest", "nodes/fault", "nodes/class", "nodes/deadlock", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
 	3:  slices.Concat(hostPackages, switchPackages),
 	4:  {"nodes/machine"},

@@ -1,0 +1,335 @@
+// Package phases finds the communication phases of a program that repeats itself, in the
+// rate at which it sends: the period by autocorrelation, the bursts by a threshold with
+// hysteresis. It is arithmetic on a series of numbers. It knows no job, so that it works for
+// programs whose steps nobody records.
+package phases
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+)
+
+// Errors of Find.
+var (
+	ErrIdle      = errors.New("nothing was sent")
+	ErrShort     = errors.New("the series has fewer than three periods")
+	ErrAperiodic = errors.New("the series does not repeat itself")
+)
+
+// Pattern is what a series repeats. Times are in windows of the series, and every value
+// comes with its standard error.
+type Pattern struct {
+	Period Value // the mean over the iterations
+	// Lag is where the autocorrelation of the series has its first high peak, Correlation how
+	// high it is (1: all iterations are alike), and Width half of its width at half of its
+	// height.
+	Lag, Correlation, Width float64
+
+	Begins []float64 // of the first bursts of the iterations, ascending
+	Alike  int       // iterations that have as many bursts as Bursts; the others do not count there
+	Bursts []Burst
+}
+
+// Burst is a time of an iteration in which it sends.
+type Burst struct {
+	At     Value // since the end of the last burst of the iteration before; the last one ends with the period
+	Length Value
+	Rate   Value // the mean over its time, in the unit of the series
+}
+
+// Value is a mean with its standard error.
+type Value struct{ Mean, Error float64 }
+
+const (
+	// A burst begins when the rate exceeds upper, and ends when it falls below lower, both
+	// as shares of the usual rate of a burst.
+	upper, lower = 0.5, 0.15
+	// gap is the share of the period below which a time without sending is part of a burst,
+	// such as that between two messages.
+	gap = 0.02
+	// An autocorrelation below aperiodic is no repetition. A peak of fundamental times the
+	// highest one, at a shorter lag, is that of the period; the others are its multiples.
+	aperiodic, fundamental = 0.3, 0.8
+	fewest                 = 3 // periods
+	// resolution is how well the edge of a burst is known, in windows.
+	resolution = 0.1
+	// MaxWindows is the longest series whose autocorrelation is computed as it is. Of a
+	// longer one windows are joined for that.
+	MaxWindows = 1 << 20
+)
+
+// Find returns the pattern of a series of rates, window by window. The error wraps ErrIdle,
+// ErrShort or ErrAperiodic.
+func Find(rates []float64) (*Pattern, error) {
+	first := slices.IndexFunc(rates, func(r float64) bool { return r > 0 })
+	if first < 0 {
+		return nil, ErrIdle
+	}
+	last := len(rates)
+	for rates[last-1] <= 0 {
+		last--
+	}
+	if n := len(find(rates, 0)); n < fewest {
+		return nil, fmt.Errorf("%w: bursts in it: %d", ErrShort, n)
+	}
+	p := &Pattern{}
+	if err := p.correlate(rates[first:last]); err != nil {
+		return nil, err
+	}
+	bursts := find(rates, p.Lag)
+	if err := p.fold(bursts); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// correlate finds the period by autocorrelation.
+func (p *Pattern) correlate(rates []float64) error {
+	joined := (len(rates)-1)/MaxWindows + 1
+	series := make([]float64, (len(rates)+joined-1)/joined)
+	for i, r := range rates {
+		series[i/joined] += r / float64(joined)
+	}
+	c := autocorrelation(series)
+	// Behind the peak at 0, which is as wide as the bursts.
+	low := 1
+	for low < len(c) && c[low] > 0 {
+		low++
+	}
+	// A lag of half of the series compares two periods of a series of four; the third burst
+	// of a series that ends with it is beyond two thirds.
+	most := min(len(c), len(c)*2/3+2)
+	if low >= most {
+		return fmt.Errorf("%w: it is %d windows long", ErrShort, len(rates))
+	}
+	highest := slices.Max(c[low:most])
+	if highest < aperiodic {
+		return fmt.Errorf("%w: its autocorrelation is %.2f at most", ErrAperiodic, highest)
+	}
+	peak := low
+	for peak+1 < most && !(c[peak] >= fundamental*highest && c[peak] >= c[peak-1] && c[peak] >= c[peak+1]) {
+		peak++
+	}
+	p.Correlation = c[peak]
+	p.Lag = float64(peak)
+	if peak+1 < len(c) { // the top of the parabola through three points
+		if bend := c[peak-1] - 2*c[peak] + c[peak+1]; bend < 0 {
+			p.Lag += (c[peak-1] - c[peak+1]) / (2 * bend)
+		}
+	}
+	for p.Width = 0; peak-int(p.Width) > 0 && c[peak-int(p.Width)] > c[peak]/2; {
+		p.Width++
+	}
+	p.Lag, p.Width = p.Lag*float64(joined), p.Width*float64(joined)
+	return nil
+}
+
+// autocorrelation returns the correlation of a series with itself, by lag; 1 at lag 0. Sums
+// over fewer products are scaled up.
+func autocorrelation(series []float64) []float64 {
+	n := len(series)
+	mean := 0.0
+	for _, v := range series {
+		mean += v / float64(n)
+	}
+	size := 1
+	for size < 2*n {
+		size *= 2
+	}
+	f := make([]complex128, size)
+	for i, v := range series {
+		f[i] = complex(v-mean, 0)
+	}
+	transform(f)
+	for i, v := range f {
+		f[i] = complex(real(v)*real(v)+imag(v)*imag(v), 0)
+	}
+	transform(f) // of an even function: the inverse but for the scale
+	c := make([]float64, n)
+	if all := real(f[0]); all > 0 {
+		for lag := range c {
+			c[lag] = real(f[lag]) / all * float64(n) / float64(n-lag)
+		}
+	}
+	return c
+}
+
+// transform is the Fourier transform in place, of a length that is a power of two.
+func transform(f []complex128) {
+	n := len(f)
+	for i, j := 1, 0; i < n; i++ {
+		bit := n >> 1
+		for ; j&bit != 0; bit >>= 1 {
+			j ^= bit
+		}
+		if j ^= bit; i < j {
+			f[i], f[j] = f[j], f[i]
+		}
+	}
+	for size := 2; size <= n; size *= 2 {
+		roots := make([]complex128, size/2)
+		for k := range roots {
+			roots[k] = cmplx.Rect(1, -2*math.Pi*float64(k)/float64(size))
+		}
+		for from := 0; from < n; from += size {
+			for k, root := range roots {
+				a, b := f[from+k], f[from+k+size/2]*root
+				f[from+k], f[from+k+size/2] = a+b, a-b
+			}
+		}
+	}
+}
+
+// burst is one burst of the series.
+type burst struct{ from, to, sum float64 }
+
+// find returns the bursts of a series, ascending.
+func find(rates []float64, period float64) (all []burst) {
+	usual := usualRate(rates)
+	in := -1 // the first window at which the rate is at least lower
+	high := false
+	end := func(to int) {
+		if in >= 0 && high {
+			b := edges(rates, in, to)
+			if n := len(all); n > 0 && b.from-all[n-1].to < max(gap*period, 1.5) {
+				all[n-1].to, all[n-1].sum = b.to, all[n-1].sum+b.sum
+			} else {
+				all = append(all, b)
+			}
+		}
+		in, high = -1, false
+	}
+	for i, r := range rates {
+		if r < lower*usual {
+			end(i)
+			continue
+		}
+		if in < 0 {
+			in = i
+		}
+		high = high || r >= upper*usual
+	}
+	end(len(rates))
+	return all
+}
+
+// usualRate returns the rate of windows in bursts: the median over those that send at least
+// a quarter of the greatest rate.
+func usualRate(rates []float64) float64 {
+	greatest := slices.Max(rates)
+	var high []float64
+	for _, r := range rates {
+		if r >= greatest/4 {
+			high = append(high, r)
+		}
+	}
+	slices.Sort(high)
+	return high[len(high)/2]
+}
+
+// edges returns the burst in the windows from one to another. The first and the last window
+// are in it for as long as their neighbours inside would need for what they sent.
+func edges(rates []float64, from, to int) burst {
+	b := burst{from: float64(from), to: float64(to)}
+	for _, r := range rates[from:to] {
+		b.sum += r
+	}
+	if to-from < 3 {
+		return b
+	}
+	b.from += 1 - min(1, rates[from]/rates[from+1])
+	b.to -= 1 - min(1, rates[to-1]/rates[to-2])
+	return b
+}
+
+// fold puts the bursts into iterations.
+func (p *Pattern) fold(bursts []burst) error {
+	if len(bursts) == 0 {
+		return ErrIdle
+	}
+	// The first burst of the next iteration is the one nearest to where it is expected.
+	starts := []int{0}
+	for at := 0; ; {
+		expected := bursts[at].from + p.Lag
+		next := at + 1
+		for next+1 < len(bursts) && math.Abs(bursts[next+1].from-expected) < math.Abs(bursts[next].from-expected) {
+			next++
+		}
+		if next >= len(bursts) || next == len(bursts)-1 && bursts[next].from-expected < -p.Lag/5 {
+			break // the last one may be another burst of the last iteration
+		}
+		starts = append(starts, next)
+		at = next
+	}
+	n := len(starts) - 1 // whole periods, from first burst to first burst
+	if n+1 < fewest {
+		return fmt.Errorf("%w: %d bursts at a distance of %.1f windows", ErrShort, len(starts), p.Lag)
+	}
+	var periods []float64
+	counts := map[int]int{}
+	for i, s := range starts {
+		p.Begins = append(p.Begins, bursts[s].from)
+		if i > 0 {
+			periods = append(periods, bursts[s].from-bursts[starts[i-1]].from)
+			counts[s-starts[i-1]]++
+		}
+	}
+	p.Period = meanOf(periods, resolution/float64(n))
+	usual := 0
+	for count, times := range counts {
+		if times > counts[usual] || times == counts[usual] && count < usual {
+			usual = count
+		}
+	}
+	at, length, rate := make([][]float64, usual), make([][]float64, usual), make([][]float64, usual)
+	spans, gaps := []float64{}, []float64{}
+	for i, s := range starts {
+		end := len(bursts)
+		if i < n {
+			end = starts[i+1]
+		}
+		if end-s != usual {
+			continue
+		}
+		p.Alike++
+		if i == n {
+			continue // its period has no end: the mean period is of the others
+		}
+		spans = append(spans, bursts[end-1].to-bursts[s].from)
+		if s > 0 { // nobody knows how long the first iteration computed
+			gaps = append(gaps, bursts[s].from-bursts[s-1].to)
+		}
+		for k := range usual {
+			b := &bursts[s+k]
+			at[k], length[k], rate[k] = append(at[k], b.from-bursts[s].from), append(length[k], b.to-b.from), append(rate[k], b.sum/(b.to-b.from))
+		}
+	}
+	compute := meanOf(gaps, resolution)
+	compute.Mean = p.Period.Mean - meanOf(spans, 0).Mean
+	p.Bursts = make([]Burst, usual)
+	for k := range p.Bursts {
+		one := Burst{meanOf(at[k], resolution), meanOf(length[k], resolution), meanOf(rate[k], 0)}
+		one.At = Value{compute.Mean + one.At.Mean, max(compute.Error, one.At.Error)}
+		p.Bursts[k] = one
+	}
+	return nil
+}
+
+// meanOf returns the mean of values with its standard error, which is at least least.
+func meanOf(values []float64, least float64) (v Value) {
+	n := float64(len(values))
+	for _, x := range values {
+		v.Mean += x / n
+	}
+	for _, x := range values {
+		v.Error += (x - v.Mean) * (x - v.Mean)
+	}
+	if n > 1 {
+		v.Error = math.Sqrt(v.Error / (n - 1) / n)
+	}
+	v.Error = max(v.Error, least)
+	return v
+}
