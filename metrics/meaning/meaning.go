@@ -145,6 +145,9 @@ var quantities = map[string]Meaning{
 	"busbw_gbps":      {Better: Higher},
 	"overlap_share":   {Better: Lower, Share: true},
 	"apart_iteration": {Unit: "iteration", Better: Lower},
+	// What the plan predicts is neither.
+	"iteration_alone_us": {},
+	"iteration_fluid_us": {},
 	// What a schedule holds back is good or bad by what the phases gain.
 	"schedule_hold_us": {},
 	"schedule_late_us": {Better: Lower},

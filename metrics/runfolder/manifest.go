@@ -209,6 +209,8 @@ type Job struct {
 	// FirstSteps is 0. Without Messages it lacks their sends and receives.
 	FirstSteps int  `json:"firstSteps"`
 	Messages   bool `json:"messages"`
+	// Prediction is nil in folders of versions before it.
+	Prediction *Prediction `json:"prediction,omitempty"`
 	// Shares are the other jobs that it shares links with, ascending; nil in folders of older
 	// versions.
 	Shares []Share `json:"shares,omitempty"`
@@ -228,6 +230,24 @@ type Schedule struct {
 	PeriodUS     float64 `json:"periodUs"`
 	OffsetUS     float64 `json:"offsetUs"`
 	CorrectionUS float64 `json:"correctionUs"`
+}
+
+// Prediction is what follows from the plan about a job's iterations. Times are in
+// microseconds.
+type Prediction struct {
+	// Of an iteration with the network for itself: ComputeUS, then CommunicationUS, with
+	// BesideUS of computing beside it, make AloneUS. They are 0 if Reason is not "".
+	ComputeUS       float64 `json:"computeUs"`
+	BesideUS        float64 `json:"besideUs,omitempty"`
+	CommunicationUS float64 `json:"communicationUs"`
+	AloneUS         float64 `json:"aloneUs"`
+	// Medians of the iterations by the fluid model, with equal shares and under Law. They
+	// are 0 if FluidReason is not "".
+	FairUS      float64 `json:"fairUs,omitempty"`
+	FluidUS     float64 `json:"fluidUs,omitempty"`
+	Law         string  `json:"law,omitempty"`         // in words
+	Reason      string  `json:"reason,omitempty"`      // why there are no times alone
+	FluidReason string  `json:"fluidReason,omitempty"` // why there are none by the fluid model
 }
 
 // Collective describes a collective of a job.

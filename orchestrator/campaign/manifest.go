@@ -9,6 +9,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/topologies"
@@ -124,8 +125,13 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 }
 
 func jobTable(p *plan.Plan) []runfolder.Job {
-	jobs := runfolder.Jobs(p.Jobs)
+	jobs, predicted := runfolder.Jobs(p.Jobs), measure.Predict(p)
 	for i := range jobs {
+		o := &predicted[i]
+		jobs[i].Prediction = &runfolder.Prediction{
+			ComputeUS: o.Compute.Microseconds(), BesideUS: o.Beside.Microseconds(), CommunicationUS: o.Communication.Microseconds(), AloneUS: o.Alone.Microseconds(),
+			FairUS: o.Fair.Microseconds(), FluidUS: o.Fluid.Microseconds(), Law: o.Law, Reason: o.NoAlone, FluidReason: o.NoFluid,
+		}
 		for k := range jobs[i].Collectives {
 			c := &jobs[i].Collectives[k]
 			if kind, err := collective.ParseKind(c.Kind); err == nil {

@@ -40,6 +40,7 @@ var absences = []struct{ pattern, why string }{
 	{"overlap_share.*", "no collective of it began while another job that shares a link ran"},
 	{"apart_iteration.*", "it overlapped with other jobs to the end"},
 	{"schedule_*", "no rank came to a slot"},
+	{"iteration_fluid_us.*", "the run ends before the first iteration that the fluid model predicts"},
 	{"bottleneck_share.*", "no sample in the measuring window names it"},
 }
 

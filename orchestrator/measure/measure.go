@@ -37,6 +37,7 @@ func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
 	r.ports.measure(&e, out)
 	r.classes.measure(&e, run.Nodes)
 	r.jobs.measure(&e)
+	addPredictions(&e, p)
 }
 
 // Metrics returns all metrics of a run by name. Of a large fabric they may be millions;

@@ -74,7 +74,7 @@ type Subjects struct {
 // namers is the table of what declares the names of metrics: one entry for each part of
 // Metrics, in the same file.
 var namers = []func(s *Subjects) []Family{
-	constantNames, scalarNames, flowNames, counterNames, faultNames, fairnessNames, groupNames, ccNames, signalNames, portNames, classMetricNames, jobNames, overlapNames,
+	constantNames, scalarNames, flowNames, counterNames, faultNames, fairnessNames, groupNames, ccNames, signalNames, portNames, classMetricNames, jobNames, overlapNames, predictionNames,
 }
 
 // Names returns the names of the metrics that a run of the plan can have. They do not

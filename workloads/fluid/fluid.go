@@ -22,6 +22,7 @@ import (
 
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/circle"
+	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/jitter"
 )
 
@@ -37,8 +38,8 @@ type Job struct {
 	Beside units.Duration
 
 	Offset     units.Duration
-	Iterations int // after which the job leaves; 0: it stays
-	Schedule   Schedule
+	Iterations int            // after which the job leaves; 0: it stays
+	Schedule   graph.Schedule // holds the first burst of an iteration back
 
 	Links []int // of the Network, without repetition; nil: the first
 	// Use is what each of Links carries of what the job sends, as a multiple of it: of a ring
@@ -61,28 +62,6 @@ type Burst struct {
 	Compute     units.Duration
 	Communicate units.Duration // with the network for itself; positive
 	Rate        float64        // at most which the burst sends; 0: the job's Rate
-}
-
-// Schedule holds the first burst of an iteration back until the next one of the times
-// Offset + k*Period, if that is at most Correction away. A burst that is later than that
-// begins at once. The zero value holds nothing back.
-type Schedule struct {
-	Period, Offset, Correction units.Duration
-}
-
-// Release returns when a burst begins that is ready at a time.
-func (s *Schedule) Release(ready units.Time) units.Time {
-	if s.Period <= 0 {
-		return ready
-	}
-	over := (ready.Sub(0) - s.Offset) % s.Period
-	if over < 0 {
-		over += s.Period
-	}
-	if wait := (s.Period - over) % s.Period; wait <= s.Correction {
-		return ready.Add(wait)
-	}
-	return ready
 }
 
 // Network is jobs that share links.
@@ -188,6 +167,8 @@ func (j *Job) check(links int) error {
 		return fmt.Errorf("%d ranks, want 0 or more", j.Ranks)
 	case s.Period < 0 || s.Offset < 0 || s.Correction < 0:
 		return fmt.Errorf("schedule: period %v, offset %v and correction %v, want 0 or more", s.Period, s.Offset, s.Correction)
+	case s.Period > 0 && (s.Offset >= s.Period || s.Correction > s.Period):
+		return fmt.Errorf("schedule: offset %v and correction %v, want less than the period %v, and at most that", s.Offset, s.Correction, s.Period)
 	case s.Period == 0 && (s.Offset > 0 || s.Correction > 0):
 		return fmt.Errorf("schedule: period 0, want more than 0")
 	case len(j.Bursts) > 0 && (j.Compute != 0 || j.Communicate != 0):

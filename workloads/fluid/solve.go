@@ -165,7 +165,7 @@ func (s *state) begin(p *player, at units.Time) {
 		c.StartStep(p.finished)
 	}
 	ready := at.Add(p.compute(p.bursts[0].Compute))
-	p.at = p.Schedule.Release(ready)
+	p.at = p.Schedule.Until(ready)
 	p.beside = ready.Add(p.compute(p.Beside))
 	p.now.Communicates = p.at
 }

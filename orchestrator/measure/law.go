@@ -1,0 +1,199 @@
+package measure
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/fluid"
+)
+
+// law is how the jobs of a plan share links.
+type law struct {
+	sharing fluid.Sharing
+	weights []float64 // by job: of each of its connections, or of its class
+	byClass bool
+	words   string
+}
+
+// jobLaw is what the congestion control of a job makes of its share.
+type jobLaw struct {
+	sharing fluid.Sharing
+	weight  float64
+	words   string
+	// own are the parameters in which jobs may differ: weight has them.
+	own []string
+}
+
+// laws is the table of the congestion controls whose sharing is known, by name. An entry
+// gets the parameters with their defaults.
+var laws = map[string]func(v algorithm.Values) jobLaw{
+	"dctcp": equalShares, "swift": equalShares, "nscc": equalShares, "poseidon": equalShares, "csig-hpcc": equalShares,
+	"mltcp": func(v algorithm.Values) jobLaw {
+		return jobLaw{
+			sharing: fluid.Sharing{Intercept: number(v["intercept"]), Slope: number(v["slope"])}, weight: 1,
+			words: fmt.Sprintf("MLTCP: weights %s + %s sent/total", v["intercept"], v["slope"]),
+		}
+	},
+	"dcqcn": func(v algorithm.Values) jobLaw {
+		timer, _ := units.ParseDuration(v["timer"])
+		l := jobLaw{sharing: fluid.Weighted, weight: 1 / timer.Microseconds(), words: "fair", own: []string{"timer"}}
+		if v["adaptive"] == "true" {
+			l.sharing, l.words = fluid.Adaptive, "adaptive: weights 1 + sent/total"
+		}
+		return l
+	},
+}
+
+func equalShares(algorithm.Values) jobLaw {
+	return jobLaw{sharing: fluid.Weighted, weight: 1, words: "fair"}
+}
+
+// number returns the value of a parameter that was checked when the plan was made.
+func number(text string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic("measure: " + err.Error())
+	}
+	return v
+}
+
+// lawOf returns the law by which the jobs of a plan share links, or why it is not known. It
+// sets the priorities of the jobs.
+func lawOf(p *plan.Plan, jobs []fluid.Job) (law, string) {
+	var l law
+	var first jobLaw
+	var params algorithm.Values
+	name := ""
+	for i := range jobs {
+		own, values, cc, lacks := jobLawOf(p, i)
+		switch {
+		case lacks != "":
+			return l, fmt.Sprintf("job %s: %s", p.Jobs[i].Name, lacks)
+		case i == 0:
+			first, params, name = own, values, cc
+		case cc != name || !maps.Equal(values, params):
+			return l, "its jobs differ in congestion control"
+		}
+		l.weights = append(l.weights, own.weight)
+	}
+	l.sharing, l.words = first.sharing, first.words
+	if least, largest := slices.Min(l.weights), slices.Max(l.weights); least < largest {
+		var shares []string
+		for i := range l.weights {
+			l.weights[i] /= least
+			shares = append(shares, fmt.Sprintf("%.3g", l.weights[i]))
+		}
+		text := "weights " + strings.Join(shares, " : ") + " by 1/T, an approximation"
+		if l.sharing.Slope > 0 {
+			text = l.words + ", times " + text
+		}
+		l.words = text
+	} else {
+		for i := range l.weights {
+			l.weights[i] = 1
+		}
+	}
+	return l, l.classes(p, jobs)
+}
+
+// jobLawOf returns the law of a job's connections, their congestion control, and those of
+// its parameters in which the jobs must agree; or why it has no law.
+func jobLawOf(p *plan.Plan, job int) (own jobLaw, values algorithm.Values, name, lacks string) {
+	for h := range p.Hosts() {
+		c := p.Nodes[h].Host
+		if c == nil {
+			continue
+		}
+		for i := range c.Sends {
+			f := &c.Sends[i]
+			if !f.Connection || int(p.Flows[f.ID].Job) != job {
+				continue
+			}
+			choice := c.CCOf(f)
+			known := laws[choice.Name]
+			if known == nil {
+				return own, nil, "", fmt.Sprintf("how flows of %s share a link is not modelled", choice.Name)
+			}
+			cc, _ := congestion.Table.Lookup(choice.Name)
+			all, err := cc.Resolve(c.Path, choice.Params)
+			if err != nil {
+				panic("measure: " + err.Error()) // it was checked when the plan was made
+			}
+			if name != "" && (choice.Name != name || !maps.Equal(all, values)) {
+				return own, nil, "", "its connections differ in congestion control"
+			}
+			own, values, name = known(all), all, choice.Name
+		}
+	}
+	if name == "" {
+		return own, nil, "", "it has no connections"
+	}
+	values = maps.Clone(values)
+	for _, key := range own.own {
+		delete(values, key)
+	}
+	return own, values, name, ""
+}
+
+// classes takes the classes of the jobs' data, or returns why it cannot.
+func (l *law) classes(p *plan.Plan, jobs []fluid.Job) string {
+	if len(p.Classes) == 0 {
+		return ""
+	}
+	of := make([]int, len(jobs)) // class + 1
+	for h := range p.Hosts() {
+		if c := p.Nodes[h].Host; c != nil {
+			for i := range c.Sends {
+				f := &c.Sends[i]
+				if !f.Connection {
+					continue
+				}
+				job := p.Flows[f.ID].Job
+				if class := int(f.Class) + 1; of[job] == 0 {
+					of[job] = class
+				} else if of[job] != class {
+					return fmt.Sprintf("connections of job %s have different classes", p.Jobs[job].Name)
+				}
+			}
+		}
+	}
+	if slices.Min(of) == slices.Max(of) {
+		return "" // none goes before another
+	}
+	weighted := make([]int, len(p.Classes)) // jobs
+	for i, class := range of {
+		if c := &p.Classes[class-1]; c.Strict {
+			jobs[i].Priority = len(p.Classes) - c.Order
+			l.sharing.Strict = true
+		} else {
+			weighted[class-1]++
+		}
+	}
+	if classes := len(slices.DeleteFunc(slices.Clone(weighted), func(n int) bool { return n == 0 })); classes > 1 {
+		for class, n := range weighted {
+			if n > 1 || n > 0 && l.sharing.Slope > 0 {
+				return fmt.Sprintf("class %s shares by weight with other classes, and by congestion control within", p.Classes[class].Name)
+			}
+		}
+		for i, class := range of {
+			l.weights[i] = float64(max(1, p.Classes[class-1].Weight))
+		}
+		l.byClass, l.words = true, "weights of the classes"
+	}
+	if l.sharing.Strict {
+		l.sharing.Strict = true
+		if l.words == "fair" {
+			l.words = "strict priorities"
+		} else {
+			l.words = "strict priorities, then " + l.words
+		}
+	}
+	return ""
+}

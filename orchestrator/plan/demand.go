@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/csiglab/csiglab/units"
+)
+
+// Demand is what a training job sends through the fabric in a step.
+type Demand struct {
+	Ports   []PortDemand   // ascending by node and port
+	Latency units.Duration // of a full packet, on the longest of its ways on an idle fabric, without its time on one link
+	// Ambiguous is the name of a connection that has several shortest paths, or that the
+	// routing may send elsewhere: Ports has one of its ways. "": there is none.
+	Ambiguous string
+	Within    bool // some messages do not cross the fabric, but go through a server
+}
+
+// PortDemand is what a job sends through one port in a step.
+type PortDemand struct {
+	Node, Port int
+	Rate       units.Rate
+	Bytes      float64 // on the line: payload, headers, tags, and what the line adds
+	Senders    int     // hosts that send it
+}
+
+// Demands returns what each of Jobs sends through the fabric, as Jobs.
+func (p *Plan) Demands() []Demand {
+	if len(p.Jobs) == 0 {
+		return nil
+	}
+	type port struct{ node, port int }
+	adjacency := p.Graph.Adjacency()
+	all := make([]Demand, len(p.Jobs))
+	ports, senders := make([]map[port]*PortDemand, len(all)), make([]map[port]map[int32]bool, len(all))
+	for i := range all {
+		ports[i], senders[i] = map[port]*PortDemand{}, map[port]map[int32]bool{}
+	}
+	for i := range p.Flows[:p.Transfers] {
+		f := &p.Flows[i]
+		if f.Messages == 0 {
+			continue
+		}
+		d := &all[f.Job]
+		onLine := p.Path.Header + p.Format.Overhead + p.tagOf(int(f.Src))
+		bytes := (float64(f.Size) + float64(f.Packets)*float64(onLine)) / float64(max(1, p.Jobs[f.Job].Steps))
+		full := p.Path.MTU - p.Path.Header + onLine
+		var latency, longest units.Duration
+		for at, out := int(f.Src), 0; ; {
+			next := adjacency[at][out]
+			link := &p.Graph.Links[next.Link]
+			key := port{at, out}
+			if ports[f.Job][key] == nil {
+				ports[f.Job][key], senders[f.Job][key] = &PortDemand{Node: at, Port: out, Rate: link.Rate}, map[int32]bool{}
+			}
+			ports[f.Job][key].Bytes += bytes
+			senders[f.Job][key][f.Src] = true
+			line := link.Rate.Serialisation(full)
+			latency, longest = latency+link.Delay+line, max(longest, line)
+			if at = next.Peer.Node; at == int(f.Dst) {
+				break
+			}
+			latency += p.Graph.Nodes[at].Delay
+			forward := &p.Nodes[at].Switch.Forward
+			to := forward.Routes.To(int(f.Dst))
+			if name := forward.Routing.Name; len(to) > 1 || name != "" && name != "ecmp" {
+				d.Ambiguous = cmp.Or(d.Ambiguous, f.Name)
+			}
+			out = int(to[0])
+		}
+		d.Latency = max(d.Latency, latency-longest)
+	}
+	for i := range all {
+		for key, d := range ports[i] {
+			d.Senders = len(senders[i][key])
+		}
+		for _, d := range slices.SortedFunc(maps.Values(ports[i]), func(a, b *PortDemand) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port)) }) {
+			all[i].Ports = append(all[i].Ports, *d)
+		}
+	}
+	for h := range p.Hosts() {
+		if c := p.Nodes[h].Host; c != nil {
+			for i := range c.Player.Jobs {
+				j := &c.Player.Jobs[i]
+				for _, r := range j.Routes {
+					all[j.Job].Within = all[j.Job].Within || r.Flow < 0
+				}
+			}
+		}
+	}
+	return all
+}
