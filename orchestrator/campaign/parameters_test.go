@@ -120,7 +120,7 @@ var autoCases = map[string]autoCase{
 	"jobs[].ranks":                {twoRates + oneJob("collective: all_to_all"), "    ranks: auto # 4"},
 	"jobs[].local.delay":          {twoRates + oneJob("collective: all_to_all"), "      delay: auto # 1us"},
 	"jobs[].schedule.offset":      {twoRates + oneJob("start: 9ms, schedule: {period: 100ms}, profile: vgg16"), "      offset: auto # 50ms"}, // 150 ms less a period
-	"jobs[].schedule.correction":  {twoRates + oneJob("schedule: {period: 100ms}, profile: vgg16"), "      correction: auto # 50ms"},
+	"jobs[].schedule.correction":  {twoRates + oneJob("schedule: {period: 100ms}, profile: vgg16"), "      correction: auto # 90ms"},
 	"jobs[].placement":            {twoRates + oneJob("collective: all_to_all"), "    placement: auto # packed"},
 	"jobs[].pipeline.stages":      {twoRates + oneJob("pipeline: gpipe"), "      stages: auto # 4"},
 	"jobs[].pipeline.backward":    {twoRates + oneJob("pipeline: 1f1b"), "      backward: auto # 2ms"},

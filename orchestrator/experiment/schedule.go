@@ -11,7 +11,7 @@ import (
 type Schedule struct {
 	Period     units.Duration `yaml:"period"`     // -1 or "none": the job has no schedule
 	Offset     units.Duration `yaml:"offset"`     // of the first slot; -1 or "auto": where the first phase begins by itself
-	Correction units.Duration `yaml:"correction"` // how long a phase is held at most; -1 or "auto": half of Period
+	Correction units.Duration `yaml:"correction"` // how long a phase is held at most; -1 or "auto": nine tenths of Period
 }
 
 // noSchedule is the Schedule.Period of a job without a schedule.
@@ -70,7 +70,9 @@ func (j *Job) slots() graph.Schedule {
 		s.Offset %= s.Period
 	}
 	if s.Correction == autoSchedule {
-		s.Correction = s.Period / 2
+		// A phase that is late by more than a tenth waits for its next slot. With half of the
+		// period two jobs that meet can stay together for ever (docs/jobs.md).
+		s.Correction = s.Period / 10 * 9
 	}
 	return s
 }

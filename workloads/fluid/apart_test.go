@@ -25,12 +25,17 @@ var levers = []struct {
 	{"adaptive, 1 + sent/total", fluid.Adaptive, func(int, *fluid.Job) {}},
 	{"MLTCP, 0.25 + 1.75 sent/total", fluid.MLTCP, func(int, *fluid.Job) {}},
 	{"strict priorities", fluid.Strict, func(i int, j *fluid.Job) { j.Priority = -i }},
-	{"equal shares and a schedule", fluid.Weighted, func(i int, j *fluid.Job) {
-		period := units.Duration(float64(ms(255)) * 1.01)
-		j.Schedule = graph.Schedule{Period: period, Offset: (ms(141) + units.Duration(i)*period/2) % period, Correction: period / 2}
-	}},
+	{"slots, equal shares", fluid.Weighted, func(i int, j *fluid.Job) { j.Schedule = slots(i, 9) }},
+	{"slots with a correction of half a period", fluid.Weighted, func(i int, j *fluid.Job) { j.Schedule = slots(i, 5) }},
 	{"first come, a later one has the weight 0.25", fluid.Incumbent(0.25), func(int, *fluid.Job) {}},
 	{"remaining bytes, 0.25 + 1.75 in the last half", fluid.Remaining(0.25, 1.75, float64(ms(57))), func(int, *fluid.Job) {}},
+}
+
+// slots returns the schedule of the first or second job: 2 % longer than an iteration, with
+// a correction of so many tenths of it.
+func slots(i int, tenths units.Duration) graph.Schedule {
+	period := ms(260.1)
+	return graph.Schedule{Period: period, Offset: (ms(141) + units.Duration(i)*period/2) % period, Correction: period / 10 * tenths}
 }
 
 // pair returns two VGG16 under a lever, the second one 0.1 ms later.
@@ -144,11 +149,14 @@ func jitterTable(t *testing.T) []string {
 				}
 			}
 			slower := max(time[0], time[1]) / units.Duration(seeds*(iterations-2*settled))
-			long := "-"
-			if episodes > 0 {
-				long = fmt.Sprintf("%.1f", float64(overlapping)/float64(episodes))
+			long := ""
+			switch {
+			case episodes > 0:
+				long = fmt.Sprintf(", for %.1f", float64(overlapping)/float64(episodes))
+			case overlapping > 0:
+				long = ", for ever"
 			}
-			row += fmt.Sprintf(" | %.0f %%, %s, %.1f ms", 100*float64(overlapping)/float64(all), long, float64(slower)/float64(units.Millisecond))
+			row += fmt.Sprintf(" | %.0f %%%s; %.1f ms", 100*float64(overlapping)/float64(all), long, float64(slower)/float64(units.Millisecond))
 		}
 		rows = append(rows, row+" |")
 	}
