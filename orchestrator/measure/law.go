@@ -100,7 +100,11 @@ func lawOf(p *plan.Plan, jobs []fluid.Job) (law, string) {
 			l.weights[i] = 1
 		}
 	}
-	return l, l.classes(p, jobs)
+	lacks := l.classes(p, jobs)
+	if slices.ContainsFunc(jobs, func(j fluid.Job) bool { return j.Schedule.Period > 0 }) {
+		l.words += ", with slots"
+	}
+	return l, lacks
 }
 
 // jobLawOf returns the law of a job's connections, their congestion control, and those of

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -53,7 +54,7 @@ func Predict(p *plan.Plan) []Prediction {
 	for i := range all {
 		one := &all[i]
 		if one.NoAlone = one.alone(p, i, &demands[i], parts[i]); one.NoAlone != "" {
-			lacks = fmt.Sprintf("job %s: %s", p.Jobs[i].Name, one.NoAlone)
+			lacks = cmp.Or(lacks, fmt.Sprintf("job %s: %s", p.Jobs[i].Name, one.NoAlone))
 			continue
 		}
 		source := parts[i].Source.(*training.ProfileSource)
