@@ -24,7 +24,7 @@ type fabricLink struct {
 // connect gives jobs their links, and returns the capacities of these, in bit/s on the line.
 // A job sends at most at the rate of its narrowest port. Ports are links where the jobs
 // could send more than they carry; ports that all jobs use alike are one. connections are,
-// by job, how many of its hosts send through one such port at most.
+// by job, how many of its connections send through one such port at a time, at most.
 func connect(demands []plan.Demand, jobs []fluid.Job) (capacities, connections []float64) {
 	narrowest := make([]*plan.PortDemand, len(jobs))
 	for i := range demands {

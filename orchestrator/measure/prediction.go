@@ -46,8 +46,13 @@ func Predict(p *plan.Plan) []Prediction {
 	if len(p.Jobs) == 0 {
 		return nil
 	}
-	demands := p.Demands()
 	parts := playerJobs(p)
+	var demands []plan.Demand // of many connections if jobs are large
+	if slices.ContainsFunc(parts, func(j *player.Job) bool { return j != nil && profileOf(j) != nil }) {
+		demands = p.Demands()
+	} else {
+		demands = make([]plan.Demand, len(p.Jobs))
+	}
 	all := make([]Prediction, len(p.Jobs))
 	jobs := make([]fluid.Job, len(p.Jobs))
 	lacks := ""
@@ -57,7 +62,7 @@ func Predict(p *plan.Plan) []Prediction {
 			lacks = cmp.Or(lacks, fmt.Sprintf("job %s: %s", p.Jobs[i].Name, one.NoAlone))
 			continue
 		}
-		source := parts[i].Source.(*training.ProfileSource)
+		source := profileOf(parts[i])
 		jobs[i] = fluid.Job{
 			Compute: one.Compute, Beside: one.Beside, Communicate: one.Communication,
 			Offset: p.Jobs[i].Start.Sub(0), Iterations: min(p.Jobs[i].Steps, most), Schedule: parts[i].Schedule,
@@ -95,15 +100,21 @@ func playerJobs(p *plan.Plan) []*player.Job {
 	return parts
 }
 
+// profileOf returns the programs of a job of kind profile, nil of another one.
+func profileOf(j *player.Job) *training.ProfileSource {
+	source, _ := j.Source.(*training.ProfileSource)
+	return source
+}
+
 // alone fills in the times of a job with the network for itself, or returns why there are
 // none.
 func (o *Prediction) alone(p *plan.Plan, job int, d *plan.Demand, part *player.Job) string {
 	if part == nil {
 		return "no host plays it"
 	}
-	source, ok := part.Source.(*training.ProfileSource)
+	source := profileOf(part)
 	switch {
-	case !ok:
+	case source == nil:
 		return "it is not of kind profile"
 	case d.Ambiguous != "":
 		return fmt.Sprintf("connection %s has several ways", d.Ambiguous)

@@ -23,7 +23,7 @@ type PortDemand struct {
 	Node, Port int
 	Rate       units.Rate
 	Bytes      float64 // on the line: payload, headers, tags, and what the line adds
-	Senders    int     // hosts that send it
+	Senders    int     // connections that send at a time: the ranks, each with its channels
 }
 
 // Demands returns what each of Jobs sends through the fabric, as Jobs.
@@ -32,11 +32,15 @@ func (p *Plan) Demands() []Demand {
 		return nil
 	}
 	type port struct{ node, port int }
+	type sender struct {
+		rank    int32
+		channel uint16
+	}
 	adjacency := p.Graph.Adjacency()
 	all := make([]Demand, len(p.Jobs))
-	ports, senders := make([]map[port]*PortDemand, len(all)), make([]map[port]map[int32]bool, len(all))
+	ports, senders := make([]map[port]*PortDemand, len(all)), make([]map[port]map[sender]bool, len(all))
 	for i := range all {
-		ports[i], senders[i] = map[port]*PortDemand{}, map[port]map[int32]bool{}
+		ports[i], senders[i] = map[port]*PortDemand{}, map[port]map[sender]bool{}
 	}
 	for i := range p.Flows[:p.Transfers] {
 		f := &p.Flows[i]
@@ -53,10 +57,10 @@ func (p *Plan) Demands() []Demand {
 			link := &p.Graph.Links[next.Link]
 			key := port{at, out}
 			if ports[f.Job][key] == nil {
-				ports[f.Job][key], senders[f.Job][key] = &PortDemand{Node: at, Port: out, Rate: link.Rate}, map[int32]bool{}
+				ports[f.Job][key], senders[f.Job][key] = &PortDemand{Node: at, Port: out, Rate: link.Rate}, map[sender]bool{}
 			}
 			ports[f.Job][key].Bytes += bytes
-			senders[f.Job][key][f.Src] = true
+			senders[f.Job][key][sender{f.SrcRank, f.Channel}] = true
 			line := link.Rate.Serialisation(full)
 			latency, longest = latency+link.Delay+line, max(longest, line)
 			if at = next.Peer.Node; at == int(f.Dst) {

@@ -30,6 +30,7 @@ func TestDemands(t *testing.T) {
 		{"several steps", dumbbell, "", "hosts: [0, 2], steps: 7, profile: {compute: 1ms, pairs: true, bytes: 408600B}", 3, wire, 1, "", 3*units.Microsecond + 2*667200},
 		// Both ways, each rank half of the buffer twice.
 		{"a ring of two", dumbbell, "", "hosts: [0, 2], profile: {compute: 1ms, bytes: 408600B, algorithm: ring}", 6, wire, 1, "", 3*units.Microsecond + 2*667200},
+		{"channels", dumbbell, "", "hosts: [0, 2], profile: {compute: 1ms, bytes: 817200B, algorithm: ring, channels: 2}", 6, 2 * wire, 2, "", 3*units.Microsecond + 2*667200},
 		{"a switch", leafSpine, "", "hosts: [0, 1], profile: {compute: 1ms, pairs: true, bytes: 408600B}", 2, wire, 1, "", 2*units.Microsecond + 333600},
 		{"two spines", leafSpine, "", "hosts: [0, 2], profile: {compute: 1ms, pairs: true, bytes: 408600B}", 4, wire, 1, "0-2", 4*units.Microsecond + 3*333600},
 	} {
