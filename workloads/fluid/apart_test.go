@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/fluid"
 	"github.com/csiglab/csiglab/workloads/graph"
@@ -165,6 +166,7 @@ func jitterTable(t *testing.T) []string {
 
 // The tables of docs/jobs.md are what the model computes.
 func TestTablesOfTheGuide(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	text, err := os.ReadFile("../../docs/jobs.md")
 	if err != nil {
 		t.Fatal(err)

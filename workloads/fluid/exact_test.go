@@ -1,12 +1,14 @@
 package fluid_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/circle"
 	"github.com/csiglab/csiglab/workloads/fluid"
 )
 
@@ -169,4 +171,22 @@ func TestPermutation(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A job with a profile shares one link with a job of half the link's rate, and that one
+// shares another link with a third job.
+func ExampleNewJob() {
+	profile := circle.Profile{Name: "bert", Period: 120 * units.Millisecond, Bursts: []circle.Burst{{At: 80 * units.Millisecond, Length: 40 * units.Millisecond}}}
+	bert := fluid.NewJob(&profile, 50*units.Gbps)
+	slow := fluid.Job{Compute: 80 * units.Millisecond, Communicate: 40 * units.Millisecond, Rate: float64(25 * units.Gbps), Links: []int{0, 1}}
+	third := fluid.Job{Compute: 80 * units.Millisecond, Communicate: 40 * units.Millisecond, Rate: float64(25 * units.Gbps), Links: []int{1}}
+	n := fluid.Network{Links: []float64{float64(50 * units.Gbps), float64(50 * units.Gbps)}, Jobs: []fluid.Job{bert, slow, third}, Sharing: fluid.Weighted}
+	r, err := n.Solve(1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// The first job has half of its link while the second one sends, and then all of it.
+	fmt.Println(r[0][0].Time(), r[1][0].Time(), r[2][0].Time())
+	// Output: 140ms 120ms 120ms
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/fluid"
 )
@@ -62,6 +63,7 @@ func never(times ...float64) want { return want{times: times, by: unsettled} }
 // TestTable holds the solver to the table of fluid-model oracles, every cell to 1 %
 // (docs/references.md#fluid-model).
 func TestTable(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, row := range []struct {
 		name  string
 		jobs  []fluid.Job

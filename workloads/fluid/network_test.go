@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/circle"
 	"github.com/csiglab/csiglab/workloads/fluid"
@@ -265,6 +266,7 @@ var laws = []struct {
 // random jobs and each law. Where weights grow, so does the error of the small steps, from
 // iteration to iteration: with 5, 2, 1 and 0.5 us they come ever nearer.
 func TestNetworkAgainstSmallSteps(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	const seed, dt, iterations = 815, 4e6, 3
 	source := rand.New(rand.NewPCG(seed, 2))
 	for _, l := range laws {
