@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -19,7 +20,9 @@ type law struct {
 	sharing fluid.Sharing
 	weights []float64 // by job: of each of its connections, or of its class
 	byClass bool
-	words   string
+	// priorities are those of fluid.Job, if sharing is strict.
+	priorities []int
+	words      string
 }
 
 // jobLaw is what the congestion control of a job makes of its share.
@@ -64,14 +67,13 @@ func number(text string) float64 {
 	return v
 }
 
-// lawOf returns the law by which the jobs of a plan share links, or why it is not known. It
-// sets the priorities of the jobs.
-func lawOf(p *plan.Plan, jobs []fluid.Job) (law, string) {
-	var l law
+// lawOf returns the law by which the jobs of a plan share links, or why it is not known.
+func lawOf(p *plan.Plan) (law, string) {
+	l := law{priorities: make([]int, len(p.Jobs))}
 	var first jobLaw
 	var params algorithm.Values
 	name := ""
-	for i := range jobs {
+	for i := range p.Jobs {
 		own, values, cc, lacks := jobLawOf(p, i)
 		switch {
 		case lacks != "":
@@ -100,8 +102,8 @@ func lawOf(p *plan.Plan, jobs []fluid.Job) (law, string) {
 			l.weights[i] = 1
 		}
 	}
-	lacks := l.classes(p, jobs)
-	if slices.ContainsFunc(jobs, func(j fluid.Job) bool { return j.Schedule.Period > 0 }) {
+	lacks := l.classes(p)
+	if slices.ContainsFunc(p.Jobs, func(j metrics.JobInfo) bool { return j.Schedule.Period > 0 }) {
 		l.words += ", with slots"
 	}
 	return l, lacks
@@ -147,11 +149,11 @@ func jobLawOf(p *plan.Plan, job int) (own jobLaw, values algorithm.Values, name,
 }
 
 // classes takes the classes of the jobs' data, or returns why it cannot.
-func (l *law) classes(p *plan.Plan, jobs []fluid.Job) string {
+func (l *law) classes(p *plan.Plan) string {
 	if len(p.Classes) == 0 {
 		return ""
 	}
-	of := make([]int, len(jobs)) // class + 1
+	of := make([]int, len(p.Jobs)) // class + 1
 	for h := range p.Hosts() {
 		if c := p.Nodes[h].Host; c != nil {
 			for i := range c.Sends {
@@ -174,7 +176,7 @@ func (l *law) classes(p *plan.Plan, jobs []fluid.Job) string {
 	weighted := make([]int, len(p.Classes)) // jobs
 	for i, class := range of {
 		if c := &p.Classes[class-1]; c.Strict {
-			jobs[i].Priority = len(p.Classes) - c.Order
+			l.priorities[i] = len(p.Classes) - c.Order
 			l.sharing.Strict = true
 		} else {
 			weighted[class-1]++

@@ -38,52 +38,86 @@ type Prediction struct {
 	NoFluid     string // why Fair and Fluid are 0; "" if they are not
 }
 
-// most are the iterations of a job that are predicted at most.
-const most = 2000
+// Limits of what is predicted, so that it takes less than a second.
+const (
+	mostIterations = 2000    // of a job
+	mostJobs       = 32      // that share links
+	mostPairs      = 50_000  // iterations times pairs of jobs
+	mostTimes      = 500_000 // iterations times ranks
+	mostIdeal      = 1 << 18 // operations of a collective
+)
 
 // Predict returns what the plan predicts of each of its jobs, as Plan.Jobs.
 func Predict(p *plan.Plan) []Prediction {
 	if len(p.Jobs) == 0 {
 		return nil
 	}
-	parts := playerJobs(p)
-	var demands []plan.Demand // of many connections if jobs are large
-	if slices.ContainsFunc(parts, func(j *player.Job) bool { return j != nil && profileOf(j) != nil }) {
-		demands = p.Demands()
-	} else {
-		demands = make([]plan.Demand, len(p.Jobs))
-	}
-	all := make([]Prediction, len(p.Jobs))
+	o := newOutlook(p)
 	jobs := make([]fluid.Job, len(p.Jobs))
+	ranks := 0
+	for i := range o.all {
+		if o.all[i].NoAlone == "" {
+			jobs[i] = o.alone(i)
+			ranks += jobs[i].Ranks
+		}
+	}
+	if o.all[0].NoFluid == "" {
+		iterations := min(mostIterations, max(1, mostPairs/(len(jobs)*len(jobs))), max(1, mostTimes/ranks))
+		for i := range jobs {
+			jobs[i].Iterations = min(p.Jobs[i].Steps, iterations)
+			jobs[i].Priority = o.law.priorities[i]
+		}
+		o.shared(jobs)
+	}
+	return o.all
+}
+
+// outlook is what can be predicted of the jobs of a plan.
+type outlook struct {
+	plan    *plan.Plan
+	demands []plan.Demand // by job, as all
+	parts   []*player.Job // that one of its hosts plays
+	all     []Prediction  // with reasons where there are none, and no times
+	law     law           // if the first of all has no NoFluid, which they have in common
+}
+
+func newOutlook(p *plan.Plan) *outlook {
+	o := &outlook{plan: p, parts: playerJobs(p), all: make([]Prediction, len(p.Jobs)), demands: make([]plan.Demand, len(p.Jobs))}
+	if slices.ContainsFunc(o.parts, func(j *player.Job) bool { return j != nil && profileOf(j) != nil }) {
+		o.demands = p.Demands() // of many connections if jobs are large
+	}
 	lacks := ""
-	for i := range all {
-		one := &all[i]
-		if one.NoAlone = one.alone(p, i, &demands[i], parts[i]); one.NoAlone != "" {
-			lacks = cmp.Or(lacks, fmt.Sprintf("job %s: %s", p.Jobs[i].Name, one.NoAlone))
+	for i, part := range o.parts {
+		d, one := &o.demands[i], &o.all[i]
+		switch {
+		case part == nil:
+			one.NoAlone = "no host plays it"
+		case profileOf(part) == nil:
+			one.NoAlone = "it is not of kind profile"
+		case d.Ambiguous != "":
+			one.NoAlone = fmt.Sprintf("connection %s has several ways", d.Ambiguous)
+		case len(d.Ports) == 0:
+			one.NoAlone = "it sends nothing through the fabric"
+		default:
 			continue
 		}
-		source := profileOf(parts[i])
-		jobs[i] = fluid.Job{
-			Compute: one.Compute, Beside: one.Beside, Communicate: one.Communication,
-			Offset: p.Jobs[i].Start.Sub(0), Iterations: min(p.Jobs[i].Steps, most), Schedule: parts[i].Schedule,
-			Jitter: source.Config.Jitter, Seed: parts[i].Seed, Ranks: source.Config.Ranks,
-		}
+		lacks = cmp.Or(lacks, fmt.Sprintf("job %s: %s", p.Jobs[i].Name, one.NoAlone))
 	}
 	switch {
 	case lacks != "":
+	case len(p.Jobs) > mostJobs:
+		lacks = fmt.Sprintf("%d jobs are more than the %d that are predicted", len(p.Jobs), mostJobs)
 	case len(p.Faults) > 0:
 		lacks = "faults change the links"
 	case p.Completing() > 0 || len(p.Pairs) > 0:
 		lacks = "other traffic than that of jobs shares the links"
 	default:
-		lacks = predictShared(p, demands, jobs, all)
+		o.law, lacks = lawOf(p)
 	}
-	if lacks != "" {
-		for i := range all {
-			all[i].NoFluid = lacks
-		}
+	for i := range o.all {
+		o.all[i].NoFluid = lacks
 	}
-	return all
+	return o
 }
 
 // playerJobs returns the part of each job that one of its hosts plays.
@@ -106,28 +140,20 @@ func profileOf(j *player.Job) *training.ProfileSource {
 	return source
 }
 
-// alone fills in the times of a job with the network for itself, or returns why there are
-// none.
-func (o *Prediction) alone(p *plan.Plan, job int, d *plan.Demand, part *player.Job) string {
-	if part == nil {
-		return "no host plays it"
-	}
-	source := profileOf(part)
-	switch {
-	case source == nil:
-		return "it is not of kind profile"
-	case d.Ambiguous != "":
-		return fmt.Sprintf("connection %s has several ways", d.Ambiguous)
-	case len(d.Ports) == 0:
-		return "it sends nothing through the fabric"
-	}
+// alone fills in the times of a job with the network for itself, and returns the job for
+// the fluid model.
+func (o *outlook) alone(job int) fluid.Job {
+	p, d, one := o.plan, &o.demands[job], &o.all[job]
 	var least float64 // ps that the narrowest port takes
 	for i := range d.Ports {
 		least = max(least, lineTime(&d.Ports[i]))
 	}
-	c := source.Config
-	o.Compute, o.Beside = c.Computes()
-	o.Communication = units.Duration(math.Round(least))
+	c := profileOf(o.parts[job]).Config
+	j := fluid.Job{
+		Offset: p.Jobs[job].Start.Sub(0), Schedule: o.parts[job].Schedule, Jitter: c.Jitter, Seed: o.parts[job].Seed, Ranks: c.Ranks,
+		Communicate: units.Duration(math.Round(least)),
+	}
+	j.Compute, j.Beside = c.Computes()
 	if !d.Within {
 		// The collective as it is, over links whose rate is what that leaves each rank.
 		var bytes float64 // that the rank sends which sends most, in a step
@@ -143,24 +169,17 @@ func (o *Prediction) alone(p *plan.Plan, job int, d *plan.Demand, part *player.J
 			Rate: units.Rate(math.Round(bytes * 8 / least * float64(units.Second))), Latency: d.Latency, Most: mostIdeal,
 		})
 		if err == nil { // or there are too many messages
-			o.Communication = timeline.End.Sub(0)
+			j.Communicate = timeline.End.Sub(0)
 		}
 	}
-	j := fluid.Job{Compute: o.Compute, Beside: o.Beside, Communicate: o.Communication}
-	o.Alone = j.Alone()
-	return ""
+	one.Compute, one.Beside, one.Communication, one.Alone = j.Compute, j.Beside, j.Communicate, j.Alone()
+	return j
 }
 
-// mostIdeal is how many operations of a collective are played at most.
-const mostIdeal = 1 << 18
-
-// predictShared predicts the iterations of the jobs that share links, or returns why it does not.
-func predictShared(p *plan.Plan, demands []plan.Demand, jobs []fluid.Job, all []Prediction) string {
-	law, lacks := lawOf(p, jobs)
-	if lacks != "" {
-		return lacks
-	}
-	links, connections := connect(demands, jobs)
+// shared predicts the iterations of the jobs, which share links.
+func (o *outlook) shared(jobs []fluid.Job) {
+	p, all, law := o.plan, o.all, &o.law
+	links, connections := connect(o.demands, jobs)
 	fair := slices.Clone(jobs)
 	for i := range fair {
 		fair[i].Weight, fair[i].Priority, fair[i].Schedule = connections[i], 0, graph.Schedule{}
@@ -179,9 +198,12 @@ func predictShared(p *plan.Plan, demands []plan.Demand, jobs []fluid.Job, all []
 	} {
 		spread(round.jobs, &round.sharing)
 		n := fluid.Network{Links: links, Jobs: round.jobs, Sharing: round.sharing}
-		r, err := n.Solve(most)
+		r, err := n.Solve(mostIterations)
 		if err != nil {
-			return err.Error()
+			for i := range all {
+				all[i].NoFluid = err.Error()
+			}
+			return
 		}
 		for i := range r {
 			*round.to(&all[i]) = median(r[i], p.End)
@@ -190,7 +212,6 @@ func predictShared(p *plan.Plan, demands []plan.Demand, jobs []fluid.Job, all []
 	for i := range all {
 		all[i].Law = law.words
 	}
-	return ""
 }
 
 // median returns that of the times of iterations that end before a time, 0 without any.
@@ -224,11 +245,11 @@ func spread(jobs []fluid.Job, s *fluid.Sharing) {
 
 // predictionNames declares the metrics of predictions. Jobs without one say why.
 func predictionNames(s *Subjects) []Family {
-	all := Predict(s.Plan)
-	if len(all) == 0 {
+	if len(s.Plan.Jobs) == 0 {
 		return []Family{{Parts: []*Part{Words(iterationAlone, iterationFluid), AnyWord()}, Lacks: lacksJobs}}
 	}
 	var families []Family
+	all := newOutlook(s.Plan).all
 	for i := range all {
 		name := Words(s.Plan.Jobs[i].Name)
 		families = append(families,

@@ -1,9 +1,11 @@
 package measure_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
@@ -156,5 +158,21 @@ func TestPredictionsFollowTheRun(t *testing.T) {
 	}
 	if measure.WhyAbsent("iteration_fluid_us.a") == "" {
 		t.Error("no reason for an absent metric")
+	}
+}
+
+// What is predicted is bounded: of many jobs nothing, of many steps the first ones.
+func TestPredictionsAreBounded(t *testing.T) {
+	text := "schema: 1\nname: t\ntopology: {dumbbell: {left: 33, right: 33, rate: 50Gbps, delay: 1us}}\njobs:\n"
+	for i := range 33 {
+		text += fmt.Sprintf("  - {name: j%d, hosts: [%d, %d], steps: 3, profile: {compute: 1ms, pairs: true, bytes: 1MB}}\n", i, i, 33+i)
+	}
+	if _, all := predict(t, text); all[0].NoFluid != "33 jobs are more than the 32 that are predicted" || all[0].Alone == 0 {
+		t.Errorf("%+v", all[0])
+	}
+	begin := time.Now()
+	_, all := predict(t, strings.Replace(pairOfJobs, "125us", "125us, adaptive: true", 1)+strings.ReplaceAll(vgg16("1MB", ", jitter: 0.1", ", jitter: 0.1"), "steps: 40", "steps: 50000"))
+	if took := time.Since(begin); all[0].Fluid == 0 || took > 5*time.Second {
+		t.Errorf("50000 steps: %+v, after %v", all[0], took)
 	}
 }

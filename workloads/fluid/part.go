@@ -129,7 +129,7 @@ func (c *closed) after(a *sender, u float64) float64 {
 	if !a.growing(law) {
 		return float64(a.capacity*a.weight*law.Intercept) * u
 	}
-	above := a.total*(1+law.Intercept/law.Slope) - a.left - a.later
+	above := float64(a.total*(1+law.Intercept/law.Slope)) - a.left - a.later
 	return above * math.Expm1(a.capacity*a.weight*law.Slope/a.total*u)
 }
 
@@ -144,7 +144,7 @@ func (c *closed) until(a *sender) (u float64, ends bool) {
 		}
 		return a.left / speed, true
 	}
-	above := a.total*(1+law.Intercept/law.Slope) - a.left - a.later
+	above := float64(a.total*(1+law.Intercept/law.Slope)) - a.left - a.later
 	return math.Log1p(a.left/above) / (a.capacity * a.weight * law.Slope / a.total), true
 }
 
@@ -259,7 +259,7 @@ func (s *stepped) integrate(dt float64) []float64 {
 	for stage, weight := range []float64{1, 2, 2, 1} {
 		rates := s.state.divider.divide(s.all, s.weights(at))
 		for i, rate := range rates {
-			sum[i] += weight * rate
+			sum[i] += float64(weight * rate)
 			switch stage {
 			case 0, 1:
 				at[i] = s.left[i] - float64(dt/2*rate)
