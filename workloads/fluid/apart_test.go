@@ -177,3 +177,41 @@ func TestTablesOfTheGuide(t *testing.T) {
 		}
 	}
 }
+
+// Slots do not drift over 1000 iterations with jitter of 3 %, and offsets without slots do.
+func TestSlotsDoNotDrift(t *testing.T) {
+	const iterations = 1000
+	run := func(schedule func(i int) graph.Schedule) fluid.Result {
+		// On links of their own: what jitter does to phases, and nothing else.
+		n := fluid.Network{Links: []float64{1, 1}, Jobs: repeat(2, 141, 114), Sharing: fluid.Weighted}
+		for i := range n.Jobs {
+			j := &n.Jobs[i]
+			j.Links, j.Jitter.Variation, j.Seed, j.Offset, j.Schedule = []int{i}, 0.03, uint64(i), units.Duration(i)*ms(130), schedule(i)
+		}
+		return solve(t, &n, iterations)
+	}
+	r := run(func(i int) graph.Schedule { return slots(i, 9) })
+	for i := range r {
+		s := slots(i, 9)
+		var late [2]units.Duration // of the first and the last 200 iterations
+		for k, it := range r[i][:iterations] {
+			if k < 200 {
+				late[0] += s.Late(it.Communicates) / 200
+			} else if k >= iterations-200 {
+				late[1] += s.Late(it.Communicates) / 200
+			}
+		}
+		if late[0] > ms(3) || late[1] > ms(3) {
+			t.Errorf("job %d is %v late at first, %v in the end", i, late[0], late[1])
+		}
+		// One slot for each iteration: none is skipped.
+		if took, want := r[i][iterations-1].Communicates.Sub(r[i][0].Communicates), s.Period*(iterations-1); took < want-ms(30) || took > want+ms(30) {
+			t.Errorf("job %d takes %v for 999 periods of %v, %v", i, took, s.Period, want)
+		}
+	}
+	r = run(func(int) graph.Schedule { return graph.Schedule{} })
+	apart := r.Differences(0, 1)
+	if least, most := slices.Min(apart), slices.Max(apart); most-least < ms(50) {
+		t.Errorf("without slots the phases stay %v to %v apart", least, most)
+	}
+}
