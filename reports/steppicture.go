@@ -238,7 +238,7 @@ func (d *stepDrawing) lane(l *analysis.Lane, y float64) {
 		}
 	}
 	for _, s := range l.Spans {
-		if d.Kinds[s.Kind].Compute {
+		if k := d.Kinds[s.Kind]; k.Compute || k.Name == analysis.PictureHeld {
 			continue
 		}
 		// Where it communicates and does not compute.

@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/units"
 	solver "github.com/csiglab/csiglab/workloads/circle"
 )
@@ -166,5 +167,49 @@ func TestClusterRotationIsSolved(t *testing.T) {
 		if got, want := p.Jobs[i].Start.Sub(0), solved.Starts[i]; got != want {
 			t.Errorf("job %s starts at %v in the file; the solver says %v", p.Jobs[i].Name, got, want)
 		}
+	}
+}
+
+// A report shows what a schedule did: the picture of a step has the time in which ranks were
+// held back, which is neither computing nor waiting for messages, and the critical path has
+// it as idle.
+func TestHeldTimeIsShown(t *testing.T) {
+	folder := runFolder(t, `schema: 1
+name: held
+topology: {dumbbell: {left: 2, right: 2, rate: 10Gbps, delay: 1us}}
+jobs: [{name: train, hosts: [0, 2], steps: 4, profile: {compute: 100us, bytes: 100kB}, schedule: {period: 300us}}]
+hosts: {cc: {name: constant}}
+`)
+	r, err := analysis.Read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &r.Jobs[0]
+	kinds := fmt.Sprint(j.Picture.Kinds)
+	if want := "[{compute true} {all_reduce false} {" + analysis.PictureHeld + " false}]"; kinds != want {
+		t.Fatalf("the picture of step %d has the kinds %s, want %s", j.Picture.Step, kinds, want)
+	}
+	for _, l := range j.Picture.Lanes {
+		held, sent := 0.0, 0.0
+		for _, s := range l.Spans {
+			switch s.Kind {
+			case 1:
+				sent += s.ToUS - s.FromUS
+			case 2:
+				held += s.ToUS - s.FromUS
+			}
+		}
+		if want := j.Picture.ToUS - j.Picture.FromUS - l.ComputeUS - sent; math.Abs(held-want) > 1 || math.Abs(l.ExposedUS-sent) > 1 {
+			t.Errorf("rank %d is held for %.1f us, want %.1f; it waits for messages for %.1f us, want %.1f", l.Rank, held, want, l.ExposedUS, sent)
+		}
+	}
+	for _, p := range j.Paths[1:] {
+		if held := p.ToUS - p.FromUS - p.ComputeUS - p.TransferUS; math.Abs(p.IdleUS-held) > 1 || p.IdleUS < 40 {
+			t.Errorf("the critical path of step %d is idle for %.1f us, want %.1f", p.Step, p.IdleUS, held)
+		}
+	}
+	manifest := &folder.Manifest
+	if s := manifest.Jobs[0].Schedule; s == nil || s.PeriodUS != 300 || s.OffsetUS != 100 || s.CorrectionUS != 270 {
+		t.Errorf("the manifest has the schedule %+v", s)
 	}
 }

@@ -28,7 +28,8 @@ type StepPicture struct {
 	FromUS float64 `json:"fromUs"`
 	ToUS   float64 `json:"toUs"`
 	Ranks  int     `json:"ranks"`
-	// Kinds are what ranks do: phases of compute, then kinds of communication.
+	// Kinds are what ranks do: phases of compute, then kinds of communication, and
+	// PictureHeld.
 	Kinds    []PictureKind `json:"kinds"`
 	Lanes    []Lane        `json:"lanes"`         // ranks, ascending
 	Shares   []PictureBand `json:"shares"`        // of all ranks, by kind, then those that do nothing
@@ -85,17 +86,12 @@ func newPicture(s *stepOps, p *CriticalPath) *StepPicture {
 	for _, one := range s.job.Collectives {
 		kindOf[one.Name] = one.Kind
 	}
-	communicationOf := func(o *stepOp) string {
-		if o.kind == metrics.OperationHold {
-			return PictureHeld
-		}
-		return cmp.Or(kindOf[s.names[o.collective]], "send-recv")
-	}
+	communicationOf := func(o *stepOp) string { return cmp.Or(kindOf[s.names[o.collective]], "send-recv") }
 	computeOf := func(o *stepOp) string { return cmp.Or(s.names[o.phase], "compute") }
 	for _, compute := range []bool{true, false} { // computes first
 		for i := range s.ops {
 			o := &s.ops[i]
-			if o.kind == metrics.OperationSpan || o.kind == metrics.OperationHold && o.endUS == o.readyUS || compute != (o.kind == metrics.OperationCompute) {
+			if o.kind >= metrics.OperationSpan || compute != (o.kind == metrics.OperationCompute) {
 				continue
 			}
 			if name := communicationOf(o); !compute {
@@ -104,6 +100,9 @@ func newPicture(s *stepOps, p *CriticalPath) *StepPicture {
 				c.kind(computeOf(o), true)
 			}
 		}
+	}
+	if slices.ContainsFunc(s.ops, func(o stepOp) bool { return o.kind == metrics.OperationHold && o.endUS > o.readyUS }) {
+		c.kind(PictureHeld, false)
 	}
 	c.lanes = make([]Lane, c.Ranks)
 	for i := range c.lanes {
