@@ -76,8 +76,11 @@ func spread(counts []int) string {
 		return fmt.Sprint(n)
 	}
 	middle, most := word(counts[len(counts)/2]), word(counts[len(counts)-1])
-	if middle == most {
+	switch {
+	case middle == most:
 		return middle
+	case counts[len(counts)-1] == neverApart:
+		return middle + ", or never"
 	}
 	return middle + ", up to " + most
 }
