@@ -95,7 +95,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, failure.At("jobs", err)
 	}
-	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, jobNotes, stuck)
+	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, jobNotes, stuck, keepSlots(load, s.traffic))
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
 	}
