@@ -44,10 +44,12 @@ type Result struct {
 	Programs    []Program    `json:"programs"`        // by run, in the experiment's order
 	Faults      []Fault      `json:"faults"`          // by run, in the experiment's order
 	Jobs        []Job        `json:"jobs"`            // by variant, then job
-	Named       []Named      `json:"named"`           // by group of flows, signal and ports: what CSIG samples named as the bottleneck
-	Blame       []Blame      `json:"blame"`           // by variant, then by the time lost, the most first; at most MaxBlame of a variant
-	Fairness    []Fairness   `json:"fairness"`        // by variant
-	Runs        []Run        `json:"runs"`            // by variant, then seed
+	// JobGroups are the jobs that share links, by variant.
+	JobGroups []JobGroup `json:"jobGroups"`
+	Named     []Named    `json:"named"`    // by group of flows, signal and ports: what CSIG samples named as the bottleneck
+	Blame     []Blame    `json:"blame"`    // by variant, then by the time lost, the most first; at most MaxBlame of a variant
+	Fairness  []Fairness `json:"fairness"` // by variant
+	Runs      []Run      `json:"runs"`     // by variant, then seed
 	// Locators are the shared ones.
 	Locators []SharedLocators `json:"locators"`
 	Fidelity *Fidelity        `json:"fidelity,omitempty"`
@@ -136,6 +138,9 @@ func Rows(f *runfolder.Folder) int64 {
 	rows := 3*(t["ports"]+t["flows"]+t["signals"]) + t["cc"] + 2*t["phases"] + t["instances"]
 	if t["operations"] > 0 { // see jobReader
 		rows += t["instances"] + t["operations"]
+	}
+	if sharesLinks(&f.Manifest) {
+		rows += t["instances"]
 	}
 	if slices.Contains(f.Manifest.Details, ofFlows) {
 		rows += t["metrics"]
@@ -237,6 +242,9 @@ func (g *reading) finish(more []ChartKind) (*Result, error) {
 		return nil, err
 	}
 	r.Jobs, r.Blame = jobs.jobs, jobs.blames
+	if r.JobGroups, err = readJobGroups(f, t); err != nil {
+		return nil, err
+	}
 	var lines lineOf
 	r.Fabric, lines = fabricOf(m, r.Told(), g.all, g.ports, g.flows)
 	if r.Fairness, err = fairnessOf(f, t, g.rates, g.all, done, g.metrics); err != nil {
