@@ -243,9 +243,15 @@ type Prediction struct {
 	AloneUS         float64 `json:"aloneUs"`
 	// Medians of the iterations by the fluid model, with equal shares and under Law. They
 	// are 0 if FluidReason is not "".
-	FairUS      float64 `json:"fairUs,omitempty"`
-	FluidUS     float64 `json:"fluidUs,omitempty"`
-	Law         string  `json:"law,omitempty"`         // in words
+	FairUS  float64 `json:"fairUs,omitempty"`
+	FluidUS float64 `json:"fluidUs,omitempty"`
+	Law     string  `json:"law,omitempty"` // in words
+	// Weight * (Intercept + Slope * sent/total) is the job's share of a link against those of
+	// the others under Law. Strict: the law has priorities.
+	Weight      float64 `json:"weight,omitempty"`
+	Intercept   float64 `json:"intercept,omitempty"`
+	Slope       float64 `json:"slope,omitempty"`
+	Strict      bool    `json:"strict,omitempty"`
 	Reason      string  `json:"reason,omitempty"`      // why there are no times alone
 	FluidReason string  `json:"fluidReason,omitempty"` // why there are none by the fluid model
 }

@@ -130,7 +130,7 @@ func jobTable(p *plan.Plan) []runfolder.Job {
 		o := &predicted[i]
 		jobs[i].Prediction = &runfolder.Prediction{
 			ComputeUS: o.Compute.Microseconds(), BesideUS: o.Beside.Microseconds(), CommunicationUS: o.Communication.Microseconds(), AloneUS: o.Alone.Microseconds(),
-			FairUS: o.Fair.Microseconds(), FluidUS: o.Fluid.Microseconds(), Law: o.Law, Reason: o.NoAlone, FluidReason: o.NoFluid,
+			FairUS: o.Fair.Microseconds(), FluidUS: o.Fluid.Microseconds(), Law: o.Law, Weight: o.Weight, Intercept: o.Intercept, Slope: o.Slope, Strict: o.Strict, Reason: o.NoAlone, FluidReason: o.NoFluid,
 		}
 		for k := range jobs[i].Collectives {
 			c := &jobs[i].Collectives[k]

@@ -35,7 +35,11 @@ type Prediction struct {
 	// under the variant's law.
 	Fair, Fluid units.Duration
 	Law         string // in words, such as "adaptive: weights 1 + sent/total"
-	NoFluid     string // why Fair and Fluid are 0; "" if they are not
+	// Weight * (Intercept + Slope * sent/total) is the job's share of a link against those of
+	// the others. Strict: the law has priorities.
+	Weight, Intercept, Slope float64
+	Strict                   bool
+	NoFluid                  string // why Fair and Fluid are 0; "" if they are not
 }
 
 // Limits of what is predicted, so that it takes less than a second.
@@ -210,7 +214,8 @@ func (o *outlook) shared(jobs []fluid.Job) {
 		}
 	}
 	for i := range all {
-		all[i].Law = law.words
+		o := &all[i]
+		o.Law, o.Weight, o.Intercept, o.Slope, o.Strict = law.words, jobs[i].Weight, law.sharing.Intercept, law.sharing.Slope, law.sharing.Strict
 	}
 }
 

@@ -49,6 +49,7 @@ type Prediction struct {
 	FairUS  float64 `json:"fairUs"`
 	FluidUS float64 `json:"fluidUs"`
 	Law     string  `json:"law"`
+	Reason  string  `json:"reason,omitempty"` // why FairUS and FluidUS are 0
 }
 
 // Iteration is one step of a job. Times are microseconds of the run.
@@ -220,6 +221,11 @@ func (g *JobGroup) fill(f *runfolder.Folder, t *totals, of map[run]map[int32]*jo
 		for k := i + 1; k < len(jobs); k++ {
 			if slices.ContainsFunc(jobs[i].Shares, func(s runfolder.Share) bool { return s.Job == jobs[k].Job }) {
 				if p := newJobPair(&g.Jobs[i], &g.Jobs[k]); p != nil {
+					a, b := jobs[i], jobs[k]
+					if p.A == b.Name {
+						a, b = b, a
+					}
+					p.recur(a, b)
 					g.Pairs = append(g.Pairs, *p)
 				}
 			}
@@ -280,6 +286,9 @@ func (j *SharedJob) statistics(f *runfolder.Folder, t *totals, of map[run]map[in
 	}
 	if len(gains) > 0 {
 		j.MeanSpeedUp = middleOf(gains)
+	}
+	if p := info.Prediction; p != nil {
+		j.Prediction = &Prediction{AloneUS: p.AloneUS, FairUS: p.FairUS, FluidUS: p.FluidUS, Law: p.Law, Reason: cmp.Or(p.Reason, p.FluidReason)}
 	}
 	known := f.Summary.Variants[g.Variant].Metrics
 	for name, to := range map[string]**float64{"overlap_share.first.": &j.OverlapFirst, "overlap_share.last.": &j.OverlapLast, "apart_iteration.": &j.Apart} {
@@ -363,5 +372,45 @@ func (p *JobPair) measure(a, b []start) {
 		}
 		p.Steps, p.DifferenceUS = append(p.Steps, float64(x.step)), append(p.DifferenceUS, difference)
 		last = difference
+	}
+}
+
+// equalJobs is by how much two jobs differ at most to which a recurrence applies.
+const equalJobs = 0.02
+
+// recur computes the published recurrence of the phase difference D of two equal jobs that
+// have a link for themselves: with weights I + S*sent/total D grows by
+// S D (T-D) / (I T + S D) in an iteration, where T is the time that one of them needs to
+// communicate alone (docs/references.md#mltcp). With constant weights, of which that of the
+// job ahead is w times the other one's, what D lacks to T is divided by w.
+func (p *JobPair) recur(a, b *runfolder.Job) {
+	pa, pb := a.Prediction, b.Prediction
+	near := func(x, y float64) bool { return math.Abs(x-y) <= equalJobs*y }
+	if pa == nil || pb == nil || pa.Strict || pa.CommunicationUS <= 0 || !(pb.Weight > 0) || !(pa.Intercept > 0) || a.Schedule != nil || b.Schedule != nil ||
+		pa.BesideUS+pb.BesideUS > 0 || !near(pa.ComputeUS, pb.ComputeUS) || !near(pa.CommunicationUS, pb.CommunicationUS) || len(a.Shares)+len(b.Shares) > 2 {
+		return
+	}
+	whole, ratio := pa.CommunicationUS, pa.Weight/pb.Weight
+	next := func(d float64) float64 {
+		if pa.Slope > 0 {
+			return d + pa.Slope*d*(whole-d)/(pa.Intercept*whole+pa.Slope*d)
+		}
+		return whole - (whole-d)/ratio
+	}
+	p.ApartUS = whole
+	first := slices.IndexFunc(p.DifferenceUS, func(d float64) bool { return d > 0 })
+	if first < 0 || ratio < 1 || pa.Slope > 0 && ratio != 1 || pa.Slope == 0 && ratio == 1 {
+		return // also of equal weights, which keep the difference
+	}
+	d := p.DifferenceUS[first]
+	for i := range p.DifferenceUS {
+		switch {
+		case i < first:
+			p.RecurrenceUS = append(p.RecurrenceUS, math.NaN())
+			continue
+		case i > first && d < whole:
+			d = next(d)
+		}
+		p.RecurrenceUS = append(p.RecurrenceUS, d)
 	}
 }
