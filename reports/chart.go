@@ -81,6 +81,7 @@ func drawCharts(r *analysis.Result, more []Drawing) ([]Chart, error) {
 	if c := utilisationChart(r); c != nil {
 		charts = append(charts, *c)
 	}
+	charts = append(charts, jobCharts(r)...)
 	for i := range r.Charts {
 		c := &r.Charts[i]
 		drawing := slices.IndexFunc(drawings, func(d Drawing) bool { return d.ID == c.ID })

@@ -39,6 +39,7 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 		fmt.Fprintf(b, "\n%s\n", escape(text))
 	}
 	writeTable(b, "Jobs", &p.Jobs)
+	writeTable(b, "Jobs that share links", &p.JobGroups)
 	writeTable(b, "Collectives", &p.Collectives)
 	writeTable(b, "Critical paths", &p.Paths)
 	writeTable(b, blameTitle, &p.Blame)

@@ -33,6 +33,7 @@ type page struct {
 	Faults       table
 	Steps        []stepPicture // of the slowest step of each job
 	Jobs         table
+	JobGroups    table // jobs that share links
 	Collectives  table // of jobs
 	Paths        table // critical ones, of steps of jobs
 	Blame        table // slow collectives, or transfers
@@ -95,7 +96,7 @@ func newPage(r *analysis.Result) *page {
 		Metrics: keyMetrics(r), Details: allMetrics(r), DetailsTitle: detailsTitle(r),
 		Distribution: distributions(r), Worst: worstFlows(r), PortClasses: portClasses(r.Ports), WorstPorts: worstPorts(r.Ports),
 		Completion: completion(r), Programs: programs(r.Programs), Faults: faults(r.Faults), Named: named(r), Locators: locators(r.Locators),
-		Steps: newStepPictures(r), Jobs: jobs(r), Collectives: collectives(r), Paths: criticalPaths(r), Blame: blame(r), Fairness: fairness(r), WorstCCTs: worstCollectives(r),
+		Steps: newStepPictures(r), Jobs: jobs(r), JobGroups: jobGroups(r), Collectives: collectives(r), Paths: criticalPaths(r), Blame: blame(r), Fairness: fairness(r), WorstCCTs: worstCollectives(r),
 		Ports: portParameters(r.Variants), Flows: flowParameters(r.Variants),
 		How: how(r), Runs: runs(r.Runs),
 	}

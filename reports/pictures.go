@@ -195,5 +195,5 @@ func leftOut(total, shown int) string {
 // allPictures are the pictures of a report: those that stand above its tables, and those
 // that stand with its charts.
 func allPictures(r *analysis.Result) (first, more []picture) {
-	return signatures(r), append(heatmaps(r), shifts(r)...)
+	return append(jobLanes(r), signatures(r)...), append(heatmaps(r), shifts(r)...)
 }

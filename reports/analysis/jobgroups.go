@@ -32,7 +32,7 @@ type SharedJob struct {
 	MeanUS   float64 `json:"meanUs"`
 	// SpeedUps are by seed the medians of the base's iterations over these; Mean is the median
 	// over the seeds of the same of means. nil and 0 for the base itself, or without common
-	// seeds.
+	// seeds, or where the job has other work there.
 	SpeedUps    []float64 `json:"speedUps,omitempty"`
 	MeanSpeedUp float64   `json:"meanSpeedUp,omitempty"`
 
@@ -260,7 +260,7 @@ func pairsOf(list []span) [][]float64 {
 func (j *SharedJob) statistics(f *runfolder.Folder, t *totals, of map[run]map[int32]*jobSteps, g *JobGroup, info *runfolder.Job) {
 	number := int32(-1) // of the job in the base
 	for _, b := range f.Manifest.JobsOf(g.Base) {
-		if b.Name == info.Name {
+		if b.Name == info.Name && sameWork(b.Prediction, info.Prediction) {
 			number = b.Job
 		}
 	}
@@ -296,6 +296,12 @@ func (j *SharedJob) statistics(f *runfolder.Folder, t *totals, of map[run]map[in
 			*to = &v
 		}
 	}
+}
+
+// sameWork reports whether two jobs compute and communicate for equal times, as far as that
+// is known.
+func sameWork(a, b *runfolder.Prediction) bool {
+	return a == nil || b == nil || near(a.ComputeUS, b.ComputeUS) && near(a.CommunicationUS, b.CommunicationUS)
 }
 
 // SpeedUp returns the median over the seeds of the speed-ups, 0 without any.
@@ -385,9 +391,12 @@ const equalJobs = 0.02
 // job ahead is w times the other one's, what D lacks to T is divided by w.
 func (p *JobPair) recur(a, b *runfolder.Job) {
 	pa, pb := a.Prediction, b.Prediction
-	near := func(x, y float64) bool { return math.Abs(x-y) <= equalJobs*y }
-	if pa == nil || pb == nil || pa.Strict || pa.CommunicationUS <= 0 || !(pb.Weight > 0) || !(pa.Intercept > 0) || a.Schedule != nil || b.Schedule != nil ||
-		pa.BesideUS+pb.BesideUS > 0 || !near(pa.ComputeUS, pb.ComputeUS) || !near(pa.CommunicationUS, pb.CommunicationUS) || len(a.Shares)+len(b.Shares) > 2 {
+	if pa == nil || pb == nil || pa.CommunicationUS <= 0 || !sameWork(pa, pb) {
+		return
+	}
+	p.ApartUS = pa.CommunicationUS
+	if pa.Strict || !(pb.Weight > 0) || !(pa.Intercept > 0) || a.Schedule != nil || b.Schedule != nil ||
+		pa.BesideUS+pb.BesideUS > 0 || len(a.Shares)+len(b.Shares) > 2 {
 		return
 	}
 	whole, ratio := pa.CommunicationUS, pa.Weight/pb.Weight
@@ -397,7 +406,6 @@ func (p *JobPair) recur(a, b *runfolder.Job) {
 		}
 		return whole - (whole-d)/ratio
 	}
-	p.ApartUS = whole
 	first := slices.IndexFunc(p.DifferenceUS, func(d float64) bool { return d > 0 })
 	if first < 0 || ratio < 1 || pa.Slope > 0 && ratio != 1 || pa.Slope == 0 && ratio == 1 {
 		return // also of equal weights, which keep the difference
@@ -414,3 +422,5 @@ func (p *JobPair) recur(a, b *runfolder.Job) {
 		p.RecurrenceUS = append(p.RecurrenceUS, d)
 	}
 }
+
+func near(x, y float64) bool { return math.Abs(x-y) <= equalJobs*y }
