@@ -119,7 +119,11 @@ func (d *laneDrawing) axis(p *pen, area plotArea) {
 	ticks, _ := niceTicks((d.to - d.from) * unit.factor / 1.06)
 	step, y := ticks[1].Value/unit.factor, area.Y+area.Height
 	p.put(`<path class="edge" d="M%v %vH%v"/>`, area.X, y, area.X+area.Width)
-	for us := math.Ceil(d.from/step) * step; us <= d.to; us += step {
+	for k := range len(ticks) + 1 {
+		us := (math.Ceil(d.from/step) + float64(k)) * step
+		if us > d.to {
+			break
+		}
 		x := area.X + (us-d.from)/(d.to-d.from)*area.Width
 		p.put(`<path class="edge" d="M%v %vv4"/><text class="tick" x="%v" y="%v">%s</text>`, x, y, x, y+13, number(math.Round(us*unit.factor*1000)/1000))
 	}
