@@ -373,7 +373,7 @@ func (p *JobPair) measure(a, b []start) {
 			at--
 		}
 		difference := b[at].us - x.us
-		if math.Abs(difference-last) > p.PeriodUS {
+		if math.Abs(difference-last) > 0.75*p.PeriodUS {
 			break // the other one has ended
 		}
 		p.Steps, p.DifferenceUS = append(p.Steps, float64(x.step)), append(p.DifferenceUS, difference)
