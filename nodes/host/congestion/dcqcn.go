@@ -26,13 +26,15 @@ import (
 // Modes of the HotNets'22 paper on congestion control in machine learning clusters: timer
 // is its static unfairness, where a job with a smaller one is more aggressive, and
 // adaptive scales R_AI by 1 + sent/total of the communication phase.
+//
+// With rules: connectx the reaction point is that of connectX.
 var dcqcn = Algorithm{
 	Spec: algorithm.Spec{
 		Name: "dcqcn",
 		Doc:  "DCQCN: a rate cut by congestion notification packets; adaptive scales its increase by the progress of the phase",
 		Params: []algorithm.Param{
 			{Name: "timer", Kind: algorithm.Duration, Default: "55us", Check: timerCheck, Doc: "T, the time between increases; less is more aggressive"},
-			{Name: "byte_counter", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "B, the bytes sent between increases; auto: 10 MB at 40 Gbps, in proportion to the link"},
+			{Name: "byte_counter", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), With: &algorithm.Condition{Param: "rules", Values: []string{dcqcnPaper}}, Doc: "B, the bytes sent between increases; auto: 10 MB at 40 Gbps, in proportion to the link"},
 			{Name: "fast_recovery", Kind: algorithm.Int, Default: "5", Check: positiveNumber, Doc: "F, the increases of each kind until fast recovery ends"},
 			{Name: "alpha_gain", Kind: algorithm.Number, Default: "0.00390625", Check: algorithm.Share, Doc: "g, the gain of alpha: 1/256"},
 			{Name: "alpha_timer", Kind: algorithm.Duration, Default: "55us", Check: timerCheck, Doc: "K, the time without a CNP after which alpha falls"},
@@ -40,7 +42,9 @@ var dcqcn = Algorithm{
 			{Name: "rate_ai", Kind: algorithm.Rate, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseRate), Doc: "R_AI, the additive increase; auto: 40 Mbps at 40 Gbps, in proportion to the link"},
 			{Name: "rate_hai", Kind: algorithm.Rate, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseRate), Doc: "R_HAI, the hyper increase; auto: 10 times rate_ai"},
 			{Name: "min_rate", Kind: algorithm.Rate, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseRate), Doc: "the least rate; auto: 1/1000 of the link, 100 Mbps at 100 Gbps"},
-			{Name: "adaptive", Kind: algorithm.Bool, Default: "false", Doc: "R_AI times 1 + sent/total of the communication phase"},
+			{Name: "adaptive", Kind: algorithm.Bool, Default: "false", Doc: "R_AI times 1 + sent/total of the communication phase; with rules connectx R_HAI, too"},
+			{Name: "rules", Kind: algorithm.Enum, Default: dcqcnPaper, Values: []string{dcqcnPaper, dcqcnConnectX}, Doc: "paper: as published; connectx: as a public model of ConnectX NICs, in which the timer alone leads to hyper increase and a cut keeps a target that has not been reached"},
+			{Name: "cut_interval", Kind: algorithm.Duration, Default: "4us", Check: algorithm.Positive(units.ParseDuration), With: &algorithm.Condition{Param: "rules", Values: []string{dcqcnConnectX}}, Doc: "the least time between two cuts; further CNPs count in alpha alone"},
 		},
 	},
 	Actions: []Action{
@@ -56,6 +60,12 @@ var dcqcn = Algorithm{
 		return Windows{Min: unlimited(p), Max: unlimited(p)}
 	},
 }
+
+// Rules of dcqcn.
+const (
+	dcqcnPaper    = "paper"
+	dcqcnConnectX = "connectx"
+)
 
 // Stages of dcqcn, which an ACK reports as its action.
 const (
@@ -84,7 +94,8 @@ func timerCheck(text string) error {
 	return nil
 }
 
-type dcqcnState struct {
+// reaction is what the rules of dcqcn have in common.
+type reaction struct {
 	out  Output
 	rtts rtts
 
@@ -93,23 +104,29 @@ type dcqcnState struct {
 	ai, hai  float64
 	gain     float64
 	timer    units.Duration
-	bytes    units.Size
 	fast     int
 	alphaGap units.Duration
 	adaptive bool
+	growth   float64 // of increases; see scaled
 
 	current float64 // R_C
 	target  float64 // R_T
 	alpha   float64
 	limited bool // there was a CNP: the reaction point exists
 
-	times     int // T
-	counts    int // BC
-	timerAt   units.Time
-	alphaAt   units.Time
-	sentSince units.Size // since the last byte counter event
+	times   int // T
+	timerAt units.Time
+	alphaAt units.Time
 
 	phase progress
+}
+
+// dcqcnState has the rules of the paper.
+type dcqcnState struct {
+	reaction
+	bytes     units.Size
+	counts    int        // BC
+	sentSince units.Size // since the last byte counter event
 }
 
 // progress is how much of the communication phase of an application has been sent.
@@ -120,6 +137,13 @@ func (g *progress) begin(p *Phase) {
 	*g = progress{total: p.Total}
 	if !p.Begin {
 		g.sent = p.Sent
+	}
+}
+
+// send counts a packet that leaves, once.
+func (g *progress) send(s *Send) {
+	if !s.Again {
+		g.sent += s.Size
 	}
 }
 
@@ -142,21 +166,26 @@ func newDCQCN(p Path, r *algorithm.Reader) Controller {
 	if least > p.LinkRate {
 		r.Fail("min_rate", fmt.Errorf("%v is more than the link's %v", least, p.LinkRate))
 	}
-	c := &dcqcnState{
+	point := reaction{
 		rtts: newRTTs(p), line: float64(p.LinkRate), least: float64(least), ai: float64(ai),
 		hai:  float64(algorithm.OrAuto(r, "rate_hai", r.Rate, dcqcnHyperAI*ai)),
 		gain: r.Number("alpha_gain"), timer: r.Duration("timer"),
-		bytes: algorithm.OrAuto(r, "byte_counter", r.Size, units.Size(inProportion(int64(dcqcnPaperBytes), p.LinkRate))),
-		fast:  r.Int("fast_recovery"), alphaGap: r.Duration("alpha_timer"), adaptive: r.Bool("adaptive"),
+		fast: r.Int("fast_recovery"), alphaGap: r.Duration("alpha_timer"), adaptive: r.Bool("adaptive"), growth: 1,
 		current: float64(p.LinkRate), target: float64(p.LinkRate), alpha: 1,
 		timerAt: units.Never, alphaAt: units.Never,
 	}
-	c.out.Window = unlimited(p)
-	c.publish()
-	return c
+	point.out.Window = unlimited(p)
+	point.publish()
+	bytes := algorithm.OrAuto(r, "byte_counter", r.Size, units.Size(inProportion(int64(dcqcnPaperBytes), p.LinkRate)))
+	if r.Text("rules") == dcqcnConnectX {
+		return &connectX{reaction: point, cutGap: r.Duration("cut_interval")}
+	}
+	return &dcqcnState{reaction: point, bytes: bytes}
 }
 
-func (c *dcqcnState) Output() *Output { return &c.out }
+func (c *reaction) Output() *Output { return &c.out }
+
+func (c *reaction) scaleIncrease(factor float64) { c.growth = factor }
 
 // OnCNP is the cut (paper §3.1, equation 1): R_T = R_C; R_C = R_C (1 - alpha/2); alpha =
 // (1-g) alpha + g. Timer and byte counter begin anew.
@@ -188,9 +217,7 @@ func (c *dcqcnState) OnTimer(now units.Time) {
 
 // OnSend counts bytes: each B of them are an increase.
 func (c *dcqcnState) OnSend(_ units.Time, s *Send) {
-	if !s.Again {
-		c.phase.sent += s.Size
-	}
+	c.phase.send(s)
 	if !c.limited {
 		return
 	}
@@ -211,34 +238,43 @@ func (c *dcqcnState) increase() {
 	case most < c.fast:
 		c.out.Action = dcqcnFast
 	case least > c.fast:
-		c.target += float64(float64(least-c.fast) * c.hai)
+		c.target += float64(float64(least-c.fast) * c.hai * c.growth)
 		c.out.Action = dcqcnHyper
 	default:
-		ai := c.ai
-		if c.adaptive {
-			ai *= 1 + c.phase.ratio() // HotNets'22: R_AI (1 + sent/total)
-		}
-		c.target += ai
+		c.target += float64(c.ai * c.share() * c.growth)
 		c.out.Action = dcqcnAdditive
 	}
+	c.approach()
+}
+
+// share returns the factor of adaptive unfairness (HotNets'22: R_AI (1 + sent/total)).
+func (c *reaction) share() float64 {
+	if !c.adaptive {
+		return 1
+	}
+	return 1 + c.phase.ratio()
+}
+
+// approach takes the rate half way to the target.
+func (c *reaction) approach() {
 	c.target = min(c.target, c.line)
 	c.current = (c.target + c.current) / 2
 }
 
-func (c *dcqcnState) OnPhase(_ units.Time, p *Phase) { c.phase.begin(p) }
+func (c *reaction) OnPhase(_ units.Time, p *Phase) { c.phase.begin(p) }
 
-func (c *dcqcnState) OnAck(_ units.Time, a *Ack) {
+func (c *reaction) OnAck(_ units.Time, a *Ack) {
 	c.rtts.take(a)
 	c.out.Delay, c.out.BaseRTT = c.rtts.queueing(), c.rtts.base
 }
 
 // OnNack does nothing: the paper's losses are PFC's matter, and the transport sends again.
-func (c *dcqcnState) OnNack(units.Time, *Nack) {}
+func (c *reaction) OnNack(units.Time, *Nack) {}
 
 // OnTimeout does nothing, for the same reason.
-func (c *dcqcnState) OnTimeout(units.Time, *Timeout) {}
+func (c *reaction) OnTimeout(units.Time, *Timeout) {}
 
-func (c *dcqcnState) publish() {
+func (c *reaction) publish() {
 	c.current = max(c.least, min(c.current, c.line))
 	c.out.PacingRate = 0
 	if c.current < c.line {

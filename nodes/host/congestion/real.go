@@ -31,3 +31,15 @@ func ln(x float64) float64 {
 	}
 	return float64(float64(exponent)*math.Ln2) + float64(2*z*sum)
 }
+
+// power returns x^n of n >= 0.
+func power(x float64, n int64) float64 {
+	product := 1.0
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			product *= x
+		}
+		x *= x
+	}
+	return product
+}

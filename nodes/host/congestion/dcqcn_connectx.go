@@ -1,0 +1,90 @@
+package congestion
+
+import "github.com/csiglab/csiglab/units"
+
+// connectX is DCQCN's reaction point as the public HPCC simulator models that of ConnectX
+// NICs (alibaba-edu, rdma-hw.cc). Beside the parameters, which have other defaults there
+// (docs/references.md#dcqcn), it departs from the paper in:
+//
+//   - alpha changes at the end of each K, whether or not there was a CNP in it: the CNPs
+//     raise it and do not begin K anew;
+//   - two cuts are at least cut_interval apart;
+//   - a cut sets the target to the rate only if the timer has raised the rate since the cut
+//     before. A row of cuts keeps the target, and the rate recovers to that;
+//   - there is no byte counter: the timer makes F fast recoveries, one additive increase, and
+//     then hyper increases of one R_HAI each.
+//
+// Increases are what T decides. Between two cuts of a full link each flow has as many as the
+// T fit in, and each halves the distance to the target. So shares are not in proportion to
+// 1/T: a flow with one increase more has about twice the rate.
+type connectX struct {
+	reaction
+	cutGap units.Duration
+	cutAt  units.Time // no cut before
+
+	counted units.Time // up to here alpha has counted
+	marked  bool       // there was a CNP since
+}
+
+// OnCNP cuts, if cut_interval has passed.
+func (c *connectX) OnCNP(now units.Time) {
+	if !c.limited {
+		c.limited, c.counted = true, now
+	}
+	c.age(now)
+	c.marked = true
+	if now < c.cutAt {
+		return
+	}
+	c.cutAt = now.Add(c.cutGap)
+	if c.times > 0 {
+		c.target = c.current
+	}
+	c.current *= 1 - c.alpha/2
+	c.times = 0
+	c.timerAt = now.Add(c.timer)
+	c.out.Action = dcqcnDecrease
+	c.publish()
+}
+
+// age counts the whole K that have passed: alpha = (1-g) alpha, and + g after the first of
+// them if there was a CNP in it.
+func (c *connectX) age(now units.Time) {
+	periods := int64(now.Sub(c.counted) / c.alphaGap)
+	if periods == 0 {
+		return
+	}
+	c.counted = c.counted.Add(units.Duration(periods) * c.alphaGap)
+	alpha := c.alpha * (1 - c.gain)
+	if c.marked {
+		alpha += c.gain
+	}
+	c.alpha, c.marked = alpha*power(1-c.gain, periods-1), false
+}
+
+// OnTimer is an increase each T.
+func (c *connectX) OnTimer(now units.Time) {
+	for c.timerAt <= now {
+		c.times++
+		c.increase()
+		c.timerAt = c.timerAt.Add(c.timer)
+	}
+	c.publish()
+}
+
+func (c *connectX) OnSend(_ units.Time, s *Send) { c.phase.send(s) }
+
+func (c *connectX) increase() {
+	switch past := c.times - 1 - c.fast; {
+	case past < 0:
+		c.out.Action = dcqcnFast
+	case past == 0:
+		c.target += float64(c.ai * c.share() * c.growth)
+		c.out.Action = dcqcnAdditive
+	default:
+		// Departs from HotNets'22, which scales R_AI: nearly all increases are these.
+		c.target += float64(c.hai * c.share() * c.growth)
+		c.out.Action = dcqcnHyper
+	}
+	c.approach()
+}
