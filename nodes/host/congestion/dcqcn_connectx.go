@@ -2,21 +2,24 @@ package congestion
 
 import "github.com/csiglab/csiglab/units"
 
-// connectX is DCQCN's reaction point as the public HPCC simulator models that of ConnectX
-// NICs (alibaba-edu, rdma-hw.cc). Beside the parameters, which have other defaults there
-// (docs/references.md#dcqcn), it departs from the paper in:
+// connectX is DCQCN's reaction point with the rules of ConnectX NICs, as NVIDIA's table of
+// parameters and the public HPCC simulator (alibaba-edu, rdma-hw.cc) have them. Beside the
+// parameters, whose defaults differ there (docs/references.md#dcqcn), it departs from the
+// paper in:
 //
 //   - alpha changes at the end of each K, whether or not there was a CNP in it: the CNPs
 //     raise it and do not begin K anew;
 //   - two cuts are at least cut_interval apart;
 //   - a cut sets the target to the rate only if the timer has raised the rate since the cut
 //     before. A row of cuts keeps the target, and the rate recovers to that;
-//   - there is no byte counter: the timer makes F fast recoveries, one additive increase, and
-//     then hyper increases of one R_HAI each.
+//   - there is no byte counter: the timer makes F fast recoveries, one additive increase and
+//     then hyper increases. The i-th of these adds i R_HAI, as in the paper; departs from the
+//     simulator, which adds one R_HAI each time, with which a flow takes 30 ms for half a
+//     link that becomes free.
 //
-// Increases are what T decides. Between two cuts of a full link each flow has as many as the
-// T fit in, and each halves the distance to the target. So shares are not in proportion to
-// 1/T: a flow with one increase more has about twice the rate.
+// T decides the shares. Between two cuts of a full link each flow has as many increases as T
+// fits in, and each halves the distance to the target. So a flow with one increase more
+// loses half as much with each cut, and has about twice the rate.
 type connectX struct {
 	reaction
 	cutGap units.Duration
@@ -83,7 +86,7 @@ func (c *connectX) increase() {
 		c.out.Action = dcqcnAdditive
 	default:
 		// Departs from HotNets'22, which scales R_AI: nearly all increases are these.
-		c.target += float64(c.hai * c.share() * c.growth)
+		c.target += float64(float64(past) * c.hai * c.share() * c.growth)
 		c.out.Action = dcqcnHyper
 	}
 	c.approach()
