@@ -28,7 +28,7 @@ var fabrics = []struct {
 	// g = ah+1 groups has ag switches, pag hosts and g(pa + a(a-1)/2 + ah/2) links.
 	{name: "dragonfly", want: shape{Switches: 6, Hosts: 6, Links: 12}},
 	{name: "dragonfly-72", want: shape{Switches: 36, Hosts: 72, Links: 9 * (8 + 6 + 4)}, long: true},
-	{name: "../../docs/examples/small/two-jobs.yaml", want: shape{Switches: 2, Hosts: 4, Links: 5}},
+	{name: "../../docs/examples/small/unfair-pair.yaml", want: shape{Switches: 2, Hosts: 4, Links: 5}},
 }
 
 func loadFabric(t *testing.T, name string) (*experiment.Set, shape) {
