@@ -69,7 +69,7 @@ func TestWrongJobs(t *testing.T) {
 		{"more than all of the peak", "name: a, model: {preset: gpt-tiny, mfu: 40}", `jobs[0].model.mfu: 40, want above 0 and at most 1`},
 		{"backward without forward", "name: a, model: {preset: gpt-tiny, backward: 1us}", `jobs[0].model.backward: needs forward`},
 		{"scale above 1", "name: a, profile: {scale: 2}", `jobs[0].profile.scale: 2, want above 0 and at most 1`},
-		{"unknown profile", "name: a, profile: vgg18", `jobs[0].profile.preset: unknown value "vgg18"; known: none vgg16 vgg19 resnet50 wideresnet101-2 bert-large (did you mean "vgg16"?)`},
+		{"unknown profile", "name: a, profile: vgg18", `jobs[0].profile.preset: unknown value "vgg18"; known: none vgg16 vgg19 resnet50 wideresnet101-2 bert-base bert-large dlrm bert-8 vgg19-1200 wideresnet-800 vgg16-1400 vgg19-1400 vgg16-1700 resnet50-1600 bert-8-g3 vgg19-1400-g3 wideresnet-800-g3 (did you mean "vgg16"?)`},
 		{"pairs with an algorithm", "name: a, profile: {pairs: true, algorithm: tree}", `jobs[0].profile.pairs: messages have no algorithm, channels or chunks`},
 	} {
 		_, err := Parse("x.yaml", "", []byte(jobsOnly+"jobs: [{"+c.job+"}]\n"), Options{})

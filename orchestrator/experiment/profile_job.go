@@ -22,6 +22,8 @@ type ProfileJob struct {
 	Chunk     units.Size     `yaml:"chunk"` // 0 or "none": no slicing
 	Local     int            `yaml:"local"` // 0 or "auto": the ranks of a server
 	Scale     float64        `yaml:"scale"`
+
+	BytesScale float64 `yaml:"bytes_scale"`
 }
 
 // autoCompute is the ProfileJob.Compute that is not given.
@@ -32,7 +34,7 @@ var _ = RegisterJob(JobKind{
 		Name: "profile", Doc: "a time of compute and then an all-reduce, again and again, as the literature describes jobs that share a link", Rank: 25,
 		Keys: []Key{
 			{Path: "", Default: NoPreset, Doc: "a preset alone, such as `vgg19`, or a mapping"},
-			{Path: "preset", Default: NoPreset, Rule: oneOfTable(profilePresets), Doc: "a model with the bytes of its gradients and, where it is published, its compute"},
+			{Path: "preset", Default: NoPreset, Rule: oneOfTable(profilePresets), Doc: "a model with the bytes of its communication and, where it is known, its compute"},
 			{Path: "compute", Default: "auto", Rule: Rule{min: 0, max: int64(maxLength), word: "auto", special: int64(autoCompute)}, Doc: "time of a step; auto: the preset's, or 10ms"},
 			{Path: "bytes", Default: "auto", Rule: Between(units.Byte, maxTransfer).Or("auto"), Doc: "of the buffer of the all-reduce; auto: the preset's, or 100MB"},
 			{Path: "overlap", Default: "0", Doc: "part of `compute` that runs beside the communication"},
@@ -42,6 +44,7 @@ var _ = RegisterJob(JobKind{
 			{Path: "chunk", Default: "none", Rule: Between(units.Byte, maxTransfer).Or("none"), Doc: "largest message; none: no slicing"},
 			{Path: "local", Default: "auto", Rule: Between(1, maxHosts).Or("auto"), Doc: "of algorithm hierarchical: ranks of an inner group; auto: those of a server"},
 			{Path: "scale", Default: "1", Doc: "multiplies `compute` and `bytes`, so that a step is short enough to emulate"},
+			{Path: "bytes_scale", Default: "1", Doc: "multiplies `bytes` alone: on links as much slower, phases take the times that they take on fast ones, with fewer packets"},
 		},
 	},
 	Spec: ProfileJob{},
@@ -107,7 +110,7 @@ func (p ProfileJob) config(in JobInput) training.Profile {
 	algorithm, _ := collective.ParseAlgorithm(p.Algorithm) // it was checked when it was read
 	c := training.Profile{
 		Ranks: in.Ranks, Compute: p.Compute, Bytes: p.Bytes, Overlap: p.Overlap, Pairs: p.Pairs, Algorithm: algorithm, Channels: p.Channels,
-		Chunk: p.Chunk, Local: p.Local, Scale: p.Scale, Steps: in.Steps, Held: in.Held, Jitter: in.Jitter,
+		Chunk: p.Chunk, Local: p.Local, Scale: p.Scale, BytesScale: p.BytesScale, Steps: in.Steps, Held: in.Held, Jitter: in.Jitter,
 	}
 	preset, _ := training.FindProfile(p.Preset)
 	if c.Compute == autoCompute {

@@ -1,9 +1,5 @@
 package training
 
-import (
-	"github.com/csiglab/csiglab/units"
-)
-
 // Preset is a model whose shape is published.
 type Preset struct {
 	Name  string
@@ -39,36 +35,4 @@ func FindPreset(name string) (Model, bool) {
 		}
 	}
 	return Model{}, false
-}
-
-// ProfilePreset is a model as a job of compute and all-reduce, with gradients in fp32.
-type ProfilePreset struct {
-	Name       string
-	Parameters int64
-	Compute    units.Duration // 0: none is published
-	Doc        string
-}
-
-// Bytes returns the size of the gradients in fp32.
-func (p *ProfilePreset) Bytes() units.Size { return 4 * units.Size(p.Parameters) }
-
-// ProfilePresets lists the profiles, in an order for reading. It is not to be changed.
-var ProfilePresets = []ProfilePreset{
-	{"vgg16", 138_357_544, 141 * units.Millisecond,
-		"VGG16: parameters published (Simonyan and Zisserman 2015); compute 141 ms of an iteration of 255 ms (Rajasekaran et al. 2022, figure 3)"},
-	{"vgg19", 143_667_240, 100 * units.Millisecond,
-		"VGG19: parameters published (Simonyan and Zisserman 2015); compute 100 ms derived from the times of phases in Rajasekaran et al. 2022, figure 1"},
-	{"resnet50", 25_557_032, 0, "ResNet50: parameters published (He et al. 2016)"},
-	{"wideresnet101-2", 126_886_696, 0, "WideResNet101-2: parameters published (Zagoruyko and Komodakis 2016; the count is torchvision's)"},
-	{"bert-large", 340_000_000, 0, "BERT-large: parameters published (Devlin et al. 2019)"},
-}
-
-// FindProfile returns the profile of a name.
-func FindProfile(name string) (ProfilePreset, bool) {
-	for _, p := range ProfilePresets {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return ProfilePreset{}, false
 }

@@ -29,7 +29,10 @@ type Profile struct {
 	Chunk     units.Size           // see collective.Call; 0: no slicing
 	Local     int                  // see collective.Call
 	Scale     float64              // of Compute and Bytes, see Config.Scale; 0: 1
-	Steps     int                  // at least 1
+	// BytesScale is that of Bytes alone, above 0 and at most 1: on links as much slower, phases
+	// take the times that they take on fast ones. 0: 1.
+	BytesScale float64
+	Steps      int // at least 1
 	// Held puts a graph.Hold before the communication. Compute beside the communication does
 	// not wait for it.
 	Held   bool
@@ -53,6 +56,8 @@ func (c *Profile) Validate() error {
 		return graph.Fault("overlap", "%v, want 0 to 1", c.Overlap)
 	case !(c.Scale >= 0 && c.Scale <= 1):
 		return graph.Fault("scale", "%v, want above 0 and at most 1", c.Scale)
+	case !(c.BytesScale >= 0 && c.BytesScale <= 1):
+		return graph.Fault("bytes_scale", "%v, want above 0 and at most 1", c.BytesScale)
 	case c.Chunk < 0:
 		return graph.Fault("chunk", "%d B is negative", int64(c.Chunk))
 	case c.Pairs && c.Ranks%2 != 0:
@@ -94,10 +99,14 @@ func (c *Profile) Computes() (before, beside units.Duration) {
 
 // bytes returns the scaled size.
 func (c *Profile) bytes() units.Size {
-	if c.scale() == 1 {
+	scale := c.scale()
+	if c.BytesScale != 0 {
+		scale *= c.BytesScale
+	}
+	if scale == 1 {
 		return c.Bytes
 	}
-	return units.Size(math.Ceil(float64(c.Bytes) * c.scale()))
+	return units.Size(math.Ceil(float64(c.Bytes) * scale))
 }
 
 // call returns the all-reduce of a rank.
