@@ -29,6 +29,7 @@ var absences = []struct{ pattern, why string }{
 	{"pauses.*.*", "the port paused nobody and nobody paused it"},
 	{"paused_us.*.*", "the port paused nobody and nobody paused it"},
 	{"iteration_us.*", "the ranks did not end a step"},
+	{"iteration_settled_us.*", "the ranks did not end a step"},
 	{"exposed_us.*", "the ranks did not end a step"},
 	{"bubble_share.*", "the ranks did not end a step in which they compute"},
 	{"straggler_*", "the ranks did not end a step in which they compute"},

@@ -16,6 +16,7 @@ import (
 // Names of what is measured of jobs.
 const (
 	iterationTime  = "iteration_us"
+	settledTime    = "iteration_settled_us"
 	exposedTime    = "exposed_us"
 	bubbleShare    = "bubble_share"
 	straggling     = "straggler_ratio"
@@ -45,7 +46,8 @@ func jobNames(s *Subjects) []Family {
 		}
 		return append(families,
 			Family{Parts: []*Part{Words(stragglerRank), AnyWord()}, Lacks: lacksJobs},
-			Family{Parts: []*Part{Words(stepsDone), AnyWord()}, Lacks: lacksJobs})
+			Family{Parts: []*Part{Words(stepsDone), AnyWord()}, Lacks: lacksJobs},
+			Family{Parts: []*Part{Words(settledTime), AnyWord()}, Lacks: lacksJobs})
 	}
 	var names, scheduled, collectives, sized []string
 	for i := range jobs {
@@ -81,7 +83,8 @@ func jobNames(s *Subjects) []Family {
 	}
 	add(collectives, collectiveTime, arrivalSkew)
 	add(sized, algorithmRate, busRate)
-	return append(families, Family{Parts: []*Part{Words(stragglerRank), Words(names...)}}, Family{Parts: []*Part{Words(stepsDone), Words(names...)}})
+	return append(families, Family{Parts: []*Part{Words(stragglerRank), Words(names...)}}, Family{Parts: []*Part{Words(stepsDone), Words(names...)}},
+		Family{Parts: []*Part{Words(settledTime), Words(names...)}})
 }
 
 // jobSums computes the metrics and the instances of jobs from the operations of their
@@ -408,7 +411,10 @@ func (s *jobSums) measure(e *emitter) {
 		j := &s.jobs[k]
 		name := j.info.Name
 		e.of(stepsDone, name, float64(j.done), OfRun)
-		e.values(iterationTime, name, j.iterations, OfRun)
+		if settled := j.iterations[len(j.iterations)/2:]; len(settled) > 0 {
+			e.of(settledTime, name, mean(settled), OfRun)
+		}
+		e.values(iterationTime, name, j.iterations, OfRun) // which sorts them
 		exposed, messages := distributionOf(&j.exposed, perMicrosecond), distributionOf(&j.messages, perMicrosecond)
 		e.distribution(exposedTime, name, &exposed, OfRun)
 		e.distribution(messageTime, name, &messages, OfRun)

@@ -99,7 +99,7 @@ func TestMetricsOfJobs(t *testing.T) {
 	records.Consume(&metrics.Batch{Operations: r.list})
 	records.Consume(totals(p))
 	got := ofJobs(p, records)
-	want := map[string]float64{"steps_done.train": 1, "straggler_rank.train": 1}
+	want := map[string]float64{"steps_done.train": 1, "straggler_rank.train": 1, "iteration_settled_us.train": 200}
 	for quantity, stats := range map[string][4]float64{ // mean, p50, p99, max
 		"iteration_us.%s.train":       {200, 200, 200, 200},
 		"exposed_us.%s.train":         {80. / 3, 10, 70, 70}, // rank 0 has 100-110 and 120-180, rank 1 170-180, rank 0 nothing in step 2
@@ -301,6 +301,23 @@ func TestStepsWithoutMarks(t *testing.T) {
 		if got["steps_done.train"] != c.steps || got["iteration_us.max.train"] != c.lasted {
 			t.Errorf("%s: %v steps, the longest %v us; want %v and %v", c.name, got["steps_done.train"], got["iteration_us.max.train"], c.steps, c.lasted)
 		}
+	}
+}
+
+// The settled time is of the second half of the steps in their order, of which the middle
+// one of an odd number is a part.
+func TestSettledIterations(t *testing.T) {
+	p := withJobs(t, metrics.JobInfo{Name: "train", Ranks: []int32{0}, Steps: 5})
+	r, at := &ranks{}, 0.0
+	for step, length := range []float64{5, 90, 20, 10, 60} {
+		r.add(0, metrics.OperationSpan, metrics.Tag{Step: int32(step + 1)}, at, at+length)
+		at += length
+	}
+	records := measure.NewRecords(p, nil)
+	records.Consume(&metrics.Batch{Operations: r.list})
+	records.Consume(totals(p))
+	if got := ofJobs(p, records)["iteration_settled_us.train"]; got != 30 {
+		t.Errorf("settled iterations of %v us, want (20 + 10 + 60) / 3", got)
 	}
 }
 
