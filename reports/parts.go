@@ -1,10 +1,13 @@
 package reports
 
 import (
+	"fmt"
 	"html/template"
 	"math"
 	"regexp"
 	"strings"
+
+	"github.com/csiglab/csiglab/reports/svg"
 )
 
 // This file exports what reports on other results than a run's are made of, such as those
@@ -121,4 +124,44 @@ func TableTemplate() string {
 	}
 	first, _, _ := strings.Cut(string(text), `{{define "tables"}}`)
 	return first
+}
+
+// FigureKey is an entry of a figure's legend: a colour of the page's style sheet, such as
+// "--flow-0", and what it stands for.
+type FigureKey struct{ Colour, Name string }
+
+// FigurePanel is one drawing of a figure, such as Pen.SVG returns.
+type FigurePanel struct {
+	Title, Subtitle string
+	SVG             template.HTML
+}
+
+// FigureOf is what a figure of its own is made of. Panels are in rows of so many columns, and
+// all as wide as the widest.
+type FigureOf struct {
+	Title, Caption string
+	Legend         []FigureKey
+	Columns        int
+	Panels         []FigurePanel
+}
+
+// Drawing returns the figure as a document of its own. Its texts must be plain; see
+// PlainText.
+func (f *FigureOf) Drawing(scheme svg.Scheme) (*svg.Drawing, error) {
+	sheet, err := pageSheet()
+	if err != nil {
+		return nil, fmt.Errorf("figure: %w", err)
+	}
+	s := sketch{title: f.Title, caption: f.Caption, columns: f.Columns}
+	for _, m := range f.Legend {
+		s.legend = append(s.legend, mark{fmt.Sprintf(`<svg class="swatch" viewBox="0 0 26 12"><rect x="5" y="0" width="16" height="12" rx="2" style="fill:var(%s)"/></svg>`, m.Colour), m.Name})
+	}
+	for _, p := range f.Panels {
+		s.panels = append(s.panels, part{p.Title, p.Subtitle, string(p.SVG)})
+	}
+	drawing, err := svg.Parse(s.compose(), sheet, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("figure: %w", err)
+	}
+	return drawing, nil
 }

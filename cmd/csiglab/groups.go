@@ -15,7 +15,7 @@ var groups = []struct {
 	{"Comparisons:", []string{"sweep", "compare", "regress", "baseline", "bisect"}},
 	{"Labs, in real time:", []string{"up", "ps", "inspect", "exec", "top", "down", "clean"}},
 	{"Packets, tables and dashboards:", []string{"capture", "dissector", "export", "serve", "grafana", "scrape-config"}},
-	{"Fabrics and workloads:", []string{"graph", "topo", "workload"}},
+	{"Fabrics and workloads:", []string{"graph", "topo", "workload", "jobs"}},
 	{"csiglab and this machine:", []string{"doctor", "selftest", "build", "image", "version", "completion", "help"}},
 }
 

@@ -11,9 +11,9 @@ func (a *app) jobs() *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usage("unknown command %q%s; see csiglab jobs --help", args[0], didYouMean(args[0], []string{"profile"}))
+			return usage("unknown command %q%s; see csiglab jobs --help", args[0], didYouMean(args[0], []string{"list", "fit", "profile"}))
 		},
 	}
-	cmd.AddCommand(a.jobsProfile())
+	cmd.AddCommand(a.jobsList(), a.jobsFit(), a.jobsProfile())
 	return cmd
 }

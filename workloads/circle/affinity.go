@@ -24,6 +24,16 @@ func newAffinity(jobs int, links []Link) *affinity {
 	return g
 }
 
+// Clusters returns which of so many jobs hang together by links, by their first job. The
+// profiles of a cluster need a common grid.
+func Clusters(jobs int, links []Link) [][]int {
+	var all [][]int
+	for _, c := range newAffinity(jobs, links).clusters() {
+		all = append(all, c.Jobs)
+	}
+	return all
+}
+
 // clusters returns the jobs that hang together, by their first job, with their links.
 func (g *affinity) clusters() (all []Cluster) {
 	seen := make([]bool, len(g.next))

@@ -175,7 +175,7 @@ func (g *Grid) onto(profiles []Profile, o GridOptions) error {
 		c := Change{Before: p.Period, After: units.Duration(n) * o.Step}
 		if c.Share() > o.Tolerance {
 			return fmt.Errorf("%w: the step %v makes a period of %v %.3g %% longer, more than %.3g %%; take a step of at most %v, or a tolerance of %.3g",
-				ErrNoGrid, o.Step, p.Period, 100*c.Share(), 100*o.Tolerance, rounded(units.Duration(float64(p.Period)*o.Tolerance)), ceil(c.Share()))
+				ErrNoGrid, o.Step, p.Period, 100*c.Share(), 100*o.Tolerance, rounded(units.Duration(float64(p.Period)*o.Tolerance), 3), ceil(c.Share()))
 		}
 		g.Changes[i], longest = c, max(longest, c.After)
 		if perimeter = perimeter / gcd(perimeter, n) * n; perimeter > MaxSteps || float64(perimeter)*float64(o.Step) > maxPerimeter {
@@ -203,10 +203,10 @@ func ceil(share float64) float64 {
 	return math.Ceil(share/unit*(1-1e-12)) * unit
 }
 
-// rounded returns a time with three digits, rounded down.
-func rounded(d units.Duration) units.Duration {
+// rounded returns a time with so many digits, rounded down.
+func rounded(d units.Duration, digits int) units.Duration {
 	unit := units.Duration(1)
-	for d/unit >= 1000 {
+	for float64(d/unit) >= math.Pow10(digits) {
 		unit *= 10
 	}
 	return max(1, d/unit*unit)

@@ -338,6 +338,30 @@ type edge struct {
 // loadOf returns the score of a link with start offsets, exactly, and whether it carries all
 // that its jobs send.
 func loadOf(profiles []Profile, l *Link, starts []units.Duration, perimeter units.Duration) (score float64, carries bool) {
+	over := 0.0
+	overloads(profiles, l, starts, perimeter, func(r Range, excess units.Rate) {
+		over += float64(excess) / float64(l.Capacity) * float64(r.Length())
+	})
+	over /= float64(perimeter)
+	return 1 - over, over == 0
+}
+
+// Overloads returns where on its unified circle a link does not carry all that its jobs
+// send: ascending, apart.
+func Overloads(profiles []Profile, l *Link, starts []units.Duration, perimeter units.Duration) (all []Range) {
+	overloads(profiles, l, starts, perimeter, func(r Range, _ units.Rate) {
+		if n := len(all); n > 0 && all[n-1].To == r.From {
+			all[n-1].To = r.To
+			return
+		}
+		all = append(all, r)
+	})
+	return all
+}
+
+// overloads calls found for each part of the circle in which jobs send more than the link
+// has, with how much more.
+func overloads(profiles []Profile, l *Link, starts []units.Duration, perimeter units.Duration, found func(r Range, excess units.Rate)) {
 	var edges []edge
 	for _, j := range l.Jobs {
 		for _, a := range Arcs(&profiles[j], starts[j], perimeter) {
@@ -351,15 +375,13 @@ func loadOf(profiles []Profile, l *Link, starts []units.Duration, perimeter unit
 		}
 	}
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rate, b.rate)) })
-	over, load, since := 0.0, units.Rate(0), units.Duration(0)
+	load, since := units.Rate(0), units.Duration(0)
 	for _, e := range edges {
-		if load > l.Capacity {
-			over += float64(load-l.Capacity) / float64(l.Capacity) * float64(e.at-since)
+		if load > l.Capacity && e.at > since {
+			found(Range{since, e.at}, load-l.Capacity)
 		}
 		load, since = load+e.rate, e.at
 	}
-	over /= float64(perimeter)
-	return 1 - over, over == 0
 }
 
 // Arcs returns the bursts of a job with a start offset on a unified circle, ascending but for the turn, At in

@@ -69,7 +69,7 @@ func separate(profiles []Profile, share func(i, j int) bool, meet func(i, j int)
 		}
 	}
 	// Bisection leaves odd digits; a round gap is as good.
-	if plain := rounded(low); plain < low {
+	if plain := rounded(low, 4); plain < low {
 		if more, wider := newSearch(profiles, share, meet, plain, budget/20).run(); more == Yes {
 			low, starts = plain, wider
 		}

@@ -1,0 +1,152 @@
+// Package fit answers which training jobs fit on links together, for csiglab jobs fit: it
+// finds the jobs that arguments name, asks workloads/circle for start offsets and
+// workloads/fluid for iteration times, and puts the answer into words and a picture.
+package fit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/circle"
+
+	"github.com/csiglab/csiglab/workloads/profilefile"
+)
+
+// Job is a job with where its profile comes from.
+type Job struct {
+	circle.Profile
+	Source string // in words
+}
+
+// Jobs returns the jobs that arguments name: presets, profiles in one word (see Inline),
+// profile files, and experiments, of the latter two with #JOB one job. A name that is there
+// before gets a number. An error says which argument is wrong, and where in it or in its
+// file.
+func Jobs(args []string) ([]Job, error) {
+	var all []Job
+	for i, arg := range args {
+		jobs, err := named(arg)
+		if err != nil {
+			return nil, fmt.Errorf("job %d: %w", i+1, err)
+		}
+		for _, j := range jobs {
+			name := j.Name
+			for n := 2; slices.ContainsFunc(all, func(o Job) bool { return o.Name == j.Name }); n++ {
+				j.Name = fmt.Sprintf("%s-%d", name, n)
+			}
+			all = append(all, j)
+		}
+	}
+	return all, nil
+}
+
+// named returns the jobs that an argument names.
+func named(arg string) ([]Job, error) {
+	if name, _, ok := strings.Cut(arg, "="); ok && !strings.Contains(name, "/") {
+		p, err := parseInline(arg)
+		if err != nil {
+			return nil, err
+		}
+		return []Job{{p, "given"}}, nil
+	}
+	if p := find(arg); p != nil {
+		j, err := p.job()
+		return []Job{j}, err
+	}
+	file, job, _ := strings.Cut(arg, "#")
+	switch ext := strings.ToLower(filepath.Ext(file)); {
+	case ext == ".json":
+		return ofFile(file, job)
+	case ext == ".yaml" || ext == ".yml" || slices.Contains(experiment.Names(), file):
+		return ofExperiment(file, job)
+	}
+	if _, err := os.Stat(file); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: want a profile file, whose name ends in .json, or an experiment, in .yaml", file)
+	}
+	known := append(presets(), experiment.Names()...)
+	return nil, fmt.Errorf("unknown preset %q%s; presets: %s; or give a profile file (.json), an experiment (.yaml), or %s",
+		arg, spelling.Hint(spelling.Nearest(arg, known)), strings.Join(presets(), ", "), Inline)
+}
+
+// ofFile returns the jobs of a profile file, or one of them.
+func ofFile(file, job string) ([]Job, error) {
+	read, err := profilefile.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []Job
+	var names []string
+	for i := range read {
+		names = append(names, read[i].Name)
+		if job == "" || read[i].Name == job {
+			source := read[i].Source
+			if source == "" {
+				source = file
+			}
+			jobs = append(jobs, Job{read[i].Profile, source})
+		}
+	}
+	if len(jobs) == 0 {
+		return nil, unknownJob(file, job, names)
+	}
+	return jobs, nil
+}
+
+func unknownJob(file, job string, names []string) error {
+	return fmt.Errorf("%s: no job %q%s; it has %s", file, job, spelling.Hint(spelling.Nearest(job, names)), strings.Join(names, ", "))
+}
+
+// ofExperiment returns the jobs of kind profile of an experiment, or one of them, as its plan
+// predicts them on a network of their own (see measure.Predict).
+func ofExperiment(file, job string) ([]Job, error) {
+	set, err := experiment.Load(file, experiment.Options{})
+	if err != nil {
+		return nil, err
+	}
+	e := set.Variants[0].Experiment
+	p, err := plan.Compile(e, e.Seeds[0])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(p.Jobs) == 0 {
+		return nil, fmt.Errorf("%s: the experiment has no jobs", file)
+	}
+	demands, predicted := p.Demands(), measure.Predict(p)
+	var jobs []Job
+	var names []string
+	for i := range p.Jobs {
+		name, one := p.Jobs[i].Name, &predicted[i]
+		names = append(names, name)
+		if job != "" && name != job {
+			continue
+		}
+		if one.NoAlone != "" {
+			return nil, fmt.Errorf("%s: job %s: no profile: %s", file, name, one.NoAlone)
+		}
+		rate := units.Rate(0)
+		for _, port := range demands[i].Ports {
+			if rate == 0 || port.Rate < rate {
+				rate = port.Rate
+			}
+		}
+		source := file
+		if len(set.Variants) > 1 {
+			source += ", variant " + set.Variants[0].Name
+		}
+		jobs = append(jobs, Job{circle.Profile{Name: name, Period: one.Alone, Bursts: []circle.Burst{{At: one.Compute, Length: one.Communication, Rate: rate}}}, source})
+	}
+	if len(jobs) == 0 {
+		return nil, unknownJob(file, job, names)
+	}
+	return jobs, nil
+}
