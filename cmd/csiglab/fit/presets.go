@@ -14,24 +14,23 @@ type Preset struct {
 	Parameters  int64        `json:"parameters,omitempty"` // absent: not published
 	Bytes       units.Size   `json:"bytes"`                // of the communication of a step
 	Compute     Microseconds `json:"computeUs,omitempty"`  // absent: not known, and the period neither
-	Communicate Microseconds `json:"communicateUs"`
+	Communicate Microseconds `json:"communicateUs"`        // with the link for itself, at training.TestbedRate
 	Period      Microseconds `json:"periodUs,omitempty"`
 	Published   string       `json:"published,omitempty"`
 	Derived     string       `json:"derived,omitempty"`
 }
-
-// testbed is the rate at which a job alone sends on the testbed of the published times.
-const testbed = 38_837 * units.Mbps
 
 // Presets returns the published jobs, in an order for reading.
 func Presets() []Preset {
 	all := make([]Preset, len(training.ProfilePresets))
 	for i := range all {
 		p := &training.ProfilePresets[i]
-		send := Microseconds(float64(p.Bytes()) * 8 / float64(testbed) * float64(units.Second))
-		all[i] = Preset{Name: p.Name, Parameters: p.Parameters, Bytes: p.Bytes(), Compute: Microseconds(p.Compute), Communicate: send, Published: p.Doc}
+		all[i] = Preset{
+			Name: p.Name, Parameters: p.Parameters, Bytes: p.Bytes(), Compute: Microseconds(p.Compute), Communicate: Microseconds(p.Communicate()),
+			Published: p.Published, Derived: p.Derived,
+		}
 		if p.Compute > 0 {
-			all[i].Period = all[i].Compute + send
+			all[i].Period = all[i].Compute + all[i].Communicate
 		}
 	}
 	return all
@@ -61,6 +60,6 @@ func (p *Preset) job() (Job, error) {
 	if p.Period == 0 {
 		return Job{}, fmt.Errorf("preset %s: its compute time is not known; see csiglab jobs list", p.Name)
 	}
-	burst := circle.Burst{At: units.Duration(p.Compute), Length: units.Duration(p.Communicate), Rate: testbed}
+	burst := circle.Burst{At: units.Duration(p.Compute), Length: units.Duration(p.Communicate), Rate: training.TestbedRate}
 	return Job{circle.Profile{Name: p.Name, Period: units.Duration(p.Period), Bursts: []circle.Burst{burst}}, "preset"}, nil
 }
